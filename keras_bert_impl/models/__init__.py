@@ -1,0 +1,1 @@
+"""Keras models wired from the layers."""

@@ -1,0 +1,1 @@
+"""Training objectives and fine-tuning tasks, one file each."""

@@ -1,0 +1,1 @@
+"""In-graph tokenizers, vocabularies and their learners."""

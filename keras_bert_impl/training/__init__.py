@@ -1,0 +1,1 @@
+"""The training loop, distribution, resume, log and report."""

@@ -1,0 +1,39 @@
+"""Package metadata. `pip install -e .` for use, `.[tests]` for the tests."""
+
+import pathlib
+
+import setuptools
+
+ROOT = pathlib.Path(__file__).parent
+
+setuptools.setup(
+  name="keras-bert-impl",
+  version="0.1.0",
+  description="BERT on Keras 3 and TensorFlow: from raw text to serving",
+  long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+  long_description_content_type="text/markdown",
+  license="Apache-2.0",
+  python_requires=">=3.10,<3.14",
+  packages=setuptools.find_packages(
+    include=["keras_bert_impl*", "tfrecords*", "official_tasks*"]
+  ),
+  install_requires=[
+    "absl-py>=2.1",
+    "keras>=3.12",
+    "matplotlib>=3.8",
+    "numpy>=1.26",
+    "sentencepiece>=0.2",
+    "tensorflow>=2.20,<2.22",
+    "tensorflow-datasets>=4.9.7",
+    "tensorflow-text>=2.20,<2.22",
+    "tqdm>=4.66",
+  ],
+  extras_require={
+    # JAX: the layers are tested on Keras' JAX backend too.
+    "tests": ["pytest>=8", "psutil>=5.9", "jax>=0.4.34", "ruff>=0.6"],
+  },
+  classifiers=[
+    "License :: OSI Approved :: Apache Software License",
+    "Programming Language :: Python :: 3",
+  ],
+)
