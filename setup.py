@@ -33,7 +33,6 @@ setuptools.setup(
     "tests": ["pytest>=8", "psutil>=5.9", "jax>=0.4.34", "ruff>=0.6"],
   },
   classifiers=[
-    "License :: OSI Approved :: Apache Software License",
     "Programming Language :: Python :: 3",
   ],
 )

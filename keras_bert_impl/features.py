@@ -1,0 +1,55 @@
+"""Names, dtypes and shapes of every record and batch.
+
+One name from disk to serving: the key in a TFRecord is the key in a batch, the
+name of the Keras input and the argument of a SavedModel. The names are those of
+google-research/bert.
+
+Clean record (one instance before masking; lengths vary, nothing is padded):
+  input_ids             int64 [n], n <= max_seq_length: [CLS] A [SEP] B [SEP],
+                        or [CLS] A [SEP] without sentence pairs.
+  next_sentence_labels  int64 [1], 1 = B is random; absent without pairs.
+
+Masked record ("static" masking; byte-compatible with the original's
+create_pretraining_data.py): every feature of `masked_record`, padded.
+"""
+
+import dataclasses
+
+INPUT_IDS = "input_ids"
+INPUT_MASK = "input_mask"
+SEGMENT_IDS = "segment_ids"
+MASKED_LM_POSITIONS = "masked_lm_positions"
+MASKED_LM_IDS = "masked_lm_ids"
+MASKED_LM_WEIGHTS = "masked_lm_weights"
+NEXT_SENTENCE_LABELS = "next_sentence_labels"
+
+
+@dataclasses.dataclass(frozen=True)
+class Feature:
+  """dtype ("int64" or "float32" on disk) and shape of one example's feature."""
+
+  dtype: str
+  shape: tuple[int, ...]
+
+
+def masked_record(max_seq_length, max_predictions_per_seq, use_pairs=True):
+  """Returns {name: Feature} of one masked record, as the original writes it.
+
+  Args:
+    max_seq_length: int, L.
+    max_predictions_per_seq: int, P.
+    use_pairs: bool, whether records carry `next_sentence_labels`.
+
+  Source: google-research/bert, create_pretraining_data.py.
+  """
+  record = {
+    INPUT_IDS: Feature("int64", (max_seq_length,)),
+    INPUT_MASK: Feature("int64", (max_seq_length,)),
+    SEGMENT_IDS: Feature("int64", (max_seq_length,)),
+    MASKED_LM_POSITIONS: Feature("int64", (max_predictions_per_seq,)),
+    MASKED_LM_IDS: Feature("int64", (max_predictions_per_seq,)),
+    MASKED_LM_WEIGHTS: Feature("float32", (max_predictions_per_seq,)),
+  }
+  if use_pairs:
+    record[NEXT_SENTENCE_LABELS] = Feature("int64", (1,))
+  return record
