@@ -1,0 +1,1 @@
+"""Scripts of the main steps: `python official_tasks/<script>.py --help`."""
