@@ -37,7 +37,7 @@ def _parse_flags(argv):
   try:
     rest = flags.FLAGS(argv)
     if len(rest) > 1:
-      raise flags.UnparsedFlagAccessError(
+      raise flags.Error(
         f"unexpected argument {rest[1]!r}: every value needs a --flag."
       )
     return rest
