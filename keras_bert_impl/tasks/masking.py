@@ -1,0 +1,361 @@
+"""Masks clean records for the masked-language-model objective, in the graph.
+
+One code serves both uses: the writer calls it on batches of instances ("static"
+masking), the reader on batches of clean records ("dynamic" masking).
+
+Axes: B batch, L sequence length, P predictions per sequence, V vocabulary;
+T the tokens and W the words of a whole batch, without padding.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl import features
+
+POLICIES = ("token", "whole_word")
+
+# Every draw names its algorithm: "auto_select" differs between devices.
+_RNG = "philox"
+
+
+class Masking:
+  """Turns a batch of clean records into a batch of masked ones.
+
+  Per instance min(P, max(1, round(n * masked_lm_prob))) ordinary tokens (all
+  but [CLS] and [SEP]) are chosen, or all of them where there are fewer, n being
+  the number of tokens with [CLS] and [SEP]. Each chosen token becomes [MASK],
+  a random token or stays, drawn per token. The random token is drawn from the
+  whole vocabulary, [PAD], [unused] and the special tokens included, as in the
+  original.
+
+  Policy "token" chooses tokens uniformly. Policy "whole_word" takes words (a
+  piece and the "##" pieces that follow it) in random order, leaving out those
+  that would exceed the number above.
+
+  Differs from the original: a "##" piece after [SEP] begins a word instead of
+  belonging to the word before [SEP]; and where no word fits, the leading pieces
+  of the first one are masked, where the original masks nothing.
+
+  Source: Devlin et al. 2019, section 3.1 and appendix A.1;
+  google-research/bert, create_pretraining_data.py,
+  create_masked_lm_predictions.
+  """
+
+  def __init__(
+    self,
+    vocabulary,
+    max_seq_length,
+    max_predictions_per_seq=20,
+    masked_lm_prob=0.15,
+    policy="token",
+    mask_token_prob=0.8,
+    random_token_prob=0.1,
+  ):
+    """Checks and stores the law of the masks.
+
+    Args:
+      vocabulary: Vocabulary of the records' ids.
+      max_seq_length: int, L.
+      max_predictions_per_seq: int, P.
+      masked_lm_prob: float in (0, 1], share of the tokens to predict.
+      policy: "token" or "whole_word".
+      mask_token_prob: float, share of the chosen tokens that become [MASK].
+      random_token_prob: float, share of the chosen tokens that become a random
+        token; the others stay as they are.
+
+    Raises:
+      ValueError: an argument is out of range.
+    """
+    _check_positive("max_seq_length", max_seq_length)
+    _check_positive("max_predictions_per_seq", max_predictions_per_seq)
+    if max_seq_length > 2**15:
+      raise ValueError(
+        f"max_seq_length ({max_seq_length}) must be at most {2**15}."
+      )
+    if not 0.0 < masked_lm_prob <= 1.0:
+      raise ValueError(f"masked_lm_prob ({masked_lm_prob}) must be in (0, 1].")
+    if policy not in POLICIES:
+      raise ValueError(
+        f"masking policy ({policy!r}) must be one of {POLICIES}."
+      )
+    if (
+      min(mask_token_prob, random_token_prob) < 0.0
+      or mask_token_prob + random_token_prob > 1.0 + 1e-6
+    ):
+      raise ValueError(
+        f"mask_token_prob ({mask_token_prob}) and random_token_prob "
+        f"({random_token_prob}) must not be negative and sum to at most 1."
+      )
+    self.vocabulary = vocabulary
+    self.max_seq_length = max_seq_length
+    self.max_predictions_per_seq = max_predictions_per_seq
+    self.policy = policy
+    self.mask_token_prob = mask_token_prob
+    self.random_token_prob = random_token_prob
+    # Python's round of float64 products, as in the original.
+    self._num_to_predict = np.array(
+      [
+        min(max_predictions_per_seq, max(1, round(n * masked_lm_prob)))
+        for n in range(max_seq_length + 1)
+      ],
+      np.int32,
+    )
+
+  def __call__(self, batch, seed):
+    """Returns the masked batch: a pure function of `batch` and `seed`.
+
+    Args:
+      batch: dict of a batch of clean records: `input_ids` RaggedTensor of
+        int32 or int64 [B, (n)], n <= L, and optionally `next_sentence_labels`
+        [B, 1]. An empty row gives an example of padding only.
+      seed: int32 [2].
+
+    Returns:
+      dict of int32 tensors (`masked_lm_weights` float32): `input_ids`,
+      `input_mask`, `segment_ids` [B, L]; `masked_lm_positions` (ascending,
+      then 0), `masked_lm_ids`, `masked_lm_weights` [B, P]; and
+      `next_sentence_labels` [B, 1] where `batch` has it.
+
+    Raises:
+      InvalidArgumentError, when it runs: a row is longer than L.
+    """
+    ragged = tf.cast(batch[features.INPUT_IDS], tf.int32)
+    lengths = tf.cast(ragged.row_lengths(), tf.int32)
+    check = tf.debugging.assert_less_equal(
+      tf.reduce_max(lengths),
+      self.max_seq_length,
+      f"{features.INPUT_IDS} is longer than max_seq_length.",
+    )
+    with tf.control_dependencies([] if check is None else [check]):
+      lengths = tf.identity(lengths)
+    num_rows = ragged.shape[0]
+    ids = ragged.to_tensor(shape=[num_rows, self.max_seq_length])  # [B, L]
+    num_to_predict = tf.gather(self._num_to_predict, lengths)  # [B]
+    key_seed, fate_seed, random_seed = tf.unstack(
+      tf.random.split(seed, 3, alg=_RNG)
+    )
+    if self.policy == "token":
+      positions = self._choose_tokens(ids, lengths, num_to_predict, key_seed)
+    else:
+      positions = self._choose_words(ragged, num_to_predict, key_seed)
+    masked = self._masked_inputs(ids, positions, fate_seed, random_seed)
+    masked.update(self._structure(ids, lengths))
+    if features.NEXT_SENTENCE_LABELS in batch:
+      masked[features.NEXT_SENTENCE_LABELS] = tf.cast(
+        batch[features.NEXT_SENTENCE_LABELS], tf.int32
+      )
+    return masked
+
+  def _is_special(self, ids):
+    """Returns bool of the shape of `ids`: [CLS] or [SEP], never masked."""
+    return (ids == self.vocabulary.cls_id) | (ids == self.vocabulary.sep_id)
+
+  def _structure(self, ids, lengths):
+    """Returns `input_mask` and `segment_ids`, int32 [B, L].
+
+    Segment 1 is what follows the first [SEP], up to the end of the record,
+    which is the second [SEP].
+    """
+    column = tf.range(self.max_seq_length)[tf.newaxis]  # [1, L]
+    valid = column < lengths[:, tf.newaxis]  # [B, L]
+    first_sep = tf.reduce_min(
+      tf.where(ids == self.vocabulary.sep_id, column, self.max_seq_length),
+      axis=1,
+      keepdims=True,
+    )  # [B, 1]
+    return {
+      features.INPUT_MASK: tf.cast(valid, tf.int32),
+      features.SEGMENT_IDS: tf.cast(valid & (column > first_sep), tf.int32),
+    }
+
+  def _choose_tokens(self, ids, lengths, num_to_predict, seed):
+    """Returns the chosen positions, int32 [B, P], ascending, then L."""
+    # One integer carries the random key (high bits) and the position (low
+    # bits), so that one top_k over values chooses; ties go to the position.
+    low_bits = _low_bits(self.max_seq_length)
+    column = tf.range(self.max_seq_length)[tf.newaxis]  # [1, L]
+    keys = tf.random.stateless_uniform(
+      tf.shape(ids), seed, minval=None, maxval=None, dtype=tf.int32, alg=_RNG
+    )
+    keys = tf.bitwise.bitwise_and(keys, (2**31 - 1) & ~low_bits)
+    ordinary = (column < lengths[:, tf.newaxis]) & ~self._is_special(ids)
+    keys = tf.where(ordinary, tf.bitwise.bitwise_or(keys, column), -1)
+    num_columns = min(self.max_predictions_per_seq, self.max_seq_length)
+    keys = tf.math.top_k(keys, num_columns).values  # [B, <=P]
+    rank = tf.range(num_columns)[tf.newaxis]
+    chosen = (rank < num_to_predict[:, tf.newaxis]) & (keys >= 0)
+    positions = tf.where(
+      chosen, tf.bitwise.bitwise_and(keys, low_bits), self.max_seq_length
+    )
+    missing = self.max_predictions_per_seq - num_columns
+    positions = tf.pad(
+      positions, [[0, 0], [0, missing]], constant_values=self.max_seq_length
+    )
+    return _ascending(positions)
+
+  def _choose_words(self, ragged, num_to_predict, seed):
+    """Returns the positions of the chosen words' pieces, as _choose_tokens."""
+    words = self._words(ragged)
+    keys = tf.random.stateless_uniform(
+      tf.shape(words["start"]), seed, 0, 2**31 - 1, dtype=tf.int64, alg=_RNG
+    )
+    # Random key, position and length in one integer: one sort moves all three.
+    keys = keys * 2**32 + words["start"] * 2**16 + words["length"]  # [W]
+    keys = tf.where(words["is_ordinary"], keys, -1)
+    num_rows = ragged.shape[0]
+    keys = tf.RaggedTensor.from_row_splits(
+      keys, words["row_splits"], validate=False
+    ).to_tensor(-1, shape=[num_rows, self.max_seq_length])  # [B, L]
+    keys = tf.math.top_k(keys, self.max_seq_length).values
+    start = tf.bitwise.bitwise_and(tf.bitwise.right_shift(keys, 16), 2**16 - 1)
+    start = tf.cast(start, tf.int32)
+    length = tf.cast(tf.bitwise.bitwise_and(keys, 2**16 - 1), tf.int32)
+    length = tf.where(keys >= 0, length, 0)  # 0: no word
+    length = _take_words(length, num_to_predict)  # [B, L]
+    taken = tf.where(length > 0)  # [chosen words, 2]
+    start = tf.gather_nd(start, taken)
+    pieces = tf.ragged.range(start, start + tf.gather_nd(length, taken))
+    positions = tf.RaggedTensor.from_row_lengths(
+      pieces.values, tf.reduce_sum(length, axis=1), validate=False
+    ).to_tensor(
+      self.max_seq_length, shape=[num_rows, self.max_predictions_per_seq]
+    )
+    return _ascending(positions)
+
+  def _words(self, ragged):
+    """Returns the words of all rows, one after the other.
+
+    Args:
+      ragged: RaggedTensor int32 [B, (n)].
+
+    Returns:
+      dict of `start` int64 [W], the position of the word's first piece in its
+      row; `length` int64 [W], its number of pieces; `is_ordinary` bool [W],
+      false for [CLS] and [SEP], which are words of their own; `row_splits`
+      int64 [B + 1], the words' partition into rows.
+    """
+    flat = ragged.values  # [T]
+    position = tf.ragged.range(ragged.row_lengths()).values
+    special = self._is_special(flat)
+    after_special = tf.concat([[True], special[:-1]], 0)[: tf.size(flat)]
+    begins = (
+      ~tf.gather(self.vocabulary.is_continuation, flat)
+      | after_special
+      | (position == 0)
+    )  # [T]
+    first = tf.where(begins)[:, 0]  # [W], index into T
+    num_tokens = tf.size(flat, out_type=tf.int64)
+    end = tf.concat([first[1:], [num_tokens]], 0)[: tf.size(first)]
+    words_before = tf.concat(
+      [[0], tf.cumsum(tf.cast(begins, tf.int64))], 0
+    )  # [T + 1]
+    return {
+      "start": tf.gather(position, first),
+      "length": end - first,
+      "is_ordinary": ~tf.gather(special, first),
+      "row_splits": tf.gather(words_before, ragged.row_splits),
+    }
+
+  def _masked_inputs(self, ids, positions, fate_seed, random_seed):
+    """Replaces the tokens at `positions`.
+
+    Args:
+      ids: int32 [B, L].
+      positions: int32 [B, P], L where there is nothing to predict.
+      fate_seed: int32 [2], decides between [MASK], a random token and neither.
+      random_seed: int32 [2], of the random tokens.
+
+    Returns:
+      dict of `input_ids` and the three `masked_lm_` features.
+    """
+    is_prediction = positions < self.max_seq_length
+    positions = tf.where(is_prediction, positions, 0)
+    shape = tf.shape(positions)
+    # Where there is nothing to predict, position 0 is rewritten with itself.
+    originals = tf.gather(ids, positions, batch_dims=1)  # [B, P]
+    fate = tf.random.stateless_uniform(shape, fate_seed, alg=_RNG)
+    random_ids = tf.random.stateless_uniform(
+      shape, random_seed, 0, self.vocabulary.size, dtype=tf.int32, alg=_RNG
+    )
+    replaced = tf.where(
+      fate < self.mask_token_prob + self.random_token_prob,
+      random_ids,
+      originals,
+    )
+    replaced = tf.where(
+      fate < self.mask_token_prob, self.vocabulary.mask_id, replaced
+    )
+    replaced = tf.where(is_prediction, replaced, originals)
+    row = tf.range(shape[0])[:, tf.newaxis] * self.max_seq_length  # [B, 1]
+    input_ids = tf.tensor_scatter_nd_update(
+      tf.reshape(ids, [-1]),
+      tf.reshape(row + positions, [-1, 1]),
+      tf.reshape(replaced, [-1]),
+    )
+    return {
+      features.INPUT_IDS: tf.ensure_shape(
+        tf.reshape(input_ids, tf.shape(ids)), ids.shape
+      ),
+      features.MASKED_LM_POSITIONS: positions,
+      features.MASKED_LM_IDS: tf.where(is_prediction, originals, 0),
+      features.MASKED_LM_WEIGHTS: tf.cast(is_prediction, tf.float32),
+    }
+
+
+def _check_positive(name, value):
+  if value < 1:
+    raise ValueError(f"{name} ({value}) must be at least 1.")
+
+
+def _low_bits(size):
+  """Returns the smallest 2**k - 1 that holds 0 ... size - 1."""
+  return 2 ** max(1, (size - 1).bit_length()) - 1
+
+
+def _ascending(values):
+  """Returns `values` int32 [B, P], each row sorted ascending."""
+  return -tf.math.top_k(-values, values.shape[1]).values
+
+
+def _take_words(length, budget):
+  """Takes words from the left, leaving out each that no longer fits.
+
+  Args:
+    length: int32 [B, W], pieces of the words in the order of taking; 0 = none.
+    budget: int32 [B], pieces to take.
+
+  Returns:
+    int32 [B, W], the pieces taken of each word: all or none; where no word of
+    a row fits, `budget` pieces of its first one.
+  """
+
+  def may_fit(length, remaining):
+    return (length > 0) & (length <= remaining[:, tf.newaxis])
+
+  def unfinished(open_length, remaining, taken):
+    del taken
+    return tf.reduce_any(may_fit(open_length, remaining))
+
+  def take_until_one_does_not_fit(open_length, remaining, taken):
+    # Words too long for what remains will never fit: closing them lets the
+    # cumulative sum run on to the next that does not fit. Rows need about as
+    # many rounds as there are different lengths.
+    open_length = tf.where(may_fit(open_length, remaining), open_length, 0)
+    reaches = tf.cumsum(open_length, axis=1)
+    fits = reaches <= remaining[:, tf.newaxis]
+    now = tf.where(fits, open_length, 0)
+    return (
+      open_length - now,
+      remaining - tf.reduce_sum(now, axis=1),
+      taken + now,
+    )
+
+  _, _, taken = tf.while_loop(
+    unfinished,
+    take_until_one_does_not_fit,
+    (length, budget, tf.zeros_like(length)),
+  )
+  nothing = tf.reduce_sum(taken, axis=1, keepdims=True) == 0  # [B, 1]
+  first = tf.minimum(length[:, :1], budget[:, tf.newaxis])
+  rest = tf.zeros_like(taken[:, 1:])
+  return tf.where(nothing, tf.concat([first, rest], axis=1), taken)
