@@ -1,0 +1,110 @@
+"""AdamW against the original's formula, and its schedule."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl.optimizers import adamw, schedules
+
+
+def variables():
+  with keras.name_scope("dense"):
+    kernel = keras.Variable(np.array([[1.0, -2.0]], "float32"), name="kernel")
+    bias = keras.Variable(np.array([0.5], "float32"), name="bias")
+  return [kernel, bias]
+
+
+def original_step(weights, m, v, gradient, rate, decay):
+  """The update of google-research/bert's optimization.py, in NumPy."""
+  m = 0.9 * m + 0.1 * gradient
+  v = 0.999 * v + 0.001 * gradient**2
+  update = m / (np.sqrt(v) + 1e-6) + decay * weights
+  return weights - rate * update, m, v
+
+
+def test_three_steps_equal_the_original_formula():
+  kernel, bias = trained = variables()
+  optimizer = adamw.AdamW(learning_rate=0.1, weight_decay_rate=0.01)
+  optimizer.build(trained)
+  expected = [(w.numpy(), 0.0, 0.0, d) for w, d in zip(trained, (0.01, 0.0))]
+  gradients = [
+    (np.array([[0.3, -0.1]]) * k, np.array([0.2]) / k) for k in (1, 2, 3)
+  ]
+  for pair in gradients:
+    optimizer.apply([tf.constant(g, tf.float32) for g in pair], trained)
+    expected = [
+      (*original_step(w, m, v, g, 0.1, decay), decay)
+      for (w, m, v, decay), g in zip(expected, pair)
+    ]
+  # 1 - beta_2 in float32 is 5e-5 off.
+  np.testing.assert_allclose(kernel.numpy(), expected[0][0], rtol=1e-4)
+  np.testing.assert_allclose(bias.numpy(), expected[1][0], rtol=1e-4)
+
+
+def test_bias_correction_makes_the_first_step_one_learning_rate_long():
+  trained = variables()
+  before = [v.numpy() for v in trained]
+  optimizer = adamw.AdamW(0.1, weight_decay_rate=0.0, use_bias_correction=True)
+  optimizer.apply([tf.constant([[5.0, -3.0]]), tf.constant([0.01])], trained)
+  for variable, start in zip(trained, before):
+    np.testing.assert_allclose(np.abs(variable.numpy() - start), 0.1, rtol=5e-3)
+
+
+def test_rows_gathered_twice_count_as_their_sum():
+  def updated(gradient):
+    table = keras.Variable(np.ones((3, 2), "float32"), name="table")
+    optimizer = adamw.AdamW(0.1)
+    optimizer.apply([gradient], [table])
+    return [v.numpy() for v in (table, *optimizer.slot_variables().values())]
+
+  slices = tf.IndexedSlices(
+    values=tf.constant([[1.0, 2.0], [3.0, -1.0]]),
+    indices=tf.constant([1, 1]),
+    dense_shape=tf.constant([3, 2]),
+  )
+  for ours, dense in zip(
+    updated(slices), updated(tf.constant([[0.0, 0], [4, 1], [0, 0]]))
+  ):
+    np.testing.assert_allclose(ours, dense)
+
+
+@pytest.mark.parametrize(
+  ("path", "decayed"),
+  [
+    ("bert/encoder/layer_0/attention/self/query/kernel", True),
+    ("bert/embeddings/word_embeddings", True),
+    ("bert/encoder/layer_0/output/LayerNorm/gamma", False),
+    ("bert/encoder/layer_0/output/dense/bias", False),
+    ("cls/predictions/output_bias", False),
+  ],
+)
+def test_decay_skips_layer_norm_and_bias(path, decayed):
+  assert adamw.AdamW().is_decayed(path) is decayed
+
+
+def test_a_model_compiled_with_it_trains_saves_and_loads(tmp_path):
+  model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+  model.compile(adamw.AdamW(schedules.WarmupThenLinearDecay(0.1, 2, 50)), "mse")
+  x = np.random.default_rng(0).normal(size=(64, 2)).astype("float32")
+  history = model.fit(x, x[:, :1] - x[:, 1:], epochs=10, verbose=0).history
+  assert history["loss"][-1] < 0.5 * history["loss"][0]
+  model.save(tmp_path / "model.keras")
+  loaded = keras.models.load_model(tmp_path / "model.keras")
+  for ours, theirs in zip(
+    model.optimizer.variables, loaded.optimizer.variables
+  ):
+    np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+def test_rate_rises_linearly_then_follows_the_decay_line_of_the_original():
+  rate = schedules.WarmupThenLinearDecay(1e-3, warmup_steps=10, total_steps=100)
+  rates = [float(rate(step)) for step in (0, 5, 9, 10, 55, 100, 120)]
+  np.testing.assert_allclose(
+    rates, [0, 5e-4, 9e-4, 9e-4, 4.5e-4, 0, 0], rtol=1e-6, atol=1e-12
+  )
+
+
+def test_a_warm_up_longer_than_the_run_is_refused():
+  with pytest.raises(ValueError, match="num_warmup_steps .11."):
+    schedules.WarmupThenLinearDecay(1e-3, warmup_steps=11, total_steps=10)
