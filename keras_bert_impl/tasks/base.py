@@ -1,0 +1,40 @@
+"""What a training objective or a fine-tuning task has to say."""
+
+import abc
+
+
+class Task(abc.ABC):
+  """One objective: how records become batches, and batches a loss.
+
+  Losses are sums, not means: the training loop divides them by `denominators`
+  summed over all replicas and micro-batches, so that the gradient does not
+  depend on how a global batch was cut up.
+  """
+
+  @abc.abstractmethod
+  def prepare(self, batch, seed):
+    """Turns a batch of records into a batch of training examples, in tf.data.
+
+    Args:
+      batch: {name: tensor} of B parsed records.
+      seed: int32 [2], all that its randomness may depend on.
+
+    Returns:
+      {name: tensor} with static shapes [B, ...]; integers as int32.
+    """
+
+  @abc.abstractmethod
+  def build_model(self):
+    """Returns the `keras.Model`; its input names are keys of the batch."""
+
+  @abc.abstractmethod
+  def denominators(self, batch):
+    """Returns {loss name: float32 scalar}, from the labels alone."""
+
+  @abc.abstractmethod
+  def losses(self, batch, outputs):
+    """Returns {loss name: float32 scalar}, each a sum over the examples."""
+
+  @abc.abstractmethod
+  def metrics(self, batch, outputs):
+    """Returns {metric name: (sum, count)}, float32 scalars."""

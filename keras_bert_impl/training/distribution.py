@@ -1,0 +1,110 @@
+"""Where a model trains: one device, several replicas of a host, or a TPU."""
+
+import tensorflow as tf
+
+STRATEGIES = ("one_device", "mirrored", "tpu")
+
+
+def create_strategy(name="one_device", num_logical_cpus=0, tpu_name=None):
+  """Returns the `tf.distribute.Strategy` of that name.
+
+  Args:
+    name: one of `STRATEGIES`. "mirrored" takes all GPUs of the host, or
+      without one the logical CPUs.
+    num_logical_cpus: int, splits the CPU into that many devices for "mirrored"
+      (to try replicas without GPUs); 0 leaves it whole.
+    tpu_name: str, name or grpc:// address of the TPU, "local" on a TPU VM.
+
+  Raises:
+    ValueError: on an unknown name, or where devices were already in use when
+      `num_logical_cpus` asked for a split.
+  """
+  if name == "one_device":
+    return tf.distribute.get_strategy()
+  if name == "mirrored":
+    return _mirrored(num_logical_cpus)
+  if name == "tpu":
+    return _tpu(tpu_name)
+  raise ValueError(
+    f"distribution_strategy ({name!r}) must be one of {', '.join(STRATEGIES)}."
+  )
+
+
+def _mirrored(num_logical_cpus):
+  gpus = tf.config.list_logical_devices("GPU") if not num_logical_cpus else []
+  if gpus:
+    return tf.distribute.MirroredStrategy()
+  split_cpu(max(num_logical_cpus, 1))
+  devices = [device.name for device in tf.config.list_logical_devices("CPU")]
+  return tf.distribute.MirroredStrategy(devices)
+
+
+def split_cpu(count):
+  """Makes the CPU `count` logical devices, each with its own replica."""
+  cpu = tf.config.list_physical_devices("CPU")[0]
+  current = tf.config.get_logical_device_configuration(cpu)
+  if len(current or [None]) == count:
+    return
+  try:
+    tf.config.set_logical_device_configuration(
+      cpu, [tf.config.LogicalDeviceConfiguration()] * count
+    )
+  except RuntimeError as error:
+    raise ValueError(
+      f"num_logical_cpus ({count}) must be set before TensorFlow uses its"
+      " devices; create the strategy first."
+    ) from error
+
+
+def _tpu(tpu_name):
+  """The documented order: resolver, connect, initialise, strategy."""
+  resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=tpu_name)
+  tf.config.experimental_connect_to_cluster(resolver)
+  tf.tpu.experimental.initialize_tpu_system(resolver)
+  return tf.distribute.TPUStrategy(resolver)
+
+
+def distribute(strategy, dataset):
+  """Hands every replica its rows of each global batch.
+
+  Cutting the batch here, instead of letting tf.distribute re-batch, keeps the
+  shapes static and the rows in order: replica r of R sees rows
+  [r B / R, (r + 1) B / R) for any kind of strategy.
+
+  Args:
+    strategy: `tf.distribute.Strategy`.
+    dataset: `tf.data.Dataset` of {name: tensor [B, ...]}, B static and a
+      multiple of the number of replicas.
+
+  Returns:
+    An iterable of per-replica {name: tensor [B / R, ...]}.
+
+  Raises:
+    ValueError: if the batch cannot be divided.
+  """
+  replicas = strategy.num_replicas_in_sync
+
+  def dataset_of_worker(context):
+    local = replicas // context.num_input_pipelines
+    first = context.input_pipeline_id * local
+
+    def cut(batch):
+      return {
+        name: tf.reshape(x, [replicas, -1, *x.shape[1:]])[first : first + local]
+        for name, x in batch.items()
+      }
+
+    return dataset.map(cut).unbatch().prefetch(tf.data.AUTOTUNE)
+
+  batch_size = next(iter(dataset.element_spec.values())).shape[0]
+  check_divisible(batch_size, replicas)
+  return strategy.distribute_datasets_from_function(dataset_of_worker)
+
+
+def check_divisible(batch_size, replicas, accumulation=1):
+  """Raises ValueError unless the batch divides into equal micro-batches."""
+  if batch_size % (replicas * accumulation):
+    raise ValueError(
+      f"batch size ({batch_size}) must be a multiple of the number of replicas"
+      f" ({replicas}) times gradient_accumulation_steps ({accumulation})."
+    )

@@ -1,0 +1,235 @@
+"""The training loop: one optimizer update per step, the same on any strategy.
+
+Not `Model.fit`: under tf.distribute, Keras 3's `fit` clips before the
+all-reduce, averages per replica and breaks on gradient accumulation. Here a
+step is: sum the loss denominators over everything, sum the gradients of all
+micro-batches locally, one all-reduce, clip, update. So 1 replica, N replicas
+and accumulated micro-batches give the same weights.
+"""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl.layers import dropout
+from keras_bert_impl.training import distribution
+
+_SUM = tf.distribute.ReduceOp.SUM
+_REPLICA_STRIDE = 1_000_003  # keeps the seeds of different replicas apart
+
+
+@dataclasses.dataclass(frozen=True)
+class LoopConfig:
+  """What a training step depends on, besides task, model and optimizer."""
+
+  train_batch_size: int = 32
+  gradient_accumulation_steps: int = 1
+  clip_norm: float = 1.0  # global norm after the all-reduce; 0 for no clipping
+  seed: int = 0
+  jit_compile: bool = False  # XLA for the forward and backward pass
+
+
+class DivergedError(ValueError):
+  """A loss or a gradient stopped being a finite number."""
+
+
+class TrainingLoop:
+  """Runs training and evaluation steps of a task on a strategy.
+
+  Args:
+    task: `tasks.base.Task`.
+    model: `keras.Model` made by the task, in the scope of the strategy.
+    optimizer: AdamW or LAMB of `keras_bert_impl.optimizers`, in that scope;
+      built here.
+    strategy: `tf.distribute.Strategy`.
+    config: `LoopConfig`.
+  """
+
+  def __init__(self, task, model, optimizer, strategy, config):
+    distribution.check_divisible(
+      config.train_batch_size,
+      strategy.num_replicas_in_sync,
+      config.gradient_accumulation_steps,
+    )
+    self.task = task
+    self.model = model
+    self.optimizer = optimizer
+    self.strategy = strategy
+    self.config = config
+    with strategy.scope():
+      optimizer.build(model.trainable_variables)
+    self._variables = [variable.value for variable in model.trainable_variables]
+    self._input_names = [tensor.name for tensor in model.inputs]
+    self._gradients = tf.function(
+      self._sum_gradients, jit_compile=config.jit_compile
+    )
+    self._run_steps = tf.function(self._steps)
+    self._run_evaluation = tf.function(self._evaluation)
+
+  @property
+  def step(self):
+    """int, optimizer updates made so far."""
+    return int(self.optimizer.iterations.numpy())
+
+  def train(self, iterator, num_steps):
+    """Makes `num_steps` updates.
+
+    Args:
+      iterator: iterator over `distribution.distribute(...)`.
+      num_steps: int > 0.
+
+    Returns:
+      {metric: float}, means over the steps: the task's metrics, `loss`,
+      `gradient_norm` and `learning_rate`.
+
+    Raises:
+      DivergedError: if a step gave a non-finite loss or gradient. The weights
+        are unusable then.
+    """
+    first = self.step + 1
+    history = self._run_steps(iterator, tf.constant(num_steps)).numpy()
+    finite = np.isfinite(history).all(axis=(1, 2))  # [num_steps]
+    if not finite.all():
+      bad = int(np.argmin(finite))
+      raise DivergedError(
+        f"loss or gradient is not finite at step {first + bad}; lower"
+        " --learning_rate, lengthen --num_warmup_steps or check the data."
+      )
+    return self._means(self._train_metrics, history.sum(axis=0))
+
+  def evaluate(self, batches):
+    """Returns {metric: float}, means over all `batches` (distributed)."""
+    total = sum(self._run_evaluation(batch).numpy() for batch in batches)
+    if not np.any(total):
+      raise ValueError("evaluation data holds no examples.")
+    return self._means(self._eval_metrics, total)
+
+  @staticmethod
+  def _means(names, sums):
+    """Returns {name: sum / count} of float32 [M, 2] sums and counts."""
+    return {
+      name: float(value / max(count, 1e-30))
+      for name, (value, count) in zip(names, sums, strict=True)
+    }
+
+  # What follows runs in graphs.
+
+  def _steps(self, iterator, num_steps):
+    """Returns float32 [num_steps, M, 2]: sum and count of M metrics a step."""
+    history = tf.TensorArray(tf.float32, size=num_steps)
+    for i in tf.range(num_steps):
+      metrics = self.strategy.run(self._train_step, args=(next(iterator),))
+      # All replicas hold the same sums after the all-reduce.
+      history = history.write(
+        i, self.strategy.experimental_local_results(metrics)[0]
+      )
+    return history.stack()
+
+  def _train_step(self, batch):
+    """One update in replica context; returns the metrics of all replicas."""
+    context = tf.distribute.get_replica_context()
+    denominators = context.all_reduce(_SUM, self.task.denominators(batch))
+    gradients, metrics = self._accumulate(batch, denominators, context)
+    *gradients, metrics = context.all_reduce(_SUM, [*gradients, metrics])
+    norm = tf.linalg.global_norm(gradients)
+    if self.config.clip_norm:
+      gradients, _ = tf.clip_by_global_norm(
+        gradients, self.config.clip_norm, use_norm=norm
+      )
+    learning_rate = self.optimizer.learning_rate
+    self._update(gradients, learning_rate)
+    return tf.concat(
+      [metrics, [[norm, 1.0], [tf.cast(learning_rate, tf.float32), 1.0]]],
+      axis=0,
+    )
+
+  def _accumulate(self, batch, denominators, context):
+    """Sums gradients and metrics over the micro-batches of this replica."""
+    number = self.config.gradient_accumulation_steps
+    micro_batches = {
+      name: tf.reshape(x, [number, x.shape[0] // number, *x.shape[1:]])
+      for name, x in batch.items()
+    }
+
+    def sums(index):
+      micro_batch = {name: x[index] for name, x in micro_batches.items()}
+      seed = self._seed(index, context.replica_id_in_sync_group)
+      return self._gradients(micro_batch, denominators, seed)
+
+    gradients, metrics = sums(0)
+    for index in tf.range(1, number) if number > 1 else ():
+      more_gradients, more_metrics = sums(index)
+      gradients = [a + b for a, b in zip(gradients, more_gradients, strict=True)]
+      metrics += more_metrics
+    return gradients, metrics
+
+  def _seed(self, micro_batch, replica):
+    """Returns int32 [2], different for every micro-batch of the whole run."""
+    number = self.config.gradient_accumulation_steps
+    step = tf.cast(self.optimizer.iterations.value, tf.int32)
+    return tf.stack(
+      [
+        tf.cast(replica, tf.int32) * _REPLICA_STRIDE + self.config.seed,
+        step * number + micro_batch,
+      ]
+    )
+
+  def _sum_gradients(self, batch, denominators, seed):
+    """Returns dense gradients and float32 [M, 2] metrics of a micro-batch."""
+    with dropout.random_seed(seed), tf.GradientTape() as tape:
+      outputs = self._call_model(batch, training=True)
+      losses = self.task.losses(batch, outputs)
+      loss = tf.add_n(
+        [losses[name] / tf.maximum(denominators[name], 1.0) for name in losses]
+      )
+    gradients = [
+      # The slices of a gathered table may repeat rows: Adam needs their sum.
+      tf.convert_to_tensor(gradient)
+      for gradient in tape.gradient(loss, self._variables)
+    ]
+    share = 1.0 / (
+      self.strategy.num_replicas_in_sync
+      * self.config.gradient_accumulation_steps
+    )
+    metrics = {"loss": (loss, share), **self.task.metrics(batch, outputs)}
+    self._train_metrics = [*metrics, "gradient_norm", "learning_rate"]
+    return gradients, tf.stack([tf.stack(pair) for pair in metrics.values()])
+
+  def _call_model(self, batch, training):
+    inputs = {name: batch[name] for name in self._input_names}
+    return self.model(inputs, training=training)
+
+  def _update(self, gradients, learning_rate):
+    """Applies gradients that are already summed over the replicas.
+
+    `optimizer.apply` would sum them once more under tf.distribute.
+    """
+
+    def update(strategy, gradients, learning_rate):
+      for variable, gradient in zip(self._variables, gradients, strict=True):
+        strategy.extended.update(
+          variable,
+          lambda v, g, rate: self.optimizer.update_step(g, v, rate),
+          args=(gradient, learning_rate),
+          group=False,
+        )
+
+    tf.__internal__.distribute.interim.maybe_merge_call(
+      update, self.strategy, gradients, learning_rate
+    )
+    self.optimizer.iterations.assign_add(1)
+
+  def _evaluation(self, batch):
+    """Returns float32 [M, 2] sums and counts over all replicas."""
+    metrics = self.strategy.run(self._evaluation_step, args=(batch,))
+    return self.strategy.experimental_local_results(metrics)[0]
+
+  def _evaluation_step(self, batch):
+    outputs = self._call_model(batch, training=False)
+    metrics = self.task.metrics(batch, outputs)
+    self._eval_metrics = list(metrics)
+    context = tf.distribute.get_replica_context()
+    return context.all_reduce(
+      _SUM, tf.stack([tf.stack(pair) for pair in metrics.values()])
+    )

@@ -1,0 +1,100 @@
+"""What a run leaves for people and programs: table, picture, results.json."""
+
+import importlib.metadata
+import json
+import platform
+
+import tensorflow as tf
+
+RESULTS_NAME = "results.json"
+CURVES_NAME = "curves.png"
+_PACKAGES = ("tensorflow", "keras", "numpy", "tensorflow-text")
+
+
+def versions():
+  """Returns {package: version} of Python and what the result depends on."""
+  found = {"python": platform.python_version()}
+  for package in _PACKAGES:
+    try:
+      found[package] = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+      found[package] = None
+  return found
+
+
+def write_json(path, content):
+  """Writes `content` as JSON, by way of a temporary file and a rename."""
+  temporary = path + ".tmp"
+  with tf.io.gfile.GFile(temporary, "w") as file:
+    file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+  tf.io.gfile.rename(temporary, path, overwrite=True)
+
+
+def read_json(path):
+  """Returns the content of a JSON file, or None where there is none."""
+  if not tf.io.gfile.exists(path):
+    return None
+  with tf.io.gfile.GFile(path) as file:
+    return json.loads(file.read())
+
+
+def table(rows, header=()):
+  """Returns rows of cells as lines of aligned columns.
+
+  Args:
+    rows: list of equally long tuples of str; all but the first column are
+      aligned right.
+    header: tuple of str, or empty for none.
+  """
+  lines = [*([header] if header else []), *rows]
+  widths = [max(len(row[i]) for row in lines) for i in range(len(lines[0]))]
+
+  def line(cells):
+    first, *rest = (
+      cell.rjust(width) if i else cell.ljust(width)
+      for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return "  ".join([first, *rest]).rstrip()
+
+  text = [line(row) for row in lines]
+  if header:
+    text.insert(1, "  ".join("-" * width for width in widths))
+  return "\n".join(text)
+
+
+def plot_curves(path, entries, evaluation=None):
+  """Draws loss, accuracy, learning rate and speed over the steps as PNG.
+
+  Args:
+    path: str, of the PNG.
+    entries: list of dicts with `step` and scalars (`run_log.read`).
+    evaluation: {metric: float} of the held-out data, drawn as dots at the end.
+  """
+  # Late and without pyplot: no display, no global state, no start-up cost.
+  from matplotlib import figure
+
+  panels = (
+    ("masked_lm_loss", "MLM loss [nats]"),
+    ("masked_lm_accuracy", "MLM accuracy"),
+    ("next_sentence_loss", "NSP loss [nats]"),
+    ("next_sentence_accuracy", "NSP accuracy"),
+    ("learning_rate", "learning rate"),
+    ("examples_per_second", "examples/s"),
+  )
+  panels = [p for p in panels if entries and p[0] in entries[-1]]
+  canvas = figure.Figure(figsize=(12, 3.2 * -(-len(panels) // 3)), dpi=100)
+  steps = [entry["step"] for entry in entries]
+  for index, (name, label) in enumerate(panels):
+    axes = canvas.add_subplot(-(-len(panels) // 3), 3, index + 1)
+    axes.plot(steps, [e[name] for e in entries], linewidth=1, label="training")
+    if evaluation and name in evaluation:
+      axes.plot([steps[-1]], [evaluation[name]], "o", label="held out")
+      axes.legend()
+    axes.set_xlabel("step")
+    axes.set_title(label)
+    axes.grid(alpha=0.3)
+  canvas.tight_layout()
+  temporary = path + ".tmp"
+  with tf.io.gfile.GFile(temporary, "wb") as file:
+    canvas.savefig(file, format="png")
+  tf.io.gfile.rename(temporary, path, overwrite=True)

@@ -1,0 +1,78 @@
+"""What a run shows while it trains: progress bar, TensorBoard, JSON lines."""
+
+import json
+import sys
+
+import tensorflow as tf
+import tqdm
+
+LOG_NAME = "train_log.jsonl"
+
+
+class RunLog:
+  """Writes one entry per report to three places.
+
+  Entries are dicts with `step` and scalars. After a resume, entries beyond the
+  step resumed from are dropped, so the log reads like an uninterrupted run's.
+
+  Args:
+    output_dir: str, gets `train_log.jsonl` and `tensorboard/`.
+    start_step: int, updates already made.
+    total_steps: int, updates of the whole run.
+  """
+
+  def __init__(self, output_dir, start_step, total_steps):
+    self._path = tf.io.gfile.join(output_dir, LOG_NAME)
+    self._entries = [e for e in read(output_dir) if e["step"] <= start_step]
+    self._rewrite()
+    self._writer = tf.summary.create_file_writer(
+      tf.io.gfile.join(output_dir, "tensorboard")
+    )
+    self._bar = tqdm.tqdm(
+      initial=start_step,
+      total=total_steps,
+      unit="step",
+      file=sys.stderr,
+      mininterval=1.0 if sys.stderr.isatty() else 15.0,
+      dynamic_ncols=True,
+    )
+
+  def write(self, step, scalars):
+    """Logs {name: float} for `step` and moves the bar there."""
+    with tf.io.gfile.GFile(self._path, "a") as file:
+      file.write(json.dumps({"step": step, **scalars}) + "\n")
+    with self._writer.as_default(step=step):
+      for name, value in scalars.items():
+        tf.summary.scalar(name, value)
+    self._bar.set_postfix_str(
+      f"loss {scalars['loss']:.3f},"
+      f" {scalars['examples_per_second']:.0f} examples/s",
+      refresh=False,
+    )
+    self._bar.update(step - self._bar.n)
+
+  def close(self):
+    """Flushes everything."""
+    self._bar.close()
+    self._writer.close()
+
+  def _rewrite(self):
+    temporary = self._path + ".tmp"
+    with tf.io.gfile.GFile(temporary, "w") as file:
+      file.writelines(json.dumps(entry) + "\n" for entry in self._entries)
+    tf.io.gfile.rename(temporary, self._path, overwrite=True)
+
+
+def read(output_dir):
+  """Returns the log's entries as dicts, oldest first; [] without a log."""
+  path = tf.io.gfile.join(output_dir, LOG_NAME)
+  if not tf.io.gfile.exists(path):
+    return []
+  entries = []
+  with tf.io.gfile.GFile(path) as file:
+    for line in file:
+      try:
+        entries.append(json.loads(line))
+      except json.JSONDecodeError:
+        break  # the line a killed process was writing
+  return entries

@@ -1,0 +1,145 @@
+"""Runs a training loop to its end: data, checkpoints, log, signals."""
+
+import dataclasses
+import signal
+import time
+
+from absl import logging
+
+from keras_bert_impl.training import distribution
+from keras_bert_impl.training import loop as loop_lib
+
+_SECONDS_PER_REPORT = 2.0
+
+
+@dataclasses.dataclass(frozen=True)
+class RunConfig:
+  """Length of a run and how often it leaves the device."""
+
+  num_train_steps: int
+  save_checkpoints_steps: int = 1000
+  iterations_per_loop: int = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingSummary:
+  """What a run did: `was_stopped` is True if SIGTERM ended it early."""
+
+  steps: int
+  examples_per_second: float
+  tokens_per_second: float
+  was_stopped: bool
+
+
+def train(loop, saver, make_batches, config, log):
+  """Trains from the loop's current step to `config.num_train_steps`.
+
+  Args:
+    loop: `TrainingLoop`, restored already.
+    saver: `Saver`.
+    make_batches: callable (start_step) -> `tf.data.Dataset` of global batches,
+      the same sequence whatever step it starts from.
+    config: `RunConfig`.
+    log: `RunLog`.
+
+  Returns:
+    `TrainingSummary`; speeds count tokens that are not padding and leave out
+    the first report, which compiles.
+
+  Raises:
+    DivergedError: with the step, a hint and the last good checkpoint.
+  """
+  batches = make_batches(loop.step)
+  iterator = iter(distribution.distribute(loop.strategy, batches))
+  meter = _Meter(config.iterations_per_loop, batches.element_spec["input_ids"])
+  with _SigtermFlag() as sigterm:
+    while loop.step < config.num_train_steps and not sigterm.is_raised:
+      goal = _next_multiple(loop.step, config.save_checkpoints_steps)
+      goal = min(goal, config.num_train_steps)
+      number = min(meter.next_steps(), goal - loop.step)
+      started = time.monotonic()
+      metrics = _train_or_explain(loop, saver, iterator, number)
+      rates = meter.record(number, time.monotonic() - started, metrics)
+      log.write(loop.step, {**metrics, **rates})
+      if loop.step == goal:
+        saver.save(loop.step)
+  if sigterm.is_raised:
+    prefix = saver.save(loop.step)
+    logging.warning(
+      "SIGTERM: saved %s; the same command continues from there.", prefix
+    )
+  return TrainingSummary(
+    steps=loop.step, was_stopped=sigterm.is_raised, **meter.totals()
+  )
+
+
+def _next_multiple(step, every):
+  return (step // every + 1) * every
+
+
+def _train_or_explain(loop, saver, iterator, number):
+  try:
+    return loop.train(iterator, number)
+  except loop_lib.DivergedError as error:
+    kept = saver.latest() or "none yet"
+    raise loop_lib.DivergedError(
+      f"{error} Last good checkpoint: {kept}."
+    ) from error
+
+
+class _Meter:
+  """Speeds, and how many steps fill one report.
+
+  Steps are a tensor argument of the compiled loop and the result does not
+  depend on how many go into one call, so their number may follow the clock.
+  """
+
+  def __init__(self, max_steps, input_ids_spec):
+    self._max_steps = max_steps
+    self._batch_size, self._length = input_ids_spec.shape
+    self._steps_per_second = None
+    self._seconds = self._examples = self._tokens = 0.0
+
+  def next_steps(self):
+    if self._steps_per_second is None:
+      return 1  # compiles
+    steps = int(self._steps_per_second * _SECONDS_PER_REPORT)
+    return max(1, min(self._max_steps, steps))
+
+  def record(self, steps, seconds, metrics):
+    """Returns the speeds of this report."""
+    examples = steps * self._batch_size
+    tokens = examples * self._length * (1 - metrics.get("padding_share", 0.0))
+    if self._steps_per_second is not None:  # the first report compiled
+      self._seconds += seconds
+      self._examples += examples
+      self._tokens += tokens
+    self._steps_per_second = steps / seconds
+    return {
+      "examples_per_second": examples / seconds,
+      "tokens_per_second": tokens / seconds,
+    }
+
+  def totals(self):
+    """Returns the mean speeds of the run so far, without compilation."""
+    seconds = self._seconds or float("inf")
+    return {
+      "examples_per_second": self._examples / seconds,
+      "tokens_per_second": self._tokens / seconds,
+    }
+
+
+class _SigtermFlag:
+  """Notes SIGTERM instead of dying of it, inside a `with` block."""
+
+  is_raised = False
+
+  def __enter__(self):
+    self._previous = signal.signal(signal.SIGTERM, self._note)
+    return self
+
+  def __exit__(self, *unused):
+    signal.signal(signal.SIGTERM, self._previous)
+
+  def _note(self, *unused):
+    self.is_raised = True

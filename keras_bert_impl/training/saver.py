@@ -1,0 +1,84 @@
+"""Training checkpoints: everything that exact resume needs, in one file set.
+
+A checkpoint holds the model's variables by path, the optimizer's slots as
+"<path>/adam_m", "<path>/adam_v" and `global_step`: the layout of the original's
+checkpoints, so `--init_checkpoint` reads both with the same code. Data order
+and dropout are functions of the step and need no state.
+"""
+
+import tensorflow as tf
+
+from keras_bert_impl.checkpoints import tf_format
+
+GLOBAL_STEP = "global_step"
+BASE_NAME = "model.ckpt"
+
+
+class Saver:
+  """Writes, rotates and restores the checkpoints of one output directory.
+
+  A checkpoint counts only once the state file `checkpoint` names it, and that
+  file is replaced atomically: a process killed at any moment leaves the one
+  before in force.
+
+  Args:
+    output_dir: str, may be a `gs://` path.
+    model: `keras.Model`.
+    optimizer: built optimizer with `slot_variables()`.
+    keep_checkpoint_max: int, number of checkpoints kept.
+  """
+
+  def __init__(self, output_dir, model, optimizer, keep_checkpoint_max=5):
+    self.output_dir = output_dir
+    self.keep_checkpoint_max = keep_checkpoint_max
+    self._variables = {
+      **{variable.path: variable for variable in model.variables},
+      **optimizer.slot_variables(),
+      GLOBAL_STEP: optimizer.iterations,
+    }
+
+  def latest(self):
+    """Returns the prefix of the newest checkpoint, or None."""
+    return tf.train.latest_checkpoint(self.output_dir)
+
+  def save(self, step):
+    """Writes the checkpoint of `step` and deletes the oldest; returns it."""
+    prefix = tf.io.gfile.join(self.output_dir, f"{BASE_NAME}-{step}")
+    tf_format.write(
+      prefix, {name: v.value for name, v in self._variables.items()}
+    )
+    kept = [p for p in self._all() if p != prefix][-self.keep_checkpoint_max :]
+    kept = [*kept, prefix][-self.keep_checkpoint_max :]
+    stale = set(self._all()) - set(kept)
+    tf.train.update_checkpoint_state(
+      self.output_dir, prefix, all_model_checkpoint_paths=kept
+    )
+    for old in stale:
+      for path in tf.io.gfile.glob(f"{old}.*"):
+        tf.io.gfile.remove(path)
+    return prefix
+
+  def restore(self, prefix):
+    """Assigns every variable from the checkpoint.
+
+    Raises:
+      ValueError: if the checkpoint lacks a variable or has another shape.
+    """
+    arrays = tf_format.read(prefix)
+    for name, variable in self._variables.items():
+      if name not in arrays:
+        raise ValueError(
+          f"checkpoint {prefix} has no {name}; it belongs to another model or"
+          " optimizer. Use another --output_dir."
+        )
+      array = arrays[name]
+      if tuple(array.shape) != tuple(variable.shape):
+        raise ValueError(
+          f"{name} has shape {tuple(array.shape)} in {prefix}, but"
+          f" {tuple(variable.shape)} here. Use another --output_dir."
+        )
+      variable.assign(array)
+
+  def _all(self):
+    state = tf.train.get_checkpoint_state(self.output_dir)
+    return list(state.all_model_checkpoint_paths) if state else []
