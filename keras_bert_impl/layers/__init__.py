@@ -5,3 +5,24 @@ Axes, everywhere in this project:
   E embedding size, N attention heads, D size of one head (H / N),
   I intermediate size, V vocabulary size, C classes.
 """
+
+from keras_bert_impl.layers.attention import SelfAttention
+from keras_bert_impl.layers.dropout import Dropout, random_seed
+from keras_bert_impl.layers.embeddings import Embeddings
+from keras_bert_impl.layers.heads import (
+  MaskedLanguageModelHead,
+  NextSentenceHead,
+  Pooler,
+)
+from keras_bert_impl.layers.transformer_block import TransformerBlock
+
+__all__ = [
+  "Dropout",
+  "Embeddings",
+  "MaskedLanguageModelHead",
+  "NextSentenceHead",
+  "Pooler",
+  "SelfAttention",
+  "TransformerBlock",
+  "random_seed",
+]

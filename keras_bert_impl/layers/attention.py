@@ -1,0 +1,132 @@
+"""Multi-head self-attention."""
+
+import keras
+from keras import ops
+
+from keras_bert_impl.layers import dropout, initializers
+
+# Added to the scores of what must not be seen; finite, so that a row which sees
+# nothing (padding in a packed batch) gives no NaN.
+_UNSEEN = -1e9
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class SelfAttention(keras.layers.Layer):
+  """Scaled dot-product attention of a sequence to itself, N heads of size D.
+
+  Args:
+    num_heads: int, N; must divide H.
+    dropout_rate: float in [0, 1), of the attention probabilities.
+    use_causal_mask: bool, whether a position sees only itself and what
+      precedes it.
+    initializer_range: float, standard deviation.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: Vaswani et al. 2017, section 3.2.
+  """
+
+  def __init__(
+    self,
+    num_heads,
+    dropout_rate=0.1,
+    use_causal_mask=False,
+    initializer_range=0.02,
+    **kwargs,
+  ):
+    super().__init__(**kwargs)
+    self.num_heads = num_heads
+    self.dropout_rate = dropout_rate
+    self.use_causal_mask = use_causal_mask
+    self.initializer_range = initializer_range
+    self.dropout = dropout.Dropout(
+      dropout_rate, dtype=self.dtype_policy, name="dropout"
+    )
+
+  def build(self, hidden_shape, attention_mask_shape=None):
+    """Creates the weights."""
+    batch, length, hidden_size = hidden_shape
+    if hidden_size % self.num_heads:
+      raise ValueError(
+        f"The hidden size ({hidden_size}) of {self.name} must be a multiple of "
+        f"num_heads ({self.num_heads})."
+      )
+    self.query = self._projection("query", hidden_shape)
+    self.key = self._projection("key", hidden_shape)
+    self.value = self._projection("value", hidden_shape)
+    self.dropout.build((batch, self.num_heads, length, length))
+
+  def _projection(self, name, hidden_shape):
+    dense = keras.layers.Dense(
+      hidden_shape[-1],
+      kernel_initializer=initializers.truncated_normal(self.initializer_range),
+      dtype=self.dtype_policy,
+      name=name,
+    )
+    dense.build(hidden_shape)
+    return dense
+
+  def call(self, hidden, attention_mask=None, training=False):
+    """Attends.
+
+    Args:
+      hidden: float [B, L, H].
+      attention_mask: bool or int, true where a position may be seen: [B, L]
+        (padding) or [B, L, L] (from each position to each). None: everywhere.
+      training: bool.
+
+    Returns:
+      Tuple of the context [B, L, H] and the attention probabilities
+      [B, N, L, L], before dropout.
+    """
+    head_size = hidden.shape[-1] // self.num_heads
+    query = self._split_heads(self.query(hidden) * head_size**-0.5)
+    key = self._split_heads(self.key(hidden))  # [B, N, L, D]
+    value = self._split_heads(self.value(hidden))
+    scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
+    scores = ops.cast(scores, "float32")  # [B, N, L, L]
+    bias = self._attention_bias(attention_mask, ops.shape(hidden)[1])
+    if bias is not None:
+      scores = scores + bias
+    probs = ops.cast(ops.softmax(scores), self.compute_dtype)
+    context = ops.matmul(self.dropout(probs, training=training), value)
+    context = ops.transpose(context, (0, 2, 1, 3))  # [B, L, N, D]
+    return ops.reshape(context, ops.shape(hidden)), probs
+
+  def _split_heads(self, x):
+    """[B, L, H] -> [B, N, L, D]."""
+    batch, length, size = ops.shape(x)
+    x = ops.reshape(x, (batch, length, self.num_heads, size // self.num_heads))
+    return ops.transpose(x, (0, 2, 1, 3))
+
+  def _attention_bias(self, attention_mask, length):
+    """Returns float32 [B or 1, 1, 1 or L, L], or None: all is seen."""
+    seen = None
+    if attention_mask is not None:
+      seen = ops.cast(attention_mask, "bool")
+      axes = (1, 2) if len(seen.shape) == 2 else (1,)
+      seen = ops.expand_dims(seen, axes)
+    if self.use_causal_mask:
+      position = ops.arange(length)
+      causal = position[None, :] <= position[:, None]  # [L, L]
+      seen = causal[None, None] if seen is None else seen & causal
+    return None if seen is None else ops.where(seen, 0.0, _UNSEEN)
+
+  def compute_output_spec(self, hidden, attention_mask=None, training=False):
+    """Returns the shapes and dtypes of `call`."""
+    batch, length, _ = hidden.shape
+    return (
+      keras.KerasTensor(hidden.shape, self.compute_dtype),
+      keras.KerasTensor(
+        (batch, self.num_heads, length, length), self.compute_dtype
+      ),
+    )
+
+  def get_config(self):
+    """Returns the arguments of the constructor."""
+    return {
+      **super().get_config(),
+      "num_heads": self.num_heads,
+      "dropout_rate": self.dropout_rate,
+      "use_causal_mask": self.use_causal_mask,
+      "initializer_range": self.initializer_range,
+    }

@@ -1,0 +1,169 @@
+"""Word, segment and position embeddings."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_bert_impl.layers import dropout, initializers
+
+
+def sinusoidal_positions(length, size):
+  """Returns the fixed position embeddings of the original Transformer.
+
+  Args:
+    length: int, number of positions.
+    size: int, E.
+
+  Returns:
+    float32 array [length, E]: sine in the even, cosine in the odd columns.
+
+  Source: Vaswani et al. 2017, section 3.5.
+  """
+  column = np.arange(size)
+  frequency = 1.0 / 10000.0 ** (2 * (column // 2) / size)
+  angle = np.arange(length)[:, None] * frequency[None, :]
+  table = np.where(column % 2 == 0, np.sin(angle), np.cos(angle))
+  return table.astype("float32")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class Embeddings(keras.layers.Layer):
+  """Sum of word, segment and position embeddings, LayerNorm, dropout.
+
+  Args:
+    vocab_size: int, V.
+    embedding_size: int, E.
+    max_position_embeddings: int, longest sequence.
+    type_vocab_size: int, number of segments.
+    position_embedding_type: "learned" or "sinusoidal".
+    dropout_rate: float in [0, 1).
+    layer_norm_eps: float.
+    initializer_range: float, standard deviation.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: google-research/bert, modeling.py, embedding_postprocessor.
+  """
+
+  def __init__(
+    self,
+    vocab_size,
+    embedding_size,
+    max_position_embeddings=512,
+    type_vocab_size=2,
+    position_embedding_type="learned",
+    dropout_rate=0.1,
+    layer_norm_eps=1e-12,
+    initializer_range=0.02,
+    **kwargs,
+  ):
+    super().__init__(**kwargs)
+    if position_embedding_type not in ("learned", "sinusoidal"):
+      raise ValueError(
+        f"position_embedding_type ({position_embedding_type!r}) of {self.name} "
+        "must be 'learned' or 'sinusoidal'."
+      )
+    self.vocab_size = vocab_size
+    self.embedding_size = embedding_size
+    self.max_position_embeddings = max_position_embeddings
+    self.type_vocab_size = type_vocab_size
+    self.position_embedding_type = position_embedding_type
+    self.dropout_rate = dropout_rate
+    self.layer_norm_eps = layer_norm_eps
+    self.initializer_range = initializer_range
+    self.layer_norm = keras.layers.LayerNormalization(
+      epsilon=layer_norm_eps, dtype=self.dtype_policy, name="LayerNorm"
+    )
+    self.dropout = dropout.Dropout(
+      dropout_rate, dtype=self.dtype_policy, name="dropout"
+    )
+
+  def build(self, input_ids_shape, segment_ids_shape=None):
+    """Creates the weights."""
+    hidden_shape = (*input_ids_shape, self.embedding_size)
+    self.word_embeddings = self._add_table("word_embeddings", self.vocab_size)
+    self.token_type_embeddings = self._add_table(
+      "token_type_embeddings", self.type_vocab_size
+    )
+    if self.position_embedding_type == "learned":
+      self.position_embeddings = self._add_table(
+        "position_embeddings", self.max_position_embeddings
+      )
+    else:
+      self.position_embeddings = sinusoidal_positions(
+        self.max_position_embeddings, self.embedding_size
+      )
+    self.layer_norm.build(hidden_shape)
+    self.dropout.build(hidden_shape)
+
+  def _add_table(self, name, num_rows):
+    return self.add_weight(
+      name=name,
+      shape=(num_rows, self.embedding_size),
+      initializer=initializers.truncated_normal(self.initializer_range),
+      # Rows are gathered in float32 and cast after, not the whole table.
+      autocast=False,
+    )
+
+  def call(self, input_ids, segment_ids, training=False):
+    """Embeds a batch.
+
+    Args:
+      input_ids: int [B, L], in [0, V).
+      segment_ids: int [B, L], in [0, type_vocab_size).
+      training: bool.
+
+    Returns:
+      Tuple of the hidden states [B, L, E] and the word embedding table [V, E],
+      to which `MaskedLanguageModelHead` ties its output.
+
+    Raises:
+      ValueError: L above `max_position_embeddings`.
+    """
+    self._check_length(input_ids.shape[1])
+    # Keras hands ids over as floats under a tf.distribute strategy.
+    input_ids = ops.cast(input_ids, "int32")
+    segment_ids = ops.cast(segment_ids, "int32")
+    table = ops.convert_to_tensor(self.word_embeddings)
+    words = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, L, E]
+    # With so few rows a matrix product is faster than a gather, and so is its
+    # gradient.
+    one_hot = ops.one_hot(segment_ids, self.type_vocab_size, dtype="float32")
+    segments = ops.matmul(one_hot, self.token_type_embeddings)  # [B, L, E]
+    positions = ops.convert_to_tensor(self.position_embeddings)
+    positions = positions[: ops.shape(input_ids)[1]]  # [L, E]
+    hidden = ops.cast(words + segments + positions, self.compute_dtype)
+    hidden = self.dropout(self.layer_norm(hidden), training=training)
+    return hidden, table
+
+  def _check_length(self, length):
+    if length is not None and length > self.max_position_embeddings:
+      raise ValueError(
+        f"The sequence length ({length}) must be at most "
+        f"max_position_embeddings ({self.max_position_embeddings})."
+      )
+
+  def compute_output_spec(self, input_ids, segment_ids, training=False):
+    """Returns the shapes and dtypes of `call`."""
+    self._check_length(input_ids.shape[1])
+    return (
+      keras.KerasTensor(
+        (*input_ids.shape, self.embedding_size), self.compute_dtype
+      ),
+      keras.KerasTensor(
+        (self.vocab_size, self.embedding_size), self.variable_dtype
+      ),
+    )
+
+  def get_config(self):
+    """Returns the arguments of the constructor."""
+    return {
+      **super().get_config(),
+      "vocab_size": self.vocab_size,
+      "embedding_size": self.embedding_size,
+      "max_position_embeddings": self.max_position_embeddings,
+      "type_vocab_size": self.type_vocab_size,
+      "position_embedding_type": self.position_embedding_type,
+      "dropout_rate": self.dropout_rate,
+      "layer_norm_eps": self.layer_norm_eps,
+      "initializer_range": self.initializer_range,
+    }

@@ -1,0 +1,137 @@
+"""The one configurable encoder."""
+
+import keras
+from keras import ops
+
+from keras_bert_impl import configs, features, layers
+from keras_bert_impl.layers import initializers
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class TransformerEncoder(keras.Model):
+  """Bidirectional (or causal) transformer encoder.
+
+  Called with a dict of int32 [B, L] tensors `input_ids`, `input_mask` (1 = a
+  real token, 0 = padding) and `segment_ids`, it returns a dict of float32
+  tensors `sequence_output` [B, L, H] and, with a pooler, `pooled_output`
+  [B, H]. The paths of its variables are the names in Google's checkpoints.
+
+  Any inner tensor is the output of some `keras.Model(e.input, tensor)`:
+
+    last_four = keras.Model(encoder.input, encoder.hidden_states[-4:])
+
+  Args:
+    config: `configs.EncoderConfig`.
+    dtype: None (the global policy), or a dtype policy or its name, such as
+      "mixed_bfloat16".
+    name: str, also the first part of each variable's path.
+
+  Attributes:
+    config: as given.
+    hidden_states: list of symbolic tensors [B, L, H]: the output of the
+      embeddings, then of each block.
+    attention_probs: list of symbolic tensors [B, N, L, L], one per block.
+    embedding_table: symbolic tensor [V, E], for heads tied to it.
+
+  Source: Devlin et al. 2019, section 3; google-research/bert, modeling.py.
+  """
+
+  def __init__(self, config, dtype=None, name="bert"):
+    dtype_policy = keras.dtype_policies.get(
+      dtype or keras.config.dtype_policy()
+    )
+
+    # Inputs.
+    inputs = {
+      key: keras.Input((None,), dtype="int32", name=key)
+      for key in (
+        features.INPUT_IDS,
+        features.INPUT_MASK,
+        features.SEGMENT_IDS,
+      )
+    }
+
+    # Wiring.
+    attention_probs = []
+    with keras.name_scope(name):
+      embeddings = _embeddings(config, dtype_policy)
+      hidden, embedding_table = embeddings(
+        inputs[features.INPUT_IDS], inputs[features.SEGMENT_IDS]
+      )
+      with keras.name_scope("encoder"):
+        if hidden.shape[-1] != config.hidden_size:
+          hidden = _embedding_projection(config, dtype_policy)(hidden)
+        hidden_states = [hidden]
+        for index in range(config.num_hidden_layers):
+          block = _block(config, dtype_policy, name=f"layer_{index}")
+          hidden, probs = block(hidden, inputs[features.INPUT_MASK])
+          hidden_states.append(hidden)
+          attention_probs.append(probs)
+      outputs = {"sequence_output": ops.cast(hidden, "float32")}
+      if config.use_pooler:
+        pooler = layers.Pooler(
+          config.initializer_range, dtype=dtype_policy, name="pooler"
+        )
+        outputs["pooled_output"] = ops.cast(pooler(hidden), "float32")
+    super().__init__(inputs, outputs, name=name)
+
+    # Attributes.
+    self.dtype_policy = dtype_policy
+    self.config = config
+    self.hidden_states = hidden_states
+    self.attention_probs = attention_probs
+    self.embedding_table = embedding_table
+
+  def get_config(self):
+    """Returns what `from_config` needs, in plain types."""
+    return {
+      "config": self.config.to_dict(),
+      "dtype": self.dtype_policy.name,
+      "name": self.name,
+    }
+
+  @classmethod
+  def from_config(cls, config, custom_objects=None):
+    """Returns a new model of the same configuration."""
+    del custom_objects  # There are none inside.
+    encoder_config = configs.EncoderConfig.from_dict(config["config"])
+    return cls(encoder_config, dtype=config["dtype"], name=config["name"])
+
+
+def _embeddings(config, dtype_policy):
+  return layers.Embeddings(
+    vocab_size=config.vocab_size,
+    embedding_size=config.embedding_size or config.hidden_size,
+    max_position_embeddings=config.max_position_embeddings,
+    type_vocab_size=config.type_vocab_size,
+    position_embedding_type=config.position_embedding_type,
+    dropout_rate=config.hidden_dropout_prob,
+    layer_norm_eps=config.layer_norm_eps,
+    initializer_range=config.initializer_range,
+    dtype=dtype_policy,
+    name="embeddings",
+  )
+
+
+def _embedding_projection(config, dtype_policy):
+  return keras.layers.Dense(
+    config.hidden_size,
+    kernel_initializer=initializers.truncated_normal(config.initializer_range),
+    dtype=dtype_policy,
+    name="embedding_hidden_mapping_in",
+  )
+
+
+def _block(config, dtype_policy, name):
+  return layers.TransformerBlock(
+    num_heads=config.num_attention_heads,
+    intermediate_size=config.intermediate_size,
+    activation=config.hidden_act,
+    dropout_rate=config.hidden_dropout_prob,
+    attention_dropout_rate=config.attention_probs_dropout_prob,
+    use_causal_mask=config.use_causal_mask,
+    layer_norm_eps=config.layer_norm_eps,
+    initializer_range=config.initializer_range,
+    dtype=dtype_policy,
+    name=name,
+  )
