@@ -87,7 +87,7 @@ class Dropout(keras.layers.Layer):
     seed = getattr(_context, "seed", None)
     if seed is None:
       return self.seed_generator
-    seed = ops.bitwise_xor(seed, ops.array([0, self._layer_key], "int32"))
+    seed = ops.bitwise_xor(seed, ops.array([self._layer_key, 0], "int32"))
     # JAX takes its keys unsigned, TensorFlow signed.
     is_jax = keras.backend.backend() == "jax"
     return _GivenSeed(ops.cast(seed, "uint32" if is_jax else "int32"))

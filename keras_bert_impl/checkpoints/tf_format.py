@@ -1,0 +1,97 @@
+"""Tensors by name in TensorFlow's checkpoint files, as Google released BERT.
+
+`<prefix>.index` and `<prefix>.data-00000-of-00001`; names are plain strings,
+not paths through an object graph, so that a file made by TensorFlow 1 and one
+made here differ in nothing. Prefixes may be `gs://` paths.
+"""
+
+import collections.abc
+
+import tensorflow as tf
+
+
+def write(prefix, tensors):
+  """Writes a checkpoint.
+
+  Args:
+    prefix: str, path without suffix; missing folders are made.
+    tensors: dict of name -> array, tensor or variable, at least one.
+
+  Raises:
+    ValueError: nothing to write.
+    tf.errors.OpError: the file system refuses, for instance a full disk.
+      `<prefix>.index` is renamed into place last: without it there is no
+      checkpoint.
+  """
+  if not tensors:
+    raise ValueError(f"There are no tensors to write to {prefix}.")
+  prefix = str(prefix)
+  folder = prefix.rpartition("/")[0]
+  if folder:
+    tf.io.gfile.makedirs(folder)
+  with tf.device("cpu:0"):
+    tf.raw_ops.SaveV2(
+      prefix=prefix,
+      tensor_names=list(tensors),
+      shape_and_slices=[""] * len(tensors),
+      tensors=[tf.convert_to_tensor(tensor) for tensor in tensors.values()],
+    )
+
+
+def read(prefix):
+  """Returns the `Checkpoint` at `prefix`.
+
+  Raises:
+    ValueError: there is none, or its index is damaged; names the prefix.
+  """
+  return Checkpoint(prefix)
+
+
+class Checkpoint(collections.abc.Mapping):
+  """Mapping of name -> numpy array; an array is read when asked for.
+
+  Args:
+    prefix: str, path without suffix.
+
+  Attributes:
+    shapes: dict of name -> tuple of int, known without reading a value.
+  """
+
+  def __init__(self, prefix):
+    self.prefix = str(prefix)
+    if not tf.io.gfile.exists(f"{self.prefix}.index"):
+      raise ValueError(
+        f"There is no checkpoint {self.prefix}: {self.prefix}.index does not "
+        "exist. Give the common part of the file names, such as "
+        "bert_model.ckpt."
+      )
+    try:
+      self._reader = tf.train.load_checkpoint(self.prefix)
+    except (tf.errors.OpError, RuntimeError) as error:
+      raise ValueError(f"{self.prefix}.index is damaged: {error}") from error
+    self.shapes = {
+      name: tuple(shape)
+      for name, shape in self._reader.get_variable_to_shape_map().items()
+    }
+
+  def __getitem__(self, name):
+    """Reads one array.
+
+    Raises:
+      KeyError: no such name.
+      ValueError: the data file is missing or damaged; names both.
+    """
+    if name not in self.shapes:
+      raise KeyError(name)
+    try:
+      return self._reader.get_tensor(name)
+    except (tf.errors.OpError, RuntimeError, ValueError) as error:
+      raise ValueError(
+        f"Cannot read {name} of checkpoint {self.prefix}: {error}"
+      ) from error
+
+  def __iter__(self):
+    return iter(sorted(self.shapes))
+
+  def __len__(self):
+    return len(self.shapes)
