@@ -1,0 +1,403 @@
+"""Text files as a stream of documents, each a list of sentences.
+
+Formats of a text file (`input_format`):
+  sentences   one sentence per line, a blank line between documents: what
+              google-research/bert reads.
+  paragraphs  one paragraph per line, a blank line between documents;
+              paragraphs are split into sentences.
+  prose       text as published: hard-wrapped lines, a blank line between
+              paragraphs, three or more between documents (chapters). The
+              licence around a Project Gutenberg book is left out.
+  auto        the one of the three that the beginning of the file looks like.
+The end of a file ends a document in every format. Byte-order marks and carriage
+returns are dropped, bytes that are not UTF-8 are ignored.
+
+A corpus is read in chunks: byte ranges of about equal size whose ends are moved
+to the next end of a document, so that any chunk can be read by itself and
+memory does not depend on the size of the corpus.
+"""
+
+import bisect
+import codecs
+import contextlib
+import dataclasses
+import glob
+import itertools
+import os
+import re
+import unicodedata
+
+from tfrecords import sentences
+
+FORMATS = ("auto", "sentences", "paragraphs", "prose")
+
+_CHUNK_BYTES = 4 << 20
+_SAMPLE_BYTES = 64 << 10
+# A document that goes on for longer than this after the nominal end of a chunk
+# is cut at the end of a line; otherwise one endless document would have to be
+# held in memory.
+_LONGEST_DOCUMENT_BYTES = 4 << 20
+_PROSE_BLANK_LINES = 3
+
+_LICENCE_START = re.compile(rb"^\*\*\* ?START OF\b.*?\*\*\*", re.M | re.S)
+_LICENCE_END = re.compile(rb"^\*\*\* ?END OF\b", re.M)
+_LAST_WORDS = re.compile(r"End of (the |this )?Project Gutenberg", re.I)
+_ILLUSTRATION = re.compile(r"\[Illustration[^\]]*\]")
+_BLANK_LINE = re.compile(rb"\n[^\S\n]*\n")
+_PROSE_BREAK = re.compile(rb"\n(?:[^\S\n]*\n){%d}" % _PROSE_BLANK_LINES)
+_END_OF_SENTENCE = re.compile(
+  r"[.!?:;\u2026\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*$"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class TextFile:
+  """A text file and the part of it that is the text.
+
+  Attributes:
+    path: str, local or anything tf.io.gfile opens (gs://...).
+    format: "sentences", "paragraphs" or "prose".
+    start: int, first byte of the text.
+    stop: int, the byte after the last one.
+  """
+
+  path: str
+  format: str
+  start: int
+  stop: int
+
+
+def iter_documents(input_files, input_format="auto"):
+  """Yields the documents of text files.
+
+  Args:
+    input_files: sequence of paths, glob patterns or folders.
+    input_format: one of `FORMATS`.
+
+  Yields:
+    non-empty list of non-empty str, the sentences of one document.
+
+  Raises:
+    ValueError: nothing matches, or a file is not text; FileNotFoundError: a
+      file does not exist.
+  """
+  files = open_files(input_files, input_format)
+  total = sum(file.stop - file.start for file in files)
+  for chunk in plan_chunks(files, 1 + total // _CHUNK_BYTES):
+    yield from read_chunk(chunk)
+
+
+def open_files(input_files, input_format="auto"):
+  """Returns list[TextFile], the files that `input_files` name, inspected.
+
+  Args and errors: as for `iter_documents`. Empty files are kept.
+  """
+  if input_format not in FORMATS:
+    raise ValueError(
+      f"input_format ({input_format!r}) must be one of {', '.join(FORMATS)}."
+    )
+  return [_inspect(path, input_format) for path in _expand(input_files)]
+
+
+def plan_chunks(files, num_chunks):
+  """Cuts the files, as if they were one, into chunks of whole documents.
+
+  Reads only a little around each cut.
+
+  Args:
+    files: sequence of `TextFile`.
+    num_chunks: int, chunks wanted; some are empty if documents are few.
+
+  Returns:
+    list of `num_chunks` tuples of `TextFile`, parts of the given files.
+  """
+  ends = list(itertools.accumulate(f.stop - f.start for f in files))
+  total = ends[-1] if ends else 0
+  cuts = [(0, files[0].start)] if files else []
+  for k in range(1, num_chunks):
+    nominal = total * k // num_chunks
+    index = min(bisect.bisect_right(ends, nominal), len(files) - 1)
+    file = files[index]
+    cuts.append(
+      (index, _next_document(file, file.stop - ends[index] + nominal))
+    )
+  cuts.append((len(files) - 1, files[-1].stop) if files else (0, 0))
+  # Two cuts inside one long document both move to its end.
+  return [
+    _between(files, start, stop) for start, stop in itertools.pairwise(cuts)
+  ]
+
+
+def read_chunk(chunk):
+  """Yields the documents (list[str]) of a chunk made by `plan_chunks`."""
+  for part in chunk:
+    yield from _read_documents(part)
+
+
+def has_two_documents(files):
+  """Returns whether two documents at least can be told apart in `files`.
+
+  Stops reading at the second one; memory is constant.
+  """
+  starts = (
+    is_first
+    for file in files
+    for is_first, _ in _lines_of_documents(_stream_lines(file), file.format)
+    if is_first
+  )
+  return len(list(itertools.islice(starts, 2))) == 2
+
+
+def write_sentences(path, documents):
+  """Writes documents in the format "sentences", atomically.
+
+  Args:
+    path: str, local file; a temporary file beside it is renamed to it.
+    documents: iterable of lists of str.
+  """
+  temporary = f"{path}.tmp-{os.getpid()}"
+  try:
+    with open(temporary, "w", encoding="utf-8") as file:
+      for document in documents:
+        file.write("\n".join(document) + "\n\n")
+    os.replace(temporary, path)
+  except BaseException:
+    with contextlib.suppress(FileNotFoundError):
+      os.remove(temporary)
+    raise
+
+
+def _expand(input_files):
+  """Returns the paths that paths, patterns and folders stand for, in order."""
+  if isinstance(input_files, str | os.PathLike):
+    raise ValueError(
+      f"input_files ({input_files!r}) must be a list of paths, not one path."
+    )
+  paths = []
+  for name in map(os.fspath, input_files):
+    paths += _matches(name)
+  if not paths:
+    raise ValueError(
+      f"input_files ({', '.join(map(str, input_files))!r}) match no file; give "
+      "text files, glob patterns or folders of text files."
+    )
+  return paths
+
+
+def _matches(name):
+  if "://" in name:
+    import tensorflow as tf  # Slow to import and only needed for remote files.
+
+    return sorted(tf.io.gfile.glob(name))
+  if os.path.isdir(name):
+    entries = (os.path.join(name, entry) for entry in sorted(os.listdir(name)))
+    return [
+      path
+      for path in entries
+      if os.path.isfile(path) and not os.path.basename(path).startswith(".")
+    ]
+  if os.path.exists(name):
+    return [name]
+  if glob.has_magic(name):
+    return sorted(filter(os.path.isfile, glob.glob(name)))
+  raise FileNotFoundError(f"Input file {name} does not exist.")
+
+
+def _open(path):
+  """Returns a binary file object that seeks."""
+  if "://" in path:
+    import tensorflow as tf  # Slow to import and only needed for remote files.
+
+    return tf.io.gfile.GFile(path, "rb")
+  return open(path, "rb")
+
+
+def _read(path, start, size):
+  with contextlib.closing(_open(path)) as file:
+    file.seek(start)
+    return file.read(size)
+
+
+def _size(path):
+  if "://" in path:
+    import tensorflow as tf  # Slow to import and only needed for remote files.
+
+    return tf.io.gfile.stat(path).length
+  return os.path.getsize(path)
+
+
+def _inspect(path, input_format):
+  """Returns the `TextFile` of a path."""
+  size = _size(path)
+  head = _read(path, 0, _SAMPLE_BYTES)
+  if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    raise ValueError(f"{path} is UTF-16 text; convert it to UTF-8 first.")
+  start, stop = 0, size
+  if head.startswith(codecs.BOM_UTF8):
+    start = len(codecs.BOM_UTF8)
+  licence = _LICENCE_START.search(head)
+  if licence and input_format in ("auto", "prose"):
+    input_format = "prose"
+    tail_start = max(licence.end(), size - _SAMPLE_BYTES)
+    end = _LICENCE_END.search(_read(path, tail_start, _SAMPLE_BYTES))
+    start, stop = licence.end(), tail_start + end.start() if end else size
+  if input_format == "auto":
+    input_format = guess_format(head.decode("utf-8", "ignore"))
+  return TextFile(path, input_format, start, stop)
+
+
+def guess_format(text):
+  """Returns the format that the beginning of a text looks like.
+
+  Prose is told by its lines: nearly all of those inside a paragraph are almost
+  as wide as the widest, and most of them end within a sentence. Paragraphs hold
+  two sentences per line or more on average. All else is sentences.
+
+  Args:
+    text: str; the last line may be cut.
+  """
+  lines = [line.rstrip() for line in text.split("\n")][:-1]
+  inner = [a for a, b in itertools.pairwise(lines) if a and b.strip()]
+  if len(inner) >= 3:
+    widths = sorted(map(len, inner))
+    width = widths[len(widths) * 49 // 50]
+    full = sum(0.75 * width <= w <= width for w in widths)
+    open_ended = sum(not _END_OF_SENTENCE.search(line) for line in inner)
+    if (
+      40 <= width <= 100
+      and full > len(inner) / 2
+      and open_ended > len(inner) / 2
+    ):
+      return "prose"
+  filled = [line for line in lines if line.strip()]
+  count = sum(len(sentences.split_sentences(line)) for line in filled)
+  return "paragraphs" if count > 2 * len(filled) else "sentences"
+
+
+def _next_document(file, offset):
+  """Returns where the first document after `offset` starts, or the text ends.
+
+  Falls back on the next line if that is further than a document may be long.
+  """
+  pattern = _PROSE_BREAK if file.format == "prose" else _BLANK_LINE
+  for reach in (_SAMPLE_BYTES, _LONGEST_DOCUMENT_BYTES):
+    data = _read(file.path, offset, min(reach, file.stop - offset))
+    match = pattern.search(data)
+    if match:
+      return offset + match.end()
+    if offset + len(data) >= file.stop:
+      return file.stop
+  blank = _BLANK_LINE.search(data) if file.format == "prose" else None
+  end_of_line = blank.end() if blank else data.find(b"\n") + 1
+  return offset + (end_of_line or len(data))
+
+
+def _between(files, start, stop):
+  """Returns the parts of `files` between two cuts (file index, offset)."""
+  parts = []
+  for index in range(start[0], stop[0] + 1):
+    file = files[index]
+    first = start[1] if index == start[0] else file.start
+    last = stop[1] if index == stop[0] else file.stop
+    if first < last:
+      parts.append(dataclasses.replace(file, start=first, stop=last))
+  return tuple(parts)
+
+
+def _stream_lines(part):
+  """Yields the lines of a part of a file, stripped."""
+  with contextlib.closing(_open(part.path)) as file:
+    file.seek(part.start)
+    left = part.stop - part.start
+    while left > 0:
+      line = file.readline()
+      if not line:
+        return
+      yield line[:left].decode("utf-8", "ignore").strip()
+      left -= len(line)
+
+
+def _lines_of_documents(lines, text_format):
+  """Yields (is_first, line) of the lines; the blank ones only inside documents.
+
+  Args:
+    lines: iterable of stripped str.
+    text_format: format of the file; prose needs more blank lines.
+  """
+  needed = _PROSE_BLANK_LINES if text_format == "prose" else 1
+  blanks = needed
+  for line in lines:
+    if not line:
+      blanks += 1
+      continue
+    if blanks >= needed:
+      yield True, line
+    else:
+      if blanks:
+        yield False, ""
+      yield False, line
+    blanks = 0
+
+
+def _read_documents(part):
+  """Yields the documents (list[str]) of a part of a file."""
+  to_sentences = _TO_SENTENCES[part.format]
+  lines = []
+  marked = _lines_of_documents(_stream_lines(part), part.format)
+  for is_first, line in itertools.chain(marked, [(True, "")]):
+    if is_first:
+      document = to_sentences(lines)
+      if document:
+        yield document
+      lines = []
+    lines.append(line)
+
+
+def _sentences_of_prose(lines):
+  """Returns the sentences of hard-wrapped lines with blank lines between."""
+  document = []
+  for is_blank, paragraph in itertools.groupby(
+    lines, key=lambda line: not line
+  ):
+    if is_blank:
+      continue
+    text = _ILLUSTRATION.sub(" ", join_lines(paragraph))
+    if not _LAST_WORDS.match(text.strip()):
+      document += sentences.split_sentences(text)
+  return document
+
+
+def _sentences_of_paragraphs(lines):
+  return [s for line in lines for s in sentences.split_sentences(line)]
+
+
+_TO_SENTENCES = {
+  "sentences": list,
+  "paragraphs": _sentences_of_paragraphs,
+  "prose": _sentences_of_prose,
+}
+
+
+def join_lines(lines):
+  """Returns hard-wrapped lines as one, with a space at every joint.
+
+  Only between two characters of scripts that write no spaces (Han, kana) there
+  is none.
+
+  Args:
+    lines: iterable of non-empty stripped str.
+  """
+  text = ""
+  for line in lines:
+    if text and not (
+      _writes_no_spaces(text[-1]) and _writes_no_spaces(line[0])
+    ):
+      text += " "
+    text += line
+  return text
+
+
+def _writes_no_spaces(character):
+  return character > "\u2e80" and "HANGUL" not in unicodedata.name(
+    character, ""
+  )
