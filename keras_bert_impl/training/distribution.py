@@ -5,7 +5,7 @@ import tensorflow as tf
 STRATEGIES = ("one_device", "mirrored", "tpu")
 
 
-def create_strategy(name="one_device", num_logical_cpus=0, tpu_name=None):
+def create_strategy(name="one_device", num_logical_cpus=0, **tpu):
   """Returns the `tf.distribute.Strategy` of that name.
 
   Args:
@@ -13,7 +13,8 @@ def create_strategy(name="one_device", num_logical_cpus=0, tpu_name=None):
       without one the logical CPUs.
     num_logical_cpus: int, splits the CPU into that many devices for "mirrored"
       (to try replicas without GPUs); 0 leaves it whole.
-    tpu_name: str, name or grpc:// address of the TPU, "local" on a TPU VM.
+    **tpu: arguments of `TPUClusterResolver`: `tpu` (name or grpc:// address,
+      "local" on a TPU VM), `zone`, `project`.
 
   Raises:
     ValueError: on an unknown name, or where devices were already in use when
@@ -24,7 +25,7 @@ def create_strategy(name="one_device", num_logical_cpus=0, tpu_name=None):
   if name == "mirrored":
     return _mirrored(num_logical_cpus)
   if name == "tpu":
-    return _tpu(tpu_name)
+    return _tpu(**tpu)
   raise ValueError(
     f"distribution_strategy ({name!r}) must be one of {', '.join(STRATEGIES)}."
   )
@@ -56,9 +57,9 @@ def split_cpu(count):
     ) from error
 
 
-def _tpu(tpu_name):
+def _tpu(**tpu):
   """The documented order: resolver, connect, initialise, strategy."""
-  resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=tpu_name)
+  resolver = tf.distribute.cluster_resolver.TPUClusterResolver(**tpu)
   tf.config.experimental_connect_to_cluster(resolver)
   tf.tpu.experimental.initialize_tpu_system(resolver)
   return tf.distribute.TPUStrategy(resolver)

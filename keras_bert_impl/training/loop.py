@@ -7,8 +7,6 @@ micro-batches locally, one all-reduce, clip, update. So 1 replica, N replicas
 and accumulated micro-batches give the same weights.
 """
 
-import dataclasses
-
 import numpy as np
 import tensorflow as tf
 
@@ -17,17 +15,6 @@ from keras_bert_impl.training import distribution
 
 _SUM = tf.distribute.ReduceOp.SUM
 _REPLICA_STRIDE = 1_000_003  # keeps the seeds of different replicas apart
-
-
-@dataclasses.dataclass(frozen=True)
-class LoopConfig:
-  """What a training step depends on, besides task, model and optimizer."""
-
-  train_batch_size: int = 32
-  gradient_accumulation_steps: int = 1
-  clip_norm: float = 1.0  # global norm after the all-reduce; 0 for no clipping
-  seed: int = 0
-  jit_compile: bool = False  # XLA for the forward and backward pass
 
 
 class DivergedError(ValueError):
@@ -43,7 +30,7 @@ class TrainingLoop:
     optimizer: AdamW or LAMB of `keras_bert_impl.optimizers`, in that scope;
       built here.
     strategy: `tf.distribute.Strategy`.
-    config: `LoopConfig`.
+    config: `TrainingConfig`.
   """
 
   def __init__(self, task, model, optimizer, strategy, config):
@@ -160,7 +147,9 @@ class TrainingLoop:
     gradients, metrics = sums(0)
     for index in tf.range(1, number) if number > 1 else ():
       more_gradients, more_metrics = sums(index)
-      gradients = [a + b for a, b in zip(gradients, more_gradients, strict=True)]
+      gradients = [
+        a + b for a, b in zip(gradients, more_gradients, strict=True)
+      ]
       metrics += more_metrics
     return gradients, metrics
 
@@ -170,7 +159,7 @@ class TrainingLoop:
     step = tf.cast(self.optimizer.iterations.value, tf.int32)
     return tf.stack(
       [
-        tf.cast(replica, tf.int32) * _REPLICA_STRIDE + self.config.seed,
+        tf.cast(replica, tf.int32) * _REPLICA_STRIDE + self.config.random_seed,
         step * number + micro_batch,
       ]
     )

@@ -13,15 +13,6 @@ _SECONDS_PER_REPORT = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
-class RunConfig:
-  """Length of a run and how often it leaves the device."""
-
-  num_train_steps: int
-  save_checkpoints_steps: int = 1000
-  iterations_per_loop: int = 1000
-
-
-@dataclasses.dataclass(frozen=True)
 class TrainingSummary:
   """What a run did: `was_stopped` is True if SIGTERM ended it early."""
 
@@ -31,15 +22,14 @@ class TrainingSummary:
   was_stopped: bool
 
 
-def train(loop, saver, make_batches, config, log):
-  """Trains from the loop's current step to `config.num_train_steps`.
+def train(loop, saver, make_batches, log):
+  """Trains from the loop's current step to the end of its configuration.
 
   Args:
     loop: `TrainingLoop`, restored already.
     saver: `Saver`.
     make_batches: callable (start_step) -> `tf.data.Dataset` of global batches,
       the same sequence whatever step it starts from.
-    config: `RunConfig`.
     log: `RunLog`.
 
   Returns:
@@ -49,6 +39,7 @@ def train(loop, saver, make_batches, config, log):
   Raises:
     DivergedError: with the step, a hint and the last good checkpoint.
   """
+  config = loop.config
   batches = make_batches(loop.step)
   iterator = iter(distribution.distribute(loop.strategy, batches))
   meter = _Meter(config.iterations_per_loop, batches.element_spec["input_ids"])

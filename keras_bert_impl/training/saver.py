@@ -32,7 +32,7 @@ class Saver:
     self.output_dir = output_dir
     self.keep_checkpoint_max = keep_checkpoint_max
     self._variables = {
-      **{variable.path: variable for variable in model.variables},
+      **{variable.path: variable for variable in model.weights},
       **optimizer.slot_variables(),
       GLOBAL_STEP: optimizer.iterations,
     }

@@ -1,0 +1,115 @@
+"""What a training run depends on besides its task, model and data."""
+
+import dataclasses
+
+from keras_bert_impl.training import distribution
+
+DTYPES = ("float32", "bfloat16")
+
+
+def _field(default, description, choices=None):
+  metadata = {"help": description, "choices": choices}
+  return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingConfig:
+  """Configuration of a run; the scripts' flags are made from its fields.
+
+  Names, meanings and defaults are those of google-research/bert where it has
+  them. A "step" is one optimizer update.
+
+  Raises:
+    ValueError: if a value is out of range.
+  """
+
+  output_dir: str = _field(
+    None, "Folder for checkpoints, logs, results and exports."
+  )
+  init_checkpoint: str | None = _field(
+    None,
+    "Checkpoint to start from: a prefix such as bert_model.ckpt, or the"
+    " output_dir of another run.",
+  )
+  train_batch_size: int = _field(32, "Examples per step, over all replicas.")
+  eval_batch_size: int = _field(8, "Examples per evaluation step.")
+  learning_rate: float = _field(5e-5, "Learning rate after the warm-up.")
+  num_train_steps: int = _field(100000, "Steps of the whole run.")
+  num_warmup_steps: int = _field(10000, "Steps of the warm-up.")
+  save_checkpoints_steps: int = _field(1000, "Steps between checkpoints.")
+  keep_checkpoint_max: int = _field(5, "Number of checkpoints kept.")
+  iterations_per_loop: int = _field(
+    1000, "Most steps between two returns to the host."
+  )
+  max_eval_steps: int = _field(100, "Most evaluation steps.")
+  random_seed: int = _field(12345, "Seed of everything that is drawn.")
+  weight_decay_rate: float = _field(0.01, "Weight decay of AdamW.")
+  use_bias_correction: bool = _field(
+    False, "Adam's bias correction, which the original leaves out."
+  )
+  clip_norm: float = _field(
+    1.0, "Global norm that gradients are clipped to; 0 for no clipping."
+  )
+  gradient_accumulation_steps: int = _field(
+    1,
+    "Micro-batches per step and replica; train_batch_size stays the size of a"
+    " step.",
+  )
+  distribution_strategy: str = _field(
+    "one_device", "Where to train.", distribution.STRATEGIES
+  )
+  num_logical_cpus: int = _field(
+    0, "Replicas on the CPU for the mirrored strategy, without GPUs."
+  )
+  use_tpu: bool = _field(False, "Same as distribution_strategy=tpu.")
+  tpu_name: str | None = _field(None, "TPU name or address; local on its VM.")
+  tpu_zone: str | None = _field(None, "Zone of the TPU, if not this VM's.")
+  gcp_project: str | None = _field(
+    None, "Project of the TPU, if not this VM's."
+  )
+  dtype: str = _field("float32", "Type of the computation.", DTYPES)
+  jit_compile: bool = _field(False, "XLA for the forward and backward pass.")
+
+  def __post_init__(self):
+    for name in (
+      "train_batch_size",
+      "eval_batch_size",
+      "num_train_steps",
+      "save_checkpoints_steps",
+      "keep_checkpoint_max",
+      "iterations_per_loop",
+      "max_eval_steps",
+      "gradient_accumulation_steps",
+    ):
+      if getattr(self, name) < 1:
+        raise ValueError(f"{name} ({getattr(self, name)}) must be positive.")
+    for name in ("learning_rate", "num_warmup_steps", "clip_norm"):
+      if getattr(self, name) < 0:
+        raise ValueError(f"{name} ({getattr(self, name)}) is negative.")
+
+  @property
+  def strategy_name(self):
+    """Name of the strategy, `use_tpu` taken into account."""
+    return "tpu" if self.use_tpu else self.distribution_strategy
+
+
+# A run may continue with other values of these: they do not change what is
+# trained, or (num_train_steps) are how a finished run is prolonged.
+FREE_FIELDS = frozenset(
+  (
+    "output_dir",
+    "eval_batch_size",
+    "num_train_steps",
+    "save_checkpoints_steps",
+    "keep_checkpoint_max",
+    "iterations_per_loop",
+    "max_eval_steps",
+    "distribution_strategy",
+    "num_logical_cpus",
+    "use_tpu",
+    "tpu_name",
+    "tpu_zone",
+    "gcp_project",
+    "jit_compile",
+  )
+)

@@ -1,0 +1,132 @@
+"""A task on a strategy, with everything in one output directory.
+
+Order of initialisation: (1) a checkpoint in the output directory is resumed,
+(2) else `init_checkpoint` is loaded, (3) else weights are drawn from the seed.
+"""
+
+import itertools
+
+import keras
+import tensorflow as tf
+from absl import logging
+
+from keras_bert_impl.checkpoints import google
+from keras_bert_impl.optimizers import adamw, schedules
+from keras_bert_impl.training import (
+  config as config_lib,
+)
+from keras_bert_impl.training import (
+  distribution,
+  report,
+  run_log,
+  runner,
+)
+from keras_bert_impl.training import (
+  loop as loop_lib,
+)
+from keras_bert_impl.training import (
+  saver as saver_lib,
+)
+
+RUN_CONFIG_NAME = "run_config.json"
+
+
+class Experiment:
+  """Builds the model of a task, trains and evaluates it.
+
+  Args:
+    task: `tasks.base.Task`.
+    config: `TrainingConfig`.
+    fixed: {name: JSON value}, what else a continued run must agree on (model,
+      vocabulary, records).
+
+  Raises:
+    ValueError: if the output directory holds a run of another configuration,
+      or a checkpoint does not fit the model.
+  """
+
+  def __init__(self, task, config, fixed):
+    self.task = task
+    self.config = config
+    self.strategy = distribution.create_strategy(
+      config.strategy_name,
+      config.num_logical_cpus,
+      tpu=config.tpu_name,
+      zone=config.tpu_zone,
+      project=config.gcp_project,
+    )
+    tf.io.gfile.makedirs(config.output_dir)
+    self._check_configuration(fixed)
+    keras.config.set_dtype_policy(
+      "mixed_bfloat16" if config.dtype == "bfloat16" else "float32"
+    )
+    keras.utils.set_random_seed(config.random_seed)
+    with self.strategy.scope():
+      self.model = task.build_model()
+      optimizer = adamw.AdamW(
+        schedules.WarmupThenLinearDecay(
+          config.learning_rate, config.num_warmup_steps, config.num_train_steps
+        ),
+        weight_decay_rate=config.weight_decay_rate,
+        use_bias_correction=config.use_bias_correction,
+      )
+    self.loop = loop_lib.TrainingLoop(
+      task, self.model, optimizer, self.strategy, config
+    )
+    self.saver = saver_lib.Saver(
+      config.output_dir, self.model, optimizer, config.keep_checkpoint_max
+    )
+    self._initialise()
+
+  @property
+  def is_complete(self):
+    """Whether all steps were made already."""
+    return self.loop.step >= self.config.num_train_steps
+
+  def train(self, make_batches):
+    """Trains to the end; `make_batches` as for `runner.train`."""
+    log = run_log.RunLog(
+      self.config.output_dir, self.loop.step, self.config.num_train_steps
+    )
+    try:
+      return runner.train(self.loop, self.saver, make_batches, log)
+    finally:
+      log.close()
+
+  def evaluate(self, batches):
+    """Returns {metric: float} over at most `max_eval_steps` of `batches`."""
+    distributed = distribution.distribute(self.strategy, batches)
+    return self.loop.evaluate(
+      itertools.islice(distributed, self.config.max_eval_steps)
+    )
+
+  def _initialise(self):
+    latest = self.saver.latest()
+    if latest:
+      self.saver.restore(latest)
+      logging.info("Resuming at step %d from %s.", self.loop.step, latest)
+    elif self.config.init_checkpoint:
+      google.load_weights(self.model, self.config.init_checkpoint)
+      logging.info("Weights loaded from %s.", self.config.init_checkpoint)
+    else:
+      logging.info("Weights drawn from seed %d.", self.config.random_seed)
+
+  def _check_configuration(self, fixed):
+    """Compares with the run in the output directory, or notes this one."""
+    path = tf.io.gfile.join(self.config.output_dir, RUN_CONFIG_NAME)
+    mine = {
+      name: value
+      for name, value in vars(self.config).items()
+      if name not in config_lib.FREE_FIELDS
+    } | fixed
+    theirs = report.read_json(path)
+    if theirs is None:
+      report.write_json(path, mine)
+      return
+    for name in sorted({*mine, *theirs}):
+      if mine.get(name) != theirs.get(name):
+        raise ValueError(
+          f"output_dir ({self.config.output_dir}) holds a run with"
+          f" {name}={theirs.get(name)!r}, not {mine.get(name)!r}: choose"
+          " another --output_dir, or that value to continue it."
+        )

@@ -1,0 +1,160 @@
+"""The training loop: equal on every strategy, and honest about divergence."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl.layers import dropout
+from keras_bert_impl.training import distribution, loop
+from tests.training import replica_equality
+
+
+def run_process(replicas, accumulation, dropout_rate=0.0):
+  return subprocess.Popen(
+    [
+      sys.executable,
+      replica_equality.__file__,
+      *map(str, (replicas, accumulation, dropout_rate)),
+    ],
+    stdout=subprocess.PIPE,
+    env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+  )
+
+
+def result(process):
+  output, _ = process.communicate(timeout=300)
+  assert process.returncode == 0
+  return json.loads(output)
+
+
+@pytest.fixture(scope="module")
+def one_device():
+  return result(run_process(1, 1))
+
+
+@pytest.mark.parametrize(
+  ("replicas", "accumulation"), [(2, 1), (1, 2), (2, 2), (4, 1)]
+)
+def test_replicas_and_micro_batches_change_nothing(
+  one_device, replicas, accumulation
+):
+  metrics, weights, evaluation = result(run_process(replicas, accumulation))
+  for name, expected in one_device[1].items():
+    np.testing.assert_allclose(weights[name], expected, atol=1e-5, err_msg=name)
+  assert metrics == pytest.approx(one_device[0], abs=1e-5)
+  assert evaluation == pytest.approx(one_device[2], abs=1e-5)
+
+
+def test_replicas_draw_different_dropout_masks():
+  training = replica_equality.build()
+  seeds = [tf.stack(training._seed(0, replica)) for replica in (0, 1)]
+  layer = dropout.Dropout(0.5)
+  masks = []
+  for seed in seeds:
+    with dropout.random_seed(seed):
+      masks.append(layer(np.ones((64, 64)), training=True).numpy())
+  assert 0.45 < np.mean(masks[0] == masks[1]) < 0.55
+
+
+def test_dropout_makes_two_replicas_differ_from_one():
+  # The same rows under another replica's masks give another result.
+  one, two = run_process(1, 1, 0.3), run_process(2, 1, 0.3)
+  weights = [result(process)[1] for process in (one, two)]
+  name = "bert/encoder/layer_0/attention/self/query/kernel"
+  assert not np.allclose(weights[0][name], weights[1][name], atol=1e-4)
+
+
+def train(training, steps, start=0):
+  data = replica_equality.dataset(steps + start).skip(start)
+  return training.train(
+    iter(distribution.distribute(training.strategy, data)), steps
+  )
+
+
+def weights(training):
+  return [v.numpy() for v in training.model.weights]
+
+
+def test_steps_per_call_do_not_change_the_result():
+  at_once, in_parts = (replica_equality.build(dropout=0.1) for _ in range(2))
+  train(at_once, 6)
+  data = iter(
+    distribution.distribute(in_parts.strategy, replica_equality.dataset(6))
+  )
+  for steps in (1, 2, 3):
+    in_parts.train(data, steps)
+  for a, b in zip(weights(at_once), weights(in_parts)):
+    np.testing.assert_array_equal(a, b)
+
+
+def test_the_loss_falls_on_a_batch_seen_again_and_again():
+  training = replica_equality.build(dropout=0.0)
+  data = replica_equality.dataset(1).repeat()
+  iterator = iter(distribution.distribute(training.strategy, data))
+  first = training.train(iterator, 1)
+  last = training.train(iterator, 60)
+  assert last["loss"] < 0.5 * first["loss"]
+
+
+def test_xla_compiles_the_gradient_function():
+  plain = replica_equality.build()
+  compiled = replica_equality.build(jit_compile=True)
+  train(plain, 3)
+  train(compiled, 3)
+  for a, b in zip(weights(plain), weights(compiled)):
+    np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+def test_a_step_compiles_under_xla_without_host_operations():
+  training = replica_equality.build(dropout=0.1)
+  batch = next(iter(replica_equality.dataset(1)))
+  with training.strategy.scope():
+    step = tf.function(training._train_step, jit_compile=True)
+    metrics = step(batch).numpy()
+    hlo = step.experimental_get_compiler_ir(batch)(stage="hlo")
+  assert np.isfinite(metrics).all()
+  for host_operation in ("custom-call", "outfeed", "infeed", "send", "recv"):
+    assert f" {host_operation}(" not in hlo
+
+
+def test_a_loss_that_is_not_finite_names_its_step():
+  training = replica_equality.build()
+  train(training, 2)
+
+  def poison(index, batch):
+    weight = tf.where(index == 2, np.float32("nan"), 1.0)
+    name = "masked_lm_weights"
+    return {**batch, name: batch[name] * weight}
+
+  data = replica_equality.dataset(5).enumerate().map(poison)
+  iterator = iter(distribution.distribute(training.strategy, data))
+  with pytest.raises(loop.DivergedError, match="not finite at step 5"):
+    training.train(iterator, 5)
+
+
+@pytest.mark.parametrize("accumulation", [3, 16])
+def test_a_batch_that_cannot_be_divided_is_refused(accumulation):
+  with pytest.raises(ValueError, match="batch size .8. must be a multiple"):
+    replica_equality.build(accumulation=accumulation)
+
+
+def test_evaluation_ignores_padding_rows():
+  training = replica_equality.build()
+  [batch] = replica_equality.dataset(1)
+  empty = {name: tf.zeros_like(x) for name, x in batch.items()}
+  padded = {name: tf.concat([x, empty[name]], 0) for name, x in batch.items()}
+  metrics, with_padding = (
+    training.evaluate(
+      distribution.distribute(
+        training.strategy, tf.data.Dataset.from_tensors(b)
+      )
+    )
+    for b in (batch, padded)
+  )
+  for name in ("masked_lm_loss", "masked_lm_accuracy", "next_sentence_loss"):
+    assert with_padding[name] == pytest.approx(metrics[name], abs=1e-6)
