@@ -56,7 +56,8 @@ class Embeddings(keras.layers.Layer):
     initializer_range=0.02,
     **kwargs,
   ):
-    super().__init__(**kwargs)
+    # Keras may hand ids over as floats; bfloat16 holds integers up to 256 only.
+    super().__init__(autocast=False, **kwargs)
     if position_embedding_type not in ("learned", "sinusoidal"):
       raise ValueError(
         f"position_embedding_type ({position_embedding_type!r}) of {self.name} "
@@ -100,8 +101,6 @@ class Embeddings(keras.layers.Layer):
       name=name,
       shape=(num_rows, self.embedding_size),
       initializer=initializers.truncated_normal(self.initializer_range),
-      # Rows are gathered in float32 and cast after, not the whole table.
-      autocast=False,
     )
 
   def call(self, input_ids, segment_ids, training=False):
@@ -120,7 +119,6 @@ class Embeddings(keras.layers.Layer):
       ValueError: L above `max_position_embeddings`.
     """
     self._check_length(input_ids.shape[1])
-    # Keras hands ids over as floats under a tf.distribute strategy.
     input_ids = ops.cast(input_ids, "int32")
     segment_ids = ops.cast(segment_ids, "int32")
     table = ops.convert_to_tensor(self.word_embeddings)

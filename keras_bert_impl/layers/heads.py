@@ -72,7 +72,8 @@ class MaskedLanguageModelHead(keras.layers.Layer):
     initializer_range=0.02,
     **kwargs,
   ):
-    super().__init__(**kwargs)
+    # Keras may hand positions over as floats; bfloat16 holds integers up to 256.
+    super().__init__(autocast=False, **kwargs)
     self.activation = activation
     self.layer_norm_eps = layer_norm_eps
     self.initializer_range = initializer_range
@@ -117,7 +118,7 @@ class MaskedLanguageModelHead(keras.layers.Layer):
     masked = self.layer_norm(self.dense(masked))  # [B * P, E]
     table = ops.cast(embedding_table, self.compute_dtype)
     logits = ops.matmul(masked, ops.transpose(table))  # [B * P, V]
-    logits = ops.cast(logits, "float32") + ops.cast(self.output_bias, "float32")
+    logits = ops.cast(logits, "float32") + self.output_bias
     return ops.reshape(logits, (batch, num_predictions, table.shape[0]))
 
   def compute_output_spec(self, hidden, masked_lm_positions, embedding_table):

@@ -1,0 +1,106 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_bert_impl import layers
+from keras_bert_impl.layers import embeddings
+
+IDS = np.array([[1, 2, 3], [4, 0, 0]])
+SEGMENTS = np.array([[0, 0, 1], [0, 0, 0]])
+
+
+def make(**changes):
+  return layers.Embeddings(
+    **{"vocab_size": 5, "embedding_size": 4, "max_position_embeddings": 6}
+    | changes
+  )
+
+
+def normalized(x):
+  mean = x.mean(-1, keepdims=True)
+  return (x - mean) / np.sqrt(x.var(-1, keepdims=True) + 1e-12)
+
+
+@pytest.mark.parametrize("position_embedding_type", ["learned", "sinusoidal"])
+def test_the_output_is_the_normalized_sum_of_three_embeddings(
+  position_embedding_type,
+):
+  layer = make(position_embedding_type=position_embedding_type)
+  hidden, table = layer(IDS, SEGMENTS)
+  positions = np.array(layer.position_embeddings)
+  expected = (
+    np.array(layer.word_embeddings)[IDS]
+    + np.array(layer.token_type_embeddings)[SEGMENTS]
+    + positions[:3]
+  )
+  np.testing.assert_allclose(hidden, normalized(expected), atol=1e-5)
+  np.testing.assert_array_equal(table, layer.word_embeddings)
+
+
+def test_sinusoidal_positions_are_those_of_the_paper():
+  table = embeddings.sinusoidal_positions(3, 4)
+  assert table.shape == (3, 4)
+  np.testing.assert_allclose(table[0], [0, 1, 0, 1])
+  np.testing.assert_allclose(
+    table[2], [np.sin(2), np.cos(2), np.sin(0.02), np.cos(0.02)], rtol=1e-6
+  )
+
+
+def test_sinusoidal_positions_are_no_weight():
+  layer = make(position_embedding_type="sinusoidal", name="embeddings")
+  layer(IDS, SEGMENTS)
+  assert [weight.path for weight in layer.weights] == [
+    "embeddings/word_embeddings",
+    "embeddings/token_type_embeddings",
+    "embeddings/LayerNorm/gamma",
+    "embeddings/LayerNorm/beta",
+  ]
+
+
+def test_the_tables_are_not_equal_at_first():
+  layer = make(type_vocab_size=5, max_position_embeddings=5)
+  layer(IDS, SEGMENTS)
+  tables = [
+    np.array(table)
+    for table in (
+      layer.word_embeddings,
+      layer.token_type_embeddings,
+      layer.position_embeddings,
+    )
+  ]
+  assert not np.allclose(tables[0], tables[1])
+  assert not np.allclose(tables[0], tables[2])
+
+
+def test_ids_may_come_as_floats():
+  layer = make()
+  expected, _ = layer(IDS, SEGMENTS)
+  hidden, _ = layer(IDS.astype("float32"), SEGMENTS.astype("float32"))
+  np.testing.assert_array_equal(hidden, expected)
+
+
+def test_large_ids_keep_their_value_in_a_mixed_model():
+  layer = make(vocab_size=1000, dtype="mixed_bfloat16")
+  first, _ = layer(np.array([[999.0]], "float32"), np.zeros((1, 1)))
+  second, _ = layer(np.array([[999]]), np.zeros((1, 1), int))
+  np.testing.assert_array_equal(first, second)
+
+
+def test_a_sequence_longer_than_the_positions_is_refused():
+  with pytest.raises(ValueError, match=r"\(7\).*max_position_embeddings \(6\)"):
+    make()(np.zeros((1, 7), int), np.zeros((1, 7), int))
+
+
+def test_an_unknown_kind_of_positions_is_refused():
+  with pytest.raises(ValueError, match="'rotary'"):
+    make(position_embedding_type="rotary")
+
+
+def test_it_works_and_reloads_in_any_model(tmp_path):
+  ids = keras.Input((None,), dtype="int32")
+  segments = keras.Input((None,), dtype="int32")
+  hidden, _ = make(position_embedding_type="sinusoidal")(ids, segments)
+  model = keras.Model([ids, segments], keras.layers.Dense(2)(hidden))
+  model.save(tmp_path / "model.keras")
+  again = keras.models.load_model(tmp_path / "model.keras")
+  np.testing.assert_array_equal(again([IDS, SEGMENTS]), model([IDS, SEGMENTS]))

@@ -1,0 +1,106 @@
+import math
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert_impl import layers
+
+HIDDEN = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+MASK = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
+
+
+def make(**changes):
+  block = layers.TransformerBlock(
+    **{
+      "num_heads": 2,
+      "intermediate_size": 16,
+      "initializer_range": 0.5,
+      "name": "layer_0",
+    }
+    | changes
+  )
+  block.build(HIDDEN.shape)
+  return block
+
+
+def normalized(x):
+  mean = x.mean(-1, keepdims=True)
+  return (x - mean) / np.sqrt(x.var(-1, keepdims=True) + 1e-12)
+
+
+def dense(layer, x):
+  return x @ np.array(layer.kernel) + np.array(layer.bias)
+
+
+def test_it_is_two_sublayers_with_residual_and_normalization_after():
+  block = make()
+  hidden, probs = block(HIDDEN, MASK)
+  context, expected_probs = block.attention(HIDDEN, MASK)
+  middle = normalized(HIDDEN + dense(block.attention_dense, np.array(context)))
+  x = dense(block.intermediate_dense, middle)
+  gelu = x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+  expected = normalized(middle + dense(block.output_dense, gelu))
+  np.testing.assert_allclose(hidden, expected, atol=1e-4)
+  np.testing.assert_array_equal(probs, expected_probs)
+
+
+def test_its_weights_are_named_as_in_the_original_checkpoints():
+  shapes = {weight.path: tuple(weight.shape) for weight in make().weights}
+  assert shapes == {
+    "layer_0/attention/self/query/kernel": (8, 8),
+    "layer_0/attention/self/query/bias": (8,),
+    "layer_0/attention/self/key/kernel": (8, 8),
+    "layer_0/attention/self/key/bias": (8,),
+    "layer_0/attention/self/value/kernel": (8, 8),
+    "layer_0/attention/self/value/bias": (8,),
+    "layer_0/attention/output/dense/kernel": (8, 8),
+    "layer_0/attention/output/dense/bias": (8,),
+    "layer_0/attention/output/LayerNorm/gamma": (8,),
+    "layer_0/attention/output/LayerNorm/beta": (8,),
+    "layer_0/intermediate/dense/kernel": (8, 16),
+    "layer_0/intermediate/dense/bias": (16,),
+    "layer_0/output/dense/kernel": (16, 8),
+    "layer_0/output/dense/bias": (8,),
+    "layer_0/output/LayerNorm/gamma": (8,),
+    "layer_0/output/LayerNorm/beta": (8,),
+  }
+
+
+def test_no_two_of_its_dropouts_share_a_path():
+  block = make()
+  paths = [
+    layer.path
+    for layer in block._flatten_layers()
+    if isinstance(layer, layers.Dropout)
+  ]
+  assert len(paths) == len(set(paths)) == 3
+
+
+def test_it_drops_only_in_training():
+  block = make(dropout_rate=0.5)
+  np.testing.assert_array_equal(block(HIDDEN)[0], block(HIDDEN)[0])
+  with layers.random_seed([1, 2]):
+    first = np.array(block(HIDDEN, training=True)[0])
+  with layers.random_seed([1, 3]):
+    second = np.array(block(HIDDEN, training=True)[0])
+  assert (first != second).any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_it_works_and_reloads_in_any_model(tmp_path, dtype):
+  hidden = keras.Input((None, 8))
+  mask = keras.Input((None,), dtype="int32")
+  outputs, probs = make(activation="relu", dtype=dtype)(hidden, mask)
+  model = keras.Model([hidden, mask], [outputs, probs])
+  model.save(tmp_path / "model.keras")
+  model.save_weights(tmp_path / "model.weights.h5")
+  again = keras.models.load_model(tmp_path / "model.keras")
+  clone = keras.models.clone_model(model)
+  clone.load_weights(tmp_path / "model.weights.h5")
+  for other in (again, clone):
+    for new, old in zip(
+      other([HIDDEN, MASK]), model([HIDDEN, MASK]), strict=True
+    ):
+      assert new.dtype == old.dtype
+      np.testing.assert_array_equal(new, old)

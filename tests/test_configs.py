@@ -1,0 +1,114 @@
+import dataclasses
+import json
+
+import pytest
+
+from keras_bert_impl import configs
+
+
+def write_json(path, values):
+  path.write_text(json.dumps(values), encoding="utf-8")
+  return path
+
+
+def test_the_defaults_are_bert_base():
+  config = configs.EncoderConfig(vocab_size=30522)
+  assert config == configs.EncoderConfig.preset("bert_base")
+  assert config.intermediate_size == 4 * config.hidden_size == 3072
+  assert config.num_hidden_layers == config.num_attention_heads == 12
+
+
+def test_a_configuration_survives_the_file_it_is_written_to(tmp_path):
+  config = configs.EncoderConfig.preset(
+    "bert_tiny", vocab_size=99, position_embedding_type="sinusoidal"
+  )
+  config.to_json_file(tmp_path / "bert_config.json")
+  path = tmp_path / "bert_config.json"
+  assert configs.EncoderConfig.from_json_file(path) == config
+
+
+def test_keys_of_released_files_that_mean_nothing_are_accepted(tmp_path):
+  path = write_json(
+    tmp_path / "bert_config.json",
+    {"vocab_size": 9, "directionality": "bidi", "pooler_fc_size": 768},
+  )
+  config = configs.EncoderConfig.from_json_file(path)
+  assert config == configs.EncoderConfig(vocab_size=9)
+
+
+def test_an_unknown_key_is_refused_with_its_name_and_file(tmp_path):
+  path = write_json(
+    tmp_path / "bert_config.json", {"vocab_size": 9, "hiden_size": 8}
+  )
+  with pytest.raises(ValueError, match="'hiden_size'.*bert_config.json"):
+    configs.EncoderConfig.from_json_file(path)
+
+
+def test_a_file_without_vocab_size_is_refused(tmp_path):
+  path = write_json(tmp_path / "c.json", {"hidden_size": 8})
+  with pytest.raises(ValueError, match="c.json lacks .*vocab_size"):
+    configs.EncoderConfig.from_json_file(path)
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", ""])
+def test_a_file_that_holds_no_json_object_is_refused(tmp_path, text):
+  path = tmp_path / "c.json"
+  path.write_text(text)
+  with pytest.raises(ValueError, match="c.json"):
+    configs.EncoderConfig.from_json_file(path)
+
+
+def test_a_missing_file_is_refused_with_its_name(tmp_path):
+  with pytest.raises(ValueError, match="absent.json"):
+    configs.EncoderConfig.from_json_file(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize(
+  ("field", "value"),
+  [
+    ("hidden_size", 770),
+    ("hidden_size", 0),
+    ("num_hidden_layers", 1.5),
+    ("vocab_size", True),
+    ("hidden_act", "swish"),
+    ("hidden_dropout_prob", 1.0),
+    ("attention_probs_dropout_prob", -0.1),
+    ("initializer_range", "0.02"),
+    ("position_embedding_type", "relative"),
+    ("embedding_size", 0),
+    ("use_pooler", "no"),
+  ],
+)
+def test_a_value_not_allowed_is_refused_with_name_value_and_file(
+  tmp_path, field, value
+):
+  path = write_json(tmp_path / "c.json", {"vocab_size": 9, field: value})
+  with pytest.raises(ValueError) as error:
+    configs.EncoderConfig.from_json_file(path)
+  message = str(error.value)
+  assert field in message and str(value) in message and "c.json" in message
+
+
+def test_there_are_the_24_small_sizes_base_and_large():
+  small = [name for name in configs.PRESETS if name.startswith("bert_L-")]
+  assert len(small) == 24
+  named = {"bert_tiny", "bert_mini", "bert_small", "bert_medium"}
+  assert set(configs.PRESETS) == {*small, *named, "bert_base", "bert_large"}
+
+
+def test_every_preset_has_heads_of_64():
+  for config in configs.PRESETS.values():
+    assert config.hidden_size == 64 * config.num_attention_heads
+
+
+def test_a_preset_takes_changes_and_an_unknown_one_is_refused():
+  config = configs.EncoderConfig.preset("bert_large", vocab_size=100)
+  assert (config.vocab_size, config.num_hidden_layers) == (100, 24)
+  with pytest.raises(ValueError, match="'bert_huge'.*bert_base"):
+    configs.EncoderConfig.preset("bert_huge")
+
+
+def test_a_configuration_cannot_be_changed_in_place():
+  config = configs.EncoderConfig.preset("bert_tiny")
+  with pytest.raises(dataclasses.FrozenInstanceError):
+    config.hidden_size = 8

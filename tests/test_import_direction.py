@@ -1,0 +1,102 @@
+"""Each package imports only what stands above it in the architecture."""
+
+import ast
+import pathlib
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+# From the top down; packages of one line do not import each other.
+ORDER = (
+  ("keras_bert_impl.configs", "keras_bert_impl.features"),
+  ("keras_bert_impl.layers",),
+  ("keras_bert_impl.models",),
+  ("keras_bert_impl.tokenizers", "keras_bert_impl.metrics"),
+  ("keras_bert_impl.tasks",),
+  ("keras_bert_impl.optimizers", "keras_bert_impl.checkpoints"),
+  ("keras_bert_impl.training",),
+  ("keras_bert_impl.serving",),
+  ("tfrecords",),
+  ("official_tasks",),
+)
+RANKS = {package: rank for rank, line in enumerate(ORDER) for package in line}
+
+
+def package_of(module):
+  """Returns the entry of ORDER that `module` belongs to, or None."""
+  for package in RANKS:
+    if module == package or module.startswith(package + "."):
+      return package
+  return None
+
+
+def source_files():
+  files = []
+  for top in ("keras_bert_impl", "tfrecords", "official_tasks"):
+    files += sorted((ROOT / top).rglob("*.py"))
+  return [
+    path for path in files if path != ROOT / "keras_bert_impl/__init__.py"
+  ]
+
+
+def module_name(path):
+  parts = path.relative_to(ROOT).with_suffix("").parts
+  return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_modules(path):
+  """Returns full names; `from a import b` gives both a and a.b."""
+  names = set()
+  for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    if isinstance(node, ast.Import):
+      names.update(alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+      assert node.level == 0, f"{path}:{node.lineno} imports relatively"
+      names.add(node.module)
+      names.update(f"{node.module}.{alias.name}" for alias in node.names)
+  return names
+
+
+def top_level_names(path):
+  return {name.partition(".")[0] for name in imported_modules(path)}
+
+
+@pytest.mark.parametrize("path", source_files(), ids=module_name)
+def test_a_module_imports_only_from_above(path):
+  own = package_of(module_name(path))
+  assert own is not None, f"{path} belongs to no package of the architecture"
+  for name in imported_modules(path):
+    other = package_of(name)
+    if other is not None and other != own:
+      assert RANKS[other] < RANKS[own], f"{own} imports {name}"
+
+
+def test_configurations_and_features_need_the_standard_library_only():
+  for name in ("configs.py", "features.py"):
+    names = top_level_names(ROOT / "keras_bert_impl" / name)
+    assert names <= sys.stdlib_module_names
+
+
+def test_layers_and_models_are_free_of_tensorflow():
+  for package in ("layers", "models"):
+    for path in (ROOT / "keras_bert_impl" / package).glob("*.py"):
+      assert top_level_names(path) <= {
+        *sys.stdlib_module_names,
+        "keras",
+        "keras_bert_impl",
+        "numpy",
+      }
+
+
+def test_layers_know_no_other_package_but_the_configuration():
+  for path in (ROOT / "keras_bert_impl/layers").glob("*.py"):
+    packages = {package_of(name) for name in imported_modules(path)} - {None}
+    assert packages <= {"keras_bert_impl.layers", "keras_bert_impl.configs"}
+
+
+def test_training_needs_no_tensorflow_text():
+  for package in ("layers", "models", "tasks", "optimizers", "training"):
+    for path in (ROOT / "keras_bert_impl" / package).glob("*.py"):
+      assert "tensorflow_text" not in top_level_names(path)
