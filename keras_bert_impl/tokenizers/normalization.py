@@ -1,0 +1,84 @@
+r"""The original's text normalisation as TensorFlow ops.
+
+Differs from `tensorflow_text`'s BERT tokenizers, which are not the paper's:
+they fold case by NFKC, turn control characters into blanks and give [UNK] for
+invalid UTF-8. Every op here is linked into TensorFlow Serving.
+
+Equal to the original for all characters up to Unicode 13; of later ones, the 40
+capital letters of Unicode 14 stay capital, because TensorFlow's ICU does not
+know them (nor did the Python of the original).
+
+Source: google-research/bert, tokenization.py, BasicTokenizer.
+"""
+
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+MAX_WORD_CHARACTERS = 200
+
+# RE2 classes. Categories Cc (but tab, newline and carriage return) and Cf, NUL
+# and the replacement character are deleted.
+_DELETED = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9f}\x{fffd}\p{Cf}]"
+# RE2's \s is ASCII only: these are the other characters at which Python splits.
+_WIDE_SPACE = (
+  r"[\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
+)
+# Punctuation, ASCII symbols and CJK ideographs: each is a word of its own.
+_SINGLE = (
+  r"[!-/:-@\[-`{-~\p{P}"
+  r"\x{4e00}-\x{9fff}\x{3400}-\x{4dbf}\x{20000}-\x{2a6df}\x{2a700}-\x{2b73f}"
+  r"\x{2b740}-\x{2b81f}\x{2b820}-\x{2ceaf}\x{f900}-\x{faff}"
+  r"\x{2f800}-\x{2fa1f}]"
+)
+_OVERLONG = rf"[^ \t\n\r]{{{MAX_WORD_CHARACTERS + 1},}}"
+# Cannot occur in normalised text, so no word of a text is mistaken for it.
+OVERLONG_WORD = "\ufffd"
+
+
+def normalize(texts, options):
+  """Returns `texts` cleaned, and with its words apart at white space.
+
+  Args:
+    texts: string tensor of any shape, any bytes; invalid UTF-8 is dropped.
+    options: `TokenizerOptions`.
+
+  Returns:
+    string tensor of the same shape, valid UTF-8. A word of more than 200
+    characters has become U+FFFD, which stands for no text else.
+  """
+  texts = tf.strings.unicode_transcode(
+    texts,
+    "UTF-8",
+    "UTF-8",
+    errors="ignore",
+    replace_control_characters=False,
+  )
+  texts = tf.strings.regex_replace(texts, _DELETED, "")
+  if options.do_lower_case:
+    texts = _lower_and_strip_accents(texts)
+    if options.compose_hangul:
+      texts = tf_text.normalize_utf8(texts, "NFC")
+  # The group is empty where the other side of the | matched.
+  texts = tf.strings.regex_replace(texts, f"({_SINGLE})|{_WIDE_SPACE}", r" \1 ")
+  return tf.strings.regex_replace(texts, _OVERLONG, OVERLONG_WORD)
+
+
+def split_words(normalized_texts):
+  """Returns the words of `normalize`d texts.
+
+  Args:
+    normalized_texts: string [B].
+
+  Returns:
+    string RaggedTensor [B, (words)].
+  """
+  return tf.strings.split(normalized_texts)
+
+
+def _lower_and_strip_accents(texts):
+  # ASCII first: the other op asks the machine's locale, and in Turkish the
+  # lower case of I is not i.
+  texts = tf.strings.lower(texts)
+  texts = tf.strings.lower(texts, encoding="utf-8")
+  texts = tf_text.normalize_utf8(texts, "NFD")
+  return tf.strings.regex_replace(texts, r"\p{Mn}+", "")
