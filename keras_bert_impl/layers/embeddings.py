@@ -56,7 +56,7 @@ class Embeddings(keras.layers.Layer):
     initializer_range=0.02,
     **kwargs,
   ):
-    # Keras may hand ids over as floats; bfloat16 holds integers up to 256 only.
+    # Keras may hand ids over as floats; bfloat16 would round them.
     super().__init__(autocast=False, **kwargs)
     if position_embedding_type not in ("learned", "sinusoidal"):
       raise ValueError(
@@ -101,6 +101,8 @@ class Embeddings(keras.layers.Layer):
       name=name,
       shape=(num_rows, self.embedding_size),
       initializer=initializers.truncated_normal(self.initializer_range),
+      # Rows are gathered in float32 and cast after, not the whole table.
+      autocast=False,
     )
 
   def call(self, input_ids, segment_ids, training=False):

@@ -72,7 +72,7 @@ class MaskedLanguageModelHead(keras.layers.Layer):
     initializer_range=0.02,
     **kwargs,
   ):
-    # Keras may hand positions over as floats; bfloat16 holds integers up to 256.
+    # Keras may hand positions over as floats; bfloat16 would round them.
     super().__init__(autocast=False, **kwargs)
     self.activation = activation
     self.layer_norm_eps = layer_norm_eps
@@ -99,7 +99,10 @@ class MaskedLanguageModelHead(keras.layers.Layer):
       )
       self.layer_norm.build((None, embedding_size))
     self.output_bias = self.add_weight(
-      name="output_bias", shape=(vocab_size,), initializer="zeros"
+      name="output_bias",
+      shape=(vocab_size,),
+      initializer="zeros",
+      autocast=False,
     )
 
   def call(self, hidden, masked_lm_positions, embedding_table):
