@@ -12,6 +12,7 @@ import json
 import os
 
 import numpy as np
+from absl import logging
 
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 SPECIAL_TOKENS = (PAD, UNK, CLS, SEP, MASK)
@@ -164,6 +165,33 @@ def load_options(vocab_file):
       raise ValueError(f"{name} ({value!r}) in {path} must be true or false.")
   options = TokenizerOptions(**options)
   _check_foreign(stored, options, path)
+  return options
+
+
+def resolve_options(vocab_file, do_lower_case=None, compose_hangul=None):
+  """Returns the options to use with `vocab_file`.
+
+  Args:
+    vocab_file: str, path of the vocabulary.
+    do_lower_case: bool, or None for what is stored beside the vocabulary, or
+      else the default.
+    compose_hangul: as do_lower_case.
+
+  Returns:
+    `TokenizerOptions`. A given value wins over a stored one, with a warning.
+  """
+  stored = load_options(vocab_file)
+  options = stored or TokenizerOptions()
+  given = {"do_lower_case": do_lower_case, "compose_hangul": compose_hangul}
+  given = {name: value for name, value in given.items() if value is not None}
+  options = dataclasses.replace(options, **given)
+  if stored not in (None, options):
+    logging.warning(
+      "The vocabulary was made for %s (%s), but is used with %s.",
+      stored,
+      _options_path(vocab_file),
+      options,
+    )
   return options
 
 

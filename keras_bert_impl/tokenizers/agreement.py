@@ -1,0 +1,132 @@
+"""Whether a vocabulary, a normalisation and a text belong together.
+
+A cased vocabulary under lower-casing, an uncased one without it, or an ordinary
+Korean vocabulary under lower-casing without compose_hangul train without an
+error and badly. Two numbers show it: the share of a sample's words that become
+[UNK], and the share of the vocabulary that no normalised text can contain.
+"""
+
+import dataclasses
+
+import tensorflow as tf
+
+from keras_bert_impl.tokenizers import normalization
+from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+
+# A healthy pair has less than 1 % of each.
+_NOTABLE_UNKNOWN = 0.01
+_HIGH_UNKNOWN = 0.05
+_NOTABLE_UNREACHABLE = 0.05
+
+_ALL_OPTIONS = (
+  vocabulary_lib.TokenizerOptions(do_lower_case=True),
+  vocabulary_lib.TokenizerOptions(do_lower_case=False),
+  vocabulary_lib.TokenizerOptions(do_lower_case=True, compose_hangul=True),
+)
+
+
+def unknown_share(tokenizer, texts, options=None):
+  """Returns the share of the words of `texts` that become [UNK].
+
+  Args:
+    tokenizer: `WordPieceTokenizer`.
+    texts: list of str or bytes, a sample.
+    options: `TokenizerOptions` to use in place of the tokenizer's own.
+
+  Returns:
+    float in [0, 1]; 0 if there are no words.
+  """
+  normalized = normalization.normalize(
+    tf.constant(texts, tf.string), options or tokenizer.options
+  )
+  ids = tokenizer.tokenize_normalized(normalized).flat_values.numpy()
+  vocabulary = tokenizer.vocabulary
+  num_words = (~vocabulary.is_continuation[ids]).sum()
+  return float((ids == vocabulary.unk_id).sum() / max(num_words, 1))
+
+
+def unreachable_share(vocabulary, options):
+  """Returns the share of tokens that no text has once it is normalised.
+
+  Args:
+    vocabulary: `Vocabulary`; tokens in brackets do not count.
+    options: `TokenizerOptions`.
+
+  Returns:
+    float in [0, 1]; 0 if there are no tokens but those in brackets.
+  """
+  tokens = [
+    token.removeprefix(vocabulary_lib.CONTINUATION_PREFIX)
+    for token in vocabulary.tokens
+    if not (token.startswith("[") and token.endswith("]"))
+  ]
+  if not tokens:
+    return 0.0
+  tokens = tf.constant(tokens)
+  normalized = tf.strings.strip(normalization.normalize(tokens, options))
+  return float(tf.reduce_mean(tf.cast(normalized != tokens, tf.float32)))
+
+
+def disagreement(tokenizer, texts):
+  """Returns one line that says what does not fit, or None if all does.
+
+  Args:
+    tokenizer: `WordPieceTokenizer`.
+    texts: list of str or bytes, a sample of the text; 1,000 lines are plenty.
+
+  Returns:
+    str without line breaks, with the numbers and the remedy; or None.
+  """
+  current = _measure(tokenizer, texts, tokenizer.options)
+  others = [
+    _measure(tokenizer, texts, options)
+    for options in _ALL_OPTIONS
+    if options != tokenizer.options
+  ]
+  best = min(others, key=lambda fit: (fit.unknown, fit.unreachable))
+  origin = tokenizer.vocabulary.origin
+  if best.unknown + _NOTABLE_UNKNOWN < current.unknown:
+    return (
+      f"{current.unknown:.1%} of the words of the sample become [UNK] with "
+      f"{_describe(current.options)}, {best.unknown:.1%} with "
+      f"{_describe(best.options)}: {origin} seems made for the latter."
+    )
+  best = min(others, key=lambda fit: fit.unreachable)
+  if (
+    current.unreachable > _NOTABLE_UNREACHABLE
+    and best.unreachable < current.unreachable / 2
+    and best.unknown < current.unknown + _NOTABLE_UNKNOWN
+  ):
+    return (
+      f"{current.unreachable:.1%} of {origin} can never be used with "
+      f"{_describe(current.options)}, {best.unreachable:.1%} with "
+      f"{_describe(best.options)}: it seems made for the latter."
+    )
+  if current.unknown > _HIGH_UNKNOWN:
+    return (
+      f"{current.unknown:.1%} of the words of the sample become [UNK]: "
+      f"{origin} does not fit the text; learn one from it with "
+      "official_tasks/train_vocabulary.py."
+    )
+  return None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Fit:
+  options: vocabulary_lib.TokenizerOptions
+  unknown: float
+  unreachable: float
+
+
+def _measure(tokenizer, texts, options):
+  return _Fit(
+    options,
+    unknown_share(tokenizer, texts, options),
+    unreachable_share(tokenizer.vocabulary, options),
+  )
+
+
+def _describe(options):
+  if not options.do_lower_case:
+    return "do_lower_case=False"
+  return f"do_lower_case=True, compose_hangul={options.compose_hangul}"

@@ -1,0 +1,272 @@
+"""Learns a WordPiece vocabulary from text.
+
+Byte-pair merges over the counts of words (sentencepiece), written down as
+WordPiece tokens. The words are those the tokenizer will look up. Memory grows
+with the unique words, not with the text, and the same text gives the same
+tokens in the same order.
+
+Differs from the original, whose learner was never released: merges by
+frequency (Sennrich et al. 2016) in place of by likelihood.
+"""
+
+import collections
+import io
+
+import sentencepiece
+import tensorflow as tf
+from absl import logging
+
+from keras_bert_impl.tokenizers import normalization
+from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+
+# Characters normalised at once: enough to make the ops' overhead small.
+_BATCH_CHARACTERS = 1_000_000
+_MAX_PIECE_CHARACTERS = 16
+# Stands for the start of a word in sentencepiece.
+_WORD_START = "\u2581"
+
+
+def learn(
+  texts,
+  vocab_size,
+  do_lower_case=True,
+  compose_hangul=False,
+  min_frequency=2,
+  character_coverage=1.0,
+):
+  """Returns the tokens of a vocabulary for `texts`.
+
+  Args:
+    texts: iterable of str or bytes, read once.
+    vocab_size: int, tokens wanted, special ones included.
+    do_lower_case: bool, as the tokenizer will be used.
+    compose_hangul: bool, as the tokenizer will be used.
+    min_frequency: int, how often a token must occur to be learned.
+    character_coverage: float in (0, 1], share of the text's characters that
+      must be in the alphabet; rarer ones become [UNK] with their words.
+
+  Returns:
+    list of str: the special tokens ([PAD] is 0), the alphabet, and pieces with
+    the earliest merge first. Shorter than vocab_size, with a warning, if the
+    text has not enough pieces.
+
+  Raises:
+    ValueError: on a value out of range, a text without words, or an alphabet
+      larger than the vocabulary.
+  """
+  _check_arguments(vocab_size, min_frequency, character_coverage)
+  options = vocabulary_lib.TokenizerOptions(do_lower_case, compose_hangul)
+  return learn_from_counts(
+    count_words(texts, options), vocab_size, min_frequency, character_coverage
+  )
+
+
+def count_words(texts, options):
+  """Returns how often each word occurs in `texts`.
+
+  Args:
+    texts: iterable of str or bytes, read once.
+    options: `TokenizerOptions`.
+
+  Returns:
+    collections.Counter of str, without the words that are too long to be
+    looked up.
+  """
+
+  # Compiled once: eager ops cost more than the work on short texts.
+  @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+  def split(batch):
+    normalized = normalization.normalize(batch, options)
+    return normalization.split_words(normalized).flat_values
+
+  counts = collections.Counter()
+  for batch in _batches(texts):
+    counts.update(split(tf.constant(batch)).numpy().tolist())
+  counts.pop(normalization.OVERLONG_WORD.encode("utf-8"), None)
+  return collections.Counter(
+    {word.decode("utf-8"): count for word, count in counts.items()}
+  )
+
+
+def learn_from_counts(
+  counts, vocab_size, min_frequency=2, character_coverage=1.0
+):
+  """Returns the tokens of a vocabulary for counted words; see `learn`.
+
+  Args:
+    counts: dict of word to its number of occurrences, as of `count_words`.
+    vocab_size: int, tokens wanted, special ones included.
+    min_frequency: int, how often a token must occur to be learned.
+    character_coverage: float in (0, 1], share of characters in the alphabet.
+  """
+  _check_arguments(vocab_size, min_frequency, character_coverage)
+  if not counts:
+    raise ValueError("The text holds no words: nothing to learn from.")
+  characters = _cover_characters(counts, min_frequency, character_coverage)
+  # A word with another character is [UNK] as a whole: nothing to learn there.
+  words = {
+    word: count
+    for word, count in sorted(counts.items())
+    if characters.issuperset(word)
+  }
+  alphabet = _alphabet(words, characters)
+  tokens = [*vocabulary_lib.SPECIAL_TOKENS, *alphabet]
+  if len(tokens) > vocab_size:
+    raise ValueError(
+      f"vocab_size ({vocab_size}) is smaller than the {len(alphabet)} "
+      f"characters of the text and {len(vocabulary_lib.SPECIAL_TOKENS)} "
+      "special tokens: raise it, or lower character_coverage "
+      f"({character_coverage})."
+    )
+  num_pieces = vocab_size - len(tokens)
+  tokens += _learn_pieces(words, num_pieces, min_frequency, frozenset(alphabet))
+  if len(tokens) < vocab_size:
+    logging.warning(
+      "The text yields %d tokens, fewer than vocab_size (%d): nothing else "
+      "occurs min_frequency (%d) times. Give more text or a smaller size.",
+      len(tokens),
+      vocab_size,
+      min_frequency,
+    )
+  return tokens
+
+
+def _check_arguments(vocab_size, min_frequency, character_coverage):
+  least = len(vocabulary_lib.SPECIAL_TOKENS) + 1
+  if vocab_size < least:
+    raise ValueError(f"vocab_size ({vocab_size}) must be at least {least}.")
+  if min_frequency < 1:
+    raise ValueError(f"min_frequency ({min_frequency}) must be at least 1.")
+  if not 0 < character_coverage <= 1:
+    raise ValueError(
+      f"character_coverage ({character_coverage}) must be above 0 and at "
+      "most 1."
+    )
+
+
+def _batches(texts):
+  """Yields lists of texts of about `_BATCH_CHARACTERS` together."""
+  batch, size = [], 0
+  for text in texts:
+    batch.append(text)
+    size += len(text)
+    if size >= _BATCH_CHARACTERS:
+      yield batch
+      batch, size = [], 0
+  if batch:
+    yield batch
+
+
+def _cover_characters(counts, min_frequency, character_coverage):
+  """Returns the set of the most frequent characters, until they cover."""
+  frequencies = collections.Counter()
+  for word, count in counts.items():
+    for character in word:
+      frequencies[character] += count
+  needed = character_coverage * sum(frequencies.values())
+  covered, kept = 0, set()
+  # Ties by code point, so that the order of the text does not matter.
+  for character, frequency in sorted(
+    frequencies.items(), key=lambda item: (-item[1], item[0])
+  ):
+    if covered >= needed or frequency < min_frequency:
+      break
+    kept.add(character)
+    covered += frequency
+  return kept
+
+
+def _alphabet(words, characters):
+  """Returns every character as a word, and as a continuation where it is one.
+
+  Punctuation and CJK ideographs are always words of their own.
+  """
+  continuations = {character for word in words for character in word[1:]}
+  return sorted(characters) + [
+    vocabulary_lib.CONTINUATION_PREFIX + character
+    for character in sorted(continuations)
+  ]
+
+
+def _learn_pieces(words, num_pieces, min_frequency, alphabet):
+  """Returns at most `num_pieces` merged pieces, the earliest merge first."""
+  words = {
+    word: count
+    for word, count in words.items()
+    if len(word) > 1 and _WORD_START not in word
+  }
+  if not num_pieces or not words:
+    return []
+  # Besides the merges wanted: <unk>, the characters, and their merges with the
+  # start of a word, which the alphabet has already.
+  size = num_pieces + 2 * len(alphabet) + 2
+  while True:
+    merges, is_exhausted = _train_sentencepiece(words, size)
+    pieces = [piece for piece in merges if piece not in alphabet]
+    frequent = _drop_rare(pieces, words, min_frequency)
+    # Merges come by falling frequency: after a rare one, all are rare.
+    is_exhausted = is_exhausted or len(frequent) < len(pieces)
+    if is_exhausted or len(frequent) >= num_pieces:
+      return frequent[:num_pieces]
+    size *= 2
+
+
+def _train_sentencepiece(words, size):
+  """Returns WordPiece tokens from byte-pair merges of counted words.
+
+  Args:
+    words: dict of word to count.
+    size: int, pieces to ask for, <unk> and single characters included.
+
+  Returns:
+    (tokens, is_exhausted): list of str in the order of learning, with the
+    single characters last; and whether there are fewer than asked for.
+  """
+  model = io.BytesIO()
+  sentencepiece.SentencePieceTrainer.train(
+    sentence_iterator=(f"{word}\t{count}" for word, count in words.items()),
+    input_format="tsv",
+    model_writer=model,
+    model_type="bpe",
+    vocab_size=size,
+    hard_vocab_limit=False,
+    max_sentencepiece_length=_MAX_PIECE_CHARACTERS,
+    # The words are final: no further normalisation or splitting.
+    normalization_rule_name="identity",
+    split_by_unicode_script=False,
+    split_by_number=False,
+    character_coverage=1.0,
+    num_threads=1,
+    unk_id=0,
+    bos_id=-1,
+    eos_id=-1,
+    pad_id=-1,
+    minloglevel=2,
+  )
+  processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+  num_pieces = processor.get_piece_size()
+  pieces = map(processor.id_to_piece, range(1, num_pieces))
+  tokens = [_to_wordpiece(piece) for piece in pieces if piece != _WORD_START]
+  return tokens, num_pieces < size
+
+
+def _to_wordpiece(piece):
+  if piece.startswith(_WORD_START):
+    return piece.removeprefix(_WORD_START)
+  return vocabulary_lib.CONTINUATION_PREFIX + piece
+
+
+def _drop_rare(pieces, words, min_frequency):
+  """Returns the pieces that occur in the words `min_frequency` times."""
+  if min_frequency == 1:
+    return pieces
+  frequencies = dict.fromkeys(pieces, 0)
+  for word, count in words.items():
+    for start in range(len(word)):
+      prefix = vocabulary_lib.CONTINUATION_PREFIX if start else ""
+      stop = min(start + _MAX_PIECE_CHARACTERS, len(word))
+      for end in range(start + 1, stop + 1):
+        piece = prefix + word[start:end]
+        if piece in frequencies:
+          frequencies[piece] += count
+  return [piece for piece in pieces if frequencies[piece] >= min_frequency]
