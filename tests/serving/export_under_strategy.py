@@ -1,0 +1,44 @@
+"""Exports a model made under a strategy, in bfloat16.
+
+usage: python -m tests.serving.export_under_strategy VOCAB_FILE EXPORT_DIR
+
+Writes the weights of the model beside the versions, as weights.npz, and what
+an export inside `strategy.scope()` says, as refusal.txt.
+"""
+
+import pathlib
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl import models
+from keras_bert_impl.serving import export
+from tests.serving import toy
+
+
+def main(vocab_file, export_dir):
+  cpus = tf.config.list_physical_devices("CPU")
+  tf.config.set_logical_device_configuration(
+    cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2
+  )
+  keras.config.set_dtype_policy("mixed_bfloat16")
+  tokenizer = toy.tokenizer(vocab_file)
+  config = toy.config(tokenizer)
+  strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+  with strategy.scope():
+    model = models.PretrainingModel(config)
+  arguments = (model, tokenizer, export_dir, toy.MAX_SEQ_LENGTH)
+  export.export_fill_mask(*arguments)
+  export_dir = pathlib.Path(export_dir)
+  np.savez(export_dir / "weights.npz", *model.get_weights())
+  with strategy.scope():
+    try:
+      export.export_fill_mask(*arguments)
+    except ValueError as error:
+      (export_dir / "refusal.txt").write_text(str(error), encoding="utf-8")
+
+
+if __name__ == "__main__":
+  main(*sys.argv[1:])

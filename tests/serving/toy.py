@@ -1,0 +1,34 @@
+"""A vocabulary and an encoder small enough to export many times."""
+
+from keras_bert_impl import configs
+from keras_bert_impl.tokenizers import wordpiece
+
+TOKENS = (
+  "[PAD] [UNK] [CLS] [SEP] [MASK] the cat ##s s sat on mat . [ ] mask "
+  "고양이 ##가 앉 ##았다"
+).split()
+MAX_SEQ_LENGTH = 16
+
+
+def write_vocabulary(path):
+  path.write_text("\n".join(TOKENS) + "\n", encoding="utf-8")
+
+
+def tokenizer(vocab_file):
+  return wordpiece.WordPieceTokenizer(
+    str(vocab_file), do_lower_case=True, compose_hangul=True
+  )
+
+
+def config(tokenizer, **changes):
+  fields = dict(
+    vocab_size=tokenizer.vocabulary.size,
+    hidden_size=16,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=32,
+    max_position_embeddings=24,
+    # Far apart, so that a wrong answer cannot be near the right one.
+    initializer_range=0.5,
+  )
+  return configs.EncoderConfig(**{**fields, **changes})
