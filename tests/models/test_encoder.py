@@ -1,0 +1,262 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl import configs, layers, models
+from keras_bert_impl.layers import initializers
+
+TINY = configs.EncoderConfig(
+  vocab_size=50,
+  hidden_size=16,
+  num_hidden_layers=3,
+  num_attention_heads=2,
+  intermediate_size=32,
+  max_position_embeddings=20,
+  initializer_range=0.2,
+)
+
+# Turc et al. 2019, table 1: millions of parameters with the pre-training heads,
+# by number of layers and hidden size.
+PUBLISHED_MILLIONS = {
+  2: (4.4, 9.7, 22.8, 39.2),
+  4: (4.8, 11.3, 29.1, 53.4),
+  6: (5.2, 12.8, 35.4, 67.5),
+  8: (5.6, 14.4, 41.7, 81.7),
+  10: (6.0, 16.0, 48.0, 95.9),
+  12: (6.4, 17.6, 54.3, 110.1),
+}
+
+
+def make_inputs(length=7, batch=3, seed=0):
+  rng = np.random.default_rng(seed)
+  return {
+    "input_ids": rng.integers(0, 50, (batch, length)).astype("int32"),
+    "input_mask": np.ones((batch, length), "int32"),
+    "segment_ids": rng.integers(0, 2, (batch, length)).astype("int32"),
+  }
+
+
+def assert_all_equal(first, second):
+  assert first.keys() == second.keys()
+  for name in first:
+    np.testing.assert_array_equal(first[name], second[name])
+
+
+def test_it_returns_sequence_and_pooled_output():
+  outputs = models.TransformerEncoder(TINY)(make_inputs())
+  assert {name: (x.shape, x.dtype) for name, x in outputs.items()} == {
+    "sequence_output": ((3, 7, 16), "float32"),
+    "pooled_output": ((3, 16), "float32"),
+  }
+
+
+def test_every_hidden_state_and_attention_probability_is_reachable():
+  encoder = models.TransformerEncoder(TINY)
+  assert len(encoder.hidden_states) == 4 and len(encoder.attention_probs) == 3
+  inner = keras.Model(
+    encoder.input, encoder.hidden_states[-2:] + encoder.attention_probs
+  )
+  *hidden, first, _, _ = inner(make_inputs())
+  expected = encoder(make_inputs())["sequence_output"]
+  np.testing.assert_array_equal(hidden[1], expected)
+  assert hidden[0].shape == (3, 7, 16) and first.shape == (3, 2, 7, 7)
+  np.testing.assert_allclose(np.array(first).sum(-1), 1, rtol=1e-5)
+
+
+def test_padding_does_not_change_the_output_at_real_positions():
+  encoder = models.TransformerEncoder(TINY)
+  inputs = make_inputs()
+  padded = {
+    name: np.pad(x, ((0, 0), (0, 5)), constant_values=filling)
+    for (name, x), filling in zip(inputs.items(), (9, 0, 1), strict=True)
+  }
+  expected, outputs = encoder(inputs), encoder(padded)
+  np.testing.assert_allclose(
+    outputs["sequence_output"][:, :7], expected["sequence_output"], atol=1e-5
+  )
+  np.testing.assert_allclose(
+    outputs["pooled_output"], expected["pooled_output"], atol=1e-5
+  )
+
+
+def test_without_padding_order_and_segments_matter():
+  encoder = models.TransformerEncoder(TINY)
+  inputs = make_inputs()
+  for change in (
+    {"input_ids": inputs["input_ids"][:, ::-1]},
+    {"segment_ids": 1 - inputs["segment_ids"]},
+  ):
+    changed = encoder(inputs | change)["pooled_output"]
+    assert not np.allclose(changed, encoder(inputs)["pooled_output"], atol=1e-3)
+
+
+def test_a_causal_encoder_does_not_look_ahead():
+  config = configs.EncoderConfig.from_dict(
+    TINY.to_dict() | {"use_causal_mask": True}
+  )
+  encoder = models.TransformerEncoder(config)
+  inputs, other = make_inputs(), make_inputs(seed=1)
+  changed = {
+    name: np.concatenate([inputs[name][:, :4], other[name][:, 4:]], axis=1)
+    for name in inputs
+  }
+  first = np.array(encoder(inputs)["sequence_output"])
+  second = np.array(encoder(changed)["sequence_output"])
+  np.testing.assert_allclose(first[:, :4], second[:, :4], atol=1e-6)
+  assert not np.allclose(first[:, 4:], second[:, 4:], atol=1e-3)
+
+
+def test_its_options_change_its_variables_as_they_should():
+  config = configs.EncoderConfig.from_dict(
+    TINY.to_dict()
+    | {
+      "embedding_size": 8,
+      "position_embedding_type": "sinusoidal",
+      "use_pooler": False,
+    }
+  )
+  encoder = models.TransformerEncoder(config, name="electra")
+  shapes = {weight.path: tuple(weight.shape) for weight in encoder.weights}
+  assert shapes["electra/embeddings/word_embeddings"] == (50, 8)
+  mapping = "electra/encoder/embedding_hidden_mapping_in/kernel"
+  assert shapes[mapping] == (8, 16)
+  assert not any("position" in path or "pooler" in path for path in shapes)
+  outputs = encoder(make_inputs())
+  assert list(outputs) == ["sequence_output"]
+  assert encoder.hidden_states[0].shape[-1] == 16
+
+
+@pytest.mark.parametrize(
+  ("preset", "parameters"),
+  [("bert_base", 109_482_240), ("bert_large", 335_141_888)],
+)
+def test_base_and_large_have_the_published_number_of_parameters(
+  monkeypatch, preset, parameters
+):
+  draw_zeros(monkeypatch)
+  config = configs.EncoderConfig.preset(preset)
+  assert models.TransformerEncoder(config).count_params() == parameters
+
+
+@pytest.mark.parametrize("num_layers", PUBLISHED_MILLIONS)
+def test_the_small_sizes_have_the_published_number_of_parameters(
+  monkeypatch, num_layers
+):
+  draw_zeros(monkeypatch)
+  for hidden_size, millions in zip(
+    (128, 256, 512, 768), PUBLISHED_MILLIONS[num_layers], strict=True
+  ):
+    name = f"bert_L-{num_layers}_H-{hidden_size}"
+    model = models.PretrainingModel(configs.EncoderConfig.preset(name))
+    assert round(model.count_params() / 1e6, 1) == millions
+
+
+def draw_zeros(monkeypatch):
+  """Spares the time of drawing what nobody looks at."""
+  monkeypatch.setattr(initializers, "truncated_normal", lambda stddev: "zeros")
+
+
+def test_the_same_seed_initializes_the_same_weights():
+  weights = []
+  for _ in range(2):
+    keras.utils.set_random_seed(7)
+    weights.append(models.TransformerEncoder(TINY).get_weights())
+  for first, second in zip(*weights, strict=True):
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_it_survives_being_saved(tmp_path, dtype):
+  encoder = models.TransformerEncoder(TINY, dtype=dtype)
+  encoder.save(tmp_path / "encoder.keras")
+  encoder.save_weights(tmp_path / "encoder.weights.h5")
+  again = keras.models.load_model(tmp_path / "encoder.keras")
+  assert again.config == TINY and again.dtype_policy.name == dtype
+  fresh = models.TransformerEncoder(TINY, dtype=dtype)
+  fresh.load_weights(tmp_path / "encoder.weights.h5")
+  expected = encoder(make_inputs())
+  assert_all_equal(again(make_inputs()), expected)
+  assert_all_equal(fresh(make_inputs()), expected)
+
+
+def test_it_trains_and_reloads_inside_any_model(tmp_path):
+  encoder = models.TransformerEncoder(TINY)
+  outputs = keras.layers.Dense(1)(encoder(encoder.input)["pooled_output"])
+  model = keras.Model(encoder.input, outputs)
+  model.compile("adam", "mse")
+  targets = np.array([[0.0], [1.0], [2.0]])
+  history = model.fit(make_inputs(), targets, epochs=4, verbose=0)
+  losses = history.history["loss"]
+  assert losses[-1] < losses[0]
+  model.save(tmp_path / "model.keras")
+  again = keras.models.load_model(tmp_path / "model.keras")
+  np.testing.assert_allclose(
+    again(make_inputs()), model(make_inputs()), atol=1e-6
+  )
+
+
+def test_two_encoders_fit_into_one_model():
+  generator = models.TransformerEncoder(TINY, name="generator")
+  discriminator = models.TransformerEncoder(TINY, name="discriminator")
+  inputs = {
+    name: keras.Input((None,), dtype="int32", name=name)
+    for name in make_inputs()
+  }
+  model = keras.Model(
+    inputs,
+    {
+      "generator": generator(inputs)["pooled_output"],
+      "discriminator": discriminator(inputs)["pooled_output"],
+    },
+  )
+  outputs = model(make_inputs())
+  expected = generator(make_inputs())["pooled_output"]
+  np.testing.assert_array_equal(outputs["generator"], expected)
+  paths = [weight.path for weight in model.weights]
+  assert len(paths) == len(set(paths))
+
+
+def test_a_mixed_model_is_near_a_float32_one_and_returns_float32():
+  encoder = models.TransformerEncoder(TINY)
+  mixed = models.TransformerEncoder(TINY, dtype="mixed_bfloat16")
+  mixed.set_weights(encoder.get_weights())
+  outputs, expected = mixed(make_inputs()), encoder(make_inputs())
+  assert mixed.hidden_states[1].dtype == "bfloat16"
+  assert all(weight.dtype == "float32" for weight in mixed.weights)
+  for name in expected:
+    assert outputs[name].dtype == "float32"
+    np.testing.assert_allclose(outputs[name], expected[name], atol=0.1)
+
+
+def test_the_global_dtype_policy_is_the_default():
+  before = keras.config.dtype_policy()
+  keras.config.set_dtype_policy("mixed_bfloat16")
+  try:
+    encoder = models.TransformerEncoder(TINY)
+  finally:
+    keras.config.set_dtype_policy(before)
+  assert encoder.dtype_policy.name == "mixed_bfloat16"
+
+
+def test_a_sequence_longer_than_the_positions_is_refused():
+  with pytest.raises(ValueError, match=r"\(21\).*\(20\)"):
+    models.TransformerEncoder(TINY)(make_inputs(length=21))
+
+
+def test_each_dropout_of_an_encoder_draws_its_own_mask():
+  encoder = models.TransformerEncoder(TINY)
+  paths = [
+    layer.path
+    for layer in encoder._flatten_layers()
+    if isinstance(layer, layers.Dropout)
+  ]
+  assert len(paths) == len(set(paths)) == 1 + 3 * 3
+
+
+def test_xla_computes_the_same_as_tensorflow():
+  encoder = models.TransformerEncoder(TINY)
+  compiled = tf.function(encoder, jit_compile=True)(make_inputs())
+  expected = encoder(make_inputs())
+  for name in expected:
+    np.testing.assert_allclose(compiled[name], expected[name], atol=1e-5)

@@ -1,0 +1,146 @@
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl import configs, layers, models
+
+TINY = configs.EncoderConfig(
+  vocab_size=50,
+  hidden_size=16,
+  num_hidden_layers=2,
+  num_attention_heads=2,
+  intermediate_size=32,
+  max_position_embeddings=20,
+)
+
+
+def make_inputs(batch=3, length=7, num_predictions=4):
+  rng = np.random.default_rng(0)
+  return {
+    "input_ids": rng.integers(0, 50, (batch, length)).astype("int32"),
+    "input_mask": np.ones((batch, length), "int32"),
+    "segment_ids": rng.integers(0, 2, (batch, length)).astype("int32"),
+    "masked_lm_positions": rng.integers(
+      0, length, (batch, num_predictions)
+    ).astype("int32"),
+  }
+
+
+def gradients_of(model, jit_compile, seed=(1, 2)):
+  inputs = {name: tf.constant(x) for name, x in make_inputs().items()}
+
+  @tf.function(jit_compile=jit_compile)
+  def compute(seed):
+    with layers.random_seed(seed), tf.GradientTape() as tape:
+      outputs = model(inputs, training=True)
+      loss = tf.add_n([tf.reduce_sum(x**2) for x in outputs.values()])
+    return [
+      tf.convert_to_tensor(gradient)
+      for gradient in tape.gradient(loss, model.trainable_variables)
+    ]
+
+  return [gradient.numpy() for gradient in compute(tf.constant(seed))]
+
+
+def test_it_returns_float32_logits_at_the_masked_positions():
+  for dtype in ("float32", "mixed_bfloat16"):
+    outputs = models.PretrainingModel(TINY, dtype=dtype)(make_inputs())
+    assert {name: (x.shape, x.dtype) for name, x in outputs.items()} == {
+      "masked_lm_logits": ((3, 4, 50), "float32"),
+      "next_sentence_logits": ((3, 2), "float32"),
+    }
+
+
+def test_the_output_is_tied_to_the_word_embeddings():
+  model = models.PretrainingModel(TINY)
+  table = next(w for w in model.weights if w.path.endswith("word_embeddings"))
+  before = np.array(model(make_inputs())["masked_lm_logits"])
+  inputs = make_inputs()
+  unused = next(i for i in range(50) if i not in inputs["input_ids"])
+  changed = np.array(table)
+  changed[unused] = 1.0
+  table.assign(changed)
+  after = np.array(model(inputs)["masked_lm_logits"])
+  same = np.delete(before == after, unused, axis=-1)
+  assert same.all() and (before[..., unused] != after[..., unused]).all()
+
+
+def test_without_next_sentences_it_has_neither_head_nor_pooler():
+  model = models.PretrainingModel(TINY, use_next_sentence=False)
+  assert list(model(make_inputs())) == ["masked_lm_logits"]
+  paths = [weight.path for weight in model.weights]
+  assert not any("pooler" in p or "seq_relationship" in p for p in paths)
+  assert not model.encoder.config.use_pooler
+
+
+def test_a_next_sentence_head_needs_a_pooler():
+  config = dataclasses.replace(TINY, use_pooler=False)
+  with pytest.raises(ValueError, match="use_pooler"):
+    models.PretrainingModel(config)
+
+
+def test_the_hidden_states_are_reachable_from_its_inputs():
+  model = models.PretrainingModel(TINY)
+  inner = keras.Model(model.input, model.encoder.hidden_states[1])
+  assert inner(make_inputs()).shape == (3, 7, 16)
+
+
+@pytest.mark.parametrize("use_next_sentence", [True, False])
+def test_it_survives_being_saved(tmp_path, use_next_sentence):
+  model = models.PretrainingModel(TINY, use_next_sentence)
+  model.save(tmp_path / "model.keras")
+  model.save_weights(tmp_path / "model.weights.h5")
+  again = keras.models.load_model(tmp_path / "model.keras")
+  fresh = models.PretrainingModel(TINY, use_next_sentence)
+  fresh.load_weights(tmp_path / "model.weights.h5")
+  expected = model(make_inputs())
+  for other in (again, fresh):
+    outputs = other(make_inputs())
+    assert len(other.weights) == len(model.weights)
+    assert outputs.keys() == expected.keys()
+    for name in expected:
+      np.testing.assert_array_equal(outputs[name], expected[name])
+
+
+def test_training_it_trains_its_encoder():
+  model = models.PretrainingModel(TINY)
+  encoder_paths = {weight.path for weight in model.encoder.weights}
+  assert encoder_paths < {weight.path for weight in model.weights}
+  ids = [id(weight) for weight in model.weights]
+  assert {id(weight) for weight in model.encoder.weights} < set(ids)
+  assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_every_weight_has_a_gradient_that_depends_on_the_seed_alone(
+  dtype, jit_compile
+):
+  keras.utils.set_random_seed(0)
+  model = models.PretrainingModel(TINY, dtype=dtype)
+  first = gradients_of(model, jit_compile)
+  for weight, gradient in zip(model.trainable_variables, first, strict=True):
+    assert np.isfinite(gradient).all(), weight.path
+    # Softmax does not see what is added to every key.
+    if not weight.path.endswith("key/bias"):
+      assert np.abs(gradient).max() > 0, weight.path
+  for again, gradient in zip(
+    gradients_of(model, jit_compile), first, strict=True
+  ):
+    np.testing.assert_array_equal(again, gradient)
+  other = gradients_of(model, jit_compile, seed=(1, 3))
+  assert (other[0] != first[0]).any()
+
+
+def test_xla_computes_the_same_gradients_as_tensorflow():
+  config = dataclasses.replace(
+    TINY, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+  )
+  model = models.PretrainingModel(config)
+  for plain, compiled in zip(
+    gradients_of(model, False), gradients_of(model, True), strict=True
+  ):
+    np.testing.assert_allclose(compiled, plain, atol=1e-4)
