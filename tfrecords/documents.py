@@ -26,6 +26,7 @@ import itertools
 import os
 import re
 import unicodedata
+import zlib
 
 from tfrecords import sentences
 
@@ -134,10 +135,29 @@ def read_chunk(chunk):
     yield from _read_documents(part)
 
 
-def has_two_documents(files):
-  """Returns whether two documents at least can be told apart in `files`.
+def fingerprint(file):
+  """Returns what tells a text file from another one without reading all of it.
 
-  Stops reading at the second one; memory is constant.
+  Args:
+    file: `TextFile`.
+
+  Returns:
+    str: format, size, and checksums of the beginning and the end.
+  """
+  size = min(_SAMPLE_BYTES, file.stop - file.start)
+  head = zlib.crc32(_read(file.path, file.start, size))
+  tail = zlib.crc32(_read(file.path, file.stop - size, size))
+  return f"{file.format} {file.stop - file.start} {head:08x} {tail:08x}"
+
+
+def count_documents(files, at_most):
+  """Returns the number of documents in `files`, counting no further.
+
+  Memory is constant, however long a document is.
+
+  Args:
+    files: sequence of `TextFile`.
+    at_most: int, where counting stops.
   """
   starts = (
     is_first
@@ -145,7 +165,7 @@ def has_two_documents(files):
     for is_first, _ in _lines_of_documents(_stream_lines(file), file.format)
     if is_first
   )
-  return len(list(itertools.islice(starts, 2))) == 2
+  return len(list(itertools.islice(starts, at_most)))
 
 
 def write_sentences(path, documents):

@@ -1,0 +1,133 @@
+"""What is known about a finished shard: `<shard>.manifest.json` beside it.
+
+A shard is finished when its manifest is there; the manifest is written last,
+after the shard has its name.
+"""
+
+import hashlib
+import json
+import os
+import re
+
+import tensorflow as tf
+
+from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+
+SUFFIX = ".manifest.json"
+
+_FORMAT_VERSION = 1
+_SHARD_NUMBER = r"(-\d{5}-of-\d{5})?"
+_BLOCK_BYTES = 1 << 20
+
+
+def path_of(shard):
+  """Returns the path of the manifest of a shard."""
+  return shard + SUFFIX
+
+
+def write(shard, origin, counts):
+  """Writes the manifest of a shard that has its name already, atomically.
+
+  Args:
+    shard: str, path of the shard.
+    origin: dict, all that decides what the shards of this output hold.
+    counts: dict of numbers, what this shard holds.
+  """
+  content = {
+    "format_version": _FORMAT_VERSION,
+    "origin_hash": fingerprint(origin),
+    "origin": origin,
+    **counts,
+    "num_bytes": tf.io.gfile.stat(shard).length,
+    "sha256": _sha256(shard),
+  }
+  vocabulary_lib.write_atomically(
+    path_of(shard), json.dumps(content, indent=2, sort_keys=True) + "\n"
+  )
+
+
+def read(shard):
+  """Returns the manifest of a shard, None without one.
+
+  Raises:
+    ValueError: the file is no manifest.
+  """
+  path = path_of(shard)
+  if not tf.io.gfile.exists(path):
+    return None
+  try:
+    with tf.io.gfile.GFile(path) as file:
+      content = json.load(file)
+    if content["format_version"] == _FORMAT_VERSION:
+      return content
+  except (ValueError, KeyError, TypeError):
+    pass
+  raise ValueError(
+    f"{path} is not a manifest that this program wrote; delete it to have "
+    f"{shard} written anew."
+  )
+
+
+def is_intact(shard, content):
+  """Returns whether a shard is what its manifest says."""
+  return (
+    tf.io.gfile.exists(shard)
+    and tf.io.gfile.stat(shard).length == content["num_bytes"]
+    and _sha256(shard) == content["sha256"]
+  )
+
+
+def check_same_origin(shards, origin):
+  """Checks that what was written to this output before is of the same origin.
+
+  Args:
+    shards: sequence of str, paths of the shards of one output.
+    origin: dict, as for `write`.
+
+  Raises:
+    ValueError: naming the first difference.
+  """
+  for shard in _related(shards):
+    content = read(shard)
+    if content and content["origin_hash"] != fingerprint(origin):
+      raise ValueError(
+        f"{shard} was written with {_difference(content['origin'], origin)}. "
+        "Give the same values to continue it, another output_file, or delete "
+        "the old shards and their manifests."
+      )
+
+
+def fingerprint(origin):
+  """Returns the SHA-256 of a dict, hex."""
+  return hashlib.sha256(
+    json.dumps(origin, sort_keys=True).encode("utf-8")
+  ).hexdigest()
+
+
+def _related(shards):
+  """Returns `shards` and those of the same name but another numbering."""
+  related = set(shards)
+  for shard in shards:
+    folder, name = os.path.split(shard)
+    stem = re.sub(_SHARD_NUMBER + r"\Z", "", name, count=1)
+    pattern = re.compile(re.escape(stem) + _SHARD_NUMBER + re.escape(SUFFIX))
+    if tf.io.gfile.isdir(folder or "."):
+      for entry in tf.io.gfile.listdir(folder or "."):
+        if pattern.fullmatch(entry):
+          related.add(os.path.join(folder, entry.removesuffix(SUFFIX)))
+  return sorted(related)
+
+
+def _difference(old, new):
+  for name in sorted(old.keys() | new.keys()):
+    if old.get(name) != new.get(name):
+      return f"{name}={old.get(name)!r}, not {new.get(name)!r}"
+  return "another version of this program"
+
+
+def _sha256(path):
+  digest = hashlib.sha256()
+  with tf.io.gfile.GFile(path, "rb") as file:
+    while block := file.read(_BLOCK_BYTES):
+      digest.update(block)
+  return digest.hexdigest()

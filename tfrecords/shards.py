@@ -1,0 +1,309 @@
+"""Writes one shard: a pure function of its task.
+
+Whichever process runs it, on whichever machine, the bytes are the same. Memory
+holds one chunk of the corpus at a time.
+"""
+
+import collections
+import dataclasses
+import functools
+import itertools
+import os
+import random
+
+import tensorflow as tf
+
+from keras_bert_impl import features
+from keras_bert_impl.tasks import masking as masking_lib
+from keras_bert_impl.tokenizers import wordpiece
+from tfrecords import documents, instances, manifest
+
+# Documents besides its own that an instance can draw its random next from.
+NUM_OTHERS = 8
+
+MASKINGS = ("dynamic", "static")
+
+_MASKED_AT_ONCE = 1024
+_COUNTS = (
+  "num_documents",
+  "num_sentences",
+  "num_text_bytes",
+  "num_text_tokens",
+  "num_unknown_tokens",
+  "num_records",
+  "num_tokens",
+  "num_random_next",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingDataConfig:
+  """What decides, together with the text, what is written.
+
+  Attributes:
+    vocab_file: str, path of vocab.txt.
+    do_lower_case: bool, see TokenizerOptions.
+    compose_hangul: bool, see TokenizerOptions.
+    max_seq_length: int, longest instance in tokens.
+    use_next_sentence: bool, pairs of segments, else single segments.
+    short_seq_prob: float, share of instances that are shorter on purpose.
+    dupe_factor: int, times the text is made into instances.
+    random_seed: int.
+    masking: "dynamic" (clean records, masked when they are read) or "static"
+      (masked records, those of google-research/bert).
+    max_predictions_per_seq: int; this and what follows is for "static" only.
+    masked_lm_prob: float, share of the tokens to predict.
+    do_whole_word_mask: bool, mask all pieces of a word or none.
+    mask_token_prob: float, share of the predictions that become [MASK].
+    random_token_prob: float, share that becomes a random token.
+
+  Raises:
+    ValueError: a value is out of range.
+  """
+
+  vocab_file: str
+  do_lower_case: bool = True
+  compose_hangul: bool = False
+  max_seq_length: int = 128
+  use_next_sentence: bool = True
+  short_seq_prob: float = 0.1
+  dupe_factor: int = 10
+  random_seed: int = 12345
+  masking: str = "dynamic"
+  max_predictions_per_seq: int = 20
+  masked_lm_prob: float = 0.15
+  do_whole_word_mask: bool = False
+  mask_token_prob: float = 0.8
+  random_token_prob: float = 0.1
+
+  def __post_init__(self):
+    shortest = instances.MIN_SEQ_LENGTH
+    if self.max_seq_length < shortest:
+      raise ValueError(
+        f"max_seq_length ({self.max_seq_length}) must be at least {shortest}: "
+        "[CLS] A [SEP] B [SEP]."
+      )
+    if self.dupe_factor < 1:
+      raise ValueError(f"dupe_factor ({self.dupe_factor}) must be at least 1.")
+    if not 0 <= self.short_seq_prob <= 1:
+      raise ValueError(
+        f"short_seq_prob ({self.short_seq_prob}) must be in [0, 1]."
+      )
+    if self.masking not in MASKINGS:
+      raise ValueError(
+        f"masking ({self.masking!r}) must be one of {', '.join(MASKINGS)}."
+      )
+
+
+@dataclasses.dataclass(frozen=True)
+class Chunk:
+  """A chunk of the corpus to write.
+
+  Attributes:
+    index: int, its number in the corpus, the key of its randomness.
+    own: tuple of documents.TextFile, the text of its instances.
+    others: tuple of tuples of documents.TextFile, chunks after it whose
+      documents may serve as random next ones.
+  """
+
+  index: int
+  own: tuple[documents.TextFile, ...]
+  others: tuple[tuple[documents.TextFile, ...], ...]
+
+  @property
+  def num_bytes(self):
+    """Size of its text."""
+    return sum(part.stop - part.start for part in self.own)
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardTask:
+  """All that `write_shard` needs to know; can be pickled.
+
+  Attributes:
+    path: str, the shard.
+    config: PretrainingDataConfig.
+    chunks: tuple of Chunk.
+    origin: dict, for the manifest.
+  """
+
+  path: str
+  config: PretrainingDataConfig
+  chunks: tuple[Chunk, ...]
+  origin: dict
+
+  @property
+  def num_bytes(self):
+    """Size of its text."""
+    return sum(chunk.num_bytes for chunk in self.chunks)
+
+
+def write_shard(task, on_chunk=None):
+  """Writes one shard and its manifest: all or nothing.
+
+  Args:
+    task: ShardTask.
+    on_chunk: callable (bytes of text), called after every chunk, or None.
+
+  Returns:
+    dict of the numbers in the manifest, see Summary; `num_records` is the
+    number of instances.
+
+  Raises:
+    OSError: writing failed.
+  """
+  folder, name = os.path.split(task.path)
+  # Hidden, so that no pattern for shards matches it, and without a process
+  # number, so that the next run overwrites what a killed one left.
+  temporary = os.path.join(folder, f".{name}.tmp")
+  counts = collections.Counter()
+  try:
+    with tf.device("cpu:0"), tf.io.TFRecordWriter(temporary) as file:
+      for chunk in task.chunks:
+        for record in _records_of(chunk, task.config, counts):
+          file.write(record)
+        if on_chunk:
+          on_chunk(chunk.num_bytes)
+    tf.io.gfile.rename(temporary, task.path, overwrite=True)
+    counts = {field: counts[field] for field in _COUNTS}
+    manifest.write(task.path, task.origin, counts)
+  except tf.errors.OpError as error:
+    raise OSError(
+      f"writing {task.path} failed: {error.message}. Finished shards are kept; "
+      "make room and run the same command again."
+    ) from error
+  finally:
+    if tf.io.gfile.exists(temporary):
+      tf.io.gfile.remove(temporary)
+  return counts
+
+
+def make_masking(config, vocabulary):
+  """Returns the `Masking` of a configuration."""
+  return masking_lib.Masking(
+    vocabulary,
+    config.max_seq_length,
+    config.max_predictions_per_seq,
+    config.masked_lm_prob,
+    "whole_word" if config.do_whole_word_mask else "token",
+    config.mask_token_prob,
+    config.random_token_prob,
+  )
+
+
+def _records_of(chunk, config, counts):
+  """Yields the serialized records of a chunk and adds up `counts`."""
+  tokenizer, make_records = _prepare(config)
+  vocabulary = tokenizer.vocabulary
+  tokenized = instances.tokenize(
+    documents.read_chunk(chunk.own),
+    itertools.chain.from_iterable(map(documents.read_chunk, chunk.others)),
+    tokenizer,
+    NUM_OTHERS if config.use_next_sentence else 0,
+  )
+  made = _make_instances(tokenized, config, chunk.index)
+  rng = random.Random(f"{config.random_seed} {chunk.index}")
+  rng.shuffle(made)
+  _count(tokenized, made, chunk, vocabulary, counts)
+  for start in range(0, len(made), _MASKED_AT_ONCE):
+    batch = made[start : start + _MASKED_AT_ONCE]
+    sequences = list(
+      instances.sequences(
+        tokenized,
+        batch,
+        vocabulary.cls_id,
+        vocabulary.sep_id,
+        config.use_next_sentence,
+      )
+    )
+    counts["num_tokens"] += sum(map(len, sequences))
+    labels = [[i.is_random_next] for i in batch]
+    seed = [rng.getrandbits(31), rng.getrandbits(31)]
+    yield from make_records(
+      sequences, labels if config.use_next_sentence else None, seed
+    )
+
+
+# A tokenizer takes half a second to build; a process writes many shards.
+@functools.lru_cache(maxsize=1)
+def _prepare(config):
+  """Returns (tokenizer, function that makes records of sequences)."""
+  tokenizer = wordpiece.WordPieceTokenizer(
+    config.vocab_file, config.do_lower_case, config.compose_hangul
+  )
+  if config.masking == "dynamic":
+    return tokenizer, _clean_records
+  masking = make_masking(config, tokenizer.vocabulary)
+  return tokenizer, functools.partial(_masked_records, tf.function(masking))
+
+
+def _clean_records(sequences, labels, unused_seed):
+  """Yields the clean records of instances, bytes.
+
+  Args:
+    sequences: list of B lists of int.
+    labels: list of B lists of one int, or None.
+    unused_seed: for masked records only.
+  """
+  for row, sequence in enumerate(sequences):
+    record = {features.INPUT_IDS: sequence}
+    if labels:
+      record[features.NEXT_SENTENCE_LABELS] = labels[row]
+    yield _serialize(record)
+
+
+def _masked_records(masking, sequences, labels, seed):
+  """Yields the masked records of instances, bytes.
+
+  Args:
+    masking: Masking.
+    sequences: list of B lists of int.
+    labels: list of B lists of one int, or None.
+    seed: list of two int, of the masks.
+  """
+  batch = {features.INPUT_IDS: tf.ragged.constant(sequences, tf.int32)}
+  if labels:
+    batch[features.NEXT_SENTENCE_LABELS] = tf.constant(labels, tf.int32)
+  masked = masking(batch, tf.constant(seed, tf.int32))
+  columns = {name: tensor.numpy().tolist() for name, tensor in masked.items()}
+  for values in zip(*columns.values(), strict=True):
+    yield _serialize(dict(zip(columns, values, strict=True)))
+
+
+def _serialize(record):
+  """Returns the bytes of a record, dict of lists of int or float."""
+  example = tf.train.Example()
+  for name, values in record.items():
+    feature = example.features.feature[name]
+    if name == features.MASKED_LM_WEIGHTS:
+      feature.float_list.value.extend(values)
+    else:
+      feature.int64_list.value.extend(values)
+  # Maps have no order of their own.
+  return example.SerializeToString(deterministic=True)
+
+
+def _make_instances(tokenized, config, index):
+  """Returns the instances of chunk `index`, all `dupe_factor` times."""
+  make = (
+    instances.make_pairs if config.use_next_sentence else instances.make_singles
+  )
+  made = []
+  for dupe in range(config.dupe_factor):
+    rng = random.Random(f"{config.random_seed} {index} {dupe}")
+    made += make(tokenized, config.max_seq_length, config.short_seq_prob, rng)
+  return made
+
+
+def _count(tokenized, made, chunk, vocabulary, counts):
+  """Adds what a chunk holds to `counts`; its pool of others is not counted."""
+  num_sentences = int(tokenized.document_splits[tokenized.num_own])
+  num_tokens = int(tokenized.sentence_splits[num_sentences])
+  unknown = tokenized.ids[:num_tokens] == vocabulary.unk_id
+  counts["num_documents"] += tokenized.num_own
+  counts["num_sentences"] += num_sentences
+  counts["num_text_bytes"] += chunk.num_bytes
+  counts["num_text_tokens"] += num_tokens
+  counts["num_unknown_tokens"] += int(unknown.sum())
+  counts["num_records"] += len(made)
+  counts["num_random_next"] += sum(i.is_random_next for i in made)
