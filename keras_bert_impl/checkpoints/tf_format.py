@@ -85,10 +85,14 @@ class Checkpoint(collections.abc.Mapping):
       raise KeyError(name)
     try:
       return self._reader.get_tensor(name)
-    except (tf.errors.OpError, RuntimeError, ValueError) as error:
+    except (tf.errors.OpError, RuntimeError, IndexError) as error:
       raise ValueError(
         f"Cannot read {name} of checkpoint {self.prefix}: {error}"
       ) from error
+
+  def __contains__(self, name):
+    # The inherited one would read the array.
+    return name in self.shapes
 
   def __iter__(self):
     return iter(sorted(self.shapes))
