@@ -91,14 +91,45 @@ def test_a_model_of_layers_loads_too(tmp_path):
   assert google.load_weights(model, tmp_path / "c") == []
 
 
-def test_the_paths_of_bert_base_are_the_names_google_released():
-  # The names of one block and of what surrounds it; released with 12 of them.
-  config = configs.EncoderConfig.from_dict(
-    TINY.to_dict() | {"vocab_size": 21128, "hidden_size": 4}
-  )
-  names = pathlib.Path(__file__).parents[1] / "data/google_names.txt"
-  model = models.PretrainingModel(config)
-  assert sorted(w.path for w in model.weights) == names.read_text().split()
+def names_of(prefix, *layers_and_weights):
+  return {
+    f"{prefix}/{layer}/{weight}"
+    for layer, weights in layers_and_weights
+    for weight in weights.split()
+  }
+
+
+def test_variable_paths_are_the_names_of_the_original():
+  dense, norm = "kernel bias", "gamma beta"
+  expected = {
+    "bert/embeddings/word_embeddings",
+    "bert/embeddings/token_type_embeddings",
+    "bert/embeddings/position_embeddings",
+    "cls/predictions/output_bias",
+    "cls/seq_relationship/output_weights",
+    "cls/seq_relationship/output_bias",
+    *names_of("bert/embeddings", ("LayerNorm", norm)),
+    *names_of(
+      "bert/encoder/layer_0/attention",
+      ("self/query", dense),
+      ("self/key", dense),
+      ("self/value", dense),
+      ("output/dense", dense),
+      ("output/LayerNorm", norm),
+    ),
+    *names_of(
+      "bert/encoder/layer_0",
+      ("intermediate/dense", dense),
+      ("output/dense", dense),
+      ("output/LayerNorm", norm),
+    ),
+    *names_of("bert/pooler", ("dense", dense)),
+    *names_of(
+      "cls/predictions/transform", ("dense", dense), ("LayerNorm", norm)
+    ),
+  }
+  model = models.PretrainingModel(TINY)
+  assert sorted(w.path for w in model.weights) == sorted(expected)
 
 
 @needs_data
