@@ -85,17 +85,23 @@ def disagreement(tokenizer, texts):
   ]
   best = min(others, key=lambda fit: (fit.unknown, fit.unreachable))
   origin = tokenizer.vocabulary.origin
-  if best.unknown + _NOTABLE_UNKNOWN < current.unknown:
+  if (
+    current.unknown > best.unknown + _NOTABLE_UNKNOWN
+    and current.unknown > 2 * best.unknown
+  ):
     return (
       f"{current.unknown:.1%} of the words of the sample become [UNK] with "
       f"{_describe(current.options)}, {best.unknown:.1%} with "
       f"{_describe(best.options)}: {origin} seems made for the latter."
     )
-  best = min(others, key=lambda fit: fit.unreachable)
+  # Unused entries cost nothing but their place, so no [UNK] is worth them.
+  harmless = [
+    fit for fit in others if fit.unknown < current.unknown + _NOTABLE_UNKNOWN
+  ]
+  best = min(harmless, key=lambda fit: fit.unreachable, default=current)
   if (
     current.unreachable > _NOTABLE_UNREACHABLE
-    and best.unreachable < current.unreachable / 2
-    and best.unknown < current.unknown + _NOTABLE_UNKNOWN
+    and current.unreachable > 2 * best.unreachable
   ):
     return (
       f"{current.unreachable:.1%} of {origin} can never be used with "

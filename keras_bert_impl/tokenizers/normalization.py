@@ -1,4 +1,4 @@
-r"""The original's text normalisation as TensorFlow ops.
+"""The original's text normalisation as TensorFlow ops.
 
 Differs from `tensorflow_text`'s BERT tokenizers, which are not the paper's:
 they fold case by NFKC, turn control characters into blanks and give [UNK] for

@@ -1,0 +1,138 @@
+import errno
+import json
+import os
+
+import pytest
+
+from keras_bert_impl.tokenizers import vocabulary
+from tests.tokenizers import vocabularies
+
+
+def _write(directory, content):
+  path = directory / "vocab.txt"
+  path.write_bytes(content)
+  return path
+
+
+def test_the_line_number_is_the_id(tmp_path):
+  path = _write(tmp_path, b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\n")
+  loaded = vocabulary.Vocabulary.load(path)
+  assert loaded.size == 7
+  assert loaded.tokens[5:] == ("a", "##b")
+  assert loaded.special_ids == (0, 1, 2, 3, 4)
+  assert loaded.ids["##b"] == 6
+  assert loaded.is_continuation.tolist() == [False] * 6 + [True]
+
+
+def test_special_tokens_are_found_by_name_not_by_place(tmp_path):
+  path = _write(tmp_path, b"a\r\n[MASK]\r\n[SEP]\r\n[CLS]\r\n[UNK]\r\n[PAD]")
+  loaded = vocabulary.Vocabulary.load(path)
+  assert loaded.mask_id == 1
+  assert loaded.sep_id == 2
+  assert loaded.cls_id == 3
+  assert loaded.unk_id == 4
+  assert loaded.pad_id == 5
+
+
+def test_a_missing_file_is_named(tmp_path):
+  with pytest.raises(FileNotFoundError, match="vocab_file .*nowhere.txt"):
+    vocabulary.Vocabulary.load(tmp_path / "nowhere.txt")
+
+
+@pytest.mark.parametrize(
+  "content, message",
+  [
+    (b"", "holds no tokens"),
+    (b"\n\n", "holds no tokens"),
+    (b"[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n", r"vocab.txt has no \[MASK\]: add it"),
+    (b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\na\n", "line 8: 'a' .* line 6"),
+    (b"[PAD]\n[UNK]\n\n[CLS]\n[SEP]\n[MASK]\n", "line 3: empty token"),
+    (b"[PAD]\n[UNK]\n\xff\xfe\n", "line 3: not UTF-8"),
+  ],
+)
+def test_an_unusable_file_is_refused_with_file_and_line(
+  tmp_path, content, message
+):
+  with pytest.raises(ValueError, match=message) as caught:
+    vocabulary.Vocabulary.load(_write(tmp_path, content))
+  assert "vocab.txt" in str(caught.value)
+
+
+def test_saving_and_loading_changes_nothing(tmp_path):
+  first = vocabulary.Vocabulary.load(vocabularies.write(tmp_path))
+  first.save(tmp_path / "other" / "copy.txt")
+  second = vocabulary.Vocabulary.load(tmp_path / "other" / "copy.txt")
+  assert second.tokens == first.tokens
+  assert second.fingerprint == first.fingerprint
+
+
+def test_the_fingerprint_depends_on_the_order(tmp_path):
+  tokens = (*vocabulary.SPECIAL_TOKENS, "a", "b")
+  turned = (*vocabulary.SPECIAL_TOKENS, "b", "a")
+  assert (
+    vocabulary.Vocabulary(tokens).fingerprint
+    != vocabulary.Vocabulary(turned).fingerprint
+  )
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
+  path = tmp_path / "vocab.txt"
+  path.write_text("old\n")
+
+  def fail(unused_descriptor):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+  monkeypatch.setattr(os, "fsync", fail)
+  with pytest.raises(OSError, match="No space left"):
+    vocabulary.write_atomically(path, "new\n")
+  assert path.read_text() == "old\n"
+  assert os.listdir(tmp_path) == ["vocab.txt"]
+
+
+def test_options_are_stored_beside_the_vocabulary(tmp_path):
+  path = vocabularies.write(tmp_path)
+  assert vocabulary.load_options(path) is None
+  options = vocabulary.TokenizerOptions(do_lower_case=True, compose_hangul=True)
+  vocabulary.save_options(path, options)
+  assert vocabulary.load_options(path) == options
+  assert (tmp_path / "tokenizer_config.json").exists()
+
+
+def test_an_option_that_is_given_wins_over_the_stored_one(tmp_path, caplog):
+  path = vocabularies.write(tmp_path)
+  assert vocabulary.resolve_options(path) == vocabulary.TokenizerOptions()
+  vocabulary.save_options(path, vocabulary.TokenizerOptions(True, True))
+  assert vocabulary.resolve_options(path).compose_hangul
+  assert vocabulary.resolve_options(path, do_lower_case=True).compose_hangul
+  assert not caplog.records
+  given = vocabulary.resolve_options(path, do_lower_case=False)
+  assert not given.do_lower_case
+  assert "was made for" in caplog.text
+
+
+@pytest.mark.parametrize(
+  "content, message",
+  [
+    ("{", "is not JSON"),
+    ("[]", "one JSON object"),
+    ('{"do_lowercase": true}', "unknown key 'do_lowercase' in .*; known: do_l"),
+    ('{"do_lower_case": "yes"}', r"do_lower_case \('yes'\) in .* true or fal"),
+  ],
+)
+def test_unusable_options_are_refused(tmp_path, content, message):
+  path = vocabularies.write(tmp_path)
+  (tmp_path / "tokenizer_config.json").write_text(content)
+  with pytest.raises(ValueError, match=message):
+    vocabulary.load_options(path)
+
+
+def test_the_options_of_a_transformers_model_are_understood(tmp_path):
+  path = vocabularies.write(tmp_path)
+  foreign = {"do_lower_case": False, "tokenizer_class": "BertTokenizer"}
+  config = tmp_path / "tokenizer_config.json"
+  config.write_text(json.dumps(foreign))
+  assert not vocabulary.load_options(path).do_lower_case
+  foreign |= {"do_lower_case": True, "strip_accents": False}
+  config.write_text(json.dumps(foreign))
+  with pytest.raises(ValueError, match="strip_accents .False. .* not support"):
+    vocabulary.load_options(path)
