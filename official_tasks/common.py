@@ -1,6 +1,8 @@
-"""What every script shares: how it starts and how it fails."""
+"""What every script shares: its flags, how it starts and how it fails."""
 
+import dataclasses
 import sys
+import typing
 
 from absl import app, flags, logging
 
@@ -31,6 +33,48 @@ def run(main):
       return EXIT_USER_ERROR
 
   app.run(guarded, flags_parser=_parse_flags)
+
+
+def define_flags(config_class):
+  """Defines one flag for each field of a dataclass.
+
+  Args:
+    config_class: dataclass whose fields have `metadata["help"]` and, for an
+      enumeration, `metadata["choices"]`. A field without a default becomes a
+      required flag.
+  """
+  types = typing.get_type_hints(config_class)
+  for field in dataclasses.fields(config_class):
+    name, text = field.name, field.metadata["help"]
+    is_required = field.default is dataclasses.MISSING
+    default = None if is_required else field.default
+    if field.metadata.get("choices"):
+      flags.DEFINE_enum(name, default, field.metadata["choices"], text)
+    else:
+      _DEFINE[_plain_type(types[name])](name, default, text)
+    if is_required:
+      flags.mark_flag_as_required(name)
+
+
+def from_flags(config_class, **overrides):
+  """Returns an instance of the dataclass with the values of its flags."""
+  names = [field.name for field in dataclasses.fields(config_class)]
+  values = {name: flags.FLAGS[name].value for name in names}
+  return config_class(**values | overrides)
+
+
+_DEFINE = {
+  bool: flags.DEFINE_bool,
+  int: flags.DEFINE_integer,
+  float: flags.DEFINE_float,
+  str: flags.DEFINE_string,
+}
+
+
+def _plain_type(annotation):
+  """Returns T of `T | None`."""
+  options = [t for t in typing.get_args(annotation) if t is not type(None)]
+  return options[0] if options else annotation
 
 
 def _parse_flags(argv):

@@ -7,7 +7,8 @@ from keras_bert_impl.training import distribution
 DTYPES = ("float32", "bfloat16")
 
 
-def _field(default, description, choices=None):
+def field(default, description, choices=None):
+  """Returns a dataclass field that the scripts can make a flag of."""
   metadata = {"help": description, "choices": choices}
   return dataclasses.field(default=default, metadata=metadata)
 
@@ -23,52 +24,52 @@ class TrainingConfig:
     ValueError: if a value is out of range.
   """
 
-  output_dir: str = _field(
+  output_dir: str | None = field(
     None, "Folder for checkpoints, logs, results and exports."
   )
-  init_checkpoint: str | None = _field(
+  init_checkpoint: str | None = field(
     None,
     "Checkpoint to start from: a prefix such as bert_model.ckpt, or the"
     " output_dir of another run.",
   )
-  train_batch_size: int = _field(32, "Examples per step, over all replicas.")
-  eval_batch_size: int = _field(8, "Examples per evaluation step.")
-  learning_rate: float = _field(5e-5, "Learning rate after the warm-up.")
-  num_train_steps: int = _field(100000, "Steps of the whole run.")
-  num_warmup_steps: int = _field(10000, "Steps of the warm-up.")
-  save_checkpoints_steps: int = _field(1000, "Steps between checkpoints.")
-  keep_checkpoint_max: int = _field(5, "Number of checkpoints kept.")
-  iterations_per_loop: int = _field(
+  train_batch_size: int = field(32, "Examples per step, over all replicas.")
+  eval_batch_size: int = field(8, "Examples per evaluation step.")
+  learning_rate: float = field(5e-5, "Learning rate after the warm-up.")
+  num_train_steps: int = field(100000, "Steps of the whole run.")
+  num_warmup_steps: int = field(10000, "Steps of the warm-up.")
+  save_checkpoints_steps: int = field(1000, "Steps between checkpoints.")
+  keep_checkpoint_max: int = field(5, "Number of checkpoints kept.")
+  iterations_per_loop: int = field(
     1000, "Most steps between two returns to the host."
   )
-  max_eval_steps: int = _field(100, "Most evaluation steps.")
-  random_seed: int = _field(12345, "Seed of everything that is drawn.")
-  weight_decay_rate: float = _field(0.01, "Weight decay of AdamW.")
-  use_bias_correction: bool = _field(
+  max_eval_steps: int = field(100, "Most evaluation steps.")
+  random_seed: int = field(12345, "Seed of everything that is drawn.")
+  weight_decay_rate: float = field(0.01, "Weight decay of AdamW.")
+  use_bias_correction: bool = field(
     False, "Adam's bias correction, which the original leaves out."
   )
-  clip_norm: float = _field(
+  clip_norm: float = field(
     1.0, "Global norm that gradients are clipped to; 0 for no clipping."
   )
-  gradient_accumulation_steps: int = _field(
+  gradient_accumulation_steps: int = field(
     1,
     "Micro-batches per step and replica; train_batch_size stays the size of a"
     " step.",
   )
-  distribution_strategy: str = _field(
+  distribution_strategy: str = field(
     "one_device", "Where to train.", distribution.STRATEGIES
   )
-  num_logical_cpus: int = _field(
+  num_logical_cpus: int = field(
     0, "Replicas on the CPU for the mirrored strategy, without GPUs."
   )
-  use_tpu: bool = _field(False, "Same as distribution_strategy=tpu.")
-  tpu_name: str | None = _field(None, "TPU name or address; local on its VM.")
-  tpu_zone: str | None = _field(None, "Zone of the TPU, if not this VM's.")
-  gcp_project: str | None = _field(
+  use_tpu: bool = field(False, "Same as distribution_strategy=tpu.")
+  tpu_name: str | None = field(None, "TPU name or address; local on its VM.")
+  tpu_zone: str | None = field(None, "Zone of the TPU, if not this VM's.")
+  gcp_project: str | None = field(
     None, "Project of the TPU, if not this VM's."
   )
-  dtype: str = _field("float32", "Type of the computation.", DTYPES)
-  jit_compile: bool = _field(False, "XLA for the forward and backward pass.")
+  dtype: str = field("float32", "Type of the computation.", DTYPES)
+  jit_compile: bool = field(False, "XLA for the forward and backward pass.")
 
   def __post_init__(self):
     for name in (

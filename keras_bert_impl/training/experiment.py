@@ -106,8 +106,9 @@ class Experiment:
       self.saver.restore(latest)
       logging.info("Resuming at step %d from %s.", self.loop.step, latest)
     elif self.config.init_checkpoint:
-      google.load_weights(self.model, self.config.init_checkpoint)
-      logging.info("Weights loaded from %s.", self.config.init_checkpoint)
+      prefix = _prefix(self.config.init_checkpoint)
+      google.load_weights(self.model, prefix)
+      logging.info("Weights loaded from %s.", prefix)
     else:
       logging.info("Weights drawn from seed %d.", self.config.random_seed)
 
@@ -130,3 +131,13 @@ class Experiment:
           f" {name}={theirs.get(name)!r}, not {mine.get(name)!r}: choose"
           " another --output_dir, or that value to continue it."
         )
+
+
+def _prefix(init_checkpoint):
+  """Returns the checkpoint's prefix; of a folder, that of its newest one."""
+  if not tf.io.gfile.isdir(init_checkpoint):
+    return init_checkpoint
+  latest = tf.train.latest_checkpoint(init_checkpoint)
+  if latest is None:
+    raise ValueError(f"init_checkpoint ({init_checkpoint}) holds no checkpoint.")
+  return latest

@@ -23,8 +23,7 @@ class RunLog:
 
   def __init__(self, output_dir, start_step, total_steps):
     self._path = tf.io.gfile.join(output_dir, LOG_NAME)
-    self._entries = [e for e in read(output_dir) if e["step"] <= start_step]
-    self._rewrite()
+    self._rewrite([e for e in read(output_dir) if e["step"] <= start_step])
     self._writer = tf.summary.create_file_writer(
       tf.io.gfile.join(output_dir, "tensorboard")
     )
@@ -56,10 +55,10 @@ class RunLog:
     self._bar.close()
     self._writer.close()
 
-  def _rewrite(self):
+  def _rewrite(self, entries):
     temporary = self._path + ".tmp"
     with tf.io.gfile.GFile(temporary, "w") as file:
-      file.writelines(json.dumps(entry) + "\n" for entry in self._entries)
+      file.write("".join(json.dumps(entry) + "\n" for entry in entries))
     tf.io.gfile.rename(temporary, self._path, overwrite=True)
 
 

@@ -64,20 +64,17 @@ class Saver:
     Raises:
       ValueError: if the checkpoint lacks a variable or has another shape.
     """
-    arrays = tf_format.read(prefix)
+    checkpoint = tf_format.read(prefix)
     for name, variable in self._variables.items():
-      if name not in arrays:
+      found = checkpoint.shapes.get(name)
+      if found != tuple(variable.shape):
         raise ValueError(
-          f"checkpoint {prefix} has no {name}; it belongs to another model or"
-          " optimizer. Use another --output_dir."
+          f"{name} has shape {found} in checkpoint {prefix}, but"
+          f" {tuple(variable.shape)} in this model: choose another"
+          " --output_dir."
         )
-      array = arrays[name]
-      if tuple(array.shape) != tuple(variable.shape):
-        raise ValueError(
-          f"{name} has shape {tuple(array.shape)} in {prefix}, but"
-          f" {tuple(variable.shape)} here. Use another --output_dir."
-        )
-      variable.assign(array)
+    for name, variable in self._variables.items():
+      variable.assign(checkpoint[name])
 
   def _all(self):
     state = tf.train.get_checkpoint_state(self.output_dir)

@@ -1,0 +1,393 @@
+"""Pre-trains a BERT on TFRecords; without flags, on text found on the machine.
+
+    python official_tasks/run_pretraining.py
+
+gathers the documentation of the installed Python packages, learns a vocabulary,
+writes TFRecords, trains a small BERT, evaluates it on held-out documents and
+exports it. With --input_file it trains on records that
+create_pretraining_data.py wrote, under the flags of google-research/bert.
+
+Order of initialisation: (1) a checkpoint in --output_dir is resumed, (2) else
+--init_checkpoint is loaded, (3) else weights are drawn from --random_seed.
+"""
+
+import dataclasses
+import math
+import os
+import time
+
+import tensorflow as tf
+from absl import flags
+
+from keras_bert_impl import configs
+from keras_bert_impl.tasks import masking, pretraining
+from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.training import config as config_lib
+from keras_bert_impl.training import experiment as experiment_lib
+from keras_bert_impl.training import report, run_log
+from official_tasks import common, default_pretraining
+from tfrecords import reader
+
+FLAGS = flags.FLAGS
+
+
+@dataclasses.dataclass(frozen=True)
+class DataConfig:
+  """What is read; names and defaults of google-research/bert where it has them.
+
+  Raises:
+    ValueError: if neither training nor evaluation is asked for.
+  """
+
+  input_file: str | None = config_lib.field(
+    None,
+    "Training TFRecords: paths or glob patterns, separated by commas. Without"
+    " it the script prepares its embedded default.",
+  )
+  eval_input_file: str | None = config_lib.field(
+    None, "Held-out TFRecords; default: input_file, as in the original."
+  )
+  bert_config_file: str | None = config_lib.field(
+    None, "JSON file with the model's configuration (bert_config.json)."
+  )
+  vocab_file: str | None = config_lib.field(
+    None, "Vocabulary of the records; default: vocab.txt beside the above."
+  )
+  max_seq_length: int = config_lib.field(128, "Most tokens per example.")
+  max_predictions_per_seq: int = config_lib.field(
+    20, "Most masked tokens per example."
+  )
+  masked_lm_prob: float = config_lib.field(
+    0.15, "Share of tokens to predict, for records not masked yet."
+  )
+  do_whole_word_mask: bool = config_lib.field(
+    False, "Whether to mask whole words, for records not masked yet."
+  )
+  skip_corrupt_records: bool = config_lib.field(
+    False, "Leave out unreadable records, counted, instead of stopping."
+  )
+  do_train: bool = config_lib.field(False, "Whether to train.")
+  do_eval: bool = config_lib.field(False, "Whether to evaluate.")
+  do_export: bool = config_lib.field(
+    True, "Whether to write SavedModels after training (needs a vocabulary)."
+  )
+
+  def __post_init__(self):
+    if self.input_file and not self.do_train and not self.do_eval:
+      raise ValueError("at least one of --do_train and --do_eval must be True.")
+    if self.input_file and not self.bert_config_file:
+      raise ValueError("--bert_config_file must be given with --input_file.")
+
+
+common.define_flags(DataConfig)
+common.define_flags(config_lib.TrainingConfig)
+flags.DEFINE_alias("steps_per_loop", "iterations_per_loop")
+flags.DEFINE_multi_string(
+  "example_text", [], "Text with [MASK] whose best fillings are shown."
+)
+
+
+def main():
+  """Prepares the data if none is named, then trains, evaluates and exports."""
+  started = time.monotonic()
+  data = common.from_flags(DataConfig)
+  if data.input_file is None:
+    default_pretraining.prepare(FLAGS)
+    data = common.from_flags(DataConfig)
+  training = common.from_flags(config_lib.TrainingConfig)
+  if not training.output_dir:
+    raise ValueError("--output_dir must be given with --input_file.")
+  run = PretrainingRun(data, training)
+  if data.do_train and not run.train():
+    return  # stopped by SIGTERM
+  if data.do_eval:
+    run.evaluate()
+  if data.do_train and data.do_export:
+    run.export()
+  run.report(FLAGS.example_text)
+  print(f"Finished after {time.monotonic() - started:.0f} s.")
+
+
+class PretrainingRun:
+  """One pre-training in its output directory.
+
+  Args:
+    data: `DataConfig`.
+    training: `TrainingConfig`.
+  """
+
+  def __init__(self, data, training):
+    self.data = data
+    self.training = training
+    self.encoder_config = configs.EncoderConfig.from_json_file(
+      data.bert_config_file
+    )
+    self.vocabulary = self._load_vocabulary()
+    self._check_sizes()
+    self.train_records = self._open(data.input_file)
+    self.eval_records = self._open(data.eval_input_file or data.input_file)
+    form = self.train_records.form
+    task = pretraining.PretrainingTask(
+      self.encoder_config,
+      masking=None if form.is_masked else self._masking(),
+      use_next_sentence=form.use_pairs,
+    )
+    self.experiment = experiment_lib.Experiment(task, training, self._fixed())
+    self.results = report.read_json(self._path(report.RESULTS_NAME)) or {}
+    self._keep_model_files()
+
+  def train(self):
+    """Trains to the end; returns False if SIGTERM stopped it before."""
+    if self.experiment.is_complete:
+      print(
+        f"{self.training.output_dir} already holds all"
+        f" {self.training.num_train_steps} steps: nothing left to train. Raise"
+        " --num_train_steps to go on, or choose another --output_dir."
+      )
+      return True
+    with reader.errors_explained(self.train_records):
+      summary = self.experiment.train(self._train_batches)
+    self.results["train"] = {
+      "steps": summary.steps,
+      "examples_per_second": summary.examples_per_second,
+      "tokens_per_second": summary.tokens_per_second,
+    }
+    self._save_results()
+    return not summary.was_stopped
+
+  def evaluate(self):
+    """Evaluates on the held-out records."""
+    batches = self._eval_batches()
+    with reader.errors_explained(self.eval_records):
+      metrics = self.experiment.evaluate(batches)
+      baseline = pretraining.masked_lm_baseline(
+        batches.take(self.training.max_eval_steps)
+      )
+    metrics.pop("padding_share")
+    self.results["eval"] = {
+      "step": self.experiment.loop.step,
+      **metrics,
+      "masked_lm_perplexity": math.exp(min(metrics["masked_lm_loss"], 700.0)),
+      "masked_lm_baseline_accuracy": baseline,
+    }
+    self._save_results()
+
+  def export(self):
+    """Writes the encoder and fill-mask as SavedModels, once for each step."""
+    step = self.experiment.loop.step
+    if self.results.get("exported_step") == step or self.vocabulary is None:
+      return
+    # Late: training must not need tensorflow-text, which comes with these.
+    from keras_bert_impl.serving import export
+    from keras_bert_impl.tokenizers import wordpiece
+
+    tokenizer = wordpiece.WordPieceTokenizer(
+      self.vocabulary.origin, **vars(self._tokenizer_options())
+    )
+    model = self.experiment.model
+    length = self.data.max_seq_length
+    self.results["artifacts"] = {
+      "encoder_saved_model": export.export_encoder(
+        model.encoder, tokenizer, self._path("saved_model", "encoder"), length
+      ),
+      "fill_mask_saved_model": export.export_fill_mask(
+        model, tokenizer, self._path("saved_model", "fill_mask"), length
+      ),
+    }
+    self.results["exported_step"] = step
+    self._save_results()
+
+  def report(self, example_texts):
+    """Prints and writes what came out: table, fillings, picture, paths."""
+    self.results["data"] = self._data_summary()
+    artifacts = self.results.setdefault("artifacts", {})
+    artifacts |= {
+      "records": self.train_records.files,
+      "vocabulary": self._path("vocab.txt") if self.vocabulary else None,
+      "checkpoint": self.experiment.saver.latest(),
+      "tensorboard": self._path("tensorboard"),
+      "log": self._path(run_log.LOG_NAME),
+      "curves": self._path(report.CURVES_NAME),
+      "results": self._path(report.RESULTS_NAME),
+    }
+    report.plot_curves(
+      artifacts["curves"],
+      run_log.read(self.training.output_dir),
+      self.results.get("eval"),
+    )
+    self._save_results()
+    print(f"\n{_summary(self.results)}\n")
+    for text, fillings in self._fill_masks(example_texts):
+      print(f"{text}\n    {fillings}")
+    print()
+    print(report.table([(name, str(path)) for name, path in artifacts.items()]))
+
+  def _load_vocabulary(self):
+    """Returns the `Vocabulary`, or None if there is none to be found."""
+    path = self.data.vocab_file or os.path.join(
+      os.path.dirname(self.data.bert_config_file), "vocab.txt"
+    )
+    if not self.data.vocab_file and not tf.io.gfile.exists(path):
+      return None
+    return vocabulary_lib.Vocabulary.load(path)
+
+  def _keep_model_files(self):
+    """Puts configuration and vocabulary beside the checkpoints."""
+    self.encoder_config.to_json_file(self._path("bert_config.json"))
+    if self.vocabulary:
+      path = self._path("vocab.txt")
+      self.vocabulary.save(path)
+      vocabulary_lib.save_options(path, self._tokenizer_options())
+
+  def _tokenizer_options(self):
+    stored = vocabulary_lib.load_options(self.vocabulary.origin)
+    return stored or vocabulary_lib.TokenizerOptions()
+
+  def _data_summary(self):
+    """Sums the manifests of the training records; None where one is absent."""
+    manifests = [
+      report.read_json(file + reader.MANIFEST_SUFFIX)
+      for file in self.train_records.files
+    ]
+    names = ("num_documents", "num_instances", "num_tokens")
+    return {
+      name: sum(m[name] for m in manifests) if all(manifests) else None
+      for name in names
+    } | {
+      "num_records": self.train_records.num_records,
+      "num_eval_records": self.eval_records.num_records,
+      "num_corrupt_records": self.train_records.num_corrupt_records,
+    }
+
+  def _open(self, input_file):
+    return reader.open_records(
+      reader.list_files(input_file),
+      self.data.max_seq_length,
+      self.data.max_predictions_per_seq,
+      self.encoder_config.vocab_size,
+      skip_corrupt_records=self.data.skip_corrupt_records,
+    )
+
+  def _masking(self):
+    if self.vocabulary is None:
+      raise ValueError(
+        f"--vocab_file must be given: the records of {self.data.input_file} are"
+        " not masked yet, and there is no vocab.txt beside"
+        f" {self.data.bert_config_file}."
+      )
+    return masking.Masking(
+      self.vocabulary,
+      self.data.max_seq_length,
+      self.data.max_predictions_per_seq,
+      self.data.masked_lm_prob,
+      policy="whole_word" if self.data.do_whole_word_mask else "token",
+    )
+
+  def _train_batches(self, start_step):
+    return reader.make_dataset(
+      self.train_records,
+      self.experiment.task.prepare,
+      self.training.train_batch_size,
+      self.training.random_seed,
+      start_batch=start_step,
+    )
+
+  def _eval_batches(self):
+    return reader.make_dataset(
+      self.eval_records,
+      self.experiment.task.prepare,
+      self.training.eval_batch_size,
+      self.training.random_seed,
+      shuffle=False,
+      num_epochs=1,
+      drop_remainder=False,
+    ).take(self.training.max_eval_steps)
+
+  def _check_sizes(self):
+    """Raises ValueError where model, vocabulary and lengths disagree."""
+    config, origin = self.encoder_config, self.data.bert_config_file
+    length = self.data.max_seq_length
+    if length > config.max_position_embeddings:
+      raise ValueError(
+        f"max_seq_length ({length}) is above max_position_embeddings"
+        f" ({config.max_position_embeddings}) of {origin}: shorten the records"
+        " or train a model with more positions."
+      )
+    if self.vocabulary and self.vocabulary.size != config.vocab_size:
+      raise ValueError(
+        f"vocab_size ({config.vocab_size}) of {origin} is not the number of"
+        f" tokens ({self.vocabulary.size}) in {self.vocabulary.origin}: give"
+        " the two that belong together."
+      )
+
+  def _fixed(self):
+    """What a continued run must agree on, besides `TrainingConfig`."""
+    return {
+      "encoder": self.encoder_config.to_dict(),
+      "vocabulary": self.vocabulary and self.vocabulary.fingerprint,
+      "records": [os.path.basename(f) for f in self.train_records.files],
+      "num_records": self.train_records.num_records,
+      **{
+        name: getattr(self.data, name)
+        for name in (
+          "max_seq_length",
+          "max_predictions_per_seq",
+          "masked_lm_prob",
+          "do_whole_word_mask",
+        )
+      },
+    }
+
+  def _fill_masks(self, texts):
+    """Yields (text, its fillings) from the exported model."""
+    saved_model = self.results["artifacts"].get("fill_mask_saved_model")
+    if not texts or not saved_model:
+      return
+    fill_mask = tf.saved_model.load(saved_model).signatures["serving_default"]
+    answer = fill_mask(text=tf.constant(texts))
+    for text, tokens, scores in zip(
+      texts, answer["tokens"].numpy(), answer["scores"].numpy(), strict=True
+    ):
+      yield text, "  ".join(
+        f"{token.decode()} {score:.3f}"
+        for token, score in zip(tokens[0], scores[0], strict=True)
+      )
+
+  def _path(self, *names):
+    return tf.io.gfile.join(self.training.output_dir, *names)
+
+  def _save_results(self):
+    self.results |= {
+      "configuration": {**vars(self.data), **vars(self.training)},
+      "versions": report.versions(),
+    }
+    report.write_json(self._path(report.RESULTS_NAME), self.results)
+
+
+def _summary(results):
+  """Returns the table of what came out, beside what guessing would give."""
+  rows = []
+  evaluation = results.get("eval")
+  if evaluation:
+    rows.append((
+      "held-out MLM accuracy",
+      f"{evaluation['masked_lm_accuracy']:.1%}",
+      f"{evaluation['masked_lm_baseline_accuracy']:.1%} (most frequent token)",
+    ))
+    if "next_sentence_accuracy" in evaluation:
+      accuracy = evaluation["next_sentence_accuracy"]
+      rows.append(("held-out NSP accuracy", f"{accuracy:.1%}", "50 % (chance)"))
+    perplexity = evaluation["masked_lm_perplexity"]
+    rows.append(("held-out MLM perplexity", f"{perplexity:.1f}", ""))
+  if "train" in results:
+    train = results["train"]
+    rows += [
+      ("steps", str(train["steps"]), ""),
+      ("examples/s", f"{train['examples_per_second']:.1f}", ""),
+      ("tokens/s (no padding)", f"{train['tokens_per_second']:.0f}", ""),
+    ]
+  return report.table(rows, ("", "this run", "for comparison"))
+
+
+if __name__ == "__main__":
+  common.run(main)
