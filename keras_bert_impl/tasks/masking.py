@@ -120,6 +120,7 @@ class Masking:
       InvalidArgumentError, when it runs: a row is longer than L.
     """
     ragged = tf.cast(batch[features.INPUT_IDS], tf.int32)
+    ragged = ragged.with_row_splits_dtype(tf.int64)
     lengths = tf.cast(ragged.row_lengths(), tf.int32)
     check = tf.debugging.assert_less_equal(
       tf.reduce_max(lengths),
@@ -170,28 +171,22 @@ class Masking:
 
   def _choose_tokens(self, ids, lengths, num_to_predict, seed):
     """Returns the chosen positions, int32 [B, P], ascending, then L."""
-    # One integer carries the random key (high bits) and the position (low
-    # bits), so that one top_k over values chooses; ties go to the position.
-    low_bits = _low_bits(self.max_seq_length)
     column = tf.range(self.max_seq_length)[tf.newaxis]  # [1, L]
-    keys = tf.random.stateless_uniform(
-      tf.shape(ids), seed, minval=None, maxval=None, dtype=tf.int32, alg=_RNG
-    )
-    keys = tf.bitwise.bitwise_and(keys, (2**31 - 1) & ~low_bits)
     ordinary = (column < lengths[:, tf.newaxis]) & ~self._is_special(ids)
-    keys = tf.where(ordinary, tf.bitwise.bitwise_or(keys, column), -1)
-    num_columns = min(self.max_predictions_per_seq, self.max_seq_length)
-    keys = tf.math.top_k(keys, num_columns).values  # [B, <=P]
-    rank = tf.range(num_columns)[tf.newaxis]
-    chosen = (rank < num_to_predict[:, tf.newaxis]) & (keys >= 0)
-    positions = tf.where(
-      chosen, tf.bitwise.bitwise_and(keys, low_bits), self.max_seq_length
-    )
-    missing = self.max_predictions_per_seq - num_columns
-    positions = tf.pad(
-      positions, [[0, 0], [0, missing]], constant_values=self.max_seq_length
-    )
-    return _ascending(positions)
+    num_ordinary = tf.reduce_sum(tf.cast(ordinary, tf.int32), axis=1)  # [B]
+    chosen, is_chosen = _sample(
+      num_ordinary,
+      tf.minimum(num_to_predict, num_ordinary),
+      self.max_predictions_per_seq,
+      seed,
+    )  # [B, P]
+    # From "the k-th ordinary token of row b" to its position.
+    index = tf.where(tf.reshape(ordinary, [-1]))[:, 0]  # into B * L
+    position = tf.cast(index % self.max_seq_length, tf.int32)
+    position = tf.concat([position, [self.max_seq_length]], axis=0)
+    row_start = tf.cumsum(num_ordinary, exclusive=True)[:, tf.newaxis]
+    chosen = tf.where(is_chosen, row_start + chosen, tf.size(index))
+    return _ascending(tf.gather(position, chosen))
 
   def _choose_words(self, ragged, num_to_predict, seed):
     """Returns the positions of the chosen words' pieces, as _choose_tokens."""
@@ -307,9 +302,52 @@ def _check_positive(name, value):
     raise ValueError(f"{name} ({value}) must be at least 1.")
 
 
-def _low_bits(size):
-  """Returns the smallest 2**k - 1 that holds 0 ... size - 1."""
-  return 2 ** max(1, (size - 1).bit_length()) - 1
+def _sample(population, size, max_size, seed):
+  """Draws in each row a set of `size` different numbers, all sets alike likely.
+
+  Floyd's algorithm, all draws at once (top_k over random keys of all tokens
+  takes three times as long): draw k is uniform in [0, last_k], where
+  last_k = population - size + k; if it was drawn before, last_k, which cannot
+  have been, takes its place.
+
+  Args:
+    population: int32 [B], numbers are drawn from [0, population).
+    size: int32 [B], at most population.
+    max_size: int, P.
+    seed: int32 [2].
+
+  Returns:
+    int32 [B, P], the numbers in no useful order; bool [B, P], true for the
+    first `size`.
+
+  Source: Bentley and Floyd 1987, "A sample of brilliance".
+  """
+  k = tf.range(max_size)[tf.newaxis]  # [1, P]
+  is_drawn = k < size[:, tf.newaxis]
+  lowest_last = (population - size)[:, tf.newaxis]  # [B, 1]
+  last = lowest_last + k  # [B, P]
+  uniform = tf.random.stateless_uniform(tf.shape(last), seed, alg=_RNG)
+  draw = tf.cast(uniform * tf.cast(last + 1, tf.float32), tf.int32)
+  # A number was drawn before if an earlier draw gave it, or if it is the last
+  # of an earlier draw (its owner) that gave way to it.
+  same = draw[:, :, tf.newaxis] == draw[:, tf.newaxis, :]  # [B, P, P]
+  earlier = tf.constant(np.tri(max_size, k=-1, dtype=np.bool_))
+  repeated = tf.reshape(tf.reduce_any(same & earlier, axis=2), [-1])  # [B * P]
+  owner = draw - lowest_last
+  has_owner = tf.reshape((owner >= 0) & (owner < k), [-1])
+  row_start = tf.range(tf.shape(draw)[0])[:, tf.newaxis] * max_size
+  owner = tf.where(has_owner, tf.reshape(row_start + owner, [-1]), 0)
+
+  def follow(before, unused_changed):
+    after = before | (has_owner & tf.gather(before, owner))
+    return after, tf.reduce_any(after != before)
+
+  # Each round follows chains of owners by one link; few are longer than one.
+  repeated, _ = tf.while_loop(
+    lambda unused_repeated, changed: changed, follow, (repeated, True)
+  )
+  repeated = tf.reshape(repeated, tf.shape(draw))
+  return tf.where(repeated, last, draw), is_drawn
 
 
 def _ascending(values):

@@ -1,0 +1,410 @@
+"""From TFRecord files to batches, the same ones every time.
+
+  records = reader.open_records(files, max_seq_length=128, ...)
+  dataset = reader.make_dataset(records, task.prepare, batch_size=32, seed=1)
+  with reader.errors_explained(records):
+    for batch in dataset: ...
+
+Batch k is a pure function of (files, seed, k), so that a run continues at any
+batch (`start_batch`) with nothing saved. Batches are full: the last one of an
+evaluation is filled up with padding rows, whose `input_mask` is 0 everywhere
+and whose `masked_lm_weights` are 0. `input_mask[:, 0]` therefore is the weight
+of a row in whatever counts rows, such as the next sentence loss.
+"""
+
+import contextlib
+import dataclasses
+import json
+
+import tensorflow as tf
+from absl import logging
+
+from tfrecords import records as records_lib
+from tfrecords import scan
+
+MANIFEST_SUFFIX = ".manifest.json"
+
+_INTERLEAVED_FILES = 8
+_READ_BUFFER_BYTES = 1 << 20
+_CHUNK_RECORDS = 16  # in turn from each of the files
+_WINDOW_RECORDS = 1 << 14
+_LOGGED = 10  # corrupt records, one by one
+_RNG = "philox"  # the same on every device
+# Keeps the order of the records apart from the masks of the same seed.
+_ORDER = 0x6F72
+_ERRORS = (
+  tf.errors.DataLossError,
+  tf.errors.FailedPreconditionError,
+  tf.errors.InvalidArgumentError,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Segment:
+  """`count` records of a file, from record `start` on."""
+
+  file: str
+  start: int
+  count: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Records:
+  """The records of some TFRecord files.
+
+  Attributes:
+    files: tuple of str.
+    form: records.RecordForm, the form of all of them.
+    limits: records.Limits.
+    segments: tuple of Segment, the records to read.
+    corrupt_records: tuple of scan.CorruptRecord, those left out.
+  """
+
+  files: tuple[str, ...]
+  form: records_lib.RecordForm
+  limits: records_lib.Limits
+  segments: tuple[Segment, ...]
+  corrupt_records: tuple[scan.CorruptRecord, ...] = ()
+
+  @property
+  def num_records(self):
+    """Number of records of one epoch."""
+    return sum(segment.count for segment in self.segments)
+
+  @property
+  def num_corrupt_records(self):
+    """Number of records left out, as far as they can be counted."""
+    return sum(record.count for record in self.corrupt_records)
+
+
+def list_files(input_file):
+  """Returns the files that a flag names, sorted, manifests left out.
+
+  Args:
+    input_file: str, paths or glob patterns, comma-separated.
+
+  Raises:
+    ValueError: a pattern matches nothing.
+  """
+  files = set()
+  for pattern in filter(None, input_file.split(",")):
+    found = tf.io.gfile.glob(pattern)
+    found = [file for file in found if not file.endswith(MANIFEST_SUFFIX)]
+    if not found:
+      raise ValueError(f"input_file ({pattern}) matches no file.")
+    files.update(found)
+  return sorted(files)
+
+
+def inspect(files):
+  """Returns the RecordForm of the first record of `files`.
+
+  Raises:
+    ValueError: there are no files, no records, or the first is not one of
+      pre-training data.
+  """
+  for file in _checked(files):
+    try:
+      first = scan.first_record(file)
+    except tf.errors.DataLossError as error:
+      raise ValueError(f"{file}, record 0: cannot be read.") from error
+    if first is not None:
+      form = records_lib.form_of(first)
+      if form is None:
+        raise ValueError(
+          f"{file}, record 0: is not a record of pre-training data, a "
+          "tf.train.Example with the feature input_ids."
+        )
+      return form
+  raise ValueError(f"no records in {_listed(files)}.")
+
+
+def open_records(
+  files,
+  max_seq_length,
+  max_predictions_per_seq,
+  vocab_size,
+  skip_corrupt_records=False,
+):
+  """Returns the Records of some files: their form and how many they are.
+
+  The number comes from the manifest that the writer leaves beside a file;
+  without one the file is read once. So are all files, and every record
+  checked, to leave corrupt records out.
+
+  Args:
+    files: sequence of paths (local, gs://...).
+    max_seq_length: int, length of masked records, the most of clean ones.
+    max_predictions_per_seq: int, predictions of masked records.
+    vocab_size: int, V.
+    skip_corrupt_records: bool, leaves out (counted, and listed in
+      `corrupt_records`) what otherwise is an error.
+
+  Raises:
+    ValueError: there are no files or records, a file is corrupt or its first
+      record does not agree with the arguments; it names file and record.
+    FileNotFoundError: a file does not exist.
+  """
+  files = _checked(files)
+  limits = records_lib.Limits(
+    max_seq_length, max_predictions_per_seq, vocab_size
+  )
+  if skip_corrupt_records:
+    records = _open_sound(files, limits)
+  else:
+    form = inspect(files)
+    segments = tuple(Segment(f, 0, _count(f, form, limits)) for f in files)
+    records = Records(files, form, limits, segments)
+  if not records.num_records:
+    first = "".join(f" First: {bad}" for bad in records.corrupt_records[:1])
+    raise ValueError(f"no usable records in {_listed(files)}.{first}")
+  return records
+
+
+def make_dataset(
+  records,
+  prepare,
+  batch_size,
+  seed,
+  start_batch=0,
+  shuffle=True,
+  num_epochs=None,
+  drop_remainder=True,
+  window_size=_WINDOW_RECORDS,
+):
+  """Returns the batches of some records, from `start_batch` on.
+
+  Every epoch reads all records: the files in an order of its own, several at a
+  time, and windows of their records each in an order of its own. Batches run on
+  over the end of an epoch.
+
+  Args:
+    records: Records.
+    prepare: callable (batch, seed) -> batch, in the graph; `batch` is what
+      records.parse_batch returns, `seed` int32 [2] = (seed, index of the
+      batch), all that its randomness may depend on.
+    batch_size: int, B.
+    seed: int in [0, 2**31).
+    start_batch: int, batches that were read before; passing over them is
+      cheap: whole epochs cost nothing, the rest is not parsed.
+    shuffle: bool; False reads the files one after the other as they are.
+    num_epochs: int, or None for no end.
+    drop_remainder: bool; False fills up the last batch with padding rows.
+    window_size: int, records that are shuffled among each other.
+
+  Returns:
+    tf.data.Dataset of what `prepare` returns.
+
+  Raises:
+    ValueError: an argument is out of range, or there is no full batch.
+  """
+  _check_range("batch_size", batch_size, 1)
+  _check_range("start_batch", start_batch, 0)
+  _check_range("seed", seed, 0)
+  _check_range("window_size", window_size, 1)
+  total = None if num_epochs is None else num_epochs * records.num_records
+  if drop_remainder and total is not None and total < batch_size:
+    raise ValueError(
+      f"{total} records ({num_epochs} epochs) of {_listed(records.files)} do "
+      f"not fill a batch of batch_size ({batch_size})."
+    )
+
+  first_epoch, passed = divmod(start_batch * batch_size, records.num_records)
+  last_epoch = tf.int64.max if num_epochs is None else num_epochs
+
+  def read_epoch(epoch):
+    epoch_seed = tf.random.fold_in(
+      [seed, tf.cast(epoch, tf.int32)], _ORDER, _RNG
+    )
+    passed_here = tf.cast(epoch == first_epoch, tf.int64) * passed
+    windows = _windows(records, epoch_seed, shuffle, window_size)
+    return windows.skip(passed_here // window_size).map(
+      lambda index, serialized: serialized[
+        tf.maximum(passed_here - index * window_size, 0) :
+      ]
+    )
+
+  def make_batch(index, serialized):
+    batch = records_lib.parse_batch(
+      serialized, batch_size, records.form, records.limits
+    )
+    return prepare(batch, tf.stack([seed, tf.cast(index, tf.int32)]))
+
+  dataset = tf.data.Dataset.range(first_epoch, last_epoch).flat_map(read_epoch)
+  dataset = dataset.rebatch(batch_size, drop_remainder).enumerate(start_batch)
+  dataset = dataset.map(
+    make_batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
+  )
+  return dataset.prefetch(tf.data.AUTOTUNE)
+
+
+@contextlib.contextmanager
+def errors_explained(records):
+  """Turns an error in reading `records` into one that names file and record.
+
+  Put it around whatever iterates over the dataset. After an error that may be
+  due to the data, all files are read to find the record; where all are sound,
+  the error is raised as it came.
+
+  Raises:
+    ValueError: a record is corrupt.
+  """
+  try:
+    yield
+  except _ERRORS as error:
+    known = set(records.corrupt_records)
+    for file, num_records in _ends(records.segments).items():
+      corrupt, _ = scan.find_corrupt_records(
+        file, records.form, records.limits, num_records
+      )
+      for record in corrupt:
+        if record not in known:
+          raise ValueError(str(record)) from error
+    raise
+
+
+def _ends(segments):
+  """Returns {file: number of records up to the last that is read}."""
+  return {segment.file: segment.start + segment.count for segment in segments}
+
+
+def _windows(records, epoch_seed, shuffle, window_size):
+  """Returns the records of one epoch, window by window.
+
+  A window holds records of several files in turn. Permuting windows takes half
+  the time of a shuffle buffer of single records, and has no state.
+
+  Args:
+    records: Records.
+    epoch_seed: int32 [2].
+    shuffle: bool.
+    window_size: int.
+
+  Returns:
+    tf.data.Dataset of index (int64 scalar) and string [<= window_size].
+  """
+  num_windows = -(-records.num_records // window_size)
+  order = tf.range(len(records.segments))
+  if shuffle:
+    order = _shuffled(order, epoch_seed)
+  dataset = tf.data.Dataset.from_tensor_slices(order).interleave(
+    _segment_reader(records.segments),
+    cycle_length=_INTERLEAVED_FILES if shuffle else 1,
+  )
+  dataset = dataset.rebatch(window_size)
+
+  def finish(index, serialized):
+    # With the number of windows, this notes a file that has become shorter.
+    expected = tf.minimum(
+      records.num_records - index * window_size, window_size
+    )
+    check = tf.debugging.Assert(
+      tf.size(serialized, tf.int64) == expected, ["records are missing"]
+    )
+    with tf.control_dependencies([check]):
+      serialized = tf.identity(serialized)
+    if shuffle:
+      seed = tf.random.fold_in(epoch_seed, tf.cast(index, tf.int32), _RNG)
+      serialized = _shuffled(serialized, seed)
+    return index, serialized
+
+  dataset = dataset.apply(tf.data.experimental.assert_cardinality(num_windows))
+  return dataset.enumerate().map(finish)
+
+
+def _segment_reader(segments):
+  """Returns index (int32 scalar) -> dataset of chunks of the segment."""
+  files = tf.constant([segment.file for segment in segments])
+  starts = tf.constant([segment.start for segment in segments], tf.int64)
+  counts = tf.constant([segment.count for segment in segments], tf.int64)
+
+  def read(index):
+    dataset = tf.data.TFRecordDataset(
+      tf.gather(files, index), buffer_size=_READ_BUFFER_BYTES
+    )
+    dataset = dataset.skip(tf.gather(starts, index))
+    return dataset.take(tf.gather(counts, index)).batch(_CHUNK_RECORDS)
+
+  return read
+
+
+def _shuffled(values, seed):
+  return tf.random.experimental.stateless_shuffle(values, seed, alg=_RNG)
+
+
+def _open_sound(files, limits):
+  """Returns the Records of `files` without the corrupt ones."""
+  form = _inspect_any(files)
+  segments = []
+  corrupt_records = []
+  for file in files:
+    corrupt, num_records = scan.find_corrupt_records(
+      file, form, limits, _declared_count(file)
+    )
+    corrupt_records += corrupt
+    start = 0
+    for bad in [record.index for record in corrupt] + [num_records]:
+      if bad > start:
+        segments.append(Segment(file, start, bad - start))
+      start = bad + 1
+  records = Records(
+    files, form, limits, tuple(segments), tuple(corrupt_records)
+  )
+  for record in corrupt_records[:_LOGGED]:
+    logging.warning("Left out: %s", record)
+  if corrupt_records:
+    logging.warning("Left out %d corrupt records.", records.num_corrupt_records)
+  return records
+
+
+def _inspect_any(files):
+  """Returns the form of the first file whose first record has one."""
+  for file in files:
+    with contextlib.suppress(ValueError):
+      return inspect([file])
+  return inspect(files)
+
+
+def _count(file, form, limits):
+  """Returns the number of records of a file and checks the first of them."""
+  try:
+    first = scan.first_record(file)
+    fault = first and records_lib.find_fault(first, form, limits)
+    if fault:
+      raise ValueError(str(scan.CorruptRecord(file, 0, fault)))
+    declared = _declared_count(file)
+    return scan.count_records(file) if declared is None else declared
+  except tf.errors.DataLossError as error:
+    corrupt, _ = scan.find_corrupt_records(file, form, limits)
+    raise ValueError(str(corrupt[0])) from error
+
+
+def _declared_count(file):
+  """Returns `num_records` of the manifest of a file, None without one."""
+  path = file + MANIFEST_SUFFIX
+  if not tf.io.gfile.exists(path):
+    return None
+  with tf.io.gfile.GFile(path) as manifest:
+    try:
+      return int(json.load(manifest)["num_records"])
+    except (ValueError, KeyError, TypeError) as error:
+      raise ValueError(f"{path} is not a manifest of a shard.") from error
+
+
+def _checked(files):
+  files = tuple(files)
+  if not files:
+    raise ValueError("no TFRecord files were given.")
+  for file in files:
+    if not tf.io.gfile.exists(file):
+      raise FileNotFoundError(f"the TFRecord file {file} does not exist.")
+  return files
+
+
+def _listed(files):
+  return f"{files[0]} and {len(files) - 1} more" if files[1:] else files[0]
+
+
+def _check_range(name, value, lowest):
+  if not lowest <= value < 2**31:
+    raise ValueError(f"{name} ({value}) must be in [{lowest}, 2**31).")

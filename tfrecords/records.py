@@ -1,0 +1,207 @@
+"""What one record holds: parsed in the graph, explained in Python.
+
+Forms and features: keras_bert_impl/features.py.
+"""
+
+import dataclasses
+
+import tensorflow as tf
+from google.protobuf import message
+
+from keras_bert_impl import features
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordForm:
+  """Which features a record has.
+
+  Attributes:
+    is_masked: bool, masked when it was written ("static"), else clean.
+    use_pairs: bool, whether it carries `next_sentence_labels`.
+  """
+
+  is_masked: bool
+  use_pairs: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+  """What a run allows in a record.
+
+  Attributes:
+    max_seq_length: int, length of a masked record, the most of a clean one.
+    max_predictions_per_seq: int, predictions of a masked record.
+    vocab_size: int, ids lie below it.
+  """
+
+  max_seq_length: int
+  max_predictions_per_seq: int
+  vocab_size: int
+
+
+def form_of(serialized):
+  """Returns the RecordForm of a record, or None where it is not one."""
+  example = _parse(serialized)
+  if example is None or features.INPUT_IDS not in example.features.feature:
+    return None
+  names = example.features.feature
+  return RecordForm(
+    is_masked=features.MASKED_LM_POSITIONS in names,
+    use_pairs=features.NEXT_SENTENCE_LABELS in names,
+  )
+
+
+def parse_batch(serialized, batch_size, form, limits):
+  """Parses and checks a batch of records, in the graph.
+
+  Args:
+    serialized: string [<= B].
+    batch_size: int, B. Missing records are filled up with empty ones: no id
+      in a clean record, zeros in a masked one.
+    form: RecordForm.
+    limits: Limits.
+
+  Returns:
+    dict of `input_ids` RaggedTensor int64 [B, (n)] for clean records, of the
+    padded features [B, L] or [B, P] for masked ones; `next_sentence_labels`
+    int64 [B, 1] with pairs.
+
+  Raises:
+    InvalidArgumentError, when it runs: a record has a fault; `find_fault`
+      tells which one.
+  """
+  num_real = tf.shape(serialized)[0]
+  if serialized.shape[0] != batch_size:
+    padding = tf.fill([batch_size - num_real], _padding_record(form, limits))
+    serialized = tf.concat([serialized, padding], axis=0)
+    serialized = tf.ensure_shape(serialized, [batch_size])
+  batch = tf.io.parse_example(
+    serialized,
+    {
+      name: tf.io.RaggedFeature(tf.int64)
+      if feature.shape[0] is None
+      else tf.io.FixedLenFeature(feature.shape, feature.dtype)
+      for name, feature in _expected(form, limits).items()
+    },
+  )
+  checks = [
+    tf.debugging.Assert(_is_within(batch[name], bound), [name])
+    for name, bound in _bounds(limits).items()
+    if name in batch
+  ]
+  if not form.is_masked:
+    ids = batch[features.INPUT_IDS]
+    row_splits = tf.ensure_shape(ids.row_splits, [batch_size + 1])
+    ids = tf.RaggedTensor.from_row_splits(ids.values, row_splits, False)
+    lengths = ids.row_lengths()
+    sound = tf.reduce_max(lengths) <= limits.max_seq_length
+    sound &= tf.reduce_all(lengths[:num_real] > 0)
+    checks.append(tf.debugging.Assert(sound, [features.INPUT_IDS]))
+    batch[features.INPUT_IDS] = ids
+  with tf.control_dependencies(checks):
+    return tf.nest.map_structure(tf.identity, batch, expand_composites=True)
+
+
+def find_fault(serialized, form, limits):
+  """Returns what is wrong with a record, or None: a clause for a message.
+
+  Args:
+    serialized: bytes.
+    form: RecordForm the other records have.
+    limits: Limits.
+  """
+  example = _parse(serialized)
+  if example is None:
+    return "is not a tf.train.Example"
+  own_form = form_of(serialized)
+  if own_form is not None and own_form.is_masked and not form.is_masked:
+    return "is masked, but the first record is not"
+  bounds = _bounds(limits)
+  for name, feature in _expected(form, limits).items():
+    fault = _feature_fault(
+      example.features.feature, name, feature, limits, bounds.get(name)
+    )
+    if fault:
+      return fault
+  return None
+
+
+def _padding_record(form, limits):
+  """Returns the serialized record that fills a batch up."""
+  example = tf.train.Example()
+  for name, feature in _expected(form, limits).items():
+    value_list = getattr(example.features.feature[name], _kind(feature.dtype))
+    value_list.value.extend([0] * (feature.shape[0] or 0))
+  return example.SerializeToString(deterministic=True)
+
+
+def _feature_fault(found, name, expected, limits, bound):
+  kind = found[name].WhichOneof("kind") if name in found else None
+  if kind is None:
+    return f"has no feature {name}"
+  if kind != _kind(expected.dtype):
+    return f"has {name} of type {kind}, not {_kind(expected.dtype)}"
+  values = getattr(found[name], kind).value
+  length = expected.shape[0]
+  if length is None and not 0 < len(values) <= limits.max_seq_length:
+    return (
+      f"has {len(values)} values in {name}, but max_seq_length "
+      f"({limits.max_seq_length}) allows 1 to {limits.max_seq_length}"
+    )
+  if length is not None and len(values) != length:
+    return (
+      f"has {len(values)} values in {name}, not {length} (max_seq_length "
+      f"{limits.max_seq_length}, max_predictions_per_seq "
+      f"{limits.max_predictions_per_seq})"
+    )
+  outside = [v for v in values if bound is not None and not 0 <= v < bound]
+  if outside:
+    return (
+      f"has {outside[0]} in {name}, allowed are 0 to {bound - 1} (vocabulary "
+      f"of {limits.vocab_size} tokens, max_seq_length {limits.max_seq_length})"
+    )
+  return None
+
+
+def _expected(form, limits):
+  """Returns {name: Feature}; the shape (None,) stands for a varying length."""
+  record = features.masked_record(
+    limits.max_seq_length, limits.max_predictions_per_seq, form.use_pairs
+  )
+  if form.is_masked:
+    return record
+  clean = {features.INPUT_IDS: features.Feature("int64", (None,))}
+  if form.use_pairs:
+    name = features.NEXT_SENTENCE_LABELS
+    clean[name] = record[name]
+  return clean
+
+
+def _bounds(limits):
+  """Returns {name: int}: values of the feature lie in [0, bound)."""
+  return {
+    features.INPUT_IDS: limits.vocab_size,
+    features.INPUT_MASK: 2,
+    features.SEGMENT_IDS: 2,
+    features.MASKED_LM_POSITIONS: limits.max_seq_length,
+    features.MASKED_LM_IDS: limits.vocab_size,
+    features.NEXT_SENTENCE_LABELS: 2,
+  }
+
+
+def _is_within(values, bound):
+  if isinstance(values, tf.RaggedTensor):
+    values = values.values
+  # As unsigned, negative numbers are large: one pass instead of two.
+  return tf.reduce_max(tf.bitcast(values, tf.uint64)) < bound
+
+
+def _kind(dtype):
+  return {"int64": "int64_list", "float32": "float_list"}[dtype]
+
+
+def _parse(serialized):
+  try:
+    return tf.train.Example.FromString(serialized)
+  except message.DecodeError:
+    return None
