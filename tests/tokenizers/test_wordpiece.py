@@ -20,9 +20,10 @@ OPTIONS = [
   vocabulary.TokenizerOptions(do_lower_case=False),
   vocabulary.TokenizerOptions(do_lower_case=True, compose_hangul=True),
 ]
-# Capital letters of Unicode 14, which TensorFlow's ICU does not lower.
-LATE_CAPITALS = frozenset(
-  [0x2C2F, 0xA7C0, 0xA7D0, 0xA7D6, 0xA7D8, *range(0x10570, 0x10596)]
+# Capital letters of Unicode 14, which TensorFlow's ICU does not lower, and the
+# one mark whose category Unicode 14 changed.
+UNCERTAIN = frozenset(
+  [0x1734, 0x2C2F, 0xA7C0, 0xA7D0, 0xA7D6, 0xA7D8, *range(0x10570, 0x10596)]
 )
 
 
@@ -270,7 +271,7 @@ def _code_points():
   codes = []
   for code in range(sys.maxunicode + 1):
     category = unicodedata.category(chr(code))
-    if category in ("Cn", "Cs") or code in LATE_CAPITALS:
+    if category in ("Cn", "Cs") or code in UNCERTAIN:
       continue
     is_uniform = category in ("Lo", "Co") and code > 0x3400
     if not is_uniform or code % 37 == 0:
@@ -311,7 +312,6 @@ def _random_texts(count):
 def _is_known(text):
   """Whether this Python and TensorFlow's ICU know all of its characters."""
   return all(
-    unicodedata.category(character) != "Cn"
-    and ord(character) not in LATE_CAPITALS
+    unicodedata.category(character) != "Cn" and ord(character) not in UNCERTAIN
     for character in text.decode("utf-8", "ignore")
   )

@@ -1,0 +1,91 @@
+import re
+
+import pytest
+
+from keras_bert_impl.tokenizers import (
+  agreement,
+  vocabulary,
+  wordpiece,
+  wordpiece_learner,
+)
+from tests.tokenizers import vocabularies
+
+ENGLISH = [
+  "Alice was beginning to get very tired of sitting by her sister.",
+  "The Queen of Hearts met Bill the Lizard in London and in Paris.",
+] * 3
+KOREAN = ["러스트는 빠르고 안전한 언어입니다.", "함수는 값을 반환합니다."] * 3
+UNCASED = vocabulary.TokenizerOptions(do_lower_case=True)
+CASED = vocabulary.TokenizerOptions(do_lower_case=False)
+COMPOSED = vocabulary.TokenizerOptions(do_lower_case=True, compose_hangul=True)
+
+
+def _tokenizer(directory, texts, made_for, used_with):
+  """A tokenizer with another normalisation than its vocabulary's."""
+  tokens = wordpiece_learner.learn(
+    texts, 500, made_for.do_lower_case, made_for.compose_hangul
+  )
+  path = vocabularies.write(directory, tokens)
+  return wordpiece.WordPieceTokenizer(
+    path, used_with.do_lower_case, used_with.compose_hangul
+  )
+
+
+@pytest.mark.parametrize(
+  "texts, made_for, used_with, message",
+  [
+    (ENGLISH, UNCASED, CASED, r"\[UNK\] with do_lower_case=False, 0.0% with d"),
+    (
+      ENGLISH + [" ".join(ENGLISH).lower()],
+      CASED,
+      UNCASED,
+      "can never be used with do_lower_case=True.* 0.0% with d",
+    ),
+    (KOREAN, COMPOSED, UNCASED, r"\[UNK\] with .*compose_hangul=False, 0.0% w"),
+    (KOREAN, CASED, UNCASED, r"\[UNK\] with do_lower_case=True.*0.0%"),
+    (KOREAN, UNCASED, COMPOSED, r"\[UNK\] with .*compose_hangul=True, 0.0%"),
+  ],
+)
+def test_a_mismatch_is_told_in_one_line(
+  tmp_path, texts, made_for, used_with, message
+):
+  tokenizer = _tokenizer(tmp_path, texts, made_for, used_with)
+  warning = agreement.disagreement(tokenizer, texts)
+  assert warning is not None
+  assert re.search(message, warning), warning
+  assert warning.endswith("seems made for the latter.")
+  assert "vocab.txt" in warning
+  assert "\n" not in warning
+
+
+@pytest.mark.parametrize("texts", [ENGLISH, KOREAN], ids=["english", "korean"])
+@pytest.mark.parametrize("options", [UNCASED, CASED, COMPOSED], ids=str)
+def test_a_vocabulary_used_as_it_was_learned_gives_no_warning(
+  tmp_path, texts, options
+):
+  tokenizer = _tokenizer(tmp_path, texts, options, options)
+  assert agreement.unknown_share(tokenizer, texts) == 0
+  assert agreement.disagreement(tokenizer, texts) is None
+
+
+def test_a_vocabulary_of_another_language_is_told(tmp_path):
+  tokenizer = _tokenizer(tmp_path, ENGLISH, UNCASED, UNCASED)
+  assert "does not fit the text" in agreement.disagreement(tokenizer, KOREAN)
+
+
+def test_unknown_share_counts_words(tmp_path):
+  path = vocabularies.write(tmp_path, ["play", "##ing", "the"])
+  tokenizer = wordpiece.WordPieceTokenizer(path)
+  share = agreement.unknown_share(tokenizer, ["the playing x", "The y"])
+  assert share == pytest.approx(2 / 5)
+  assert agreement.unknown_share(tokenizer, []) == 0
+  assert agreement.unknown_share(tokenizer, [""]) == 0
+
+
+def test_unreachable_share_counts_tokens_outside_brackets():
+  tokens = [*vocabulary.SPECIAL_TOKENS, "[unused0]", "a", "##b", "A", "é"]
+  known = vocabulary.Vocabulary(tuple(tokens))
+  assert agreement.unreachable_share(known, UNCASED) == 0.5
+  assert agreement.unreachable_share(known, CASED) == 0
+  bare = vocabulary.Vocabulary(vocabulary.SPECIAL_TOKENS)
+  assert agreement.unreachable_share(bare, UNCASED) == 0
