@@ -30,6 +30,7 @@ import zlib
 
 from tfrecords import sentences
 
+TFDS_SCHEME = "tfds:"
 FORMATS = ("auto", "sentences", "paragraphs", "prose")
 
 _CHUNK_BYTES = 4 << 20
@@ -72,7 +73,8 @@ def iter_documents(input_files, input_format="auto"):
   """Yields the documents of text files.
 
   Args:
-    input_files: sequence of paths, glob patterns or folders.
+    input_files: sequence of paths, glob patterns, folders, or sources of
+      TensorFlow Datasets (tfds_documents.py).
     input_format: one of `FORMATS`.
 
   Yields:
@@ -82,10 +84,20 @@ def iter_documents(input_files, input_format="auto"):
     ValueError: nothing matches, or a file is not text; FileNotFoundError: a
       file does not exist.
   """
-  files = open_files(input_files, input_format)
-  total = sum(file.stop - file.start for file in files)
-  for chunk in plan_chunks(files, 1 + total // _CHUNK_BYTES):
-    yield from read_chunk(chunk)
+  # It needs this module, and TensorFlow.
+  from tfrecords import tfds_documents
+
+  for is_tfds, names in itertools.groupby(
+    _checked_list(input_files), lambda name: name.startswith(TFDS_SCHEME)
+  ):
+    if is_tfds:
+      for name in names:
+        yield from tfds_documents.iter_documents(name)
+    else:
+      files = open_files(list(names), input_format)
+      total = sum(file.stop - file.start for file in files)
+      for chunk in plan_chunks(files, 1 + total // _CHUNK_BYTES):
+        yield from read_chunk(chunk)
 
 
 def open_files(input_files, input_format="auto"):
@@ -187,14 +199,18 @@ def write_sentences(path, documents):
     raise
 
 
-def _expand(input_files):
-  """Returns the paths that paths, patterns and folders stand for, in order."""
+def _checked_list(input_files):
   if isinstance(input_files, str | os.PathLike):
     raise ValueError(
       f"input_files ({input_files!r}) must be a list of paths, not one path."
     )
+  return [os.fspath(name) for name in input_files]
+
+
+def _expand(input_files):
+  """Returns the paths that paths, patterns and folders stand for, in order."""
   paths = []
-  for name in map(os.fspath, input_files):
+  for name in _checked_list(input_files):
     paths += _matches(name)
   if not paths:
     raise ValueError(

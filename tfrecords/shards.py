@@ -11,11 +11,13 @@ import itertools
 import os
 import random
 
+import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import features
 from keras_bert_impl.tasks import masking as masking_lib
 from keras_bert_impl.tokenizers import wordpiece
+from keras_bert_impl.training import config as config_lib
 from tfrecords import documents, instances, manifest
 
 # Documents besides its own that an instance can draw its random next from.
@@ -40,41 +42,56 @@ _COUNTS = (
 class PretrainingDataConfig:
   """What decides, together with the text, what is written.
 
-  Attributes:
-    vocab_file: str, path of vocab.txt.
-    do_lower_case: bool, see TokenizerOptions.
-    compose_hangul: bool, see TokenizerOptions.
-    max_seq_length: int, longest instance in tokens.
-    use_next_sentence: bool, pairs of segments, else single segments.
-    short_seq_prob: float, share of instances that are shorter on purpose.
-    dupe_factor: int, times the text is made into instances.
-    random_seed: int.
-    masking: "dynamic" (clean records, masked when they are read) or "static"
-      (masked records, those of google-research/bert).
-    max_predictions_per_seq: int; this and what follows is for "static" only.
-    masked_lm_prob: float, share of the tokens to predict.
-    do_whole_word_mask: bool, mask all pieces of a word or none.
-    mask_token_prob: float, share of the predictions that become [MASK].
-    random_token_prob: float, share that becomes a random token.
+  Names, meanings and defaults are those of google-research/bert where it has
+  them. What only says how tokens are masked plays no part where `masking` is
+  "dynamic".
 
   Raises:
     ValueError: a value is out of range.
   """
 
-  vocab_file: str
-  do_lower_case: bool = True
-  compose_hangul: bool = False
-  max_seq_length: int = 128
-  use_next_sentence: bool = True
-  short_seq_prob: float = 0.1
-  dupe_factor: int = 10
-  random_seed: int = 12345
-  masking: str = "dynamic"
-  max_predictions_per_seq: int = 20
-  masked_lm_prob: float = 0.15
-  do_whole_word_mask: bool = False
-  mask_token_prob: float = 0.8
-  random_token_prob: float = 0.1
+  vocab_file: str = dataclasses.field(
+    metadata={"help": "The vocabulary, one token per line (vocab.txt)."}
+  )
+  do_lower_case: bool = config_lib.field(
+    True, "Whether to lower-case and strip accents, for uncased models."
+  )
+  compose_hangul: bool = config_lib.field(
+    False,
+    "Keep Hangul syllables whole under do_lower_case; right for Korean.",
+  )
+  max_seq_length: int = config_lib.field(128, "Most tokens per instance.")
+  max_predictions_per_seq: int = config_lib.field(
+    20, "Most masked tokens per instance, for static masking."
+  )
+  masked_lm_prob: float = config_lib.field(
+    0.15, "Share of the tokens to predict, for static masking."
+  )
+  do_whole_word_mask: bool = config_lib.field(
+    False, "Whether to mask all pieces of a word or none, for static masking."
+  )
+  mask_token_prob: float = config_lib.field(
+    0.8, "Share of the predictions that become [MASK], for static masking."
+  )
+  random_token_prob: float = config_lib.field(
+    0.1, "Share that becomes a random token, for static masking."
+  )
+  short_seq_prob: float = config_lib.field(
+    0.1, "Share of the instances that are shorter on purpose."
+  )
+  dupe_factor: int = config_lib.field(
+    10, "How many times the text is made into (different) instances."
+  )
+  random_seed: int = config_lib.field(12345, "Seed of everything drawn.")
+  use_next_sentence: bool = config_lib.field(
+    True, "Pairs of segments for next sentence prediction, else single ones."
+  )
+  masking: str = config_lib.field(
+    "dynamic",
+    "static: mask now, records as google-research/bert writes them; dynamic:"
+    " leave it to training, which masks anew every time.",
+    MASKINGS,
+  )
 
   def __post_init__(self):
     shortest = instances.MIN_SEQ_LENGTH
@@ -234,7 +251,9 @@ def _prepare(config):
   if config.masking == "dynamic":
     return tokenizer, _clean_records
   masking = make_masking(config, tokenizer.vocabulary)
-  return tokenizer, functools.partial(_masked_records, tf.function(masking))
+  return tokenizer, functools.partial(
+    _masked_records, tf.function(masking, autograph=False)
+  )
 
 
 def _clean_records(sequences, labels, unused_seed):
@@ -261,7 +280,9 @@ def _masked_records(masking, sequences, labels, seed):
     labels: list of B lists of one int, or None.
     seed: list of two int, of the masks.
   """
-  batch = {features.INPUT_IDS: tf.ragged.constant(sequences, tf.int32)}
+  ids = np.fromiter(itertools.chain.from_iterable(sequences), np.int32)
+  lengths = np.fromiter(map(len, sequences), np.int64)
+  batch = {features.INPUT_IDS: tf.RaggedTensor.from_row_lengths(ids, lengths)}
   if labels:
     batch[features.NEXT_SENTENCE_LABELS] = tf.constant(labels, tf.int32)
   masked = masking(batch, tf.constant(seed, tf.int32))

@@ -12,6 +12,7 @@ import itertools
 import multiprocessing
 import multiprocessing.connection
 import os
+import tempfile
 import threading
 import time
 
@@ -19,7 +20,7 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
-from tfrecords import documents, instances, manifest, shards
+from tfrecords import documents, instances, manifest, shards, tfds_documents
 
 _CHUNK_BYTES = 4 << 20
 _POLL_SECONDS = 0.5
@@ -130,6 +131,7 @@ def write_shards(
     raise ValueError(f"num_workers ({num_workers}) must be at least 1.")
   vocabulary = vocabulary_lib.Vocabulary.load(config.vocab_file)
   shards.make_masking(config, vocabulary)  # Its errors belong before the work.
+  input_files = _with_text_of_tfds(input_files, output_files)
   files = documents.open_files(input_files, input_format)
   _check_documents(files, config)
   tasks = plan_shards(config, vocabulary, files, output_files)
@@ -171,6 +173,23 @@ def plan_shards(config, vocabulary, files, output_files):
   return [
     shards.ShardTask(path, config, tuple(chunks), origin)
     for path, chunks in zip(output_files, chunks_of, strict=True)
+  ]
+
+
+def _with_text_of_tfds(input_files, output_files):
+  """Returns `input_files`, TensorFlow Datasets replaced by their text.
+
+  The text is kept beside the output, so that a restart finds it.
+  """
+  folder = os.path.dirname(output_files[0]) if output_files else ""
+  if "://" in folder:
+    folder = tempfile.gettempdir()
+  folder = os.path.join(folder, "tfds_text")
+  return [
+    tfds_documents.write_text(name, folder)
+    if name.startswith(documents.TFDS_SCHEME)
+    else name
+    for name in input_files
   ]
 
 

@@ -1,0 +1,227 @@
+"""Makes TFRecords for pre-training from text.
+
+    python official_tasks/create_pretraining_data.py \
+      --input_file=./sample_text.txt --output_file=/tmp/tf_examples.tfrecord \
+      --vocab_file=$BERT_BASE_DIR/vocab.txt --do_lower_case=True \
+      --max_seq_length=128 --max_predictions_per_seq=20 --masked_lm_prob=0.15 \
+      --random_seed=12345 --dupe_factor=5
+
+Text is sentences (one per line, a blank line between documents), prose such as
+a published book, or a data set of TensorFlow Datasets (tfds:NAME). Interrupted
+runs are continued by the same command. Beside each shard stands a manifest;
+what was written is summed up in <output_file without suffix>.results.json.
+"""
+
+import dataclasses
+import itertools
+import os
+
+import tensorflow as tf
+import tqdm
+from absl import flags, logging
+
+from keras_bert_impl.tokenizers import agreement, vocabulary, wordpiece
+from keras_bert_impl.training import config as config_lib
+from keras_bert_impl.training import report
+from official_tasks import common
+from tfrecords import documents, shards, writer
+
+FLAGS = flags.FLAGS
+SAMPLE_SENTENCES = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class FilesConfig:
+  """What is read and written, and how many take part in it."""
+
+  input_file: str = dataclasses.field(
+    metadata={
+      "help": "Text: paths, glob patterns, folders or tfds:NAME?split=...,"
+      " separated by commas."
+    }
+  )
+  output_file: str = dataclasses.field(
+    metadata={"help": "TFRecord files to write, separated by commas."}
+  )
+  input_format: str = config_lib.field(
+    "auto", "Form of the text; see tfrecords/documents.py.", documents.FORMATS
+  )
+  num_shards: int | None = config_lib.field(
+    None,
+    "Write one output_file as this many, -00000-of-00008 and so on added to"
+    " its name.",
+  )
+  num_workers: int | None = config_lib.field(
+    None,
+    "Processes that write shards; default: one per core. The records do not"
+    " depend on it.",
+  )
+  num_shown: int = config_lib.field(
+    3, "How many instances to print in full at the end."
+  )
+
+
+common.define_flags(FilesConfig)
+common.define_flags(shards.PretrainingDataConfig)
+
+
+def main():
+  """Writes the shards, prints some of it and sums up."""
+  if not FLAGS["verbosity"].present:
+    logging.set_verbosity(logging.INFO)
+  files = common.from_flags(FilesConfig)
+  options = _tokenizer_options()
+  config = common.from_flags(
+    shards.PretrainingDataConfig, **dataclasses.asdict(options)
+  )
+  input_files = _split(files.input_file)
+  _warn_of_disagreement(config, input_files, files.input_format)
+  output_files = _output_files(files)
+  logging.info("*** Output files ***")
+  for path in output_files:
+    logging.info("  %s", path)
+  with tqdm.tqdm(unit="B", unit_scale=True, desc="Text") as bar:
+    summary = writer.write_shards(
+      config,
+      input_files,
+      output_files,
+      files.input_format,
+      _num_workers(files),
+      lambda done, total: _advance(bar, done, total),
+    )
+  _show_instances(summary.files, files.num_shown, config.vocab_file)
+  results = _results(summary, files, config)
+  path = os.path.splitext(output_files[0])[0] + ".results.json"
+  report.write_json(path, results)
+  _print_summary(summary, path)
+
+
+def _split(names):
+  return [name for name in names.split(",") if name]
+
+
+def _tokenizer_options():
+  """Returns the options of the flags, or else those beside the vocabulary."""
+  options = common.from_flags(vocabulary.TokenizerOptions)
+  stored = vocabulary.load_options(FLAGS.vocab_file) or options
+  given = {
+    name: value
+    for name, value in dataclasses.asdict(options).items()
+    if FLAGS[name].present
+  }
+  for name, value in given.items():
+    if value != getattr(stored, name):
+      logging.warning(
+        "--%s=%s, but the vocabulary was made with %s.",
+        name,
+        value,
+        getattr(stored, name),
+      )
+  return dataclasses.replace(stored, **given)
+
+
+def _warn_of_disagreement(config, input_files, input_format):
+  """Warns where vocabulary, normalisation and text do not fit."""
+  sentences = itertools.chain.from_iterable(
+    documents.iter_documents(input_files, input_format)
+  )
+  sample = list(itertools.islice(sentences, SAMPLE_SENTENCES))
+  if sample:
+    warning = agreement.disagreement(
+      wordpiece.WordPieceTokenizer(
+        config.vocab_file, config.do_lower_case, config.compose_hangul
+      ),
+      sample,
+    )
+    if warning:
+      logging.warning("%s", warning)
+
+
+def _output_files(files):
+  """Returns the paths of the shards."""
+  names = _split(files.output_file)
+  if files.num_shards is None:
+    return names
+  if len(names) != 1:
+    raise ValueError(
+      f"num_shards ({files.num_shards}) needs a single output_file, not "
+      f"{files.output_file!r}."
+    )
+  return writer.shard_paths(names[0], files.num_shards)
+
+
+def _num_workers(files):
+  if files.num_workers is None:
+    return os.cpu_count() or 1
+  return files.num_workers
+
+
+def _advance(bar, done, total):
+  bar.total = total
+  bar.update(done - bar.n)
+
+
+def _show_instances(paths, count, vocab_file):
+  """Logs the first records in full."""
+  tokens = vocabulary.Vocabulary.load(vocab_file).tokens
+  for record in tf.data.TFRecordDataset(list(paths)).take(count):
+    example = tf.train.Example.FromString(record.numpy())
+    logging.info("*** Example ***")
+    columns = {
+      name: feature.int64_list.value or feature.float_list.value
+      for name, feature in sorted(example.features.feature.items())
+    }
+    logging.info(
+      "tokens: %s", " ".join(tokens[i] for i in columns["input_ids"])
+    )
+    for name, values in columns.items():
+      logging.info("%s: %s", name, " ".join(map(str, values)))
+
+
+def _results(summary, files, config):
+  return {
+    "data": {
+      "num_documents": summary.num_documents,
+      "num_sentences": summary.num_sentences,
+      "num_text_bytes": summary.num_text_bytes,
+      "num_text_tokens": summary.num_text_tokens,
+      "unknown_share": summary.unknown_share,
+      "num_instances": summary.num_instances,
+      "num_tokens": summary.num_tokens,
+      "next_sentence_random_share": summary.next_sentence_random_share,
+    },
+    "write": {
+      "num_written_shards": summary.num_written_shards,
+      "seconds": summary.seconds,
+      "megabytes_per_second": summary.megabytes_per_second,
+    },
+    "config": dataclasses.asdict(files) | dataclasses.asdict(config),
+    "versions": report.versions(),
+    "artifacts": {"tfrecords": list(summary.files)},
+  }
+
+
+def _print_summary(summary, path):
+  rows = [
+    ("Documents", f"{summary.num_documents:,}"),
+    ("Sentences", f"{summary.num_sentences:,}"),
+    ("Tokens of the text", f"{summary.num_text_tokens:,}"),
+    ("of these [UNK]", f"{summary.unknown_share:.2%}"),
+    ("Instances", f"{summary.num_instances:,}"),
+    ("Tokens of the instances", f"{summary.num_tokens:,}"),
+    ("Random next sentences", f"{summary.next_sentence_random_share:.2%}"),
+    (
+      "Shards written, finished before",
+      f"{summary.num_written_shards}, "
+      f"{len(summary.files) - summary.num_written_shards}",
+    ),
+    ("Text per second", f"{summary.megabytes_per_second:.2f} MB"),
+  ]
+  print(report.table(rows))
+  print(f"TFRecords: {summary.files[0]}", end="")
+  print(" ..." if len(summary.files) > 1 else "")
+  print(f"Results: {path}")
+
+
+if __name__ == "__main__":
+  common.run(main)

@@ -1,0 +1,132 @@
+"""Documents from TensorFlow Datasets.
+
+A source is written `tfds:NAME[?split=SPLIT&feature=FEATURE&data_dir=DIR]`, for
+example `tfds:wikipedia/20230601.en?split=train[:1%]`. Every example is a
+document; its lines are paragraphs, which are split into sentences.
+"""
+
+import dataclasses
+import os
+import re
+import urllib.parse
+import zlib
+
+from tfrecords import documents, sentences
+
+# Wiki-40B marks its structure with words in the text.
+_STRUCTURE = re.compile(r"_START_(?:ARTICLE|SECTION|PARAGRAPH)_")
+_NEWLINE = "_NEWLINE_"
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+  """A text feature of a split of a data set.
+
+  Attributes:
+    name: str, as tfds.builder takes it: data set, configuration, version.
+    split: str, "train", "train[:1%]", "train+test", ...
+    feature: str, name of the text feature.
+    data_dir: str or None, where prepared data sets lie.
+  """
+
+  name: str
+  split: str = "train"
+  feature: str = "text"
+  data_dir: str | None = None
+
+
+def parse(source):
+  """Returns the `Source` that a string stands for.
+
+  Raises:
+    ValueError: there is no name, or an unknown option.
+  """
+  name, _, query = source.removeprefix(documents.TFDS_SCHEME).partition("?")
+  # A "+" joins splits here; it is no space.
+  query = query.replace("+", "%2B")
+  options = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
+  known = [field.name for field in dataclasses.fields(Source)[1:]]
+  unknown = sorted(set(options) - set(known))
+  if unknown or not name:
+    fault = f"unknown option {unknown[0]!r}" if unknown else "no data set"
+    form = "&".join(f"{key}=..." for key in known)
+    raise ValueError(
+      f"input file {source!r}: {fault}; write "
+      f"{documents.TFDS_SCHEME}NAME?{form}."
+    )
+  return Source(name, **options)
+
+
+def iter_documents(source):
+  """Yields the documents of a source, downloading and preparing it if need be.
+
+  Args:
+    source: str, see the top of this file.
+
+  Yields:
+    non-empty list of str sentences.
+
+  Raises:
+    ValueError: the data set, the split or the text feature does not exist.
+  """
+  # Slow to import and needed for this kind of source only.
+  import tensorflow_datasets as tfds
+
+  wanted = parse(source)
+  try:
+    builder = tfds.builder(wanted.name, data_dir=wanted.data_dir)
+  except tfds.core.DatasetNotFoundError as error:
+    raise ValueError(
+      f"data set {wanted.name!r} of {source} is not known to "
+      "tensorflow_datasets; see tfds.list_builders()."
+    ) from error
+  builder.download_and_prepare()
+  feature = dict(builder.info.features).get(wanted.feature)
+  if not isinstance(feature, tfds.features.Text):
+    texts = [
+      key
+      for key, value in builder.info.features.items()
+      if isinstance(value, tfds.features.Text)
+    ]
+    raise ValueError(
+      f"feature {wanted.feature!r} of {source} is not a text; text features of "
+      f"{wanted.name}: {', '.join(texts) or 'none'}."
+    )
+  decoders = tfds.decode.PartialDecoding({wanted.feature})
+  examples = builder.as_dataset(
+    split=wanted.split, shuffle_files=False, decoders=decoders
+  )
+  for example in examples.as_numpy_iterator():
+    document = split_text(example[wanted.feature].decode("utf-8", "ignore"))
+    if document:
+      yield document
+
+
+def split_text(text):
+  """Returns the sentences of a text whose lines are paragraphs, list of str."""
+  text = _STRUCTURE.sub("\n", text).replace(_NEWLINE, "\n")
+  return [
+    sentence
+    for line in text.split("\n")
+    for sentence in sentences.split_sentences(line)
+  ]
+
+
+def write_text(source, folder):
+  """Writes a source as a text file, if that has not been done before.
+
+  A data set cannot be read from the middle of a document on; its text can.
+
+  Args:
+    source: str, see the top of this file.
+    folder: str, local folder; made if need be.
+
+  Returns:
+    str, path of a file of the format "sentences".
+  """
+  os.makedirs(folder, exist_ok=True)
+  name = re.sub(r"\W+", "_", parse(source).name)
+  path = os.path.join(folder, f"{name}_{zlib.crc32(source.encode()):08x}.txt")
+  if not os.path.exists(path):
+    documents.write_sentences(path, iter_documents(source))
+  return path
