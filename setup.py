@@ -23,6 +23,7 @@ setuptools.setup(
     "matplotlib>=3.8",
     "numpy>=1.26",
     "sentencepiece>=0.2",
+    "tensorboard>=2.19",
     "tensorflow>=2.20,<2.22",
     "tensorflow-datasets>=4.9.7",
     "tensorflow-text>=2.20,<2.22",

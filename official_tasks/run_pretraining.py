@@ -17,7 +17,7 @@ import os
 import time
 
 import tensorflow as tf
-from absl import flags
+from absl import flags, logging
 
 from keras_bert_impl import configs
 from keras_bert_impl.tasks import masking, pretraining
@@ -186,6 +186,9 @@ class PretrainingRun:
     )
     model = self.experiment.model
     length = self.data.max_seq_length
+    logging.info("Writing SavedModels.")
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
     self.results["artifacts"] = {
       "encoder_saved_model": export.export_encoder(
         model.encoder, tokenizer, self._path("saved_model", "encoder"), length
@@ -194,6 +197,7 @@ class PretrainingRun:
         model, tokenizer, self._path("saved_model", "fill_mask"), length
       ),
     }
+    logging.set_verbosity(verbosity)
     self.results["exported_step"] = step
     self._save_results()
 
@@ -220,7 +224,9 @@ class PretrainingRun:
     for text, fillings in self._fill_masks(example_texts):
       print(f"{text}\n    {fillings}")
     print()
-    print(report.table([(name, str(path)) for name, path in artifacts.items()]))
+    width = max(map(len, artifacts))
+    for name, path in (artifacts | {"records": self.data.input_file}).items():
+      print(f"{name:<{width}}  {path}")
 
   def _load_vocabulary(self):
     """Returns the `Vocabulary`, or None if there is none to be found."""
@@ -249,10 +255,14 @@ class PretrainingRun:
       report.read_json(file + reader.MANIFEST_SUFFIX)
       for file in self.train_records.files
     ]
-    names = ("num_documents", "num_instances", "num_tokens")
+    counts = {
+      "num_documents": "num_documents",
+      "num_instances": "num_records",
+      "num_tokens": "num_tokens",
+    }
     return {
-      name: sum(m[name] for m in manifests) if all(manifests) else None
-      for name in names
+      name: sum(m[key] for m in manifests) if all(manifests) else None
+      for name, key in counts.items()
     } | {
       "num_records": self.train_records.num_records,
       "num_eval_records": self.eval_records.num_records,
@@ -348,10 +358,15 @@ class PretrainingRun:
     for text, tokens, scores in zip(
       texts, answer["tokens"].numpy(), answer["scores"].numpy(), strict=True
     ):
-      yield text, "  ".join(
-        f"{token.decode()} {score:.3f}"
-        for token, score in zip(tokens[0], scores[0], strict=True)
-      )
+      for of_mask, scores_of_mask in zip(tokens, scores, strict=True):
+        yield (
+          text,
+          "  ".join(
+            f"{token.decode()} {score:.3f}"
+            for token, score in zip(of_mask, scores_of_mask, strict=True)
+            if token
+          ),
+        )
 
   def _path(self, *names):
     return tf.io.gfile.join(self.training.output_dir, *names)
@@ -369,11 +384,13 @@ def _summary(results):
   rows = []
   evaluation = results.get("eval")
   if evaluation:
-    rows.append((
-      "held-out MLM accuracy",
-      f"{evaluation['masked_lm_accuracy']:.1%}",
-      f"{evaluation['masked_lm_baseline_accuracy']:.1%} (most frequent token)",
-    ))
+    rows.append(
+      (
+        "held-out MLM accuracy",
+        f"{evaluation['masked_lm_accuracy']:.1%}",
+        f"{evaluation['masked_lm_baseline_accuracy']:.1%} (most frequent token)",
+      )
+    )
     if "next_sentence_accuracy" in evaluation:
       accuracy = evaluation["next_sentence_accuracy"]
       rows.append(("held-out NSP accuracy", f"{accuracy:.1%}", "50 % (chance)"))

@@ -65,9 +65,7 @@ class TrainingConfig:
   use_tpu: bool = field(False, "Same as distribution_strategy=tpu.")
   tpu_name: str | None = field(None, "TPU name or address; local on its VM.")
   tpu_zone: str | None = field(None, "Zone of the TPU, if not this VM's.")
-  gcp_project: str | None = field(
-    None, "Project of the TPU, if not this VM's."
-  )
+  gcp_project: str | None = field(None, "Project of the TPU, if not this VM's.")
   dtype: str = field("float32", "Type of the computation.", DTYPES)
   jit_compile: bool = field(False, "XLA for the forward and backward pass.")
 

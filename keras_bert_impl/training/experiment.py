@@ -139,5 +139,7 @@ def _prefix(init_checkpoint):
     return init_checkpoint
   latest = tf.train.latest_checkpoint(init_checkpoint)
   if latest is None:
-    raise ValueError(f"init_checkpoint ({init_checkpoint}) holds no checkpoint.")
+    raise ValueError(
+      f"init_checkpoint ({init_checkpoint}) holds no checkpoint."
+    )
   return latest

@@ -6,6 +6,8 @@ checkpoints, so `--init_checkpoint` reads both with the same code. Data order
 and dropout are functions of the step and need no state.
 """
 
+import json
+
 import tensorflow as tf
 
 from keras_bert_impl.checkpoints import tf_format
@@ -47,14 +49,11 @@ class Saver:
     tf_format.write(
       prefix, {name: v.value for name, v in self._variables.items()}
     )
-    kept = [p for p in self._all() if p != prefix][-self.keep_checkpoint_max :]
-    kept = [*kept, prefix][-self.keep_checkpoint_max :]
-    stale = set(self._all()) - set(kept)
-    tf.train.update_checkpoint_state(
-      self.output_dir, prefix, all_model_checkpoint_paths=kept
-    )
-    for old in stale:
-      for path in tf.io.gfile.glob(f"{old}.*"):
+    others = [other for other in self._all() if other != prefix]
+    kept = [*others, prefix][-self.keep_checkpoint_max :]
+    self._write_state(kept)
+    for stale in set(others) - set(kept):
+      for path in tf.io.gfile.glob(f"{stale}.*"):
         tf.io.gfile.remove(path)
     return prefix
 
@@ -75,6 +74,20 @@ class Saver:
         )
     for name, variable in self._variables.items():
       variable.assign(checkpoint[name])
+
+  def _write_state(self, prefixes):
+    """Replaces the state file, which names the newest checkpoint last.
+
+    Names without the folder, so that the folder may be moved.
+    """
+    names = [prefix.rpartition("/")[2] for prefix in prefixes]
+    lines = [f"model_checkpoint_path: {json.dumps(names[-1])}"]
+    lines += [f"all_model_checkpoint_paths: {json.dumps(n)}" for n in names]
+    path = tf.io.gfile.join(self.output_dir, "checkpoint")
+    temporary = path + ".tmp"
+    with tf.io.gfile.GFile(temporary, "w") as file:
+      file.write("\n".join(lines) + "\n")
+    tf.io.gfile.rename(temporary, path, overwrite=True)
 
   def _all(self):
     state = tf.train.get_checkpoint_state(self.output_dir)

@@ -1,0 +1,99 @@
+"""Runs the scripts as a user does, on data small enough for a test."""
+
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+from keras_bert_impl import configs
+from keras_bert_impl.tokenizers import vocabulary
+from tfrecords import shards, writer
+
+ROOT = pathlib.Path(__file__).parents[2]
+LENGTH = 32
+WORDS = (
+  "the a cat dog bird house tree river sees hears finds likes old new small"
+  " big red blue and or under over 고양이 강아지 나무 집 본다 작은"
+).split()
+
+
+def command(script, **flags):
+  """Returns the argument list of `python official_tasks/<script>`."""
+  return [
+    sys.executable,
+    str(ROOT / "official_tasks" / f"{script}.py"),
+    *(f"--{name}={value}" for name, value in flags.items()),
+  ]
+
+
+def start(script, **flags):
+  return subprocess.Popen(
+    command(script, **flags),
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    text=True,
+    env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+  )
+
+
+def run(script, **flags):
+  """Runs a script to its end; returns (exit status, stdout, stderr)."""
+  process = start(script, **flags)
+  out, err = process.communicate(timeout=300)
+  return process.returncode, out, err
+
+
+def results(output_dir):
+  return json.loads((pathlib.Path(output_dir) / "results.json").read_text())
+
+
+def write_model_files(folder, **overrides):
+  """Writes vocab.txt and bert_config.json of a tiny model."""
+  tokens = [*vocabulary.SPECIAL_TOKENS, ".", *WORDS]
+  folder.mkdir(parents=True, exist_ok=True)
+  (folder / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
+  vocabulary.save_options(
+    folder / "vocab.txt", vocabulary.TokenizerOptions(compose_hangul=True)
+  )
+  config = {
+    "vocab_size": len(tokens),
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 2 * LENGTH,
+  }
+  configs.EncoderConfig(**config | overrides).to_json_file(
+    folder / "bert_config.json"
+  )
+
+
+def write_text(path, num_documents=40, seed=0):
+  rng = random.Random(seed)
+  documents = [
+    "\n".join(
+      " ".join(rng.choices(WORDS, k=rng.randint(3, 9))) + " ."
+      for _ in range(rng.randint(4, 12))
+    )
+    for _ in range(num_documents)
+  ]
+  path.write_text("\n\n".join(documents) + "\n", encoding="utf-8")
+
+
+def write_records(folder, length=LENGTH, masking="dynamic", **options):
+  """Writes text and TFRecords; returns the path of the one shard."""
+  write_text(folder / "text.txt")
+  output = str(folder / f"records-{masking}-{length}")
+  config = shards.PretrainingDataConfig(
+    vocab_file=str(folder / "vocab.txt"),
+    compose_hangul=True,
+    max_seq_length=length,
+    max_predictions_per_seq=5,
+    dupe_factor=2,
+    masking=masking,
+    **options,
+  )
+  writer.write_shards(config, [str(folder / "text.txt")], [output])
+  return output

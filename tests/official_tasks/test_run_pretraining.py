@@ -1,0 +1,227 @@
+"""run_pretraining.py end to end, its resume and its refusals."""
+
+import json
+import pathlib
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.checkpoints import tf_format
+from tests.official_tasks import scripts
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+  """Folder with vocab.txt, bert_config.json and records."""
+  folder = tmp_path_factory.mktemp("data")
+  scripts.write_model_files(folder)
+  scripts.write_records(folder)
+  return folder
+
+
+def flags(data, output_dir, **overrides):
+  values = {
+    "input_file": data / f"records-dynamic-{scripts.LENGTH}",
+    "output_dir": output_dir,
+    "bert_config_file": data / "bert_config.json",
+    "do_train": True,
+    "train_batch_size": 8,
+    "max_seq_length": scripts.LENGTH,
+    "max_predictions_per_seq": 5,
+    "num_train_steps": 12,
+    "num_warmup_steps": 2,
+    "learning_rate": 1e-3,
+    "save_checkpoints_steps": 4,
+    "do_export": False,
+  }
+  return values | overrides
+
+
+def final_state(output_dir, step=12):
+  checkpoint = tf_format.read(str(output_dir / f"model.ckpt-{step}"))
+  return {name: checkpoint[name] for name in checkpoint}
+
+
+def assert_equal_bitwise(ours, theirs):
+  assert ours.keys() == theirs.keys()
+  for name, array in ours.items():
+    np.testing.assert_array_equal(array, theirs[name], err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(data, tmp_path_factory):
+  """A finished run with evaluation and exports."""
+  output_dir = tmp_path_factory.mktemp("runs") / "uninterrupted"
+  status, out, err = scripts.run(
+    "run_pretraining",
+    **flags(data, output_dir, do_eval=True, do_export=True),
+    example_text="the [MASK] sees a tree .",
+  )
+  assert status == 0, err
+  return output_dir, out
+
+
+def test_a_run_leaves_everything_it_names(uninterrupted):
+  output_dir, out = uninterrupted
+  results = scripts.results(output_dir)
+  for name in (
+    "masked_lm_accuracy",
+    "masked_lm_baseline_accuracy",
+    "masked_lm_loss",
+    "next_sentence_accuracy",
+  ):
+    assert 0 <= results["eval"][name] < 10
+  assert results["train"]["steps"] == 12
+  assert results["train"]["examples_per_second"] > 0
+  assert results["train"]["tokens_per_second"] > 0
+  assert results["data"]["num_documents"] == 40
+  assert results["data"]["num_instances"] == results["data"]["num_records"] > 0
+  for name, path in results["artifacts"].items():
+    for one in path if name == "records" else [path]:
+      found = pathlib.Path(one)
+      assert found.exists() or found.with_name(found.name + ".index").exists()
+  assert "held-out MLM accuracy" in out
+  assert "the [MASK] sees a tree ." in out
+  png = (output_dir / "curves.png").read_bytes()
+  assert png.startswith(b"\x89PNG") and len(png) > 10_000
+
+
+def test_checkpoints_are_rotated_and_in_the_originals_names(uninterrupted):
+  output_dir, _ = uninterrupted
+  state = final_state(output_dir)
+  assert state["global_step"] == 12
+  kernel = "bert/encoder/layer_0/attention/self/query/kernel"
+  assert {kernel, f"{kernel}/adam_m", f"{kernel}/adam_v"} <= state.keys()
+  kept = sorted(p.name for p in output_dir.glob("model.ckpt-*.index"))
+  assert kept == [f"model.ckpt-{s}.index" for s in (12, 4, 8)]
+
+
+def test_a_second_run_says_that_it_is_done(data, uninterrupted):
+  output_dir, _ = uninterrupted
+  before = final_state(output_dir)
+  status, out, err = scripts.run(
+    "run_pretraining",
+    **flags(data, output_dir, do_eval=True, do_export=True),
+  )
+  assert status == 0, err
+  assert "already holds all 12 steps" in out
+  assert_equal_bitwise(final_state(output_dir), before)
+  versions = list((output_dir / "saved_model" / "encoder").iterdir())
+  assert [v.name for v in versions] == ["1"]
+
+
+def wait_for_step(output_dir, step, process):
+  """Waits until the log of a running process has reached a step."""
+  log = output_dir / "train_log.jsonl"
+  while process.poll() is None:
+    lines = log.read_text().splitlines() if log.exists() else []
+    if lines and json.loads(lines[-1] or "{}").get("step", 0) >= step:
+      return
+    time.sleep(0.02)
+  pytest.fail(f"ended before step {step}: {process.communicate()[1]}")
+
+
+def test_a_killed_run_ends_with_the_same_bits(data, uninterrupted, tmp_path):
+  output_dir = tmp_path / "killed"
+  for step in (1, 5):
+    process = scripts.start(
+      "run_pretraining", **flags(data, output_dir, iterations_per_loop=1)
+    )
+    wait_for_step(output_dir, step, process)
+    process.kill()
+    process.communicate()
+  status, _, err = scripts.run("run_pretraining", **flags(data, output_dir))
+  assert status == 0, err
+  assert_equal_bitwise(final_state(output_dir), final_state(uninterrupted[0]))
+  steps = [
+    json.loads(line)["step"]
+    for line in (output_dir / "train_log.jsonl").read_text().splitlines()
+  ]
+  assert steps == sorted(set(steps))
+
+
+def test_sigterm_saves_and_the_same_command_continues(
+  data, uninterrupted, tmp_path
+):
+  output_dir = tmp_path / "stopped"
+  command = flags(
+    data, output_dir, iterations_per_loop=1, save_checkpoints_steps=1000
+  )
+  process = scripts.start("run_pretraining", **command)
+  wait_for_step(output_dir, 2, process)
+  process.send_signal(signal.SIGTERM)
+  _, err = process.communicate(timeout=60)
+  assert process.returncode == 0
+  assert "the same command continues" in err
+  assert list(output_dir.glob("model.ckpt-*.index"))
+  status, _, err = scripts.run("run_pretraining", **command)
+  assert status == 0, err
+  assert_equal_bitwise(final_state(output_dir), final_state(uninterrupted[0]))
+
+
+def test_two_phases_carry_weights_and_positions_over(
+  data, uninterrupted, tmp_path
+):
+  longer = 2 * scripts.LENGTH
+  scripts.write_records(data, length=longer)
+  status, _, err = scripts.run(
+    "run_pretraining",
+    **flags(
+      data,
+      tmp_path / "long",
+      input_file=data / f"records-dynamic-{longer}",
+      max_seq_length=longer,
+      init_checkpoint=uninterrupted[0],
+      num_train_steps=1,
+      num_warmup_steps=1,  # the rate of the first step is zero
+    ),
+  )
+  assert status == 0, err
+  first, second = (
+    final_state(uninterrupted[0]),
+    final_state(tmp_path / "long", step=1),
+  )
+  name = "bert/embeddings/position_embeddings"
+  np.testing.assert_array_equal(first[name], second[name])
+  assert first[name].shape == (longer, 16)
+
+
+def test_records_masked_at_write_time_train_without_a_vocabulary(
+  data, tmp_path
+):
+  records = scripts.write_records(data, masking="static")
+  config = tmp_path / "bert_config.json"
+  config.write_text((data / "bert_config.json").read_text())
+  status, out, err = scripts.run(
+    "run_pretraining",
+    **flags(
+      data,
+      tmp_path / "out",
+      input_file=records,
+      bert_config_file=config,
+      do_eval=True,
+      num_train_steps=2,
+    ),
+  )
+  assert status == 0, err
+  assert "held-out MLM accuracy" in out
+
+
+def test_replicas_accumulation_and_bfloat16_run(data, tmp_path):
+  status, _, err = scripts.run(
+    "run_pretraining",
+    **flags(
+      data,
+      tmp_path / "out",
+      distribution_strategy="mirrored",
+      num_logical_cpus=2,
+      gradient_accumulation_steps=2,
+      dtype="bfloat16",
+      do_eval=True,
+      num_train_steps=3,
+    ),
+  )
+  assert status == 0, err
+  assert scripts.results(tmp_path / "out")["train"]["steps"] == 3
