@@ -182,7 +182,7 @@ def prose_paragraphs(docstring):
 def _prose_lines(docstring):
   """Yields (stripped line or "", whether a new paragraph starts with it)."""
   lines = docstring.split("\n")
-  in_fence = False
+  in_fence = in_doctest = False
   code_indent = None  # Deeper lines than this are a block of code.
   last_indent = 0
   previous = ""  # The last line that was not blank.
@@ -192,7 +192,8 @@ def _prose_lines(docstring):
       in_fence = not in_fence
       yield "", True
       continue
-    if in_fence:
+    in_doctest = bool(line.strip()) and (in_doctest or ">>>" in line)
+    if in_fence or in_doctest:
       continue
     if not line.strip():
       if previous.endswith(":") and not _HEADING.match(previous):
