@@ -202,12 +202,19 @@ def _learn_pieces(words, num_pieces, min_frequency, alphabet):
   size = num_pieces + 2 * len(alphabet) + 2
   while True:
     merges, is_exhausted = _train_sentencepiece(words, size)
-    pieces = [piece for piece in merges if piece not in alphabet]
-    frequent = _drop_rare(pieces, words, min_frequency)
-    # Merges come by falling frequency: after a rare one, all are rare.
-    is_exhausted = is_exhausted or len(frequent) < len(pieces)
-    if is_exhausted or len(frequent) >= num_pieces:
-      return frequent[:num_pieces]
+    frequencies = _count_pieces(merges, words)
+    # Some merges only led to longer ones: no word has them in their place.
+    pieces = [
+      piece
+      for piece in merges
+      if piece not in alphabet and frequencies[piece] >= min_frequency
+    ]
+    if (
+      len(pieces) >= num_pieces
+      or is_exhausted
+      or _has_rare_merge(merges, frequencies, min_frequency)
+    ):
+      return pieces[:num_pieces]
     size *= 2
 
 
@@ -256,11 +263,16 @@ def _to_wordpiece(piece):
   return vocabulary_lib.CONTINUATION_PREFIX + piece
 
 
-def _drop_rare(pieces, words, min_frequency):
-  """Returns the pieces that occur in the words `min_frequency` times."""
-  if min_frequency == 1:
-    return pieces
-  frequencies = dict.fromkeys(pieces, 0)
+def _count_pieces(pieces, words):
+  """Returns {piece: occurrences in the words}, and of its other form too.
+
+  The other form of "ing" is "##ing", and the other way round.
+  """
+  frequencies = {}
+  for piece in pieces:
+    characters = piece.removeprefix(vocabulary_lib.CONTINUATION_PREFIX)
+    frequencies[characters] = 0
+    frequencies[vocabulary_lib.CONTINUATION_PREFIX + characters] = 0
   for word, count in words.items():
     for start in range(len(word)):
       prefix = vocabulary_lib.CONTINUATION_PREFIX if start else ""
@@ -269,4 +281,19 @@ def _drop_rare(pieces, words, min_frequency):
         piece = prefix + word[start:end]
         if piece in frequencies:
           frequencies[piece] += count
-  return [piece for piece in pieces if frequencies[piece] >= min_frequency]
+  return frequencies
+
+
+def _has_rare_merge(pieces, frequencies, min_frequency):
+  """Returns whether some merge was made for less than `min_frequency`.
+
+  Merges come by falling frequency, so none of the later ones is frequent. One
+  was made for at most the occurrences of its characters anywhere.
+  """
+  for piece in pieces:
+    characters = piece.removeprefix(vocabulary_lib.CONTINUATION_PREFIX)
+    continuation = vocabulary_lib.CONTINUATION_PREFIX + characters
+    frequency = frequencies[characters] + frequencies[continuation]
+    if len(characters) > 1 and frequency < min_frequency:
+      return True
+  return False

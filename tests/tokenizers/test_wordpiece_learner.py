@@ -122,6 +122,24 @@ def test_a_rare_word_lends_its_count_to_its_pieces():
   assert "una" not in tokens
 
 
+def test_a_piece_is_learned_only_in_the_form_that_occurs():
+  tokens = learner.learn_from_counts({"abc": 5, "xd": 5}, 100)
+  assert "abc" in tokens
+  assert not {"##ab", "##abc", "##x"} & set(tokens)
+
+
+def test_merges_that_only_lead_to_others_do_not_cost_the_size():
+  # Letters that only start words: "Ab" is merged on the way, "##Ab" is no use.
+  rng = random.Random(0)
+  counts = {
+    rng.choice("ABCDE") + "".join(rng.choices("abcde", k=4)): 2
+    for _ in range(400)
+  }
+  tokens = learner.learn_from_counts(counts, 700)
+  assert len(tokens) == 700
+  assert not any(token[2:3].isupper() for token in tokens if token[0] == "#")
+
+
 def test_coverage_leaves_out_the_rarest_characters():
   counts = {"aa": 48, "b": 3, "c": 1}
   tokens = learner.learn_from_counts(
