@@ -119,7 +119,8 @@ def _related(shards):
 
 
 def _difference(old, new):
-  for name in sorted(old.keys() | new.keys()):
+  # Which values count depends on others; those that always do come first.
+  for name in sorted(old.keys() & new.keys()) + sorted(old.keys() ^ new.keys()):
     if old.get(name) != new.get(name):
       return f"{name}={old.get(name)!r}, not {new.get(name)!r}"
   return "another version of this program"
