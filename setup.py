@@ -19,6 +19,8 @@ setuptools.setup(
   ),
   install_requires=[
     "absl-py>=2.1",
+    # tensorflow-datasets imports it without asking for it.
+    "importlib-resources>=6",
     "keras>=3.12",
     "matplotlib>=3.8",
     "numpy>=1.26",
