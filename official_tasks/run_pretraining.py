@@ -388,7 +388,7 @@ def _summary(results):
       (
         "held-out MLM accuracy",
         f"{evaluation['masked_lm_accuracy']:.1%}",
-        f"{evaluation['masked_lm_baseline_accuracy']:.1%} (most frequent token)",
+        f"{evaluation['masked_lm_baseline_accuracy']:.1%} (commonest token)",
       )
     )
     if "next_sentence_accuracy" in evaluation:

@@ -94,7 +94,16 @@ class Experiment:
       log.close()
 
   def evaluate(self, batches):
-    """Returns {metric: float} over at most `max_eval_steps` of `batches`."""
+    """Returns {metric: float} over at most `max_eval_steps` of `batches`.
+
+    Raises:
+      ValueError: if the weights come from no checkpoint.
+    """
+    if not self.saver.latest() and not self.config.init_checkpoint:
+      raise ValueError(
+        f"nothing to evaluate: output_dir ({self.config.output_dir}) holds no"
+        " checkpoint; train with --do_train, or give --init_checkpoint."
+      )
     distributed = distribution.distribute(self.strategy, batches)
     return self.loop.evaluate(
       itertools.islice(distributed, self.config.max_eval_steps)

@@ -46,15 +46,22 @@ class Saver:
   def save(self, step):
     """Writes the checkpoint of `step` and deletes the oldest; returns it."""
     prefix = tf.io.gfile.join(self.output_dir, f"{BASE_NAME}-{step}")
-    tf_format.write(
-      prefix, {name: v.value for name, v in self._variables.items()}
-    )
+    try:
+      tf_format.write(
+        prefix, {name: v.value for name, v in self._variables.items()}
+      )
+    except tf.errors.OpError as error:
+      _remove(prefix)
+      raise OSError(
+        f"checkpoint {prefix} could not be written ({error.message}). Last good"
+        f" one: {self.latest() or 'none yet'}. Make room and run the same"
+        " command again."
+      ) from error
     others = [other for other in self._all() if other != prefix]
     kept = [*others, prefix][-self.keep_checkpoint_max :]
     self._write_state(kept)
     for stale in set(others) - set(kept):
-      for path in tf.io.gfile.glob(f"{stale}.*"):
-        tf.io.gfile.remove(path)
+      _remove(stale)
     return prefix
 
   def restore(self, prefix):
@@ -92,3 +99,8 @@ class Saver:
   def _all(self):
     state = tf.train.get_checkpoint_state(self.output_dir)
     return list(state.all_model_checkpoint_paths) if state else []
+
+
+def _remove(prefix):
+  for path in tf.io.gfile.glob(f"{prefix}.*"):
+    tf.io.gfile.remove(path)

@@ -1,0 +1,171 @@
+"""What a user can get wrong: one clear line, a status, nothing lost."""
+
+import json
+import resource
+import subprocess
+
+import pytest
+
+from tests.official_tasks import scripts
+from tests.official_tasks.test_run_pretraining import flags
+
+
+def write_json(path, content):
+  path.write_text(json.dumps(content))
+  return path
+
+
+def without_mask(folder):
+  path = folder / "no_mask" / "vocab.txt"
+  path.parent.mkdir()
+  text = (folder / "vocab.txt").read_text(encoding="utf-8")
+  path.write_text(text.replace("[MASK]", "[unused]"), encoding="utf-8")
+  return path
+
+
+def shorter(folder):
+  path = folder / "shorter" / "vocab.txt"
+  path.parent.mkdir()
+  text = (folder / "vocab.txt").read_text(encoding="utf-8")
+  path.write_text(text[: text.rindex("\n", 0, -1) + 1], encoding="utf-8")
+  return path
+
+
+def unknown_key(folder):
+  config = json.loads((folder / "bert_config.json").read_text())
+  return write_json(folder / "unknown.json", config | {"hiden_size": 3})
+
+
+def torn(folder):
+  path = folder / "torn"
+  content = (folder / f"records-dynamic-{scripts.LENGTH}").read_bytes()
+  path.write_bytes(content[: len(content) // 2])
+  return path
+
+
+def alone(folder):
+  path = folder / "alone" / "bert_config.json"
+  path.parent.mkdir()
+  path.write_text((folder / "bert_config.json").read_text())
+  return path
+
+
+CASES = {
+  "unknown flag": (dict(learning_rat=1), 2, ["learning_rat"]),
+  "malformed flag": (dict(num_train_steps="many"), 2, ["num_train_steps"]),
+  "unknown configuration key": (
+    dict(bert_config_file=unknown_key), 1, ["hiden_size", "unknown.json"]
+  ),
+  "missing configuration": (
+    dict(bert_config_file="/no/where.json"), 1, ["/no/where.json"]
+  ),
+  "missing records": (
+    dict(input_file="/no/records-*"), 1, ["/no/records-*", "matches no file"]
+  ),
+  "torn records": (dict(input_file=torn), 1, ["torn", "record"]),
+  "vocabulary without [MASK]": (
+    dict(vocab_file=without_mask), 1, ["[MASK]", "no_mask", "add it"]
+  ),
+  "no vocabulary": (
+    dict(bert_config_file=alone), 1, ["--vocab_file must be given", "alone"]
+  ),
+  "vocabulary of another model": (
+    dict(vocab_file=shorter), 1, ["vocab_size", "shorter", "belong together"]
+  ),
+  "more tokens than positions": (
+    dict(max_seq_length=1000), 1, ["1000", "max_position_embeddings (64)"]
+  ),
+  "batch that does not divide": (
+    dict(gradient_accumulation_steps=3), 1, ["batch size (8)", "(3)"]
+  ),
+  "neither training nor evaluation": (
+    dict(do_train=False), 1, ["--do_train", "--do_eval"]
+  ),
+  "warm-up longer than the run": (
+    dict(num_warmup_steps=13), 1, ["num_warmup_steps (13)", "(12)"]
+  ),
+  "no such initial checkpoint": (
+    dict(init_checkpoint="/no/bert_model.ckpt"), 1, ["/no/bert_model.ckpt"]
+  ),
+  "empty initial checkpoint folder": (
+    dict(init_checkpoint="/"), 1, ["holds no checkpoint"]
+  ),
+  "evaluation without a checkpoint": (
+    dict(do_train=False, do_eval=True), 1, ["holds no checkpoint", "--do_train"]
+  ),
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("bad_data")
+  scripts.write_model_files(folder)
+  scripts.write_records(folder)
+  return folder
+
+
+@pytest.fixture(scope="module")
+def outcomes(data, tmp_path_factory):
+  """{case: (status, stderr)}."""
+  runs = tmp_path_factory.mktemp("runs")
+  commands = []
+  for case, (wrong, _, _) in CASES.items():
+    wrong = {
+      name: value(data) if callable(value) else value
+      for name, value in wrong.items()
+    }
+    output_dir = runs / case.replace(" ", "_")
+    commands.append(flags(data, output_dir, **wrong))
+  outcomes = scripts.run_each("run_pretraining", commands)
+  return dict(zip(CASES, outcomes, strict=True))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_line_names_what_is_wrong(outcomes, case):
+  _, expected_status, expected_words = CASES[case]
+  status, err = outcomes[case]
+  assert status == expected_status, err
+  assert "Traceback" not in err
+  [line] = [line for line in err.splitlines() if line.startswith("Error: ")]
+  for word in expected_words:
+    assert word in line
+
+
+def test_another_configuration_does_not_touch_the_run(data, tmp_path):
+  output_dir = tmp_path / "out"
+  status, _, err = scripts.run(
+    "run_pretraining", **flags(data, output_dir, num_train_steps=2)
+  )
+  assert status == 0, err
+  before = {p.name: p.stat().st_mtime_ns for p in output_dir.iterdir()}
+  status, _, err = scripts.run(
+    "run_pretraining",
+    **flags(data, output_dir, num_train_steps=2, learning_rate=2e-3),
+  )
+  assert status == 1
+  assert "learning_rate=0.001, not 0.002" in err
+  assert before == {p.name: p.stat().st_mtime_ns for p in output_dir.iterdir()}
+
+
+def test_a_full_disk_keeps_the_last_good_checkpoint(data, tmp_path):
+  output_dir = tmp_path / "out"
+  status, _, err = scripts.run(
+    "run_pretraining", **flags(data, output_dir, num_train_steps=4)
+  )
+  assert status == 0, err
+  # A limit on the size of a file fails like a full disk: in the middle.
+  process = subprocess.run(
+    scripts.command("run_pretraining", **flags(data, output_dir)),
+    capture_output=True,
+    text=True,
+    preexec_fn=lambda: resource.setrlimit(
+      resource.RLIMIT_FSIZE, (20_000, 20_000)
+    ),
+  )
+  assert process.returncode == 1
+  [line] = [x for x in process.stderr.splitlines() if x.startswith("Error: ")]
+  assert "model.ckpt-8" in line
+  assert "model.ckpt-4" in line
+  assert "Make room" in line
+  left = sorted(p.name for p in output_dir.glob("model.ckpt-*"))
+  assert left == ["model.ckpt-4.data-00000-of-00001", "model.ckpt-4.index"]
