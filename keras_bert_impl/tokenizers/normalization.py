@@ -4,9 +4,10 @@ Differs from `tensorflow_text`'s BERT tokenizers, which are not the paper's:
 they fold case by NFKC, turn control characters into blanks and give [UNK] for
 invalid UTF-8. Every op here is linked into TensorFlow Serving.
 
-Equal to the original for all characters up to Unicode 13; of later ones, the 40
-capital letters of Unicode 14 stay capital, because TensorFlow's ICU does not
-know them (nor did the Python of the original).
+Equal to the original for all characters up to Unicode 13. TensorFlow's ICU does
+not know later ones in lower-casing (the 40 capitals of Unicode 14 stay), and
+those after Unicode 14 are split as TensorFlow's RE2 says, which may know them
+where the original's Python does not.
 
 Source: google-research/bert, tokenization.py, BasicTokenizer.
 """
