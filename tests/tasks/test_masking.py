@@ -1,0 +1,361 @@
+import collections
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl import features
+from keras_bert_impl.tasks import masking
+from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+
+LENGTH = 64
+NUM_WORDS, NUM_PIECES = 60, 35
+VOCABULARY = vocabulary_lib.Vocabulary(
+  (
+    *vocabulary_lib.SPECIAL_TOKENS,
+    *(f"w{k}" for k in range(NUM_WORDS)),
+    *(f"##p{k}" for k in range(NUM_PIECES)),
+  )
+)
+CLS, SEP, MASK = VOCABULARY.cls_id, VOCABULARY.sep_id, VOCABULARY.mask_id
+FIRST_WORD = len(vocabulary_lib.SPECIAL_TOKENS)
+FIRST_PIECE = FIRST_WORD + NUM_WORDS
+
+
+def instances(count, length=None, seed=0):
+  """Rows [CLS] A [SEP] B [SEP]; A and B each begin with a word."""
+  rng = np.random.default_rng(seed)
+  rows = []
+  for _ in range(count):
+    n = length or int(rng.integers(5, LENGTH + 1))
+    row = rng.integers(FIRST_WORD, VOCABULARY.size, n)
+    middle = int(rng.integers(2, n - 2)) if n > 5 else 2
+    row[[1, middle + 1]] = FIRST_WORD
+    row[0], row[middle], row[-1] = CLS, SEP, SEP
+    rows.append(row.tolist())
+  return rows
+
+
+def ragged(rows, dtype="int64", splits=tf.int64):
+  """As tf.ragged.constant, which takes minutes for many rows."""
+  return tf.RaggedTensor.from_row_lengths(
+    np.concatenate([np.array(row, dtype) for row in rows]),
+    tf.constant([len(row) for row in rows], splits),
+  )
+
+
+def mask(rows, seed=(1, 2), labels=None, max_seq_length=LENGTH, **options):
+  """Returns the masked rows as arrays."""
+  batch = {"input_ids": ragged(rows)}
+  if labels is not None:
+    batch["next_sentence_labels"] = tf.constant(labels, tf.int64)
+  masked = masking.Masking(VOCABULARY, max_seq_length, **options)(
+    batch, tf.constant(seed, tf.int32)
+  )
+  return {name: tensor.numpy() for name, tensor in masked.items()}
+
+
+def unmasked(masked):
+  """Returns the rows before they were masked, from the labels."""
+  ids = masked["input_ids"].copy()
+  for row, *predictions in zip(
+    ids,
+    masked["masked_lm_positions"],
+    masked["masked_lm_ids"],
+    masked["masked_lm_weights"],
+    strict=True,
+  ):
+    for position, label, weight in zip(*predictions, strict=True):
+      if weight:
+        row[position] = label
+  lengths = masked["input_mask"].sum(axis=1)
+  return [row[:n].tolist() for row, n in zip(ids, lengths, strict=True)]
+
+
+def chosen(masked):
+  """Returns the set of chosen positions of each row."""
+  return [
+    set(positions[weights > 0].tolist())
+    for positions, weights in zip(
+      masked["masked_lm_positions"], masked["masked_lm_weights"], strict=True
+    )
+  ]
+
+
+def words_of(row):
+  """Returns the words of a row as lists of positions."""
+  words = []
+  for position, token in enumerate(row):
+    if token in (CLS, SEP):
+      continue
+    begins = token < FIRST_PIECE or row[position - 1] in (CLS, SEP)
+    if begins:
+      words.append([])
+    words[-1].append(position)
+  return words
+
+
+POLICIES = pytest.mark.parametrize("policy", masking.POLICIES)
+
+
+@POLICIES
+def test_features_are_those_of_a_masked_record(policy):
+  masked = mask(instances(7), labels=[[0]] * 6 + [[1]], policy=policy)
+  expected = features.masked_record(LENGTH, 20)
+  assert masked.keys() == expected.keys()
+  for name, feature in expected.items():
+    assert masked[name].shape == (7, *feature.shape)
+    assert masked[name].dtype == feature.dtype.replace("int64", "int32")
+  assert masked["next_sentence_labels"][:, 0].tolist() == [0] * 6 + [1]
+
+
+def test_labels_are_absent_without_pairs():
+  assert features.NEXT_SENTENCE_LABELS not in mask(instances(2))
+
+
+@POLICIES
+def test_labels_restore_the_record(policy):
+  rows = instances(50)
+  assert unmasked(mask(rows, policy=policy)) == rows
+
+
+def test_segments_and_mask_by_hand():
+  w = FIRST_WORD
+  masked = mask([[CLS, w, SEP, w, w, SEP], [CLS, w, SEP]], max_seq_length=8)
+  assert masked["segment_ids"].tolist() == [
+    [0, 0, 0, 1, 1, 1, 0, 0],
+    [0] * 8,
+  ]
+  assert masked["input_mask"].tolist() == [
+    [1, 1, 1, 1, 1, 1, 0, 0],
+    [1, 1, 1, 0, 0, 0, 0, 0],
+  ]
+  assert masked["input_ids"][:, 6:].tolist() == [[0, 0], [0, 0]]
+
+
+@POLICIES
+@pytest.mark.parametrize("prob,most", [(0.15, 20), (0.15, 5), (0.5, 40)])
+def test_number_of_predictions_is_that_of_the_original(policy, prob, most):
+  rows = [[CLS] + [FIRST_WORD] * (n - 2) + [SEP] for n in range(3, LENGTH + 1)]
+  masked = mask(
+    rows, policy=policy, masked_lm_prob=prob, max_predictions_per_seq=most
+  )
+  expected = [min(most, max(1, round(len(row) * prob))) for row in rows]
+  # The original would go on to mask [CLS] where only special tokens are left.
+  expected = [min(k, len(row) - 2) for k, row in zip(expected, rows)]
+  assert masked["masked_lm_weights"].sum(axis=1).tolist() == expected
+
+
+@POLICIES
+def test_predictions_ascend_and_avoid_special_tokens(policy):
+  rows = instances(200)
+  masked = mask(rows, policy=policy)
+  for row, positions, ids, weights in zip(
+    rows,
+    masked["masked_lm_positions"],
+    masked["masked_lm_ids"],
+    masked["masked_lm_weights"],
+    strict=True,
+  ):
+    count = int(weights.sum())
+    assert count >= 1
+    assert weights.tolist() == [1.0] * count + [0.0] * (20 - count)
+    assert (np.diff(positions[:count]) > 0).all()
+    assert ids[:count].tolist() == [row[p] for p in positions[:count]]
+    assert not {CLS, SEP} & set(ids[:count].tolist())
+    assert not positions[count:].any() and not ids[count:].any()
+
+
+@POLICIES
+def test_chosen_tokens_become_mask_random_or_stay(policy):
+  masked = mask(
+    instances(4000, LENGTH),
+    policy=policy,
+    mask_token_prob=0.6,
+    random_token_prob=0.3,
+  )
+  weights = masked["masked_lm_weights"] > 0
+  found = np.take_along_axis(
+    masked["input_ids"], masked["masked_lm_positions"], axis=1
+  )[weights]
+  labels = masked["masked_lm_ids"][weights]
+  total = len(labels)
+  by_chance = 0.3 / VOCABULARY.size  # [MASK] or the label drawn as random
+  assert (found == MASK).sum() / total == pytest.approx(
+    0.6 + by_chance, abs=0.01
+  )
+  assert (found == labels).sum() / total == pytest.approx(
+    0.1 + by_chance, abs=0.01
+  )
+  # The whole vocabulary is drawn from, special tokens included.
+  random = found[(found != MASK) & (found != labels)]
+  counts = np.bincount(random, minlength=VOCABULARY.size)
+  others = np.delete(counts, MASK)
+  assert others.min() > 0.7 * others.mean()
+  assert others.max() < 1.3 * others.mean()
+
+
+def test_defaults_mask_15_percent_80_10_10():
+  masked = mask(instances(4000, LENGTH))
+  weights = masked["masked_lm_weights"] > 0
+  assert weights.sum() / (4000 * LENGTH) == pytest.approx(10 / LENGTH)
+  found = np.take_along_axis(
+    masked["input_ids"], masked["masked_lm_positions"], axis=1
+  )[weights]
+  labels = masked["masked_lm_ids"][weights]
+  assert np.mean(found == MASK) == pytest.approx(0.801, abs=0.01)
+  assert np.mean(found == labels) == pytest.approx(0.101, abs=0.01)
+
+
+@POLICIES
+def test_all_positions_are_chosen_alike(policy):
+  row = [CLS] + [FIRST_WORD] * 20 + [SEP] + [FIRST_WORD] * 40 + [SEP]
+  count = 20_000
+  masked = mask([row] * count, policy=policy)
+  weights = masked["masked_lm_weights"] > 0
+  hits = np.bincount(masked["masked_lm_positions"][weights])
+  ordinary = [p for p, token in enumerate(row) if token == FIRST_WORD]
+  assert set(np.flatnonzero(hits)) == set(ordinary)
+  share = round(0.15 * len(row)) / len(ordinary)
+  deviation = np.sqrt(count * share * (1 - share))
+  for position in ordinary:
+    assert abs(hits[position] - count * share) < 5 * deviation
+
+
+def test_all_sets_of_tokens_are_chosen_alike():
+  row = [CLS] + [FIRST_WORD] * 6 + [SEP]
+  count = 40_000
+  masked = mask([row] * count, masked_lm_prob=0.5, max_predictions_per_seq=3)
+  sets = collections.Counter(map(frozenset, chosen(masked)))
+  assert len(sets) == 20  # 3 of 6
+  assert all(abs(n / count - 1 / 20) < 0.006 for n in sets.values())
+
+
+def test_words_are_masked_whole():
+  rows = instances(300)
+  for row, positions in zip(
+    rows, chosen(mask(rows, policy="whole_word")), strict=True
+  ):
+    words = words_of(row)
+    budget = min(20, max(1, round(0.15 * len(row))))
+    left = budget - len(positions)
+    for word in words:
+      taken = positions & set(word)
+      if taken and min(map(len, words)) <= budget:
+        assert taken == set(word)
+      # As many words as fit: none that would still fit is left out.
+      assert taken or len(word) > left
+
+
+def test_words_are_taken_in_an_order_of_equal_chances():
+  w, p = FIRST_WORD, FIRST_PIECE
+  row = [CLS, w, p, w, w, p, w, SEP]
+  words = [(1, 2), (3,), (4, 5), (6,)]
+  # What the original's loop takes in each of the 24 orders, with a budget of 3.
+  expected = collections.Counter()
+  for order in itertools.permutations(words):
+    taken = []
+    for word in order:
+      if len(taken) + len(word) <= 3:
+        taken += word
+    expected[frozenset(taken)] += 1 / 24
+  count = 20_000
+  masked = mask([row] * count, policy="whole_word", masked_lm_prob=3 / 8)
+  found = collections.Counter(map(frozenset, chosen(masked)))
+  assert found.keys() == expected.keys()
+  for positions, share in expected.items():
+    assert found[positions] / count == pytest.approx(share, abs=0.015)
+
+
+def test_word_longer_than_the_budget_gives_its_leading_pieces():
+  row = [CLS, FIRST_WORD] + [FIRST_PIECE] * 30 + [SEP]
+  masked = mask([row], policy="whole_word")
+  assert chosen(masked) == [{1, 2, 3, 4, 5}]  # round(0.15 * 33)
+
+
+def test_word_does_not_reach_over_a_separator():
+  row = [CLS, FIRST_WORD, SEP, FIRST_PIECE, FIRST_PIECE, SEP]
+  for seed in range(20):
+    masked = mask([row], (seed, 0), policy="whole_word", masked_lm_prob=0.34)
+    assert chosen(masked)[0] in ({1}, {3, 4})
+
+
+@POLICIES
+def test_same_seed_same_masks_and_another_seed_others(policy):
+  rows = instances(20)
+  first, again = mask(rows, policy=policy), mask(rows, policy=policy)
+  other = mask(rows, (1, 3), policy=policy)
+  for name, array in first.items():
+    assert (again[name] == array).all()
+  assert (other["masked_lm_positions"] != first["masked_lm_positions"]).any()
+
+
+@POLICIES
+def test_graph_gives_what_eager_gives_for_any_integers(policy):
+  rows = instances(20)
+  mask_batch = tf.function(
+    masking.Masking(VOCABULARY, LENGTH, policy=policy), autograph=False
+  )
+  expected = mask(rows, policy=policy)
+  for dtype, splits in (("int32", tf.int64), ("int64", tf.int32)):
+    ids = ragged(rows, dtype, splits)
+    masked = mask_batch({"input_ids": ids}, tf.constant([1, 2]))
+    for name, array in expected.items():
+      assert (masked[name].numpy() == array).all()
+
+
+@POLICIES
+def test_empty_row_gives_padding(policy):
+  rows = instances(3)
+  alone = mask(rows, policy=policy)
+  masked = mask([*rows, [], []], policy=policy)
+  for array in masked.values():
+    assert not array[3:].any()
+  assert masked["input_mask"][:3].tolist() == alone["input_mask"].tolist()
+  for array in mask([[], []], policy=policy).values():
+    assert not array.any()
+
+
+@POLICIES
+def test_row_of_special_tokens_has_no_prediction(policy):
+  masked = mask([[CLS, SEP, SEP]], policy=policy)
+  assert masked["input_ids"][0, :3].tolist() == [CLS, SEP, SEP]
+  assert not masked["masked_lm_weights"].any()
+
+
+@POLICIES
+def test_more_predictions_than_tokens_are_padded(policy):
+  row = [CLS, FIRST_WORD, FIRST_WORD, SEP]
+  masked = mask(
+    [row],
+    policy=policy,
+    max_seq_length=4,
+    max_predictions_per_seq=6,
+    masked_lm_prob=1.0,
+  )
+  assert masked["masked_lm_positions"].tolist() == [[1, 2, 0, 0, 0, 0]]
+  assert masked["masked_lm_weights"].tolist() == [[1, 1, 0, 0, 0, 0]]
+
+
+def test_row_longer_than_max_seq_length_is_an_error():
+  with pytest.raises(tf.errors.InvalidArgumentError, match="max_seq_length"):
+    mask([[CLS] + [FIRST_WORD] * 8 + [SEP]], max_seq_length=9)
+
+
+@pytest.mark.parametrize(
+  "options,message",
+  [
+    ({"policy": "span"}, "'span'"),
+    ({"masked_lm_prob": 0.0}, r"masked_lm_prob \(0.0\)"),
+    ({"masked_lm_prob": 1.5}, r"masked_lm_prob \(1.5\)"),
+    ({"max_predictions_per_seq": 0}, r"max_predictions_per_seq \(0\)"),
+    ({"max_seq_length": 0}, r"max_seq_length \(0\)"),
+    ({"max_seq_length": 2**15 + 1}, "32769"),
+    ({"mask_token_prob": -0.1}, r"mask_token_prob \(-0.1\)"),
+    ({"random_token_prob": 0.3}, r"random_token_prob \(0.3\)"),
+  ],
+)
+def test_argument_out_of_range_is_an_error(options, message):
+  with pytest.raises(ValueError, match=message):
+    masking.Masking(VOCABULARY, **{"max_seq_length": LENGTH, **options})
