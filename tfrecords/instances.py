@@ -80,7 +80,7 @@ def tokenize(own_documents, other_documents, tokenizer, num_others):
   )
 
 
-def make_pairs(chunk, max_seq_length, short_seq_prob, rng):
+def make_pairs(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
   """Returns the instances of sentence pairs, in the order of the text.
 
   Each takes sentences until the target length is reached: `max_seq_length`
@@ -90,13 +90,14 @@ def make_pairs(chunk, max_seq_length, short_seq_prob, rng):
   cut to fit, a token at a time off the longer one, at a random end.
 
   Differs from the original: the target is drawn per instance, as the paper's
-  text has it; and instances that have no next sentence, hence a random one,
-  are made up for by as many free draws, which keeps random ones at one half.
+  text has it; and of any few instances half are random, those included that
+  have no next sentence to choose (see `_Coin`).
 
   Args:
     chunk: TokenizedChunk of two documents or more.
     max_seq_length: int, longest [CLS] A [SEP] B [SEP].
     short_seq_prob: float.
+    dupe_factor: int, how many times every document is made into instances.
     rng: random.Random.
 
   Returns:
@@ -115,20 +116,15 @@ def make_pairs(chunk, max_seq_length, short_seq_prob, rng):
   splits = chunk.document_splits.tolist()
   max_tokens = max_seq_length - 3
   instances = []
-  surplus = 0  # of random next sentences over one half, in halves
-  for document in range(chunk.num_own):
+  coin = _Coin(rng)
+  for document in _repeated(range(chunk.num_own), dupe_factor):
     start, stop = splits[document], splits[document + 1]
     while start < stop:
       target = _draw_target(max_tokens, short_seq_prob, rng)
       end = _reach(offsets, start, stop, target)
       is_free = end - start > 1
       middle = start + (rng.randrange(1, end - start) if is_free else 1)
-      is_random = not is_free or rng.random() < 0.5
-      if not is_free:
-        surplus += 1
-      elif is_random and surplus > 0:
-        is_random = False
-        surplus -= 2
+      is_random = coin.toss() if is_free else coin.heads()
       if is_random:
         b_start, b_end = _random_sentences(
           offsets,
@@ -150,7 +146,7 @@ def make_pairs(chunk, max_seq_length, short_seq_prob, rng):
   return instances
 
 
-def make_singles(chunk, max_seq_length, short_seq_prob, rng):
+def make_singles(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
   """Returns the instances of one segment, in the order of the text.
 
   Each takes as many whole sentences as fit into the target length (see
@@ -161,6 +157,7 @@ def make_singles(chunk, max_seq_length, short_seq_prob, rng):
     chunk: TokenizedChunk.
     max_seq_length: int, longest [CLS] A [SEP].
     short_seq_prob: float.
+    dupe_factor: int, how many times every document is made into instances.
     rng: random.Random.
 
   Returns:
@@ -171,7 +168,7 @@ def make_singles(chunk, max_seq_length, short_seq_prob, rng):
   offsets = chunk.sentence_splits.tolist()
   splits = chunk.document_splits.tolist()
   instances = []
-  for document in range(chunk.num_own):
+  for document in _repeated(range(chunk.num_own), dupe_factor):
     start, stop = offsets[splits[document]], offsets[splits[document + 1]]
     while start < stop:
       target = _draw_target(max_seq_length - 2, short_seq_prob, rng)
@@ -238,8 +235,47 @@ def _tokenize_all(documents, tokenizer):
         yield ids[splits[start] : splits[end]], lengths.tolist()
 
 
+def _repeated(items, times):
+  return itertools.chain.from_iterable(itertools.repeat(items, times))
+
+
 def _splits(lengths):
   return np.cumsum([0, *lengths], dtype=np.int64)
+
+
+class _Coin:
+  """A coin that shows heads for half of the tosses, not only on average.
+
+  Tosses are drawn, without putting back, from a few of each side. Heads that
+  are due for another reason are drawn from the same ones: otherwise instances
+  that have no next sentence would bring the share of random ones to 53-57 %.
+  """
+
+  _FEW = 8
+
+  def __init__(self, rng):
+    self._rng = rng
+    self._heads = self._tails = 0
+
+  def toss(self):
+    """Returns whether it shows heads."""
+    if not self._heads + self._tails:
+      self._add()
+    if self._rng.randrange(self._heads + self._tails) < self._heads:
+      return self.heads()
+    self._tails -= 1
+    return False
+
+  def heads(self):
+    """Returns True: heads, whatever the coin would have shown."""
+    if not self._heads:
+      self._add()
+    self._heads -= 1
+    return True
+
+  def _add(self):
+    self._heads += self._FEW
+    self._tails += self._FEW
 
 
 def _draw_target(max_tokens, short_seq_prob, rng):

@@ -218,8 +218,18 @@ def _records_of(chunk, config, counts):
     tokenizer,
     NUM_OTHERS if config.use_next_sentence else 0,
   )
-  made = _make_instances(tokenized, config, chunk.index)
+  make = (
+    instances.make_pairs if config.use_next_sentence else instances.make_singles
+  )
+  # The same draws wherever this chunk is written.
   rng = random.Random(f"{config.random_seed} {chunk.index}")
+  made = make(
+    tokenized,
+    config.max_seq_length,
+    config.short_seq_prob,
+    config.dupe_factor,
+    rng,
+  )
   rng.shuffle(made)
   _count(tokenized, made, chunk, vocabulary, counts)
   for start in range(0, len(made), _MASKED_AT_ONCE):
@@ -302,18 +312,6 @@ def _serialize(record):
       feature.int64_list.value.extend(values)
   # Maps have no order of their own.
   return example.SerializeToString(deterministic=True)
-
-
-def _make_instances(tokenized, config, index):
-  """Returns the instances of chunk `index`, all `dupe_factor` times."""
-  make = (
-    instances.make_pairs if config.use_next_sentence else instances.make_singles
-  )
-  made = []
-  for dupe in range(config.dupe_factor):
-    rng = random.Random(f"{config.random_seed} {index} {dupe}")
-    made += make(tokenized, config.max_seq_length, config.short_seq_prob, rng)
-  return made
 
 
 def _count(tokenized, made, chunk, vocabulary, counts):

@@ -40,9 +40,9 @@ def document_of(chunk, token):
   return int(np.searchsorted(starts, token, side="right")) - 1
 
 
-def pairs(chunk, seed=1, max_length=MAX_LENGTH, short_seq_prob=0.1):
+def pairs(chunk, seed=1, max_length=MAX_LENGTH, short_seq_prob=0.1, dupes=1):
   rng = random.Random(seed)
-  return instances.make_pairs(chunk, max_length, short_seq_prob, rng)
+  return instances.make_pairs(chunk, max_length, short_seq_prob, dupes, rng)
 
 
 def test_the_second_segment_is_the_next_or_of_another_document():
@@ -80,6 +80,12 @@ def test_half_of_the_next_sentences_are_random(sentences):
   labels = [made.is_random_next for made in pairs(chunk)]
   assert len(labels) > 3000
   # Four standard deviations of as many coins would be wider than this.
+  assert 0.49 < np.mean(labels) < 0.51
+
+
+def test_half_are_random_in_a_small_corpus_made_into_instances_often():
+  chunk = random_chunk(seed=3, num_documents=3)
+  labels = [made.is_random_next for made in pairs(chunk, dupes=50)]
   assert 0.49 < np.mean(labels) < 0.51
 
 
@@ -195,7 +201,7 @@ def test_no_documents_give_no_instances():
 
 def singles(chunk, short_seq_prob=0.0):
   rng = random.Random(1)
-  return instances.make_singles(chunk, MAX_LENGTH, short_seq_prob, rng)
+  return instances.make_singles(chunk, MAX_LENGTH, short_seq_prob, 1, rng)
 
 
 def test_without_pairs_every_token_is_used_once():

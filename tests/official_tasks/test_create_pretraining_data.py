@@ -1,0 +1,258 @@
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+from tests.official_tasks import scripts
+from tests.tfrecords import corpus
+from tfrecords import reader
+
+DATA = os.environ.get("KERAS_BERT_DATA")
+
+
+@pytest.fixture(name="vocab_file", scope="module")
+def fixture_vocab_file(tmp_path_factory):
+  return corpus.write_vocabulary(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(name="text", scope="module")
+def fixture_text(tmp_path_factory):
+  return corpus.write_text(tmp_path_factory.mktemp("text"))
+
+
+def create(**flags):
+  return scripts.run("create_pretraining_data", **flags)
+
+
+def test_the_command_of_the_original_writes_records(text, vocab_file, tmp_path):
+  output_file = tmp_path / "tf_examples.tfrecord"
+  flags = dict(
+    input_file=text,
+    output_file=output_file,
+    vocab_file=vocab_file,
+    do_lower_case=True,
+    max_seq_length=64,
+    max_predictions_per_seq=10,
+    masked_lm_prob=0.15,
+    random_seed=12345,
+    dupe_factor=5,
+  )
+  status, out, err = create(**flags)
+  assert status == 0, err
+  assert "Random next sentences" in out
+  assert err.count("*** Example ***") == 3
+  assert "tokens: [CLS] " in err
+  assert "next_sentence_labels: " in err
+
+  results = json.loads((tmp_path / "tf_examples.results.json").read_text())
+  num_records = sum(1 for _ in tf.data.TFRecordDataset(str(output_file)))
+  assert results["data"]["num_documents"] == 60
+  assert results["data"]["num_instances"] == num_records
+  assert 0.48 < results["data"]["next_sentence_random_share"] < 0.52
+  assert results["config"]["dupe_factor"] == 5
+  assert results["artifacts"]["tfrecords"] == [str(output_file)]
+  # Nothing but the shard goes by its name.
+  assert reader.list_files(f"{output_file}*") == [str(output_file)]
+
+  status, out, err = create(**flags, num_workers=2)
+  assert status == 0, err
+  assert "0, 1" in out  # shards written, finished before
+
+
+def test_several_outputs_and_inputs_are_lists(text, vocab_file, tmp_path):
+  more = corpus.write_text(tmp_path, seed=2, name="more.txt")
+  outputs = [str(tmp_path / name) for name in ("a.tfrecord", "b.tfrecord")]
+  status, out, err = create(
+    input_file=f"{text},{more}",
+    output_file=",".join(outputs),
+    vocab_file=vocab_file,
+    masking="static",
+    num_workers=1,
+    dupe_factor=1,
+    num_shown=1,
+  )
+  assert status == 0, err
+  assert "masked_lm_positions: " in err
+  assert "120" in out
+  for path in outputs:
+    assert os.path.getsize(path)
+
+
+RUN_EACH = """
+import contextlib, io, json, sys
+from absl import flags
+from absl.testing import flagsaver
+from official_tasks import common, create_pretraining_data
+outcomes = []
+for arguments in json.load(sys.stdin):
+  sys.argv = ["create_pretraining_data.py", *arguments]
+  err = io.StringIO()
+  with flagsaver.flagsaver(), contextlib.redirect_stderr(err):
+    flags.FLAGS.unparse_flags()
+    try:
+      common.run(create_pretraining_data.main)
+    except SystemExit as end:
+      outcomes.append((end.code, err.getvalue()))
+print(json.dumps(outcomes))
+"""
+
+CASES = {
+  "missing file": (["--input_file={}/no.txt"], 1, ["no.txt does not exist"]),
+  "no match": (["--input_file={}/*.no"], 1, ["*.no", "match no file"]),
+  "empty corpus": (["--input_file={}/empty.txt"], 1, ["empty.txt", "empty"]),
+  "single document": (
+    ["--input_file={}/single.txt"],
+    1,
+    ["single document", "--nouse_next_sentence"],
+  ),
+  "missing vocabulary": (
+    ["--vocab_file={}/no.txt"],
+    1,
+    ["vocab_file", "no.txt"],
+  ),
+  "vocabulary without [MASK]": (
+    ["--vocab_file={}/no_mask.txt"],
+    1,
+    ["no_mask.txt has no [MASK]"],
+  ),
+  "too short": (
+    ["--max_seq_length=4"],
+    1,
+    ["max_seq_length (4)", "at least 5"],
+  ),
+  "shards of several files": (
+    ["--output_file={}/a,{}/b", "--num_shards=2"],
+    1,
+    ["num_shards (2) needs a single output_file"],
+  ),
+  "no workers": (["--num_workers=0"], 1, ["num_workers (0)", "at least 1"]),
+  "unknown data set": (
+    ["--input_file=tfds:no_such_data_set"],
+    1,
+    ["no_such_data_set", "not known"],
+  ),
+  "unknown flag": (["--max_seq_len=4"], 2, ["max_seq_len"]),
+  "malformed flag": (["--dupe_factor=two"], 2, ["dupe_factor"]),
+  "unknown masking": (["--masking=both"], 2, ["masking", "static"]),
+}
+
+
+@pytest.fixture(name="outcomes", scope="module")
+def fixture_outcomes(text, vocab_file, tmp_path_factory):
+  """{case: (exit status, stderr)}, and the folder that must stay empty."""
+  folder = tmp_path_factory.mktemp("wrong")
+  out = folder / "out"
+  out.mkdir()
+  (folder / "empty.txt").write_text("\n \n")
+  (folder / "single.txt").write_text("the dog.\nthe moon.\n")
+  tokens = pathlib.Path(vocab_file).read_text()
+  (folder / "no_mask.txt").write_text(tokens.replace("[MASK]", "[unused2]"))
+  command_lines = []
+  for arguments, _, _ in CASES.values():
+    wrong = [argument.replace("{}", str(folder)) for argument in arguments]
+    right = [
+      f"--input_file={text}",
+      f"--output_file={out}/data.tfrecord",
+      f"--vocab_file={vocab_file}",
+    ]
+    command_lines.append(right + wrong)
+  process = subprocess.run(
+    [sys.executable, "-c", RUN_EACH],
+    input=json.dumps(command_lines),
+    capture_output=True,
+    text=True,
+    cwd=scripts.ROOT,
+    env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+  )
+  assert process.returncode == 0, process.stderr
+  outcomes = json.loads(process.stdout.splitlines()[-1])
+  assert os.listdir(out) == []
+  return dict(zip(CASES, outcomes, strict=True))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_line_names_what_is_wrong(outcomes, case):
+  _, expected_status, expected_words = CASES[case]
+  status, err = outcomes[case]
+  assert status == expected_status, err
+  assert "Traceback" not in err
+  [line] = [line for line in err.splitlines() if line.startswith("Error: ")]
+  for word in expected_words:
+    assert word in line
+
+
+needs_data = pytest.mark.skipif(not DATA, reason="KERAS_BERT_DATA is not set")
+
+
+@needs_data
+@pytest.mark.slow
+@pytest.mark.parametrize(
+  ("text_name", "vocabulary", "flags"),
+  [
+    ("gutenberg", "google_uncased", {}),
+    ("korean/rust_book_ko.txt", "koelectra", {"do_lower_case": False}),
+    ("google_bert_sample_text.txt", "google_cased", {"do_lower_case": False}),
+  ],
+)
+def test_published_text_is_read_as_it_is(
+  text_name, vocabulary, flags, tmp_path
+):
+  status, _, err = create(
+    input_file=os.path.join(DATA, "text", text_name),
+    output_file=tmp_path / "data.tfrecord",
+    vocab_file=os.path.join(DATA, "vocab", vocabulary, "vocab.txt"),
+    dupe_factor=20 if "sample" in text_name else 1,
+    **flags,
+  )
+  assert status == 0, err
+  data = json.loads((tmp_path / "data.results.json").read_text())["data"]
+  assert 0.49 <= data["next_sentence_random_share"] <= 0.51
+  assert data["unknown_share"] < 0.01
+  assert data["num_documents"] >= 3
+
+
+WRITE_AND_MEASURE = """
+import resource, sys
+from tfrecords import shards, writer
+text, vocab_file, out = sys.argv[1:]
+config = shards.PretrainingDataConfig(vocab_file, dupe_factor=1)
+writer.write_shards(config, [text], [out])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@needs_data
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_corpus(tmp_path):
+  books = pathlib.Path(DATA, "text", "gutenberg").iterdir()
+  whole = b"".join(sorted(book.read_bytes() for book in books))
+  # Chapters as documents, without the licences' marks: one file, any size.
+  whole = (
+    whole.replace(b"\r", b"").replace(b"***", b"").replace(b"\xef\xbb\xbf", b"")
+  )
+  peaks = {}
+  for megabytes in (20, 200):
+    text = tmp_path / f"{megabytes}.txt"
+    with open(text, "wb") as file:
+      while file.tell() < megabytes * 1e6:
+        file.write(whole)
+    process = subprocess.run(
+      [
+        sys.executable,
+        "-c",
+        WRITE_AND_MEASURE,
+        text,
+        os.path.join(DATA, "vocab", "google_uncased", "vocab.txt"),
+        tmp_path / f"{megabytes}.tfrecord",
+      ],
+      capture_output=True,
+      text=True,
+      check=True,
+    )
+    text.unlink()
+    peaks[megabytes] = int(process.stdout.splitlines()[-1])
+  assert peaks[200] < 1.1 * peaks[20], peaks
