@@ -14,15 +14,15 @@ of a row in whatever counts rows, such as the next sentence loss.
 
 import contextlib
 import dataclasses
-import json
+import itertools
 
 import tensorflow as tf
 from absl import logging
 
+from tfrecords import manifest, scan
 from tfrecords import records as records_lib
-from tfrecords import scan
 
-MANIFEST_SUFFIX = ".manifest.json"
+MANIFEST_SUFFIX = manifest.SUFFIX
 
 _INTERLEAVED_FILES = 8
 _READ_BUFFER_BYTES = 1 << 20
@@ -96,27 +96,26 @@ def list_files(input_file):
   return sorted(files)
 
 
-def inspect(files):
+def inspect(files, skip_corrupt_records=False):
   """Returns the RecordForm of the first record of `files`.
 
+  Args:
+    files: sequence of paths.
+    skip_corrupt_records: bool, takes the first that is one of pre-training data
+      where it otherwise is an error that the first is not.
+
   Raises:
-    ValueError: there are no files, no records, or the first is not one of
-      pre-training data.
+    ValueError: there are no files or no such record.
   """
   for file in _checked(files):
-    try:
-      first = scan.first_record(file)
-    except tf.errors.DataLossError as error:
-      raise ValueError(f"{file}, record 0: cannot be read.") from error
-    if first is not None:
-      form = records_lib.form_of(first)
-      if form is None:
-        raise ValueError(
-          f"{file}, record 0: is not a record of pre-training data, a "
-          "tf.train.Example with the feature input_ids."
-        )
-      return form
-  raise ValueError(f"no records in {_listed(files)}.")
+    for index, (record, fault, _) in enumerate(scan.iter_frames(file)):
+      form = None if fault else records_lib.form_of(record)
+      if form:
+        return form
+      if not skip_corrupt_records:
+        fault = fault or "is not a tf.train.Example with input_ids"
+        raise ValueError(str(scan.CorruptRecord(file, index, fault)))
+  raise ValueError(f"no records of pre-training data in {_listed(files)}.")
 
 
 def open_records(
@@ -334,12 +333,13 @@ def _shuffled(values, seed):
 
 def _open_sound(files, limits):
   """Returns the Records of `files` without the corrupt ones."""
-  form = _inspect_any(files)
+  form = inspect(files, skip_corrupt_records=True)
   segments = []
   corrupt_records = []
   for file in files:
+    content = manifest.read(file)
     corrupt, num_records = scan.find_corrupt_records(
-      file, form, limits, _declared_count(file)
+      file, form, limits, content and content["num_records"]
     )
     corrupt_records += corrupt
     start = 0
@@ -357,38 +357,26 @@ def _open_sound(files, limits):
   return records
 
 
-def _inspect_any(files):
-  """Returns the form of the first file whose first record has one."""
-  for file in files:
-    with contextlib.suppress(ValueError):
-      return inspect([file])
-  return inspect(files)
-
-
 def _count(file, form, limits):
   """Returns the number of records of a file and checks the first of them."""
-  try:
-    first = scan.first_record(file)
-    fault = first and records_lib.find_fault(first, form, limits)
+  content = manifest.read(file)
+  num_expected = content and content["num_records"]
+  for record, fault, _ in itertools.islice(scan.iter_frames(file), 1):
+    fault = fault or records_lib.find_fault(record, form, limits)
     if fault:
       raise ValueError(str(scan.CorruptRecord(file, 0, fault)))
-    declared = _declared_count(file)
-    return scan.count_records(file) if declared is None else declared
-  except tf.errors.DataLossError as error:
-    corrupt, _ = scan.find_corrupt_records(file, form, limits)
-    raise ValueError(str(corrupt[0])) from error
-
-
-def _declared_count(file):
-  """Returns `num_records` of the manifest of a file, None without one."""
-  path = file + MANIFEST_SUFFIX
-  if not tf.io.gfile.exists(path):
-    return None
-  with tf.io.gfile.GFile(path) as manifest:
-    try:
-      return int(json.load(manifest)["num_records"])
-    except (ValueError, KeyError, TypeError) as error:
-      raise ValueError(f"{path} is not a manifest of a shard.") from error
+  with contextlib.suppress(tf.errors.DataLossError):
+    if content is None:
+      return scan.count_records(file)
+    if tf.io.gfile.stat(file).length == content["num_bytes"]:
+      return num_expected
+  corrupt, _ = scan.find_corrupt_records(file, form, limits, num_expected)
+  if corrupt:
+    raise ValueError(str(corrupt[0]))
+  raise ValueError(
+    f"{file} is not the file that its manifest describes: write it anew, or "
+    "delete the manifest to read it as it is."
+  )
 
 
 def _checked(files):

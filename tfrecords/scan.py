@@ -39,17 +39,6 @@ class CorruptRecord:
     return f"{self.file}, record {self.index}: {self.fault}."
 
 
-def first_record(path):
-  """Returns the first record of a file as bytes, None if it has none.
-
-  Raises:
-    DataLossError: the record cannot be read.
-  """
-  for serialized in tf.data.TFRecordDataset(path).take(1):
-    return serialized.numpy()
-  return None
-
-
 def count_records(path):
   """Returns the number of records of a file, reading all of it.
 
@@ -85,7 +74,7 @@ def find_corrupt_records(path, form, limits, num_expected=None):
   num_records = _count_if_sound(path, form, limits)
   if num_records is None:
     num_records = 0
-    for record, fault, ends_file in _iter_frames(path):
+    for record, fault, ends_file in iter_frames(path):
       fault = fault or records.find_fault(record, form, limits)
       if fault:
         corrupt.append(CorruptRecord(path, num_records, fault))
@@ -97,6 +86,34 @@ def find_corrupt_records(path, form, limits, num_expected=None):
       fault = corrupt.pop().fault
     corrupt.append(CorruptRecord(path, num_records, fault, num_missing))
   return corrupt, num_records
+
+
+def iter_frames(path):
+  """Reads a file record by record, slowly, over corrupt ones where it can.
+
+  Yields:
+    bytes, the record; its fault as in CorruptRecord, or None; bool, whether it
+    ends the file (and is not a record).
+  """
+  truncated = "is cut off: the file is truncated"
+  with tf.io.gfile.GFile(path, "rb") as file:
+    while header := file.read(_HEADER.size):
+      if len(header) < _HEADER.size:
+        yield b"", truncated, True
+        return
+      length, checksum = _HEADER.unpack(header)
+      if checksum != _masked_crc32c(header[:8]):
+        fault = (
+          "has a wrong checksum of its length, or this is no TFRecord file"
+        )
+        yield b"", fault, True
+        return
+      record, footer = file.read(length), file.read(_FOOTER.size)
+      if len(footer) < _FOOTER.size:
+        yield b"", truncated, True
+        return
+      is_sound = _FOOTER.unpack(footer)[0] == _masked_crc32c(record)
+      yield record, None if is_sound else "has a wrong checksum", False
 
 
 def _count_if_sound(path, form, limits):
@@ -113,26 +130,6 @@ def _count_if_sound(path, form, limits):
     return num_checked if num_checked == count_records(path) else None
   except (tf.errors.DataLossError, tf.errors.InvalidArgumentError):
     return None
-
-
-def _iter_frames(path):
-  """Yields (record bytes, fault or None, ends_file) of each frame of a file."""
-  truncated = "is cut off: the file is truncated"
-  with tf.io.gfile.GFile(path, "rb") as file:
-    while header := file.read(_HEADER.size):
-      if len(header) < _HEADER.size:
-        yield b"", truncated, True
-        return
-      length, checksum = _HEADER.unpack(header)
-      if checksum != _masked_crc32c(header[:8]):
-        yield b"", "has a wrong checksum of its length", True
-        return
-      record, footer = file.read(length), file.read(_FOOTER.size)
-      if len(footer) < _FOOTER.size:
-        yield b"", truncated, True
-        return
-      is_sound = _FOOTER.unpack(footer)[0] == _masked_crc32c(record)
-      yield record, None if is_sound else "has a wrong checksum", False
 
 
 def _masked_crc32c(data):

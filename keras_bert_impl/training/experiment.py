@@ -12,21 +12,10 @@ from absl import logging
 
 from keras_bert_impl.checkpoints import google
 from keras_bert_impl.optimizers import adamw, schedules
-from keras_bert_impl.training import (
-  config as config_lib,
-)
-from keras_bert_impl.training import (
-  distribution,
-  report,
-  run_log,
-  runner,
-)
-from keras_bert_impl.training import (
-  loop as loop_lib,
-)
-from keras_bert_impl.training import (
-  saver as saver_lib,
-)
+from keras_bert_impl.training import config as config_lib
+from keras_bert_impl.training import distribution, report, run_log, runner
+from keras_bert_impl.training import loop as loop_lib
+from keras_bert_impl.training import saver as saver_lib
 
 RUN_CONFIG_NAME = "run_config.json"
 

@@ -54,44 +54,70 @@ CASES = {
   "unknown flag": (dict(learning_rat=1), 2, ["learning_rat"]),
   "malformed flag": (dict(num_train_steps="many"), 2, ["num_train_steps"]),
   "unknown configuration key": (
-    dict(bert_config_file=unknown_key), 1, ["hiden_size", "unknown.json"]
+    dict(bert_config_file=unknown_key),
+    1,
+    ["hiden_size", "unknown.json"],
   ),
   "missing configuration": (
-    dict(bert_config_file="/no/where.json"), 1, ["/no/where.json"]
+    dict(bert_config_file="/no/where.json"),
+    1,
+    ["/no/where.json"],
   ),
   "missing records": (
-    dict(input_file="/no/records-*"), 1, ["/no/records-*", "matches no file"]
+    dict(input_file="/no/records-*"),
+    1,
+    ["/no/records-*", "matches no file"],
   ),
   "torn records": (dict(input_file=torn), 1, ["torn", "record"]),
   "vocabulary without [MASK]": (
-    dict(vocab_file=without_mask), 1, ["[MASK]", "no_mask", "add it"]
+    dict(vocab_file=without_mask),
+    1,
+    ["[MASK]", "no_mask", "add it"],
   ),
   "no vocabulary": (
-    dict(bert_config_file=alone), 1, ["--vocab_file must be given", "alone"]
+    dict(bert_config_file=alone),
+    1,
+    ["--vocab_file must be given", "alone"],
   ),
   "vocabulary of another model": (
-    dict(vocab_file=shorter), 1, ["vocab_size", "shorter", "belong together"]
+    dict(vocab_file=shorter),
+    1,
+    ["vocab_size", "shorter", "belong together"],
   ),
   "more tokens than positions": (
-    dict(max_seq_length=1000), 1, ["1000", "max_position_embeddings (64)"]
+    dict(max_seq_length=1000),
+    1,
+    ["1000", "max_position_embeddings (64)"],
   ),
   "batch that does not divide": (
-    dict(gradient_accumulation_steps=3), 1, ["batch size (8)", "(3)"]
+    dict(gradient_accumulation_steps=3),
+    1,
+    ["batch size (8)", "(3)"],
   ),
   "neither training nor evaluation": (
-    dict(do_train=False), 1, ["--do_train", "--do_eval"]
+    dict(do_train=False),
+    1,
+    ["--do_train", "--do_eval"],
   ),
   "warm-up longer than the run": (
-    dict(num_warmup_steps=13), 1, ["num_warmup_steps (13)", "(12)"]
+    dict(num_warmup_steps=13),
+    1,
+    ["num_warmup_steps (13)", "(12)"],
   ),
   "no such initial checkpoint": (
-    dict(init_checkpoint="/no/bert_model.ckpt"), 1, ["/no/bert_model.ckpt"]
+    dict(init_checkpoint="/no/bert_model.ckpt"),
+    1,
+    ["/no/bert_model.ckpt"],
   ),
   "empty initial checkpoint folder": (
-    dict(init_checkpoint="/"), 1, ["holds no checkpoint"]
+    dict(init_checkpoint="/"),
+    1,
+    ["holds no checkpoint"],
   ),
   "evaluation without a checkpoint": (
-    dict(do_train=False, do_eval=True), 1, ["holds no checkpoint", "--do_train"]
+    dict(do_train=False, do_eval=True),
+    1,
+    ["holds no checkpoint", "--do_train"],
   ),
 }
 
