@@ -32,11 +32,6 @@ _LOGGED = 10  # corrupt records, one by one
 _RNG = "philox"  # the same on every device
 # Keeps the order of the records apart from the masks of the same seed.
 _ORDER = 0x6F72
-_ERRORS = (
-  tf.errors.DataLossError,
-  tf.errors.FailedPreconditionError,
-  tf.errors.InvalidArgumentError,
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -250,7 +245,7 @@ def errors_explained(records):
   """
   try:
     yield
-  except _ERRORS as error:
+  except scan.ERRORS as error:
     known = set(records.corrupt_records)
     for file, num_records in _ends(records.segments).items():
       corrupt, _ = scan.find_corrupt_records(

@@ -12,6 +12,14 @@ import tensorflow as tf
 from tfrecords import records
 
 _BATCH = 512
+# What reading a corrupt record raises; UnicodeDecodeError where TensorFlow's
+# message quotes its bytes.
+ERRORS = (
+  tf.errors.DataLossError,
+  tf.errors.FailedPreconditionError,
+  tf.errors.InvalidArgumentError,
+  UnicodeDecodeError,
+)
 # A frame of a TFRecord file: length, its checksum, the record, its checksum.
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
@@ -128,7 +136,7 @@ def _count_if_sound(path, form, limits):
   try:
     num_checked = sum(int(size) for size in dataset)
     return num_checked if num_checked == count_records(path) else None
-  except (tf.errors.DataLossError, tf.errors.InvalidArgumentError):
+  except ERRORS:
     return None
 
 
