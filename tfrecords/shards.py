@@ -261,9 +261,16 @@ def _prepare(config):
   if config.masking == "dynamic":
     return tokenizer, _clean_records
   masking = make_masking(config, tokenizer.vocabulary)
-  return tokenizer, functools.partial(
-    _masked_records, tf.function(masking, autograph=False)
+  # One trace for all batches, the smaller last one of a chunk included.
+  batch = {features.INPUT_IDS: tf.RaggedTensorSpec([None, None], tf.int32)}
+  if config.use_next_sentence:
+    batch[features.NEXT_SENTENCE_LABELS] = tf.TensorSpec([None, 1], tf.int32)
+  mask = tf.function(
+    masking,
+    input_signature=[batch, tf.TensorSpec([2], tf.int32)],
+    autograph=False,
   )
+  return tokenizer, functools.partial(_masked_records, mask)
 
 
 def _clean_records(sequences, labels, unused_seed):
@@ -281,11 +288,11 @@ def _clean_records(sequences, labels, unused_seed):
     yield _serialize(record)
 
 
-def _masked_records(masking, sequences, labels, seed):
+def _masked_records(mask, sequences, labels, seed):
   """Yields the masked records of instances, bytes.
 
   Args:
-    masking: Masking.
+    mask: function (batch, seed) -> masked batch.
     sequences: list of B lists of int.
     labels: list of B lists of one int, or None.
     seed: list of two int, of the masks.
@@ -295,7 +302,7 @@ def _masked_records(masking, sequences, labels, seed):
   batch = {features.INPUT_IDS: tf.RaggedTensor.from_row_lengths(ids, lengths)}
   if labels:
     batch[features.NEXT_SENTENCE_LABELS] = tf.constant(labels, tf.int32)
-  masked = masking(batch, tf.constant(seed, tf.int32))
+  masked = mask(batch, tf.constant(seed, tf.int32))
   columns = {name: tensor.numpy().tolist() for name, tensor in masked.items()}
   for values in zip(*columns.values(), strict=True):
     yield _serialize(dict(zip(columns, values, strict=True)))
