@@ -89,9 +89,11 @@ def make_pairs(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
   replaced by sentences of another document and its own are used again. Both are
   cut to fit, a token at a time off the longer one, at a random end.
 
-  Differs from the original: the target is drawn per instance, as the paper's
-  text has it; and of any few instances half are random, those included that
-  have no next sentence to choose (see `_Coin`).
+  Differs from the original: random next sentences come from documents of the
+  same chunk, not of the whole corpus, which need not fit into memory; the
+  target is drawn per instance, as the paper's text has it; and of any few
+  instances half are random, those included that have no next sentence to
+  choose (see `_Coin`).
 
   Args:
     chunk: TokenizedChunk of two documents or more.

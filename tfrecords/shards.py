@@ -158,6 +158,9 @@ class ShardTask:
 def write_shard(task, on_chunk=None):
   """Writes one shard and its manifest: all or nothing.
 
+  Chunks follow each other; the instances of one, all times it is made into
+  instances included, are shuffled.
+
   Args:
     task: ShardTask.
     on_chunk: callable (bytes of text), called after every chunk, or None.
@@ -175,19 +178,22 @@ def write_shard(task, on_chunk=None):
   temporary = os.path.join(folder, f".{name}.tmp")
   counts = collections.Counter()
   try:
+    if folder:
+      tf.io.gfile.makedirs(folder)
     with tf.device("cpu:0"), tf.io.TFRecordWriter(temporary) as file:
       for chunk in task.chunks:
-        for record in _records_of(chunk, task.config, counts):
+        for record in _records_of(chunk, task, counts):
           file.write(record)
         if on_chunk:
           on_chunk(chunk.num_bytes)
     tf.io.gfile.rename(temporary, task.path, overwrite=True)
     counts = {field: counts[field] for field in _COUNTS}
     manifest.write(task.path, task.origin, counts)
-  except tf.errors.OpError as error:
+  except (tf.errors.OpError, OSError) as error:
     raise OSError(
-      f"writing {task.path} failed: {error.message}. Finished shards are kept; "
-      "make room and run the same command again."
+      f"writing {task.path} failed: {getattr(error, 'message', error)}. "
+      "Finished shards are kept: make room, or mend what is wrong, and run the "
+      "same command again."
     ) from error
   finally:
     if tf.io.gfile.exists(temporary):
@@ -208,9 +214,10 @@ def make_masking(config, vocabulary):
   )
 
 
-def _records_of(chunk, config, counts):
+def _records_of(chunk, task, counts):
   """Yields the serialized records of a chunk and adds up `counts`."""
-  tokenizer, make_records = _prepare(config)
+  config = task.config
+  tokenizer, make_records = _prepare(config, task.origin["vocab_file_hash"])
   vocabulary = tokenizer.vocabulary
   tokenized = instances.tokenize(
     documents.read_chunk(chunk.own),
@@ -253,11 +260,16 @@ def _records_of(chunk, config, counts):
 
 # A tokenizer takes half a second to build; a process writes many shards.
 @functools.lru_cache(maxsize=1)
-def _prepare(config):
+def _prepare(config, vocab_file_hash):
   """Returns (tokenizer, function that makes records of sequences)."""
   tokenizer = wordpiece.WordPieceTokenizer(
     config.vocab_file, config.do_lower_case, config.compose_hangul
   )
+  if tokenizer.vocabulary.fingerprint != vocab_file_hash:
+    raise ValueError(
+      f"vocab_file ({config.vocab_file}) has changed since the start; restore "
+      "it, or start anew with another output_file."
+    )
   if config.masking == "dynamic":
     return tokenizer, _clean_records
   masking = make_masking(config, tokenizer.vocabulary)

@@ -15,7 +15,7 @@ import tensorflow as tf
 from keras_bert_impl import features
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from tests.tfrecords import corpus
-from tfrecords import manifest, reader, shards, writer
+from tfrecords import documents, manifest, reader, shards, writer
 
 CLS, SEP, MASK = 3, 4, 5
 
@@ -184,8 +184,6 @@ def test_a_task_can_be_sent_elsewhere(text, vocab_file, out, small_chunks):
   path = writer.shard_paths(out, 2)[1]
   os.remove(path)
   os.remove(manifest.path_of(path))
-  from tfrecords import documents
-
   tasks = writer.plan_shards(
     config(vocab_file),
     vocabulary_lib.Vocabulary.load(vocab_file),
@@ -210,6 +208,27 @@ def test_every_dupe_is_made_anew_and_the_seed_matters(
   assert set(once) < set(thrice)
   assert len(set(thrice)) > 2.5 * len(once)
   assert set(records("seed", dupe_factor=1, random_seed=1)) != set(once)
+
+
+def test_a_vocabulary_that_changes_while_shards_are_written_is_an_error(
+  text, vocab_file, out
+):
+  [task] = writer.plan_shards(
+    config(vocab_file),
+    vocabulary_lib.Vocabulary.load(vocab_file),
+    documents.open_files([text]),
+    [out],
+  )
+  with open(vocab_file, "a") as file:
+    file.write("more\n")
+  with pytest.raises(ValueError, match="vocab.txt. has changed"):
+    shards.write_shard(task)
+  assert contents(out) == {}
+
+
+def test_the_folder_of_the_output_is_made(text, vocab_file, tmp_path):
+  summary = write(text, vocab_file, str(tmp_path / "new" / "folder" / "data"))
+  assert os.path.exists(summary.files[0])
 
 
 def test_all_documents_give_instances_in_many_shards(
