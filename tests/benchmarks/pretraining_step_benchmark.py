@@ -100,6 +100,7 @@ def build_model_garden(dtype, jit_compile):
   from official.modeling import performance
   from official.nlp import optimization
   from official.nlp.configs import bert, encoders
+  from official.nlp.data import pretrain_dataloader
   from official.nlp.tasks import masked_lm
 
   performance.set_mixed_precision_policy(tf.dtypes.as_dtype(dtype))
@@ -120,7 +121,8 @@ def build_model_garden(dtype, jit_compile):
             inner_dim=HIDDEN_SIZE, num_classes=2, name="next_sentence"
           )
         ],
-      )
+      ),
+      train_data=pretrain_dataloader.BertPretrainDataConfig(),
     )
   )
   model = task.build_model()
