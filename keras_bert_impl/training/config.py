@@ -64,6 +64,12 @@ class TrainingConfig:
   )
   use_tpu: bool = field(False, "Same as distribution_strategy=tpu.")
   tpu_name: str | None = field(None, "TPU name or address; local on its VM.")
+  master: str | None = field(
+    None, "Address of the TPU; other name of tpu_name."
+  )
+  num_tpu_cores: int = field(
+    8, "Accepted for the original's command lines: all cores are used."
+  )
   tpu_zone: str | None = field(None, "Zone of the TPU, if not this VM's.")
   gcp_project: str | None = field(None, "Project of the TPU, if not this VM's.")
   dtype: str = field("float32", "Type of the computation.", DTYPES)
@@ -107,6 +113,8 @@ FREE_FIELDS = frozenset(
     "num_logical_cpus",
     "use_tpu",
     "tpu_name",
+    "master",
+    "num_tpu_cores",
     "tpu_zone",
     "gcp_project",
     "jit_compile",

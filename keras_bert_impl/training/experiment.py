@@ -40,7 +40,7 @@ class Experiment:
     self.strategy = distribution.create_strategy(
       config.strategy_name,
       config.num_logical_cpus,
-      tpu=config.tpu_name,
+      tpu=config.tpu_name or config.master,
       zone=config.tpu_zone,
       project=config.gcp_project,
     )

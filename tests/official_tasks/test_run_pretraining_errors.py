@@ -114,6 +114,11 @@ CASES = {
     1,
     ["holds no checkpoint"],
   ),
+  "learning rate that diverges": (
+    dict(learning_rate=1e30, num_warmup_steps=0, save_checkpoints_steps=1),
+    1,
+    ["not finite at step 2", "--learning_rate", "model.ckpt-1"],
+  ),
   "evaluation without a checkpoint": (
     dict(do_train=False, do_eval=True),
     1,
