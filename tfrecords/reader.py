@@ -155,6 +155,8 @@ def open_records(
   return records
 
 
+# AutoGraph has nothing to convert here and would take seconds to see it.
+@tf.autograph.experimental.do_not_convert
 def make_dataset(
   records,
   prepare,
@@ -174,9 +176,9 @@ def make_dataset(
 
   Args:
     records: Records.
-    prepare: callable (batch, seed) -> batch, in the graph; `batch` is what
-      records.parse_batch returns, `seed` int32 [2] = (seed, index of the
-      batch), all that its randomness may depend on.
+    prepare: callable (batch, seed) -> batch, traced without AutoGraph; `batch`
+      is what records.parse_batch returns, `seed` int32 [2] = (seed, index of
+      the batch), all that its randomness may depend on.
     batch_size: int, B.
     seed: int in [0, 2**31).
     start_batch: int, batches that were read before; passing over them is
@@ -211,12 +213,7 @@ def make_dataset(
       [seed, tf.cast(epoch, tf.int32)], _ORDER, _RNG
     )
     passed_here = tf.cast(epoch == first_epoch, tf.int64) * passed
-    windows = _windows(records, epoch_seed, shuffle, window_size)
-    return windows.skip(passed_here // window_size).map(
-      lambda index, serialized: serialized[
-        tf.maximum(passed_here - index * window_size, 0) :
-      ]
-    )
+    return _windows(records, epoch_seed, shuffle, window_size, passed_here)
 
   def make_batch(index, serialized):
     batch = records_lib.parse_batch(
@@ -246,13 +243,13 @@ def errors_explained(records):
   try:
     yield
   except scan.ERRORS as error:
-    known = set(records.corrupt_records)
+    known = {(record.file, record.index) for record in records.corrupt_records}
     for file, num_records in _ends(records.segments).items():
       corrupt, _ = scan.find_corrupt_records(
         file, records.form, records.limits, num_records
       )
       for record in corrupt:
-        if record not in known:
+        if (record.file, record.index) not in known:
           raise ValueError(str(record)) from error
     raise
 
@@ -262,7 +259,7 @@ def _ends(segments):
   return {segment.file: segment.start + segment.count for segment in segments}
 
 
-def _windows(records, epoch_seed, shuffle, window_size):
+def _windows(records, epoch_seed, shuffle, window_size, passed):
   """Returns the records of one epoch, window by window.
 
   A window holds records of several files in turn. Permuting windows takes half
@@ -273,9 +270,10 @@ def _windows(records, epoch_seed, shuffle, window_size):
     epoch_seed: int32 [2].
     shuffle: bool.
     window_size: int.
+    passed: int64 scalar, records to leave out at the beginning.
 
   Returns:
-    tf.data.Dataset of index (int64 scalar) and string [<= window_size].
+    tf.data.Dataset of string [<= window_size].
   """
   num_windows = -(-records.num_records // window_size)
   order = tf.range(len(records.segments))
@@ -300,10 +298,10 @@ def _windows(records, epoch_seed, shuffle, window_size):
     if shuffle:
       seed = tf.random.fold_in(epoch_seed, tf.cast(index, tf.int32), _RNG)
       serialized = _shuffled(serialized, seed)
-    return index, serialized
+    return serialized[tf.maximum(passed - index * window_size, 0) :]
 
   dataset = dataset.apply(tf.data.experimental.assert_cardinality(num_windows))
-  return dataset.enumerate().map(finish)
+  return dataset.enumerate().skip(passed // window_size).map(finish)
 
 
 def _segment_reader(segments):
