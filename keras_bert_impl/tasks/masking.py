@@ -181,12 +181,13 @@ class Masking:
       seed,
     )  # [B, P]
     # From "the k-th ordinary token of row b" to its position.
-    index = tf.where(tf.reshape(ordinary, [-1]))[:, 0]  # into B * L
-    position = tf.cast(index % self.max_seq_length, tf.int32)
-    position = tf.concat([position, [self.max_seq_length]], axis=0)
     row_start = tf.cumsum(num_ordinary, exclusive=True)[:, tf.newaxis]
-    chosen = tf.where(is_chosen, row_start + chosen, tf.size(index))
-    return _ascending(tf.gather(position, chosen))
+    chosen = tf.where(is_chosen, row_start + chosen, 0)
+    index = tf.where(tf.reshape(ordinary, [-1]))[:, 0]  # into B * L
+    index = tf.concat([index, [0]], axis=0)  # there may be no ordinary token
+    index = tf.cast(tf.gather(index, chosen), tf.int32)
+    position = index % self.max_seq_length
+    return _ascending(tf.where(is_chosen, position, self.max_seq_length))
 
   def _choose_words(self, ragged, num_to_predict, seed):
     """Returns the positions of the chosen words' pieces, as _choose_tokens."""
