@@ -78,10 +78,8 @@ class Dropout(keras.layers.Layer):
     uniform = keras.random.uniform(
       ops.shape(inputs), dtype="float32", seed=self._seed()
     )
-    scale = 1.0 / (1.0 - self.rate)
-    return inputs * ops.cast(
-      ops.where(uniform >= self.rate, scale, 0.0), inputs.dtype
-    )
+    keep = ops.cast(uniform >= self.rate, inputs.dtype)
+    return inputs * (keep * (1.0 / (1.0 - self.rate)))
 
   def _seed(self):
     seed = getattr(_context, "seed", None)

@@ -120,7 +120,9 @@ class MaskedLanguageModelHead(keras.layers.Layer):
     masked = _gather_positions(hidden, masked_lm_positions)  # [B * P, H]
     masked = self.layer_norm(self.dense(masked))  # [B * P, E]
     table = ops.cast(embedding_table, self.compute_dtype)
-    logits = ops.matmul(masked, ops.transpose(table))  # [B * P, V]
+    # The table comes first so that its gradient needs no [E, V] transposition,
+    # five times as large as this one of the logits.
+    logits = ops.transpose(ops.matmul(table, ops.transpose(masked)))
     logits = ops.cast(logits, "float32") + self.output_bias
     return ops.reshape(logits, (batch, num_predictions, table.shape[0]))
 
