@@ -193,10 +193,16 @@ class Masking:
     """Returns the positions of the chosen words' pieces, as _choose_tokens."""
     words = self._words(ragged)
     keys = tf.random.stateless_uniform(
-      tf.shape(words["start"]), seed, 0, 2**31 - 1, dtype=tf.int64, alg=_RNG
+      tf.shape(words["start"]),
+      seed,
+      minval=None,
+      maxval=None,
+      dtype=tf.int64,
+      alg=_RNG,
     )
     # Random key, position and length in one integer: one sort moves all three.
-    keys = keys * 2**32 + words["start"] * 2**16 + words["length"]  # [W]
+    keys = tf.bitwise.bitwise_and(keys, (2**31 - 1) * 2**32)
+    keys += words["start"] * 2**16 + words["length"]  # [W]
     keys = tf.where(words["is_ordinary"], keys, -1)
     num_rows = ragged.shape[0]
     keys = tf.RaggedTensor.from_row_splits(
@@ -207,7 +213,9 @@ class Masking:
     start = tf.cast(start, tf.int32)
     length = tf.cast(tf.bitwise.bitwise_and(keys, 2**16 - 1), tf.int32)
     length = tf.where(keys >= 0, length, 0)  # 0: no word
-    length = _take_words(length, num_to_predict)  # [B, L]
+    length = _take_words(
+      length, num_to_predict, 2 * self.max_predictions_per_seq
+    )  # [B, L]
     taken = tf.where(length > 0)  # [chosen words, 2]
     start = tf.gather_nd(start, taken)
     pieces = tf.ragged.range(start, start + tf.gather_nd(length, taken))
@@ -354,23 +362,43 @@ def _ascending(values):
   return -tf.math.top_k(-values, values.shape[1]).values
 
 
-def _take_words(length, budget):
+def _take_words(length, budget, num_likely):
   """Takes words from the left, leaving out each that no longer fits.
 
   Args:
     length: int32 [B, W], pieces of the words in the order of taking; 0 = none.
     budget: int32 [B], pieces to take.
+    num_likely: int, words that are nearly always enough.
 
   Returns:
     int32 [B, W], the pieces taken of each word: all or none; where no word of
     a row fits, `budget` pieces of its first one.
   """
+  taken, remaining = _take_fitting(length[:, :num_likely], budget)
+  # Nothing remains in nearly every batch: this part costs its first condition.
+  taken_later, remaining = _take_fitting(length[:, num_likely:], remaining)
+  taken = tf.concat([taken, taken_later], axis=1)
+  nothing = (remaining == budget)[:, tf.newaxis]  # [B, 1]
+  first = tf.minimum(length[:, :1], budget[:, tf.newaxis])
+  rest = tf.zeros_like(taken[:, 1:])
+  return tf.where(nothing, tf.concat([first, rest], axis=1), taken)
+
+
+def _take_fitting(length, budget):
+  """Returns what _take_words does without its exception, and what remains.
+
+  Args:
+    length: int32 [B, W].
+    budget: int32 [B].
+
+  Returns:
+    int32 [B, W], pieces taken of each word; int32 [B], pieces still to take.
+  """
 
   def may_fit(length, remaining):
     return (length > 0) & (length <= remaining[:, tf.newaxis])
 
-  def unfinished(open_length, remaining, taken):
-    del taken
+  def unfinished(open_length, remaining, unused_taken):
     return tf.reduce_any(may_fit(open_length, remaining))
 
   def take_until_one_does_not_fit(open_length, remaining, taken):
@@ -387,12 +415,9 @@ def _take_words(length, budget):
       taken + now,
     )
 
-  _, _, taken = tf.while_loop(
+  _, remaining, taken = tf.while_loop(
     unfinished,
     take_until_one_does_not_fit,
     (length, budget, tf.zeros_like(length)),
   )
-  nothing = tf.reduce_sum(taken, axis=1, keepdims=True) == 0  # [B, 1]
-  first = tf.minimum(length[:, :1], budget[:, tf.newaxis])
-  rest = tf.zeros_like(taken[:, 1:])
-  return tf.where(nothing, tf.concat([first, rest], axis=1), taken)
+  return taken, remaining

@@ -232,14 +232,20 @@ def test_all_sets_of_tokens_are_chosen_alike():
   assert all(abs(n / count - 1 / 20) < 0.006 for n in sets.values())
 
 
-def test_words_are_masked_whole():
+@pytest.mark.parametrize("prob,most", [(0.15, 20), (0.5, 3), (0.5, 1)])
+def test_words_are_masked_whole(prob, most):
   rows = instances(300)
-  for row, positions in zip(
-    rows, chosen(mask(rows, policy="whole_word")), strict=True
-  ):
+  masked = mask(
+    rows,
+    policy="whole_word",
+    masked_lm_prob=prob,
+    max_predictions_per_seq=most,
+  )
+  for row, positions in zip(rows, chosen(masked), strict=True):
     words = words_of(row)
-    budget = min(20, max(1, round(0.15 * len(row))))
+    budget = min(most, max(1, round(prob * len(row))))
     left = budget - len(positions)
+    assert positions and left >= 0
     for word in words:
       taken = positions & set(word)
       if taken and min(map(len, words)) <= budget:
