@@ -19,6 +19,8 @@ setuptools.setup(
   ),
   install_requires=[
     "absl-py>=2.1",
+    # Python 3.10 cannot use later ones, and old pips search long to find out.
+    "etils<1.14; python_version < '3.11'",
     # tensorflow-datasets imports it without asking for it.
     "importlib-resources>=6",
     "keras>=3.12",

@@ -85,7 +85,7 @@ def _parse_flags(argv):
         f"unexpected argument {rest[1]!r}: every value needs a --flag."
       )
     return rest
-  except flags.Error as error:
+  except (flags.Error, ValueError) as error:  # absl raises either
     sys.stderr.write(f"Error: {_one_line(error)} See --help for the flags.\n")
     sys.exit(EXIT_BAD_FLAGS)
 

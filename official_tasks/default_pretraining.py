@@ -130,9 +130,7 @@ def _records(files, vocab_file, output_file, num_shards):
   config = shards.PretrainingDataConfig(
     vocab_file=vocab_file, max_seq_length=MAX_SEQ_LENGTH, dupe_factor=1
   )
+  # One worker: at this size another one spends more on its imports.
   writer.write_shards(
-    config,
-    files,
-    writer.shard_paths(output_file, num_shards),
-    num_workers=min(os.cpu_count() or 1, num_shards, 2),
+    config, files, writer.shard_paths(output_file, num_shards)
   )
