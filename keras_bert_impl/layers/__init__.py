@@ -1,5 +1,8 @@
 """Reusable Keras layers, written in `keras.ops` only.
 
+They work in any Keras model and on any Keras backend; the tests run them on
+TensorFlow and on JAX (`KERAS_BACKEND=jax`).
+
 Axes, everywhere in this project:
   B batch, L sequence length, P predictions per sequence, H hidden size,
   E embedding size, N attention heads, D size of one head (H / N),
