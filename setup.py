@@ -35,7 +35,7 @@ setuptools.setup(
   ],
   extras_require={
     # JAX: the layers are tested on Keras' JAX backend too.
-    "tests": ["pytest>=8", "psutil>=5.9", "jax>=0.4.34", "ruff>=0.6"],
+    "tests": ["pytest>=8", "psutil>=5.9", "jax>=0.4.34", "ruff>=0.17,<0.18"],
   },
   classifiers=[
     "Programming Language :: Python :: 3",
