@@ -99,12 +99,13 @@ class TrainingConfig:
 
 
 # A run may continue with other values of these: they do not change what is
-# trained, or (num_train_steps) are how a finished run is prolonged.
+# trained, or (the numbers of steps) are how a run is cut short or prolonged.
 FREE_FIELDS = frozenset(
   (
     "output_dir",
     "eval_batch_size",
     "num_train_steps",
+    "num_warmup_steps",
     "save_checkpoints_steps",
     "keep_checkpoint_max",
     "iterations_per_loop",

@@ -225,3 +225,17 @@ def test_replicas_accumulation_and_bfloat16_run(data, tmp_path):
   )
   assert status == 0, err
   assert scripts.results(tmp_path / "out")["train"]["steps"] == 3
+
+
+def test_the_default_runs_from_nothing_and_can_be_prolonged(tmp_path):
+  for steps in (3, 5):
+    status, out, err = scripts.run(
+      "run_pretraining", output_dir=tmp_path, num_train_steps=steps
+    )
+    assert status == 0, err
+    assert scripts.results(tmp_path)["train"]["steps"] == steps
+    assert "Returns the [MASK] of the array." in out
+  results = scripts.results(tmp_path)
+  assert results["data"]["num_documents"] > 1500
+  assert results["eval"]["masked_lm_baseline_accuracy"] > 0.03
+  assert pathlib.Path(results["artifacts"]["fill_mask_saved_model"]).exists()
