@@ -1,0 +1,76 @@
+"""Checkpoints: what is kept, what is restored, what is refused."""
+
+import shutil
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl.optimizers import adamw
+from keras_bert_impl.training import saver as saver_lib
+
+
+def make(folder, units=3, keep=2):
+  keras.utils.set_random_seed(units)
+  model = keras.Sequential(
+    [keras.layers.Input((2,)), keras.layers.Dense(units, name="dense")],
+    name="model",
+  )
+  optimizer = adamw.AdamW(0.1)
+  optimizer.build(model.trainable_variables)
+  return model, optimizer, saver_lib.Saver(str(folder), model, optimizer, keep)
+
+
+def step(model, optimizer):
+  gradients = [tf.ones_like(v.value) for v in model.trainable_variables]
+  optimizer.apply(gradients, model.trainable_variables)
+
+
+def state(model, optimizer):
+  variables = [*model.weights, *optimizer.slot_variables().values()]
+  return [v.numpy() for v in variables]
+
+
+def test_weights_moments_and_step_come_back(tmp_path):
+  model, optimizer, saver = make(tmp_path)
+  step(model, optimizer)
+  saver.save(1)
+  saved = state(model, optimizer)
+  step(model, optimizer)
+  saver.restore(saver.latest())
+  for ours, theirs in zip(state(model, optimizer), saved):
+    np.testing.assert_array_equal(ours, theirs)
+  assert optimizer.iterations == 1
+
+
+def test_only_the_newest_are_kept_and_the_folder_may_move(tmp_path):
+  folder = tmp_path / "before"
+  _, _, saver = make(folder)
+  for number in (1, 2, 3):
+    saver.save(number)
+  assert sorted(p.name for p in folder.glob("*.index")) == [
+    "model.ckpt-2.index",
+    "model.ckpt-3.index",
+  ]
+  moved = shutil.move(folder, tmp_path / "after")
+  assert make(moved)[2].latest() == str(tmp_path / "after" / "model.ckpt-3")
+
+
+def test_a_checkpoint_that_the_state_does_not_name_does_not_count(tmp_path):
+  _, _, saver = make(tmp_path)
+  saver.save(1)
+  # Killed between the files of a checkpoint and the state that names it.
+  for path in tmp_path.glob("model.ckpt-1.*"):
+    shutil.copy(path, tmp_path / path.name.replace("-1.", "-2.", 1))
+  assert saver.latest().endswith("model.ckpt-1")
+
+
+def test_another_models_checkpoint_is_refused_and_changes_nothing(tmp_path):
+  make(tmp_path, units=3)[2].save(1)
+  model, optimizer, saver = make(tmp_path, units=4)
+  before = state(model, optimizer)
+  with pytest.raises(ValueError, match=r"dense/kernel has shape \(2, 3\)"):
+    saver.restore(saver.latest())
+  for ours, theirs in zip(state(model, optimizer), before):
+    np.testing.assert_array_equal(ours, theirs)
