@@ -118,6 +118,5 @@ FREE_FIELDS = frozenset(
     "num_tpu_cores",
     "tpu_zone",
     "gcp_project",
-    "jit_compile",
   )
 )
