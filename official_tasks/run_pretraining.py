@@ -388,18 +388,20 @@ def _summary(results):
   rows = []
   evaluation = results.get("eval")
   if evaluation:
+    is_held_out = results["configuration"]["eval_input_file"]
+    data = "held-out" if is_held_out else "training-data"
     rows.append(
       (
-        "held-out MLM accuracy",
+        f"{data} MLM accuracy",
         f"{evaluation['masked_lm_accuracy']:.1%}",
         f"{evaluation['masked_lm_baseline_accuracy']:.1%} (commonest token)",
       )
     )
     if "next_sentence_accuracy" in evaluation:
       accuracy = evaluation["next_sentence_accuracy"]
-      rows.append(("held-out NSP accuracy", f"{accuracy:.1%}", "50 % (chance)"))
+      rows.append((f"{data} NSP accuracy", f"{accuracy:.1%}", "50 % (chance)"))
     perplexity = evaluation["masked_lm_perplexity"]
-    rows.append(("held-out MLM perplexity", f"{perplexity:.1f}", ""))
+    rows.append((f"{data} MLM perplexity", f"{perplexity:.1f}", ""))
   if "train" in results:
     train = results["train"]
     rows += [

@@ -82,7 +82,7 @@ def test_a_run_leaves_everything_it_names(uninterrupted):
     for one in path if name == "records" else [path]:
       found = pathlib.Path(one)
       assert found.exists() or found.with_name(found.name + ".index").exists()
-  assert "held-out MLM accuracy" in out
+  assert "training-data MLM accuracy" in out
   assert "the [MASK] sees a tree ." in out
   png = (output_dir / "curves.png").read_bytes()
   assert png.startswith(b"\x89PNG") and len(png) > 10_000
@@ -206,7 +206,7 @@ def test_records_masked_at_write_time_train_without_a_vocabulary(
     ),
   )
   assert status == 0, err
-  assert "held-out MLM accuracy" in out
+  assert "training-data MLM accuracy" in out
 
 
 def test_replicas_accumulation_and_bfloat16_run(data, tmp_path):
@@ -234,6 +234,7 @@ def test_the_default_runs_from_nothing_and_can_be_prolonged(tmp_path):
     )
     assert status == 0, err
     assert scripts.results(tmp_path)["train"]["steps"] == steps
+    assert "held-out MLM accuracy" in out
     assert "Returns the [MASK] of the array." in out
   results = scripts.results(tmp_path)
   assert results["data"]["num_documents"] > 1500
