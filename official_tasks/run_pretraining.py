@@ -182,9 +182,16 @@ class PretrainingRun:
     if self.results.get("exported_step") == step or self.vocabulary is None:
       return
     # Late: training must not need tensorflow-text, which comes with these.
-    from keras_bert_impl.serving import export
-    from keras_bert_impl.tokenizers import wordpiece
-
+    try:
+      from keras_bert_impl.serving import export
+      from keras_bert_impl.tokenizers import wordpiece
+    except ImportError as error:
+      logging.warning(
+        "No SavedModels are written (%s): install tensorflow-text and run the"
+        " same command again.",
+        error,
+      )
+      return
     tokenizer = wordpiece.WordPieceTokenizer(
       self.vocabulary.origin, **vars(self._tokenizer_options())
     )

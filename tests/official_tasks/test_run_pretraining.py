@@ -240,3 +240,19 @@ def test_the_default_runs_from_nothing_and_can_be_prolonged(tmp_path):
   assert results["data"]["num_documents"] > 1500
   assert results["eval"]["masked_lm_baseline_accuracy"] > 0.03
   assert pathlib.Path(results["artifacts"]["fill_mask_saved_model"]).exists()
+
+
+def test_training_needs_no_tensorflow_text(data, tmp_path, monkeypatch):
+  missing = tmp_path / "site" / "tensorflow_text.py"
+  missing.parent.mkdir()
+  missing.write_text("raise ImportError('no tensorflow_text here')")
+  monkeypatch.setenv("PYTHONPATH", str(missing.parent))
+  status, out, err = scripts.run(
+    "run_pretraining",
+    **flags(
+      data, tmp_path / "out", do_eval=True, do_export=True, num_train_steps=2
+    ),
+  )
+  assert status == 0, err
+  assert "install tensorflow-text" in err
+  assert "MLM accuracy" in out
