@@ -73,7 +73,7 @@ class Records:
 
 
 def list_files(input_file):
-  """Returns the files that a flag names, sorted, manifests left out.
+  """Returns the files that a flag names, sorted, but manifests and results.
 
   Args:
     input_file: str, paths or glob patterns, comma-separated.
@@ -84,7 +84,7 @@ def list_files(input_file):
   files = set()
   for pattern in filter(None, input_file.split(",")):
     found = tf.io.gfile.glob(pattern)
-    found = [file for file in found if not file.endswith(MANIFEST_SUFFIX)]
+    found = [file for file in found if not file.endswith(".json")]
     if not found:
       raise ValueError(f"input_file ({pattern}) matches no file.")
     files.update(found)

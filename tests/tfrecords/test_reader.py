@@ -573,6 +573,7 @@ def test_argument_out_of_range_is_an_error(tmp_path, options):
 
 def test_patterns_are_expanded_without_manifests(tmp_path):
   files = write(tmp_path, [1, 1, 1], with_manifest=True)
+  (tmp_path / "clean.results.json").write_text("{}")
   assert reader.list_files(f"{tmp_path}/clean*-0[01]*") == files[:2]
   assert reader.list_files(f"{files[2]},{tmp_path}/clean*") == files
   with pytest.raises(ValueError, match=r"input_file \(.*none\)"):
