@@ -102,9 +102,11 @@ def _corpus(folder):
   found = report.read_json(marker)
   if found is None:
     logging.info("Gathering the documentation of the installed packages.")
-    found = python_documentation.write_corpus(folder, HELD_OUT_SHARE)
+    parts = python_documentation.write_corpus(folder, HELD_OUT_SHARE)
+    # Without the folder, so that it may be named otherwise or moved.
+    found = [[os.path.basename(file) for file in part] for part in parts]
     report.write_json(marker, found)
-  return found
+  return [[os.path.join(folder, name) for name in part] for part in found]
 
 
 def _vocabulary(files, vocab_file):
