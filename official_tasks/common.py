@@ -63,6 +63,11 @@ def from_flags(config_class, **overrides):
   return config_class(**values | overrides)
 
 
+def split_names(value):
+  """Returns the paths or patterns of a flag that holds several, list of str."""
+  return [name for name in value.split(",") if name]
+
+
 _DEFINE = {
   bool: flags.DEFINE_bool,
   int: flags.DEFINE_integer,

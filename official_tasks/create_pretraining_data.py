@@ -74,7 +74,7 @@ def main():
   config = common.from_flags(
     shards.PretrainingDataConfig, **dataclasses.asdict(options)
   )
-  input_files = _split(files.input_file)
+  input_files = common.split_names(files.input_file)
   _warn_of_disagreement(config, input_files, files.input_format)
   output_files = _output_files(files)
   logging.info("*** Output files ***")
@@ -96,28 +96,14 @@ def main():
   _print_summary(summary, path)
 
 
-def _split(names):
-  return [name for name in names.split(",") if name]
-
-
 def _tokenizer_options():
   """Returns the options of the flags, or else those beside the vocabulary."""
-  options = common.from_flags(vocabulary.TokenizerOptions)
-  stored = vocabulary.load_options(FLAGS.vocab_file) or options
   given = {
-    name: value
-    for name, value in dataclasses.asdict(options).items()
-    if FLAGS[name].present
+    field.name: FLAGS[field.name].value
+    for field in dataclasses.fields(vocabulary.TokenizerOptions)
+    if FLAGS[field.name].present
   }
-  for name, value in given.items():
-    if value != getattr(stored, name):
-      logging.warning(
-        "--%s=%s, but the vocabulary was made with %s.",
-        name,
-        value,
-        getattr(stored, name),
-      )
-  return dataclasses.replace(stored, **given)
+  return vocabulary.resolve_options(FLAGS.vocab_file, **given)
 
 
 def _warn_of_disagreement(config, input_files, input_format):
@@ -139,7 +125,7 @@ def _warn_of_disagreement(config, input_files, input_format):
 
 def _output_files(files):
   """Returns the paths of the shards."""
-  names = _split(files.output_file)
+  names = common.split_names(files.output_file)
   if files.num_shards is None:
     return names
   if len(names) != 1:

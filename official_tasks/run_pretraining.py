@@ -30,7 +30,7 @@ from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import experiment as experiment_lib
 from keras_bert_impl.training import report, run_log
 from official_tasks import common, default_pretraining
-from tfrecords import reader
+from tfrecords import manifest, reader
 
 FLAGS = flags.FLAGS
 
@@ -129,7 +129,11 @@ class PretrainingRun:
     self.vocabulary = self._load_vocabulary()
     self._check_sizes()
     self.train_records = self._open(data.input_file)
-    self.eval_records = self._open(data.eval_input_file or data.input_file)
+    self.eval_records = (
+      self._open(data.eval_input_file)
+      if data.eval_input_file
+      else self.train_records
+    )
     form = self.train_records.form
     task = pretraining.PretrainingTask(
       self.encoder_config,
@@ -164,9 +168,7 @@ class PretrainingRun:
     batches = self._eval_batches()
     with reader.errors_explained(self.eval_records):
       metrics = self.experiment.evaluate(batches)
-      baseline = pretraining.masked_lm_baseline(
-        batches.take(self.training.max_eval_steps)
-      )
+      baseline = pretraining.masked_lm_baseline(batches)
     metrics.pop("padding_share")
     self.results["eval"] = {
       "step": self.experiment.loop.step,
@@ -192,8 +194,9 @@ class PretrainingRun:
         error,
       )
       return
+    options = vocabulary_lib.resolve_options(self.vocabulary.origin)
     tokenizer = wordpiece.WordPieceTokenizer(
-      self.vocabulary.origin, **vars(self._tokenizer_options())
+      self.vocabulary.origin, **vars(options)
     )
     model = self.experiment.model
     length = self.data.max_seq_length
@@ -254,18 +257,12 @@ class PretrainingRun:
     if self.vocabulary:
       path = self._path("vocab.txt")
       self.vocabulary.save(path)
-      vocabulary_lib.save_options(path, self._tokenizer_options())
-
-  def _tokenizer_options(self):
-    stored = vocabulary_lib.load_options(self.vocabulary.origin)
-    return stored or vocabulary_lib.TokenizerOptions()
+      options = vocabulary_lib.resolve_options(self.vocabulary.origin)
+      vocabulary_lib.save_options(path, options)
 
   def _data_summary(self):
     """Sums the manifests of the training records; None where one is absent."""
-    manifests = [
-      report.read_json(file + reader.MANIFEST_SUFFIX)
-      for file in self.train_records.files
-    ]
+    manifests = [manifest.read(file) for file in self.train_records.files]
     counts = {
       "num_documents": "num_documents",
       "num_instances": "num_records",

@@ -119,8 +119,7 @@ class _Source:
 
   def __init__(self, config):
     self._documents = documents.iter_documents(
-      [name for name in config.input_file.split(",") if name],
-      config.input_format,
+      common.split_names(config.input_file), config.input_format
     )
     self.sample = []
     self.num_documents = 0

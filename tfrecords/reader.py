@@ -22,8 +22,6 @@ from absl import logging
 from tfrecords import manifest, scan
 from tfrecords import records as records_lib
 
-MANIFEST_SUFFIX = manifest.SUFFIX
-
 _INTERLEAVED_FILES = 8
 _READ_BUFFER_BYTES = 1 << 20
 _CHUNK_RECORDS = 16  # in turn from each of the files

@@ -297,7 +297,7 @@ def _clean_records(sequences, labels, unused_seed):
     record = {features.INPUT_IDS: sequence}
     if labels:
       record[features.NEXT_SENTENCE_LABELS] = labels[row]
-    yield _serialize(record)
+    yield serialize_record(record)
 
 
 def _masked_records(mask, sequences, labels, seed):
@@ -317,10 +317,10 @@ def _masked_records(mask, sequences, labels, seed):
   masked = mask(batch, tf.constant(seed, tf.int32))
   columns = {name: tensor.numpy().tolist() for name, tensor in masked.items()}
   for values in zip(*columns.values(), strict=True):
-    yield _serialize(dict(zip(columns, values, strict=True)))
+    yield serialize_record(dict(zip(columns, values, strict=True)))
 
 
-def _serialize(record):
+def serialize_record(record):
   """Returns the bytes of a record, dict of lists of int or float."""
   example = tf.train.Example()
   for name, values in record.items():

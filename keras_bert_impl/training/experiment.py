@@ -4,8 +4,6 @@ Order of initialisation: (1) a checkpoint in the output directory is resumed,
 (2) else `init_checkpoint` is loaded, (3) else weights are drawn from the seed.
 """
 
-import itertools
-
 import keras
 import tensorflow as tf
 from absl import logging
@@ -83,7 +81,7 @@ class Experiment:
       log.close()
 
   def evaluate(self, batches):
-    """Returns {metric: float} over at most `max_eval_steps` of `batches`.
+    """Returns {metric: float}, means over all `batches`.
 
     Raises:
       ValueError: if the weights come from no checkpoint.
@@ -93,10 +91,7 @@ class Experiment:
         f"nothing to evaluate: output_dir ({self.config.output_dir}) holds no"
         " checkpoint; train with --do_train, or give --init_checkpoint."
       )
-    distributed = distribution.distribute(self.strategy, batches)
-    return self.loop.evaluate(
-      itertools.islice(distributed, self.config.max_eval_steps)
-    )
+    return self.loop.evaluate(distribution.distribute(self.strategy, batches))
 
   def _initialise(self):
     latest = self.saver.latest()

@@ -6,6 +6,8 @@ import platform
 
 import tensorflow as tf
 
+from keras_bert_impl.tokenizers import vocabulary
+
 RESULTS_NAME = "results.json"
 CURVES_NAME = "curves.png"
 _PACKAGES = ("tensorflow", "keras", "numpy", "tensorflow-text")
@@ -23,11 +25,9 @@ def versions():
 
 
 def write_json(path, content):
-  """Writes `content` as JSON, by way of a temporary file and a rename."""
-  temporary = path + ".tmp"
-  with tf.io.gfile.GFile(temporary, "w") as file:
-    file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-  tf.io.gfile.rename(temporary, path, overwrite=True)
+  """Writes `content` as JSON, all or nothing."""
+  text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+  vocabulary.write_atomically(path, text)
 
 
 def read_json(path):

@@ -6,6 +6,8 @@ import sys
 import tensorflow as tf
 import tqdm
 
+from keras_bert_impl.tokenizers import vocabulary
+
 LOG_NAME = "train_log.jsonl"
 
 
@@ -56,10 +58,8 @@ class RunLog:
     self._writer.close()
 
   def _rewrite(self, entries):
-    temporary = self._path + ".tmp"
-    with tf.io.gfile.GFile(temporary, "w") as file:
-      file.write("".join(json.dumps(entry) + "\n" for entry in entries))
-    tf.io.gfile.rename(temporary, self._path, overwrite=True)
+    lines = [json.dumps(entry) + "\n" for entry in entries]
+    vocabulary.write_atomically(self._path, "".join(lines))
 
 
 def read(output_dir):

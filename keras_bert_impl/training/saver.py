@@ -11,6 +11,7 @@ import json
 import tensorflow as tf
 
 from keras_bert_impl.checkpoints import tf_format
+from keras_bert_impl.tokenizers import vocabulary
 
 GLOBAL_STEP = "global_step"
 BASE_NAME = "model.ckpt"
@@ -91,10 +92,7 @@ class Saver:
     lines = [f"model_checkpoint_path: {json.dumps(names[-1])}"]
     lines += [f"all_model_checkpoint_paths: {json.dumps(n)}" for n in names]
     path = tf.io.gfile.join(self.output_dir, "checkpoint")
-    temporary = path + ".tmp"
-    with tf.io.gfile.GFile(temporary, "w") as file:
-      file.write("\n".join(lines) + "\n")
-    tf.io.gfile.rename(temporary, path, overwrite=True)
+    vocabulary.write_atomically(path, "\n".join(lines) + "\n")
 
   def _all(self):
     state = tf.train.get_checkpoint_state(self.output_dir)

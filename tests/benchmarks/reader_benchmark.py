@@ -22,10 +22,9 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from absl import app, flags  # noqa: E402
 
-from keras_bert_impl import features  # noqa: E402
 from keras_bert_impl.tasks import masking  # noqa: E402
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib  # noqa: E402
-from tfrecords import reader  # noqa: E402
+from tfrecords import reader, shards  # noqa: E402
 
 flags.DEFINE_integer("num_records", 100_000, "Records of the synthetic shards.")
 flags.DEFINE_integer(
@@ -93,9 +92,8 @@ def _write_clean(folder, vocabulary):
         ids = rng.integers(len(_SPECIAL), vocabulary.size, n)
         ids[0] = vocabulary.cls_id
         ids[[n // 2, n - 1]] = vocabulary.sep_id
-        writer.write(
-          _serialized({"input_ids": ids, "next_sentence_labels": [0]})
-        )
+        record = {"input_ids": ids, "next_sentence_labels": [0]}
+        writer.write(shards.serialize_record(record))
   return files
 
 
@@ -106,19 +104,8 @@ def _write_static(folder, clean, mask):
   )
   with tf.io.TFRecordWriter(file) as writer:
     for batch in dataset.unbatch().as_numpy_iterator():
-      writer.write(_serialized(batch))
+      writer.write(shards.serialize_record(batch))
   return [file]
-
-
-def _serialized(record):
-  example = tf.train.Example()
-  for name, values in record.items():
-    feature = example.features.feature[name]
-    if name == features.MASKED_LM_WEIGHTS:
-      feature.float_list.value.extend(values)
-    else:
-      feature.int64_list.value.extend(values)
-  return example.SerializeToString(deterministic=True)
 
 
 def _open(files, vocabulary):

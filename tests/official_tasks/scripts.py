@@ -87,6 +87,13 @@ def _serve():
   print(json.dumps(outcomes))
 
 
+def error_line(err):
+  """Returns the one line of stderr that tells the user what is wrong."""
+  assert "Traceback" not in err
+  [line] = [line for line in err.splitlines() if line.startswith("Error: ")]
+  return line
+
+
 def results(output_dir):
   return json.loads((pathlib.Path(output_dir) / "results.json").read_text())
 

@@ -82,24 +82,6 @@ def test_several_outputs_and_inputs_are_lists(text, vocab_file, tmp_path):
     assert os.path.getsize(path)
 
 
-RUN_EACH = """
-import contextlib, io, json, sys
-from absl import flags
-from absl.testing import flagsaver
-from official_tasks import common, create_pretraining_data
-outcomes = []
-for arguments in json.load(sys.stdin):
-  sys.argv = ["create_pretraining_data.py", *arguments]
-  err = io.StringIO()
-  with flagsaver.flagsaver(), contextlib.redirect_stderr(err):
-    flags.FLAGS.unparse_flags()
-    try:
-      common.run(create_pretraining_data.main)
-    except SystemExit as end:
-      outcomes.append((end.code, err.getvalue()))
-print(json.dumps(outcomes))
-"""
-
 CASES = {
   "missing file": (["--input_file={}/no.txt"], 1, ["no.txt does not exist"]),
   "no match": (["--input_file={}/*.no"], 1, ["*.no", "match no file"]),
@@ -151,25 +133,16 @@ def fixture_outcomes(text, vocab_file, tmp_path_factory):
   (folder / "single.txt").write_text("the dog.\nthe moon.\n")
   tokens = pathlib.Path(vocab_file).read_text()
   (folder / "no_mask.txt").write_text(tokens.replace("[MASK]", "[unused2]"))
-  command_lines = []
+  commands = []
   for arguments, _, _ in CASES.values():
-    wrong = [argument.replace("{}", str(folder)) for argument in arguments]
-    right = [
-      f"--input_file={text}",
-      f"--output_file={out}/data.tfrecord",
-      f"--vocab_file={vocab_file}",
-    ]
-    command_lines.append(right + wrong)
-  process = subprocess.run(
-    [sys.executable, "-c", RUN_EACH],
-    input=json.dumps(command_lines),
-    capture_output=True,
-    text=True,
-    cwd=scripts.ROOT,
-    env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-  )
-  assert process.returncode == 0, process.stderr
-  outcomes = json.loads(process.stdout.splitlines()[-1])
+    right = {
+      "input_file": text,
+      "output_file": out / "data.tfrecord",
+      "vocab_file": vocab_file,
+    }
+    wrong = (a.replace("{}", str(folder)).lstrip("-") for a in arguments)
+    commands.append(right | dict(a.split("=", 1) for a in wrong))
+  outcomes = scripts.run_each("create_pretraining_data", commands)
   assert os.listdir(out) == []
   return dict(zip(CASES, outcomes, strict=True))
 
@@ -179,8 +152,7 @@ def test_one_line_names_what_is_wrong(outcomes, case):
   _, expected_status, expected_words = CASES[case]
   status, err = outcomes[case]
   assert status == expected_status, err
-  assert "Traceback" not in err
-  [line] = [line for line in err.splitlines() if line.startswith("Error: ")]
+  line = scripts.error_line(err)
   for word in expected_words:
     assert word in line
 
