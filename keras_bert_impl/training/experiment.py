@@ -43,7 +43,9 @@ class Experiment:
       project=config.gcp_project,
     )
     tf.io.gfile.makedirs(config.output_dir)
-    self._check_configuration(fixed)
+    configuration = self._configuration(fixed)
+    if tf.train.latest_checkpoint(config.output_dir):
+      self._check_same(configuration)
     keras.config.set_dtype_policy(
       "mixed_bfloat16" if config.dtype == "bfloat16" else "float32"
     )
@@ -64,6 +66,8 @@ class Experiment:
       config.output_dir, self.model, optimizer, config.keep_checkpoint_max
     )
     self._initialise()
+    # Only now: what could not start is no run that another must agree with.
+    report.write_json(self._configuration_path, configuration)
 
   @property
   def is_complete(self):
@@ -105,18 +109,21 @@ class Experiment:
     else:
       logging.info("Weights drawn from seed %d.", self.config.random_seed)
 
-  def _check_configuration(self, fixed):
-    """Compares with the run in the output directory, or notes this one."""
-    path = tf.io.gfile.join(self.config.output_dir, RUN_CONFIG_NAME)
-    mine = {
+  @property
+  def _configuration_path(self):
+    return tf.io.gfile.join(self.config.output_dir, RUN_CONFIG_NAME)
+
+  def _configuration(self, fixed):
+    """Returns {name: JSON value} of all that a continued run must agree on."""
+    return {
       name: value
       for name, value in vars(self.config).items()
       if name not in config_lib.FREE_FIELDS
     } | fixed
-    theirs = report.read_json(path)
-    if theirs is None:
-      report.write_json(path, mine)
-      return
+
+  def _check_same(self, mine):
+    """Raises ValueError if the run in the output directory is another one."""
+    theirs = report.read_json(self._configuration_path) or mine
     for name in sorted({*mine, *theirs}):
       if mine.get(name) != theirs.get(name):
         raise ValueError(

@@ -177,6 +177,13 @@ def test_another_configuration_does_not_touch_the_run(data, tmp_path):
   assert before == {p.name: p.stat().st_mtime_ns for p in output_dir.iterdir()}
 
 
+def test_a_run_that_could_not_start_does_not_bind_the_next(data, tmp_path):
+  wrong = flags(data, tmp_path / "out", init_checkpoint="/no/bert_model.ckpt")
+  right = flags(data, tmp_path / "out", num_train_steps=2)
+  outcomes = scripts.run_each("run_pretraining", [wrong, right])
+  assert [status for status, _ in outcomes] == [1, 0], outcomes
+
+
 def test_a_full_disk_keeps_the_last_good_checkpoint(data, tmp_path):
   output_dir = tmp_path / "out"
   status, _, err = scripts.run(
