@@ -6,8 +6,10 @@ google-research/bert.
 
 Clean record (one instance before masking; lengths vary, nothing is padded):
   input_ids             int64 [n], n <= max_seq_length: [CLS] A [SEP] B [SEP],
-                        or [CLS] A [SEP] without sentence pairs.
-  next_sentence_labels  int64 [1], 1 = B is random; absent without pairs.
+                        or without sentence pairs [CLS] A [SEP], with a [SEP]
+                        more wherever another document begins in A.
+  next_sentence_labels  int64 [1], 1 = B is random or, for sentence-order
+                        prediction, A and B are swapped; absent without pairs.
 
 Masked record ("static" masking; byte-compatible with the original's
 create_pretraining_data.py): every feature of `masked_record`, padded.
@@ -22,6 +24,10 @@ MASKED_LM_POSITIONS = "masked_lm_positions"
 MASKED_LM_IDS = "masked_lm_ids"
 MASKED_LM_WEIGHTS = "masked_lm_weights"
 NEXT_SENTENCE_LABELS = "next_sentence_labels"
+
+# Not on disk: int32 [P, 2], `masking.span_boundaries` of the positions.
+SPAN_BOUNDARIES = "span_boundaries"
+SPAN_BOUNDARIES = "span_boundaries"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,8 +11,11 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import features
+from keras_bert_impl.tasks import spans
 
-POLICIES = ("token", "whole_word")
+POLICIES = ("token", "whole_word", "ngram", "span")
+
+_SPAN_LAWS = {"ngram": spans.ngram_law(), "span": spans.geometric_law()}
 
 # Every draw names its algorithm: "auto_select" differs between devices.
 _RNG = "philox"
@@ -24,21 +27,35 @@ class Masking:
   Per instance min(P, max(1, round(n * masked_lm_prob))) ordinary tokens (all
   but [CLS] and [SEP]) are chosen, or all of them where there are fewer, n being
   the number of tokens with [CLS] and [SEP]. Each chosen token becomes [MASK],
-  a random token or stays, drawn per token. The random token is drawn from the
-  whole vocabulary, [PAD], [unused] and the special tokens included, as in the
-  original.
+  a random token or stays, drawn per token (policy "span": per span). The random
+  token is drawn from the whole vocabulary, [PAD], [unused] and the special
+  tokens included, as in the original. Shares of 1 and 0 make every chosen token
+  [MASK], as ELECTRA's generator wants it.
 
-  Policy "token" chooses tokens uniformly. Policy "whole_word" takes words (a
-  piece and the "##" pieces that follow it) in random order, leaving out those
-  that would exceed the number above.
+  The policies:
+    "token": tokens, uniformly.
+    "whole_word": words (a piece and the "##" pieces that follow it) in random
+      order, leaving out those that would exceed the number above.
+    "ngram": spans of 1 to 3 words, n of them with a probability proportional
+      to 1/n (ALBERT).
+    "span": spans of 1 to 10 words, their number geometric with p = 0.2, 3.8 on
+      average; a span becomes [MASK], random tokens or stays as a whole
+      (SpanBERT).
 
-  Differs from the original: a "##" piece after [SEP] begins a word instead of
-  belonging to the word before [SEP]; and where no word fits, the leading pieces
-  of the first one are masked, where the original masks nothing.
+  Spans lie inside a segment and never touch, and the last one is cut to the
+  number above, in whole words: see `spans.choose`.
+
+  Differs from the originals: a "##" piece after [SEP] begins a word instead of
+  belonging to the word before [SEP]; where no word fits, the leading pieces of
+  one are masked, where BERT's masks nothing and SpanBERT's always cuts words;
+  and ALBERT's n-grams may touch and SpanBERT's spans overlap, whereas here
+  every maximal run of chosen tokens is one span. Where a share of the tokens
+  far above 15 % is to be predicted, that leaves some of it out.
 
   Source: Devlin et al. 2019, section 3.1 and appendix A.1;
   google-research/bert, create_pretraining_data.py,
-  create_masked_lm_predictions.
+  create_masked_lm_predictions; Lan et al. 2020, section 4.1; Joshi et al.
+  2020, section 3.1.
   """
 
   def __init__(
@@ -58,7 +75,7 @@ class Masking:
       max_seq_length: int, L.
       max_predictions_per_seq: int, P.
       masked_lm_prob: float in (0, 1], share of the tokens to predict.
-      policy: "token" or "whole_word".
+      policy: one of `POLICIES`.
       mask_token_prob: float, share of the chosen tokens that become [MASK].
       random_token_prob: float, share of the chosen tokens that become a random
         token; the others stay as they are.
@@ -130,18 +147,23 @@ class Masking:
     with tf.control_dependencies([] if check is None else [check]):
       lengths = tf.identity(lengths)
     num_rows = ragged.shape[0]
-    ids = ragged.to_tensor(shape=[num_rows, self.max_seq_length])  # [B, L]
+    ids = ragged.to_tensor(
+      self.vocabulary.pad_id, shape=[num_rows, self.max_seq_length]
+    )  # [B, L]
     num_to_predict = tf.gather(self._num_to_predict, lengths)  # [B]
     key_seed, fate_seed, random_seed = tf.unstack(
       tf.random.split(seed, 3, alg=_RNG)
     )
     if self.policy == "token":
       positions = self._choose_tokens(ids, lengths, num_to_predict, key_seed)
-    else:
+    elif self.policy == "whole_word":
       positions = self._choose_words(ragged, num_to_predict, key_seed)
+    else:
+      positions = self._choose_spans(ids, lengths, num_to_predict, key_seed)
     masked = self._masked_inputs(ids, positions, fate_seed, random_seed)
-    masked.update(self._structure(ids, lengths))
-    if features.NEXT_SENTENCE_LABELS in batch:
+    has_pairs = features.NEXT_SENTENCE_LABELS in batch
+    masked.update(self._structure(ids, lengths, has_pairs))
+    if has_pairs:
       masked[features.NEXT_SENTENCE_LABELS] = tf.cast(
         batch[features.NEXT_SENTENCE_LABELS], tf.int32
       )
@@ -151,21 +173,28 @@ class Masking:
     """Returns bool of the shape of `ids`: [CLS] or [SEP], never masked."""
     return (ids == self.vocabulary.cls_id) | (ids == self.vocabulary.sep_id)
 
-  def _structure(self, ids, lengths):
+  def _structure(self, ids, lengths, has_pairs):
     """Returns `input_mask` and `segment_ids`, int32 [B, L].
 
     Segment 1 is what follows the first [SEP], up to the end of the record,
-    which is the second [SEP].
+    which is the second [SEP]. Without pairs all is segment 0, whatever
+    documents its [SEP] separate.
     """
     column = tf.range(self.max_seq_length)[tf.newaxis]  # [1, L]
     valid = column < lengths[:, tf.newaxis]  # [B, L]
+    input_mask = tf.cast(valid, tf.int32)
+    if not has_pairs:
+      return {
+        features.INPUT_MASK: input_mask,
+        features.SEGMENT_IDS: tf.zeros_like(input_mask),
+      }
     first_sep = tf.reduce_min(
       tf.where(ids == self.vocabulary.sep_id, column, self.max_seq_length),
       axis=1,
       keepdims=True,
     )  # [B, 1]
     return {
-      features.INPUT_MASK: tf.cast(valid, tf.int32),
+      features.INPUT_MASK: input_mask,
       features.SEGMENT_IDS: tf.cast(valid & (column > first_sep), tf.int32),
     }
 
@@ -226,6 +255,23 @@ class Masking:
     )
     return _ascending(positions)
 
+  def _choose_spans(self, ids, lengths, num_to_predict, seed):
+    """Returns the positions of the chosen spans, as _choose_tokens."""
+    valid = tf.range(self.max_seq_length) < lengths[:, tf.newaxis]  # [B, L]
+    is_ordinary = valid & ~self._is_special(ids)
+    after_ordinary = tf.pad(is_ordinary[:, :-1], [[0, 0], [1, 0]])
+    continues = tf.gather(self.vocabulary.is_continuation, ids)
+    chosen = spans.choose(
+      ~(continues & is_ordinary & after_ordinary),
+      is_ordinary,
+      num_to_predict,
+      _SPAN_LAWS[self.policy],
+      self.max_predictions_per_seq,
+      seed,
+    )
+    rank = tf.range(1, self.max_predictions_per_seq + 1)[tf.newaxis]
+    return spans.find(chosen, tf.tile(rank, [tf.shape(ids)[0], 1]))
+
   def _words(self, ragged):
     """Returns the words of all rows, one after the other.
 
@@ -277,6 +323,9 @@ class Masking:
     shape = tf.shape(positions)
     originals = tf.gather(ids, positions, batch_dims=1)  # [B, P]
     fate = tf.random.stateless_uniform(shape, fate_seed, alg=_RNG)
+    if self.policy == "span":
+      first, _ = spans.runs(positions, is_prediction)
+      fate = tf.gather(fate, first, batch_dims=1)
     random_ids = tf.random.stateless_uniform(
       shape, random_seed, 0, self.vocabulary.size, dtype=tf.int32, alg=_RNG
     )
@@ -302,6 +351,32 @@ class Masking:
       features.MASKED_LM_IDS: tf.where(is_prediction, originals, 0),
       features.MASKED_LM_WEIGHTS: tf.cast(is_prediction, tf.float32),
     }
+
+
+def span_boundaries(positions, weights):
+  """Returns the visible neighbours of the span that each prediction is in.
+
+  Args:
+    positions: int32 or int64 [B, P], `masked_lm_positions`.
+    weights: float32 [B, P], `masked_lm_weights`.
+
+  Returns:
+    int32 [B, P, 2]: positions of the token before and of the token after the
+    run of consecutive predictions; 0, 0 where the weight is 0.
+
+  Source: Joshi et al. 2020, section 3.2.
+  """
+  positions = tf.cast(positions, tf.int32)
+  is_prediction = weights > 0
+  first, last = spans.runs(positions, is_prediction)
+  outer = tf.stack(
+    [
+      tf.gather(positions, first, batch_dims=1) - 1,
+      tf.gather(positions, last, batch_dims=1) + 1,
+    ],
+    axis=2,
+  )
+  return tf.where(is_prediction[:, :, tf.newaxis], outer, 0)
 
 
 def _check_positive(name, value):
