@@ -89,16 +89,51 @@ def test_a_value_not_allowed_is_refused_with_name_value_and_file(
   assert field in message and str(value) in message and "c.json" in message
 
 
-def test_there_are_the_24_small_sizes_base_and_large():
+def test_every_released_size_is_a_preset():
   small = [name for name in configs.PRESETS if name.startswith("bert_L-")]
   assert len(small) == 24
-  named = {"bert_tiny", "bert_mini", "bert_small", "bert_medium"}
-  assert set(configs.PRESETS) == {*small, *named, "bert_base", "bert_large"}
+  others = """
+    bert_tiny bert_mini bert_small bert_medium bert_base bert_large
+    left_to_right_base
+    roberta_base roberta_large
+    albert_base_v1 albert_large_v1 albert_xlarge_v1 albert_xxlarge_v1
+    albert_base_v2 albert_large_v2 albert_xlarge_v2 albert_xxlarge_v2
+    spanbert_base spanbert_large
+    electra_small electra_base electra_large
+    electra_small_generator electra_base_generator electra_large_generator
+  """
+  assert set(configs.PRESETS) == {*small, *others.split()}
 
 
-def test_every_preset_has_heads_of_64():
-  for config in configs.PRESETS.values():
-    assert config.hidden_size == 64 * config.num_attention_heads
+def test_heads_are_64_wide_but_those_of_albert_xlarge():
+  widths = {
+    name: config.hidden_size // config.num_attention_heads
+    for name, config in configs.PRESETS.items()
+  }
+  others = {name: width for name, width in widths.items() if width != 64}
+  # Lan et al. 2020 give xlarge 16 heads for 2,048 units.
+  assert others == {"albert_xlarge_v1": 128, "albert_xlarge_v2": 128}
+
+
+def test_an_offset_shortens_the_longest_sequence():
+  config = configs.EncoderConfig.preset("roberta_base")
+  assert config.max_position_embeddings == 514
+  assert config.max_sequence_length == 512
+  assert configs.EncoderConfig.preset("bert_base").max_sequence_length == 512
+
+
+@pytest.mark.parametrize(
+  "changes, words",
+  [
+    ({"num_hidden_groups": 5}, "multiple of num_hidden_groups .5."),
+    ({"position_offset": 512}, "position_offset .512."),
+    ({"model_type": "gpt2"}, "model_type .'gpt2'."),
+    ({"pooler_act": "swish"}, "pooler_act .'swish'."),
+  ],
+)
+def test_fields_that_do_not_fit_each_other_are_refused(changes, words):
+  with pytest.raises(ValueError, match=words):
+    configs.EncoderConfig(vocab_size=9, **changes)
 
 
 def test_a_preset_takes_changes_and_an_unknown_one_is_refused():

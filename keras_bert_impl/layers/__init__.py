@@ -13,19 +13,25 @@ from keras_bert_impl.layers.attention import SelfAttention
 from keras_bert_impl.layers.dropout import Dropout, random_seed
 from keras_bert_impl.layers.embeddings import Embeddings
 from keras_bert_impl.layers.heads import (
+  ClassificationHead,
+  DiscriminatorHead,
   MaskedLanguageModelHead,
-  NextSentenceHead,
   Pooler,
+  SpanBoundaryHead,
 )
+from keras_bert_impl.layers.token_sampler import TokenSampler
 from keras_bert_impl.layers.transformer_block import TransformerBlock
 
 __all__ = [
+  "ClassificationHead",
+  "DiscriminatorHead",
   "Dropout",
   "Embeddings",
   "MaskedLanguageModelHead",
-  "NextSentenceHead",
   "Pooler",
   "SelfAttention",
+  "SpanBoundaryHead",
+  "TokenSampler",
   "TransformerBlock",
   "random_seed",
 ]

@@ -1,5 +1,6 @@
 """Dropout whose mask is a pure function of a seed and of the layer."""
 
+import collections
 import contextlib
 import threading
 import zlib
@@ -22,12 +23,37 @@ def random_seed(seed):
   Args:
     seed: int32 tensor [2], or anything convertible to it.
   """
-  previous = getattr(_context, "seed", None)
+  previous = vars(_context).copy()
   _context.seed = ops.convert_to_tensor(seed, dtype="int32")
+  _context.num_draws = collections.Counter()
   try:
     yield
   finally:
-    _context.seed = previous
+    vars(_context).clear()
+    vars(_context).update(previous)
+
+
+def seed_for(path):
+  """Returns what a layer passes to `keras.random` as its seed.
+
+  Args:
+    path: str, the layer's path. A layer that draws several times, as one that
+      ALBERT's layers share does, gets another seed each time.
+
+  Returns:
+    None outside of `random_seed`.
+  """
+  seed = getattr(_context, "seed", None)
+  if seed is None:
+    return None
+  draw = _context.num_draws[path]
+  _context.num_draws[path] += 1
+  # Unlike hash(), crc32 is the same in every process.
+  key = zlib.crc32(f"{path}:{draw}".encode() if draw else path.encode())
+  seed = ops.bitwise_xor(seed, ops.array([key & 0x7FFFFFFF, 0], "int32"))
+  # JAX takes its keys unsigned, TensorFlow signed.
+  is_jax = keras.backend.backend() == "jax"
+  return _GivenSeed(ops.cast(seed, "uint32" if is_jax else "int32"))
 
 
 class _GivenSeed(keras.random.SeedGenerator):
@@ -46,9 +72,10 @@ class _GivenSeed(keras.random.SeedGenerator):
 class Dropout(keras.layers.Layer):
   """Zeroes each element with probability `rate` and scales up the others.
 
-  Inside `random_seed(seed)` the mask depends on `seed` and on the layer's path
-  in its model, and on nothing else. Outside, for instance in `Model.fit`, it
-  depends on a `keras.random.SeedGenerator` of the layer.
+  Inside `random_seed(seed)` the mask depends on `seed`, on the layer's path in
+  its model and on how often it was called before, and on nothing else. Outside,
+  for instance in `Model.fit`, it depends on a `keras.random.SeedGenerator` of
+  the layer.
 
   Args:
     rate: float in [0, 1).
@@ -66,8 +93,6 @@ class Dropout(keras.layers.Layer):
 
   def build(self, input_shape):
     """Creates the weights."""
-    # Unlike hash(), crc32 is the same in every process.
-    self._layer_key = zlib.crc32(self.path.encode()) & 0x7FFFFFFF
     if self.rate:
       self.seed_generator = keras.random.SeedGenerator(name="seed_generator")
 
@@ -76,19 +101,12 @@ class Dropout(keras.layers.Layer):
     if not training or not self.rate:
       return inputs
     uniform = keras.random.uniform(
-      ops.shape(inputs), dtype="float32", seed=self._seed()
+      ops.shape(inputs),
+      dtype="float32",
+      seed=seed_for(self.path) or self.seed_generator,
     )
     keep = ops.cast(uniform >= self.rate, inputs.dtype)
     return inputs * (keep * (1.0 / (1.0 - self.rate)))
-
-  def _seed(self):
-    seed = getattr(_context, "seed", None)
-    if seed is None:
-      return self.seed_generator
-    seed = ops.bitwise_xor(seed, ops.array([self._layer_key, 0], "int32"))
-    # JAX takes its keys unsigned, TensorFlow signed.
-    is_jax = keras.backend.backend() == "jax"
-    return _GivenSeed(ops.cast(seed, "uint32" if is_jax else "int32"))
 
   def compute_output_shape(self, input_shape):
     """Returns the shape of `call`."""

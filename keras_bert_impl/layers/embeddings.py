@@ -33,15 +33,18 @@ class Embeddings(keras.layers.Layer):
   Args:
     vocab_size: int, V.
     embedding_size: int, E.
-    max_position_embeddings: int, longest sequence.
-    type_vocab_size: int, number of segments.
+    max_position_embeddings: int, rows of the position table.
+    type_vocab_size: int, number of segments; with 1, segment ids are ignored.
     position_embedding_type: "learned" or "sinusoidal".
+    position_offset: int, row of the position table that the first token takes.
+      Where it is not 0, padding takes the row before it (RoBERTa: 2 and 1).
     dropout_rate: float in [0, 1).
     layer_norm_eps: float.
     initializer_range: float, standard deviation.
     **kwargs: of `keras.layers.Layer`.
 
-  Source: google-research/bert, modeling.py, embedding_postprocessor.
+  Source: google-research/bert, modeling.py, embedding_postprocessor; fairseq's
+  RoBERTa for the offset.
   """
 
   def __init__(
@@ -51,6 +54,7 @@ class Embeddings(keras.layers.Layer):
     max_position_embeddings=512,
     type_vocab_size=2,
     position_embedding_type="learned",
+    position_offset=0,
     dropout_rate=0.1,
     layer_norm_eps=1e-12,
     initializer_range=0.02,
@@ -68,6 +72,7 @@ class Embeddings(keras.layers.Layer):
     self.max_position_embeddings = max_position_embeddings
     self.type_vocab_size = type_vocab_size
     self.position_embedding_type = position_embedding_type
+    self.position_offset = position_offset
     self.dropout_rate = dropout_rate
     self.layer_norm_eps = layer_norm_eps
     self.initializer_range = initializer_range
@@ -78,7 +83,9 @@ class Embeddings(keras.layers.Layer):
       dropout_rate, dtype=self.dtype_policy, name="dropout"
     )
 
-  def build(self, input_ids_shape, segment_ids_shape=None):
+  def build(
+    self, input_ids_shape, segment_ids_shape=None, input_mask_shape=None
+  ):
     """Creates the weights."""
     hidden_shape = (*input_ids_shape, self.embedding_size)
     self.word_embeddings = self._add_table("word_embeddings", self.vocab_size)
@@ -105,12 +112,14 @@ class Embeddings(keras.layers.Layer):
       autocast=False,
     )
 
-  def call(self, input_ids, segment_ids, training=False):
+  def call(self, input_ids, segment_ids, input_mask=None, training=False):
     """Embeds a batch.
 
     Args:
       input_ids: int [B, L], in [0, V).
       segment_ids: int [B, L], in [0, type_vocab_size).
+      input_mask: int [B, L], 1 for a token and 0 for padding; only positions
+        with an offset depend on it. None: no padding.
       training: bool.
 
     Returns:
@@ -118,31 +127,51 @@ class Embeddings(keras.layers.Layer):
       to which `MaskedLanguageModelHead` ties its output.
 
     Raises:
-      ValueError: L above `max_position_embeddings`.
+      ValueError: L above `max_position_embeddings - position_offset`.
     """
     self._check_length(input_ids.shape[1])
     input_ids = ops.cast(input_ids, "int32")
     segment_ids = ops.cast(segment_ids, "int32")
     table = ops.convert_to_tensor(self.word_embeddings)
     words = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, L, E]
-    # With so few rows a matrix product is faster than a gather, and so is its
-    # gradient.
-    one_hot = ops.one_hot(segment_ids, self.type_vocab_size, dtype="float32")
-    segments = ops.matmul(one_hot, self.token_type_embeddings)  # [B, L, E]
-    positions = ops.convert_to_tensor(self.position_embeddings)
-    positions = positions[: ops.shape(input_ids)[1]]  # [L, E]
+    segments = self._embed_segments(segment_ids)
+    positions = self._embed_positions(input_ids, input_mask)
     hidden = ops.cast(words + segments + positions, self.compute_dtype)
     hidden = self.dropout(self.layer_norm(hidden), training=training)
     return hidden, table
 
+  def _embed_segments(self, segment_ids):
+    """Returns float32 [B, L, E], or [E] where there is one segment."""
+    if self.type_vocab_size == 1:
+      return self.token_type_embeddings[0]
+    # With so few rows a matrix product is faster than a gather, and so is its
+    # gradient.
+    one_hot = ops.one_hot(segment_ids, self.type_vocab_size, dtype="float32")
+    return ops.matmul(one_hot, self.token_type_embeddings)
+
+  def _embed_positions(self, input_ids, input_mask):
+    """Returns float32 [L, E], or with an offset [B, L, E]."""
+    table = ops.convert_to_tensor(self.position_embeddings)
+    if not self.position_offset:
+      return table[: ops.shape(input_ids)[1]]
+    if input_mask is None:
+      input_mask = ops.ones_like(input_ids)
+    is_token = ops.cast(input_mask, "int32")
+    rows = ops.cumsum(is_token, axis=1) * is_token + self.position_offset - 1
+    return ops.take(table, rows, axis=0)
+
   def _check_length(self, length):
-    if length is not None and length > self.max_position_embeddings:
+    longest = self.max_position_embeddings - self.position_offset
+    if length is not None and length > longest:
       raise ValueError(
-        f"The sequence length ({length}) must be at most "
-        f"max_position_embeddings ({self.max_position_embeddings})."
+        f"The sequence length ({length}) must be at most {longest}: "
+        f"max_position_embeddings ({self.max_position_embeddings}) less "
+        f"position_offset ({self.position_offset})."
       )
 
-  def compute_output_spec(self, input_ids, segment_ids, training=False):
+  def compute_output_spec(
+    self, input_ids, segment_ids, input_mask=None, training=False
+  ):
     """Returns the shapes and dtypes of `call`."""
     self._check_length(input_ids.shape[1])
     return (
@@ -163,6 +192,7 @@ class Embeddings(keras.layers.Layer):
       "max_position_embeddings": self.max_position_embeddings,
       "type_vocab_size": self.type_vocab_size,
       "position_embedding_type": self.position_embedding_type,
+      "position_offset": self.position_offset,
       "dropout_rate": self.dropout_rate,
       "layer_norm_eps": self.layer_norm_eps,
       "initializer_range": self.initializer_range,

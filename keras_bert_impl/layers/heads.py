@@ -1,32 +1,34 @@
-"""What stands on the encoder: pooler, masked-LM and next-sentence heads."""
+"""What stands on the encoder: the pooler and the heads of all objectives."""
 
 import keras
 from keras import ops
 
-from keras_bert_impl.layers import initializers
+from keras_bert_impl.layers import activations, initializers
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class Pooler(keras.layers.Layer):
-  """Dense tanh layer on the first position ([CLS]).
+  """Dense layer on the first position ([CLS]).
 
   Args:
     initializer_range: float, standard deviation.
+    activation: str; BERT's is "tanh".
     **kwargs: of `keras.layers.Layer`.
 
   Source: google-research/bert, modeling.py.
   """
 
-  def __init__(self, initializer_range=0.02, **kwargs):
+  def __init__(self, initializer_range=0.02, activation="tanh", **kwargs):
     super().__init__(**kwargs)
     self.initializer_range = initializer_range
+    self.activation = activation
 
   def build(self, hidden_shape):
     """Creates the weights."""
     batch, _, hidden_size = hidden_shape
     self.dense = keras.layers.Dense(
       hidden_size,
-      "tanh",
+      activations.get(self.activation),
       kernel_initializer=initializers.truncated_normal(self.initializer_range),
       dtype=self.dtype_policy,
       name="dense",
@@ -46,6 +48,7 @@ class Pooler(keras.layers.Layer):
     return {
       **super().get_config(),
       "initializer_range": self.initializer_range,
+      "activation": self.activation,
     }
 
 
@@ -86,7 +89,7 @@ class MaskedLanguageModelHead(keras.layers.Layer):
     with keras.name_scope("transform"):
       self.dense = keras.layers.Dense(
         embedding_size,
-        self.activation,
+        activations.get(self.activation),
         kernel_initializer=initializers.truncated_normal(
           self.initializer_range
         ),
@@ -119,12 +122,11 @@ class MaskedLanguageModelHead(keras.layers.Layer):
     batch, num_predictions = ops.shape(masked_lm_positions)
     masked = _gather_positions(hidden, masked_lm_positions)  # [B * P, H]
     masked = self.layer_norm(self.dense(masked))  # [B * P, E]
-    table = ops.cast(embedding_table, self.compute_dtype)
-    # The table comes first so that its gradient needs no [E, V] transposition,
-    # five times as large as this one of the logits.
-    logits = ops.transpose(ops.matmul(table, ops.transpose(masked)))
-    logits = ops.cast(logits, "float32") + self.output_bias
-    return ops.reshape(logits, (batch, num_predictions, table.shape[0]))
+    logits = _score_words(masked, embedding_table, self.compute_dtype)
+    logits = logits + self.output_bias
+    return ops.reshape(
+      logits, (batch, num_predictions, embedding_table.shape[0])
+    )
 
   def compute_output_spec(self, hidden, masked_lm_positions, embedding_table):
     """Returns the shapes and dtypes of `call`."""
@@ -142,6 +144,147 @@ class MaskedLanguageModelHead(keras.layers.Layer):
     }
 
 
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class SpanBoundaryHead(keras.layers.Layer):
+  """Predicts each token of a masked span from what stands beside the span.
+
+  Two dense layers, each with GELU and LayerNorm, on the hidden states of the
+  two outer tokens and an embedding of the place in the span; the output matrix
+  is the word embedding table, as in `MaskedLanguageModelHead`.
+
+  Args:
+    max_span_length: int, rows of the table of places; later ones share the
+      last.
+    position_embedding_size: int, width of that table.
+    layer_norm_eps: float.
+    initializer_range: float, standard deviation.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: Joshi et al. 2020, section 3.2; the width of 200 is that of the
+  released code.
+  """
+
+  def __init__(
+    self,
+    max_span_length=20,
+    position_embedding_size=200,
+    layer_norm_eps=1e-12,
+    initializer_range=0.02,
+    **kwargs,
+  ):
+    # As in MaskedLanguageModelHead.
+    super().__init__(autocast=False, **kwargs)
+    self.max_span_length = max_span_length
+    self.position_embedding_size = position_embedding_size
+    self.layer_norm_eps = layer_norm_eps
+    self.initializer_range = initializer_range
+
+  def build(
+    self,
+    hidden_shape,
+    masked_lm_positions_shape,
+    span_boundaries_shape,
+    embedding_table_shape,
+  ):
+    """Creates the weights."""
+    vocab_size, embedding_size = embedding_table_shape
+    hidden_size = hidden_shape[-1]
+    self.position_embeddings = self.add_weight(
+      name="position_embeddings",
+      shape=(self.max_span_length, self.position_embedding_size),
+      initializer=initializers.truncated_normal(self.initializer_range),
+      autocast=False,
+    )
+    width = 2 * hidden_size + self.position_embedding_size
+    self.transforms = []
+    for name, size in (("inner", hidden_size), ("outer", embedding_size)):
+      with keras.name_scope(name):
+        self.transforms += self._dense_and_norm(width, size)
+      width = size
+    self.output_bias = self.add_weight(
+      name="output_bias",
+      shape=(vocab_size,),
+      initializer="zeros",
+      autocast=False,
+    )
+
+  def _dense_and_norm(self, width, size):
+    dense = keras.layers.Dense(
+      size,
+      "gelu",
+      kernel_initializer=initializers.truncated_normal(self.initializer_range),
+      dtype=self.dtype_policy,
+      name="dense",
+    )
+    dense.build((None, width))
+    layer_norm = keras.layers.LayerNormalization(
+      epsilon=self.layer_norm_eps, dtype=self.dtype_policy, name="LayerNorm"
+    )
+    layer_norm.build((None, size))
+    return [dense, layer_norm]
+
+  def call(self, hidden, masked_lm_positions, span_boundaries, embedding_table):
+    """Scores the word pieces.
+
+    Args:
+      hidden: float [B, L, H].
+      masked_lm_positions: int [B, P], in [0, L).
+      span_boundaries: int [B, P, 2], of the tokens left and right of the span
+        that the prediction belongs to, in [0, L).
+      embedding_table: float [V, E], the second output of `Embeddings`.
+
+    Returns:
+      Logits, float32 [B, P, V].
+    """
+    batch, num_predictions = ops.shape(masked_lm_positions)
+    left, right = span_boundaries[:, :, 0], span_boundaries[:, :, 1]
+    place = ops.cast(masked_lm_positions - left - 1, "int32")
+    place = ops.clip(ops.reshape(place, (-1,)), 0, self.max_span_length - 1)
+    places = ops.take(self.position_embeddings, place, axis=0)
+    x = ops.concatenate(
+      [
+        _gather_positions(hidden, left),
+        _gather_positions(hidden, right),
+        ops.cast(places, hidden.dtype),
+      ],
+      axis=-1,
+    )  # [B * P, 2 H + 200]
+    for layer in self.transforms:
+      x = layer(x)
+    logits = _score_words(x, embedding_table, self.compute_dtype)
+    logits = logits + self.output_bias
+    return ops.reshape(
+      logits, (batch, num_predictions, embedding_table.shape[0])
+    )
+
+  def compute_output_spec(
+    self, hidden, masked_lm_positions, span_boundaries, embedding_table
+  ):
+    """Returns the shapes and dtypes of `call`."""
+    return keras.KerasTensor(
+      (*masked_lm_positions.shape, embedding_table.shape[0]), "float32"
+    )
+
+  def get_config(self):
+    """Returns the arguments of the constructor."""
+    return {
+      **super().get_config(),
+      "max_span_length": self.max_span_length,
+      "position_embedding_size": self.position_embedding_size,
+      "layer_norm_eps": self.layer_norm_eps,
+      "initializer_range": self.initializer_range,
+    }
+
+
+def _score_words(x, embedding_table, dtype):
+  """[N, E] against the table [V, E] -> float32 [N, V]."""
+  table = ops.cast(embedding_table, dtype)
+  # The table comes first so that its gradient needs no [E, V] transposition,
+  # five times as large as this one of the logits.
+  logits = ops.transpose(ops.matmul(table, ops.transpose(x)))
+  return ops.cast(logits, "float32")
+
+
 def _gather_positions(hidden, positions):
   """[B, L, H] at [B, P] -> [B * P, H].
 
@@ -154,43 +297,103 @@ def _gather_positions(hidden, positions):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class NextSentenceHead(keras.layers.Layer):
-  """Scores "B follows A" (class 0) against "B is random" (class 1).
+class ClassificationHead(keras.layers.Layer):
+  """Linear scores of C classes for each vector.
+
+  Next sentence, sentence order, labels of sequences or tokens, and start and
+  end of an answer are all this layer, which owns its matrix as Google's
+  checkpoints have it: [C, H].
 
   Args:
+    num_classes: int, C.
     initializer_range: float, standard deviation.
     **kwargs: of `keras.layers.Layer`.
 
-  Source: google-research/bert, run_pretraining.py, get_next_sentence_output.
+  Source: google-research/bert, run_pretraining.py, run_classifier.py and
+  run_squad.py.
   """
 
-  def __init__(self, initializer_range=0.02, **kwargs):
+  def __init__(self, num_classes, initializer_range=0.02, **kwargs):
     super().__init__(**kwargs)
+    self.num_classes = num_classes
     self.initializer_range = initializer_range
 
-  def build(self, pooled_shape):
+  def build(self, hidden_shape):
     """Creates the weights."""
     self.output_weights = self.add_weight(
       name="output_weights",
-      shape=(2, pooled_shape[-1]),
+      shape=(self.num_classes, hidden_shape[-1]),
       initializer=initializers.truncated_normal(self.initializer_range),
     )
     self.output_bias = self.add_weight(
-      name="output_bias", shape=(2,), initializer="zeros"
+      name="output_bias", shape=(self.num_classes,), initializer="zeros"
     )
 
-  def call(self, pooled):
-    """[B, H] -> logits, float32 [B, 2]."""
-    logits = ops.matmul(pooled, ops.transpose(self.output_weights))
+  def call(self, hidden):
+    """[..., H] -> logits, float32 [..., C]."""
+    logits = ops.matmul(hidden, ops.transpose(self.output_weights))
     return ops.cast(logits + self.output_bias, "float32")
 
-  def compute_output_spec(self, pooled):
+  def compute_output_spec(self, hidden):
     """Returns the shapes and dtypes of `call`."""
-    return keras.KerasTensor((pooled.shape[0], 2), "float32")
+    return keras.KerasTensor((*hidden.shape[:-1], self.num_classes), "float32")
 
   def get_config(self):
     """Returns the arguments of the constructor."""
     return {
       **super().get_config(),
+      "num_classes": self.num_classes,
+      "initializer_range": self.initializer_range,
+    }
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class DiscriminatorHead(keras.layers.Layer):
+  """Scores each token: was it replaced?
+
+  Args:
+    activation: str, of the hidden layer.
+    initializer_range: float, standard deviation.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: Clark et al. 2020, section 2; google-research/electra,
+  run_pretraining.py, _get_discriminator_output.
+  """
+
+  def __init__(self, activation="gelu", initializer_range=0.02, **kwargs):
+    super().__init__(**kwargs)
+    self.activation = activation
+    self.initializer_range = initializer_range
+
+  def build(self, hidden_shape):
+    """Creates the weights."""
+    self.dense = self._dense(hidden_shape[-1], hidden_shape, self.activation)
+    self.output_dense = self._dense(1, hidden_shape, None, name="dense_1")
+
+  def _dense(self, units, input_shape, activation, name="dense"):
+    dense = keras.layers.Dense(
+      units,
+      activations.get(activation),
+      kernel_initializer=initializers.truncated_normal(self.initializer_range),
+      dtype=self.dtype_policy,
+      name=name,
+    )
+    dense.build(input_shape)
+    return dense
+
+  def call(self, hidden):
+    """[B, L, H] -> logits, float32 [B, L]; above 0 means replaced."""
+    logits = self.output_dense(self.dense(hidden))
+    return ops.cast(ops.squeeze(logits, axis=-1), "float32")
+
+  def compute_output_spec(self, hidden):
+    """Returns the shapes and dtypes of `call`."""
+    return keras.KerasTensor(hidden.shape[:-1], "float32")
+
+  def get_config(self):
+    """Returns the arguments of the constructor."""
+    return {
+      **super().get_config(),
+      "activation": self.activation,
       "initializer_range": self.initializer_range,
     }

@@ -2,7 +2,12 @@
 
 import keras
 
-from keras_bert_impl.layers import attention, dropout, initializers
+from keras_bert_impl.layers import (
+  activations,
+  attention,
+  dropout,
+  initializers,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -16,7 +21,7 @@ class TransformerBlock(keras.layers.Layer):
   Args:
     num_heads: int, N; must divide H.
     intermediate_size: int, I.
-    activation: str, of the feed-forward layer; "gelu" is the exact form.
+    activation: str, of the feed-forward layer; see `activations.get`.
     dropout_rate: float in [0, 1), of both outputs.
     attention_dropout_rate: float in [0, 1), of the attention probabilities.
     use_causal_mask: bool, see `SelfAttention`.
@@ -80,7 +85,7 @@ class TransformerBlock(keras.layers.Layer):
   def _dense(self, units, input_shape, activation=None):
     dense = keras.layers.Dense(
       units,
-      activation,
+      activations.get(activation),
       kernel_initializer=initializers.truncated_normal(self.initializer_range),
       dtype=self.dtype_policy,
       name="dense",

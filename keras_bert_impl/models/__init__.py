@@ -1,6 +1,29 @@
 """Keras models wired from the layers."""
 
+from keras_bert_impl.models.electra import (
+  ElectraPretrainingModel,
+  electra_generator_config,
+)
 from keras_bert_impl.models.encoder import TransformerEncoder
 from keras_bert_impl.models.pretrainer import PretrainingModel
+from keras_bert_impl.models.task_models import (
+  MaskedLanguageModel,
+  MultipleChoice,
+  QuestionAnswering,
+  ReplacedTokenDetector,
+  SequenceClassifier,
+  TokenClassifier,
+)
 
-__all__ = ["PretrainingModel", "TransformerEncoder"]
+__all__ = [
+  "ElectraPretrainingModel",
+  "MaskedLanguageModel",
+  "MultipleChoice",
+  "PretrainingModel",
+  "QuestionAnswering",
+  "ReplacedTokenDetector",
+  "SequenceClassifier",
+  "TokenClassifier",
+  "TransformerEncoder",
+  "electra_generator_config",
+]

@@ -25,18 +25,22 @@ class TransformerEncoder(keras.Model):
     dtype: None (the global policy), or a dtype policy or its name, such as
       "mixed_bfloat16".
     name: str, also the first part of each variable's path.
+    embeddings: `layers.Embeddings` of another encoder to share, as ELECTRA's
+      generator does; None makes them.
 
   Attributes:
     config: as given.
+    embeddings: the layer.
     hidden_states: list of symbolic tensors [B, L, H]: the output of the
-      embeddings, then of each block.
-    attention_probs: list of symbolic tensors [B, N, L, L], one per block.
+      embeddings, then of each layer.
+    attention_probs: list of symbolic tensors [B, N, L, L], one per layer.
     embedding_table: symbolic tensor [V, E], for heads tied to it.
 
-  Source: Devlin et al. 2019, section 3; google-research/bert, modeling.py.
+  Source: Devlin et al. 2019, section 3; google-research/bert, modeling.py; for
+  shared layers Lan et al. 2020, section 3.1.
   """
 
-  def __init__(self, config, dtype=None, name="bert"):
+  def __init__(self, config, dtype=None, name="bert", embeddings=None):
     dtype_policy = keras.dtype_policies.get(
       dtype or keras.config.dtype_policy()
     )
@@ -54,23 +58,27 @@ class TransformerEncoder(keras.Model):
     # Wiring.
     attention_probs = []
     with keras.name_scope(name):
-      embeddings = _embeddings(config, dtype_policy)
+      embeddings = embeddings or _embeddings(config, dtype_policy)
       hidden, embedding_table = embeddings(
-        inputs[features.INPUT_IDS], inputs[features.SEGMENT_IDS]
+        inputs[features.INPUT_IDS],
+        inputs[features.SEGMENT_IDS],
+        inputs[features.INPUT_MASK],
       )
       with keras.name_scope("encoder"):
         if hidden.shape[-1] != config.hidden_size:
           hidden = _embedding_projection(config, dtype_policy)(hidden)
         hidden_states = [hidden]
-        for index in range(config.num_hidden_layers):
-          block = _block(config, dtype_policy, name=f"layer_{index}")
+        for block in _blocks(config, dtype_policy):
           hidden, probs = block(hidden, inputs[features.INPUT_MASK])
           hidden_states.append(hidden)
           attention_probs.append(probs)
       outputs = {"sequence_output": ops.cast(hidden, "float32")}
       if config.use_pooler:
         pooler = layers.Pooler(
-          config.initializer_range, dtype=dtype_policy, name="pooler"
+          config.initializer_range,
+          config.pooler_act,
+          dtype=dtype_policy,
+          name="pooler",
         )
         outputs["pooled_output"] = ops.cast(pooler(hidden), "float32")
     super().__init__(inputs, outputs, name=name)
@@ -78,6 +86,7 @@ class TransformerEncoder(keras.Model):
     # Attributes.
     self.dtype_policy = dtype_policy
     self.config = config
+    self.embeddings = embeddings
     self.hidden_states = hidden_states
     self.attention_probs = attention_probs
     self.embedding_table = embedding_table
@@ -105,6 +114,7 @@ def _embeddings(config, dtype_policy):
     max_position_embeddings=config.max_position_embeddings,
     type_vocab_size=config.type_vocab_size,
     position_embedding_type=config.position_embedding_type,
+    position_offset=config.position_offset,
     dropout_rate=config.hidden_dropout_prob,
     layer_norm_eps=config.layer_norm_eps,
     initializer_range=config.initializer_range,
@@ -120,6 +130,24 @@ def _embedding_projection(config, dtype_policy):
     dtype=dtype_policy,
     name="embedding_hidden_mapping_in",
   )
+
+
+def _blocks(config, dtype_policy):
+  """Returns the block of each layer; layers of a group have the same one."""
+  if config.num_hidden_groups is None:
+    return [
+      _block(config, dtype_policy, f"layer_{index}")
+      for index in range(config.num_hidden_layers)
+    ]
+  groups = [
+    _block(config, dtype_policy, f"group_{index}")
+    for index in range(config.num_hidden_groups)
+  ]
+  layers_per_group = config.num_hidden_layers // config.num_hidden_groups
+  return [
+    groups[index // layers_per_group]
+    for index in range(config.num_hidden_layers)
+  ]
 
 
 def _block(config, dtype_policy, name):

@@ -1,25 +1,29 @@
-"""The encoder with the two heads it is pre-trained with."""
+"""The encoder with the heads it is pre-trained with."""
 
 import dataclasses
 
 import keras
 
-from keras_bert_impl import configs, features, layers
+from keras_bert_impl import features, layers
 from keras_bert_impl.models import encoder as encoder_lib
+from keras_bert_impl.models import task_models
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class PretrainingModel(keras.Model):
-  """`TransformerEncoder` with masked-LM and next-sentence heads.
+class PretrainingModel(task_models.EncoderModel):
+  """`TransformerEncoder` with masked-LM and, if asked for, two more heads.
 
   Called with the encoder's inputs and `masked_lm_positions`, int32 [B, P], it
-  returns a dict of `masked_lm_logits`, float32 [B, P, V], and, if asked for,
-  `next_sentence_logits`, float32 [B, 2].
+  returns a dict of `masked_lm_logits`, float32 [B, P, V];
+  `next_sentence_logits`, float32 [B, 2] (sentence order has the same head); and
+  `span_boundary_logits`, float32 [B, P, V], for which it takes
+  `span_boundaries`, int32 [B, P, 2], too.
 
   Args:
     config: `configs.EncoderConfig`.
     use_next_sentence: bool. Without it nothing would train the pooler, so the
       encoder has none then, whatever `config` says.
+    use_span_boundary: bool.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
 
@@ -32,20 +36,24 @@ class PretrainingModel(keras.Model):
     ValueError: a next-sentence head on a configuration without a pooler.
 
   Source: Devlin et al. 2019, section 3.1; google-research/bert,
-  run_pretraining.py.
+  run_pretraining.py; Joshi et al. 2020, section 3.2.
   """
 
   def __init__(
-    self, config, use_next_sentence=True, dtype=None, name="pretraining_model"
+    self,
+    config,
+    use_next_sentence=True,
+    use_span_boundary=False,
+    dtype=None,
+    name="pretraining_model",
   ):
     if use_next_sentence and not config.use_pooler:
       raise ValueError(
         "use_pooler (False) must be True in the encoder configuration for "
-        "next-sentence prediction, or use_next_sentence must be False."
+        "sentence pairs, or use_next_sentence must be False."
       )
     config = dataclasses.replace(config, use_pooler=use_next_sentence)
     encoder = encoder_lib.TransformerEncoder(config, dtype)
-    dtype_policy = encoder.dtype_policy
 
     # Inputs.
     positions = keras.Input(
@@ -53,51 +61,45 @@ class PretrainingModel(keras.Model):
     )
     inputs = {**encoder.input, features.MASKED_LM_POSITIONS: positions}
 
-    # Wiring. On the encoder's own tensors, not a call of it, so that its hidden
-    # states are reachable from this model's inputs.
-    outputs = {}
-    with keras.name_scope("cls"):
-      masked_lm_head = layers.MaskedLanguageModelHead(
-        activation=config.hidden_act,
-        layer_norm_eps=config.layer_norm_eps,
-        initializer_range=config.initializer_range,
-        dtype=dtype_policy,
-        name="predictions",
+    # Wiring.
+    outputs = {
+      "masked_lm_logits": task_models.masked_lm_logits(encoder, positions)
+    }
+    if use_next_sentence:
+      outputs["next_sentence_logits"] = task_models.sentence_pair_logits(
+        encoder
       )
-      outputs["masked_lm_logits"] = masked_lm_head(
-        encoder.hidden_states[-1], positions, encoder.embedding_table
+    if use_span_boundary:
+      boundaries = keras.Input(
+        (None, 2), dtype="int32", name=features.SPAN_BOUNDARIES
       )
-      if use_next_sentence:
-        next_sentence_head = layers.NextSentenceHead(
-          config.initializer_range, dtype=dtype_policy, name="seq_relationship"
-        )
-        outputs["next_sentence_logits"] = next_sentence_head(
-          encoder.output["pooled_output"]
-        )
-    super().__init__(inputs, outputs, name=name)
+      inputs[features.SPAN_BOUNDARIES] = boundaries
+      outputs["span_boundary_logits"] = _span_boundary_logits(
+        encoder, positions, boundaries
+      )
+    super().__init__(
+      encoder,
+      inputs,
+      outputs,
+      name,
+      use_next_sentence=use_next_sentence,
+      use_span_boundary=use_span_boundary,
+    )
 
     # Attributes.
-    self.dtype_policy = dtype_policy
-    self.encoder = encoder
     self.use_next_sentence = use_next_sentence
 
-  def get_config(self):
-    """Returns what `from_config` needs, in plain types."""
-    return {
-      "config": self.encoder.config.to_dict(),
-      "use_next_sentence": self.use_next_sentence,
-      "dtype": self.dtype_policy.name,
-      "name": self.name,
-    }
 
-  @classmethod
-  def from_config(cls, config, custom_objects=None):
-    """Returns a new model of the same configuration."""
-    del custom_objects  # There are none inside.
-    encoder_config = configs.EncoderConfig.from_dict(config["config"])
-    return cls(
-      encoder_config,
-      use_next_sentence=config["use_next_sentence"],
-      dtype=config["dtype"],
-      name=config["name"],
+def _span_boundary_logits(encoder, positions, boundaries):
+  """Returns logits [B, P, V] of a new head, at cls/span_boundary."""
+  config = encoder.config
+  head = layers.SpanBoundaryHead(
+    layer_norm_eps=config.layer_norm_eps,
+    initializer_range=config.initializer_range,
+    dtype=encoder.dtype_policy,
+    name="span_boundary",
+  )
+  with keras.name_scope("cls"):
+    return head(
+      encoder.hidden_states[-1], positions, boundaries, encoder.embedding_table
     )

@@ -101,12 +101,22 @@ def test_each_thread_has_a_seed_of_its_own():
     np.testing.assert_array_equal(result, draw(layer, [index, 0]))
 
 
+def test_a_layer_called_twice_draws_two_masks():
+  layer = built()  # as one that ALBERT's layers share
+  with layers.random_seed([1, 2]):
+    first = layer(ONES, training=True).numpy()
+    second = layer(ONES, training=True).numpy()
+  assert (first != second).any()
+  np.testing.assert_array_equal(draw(layer, [1, 2]), first)
+
+
 def test_the_seed_of_the_outer_context_returns():
   layer = built()
   with layers.random_seed([1, 2]):
-    outer = layer(ONES, training=True).numpy()
     draw(layer, [3, 4])
-    np.testing.assert_array_equal(layer(ONES, training=True), outer)
+    np.testing.assert_array_equal(
+      layer(ONES, training=True), draw(built(), [1, 2])
+    )
 
 
 def test_without_a_seed_each_call_draws_anew():

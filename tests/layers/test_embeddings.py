@@ -104,3 +104,34 @@ def test_it_works_and_reloads_in_any_model(tmp_path):
   model.save(tmp_path / "model.keras")
   again = keras.models.load_model(tmp_path / "model.keras")
   np.testing.assert_array_equal(again([IDS, SEGMENTS]), model([IDS, SEGMENTS]))
+
+
+def test_with_an_offset_positions_count_tokens_and_padding_has_its_own_row():
+  layer = make(position_offset=2, max_position_embeddings=8)
+  mask = np.array([[1, 1, 1], [1, 0, 0]])
+  hidden, _ = layer(IDS, SEGMENTS, mask)
+  rows = np.array([[2, 3, 4], [2, 1, 1]])
+  expected = (
+    np.array(layer.word_embeddings)[IDS]
+    + np.array(layer.token_type_embeddings)[SEGMENTS]
+    + np.array(layer.position_embeddings)[rows]
+  )
+  np.testing.assert_allclose(hidden, normalized(expected), atol=1e-5)
+  without_mask, _ = layer(IDS, SEGMENTS)
+  np.testing.assert_array_equal(without_mask[0], hidden[0])
+
+
+def test_an_offset_takes_its_rows_from_the_longest_sequence():
+  layer = make(position_offset=4)
+  with pytest.raises(ValueError, match=r"length \(3\) must be at most 2"):
+    layer(IDS, SEGMENTS)
+
+
+def test_with_one_segment_the_segment_ids_do_not_matter():
+  layer = make(type_vocab_size=1)
+  np.testing.assert_array_equal(
+    layer(IDS, SEGMENTS)[0], layer(IDS, np.zeros_like(SEGMENTS))[0]
+  )
+  segment = np.array(layer.token_type_embeddings)[0]
+  layer.token_type_embeddings.assign([segment + [1.0, 0.0, 0.0, 0.0]])
+  assert (np.array(layer(IDS, SEGMENTS)[0]) != 0).any()

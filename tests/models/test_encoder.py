@@ -256,3 +256,62 @@ def test_xla_computes_the_same_as_tensorflow():
   expected = encoder(make_inputs())
   for name in expected:
     np.testing.assert_allclose(compiled[name], expected[name], atol=1e-5)
+
+
+def test_layers_of_a_group_share_their_parameters():
+  shared = dataclasses.replace(TINY, num_hidden_layers=4, num_hidden_groups=2)
+  encoder = models.TransformerEncoder(shared)
+  blocks = {
+    weight.path.split("/attention/")[0]
+    for weight in encoder.weights
+    if "/attention/" in weight.path
+  }
+  assert blocks == {"bert/encoder/group_0", "bert/encoder/group_1"}
+  assert len(encoder.hidden_states) == 5
+  # The same as four layers of which each two have the same values.
+  apart = models.TransformerEncoder(
+    dataclasses.replace(shared, num_hidden_groups=None)
+  )
+  values = {weight.path: weight for weight in encoder.weights}
+  for weight in apart.weights:
+    path = weight.path
+    for layer in range(4):
+      path = path.replace(f"/layer_{layer}/", f"/group_{layer // 2}/")
+    weight.assign(values[path])
+  for new, old in zip(
+    apart(make_inputs()).values(), encoder(make_inputs()).values(), strict=True
+  ):
+    np.testing.assert_allclose(new, old, atol=1e-6)
+
+
+def test_shared_layers_draw_a_dropout_mask_each():
+  config = dataclasses.replace(
+    TINY, num_hidden_layers=2, num_hidden_groups=1, hidden_dropout_prob=0.5
+  )
+  encoder = models.TransformerEncoder(config)
+  states = keras.Model(encoder.input, encoder.hidden_states)
+  block = encoder.get_layer("group_0")
+  for weight in block.weights:  # Nothing but dropout's effect on a constant.
+    is_bias = weight.path.endswith("output/dense/bias")
+    weight.assign(np.full(weight.shape, 1.0 if is_bias else 0.0))
+    if weight.path.endswith("gamma"):
+      weight.assign(np.ones(weight.shape))
+  with layers.random_seed([1, 2]):
+    _, first, second = states(make_inputs(), training=True)
+  assert (np.sign(first) != np.sign(second)).any()
+
+
+def test_positions_with_an_offset_depend_on_the_mask():
+  config = dataclasses.replace(TINY, position_offset=2, type_vocab_size=1)
+  encoder = models.TransformerEncoder(config)
+  inputs = make_inputs()
+  padded = {
+    name: np.concatenate([np.zeros((3, 2), "int32"), x], axis=1)
+    for name, x in inputs.items()
+  }
+  # Counted from the first token, wherever the padding is.
+  np.testing.assert_allclose(
+    encoder(padded)["sequence_output"][:, 2:],
+    encoder(inputs)["sequence_output"],
+    atol=1e-5,
+  )

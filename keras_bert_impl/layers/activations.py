@@ -1,0 +1,22 @@
+"""Activations by the names in `bert_config.json`."""
+
+import keras
+from keras import ops
+
+
+def get(name):
+  """Returns the function called `name` in a configuration.
+
+  Args:
+    name: str. "gelu" is the exact (erf) form, "gelu_new" the one with tanh;
+      None and all others are Keras' own.
+
+  Source: Hendrycks and Gimpel 2016; google-research/albert, modeling.py.
+  """
+  return gelu_new if name == "gelu_new" else keras.activations.get(name)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+def gelu_new(x):
+  """GELU by way of tanh, as GPT and ALBERT compute it."""
+  return ops.gelu(x, approximate=True)

@@ -1,0 +1,160 @@
+"""ELECTRA's pre-training: a generator and the discriminator it trains."""
+
+import dataclasses
+
+import keras
+
+from keras_bert_impl import configs, features, layers
+from keras_bert_impl.models import encoder as encoder_lib
+from keras_bert_impl.models import task_models
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class ElectraPretrainingModel(keras.Model):
+  """Generator, sampling and discriminator in one model.
+
+  Called with the encoder's inputs (masked), `masked_lm_positions` and
+  `masked_lm_ids`, int32 [B, P], and `masked_lm_weights`, float32 [B, P], it
+  returns a dict of `masked_lm_logits`, float32 [B, P, V], of the generator;
+  `replaced_token_logits`, float32 [B, L], of the discriminator; and
+  `is_replaced`, int32 [B, L], the labels of the latter.
+
+  Word, segment and position embeddings are one layer for both. The paths of the
+  discriminator's weights are those of any other encoder ("bert/..."), so that a
+  checkpoint of this model starts fine-tuning as it is; the generator's own
+  begin with "generator/", its head is the usual "cls/predictions/".
+
+  Args:
+    config: `configs.EncoderConfig` of the discriminator.
+    generator_config: `configs.EncoderConfig`; see `electra_generator_config`.
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+
+  Attributes:
+    encoder: the discriminator's `TransformerEncoder`.
+    generator: the generator's.
+    config: of the discriminator.
+    generator_config: of the generator.
+
+  Raises:
+    ValueError: the two configurations have different embeddings.
+
+  Source: Clark et al. 2020, sections 2 and 3.1; google-research/electra,
+  run_pretraining.py.
+  """
+
+  def __init__(
+    self,
+    config,
+    generator_config,
+    dtype=None,
+    name="electra_pretraining_model",
+  ):
+    _check_shared_embeddings(config, generator_config)
+    detector = task_models.ReplacedTokenDetector(config, dtype)
+    generator = encoder_lib.TransformerEncoder(
+      dataclasses.replace(generator_config, use_pooler=False),
+      dtype,
+      name="generator",
+      embeddings=detector.encoder.embeddings,
+    )
+
+    # Inputs.
+    labels = {
+      name: keras.Input((None,), dtype=dtype, name=name)
+      for name, dtype in (
+        (features.MASKED_LM_POSITIONS, "int32"),
+        (features.MASKED_LM_IDS, "int32"),
+        (features.MASKED_LM_WEIGHTS, "float32"),
+      )
+    }
+    inputs = {**generator.input, **labels}
+
+    # Wiring.
+    logits = task_models.masked_lm_logits(
+      generator, labels[features.MASKED_LM_POSITIONS]
+    )
+    sampler = layers.TokenSampler(dtype=generator.dtype_policy, name="sampler")
+    input_ids, is_replaced = sampler(
+      inputs[features.INPUT_IDS], *labels.values(), logits
+    )
+    detected = detector({**generator.input, features.INPUT_IDS: input_ids})
+    outputs = {
+      "masked_lm_logits": logits,
+      "replaced_token_logits": detected["logits"],
+      "is_replaced": is_replaced,
+    }
+    super().__init__(inputs, outputs, name=name)
+
+    # Attributes.
+    self.dtype_policy = generator.dtype_policy
+    self.encoder = detector.encoder
+    self.generator = generator
+    self.config = config
+    self.generator_config = generator_config
+
+  def get_config(self):
+    """Returns what `from_config` needs, in plain types."""
+    return {
+      "config": self.config.to_dict(),
+      "generator_config": self.generator_config.to_dict(),
+      "dtype": self.dtype_policy.name,
+      "name": self.name,
+    }
+
+  @classmethod
+  def from_config(cls, config, custom_objects=None):
+    """Returns a new model of the same configuration."""
+    del custom_objects  # There are none inside.
+    return cls(
+      configs.EncoderConfig.from_dict(config["config"]),
+      configs.EncoderConfig.from_dict(config["generator_config"]),
+      dtype=config["dtype"],
+      name=config["name"],
+    )
+
+
+def electra_generator_config(config, share):
+  """Returns the configuration of a generator for the discriminator `config`.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    share: float, of the width: hidden size, heads and intermediate size (1/4
+      in ELECTRA-Small and -Large, 1/3 in -Base). At least one head is left.
+
+  Source: Clark et al. 2020, section 3.2 and table 6.
+  """
+  head_size = config.hidden_size // config.num_attention_heads
+  num_heads = max(1, round(config.num_attention_heads * share))
+  ratio = config.intermediate_size / config.hidden_size
+  return dataclasses.replace(
+    config,
+    embedding_size=config.embedding_size or config.hidden_size,
+    hidden_size=head_size * num_heads,
+    num_attention_heads=num_heads,
+    intermediate_size=round(head_size * num_heads * ratio),
+    use_pooler=False,
+  )
+
+
+def _check_shared_embeddings(config, generator_config):
+  for name in (
+    "vocab_size",
+    "type_vocab_size",
+    "max_position_embeddings",
+    "position_embedding_type",
+    "position_offset",
+  ):
+    ours, theirs = getattr(config, name), getattr(generator_config, name)
+    if ours != theirs:
+      raise ValueError(
+        f"{name} of the generator ({theirs}) must be the discriminator's "
+        f"({ours}): they share the embeddings."
+      )
+  ours = config.embedding_size or config.hidden_size
+  theirs = generator_config.embedding_size or generator_config.hidden_size
+  if ours != theirs:
+    raise ValueError(
+      f"embedding_size of the generator ({theirs}) must be the discriminator's "
+      f"({ours}): they share the embeddings."
+    )

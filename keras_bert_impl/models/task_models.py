@@ -1,0 +1,304 @@
+"""The encoder with one head: the models that answer and are fine-tuned.
+
+Each is called with the encoder's inputs (see `TransformerEncoder`) and returns
+a dict of float32 logits. Axes: C classes, and those in `layers/__init__.py`.
+"""
+
+import dataclasses
+
+import keras
+from keras import ops
+
+from keras_bert_impl import configs, features, layers
+from keras_bert_impl.models import encoder as encoder_lib
+
+
+class EncoderModel(keras.Model):
+  """What the models with an encoder and heads have in common.
+
+  A subclass wires itself on the encoder's own symbolic tensors, not on a call
+  of it, so that `encoder.hidden_states` are reachable from its inputs. It calls
+  this constructor with the arguments that `from_config` needs besides the
+  encoder's configuration, in plain types.
+
+  Attributes:
+    encoder: the `TransformerEncoder`.
+    config: its `EncoderConfig`.
+  """
+
+  def __init__(self, encoder, inputs, outputs, name, **arguments):
+    super().__init__(inputs, outputs, name=name)
+    self.dtype_policy = encoder.dtype_policy
+    self.encoder = encoder
+    self.config = encoder.config
+    self._arguments = arguments
+
+  def get_config(self):
+    """Returns what `from_config` needs, in plain types."""
+    return {
+      "config": self.config.to_dict(),
+      **self._arguments,
+      "dtype": self.dtype_policy.name,
+      "name": self.name,
+    }
+
+  @classmethod
+  def from_config(cls, config, custom_objects=None):
+    """Returns a new model of the same configuration."""
+    del custom_objects  # There are none inside.
+    encoder_config = configs.EncoderConfig.from_dict(config["config"])
+    return cls(**{**config, "config": encoder_config})
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class SequenceClassifier(EncoderModel):
+  """Labels or scores a sequence: `logits` [B, C] from the pooled output.
+
+  Args:
+    config: `configs.EncoderConfig`; the model has a pooler whatever it says.
+    num_classes: int, C; 1 for regression.
+    dropout_rate: float in [0, 1), before the head; None means
+      `config.hidden_dropout_prob`.
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+
+  Source: Devlin et al. 2019, figure 4 (a, b); google-research/bert,
+  run_classifier.py.
+  """
+
+  def __init__(
+    self,
+    config,
+    num_classes,
+    dropout_rate=None,
+    dtype=None,
+    name="sequence_classifier",
+  ):
+    encoder = _encoder(config, dtype, use_pooler=True)
+    pooled = _dropout(encoder, encoder.output["pooled_output"], dropout_rate)
+    super().__init__(
+      encoder,
+      encoder.input,
+      {"logits": _classify(encoder, pooled, num_classes)},
+      name,
+      num_classes=num_classes,
+      dropout_rate=dropout_rate,
+    )
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class TokenClassifier(EncoderModel):
+  """Labels every token: `logits` [B, L, C].
+
+  Args:
+    config: `configs.EncoderConfig`; the model has no pooler.
+    num_classes: int, C.
+    dropout_rate: as `SequenceClassifier`.
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+
+  Source: Devlin et al. 2019, figure 4 (d).
+  """
+
+  def __init__(
+    self,
+    config,
+    num_classes,
+    dropout_rate=None,
+    dtype=None,
+    name="token_classifier",
+  ):
+    encoder = _encoder(config, dtype, use_pooler=False)
+    hidden = _dropout(encoder, encoder.hidden_states[-1], dropout_rate)
+    super().__init__(
+      encoder,
+      encoder.input,
+      {"logits": _classify(encoder, hidden, num_classes)},
+      name,
+      num_classes=num_classes,
+      dropout_rate=dropout_rate,
+    )
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class QuestionAnswering(EncoderModel):
+  """Start and end of the answer: `start_logits` and `end_logits`, [B, L].
+
+  Args:
+    config: `configs.EncoderConfig`; the model has no pooler.
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+
+  Source: Devlin et al. 2019, section 4.2; google-research/bert, run_squad.py.
+  """
+
+  def __init__(self, config, dtype=None, name="question_answering"):
+    encoder = _encoder(config, dtype, use_pooler=False)
+    with keras.name_scope("cls"):
+      logits = _head(encoder, 2, "squad")(encoder.hidden_states[-1])
+    outputs = {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
+    super().__init__(encoder, encoder.input, outputs, name)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class MultipleChoice(EncoderModel):
+  """Scores choices against each other: `logits` [B, choices].
+
+  Its inputs are the encoder's with an axis more, [B, choices, L]: one sequence
+  for each choice, any number of them. `encoder.hidden_states` belong to the
+  encoder's own inputs, [B * choices, L].
+
+  Args:
+    config: `configs.EncoderConfig`; the model has a pooler whatever it says.
+    dropout_rate: as `SequenceClassifier`.
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+
+  Source: Devlin et al. 2019, section 4.4.
+  """
+
+  def __init__(
+    self, config, dropout_rate=None, dtype=None, name="multiple_choice"
+  ):
+    encoder = _encoder(config, dtype, use_pooler=True)
+    inputs = {
+      key: keras.Input((None, None), dtype="int32", name=key)
+      for key in encoder.input
+    }
+    rows = {key: _MergeChoices()(value) for key, value in inputs.items()}
+    pooled = encoder(rows)["pooled_output"]  # [B * choices, H]
+    logits = _classify(encoder, _dropout(encoder, pooled, dropout_rate), 1)
+    logits = _SplitChoices()(logits, inputs[features.INPUT_IDS])
+    super().__init__(
+      encoder, inputs, {"logits": logits}, name, dropout_rate=dropout_rate
+    )
+
+
+class _MergeChoices(keras.layers.Layer):
+  """[B, choices, L] -> [B * choices, L]."""
+
+  def call(self, x):
+    batch, choices, length = ops.shape(x)
+    return ops.reshape(x, (batch * choices, length))
+
+  def compute_output_spec(self, x):
+    return keras.KerasTensor((None, x.shape[-1]), x.dtype)
+
+
+class _SplitChoices(keras.layers.Layer):
+  """[B * choices, 1] -> [B, choices] of `inputs` [B, choices, L]."""
+
+  def call(self, logits, inputs):
+    return ops.reshape(logits, ops.shape(inputs)[:2])
+
+  def compute_output_spec(self, logits, inputs):
+    return keras.KerasTensor(inputs.shape[:2], logits.dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class ReplacedTokenDetector(EncoderModel):
+  """ELECTRA's discriminator: `logits` [B, L], above 0 for a replaced token.
+
+  Args:
+    config: `configs.EncoderConfig`; the model has no pooler.
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+
+  Source: Clark et al. 2020, section 2.
+  """
+
+  def __init__(self, config, dtype=None, name="replaced_token_detector"):
+    encoder = _encoder(config, dtype, use_pooler=False)
+    head = layers.DiscriminatorHead(
+      config.hidden_act,
+      config.initializer_range,
+      dtype=encoder.dtype_policy,
+      name="discriminator_predictions",
+    )
+    outputs = {"logits": head(encoder.hidden_states[-1])}
+    super().__init__(encoder, encoder.input, outputs, name)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class MaskedLanguageModel(EncoderModel):
+  """Scores every word piece at every position: `logits` [B, L, V].
+
+  The weights are those of `PretrainingModel`, which scores masked positions
+  only. With a sentence head the outputs are `prediction_logits` [B, L, V] and
+  `<sentence_head>_logits` [B, 2].
+
+  Args:
+    config: `configs.EncoderConfig`; a pooler exists for a sentence head only.
+    sentence_head: None, "seq_relationship" (next sentence) or "sop" (sentence
+      order).
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+
+  Source: Devlin et al. 2019, section 3.1.
+  """
+
+  def __init__(
+    self, config, sentence_head=None, dtype=None, name="masked_language_model"
+  ):
+    encoder = _encoder(config, dtype, use_pooler=bool(sentence_head))
+    input_ids = encoder.input[features.INPUT_IDS]
+    everywhere = ops.cumsum(ops.ones_like(input_ids), axis=1) - 1  # [B, L]
+    logits = masked_lm_logits(encoder, everywhere)
+    if sentence_head:
+      outputs = {
+        "prediction_logits": logits,
+        f"{sentence_head}_logits": sentence_pair_logits(encoder),
+      }
+    else:
+      outputs = {"logits": logits}
+    super().__init__(
+      encoder, encoder.input, outputs, name, sentence_head=sentence_head
+    )
+
+
+def masked_lm_logits(encoder, positions):
+  """Returns logits [B, P, V] of a new masked-LM head, at cls/predictions."""
+  config = encoder.config
+  head = layers.MaskedLanguageModelHead(
+    activation=config.hidden_act,
+    layer_norm_eps=config.layer_norm_eps,
+    initializer_range=config.initializer_range,
+    dtype=encoder.dtype_policy,
+    name="predictions",
+  )
+  # A layer takes its path from where it is first called.
+  with keras.name_scope("cls"):
+    return head(encoder.hidden_states[-1], positions, encoder.embedding_table)
+
+
+def sentence_pair_logits(encoder):
+  """Returns logits [B, 2] of a new head, at cls/seq_relationship."""
+  with keras.name_scope("cls"):
+    return _head(encoder, 2, "seq_relationship")(
+      encoder.output["pooled_output"]
+    )
+
+
+def _encoder(config, dtype, use_pooler):
+  config = dataclasses.replace(config, use_pooler=use_pooler)
+  return encoder_lib.TransformerEncoder(config, dtype)
+
+
+def _head(encoder, num_classes, name):
+  return layers.ClassificationHead(
+    num_classes,
+    encoder.config.initializer_range,
+    dtype=encoder.dtype_policy,
+    name=name,
+  )
+
+
+def _classify(encoder, hidden, num_classes):
+  return _head(encoder, num_classes, "classifier")(hidden)
+
+
+def _dropout(encoder, hidden, rate):
+  if rate is None:
+    rate = encoder.config.hidden_dropout_prob
+  dropout = layers.Dropout(rate, dtype=encoder.dtype_policy, name="dropout")
+  return dropout(hidden)

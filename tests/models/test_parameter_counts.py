@@ -1,0 +1,63 @@
+"""Sizes of the presets against those that the papers state."""
+
+import dataclasses
+
+import pytest
+
+from keras_bert_impl import configs, models
+
+MILLION = 1e6
+
+# Millions of parameters: as printed in the paper, as counted here with the
+# parts of the model that the paper's number covers.
+SIZES = {
+  "bert_base": 110,  # Devlin et al. 2019, section 3
+  "bert_large": 340,
+  "left_to_right_base": 110,  # of the size of BERT-Base and GPT-1
+  "roberta_base": 125,  # Liu et al. 2019, and its release
+  "roberta_large": 355,
+  "albert_base_v2": 12,  # Lan et al. 2020, table 1
+  "albert_large_v2": 18,
+  "albert_xlarge_v2": 60,
+  "spanbert_base": 110,  # Joshi et al. 2020: BERT's sizes
+  "spanbert_large": 340,
+  "electra_small": 14,  # Clark et al. 2020, tables 1 and 6
+  "electra_base": 110,
+  "electra_large": 335,
+}
+
+
+def count(config):
+  """Parameters of the encoder with one layer, or group of layers, scaled up."""
+  one, two = (
+    models.TransformerEncoder(
+      dataclasses.replace(config, num_hidden_layers=number)
+    ).count_params()
+    for number in (1, 2)
+  )
+  return one + (config.num_hidden_layers - 1) * (two - one)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_preset_has_as_many_parameters_as_the_paper_says(name):
+  number = count(configs.EncoderConfig.preset(name)) / MILLION
+  assert number == pytest.approx(SIZES[name], rel=0.04)
+
+
+@pytest.mark.slow
+def test_albert_xxlarge_has_the_parameters_of_its_released_weights():
+  # Table 1 of the paper says 235 million. The sizes it gives (E 128, H 4096,
+  # V 30,000, one block for all layers) make 222.6, and so does the release.
+  config = configs.EncoderConfig.preset("albert_xxlarge_v2")
+  number = models.TransformerEncoder(config).count_params()
+  assert number == pytest.approx(222.6 * MILLION, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+  "name, share", [("small", 1 / 4), ("base", 1 / 3), ("large", 1 / 4)]
+)
+def test_generators_have_the_papers_share_of_the_width(name, share):
+  config = configs.EncoderConfig.preset(f"electra_{name}")
+  generator = models.electra_generator_config(config, share)
+  assert generator == configs.EncoderConfig.preset(f"electra_{name}_generator")
+  assert generator.hidden_size == round(config.hidden_size * share)

@@ -1,0 +1,135 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_bert_impl import configs, models
+
+CONFIG = configs.EncoderConfig(
+  vocab_size=50,
+  hidden_size=16,
+  num_hidden_layers=2,
+  num_attention_heads=2,
+  intermediate_size=32,
+  max_position_embeddings=20,
+  initializer_range=0.2,
+)
+
+MODELS = {
+  "sequence": lambda **kw: models.SequenceClassifier(CONFIG, 3, **kw),
+  "token": lambda **kw: models.TokenClassifier(CONFIG, 5, **kw),
+  "choice": lambda **kw: models.MultipleChoice(CONFIG, **kw),
+  "question": lambda **kw: models.QuestionAnswering(CONFIG, **kw),
+  "detector": lambda **kw: models.ReplacedTokenDetector(CONFIG, **kw),
+  "masked": lambda **kw: models.MaskedLanguageModel(CONFIG, **kw),
+  "pretrained": lambda **kw: models.MaskedLanguageModel(CONFIG, "sop", **kw),
+}
+
+SHAPES = {
+  "sequence": {"logits": (2, 3)},
+  "token": {"logits": (2, 7, 5)},
+  "choice": {"logits": (2, 4)},
+  "question": {"start_logits": (2, 7), "end_logits": (2, 7)},
+  "detector": {"logits": (2, 7)},
+  "masked": {"logits": (2, 7, 50)},
+  "pretrained": {"prediction_logits": (2, 7, 50), "sop_logits": (2, 2)},
+}
+
+
+def make_inputs(shape=(2, 7)):
+  rng = np.random.default_rng(0)
+  return {
+    "input_ids": rng.integers(0, 50, shape).astype("int32"),
+    "input_mask": np.ones(shape, "int32"),
+    "segment_ids": rng.integers(0, 2, shape).astype("int32"),
+  }
+
+
+def inputs_of(name):
+  return make_inputs((2, 4, 7) if name == "choice" else (2, 7))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_each_returns_float32_logits_of_its_shapes(name):
+  for dtype in ("float32", "mixed_bfloat16"):
+    outputs = MODELS[name](dtype=dtype)(inputs_of(name))
+    assert {key: x.shape for key, x in outputs.items()} == SHAPES[name]
+    assert all(x.dtype == "float32" for x in outputs.values())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_each_survives_the_keras_file(tmp_path, name):
+  model = MODELS[name]()
+  model.save(tmp_path / "model.keras")
+  again = keras.models.load_model(tmp_path / "model.keras")
+  assert type(again) is type(model) and again.config == model.config
+  assert [w.path for w in again.weights] == [w.path for w in model.weights]
+  outputs, expected = again(inputs_of(name)), model(inputs_of(name))
+  for key in expected:
+    np.testing.assert_array_equal(outputs[key], expected[key])
+
+
+@pytest.mark.parametrize(
+  "name, paths",
+  [
+    ("sequence", ["bert/pooler/dense/bias", "classifier/output_weights"]),
+    ("token", ["classifier/output_weights", "classifier/output_bias"]),
+    ("choice", ["bert/pooler/dense/bias", "classifier/output_weights"]),
+    ("question", ["cls/squad/output_weights", "cls/squad/output_bias"]),
+    ("detector", ["discriminator_predictions/dense_1/kernel"]),
+    ("masked", ["cls/predictions/output_bias"]),
+    ("pretrained", ["bert/pooler/dense/kernel", "cls/seq_relationship/"]),
+  ],
+)
+def test_heads_have_the_paths_of_googles_checkpoints(name, paths):
+  found = "\n".join(weight.path for weight in MODELS[name]().weights)
+  for path in paths:
+    assert path in found
+  assert ("pooler" in found) == (name in ("sequence", "choice", "pretrained"))
+
+
+def test_a_choice_is_scored_as_if_it_were_alone():
+  model = MODELS["choice"]()
+  inputs = inputs_of("choice")
+  logits = model(inputs)["logits"]
+  for choice in range(4):
+    alone = {key: x[:, choice : choice + 1] for key, x in inputs.items()}
+    np.testing.assert_allclose(
+      model(alone)["logits"][:, 0], logits[:, choice], atol=1e-5
+    )
+
+
+def test_every_position_is_scored_as_the_training_form_scores_masks():
+  training = models.PretrainingModel(CONFIG)
+  model = models.MaskedLanguageModel(CONFIG, "seq_relationship")
+  weights = {weight.path: weight for weight in training.weights}
+  assert {weight.path for weight in model.weights} == set(weights)
+  for weight in model.weights:
+    weight.assign(weights[weight.path])
+  positions = np.array([[1, 5], [0, 6]], "int32")
+  expected = training({**make_inputs(), "masked_lm_positions": positions})
+  outputs = model(make_inputs())
+  found = np.take_along_axis(
+    np.array(outputs["prediction_logits"]), positions[..., None], axis=1
+  )
+  np.testing.assert_allclose(found, expected["masked_lm_logits"], atol=1e-5)
+  np.testing.assert_allclose(
+    outputs["seq_relationship_logits"],
+    expected["next_sentence_logits"],
+    atol=1e-5,
+  )
+
+
+def test_dropout_before_the_head_follows_its_rate():
+  inputs = make_inputs()
+  model = models.SequenceClassifier(CONFIG, 3, dropout_rate=0.9)
+  hidden_rates = [
+    layer.rate for layer in model.layers if layer.name == "dropout"
+  ]
+  assert hidden_rates == [0.9]
+  still = models.SequenceClassifier(CONFIG, 3)
+  np.testing.assert_array_equal(
+    still(inputs)["logits"], still(inputs, training=False)["logits"]
+  )
+  assert [layer.rate for layer in still.layers if layer.name == "dropout"] == [
+    CONFIG.hidden_dropout_prob
+  ]
