@@ -1,11 +1,12 @@
-"""Pre-trains a BERT on TFRecords; without flags, on text found on the machine.
+"""Pre-trains an encoder on TFRecords; without flags, on the machine's own text.
 
     python official_tasks/run_pretraining.py
 
 gathers the documentation of the installed Python packages, learns a vocabulary,
 writes TFRecords, trains a small BERT, evaluates it on held-out documents and
 exports it. With --input_file it trains on records that
-create_pretraining_data.py wrote, under the flags of google-research/bert.
+create_pretraining_data.py wrote, under the flags of google-research/bert;
+--objective trains as RoBERTa, ALBERT, SpanBERT, ELECTRA or left to right.
 
 Order of initialisation: (1) a checkpoint in --output_dir is resumed, (2) else
 --init_checkpoint is loaded, (3) else weights are drawn from --random_seed.
@@ -23,8 +24,16 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 import tensorflow as tf
 from absl import flags, logging
 
-from keras_bert_impl import configs
-from keras_bert_impl.tasks import masking, pretraining
+from keras_bert_impl import configs, models
+from keras_bert_impl.tasks import (
+  left_to_right,
+  masked_lm,
+  masking,
+  objectives,
+  pretraining,
+  replaced_token,
+  span_boundary,
+)
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import experiment as experiment_lib
@@ -57,6 +66,11 @@ class DataConfig:
   vocab_file: str | None = config_lib.field(
     None, "Vocabulary of the records; default: vocab.txt beside the above."
   )
+  objective: str = config_lib.field(
+    "bert",
+    "What is learned, and how it is masked.",
+    tuple(objectives.OBJECTIVES),
+  )
   max_seq_length: int = config_lib.field(128, "Most tokens per example.")
   max_predictions_per_seq: int = config_lib.field(
     20, "Most masked tokens per example."
@@ -64,8 +78,20 @@ class DataConfig:
   masked_lm_prob: float = config_lib.field(
     0.15, "Share of tokens to predict, for records not masked yet."
   )
+  masking_policy: str | None = config_lib.field(
+    None,
+    "What is masked together, for records not masked yet; default: the"
+    " objective's.",
+    masking.POLICIES,
+  )
   do_whole_word_mask: bool = config_lib.field(
-    False, "Whether to mask whole words, for records not masked yet."
+    False, "Other name of masking_policy=whole_word."
+  )
+  generator_size: float = config_lib.field(
+    0.25, "Width of ELECTRA's generator as a share of the discriminator's."
+  )
+  detection_weight: float = config_lib.field(
+    50.0, "Weight of the loss of ELECTRA's discriminator."
   )
   skip_corrupt_records: bool = config_lib.field(
     False, "Leave out unreadable records, counted, instead of stopping."
@@ -134,13 +160,9 @@ class PretrainingRun:
       if data.eval_input_file
       else self.train_records
     )
-    form = self.train_records.form
-    task = pretraining.PretrainingTask(
-      self.encoder_config,
-      masking=None if form.is_masked else self._masking(),
-      use_next_sentence=form.use_pairs,
+    self.experiment = experiment_lib.Experiment(
+      self._task(), training, self._fixed()
     )
-    self.experiment = experiment_lib.Experiment(task, training, self._fixed())
     self.results = report.read_json(self._path(report.RESULTS_NAME)) or {}
     self._keep_model_files()
 
@@ -168,18 +190,24 @@ class PretrainingRun:
     batches = self._eval_batches()
     with reader.errors_explained(self.eval_records):
       metrics = self.experiment.evaluate(batches)
-      baseline = pretraining.masked_lm_baseline(batches)
+      commonest = pretraining.commonest_label_share(batches)
     metrics.pop("padding_share")
+    tokens = self.experiment.task.token_loss
+    perplexity = math.exp(min(metrics[f"{tokens}_loss"], 700.0))
     self.results["eval"] = {
       "step": self.experiment.loop.step,
       **metrics,
-      "masked_lm_perplexity": math.exp(min(metrics["masked_lm_loss"], 700.0)),
-      "masked_lm_baseline_accuracy": baseline,
+      f"{tokens}_perplexity": perplexity,
+      f"{tokens}_baseline_accuracy": commonest,
     }
     self._save_results()
 
   def export(self):
-    """Writes the encoder and fill-mask as SavedModels, once for each step."""
+    """Writes SavedModels of the encoder and of fill-mask, once for each step.
+
+    Fill-mask needs a masked language model on the encoder itself: ELECTRA's
+    stands on the generator, which is left behind.
+    """
     step = self.experiment.loop.step
     if self.results.get("exported_step") == step or self.vocabulary is None:
       return
@@ -203,16 +231,20 @@ class PretrainingRun:
     logging.info("Writing SavedModels.")
     verbosity = logging.get_verbosity()
     logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
-    self.results["artifacts"] = {
+    artifacts = {
       "encoder_saved_model": export.export_encoder(
         model.encoder, tokenizer, self._path("saved_model", "encoder"), length
-      ),
-      "fill_mask_saved_model": export.export_fill_mask(
-        model, tokenizer, self._path("saved_model", "fill_mask"), length
-      ),
+      )
     }
+    if self.data.objective not in ("electra", "left_to_right"):
+      artifacts["fill_mask_saved_model"] = export.export_fill_mask(
+        _masked_lm_model(model),
+        tokenizer,
+        self._path("saved_model", "fill_mask"),
+        length,
+      )
     logging.set_verbosity(verbosity)
-    self.results["exported_step"] = step
+    self.results |= {"artifacts": artifacts, "exported_step": step}
     self._save_results()
 
   def report(self, example_texts):
@@ -286,6 +318,44 @@ class PretrainingRun:
       skip_corrupt_records=self.data.skip_corrupt_records,
     )
 
+  def _task(self):
+    """Returns the `PretrainingTask` of the objective."""
+    name, form = self.data.objective, self.train_records.form
+    if name == "left_to_right":
+      return self._left_to_right_task()
+    mask = None if form.is_masked else self._masking()
+    if name == "spanbert":
+      return span_boundary.SpanBoundaryTask(self.encoder_config, mask)
+    if name == "electra":
+      return replaced_token.ReplacedTokenTask(
+        self.encoder_config,
+        mask,
+        self.data.generator_size,
+        self.data.detection_weight,
+      )
+    sentence_loss = {"bert": "next_sentence", "albert": "sentence_order"}
+    if name == "albert" and not form.use_pairs:
+      raise ValueError(
+        f"the records of {self.data.input_file} are no sentence pairs, which"
+        " --objective=albert needs: write them with --objective=albert too."
+      )
+    return masked_lm.MaskedLanguageModelTask(
+      self.encoder_config,
+      mask,
+      sentence_loss.get(name) if form.use_pairs else None,
+    )
+
+  def _left_to_right_task(self):
+    if self.train_records.form.is_masked:
+      raise ValueError(
+        f"the records of {self.data.input_file} are masked already, which"
+        " --objective=left_to_right cannot read: write them with"
+        " --objective=left_to_right too."
+      )
+    return left_to_right.LeftToRightTask(
+      self.encoder_config, self.data.max_seq_length
+    )
+
   def _masking(self):
     if self.vocabulary is None:
       raise ValueError(
@@ -293,12 +363,23 @@ class PretrainingRun:
         " not masked yet, and there is no vocab.txt beside"
         f" {self.data.bert_config_file}."
       )
+    objective = objectives.OBJECTIVES[self.data.objective]
     return masking.Masking(
       self.vocabulary,
       self.data.max_seq_length,
       self.data.max_predictions_per_seq,
       self.data.masked_lm_prob,
-      policy="whole_word" if self.data.do_whole_word_mask else "token",
+      policy=self._masking_policy,
+      mask_token_prob=objective.mask_token_prob,
+      random_token_prob=objective.random_token_prob,
+    )
+
+  @property
+  def _masking_policy(self):
+    return masking.resolve_policy(
+      self.data.masking_policy,
+      self.data.do_whole_word_mask,
+      objectives.OBJECTIVES[self.data.objective].masking_policy,
     )
 
   def _train_batches(self, start_step):
@@ -325,11 +406,11 @@ class PretrainingRun:
     """Raises ValueError where model, vocabulary and lengths disagree."""
     config, origin = self.encoder_config, self.data.bert_config_file
     length = self.data.max_seq_length
-    if length > config.max_position_embeddings:
+    if length > config.max_sequence_length:
       raise ValueError(
-        f"max_seq_length ({length}) is above max_position_embeddings"
-        f" ({config.max_position_embeddings}) of {origin}: shorten the records"
-        " or train a model with more positions."
+        f"max_seq_length ({length}) is above the {config.max_sequence_length}"
+        f" tokens that max_position_embeddings of {origin} leaves: shorten the"
+        " records or train a model with more positions."
       )
     if self.vocabulary and self.vocabulary.size != config.vocab_size:
       raise ValueError(
@@ -345,13 +426,16 @@ class PretrainingRun:
       "vocabulary": self.vocabulary and self.vocabulary.fingerprint,
       "records": [os.path.basename(f) for f in self.train_records.files],
       "num_records": self.train_records.num_records,
+      "masking_policy": self._masking_policy,
       **{
         name: getattr(self.data, name)
         for name in (
+          "objective",
           "max_seq_length",
           "max_predictions_per_seq",
           "masked_lm_prob",
-          "do_whole_word_mask",
+          "generator_size",
+          "detection_weight",
         )
       },
     }
@@ -387,6 +471,17 @@ class PretrainingRun:
     report.write_json(self._path(report.RESULTS_NAME), self.results)
 
 
+def _masked_lm_model(model):
+  """Returns the masked language model alone, with the weights of `model`."""
+  alone = models.PretrainingModel(
+    model.config, use_next_sentence=False, dtype="float32"
+  )
+  weights = {weight.path: weight for weight in model.weights}
+  for weight in alone.weights:
+    weight.assign(weights[weight.path].numpy())
+  return alone
+
+
 def _summary(results):
   """Returns the table of what came out, beside what guessing would give."""
   rows = []
@@ -394,18 +489,10 @@ def _summary(results):
   if evaluation:
     is_held_out = results["configuration"]["eval_input_file"]
     data = "held-out" if is_held_out else "training-data"
-    rows.append(
-      (
-        f"{data} MLM accuracy",
-        f"{evaluation['masked_lm_accuracy']:.1%}",
-        f"{evaluation['masked_lm_baseline_accuracy']:.1%} (commonest token)",
-      )
-    )
-    if "next_sentence_accuracy" in evaluation:
-      accuracy = evaluation["next_sentence_accuracy"]
-      rows.append((f"{data} NSP accuracy", f"{accuracy:.1%}", "50 % (chance)"))
-    perplexity = evaluation["masked_lm_perplexity"]
-    rows.append((f"{data} MLM perplexity", f"{perplexity:.1f}", ""))
+    rows = [
+      (f"{data} {name}", value, comparison)
+      for name, value, comparison in _evaluation_rows(evaluation)
+    ]
   if "train" in results:
     train = results["train"]
     rows += [
@@ -414,6 +501,32 @@ def _summary(results):
       ("tokens/s (no padding)", f"{train['tokens_per_second']:.0f}", ""),
     ]
   return report.table(rows, ("", "this run", "for comparison"))
+
+
+def _evaluation_rows(evaluation):
+  """Yields (name, value, what guessing would give) of what was measured."""
+  for name, short in report.SHORT_NAMES.items():
+    accuracy = evaluation.get(f"{name}_accuracy")
+    if accuracy is not None:
+      yield f"{short} accuracy", f"{accuracy:.1%}", _guess(name, evaluation)
+    if f"{name}_recall" in evaluation:
+      precision, recall = (
+        evaluation[f"{name}_{kind}"] for kind in ("precision", "recall")
+      )
+      yield f"{short} precision, recall", f"{precision:.1%}, {recall:.1%}", ""
+    if f"{name}_perplexity" in evaluation:
+      yield f"{short} perplexity", f"{evaluation[f'{name}_perplexity']:.1f}", ""
+
+
+def _guess(name, evaluation):
+  """Returns what one would get right without looking at the input."""
+  if f"{name}_baseline_accuracy" in evaluation:
+    return f"{evaluation[f'{name}_baseline_accuracy']:.1%} (commonest token)"
+  if f"{name}_share" in evaluation:
+    return f"{1 - evaluation[f'{name}_share']:.1%} (never replaced)"
+  if name == "span_boundary":
+    return _guess("masked_lm", evaluation)
+  return "50 % (chance)"
 
 
 if __name__ == "__main__":

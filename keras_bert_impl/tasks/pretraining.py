@@ -1,34 +1,48 @@
-"""Masked language model with or without next sentence prediction."""
+"""What the pre-training objectives have in common.
 
+Every objective of the family is a sum of classifications: of masked tokens, of
+sentence pairs, of real and replaced tokens. A subclass says which.
+"""
+
+import abc
 import collections
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 from keras import ops
 
 from keras_bert_impl import features
-from keras_bert_impl.models import pretrainer
 from keras_bert_impl.tasks import base
 
 
+class Prediction(NamedTuple):
+  """One classification: float logits [..., C], int labels [...] below C."""
+
+  logits: object
+  labels: object
+
+
 class PretrainingTask(base.Task):
-  """BERT's two objectives: masked tokens and next sentence.
+  """A weighted sum of classification losses over masked records.
 
   Args:
     config: `EncoderConfig`.
     masking: `masking.Masking` for clean records; None where every record was
       masked when it was written.
-    use_next_sentence: bool, False trains the masked language model alone (the
-      paper's "No NSP" ablation).
 
-  Source: Devlin et al. 2019, section 3.1; google-research/bert,
-  run_pretraining.py.
+  Attributes:
+    token_loss: str, name of the loss whose labels are `masked_lm_ids`; its
+      exponential is the perplexity.
+    loss_weights: {loss name: float}, factors of the losses other than 1.
   """
 
-  def __init__(self, config, masking=None, use_next_sentence=True):
+  token_loss = "masked_lm"
+  loss_weights = {}
+
+  def __init__(self, config, masking=None):
     self.config = config
     self.masking = masking
-    self.use_next_sentence = use_next_sentence
 
   def prepare(self, batch, seed):
     """Masks clean records; records masked at write time stay as they are."""
@@ -39,27 +53,26 @@ class PretrainingTask(base.Task):
       for name, tensor in batch.items()
     }
 
-  def build_model(self):
-    """Returns a `PretrainingModel` with fresh weights."""
-    return pretrainer.PretrainingModel(
-      self.config, use_next_sentence=self.use_next_sentence
-    )
+  @abc.abstractmethod
+  def weights(self, batch):
+    """Returns {loss name: float32 [...]}, 1 where there is a prediction.
+
+    Depends on the labels alone, not on the outputs of the model.
+    """
+
+  @abc.abstractmethod
+  def predictions(self, batch, outputs):
+    """Returns {loss name: Prediction} of the shapes of `weights`."""
 
   def denominators(self, batch):
-    """Returns the numbers of masked tokens and of (real) sentence pairs."""
-    result = {"masked_lm": ops.sum(batch[features.MASKED_LM_WEIGHTS])}
-    if self.use_next_sentence:
-      result["next_sentence"] = ops.sum(_row_weights(batch))
-    return result
+    """Returns the numbers of predictions."""
+    return {name: ops.sum(w) for name, w in self.weights(batch).items()}
 
   def losses(self, batch, outputs):
-    """Returns the summed cross-entropies in nats."""
+    """Returns the summed cross-entropies in nats, times `loss_weights`."""
     return {
-      name: ops.sum(
-        weights
-        * ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
-      )
-      for name, logits, labels, weights in self._predictions(batch, outputs)
+      name: self.loss_weights.get(name, 1.0) * loss
+      for name, loss in self._cross_entropies(batch, outputs).items()
     }
 
   def metrics(self, batch, outputs):
@@ -68,38 +81,38 @@ class PretrainingTask(base.Task):
     result = {
       "padding_share": (ops.sum(1.0 - mask), float(np.prod(mask.shape)))
     }
-    losses = self.losses(batch, outputs)
-    for name, logits, labels, weights in self._predictions(batch, outputs):
-      predicted = ops.cast(ops.argmax(logits, axis=-1), "int32")
-      correct = ops.cast(ops.equal(predicted, labels), "float32")
-      count = ops.sum(weights)
+    losses = self._cross_entropies(batch, outputs)
+    weights = self.weights(batch)
+    for name, prediction in self.predictions(batch, outputs).items():
+      predicted = ops.cast(ops.argmax(prediction.logits, axis=-1), "int32")
+      correct = ops.cast(ops.equal(predicted, prediction.labels), "float32")
+      count = ops.sum(weights[name])
       result[f"{name}_loss"] = (losses[name], count)
-      result[f"{name}_accuracy"] = (ops.sum(correct * weights), count)
+      result[f"{name}_accuracy"] = (
+        ops.sum(correct * weights[name]),
+        count,
+      )
     return result
 
-  def _predictions(self, batch, outputs):
-    """Yields (name, logits [..., C], labels [...], weights [...])."""
-    yield (
-      "masked_lm",
-      outputs["masked_lm_logits"],
-      batch[features.MASKED_LM_IDS],
-      batch[features.MASKED_LM_WEIGHTS],
-    )
-    if self.use_next_sentence:
-      yield (
-        "next_sentence",
-        outputs["next_sentence_logits"],
-        ops.reshape(batch[features.NEXT_SENTENCE_LABELS], (-1,)),
-        _row_weights(batch),
+  def _cross_entropies(self, batch, outputs):
+    weights = self.weights(batch)
+    return {
+      name: ops.sum(
+        weights[name]
+        * ops.sparse_categorical_crossentropy(
+          prediction.labels, prediction.logits, from_logits=True
+        )
       )
+      for name, prediction in self.predictions(batch, outputs).items()
+    }
 
 
-def _row_weights(batch):
+def row_weights(batch):
   """Returns float32 [B]: 1 for examples, 0 for the padding rows of a batch."""
   return ops.cast(batch[features.INPUT_MASK][:, 0], "float32")
 
 
-def masked_lm_baseline(batches):
+def commonest_label_share(batches):
   """Returns the accuracy of always predicting the most frequent label.
 
   Args:

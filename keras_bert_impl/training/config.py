@@ -5,6 +5,7 @@ import dataclasses
 from keras_bert_impl.training import distribution
 
 DTYPES = ("float32", "bfloat16")
+OPTIMIZERS = ("adamw", "lamb")
 
 
 def field(default, description, choices=None):
@@ -44,7 +45,13 @@ class TrainingConfig:
   )
   max_eval_steps: int = field(100, "Most evaluation steps.")
   random_seed: int = field(12345, "Seed of everything that is drawn.")
-  weight_decay_rate: float = field(0.01, "Weight decay of AdamW.")
+  optimizer: str = field(
+    "adamw", "The optimizer; lamb for very large batches.", OPTIMIZERS
+  )
+  weight_decay_rate: float = field(0.01, "Weight decay of the optimizer.")
+  adam_beta_1: float = field(0.9, "Decay of the first moment.")
+  adam_beta_2: float = field(0.999, "Decay of the second moment.")
+  adam_epsilon: float = field(1e-6, "Added to the root of the second moment.")
   use_bias_correction: bool = field(
     False, "Adam's bias correction, which the original leaves out."
   )

@@ -87,7 +87,10 @@ class TrainingLoop:
 
   def evaluate(self, batches):
     """Returns {metric: float}, means over all `batches` (distributed)."""
-    total = sum(self._run_evaluation(batch).numpy() for batch in batches)
+    total = sum(
+      self._run_evaluation(batch, tf.constant(index)).numpy()
+      for index, batch in enumerate(batches)
+    )
     if not np.any(total):
       raise ValueError("evaluation data holds no examples.")
     return self._means(self._eval_metrics, total)
@@ -209,16 +212,20 @@ class TrainingLoop:
     )
     self.optimizer.iterations.assign_add(1)
 
-  def _evaluation(self, batch):
+  def _evaluation(self, batch, index):
     """Returns float32 [M, 2] sums and counts over all replicas."""
-    metrics = self.strategy.run(self._evaluation_step, args=(batch,))
+    metrics = self.strategy.run(self._evaluation_step, args=(batch, index))
     return self.strategy.experimental_local_results(metrics)[0]
 
-  def _evaluation_step(self, batch):
-    outputs = self._call_model(batch, training=False)
+  def _evaluation_step(self, batch, index):
+    context = tf.distribute.get_replica_context()
+    replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
+    # ELECTRA draws tokens here too.
+    seed = [replica * _REPLICA_STRIDE + self.config.random_seed, index]
+    with dropout.random_seed(seed):
+      outputs = self._call_model(batch, training=False)
     metrics = self.task.metrics(batch, outputs)
     self._eval_metrics = list(metrics)
-    context = tf.distribute.get_replica_context()
     return context.all_reduce(
       _SUM, tf.stack([tf.stack(pair) for pair in metrics.values()])
     )

@@ -62,8 +62,19 @@ def table(rows, header=()):
   return "\n".join(text)
 
 
+SHORT_NAMES = {
+  "masked_lm": "MLM",
+  "next_sentence": "NSP",
+  "sentence_order": "SOP",
+  "span_boundary": "SBO",
+  "replaced_token": "RTD",
+  "language_model": "LM",
+}
+_PANELS = {"loss": "loss [nats]", "accuracy": "accuracy"}
+
+
 def plot_curves(path, entries, evaluation=None):
-  """Draws loss, accuracy, learning rate and speed over the steps as PNG.
+  """Draws losses, accuracies, learning rate and speed over the steps as PNG.
 
   Args:
     path: str, of the PNG.
@@ -73,15 +84,16 @@ def plot_curves(path, entries, evaluation=None):
   # Late and without pyplot: no display, no global state, no start-up cost.
   from matplotlib import figure
 
-  panels = (
-    ("masked_lm_loss", "MLM loss [nats]"),
-    ("masked_lm_accuracy", "MLM accuracy"),
-    ("next_sentence_loss", "NSP loss [nats]"),
-    ("next_sentence_accuracy", "NSP accuracy"),
-    ("learning_rate", "learning rate"),
-    ("examples_per_second", "examples/s"),
-  )
-  panels = [p for p in panels if entries and p[0] in entries[-1]]
+  panels = {
+    f"{name}_{kind}": f"{short} {label}"
+    for name, short in SHORT_NAMES.items()
+    for kind, label in _PANELS.items()
+  }
+  panels |= {
+    "learning_rate": "learning rate",
+    "examples_per_second": "examples/s",
+  }
+  panels = [p for p in panels.items() if entries and p[0] in entries[-1]]
   canvas = figure.Figure(figsize=(12, 3.2 * -(-len(panels) // 3)), dpi=100)
   steps = [entry["step"] for entry in entries]
   for index, (name, label) in enumerate(panels):

@@ -74,13 +74,15 @@ def build_ours(dtype, jit_compile):
 
   from keras_bert_impl import configs
   from keras_bert_impl.optimizers import adamw
-  from keras_bert_impl.tasks import pretraining
+  from keras_bert_impl.tasks import masked_lm
   from keras_bert_impl.training import config as config_lib
   from keras_bert_impl.training import loop as loop_lib
 
   if dtype == "bfloat16":
     keras.config.set_dtype_policy("mixed_bfloat16")
-  task = pretraining.PretrainingTask(configs.EncoderConfig.preset("bert_base"))
+  task = masked_lm.MaskedLanguageModelTask(
+    configs.EncoderConfig.preset("bert_base")
+  )
   loop = loop_lib.TrainingLoop(
     task,
     task.build_model(),

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from keras_bert_impl import configs
 from keras_bert_impl.optimizers import adamw
-from keras_bert_impl.tasks import pretraining
+from keras_bert_impl.tasks import masked_lm
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import distribution, loop
 
@@ -72,7 +72,7 @@ def build(replicas=1, accumulation=1, dropout=0.0, strategy=None, **overrides):
     **overrides,
   )
   keras.utils.set_random_seed(1)
-  task = pretraining.PretrainingTask(encoder_config)
+  task = masked_lm.MaskedLanguageModelTask(encoder_config)
   with strategy.scope():
     model = task.build_model()
     optimizer = adamw.AdamW(0.01)

@@ -1,0 +1,72 @@
+"""The left-to-right language model, BERT's control."""
+
+import tensorflow as tf
+
+from keras_bert_impl import features
+from keras_bert_impl.models import pretrainer
+from keras_bert_impl.tasks import pretraining
+
+
+class LeftToRightTask(pretraining.PretrainingTask):
+  """Predicts every token from those before it ("LTR & No NSP").
+
+  The model is that of the masked language model with every position but the
+  last as a prediction of the token after it; nothing is masked.
+
+  Args:
+    config: `EncoderConfig` with a causal mask.
+    max_seq_length: int, L.
+    pad_id: int, of the padding.
+
+  Raises:
+    ValueError: `config.use_causal_mask` is False.
+
+  Source: Devlin et al. 2019, section 5.1.
+  """
+
+  token_loss = "language_model"
+
+  def __init__(self, config, max_seq_length, pad_id=0):
+    super().__init__(config)
+    if not config.use_causal_mask:
+      raise ValueError(
+        "use_causal_mask (False) must be True in the encoder configuration for "
+        "the objective left_to_right: every token would see the one it is to "
+        "predict."
+      )
+    self.max_seq_length = max_seq_length
+    self.pad_id = pad_id
+
+  def prepare(self, batch, seed):
+    """Pads clean records and makes each token the label of the one before."""
+    del seed  # Nothing is drawn.
+    ragged = tf.cast(batch[features.INPUT_IDS], tf.int32)
+    shape = [ragged.shape[0], self.max_seq_length]
+    ids = ragged.to_tensor(self.pad_id, shape=shape)  # [B, L]
+    mask = tf.sequence_mask(ragged.row_lengths(), self.max_seq_length)
+    mask = tf.ensure_shape(tf.cast(mask, tf.int32), shape)
+    positions = tf.range(self.max_seq_length - 1)[tf.newaxis]
+    return {
+      features.INPUT_IDS: ids,
+      features.INPUT_MASK: mask,
+      features.SEGMENT_IDS: tf.zeros_like(ids),
+      features.MASKED_LM_POSITIONS: tf.repeat(positions, shape[0], axis=0),
+      features.MASKED_LM_IDS: ids[:, 1:],
+      features.MASKED_LM_WEIGHTS: tf.cast(mask[:, 1:], tf.float32),
+    }
+
+  def build_model(self):
+    """Returns a `PretrainingModel` with fresh weights."""
+    return pretrainer.PretrainingModel(self.config, use_next_sentence=False)
+
+  def weights(self, batch):
+    """Returns 1 for every token that another one precedes."""
+    return {"language_model": batch[features.MASKED_LM_WEIGHTS]}
+
+  def predictions(self, batch, outputs):
+    """Returns the next tokens, [B, L - 1]."""
+    return {
+      "language_model": pretraining.Prediction(
+        outputs["masked_lm_logits"], batch[features.MASKED_LM_IDS]
+      )
+    }

@@ -1,0 +1,53 @@
+"""BERT's, RoBERTa's and ALBERT's objective: masked tokens, sentence pairs."""
+
+from keras import ops
+
+from keras_bert_impl import features
+from keras_bert_impl.models import pretrainer
+from keras_bert_impl.tasks import pretraining
+
+
+class MaskedLanguageModelTask(pretraining.PretrainingTask):
+  """Masked language model, alone or with one classification of the pair.
+
+  Args:
+    config: `EncoderConfig`.
+    masking: as `PretrainingTask`.
+    sentence_loss: None (RoBERTa, and the paper's "No NSP"), or the name of the
+      pair's loss: "next_sentence" (BERT) or "sentence_order" (ALBERT). Both
+      have the labels `next_sentence_labels` and the head cls/seq_relationship.
+
+  Source: Devlin et al. 2019, section 3.1; google-research/bert,
+  run_pretraining.py; Lan et al. 2020, section 3.1.
+  """
+
+  def __init__(self, config, masking=None, sentence_loss="next_sentence"):
+    super().__init__(config, masking)
+    self.sentence_loss = sentence_loss
+
+  def build_model(self):
+    """Returns a `PretrainingModel` with fresh weights."""
+    return pretrainer.PretrainingModel(
+      self.config, use_next_sentence=self.sentence_loss is not None
+    )
+
+  def weights(self, batch):
+    """Returns 1 for masked tokens and for (real) sentence pairs."""
+    result = {"masked_lm": batch[features.MASKED_LM_WEIGHTS]}
+    if self.sentence_loss:
+      result[self.sentence_loss] = pretraining.row_weights(batch)
+    return result
+
+  def predictions(self, batch, outputs):
+    """Returns the masked tokens [B, P] and the pairs [B]."""
+    result = {
+      "masked_lm": pretraining.Prediction(
+        outputs["masked_lm_logits"], batch[features.MASKED_LM_IDS]
+      )
+    }
+    if self.sentence_loss:
+      result[self.sentence_loss] = pretraining.Prediction(
+        outputs["next_sentence_logits"],
+        ops.reshape(batch[features.NEXT_SENTENCE_LABELS], (-1,)),
+      )
+    return result
