@@ -29,6 +29,12 @@ from tfrecords import documents, shards, writer
 FLAGS = flags.FLAGS
 SAMPLE_SENTENCES = 1000
 
+# What label 1 of a pair means: its share in the results and in the summary.
+_POSITIVE = {
+  "next_sentence": ("next_sentence_random_share", "Random next sentences"),
+  "sentence_order": ("sentence_order_swapped_share", "Swapped segments"),
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class FilesConfig:
@@ -93,7 +99,7 @@ def main():
   results = _results(summary, files, config)
   path = os.path.splitext(output_files[0])[0] + ".results.json"
   report.write_json(path, results)
-  _print_summary(summary, path)
+  _print_summary(summary, config, path)
 
 
 def _tokenizer_options():
@@ -165,17 +171,19 @@ def _show_instances(paths, count, vocab_file):
 
 
 def _results(summary, files, config):
+  data = {
+    "num_documents": summary.num_documents,
+    "num_sentences": summary.num_sentences,
+    "num_text_bytes": summary.num_text_bytes,
+    "num_text_tokens": summary.num_text_tokens,
+    "unknown_share": summary.unknown_share,
+    "num_instances": summary.num_instances,
+    "num_tokens": summary.num_tokens,
+  }
+  if config.use_pairs:
+    data[_POSITIVE[config.packing][0]] = summary.positive_share
   return {
-    "data": {
-      "num_documents": summary.num_documents,
-      "num_sentences": summary.num_sentences,
-      "num_text_bytes": summary.num_text_bytes,
-      "num_text_tokens": summary.num_text_tokens,
-      "unknown_share": summary.unknown_share,
-      "num_instances": summary.num_instances,
-      "num_tokens": summary.num_tokens,
-      "next_sentence_random_share": summary.next_sentence_random_share,
-    },
+    "data": data,
     "write": {
       "num_written_shards": summary.num_written_shards,
       "seconds": summary.seconds,
@@ -187,7 +195,7 @@ def _results(summary, files, config):
   }
 
 
-def _print_summary(summary, path):
+def _print_summary(summary, config, path):
   rows = [
     ("Documents", f"{summary.num_documents:,}"),
     ("Sentences", f"{summary.num_sentences:,}"),
@@ -195,11 +203,14 @@ def _print_summary(summary, path):
     ("of these [UNK]", f"{summary.unknown_share:.2%}"),
     ("Instances", f"{summary.num_instances:,}"),
     ("Tokens of the instances", f"{summary.num_tokens:,}"),
-    ("Random next sentences", f"{summary.next_sentence_random_share:.2%}"),
+  ]
+  if config.use_pairs:
+    rows.append((_POSITIVE[config.packing][1], f"{summary.positive_share:.2%}"))
+  num_found = len(summary.files) - summary.num_written_shards
+  rows += [
     (
       "Shards written, finished before",
-      f"{summary.num_written_shards}, "
-      f"{len(summary.files) - summary.num_written_shards}",
+      f"{summary.num_written_shards}, {num_found}",
     ),
     ("Text per second", f"{summary.megabytes_per_second:.2f} MB"),
   ]

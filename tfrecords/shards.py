@@ -16,9 +16,10 @@ import tensorflow as tf
 
 from keras_bert_impl import features
 from keras_bert_impl.tasks import masking as masking_lib
+from keras_bert_impl.tasks import objectives
 from keras_bert_impl.tokenizers import wordpiece
 from keras_bert_impl.training import config as config_lib
-from tfrecords import documents, instances, manifest
+from tfrecords import documents, instances, manifest, packings
 
 # Documents besides its own that an instance can draw its random next from.
 NUM_OTHERS = 8
@@ -34,7 +35,7 @@ _COUNTS = (
   "num_unknown_tokens",
   "num_records",
   "num_tokens",
-  "num_random_next",
+  "num_positive",
 )
 
 
@@ -44,10 +45,11 @@ class PretrainingDataConfig:
 
   Names, meanings and defaults are those of google-research/bert where it has
   them. What only says how tokens are masked plays no part where `masking` is
-  "dynamic".
+  "dynamic". Values that `objective` decides are None until they are replaced by
+  its own, when the configuration is made.
 
   Raises:
-    ValueError: a value is out of range.
+    ValueError: a value is out of range or contradicts another.
   """
 
   vocab_file: str = dataclasses.field(
@@ -60,6 +62,19 @@ class PretrainingDataConfig:
     False,
     "Keep Hangul syllables whole under do_lower_case; right for Korean.",
   )
+  objective: str = config_lib.field(
+    "bert",
+    "What the data is for: decides packing, masking_policy, mask_token_prob"
+    " and random_token_prob where they are not given.",
+    tuple(objectives.OBJECTIVES),
+  )
+  packing: str | None = config_lib.field(
+    None,
+    "How text becomes instances: pairs for next sentence or sentence-order"
+    " prediction, or single sequences over the ends of documents"
+    " (full_sentences) or not (doc_sentences).",
+    tuple(packings.PACKINGS),
+  )
   max_seq_length: int = config_lib.field(128, "Most tokens per instance.")
   max_predictions_per_seq: int = config_lib.field(
     20, "Most masked tokens per instance, for static masking."
@@ -67,14 +82,17 @@ class PretrainingDataConfig:
   masked_lm_prob: float = config_lib.field(
     0.15, "Share of the tokens to predict, for static masking."
   )
+  masking_policy: str | None = config_lib.field(
+    None, "What is masked together, for static masking.", masking_lib.POLICIES
+  )
   do_whole_word_mask: bool = config_lib.field(
-    False, "Whether to mask all pieces of a word or none, for static masking."
+    False, "Same as masking_policy=whole_word."
   )
-  mask_token_prob: float = config_lib.field(
-    0.8, "Share of the predictions that become [MASK], for static masking."
+  mask_token_prob: float | None = config_lib.field(
+    None, "Share of the predictions that become [MASK], for static masking."
   )
-  random_token_prob: float = config_lib.field(
-    0.1, "Share that becomes a random token, for static masking."
+  random_token_prob: float | None = config_lib.field(
+    None, "Share that becomes a random token, for static masking."
   )
   short_seq_prob: float = config_lib.field(
     0.1, "Share of the instances that are shorter on purpose."
@@ -83,9 +101,6 @@ class PretrainingDataConfig:
     10, "How many times the text is made into (different) instances."
   )
   random_seed: int = config_lib.field(12345, "Seed of everything drawn.")
-  use_next_sentence: bool = config_lib.field(
-    True, "Pairs of segments for next sentence prediction, else single ones."
-  )
   masking: str = config_lib.field(
     "dynamic",
     "static: mask now, records as google-research/bert writes them; dynamic:"
@@ -94,7 +109,21 @@ class PretrainingDataConfig:
   )
 
   def __post_init__(self):
-    shortest = instances.MIN_SEQ_LENGTH
+    self._check_choices()
+    objective = objectives.OBJECTIVES[self.objective]
+    policy = masking_lib.resolve_policy(
+      self.masking_policy, self.do_whole_word_mask, objective.masking_policy
+    )
+    object.__setattr__(self, "masking_policy", policy)
+    for name in ("packing", "mask_token_prob", "random_token_prob"):
+      if getattr(self, name) is None:
+        object.__setattr__(self, name, getattr(objective, name))
+    if self.masking == "static" and policy is None:
+      raise ValueError(
+        f"objective {self.objective!r} masks nothing, so masking must be "
+        "dynamic, not static."
+      )
+    shortest = packings.MIN_SEQ_LENGTH
     if self.max_seq_length < shortest:
       raise ValueError(
         f"max_seq_length ({self.max_seq_length}) must be at least {shortest}: "
@@ -106,10 +135,20 @@ class PretrainingDataConfig:
       raise ValueError(
         f"short_seq_prob ({self.short_seq_prob}) must be in [0, 1]."
       )
-    if self.masking not in MASKINGS:
-      raise ValueError(
-        f"masking ({self.masking!r}) must be one of {', '.join(MASKINGS)}."
-      )
+
+  @property
+  def use_pairs(self):
+    """Whether instances are pairs with a label."""
+    return self.packing in packings.PAIRED
+
+  def _check_choices(self):
+    for field in dataclasses.fields(self):
+      choices = field.metadata.get("choices")
+      value = getattr(self, field.name)
+      if choices and value is not None and value not in choices:
+        raise ValueError(
+          f"{field.name} ({value!r}) must be one of {', '.join(choices)}."
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,7 +247,7 @@ def make_masking(config, vocabulary):
     config.max_seq_length,
     config.max_predictions_per_seq,
     config.masked_lm_prob,
-    "whole_word" if config.do_whole_word_mask else "token",
+    config.masking_policy,
     config.mask_token_prob,
     config.random_token_prob,
   )
@@ -223,14 +262,11 @@ def _records_of(chunk, task, counts):
     documents.read_chunk(chunk.own),
     itertools.chain.from_iterable(map(documents.read_chunk, chunk.others)),
     tokenizer,
-    NUM_OTHERS if config.use_next_sentence else 0,
-  )
-  make = (
-    instances.make_pairs if config.use_next_sentence else instances.make_singles
+    NUM_OTHERS if config.packing == "next_sentence" else 0,
   )
   # The same draws wherever this chunk is written.
   rng = random.Random(f"{config.random_seed} {chunk.index}")
-  made = make(
+  made = packings.PACKINGS[config.packing](
     tokenized,
     config.max_seq_length,
     config.short_seq_prob,
@@ -243,19 +279,13 @@ def _records_of(chunk, task, counts):
     batch = made[start : start + _MASKED_AT_ONCE]
     sequences = list(
       instances.sequences(
-        tokenized,
-        batch,
-        vocabulary.cls_id,
-        vocabulary.sep_id,
-        config.use_next_sentence,
+        tokenized, batch, vocabulary.cls_id, vocabulary.sep_id
       )
     )
     counts["num_tokens"] += sum(map(len, sequences))
-    labels = [[i.is_random_next] for i in batch]
+    labels = [[i.label] for i in batch] if config.use_pairs else None
     seed = [rng.getrandbits(31), rng.getrandbits(31)]
-    yield from make_records(
-      sequences, labels if config.use_next_sentence else None, seed
-    )
+    yield from make_records(sequences, labels, seed)
 
 
 # A tokenizer takes half a second to build; a process writes many shards.
@@ -275,7 +305,7 @@ def _prepare(config, vocab_file_hash):
   masking = make_masking(config, tokenizer.vocabulary)
   # One trace for all batches, the smaller last one of a chunk included.
   batch = {features.INPUT_IDS: tf.RaggedTensorSpec([None, None], tf.int32)}
-  if config.use_next_sentence:
+  if config.use_pairs:
     batch[features.NEXT_SENTENCE_LABELS] = tf.TensorSpec([None, 1], tf.int32)
   mask = tf.function(
     masking,
@@ -344,4 +374,4 @@ def _count(tokenized, made, chunk, vocabulary, counts):
   counts["num_text_tokens"] += num_tokens
   counts["num_unknown_tokens"] += int(unknown.sum())
   counts["num_records"] += len(made)
-  counts["num_random_next"] += sum(i.is_random_next for i in made)
+  counts["num_positive"] += sum(i.label for i in made)

@@ -20,14 +20,16 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
-from tfrecords import documents, instances, manifest, shards, tfds_documents
+from tfrecords import documents, manifest, packings, shards, tfds_documents
 
 _CHUNK_BYTES = 4 << 20
 _POLL_SECONDS = 0.5
+# What other values say already.
+_OTHER_NAMES = ("vocab_file", "objective", "do_whole_word_mask")
 _STATIC_ONLY = (
   "max_predictions_per_seq",
   "masked_lm_prob",
-  "do_whole_word_mask",
+  "masking_policy",
   "mask_token_prob",
   "random_token_prob",
 )
@@ -45,7 +47,8 @@ class Summary:
     num_unknown_tokens: int, those of them that are [UNK].
     num_instances: int, records.
     num_tokens: int, tokens of the records, [CLS] and [SEP] included.
-    num_random_next: int, instances whose second segment is random.
+    num_positive: int, instances whose second segment is random or, for
+      sentence-order prediction, whose segments are swapped.
     num_text_bytes: int, size of the text.
     num_written_shards: int, shards written by this run, not found finished.
     num_written_bytes: int, text that went into them.
@@ -59,16 +62,16 @@ class Summary:
   num_unknown_tokens: int
   num_instances: int
   num_tokens: int
-  num_random_next: int
+  num_positive: int
   num_text_bytes: int
   num_written_shards: int
   num_written_bytes: int
   seconds: float
 
   @property
-  def next_sentence_random_share(self):
-    """Share of the instances whose second segment is random."""
-    return self.num_random_next / max(self.num_instances, 1)
+  def positive_share(self):
+    """Share of the instances whose segments are random or swapped."""
+    return self.num_positive / max(self.num_instances, 1)
 
   @property
   def unknown_share(self):
@@ -130,7 +133,9 @@ def write_shards(
   if num_workers < 1:
     raise ValueError(f"num_workers ({num_workers}) must be at least 1.")
   vocabulary = vocabulary_lib.Vocabulary.load(config.vocab_file)
-  shards.make_masking(config, vocabulary)  # Its errors belong before the work.
+  if config.masking_policy:
+    # Its errors belong before the work.
+    shards.make_masking(config, vocabulary)
   input_files = _with_text_of_tfds(input_files, output_files)
   files = documents.open_files(input_files, input_format)
   _check_documents(files, config)
@@ -195,7 +200,7 @@ def _with_text_of_tfds(input_files, output_files):
 
 def _check_documents(files, config):
   """Checks that there is text enough."""
-  needed = 2 if config.use_next_sentence else 1
+  needed = 2 if config.packing == "next_sentence" else 1
   found = documents.count_documents(files, needed)
   if not found:
     names = ", ".join(file.path for file in files[:3])
@@ -204,7 +209,7 @@ def _check_documents(files, config):
       f"{', ...' if len(files) > 3 else ''}."
     )
   if found < needed:
-    raise ValueError(instances.one_document_message())
+    raise ValueError(packings.one_document_message())
 
 
 def _origin(config, vocabulary, files, num_shards):
@@ -213,7 +218,8 @@ def _origin(config, vocabulary, files, num_shards):
   Not the paths: a corpus may be moved.
   """
   values = dataclasses.asdict(config)
-  del values["vocab_file"]
+  for name in _OTHER_NAMES:
+    del values[name]
   if config.masking == "dynamic":
     for name in _STATIC_ONLY:
       del values[name]
@@ -340,7 +346,7 @@ def _summarize(tasks, written, seconds):
     num_unknown_tokens=total("num_unknown_tokens"),
     num_instances=total("num_records"),
     num_tokens=total("num_tokens"),
-    num_random_next=total("num_random_next"),
+    num_positive=total("num_positive"),
     num_text_bytes=total("num_text_bytes"),
     num_written_shards=len(written),
     num_written_bytes=sum(task.num_bytes for task in written),

@@ -82,6 +82,36 @@ def test_several_outputs_and_inputs_are_lists(text, vocab_file, tmp_path):
     assert os.path.getsize(path)
 
 
+@pytest.mark.parametrize(
+  ("objective", "shown"),
+  [("albert", "Swapped segments"), ("spanbert", "Tokens of the instances")],
+)
+def test_an_objective_decides_the_form_of_the_data(
+  text, vocab_file, tmp_path, objective, shown
+):
+  status, out, err = create(
+    input_file=text,
+    output_file=tmp_path / "data.tfrecord",
+    vocab_file=vocab_file,
+    objective=objective,
+    masking="static",
+    num_workers=1,
+    dupe_factor=2,
+  )
+  assert status == 0, err
+  assert shown in out
+  results = json.loads((tmp_path / "data.results.json").read_text())
+  expected = {
+    "albert": ("sentence_order", "ngram"),
+    "spanbert": ("doc_sentences", "span"),
+  }[objective]
+  written = results["config"]
+  assert (written["packing"], written["masking_policy"]) == expected
+  assert "next_sentence_random_share" not in results["data"]
+  if objective == "albert":
+    assert 0.48 < results["data"]["sentence_order_swapped_share"] < 0.52
+
+
 CASES = {
   "missing file": (["--input_file={}/no.txt"], 1, ["no.txt does not exist"]),
   "no match": (["--input_file={}/*.no"], 1, ["*.no", "match no file"]),
@@ -89,7 +119,7 @@ CASES = {
   "single document": (
     ["--input_file={}/single.txt"],
     1,
-    ["single document", "--nouse_next_sentence"],
+    ["single document", "--packing=doc_sentences"],
   ),
   "missing vocabulary": (
     ["--vocab_file={}/no.txt"],
@@ -119,6 +149,18 @@ CASES = {
   ),
   "unknown flag": (["--max_seq_len=4"], 2, ["max_seq_len"]),
   "malformed flag": (["--dupe_factor=two"], 2, ["dupe_factor"]),
+  "policies that contradict": (
+    ["--masking_policy=span", "--do_whole_word_mask=True"],
+    1,
+    ["masking_policy (span)", "do_whole_word_mask"],
+  ),
+  "masks of an objective without": (
+    ["--objective=left_to_right", "--masking=static"],
+    1,
+    ["'left_to_right' masks nothing", "must be dynamic"],
+  ),
+  "unknown objective": (["--objective=gpt"], 2, ["objective", "albert"]),
+  "unknown packing": (["--packing=words"], 2, ["packing", "full_sentences"]),
   "unknown masking": (["--masking=both"], 2, ["masking", "static"]),
 }
 

@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import features
+from keras_bert_impl.tasks import masking as masking_lib
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from tests.tfrecords import corpus
 from tfrecords import documents, manifest, reader, shards, writer
@@ -137,11 +138,102 @@ def test_masking_changes_only_what_it_says(text, vocab_file, out, tmp_path):
 
 
 def test_records_without_pairs_have_no_label(text, vocab_file, out):
-  summary = write(text, vocab_file, out, use_next_sentence=False)
-  assert summary.num_random_next == 0
+  summary = write(text, vocab_file, out, packing="doc_sentences")
+  assert summary.num_positive == 0
   for example in examples(out):
     assert list(example.features.feature) == [features.INPUT_IDS]
     assert ids_of(example).count(SEP) == 1
+
+
+def test_full_sentences_have_a_separator_between_documents(
+  text, vocab_file, out
+):
+  summary = write(text, vocab_file, out, packing="full_sentences")
+  found = [ids_of(example) for example in examples(out)]
+  assert sum(map(len, found)) == summary.num_tokens
+  assert max(map(len, found)) <= 48
+  assert {ids.count(SEP) for ids in found} >= {1, 2}
+  assert all(ids[0] == CLS and ids[-1] == SEP for ids in found)
+
+
+def test_records_of_full_sentences_have_one_segment(text, vocab_file, out):
+  write(text, vocab_file, out, packing="full_sentences", masking="static")
+  for example in examples(out):
+    assert features.NEXT_SENTENCE_LABELS not in example.features.feature
+    assert not any(ids_of(example, features.SEGMENT_IDS))
+
+
+def test_one_document_gives_ordered_pairs(tmp_path, vocab_file, out):
+  text = corpus.write_text(tmp_path, num_documents=1, name="one.txt")
+  summary = write(
+    text, vocab_file, out, packing="sentence_order", dupe_factor=50
+  )
+  assert summary.num_documents == 1
+  assert 0.45 < summary.positive_share < 0.55
+  labels = [
+    ids_of(example, features.NEXT_SENTENCE_LABELS) for example in examples(out)
+  ]
+  assert sum(label for [label] in labels) == summary.num_positive
+
+
+@pytest.mark.parametrize("policy", masking_lib.POLICIES)
+def test_every_policy_gives_the_records_of_the_original(
+  text, vocab_file, out, policy
+):
+  write(text, vocab_file, out, masking="static", masking_policy=policy)
+  expected = features.masked_record(48, 20)
+  for example in examples(out):
+    found = example.features.feature
+    lengths = {name: len(ids_of(example, name)) for name in found}
+    lengths[features.MASKED_LM_WEIGHTS] = len(
+      found[features.MASKED_LM_WEIGHTS].float_list.value
+    )
+    assert lengths == {name: f.shape[0] for name, f in expected.items()}
+
+
+def decided(**values):
+  made = shards.PretrainingDataConfig("vocab.txt", **values)
+  return (
+    made.packing,
+    made.masking_policy,
+    made.mask_token_prob,
+    made.random_token_prob,
+  )
+
+
+def test_the_objective_decides_what_is_not_given():
+  assert decided() == ("next_sentence", "token", 0.8, 0.1)
+  assert decided(objective="albert") == ("sentence_order", "ngram", 0.8, 0.1)
+  assert decided(objective="electra") == ("doc_sentences", "token", 1.0, 0.0)
+  given = dict(
+    objective="spanbert",
+    packing="full_sentences",
+    masking_policy="token",
+    mask_token_prob=0.0,
+  )
+  assert decided(**given) == ("full_sentences", "token", 0.0, 0.1)
+
+
+def test_the_flag_of_the_original_stands_for_its_policy():
+  assert decided(do_whole_word_mask=True)[1] == "whole_word"
+  assert decided(do_whole_word_mask=True, objective="albert")[1] == "whole_word"
+  with pytest.raises(ValueError, match="masking_policy .span. contradicts"):
+    decided(do_whole_word_mask=True, masking_policy="span")
+
+
+def test_two_names_of_one_policy_give_one_output(text, vocab_file, out):
+  write(text, vocab_file, out, masking="static", do_whole_word_mask=True)
+  again = write(
+    text, vocab_file, out, masking="static", masking_policy="whole_word"
+  )
+  assert again.num_written_shards == 0
+
+
+def test_what_masks_nothing_cannot_be_masked_now(text, vocab_file, out):
+  with pytest.raises(ValueError, match="'left_to_right' masks nothing"):
+    write(text, vocab_file, out, masking="static", objective="left_to_right")
+  summary = write(text, vocab_file, out, objective="left_to_right")
+  assert summary.num_instances
 
 
 def test_the_reader_reads_what_was_written(text, vocab_file, out):
@@ -240,7 +332,7 @@ def test_all_documents_give_instances_in_many_shards(
     assert getattr(one, name) == getattr(many, name)
   assert one.num_documents == 60
   assert many.num_instances == pytest.approx(one.num_instances, rel=0.05)
-  assert 0.47 < many.next_sentence_random_share < 0.53
+  assert 0.47 < many.positive_share < 0.53
 
 
 def test_a_shard_without_documents_is_empty_and_said_so(
@@ -303,6 +395,10 @@ def test_the_manifest_tells_what_the_shard_holds(text, vocab_file, out):
   [
     ({"max_seq_length": 32}, "max_seq_length=48, not 32"),
     ({"masking": "static"}, "masking='dynamic', not 'static'"),
+    (
+      {"packing": "sentence_order"},
+      "packing='next_sentence', not 'sentence_order'",
+    ),
     ({"num_shards": 3}, "num_shards=2, not 3"),
   ],
 )
@@ -468,7 +564,7 @@ def is_alive(pid):
   [
     ("", {}, "the corpus is empty"),
     (" \n\n \n", {}, "the corpus is empty"),
-    ("the dog.\nthe moon.\n", {}, "a single document.*nouse_next_sentence"),
+    ("the dog.\nthe moon.\n", {}, "a single document.*--packing=doc_sentences"),
     ("\u200b\n\n\u200b\n", {}, "not one instance"),
   ],
 )
@@ -485,7 +581,7 @@ def test_a_single_document_without_pairs_is_enough(tmp_path, vocab_file, out):
   path = tmp_path / "single.txt"
   path.write_text("the dog.\nthe moon.")
   summary = write(
-    str(path), vocab_file, out, use_next_sentence=False, dupe_factor=1
+    str(path), vocab_file, out, packing="doc_sentences", dupe_factor=1
   )
   assert summary.num_documents == 1
   assert summary.num_tokens == 6 + 2 * summary.num_instances
@@ -498,6 +594,9 @@ def test_a_single_document_without_pairs_is_enough(tmp_path, vocab_file, out):
     ({"dupe_factor": 0}, "dupe_factor .0."),
     ({"short_seq_prob": 1.5}, "short_seq_prob .1.5."),
     ({"masking": "none"}, "masking .'none'. must be one of dynamic, static"),
+    ({"packing": "words"}, "packing .'words'. must be one of next_sentence"),
+    ({"objective": "gpt"}, "objective .'gpt'. must be one of bert, roberta"),
+    ({"masking_policy": "line"}, "masking_policy .'line'. must be one of"),
     ({"masked_lm_prob": 2.0}, "masked_lm_prob .2.0."),
     ({"max_predictions_per_seq": 0}, "max_predictions_per_seq .0."),
     ({"num_workers": 0}, "num_workers .0."),
