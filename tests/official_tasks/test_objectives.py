@@ -1,0 +1,195 @@
+"""run_pretraining.py --objective=...: each learns, evaluates and exports."""
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.checkpoints import tf_format
+from keras_bert_impl.tasks import objectives
+from keras_bert_impl.training import run_log
+from tests.official_tasks import scripts
+
+# What a configuration needs for it; and its losses in the log.
+OBJECTIVES = {
+  "bert": ({}, ["masked_lm", "next_sentence"]),
+  "roberta": (
+    {"position_offset": 2, "type_vocab_size": 1, "model_type": "roberta"},
+    ["masked_lm"],
+  ),
+  "albert": (
+    {
+      "num_hidden_layers": 2,
+      "num_hidden_groups": 1,
+      "embedding_size": 8,
+      "hidden_act": "gelu_new",
+      "model_type": "albert",
+    },
+    ["masked_lm", "sentence_order"],
+  ),
+  "spanbert": ({}, ["masked_lm", "span_boundary"]),
+  "electra": ({"model_type": "electra"}, ["masked_lm", "replaced_token"]),
+  "left_to_right": ({"use_causal_mask": True}, ["language_model"]),
+}
+STEPS = 40
+
+
+def flags(folder, objective, **overrides):
+  return {
+    "objective": objective,
+    "input_file": folder / "records",
+    "bert_config_file": folder / "bert_config.json",
+    "output_dir": folder / "out",
+    "max_seq_length": scripts.LENGTH,
+    "max_predictions_per_seq": 5,
+    "do_train": True,
+    "do_eval": True,
+    "train_batch_size": 16,
+    "learning_rate": 1e-2,
+    "use_bias_correction": True,
+    "num_train_steps": STEPS,
+    "num_warmup_steps": 4,
+  } | overrides
+
+
+def write_data(folder, objective, **changes):
+  scripts.write_model_files(folder, **changes)
+  scripts.write_text(folder / "text.txt")
+  return {
+    "objective": objective,
+    "input_file": folder / "text.txt",
+    "output_file": folder / "records",
+    "vocab_file": folder / "vocab.txt",
+    "max_seq_length": scripts.LENGTH,
+    "max_predictions_per_seq": 5,
+    "dupe_factor": 2,
+    "num_workers": 1,
+  }
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+  """Folder of each objective's finished run."""
+  folders = {name: tmp_path_factory.mktemp(name) for name in OBJECTIVES}
+  prepared = scripts.run_each(
+    "create_pretraining_data",
+    [
+      write_data(folders[name], name, **changes)
+      for name, (changes, _) in OBJECTIVES.items()
+    ],
+  )
+  assert [status for status, _ in prepared] == [0] * len(OBJECTIVES), prepared
+  trained = scripts.run_each(
+    "run_pretraining", [flags(folders[name], name) for name in OBJECTIVES]
+  )
+  assert [status for status, _ in trained] == [0] * len(OBJECTIVES), trained
+  return folders
+
+
+def test_each_objective_is_tested_here():
+  assert OBJECTIVES.keys() == objectives.OBJECTIVES.keys()
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_every_loss_of_an_objective_falls(runs, name):
+  entries = run_log.read(str(runs[name] / "out"))
+  for loss in OBJECTIVES[name][1]:
+    first, last = (entries[i][f"{loss}_loss"] for i in (0, -1))
+    # A pair's random answer is learned in longer runs only.
+    slack = 0.1 if loss in ("next_sentence", "sentence_order") else -0.1
+    assert last < first + slack, loss
+    evaluation = scripts.results(runs[name] / "out")["eval"]
+    assert evaluation[f"{loss}_loss"] < first + slack
+    assert 0 <= evaluation[f"{loss}_accuracy"] <= 1
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_what_can_be_served_is_exported(runs, name):
+  saved_models = runs[name] / "out" / "saved_model"
+  assert (saved_models / "encoder" / "1" / "saved_model.pb").exists()
+  has_masked_lm = name not in ("electra", "left_to_right")
+  assert (saved_models / "fill_mask").exists() == has_masked_lm
+
+
+def test_electras_checkpoint_holds_a_discriminator_like_any_encoder(runs):
+  prefix = str(runs["electra"] / "out" / f"model.ckpt-{STEPS}")
+  names = set(tf_format.read(prefix).shapes)
+  assert "bert/encoder/layer_0/attention/self/query/kernel" in names
+  assert "generator/encoder/layer_0/attention/self/query/kernel" in names
+  assert "generator/embeddings/word_embeddings" not in names
+
+
+def test_evaluation_of_electra_does_not_depend_on_when_it_is_done(runs):
+  first = scripts.results(runs["electra"] / "out")["eval"]
+  [(status, err)] = scripts.run_each(
+    "run_pretraining",
+    [flags(runs["electra"], "electra", do_train=False, do_export=False)],
+  )
+  assert status == 0, err
+  again = scripts.results(runs["electra"] / "out")["eval"]
+  assert again == pytest.approx(first)
+
+
+def test_data_of_another_objective_are_refused(runs, tmp_path):
+  static = write_data(runs["roberta"], "bert") | {
+    "output_file": tmp_path / "static",
+    "masking": "static",
+  }
+  [(status, err)] = scripts.run_each("create_pretraining_data", [static])
+  assert status == 0, err
+  wrong = [
+    (
+      flags(runs["albert"], "albert", input_file=runs["roberta"] / "records"),
+      "no sentence pairs",
+    ),
+    (
+      flags(
+        runs["left_to_right"], "left_to_right", input_file=tmp_path / "static"
+      ),
+      "masked already",
+    ),
+    (
+      flags(
+        runs["left_to_right"],
+        "left_to_right",
+        bert_config_file=runs["bert"] / "bert_config.json",
+      ),
+      "use_causal_mask",
+    ),
+    (
+      flags(
+        runs["bert"], "bert", masking_policy="span", do_whole_word_mask=True
+      ),
+      "contradicts do_whole_word_mask",
+    ),
+  ]
+  outcomes = scripts.run_each(
+    "run_pretraining",
+    [
+      values | {"output_dir": tmp_path / str(index)}
+      for index, (values, _) in enumerate(wrong)
+    ],
+  )
+  for (status, err), (_, words) in zip(outcomes, wrong, strict=True):
+    assert status == 1
+    assert words in scripts.error_line(err)
+
+
+def test_the_seed_draws_the_replaced_tokens_again(runs, tmp_path):
+  """Two runs of the same seed are equal, ELECTRA's draws included."""
+  twice = [
+    flags(
+      runs["electra"],
+      "electra",
+      output_dir=tmp_path / name,
+      num_train_steps=6,
+      do_eval=False,
+      do_export=False,
+    )
+    for name in ("a", "b")
+  ]
+  outcomes = scripts.run_each("run_pretraining", twice)
+  assert [status for status, _ in outcomes] == [0, 0], outcomes
+  first, second = (
+    tf_format.read(str(tmp_path / name / "model.ckpt-6")) for name in "ab"
+  )
+  for name in first:
+    np.testing.assert_array_equal(first[name], second[name])
