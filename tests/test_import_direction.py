@@ -11,11 +11,12 @@ ROOT = pathlib.Path(__file__).parents[1]
 # From the top down; packages of one line do not import each other.
 ORDER = (
   ("keras_bert_impl.configs", "keras_bert_impl.features"),
+  ("keras_bert_impl.checkpoints",),
   ("keras_bert_impl.layers",),
   ("keras_bert_impl.models",),
   ("keras_bert_impl.tokenizers", "keras_bert_impl.metrics"),
   ("keras_bert_impl.tasks",),
-  ("keras_bert_impl.optimizers", "keras_bert_impl.checkpoints"),
+  ("keras_bert_impl.optimizers",),
   ("keras_bert_impl.training",),
   ("keras_bert_impl.serving",),
   ("tfrecords",),

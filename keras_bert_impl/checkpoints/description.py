@@ -1,0 +1,364 @@
+"""What a checkpoint is besides its tensors: encoder, head and labels.
+
+`config.json`, as `transformers` reads and writes it, says all of it. Google's
+`bert_config.json` and `albert_config.json` say what the encoder is, as does
+ours of the same name, which knows more keys.
+"""
+
+import dataclasses
+
+from keras_bert_impl import configs
+from keras_bert_impl.checkpoints import names
+
+# Of the same name and meaning in `EncoderConfig`.
+_REQUIRED = (
+  "vocab_size",
+  "hidden_size",
+  "num_hidden_layers",
+  "num_attention_heads",
+  "intermediate_size",
+  "max_position_embeddings",
+)
+_OPTIONAL = (
+  "hidden_act",
+  "hidden_dropout_prob",
+  "attention_probs_dropout_prob",
+  "type_vocab_size",
+  "initializer_range",
+)
+_OF_FAMILY = {
+  "bert": (),
+  "roberta": (),
+  "albert": ("embedding_size", "num_hidden_groups"),
+  "electra": ("embedding_size",),
+}
+# Of what `transformers` calls a pooler, or the first layer of a classifier.
+_POOLER_ACTS = {"electra": "gelu"}
+
+# What it would assume otherwise, or the released files say too.
+_CONSTANTS = {
+  "bert": {"pad_token_id": 0, "use_cache": True},
+  "roberta": {"bos_token_id": 0, "eos_token_id": 2, "use_cache": True},
+  "albert": {
+    "bos_token_id": 2,
+    "classifier_dropout_prob": 0.1,
+    "eos_token_id": 3,
+    "inner_group_num": 1,
+    "pad_token_id": 0,
+  },
+  "electra": {
+    "pad_token_id": 0,
+    "summary_activation": "gelu",
+    "summary_last_dropout": 0.1,
+    "summary_type": "first",
+    "summary_use_proj": True,
+    "use_cache": True,
+  },
+}
+
+# Another value of these makes a model that is none of ours.
+_FIXED = {
+  "add_cross_attention": False,
+  "inner_group_num": 1,
+  "net_structure_type": 0,
+  "num_memory_blocks": 0,
+  "position_embedding_type": "absolute",
+  "pruned_heads": {},
+  "summary_activation": "gelu",
+  "summary_type": "first",
+  "summary_use_proj": True,
+  "tie_word_embeddings": True,
+}
+# In Google's albert_config.json, besides what it shares with BERT's.
+_ALBERT_CONSTANTS = {
+  "net_structure_type": 0,
+  "gap_size": 0,
+  "num_memory_blocks": 0,
+  "inner_group_num": 1,
+  "down_scale_factor": 1,
+}
+
+_CLASSES = {
+  "bert": "Bert",
+  "roberta": "Roberta",
+  "albert": "Albert",
+  "electra": "Electra",
+}
+_ARCHITECTURES = {
+  None: "Model",
+  names.PRETRAINING: "ForPreTraining",
+  names.MASKED_LM: "ForMaskedLM",
+  names.REPLACED_TOKENS: "ForPreTraining",
+  names.SEQUENCE_CLASSIFICATION: "ForSequenceClassification",
+  names.TOKEN_CLASSIFICATION: "ForTokenClassification",
+  names.MULTIPLE_CHOICE: "ForMultipleChoice",
+  names.QUESTION_ANSWERING: "ForQuestionAnswering",
+}
+
+_ONLY_IN_ELECTRA = ("discriminator_predictions/", "generator/")
+
+
+@dataclasses.dataclass(frozen=True)
+class Description:
+  """What a checkpoint is besides its tensors.
+
+  Attributes:
+    config: `configs.EncoderConfig`.
+    head: kind of head, of those in `names`, or None.
+    labels: tuple of str, names of a classifier's classes, or None.
+    source: dict, the `config.json` it came from, if from one: what else it says
+      is written again.
+  """
+
+  config: configs.EncoderConfig
+  head: str | None = None
+  labels: tuple[str, ...] | None = None
+  source: dict = dataclasses.field(default_factory=dict)
+
+
+def from_config_json(values, origin):
+  """Returns the `Description` in `values`, the content of a config.json.
+
+  Whether there is a pooler, and what head, the weights show better.
+
+  Args:
+    values: dict.
+    origin: str, the file, for messages.
+
+  Raises:
+    ValueError: another family of models, or a variant that we lack.
+  """
+  model_type = values.get("model_type", "bert")
+  if model_type not in _CLASSES:
+    raise ValueError(
+      f"Unknown model_type {model_type!r} in {origin}; known are "
+      f"{', '.join(_CLASSES)}."
+    )
+  _check_fixed(values, origin)
+  keys = (*_REQUIRED, *_OF_FAMILY[model_type])
+  for key in keys:
+    if key not in values:
+      raise ValueError(f"{origin} lacks the configuration key {key!r}.")
+  known = (*keys, *_OPTIONAL, "layer_norm_eps")
+  fields = {key: values[key] for key in known if key in values} | {
+    "model_type": model_type,
+    "use_causal_mask": bool(values.get("is_decoder", False)),
+    "pooler_act": _POOLER_ACTS.get(model_type, "tanh"),
+  }
+  if model_type == "roberta":
+    fields["position_offset"] = values.get("pad_token_id", 1) + 1
+  return Description(
+    configs.EncoderConfig.from_dict(fields, origin),
+    _declared_head(values),
+    _labels(values, origin),
+    values,
+  )
+
+
+def to_config_json(description):
+  """Returns the content of a config.json; see `from_config_json`.
+
+  Raises:
+    ValueError: `transformers` has no such model.
+  """
+  config, head = description.config, description.head
+  model_type = config.model_type
+  values = dict(description.source or _CONSTANTS[model_type])
+  for key in (*_REQUIRED, *_OPTIONAL, "layer_norm_eps"):
+    values[key] = getattr(config, key)
+  for key in _OF_FAMILY[model_type]:
+    values[key] = getattr(_explicit(config), key)
+  values |= {"model_type": model_type}
+  values["architectures"] = [_architecture(config, head)]
+  if model_type == "roberta":
+    values["pad_token_id"] = config.position_offset - 1
+  if config.use_causal_mask:
+    values["is_decoder"] = True
+  if description.labels:
+    values["id2label"] = {str(i): n for i, n in enumerate(description.labels)}
+    values["label2id"] = {n: i for i, n in enumerate(description.labels)}
+  for key in {"dtype", "torch_dtype"} & values.keys():
+    values[key] = "float32"  # as all is written
+  again = from_config_json(values, "config.json").config
+  _check_same(config, again, f"transformers' {_CLASSES[model_type]}")
+  return dict(sorted(values.items()))
+
+
+def from_bert_config(values, origin):
+  """Returns the `EncoderConfig` in a bert_config.json or albert_config.json.
+
+  Args:
+    values: dict, written by Google or by `EncoderConfig.to_json_file`.
+    origin: str, the file, for messages.
+
+  Raises:
+    ValueError: an unknown key, or a value that is not allowed.
+  """
+  if "model_type" not in values and "num_hidden_groups" in values:
+    _check_fixed(values, origin)
+    values = {k: v for k, v in values.items() if k not in _ALBERT_CONSTANTS}
+    values["model_type"] = "albert"
+    # Theirs is the form with tanh.
+    if values.get("hidden_act") == "gelu":
+      values["hidden_act"] = "gelu_new"
+  return configs.EncoderConfig.from_dict(values, origin)
+
+
+def to_bert_config(config):
+  """Returns the content of the file that Google's code reads.
+
+  Raises:
+    ValueError: Google's code has no such model.
+  """
+  model_type = config.model_type
+  if model_type == "roberta":
+    raise ValueError(
+      "RoBERTa has no format of Google's: it was never released in one. Use "
+      "safetensors or keras."
+    )
+  values = {key: getattr(config, key) for key in (*_REQUIRED, *_OPTIONAL)}
+  for key in _OF_FAMILY[model_type]:
+    values[key] = getattr(_explicit(config), key)
+  if model_type == "albert":
+    values |= _ALBERT_CONSTANTS
+    if config.hidden_act == "gelu_new":
+      values["hidden_act"] = "gelu"
+  if model_type == "electra":
+    # Its original code has no such file; these are for ours.
+    values |= {"model_type": "electra", "pooler_act": config.pooler_act}
+  _check_same(config, from_bert_config(values, "it"), "Google's code")
+  return dict(sorted(values.items()))
+
+
+def complete(declared, shapes, origin):
+  """Returns `declared` with what the weights show: pooler, head, classes.
+
+  Args:
+    declared: `Description`, of files beside the weights.
+    shapes: dict of our names -> tuple of int.
+    origin: str, where the checkpoint is, for messages.
+
+  Raises:
+    ValueError: the number of labels is not that of classes.
+  """
+  head, labels = names.head_of(shapes), None
+  if {head, declared.head} <= set(names.CLASSIFICATIONS):
+    head = declared.head
+  if head in (names.SEQUENCE_CLASSIFICATION, names.TOKEN_CLASSIFICATION):
+    num_classes = shapes[names.CLASSIFIER][0]
+    labels = declared.labels
+    if labels is None and num_classes != 2:
+      labels = _default_labels(num_classes)
+    if labels and len(labels) != num_classes:
+      raise ValueError(
+        f"{len(labels)} labels are named in {origin}, but its classifier has "
+        f"{num_classes} classes."
+      )
+  config = dataclasses.replace(
+    declared.config, use_pooler=names.POOLER in shapes
+  )
+  return dataclasses.replace(declared, config=config, head=head, labels=labels)
+
+
+def electra_of_shapes(shapes):
+  """Returns the configuration of an ELECTRA by the shapes of its weights.
+
+  Google's releases have no file that says it; all have heads of 64.
+
+  Args:
+    shapes: dict of our names -> tuple of int.
+
+  Returns:
+    `EncoderConfig`, or None if these are no weights of ELECTRA.
+  """
+  if not any(name.startswith(_ONLY_IN_ELECTRA) for name in shapes):
+    return None
+  block = "bert/encoder/layer_0/"
+  try:
+    vocab_size, embedding_size = shapes[names.WORD_EMBEDDINGS]
+    hidden_size, intermediate_size = shapes[block + "intermediate/dense/kernel"]
+    return configs.EncoderConfig(
+      vocab_size=vocab_size,
+      embedding_size=embedding_size,
+      hidden_size=hidden_size,
+      num_hidden_layers=sum(
+        name.startswith("bert/") and name.endswith("self/query/kernel")
+        for name in shapes
+      ),
+      num_attention_heads=max(1, hidden_size // 64),
+      intermediate_size=intermediate_size,
+      max_position_embeddings=shapes["bert/embeddings/position_embeddings"][0],
+      type_vocab_size=shapes["bert/embeddings/token_type_embeddings"][0],
+      pooler_act=_POOLER_ACTS["electra"],
+      model_type="electra",
+    )
+  except KeyError:
+    return None
+
+
+def _check_same(config, expressed, whose):
+  """Raises ValueError if a file cannot say all of `config`."""
+  expressed = dataclasses.replace(expressed, use_pooler=config.use_pooler)
+  for field in dataclasses.fields(config):
+    value = getattr(_explicit(config), field.name)
+    if field.name == "pooler_act" and not config.use_pooler:
+      continue
+    if value != getattr(_explicit(expressed), field.name):
+      raise ValueError(
+        f"{field.name} ({value!r}) has no place in {whose}: convert to another "
+        "format."
+      )
+
+
+def _explicit(config):
+  """Returns the same configuration with the embedding size spelled out."""
+  size = config.embedding_size or config.hidden_size
+  return dataclasses.replace(config, embedding_size=size)
+
+
+def _check_fixed(values, origin):
+  for key, only in _FIXED.items():
+    if values.get(key, only) not in (only, None):
+      raise ValueError(
+        f"{key} ({values[key]!r}) in {origin} is not supported; only {only!r} "
+        "is."
+      )
+
+
+def _declared_head(values):
+  """Returns the head that `architectures` names, if it is one of ours."""
+  [architecture, *_] = values.get("architectures") or [""]
+  for head, ending in _ARCHITECTURES.items():
+    if head and architecture.endswith(ending):
+      return head
+  return None
+
+
+def _architecture(config, head):
+  """Returns the name of the class in `transformers`."""
+  model_type = config.model_type
+  if head == names.MASKED_LM and config.use_causal_mask:
+    if model_type == "bert":
+      return "BertLMHeadModel"
+    return f"{_CLASSES[model_type]}ForCausalLM"
+  return _CLASSES[model_type] + _ARCHITECTURES[head]
+
+
+def _labels(values, origin):
+  """Returns the names of the classes in order, or None."""
+  if "id2label" in values:
+    try:
+      by_id = {int(i): str(name) for i, name in values["id2label"].items()}
+      return tuple(by_id[i] for i in range(len(by_id)))
+    except (AttributeError, KeyError, ValueError) as error:
+      raise ValueError(
+        f"id2label in {origin} does not name the classes 0, 1, 2, ..."
+      ) from error
+  if "num_labels" in values:
+    return _default_labels(values["num_labels"])
+  return None
+
+
+def _default_labels(num_classes):
+  """Returns the names that `transformers` gives to nameless classes."""
+  return tuple(f"LABEL_{index}" for index in range(num_classes))

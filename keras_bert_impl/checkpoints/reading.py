@@ -1,0 +1,284 @@
+"""Opens a checkpoint of any known format.
+
+  folder or file of safetensors   config.json and tokenizer files beside it
+  TensorFlow checkpoint           Google's release of BERT, ALBERT or ELECTRA,
+                                  or the output_dir of a run of ours; its
+                                  bert_config.json or albert_config.json
+  .keras                          a model saved by Keras
+
+Weights get our names (see `names`), whatever they are called in the file.
+"""
+
+import collections.abc
+import dataclasses
+import os
+
+import numpy as np
+
+from keras_bert_impl import configs
+from keras_bert_impl.checkpoints import description as description_lib
+from keras_bert_impl.checkpoints import files, names, safetensors_format
+
+SAFETENSORS, TENSORFLOW, KERAS = "safetensors", "tensorflow", "keras"
+CONFIG_NAME = "config.json"
+BERT_CONFIG_NAME = "bert_config.json"
+ALBERT_CONFIG_NAME = "albert_config.json"
+
+# Whoever opens a pickle runs what its author wrote into it.
+_PICKLES = (".bin", ".pt", ".pth", ".pkl")
+
+
+class Tensors(collections.abc.Mapping):
+  """Arrays of another mapping under other names, read when asked for.
+
+  Args:
+    stored: mapping of name -> array with `shapes`.
+    origins: dict of new name -> name in `stored`.
+    is_transposed: callable of a new name, whether to swap the axes.
+
+  Attributes:
+    shapes: dict of new name -> tuple of int.
+  """
+
+  def __init__(self, stored, origins, is_transposed=lambda name: False):
+    self._stored = stored
+    self._origins = origins
+    self._is_transposed = is_transposed
+    self.shapes = {
+      name: stored.shapes[origin][:: -1 if is_transposed(name) else 1]
+      for name, origin in origins.items()
+    }
+
+  def __getitem__(self, name):
+    array = self._stored[self._origins[name]]
+    return array.T if self._is_transposed(name) else array
+
+  def __contains__(self, name):
+    # The inherited one would read the array.
+    return name in self._origins
+
+  def __iter__(self):
+    return iter(self._origins)
+
+  def __len__(self):
+    return len(self._origins)
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+  """What is in a checkpoint.
+
+  Attributes:
+    path: str, of the file or the prefix of files that hold the weights.
+    format: SAFETENSORS, TENSORFLOW or KERAS.
+    tensors: mapping of our names -> arrays, with `shapes`; without the slots of
+      optimizers.
+    description: `description.Description`, or None if no file says what the
+      encoder is and the weights do not show it; see `described`.
+  """
+
+  path: str
+  format: str
+  tensors: collections.abc.Mapping
+  description: description_lib.Description | None
+
+  @property
+  def folder(self):
+    """Where configuration and tokenizer files lie."""
+    return os.path.dirname(self.path)
+
+  def described(self):
+    """Returns the description.
+
+    Raises:
+      FileNotFoundError: there is none.
+    """
+    if self.description is None:
+      raise FileNotFoundError(
+        f"There is no {BERT_CONFIG_NAME} (or {ALBERT_CONFIG_NAME}, "
+        f"{CONFIG_NAME}) beside {self.path}: it says what the weights are."
+      )
+    return self.description
+
+
+def open_checkpoint(path):
+  """Returns the `Checkpoint` at `path`.
+
+  Args:
+    path: str, a folder, a file or the prefix of a TensorFlow checkpoint, such
+      as "bert_model.ckpt"; TensorFlow's may be `gs://...`.
+
+  Raises:
+    FileNotFoundError: there is none.
+    ValueError: it is damaged, of an unknown kind, or its configuration does not
+      fit its weights.
+  """
+  path = os.fspath(path)
+  found = _find(path)
+  if found.endswith(_PICKLES):
+    raise ValueError(
+      f"{found} is a pickle, which could run any program when opened and "
+      "never is here. Convert it where you trust it: "
+      "transformers.AutoModel.from_pretrained(folder)"
+      ".save_pretrained(new_folder) writes safetensors."
+    )
+  if found.endswith(".keras"):
+    return _open_keras(found)
+  if found.endswith((".safetensors", ".json")):
+    return _open_safetensors(found)
+  return _open_tensorflow(found)
+
+
+class Arrays(collections.abc.Mapping):
+  """Arrays or variables by name, as the mapping that a checkpoint has.
+
+  Args:
+    arrays: dict of name -> array or variable.
+
+  Attributes:
+    shapes: dict of name -> tuple of int.
+  """
+
+  def __init__(self, arrays):
+    self._arrays = arrays
+    self.shapes = {name: tuple(a.shape) for name, a in arrays.items()}
+
+  def __getitem__(self, name):
+    return np.asarray(self._arrays[name])
+
+  def __iter__(self):
+    return iter(self._arrays)
+
+  def __len__(self):
+    return len(self._arrays)
+
+
+def _find(path):
+  """Returns the file, or prefix of files, that `path` means."""
+  if files.is_folder(path):
+    return _find_in_folder(path)
+  prefix = path.removesuffix(".index")
+  if files.exists(f"{prefix}.index"):
+    return prefix
+  if not files.exists(path):
+    raise FileNotFoundError(
+      f"There is no checkpoint {path}: no file or folder of that name, and no "
+      f"{path}.index."
+    )
+  if not path.endswith((".safetensors", ".index.json", ".keras", *_PICKLES)):
+    raise ValueError(
+      f"{path} is no checkpoint of a known kind: .safetensors, .keras, or the "
+      "prefix of a TensorFlow checkpoint, such as bert_model.ckpt."
+    )
+  return path
+
+
+def _find_in_folder(folder):
+  content = files.list_folder(folder)
+  for name in (safetensors_format.FILE_NAME, safetensors_format.INDEX_NAME):
+    if name in content:
+      return os.path.join(folder, name)
+  if "checkpoint" in content and (newest := _newest(folder)):
+    return newest
+  for ending in (".safetensors", ".index", ".keras", *_PICKLES):
+    found = [name for name in content if name.endswith(ending)]
+    if len(found) > 1:
+      raise ValueError(
+        f"{folder} holds several checkpoints ({', '.join(found)}): name one."
+      )
+    if found:
+      return os.path.join(folder, found[0].removesuffix(".index"))
+  raise FileNotFoundError(
+    f"There is no checkpoint in {folder}: no safetensors, TensorFlow or Keras "
+    "file."
+  )
+
+
+def _newest(folder):
+  """Returns the prefix that the state file names last, None if it is gone."""
+  import tensorflow as tf
+
+  return tf.train.latest_checkpoint(folder)
+
+
+def _open_safetensors(path):
+  folder = os.path.dirname(path)
+  declared = _declared(folder)
+  if declared is None:
+    raise FileNotFoundError(
+      f"There is no {CONFIG_NAME} beside {path}: it says what the weights are."
+    )
+  stored = safetensors_format.read(path)
+  origins = {}
+  for name in stored:
+    ours = names.from_transformers(name, declared.config.model_type)
+    if ours is not None:
+      origins.setdefault(ours, name)
+  tensors = Tensors(stored, origins, names.is_transposed)
+  description = description_lib.complete(declared, tensors.shapes, folder)
+  return Checkpoint(path, SAFETENSORS, tensors, description)
+
+
+def _open_tensorflow(prefix):
+  # Late: safetensors must be readable without TensorFlow.
+  from keras_bert_impl.checkpoints import tf_format
+
+  stored = tf_format.read(prefix)
+  origins = {
+    names.from_google(name): name
+    for name, shape in stored.shapes.items()
+    # Counters are scalars; a slot is named below its weight.
+    if shape and name.rpartition("/")[0] not in stored.shapes
+  }
+  tensors = Tensors(stored, origins)
+  description = _describe(os.path.dirname(prefix), tensors.shapes)
+  return Checkpoint(prefix, TENSORFLOW, tensors, description)
+
+
+def _describe(folder, shapes):
+  """Returns the `Description` of a TensorFlow checkpoint in `folder`, or None.
+
+  Head and labels are as a config.json says, if there is one too.
+  """
+  declared = _declared(folder)
+  config = (
+    _parse(folder, BERT_CONFIG_NAME, description_lib.from_bert_config)
+    or _parse(folder, ALBERT_CONFIG_NAME, description_lib.from_bert_config)
+    or (declared and declared.config)
+    or description_lib.electra_of_shapes(shapes)
+  )
+  if config is None:
+    return None
+  declared = declared or description_lib.Description(config)
+  declared = dataclasses.replace(declared, config=config)
+  return description_lib.complete(declared, shapes, folder)
+
+
+def _open_keras(path):
+  import keras
+
+  try:
+    model = keras.saving.load_model(path, compile=False)
+  except (ValueError, TypeError, KeyError, OSError) as error:
+    reason = str(error).strip().partition("\n")[0]
+    raise ValueError(
+      f"{path} is damaged, or no model of this library: {reason}"
+    ) from error
+  if not isinstance(getattr(model, "config", None), configs.EncoderConfig):
+    raise ValueError(f"{path} holds no model of this library.")
+  folder = os.path.dirname(path)
+  tensors = Arrays({weight.path: weight for weight in model.weights})
+  declared = _declared(folder) or description_lib.Description(model.config)
+  declared = dataclasses.replace(declared, config=model.config)
+  description = description_lib.complete(declared, tensors.shapes, folder)
+  return Checkpoint(path, KERAS, tensors, description)
+
+
+def _declared(folder):
+  return _parse(folder, CONFIG_NAME, description_lib.from_config_json)
+
+
+def _parse(folder, name, parse):
+  """Returns what `parse` makes of a JSON file, or None if there is none."""
+  path = os.path.join(folder, name)
+  return parse(files.read_json(path), path) if files.exists(path) else None

@@ -1,0 +1,172 @@
+"""Tensors by name in safetensors files, one or several with an index.
+
+A checkpoint of several files has `model.safetensors.index.json`, which says
+what file each tensor is in. Local folders only.
+"""
+
+import collections.abc
+import json
+import pathlib
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+FILE_NAME = "model.safetensors"
+INDEX_NAME = "model.safetensors.index.json"
+MAX_SHARD_SIZE = 5_000_000_000
+
+# What training in half precision leaves; the library reads all as its NumPy
+# namesake.
+_FLOATS = ("F16", "BF16", "F32", "F64")
+
+
+def write(folder, tensors, max_shard_size=MAX_SHARD_SIZE):
+  """Writes float32 tensors as one file, or as several with an index.
+
+  Args:
+    folder: path of an existing folder.
+    tensors: mapping of name -> array with a dict `shapes` of name -> tuple;
+      arrays are asked for one file at a time.
+    max_shard_size: int, bytes that no file of several tensors exceeds.
+
+  Returns:
+    List of the paths written.
+  """
+  folder = pathlib.Path(folder)
+  shards = _shards(tensors.shapes, max_shard_size)
+  names = [FILE_NAME]
+  if len(shards) > 1:
+    names = [
+      f"model-{number:05d}-of-{len(shards):05d}.safetensors"
+      for number in range(1, len(shards) + 1)
+    ]
+  for file_name, shard in zip(names, shards, strict=True):
+    # Transposed views would be written as they lie in memory.
+    arrays = {
+      name: np.ascontiguousarray(tensors[name], "float32") for name in shard
+    }
+    # `transformers` asks for this mark.
+    safetensors.numpy.save_file(arrays, folder / file_name, {"format": "pt"})
+  if len(shards) > 1:
+    _write_index(
+      folder / INDEX_NAME, dict(zip(names, shards, strict=True)), tensors.shapes
+    )
+    names.append(INDEX_NAME)
+  return [folder / name for name in names]
+
+
+def read(path):
+  """Returns the `Checkpoint` in the file `path`, also one of an index.
+
+  Raises:
+    ValueError: it is damaged, or its index points outside its folder.
+    FileNotFoundError: there is no such file, or one of the index is missing.
+  """
+  path = pathlib.Path(path)
+  return Checkpoint(_files(path) if path.suffix == ".json" else [path])
+
+
+class Checkpoint(collections.abc.Mapping):
+  """Mapping of name -> float32 array; an array is read when asked for.
+
+  Args:
+    paths: list of the files.
+
+  Attributes:
+    shapes: dict of name -> tuple of int, known without reading a value.
+  """
+
+  def __init__(self, paths):
+    self._files = {}
+    self.shapes = {}
+    for path in paths:
+      file = _open(path)
+      for name in file.keys():
+        self._files[name] = (path, file)
+        self.shapes[name] = tuple(file.get_slice(name).get_shape())
+
+  def __getitem__(self, name):
+    """Reads one array.
+
+    Raises:
+      KeyError: no such name.
+      ValueError: its values are no floating-point numbers.
+    """
+    path, file = self._files[name]
+    dtype = file.get_slice(name).get_dtype()
+    if dtype not in _FLOATS:
+      raise ValueError(
+        f"{name} in {path} has values of type {dtype}; only "
+        f"{', '.join(_FLOATS)} can be read: quantised weights must be expanded "
+        "first."
+      )
+    return file.get_tensor(name).astype("float32", copy=False)
+
+  def __contains__(self, name):
+    # The inherited one would read the array.
+    return name in self.shapes
+
+  def __iter__(self):
+    return iter(sorted(self.shapes))
+
+  def __len__(self):
+    return len(self.shapes)
+
+
+def _open(path):
+  if not path.is_file():
+    raise FileNotFoundError(f"There is no file {path}.")
+  try:
+    return safetensors.safe_open(path, "np")
+  except safetensors.SafetensorError as error:
+    raise ValueError(
+      f"{path} is damaged, or no safetensors file: {error}."
+    ) from error
+
+
+def _files(index_path):
+  """Returns the files that the index names, in its folder."""
+  try:
+    names = set(
+      json.loads(index_path.read_text("utf-8"))["weight_map"].values()
+    )
+  except FileNotFoundError:
+    raise FileNotFoundError(f"There is no file {index_path}.") from None
+  except (ValueError, KeyError, TypeError, AttributeError) as error:
+    raise ValueError(
+      f"{index_path} is damaged: it holds no JSON object with a weight_map."
+    ) from error
+  for name in names:
+    # What a stranger wrote must not make us read anywhere else.
+    if not isinstance(name, str) or pathlib.PurePath(name).name != name:
+      raise ValueError(
+        f"{index_path} points outside its folder, to {name!r}: the files of a "
+        "checkpoint must lie beside their index."
+      )
+  return [index_path.parent / name for name in sorted(names)]
+
+
+def _shards(shapes, max_shard_size):
+  """Returns lists of names in order, none larger than allowed if it can be."""
+  shards, size = [[]], 0
+  for name, shape in shapes.items():
+    bytes_of_it = 4 * int(np.prod(shape))
+    if shards[-1] and size + bytes_of_it > max_shard_size:
+      shards.append([])
+      size = 0
+    shards[-1].append(name)
+    size += bytes_of_it
+  return shards
+
+
+def _write_index(path, shards, shapes):
+  index = {
+    "metadata": {
+      "total_size": sum(4 * int(np.prod(shape)) for shape in shapes.values())
+    },
+    "weight_map": {
+      name: file_name for file_name, names in shards.items() for name in names
+    },
+  }
+  path.write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")

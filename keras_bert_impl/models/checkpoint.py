@@ -1,0 +1,75 @@
+"""From a checkpoint of any known format to a model."""
+
+import dataclasses
+
+from keras_bert_impl.checkpoints import assignment, names, reading
+from keras_bert_impl.models import encoder, task_models
+
+_MODELS = {
+  None: encoder.TransformerEncoder,
+  names.MASKED_LM: task_models.MaskedLanguageModel,
+  names.REPLACED_TOKENS: task_models.ReplacedTokenDetector,
+  names.SEQUENCE_CLASSIFICATION: task_models.SequenceClassifier,
+  names.TOKEN_CLASSIFICATION: task_models.TokenClassifier,
+  names.MULTIPLE_CHOICE: task_models.MultipleChoice,
+  names.QUESTION_ANSWERING: task_models.QuestionAnswering,
+}
+# ALBERT's head of the same weights tells the order of sentences.
+_SENTENCE_HEADS = {"albert": "sop"}
+
+
+def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
+  """Returns the model in a checkpoint, with its weights.
+
+  Args:
+    path: str: a folder or file of safetensors as `transformers` writes it, a
+      TensorFlow checkpoint of Google's or of a run here, or a `.keras` file;
+      see `checkpoints.reading`.
+    heads: bool, whether to return the model with the head that is stored. It
+      has outputs such as `prediction_logits` or `start_logits`.
+    allow_partial: bool, whether weights that are missing or have another shape
+      keep fresh values.
+    dtype: as `TransformerEncoder`.
+
+  Returns:
+    `TransformerEncoder`, with a pooler if one is stored; with `heads` one of
+    the models in `task_models`.
+
+  Raises:
+    FileNotFoundError: there is no such checkpoint, or nothing beside it says
+      what the encoder is.
+    ValueError: it is damaged, of an unknown kind or family, its weights do not
+      fit its configuration, or no head is stored.
+  """
+  checkpoint = reading.open_checkpoint(path)
+  description = checkpoint.described()
+  if heads and description.head is None:
+    raise ValueError(f"No head of a known kind is stored in {checkpoint.path}.")
+  if not heads:
+    description = dataclasses.replace(description, head=None)
+  model = build(description, checkpoint.tensors.shapes, dtype)
+  assignment.assign(
+    {weight.path: weight for weight in model.weights},
+    checkpoint.tensors,
+    checkpoint.path,
+    allow_partial,
+  )
+  return model
+
+
+def build(description, shapes, dtype=None):
+  """Returns the model of a checkpoint, with fresh weights.
+
+  Args:
+    description: `checkpoints.description.Description`.
+    shapes: dict of names -> tuple of int, of the checkpoint's tensors.
+    dtype: as `TransformerEncoder`.
+  """
+  config, head = description.config, description.head
+  if head == names.PRETRAINING:
+    sentence_head = _SENTENCE_HEADS.get(config.model_type, "seq_relationship")
+    return task_models.MaskedLanguageModel(config, sentence_head, dtype)
+  if head in (names.SEQUENCE_CLASSIFICATION, names.TOKEN_CLASSIFICATION):
+    num_classes = shapes[names.CLASSIFIER][0]
+    return _MODELS[head](config, num_classes, dtype=dtype)
+  return _MODELS[head](config, dtype=dtype)
