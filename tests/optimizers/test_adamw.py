@@ -70,17 +70,29 @@ def test_rows_gathered_twice_count_as_their_sum():
 
 
 @pytest.mark.parametrize(
-  ("path", "decayed"),
+  ("path", "excluded"),
   [
-    ("bert/encoder/layer_0/attention/self/query/kernel", True),
-    ("bert/embeddings/word_embeddings", True),
-    ("bert/encoder/layer_0/output/LayerNorm/gamma", False),
-    ("bert/encoder/layer_0/output/dense/bias", False),
-    ("cls/predictions/output_bias", False),
+    ("bert/encoder/layer_0/attention/self/query/kernel", False),
+    ("bert/embeddings/word_embeddings", False),
+    ("bert/encoder/layer_0/output/LayerNorm/gamma", True),
+    ("bert/encoder/layer_0/output/dense/bias", True),
+    ("cls/predictions/output_bias", True),
   ],
 )
-def test_decay_skips_layer_norm_and_bias(path, decayed):
-  assert adamw.AdamW().is_decayed(path) is decayed
+def test_decay_skips_layer_norm_and_bias(path, excluded):
+  assert adamw.AdamW().is_excluded(path) is excluded
+
+
+def test_betas_and_epsilon_are_those_given():
+  kernel, bias = trained = variables()
+  before = kernel.numpy()
+  optimizer = adamw.AdamW(
+    0.1, weight_decay_rate=0.0, beta_1=0.8, beta_2=0.98, epsilon=0.5
+  )
+  gradient = np.array([[0.3, -0.1]], "float32")
+  optimizer.apply([tf.constant(gradient), tf.zeros([1])], trained)
+  update = 0.2 * gradient / (np.sqrt(0.02 * gradient**2) + 0.5)
+  np.testing.assert_allclose(kernel.numpy(), before - 0.1 * update, rtol=1e-5)
 
 
 def test_a_model_compiled_with_it_trains_saves_and_loads(tmp_path):

@@ -1,7 +1,7 @@
 """Prints what ten steps give on some number of replicas; run as a process.
 
 Arguments: number of replicas, gradient_accumulation_steps, dropout rate,
-dtype. Strategies of one process disturb each other, so each gets its own.
+optimizer. Strategies of one process disturb each other, so each gets its own.
 """
 
 import json
@@ -12,11 +12,12 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import configs
-from keras_bert_impl.optimizers import adamw
+from keras_bert_impl.optimizers import adamw, lamb
 from keras_bert_impl.tasks import masked_lm
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import distribution, loop
 
+OPTIMIZERS = {"adamw": adamw.AdamW, "lamb": lamb.LAMB}
 VOCAB_SIZE, LENGTH, PREDICTIONS, BATCH = 50, 12, 4, 8
 
 
@@ -52,7 +53,14 @@ def dataset(number=10):
   )
 
 
-def build(replicas=1, accumulation=1, dropout=0.0, strategy=None, **overrides):
+def build(
+  replicas=1,
+  accumulation=1,
+  dropout=0.0,
+  strategy=None,
+  optimizer="adamw",
+  **overrides,
+):
   strategy = strategy or distribution.create_strategy(
     "mirrored" if replicas > 1 else "one_device", num_logical_cpus=replicas
   )
@@ -75,13 +83,18 @@ def build(replicas=1, accumulation=1, dropout=0.0, strategy=None, **overrides):
   task = masked_lm.MaskedLanguageModelTask(encoder_config)
   with strategy.scope():
     model = task.build_model()
-    optimizer = adamw.AdamW(0.01)
+    optimizer = OPTIMIZERS[optimizer](0.01)
   return loop.TrainingLoop(task, model, optimizer, strategy, config)
 
 
 def main():
   replicas, accumulation = int(sys.argv[1]), int(sys.argv[2])
-  training = build(replicas, accumulation, dropout=float(sys.argv[3]))
+  training = build(
+    replicas,
+    accumulation,
+    dropout=float(sys.argv[3]),
+    optimizer=sys.argv[4],
+  )
   data = distribution.distribute(training.strategy, dataset())
   metrics = training.train(iter(data), 10)
   weights = {v.path: v.numpy().tolist() for v in training.model.weights}

@@ -14,12 +14,12 @@ from keras_bert_impl.training import distribution, loop
 from tests.training import replica_equality
 
 
-def run_process(replicas, accumulation, dropout_rate=0.0):
+def run_process(replicas, accumulation, dropout_rate=0.0, optimizer="adamw"):
   return subprocess.Popen(
     [
       sys.executable,
       replica_equality.__file__,
-      *map(str, (replicas, accumulation, dropout_rate)),
+      *map(str, (replicas, accumulation, dropout_rate, optimizer)),
     ],
     stdout=subprocess.PIPE,
     env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
@@ -32,16 +32,23 @@ def result(process):
   return json.loads(output)
 
 
+@pytest.fixture(scope="module", params=replica_equality.OPTIMIZERS)
+def optimizer(request):
+  return request.param
+
+
 @pytest.fixture(scope="module")
-def one_device():
-  return result(run_process(1, 1))
+def one_device(optimizer):
+  return result(run_process(1, 1, optimizer=optimizer))
 
 
 @pytest.mark.parametrize(("replicas", "accumulation"), [(2, 1), (1, 2), (2, 2)])
 def test_replicas_and_micro_batches_change_nothing(
-  one_device, replicas, accumulation
+  one_device, optimizer, replicas, accumulation
 ):
-  metrics, weights, evaluation = result(run_process(replicas, accumulation))
+  metrics, weights, evaluation = result(
+    run_process(replicas, accumulation, optimizer=optimizer)
+  )
   for name, expected in one_device[1].items():
     np.testing.assert_allclose(weights[name], expected, atol=1e-5, err_msg=name)
   assert metrics == pytest.approx(one_device[0], abs=1e-5)
