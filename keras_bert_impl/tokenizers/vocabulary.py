@@ -1,8 +1,9 @@
 """The vocabulary of a model, and the normalisation that belongs to it.
 
-`vocab.txt` holds one token per line, the line number is the id (as released
-with BERT). `tokenizer_config.json` beside it says how text is normalised before
-it is looked up, so that no later command can forget it.
+`tokenizer_config.json` beside the vocabulary says how text is normalised before
+it is looked up, so that no later command can forget it. It and
+`special_tokens_map.json`, as `transformers` writes them, may also say which
+tokens are the special ones.
 """
 
 import dataclasses
@@ -14,10 +15,31 @@ import os
 import numpy as np
 from absl import logging
 
+from keras_bert_impl.tokenizers import byte_alphabet, vocabulary_files
+from keras_bert_impl.tokenizers.vocabulary_files import (
+  BYTE_BPE,
+  OPTIONS_FILE,
+  ROLES_FILE,
+  SENTENCEPIECE,
+  WORDPIECE,
+)
+
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 SPECIAL_TOKENS = (PAD, UNK, CLS, SEP, MASK)
 CONTINUATION_PREFIX = "##"
-OPTIONS_FILE = "tokenizer_config.json"
+# Stands for the blank in SentencePiece.
+WORD_START = "\u2581"
+
+ROLES = ("pad", "unk", "cls", "sep", "mask")
+# What the published vocabularies call them; the first that is there has the
+# role (XLNet has <s> too, but frames with <cls>).
+_ROLE_TOKENS = {
+  "pad": (PAD, "<pad>"),
+  "unk": (UNK, "<unk>"),
+  "cls": (CLS, "<cls>", "<s>"),
+  "sep": (SEP, "<sep>", "</s>"),
+  "mask": (MASK, "<mask>"),
+}
 
 # What `transformers` writes into its file of the same name, besides our keys.
 _FOREIGN_MARKS = frozenset(
@@ -29,9 +51,16 @@ _FOREIGN_MARKS = frozenset(
 class Vocabulary:
   """Tokens by id, with the roles of the special ones.
 
+  Which token pads, stands for the unknown, begins, ends and hides is asked for
+  by role; a vocabulary without a role can do whatever does not need it.
+
   Attributes:
     tokens: tuple of V strings, token of each id.
     origin: str, the file it came from, for messages.
+    kind: one of the kinds in `vocabulary_files`.
+    role_names: tuple of (role, token), where the usual names do not hold.
+    merges: tuple of "left right", the first ones first (byte-level BPE).
+    model: bytes, the whole file (SentencePiece).
 
   Raises:
     ValueError: if a token is missing, repeated or empty, naming file and line.
@@ -39,27 +68,45 @@ class Vocabulary:
 
   tokens: tuple[str, ...]
   origin: str = "vocabulary"
+  kind: str = WORDPIECE
+  role_names: tuple[tuple[str, str], ...] = ()
+  merges: tuple[str, ...] = dataclasses.field(default=(), repr=False)
+  model: bytes = dataclasses.field(default=b"", repr=False)
 
   def __post_init__(self):
     object.__setattr__(self, "tokens", tuple(self.tokens))
-    _check_tokens(self.tokens, self.origin)
+    _check_tokens(self)
 
   @classmethod
-  def load(cls, path):
+  def load(cls, path, merges_file=None):
     """Returns the vocabulary in the file `path` (local or gs://...).
+
+    Args:
+      path: str, a file whose name says its kind; see `vocabulary_files`.
+      merges_file: str, of byte-level BPE; default: the one beside `path`.
 
     Raises:
       FileNotFoundError: if there is no such file.
-      ValueError: if it is empty, not UTF-8, repeats a token or lacks one of
-        the special tokens.
+      ValueError: if it is empty, not of its kind, repeats a token or, for
+        WordPiece, lacks one of the special tokens.
     """
     path = os.fspath(path)
-    lines = _decode(_read_bytes(path, "vocab_file"), path).split("\n")
-    # strip() and splitting at "\n" only, as the original's load_vocab.
-    tokens = [line.strip() for line in lines]
-    while tokens and not tokens[-1]:
-      tokens.pop()
-    return cls(tuple(tokens), path)
+    kind = vocabulary_files.kind_of(path)
+    content = vocabulary_files.read_bytes(path, "vocab_file")
+    rules = {}
+    if kind == BYTE_BPE:
+      tokens = vocabulary_files.parse_ids(content, path)
+      merges_file = os.fspath(merges_file or vocabulary_files.merges_path(path))
+      merges = vocabulary_files.read_bytes(merges_file, "merges_file")
+      rules["merges"] = vocabulary_files.parse_merges(
+        merges, merges_file, tokens
+      )
+    elif kind == SENTENCEPIECE:
+      tokens = vocabulary_files.parse_sentencepiece_model(content, path)
+      rules["model"] = content
+    else:
+      tokens = vocabulary_files.parse_lines(content, path)
+    return cls(tuple(tokens), path, kind, _load_role_names(path), **rules)
 
   @property
   def size(self):
@@ -71,57 +118,128 @@ class Vocabulary:
     """Dict of token to id."""
     return {token: index for index, token in enumerate(self.tokens)}
 
+  @functools.cached_property
+  def role_ids(self):
+    """Dict of role to id, of those there, in the order of `ROLES`."""
+    candidates = _ROLE_TOKENS | {r: (token,) for r, token in self.role_names}
+    return {
+      role: next(
+        self.ids[token] for token in candidates[role] if self._has(token)
+      )
+      for role in ROLES
+      if any(map(self._has, candidates[role]))
+    }
+
   @property
   def pad_id(self):
-    """Id of [PAD], which fills a batch."""
-    return self.ids[PAD]
+    """Id of [PAD] or <pad>, which fills a batch."""
+    return self._role_id("pad")
 
   @property
   def unk_id(self):
-    """Id of [UNK], which stands for a word without pieces."""
-    return self.ids[UNK]
+    """Id of [UNK] or <unk>, which stands for text without pieces."""
+    return self._role_id("unk")
 
   @property
   def cls_id(self):
-    """Id of [CLS], the first of every sequence."""
-    return self.ids[CLS]
+    """Id of [CLS] or <s>, the first of every sequence."""
+    return self._role_id("cls")
 
   @property
   def sep_id(self):
-    """Id of [SEP], which ends a segment."""
-    return self.ids[SEP]
+    """Id of [SEP] or </s>, which ends a segment."""
+    return self._role_id("sep")
 
   @property
   def mask_id(self):
-    """Id of [MASK], which hides a token from the model."""
-    return self.ids[MASK]
+    """Id of [MASK] or <mask>, which hides a token from the model."""
+    return self._role_id("mask")
+
+  @property
+  def mask_token(self):
+    """The token of `mask_id`."""
+    return self.tokens[self.mask_id]
 
   @property
   def special_ids(self):
-    """Ids of [PAD], [UNK], [CLS], [SEP] and [MASK], in this order."""
-    return tuple(self.ids[token] for token in SPECIAL_TOKENS)
+    """Ids of the tokens with a role, of those there, in the order of `ROLES`.
+
+    For BERT: [PAD], [UNK], [CLS], [SEP] and [MASK].
+    """
+    return tuple(self.role_ids.values())
 
   @functools.cached_property
   def is_continuation(self):
-    """Boolean [V]: True where a token continues a word ("##ing")."""
-    return np.array(
-      [token.startswith(CONTINUATION_PREFIX) for token in self.tokens],
-      dtype=np.bool_,
-    )
+    """Boolean [V]: True where a token continues a word.
+
+    "##ing" in WordPiece; in the other kinds whatever does not begin with the
+    sign of a blank ("Ġ", "▁"), so that a comma belongs to the word before it.
+    A special token continues none, but for SentencePiece's <unk>: it is what
+    could not be read of a word.
+    """
+    if self.kind == WORDPIECE:
+      continues = [t.startswith(CONTINUATION_PREFIX) for t in self.tokens]
+    else:
+      blank = byte_alphabet.BLANK if self.kind == BYTE_BPE else WORD_START
+      continues = [not token.startswith(blank) for token in self.tokens]
+    for role, index in self.role_ids.items():
+      continues[index] = role == "unk" and self.kind == SENTENCEPIECE
+    return np.array(continues, dtype=np.bool_)
 
   @functools.cached_property
   def fingerprint(self):
-    """SHA-256 of the tokens in order, hex; equal for equal ids."""
-    return hashlib.sha256("\n".join(self.tokens).encode("utf-8")).hexdigest()
+    """SHA-256 of all that decides on the ids of a text, hex."""
+    digest = hashlib.sha256("\n".join(self.tokens).encode("utf-8"))
+    if self.merges:
+      digest.update("\n".join(["", "", *self.merges]).encode("utf-8"))
+    digest.update(self.model)
+    return digest.hexdigest()
 
   def save(self, path):
-    """Writes one token per line to `path`, all or nothing."""
-    write_atomically(path, "".join(f"{token}\n" for token in self.tokens))
+    """Writes the vocabulary to `path`, all or nothing.
+
+    What else belongs to it is written before it: the merges beside a
+    vocab.json, the names of special tokens that are not the usual ones.
+
+    Raises:
+      ValueError: if the name of `path` is that of another kind.
+    """
+    if vocabulary_files.kind_of(path) != self.kind:
+      raise ValueError(
+        f"{os.fspath(path)} cannot hold the vocabulary of {self.origin}: name "
+        f"it like {vocabulary_files.FILE_NAMES[self.kind]}."
+      )
+    if self.role_names:
+      names = {f"{role}_token": token for role, token in self.role_names}
+      write_atomically(
+        vocabulary_files.beside(path, ROLES_FILE), _to_json(names)
+      )
+    if self.kind == SENTENCEPIECE:
+      write_atomically(path, self.model)
+    elif self.kind == BYTE_BPE:
+      lines = ["#version: 0.2", *self.merges, ""]
+      write_atomically(vocabulary_files.merges_path(path), "\n".join(lines))
+      write_atomically(path, json.dumps(self.ids, ensure_ascii=False) + "\n")
+    else:
+      write_atomically(path, "".join(f"{token}\n" for token in self.tokens))
+
+  def _has(self, token):
+    return token in self.ids
+
+  def _role_id(self, role):
+    if role not in self.role_ids:
+      names = dict(self.role_names).get(role) or " or ".join(_ROLE_TOKENS[role])
+      raise ValueError(
+        f"{self.origin} has no {names}, which is needed here: name the token "
+        f'of this role in {ROLES_FILE} beside it ("{role}_token"), or use '
+        "another vocabulary."
+      )
+    return self.role_ids[role]
 
 
 @dataclasses.dataclass(frozen=True)
 class TokenizerOptions:
-  """How text is normalised before it is looked up in a vocabulary.
+  """How text is normalised before WordPiece looks it up.
 
   Attributes:
     do_lower_case: bool, lower-case and strip accents.
@@ -133,58 +251,110 @@ class TokenizerOptions:
   compose_hangul: bool = False
 
 
+@dataclasses.dataclass(frozen=True)
+class BytePairOptions:
+  """How text is prepared for byte-level BPE, which normalises nothing.
+
+  Attributes:
+    add_prefix_space: bool, put a blank before a text that has none, so that its
+      first word is the token it is elsewhere.
+  """
+
+  add_prefix_space: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class SentencePieceOptions:
+  """How text is normalised before SentencePiece, which has rules of its own.
+
+  The defaults leave everything to the model: the ids are those of the
+  `sentencepiece` library. ALBERT's are do_lower_case=True, keep_accents=False,
+  remove_space=True.
+
+  Attributes:
+    do_lower_case: bool, lower-case.
+    keep_accents: bool, False decomposes (NFKD) and strips what combines.
+    remove_space: bool, make each stretch of white space one blank, take it off
+      the ends, and make `` and '' the quotation mark ".
+    compose_hangul: bool, compose (NFC) again after stripping the accents, so
+      that Hangul syllables stay whole; no effect with keep_accents.
+    split_digit_commas: bool, take "9," apart although it is a piece, as the
+      original ALBERT and XLNet do and `transformers`' fast tokenizers do not.
+  """
+
+  do_lower_case: bool = False
+  keep_accents: bool = True
+  remove_space: bool = False
+  compose_hangul: bool = False
+  split_digit_commas: bool = False
+
+
+_OPTIONS = {
+  WORDPIECE: TokenizerOptions,
+  BYTE_BPE: BytePairOptions,
+  SENTENCEPIECE: SentencePieceOptions,
+}
+
+
 def load_options(vocab_file):
   """Returns the options stored beside `vocab_file`, or None if there are none.
 
   A file of the same name as `transformers` writes it is read too: its other
-  keys are ignored, unless they ask for another normalisation.
+  keys are ignored, unless they ask for another normalisation, and what it
+  leaves out is as there.
 
   Raises:
     ValueError: on an unknown key or a value that is not true or false.
   """
   path = _options_path(vocab_file)
-  try:
-    content = _read_bytes(path, OPTIONS_FILE)
-  except FileNotFoundError:
+  stored = vocabulary_files.read_json_object(path, OPTIONS_FILE)
+  if stored is None:
     return None
-  try:
-    stored = json.loads(_decode(content, path))
-  except json.JSONDecodeError as error:
-    raise ValueError(f"{path} is not JSON: {error}.") from error
-  if not isinstance(stored, dict):
-    raise ValueError(f"{path} must hold one JSON object.")
-  known = [field.name for field in dataclasses.fields(TokenizerOptions)]
-  unknown = sorted(set(stored) - set(known))
-  if unknown and not _FOREIGN_MARKS & set(stored):
+  kind = vocabulary_files.kind_of(vocab_file)
+  known = _option_names(kind)
+  is_foreign = bool(_FOREIGN_MARKS & set(stored))
+  named = {f"{role}_token" for role in ROLES}
+  unknown = sorted(set(stored) - set(known) - named)
+  if unknown and not is_foreign:
     raise ValueError(
       f"unknown key {unknown[0]!r} in {path}; known: {', '.join(known)}."
     )
-  options = {name: stored[name] for name in known if name in stored}
-  for name, value in options.items():
+  values = _foreign_defaults(kind, stored) if is_foreign else {}
+  values |= {name: stored[name] for name in known if name in stored}
+  for name, value in values.items():
     if not isinstance(value, bool):
       raise ValueError(f"{name} ({value!r}) in {path} must be true or false.")
-  options = TokenizerOptions(**options)
-  _check_foreign(stored, options, path)
+  options = _OPTIONS[kind](**values)
+  if kind == WORDPIECE:
+    _check_foreign(stored, options, path)
   return options
 
 
-def resolve_options(vocab_file, do_lower_case=None, compose_hangul=None):
+def resolve_options(vocab_file, **given):
   """Returns the options to use with `vocab_file`.
 
   Args:
     vocab_file: str, path of the vocabulary.
-    do_lower_case: bool, or None for what is stored beside the vocabulary, or
-      else the default.
-    compose_hangul: as do_lower_case.
+    **given: options by name; None stands for what is stored beside the
+      vocabulary, or else the default.
 
   Returns:
-    `TokenizerOptions`. A given value wins over a stored one, with a warning.
+    `TokenizerOptions`, `BytePairOptions` or `SentencePieceOptions`, as the name
+    of the file says. A given value wins over a stored one, with a warning.
+
+  Raises:
+    ValueError: if the tokenizer of this file has no such option.
   """
-  stored = load_options(vocab_file)
-  options = stored or TokenizerOptions()
-  given = {"do_lower_case": do_lower_case, "compose_hangul": compose_hangul}
+  kind = vocabulary_files.kind_of(vocab_file)
   given = {name: value for name, value in given.items() if value is not None}
-  options = dataclasses.replace(options, **given)
+  for name in given:
+    if name not in _option_names(kind):
+      raise ValueError(
+        f"{name} is no option for {os.fspath(vocab_file)} ({kind}), which has "
+        f"{', '.join(_option_names(kind))}."
+      )
+  stored = load_options(vocab_file)
+  options = dataclasses.replace(stored or _OPTIONS[kind](), **given)
   if stored not in (None, options):
     logging.warning(
       "The vocabulary was made for %s (%s), but is used with %s.",
@@ -198,27 +368,34 @@ def resolve_options(vocab_file, do_lower_case=None, compose_hangul=None):
 def save_options(vocab_file, options):
   """Writes `options` beside `vocab_file`, all or nothing; returns the path."""
   path = _options_path(vocab_file)
-  content = json.dumps(dataclasses.asdict(options), indent=2, sort_keys=True)
-  write_atomically(path, content + "\n")
+  write_atomically(path, _to_json(dataclasses.asdict(options)))
   return path
 
 
-def write_atomically(path, text):
-  """Writes `text` as UTF-8 to `path` by way of a temporary file and a rename.
+def write_atomically(path, content):
+  """Writes `content` to `path` by way of a temporary file and a rename.
 
   A reader sees the old file or the new one; on an error nothing is left over.
+
+  Args:
+    path: str, local or gs://...
+    content: bytes, or str to be written as UTF-8.
   """
   path = os.fspath(path)
+  if isinstance(content, str):
+    content = content.encode("utf-8")
   if "://" in path:
+    import tensorflow as tf  # Late: local files need none.
+
     # An object store shows an object only when it is complete.
-    with _gfile().GFile(path, "wb") as file:
-      file.write(text.encode("utf-8"))
+    with tf.io.gfile.GFile(path, "wb") as file:
+      file.write(content)
     return
   os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
   temporary = f"{path}.tmp-{os.getpid()}"
   try:
     with open(temporary, "wb") as file:
-      file.write(text.encode("utf-8"))
+      file.write(content)
       file.flush()
       os.fsync(file.fileno())
     os.replace(temporary, path)
@@ -227,9 +404,11 @@ def write_atomically(path, text):
       os.remove(temporary)
 
 
-def _check_tokens(tokens, origin):
+def _check_tokens(vocabulary):
+  tokens, origin = vocabulary.tokens, vocabulary.origin
   if not tokens:
     raise ValueError(f"{origin} holds no tokens.")
+  # In the other kinds of file a token cannot stand twice.
   lines = {}
   for line, token in enumerate(tokens, start=1):
     if not token:
@@ -240,13 +419,50 @@ def _check_tokens(tokens, origin):
         f"{lines[token]}; every token must stand once."
       )
     lines[token] = line
-  missing = [token for token in SPECIAL_TOKENS if token not in lines]
+  if vocabulary.kind != WORDPIECE:
+    return
+  named = dict(vocabulary.role_names)
+  missing = [
+    named.get(role, _ROLE_TOKENS[role][0])
+    for role in ROLES
+    if role not in vocabulary.role_ids
+  ]
   if missing:
     raise ValueError(
       f"{origin} has no {' '.join(missing)}: add it as a line of its own (in "
       "the place of an unused token, so that the other ids stay), or learn a "
       "vocabulary with official_tasks/train_vocabulary.py."
     )
+
+
+def _load_role_names(vocab_file):
+  """Returns ((role, token), ...) as the files beside `vocab_file` name them."""
+  names = {}
+  for name in (OPTIONS_FILE, ROLES_FILE):
+    path = vocabulary_files.beside(vocab_file, name)
+    stored = vocabulary_files.read_json_object(path, name) or {}
+    for role in ROLES:
+      token = stored.get(f"{role}_token")
+      # `transformers` writes a token or a dict with more about it.
+      if isinstance(token, dict):
+        token = token.get("content")
+      if isinstance(token, str):
+        names[role] = token
+      elif token is not None:
+        raise ValueError(f"{role}_token ({token!r}) in {path} must be a token.")
+  return tuple(sorted(names.items()))
+
+
+def _foreign_defaults(kind, stored):
+  """Returns the options that `transformers` leaves out when they are these."""
+  if kind != SENTENCEPIECE:
+    return {}
+  is_xlnet = str(stored.get("tokenizer_class")).startswith("XLNet")
+  return {
+    "do_lower_case": not is_xlnet,
+    "keep_accents": False,
+    "remove_space": True,
+  }
 
 
 def _check_foreign(stored, options, path):
@@ -261,34 +477,13 @@ def _check_foreign(stored, options, path):
       )
 
 
+def _option_names(kind):
+  return [field.name for field in dataclasses.fields(_OPTIONS[kind])]
+
+
 def _options_path(vocab_file):
-  return os.path.join(os.path.dirname(os.fspath(vocab_file)), OPTIONS_FILE)
+  return vocabulary_files.beside(vocab_file, OPTIONS_FILE)
 
 
-def _decode(content, path):
-  try:
-    return content.decode("utf-8")
-  except UnicodeDecodeError as error:
-    line = content[: error.start].count(b"\n") + 1
-    raise ValueError(f"{path}, line {line}: not UTF-8.") from error
-
-
-def _read_bytes(path, name):
-  missing = FileNotFoundError(f"{name} ({path}) does not exist.")
-  if "://" in path:
-    if not _gfile().exists(path):
-      raise missing
-    with _gfile().GFile(path, "rb") as file:
-      return file.read()
-  try:
-    with open(path, "rb") as file:
-      return file.read()
-  except FileNotFoundError:
-    raise missing from None
-
-
-def _gfile():
-  # Late, because local files need no TensorFlow.
-  import tensorflow as tf
-
-  return tf.io.gfile
+def _to_json(values):
+  return json.dumps(values, indent=2, sort_keys=True) + "\n"

@@ -1,0 +1,203 @@
+"""What the files of a vocabulary are called, and how they are read.
+
+The name of the file says what kind it is:
+
+  vocab.txt    WordPiece: one token per line, the line number is the id (BERT,
+               ELECTRA)
+  vocab.json   byte-level BPE: {token: id}, with merges.txt beside it (RoBERTa)
+  *.model      SentencePiece (ALBERT)
+"""
+
+import json
+import os
+
+WORDPIECE, BYTE_BPE, SENTENCEPIECE = "wordpiece", "byte_bpe", "sentencepiece"
+# What the file of each kind is called in the folder of a model.
+FILE_NAMES = {
+  WORDPIECE: "vocab.txt",
+  BYTE_BPE: "vocab.json",
+  SENTENCEPIECE: "spiece.model",
+}
+MERGES_FILE = "merges.txt"
+OPTIONS_FILE = "tokenizer_config.json"
+ROLES_FILE = "special_tokens_map.json"
+
+
+def kind_of(path):
+  """Returns the kind of the vocabulary file `path`, by its name."""
+  name = os.path.basename(os.fspath(path))
+  if name.endswith(".json"):
+    return BYTE_BPE
+  return SENTENCEPIECE if name.endswith(".model") else WORDPIECE
+
+
+def merges_path(path):
+  """Returns where the merges of the vocab.json `path` stand.
+
+  Beside it as merges.txt; those of "name-vocab.json" as "name-merges.txt".
+  """
+  name = os.path.basename(os.fspath(path))
+  standard = FILE_NAMES[BYTE_BPE]
+  prefix = name.removesuffix(standard) if name.endswith(standard) else ""
+  return beside(path, prefix + MERGES_FILE)
+
+
+def beside(path, name):
+  """Returns the path of the file `name` in the folder of `path`."""
+  return os.path.join(os.path.dirname(os.fspath(path)), name)
+
+
+def find_file(path):
+  """Returns the vocabulary file that `path` is or, a folder, holds.
+
+  Raises:
+    FileNotFoundError: if the folder holds none.
+    ValueError: if it holds several.
+  """
+  path = os.fspath(path)
+  names = _list_folder(path)
+  if names is None:
+    return path
+  found = [name for name in FILE_NAMES.values() if name in names]
+  found = found or [name for name in names if name.endswith(".model")]
+  if not found:
+    raise FileNotFoundError(
+      f"{path} holds no vocabulary: {', '.join(FILE_NAMES.values())} or another"
+      " *.model."
+    )
+  if len(found) > 1:
+    raise ValueError(
+      f"{path} holds several vocabularies ({', '.join(found)}): name the file."
+    )
+  return os.path.join(path, found[0])
+
+
+def read_bytes(path, name):
+  """Returns the content of the file `path` (local or gs://...).
+
+  Raises:
+    FileNotFoundError: if there is none; the message calls it `name`.
+  """
+  missing = FileNotFoundError(f"{name} ({path}) does not exist.")
+  if "://" in path:
+    if not _gfile().exists(path):
+      raise missing
+    with _gfile().GFile(path, "rb") as file:
+      return file.read()
+  try:
+    with open(path, "rb") as file:
+      return file.read()
+  except FileNotFoundError:
+    raise missing from None
+
+
+def read_json_object(path, name):
+  """Returns the dict in the JSON file `path`; None if there is no file.
+
+  Raises:
+    ValueError: if it holds anything else.
+  """
+  try:
+    content = read_bytes(path, name)
+  except FileNotFoundError:
+    return None
+  return _parse_json_object(content, path)
+
+
+def parse_lines(content, path):
+  """Returns the tokens of a vocab.txt, list of str."""
+  # strip() and splitting at "\n" only, as the original's load_vocab.
+  tokens = [line.strip() for line in _decode(content, path).split("\n")]
+  while tokens and not tokens[-1]:
+    tokens.pop()
+  return tokens
+
+
+def parse_ids(content, path):
+  """Returns the tokens of a vocab.json by id, list of str.
+
+  Raises:
+    ValueError: if it does not give every id from 0 on to one token.
+  """
+  ids = _parse_json_object(content, path)
+  by_id = {index: token for token, index in ids.items()}
+  for index in range(len(ids)):
+    if index not in by_id:
+      raise ValueError(
+        f"{path} must give the ids from 0 to {len(ids) - 1} to its {len(ids)} "
+        f"tokens; none has {index}."
+      )
+  return [by_id[index] for index in range(len(ids))]
+
+
+def parse_merges(content, path, tokens):
+  """Returns the lines of a merges.txt, tuple of "left right".
+
+  Raises:
+    ValueError: if a line is no pair, or names or makes what is no token.
+  """
+  known = frozenset(tokens)
+  merges = []
+  for line, text in enumerate(_decode(content, path).split("\n"), start=1):
+    text = text.removesuffix("\r")
+    if not text or text.startswith("#version"):
+      continue
+    pair = text.split(" ")
+    if len(pair) != 2:
+      raise ValueError(f"{path}, line {line}: {text!r} is not two tokens.")
+    for token in (*pair, "".join(pair)):
+      if token not in known:
+        raise ValueError(
+          f"{path}, line {line}: {token!r} is not in the vocabulary beside it."
+        )
+    merges.append(text)
+  return tuple(merges)
+
+
+def parse_sentencepiece_model(content, path):
+  """Returns the pieces of a SentencePiece model, list of str."""
+  import sentencepiece  # Late: the other kinds do without.
+
+  try:
+    if not content:
+      raise RuntimeError("the file is empty")
+    processor = sentencepiece.SentencePieceProcessor(model_proto=content)
+  except RuntimeError as error:
+    raise ValueError(
+      f"{path} is not a SentencePiece model, or not the whole of one."
+    ) from error
+  return [processor.id_to_piece(i) for i in range(processor.get_piece_size())]
+
+
+def _parse_json_object(content, path):
+  try:
+    stored = json.loads(_decode(content, path))
+  except json.JSONDecodeError as error:
+    raise ValueError(f"{path} is not JSON: {error}.") from error
+  if not isinstance(stored, dict):
+    raise ValueError(f"{path} must hold one JSON object.")
+  return stored
+
+
+def _decode(content, path):
+  try:
+    return content.decode("utf-8")
+  except UnicodeDecodeError as error:
+    line = content[: error.start].count(b"\n") + 1
+    raise ValueError(f"{path}, line {line}: not UTF-8.") from error
+
+
+def _list_folder(path):
+  """Returns the sorted names in the folder `path`; None if it is not one."""
+  if "://" in path:
+    if not _gfile().isdir(path):
+      return None
+    return sorted(name.rstrip("/") for name in _gfile().listdir(path))
+  return sorted(os.listdir(path)) if os.path.isdir(path) else None
+
+
+def _gfile():
+  # Late, because local files need no TensorFlow.
+  import tensorflow as tf
+
+  return tf.io.gfile
