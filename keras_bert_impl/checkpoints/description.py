@@ -95,6 +95,15 @@ _ARCHITECTURES = {
   names.QUESTION_ANSWERING: "ForQuestionAnswering",
 }
 
+# What the same weights can be used with, but were not trained for.
+_BEHAVIOUR = (
+  "num_attention_heads",
+  "hidden_act",
+  "use_causal_mask",
+  "position_embedding_type",
+  "position_offset",
+  "layer_norm_eps",
+)
 _ONLY_IN_ELECTRA = ("discriminator_predictions/", "generator/")
 
 
@@ -258,6 +267,21 @@ def complete(declared, shapes, origin):
     declared.config, use_pooler=names.POOLER in shapes
   )
   return dataclasses.replace(declared, config=config, head=head, labels=labels)
+
+
+def differences(config, other):
+  """Returns how `config` computes otherwise than `other`, list of str.
+
+  What shows in the shapes of weights is left out, and dropout.
+  """
+  fields = list(_BEHAVIOUR)
+  if config.use_pooler and other.use_pooler:
+    fields.append("pooler_act")
+  return [
+    f"{field} is {getattr(config, field)!r}, not {getattr(other, field)!r}"
+    for field in fields
+    if getattr(config, field) != getattr(other, field)
+  ]
 
 
 def electra_of_shapes(shapes):

@@ -3,8 +3,10 @@
 TensorFlow is imported for the latter only.
 """
 
+import contextlib
 import json
 import os
+import shutil
 
 
 def exists(path):
@@ -43,3 +45,27 @@ def _gfile():
   import tensorflow as tf
 
   return tf.io.gfile
+
+
+@contextlib.contextmanager
+def new_folder(path):
+  """Context of a folder that appears at `path` when its content is complete.
+
+  Yields:
+    str, the folder to write into. Its content moves to `path` at the end; after
+    an error nothing is left of it.
+
+  Raises:
+    ValueError: `path` exists and is not an empty folder.
+  """
+  path = os.fspath(path).rstrip("/")
+  if exists(path) and not (is_folder(path) and not list_folder(path)):
+    raise ValueError(f"{path} exists already: choose another folder.")
+  os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+  temporary = f"{path}.tmp-{os.getpid()}"
+  os.mkdir(temporary)
+  try:
+    yield temporary
+    os.replace(temporary, path)
+  finally:
+    shutil.rmtree(temporary, ignore_errors=True)

@@ -39,7 +39,6 @@ _PREFIXES = {
 }
 
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
-OUTPUT_BIAS = "cls/predictions/output_bias"
 CLASSIFIER = "classifier/output_weights"
 POOLER = "bert/pooler/dense/kernel"
 

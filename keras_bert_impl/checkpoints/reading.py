@@ -13,11 +13,14 @@ import collections.abc
 import dataclasses
 import os
 
-import numpy as np
-
 from keras_bert_impl import configs
 from keras_bert_impl.checkpoints import description as description_lib
-from keras_bert_impl.checkpoints import files, names, safetensors_format
+from keras_bert_impl.checkpoints import (
+  files,
+  mappings,
+  names,
+  safetensors_format,
+)
 
 SAFETENSORS, TENSORFLOW, KERAS = "safetensors", "tensorflow", "keras"
 CONFIG_NAME = "config.json"
@@ -26,42 +29,6 @@ ALBERT_CONFIG_NAME = "albert_config.json"
 
 # Whoever opens a pickle runs what its author wrote into it.
 _PICKLES = (".bin", ".pt", ".pth", ".pkl")
-
-
-class Tensors(collections.abc.Mapping):
-  """Arrays of another mapping under other names, read when asked for.
-
-  Args:
-    stored: mapping of name -> array with `shapes`.
-    origins: dict of new name -> name in `stored`.
-    is_transposed: callable of a new name, whether to swap the axes.
-
-  Attributes:
-    shapes: dict of new name -> tuple of int.
-  """
-
-  def __init__(self, stored, origins, is_transposed=lambda name: False):
-    self._stored = stored
-    self._origins = origins
-    self._is_transposed = is_transposed
-    self.shapes = {
-      name: stored.shapes[origin][:: -1 if is_transposed(name) else 1]
-      for name, origin in origins.items()
-    }
-
-  def __getitem__(self, name):
-    array = self._stored[self._origins[name]]
-    return array.T if self._is_transposed(name) else array
-
-  def __contains__(self, name):
-    # The inherited one would read the array.
-    return name in self._origins
-
-  def __iter__(self):
-    return iter(self._origins)
-
-  def __len__(self):
-    return len(self._origins)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,30 +96,6 @@ def open_checkpoint(path):
   return _open_tensorflow(found)
 
 
-class Arrays(collections.abc.Mapping):
-  """Arrays or variables by name, as the mapping that a checkpoint has.
-
-  Args:
-    arrays: dict of name -> array or variable.
-
-  Attributes:
-    shapes: dict of name -> tuple of int.
-  """
-
-  def __init__(self, arrays):
-    self._arrays = arrays
-    self.shapes = {name: tuple(a.shape) for name, a in arrays.items()}
-
-  def __getitem__(self, name):
-    return np.asarray(self._arrays[name])
-
-  def __iter__(self):
-    return iter(self._arrays)
-
-  def __len__(self):
-    return len(self._arrays)
-
-
 def _find(path):
   """Returns the file, or prefix of files, that `path` means."""
   if files.is_folder(path):
@@ -189,7 +132,7 @@ def _find_in_folder(folder):
     if found:
       return os.path.join(folder, found[0].removesuffix(".index"))
   raise FileNotFoundError(
-    f"There is no checkpoint in {folder}: no safetensors, TensorFlow or Keras "
+    f"Folder {folder} holds no checkpoint: no safetensors, TensorFlow or Keras "
     "file."
   )
 
@@ -214,7 +157,8 @@ def _open_safetensors(path):
     ours = names.from_transformers(name, declared.config.model_type)
     if ours is not None:
       origins.setdefault(ours, name)
-  tensors = Tensors(stored, origins, names.is_transposed)
+  transposed = {name for name in origins if names.is_transposed(name)}
+  tensors = mappings.Renamed(stored, origins, transposed)
   description = description_lib.complete(declared, tensors.shapes, folder)
   return Checkpoint(path, SAFETENSORS, tensors, description)
 
@@ -230,7 +174,7 @@ def _open_tensorflow(prefix):
     # Counters are scalars; a slot is named below its weight.
     if shape and name.rpartition("/")[0] not in stored.shapes
   }
-  tensors = Tensors(stored, origins)
+  tensors = mappings.Renamed(stored, origins)
   description = _describe(os.path.dirname(prefix), tensors.shapes)
   return Checkpoint(prefix, TENSORFLOW, tensors, description)
 
@@ -267,7 +211,7 @@ def _open_keras(path):
   if not isinstance(getattr(model, "config", None), configs.EncoderConfig):
     raise ValueError(f"{path} holds no model of this library.")
   folder = os.path.dirname(path)
-  tensors = Arrays({weight.path: weight for weight in model.weights})
+  tensors = mappings.Arrays({weight.path: weight for weight in model.weights})
   declared = _declared(folder) or description_lib.Description(model.config)
   declared = dataclasses.replace(declared, config=model.config)
   description = description_lib.complete(declared, tensors.shapes, folder)

@@ -8,6 +8,7 @@ import collections.abc
 import json
 import pathlib
 
+import ml_dtypes  # noqa: F401  (makes bfloat16 known to NumPy)
 import numpy as np
 import safetensors
 import safetensors.numpy
@@ -139,7 +140,9 @@ def _files(index_path):
     ) from error
   for name in names:
     # What a stranger wrote must not make us read anywhere else.
-    if not isinstance(name, str) or pathlib.PurePath(name).name != name:
+    if not isinstance(name, str) or (
+      pathlib.PurePath(name).name != name or name == ".."
+    ):
       raise ValueError(
         f"{index_path} points outside its folder, to {name!r}: the files of a "
         "checkpoint must lie beside their index."

@@ -30,8 +30,13 @@ class TrainingConfig:
   )
   init_checkpoint: str | None = field(
     None,
-    "Checkpoint to start from: a prefix such as bert_model.ckpt, or the"
-    " output_dir of another run.",
+    "Checkpoint to start from: a prefix such as bert_model.ckpt, the output_dir"
+    " of another run, a folder of safetensors, or a .keras file.",
+  )
+  allow_partial: bool = field(
+    False,
+    "Draw from the seed what init_checkpoint lacks or has in another shape,"
+    " instead of stopping.",
   )
   train_batch_size: int = field(32, "Examples per step, over all replicas.")
   eval_batch_size: int = field(8, "Examples per evaluation step.")
@@ -110,6 +115,7 @@ class TrainingConfig:
 FREE_FIELDS = frozenset(
   (
     "output_dir",
+    "allow_partial",
     "eval_batch_size",
     "num_train_steps",
     "num_warmup_steps",

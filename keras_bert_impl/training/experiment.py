@@ -8,14 +8,15 @@ import keras
 import tensorflow as tf
 from absl import logging
 
-from keras_bert_impl.checkpoints import google
-from keras_bert_impl.optimizers import adamw, schedules
+from keras_bert_impl.checkpoints import assignment, description, reading
+from keras_bert_impl.optimizers import adamw, lamb, schedules
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import distribution, report, run_log, runner
 from keras_bert_impl.training import loop as loop_lib
 from keras_bert_impl.training import saver as saver_lib
 
 RUN_CONFIG_NAME = "run_config.json"
+_OPTIMIZERS = {"adamw": adamw.AdamW, "lamb": lamb.LAMB}
 
 
 class Experiment:
@@ -52,13 +53,7 @@ class Experiment:
     keras.utils.set_random_seed(config.random_seed)
     with self.strategy.scope():
       self.model = task.build_model()
-      optimizer = adamw.AdamW(
-        schedules.WarmupThenLinearDecay(
-          config.learning_rate, config.num_warmup_steps, config.num_train_steps
-        ),
-        weight_decay_rate=config.weight_decay_rate,
-        use_bias_correction=config.use_bias_correction,
-      )
+      optimizer = _optimizer(config)
     self.loop = loop_lib.TrainingLoop(
       task, self.model, optimizer, self.strategy, config
     )
@@ -103,11 +98,24 @@ class Experiment:
       self.saver.restore(latest)
       logging.info("Resuming at step %d from %s.", self.loop.step, latest)
     elif self.config.init_checkpoint:
-      prefix = _prefix(self.config.init_checkpoint)
-      google.load_weights(self.model, prefix)
-      logging.info("Weights loaded from %s.", prefix)
+      self._load(reading.open_checkpoint(self.config.init_checkpoint))
     else:
       logging.info("Weights drawn from seed %d.", self.config.random_seed)
+
+  def _load(self, checkpoint):
+    """Starts from the weights in `checkpoint`, and says from which."""
+    result = assignment.assign(
+      {weight.path: weight for weight in self.model.weights},
+      checkpoint.tensors,
+      checkpoint.path,
+      self.config.allow_partial,
+    )
+    logging.info("Weights from %s: %s.", checkpoint.path, result)
+    if checkpoint.description:
+      for difference in description.differences(
+        self.model.config, checkpoint.description.config
+      ):
+        logging.warning("Unlike in %s, %s.", checkpoint.path, difference)
 
   @property
   def _configuration_path(self):
@@ -133,13 +141,16 @@ class Experiment:
         )
 
 
-def _prefix(init_checkpoint):
-  """Returns the checkpoint's prefix; of a folder, that of its newest one."""
-  if not tf.io.gfile.isdir(init_checkpoint):
-    return init_checkpoint
-  latest = tf.train.latest_checkpoint(init_checkpoint)
-  if latest is None:
-    raise ValueError(
-      f"init_checkpoint ({init_checkpoint}) holds no checkpoint."
-    )
-  return latest
+def _optimizer(config):
+  """Returns the optimizer of a `TrainingConfig`, with its schedule."""
+  schedule = schedules.WarmupThenLinearDecay(
+    config.learning_rate, config.num_warmup_steps, config.num_train_steps
+  )
+  return _OPTIMIZERS[config.optimizer](
+    schedule,
+    weight_decay_rate=config.weight_decay_rate,
+    beta_1=config.adam_beta_1,
+    beta_2=config.adam_beta_2,
+    epsilon=config.adam_epsilon,
+    use_bias_correction=config.use_bias_correction,
+  )

@@ -10,7 +10,7 @@ import json
 
 import tensorflow as tf
 
-from keras_bert_impl.checkpoints import tf_format
+from keras_bert_impl.checkpoints import assignment, tf_format
 from keras_bert_impl.tokenizers import vocabulary
 
 GLOBAL_STEP = "global_step"
@@ -71,17 +71,12 @@ class Saver:
     Raises:
       ValueError: if the checkpoint lacks a variable or has another shape.
     """
-    checkpoint = tf_format.read(prefix)
-    for name, variable in self._variables.items():
-      found = checkpoint.shapes.get(name)
-      if found != tuple(variable.shape):
-        raise ValueError(
-          f"{name} has shape {found} in checkpoint {prefix}, but"
-          f" {tuple(variable.shape)} in this model: choose another"
-          " --output_dir."
-        )
-    for name, variable in self._variables.items():
-      variable.assign(checkpoint[name])
+    assignment.assign(
+      self._variables,
+      tf_format.read(prefix),
+      prefix,
+      remedy="Choose another --output_dir.",
+    )
 
   def _write_state(self, prefixes):
     """Replaces the state file, which names the newest checkpoint last.

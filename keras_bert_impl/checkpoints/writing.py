@@ -1,0 +1,132 @@
+"""Writes a checkpoint so that the code it is for reads it.
+
+Each function writes into an existing folder and returns the names of the
+tensors that have no place there.
+"""
+
+import json
+import os
+import shutil
+
+from keras_bert_impl.checkpoints import description as description_lib
+from keras_bert_impl.checkpoints import mappings, names, safetensors_format
+
+# What the files are called in Google's releases of the families.
+_PREFIXES = {
+  "bert": "bert_model.ckpt",
+  "albert": "model.ckpt-best",
+  "electra": "electra_model.ckpt",
+}
+_CONFIG_NAMES = {
+  "bert": "bert_config.json",
+  "albert": "albert_config.json",
+  "electra": "bert_config.json",
+}
+
+_TOKENIZER_FILES = (
+  "added_tokens.json",
+  "merges.txt",
+  "special_tokens_map.json",
+  "tokenizer.json",
+  "tokenizer_config.json",
+  "vocab.json",
+  "vocab.txt",
+)
+_SENTENCEPIECE_NAMES = {"google": "30k-clean.model"}
+
+
+def write_safetensors(folder, tensors, description, max_shard_size):
+  """Writes what `transformers` reads: config.json and safetensors.
+
+  Args:
+    folder: str.
+    tensors: mapping of our names -> arrays, with `shapes`.
+    description: `description.Description`.
+    max_shard_size: int, see `safetensors_format.write`.
+
+  Raises:
+    ValueError: `transformers` has no such model.
+  """
+  values = description_lib.to_config_json(description)
+  model_type = description.config.model_type
+  origins, transposed, left_out = {}, set(), []
+  for name in tensors:
+    theirs = names.to_transformers(name, model_type, description.head)
+    if theirs is None:
+      left_out.append(name)
+      continue
+    origins[theirs] = name
+    if names.is_transposed(name):
+      transposed.add(theirs)
+  renamed = mappings.Renamed(tensors, origins, transposed)
+  safetensors_format.write(folder, renamed, max_shard_size)
+  _write_json(folder, "config.json", values)
+  return left_out
+
+
+def write_google(folder, tensors, description):
+  """Writes what Google's code of the family reads: a TF1 checkpoint.
+
+  Args:
+    folder: str.
+    tensors: mapping of our names -> arrays, with `shapes`.
+    description: `description.Description`.
+
+  Raises:
+    ValueError: Google's code has no such model.
+  """
+  from keras_bert_impl.checkpoints import tf_format
+
+  model_type = description.config.model_type
+  values = description_lib.to_bert_config(description.config)
+  prefix = _PREFIXES[model_type]
+  tf_format.write(
+    os.path.join(folder, prefix),
+    {names.to_google(name, model_type): tensors[name] for name in tensors},
+  )
+  if model_type == "electra":
+    # Its code asks for the newest checkpoint of the folder.
+    _write_text(folder, "checkpoint", f'model_checkpoint_path: "{prefix}"\n')
+  _write_json(folder, _CONFIG_NAMES[model_type], values)
+  write_labels(folder, description)
+  return []
+
+
+def write_labels(folder, description):
+  """Writes what weights alone do not show of a classifier: a config.json."""
+  if description.head in names.CLASSIFICATIONS:
+    _write_json(
+      folder, "config.json", description_lib.to_config_json(description)
+    )
+
+
+def copy_tokenizer_files(source, folder, form):
+  """Copies whatever describes the tokenizer and is not there yet.
+
+  Beside a vocabulary of its own, tokenizer.json, which repeats the one of the
+  source, is left out.
+
+  Args:
+    source: str, folder of the checkpoint that was read.
+    folder: str.
+    form: str, the format written, "google" or another: SentencePiece models
+      have names of their own there.
+  """
+  has_vocabulary = os.path.exists(os.path.join(folder, "vocab.txt"))
+  stale = ("vocab.txt", "tokenizer.json") if has_vocabulary else ()
+  for name in os.listdir(source or "."):
+    target = name
+    if name.endswith(".model"):
+      target = _SENTENCEPIECE_NAMES.get(form, "spiece.model")
+    elif name not in _TOKENIZER_FILES or name in stale:
+      continue
+    shutil.copyfile(os.path.join(source, name), os.path.join(folder, target))
+
+
+def _write_json(folder, name, values):
+  _write_text(folder, name, json.dumps(values, indent=2) + "\n")
+
+
+def _write_text(folder, name, text):
+  with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+    file.write(text)

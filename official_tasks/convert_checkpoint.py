@@ -1,0 +1,164 @@
+"""Converts a checkpoint from any known format into another.
+
+    python official_tasks/convert_checkpoint.py \
+      --input=uncased_L-12_H-768_A-12 --output=bert-base --format=safetensors
+
+Reads safetensors as `transformers` writes them, TensorFlow checkpoints of
+Google's BERT, ALBERT and ELECTRA and of runs of ours, and .keras files, with
+the heads in them. Writes a new folder: weights, configuration, the files of the
+tokenizer, and results.json, which says what became of each tensor.
+"""
+
+import dataclasses
+import math
+import os
+
+from keras_bert_impl.checkpoints import (
+  assignment,
+  files,
+  mappings,
+  reading,
+  safetensors_format,
+  writing,
+)
+from keras_bert_impl.models import checkpoint as model_lib
+from keras_bert_impl.training import config as config_lib
+from keras_bert_impl.training import report
+from official_tasks import common, vocabulary_extension
+
+FORMATS = ("google", "safetensors", "keras")
+KERAS_NAME = "model.keras"
+
+
+@dataclasses.dataclass(frozen=True)
+class ConversionConfig:
+  """What is converted, and into what."""
+
+  input: str = dataclasses.field(
+    metadata={
+      "help": "Checkpoint to read: a folder, a file, or a prefix such as"
+      " bert_model.ckpt."
+    }
+  )
+  output: str = dataclasses.field(
+    metadata={"help": "Folder to write, which must be new or empty."}
+  )
+  format: str = config_lib.field(
+    "safetensors",
+    "What to write: TensorFlow checkpoints for Google's code, safetensors for"
+    " transformers, or a .keras file.",
+    FORMATS,
+  )
+  allow_partial: bool = config_lib.field(
+    False, "Whether to write fresh values for weights that the input lacks."
+  )
+  extend_vocab: str | None = config_lib.field(
+    None,
+    "File with a word per line to add to a WordPiece vocabulary: they take its"
+    " [unused] slots, then new rows, and start as the mean of their pieces.",
+  )
+  max_shard_size: int = config_lib.field(
+    safetensors_format.MAX_SHARD_SIZE // 10**6,
+    "Most megabytes of one safetensors file.",
+  )
+
+
+common.define_flags(ConversionConfig)
+
+
+def main():
+  """Reads, checks, writes and reports."""
+  config = common.from_flags(ConversionConfig)
+  with files.new_folder(config.output) as folder:
+    checkpoint = reading.open_checkpoint(config.input)
+    description = checkpoint.described()
+    tensors, result = _load(checkpoint, description, config.allow_partial)
+    num_words = 0
+    if config.extend_vocab:
+      tensors, description, num_words = vocabulary_extension.extend(
+        config.extend_vocab, checkpoint.folder, folder, tensors, description
+      )
+    left_out = _write(config, folder, tensors, description)
+    writing.copy_tokenizer_files(checkpoint.folder, folder, config.format)
+    results = {
+      "input": {"path": checkpoint.path, "format": checkpoint.format},
+      "model": {
+        "family": description.config.model_type,
+        "head": description.head,
+        "labels": description.labels,
+        "num_parameters": sum(math.prod(s) for s in tensors.shapes.values()),
+        "vocab_size": description.config.vocab_size,
+        "num_added_words": num_words,
+      },
+      "tensors": {
+        "loaded": result.loaded,
+        "new": result.new,
+        "left_over": result.left_over,
+        "left_out": left_out,
+      },
+      "configuration": dataclasses.asdict(config),
+      "versions": report.versions(),
+    }
+    report.write_json(os.path.join(folder, report.RESULTS_NAME), results)
+  _print_summary(config, results)
+
+
+def _load(checkpoint, description, allow_partial):
+  """Returns all tensors, once they have proved to make a model.
+
+  Returns:
+    (mapping of names -> arrays, `assignment.Assignment`); what the model has
+    no use for, such as ELECTRA's generator, is among the former.
+  """
+  model = model_lib.build(description, checkpoint.tensors.shapes)
+  variables = {weight.path: weight for weight in model.weights}
+  result = assignment.assign(
+    variables, checkpoint.tensors, checkpoint.path, allow_partial
+  )
+  rest = {name: checkpoint.tensors[name] for name in result.left_over}
+  return mappings.Arrays(rest | variables), result
+
+
+def _write(config, folder, tensors, description):
+  """Writes the weights; returns the names of those without a place there."""
+  if config.format == "google":
+    return writing.write_google(folder, tensors, description)
+  if config.format == "safetensors":
+    return writing.write_safetensors(
+      folder, tensors, description, config.max_shard_size * 10**6
+    )
+  model = model_lib.build(description, tensors.shapes)
+  result = assignment.assign(
+    {weight.path: weight for weight in model.weights}, tensors, folder
+  )
+  model.save(os.path.join(folder, KERAS_NAME))
+  writing.write_labels(folder, description)
+  return result.left_over
+
+
+def _print_summary(config, results):
+  model, tensors = results["model"], results["tensors"]
+  rows = [
+    ("Read", results["input"]["format"]),
+    ("Written", config.format),
+    ("Family", model["family"]),
+    ("Head", model["head"] or "none"),
+    ("Parameters", f"{model['num_parameters']:,}"),
+    ("Vocabulary", f"{model['vocab_size']:,}"),
+    ("Tensors read", str(len(tensors["loaded"]))),
+    ("  new", str(len(tensors["new"]))),
+    ("  in no head", str(len(tensors["left_over"]))),
+    ("  left out", str(len(tensors["left_out"]))),
+  ]
+  if config.extend_vocab:
+    rows.append(("Words added", str(model["num_added_words"])))
+  print(report.table(rows))
+  for what in ("new", "left_out"):
+    for name in tensors[what]:
+      print(f"{what.replace('_', ' ')}: {name}")
+  for name in sorted(os.listdir(config.output)):
+    print(os.path.join(config.output, name))
+
+
+if __name__ == "__main__":
+  common.run(main)

@@ -1,0 +1,98 @@
+"""Adds words of a domain to a checkpoint and its vocabulary."""
+
+import dataclasses
+import os
+
+from keras_bert_impl.checkpoints import extension
+from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+
+VOCABULARY_NAME = "vocab.txt"
+
+
+def extend(words_file, source, folder, tensors, description):
+  """Writes the extended vocabulary and returns what belongs to it.
+
+  Args:
+    words_file: str, UTF-8, a word per line, as the tokenizer normalises it (in
+      lower case for an uncased model). Words in the vocabulary are passed over.
+    source: str, folder of the checkpoint, with its vocab.txt.
+    folder: str, where the new vocab.txt is written.
+    tensors: mapping of names -> arrays, with `shapes`.
+    description: `checkpoints.description.Description`.
+
+  Returns:
+    (tensors, description, number of words added).
+
+  Raises:
+    FileNotFoundError: no words file, or no vocabulary.
+    ValueError: the vocabulary is not WordPiece, or a word is none to its
+      tokenizer.
+  """
+  old = _load_vocabulary(source)
+  lines = {
+    word: line
+    for word, line in _read_words(words_file).items()
+    if word not in old.ids
+  }
+  if not lines:
+    raise ValueError(f"{words_file} holds no word that is not in {old.origin}.")
+  words = list(lines)
+  new = vocabulary_lib.Vocabulary(
+    tuple(extension.place_words(old.tokens, words)),
+    os.path.join(folder, VOCABULARY_NAME),
+  )
+  new.save(new.origin)
+  options = vocabulary_lib.resolve_options(old.origin)
+  pieces = _tokenize(old.origin, options, words)
+  for word, ids in zip(
+    words, _tokenize(new.origin, options, words), strict=True
+  ):
+    if ids != [new.ids[word]]:
+      tokens = " ".join(new.tokens[index] for index in ids)
+      raise ValueError(
+        f"{words_file}, line {lines[word]}: {word!r} would never be found, as "
+        f"the tokenizer makes {tokens!r} of it: give it without punctuation "
+        "and as normalised (in lower case for an uncased model)."
+      )
+  tensors = extension.extend(
+    tensors,
+    {new.ids[word]: ids for word, ids in zip(words, pieces, strict=True)},
+  )
+  config = dataclasses.replace(
+    description.config, vocab_size=extension.vocab_size(tensors)
+  )
+  return tensors, dataclasses.replace(description, config=config), len(words)
+
+
+def _load_vocabulary(source):
+  vocab_file = vocabulary_lib.find_file(source)
+  old = vocabulary_lib.Vocabulary.load(vocab_file)
+  if old.kind != vocabulary_lib.WORDPIECE:
+    raise ValueError(
+      f"{vocab_file} is no WordPiece vocabulary: in byte-level BPE and "
+      "SentencePiece the pieces of a word follow from learned merges or "
+      "scores, so that a word alone cannot be added."
+    )
+  return old
+
+
+def _tokenize(vocab_file, options, words):
+  """Returns the ids of each word, list of lists of int."""
+  # Late: nothing else here needs tensorflow_text.
+  from keras_bert_impl.tokenizers import wordpiece
+
+  tokenizer = wordpiece.WordPieceTokenizer(vocab_file, **vars(options))
+  return tokenizer.tokenize(words).to_list()
+
+
+def _read_words(path):
+  """Returns {word: first line that has it}."""
+  words = {}
+  try:
+    with open(path, encoding="utf-8") as file:
+      for number, line in enumerate(file, start=1):
+        if line.strip():
+          words.setdefault(line.strip(), number)
+  except UnicodeDecodeError as error:
+    raise ValueError(f"{path} is not UTF-8 text: {error}.") from error
+  return words

@@ -1,0 +1,148 @@
+"""Safetensors files, whole and in shards, good and bad."""
+
+import json
+import os
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+import safetensors
+import safetensors.numpy
+
+from keras_bert_impl.checkpoints import mappings, safetensors_format
+
+ARRAYS = {
+  "a.weight": np.arange(6, dtype="float32").reshape(2, 3),
+  "b.bias": np.ones(4, "float32"),
+  "c": np.full((1, 2), 7, "float32"),
+}
+
+
+def write(folder, arrays=None, **options):
+  return safetensors_format.write(
+    folder, mappings.Arrays(arrays or ARRAYS), **options
+  )
+
+
+def assert_reads_back(path):
+  checkpoint = safetensors_format.read(path)
+  assert list(checkpoint) == list(ARRAYS) and len(checkpoint) == 3
+  for name, array in ARRAYS.items():
+    assert checkpoint.shapes[name] == array.shape
+    np.testing.assert_array_equal(checkpoint[name], array)
+
+
+def test_what_is_written_is_read_again(tmp_path):
+  [path] = write(tmp_path)
+  assert_reads_back(path)
+
+
+def test_the_file_has_the_mark_that_transformers_asks_for(tmp_path):
+  [path] = write(tmp_path)
+  with safetensors.safe_open(path, "np") as file:
+    assert file.metadata() == {"format": "pt"}
+
+
+def test_shards_hold_no_more_than_allowed_and_read_as_one(tmp_path):
+  *shards, index = write(tmp_path, max_shard_size=24)
+  assert [path.name for path in shards] == [
+    "model-00001-of-00002.safetensors",
+    "model-00002-of-00002.safetensors",
+  ]
+  content = json.loads(index.read_text())
+  assert content["metadata"] == {"total_size": 48}
+  assert content["weight_map"] == {
+    "a.weight": shards[0].name,
+    "b.bias": shards[1].name,
+    "c": shards[1].name,
+  }
+  assert_reads_back(index)
+
+
+def test_a_tensor_above_the_limit_has_a_shard_of_its_own(tmp_path):
+  *shards, _ = write(tmp_path, max_shard_size=1)
+  assert len(shards) == 3
+
+
+def test_transposed_views_are_written_as_they_read(tmp_path):
+  [path] = write(tmp_path, {"a": ARRAYS["a.weight"].T})
+  np.testing.assert_array_equal(
+    safetensors_format.read(path)["a"], ARRAYS["a.weight"].T
+  )
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float64])
+def test_other_floats_are_read_as_float32(dtype, tmp_path):
+  safetensors.numpy.save_file(
+    {"a": np.array([1.5, -2], dtype)}, tmp_path / "model.safetensors"
+  )
+  array = safetensors_format.read(tmp_path / "model.safetensors")["a"]
+  assert array.dtype == np.float32
+  np.testing.assert_array_equal(array, [1.5, -2])
+
+
+def test_reading_bfloat16_needs_neither_tensorflow_nor_jax(tmp_path):
+  safetensors.numpy.save_file(
+    {"a": np.array([1.5], ml_dtypes.bfloat16)}, tmp_path / "model.safetensors"
+  )
+  program = (
+    "import sys\n"
+    "from keras_bert_impl.checkpoints import safetensors_format\n"
+    f"path = {str(tmp_path / 'model.safetensors')!r}\n"
+    "assert safetensors_format.read(path)['a'] == [1.5]\n"
+    "assert not {'tensorflow', 'jax', 'torch'} & set(sys.modules)\n"
+  )
+  subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_quantised_weights_are_refused_with_name_and_type(tmp_path):
+  safetensors.numpy.save_file(
+    {"a": np.array([1], "int8")}, tmp_path / "model.safetensors"
+  )
+  checkpoint = safetensors_format.read(tmp_path / "model.safetensors")
+  with pytest.raises(ValueError, match="a in .*model.safetensors.*I8"):
+    checkpoint["a"]
+
+
+@pytest.mark.parametrize("length", [0, 4, 30, -1])
+def test_a_truncated_file_is_refused_with_its_name(length, tmp_path):
+  [path] = write(tmp_path)
+  path.write_bytes(path.read_bytes()[:length])
+  with pytest.raises(ValueError, match="model.safetensors is damaged"):
+    safetensors_format.read(path)
+
+
+def test_a_corrupt_header_is_refused_with_the_files_name(tmp_path):
+  [path] = write(tmp_path)
+  content = bytearray(path.read_bytes())
+  content[8:20] = b"not a header"
+  path.write_bytes(content)
+  with pytest.raises(ValueError, match="model.safetensors is damaged"):
+    safetensors_format.read(path)
+
+
+@pytest.mark.parametrize(
+  "name", ["../model.safetensors", "/etc/passwd", "deeper/x.safetensors", ".."]
+)
+def test_an_index_may_not_point_outside_its_folder(name, tmp_path):
+  index = tmp_path / safetensors_format.INDEX_NAME
+  index.write_text(json.dumps({"weight_map": {"a": name}}))
+  with pytest.raises(ValueError, match="points outside its folder"):
+    safetensors_format.read(index)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"weight_map": 3}'])
+def test_a_damaged_index_is_refused_with_its_name(content, tmp_path):
+  index = tmp_path / safetensors_format.INDEX_NAME
+  index.write_text(content)
+  with pytest.raises(ValueError, match="index.json is damaged"):
+    safetensors_format.read(index)
+
+
+def test_a_missing_shard_is_named(tmp_path):
+  *shards, index = write(tmp_path, max_shard_size=1)
+  os.remove(shards[1])
+  with pytest.raises(FileNotFoundError, match="model-00002-of-00003"):
+    safetensors_format.read(index)
