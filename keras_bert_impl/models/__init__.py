@@ -1,5 +1,6 @@
 """Keras models wired from the layers."""
 
+from keras_bert_impl.models.checkpoint import from_checkpoint
 from keras_bert_impl.models.electra import (
   ElectraPretrainingModel,
   electra_generator_config,
@@ -26,4 +27,5 @@ __all__ = [
   "TokenClassifier",
   "TransformerEncoder",
   "electra_generator_config",
+  "from_checkpoint",
 ]
