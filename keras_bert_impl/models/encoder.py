@@ -7,13 +7,27 @@ from keras_bert_impl import configs, features, layers
 from keras_bert_impl.layers import initializers
 
 
+class EncoderInputsModel(keras.Model):
+  """A functional model on `input_ids`, `input_mask` and `segment_ids`.
+
+  The latter two may be left out of the dict it is called with: all tokens are
+  real then, and of the first segment.
+  """
+
+  def __call__(self, inputs, *args, **kwargs):
+    """Calls the model with all its inputs."""
+    if isinstance(inputs, dict) and features.INPUT_IDS in inputs:
+      inputs = _with_defaults(inputs)
+    return super().__call__(inputs, *args, **kwargs)
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class TransformerEncoder(keras.Model):
+class TransformerEncoder(EncoderInputsModel):
   """Bidirectional (or causal) transformer encoder.
 
   Called with a dict of int32 [B, L] tensors `input_ids`, `input_mask` (1 = a
-  real token, 0 = padding) and `segment_ids`, it returns a dict of float32
-  tensors `sequence_output` [B, L, H] and, with a pooler, `pooled_output`
+  real token, 0 = padding; default 1) and `segment_ids` (default 0), it returns
+  a dict of float32 tensors `sequence_output` [B, L, H] and, with a pooler, `pooled_output`
   [B, H]. The paths of its variables are the names in Google's checkpoints.
 
   Any inner tensor is the output of some `keras.Model(e.input, tensor)`:
@@ -105,6 +119,23 @@ class TransformerEncoder(keras.Model):
     del custom_objects  # There are none inside.
     encoder_config = configs.EncoderConfig.from_dict(config["config"])
     return cls(encoder_config, dtype=config["dtype"], name=config["name"])
+
+
+def _with_defaults(inputs):
+  """Returns `inputs` with `input_mask` and `segment_ids`."""
+  if {features.INPUT_MASK, features.SEGMENT_IDS} <= inputs.keys():
+    return inputs
+  # Keras refuses a mixture of arrays and tensors.
+  inputs = {
+    name: x if keras.utils.is_keras_tensor(x) else ops.convert_to_tensor(x)
+    for name, x in inputs.items()
+  }
+  input_ids = inputs[features.INPUT_IDS]
+  return {
+    features.INPUT_MASK: ops.ones_like(input_ids),
+    features.SEGMENT_IDS: ops.zeros_like(input_ids),
+    **inputs,
+  }
 
 
 def _embeddings(config, dtype_policy):

@@ -13,7 +13,7 @@ from keras_bert_impl import configs, features, layers
 from keras_bert_impl.models import encoder as encoder_lib
 
 
-class EncoderModel(keras.Model):
+class EncoderModel(encoder_lib.EncoderInputsModel):
   """What the models with an encoder and heads have in common.
 
   A subclass wires itself on the encoder's own symbolic tensors, not on a call

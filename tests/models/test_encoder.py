@@ -315,3 +315,15 @@ def test_positions_with_an_offset_depend_on_the_mask():
     encoder(inputs)["sequence_output"],
     atol=1e-5,
   )
+
+
+def test_mask_and_segments_may_be_left_out():
+  encoder = models.TransformerEncoder(TINY)
+  inputs = make_inputs()
+  inputs["segment_ids"][:] = 0
+  assert_all_equal(encoder({"input_ids": inputs["input_ids"]}), encoder(inputs))
+  classifier = models.SequenceClassifier(TINY, 2)
+  assert_all_equal(
+    classifier({"input_ids": inputs["input_ids"].tolist()}),
+    classifier(inputs),
+  )
