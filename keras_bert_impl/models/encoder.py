@@ -27,8 +27,9 @@ class TransformerEncoder(EncoderInputsModel):
 
   Called with a dict of int32 [B, L] tensors `input_ids`, `input_mask` (1 = a
   real token, 0 = padding; default 1) and `segment_ids` (default 0), it returns
-  a dict of float32 tensors `sequence_output` [B, L, H] and, with a pooler, `pooled_output`
-  [B, H]. The paths of its variables are the names in Google's checkpoints.
+  a dict of float32 tensors `sequence_output` [B, L, H] and, with a pooler,
+  `pooled_output` [B, H]. The paths of its variables are the names in Google's
+  checkpoints.
 
   Any inner tensor is the output of some `keras.Model(e.input, tensor)`:
 
