@@ -5,6 +5,7 @@ import os
 
 from keras_bert_impl.checkpoints import extension
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import vocabulary_files
 
 VOCABULARY_NAME = "vocab.txt"
 
@@ -65,15 +66,14 @@ def extend(words_file, source, folder, tensors, description):
 
 
 def _load_vocabulary(source):
-  vocab_file = vocabulary_lib.find_file(source)
-  old = vocabulary_lib.Vocabulary.load(vocab_file)
-  if old.kind != vocabulary_lib.WORDPIECE:
+  path = vocabulary_files.find_file(source)
+  if vocabulary_files.kind_of(path) != vocabulary_files.WORDPIECE:
     raise ValueError(
-      f"{vocab_file} is no WordPiece vocabulary: in byte-level BPE and "
-      "SentencePiece the pieces of a word follow from learned merges or "
-      "scores, so that a word alone cannot be added."
+      f"{path} is no WordPiece vocabulary: in byte-level BPE and SentencePiece "
+      "the pieces of a word follow from learned merges or scores, so that a "
+      "word alone cannot be added."
     )
-  return old
+  return vocabulary_lib.Vocabulary.load(path)
 
 
 def _tokenize(vocab_file, options, words):

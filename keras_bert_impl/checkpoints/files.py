@@ -30,10 +30,8 @@ def read_json(path):
   Raises:
     ValueError: it is no JSON file, or holds something else; names it.
   """
-  with _gfile().GFile(path) if "://" in path else open(path, "rb") as file:
-    content = file.read()
   try:
-    values = json.loads(content)
+    values = json.loads(_read(path))
   except ValueError as error:
     raise ValueError(f"{path} is not a JSON file: {error}.") from error
   if not isinstance(values, dict):
@@ -41,24 +39,25 @@ def read_json(path):
   return values
 
 
-def _gfile():
-  import tensorflow as tf
-
-  return tf.io.gfile
+def count_lines(path):
+  """Returns the number of lines of a text file, empty ones at its end aside."""
+  return len(_read(path).rstrip().split(b"\n"))
 
 
 @contextlib.contextmanager
 def new_folder(path):
-  """Context of a folder that appears at `path` when its content is complete.
+  """Context of a local folder that appears at `path` when it is complete.
 
   Yields:
-    str, the folder to write into. Its content moves to `path` at the end; after
-    an error nothing is left of it.
+    str, the folder to write into, which becomes `path` at the end; after an
+    error nothing is left of it.
 
   Raises:
-    ValueError: `path` exists and is not an empty folder.
+    ValueError: `path` exists and is not an empty folder, or is not local.
   """
   path = os.fspath(path).rstrip("/")
+  if "://" in path:
+    raise ValueError(f"{path} must be a local folder: copy it from there.")
   if exists(path) and not (is_folder(path) and not list_folder(path)):
     raise ValueError(f"{path} exists already: choose another folder.")
   os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
@@ -69,3 +68,15 @@ def new_folder(path):
     os.replace(temporary, path)
   finally:
     shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _read(path):
+  opened = _gfile().GFile(path, "rb") if "://" in path else open(path, "rb")
+  with opened as file:
+    return file.read()
+
+
+def _gfile():
+  import tensorflow as tf
+
+  return tf.io.gfile

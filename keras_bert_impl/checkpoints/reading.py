@@ -59,11 +59,20 @@ class Checkpoint:
 
     Raises:
       FileNotFoundError: there is none.
+      ValueError: the vocabulary beside it has more tokens than the table rows.
     """
     if self.description is None:
       raise FileNotFoundError(
         f"There is no {BERT_CONFIG_NAME} (or {ALBERT_CONFIG_NAME}, "
         f"{CONFIG_NAME}) beside {self.path}: it says what the weights are."
+      )
+    vocab_size = self.description.config.vocab_size
+    path, num_tokens = _count_tokens(self.folder)
+    # Fewer are not unusual: tables get rows to spare.
+    if num_tokens > vocab_size:
+      raise ValueError(
+        f"{path} holds {num_tokens} tokens, more than the vocab_size "
+        f"({vocab_size}) of {self.path}: they do not belong together."
       )
     return self.description
 
@@ -214,8 +223,23 @@ def _open_keras(path):
   tensors = mappings.Arrays({weight.path: weight for weight in model.weights})
   declared = _declared(folder) or description_lib.Description(model.config)
   declared = dataclasses.replace(declared, config=model.config)
+  # The only class of models that its weights do not show.
+  if type(model).__name__ == "MultipleChoice":
+    declared = dataclasses.replace(declared, head=names.MULTIPLE_CHOICE)
   description = description_lib.complete(declared, tensors.shapes, folder)
   return Checkpoint(path, KERAS, tensors, description)
+
+
+def _count_tokens(folder):
+  """Returns (path, number of tokens) of the vocabulary in `folder`.
+
+  SentencePiece needs its library, and is left to the tokenizers.
+  """
+  path = os.path.join(folder, "vocab.json")
+  if files.exists(path):
+    return path, len(files.read_json(path))
+  path = os.path.join(folder, "vocab.txt")
+  return path, files.count_lines(path) if files.exists(path) else 0
 
 
 def _declared(folder):

