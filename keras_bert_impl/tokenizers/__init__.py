@@ -1,18 +1,70 @@
 """In-graph tokenizers, vocabularies and their learners.
 
 Attributes:
-  WordPieceTokenizer: of `wordpiece.py`, loaded at first use: training reads
-    vocabularies without tensorflow_text.
+  WordPieceTokenizer: of `wordpiece.py`, for vocab.txt (BERT, ELECTRA).
+  BytePairTokenizer: of `byte_pair.py`, for vocab.json (RoBERTa).
+  SentencePieceTokenizer: of `sentence_piece.py`, for *.model (ALBERT).
+
+The tokenizers are loaded at first use: training reads vocabularies without
+tensorflow_text.
 """
 
-from keras_bert_impl.tokenizers.vocabulary import TokenizerOptions, Vocabulary
+import importlib
 
-__all__ = ["TokenizerOptions", "Vocabulary", "WordPieceTokenizer"]
+from keras_bert_impl.tokenizers import vocabulary_files
+from keras_bert_impl.tokenizers.vocabulary import (
+  BytePairOptions,
+  SentencePieceOptions,
+  TokenizerOptions,
+  Vocabulary,
+  resolve_options,
+)
+
+_MODULES = {
+  "WordPieceTokenizer": "wordpiece",
+  "BytePairTokenizer": "byte_pair",
+  "SentencePieceTokenizer": "sentence_piece",
+}
+_CLASSES = {
+  vocabulary_files.WORDPIECE: "WordPieceTokenizer",
+  vocabulary_files.BYTE_BPE: "BytePairTokenizer",
+  vocabulary_files.SENTENCEPIECE: "SentencePieceTokenizer",
+}
+
+__all__ = [
+  "BytePairOptions",
+  "SentencePieceOptions",
+  "TokenizerOptions",
+  "Vocabulary",
+  "load",
+  *_MODULES,
+]
+
+
+def load(path, **options):
+  """Returns the tokenizer that the files of a model describe.
+
+  Args:
+    path: str, a vocabulary (vocab.txt, vocab.json with merges.txt beside it, or
+      *.model), or the folder that holds one.
+    **options: by name, in place of those stored beside the vocabulary; None
+      leaves them.
+
+  Returns:
+    `WordPieceTokenizer`, `BytePairTokenizer` or `SentencePieceTokenizer`.
+
+  Raises:
+    FileNotFoundError: if there is no vocabulary.
+    ValueError: if it is unusable, or its kind has no such option.
+  """
+  path = vocabulary_files.find_file(path)
+  options = resolve_options(path, **options)
+  name = _CLASSES[vocabulary_files.kind_of(path)]
+  return __getattr__(name)(path, **vars(options))
 
 
 def __getattr__(name):
-  if name == "WordPieceTokenizer":
-    from keras_bert_impl.tokenizers.wordpiece import WordPieceTokenizer
-
-    return WordPieceTokenizer
+  if name in _MODULES:
+    module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+    return getattr(module, name)
   raise AttributeError(f"module {__name__!r} has no attribute {name!r}.")

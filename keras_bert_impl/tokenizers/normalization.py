@@ -15,14 +15,16 @@ Source: google-research/bert, tokenization.py, BasicTokenizer.
 import tensorflow as tf
 import tensorflow_text as tf_text
 
+from keras_bert_impl.tokenizers import white_space
+
 MAX_WORD_CHARACTERS = 200
 
 # RE2 classes. Categories Cc (but tab, newline and carriage return) and Cf, NUL
 # and the replacement character are deleted.
 _DELETED = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9f}\x{fffd}\p{Cf}]"
-# RE2's \s is ASCII only: these are the other characters at which Python splits.
-_WIDE_SPACE = (
-  r"[\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
+# What the splitting at ASCII white space leaves.
+_WIDE_SPACE = white_space.pattern(
+  code for code in white_space.CODE_POINTS if code >= 0xA0
 )
 # Punctuation, ASCII symbols and CJK ideographs: each is a word of its own.
 _SINGLE = (
@@ -76,10 +78,17 @@ def split_words(normalized_texts):
   return tf.strings.split(normalized_texts)
 
 
-def _lower_and_strip_accents(texts):
+def lower(texts):
+  """Returns valid UTF-8 `texts` without NUL in lower case.
+
+  As Python's, but for capitals newer than TensorFlow's ICU.
+  """
   # ASCII first: the other op asks the machine's locale, and in Turkish the
   # lower case of I is not i.
-  texts = tf.strings.lower(texts)
-  texts = tf.strings.lower(texts, encoding="utf-8")
+  return tf.strings.lower(tf.strings.lower(texts), encoding="utf-8")
+
+
+def _lower_and_strip_accents(texts):
+  texts = lower(texts)
   texts = tf_text.normalize_utf8(texts, "NFD")
   return tf.strings.regex_replace(texts, r"\p{Mn}+", "")

@@ -1,0 +1,330 @@
+"""Byte-level byte-pair encoding in the graph, with the ids of RoBERTa.
+
+Axes: B texts, N bytes of the batch, M its characters and ends of texts, W
+words, U different words, T pieces of different words, V vocabulary.
+"""
+
+import functools
+import unicodedata
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl.tokenizers import (
+  byte_alphabet,
+  tokenizer,
+  vocabulary_files,
+  white_space,
+)
+from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+
+# What the characters of a word may be; _END stands after each text.
+_OTHER, _LETTER, _NUMBER, _SPACE, _BLANK, _END = range(6)
+_NUM_CODE_POINTS = 0x110000
+_PAGE = 256
+# With the apostrophe before them, words of their own.
+_SHORT_ENDINGS = ("s", "t", "m", "d")
+_LONG_ENDINGS = ("re", "ve", "ll")
+# The rank of a pair that is no merge.
+_NO_MERGE = np.iinfo(np.int32).max
+
+
+class BytePairTokenizer(tokenizer.Tokenizer):
+  """Raw bytes to the ids of openai/gpt-2 and RoBERTa, in ops of the core.
+
+  Nothing is normalised and nothing is unknown: any string of bytes, UTF-8 or
+  not, comes back from its ids. The different words of a batch are merged once,
+  all of them at a time. (A word of many thousand letters takes time with their
+  square.)
+
+  Differs from the original for characters that are newer than the `unicodedata`
+  of this Python: those are neither letters nor numbers.
+
+  Args:
+    vocab_file: path of a vocab.json, {token: id}.
+    merges_file: path of its merges.txt; default: the one beside it.
+    add_prefix_space: bool, see `vocabulary.BytePairOptions`; detokenize takes
+      the blank off again.
+    name: name of the module.
+
+  Raises:
+    FileNotFoundError, ValueError: as `Vocabulary.load`; and ValueError if a
+      byte has no token.
+  """
+
+  _is_roberta = True
+
+  def __init__(
+    self,
+    vocab_file,
+    merges_file=None,
+    add_prefix_space=False,
+    name="byte_pair_tokenizer",
+  ):
+    merges_file = merges_file or vocabulary_files.merges_path(vocab_file)
+    vocabulary = vocabulary_lib.Vocabulary.load(vocab_file, merges_file)
+    options = vocabulary_lib.BytePairOptions(bool(add_prefix_space))
+    super().__init__(vocabulary, options, [vocab_file, merges_file], name)
+    self._byte_ids = _byte_ids(vocabulary)
+    self._byte_characters = tf.constant(
+      [ord(character) for character in byte_alphabet.CHARACTERS]
+    )
+    pages, page_of = _character_classes()
+    self._pages = tf.constant(pages.reshape(-1), tf.int32)
+    self._page_of = tf.constant(page_of.reshape(-1), tf.int32)
+    self._ranks, self._merged = _merge_tables(vocabulary)
+    # One trace for all callers; op by op, eager merging would be slow.
+    self._encode = tf.function(
+      self._encode_batch,
+      input_signature=[tf.TensorSpec([None], tf.string)],
+      autograph=False,
+    )
+
+  def normalize(self, texts, options=None):
+    """Returns texts [B], with a blank before them where the options say so."""
+    if not (options or self.options).add_prefix_space:
+      return texts
+    as_it_is = (tf.strings.substr(texts, 0, 1) == " ") | (texts == "")
+    return tf.where(as_it_is, texts, tf.strings.join([" ", texts]))
+
+  def tokenize_normalized(self, texts):
+    """Returns the ids, int32 [B, (pieces)], of `normalize`d texts [B]."""
+    return self._encode(texts)
+
+  @functools.cached_property
+  def token_texts(self):
+    """List of V bytes, what each token stands for."""
+    special = frozenset(self.vocabulary.special_ids)
+    texts = []
+    for index, token in enumerate(self.vocabulary.tokens):
+      content = None if index in special else byte_alphabet.to_bytes(token)
+      texts.append(token.encode("utf-8") if content is None else content)
+    return texts
+
+  def _join(self, token_texts):
+    texts = tf.strings.reduce_join(token_texts, axis=-1)
+    if self.options.add_prefix_space:
+      texts = tf.strings.regex_replace(texts, "^ ", "")
+    return texts
+
+  def _encode_batch(self, texts):
+    """Returns the ids, int32 [B, (pieces)], of texts [B]."""
+    words, num_words = self._split(texts)  # [W, (bytes)]
+    # Written in the alphabet they have no NUL, and are UTF-8.
+    characters = tf.gather(self._byte_characters, words.flat_values)
+    names = tf.strings.unicode_encode(
+      words.with_flat_values(characters), "UTF-8"
+    )
+    names, index = tf.unique(names)  # [U], [W]
+    first = tf.math.unsorted_segment_min(
+      tf.range(tf.size(index)), index, tf.size(names)
+    )
+    pieces = self._merge(tf.gather(words, first))  # [U, (pieces)]
+    return tf.RaggedTensor.from_row_lengths(
+      tf.gather(pieces, index), num_words
+    ).merge_dims(1, 2)
+
+  def _split(self, texts):
+    """Returns the words of texts, bytes int32 [W, (bytes)], and counts [B]."""
+    codes, offsets = tf.strings.unicode_decode_with_offsets(
+      texts, "UTF-8", errors="replace"
+    )
+    end = tf.fill([tf.size(texts), 1], _NUM_CODE_POINTS)
+    codes = tf.concat([codes, end], axis=1)  # [B, (characters + 1)]
+    is_start = self._begins_word(codes.flat_values)  # [M]
+    num_words = tf.reduce_sum(
+      codes.with_flat_values(tf.cast(is_start, tf.int64)), axis=1
+    )
+    text_starts = tf.cumsum(tf.strings.length(texts), exclusive=True)
+    offsets = tf.concat([tf.cast(offsets, tf.int32), end], axis=1)
+    offsets += text_starts[:, tf.newaxis]
+    starts = tf.boolean_mask(offsets.flat_values, is_start)  # [W]
+    joined = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)  # [N]
+    words = tf.RaggedTensor.from_row_starts(
+      tf.cast(joined, tf.int32), tf.cast(starts, tf.int64)
+    )
+    return words, num_words
+
+  def _begins_word(self, codes):
+    """Returns bool [M]: where the original's pattern begins another match.
+
+    The pattern needs what RE2 does not have, and bytes that are not UTF-8 have
+    to stay: so the beginnings follow from neighbours. A run of letters, of
+    numbers or of anything else is a word together with one blank before it;
+    white space before that, of several the last of which is no blank, are two
+    words; and 's, 't, 're, 've, 'm, 'll and 'd are words where the apostrophe
+    is not taken by what stands before.
+
+    Args:
+      codes: int32 [M], code points, _NUM_CODE_POINTS after each text. Whatever
+        is no UTF-8 counts as a symbol.
+
+    Source: Radford et al. 2019; openai/gpt-2, encoder.py.
+    """
+    page = tf.gather(self._page_of, codes // _PAGE)
+    kind = tf.gather(self._pages, page * _PAGE + codes % _PAGE)  # [M]
+    before, after = tf.roll(kind, 1, 0), tf.roll(kind, -1, 0)
+    opens = (
+      (codes == ord("'")) & (before != _OTHER) & (before != _BLANK)
+    )  # [M], apostrophes that may begin a word with an ending
+    first, second = tf.roll(codes, -1, 0), tf.roll(codes, -2, 0)
+    is_short = opens & _any(first == ord(e) for e in _SHORT_ENDINGS)
+    is_long = opens & _any(
+      (first == ord(e[0])) & (second == ord(e[1])) for e in _LONG_ENDINGS
+    )
+    in_ending = tf.roll(is_short | is_long, 1, 0)
+    after_ending = tf.roll(is_short, 2, 0) | tf.roll(is_long, 3, 0)
+    begins = (kind != before) & (before != _BLANK) & ~in_ending
+    # Of white space, the first and, if there is text after it, the last.
+    begins_space = ~_is_space(before) | ~(_is_space(after) | (after == _END))
+    begins = tf.where(_is_space(kind), begins_space, begins | after_ending)
+    return begins & (kind != _END)
+
+  def _merge(self, words):
+    """Returns the pieces of words, int32 [U, (pieces)].
+
+    In each round every word merges the pair of its pieces that stands first
+    among the merges, wherever the word has it. Finished words leave the loop.
+
+    Args:
+      words: int32 [U, (bytes)], bytes.
+    """
+    ids = tf.gather(self._byte_ids, words.flat_values)  # [T]
+    rows = words.value_rowids()
+    size = tf.size(ids)
+
+    def merge_once(step, ids, rows, places, done_ids, done_places):
+      ids, is_kept, is_done = self._merge_once(ids, rows)
+      done = tf.where(is_done)[:, 0]
+      kept = tf.where(is_kept)[:, 0]
+      return (
+        step + 1,
+        tf.gather(ids, kept),
+        tf.gather(rows, kept),
+        tf.gather(places, kept),
+        done_ids.write(step, tf.gather(ids, done)),
+        done_places.write(step, tf.gather(places, done)),
+      )
+
+    done = [
+      tf.TensorArray(
+        tf.int32, 0, dynamic_size=True, infer_shape=False, element_shape=[None]
+      )
+      for _ in range(2)
+    ]
+    *_, done_ids, done_places = tf.while_loop(
+      lambda step, ids, *_: tf.size(ids) > 0,
+      merge_once,
+      [0, ids, rows, tf.range(size), *done],
+    )
+    # A piece stands where its first byte stood; 0 where there is none.
+    found = tf.scatter_nd(
+      done_places.concat()[:, tf.newaxis], done_ids.concat() + 1, [size]
+    )
+    places = tf.where(found > 0)[:, 0]
+    return tf.RaggedTensor.from_value_rowids(
+      tf.gather(found, places) - 1, tf.gather(rows, places), words.nrows()
+    )
+
+  def _merge_once(self, ids, rows):
+    """Merges the most urgent pair of each word.
+
+    Args:
+      ids: int32 [T], pieces.
+      rows: int64 [T], the word of each.
+
+    Returns:
+      ids [T], a merged one in the place of the left one of its pair; bool [T],
+      the pieces that are left of words that go on; bool [T], the pieces of
+      words in which nothing is left to merge.
+    """
+    pairs = _pair_keys(
+      tf.cast(ids, tf.int64),
+      tf.cast(tf.roll(ids, -1, 0), tf.int64),
+      self.vocabulary.size,
+    )
+    is_pair = rows == tf.concat([rows[1:], [-1]], 0)
+    ranks = self._ranks.lookup(tf.where(is_pair, pairs, -1))
+    best = tf.gather(tf.math.segment_min(ranks, rows), rows)
+    is_done = best == _NO_MERGE
+    is_best = (ranks == best) & ~is_done
+    is_left = is_best & _is_even_in_run(is_best)
+    merged = tf.gather(self._merged, tf.where(is_left, ranks, 0))
+    is_right = _shift(is_left)
+    return tf.where(is_left, merged, ids), ~(is_done | is_right), is_done
+
+
+def _byte_ids(vocabulary):
+  """Returns the id of the token of each byte, int32 [256]."""
+  missing = [c for c in byte_alphabet.CHARACTERS if c not in vocabulary.ids]
+  if missing:
+    raise ValueError(
+      f"{vocabulary.origin} has no token {missing[0]!r}, nor {len(missing) - 1}"
+      " others that stand for single bytes: it is not of byte-level BPE."
+    )
+  ids = [vocabulary.ids[character] for character in byte_alphabet.CHARACTERS]
+  return tf.constant(ids, tf.int32)
+
+
+def _merge_tables(vocabulary):
+  """Returns a table of pair to rank, and the id that each rank makes."""
+  ids = vocabulary.ids
+  pairs = [merge.split(" ") for merge in vocabulary.merges]
+  left = np.array([ids[a] for a, _ in pairs], np.int64)
+  right = np.array([ids[b] for _, b in pairs], np.int64)
+  table = tf.lookup.StaticHashTable(
+    tf.lookup.KeyValueTensorInitializer(
+      tf.constant(_pair_keys(left, right, vocabulary.size)),
+      tf.range(len(pairs)),
+    ),
+    default_value=_NO_MERGE,
+  )
+  # Never empty, because there is a gather of nothing too.
+  merged = [ids[a + b] for a, b in pairs] or [0]
+  return table, tf.constant(merged, tf.int32)
+
+
+def _pair_keys(left, right, vocab_size):
+  return left * vocab_size + right
+
+
+@functools.cache
+def _character_classes():
+  """Returns classes of 256 characters each, and which are those of a page.
+
+  Returns:
+    integers [pages, 256] and [all code points / 256].
+  """
+  classes = np.full(_NUM_CODE_POINTS + _PAGE, _OTHER, np.int8)
+  kinds = {"L": _LETTER, "N": _NUMBER}
+  for code in range(_NUM_CODE_POINTS):
+    classes[code] = kinds.get(unicodedata.category(chr(code))[0], _OTHER)
+  classes[list(white_space.CODE_POINTS)] = _SPACE
+  classes[ord(" ")] = _BLANK
+  classes[_NUM_CODE_POINTS] = _END
+  return np.unique(classes.reshape(-1, _PAGE), axis=0, return_inverse=True)
+
+
+def _is_space(kind):
+  return (kind == _SPACE) | (kind == _BLANK)
+
+
+def _any(conditions):
+  return functools.reduce(tf.logical_or, conditions)
+
+
+def _shift(values):
+  """Returns bool [T] moved on by one, with False before them."""
+  return tf.concat([[False], values[:-1]], 0)
+
+
+def _is_even_in_run(values):
+  """Returns bool [T]: whether an even number of True stands right before it.
+
+  In "aaa" both pairs are "aa", and only the first can be merged.
+  """
+  begins = values & ~_shift(values)
+  starts = tf.where(begins)[:, 0]
+  run = tf.cumsum(tf.cast(begins, tf.int32))  # counted from 1
+  starts = tf.cast(tf.concat([[0], starts], 0), tf.int32)
+  return (tf.range(tf.size(values)) - tf.gather(starts, run)) % 2 == 0

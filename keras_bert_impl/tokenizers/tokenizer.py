@@ -1,0 +1,281 @@
+"""What every tokenizer does, whatever its pieces are.
+
+Axes: B texts, L ids of the longest sequence of the batch, V vocabulary.
+"""
+
+import tensorflow as tf
+
+from keras_bert_impl import features
+from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import vocabulary_files, white_space
+
+WORD_IDS = "word_ids"
+_BLANKS_AT_END = white_space.pattern(white_space.CODE_POINTS) + "+$"
+
+
+class Tokenizer(tf.Module):
+  """Text to ids and back, in graph ops. Abstract.
+
+  Works eagerly, in tf.data and inside a SavedModel, which carries the
+  vocabulary along (in the graph, and as a file under assets/). What looks like
+  a special token in a text is text.
+
+  Args:
+    vocabulary: `Vocabulary`.
+    options: its options, as `vocabulary.resolve_options` returns them.
+    files: list of paths to put under the assets/ of a SavedModel.
+    name: name of the module.
+
+  Attributes:
+    vocabulary: as given.
+    options: as given.
+  """
+
+  # Whether the kind has no segments and two [SEP] between the texts of a pair.
+  _is_roberta = False
+
+  def __init__(self, vocabulary, options, files, name):
+    super().__init__(name=name)
+    self.vocabulary = vocabulary
+    self.options = options
+    # Tracked, so that a SavedModel holds the files.
+    self._assets = [tf.saved_model.Asset(path) for path in files]
+
+  def normalize(self, texts, options=None):
+    """Returns texts [B] as the pieces are looked up in them, string [B].
+
+    Args:
+      texts: string [B].
+      options: in place of the tokenizer's own.
+    """
+    raise NotImplementedError
+
+  def tokenize_normalized(self, texts):
+    """Returns the ids, int32 [B, (pieces)], of `normalize`d texts [B]."""
+    raise NotImplementedError
+
+  @property
+  def token_texts(self):
+    """List of V bytes, each token as it is shown to people.
+
+    A blank at its beginning says that it begins a word; in WordPiece, "##" that
+    it does not. A token of byte-level BPE may be a part of a character.
+    """
+    raise NotImplementedError
+
+  def tokenize(self, texts):
+    """Returns the ids of texts.
+
+    Args:
+      texts: string [B], or a list of str or bytes.
+
+    Returns:
+      int32 RaggedTensor [B, (pieces)], without special tokens.
+    """
+    texts = tf.convert_to_tensor(texts, tf.string)
+    if texts.shape.rank != 1:
+      raise ValueError(
+        f"texts must have shape [B], not {texts.shape}: pass a list of texts."
+      )
+    return self.tokenize_normalized(self.normalize(texts))
+
+  def tokenize_around_masks(self, texts):
+    """Returns the ids of texts in which the mask token may stand.
+
+    As `tokenize`, but the literal "[MASK]" (or whatever the vocabulary calls
+    it) is the mask wherever it stands, and takes the blanks before it.
+    """
+    token = self.vocabulary.mask_token
+    stretches = tf.strings.split(texts, sep=token)  # [B, (stretches)]
+    # Those before a mask; the last stretch of a text is before none.
+    is_last = tf.ragged.range(stretches.row_lengths()) == (
+      stretches.row_lengths()[:, tf.newaxis] - 1
+    )
+    flat = stretches.flat_values  # [S]
+    flat = tf.where(
+      is_last.flat_values,
+      flat,
+      tf.strings.regex_replace(flat, _BLANKS_AT_END, ""),
+    )
+    pieces = self.tokenize(flat)  # [S, (pieces)]
+    masks = tf.fill([tf.size(flat), 1], self.vocabulary.mask_id)
+    # A mask before every stretch; the first of a text has none before it.
+    pieces = stretches.with_flat_values(tf.concat([masks, pieces], axis=1))
+    return pieces.merge_dims(1, 2)[:, 1:]
+
+  def tokenize_with_word_ids(self, texts):
+    """Returns the ids of texts and the word each piece belongs to.
+
+    Args:
+      texts: string [B], or a list of str or bytes.
+
+    Returns:
+      (ids, word_ids), both int32 RaggedTensor [B, (pieces)]; word_ids count
+      from 0 in each text.
+    """
+    ids = self.tokenize(texts)
+    return ids, self.word_ids(ids)
+
+  def word_ids(self, ids):
+    """Returns which word of its row each piece belongs to, counted from 0.
+
+    Words as `Vocabulary.is_continuation` has them.
+
+    Args:
+      ids: int32 RaggedTensor [B, (pieces)]; a special token is a word.
+
+    Returns:
+      int32 RaggedTensor [B, (pieces)].
+    """
+    is_continuation = tf.constant(self.vocabulary.is_continuation)
+    is_start = ~tf.gather(is_continuation, ids.flat_values)
+    # Every row begins a word, whatever its first piece.
+    first = tf.boolean_mask(ids.row_starts(), ids.row_lengths() > 0)
+    is_start = tf.tensor_scatter_nd_update(
+      is_start, first[:, tf.newaxis], tf.ones_like(first, tf.bool)
+    )
+    # Exclusive sum over the batch; taking off the row's offset leaves the
+    # words that started earlier in the row.
+    started = tf.concat([[0], tf.cumsum(tf.cast(is_start, tf.int32))], 0)
+    offsets = tf.gather(started, ids.row_starts())
+    counts = started[1:] - tf.gather(offsets, ids.value_rowids())
+    return ids.with_flat_values(counts - 1)
+
+  def __call__(self, texts, text_pairs=None, max_seq_length=None):
+    """Returns the inputs of an encoder for texts or pairs of texts.
+
+    Args:
+      texts: string [B], or a list of str or bytes.
+      text_pairs: as texts, or None.
+      max_seq_length: int, L at most; see `assemble`.
+
+    Returns:
+      as `assemble`.
+    """
+    return self.assemble(
+      self.tokenize(texts),
+      None if text_pairs is None else self.tokenize(text_pairs),
+      max_seq_length,
+    )
+
+  def assemble(self, pieces, pair_pieces=None, max_seq_length=None):
+    """Returns the inputs of an encoder for pieces or pairs of them.
+
+    [CLS] A [SEP] or [CLS] A [SEP] B [SEP]; for byte-level BPE, <s> A </s> or
+    <s> A </s></s> B </s>. A sequence that is too long loses tokens one by one
+    off the end of the longer text, of B where both are equally long. Padded to
+    the longest of the batch.
+
+    Args:
+      pieces: int32 RaggedTensor [B, (pieces)].
+      pair_pieces: as pieces, or None.
+      max_seq_length: int, L at most, special tokens included; None: no limit.
+
+    Returns:
+      {name: int32 [B, L]}: input_ids; input_mask, 1 for a token and 0 for
+      padding; segment_ids, 1 for B and its [SEP] (for byte-level BPE always 0);
+      word_ids, the word of its text each piece belongs to, counted from 0 in A
+      and in B, -1 for special tokens and padding.
+
+    Raises:
+      ValueError: if max_seq_length leaves no room for a piece of each text.
+    """
+    vocabulary = self.vocabulary
+    texts = [pieces] if pair_pieces is None else [pieces, pair_pieces]
+    num_between = 2 if self._is_roberta else 1
+    num_special = 2 + (len(texts) - 1) * num_between
+    if max_seq_length is not None:
+      if max_seq_length < num_special + len(texts):
+        raise ValueError(
+          f"max_seq_length ({max_seq_length}) must be at least "
+          f"{num_special + len(texts)}: {num_special} special tokens and one "
+          "of each text."
+        )
+      texts = _truncate(texts, max_seq_length - num_special)
+    row = tf.ones([texts[0].nrows(out_type=tf.int32), 1], tf.int32)  # [B, 1]
+    parts = [(vocabulary.cls_id * row, -row, 0 * row)]
+    for segment, text in enumerate(texts):
+      segment = 0 if self._is_roberta else segment
+      if segment == 0 and len(parts) > 1:
+        parts.append((vocabulary.sep_id * row, -row, 0 * row))
+      parts.append(
+        (
+          text,
+          self.word_ids(text),
+          text.with_flat_values(tf.fill(tf.shape(text.flat_values), segment)),
+        )
+      )
+      parts.append((vocabulary.sep_id * row, -row, segment * row))
+    ids, words, segments = (
+      tf.concat(part, axis=1) for part in zip(*parts, strict=True)
+    )
+    return {
+      features.INPUT_IDS: ids.to_tensor(vocabulary.pad_id),
+      features.INPUT_MASK: tf.sequence_mask(ids.row_lengths(), dtype=tf.int32),
+      features.SEGMENT_IDS: segments.to_tensor(0),
+      WORD_IDS: words.to_tensor(-1),
+    }
+
+  def detokenize(self, ids):
+    """Returns the text of ids; what pads, begins and ends is left out.
+
+    White space, case and accents that the normalisation took are not brought
+    back; byte-level BPE takes nothing.
+
+    Args:
+      ids: int [B, (pieces)], ragged or dense.
+
+    Returns:
+      string [B].
+    """
+    if not isinstance(ids, tf.RaggedTensor):
+      ids = tf.RaggedTensor.from_tensor(ids)
+    flat = tf.cast(ids.flat_values, tf.int32)
+    role_ids = self.vocabulary.role_ids
+    silent = [role_ids[r] for r in ("pad", "cls", "sep") if r in role_ids]
+    is_shown = tf.reduce_all(
+      flat[:, tf.newaxis] != tf.constant(silent, tf.int32), axis=-1
+    )
+    shown = tf.ragged.boolean_mask(
+      ids.with_flat_values(flat), ids.with_flat_values(is_shown)
+    )
+    return self._join(tf.gather(tf.constant(self.token_texts), shown))
+
+  def save(self, folder):
+    """Writes the files from which `tokenizers.load(folder)` makes it again.
+
+    Returns:
+      str, the path of the vocabulary.
+    """
+    name = vocabulary_files.FILE_NAMES[self.vocabulary.kind]
+    path = vocabulary_files.beside(f"{folder}/", name)
+    # The vocabulary last: where it stands, its options stand too.
+    vocabulary_lib.save_options(path, self.options)
+    self.vocabulary.save(path)
+    return path
+
+  def _join(self, token_texts):
+    """Returns string [B] of ragged `token_texts` [B, (pieces)]."""
+    raise NotImplementedError
+
+
+def _truncate(texts, max_tokens):
+  """Returns one or two ragged [B, (pieces)] with `max_tokens` a row at most."""
+  if len(texts) == 1:
+    return [texts[0][:, :max_tokens]]
+  lengths = [text.row_lengths() for text in texts]
+  # What is left when tokens go one by one off the longer text.
+  shares = [max_tokens - max_tokens // 2, max_tokens // 2]
+  kept = [
+    tf.minimum(
+      length,
+      tf.maximum(tf.cast(share, tf.int64), max_tokens - other),
+    )
+    for length, other, share in zip(
+      lengths, reversed(lengths), shares, strict=True
+    )
+  ]
+  return [
+    tf.ragged.boolean_mask(text, tf.ragged.range(length) < count[:, tf.newaxis])
+    for text, length, count in zip(texts, lengths, kept, strict=True)
+  ]
