@@ -24,7 +24,7 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 import tensorflow as tf
 from absl import flags, logging
 
-from keras_bert_impl import configs, models
+from keras_bert_impl import configs, models, tokenizers
 from keras_bert_impl.tasks import (
   left_to_right,
   masked_lm,
@@ -35,6 +35,7 @@ from keras_bert_impl.tasks import (
   span_boundary,
 )
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import vocabulary_files
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import experiment as experiment_lib
 from keras_bert_impl.training import report, run_log
@@ -64,7 +65,9 @@ class DataConfig:
     None, "JSON file with the model's configuration (bert_config.json)."
   )
   vocab_file: str | None = config_lib.field(
-    None, "Vocabulary of the records; default: vocab.txt beside the above."
+    None,
+    "Vocabulary of the records (vocab.txt, vocab.json or *.model); default: the"
+    " one beside the above.",
   )
   objective: str = config_lib.field(
     "bert",
@@ -214,7 +217,8 @@ class PretrainingRun:
     # Late: training must not need tensorflow-text, which comes with these.
     try:
       from keras_bert_impl.serving import export
-      from keras_bert_impl.tokenizers import wordpiece
+
+      tokenizer = tokenizers.load(self.vocabulary.origin)
     except ImportError as error:
       logging.warning(
         "No SavedModels are written (%s): install tensorflow-text and run the"
@@ -222,10 +226,6 @@ class PretrainingRun:
         error,
       )
       return
-    options = vocabulary_lib.resolve_options(self.vocabulary.origin)
-    tokenizer = wordpiece.WordPieceTokenizer(
-      self.vocabulary.origin, **vars(options)
-    )
     model = self.experiment.model
     length = self.data.max_seq_length
     logging.info("Writing SavedModels.")
@@ -253,7 +253,7 @@ class PretrainingRun:
     artifacts = self.results.setdefault("artifacts", {})
     artifacts |= {
       "records": self.train_records.files,
-      "vocabulary": self._path("vocab.txt") if self.vocabulary else None,
+      "vocabulary": self._vocabulary_path if self.vocabulary else None,
       "checkpoint": self.experiment.saver.latest(),
       "tensorboard": self._path("tensorboard"),
       "log": self._path(run_log.LOG_NAME),
@@ -276,21 +276,27 @@ class PretrainingRun:
 
   def _load_vocabulary(self):
     """Returns the `Vocabulary`, or None if there is none to be found."""
-    path = self.data.vocab_file or os.path.join(
-      os.path.dirname(self.data.bert_config_file), "vocab.txt"
-    )
-    if not self.data.vocab_file and not tf.io.gfile.exists(path):
-      return None
+    path = self.data.vocab_file
+    if not path:
+      folder = os.path.dirname(self.data.bert_config_file) or "."
+      try:
+        path = vocabulary_files.find_file(folder)
+      except FileNotFoundError:
+        return None
     return vocabulary_lib.Vocabulary.load(path)
 
   def _keep_model_files(self):
     """Puts configuration and vocabulary beside the checkpoints."""
     self.encoder_config.to_json_file(self._path("bert_config.json"))
     if self.vocabulary:
-      path = self._path("vocab.txt")
+      path = self._vocabulary_path
       self.vocabulary.save(path)
       options = vocabulary_lib.resolve_options(self.vocabulary.origin)
       vocabulary_lib.save_options(path, options)
+
+  @property
+  def _vocabulary_path(self):
+    return self._path(vocabulary_files.FILE_NAMES[self.vocabulary.kind])
 
   def _data_summary(self):
     """Sums the manifests of the training records; None where one is absent."""
@@ -353,14 +359,16 @@ class PretrainingRun:
         " --objective=left_to_right too."
       )
     return left_to_right.LeftToRightTask(
-      self.encoder_config, self.data.max_seq_length
+      self.encoder_config,
+      self.data.max_seq_length,
+      self.vocabulary.pad_id if self.vocabulary else 0,
     )
 
   def _masking(self):
     if self.vocabulary is None:
       raise ValueError(
         f"--vocab_file must be given: the records of {self.data.input_file} are"
-        " not masked yet, and there is no vocab.txt beside"
+        " not masked yet, and there is no vocabulary beside"
         f" {self.data.bert_config_file}."
       )
     objective = objectives.OBJECTIVES[self.data.objective]

@@ -1,7 +1,8 @@
 """A task on a strategy, with everything in one output directory.
 
 Order of initialisation: (1) a checkpoint in the output directory is resumed,
-(2) else `init_checkpoint` is loaded, (3) else weights are drawn from the seed.
+(2) else `init_checkpoint`, of any known format, is loaded, (3) else weights are
+drawn from the seed.
 """
 
 import keras
@@ -10,6 +11,7 @@ from absl import logging
 
 from keras_bert_impl.checkpoints import assignment, description, reading
 from keras_bert_impl.optimizers import adamw, lamb, schedules
+from keras_bert_impl.tokenizers import vocabulary, vocabulary_files
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import distribution, report, run_log, runner
 from keras_bert_impl.training import loop as loop_lib
@@ -26,7 +28,7 @@ class Experiment:
     task: `tasks.base.Task`.
     config: `TrainingConfig`.
     fixed: {name: JSON value}, what else a continued run must agree on (model,
-      vocabulary, records).
+      vocabulary, records); `vocabulary` is a fingerprint or None.
 
   Raises:
     ValueError: if the output directory holds a run of another configuration,
@@ -60,7 +62,7 @@ class Experiment:
     self.saver = saver_lib.Saver(
       config.output_dir, self.model, optimizer, config.keep_checkpoint_max
     )
-    self._initialise()
+    self._initialise(fixed.get("vocabulary"))
     # Only now: what could not start is no run that another must agree with.
     report.write_json(self._configuration_path, configuration)
 
@@ -92,13 +94,15 @@ class Experiment:
       )
     return self.loop.evaluate(distribution.distribute(self.strategy, batches))
 
-  def _initialise(self):
+  def _initialise(self, fingerprint):
     latest = self.saver.latest()
     if latest:
       self.saver.restore(latest)
       logging.info("Resuming at step %d from %s.", self.loop.step, latest)
     elif self.config.init_checkpoint:
-      self._load(reading.open_checkpoint(self.config.init_checkpoint))
+      checkpoint = reading.open_checkpoint(self.config.init_checkpoint)
+      self._load(checkpoint)
+      self._warn_of_differences(checkpoint, fingerprint)
     else:
       logging.info("Weights drawn from seed %d.", self.config.random_seed)
 
@@ -111,11 +115,21 @@ class Experiment:
       self.config.allow_partial,
     )
     logging.info("Weights from %s: %s.", checkpoint.path, result)
+
+  def _warn_of_differences(self, checkpoint, fingerprint):
+    """Tells what the same weights were not trained with."""
     if checkpoint.description:
       for difference in description.differences(
         self.model.config, checkpoint.description.config
       ):
         logging.warning("Unlike in %s, %s.", checkpoint.path, difference)
+    theirs = _fingerprint(checkpoint.folder)
+    if fingerprint and theirs and fingerprint != theirs:
+      logging.warning(
+        "The vocabulary of this run is not the one beside %s: ids mean other"
+        " tokens than those it was trained on.",
+        checkpoint.path,
+      )
 
   @property
   def _configuration_path(self):
@@ -154,3 +168,12 @@ def _optimizer(config):
     epsilon=config.adam_epsilon,
     use_bias_correction=config.use_bias_correction,
   )
+
+
+def _fingerprint(folder):
+  """Returns that of the vocabulary in `folder`, or None without one."""
+  try:
+    path = vocabulary_files.find_file(folder)
+    return vocabulary.Vocabulary.load(path).fingerprint
+  except (FileNotFoundError, ValueError):
+    return None
