@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).parent
 setuptools.setup(
   name="keras-bert-impl",
   version="0.1.0",
-  description="BERT on Keras 3 and TensorFlow: from raw text to serving",
+  description="The BERT family on Keras 3 and TensorFlow: from raw text to serving",
   long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
   long_description_content_type="text/markdown",
   license="Apache-2.0",
@@ -26,6 +26,7 @@ setuptools.setup(
     "keras>=3.12",
     "matplotlib>=3.8",
     "numpy>=1.26",
+    "safetensors>=0.4.5",
     "sentencepiece>=0.2",
     "tensorboard>=2.19",
     "tensorflow>=2.20,<2.22",
@@ -34,8 +35,16 @@ setuptools.setup(
     "tqdm>=4.66",
   ],
   extras_require={
-    # JAX: the layers are tested on Keras' JAX backend too.
-    "tests": ["pytest>=8", "psutil>=5.9", "jax>=0.4.34", "ruff>=0.17,<0.18"],
+    # Learning a byte-level BPE vocabulary; using one needs nothing more.
+    "bpe": ["tokenizers>=0.20"],
+    "tests": [
+      # The layers are tested on Keras' JAX backend too.
+      "jax>=0.4.34",
+      "psutil>=5.9",
+      "pytest>=8",
+      "ruff>=0.17,<0.18",
+      "tokenizers>=0.20",
+    ],
   },
   classifiers=[
     "Programming Language :: Python :: 3",
