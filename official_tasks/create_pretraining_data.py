@@ -20,7 +20,8 @@ import tensorflow as tf
 import tqdm
 from absl import flags, logging
 
-from keras_bert_impl.tokenizers import agreement, vocabulary, wordpiece
+from keras_bert_impl import tokenizers
+from keras_bert_impl.tokenizers import agreement, vocabulary_files
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import report
 from official_tasks import common
@@ -76,12 +77,11 @@ def main():
   if not FLAGS["verbosity"].present:
     logging.set_verbosity(logging.INFO)
   files = common.from_flags(FilesConfig)
-  options = _tokenizer_options()
-  config = common.from_flags(
-    shards.PretrainingDataConfig, **dataclasses.asdict(options)
-  )
+  config = common.from_flags(shards.PretrainingDataConfig)
   input_files = common.split_names(files.input_file)
-  _warn_of_disagreement(config, input_files, files.input_format)
+  tokenizer = tokenizers.load(config.vocab_file, **config.tokenizer_options)
+  if tokenizer.vocabulary.kind == vocabulary_files.WORDPIECE:
+    _warn_of_disagreement(tokenizer, input_files, files.input_format)
   output_files = _output_files(files)
   logging.info("*** Output files ***")
   for path in output_files:
@@ -95,36 +95,21 @@ def main():
       _num_workers(files),
       lambda done, total: _advance(bar, done, total),
     )
-  _show_instances(summary.files, files.num_shown, config.vocab_file)
-  results = _results(summary, files, config)
+  _show_instances(summary.files, files.num_shown, tokenizer.vocabulary)
+  results = _results(summary, files, config, tokenizer.options)
   path = os.path.splitext(output_files[0])[0] + ".results.json"
   report.write_json(path, results)
   _print_summary(summary, config, path)
 
 
-def _tokenizer_options():
-  """Returns the options of the flags, or else those beside the vocabulary."""
-  given = {
-    field.name: FLAGS[field.name].value
-    for field in dataclasses.fields(vocabulary.TokenizerOptions)
-    if FLAGS[field.name].present
-  }
-  return vocabulary.resolve_options(FLAGS.vocab_file, **given)
-
-
-def _warn_of_disagreement(config, input_files, input_format):
+def _warn_of_disagreement(tokenizer, input_files, input_format):
   """Warns where vocabulary, normalisation and text do not fit."""
   sentences = itertools.chain.from_iterable(
     documents.iter_documents(input_files, input_format)
   )
   sample = list(itertools.islice(sentences, SAMPLE_SENTENCES))
   if sample:
-    warning = agreement.disagreement(
-      wordpiece.WordPieceTokenizer(
-        config.vocab_file, config.do_lower_case, config.compose_hangul
-      ),
-      sample,
-    )
+    warning = agreement.disagreement(tokenizer, sample)
     if warning:
       logging.warning("%s", warning)
 
@@ -153,9 +138,9 @@ def _advance(bar, done, total):
   bar.update(done - bar.n)
 
 
-def _show_instances(paths, count, vocab_file):
+def _show_instances(paths, count, vocabulary):
   """Logs the first records in full."""
-  tokens = vocabulary.Vocabulary.load(vocab_file).tokens
+  tokens = vocabulary.tokens
   for record in tf.data.TFRecordDataset(list(paths)).take(count):
     example = tf.train.Example.FromString(record.numpy())
     logging.info("*** Example ***")
@@ -170,7 +155,7 @@ def _show_instances(paths, count, vocab_file):
       logging.info("%s: %s", name, " ".join(map(str, values)))
 
 
-def _results(summary, files, config):
+def _results(summary, files, config, tokenizer_options):
   data = {
     "num_documents": summary.num_documents,
     "num_sentences": summary.num_sentences,
@@ -189,7 +174,11 @@ def _results(summary, files, config):
       "seconds": summary.seconds,
       "megabytes_per_second": summary.megabytes_per_second,
     },
-    "config": dataclasses.asdict(files) | dataclasses.asdict(config),
+    "config": {
+      **dataclasses.asdict(files),
+      **dataclasses.asdict(config),
+      **dataclasses.asdict(tokenizer_options),
+    },
     "versions": report.versions(),
     "artifacts": {"tfrecords": list(summary.files)},
   }

@@ -46,7 +46,9 @@ class TokenizedChunk:
   num_own: int
 
 
-def tokenize(own_documents, other_documents, tokenizer, num_others):
+def tokenize(
+  own_documents, other_documents, tokenizer, num_others, sentence_prefix=""
+):
   """Returns the `TokenizedChunk` of documents.
 
   Sentences without a token are left out, and so are documents without a
@@ -56,15 +58,16 @@ def tokenize(own_documents, other_documents, tokenizer, num_others):
     own_documents: iterable of lists of str.
     other_documents: iterable of lists of str, read only as far as needed to
       have `num_others` documents besides any one of them.
-    tokenizer: WordPieceTokenizer.
+    tokenizer: as `tokenizers.load` returns it.
     num_others: int.
+    sentence_prefix: str, put before every sentence but a document's first.
   """
-  parts = [*_tokenize_all(own_documents, tokenizer)]
+  parts = [*_tokenize_all(own_documents, tokenizer, sentence_prefix)]
   num_own = len(parts)
   for document in other_documents:
     if len(parts) > num_others:
       break
-    parts += _tokenize_all([document], tokenizer)
+    parts += _tokenize_all([document], tokenizer, sentence_prefix)
   return TokenizedChunk(
     ids=np.concatenate([np.zeros(0, np.int32), *(ids for ids, _ in parts)]),
     sentence_splits=_splits(
@@ -92,7 +95,7 @@ def sequences(chunk, instances, cls_id, sep_id):
     yield sequence
 
 
-def _tokenize_all(documents, tokenizer):
+def _tokenize_all(documents, tokenizer, sentence_prefix):
   """Yields (ids int32 [t], list of the lengths of its sentences) per document.
 
   Sentences are tokenized thousands at a time, whatever document they are of.
@@ -102,7 +105,9 @@ def _tokenize_all(documents, tokenizer):
     batch = []
     num_sentences = 0
     for document in documents:
-      batch.append(document)
+      batch.append(
+        document[:1] + [sentence_prefix + text for text in document[1:]]
+      )
       num_sentences += len(document)
       if num_sentences >= _SENTENCES_PER_CALL:
         break

@@ -14,10 +14,10 @@ import random
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import features
+from keras_bert_impl import features, tokenizers
 from keras_bert_impl.tasks import masking as masking_lib
 from keras_bert_impl.tasks import objectives
-from keras_bert_impl.tokenizers import wordpiece
+from keras_bert_impl.tokenizers import vocabulary_files
 from keras_bert_impl.training import config as config_lib
 from tfrecords import documents, instances, manifest, packings
 
@@ -53,14 +53,20 @@ class PretrainingDataConfig:
   """
 
   vocab_file: str = dataclasses.field(
-    metadata={"help": "The vocabulary, one token per line (vocab.txt)."}
+    metadata={
+      "help": "The vocabulary: vocab.txt (WordPiece), vocab.json beside"
+      " merges.txt (byte-level BPE) or *.model (SentencePiece)."
+    }
   )
-  do_lower_case: bool = config_lib.field(
-    True, "Whether to lower-case and strip accents, for uncased models."
+  do_lower_case: bool | None = config_lib.field(
+    None,
+    "Whether to lower-case and strip accents, for uncased models; default: what"
+    " is stored beside the vocabulary, or else what its tokenizer does.",
   )
-  compose_hangul: bool = config_lib.field(
-    False,
-    "Keep Hangul syllables whole under do_lower_case; right for Korean.",
+  compose_hangul: bool | None = config_lib.field(
+    None,
+    "Keep Hangul syllables whole under do_lower_case, right for Korean;"
+    " default: as do_lower_case.",
   )
   objective: str = config_lib.field(
     "bert",
@@ -135,6 +141,14 @@ class PretrainingDataConfig:
       raise ValueError(
         f"short_seq_prob ({self.short_seq_prob}) must be in [0, 1]."
       )
+
+  @property
+  def tokenizer_options(self):
+    """The options of the tokenizer that are given; None is not."""
+    return {
+      "do_lower_case": self.do_lower_case,
+      "compose_hangul": self.compose_hangul,
+    }
 
   @property
   def use_pairs(self):
@@ -256,13 +270,19 @@ def make_masking(config, vocabulary):
 def _records_of(chunk, task, counts):
   """Yields the serialized records of a chunk and adds up `counts`."""
   config = task.config
-  tokenizer, make_records = _prepare(config, task.origin["vocab_file_hash"])
+  tokenizer, make_records = _prepare(
+    config,
+    task.origin["vocab_file_hash"],
+    tuple(task.origin["tokenizer_options"].items()),
+  )
   vocabulary = tokenizer.vocabulary
   tokenized = instances.tokenize(
     documents.read_chunk(chunk.own),
     itertools.chain.from_iterable(map(documents.read_chunk, chunk.others)),
     tokenizer,
     NUM_OTHERS if config.packing == "next_sentence" else 0,
+    # Byte-level BPE has other tokens for words that no blank precedes.
+    " " if vocabulary.kind == vocabulary_files.BYTE_BPE else "",
   )
   # The same draws wherever this chunk is written.
   rng = random.Random(f"{config.random_seed} {chunk.index}")
@@ -290,11 +310,9 @@ def _records_of(chunk, task, counts):
 
 # A tokenizer takes half a second to build; a process writes many shards.
 @functools.lru_cache(maxsize=1)
-def _prepare(config, vocab_file_hash):
+def _prepare(config, vocab_file_hash, tokenizer_options):
   """Returns (tokenizer, function that makes records of sequences)."""
-  tokenizer = wordpiece.WordPieceTokenizer(
-    config.vocab_file, config.do_lower_case, config.compose_hangul
-  )
+  tokenizer = tokenizers.load(config.vocab_file, **dict(tokenizer_options))
   if tokenizer.vocabulary.fingerprint != vocab_file_hash:
     raise ValueError(
       f"vocab_file ({config.vocab_file}) has changed since the start; restore "
@@ -367,7 +385,7 @@ def _count(tokenized, made, chunk, vocabulary, counts):
   """Adds what a chunk holds to `counts`; its pool of others is not counted."""
   num_sentences = int(tokenized.document_splits[tokenized.num_own])
   num_tokens = int(tokenized.sentence_splits[num_sentences])
-  unknown = tokenized.ids[:num_tokens] == vocabulary.unk_id
+  unknown = tokenized.ids[:num_tokens] == vocabulary.role_ids.get("unk", -1)
   counts["num_documents"] += tokenized.num_own
   counts["num_sentences"] += num_sentences
   counts["num_text_bytes"] += chunk.num_bytes

@@ -25,7 +25,13 @@ from tfrecords import documents, manifest, packings, shards, tfds_documents
 _CHUNK_BYTES = 4 << 20
 _POLL_SECONDS = 0.5
 # What other values say already.
-_OTHER_NAMES = ("vocab_file", "objective", "do_whole_word_mask")
+_OTHER_NAMES = (
+  "vocab_file",
+  "do_lower_case",
+  "compose_hangul",
+  "objective",
+  "do_whole_word_mask",
+)
 _STATIC_ONLY = (
   "max_predictions_per_seq",
   "masked_lm_prob",
@@ -224,6 +230,11 @@ def _origin(config, vocabulary, files, num_shards):
     for name in _STATIC_ONLY:
       del values[name]
   values["vocab_file_hash"] = vocabulary.fingerprint
+  values["tokenizer_options"] = dataclasses.asdict(
+    vocabulary_lib.resolve_options(
+      config.vocab_file, **config.tokenizer_options
+    )
+  )
   values["num_shards"] = num_shards
   values["input_files_hash"] = manifest.fingerprint(
     {"files": [documents.fingerprint(file) for file in files]}

@@ -112,6 +112,30 @@ def test_an_objective_decides_the_form_of_the_data(
     assert 0.48 < results["data"]["sentence_order_swapped_share"] < 0.52
 
 
+@pytest.mark.parametrize(
+  "write_vocabulary", [corpus.write_byte_pairs, corpus.write_sentence_pieces]
+)
+def test_the_name_of_the_vocabulary_decides_on_the_tokenizer(
+  text, tmp_path, write_vocabulary
+):
+  vocab_file = write_vocabulary(tmp_path)
+  status, out, err = create(
+    input_file=text,
+    output_file=tmp_path / "data.tfrecord",
+    vocab_file=vocab_file,
+    objective="roberta",
+    masking="static",
+    do_whole_word_mask=True,
+    num_workers=1,
+    dupe_factor=1,
+  )
+  assert status == 0, err
+  assert "Tokens of the instances" in out
+  results = json.loads((tmp_path / "data.results.json").read_text())
+  assert results["data"]["unknown_share"] == 0.0
+  assert results["config"]["masking_policy"] == "whole_word"
+
+
 CASES = {
   "missing file": (["--input_file={}/no.txt"], 1, ["no.txt does not exist"]),
   "no match": (["--input_file={}/*.no"], 1, ["*.no", "match no file"]),
@@ -130,6 +154,16 @@ CASES = {
     ["--vocab_file={}/no_mask.txt"],
     1,
     ["no_mask.txt has no [MASK]"],
+  ),
+  "option of another tokenizer": (
+    ["--vocab_file={}/vocab.json", "--do_lower_case=True"],
+    1,
+    ["do_lower_case is no option", "vocab.json", "add_prefix_space"],
+  ),
+  "no merges": (
+    ["--vocab_file={}/alone/vocab.json"],
+    1,
+    ["merges_file", "alone/merges.txt", "does not exist"],
   ),
   "too short": (
     ["--max_seq_length=4"],
@@ -173,6 +207,9 @@ def fixture_outcomes(text, vocab_file, tmp_path_factory):
   out.mkdir()
   (folder / "empty.txt").write_text("\n \n")
   (folder / "single.txt").write_text("the dog.\nthe moon.\n")
+  byte_pairs = pathlib.Path(corpus.write_byte_pairs(folder))
+  (folder / "alone").mkdir()
+  (folder / "alone" / "vocab.json").write_bytes(byte_pairs.read_bytes())
   tokens = pathlib.Path(vocab_file).read_text()
   (folder / "no_mask.txt").write_text(tokens.replace("[MASK]", "[unused2]"))
   commands = []

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import features
+from keras_bert_impl import features, tokenizers
 from keras_bert_impl.tasks import masking as masking_lib
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from tests.tfrecords import corpus
@@ -234,6 +234,84 @@ def test_what_masks_nothing_cannot_be_masked_now(text, vocab_file, out):
     write(text, vocab_file, out, masking="static", objective="left_to_right")
   summary = write(text, vocab_file, out, objective="left_to_right")
   assert summary.num_instances
+
+
+@pytest.mark.parametrize(
+  "write_vocabulary", [corpus.write_byte_pairs, corpus.write_sentence_pieces]
+)
+def test_records_of_other_tokenizers_hold_the_text(
+  tmp_path, out, write_vocabulary
+):
+  path = tmp_path / "one.txt"
+  path.write_text("the dog sing.\n\n a moon walks.\nthe play.\nof the dog.\n")
+  vocab_file = write_vocabulary(tmp_path)
+  write(
+    str(path),
+    vocab_file,
+    out,
+    packing="full_sentences",
+    short_seq_prob=0.0,
+    dupe_factor=1,
+    max_seq_length=128,
+  )
+  tokenizer = tokenizers.load(vocab_file)
+  [example] = examples(out)
+  cls_id, *ids, sep_id = ids_of(example)
+  assert cls_id == tokenizer.vocabulary.cls_id
+  assert sep_id == tokenizer.vocabulary.sep_id
+  middle = ids.index(sep_id)
+  documents = tf.ragged.constant([ids[:middle], ids[middle + 1 :]])
+  assert tokenizer.detokenize(documents).numpy().tolist() == [
+    b"the dog sing.",
+    b"a moon walks. the play. of the dog.",
+  ]
+
+
+@pytest.mark.parametrize(
+  "write_vocabulary", [corpus.write_byte_pairs, corpus.write_sentence_pieces]
+)
+def test_words_of_other_tokenizers_are_masked_whole(
+  tmp_path, text, out, write_vocabulary
+):
+  vocab_file = write_vocabulary(tmp_path)
+  write(
+    text,
+    vocab_file,
+    out,
+    objective="spanbert",
+    masking="static",
+    # Room for the longest word in every record.
+    packing="full_sentences",
+    short_seq_prob=0.0,
+    max_seq_length=128,
+    masked_lm_prob=0.3,
+    max_predictions_per_seq=40,
+    dupe_factor=1,
+  )
+  vocabulary = vocabulary_lib.Vocabulary.load(vocab_file)
+  special = vocabulary.cls_id, vocabulary.sep_id
+  num_runs = 0
+  for example in examples(out):
+    ids = ids_of(example)
+    weights = example.features.feature[features.MASKED_LM_WEIGHTS]
+    chosen = {
+      position: original
+      for position, original, weight in zip(
+        ids_of(example, features.MASKED_LM_POSITIONS),
+        ids_of(example, features.MASKED_LM_IDS),
+        weights.float_list.value,
+      )
+      if weight
+    }
+    for position, original in chosen.items():
+      # What precedes and follows a span is not of its words.
+      before, after = ids[position - 1], ids[position + 1]
+      if position - 1 not in chosen and before not in special:
+        num_runs += 1
+        assert not vocabulary.is_continuation[original]
+      if position + 1 not in chosen and after not in special:
+        assert not vocabulary.is_continuation[after]
+  assert num_runs > 100
 
 
 def test_the_reader_reads_what_was_written(text, vocab_file, out):
