@@ -17,6 +17,7 @@ from keras_bert_impl.checkpoints import (
   assignment,
   files,
   mappings,
+  names,
   reading,
   safetensors_format,
   writing,
@@ -110,12 +111,13 @@ def _load(checkpoint, description, allow_partial):
     (mapping of names -> arrays, `assignment.Assignment`); what the model has
     no use for, such as ELECTRA's generator, is among the former.
   """
-  model = model_lib.build(description, checkpoint.tensors.shapes)
+  model, result = model_lib.load(checkpoint, description, allow_partial)
   variables = {weight.path: weight for weight in model.weights}
-  result = assignment.assign(
-    variables, checkpoint.tensors, checkpoint.path, allow_partial
-  )
-  rest = {name: checkpoint.tensors[name] for name in result.left_over}
+  rest = {
+    name: checkpoint.tensors[name]
+    for name in result.left_over
+    if not name.startswith(names.ENCODER_PREFIXES)
+  }
   return mappings.Arrays(rest | variables), result
 
 

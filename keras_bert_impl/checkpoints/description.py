@@ -148,6 +148,14 @@ def from_config_json(values, origin):
   for key in keys:
     if key not in values:
       raise ValueError(f"{origin} lacks the configuration key {key!r}.")
+  if model_type == "albert" and (
+    values["embedding_size"] == values["hidden_size"]
+  ):
+    raise ValueError(
+      f"embedding_size in {origin} must not be hidden_size "
+      f"({values['hidden_size']}): transformers' Albert maps the one to the "
+      "other even then, Google's and ours do not."
+    )
   known = (*keys, *_OPTIONAL, "layer_norm_eps")
   fields = {key: values[key] for key in known if key in values} | {
     "model_type": model_type,

@@ -39,6 +39,8 @@ _PREFIXES = {
 }
 
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
+# Of what every model has.
+ENCODER_PREFIXES = ("bert/embeddings/", "bert/encoder/")
 CLASSIFIER = "classifier/output_weights"
 POOLER = "bert/pooler/dense/kernel"
 

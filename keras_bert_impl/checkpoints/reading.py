@@ -52,7 +52,7 @@ class Checkpoint:
   @property
   def folder(self):
     """Where configuration and tokenizer files lie."""
-    return os.path.dirname(self.path)
+    return os.path.dirname(self.path) or "."
 
   def described(self):
     """Returns the description.

@@ -80,16 +80,20 @@ def write_google(folder, tensors, description):
   model_type = description.config.model_type
   values = description_lib.to_bert_config(description.config)
   prefix = _PREFIXES[model_type]
-  tf_format.write(
-    os.path.join(folder, prefix),
-    {names.to_google(name, model_type): tensors[name] for name in tensors},
-  )
+  # Foreign names have dots.
+  left_out = [name for name in tensors if "/" not in name]
+  renamed = {
+    names.to_google(name, model_type): tensors[name]
+    for name in tensors
+    if "/" in name
+  }
+  tf_format.write(os.path.join(folder, prefix), renamed)
   if model_type == "electra":
     # Its code asks for the newest checkpoint of the folder.
     _write_text(folder, "checkpoint", f'model_checkpoint_path: "{prefix}"\n')
   _write_json(folder, _CONFIG_NAMES[model_type], values)
   write_labels(folder, description)
-  return []
+  return left_out
 
 
 def write_labels(folder, description):
@@ -114,7 +118,7 @@ def copy_tokenizer_files(source, folder, form):
   """
   has_vocabulary = os.path.exists(os.path.join(folder, "vocab.txt"))
   stale = ("vocab.txt", "tokenizer.json") if has_vocabulary else ()
-  for name in os.listdir(source or "."):
+  for name in os.listdir(source):
     target = name
     if name.endswith(".model"):
       target = _SENTENCEPIECE_NAMES.get(form, "spiece.model")

@@ -47,14 +47,41 @@ def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
     raise ValueError(f"No head of a known kind is stored in {checkpoint.path}.")
   if not heads:
     description = dataclasses.replace(description, head=None)
+  return load(checkpoint, description, allow_partial, dtype)[0]
+
+
+def load(checkpoint, description, allow_partial=False, dtype=None):
+  """Returns a model with the weights of a checkpoint, and what was assigned.
+
+  Args:
+    checkpoint: `checkpoints.reading.Checkpoint`.
+    description: `checkpoints.description.Description` of the model.
+    allow_partial: as `from_checkpoint`.
+    dtype: as `TransformerEncoder`.
+
+  Returns:
+    (model, `checkpoints.assignment.Assignment`).
+
+  Raises:
+    ValueError: weights are missing or have another shape, or the encoder has no
+      place for some of those stored.
+  """
   model = build(description, checkpoint.tensors.shapes, dtype)
-  assignment.assign(
+  result = assignment.assign(
     {weight.path: weight for weight in model.weights},
     checkpoint.tensors,
     checkpoint.path,
     allow_partial,
   )
-  return model
+  surplus = [
+    name for name in result.left_over if name.startswith(names.ENCODER_PREFIXES)
+  ]
+  if surplus and not allow_partial:
+    raise ValueError(
+      f"Checkpoint {checkpoint.path} holds weights that its configuration has "
+      f"no place for: {', '.join(surplus)}."
+    )
+  return model, result
 
 
 def build(description, shapes, dtype=None):

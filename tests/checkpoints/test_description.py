@@ -126,6 +126,7 @@ def test_weights_in_half_precision_are_written_in_full():
     (BERT | {"hidden_act": "swish"}, "hidden_act .'swish'"),
     (ALBERT | {"inner_group_num": 2}, "inner_group_num .2."),
     (ALBERT | {"net_structure_type": 1}, "net_structure_type .1."),
+    (ALBERT | {"embedding_size": 8}, "embedding_size .* must not be hidden_s"),
     (ALBERT | {"num_hidden_groups": 3}, "num_hidden_groups .3."),
     ({**ALBERT, "model_type": "electra"} | {"summary_type": "mean"}, "summary"),
     ({"model_type": "bert", "vocab_size": 20}, "lacks .* 'hidden_size'"),

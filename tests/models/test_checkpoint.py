@@ -115,6 +115,10 @@ def test_an_electra_run_gives_its_discriminator(tmp_path):
       {"num_hidden_layers": 4},
       "layer_3/attention/self/query/kernel is missing",
     ),
+    (
+      {"num_hidden_layers": 2},
+      "no place for: .*bert/encoder/layer_2/attention/self/query/kernel",
+    ),
     ({"model_type": "gpt2"}, "Unknown model_type 'gpt2'"),
   ],
 )

@@ -455,6 +455,15 @@ def test_a_part_is_enough_if_told_so(tmp_path):
   assert model.config.num_hidden_layers == 4
 
 
+def test_layers_too_many_are_dropped_if_a_part_is_enough(tmp_path):
+  source = shutil.copytree(PARITY / "bert_classifier", tmp_path / "source")
+  set_values(num_hidden_layers=2)(source / "config.json")
+  convert(dict(input=source, output=tmp_path / "out", allow_partial=True))
+  arrays = read_arrays(tmp_path / "out")
+  assert "bert.encoder.layer.1.output.dense.weight" in arrays
+  assert not any(name.startswith("bert.encoder.layer.2") for name in arrays)
+
+
 def test_a_left_to_right_model_is_a_decoder_there_and_causal_again(tmp_path):
   encoder = models.from_checkpoint(PARITY / "bert_pretraining")
   config = dataclasses.replace(
