@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).parent
 setuptools.setup(
   name="keras-bert-impl",
   version="0.1.0",
-  description="The BERT family on Keras 3 and TensorFlow: from raw text to serving",
+  description="The BERT family on Keras 3 and TensorFlow: from text to serving",
   long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
   long_description_content_type="text/markdown",
   license="Apache-2.0",

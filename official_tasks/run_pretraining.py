@@ -44,6 +44,9 @@ from tfrecords import manifest, reader
 
 FLAGS = flags.FLAGS
 
+# Objectives that classify sentence pairs, and what they call it.
+_SENTENCE_LOSSES = {"bert": "next_sentence", "albert": "sentence_order"}
+
 
 @dataclasses.dataclass(frozen=True)
 class DataConfig:
@@ -339,17 +342,29 @@ class PretrainingRun:
         self.data.generator_size,
         self.data.detection_weight,
       )
-    sentence_loss = {"bert": "next_sentence", "albert": "sentence_order"}
-    if name == "albert" and not form.use_pairs:
+    return masked_lm.MaskedLanguageModelTask(
+      self.encoder_config, mask, self._sentence_loss(name, form.use_pairs)
+    )
+
+  def _sentence_loss(self, objective, use_pairs):
+    """Returns the name of the loss of sentence pairs, or None without one.
+
+    It is also the name of the packing that makes such pairs.
+    """
+    if objective == "albert" and not use_pairs:
       raise ValueError(
         f"the records of {self.data.input_file} are no sentence pairs, which"
         " --objective=albert needs: write them with --objective=albert too."
       )
-    return masked_lm.MaskedLanguageModelTask(
-      self.encoder_config,
-      mask,
-      sentence_loss.get(name) if form.use_pairs else None,
-    )
+    loss = _SENTENCE_LOSSES.get(objective) if use_pairs else None
+    for file in self.train_records.files if loss else ():
+      packing = (manifest.read(file) or {"origin": {}})["origin"].get("packing")
+      if packing not in (None, loss):
+        raise ValueError(
+          f"{file} holds pairs of packing={packing}, but --objective="
+          f"{objective} learns {loss}: write records with that objective."
+        )
+    return loss
 
   def _left_to_right_task(self):
     if self.train_records.form.is_masked:

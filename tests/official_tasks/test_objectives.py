@@ -141,6 +141,10 @@ def test_data_of_another_objective_are_refused(runs, tmp_path):
       "no sentence pairs",
     ),
     (
+      flags(runs["albert"], "albert", input_file=runs["bert"] / "records"),
+      "holds pairs of packing=next_sentence",
+    ),
+    (
       flags(
         runs["left_to_right"], "left_to_right", input_file=tmp_path / "static"
       ),
