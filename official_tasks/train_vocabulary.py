@@ -1,23 +1,31 @@
-"""Learns a WordPiece vocabulary from text files.
+"""Learns a vocabulary of WordPiece, byte-level BPE or SentencePiece from text.
 
     python official_tasks/train_vocabulary.py \
       --input_file='books/*.txt' --vocab_file=model/vocab.txt --vocab_size=16000
 
-Writes the vocabulary, one token per line; tokenizer_config.json beside it, from
-which the other scripts take how text is normalised; and what was learned from
-as <vocab_file>.results.json.
+    ... --tokenizer=byte_bpe --vocab_file=model/vocab.json
+    ... --tokenizer=sentencepiece_unigram --vocab_file=model/spiece.model
+
+Writes the vocabulary (for byte-level BPE merges.txt too);
+tokenizer_config.json beside it, from which the other scripts take how text is
+normalised; and what was learned from as <vocab_file>.results.json.
 """
 
+import collections.abc
 import dataclasses
+import functools
 import itertools
 import time
 
 from absl import flags, logging
 
+from keras_bert_impl import tokenizers
 from keras_bert_impl.tokenizers import (
   agreement,
+  byte_pair_learner,
+  sentence_piece_learner,
   vocabulary,
-  wordpiece,
+  vocabulary_files,
   wordpiece_learner,
 )
 from keras_bert_impl.training import config as config_lib
@@ -29,37 +37,154 @@ FLAGS = flags.FLAGS
 SAMPLE_SENTENCES = 1000
 
 
+def _learn_wordpiece(texts, vocab_size, options, origin, **arguments):
+  tokens = wordpiece_learner.learn(
+    texts, vocab_size, **vars(options), **arguments
+  )
+  return vocabulary.Vocabulary(tuple(tokens), origin)
+
+
+def _learn_byte_bpe(texts, vocab_size, options, origin, **arguments):
+  return byte_pair_learner.learn(
+    texts, vocab_size, options, origin=origin, **arguments
+  )
+
+
+def _learn_sentencepiece(texts, vocab_size, options, origin, **arguments):
+  return sentence_piece_learner.learn(
+    texts, vocab_size, options, origin=origin, **arguments
+  )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Method:
+  """How one kind of vocabulary is learned.
+
+  Attributes:
+    kind: str, of the file; see `vocabulary_files`.
+    learn: callable (texts, vocab_size, options, origin, **arguments) ->
+      Vocabulary.
+    options: what is normalised, unless flags say otherwise.
+    arguments: tuple of the other flags that `learn` takes.
+  """
+
+  kind: str
+  learn: collections.abc.Callable
+  options: object
+  arguments: tuple[str, ...]
+
+
+_ALBERT = vocabulary.SentencePieceOptions(
+  do_lower_case=True, keep_accents=False, remove_space=True
+)
+_METHODS = {
+  "wordpiece": _Method(
+    vocabulary_files.WORDPIECE,
+    _learn_wordpiece,
+    vocabulary.TokenizerOptions(),
+    ("min_frequency", "character_coverage"),
+  ),
+  "byte_bpe": _Method(
+    vocabulary_files.BYTE_BPE,
+    _learn_byte_bpe,
+    vocabulary.BytePairOptions(add_prefix_space=True),
+    ("min_frequency",),
+  ),
+} | {
+  f"sentencepiece_{model_type}": _Method(
+    vocabulary_files.SENTENCEPIECE,
+    functools.partial(_learn_sentencepiece, model_type=model_type),
+    _ALBERT,
+    ("character_coverage",),
+  )
+  for model_type in sentence_piece_learner.MODEL_TYPES
+}
+# Flags that not every tokenizer has.
+_OPTION_FLAGS = (
+  "do_lower_case",
+  "compose_hangul",
+  "keep_accents",
+  "add_prefix_space",
+)
+_ARGUMENT_FLAGS = ("min_frequency", "character_coverage")
+
+
 @dataclasses.dataclass(frozen=True)
 class VocabularyConfig:
-  """What the vocabulary is learned from, and how."""
+  """What the vocabulary is learned from, and how.
+
+  Raises:
+    ValueError: if vocab_file has the name of another kind.
+  """
 
   input_file: str = dataclasses.field(
     metadata={"help": "Text: paths or glob patterns, separated by commas."}
   )
   vocab_file: str = dataclasses.field(
-    metadata={"help": "The vocabulary to write."}
+    metadata={
+      "help": "The vocabulary to write: vocab.txt, vocab.json (byte_bpe) or "
+      "spiece.model (sentencepiece_*)."
+    }
+  )
+  tokenizer: str = config_lib.field(
+    "wordpiece", "What to learn a vocabulary for.", tuple(_METHODS)
   )
   input_format: str = config_lib.field(
     "auto", "Form of the text; see tfrecords/documents.py.", documents.FORMATS
   )
-  do_lower_case: bool = config_lib.field(
-    True, "Whether to lower-case and strip accents."
+  do_lower_case: bool | None = config_lib.field(
+    None,
+    "Whether to lower-case (and, in WordPiece, strip accents); default: true."
+    " Not for byte_bpe.",
   )
-  compose_hangul: bool = config_lib.field(
-    False,
-    "Keep Hangul syllables whole under do_lower_case; right for Korean.",
+  compose_hangul: bool | None = config_lib.field(
+    None,
+    "Keep Hangul syllables whole under do_lower_case; right for Korean. Not for"
+    " byte_bpe.",
+  )
+  keep_accents: bool | None = config_lib.field(
+    None, "Whether to keep accents; default: false. sentencepiece_* only."
+  )
+  add_prefix_space: bool | None = config_lib.field(
+    None,
+    "Put a blank before each text, so that the first word of a sentence is the"
+    " token it is elsewhere; default: true. byte_bpe only.",
   )
   vocab_size: int = config_lib.field(
     30522, "Number of tokens, special ones included."
   )
-  min_frequency: int = config_lib.field(
-    2, "How often a token must occur in the text to be learned."
+  min_frequency: int | None = config_lib.field(
+    None,
+    "How often a token must occur in the text to be learned; default: 2. Not"
+    " for sentencepiece_*.",
   )
-  character_coverage: float = config_lib.field(
-    1.0,
+  character_coverage: float | None = config_lib.field(
+    None,
     "Share of the characters of the text that get into the alphabet, the"
-    " frequent ones first; 0.9995 is usual for Chinese and Japanese.",
+    " frequent ones first; 0.9995 is usual for Chinese and Japanese. Default: 1"
+    " for wordpiece, 0.99995 for sentencepiece_*. Not for byte_bpe.",
   )
+
+  def __post_init__(self):
+    method = _METHODS[self.tokenizer]
+    if vocabulary_files.kind_of(self.vocab_file) != method.kind:
+      raise ValueError(
+        f"vocab_file ({self.vocab_file}) must be named like "
+        f"{vocabulary_files.FILE_NAMES[method.kind]} for "
+        f"--tokenizer={self.tokenizer}: its name says what it is."
+      )
+    for name in (*_OPTION_FLAGS, *_ARGUMENT_FLAGS):
+      known = (*vars(method.options), *method.arguments)
+      if getattr(self, name) is not None and name not in known:
+        raise ValueError(
+          f"{name} ({getattr(self, name)}) has no meaning for "
+          f"--tokenizer={self.tokenizer}."
+        )
+
+  def given(self, names):
+    """Returns {name: value} of the fields `names` that are given."""
+    values = {name: getattr(self, name) for name in names}
+    return {name: v for name, v in values.items() if v is not None}
 
 
 common.define_flags(VocabularyConfig)
@@ -68,21 +193,20 @@ common.define_flags(VocabularyConfig)
 def main():
   """Learns, writes and reports."""
   config = common.from_flags(VocabularyConfig)
-  options = vocabulary.TokenizerOptions(
-    config.do_lower_case, config.compose_hangul
-  )
+  method = _METHODS[config.tokenizer]
+  options = dataclasses.replace(method.options, **config.given(_OPTION_FLAGS))
   source = _Source(config)
-  counts = wordpiece_learner.count_words(source.sentences(), options)
-  tokens = wordpiece_learner.learn_from_counts(
-    counts, config.vocab_size, config.min_frequency, config.character_coverage
+  learned = method.learn(
+    source.sentences(),
+    config.vocab_size,
+    options,
+    config.vocab_file,
+    **config.given(_ARGUMENT_FLAGS),
   )
-  learned = vocabulary.Vocabulary(tuple(tokens), config.vocab_file)
   # The vocabulary last: where it stands, its options stand too.
   vocabulary.save_options(config.vocab_file, options)
   learned.save(config.vocab_file)
-  tokenizer = wordpiece.WordPieceTokenizer(
-    config.vocab_file, options.do_lower_case, options.compose_hangul
-  )
+  tokenizer = tokenizers.load(config.vocab_file)
   warning = agreement.disagreement(tokenizer, source.sample)
   if warning:
     logging.warning("%s", warning)
@@ -90,8 +214,6 @@ def main():
     "data": {
       "num_documents": source.num_documents,
       "num_sentences": source.num_sentences,
-      "num_words": counts.total(),
-      "num_unique_words": len(counts),
     },
     "vocabulary": {
       "size": learned.size,
@@ -100,7 +222,7 @@ def main():
     },
     # Of the whole process, its start included.
     "train": {"cpu_seconds": time.process_time()},
-    "config": dataclasses.asdict(config),
+    "config": dataclasses.asdict(config) | dataclasses.asdict(options),
     "versions": report.versions(),
     "artifacts": {"vocab_file": config.vocab_file},
   }
@@ -140,11 +262,9 @@ def _print_summary(config, results):
   rows = [
     ("Documents", f"{data['num_documents']:,}"),
     ("Sentences", f"{data['num_sentences']:,}"),
-    ("Words", f"{data['num_words']:,}"),
-    ("Different words", f"{data['num_unique_words']:,}"),
     ("Tokens asked for", f"{config.vocab_size:,}"),
     ("Tokens learned", f"{learned['size']:,}"),
-    ("[UNK] in a sample", f"{learned['unknown_share']:.2%}"),
+    ("Unknown words in a sample", f"{learned['unknown_share']:.2%}"),
     ("CPU time", f"{results['train']['cpu_seconds']:.1f} s"),
   ]
   print(report.table(rows))

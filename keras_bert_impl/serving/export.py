@@ -19,7 +19,7 @@ def export_encoder(encoder, tokenizer, export_dir, max_seq_length):
 
   Args:
     encoder: `TransformerEncoder`, made under any strategy and dtype policy.
-    tokenizer: `WordPieceTokenizer` of its vocabulary.
+    tokenizer: the tokenizer of its vocabulary, of any kind.
     export_dir: str, directory of the versions, made if need be.
     max_seq_length: int, longer texts are cut.
 
@@ -45,11 +45,11 @@ def export_encoder(encoder, tokenizer, export_dir, max_seq_length):
 def export_fill_mask(model, tokenizer, export_dir, max_seq_length, top_k=5):
   """Exports a masked language model; see `servables.FillMaskServable`.
 
-  Signature: `serving_default` (text with [MASK]).
+  Signature: `serving_default` (text with [MASK] or <mask>).
 
   Args:
     model: `PretrainingModel`, made under any strategy and dtype policy.
-    tokenizer: `WordPieceTokenizer` of its vocabulary.
+    tokenizer: the tokenizer of its vocabulary, of any kind.
     export_dir: str, directory of the versions, made if need be.
     max_seq_length: int, longer texts are cut.
     top_k: int, tokens returned for each mask.
@@ -83,10 +83,11 @@ def _check(config, tokenizer, max_seq_length):
       f"vocab_size ({config.vocab_size}) of the model differs from the "
       f"{tokenizer.vocabulary.size} tokens of {tokenizer.vocabulary.origin}."
     )
-  if max_seq_length > config.max_position_embeddings:
+  longest = config.max_sequence_length
+  if max_seq_length > longest:
     raise ValueError(
-      f"max_seq_length ({max_seq_length}) must be at most "
-      f"max_position_embeddings ({config.max_position_embeddings})."
+      f"max_seq_length ({max_seq_length}) must be at most the model's "
+      f"({longest})."
     )
 
 

@@ -96,27 +96,33 @@ class FillMaskServable(Servable):
     """Returns the likeliest tokens for every [MASK] of every text.
 
     Args:
-      text: string [B], UTF-8, with any number of [MASK].
+      text: string [B], UTF-8, with any number of [MASK], or whatever the
+        vocabulary calls it.
 
     Returns:
       num_masks int32 [B]: the masks of the text that were answered. A mask
         beyond the max_seq_length of the model has been cut off with the text
         around it and does not count.
       tokens string [B, M, K]: the masks in the order of the text, the likeliest
-        token first. Wherever a text has fewer masks than M: "".
+        token first, as the tokenizer's `token_texts` shows it: "cat" or "##s"
+        of WordPiece, " cat" or "s" of the other kinds. Wherever a text has
+        fewer masks than M: "".
       scores float32 [B, M, K]: their probabilities among the whole vocabulary;
         0 where tokens is "".
     """
-    words = self.preprocessor.tokenizer.vocabulary
+    tokenizer = self.preprocessor.tokenizer
     inputs = self.preprocessor(text)
-    positions, num_masks = _find(inputs[features.INPUT_IDS], words.mask_id)
+    positions, num_masks = _find(
+      inputs[features.INPUT_IDS], tokenizer.vocabulary.mask_id
+    )
     inputs[features.MASKED_LM_POSITIONS] = positions
     logits = self.run_model(inputs)["masked_lm_logits"]  # [B, M, V]
     scores, ids = tf.math.top_k(tf.nn.softmax(logits), self.top_k)  # [B, M, K]
+    token_texts = tf.constant(tokenizer.token_texts, tf.string)  # [V]
     is_mask = tf.sequence_mask(num_masks)[:, :, tf.newaxis]  # [B, M, 1]
     return {
       "num_masks": num_masks,
-      "tokens": tf.where(is_mask, tf.gather(words.tokens, ids), ""),
+      "tokens": tf.where(is_mask, tf.gather(token_texts, ids), ""),
       "scores": tf.where(is_mask, scores, 0.0),
     }
 

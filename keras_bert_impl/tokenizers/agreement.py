@@ -2,15 +2,17 @@
 
 A cased vocabulary under lower-casing, an uncased one without it, or an ordinary
 Korean vocabulary under lower-casing without compose_hangul train without an
-error and badly. Two numbers show it: the share of a sample's words that become
-[UNK], and the share of the vocabulary that no normalised text can contain.
+error and badly. Two numbers show it: the share of a sample's words that hold an
+[UNK] and, for WordPiece, the share of the vocabulary that no normalised text
+can contain. Byte-level BPE normalises nothing and knows every text.
 """
 
 import dataclasses
 
+import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.tokenizers import normalization
+from keras_bert_impl.tokenizers import normalization, vocabulary_files
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 # A healthy pair has less than 1 % of each.
@@ -18,38 +20,54 @@ _NOTABLE_UNKNOWN = 0.01
 _HIGH_UNKNOWN = 0.05
 _NOTABLE_UNREACHABLE = 0.05
 
-_ALL_OPTIONS = (
-  vocabulary_lib.TokenizerOptions(do_lower_case=True),
-  vocabulary_lib.TokenizerOptions(do_lower_case=False),
-  vocabulary_lib.TokenizerOptions(do_lower_case=True, compose_hangul=True),
-)
+_ALTERNATIVES = {
+  vocabulary_files.WORDPIECE: (
+    vocabulary_lib.TokenizerOptions(do_lower_case=True),
+    vocabulary_lib.TokenizerOptions(do_lower_case=False),
+    vocabulary_lib.TokenizerOptions(do_lower_case=True, compose_hangul=True),
+  ),
+  vocabulary_files.SENTENCEPIECE: tuple(
+    vocabulary_lib.SentencePieceOptions(
+      do_lower_case, keep_accents, compose_hangul=compose_hangul
+    )
+    for do_lower_case in (False, True)
+    for keep_accents, compose_hangul in (
+      (True, False),
+      (False, False),
+      (False, True),
+    )
+  ),
+}
 
 
 def unknown_share(tokenizer, texts, options=None):
-  """Returns the share of the words of `texts` that become [UNK].
+  """Returns the share of the words of `texts` that hold an [UNK].
 
   Args:
-    tokenizer: `WordPieceTokenizer`.
+    tokenizer: any tokenizer of `keras_bert_impl.tokenizers`.
     texts: list of str or bytes, a sample.
-    options: `TokenizerOptions` to use in place of the tokenizer's own.
+    options: its options to use in place of the tokenizer's own.
 
   Returns:
     float in [0, 1]; 0 if there are no words.
   """
-  normalized = normalization.normalize(
-    tf.constant(texts, tf.string), options or tokenizer.options
-  )
-  ids = tokenizer.tokenize_normalized(normalized).flat_values.numpy()
-  vocabulary = tokenizer.vocabulary
-  num_words = (~vocabulary.is_continuation[ids]).sum()
-  return float((ids == vocabulary.unk_id).sum() / max(num_words, 1))
+  normalized = tokenizer.normalize(tf.constant(texts, tf.string), options)
+  ids = tokenizer.tokenize_normalized(normalized)
+  row_starts = ids.row_starts().numpy()[ids.row_lengths().numpy() > 0]
+  ids = ids.flat_values.numpy()
+  is_start = ~tokenizer.vocabulary.is_continuation[ids]
+  is_start[row_starts] = True
+  word = np.cumsum(is_start)
+  # A vocabulary without the role has no unknown words.
+  is_unknown = ids == tokenizer.vocabulary.role_ids.get("unk", -1)
+  return len(np.unique(word[is_unknown])) / max(is_start.sum(), 1)
 
 
 def unreachable_share(vocabulary, options):
   """Returns the share of tokens that no text has once it is normalised.
 
   Args:
-    vocabulary: `Vocabulary`; tokens in brackets do not count.
+    vocabulary: `Vocabulary` of WordPiece; tokens in brackets do not count.
     options: `TokenizerOptions`.
 
   Returns:
@@ -71,16 +89,18 @@ def disagreement(tokenizer, texts):
   """Returns one line that says what does not fit, or None if all does.
 
   Args:
-    tokenizer: `WordPieceTokenizer`.
+    tokenizer: any tokenizer of `keras_bert_impl.tokenizers`.
     texts: list of str or bytes, a sample of the text; 1,000 lines are plenty.
 
   Returns:
     str without line breaks, with the numbers and the remedy; or None.
   """
+  if tokenizer.vocabulary.kind not in _ALTERNATIVES:
+    return None
   current = _measure(tokenizer, texts, tokenizer.options)
   others = [
     _measure(tokenizer, texts, options)
-    for options in _ALL_OPTIONS
+    for options in _ALTERNATIVES[tokenizer.vocabulary.kind]
     if options != tokenizer.options
   ]
   best = min(others, key=lambda fit: (fit.unknown, fit.unreachable))
@@ -125,14 +145,20 @@ class _Fit:
 
 
 def _measure(tokenizer, texts, options):
+  vocabulary = tokenizer.vocabulary
+  is_wordpiece = vocabulary.kind == vocabulary_files.WORDPIECE
   return _Fit(
     options,
     unknown_share(tokenizer, texts, options),
-    unreachable_share(tokenizer.vocabulary, options),
+    unreachable_share(vocabulary, options) if is_wordpiece else 0.0,
   )
 
 
 def _describe(options):
-  if not options.do_lower_case:
-    return "do_lower_case=False"
-  return f"do_lower_case=True, compose_hangul={options.compose_hangul}"
+  if isinstance(options, vocabulary_lib.SentencePieceOptions):
+    names = ("do_lower_case", "keep_accents", "compose_hangul")
+  elif options.do_lower_case:
+    names = ("do_lower_case", "compose_hangul")
+  else:
+    names = ("do_lower_case",)
+  return ", ".join(f"{name}={getattr(options, name)}" for name in names)

@@ -68,32 +68,8 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     )
 
   def normalize(self, texts, options=None):
-    """Returns texts [B] prepared as the options say, string [B].
-
-    Bytes that are no UTF-8 are dropped, as in the original.
-    """
-    options = options or self.options
-    texts = tf.strings.unicode_transcode(
-      texts,
-      "UTF-8",
-      "UTF-8",
-      errors="ignore",
-      replace_control_characters=False,
-    )
-    if options.remove_space:
-      texts = tf.strings.regex_replace(texts, f"{_PYTHON_SPACE}+", " ")
-      texts = tf.strings.regex_replace(texts, "^ | $", "")
-      texts = tf.strings.regex_replace(texts, "``|''", '"')
-    if not options.keep_accents:
-      texts = tf_text.normalize_utf8(texts, "NFKD")
-      texts = tf.strings.regex_replace(texts, f"{_combining()}+", "")
-      if options.compose_hangul:
-        texts = tf_text.normalize_utf8(texts, "NFC")
-    if options.do_lower_case:
-      # Differs from the original: NUL is dropped, or this would stop there.
-      texts = tf.strings.regex_replace(texts, r"\x00", "")
-      texts = normalization.lower(texts)
-    return texts
+    """Returns texts [B] prepared as the options say; see `normalize`."""
+    return normalize(texts, options or self.options)
 
   def tokenize_normalized(self, texts):
     """Returns the ids, int32 [B, (pieces)], of `normalize`d texts [B]."""
@@ -117,6 +93,40 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     texts = tf.strings.reduce_join(token_texts, axis=-1)
     # The model puts one before every text.
     return tf.strings.regex_replace(texts, "^ ", "")
+
+
+def normalize(texts, options):
+  """Returns `texts` as they are given to the model.
+
+  Args:
+    texts: string tensor of any shape; bytes that are no UTF-8 are dropped, as
+      in the original.
+    options: `SentencePieceOptions`.
+
+  Returns:
+    string tensor of the same shape, valid UTF-8.
+  """
+  texts = tf.strings.unicode_transcode(
+    texts,
+    "UTF-8",
+    "UTF-8",
+    errors="ignore",
+    replace_control_characters=False,
+  )
+  if options.remove_space:
+    texts = tf.strings.regex_replace(texts, f"{_PYTHON_SPACE}+", " ")
+    texts = tf.strings.regex_replace(texts, "^ | $", "")
+    texts = tf.strings.regex_replace(texts, "``|''", '"')
+  if not options.keep_accents:
+    texts = tf_text.normalize_utf8(texts, "NFKD")
+    texts = tf.strings.regex_replace(texts, f"{_combining()}+", "")
+    if options.compose_hangul:
+      texts = tf_text.normalize_utf8(texts, "NFC")
+  if options.do_lower_case:
+    # Differs from the original: NUL is dropped, or this would stop there.
+    texts = tf.strings.regex_replace(texts, r"\x00", "")
+    texts = normalization.lower(texts)
+  return texts
 
 
 def _build_lookup(model):

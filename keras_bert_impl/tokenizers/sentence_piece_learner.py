@@ -1,0 +1,146 @@
+"""Learns a SentencePiece model from text, as ALBERT's were.
+
+BPE merges depend on the counts of words only, so that memory grows with the
+unique words. A unigram model is learned from whole sentences; of more than
+`MAX_SENTENCES` a random sample of so many, the same each time. The same text in
+the same order gives the same model.
+
+Source: google-research/albert, README (the command of its vocabulary).
+"""
+
+import collections
+import io
+import random
+
+import sentencepiece
+import tensorflow as tf
+
+from keras_bert_impl.tokenizers import sentence_piece, vocabulary_files
+from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+
+MODEL_TYPES = ("unigram", "bpe")
+# At a hundred bytes each, about a gigabyte while learning.
+MAX_SENTENCES = 2_000_000
+CHARACTER_COVERAGE = 0.99995
+
+_CONTROL_SYMBOLS = ("[CLS]", "[SEP]", "[MASK]")
+_OWN_PIECES = ("(", ")", '"', "-", ".", "–", "£", "€")
+_BATCH_SENTENCES = 10_000
+_MAX_SENTENCE_BYTES = 1 << 20
+
+
+def learn(
+  texts,
+  vocab_size,
+  options,
+  model_type="unigram",
+  character_coverage=CHARACTER_COVERAGE,
+  origin=vocabulary_files.SENTENCEPIECE,
+):
+  """Returns the `Vocabulary` for `texts`.
+
+  Args:
+    texts: iterable of str, read once.
+    vocab_size: int, pieces wanted, the special ones included.
+    options: `SentencePieceOptions`, as the tokenizer will be used.
+    model_type: "unigram" or "bpe".
+    character_coverage: float in (0, 1], share of the text's characters that
+      must be pieces; rarer ones become <unk>.
+    origin: str, what messages shall call the vocabulary.
+
+  Returns:
+    `Vocabulary`: <pad>, <unk>, [CLS], [SEP], [MASK], some punctuation that is
+    never joined to anything, and the pieces.
+
+  Raises:
+    ValueError: on a value out of range, a text without words, or one that does
+      not have so many pieces.
+  """
+  if model_type not in MODEL_TYPES:
+    raise ValueError(
+      f"model_type ({model_type!r}) must be one of {', '.join(MODEL_TYPES)}."
+    )
+  if not 0 < character_coverage <= 1:
+    raise ValueError(
+      f"character_coverage ({character_coverage}) must be above 0 and at "
+      "most 1."
+    )
+  prepared = _prepare(texts, options)
+  if model_type == "bpe":
+    counts = collections.Counter()
+    for text in prepared:
+      counts.update(text.split())
+    sentences = [f"{word}\t{counts[word]}" for word in sorted(counts)]
+    form = "tsv"
+  else:
+    sentences = _sample(prepared, MAX_SENTENCES)
+    form = "text"
+  if not sentences:
+    raise ValueError("The text holds no words: nothing to learn from.")
+  model = io.BytesIO()
+  try:
+    sentencepiece.SentencePieceTrainer.train(
+      sentence_iterator=iter(sentences),
+      input_format=form,
+      model_writer=model,
+      model_type=model_type,
+      vocab_size=vocab_size,
+      character_coverage=character_coverage,
+      max_sentence_length=_MAX_SENTENCE_BYTES,
+      pad_id=0,
+      unk_id=1,
+      bos_id=-1,
+      eos_id=-1,
+      control_symbols=list(_CONTROL_SYMBOLS),
+      user_defined_symbols=list(_OWN_PIECES),
+      minloglevel=2,
+    )
+  except RuntimeError as error:
+    raise ValueError(
+      f"No SentencePiece model of vocab_size ({vocab_size}) can be learned "
+      f"from this text: {error}"
+    ) from error
+  content = model.getvalue()
+  pieces = vocabulary_files.parse_sentencepiece_model(content, origin)
+  return vocabulary_lib.Vocabulary(
+    tuple(pieces), origin, vocabulary_files.SENTENCEPIECE, model=content
+  )
+
+
+def _prepare(texts, options):
+  """Yields `texts` as the options say, those without words left out."""
+  # Compiled once: eager ops cost more than the work on short texts.
+  compiled = tf.function(
+    lambda batch: sentence_piece.normalize(batch, options),
+    input_signature=[tf.TensorSpec([None], tf.string)],
+    autograph=False,
+  )
+  for batch in _batches(texts):
+    for text in compiled(tf.constant(batch, tf.string)).numpy():
+      if text.strip():
+        yield text.decode("utf-8")
+
+
+def _batches(texts):
+  batch = []
+  for text in texts:
+    batch.append(text)
+    if len(batch) == _BATCH_SENTENCES:
+      yield batch
+      batch = []
+  if batch:
+    yield batch
+
+
+def _sample(texts, size):
+  """Returns a list of `texts`, or of `size` of them with equal chances."""
+  rng = random.Random(0)
+  kept = []
+  for index, text in enumerate(texts):
+    if index < size:
+      kept.append(text)
+    else:
+      place = rng.randrange(index + 1)
+      if place < size:
+        kept[place] = text
+  return kept
