@@ -270,17 +270,17 @@ def _merge_tables(vocabulary):
   """Returns a table of pair to rank, and the id that each rank makes."""
   ids = vocabulary.ids
   pairs = [merge.split(" ") for merge in vocabulary.merges]
-  left = np.array([ids[a] for a, _ in pairs], np.int64)
-  right = np.array([ids[b] for _, b in pairs], np.int64)
+  # Neither may be empty: behind the merges stands one of no pair.
+  left = np.array([*(ids[a] for a, _ in pairs), -1], np.int64)
+  right = np.array([*(ids[b] for _, b in pairs), -1], np.int64)
   table = tf.lookup.StaticHashTable(
     tf.lookup.KeyValueTensorInitializer(
       tf.constant(_pair_keys(left, right, vocabulary.size)),
-      tf.range(len(pairs)),
+      tf.range(len(left)),
     ),
     default_value=_NO_MERGE,
   )
-  # Never empty, because there is a gather of nothing too.
-  merged = [ids[a + b] for a, b in pairs] or [0]
+  merged = [*(ids[a + b] for a, b in pairs), 0]
   return table, tf.constant(merged, tf.int32)
 
 

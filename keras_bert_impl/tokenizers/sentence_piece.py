@@ -130,11 +130,12 @@ def normalize(texts, options):
 
 
 def _build_lookup(model):
-  """Returns the op of tensorflow-text that gives the library's ids.
+  """Returns an op of tensorflow-text that gives the library's ids.
 
-  The fast one is twice as fast and equal also where two ways to cut a text are
-  equally likely, which the other one decides by its own rounding. But it only
-  knows unigram models with the usual settings.
+  The fast one takes half the time but knows only unigram models with the usual
+  settings. Either may differ from the library only where two ways to cut a text
+  are equally likely: of 141,483 lines under three models, the fast one did in
+  none and the other in one.
   """
   description = sentencepiece_model_pb2.ModelProto.FromString(model)
   training = description.trainer_spec

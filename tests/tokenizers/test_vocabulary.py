@@ -136,3 +136,120 @@ def test_the_options_of_a_transformers_model_are_understood(tmp_path):
   config.write_text(json.dumps(foreign))
   with pytest.raises(ValueError, match="strip_accents .False. .* not support"):
     vocabulary.load_options(path)
+
+
+def test_roles_are_found_by_the_names_of_each_family(tmp_path):
+  bytes_ = vocabulary.Vocabulary.load(vocabularies.write_byte_bpe(tmp_path))
+  assert bytes_.special_ids == (1, 3, 0, 2, bytes_.size - 1)
+  assert bytes_.mask_token == "<mask>"
+  pieces = vocabulary.Vocabulary.load(
+    vocabularies.write_sentencepiece(tmp_path)
+  )
+  assert pieces.special_ids == (0, 1, 2, 3, 4)
+  # As XLNet's are, which has <s> and </s> for nothing.
+  other = vocabulary.Vocabulary(
+    "<unk> <s> </s> <cls> <sep> <pad> <mask> ▁a".split(),
+    kind=vocabulary.SENTENCEPIECE,
+  )
+  assert other.special_ids == (5, 0, 3, 4, 6)
+
+
+def test_a_missing_role_is_told_only_when_it_is_needed():
+  known = vocabulary.Vocabulary(("<unk>", "a"), "m", vocabulary.SENTENCEPIECE)
+  assert known.unk_id == 0
+  with pytest.raises(ValueError, match=r"m has no \[MASK\] or <mask>, which"):
+    _ = known.mask_id
+
+
+@pytest.mark.parametrize("name", ["special_tokens_map", "tokenizer_config"])
+def test_special_tokens_may_have_other_names(tmp_path, name):
+  path = _write(tmp_path, b"<blank>\n[UNK]\n[CLS]\n<end>\n[MASK]\na\n")
+  with pytest.raises(ValueError, match=r"has no \[PAD\] \[SEP\]"):
+    vocabulary.Vocabulary.load(path)
+  names = {
+    "pad_token": "<blank>",
+    "sep_token": {"content": "<end>", "lstrip": False},
+    "bos_token": None,
+  }
+  (tmp_path / f"{name}.json").write_text(json.dumps(names))
+  loaded = vocabulary.Vocabulary.load(path)
+  assert (loaded.pad_id, loaded.sep_id) == (0, 3)
+  loaded.save(tmp_path / "copy" / "vocab.txt")
+  copy = vocabulary.Vocabulary.load(tmp_path / "copy" / "vocab.txt")
+  assert copy.role_ids == loaded.role_ids
+
+
+def test_words_begin_where_the_kind_says(tmp_path):
+  known = vocabulary.Vocabulary.load(vocabularies.write_byte_bpe(tmp_path))
+  continues = {t: bool(c) for t, c in zip(known.tokens, known.is_continuation)}
+  assert not continues["Ġthe"] and continues["he"] and continues["!"]
+  assert not continues["<s>"] and not continues["<mask>"]
+  known = vocabulary.Vocabulary(
+    ("<pad>", "<unk>", "[CLS]", "▁a", "b"), kind=vocabulary.SENTENCEPIECE
+  )
+  assert known.is_continuation.tolist() == [False, True, False, False, True]
+
+
+@pytest.mark.parametrize("name", ["vocab.json", "spiece.model"])
+def test_other_kinds_are_saved_and_loaded_too(tmp_path, name):
+  write = {
+    "vocab.json": vocabularies.write_byte_bpe,
+    "spiece.model": vocabularies.write_sentencepiece,
+  }[name]
+  first = vocabulary.Vocabulary.load(write(tmp_path))
+  first.save(tmp_path / "other" / name)
+  second = vocabulary.Vocabulary.load(tmp_path / "other" / name)
+  assert second.tokens == first.tokens
+  assert (second.merges, second.model) == (first.merges, first.model)
+  assert second.fingerprint == first.fingerprint
+  with pytest.raises(ValueError, match=f"vocab.txt cannot hold .*{name}"):
+    first.save(tmp_path / "vocab.txt")
+
+
+def test_the_fingerprint_depends_on_the_merges(tmp_path):
+  (tmp_path / "other").mkdir()
+  merges = ["a b", "b c"]
+  prints = {
+    vocabulary.Vocabulary.load(
+      vocabularies.write_byte_bpe(tmp_path / folder, order)
+    ).fingerprint
+    for folder, order in (("", merges), ("other", merges[::-1]))
+  }
+  assert len(prints) == 2
+
+
+@pytest.mark.parametrize(
+  "vocab, merges, message",
+  [
+    ("{", "", "vocab.json is not JSON"),
+    ("[]", "", "must hold one JSON object"),
+    ('{"a": 0, "b": 2}', "", "ids from 0 to 1 to its 2 tokens; none has 1"),
+    ('{"hidden_size": "x"}', "", "none has 0"),
+    ('{"a": 0, "b": 1}', "#version: 0.2\na\n", "txt, line 2: 'a' is not two"),
+    ('{"a": 0, "b": 1}', "a b\n", "merges.txt, line 1: 'ab' is not in the"),
+  ],
+)
+def test_unusable_byte_level_files_are_refused(
+  tmp_path, vocab, merges, message
+):
+  (tmp_path / "vocab.json").write_text(vocab)
+  (tmp_path / "merges.txt").write_text(merges)
+  with pytest.raises(ValueError, match=message):
+    vocabulary.Vocabulary.load(tmp_path / "vocab.json")
+
+
+def test_missing_merges_are_named(tmp_path):
+  (tmp_path / "roberta-vocab.json").write_text("{}")
+  with pytest.raises(FileNotFoundError, match="merges_file .*roberta-merges"):
+    vocabulary.Vocabulary.load(tmp_path / "roberta-vocab.json")
+
+
+@pytest.mark.parametrize("size", [0, 100, -1])
+def test_a_broken_sentencepiece_model_is_refused(tmp_path, size):
+  path = vocabularies.write_sentencepiece(tmp_path)
+  with open(path, "rb") as file:
+    content = file.read()
+  with open(path, "wb") as file:
+    file.write(content[:size])
+  with pytest.raises(ValueError, match="spiece.model is not a SentencePiece"):
+    vocabulary.Vocabulary.load(path)

@@ -1,8 +1,12 @@
 """Small vocabularies of the tests' own."""
 
+import io
+import json
 import os
 
-from keras_bert_impl.tokenizers import vocabulary
+import sentencepiece
+
+from keras_bert_impl.tokenizers import byte_alphabet, vocabulary
 
 # Both cases, accents, several scripts, jamo and syllables, single symbols.
 CHARACTERS = (
@@ -14,6 +18,19 @@ CHARACTERS = (
 WORDS = (
   "hello world the mask cls token ##s ##ization ##ing play un ##believ ##able "
   "Hello World Café café naive naïve ##é 한국 ##국어"
+)
+# The special tokens of a byte-level vocabulary, at RoBERTa's ids.
+ROBERTA_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
+# In the order in which they are merged; "Ġ" is the blank.
+MERGES = (
+  "h e|Ġ t|i n|Ġt he|l l|he ll|hell o|in g|Ġ w|o r|Ġw or|l d|Ġwor ld|a a|aa aa|"
+  "Ġ c|a t|Ġc at|s at|Ġ sat|Ã ©|ä ¸|ä¸ Ń|1 9|Ġ 19|' s"
+).split("|")
+SENTENCES = (
+  "The cat sat on the mat and the other cats sat near the old mill.",
+  "In 1987, she saw 12,345 ships, in 1987, none: why was the sea so 7, 87, 7,?",
+  "Café owners said the naïve résumé was fine. The end of the story...",
+  "한국어 문장은 여기에 있습니다. 고양이가 매트 위에 앉았다.",
 )
 
 
@@ -32,4 +49,46 @@ def write(directory, tokens=None):
   path = os.path.join(directory, "vocab.txt")
   with open(path, "w", encoding="utf-8") as file:
     file.write("".join(f"{token}\n" for token in tokens))
+  return path
+
+
+def write_byte_bpe(directory, merges=MERGES):
+  """Writes vocab.json and merges.txt into `directory`; returns the first."""
+  made = [merge.replace(" ", "") for merge in merges]
+  tokens = [*ROBERTA_TOKENS, *byte_alphabet.CHARACTERS, *made, "<mask>"]
+  path = os.path.join(directory, "vocab.json")
+  with open(path, "w", encoding="utf-8") as file:
+    json.dump({token: index for index, token in enumerate(tokens)}, file)
+  with open(os.path.join(directory, "merges.txt"), "w", encoding="utf-8") as f:
+    f.write("\n".join(["#version: 0.2", *merges, ""]))
+  return path
+
+
+def write_sentencepiece(directory, **settings):
+  """Writes spiece.model with ALBERT's tokens into `directory`; returns it.
+
+  Args:
+    directory: path.
+    **settings: of `SentencePieceTrainer.train`, in place of the usual ones.
+  """
+  model = io.BytesIO()
+  sentencepiece.SentencePieceTrainer.train(
+    sentence_iterator=iter(SENTENCES * 3),
+    model_writer=model,
+    minloglevel=2,
+    **{
+      "vocab_size": 400,
+      "hard_vocab_limit": False,
+      "model_type": "unigram",
+      "pad_id": 0,
+      "unk_id": 1,
+      "bos_id": -1,
+      "eos_id": -1,
+      "control_symbols": ["[CLS]", "[SEP]", "[MASK]"],
+      **settings,
+    },
+  )
+  path = os.path.join(directory, "spiece.model")
+  with open(path, "wb") as file:
+    file.write(model.getvalue())
   return path

@@ -1,0 +1,218 @@
+import json
+import os
+import pathlib
+import random
+import unicodedata
+
+import pytest
+import sentencepiece
+import tensorflow as tf
+
+from keras_bert_impl import tokenizers
+from tests.tokenizers import vocabularies
+
+DATA = os.environ.get("KERAS_BERT_DATA")
+
+
+@pytest.fixture(name="model_file", scope="module")
+def _model_file(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("vocabulary")
+  return vocabularies.write_sentencepiece(folder)
+
+
+@pytest.fixture(name="library", scope="module")
+def _library(model_file):
+  return sentencepiece.SentencePieceProcessor(model_file=model_file)
+
+
+@pytest.mark.skipif(not DATA, reason="KERAS_BERT_DATA is not set")
+@pytest.mark.parametrize(
+  "path, name",
+  [
+    ("xlnet/spiece.model", "xlnet_sentencepiece"),
+    ("albert_vi_30k/30k-clean.model", "albert_vi_sentencepiece"),
+  ],
+)
+def test_ids_equal_those_of_the_published_models(path, name):
+  parity = pathlib.Path(DATA).parent / "parity/tokenizers/subword.jsonl"
+  with open(parity, encoding="utf-8") as file:
+    examples = [json.loads(line) for line in file]
+  tokenizer = tokenizers.SentencePieceTokenizer(
+    os.path.join(DATA, "vocab", path)
+  )
+  ids = tokenizer.tokenize([example["text"] for example in examples]).to_list()
+  for example, got in zip(examples, ids, strict=True):
+    assert got == example[name], example["text"]
+
+
+@pytest.mark.parametrize(
+  "settings",
+  [
+    {},
+    {"model_type": "bpe"},
+    {"byte_fallback": True},
+    {"normalization_rule_name": "identity"},
+    {"user_defined_symbols": ["<eop>", "."]},
+  ],
+  ids=str,
+)
+def test_ids_equal_those_of_the_library_for_any_model(tmp_path, settings):
+  path = vocabularies.write_sentencepiece(tmp_path, **settings)
+  library = sentencepiece.SentencePieceProcessor(model_file=path)
+  tokenizer = tokenizers.SentencePieceTokenizer(path)
+  texts = _random_texts(1000)
+  ids = tokenizer.tokenize(texts).to_list()
+  for text, got in zip(texts, ids, strict=True):
+    assert got == library.encode(text), ascii(text)
+
+
+@pytest.mark.parametrize("do_lower_case", [False, True])
+@pytest.mark.parametrize("keep_accents", [False, True])
+@pytest.mark.parametrize("remove_space", [False, True])
+def test_text_is_prepared_as_for_albert(
+  model_file, library, do_lower_case, keep_accents, remove_space
+):
+  tokenizer = tokenizers.SentencePieceTokenizer(
+    model_file, do_lower_case, keep_accents, remove_space
+  )
+  texts = _random_texts(1500)
+  if do_lower_case:
+    texts = [text.replace("\0", "") for text in texts]
+  ids = tokenizer.tokenize(texts).to_list()
+  for text, got in zip(texts, ids, strict=True):
+    prepared = _prepare(text, do_lower_case, keep_accents, remove_space)
+    assert got == library.encode(prepared), ascii(text)
+
+
+def test_digits_and_commas_are_taken_apart_as_in_the_original(
+  model_file, library
+):
+  tokenizer = tokenizers.SentencePieceTokenizer(
+    model_file, split_digit_commas=True
+  )
+  # Otherwise this would prove nothing.
+  assert any(
+    token[-2:-1].isdigit() and token.endswith(",")
+    for token in tokenizer.vocabulary.tokens
+  )
+  texts = [
+    *vocabularies.SENTENCES,
+    "1987, 9, x9, 1,2,3,",
+    ",",
+    "",
+    *_random_texts(300),
+  ]
+  ids = tokenizer.tokenize(texts).to_list()
+  for text, got in zip(texts, ids, strict=True):
+    assert got == _encode_pieces(library, text), ascii(text)
+
+
+def test_hangul_stays_whole_only_when_composed(tmp_path):
+  # The usual rules of the model itself would compose it again.
+  path = vocabularies.write_sentencepiece(
+    tmp_path, normalization_rule_name="identity"
+  )
+  stripped = tokenizers.SentencePieceTokenizer(path, keep_accents=False)
+  composed = tokenizers.SentencePieceTokenizer(
+    path, keep_accents=False, compose_hangul=True
+  )
+  assert stripped.normalize(["한é"]).numpy()[0].decode() == (
+    "\u1112\u1161\u11abe"
+  )
+  assert composed.normalize(["한é"]).numpy()[0].decode() == "한e"
+
+
+def test_bytes_that_are_no_utf8_are_dropped(model_file, library):
+  tokenizer = tokenizers.SentencePieceTokenizer(model_file)
+  ids = tokenizer.tokenize([b"The\xff cat\xe4\xb8", b"\xff"]).to_list()
+  assert ids == [library.encode("The cat"), []]
+
+
+def test_words_begin_with_a_blank_and_hold_what_is_unknown(model_file):
+  tokenizer = tokenizers.SentencePieceTokenizer(model_file)
+  ids, word_ids = tokenizer.tokenize_with_word_ids(["the cat", "a☃b c"])
+  pieces = [
+    [tokenizer.vocabulary.tokens[i] for i in row] for row in ids.numpy()
+  ]
+  for row, words in zip(pieces, word_ids.to_list(), strict=True):
+    starts = [piece.startswith("▁") for piece in row]
+    assert words == [sum(starts[: i + 1]) - 1 for i in range(len(row))]
+  assert tokenizer.vocabulary.unk_id in ids[1].numpy()
+  assert word_ids.to_list()[1][-1] == 1
+
+
+def test_detokenize_brings_back_what_the_model_keeps(model_file):
+  tokenizer = tokenizers.SentencePieceTokenizer(model_file)
+  texts = ["The cat  sat.", "", "In 1987, 12,345 ships"]
+  decoded = tokenizer.detokenize(tokenizer.tokenize(texts)).numpy().tolist()
+  assert decoded == [b"The cat sat.", b"", b"In 1987, 12,345 ships"]
+
+
+def test_detokenize_joins_the_bytes_of_unknown_characters(tmp_path):
+  tokenizer = tokenizers.SentencePieceTokenizer(
+    vocabularies.write_sentencepiece(tmp_path, byte_fallback=True)
+  )
+  decoded = tokenizer.detokenize(tokenizer.tokenize(["the ☃ 😀"])).numpy()
+  assert decoded[0].decode() == "the ☃ 😀"
+
+
+def test_a_literal_special_token_stays_text(model_file):
+  tokenizer = tokenizers.SentencePieceTokenizer(model_file)
+  ids = tokenizer.tokenize(["[CLS] the [MASK]"])[0].numpy()
+  assert not set(ids) & {
+    tokenizer.vocabulary.cls_id,
+    tokenizer.vocabulary.mask_id,
+  }
+
+
+def test_it_runs_in_a_data_pipeline(model_file):
+  tokenizer = tokenizers.SentencePieceTokenizer(model_file)
+  texts = ["the cat", "", "sat on"]
+  dataset = tf.data.Dataset.from_tensor_slices(texts).batch(2)
+  batches = [batch.to_list() for batch in dataset.map(tokenizer.tokenize)]
+  assert sum(batches, []) == tokenizer.tokenize(texts).to_list()
+  assert tokenizer.tokenize(tf.constant([], tf.string)).to_list() == []
+
+
+def _prepare(text, do_lower_case, keep_accents, remove_space):
+  """The law of google-research/albert and `transformers` in plain Python."""
+  if remove_space:
+    text = " ".join(text.split()).replace("``", '"').replace("''", '"')
+  if not keep_accents:
+    text = unicodedata.normalize("NFKD", text)
+    text = "".join(c for c in text if not unicodedata.combining(c))
+  return text.lower() if do_lower_case else text
+
+
+def _encode_pieces(library, text):
+  """The law of google-research/albert, encode_pieces, in plain Python."""
+  pieces = []
+  for piece in library.encode(text, out_type=str):
+    if piece.endswith(",") and piece[-2:-1].isdigit():
+      digits = library.encode(piece[:-1].replace("▁", ""), out_type=str)
+      if not piece.startswith("▁") and digits[0].startswith("▁"):
+        digits[0] = digits[0][1:]
+      pieces += [part for part in digits if part] + [","]
+    else:
+      pieces.append(piece)
+  return [library.piece_to_id(piece) for piece in pieces]
+
+
+def _random_texts(count):
+  rng = random.Random(5)
+  odd = [
+    chr(code)
+    for code in range(0x3100)
+    if unicodedata.ucd_3_2_0.category(chr(code)) != "Cn"
+  ]
+  pools = (
+    " \n\t\u00a0\u3000\x85\x1c",
+    ["``", "''", ",", "9,", "1987", ".", "<eop>"],
+    "the cat sat The Café ÀÉ 한국어 고양이 İI ΑΣ ß".split(),
+    odd,
+    [chr(code) for code in range(128)],
+  )
+  return [
+    "".join(rng.choice(rng.choice(pools)) for _ in range(rng.randrange(25)))
+    for _ in range(count)
+  ]
