@@ -1,11 +1,13 @@
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 
 import pytest
 
+from keras_bert_impl import tokenizers
 from keras_bert_impl.tokenizers import vocabulary
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -48,6 +50,87 @@ def test_it_writes_a_vocabulary_its_options_and_its_results(tmp_path):
   assert results["vocabulary"]["fingerprint"] == learned.fingerprint
   assert results["vocabulary"]["unknown_share"] == 0
   assert str(vocab_file) in result.stdout
+
+
+@pytest.mark.parametrize(
+  "name, file_name, others, options",
+  [
+    (
+      "byte_bpe",
+      "vocab.json",
+      ["merges.txt"],
+      vocabulary.BytePairOptions(add_prefix_space=True),
+    ),
+    (
+      "sentencepiece_unigram",
+      "spiece.model",
+      [],
+      vocabulary.SentencePieceOptions(True, False, True),
+    ),
+    (
+      "sentencepiece_bpe",
+      "spiece.model",
+      [],
+      vocabulary.SentencePieceOptions(True, False, True),
+    ),
+  ],
+)
+def test_each_tokenizer_has_its_own_files(
+  tmp_path, name, file_name, others, options
+):
+  rng = random.Random(0)
+  letters = [a + b for a in "bdfgklm" for b in "aeiou"]
+  lines = [
+    " ".join("".join(rng.choices(letters, k=3)) for _ in range(9))
+    for _ in range(60)
+  ]
+  (tmp_path / "text.txt").write_text("\n".join(lines))
+  vocab_file = tmp_path / "model" / file_name
+  result = _run(
+    f"--input_file={tmp_path}/text.txt",
+    f"--vocab_file={vocab_file}",
+    f"--tokenizer={name}",
+    "--input_format=sentences",
+    "--vocab_size=300" if name == "byte_bpe" else "--vocab_size=90",
+  )
+  assert result.returncode == 0, result.stderr
+  assert sorted(os.listdir(tmp_path / "model")) == sorted(
+    [file_name, f"{file_name}.results.json", "tokenizer_config.json", *others]
+  )
+  tokenizer = tokenizers.load(tmp_path / "model")
+  assert tokenizer.options == options
+  texts = tokenizer.detokenize(tokenizer.tokenize(lines)).numpy().tolist()
+  assert texts == [line.encode() for line in lines]
+  path = tmp_path / "model" / f"{file_name}.results.json"
+  results = json.loads(path.read_text())
+  assert results["vocabulary"]["size"] == tokenizer.vocabulary.size
+  assert results["vocabulary"]["unknown_share"] == 0
+
+
+@pytest.mark.parametrize(
+  "flags, message",
+  [
+    (
+      ["--tokenizer=byte_bpe", "--vocab_file=vocab.txt"],
+      "vocab_file (vocab.txt) must be named like vocab.json for",
+    ),
+    (["--vocab_file=x.model"], "must be named like vocab.txt for"),
+    (
+      ["--tokenizer=byte_bpe", "--vocab_file=v.json", "--do_lower_case"],
+      "do_lower_case (True) has no meaning for --tokenizer=byte_bpe",
+    ),
+    (
+      ["--vocab_file=vocab.txt", "--noadd_prefix_space"],
+      "add_prefix_space (False) has no meaning for --tokenizer=wordpiece",
+    ),
+  ],
+)
+def test_flags_that_do_not_fit_are_told_in_one_line(tmp_path, flags, message):
+  result = _run("--input_file=nowhere.txt", *flags)
+  assert result.returncode == 1
+  [line] = [x for x in result.stderr.splitlines() if x.startswith("Error: ")]
+  assert message in line
+  assert "Traceback" not in result.stderr
 
 
 def test_a_text_without_words_gives_one_line_and_writes_nothing(tmp_path):

@@ -9,28 +9,14 @@ from tests.tokenizers import vocabularies
 UNCASED = vocabulary.TokenizerOptions()
 
 
-def _texts(seed=0, count=400):
-  """Sentences of words made of syllables, frequent ones more often."""
-  rng = random.Random(seed)
-  syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
-  words = [
-    "".join(rng.choices(syllables, k=rng.randrange(1, 5))) for _ in range(800)
-  ]
-  weights = [1 / (rank + 1) for rank in range(len(words))]
-  return [
-    " ".join(rng.choices(words, weights, k=12)).capitalize() + "."
-    for _ in range(count)
-  ]
-
-
 def test_special_tokens_come_first_and_padding_is_zero():
-  tokens = learner.learn(_texts(), 200)
+  tokens = learner.learn(vocabularies.sentences(), 200)
   assert tokens[:5] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
 @pytest.mark.parametrize("vocab_size", [60, 201, 500])
 def test_the_size_is_exact_where_the_text_has_enough_pieces(vocab_size):
-  tokens = learner.learn(_texts(), vocab_size)
+  tokens = learner.learn(vocabularies.sentences(), vocab_size)
   assert len(tokens) == len(set(tokens)) == vocab_size
 
 
@@ -43,7 +29,7 @@ def test_too_little_text_gives_fewer_tokens_and_says_so(caplog):
 
 
 def test_the_same_text_gives_the_same_tokens_in_any_order():
-  texts = _texts()
+  texts = vocabularies.sentences()
   first = learner.learn(texts, 300)
   assert learner.learn(texts, 300) == first
   assert learner.learn(reversed(texts), 300) == first
@@ -51,7 +37,7 @@ def test_the_same_text_gives_the_same_tokens_in_any_order():
 
 
 def test_frequent_words_become_one_token(tmp_path):
-  texts = ["the cat sat on the mat"] * 50 + _texts()
+  texts = ["the cat sat on the mat"] * 50 + vocabularies.sentences()
   tokenizer = wordpiece.WordPieceTokenizer(
     vocabularies.write(tmp_path, learner.learn(texts, 400))
   )
@@ -60,7 +46,7 @@ def test_frequent_words_become_one_token(tmp_path):
 
 
 def test_no_word_of_the_text_is_unknown(tmp_path):
-  texts = _texts() + ["Çà et là: 中国 한국어 (3d) don't"] * 2
+  texts = vocabularies.sentences() + ["Çà et là: 中国 한국어 (3d) don't"] * 2
   tokenizer = wordpiece.WordPieceTokenizer(
     vocabularies.write(tmp_path, learner.learn(texts, 200))
   )
@@ -160,7 +146,7 @@ def test_coverage_leaves_out_the_rarest_characters():
 )
 def test_values_out_of_range_are_named(arguments, message):
   with pytest.raises(ValueError, match=message):
-    learner.learn(_texts(), **({"vocab_size": 300} | arguments))
+    learner.learn(vocabularies.sentences(), **({"vocab_size": 300} | arguments))
 
 
 @pytest.mark.parametrize("texts", [[], [""], [" \n", "\0"]])

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import random
 
 import sentencepiece
 
@@ -92,3 +93,17 @@ def write_sentencepiece(directory, **settings):
   with open(path, "wb") as file:
     file.write(model.getvalue())
   return path
+
+
+def sentences(seed=0, count=400):
+  """Sentences of words made of syllables, frequent ones more often."""
+  rng = random.Random(seed)
+  syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
+  words = [
+    "".join(rng.choices(syllables, k=rng.randrange(1, 5))) for _ in range(800)
+  ]
+  weights = [1 / (rank + 1) for rank in range(len(words))]
+  return [
+    " ".join(rng.choices(words, weights, k=12)).capitalize() + "."
+    for _ in range(count)
+  ]
