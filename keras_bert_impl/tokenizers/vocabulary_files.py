@@ -120,7 +120,13 @@ def parse_ids(content, path):
     ValueError: if it does not give every id from 0 on to one token.
   """
   ids = _parse_json_object(content, path)
-  by_id = {index: token for token, index in ids.items()}
+  by_id = {}
+  for token, index in ids.items():
+    if type(index) is not int:
+      raise ValueError(
+        f"{path} must give every token an id; {token!r} has {index!r}."
+      )
+    by_id[index] = token
   for index in range(len(ids)):
     if index not in by_id:
       raise ValueError(

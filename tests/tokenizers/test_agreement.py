@@ -2,8 +2,10 @@ import re
 
 import pytest
 
+from keras_bert_impl import tokenizers
 from keras_bert_impl.tokenizers import (
   agreement,
+  sentence_piece_learner,
   vocabulary,
   wordpiece,
   wordpiece_learner,
@@ -71,6 +73,38 @@ def test_a_vocabulary_used_as_it_was_learned_gives_no_warning(
 def test_a_vocabulary_of_another_language_is_told(tmp_path):
   tokenizer = _tokenizer(tmp_path, ENGLISH, UNCASED, UNCASED)
   assert "does not fit the text" in agreement.disagreement(tokenizer, KOREAN)
+
+
+def test_a_sentencepiece_model_with_another_normalisation_is_told(tmp_path):
+  albert = vocabulary.SentencePieceOptions(
+    do_lower_case=True, keep_accents=False
+  )
+  learned = sentence_piece_learner.learn(
+    vocabularies.sentences(), 200, albert, character_coverage=1
+  )
+  learned.save(tmp_path / "spiece.model")
+  texts = [text.upper() for text in vocabularies.sentences(count=50)]
+  plain = tokenizers.load(tmp_path)
+  warning = agreement.disagreement(plain, texts)
+  assert re.search(
+    "[0-9.]+% of the words of the sample become .* with do_lower_case=False.*"
+    "0.0% with do_lower_case=True.* seems made for the latter",
+    warning,
+  )
+  fitting = tokenizers.load(tmp_path, do_lower_case=True, keep_accents=False)
+  assert agreement.disagreement(fitting, texts) is None
+
+
+def test_byte_level_bpe_fits_every_text(tmp_path):
+  tokenizer = tokenizers.load(vocabularies.write_byte_bpe(tmp_path))
+  assert agreement.unknown_share(tokenizer, KOREAN + ["", "<unk>"]) == 0
+  assert agreement.disagreement(tokenizer, KOREAN) is None
+
+
+def test_unknown_share_counts_words_not_pieces(tmp_path):
+  tokenizer = tokenizers.load(vocabularies.write_sentencepiece(tmp_path))
+  share = agreement.unknown_share(tokenizer, ["a☃b☃ the", "☃", ""])
+  assert share == pytest.approx(2 / 3)
 
 
 def test_unknown_share_counts_words(tmp_path):

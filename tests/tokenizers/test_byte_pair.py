@@ -2,6 +2,8 @@ import json
 import os
 import pathlib
 import random
+import subprocess
+import sys
 import unicodedata
 
 import pytest
@@ -211,6 +213,14 @@ def test_a_vocabulary_in_which_a_byte_is_missing_is_refused(tmp_path):
   path.write_text(json.dumps(ids))
   with pytest.raises(ValueError, match="vocab.json has no token 'Ā', nor 0 o"):
     tokenizers.BytePairTokenizer(path)
+
+
+def test_it_needs_no_tensorflow_text():
+  program = (
+    "import sys; from keras_bert_impl import tokenizers; "
+    "tokenizers.BytePairTokenizer; sys.exit('tensorflow_text' in sys.modules)"
+  )
+  assert subprocess.run([sys.executable, "-c", program]).returncode == 0
 
 
 def _random_texts(count):
