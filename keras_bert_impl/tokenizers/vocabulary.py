@@ -122,13 +122,12 @@ class Vocabulary:
   def role_ids(self):
     """Dict of role to id, of those there, in the order of `ROLES`."""
     candidates = _ROLE_TOKENS | {r: (token,) for r, token in self.role_names}
-    return {
-      role: next(
-        self.ids[token] for token in candidates[role] if self._has(token)
-      )
-      for role in ROLES
-      if any(map(self._has, candidates[role]))
-    }
+    found = {}
+    for role in ROLES:
+      ids = [self.ids[t] for t in candidates[role] if t in self.ids]
+      if ids:
+        found[role] = ids[0]
+    return found
 
   @property
   def pad_id(self):
@@ -222,9 +221,6 @@ class Vocabulary:
       write_atomically(path, json.dumps(self.ids, ensure_ascii=False) + "\n")
     else:
       write_atomically(path, "".join(f"{token}\n" for token in self.tokens))
-
-  def _has(self, token):
-    return token in self.ids
 
   def _role_id(self, role):
     if role not in self.role_ids:
