@@ -298,6 +298,8 @@ def _electra(num_hidden_layers, hidden_size, embedding_size):
     num_attention_heads=hidden_size // 64,
     intermediate_size=4 * hidden_size,
     use_pooler=False,
+    # Of the classifier that `transformers` gives it; the paper's has none.
+    pooler_act="gelu",
     model_type="electra",
   )
 

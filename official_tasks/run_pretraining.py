@@ -24,28 +24,18 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 import tensorflow as tf
 from absl import flags, logging
 
-from keras_bert_impl import configs, models, tokenizers
-from keras_bert_impl.tasks import (
-  left_to_right,
-  masked_lm,
-  masking,
-  objectives,
-  pretraining,
-  replaced_token,
-  span_boundary,
-)
+from keras_bert_impl import models, tokenizers
+from keras_bert_impl.checkpoints import description
+from keras_bert_impl.tasks import masking, objectives, pretraining
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.tokenizers import vocabulary_files
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import experiment as experiment_lib
 from keras_bert_impl.training import report, run_log
-from official_tasks import common, default_pretraining
+from official_tasks import common, default_pretraining, pretraining_task
 from tfrecords import manifest, reader
 
 FLAGS = flags.FLAGS
-
-# Objectives that classify sentence pairs, and what they call it.
-_SENTENCE_LOSSES = {"bert": "next_sentence", "albert": "sentence_order"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,9 +145,7 @@ class PretrainingRun:
   def __init__(self, data, training):
     self.data = data
     self.training = training
-    self.encoder_config = configs.EncoderConfig.from_json_file(
-      data.bert_config_file
-    )
+    self.encoder_config = description.read_bert_config(data.bert_config_file)
     self.vocabulary = self._load_vocabulary()
     self._check_sizes()
     self.train_records = self._open(data.input_file)
@@ -166,9 +154,10 @@ class PretrainingRun:
       if data.eval_input_file
       else self.train_records
     )
-    self.experiment = experiment_lib.Experiment(
-      self._task(), training, self._fixed()
+    task = pretraining_task.make(
+      data, self.encoder_config, self.vocabulary, self.train_records
     )
+    self.experiment = experiment_lib.Experiment(task, training, self._fixed())
     self.results = report.read_json(self._path(report.RESULTS_NAME)) or {}
     self._keep_model_files()
 
@@ -327,84 +316,6 @@ class PretrainingRun:
       skip_corrupt_records=self.data.skip_corrupt_records,
     )
 
-  def _task(self):
-    """Returns the `PretrainingTask` of the objective."""
-    name, form = self.data.objective, self.train_records.form
-    if name == "left_to_right":
-      return self._left_to_right_task()
-    mask = None if form.is_masked else self._masking()
-    if name == "spanbert":
-      return span_boundary.SpanBoundaryTask(self.encoder_config, mask)
-    if name == "electra":
-      return replaced_token.ReplacedTokenTask(
-        self.encoder_config,
-        mask,
-        self.data.generator_size,
-        self.data.detection_weight,
-      )
-    return masked_lm.MaskedLanguageModelTask(
-      self.encoder_config, mask, self._sentence_loss(name, form.use_pairs)
-    )
-
-  def _sentence_loss(self, objective, use_pairs):
-    """Returns the name of the loss of sentence pairs, or None without one.
-
-    It is also the name of the packing that makes such pairs.
-    """
-    if objective == "albert" and not use_pairs:
-      raise ValueError(
-        f"the records of {self.data.input_file} are no sentence pairs, which"
-        " --objective=albert needs: write them with --objective=albert too."
-      )
-    loss = _SENTENCE_LOSSES.get(objective) if use_pairs else None
-    for file in self.train_records.files if loss else ():
-      packing = (manifest.read(file) or {"origin": {}})["origin"].get("packing")
-      if packing not in (None, loss):
-        raise ValueError(
-          f"{file} holds pairs of packing={packing}, but --objective="
-          f"{objective} learns {loss}: write records with that objective."
-        )
-    return loss
-
-  def _left_to_right_task(self):
-    if self.train_records.form.is_masked:
-      raise ValueError(
-        f"the records of {self.data.input_file} are masked already, which"
-        " --objective=left_to_right cannot read: write them with"
-        " --objective=left_to_right too."
-      )
-    return left_to_right.LeftToRightTask(
-      self.encoder_config,
-      self.data.max_seq_length,
-      self.vocabulary.pad_id if self.vocabulary else 0,
-    )
-
-  def _masking(self):
-    if self.vocabulary is None:
-      raise ValueError(
-        f"--vocab_file must be given: the records of {self.data.input_file} are"
-        " not masked yet, and there is no vocabulary beside"
-        f" {self.data.bert_config_file}."
-      )
-    objective = objectives.OBJECTIVES[self.data.objective]
-    return masking.Masking(
-      self.vocabulary,
-      self.data.max_seq_length,
-      self.data.max_predictions_per_seq,
-      self.data.masked_lm_prob,
-      policy=self._masking_policy,
-      mask_token_prob=objective.mask_token_prob,
-      random_token_prob=objective.random_token_prob,
-    )
-
-  @property
-  def _masking_policy(self):
-    return masking.resolve_policy(
-      self.data.masking_policy,
-      self.data.do_whole_word_mask,
-      objectives.OBJECTIVES[self.data.objective].masking_policy,
-    )
-
   def _train_batches(self, start_step):
     return reader.make_dataset(
       self.train_records,
@@ -431,9 +342,10 @@ class PretrainingRun:
     length = self.data.max_seq_length
     if length > config.max_sequence_length:
       raise ValueError(
-        f"max_seq_length ({length}) is above the {config.max_sequence_length}"
-        f" tokens that max_position_embeddings of {origin} leaves: shorten the"
-        " records or train a model with more positions."
+        f"max_seq_length ({length}) is above {config.max_sequence_length}, which"
+        f" max_position_embeddings ({config.max_position_embeddings}) of"
+        f" {origin} allows: shorten the records or train a model with more"
+        " positions."
       )
     if self.vocabulary and self.vocabulary.size != config.vocab_size:
       raise ValueError(
@@ -449,7 +361,7 @@ class PretrainingRun:
       "vocabulary": self.vocabulary and self.vocabulary.fingerprint,
       "records": [os.path.basename(f) for f in self.train_records.files],
       "num_records": self.train_records.num_records,
-      "masking_policy": self._masking_policy,
+      "masking_policy": pretraining_task.masking_policy(self.data),
       **{
         name: getattr(self.data, name)
         for name in (

@@ -8,7 +8,7 @@ ours of the same name, which knows more keys.
 import dataclasses
 
 from keras_bert_impl import configs
-from keras_bert_impl.checkpoints import names
+from keras_bert_impl.checkpoints import files, names
 
 # Of the same name and meaning in `EncoderConfig`.
 _REQUIRED = (
@@ -199,6 +199,17 @@ def to_config_json(description):
   again = from_config_json(values, "config.json").config
   _check_same(config, again, f"transformers' {_CLASSES[model_type]}")
   return dict(sorted(values.items()))
+
+
+def read_bert_config(path):
+  """Returns the `EncoderConfig` in the file `path`; see `from_bert_config`.
+
+  Raises:
+    ValueError: no such file, not JSON, or as `from_bert_config`.
+  """
+  if not files.exists(path):
+    raise ValueError(f"There is no configuration file {path}.")
+  return from_bert_config(files.read_json(path), path)
 
 
 def from_bert_config(values, origin):
