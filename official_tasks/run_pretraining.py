@@ -342,8 +342,8 @@ class PretrainingRun:
     length = self.data.max_seq_length
     if length > config.max_sequence_length:
       raise ValueError(
-        f"max_seq_length ({length}) is above {config.max_sequence_length}, which"
-        f" max_position_embeddings ({config.max_position_embeddings}) of"
+        f"max_seq_length ({length}) is above the {config.max_sequence_length}"
+        f" that max_position_embeddings ({config.max_position_embeddings}) of"
         f" {origin} allows: shorten the records or train a model with more"
         " positions."
       )
