@@ -3,26 +3,13 @@
 import keras
 from keras import ops
 
-from keras_bert_impl import configs, features, layers
+from keras_bert_impl import features, layers
 from keras_bert_impl.layers import initializers
-
-
-class EncoderInputsModel(keras.Model):
-  """A functional model on `input_ids`, `input_mask` and `segment_ids`.
-
-  The latter two may be left out of the dict it is called with: all tokens are
-  real then, and of the first segment.
-  """
-
-  def __call__(self, inputs, *args, **kwargs):
-    """Calls the model with all its inputs."""
-    if isinstance(inputs, dict) and features.INPUT_IDS in inputs:
-      inputs = _with_defaults(inputs)
-    return super().__call__(inputs, *args, **kwargs)
+from keras_bert_impl.models import base
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class TransformerEncoder(EncoderInputsModel):
+class TransformerEncoder(base.EncoderModel):
   """Bidirectional (or causal) transformer encoder.
 
   Called with a dict of int32 [B, L] tensors `input_ids`, `input_mask` (1 = a
@@ -96,47 +83,13 @@ class TransformerEncoder(EncoderInputsModel):
           name="pooler",
         )
         outputs["pooled_output"] = ops.cast(pooler(hidden), "float32")
-    super().__init__(inputs, outputs, name=name)
+    super().__init__(config, dtype_policy, inputs, outputs, name)
 
     # Attributes.
-    self.dtype_policy = dtype_policy
-    self.config = config
     self.embeddings = embeddings
     self.hidden_states = hidden_states
     self.attention_probs = attention_probs
     self.embedding_table = embedding_table
-
-  def get_config(self):
-    """Returns what `from_config` needs, in plain types."""
-    return {
-      "config": self.config.to_dict(),
-      "dtype": self.dtype_policy.name,
-      "name": self.name,
-    }
-
-  @classmethod
-  def from_config(cls, config, custom_objects=None):
-    """Returns a new model of the same configuration."""
-    del custom_objects  # There are none inside.
-    encoder_config = configs.EncoderConfig.from_dict(config["config"])
-    return cls(encoder_config, dtype=config["dtype"], name=config["name"])
-
-
-def _with_defaults(inputs):
-  """Returns `inputs` with `input_mask` and `segment_ids`."""
-  if {features.INPUT_MASK, features.SEGMENT_IDS} <= inputs.keys():
-    return inputs
-  # Keras refuses a mixture of arrays and tensors.
-  inputs = {
-    name: x if keras.utils.is_keras_tensor(x) else ops.convert_to_tensor(x)
-    for name, x in inputs.items()
-  }
-  input_ids = inputs[features.INPUT_IDS]
-  return {
-    features.INPUT_MASK: ops.ones_like(input_ids),
-    features.SEGMENT_IDS: ops.zeros_like(input_ids),
-    **inputs,
-  }
 
 
 def _embeddings(config, dtype_policy):

@@ -10,7 +10,7 @@ from keras_bert_impl.models import task_models
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class PretrainingModel(task_models.EncoderModel):
+class PretrainingModel(task_models.HeadModel):
   """`TransformerEncoder` with masked-LM and, if asked for, two more heads.
 
   Called with the encoder's inputs and `masked_lm_positions`, int32 [B, P], it

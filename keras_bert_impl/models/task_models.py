@@ -9,49 +9,30 @@ import dataclasses
 import keras
 from keras import ops
 
-from keras_bert_impl import configs, features, layers
+from keras_bert_impl import features, layers
+from keras_bert_impl.models import base
 from keras_bert_impl.models import encoder as encoder_lib
 
 
-class EncoderModel(encoder_lib.EncoderInputsModel):
-  """What the models with an encoder and heads have in common.
+class HeadModel(base.EncoderModel):
+  """An encoder with heads.
 
   A subclass wires itself on the encoder's own symbolic tensors, not on a call
-  of it, so that `encoder.hidden_states` are reachable from its inputs. It calls
-  this constructor with the arguments that `from_config` needs besides the
-  encoder's configuration, in plain types.
+  of it, so that `encoder.hidden_states` are reachable from its inputs.
 
   Attributes:
     encoder: the `TransformerEncoder`.
-    config: its `EncoderConfig`.
   """
 
   def __init__(self, encoder, inputs, outputs, name, **arguments):
-    super().__init__(inputs, outputs, name=name)
-    self.dtype_policy = encoder.dtype_policy
+    super().__init__(
+      encoder.config, encoder.dtype_policy, inputs, outputs, name, **arguments
+    )
     self.encoder = encoder
-    self.config = encoder.config
-    self._arguments = arguments
-
-  def get_config(self):
-    """Returns what `from_config` needs, in plain types."""
-    return {
-      "config": self.config.to_dict(),
-      **self._arguments,
-      "dtype": self.dtype_policy.name,
-      "name": self.name,
-    }
-
-  @classmethod
-  def from_config(cls, config, custom_objects=None):
-    """Returns a new model of the same configuration."""
-    del custom_objects  # There are none inside.
-    encoder_config = configs.EncoderConfig.from_dict(config["config"])
-    return cls(**{**config, "config": encoder_config})
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class SequenceClassifier(EncoderModel):
+class SequenceClassifier(HeadModel):
   """Labels or scores a sequence: `logits` [B, C] from the pooled output.
 
   Args:
@@ -87,7 +68,7 @@ class SequenceClassifier(EncoderModel):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class TokenClassifier(EncoderModel):
+class TokenClassifier(HeadModel):
   """Labels every token: `logits` [B, L, C].
 
   Args:
@@ -121,7 +102,7 @@ class TokenClassifier(EncoderModel):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class QuestionAnswering(EncoderModel):
+class QuestionAnswering(HeadModel):
   """Start and end of the answer: `start_logits` and `end_logits`, [B, L].
 
   Args:
@@ -141,7 +122,7 @@ class QuestionAnswering(EncoderModel):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class MultipleChoice(EncoderModel):
+class MultipleChoice(HeadModel):
   """Scores choices against each other: `logits` [B, choices].
 
   Its inputs are the encoder's with an axis more, [B, choices, L]: one sequence
@@ -196,7 +177,7 @@ class _SplitChoices(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class ReplacedTokenDetector(EncoderModel):
+class ReplacedTokenDetector(HeadModel):
   """ELECTRA's discriminator: `logits` [B, L], above 0 for a replaced token.
 
   Args:
@@ -220,7 +201,7 @@ class ReplacedTokenDetector(EncoderModel):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class MaskedLanguageModel(EncoderModel):
+class MaskedLanguageModel(HeadModel):
   """Scores every word piece at every position: `logits` [B, L, V].
 
   The weights are those of `PretrainingModel`, which scores masked positions

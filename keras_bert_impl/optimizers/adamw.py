@@ -22,25 +22,11 @@ class AdamW(moments.MomentOptimizer):
   """
 
   def __init__(
-    self,
-    learning_rate=5e-5,
-    weight_decay_rate=0.01,
-    beta_1=0.9,
-    beta_2=0.999,
-    epsilon=1e-6,
-    use_bias_correction=False,
-    exclude_from_weight_decay=moments.EXCLUDED,
-    name="adamw",
-    **kwargs,
+    self, learning_rate=5e-5, use_bias_correction=False, name="adamw", **kwargs
   ):
     super().__init__(
       learning_rate,
-      weight_decay_rate,
-      beta_1,
-      beta_2,
-      epsilon,
-      use_bias_correction,
-      exclude_from_weight_decay,
+      use_bias_correction=use_bias_correction,
       name=name,
       **kwargs,
     )

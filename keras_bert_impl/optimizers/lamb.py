@@ -27,25 +27,11 @@ class LAMB(moments.MomentOptimizer):
   """
 
   def __init__(
-    self,
-    learning_rate=1e-3,
-    weight_decay_rate=0.01,
-    beta_1=0.9,
-    beta_2=0.999,
-    epsilon=1e-6,
-    use_bias_correction=True,
-    exclude_from_weight_decay=moments.EXCLUDED,
-    name="lamb",
-    **kwargs,
+    self, learning_rate=1e-3, use_bias_correction=True, name="lamb", **kwargs
   ):
     super().__init__(
       learning_rate,
-      weight_decay_rate,
-      beta_1,
-      beta_2,
-      epsilon,
-      use_bias_correction,
-      exclude_from_weight_decay,
+      use_bias_correction=use_bias_correction,
       name=name,
       **kwargs,
     )

@@ -36,12 +36,12 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
   def __init__(
     self,
     learning_rate,
-    weight_decay_rate,
-    beta_1,
-    beta_2,
-    epsilon,
-    use_bias_correction,
-    exclude_from_weight_decay,
+    weight_decay_rate=0.01,
+    beta_1=0.9,
+    beta_2=0.999,
+    epsilon=1e-6,
+    use_bias_correction=False,
+    exclude_from_weight_decay=EXCLUDED,
     **kwargs,
   ):
     super().__init__(learning_rate=learning_rate, **kwargs)

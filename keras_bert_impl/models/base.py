@@ -1,0 +1,71 @@
+"""What the models on an encoder's inputs have in common."""
+
+import keras
+from keras import ops
+
+from keras_bert_impl import configs, features
+
+
+class EncoderModel(keras.Model):
+  """A functional model on `input_ids`, `input_mask` and `segment_ids`.
+
+  The latter two may be left out of the dict it is called with: all tokens are
+  real then, and of the first segment.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    dtype_policy: of Keras.
+    inputs: dict of symbolic tensors.
+    outputs: dict of symbolic tensors.
+    name: str.
+    **arguments: of the subclass' constructor, besides config, dtype and name,
+      in plain types; for `from_config`.
+
+  Attributes:
+    config: as given.
+  """
+
+  def __init__(self, config, dtype_policy, inputs, outputs, name, **arguments):
+    super().__init__(inputs, outputs, name=name)
+    self.config = config
+    self.dtype_policy = dtype_policy
+    self._arguments = arguments
+
+  def __call__(self, inputs, *args, **kwargs):
+    """Calls the model with all its inputs."""
+    if isinstance(inputs, dict) and features.INPUT_IDS in inputs:
+      inputs = _with_defaults(inputs)
+    return super().__call__(inputs, *args, **kwargs)
+
+  def get_config(self):
+    """Returns what `from_config` needs, in plain types."""
+    return {
+      "config": self.config.to_dict(),
+      **self._arguments,
+      "dtype": self.dtype_policy.name,
+      "name": self.name,
+    }
+
+  @classmethod
+  def from_config(cls, config, custom_objects=None):
+    """Returns a new model of the same configuration."""
+    del custom_objects  # There are none inside.
+    encoder_config = configs.EncoderConfig.from_dict(config["config"])
+    return cls(**{**config, "config": encoder_config})
+
+
+def _with_defaults(inputs):
+  """Returns `inputs` with `input_mask` and `segment_ids`."""
+  if {features.INPUT_MASK, features.SEGMENT_IDS} <= inputs.keys():
+    return inputs
+  # Keras refuses a mixture of arrays and tensors.
+  inputs = {
+    name: x if keras.utils.is_keras_tensor(x) else ops.convert_to_tensor(x)
+    for name, x in inputs.items()
+  }
+  input_ids = inputs[features.INPUT_IDS]
+  return {
+    features.INPUT_MASK: ops.ones_like(input_ids),
+    features.SEGMENT_IDS: ops.zeros_like(input_ids),
+    **inputs,
+  }
