@@ -5,12 +5,19 @@ from keras import ops
 
 from keras_bert_impl import configs, features
 
+# What `transformers` calls our inputs.
+_FOREIGN_NAMES = {
+  "attention_mask": features.INPUT_MASK,
+  "token_type_ids": features.SEGMENT_IDS,
+}
+
 
 class EncoderModel(keras.Model):
   """A functional model on `input_ids`, `input_mask` and `segment_ids`.
 
   The latter two may be left out of the dict it is called with: all tokens are
-  real then, and of the first segment.
+  real then, and of the first segment. What is none of its inputs, such as
+  labels or a tokenizer's `word_ids`, is passed over.
 
   Args:
     config: `configs.EncoderConfig`.
@@ -34,7 +41,8 @@ class EncoderModel(keras.Model):
   def __call__(self, inputs, *args, **kwargs):
     """Calls the model with all its inputs."""
     if isinstance(inputs, dict) and features.INPUT_IDS in inputs:
-      inputs = _with_defaults(inputs)
+      known = {name: x for name, x in inputs.items() if name in self.input}
+      inputs = _with_defaults(known)
     return super().__call__(inputs, *args, **kwargs)
 
   def get_config(self):

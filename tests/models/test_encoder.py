@@ -1,4 +1,5 @@
 import dataclasses
+import warnings
 
 import keras
 import numpy as np
@@ -327,3 +328,11 @@ def test_mask_and_segments_may_be_left_out():
     classifier({"input_ids": inputs["input_ids"].tolist()}),
     classifier(inputs),
   )
+
+
+def test_what_is_no_input_is_passed_over():
+  encoder = models.TransformerEncoder(TINY)
+  batch = make_inputs() | {"labels": np.zeros(3), "word_ids": np.ones((3, 7))}
+  with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    assert_all_equal(encoder(batch), encoder(make_inputs()))
