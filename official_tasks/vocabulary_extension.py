@@ -91,8 +91,14 @@ def _read_words(path):
   try:
     with open(path, encoding="utf-8") as file:
       for number, line in enumerate(file, start=1):
-        if line.strip():
-          words.setdefault(line.strip(), number)
+        word = line.strip()
+        if len(word.split()) > 1:
+          raise ValueError(
+            f"{path}, line {number}: {word!r} is several words: give one a "
+            "line."
+          )
+        if word:
+          words.setdefault(word, number)
   except UnicodeDecodeError as error:
     raise ValueError(f"{path} is not UTF-8 text: {error}.") from error
   return words

@@ -405,6 +405,10 @@ BAD_INPUTS = {
     "RoBERTa has no format of Google's",
   ),
   "output that exists": (existing_output, "out exists already"),
+  "two words on a line": (
+    words(b"heartbeat\nheart rate\n"),
+    "words.txt, line 2: 'heart rate' is several words",
+  ),
   "words that the tokenizer splits": (
     words(b"heartbeat\nheart-card\n"),
     "words.txt, line 2: 'heart-card' would never be found",
