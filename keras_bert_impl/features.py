@@ -27,7 +27,6 @@ NEXT_SENTENCE_LABELS = "next_sentence_labels"
 
 # Not on disk: int32 [P, 2], `masking.span_boundaries` of the positions.
 SPAN_BOUNDARIES = "span_boundaries"
-SPAN_BOUNDARIES = "span_boundaries"
 
 
 @dataclasses.dataclass(frozen=True)
