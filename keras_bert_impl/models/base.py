@@ -39,8 +39,16 @@ class EncoderModel(keras.Model):
     self._arguments = arguments
 
   def __call__(self, inputs, *args, **kwargs):
-    """Calls the model with all its inputs."""
+    """Calls the model with all its inputs.
+
+    Raises:
+      ValueError: the mask or segments have the names of `transformers`.
+    """
     if isinstance(inputs, dict) and features.INPUT_IDS in inputs:
+      for name in _FOREIGN_NAMES.keys() & inputs.keys():
+        raise ValueError(
+          f"The input {name} is called {_FOREIGN_NAMES[name]} here."
+        )
       known = {name: x for name, x in inputs.items() if name in self.input}
       inputs = _with_defaults(known)
     return super().__call__(inputs, *args, **kwargs)

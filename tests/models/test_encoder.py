@@ -336,3 +336,15 @@ def test_what_is_no_input_is_passed_over():
   with warnings.catch_warnings():
     warnings.simplefilter("error")
     assert_all_equal(encoder(batch), encoder(make_inputs()))
+
+
+@pytest.mark.parametrize(
+  ("name", "ours"),
+  [("attention_mask", "input_mask"), ("token_type_ids", "segment_ids")],
+)
+def test_an_input_under_a_foreign_name_is_not_passed_over(name, ours):
+  encoder = models.TransformerEncoder(TINY)
+  inputs = make_inputs()
+  inputs[name] = inputs.pop(ours)
+  with pytest.raises(ValueError, match=f"{name} is called {ours}"):
+    encoder(inputs)
