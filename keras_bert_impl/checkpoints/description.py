@@ -69,6 +69,14 @@ _FIXED = {
   "summary_use_proj": True,
   "tie_word_embeddings": True,
 }
+# Of what is looked at here and not checked by `EncoderConfig`.
+_TYPES = {
+  "architectures": list,
+  "is_decoder": bool,
+  "model_type": str,
+  "num_labels": int,
+  "pad_token_id": int,
+}
 # In Google's albert_config.json, besides what it shares with BERT's.
 _ALBERT_CONSTANTS = {
   "net_structure_type": 0,
@@ -137,6 +145,12 @@ def from_config_json(values, origin):
   Raises:
     ValueError: another family of models, or a variant that we lack.
   """
+  for key, its_type in _TYPES.items():
+    if not isinstance(values.get(key), its_type | None):
+      raise ValueError(
+        f"{key} ({values[key]!r}) in {origin} must be of type "
+        f"{its_type.__name__}."
+      )
   model_type = values.get("model_type", "bert")
   if model_type not in _CLASSES:
     raise ValueError(
@@ -163,7 +177,8 @@ def from_config_json(values, origin):
     "pooler_act": _POOLER_ACTS.get(model_type, "tanh"),
   }
   if model_type == "roberta":
-    fields["position_offset"] = values.get("pad_token_id", 1) + 1
+    pad_id = values.get("pad_token_id")
+    fields["position_offset"] = 2 if pad_id is None else pad_id + 1
   return Description(
     configs.EncoderConfig.from_dict(fields, origin),
     _declared_head(values),
@@ -372,7 +387,7 @@ def _declared_head(values):
   """Returns the head that `architectures` names, if it is one of ours."""
   [architecture, *_] = values.get("architectures") or [""]
   for head, ending in _ARCHITECTURES.items():
-    if head and architecture.endswith(ending):
+    if head and str(architecture).endswith(ending):
       return head
   return None
 
@@ -397,7 +412,7 @@ def _labels(values, origin):
       raise ValueError(
         f"id2label in {origin} does not name the classes 0, 1, 2, ..."
       ) from error
-  if "num_labels" in values:
+  if values.get("num_labels") is not None:
     return _default_labels(values["num_labels"])
   return None
 

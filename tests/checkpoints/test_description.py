@@ -71,6 +71,13 @@ def test_robertas_first_position_follows_its_padding():
   assert description.to_config_json(found)["pad_token_id"] == 1
 
 
+def test_what_is_null_counts_as_left_out():
+  nulls = dict.fromkeys(("architectures", "num_labels", "pad_token_id"))
+  roberta = BERT | {"model_type": "roberta"}
+  assert read(roberta | nulls).config == read(roberta).config
+  assert read(roberta | {"architectures": [None]}).head is None
+
+
 def test_a_decoder_has_a_causal_mask():
   found = read(BERT | {"is_decoder": True})
   assert found.config.use_causal_mask
@@ -120,6 +127,11 @@ def test_weights_in_half_precision_are_written_in_full():
       BERT | {"position_embedding_type": "relative_key"},
       "position_embedding_type .'relative_key'.*only 'absolute'",
     ),
+    (BERT | {"model_type": ["bert"]}, "model_type .* must be of type str"),
+    (BERT | {"architectures": "x"}, "architectures .'x'.* of type list"),
+    (BERT | {"num_labels": "2"}, "num_labels .'2'.* of type int"),
+    (BERT | {"pad_token_id": "0"}, "pad_token_id .'0'.* of type int"),
+    (BERT | {"is_decoder": "no"}, "is_decoder .'no'.* of type bool"),
     (BERT | {"tie_word_embeddings": False}, "tie_word_embeddings .False"),
     (BERT | {"add_cross_attention": True}, "add_cross_attention .True"),
     (BERT | {"pruned_heads": {"0": [1]}}, "pruned_heads"),
