@@ -61,10 +61,9 @@ def assign(variables, tensors, origin, allow_partial=False, remedy=None):
         "in the model"
       )
   if problems and (not allow_partial or len(problems) == len(variables)):
-    listed = ";\n  ".join(problems.values())
     raise ValueError(
-      f"Checkpoint {origin} does not fit the model:\n  {listed}.\n"
-      f"{remedy or _REMEDY}"
+      f"Checkpoint {origin} does not fit the model: "
+      f"{'; '.join(problems.values())}. {remedy or _REMEDY}"
     )
   loaded = [name for name in variables if name not in problems]
   for name in loaded:

@@ -231,13 +231,14 @@ def _open_keras(path):
 
 
 def _count_tokens(folder):
-  """Returns (path, number of tokens) of the vocabulary in `folder`.
-
-  SentencePiece needs its library, and is left to the tokenizers.
-  """
+  """Returns (path, number of tokens) of the vocabulary in `folder`."""
   path = os.path.join(folder, "vocab.json")
   if files.exists(path):
     return path, len(files.read_json(path))
+  for name in files.list_folder(folder):
+    if name.endswith(".model"):
+      path = os.path.join(folder, name)
+      return path, files.count_pieces(path)
   path = os.path.join(folder, "vocab.txt")
   return path, files.count_lines(path) if files.exists(path) else 0
 
