@@ -389,7 +389,8 @@ class PretrainingRun:
         yield (
           text,
           "  ".join(
-            f"{token.decode()} {score:.3f}"
+            # A token of byte-level BPE may be a part of a character.
+            f"{token.decode(errors='replace')} {score:.3f}"
             for token, score in zip(of_mask, scores_of_mask, strict=True)
             if token
           ),

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints import tf_format
+from keras_bert_impl.tokenizers import vocabulary
 from tests.official_tasks import scripts
+from tests.tokenizers import vocabularies
 
 
 @pytest.fixture(scope="module")
@@ -256,3 +258,42 @@ def test_training_needs_no_tensorflow_text(data, tmp_path, monkeypatch):
   assert status == 0, err
   assert "install tensorflow-text" in err
   assert "MLM accuracy" in out
+
+
+def test_parts_of_characters_can_be_shown_as_fillings(tmp_path):
+  scripts.write_text(tmp_path / "text.txt")
+  path = vocabularies.write_byte_bpe(tmp_path)
+  size = vocabulary.Vocabulary.load(path).size
+  scripts.write_model_files(tmp_path / "config", vocab_size=size)
+  status, err = scripts.run_each(
+    "create_pretraining_data",
+    [
+      {
+        "objective": "roberta",
+        "input_file": tmp_path / "text.txt",
+        "output_file": tmp_path / f"records-dynamic-{scripts.LENGTH}",
+        "vocab_file": path,
+        "max_seq_length": scripts.LENGTH,
+        "max_predictions_per_seq": 5,
+        "num_workers": 1,
+      }
+    ],
+  )[0]
+  assert status == 0, err
+  # Half of the tokens are no UTF-8, and 30 fillings are shown.
+  status, out, err = scripts.run(
+    "run_pretraining",
+    **flags(
+      tmp_path,
+      tmp_path / "out",
+      objective="roberta",
+      bert_config_file=tmp_path / "config/bert_config.json",
+      vocab_file=path,
+      num_train_steps=1,
+      num_warmup_steps=0,
+      do_export=True,
+    ),
+    example_text="the <mask>" * 6,
+  )
+  assert status == 0, err
+  assert "\ufffd" in out
