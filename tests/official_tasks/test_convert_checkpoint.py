@@ -14,6 +14,7 @@ from keras_bert_impl import models
 from keras_bert_impl.checkpoints import reading, tf_format
 from keras_bert_impl.tokenizers import vocabulary
 from tests.official_tasks import scripts
+from tests.tokenizers import vocabularies
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 FOLDERS = sorted(PARITY.iterdir())
@@ -188,15 +189,16 @@ def test_an_electra_run_is_written_whole_for_google_else_without_generator(
 
 def test_tokenizer_files_go_along_under_the_names_of_the_format(tmp_path):
   source = shutil.copytree(PARITY / "albert_pretraining", tmp_path / "source")
-  (source / "spiece.model").write_bytes(b"model")
+  vocabularies.write_sentencepiece(source)
+  model = (source / "spiece.model").read_bytes()
   (source / "tokenizer_config.json").write_text("{}")
   (source / "README.md").write_text("not copied")
   convert(
     dict(input=source, output=tmp_path / "google", format="google"),
     dict(input=tmp_path / "google", output=tmp_path / "st"),
   )
-  assert (tmp_path / "google/30k-clean.model").read_bytes() == b"model"
-  assert (tmp_path / "st/spiece.model").read_bytes() == b"model"
+  assert (tmp_path / "google/30k-clean.model").read_bytes() == model
+  assert (tmp_path / "st/spiece.model").read_bytes() == model
   assert (tmp_path / "st/tokenizer_config.json").exists()
   assert not (tmp_path / "google/README.md").exists()
 
