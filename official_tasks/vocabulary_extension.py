@@ -14,8 +14,8 @@ def extend(words_file, source, folder, tensors, description):
   """Writes the extended vocabulary and returns what belongs to it.
 
   Args:
-    words_file: str, UTF-8, a word per line, as the tokenizer normalises it (in
-      lower case for an uncased model). Words in the vocabulary are passed over.
+    words_file: str, UTF-8, a word per line, added as the tokenizer normalises
+      it. Words in the vocabulary are passed over.
     source: str, folder of the checkpoint, with its vocab.txt.
     folder: str, where the new vocab.txt is written.
     tensors: mapping of names -> arrays, with `shapes`.
@@ -30,11 +30,13 @@ def extend(words_file, source, folder, tensors, description):
       tokenizer.
   """
   old = _load_vocabulary(source)
-  lines = {
-    word: line
-    for word, line in _read_words(words_file).items()
-    if word not in old.ids
-  }
+  options = vocabulary_lib.resolve_options(old.origin)
+  tokenizer = _load_tokenizer(old.origin, options)
+  lines = {}
+  for word, line in _read_words(words_file).items():
+    word = _normalize(tokenizer, word)
+    if word not in old.ids:
+      lines.setdefault(word, line)
   if not lines:
     raise ValueError(f"{words_file} holds no word that is not in {old.origin}.")
   words = list(lines)
@@ -43,17 +45,14 @@ def extend(words_file, source, folder, tensors, description):
     os.path.join(folder, VOCABULARY_NAME),
   )
   new.save(new.origin)
-  options = vocabulary_lib.resolve_options(old.origin)
-  pieces = _tokenize(old.origin, options, words)
-  for word, ids in zip(
-    words, _tokenize(new.origin, options, words), strict=True
-  ):
+  pieces = tokenizer.tokenize(words).to_list()
+  extended = _load_tokenizer(new.origin, options).tokenize(words).to_list()
+  for word, ids in zip(words, extended, strict=True):
     if ids != [new.ids[word]]:
       tokens = " ".join(new.tokens[index] for index in ids)
       raise ValueError(
         f"{words_file}, line {lines[word]}: {word!r} would never be found, as "
-        f"the tokenizer makes {tokens!r} of it: give it without punctuation "
-        "and as normalised (in lower case for an uncased model)."
+        f"the tokenizer makes {tokens!r} of it: give it without punctuation."
       )
   tensors = extension.extend(
     tensors,
@@ -76,13 +75,17 @@ def _load_vocabulary(source):
   return vocabulary_lib.Vocabulary.load(path)
 
 
-def _tokenize(vocab_file, options, words):
-  """Returns the ids of each word, list of lists of int."""
+def _load_tokenizer(vocab_file, options):
   # Late: nothing else here needs tensorflow_text.
   from keras_bert_impl.tokenizers import wordpiece
 
-  tokenizer = wordpiece.WordPieceTokenizer(vocab_file, **vars(options))
-  return tokenizer.tokenize(words).to_list()
+  return wordpiece.WordPieceTokenizer(vocab_file, **vars(options))
+
+
+def _normalize(tokenizer, word):
+  """Returns a word as it is looked up: in lower case, decomposed, ..."""
+  [normalized] = tokenizer.normalize([word]).numpy()
+  return normalized.decode("utf-8").strip()
 
 
 def _read_words(path):
