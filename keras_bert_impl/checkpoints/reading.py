@@ -13,6 +13,8 @@ import collections.abc
 import dataclasses
 import os
 
+from absl import logging
+
 from keras_bert_impl import configs
 from keras_bert_impl.checkpoints import description as description_lib
 from keras_bert_impl.checkpoints import (
@@ -68,7 +70,15 @@ class Checkpoint:
       )
     vocab_size = self.description.config.vocab_size
     path, num_tokens = _count_tokens(self.folder)
-    # Fewer are not unusual: tables get rows to spare.
+    # Not unusual: tables get rows to spare.
+    if 0 < num_tokens < vocab_size:
+      logging.warning(
+        "%s holds %d tokens, fewer than the vocab_size (%d) of %s.",
+        path,
+        num_tokens,
+        vocab_size,
+        self.path,
+      )
     if num_tokens > vocab_size:
       raise ValueError(
         f"{path} holds {num_tokens} tokens, more than the vocab_size "

@@ -1,6 +1,7 @@
 """From a checkpoint of any known format to a model."""
 
 import dataclasses
+import warnings
 
 from keras_bert_impl.checkpoints import assignment, names, reading
 from keras_bert_impl.models import encoder, task_models
@@ -47,7 +48,10 @@ def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
     raise ValueError(f"No head of a known kind is stored in {checkpoint.path}.")
   if not heads:
     description = dataclasses.replace(description, head=None)
-  return load(checkpoint, description, allow_partial, dtype)[0]
+  model, result = load(checkpoint, description, allow_partial, dtype)
+  if result.new:
+    warnings.warn(f"Weights from {checkpoint.path}: {result}.", stacklevel=2)
+  return model
 
 
 def load(checkpoint, description, allow_partial=False, dtype=None):

@@ -130,10 +130,20 @@ def test_a_configuration_of_other_weights_is_refused(change, message, folder):
   assert str(folder) in str(error.value) and "\n" not in str(error.value)
 
 
-def test_what_is_missing_may_start_fresh(folder):
+def test_what_is_missing_may_start_fresh_and_is_named(folder):
   change_config(folder, num_hidden_layers=4)
-  encoder = models.from_checkpoint(folder, allow_partial=True)
+  with pytest.warns(match=r"16 new \(bert/encoder/layer_3/attention/self/que"):
+    encoder = models.from_checkpoint(folder, allow_partial=True)
   assert encoder.config.num_hidden_layers == 4
+
+
+def test_a_vocabulary_smaller_than_the_table_is_told(folder, caplog):
+  (folder / "vocab.txt").write_text("".join(f"t{i}\n" for i in range(120)))
+  models.from_checkpoint(folder)
+  assert not caplog.text
+  (folder / "vocab.txt").write_text("".join(f"t{i}\n" for i in range(119)))
+  models.from_checkpoint(folder)
+  assert "119 tokens, fewer than the vocab_size (120)" in caplog.text
 
 
 def test_a_vocabulary_larger_than_the_table_is_refused(folder):
