@@ -122,8 +122,16 @@ def electra_generator_config(config, share):
     share: float, of the width: hidden size, heads and intermediate size (1/4
       in ELECTRA-Small and -Large, 1/3 in -Base). At least one head is left.
 
+  Raises:
+    ValueError: share is not above 0 and at most 1.
+
   Source: Clark et al. 2020, section 3.2 and table 6.
   """
+  if not 0 < share <= 1:
+    raise ValueError(
+      f"The generator's share of the width ({share}) must be above 0 and at "
+      "most 1."
+    )
   head_size = config.hidden_size // config.num_attention_heads
   num_heads = max(1, round(config.num_attention_heads * share))
   ratio = config.intermediate_size / config.hidden_size

@@ -110,3 +110,9 @@ def test_other_embeddings_for_the_generator_are_refused():
   other = dataclasses.replace(GENERATOR, vocab_size=60)
   with pytest.raises(ValueError, match=r"vocab_size of the generator .60"):
     models.ElectraPretrainingModel(CONFIG, other)
+
+
+@pytest.mark.parametrize("share", [0, -1, 1.5])
+def test_a_generator_has_a_share_of_the_width(share):
+  with pytest.raises(ValueError, match=f"share of the width .{share}."):
+    models.electra_generator_config(CONFIG, share)
