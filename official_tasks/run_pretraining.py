@@ -154,6 +154,7 @@ class PretrainingRun:
       if data.eval_input_file
       else self.train_records
     )
+    self._check_records()
     task = pretraining_task.make(
       data, self.encoder_config, self.vocabulary, self.train_records
     )
@@ -353,6 +354,19 @@ class PretrainingRun:
         f" tokens ({self.vocabulary.size}) in {self.vocabulary.origin}: give"
         " the two that belong together."
       )
+
+  def _check_records(self):
+    """Raises ValueError if records hold the ids of another vocabulary."""
+    if not self.vocabulary:
+      return
+    for file in (*self.train_records.files, *self.eval_records.files):
+      content = manifest.read(file)
+      theirs = content and content["origin"].get("vocab_file_hash")
+      if theirs not in (None, self.vocabulary.fingerprint):
+        raise ValueError(
+          f"{file} was written with another vocabulary than"
+          f" {self.vocabulary.origin}: give the one it was written with."
+        )
 
   def _fixed(self):
     """What a continued run must agree on, besides `TrainingConfig`."""

@@ -31,6 +31,14 @@ def shorter(folder):
   return path
 
 
+def swapped(folder):
+  path = folder / "swapped" / "vocab.txt"
+  path.parent.mkdir()
+  *tokens, first, second = (folder / "vocab.txt").read_text("utf-8").split()
+  path.write_text("\n".join([*tokens, second, first, ""]), encoding="utf-8")
+  return path
+
+
 def unknown_key(folder):
   config = json.loads((folder / "bert_config.json").read_text())
   return write_json(folder / "unknown.json", config | {"hiden_size": 3})
@@ -83,6 +91,11 @@ CASES = {
     dict(vocab_file=shorter),
     1,
     ["vocab_size", "shorter", "belong together"],
+  ),
+  "vocabulary of other records": (
+    dict(vocab_file=swapped),
+    1,
+    ["swapped", "written with another vocabulary"],
   ),
   "more tokens than positions": (
     dict(max_seq_length=1000),
