@@ -33,7 +33,11 @@ KERAS_NAME = "model.keras"
 
 @dataclasses.dataclass(frozen=True)
 class ConversionConfig:
-  """What is converted, and into what."""
+  """What is converted, and into what.
+
+  Raises:
+    ValueError: a value is out of range.
+  """
 
   input: str = dataclasses.field(
     metadata={
@@ -62,6 +66,12 @@ class ConversionConfig:
     safetensors_format.MAX_SHARD_SIZE // 10**6,
     "Most megabytes of one safetensors file.",
   )
+
+  def __post_init__(self):
+    if self.max_shard_size < 1:
+      raise ValueError(
+        f"max_shard_size ({self.max_shard_size}) must be at least 1 megabyte."
+      )
 
 
 common.define_flags(ConversionConfig)

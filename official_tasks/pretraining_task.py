@@ -34,7 +34,11 @@ def make(data, encoder_config, vocabulary, records):
       data.max_seq_length,
       vocabulary.pad_id if vocabulary else 0,
     )
-  mask = None if records.form.is_masked else _make_masking(data, vocabulary)
+  if records.form.is_masked:
+    _check_policy(data, records)
+    mask = None
+  else:
+    mask = _make_masking(data, vocabulary)
   if data.objective == "spanbert":
     return span_boundary.SpanBoundaryTask(encoder_config, mask)
   if data.objective == "electra":
@@ -84,14 +88,34 @@ def _sentence_loss(data, records):
     return None
   loss = _SENTENCE_LOSSES[data.objective]
   for file in records.files:
-    content = manifest.read(file)
-    packing = content["origin"].get("packing") if content else None
+    packing = _origin(file).get("packing")
     if packing not in (None, loss):
       raise ValueError(
         f"{file} holds pairs of packing={packing}, but --objective="
         f"{data.objective} learns {loss}: write records with that objective."
       )
   return loss
+
+
+def _check_policy(data, records):
+  """Checks that an objective of spans or n-grams gets such masks."""
+  wanted = masking_policy(data)
+  if wanted not in ("ngram", "span"):
+    return  # whole words or tokens: as the original, whatever was written
+  for file in records.files:
+    found = _origin(file).get("masking_policy")
+    if found not in (None, wanted):
+      raise ValueError(
+        f"{file} was masked with masking_policy={found}, but --objective="
+        f"{data.objective} wants {wanted}: write records with that objective,"
+        f" or give --masking_policy={found}."
+      )
+
+
+def _origin(file):
+  """Returns what the manifest of a file says it was written with."""
+  content = manifest.read(file)
+  return content["origin"] if content else {}
 
 
 def _check_not_masked(data, records):

@@ -99,6 +99,10 @@ class DataConfig:
   )
 
   def __post_init__(self):
+    if self.detection_weight < 0:
+      raise ValueError(
+        f"detection_weight ({self.detection_weight}) is negative."
+      )
     if self.input_file and not self.do_train and not self.do_eval:
       raise ValueError("at least one of --do_train and --do_eval must be True.")
     if self.input_file and not self.bert_config_file:

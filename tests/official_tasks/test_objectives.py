@@ -159,6 +159,14 @@ def test_data_of_another_objective_are_refused(runs, tmp_path):
       "use_causal_mask",
     ),
     (
+      flags(runs["spanbert"], "spanbert", input_file=tmp_path / "static"),
+      "masked with masking_policy=token",
+    ),
+    (
+      flags(runs["electra"], "electra", detection_weight=-1),
+      "detection_weight (-1.0) is negative",
+    ),
+    (
       flags(
         runs["bert"], "bert", masking_policy="span", do_whole_word_mask=True
       ),
