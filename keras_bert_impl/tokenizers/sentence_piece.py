@@ -10,7 +10,7 @@ import numpy as np
 import sentencepiece
 import tensorflow as tf
 import tensorflow_text as tf_text
-from sentencepiece import sentencepiece_model_pb2
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from keras_bert_impl.tokenizers import normalization, tokenizer, white_space
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
@@ -19,6 +19,7 @@ _PYTHON_SPACE = white_space.pattern(
   (*white_space.CODE_POINTS, *white_space.PYTHON_ONLY)
 )
 _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
+_UNIGRAM = 1  # of the kinds of models in a model file
 
 
 class SentencePieceTokenizer(tokenizer.Tokenizer):
@@ -137,11 +138,10 @@ def _build_lookup(model):
   are equally likely: of 141,483 lines under three models, the fast one did in
   none and the other in one.
   """
-  description = sentencepiece_model_pb2.ModelProto.FromString(model)
-  training = description.trainer_spec
-  normalizer = description.normalizer_spec
+  settings = _settings_class().FromString(model)
+  training, normalizer = settings.trainer_spec, settings.normalizer_spec
   if (
-    training.model_type == training.UNIGRAM
+    training.model_type == _UNIGRAM
     and not training.byte_fallback
     and not training.treat_whitespace_as_suffix
     and normalizer.add_dummy_prefix
@@ -149,6 +149,49 @@ def _build_lookup(model):
   ):
     return tf_text.FastSentencepieceTokenizer(model)
   return tf_text.SentencepieceTokenizer(model=model, out_type=tf.int32)
+
+
+@functools.cache
+def _settings_class():
+  """Returns the message class of the settings above in a model file.
+
+  The library's own (sentencepiece_model_pb2) wants a newer protobuf than
+  TensorFlow 2.20 allows.
+  """
+  field_type = descriptor_pb2.FieldDescriptorProto
+  messages = {
+    "TrainerSpec": (
+      ("model_type", 3, field_type.TYPE_INT32, str(_UNIGRAM)),
+      ("treat_whitespace_as_suffix", 24, field_type.TYPE_BOOL, "false"),
+      ("byte_fallback", 35, field_type.TYPE_BOOL, "false"),
+    ),
+    "NormalizerSpec": (
+      ("precompiled_charsmap", 2, field_type.TYPE_BYTES, None),
+      ("add_dummy_prefix", 3, field_type.TYPE_BOOL, "true"),
+    ),
+    "ModelProto": (
+      ("trainer_spec", 2, field_type.TYPE_MESSAGE, None),
+      ("normalizer_spec", 3, field_type.TYPE_MESSAGE, None),
+    ),
+  }
+  types = {"trainer_spec": ".TrainerSpec", "normalizer_spec": ".NormalizerSpec"}
+  file = descriptor_pb2.FileDescriptorProto(name="settings.proto")
+  for name, fields in messages.items():
+    message = file.message_type.add(name=name)
+    for field, number, kind, default in fields:
+      message.field.add(
+        name=field,
+        number=number,
+        type=kind,
+        type_name=types.get(field),
+        default_value=default,
+        label=field_type.LABEL_OPTIONAL,
+      )
+  pool = descriptor_pool.DescriptorPool()
+  pool.AddSerializedFile(file.SerializeToString())
+  return message_factory.GetMessageClass(
+    pool.FindMessageTypeByName("ModelProto")
+  )
 
 
 @functools.cache
