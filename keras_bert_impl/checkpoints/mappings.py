@@ -1,23 +1,37 @@
-"""Mappings of names to arrays that know the shapes of what they hold.
-
-`tf_format.Checkpoint` and `safetensors_format.Checkpoint` are others.
-"""
+"""Mappings of names to arrays that know the shapes of what they hold."""
 
 import collections.abc
 
 import numpy as np
 
 
-class Renamed(collections.abc.Mapping):
+class Tensors(collections.abc.Mapping):
+  """Mapping of name -> array; a subclass reads an array when asked for it.
+
+  Attributes:
+    shapes: dict of name -> tuple of int, known without reading a value.
+  """
+
+  shapes: dict
+
+  def __contains__(self, name):
+    # The inherited one would read the array.
+    return name in self.shapes
+
+  def __iter__(self):
+    return iter(self.shapes)
+
+  def __len__(self):
+    return len(self.shapes)
+
+
+class Renamed(Tensors):
   """Arrays of another mapping under other names, read when asked for.
 
   Args:
     stored: mapping of name -> array, with `shapes`.
     origins: dict of new name -> name in `stored`.
     transposed: set of new names whose arrays are given with their axes swapped.
-
-  Attributes:
-    shapes: dict of new name -> tuple of int.
   """
 
   def __init__(self, stored, origins, transposed=frozenset()):
@@ -33,25 +47,12 @@ class Renamed(collections.abc.Mapping):
     array = self._stored[self._origins[name]]
     return array.T if name in self._transposed else array
 
-  def __contains__(self, name):
-    # The inherited one would read the array.
-    return name in self._origins
 
-  def __iter__(self):
-    return iter(self._origins)
-
-  def __len__(self):
-    return len(self._origins)
-
-
-class Arrays(collections.abc.Mapping):
+class Arrays(Tensors):
   """Arrays or variables by name, as the mapping that a checkpoint has.
 
   Args:
     arrays: dict of name -> array or variable.
-
-  Attributes:
-    shapes: dict of name -> tuple of int.
   """
 
   def __init__(self, arrays):
@@ -60,9 +61,3 @@ class Arrays(collections.abc.Mapping):
 
   def __getitem__(self, name):
     return np.asarray(self._arrays[name])
-
-  def __iter__(self):
-    return iter(self._arrays)
-
-  def __len__(self):
-    return len(self._arrays)

@@ -4,7 +4,6 @@ A checkpoint of several files has `model.safetensors.index.json`, which says
 what file each tensor is in. Local folders only.
 """
 
-import collections.abc
 import json
 import pathlib
 
@@ -12,6 +11,8 @@ import ml_dtypes  # noqa: F401  (makes bfloat16 known to NumPy)
 import numpy as np
 import safetensors
 import safetensors.numpy
+
+from keras_bert_impl.checkpoints import mappings
 
 FILE_NAME = "model.safetensors"
 INDEX_NAME = "model.safetensors.index.json"
@@ -68,14 +69,11 @@ def read(path):
   return Checkpoint(_files(path) if path.suffix == ".json" else [path])
 
 
-class Checkpoint(collections.abc.Mapping):
+class Checkpoint(mappings.Tensors):
   """Mapping of name -> float32 array; an array is read when asked for.
 
   Args:
     paths: list of the files.
-
-  Attributes:
-    shapes: dict of name -> tuple of int, known without reading a value.
   """
 
   def __init__(self, paths):
@@ -86,6 +84,7 @@ class Checkpoint(collections.abc.Mapping):
       for name in file.keys():
         self._files[name] = (path, file)
         self.shapes[name] = tuple(file.get_slice(name).get_shape())
+    self.shapes = dict(sorted(self.shapes.items()))
 
   def __getitem__(self, name):
     """Reads one array.
@@ -103,16 +102,6 @@ class Checkpoint(collections.abc.Mapping):
         "first."
       )
     return file.get_tensor(name).astype("float32", copy=False)
-
-  def __contains__(self, name):
-    # The inherited one would read the array.
-    return name in self.shapes
-
-  def __iter__(self):
-    return iter(sorted(self.shapes))
-
-  def __len__(self):
-    return len(self.shapes)
 
 
 def _open(path):

@@ -5,9 +5,9 @@ not paths through an object graph, so that a file made by TensorFlow 1 and one
 made here differ in nothing. Prefixes may be `gs://` paths.
 """
 
-import collections.abc
-
 import tensorflow as tf
+
+from keras_bert_impl.checkpoints import mappings
 
 
 def write(prefix, tensors):
@@ -47,14 +47,11 @@ def read(prefix):
   return Checkpoint(prefix)
 
 
-class Checkpoint(collections.abc.Mapping):
+class Checkpoint(mappings.Tensors):
   """Mapping of name -> numpy array; an array is read when asked for.
 
   Args:
     prefix: str, path without suffix.
-
-  Attributes:
-    shapes: dict of name -> tuple of int, known without reading a value.
   """
 
   def __init__(self, prefix):
@@ -71,7 +68,9 @@ class Checkpoint(collections.abc.Mapping):
       raise ValueError(f"{self.prefix}.index is damaged: {error}") from error
     self.shapes = {
       name: tuple(shape)
-      for name, shape in self._reader.get_variable_to_shape_map().items()
+      for name, shape in sorted(
+        self._reader.get_variable_to_shape_map().items()
+      )
     }
 
   def __getitem__(self, name):
@@ -89,13 +88,3 @@ class Checkpoint(collections.abc.Mapping):
       raise ValueError(
         f"Cannot read {name} of checkpoint {self.prefix}: {error}"
       ) from error
-
-  def __contains__(self, name):
-    # The inherited one would read the array.
-    return name in self.shapes
-
-  def __iter__(self):
-    return iter(sorted(self.shapes))
-
-  def __len__(self):
-    return len(self.shapes)

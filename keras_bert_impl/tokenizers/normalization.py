@@ -38,6 +38,17 @@ _OVERLONG = rf"[^ \t\n\r]{{{MAX_WORD_CHARACTERS + 1},}}"
 OVERLONG_WORD = "\ufffd"
 
 
+def drop_invalid(texts):
+  """Returns string `texts` of any shape without the bytes that are no UTF-8."""
+  return tf.strings.unicode_transcode(
+    texts,
+    "UTF-8",
+    "UTF-8",
+    errors="ignore",
+    replace_control_characters=False,
+  )
+
+
 def normalize(texts, options):
   """Returns `texts` cleaned, and with its words apart at white space.
 
@@ -49,13 +60,7 @@ def normalize(texts, options):
     string tensor of the same shape, valid UTF-8. A word of more than 200
     characters has become U+FFFD, which stands for no text else.
   """
-  texts = tf.strings.unicode_transcode(
-    texts,
-    "UTF-8",
-    "UTF-8",
-    errors="ignore",
-    replace_control_characters=False,
-  )
+  texts = drop_invalid(texts)
   texts = tf.strings.regex_replace(texts, _DELETED, "")
   if options.do_lower_case:
     texts = _lower_and_strip_accents(texts)

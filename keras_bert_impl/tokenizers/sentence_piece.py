@@ -107,13 +107,7 @@ def normalize(texts, options):
   Returns:
     string tensor of the same shape, valid UTF-8.
   """
-  texts = tf.strings.unicode_transcode(
-    texts,
-    "UTF-8",
-    "UTF-8",
-    errors="ignore",
-    replace_control_characters=False,
-  )
+  texts = normalization.drop_invalid(texts)
   if options.remove_space:
     texts = tf.strings.regex_replace(texts, f"{_PYTHON_SPACE}+", " ")
     texts = tf.strings.regex_replace(texts, "^ | $", "")
