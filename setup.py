@@ -25,6 +25,7 @@ setuptools.setup(
     "importlib-resources>=6",
     "keras>=3.12",
     "matplotlib>=3.8",
+    "ml-dtypes>=0.4",
     "numpy>=1.26",
     "safetensors>=0.4.5",
     "sentencepiece>=0.2",
