@@ -4,24 +4,12 @@ import abc
 
 
 class Task(abc.ABC):
-  """One objective: how records become batches, and batches a loss.
+  """One objective: its model, and how a batch becomes a loss.
 
   Losses are sums, not means: the training loop divides them by `denominators`
   summed over all replicas and micro-batches, so that the gradient does not
   depend on how a global batch was cut up.
   """
-
-  @abc.abstractmethod
-  def prepare(self, batch, seed):
-    """Turns a batch of records into a batch of training examples, in tf.data.
-
-    Args:
-      batch: {name: tensor} of B parsed records.
-      seed: int32 [2], all that its randomness may depend on.
-
-    Returns:
-      {name: tensor} with static shapes [B, ...]; integers as int32.
-    """
 
   @abc.abstractmethod
   def build_model(self):

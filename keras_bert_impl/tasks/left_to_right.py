@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from keras_bert_impl import features
 from keras_bert_impl.models import pretrainer
-from keras_bert_impl.tasks import pretraining
+from keras_bert_impl.tasks import cross_entropy, pretraining
 
 
 class LeftToRightTask(pretraining.PretrainingTask):
@@ -66,7 +66,7 @@ class LeftToRightTask(pretraining.PretrainingTask):
   def predictions(self, batch, outputs):
     """Returns the next tokens, [B, L - 1]."""
     return {
-      "language_model": pretraining.Prediction(
+      "language_model": cross_entropy.Prediction(
         outputs["masked_lm_logits"], batch[features.MASKED_LM_IDS]
       )
     }

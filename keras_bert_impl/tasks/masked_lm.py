@@ -4,7 +4,7 @@ from keras import ops
 
 from keras_bert_impl import features
 from keras_bert_impl.models import pretrainer
-from keras_bert_impl.tasks import pretraining
+from keras_bert_impl.tasks import cross_entropy, pretraining
 
 
 class MaskedLanguageModelTask(pretraining.PretrainingTask):
@@ -35,18 +35,18 @@ class MaskedLanguageModelTask(pretraining.PretrainingTask):
     """Returns 1 for masked tokens and for (real) sentence pairs."""
     result = {"masked_lm": batch[features.MASKED_LM_WEIGHTS]}
     if self.sentence_loss:
-      result[self.sentence_loss] = pretraining.row_weights(batch)
+      result[self.sentence_loss] = cross_entropy.row_weights(batch)
     return result
 
   def predictions(self, batch, outputs):
     """Returns the masked tokens [B, P] and the pairs [B]."""
     result = {
-      "masked_lm": pretraining.Prediction(
+      "masked_lm": cross_entropy.Prediction(
         outputs["masked_lm_logits"], batch[features.MASKED_LM_IDS]
       )
     }
     if self.sentence_loss:
-      result[self.sentence_loss] = pretraining.Prediction(
+      result[self.sentence_loss] = cross_entropy.Prediction(
         outputs["next_sentence_logits"],
         ops.reshape(batch[features.NEXT_SENTENCE_LABELS], (-1,)),
       )

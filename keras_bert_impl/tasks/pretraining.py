@@ -4,26 +4,16 @@ Every objective of the family is a sum of classifications: of masked tokens, of
 sentence pairs, of real and replaced tokens. A subclass says which.
 """
 
-import abc
 import collections
-from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
-from keras import ops
 
 from keras_bert_impl import features
-from keras_bert_impl.tasks import base
+from keras_bert_impl.tasks import cross_entropy
 
 
-class Prediction(NamedTuple):
-  """One classification: float logits [..., C], int labels [...] below C."""
-
-  logits: object
-  labels: object
-
-
-class PretrainingTask(base.Task):
+class PretrainingTask(cross_entropy.CrossEntropyTask):
   """A weighted sum of classification losses over masked records.
 
   Args:
@@ -34,82 +24,32 @@ class PretrainingTask(base.Task):
   Attributes:
     token_loss: str, name of the loss whose labels are `masked_lm_ids`; its
       exponential is the perplexity.
-    loss_weights: {loss name: float}, factors of the losses other than 1.
   """
 
   token_loss = "masked_lm"
-  loss_weights = {}
 
   def __init__(self, config, masking=None):
-    self.config = config
+    super().__init__(config)
     self.masking = masking
 
   def prepare(self, batch, seed):
-    """Masks clean records; records masked at write time stay as they are."""
+    """Turns a batch of records into a batch of training examples, in tf.data.
+
+    Clean records are masked; those masked at write time stay as they are.
+
+    Args:
+      batch: {name: tensor} of B parsed records.
+      seed: int32 [2], all that its randomness may depend on.
+
+    Returns:
+      {name: tensor} with static shapes [B, ...]; integers as int32.
+    """
     if features.MASKED_LM_POSITIONS not in batch:
       batch = self.masking(batch, seed)
     return {
       name: tf.cast(tensor, tf.int32) if tensor.dtype.is_integer else tensor
       for name, tensor in batch.items()
     }
-
-  @abc.abstractmethod
-  def weights(self, batch):
-    """Returns {loss name: float32 [...]}, 1 where there is a prediction.
-
-    Depends on the labels alone, not on the outputs of the model.
-    """
-
-  @abc.abstractmethod
-  def predictions(self, batch, outputs):
-    """Returns {loss name: Prediction} of the shapes of `weights`."""
-
-  def denominators(self, batch):
-    """Returns the numbers of predictions."""
-    return {name: ops.sum(w) for name, w in self.weights(batch).items()}
-
-  def losses(self, batch, outputs):
-    """Returns the summed cross-entropies in nats, times `loss_weights`."""
-    return {
-      name: self.loss_weights.get(name, 1.0) * loss
-      for name, loss in self._cross_entropies(batch, outputs).items()
-    }
-
-  def metrics(self, batch, outputs):
-    """Returns loss and accuracy of each objective, and the padding share."""
-    mask = ops.cast(batch[features.INPUT_MASK], "float32")
-    result = {
-      "padding_share": (ops.sum(1.0 - mask), float(np.prod(mask.shape)))
-    }
-    losses = self._cross_entropies(batch, outputs)
-    weights = self.weights(batch)
-    for name, prediction in self.predictions(batch, outputs).items():
-      predicted = ops.cast(ops.argmax(prediction.logits, axis=-1), "int32")
-      correct = ops.cast(ops.equal(predicted, prediction.labels), "float32")
-      count = ops.sum(weights[name])
-      result[f"{name}_loss"] = (losses[name], count)
-      result[f"{name}_accuracy"] = (
-        ops.sum(correct * weights[name]),
-        count,
-      )
-    return result
-
-  def _cross_entropies(self, batch, outputs):
-    weights = self.weights(batch)
-    return {
-      name: ops.sum(
-        weights[name]
-        * ops.sparse_categorical_crossentropy(
-          prediction.labels, prediction.logits, from_logits=True
-        )
-      )
-      for name, prediction in self.predictions(batch, outputs).items()
-    }
-
-
-def row_weights(batch):
-  """Returns float32 [B]: 1 for examples, 0 for the padding rows of a batch."""
-  return ops.cast(batch[features.INPUT_MASK][:, 0], "float32")
 
 
 def commonest_label_share(batches):

@@ -4,7 +4,7 @@ from keras import ops
 
 from keras_bert_impl import features
 from keras_bert_impl.models import electra
-from keras_bert_impl.tasks import pretraining
+from keras_bert_impl.tasks import cross_entropy, pretraining
 
 
 class ReplacedTokenTask(pretraining.PretrainingTask):
@@ -44,10 +44,10 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
     """Returns the masked tokens [B, P] and all tokens [B, L]."""
     score = outputs["replaced_token_logits"]
     return {
-      "masked_lm": pretraining.Prediction(
+      "masked_lm": cross_entropy.Prediction(
         outputs["masked_lm_logits"], batch[features.MASKED_LM_IDS]
       ),
-      "replaced_token": pretraining.Prediction(
+      "replaced_token": cross_entropy.Prediction(
         # Softmax over (0, score) is the sigmoid.
         ops.stack([ops.zeros_like(score), score], axis=-1),
         outputs["is_replaced"],

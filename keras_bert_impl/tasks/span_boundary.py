@@ -2,7 +2,7 @@
 
 from keras_bert_impl import features
 from keras_bert_impl.models import pretrainer
-from keras_bert_impl.tasks import masking, pretraining
+from keras_bert_impl.tasks import cross_entropy, masking, pretraining
 
 
 class SpanBoundaryTask(pretraining.PretrainingTask):
@@ -33,7 +33,7 @@ class SpanBoundaryTask(pretraining.PretrainingTask):
   def predictions(self, batch, outputs):
     """Returns the masked tokens [B, P], twice."""
     return {
-      name: pretraining.Prediction(
+      name: cross_entropy.Prediction(
         outputs[f"{name}_logits"], batch[features.MASKED_LM_IDS]
       )
       for name in ("masked_lm", "span_boundary")

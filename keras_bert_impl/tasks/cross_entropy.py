@@ -1,0 +1,95 @@
+"""Tasks whose losses are cross-entropies: all of pre-training, most others."""
+
+import abc
+from typing import NamedTuple
+
+from keras import ops
+
+from keras_bert_impl import features
+from keras_bert_impl.tasks import base
+
+
+class Prediction(NamedTuple):
+  """One classification: float logits [..., C], int labels [...] below C."""
+
+  logits: object
+  labels: object
+
+
+class CrossEntropyTask(base.Task):
+  """A weighted sum of classification losses. A subclass says which.
+
+  Args:
+    config: `EncoderConfig`.
+
+  Attributes:
+    loss_weights: {loss name: float}, factors of the losses other than 1.
+  """
+
+  loss_weights = {}
+
+  def __init__(self, config):
+    self.config = config
+
+  @abc.abstractmethod
+  def weights(self, batch):
+    """Returns {loss name: float32 [...]}, 1 where there is a prediction.
+
+    Depends on the labels alone, not on the outputs of the model.
+    """
+
+  @abc.abstractmethod
+  def predictions(self, batch, outputs):
+    """Returns {loss name: Prediction} of the shapes of `weights`."""
+
+  def denominators(self, batch):
+    """Returns the numbers of predictions."""
+    return {name: ops.sum(w) for name, w in self.weights(batch).items()}
+
+  def losses(self, batch, outputs):
+    """Returns the summed cross-entropies in nats, times `loss_weights`."""
+    return {
+      name: self.loss_weights.get(name, 1.0) * loss
+      for name, loss in self._cross_entropies(batch, outputs).items()
+    }
+
+  def metrics(self, batch, outputs):
+    """Returns loss and accuracy of each loss, and the padding share."""
+    result = {"padding_share": padding_share(batch)}
+    losses = self._cross_entropies(batch, outputs)
+    weights = self.weights(batch)
+    for name, prediction in self.predictions(batch, outputs).items():
+      predicted = ops.cast(ops.argmax(prediction.logits, axis=-1), "int32")
+      correct = ops.cast(ops.equal(predicted, prediction.labels), "float32")
+      count = ops.sum(weights[name])
+      result[f"{name}_loss"] = (losses[name], count)
+      result[f"{name}_accuracy"] = (
+        ops.sum(correct * weights[name]),
+        count,
+      )
+    return result
+
+  def _cross_entropies(self, batch, outputs):
+    weights = self.weights(batch)
+    return {
+      name: ops.sum(
+        weights[name]
+        * ops.sparse_categorical_crossentropy(
+          prediction.labels, prediction.logits, from_logits=True
+        )
+      )
+      for name, prediction in self.predictions(batch, outputs).items()
+    }
+
+
+def padding_share(batch):
+  """Returns (positions of padding, positions), float32 scalars."""
+  mask = ops.cast(batch[features.INPUT_MASK], "float32")
+  return ops.sum(1.0 - mask), ops.sum(ops.ones_like(mask))
+
+
+def row_weights(batch):
+  """Returns float32 [B]: 1 for examples, 0 for the padding rows of a batch."""
+  mask = batch[features.INPUT_MASK]  # [B, L] or, of choices, [B, choices, L]
+  first = mask[:, 0] if len(mask.shape) == 2 else mask[:, 0, 0]
+  return ops.cast(first, "float32")
