@@ -1,0 +1,1 @@
+"""Official scorers: what a task is judged by, without its model."""

@@ -1,0 +1,246 @@
+"""Entities in tag sequences: schemes, and the scores of conlleval.
+
+A tag is "O" or a prefix and, mostly, a type: "B-PER". The schemes:
+
+  IOB1   I-PER I-PER B-PER  B where an entity follows one of its type at once
+  IOB2   B-PER I-PER B-PER  B at every beginning (also called BIO)
+  BIOES  B-PER E-PER S-PER  E at the end of several, S alone
+
+All are read by one rule, conlleval's: two neighbours belong to one entity if
+they have one type and no prefix comes between them. So nothing has to be
+converted to be scored, and a sequence that breaks its scheme has entities too.
+
+Source: Tjong Kim Sang and De Meulder 2003, and their script conlleval.
+"""
+
+import collections
+import dataclasses
+import functools
+from typing import NamedTuple
+
+OUTSIDE = "O"
+SCHEMES = ("IOB1", "IOB2", "BIOES")
+
+_PREFIXES = ("B", "I", "E", "S")
+# What the scores call entities without a type.
+_NO_TYPE = "entity"
+
+
+class Entity(NamedTuple):
+  """A stretch of tokens [start, end) of one type, a str that may be empty."""
+
+  start: int
+  end: int
+  type: str
+
+
+@functools.cache
+def split_tag(tag):
+  """Returns (prefix, type) of a tag; the type is None outside of entities."""
+  if tag == OUTSIDE:
+    return OUTSIDE, None
+  prefix, _, entity_type = tag.partition("-")
+  return prefix, entity_type
+
+
+def find_fault(tag):
+  """Returns what is wrong with a tag, a clause for a message, or None."""
+  prefix, _ = split_tag(tag)
+  if tag == OUTSIDE or prefix in _PREFIXES and not tag.endswith("-"):
+    return None
+  return (
+    f"the tag {tag!r} must be {OUTSIDE}, or one of {', '.join(_PREFIXES)} with"
+    " a type, such as B-PER"
+  )
+
+
+def entities_of(tags):
+  """Returns the entities of a sentence.
+
+  Args:
+    tags: list of str, of any scheme.
+
+  Returns:
+    list of `Entity`, by start.
+  """
+  entities, start = [], 0
+  previous_prefix, previous = OUTSIDE, None
+  for index, tag in enumerate([*tags, OUTSIDE]):
+    prefix, entity_type = split_tag(tag)
+    goes_on = (
+      entity_type == previous
+      and previous_prefix not in ("E", "S")
+      and prefix not in ("B", "S")
+    )
+    if not goes_on:
+      if previous is not None:
+        entities.append(Entity(start, index, previous))
+      start = index
+    previous_prefix, previous = prefix, entity_type
+  return entities
+
+
+def tags_of(entities, length, scheme="IOB2"):
+  """Returns the tags of a sentence; the inverse of `entities_of`.
+
+  Args:
+    entities: list of `Entity` by start, none over another.
+    length: int, tokens of the sentence.
+    scheme: one of `SCHEMES`.
+
+  Returns:
+    list of `length` str.
+  """
+  tags = [OUTSIDE] * length
+  before = Entity(0, -1, "")
+  for entity in entities:
+    start, end, entity_type = entity
+    prefixes = ["I"] * (end - start)
+    is_close = before.end == start and before.type == entity_type
+    if scheme != "IOB1" or is_close:
+      prefixes[0] = "B"
+    if scheme == "BIOES":
+      prefixes[-1] = "E" if len(prefixes) > 1 else "S"
+    tags[start:end] = [_join(prefix, entity_type) for prefix in prefixes]
+    before = entity
+  return tags
+
+
+def convert(tags, scheme):
+  """Returns tags of any scheme in another one, list of str."""
+  return tags_of(entities_of(tags), len(tags), scheme)
+
+
+def detect_scheme(sentences):
+  """Returns the scheme of sentences, one of `SCHEMES`.
+
+  BIOES has prefixes of its own. In IOB1 every B is needed: it parts two
+  entities of a type; what begins with I elsewhere and has other B's too is
+  IOB2 with faults.
+
+  Args:
+    sentences: iterable of lists of tags.
+  """
+  begins_with_i = False
+  scheme = "IOB1"
+  for tags in sentences:
+    previous = None
+    for tag in tags:
+      prefix, entity_type = split_tag(tag)
+      if prefix in ("E", "S"):
+        return "BIOES"
+      if prefix == "B" and previous != entity_type:
+        scheme = "IOB2"
+      begins_with_i |= prefix == "I" and previous != entity_type
+      previous = entity_type
+  return scheme if begins_with_i else "IOB2"
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+  """How predicted tags agree with gold ones.
+
+  Attributes:
+    num_tokens: int.
+    num_correct_tokens: int, of equal tags.
+    gold: `collections.Counter` of entities by type.
+    found: as gold, of predicted entities.
+    correct: as gold, of those that are in both, with their whole extent.
+  """
+
+  num_tokens: int
+  num_correct_tokens: int
+  gold: collections.Counter
+  found: collections.Counter
+  correct: collections.Counter
+
+  @property
+  def types(self):
+    """Sorted list of the types, gold or predicted."""
+    return sorted(self.gold | self.found)
+
+  def scores(self):
+    """Returns {name: float}, fractions.
+
+    `accuracy` of the tokens; `precision`, `recall` and `f1` of all entities;
+    and the same of each type, such as `f1_PER`.
+    """
+    counts = (self.correct.total(), self.found.total(), self.gold.total())
+    scores = {
+      "accuracy": _divide(self.num_correct_tokens, self.num_tokens),
+      **_rates(*counts),
+    }
+    for entity_type in self.types:
+      rates = self.rates_of(entity_type)
+      name = entity_type or _NO_TYPE
+      scores |= {f"{rate}_{name}": value for rate, value in rates.items()}
+    return scores
+
+  def rates_of(self, entity_type):
+    """Returns `precision`, `recall` and `f1` of a type."""
+    return _rates(
+      self.correct[entity_type], self.found[entity_type], self.gold[entity_type]
+    )
+
+  def report(self):
+    """Returns the lines that conlleval prints, as one text."""
+    scores = self.scores()
+    lines = [
+      f"processed {self.num_tokens} tokens with {self.gold.total()} phrases; "
+      f"found: {self.found.total()} phrases; correct: {self.correct.total()}.",
+      f"accuracy: {100 * scores['accuracy']:6.2f}%; {_percents(scores)}",
+    ]
+    for entity_type in self.types:
+      percents = _percents(self.rates_of(entity_type))
+      lines.append(f"{entity_type:>17}: {percents}  {self.found[entity_type]}")
+    return "\n".join(lines) + "\n"
+
+
+def evaluate(gold, predicted):
+  """Returns the `Evaluation` of predictions, as conlleval counts.
+
+  Not by seqeval: it takes the first letter of a tag for its prefix, and so the
+  chunk tag "SBAR" for S, where conlleval does not.
+
+  Args:
+    gold: list of sentences, lists of tags of any scheme.
+    predicted: as gold, of the same lengths.
+  """
+  counts = [collections.Counter() for _ in range(3)]
+  num_tokens = num_correct = 0
+  for gold_tags, predicted_tags in zip(gold, predicted, strict=True):
+    pairs = zip(gold_tags, predicted_tags, strict=True)
+    num_correct += sum(a == b for a, b in pairs)
+    num_tokens += len(gold_tags)
+    wanted = set(entities_of(gold_tags))
+    found = set(entities_of(predicted_tags))
+    for count, entities in zip(
+      counts, (wanted, found, wanted & found), strict=True
+    ):
+      count.update(entity.type for entity in entities)
+  return Evaluation(num_tokens, num_correct, *counts)
+
+
+def _join(prefix, entity_type):
+  return f"{prefix}-{entity_type}" if entity_type else prefix
+
+
+def _rates(num_correct, num_found, num_gold):
+  precision = _divide(num_correct, num_found)
+  recall = _divide(num_correct, num_gold)
+  return {
+    "precision": precision,
+    "recall": recall,
+    "f1": _divide(2 * precision * recall, precision + recall),
+  }
+
+
+def _percents(rates):
+  return (
+    f"precision: {100 * rates['precision']:6.2f}%; "
+    f"recall: {100 * rates['recall']:6.2f}%; FB1: {100 * rates['f1']:6.2f}"
+  )
+
+
+def _divide(a, b):
+  return a / b if b else 0.0

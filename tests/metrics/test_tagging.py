@@ -1,0 +1,118 @@
+"""Scores and schemes of entity tags."""
+
+import os
+import pathlib
+import random
+import warnings
+
+import pytest
+
+from keras_bert_impl.metrics import tagging
+
+FIXTURES = os.environ.get("KERAS_BERT_DATA")
+
+# The same two sentences in each scheme.
+SENTENCES = {
+  "IOB1": ["I-PER I-PER B-PER O I-LOC", "I-ORG I-PER O"],
+  "IOB2": ["B-PER I-PER B-PER O B-LOC", "B-ORG B-PER O"],
+  "BIOES": ["B-PER E-PER S-PER O S-LOC", "S-ORG S-PER O"],
+}
+
+
+def sentences_of(scheme):
+  return [tags.split() for tags in SENTENCES[scheme]]
+
+
+def random_sentences(seed, prefixes="BI"):
+  rng = random.Random(seed)
+  tags = ["O", *(f"{p}-{t}" for p in prefixes for t in ("PER", "LOC", "A-B"))]
+  return [rng.choices(tags, k=rng.randrange(1, 9)) for _ in range(300)]
+
+
+@pytest.mark.parametrize("scheme", tagging.SCHEMES)
+@pytest.mark.parametrize("origin", tagging.SCHEMES)
+def test_every_scheme_becomes_every_other(origin, scheme):
+  converted = [tagging.convert(t, scheme) for t in sentences_of(origin)]
+  assert converted == sentences_of(scheme)
+
+
+@pytest.mark.parametrize("scheme", tagging.SCHEMES)
+def test_the_scheme_of_sentences_is_found(scheme):
+  assert tagging.detect_scheme(sentences_of(scheme)) == scheme
+
+
+def test_the_scheme_is_iob2_where_nothing_tells_or_b_stands_without_need():
+  assert tagging.detect_scheme([["O", "O"]]) == "IOB2"
+  assert tagging.detect_scheme([["I-PER", "O"], ["O", "B-PER"]]) == "IOB2"
+
+
+def test_entities_may_break_their_scheme_or_have_no_type():
+  found = tagging.entities_of(["I-PER", "I-LOC", "O", "E-LOC", "I-LOC"])
+  assert found == [(0, 1, "PER"), (1, 2, "LOC"), (3, 4, "LOC"), (4, 5, "LOC")]
+  assert tagging.entities_of(["B", "I", "B", "O"]) == [(0, 2, ""), (2, 3, "")]
+  assert tagging.convert(["B", "I", "B"], "BIOES") == ["B", "E", "S"]
+
+
+def test_tags_come_back_from_their_entities():
+  for scheme in tagging.SCHEMES:
+    for tags in random_sentences(0):
+      converted = tagging.convert(tags, scheme)
+      assert tagging.convert(converted, scheme) == converted
+      assert tagging.entities_of(converted) == tagging.entities_of(tags)
+
+
+@pytest.mark.parametrize("tag", ["X-PER", "PER", "", "B-", "b-PER", "-PER"])
+def test_an_unknown_prefix_is_a_fault(tag):
+  assert repr(tag) in tagging.find_fault(tag)
+
+
+@pytest.mark.parametrize("tag", ["O", "B-PER", "I-A-B", "B", "S-LOC", "E-LOC"])
+def test_a_tag_of_the_schemes_is_none(tag):
+  assert tagging.find_fault(tag) is None
+
+
+def test_scores_are_counted_by_hand():
+  gold = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC"]]
+  predicted = [["B-PER", "I-PER", "O", "O"], ["B-ORG", "B-LOC"]]
+  scores = tagging.evaluate(gold, predicted).scores()
+  assert scores["accuracy"] == 4 / 6
+  assert scores["precision"] == 2 / 3 and scores["recall"] == 2 / 3
+  assert scores["f1"] == pytest.approx(2 / 3)
+  assert scores["f1_PER"] == 1.0 and scores["f1_ORG"] == 0.0
+  assert scores["recall_LOC"] == 0.5 and scores["precision_LOC"] == 1.0
+
+
+def test_sentences_without_entities_score_zero():
+  scores = tagging.evaluate([["O"]], [["O"]]).scores()
+  assert scores == {"accuracy": 1.0, "precision": 0, "recall": 0, "f1": 0}
+
+
+@pytest.mark.parametrize("prefixes", ["BI", "I", "BIES"])
+def test_scores_equal_those_of_seqeval(prefixes):
+  from seqeval import metrics
+
+  gold, predicted = (random_sentences(seed, prefixes) for seed in (1, 2))
+  predicted = [
+    tags if len(tags) == len(wanted) else wanted
+    for tags, wanted in zip(predicted, gold)
+  ]
+  with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    report = metrics.classification_report(gold, predicted, output_dict=True)
+  scores = tagging.evaluate(gold, predicted).scores()
+  for name, suffix in (("micro avg", ""), ("PER", "_PER"), ("A-B", "_A-B")):
+    for rate, theirs in (("f1", "f1-score"), ("recall", "recall")):
+      assert scores[rate + suffix] == pytest.approx(report[name][theirs])
+  assert scores["accuracy"] == metrics.accuracy_score(gold, predicted)
+
+
+@pytest.mark.skipif(not FIXTURES, reason="KERAS_BERT_DATA names no data")
+def test_reports_equal_those_of_conlleval():
+  folder = pathlib.Path(FIXTURES, "fixtures/seqeval")
+  expected = (folder / "EXPECTED_conlleval.txt").read_text().split("### ")[1:]
+  for part in expected:
+    name, _, report = part.partition("\n")
+    blocks = (folder / name).read_text().strip().split("\n\n")
+    rows = [[line.split() for line in b.split("\n")] for b in blocks]
+    gold, predicted = ([[r[i] for r in b] for b in rows] for i in (-2, -1))
+    assert tagging.evaluate(gold, predicted).report() == report
