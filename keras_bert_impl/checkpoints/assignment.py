@@ -30,7 +30,14 @@ class Assignment:
     )
 
 
-def assign(variables, tensors, origin, allow_partial=False, remedy=None):
+def assign(
+  variables,
+  tensors,
+  origin,
+  allow_partial=False,
+  remedy=None,
+  required_prefixes=("",),
+):
   """Gives each variable the tensor of its name.
 
   Nothing is assigned unless everything fits.
@@ -42,13 +49,15 @@ def assign(variables, tensors, origin, allow_partial=False, remedy=None):
     allow_partial: bool, whether variables may keep their values where there is
       no tensor of their name and shape.
     remedy: str, the last sentence of the message; default: what to look at.
+    required_prefixes: tuple of str; variables whose names begin otherwise may
+      always keep their values.
 
   Returns:
     `Assignment`.
 
   Raises:
-    ValueError: tensors are missing or have another shape; names them all. Or
-      none fits, even with `allow_partial`.
+    ValueError: required tensors are missing or have another shape; names them
+      all. Or none fits, even with `allow_partial`.
   """
   problems = {}
   for name, variable in variables.items():
@@ -60,10 +69,17 @@ def assign(variables, tensors, origin, allow_partial=False, remedy=None):
         f"{name} has shape {tuple(shape)} there, but {tuple(variable.shape)} "
         "in the model"
       )
-  if problems and (not allow_partial or len(problems) == len(variables)):
+  errors = [
+    problem
+    for name, problem in problems.items()
+    if name.startswith(tuple(required_prefixes)) and not allow_partial
+  ]
+  if len(problems) == len(variables):
+    errors = list(problems.values())
+  if errors:
     raise ValueError(
       f"Checkpoint {origin} does not fit the model: "
-      f"{'; '.join(problems.values())}. {remedy or _REMEDY}"
+      f"{'; '.join(errors)}. {remedy or _REMEDY}"
     )
   loaded = [name for name in variables if name not in problems]
   for name in loaded:

@@ -28,6 +28,8 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
     use_bias_correction: bool, whether the moments are corrected for having
       begun at zero (Kingma and Ba 2015).
     exclude_from_weight_decay: regular expressions searched in variable paths.
+    learning_rate_multipliers: {variable path: float}, factors of the learning
+      rate other than 1; see `layerwise`.
     **kwargs: as of `keras.optimizers.Optimizer` (name, clipnorm, ...).
   """
 
@@ -42,6 +44,7 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
     epsilon=1e-6,
     use_bias_correction=False,
     exclude_from_weight_decay=EXCLUDED,
+    learning_rate_multipliers=None,
     **kwargs,
   ):
     super().__init__(learning_rate=learning_rate, **kwargs)
@@ -51,6 +54,7 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
     self.epsilon = epsilon
     self.use_bias_correction = use_bias_correction
     self.exclude_from_weight_decay = tuple(exclude_from_weight_decay)
+    self.learning_rate_multipliers = dict(learning_rate_multipliers or {})
 
   @abc.abstractmethod
   def _update(self, variable, m, v, gradient, learning_rate, is_excluded):
@@ -96,6 +100,10 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
   def update_step(self, gradient, variable, learning_rate):
     """Updates one variable and its moments from its gradient."""
     index = self._get_variable_index(variable)
+    path = self._paths[index]
+    learning_rate = tf.cast(learning_rate, variable.dtype)
+    if path in self.learning_rate_multipliers:
+      learning_rate *= self.learning_rate_multipliers[path]
     if isinstance(variable, keras.Variable):
       variable = variable.value
     self._update(
@@ -103,8 +111,8 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
       self._slots["adam_m"][index].value,
       self._slots["adam_v"][index].value,
       tf.cast(tf.convert_to_tensor(gradient), variable.dtype),
-      tf.cast(learning_rate, variable.dtype),
-      self.is_excluded(self._paths[index]),
+      learning_rate,
+      self.is_excluded(path),
     )
 
   def _beta_powers(self, dtype):
@@ -129,4 +137,5 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
       "epsilon": self.epsilon,
       "use_bias_correction": self.use_bias_correction,
       "exclude_from_weight_decay": list(self.exclude_from_weight_decay),
+      "learning_rate_multipliers": self.learning_rate_multipliers,
     }

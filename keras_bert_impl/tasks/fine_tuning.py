@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_bert_impl.checkpoints import names
 from keras_bert_impl.tasks import cross_entropy
 
 
@@ -57,6 +58,8 @@ class FineTuningTask(cross_entropy.CrossEntropyTask):
   head = None
   labels = None
   has_token_outputs = False
+  # Heads begin from random values.
+  required_prefixes = names.ENCODER_PREFIXES
 
   def __init__(self, config, max_seq_length):
     super().__init__(config)
@@ -85,6 +88,10 @@ class FineTuningTask(cross_entropy.CrossEntropyTask):
       counts: `collections.Counter`, gets what has to be told of: examples left
         out, texts cut, answers relocated, ...
     """
+
+  @abc.abstractmethod
+  def has_labels(self, examples):
+    """Returns whether `score` can be asked about these examples."""
 
   @abc.abstractmethod
   def score(self, examples, rows, outputs):

@@ -60,6 +60,11 @@ class TrainingConfig:
   use_bias_correction: bool = field(
     False, "Adam's bias correction, which the original leaves out."
   )
+  layerwise_lr_decay: float = field(
+    1.0,
+    "Factor of the learning rate from each layer to the one below it; the head"
+    " has the whole of it.",
+  )
   clip_norm: float = field(
     1.0, "Global norm that gradients are clipped to; 0 for no clipping."
   )
@@ -103,6 +108,11 @@ class TrainingConfig:
     for name in ("learning_rate", "num_warmup_steps", "clip_norm"):
       if getattr(self, name) < 0:
         raise ValueError(f"{name} ({getattr(self, name)}) is negative.")
+    if not 0 < self.layerwise_lr_decay <= 1:
+      raise ValueError(
+        f"layerwise_lr_decay ({self.layerwise_lr_decay}) must lie above 0 and"
+        " not above 1."
+      )
 
   @property
   def strategy_name(self):

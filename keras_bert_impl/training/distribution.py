@@ -1,12 +1,16 @@
 """Where a model trains: one device, several replicas of a host, or a TPU."""
 
+import functools
+
 import tensorflow as tf
 
 STRATEGIES = ("one_device", "mirrored", "tpu")
 
 
+# Strategies of one process disturb each other, and a TPU is initialised once.
+@functools.cache
 def create_strategy(name="one_device", num_logical_cpus=0, **tpu):
-  """Returns the `tf.distribute.Strategy` of that name.
+  """Returns the `tf.distribute.Strategy` of that name, the same at each call.
 
   Args:
     name: one of `STRATEGIES`. "mirrored" takes all GPUs of the host, or
@@ -69,13 +73,13 @@ def distribute(strategy, dataset):
   """Hands every replica its rows of each global batch.
 
   Cutting the batch here, instead of letting tf.distribute re-batch, keeps the
-  shapes static and the rows in order: replica r of R sees rows
+  number of rows static and their order: replica r of R sees rows
   [r B / R, (r + 1) B / R) for any kind of strategy.
 
   Args:
     strategy: `tf.distribute.Strategy`.
     dataset: `tf.data.Dataset` of {name: tensor [B, ...]}, B static and a
-      multiple of the number of replicas.
+      multiple of the number of replicas; the other axes need not be static.
 
   Returns:
     An iterable of per-replica {name: tensor [B / R, ...]}.
@@ -91,7 +95,7 @@ def distribute(strategy, dataset):
 
     def cut(batch):
       return {
-        name: tf.reshape(x, [replicas, -1, *x.shape[1:]])[first : first + local]
+        name: split_rows(x, replicas)[first : first + local]
         for name, x in batch.items()
       }
 
@@ -100,6 +104,13 @@ def distribute(strategy, dataset):
   batch_size = next(iter(dataset.element_spec.values())).shape[0]
   check_divisible(batch_size, replicas)
   return strategy.distribute_datasets_from_function(dataset_of_worker)
+
+
+def split_rows(x, parts):
+  """Returns x [B, ...] as [parts, B / parts, ...]; B must be static."""
+  static = [parts, x.shape[0] // parts, *x.shape[1:]]
+  shape = tf.concat([static[:2], tf.shape(x)[1:]], axis=0)
+  return tf.ensure_shape(tf.reshape(x, shape), static)
 
 
 def check_divisible(batch_size, replicas, accumulation=1):

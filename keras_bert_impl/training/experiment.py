@@ -10,7 +10,7 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert_impl.checkpoints import assignment, description, reading
-from keras_bert_impl.optimizers import adamw, lamb, schedules
+from keras_bert_impl.optimizers import adamw, lamb, layerwise, schedules
 from keras_bert_impl.tokenizers import vocabulary, vocabulary_files
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import distribution, report, run_log, runner
@@ -55,7 +55,7 @@ class Experiment:
     keras.utils.set_random_seed(config.random_seed)
     with self.strategy.scope():
       self.model = task.build_model()
-      optimizer = _optimizer(config)
+      optimizer = _optimizer(config, self.model)
     self.loop = loop_lib.TrainingLoop(
       task, self.model, optimizer, self.strategy, config
     )
@@ -71,13 +71,13 @@ class Experiment:
     """Whether all steps were made already."""
     return self.loop.step >= self.config.num_train_steps
 
-  def train(self, make_batches):
-    """Trains to the end; `make_batches` as for `runner.train`."""
+  def train(self, make_batches, after_save=None):
+    """Trains to the end; arguments and result as of `runner.train`."""
     log = run_log.RunLog(
       self.config.output_dir, self.loop.step, self.config.num_train_steps
     )
     try:
-      return runner.train(self.loop, self.saver, make_batches, log)
+      return runner.train(self.loop, self.saver, make_batches, log, after_save)
     finally:
       log.close()
 
@@ -87,12 +87,39 @@ class Experiment:
     Raises:
       ValueError: if the weights come from no checkpoint.
     """
+    self._check_weights()
+    return self.loop.evaluate(distribution.distribute(self.strategy, batches))
+
+  def predict(self, batches):
+    """Yields the outputs {name: float32 [B, ...]} of `batches`, in order.
+
+    Raises:
+      ValueError: if the weights come from no checkpoint.
+    """
+    self._check_weights()
+    yield from self.loop.predict(
+      distribution.distribute(self.strategy, batches)
+    )
+
+  def load(self, path):
+    """Gives the model the weights of the checkpoint `path`, of any format."""
+    checkpoint = reading.open_checkpoint(path)
+    result = assignment.assign(
+      {weight.path: weight for weight in self.model.weights},
+      checkpoint.tensors,
+      checkpoint.path,
+      self.config.allow_partial,
+      required_prefixes=self.task.required_prefixes,
+    )
+    logging.info("Weights from %s: %s.", checkpoint.path, result)
+    return checkpoint
+
+  def _check_weights(self):
     if not self.saver.latest() and not self.config.init_checkpoint:
       raise ValueError(
         f"nothing to evaluate: output_dir ({self.config.output_dir}) holds no"
         " checkpoint; train with --do_train, or give --init_checkpoint."
       )
-    return self.loop.evaluate(distribution.distribute(self.strategy, batches))
 
   def _initialise(self, fingerprint):
     latest = self.saver.latest()
@@ -100,21 +127,10 @@ class Experiment:
       self.saver.restore(latest)
       logging.info("Resuming at step %d from %s.", self.loop.step, latest)
     elif self.config.init_checkpoint:
-      checkpoint = reading.open_checkpoint(self.config.init_checkpoint)
-      self._load(checkpoint)
+      checkpoint = self.load(self.config.init_checkpoint)
       self._warn_of_differences(checkpoint, fingerprint)
     else:
       logging.info("Weights drawn from seed %d.", self.config.random_seed)
-
-  def _load(self, checkpoint):
-    """Starts from the weights in `checkpoint`, and says from which."""
-    result = assignment.assign(
-      {weight.path: weight for weight in self.model.weights},
-      checkpoint.tensors,
-      checkpoint.path,
-      self.config.allow_partial,
-    )
-    logging.info("Weights from %s: %s.", checkpoint.path, result)
 
   def _warn_of_differences(self, checkpoint, fingerprint):
     """Tells what the same weights were not trained with."""
@@ -155,7 +171,7 @@ class Experiment:
         )
 
 
-def _optimizer(config):
+def _optimizer(config, model):
   """Returns the optimizer of a `TrainingConfig`, with its schedule."""
   schedule = schedules.WarmupThenLinearDecay(
     config.learning_rate, config.num_warmup_steps, config.num_train_steps
@@ -167,6 +183,11 @@ def _optimizer(config):
     beta_2=config.adam_beta_2,
     epsilon=config.adam_epsilon,
     use_bias_correction=config.use_bias_correction,
+    learning_rate_multipliers=layerwise.multipliers(
+      [variable.path for variable in model.trainable_variables],
+      model.config,
+      config.layerwise_lr_decay,
+    ),
   )
 
 

@@ -10,6 +10,7 @@ and accumulated micro-batches give the same weights.
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_impl import features
 from keras_bert_impl.layers import dropout
 from keras_bert_impl.training import distribution
 
@@ -53,6 +54,7 @@ class TrainingLoop:
     )
     self._run_steps = tf.function(self._steps)
     self._run_evaluation = tf.function(self._evaluation)
+    self._run_prediction = tf.function(self._prediction)
 
   @property
   def step(self):
@@ -68,7 +70,7 @@ class TrainingLoop:
 
     Returns:
       {metric: float}, means over the steps: the task's metrics, `loss`,
-      `gradient_norm` and `learning_rate`.
+      `tokens_per_step` (without padding), `gradient_norm` and `learning_rate`.
 
     Raises:
       DivergedError: if a step gave a non-finite loss or gradient. The weights
@@ -94,6 +96,18 @@ class TrainingLoop:
     if not np.any(total):
       raise ValueError("evaluation data holds no examples.")
     return self._means(self._eval_metrics, total)
+
+  def predict(self, batches):
+    """Yields the outputs {name: array [B, ...]} of `batches` (distributed)."""
+    for index, batch in enumerate(batches):
+      replicas = [
+        self.strategy.experimental_local_results(output)
+        for output in self._run_prediction(batch, tf.constant(index)).values()
+      ]
+      yield {
+        name: np.concatenate([part.numpy() for part in parts])
+        for name, parts in zip(self.model.output, replicas, strict=True)
+      }
 
   @staticmethod
   def _means(names, sums):
@@ -138,8 +152,7 @@ class TrainingLoop:
     """Sums gradients and metrics over the micro-batches of this replica."""
     number = self.config.gradient_accumulation_steps
     micro_batches = {
-      name: tf.reshape(x, [number, x.shape[0] // number, *x.shape[1:]])
-      for name, x in batch.items()
+      name: distribution.split_rows(x, number) for name, x in batch.items()
     }
 
     def sums(index):
@@ -184,7 +197,12 @@ class TrainingLoop:
       self.strategy.num_replicas_in_sync
       * self.config.gradient_accumulation_steps
     )
-    metrics = {"loss": (loss, share), **self.task.metrics(batch, outputs)}
+    tokens = tf.cast(tf.reduce_sum(batch[features.INPUT_MASK]), tf.float32)
+    metrics = {
+      "loss": (loss, share),
+      "tokens_per_step": (tokens, share),
+      **self.task.metrics(batch, outputs),
+    }
     self._train_metrics = [*metrics, "gradient_norm", "learning_rate"]
     return gradients, tf.stack([tf.stack(pair) for pair in metrics.values()])
 
@@ -219,13 +237,22 @@ class TrainingLoop:
 
   def _evaluation_step(self, batch, index):
     context = tf.distribute.get_replica_context()
-    replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
-    # ELECTRA draws tokens here too.
-    seed = [replica * _REPLICA_STRIDE + self.config.random_seed, index]
-    with dropout.random_seed(seed):
-      outputs = self._call_model(batch, training=False)
+    outputs = self._forward(batch, index)
     metrics = self.task.metrics(batch, outputs)
     self._eval_metrics = list(metrics)
     return context.all_reduce(
       _SUM, tf.stack([tf.stack(pair) for pair in metrics.values()])
     )
+
+  def _prediction(self, batch, index):
+    """Returns {name: per-replica float32 [B / R, ...]}."""
+    return self.strategy.run(self._forward, args=(batch, index))
+
+  def _forward(self, batch, index):
+    """Returns the outputs for a batch outside of training."""
+    context = tf.distribute.get_replica_context()
+    replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
+    # ELECTRA draws tokens here too.
+    seed = [replica * _REPLICA_STRIDE + self.config.random_seed, index]
+    with dropout.random_seed(seed):
+      return self._call_model(batch, training=False)

@@ -24,8 +24,8 @@ class RunLog:
   """
 
   def __init__(self, output_dir, start_step, total_steps):
-    self._path = tf.io.gfile.join(output_dir, LOG_NAME)
-    self._rewrite([e for e in read(output_dir) if e["step"] <= start_step])
+    self._lines = JsonLines(tf.io.gfile.join(output_dir, LOG_NAME))
+    self._lines.cut(start_step)
     self._writer = tf.summary.create_file_writer(
       tf.io.gfile.join(output_dir, "tensorboard")
     )
@@ -40,8 +40,7 @@ class RunLog:
 
   def write(self, step, scalars):
     """Logs {name: float} for `step` and moves the bar there."""
-    with tf.io.gfile.GFile(self._path, "a") as file:
-      file.write(json.dumps({"step": step, **scalars}) + "\n")
+    self._lines.append({"step": step, **scalars})
     with self._writer.as_default(step=step):
       for name, value in scalars.items():
         tf.summary.scalar(name, value)
@@ -57,21 +56,37 @@ class RunLog:
     self._bar.close()
     self._writer.close()
 
-  def _rewrite(self, entries):
-    lines = [json.dumps(entry) + "\n" for entry in entries]
-    vocabulary.write_atomically(self._path, "".join(lines))
+
+class JsonLines:
+  """A file of entries, dicts with `step`, one a line."""
+
+  def __init__(self, path):
+    self.path = path
+
+  def append(self, entry):
+    """Adds an entry at the end."""
+    with tf.io.gfile.GFile(self.path, "a") as file:
+      file.write(json.dumps(entry) + "\n")
+
+  def cut(self, step):
+    """Drops the entries beyond `step`."""
+    lines = [json.dumps(e) + "\n" for e in self.read() if e["step"] <= step]
+    vocabulary.write_atomically(self.path, "".join(lines))
+
+  def read(self):
+    """Returns the entries, oldest first; [] without a file."""
+    if not tf.io.gfile.exists(self.path):
+      return []
+    entries = []
+    with tf.io.gfile.GFile(self.path) as file:
+      for line in file:
+        try:
+          entries.append(json.loads(line))
+        except json.JSONDecodeError:
+          break  # the line a killed process was writing
+    return entries
 
 
 def read(output_dir):
   """Returns the log's entries as dicts, oldest first; [] without a log."""
-  path = tf.io.gfile.join(output_dir, LOG_NAME)
-  if not tf.io.gfile.exists(path):
-    return []
-  entries = []
-  with tf.io.gfile.GFile(path) as file:
-    for line in file:
-      try:
-        entries.append(json.loads(line))
-      except json.JSONDecodeError:
-        break  # the line a killed process was writing
-  return entries
+  return JsonLines(tf.io.gfile.join(output_dir, LOG_NAME)).read()

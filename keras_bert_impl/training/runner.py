@@ -17,12 +17,13 @@ class TrainingSummary:
   """What a run did: `was_stopped` is True if SIGTERM ended it early."""
 
   steps: int
+  padding_share: float
   examples_per_second: float
   tokens_per_second: float
   was_stopped: bool
 
 
-def train(loop, saver, make_batches, log):
+def train(loop, saver, make_batches, log, after_save=None):
   """Trains from the loop's current step to the end of its configuration.
 
   Args:
@@ -31,6 +32,8 @@ def train(loop, saver, make_batches, log):
     make_batches: callable (start_step) -> `tf.data.Dataset` of global batches,
       the same sequence whatever step it starts from.
     log: `RunLog`.
+    after_save: callable (step) -> bool, called after each checkpoint; True ends
+      the training there.
 
   Returns:
     `TrainingSummary`; speeds count tokens that are not padding and leave out
@@ -42,9 +45,12 @@ def train(loop, saver, make_batches, log):
   config = loop.config
   batches = make_batches(loop.step)
   iterator = iter(distribution.distribute(loop.strategy, batches))
-  meter = _Meter(config.iterations_per_loop, batches.element_spec["input_ids"])
+  meter = _Meter(config.iterations_per_loop, config.train_batch_size)
+  is_over = False
   with _SigtermFlag() as sigterm:
-    while loop.step < config.num_train_steps and not sigterm.is_raised:
+    while not (
+      is_over or sigterm.is_raised or loop.step >= config.num_train_steps
+    ):
       goal = _next_multiple(loop.step, config.save_checkpoints_steps)
       goal = min(goal, config.num_train_steps)
       number = min(meter.next_steps(), goal - loop.step)
@@ -54,6 +60,7 @@ def train(loop, saver, make_batches, log):
       log.write(loop.step, {**metrics, **rates})
       if loop.step == goal:
         saver.save(loop.step)
+        is_over = bool(after_save and after_save(loop.step))
   if sigterm.is_raised:
     prefix = saver.save(loop.step)
     logging.warning(
@@ -85,11 +92,12 @@ class _Meter:
   depend on how many go into one call, so their number may follow the clock.
   """
 
-  def __init__(self, max_steps, input_ids_spec):
+  def __init__(self, max_steps, batch_size):
     self._max_steps = max_steps
-    self._batch_size, self._length = input_ids_spec.shape
+    self._batch_size = batch_size
     self._steps_per_second = None
     self._seconds = self._examples = self._tokens = 0.0
+    self._steps = self._padding = 0.0
 
   def next_steps(self):
     if self._steps_per_second is None:
@@ -100,7 +108,9 @@ class _Meter:
   def record(self, steps, seconds, metrics):
     """Returns the speeds of this report."""
     examples = steps * self._batch_size
-    tokens = examples * self._length * (1 - metrics.get("padding_share", 0.0))
+    tokens = steps * metrics["tokens_per_step"]
+    self._steps += steps
+    self._padding += steps * metrics["padding_share"]
     if self._steps_per_second is not None:  # the first report compiled
       self._seconds += seconds
       self._examples += examples
@@ -112,9 +122,10 @@ class _Meter:
     }
 
   def totals(self):
-    """Returns the mean speeds of the run so far, without compilation."""
+    """Returns the means of the run so far, speeds without compilation."""
     seconds = self._seconds or float("inf")
     return {
+      "padding_share": self._padding / max(self._steps, 1.0),
       "examples_per_second": self._examples / seconds,
       "tokens_per_second": self._tokens / seconds,
     }
