@@ -1,0 +1,181 @@
+"""Batches of rows of about the same length, padded to one of a few lengths.
+
+Sentences of a task are much shorter than what the model takes: padded to 128,
+four fifths of a batch of single sentences is padding. Rows are drawn in a
+random order as always; then, within a pool of some batches, they are sorted by
+length, cut into batches and the batches shuffled. A batch is padded to the
+shortest of `padded_lengths` that holds it, so there are few shapes to compile.
+
+Batch k of a training is a function of (rows, seed, k) alone: a run continues
+anywhere with nothing saved.
+"""
+
+import functools
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl import features
+
+_POOL_BATCHES = 50
+_SHORTEST = 8
+
+
+def padded_lengths(max_seq_length, by_length=True):
+  """Returns the lengths that batches have, ascending tuple of int.
+
+  Eight steps from each power of two to the next: at most an eighth of the
+  longest row is padding, and there are 24 shapes up to 512.
+
+  Args:
+    max_seq_length: int, the last of them.
+    by_length: bool, whether there are any others.
+  """
+  if not by_length:
+    return (max_seq_length,)
+  lengths, length = [], _SHORTEST
+  while length < max_seq_length:
+    lengths.append(length)
+    length += max(8, 1 << (length.bit_length() - 4))
+  return (*lengths, max_seq_length)
+
+
+def training_batches(stages, batch_size, seed, lengths, start_step=0):
+  """Returns the batches of a training from `start_step` on, without end.
+
+  Args:
+    stages: list of (`Rows`, int): what is read, and for how many batches; the
+      last one goes on for ever.
+    batch_size: int, B.
+    seed: int.
+    lengths: as `padded_lengths` returns them.
+    start_step: int, batches that were read before.
+
+  Returns:
+    tf.data.Dataset of {column: [B, L, ...] or [B]}, with `input_mask`.
+  """
+
+  def indices():
+    step, first = start_step, 0
+    for number, (rows, num_steps) in enumerate(stages):
+      order = _Order(rows.lengths, batch_size, (seed, number), len(lengths) > 1)
+      is_last = number == len(stages) - 1
+      while is_last or step < first + num_steps:
+        yield rows, order.batch(step - first)
+        step += 1
+      first += num_steps
+
+  return _dataset(stages[0][0].columns, indices, batch_size, lengths)
+
+
+def evaluation_batches(rows, batch_size, lengths):
+  """Returns all rows once, the shortest first.
+
+  Args:
+    rows: `Rows`.
+    batch_size: int, B; the last batch is filled up with padding rows, whose
+      `input_mask` is 0 everywhere.
+    lengths: as `padded_lengths` returns them.
+
+  Returns:
+    (tf.data.Dataset, int [N]: which row the k-th of the batches is).
+  """
+  order = np.argsort(rows.lengths, kind="stable")
+
+  def indices():
+    for start in range(0, len(order), batch_size):
+      yield rows, order[start : start + batch_size]
+
+  return _dataset(rows.columns, indices, batch_size, lengths), order
+
+
+class _Order:
+  """Which rows batch k has.
+
+  The rows of all epochs, each shuffled, follow each other; a pool is a stretch
+  of them, of one epoch at most.
+  """
+
+  def __init__(self, lengths, batch_size, seed, by_length):
+    self._lengths = lengths
+    self._batch_size = batch_size
+    self._seed = seed
+    batches = max(1, min(_POOL_BATCHES, len(lengths) // batch_size))
+    self._pool_batches = batches if by_length else 1
+    # Pools are read one after the other and touch two epochs at most, or more
+    # where an epoch is shorter than a batch.
+    self._epoch = functools.lru_cache(maxsize=2)(self._epoch)
+    self._pool = functools.lru_cache(maxsize=1)(self._pool)
+
+  def batch(self, number):
+    """Returns int [B], the rows of a batch."""
+    pool, index = divmod(number, self._pool_batches)
+    return self._pool(pool)[index]
+
+  def _pool(self, number):
+    """Returns int [batches, B]."""
+    size = self._pool_batches * self._batch_size
+    places = np.arange(number * size, (number + 1) * size)
+    epochs, places = np.divmod(places, len(self._lengths))
+    rows = np.concatenate(
+      [self._epoch(e)[places[epochs == e]] for e in np.unique(epochs)]
+    )
+    if self._pool_batches == 1:
+      return rows[np.newaxis]
+    rows = rows[np.argsort(self._lengths[rows], kind="stable")]
+    batches = rows.reshape(self._pool_batches, self._batch_size)
+    rng = np.random.default_rng((*self._seed, 1, number))
+    return rng.permutation(batches)
+
+  def _epoch(self, number):
+    rng = np.random.default_rng((*self._seed, 0, number))
+    return rng.permutation(len(self._lengths))
+
+
+def _dataset(columns, indices, batch_size, lengths):
+  """Returns the dataset of the batches that `indices()` yields."""
+  columns = {name: c for name, c in columns.items() if c.in_batch}
+  length = None if len(lengths) > 1 else lengths[0]
+
+  def specification(column):
+    inner = tuple(length if size is None else size for size in column.shape)
+    if column.is_transposed:
+      inner = (*inner[1:], inner[0])
+    return tf.TensorSpec((batch_size, *inner), column.dtype)
+
+  signature = {name: specification(column) for name, column in columns.items()}
+  if features.INPUT_MASK not in columns:
+    signature[features.INPUT_MASK] = tf.TensorSpec(
+      (batch_size, length), tf.int32
+    )
+
+  def batches():
+    for rows, selected in indices():
+      yield _pad(rows, columns, selected, batch_size, lengths)
+
+  dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
+  return dataset.prefetch(tf.data.AUTOTUNE)
+
+
+def _pad(rows, columns, selected, batch_size, lengths):
+  """Returns {column: array} of the selected rows, filled up to a batch."""
+  row_lengths = np.zeros(batch_size, np.int64)
+  row_lengths[: len(selected)] = rows.lengths[selected]
+  length = next(each for each in lengths if each >= row_lengths.max())
+  mask = np.arange(length) < row_lengths[:, np.newaxis]  # [B, L]
+  batch = {}
+  for name, column in columns.items():
+    values = rows[name]
+    if not column.shape:
+      padded = np.zeros(batch_size, column.dtype)
+      padded[: len(selected)] = values[selected]
+    else:
+      shape = (batch_size, length, *column.shape[1:])
+      padded = np.full(shape, column.padding, column.dtype)
+      padded[mask] = np.concatenate([values[i] for i in selected])
+    if column.is_transposed:
+      padded = np.moveaxis(padded, -1, 1)
+    batch[name] = padded
+  if features.INPUT_MASK not in columns:
+    batch[features.INPUT_MASK] = mask.astype(np.int32)
+  return batch

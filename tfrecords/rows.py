@@ -1,0 +1,163 @@
+"""Rows of fine-tuning examples: a TFRecord file on disk, columns in memory.
+
+  rows.write(path, task.make_rows(...), task.columns, origin, counts)
+  table = rows.read(path, task.columns)
+  table["input_ids"][7]  # int32 [n]
+
+Fine-tuning data fits in memory as ids (MNLI's 393,000 pairs take 150 MB); the
+file is there so that it is tokenized once, wherever tensorflow-text is
+installed, and read by every run afterwards.
+"""
+
+import collections.abc
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl import features
+from tfrecords import manifest
+
+_RECORDS_PER_PARSE = 1024
+
+
+class Ragged(collections.abc.Sequence):
+  """A column of rows of different lengths: `column[i]` is an array [n, ...]."""
+
+  def __init__(self, values, splits):
+    self.values = values
+    self.splits = splits
+
+  def __len__(self):
+    return len(self.splits) - 1
+
+  def __getitem__(self, index):
+    if index < 0:
+      index += len(self)
+    return self.values[self.splits[index] : self.splits[index + 1]]
+
+
+class Rows:
+  """Rows in memory, column by column.
+
+  Args:
+    columns: {name: `Column`}, with `features.INPUT_IDS`.
+    values: {name: array}; of ragged columns [total, ...], of others [N].
+    splits: int64 [N + 1], where each row begins in the ragged columns.
+  """
+
+  def __init__(self, columns, values, splits):
+    self.columns = columns
+    self.splits = splits
+    self._values = values
+
+  def __len__(self):
+    return len(self.splits) - 1
+
+  def __getitem__(self, name):
+    """Returns a column: `Ragged` or an array [N]."""
+    if self.columns[name].shape:
+      return Ragged(self._values[name], self.splits)
+    return self._values[name]
+
+  @property
+  def lengths(self):
+    """int64 [N], n of each row."""
+    return np.diff(self.splits)
+
+
+def write(path, rows, columns, origin, counts):
+  """Writes rows as TFRecords, all or nothing, and their manifest.
+
+  Args:
+    path: str, local or gs://...
+    rows: iterable of {column: array}.
+    columns: {name: `Column`}.
+    origin: dict, all that decides what the rows are.
+    counts: {what: int}, filled while the rows are made; kept in the manifest.
+  """
+  tf.io.gfile.makedirs(path.rpartition("/")[0] or ".")
+  temporary = f"{path}.tmp"
+  num_rows = 0
+  try:
+    with tf.io.TFRecordWriter(temporary) as file:
+      for row in rows:
+        file.write(_serialize(row, columns))
+        num_rows += 1
+    tf.io.gfile.rename(temporary, path, overwrite=True)
+  finally:
+    if tf.io.gfile.exists(temporary):
+      tf.io.gfile.remove(temporary)
+  manifest.write(path, origin, {"num_records": num_rows, "counts": counts})
+
+
+def find(path, origin):
+  """Returns the counts of a file of rows of this origin; None without one."""
+  content = manifest.read(path)
+  if not content or content["origin_hash"] != manifest.fingerprint(origin):
+    return None
+  return content["counts"] if manifest.is_intact(path, content) else None
+
+
+def read(path, columns):
+  """Returns the `Rows` of a file.
+
+  Raises:
+    ValueError: it is damaged or holds other columns.
+  """
+  chunks = {name: [] for name in columns}
+  lengths = []
+  dataset = tf.data.TFRecordDataset(path).batch(_RECORDS_PER_PARSE)
+  try:
+    for batch in dataset.map(_parser(columns)):
+      lengths.append(_row_lengths(batch[features.INPUT_IDS], columns))
+      for name, column in columns.items():
+        chunks[name].append(_flat(batch[name], column))
+  except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
+    raise ValueError(
+      f"{path} is damaged or of another task: delete it to have it made anew."
+    ) from error
+  if not lengths:
+    raise ValueError(f"{path} holds no rows.")
+  splits = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+  values = {name: np.concatenate(chunk) for name, chunk in chunks.items()}
+  return Rows(columns, values, splits)
+
+
+def _serialize(row, columns):
+  feature = {}
+  for name, column in columns.items():
+    values = np.ravel(row[name])
+    if column.dtype == "float32":
+      feature[name] = tf.train.Feature(
+        float_list=tf.train.FloatList(value=values)
+      )
+    else:
+      feature[name] = tf.train.Feature(
+        int64_list=tf.train.Int64List(value=values)
+      )
+  example = tf.train.Example(features=tf.train.Features(feature=feature))
+  return example.SerializeToString(deterministic=True)
+
+
+def _parser(columns):
+  def specification(column):
+    dtype = tf.float32 if column.dtype == "float32" else tf.int64
+    if column.shape:
+      return tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
+    return tf.io.FixedLenFeature((), dtype)
+
+  specifications = {name: specification(c) for name, c in columns.items()}
+  return lambda records: tf.io.parse_example(records, specifications)
+
+
+def _flat(parsed, column):
+  """Returns what was parsed of a column as an array [total, ...] or [B]."""
+  if not column.shape:
+    return parsed.numpy().astype(column.dtype)
+  values = parsed.flat_values.numpy().astype(column.dtype)
+  return values.reshape(-1, *column.shape[1:])
+
+
+def _row_lengths(parsed, columns):
+  inner = int(np.prod(columns[features.INPUT_IDS].shape[1:]))
+  return parsed.row_lengths().numpy() // inner
