@@ -10,6 +10,7 @@ Axes, everywhere in this project:
 """
 
 from keras_bert_impl.layers.attention import SelfAttention
+from keras_bert_impl.layers.bilstm import BiLSTM
 from keras_bert_impl.layers.dropout import Dropout, random_seed
 from keras_bert_impl.layers.embeddings import Embeddings
 from keras_bert_impl.layers.heads import (
@@ -19,16 +20,19 @@ from keras_bert_impl.layers.heads import (
   Pooler,
   SpanBoundaryHead,
 )
+from keras_bert_impl.layers.scalar_mix import ScalarMix
 from keras_bert_impl.layers.token_sampler import TokenSampler
 from keras_bert_impl.layers.transformer_block import TransformerBlock
 
 __all__ = [
+  "BiLSTM",
   "ClassificationHead",
   "DiscriminatorHead",
   "Dropout",
   "Embeddings",
   "MaskedLanguageModelHead",
   "Pooler",
+  "ScalarMix",
   "SelfAttention",
   "SpanBoundaryHead",
   "TokenSampler",

@@ -6,6 +6,7 @@ from keras_bert_impl.models.electra import (
   electra_generator_config,
 )
 from keras_bert_impl.models.encoder import TransformerEncoder
+from keras_bert_impl.models.feature_models import FeatureTagger
 from keras_bert_impl.models.pretrainer import PretrainingModel
 from keras_bert_impl.models.task_models import (
   MaskedLanguageModel,
@@ -18,6 +19,7 @@ from keras_bert_impl.models.task_models import (
 
 __all__ = [
   "ElectraPretrainingModel",
+  "FeatureTagger",
   "MaskedLanguageModel",
   "MultipleChoice",
   "PretrainingModel",

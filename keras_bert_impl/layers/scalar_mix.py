@@ -1,0 +1,33 @@
+"""A learned mean of several layers' outputs."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class ScalarMix(keras.layers.Layer):
+  """Weighted sum of tensors; the weights are a softmax of learned scalars.
+
+  It begins as their mean.
+
+  Args:
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: Peters et al. 2018, equation 1, without the common factor, which the
+  layer above learns anyway.
+  """
+
+  def build(self, shapes):
+    """Creates the weights."""
+    self.mix_logits = self.add_weight(
+      name="mix_logits", shape=(len(shapes),), initializer="zeros"
+    )
+
+  def call(self, tensors):
+    """List of K float [...] of one shape -> [...]."""
+    weights = ops.softmax(self.mix_logits)  # [K]
+    return sum(weights[k] * tensor for k, tensor in enumerate(tensors))
+
+  def compute_output_shape(self, shapes):
+    """Returns the shape of `call`."""
+    return shapes[0]

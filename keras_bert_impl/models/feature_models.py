@@ -1,0 +1,139 @@
+"""Taggers that read an encoder's layers with a BiLSTM.
+
+Devlin et al. 2019, section 5.3 (the feature-based approach) and section 5.1
+(the ablation that puts a BiLSTM on a left-to-right model).
+"""
+
+import dataclasses
+
+import keras
+from keras import ops
+
+from keras_bert_impl import features as features_lib
+from keras_bert_impl import layers
+from keras_bert_impl.models import base
+from keras_bert_impl.models import encoder as encoder_lib
+
+_LSTM_LAYERS = 2
+_LAST = 4
+# The rows of table 7, by the layers that they need.
+FEATURES = {
+  "embeddings": 0,
+  "second_to_last": 2,
+  "last": 1,
+  "weighted_sum_last_four": _LAST,
+  "concat_last_four": _LAST,
+  "weighted_sum_all": 1,
+}
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class FeatureTagger(base.EncoderModel):
+  """Labels every token: `logits` [B, L, C], by a BiLSTM on an encoder.
+
+  Two layers of BiLSTM, then the classifier. A frozen encoder has no dropout and
+  no trainable variables. Padding changes nothing.
+
+  The BiLSTM computes in float32 whatever the dtype: its state goes through as
+  many steps as there are tokens.
+
+  Args:
+    config: `configs.EncoderConfig`; the model has no pooler.
+    num_classes: int, C.
+    features: what the BiLSTM reads, one of `FEATURES`. "weighted_sum_all" is of
+      all layers but the embeddings.
+    is_frozen: bool, whether the encoder is not trained.
+    lstm_width: int, of each direction: the paper's 768 taken for the size of
+      an LSTM's state.
+    dropout_rate: float in [0, 1), before the classifier; None means
+      `config.hidden_dropout_prob`.
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+
+  Attributes:
+    encoder: the `TransformerEncoder`.
+
+  Raises:
+    ValueError: unknown features, or the encoder has too few layers for them.
+  """
+
+  def __init__(
+    self,
+    config,
+    num_classes,
+    features="concat_last_four",
+    is_frozen=True,
+    lstm_width=768,
+    dropout_rate=None,
+    dtype=None,
+    name="feature_tagger",
+  ):
+    _check_features(features, config)
+    changes = {"use_pooler": False}
+    if is_frozen:
+      changes |= {
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+      }
+    encoder = encoder_lib.TransformerEncoder(
+      dataclasses.replace(config, **changes), dtype
+    )
+    if is_frozen:
+      encoder.trainable = False
+
+    # Wiring.
+    hidden = _read(encoder, features)  # [B, L, H] or [B, L, 4 H]
+    if is_frozen:
+      hidden = ops.stop_gradient(hidden)
+    for index in range(_LSTM_LAYERS):
+      bilstm = layers.BiLSTM(
+        lstm_width, dtype="float32", name=f"bilstm_{index}"
+      )
+      hidden = bilstm(hidden, encoder.input[features_lib.INPUT_MASK])
+    rate = config.hidden_dropout_prob if dropout_rate is None else dropout_rate
+    hidden = layers.Dropout(rate, dtype="float32", name="dropout")(hidden)
+    logits = layers.ClassificationHead(
+      num_classes, config.initializer_range, dtype="float32", name="classifier"
+    )(hidden)
+    super().__init__(
+      config,
+      encoder.dtype_policy,
+      encoder.input,
+      {"logits": logits},
+      name,
+      num_classes=num_classes,
+      features=features,
+      is_frozen=is_frozen,
+      lstm_width=lstm_width,
+      dropout_rate=dropout_rate,
+    )
+
+    # Attributes.
+    self.encoder = encoder
+
+
+def _check_features(features, config):
+  if features not in FEATURES:
+    raise ValueError(
+      f"features ({features!r}) must be one of {', '.join(FEATURES)}."
+    )
+  if config.num_hidden_layers < FEATURES[features]:
+    raise ValueError(
+      f"features={features} needs {FEATURES[features]} layers, but the encoder "
+      f"has num_hidden_layers={config.num_hidden_layers}."
+    )
+
+
+def _read(encoder, features):
+  """Returns what the BiLSTM reads, a symbolic tensor."""
+  embeddings, *outputs = encoder.hidden_states
+  if features == "embeddings":
+    return embeddings
+  if features == "last":
+    return outputs[-1]
+  if features == "second_to_last":
+    return outputs[-2]
+  if features == "concat_last_four":
+    return ops.concatenate(outputs[-_LAST:], axis=-1)
+  mixed = outputs if features == "weighted_sum_all" else outputs[-_LAST:]
+  return layers.ScalarMix(dtype=encoder.dtype_policy, name="scalar_mix")(mixed)

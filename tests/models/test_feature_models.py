@@ -1,0 +1,130 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl import configs, models
+from keras_bert_impl.models import feature_models
+
+CONFIG = configs.EncoderConfig(
+  vocab_size=50,
+  hidden_size=8,
+  num_hidden_layers=4,
+  num_attention_heads=2,
+  intermediate_size=16,
+  max_position_embeddings=20,
+  initializer_range=0.2,
+)
+
+
+def make(features="last", **options):
+  return models.FeatureTagger(CONFIG, 5, features, lstm_width=6, **options)
+
+
+def make_inputs(length=7):
+  rng = np.random.default_rng(0)
+  return {
+    "input_ids": rng.integers(1, 50, (2, length)).astype("int32"),
+    "input_mask": np.ones((2, length), "int32"),
+    "segment_ids": np.zeros((2, length), "int32"),
+  }
+
+
+@pytest.mark.parametrize("features", feature_models.FEATURES)
+def test_every_feature_gives_float32_logits(features):
+  model = make(features, dtype="mixed_bfloat16")
+  logits = model(make_inputs())["logits"]
+  assert logits.shape == (2, 7, 5) and logits.dtype == "float32"
+
+
+@pytest.mark.parametrize(
+  "features, layers",
+  [
+    ("embeddings", [0]),
+    ("second_to_last", [3]),
+    ("last", [4]),
+    ("concat_last_four", [1, 2, 3, 4]),
+  ],
+)
+def test_the_bilstm_reads_the_layers_of_that_name(features, layers):
+  model = make(features)
+  [first] = [layer for layer in model.layers if layer.name == "bilstm_0"]
+  read = keras.Model(model.input, first.input[0])(make_inputs())
+  expected = [
+    keras.Model(model.input, model.encoder.hidden_states[index])(make_inputs())
+    for index in layers
+  ]
+  np.testing.assert_array_equal(read, np.concatenate(expected, axis=-1))
+
+
+@pytest.mark.parametrize(
+  "features, number", [("weighted_sum_last_four", 4), ("weighted_sum_all", 4)]
+)
+def test_sums_have_one_learned_scalar_a_layer(features, number):
+  model = make(features)
+  [scalars] = [w for w in model.trainable_weights if "mix_logits" in w.path]
+  assert scalars.shape == (number,)
+
+
+def test_a_frozen_encoder_is_not_trained_and_has_no_dropout():
+  model = make()
+  assert model.config == CONFIG
+  assert not any("bert/" in w.path for w in model.trainable_variables)
+  assert any("bilstm_1" in w.path for w in model.trainable_variables)
+  encoder = keras.Model(model.input, model.encoder.hidden_states[-1])
+  np.testing.assert_array_equal(
+    encoder(make_inputs(), training=True), encoder(make_inputs())
+  )
+
+
+def test_a_trainable_encoder_gets_gradients():
+  model = make(is_frozen=False)
+  with tf.GradientTape() as tape:
+    loss = tf.reduce_sum(model(make_inputs(), training=True)["logits"] ** 2)
+  variables = [v.value for v in model.trainable_variables]
+  paths = [v.path for v in model.trainable_variables]
+  gradients = dict(zip(paths, tape.gradient(loss, variables)))
+  assert gradients["bert/encoder/layer_0/output/dense/kernel"] is not None
+  assert not any(gradient is None for gradient in gradients.values())
+
+
+@pytest.mark.parametrize("features", ["last", "weighted_sum_all"])
+def test_padding_does_not_change_the_output(features):
+  model = make(features)
+  inputs = make_inputs()
+  padded = {k: np.pad(x, ((0, 1), (0, 3))) for k, x in inputs.items()}
+  padded["input_ids"][:, 7:] = 9
+  logits = model(padded)["logits"]
+  assert np.isfinite(logits).all()  # of the row of padding too
+  np.testing.assert_allclose(logits[:2, :7], model(inputs)["logits"], atol=1e-6)
+
+
+def test_it_reads_in_both_directions():
+  model = make("embeddings")
+  before = model(make_inputs())["logits"]
+  inputs = make_inputs()
+  inputs["input_ids"][:, 3] += 1
+  changed = np.abs(model(inputs)["logits"] - before).max(axis=(0, 2))
+  assert changed[0] > 0 and changed[6] > 0
+
+
+@pytest.mark.parametrize("is_frozen", [True, False])
+def test_it_survives_the_keras_file(tmp_path, is_frozen):
+  model = make("weighted_sum_all", is_frozen=is_frozen, dropout_rate=0.3)
+  model.save(tmp_path / "model.keras")
+  again = keras.models.load_model(tmp_path / "model.keras")
+  assert again.config == CONFIG
+  paths = [w.path for w in model.trainable_weights]
+  assert [w.path for w in again.trainable_weights] == paths
+  assert len(set(paths)) == len(paths)
+  np.testing.assert_array_equal(
+    again(make_inputs())["logits"], model(make_inputs())["logits"]
+  )
+
+
+def test_features_that_there_are_not_are_refused():
+  with pytest.raises(ValueError, match="'first'.*concat_last_four"):
+    make("first")
+  small = configs.EncoderConfig(50, 8, 2, 2, 16)
+  with pytest.raises(ValueError, match="needs 4 layers.*num_hidden_layers=2"):
+    models.FeatureTagger(small, 5, "concat_last_four")
