@@ -35,19 +35,24 @@ def run(main):
   app.run(guarded, flags_parser=_parse_flags)
 
 
-def define_flags(config_class):
+def define_flags(config_class, leave_out=(), **defaults):
   """Defines one flag for each field of a dataclass.
 
   Args:
     config_class: dataclass whose fields have `metadata["help"]` and, for an
       enumeration, `metadata["choices"]`. A field without a default becomes a
       required flag.
+    leave_out: names of fields that become no flags; `from_flags` needs them as
+      overrides.
+    **defaults: by name, other defaults than the fields'.
   """
   types = typing.get_type_hints(config_class)
   for field in dataclasses.fields(config_class):
+    if field.name in leave_out:
+      continue
     name, text = field.name, field.metadata["help"]
     is_required = field.default is dataclasses.MISSING
-    default = None if is_required else field.default
+    default = None if is_required else defaults.get(name, field.default)
     if field.metadata.get("choices"):
       flags.DEFINE_enum(name, default, field.metadata["choices"], text)
     else:
@@ -59,7 +64,9 @@ def define_flags(config_class):
 def from_flags(config_class, **overrides):
   """Returns an instance of the dataclass with the values of its flags."""
   names = [field.name for field in dataclasses.fields(config_class)]
-  values = {name: flags.FLAGS[name].value for name in names}
+  values = {
+    name: flags.FLAGS[name].value for name in names if name not in overrides
+  }
   return config_class(**values | overrides)
 
 

@@ -32,8 +32,8 @@ def train(loop, saver, make_batches, log, after_save=None):
     make_batches: callable (start_step) -> `tf.data.Dataset` of global batches,
       the same sequence whatever step it starts from.
     log: `RunLog`.
-    after_save: callable (step) -> bool, called after each checkpoint; True ends
-      the training there.
+    after_save: callable (step) -> bool, called after each checkpoint, and with
+      the one resumed from; True ends the training there.
 
   Returns:
     `TrainingSummary`; speeds count tokens that are not padding and leave out
@@ -46,7 +46,7 @@ def train(loop, saver, make_batches, log, after_save=None):
   batches = make_batches(loop.step)
   iterator = iter(distribution.distribute(loop.strategy, batches))
   meter = _Meter(config.iterations_per_loop, config.train_batch_size)
-  is_over = False
+  is_over = bool(after_save and loop.step and after_save(loop.step))
   with _SigtermFlag() as sigterm:
     while not (
       is_over or sigterm.is_raised or loop.step >= config.num_train_steps

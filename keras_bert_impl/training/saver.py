@@ -6,6 +6,7 @@ checkpoints, so `--init_checkpoint` reads both with the same code. Data order
 and dropout are functions of the step and need no state.
 """
 
+import copy
 import json
 
 import tensorflow as tf
@@ -39,6 +40,13 @@ class Saver:
       **optimizer.slot_variables(),
       GLOBAL_STEP: optimizer.iterations,
     }
+
+  def in_folder(self, folder):
+    """Returns a saver of the same variables that keeps one checkpoint there."""
+    other = copy.copy(self)
+    other.output_dir = folder
+    other.keep_checkpoint_max = 1
+    return other
 
   def latest(self):
     """Returns the prefix of the newest checkpoint, or None."""
@@ -90,8 +98,21 @@ class Saver:
     vocabulary.write_atomically(path, "\n".join(lines) + "\n")
 
   def _all(self):
-    state = tf.train.get_checkpoint_state(self.output_dir)
-    return list(state.all_model_checkpoint_paths) if state else []
+    return _checkpoints(self.output_dir)
+
+
+def remove_all(folder):
+  """Deletes the checkpoints of a folder."""
+  for prefix in _checkpoints(folder):
+    _remove(prefix)
+  state = tf.io.gfile.join(folder, "checkpoint")
+  if tf.io.gfile.exists(state):
+    tf.io.gfile.remove(state)
+
+
+def _checkpoints(folder):
+  state = tf.train.get_checkpoint_state(folder)
+  return list(state.all_model_checkpoint_paths) if state else []
 
 
 def _remove(prefix):

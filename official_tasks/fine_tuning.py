@@ -1,0 +1,237 @@
+"""What the fine-tuning scripts share: from examples to scores and files.
+
+A script reads its examples and names its task; the rest is here: ids on disk,
+batches by length, training that resumes, restarts, a grid of hyper-parameters,
+early stopping, ensembles, evaluation, predictions and the report.
+
+Order of initialisation: (1) a checkpoint in --output_dir is resumed, (2) else
+the encoder comes from --init_checkpoint and the head from --random_seed.
+"""
+
+import dataclasses
+import os
+
+from absl import flags, logging
+
+from keras_bert_impl.checkpoints import description, files, reading
+from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import vocabulary_files
+from keras_bert_impl.training import config as config_lib
+from official_tasks import (
+  common,
+  fine_tuning_data,
+  fine_tuning_run,
+  fine_tuning_search,
+)
+
+# In their place: num_train_epochs, warmup_proportion; all rows are evaluated.
+_DERIVED = ("num_train_steps", "num_warmup_steps", "max_eval_steps")
+
+
+@dataclasses.dataclass(frozen=True)
+class FineTuningConfig:
+  """What every fine-tuning is told; google-research/bert's names and defaults.
+
+  Raises:
+    ValueError: if a value is out of range or nothing is to be done.
+  """
+
+  bert_config_file: str | None = config_lib.field(
+    None,
+    "JSON file with the model's configuration; default: what lies beside the"
+    " checkpoint.",
+  )
+  vocab_file: str | None = config_lib.field(
+    None,
+    "Vocabulary (vocab.txt, vocab.json or *.model); default: the one beside the"
+    " configuration or the checkpoint.",
+  )
+  do_lower_case: bool | None = config_lib.field(
+    None, "Lower case for the text; default: what the vocabulary was made for."
+  )
+  max_seq_length: int = config_lib.field(
+    128, "Most tokens per row; what is longer is cut or, if it can be, split."
+  )
+  do_train: bool = config_lib.field(False, "Whether to train.")
+  do_eval: bool = config_lib.field(False, "Whether to score the dev set.")
+  do_predict: bool = config_lib.field(
+    False, "Whether to write predictions for the test set."
+  )
+  num_train_epochs: float = config_lib.field(3.0, "Passes over the data.")
+  warmup_proportion: float = config_lib.field(
+    0.1, "Share of the training with a rising learning rate."
+  )
+  bucket_by_length: bool = config_lib.field(
+    True,
+    "Batches of rows of about the same length, padded no further than needed;"
+    " False pads all to max_seq_length, as TPUs always do.",
+  )
+  early_stopping_patience: int = config_lib.field(
+    0,
+    "Evaluations on the dev set, one at each checkpoint, without a better score"
+    " before training ends; the best checkpoint is kept. 0: train to the end.",
+  )
+  num_restarts: int = config_lib.field(
+    1,
+    "Runs from the same checkpoint, each with its own head, data order and"
+    " dropout (random_seed, random_seed + 1, ...).",
+  )
+  grid: str | None = config_lib.field(
+    None,
+    "Hyper-parameters to try, the best on the dev set being kept: paper (batch"
+    " 16, 32; learning rate 5e-5, 4e-5, 3e-5, 2e-5; 2 to 4 epochs), or lists"
+    ' such as "learning_rate=5e-5,3e-5;num_train_epochs=2,3".',
+  )
+  ensemble_dirs: str | None = config_lib.field(
+    None,
+    "output_dirs of finished runs, comma-separated, whose logits are averaged"
+    " instead of training.",
+  )
+
+  def __post_init__(self):
+    if not (self.do_train or self.do_eval or self.do_predict):
+      raise ValueError(
+        "at least one of --do_train, --do_eval and --do_predict must be True."
+      )
+    for name in ("max_seq_length", "num_restarts"):
+      if getattr(self, name) < 1:
+        raise ValueError(f"{name} ({getattr(self, name)}) must be positive.")
+    if self.num_train_epochs <= 0:
+      raise ValueError(
+        f"num_train_epochs ({self.num_train_epochs}) must be positive."
+      )
+    if not 0 <= self.warmup_proportion <= 1:
+      raise ValueError(
+        f"warmup_proportion ({self.warmup_proportion}) must lie in [0, 1]."
+      )
+    if self.ensemble_dirs and self.do_train:
+      raise ValueError("--ensemble_dirs is without --do_train.")
+
+
+def define_flags():
+  """Defines the flags of `FineTuningConfig` and `TrainingConfig`."""
+  common.define_flags(FineTuningConfig)
+  common.define_flags(
+    config_lib.TrainingConfig,
+    leave_out=_DERIVED,
+    save_checkpoints_steps=0,
+    keep_checkpoint_max=1,
+    eval_batch_size=32,
+  )
+  flags.FLAGS["save_checkpoints_steps"].help += " 0: one epoch."
+  flags.DEFINE_alias("predict_batch_size", "eval_batch_size")
+
+
+class Frame:
+  """One fine-tuning script, from its examples to its report.
+
+  Reads the flags that `define_flags` defines.
+
+  Attributes:
+    settings: `FineTuningConfig`.
+    encoder_config: `EncoderConfig` of the model to fine-tune.
+    vocabulary_path: str.
+
+  Raises:
+    ValueError: flags, model and vocabulary do not fit together.
+    FileNotFoundError: there is no configuration or vocabulary.
+  """
+
+  def __init__(self):
+    self.settings = common.from_flags(FineTuningConfig)
+    self._training = {
+      field.name: flags.FLAGS[field.name].value
+      for field in dataclasses.fields(config_lib.TrainingConfig)
+      if field.name not in _DERIVED
+    }
+    if not self._training["output_dir"]:
+      raise ValueError("--output_dir must be given.")
+    origin = self._origin()
+    self.encoder_config = (
+      description.read_bert_config(self.settings.bert_config_file)
+      if self.settings.bert_config_file
+      else reading.open_checkpoint(origin).described().config
+    )
+    self.vocabulary_path = vocabulary_files.find_file(
+      self.settings.vocab_file or _folder(origin)
+    )
+    self._options = vocabulary_lib.resolve_options(
+      self.vocabulary_path,
+      **(
+        {}
+        if self.settings.do_lower_case is None
+        else {"do_lower_case": self.settings.do_lower_case}
+      ),
+    )
+    self._check_sizes()
+
+  def run(self, task, splits, fixed):
+    """Trains, evaluates, predicts and reports, as the flags say.
+
+    Args:
+      task: `FineTuningTask`.
+      splits: {name: list of examples}. "train" may be a list of such lists,
+        which are trained on one after the other; "test..." are predicted under
+        --do_predict, all others scored (if they have labels) and predicted.
+        Runs are selected by the first of those.
+      fixed: {name: JSON value} of the script's own settings that a resumed run
+        must agree on.
+    """
+    data = fine_tuning_data.Data(
+      task,
+      splits,
+      self.vocabulary_path,
+      self._options,
+      os.path.join(self._training["output_dir"], "records"),
+    )
+    fine_tuning_search.run(
+      fine_tuning_run.Setup(
+        self.encoder_config, data, self.settings, self._training, fixed
+      )
+    )
+
+  def _origin(self):
+    """Returns what says what the model is: a configuration or a checkpoint."""
+    settings, training = self.settings, self._training
+    if settings.bert_config_file:
+      return settings.bert_config_file
+    if settings.ensemble_dirs:
+      return common.split_names(settings.ensemble_dirs)[0]
+    origin = training["init_checkpoint"]
+    if not origin and files.is_folder(training["output_dir"]):
+      origin = training["output_dir"]
+    if not origin:
+      raise ValueError(
+        "--init_checkpoint must be given: what to fine-tune, such as"
+        " uncased_L-12_H-768_A-12/bert_model.ckpt; or --bert_config_file, to"
+        " begin from random weights."
+      )
+    return origin
+
+  def _check_sizes(self):
+    config = self.encoder_config
+    if self.settings.max_seq_length > config.max_sequence_length:
+      raise ValueError(
+        f"max_seq_length ({self.settings.max_seq_length}) is above the"
+        f" {config.max_sequence_length} that the model has positions for."
+      )
+    size = vocabulary_lib.Vocabulary.load(self.vocabulary_path).size
+    if size > config.vocab_size:
+      raise ValueError(
+        f"{self.vocabulary_path} holds {size} tokens, more than the vocab_size"
+        f" ({config.vocab_size}) of the model: give the one that belongs to it."
+      )
+    if size < config.vocab_size:
+      logging.warning(
+        "%s holds %d tokens, fewer than the vocab_size (%d) of the model.",
+        self.vocabulary_path,
+        size,
+        config.vocab_size,
+      )
+
+
+def _folder(origin):
+  """Returns the folder in which the files of a model lie."""
+  if files.is_folder(origin):
+    return origin
+  return os.path.dirname(origin) or "."

@@ -1,0 +1,112 @@
+"""The examples of a fine-tuning and their rows, on disk and in memory."""
+
+import collections
+import hashlib
+import os
+
+from absl import logging
+
+from keras_bert_impl import tokenizers
+from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from tfrecords import rows as rows_lib
+
+TRAIN = "train"
+
+
+class Data:
+  """The splits of a task.
+
+  Args:
+    task: `FineTuningTask`.
+    splits: as `fine_tuning.Frame.run`.
+    vocabulary_path: str.
+    options: of its tokenizer.
+    folder: str, where the rows are kept.
+
+  Attributes:
+    task: as given.
+    vocabulary: `Vocabulary`.
+    options: as given.
+    stages: list of str, the splits to train on, one after the other.
+    counts: {split: {what: int}}, of the splits whose rows were asked for.
+  """
+
+  def __init__(self, task, splits, vocabulary_path, options, folder):
+    self.task = task
+    self.vocabulary = vocabulary_lib.Vocabulary.load(vocabulary_path)
+    self.options = options
+    self.counts = {}
+    self._folder = folder
+    self._rows = {}
+    stages = splits.get(TRAIN, [])
+    if stages and not isinstance(stages[0], list):
+      stages = [stages]
+    self.stages = [
+      f"{TRAIN}_{number}" if number > 1 else TRAIN
+      for number in range(1, len(stages) + 1)
+    ]
+    self._examples = {**splits, **dict(zip(self.stages, stages, strict=True))}
+
+  @property
+  def other_splits(self):
+    """Names of the splits that are not trained on, list of str."""
+    return [
+      name
+      for name in self._examples
+      if name != TRAIN and name not in self.stages
+    ]
+
+  def examples(self, split):
+    """Returns the list of examples of a split."""
+    return self._examples[split]
+
+  def rows(self, split):
+    """Returns the `Rows` of a split, made if need be.
+
+    Raises:
+      ValueError: there are no examples, or no rows come out of them.
+    """
+    if split not in self._rows:
+      examples = self.examples(split)
+      if not examples:
+        raise ValueError(f"the {split} split holds no examples.")
+      path = os.path.join(self._folder, f"{split}.tf_record")
+      origin = self._origin(examples)
+      counts = rows_lib.find(path, origin)
+      if counts is None:
+        counts = self._write(path, origin, split)
+      rows = rows_lib.read(path, self.task.columns)
+      self._rows[split] = rows
+      self.counts[split] = {
+        "examples": len(examples),
+        "rows": len(rows),
+        **counts,
+      }
+    return self._rows[split]
+
+  def _write(self, path, origin, split):
+    examples = self.examples(split)
+    logging.info("Tokenizing %d examples of %s.", len(examples), split)
+    # Late: training must not need tensorflow-text, which comes with it.
+    tokenizer = tokenizers.load(self.vocabulary.origin, **vars(self.options))
+    counts = collections.Counter()
+    rows = self.task.make_rows(examples, tokenizer, counts)
+    rows_lib.write(path, rows, self.task.columns, origin, counts)
+    for what, number in counts.items():
+      logging.warning("%s: %d %s.", split, number, what)
+    return counts
+
+  def _origin(self, examples):
+    """Returns all that decides what the rows of some examples are."""
+    digest = hashlib.sha256()
+    for example in examples:
+      digest.update(repr(example).encode("utf-8", "surrogatepass"))
+    return {
+      "examples": digest.hexdigest(),
+      "vocabulary": self.vocabulary.fingerprint,
+      "options": vars(self.options),
+      "columns": {
+        name: [*map(str, column)] for name, column in self.task.columns.items()
+      },
+      "task": self.task.describe(),
+    }

@@ -1,0 +1,418 @@
+"""One fine-tuning in one folder: training, scores, files and report."""
+
+import dataclasses
+import os
+import time
+
+import numpy as np
+from absl import logging
+
+from keras_bert_impl.checkpoints import description, reading
+from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import vocabulary_files
+from keras_bert_impl.training import config as config_lib
+from keras_bert_impl.training import experiment as experiment_lib
+from keras_bert_impl.training import report, run_log
+from keras_bert_impl.training import saver as saver_lib
+from official_tasks import common
+from tfrecords import length_batches
+
+TASK_NAME = "task.json"
+EVALUATIONS_NAME = "eval_log.jsonl"
+_BEST = "best"
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+  """What all runs of one command have in common.
+
+  Attributes:
+    encoder_config: `EncoderConfig`.
+    data: `fine_tuning_data.Data`.
+    settings: `fine_tuning.FineTuningConfig`.
+    training: {field of `TrainingConfig`: value}, without the numbers of steps.
+    fixed: {name: JSON value} that a resumed run must agree on.
+  """
+
+  encoder_config: object
+  data: object
+  settings: object
+  training: dict
+  fixed: dict
+
+  @property
+  def lengths(self):
+    """Lengths that batches are padded to, ascending tuple of int."""
+    is_tpu = "tpu" in (
+      self.training["distribution_strategy"],
+      "tpu" if self.training["use_tpu"] else "",
+    )
+    return length_batches.padded_lengths(
+      self.settings.max_seq_length,
+      self.settings.bucket_by_length and not is_tpu,
+    )
+
+
+class Run:
+  """One fine-tuning.
+
+  Args:
+    setup: `Setup`.
+    output_dir: str.
+    **values: in place of those of the setup: fields of `TrainingConfig`, and
+      num_train_epochs.
+
+  Attributes:
+    results: dict, what results.json holds.
+  """
+
+  def __init__(self, setup, output_dir, **values):
+    self.setup = setup
+    self.data = setup.data
+    self.task = setup.data.task
+    self.output_dir = output_dir
+    self.values = values
+    self._experiment = None
+    self.results = report.read_json(self._path(report.RESULTS_NAME)) or {}
+
+  @property
+  def is_finished(self):
+    """Whether the training came to its end, now or before."""
+    return self.results.get("train", {}).get("is_finished", False)
+
+  def train(self):
+    """Trains to the end; returns False if SIGTERM stopped it before."""
+    if self.is_finished:
+      print(f"{self.output_dir} holds a finished run: nothing left to train.")
+      return True
+    stopping = _EarlyStopping(self) if self.patience else None
+    summary = self.experiment.train(self._batches, stopping)
+    self.results["train"] = dataclasses.asdict(summary)
+    if not summary.was_stopped:
+      if stopping:
+        self.results["train"]["best_step"] = stopping.restore_best()
+      self.results["train"]["is_finished"] = True
+    self.save_results()
+    return not summary.was_stopped
+
+  def evaluate(self):
+    """Scores and predicts the splits that the flags ask for."""
+    for split in self._wanted_splits():
+      self._evaluate(split)
+      self.save_results()
+
+  def report(self):
+    """Writes the curves and prints what came out."""
+    entries = run_log.read(self.output_dir)
+    if entries:
+      curves = self._path(report.CURVES_NAME)
+      report.plot_curves(curves, entries)
+      self._artifacts["curves"] = curves
+    self._artifacts["checkpoint"] = self.experiment.saver.latest()
+    self._artifacts["results"] = self._path(report.RESULTS_NAME)
+    self.save_results()
+    print(f"\n{summary(self.results)}\n")
+    width = max(map(len, self._artifacts))
+    for name, path in self._artifacts.items():
+      print(f"{name:<{width}}  {path}")
+
+  def outputs(self, split):
+    """Returns (outputs of the rows of a split, rows per second).
+
+    Outputs are as `FineTuningTask.score` wants them; those of an ensemble are
+    means.
+    """
+    started = time.monotonic()
+    experiment = self.experiment
+    folders = common.split_names(self.setup.settings.ensemble_dirs or "")
+    if not folders:
+      outputs = self._predict(split)
+    else:
+      members = []
+      for folder in folders:
+        experiment.load(folder)
+        members.append(self._predict(split))
+      outputs = {name: _mean([m[name] for m in members]) for name in members[0]}
+    seconds = time.monotonic() - started
+    return outputs, len(self.data.rows(split)) / seconds
+
+  def remove_checkpoints(self):
+    """Deletes the weights; scores, predictions and logs stay."""
+    saver_lib.remove_all(self.output_dir)
+
+  @property
+  def patience(self):
+    """Evaluations without a better score before training ends; 0: never."""
+    return self.setup.settings.early_stopping_patience
+
+  @property
+  def experiment(self):
+    """The `Experiment`, built at first use."""
+    if self._experiment is None:
+      self._experiment = experiment_lib.Experiment(
+        self.task, self._training_config(), self._fixed()
+      )
+      self._keep_model_files()
+    return self._experiment
+
+  @property
+  def scores(self):
+    """{metric: float} of the split that runs are selected by, or {}."""
+    scored = [s["scores"] for s in self.results.get("eval", {}).values()]
+    return next((scores for scores in scored if scores), {})
+
+  @property
+  def _artifacts(self):
+    return self.results.setdefault("artifacts", {})
+
+  def _training_config(self):
+    """Returns the `TrainingConfig` of this run."""
+    values = self.setup.training | {"output_dir": self.output_dir}
+    values |= {k: v for k, v in self.values.items() if k in values}
+    settings = self.setup.settings
+    if settings.do_train:
+      steps = sum(number for _, number in self._stages(values))
+      every = values["save_checkpoints_steps"] or -(-steps // self._epochs)
+      return config_lib.TrainingConfig(
+        **values
+        | {
+          "num_train_steps": steps,
+          "num_warmup_steps": int(steps * settings.warmup_proportion),
+          "save_checkpoints_steps": max(1, int(every)),
+        }
+      )
+    # How a run was trained need not be said again to evaluate it.
+    values |= {
+      k: v
+      for k, v in self._recorded().items()
+      if k in values and k not in config_lib.FREE_FIELDS
+    }
+    values["save_checkpoints_steps"] = 1
+    if settings.ensemble_dirs:
+      [values["init_checkpoint"], *_] = common.split_names(
+        settings.ensemble_dirs
+      )
+    self.task.required_prefixes = ("",)  # A random head predicts nothing.
+    return config_lib.TrainingConfig(**values | {"num_warmup_steps": 0})
+
+  @property
+  def _epochs(self):
+    return self.values.get(
+      "num_train_epochs", self.setup.settings.num_train_epochs
+    )
+
+  def _stages(self, values):
+    """Returns [(`Rows`, int: steps)] of what is trained on."""
+    if not self.data.stages:
+      raise ValueError("--do_train needs training data.")
+    stages = []
+    for split in self.data.stages:
+      rows = self.data.rows(split)
+      steps = int(len(rows) * self._epochs / values["train_batch_size"])
+      stages.append((rows, max(1, steps)))
+    return stages
+
+  def _fixed(self):
+    """What a continued run must agree on, besides `TrainingConfig`."""
+    of_training = {
+      "lengths": list(self.setup.lengths),
+      "num_train_epochs": self._epochs,
+      "warmup_proportion": self.setup.settings.warmup_proportion,
+      **self.setup.fixed,
+    }
+    if not self.setup.settings.do_train:
+      of_training = {
+        name: value
+        for name, value in self._recorded().items()
+        if name not in self.setup.training
+      }
+    return of_training | {
+      "encoder": self.setup.encoder_config.to_dict(),
+      "vocabulary": self.data.vocabulary.fingerprint,
+      "task": self.task.describe(),
+    }
+
+  def _recorded(self):
+    """Returns what the run in the folder was configured with, {} if none."""
+    path = self._path(experiment_lib.RUN_CONFIG_NAME)
+    return report.read_json(path) or {}
+
+  def _batches(self, start_step):
+    config = self.experiment.config
+    return length_batches.training_batches(
+      self._stages(vars(config)),
+      config.train_batch_size,
+      config.random_seed,
+      self.setup.lengths,
+      start_step,
+    )
+
+  def _wanted_splits(self):
+    settings = self.setup.settings
+    return [
+      split
+      for split in self.data.other_splits
+      if settings.do_predict
+      or (settings.do_eval and not split.startswith("test"))
+    ]
+
+  def _evaluate(self, split):
+    examples, rows = self.data.examples(split), self.data.rows(split)
+    outputs, speed = self.outputs(split)
+    folder = self._path(split)
+    result = {"rows_per_second": speed, "scores": {}}
+    if self.task.has_labels(examples):
+      result["scores"] = self.task.score(examples, rows, outputs)
+      result["baseline"] = self.task.baseline(examples)
+      picture = os.path.join(folder, "scores.png")
+      if self.task.plot(examples, rows, outputs, picture):
+        self._artifacts[f"{split} picture"] = picture
+    paths = self.task.write_predictions(examples, rows, outputs, folder)
+    self._artifacts.update({f"{split} {k}": v for k, v in paths.items()})
+    self.results.setdefault("eval", {})[split] = result
+
+  def _predict(self, split):
+    """Returns {output: array [N, ...] or list of N arrays [n, ...]}."""
+    rows = self.data.rows(split)
+    config = self.experiment.config
+    batches, order = length_batches.evaluation_batches(
+      rows, config.eval_batch_size, self.setup.lengths
+    )
+    found = [None] * len(rows)
+    for number, outputs in enumerate(self.experiment.predict(batches)):
+      first = number * config.eval_batch_size
+      for place, row in enumerate(
+        order[first : first + config.eval_batch_size]
+      ):
+        end = rows.lengths[row] if self.task.has_token_outputs else None
+        found[row] = {name: x[place][:end] for name, x in outputs.items()}
+    collected = {name: [row[name] for row in found] for name in found[0]}
+    if self.task.has_token_outputs:
+      return collected
+    return {name: np.stack(values) for name, values in collected.items()}
+
+  def _keep_model_files(self):
+    """Puts beside the checkpoints what the model and its answers are."""
+    config = self._experiment.model.config
+    config.to_json_file(self._path(reading.BERT_CONFIG_NAME))
+    vocabulary = self.data.vocabulary
+    path = self._path(vocabulary_files.FILE_NAMES[vocabulary.kind])
+    vocabulary_lib.save_options(path, self.data.options)
+    vocabulary.save(path)
+    report.write_json(self._path(TASK_NAME), self.task.describe())
+    if self.task.head:
+      described = description.Description(
+        config, self.task.head, self.task.labels
+      )
+      report.write_json(
+        self._path(reading.CONFIG_NAME), description.to_config_json(described)
+      )
+
+  def _path(self, *names):
+    return os.path.join(self.output_dir, *names)
+
+  def save_results(self):
+    """Writes results.json."""
+    self.results |= {
+      "data": self.data.counts,
+      "configuration": {
+        **vars(self.setup.settings),
+        **self.setup.fixed,
+        **vars(self.experiment.config),
+        **self.values,
+      },
+      "versions": report.versions(),
+    }
+    report.write_json(self._path(report.RESULTS_NAME), self.results)
+
+
+class _EarlyStopping:
+  """Scores the dev set at each checkpoint; keeps the best one.
+
+  Args:
+    run: `Run`.
+  """
+
+  def __init__(self, run):
+    self._run = run
+    self._split = next(
+      (
+        split
+        for split in run.data.other_splits
+        if run.task.has_labels(run.data.examples(split))
+      ),
+      None,
+    )
+    if self._split is None:
+      raise ValueError("early_stopping_patience needs a dev set with labels.")
+    self._lines = run_log.JsonLines(
+      os.path.join(run.output_dir, EVALUATIONS_NAME)
+    )
+    self._saver = None
+
+  def __call__(self, step):
+    """Returns whether to stop at `step`."""
+    self._lines.cut(step)
+    if step not in [entry["step"] for entry in self._lines.read()]:
+      self._score(step)
+    values = self._values()
+    best = int(np.argmax(values))
+    return len(values) - 1 - best >= self._run.patience
+
+  def _score(self, step):
+    run = self._run
+    outputs, _ = run.outputs(self._split)
+    scores = run.task.score(
+      run.data.examples(self._split), run.data.rows(self._split), outputs
+    )
+    logging.info("Step %d: %s.", step, scores)
+    if scores[run.task.main_metric] > max(self._values(), default=-np.inf):
+      self._best_saver().save(step)
+    self._lines.append({"step": step, **scores})
+
+  def _values(self):
+    """Returns the scores so far, list of float."""
+    return [entry[self._run.task.main_metric] for entry in self._lines.read()]
+
+  def restore_best(self):
+    """Makes the best checkpoint the last one; returns its step."""
+    experiment = self._run.experiment
+    saver = self._best_saver()
+    saver.restore(saver.latest())
+    experiment.saver.save(experiment.loop.step)
+    saver_lib.remove_all(saver.output_dir)
+    return experiment.loop.step
+
+  def _best_saver(self):
+    folder = os.path.join(self._run.output_dir, _BEST)
+    return self._run.experiment.saver.in_folder(folder)
+
+
+def _mean(members):
+  """Returns the mean of outputs: arrays, or lists of arrays."""
+  if isinstance(members[0], list):
+    return [np.mean(rows, axis=0) for rows in zip(*members, strict=True)]
+  return np.mean(members, axis=0)
+
+
+def summary(results):
+  """Returns the table of what came out."""
+  rows = []
+  for split, result in results.get("eval", {}).items():
+    for name, value in result["scores"].items():
+      rows.append((f"{split} {name}", f"{value:.4f}"))
+    if result["scores"]:
+      rows.append(
+        (f"{split}: best constant answer", f"{result['baseline']:.4f}")
+      )
+    rows.append((f"{split} rows/s", f"{result['rows_per_second']:.1f}"))
+  if "train" in results:
+    train = results["train"]
+    rows += [
+      ("steps", str(train["steps"])),
+      ("examples/s", f"{train['examples_per_second']:.1f}"),
+      ("padding", f"{train['padding_share']:.1%}"),
+    ]
+  for split, counts in results["data"].items():
+    rows += [(f"{split}: {what}", str(n)) for what, n in counts.items()]
+  return report.table(rows, ("", "this run"))
