@@ -1,0 +1,105 @@
+"""Files of predictions for people and for GLUE, and pictures of them."""
+
+import io
+import os
+
+import numpy as np
+
+from keras_bert_impl.tokenizers import vocabulary
+
+PREDICTIONS_NAME = "predictions.tsv"
+# More classes than this leave no room for numbers in their cells.
+_MOST_NUMBERED = 20
+
+
+def write(folder, ids, labels, columns):
+  """Writes predictions.tsv: id, label, and other columns (probabilities).
+
+  Args:
+    folder: str.
+    ids: list of N str.
+    labels: list of N str.
+    columns: {name: float [N]}.
+
+  Returns:
+    str, its path.
+  """
+  path = os.path.join(folder, PREDICTIONS_NAME)
+  lines = [("id", "label", *columns)]
+  for name, label, *values in zip(ids, labels, *columns.values(), strict=True):
+    lines.append((name, label, *(f"{value:.6g}" for value in values)))
+  return _write_tsv(path, lines)
+
+
+def write_submission(path, ids, predictions):
+  """Writes predictions as GLUE takes them; returns `path`.
+
+  Source: gluebenchmark.com, FAQ.
+  """
+  lines = zip(ids, predictions, strict=True)
+  return _write_tsv(path, [("index", "prediction"), *lines])
+
+
+def plot_confusion(path, targets, answers, labels):
+  """Draws how often each class was taken for which, as PNG.
+
+  Args:
+    path: str.
+    targets: int [N], true.
+    answers: int [N], predicted.
+    labels: tuple of C str.
+  """
+  counts = np.zeros((len(labels), len(labels)), int)  # [C, C]
+  np.add.at(counts, (targets, answers), 1)
+  shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
+  canvas, axes = _canvas(4 + 0.25 * len(labels))
+  axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+  ticks = range(len(labels))
+  axes.set_xticks(ticks, labels, rotation=45, ha="right")
+  axes.set_yticks(ticks, labels)
+  axes.set_xlabel("predicted")
+  axes.set_ylabel("true")
+  if len(labels) <= _MOST_NUMBERED:
+    for row in ticks:
+      for column in ticks:
+        color = "white" if shares[row, column] > 0.5 else "black"
+        text = f"{counts[row, column]:,}"
+        axes.text(column, row, text, ha="center", va="center", color=color)
+  _save(canvas, path)
+
+
+def plot_scatter(path, targets, answers):
+  """Draws predicted over true numbers, float [N] both, as PNG."""
+  canvas, axes = _canvas(5)
+  axes.plot(targets, answers, ".", alpha=0.4)
+  low, high = np.min(targets), np.max(targets)
+  axes.plot([low, high], [low, high], "--", color="gray", linewidth=1)
+  axes.set_xlabel("true")
+  axes.set_ylabel("predicted")
+  axes.grid(alpha=0.3)
+  _save(canvas, path)
+
+
+def _canvas(size):
+  # Late and without pyplot: no display, no global state, no start-up cost.
+  from matplotlib import figure
+
+  canvas = figure.Figure(figsize=(size, size), dpi=100)
+  return canvas, canvas.add_subplot()
+
+
+def _save(canvas, path):
+  content = io.BytesIO()
+  canvas.tight_layout()
+  canvas.savefig(content, format="png")
+  vocabulary.write_atomically(path, content.getvalue())
+
+
+def _write_tsv(path, lines):
+  """Writes lines of fields; white space in a field becomes one blank."""
+  text = "".join(
+    "\t".join(" ".join(field.split()) for field in line) + "\n"
+    for line in lines
+  )
+  vocabulary.write_atomically(path, text)
+  return path

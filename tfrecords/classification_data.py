@@ -1,0 +1,499 @@
+"""The published data sets of texts and pairs with a label each: GLUE and more.
+
+Orders of labels are those of google-research/bert (run_classifier.py).
+"""
+
+import dataclasses
+import math
+
+from keras_bert_impl.tasks import sequence_classification
+from tfrecords import labelled_data, table_files
+
+_NLI = ("contradiction", "entailment", "neutral")
+_TWO_WAY_NLI = ("entailment", "not_entailment")
+_BINARY = ("0", "1")
+# As TensorFlow Datasets and AdvGLUE number the classes of MNLI.
+_NUMBERED_NLI = (
+  ("0", "entailment"),
+  ("1", "neutral"),
+  ("2", "contradiction"),
+)
+_NUMBERED_TWO_WAY = tuple(
+  (str(number), label) for number, label in enumerate(_TWO_WAY_NLI)
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class TextSource(labelled_data.Source):
+  """Where texts with labels stand.
+
+  Attributes:
+    text: str, column of the text.
+    text_pair: str, column of the second text; None without pairs.
+    label_names: tuple of (label in the file, what it is called here), where
+      they differ.
+  """
+
+  text: str = "sentence"
+  text_pair: str | None = None
+  label_names: tuple[tuple[str, str], ...] = ()
+
+  def example(self, row, name, label):
+    """Returns the `TextExample` of a row; its label is a str or None."""
+    return sequence_classification.TextExample(
+      name,
+      row.value(self.text),
+      None if self.text_pair is None else row.value(self.text_pair),
+      dict(self.label_names).get(label, label),
+      row.origin,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class TextDataSet(labelled_data.DataSet):
+  """A data set of texts and how its answers are judged.
+
+  Attributes:
+    labels: tuple of str, its classes; None for scores.
+    metrics: tuple of str, as the task takes them, the main one first.
+    submissions: {split: file name} of what GLUE takes.
+    tfds: str, its name in TensorFlow Datasets, or None.
+    tfds_splits: {split: `TextSource`}; `files` are the names of splits there.
+  """
+
+  labels: tuple[str, ...] | None = _BINARY
+  metrics: tuple[str, ...] = ("accuracy",)
+  submissions: dict = dataclasses.field(default_factory=dict)
+  tfds: str | None = None
+  tfds_splits: dict = dataclasses.field(default_factory=dict)
+
+
+def label_set(examples):
+  """Returns the labels of examples in order, tuple of str."""
+  return tuple(sorted({e.label for e in examples}))
+
+
+def check_labels(examples, labels):
+  """Checks that labels are known, where there are any.
+
+  Raises:
+    ValueError: one is not; names file and row.
+  """
+  known = frozenset(labels)
+  for example in examples:
+    if example.label is not None and example.label not in known:
+      raise ValueError(
+        f"{example.origin} has the label {example.label!r}, which is none of "
+        f"{', '.join(labels)}."
+      )
+
+
+def with_scores(examples):
+  """Returns the examples with their labels as numbers.
+
+  Raises:
+    ValueError: one is no number; names file and row.
+  """
+  return [
+    e if e.label is None else dataclasses.replace(e, label=_score(e))
+    for e in examples
+  ]
+
+
+def _score(example):
+  try:
+    score = float(example.label)
+  except ValueError:
+    score = math.nan
+  if not math.isfinite(score):
+    raise ValueError(
+      f"{example.origin} has the score {example.label!r}, which is no number."
+    )
+  return score
+
+
+def read_tfds(data_set, split, data_dir, needs_labels):
+  """Returns the examples of a split from TensorFlow Datasets, in file order.
+
+  Downloads and prepares the data set if need be.
+
+  Args:
+    data_set: `TextDataSet`.
+    split: str, key of `tfds_splits`.
+    data_dir: str, where prepared data sets lie, or None for the usual place.
+    needs_labels: as `Source.read`.
+
+  Raises:
+    ValueError: the data set is not there.
+  """
+  if not data_set.tfds_splits:
+    raise ValueError(
+      f"task_name ({data_set.name}) is not in TensorFlow Datasets: leave --tfds"
+      " out and give --data_dir."
+    )
+  # Slow to import and needed for this kind of source only.
+  import tensorflow_datasets as tfds
+
+  source = data_set.tfds_splits[split]
+  [name] = source.files
+  builder = tfds.builder(data_set.tfds, data_dir=data_dir)
+  builder.download_and_prepare()
+  examples = builder.as_dataset(split=name, shuffle_files=False)
+  rows = []
+  for example in sorted(
+    examples.as_numpy_iterator(), key=lambda example: example["idx"]
+  ):
+    values = {
+      key: value.decode("utf-8") if isinstance(value, bytes) else str(value)
+      for key, value in example.items()
+      # Unknown labels are -1 there.
+      if key != source.label or value != -1
+    }
+    rows.append(
+      table_files.Row(values, f"{data_set.tfds} {name}:{values['idx']}")
+    )
+  return source.examples(rows, f"{data_set.tfds} {name}", needs_labels)
+
+
+def _glue(name, text, text_pair=None, **options):
+  """Returns a data set of GLUE whose files are like those of most."""
+  source = TextSource(
+    text=text,
+    text_pair=text_pair,
+    label=options.pop("label", "label"),
+    has_malformed_rows=options.pop("has_malformed_rows", False),
+  )
+  splits = {
+    split: dataclasses.replace(source, files=(f"{split}.tsv",))
+    for split in ("train", "dev")
+  }
+  splits["test"] = dataclasses.replace(
+    source, files=("test.tsv",), id=options.pop("test_id", "index")
+  )
+  return TextDataSet(
+    name,
+    options.pop("splits", splits),
+    submissions={"test": f"{name}.tsv"},
+    **options,
+  )
+
+
+def _tfds(text, text_pair=None, label_names=(), **names):
+  """Returns the splits of a data set in TensorFlow Datasets."""
+  return {
+    split: TextSource(
+      (names.get(split, published),),
+      id="idx",
+      text=text,
+      text_pair=text_pair,
+      label_names=label_names,
+    )
+    for split, published in (
+      ("train", "train"),
+      ("dev", "validation"),
+      ("test", "test"),
+    )
+  }
+
+
+def _cola():
+  published = TextSource(
+    columns=("source", "label", "mark", "sentence"), text="sentence"
+  )
+  return _glue(
+    "CoLA",
+    "sentence",
+    metrics=("matthews", "accuracy"),
+    splits={
+      "train": dataclasses.replace(published, files=("train.tsv",)),
+      "dev": dataclasses.replace(published, files=("dev.tsv",)),
+      "test": TextSource(("test.tsv",), id="index", text="sentence"),
+    },
+    tfds="glue/cola",
+    tfds_splits=_tfds("sentence"),
+  )
+
+
+def _mnli():
+  source = TextSource(
+    label="gold_label", text="sentence1", text_pair="sentence2"
+  )
+  in_tfds = TextSource(
+    id="idx",
+    text="premise",
+    text_pair="hypothesis",
+    label_names=_NUMBERED_NLI,
+  )
+  return TextDataSet(
+    "MNLI",
+    {
+      "train": dataclasses.replace(source, files=("train.tsv",)),
+      "dev": dataclasses.replace(source, files=("dev_matched.tsv",)),
+      "dev_mismatched": dataclasses.replace(
+        source, files=("dev_mismatched.tsv",)
+      ),
+      "test": dataclasses.replace(
+        source, files=("test_matched.tsv",), id="index"
+      ),
+      "test_mismatched": dataclasses.replace(
+        source, files=("test_mismatched.tsv",), id="index"
+      ),
+    },
+    labels=_NLI,
+    submissions={"test": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv"},
+    tfds="glue/mnli",
+    tfds_splits={
+      split: dataclasses.replace(in_tfds, files=(name,))
+      for split, name in (
+        ("train", "train"),
+        ("dev", "validation_matched"),
+        ("dev_mismatched", "validation_mismatched"),
+        ("test", "test_matched"),
+        ("test_mismatched", "test_mismatched"),
+      )
+    },
+  )
+
+
+def _ax():
+  in_tfds = _tfds("premise", "hypothesis", _NUMBERED_NLI)
+  return TextDataSet(
+    "AX",
+    {
+      "dev": TextSource(
+        ("diagnostic-full.tsv",),
+        label="Label",
+        text="Premise",
+        text_pair="Hypothesis",
+      ),
+      "test": TextSource(
+        ("diagnostic.tsv",),
+        id="index",
+        text="sentence1",
+        text_pair="sentence2",
+      ),
+    },
+    note="AX has no training data: start from --init_checkpoint of MNLI.",
+    labels=_NLI,
+    metrics=("matthews", "accuracy"),
+    submissions={"test": "AX.tsv"},
+    tfds="glue/ax",
+    tfds_splits={"test": in_tfds["test"]},
+  )
+
+
+def xnli(language):
+  """Returns XNLI in a language ("zh", "de", ...), translated for training."""
+  published = TextSource(
+    label="gold_label",
+    where=("language", language),
+    text="sentence1",
+    text_pair="sentence2",
+  )
+  return TextDataSet(
+    "XNLI",
+    {
+      "train": TextSource(
+        (f"multinli/multinli.train.{language}.tsv",),
+        text="premise",
+        text_pair="hypo",
+        label_names=(("contradictory", "contradiction"),),
+      ),
+      "dev": dataclasses.replace(published, files=("xnli.dev.tsv",)),
+      "test": dataclasses.replace(published, files=("xnli.test.tsv",)),
+    },
+    labels=_NLI,
+  )
+
+
+def _nsmc():
+  source = TextSource(id="id", text="document")
+  return TextDataSet(
+    "NSMC",
+    {
+      "train": dataclasses.replace(source, files=("ratings_train.txt",)),
+      "test": dataclasses.replace(source, files=("ratings_test.txt",)),
+    },
+  )
+
+
+def _klue(name, source, **options):
+  file = f"{name.lower()}-v1.1"
+  return TextDataSet(
+    name,
+    {
+      split: dataclasses.replace(source, files=(f"{file}_{split}.json",))
+      for split in ("train", "dev")
+    },
+    **options,
+  )
+
+
+def _kor_nli():
+  source = TextSource(
+    label="gold_label", text="sentence1", text_pair="sentence2"
+  )
+  return TextDataSet(
+    "KorNLI",
+    {
+      split: dataclasses.replace(source, files=files)
+      for split, files in (
+        ("train", ("snli_1.0_train.ko.tsv", "multinli.train.ko.tsv")),
+        ("dev", ("xnli.dev.ko.tsv",)),
+        ("test", ("xnli.test.ko.tsv",)),
+      )
+    },
+    labels=_NLI,
+  )
+
+
+def _kor_sts():
+  source = TextSource(label="score", text="sentence1", text_pair="sentence2")
+  return TextDataSet(
+    "KorSTS",
+    {
+      split: dataclasses.replace(source, files=(f"sts-{split}.tsv",))
+      for split in ("train", "dev", "test")
+    },
+    labels=None,
+    metrics=("spearman", "pearson"),
+  )
+
+
+def _adv_glue(name, text, text_pair, labels, label_names=(), **keys):
+  """Returns a part of AdvGLUE, for models of the part of GLUE it attacks."""
+  return TextDataSet(
+    f"AdvGLUE-{name}",
+    {
+      split: TextSource(
+        ("dev_ann.json",),
+        id="idx",
+        key=key,
+        text=text,
+        text_pair=text_pair,
+        label_names=label_names,
+      )
+      for split, key in keys.items()
+    },
+    note=f"AdvGLUE is for evaluation: start from --init_checkpoint of {name}.",
+    labels=labels,
+  )
+
+
+DATA_SETS = (
+  _cola(),
+  _glue("SST-2", "sentence", tfds="glue/sst2", tfds_splits=_tfds("sentence")),
+  _glue(
+    "MRPC",
+    "#1 String",
+    "#2 String",
+    label="Quality",
+    metrics=("f1", "accuracy", "accuracy_and_f1"),
+    tfds="glue/mrpc",
+    tfds_splits=_tfds("sentence1", "sentence2"),
+  ),
+  _glue(
+    "QQP",
+    "question1",
+    "question2",
+    label="is_duplicate",
+    test_id="id",
+    # Some questions of the published training data hold tabs or line feeds.
+    has_malformed_rows=True,
+    metrics=("f1", "accuracy", "accuracy_and_f1"),
+    tfds="glue/qqp",
+    tfds_splits=_tfds("question1", "question2"),
+  ),
+  _glue(
+    "STS-B",
+    "sentence1",
+    "sentence2",
+    label="score",
+    labels=None,
+    metrics=("spearman", "pearson", "pearson_and_spearman"),
+    tfds="glue/stsb",
+    tfds_splits=_tfds("sentence1", "sentence2"),
+  ),
+  _mnli(),
+  _glue(
+    "QNLI",
+    "question",
+    "sentence",
+    labels=_TWO_WAY_NLI,
+    tfds="glue/qnli",
+    tfds_splits=_tfds("question", "sentence", _NUMBERED_TWO_WAY),
+  ),
+  _glue(
+    "RTE",
+    "sentence1",
+    "sentence2",
+    labels=_TWO_WAY_NLI,
+    tfds="glue/rte",
+    tfds_splits=_tfds("sentence1", "sentence2", _NUMBERED_TWO_WAY),
+  ),
+  _glue(
+    "WNLI",
+    "sentence1",
+    "sentence2",
+    note=(
+      "The paper leaves WNLI out and hands in the majority class, which no"
+      " system had beaten (65.1 % of the test set): a score below the baseline"
+      " is what to expect."
+    ),
+    tfds="glue/wnli",
+    tfds_splits=_tfds("sentence1", "sentence2"),
+  ),
+  _ax(),
+  xnli("zh"),
+  _nsmc(),
+  _klue(
+    "KLUE-NLI",
+    TextSource(
+      id="guid",
+      label="gold_label",
+      text="premise",
+      text_pair="hypothesis",
+    ),
+    labels=_NLI,
+  ),
+  _klue(
+    "KLUE-STS",
+    TextSource(
+      id="guid",
+      label="labels.label",
+      text="sentence1",
+      text_pair="sentence2",
+    ),
+    labels=None,
+    metrics=("pearson", "f1_from_3"),
+  ),
+  _kor_nli(),
+  _kor_sts(),
+  _adv_glue("SST-2", "sentence", None, _BINARY, dev="sst2"),
+  _adv_glue("QQP", "question1", "question2", _BINARY, dev="qqp"),
+  _adv_glue(
+    "MNLI",
+    "premise",
+    "hypothesis",
+    _NLI,
+    _NUMBERED_NLI,
+    dev="mnli",
+    dev_mismatched="mnli-mm",
+  ),
+  _adv_glue(
+    "QNLI",
+    "question",
+    "sentence",
+    _TWO_WAY_NLI,
+    _NUMBERED_TWO_WAY,
+    dev="qnli",
+  ),
+  _adv_glue(
+    "RTE",
+    "sentence1",
+    "sentence2",
+    _TWO_WAY_NLI,
+    _NUMBERED_TWO_WAY,
+    dev="rte",
+  ),
+)
