@@ -1,6 +1,7 @@
 """One fine-tuning in one folder: training, scores, files and report."""
 
 import dataclasses
+import math
 import os
 import time
 
@@ -43,13 +44,11 @@ class Setup:
   @property
   def lengths(self):
     """Lengths that batches are padded to, ascending tuple of int."""
-    is_tpu = "tpu" in (
-      self.training["distribution_strategy"],
-      "tpu" if self.training["use_tpu"] else "",
-    )
+    training = self.training
+    is_tpu = training["use_tpu"] or training["distribution_strategy"] == "tpu"
+    by_length = self.settings.bucket_by_length and not is_tpu
     return length_batches.padded_lengths(
-      self.settings.max_seq_length,
-      self.settings.bucket_by_length and not is_tpu,
+      self.settings.max_seq_length, by_length
     )
 
 
@@ -59,19 +58,23 @@ class Run:
   Args:
     setup: `Setup`.
     output_dir: str.
-    **values: in place of those of the setup: fields of `TrainingConfig`, and
-      num_train_epochs.
+    **values: in place of those of the setup: fields of `TrainingConfig` or
+      `FineTuningConfig`.
 
   Attributes:
     results: dict, what results.json holds.
   """
 
   def __init__(self, setup, output_dir, **values):
+    of_training = {k: v for k, v in values.items() if k in setup.training}
+    of_settings = {k: v for k, v in values.items() if k not in of_training}
     self.setup = setup
+    self.settings = dataclasses.replace(setup.settings, **of_settings)
     self.data = setup.data
     self.task = setup.data.task
     self.output_dir = output_dir
     self.values = values
+    self._training = setup.training | of_training | {"output_dir": output_dir}
     self._experiment = None
     self.results = report.read_json(self._path(report.RESULTS_NAME)) or {}
 
@@ -95,9 +98,9 @@ class Run:
     self.save_results()
     return not summary.was_stopped
 
-  def evaluate(self):
-    """Scores and predicts the splits that the flags ask for."""
-    for split in self._wanted_splits():
+  def evaluate(self, splits):
+    """Scores (those with labels) and predicts splits."""
+    for split in splits:
       self._evaluate(split)
       self.save_results()
 
@@ -124,7 +127,7 @@ class Run:
     """
     started = time.monotonic()
     experiment = self.experiment
-    folders = common.split_names(self.setup.settings.ensemble_dirs or "")
+    folders = common.split_names(self.settings.ensemble_dirs or "")
     if not folders:
       outputs = self._predict(split)
     else:
@@ -143,7 +146,7 @@ class Run:
   @property
   def patience(self):
     """Evaluations without a better score before training ends; 0: never."""
-    return self.setup.settings.early_stopping_patience
+    return self.settings.early_stopping_patience
 
   @property
   def experiment(self):
@@ -167,22 +170,22 @@ class Run:
 
   def _training_config(self):
     """Returns the `TrainingConfig` of this run."""
-    values = self.setup.training | {"output_dir": self.output_dir}
-    values |= {k: v for k, v in self.values.items() if k in values}
-    settings = self.setup.settings
+    values, settings = self._training, self.settings
     if settings.do_train:
-      steps = sum(number for _, number in self._stages(values))
-      every = values["save_checkpoints_steps"] or -(-steps // self._epochs)
+      steps = sum(number for _, number in self._stages())
+      every = values["save_checkpoints_steps"] or math.ceil(
+        steps / settings.num_train_epochs
+      )
       return config_lib.TrainingConfig(
         **values
         | {
           "num_train_steps": steps,
           "num_warmup_steps": int(steps * settings.warmup_proportion),
-          "save_checkpoints_steps": max(1, int(every)),
+          "save_checkpoints_steps": every,
         }
       )
     # How a run was trained need not be said again to evaluate it.
-    values |= {
+    values = values | {
       k: v
       for k, v in self._recorded().items()
       if k in values and k not in config_lib.FREE_FIELDS
@@ -195,20 +198,15 @@ class Run:
     self.task.required_prefixes = ("",)  # A random head predicts nothing.
     return config_lib.TrainingConfig(**values | {"num_warmup_steps": 0})
 
-  @property
-  def _epochs(self):
-    return self.values.get(
-      "num_train_epochs", self.setup.settings.num_train_epochs
-    )
-
-  def _stages(self, values):
+  def _stages(self):
     """Returns [(`Rows`, int: steps)] of what is trained on."""
     if not self.data.stages:
       raise ValueError("--do_train needs training data.")
     stages = []
     for split in self.data.stages:
       rows = self.data.rows(split)
-      steps = int(len(rows) * self._epochs / values["train_batch_size"])
+      steps = len(rows) * self.settings.num_train_epochs
+      steps = int(steps / self._training["train_batch_size"])
       stages.append((rows, max(1, steps)))
     return stages
 
@@ -216,11 +214,11 @@ class Run:
     """What a continued run must agree on, besides `TrainingConfig`."""
     of_training = {
       "lengths": list(self.setup.lengths),
-      "num_train_epochs": self._epochs,
-      "warmup_proportion": self.setup.settings.warmup_proportion,
+      "num_train_epochs": self.settings.num_train_epochs,
+      "warmup_proportion": self.settings.warmup_proportion,
       **self.setup.fixed,
     }
-    if not self.setup.settings.do_train:
+    if not self.settings.do_train:
       of_training = {
         name: value
         for name, value in self._recorded().items()
@@ -240,21 +238,12 @@ class Run:
   def _batches(self, start_step):
     config = self.experiment.config
     return length_batches.training_batches(
-      self._stages(vars(config)),
+      self._stages(),
       config.train_batch_size,
       config.random_seed,
       self.setup.lengths,
       start_step,
     )
-
-  def _wanted_splits(self):
-    settings = self.setup.settings
-    return [
-      split
-      for split in self.data.other_splits
-      if settings.do_predict
-      or (settings.do_eval and not split.startswith("test"))
-    ]
 
   def _evaluate(self, split):
     examples, rows = self.data.examples(split), self.data.rows(split)
@@ -281,9 +270,8 @@ class Run:
     found = [None] * len(rows)
     for number, outputs in enumerate(self.experiment.predict(batches)):
       first = number * config.eval_batch_size
-      for place, row in enumerate(
-        order[first : first + config.eval_batch_size]
-      ):
+      selected = order[first : first + config.eval_batch_size]
+      for place, row in enumerate(selected):
         end = rows.lengths[row] if self.task.has_token_outputs else None
         found[row] = {name: x[place][:end] for name, x in outputs.items()}
     collected = {name: [row[name] for row in found] for name in found[0]}
@@ -316,10 +304,9 @@ class Run:
     self.results |= {
       "data": self.data.counts,
       "configuration": {
-        **vars(self.setup.settings),
+        **vars(self.settings),
         **self.setup.fixed,
         **vars(self.experiment.config),
-        **self.values,
       },
       "versions": report.versions(),
     }
@@ -402,9 +389,8 @@ def summary(results):
     for name, value in result["scores"].items():
       rows.append((f"{split} {name}", f"{value:.4f}"))
     if result["scores"]:
-      rows.append(
-        (f"{split}: best constant answer", f"{result['baseline']:.4f}")
-      )
+      baseline = f"{result['baseline']:.4f}"
+      rows.append((f"{split}: best constant answer", baseline))
     rows.append((f"{split} rows/s", f"{result['rows_per_second']:.1f}"))
   if "train" in results:
     train = results["train"]

@@ -76,11 +76,18 @@ def run(setup):
 
 
 def _run_one(run):
-  if run.setup.settings.do_train and not run.train():
-    return False  # stopped by SIGTERM
-  run.evaluate()
+  settings = run.settings
+  if settings.do_train and not run.train():
+    return  # stopped by SIGTERM
+  splits = run.data.other_splits
+  if not settings.do_predict:
+    splits = _without_tests(splits) if settings.do_eval else []
+  run.evaluate(splits)
   run.report()
-  return True
+
+
+def _without_tests(splits):
+  return [split for split in splits if not split.startswith("test")]
 
 
 class _Search:
@@ -125,6 +132,8 @@ class _Search:
         self._make(loser["values"]).remove_checkpoints()
       self._write(entries, best)
     self._print(entries, best)
+    if self._setup.settings.do_predict:
+      self._make(best["values"]).evaluate(self._setup.data.other_splits)
 
   def _make(self, values):
     folder = os.path.join(self._output_dir, "runs", _name(values))
@@ -134,7 +143,7 @@ class _Search:
     """Trains and scores; returns False if SIGTERM stopped it."""
     if not run.train():
       return False
-    run.evaluate()
+    run.evaluate(_without_tests(self._setup.data.other_splits))
     run.report()
     return True
 
