@@ -1,0 +1,55 @@
+"""Learning rates by layer: each below the one above it."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert_impl import configs, models
+from keras_bert_impl.optimizers import adamw, layerwise
+
+CONFIG = configs.EncoderConfig(
+  vocab_size=20,
+  hidden_size=8,
+  num_hidden_layers=3,
+  num_attention_heads=2,
+  intermediate_size=16,
+  max_position_embeddings=8,
+)
+
+
+def multipliers(config=CONFIG, decay=0.5):
+  model = models.SequenceClassifier(config, 2)
+  paths = [variable.path for variable in model.trainable_variables]
+  return layerwise.multipliers(paths, config, decay)
+
+
+def test_each_layer_has_a_part_of_the_rate_of_the_one_above():
+  found = multipliers()
+  assert found["classifier/output_weights"] == 1.0
+  assert found["bert/pooler/dense/kernel"] == 1.0
+  assert found["bert/encoder/layer_2/output/dense/kernel"] == 0.5
+  assert found["bert/encoder/layer_0/attention/self/query/bias"] == 0.125
+  assert found["bert/embeddings/word_embeddings"] == 0.0625
+  assert found["bert/embeddings/LayerNorm/gamma"] == 0.0625
+
+
+def test_without_decay_nothing_is_multiplied():
+  assert multipliers(decay=1.0) == {}
+
+
+def test_shared_layers_have_no_rates_of_their_own():
+  config = configs.EncoderConfig(
+    **{**CONFIG.to_dict(), "num_hidden_groups": 1, "model_type": "albert"}
+  )
+  with pytest.raises(ValueError, match="layerwise_lr_decay.*num_hidden_groups"):
+    multipliers(config)
+
+
+def test_the_optimizer_multiplies_rate_and_decay():
+  variables = [keras.Variable([1.0, 2.0], name=name) for name in ("a", "b")]
+  optimizer = adamw.AdamW(0.1, learning_rate_multipliers={"b": 0.25})
+  optimizer.apply([[1.0, -1.0], [1.0, -1.0]], variables)
+  full, quarter = (np.array(v) - [1.0, 2.0] for v in variables)
+  np.testing.assert_allclose(quarter, full / 4, rtol=1e-5)
+  copy = adamw.AdamW.from_config(optimizer.get_config())
+  assert copy.learning_rate_multipliers == {"b": 0.25}
