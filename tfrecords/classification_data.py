@@ -7,17 +7,18 @@ import dataclasses
 import math
 
 from keras_bert_impl.tasks import sequence_classification
-from tfrecords import labelled_data, table_files
+from tfrecords import labelled_data
 
 _NLI = ("contradiction", "entailment", "neutral")
 _TWO_WAY_NLI = ("entailment", "not_entailment")
 _BINARY = ("0", "1")
-# As TensorFlow Datasets and AdvGLUE number the classes of MNLI.
+# As AdvGLUE numbers the classes of MNLI.
 _NUMBERED_NLI = (
   ("0", "entailment"),
   ("1", "neutral"),
   ("2", "contradiction"),
 )
+_TFDS_SPLITS = (("train", "train"), ("dev", "validation"), ("test", "test"))
 _NUMBERED_TWO_WAY = tuple(
   (str(number), label) for number, label in enumerate(_TWO_WAY_NLI)
 )
@@ -57,14 +58,12 @@ class TextDataSet(labelled_data.DataSet):
     labels: tuple of str, its classes; None for scores.
     metrics: tuple of str, as the task takes them, the main one first.
     submissions: {split: file name} of what GLUE takes.
-    tfds: str, its name in TensorFlow Datasets, or None.
-    tfds_splits: {split: `TextSource`}; `files` are the names of splits there.
+    tfds_splits: {split: `TextSource`} in TensorFlow Datasets, if it is there.
   """
 
   labels: tuple[str, ...] | None = _BINARY
   metrics: tuple[str, ...] = ("accuracy",)
   submissions: dict = dataclasses.field(default_factory=dict)
-  tfds: str | None = None
   tfds_splits: dict = dataclasses.field(default_factory=dict)
 
 
@@ -112,49 +111,6 @@ def _score(example):
   return score
 
 
-def read_tfds(data_set, split, data_dir, needs_labels):
-  """Returns the examples of a split from TensorFlow Datasets, in file order.
-
-  Downloads and prepares the data set if need be.
-
-  Args:
-    data_set: `TextDataSet`.
-    split: str, key of `tfds_splits`.
-    data_dir: str, where prepared data sets lie, or None for the usual place.
-    needs_labels: as `Source.read`.
-
-  Raises:
-    ValueError: the data set is not there.
-  """
-  if not data_set.tfds_splits:
-    raise ValueError(
-      f"task_name ({data_set.name}) is not in TensorFlow Datasets: leave --tfds"
-      " out and give --data_dir."
-    )
-  # Slow to import and needed for this kind of source only.
-  import tensorflow_datasets as tfds
-
-  source = data_set.tfds_splits[split]
-  [name] = source.files
-  builder = tfds.builder(data_set.tfds, data_dir=data_dir)
-  builder.download_and_prepare()
-  examples = builder.as_dataset(split=name, shuffle_files=False)
-  rows = []
-  for example in sorted(
-    examples.as_numpy_iterator(), key=lambda example: example["idx"]
-  ):
-    values = {
-      key: value.decode("utf-8") if isinstance(value, bytes) else str(value)
-      for key, value in example.items()
-      # Unknown labels are -1 there.
-      if key != source.label or value != -1
-    }
-    rows.append(
-      table_files.Row(values, f"{data_set.tfds} {name}:{values['idx']}")
-    )
-  return source.examples(rows, f"{data_set.tfds} {name}", needs_labels)
-
-
 def _glue(name, text, text_pair=None, **options):
   """Returns a data set of GLUE whose files are like those of most."""
   source = TextSource(
@@ -178,22 +134,25 @@ def _glue(name, text, text_pair=None, **options):
   )
 
 
-def _tfds(text, text_pair=None, label_names=(), **names):
-  """Returns the splits of a data set in TensorFlow Datasets."""
+def _tfds(name, text, text_pair=None, label_names=(), splits=_TFDS_SPLITS):
+  """Returns the splits of a part of GLUE in TensorFlow Datasets."""
   return {
     split: TextSource(
-      (names.get(split, published),),
+      (f"tfds:glue/{name}?split={published}",),
+      # What stands there instead of the labels of a test set is no label.
+      label="hidden" if split.startswith("test") else "label",
       id="idx",
       text=text,
       text_pair=text_pair,
       label_names=label_names,
     )
-    for split, published in (
-      ("train", "train"),
-      ("dev", "validation"),
-      ("test", "test"),
-    )
+    for split, published in splits
   }
+
+
+def _binary(no, yes):
+  """Returns the `label_names` of the classes 0 and 1."""
+  return (no, "0"), (yes, "1")
 
 
 def _cola():
@@ -209,20 +168,15 @@ def _cola():
       "dev": dataclasses.replace(published, files=("dev.tsv",)),
       "test": TextSource(("test.tsv",), id="index", text="sentence"),
     },
-    tfds="glue/cola",
-    tfds_splits=_tfds("sentence"),
+    tfds_splits=_tfds(
+      "cola", "sentence", None, _binary("unacceptable", "acceptable")
+    ),
   )
 
 
 def _mnli():
   source = TextSource(
     label="gold_label", text="sentence1", text_pair="sentence2"
-  )
-  in_tfds = TextSource(
-    id="idx",
-    text="premise",
-    text_pair="hypothesis",
-    label_names=_NUMBERED_NLI,
   )
   return TextDataSet(
     "MNLI",
@@ -241,22 +195,22 @@ def _mnli():
     },
     labels=_NLI,
     submissions={"test": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv"},
-    tfds="glue/mnli",
-    tfds_splits={
-      split: dataclasses.replace(in_tfds, files=(name,))
-      for split, name in (
+    tfds_splits=_tfds(
+      "mnli",
+      "premise",
+      "hypothesis",
+      splits=(
         ("train", "train"),
         ("dev", "validation_matched"),
         ("dev_mismatched", "validation_mismatched"),
         ("test", "test_matched"),
         ("test_mismatched", "test_mismatched"),
-      )
-    },
+      ),
+    ),
   )
 
 
 def _ax():
-  in_tfds = _tfds("premise", "hypothesis", _NUMBERED_NLI)
   return TextDataSet(
     "AX",
     {
@@ -277,8 +231,9 @@ def _ax():
     labels=_NLI,
     metrics=("matthews", "accuracy"),
     submissions={"test": "AX.tsv"},
-    tfds="glue/ax",
-    tfds_splits={"test": in_tfds["test"]},
+    tfds_splits=_tfds(
+      "ax", "premise", "hypothesis", splits=(("test", "test"),)
+    ),
   )
 
 
@@ -382,15 +337,22 @@ def _adv_glue(name, text, text_pair, labels, label_names=(), **keys):
 
 DATA_SETS = (
   _cola(),
-  _glue("SST-2", "sentence", tfds="glue/sst2", tfds_splits=_tfds("sentence")),
+  _glue(
+    "SST-2",
+    "sentence",
+    tfds_splits=_tfds(
+      "sst2", "sentence", None, _binary("negative", "positive")
+    ),
+  ),
   _glue(
     "MRPC",
     "#1 String",
     "#2 String",
     label="Quality",
     metrics=("f1", "accuracy", "accuracy_and_f1"),
-    tfds="glue/mrpc",
-    tfds_splits=_tfds("sentence1", "sentence2"),
+    tfds_splits=_tfds(
+      "mrpc", "sentence1", "sentence2", _binary("not_equivalent", "equivalent")
+    ),
   ),
   _glue(
     "QQP",
@@ -401,8 +363,9 @@ DATA_SETS = (
     # Some questions of the published training data hold tabs or line feeds.
     has_malformed_rows=True,
     metrics=("f1", "accuracy", "accuracy_and_f1"),
-    tfds="glue/qqp",
-    tfds_splits=_tfds("question1", "question2"),
+    tfds_splits=_tfds(
+      "qqp", "question1", "question2", _binary("not_duplicate", "duplicate")
+    ),
   ),
   _glue(
     "STS-B",
@@ -411,8 +374,7 @@ DATA_SETS = (
     label="score",
     labels=None,
     metrics=("spearman", "pearson", "pearson_and_spearman"),
-    tfds="glue/stsb",
-    tfds_splits=_tfds("sentence1", "sentence2"),
+    tfds_splits=_tfds("stsb", "sentence1", "sentence2"),
   ),
   _mnli(),
   _glue(
@@ -420,16 +382,14 @@ DATA_SETS = (
     "question",
     "sentence",
     labels=_TWO_WAY_NLI,
-    tfds="glue/qnli",
-    tfds_splits=_tfds("question", "sentence", _NUMBERED_TWO_WAY),
+    tfds_splits=_tfds("qnli", "question", "sentence"),
   ),
   _glue(
     "RTE",
     "sentence1",
     "sentence2",
     labels=_TWO_WAY_NLI,
-    tfds="glue/rte",
-    tfds_splits=_tfds("sentence1", "sentence2", _NUMBERED_TWO_WAY),
+    tfds_splits=_tfds("rte", "sentence1", "sentence2"),
   ),
   _glue(
     "WNLI",
@@ -440,8 +400,9 @@ DATA_SETS = (
       " system had beaten (65.1 % of the test set): a score below the baseline"
       " is what to expect."
     ),
-    tfds="glue/wnli",
-    tfds_splits=_tfds("sentence1", "sentence2"),
+    tfds_splits=_tfds(
+      "wnli", "sentence1", "sentence2", _binary("not_entailment", "entailment")
+    ),
   ),
   _ax(),
   xnli("zh"),

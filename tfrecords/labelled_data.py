@@ -10,7 +10,7 @@ import dataclasses
 import os
 import random
 
-from tfrecords import table_files
+from tfrecords import documents, table_files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Source(abc.ABC):
 
   Attributes:
     files: tuple of str, the published names, relative to the folder of the
-      data set.
+      data set; or sources of TensorFlow Datasets (table_files.py).
     label: str, column of the label.
     id: str, column of the name of a row; None: the number of the row, from 0.
     columns: tuple of str, names of the columns if the files do not name them.
@@ -68,16 +68,12 @@ class Source(abc.ABC):
       for path in paths
       for row in table_files.read(path, self.columns, self.key, counted)
     ]
-    return self.examples(rows, ", ".join(paths), needs_labels)
-
-  def examples(self, rows, origin, needs_labels):
-    """Returns the examples of rows; `origin` is where they are from."""
     if self.where is not None:
       column, wanted = self.where
       rows = [row for row in rows if row.value(column) == wanted]
     if not rows:
       such = f" with {self.where[1]!r} as {self.where[0]}" if self.where else ""
-      raise ValueError(f"{origin} has no rows{such}.")
+      raise ValueError(f"{', '.join(paths)} has no rows{such}.")
     return [
       self.example(row, self._name(row, number), self._label(row, needs_labels))
       for number, row in enumerate(rows)
@@ -125,8 +121,20 @@ def find(data_sets, name):
 
 
 def paths_of(source, folder):
-  """Returns where the files of a source stand in a folder, list of str."""
-  return [os.path.join(folder, name) for name in source.files]
+  """Returns where the files of a source stand, list of str.
+
+  Args:
+    source: `Source`.
+    folder: str, or None: then files are nowhere, and TensorFlow Datasets in
+      their usual place.
+  """
+  paths = []
+  for name in source.files:
+    if name.startswith(documents.TFDS_SCHEME):
+      paths.append(f"{name}&data_dir={folder}" if folder else name)
+    elif folder:
+      paths.append(os.path.join(folder, name))
+  return paths
 
 
 def hold_out(examples, fraction):

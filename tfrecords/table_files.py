@@ -9,6 +9,10 @@ The ending of a file says how it is read:
 Files are UTF-8, with or without a byte-order mark. In a JSON object, what is
 inside of another object or list has a name with a dot: {"a": {"b": 1}} has the
 column "a.b", {"a": [7, 8]} has "a.0" and "a.1".
+
+A split of TensorFlow Datasets is a table too: "tfds:NAME?split=SPLIT", see
+tfds_documents.py. Its columns are the features that are texts, classes (by
+name; no column where unknown) or numbers.
 """
 
 import csv
@@ -19,6 +23,7 @@ import sys
 from typing import NamedTuple
 
 from keras_bert_impl.tokenizers import vocabulary_files
+from tfrecords import documents, tfds_documents
 
 _TABS, _COMMAS, _JSON_LINES, _JSON = ".tsv", ".csv", ".jsonl", ".json"
 _SUFFIXES = {
@@ -60,7 +65,7 @@ def read(path, columns=None, key=None, counts=None):
   """Returns the rows of a file, list of `Row`.
 
   Args:
-    path: str, local or gs://...
+    path: str, local, gs://... or tfds:...
     columns: list of str, their names if the first row is a row like the
       others; None if it names them. Not for JSON.
     key: str, the list to read of a .json file that holds several.
@@ -70,6 +75,8 @@ def read(path, columns=None, key=None, counts=None):
   Raises:
     ValueError: the file is malformed, naming the row; FileNotFoundError.
   """
+  if path.startswith(documents.TFDS_SCHEME):
+    return _read_tfds(path)
   text = _read_text(path)
   kind = _kind_of(path)
   if kind in (_JSON_LINES, _JSON):
@@ -97,6 +104,34 @@ def _read_text(path):
     raise ValueError(
       f"{path}:{line} is not UTF-8; convert the file."
     ) from error
+
+
+def _read_tfds(source):
+  """Returns the rows of a split; in the order of the original, if it tells."""
+  builder = tfds_documents.open_builder(source)
+  examples = builder.as_dataset(
+    split=tfds_documents.parse(source).split, shuffle_files=False
+  ).as_numpy_iterator()
+  if "idx" in builder.info.features:
+    examples = sorted(examples, key=lambda example: example["idx"])
+  rows = []
+  for number, example in enumerate(examples):
+    texts = {
+      name: _text_of(builder.info.features[name], value)
+      for name, value in example.items()
+    }
+    values = {name: text for name, text in texts.items() if text is not None}
+    rows.append(Row(values, f"{source}:{values.get('idx', number)}"))
+  return rows
+
+
+def _text_of(feature, value):
+  """Returns a value of a feature of TensorFlow Datasets as str, or None."""
+  if isinstance(value, bytes):
+    return value.decode("utf-8")
+  if hasattr(feature, "int2str"):  # a class
+    return feature.int2str(value) if value >= 0 else None
+  return str(value) if not getattr(value, "shape", ()) else None
 
 
 def _tab_lines(text):

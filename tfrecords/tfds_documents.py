@@ -57,6 +57,30 @@ def parse(source):
   return Source(name, **options)
 
 
+def open_builder(source):
+  """Returns the builder of a source, downloaded and prepared if need be.
+
+  Args:
+    source: str, see the top of this file.
+
+  Raises:
+    ValueError: the data set does not exist.
+  """
+  # Slow to import and needed for this kind of source only.
+  import tensorflow_datasets as tfds
+
+  wanted = parse(source)
+  try:
+    builder = tfds.builder(wanted.name, data_dir=wanted.data_dir)
+  except tfds.core.DatasetNotFoundError as error:
+    raise ValueError(
+      f"data set {wanted.name!r} of {source} is not known to "
+      "tensorflow_datasets; see tfds.list_builders()."
+    ) from error
+  builder.download_and_prepare()
+  return builder
+
+
 def iter_documents(source):
   """Yields the documents of a source, downloading and preparing it if need be.
 
@@ -73,14 +97,7 @@ def iter_documents(source):
   import tensorflow_datasets as tfds
 
   wanted = parse(source)
-  try:
-    builder = tfds.builder(wanted.name, data_dir=wanted.data_dir)
-  except tfds.core.DatasetNotFoundError as error:
-    raise ValueError(
-      f"data set {wanted.name!r} of {source} is not known to "
-      "tensorflow_datasets; see tfds.list_builders()."
-    ) from error
-  builder.download_and_prepare()
+  builder = open_builder(source)
   feature = dict(builder.info.features).get(wanted.feature)
   if not isinstance(feature, tfds.features.Text):
     texts = [
