@@ -1,0 +1,189 @@
+"""Which files of labelled examples a script reads: what it shares with others.
+
+The published files of a data set, in --data_dir; or --train_file, --dev_file
+and --test_file in their place, or without any data set (--task_name=custom).
+"""
+
+import collections
+import dataclasses
+
+from absl import logging
+
+from keras_bert_impl.training import config as config_lib
+from official_tasks import common
+from tfrecords import labelled_data
+
+CUSTOM = "custom"
+_COLUMN_FLAGS = ("columns", "text_column", "label_column", "id_column")
+
+
+@dataclasses.dataclass(frozen=True)
+class SplitsConfig:
+  """Where the examples are.
+
+  Raises:
+    ValueError: flags contradict each other.
+  """
+
+  task_name: str = config_lib.field(
+    CUSTOM, "Data set, or custom for files with --text_column and so on."
+  )
+  data_dir: str | None = config_lib.field(
+    None, "Folder with the published files of the data set."
+  )
+  train_file: str | None = config_lib.field(
+    None,
+    "Files to train on, comma-separated, instead of the published ones: .tsv or"
+    " .txt (tabs, no quoting), .csv, .jsonl or .json.",
+  )
+  dev_file: str | None = config_lib.field(
+    None, "Files to evaluate on, instead of the published ones."
+  )
+  test_file: str | None = config_lib.field(
+    None, "Files to predict, instead of the published ones."
+  )
+  dev_fraction: float = config_lib.field(
+    0.0,
+    "Share of the training examples that is held out to evaluate on, for data"
+    " without a dev set; the same examples every time.",
+  )
+  columns: str | None = config_lib.field(
+    None,
+    "Names of the columns, comma-separated, of files whose first line does not"
+    " name them.",
+  )
+  text_column: str | None = config_lib.field(
+    None, "Column of the text; default: text."
+  )
+  label_column: str | None = config_lib.field(
+    None, "Column of the label; default: label."
+  )
+  id_column: str | None = config_lib.field(
+    None, "Column of the name of an example; default: its number, from 0."
+  )
+
+  def __post_init__(self):
+    if self.dev_fraction and self.dev_file:
+      raise ValueError("--dev_fraction is without --dev_file.")
+    if not self.is_custom:
+      self._check_columns(_COLUMN_FLAGS)
+
+  @property
+  def is_custom(self):
+    """Whether the columns are named by flags."""
+    return self.task_name.lower() == CUSTOM
+
+  @property
+  def source_options(self):
+    """{argument of `labelled_data.Source`: value} of the flags of columns."""
+    options = {
+      "columns": self.columns and tuple(common.split_names(self.columns)),
+      "text": self.text_column or "text",
+      "label": self.label_column or "label",
+      "id": self.id_column,
+    }
+    return {name: value for name, value in options.items() if value}
+
+  @property
+  def fixed(self):
+    """{flag: value} of what a continued run must agree on."""
+    names = ("task_name", "train_file", "dev_fraction")
+    return {name: getattr(self, name) for name in names}
+
+  def _check_columns(self, names):
+    for name in names:
+      if getattr(self, name):
+        raise ValueError(
+          f"--{name} is for --task_name={CUSTOM}; the columns of "
+          f"{self.task_name} are known."
+        )
+
+
+def custom_splits(source):
+  """Returns {split: source}, the same for all."""
+  return dict.fromkeys(("train", "dev", "test"), source)
+
+
+class Reader:
+  """Reads the splits that a run needs.
+
+  Args:
+    data_set: `labelled_data.DataSet`.
+    config: `SplitsConfig`.
+    settings: `fine_tuning.FineTuningConfig`.
+  """
+
+  def __init__(self, data_set, config, settings):
+    self._data_set = data_set
+    self._config = config
+    self._settings = settings
+    files = {
+      "train": config.train_file,
+      "dev": config.dev_file,
+      "test": config.test_file,
+    }
+    self._files = {
+      split: common.split_names(names)
+      for split, names in files.items()
+      if names
+    }
+
+  def read(self):
+    """Returns {split: list of examples}, "dev..." before "test...".
+
+    Raises:
+      ValueError: a split that is needed is not there, or is malformed.
+      FileNotFoundError: a file does not exist.
+    """
+    settings, config = self._settings, self._config
+    # Runs are selected, and training is ended, by the dev set.
+    is_selected = settings.do_train and (
+      settings.grid
+      or settings.num_restarts > 1
+      or settings.early_stopping_patience
+    )
+    needs_dev = settings.do_eval or is_selected
+    splits = {}
+    if settings.do_train or (needs_dev and config.dev_fraction):
+      splits |= self._read("train", "--do_train")
+      if config.dev_fraction:
+        splits["train"], splits["dev"] = labelled_data.hold_out(
+          splits["train"], config.dev_fraction
+        )
+    if needs_dev and not config.dev_fraction:
+      splits |= self._read("dev", "--do_eval")
+    if settings.do_predict:
+      splits |= self._read("test", "--do_predict")
+    return splits
+
+  def _read(self, kind, flag):
+    """Returns {split: examples} of the splits whose names begin with `kind`."""
+    names = [s for s in self._data_set.splits if s.startswith(kind)]
+    names = [s for s in names if self._paths(s)]
+    if not names:
+      raise ValueError(self._missing(kind, flag))
+    return {split: self._read_split(split) for split in names}
+
+  def _missing(self, kind, flag):
+    """Returns what to do about a split that there is no file of."""
+    remedy = f"give --{kind}_file"
+    if self._data_set.splits.get(kind) and not self._config.is_custom:
+      remedy += f" or --data_dir, the folder of {self._data_set.name}"
+    if kind == "dev":
+      remedy += ", or --dev_fraction to hold out some training examples"
+    return " ".join(filter(None, (f"{flag}: {remedy}.", self._data_set.note)))
+
+  def _paths(self, split):
+    """Returns the paths of a split, list of str; [] where it has none."""
+    return self._files.get(split) or labelled_data.paths_of(
+      self._data_set.splits[split], self._config.data_dir
+    )
+
+  def _read_split(self, split):
+    source, paths = self._data_set.splits[split], self._paths(split)
+    counts = collections.Counter()
+    examples = source.read(paths, not split.startswith("test"), counts)
+    logging.info("%s: %d examples of %s.", split, len(examples), paths)
+    for what, number in counts.items():
+      logging.warning("%s: %d %s were left out.", split, number, what)
+    return examples

@@ -1,0 +1,180 @@
+"""Fine-tunes a model to label or score texts or pairs of texts: GLUE and more.
+
+    python official_tasks/run_classifier.py \
+      --task_name=MRPC --data_dir=glue/MRPC --do_train --do_eval \
+      --init_checkpoint=uncased_L-12_H-768_A-12/bert_model.ckpt \
+      --learning_rate=2e-5 --num_train_epochs=3 --output_dir=mrpc
+
+    ... --task_name=MNLI --tfds            from TensorFlow Datasets
+    ... --train_file=mine.csv --dev_fraction=0.1 --text_column=review \
+      --label_column=stars --regression    your own data
+
+Writes checkpoints, predictions of each split (for the test sets of GLUE as its
+site takes them), pictures and results.json into --output_dir.
+"""
+
+import collections
+import dataclasses
+import os
+
+from absl import flags, logging
+
+from keras_bert_impl.tasks import sequence_classification
+from keras_bert_impl.training import config as config_lib
+from keras_bert_impl.training import report
+from official_tasks import (
+  common,
+  fine_tuning,
+  fine_tuning_run,
+  labelled_splits,
+)
+from tfrecords import classification_data, labelled_data
+
+FLAGS = flags.FLAGS
+_CUSTOM_FLAGS = ("text_pair_column", "labels", "regression", "metrics")
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassifierConfig(labelled_splits.SplitsConfig):
+  """Where the examples are and how they are judged.
+
+  Raises:
+    ValueError: flags contradict each other.
+  """
+
+  tfds: bool = config_lib.field(
+    False,
+    "Take a task of GLUE from TensorFlow Datasets, which --data_dir is the"
+    " folder of, if given.",
+  )
+  language: str = config_lib.field("zh", "Language of XNLI.")
+  text_pair_column: str | None = config_lib.field(
+    None, "Column of the second text; default: there is none."
+  )
+  labels: str | None = config_lib.field(
+    None, "All classes, comma-separated; default: those of the training data."
+  )
+  regression: bool = config_lib.field(
+    False, "Whether labels are scores (numbers) and not classes."
+  )
+  metrics: str | None = config_lib.field(
+    None,
+    "What to score by, comma-separated, the main one first; default: accuracy"
+    " and macro_f1 of classes, spearman and pearson of scores.",
+  )
+
+  def __post_init__(self):
+    super().__post_init__()
+    if not self.is_custom:
+      self._check_columns(_CUSTOM_FLAGS)
+    if self.labels and self.regression:
+      raise ValueError("--regression is without --labels.")
+
+
+def _data_set(config):
+  """Returns the `TextDataSet` that the flags name or describe."""
+  if config.is_custom:
+    return _custom_data_set(config)
+  data_set = labelled_data.find(classification_data.DATA_SETS, config.task_name)
+  if data_set.name == "XNLI":
+    return classification_data.xnli(config.language)
+  if config.tfds:
+    if not data_set.tfds_splits:
+      raise ValueError(
+        f"{data_set.name} is not in TensorFlow Datasets: give --data_dir"
+        " without --tfds."
+      )
+    return dataclasses.replace(data_set, splits=data_set.tfds_splits)
+  return data_set
+
+
+def _custom_data_set(config):
+  source = classification_data.TextSource(
+    text_pair=config.text_pair_column, **config.source_options
+  )
+  metrics = ("accuracy", "macro_f1")
+  if config.regression:
+    metrics = ("spearman", "pearson")
+  return classification_data.TextDataSet(
+    labelled_splits.CUSTOM,
+    labelled_splits.custom_splits(source),
+    labels=None if config.regression else _given_labels(config),
+    metrics=tuple(common.split_names(config.metrics or "")) or metrics,
+  )
+
+
+def _given_labels(config):
+  return tuple(common.split_names(config.labels or ""))
+
+
+def _labels(data_set, splits):
+  """Returns the classes: the known ones, or those of the training data."""
+  if data_set.labels:
+    return data_set.labels
+  if "train" in splits:
+    return classification_data.label_set(splits["train"])
+  for folder in (FLAGS.output_dir, FLAGS.init_checkpoint):
+    path = os.path.join(folder or "", fine_tuning_run.TASK_NAME)
+    task = report.read_json(path) or {}
+    if task.get("labels"):
+      return tuple(task["labels"])
+  raise ValueError("--labels must name the classes: nothing else does.")
+
+
+def _check_labels(labels, splits):
+  """Checks the labels of all splits; warns of those that are not trained on.
+
+  Raises:
+    ValueError: one is unknown; names file and row.
+  """
+  for examples in splits.values():
+    classification_data.check_labels(examples, labels)
+  if "train" not in splits:
+    return
+  trained = {example.label for example in splits["train"]}
+  for split, examples in splits.items():
+    counts = collections.Counter(e.label for e in examples)
+    for label in labels:
+      if counts[label] and label not in trained:
+        logging.warning(
+          "%s: %d examples have the label %r, which no training example has.",
+          split,
+          counts[label],
+          label,
+        )
+
+
+def main():
+  """Reads the flags and the data; the rest is `fine_tuning.Frame`."""
+  config = common.from_flags(ClassifierConfig)
+  data_set = _data_set(config)
+  frame = fine_tuning.Frame()
+  splits = labelled_splits.Reader(data_set, config, frame.settings).read()
+  arguments = {
+    "config": frame.encoder_config,
+    "max_seq_length": frame.settings.max_seq_length,
+    "metrics": data_set.metrics,
+    "submissions": data_set.submissions,
+  }
+  if data_set.labels is None:
+    splits = {
+      split: classification_data.with_scores(examples)
+      for split, examples in splits.items()
+    }
+    task = sequence_classification.SequenceRegressionTask(**arguments)
+  else:
+    labels = _labels(data_set, splits)
+    _check_labels(labels, splits)
+    task = sequence_classification.SequenceClassificationTask(
+      labels=labels, **arguments
+    )
+  if data_set.note:
+    logging.warning("%s", data_set.note)
+  frame.run(task, splits, config.fixed)
+
+
+common.define_flags(ClassifierConfig)
+fine_tuning.define_flags()
+
+if __name__ == "__main__":
+  common.run(main)

@@ -1,0 +1,82 @@
+"""Fine-tunes a model to choose among continuations or answers: SWAG and more.
+
+    python official_tasks/run_multiple_choice.py \
+      --task_name=SWAG --data_dir=swag --do_train --do_eval \
+      --init_checkpoint=uncased_L-12_H-768_A-12/bert_model.ckpt \
+      --train_batch_size=16 --learning_rate=2e-5 --output_dir=swag_run
+
+    ... --train_file=mine.jsonl --dev_fraction=0.1 --text_column=question \
+      --choice_columns=a,b,c               your own data
+
+Writes checkpoints, predictions of each split and results.json into
+--output_dir.
+"""
+
+import dataclasses
+import itertools
+
+from absl import logging
+
+from keras_bert_impl.tasks import multiple_choice
+from keras_bert_impl.training import config as config_lib
+from official_tasks import common, fine_tuning, labelled_splits
+from tfrecords import choice_data, labelled_data
+
+
+@dataclasses.dataclass(frozen=True)
+class MultipleChoiceConfig(labelled_splits.SplitsConfig):
+  """Where the examples are.
+
+  Raises:
+    ValueError: flags contradict each other.
+  """
+
+  choice_columns: str | None = config_lib.field(
+    None,
+    "Columns of the choices, comma-separated, or one that holds a list (JSON)."
+    " Labels count them from 0.",
+  )
+
+  def __post_init__(self):
+    super().__post_init__()
+    if self.is_custom:
+      if not self.choice_columns:
+        raise ValueError(
+          "--choice_columns must be given, or --task_name of a data set."
+        )
+    else:
+      self._check_columns(("choice_columns",))
+
+
+def _data_set(config):
+  """Returns the `DataSet` that the flags name or describe."""
+  if not config.is_custom:
+    return labelled_data.find(choice_data.DATA_SETS, config.task_name)
+  source = choice_data.ChoiceSource(
+    choices=tuple(common.split_names(config.choice_columns)),
+    **config.source_options,
+  )
+  return labelled_data.DataSet(
+    labelled_splits.CUSTOM, labelled_splits.custom_splits(source)
+  )
+
+
+def main():
+  """Reads the flags and the data; the rest is `fine_tuning.Frame`."""
+  config = common.from_flags(MultipleChoiceConfig)
+  data_set = _data_set(config)
+  frame = fine_tuning.Frame()
+  splits = labelled_splits.Reader(data_set, config, frame.settings).read()
+  num_choices = choice_data.count_choices([*itertools.chain(*splits.values())])
+  logging.info("Each example has %d choices.", num_choices)
+  task = multiple_choice.MultipleChoiceTask(
+    frame.encoder_config, frame.settings.max_seq_length, num_choices
+  )
+  frame.run(task, splits, config.fixed)
+
+
+common.define_flags(MultipleChoiceConfig)
+fine_tuning.define_flags()
+
+if __name__ == "__main__":
+  common.run(main)
