@@ -105,7 +105,7 @@ class Run:
       self.save_results()
 
   def report(self):
-    """Writes the curves and prints what came out."""
+    """Writes the curves and what came out into results.json."""
     entries = run_log.read(self.output_dir)
     if entries:
       curves = self._path(report.CURVES_NAME)
@@ -114,6 +114,9 @@ class Run:
     self._artifacts["checkpoint"] = self.experiment.saver.latest()
     self._artifacts["results"] = self._path(report.RESULTS_NAME)
     self.save_results()
+
+  def print_report(self):
+    """Prints what came out, and where the files are."""
     print(f"\n{summary(self.results)}\n")
     width = max(map(len, self._artifacts))
     for name, path in self._artifacts.items():
@@ -399,6 +402,8 @@ def summary(results):
       ("examples/s", f"{train['examples_per_second']:.1f}"),
       ("padding", f"{train['padding_share']:.1%}"),
     ]
-  for split, counts in results["data"].items():
-    rows += [(f"{split}: {what}", str(n)) for what, n in counts.items()]
-  return report.table(rows, ("", "this run"))
+  data = [
+    f"{split}: " + ", ".join(f"{n} {what}" for what, n in counts.items())
+    for split, counts in results["data"].items()
+  ]
+  return "\n".join([report.table(rows, ("", "this run")), "", *data])

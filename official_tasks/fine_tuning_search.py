@@ -84,6 +84,7 @@ def _run_one(run):
     splits = _without_tests(splits) if settings.do_eval else []
   run.evaluate(splits)
   run.report()
+  run.print_report()
 
 
 def _without_tests(splits):
@@ -112,6 +113,7 @@ class _Search:
         " to select by."
       )
     self._setup = setup
+    self._metric = data.task.main_metric
     self._output_dir = setup.training["output_dir"]
     self._runs = runs
 
@@ -124,6 +126,7 @@ class _Search:
       if not run.scores and not self._complete(run):
         return
       entries.append(self._entry(run))
+      print(f"dev {self._metric} {entries[-1]['score']:.4f}")
       if best is None or entries[-1]["score"] > best["score"]:
         best, loser = entries[-1], best
       else:
@@ -149,7 +152,7 @@ class _Search:
 
   def _entry(self, run):
     [result, *_] = [r for r in run.results["eval"].values() if r["scores"]]
-    score = result["scores"][self._setup.data.task.main_metric]
+    score = result["scores"][self._metric]
     return {
       "name": _name(run.values),
       "values": run.values,
@@ -164,7 +167,7 @@ class _Search:
     report.write_json(
       os.path.join(self._output_dir, report.RESULTS_NAME),
       {
-        "metric": self._setup.data.task.main_metric,
+        "metric": self._metric,
         "best": best,
         "configurations": summarize(entries),
         "runs": entries,
@@ -174,7 +177,6 @@ class _Search:
     )
 
   def _print(self, entries, best):
-    metric = self._setup.data.task.main_metric
     rows = [
       (
         _name(group["values"]) or "all",
@@ -186,7 +188,14 @@ class _Search:
       )
       for group in summarize(entries)
     ]
-    header = (f"dev {metric}", "runs", "mean", "std", "best", "degenerate")
+    header = (
+      f"dev {self._metric}",
+      "runs",
+      "mean",
+      "std",
+      "best",
+      "degenerate",
+    )
     print(f"\n{report.table(rows, header)}\n")
     print(f"best run  {best['score']:.4f}  {best['folder']}")
     print(f"results   {os.path.join(self._output_dir, report.RESULTS_NAME)}")
