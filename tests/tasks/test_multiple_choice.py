@@ -1,0 +1,126 @@
+"""Texts with choices: rows, the loss by hand, scores and files."""
+
+import collections
+import json
+
+import numpy as np
+import pytest
+
+from keras_bert_impl import configs, tokenizers
+from keras_bert_impl.tasks import multiple_choice
+from keras_bert_impl.tasks.multiple_choice import MultipleChoiceExample
+from tests.tokenizers import vocabularies
+from tfrecords import length_batches
+from tfrecords import rows as rows_lib
+
+CONFIG = configs.EncoderConfig(
+  vocab_size=400,
+  hidden_size=8,
+  num_hidden_layers=1,
+  num_attention_heads=2,
+  intermediate_size=16,
+  max_position_embeddings=32,
+)
+EXAMPLES = [
+  MultipleChoiceExample("0", "hello", ("world", "the cls token", "mask"), 1),
+  MultipleChoiceExample("1", "the", ("un", "play", "token token token"), 2),
+]
+
+
+def task(num_choices=3, max_seq_length=16):
+  return multiple_choice.MultipleChoiceTask(CONFIG, max_seq_length, num_choices)
+
+
+def make_rows(tokenizer, examples=EXAMPLES, **options):
+  counts = collections.Counter()
+  return list(task(**options).make_rows(examples, tokenizer, counts)), counts
+
+
+@pytest.mark.parametrize(
+  "write",
+  [
+    vocabularies.write,
+    vocabularies.write_byte_bpe,
+    vocabularies.write_sentencepiece,
+  ],
+)
+def test_each_choice_is_a_sequence_after_the_text(tmp_path, write):
+  tokenizer = tokenizers.load(write(tmp_path))
+  rows, _ = make_rows(tokenizer)
+  for example, row in zip(EXAMPLES, rows, strict=True):
+    for index, choice in enumerate(example.choices):
+      expected = tokenizer([example.text], [choice], 16)
+      length = expected["input_ids"].shape[1]
+      for name in ("input_ids", "segment_ids", "input_mask"):
+        column = row[name][:, index]
+        assert column[:length].tolist() == expected[name][0].numpy().tolist()
+        assert not column[length:].any()
+  assert [row["label_ids"] for row in rows] == [1, 2]
+
+
+def test_batches_are_what_the_model_takes(tmp_path):
+  tokenizer = tokenizers.load(vocabularies.write(tmp_path))
+  rows, counts = make_rows(tokenizer)
+  path = str(tmp_path / "rows")
+  columns = task().columns
+  rows_lib.write(path, rows, columns, {}, counts)
+  batches, order = length_batches.evaluation_batches(
+    rows_lib.read(path, columns), 4, (8, 16)
+  )
+  [batch] = list(batches)
+  model = task().build_model()
+  logits = model({name: batch[name] for name in model.input})["logits"]
+  assert batch["input_ids"].shape == (4, 3, 8)
+  assert logits.shape == (4, 3)
+  weights = task().weights(batch)["label"].numpy()
+  assert weights.tolist() == [1, 1, 0, 0]
+  assert batch["label_ids"].numpy()[:2].tolist() == [
+    EXAMPLES[index].label for index in order
+  ]
+
+
+def test_long_texts_are_cut_and_counted_and_empty_choices_kept(tmp_path):
+  tokenizer = tokenizers.load(vocabularies.write(tmp_path))
+  example = MultipleChoiceExample("0", "hello " * 9, ("world", " "), 0)
+  [row], counts = make_rows(
+    tokenizer, [example], num_choices=2, max_seq_length=8
+  )
+  assert row["input_mask"].sum(axis=0).tolist() == [8, 8]
+  assert counts == {"pairs cut to max_seq_length": 2, "empty texts": 1}
+
+
+def test_the_loss_is_the_cross_entropy_over_the_choices():
+  batch = {
+    "input_mask": np.array([[[1, 1], [1, 0]], [[1, 1], [1, 1]], [[0, 0]] * 2]),
+    "label_ids": np.array([0, 1, 0]),
+  }
+  probabilities = np.array([[0.5, 0.5], [0.75, 0.25], [0.1, 0.9]], "float32")
+  outputs = {"logits": np.log(probabilities)}
+  loss = task(2).losses(batch, outputs)["label"]
+  assert float(loss) == pytest.approx(np.log(2) + np.log(4))
+  assert float(task(2).denominators(batch)["label"]) == 2
+
+
+def test_choices_are_scored_by_accuracy_against_the_commonest_place():
+  outputs = {"logits": np.array([[0, 1, 0], [1, 0, 0]], "float32")}
+  assert task().score(EXAMPLES, None, outputs) == {"accuracy": 0.5}
+  assert task().baseline([*EXAMPLES, EXAMPLES[0]]) == pytest.approx(2 / 3)
+  assert task().has_labels(EXAMPLES)
+  assert not task().has_labels([MultipleChoiceExample("0", "a", ("b", "c"))])
+
+
+def test_predictions_hold_the_choice_and_probabilities(tmp_path):
+  outputs = {"logits": np.log(np.array([[0.25, 0.5, 0.25], [0.5, 0.25, 0.25]]))}
+  paths = task().write_predictions(EXAMPLES, None, outputs, str(tmp_path))
+  with open(paths["predictions"], encoding="utf-8") as file:
+    assert file.read().splitlines() == [
+      "id\tlabel\t0\t1\t2",
+      "0\t1\t0.25\t0.5\t0.25",
+      "1\t0\t0.5\t0.25\t0.25",
+    ]
+
+
+def test_what_a_server_must_know_is_json():
+  described = json.loads(json.dumps(task().describe()))
+  assert described["num_choices"] == 3
+  assert described["head"] == "multiple_choice"
