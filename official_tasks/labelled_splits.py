@@ -84,12 +84,6 @@ class SplitsConfig:
     }
     return {name: value for name, value in options.items() if value}
 
-  @property
-  def fixed(self):
-    """{flag: value} of what a continued run must agree on."""
-    names = ("task_name", "train_file", "dev_fraction")
-    return {name: getattr(self, name) for name in names}
-
   def _check_columns(self, names):
     for name in names:
       if getattr(self, name):
@@ -126,6 +120,15 @@ class Reader:
       split: common.split_names(names)
       for split, names in files.items()
       if names
+    }
+
+  @property
+  def fixed(self):
+    """{name: value} of what a continued run must agree on."""
+    return {
+      "task_name": self._data_set.name,
+      "train_file": self._config.train_file,
+      "dev_fraction": self._config.dev_fraction,
     }
 
   def read(self):

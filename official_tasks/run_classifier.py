@@ -13,7 +13,6 @@ Writes checkpoints, predictions of each split (for the test sets of GLUE as its
 site takes them), pictures and results.json into --output_dir.
 """
 
-import collections
 import dataclasses
 import os
 
@@ -131,17 +130,15 @@ def _check_labels(labels, splits):
     classification_data.check_labels(examples, labels)
   if "train" not in splits:
     return
-  trained = {example.label for example in splits["train"]}
   for split, examples in splits.items():
-    counts = collections.Counter(e.label for e in examples)
-    for label in labels:
-      if counts[label] and label not in trained:
-        logging.warning(
-          "%s: %d examples have the label %r, which no training example has.",
-          split,
-          counts[label],
-          label,
-        )
+    untrained = classification_data.count_untrained(examples, splits["train"])
+    for label, count in untrained.items():
+      logging.warning(
+        "%s: %d examples have the label %r, which no training example has.",
+        split,
+        count,
+        label,
+      )
 
 
 def main():
@@ -149,7 +146,8 @@ def main():
   config = common.from_flags(ClassifierConfig)
   data_set = _data_set(config)
   frame = fine_tuning.Frame()
-  splits = labelled_splits.Reader(data_set, config, frame.settings).read()
+  reader = labelled_splits.Reader(data_set, config, frame.settings)
+  splits = reader.read()
   arguments = {
     "config": frame.encoder_config,
     "max_seq_length": frame.settings.max_seq_length,
@@ -168,9 +166,9 @@ def main():
     task = sequence_classification.SequenceClassificationTask(
       labels=labels, **arguments
     )
+  frame.run(task, splits, reader.fixed)
   if data_set.note:
-    logging.warning("%s", data_set.note)
-  frame.run(task, splits, config.fixed)
+    print(f"\n{data_set.note}")
 
 
 common.define_flags(ClassifierConfig)

@@ -66,13 +66,14 @@ def main():
   config = common.from_flags(MultipleChoiceConfig)
   data_set = _data_set(config)
   frame = fine_tuning.Frame()
-  splits = labelled_splits.Reader(data_set, config, frame.settings).read()
+  reader = labelled_splits.Reader(data_set, config, frame.settings)
+  splits = reader.read()
   num_choices = choice_data.count_choices([*itertools.chain(*splits.values())])
   logging.info("Each example has %d choices.", num_choices)
   task = multiple_choice.MultipleChoiceTask(
     frame.encoder_config, frame.settings.max_seq_length, num_choices
   )
-  frame.run(task, splits, config.fixed)
+  frame.run(task, splits, reader.fixed)
 
 
 common.define_flags(MultipleChoiceConfig)

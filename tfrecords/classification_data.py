@@ -3,6 +3,7 @@
 Orders of labels are those of google-research/bert (run_classifier.py).
 """
 
+import collections
 import dataclasses
 import math
 
@@ -85,6 +86,14 @@ def check_labels(examples, labels):
         f"{example.origin} has the label {example.label!r}, which is none of "
         f"{', '.join(labels)}."
       )
+
+
+def count_untrained(examples, training_examples):
+  """Returns {label: number of `examples`} of labels not in the others."""
+  trained = {example.label for example in training_examples}
+  return collections.Counter(
+    e.label for e in examples if e.label is not None and e.label not in trained
+  )
 
 
 def with_scores(examples):

@@ -1,7 +1,6 @@
 """Labels or scores a text or a pair of texts: GLUE and its like."""
 
 import abc
-import collections
 import dataclasses
 import os
 
@@ -107,12 +106,18 @@ class _TextTask(fine_tuning.FineTuningTask):
 
   def score(self, examples, rows, outputs):
     del rows
-    return self._score(self._targets(examples), self._answers(outputs))
+    targets, answers = self._targets(examples), self._answers(outputs)
+    return {
+      name: self._scores[name](targets, answers) for name in self.metric_names
+    }
 
   def baseline(self, examples):
     targets = self._targets(examples)
-    constant = np.full_like(targets, self._constant(targets))
-    return self._score(targets, constant)[self.main_metric]
+    score = self._scores[self.main_metric]
+    return max(
+      score(targets, np.full_like(targets, constant))
+      for constant in self._constants(targets)
+    )
 
   def write_predictions(self, examples, rows, outputs, folder):
     del rows
@@ -133,11 +138,6 @@ class _TextTask(fine_tuning.FineTuningTask):
   def describe(self):
     return super().describe() | {"metrics": list(self.metric_names)}
 
-  def _score(self, targets, answers):
-    return {
-      name: self._scores[name](targets, answers) for name in self.metric_names
-    }
-
   def _targets(self, examples):
     return np.array(
       [self._target(e.label) for e in examples], self._label_dtype
@@ -152,8 +152,8 @@ class _TextTask(fine_tuning.FineTuningTask):
     """Returns the predictions, [N] of the type of the targets."""
 
   @abc.abstractmethod
-  def _constant(self, targets):
-    """Returns the best answer that is the same for all."""
+  def _constants(self, targets):
+    """Returns the answers of which one is the best to give always."""
 
   @abc.abstractmethod
   def _prediction_columns(self, outputs):
@@ -228,8 +228,8 @@ class SequenceClassificationTask(_TextTask):
   def _answers(self, outputs):
     return np.argmax(outputs["logits"], axis=-1)
 
-  def _constant(self, targets):
-    return collections.Counter(targets.tolist()).most_common(1)[0][0]
+  def _constants(self, targets):
+    return range(len(self.labels))
 
   def _prediction_columns(self, outputs):
     probabilities = fine_tuning.softmax(outputs["logits"])
@@ -299,8 +299,8 @@ class SequenceRegressionTask(_TextTask):
   def _answers(self, outputs):
     return outputs["logits"][:, 0]
 
-  def _constant(self, targets):
-    return np.mean(targets)
+  def _constants(self, targets):
+    return np.min(targets), np.max(targets)
 
   def _prediction_columns(self, outputs):
     return [f"{answer:.6g}" for answer in self._answers(outputs)], {}

@@ -188,14 +188,15 @@ def test_scores_are_scored_by_correlation():
   assert 0.9 < scores["pearson"] < 1
 
 
-def test_the_baseline_is_the_commonest_class_and_the_mean():
-  assert classification().baseline(labelled(["no", "no", "yes"])) == (
-    pytest.approx(2 / 3)
-  )
-  # Of F1 too it is that of the commonest class: never to say yes gives 0.
+def test_the_baseline_is_the_best_answer_that_is_always_the_same():
+  examples = labelled(["no", "no", "no", "yes"])
+  assert classification().baseline(examples) == 0.75
+  # Always to say no gives an F1 of 0.
   task = classification(metrics=("f1",))
-  assert task.baseline(labelled(["no", "no", "yes"])) == 0
+  assert task.baseline(examples) == pytest.approx(0.4)
   assert regression().baseline(labelled([1.0, 2.0, 4.0])) == 0
+  task = regression(metrics=("f1_from_3",))
+  assert task.baseline(labelled([1.0, 2.0, 2.5, 4.0])) == pytest.approx(0.4)
 
 
 def test_only_examples_that_all_have_labels_can_be_scored():

@@ -304,6 +304,15 @@ def test_an_unknown_label_is_told_with_file_and_row():
     classification_data.check_labels(examples, ("0", "1"))
 
 
+def test_labels_absent_from_training_are_counted():
+  examples = [
+    sequence_classification.TextExample("0", "a", None, label)
+    for label in ("x", "y", "y", None, "z")
+  ]
+  counts = classification_data.count_untrained(examples, examples[:1])
+  assert counts == {"y": 2, "z": 1}
+
+
 @pytest.mark.parametrize("label", ["good", "nan", "inf", ""])
 def test_a_score_that_is_no_number_is_told_with_file_and_row(label):
   example = sequence_classification.TextExample("0", "a", None, label, "x:9")

@@ -1,0 +1,181 @@
+import json
+import os
+import random
+
+import pytest
+
+from tests.official_tasks import scripts
+
+
+@pytest.fixture(name="folder", scope="module")
+def fixture_folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("classifier")
+  scripts.write_model_files(folder)
+  return folder
+
+
+def flags(folder, output, **values):
+  return {
+    "bert_config_file": f"{folder}/bert_config.json",
+    "output_dir": f"{folder}/{output}",
+    "max_seq_length": 16,
+    "train_batch_size": 8,
+    "learning_rate": 1e-2,
+    **values,
+  }
+
+
+def write_tsv(path, *lines):
+  path.parent.mkdir(exist_ok=True, parents=True)
+  path.write_text(
+    "".join("\t".join(line) + "\n" for line in lines), encoding="utf-8"
+  )
+  return str(path)
+
+
+def sentences(count, seed=0):
+  """Sentences, and whether a cat is in them."""
+  rng = random.Random(seed)
+  for index in range(count):
+    words = rng.choices([w for w in scripts.WORDS if w != "cat"], k=5)
+    if index % 2:
+      words[rng.randrange(5)] = "cat"
+    yield " ".join(words), str(index % 2)
+
+
+def read_tsv(path):
+  with open(path, encoding="utf-8") as file:
+    return [line.rstrip("\n").split("\t") for line in file]
+
+
+def test_a_task_of_glue_is_learned_scored_and_handed_in(folder):
+  data = folder / "SST-2"
+  header = ("sentence", "label")
+  write_tsv(data / "train.tsv", header, *sentences(160))
+  write_tsv(data / "dev.tsv", header, *sentences(40, seed=1))
+  tested = [text for text, _ in sentences(10, seed=2)]
+  lines = [(str(i), text) for i, text in enumerate(tested)]
+  write_tsv(data / "test.tsv", ("index", "sentence"), *lines)
+  status, out, err = scripts.run(
+    "run_classifier",
+    **flags(
+      folder,
+      "sst",
+      task_name="sst-2",
+      data_dir=data,
+      do_train=True,
+      do_eval=True,
+      do_predict=True,
+      num_train_epochs=6,
+      learning_rate=5e-3,
+    ),
+  )
+  assert status == 0, err
+  results = scripts.results(folder / "sst")
+  assert results["eval"]["dev"]["scores"]["accuracy"] > 0.9
+  assert results["eval"]["dev"]["baseline"] == 0.5
+  assert "dev accuracy" in out
+  submission = read_tsv(folder / "sst/test/SST-2.tsv")
+  assert submission[0] == ["index", "prediction"]
+  assert [index for index, _ in submission[1:]] == list(map(str, range(10)))
+  answers = [answer for _, answer in submission[1:]]
+  assert sum(a == str(i % 2) for i, a in enumerate(answers)) >= 8
+  assert (folder / "sst/dev/scores.png").stat().st_size > 1000
+
+
+def test_own_scores_of_pairs_are_learned_and_evaluated_again(folder):
+  rng = random.Random(0)
+  with open(folder / "own.jsonl", "w", encoding="utf-8") as file:
+    for index in range(50):
+      pair = rng.choices(scripts.WORDS, k=2)
+      row = {"key": f"k{index}", "a": pair[0], "b": pair[1], "stars": index % 6}
+      file.write(json.dumps(row) + "\n")
+  values = flags(
+    folder,
+    "own",
+    train_file=f"{folder}/own.jsonl",
+    dev_fraction=0.2,
+    text_column="a",
+    text_pair_column="b",
+    label_column="stars",
+    id_column="key",
+    regression=True,
+    do_eval=True,
+  )
+  status, _, err = scripts.run(
+    "run_classifier", **values, do_train=True, num_train_epochs=1
+  )
+  assert status == 0, err
+  trained = scripts.results(folder / "own")
+  assert trained["data"]["train"]["examples"] == 40
+  assert set(trained["eval"]["dev"]["scores"]) == {"spearman", "pearson"}
+  predictions = read_tsv(folder / "own/dev/predictions.tsv")
+  assert predictions[0] == ["id", "label"] and len(predictions) == 11
+  status, _, err = scripts.run("run_classifier", **values)
+  assert status == 0, err
+  assert read_tsv(folder / "own/dev/predictions.tsv") == predictions
+  again = scripts.results(folder / "own")["eval"]["dev"]["scores"]
+  assert again == trained["eval"]["dev"]["scores"]
+
+
+def test_a_users_mistakes_are_told_in_one_line(folder):
+  data = folder / "wrong"
+  ok = write_tsv(data / "ok.tsv", ("text", "label"), ("a", "x"), ("b", "y"))
+  other = write_tsv(data / "other.tsv", ("text", "label"), ("c", "z"))
+  broken = write_tsv(data / "broken.tsv", ("text", "label"), ("a", "x", "?"))
+  unnamed = write_tsv(data / "unnamed.tsv", ("words", "label"), ("a", "x"))
+  one = write_tsv(data / "one.tsv", ("text", "label"), ("a", "x"), ("b", "x"))
+  words = write_tsv(data / "words.tsv", ("text", "label"), ("a", "good"))
+  blank = write_tsv(data / "blank.tsv", ("text", "label"), ("a", ""))
+  cases = [
+    ({"task_name": "snli"}, "task_name ('snli') must be one of CoLA"),
+    ({"task_name": "mrpc"}, "--do_train: give --train_file or --data_dir, the"),
+    ({"task_name": "mrpc", "data_dir": data}, "wrong/train.tsv) does not exis"),
+    ({"task_name": "ax", "data_dir": data}, "AX has no training data: start f"),
+    (
+      {"task_name": "mrpc", "text_column": "a"},
+      "--text_column is for --task_n",
+    ),
+    ({"task_name": "nsmc", "tfds": True}, "NSMC is not in TensorFlow Datasets"),
+    ({}, "--do_train: give --train_file."),
+    ({"train_file": ok, "do_eval": True}, "--do_eval: give --dev_file, or --d"),
+    ({"train_file": ok, "do_predict": True}, "--do_predict: give --test_file."),
+    (
+      {"train_file": ok, "dev_file": ok, "dev_fraction": 0.1},
+      "--dev_fraction is without --dev_file",
+    ),
+    ({"train_file": ok, "dev_fraction": 0.1}, "dev_fraction (0.1) of 2 exampl"),
+    (
+      {"train_file": ok, "dev_file": other, "do_eval": True},
+      "other.tsv:2 has the label 'z', which is none of x, y",
+    ),
+    ({"train_file": ok, "labels": "x,z"}, "ok.tsv:3 has the label 'y', which"),
+    ({"train_file": broken}, "broken.tsv:2 has 3 fields, but there are 2"),
+    ({"train_file": unnamed}, "unnamed.tsv:2 has no column 'text'; it has 'w"),
+    ({"train_file": blank}, "blank.tsv:2 has no label in column 'label'"),
+    ({"train_file": one}, "labels (x) must be two or more"),
+    ({"train_file": words, "regression": True}, "words.tsv:2 has the score 'g"),
+    (
+      {"train_file": ok, "regression": True, "labels": "x"},
+      "--regression is without --labels",
+    ),
+    ({"train_file": ok, "metrics": "bleu"}, "metrics ('bleu') must be among"),
+    ({"train_file": f"{data}/no.csv"}, "no.csv) does not exist"),
+    (
+      {"do_train": False, "dev_file": ok, "do_eval": True},
+      "--labels must name the classes",
+    ),
+  ]
+  outcomes = scripts.run_each(
+    "run_classifier",
+    [
+      flags(folder, f"none{i}", **{"do_train": True, **values})
+      for i, (values, _) in enumerate(cases)
+    ],
+  )
+  for (values, message), (status, err) in zip(cases, outcomes, strict=True):
+    assert (status, message in scripts.error_line(err)) == (1, True), (
+      values,
+      err,
+    )
+  assert not any(name.startswith("none") for name in os.listdir(folder))
