@@ -69,17 +69,11 @@ class FeatureTagger(base.EncoderModel):
     name="feature_tagger",
   ):
     _check_features(features, config)
-    changes = {"use_pooler": False}
-    if is_frozen:
-      changes |= {
-        "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0,
-      }
+    config = dataclasses.replace(config, use_pooler=False)
     encoder = encoder_lib.TransformerEncoder(
-      dataclasses.replace(config, **changes), dtype
+      _without_dropout(config) if is_frozen else config, dtype
     )
-    if is_frozen:
-      encoder.trainable = False
+    encoder.trainable = not is_frozen
 
     # Wiring.
     hidden = _read(encoder, features)  # [B, L, H] or [B, L, 4 H]
@@ -122,6 +116,12 @@ def _check_features(features, config):
       f"features={features} needs {FEATURES[features]} layers, but the encoder "
       f"has num_hidden_layers={config.num_hidden_layers}."
     )
+
+
+def _without_dropout(config):
+  return dataclasses.replace(
+    config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+  )
 
 
 def _read(encoder, features):
