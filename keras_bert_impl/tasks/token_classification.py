@@ -335,11 +335,12 @@ class TokenClassificationTask(fine_tuning.FineTuningTask):
       axes.bar(places + 0.27 * (offset - 1), heights, 0.25, label=name)
     labels = [f"{t or 'entity'}\n{evaluation.gold[t]}" for t in types]
     axes.set_xticks(places, labels)
-    axes.set_ylim(0, 1)
+    axes.set_yticks(np.linspace(0, 1, 6))
+    axes.set_ylim(0, 1.15)  # The legend is above the bars.
     axes.set_xlabel("type and number of its entities")
     axes.set_title(f"F1 of all entities: {evaluation.scores()['f1']:.4f}")
     axes.grid(axis="y", alpha=0.3)
-    axes.legend()
+    axes.legend(loc="upper center", ncols=3)
     canvas.tight_layout()
     content = io.BytesIO()
     canvas.savefig(content, format="png")
