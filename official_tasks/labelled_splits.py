@@ -162,7 +162,7 @@ class Reader:
   def _read(self, kind, flag):
     """Returns {split: examples} of the splits whose names begin with `kind`."""
     names = [s for s in self._data_set.splits if s.startswith(kind)]
-    names = [s for s in names if self._paths(s)]
+    names = [s for s in names or [kind] if self._paths(s)]
     if not names:
       raise ValueError(self._missing(kind, flag))
     return {split: self._read_split(split) for split in names}
@@ -170,7 +170,7 @@ class Reader:
   def _missing(self, kind, flag):
     """Returns what to do about a split that there is no file of."""
     remedy = f"give --{kind}_file"
-    if self._data_set.splits.get(kind) and not self._config.is_custom:
+    if kind in self._data_set.splits and not self._config.is_custom:
       remedy += f" or --data_dir, the folder of {self._data_set.name}"
     if kind == "dev":
       remedy += ", or --dev_fraction to hold out some training examples"
@@ -178,12 +178,16 @@ class Reader:
 
   def _paths(self, split):
     """Returns the paths of a split, list of str; [] where it has none."""
-    return self._files.get(split) or labelled_data.paths_of(
-      self._data_set.splits[split], self._config.data_dir
-    )
+    if split in self._files:
+      return self._files[split]
+    source = self._data_set.splits.get(split)
+    folder = self._config.data_dir
+    return labelled_data.paths_of(source, folder) if source else []
 
   def _read_split(self, split):
-    source, paths = self._data_set.splits[split], self._paths(split)
+    sources, paths = self._data_set.splits, self._paths(split)
+    # Files of a split that was not published are like those of another one.
+    source = sources.get(split) or next(iter(sources.values()))
     counts = collections.Counter()
     examples = source.read(paths, not split.startswith("test"), counts)
     logging.info("%s: %d examples of %s.", split, len(examples), paths)

@@ -127,6 +127,9 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
   one = write_tsv(data / "one.tsv", ("text", "label"), ("a", "x"), ("b", "x"))
   words = write_tsv(data / "words.tsv", ("text", "label"), ("a", "good"))
   blank = write_tsv(data / "blank.tsv", ("text", "label"), ("a", ""))
+  trained = folder / "trained"
+  trained.mkdir()
+  (trained / "task.json").write_text('{"labels": ["x", "w"]}')
   cases = [
     ({"task_name": "snli"}, "task_name ('snli') must be one of CoLA"),
     ({"task_name": "mrpc"}, "--do_train: give --train_file or --data_dir, the"),
@@ -164,6 +167,16 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
     (
       {"do_train": False, "dev_file": ok, "do_eval": True},
       "--labels must name the classes",
+    ),
+    # The classes of a trained model are known.
+    (
+      {
+        "do_train": False,
+        "dev_file": ok,
+        "do_eval": True,
+        "init_checkpoint": trained,
+      },
+      "ok.tsv:3 has the label 'y', which is none of x, w",
     ),
   ]
   outcomes = scripts.run_each(
