@@ -23,7 +23,7 @@ FEATURES = {
   "last": 1,
   "weighted_sum_last_four": _LAST,
   "concat_last_four": _LAST,
-  "weighted_sum_all": 1,
+  "weighted_sum_all": 2,
 }
 
 

@@ -1,0 +1,224 @@
+"""run_ner.py on tiny models: all runs of it in one process."""
+
+import pathlib
+import random
+import re
+
+import pytest
+
+from keras_bert_impl.metrics import tagging
+from tests.official_tasks import scripts
+from tfrecords import tag_files
+
+TYPES = {"cat": "ANI", "dog": "ANI", "bird": "ANI", "house": "LOC"}
+WORDS = ("the", "a", "old", "new", "sees", "likes", *TYPES)
+TRAINING = {
+  "do_train": True,
+  "do_eval": True,
+  "max_seq_length": 24,
+  "train_batch_size": 8,
+  "learning_rate": 1e-2,
+  "num_train_epochs": 4,
+}
+
+
+def make_sentences(rng, number, longest=8):
+  """Sentences whose entities are the words that have a type, IOB2."""
+  sentences = []
+  for _ in range(number):
+    words = rng.choices(WORDS, k=rng.randint(2, longest))
+    tags = [f"B-{TYPES[word]}" if word in TYPES else "O" for word in words]
+    sentences.append((words, tags))
+  return sentences
+
+
+def write_columns(path, sentences, scheme="IOB1"):
+  lines = []
+  for number, (words, tags) in enumerate(sentences):
+    if number % 4 == 0:
+      lines += ["-DOCSTART- -X- O O", ""]
+    tags = tagging.convert(tags, scheme)
+    lines += [f"{word} X X {tag}" for word, tag in zip(words, tags)] + [""]
+  path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def write_characters(path, sentences):
+  lines = ["## CHAR\tNE_TAG"]
+  for words, tags in sentences:
+    lines.append(f"## an-id\t{' '.join(words)}")
+    rows = []
+    for word, tag in zip(words, tags):
+      rows.append(" \tO")
+      inner = tag.replace("B-", "I-")
+      rows += [f"{c}\t{inner if i else tag}" for i, c in enumerate(word)]
+    lines += [*rows[1:], ""]
+  path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("ner")
+  scripts.write_model_files(folder)
+  rng = random.Random(0)
+  data = folder / "data"
+  data.mkdir()
+  write_columns(data / "eng.train", make_sentences(rng, 120))
+  write_columns(data / "eng.testa", make_sentences(rng, 24))
+  # Many times as long as a row.
+  test = make_sentences(rng, 8, longest=200)
+  write_columns(data / "eng.testb", test)
+  bare = "\n\n".join("\n".join(words) for words, _ in test)
+  (folder / "bare.txt").write_text(bare + "\n")
+  write_characters(folder / "characters.tsv", make_sentences(rng, 40))
+  (folder / "outside.txt").write_text("the O\n\ncat O\n")
+  (folder / "columns.txt").write_text("the O\ncat X B-ANI\n")
+  (folder / "prefix.txt").write_text("the O\ncat U-ANI\n")
+  (folder / "empty.txt").write_text("\n")
+  return folder
+
+
+@pytest.fixture(scope="module")
+def outcomes(folder):
+  """(exit status, stderr) of each run, in the folder of its name."""
+  config = {"bert_config_file": folder / "bert_config.json"}
+  usual = {**TRAINING, **config}
+  training = {**usual, "do_eval": False}
+  data = {"data_dir": folder / "data"}
+  characters = {
+    "train_file": folder / "characters.tsv",
+    "token_unit": "character",
+    "dev_fraction": 0.25,
+  }
+  runs = {
+    "conll": {**usual, **data, "do_predict": True},
+    "characters": {**usual, **characters, "num_train_epochs": 1},
+    "features": {
+      **usual,
+      **data,
+      "approach": "features",
+      "features": "last",
+      "lstm_width": 8,
+      "num_train_epochs": 1,
+    },
+    "outside": {**training, "train_file": folder / "outside.txt"},
+    "columns": {**training, "train_file": folder / "columns.txt"},
+    "prefix": {**training, "train_file": folder / "prefix.txt"},
+    "empty": {**training, "train_file": folder / "empty.txt"},
+    "untagged": {**training, "train_file": folder / "bare.txt"},
+    "nothing": training,
+    "no_dev": {**usual, "train_file": folder / "data/eng.train"},
+    "both": {**usual, **data, "dev_fraction": 0.1, "dev_file": "dev.txt"},
+    "flag": {**usual, **data, "features": "last"},
+    "stride": {**usual, **data, "doc_stride": 0},
+    "no_run": {
+      **config,
+      "max_seq_length": TRAINING["max_seq_length"],
+      "test_file": folder / "bare.txt",
+      "do_predict": True,
+    },
+  }
+  runs = {
+    name: {**values, "output_dir": folder / name}
+    for name, values in runs.items()
+  }
+  # Afterwards, with the checkpoint of the first one.
+  runs["bare"] = {
+    "output_dir": folder / "bare",
+    "init_checkpoint": folder / "conll",
+    "test_file": folder / "bare.txt",
+    "do_predict": True,
+    "max_seq_length": TRAINING["max_seq_length"],
+  }
+  found = scripts.run_each("run_ner", list(runs.values()))
+  return dict(zip(runs, found))
+
+
+def read_predictions(folder, run, split):
+  """Returns sentences by column: the tokens, gold and predicted tags."""
+  path = folder / run / split / "predictions.txt"
+  blocks = path.read_text(encoding="utf-8").strip("\n").split("\n\n")
+  rows = [[line.rsplit(" ", 2) for line in b.split("\n")] for b in blocks]
+  return [[[row[i] for row in block] for block in rows] for i in range(3)]
+
+
+def test_it_learns_the_entities_of_conll_files(folder, outcomes):
+  assert outcomes["conll"][0] == 0, outcomes["conll"][1]
+  results = scripts.results(folder / "conll")
+  scores = results["eval"]["dev"]["scores"]
+  assert scores["f1"] > 0.9
+  assert {"precision", "recall", "accuracy", "f1_ANI", "f1_LOC"} <= set(scores)
+  assert results["data"]["train"] == {"examples": 120, "rows": 120}
+  for path in results["artifacts"].values():
+    assert pathlib.Path(path).exists() or pathlib.Path(f"{path}.index").exists()
+
+
+def test_the_file_of_predictions_has_the_scores_and_the_scheme(
+  folder, outcomes
+):
+  assert outcomes["conll"][0] == 0
+  tokens, gold, predicted = read_predictions(folder, "conll", "dev")
+  sentences = tag_files.read(str(folder / "data/eng.testa"))
+  assert [tuple(t) for t in tokens] == [s.tokens for s in sentences]
+  assert [tuple(t) for t in gold] == [s.tags for s in sentences]
+  assert tagging.detect_scheme(predicted) == "IOB1"
+  expected = scripts.results(folder / "conll")["eval"]["dev"]["scores"]
+  evaluation = tagging.evaluate(gold, predicted)
+  assert evaluation.scores() == expected
+  report = (folder / "conll/dev/conlleval.txt").read_text()
+  assert report == evaluation.report()
+
+
+def test_sentences_longer_than_a_row_are_tagged_to_their_end(folder, outcomes):
+  assert outcomes["bare"][0] == 0, outcomes["bare"][1]
+  predicted = tag_files.read(str(folder / "bare/test/predictions.txt"))
+  sentences = tag_files.read(str(folder / "bare.txt"))
+  assert [s.tokens for s in predicted] == [s.tokens for s in sentences]
+  counts = scripts.results(folder / "bare")["data"]["test"]
+  assert counts["sentences cut into windows"] >= 5
+  found = {
+    token
+    for s in predicted
+    for token, tag in zip(s.tokens, s.tags)
+    if tag != "O"
+  }
+  assert found == set(TYPES)
+
+
+def test_characters_have_their_own_rows_and_blanks_are_counted(
+  folder, outcomes
+):
+  assert outcomes["characters"][0] == 0, outcomes["characters"][1]
+  counts = scripts.results(folder / "characters")["data"]
+  assert counts["train"]["examples"] == 30 and counts["dev"]["examples"] == 10
+  assert counts["dev"]["tokens without pieces"] > 10
+  tokens, *_ = read_predictions(folder, "characters", "dev")
+  assert " " in tokens[0]
+
+
+def test_features_of_a_frozen_encoder_are_an_approach(folder, outcomes):
+  assert outcomes["features"][0] == 0, outcomes["features"][1]
+  assert "f1" in scripts.results(folder / "features")["eval"]["dev"]["scores"]
+  task = (folder / "features/task.json").read_text()
+  assert '"features": "last"' in task
+
+
+@pytest.mark.parametrize(
+  "name, message",
+  [
+    ("outside", "no entities, only O"),
+    ("columns", "columns.txt:2: 3 columns"),
+    ("prefix", "prefix.txt:2: the tag 'U-ANI'"),
+    ("empty", "empty.txt has no sentences"),
+    ("untagged", "bare.txt:1: the rows have no tags"),
+    ("nothing", "--do_train: give --train_file, or --data_dir with train.txt"),
+    ("no_dev", "--do_eval: give --dev_file.*or --dev_fraction"),
+    ("both", "--dev_fraction is without --dev_file"),
+    ("flag", "--features is for --approach=features"),
+    ("stride", r"doc_stride \(0\) must be positive"),
+    ("no_run", "Nothing says what the labels are.*train with --do_train"),
+  ],
+)
+def test_a_mistake_is_one_line(outcomes, name, message):
+  status, err = outcomes[name]
+  assert status == 1
+  assert re.search(message, scripts.error_line(err))
