@@ -199,6 +199,7 @@ def test_glue_is_scored_and_handed_in_as_its_site_says():
   assert {"f1", "accuracy"} <= scored["MRPC"] == scored["QQP"]
   assert {"pearson", "spearman"} <= scored["STS-B"]
   assert scored["SST-2"] == scored["MNLI"] == scored["WNLI"] == {"accuracy"}
+  assert "hands in the majority class" in find("WNLI").note
   handed_in = {
     name
     for data_set in classification_data.DATA_SETS
