@@ -65,7 +65,10 @@ def training_batches(stages, batch_size, seed, lengths, start_step=0):
         step += 1
       first += num_steps
 
-  return _dataset(stages[0][0].columns, indices, batch_size, lengths)
+  dataset = _dataset(stages[0][0].columns, indices, batch_size, lengths)
+  return dataset.apply(
+    tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
+  )
 
 
 def evaluation_batches(rows, batch_size, lengths):

@@ -99,7 +99,13 @@ def distribute(strategy, dataset):
         for name, x in batch.items()
       }
 
-    return dataset.map(cut).unbatch().prefetch(tf.data.AUTOTUNE)
+    rows = dataset.map(cut).unbatch()
+    # Where it might end, tf.distribute gives up the static number of rows.
+    if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
+      rows = rows.apply(
+        tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
+      )
+    return rows.prefetch(tf.data.AUTOTUNE)
 
   batch_size = next(iter(dataset.element_spec.values())).shape[0]
   check_divisible(batch_size, replicas)

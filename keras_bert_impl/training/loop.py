@@ -54,7 +54,8 @@ class TrainingLoop:
     )
     self._run_steps = tf.function(self._steps)
     self._run_evaluation = tf.function(self._evaluation)
-    self._run_prediction = tf.function(self._prediction)
+    # Lengths differ from batch to batch.
+    self._run_prediction = tf.function(self._prediction, reduce_retracing=True)
 
   @property
   def step(self):

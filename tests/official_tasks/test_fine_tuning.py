@@ -1,115 +1,36 @@
 """One fine-tuning after the other, on a tiny model and in this process."""
 
-import dataclasses
 import json
 import os
-import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
-from keras_bert_impl import configs
 from keras_bert_impl.checkpoints import reading
-from keras_bert_impl.tasks import sequence_classification
-from keras_bert_impl.tokenizers import vocabulary
-from keras_bert_impl.training import config as config_lib
-from official_tasks import (
-  fine_tuning,
-  fine_tuning_data,
-  fine_tuning_run,
-  fine_tuning_search,
-)
+from official_tasks import fine_tuning, fine_tuning_search
 from tests.official_tasks import scripts
-
-LABELS = ("animal", "thing")
-ANIMALS, THINGS = ("cat", "dog", "bird"), ("house", "tree", "river")
-FILLERS = ("the", "a", "old", "new", "small", "big", "red", "blue")
-
-
-def make_examples(number, seed):
-  """Sentences that name one animal or one thing among fillers."""
-  rng = random.Random(seed)
-  examples = []
-  for index in range(number):
-    label = rng.choice(LABELS)
-    words = rng.choices(FILLERS, k=rng.randint(2, 12))
-    noun = rng.choice(ANIMALS if label == "animal" else THINGS)
-    words.insert(rng.randrange(len(words)), noun)
-    examples.append(
-      sequence_classification.TextExample(
-        str(index), " ".join(words), None, label
-      )
-    )
-  return examples
+from tests.official_tasks import toy_fine_tuning as toy
 
 
 @pytest.fixture(scope="module")
 def model_folder(tmp_path_factory):
   folder = tmp_path_factory.mktemp("model")
-  scripts.write_model_files(
-    folder, initializer_range=0.3, hidden_dropout_prob=0.0
-  )
+  toy.write_model(folder)
   return folder
-
-
-def make_setup(model_folder, output_dir, splits=None, training=(), **settings):
-  """Returns the `Setup` that the flags would give."""
-  settings = {"do_train": True, "max_seq_length": 16, **settings}
-  training = {
-    field.name: field.default
-    for field in dataclasses.fields(config_lib.TrainingConfig)
-    if field.name not in fine_tuning._DERIVED
-  } | {
-    "output_dir": str(output_dir),
-    "train_batch_size": 8,
-    "learning_rate": 3e-3,
-    "save_checkpoints_steps": 0,
-    "keep_checkpoint_max": 1,
-    **dict(training),
-  }
-  config = configs.EncoderConfig.from_json_file(
-    model_folder / "bert_config.json"
-  )
-  task = sequence_classification.SequenceClassificationTask(config, 16, LABELS)
-  vocab_file = str(model_folder / "vocab.txt")
-  splits = splits or {
-    "train": make_examples(96, 1),
-    "dev": make_examples(40, 2),
-  }
-  data = fine_tuning_data.Data(
-    task,
-    splits,
-    vocab_file,
-    vocabulary.resolve_options(vocab_file),
-    os.path.join(output_dir, "records"),
-  )
-  return fine_tuning_run.Setup(
-    config,
-    data,
-    fine_tuning.FineTuningConfig(**settings),
-    training,
-    {"file": "train.tsv"},
-  )
-
-
-def make_run(setup, **values):
-  return fine_tuning_run.Run(setup, setup.training["output_dir"], **values)
-
-
-def weights(run):
-  return {w.path: np.array(w) for w in run.experiment.model.weights}
 
 
 @pytest.fixture(scope="module")
 def trained(model_folder, tmp_path_factory):
   """A finished run that saw nothing happen to it."""
-  setup = make_setup(
+  setup = toy.make_setup(
     model_folder,
     tmp_path_factory.mktemp("trained"),
     do_eval=True,
     num_train_epochs=4.0,
   )
-  run = make_run(setup)
+  run = toy.make_run(setup)
   assert run.train()
   run.evaluate(["dev"])
   run.report()
@@ -131,7 +52,7 @@ def test_it_learns_and_says_how_well(trained):
 def test_the_folder_describes_the_model_with_its_head(trained):
   description = reading.open_checkpoint(trained.output_dir).described()
   assert description.head == "sequence_classification"
-  assert description.labels == LABELS
+  assert description.labels == toy.LABELS
   task = json.loads(open(os.path.join(trained.output_dir, "task.json")).read())
   assert task["max_seq_length"] == 16
 
@@ -146,23 +67,40 @@ def test_a_killed_run_goes_on_to_the_same_weights(
     if step == 24:
       raise Killed
 
-  setup = make_setup(model_folder, tmp_path, num_train_epochs=4.0)
-  first = make_run(setup)
+  setup = toy.make_setup(model_folder, tmp_path, num_train_epochs=4.0)
+  first = toy.make_run(setup)
   with pytest.raises(Killed):
     first.experiment.train(first._batches, kill)
-  again = make_run(setup)
+  again = toy.make_run(setup)
   assert again.experiment.loop.step == 24
   assert again.train()
-  for path, expected in weights(trained).items():
-    np.testing.assert_array_equal(weights(again)[path], expected, path)
+  for path, expected in toy.weights(trained).items():
+    np.testing.assert_array_equal(toy.weights(again)[path], expected, path)
+
+
+def test_replicas_and_micro_batches_change_nothing(trained, tmp_path):
+  """In a process of its own: strategies of one process disturb each other."""
+  process = subprocess.run(
+    [sys.executable, "-m", "tests.official_tasks.toy_fine_tuning", tmp_path],
+    cwd=scripts.ROOT,
+    env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+    capture_output=True,
+    text=True,
+    timeout=300,
+  )
+  assert process.returncode == 0, process.stderr
+  one, two = json.loads(process.stdout.splitlines()[-1])
+  np.testing.assert_allclose(one, two, atol=1e-4)
+  assert np.ptp(one) > 1  # The two classes are apart.
 
 
 def test_restarts_differ_in_head_and_order(trained, model_folder, tmp_path):
-  run = make_run(
-    make_setup(model_folder, tmp_path, num_train_epochs=4.0), random_seed=5
+  run = toy.make_run(
+    toy.make_setup(model_folder, tmp_path, num_train_epochs=4.0),
+    random_seed=5,
   )
   head = "classifier/output_weights"
-  assert not np.allclose(weights(run)[head], weights(trained)[head])
+  assert not np.allclose(toy.weights(run)[head], toy.weights(trained)[head])
   first = next(iter(run._batches(0)))["input_ids"]
   other = next(iter(trained._batches(0)))["input_ids"]
   assert not np.array_equal(first, other)
@@ -171,15 +109,15 @@ def test_restarts_differ_in_head_and_order(trained, model_folder, tmp_path):
 def test_a_finished_run_is_scored_without_its_flags_of_training(
   trained, model_folder
 ):
-  setup = make_setup(
+  setup = toy.make_setup(
     model_folder,
     trained.output_dir,
-    {"other": make_examples(30, 9)},
+    {"other": toy.make_examples(30, 9)},
     training={"learning_rate": 5e-5, "train_batch_size": 32},
     do_train=False,
     do_eval=True,
   )
-  run = make_run(setup)
+  run = toy.make_run(setup)
   run.evaluate(["other"])
   assert run.results["eval"]["other"]["scores"]["accuracy"] > 0.9
   assert run.experiment.config.learning_rate == 3e-3
@@ -188,16 +126,16 @@ def test_a_finished_run_is_scored_without_its_flags_of_training(
 def test_a_checkpoint_without_a_head_is_not_scored(
   model_folder, trained, tmp_path
 ):
-  setup = make_setup(
+  setup = toy.make_setup(
     model_folder,
     tmp_path / "a",
-    {"train": make_examples(8, 1)},
+    {"train": toy.make_examples(8, 1)},
     num_train_epochs=1.0,
   )
-  run = make_run(setup)
+  run = toy.make_run(setup)
   run.train()
   run.experiment.model.encoder.save(tmp_path / "encoder.keras")
-  setup = make_setup(
+  setup = toy.make_setup(
     model_folder,
     tmp_path / "b",
     training={"init_checkpoint": str(tmp_path / "encoder.keras")},
@@ -205,34 +143,37 @@ def test_a_checkpoint_without_a_head_is_not_scored(
     do_eval=True,
   )
   with pytest.raises(ValueError, match="classifier/output_weights is missing"):
-    make_run(setup).evaluate(["dev"])
+    toy.make_run(setup).evaluate(["dev"])
 
 
 def test_training_starts_from_an_encoder_with_a_new_head(
   trained, model_folder, tmp_path
 ):
   trained.experiment.model.encoder.save(tmp_path / "encoder.keras")
-  setup = make_setup(
+  setup = toy.make_setup(
     model_folder,
     tmp_path,
     training={"init_checkpoint": str(tmp_path / "encoder.keras")},
   )
-  run = make_run(setup)
+  run = toy.make_run(setup)
   table = "bert/embeddings/word_embeddings"
-  np.testing.assert_array_equal(weights(run)[table], weights(trained)[table])
+  expected = toy.weights(trained)[table]
+  np.testing.assert_array_equal(toy.weights(run)[table], expected)
 
 
 def test_an_ensemble_averages_the_logits(trained, model_folder, tmp_path):
-  other = make_run(make_setup(model_folder, tmp_path / "other"), random_seed=3)
+  other = toy.make_run(
+    toy.make_setup(model_folder, tmp_path / "other"), random_seed=3
+  )
   other.train()
-  setup = make_setup(
+  setup = toy.make_setup(
     model_folder,
     tmp_path / "ensemble",
     do_train=False,
     do_eval=True,
     ensemble_dirs=f"{trained.output_dir},{other.output_dir}",
   )
-  ensemble = make_run(setup)
+  ensemble = toy.make_run(setup)
   found, _ = ensemble.outputs("dev")
   expected = np.mean(
     [run.outputs("dev")[0]["logits"] for run in (trained, other)], axis=0
@@ -242,14 +183,14 @@ def test_an_ensemble_averages_the_logits(trained, model_folder, tmp_path):
 
 def test_early_stopping_keeps_the_best_checkpoint(model_folder, tmp_path):
   # Too fast to be stable: the best epoch is not the last.
-  setup = make_setup(
+  setup = toy.make_setup(
     model_folder,
     tmp_path,
     training={"learning_rate": 3e-2},
     num_train_epochs=20.0,
     early_stopping_patience=2,
   )
-  run = make_run(setup)
+  run = toy.make_run(setup)
   assert run.train()
   with open(tmp_path / "eval_log.jsonl") as file:
     entries = [json.loads(line) for line in file]
@@ -259,7 +200,7 @@ def test_early_stopping_keeps_the_best_checkpoint(model_folder, tmp_path):
   assert run.results["train"]["best_step"] == entries[best]["step"]
   run.evaluate(["dev"])
   assert run.scores["accuracy"] == accuracies[best]
-  again = make_run(setup)
+  again = toy.make_run(setup)
   again.evaluate(["dev"])
   assert again.scores["accuracy"] == accuracies[best]
   assert not os.path.exists(tmp_path / "best" / "checkpoint")
@@ -268,7 +209,7 @@ def test_early_stopping_keeps_the_best_checkpoint(model_folder, tmp_path):
 def test_a_search_keeps_the_best_and_flags_what_learned_nothing(
   model_folder, tmp_path, capsys
 ):
-  setup = make_setup(
+  setup = toy.make_setup(
     model_folder,
     tmp_path,
     do_eval=True,
@@ -299,8 +240,11 @@ def test_a_search_keeps_the_best_and_flags_what_learned_nothing(
 
 
 def test_a_search_without_a_dev_set_is_refused(model_folder, tmp_path):
-  setup = make_setup(
-    model_folder, tmp_path, {"train": make_examples(8, 1)}, num_restarts=2
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path,
+    {"train": toy.make_examples(8, 1)},
+    num_restarts=2,
   )
   with pytest.raises(ValueError, match="a dev set with labels"):
     fine_tuning_search.run(setup)
@@ -309,20 +253,23 @@ def test_a_search_without_a_dev_set_is_refused(model_folder, tmp_path):
 def test_rows_are_made_once(model_folder, trained):
   path = os.path.join(trained.output_dir, "records", "train.tf_record")
   before = os.stat(path).st_mtime_ns
-  setup = make_setup(model_folder, trained.output_dir)
+  setup = toy.make_setup(model_folder, trained.output_dir)
   assert len(setup.data.rows("train")) == 96
   assert os.stat(path).st_mtime_ns == before
-  other = {"train": make_examples(20, 7)}
-  setup = make_setup(model_folder, trained.output_dir, other)
+  other = {"train": toy.make_examples(20, 7)}
+  setup = toy.make_setup(model_folder, trained.output_dir, other)
   assert len(setup.data.rows("train")) == 20
 
 
 def test_several_training_sets_are_read_in_order(model_folder, tmp_path):
-  stages = [make_examples(40, 1), make_examples(24, 2)]
-  setup = make_setup(
+  stages = [
+    toy.make_examples(40, 1),
+    toy.make_examples(24, 2),
+  ]
+  setup = toy.make_setup(
     model_folder, tmp_path, {"train": stages}, num_train_epochs=2.0
   )
-  run = make_run(setup)
+  run = toy.make_run(setup)
   run.train()
   assert run.results["train"]["steps"] == 10 + 6
   assert run.results["data"]["train_2"]["rows"] == 24
