@@ -1,0 +1,177 @@
+"""Files of questions, texts and answers.
+
+  SQuAD 1.1 and 2.0, XQuAD, KorQuAD 1.0, TriviaQA in this layout:
+    {"data": [{"title", "paragraphs": [{"context", "qas": [{"id", "question",
+    "answers": [{"text", "answer_start"}], "is_impossible"}]}]}]}
+  CMRC 2018, as published in that layout or as
+    [{"title", "context_text", "qas": [{"query_id", "query_text",
+    "answers": [text]}]}]
+    where nothing says at which character an answer begins.
+
+A question without "answers" is one to predict. One with an empty list, or with
+"is_impossible", has none.
+"""
+
+import json
+
+from keras_bert_impl.tasks import question_answering
+from keras_bert_impl.tokenizers import vocabulary_files
+
+# The keys of SQuAD, and what the other layout of CMRC calls them.
+_CONTEXT = ("context", "context_text")
+_ID = ("id", "query_id")
+_QUESTION = ("question", "query_text")
+
+
+def read(path, name="train_file"):
+  """Returns the questions of a file, list of `QuestionExample`.
+
+  Args:
+    path: str, local or gs://..., UTF-8.
+    name: str, what a message calls the file if it does not exist.
+
+  Raises:
+    FileNotFoundError: there is no such file.
+    ValueError: it is of none of these layouts; names file and place.
+  """
+  data = _parse(vocabulary_files.read_bytes(path, name), path)
+  if isinstance(data, dict):
+    place = f"{path}: data"
+    entries = _get(data, ("data",), list, f"{path}:")
+  else:
+    place, entries = f"{path}: ", data
+  examples = []
+  for i, entry in enumerate(entries):
+    entry_place = f"{place}[{i}]"
+    title = str(_get(entry, ("title",), object, entry_place, default=str(i)))
+    paragraphs, paragraphs_place = [entry], ""
+    if not any(key in entry for key in _CONTEXT):
+      paragraphs = _get(entry, ("paragraphs",), list, entry_place)
+      paragraphs_place = ".paragraphs[{}]"
+    for j, paragraph in enumerate(paragraphs):
+      paragraph_place = entry_place + paragraphs_place.format(j)
+      context = _get(paragraph, _CONTEXT, str, paragraph_place)
+      questions = _get(paragraph, ("qas",), list, paragraph_place)
+      for k, question in enumerate(questions):
+        examples.append(
+          _example(question, context, title, f"{paragraph_place}.qas[{k}]")
+        )
+  if not examples:
+    raise ValueError(f"{path} has no questions.")
+  return examples
+
+
+def check_ids(examples):
+  """Checks that no two questions have the same id: predictions go by it.
+
+  Raises:
+    ValueError: two have; names their places.
+  """
+  origins = {}
+  for example in examples:
+    if example.id in origins:
+      raise ValueError(
+        f"{example.origin} has the id {example.id!r} of "
+        f"{origins[example.id]}; answers are told apart by it."
+      )
+    origins[example.id] = example.origin
+
+
+def split_off_articles(examples, number):
+  """Returns examples in two parts: the last articles are the second.
+
+  Args:
+    examples: list of `QuestionExample`, those of an article together.
+    number: int, articles (titles) of the second part.
+
+  Raises:
+    ValueError: there are no more articles than that.
+  """
+  titles = list(dict.fromkeys(example.title for example in examples))
+  if not 0 < number < len(titles):
+    raise ValueError(
+      f"dev_articles ({number}) must be at least 1 and below the number of "
+      f"articles in train_file, {len(titles)}."
+    )
+  held_out = frozenset(titles[-number:])
+  return (
+    [e for e in examples if e.title not in held_out],
+    [e for e in examples if e.title in held_out],
+  )
+
+
+def _parse(content, path):
+  """Returns what the JSON file `path` holds: a dict or a list."""
+  try:
+    data = json.loads(content.decode("utf-8-sig"))
+  except UnicodeDecodeError as error:
+    raise ValueError(
+      f"{path} is not UTF-8: byte {error.start} is none."
+    ) from None
+  except json.JSONDecodeError as error:
+    raise ValueError(
+      f"{path}:{error.lineno} is no JSON ({error.msg}): a file in the layout "
+      "of SQuAD is needed."
+    ) from None
+  if not isinstance(data, (dict, list)):
+    raise ValueError(
+      f"{path} must hold an object with 'data', as SQuAD's files do."
+    )
+  return data
+
+
+def _example(question, context, title, place):
+  """Returns the `QuestionExample` of an entry of "qas"."""
+  answers = _get(question, ("answers",), list, place, default=None)
+  if _get(question, ("is_impossible",), bool, place, default=False):
+    answers = []
+  if answers is not None:
+    answers = tuple(
+      _answer(answer, f"{place}.answers[{i}]")
+      for i, answer in enumerate(answers)
+    )
+  return question_answering.QuestionExample(
+    id=str(_get(question, _ID, (str, int), place)),
+    question=_get(question, _QUESTION, str, place),
+    context=context,
+    answers=answers,
+    title=title,
+    origin=place,
+  )
+
+
+def _answer(answer, place):
+  """Returns (text, first character or None)."""
+  if isinstance(answer, str):
+    return answer, None
+  text = _get(answer, ("text",), str, place)
+  start = _get(answer, ("answer_start",), int, place, default=None)
+  return text, None if start is None or start < 0 else start
+
+
+_REQUIRED = object()
+
+
+def _get(value, keys, kind, place, default=_REQUIRED):
+  """Returns the value of the first of `keys` that an object has.
+
+  Raises:
+    ValueError: it is no object, has none of them and there is no default, or
+      the value is not of `kind`.
+  """
+  if not isinstance(value, dict):
+    raise ValueError(f"{place} must be an object, not {_short(value)}.")
+  for key in keys:
+    if key in value:
+      if not isinstance(value[key], kind):
+        raise ValueError(f"{place}: {key!r} is {_short(value[key])}.")
+      return value[key]
+  if default is _REQUIRED:
+    found = ", ".join(map(repr, value)) or "nothing"
+    raise ValueError(f"{place} has no {keys[0]!r}, but {found}.")
+  return default
+
+
+def _short(value):
+  text = repr(value)
+  return text if len(text) <= 40 else f"{text[:40]}..."
