@@ -245,7 +245,7 @@ class QuestionAnsweringTask(fine_tuning.FineTuningTask):
         END_POSITIONS: last + shift if has_answer else 0,
       }
     if span and span[0] >= 0 and not num_with_answer:
-      counts["answers longer than a window"] += 1
+      counts["answers that no window holds"] += 1
 
   def _answer_span(self, example, pieces, counts):
     """Returns (first, last) piece, (-1, -1) for none, None if not known."""

@@ -1,0 +1,161 @@
+"""Fine-tunes a model to answer questions with spans of a text: SQuAD and more.
+
+   python official_tasks/run_squad.py \
+     --train_file=train-v1.1.json --predict_file=dev-v1.1.json \
+     --do_train --do_predict --output_dir=squad \
+     --init_checkpoint=uncased_L-12_H-768_A-12/bert_model.ckpt \
+     --train_batch_size=32 --learning_rate=3e-5 --num_train_epochs=2
+
+   ... --version_2_with_negative             SQuAD 2.0
+   ... --train_file=triviaqa.json,train-v1.1.json    one after the other
+   ... --train_file=all.json --dev_articles=10       without a dev set
+   ... --ensemble_dirs=squad_1,squad_2       averages the logits of runs
+
+Writes checkpoints, predictions.json, nbest_predictions.json, null_odds.json
+(2.0), a picture and results.json into --output_dir. Where --predict_file says
+what the answers are, EM and F1 are those of the official scripts.
+"""
+
+import dataclasses
+import os
+
+from absl import flags
+
+from keras_bert_impl.metrics import question_answering as metrics
+from keras_bert_impl.tasks import question_answering
+from keras_bert_impl.training import config as config_lib
+from keras_bert_impl.training import report
+from official_tasks import common, fine_tuning
+from tfrecords import squad_files
+
+FLAGS = flags.FLAGS
+
+
+@dataclasses.dataclass(frozen=True)
+class SquadConfig:
+  """Where the questions are and what an answer may be.
+
+  Raises:
+    ValueError: flags contradict each other.
+  """
+
+  train_file: str | None = config_lib.field(
+    None,
+    "JSON files to train on, comma-separated, num_train_epochs on the first,"
+    " then on the next: SQuAD, XQuAD, KorQuAD, CMRC or in their layout.",
+  )
+  predict_file: str | None = config_lib.field(
+    None, "JSON file to answer; scored if it holds the answers."
+  )
+  dev_articles: int = config_lib.field(
+    0,
+    "Articles at the end of the last train_file that are held out in place of a"
+    " predict_file.",
+  )
+  doc_stride: int = config_lib.field(
+    128, "Tokens from one window of a long text to the next."
+  )
+  max_query_length: int = config_lib.field(
+    64, "Most tokens of a question; what is longer is cut."
+  )
+  n_best_size: int = config_lib.field(
+    20, "Answers to each question in nbest_predictions.json."
+  )
+  max_answer_length: int = config_lib.field(30, "Most tokens of an answer.")
+  version_2_with_negative: bool = config_lib.field(
+    False, "Whether there are questions without answer, as in SQuAD 2.0."
+  )
+  null_score_diff_threshold: float | None = config_lib.field(
+    None,
+    "No answer where its score is so far above that of the best one; default:"
+    " the best for F1 on the dev set, 0 without one.",
+  )
+  answer_rules: str = config_lib.field(
+    "squad",
+    "Official script whose rules make answers equal.",
+    choices=tuple(metrics.RULES),
+  )
+
+  def __post_init__(self):
+    if self.dev_articles and self.predict_file:
+      raise ValueError("--dev_articles is in place of --predict_file.")
+    if self.dev_articles and not self.train_file:
+      raise ValueError("--dev_articles are of --train_file: give it.")
+
+
+def _splits(config, settings):
+  """Returns {split: examples} of what the run needs."""
+  splits = {}
+  if settings.do_train or config.dev_articles:
+    paths = common.split_names(config.train_file or "")
+    if not paths:
+      raise ValueError("--do_train needs --train_file.")
+    stages = [squad_files.read(path) for path in paths]
+    if config.dev_articles:
+      stages[-1], splits["dev"] = squad_files.split_off_articles(
+        stages[-1], config.dev_articles
+      )
+    if settings.do_train:
+      splits["train"] = stages
+  if config.predict_file:
+    splits |= _read_predict_file(config.predict_file, settings)
+  if settings.do_eval or settings.do_predict:
+    if not splits.keys() - {"train"}:
+      raise ValueError(
+        "--do_eval and --do_predict need --predict_file or, for the last"
+        " articles of --train_file, --dev_articles."
+      )
+  return splits
+
+
+def _read_predict_file(path, settings):
+  """Returns {"dev" or, without answers, "test": examples}."""
+  examples = squad_files.read(path, "predict_file")
+  squad_files.check_ids(examples)
+  unlabelled = [example for example in examples if example.answers is None]
+  if not unlabelled:
+    return {"dev": examples}
+  if settings.do_eval:
+    raise ValueError(
+      f"{unlabelled[0].origin} has no 'answers', which --do_eval needs;"
+      " --do_predict does without."
+    )
+  return {"test": examples}
+
+
+def _threshold(config, splits):
+  """Returns --null_score_diff_threshold, or what an earlier run found best."""
+  if config.null_score_diff_threshold is not None or "test" not in splits:
+    return config.null_score_diff_threshold
+  path = os.path.join(FLAGS.output_dir, report.RESULTS_NAME)
+  evaluated = (report.read_json(path) or {}).get("eval", {})
+  scores = evaluated.get("dev", {}).get("scores", {})
+  return scores.get(question_answering.BEST_THRESHOLD)
+
+
+def main():
+  """Reads the flags and the data; the rest is `fine_tuning.Frame`."""
+  config = common.from_flags(SquadConfig)
+  frame = fine_tuning.Frame()
+  splits = _splits(config, frame.settings)
+  task = question_answering.QuestionAnsweringTask(
+    frame.encoder_config,
+    frame.settings.max_seq_length,
+    doc_stride=config.doc_stride,
+    max_query_length=config.max_query_length,
+    version_2_with_negative=config.version_2_with_negative,
+    null_score_diff_threshold=_threshold(config, splits),
+    n_best_size=config.n_best_size,
+    max_answer_length=config.max_answer_length,
+    rules=config.answer_rules,
+  )
+  fixed = ("train_file", "dev_articles")
+  frame.run(task, splits, {name: getattr(config, name) for name in fixed})
+
+
+common.define_flags(SquadConfig)
+fine_tuning.define_flags()
+FLAGS.set_default("max_seq_length", 384)
+
+if __name__ == "__main__":
+  common.run(main)
