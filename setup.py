@@ -31,7 +31,6 @@ setuptools.setup(
     "scikit-learn>=1.5",
     "scipy>=1.13",
     "sentencepiece>=0.2",
-    "seqeval>=1.2.2",
     "tensorboard>=2.19",
     "tensorflow>=2.20,<2.22",
     "tensorflow-datasets>=4.9.7",
@@ -47,6 +46,8 @@ setuptools.setup(
       "psutil>=5.9",
       "pytest>=8",
       "ruff>=0.17,<0.18",
+      # The reference of the scores of named entities.
+      "seqeval>=1.2.2",
       "tokenizers>=0.20",
     ],
   },

@@ -25,6 +25,9 @@ MASKED_LM_IDS = "masked_lm_ids"
 MASKED_LM_WEIGHTS = "masked_lm_weights"
 NEXT_SENTENCE_LABELS = "next_sentence_labels"
 
+# Of fine-tuning.
+LABEL_IDS = "label_ids"
+
 # Not on disk: int32 [P, 2], `masking.span_boundaries` of the positions.
 SPAN_BOUNDARIES = "span_boundaries"
 

@@ -17,6 +17,7 @@ from keras_bert_impl.checkpoints import description, files, reading
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.tokenizers import vocabulary_files
 from keras_bert_impl.training import config as config_lib
+from keras_bert_impl.training import report
 from official_tasks import (
   common,
   fine_tuning_data,
@@ -107,6 +108,14 @@ class FineTuningConfig:
     if self.ensemble_dirs and self.do_train:
       raise ValueError("--ensemble_dirs is without --do_train.")
 
+  @property
+  def needs_dev(self):
+    """Whether a dev set is scored, or runs are selected or ended by one."""
+    is_selected = (
+      self.grid or self.num_restarts > 1 or self.early_stopping_patience
+    )
+    return self.do_eval or bool(self.do_train and is_selected)
+
 
 def define_flags():
   """Defines the flags of `FineTuningConfig` and `TrainingConfig`."""
@@ -165,7 +174,7 @@ class Frame:
     )
     self._check_sizes()
 
-  def run(self, task, splits, fixed):
+  def run(self, task, splits, config, counts=None):
     """Trains, evaluates, predicts and reports, as the flags say.
 
     Args:
@@ -174,8 +183,8 @@ class Frame:
         which are trained on one after the other; "test..." are predicted under
         --do_predict, all others scored (if they have labels) and predicted.
         Runs are selected by the first of those.
-      fixed: {name: JSON value} of the script's own settings that a resumed run
-        must agree on.
+      config: dataclass, the script's own settings, for results.json.
+      counts: {split: {what: int}}, what reading the examples had to tell of.
     """
     data = fine_tuning_data.Data(
       task,
@@ -183,12 +192,32 @@ class Frame:
       self.vocabulary_path,
       self._options,
       os.path.join(self._training["output_dir"], "records"),
+      counts,
     )
     fine_tuning_search.run(
       fine_tuning_run.Setup(
-        self.encoder_config, data, self.settings, self._training, fixed
+        self.encoder_config,
+        data,
+        self.settings,
+        self._training,
+        dataclasses.asdict(config),
       )
     )
+
+  def described_task(self):
+    """Returns the task of the run that is gone on with or used; {} if none."""
+    folders = common.split_names(self.settings.ensemble_dirs or "")
+    training = self._training
+    for folder in (
+      training["output_dir"],
+      training["init_checkpoint"],
+      *folders,
+    ):
+      path = os.path.join(folder or "", fine_tuning_run.TASK_NAME)
+      task = report.read_json(path)
+      if task:
+        return task
+    return {}
 
   def _origin(self):
     """Returns what says what the model is: a configuration or a checkpoint."""

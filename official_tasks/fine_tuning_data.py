@@ -22,6 +22,7 @@ class Data:
     vocabulary_path: str.
     options: of its tokenizer.
     folder: str, where the rows are kept.
+    counts: {split: {what: int}}, what reading the examples had to tell of.
 
   Attributes:
     task: as given.
@@ -31,11 +32,14 @@ class Data:
     counts: {split: {what: int}}, of the splits whose rows were asked for.
   """
 
-  def __init__(self, task, splits, vocabulary_path, options, folder):
+  def __init__(
+    self, task, splits, vocabulary_path, options, folder, counts=None
+  ):
     self.task = task
     self.vocabulary = vocabulary_lib.Vocabulary.load(vocabulary_path)
     self.options = options
     self.counts = {}
+    self._read_counts = counts or {}
     self._folder = folder
     self._rows = {}
     stages = splits.get(TRAIN, [])
@@ -60,6 +64,11 @@ class Data:
     """Returns the list of examples of a split."""
     return self._examples[split]
 
+  def fingerprint(self, split):
+    """Returns the SHA-256 of the rows of a split, hex."""
+    self.rows(split)
+    return rows_lib.fingerprint(self._path(split))
+
   def rows(self, split):
     """Returns the `Rows` of a split, made if need be.
 
@@ -70,7 +79,7 @@ class Data:
       examples = self.examples(split)
       if not examples:
         raise ValueError(f"the {split} split holds no examples.")
-      path = os.path.join(self._folder, f"{split}.tf_record")
+      path = self._path(split)
       origin = self._origin(examples)
       counts = rows_lib.find(path, origin)
       if counts is None:
@@ -80,9 +89,13 @@ class Data:
       self.counts[split] = {
         "examples": len(examples),
         "rows": len(rows),
+        **self._read_counts.get(split, {}),
         **counts,
       }
     return self._rows[split]
+
+  def _path(self, split):
+    return os.path.join(self._folder, f"{split}.tf_record")
 
   def _write(self, path, origin, split):
     examples = self.examples(split)

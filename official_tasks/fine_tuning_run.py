@@ -32,14 +32,14 @@ class Setup:
     data: `fine_tuning_data.Data`.
     settings: `fine_tuning.FineTuningConfig`.
     training: {field of `TrainingConfig`: value}, without the numbers of steps.
-    fixed: {name: JSON value} that a resumed run must agree on.
+    config: {name: value}, the script's own settings, for results.json.
   """
 
   encoder_config: object
   data: object
   settings: object
   training: dict
-  fixed: dict
+  config: dict
 
   @property
   def lengths(self):
@@ -111,7 +111,9 @@ class Run:
       curves = self._path(report.CURVES_NAME)
       report.plot_curves(curves, entries)
       self._artifacts["curves"] = curves
-    self._artifacts["checkpoint"] = self.experiment.saver.latest()
+    self._artifacts["checkpoint"] = (
+      self.experiment.saver.latest() or self.experiment.config.init_checkpoint
+    )
     self._artifacts["results"] = self._path(report.RESULTS_NAME)
     self.save_results()
 
@@ -158,6 +160,7 @@ class Run:
       self._experiment = experiment_lib.Experiment(
         self.task, self._training_config(), self._fixed()
       )
+      self._check_labels()
       self._keep_model_files()
     return self._experiment
 
@@ -215,20 +218,22 @@ class Run:
 
   def _fixed(self):
     """What a continued run must agree on, besides `TrainingConfig`."""
-    of_training = {
-      "lengths": list(self.setup.lengths),
-      "num_train_epochs": self.settings.num_train_epochs,
-      "warmup_proportion": self.settings.warmup_proportion,
-      **self.setup.fixed,
-    }
-    if not self.settings.do_train:
+    if self.settings.do_train:
+      of_training = {
+        "lengths": list(self.setup.lengths),
+        "num_train_epochs": self.settings.num_train_epochs,
+        "warmup_proportion": self.settings.warmup_proportion,
+        "train_rows": [self.data.fingerprint(s) for s in self.data.stages],
+      }
+    else:
       of_training = {
         name: value
         for name, value in self._recorded().items()
         if name not in self.setup.training
       }
     return of_training | {
-      "encoder": self.setup.encoder_config.to_dict(),
+      # The task says whether there is a pooler.
+      "encoder": self.setup.encoder_config.to_dict() | {"use_pooler": None},
       "vocabulary": self.data.vocabulary.fingerprint,
       "task": self.task.describe(),
     }
@@ -252,9 +257,10 @@ class Run:
     examples, rows = self.data.examples(split), self.data.rows(split)
     outputs, speed = self.outputs(split)
     folder = self._path(split)
-    result = {"rows_per_second": speed, "scores": {}}
+    result = {"rows_per_second": speed, "scores": {}, "shown": []}
     if self.task.has_labels(examples):
       result["scores"] = self.task.score(examples, rows, outputs)
+      result["shown"] = self.task.shown_metrics or list(result["scores"])
       result["baseline"] = self.task.baseline(examples)
       picture = os.path.join(folder, "scores.png")
       if self.task.plot(examples, rows, outputs, picture):
@@ -282,6 +288,21 @@ class Run:
       return collected
     return {name: np.stack(values) for name, values in collected.items()}
 
+  def _check_labels(self):
+    """Raises ValueError if another checkpoint's head has other classes."""
+    origin = self._experiment.config.init_checkpoint
+    if self.settings.do_train or not (origin and self.task.labels):
+      return
+    described = reading.open_checkpoint(origin).description
+    theirs = described and described.labels
+    if theirs and set(theirs) & set(self.task.labels):
+      if tuple(theirs) != tuple(self.task.labels):
+        raise ValueError(
+          f"init_checkpoint ({origin}) tells the classes {', '.join(theirs)},"
+          f" in this order, but these are {', '.join(self.task.labels)}: train"
+          " with --do_train, or give the checkpoint of this task."
+        )
+
   def _keep_model_files(self):
     """Puts beside the checkpoints what the model and its answers are."""
     config = self._experiment.model.config
@@ -305,10 +326,10 @@ class Run:
   def save_results(self):
     """Writes results.json."""
     self.results |= {
-      "data": self.data.counts,
+      "data": self.results.get("data", {}) | self.data.counts,
       "configuration": {
         **vars(self.settings),
-        **self.setup.fixed,
+        **self.setup.config,
         **vars(self.experiment.config),
       },
       "versions": report.versions(),
@@ -389,8 +410,8 @@ def summary(results):
   """Returns the table of what came out."""
   rows = []
   for split, result in results.get("eval", {}).items():
-    for name, value in result["scores"].items():
-      rows.append((f"{split} {name}", f"{value:.4f}"))
+    for name in result["shown"]:
+      rows.append((f"{split} {name}", f"{result['scores'][name]:.4f}"))
     if result["scores"]:
       baseline = f"{result['baseline']:.4f}"
       rows.append((f"{split}: best constant answer", baseline))

@@ -105,12 +105,16 @@ class Reader:
     data_set: `labelled_data.DataSet`.
     config: `SplitsConfig`.
     settings: `fine_tuning.FineTuningConfig`.
+
+  Attributes:
+    counts: {split: {what: int}}, rows that were left out.
   """
 
   def __init__(self, data_set, config, settings):
     self._data_set = data_set
     self._config = config
     self._settings = settings
+    self.counts = {}
     files = {
       "train": config.train_file,
       "dev": config.dev_file,
@@ -122,15 +126,6 @@ class Reader:
       if names
     }
 
-  @property
-  def fixed(self):
-    """{name: value} of what a continued run must agree on."""
-    return {
-      "task_name": self._data_set.name,
-      "train_file": self._config.train_file,
-      "dev_fraction": self._config.dev_fraction,
-    }
-
   def read(self):
     """Returns {split: list of examples}, "dev..." before "test...".
 
@@ -139,21 +134,14 @@ class Reader:
       FileNotFoundError: a file does not exist.
     """
     settings, config = self._settings, self._config
-    # Runs are selected, and training is ended, by the dev set.
-    is_selected = settings.do_train and (
-      settings.grid
-      or settings.num_restarts > 1
-      or settings.early_stopping_patience
-    )
-    needs_dev = settings.do_eval or is_selected
     splits = {}
-    if settings.do_train or (needs_dev and config.dev_fraction):
+    if settings.do_train or (settings.needs_dev and config.dev_fraction):
       splits |= self._read("train", "--do_train")
       if config.dev_fraction:
         splits["train"], splits["dev"] = labelled_data.hold_out(
           splits["train"], config.dev_fraction
         )
-    if needs_dev and not config.dev_fraction:
+    if settings.needs_dev and not config.dev_fraction:
       splits |= self._read("dev", "--do_eval")
     if settings.do_predict:
       splits |= self._read("test", "--do_predict")
@@ -188,7 +176,7 @@ class Reader:
     sources, paths = self._data_set.splits, self._paths(split)
     # Files of a split that was not published are like those of another one.
     source = sources.get(split) or next(iter(sources.values()))
-    counts = collections.Counter()
+    counts = self.counts[split] = collections.Counter()
     examples = source.read(paths, not split.startswith("test"), counts)
     logging.info("%s: %d examples of %s.", split, len(examples), paths)
     for what, number in counts.items():

@@ -14,17 +14,14 @@ site takes them), pictures and results.json into --output_dir.
 """
 
 import dataclasses
-import os
 
 from absl import flags, logging
 
 from keras_bert_impl.tasks import sequence_classification
 from keras_bert_impl.training import config as config_lib
-from keras_bert_impl.training import report
 from official_tasks import (
   common,
   fine_tuning,
-  fine_tuning_run,
   labelled_splits,
 )
 from tfrecords import classification_data, labelled_data
@@ -106,17 +103,15 @@ def _given_labels(config):
   return tuple(common.split_names(config.labels or ""))
 
 
-def _labels(data_set, splits):
+def _labels(data_set, splits, frame):
   """Returns the classes: the known ones, or those of the training data."""
   if data_set.labels:
     return data_set.labels
   if "train" in splits:
     return classification_data.label_set(splits["train"])
-  for folder in (FLAGS.output_dir, FLAGS.init_checkpoint):
-    path = os.path.join(folder or "", fine_tuning_run.TASK_NAME)
-    task = report.read_json(path) or {}
-    if task.get("labels"):
-      return tuple(task["labels"])
+  labels = frame.described_task().get("labels")
+  if labels:
+    return tuple(labels)
   raise ValueError("--labels must name the classes: nothing else does.")
 
 
@@ -161,12 +156,12 @@ def main():
     }
     task = sequence_classification.SequenceRegressionTask(**arguments)
   else:
-    labels = _labels(data_set, splits)
+    labels = _labels(data_set, splits, frame)
     _check_labels(labels, splits)
     task = sequence_classification.SequenceClassificationTask(
       labels=labels, **arguments
     )
-  frame.run(task, splits, reader.fixed)
+  frame.run(task, splits, config, reader.counts)
   if data_set.note:
     print(f"\n{data_set.note}")
 

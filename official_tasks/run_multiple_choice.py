@@ -73,7 +73,7 @@ def main():
   task = multiple_choice.MultipleChoiceTask(
     frame.encoder_config, frame.settings.max_seq_length, num_choices
   )
-  frame.run(task, splits, reader.fixed)
+  frame.run(task, splits, config, reader.counts)
 
 
 common.define_flags(MultipleChoiceConfig)

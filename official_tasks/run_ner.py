@@ -29,8 +29,7 @@ from keras_bert_impl.models import feature_models
 from keras_bert_impl.tasks import token_classification
 from keras_bert_impl.tokenizers import token_pieces
 from keras_bert_impl.training import config as config_lib
-from keras_bert_impl.training import report
-from official_tasks import common, fine_tuning, fine_tuning_run
+from official_tasks import common, fine_tuning
 from tfrecords import tag_files
 
 FLAGS = flags.FLAGS
@@ -119,12 +118,6 @@ class NerConfig:
       if value is not None and value < 1:
         raise ValueError(f"{name} ({value}) must be positive.")
 
-  @property
-  def fixed(self):
-    """{flag: value} of what a continued run must agree on."""
-    names = ("data_dir", "train_file", "dev_fraction", "tag_column")
-    return {name: getattr(self, name) for name in names}
-
   def path(self, split):
     """Returns the file of a split, or None."""
     named = getattr(self, f"{split}_file")
@@ -156,28 +149,19 @@ def main():
     config.features or _FEATURES[config.approach],
     config.lstm_width,
   )
-  frame.run(task, splits, config.fixed)
+  frame.run(task, splits, config)
 
 
 def _read_splits(config, settings):
   """Returns {split: list of `TaggedSentence`}, those that are needed."""
-  # Runs are selected, and training is ended, by the dev set.
-  needs_dev = settings.do_eval or (
-    settings.do_train
-    and (
-      settings.grid
-      or settings.num_restarts > 1
-      or settings.early_stopping_patience
-    )
-  )
   splits = {}
-  if settings.do_train or (needs_dev and config.dev_fraction):
+  if settings.do_train or (settings.needs_dev and config.dev_fraction):
     splits["train"] = _read(config, "train", "--do_train")
     if config.dev_fraction:
       splits["train"], splits["dev"] = tag_files.split_off(
         splits["train"], config.dev_fraction
       )
-  if needs_dev and not config.dev_fraction:
+  if settings.needs_dev and not config.dev_fraction:
     splits["dev"] = _read(config, "dev", "--do_eval")
   if settings.do_predict:
     splits["test"] = _read(config, "test", "--do_predict")
@@ -214,12 +198,9 @@ def _labels_and_scheme(frame, splits):
     scheme = tagging.detect_scheme(sentence.tags for sentence in sentences)
     logging.info("The tags are %s.", scheme)
     return token_classification.labels_of(sentences), scheme
-  folders = common.split_names(frame.settings.ensemble_dirs or "")
-  for folder in (FLAGS.output_dir, FLAGS.init_checkpoint, *folders):
-    path = os.path.join(folder or "", fine_tuning_run.TASK_NAME)
-    task = report.read_json(path) or {}
-    if task.get("labels") and task.get("scheme"):
-      return task["labels"], task["scheme"]
+  task = frame.described_task()
+  if task.get("labels") and task.get("scheme"):
+    return task["labels"], task["scheme"]
   raise ValueError(
     f"Nothing says what the labels are: {FLAGS.output_dir} holds no run of this"
     " script; train with --do_train."

@@ -149,8 +149,7 @@ def main():
     max_answer_length=config.max_answer_length,
     rules=config.answer_rules,
   )
-  fixed = ("train_file", "dev_articles")
-  frame.run(task, splits, {name: getattr(config, name) for name in fixed})
+  frame.run(task, splits, config)
 
 
 common.define_flags(SquadConfig)

@@ -98,6 +98,11 @@ def find(path, origin):
   return content["counts"] if manifest.is_intact(path, content) else None
 
 
+def fingerprint(path):
+  """Returns the SHA-256 of a file of rows, hex."""
+  return manifest.read(path)["sha256"]
+
+
 def read(path, columns):
   """Returns the `Rows` of a file.
 

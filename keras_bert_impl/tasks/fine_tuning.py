@@ -52,11 +52,13 @@ class FineTuningTask(cross_entropy.CrossEntropyTask):
     labels: tuple of str, names of the classes; None where there are none.
     main_metric: str, the score that runs are selected by; more is better.
     columns: {name: `Column`} of its rows.
+    shown_metrics: list of those of the scores that a summary shows; None: all.
     has_token_outputs: bool, whether outputs have the axis L: [B, L, ...].
   """
 
   head = None
   labels = None
+  shown_metrics = None
   has_token_outputs = False
   # Heads begin from random values.
   required_prefixes = names.ENCODER_PREFIXES

@@ -14,7 +14,6 @@ from keras_bert_impl.tasks import (
   prediction_files,
   text_rows,
 )
-from keras_bert_impl.tasks.sequence_classification import LABEL_IDS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +67,7 @@ class MultipleChoiceTask(fine_tuning.FineTuningTask):
       features.SEGMENT_IDS: by_choice,
       # Choices have lengths of their own, a row has one.
       features.INPUT_MASK: by_choice,
-      LABEL_IDS: fine_tuning.Column(shape=()),
+      features.LABEL_IDS: fine_tuning.Column(shape=()),
     }
 
   def make_rows(self, examples, tokenizer, counts):
@@ -95,7 +94,7 @@ class MultipleChoiceTask(fine_tuning.FineTuningTask):
         row[features.INPUT_IDS][: len(ids), index] = ids
         row[features.SEGMENT_IDS][: len(ids), index] = segment_ids
         row[features.INPUT_MASK][: len(ids), index] = 1
-      yield row | {LABEL_IDS: example.label or 0}
+      yield row | {features.LABEL_IDS: example.label or 0}
 
   def has_labels(self, examples):
     """Returns whether every example says which choice is right."""
@@ -112,7 +111,9 @@ class MultipleChoiceTask(fine_tuning.FineTuningTask):
   def predictions(self, batch, outputs):
     """Returns the choice among the choices."""
     return {
-      "label": cross_entropy.Prediction(outputs["logits"], batch[LABEL_IDS])
+      "label": cross_entropy.Prediction(
+        outputs["logits"], batch[features.LABEL_IDS]
+      )
     }
 
   def score(self, examples, rows, outputs):

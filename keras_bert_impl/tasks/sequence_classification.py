@@ -17,8 +17,6 @@ from keras_bert_impl.tasks import (
   text_rows,
 )
 
-LABEL_IDS = "label_ids"
-
 
 @dataclasses.dataclass(frozen=True)
 class TextExample:
@@ -76,7 +74,7 @@ class _TextTask(fine_tuning.FineTuningTask):
     return {
       features.INPUT_IDS: fine_tuning.Column(),
       features.SEGMENT_IDS: fine_tuning.Column(),
-      LABEL_IDS: fine_tuning.Column(self._label_dtype, ()),
+      features.LABEL_IDS: fine_tuning.Column(self._label_dtype, ()),
     }
 
   def make_rows(self, examples, tokenizer, counts):
@@ -95,7 +93,9 @@ class _TextTask(fine_tuning.FineTuningTask):
       yield {
         features.INPUT_IDS: input_ids,
         features.SEGMENT_IDS: segment_ids,
-        LABEL_IDS: 0 if example.label is None else self._target(example.label),
+        features.LABEL_IDS: 0
+        if example.label is None
+        else self._target(example.label),
       }
 
   def has_labels(self, examples):
@@ -211,7 +211,9 @@ class SequenceClassificationTask(_TextTask):
   def predictions(self, batch, outputs):
     """Returns the class."""
     return {
-      "label": cross_entropy.Prediction(outputs["logits"], batch[LABEL_IDS])
+      "label": cross_entropy.Prediction(
+        outputs["logits"], batch[features.LABEL_IDS]
+      )
     }
 
   def plot(self, examples, rows, outputs, path):
@@ -272,7 +274,7 @@ class SequenceRegressionTask(_TextTask):
 
   def losses(self, batch, outputs):
     """Returns the sum of the squared errors."""
-    errors = outputs["logits"][:, 0] - batch[LABEL_IDS]  # [B]
+    errors = outputs["logits"][:, 0] - batch[features.LABEL_IDS]  # [B]
     return {"label": ops.sum(self.weights(batch)["label"] * errors**2)}
 
   def metrics(self, batch, outputs):

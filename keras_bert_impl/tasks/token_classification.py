@@ -30,7 +30,6 @@ APPROACHES = ("fine_tuning", "features", "fine_tuning_bilstm")
 PREDICTIONS_NAME = "predictions.txt"
 REPORT_NAME = "conlleval.txt"
 
-LABEL_IDS = "label_ids"
 TOKEN_INDEX = "token_index"
 EXAMPLE_INDEX = "example_index"
 # Of the pieces that are not the first of a token of the sentence.
@@ -107,12 +106,14 @@ class TokenClassificationTask(fine_tuning.FineTuningTask):
   """
 
   main_metric = "f1"
+  # Those of each type are in the report.
+  shown_metrics = ["precision", "recall", "f1", "accuracy"]
   head = names.TOKEN_CLASSIFICATION
   has_token_outputs = True
   columns = {
     features.INPUT_IDS: fine_tuning.Column(),
     features.SEGMENT_IDS: fine_tuning.Column(),
-    LABEL_IDS: fine_tuning.Column(padding=_NONE),
+    features.LABEL_IDS: fine_tuning.Column(padding=_NONE),
     TOKEN_INDEX: fine_tuning.Column(padding=_NONE, in_batch=False),
     EXAMPLE_INDEX: fine_tuning.Column(shape=(), in_batch=False),
   }
@@ -218,7 +219,7 @@ class TokenClassificationTask(fine_tuning.FineTuningTask):
           np.int32,
         ),
         features.SEGMENT_IDS: np.zeros_like(token_index),
-        LABEL_IDS: np.where(
+        features.LABEL_IDS: np.where(
           is_counted, sentence.label_ids[token_index], _NONE
         ).astype(np.int32),
         TOKEN_INDEX: token_index,
@@ -252,11 +253,11 @@ class TokenClassificationTask(fine_tuning.FineTuningTask):
 
   def weights(self, batch):
     """Returns {"tag": float32 [B, L]}, 1 at the first pieces of tokens."""
-    return {"tag": ops.cast(batch[LABEL_IDS] >= 0, "float32")}
+    return {"tag": ops.cast(batch[features.LABEL_IDS] >= 0, "float32")}
 
   def predictions(self, batch, outputs):
     """Returns {"tag": `Prediction`}."""
-    labels = ops.maximum(batch[LABEL_IDS], 0)
+    labels = ops.maximum(batch[features.LABEL_IDS], 0)
     return {"tag": cross_entropy.Prediction(outputs["logits"], labels)}
 
   # Scores and files.

@@ -16,6 +16,7 @@ import tempfile
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
+import collections  # noqa: E402
 import dataclasses  # noqa: E402
 
 from absl import app, flags  # noqa: E402
@@ -78,7 +79,7 @@ def main(unused_argv):
 def _data(folder):
   """Returns the examples as `Data`, and the encoder for their vocabulary."""
   data_set = labelled_data.find(classification_data.DATA_SETS, "NSMC")
-  counts = {}
+  counts = collections.Counter()
   examples = data_set.splits["train"].read([FLAGS.input_file], True, counts)
   examples = examples[: FLAGS.num_examples]
   first = len(examples) * 4 // 5

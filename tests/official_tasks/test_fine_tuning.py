@@ -44,7 +44,7 @@ def test_it_learns_and_says_how_well(trained):
   assert results["train"]["steps"] == 48
   assert results["train"]["is_finished"]
   assert results["data"]["train"] == {"examples": 96, "rows": 96}
-  assert results["configuration"]["file"] == "train.tsv"
+  assert results["configuration"]["train_file"] == "train.tsv"
   for path in results["artifacts"].values():
     assert os.path.exists(path) or os.path.exists(f"{path}.index")
 

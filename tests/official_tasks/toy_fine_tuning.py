@@ -85,7 +85,7 @@ def make_setup(model_folder, output_dir, splits=None, training=(), **settings):
     data,
     fine_tuning.FineTuningConfig(**settings),
     training,
-    {"file": "train.tsv"},
+    {"train_file": "train.tsv"},
   )
 
 
