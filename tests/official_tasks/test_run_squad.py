@@ -1,0 +1,226 @@
+"""run_squad.py as a user runs it, on questions that a tiny model can answer."""
+
+import json
+import random
+
+import pytest
+
+from tests.official_tasks import scripts
+
+ANIMALS = ("cat", "dog", "bird")
+FILLERS = ("the", "a", "old", "new", "small", "big", "red", "blue", "house")
+
+
+def _question(rng, number):
+  """A text that names an animal, or none, and the question for it."""
+  words = rng.choices(FILLERS, k=8)
+  answers = []
+  if number % 4:
+    animal = rng.choice(ANIMALS)
+    place = rng.randrange(len(words))
+    words.insert(place, animal)
+    start = len(" ".join([*words[:place], ""]))
+    answers = [{"text": animal, "answer_start": start}]
+  question = {
+    "id": f"q{number}",
+    "question": "the and .",
+    "answers": answers,
+    "is_impossible": not answers,
+  }
+  return {"context": " ".join(words), "qas": [question]}
+
+
+def _content(num_articles, seed=0, first=0):
+  """Articles of 20 paragraphs of a question each."""
+  rng = random.Random(seed)
+  return {
+    "data": [
+      {
+        "title": f"article {article}",
+        "paragraphs": [
+          _question(rng, 20 * article + i + first) for i in range(20)
+        ],
+      }
+      for article in range(num_articles)
+    ]
+  }
+
+
+def _write(path, content):
+  path.write_text(json.dumps(content), encoding="utf-8")
+  return str(path)
+
+
+def _without_answers(content):
+  content = json.loads(json.dumps(content))
+  for article in content["data"]:
+    for paragraph in article["paragraphs"]:
+      for question in paragraph["qas"]:
+        del question["answers"], question["is_impossible"]
+  return content
+
+
+def _flags(folder, output, **values):
+  return {
+    "bert_config_file": f"{folder}/bert_config.json",
+    "vocab_file": f"{folder}/vocab.txt",
+    "output_dir": f"{folder}/{output}",
+    "version_2_with_negative": True,
+    "max_seq_length": 24,
+    "max_query_length": 6,
+    "doc_stride": 4,
+    "train_batch_size": 16,
+    "learning_rate": 1e-2,
+    **values,
+  }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("squad")
+  scripts.write_model_files(
+    folder, initializer_range=0.3, hidden_dropout_prob=0.0
+  )
+  _write(folder / "train.json", _content(20))
+  return folder
+
+
+def test_questions_are_learned_scored_and_answered(folder):
+  # Two files one after the other; the last articles are held out.
+  extra = _write(folder / "extra.json", _content(5, seed=1, first=1000))
+  status, out, err = scripts.run(
+    "run_squad",
+    **_flags(
+      folder,
+      "run",
+      train_file=f"{extra},{folder}/train.json",
+      dev_articles=4,
+      do_train=True,
+      do_predict=True,
+      num_train_epochs=6,
+    ),
+  )
+  assert status == 0, err
+  results = scripts.results(folder / "run")
+  assert results["data"]["train"]["examples"] == 100
+  assert results["data"]["train_2"]["examples"] == 320
+  assert results["data"]["dev"]["examples"] == 80
+  dev = results["eval"]["dev"]
+  assert dev["baseline"] == 0.25
+  assert dev["scores"]["f1"] > 0.6
+  assert dev["scores"]["f1"] == dev["scores"]["best_f1"]
+  assert "best_f1_thresh" in out
+  written = {path.name for path in (folder / "run/dev").iterdir()}
+  assert written == {
+    "predictions.json",
+    "nbest_predictions.json",
+    "null_odds.json",
+    "scores.png",
+  }
+  _check_answers_of_a_finished_run(folder, dev["scores"]["best_f1_thresh"])
+  _check_ensemble(folder, dev["scores"])
+
+
+def _check_answers_of_a_finished_run(folder, threshold):
+  """A file without answers gets those of the threshold tuned before."""
+  content = _without_answers(_content(2, seed=2))
+  status, out, err = scripts.run(
+    "run_squad",
+    **_flags(
+      folder,
+      "run",
+      predict_file=_write(folder / "test.json", content),
+      do_predict=True,
+    ),
+  )
+  assert status == 0, err
+  predictions, null_odds = (
+    json.loads((folder / "run/test" / name).read_text())
+    for name in ("predictions.json", "null_odds.json")
+  )
+  assert len(predictions) == 40
+  for key, text in predictions.items():
+    assert (text == "") == (null_odds[key] > threshold)
+  assert "test f1" not in out
+
+
+def _check_ensemble(folder, scores):
+  """A run averaged with itself says what it said."""
+  held_out = _content(20)
+  held_out["data"] = held_out["data"][-4:]
+  runs = f"{folder}/run,{folder}/run"
+  status, _, err = scripts.run(
+    "run_squad",
+    **_flags(
+      folder,
+      "ensemble",
+      predict_file=_write(folder / "dev.json", held_out),
+      ensemble_dirs=runs,
+      do_eval=True,
+    ),
+  )
+  assert status == 0, err
+  found = scripts.results(folder / "ensemble")["eval"]["dev"]["scores"]
+  assert found == pytest.approx(scores, abs=1e-4)
+
+
+def test_bad_flags_and_files_are_named_in_one_line(folder):
+  unlabelled = _write(folder / "none.json", _without_answers(_content(1)))
+  content = _content(1)
+  content["data"][0]["paragraphs"][1]["qas"][0]["id"] = "q0"
+  repeated = _write(folder / "repeated.json", content)
+  broken = _write(folder / "broken.json", [{"title": "x"}])
+  train = f"{folder}/train.json"
+  cases = [
+    ({"do_train": True}, "--do_train needs --train_file"),
+    (
+      {"do_train": True, "train_file": train, "do_eval": True},
+      "need --predict_file or, for the last articles",
+    ),
+    (
+      {"do_eval": True, "dev_articles": 2, "predict_file": train},
+      "--dev_articles is in place of --predict_file",
+    ),
+    (
+      {"do_eval": True, "dev_articles": 2},
+      "--dev_articles are of --train_file",
+    ),
+    (
+      {"do_eval": True, "dev_articles": 20, "train_file": train},
+      "dev_articles (20) must be at least 1 and below",
+    ),
+    (
+      {"do_eval": True, "predict_file": unlabelled},
+      "none.json: data[0].paragraphs[0].qas[0] has no 'answers', which",
+    ),
+    (
+      {"do_predict": True, "predict_file": repeated},
+      "qas[0] has the id 'q0' of ",
+    ),
+    (
+      {"do_predict": True, "predict_file": broken},
+      "broken.json: [0] has no 'paragraphs', but 'title'",
+    ),
+    (
+      {"do_predict": True, "predict_file": f"{folder}/absent.json"},
+      "predict_file (",
+    ),
+    (
+      {"do_train": True, "train_file": train, "max_query_length": 30},
+      "max_seq_length (24) must be above max_query_length (30) + 3",
+    ),
+    (
+      {
+        "do_train": True,
+        "train_file": train,
+        "version_2_with_negative": False,
+      },
+      "question 'q0' has no answer; give --version_2_with_negative",
+    ),
+  ]
+  outcomes = scripts.run_each(
+    "run_squad", [_flags(folder, "bad", **values) for values, _ in cases]
+  )
+  for (values, message), (status, err) in zip(cases, outcomes):
+    assert status == 1, (values, err)
+    assert message in scripts.error_line(err), values
