@@ -187,7 +187,6 @@ class QuestionAnsweringTask(fine_tuning.FineTuningTask):
         strict=True,
       )
     )
-    # They belong to no split: what is left out is named here.
     unlocated = []
     frame = _Frame(tokenizer.vocabulary, self.max_seq_length)
     for index, (example, query) in enumerate(
