@@ -1,10 +1,12 @@
 """One fine-tuning in one folder: training, scores, files and report."""
 
 import dataclasses
+import gc
 import math
 import os
 import time
 
+import keras
 import numpy as np
 from absl import logging
 
@@ -143,6 +145,12 @@ class Run:
       outputs = {name: _mean([m[name] for m in members]) for name in members[0]}
     seconds = time.monotonic() - started
     return outputs, len(self.data.rows(split)) / seconds
+
+  def close(self):
+    """Frees the memory of the model; a later use builds it anew."""
+    self._experiment = None
+    keras.utils.clear_session()
+    gc.collect()  # Graphs and models refer to each other.
 
   def remove_checkpoints(self):
     """Deletes the weights; scores, predictions and logs stay."""

@@ -148,6 +148,7 @@ class _Search:
       return False
     run.evaluate(_without_tests(self._setup.data.other_splits))
     run.report()
+    run.close()
     return True
 
   def _entry(self, run):

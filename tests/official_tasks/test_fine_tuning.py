@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -237,6 +238,16 @@ def test_a_search_keeps_the_best_and_flags_what_learned_nothing(
     p: p.stat().st_mtime for p in tmp_path.glob("runs/*/run_config.json")
   }
   assert "degenerate" in capsys.readouterr().out
+
+
+def test_a_run_that_is_closed_gives_its_memory_back(model_folder, tmp_path):
+  run = toy.make_run(toy.make_setup(model_folder, tmp_path))
+  run.train()
+  run.evaluate(["dev"])
+  model = weakref.ref(run.experiment.model)
+  assert model() is not None
+  run.close()
+  assert model() is None
 
 
 def test_a_search_without_a_dev_set_is_refused(model_folder, tmp_path):
