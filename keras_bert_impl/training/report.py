@@ -70,7 +70,18 @@ SHORT_NAMES = {
   "replaced_token": "RTD",
   "language_model": "LM",
 }
-_PANELS = {"loss": "loss [nats]", "accuracy": "accuracy"}
+
+
+def _panels(names):
+  """Yields (name, title) of those of the logged scalars that are drawn."""
+  for name in names:
+    of_what, _, kind = name.rpartition("_")
+    if of_what and kind in ("loss", "accuracy"):
+      short = SHORT_NAMES.get(of_what, of_what.replace("_", " "))
+      yield name, f"{short} {kind}"
+  for name in ("learning_rate", "examples_per_second"):
+    if name in names:
+      yield name, name.replace("_per_second", "/s").replace("_", " ")
 
 
 def plot_curves(path, entries, evaluation=None):
@@ -84,16 +95,7 @@ def plot_curves(path, entries, evaluation=None):
   # Late and without pyplot: no display, no global state, no start-up cost.
   from matplotlib import figure
 
-  panels = {
-    f"{name}_{kind}": f"{short} {label}"
-    for name, short in SHORT_NAMES.items()
-    for kind, label in _PANELS.items()
-  }
-  panels |= {
-    "learning_rate": "learning rate",
-    "examples_per_second": "examples/s",
-  }
-  panels = [p for p in panels.items() if entries and p[0] in entries[-1]]
+  panels = list(_panels(entries[-1] if entries else ()))
   canvas = figure.Figure(figsize=(12, 3.2 * -(-len(panels) // 3)), dpi=100)
   steps = [entry["step"] for entry in entries]
   for index, (name, label) in enumerate(panels):
