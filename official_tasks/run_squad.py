@@ -91,10 +91,13 @@ def _splits(config, settings):
     if not paths:
       raise ValueError("--do_train needs --train_file.")
     stages = [squad_files.read(path) for path in paths]
+    for stage in stages:
+      _check_answers(stage, "--train_file")
     if config.dev_articles:
       stages[-1], splits["dev"] = squad_files.split_off_articles(
         stages[-1], config.dev_articles
       )
+      squad_files.check_ids(splits["dev"])
     if settings.do_train:
       splits["train"] = stages
   if config.predict_file:
@@ -112,15 +115,17 @@ def _read_predict_file(path, settings):
   """Returns {"dev" or, without answers, "test": examples}."""
   examples = squad_files.read(path, "predict_file")
   squad_files.check_ids(examples)
-  unlabelled = [example for example in examples if example.answers is None]
-  if not unlabelled:
-    return {"dev": examples}
   if settings.do_eval:
-    raise ValueError(
-      f"{unlabelled[0].origin} has no 'answers', which --do_eval needs;"
-      " --do_predict does without."
-    )
-  return {"test": examples}
+    _check_answers(examples, "--do_eval (other than --do_predict)")
+  is_labelled = all(example.answers is not None for example in examples)
+  return {"dev" if is_labelled else "test": examples}
+
+
+def _check_answers(examples, flag):
+  """Raises ValueError if it is not known what the answer to a question is."""
+  for example in examples:
+    if example.answers is None:
+      raise ValueError(f"{example.origin} has no 'answers': {flag} needs them.")
 
 
 def _threshold(config, splits):

@@ -170,6 +170,8 @@ def test_bad_flags_and_files_are_named_in_one_line(folder):
   content["data"][0]["paragraphs"][1]["qas"][0]["id"] = "q0"
   repeated = _write(folder / "repeated.json", content)
   broken = _write(folder / "broken.json", [{"title": "x"}])
+  articles = [{**content["data"][0], "title": title} for title in "AB"]
+  repeated_articles = _write(folder / "articles.json", {"data": articles})
   train = f"{folder}/train.json"
   cases = [
     ({"do_train": True}, "--do_train needs --train_file"),
@@ -191,7 +193,15 @@ def test_bad_flags_and_files_are_named_in_one_line(folder):
     ),
     (
       {"do_eval": True, "predict_file": unlabelled},
-      "none.json: data[0].paragraphs[0].qas[0] has no 'answers', which",
+      "none.json: data[0].paragraphs[0].qas[0] has no 'answers': --",
+    ),
+    (
+      {"do_train": True, "train_file": f"{train},{unlabelled}"},
+      "none.json: data[0].paragraphs[0].qas[0] has no 'answers': --",
+    ),
+    (
+      {"do_eval": True, "train_file": repeated_articles, "dev_articles": 1},
+      "data[1].paragraphs[1].qas[0] has the id 'q0' of ",
     ),
     (
       {"do_predict": True, "predict_file": repeated},
