@@ -37,7 +37,7 @@ def read(path, name="train_file"):
   data = _parse(vocabulary_files.read_bytes(path, name), path)
   if isinstance(data, dict):
     place = f"{path}: data"
-    entries = _get(data, ("data",), list, f"{path}:")
+    entries = _get(data, ("data",), list, path)
   else:
     place, entries = f"{path}: ", data
   examples = []
