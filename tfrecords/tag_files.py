@@ -1,7 +1,7 @@
 """Files of tagged tokens, a token a line.
 
   columns      of CoNLL-2003 and most others: the token, then columns parted by
-               white space or tabs, one of them the tag. An empty line ends a
+               blanks or tabs, one of them the tag. An empty line ends a
                sentence; a line that begins with -DOCSTART- begins a document.
   characters   of KLUE-NER: a character, which may be a blank, a tab, the tag.
                Lines that begin with ## are comments.
@@ -119,10 +119,11 @@ def _read_lines(path):
 
 
 def _split_columns(line):
-  """Returns the columns of a row, parted by tabs if it has one."""
+  """Returns the columns of a row, parted by tabs if it has one, or blanks."""
+  # Tokens may hold other white space: "10\xa0000".
   if "\t" in line:
-    return [column.strip() for column in line.split("\t")]
-  return line.split()
+    return [column.strip(" ") for column in line.split("\t")]
+  return [column for column in line.split(" ") if column]
 
 
 def _split_character(line):

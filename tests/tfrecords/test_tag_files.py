@@ -72,6 +72,16 @@ def test_tabs_carriage_returns_and_a_byte_order_mark_are_read(tmp_path):
   assert sentences[0].document is None
 
 
+@pytest.mark.parametrize("separator", " \t")
+def test_other_white_space_than_blanks_and_tabs_is_of_a_token(
+  tmp_path, separator
+):
+  tokens = ("10\xa0000", "\u3000", "a\x85b")
+  rows = "".join(f"{token}{separator}O\n" for token in tokens)
+  [sentence] = tag_files.read(write(tmp_path, rows))
+  assert sentence.tokens == tokens
+
+
 def test_characters_of_klue_are_tokens_blanks_included(tmp_path):
   path = write(tmp_path, KLUE)
   sentences = tag_files.read(path, "character")
