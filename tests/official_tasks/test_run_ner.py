@@ -4,8 +4,10 @@ import pathlib
 import random
 import re
 
+import numpy as np
 import pytest
 
+from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.metrics import tagging
 from tests.official_tasks import scripts
 from tfrecords import tag_files
@@ -96,6 +98,7 @@ def outcomes(folder):
       **usual,
       **data,
       "approach": "features",
+      "init_checkpoint": folder / "conll",
       "features": "last",
       "lstm_width": 8,
       "num_train_epochs": 1,
@@ -200,6 +203,14 @@ def test_features_of_a_frozen_encoder_are_an_approach(folder, outcomes):
   assert "f1" in scripts.results(folder / "features")["eval"]["dev"]["scores"]
   task = (folder / "features/task.json").read_text()
   assert '"features": "last"' in task
+  frozen, trained = (
+    reading.open_checkpoint(str(folder / run)).tensors
+    for run in ("conll", "features")
+  )
+  of_encoder = [name for name in frozen if name.startswith("bert/")]
+  assert len(of_encoder) > 10
+  for name in of_encoder:
+    np.testing.assert_array_equal(trained[name], frozen[name])
 
 
 @pytest.mark.parametrize(
