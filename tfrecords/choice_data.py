@@ -12,9 +12,8 @@ class ChoiceSource(labelled_data.Source):
 
   Attributes:
     text: str, column of the text.
-    choices: tuple of str, columns of the choices; those that are missing or
-      empty at the end of a row are no choices. A single one may be a list of a
-      JSON file.
+    choices: tuple of str, columns of the choices; those that are empty at the
+      end of a row are no choices. A single one is a list of a JSON file.
     opening: str, column of the words that every choice begins with, or None.
   """
 
@@ -41,7 +40,7 @@ class ChoiceSource(labelled_data.Source):
     if len(columns) == 1:
       prefix = f"{columns[0]}."
       columns = [column for column in row.values if column.startswith(prefix)]
-    choices = [row.values.get(column, "") for column in columns]
+    choices = [row.value(column) for column in columns]
     while choices and not choices[-1].strip():
       choices.pop()
     if not choices:

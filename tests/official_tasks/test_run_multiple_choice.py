@@ -97,7 +97,7 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
     ),
     (
       {"train_file": ok, "choice_columns": "d,e"},
-      "ok.jsonl:1 has no choices in d, e; its columns are text, c.0",
+      "ok.jsonl:1 has no column 'd'; it has 'text', 'c.0'",
     ),
   ]
   outcomes = scripts.run_each(

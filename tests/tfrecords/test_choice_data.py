@@ -84,9 +84,16 @@ def test_a_label_that_is_no_choice_is_told_with_file_and_row(tmp_path, label):
     read(source, path)
 
 
-@pytest.mark.parametrize("columns", [("a", "d"), ("options",)])
-def test_choices_that_are_nowhere_are_told_with_file_and_row(tmp_path, columns):
+@pytest.mark.parametrize("columns", [("a", "b", "d"), ("d", "a", "b")])
+def test_a_choice_that_is_nowhere_is_told_with_file_and_row(tmp_path, columns):
   source = choice_data.ChoiceSource(choices=columns)
+  path = write(tmp_path, "x.csv", "text,a,b,label\nt,1,2,0\n")
+  with pytest.raises(ValueError, match="x.csv:2 has no column 'd'; .* 'a', 'b'"):
+    read(source, path)
+
+
+def test_a_list_of_choices_that_is_none_is_told_with_file_and_row(tmp_path):
+  source = choice_data.ChoiceSource(choices=("options",))
   path = write(tmp_path, "x.csv", "text,b,label\nt,1,0\n")
   with pytest.raises(ValueError, match="x.csv:2 has no choices in .*text, b"):
     read(source, path)
