@@ -265,7 +265,7 @@ def _words(tokenizer, texts):
     )
     blank = vocabulary.WORD_START
     normalized = [t.replace(blank, " ") for t in model.normalize(normalized)]
-  return [text.split() for text in normalized]
+  return [_STRETCH.findall(text) for text in normalized]
 
 
 def _align(words, units, normalized_units):

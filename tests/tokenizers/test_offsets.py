@@ -179,6 +179,12 @@ def test_an_unknown_sentence_piece_is_what_its_neighbours_leave(sentence_piece):
   assert "".join(s for _, s in found) == "The☃☃cat☃☃sat"
 
 
+def test_a_control_character_that_stays_is_no_blank(sentence_piece):
+  pieces = _pieces(sentence_piece["plain"], "\x85 the \x85 the")
+  found = [text for _, text in pieces if text]
+  assert found == ["\x85", "the", "\x85", "the"]
+
+
 def test_quotes_of_two_characters_become_one_piece(sentence_piece):
   found = _pieces(sentence_piece["albert"], "the ``Cat'' sat, 1,987,")
   assert "".join(s for _, s in found) == "the``Cat''sat,1,987,"
