@@ -49,7 +49,9 @@ def write_model(folder, **overrides):
   )
 
 
-def make_setup(model_folder, output_dir, splits=None, training=(), **settings):
+def make_setup(
+  model_folder, output_dir, splits=None, training=(), config=None, **settings
+):
   """Returns the `Setup` that the flags would give."""
   settings = {"do_train": True, "max_seq_length": 16, **settings}
   training = {
@@ -64,7 +66,7 @@ def make_setup(model_folder, output_dir, splits=None, training=(), **settings):
     "keep_checkpoint_max": 1,
     **dict(training),
   }
-  config = configs.EncoderConfig.from_json_file(
+  config = config or configs.EncoderConfig.from_json_file(
     model_folder / "bert_config.json"
   )
   task = sequence_classification.SequenceClassificationTask(config, 16, LABELS)
