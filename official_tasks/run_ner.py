@@ -23,7 +23,7 @@ import os
 
 from absl import flags, logging
 
-from keras_bert_impl.checkpoints import files
+from keras_bert_impl.checkpoints import files, names, reading
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.models import feature_models
 from keras_bert_impl.tasks import token_classification
@@ -192,7 +192,7 @@ def _read(config, split, flag):
 
 
 def _labels_and_scheme(frame, splits):
-  """Returns labels and scheme of the training data, or of a finished run."""
+  """Returns labels and scheme of the training data, or of what was trained."""
   if "train" in splits:
     sentences = splits["train"]
     scheme = tagging.detect_scheme(sentence.tags for sentence in sentences)
@@ -201,10 +201,26 @@ def _labels_and_scheme(frame, splits):
   task = frame.described_task()
   if task.get("labels") and task.get("scheme"):
     return task["labels"], task["scheme"]
+  labels = _labels_of_checkpoint()
+  if labels:
+    return labels, tagging.detect_scheme([label] for label in labels)
   raise ValueError(
     f"Nothing says what the labels are: {FLAGS.output_dir} holds no run of this"
     " script; train with --do_train."
   )
+
+
+def _labels_of_checkpoint():
+  """Returns the classes of a tagger of other programs, or None."""
+  path = FLAGS.init_checkpoint
+  described = path and reading.open_checkpoint(path).description
+  if not described or described.head != names.TOKEN_CLASSIFICATION:
+    return None
+  for label in described.labels or ():
+    fault = tagging.find_fault(label)
+    if fault:
+      raise ValueError(f"{path}: {fault}, and it is a class of its head.")
+  return described.labels
 
 
 if __name__ == "__main__":

@@ -1,13 +1,22 @@
 """run_ner.py on tiny models: all runs of it in one process."""
 
+import json
 import pathlib
 import random
 import re
+import shutil
 
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints import reading
+from keras_bert_impl import configs, models
+from keras_bert_impl.checkpoints import (
+  description,
+  mappings,
+  names,
+  reading,
+  writing,
+)
 from keras_bert_impl.metrics import tagging
 from tests.official_tasks import scripts
 from tfrecords import tag_files
@@ -57,6 +66,20 @@ def write_characters(path, sentences):
   path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def write_tagger(folder, name, labels):
+  """Writes a model with these classes as transformers does."""
+  config = configs.EncoderConfig.from_json_file(folder / "bert_config.json")
+  model = models.TokenClassifier(config, len(labels))
+  (folder / name).mkdir()
+  shutil.copy(folder / "vocab.txt", folder / name)
+  writing.write_safetensors(
+    str(folder / name),
+    mappings.Arrays({weight.path: weight for weight in model.weights}),
+    description.Description(model.config, names.TOKEN_CLASSIFICATION, labels),
+    2**30,
+  )
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
   folder = tmp_path_factory.mktemp("ner")
@@ -76,6 +99,8 @@ def folder(tmp_path_factory):
   (folder / "columns.txt").write_text("the O\ncat X B-ANI\n")
   (folder / "prefix.txt").write_text("the O\ncat U-ANI\n")
   (folder / "empty.txt").write_text("\n")
+  write_tagger(folder, "tagger", ("B-ANI", "O", "E-ANI", "S-ANI"))
+  write_tagger(folder, "unnamed_tagger", ("LABEL_0", "LABEL_1"))
   return folder
 
 
@@ -113,6 +138,18 @@ def outcomes(folder):
     "both": {**usual, **data, "dev_fraction": 0.1, "dev_file": "dev.txt"},
     "flag": {**usual, **data, "features": "last"},
     "stride": {**usual, **data, "doc_stride": 0},
+    "foreign": {
+      "init_checkpoint": folder / "tagger",
+      "max_seq_length": TRAINING["max_seq_length"],
+      "test_file": folder / "bare.txt",
+      "do_predict": True,
+    },
+    "unnamed": {
+      "init_checkpoint": folder / "unnamed_tagger",
+      "max_seq_length": TRAINING["max_seq_length"],
+      "test_file": folder / "bare.txt",
+      "do_predict": True,
+    },
     "no_run": {
       **config,
       "max_seq_length": TRAINING["max_seq_length"],
@@ -187,6 +224,16 @@ def test_sentences_longer_than_a_row_are_tagged_to_their_end(folder, outcomes):
   assert found == set(TYPES)
 
 
+def test_a_tagger_of_other_programs_predicts_its_own_classes(folder, outcomes):
+  assert outcomes["foreign"][0] == 0, outcomes["foreign"][1]
+  task = json.loads((folder / "foreign/task.json").read_text())
+  assert task["labels"] == ["B-ANI", "O", "E-ANI", "S-ANI"]
+  assert task["scheme"] == "BIOES"
+  predicted = tag_files.read(str(folder / "foreign/test/predictions.txt"))
+  sentences = tag_files.read(str(folder / "bare.txt"))
+  assert [s.tokens for s in predicted] == [s.tokens for s in sentences]
+
+
 def test_characters_have_their_own_rows_and_blanks_are_counted(
   folder, outcomes
 ):
@@ -227,6 +274,7 @@ def test_features_of_a_frozen_encoder_are_an_approach(folder, outcomes):
     ("flag", "--features is for --approach=features"),
     ("stride", r"doc_stride \(0\) must be positive"),
     ("no_run", "Nothing says what the labels are.*train with --do_train"),
+    ("unnamed", "unnamed_tagger.*: the tag 'LABEL_0' must be O, or one of"),
   ],
 )
 def test_a_mistake_is_one_line(outcomes, name, message):
