@@ -72,7 +72,7 @@ def from_flags(config_class, **overrides):
 
 def split_names(value):
   """Returns the paths or patterns of a flag that holds several, list of str."""
-  return [name for name in value.split(",") if name]
+  return [name.strip() for name in value.split(",") if name.strip()]
 
 
 _DEFINE = {
@@ -111,6 +111,7 @@ def _is_user_error(error):
   return errors is not None and isinstance(
     error,
     (
+      errors.FailedPreconditionError,  # "... is not a directory"
       errors.NotFoundError,
       errors.PermissionDeniedError,
       errors.ResourceExhaustedError,

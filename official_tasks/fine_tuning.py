@@ -9,6 +9,7 @@ the encoder comes from --init_checkpoint and the head from --random_seed.
 """
 
 import dataclasses
+import math
 import os
 
 from absl import flags, logging
@@ -97,7 +98,11 @@ class FineTuningConfig:
     for name in ("max_seq_length", "num_restarts"):
       if getattr(self, name) < 1:
         raise ValueError(f"{name} ({getattr(self, name)}) must be positive.")
-    if self.num_train_epochs <= 0:
+    if self.early_stopping_patience < 0:
+      raise ValueError(
+        f"early_stopping_patience ({self.early_stopping_patience}) is negative."
+      )
+    if not 0 < self.num_train_epochs < math.inf:
       raise ValueError(
         f"num_train_epochs ({self.num_train_epochs}) must be positive."
       )
@@ -107,6 +112,8 @@ class FineTuningConfig:
       )
     if self.ensemble_dirs and self.do_train:
       raise ValueError("--ensemble_dirs is without --do_train.")
+    if self.ensemble_dirs and not common.split_names(self.ensemble_dirs):
+      raise ValueError(f"ensemble_dirs ({self.ensemble_dirs!r}) names none.")
 
   @property
   def needs_dev(self):
@@ -206,14 +213,14 @@ class Frame:
 
   def described_task(self):
     """Returns the task of the run that is gone on with or used; {} if none."""
-    folders = common.split_names(self.settings.ensemble_dirs or "")
-    training = self._training
-    for folder in (
-      training["output_dir"],
-      training["init_checkpoint"],
-      *folders,
-    ):
-      path = os.path.join(folder or "", fine_tuning_run.TASK_NAME)
+    folders = [
+      self._training["output_dir"],
+      *common.split_names(self.settings.ensemble_dirs or ""),
+    ]
+    if self._training["init_checkpoint"]:
+      folders.append(_folder(self._training["init_checkpoint"]))
+    for folder in folders:
+      path = os.path.join(folder, fine_tuning_run.TASK_NAME)
       task = report.read_json(path)
       if task:
         return task

@@ -60,6 +60,11 @@ class Data:
       if name != TRAIN and name not in self.stages
     ]
 
+  @property
+  def dev_splits(self):
+    """Those of the other splits that are no test sets, list of str."""
+    return [name for name in self.other_splits if not name.startswith("test")]
+
   def examples(self, split):
     """Returns the list of examples of a split."""
     return self._examples[split]

@@ -77,6 +77,11 @@ class Run:
     self.output_dir = output_dir
     self.values = values
     self._training = setup.training | of_training | {"output_dir": output_dir}
+    # Values out of range are told before anything is made of them.
+    every = self._training["save_checkpoints_steps"] or 1
+    config_lib.TrainingConfig(
+      **self._training | {"save_checkpoints_steps": every}
+    )
     self._experiment = None
     self.results = report.read_json(self._path(report.RESULTS_NAME)) or {}
 
@@ -84,6 +89,26 @@ class Run:
   def is_finished(self):
     """Whether the training came to its end, now or before."""
     return self.results.get("train", {}).get("is_finished", False)
+
+  @property
+  def is_scored(self):
+    """Whether all splits that are no test sets have been evaluated."""
+    evaluated = self.results.get("eval", {})
+    return all(split in evaluated for split in self.data.dev_splits)
+
+  def check_same(self):
+    """Checks that what the folder holds came of this configuration and data.
+
+    Raises:
+      ValueError: it did not; names the difference.
+    """
+    experiment_lib.check_same(self._training_config(), self._fixed())
+    for split in self.data.dev_splits:
+      if self.results["eval"][split]["rows"] != self.data.fingerprint(split):
+        raise ValueError(
+          f"output_dir ({self.output_dir}) holds scores of other examples of"
+          f" {split}: choose another --output_dir."
+        )
 
   def train(self):
     """Trains to the end; returns False if SIGTERM stopped it before."""
@@ -98,6 +123,8 @@ class Run:
         self.results["train"]["best_step"] = stopping.restore_best()
       self.results["train"]["is_finished"] = True
     self.save_results()
+    if stopping and not summary.was_stopped:
+      stopping.remove_best()  # Only now: a killed run needs it again.
     return not summary.was_stopped
 
   def evaluate(self, splits):
@@ -131,9 +158,17 @@ class Run:
 
     Outputs are as `FineTuningTask.score` wants them; those of an ensemble are
     means.
+
+    Raises:
+      ValueError: the trained weights are gone.
     """
     started = time.monotonic()
     experiment = self.experiment
+    if self.settings.do_train and not experiment.saver.latest():
+      raise ValueError(
+        f"output_dir ({self.output_dir}) holds a finished run whose checkpoint"
+        " was deleted: choose another --output_dir to train it again."
+      )
     folders = common.split_names(self.settings.ensemble_dirs or "")
     if not folders:
       outputs = self._predict(split)
@@ -198,11 +233,14 @@ class Run:
           "save_checkpoints_steps": every,
         }
       )
-    # How a run was trained need not be said again to evaluate it.
+    # How a run was trained need not be said again to evaluate it; with a
+    # checkpoint that it was not trained from, another one is meant.
     values = values | {
       k: v
       for k, v in self._recorded().items()
-      if k in values and k not in config_lib.FREE_FIELDS
+      if k in values
+      and k not in config_lib.FREE_FIELDS
+      and not (k == "init_checkpoint" and values[k])
     }
     values["save_checkpoints_steps"] = 1
     if settings.ensemble_dirs:
@@ -248,6 +286,8 @@ class Run:
 
   def _recorded(self):
     """Returns what the run in the folder was configured with, {} if none."""
+    if not saver_lib.latest(self.output_dir):
+      return {}
     path = self._path(experiment_lib.RUN_CONFIG_NAME)
     return report.read_json(path) or {}
 
@@ -265,7 +305,12 @@ class Run:
     examples, rows = self.data.examples(split), self.data.rows(split)
     outputs, speed = self.outputs(split)
     folder = self._path(split)
-    result = {"rows_per_second": speed, "scores": {}, "shown": []}
+    result = {
+      "rows": self.data.fingerprint(split),
+      "rows_per_second": speed,
+      "scores": {},
+      "shown": [],
+    }
     if self.task.has_labels(examples):
       result["scores"] = self.task.score(examples, rows, outputs)
       result["shown"] = self.task.shown_metrics or list(result["scores"])
@@ -298,17 +343,18 @@ class Run:
 
   def _check_labels(self):
     """Raises ValueError if another checkpoint's head has other classes."""
-    origin = self._experiment.config.init_checkpoint
-    if self.settings.do_train or not (origin and self.task.labels):
+    if self.settings.do_train or not self.task.labels:
       return
-    described = reading.open_checkpoint(origin).description
-    theirs = described and described.labels
-    if theirs and set(theirs) & set(self.task.labels):
-      if tuple(theirs) != tuple(self.task.labels):
+    origin = self._experiment.config.init_checkpoint
+    folders = common.split_names(self.settings.ensemble_dirs or origin or "")
+    for folder in folders:
+      described = reading.open_checkpoint(folder).description
+      theirs = (described and described.labels) or ()
+      if set(theirs) & set(self.task.labels) and theirs != self.task.labels:
         raise ValueError(
-          f"init_checkpoint ({origin}) tells the classes {', '.join(theirs)},"
-          f" in this order, but these are {', '.join(self.task.labels)}: train"
-          " with --do_train, or give the checkpoint of this task."
+          f"{folder} tells the classes {', '.join(theirs)}, in this order, but"
+          f" these are {', '.join(self.task.labels)}: train with --do_train, or"
+          " give the checkpoint of this task."
         )
 
   def _keep_model_files(self):
@@ -399,8 +445,11 @@ class _EarlyStopping:
     saver = self._best_saver()
     saver.restore(saver.latest())
     experiment.saver.save(experiment.loop.step)
-    saver_lib.remove_all(saver.output_dir)
     return experiment.loop.step
+
+  def remove_best(self):
+    """Deletes the copy of the best checkpoint."""
+    saver_lib.remove_all(self._best_saver().output_dir)
 
   def _best_saver(self):
     folder = os.path.join(self._run.output_dir, _BEST)

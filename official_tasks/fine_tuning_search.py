@@ -45,11 +45,14 @@ def parse_grid(text):
         ' "learning_rate=5e-5,3e-5;num_train_epochs=2,3", or paper.'
       )
     try:
-      axes[name] = [_TYPES[name](value) for value in values.split(",")]
+      numbers = [_TYPES[name](value) for value in values.split(",")]
     except ValueError:
       raise ValueError(
         f"grid ({text!r}): {name} has values that are no numbers: {values!r}."
       ) from None
+    if name in axes or len(set(numbers)) < len(numbers):
+      raise ValueError(f"grid ({text!r}): {name} or a value stands twice.")
+    axes[name] = numbers
   return [
     dict(zip(axes, values, strict=True))
     for values in itertools.product(*axes.values())
@@ -79,16 +82,12 @@ def _run_one(run):
   settings = run.settings
   if settings.do_train and not run.train():
     return  # stopped by SIGTERM
-  splits = run.data.other_splits
-  if not settings.do_predict:
-    splits = _without_tests(splits) if settings.do_eval else []
+  splits = run.data.dev_splits if settings.do_eval else []
+  if settings.do_predict:
+    splits = run.data.other_splits
   run.evaluate(splits)
   run.report()
   run.print_report()
-
-
-def _without_tests(splits):
-  return [split for split in splits if not split.startswith("test")]
 
 
 class _Search:
@@ -99,7 +98,7 @@ class _Search:
     runs: list of {name: value}, as `plan` returns it.
 
   Raises:
-    ValueError: there is nothing to select by.
+    ValueError: there is nothing to select by, or a value is out of range.
   """
 
   def __init__(self, setup, runs):
@@ -116,14 +115,18 @@ class _Search:
     self._metric = data.task.main_metric
     self._output_dir = setup.training["output_dir"]
     self._runs = runs
+    for values in runs:
+      self._make(values)  # Wrong values are told before the first run.
 
   def run(self):
     """Makes those runs that are not finished yet; reports on all."""
     entries, best = [], None
     for number, values in enumerate(self._runs):
       run = self._make(values)
-      print(f"\nRun {number + 1} of {len(self._runs)}: {_name(values)}")
-      if not run.scores and not self._complete(run):
+      print(f"\nRun {number + 1} of {len(self._runs)}: {name_of(values)}")
+      if run.is_scored:
+        run.check_same()
+      elif not self._complete(run):
         return
       entries.append(self._entry(run))
       print(f"dev {self._metric} {entries[-1]['score']:.4f}")
@@ -139,14 +142,14 @@ class _Search:
       self._make(best["values"]).evaluate(self._setup.data.other_splits)
 
   def _make(self, values):
-    folder = os.path.join(self._output_dir, "runs", _name(values))
+    folder = os.path.join(self._output_dir, "runs", name_of(values))
     return fine_tuning_run.Run(self._setup, folder, **values)
 
   def _complete(self, run):
     """Trains and scores; returns False if SIGTERM stopped it."""
     if not run.train():
       return False
-    run.evaluate(_without_tests(self._setup.data.other_splits))
+    run.evaluate(self._setup.data.dev_splits)
     run.report()
     run.close()
     return True
@@ -155,7 +158,7 @@ class _Search:
     [result, *_] = [r for r in run.results["eval"].values() if r["scores"]]
     score = result["scores"][self._metric]
     return {
-      "name": _name(run.values),
+      "name": name_of(run.values),
       "values": run.values,
       "score": score,
       "scores": result["scores"],
@@ -180,7 +183,7 @@ class _Search:
   def _print(self, entries, best):
     rows = [
       (
-        _name(group["values"]) or "all",
+        name_of(group["values"]) or "all",
         str(group["num_runs"]),
         f"{group['mean']:.4f}",
         f"{group['standard_deviation']:.4f}",
@@ -210,7 +213,7 @@ def summarize(entries):
   groups = {}
   for entry in entries:
     values = {k: v for k, v in entry["values"].items() if k != "random_seed"}
-    groups.setdefault(_name(values), (values, []))[1].append(entry)
+    groups.setdefault(name_of(values), (values, []))[1].append(entry)
   summaries = []
   for values, members in groups.values():
     scores = [member["score"] for member in members]
@@ -227,6 +230,7 @@ def summarize(entries):
   return summaries
 
 
-def _name(values):
+def name_of(values):
   """Returns the name of a run's folder, such as "learning_rate=3e-05"."""
-  return "-".join(f"{name}={value:g}" for name, value in values.items())
+  # Enough digits that no two runs have the same name.
+  return "-".join(f"{name}={value:.12g}" for name, value in values.items())

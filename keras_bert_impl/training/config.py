@@ -106,8 +106,8 @@ class TrainingConfig:
       if getattr(self, name) < 1:
         raise ValueError(f"{name} ({getattr(self, name)}) must be positive.")
     for name in ("learning_rate", "num_warmup_steps", "clip_norm"):
-      if getattr(self, name) < 0:
-        raise ValueError(f"{name} ({getattr(self, name)}) is negative.")
+      if not getattr(self, name) >= 0:  # Nor "not a number".
+        raise ValueError(f"{name} ({getattr(self, name)}) must be 0 or more.")
     if not 0 < self.layerwise_lr_decay <= 1:
       raise ValueError(
         f"layerwise_lr_decay ({self.layerwise_lr_decay}) must lie above 0 and"

@@ -46,9 +46,8 @@ class Experiment:
       project=config.gcp_project,
     )
     tf.io.gfile.makedirs(config.output_dir)
-    configuration = self._configuration(fixed)
-    if tf.train.latest_checkpoint(config.output_dir):
-      self._check_same(configuration)
+    if saver_lib.latest(config.output_dir):
+      check_same(config, fixed)
     keras.config.set_dtype_policy(
       "mixed_bfloat16" if config.dtype == "bfloat16" else "float32"
     )
@@ -64,7 +63,9 @@ class Experiment:
     )
     self._initialise(fixed.get("vocabulary"))
     # Only now: what could not start is no run that another must agree with.
-    report.write_json(self._configuration_path, configuration)
+    report.write_json(
+      _configuration_path(config), _configuration(config, fixed)
+    )
 
   @property
   def is_complete(self):
@@ -147,28 +148,39 @@ class Experiment:
         checkpoint.path,
       )
 
-  @property
-  def _configuration_path(self):
-    return tf.io.gfile.join(self.config.output_dir, RUN_CONFIG_NAME)
 
-  def _configuration(self, fixed):
-    """Returns {name: JSON value} of all that a continued run must agree on."""
-    return {
-      name: value
-      for name, value in vars(self.config).items()
-      if name not in config_lib.FREE_FIELDS
-    } | fixed
+def check_same(config, fixed):
+  """Checks that the run in the output directory, if there is one, is this one.
 
-  def _check_same(self, mine):
-    """Raises ValueError if the run in the output directory is another one."""
-    theirs = report.read_json(self._configuration_path) or mine
-    for name in sorted({*mine, *theirs}):
-      if mine.get(name) != theirs.get(name):
-        raise ValueError(
-          f"output_dir ({self.config.output_dir}) holds a run with"
-          f" {name}={theirs.get(name)!r}, not {mine.get(name)!r}: choose"
-          " another --output_dir, or that value to continue it."
-        )
+  Args:
+    config: `TrainingConfig`.
+    fixed: as `Experiment`.
+
+  Raises:
+    ValueError: it is another one; names the difference.
+  """
+  mine = _configuration(config, fixed)
+  theirs = report.read_json(_configuration_path(config)) or mine
+  for name in sorted({*mine, *theirs}):
+    if mine.get(name) != theirs.get(name):
+      raise ValueError(
+        f"output_dir ({config.output_dir}) holds a run with"
+        f" {name}={theirs.get(name)!r}, not {mine.get(name)!r}: choose"
+        " another --output_dir, or that value to continue it."
+      )
+
+
+def _configuration_path(config):
+  return tf.io.gfile.join(config.output_dir, RUN_CONFIG_NAME)
+
+
+def _configuration(config, fixed):
+  """Returns {name: JSON value} of all that a continued run must agree on."""
+  return {
+    name: value
+    for name, value in vars(config).items()
+    if name not in config_lib.FREE_FIELDS
+  } | fixed
 
 
 def _optimizer(config, model):

@@ -50,7 +50,7 @@ class Saver:
 
   def latest(self):
     """Returns the prefix of the newest checkpoint, or None."""
-    return tf.train.latest_checkpoint(self.output_dir)
+    return latest(self.output_dir)
 
   def save(self, step):
     """Writes the checkpoint of `step` and deletes the oldest; returns it."""
@@ -99,6 +99,11 @@ class Saver:
 
   def _all(self):
     return _checkpoints(self.output_dir)
+
+
+def latest(folder):
+  """Returns the prefix of the newest checkpoint in a folder, or None."""
+  return tf.train.latest_checkpoint(folder)
 
 
 def remove_all(folder):

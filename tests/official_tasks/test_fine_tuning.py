@@ -1,6 +1,7 @@
 """One fine-tuning after the other, on a tiny model and in this process."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints import reading
-from official_tasks import fine_tuning, fine_tuning_search
+from official_tasks import fine_tuning, fine_tuning_run, fine_tuning_search
 from tests.official_tasks import scripts
 from tests.official_tasks import toy_fine_tuning as toy
 
@@ -181,6 +182,14 @@ def test_an_ensemble_averages_the_logits(trained, model_folder, tmp_path):
   )
   np.testing.assert_allclose(found["logits"], expected, atol=1e-6)
 
+  # A member with the classes in another order is none.
+  path = tmp_path / "other/config.json"
+  content = json.loads(path.read_text())
+  content["id2label"] = {"0": "thing", "1": "animal"}
+  path.write_text(json.dumps(content))
+  with pytest.raises(ValueError, match="other tells the classes thing, animal"):
+    toy.make_run(setup).outputs("dev")
+
 
 def test_early_stopping_keeps_the_best_checkpoint(model_folder, tmp_path):
   # Too fast to be stable: the best epoch is not the last.
@@ -239,6 +248,114 @@ def test_a_search_keeps_the_best_and_flags_what_learned_nothing(
   }
   assert "degenerate" in capsys.readouterr().out
 
+  # Its runs are no runs of other data.
+  others = {"train": toy.make_examples(96, 3), "dev": toy.make_examples(40, 2)}
+  for splits, message in (
+    (others, "holds a run with train_rows="),
+    (
+      {"train": toy.make_examples(96, 1), "dev": others["train"]},
+      "holds scores of other examples of dev",
+    ),
+  ):
+    setup = toy.make_setup(
+      model_folder,
+      tmp_path,
+      splits,
+      do_eval=True,
+      num_train_epochs=6.0,
+      grid="learning_rate=3e-3,1e-9",
+      num_restarts=2,
+    )
+    with pytest.raises(ValueError, match=message):
+      fine_tuning_search.run(setup)
+
+
+def test_wrong_values_of_a_grid_are_told_before_the_first_run(
+  model_folder, tmp_path
+):
+  for grid, message in (
+    ("train_batch_size=8,0", r"train_batch_size \(0\) must be positive"),
+    ("learning_rate=1e-3,nan", r"learning_rate \(nan\) must be 0 or more"),
+    ("num_train_epochs=1,0", r"num_train_epochs \(0.0\) must be positive"),
+  ):
+    setup = toy.make_setup(model_folder, tmp_path, grid=grid)
+    with pytest.raises(ValueError, match=message):
+      fine_tuning_search.run(setup)
+  assert not os.listdir(tmp_path)
+
+
+def test_half_scored_runs_of_a_search_are_scored_whole(model_folder, tmp_path):
+  splits = {
+    "train": toy.make_examples(16, 1),
+    "dev": toy.make_examples(8, 2),
+    "dev_mismatched": toy.make_examples(8, 3),
+  }
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path,
+    splits,
+    do_eval=True,
+    num_train_epochs=1.0,
+    num_restarts=2,
+  )
+  first = fine_tuning_run.Run(
+    setup, str(tmp_path / "runs/random_seed=12345"), random_seed=12345
+  )
+  first.train()
+  first.evaluate(["dev"])
+  fine_tuning_search.run(setup)
+  for run in scripts.results(tmp_path)["runs"]:
+    assert set(scripts.results(run["folder"])["eval"]) == {
+      "dev",
+      "dev_mismatched",
+    }
+
+
+def test_a_finished_run_without_its_weights_predicts_nothing(
+  model_folder, tmp_path
+):
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path,
+    {"train": toy.make_examples(8, 1), "dev": toy.make_examples(8, 2)},
+    num_train_epochs=1.0,
+  )
+  run = toy.make_run(setup)
+  run.train()
+  run.remove_checkpoints()
+  again = toy.make_run(setup)
+  assert again.train()
+  with pytest.raises(ValueError, match="whose checkpoint was deleted"):
+    again.evaluate(["dev"])
+
+
+def test_another_checkpoint_is_not_scored_as_the_one_before(
+  trained, model_folder, tmp_path
+):
+  other = toy.make_run(
+    toy.make_setup(model_folder, tmp_path / "other", num_train_epochs=1.0)
+  )
+  other.train()
+
+  def make_run(origin, folder):
+    return toy.make_run(
+      toy.make_setup(
+        model_folder,
+        folder,
+        training={"init_checkpoint": origin},
+        do_train=False,
+        do_eval=True,
+      )
+    )
+
+  for origin in (trained, other):
+    run = make_run(origin.output_dir, tmp_path / "scores")
+    found, expected = (x.outputs("dev")[0]["logits"] for x in (run, origin))
+    np.testing.assert_array_equal(found, expected)
+  # Nor is the run in the folder scored instead of it.
+  with pytest.raises(ValueError, match="holds a run with init_checkpoint=None"):
+    make_run(trained.output_dir, other.output_dir).outputs("dev")
+
 
 def test_a_run_that_is_closed_gives_its_memory_back(model_folder, tmp_path):
   run = toy.make_run(toy.make_setup(model_folder, tmp_path))
@@ -294,6 +411,9 @@ def test_several_training_sets_are_read_in_order(model_folder, tmp_path):
     ({"do_train": True, "num_train_epochs": 0.0}, r"num_train_epochs \(0.0\)"),
     ({"do_eval": True, "warmup_proportion": 2.0}, r"warmup_proportion \(2.0\)"),
     ({"do_train": True, "ensemble_dirs": "a"}, "--ensemble_dirs is without"),
+    ({"do_eval": True, "ensemble_dirs": ","}, r"ensemble_dirs \(','\) names n"),
+    ({"do_train": True, "num_train_epochs": math.nan}, r"epochs \(nan\) must"),
+    ({"do_train": True, "early_stopping_patience": -1}, r"\(-1\) is negative"),
   ],
 )
 def test_settings_out_of_range(values, message):

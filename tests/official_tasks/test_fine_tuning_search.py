@@ -36,6 +36,8 @@ def test_a_grid_of_ones_own():
     ("lr=1e-3", "'lr' is none of train_batch_size"),
     ("learning_rate=a", "learning_rate has values that are no numbers: 'a'"),
     ("train_batch_size=", "train_batch_size has values that are no numbers"),
+    ("learning_rate=1e-3,0.001", "learning_rate or a value stands twice"),
+    ("num_train_epochs=1;num_train_epochs=2", "num_train_epochs or a value"),
   ],
 )
 def test_a_grid_that_is_none(text, message):
@@ -53,6 +55,14 @@ def test_every_point_is_restarted_with_seeds_that_follow_each_other():
     {"learning_rate": 2e-3, "random_seed": 7},
     {"learning_rate": 2e-3, "random_seed": 8},
   ]
+
+
+def test_no_two_runs_share_a_folder():
+  plan = fine_tuning_search.plan(
+    settings(grid="learning_rate=0.00012345678,0.00012345679", num_restarts=2),
+    20240101,
+  )
+  assert len({fine_tuning_search.name_of(values) for values in plan}) == 4
 
 
 def test_restarts_are_summed_up_by_configuration():

@@ -88,7 +88,7 @@ def test_a_label_that_is_no_choice_is_told_with_file_and_row(tmp_path, label):
 def test_a_choice_that_is_nowhere_is_told_with_file_and_row(tmp_path, columns):
   source = choice_data.ChoiceSource(choices=columns)
   path = write(tmp_path, "x.csv", "text,a,b,label\nt,1,2,0\n")
-  with pytest.raises(ValueError, match="x.csv:2 has no column 'd'; .* 'a', 'b'"):
+  with pytest.raises(ValueError, match="x.csv:2 has no column 'd'; it has"):
     read(source, path)
 
 
