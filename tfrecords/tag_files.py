@@ -155,7 +155,10 @@ def _check_row(columns, num_columns, origin, tag_column):
     )
   fault = tagging.find_fault(columns[tag_column])
   if fault:
-    raise ValueError(f"{origin}: {fault}. --tag_column names its column.")
+    raise ValueError(
+      f"{origin}: {fault}. --tag_column names its column;"
+      " --token_unit=character is for files of one character a line."
+    )
 
 
 def _sentence(rows, path, tag_column, document):

@@ -107,6 +107,7 @@ def test_a_file_without_tags_gives_sentences_without(tmp_path):
     ("a O\n\nb\n", ":3: 1 columns .b., where .* have 2"),
     ("a O\nb PER\n", ":2: the tag 'PER' must be O, or one of B, I, E, S"),
     ("a O\nb U-PER\n", ":2: the tag 'U-PER'"),
+    ("## CHAR\tNE_TAG\na\tO\n", ":1: the tag 'NE_TAG'.*--token_unit=character"),
     ("a\tO\n \tO\n", ":2: the row has no token.*--token_unit=character"),
     ("", "has no sentences"),
     ("\n\n-DOCSTART- -X- O O\n\n", "has no sentences"),
