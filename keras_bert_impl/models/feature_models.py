@@ -76,9 +76,10 @@ class FeatureTagger(base.EncoderModel):
     encoder.trainable = not is_frozen
 
     # Wiring.
-    hidden = _read(encoder, features)  # [B, L, H] or [B, L, 4 H]
+    states = encoder.hidden_states
     if is_frozen:
-      hidden = ops.stop_gradient(hidden)
+      states = [ops.stop_gradient(state) for state in states]
+    hidden = _read(states, features, encoder.dtype_policy)  # [B, L, H or 4 H]
     for index in range(_LSTM_LAYERS):
       bilstm = layers.BiLSTM(
         lstm_width, dtype="float32", name=f"bilstm_{index}"
@@ -124,9 +125,9 @@ def _without_dropout(config):
   )
 
 
-def _read(encoder, features):
-  """Returns what the BiLSTM reads, a symbolic tensor."""
-  embeddings, *outputs = encoder.hidden_states
+def _read(states, features, dtype):
+  """Returns what the BiLSTM reads of the `hidden_states` of an encoder."""
+  embeddings, *outputs = states
   if features == "embeddings":
     return embeddings
   if features == "last":
@@ -136,4 +137,4 @@ def _read(encoder, features):
   if features == "concat_last_four":
     return ops.concatenate(outputs[-_LAST:], axis=-1)
   mixed = outputs if features == "weighted_sum_all" else outputs[-_LAST:]
-  return layers.ScalarMix(dtype=encoder.dtype_policy, name="scalar_mix")(mixed)
+  return layers.ScalarMix(dtype=dtype, name="scalar_mix")(mixed)

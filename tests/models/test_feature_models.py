@@ -78,15 +78,19 @@ def test_a_frozen_encoder_is_not_trained_and_has_no_dropout():
   )
 
 
-def test_a_trainable_encoder_gets_gradients():
-  model = make(is_frozen=False)
+@pytest.mark.parametrize("is_frozen", [True, False])
+@pytest.mark.parametrize("features", ["last", "weighted_sum_last_four"])
+def test_all_that_is_trained_gets_gradients(features, is_frozen):
+  model = make(features, is_frozen=is_frozen)
   with tf.GradientTape() as tape:
     loss = tf.reduce_sum(model(make_inputs(), training=True)["logits"] ** 2)
   variables = [v.value for v in model.trainable_variables]
   paths = [v.path for v in model.trainable_variables]
   gradients = dict(zip(paths, tape.gradient(loss, variables)))
-  assert gradients["bert/encoder/layer_0/output/dense/kernel"] is not None
-  assert not any(gradient is None for gradient in gradients.values())
+  is_of_encoder = "bert/encoder/layer_0/output/dense/kernel" in gradients
+  assert is_of_encoder == (not is_frozen)
+  for path, gradient in gradients.items():
+    assert gradient is not None and np.any(gradient), path
 
 
 @pytest.mark.parametrize("features", ["last", "weighted_sum_all"])
