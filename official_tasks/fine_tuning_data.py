@@ -1,6 +1,7 @@
 """The examples of a fine-tuning and their rows, on disk and in memory."""
 
 import collections
+import dataclasses
 import hashlib
 import os
 
@@ -118,6 +119,8 @@ class Data:
     """Returns all that decides what the rows of some examples are."""
     digest = hashlib.sha256()
     for example in examples:
+      # Files may move.
+      example = dataclasses.replace(example, origin="")
       digest.update(repr(example).encode("utf-8", "surrogatepass"))
     return {
       "examples": digest.hexdigest(),

@@ -139,7 +139,9 @@ class _Search:
       self._write(entries, best)
     self._print(entries, best)
     if self._setup.settings.do_predict:
-      self._make(best["values"]).evaluate(self._setup.data.other_splits)
+      run = self._make(best["values"])
+      run.evaluate(self._setup.data.other_splits)
+      run.print_report()
 
   def _make(self, values):
     folder = os.path.join(self._output_dir, "runs", name_of(values))

@@ -115,8 +115,8 @@ def _labels(data_set, splits, frame):
   raise ValueError("--labels must name the classes: nothing else does.")
 
 
-def _check_labels(labels, splits):
-  """Checks the labels of all splits; warns of those that are not trained on.
+def _check_labels(labels, splits, counts):
+  """Checks the labels of all splits; counts those that are not trained on.
 
   Raises:
     ValueError: one is unknown; names file and row.
@@ -128,12 +128,9 @@ def _check_labels(labels, splits):
   for split, examples in splits.items():
     untrained = classification_data.count_untrained(examples, splits["train"])
     for label, count in untrained.items():
-      logging.warning(
-        "%s: %d examples have the label %r, which no training example has.",
-        split,
-        count,
-        label,
-      )
+      what = f"examples of {label!r}, which no training example is"
+      counts.setdefault(split, {})[what] = count
+      logging.warning("%s: %d %s.", split, count, what)
 
 
 def main():
@@ -157,7 +154,7 @@ def main():
     task = sequence_classification.SequenceRegressionTask(**arguments)
   else:
     labels = _labels(data_set, splits, frame)
-    _check_labels(labels, splits)
+    _check_labels(labels, splits, reader.counts)
     task = sequence_classification.SequenceClassificationTask(
       labels=labels, **arguments
     )

@@ -1,5 +1,6 @@
 """One fine-tuning after the other, on a tiny model and in this process."""
 
+import dataclasses
 import json
 import math
 import os
@@ -382,6 +383,13 @@ def test_rows_are_made_once(model_folder, trained):
   path = os.path.join(trained.output_dir, "records", "train.tf_record")
   before = os.stat(path).st_mtime_ns
   setup = toy.make_setup(model_folder, trained.output_dir)
+  assert len(setup.data.rows("train")) == 96
+  assert os.stat(path).st_mtime_ns == before
+  moved = [
+    dataclasses.replace(example, origin="elsewhere.tsv:1")
+    for example in toy.make_examples(96, 1)
+  ]
+  setup = toy.make_setup(model_folder, trained.output_dir, {"train": moved})
   assert len(setup.data.rows("train")) == 96
   assert os.stat(path).st_mtime_ns == before
   other = {"train": toy.make_examples(20, 7)}

@@ -179,13 +179,22 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
       "ok.tsv:3 has the label 'y', which is none of x, w",
     ),
   ]
-  outcomes = scripts.run_each(
-    "run_classifier",
-    [
-      flags(folder, f"none{i}", **{"do_train": True, **values})
-      for i, (values, _) in enumerate(cases)
-    ],
+  runs = [
+    flags(folder, f"none{i}", **{"do_train": True, **values})
+    for i, (values, _) in enumerate(cases)
+  ]
+  # What can be gone on with is counted.
+  files = {"train_file": ok, "dev_file": other, "labels": "x,y,z"}
+  counted = flags(folder, "counted", do_train=True, do_eval=True, **files)
+  *outcomes, (status, err) = scripts.run_each(
+    "run_classifier", [*runs, counted]
   )
+  assert status == 0, err
+  assert scripts.results(folder / "counted")["data"]["dev"] == {
+    "examples": 1,
+    "rows": 1,
+    "examples of 'z', which no training example is": 1,
+  }
   for (values, message), (status, err) in zip(cases, outcomes, strict=True):
     assert (status, message in scripts.error_line(err)) == (1, True), (
       values,
