@@ -15,8 +15,9 @@ class TransformerEncoder(base.EncoderModel):
   Called with a dict of int32 [B, L] tensors `input_ids`, `input_mask` (1 = a
   real token, 0 = padding; default 1) and `segment_ids` (default 0), it returns
   a dict of float32 tensors `sequence_output` [B, L, H] and, with a pooler,
-  `pooled_output` [B, H]. The paths of its variables are the names in Google's
-  checkpoints.
+  `pooled_output` [B, H], of the first token or, from left to right, of the
+  last one that is no padding. The paths of its variables are the names in
+  Google's checkpoints.
 
   Any inner tensor is the output of some `keras.Model(e.input, tensor)`:
 
@@ -82,6 +83,9 @@ class TransformerEncoder(base.EncoderModel):
           dtype=dtype_policy,
           name="pooler",
         )
+        # The first token of a left-to-right model has seen nothing else.
+        if config.use_causal_mask:
+          hidden = _last_token(hidden, inputs[features.INPUT_MASK])
         outputs["pooled_output"] = ops.cast(pooler(hidden), "float32")
     super().__init__(config, dtype_policy, inputs, outputs, name)
 
@@ -90,6 +94,12 @@ class TransformerEncoder(base.EncoderModel):
     self.hidden_states = hidden_states
     self.attention_probs = attention_probs
     self.embedding_table = embedding_table
+
+
+def _last_token(hidden, input_mask):
+  """Returns [B, 1, H], the last of `hidden` [B, L, H] that is no padding."""
+  last = ops.maximum(ops.sum(input_mask, axis=1) - 1, 0)  # [B]
+  return ops.take_along_axis(hidden, last[:, None, None], axis=1)
 
 
 def _embeddings(config, dtype_policy):

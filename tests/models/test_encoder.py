@@ -83,6 +83,22 @@ def test_without_padding_order_and_segments_matter():
     assert not np.allclose(changed, encoder(inputs)["pooled_output"], atol=1e-3)
 
 
+def test_a_causal_encoder_pools_the_last_token_that_is_none_of_padding():
+  config = dataclasses.replace(TINY, use_causal_mask=True)
+  encoder = models.TransformerEncoder(config)
+  inputs = make_inputs()
+  inputs["input_mask"][0, 4:] = 0
+  pooled = np.array(encoder(inputs)["pooled_output"])
+  short = {name: x[:1, :4] for name, x in inputs.items()}
+  np.testing.assert_allclose(
+    pooled[:1], encoder(short)["pooled_output"], atol=1e-6
+  )
+  # So that what is pooled has read the whole text.
+  inputs["input_ids"][:, 1] = (inputs["input_ids"][:, 1] + 1) % 50
+  changed = np.array(encoder(inputs)["pooled_output"])
+  assert np.abs(changed - pooled).max(axis=1).min() > 1e-4
+
+
 def test_a_causal_encoder_does_not_look_ahead():
   config = dataclasses.replace(TINY, use_causal_mask=True)
   encoder = models.TransformerEncoder(config)
