@@ -115,6 +115,9 @@ class Run:
     if self.is_finished:
       print(f"{self.output_dir} holds a finished run: nothing left to train.")
       return True
+    # What is wrong with the other examples had better be known before.
+    for split in self.data.other_splits:
+      self.data.rows(split)
     stopping = _EarlyStopping(self) if self.patience else None
     summary = self.experiment.train(self._batches, stopping)
     self.results["train"] = dataclasses.asdict(summary)

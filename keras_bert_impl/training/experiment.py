@@ -159,8 +159,9 @@ def check_same(config, fixed):
   Raises:
     ValueError: it is another one; names the difference.
   """
-  mine = _configuration(config, fixed)
-  theirs = report.read_json(_configuration_path(config)) or mine
+  mine = _flat(_configuration(config, fixed))
+  theirs = report.read_json(_configuration_path(config))
+  theirs = _flat(theirs) if theirs else mine
   for name in sorted({*mine, *theirs}):
     if mine.get(name) != theirs.get(name):
       raise ValueError(
@@ -168,6 +169,17 @@ def check_same(config, fixed):
         f" {name}={theirs.get(name)!r}, not {mine.get(name)!r}: choose"
         " another --output_dir, or that value to continue it."
       )
+
+
+def _flat(values):
+  """Returns {name: value} with the entries of dicts as "name.key"."""
+  flat = {}
+  for name, value in values.items():
+    if isinstance(value, dict):
+      flat |= {f"{name}.{key}": inner for key, inner in value.items()}
+    else:
+      flat[name] = value
+  return flat
 
 
 def _configuration_path(config):
