@@ -18,7 +18,7 @@ from keras_bert_impl.checkpoints import description, files, reading
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.tokenizers import vocabulary_files
 from keras_bert_impl.training import config as config_lib
-from keras_bert_impl.training import report
+from keras_bert_impl.training import distribution, report
 from official_tasks import (
   common,
   fine_tuning_data,
@@ -162,6 +162,9 @@ class Frame:
     }
     if not self._training["output_dir"]:
       raise ValueError("--output_dir must be given.")
+    if self._training["num_logical_cpus"]:
+      # First of all: rows are read before the strategy is made.
+      distribution.split_cpu(self._training["num_logical_cpus"])
     origin = self._origin()
     self.encoder_config = (
       description.read_bert_config(self.settings.bert_config_file)

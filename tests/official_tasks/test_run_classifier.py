@@ -83,7 +83,7 @@ def test_a_task_of_glue_is_learned_scored_and_handed_in(folder):
   assert (folder / "sst/dev/scores.png").stat().st_size > 1000
 
 
-def test_own_scores_of_pairs_are_learned_and_evaluated_again(folder):
+def test_replicas_learn_own_scores_of_pairs_and_evaluate_them_again(folder):
   rng = random.Random(0)
   with open(folder / "own.jsonl", "w", encoding="utf-8") as file:
     for index in range(50):
@@ -101,6 +101,8 @@ def test_own_scores_of_pairs_are_learned_and_evaluated_again(folder):
     id_column="key",
     regression=True,
     do_eval=True,
+    distribution_strategy="mirrored",
+    num_logical_cpus=2,
   )
   status, _, err = scripts.run(
     "run_classifier", **values, do_train=True, num_train_epochs=1
