@@ -59,6 +59,12 @@ class ClassifierConfig(labelled_splits.SplitsConfig):
     " and macro_f1 of classes, spearman and pearson of scores.",
   )
 
+  bilstm_width: int | None = config_lib.field(
+    None,
+    "Width of a BiLSTM in place of the pooler, as the paper puts on a"
+    " left-to-right encoder; default: none.",
+  )
+
   def __post_init__(self):
     super().__post_init__()
     if not self.is_custom:
@@ -145,6 +151,7 @@ def main():
     "max_seq_length": frame.settings.max_seq_length,
     "metrics": data_set.metrics,
     "submissions": data_set.submissions,
+    "bilstm_width": config.bilstm_width,
   }
   if data_set.labels is None:
     splits = {

@@ -76,6 +76,12 @@ class SquadConfig:
     choices=tuple(metrics.RULES),
   )
 
+  bilstm_width: int | None = config_lib.field(
+    None,
+    "Width of a BiLSTM between encoder and head, as the paper puts on a"
+    " left-to-right encoder; default: none.",
+  )
+
   def __post_init__(self):
     if self.dev_articles and self.predict_file:
       raise ValueError("--dev_articles is in place of --predict_file.")
@@ -153,6 +159,7 @@ def main():
     n_best_size=config.n_best_size,
     max_answer_length=config.max_answer_length,
     rules=config.answer_rules,
+    bilstm_width=config.bilstm_width,
   )
   frame.run(task, splits, config)
 

@@ -80,11 +80,7 @@ class FeatureTagger(base.EncoderModel):
     if is_frozen:
       states = [ops.stop_gradient(state) for state in states]
     hidden = _read(states, features, encoder.dtype_policy)  # [B, L, H or 4 H]
-    for index in range(_LSTM_LAYERS):
-      bilstm = layers.BiLSTM(
-        lstm_width, dtype="float32", name=f"bilstm_{index}"
-      )
-      hidden = bilstm(hidden, encoder.input[features_lib.INPUT_MASK])
+    hidden = read_by_bilstm(encoder, hidden, lstm_width)
     rate = config.hidden_dropout_prob if dropout_rate is None else dropout_rate
     hidden = layers.Dropout(rate, dtype="float32", name="dropout")(hidden)
     logits = layers.ClassificationHead(
@@ -105,6 +101,20 @@ class FeatureTagger(base.EncoderModel):
 
     # Attributes.
     self.encoder = encoder
+
+
+def read_by_bilstm(encoder, hidden, lstm_width):
+  """Returns float32 [B, L, 2 * lstm_width], two new layers of BiLSTM.
+
+  Args:
+    encoder: `TransformerEncoder`.
+    hidden: float [B, L, ...] on the inputs of the encoder.
+    lstm_width: int, of each direction.
+  """
+  for index in range(_LSTM_LAYERS):
+    bilstm = layers.BiLSTM(lstm_width, dtype="float32", name=f"bilstm_{index}")
+    hidden = bilstm(hidden, encoder.input[features_lib.INPUT_MASK])
+  return hidden
 
 
 def _check_features(features, config):

@@ -10,7 +10,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl import features, layers
-from keras_bert_impl.models import base
+from keras_bert_impl.models import base, feature_models
 from keras_bert_impl.models import encoder as encoder_lib
 
 
@@ -40,6 +40,9 @@ class SequenceClassifier(HeadModel):
     num_classes: int, C; 1 for regression.
     dropout_rate: float in [0, 1), before the head; None means
       `config.hidden_dropout_prob`.
+    bilstm_width: int, width of a BiLSTM whose state at the first token stands
+      in for the pooled output; None for none. The paper puts it on a
+      left-to-right encoder (section 5.1).
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
 
@@ -52,11 +55,16 @@ class SequenceClassifier(HeadModel):
     config,
     num_classes,
     dropout_rate=None,
+    bilstm_width=None,
     dtype=None,
     name="sequence_classifier",
   ):
-    encoder = _encoder(config, dtype, use_pooler=True)
-    pooled = _dropout(encoder, encoder.output["pooled_output"], dropout_rate)
+    encoder = _encoder(config, dtype, use_pooler=bilstm_width is None)
+    if bilstm_width is None:
+      pooled = encoder.output["pooled_output"]
+    else:
+      pooled = _last_hidden(encoder, bilstm_width)[:, 0]
+    pooled = _dropout(encoder, pooled, dropout_rate)
     super().__init__(
       encoder,
       encoder.input,
@@ -64,6 +72,7 @@ class SequenceClassifier(HeadModel):
       name,
       num_classes=num_classes,
       dropout_rate=dropout_rate,
+      bilstm_width=bilstm_width,
     )
 
 
@@ -107,18 +116,25 @@ class QuestionAnswering(HeadModel):
 
   Args:
     config: `configs.EncoderConfig`; the model has no pooler.
+    bilstm_width: int, width of a BiLSTM between encoder and head; None for
+      none.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
 
   Source: Devlin et al. 2019, section 4.2; google-research/bert, run_squad.py.
   """
 
-  def __init__(self, config, dtype=None, name="question_answering"):
+  def __init__(
+    self, config, bilstm_width=None, dtype=None, name="question_answering"
+  ):
     encoder = _encoder(config, dtype, use_pooler=False)
+    hidden = _last_hidden(encoder, bilstm_width)
     with keras.name_scope("cls"):
-      logits = _head(encoder, 2, "squad")(encoder.hidden_states[-1])
+      logits = _head(encoder, 2, "squad")(hidden)
     outputs = {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
-    super().__init__(encoder, encoder.input, outputs, name)
+    super().__init__(
+      encoder, encoder.input, outputs, name, bilstm_width=bilstm_width
+    )
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -263,6 +279,14 @@ def sentence_pair_logits(encoder):
 def _encoder(config, dtype, use_pooler):
   config = dataclasses.replace(config, use_pooler=use_pooler)
   return encoder_lib.TransformerEncoder(config, dtype)
+
+
+def _last_hidden(encoder, bilstm_width):
+  """Returns the last hidden state, read by a BiLSTM if it has a width."""
+  hidden = encoder.hidden_states[-1]
+  if bilstm_width is None:
+    return hidden
+  return feature_models.read_by_bilstm(encoder, hidden, bilstm_width)
 
 
 def _head(encoder, num_classes, name):

@@ -114,6 +114,7 @@ class QuestionAnsweringTask(fine_tuning.FineTuningTask):
     n_best_size: int, answers to keep in nbest_predictions.json.
     max_answer_length: int, most pieces of an answer.
     rules: which answers are equal, one of `metrics.question_answering.RULES`.
+    bilstm_width: as `models.QuestionAnswering`.
 
   Raises:
     ValueError: a row has no room for a question and a window.
@@ -146,6 +147,7 @@ class QuestionAnsweringTask(fine_tuning.FineTuningTask):
     n_best_size=20,
     max_answer_length=30,
     rules="squad",
+    bilstm_width=None,
   ):
     super().__init__(config, max_seq_length)
     for name, value in (
@@ -166,6 +168,9 @@ class QuestionAnsweringTask(fine_tuning.FineTuningTask):
     self.has_null = version_2_with_negative
     self.threshold = null_score_diff_threshold
     self.rules = rules
+    self.bilstm_width = bilstm_width
+    if bilstm_width is not None:
+      self.head = None  # None that other programs know.
     self._spans = answers.SpanConfig(
       n_best_size, max_answer_length, version_2_with_negative
     )
@@ -267,7 +272,7 @@ class QuestionAnsweringTask(fine_tuning.FineTuningTask):
 
   def build_model(self):
     """Returns a `QuestionAnswering` model with fresh weights."""
-    return models.QuestionAnswering(self.config)
+    return models.QuestionAnswering(self.config, self.bilstm_width)
 
   def weights(self, batch):
     """Returns 1 for rows whose answer is known."""
@@ -401,6 +406,7 @@ class QuestionAnsweringTask(fine_tuning.FineTuningTask):
       "doc_stride": self.doc_stride,
       "max_query_length": self.max_query_length,
       "version_2_with_negative": self.has_null,
+      "bilstm_width": self.bilstm_width,
     }
 
   @property

@@ -47,6 +47,7 @@ class _TextTask(fine_tuning.FineTuningTask):
       one.
     submissions: {split: file name}, of the splits whose predictions are handed
       in to GLUE.
+    bilstm_width: as `models.SequenceClassifier`.
 
   Source: google-research/bert, run_classifier.py.
   """
@@ -55,8 +56,13 @@ class _TextTask(fine_tuning.FineTuningTask):
   _label_dtype = None
   _scores = None
 
-  def __init__(self, config, max_seq_length, metrics, submissions=None):
+  def __init__(
+    self, config, max_seq_length, metrics, submissions=None, bilstm_width=None
+  ):
     super().__init__(config, max_seq_length)
+    self.bilstm_width = bilstm_width
+    if bilstm_width is not None:
+      self.head = None  # None that other programs know.
     for name in metrics:
       if name not in self._scores:
         raise ValueError(
@@ -136,11 +142,19 @@ class _TextTask(fine_tuning.FineTuningTask):
     return paths
 
   def describe(self):
-    return super().describe() | {"metrics": list(self.metric_names)}
+    return super().describe() | {
+      "metrics": list(self.metric_names),
+      "bilstm_width": self.bilstm_width,
+    }
 
   def _targets(self, examples):
     return np.array(
       [self._target(e.label) for e in examples], self._label_dtype
+    )
+
+  def _model(self, num_classes):
+    return models.SequenceClassifier(
+      self.config, num_classes, bilstm_width=self.bilstm_width
     )
 
   @abc.abstractmethod
@@ -174,6 +188,7 @@ class SequenceClassificationTask(_TextTask):
       logits.
     metrics: tuple of names in `metrics.classification.OF_CLASSES`.
     submissions: {split: file name} of what is handed in to GLUE.
+    bilstm_width: as `models.SequenceClassifier`.
 
   Raises:
     ValueError: there are less than two classes, or a metric that is none of
@@ -190,8 +205,9 @@ class SequenceClassificationTask(_TextTask):
     labels,
     metrics=("accuracy",),
     submissions=None,
+    bilstm_width=None,
   ):
-    super().__init__(config, max_seq_length, metrics, submissions)
+    super().__init__(config, max_seq_length, metrics, submissions, bilstm_width)
     self.labels = tuple(labels)
     if len(set(self.labels)) < 2 or len(set(self.labels)) < len(self.labels):
       raise ValueError(
@@ -206,7 +222,7 @@ class SequenceClassificationTask(_TextTask):
 
   def build_model(self):
     """Returns a `SequenceClassifier` with a logit for each class."""
-    return models.SequenceClassifier(self.config, len(self.labels))
+    return self._model(len(self.labels))
 
   def predictions(self, batch, outputs):
     """Returns the class."""
@@ -250,6 +266,7 @@ class SequenceRegressionTask(_TextTask):
     max_seq_length: as `FineTuningTask`.
     metrics: tuple of names in `metrics.classification.OF_NUMBERS`.
     submissions: {split: file name} of what is handed in to GLUE.
+    bilstm_width: as `models.SequenceClassifier`.
   """
 
   _label_dtype = "float32"
@@ -261,12 +278,13 @@ class SequenceRegressionTask(_TextTask):
     max_seq_length,
     metrics=("spearman", "pearson"),
     submissions=None,
+    bilstm_width=None,
   ):
-    super().__init__(config, max_seq_length, metrics, submissions)
+    super().__init__(config, max_seq_length, metrics, submissions, bilstm_width)
 
   def build_model(self):
     """Returns a `SequenceClassifier` with one output, the score."""
-    return models.SequenceClassifier(self.config, 1)
+    return self._model(1)
 
   def predictions(self, batch, outputs):
     """Returns nothing: there are no classes."""

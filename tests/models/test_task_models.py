@@ -1,3 +1,5 @@
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
@@ -19,6 +21,12 @@ MODELS = {
   "token": lambda **kw: models.TokenClassifier(CONFIG, 5, **kw),
   "choice": lambda **kw: models.MultipleChoice(CONFIG, **kw),
   "question": lambda **kw: models.QuestionAnswering(CONFIG, **kw),
+  "sequence by BiLSTM": lambda **kw: models.SequenceClassifier(
+    CONFIG, 3, bilstm_width=4, **kw
+  ),
+  "question by BiLSTM": lambda **kw: models.QuestionAnswering(
+    CONFIG, bilstm_width=4, **kw
+  ),
   "detector": lambda **kw: models.ReplacedTokenDetector(CONFIG, **kw),
   "masked": lambda **kw: models.MaskedLanguageModel(CONFIG, **kw),
   "pretrained": lambda **kw: models.MaskedLanguageModel(CONFIG, "sop", **kw),
@@ -29,6 +37,8 @@ SHAPES = {
   "token": {"logits": (2, 7, 5)},
   "choice": {"logits": (2, 4)},
   "question": {"start_logits": (2, 7), "end_logits": (2, 7)},
+  "sequence by BiLSTM": {"logits": (2, 3)},
+  "question by BiLSTM": {"start_logits": (2, 7), "end_logits": (2, 7)},
   "detector": {"logits": (2, 7)},
   "masked": {"logits": (2, 7, 50)},
   "pretrained": {"prediction_logits": (2, 7, 50), "sop_logits": (2, 2)},
@@ -75,6 +85,8 @@ def test_each_survives_the_keras_file(tmp_path, name):
     ("token", ["classifier/output_weights", "classifier/output_bias"]),
     ("choice", ["bert/pooler/dense/bias", "classifier/output_weights"]),
     ("question", ["cls/squad/output_weights", "cls/squad/output_bias"]),
+    ("sequence by BiLSTM", ["bilstm_1/", "classifier/output_weights"]),
+    ("question by BiLSTM", ["bilstm_1/", "cls/squad/output_weights"]),
     ("detector", ["discriminator_predictions/dense_1/kernel"]),
     ("masked", ["cls/predictions/output_bias"]),
     ("pretrained", ["bert/pooler/dense/kernel", "cls/seq_relationship/"]),
@@ -85,6 +97,21 @@ def test_heads_have_the_paths_of_googles_checkpoints(name, paths):
   for path in paths:
     assert path in found
   assert ("pooler" in found) == (name in ("sequence", "choice", "pretrained"))
+
+
+@pytest.mark.parametrize(
+  "model", [models.SequenceClassifier, models.QuestionAnswering]
+)
+def test_a_bilstm_brings_what_a_causal_encoder_has_not_read(model):
+  config = dataclasses.replace(CONFIG, use_causal_mask=True)
+  arguments = {"num_classes": 3} if model is models.SequenceClassifier else {}
+  model = model(config, bilstm_width=4, **arguments)
+  inputs = make_inputs()
+  [name, *_] = model.output
+  before = np.array(model(inputs)[name])[:, 0]
+  inputs["input_ids"][:, 5] = (inputs["input_ids"][:, 5] + 1) % 50
+  after = np.array(model(inputs)[name])[:, 0]
+  assert np.abs(after - before).max(axis=-1).min() > 1e-6
 
 
 def test_a_choice_is_scored_as_if_it_were_alone():

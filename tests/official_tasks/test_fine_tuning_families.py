@@ -1,8 +1,11 @@
 """Every family is a start: the encoder is taken over, the head is new."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from keras_bert_impl import configs
 from keras_bert_impl.checkpoints import reading
 from tests.official_tasks import scripts, toy_fine_tuning
 
@@ -53,3 +56,21 @@ def test_a_family_is_fine_tuned(name, new, model_folder, tmp_path):
   description = reading.open_checkpoint(tmp_path).described()
   assert description.config.model_type == setup.encoder_config.model_type
   assert description.labels == toy_fine_tuning.LABELS
+
+
+def test_a_left_to_right_encoder_classifies_what_it_has_read(
+  model_folder, tmp_path
+):
+  config = configs.EncoderConfig.from_json_file(
+    model_folder / "bert_config.json"
+  )
+  setup = toy_fine_tuning.make_setup(
+    model_folder,
+    tmp_path,
+    config=dataclasses.replace(config, use_causal_mask=True),
+    num_train_epochs=8.0,
+  )
+  run = toy_fine_tuning.make_run(setup)
+  run.train()
+  run.evaluate(["dev"])
+  assert run.scores["accuracy"] > 0.9
