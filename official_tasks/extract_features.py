@@ -36,11 +36,10 @@ import tqdm
 from keras import ops
 
 from keras_bert_impl import features, models, tokenizers
-from keras_bert_impl.checkpoints import assignment, description, reading
-from keras_bert_impl.tokenizers import vocabulary_files
+from keras_bert_impl.checkpoints import assignment, reading
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import report
-from official_tasks import common
+from official_tasks import common, model_files
 
 FORMATS = ("jsonl", "npz", "tfrecord")
 _ENDINGS = {
@@ -55,7 +54,7 @@ _BATCHES_AT_ONCE = 8
 
 
 @dataclasses.dataclass(frozen=True)
-class ExtractionConfig:
+class ExtractionConfig(model_files.ModelFilesConfig):
   """What is extracted; names and defaults of google-research/bert.
 
   Raises:
@@ -76,19 +75,6 @@ class ExtractionConfig:
     "-1,-2,-3,-4",
     "Layers to write: 0 for the embeddings, 1 for the first layer, -1 for the"
     " last one.",
-  )
-  bert_config_file: str | None = config_lib.field(
-    None,
-    "JSON file with the model's configuration; default: what lies beside the"
-    " checkpoint.",
-  )
-  vocab_file: str | None = config_lib.field(
-    None,
-    "Vocabulary (vocab.txt, vocab.json or *.model); default: the one beside the"
-    " configuration or the checkpoint.",
-  )
-  do_lower_case: bool | None = config_lib.field(
-    None, "Lower case for the text; default: what the vocabulary was made for."
   )
   max_seq_length: int = config_lib.field(
     128, "Most tokens per line; what is longer is cut."
@@ -173,18 +159,19 @@ class Extractor:
   """
 
   def __init__(self, config):
-    checkpoint = reading.open_checkpoint(config.init_checkpoint)
-    encoder_config = (
-      description.read_bert_config(config.bert_config_file)
-      if config.bert_config_file
-      else checkpoint.described().config
+    files = model_files.find(
+      config, config.init_checkpoint, config.max_seq_length
     )
+    encoder_config = files.encoder_config
     self.layers = _parse_layers(config.layers, encoder_config)
     self.hidden_size = encoder_config.hidden_size
-    self.tokenizer = _load_tokenizer(config, checkpoint, encoder_config)
+    self.tokenizer = tokenizers.load(
+      files.vocabulary_path, **vars(files.tokenizer_options)
+    )
     self.counts = dict.fromkeys(("lines", "cut", "tokens"), 0)
     self._max_seq_length = config.max_seq_length
     self._batch_size = config.batch_size
+    checkpoint = reading.open_checkpoint(config.init_checkpoint)
     self._encode = _load_encoder(checkpoint, encoder_config, self.layers)
 
   def extract(self, texts):
@@ -259,29 +246,6 @@ def _parse_layers(text, config):
   if not layers:
     raise ValueError("layers is empty: name at least one, such as -1.")
   return layers
-
-
-def _load_tokenizer(config, checkpoint, encoder_config):
-  if config.max_seq_length > encoder_config.max_sequence_length:
-    raise ValueError(
-      f"max_seq_length ({config.max_seq_length}) is above the "
-      f"{encoder_config.max_sequence_length} that the model has positions for."
-    )
-  beside = config.bert_config_file or checkpoint.path
-  path = vocabulary_files.find_file(
-    config.vocab_file or os.path.dirname(beside) or "."
-  )
-  options = {}
-  if config.do_lower_case is not None:
-    options["do_lower_case"] = config.do_lower_case
-  tokenizer = tokenizers.load(path, **options)
-  if tokenizer.vocabulary.size > encoder_config.vocab_size:
-    raise ValueError(
-      f"{path} holds {tokenizer.vocabulary.size} tokens, more than the "
-      f"vocab_size ({encoder_config.vocab_size}) of the model: give the one "
-      "that belongs to it."
-    )
-  return tokenizer
 
 
 def _load_encoder(checkpoint, config, layers):

@@ -12,11 +12,9 @@ import dataclasses
 import math
 import os
 
-from absl import flags, logging
+from absl import flags
 
-from keras_bert_impl.checkpoints import description, files, reading
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
-from keras_bert_impl.tokenizers import vocabulary_files
+from keras_bert_impl.checkpoints import files
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import distribution, report
 from official_tasks import (
@@ -24,6 +22,7 @@ from official_tasks import (
   fine_tuning_data,
   fine_tuning_run,
   fine_tuning_search,
+  model_files,
 )
 
 # In their place: num_train_epochs, warmup_proportion; all rows are evaluated.
@@ -31,26 +30,13 @@ _DERIVED = ("num_train_steps", "num_warmup_steps", "max_eval_steps")
 
 
 @dataclasses.dataclass(frozen=True)
-class FineTuningConfig:
+class FineTuningConfig(model_files.ModelFilesConfig):
   """What every fine-tuning is told; google-research/bert's names and defaults.
 
   Raises:
     ValueError: if a value is out of range or nothing is to be done.
   """
 
-  bert_config_file: str | None = config_lib.field(
-    None,
-    "JSON file with the model's configuration; default: what lies beside the"
-    " checkpoint.",
-  )
-  vocab_file: str | None = config_lib.field(
-    None,
-    "Vocabulary (vocab.txt, vocab.json or *.model); default: the one beside the"
-    " configuration or the checkpoint.",
-  )
-  do_lower_case: bool | None = config_lib.field(
-    None, "Lower case for the text; default: what the vocabulary was made for."
-  )
   max_seq_length: int = config_lib.field(
     128, "Most tokens per row; what is longer is cut or, if it can be, split."
   )
@@ -145,8 +131,6 @@ class Frame:
 
   Attributes:
     settings: `FineTuningConfig`.
-    encoder_config: `EncoderConfig` of the model to fine-tune.
-    vocabulary_path: str.
 
   Raises:
     ValueError: flags, model and vocabulary do not fit together.
@@ -165,24 +149,14 @@ class Frame:
     if self._training["num_logical_cpus"]:
       # First of all: rows are read before the strategy is made.
       distribution.split_cpu(self._training["num_logical_cpus"])
-    origin = self._origin()
-    self.encoder_config = (
-      description.read_bert_config(self.settings.bert_config_file)
-      if self.settings.bert_config_file
-      else reading.open_checkpoint(origin).described().config
+    self._files = model_files.find(
+      self.settings, self._checkpoint(), self.settings.max_seq_length
     )
-    self.vocabulary_path = vocabulary_files.find_file(
-      self.settings.vocab_file or _folder(origin)
-    )
-    self._options = vocabulary_lib.resolve_options(
-      self.vocabulary_path,
-      **(
-        {}
-        if self.settings.do_lower_case is None
-        else {"do_lower_case": self.settings.do_lower_case}
-      ),
-    )
-    self._check_sizes()
+
+  @property
+  def encoder_config(self):
+    """`EncoderConfig` of the model to fine-tune."""
+    return self._files.encoder_config
 
   def run(self, task, splits, config, counts=None):
     """Trains, evaluates, predicts and reports, as the flags say.
@@ -199,8 +173,8 @@ class Frame:
     data = fine_tuning_data.Data(
       task,
       splits,
-      self.vocabulary_path,
-      self._options,
+      self._files.vocabulary_path,
+      self._files.tokenizer_options,
       os.path.join(self._training["output_dir"], "records"),
       counts,
     )
@@ -221,7 +195,7 @@ class Frame:
       *common.split_names(self.settings.ensemble_dirs or ""),
     ]
     if self._training["init_checkpoint"]:
-      folders.append(_folder(self._training["init_checkpoint"]))
+      folders.append(model_files.folder_of(self._training["init_checkpoint"]))
     for folder in folders:
       path = os.path.join(folder, fine_tuning_run.TASK_NAME)
       task = report.read_json(path)
@@ -229,48 +203,19 @@ class Frame:
         return task
     return {}
 
-  def _origin(self):
-    """Returns what says what the model is: a configuration or a checkpoint."""
+  def _checkpoint(self):
+    """Returns the checkpoint that says what the model is; None without one."""
     settings, training = self.settings, self._training
-    if settings.bert_config_file:
-      return settings.bert_config_file
     if settings.ensemble_dirs:
       return common.split_names(settings.ensemble_dirs)[0]
-    origin = training["init_checkpoint"]
-    if not origin and files.is_folder(training["output_dir"]):
-      origin = training["output_dir"]
-    if not origin:
+    if training["init_checkpoint"]:
+      return training["init_checkpoint"]
+    if files.is_folder(training["output_dir"]):
+      return training["output_dir"]
+    if not settings.bert_config_file:
       raise ValueError(
         "--init_checkpoint must be given: what to fine-tune, such as"
         " uncased_L-12_H-768_A-12/bert_model.ckpt; or --bert_config_file, to"
         " begin from random weights."
       )
-    return origin
-
-  def _check_sizes(self):
-    config = self.encoder_config
-    if self.settings.max_seq_length > config.max_sequence_length:
-      raise ValueError(
-        f"max_seq_length ({self.settings.max_seq_length}) is above the"
-        f" {config.max_sequence_length} that the model has positions for."
-      )
-    size = vocabulary_lib.Vocabulary.load(self.vocabulary_path).size
-    if size > config.vocab_size:
-      raise ValueError(
-        f"{self.vocabulary_path} holds {size} tokens, more than the vocab_size"
-        f" ({config.vocab_size}) of the model: give the one that belongs to it."
-      )
-    if size < config.vocab_size:
-      logging.warning(
-        "%s holds %d tokens, fewer than the vocab_size (%d) of the model.",
-        self.vocabulary_path,
-        size,
-        config.vocab_size,
-      )
-
-
-def _folder(origin):
-  """Returns the folder in which the files of a model lie."""
-  if files.is_folder(origin):
-    return origin
-  return os.path.dirname(origin) or "."
+    return None

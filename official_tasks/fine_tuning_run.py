@@ -206,7 +206,7 @@ class Run:
       self._experiment = experiment_lib.Experiment(
         self.task, self._training_config(), self._fixed()
       )
-      self._check_labels()
+      self._check_checkpoints()
       self._keep_model_files()
     return self._experiment
 
@@ -344,20 +344,27 @@ class Run:
       return collected
     return {name: np.stack(values) for name, values in collected.items()}
 
-  def _check_labels(self):
-    """Raises ValueError if another checkpoint's head has other classes."""
-    if self.settings.do_train or not self.task.labels:
+  def _check_checkpoints(self):
+    """Raises ValueError if heads tell other classes, or an ensemble differs."""
+    if self.settings.do_train:
       return
+    members = common.split_names(self.settings.ensemble_dirs or "")
     origin = self._experiment.config.init_checkpoint
-    folders = common.split_names(self.settings.ensemble_dirs or origin or "")
-    for folder in folders:
-      described = reading.open_checkpoint(folder).description
-      theirs = (described and described.labels) or ()
-      if set(theirs) & set(self.task.labels) and theirs != self.task.labels:
+    for path in members or filter(None, [origin]):
+      checkpoint = reading.open_checkpoint(path)
+      theirs = checkpoint.description and checkpoint.description.labels
+      ours = self.task.labels or ()
+      if theirs != ours and set(theirs or ()) & set(ours):
         raise ValueError(
-          f"{folder} tells the classes {', '.join(theirs)}, in this order, but"
-          f" these are {', '.join(self.task.labels)}: train with --do_train, or"
-          " give the checkpoint of this task."
+          f"{path} tells the classes {', '.join(theirs)}, in this order, but"
+          f" these are {', '.join(ours)}: train with --do_train, or give the"
+          " checkpoint of this task."
+        )
+      theirs = experiment_lib.vocabulary_fingerprint(checkpoint.folder)
+      if members and theirs not in (None, self.data.vocabulary.fingerprint):
+        raise ValueError(
+          f"ensemble_dirs: the vocabulary of {path} is not that of the others,"
+          " so that its ids mean other tokens: ensemble runs of one vocabulary."
         )
 
   def _keep_model_files(self):

@@ -1,10 +1,10 @@
 """Files of predictions for people and for GLUE, and pictures of them."""
 
-import io
 import os
 
 import numpy as np
 
+from keras_bert_impl.tasks import pictures
 from keras_bert_impl.tokenizers import vocabulary
 
 PREDICTIONS_NAME = "predictions.tsv"
@@ -52,7 +52,9 @@ def plot_confusion(path, targets, answers, labels):
   counts = np.zeros((len(labels), len(labels)), int)  # [C, C]
   np.add.at(counts, (targets, answers), 1)
   shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
-  canvas, axes = _canvas(4 + 0.25 * len(labels))
+  size = 4 + 0.25 * len(labels)
+  canvas = pictures.new_figure(size, size)
+  axes = canvas.add_subplot()
   axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
   ticks = range(len(labels))
   axes.set_xticks(ticks, labels, rotation=45, ha="right")
@@ -65,34 +67,20 @@ def plot_confusion(path, targets, answers, labels):
         color = "white" if shares[row, column] > 0.5 else "black"
         text = f"{counts[row, column]:,}"
         axes.text(column, row, text, ha="center", va="center", color=color)
-  _save(canvas, path)
+  pictures.save(canvas, path)
 
 
 def plot_scatter(path, targets, answers):
   """Draws predicted over true numbers, float [N] both, as PNG."""
-  canvas, axes = _canvas(5)
+  canvas = pictures.new_figure(5, 5)
+  axes = canvas.add_subplot()
   axes.plot(targets, answers, ".", alpha=0.4)
   low, high = np.min(targets), np.max(targets)
   axes.plot([low, high], [low, high], "--", color="gray", linewidth=1)
   axes.set_xlabel("true")
   axes.set_ylabel("predicted")
   axes.grid(alpha=0.3)
-  _save(canvas, path)
-
-
-def _canvas(size):
-  # Late and without pyplot: no display, no global state, no start-up cost.
-  from matplotlib import figure
-
-  canvas = figure.Figure(figsize=(size, size), dpi=100)
-  return canvas, canvas.add_subplot()
-
-
-def _save(canvas, path):
-  content = io.BytesIO()
-  canvas.tight_layout()
-  canvas.savefig(content, format="png")
-  vocabulary.write_atomically(path, content.getvalue())
+  pictures.save(canvas, path)
 
 
 def _write_tsv(path, lines):

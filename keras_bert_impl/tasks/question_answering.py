@@ -11,7 +11,6 @@ words: "1871)," is no obstacle to "1871".
 
 import collections
 import dataclasses
-import io
 import json
 import os
 import re
@@ -27,6 +26,7 @@ from keras_bert_impl.tasks import (
   answers,
   cross_entropy,
   fine_tuning,
+  pictures,
   windows,
 )
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
@@ -375,15 +375,12 @@ class QuestionAnsweringTask(fine_tuning.FineTuningTask):
 
   def plot(self, examples, rows, outputs, path):
     """Draws the scores by threshold (2.0) or by length of the answer (1.1)."""
-    # Late and without pyplot: no display, no global state, no start-up cost.
-    from matplotlib import figure
-
     found = self.answers(examples, rows, outputs)
     golds = _golds(examples)
     scores = metrics.score_each(
       golds, _texts(examples, found), self.rules, self.has_null
     )
-    canvas = figure.Figure(figsize=(6, 4), dpi=100)
+    canvas = pictures.new_figure(6, 4)
     axes = canvas.add_subplot()
     if self.has_null:
       _plot_by_threshold(axes, examples, found, scores)
@@ -393,10 +390,7 @@ class QuestionAnsweringTask(fine_tuning.FineTuningTask):
     axes.set_ylabel("%")
     axes.grid(alpha=0.3)
     axes.legend()
-    canvas.tight_layout()
-    content = io.BytesIO()
-    canvas.savefig(content, format="png")
-    vocabulary_lib.write_atomically(path, content.getvalue())
+    pictures.save(canvas, path)
     return True
 
   def describe(self):

@@ -10,7 +10,6 @@ counts in the window where it has most context, so nothing is dropped.
 """
 
 import dataclasses
-import io
 import itertools
 import os
 
@@ -21,7 +20,12 @@ from keras_bert_impl import features, models
 from keras_bert_impl.checkpoints import names
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.models import feature_models
-from keras_bert_impl.tasks import cross_entropy, fine_tuning, windows
+from keras_bert_impl.tasks import (
+  cross_entropy,
+  fine_tuning,
+  pictures,
+  windows,
+)
 from keras_bert_impl.tokenizers import token_pieces
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
@@ -320,14 +324,11 @@ class TokenClassificationTask(fine_tuning.FineTuningTask):
 
   def plot(self, examples, rows, outputs, path):
     """Draws precision, recall and F1 of each type."""
-    # Late and without pyplot: no display, no global state, no start-up cost.
-    from matplotlib import figure
-
     evaluation = self._evaluate(examples, rows, outputs)
     types = evaluation.types
     if not types:
       return False
-    canvas = figure.Figure(figsize=(2.5 + 1.1 * len(types), 4), dpi=100)
+    canvas = pictures.new_figure(2.5 + 1.1 * len(types), 4)
     axes = canvas.add_subplot()
     places = np.arange(len(types))
     rates = [evaluation.rates_of(entity_type) for entity_type in types]
@@ -342,10 +343,7 @@ class TokenClassificationTask(fine_tuning.FineTuningTask):
     axes.set_title(f"F1 of all entities: {evaluation.scores()['f1']:.4f}")
     axes.grid(axis="y", alpha=0.3)
     axes.legend(loc="upper center", ncols=3)
-    canvas.tight_layout()
-    content = io.BytesIO()
-    canvas.savefig(content, format="png")
-    vocabulary_lib.write_atomically(path, content.getvalue())
+    pictures.save(canvas, path)
     return True
 
   def describe(self):

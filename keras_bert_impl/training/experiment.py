@@ -140,7 +140,7 @@ class Experiment:
         self.model.config, checkpoint.description.config
       ):
         logging.warning("Unlike in %s, %s.", checkpoint.path, difference)
-    theirs = _fingerprint(checkpoint.folder)
+    theirs = vocabulary_fingerprint(checkpoint.folder)
     if fingerprint and theirs and fingerprint != theirs:
       logging.warning(
         "The vocabulary of this run is not the one beside %s: ids mean other"
@@ -215,7 +215,7 @@ def _optimizer(config, model):
   )
 
 
-def _fingerprint(folder):
+def vocabulary_fingerprint(folder):
   """Returns that of the vocabulary in `folder`, or None without one."""
   try:
     path = vocabulary_files.find_file(folder)

@@ -6,6 +6,7 @@ import platform
 
 import tensorflow as tf
 
+from keras_bert_impl.tasks import pictures
 from keras_bert_impl.tokenizers import vocabulary
 
 RESULTS_NAME = "results.json"
@@ -92,11 +93,8 @@ def plot_curves(path, entries, evaluation=None):
     entries: list of dicts with `step` and scalars (`run_log.read`).
     evaluation: {metric: float} of the held-out data, drawn as dots at the end.
   """
-  # Late and without pyplot: no display, no global state, no start-up cost.
-  from matplotlib import figure
-
   panels = list(_panels(entries[-1] if entries else ()))
-  canvas = figure.Figure(figsize=(12, 3.2 * -(-len(panels) // 3)), dpi=100)
+  canvas = pictures.new_figure(12, 3.2 * -(-len(panels) // 3))
   steps = [entry["step"] for entry in entries]
   for index, (name, label) in enumerate(panels):
     axes = canvas.add_subplot(-(-len(panels) // 3), 3, index + 1)
@@ -107,8 +105,4 @@ def plot_curves(path, entries, evaluation=None):
     axes.set_xlabel("step")
     axes.set_title(label)
     axes.grid(alpha=0.3)
-  canvas.tight_layout()
-  temporary = path + ".tmp"
-  with tf.io.gfile.GFile(temporary, "wb") as file:
-    canvas.savefig(file, format="png")
-  tf.io.gfile.rename(temporary, path, overwrite=True)
+  pictures.save(canvas, path)

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import weakref
@@ -189,6 +190,25 @@ def test_an_ensemble_averages_the_logits(trained, model_folder, tmp_path):
   content["id2label"] = {"0": "thing", "1": "animal"}
   path.write_text(json.dumps(content))
   with pytest.raises(ValueError, match="other tells the classes thing, animal"):
+    toy.make_run(setup).outputs("dev")
+
+
+def test_an_ensemble_of_two_vocabularies_is_refused(
+  trained, model_folder, tmp_path
+):
+  other = tmp_path / "other"
+  shutil.copytree(trained.output_dir, other)
+  tokens = (other / "vocab.txt").read_text(encoding="utf-8").splitlines()
+  tokens[-2:] = reversed(tokens[-2:])
+  (other / "vocab.txt").write_text("\n".join(tokens), encoding="utf-8")
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path / "ensemble",
+    do_train=False,
+    do_eval=True,
+    ensemble_dirs=f"{trained.output_dir},{other}",
+  )
+  with pytest.raises(ValueError, match="vocabulary of .*other is not that of"):
     toy.make_run(setup).outputs("dev")
 
 
