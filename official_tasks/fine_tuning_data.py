@@ -107,7 +107,13 @@ class Data:
     examples = self.examples(split)
     logging.info("Tokenizing %d examples of %s.", len(examples), split)
     # Late: training must not need tensorflow-text, which comes with it.
-    tokenizer = tokenizers.load(self.vocabulary.origin, **vars(self.options))
+    try:
+      tokenizer = tokenizers.load(self.vocabulary.origin, **vars(self.options))
+    except ImportError as error:
+      raise ValueError(
+        f"{path} cannot be made ({error}): install tensorflow-text, or take"
+        f" {self._folder} along from a machine that has it."
+      ) from error
     counts = collections.Counter()
     rows = self.task.make_rows(examples, tokenizer, counts)
     rows_lib.write(path, rows, self.task.columns, origin, counts)

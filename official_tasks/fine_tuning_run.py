@@ -136,6 +136,19 @@ class Run:
       self._evaluate(split)
       self.save_results()
 
+  def give_up(self, error):
+    """Notes that the training diverged: worth the best constant answer."""
+    self.results["train"] = {"is_finished": True, "error": str(error)}
+    for split in self.data.dev_splits:
+      result = self._unscored(split)
+      examples = self.data.examples(split)
+      if self.task.has_labels(examples):
+        result["baseline"] = self.task.baseline(examples)
+        result["scores"] = {self.task.main_metric: result["baseline"]}
+      self.results.setdefault("eval", {})[split] = result
+    self.save_results()
+    self.remove_checkpoints()
+
   def report(self):
     """Writes the curves and what came out into results.json."""
     entries = run_log.read(self.output_dir)
@@ -308,12 +321,7 @@ class Run:
     examples, rows = self.data.examples(split), self.data.rows(split)
     outputs, speed = self.outputs(split)
     folder = self._path(split)
-    result = {
-      "rows": self.data.fingerprint(split),
-      "rows_per_second": speed,
-      "scores": {},
-      "shown": [],
-    }
+    result = self._unscored(split) | {"rows_per_second": speed}
     if self.task.has_labels(examples):
       result["scores"] = self.task.score(examples, rows, outputs)
       result["shown"] = self.task.shown_metrics or list(result["scores"])
@@ -324,6 +332,10 @@ class Run:
     paths = self.task.write_predictions(examples, rows, outputs, folder)
     self._artifacts.update({f"{split} {k}": v for k, v in paths.items()})
     self.results.setdefault("eval", {})[split] = result
+
+  def _unscored(self, split):
+    """Returns what is known of a split before it is scored."""
+    return {"rows": self.data.fingerprint(split), "scores": {}, "shown": []}
 
   def _predict(self, split):
     """Returns {output: array [N, ...] or list of N arrays [n, ...]}."""

@@ -9,7 +9,9 @@ import itertools
 import os
 import statistics
 
-from keras_bert_impl.training import report
+from absl import logging
+
+from keras_bert_impl.training import loop, report
 from official_tasks import fine_tuning_run
 
 # Devlin et al. 2019, appendix A.3.
@@ -149,10 +151,15 @@ class _Search:
 
   def _complete(self, run):
     """Trains and scores; returns False if SIGTERM stopped it."""
-    if not run.train():
-      return False
-    run.evaluate(self._setup.data.dev_splits)
-    run.report()
+    try:
+      if not run.train():
+        return False
+    except loop.DivergedError as error:
+      logging.warning("%s", error)
+      run.give_up(error)
+    else:
+      run.evaluate(self._setup.data.dev_splits)
+      run.report()
     run.close()
     return True
 

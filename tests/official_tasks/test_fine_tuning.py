@@ -12,6 +12,7 @@ import weakref
 import numpy as np
 import pytest
 
+from keras_bert_impl import tokenizers
 from keras_bert_impl.checkpoints import reading
 from official_tasks import fine_tuning, fine_tuning_run, fine_tuning_search
 from tests.official_tasks import scripts
@@ -386,6 +387,38 @@ def test_a_run_that_is_closed_gives_its_memory_back(model_folder, tmp_path):
   assert model() is not None
   run.close()
   assert model() is None
+
+
+def test_a_search_goes_on_after_a_run_that_diverged(model_folder, tmp_path):
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path,
+    num_train_epochs=6.0,
+    grid="learning_rate=1e30,3e-3",
+  )
+  fine_tuning_search.run(setup)
+  results = scripts.results(tmp_path)
+  diverged, good = results["runs"]
+  assert diverged["is_degenerate"] and diverged["score"] == 0.5
+  assert results["best"] == good and good["score"] > 0.9
+  error = scripts.results(diverged["folder"])["train"]["error"]
+  assert "not finite at step" in error
+
+
+def test_rows_are_read_without_tensorflow_text(
+  trained, model_folder, monkeypatch, tmp_path
+):
+  def load(path, **options):
+    raise ImportError("No module named 'tensorflow_text'")
+
+  monkeypatch.setattr(tokenizers, "load", load)
+  setup = toy.make_setup(model_folder, trained.output_dir)
+  assert len(setup.data.rows("train")) == 96
+  setup = toy.make_setup(model_folder, tmp_path)
+  with pytest.raises(
+    ValueError, match="train.tf_record cannot be made.*install"
+  ):
+    setup.data.rows("train")
 
 
 def test_a_search_without_a_dev_set_is_refused(model_folder, tmp_path):
