@@ -1,0 +1,149 @@
+"""Sliding windows over the pieces of a batch of texts, in the graph.
+
+The law is that of `tasks.windows`. Axes: B texts, N pieces of all of them, W
+windows of all of them, R rows of the model's inputs.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_bert_impl import features
+
+# What the model is given at once: at 384 ids, BERT-base takes about 1 GB.
+_ROWS_AT_ONCE = 32
+
+
+class Windows(NamedTuple):
+  """The windows of B texts, those of a text one after the other.
+
+  Attributes:
+    text_index: int64 [W], the text that each window is of.
+    starts: int64 [W], its first piece, counted in the text.
+    ends: int64 [W], the piece after its last one.
+    is_cut: bool [B], whether the text goes on after its last window.
+  """
+
+  text_index: tf.Tensor
+  starts: tf.Tensor
+  ends: tf.Tensor
+  is_cut: tf.Tensor
+
+  def gather(self, pieces, starts=None):
+    """Returns what the windows hold, ragged [W, (pieces)].
+
+    Args:
+      pieces: RaggedTensor [B, (pieces)], something of each piece.
+      starts: int64 [W], in place of the windows' own.
+    """
+    starts = self.starts if starts is None else starts
+    offsets = tf.gather(pieces.row_starts(), self.text_index)
+    places = tf.ragged.range(offsets + starts, offsets + self.ends)
+    return tf.gather(pieces.flat_values, places)
+
+
+def check_positive(**values):
+  """Raises ValueError naming the first of {name: int} that is not positive."""
+  for name, value in values.items():
+    if value < 1:
+      raise ValueError(f"{name} ({value}) must be positive.")
+
+
+def slide(lengths, sizes, stride, max_windows):
+  """Returns windows that cover texts from their beginning on.
+
+  Args:
+    lengths: int64 [B], pieces of each text; none makes one empty window.
+    sizes: int64 [B], most pieces of a window of each text, at least 1.
+    stride: int >= 1, pieces from one window to the next; if it is above the
+      size, the next begins where the last one ends.
+    max_windows: int >= 1, most windows of a text; what they do not reach is
+      left out.
+
+  Returns:
+    `Windows`.
+  """
+  steps = tf.minimum(sizes, stride)
+  beyond_first = tf.maximum(lengths - sizes, 0)
+  counts = 1 + (beyond_first + steps - 1) // steps  # [B]
+  kept = tf.minimum(counts, max_windows)
+  text_index = tf.repeat(tf.range(tf.size(lengths, tf.int64)), kept)  # [W]
+  numbers = tf.ragged.range(kept).flat_values
+  starts = numbers * tf.gather(steps, text_index)
+  ends = tf.minimum(
+    starts + tf.gather(sizes, text_index), tf.gather(lengths, text_index)
+  )
+  return Windows(text_index, starts, ends, counts > kept)
+
+
+def best_windows(windows, lengths):
+  """Returns the window in which each piece has the most context.
+
+  Args:
+    windows: `Windows`.
+    lengths: int64 [B], as `slide` got them.
+
+  Returns:
+    int64 RaggedTensor [B, (pieces)]: 0 <= window < W, of all texts; W for a
+    piece that is in none.
+  """
+  num_windows = tf.size(windows.starts, tf.int64)
+  num_pieces = tf.reduce_sum(lengths)
+  places = tf.ragged.range(windows.starts, windows.ends)  # [W, (pieces)]
+  window, place = places.value_rowids(), places.flat_values  # each [P]
+  starts = tf.gather(windows.starts, window)
+  ends = tf.gather(windows.ends, window)
+  # In float64, as there: equal contexts are to be equal here too.
+  sides = tf.cast(tf.minimum(place - starts, ends - 1 - place), tf.float64)
+  contexts = sides + 0.01 * tf.cast(ends - starts, tf.float64)
+  offsets = tf.cumsum(lengths, exclusive=True)
+  pieces = place + tf.gather(offsets, tf.gather(windows.text_index, window))
+  most = tf.math.unsorted_segment_max(contexts, pieces, num_pieces)  # [N]
+  # Of equal windows the first.
+  first = tf.math.unsorted_segment_min(
+    tf.where(contexts == tf.gather(most, pieces), window, num_windows),
+    pieces,
+    num_pieces,
+  )
+  return tf.RaggedTensor.from_row_lengths(
+    tf.minimum(first, num_windows), lengths
+  )
+
+
+def map_rows(function, rows, signature):
+  """Applies a model to a few rows at a time, so that no batch is too large.
+
+  Args:
+    function: from {name: [some rows, length of their longest]} to {name:
+      [n, ...]}, any n.
+    rows: {name: int32 [R, L]}, `input_mask` among them.
+    signature: {name: (shape without n, dtype)} of what the function returns.
+
+  Returns:
+    {name: tensor}, all that it returned one after the other.
+  """
+  lengths = tf.reduce_sum(rows[features.INPUT_MASK], axis=1)  # [R]
+
+  def apply(start):
+    end = start + _ROWS_AT_ONCE
+    longest = tf.reduce_max(lengths[start:end])
+    found = function(
+      {name: values[start:end, :longest] for name, values in rows.items()}
+    )
+    # Flat, for of no rows more dimensions would be lost.
+    return {name: tf.reshape(values, [-1]) for name, values in found.items()}
+
+  found = tf.map_fn(
+    apply,
+    tf.range(0, tf.size(lengths), _ROWS_AT_ONCE),
+    fn_output_signature={
+      name: tf.RaggedTensorSpec([None], dtype, ragged_rank=0)
+      for name, (_, dtype) in signature.items()
+    },
+    # Two at once would take the memory of both.
+    parallel_iterations=1,
+  )
+  return {
+    name: tf.reshape(values.values, [-1, *signature[name][0]])
+    for name, values in found.items()
+  }
