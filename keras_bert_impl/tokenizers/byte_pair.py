@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.tokenizers import (
+  alignment,
   byte_alphabet,
   tokenizer,
   vocabulary_files,
@@ -73,6 +74,11 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     self._pages = tf.constant(pages.reshape(-1), tf.int32)
     self._page_of = tf.constant(page_of.reshape(-1), tf.int32)
     self._ranks, self._merged = _merge_tables(vocabulary)
+    texts = self.token_texts
+    self._token_sizes = tf.constant([len(text) for text in texts])
+    self._token_blanks = tf.constant(
+      [len(text) - len(text.lstrip(b" ") or text) for text in texts]
+    )
     # One trace for all callers; op by op, eager merging would be slow.
     self._encode = tf.function(
       self._encode_batch,
@@ -90,6 +96,20 @@ class BytePairTokenizer(tokenizer.Tokenizer):
   def tokenize_normalized(self, texts):
     """Returns the ids, int32 [B, (pieces)], of `normalize`d texts [B]."""
     return self._encode(texts)
+
+  def _find_bytes(self, texts):
+    normalized = self.normalize(texts)
+    ids = self.tokenize_normalized(normalized)
+    sizes = tf.gather(self._token_sizes, ids)
+    stops = alignment.running_sums(sizes)
+    begins = stops - sizes + tf.gather(self._token_blanks, ids)
+    # The blank that was put before a text is not there.
+    num_added = tf.strings.length(normalized) - tf.strings.length(texts)
+    num_added = num_added[:, tf.newaxis]
+    return ids, begins - num_added, stops - num_added
+
+  def _units(self, texts):
+    return alignment.units_of_bytes(texts)
 
   @functools.cached_property
   def token_texts(self):

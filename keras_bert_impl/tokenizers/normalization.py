@@ -21,7 +21,7 @@ MAX_WORD_CHARACTERS = 200
 
 # RE2 classes. Categories Cc (but tab, newline and carriage return) and Cf, NUL
 # and the replacement character are deleted.
-_DELETED = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9f}\x{fffd}\p{Cf}]"
+DELETED = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9f}\x{fffd}\p{Cf}]"
 # What the splitting at ASCII white space leaves.
 _WIDE_SPACE = white_space.pattern(
   code for code in white_space.CODE_POINTS if code >= 0xA0
@@ -60,14 +60,23 @@ def normalize(texts, options):
     string tensor of the same shape, valid UTF-8. A word of more than 200
     characters has become U+FFFD, which stands for no text else.
   """
+  return hide_overlong_words(clean(texts, options))
+
+
+def clean(texts, options):
+  """Returns `texts` as `normalize` does, overlong words as they are."""
   texts = drop_invalid(texts)
-  texts = tf.strings.regex_replace(texts, _DELETED, "")
+  texts = tf.strings.regex_replace(texts, DELETED, "")
   if options.do_lower_case:
     texts = _lower_and_strip_accents(texts)
     if options.compose_hangul:
       texts = tf_text.normalize_utf8(texts, "NFC")
   # The group is empty where the other side of the | matched.
-  texts = tf.strings.regex_replace(texts, f"({_SINGLE})|{_WIDE_SPACE}", r" \1 ")
+  return tf.strings.regex_replace(texts, f"({_SINGLE})|{_WIDE_SPACE}", r" \1 ")
+
+
+def hide_overlong_words(texts):
+  """Returns `clean`ed texts with U+FFFD for what has over 200 characters."""
   return tf.strings.regex_replace(texts, _OVERLONG, OVERLONG_WORD)
 
 

@@ -12,13 +12,20 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from keras_bert_impl.tokenizers import normalization, tokenizer, white_space
+from keras_bert_impl.tokenizers import (
+  alignment,
+  normalization,
+  tokenizer,
+  white_space,
+)
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 _PYTHON_SPACE = white_space.pattern(
   (*white_space.CODE_POINTS, *white_space.PYTHON_ONLY)
 )
 _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
+_UNIT = f"(?s).{alignment.COMBINING}*"
+_QUOTED_UNIT = f"(?s)(?:``|''|.){alignment.COMBINING}*"
 _UNIGRAM = 1  # of the kinds of models in a model file
 
 
@@ -64,6 +71,18 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     )
     super().__init__(vocabulary, options, [model_file], name)
     self._lookup = _build_lookup(vocabulary.model)
+    self._spelling = tf_text.SentencepieceTokenizer(
+      model=vocabulary.model, out_type=tf.string
+    )
+    self._ids = tf.lookup.StaticHashTable(
+      tf.lookup.KeyValueTensorInitializer(
+        tf.constant(vocabulary.tokens), tf.range(vocabulary.size)
+      ),
+      default_value=vocabulary.unk_id,
+    )
+    self._token_sizes = tf.constant(
+      [len(text.replace(b" ", b"")) for text in self.token_texts]
+    )
     self._parts = (
       _parts_of_digit_commas(vocabulary) if split_digit_commas else None
     )
@@ -79,6 +98,55 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
       return ids
     parts = tf.gather(self._parts, ids.flat_values)
     return ids.with_flat_values(parts).merge_dims(1, 2)
+
+  def _find_bytes(self, texts):
+    prepared = self.normalize(texts)
+    ids = self.tokenize_normalized(prepared)
+    sizes = ids.with_flat_values(tf.gather(self._token_sizes, ids.flat_values))
+    sizes = self._with_unknown_sizes(prepared, ids, sizes)
+    stops = alignment.running_sums(sizes)
+    return ids, stops - sizes, stops
+
+  def _with_unknown_sizes(self, texts, ids, sizes):
+    """Returns `sizes` [B, (pieces)] with those of the unknown pieces.
+
+    Args:
+      texts: string [B], prepared.
+      ids: int32 [B, (pieces)].
+      sizes: int32 [B, (pieces)], for known pieces.
+    """
+    is_unknown = ids == self.vocabulary.unk_id
+    counts = alignment.row_sums(tf.cast(is_unknown, tf.int32))  # [B]
+    # Only this op tells the text of an unknown piece.
+    spelled = self._spelling.tokenize(tf.where(counts > 0, texts, ""))
+    known = self._ids.lookup(spelled.flat_values)
+    spelled = tf.ragged.boolean_mask(
+      spelled, spelled.with_flat_values(known == self.vocabulary.unk_id)
+    )
+    found = spelled.with_flat_values(_num_bytes(spelled.flat_values))
+    # As many as there are, even if the two ops cut a text differently.
+    most = tf.reduce_max(tf.concat([[0], counts], axis=0))
+    found = found.to_tensor(shape=tf.stack([tf.size(counts), most]))
+    return sizes.with_flat_values(
+      tf.tensor_scatter_nd_update(
+        sizes.flat_values,
+        tf.where(is_unknown.flat_values),
+        tf.boolean_mask(found, tf.sequence_mask(counts, most)),
+      )
+    )
+
+  def _units(self, texts):
+    texts = normalization.drop_invalid(texts)
+    # What becomes one character together is one unit.
+    pattern = _QUOTED_UNIT if self.options.remove_space else _UNIT
+    return alignment.units_of(texts, pattern, self._content)
+
+  def _content(self, texts):
+    pieces = self._spelling.tokenize(self.normalize(texts))
+    # Of these only the number counts.
+    pieces = tf.strings.regex_replace(pieces, f"^{_BYTE_PIECE.pattern}$", "?")
+    texts = tf.strings.reduce_join(pieces, axis=-1)
+    return tf.strings.regex_replace(texts, vocabulary_lib.WORD_START, "")
 
   @functools.cached_property
   def token_texts(self):
@@ -122,6 +190,13 @@ def normalize(texts, options):
     texts = tf.strings.regex_replace(texts, r"\x00", "")
     texts = normalization.lower(texts)
   return texts
+
+
+def _num_bytes(texts):
+  """Returns the bytes of `texts` without the sign of a blank."""
+  return tf.strings.length(
+    tf.strings.regex_replace(texts, vocabulary_lib.WORD_START, "")
+  )
 
 
 def _build_lookup(model):

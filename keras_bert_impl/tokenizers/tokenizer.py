@@ -6,8 +6,12 @@ Axes: B texts, L ids of the longest sequence of the batch, V vocabulary.
 import tensorflow as tf
 
 from keras_bert_impl import features
+from keras_bert_impl.tokenizers import (
+  alignment,
+  vocabulary_files,
+  white_space,
+)
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
-from keras_bert_impl.tokenizers import vocabulary_files, white_space
 
 WORD_IDS = "word_ids"
 _BLANKS_AT_END = white_space.pattern(white_space.CODE_POINTS) + "+$"
@@ -78,6 +82,27 @@ class Tokenizer(tf.Module):
         f"texts must have shape [B], not {texts.shape}: pass a list of texts."
       )
     return self.tokenize_normalized(self.normalize(texts))
+
+  def tokenize_with_offsets(self, texts):
+    """Returns the ids of texts and where their pieces stand in them.
+
+    A piece that is a part of a character, or of one with its marks, has all of
+    it; what the tokenizer deletes belongs to no piece but one around it, and
+    the blank before a word to none. [UNK] is a whole word or, in SentencePiece,
+    what the pieces around it leave of it.
+
+    Args:
+      texts: string [B], or a list of str or bytes; in characters, bytes that
+        are no UTF-8 do not count.
+
+    Returns:
+      (ids, starts, ends), int32 RaggedTensor [B, (pieces)]: the ids of
+      `tokenize`; the first character of each piece, and the one after its last.
+      Both are the same for what stands for nothing but a blank.
+    """
+    texts = tf.convert_to_tensor(texts, tf.string)
+    ids, begins, stops = self._find_bytes(texts)
+    return ids, *alignment.to_characters(begins, stops, self._units(texts))
 
   def tokenize_around_masks(self, texts):
     """Returns the ids of texts in which the mask token may stand.
@@ -253,6 +278,19 @@ class Tokenizer(tf.Module):
     vocabulary_lib.save_options(path, self.options)
     self.vocabulary.save(path)
     return path
+
+  def _find_bytes(self, texts):
+    """Returns the ids of texts [B], and the bytes from which to which they are.
+
+    Returns:
+      (ids, begins, stops), int32 RaggedTensor [B, (pieces)]; bytes of what
+      becomes of a text without blanks. See `alignment.to_characters`.
+    """
+    raise NotImplementedError
+
+  def _units(self, texts):
+    """Returns the `alignment.Units` of texts [B]."""
+    raise NotImplementedError
 
   def _join(self, token_texts):
     """Returns string [B] of ragged `token_texts` [B, (pieces)]."""

@@ -4,13 +4,15 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from keras_bert_impl.tokenizers import normalization, tokenizer
+from keras_bert_impl.tokenizers import alignment, normalization, tokenizer
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 # Limit of tensorflow_text, without the "##".
 _MAX_TOKEN_BYTES = 256
 # Above every word that normalisation lets through.
 _MAX_WORD_BYTES = 4 * normalization.MAX_WORD_CHARACTERS
+# What is deleted does not part a character from its marks.
+_UNIT = f"(?s).(?:{normalization.DELETED}*{alignment.COMBINING})*"
 
 
 class WordPieceTokenizer(tokenizer.Tokenizer):
@@ -50,6 +52,38 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
   def tokenize_normalized(self, texts):
     """Returns the ids, int32 [B, (pieces)], of `normalize`d texts [B]."""
     return self._lookup.tokenize(texts)
+
+  def _find_bytes(self, texts):
+    words = normalization.split_words(
+      normalization.clean(texts, self.options)
+    )  # [B, (words)]
+    shown = normalization.hide_overlong_words(words.flat_values)
+    ids, begins, stops = self._lookup.tokenize_with_offsets(shown)
+    begins, stops = (
+      tf.cast(places.flat_values, tf.int32) for places in (begins, stops)
+    )
+    word = alignment.rows_of(ids)  # [N], of each piece
+    sizes = tf.strings.length(words)
+    word_sizes = tf.gather(sizes.flat_values, word)
+    # What reaches the end of a placeholder reaches that of its word.
+    shown_sizes = tf.gather(tf.strings.length(shown), word)
+    stops = tf.where(stops == shown_sizes, word_sizes, stops)
+    word_stops = alignment.running_sums(sizes).flat_values
+    shift = tf.gather(word_stops, word) - word_sizes
+    ids, begins, stops = (
+      words.with_flat_values(ids.with_flat_values(values)).merge_dims(1, 2)
+      for values in (ids.flat_values, begins + shift, stops + shift)
+    )
+    return ids, begins, stops
+
+  def _units(self, texts):
+    return alignment.units_of(
+      normalization.drop_invalid(texts), _UNIT, self._content
+    )
+
+  def _content(self, texts):
+    texts = normalization.clean(texts, self.options)
+    return tf.strings.regex_replace(texts, r"[ \t\n\r]", "")
 
   @property
   def token_texts(self):
