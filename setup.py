@@ -17,6 +17,7 @@ setuptools.setup(
   packages=setuptools.find_packages(
     include=["keras_bert_impl*", "tfrecords*", "official_tasks*"]
   ),
+  package_data={"keras_bert_impl.serving.local": ["page/*"]},
   install_requires=[
     "absl-py>=2.1",
     # Python 3.10 cannot use later ones, and old pips search long to find out.
@@ -40,15 +41,28 @@ setuptools.setup(
   extras_require={
     # Learning a byte-level BPE vocabulary; using one needs nothing more.
     "bpe": ["tokenizers>=0.20"],
+    # The local server; the protocol buffers of clients of TensorFlow Serving.
+    "serving": [
+      "starlette>=1.0",
+      "tensorflow-serving-api>=2.20,<2.22",
+      "uvicorn>=0.34",
+    ],
     "tests": [
+      # What starlette's test client needs.
+      "httpx2>=2",
       # The layers are tested on Keras' JAX backend too.
       "jax>=0.4.34",
       "psutil>=5.9",
       "pytest>=8",
       "ruff>=0.17,<0.18",
+      # Drives the page of the local server in a browser.
+      "selenium>=4.20",
       # The reference of the scores of named entities.
       "seqeval>=1.2.2",
+      "starlette>=1.0",
+      "tensorflow-serving-api>=2.20,<2.22",
       "tokenizers>=0.20",
+      "uvicorn>=0.34",
     ],
   },
   classifiers=[

@@ -1,0 +1,297 @@
+"""The ASGI application: TF Serving's REST paths, health, and the page.
+
+Source of paths, replies and status codes: tensorflow/serving,
+model_servers/http_rest_api_handler.cc, http_rest_api_util.cc and
+get_model_status_impl.cc.
+"""
+
+import asyncio
+import http
+import ipaddress
+import json
+import pathlib
+import re
+import urllib.parse
+
+from starlette import (
+  applications,
+  concurrency,
+  exceptions,
+  middleware,
+  responses,
+  routing,
+)
+
+from keras_bert_impl.serving.local import calls, errors
+
+_VERSION = r"(?:/versions/(\d+)|/labels/([^/:]+))?"
+_CALL_PATH = re.compile(
+  rf"/v1/models/([^/:]+){_VERSION}:(classify|regress|predict)", re.IGNORECASE
+)
+_STATUS_PATH = re.compile(
+  rf"/v1/models(?:/([^/:]+))?{_VERSION}(?:/(metadata))?", re.IGNORECASE
+)
+_PAGE_DIR = pathlib.Path(__file__).parent / "page"
+_PAGE_FILES = {
+  "/": ("index.html", "text/html"),
+  "/page.css": ("page.css", "text/css"),
+  "/page.js": ("page.js", "text/javascript"),
+}
+_PAGE_HEADERS = {
+  "Cache-Control": "no-cache",
+  # The page runs its own script and asks its own server, and nothing else,
+  # whatever a model or a user may write into it.
+  "Content-Security-Policy": (
+    "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+  ),
+  "Referrer-Policy": "no-referrer",
+  "X-Content-Type-Options": "nosniff",
+}
+
+
+def create(
+  served, batcher, model_name, max_request_bytes, max_text_bytes, host_names=()
+):
+  """Returns the application.
+
+  Args:
+    served: `versions.Versions`.
+    batcher: `batching.Batcher`.
+    model_name: str, the model's in the paths.
+    max_request_bytes: int, the longest body that is accepted.
+    max_text_bytes: int, the longest string in it.
+    host_names: names, besides localhost, that the server may be called by.
+
+  Returns:
+    `starlette.applications.Starlette`.
+  """
+  api = _Api(served, batcher, model_name, max_request_bytes, max_text_bytes)
+  return applications.Starlette(
+    routes=[
+      routing.Route("/v1/{rest:path}", api.get, methods=["GET"]),
+      routing.Route("/v1/{rest:path}", api.post, methods=["POST"]),
+      routing.Route("/health", api.health),
+      routing.Route("/healthz", api.health),
+      routing.Route("/model.json", api.describe),
+      *(_page_route(path, *file) for path, file in _PAGE_FILES.items()),
+    ],
+    middleware=[middleware.Middleware(_HostCheck, host_names=host_names)],
+    exception_handlers={
+      errors.RequestError: _show_request_error,
+      exceptions.HTTPException: _show_http_error,
+      Exception: _show_own_error,
+    },
+  )
+
+
+class _Api:
+  """The paths under /v1/ and what the page asks for besides."""
+
+  def __init__(
+    self, served, batcher, model_name, max_request_bytes, max_text_bytes
+  ):
+    self._served = served
+    self._batcher = batcher
+    self._name = model_name
+    self._max_request_bytes = max_request_bytes
+    self._max_text_bytes = max_text_bytes
+
+  async def post(self, request):
+    """Answers predict, classify and regress."""
+    match = _CALL_PATH.fullmatch(request.url.path)
+    if not match:
+      raise _malformed(request)
+    name, version, label, method = match.groups()
+    model = self._find(name, version, label)
+    body = await self._body(request)
+    # Long requests and replies take a while to convert: off the event loop.
+    call = await concurrency.run_in_threadpool(
+      calls.read, method.lower(), body, model.signatures, self._max_text_bytes
+    )
+    outputs = await asyncio.wrap_future(
+      self._batcher.submit(call.signature, call.inputs)
+    )
+    return await concurrency.run_in_threadpool(
+      lambda: _json(call.answer(outputs))
+    )
+
+  async def get(self, request):
+    """Answers status and metadata."""
+    match = _STATUS_PATH.fullmatch(request.url.path)
+    if not match:
+      raise _malformed(request)
+    name, version, label, resource = match.groups()
+    if name is None:
+      raise errors.RequestError("Missing model name in request.")
+    if resource:
+      return _json(self._metadata(self._find(name, version, label)))
+    return _json(self._status(name, version, label))
+
+  async def health(self, unused_request):
+    """Answers 200: the server starts with a model that has been loaded."""
+    version = self._served.current.version
+    return _json({"status": "ok", "model": self._name, "version": version})
+
+  async def describe(self, unused_request):
+    """Answers what the page needs besides the metadata."""
+    model = self._served.current
+    return _json(
+      {
+        "name": self._name,
+        "version": model.version,
+        "information": model.information,
+      }
+    )
+
+  async def _body(self, request):
+    """Returns the body; one that is too long is read, but not kept.
+
+    Reading it to its end lets the client see the answer instead of a broken
+    connection.
+    """
+    body, num_bytes = bytearray(), 0
+    async for chunk in request.stream():
+      num_bytes += len(chunk)
+      if num_bytes <= self._max_request_bytes:
+        body += chunk
+    if num_bytes > self._max_request_bytes:
+      raise errors.RequestError(
+        f"The request has {num_bytes} bytes; this server takes at most "
+        f"{self._max_request_bytes} (--max_request_bytes).",
+        http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+      )
+    return bytes(body)
+
+  def _find(self, name, version, label):
+    """Returns the model that a path names."""
+    _refuse_label(label)
+    model = self._served.current
+    if name == self._name and version in (None, str(model.version)):
+      return model
+    wanted = (
+      f"Latest({name})" if version is None else f"Specific({name}, {version})"
+    )
+    raise errors.RequestError(
+      f"Servable not found for request: {wanted}", http.HTTPStatus.NOT_FOUND
+    )
+
+  def _status(self, name, version, label):
+    _refuse_label(label)
+    states = self._served.states if name == self._name else {}
+    if version is not None:
+      states = {v: s for v, s in states.items() if v == int(version)}
+    if not states:
+      what = "any versions" if version is None else f"version {version}"
+      raise errors.RequestError(
+        f"Could not find {what} of model {name}", http.HTTPStatus.NOT_FOUND
+      )
+    return {
+      "model_version_status": [
+        {
+          "version": str(number),
+          "state": state,
+          "status": {
+            "error_code": "UNKNOWN" if message else "OK",
+            "error_message": message,
+          },
+        }
+        for number, (state, message) in states.items()
+      ]
+    }
+
+  def _metadata(self, model):
+    return {
+      "model_spec": {
+        "name": self._name,
+        "signature_name": "",
+        "version": str(model.version),
+      },
+      "metadata": {"signature_def": {"signature_def": model.signature_defs}},
+    }
+
+
+class _HostCheck:
+  """Refuses requests that call the server by a name it does not know.
+
+  A page of another site can point its own name at 127.0.0.1 (DNS rebinding)
+  and read what the server answers. It cannot do so with an address.
+  """
+
+  def __init__(self, app, host_names):
+    self._app = app
+    self._names = {"localhost", *(name.lower() for name in host_names)}
+
+  async def __call__(self, scope, receive, send):
+    if scope["type"] == "http":
+      host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+      if not self._is_known(host):
+        message = f"This server is not known as {json.dumps(host)}."
+        response = _error(message, http.HTTPStatus.FORBIDDEN)
+        await response(scope, receive, send)
+        return
+    await self._app(scope, receive, send)
+
+  def _is_known(self, host):
+    try:
+      name = urllib.parse.urlsplit(f"//{host}").hostname or ""
+      if name in self._names:
+        return True
+      ipaddress.ip_address(name)
+    except ValueError:
+      return False
+    return True
+
+
+def _page_route(path, file_name, media_type):
+  content = (_PAGE_DIR / file_name).read_text(encoding="utf-8")
+
+  async def endpoint(unused_request):
+    return responses.Response(
+      content, media_type=media_type, headers=_PAGE_HEADERS
+    )
+
+  return routing.Route(path, endpoint)
+
+
+def _refuse_label(label):
+  if label is not None:
+    raise errors.RequestError(f"Unrecognized servable version label: {label}")
+
+
+def _malformed(request):
+  return errors.RequestError(
+    f"Malformed request: {request.method} {request.url.path}"
+  )
+
+
+def _json(content, status=http.HTTPStatus.OK):
+  # NaN and Infinity stand in it as such, which strict parsers refuse, as in TF
+  # Serving ("JSON conformance" in api_rest.md).
+  return responses.Response(
+    json.dumps(content, ensure_ascii=False),
+    status_code=status,
+    media_type="application/json",
+  )
+
+
+def _error(message, status):
+  return _json({"error": message}, status)
+
+
+async def _show_request_error(unused_request, error):
+  return _error(str(error), error.status)
+
+
+async def _show_http_error(request, error):
+  return _error(
+    f"{error.detail}: {request.method} {request.url.path}", error.status_code
+  )
+
+
+async def _show_own_error(unused_request, unused_error):
+  return _error(
+    "The server failed; its log tells more.",
+    http.HTTPStatus.INTERNAL_SERVER_ERROR,
+  )

@@ -1,0 +1,189 @@
+"""Joins concurrent requests into the batches that a model runs."""
+
+import collections
+import concurrent.futures
+import dataclasses
+import http
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl.serving.local import errors
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Request:
+  signature: Any
+  inputs: dict
+  future: concurrent.futures.Future
+  key: Any  # Requests with the same one may be joined; None: with no other.
+  num_rows: int
+  deadline: float  # When it is run even if its batch is not full.
+
+
+class Batcher:
+  """Runs requests in one thread, as many together as belong together.
+
+  Requests of one signature whose inputs agree in all but the first axis are
+  joined along it, and their outputs parted again; as in TF Serving, an output
+  can then be padded to the longest of the whole batch.
+
+  Args:
+    max_batch_size: int, rows of a joined batch. A request of more rows is a
+      batch of its own.
+    timeout_seconds: float, how long a request may wait for others.
+    max_queue: int, requests that may wait; further ones are refused.
+  """
+
+  def __init__(self, max_batch_size, timeout_seconds, max_queue):
+    self._max_batch_size = max_batch_size
+    self._timeout = timeout_seconds
+    self._max_queue = max_queue
+    self._queue = collections.deque()
+    self._changed = threading.Condition()
+    self._is_closed = False
+    self._thread = threading.Thread(target=self._work, name="batches")
+    self._thread.start()
+
+  def submit(self, signature, inputs):
+    """Queues a request.
+
+    Args:
+      signature: `loading.Signature`.
+      inputs: {name: array}.
+
+    Returns:
+      Future of {output name: array}; raises RequestError if the model fails.
+
+    Raises:
+      RequestError: if too many requests are waiting, or the server ends.
+    """
+    key, num_rows = _joining_key(signature, inputs)
+    request = _Request(
+      signature,
+      inputs,
+      concurrent.futures.Future(),
+      key,
+      num_rows,
+      time.monotonic() + self._timeout,
+    )
+    with self._changed:
+      if self._is_closed:
+        raise _unavailable("The server is shutting down.")
+      if len(self._queue) >= self._max_queue:
+        raise _unavailable(
+          f"{self._max_queue} requests are waiting already (--max_queue); try "
+          "again later."
+        )
+      self._queue.append(request)
+      self._changed.notify()
+    return request.future
+
+  def close(self):
+    """Answers what is queued, then ends."""
+    with self._changed:
+      self._is_closed = True
+      self._changed.notify()
+    self._thread.join()
+
+  def _work(self):
+    while batch := self._next_batch():
+      _run(batch)
+
+  def _next_batch(self):
+    """Waits for the oldest request and those that join it; [] at the end."""
+    with self._changed:
+      while not self._queue and not self._is_closed:
+        self._changed.wait()
+      if not self._queue:
+        return []
+      oldest = self._queue[0]
+      while not self._is_closed and not self._is_full(oldest):
+        seconds = oldest.deadline - time.monotonic()
+        if seconds <= 0:
+          break
+        self._changed.wait(seconds)
+      return self._take(oldest)
+
+  def _is_full(self, oldest):
+    if oldest.key is None:
+      return True
+    rows = sum(r.num_rows for r in self._queue if r.key == oldest.key)
+    return rows >= self._max_batch_size
+
+  def _take(self, oldest):
+    """Takes from the queue what is run with the oldest request."""
+    batch, others, num_rows = [oldest], [], oldest.num_rows
+    for request in list(self._queue)[1:]:
+      fits = num_rows + request.num_rows <= self._max_batch_size
+      if fits and oldest.key is not None and request.key == oldest.key:
+        batch.append(request)
+        num_rows += request.num_rows
+      else:
+        others.append(request)
+    self._queue = collections.deque(others)
+    return batch
+
+
+def _joining_key(signature, inputs):
+  """Returns what requests to be joined have in common, and the rows."""
+  specs = [*signature.inputs.values(), *signature.outputs.values()]
+  has_batch_axis = all(
+    spec.shape.rank and spec.shape[0] is None for spec in specs
+  )
+  num_rows = {array.shape[0] for array in inputs.values() if array.ndim}
+  if not has_batch_axis or len(num_rows) != 1:
+    return None, 0
+  shapes = tuple((name, inputs[name].shape[1:]) for name in sorted(inputs))
+  return (id(signature), shapes), num_rows.pop()
+
+
+def _run(batch):
+  """Answers the requests of a batch."""
+  batch = [r for r in batch if r.future.set_running_or_notify_cancel()]
+  if not batch:
+    return
+  if len(batch) > 1:
+    try:
+      answers = _run_joined(batch)
+    except Exception:  # Whose fault it is, each one's own run tells.
+      pass
+    else:
+      for request, answer in zip(batch, answers, strict=True):
+        request.future.set_result(answer)
+      return
+  for request in batch:
+    _run_alone(request)
+
+
+def _run_joined(batch):
+  """Returns the outputs of each request of a batch."""
+  inputs = {
+    name: np.concatenate([request.inputs[name] for request in batch])
+    for name in batch[0].inputs
+  }
+  outputs = batch[0].signature.run(inputs)
+  ends = np.cumsum([request.num_rows for request in batch])
+  if any(len(array) != ends[-1] for array in outputs.values()):
+    raise ValueError("The outputs have another batch size than the inputs.")
+  parts = {name: np.split(array, ends[:-1]) for name, array in outputs.items()}
+  return [
+    {name: part[index] for name, part in parts.items()}
+    for index in range(len(batch))
+  ]
+
+
+def _run_alone(request):
+  try:
+    request.future.set_result(request.signature.run(request.inputs))
+  except tf.errors.OpError as error:
+    request.future.set_exception(errors.of_model(error))
+  except Exception as error:  # The thread must go on for the others.
+    request.future.set_exception(error)
+
+
+def _unavailable(message):
+  return errors.RequestError(message, http.HTTPStatus.SERVICE_UNAVAILABLE)

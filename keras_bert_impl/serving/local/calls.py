@@ -1,0 +1,267 @@
+"""Bodies of predict, classify and regress requests, and their answers.
+
+Source: tensorflow/serving, g3doc/api_rest.md and util/json_tensor.cc.
+"""
+
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl.serving.local import errors, tensor_json
+
+_DEFAULT_SIGNATURE = "serving_default"
+_EXAMPLES_INPUT = "inputs"
+
+
+class Call(NamedTuple):
+  """One run of a signature that a request asks for.
+
+  Attributes:
+    signature: `loading.Signature`.
+    inputs: {name: array}.
+    answer: callable that makes the JSON object of the reply of {output name:
+      array}.
+  """
+
+  signature: Any
+  inputs: dict
+  answer: Any
+
+
+def read(method, body, signatures, max_text_bytes):
+  """Reads the body of a request.
+
+  Args:
+    method: "predict", "classify" or "regress".
+    body: bytes, JSON.
+    signatures: {name: `loading.Signature`} of the model.
+    max_text_bytes: int, the longest string that is accepted.
+
+  Returns:
+    `Call`.
+
+  Raises:
+    RequestError: if the body is not what the API says.
+  """
+  request = _parse(body)
+  name = request.get("signature_name", "")
+  if not isinstance(name, str):
+    raise errors.RequestError(
+      f'"signature_name" must be a string, not {tensor_json.shown(name)}.'
+    )
+  # An empty name is the default's too, as in protocol buffers.
+  name = name or _DEFAULT_SIGNATURE
+  if name not in signatures:
+    raise errors.RequestError(
+      f"Serving signature name: {tensor_json.shown(name)} not found in "
+      f"signature def; the model has {', '.join(sorted(signatures))}."
+    )
+  return _READERS[method](request, name, signatures[name], max_text_bytes)
+
+
+def _parse(body):
+  try:
+    request = json.loads(body.decode("utf-8"))
+  except UnicodeDecodeError as error:
+    raise errors.RequestError(
+      f"The request is not UTF-8: {error.reason} at byte {error.start}. Send "
+      'bytes that are no text as {"b64": ...}.'
+    ) from error
+  except RecursionError as error:
+    raise errors.RequestError("The request is nested too deeply.") from error
+  except ValueError as error:
+    raise errors.RequestError(f"JSON Parse error: {error}.") from error
+  if not isinstance(request, dict):
+    raise errors.RequestError(
+      f"The request must be a JSON object, not {tensor_json.shown(request)}."
+    )
+  return request
+
+
+def _read_predict(request, unused_name, signature, max_text_bytes):
+  is_row_form = "instances" in request
+  if is_row_form == ("inputs" in request):
+    raise errors.RequestError(
+      'A predict request needs either "instances" or "inputs".'
+    )
+  values = (
+    _columns_of(request["instances"], list(signature.inputs))
+    if is_row_form
+    else _columns(request["inputs"], list(signature.inputs))
+  )
+  inputs = {
+    name: tensor_json.to_array(name, values[name], spec, max_text_bytes)
+    for name, spec in signature.inputs.items()
+  }
+  return Call(signature, inputs, _predictions if is_row_form else _outputs)
+
+
+def _columns_of(instances, names):
+  """Returns {name: list of its values} of the row form."""
+  if not isinstance(instances, list) or not instances:
+    raise errors.RequestError('"instances" must be a list that is not empty.')
+  if not _is_object(instances[0]):
+    if any(_is_object(row) for row in instances):
+      raise errors.RequestError('"instances" mixes values and objects.')
+    return {_only(names, "instances"): instances}
+  for index, row in enumerate(instances):
+    if not _is_object(row) or set(row) != set(names):
+      raise errors.RequestError(
+        f'Element {index} of "instances", {tensor_json.shown(row)}, must be an '
+        f"object with the keys {', '.join(names)}."
+      )
+  return {name: [row[name] for row in instances] for name in names}
+
+
+def _columns(inputs, names):
+  """Returns {name: value} of the column form."""
+  if not _is_object(inputs):
+    return {_only(names, "inputs"): inputs}
+  # Differs from TF Serving, which ignores inputs that it does not know.
+  if set(inputs) != set(names):
+    raise errors.RequestError(
+      f'"inputs" must have the keys {", ".join(names)}, not '
+      f"{tensor_json.shown(list(inputs))}."
+    )
+  return inputs
+
+
+def _is_object(value):
+  return isinstance(value, dict) and not tensor_json.is_base64(value)
+
+
+def _only(names, key):
+  if len(names) > 1:
+    raise errors.RequestError(
+      f'"{key}" holds plain values, but the signature has several inputs: give '
+      f"objects with the keys {', '.join(names)}."
+    )
+  return names[0]
+
+
+def _predictions(outputs):
+  columns = {
+    name: tensor_json.to_json(name, array) for name, array in outputs.items()
+  }
+  if len(columns) == 1:
+    return {"predictions": next(iter(columns.values()))}
+  rows = zip(*columns.values(), strict=True)
+  return {"predictions": [dict(zip(columns, row, strict=True)) for row in rows]}
+
+
+def _outputs(outputs):
+  columns = {
+    name: tensor_json.to_json(name, array) for name, array in outputs.items()
+  }
+  if len(columns) == 1:
+    return {"outputs": next(iter(columns.values()))}
+  return {"outputs": columns}
+
+
+def _read_classify(request, name, signature, max_text_bytes):
+  if not {"classes", "scores"} & set(signature.outputs):
+    raise errors.RequestError(
+      f"Signature {name} does not classify: it has neither classes nor scores."
+    )
+  return Call(
+    signature,
+    _read_examples(request, name, signature, max_text_bytes),
+    _classifications,
+  )
+
+
+def _read_regress(request, name, signature, max_text_bytes):
+  if "outputs" not in signature.outputs:
+    raise errors.RequestError(
+      f"Signature {name} does not regress: it has no outputs."
+    )
+  return Call(
+    signature,
+    _read_examples(request, name, signature, max_text_bytes),
+    _regressions,
+  )
+
+
+def _classifications(outputs):
+  classes, scores = outputs.get("classes"), outputs.get("scores")
+  shape = (scores if classes is None else classes).shape
+  if classes is None:
+    classes = np.full(shape, b"", object)
+  if scores is None:
+    scores = np.zeros(shape, np.float32)
+  return {
+    "results": [
+      [list(pair) for pair in zip(*row, strict=True)]
+      for row in zip(
+        tensor_json.to_json("classes", classes),
+        tensor_json.to_json("scores", scores),
+        strict=True,
+      )
+    ]
+  }
+
+
+def _regressions(outputs):
+  values = outputs["outputs"].reshape(-1)
+  return {"results": tensor_json.to_json("outputs", values)}
+
+
+def _read_examples(request, name, signature, max_text_bytes):
+  """Returns the inputs of a signature that takes serialized tf.Examples."""
+  if list(signature.inputs) != [_EXAMPLES_INPUT]:
+    raise errors.RequestError(
+      f"Signature {name} takes no tf.Examples: its one input must be named "
+      f"{_EXAMPLES_INPUT}; it has {', '.join(signature.inputs)}."
+    )
+  examples = request.get("examples")
+  if not isinstance(examples, list) or not examples:
+    raise errors.RequestError('"examples" must be a list that is not empty.')
+  context = _example(request.get("context", {}), max_text_bytes)
+  serialized = np.empty(len(examples), object)
+  for index, features in enumerate(examples):
+    example = tf.train.Example()
+    example.CopyFrom(context)
+    # A feature of the example stands before the same one of the context.
+    for key, feature in _example(
+      features, max_text_bytes
+    ).features.feature.items():
+      example.features.feature[key].CopyFrom(feature)
+    serialized[index] = example.SerializeToString(deterministic=True)
+  return {_EXAMPLES_INPUT: serialized}
+
+
+def _example(features, max_text_bytes):
+  if not isinstance(features, dict):
+    raise errors.RequestError(
+      f"An example must be a JSON object, not {tensor_json.shown(features)}."
+    )
+  example = tf.train.Example()
+  for key, value in features.items():
+    values = value if isinstance(value, list) else [value]
+    _fill(example.features.feature[key], key, values, max_text_bytes)
+  return example
+
+
+def _fill(feature, key, values, max_text_bytes):
+  """Adds JSON values of one kind to a feature."""
+  if all(isinstance(value, int) for value in values):  # bool is one of them
+    try:
+      feature.int64_list.value.extend(map(int, values))
+    except ValueError as error:
+      raise errors.RequestError(f'Feature "{key}": {error}.') from error
+  elif all(isinstance(value, float) for value in values):
+    feature.float_list.value.extend(values)
+  else:
+    for value in values:
+      text = tensor_json.to_bytes(key, value)
+      tensor_json.check_text(key, text, max_text_bytes)
+      feature.bytes_list.value.append(text)
+
+
+_READERS = {
+  "predict": _read_predict,
+  "classify": _read_classify,
+  "regress": _read_regress,
+}

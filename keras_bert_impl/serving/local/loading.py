@@ -1,0 +1,130 @@
+"""One version of a SavedModel, ready to be run."""
+
+import json
+import pathlib
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  Registers the ops of the tokenizers.
+from google.protobuf import json_format
+from tensorflow.core.protobuf import saved_model_pb2
+
+_SERVE_TAG = "serve"
+# Of the loader itself, not of the model.
+_OWN_SIGNATURES = ("__saved_model_init_op", "__saved_model_train_op")
+
+
+class Signature(NamedTuple):
+  """A function of a model.
+
+  Attributes:
+    inputs: {name: `tf.TensorSpec`}.
+    outputs: {name: `tf.TensorSpec`}.
+    function: the `tf.types.experimental.ConcreteFunction`.
+  """
+
+  inputs: dict
+  outputs: dict
+  function: Any
+
+  def run(self, inputs):
+    """Returns the outputs as {name: array} for the inputs as {name: array}.
+
+    Raises:
+      tf.errors.OpError: if the model fails.
+    """
+    tensors = {
+      name: tf.constant(array, self.inputs[name].dtype)
+      for name, array in inputs.items()
+    }
+    outputs = self.function(**tensors)
+    return {
+      # The string of a scalar comes as plain bytes.
+      name: np.asarray(tensor.numpy(), tensor.dtype.as_numpy_dtype)
+      for name, tensor in sorted(outputs.items())
+    }
+
+
+class LoadedModel(NamedTuple):
+  """One version of a model.
+
+  Attributes:
+    version: int.
+    signatures: {name: `Signature`}.
+    signature_defs: {name: JSON object}, as TF Serving shows them.
+    information: JSON object of assets.extra/model.json, empty without one.
+  """
+
+  version: int
+  signatures: dict
+  signature_defs: dict
+  information: dict
+
+
+def load(path, version):
+  """Loads a SavedModel.
+
+  Args:
+    path: str or Path, its directory.
+    version: int.
+
+  Returns:
+    `LoadedModel`.
+
+  Raises:
+    ValueError: if it is no SavedModel that can be run; one line.
+  """
+  path = pathlib.Path(path)
+  try:
+    signatures = _signatures(tf.saved_model.load(str(path)))
+    return LoadedModel(
+      version,
+      signatures,
+      _signature_defs(path / "saved_model.pb"),
+      _information(path / "assets.extra" / "model.json"),
+    )
+  # A broken file shows itself in errors of many kinds.
+  except Exception as error:
+    reason = next(iter(str(error).splitlines()), type(error).__name__)
+    raise ValueError(
+      f"{path} is no SavedModel that can be served: {reason}"
+    ) from error
+
+
+def _signatures(loaded):
+  signatures = {
+    name: Signature(
+      dict(sorted(function.structured_input_signature[1].items())),
+      dict(sorted(function.structured_outputs.items())),
+      function,
+    )
+    for name, function in loaded.signatures.items()
+  }
+  if not signatures:
+    raise ValueError("it has no signatures.")
+  return signatures
+
+
+def _signature_defs(path):
+  saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+  graph = next(
+    graph
+    for graph in saved.meta_graphs
+    if _SERVE_TAG in graph.meta_info_def.tags
+  )
+  return {
+    name: json_format.MessageToDict(
+      signature,
+      preserving_proto_field_name=True,
+      always_print_fields_with_no_presence=True,
+    )
+    for name, signature in sorted(graph.signature_def.items())
+    if name not in _OWN_SIGNATURES
+  }
+
+
+def _information(path):
+  if not path.exists():
+    return {}
+  return json.loads(path.read_text(encoding="utf-8"))

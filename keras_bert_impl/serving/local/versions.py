@@ -1,0 +1,127 @@
+"""Which version of a model is served: the highest that loads."""
+
+import pathlib
+import threading
+
+from absl import logging
+
+from keras_bert_impl.serving.local import loading
+
+AVAILABLE = "AVAILABLE"
+END = "END"
+
+
+class Versions:
+  """Serves the highest version of a directory and takes up new ones.
+
+  A version that is being replaced lives on until the requests that hold it
+  are answered. One that does not load is passed over until its files change,
+  which also covers a directory that is still being copied.
+
+  Args:
+    model_dir: str, directory of the versions.
+
+  Raises:
+    FileNotFoundError: if there is no such directory.
+    ValueError: if it holds no version, or none that loads.
+  """
+
+  def __init__(self, model_dir):
+    self._dir = pathlib.Path(model_dir)
+    self._broken = {}  # path: (what its files were like, why it is broken)
+    self._states = {}
+    self._stopped = threading.Event()
+    self._watcher = None
+    self._current = None
+    self._check()
+    self.refresh()
+    if self._current is None:
+      # The highest version is what the user wants to hear of.
+      raise ValueError(next(iter(self._broken.values()))[1])
+
+  @property
+  def current(self):
+    """The `loading.LoadedModel` that new requests are for."""
+    return self._current
+
+  @property
+  def states(self):
+    """{version: (state, error message or "")}, the highest first."""
+    return dict(sorted(self._states.items(), reverse=True))
+
+  def refresh(self):
+    """Loads the highest version that can be, if it is not the current one."""
+    for version, path in self._paths():
+      if self._current is not None and version == self._current.version:
+        return
+      files = _files(path)
+      if self._broken.get(path, (None,))[0] == files:
+        continue
+      try:
+        model = loading.load(path, version)
+      except ValueError as error:
+        logging.error("%s", error)
+        self._broken[path] = (files, str(error))
+        self._states[version] = (END, str(error))
+        continue
+      self._replace(model)
+      return
+
+  def watch(self, seconds):
+    """Looks for new versions every so many seconds, in a thread."""
+    self._watcher = threading.Thread(
+      target=self._watch, args=(seconds,), name="versions", daemon=True
+    )
+    self._watcher.start()
+
+  def stop(self):
+    """Ends `watch`."""
+    self._stopped.set()
+
+  def _check(self):
+    if not self._dir.is_dir():
+      raise FileNotFoundError(
+        f"{self._dir} is no directory; give the one that holds the versions "
+        "of a model, as official_tasks/export_saved_model.py writes it."
+      )
+    if (self._dir / "saved_model.pb").exists():
+      raise ValueError(
+        f"{self._dir} is itself one version of a model; give the directory "
+        f"above it, {self._dir.resolve().parent}."
+      )
+    if not self._paths():
+      raise ValueError(
+        f"{self._dir} holds no version of a model: a directory whose name is a "
+        "number, as official_tasks/export_saved_model.py writes it."
+      )
+
+  def _paths(self):
+    """Returns (version, path) of every version, the highest first."""
+    return sorted(
+      (
+        (int(path.name), path)
+        for path in self._dir.iterdir()
+        if path.name.isascii() and path.name.isdecimal() and path.is_dir()
+      ),
+      reverse=True,
+    )
+
+  def _replace(self, model):
+    if self._current is not None:
+      self._states[self._current.version] = (END, "")
+    self._states[model.version] = (AVAILABLE, "")
+    self._current = model
+    logging.info("Version %d of %s is served.", model.version, self._dir)
+
+  def _watch(self, seconds):
+    while not self._stopped.wait(seconds):
+      try:
+        self.refresh()
+      except OSError as error:  # the directory is away for a while
+        logging.error("Cannot look for new versions: %s", error)
+
+
+def _files(path):
+  """Returns what changes when a file of the directory does."""
+  stats = ((file, file.stat()) for file in sorted(path.rglob("*")))
+  return [(str(file), stat.st_size, stat.st_mtime_ns) for file, stat in stats]

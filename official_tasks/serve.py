@@ -1,0 +1,219 @@
+"""Serves an exported model on this machine, for development.
+
+    python official_tasks/serve.py --model_dir=base/
+
+It answers at the paths of TensorFlow Serving's REST API, so that client code
+for one works against the other, and shows a page to try the model out. For
+production use TensorFlow Serving itself: this server has no authentication, no
+encryption and no gRPC.
+
+--model_dir is what official_tasks/export_saved_model.py calls --export_dir. The
+highest version in it is served, and a later one is taken up when it appears.
+"""
+
+import contextlib
+import dataclasses
+import importlib.util
+import ipaddress
+import signal
+import socket
+
+from absl import logging
+
+from official_tasks import common
+
+_DEFAULT_MODEL_NAME = "model"  # as the Docker image of TensorFlow Serving
+_SHUTDOWN_SECONDS = 30
+
+
+def _flag(help_text, **kwargs):
+  return dataclasses.field(metadata={"help": help_text}, **kwargs)
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerConfig:
+  """What is served and where.
+
+  Raises:
+    ValueError: if a number is out of its range.
+  """
+
+  model_dir: str = _flag("Directory of the versions of a SavedModel.")
+  model_name: str | None = _flag(
+    "Name of the model in the paths; without it the one it was exported with, "
+    f"or {_DEFAULT_MODEL_NAME!r}.",
+    default=None,
+  )
+  host: str = _flag(
+    "Address to listen at; 0.0.0.0 lets other machines in.",
+    default="127.0.0.1",
+  )
+  port: int = _flag("Port of the REST API; 0 takes a free one.", default=8501)
+  allowed_hosts: str = _flag(
+    "Names, separated by commas, that this machine is called by; needed only "
+    "to serve others by name, not by address.",
+    default="",
+  )
+  max_batch_size: int = _flag(
+    "Most rows of concurrent requests that are run together.", default=32
+  )
+  batch_timeout_ms: float = _flag(
+    "How long a request may wait for others to join it.", default=2.0
+  )
+  max_queue: int = _flag(
+    "Requests that may wait; further ones get status 503.", default=1000
+  )
+  max_request_bytes: int = _flag(
+    "Longest request; a longer one gets status 413.", default=4 * 2**20
+  )
+  max_text_bytes: int = _flag(
+    "Longest string in a request; a longer one gets status 400.",
+    default=100_000,
+  )
+  poll_seconds: float = _flag(
+    "How often --model_dir is searched for a new version.", default=2.0
+  )
+
+  def __post_init__(self):
+    for name in (
+      "max_batch_size",
+      "max_queue",
+      "max_request_bytes",
+      "max_text_bytes",
+      "poll_seconds",
+    ):
+      if getattr(self, name) <= 0:
+        raise ValueError(f"--{name} ({getattr(self, name)}) must be above 0.")
+    if self.batch_timeout_ms < 0:
+      raise ValueError(
+        f"--batch_timeout_ms ({self.batch_timeout_ms}) must not be negative."
+      )
+    if not 0 <= self.port <= 65535:
+      raise ValueError(f"--port ({self.port}) must be between 0 and 65535.")
+
+
+common.define_flags(ServerConfig)
+
+
+def serve(config):
+  """Serves until the process gets SIGINT or SIGTERM.
+
+  Args:
+    config: `ServerConfig`.
+
+  Raises:
+    OSError: if the directory is missing or the address cannot be taken.
+    ValueError: if the directory holds no model that loads, or starlette and
+      uvicorn are not installed.
+  """
+  _check_packages()
+  with _bind(config.host, config.port) as listener:
+    # Not at the top: they are an extra, and loading TensorFlow takes seconds.
+    from keras_bert_impl.serving.local import app, batching, versions
+
+    served = versions.Versions(config.model_dir)
+    batcher = batching.Batcher(
+      config.max_batch_size, config.batch_timeout_ms / 1000, config.max_queue
+    )
+    try:
+      served.watch(config.poll_seconds)
+      name = (
+        config.model_name
+        or served.current.information.get("model_name")
+        or _DEFAULT_MODEL_NAME
+      )
+      application = app.create(
+        served,
+        batcher,
+        name,
+        config.max_request_bytes,
+        config.max_text_bytes,
+        [config.host, *common.split_names(config.allowed_hosts)],
+      )
+      listener.listen(socket.SOMAXCONN)
+      _announce(name, served.current.version, listener)
+      _run(application, listener)
+    finally:
+      served.stop()
+      batcher.close()
+
+
+def main():
+  """Serves what the flags say."""
+  # uvicorn ends in order on either signal and then raises it again.
+  signal.signal(signal.SIGTERM, signal.default_int_handler)
+  with contextlib.suppress(KeyboardInterrupt):
+    serve(common.from_flags(ServerConfig))
+  logging.info("The server has ended.")
+
+
+def _check_packages():
+  missing = [
+    name
+    for name in ("starlette", "uvicorn")
+    if importlib.util.find_spec(name) is None
+  ]
+  if missing:
+    raise ValueError(
+      f'serve.py needs {" and ".join(missing)}: pip install -e ".[serving]"'
+    )
+
+
+def _bind(host, port):
+  """Takes the address before the model is loaded, which may be long."""
+  try:
+    family, kind, protocol, _, address = socket.getaddrinfo(
+      host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.socket(family, kind, protocol)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(address)
+  except OSError as error:
+    raise OSError(
+      f"Cannot listen at {host}:{port}: {error.strerror}. Choose another "
+      "--host or --port, or end what listens there."
+    ) from error
+  return listener
+
+
+def _announce(name, version, listener):
+  host, port = listener.getsockname()[:2]
+  shown = f"[{host}]" if ":" in host else host
+  url = f"http://{shown}:{port}"
+  logging.info(
+    "Serving %s, version %d, at %s/v1/models/%s and a page to try it at %s/ "
+    "(Ctrl-C ends).",
+    name,
+    version,
+    url,
+    name,
+    url,
+  )
+  logging.info(
+    "This server is for development. For production use TensorFlow Serving, "
+    "which answers at the same paths."
+  )
+  if not ipaddress.ip_address(host.partition("%")[0]).is_loopback:
+    logging.warning(
+      "Other machines can reach this server; it asks nobody who they are."
+    )
+
+
+def _run(application, listener):
+  import uvicorn  # an extra
+
+  server = uvicorn.Server(
+    uvicorn.Config(
+      application,
+      lifespan="off",
+      ws="none",
+      log_level="warning",
+      server_header=False,
+      timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+    )
+  )
+  server.run(sockets=[listener])
+
+
+if __name__ == "__main__":
+  common.run(main)

@@ -1,0 +1,54 @@
+"""The local server inside the process of a test."""
+
+import contextlib
+import socket
+import threading
+
+import uvicorn
+from starlette import testclient
+
+from keras_bert_impl.serving.local import app, batching, versions
+from tests.serving import stand_ins
+
+MAX_REQUEST_BYTES = 2**21
+MAX_TEXT_BYTES = 1000
+
+
+@contextlib.contextmanager
+def application(model_dir, name="toy"):
+  """Yields (the ASGI application, its Versions) of a directory."""
+  served = versions.Versions(str(model_dir))
+  batcher = batching.Batcher(
+    max_batch_size=8, timeout_seconds=0.001, max_queue=100
+  )
+  try:
+    yield (
+      app.create(served, batcher, name, MAX_REQUEST_BYTES, MAX_TEXT_BYTES),
+      served,
+    )
+  finally:
+    batcher.close()
+
+
+def client(application, **options):
+  return testclient.TestClient(
+    application, base_url="http://127.0.0.1:8501", **options
+  )
+
+
+@contextlib.contextmanager
+def url_of(head, model_dir, **options):
+  """Yields the address of a server of a stand-in, on a port of its own."""
+  stand_ins.save(head, model_dir / "1", **options)
+  with application(model_dir) as (asgi, _):
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(
+      uvicorn.Config(asgi, lifespan="off", log_level="warning")
+    )
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    try:
+      yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+      server.should_exit = True
+      thread.join()

@@ -1,0 +1,418 @@
+"""What the local server answers at TF Serving's REST paths."""
+
+import base64
+import json
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl.serving.local import calls, loading, tensor_json
+from tests.serving import local_server, stand_ins
+
+PREDICT = "/v1/models/toy:predict"
+
+
+@pytest.fixture(scope="module")
+def clients(tmp_path_factory):
+  """A client of each stand-in that is asked for, by its head."""
+  folder = tmp_path_factory.mktemp("rest")
+  opened = {}
+
+  class Clients(dict):
+    def __missing__(self, head):
+      stand_ins.save(head, folder / head / "1")
+      context = local_server.application(folder / head)
+      asgi, _ = context.__enter__()
+      opened[head] = context
+      self[head] = local_server.client(asgi)
+      return self[head]
+
+  yield Clients()
+  for context in opened.values():
+    context.__exit__(None, None, None)
+
+
+def post(client, body, path=PREDICT):
+  """Returns the reply's JSON; fails unless the status is 200."""
+  response = client.post(path, json=body)
+  assert response.status_code == 200, response.text
+  assert response.headers["content-type"] == "application/json"
+  return response.json()
+
+
+def error_of(response, status=400):
+  """Returns the one line of an error reply."""
+  assert response.status_code == status, response.text
+  content = response.json()
+  assert list(content) == ["error"]
+  assert "\n" not in content["error"]
+  return content["error"]
+
+
+def test_rows_of_one_input_are_bare_values_and_so_is_one_output(clients):
+  body = {"instances": ["four", "고양이", ""]}
+  assert post(clients["regression"], body) == {"predictions": [4.0, 3.0, 0.0]}
+
+
+def test_rows_may_name_their_one_input(clients):
+  body = {"instances": [{"text": "four"}]}
+  assert post(clients["regression"], body) == {"predictions": [4.0]}
+
+
+def test_several_inputs_and_outputs_are_objects_in_row_form(clients):
+  body = {
+    "instances": [
+      {"text": "어디?", "text_pair": "여기는 서울"},
+      {"text": "어디?", "text_pair": "몰라"},
+    ]
+  }
+  answers = post(clients["question_answering"], body)["predictions"]
+  assert [set(answer) for answer in answers] == [
+    {"answer", "start", "end", "score", "null_score", "is_cut"}
+  ] * 2
+  assert answers[0]["answer"] == "서울"
+  assert (answers[0]["start"], answers[0]["end"]) == (4, 6)
+  assert answers[0]["is_cut"] is False
+  assert (answers[1]["answer"], answers[1]["start"]) == ("", -1)
+
+
+def test_columns_give_columns(clients):
+  body = {"inputs": {"text": ["a", "b"], "text_pair": ["서울", "no"]}}
+  outputs = post(clients["question_answering"], body)["outputs"]
+  assert outputs["answer"] == ["서울", ""]
+  assert outputs["score"] == [7.5, -1.0]
+
+
+def test_columns_of_one_input_and_output_are_bare_values(clients):
+  client = clients["regression"]
+  assert post(client, {"inputs": ["four"]}) == {"outputs": [4.0]}
+  assert post(client, {"inputs": {"text": ["four"]}}) == {"outputs": [4.0]}
+
+
+def test_a_batch_of_zero_is_answered_in_column_form(clients):
+  assert post(clients["regression"], {"inputs": []}) == {"outputs": []}
+  outputs = post(clients["classification"], {"inputs": []})["outputs"]
+  assert outputs["label"] == outputs["probabilities"] == []
+  # As in TF Serving, not in row form.
+  response = clients["regression"].post(PREDICT, json={"instances": []})
+  assert "not empty" in error_of(response)
+
+
+def test_every_kind_of_number_goes_there_and_back(clients):
+  row = {"numbers": [0.1, -3e-9], "ids": [1, -2, 3], "flags": True}
+  body = {"signature_name": "echo", "instances": [row]}
+  assert post(clients["plain"], body)["predictions"] == [
+    {f"{name}_out": value for name, value in row.items()}
+  ]
+
+
+def test_numbers_without_a_value_are_tokens_of_their_own(clients):
+  response = clients["plain"].post(
+    PREDICT, content='{"instances": [[NaN, Infinity], [-Infinity, 1]]}'
+  )
+  assert response.text == (
+    '{"predictions": [[NaN, Infinity], [-Infinity, 0.5]]}'
+  )
+
+
+def test_floats_are_written_with_as_few_digits_as_tell_them():
+  numbers = np.array([0.2, 1 / 3, 1, 0, 3.4e38, -7e-5], np.float32)
+  values = tensor_json.to_json("x", numbers)
+  assert values == [0.2, 0.333333343, 1.0, 0.0, 3.4e38, -7e-5]
+  random = np.random.default_rng(0).normal(size=1000).astype(np.float32)
+  again = json.loads(json.dumps(tensor_json.to_json("x", random)))
+  np.testing.assert_array_equal(np.array(again, np.float32), random)
+  assert all(len(repr(abs(value))) <= 13 for value in again)
+
+
+def test_bytes_are_base64_there_and_back(clients):
+  broken = base64.b64encode(b"\xff\xfe").decode()
+  body = {
+    "signature_name": "strings",
+    "instances": ["plain", {"b64": broken}, {"b64": "6rCA"}],
+  }
+  assert post(clients["plain"], body)["predictions"] == [
+    {"same": "plain", "same_bytes": {"b64": "cGxhaW4="}},
+    # No UTF-8, of which JSON could not be made.
+    {"same": {"b64": broken}, "same_bytes": {"b64": broken}},
+    {"same": "가", "same_bytes": {"b64": "6rCA"}},
+  ]
+
+
+def test_an_object_named_b64_may_be_the_one_input(clients):
+  body = {"signature_name": "strings", "inputs": [{"b64": "6rCA"}]}
+  assert post(clients["plain"], body)["outputs"]["same"] == ["가"]
+
+
+def test_an_unpaired_surrogate_is_no_character(clients):
+  response = clients["regression"].post(
+    PREDICT, content=rb'{"instances": ["\ud800"]}'
+  )
+  assert "surrogate" in error_of(response)
+
+
+def test_classify_gives_labels_with_scores(clients):
+  body = {
+    "signature_name": "classify",
+    "examples": [{"text": "a good one"}, {"text": {"b64": "6rCA"}}],
+  }
+  answer = post(clients["classification"], body, "/v1/models/toy:classify")
+  assert answer == {
+    "results": [
+      [["negative", 0.25], ["positive", 0.75]],
+      [["negative", 0.75], ["positive", 0.25]],
+    ]
+  }
+
+
+def test_a_context_is_part_of_every_example(clients):
+  body = {
+    "signature_name": "regress",
+    "context": {"text": ["four"]},
+    "examples": [{}, {"other": 1}, {"text": "고양이"}],
+  }
+  answer = post(clients["regression"], body, "/v1/models/toy:regress")
+  assert answer == {"results": [4.0, 4.0, 3.0]}
+
+
+def test_json_values_become_features_of_their_kind():
+  spec = tf.TensorSpec([None], tf.string)
+  signature = loading.Signature({"inputs": spec}, {"outputs": spec}, None)
+  body = {"examples": [{"i": 1, "b": True, "f": [1.5], "s": ["x", "y"]}]}
+  call = calls.read(
+    "regress", json.dumps(body).encode(), {"serving_default": signature}, 100
+  )
+  example = tf.train.Example.FromString(call.inputs["inputs"][0])
+  features = example.features.feature
+  assert list(features["i"].int64_list.value) == [1]
+  assert list(features["b"].int64_list.value) == [1]
+  assert list(features["f"].float_list.value) == [1.5]
+  assert list(features["s"].bytes_list.value) == [b"x", b"y"]
+
+
+@pytest.mark.parametrize(
+  ("head", "body", "message"),
+  [
+    ("regression", b"", "JSON Parse error"),
+    ("regression", b'{"instances": ["a"]', "JSON Parse error"),
+    ("regression", b'["a"]', "must be a JSON object"),
+    ("regression", b'{"instances": ["\xff"]}', "not UTF-8.*byte 16"),
+    ("regression", b'{"instances": ' + b"[" * 9999, "nested too deeply|shape"),
+    ("regression", b"{}", '"instances" or "inputs"'),
+    ("regression", b'{"inputs": ["a"], "instances": ["a"]}', "either"),
+    ("regression", b'{"instances": "a"}', "must be a list"),
+    ("regression", b'{"instances": [1]}', '"text": 1 is no string'),
+    ("regression", b'{"instances": [null]}', "null is no string"),
+    ("regression", b'{"instances": ["a", ["b"]]}', "one length and depth"),
+    ("regression", b'{"instances": [["a"]]}', r"\[-1\].*not \[1, 1\]"),
+    ("regression", b'{"inputs": "a"}', r"\[-1\].*not \[\]"),
+    ("regression", b'{"inputs": {"txt": ["a"]}}', 'keys text, not .*"txt"'),
+    ("regression", b'{"instances": [{"txt": "a"}]}', "keys text"),
+    ("regression", b'{"instances": ["a", {"text": "a"}]}', "mixes"),
+    ("regression", b'{"instances": [{"b64": "?"}]}', "no valid base64"),
+    ("pair_regression", b'{"instances": ["a"]}', "several inputs"),
+    ("pair_regression", b'{"inputs": {"text": ["a"]}}', "text_pair"),
+    (
+      "pair_regression",
+      b'{"inputs": {"text": ["a", "b"], "text_pair": []}}',
+      "The model failed: .*shapes",
+    ),
+    ("plain", b'{"instances": [[1, true]]}', "true is no float32"),
+    ("plain", b'{"instances": [[1, 1e39]]}', r"1e\+39 is no float32"),
+    ("plain", b'{"instances": [[1, 2, 3]]}', r"\[-1, 2\].*\[1, 3\]"),
+    (
+      "plain",
+      b'{"signature_name": "refuse_bad", "instances": ["a bad one"]}',
+      "The model failed: .*bad text",
+    ),
+    (
+      "plain",
+      b'{"signature_name": "tags", "instances": [[1, 2]]}',
+      '"tags" not found in signature def; the model has echo, refuse_bad',
+    ),
+    ("plain", b'{"signature_name": 5, "instances": [[1, 2]]}', "a string"),
+  ],
+)
+def test_a_bad_request_gets_one_line_and_the_server_stays(
+  clients, head, body, message
+):
+  error = error_of(clients[head].post(PREDICT, content=body))
+  assert re.search(message, error), error
+  assert clients[head].get("/health").json()["status"] == "ok"
+
+
+@pytest.mark.parametrize("value", ["1.5", "true", '"1"', "2147483648"])
+def test_an_integer_is_neither_rounded_nor_cut(clients, value):
+  inputs = f'{{"numbers": [[1, 2]], "flags": [true], "ids": [[{value}]]}}'
+  body = f'{{"signature_name": "echo", "inputs": {inputs}}}'
+  error = error_of(clients["plain"].post(PREDICT, content=body))
+  assert error == f'Input "ids": {value} is no int32.'
+
+
+def test_a_long_string_or_request_is_refused_in_words(clients):
+  client = clients["regression"]
+  longest = "x" * local_server.MAX_TEXT_BYTES
+  assert post(client, {"instances": [longest]})["predictions"] == [1000.0]
+  error = error_of(client.post(PREDICT, json={"instances": ["x" * 2**20]}))
+  assert "1048576 bytes" in error and "--max_text_bytes" in error
+  content = b" " * (local_server.MAX_REQUEST_BYTES + 1)
+  error = error_of(client.post(PREDICT, content=content), 413)
+  assert "2097153 bytes" in error and "--max_request_bytes" in error
+  examples = {
+    "signature_name": "regress",
+    "examples": [{"text": longest + "x"}],
+  }
+  response = client.post("/v1/models/toy:regress", json=examples)
+  assert "--max_text_bytes" in error_of(response)
+
+
+@pytest.mark.parametrize(
+  ("head", "method", "body", "message"),
+  [
+    ("classification", "classify", {}, '"examples" must be a list'),
+    ("classification", "classify", {"examples": []}, "not empty"),
+    ("classification", "classify", {"examples": ["a"]}, "a JSON object"),
+    (
+      "classification",
+      "classify",
+      {"examples": [{"text": ["a", 1]}]},
+      "1 is no string",
+    ),
+    (
+      "classification",
+      "classify",
+      {"examples": [{"text": 2**63}]},
+      'Feature "text"',
+    ),
+    ("classification", "regress", {"examples": [{}]}, "does not regress"),
+    ("regression", "classify", {"examples": [{}]}, "does not classify"),
+  ],
+)
+def test_bad_examples_are_refused(clients, head, method, body, message):
+  signature = {"classification": "classify", "regression": "regress"}[head]
+  body = {"signature_name": signature, **body}
+  response = clients[head].post(f"/v1/models/toy:{method}", json=body)
+  assert message in error_of(response)
+
+
+def test_classify_needs_a_signature_of_examples(clients):
+  body = {"examples": [{"text": "a"}]}
+  response = clients["fill_mask"].post("/v1/models/toy:classify", json=body)
+  assert "takes no tf.Examples" in error_of(response)
+
+
+def test_the_status_tells_the_version(clients):
+  expected = {
+    "model_version_status": [
+      {
+        "version": "1",
+        "state": "AVAILABLE",
+        "status": {"error_code": "OK", "error_message": ""},
+      }
+    ]
+  }
+  client = clients["regression"]
+  for path in ("/v1/models/toy", "/v1/models/toy/versions/1", "/v1/Models/toy"):
+    response = client.get(path)
+    assert response.status_code == 200, path
+    assert response.json() == expected
+
+
+def test_the_metadata_are_the_signatures(clients):
+  content = clients["pair_regression"].get("/v1/models/toy/metadata").json()
+  assert content["model_spec"] == {
+    "name": "toy",
+    "signature_name": "",
+    "version": "1",
+  }
+  signatures = content["metadata"]["signature_def"]["signature_def"]
+  assert list(signatures) == ["serving_default"]
+  inputs = signatures["serving_default"]["inputs"]
+  assert set(inputs) == {"text", "text_pair"}
+  assert inputs["text"]["dtype"] == "DT_STRING"
+  assert inputs["text"]["tensor_shape"] == {
+    "dim": [{"size": "-1", "name": ""}],
+    "unknown_rank": False,
+  }
+  assert signatures["serving_default"]["method_name"].startswith(
+    "tensorflow/serving/"
+  )
+
+
+@pytest.mark.parametrize(
+  ("method", "path", "status", "message"),
+  [
+    ("GET", "/v1/models", 400, "Missing model name"),
+    ("GET", "/v1/models/other", 404, "any versions of model other"),
+    ("GET", "/v1/models/toy/versions/7", 404, "version 7 of model toy"),
+    ("GET", "/v1/models/toy/labels/stable", 400, "version label: stable"),
+    ("GET", "/v1/models/other/metadata", 404, "Latest(other)"),
+    ("GET", "/v1/models/toy/versions/7/metadata", 404, "Specific(toy, 7)"),
+    ("GET", "/v1/models/toy:predict", 400, "Malformed request: GET /v1/models"),
+    ("POST", "/v1/models/toy", 400, "Malformed request: POST /v1/models"),
+    ("POST", "/v1/models/toy:guess", 400, "Malformed request"),
+    ("POST", "/v1/models/other:predict", 404, "Latest(other)"),
+    ("POST", "/v1/models/toy/versions/7:predict", 404, "Specific(toy, 7)"),
+    ("POST", "/v1/models/toy/labels/a:predict", 400, "version label: a"),
+    ("PUT", "/v1/models/toy", 405, "PUT /v1/models/toy"),
+    ("GET", "/nowhere", 404, "GET /nowhere"),
+  ],
+)
+def test_wrong_paths_are_errors_as_of_tf_serving(
+  clients, method, path, status, message
+):
+  response = clients["regression"].request(method, path)
+  assert message in error_of(response, status)
+
+
+def test_a_version_may_be_named(clients):
+  body = {"instances": ["four"]}
+  path = "/v1/models/toy/versions/1:predict"
+  assert post(clients["regression"], body, path) == {"predictions": [4.0]}
+
+
+def test_health_names_the_model(clients):
+  for path in ("/health", "/healthz"):
+    assert clients["regression"].get(path).json() == {
+      "status": "ok",
+      "model": "toy",
+      "version": 1,
+    }
+
+
+@pytest.mark.parametrize(
+  ("host", "is_known"),
+  [
+    ("127.0.0.1:8501", True),
+    ("localhost:8501", True),
+    ("LOCALHOST", True),
+    ("[::1]:8501", True),
+    ("192.168.0.7:8501", True),
+    ("evil.example:8501", False),
+    ("127.0.0.1.evil.example", False),
+    ("localhost.evil.example", False),
+    ("", False),
+    ("[", False),
+  ],
+)
+def test_a_name_that_another_site_can_point_here_is_refused(
+  clients, host, is_known
+):
+  response = clients["regression"].get("/health", headers={"Host": host})
+  if is_known:
+    assert response.status_code == 200
+  else:
+    assert "not known" in error_of(response, 403)
+
+
+def test_the_page_may_load_nothing_from_elsewhere(clients):
+  response = clients["regression"].get("/")
+  assert response.headers["content-type"].startswith("text/html")
+  policy = response.headers["content-security-policy"]
+  assert "default-src 'none'" in policy
+  assert "unsafe" not in policy
+  assert "TensorFlow Serving" in response.text
+  for path in ("/page.css", "/page.js"):
+    assert clients["regression"].get(path).status_code == 200
