@@ -24,7 +24,7 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 import tensorflow as tf
 from absl import flags, logging
 
-from keras_bert_impl import models, tokenizers
+from keras_bert_impl import tokenizers
 from keras_bert_impl.checkpoints import description
 from keras_bert_impl.tasks import masking, objectives, pretraining
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
@@ -213,7 +213,7 @@ class PretrainingRun:
       return
     # Late: training must not need tensorflow-text, which comes with these.
     try:
-      from keras_bert_impl.serving import export
+      from keras_bert_impl.serving import encoder, export, fill_mask
 
       tokenizer = tokenizers.load(self.vocabulary.origin)
     except ImportError as error:
@@ -228,18 +228,15 @@ class PretrainingRun:
     logging.info("Writing SavedModels.")
     verbosity = logging.get_verbosity()
     logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
-    artifacts = {
-      "encoder_saved_model": export.export_encoder(
-        model.encoder, tokenizer, self._path("saved_model", "encoder"), length
-      )
-    }
+    servables = {"encoder": encoder.EncoderServable}
     if self.data.objective not in ("electra", "left_to_right"):
-      artifacts["fill_mask_saved_model"] = export.export_fill_mask(
-        _masked_lm_model(model),
-        tokenizer,
-        self._path("saved_model", "fill_mask"),
-        length,
+      servables["fill_mask"] = fill_mask.FillMaskServable
+    artifacts = {
+      f"{name}_saved_model": export.export(
+        make(model, tokenizer, length), self._path("saved_model", name)
       )
+      for name, make in servables.items()
+    }
     logging.set_verbosity(verbosity)
     self.results |= {"artifacts": artifacts, "exported_step": step}
     self._save_results()
@@ -407,8 +404,7 @@ class PretrainingRun:
         yield (
           text,
           "  ".join(
-            # A token of byte-level BPE may be a part of a character.
-            f"{token.decode(errors='replace')} {score:.3f}"
+            f"{token.decode()} {score:.3f}"
             for token, score in zip(of_mask, scores_of_mask, strict=True)
             if token
           ),
@@ -423,17 +419,6 @@ class PretrainingRun:
       "versions": report.versions(),
     }
     report.write_json(self._path(report.RESULTS_NAME), self.results)
-
-
-def _masked_lm_model(model):
-  """Returns the masked language model alone, with the weights of `model`."""
-  alone = models.PretrainingModel(
-    model.config, use_next_sentence=False, dtype="float32"
-  )
-  weights = {weight.path: weight for weight in model.weights}
-  for weight in alone.weights:
-    weight.assign(weights[weight.path].numpy())
-  return alone
 
 
 def _summary(results):

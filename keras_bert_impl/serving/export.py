@@ -1,112 +1,80 @@
 """Writes servables as versions of a SavedModel, as TF Serving expects them.
 
 `export_dir/1/`, `export_dir/2/`, ...: a server that watches export_dir takes up
-a new version by itself. Each holds the graph, the weights once in float32, and
-the vocabulary under assets/; nothing outside of it is needed any more.
+a new version by itself. Each holds the graph, the weights once, the vocabulary
+under assets/ and, under assets.extra/, requests to warm up with and a
+description; nothing outside of it is needed any more. Beside the versions lie
+configurations for TF Serving.
 """
 
+import json
 import os
 
 import tensorflow as tf
 
-from keras_bert_impl.serving import preprocessing, servables
+from keras_bert_impl.serving import servables, warmup
+from keras_bert_impl.tokenizers import vocabulary
+
+DESCRIPTION_NAME = "model.json"
+MODELS_NAME = "models.config"
+BATCHING_NAME = "batching.config"
+
+# What TF Serving's Classify and Regress look for; tf.saved_model.save writes
+# the method of Predict for all.
+_METHODS = {
+  servables.CLASSIFY: "tensorflow/serving/classify",
+  servables.REGRESS: "tensorflow/serving/regress",
+}
+_MODELS = """\
+# tensorflow_model_server --model_config_file=<this file>. The path is where the
+# folder of this file is in the container.
+model_config_list {{
+  config {{
+    name: {name}
+    base_path: {path}
+    model_platform: "tensorflow"
+  }}
+}}
+"""
+_BATCH_SIZES = (1, 2, 4, 8, 16, 32)
+_BATCHING = """\
+# tensorflow_model_server --enable_batching
+#   --batching_parameters_file=<this file>
+# num_batch_threads: as many as there are cores.
+{sizes}
+max_batch_size {{ value: {largest} }}
+batch_timeout_micros {{ value: 2000 }}
+max_enqueued_batches {{ value: 100 }}
+num_batch_threads {{ value: 4 }}
+# token_ids of different lengths in one batch.
+pad_variable_length_inputs: true
+"""
 
 
-def export_encoder(encoder, tokenizer, export_dir, max_seq_length):
-  """Exports an encoder; see `servables.EncoderServable` for what it answers.
-
-  Signatures: `serving_default` (text) and `token_ids`.
+def export(servable, export_dir, model_name=None, weights_dtype="float32"):
+  """Writes the next version of a model, all or nothing.
 
   Args:
-    encoder: `TransformerEncoder`, made under any strategy and dtype policy.
-    tokenizer: the tokenizer of its vocabulary, of any kind.
+    servable: `servables.Servable`; it holds its weights as `weights_dtype` from
+      then on.
     export_dir: str, directory of the versions, made if need be.
-    max_seq_length: int, longer texts are cut.
+    model_name: str, what clients call the model; default: the name of
+      export_dir.
+    weights_dtype: "float32", or "bfloat16" or "float16" to store the weights in
+      half the size; the model computes in float32 all the same.
 
   Returns:
     str, the directory of the new version.
 
   Raises:
-    ValueError: if encoder, tokenizer and max_seq_length do not fit together,
-      or inside `strategy.scope()`.
+    ValueError: unknown weights_dtype, or export_dir is a file.
   """
-  _check(encoder.config, tokenizer, max_seq_length)
-  servable = servables.EncoderServable(
-    _plain_copy(encoder),
-    preprocessing.TextPreprocessor(tokenizer, max_seq_length),
-  )
-  signatures = {
-    "serving_default": servable.encode_text,
-    "token_ids": servable.encode_ids,
-  }
-  return _write_version(servable, signatures, export_dir)
-
-
-def export_fill_mask(model, tokenizer, export_dir, max_seq_length, top_k=5):
-  """Exports a masked language model; see `servables.FillMaskServable`.
-
-  Signature: `serving_default` (text with [MASK] or <mask>).
-
-  Args:
-    model: `PretrainingModel`, made under any strategy and dtype policy.
-    tokenizer: the tokenizer of its vocabulary, of any kind.
-    export_dir: str, directory of the versions, made if need be.
-    max_seq_length: int, longer texts are cut.
-    top_k: int, tokens returned for each mask.
-
-  Returns:
-    str, the directory of the new version.
-
-  Raises:
-    ValueError: as `export_encoder`, and if top_k is not between 1 and the
-      size of the vocabulary.
-  """
-  config = model.encoder.config
-  _check(config, tokenizer, max_seq_length)
-  if not 1 <= top_k <= config.vocab_size:
-    raise ValueError(
-      f"top_k ({top_k}) must be between 1 and the size of the vocabulary, "
-      f"{config.vocab_size}."
-    )
-  servable = servables.FillMaskServable(
-    _plain_copy(model),
-    preprocessing.TextPreprocessor(tokenizer, max_seq_length, reads_masks=True),
-    top_k,
-  )
-  signatures = {"serving_default": servable.fill_masks}
-  return _write_version(servable, signatures, export_dir)
-
-
-def _check(config, tokenizer, max_seq_length):
-  if tokenizer.vocabulary.size != config.vocab_size:
-    raise ValueError(
-      f"vocab_size ({config.vocab_size}) of the model differs from the "
-      f"{tokenizer.vocabulary.size} tokens of {tokenizer.vocabulary.origin}."
-    )
-  longest = config.max_sequence_length
-  if max_seq_length > longest:
-    raise ValueError(
-      f"max_seq_length ({max_seq_length}) must be at most the model's "
-      f"({longest})."
-    )
-
-
-def _plain_copy(model):
-  """Returns the model anew, for one device and float32, with its weights.
-
-  The variables of a model made under a strategy are sets of replicas, which no
-  SavedModel holds; and a policy such as mixed_bfloat16 is for training.
-  """
-  if tf.distribute.has_strategy():
-    raise ValueError("A model cannot be exported inside strategy.scope().")
-  copy = type(model).from_config({**model.get_config(), "dtype": "float32"})
-  copy.set_weights(model.get_weights())
-  return copy
-
-
-def _write_version(servable, signatures, export_dir):
-  """Saves into the next free version of export_dir, all or nothing."""
   gfile = tf.io.gfile
+  export_dir = os.fspath(export_dir).rstrip("/")
+  model_name = model_name or os.path.basename(export_dir)
+  servable.hold_weights(weights_dtype)
+  if gfile.exists(export_dir) and not gfile.isdir(export_dir):
+    raise ValueError(f"export_dir ({export_dir}) is a file: name a folder.")
   gfile.makedirs(export_dir)
   names = [name.rstrip("/") for name in gfile.listdir(export_dir)]
   newest = max((int(name) for name in names if name.isdecimal()), default=0)
@@ -114,9 +82,62 @@ def _write_version(servable, signatures, export_dir):
   # A server reads only directories whose name is a number.
   temporary = os.path.join(export_dir, f"tmp-{newest + 1}-{os.getpid()}")
   try:
-    tf.saved_model.save(servable, temporary, signatures=signatures)
+    _save(servable, temporary, model_name, weights_dtype)
+    _write_configurations(export_dir, model_name)
     gfile.rename(temporary, version_dir)
   finally:
     if gfile.exists(temporary):
       gfile.rmtree(temporary)
   return version_dir
+
+
+def _save(servable, folder, model_name, weights_dtype):
+  """Writes the SavedModel with what lies under its assets.extra/."""
+  definitions = servable.definitions()
+  tf.saved_model.save(
+    servable,
+    folder,
+    signatures={name: s.function for name, s in definitions.items()},
+  )
+  _name_methods(folder, definitions.keys() & _METHODS.keys())
+  extra = os.path.join(folder, "assets.extra")
+  tf.io.gfile.makedirs(extra)
+  warmup.write(
+    os.path.join(extra, warmup.FILE_NAME),
+    model_name,
+    {name: s.example for name, s in definitions.items()},
+  )
+  description = servable.describe() | {
+    "model_name": model_name,
+    "weights_dtype": weights_dtype,
+  }
+  vocabulary.write_atomically(
+    os.path.join(extra, DESCRIPTION_NAME),
+    json.dumps(description, ensure_ascii=False, indent=2) + "\n",
+  )
+
+
+def _name_methods(folder, signatures):
+  """Marks signatures as those of Classify and Regress."""
+  if not signatures:
+    return
+  v1 = tf.compat.v1.saved_model.signature_def_utils
+  updater = v1.MethodNameUpdater(folder)
+  for name in signatures:
+    updater.replace_method_name(name, _METHODS[name])
+  updater.save()
+
+
+def _write_configurations(export_dir, model_name):
+  """Writes the files that TF Serving is started with."""
+  contents = {
+    MODELS_NAME: _MODELS.format(
+      name=json.dumps(model_name), path=json.dumps(f"/models/{model_name}")
+    ),
+    BATCHING_NAME: _BATCHING.format(
+      sizes="\n".join(f"allowed_batch_sizes: {n}" for n in _BATCH_SIZES),
+      largest=_BATCH_SIZES[-1],
+    ),
+  }
+  for name, content in contents.items():
+    vocabulary.write_atomically(os.path.join(export_dir, name), content)

@@ -1,65 +1,106 @@
-"""What a SavedModel of this project answers: encoder and fill-mask.
+"""What a SavedModel of this project is made of, whatever its head.
 
 A servable tracks the variables of its model one by one and keeps the Keras
 model itself in a closure. That alone loads everywhere: a tracked Keras 3 model
 loads in `tf.saved_model.load` but not in TF Serving ("Could not find
 variable"), and `model.export()` stores every weight twice.
 
-Axes: B texts, L ids of the longest text of the batch, H hidden size, M most
-masks of a text in the batch, K candidates per mask, V vocabulary.
+Axes: B texts, L ids of the longest text of the batch, C classes or choices, H
+hidden size, V vocabulary.
 """
 
+import abc
+from collections.abc import Callable
+from typing import NamedTuple
+
+import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import features
 
-_TEXT = tf.TensorSpec([None], tf.string, "text")
-_TOKEN_IDS = [
-  tf.TensorSpec([None, None], tf.int32, name)
-  for name in (features.INPUT_IDS, features.INPUT_MASK, features.SEGMENT_IDS)
-]
+# What a text is called in requests, and what stands after it in a pair.
+TEXT = "text"
+TEXT_PAIR = "text_pair"
+
+SERVING_DEFAULT = "serving_default"
+TOKEN_IDS = "token_ids"
+TF_EXAMPLE = "tf_example"
+CLASSIFY = "classify"
+REGRESS = "regress"
+
+WEIGHTS_DTYPES = ("float32", "bfloat16", "float16")
+_ID_NAMES = (features.INPUT_IDS, features.INPUT_MASK, features.SEGMENT_IDS)
 
 
-class Servable(tf.Module):
-  """A model with its weights and its preprocessor, ready to be saved.
+class Signature(NamedTuple):
+  """A signature and a request to it.
 
-  Args:
-    model: `keras.Model` made outside of any distribution strategy.
-    preprocessor: `TextPreprocessor`.
+  Attributes:
+    function: `tf.function` with the signature's inputs.
+    example: {input: array}.
   """
 
-  def __init__(self, model, preprocessor):
+  function: Callable
+  example: dict
+
+
+class Servable(tf.Module, abc.ABC):
+  """A model with its weights and its tokenizer, ready to be saved. Abstract.
+
+  A subclass says in `answer` what raw text is answered with and, if its inputs
+  are not one text, in `inputs` and `example` what they are; signatures besides
+  the common ones it adds in `definitions`.
+
+  Args:
+    model: `EncoderModel` that has the weights, made under any strategy and
+      dtype policy; it is copied.
+    tokenizer: of `tokenizers.load`, any kind, of the model's vocabulary.
+    max_seq_length: int, most ids of a text or pair, special ones included.
+    labels: tuple of str, the classes in the order of the logits, or None.
+
+  Attributes:
+    head: str, what the SavedModel is for.
+    inputs: {name: `tf.TensorSpec`} of raw text.
+    example: {name: list of str}, inputs of a batch of one.
+    tokenizer: as given.
+    max_seq_length: as given.
+    labels: as given.
+
+  Raises:
+    ValueError: model, tokenizer and max_seq_length do not fit together, or
+      inside `strategy.scope()`.
+  """
+
+  head = None
+  inputs = {TEXT: tf.TensorSpec([None], tf.string, TEXT)}
+  example = {TEXT: ["The cat sat on the mat."]}
+  _ids_rank = 2
+
+  def __init__(self, model, tokenizer, max_seq_length, labels=None):
     super().__init__(name="servable")
-    self.preprocessor = preprocessor
-    self.model_weights = [variable.value for variable in model.weights]
+    _check(model.config, tokenizer, max_seq_length)
+    copy = self._plain_copy(model)
     # A function, because an attribute that is a model would be tracked.
-    self.run_model = lambda inputs: model(inputs, training=False)
+    self._model = lambda: copy
+    self.tokenizer = tokenizer
+    self.max_seq_length = max_seq_length
+    self.labels = labels and tuple(labels)
+    self.hold_weights("float32")
 
-
-class EncoderServable(Servable):
-  """The encoder: raw text or ids to vectors."""
-
-  @tf.function(input_signature=[_TEXT])
-  def encode_text(self, text):
-    """Encodes texts.
+  @abc.abstractmethod
+  def answer(self, text):
+    """Answers raw text, in graph ops.
 
     Args:
-      text: string [B], UTF-8.
+      text: string [B], UTF-8; further inputs by name, as `inputs` says.
 
     Returns:
-      sequence_output float32 [B, L, H], pooled_output float32 [B, H] (absent
-      from an encoder without a pooler) and input_mask int32 [B, L]: 1 for a
-      token, 0 for the padding of a shorter text.
+      {output: [B, ...]}.
     """
-    inputs = self.preprocessor(text)
-    return {
-      features.INPUT_MASK: inputs[features.INPUT_MASK],
-      **self.run_model(inputs),
-    }
 
-  @tf.function(input_signature=_TOKEN_IDS)
-  def encode_ids(self, input_ids, input_mask, segment_ids):
-    """Encodes what a client has tokenized itself.
+  def answer_ids(self, input_ids, input_mask, segment_ids):
+    """Answers what a client has tokenized itself: what the model says of it.
 
     Args:
       input_ids: int32 [B, L].
@@ -67,80 +108,202 @@ class EncoderServable(Servable):
       segment_ids: int32 [B, L].
 
     Returns:
-      sequence_output float32 [B, L, H] and pooled_output float32 [B, H].
+      {output of the model: float32 [B, ...]}.
     """
-    return self.run_model(
-      {
-        features.INPUT_IDS: input_ids,
-        features.INPUT_MASK: input_mask,
-        features.SEGMENT_IDS: segment_ids,
-      }
-    )
+    ids = (input_ids, input_mask, segment_ids)
+    return self.run_model(dict(zip(_ID_NAMES, ids, strict=True)))
 
-
-class FillMaskServable(Servable):
-  """The masked language model: text with [MASK] to the likeliest tokens.
-
-  Args:
-    model: `PretrainingModel`.
-    preprocessor: `TextPreprocessor` that reads masks.
-    top_k: int, K.
-  """
-
-  def __init__(self, model, preprocessor, top_k):
-    super().__init__(model, preprocessor)
-    self.top_k = top_k
-
-  @tf.function(input_signature=[_TEXT])
-  def fill_masks(self, text):
-    """Returns the likeliest tokens for every [MASK] of every text.
-
-    Args:
-      text: string [B], UTF-8, with any number of [MASK], or whatever the
-        vocabulary calls it.
-
-    Returns:
-      num_masks int32 [B]: the masks of the text that were answered. A mask
-        beyond the max_seq_length of the model has been cut off with the text
-        around it and does not count.
-      tokens string [B, M, K]: the masks in the order of the text, the likeliest
-        token first, as the tokenizer's `token_texts` shows it: "cat" or "##s"
-        of WordPiece, " cat" or "s" of the other kinds. Wherever a text has
-        fewer masks than M: "".
-      scores float32 [B, M, K]: their probabilities among the whole vocabulary;
-        0 where tokens is "".
-    """
-    tokenizer = self.preprocessor.tokenizer
-    inputs = self.preprocessor(text)
-    positions, num_masks = _find(
-      inputs[features.INPUT_IDS], tokenizer.vocabulary.mask_id
-    )
-    inputs[features.MASKED_LM_POSITIONS] = positions
-    logits = self.run_model(inputs)["masked_lm_logits"]  # [B, M, V]
-    scores, ids = tf.math.top_k(tf.nn.softmax(logits), self.top_k)  # [B, M, K]
-    token_texts = tf.constant(tokenizer.token_texts, tf.string)  # [V]
-    is_mask = tf.sequence_mask(num_masks)[:, :, tf.newaxis]  # [B, M, 1]
+  def definitions(self):
+    """Returns {name: `Signature`} of all signatures, each to be traced anew."""
     return {
-      "num_masks": num_masks,
-      "tokens": tf.where(is_mask, tf.gather(token_texts, ids), ""),
-      "scores": tf.where(is_mask, scores, 0.0),
+      SERVING_DEFAULT: self.on_text(self.answer),
+      TOKEN_IDS: self._on_ids(),
+      TF_EXAMPLE: self.on_examples(self.answer, "examples"),
     }
 
+  @property
+  def signatures(self):
+    """{name: `tf.function`}."""
+    return {name: s.function for name, s in self.definitions().items()}
 
-def _find(ids, wanted):
-  """Returns where `wanted` stands in each row of `ids`.
+  @property
+  def example_inputs(self):
+    """{signature: {input: array}}, a request to each."""
+    return {name: s.example for name, s in self.definitions().items()}
+
+  def describe(self):
+    """Returns {name: JSON value} of what people want to know of it."""
+    return {
+      "head": self.head,
+      "labels": self.labels and list(self.labels),
+      "max_seq_length": self.max_seq_length,
+    }
+
+  def hold_weights(self, dtype):
+    """Stores the weights as `dtype` from now on; the model computes in float32.
+
+    Args:
+      dtype: one of `WEIGHTS_DTYPES`.
+
+    Raises:
+      ValueError: it is none of them.
+    """
+    if dtype not in WEIGHTS_DTYPES:
+      raise ValueError(
+        f"weights_dtype ({dtype!r}) must be one of {', '.join(WEIGHTS_DTYPES)}."
+      )
+    weights = [weight.value for weight in self._model().weights]
+    if dtype != "float32":
+      weights = [tf.Variable(tf.cast(weight, dtype)) for weight in weights]
+    self.model_weights = weights
+
+  def run_model(self, inputs):
+    """Returns the outputs of the model, float32, with the weights held."""
+    model = self._model()
+    values = [tf.cast(weight, tf.float32) for weight in self.model_weights]
+    with keras.StatelessScope(list(zip(model.weights, values, strict=True))):
+      return model(inputs, training=False)
+
+  def encode(self, text, text_pair=None):
+    """Returns the inputs of the model, {name: int32 [B, L]}, of texts [B].
+
+    Ragged and string ops of the core are used throughout, because TF Serving
+    does not link all of tensorflow-text (`RoundRobinTrimmer` is missing from
+    2.12 to 2.19).
+    """
+    return self.assemble(
+      self.tokenizer.tokenize(text),
+      None if text_pair is None else self.tokenizer.tokenize(text_pair),
+    )
+
+  def assemble(self, pieces, pair_pieces=None):
+    """Returns the inputs of the model of pieces, int32 [B, (pieces)]."""
+    inputs = self.tokenizer.assemble(pieces, pair_pieces, self.max_seq_length)
+    # A batch of no texts has no longest one, and a model wants a first token.
+    length = tf.shape(inputs[features.INPUT_IDS])[1]
+    padding = [[0, 0], [0, tf.maximum(1 - length, 0)]]
+    return {name: tf.pad(inputs[name], padding) for name in _ID_NAMES}
+
+  def token_texts(self, ids):
+    """Returns the tokens of ids as people can read them, string as `ids`.
+
+    A token of byte-level BPE that is a part of a character gets U+FFFD.
+    """
+    texts = [
+      text.decode("utf-8", "replace") for text in self.tokenizer.token_texts
+    ]
+    return tf.gather(tf.constant(texts), ids)
+
+  def on_text(self, function):
+    """Returns the `Signature` of a function of raw text."""
+    return Signature(
+      tf.function(
+        function, input_signature=list(self.inputs.values()), autograph=False
+      ),
+      {name: np.array(texts, object) for name, texts in self.example.items()},
+    )
+
+  def on_examples(self, function, name):
+    """Returns the `Signature` of the same function of serialized tf.Example.
+
+    Args:
+      function: of raw text, as `answer`.
+      name: str, what the only input is called.
+    """
+    spec = tf.TensorSpec([None], tf.string, name)
+    answer = tf.function(
+      lambda serialized: function(**_parse(serialized, self.inputs)),
+      input_signature=[spec],
+      autograph=False,
+    )
+    return Signature(
+      answer, {name: np.array([_serialize(self.example)], object)}
+    )
+
+  def _build_model(self, model):
+    """Returns a model, in float32, for the weights of `model`."""
+    return type(model).from_config({**model.get_config(), "dtype": "float32"})
+
+  def _plain_copy(self, model):
+    """Returns what is to be served of a model anew, for one device and float32.
+
+    The variables of a model made under a strategy are sets of replicas, which
+    no SavedModel holds; and a policy such as mixed_bfloat16 is for training.
+    """
+    if tf.distribute.has_strategy():
+      raise ValueError("A model cannot be exported inside strategy.scope().")
+    copy = self._build_model(model)
+    stored = {weight.path: weight for weight in model.weights}
+    missing = [w.path for w in copy.weights if w.path not in stored]
+    if missing:
+      raise ValueError(
+        f"The model has no weights {', '.join(missing)}: it cannot be exported "
+        f"as {self.head}."
+      )
+    for weight in copy.weights:
+      weight.assign(stored[weight.path].numpy())
+    return copy
+
+  def _on_ids(self):
+    vocabulary = self.tokenizer.vocabulary
+    ids = [vocabulary.cls_id, vocabulary.unk_id, vocabulary.sep_id]
+    ids = np.array(ids, np.int32).reshape((*[1] * (self._ids_rank - 1), 3))
+    example = (ids, np.ones_like(ids), np.zeros_like(ids))
+    shape = [None] * self._ids_rank
+    specs = [tf.TensorSpec(shape, tf.int32, name) for name in _ID_NAMES]
+    return Signature(
+      tf.function(self.answer_ids, input_signature=specs, autograph=False),
+      dict(zip(_ID_NAMES, example, strict=True)),
+    )
+
+
+def _check(config, tokenizer, max_seq_length):
+  # Tables may have rows to spare.
+  if tokenizer.vocabulary.size > config.vocab_size:
+    raise ValueError(
+      f"vocab_size ({config.vocab_size}) of the model is below the "
+      f"{tokenizer.vocabulary.size} tokens of {tokenizer.vocabulary.origin}."
+    )
+  longest = config.max_sequence_length
+  if max_seq_length > longest:
+    raise ValueError(
+      f"max_seq_length ({max_seq_length}) must be at most the model's "
+      f"({longest})."
+    )
+  if max_seq_length < 3:
+    raise ValueError(
+      f"max_seq_length ({max_seq_length}) must be at least 3: [CLS], one token "
+      "and [SEP]."
+    )
+
+
+def _parse(serialized, inputs):
+  """Returns {input: string [B, ...]} of tf.Examples [B].
 
   Args:
-    ids: int32 [B, L].
-    wanted: int.
-
-  Returns:
-    positions int32 [B, M], ascending, padded with 0, and counts int32 [B].
+    serialized: string [B].
+    inputs: {name: `tf.TensorSpec`}, of rank 1 or 2; of the latter, an example
+      has any number of strings, and "" where others have more.
   """
-  found = tf.where(tf.equal(ids, wanted))  # [masks of the batch, 2]
-  rows = tf.RaggedTensor.from_value_rowids(
-    tf.cast(found[:, 1], tf.int32),
-    found[:, 0],
-    nrows=tf.shape(ids, tf.int64)[0],
-  )
-  return rows.to_tensor(), tf.cast(rows.row_lengths(), tf.int32)
+  columns = {
+    name: tf.io.RaggedFeature(tf.string)
+    if spec.shape.rank > 1
+    else tf.io.FixedLenFeature([], tf.string)
+    for name, spec in inputs.items()
+  }
+  parsed = tf.io.parse_example(serialized, columns)
+  return {
+    name: value.to_tensor() if isinstance(value, tf.RaggedTensor) else value
+    for name, value in parsed.items()
+  }
+
+
+def _serialize(inputs):
+  """Returns the tf.Example of {input: strings of a batch of one}, bytes."""
+  example = tf.train.Example()
+  for name, values in inputs.items():
+    strings = np.array(values, object).reshape(-1)
+    example.features.feature[name].bytes_list.value.extend(
+      text.encode("utf-8") for text in strings
+    )
+  return example.SerializeToString(deterministic=True)

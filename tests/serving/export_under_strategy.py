@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import models
-from keras_bert_impl.serving import export
+from keras_bert_impl.serving import export, fill_mask
 from tests.serving import toy
 
 
@@ -29,13 +29,13 @@ def main(vocab_file, export_dir):
   strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
   with strategy.scope():
     model = models.PretrainingModel(config)
-  arguments = (model, tokenizer, export_dir, toy.MAX_SEQ_LENGTH)
-  export.export_fill_mask(*arguments)
+  arguments = (model, tokenizer, toy.MAX_SEQ_LENGTH)
+  export.export(fill_mask.FillMaskServable(*arguments), export_dir)
   export_dir = pathlib.Path(export_dir)
   np.savez(export_dir / "weights.npz", *model.get_weights())
   with strategy.scope():
     try:
-      export.export_fill_mask(*arguments)
+      fill_mask.FillMaskServable(*arguments)
     except ValueError as error:
       (export_dir / "refusal.txt").write_text(str(error), encoding="utf-8")
 

@@ -18,7 +18,8 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_bert_impl import models
-from keras_bert_impl.serving import export
+from keras_bert_impl.serving import encoder as encoder_lib
+from keras_bert_impl.serving import export, fill_mask
 from tests.serving import toy
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -122,11 +123,14 @@ def exported(tmp_path_factory):
   model = models.PretrainingModel(toy.config(tokenizer))
 
   made = folder / "made"
-  export.export_encoder(
-    model.encoder, tokenizer, str(made / "encoder"), toy.MAX_SEQ_LENGTH
+  length = toy.MAX_SEQ_LENGTH
+  export.export(
+    encoder_lib.EncoderServable(model.encoder, tokenizer, length),
+    made / "encoder",
   )
-  export.export_fill_mask(
-    model, tokenizer, str(made / "fill_mask"), toy.MAX_SEQ_LENGTH, top_k=3
+  export.export(
+    fill_mask.FillMaskServable(model, tokenizer, length, top_k=3),
+    made / "fill_mask",
   )
   save_tracking_the_model(model.encoder, made / "tracked" / "1")
   run_module("export_under_strategy", vocab_file, made / "mirrored")
@@ -159,21 +163,33 @@ def exported(tmp_path_factory):
   )
 
 
+def mean_of(outputs, inputs):
+  """Returns the mean of what the encoder says of the tokens of each row."""
+  hidden = np.array(outputs["sequence_output"])
+  return np.array(
+    [
+      row[mask == 1].mean(axis=0)
+      for row, mask in zip(hidden, inputs["input_mask"], strict=True)
+    ]
+  )
+
+
 def test_text_is_encoded_as_by_the_eager_model(exported):
   answer = exported.answers["text"]
   inputs = batch_of(TEXTS.values())
   expected = exported.model.encoder(inputs, training=False)
-  np.testing.assert_array_equal(answer["input_mask"], inputs["input_mask"])
-  assert set(answer) == {"input_mask", "sequence_output", "pooled_output"}
-  for name in expected:
-    assert answer[name].dtype == np.float32
-    np.testing.assert_allclose(answer[name], expected[name], atol=1e-5)
+  assert set(answer) == {"embeddings"}
+  assert answer["embeddings"].dtype == np.float32
+  np.testing.assert_allclose(
+    answer["embeddings"], mean_of(expected, inputs), atol=1e-5
+  )
 
 
 def test_token_ids_are_encoded_as_by_the_eager_model(exported):
   answer = exported.answers["token_ids"]
-  expected = exported.model.encoder(PAIR, training=False)
-  assert set(answer) == {"sequence_output", "pooled_output"}
+  expected = dict(exported.model.encoder(PAIR, training=False))
+  expected["embeddings"] = mean_of(expected, PAIR)
+  assert set(answer) == {"sequence_output", "pooled_output", "embeddings"}
   for name in expected:
     np.testing.assert_allclose(answer[name], expected[name], atol=1e-5)
 
@@ -232,12 +248,20 @@ def test_a_bfloat16_model_of_two_replicas_is_exported_as_plain_float32(
 
 @pytest.mark.parametrize("name", ["encoder", "fill_mask", "mirrored"])
 def test_every_weight_is_stored_once(exported, name):
-  model = exported.model.encoder if name == "encoder" else exported.model
+  # Fill-mask needs neither the pooler nor the next-sentence head.
+  weights = {
+    weight.path: weight
+    for weight in (*exported.model.encoder.weights, *exported.model.weights)
+    if name == "encoder"
+    and weight.path.startswith("bert/")
+    or name != "encoder"
+    and not weight.path.startswith(("bert/pooler", "cls/seq_relationship"))
+  }
   variables = exported.folder / name / "1" / "variables" / "variables"
   shapes = tf.train.load_checkpoint(str(variables)).get_variable_to_shape_map()
   shapes.pop("_CHECKPOINTABLE_OBJECT_GRAPH")
   stored = sum(int(np.prod(shape)) for shape in shapes.values())
-  assert stored == sum(int(np.prod(w.shape)) for w in model.weights)
+  assert stored == sum(int(np.prod(w.shape)) for w in weights.values())
 
 
 @pytest.mark.parametrize("name", ["encoder", "fill_mask"])
@@ -281,9 +305,12 @@ def encoder(tokenizer):
 
 def test_each_export_is_the_next_version(encoder, tokenizer, tmp_path):
   (tmp_path / "versions" / "8").mkdir(parents=True)
-  path = export.export_encoder(encoder, tokenizer, tmp_path / "versions", 16)
+  servable = encoder_lib.EncoderServable(encoder, tokenizer, 16)
+  path = export.export(servable, tmp_path / "versions")
   assert path == str(tmp_path / "versions" / "9")
-  assert sorted(os.listdir(tmp_path / "versions")) == ["8", "9"]
+  assert sorted(os.listdir(tmp_path / "versions")) == (
+    ["8", "9", "batching.config", "models.config"]
+  )
 
 
 def test_a_failed_export_leaves_nothing(
@@ -295,29 +322,48 @@ def test_a_failed_export_leaves_nothing(
 
   monkeypatch.setattr(tf.saved_model, "save", write_half)
   with pytest.raises(OSError, match="disk full"):
-    export.export_encoder(encoder, tokenizer, tmp_path / "versions", 16)
+    export.export(
+      encoder_lib.EncoderServable(encoder, tokenizer, 16),
+      tmp_path / "versions",
+    )
   assert os.listdir(tmp_path / "versions") == []
 
 
-def test_an_encoder_without_a_pooler_is_exported(tokenizer, tmp_path):
+def test_an_encoder_without_a_pooler_is_exported(tokenizer):
   config = toy.config(tokenizer, num_hidden_layers=1, use_pooler=False)
   encoder = models.TransformerEncoder(config)
-  path = export.export_encoder(encoder, tokenizer, tmp_path, 16)
-  outputs = tf.saved_model.load(path).signatures["serving_default"](
-    text=tf.constant(["the cat"])
+  servable = encoder_lib.EncoderServable(encoder, tokenizer, 16)
+  outputs = servable.signatures["token_ids"](
+    **servable.example_inputs["token_ids"]
   )
-  assert set(outputs) == {"input_mask", "sequence_output"}
+  assert set(outputs) == {"sequence_output", "embeddings"}
+  with pytest.raises(ValueError, match="'pooler', but the encoder has none"):
+    encoder_lib.EncoderServable(encoder, tokenizer, 16, pooling="pooler")
 
 
 def test_what_does_not_fit_together_is_refused(encoder, tokenizer, tmp_path):
+  make_encoder = encoder_lib.EncoderServable
   with pytest.raises(ValueError, match=r"max_seq_length \(25\).*\(24\)"):
-    export.export_encoder(encoder, tokenizer, tmp_path, 25)
+    make_encoder(encoder, tokenizer, 25)
   with pytest.raises(ValueError, match=r"max_seq_length \(2\).*at least 3"):
-    export.export_encoder(encoder, tokenizer, tmp_path, 2)
+    make_encoder(encoder, tokenizer, 2)
+  with pytest.raises(ValueError, match=r"pooling \('max'\).*cls, mean, pooler"):
+    make_encoder(encoder, tokenizer, 16, pooling="max")
+  with pytest.raises(ValueError, match="no weights cls/.* as fill_mask"):
+    fill_mask.FillMaskServable(encoder, tokenizer, 16)
   other = models.PretrainingModel(toy.config(tokenizer, vocab_size=7))
   with pytest.raises(ValueError, match=r"vocab_size \(7\).*vocab.txt"):
-    export.export_fill_mask(other, tokenizer, tmp_path, 16)
+    fill_mask.FillMaskServable(other, tokenizer, 16)
   model = models.PretrainingModel(toy.config(tokenizer))
   with pytest.raises(ValueError, match=r"top_k \(21\).*between 1 and .* 20"):
-    export.export_fill_mask(model, tokenizer, tmp_path, 16, top_k=21)
-  assert not list(tmp_path.glob("[0-9]*"))
+    fill_mask.FillMaskServable(model, tokenizer, 16, top_k=21)
+
+
+def test_a_file_or_an_unknown_dtype_is_refused(encoder, tokenizer, tmp_path):
+  servable = encoder_lib.EncoderServable(encoder, tokenizer, 16)
+  (tmp_path / "file").write_text("")
+  with pytest.raises(ValueError, match="file.* is a file: name a folder"):
+    export.export(servable, tmp_path / "file")
+  with pytest.raises(ValueError, match=r"weights_dtype \('int8'\) .*bfloat16"):
+    export.export(servable, tmp_path / "out", weights_dtype="int8")
+  assert not (tmp_path / "out").exists()

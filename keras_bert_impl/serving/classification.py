@@ -1,0 +1,127 @@
+"""Texts or pairs of texts to labels or scores."""
+
+import tensorflow as tf
+
+from keras_bert_impl.serving import servables
+
+
+class _TextServable(servables.Servable):
+  """What classes and scores have in common. Abstract.
+
+  Args:
+    model: `SequenceClassifier`.
+    tokenizer: as `Servable`.
+    max_seq_length: as `Servable`.
+    labels: as `Servable`.
+    text_pairs: bool, whether there are two texts, the second as `text_pair`.
+  """
+
+  def __init__(self, model, tokenizer, max_seq_length, labels, text_pairs):
+    super().__init__(model, tokenizer, max_seq_length, labels)
+    self.text_pairs = text_pairs
+    if text_pairs:
+      name = servables.TEXT_PAIR
+      self.inputs = self.inputs | {name: tf.TensorSpec([None], tf.string, name)}
+      self.example = self.example | {name: ["Where did the cat sit?"]}
+
+  def describe(self):
+    """Returns what people want to know of it; see `Servable`."""
+    return super().describe() | {"text_pairs": self.text_pairs}
+
+  def _logits(self, text, text_pair):
+    return self.run_model(self.encode(text, text_pair))["logits"]
+
+
+class ClassificationServable(_TextServable):
+  """Text or pair to the probability of each class.
+
+  Args:
+    model: `SequenceClassifier` with a logit for each class.
+    tokenizer: as `Servable`.
+    max_seq_length: as `Servable`.
+    labels: tuple of str, in the order of the logits.
+    text_pairs: bool, whether there are two texts, the second as `text_pair`.
+
+  Raises:
+    ValueError: as `Servable`; and if there are not as many labels as logits.
+  """
+
+  head = "classification"
+
+  def __init__(
+    self, model, tokenizer, max_seq_length, labels, text_pairs=False
+  ):
+    num_classes = model.output["logits"].shape[-1]
+    if len(labels) != num_classes:
+      raise ValueError(
+        f"labels ({', '.join(labels)}) must be {num_classes}, one for each "
+        "logit of the model."
+      )
+    super().__init__(model, tokenizer, max_seq_length, labels, text_pairs)
+
+  def definitions(self):
+    """Returns as `Servable`, with the signature of TF Serving's contract."""
+    return super().definitions() | {
+      servables.CLASSIFY: self.on_examples(self.classify, "inputs")
+    }
+
+  def answer(self, text, text_pair=None):
+    """Answers texts [B] or pairs of texts [B] and [B].
+
+    Returns:
+      label string [B] and score float32 [B], the likeliest class and its
+      probability; labels string [B, C] and probabilities float32 [B, C], all
+      classes in the order of the model.
+    """
+    probabilities = tf.nn.softmax(self._logits(text, text_pair))  # [B, C]
+    labels = tf.constant(self.labels)
+    return {
+      "label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
+      "score": tf.reduce_max(probabilities, axis=-1),
+      "labels": tf.tile(labels[tf.newaxis], [tf.shape(probabilities)[0], 1]),
+      "probabilities": probabilities,
+    }
+
+  def classify(self, text, text_pair=None):
+    """Answers as TF Serving's Classify wants it: classes and scores, [B, C]."""
+    answer = self.answer(text, text_pair)
+    return {"classes": answer["labels"], "scores": answer["probabilities"]}
+
+
+class RegressionServable(_TextServable):
+  """Text or pair to a score.
+
+  Args:
+    model: `SequenceClassifier` with one logit.
+    tokenizer: as `Servable`.
+    max_seq_length: as `Servable`.
+    text_pairs: bool, whether there are two texts, the second as `text_pair`.
+
+  Raises:
+    ValueError: as `Servable`; and if the model has several logits.
+  """
+
+  head = "regression"
+
+  def __init__(self, model, tokenizer, max_seq_length, text_pairs=False):
+    num_classes = model.output["logits"].shape[-1]
+    if num_classes != 1:
+      raise ValueError(
+        f"A model of {num_classes} classes gives no score: export it as a "
+        "classification."
+      )
+    super().__init__(model, tokenizer, max_seq_length, None, text_pairs)
+
+  def definitions(self):
+    """Returns as `Servable`, with the signature of TF Serving's contract."""
+    return super().definitions() | {
+      servables.REGRESS: self.on_examples(self.regress, "inputs")
+    }
+
+  def answer(self, text, text_pair=None):
+    """Answers texts [B] or pairs of texts; returns scores float32 [B]."""
+    return {"scores": self._logits(text, text_pair)[:, 0]}
+
+  def regress(self, text, text_pair=None):
+    """Answers as TF Serving's Regress wants it: outputs float32 [B, 1]."""
+    return {"outputs": self._logits(text, text_pair)}

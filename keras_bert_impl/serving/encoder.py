@@ -1,0 +1,81 @@
+"""Texts to vectors."""
+
+import tensorflow as tf
+
+from keras_bert_impl import features, models
+from keras_bert_impl.serving import servables
+
+CLS, MEAN, POOLER = "cls", "mean", "pooler"
+POOLINGS = (CLS, MEAN, POOLER)
+
+
+class EncoderServable(servables.Servable):
+  """The encoder: texts to one vector each.
+
+  Args:
+    model: `TransformerEncoder`, or any model on one.
+    tokenizer: as `Servable`.
+    max_seq_length: as `Servable`.
+    pooling: what the vector of a text is: "cls", the last hidden state of the
+      first token; "mean", the mean of those of all tokens, [CLS] and [SEP]
+      included; "pooler", the pooled output.
+    normalize: bool, whether vectors have length 1.
+
+  Raises:
+    ValueError: as `Servable`; an unknown pooling, or "pooler" without one.
+  """
+
+  head = "encoder"
+
+  def __init__(
+    self, model, tokenizer, max_seq_length, pooling=MEAN, normalize=False
+  ):
+    if pooling not in POOLINGS:
+      raise ValueError(
+        f"pooling ({pooling!r}) must be one of {', '.join(POOLINGS)}."
+      )
+    if pooling == POOLER and not model.config.use_pooler:
+      raise ValueError("pooling is 'pooler', but the encoder has none.")
+    super().__init__(model, tokenizer, max_seq_length)
+    self.pooling = pooling
+    self.normalize = normalize
+
+  def answer(self, text):
+    """Encodes texts [B]; returns embeddings float32 [B, H]."""
+    inputs = self.encode(text)
+    return {"embeddings": self._pool(inputs, self.run_model(inputs))}
+
+  def answer_ids(self, input_ids, input_mask, segment_ids):
+    """Encodes what a client has tokenized itself.
+
+    Returns:
+      sequence_output float32 [B, L, H]; pooled_output float32 [B, H], of an
+      encoder with a pooler; embeddings float32 [B, H], as of raw text.
+    """
+    outputs = super().answer_ids(input_ids, input_mask, segment_ids)
+    inputs = {features.INPUT_MASK: input_mask}
+    return outputs | {"embeddings": self._pool(inputs, outputs)}
+
+  def describe(self):
+    """Returns what people want to know of it; see `Servable`."""
+    return super().describe() | {
+      "pooling": self.pooling,
+      "normalize": self.normalize,
+    }
+
+  def _pool(self, inputs, outputs):
+    """Returns float32 [B, H] of the encoder's inputs and outputs."""
+    hidden = outputs["sequence_output"]  # [B, L, H]
+    if self.pooling == POOLER:
+      pooled = outputs["pooled_output"]
+    elif self.pooling == CLS:
+      pooled = hidden[:, 0]
+    else:
+      mask = tf.cast(inputs[features.INPUT_MASK], tf.float32)
+      pooled = tf.einsum("bl,blh->bh", mask, hidden)
+      num_tokens = tf.reduce_sum(mask, axis=1, keepdims=True)
+      pooled = tf.math.divide_no_nan(pooled, num_tokens)
+    return tf.math.l2_normalize(pooled, -1) if self.normalize else pooled
+
+  def _build_model(self, model):
+    return models.TransformerEncoder(model.config, "float32")

@@ -1,0 +1,124 @@
+"""Text with [MASK] to the likeliest tokens.
+
+Axes, besides those of `servables`: M most masks of a text in the batch, K
+candidates per mask.
+"""
+
+import dataclasses
+
+import tensorflow as tf
+
+from keras_bert_impl import features, models
+from keras_bert_impl.serving import servables
+
+
+class FillMaskServable(servables.Servable):
+  """The masked language model: text with [MASK] to the likeliest tokens.
+
+  The literal [MASK] (<mask>, or whatever the vocabulary calls it) is the mask
+  token, which is a word of its own wherever it stands.
+
+  Args:
+    model: any that has a masked-LM head on its encoder, such as
+      `PretrainingModel` or `MaskedLanguageModel`.
+    tokenizer: as `Servable`.
+    max_seq_length: as `Servable`.
+    top_k: int, K.
+
+  Raises:
+    ValueError: as `Servable`; and if top_k is not between 1 and the size of the
+      vocabulary.
+  """
+
+  head = "fill_mask"
+
+  def __init__(self, model, tokenizer, max_seq_length, top_k=5):
+    super().__init__(model, tokenizer, max_seq_length)
+    size = tokenizer.vocabulary.size
+    if not 1 <= top_k <= size:
+      raise ValueError(
+        f"top_k ({top_k}) must be between 1 and the size of the vocabulary, "
+        f"{size}."
+      )
+    self.top_k = top_k
+    mask = tokenizer.vocabulary.mask_token
+    self.example = {servables.TEXT: [f"The cat sat on the {mask}."]}
+
+  def answer(self, text):
+    """Returns the likeliest tokens for every [MASK] of every text.
+
+    Args:
+      text: string [B], UTF-8, with any number of [MASK], or whatever the
+        vocabulary calls it.
+
+    Returns:
+      num_masks int32 [B]: the masks of the text that were answered. A mask
+        beyond the max_seq_length of the model has been cut off with the text
+        around it and does not count.
+      tokens string [B, M, K]: the masks in the order of the text, the likeliest
+        token first, as the tokenizer's `token_texts` shows it: "cat" or "##s"
+        of WordPiece, " cat" or "s" of the other kinds. Wherever a text has
+        fewer masks than M: "".
+      scores float32 [B, M, K]: their probabilities among the whole vocabulary;
+        0 where tokens is "".
+    """
+    vocabulary = self.tokenizer.vocabulary
+    inputs = self.assemble(self.tokenizer.tokenize_around_masks(text))
+    positions, num_masks = _find(inputs[features.INPUT_IDS], vocabulary.mask_id)
+    inputs[features.MASKED_LM_POSITIONS] = positions
+    logits = self.run_model(inputs)["masked_lm_logits"]
+    logits = logits[..., : vocabulary.size]  # [B, M, V]
+    scores, ids = tf.math.top_k(tf.nn.softmax(logits), self.top_k)  # [B, M, K]
+    is_mask = tf.sequence_mask(num_masks)[:, :, tf.newaxis]  # [B, M, 1]
+    return {
+      "num_masks": num_masks,
+      "tokens": tf.where(is_mask, self.token_texts(ids), ""),
+      "scores": tf.where(is_mask, scores, 0.0),
+    }
+
+  def answer_ids(self, input_ids, input_mask, segment_ids):
+    """Returns logits float32 [B, L, V] for every position."""
+    everywhere = tf.broadcast_to(
+      tf.range(tf.shape(input_ids)[1]), tf.shape(input_ids)
+    )
+    outputs = self.run_model(
+      {
+        features.INPUT_IDS: input_ids,
+        features.INPUT_MASK: input_mask,
+        features.SEGMENT_IDS: segment_ids,
+        features.MASKED_LM_POSITIONS: everywhere,
+      }
+    )
+    return {"logits": outputs["masked_lm_logits"]}
+
+  def describe(self):
+    """Returns what people want to know of it; see `Servable`."""
+    return super().describe() | {
+      "mask_token": self.tokenizer.vocabulary.mask_token,
+      "top_k": self.top_k,
+    }
+
+  def _build_model(self, model):
+    config = dataclasses.replace(model.config, use_pooler=False)
+    return models.PretrainingModel(
+      config, use_next_sentence=False, dtype="float32"
+    )
+
+
+def _find(ids, wanted):
+  """Returns where `wanted` stands in each row of `ids`.
+
+  Args:
+    ids: int32 [B, L].
+    wanted: int.
+
+  Returns:
+    positions int32 [B, M], ascending, padded with 0, and counts int32 [B].
+  """
+  found = tf.where(tf.equal(ids, wanted))  # [masks of the batch, 2]
+  rows = tf.RaggedTensor.from_value_rowids(
+    tf.cast(found[:, 1], tf.int32),
+    found[:, 0],
+    nrows=tf.shape(ids, tf.int64)[0],
+  )
+  return rows.to_tensor(), tf.cast(rows.row_lengths(), tf.int32)

@@ -1,0 +1,67 @@
+"""A text and choices to the best choice."""
+
+import tensorflow as tf
+
+from keras_bert_impl.serving import servables
+
+_CHOICES = "choices"
+
+
+class MultipleChoiceServable(servables.Servable):
+  """Text and its choices to the probability of each choice.
+
+  Any number of choices; a text that has fewer than another one of its batch has
+  "" in place of the others.
+
+  Args:
+    model: `MultipleChoice`.
+    tokenizer: as `Servable`.
+    max_seq_length: as `Servable`, of a text with one choice.
+  """
+
+  head = "multiple_choice"
+  inputs = servables.Servable.inputs | {
+    _CHOICES: tf.TensorSpec([None, None], tf.string, _CHOICES)
+  }
+  example = {
+    servables.TEXT: ["The cat sat down."],
+    _CHOICES: [["It slept on the mat.", "It was a fine car."]],
+  }
+  _ids_rank = 3
+
+  def answer(self, text, choices):
+    """Answers texts with choices.
+
+    Args:
+      text: string [B], UTF-8.
+      choices: string [B, C], "" for no choice.
+
+    Returns:
+      choice int32 [B], the number of the likeliest one from 0, or -1 where
+      there is none; probabilities float32 [B, C], 0 for no choice.
+    """
+    is_choice = choices != ""
+    logits = self.run_model(self._encode_choices(text, choices))["logits"]
+    logits = tf.where(is_choice, logits, logits.dtype.min)
+    probabilities = tf.where(is_choice, tf.nn.softmax(logits), 0.0)  # [B, C]
+    # One more, because there is no largest of none.
+    padded = tf.pad(probabilities, [[0, 0], [0, 1]])
+    best = tf.argmax(padded, axis=-1, output_type=tf.int32)
+    has_choice = tf.reduce_any(is_choice, axis=-1)
+    return {
+      "choice": tf.where(has_choice, best, -1),
+      "probabilities": probabilities,
+    }
+
+  def _encode_choices(self, text, choices):
+    """Returns {name: int32 [B, C, L]}, each choice with its text before it."""
+    shape = tf.shape(choices)
+    rows = tf.repeat(tf.range(shape[0]), shape[1])  # [B * C]
+    inputs = self.assemble(
+      tf.gather(self.tokenizer.tokenize(text), rows),
+      self.tokenizer.tokenize(tf.reshape(choices, [-1])),
+    )
+    return {
+      name: tf.reshape(ids, tf.concat([shape, tf.shape(ids)[1:]], 0))
+      for name, ids in inputs.items()
+    }
