@@ -44,6 +44,12 @@ class Tokenizer(tf.Module):
     self.options = options
     # Tracked, so that a SavedModel holds the files.
     self._assets = [tf.saved_model.Asset(path) for path in files]
+    # One trace for all callers; op by op it would be slow.
+    self._align = tf.function(
+      self._align_batch,
+      input_signature=[tf.TensorSpec([None], tf.string)],
+      autograph=False,
+    )
 
   def normalize(self, texts, options=None):
     """Returns texts [B] as the pieces are looked up in them, string [B].
@@ -76,12 +82,7 @@ class Tokenizer(tf.Module):
     Returns:
       int32 RaggedTensor [B, (pieces)], without special tokens.
     """
-    texts = tf.convert_to_tensor(texts, tf.string)
-    if texts.shape.rank != 1:
-      raise ValueError(
-        f"texts must have shape [B], not {texts.shape}: pass a list of texts."
-      )
-    return self.tokenize_normalized(self.normalize(texts))
+    return self.tokenize_normalized(self.normalize(_batch(texts)))
 
   def tokenize_with_offsets(self, texts):
     """Returns the ids of texts and where their pieces stand in them.
@@ -100,9 +101,7 @@ class Tokenizer(tf.Module):
       `tokenize`; the first character of each piece, and the one after its last.
       Both are the same for what stands for nothing but a blank.
     """
-    texts = tf.convert_to_tensor(texts, tf.string)
-    ids, begins, stops = self._find_bytes(texts)
-    return ids, *alignment.to_characters(begins, stops, self._units(texts))
+    return self._align(_batch(texts))
 
   def tokenize_around_masks(self, texts):
     """Returns the ids of texts in which the mask token may stand.
@@ -279,6 +278,11 @@ class Tokenizer(tf.Module):
     self.vocabulary.save(path)
     return path
 
+  def _align_batch(self, texts):
+    """Returns the ids, starts and ends of texts [B]."""
+    ids, begins, stops = self._find_bytes(texts)
+    return ids, *alignment.to_characters(begins, stops, self._units(texts))
+
   def _find_bytes(self, texts):
     """Returns the ids of texts [B], and the bytes from which to which they are.
 
@@ -295,6 +299,16 @@ class Tokenizer(tf.Module):
   def _join(self, token_texts):
     """Returns string [B] of ragged `token_texts` [B, (pieces)]."""
     raise NotImplementedError
+
+
+def _batch(texts):
+  """Returns `texts`, a list or a tensor, as string [B]."""
+  texts = tf.convert_to_tensor(texts, tf.string)
+  if texts.shape.rank != 1:
+    raise ValueError(
+      f"texts must have shape [B], not {texts.shape}: pass a list of texts."
+    )
+  return texts
 
 
 def _truncate(texts, max_tokens):

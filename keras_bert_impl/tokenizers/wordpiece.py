@@ -12,7 +12,7 @@ _MAX_TOKEN_BYTES = 256
 # Above every word that normalisation lets through.
 _MAX_WORD_BYTES = 4 * normalization.MAX_WORD_CHARACTERS
 # What is deleted does not part a character from its marks.
-_UNIT = f"(?s).(?:{normalization.DELETED}*{alignment.COMBINING})*"
+_UNIT = rf"^[!-~]+$|(?s).(?:{normalization.DELETED}*{alignment.COMBINING})*"
 
 
 class WordPieceTokenizer(tokenizer.Tokenizer):
