@@ -101,3 +101,14 @@ def test_training_needs_no_tensorflow_text():
   for package in ("layers", "models", "tasks", "optimizers", "training"):
     for path in (ROOT / "keras_bert_impl" / package).glob("*.py"):
       assert "tensorflow_text" not in top_level_names(path)
+
+
+def test_the_local_server_knows_models_by_their_signatures_only():
+  paths = list((ROOT / "keras_bert_impl/serving/local").glob("*.py"))
+  assert paths
+  for path in paths:
+    names = imported_modules(path)
+    assert "keras" not in {name.partition(".")[0] for name in names}
+    for name in names:
+      if name.startswith("keras_bert_impl"):
+        assert name.startswith("keras_bert_impl.serving.local"), path

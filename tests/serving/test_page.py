@@ -1,0 +1,414 @@
+"""The page of the local server, in a real browser."""
+
+import contextlib
+import json
+import re
+import shlex
+import shutil
+import urllib.request
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests.serving import local_server
+
+CHROMEDRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+  CHROMEDRIVER is None,
+  reason="no chromedriver: apt-get install chromium chromium-driver",
+)
+
+# What a model's page must not load, show or do without being told.
+_FLAGS = """
+  --headless --no-sandbox --disable-gpu --disable-quic --no-first-run
+  --disable-background-networking --disable-component-update --disable-sync
+  --disable-dev-shm-usage --window-size=1000,900 --lang=en
+""".split()
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+  options = webdriver.ChromeOptions()
+  profile = tmp_path_factory.mktemp("profile")
+  for flag in (*_FLAGS, f"--user-data-dir={profile}"):
+    options.add_argument(flag)
+  options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+  started = webdriver.Chrome(options, webdriver.ChromeService(CHROMEDRIVER))
+  yield started
+  started.quit()
+
+
+@pytest.fixture(scope="module")
+def urls(tmp_path_factory):
+  """{head: address of its server}, each started when it is asked for."""
+  folder = tmp_path_factory.mktemp("models")
+  with contextlib.ExitStack() as stack:
+
+    class Urls(dict):
+      def __missing__(self, head):
+        context = local_server.url_of(head, folder / head)
+        self[head] = stack.enter_context(context)
+        return self[head]
+
+    yield Urls()
+
+
+@pytest.fixture
+def page(driver, urls):
+  """Opens pages; at the end the browser must have complained of nothing."""
+  made = Page(driver, urls)
+  yield made
+  complaints = [entry["message"] for entry in driver.get_log("browser")]
+  assert complaints == []
+
+
+class Page:
+  """What a person does with the page and sees of it."""
+
+  def __init__(self, driver, urls):
+    self.driver = driver
+    self.urls = urls
+
+  def open(self, head):
+    self.driver.get(self.urls[head])
+    self.wait(lambda: self.find("#subtitle").text)
+
+  def wait(self, condition):
+    return WebDriverWait(self.driver, 20).until(lambda _: condition())
+
+  def find(self, css):
+    return self.driver.find_element(By.CSS_SELECTOR, css)
+
+  def texts(self, css):
+    found = self.driver.find_elements(By.CSS_SELECTOR, css)
+    return [element.get_property("textContent") for element in found]
+
+  def fill(self, **values):
+    for name, value in values.items():
+      # Typing an emoji is more than chromedriver can.
+      self.driver.execute_script(
+        "arguments[0].value = arguments[1];"
+        "arguments[0].dispatchEvent(new Event('input', {bubbles: true}))",
+        self.find(f"#field-{name}"),
+        value,
+      )
+
+  def run(self, **values):
+    self.fill(**values)
+    self.find("button").click()
+    self.wait_for_answer()
+
+  def wait_for_answer(self):
+    self.wait(lambda: not self.find("#progress").text)
+    self.wait(lambda: self.find("#result").text or self.error())
+
+  def error(self):
+    return self.find("#error").text
+
+  def bars(self):
+    names, shares = self.texts(".bars .name"), self.texts(".bars .share")
+    return dict(zip(names, shares))
+
+  def styles(self, css, name):
+    return self.driver.execute_script(
+      "return [...document.querySelectorAll(arguments[0])].map("
+      "  (node) => getComputedStyle(node)[arguments[1]])",
+      css,
+      name,
+    )
+
+  def num_requests(self):
+    return self.driver.execute_script(
+      "return performance.getEntriesByType('resource')"
+      ".filter((entry) => entry.name.endsWith(':predict')).length"
+    )
+
+
+def test_it_says_what_it_serves_and_that_it_is_for_development(page):
+  page.open("fill_mask")
+  assert page.find("h1").text == "Masked words"
+  assert page.find("#subtitle").text == "toy, version 1"
+  assert "Production is TensorFlow Serving" in page.find(".notice").text
+
+
+def test_masks_are_filled_with_bars_of_candidates(page):
+  page.open("fill_mask")
+  page.run(text="Seoul [MASK] of [MASK].")
+  assert page.texts("#result h2") == ["Mask 1", "Mask 2"]
+  assert page.texts(".bars .name")[::2] == ["Seoul ", "of "]
+  assert page.texts(".bars .share") == ["75.0 %", "12.5 %"] * 2
+  widths = page.driver.execute_script(
+    "return [...document.querySelectorAll('.bar')].map("
+    "(bar) => bar.offsetWidth / bar.parentNode.offsetWidth)"
+  )
+  assert widths == pytest.approx([0.75, 0.125] * 2, abs=0.01)
+  page.run(text="no mask")
+  assert "write [MASK]" in page.find("#result").text
+
+
+def test_what_a_model_says_is_text_and_no_html(page):
+  page.open("fill_mask")
+  page.run(text="[MASK]")
+  assert page.texts(".bars .name")[1] == "<b>x</b>"
+  assert page.texts("#result b") == []
+
+
+def test_what_a_person_writes_is_text_and_no_html(page):
+  page.open("question_answering")
+  context = "<img src=x onerror='window.isBroken = 1'> </p><b>서울</b>"
+  page.run(text="<script>window.isBroken = 1</script>", text_pair=context)
+  assert page.texts(".passage") == [context]
+  assert page.texts("#result img, #result b, #curl script") == []
+  assert page.driver.execute_script("return window.isBroken") is None
+
+
+def test_classes_are_shown_the_likeliest_first(page):
+  page.open("classification")
+  page.run(text="a good film")
+  assert page.find("#result h2").text == "positive"
+  assert list(page.bars().items()) == [
+    ("positive", "75.0 %"),
+    ("negative", "25.0 %"),
+  ]
+  page.run(text="a film")
+  assert page.find("#result h2").text == "negative"
+  # One text is what this model takes.
+  assert page.driver.find_elements(By.ID, "field-text_pair") == []
+
+
+def test_the_answer_is_marked_in_its_context_even_after_an_emoji(page):
+  page.open("question_answering")
+  context = "👩‍👩‍👧 살던 곳은 🏠\n서울이다. 서울!"
+  page.run(text="어디?", text_pair=context)
+  assert page.find("#result .number").text == "서울"
+  assert page.texts(".passage mark") == ["서울"]
+  assert page.texts(".passage") == [context]
+  # The first one, by the text before the mark.
+  before = page.driver.execute_script(
+    "return document.querySelector('mark').previousSibling.textContent"
+  )
+  assert before == "👩‍👩‍👧 살던 곳은 🏠\n"
+  assert "Score 7.50, without an answer -2.50" in page.find("#result").text
+
+
+def test_a_question_without_an_answer_says_so(page):
+  page.open("question_answering")
+  page.run(text="어디?", text_pair="부산")
+  assert page.find("#result h2").text == "No answer"
+  assert page.texts(".passage mark") == []
+
+
+def test_entities_are_coloured_and_named_with_a_legend(page):
+  page.open("token_classification")
+  page.run(text="🙂 철수 went to Paris.")
+  assert page.texts(".passage mark") == ["철수PER", "ParisLOC"]
+  assert page.texts(".legend li") == ["LOC 1", "PER 1"]
+  in_text = page.styles(".passage mark", "backgroundColor")
+  in_legend = page.styles(".legend mark", "backgroundColor")
+  assert in_text == in_legend[::-1]
+  assert len(set(in_text)) == 2
+  assert page.bars() == {"철수 (PER)": "90.0 %", "Paris (LOC)": "90.0 %"}
+  page.run(text="nobody")
+  assert page.find("#result h2").text == "Entities: 0"
+
+
+def test_replaced_tokens_are_the_hotter_the_likelier(page):
+  page.open("replaced_tokens")
+  page.run(text="the fox 🦊 ran")
+  assert page.texts(".passage mark") == ["the", "fox", "🦊", "ran"]
+  heats = [
+    float(re.search(r"([\d.]+)\)$", colour).group(1))
+    for colour in page.styles(".passage mark", "backgroundColor")
+  ]
+  assert heats[1] > 3 * max(heats[0], heats[2], heats[3]) > 0
+  assert list(page.bars())[0] == "fox"
+
+
+def test_choices_are_one_a_line(page):
+  page.open("multiple_choice")
+  page.run(text="She", choices="ab\n\nabcdef\n")
+  assert page.bars() == {"ab": "25.0 %", "abcdef": "75.0 %"}
+  assert page.texts(".bars .best .name") == ["abcdef"]
+
+
+def test_two_texts_are_compared(page):
+  page.open("encoder")
+  page.run(text="a long text", other="another long one")
+  assert page.find("#result .number").text == "1.000"
+  page.run(text="a long text", other="short")
+  assert page.find("#result .number").text == "0.000"
+
+
+def test_a_value_is_shown_for_one_text_or_a_pair(page):
+  page.open("regression")
+  page.run(text="고양이")
+  assert page.find("#result .number").text == "3"
+  page.open("pair_regression")
+  page.run(text="고양이", text_pair="집")
+  assert page.find("#result .number").text == "2"
+
+
+def test_an_error_is_shown_in_words_and_goes_away(page):
+  page.open("regression")
+  page.run(text="x" * 1001)
+  assert "1001 bytes" in page.error()
+  assert page.find("#error").get_attribute("role") == "alert"
+  assert page.find("#result").text == ""
+  page.run(text="x")
+  assert page.error() == ""
+  assert page.find("#result .number").text == "1"
+  (complaint,) = page.driver.get_log("browser")
+  assert "400 (Bad Request)" in complaint["message"]
+
+
+def test_a_server_that_is_gone_is_told_in_words(page, tmp_path):
+  with local_server.url_of("regression", tmp_path) as url:
+    page.urls["gone"] = url
+    page.open("gone")
+  page.run(text="x")
+  assert page.error() == "The server does not answer. Is it still running?"
+  (complaint,) = page.driver.get_log("browser")
+  assert "ERR_CONNECTION_REFUSED" in complaint["message"]
+
+
+def test_a_model_without_a_form_is_told_in_words(page):
+  page.driver.get(page.urls["plain"])
+  page.wait(page.error)
+  assert page.error() == "This page has no form for the inputs numbers."
+  assert not page.find("form").is_displayed()
+
+
+def test_the_keyboard_alone_is_enough(page):
+  page.open("question_answering")
+  press = webdriver.ActionChains(page.driver)
+  focused = lambda: page.driver.switch_to.active_element  # noqa: E731
+  press.send_keys(Keys.TAB).perform()
+  assert focused().accessible_name == "Question"
+  assert page.styles("#field-text", "outlineStyle") == ["solid"]
+  focused().send_keys(Keys.CONTROL, "a")
+  # Enter runs from a line ...
+  focused().send_keys("Where?", Keys.ENTER)
+  page.wait_for_answer()
+  assert page.find("#result h2").text == "No answer"
+  # ... and is a new line in a text, where it takes Ctrl too.
+  press.send_keys(Keys.TAB).perform()
+  assert focused().accessible_name == "Context"
+  focused().send_keys(Keys.CONTROL, "a")
+  focused().send_keys("In", Keys.ENTER, "서울")
+  assert page.num_requests() == 1
+  focused().send_keys(Keys.CONTROL, Keys.ENTER)
+  page.wait(lambda: page.texts(".passage mark") == ["서울"])
+  press.send_keys(Keys.TAB).perform()
+  assert focused().accessible_name == "Run"
+  focused().send_keys(Keys.SPACE)
+  page.wait(lambda: page.num_requests() == 3)
+
+
+def test_enter_while_a_syllable_is_composed_does_not_run(page):
+  page.open("question_answering")
+  cdp = page.driver.execute_cdp_cmd
+  page.fill(text="")
+  page.find("#field-text").click()
+  composing = {"text": "서", "selectionStart": 1, "selectionEnd": 1}
+  cdp("Input.imeSetComposition", composing)
+  key = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 229}
+  for modifiers in (0, 2):  # and with Ctrl
+    down = {"type": "rawKeyDown", "modifiers": modifiers, **key}
+    cdp("Input.dispatchKeyEvent", down)
+  cdp("Input.insertText", {"text": "서울"})
+  assert page.find("#field-text").get_property("value") == "서울"
+  page.find("#field-text").send_keys(Keys.ENTER)
+  page.wait_for_answer()
+  assert page.num_requests() == 1
+
+
+@pytest.mark.parametrize(
+  "head",
+  [
+    "classification",
+    "encoder",
+    "fill_mask",
+    "multiple_choice",
+    "question_answering",
+    "replaced_tokens",
+    "token_classification",
+  ],
+)
+def test_a_phone_needs_no_scrolling_sideways(page, head):
+  phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+  page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+  try:
+    page.open(head)
+    page.run(text=f"철수 Paris [MASK] {'long' * 60} 서울")
+    assert page.error() == ""
+    width = page.driver.execute_script(
+      "return document.documentElement.scrollWidth"
+    )
+    assert width == 360
+    assert page.find("button").rect["height"] >= 44
+  finally:
+    page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+# Returns the least contrast (WCAG 2.2) of a text with what is behind it.
+_LEAST_CONTRAST = """
+  const context = document.createElement("canvas")
+    .getContext("2d", { willReadFrequently: true });
+  const paint = (colours) => {
+    context.fillStyle = "#000";
+    context.fillRect(0, 0, 1, 1);
+    for (const colour of colours) {
+      context.fillStyle = colour;
+      context.fillRect(0, 0, 1, 1);
+    }
+    const weights = [0.2126, 0.7152, 0.0722];
+    return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3)
+      .map((x) => x / 255)
+      .map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4))
+      .reduce((sum, x, i) => sum + weights[i] * x, 0);
+  };
+  const contrasts = [...document.querySelectorAll("body *")]
+    .filter((node) => node.checkVisibility() && [...node.childNodes].some(
+      (child) => child.nodeType === 3 && child.textContent.trim()))
+    .flatMap((node) => {
+      const behind = [];
+      for (let at = node; at; at = at.parentElement) {
+        behind.unshift(getComputedStyle(at).backgroundColor);
+        const bar = at.querySelector(":scope > .bar");
+        if (bar) behind.unshift(getComputedStyle(bar).backgroundColor);
+      }
+      const text = paint([getComputedStyle(node).color]);
+      const paper = paint(behind);
+      return (Math.max(text, paper) + 0.05) / (Math.min(text, paper) + 0.05);
+    });
+  return Math.min(...contrasts);
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read_in_light_and_dark(page, scheme):
+  feature = {"name": "prefers-color-scheme", "value": scheme}
+  media = {"features": [feature]}
+  cdp = page.driver.execute_cdp_cmd
+  cdp("Emulation.setEmulatedMedia", media)
+  papers = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}
+  for head in ("token_classification", "replaced_tokens", "fill_mask"):
+    page.open(head)
+    page.run(text="철수 Paris [MASK] x")
+    assert page.styles("body", "backgroundColor") == [papers[scheme]]
+    assert page.driver.execute_script(_LEAST_CONTRAST) >= 4.5, head
+  cdp("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_the_request_under_the_form_is_the_one_that_is_sent(page):
+  page.open("question_answering")
+  page.fill(text='Who\'s "it"?\\', text_pair="서울 $HOME `x`")
+  command = shlex.split(page.find("#curl").text)
+  assert command[:2] == ["curl", "-d"]
+  data, url = command[2:]
+  reply = urllib.request.urlopen(url, data.encode(), timeout=20)
+  assert json.load(reply)["outputs"]["answer"] == ["서울"]
+  assert json.loads(data)["inputs"]["text"] == ['Who\'s "it"?\\']
