@@ -82,9 +82,16 @@ class ClassificationServable(_TextServable):
       "probabilities": probabilities,
     }
 
-  def classify(self, text, text_pair=None):
-    """Answers as TF Serving's Classify wants it: classes and scores, [B, C]."""
-    answer = self.answer(text, text_pair)
+  def classify(self, inputs):
+    """Answers as TF Serving's Classify does.
+
+    Args:
+      inputs: string [B], serialized tf.Examples.
+
+    Returns:
+      classes string [B, C] and scores float32 [B, C].
+    """
+    answer = self.answer_examples(inputs)
     return {"classes": answer["labels"], "scores": answer["probabilities"]}
 
 
@@ -122,6 +129,13 @@ class RegressionServable(_TextServable):
     """Answers texts [B] or pairs of texts; returns scores float32 [B]."""
     return {"scores": self._logits(text, text_pair)[:, 0]}
 
-  def regress(self, text, text_pair=None):
-    """Answers as TF Serving's Regress wants it: outputs float32 [B, 1]."""
-    return {"outputs": self._logits(text, text_pair)}
+  def regress(self, inputs):
+    """Answers as TF Serving's Regress does.
+
+    Args:
+      inputs: string [B], serialized tf.Examples.
+
+    Returns:
+      outputs float32 [B, 1].
+    """
+    return {"outputs": self.answer_examples(inputs)["scores"][:, tf.newaxis]}

@@ -1,16 +1,17 @@
-"""Texts to vectors."""
+"""Texts to vectors, of the whole and of each token."""
 
 import tensorflow as tf
 
 from keras_bert_impl import features, models
-from keras_bert_impl.serving import servables
+from keras_bert_impl.serving import servables, tokens
 
 CLS, MEAN, POOLER = "cls", "mean", "pooler"
 POOLINGS = (CLS, MEAN, POOLER)
+TOKEN_EMBEDDINGS = "token_embeddings"
 
 
 class EncoderServable(servables.Servable):
-  """The encoder: texts to one vector each.
+  """The encoder: texts to one vector each, or to one of each token.
 
   Args:
     model: `TransformerEncoder`, or any model on one.
@@ -40,10 +41,29 @@ class EncoderServable(servables.Servable):
     self.pooling = pooling
     self.normalize = normalize
 
+  def definitions(self):
+    """Returns as `Servable`, with a signature for the tokens."""
+    return super().definitions() | {
+      TOKEN_EMBEDDINGS: self.on_text(self.embed_tokens)
+    }
+
   def answer(self, text):
     """Encodes texts [B]; returns embeddings float32 [B, H]."""
     inputs = self.encode(text)
     return {"embeddings": self._pool(inputs, self.run_model(inputs))}
+
+  def embed_tokens(self, text):
+    """Encodes the tokens of texts [B].
+
+    Returns:
+      embeddings float32 [B, T, H], the last hidden state of each token, 0 where
+      there is none; num_tokens, tokens, starts and ends as `tokens.encode`.
+    """
+    inputs, described = tokens.encode(self, text)
+    hidden = self.run_model(inputs)["sequence_output"]
+    return described | {
+      "embeddings": tokens.select(hidden, described["num_tokens"])
+    }
 
   def answer_ids(self, input_ids, input_mask, segment_ids):
     """Encodes what a client has tokenized itself.

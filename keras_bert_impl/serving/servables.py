@@ -99,6 +99,10 @@ class Servable(tf.Module, abc.ABC):
       {output: [B, ...]}.
     """
 
+  def answer_examples(self, examples):
+    """Answers serialized tf.Examples [B] as `answer` the texts in them."""
+    return self.answer(**self.parse(examples))
+
   def answer_ids(self, input_ids, input_mask, segment_ids):
     """Answers what a client has tokenized itself: what the model says of it.
 
@@ -118,7 +122,7 @@ class Servable(tf.Module, abc.ABC):
     return {
       SERVING_DEFAULT: self.on_text(self.answer),
       TOKEN_IDS: self._on_ids(),
-      TF_EXAMPLE: self.on_examples(self.answer, "examples"),
+      TF_EXAMPLE: self.on_examples(self.answer_examples, "examples"),
     }
 
   @property
@@ -204,21 +208,40 @@ class Servable(tf.Module, abc.ABC):
     )
 
   def on_examples(self, function, name):
-    """Returns the `Signature` of the same function of serialized tf.Example.
+    """Returns the `Signature` of a function of serialized tf.Example.
 
     Args:
-      function: of raw text, as `answer`.
-      name: str, what the only input is called.
+      function: of string [B], as `answer_examples`.
+      name: str, what its argument is called.
     """
-    spec = tf.TensorSpec([None], tf.string, name)
-    answer = tf.function(
-      lambda serialized: function(**_parse(serialized, self.inputs)),
-      input_signature=[spec],
-      autograph=False,
-    )
     return Signature(
-      answer, {name: np.array([_serialize(self.example)], object)}
+      tf.function(
+        function,
+        input_signature=[tf.TensorSpec([None], tf.string, name)],
+        autograph=False,
+      ),
+      {name: np.array([_serialize(self.example)], object)},
     )
+
+  def parse(self, examples):
+    """Returns the inputs of `answer`, {input: string [B, ...]}.
+
+    Args:
+      examples: string [B], serialized tf.Examples with the inputs as features.
+        Where an input has an axis more, an example may hold any number of
+        strings; it gets "" where others of the batch have more.
+    """
+    columns = {
+      name: tf.io.RaggedFeature(tf.string)
+      if spec.shape.rank > 1
+      else tf.io.FixedLenFeature([], tf.string)
+      for name, spec in self.inputs.items()
+    }
+    parsed = tf.io.parse_example(examples, columns)
+    return {
+      name: value.to_tensor() if isinstance(value, tf.RaggedTensor) else value
+      for name, value in parsed.items()
+    }
 
   def _build_model(self, model):
     """Returns a model, in float32, for the weights of `model`."""
@@ -275,27 +298,6 @@ def _check(config, tokenizer, max_seq_length):
       f"max_seq_length ({max_seq_length}) must be at least 3: [CLS], one token "
       "and [SEP]."
     )
-
-
-def _parse(serialized, inputs):
-  """Returns {input: string [B, ...]} of tf.Examples [B].
-
-  Args:
-    serialized: string [B].
-    inputs: {name: `tf.TensorSpec`}, of rank 1 or 2; of the latter, an example
-      has any number of strings, and "" where others have more.
-  """
-  columns = {
-    name: tf.io.RaggedFeature(tf.string)
-    if spec.shape.rank > 1
-    else tf.io.FixedLenFeature([], tf.string)
-    for name, spec in inputs.items()
-  }
-  parsed = tf.io.parse_example(serialized, columns)
-  return {
-    name: value.to_tensor() if isinstance(value, tf.RaggedTensor) else value
-    for name, value in parsed.items()
-  }
 
 
 def _serialize(inputs):

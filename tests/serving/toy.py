@@ -1,5 +1,7 @@
 """A vocabulary and an encoder small enough to export many times."""
 
+import numpy as np
+
 from keras_bert_impl import configs
 from keras_bert_impl.tokenizers import wordpiece
 
@@ -32,3 +34,26 @@ def config(tokenizer, **changes):
     initializer_range=0.5,
   )
   return configs.EncoderConfig(**{**fields, **changes})
+
+
+def batch_of(*pieces_of_texts):
+  """Returns a model's inputs of texts or pairs, without the library.
+
+  Args:
+    *pieces_of_texts: a list of "piece piece ..." for each side.
+
+  Returns:
+    {name: int32 [B, L]}.
+  """
+  rows = []
+  for sides in zip(*pieces_of_texts, strict=True):
+    row = [("[CLS]", 0)]
+    for segment, pieces in enumerate(sides):
+      row += [(piece, segment) for piece in (*pieces.split(), "[SEP]")]
+    rows.append(row)
+  ids, mask, segments = np.zeros((3, len(rows), max(map(len, rows))), np.int32)
+  for index, row in enumerate(rows):
+    ids[index, : len(row)] = [TOKENS.index(piece) for piece, _ in row]
+    segments[index, : len(row)] = [segment for _, segment in row]
+    mask[index, : len(row)] = 1
+  return {"input_ids": ids, "input_mask": mask, "segment_ids": segments}

@@ -1,0 +1,35 @@
+"""Texts to the tokens that do not fit in."""
+
+import tensorflow as tf
+
+from keras_bert_impl import models
+from keras_bert_impl.serving import servables, tokens
+
+
+class ReplacedTokensServable(servables.Servable):
+  """ELECTRA's discriminator: how likely each token is a replacement.
+
+  Args:
+    model: any that has a discriminator's head on its encoder:
+      `ReplacedTokenDetector` or `ElectraPretrainingModel`.
+    tokenizer: as `Servable`.
+    max_seq_length: as `Servable`.
+  """
+
+  head = "replaced_tokens"
+
+  def answer(self, text):
+    """Judges the tokens of texts [B].
+
+    Returns:
+      probabilities float32 [B, T] that a token was replaced, 0 where there is
+      none; num_tokens, tokens, starts and ends as `tokens.encode`.
+    """
+    inputs, described = tokens.encode(self, text)
+    probabilities = tf.sigmoid(self.run_model(inputs)["logits"])  # [B, L]
+    return described | {
+      "probabilities": tokens.select(probabilities, described["num_tokens"])
+    }
+
+  def _build_model(self, model):
+    return models.ReplacedTokenDetector(model.config, "float32")

@@ -1,0 +1,49 @@
+"""What is said of each token of a text.
+
+Axes, besides those of `servables`: T most tokens of a text in the batch, which
+is L without [CLS] and [SEP].
+"""
+
+import tensorflow as tf
+
+
+def encode(servable, text):
+  """Returns the inputs of a model, and the tokens that they are of.
+
+  Args:
+    servable: `servables.Servable`.
+    text: string [B].
+
+  Returns:
+    {name: int32 [B, L]}, as of `Servable.encode`; and a dict of num_tokens
+    int32 [B]; tokens string [B, T], as the tokenizer's `token_texts` shows
+    them, and "" beyond num_tokens; starts and ends int32 [B, T], where they
+    stand in the text, in characters and `end` exclusive, 0 beyond num_tokens.
+    What max_seq_length cuts off is no token.
+  """
+  ids, starts, ends = (
+    rows[:, : servable.max_seq_length - 2]
+    for rows in servable.tokenizer.tokenize_with_offsets(text)
+  )
+  texts = ids.with_flat_values(servable.token_texts(ids.flat_values))
+  return servable.assemble(ids), {
+    "num_tokens": tf.cast(ids.row_lengths(), tf.int32),
+    "tokens": texts.to_tensor(""),
+    "starts": starts.to_tensor(0),
+    "ends": ends.to_tensor(0),
+  }
+
+
+def select(values, num_tokens):
+  """Returns values of tokens, float32 [B, T, ...], 0 beyond them.
+
+  Args:
+    values: float32 [B, L, ...], of ids.
+    num_tokens: int32 [B].
+  """
+  is_token = tf.sequence_mask(num_tokens)  # [B, T]
+  values = values[:, 1:-1]
+  shape = tf.concat(
+    [tf.shape(is_token), tf.ones([values.shape.rank - 2], tf.int32)], 0
+  )
+  return tf.where(tf.reshape(is_token, shape), values, 0.0)
