@@ -1,0 +1,291 @@
+"""A question and a text to the words of the text that answer it.
+
+Rows, spans and their scores are those of `tasks.question_answering` and
+`tasks.answers`, in the graph. Axes: B questions, W windows of all of them, R
+some of them, K most windows of a question, L ids, D most pieces of an answer.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl import features
+from keras_bert_impl.serving import servables, windows
+from keras_bert_impl.tokenizers import (
+  normalization,
+  vocabulary_files,
+  white_space,
+)
+
+_STARTS, _ENDS = "starts", "ends"
+# Of a place that is no piece of the text, or one that may begin no answer.
+_NONE = -1
+_SPANS = {
+  "score": ([], tf.float64),
+  "start": ([], tf.int32),
+  "end": ([], tf.int32),
+  "null_score": ([], tf.float64),
+}
+
+
+class QuestionAnsweringServable(servables.Servable):
+  """Question and text to an answer, cut out of the text as it was given.
+
+  A text that is too long for a row is read in windows that slide over it. No
+  more than 32 windows are given to the model at once, whatever the batch.
+
+  Args:
+    model: `QuestionAnswering`.
+    tokenizer: as `Servable`.
+    max_seq_length: as `Servable`, of question and window.
+    doc_stride: int, pieces from one window to the next.
+    max_query_length: int, pieces of a question that are kept.
+    max_answer_length: int, most pieces of an answer.
+    null_threshold: float, how much the null score must be above the score of
+      the best answer for there to be none; None if there always is one.
+    max_windows: int, windows of a text that are read; the rest of it is not.
+
+  Raises:
+    ValueError: as `Servable`; and if a number is not positive, or a row has no
+      room for a question and a piece of text.
+  """
+
+  head = "question_answering"
+  inputs = servables.Servable.inputs | {
+    servables.TEXT_PAIR: tf.TensorSpec([None], tf.string, servables.TEXT_PAIR)
+  }
+  example = {
+    servables.TEXT: ["Where did the cat sit?"],
+    servables.TEXT_PAIR: ["The cat sat on the mat."],
+  }
+
+  def __init__(
+    self,
+    model,
+    tokenizer,
+    max_seq_length,
+    doc_stride=128,
+    max_query_length=64,
+    max_answer_length=30,
+    null_threshold=None,
+    max_windows=32,
+  ):
+    super().__init__(model, tokenizer, max_seq_length)
+    windows.check_positive(
+      doc_stride=doc_stride,
+      max_query_length=max_query_length,
+      max_answer_length=max_answer_length,
+      max_windows=max_windows,
+    )
+    is_roberta = tokenizer.vocabulary.kind == vocabulary_files.BYTE_BPE
+    # Pieces of question and window together.
+    self._size = max_seq_length - (4 if is_roberta else 3)
+    if self._size <= max_query_length:
+      raise ValueError(
+        f"max_seq_length ({max_seq_length}) must be above max_query_length "
+        f"({max_query_length}) + {max_seq_length - self._size}, or a question "
+        "leaves no room for a text."
+      )
+    self.doc_stride = doc_stride
+    self.max_query_length = max_query_length
+    self.max_answer_length = min(max_answer_length, max_seq_length)
+    self.null_threshold = null_threshold
+    self.max_windows = max_windows
+
+  def describe(self):
+    """Returns what people want to know of it; see `Servable`."""
+    return super().describe() | {
+      "doc_stride": self.doc_stride,
+      "max_query_length": self.max_query_length,
+      "max_answer_length": self.max_answer_length,
+      "null_threshold": self.null_threshold,
+      "max_windows": self.max_windows,
+    }
+
+  def answer(self, text, text_pair):
+    """Answers questions.
+
+    Args:
+      text: string [B], the questions.
+      text_pair: string [B], the texts with the answers.
+
+    Returns:
+      answer string [B], "" where there is none; start and end int32 [B], where
+      it stands in text_pair, in characters and `end` exclusive, -1 where there
+      is none; score float32 [B], the sum of the logits of its start and end,
+      of the best span also where "" was better, 0 where text_pair has none;
+      null_score float32 [B], the same of no answer; is_cut bool [B], whether
+      text_pair has more than max_windows windows.
+    """
+    contexts = normalization.drop_invalid(text_pair)
+    rows, spans = self._rows(normalization.drop_invalid(text), contexts)
+    found = windows.map_rows(self._best_spans, rows, _SPANS)
+    num_texts = tf.size(contexts)
+    null_score = tf.math.unsorted_segment_min(
+      found["null_score"], spans.text_index, num_texts
+    )
+    score, start, end = _first_best(
+      *(
+        tf.RaggedTensor.from_value_rowids(
+          found[name], spans.text_index, tf.cast(num_texts, tf.int64)
+        ).to_tensor(padding)  # [B, K]
+        for name, padding in (("score", -np.inf), ("start", 0), ("end", 0))
+      )
+    )
+    is_answer = tf.math.is_finite(score)
+    score = tf.where(is_answer, score, 0.0)
+    if self.null_threshold is not None:
+      is_answer &= null_score - score <= self.null_threshold
+    length = tf.where(is_answer, end - start, 0)
+    return {
+      "answer": tf.strings.substr(
+        contexts, tf.where(is_answer, start, 0), length, unit="UTF8_CHAR"
+      ),
+      "start": tf.where(is_answer, start, _NONE),
+      "end": tf.where(is_answer, end, _NONE),
+      "score": tf.cast(score, tf.float32),
+      "null_score": tf.cast(null_score, tf.float32),
+      "is_cut": spans.is_cut,
+    }
+
+  def _rows(self, questions, contexts):
+    """Returns the rows of the model and the `Windows` they are of.
+
+    Returns:
+      {name: int32 [W, L]}: the inputs of the model; `starts`, the character
+      with which an answer begins that begins with this piece, and `ends`, the
+      character after one that ends with it.
+    """
+    query = self.tokenizer.tokenize(questions)[:, : self.max_query_length]
+    ids, starts, ends = self.tokenizer.tokenize_with_offsets(contexts)
+    starts, ends = _without_blanks(contexts, starts, ends)
+    lengths = ids.row_lengths()
+    spans = windows.slide(
+      lengths,
+      self._size - query.row_lengths(),
+      self.doc_stride,
+      self.max_windows,
+    )
+    best = spans.gather(windows.best_windows(spans, lengths))
+    is_best = best.flat_values == best.value_rowids()
+    starts = spans.gather(starts)
+    starts = starts.with_flat_values(
+      tf.where(is_best, starts.flat_values, _NONE)
+    )
+    rows = self.assemble(tf.gather(query, spans.text_index), spans.gather(ids))
+    for name, values in ((_STARTS, starts), (_ENDS, spans.gather(ends))):
+      rows[name] = _place(values, rows[features.INPUT_MASK])
+    return rows, spans
+
+  def _best_spans(self, rows):
+    """Returns the best span of each of R windows, and the score of none.
+
+    Args:
+      rows: as `_rows` returns them.
+
+    Returns:
+      as `_SPANS`, each [R].
+    """
+    starts, ends = rows.pop(_STARTS), rows.pop(_ENDS)
+    logits = self.run_model(rows)
+    # In float64, as there: equal sums are to be equal here too.
+    start_logits = tf.cast(logits["start_logits"], tf.float64)
+    end_logits = tf.cast(logits["end_logits"], tf.float64)
+    scores = start_logits[:, :, tf.newaxis] + self._reached(end_logits, 0.0)
+    span_ends = self._reached(ends, _NONE)  # [R, L, D]
+    starts = tf.broadcast_to(starts[:, :, tf.newaxis], tf.shape(span_ends))
+    # An end is no place of the text, or the span is blank.
+    is_span = (starts != _NONE) & (starts < span_ends)
+    score, start, end = _first_best(
+      *(
+        tf.reshape(values, [tf.shape(values)[0], -1])
+        for values in (tf.where(is_span, scores, -np.inf), starts, span_ends)
+      )
+    )
+    return {
+      "score": score,
+      "start": start,
+      "end": end,
+      "null_score": start_logits[:, 0] + end_logits[:, 0],
+    }
+
+  def _reached(self, values, padding):
+    """Returns of [R, L] what each place and the D - 1 after it have, [R, L, D].
+
+    Args:
+      values: [R, L].
+      padding: what is beyond the row.
+    """
+    count = self.max_answer_length
+    padded = tf.pad(values, [[0, 0], [0, count - 1]], constant_values=padding)
+    places = tf.range(tf.shape(values)[1])[:, tf.newaxis] + tf.range(count)
+    return tf.gather(padded, places, axis=1)
+
+
+def _first_best(scores, starts, ends):
+  """Returns the best span of each row; of equal ones the first and shortest.
+
+  Args:
+    scores: float64 [N, M].
+    starts: int32 [N, M].
+    ends: int32 [N, M].
+
+  Returns:
+    score, start, end: [N] each.
+  """
+  score = tf.reduce_max(scores, axis=1)
+  is_best = scores == score[:, tf.newaxis]
+  start = tf.reduce_min(tf.where(is_best, starts, tf.int32.max), axis=1)
+  is_first = is_best & (starts == start[:, tf.newaxis])
+  end = tf.reduce_min(tf.where(is_first, ends, tf.int32.max), axis=1)
+  return score, start, end
+
+
+def _without_blanks(texts, starts, ends):
+  """Returns where answers begin and end whose blanks are stripped.
+
+  Args:
+    texts: string [B].
+    starts: int32 RaggedTensor [B, (pieces)], characters.
+    ends: int32 RaggedTensor [B, (pieces)].
+
+  Returns:
+    starts and ends, the same: the first character from there on that is no
+    blank, and what is after the last one before there. A start is not below an
+    end if all between them is blank.
+  """
+  codes = tf.strings.unicode_decode(texts, "UTF-8")  # [B, (characters)]
+  blanks = [*white_space.CODE_POINTS, *white_space.PYTHON_ONLY]
+  is_blank = np.zeros(max(blanks) + 2, bool)  # The last for all beyond.
+  is_blank[blanks] = True
+  is_shown = ~tf.gather(
+    tf.constant(is_blank), tf.minimum(codes.flat_values, len(is_blank) - 1)
+  )
+  places = tf.cast(tf.where(is_shown)[:, 0], tf.int32)  # of what is no blank
+  places = tf.concat([[-1], places, [tf.size(is_shown)]], axis=0)
+  num_before = tf.cumsum(tf.cast(is_shown, tf.int32))
+  num_before = tf.concat([[0], num_before], axis=0)
+  offsets = tf.cast(codes.row_starts(), tf.int32)
+
+  def stripped(characters, shift):
+    offset = tf.gather(offsets, characters.value_rowids())
+    count = tf.gather(num_before, characters.flat_values + offset)
+    # Counted from 1: before the first stands a place of none.
+    found = tf.gather(places, count + shift) + 1 - shift
+    return characters.with_flat_values(found - offset)
+
+  return stripped(starts, 1), stripped(ends, 0)
+
+
+def _place(values, input_mask):
+  """Returns int32 [W, L]: ragged values before the last [SEP], else _NONE."""
+  num_before = (
+    tf.reduce_sum(tf.cast(input_mask, tf.int64), axis=1)
+    - values.row_lengths()
+    - 1
+  )
+  before = tf.RaggedTensor.from_row_lengths(
+    tf.fill([tf.reduce_sum(num_before)], _NONE), num_before
+  )
+  return tf.concat([before, values], axis=1).to_tensor(
+    _NONE, shape=tf.shape(input_mask, tf.int64)
+  )

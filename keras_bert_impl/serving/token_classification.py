@@ -1,0 +1,274 @@
+"""Raw text to the entities in it.
+
+Rows and labels are those of `tasks.token_classification`, and entities those of
+`metrics.tagging`, in the graph. Axes: B texts, T tokens of all of them, W
+windows of all of them, E most entities of a text, C labels.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl import features
+from keras_bert_impl.metrics import tagging
+from keras_bert_impl.serving import servables, windows
+from keras_bert_impl.tokenizers import normalization, token_pieces
+
+# Of a token that the model says nothing about.
+_UNKNOWN = -1
+# What entities are called whose tags are only "B" and "I".
+_NO_TYPE = "entity"
+
+
+class TokenClassificationServable(servables.Servable):
+  """Text to entities: what they are, and where they stand in it.
+
+  A text that is too long for a row is read in windows that slide over it; each
+  token counts where it has most context. No more than 32 windows are given to
+  the model at once, whatever the batch.
+
+  Args:
+    model: `TokenClassifier`, or another with its inputs and outputs.
+    tokenizer: as `Servable`.
+    max_seq_length: as `Servable`.
+    labels: tuple of str, tags in the order of the logits.
+    token_unit: what a token is, one of `token_pieces.UNITS`.
+    doc_stride: int, pieces from one window to the next; None for half a window.
+    max_windows: int, windows of a text that are read; tokens beyond them are
+      in no entity.
+
+  Raises:
+    ValueError: as `Servable`; and if a number is not positive, a label no tag,
+      or their number not that of the model.
+  """
+
+  head = "token_classification"
+  example = {servables.TEXT: ["Ada Lovelace lived in London."]}
+
+  def __init__(
+    self,
+    model,
+    tokenizer,
+    max_seq_length,
+    labels,
+    token_unit=token_pieces.WORD,
+    doc_stride=None,
+    max_windows=32,
+  ):
+    super().__init__(model, tokenizer, max_seq_length, labels)
+    self._size = max_seq_length - 2  # pieces of a row
+    doc_stride = doc_stride or max(1, self._size // 2)
+    windows.check_positive(doc_stride=doc_stride, max_windows=max_windows)
+    num_classes = model.output["logits"].shape[-1]
+    if len(labels) != num_classes:
+      raise ValueError(
+        f"labels ({', '.join(labels)}) must be {num_classes}, one for each "
+        "logit of the model."
+      )
+    faults = [tagging.find_fault(label) for label in labels]
+    if any(faults):
+      raise ValueError(f"labels: {next(filter(None, faults))}.")
+    if token_unit not in token_pieces.UNITS:
+      raise ValueError(
+        f"token_unit ({token_unit!r}) must be one of "
+        f"{', '.join(token_pieces.UNITS)}."
+      )
+    self.token_unit = token_unit
+    self.doc_stride = doc_stride
+    self.max_windows = max_windows
+    self._tags = _Tags(self.labels)
+
+  def describe(self):
+    """Returns what people want to know of it; see `Servable`."""
+    return super().describe() | {
+      "token_unit": self.token_unit,
+      "doc_stride": self.doc_stride,
+      "max_windows": self.max_windows,
+    }
+
+  def answer(self, text):
+    """Finds the entities of texts.
+
+    Args:
+      text: string [B].
+
+    Returns:
+      num_entities int32 [B]; labels and texts string [B, E], "" beyond them;
+      starts and ends int32 [B, E], where they stand in the text, in characters
+      and `end` exclusive, 0 beyond them; scores float32 [B, E], the mean
+      probability of the labels of an entity's tokens, 0 beyond them; is_cut
+      bool [B], whether the text has more than max_windows windows.
+    """
+    text = normalization.drop_invalid(text)
+    characters = tf.strings.unicode_split(text, "UTF-8")  # [B, (characters)]
+    tokens, starts, ends = self._tokens(text, characters)
+    labels, probabilities, is_cut = self._label(tokens)
+    first, last, labels, scores = self._tags.entities(labels, probabilities)
+    starts = tf.gather(starts.flat_values, first)
+    ends = tf.gather(ends.flat_values, last)
+    offsets = tf.gather(
+      tf.cast(characters.row_starts(), tf.int32), first.value_rowids()
+    )
+    places = tf.ragged.range(
+      offsets + starts.flat_values, offsets + ends.flat_values
+    )
+    texts = tf.strings.reduce_join(
+      tf.gather(characters.flat_values, places), axis=-1
+    )
+    return {
+      "num_entities": tf.cast(first.row_lengths(), tf.int32),
+      "labels": labels.to_tensor(""),
+      "texts": first.with_flat_values(texts).to_tensor(""),
+      "starts": starts.to_tensor(0),
+      "ends": ends.to_tensor(0),
+      "scores": scores.to_tensor(0.0),
+      "is_cut": is_cut,
+    }
+
+  def _tokens(self, text, characters):
+    """Returns tokens, and where they start and end: ragged [B, (tokens)]."""
+    if self.token_unit == token_pieces.WORD:
+      return self.tokenizer.split_words_with_offsets(text)
+    starts = tf.cast(tf.ragged.range(characters.row_lengths()), tf.int32)
+    return characters, starts, starts + 1
+
+  def _label(self, tokens):
+    """Returns what the model says of tokens.
+
+    Args:
+      tokens: string RaggedTensor [B, (tokens)].
+
+    Returns:
+      int32 RaggedTensor [B, (tokens)], the likeliest labels, _UNKNOWN for
+      tokens without pieces or beyond the windows; float32, the same, their
+      probabilities; bool [B], whether there are tokens beyond.
+    """
+    pieces = self.tokenizer.tokenize_tokens(tokens, self.token_unit)
+    ids = pieces.merge_dims(1, 2)  # [B, (pieces)]
+    lengths = ids.row_lengths()
+    sizes = tf.fill(tf.shape(lengths), tf.constant(self._size, tf.int64))
+    spans = windows.slide(lengths, sizes, self.doc_stride, self.max_windows)
+    # The last window gets what is before it: a row is as full as it can be.
+    left = tf.maximum(spans.ends - self._size, 0)  # [W]
+    rows = spans.gather(ids, left)
+    logits = self._logits(rows)
+    # Only a token's first piece counts.
+    num_windows = tf.size(left, tf.int64)
+    best = windows.best_windows(spans, lengths).flat_values  # [pieces]
+    first = pieces.values.row_starts()  # [T]
+    window = tf.gather(tf.concat([best, [num_windows]], axis=0), first)
+    is_known = (pieces.values.row_lengths() > 0) & (window < num_windows)
+    first, window = (tf.boolean_mask(x, is_known) for x in (first, window))
+    # From a place among all pieces to that of the window among all rows.
+    shifts = rows.row_starts() - left
+    shifts -= tf.gather(ids.row_starts(), spans.text_index)  # [W]
+    found = tf.nn.softmax(tf.gather(logits, first + tf.gather(shifts, window)))
+    known = tf.where(is_known)
+    size = tf.shape(is_known)
+    labels = tf.tensor_scatter_nd_update(
+      tf.fill(size, _UNKNOWN), known, tf.argmax(found, -1, tf.int32)
+    )
+    probabilities = tf.scatter_nd(
+      known, tf.reduce_max(found, -1), tf.cast(size, tf.int64)
+    )
+    return (
+      tokens.with_flat_values(labels),
+      tokens.with_flat_values(probabilities),
+      spans.is_cut,
+    )
+
+  def _logits(self, pieces):
+    """Returns the logits of all pieces, float32 [pieces, C].
+
+    Args:
+      pieces: int32 RaggedTensor [W, (pieces)], of each row.
+    """
+
+    def run(rows):
+      logits = self.run_model(rows)["logits"]
+      # Neither of [CLS] nor of [SEP], which is the last before the padding.
+      is_piece = rows[features.INPUT_MASK][:, 2:] > 0
+      return {"logits": tf.boolean_mask(logits[:, 1:-1], is_piece)}
+
+    signature = {"logits": ([len(self.labels)], tf.float32)}
+    return windows.map_rows(run, self.assemble(pieces), signature)["logits"]
+
+
+class _Tags:
+  """Which labels make entities: C of them, and one for what is outside.
+
+  Args:
+    labels: tuple of C str.
+  """
+
+  def __init__(self, labels):
+    labels = [*labels, tagging.OUTSIDE]
+    types = [tagging.split_tag(label)[1] for label in labels]
+    self._outside = len(labels) - 1
+    self._is_entity = np.array([t is not None for t in types])
+    self._types = [_NO_TYPE if t == "" else t or "" for t in types]
+    # Whether an entity goes on from one label to the next, [C + 1, C + 1].
+    self._goes_on = np.array(
+      [
+        [
+          any(e.end - e.start == 2 for e in tagging.entities_of([a, b]))
+          for b in labels
+        ]
+        for a in labels
+      ]
+    )
+
+  def entities(self, labels, probabilities):
+    """Returns the entities of texts, by the rules of `tagging.entities_of`.
+
+    A token that is _UNKNOWN is inside of an entity that goes on after it, if
+    there is one, and else outside.
+
+    Args:
+      labels: int32 RaggedTensor [B, (tokens)].
+      probabilities: float32 RaggedTensor [B, (tokens)].
+
+    Returns:
+      RaggedTensors [B, (entities)]: first and last token, int64, counted over
+      all texts; types, string; means of the probabilities of the tokens that
+      are known, float32.
+    """
+    num_texts = labels.nrows()
+    # With what is outside around it, each text is apart from its neighbours.
+    edge = tf.fill([num_texts, 1], self._outside)
+    labels = tf.concat([edge, labels, edge], axis=1)
+    edge = tf.zeros([num_texts, 1])
+    probabilities = tf.concat([edge, probabilities, edge], axis=1).flat_values
+    is_known = labels.flat_values != _UNKNOWN  # [T + 2 B]
+    rows = labels.value_rowids()
+    labels = self._fill(labels.flat_values, is_known)
+    is_entity = tf.gather(self._is_entity, labels)
+    begins = is_entity & ~self._are_one(tf.roll(labels, 1, 0), labels)
+    stops = is_entity & ~self._are_one(labels, tf.roll(labels, -1, 0))
+    first, last = tf.where(begins)[:, 0], tf.where(stops)[:, 0]
+    is_counted = is_entity & is_known
+    scores = tf.math.unsorted_segment_mean(
+      tf.boolean_mask(probabilities, is_counted),
+      tf.boolean_mask(tf.cumsum(tf.cast(begins, tf.int32)) - 1, is_counted),
+      tf.size(first),
+    )
+    types = tf.gather(tf.constant(self._types), tf.gather(labels, first))
+    rows = tf.gather(rows, first)
+    edges = 2 * rows + 1  # before the tokens of a text
+    return tuple(
+      tf.RaggedTensor.from_value_rowids(values, rows, num_texts)
+      for values in (first - edges, last - edges, types, scores)
+    )
+
+  def _fill(self, labels, is_known):
+    """Returns int32 [T + 2 B] with labels where _UNKNOWN stood."""
+    known = tf.boolean_mask(labels, is_known)
+    after = tf.cumsum(tf.cast(is_known, tf.int32))
+    before = tf.gather(known, after - 1)
+    # The last of all is known: none is after it, and nobody asks.
+    after = tf.gather(known, tf.minimum(after, tf.size(known) - 1))
+    filling = tf.where(self._are_one(before, after), after, self._outside)
+    return tf.where(is_known, labels, filling)
+
+  def _are_one(self, labels, following):
+    """Returns whether an entity goes on from labels to those following."""
+    return tf.gather_nd(self._goes_on, tf.stack([labels, following], axis=-1))

@@ -1,0 +1,274 @@
+"""Answers from raw text against those of the fine-tuning task."""
+
+import collections
+import functools
+import random
+import unicodedata
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl import models, tokenizers
+from keras_bert_impl.serving import question_answering
+from keras_bert_impl.tasks import answers
+from keras_bert_impl.tasks import question_answering as task_lib
+from tests.serving import toy
+from tests.tokenizers import vocabularies
+
+KINDS = {
+  "wordpiece": (vocabularies.write, {"do_lower_case": True}),
+  "byte_bpe": (vocabularies.write_byte_bpe, {}),
+  "sentencepiece": (
+    vocabularies.write_sentencepiece,
+    {"do_lower_case": True, "keep_accents": False, "remove_space": True},
+  ),
+}
+ROW = {"max_seq_length": 32, "doc_stride": 7, "max_query_length": 8}
+# No pruning: the reference is to see all spans.
+ALL = 100_000
+TEXTS = (
+  *vocabularies.SENTENCES,
+  "고양이가 매트 위에 앉았다.",
+  unicodedata.normalize("NFD", "한국어 고양이, café"),
+  "😀 the 😀😀 cat \U0001f9d1\u200d\U0001f680 sat",
+  "a [SEP] b </s> [CLS] [MASK]",
+  " \n\t\u3000 ",
+  "the\u00a0\u2003 cat\r\n\x1c sat  \t",
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer_of(tmp_path_factory):
+  """Returns a function from a kind to its tokenizer."""
+
+  @functools.cache
+  def load(kind):
+    write, settings = KINDS[kind]
+    return tokenizers.load(write(tmp_path_factory.mktemp(kind)), **settings)
+
+  # Later, it would take the resources of tokenizers along.
+  keras.utils.set_random_seed(0)
+  return load
+
+
+def make(tokenizer, **options):
+  """Returns a servable of a tiny model that answers at random."""
+  config = toy.config(
+    tokenizer, max_position_embeddings=64, num_hidden_layers=1
+  )
+  return question_answering.QuestionAnsweringServable(
+    models.QuestionAnswering(config), tokenizer, **(ROW | options)
+  )
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def servable(request, tokenizer_of):
+  return make(tokenizer_of(request.param), max_answer_length=12)
+
+
+@pytest.fixture(scope="module")
+def wordpiece(tokenizer_of):
+  return make(tokenizer_of("wordpiece"))
+
+
+def ask(servable, questions, contexts):
+  """Returns {output: list} of str or bytes."""
+  answer = servable.answer(
+    tf.constant(questions, tf.string), tf.constant(contexts, tf.string)
+  )
+  return {name: value.numpy().tolist() for name, value in answer.items()}
+
+
+def model_outputs(servable, rows):
+  """Returns {output: list of arrays [n, ...]} of the task's rows."""
+  inputs = [
+    tf.ragged.constant([row[name] for row in rows], dtype=tf.int32)
+    for name in ("input_ids", "segment_ids")
+  ]
+  mask = tf.ones_like(inputs[0]).to_tensor()
+  outputs = servable.answer_ids(
+    inputs[0].to_tensor(), mask, inputs[1].to_tensor()
+  )
+  return {
+    name: [row[: len(ids)] for row, ids in zip(values.numpy(), inputs[0])]
+    for name, values in outputs.items()
+  }
+
+
+def expected(servable, questions, contexts):
+  """Returns what the task's code says with the servable's model."""
+  task = task_lib.QuestionAnsweringTask(
+    None,
+    version_2_with_negative=True,
+    n_best_size=ALL,
+    max_answer_length=servable.max_answer_length,
+    **ROW,
+  )
+  examples = [
+    task_lib.QuestionExample(str(index), question, context)
+    for index, (question, context) in enumerate(zip(questions, contexts))
+  ]
+  counts = collections.Counter()
+  rows = list(task.make_rows(examples, servable.tokenizer, counts))
+  columns = {
+    name: [row[name] for row in rows]
+    for name in (task_lib.PIECE_STARTS, task_lib.PIECE_ENDS, "is_max_context")
+  }
+  logits = model_outputs(servable, rows)
+  windows = answers.Windows(
+    np.array([row["example_index"] for row in rows]),
+    *columns.values(),
+    logits["start_logits"],
+    logits["end_logits"],
+  )
+  config = answers.SpanConfig(ALL, servable.max_answer_length, True)
+  assert counts["questions with several windows"] > len(contexts) / 4
+  return answers.find(contexts, windows, config)
+
+
+def test_answers_are_those_of_the_task(servable):
+  rng = random.Random(0)
+  contexts = [" ".join(rng.sample(TEXTS, 4)) for _ in range(8)] + list(TEXTS)
+  questions = rng.choices(TEXTS, k=len(contexts))
+  found = ask(servable, questions, contexts)
+  wanted = expected(servable, questions, contexts)
+  assert found["answer"] == [answer.text.encode() for answer in wanted]
+  assert len(set(found["answer"])) > 9
+  for index, answer in enumerate(wanted):
+    start, end = found["start"][index], found["end"][index]
+    if answer.text:
+      assert contexts[index][start:end] == answer.text
+    else:
+      assert (start, end, found["score"][index]) == (-1, -1, 0.0)
+    odds = found["null_score"][index] - found["score"][index]
+    np.testing.assert_allclose(odds, answer.null_odds, atol=1e-4)
+  assert not any(found["is_cut"])
+
+
+def test_a_question_is_answered_alike_in_every_batch(servable):
+  questions, contexts = TEXTS[:6], TEXTS[1:7]
+  together = ask(servable, questions, contexts)
+  for index, pair in enumerate(zip(questions, contexts)):
+    alone = ask(servable, [pair[0]], [pair[1]])
+    for name in ("answer", "start", "end", "is_cut"):
+      assert alone[name] == together[name][index : index + 1]
+    np.testing.assert_allclose(
+      alone["score"][0], together["score"][index], atol=1e-4
+    )
+
+
+def test_a_batch_may_be_empty(servable):
+  found = ask(servable, [], [])
+  assert found == {
+    name: []
+    for name in ("answer", "start", "end", "score", "null_score", "is_cut")
+  }
+
+
+def test_nothing_has_no_answer(servable):
+  found = ask(servable, ["", "the cat", ""], ["", " \n ", "the cat"])
+  assert found["answer"][:2] == [b"", b""]
+  assert found["start"][:2] == found["end"][:2] == [-1, -1]
+  assert found["score"][:2] == [0.0, 0.0]
+  assert found["answer"][2] != b""
+  assert np.isfinite(found["null_score"]).all()
+
+
+def test_bytes_that_are_no_utf8_do_not_count(servable):
+  broken = [b"\xff\xe4the ca\xf0\x9ft \xed\xa0\x80sat"]
+  whole = [b"the cat sat"]
+  assert ask(servable, broken, broken) == ask(servable, whole, whole)
+
+
+def test_the_null_threshold_decides(tokenizer_of, wordpiece):
+  questions, contexts = ["the cat"] * len(TEXTS), list(TEXTS)
+  always = ask(wordpiece, questions, contexts)
+  odds = np.subtract(always["null_score"], always["score"])
+  threshold = float(np.median(odds))
+  stern = make(tokenizer_of("wordpiece"), null_threshold=threshold + 1e-5)
+  stern.run_model = wordpiece.run_model
+  found = ask(stern, questions, contexts)
+  is_null = odds > threshold + 1e-5
+  assert 0 < is_null.sum() < len(TEXTS)
+  for name, nothing in (("answer", b""), ("start", -1), ("end", -1)):
+    assert found[name] == np.where(is_null, nothing, always[name]).tolist()
+  # The scores stay, for clients that decide themselves.
+  assert found["score"] == always["score"]
+  assert found["null_score"] == always["null_score"]
+
+
+def play(servable, start_logits, end_logits):
+  """Makes the model say the same at every piece of a row, by its id."""
+
+  def run_model(inputs):
+    return {
+      "start_logits": tf.gather(start_logits, inputs["input_ids"]),
+      "end_logits": tf.gather(end_logits, inputs["input_ids"]),
+    }
+
+  servable.run_model = run_model
+
+
+def test_of_equal_spans_the_first_and_shortest_is_the_answer(tokenizer_of):
+  servable = make(tokenizer_of("wordpiece"))
+  ids = servable.tokenizer.vocabulary.ids
+  zeros = np.zeros(len(ids), np.float32)
+  play(servable, zeros, zeros)
+  found = ask(servable, ["b"], ["the cat " * 40])
+  assert (found["answer"], found["end"]) == ([b"the"], [3])
+  ends = zeros.copy()
+  ends[ids["world"]] = 1.0
+  play(servable, zeros, ends)
+  found = ask(servable, ["b"], ["play hello world world " * 40])
+  assert (found["answer"], found["score"]) == ([b"play hello world"], [1.0])
+
+
+def test_an_answer_has_no_more_pieces_than_it_may(tokenizer_of):
+  servable = make(tokenizer_of("wordpiece"), max_answer_length=2)
+  ids = servable.tokenizer.vocabulary.ids
+  starts, ends = np.zeros((2, len(ids)), np.float32)
+  starts[ids["play"]] = 3.0
+  ends[ids["cls"]], ends[ids["world"]] = 5.0, 4.0
+  play(servable, starts, ends)
+  found = ask(servable, ["b"], ["Play world cls cls"])
+  assert (found["answer"], found["score"]) == ([b"Play world"], [7.0])
+
+
+def test_what_is_beyond_the_windows_is_not_read(tokenizer_of):
+  servable = make(tokenizer_of("wordpiece"), max_windows=2)
+  ids = servable.tokenizer.vocabulary.ids
+  logits = np.zeros(len(ids), np.float32)
+  logits[ids["mask"]] = 9.0
+  play(servable, logits, logits)
+  # A window has 32 - 4 pieces here, the next begins 7 further on.
+  found = ask(servable, ["b"] * 3, ["the " * n + "mask" for n in (34, 35, 27)])
+  assert found["is_cut"] == [False, True, False]
+  assert found["answer"] == [b"mask", b"the", b"mask"]
+
+
+@pytest.mark.slow
+def test_a_megabyte_is_read_as_far_as_the_windows_go(servable):
+  text = "the cat sat 한국어 문장은 😀 " * 30_000
+  assert len(text.encode()) > 1_000_000
+  found = ask(servable, ["where ?", text], [text, "the cat"])
+  assert found["is_cut"] == [True, False]
+  answer, start, end = (found[n][0] for n in ("answer", "start", "end"))
+  assert answer.decode() == text[start:end]
+
+
+def test_what_does_not_fit_is_refused(tokenizer_of, wordpiece):
+  model, tokenizer = wordpiece._model(), wordpiece.tokenizer
+  make_one = question_answering.QuestionAnsweringServable
+  with pytest.raises(ValueError, match=r"doc_stride \(0\) must be positive"):
+    make_one(model, tokenizer, 32, doc_stride=0, max_query_length=8)
+  with pytest.raises(ValueError, match=r"max_windows \(-1\) must be positive"):
+    make_one(model, tokenizer, 32, max_query_length=8, max_windows=-1)
+  with pytest.raises(ValueError, match=r"\(11\) must be above .* \(8\) \+ 3"):
+    make_one(model, tokenizer, 11, max_query_length=8)
+  make_one(model, tokenizer, 12, max_query_length=8)
+  byte_bpe = tokenizer_of("byte_bpe")
+  model = models.QuestionAnswering(toy.config(byte_bpe, num_hidden_layers=1))
+  with pytest.raises(ValueError, match=r"\(12\) must be above .* \(8\) \+ 4"):
+    make_one(model, byte_bpe, 12, max_query_length=8)
