@@ -387,7 +387,9 @@ class Run:
     path = self._path(vocabulary_files.FILE_NAMES[vocabulary.kind])
     vocabulary_lib.save_options(path, self.data.options)
     vocabulary.save(path)
-    report.write_json(self._path(TASK_NAME), self.task.describe())
+    report.write_json(
+      self._path(TASK_NAME), self.task.describe() | self.task.describe_use()
+    )
     if self.task.head:
       described = description.Description(
         config, self.task.head, self.task.labels

@@ -152,6 +152,11 @@ def main():
     "metrics": data_set.metrics,
     "submissions": data_set.submissions,
     "bilstm_width": config.bilstm_width,
+    "text_pairs": any(
+      example.text_pair is not None
+      for examples in splits.values()
+      for example in examples[:1]
+    ),
   }
   if data_set.labels is None:
     splits = {

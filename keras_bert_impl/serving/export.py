@@ -73,8 +73,7 @@ def export(servable, export_dir, model_name=None, weights_dtype="float32"):
   export_dir = os.fspath(export_dir).rstrip("/")
   model_name = model_name or os.path.basename(export_dir)
   servable.hold_weights(weights_dtype)
-  if gfile.exists(export_dir) and not gfile.isdir(export_dir):
-    raise ValueError(f"export_dir ({export_dir}) is a file: name a folder.")
+  check_folder(export_dir)
   gfile.makedirs(export_dir)
   names = [name.rstrip("/") for name in gfile.listdir(export_dir)]
   newest = max((int(name) for name in names if name.isdecimal()), default=0)
@@ -89,6 +88,13 @@ def export(servable, export_dir, model_name=None, weights_dtype="float32"):
     if gfile.exists(temporary):
       gfile.rmtree(temporary)
   return version_dir
+
+
+def check_folder(export_dir):
+  """Raises ValueError if no versions can be written into `export_dir`."""
+  gfile = tf.io.gfile
+  if gfile.exists(export_dir) and not gfile.isdir(export_dir):
+    raise ValueError(f"export_dir ({export_dir}) is a file: name a folder.")
 
 
 def _save(servable, folder, model_name, weights_dtype):

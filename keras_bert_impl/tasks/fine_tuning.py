@@ -134,6 +134,13 @@ class FineTuningTask(cross_entropy.CrossEntropyTask):
     del examples, rows, outputs, path
     return False
 
+  def describe_use(self):
+    """Returns {name: JSON value} of what a server must know besides `describe`.
+
+    Runs that differ in it are the same run.
+    """
+    return {}
+
   def describe(self):
     """Returns {name: JSON value} of what a server or a later run must know."""
     return {

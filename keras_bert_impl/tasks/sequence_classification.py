@@ -48,6 +48,8 @@ class _TextTask(fine_tuning.FineTuningTask):
     submissions: {split: file name}, of the splits whose predictions are handed
       in to GLUE.
     bilstm_width: as `models.SequenceClassifier`.
+    text_pairs: bool, whether the examples are pairs of texts; None where that
+      is not known.
 
   Source: google-research/bert, run_classifier.py.
   """
@@ -57,10 +59,11 @@ class _TextTask(fine_tuning.FineTuningTask):
   _scores = None
 
   def __init__(
-    self, config, max_seq_length, metrics, submissions=None, bilstm_width=None
+    self, config, max_seq_length, metrics, submissions, bilstm_width, text_pairs
   ):
     super().__init__(config, max_seq_length)
     self.bilstm_width = bilstm_width
+    self.text_pairs = text_pairs
     if bilstm_width is not None:
       self.head = None  # None that other programs know.
     for name in metrics:
@@ -147,6 +150,10 @@ class _TextTask(fine_tuning.FineTuningTask):
       "bilstm_width": self.bilstm_width,
     }
 
+  def describe_use(self):
+    """Returns whether there are two texts."""
+    return {"text_pairs": self.text_pairs}
+
   def _targets(self, examples):
     return np.array(
       [self._target(e.label) for e in examples], self._label_dtype
@@ -189,6 +196,8 @@ class SequenceClassificationTask(_TextTask):
     metrics: tuple of names in `metrics.classification.OF_CLASSES`.
     submissions: {split: file name} of what is handed in to GLUE.
     bilstm_width: as `models.SequenceClassifier`.
+    text_pairs: bool, whether the examples are pairs of texts; None where that
+      is not known.
 
   Raises:
     ValueError: there are less than two classes, or a metric that is none of
@@ -206,8 +215,11 @@ class SequenceClassificationTask(_TextTask):
     metrics=("accuracy",),
     submissions=None,
     bilstm_width=None,
+    text_pairs=None,
   ):
-    super().__init__(config, max_seq_length, metrics, submissions, bilstm_width)
+    super().__init__(
+      config, max_seq_length, metrics, submissions, bilstm_width, text_pairs
+    )
     self.labels = tuple(labels)
     if len(set(self.labels)) < 2 or len(set(self.labels)) < len(self.labels):
       raise ValueError(
@@ -267,6 +279,8 @@ class SequenceRegressionTask(_TextTask):
     metrics: tuple of names in `metrics.classification.OF_NUMBERS`.
     submissions: {split: file name} of what is handed in to GLUE.
     bilstm_width: as `models.SequenceClassifier`.
+    text_pairs: bool, whether the examples are pairs of texts; None where that
+      is not known.
   """
 
   _label_dtype = "float32"
@@ -279,8 +293,11 @@ class SequenceRegressionTask(_TextTask):
     metrics=("spearman", "pearson"),
     submissions=None,
     bilstm_width=None,
+    text_pairs=None,
   ):
-    super().__init__(config, max_seq_length, metrics, submissions, bilstm_width)
+    super().__init__(
+      config, max_seq_length, metrics, submissions, bilstm_width, text_pairs
+    )
 
   def build_model(self):
     """Returns a `SequenceClassifier` with one output, the score."""

@@ -1,0 +1,192 @@
+"""Finds a trained model, whatever trained it, and what is known of its use."""
+
+import dataclasses
+import inspect
+import os
+
+from keras_bert_impl.checkpoints import assignment, files, names, reading
+from keras_bert_impl.models import checkpoint as model_lib
+from keras_bert_impl.tasks import (
+  multiple_choice,
+  question_answering,
+  sequence_classification,
+  token_classification,
+)
+from keras_bert_impl.training import report
+from official_tasks import fine_tuning_run, model_files
+
+# What a model is used for.
+CLASSIFICATION = "classification"
+REGRESSION = "regression"
+FILL_MASK = "fill_mask"
+ENCODER = "encoder"
+HEADS = (
+  CLASSIFICATION,
+  REGRESSION,
+  names.MULTIPLE_CHOICE,
+  names.QUESTION_ANSWERING,
+  names.TOKEN_CLASSIFICATION,
+  FILL_MASK,
+  ENCODER,
+  names.REPLACED_TOKENS,
+)
+
+# The head in a checkpoint that a use needs, where it is called otherwise.
+_STORED = {
+  CLASSIFICATION: names.SEQUENCE_CLASSIFICATION,
+  REGRESSION: names.SEQUENCE_CLASSIFICATION,
+  FILL_MASK: names.MASKED_LM,
+  ENCODER: None,
+}
+_TASKS = {
+  "SequenceClassificationTask": (
+    CLASSIFICATION,
+    sequence_classification.SequenceClassificationTask,
+  ),
+  "SequenceRegressionTask": (
+    REGRESSION,
+    sequence_classification.SequenceRegressionTask,
+  ),
+  "MultipleChoiceTask": (
+    names.MULTIPLE_CHOICE,
+    multiple_choice.MultipleChoiceTask,
+  ),
+  "QuestionAnsweringTask": (
+    names.QUESTION_ANSWERING,
+    question_answering.QuestionAnsweringTask,
+  ),
+  "TokenClassificationTask": (
+    names.TOKEN_CLASSIFICATION,
+    token_classification.TokenClassificationTask,
+  ),
+}
+# Of a run's flags, what its model is used with.
+_OF_CONFIGURATION = ("max_answer_length", "max_seq_length")
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainedModel:
+  """A model with its weights.
+
+  Attributes:
+    model: `EncoderModel`.
+    head: one of `HEADS`.
+    path: str, the checkpoint.
+    recorded: {name: value}, what is known of its use, such as "labels".
+  """
+
+  model: object
+  head: str
+  path: str
+  recorded: dict
+
+
+def find_folder(path):
+  """Returns the folder or checkpoint that `path` means.
+
+  Of a search, that is the folder of its best run.
+  """
+  if files.is_folder(path):
+    results = report.read_json(os.path.join(path, report.RESULTS_NAME)) or {}
+    best = results.get("best")
+    if best:
+      # By name: the whole folder may have moved.
+      return os.path.join(path, "runs", best["name"])
+  return path
+
+
+def load(path, head=None):
+  """Returns the `TrainedModel` at `path`.
+
+  Args:
+    path: str, the output_dir of a run, or a checkpoint of any known format.
+    head: one of `HEADS`, or None for what the model was trained for.
+
+  Raises:
+    FileNotFoundError: there is no checkpoint.
+    ValueError: it is damaged, or has no such head.
+  """
+  checkpoint = reading.open_checkpoint(path)
+  recorded = _recorded(model_files.folder_of(path))
+  trained_head, _ = _TASKS.get(recorded.get("task"), (None, None))
+  if trained_head and head in (None, trained_head):
+    model = _load_task(checkpoint, recorded)
+    return TrainedModel(model, trained_head, checkpoint.path, recorded)
+  description = checkpoint.described()
+  head = head or _head(description, checkpoint.tensors.shapes)
+  stored = _STORED.get(head, head)
+  _check_head(checkpoint, description, stored, head)
+  description = dataclasses.replace(description, head=stored)
+  model, _ = model_lib.load(checkpoint, description)
+  if description.labels:
+    recorded = {"labels": description.labels} | recorded
+  return TrainedModel(model, head, checkpoint.path, recorded)
+
+
+def _recorded(folder):
+  """Returns what the run in a folder left about the use of its model."""
+  results = report.read_json(os.path.join(folder, report.RESULTS_NAME)) or {}
+  configuration = results.get("configuration", {})
+  task = report.read_json(os.path.join(folder, fine_tuning_run.TASK_NAME)) or {}
+  recorded = {
+    name: configuration[name]
+    for name in _OF_CONFIGURATION
+    if name in configuration
+  } | task
+  if task.get("version_2_with_negative"):
+    recorded["null_score_diff_threshold"] = _threshold(results)
+  return recorded
+
+
+def _threshold(results):
+  """Returns what a run of SQuAD 2.0 decides by: given, found best, or 0."""
+  given = results.get("configuration", {}).get("null_score_diff_threshold")
+  if given is not None:
+    return given
+  scores = results.get("eval", {}).get("dev", {}).get("scores", {})
+  return scores.get(question_answering.BEST_THRESHOLD, 0.0)
+
+
+def _load_task(checkpoint, recorded):
+  """Returns the model that the task of a run builds, with its weights."""
+  _, task_class = _TASKS[recorded["task"]]
+  arguments = {
+    name: recorded[name]
+    for name in inspect.signature(task_class).parameters
+    if name in recorded
+  }
+  model = task_class(checkpoint.described().config, **arguments).build_model()
+  assignment.assign(
+    {weight.path: weight for weight in model.weights},
+    checkpoint.tensors,
+    checkpoint.path,
+    remedy=f"Is the {fine_tuning_run.TASK_NAME} beside it another run's?",
+  )
+  return model
+
+
+def _head(description, shapes):
+  """Returns what a checkpoint was trained for."""
+  head, config = description.head, description.config
+  if head == names.SEQUENCE_CLASSIFICATION:
+    is_score = shapes[names.CLASSIFIER][0] == 1
+    return REGRESSION if is_score else CLASSIFICATION
+  if head in (names.MASKED_LM, names.PRETRAINING):
+    # From left to right there is nothing to be seen behind a mask.
+    return ENCODER if config.use_causal_mask else FILL_MASK
+  return head or ENCODER
+
+
+def _check_head(checkpoint, description, stored, head):
+  """Raises ValueError if a checkpoint has no weights for a head."""
+  has = {description.head, None}
+  if names.PRETRAINING in has:
+    has.add(names.MASKED_LM)
+  # One classifier is like another.
+  if description.head in names.CLASSIFICATIONS:
+    has.update(names.CLASSIFICATIONS)
+  if stored not in has:
+    raise ValueError(
+      f"--head={head} does not fit {checkpoint.path}: its head is "
+      f"{description.head or 'none'}."
+    )
