@@ -115,7 +115,15 @@ class QuestionAnsweringServable(servables.Servable):
       of the best span also where "" was better, 0 where text_pair has none;
       null_score float32 [B], the same of no answer; is_cut bool [B], whether
       text_pair has more than max_windows windows.
+
+    Raises:
+      tf.errors.InvalidArgumentError: text and text_pair differ in length.
     """
+    tf.debugging.assert_equal(
+      tf.size(text),
+      tf.size(text_pair),
+      "text and text_pair must have as many strings as each other.",
+    )
     contexts = normalization.drop_invalid(text_pair)
     rows, spans = self._rows(normalization.drop_invalid(text), contexts)
     found = windows.map_rows(self._best_spans, rows, _SPANS)
