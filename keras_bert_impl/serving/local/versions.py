@@ -62,7 +62,7 @@ class Versions:
       except ValueError as error:
         logging.error("%s", error)
         self._broken[path] = (files, str(error))
-        self._states[version] = (END, str(error))
+        self._note({version: (END, str(error))})
         continue
       self._replace(model)
       return
@@ -107,11 +107,16 @@ class Versions:
     )
 
   def _replace(self, model):
+    states = {model.version: (AVAILABLE, "")}
     if self._current is not None:
-      self._states[self._current.version] = (END, "")
-    self._states[model.version] = (AVAILABLE, "")
+      states[self._current.version] = (END, "")
+    self._note(states)
     self._current = model
     logging.info("Version %d of %s is served.", model.version, self._dir)
+
+  def _note(self, states):
+    # A new dict, because other threads may be reading the old one.
+    self._states = {**self._states, **states}
 
   def _watch(self, seconds):
     while not self._stopped.wait(seconds):
