@@ -14,6 +14,7 @@ import dataclasses
 import json
 import os
 import re
+from typing import NamedTuple
 
 import numpy as np
 from absl import logging
@@ -50,6 +51,7 @@ _THRESHOLDS = ("best_exact_thresh", BEST_THRESHOLD)
 _NOT_OF_CONTEXT = -1
 _TEXTS = 1024
 _MOST_NAMED = 5
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,21 +183,18 @@ class QuestionAnsweringTask(fine_tuning.FineTuningTask):
 
   def make_rows(self, examples, tokenizer, counts):
     """Yields the windows of each question; see `FineTuningTask`."""
-    # Late: rows are read without tensorflow-text, which this needs.
-    from keras_bert_impl.tokenizers import offsets
-
     different = list(dict.fromkeys(example.context for example in examples))
     contexts = dict(
-      zip(
-        different,
-        offsets.tokenize_with_offsets(tokenizer, different),
-        strict=True,
-      )
+      zip(different, _locate_all(tokenizer, different), strict=True)
     )
     unlocated = []
     frame = _Frame(tokenizer.vocabulary, self.max_seq_length)
     for index, (example, query) in enumerate(
-      zip(examples, _tokenize_all(tokenizer, examples), strict=True)
+      zip(
+        examples,
+        _tokenize_all(tokenizer, [e.question for e in examples]),
+        strict=True,
+      )
     ):
       if len(query) > self.max_query_length:
         counts["questions cut to max_query_length"] += 1
@@ -215,7 +214,7 @@ class QuestionAnsweringTask(fine_tuning.FineTuningTask):
     Args:
       example: `QuestionExample`.
       query: int32 [pieces], of the question.
-      pieces: `TextPieces` of the context.
+      pieces: `_TextPieces` of the context.
       span: (first, last) piece of the answer; (-1, -1) if it has none; None if
         it is not known.
       frame: `_Frame`.
@@ -419,6 +418,14 @@ class QuestionAnsweringTask(fine_tuning.FineTuningTask):
     }
 
 
+class _TextPieces(NamedTuple):
+  """The pieces of a text: ids, first and last + 1 character, int32 [n]."""
+
+  ids: np.ndarray
+  starts: np.ndarray
+  ends: np.ndarray
+
+
 class _Frame:
   """How a question and a window of text become a row.
 
@@ -461,14 +468,31 @@ class _Frame:
     }
 
 
-def _tokenize_all(tokenizer, examples):
-  """Yields the pieces of each question, int32 [n]."""
-  for start in range(0, len(examples), _TEXTS):
-    batch = examples[start : start + _TEXTS]
-    rows = tokenizer.tokenize(
-      [e.question.encode("utf-8", "ignore") for e in batch]
-    )
+def _tokenize_all(tokenizer, texts):
+  """Yields the pieces of each text, int32 [n]."""
+  for batch in _batches(texts):
+    rows = tokenizer.tokenize(batch)
     yield from np.split(rows.flat_values.numpy(), rows.row_splits[1:-1])
+
+
+def _locate_all(tokenizer, texts):
+  """Yields the `_TextPieces` of each text."""
+  for batch in _batches(texts):
+    rows = tokenizer.tokenize_with_offsets(batch)
+    places = rows[0].row_splits[1:-1]
+    fields = (np.split(row.flat_values.numpy(), places) for row in rows)
+    yield from map(_TextPieces, *fields)
+
+
+def _batches(texts):
+  """Yields texts some at a time, as UTF-8."""
+  for start in range(0, len(texts), _TEXTS):
+    # Halves of surrogate pairs, which JSON may hold, are in no encoding, but
+    # characters: what comes after them keeps its place.
+    yield [
+      _SURROGATE.sub("\ufffd", text).encode("utf-8")
+      for text in texts[start : start + _TEXTS]
+    ]
 
 
 def _pieces_of(pieces, start, end):

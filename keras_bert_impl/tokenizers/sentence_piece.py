@@ -24,8 +24,16 @@ _PYTHON_SPACE = white_space.pattern(
   (*white_space.CODE_POINTS, *white_space.PYTHON_ONLY)
 )
 _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
-# Runs of what becomes one byte each, in the graph for speed; `` and '' do not.
-_UNIT = rf"^[!-&(-_a-~]+$|(?s)(?:``|''|.){alignment.COMBINING}*"
+# What may become one character together: quotes, and Hangul in letters. Words
+# of ASCII without quotes become one byte for each character.
+_UNIT = (
+  r"^[!-&(-_a-~]+$|``|''|[\x{3131}-\x{314e}][\x{314f}-\x{3163}]"
+  rf"|(?s).{alignment.COMBINING}*"
+)
+# Above it a text is given to the slow op in words of 1000 characters: the op
+# takes time with the square of a stretch that it does not know.
+_MOST_BYTES = 1 << 16
+_LONG_WORD = r"[^ \t\n\r]{1000}"
 _UNIGRAM = 1  # of the kinds of models in a model file
 
 
@@ -117,8 +125,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     """
     is_unknown = ids == self.vocabulary.unk_id
     counts = alignment.row_sums(tf.cast(is_unknown, tf.int32))  # [B]
-    # Only this op tells the text of an unknown piece.
-    spelled = self._spelling.tokenize(tf.where(counts > 0, texts, ""))
+    spelled = self._spell(tf.where(counts > 0, texts, ""))
     known = self._ids.lookup(spelled.flat_values)
     spelled = tf.ragged.boolean_mask(
       spelled, spelled.with_flat_values(known == self.vocabulary.unk_id)
@@ -135,12 +142,22 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
       )
     )
 
+  def _spell(self, texts):
+    """Returns the pieces of prepared texts, even unknown ones, as text.
+
+    Returns:
+      string RaggedTensor [B, (pieces)].
+    """
+    words = tf.strings.regex_replace(texts, _LONG_WORD, r"\0 ")
+    is_long = tf.strings.length(texts) > _MOST_BYTES
+    return self._spelling.tokenize(tf.where(is_long, words, texts))
+
   def _units(self, texts):
     texts = normalization.drop_invalid(texts)
     return alignment.units_of(texts, _UNIT, self._content)
 
   def _content(self, texts):
-    pieces = self._spelling.tokenize(self.normalize(texts))
+    pieces = self._spell(self.normalize(texts))
     # Of these only the number counts.
     pieces = tf.strings.regex_replace(pieces, f"^{_BYTE_PIECE.pattern}$", "?")
     texts = tf.strings.reduce_join(pieces, axis=-1)

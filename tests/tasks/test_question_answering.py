@@ -231,6 +231,14 @@ def test_what_must_be_positive_is_checked(name):
     _task(**{name: 0})
 
 
+def test_half_a_character_counts_as_one(wordpiece):
+  context = "\ud83d " + CONTEXT
+  example = _example(start=24, context=context)
+  [row], counts = _rows(_task(64), [example], wordpiece)
+  assert _labelled(row, example) == "1871"
+  assert not counts
+
+
 def test_an_empty_text_is_one_window(wordpiece):
   task = _task(version_2_with_negative=True)
   example = _example(context=" ", answers=())

@@ -4,12 +4,13 @@ import json
 import os
 import pathlib
 
+import numpy as np
 import pytest
 import sentencepiece
 import tensorflow as tf
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tokenizers import offsets
+from keras_bert_impl.tokenizers import alignment
 from tests.tokenizers import vocabularies
 
 ALBERT = {"do_lower_case": True, "keep_accents": False, "remove_space": True}
@@ -17,12 +18,12 @@ ALBERT = {"do_lower_case": True, "keep_accents": False, "remove_space": True}
 
 def _pieces(tokenizer, text):
   """Returns [(token, its slice of the text)]."""
-  [found] = offsets.tokenize_with_offsets(tokenizer, [text])
-  assert found.ids.tolist() == tokenizer.tokenize([text]).to_list()[0]
+  found = tokenizer.tokenize_with_offsets([text])
+  assert found[0].to_list() == tokenizer.tokenize([text]).to_list()
   tokens = tokenizer.vocabulary.tokens
   return [
     (tokens[index], text[start:end])
-    for index, start, end in zip(*(field.tolist() for field in found))
+    for index, start, end in zip(*(rows.to_list()[0] for rows in found))
   ]
 
 
@@ -191,27 +192,68 @@ def test_quotes_of_two_characters_become_one_piece(sentence_piece):
   assert "``" in [s for _, s in found]
 
 
-@pytest.mark.parametrize("text", ["", " \u3000 ", "\ud800", "\x00"])
+def test_letters_of_hangul_are_found_in_what_they_become(sentence_piece):
+  found = _pieces(sentence_piece["plain"], "the ㅎㅏㅋㅋ. ㅠㅠ.")
+  assert "".join(dict.fromkeys(s for _, s in found if s)) == "theㅎㅏㅋㅋ.ㅠㅠ"
+
+
+def test_pieces_of_bytes_have_all_of_their_character(tmp_path):
+  path = vocabularies.write_sentencepiece(tmp_path, byte_fallback=True)
+  found = _pieces(tokenizers.load(path), "☃x 中")
+  assert [s for _, s in found if s] == ["☃"] * 3 + ["x"] + ["中"] * 3
+
+
+@pytest.mark.parametrize("text", ["", " \u3000 ", b"\xed\xa0\x80", "\x00"])
 def test_texts_without_text_have_no_offsets(
   text, wordpiece, byte_pair, sentence_piece
 ):
   everyone = [wordpiece["uncased"], byte_pair[False], sentence_piece["plain"]]
   for tokenizer in everyone:
-    empty, full = offsets.tokenize_with_offsets(tokenizer, [text, "the"])
-    assert len(empty.starts) == len(empty.ends) == len(empty.ids)
-    assert full.starts[0] == 0
-    assert full.ends[-1] == 3
-  assert offsets.tokenize_with_offsets(wordpiece["cased"], []) == []
+    ids, starts, ends = tokenizer.tokenize_with_offsets([text, "the"])
+    for rows in (starts, ends):
+      np.testing.assert_array_equal(rows.row_splits, ids.row_splits)
+      assert rows.dtype == tf.int32
+    assert starts[1][0] == 0
+    assert ends[1][-1] == 3
+    for rows in tokenizer.tokenize_with_offsets([]):
+      assert rows.to_list() == []
 
 
-def test_half_a_character_counts_as_one(wordpiece, byte_pair, sentence_piece):
+def test_bytes_that_are_no_text_do_not_count(
+  wordpiece, byte_pair, sentence_piece
+):
   for tokenizer in (
     wordpiece["cased"],
     byte_pair[True],
     sentence_piece["plain"],
   ):
-    [found] = offsets.tokenize_with_offsets(tokenizer, ["\ud83d the"])
-    assert found.ends[-1] == 5
+    _, starts, ends = tokenizer.tokenize_with_offsets([b"\xed\xa0\xbd\xff the"])
+    assert starts[0][-1] >= 1
+    assert ends[0][-1] == 4
+
+
+def test_units_that_do_not_add_up_are_one_up_to_the_next_blank():
+  # Alone, each character becomes nothing; together, "xyz".
+  units = alignment.units_of(
+    tf.constant(["ab cd"]),
+    "(?s).",
+    lambda texts: tf.where(tf.strings.length(texts) > 1, "xyz", ""),
+  )
+  assert units.to_list() == [[[3, 2], [0, 1], [3, 2], [0, 1]]]
+
+
+def test_pieces_out_of_range_end_with_the_text():
+  units = tf.ragged.constant([[[1, 1], [0, 1]], [], [[2, 1]]], inner_shape=(2,))
+  begins = tf.ragged.constant([[-3, 1, 7], [0, 5], [1]])
+  stops = tf.ragged.constant([[9, 4, 8], [1, 6], [3]])
+  starts, ends = alignment.to_characters(begins, stops, units)
+  assert starts.to_list() == [[0, 1, 1], [0, 0], [0]]
+  assert ends.to_list() == [[1, 1, 1], [0, 0], [1]]
+
+
+def test_a_single_text_is_refused(wordpiece):
+  with pytest.raises(ValueError, match="pass a list of texts"):
+    wordpiece["cased"].tokenize_with_offsets("hello")
 
 
 TOKENIZERS = {
@@ -253,14 +295,11 @@ def _normalized(tokenizer, slices):
   return [text.replace(b" ", b"") for text in normalized]
 
 
-def _groups(found):
+def _groups(starts, ends):
   """Yields (first, last) of runs of pieces whose characters overlap."""
   first = 0
-  for index in range(1, len(found.ids) + 1):
-    if (
-      index == len(found.ids)
-      or found.starts[index] >= found.ends[first:index].max()
-    ):
+  for index in range(1, len(starts) + 1):
+    if index == len(starts) or starts[index] >= ends[first:index].max():
       yield first, index
       first = index
 
@@ -288,19 +327,22 @@ def test_slices_of_real_text_normalise_to_their_pieces(name):
   tokens = tokenizer.token_texts
   unknown = tokenizer.vocabulary.role_ids.get("unk")
   expected, slices = [], []
-  for text, found in zip(
-    texts, offsets.tokenize_with_offsets(tokenizer, texts)
+  for text, ids, starts, ends in zip(
+    texts,
+    *(rows.to_list() for rows in tokenizer.tokenize_with_offsets(texts)),
+    strict=True,
   ):
-    assert (found.starts[1:] >= found.starts[:-1]).all()
-    assert (found.ends[1:] >= found.ends[:-1]).all()
-    assert (found.ends >= found.starts).all()
-    for first, last in _groups(found):
-      ids = found.ids[first:last].tolist()
-      slice = text[found.starts[first] : found.ends[last - 1]]
-      if unknown in ids:
+    starts, ends = np.array(starts, int), np.array(ends, int)
+    assert (starts[1:] >= starts[:-1]).all()
+    assert (ends[1:] >= ends[:-1]).all()
+    assert (ends >= starts).all()
+    for first, last in _groups(starts, ends):
+      pieces = ids[first:last]
+      slice = text[starts[first] : ends[last - 1]]
+      if unknown in pieces:
         assert slice.strip()
         continue
-      content = b"".join(tokens[index] for index in ids)
+      content = b"".join(tokens[index] for index in pieces)
       if tokenizer.vocabulary.kind == "wordpiece":
         content = content.removeprefix(b"##").replace(b"##", b"")
       expected.append(content.replace(b" ", b""))
