@@ -1,0 +1,115 @@
+"""The ops of exported graphs are in the binary of TF Serving, 2.12 to 2.20."""
+
+import pytest
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+
+from tests.serving import all_heads
+
+# tensorflow_model_server links `@org_tensorflow_text//tensorflow_text:ops_lib`
+# (SUPPORTED_TENSORFLOW_OPS in tensorflow_serving/model_servers/BUILD) of
+# tensorflow-text 2.12.1 from 2.12 to 2.19, and of 2.20.0 since then
+# (org_tensorflow_text in tensorflow_serving/workspace.bzl). These are the ops
+# that the libraries of 2.12.1 register; 2.20.0 has them all.
+TEXT_OPS = {
+  "CaseFoldUTF8",
+  "ConstrainedSequence",
+  "FastBertNormalize",
+  "FastWordpieceTokenizeWithOffsets",
+  "FindSourceOffsets",
+  "MaxSpanningTree",
+  "NormalizeUTF8",
+  "NormalizeUTF8WithOffsetsMap",
+  "PhraseTokenize",
+  "RegexSplitWithOffsets",
+  "RougeL",
+  "SentenceFragments",
+  "SentenceFragmentsV2",
+  "SentencepieceDetokenizeOp",
+  "SentencepieceIdToStringOp",
+  "SentencepieceOp",
+  "SentencepieceStringToIdOp",
+  "SentencepieceTokenizeOp",
+  "SentencepieceTokenizeWithOffsetsOp",
+  "SentencepieceVocabSizeOp",
+  "SplitMergeTokenizeWithOffsets",
+  "TFText>BoiseTagsToOffsets",
+  "TFText>ByteSplitByOffsets",
+  "TFText>ByteSplitWithOffsets",
+  "TFText>FastSentencepieceDetokenize",
+  "TFText>FastSentencepieceTokenize",
+  "TFText>FastWordpieceDetokenize",
+  "TFText>NgramsStringJoin",
+  "TFText>OffsetsToBoiseTags",
+  "TFText>PhraseDetokenize",
+  "TFText>WhitespaceTokenizeWithOffsetsV2",
+  "TokenizerFromLogits",
+  "UnicodeScriptTokenizeWithOffsets",
+  "WhitespaceTokenizeWithOffsets",
+  "WordpieceTokenizeWithOffsets",
+}
+# What TensorFlow itself has registered since 2.12.1, up to 2.21.0; without ops
+# of TPUs, of XLA and of its own optimizers, which no exported graph holds.
+CORE_OPS_SINCE_2_12 = {
+  "CheckPinned",
+  "CollectiveAllToAllV2",
+  "Conv",
+  "ConvertToCooTensor",
+  "DatasetFingerprint",
+  "DebugIdentityV3",
+  "DecodeJxl",
+  "DecodeWebP",
+  "FFTND",
+  "GlobalShuffleDataset",
+  "IFFTND",
+  "IRFFTND",
+  "IndexFlatMapDataset",
+  "IteratorGetModelProto",
+  "ListSnapshotChunksDataset",
+  "RFFTND",
+  "RaggedFillEmptyRows",
+  "RaggedFillEmptyRowsGrad",
+  "SegmentMaxV2",
+  "SegmentMinV2",
+  "SnapshotChunkDataset",
+  "SparseSegmentMeanGradV2",
+  "SparseSegmentSqrtNGradV2",
+  "SparseSegmentSumGradV2",
+  "TFRecordDatasetV2",
+  "WeightedFlatMapDataset",
+}
+
+
+def ops_of(version_dir):
+  """Returns the names of all ops of a graph and its functions."""
+  saved = saved_model_pb2.SavedModel.FromString(
+    (version_dir / "saved_model.pb").read_bytes()
+  )
+  [meta_graph] = saved.meta_graphs
+  functions = meta_graph.graph_def.library.function
+  nodes = [
+    *meta_graph.graph_def.node,
+    *(node for function in functions for node in function.node_def),
+  ]
+  return {node.op for node in nodes} - {f.signature.name for f in functions}
+
+
+@pytest.mark.parametrize("name", all_heads.NAMES)
+def test_tf_serving_links_every_op(exports, name):
+  ops = ops_of(exports[name].version_dir)
+  # `raw_ops` holds TensorFlow's own, whatever else has been imported.
+  of_others = {op for op in ops if not hasattr(tf.raw_ops, op)}
+  assert of_others <= TEXT_OPS
+
+
+@pytest.mark.parametrize("name", all_heads.NAMES)
+def test_tf_serving_2_12_knows_every_op_of_tensorflow(exports, name):
+  assert not ops_of(exports[name].version_dir) & CORE_OPS_SINCE_2_12
+
+
+def test_the_ops_of_a_tokenizer_are_seen(exports):
+  # Or the tests above would prove nothing.
+  ops = ops_of(exports["encoder"].version_dir)
+  assert "FastWordpieceTokenizeWithOffsets" in ops
+  assert "FastWordpieceTokenizeWithOffsets" in TEXT_OPS
+  assert not hasattr(tf.raw_ops, "FastWordpieceTokenizeWithOffsets")
