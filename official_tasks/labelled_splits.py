@@ -98,6 +98,28 @@ def custom_splits(source):
   return dict.fromkeys(("train", "dev", "test"), source)
 
 
+def read_needed(settings, dev_fraction, read, hold_out):
+  """Returns {split: examples} of the splits that a run needs.
+
+  Args:
+    settings: `fine_tuning.FineTuningConfig`.
+    dev_fraction: float, share of the training examples to hold out, or 0.
+    read: (kind, flag that needs it) -> {split: examples}; kinds are "train",
+      "dev" and "test".
+    hold_out: (examples, dev_fraction) -> (training examples, dev examples).
+  """
+  splits = {}
+  if settings.do_train or (settings.needs_dev and dev_fraction):
+    splits |= read("train", "--do_train")
+    if dev_fraction:
+      splits["train"], splits["dev"] = hold_out(splits["train"], dev_fraction)
+  if settings.needs_dev and not dev_fraction:
+    splits |= read("dev", "--do_eval")
+  if settings.do_predict:
+    splits |= read("test", "--do_predict")
+  return splits
+
+
 class Reader:
   """Reads the splits that a run needs.
 
@@ -133,19 +155,12 @@ class Reader:
       ValueError: a split that is needed is not there, or is malformed.
       FileNotFoundError: a file does not exist.
     """
-    settings, config = self._settings, self._config
-    splits = {}
-    if settings.do_train or (settings.needs_dev and config.dev_fraction):
-      splits |= self._read("train", "--do_train")
-      if config.dev_fraction:
-        splits["train"], splits["dev"] = labelled_data.hold_out(
-          splits["train"], config.dev_fraction
-        )
-    if settings.needs_dev and not config.dev_fraction:
-      splits |= self._read("dev", "--do_eval")
-    if settings.do_predict:
-      splits |= self._read("test", "--do_predict")
-    return splits
+    return read_needed(
+      self._settings,
+      self._config.dev_fraction,
+      self._read,
+      labelled_data.hold_out,
+    )
 
   def _read(self, kind, flag):
     """Returns {split: examples} of the splits whose names begin with `kind`."""

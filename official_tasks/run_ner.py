@@ -29,7 +29,7 @@ from keras_bert_impl.models import feature_models
 from keras_bert_impl.tasks import token_classification
 from keras_bert_impl.tokenizers import token_pieces
 from keras_bert_impl.training import config as config_lib
-from official_tasks import common, fine_tuning
+from official_tasks import common, fine_tuning, labelled_splits
 from tfrecords import tag_files
 
 FLAGS = flags.FLAGS
@@ -154,17 +154,12 @@ def main():
 
 def _read_splits(config, settings):
   """Returns {split: list of `TaggedSentence`}, those that are needed."""
-  splits = {}
-  if settings.do_train or (settings.needs_dev and config.dev_fraction):
-    splits["train"] = _read(config, "train", "--do_train")
-    if config.dev_fraction:
-      splits["train"], splits["dev"] = tag_files.split_off(
-        splits["train"], config.dev_fraction
-      )
-  if settings.needs_dev and not config.dev_fraction:
-    splits["dev"] = _read(config, "dev", "--do_eval")
-  if settings.do_predict:
-    splits["test"] = _read(config, "test", "--do_predict")
+  splits = labelled_splits.read_needed(
+    settings,
+    config.dev_fraction,
+    lambda split, flag: {split: _read(config, split, flag)},
+    tag_files.split_off,
+  )
   for split, sentences in splits.items():
     if split != "test" and sentences[0].tags is None:
       raise ValueError(f"{sentences[0].origin}: the rows have no tags.")
