@@ -66,6 +66,14 @@ class Data:
     """Those of the other splits that are no test sets, list of str."""
     return [name for name in self.other_splits if not name.startswith("test")]
 
+  @property
+  def selecting_split(self):
+    """The split that runs and checkpoints are selected by; None without one."""
+    for split in self.dev_splits:
+      if self.task.has_labels(self.examples(split)):
+        return split
+    return None
+
   def examples(self, split):
     """Returns the list of examples of a split."""
     return self._examples[split]

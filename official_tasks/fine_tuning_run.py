@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from absl import logging
 
-from keras_bert_impl.checkpoints import description, reading
+from keras_bert_impl.checkpoints import description, names, reading
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.tokenizers import vocabulary_files
 from keras_bert_impl.training import config as config_lib
@@ -217,7 +217,13 @@ class Run:
     """The `Experiment`, built at first use."""
     if self._experiment is None:
       self._experiment = experiment_lib.Experiment(
-        self.task, self._training_config(), self._fixed()
+        self.task,
+        self._training_config(),
+        self._fixed(),
+        # Heads may begin from random values, but those predict nothing.
+        required_prefixes=(
+          names.ENCODER_PREFIXES if self.settings.do_train else ("",)
+        ),
       )
       self._check_checkpoints()
       self._keep_model_files()
@@ -226,8 +232,8 @@ class Run:
   @property
   def scores(self):
     """{metric: float} of the split that runs are selected by, or {}."""
-    scored = [s["scores"] for s in self.results.get("eval", {}).values()]
-    return next((scores for scores in scored if scores), {})
+    evaluated = self.results.get("eval", {})
+    return evaluated.get(self.data.selecting_split, {}).get("scores", {})
 
   @property
   def _artifacts(self):
@@ -263,7 +269,6 @@ class Run:
       [values["init_checkpoint"], *_] = common.split_names(
         settings.ensemble_dirs
       )
-    self.task.required_prefixes = ("",)  # A random head predicts nothing.
     return config_lib.TrainingConfig(**values | {"num_warmup_steps": 0})
 
   def _stages(self):
@@ -398,8 +403,8 @@ class Run:
         self._path(reading.CONFIG_NAME), description.to_config_json(described)
       )
 
-  def _path(self, *names):
-    return os.path.join(self.output_dir, *names)
+  def _path(self, *parts):
+    return os.path.join(self.output_dir, *parts)
 
   def save_results(self):
     """Writes results.json."""
@@ -424,14 +429,7 @@ class _EarlyStopping:
 
   def __init__(self, run):
     self._run = run
-    self._split = next(
-      (
-        split
-        for split in run.data.other_splits
-        if run.task.has_labels(run.data.examples(split))
-      ),
-      None,
-    )
+    self._split = run.data.selecting_split
     if self._split is None:
       raise ValueError("early_stopping_patience needs a dev set with labels.")
     self._lines = run_log.JsonLines(

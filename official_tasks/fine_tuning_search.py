@@ -106,9 +106,7 @@ class _Search:
   def __init__(self, setup, runs):
     settings = setup.settings
     data = setup.data
-    if not settings.do_train or not any(
-      data.task.has_labels(data.examples(split)) for split in data.other_splits
-    ):
+    if not settings.do_train or not data.selecting_split:
       raise ValueError(
         "--grid and --num_restarts need --do_train, and a dev set with labels"
         " to select by."
@@ -164,7 +162,7 @@ class _Search:
     return True
 
   def _entry(self, run):
-    [result, *_] = [r for r in run.results["eval"].values() if r["scores"]]
+    result = run.results["eval"][run.data.selecting_split]
     score = result["scores"][self._metric]
     return {
       "name": name_of(run.values),

@@ -9,13 +9,7 @@ class Task(abc.ABC):
   Losses are sums, not means: the training loop divides them by `denominators`
   summed over all replicas and micro-batches, so that the gradient does not
   depend on how a global batch was cut up.
-
-  Attributes:
-    required_prefixes: tuple of str, beginnings of the paths of the variables
-      that an initial checkpoint must have.
   """
-
-  required_prefixes = ("",)
 
   @abc.abstractmethod
   def build_model(self):

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_bert_impl.checkpoints import names
 from keras_bert_impl.tasks import cross_entropy
 
 
@@ -60,8 +59,6 @@ class FineTuningTask(cross_entropy.CrossEntropyTask):
   labels = None
   shown_metrics = None
   has_token_outputs = False
-  # Heads begin from random values.
-  required_prefixes = names.ENCODER_PREFIXES
 
   def __init__(self, config, max_seq_length):
     super().__init__(config)

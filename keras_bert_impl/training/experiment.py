@@ -29,15 +29,18 @@ class Experiment:
     config: `TrainingConfig`.
     fixed: {name: JSON value}, what else a continued run must agree on (model,
       vocabulary, records); `vocabulary` is a fingerprint or None.
+    required_prefixes: tuple of str, beginnings of the paths of the variables
+      that a checkpoint of other weights must have.
 
   Raises:
     ValueError: if the output directory holds a run of another configuration,
       or a checkpoint does not fit the model.
   """
 
-  def __init__(self, task, config, fixed):
+  def __init__(self, task, config, fixed, required_prefixes=("",)):
     self.task = task
     self.config = config
+    self._required_prefixes = required_prefixes
     self.strategy = distribution.create_strategy(
       config.strategy_name,
       config.num_logical_cpus,
@@ -110,7 +113,7 @@ class Experiment:
       checkpoint.tensors,
       checkpoint.path,
       self.config.allow_partial,
-      required_prefixes=self.task.required_prefixes,
+      required_prefixes=self._required_prefixes,
     )
     logging.info("Weights from %s: %s.", checkpoint.path, result)
     return checkpoint
