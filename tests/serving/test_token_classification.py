@@ -1,0 +1,320 @@
+"""Entities in raw text against those of the fine-tuning task."""
+
+import collections
+import functools
+import itertools
+import random
+import unicodedata
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl import models, tokenizers
+from keras_bert_impl.metrics import tagging
+from keras_bert_impl.serving import token_classification
+from keras_bert_impl.tasks import token_classification as task_lib
+from tests.serving import toy
+from tests.tokenizers import vocabularies
+
+LABELS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
+KINDS = {
+  "wordpiece": (vocabularies.write, {"do_lower_case": True}),
+  "byte_bpe": (vocabularies.write_byte_bpe, {}),
+  "sentencepiece": (
+    vocabularies.write_sentencepiece,
+    {"do_lower_case": True, "keep_accents": False, "remove_space": True},
+  ),
+}
+MAX_SEQ_LENGTH = 24
+TEXTS = (
+  *vocabularies.SENTENCES,
+  "고양이가 매트 위에 앉았다.",
+  unicodedata.normalize("NFD", "한국어 고양이, café"),
+  "😀 the 😀😀 cat \U0001f9d1\u200d\U0001f680 sat",
+  "a [SEP] b </s> [CLS] [MASK]",
+  " \n\t\u3000 ",
+  "",
+  "the\u00a0\u2003 cat\r\n sat  \t",
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer_of(tmp_path_factory):
+  """Returns a function from a kind to its tokenizer."""
+
+  @functools.cache
+  def load(kind):
+    write, settings = KINDS[kind]
+    return tokenizers.load(write(tmp_path_factory.mktemp(kind)), **settings)
+
+  # Later, it would take the resources of tokenizers along.
+  keras.utils.set_random_seed(0)
+  return load
+
+
+def make(tokenizer, labels=LABELS, **options):
+  """Returns a servable of a tiny model that tags at random."""
+  config = toy.config(
+    tokenizer, max_position_embeddings=64, num_hidden_layers=1
+  )
+  return token_classification.TokenClassificationServable(
+    models.TokenClassifier(config, len(labels)),
+    tokenizer,
+    MAX_SEQ_LENGTH,
+    labels,
+    **options,
+  )
+
+
+def play(servable, label_of_token):
+  """Makes the model say the given labels, by the tokens of the vocabulary."""
+  names = servable.tokenizer.vocabulary.tokens
+  logits = np.zeros([len(names), len(servable.labels)], np.float32)
+  for token, (label, height) in label_of_token.items():
+    logits[names.index(token), servable.labels.index(label)] = height
+  servable.run_model = lambda inputs: {
+    "logits": tf.gather(logits, inputs["input_ids"])
+  }
+
+
+def tag(servable, texts):
+  """Returns {output: list}, and the entities of each text as tuples."""
+  answer = servable.answer(tf.constant(texts, tf.string))
+  found = {name: value.numpy().tolist() for name, value in answer.items()}
+  names = ("labels", "starts", "ends", "texts", "scores")
+  entities = []
+  for index, count in enumerate(found["num_entities"]):
+    rows = [found[name][index] for name in names]
+    entities.append(list(zip(*(row[:count] for row in rows))))
+    # Beyond them is nothing.
+    assert not any(any(row[count:]) for row in rows)
+  return found, entities
+
+
+def tokens_of(servable, text):
+  """Returns [(start, end)] of the tokens of a text."""
+  if servable.token_unit == "character":
+    return [(index, index + 1) for index in range(len(text))]
+  _, starts, ends = servable.tokenizer.split_words_with_offsets([text])
+  return list(zip(starts[0].numpy().tolist(), ends[0].numpy().tolist()))
+
+
+def expected(servable, texts):
+  """Returns entities as tuples, by the task's code and the servable's model."""
+  tokens = [tokens_of(servable, text) for text in texts]
+  sentences = [
+    task_lib.TaggedSentence(tuple(text[start:end] for start, end in places))
+    for text, places in zip(texts, tokens)
+  ]
+  task = task_lib.TokenClassificationTask(
+    None,
+    MAX_SEQ_LENGTH,
+    servable.labels,
+    doc_stride=servable.doc_stride,
+    token_unit=servable.token_unit,
+  )
+  counts = collections.Counter()
+  rows = list(task.make_rows(sentences, servable.tokenizer, counts))
+  columns = {name: [row[name] for row in rows] for name in task.columns}
+  outputs = model_outputs(servable, rows)
+  predicted = task.predicted_tags(sentences, columns, outputs)
+  entities = []
+  for text, tags, places in zip(texts, predicted, tokens):
+    entities.append(
+      [
+        (e.type.encode(), start, end, text[start:end].encode())
+        for e in tagging.entities_of(tags)
+        for start, end in [(places[e.start][0], places[e.end - 1][1])]
+      ]
+    )
+  return entities, counts
+
+
+def model_outputs(servable, rows):
+  """Returns {output: list of arrays [n, C]} of the task's rows."""
+  ids = tf.ragged.constant([row["input_ids"] for row in rows], dtype=tf.int32)
+  mask = tf.ones_like(ids).to_tensor()
+  outputs = servable.answer_ids(ids.to_tensor(), mask, tf.zeros_like(mask))
+  lengths = ids.row_lengths().numpy()
+  return {
+    name: [row[:length] for row, length in zip(values.numpy(), lengths)]
+    for name, values in outputs.items()
+  }
+
+
+@pytest.fixture(
+  scope="module",
+  params=[(kind, unit) for kind in KINDS for unit in ("word", "character")],
+  ids="-".join,
+)
+def servable(request, tokenizer_of):
+  kind, unit = request.param
+  return make(tokenizer_of(kind), token_unit=unit)
+
+
+def test_entities_are_those_of_the_task(servable):
+  rng = random.Random(0)
+  texts = [" ".join(rng.sample(TEXTS, 3)) for _ in range(6)] + list(TEXTS)
+  found, entities = tag(servable, texts)
+  # No file has a sentence without tokens.
+  is_text = [bool(tokens_of(servable, text)) for text in texts]
+  assert not any(itertools.compress(entities, np.logical_not(is_text)))
+  wanted, counts = expected(servable, list(itertools.compress(texts, is_text)))
+  entities = itertools.compress(entities, is_text)
+  assert [[e[:4] for e in row] for row in entities] == wanted
+  assert not any(found["is_cut"])
+  # The texts are such that there is something to go wrong.
+  assert sum(map(len, wanted)) > 40
+  assert counts["sentences cut into windows"] >= 6
+  if servable.token_unit == "character":
+    assert counts["tokens without pieces"] > 100
+
+
+def test_a_text_is_tagged_alike_in_every_batch(servable):
+  texts = [TEXTS[0], TEXTS[6], TEXTS[9]]
+  _, together = tag(servable, texts)
+  for text, wanted in zip(texts, together):
+    _, [alone] = tag(servable, [text])
+    assert [e[:4] for e in alone] == [e[:4] for e in wanted]
+    np.testing.assert_allclose(
+      [e[4] for e in alone], [e[4] for e in wanted], atol=1e-5
+    )
+
+
+def test_a_batch_may_be_empty_and_so_may_a_text(servable):
+  found, _ = tag(servable, [])
+  assert all(values == [] for values in found.values())
+  found, entities = tag(servable, ["", " "])
+  assert entities == [[], []]
+  assert found["labels"] == found["scores"] == [[], []]
+  assert found["is_cut"] == [False, False]
+
+
+@pytest.fixture(scope="module")
+def words(tokenizer_of):
+  return make(tokenizer_of("wordpiece"))
+
+
+def test_an_entity_has_its_words_and_all_between_them(words):
+  play(
+    words,
+    {
+      "hello": ("B-PER", 2.0),
+      "world": ("I-PER", 3.0),
+      "cls": ("B-LOC", 4.0),
+    },
+  )
+  found, entities = tag(
+    words, ["Hello\n WORLD, world hello CLS hello  ", "cls"]
+  )
+  hello, world, cls = (
+    np.exp(height) / (np.exp(height) + 4) for height in (2, 3, 4)
+  )
+  rows = [[e[:4] for e in row] for row in entities]
+  assert rows == [
+    [
+      (b"PER", 0, 12, b"Hello\n WORLD"),
+      # An entity may begin with I.
+      (b"PER", 14, 19, b"world"),
+      (b"PER", 20, 25, b"hello"),
+      (b"LOC", 26, 29, b"CLS"),
+      (b"PER", 30, 35, b"hello"),
+    ],
+    [(b"LOC", 0, 3, b"cls")],
+  ]
+  np.testing.assert_allclose(
+    found["scores"],
+    [[(hello + world) / 2, world, hello, cls, hello], [cls, 0, 0, 0, 0]],
+    rtol=1e-5,
+  )
+
+
+def test_characters_without_pieces_are_inside_of_what_goes_on(tokenizer_of):
+  servable = make(tokenizer_of("wordpiece"), token_unit="character")
+  play(
+    servable,
+    {
+      "a": ("B-PER", 2.0),
+      "b": ("I-PER", 3.0),
+      "c": ("B-LOC", 4.0),
+      "d": ("I-LOC", 4.0),
+      "##d": ("I-LOC", 4.0),
+    },
+  )
+  _, entities = tag(servable, [" a  b a c\u00ad\u00add  ", "a d", "a \u200b"])
+  rows = [[e[:4] for e in row] for row in entities]
+  assert rows == [
+    [
+      (b"PER", 1, 5, b"a  b"),
+      (b"PER", 6, 7, b"a"),
+      (b"LOC", 8, 12, "c\u00ad\u00add".encode()),
+    ],
+    [(b"PER", 0, 1, b"a"), (b"LOC", 2, 3, b"d")],
+    [(b"PER", 0, 1, b"a")],
+  ]
+  # What has no pieces has no probability.
+  ab = np.exp([2.0, 3.0]) / (np.exp([2.0, 3.0]) + 4)
+  np.testing.assert_allclose(entities[0][0][4], ab.mean(), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+  "labels",
+  [("O", "B", "I"), ("B-X", "I-X"), ("O", "B-X", "I-X", "E-X", "S-X", "I-Y")],
+)
+def test_entities_are_conllevals_whatever_the_labels_are(tokenizer_of, labels):
+  servable = make(tokenizer_of("wordpiece"), labels=labels)
+  letters = "abcdefghij"[: len(labels)]
+  play(servable, dict(zip(letters, ((label, 1.0) for label in labels))))
+  rng = random.Random(0)
+  texts = [" ".join(rng.choices(letters, k=12)) for _ in range(12)]
+  _, entities = tag(servable, texts)
+  for text, row in zip(texts, entities):
+    tags = [labels[letters.index(letter)] for letter in text.split()]
+    assert [(e[0].decode(), e[1], e[2]) for e in row] == [
+      (entity.type or "entity", 2 * entity.start, 2 * entity.end - 1)
+      for entity in tagging.entities_of(tags)
+    ]
+
+
+def test_bytes_that_are_no_utf8_do_not_count(words):
+  play(words, {"hello": ("B-PER", 2.0)})
+  _, entities = tag(words, [b"\xff\xe4a \xf0\x9fhel\x80lo\xed\xa0\x80"])
+  assert [e[:4] for e in entities[0]] == [(b"PER", 2, 7, b"hello")]
+
+
+def test_what_is_beyond_the_windows_is_not_read(tokenizer_of):
+  servable = make(tokenizer_of("wordpiece"), max_windows=2)
+  play(servable, {"hello": ("B-PER", 2.0)})
+  # A window has 22 pieces, the next begins 11 further on.
+  texts = ["a " * n + "hello" for n in (21, 32, 33)]
+  found, entities = tag(servable, texts)
+  assert found["is_cut"] == [False, False, True]
+  assert [len(row) for row in entities] == [1, 1, 0]
+
+
+@pytest.mark.slow
+def test_a_megabyte_is_read_as_far_as_the_windows_go(servable):
+  text = "the cat sat 한국어 문장은 😀 " * 30_000
+  assert len(text.encode()) > 1_000_000
+  found, entities = tag(servable, [text, "the cat"])
+  assert found["is_cut"] == [True, False]
+  assert entities[0]
+  for _, start, end, shown, _ in entities[0]:
+    assert text[start:end] == shown.decode()
+
+
+def test_what_does_not_fit_is_refused(words):
+  make_one = token_classification.TokenClassificationServable
+  model, tokenizer = words._model(), words.tokenizer
+  with pytest.raises(ValueError, match=r"labels \(O, B-PER\) must be 5"):
+    make_one(model, tokenizer, 16, ("O", "B-PER"))
+  with pytest.raises(ValueError, match="labels: the tag 'PER'"):
+    make_one(model, tokenizer, 16, ("O", "B-LOC", "I-LOC", "PER", "I-PER"))
+  with pytest.raises(ValueError, match=r"token_unit \('line'\) .*word, char"):
+    make_one(model, tokenizer, 16, LABELS, token_unit="line")
+  with pytest.raises(ValueError, match=r"doc_stride \(-1\) must be positive"):
+    make_one(model, tokenizer, 16, LABELS, doc_stride=-1)
+  with pytest.raises(ValueError, match=r"max_windows \(0\) must be positive"):
+    make_one(model, tokenizer, 16, LABELS, max_windows=0)
