@@ -8,7 +8,6 @@ import uvicorn
 from starlette import testclient
 
 from keras_bert_impl.serving.local import app, batching, versions
-from tests.serving import stand_ins
 
 MAX_REQUEST_BYTES = 2**21
 MAX_TEXT_BYTES = 1000
@@ -37,9 +36,8 @@ def client(application, **options):
 
 
 @contextlib.contextmanager
-def url_of(head, model_dir, **options):
-  """Yields the address of a server of a stand-in, on a port of its own."""
-  stand_ins.save(head, model_dir / "1", **options)
+def running(model_dir):
+  """Yields the address of a server of a directory, on a port of its own."""
   with application(model_dir) as (asgi, _):
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(

@@ -13,7 +13,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.serving import local_server
+from tests.serving import all_heads, local_server, stand_ins
 
 CHROMEDRIVER = shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
@@ -49,8 +49,9 @@ def urls(tmp_path_factory):
 
     class Urls(dict):
       def __missing__(self, head):
-        context = local_server.url_of(head, folder / head)
-        self[head] = stack.enter_context(context)
+        stand_ins.save(head, folder / head / "1")
+        running = local_server.running(folder / head)
+        self[head] = stack.enter_context(running)
         return self[head]
 
     yield Urls()
@@ -265,7 +266,8 @@ def test_an_error_is_shown_in_words_and_goes_away(page):
 
 
 def test_a_server_that_is_gone_is_told_in_words(page, tmp_path):
-  with local_server.url_of("regression", tmp_path) as url:
+  stand_ins.save("regression", tmp_path / "1")
+  with local_server.running(tmp_path) as url:
     page.urls["gone"] = url
     page.open("gone")
   page.run(text="x")
@@ -412,3 +414,28 @@ def test_the_request_under_the_form_is_the_one_that_is_sent(page):
   reply = urllib.request.urlopen(url, data.encode(), timeout=20)
   assert json.load(reply)["outputs"]["answer"] == ["서울"]
   assert json.loads(data)["inputs"]["text"] == ['Who\'s "it"?\\']
+
+
+TITLES = {
+  "classification": "Classification",
+  "classification_of_pairs": "Classification",
+  "regression": "Regression",
+  "multiple_choice": "Multiple choice",
+  "question_answering": "Question answering",
+  "token_classification": "Named entities",
+  "fill_mask": "Masked words",
+  "encoder": "Similarity of two texts",
+  "replaced_tokens": "Replaced tokens",
+}
+
+
+def test_every_exported_head_has_its_form_with_an_example(page, exports):
+  assert set(TITLES) == set(all_heads.NAMES)
+  for name, title in TITLES.items():
+    model_dir = exports[name].version_dir.parent
+    with local_server.running(model_dir) as page.urls[name]:
+      page.open(name)
+      assert page.find("h1").text == title
+      page.run()
+      assert page.error() == ""
+      assert page.texts("#result h2"), name
