@@ -472,14 +472,14 @@ def _tokenize_all(tokenizer, texts):
   """Yields the pieces of each text, int32 [n]."""
   for batch in _batches(texts):
     rows = tokenizer.tokenize(batch)
-    yield from np.split(rows.flat_values.numpy(), rows.row_splits[1:-1])
+    yield from np.split(rows.flat_values.numpy(), rows.row_splits.numpy()[1:-1])
 
 
 def _locate_all(tokenizer, texts):
   """Yields the `_TextPieces` of each text."""
   for batch in _batches(texts):
     rows = tokenizer.tokenize_with_offsets(batch)
-    places = rows[0].row_splits[1:-1]
+    places = rows[0].row_splits.numpy()[1:-1]
     fields = (np.split(row.flat_values.numpy(), places) for row in rows)
     yield from map(_TextPieces, *fields)
 

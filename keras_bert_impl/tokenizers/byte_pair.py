@@ -97,6 +97,13 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     """Returns the ids, int32 [B, (pieces)], of `normalize`d texts [B]."""
     return self._encode(texts)
 
+  def _tokenize_words(self, texts):
+    words = tf.where(texts == "", "", tf.strings.join([" ", texts]))
+    return self.tokenize_normalized(words)
+
+  def _tokenize_inside(self, texts, pieces):
+    return self.tokenize_normalized(texts)
+
   def _find_bytes(self, texts):
     normalized = self.normalize(texts)
     ids = self.tokenize_normalized(normalized)

@@ -15,7 +15,7 @@ Source: google-research/bert, tokenization.py, BasicTokenizer.
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from keras_bert_impl.tokenizers import white_space
+from keras_bert_impl.tokenizers import alignment, white_space
 
 MAX_WORD_CHARACTERS = 200
 
@@ -33,6 +33,8 @@ _SINGLE = (
   r"\x{2b740}-\x{2b81f}\x{2b820}-\x{2ceaf}\x{f900}-\x{faff}"
   r"\x{2f800}-\x{2fa1f}]"
 )
+# What is deleted before a text, the text, and what is deleted after it.
+_TRIMMED = f"(?s)^({DELETED}*)(.*?)({DELETED}*)$"
 _OVERLONG = rf"[^ \t\n\r]{{{MAX_WORD_CHARACTERS + 1},}}"
 # Cannot occur in normalised text, so no word of a text is mistaken for it.
 OVERLONG_WORD = "\ufffd"
@@ -90,6 +92,44 @@ def split_words(normalized_texts):
     string RaggedTensor [B, (words)].
   """
   return tf.strings.split(normalized_texts)
+
+
+def split_with_offsets(texts):
+  """Returns the words of texts as they are written, and where they stand.
+
+  A word ends at white space; each punctuation mark, symbol of ASCII and
+  ideograph is one. What `normalize` deletes is in no word but one around it.
+
+  Args:
+    texts: string [B], any bytes; those that are no UTF-8 do not count.
+
+  Returns:
+    (words, starts, ends), string and int32 RaggedTensor [B, (words)]: the first
+    character of each, and the one after its last.
+  """
+  texts = tf.strings.regex_replace(
+    drop_invalid(texts), rf"[\t\n\r]|{_WIDE_SPACE}", " "
+  )
+  texts = tf.strings.regex_replace(texts, f" |{_SINGLE}", "\n\\0\n")
+  parts = tf.strings.split(texts, sep="\n")  # [B, (parts)]
+  trimmed = tf.strings.regex_replace(
+    parts.flat_values, _TRIMMED, r"\1" "\n" r"\2" "\n" r"\3"
+  )
+  trimmed = tf.reshape(tf.strings.split(trimmed, sep="\n").flat_values, [-1, 3])
+  before, lengths, after = tf.unstack(
+    tf.strings.length(trimmed, "UTF8_CHAR"), axis=1
+  )
+  sizes = parts.with_flat_values(before + lengths + after)
+  ends = alignment.running_sums(sizes).flat_values - after
+  words = trimmed[:, 1]
+  places = tf.where((words != "") & (words != " "))[:, 0]
+  rows = tf.gather(alignment.rows_of(parts), places)
+  return tuple(
+    tf.RaggedTensor.from_value_rowids(
+      tf.gather(values, places), tf.cast(rows, tf.int64), parts.nrows()
+    )
+    for values in (words, ends - lengths, ends)
+  )
 
 
 def lower(texts):

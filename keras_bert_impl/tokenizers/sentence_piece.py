@@ -20,9 +20,6 @@ from keras_bert_impl.tokenizers import (
 )
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
-_PYTHON_SPACE = white_space.pattern(
-  (*white_space.CODE_POINTS, *white_space.PYTHON_ONLY)
-)
 _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 # What may become one character together: quotes, and Hangul in letters. Words
 # of ASCII without quotes become one byte for each character.
@@ -82,11 +79,14 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     self._spelling = tf_text.SentencepieceTokenizer(
       model=vocabulary.model, out_type=tf.string
     )
-    self._ids = tf.lookup.StaticHashTable(
-      tf.lookup.KeyValueTensorInitializer(
-        tf.constant(vocabulary.tokens), tf.range(vocabulary.size)
-      ),
-      default_value=vocabulary.unk_id,
+    self._ids = tokenizer.build_ids(vocabulary)
+    start = vocabulary_lib.WORD_START
+    self._start_id = vocabulary.ids.get(start, -1)
+    self._continuing = tf.constant(
+      [
+        vocabulary.ids.get(token.removeprefix(start), index)
+        for index, token in enumerate(vocabulary.tokens)
+      ]
     )
     self._token_sizes = tf.constant(
       [len(text.replace(b" ", b"")) for text in self.token_texts]
@@ -107,6 +107,16 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     parts = tf.gather(self._parts, ids.flat_values)
     return ids.with_flat_values(parts).merge_dims(1, 2)
 
+  def _tokenize_inside(self, texts, pieces):
+    ids, begins = pieces.flat_values, pieces.row_starts()
+    # Where a blank is a piece, the pieces after it are those inside of words.
+    is_blank = pieces.row_lengths() > 1
+    is_blank &= tf.gather(tf.pad(ids, [[0, 1]]), begins) == self._start_id
+    begins += tf.cast(is_blank, tf.int64)
+    pieces = tf.gather(ids, tf.ragged.range(begins, pieces.row_limits()))
+    whole = tf.where(is_blank, -1, self._ids.lookup(texts))
+    return tokenizer.replace_first(pieces, self._continuing, whole)
+
   def _find_bytes(self, texts):
     prepared = self.normalize(texts)
     ids = self.tokenize_normalized(prepared)
@@ -126,10 +136,8 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     is_unknown = ids == self.vocabulary.unk_id
     counts = alignment.row_sums(tf.cast(is_unknown, tf.int32))  # [B]
     spelled = self._spell(tf.where(counts > 0, texts, ""))
-    known = self._ids.lookup(spelled.flat_values)
-    spelled = tf.ragged.boolean_mask(
-      spelled, spelled.with_flat_values(known == self.vocabulary.unk_id)
-    )
+    ids = spelled.with_flat_values(self._ids.lookup(spelled.flat_values))
+    spelled = tf.ragged.boolean_mask(spelled, ids < 0)
     found = spelled.with_flat_values(_num_bytes(spelled.flat_values))
     # As many as there are, even if the two ops cut a text differently.
     most = tf.reduce_max(tf.concat([[0], counts], axis=0))
@@ -192,7 +200,7 @@ def normalize(texts, options):
   """
   texts = normalization.drop_invalid(texts)
   if options.remove_space:
-    texts = tf.strings.regex_replace(texts, f"{_PYTHON_SPACE}+", " ")
+    texts = tf.strings.regex_replace(texts, f"{white_space.PYTHON}+", " ")
     texts = tf.strings.regex_replace(texts, "^ | $", "")
     texts = tf.strings.regex_replace(texts, "``|''", '"')
   if not options.keep_accents:

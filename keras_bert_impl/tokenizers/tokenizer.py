@@ -8,6 +8,8 @@ import tensorflow as tf
 from keras_bert_impl import features
 from keras_bert_impl.tokenizers import (
   alignment,
+  normalization,
+  token_pieces,
   vocabulary_files,
   white_space,
 )
@@ -102,6 +104,45 @@ class Tokenizer(tf.Module):
       Both are the same for what stands for nothing but a blank.
     """
     return self._align(_batch(texts))
+
+  def split_words_with_offsets(self, texts):
+    """Returns the words of texts, with the characters that they have there.
+
+    Args:
+      texts: string [B], or a list of str or bytes.
+
+    Returns:
+      (words, starts, ends), as `normalization.split_with_offsets`, which cuts
+      texts alike for all tokenizers.
+    """
+    return normalization.split_with_offsets(_batch(texts))
+
+  def tokenize_tokens(self, tokens, unit=token_pieces.WORD):
+    """Returns the ids of texts that come as tokens, each looked up by itself.
+
+    A word has a blank before it in byte-level BPE (SentencePiece puts one there
+    itself). Of characters, those after white space, punctuation and ideographs
+    (whatever the normalisation sets apart) begin a word. The others get pieces
+    that continue one, such as "##x", where the vocabulary has them; a character
+    that it knows at the beginning of words only gets that piece.
+
+    Args:
+      tokens: string RaggedTensor [B, (tokens)].
+      unit: one of `token_pieces.UNITS`, what a token is.
+
+    Returns:
+      int32 RaggedTensor [B, (tokens), (pieces)]; white space and what the
+      normalisation deletes has none.
+    """
+    different, index = tf.unique(tokens.flat_values)
+    is_blank = tf.strings.regex_full_match(different, f"{white_space.PYTHON}*")
+    texts = tf.where(is_blank, "", different)
+    pieces = self._tokenize_words(texts)
+    if unit == token_pieces.CHARACTER:
+      continues = self._continue_words(tokens, different, index)
+      pieces = tf.concat([pieces, self._tokenize_inside(texts, pieces)], axis=0)
+      index = tf.where(continues, index + tf.size(different), index)
+    return tokens.with_flat_values(tf.gather(pieces, index))
 
   def tokenize_around_masks(self, texts):
     """Returns the ids of texts in which the mask token may stand.
@@ -278,6 +319,53 @@ class Tokenizer(tf.Module):
     self.vocabulary.save(path)
     return path
 
+  def _continue_words(self, tokens, different, index):
+    """Returns whether tokens are inside of a word that began before them.
+
+    Args:
+      tokens: string RaggedTensor [B, (tokens)], N in all.
+      different: string [D], those that are different.
+      index: int32 [N], where in `different` each token is.
+
+    Returns:
+      bool [N].
+    """
+    texts = self._set_apart(different)
+    begins_apart, ends_apart = (
+      tf.strings.regex_full_match(texts, pattern)
+      for pattern in (
+        f"(?s){white_space.PYTHON}.*",
+        f"(?s).*{white_space.PYTHON}",
+      )
+    )
+    # What is deleted is passed over: its neighbours are neighbours.
+    places = tf.where(tf.gather(texts != "", index))[:, 0]
+    index = tf.gather(index, places)
+    rows = tf.gather(alignment.rows_of(tokens), places)
+    is_same_text = rows[1:] == rows[:-1]
+    in_word = is_same_text & ~tf.gather(ends_apart, index[:-1])
+    in_word &= ~tf.gather(begins_apart, index[1:])
+    return tf.scatter_nd(
+      places[1:, tf.newaxis], in_word, tf.shape(tokens.flat_values, tf.int64)
+    )
+
+  def _set_apart(self, texts):
+    """Returns texts [N] with blanks around whatever is a word of its own."""
+    return texts
+
+  def _tokenize_words(self, texts):
+    """Returns the ids, int32 [N, (pieces)], of texts that are words."""
+    return self.tokenize(texts)
+
+  def _tokenize_inside(self, texts, pieces):
+    """Returns the ids, int32 [N, (pieces)], of texts [N] inside of words.
+
+    Args:
+      texts: string [N].
+      pieces: int32 RaggedTensor [N, (pieces)], at the beginning of words.
+    """
+    raise NotImplementedError
+
   def _align_batch(self, texts):
     """Returns the ids, starts and ends of texts [B]."""
     ids, begins, stops = self._find_bytes(texts)
@@ -299,6 +387,39 @@ class Tokenizer(tf.Module):
   def _join(self, token_texts):
     """Returns string [B] of ragged `token_texts` [B, (pieces)]."""
     raise NotImplementedError
+
+
+def build_ids(vocabulary):
+  """Returns a table of the tokens that text may have to their ids; else -1."""
+  special = frozenset(vocabulary.special_ids)
+  ids = [i for i in range(vocabulary.size) if i not in special]
+  return tf.lookup.StaticHashTable(
+    tf.lookup.KeyValueTensorInitializer(
+      tf.constant([vocabulary.tokens[index] for index in ids]),
+      tf.constant(ids),
+    ),
+    default_value=-1,
+  )
+
+
+def replace_first(pieces, ids, whole_ids):
+  """Returns pieces with other ones at the beginning of each row that has any.
+
+  Args:
+    pieces: int32 RaggedTensor [N, (pieces)].
+    ids: int32 [V], what stands for a piece there.
+    whole_ids: int32 [N], what stands for all of a row; -1 for nothing.
+  """
+  lengths = pieces.row_lengths()
+  first = tf.boolean_mask(pieces.row_starts(), lengths > 0)[:, tf.newaxis]
+  found = tf.gather(ids, tf.gather_nd(pieces.flat_values, first))
+  pieces = pieces.with_flat_values(
+    tf.tensor_scatter_nd_update(pieces.flat_values, first, found)
+  )
+  rows = tf.range(tf.size(whole_ids))
+  is_whole = (whole_ids >= 0) & (lengths > 0)
+  rows = tf.where(is_whole, rows + tf.size(whole_ids), rows)
+  return tf.gather(tf.concat([pieces, whole_ids[:, tf.newaxis]], 0), rows)
 
 
 def _batch(texts):

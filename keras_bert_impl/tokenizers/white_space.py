@@ -21,3 +21,7 @@ PYTHON_ONLY = (0x1C, 0x1D, 0x1E, 0x1F)
 def pattern(code_points):
   """Returns an RE2 class of characters, one at a time."""
   return "[" + "".join(rf"\x{{{code:x}}}" for code in code_points) + "]"
+
+
+# Of what Python takes for white space.
+PYTHON = pattern((*CODE_POINTS, *PYTHON_ONLY))

@@ -44,6 +44,14 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
     )
     super().__init__(vocabulary, options, [vocab_file], name)
     self._lookup = _build_lookup(vocabulary)
+    self._ids = tokenizer.build_ids(vocabulary)
+    prefix = vocabulary_lib.CONTINUATION_PREFIX
+    self._continuing = tf.constant(
+      [
+        vocabulary.ids.get(prefix + token, index)
+        for index, token in enumerate(vocabulary.tokens)
+      ]
+    )
 
   def normalize(self, texts, options=None):
     """Returns texts [B] cleaned, and with their words apart."""
@@ -52,6 +60,15 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
   def tokenize_normalized(self, texts):
     """Returns the ids, int32 [B, (pieces)], of `normalize`d texts [B]."""
     return self._lookup.tokenize(texts)
+
+  def _set_apart(self, texts):
+    return self.normalize(texts)
+
+  def _tokenize_inside(self, texts, pieces):
+    texts = self.normalize(texts)
+    prefix = vocabulary_lib.CONTINUATION_PREFIX
+    whole = self._ids.lookup(tf.strings.join([prefix, texts]))
+    return tokenizer.replace_first(pieces, self._continuing, whole)
 
   def _find_bytes(self, texts):
     words = normalization.split_words(

@@ -76,13 +76,28 @@ def test_sentencepiece_words_have_their_sign_and_inner_characters_none(
   assert found[4].startswith("▁")
 
 
-def test_many_sentences_are_looked_up_at_once(tmp_path, monkeypatch):
+def test_sentences_do_not_continue_each_other(tmp_path):
   tokenizer = wordpiece(tmp_path)
-  calls = []
-  tokenize = tokenizer.tokenize
-  monkeypatch.setattr(
-    tokenizer, "tokenize", lambda texts: calls.append(texts) or tokenize(texts)
-  )
-  pieces = token_pieces.tokenize(tokenizer, [["a", "ab"]] * 50)
-  assert calls == [["a", "ab"]] and len(pieces) == 50
+  names = tokenizer.vocabulary.tokens
+  for unit, inner in (("word", "b"), ("character", "##b")):
+    rows = token_pieces.tokenize(
+      tokenizer, [["a"], ["b", "", "b"], [], ["b"]], unit
+    )
+    found = [["".join(names[i] for i in ids) for ids in row] for row in rows]
+    assert found == [["a"], ["b", "", inner], [], ["b"]]
   assert token_pieces.tokenize(tokenizer, []) == []
+
+
+def test_what_looks_like_a_special_token_is_text(tmp_path):
+  for write in (vocabularies.write, vocabularies.write_sentencepiece):
+    tokenizer = tokenizers.load(write(tmp_path))
+    special = set(tokenizer.vocabulary.special_ids)
+    special.remove(tokenizer.vocabulary.unk_id)
+    for token in tokenizer.vocabulary.special_ids:
+      token = tokenizer.vocabulary.tokens[token]
+      for pieces in token_pieces.tokenize(
+        tokenizer, [["a", token]], "character"
+      )[0]:
+        assert not special & set(pieces.tolist())
+    for path in tmp_path.iterdir():
+      path.unlink()

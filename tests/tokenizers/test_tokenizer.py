@@ -258,3 +258,26 @@ def test_a_model_of_any_name_is_found_in_its_folder(tmp_path):
   path = vocabularies.write_sentencepiece(tmp_path)
   os.rename(path, tmp_path / "30k-clean.model")
   assert tokenizers.load(tmp_path).vocabulary.kind == "sentencepiece"
+
+
+def test_words_are_cut_from_a_text_as_they_are_written(tokenizer):
+  text = "\ufeffHéllo, W\u00e4\u200brld!\u3000 中国\x00 (U.S.)\n\ufffd"
+  words, starts, ends = tokenizer.split_words_with_offsets([text, " ", "a b"])
+  expected = "Héllo , W\u00e4\u200brld ! 中 国 ( U . S . )".split(" ")
+  assert [word.decode() for word in words.to_list()[0]] == expected
+  assert expected == [
+    text[start:end]
+    for start, end in zip(starts.to_list()[0], ends.to_list()[0])
+  ]
+  assert [words.to_list()[1:], starts.to_list()[1:], ends.to_list()[1:]] == [
+    [[], [b"a", b"b"]],
+    [[], [0, 2]],
+    [[], [1, 3]],
+  ]
+  assert starts.dtype == ends.dtype == tf.int32
+
+
+def test_bytes_that_are_no_text_are_in_no_word(tokenizer):
+  words, starts, _ = tokenizer.split_words_with_offsets([b"a\xffb\xed\xa0 c"])
+  assert words.to_list() == [[b"ab", b"c"]]
+  assert starts.to_list() == [[0, 3]]
