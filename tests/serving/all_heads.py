@@ -245,6 +245,17 @@ def _fill_mask(tokenizer):
   servable = fill_mask.FillMaskServable(
     model, tokenizer, toy.MAX_SEQ_LENGTH, TOP_K
   )
+  return _head(
+    servable,
+    model,
+    {"text": _strings(MASKED_TEXTS)},
+    fillings(model, TOP_K),
+    raw=lambda ids: {"logits": _logits_everywhere(model, ids)},
+  )
+
+
+def fillings(model, top_k):
+  """Returns what a `PretrainingModel` puts into MASKED_TEXTS."""
   logits = _logits_everywhere(model, toy.batch_of(MASKED_TEXTS.values()))
   probabilities = softmax(logits)  # [B, L, V]
   places = [
@@ -252,28 +263,20 @@ def _fill_mask(tokenizer):
     for pieces in MASKED_TEXTS.values()
   ]
   num_masks = [len(row) for row in places]
-  shape = (len(places), max(num_masks), TOP_K)
+  shape = (len(places), max(num_masks), top_k)
   scores = np.zeros(shape, np.float32)
   filled = np.full(shape, b"", object)
   tokens = _strings(toy.TOKENS)
   for row, columns in enumerate(places):
     for mask, column in enumerate(columns):
-      best = np.argsort(-probabilities[row, column])[:TOP_K]
+      best = np.argsort(-probabilities[row, column])[:top_k]
       filled[row, mask] = tokens[best]
       scores[row, mask] = probabilities[row, column, best]
-  answer = {
+  return {
     "num_masks": np.array(num_masks, np.int32),
     "tokens": filled,
     "scores": scores,
   }
-  head = _head(
-    servable,
-    model,
-    {"text": _strings(MASKED_TEXTS)},
-    answer,
-    raw=lambda ids: {"logits": _logits_everywhere(model, ids)},
-  )
-  return head
 
 
 def _logits_everywhere(model, batch):

@@ -6,6 +6,7 @@ REQUESTS is a pickled list of (model directory, signature, {input: value}),
 RESPONSES becomes a pickled list of {output: array}, or an error's text.
 """
 
+import functools
 import pickle
 import sys
 
@@ -13,15 +14,23 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  Registers the ops of the tokenizer.
 
 
+@functools.cache
+def load(model_dir):
+  """Returns a session with the model, and its signatures."""
+  session = tf.compat.v1.Session(graph=tf.Graph())
+  with session.graph.as_default():
+    loaded = tf.compat.v1.saved_model.load(session, ["serve"], model_dir)
+  return session, loaded.signature_def
+
+
 def answer(model_dir, signature, inputs):
   try:
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-      loaded = tf.compat.v1.saved_model.load(session, ["serve"], model_dir)
-      names = loaded.signature_def[signature]
-      return session.run(
-        {key: info.name for key, info in names.outputs.items()},
-        {names.inputs[key].name: value for key, value in inputs.items()},
-      )
+    session, signatures = load(model_dir)
+    names = signatures[signature]
+    return session.run(
+      {key: info.name for key, info in names.outputs.items()},
+      {names.inputs[key].name: value for key, value in inputs.items()},
+    )
   except tf.errors.OpError as error:
     return error.message
 

@@ -4,6 +4,7 @@
 refuses.
 """
 
+import json
 import os
 import pathlib
 import pickle
@@ -11,78 +12,16 @@ import subprocess
 import sys
 import types
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_bert_impl import models
 from keras_bert_impl.serving import encoder as encoder_lib
 from keras_bert_impl.serving import export, fill_mask
-from tests.serving import toy
+from tests.serving import all_heads, answers, toy
 
 ROOT = pathlib.Path(__file__).parents[2]
-
-# Text and its pieces, by hand.
-TEXTS = {
-  "The CATS sat.": "the cat ##s sat .",
-  "": "",
-  "고양이가 앉았다": "고양이 ##가 앉 ##았다",
-  "the [MASK]": "the [ mask ]",
-  "cat " * 40: "cat " * (toy.MAX_SEQ_LENGTH - 2),
-}
-MASKED_TEXTS = {
-  "The [MASK] sat on [MASK].": "the [MASK] sat on [MASK] .",
-  "the cat": "the cat",
-  "cat[MASK]s[MASK][MASK]": "cat [MASK] s [MASK] [MASK]",
-  "고양이가 [MASK]": "고양이 ##가 [MASK]",
-  "": "",
-  # Room for 14 pieces: the second mask is cut off.
-  "cat " * 13 + "[MASK] [MASK]": "cat " * 13 + "[MASK]",
-}
-# A sentence pair and a padded one, as a client sends them.
-PAIR = {
-  "input_ids": np.array([[2, 5, 6, 3, 5, 11, 3], [2, 6, 3, 6, 3, 0, 0]]),
-  "input_mask": np.array([[1] * 7, [1, 1, 1, 1, 1, 0, 0]]),
-  "segment_ids": np.array([[0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 0, 0]]),
-}
-
-
-def batch_of(pieces_of_texts):
-  """Returns the encoder's inputs for lists of pieces, without the library."""
-  rows = [["[CLS]", *p.split(), "[SEP]"] for p in pieces_of_texts]
-  shape = (len(rows), max(map(len, rows)))
-  ids, mask = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
-  for row, pieces in enumerate(rows):
-    ids[row, : len(pieces)] = [toy.TOKENS.index(piece) for piece in pieces]
-    mask[row, : len(pieces)] = 1
-  return {
-    "input_ids": ids,
-    "input_mask": mask,
-    "segment_ids": np.zeros(shape, np.int32),
-  }
-
-
-def fillings(model, pieces_of_texts, top_k):
-  """Returns [(tokens, scores) of each mask] of each text, by the model."""
-  inputs = batch_of(pieces_of_texts)
-  length = inputs["input_ids"].shape[1]
-  inputs["masked_lm_positions"] = np.tile(
-    np.arange(length, dtype=np.int32), (len(pieces_of_texts), 1)
-  )
-  logits = model(inputs, training=False)["masked_lm_logits"].numpy()
-  scores = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
-  is_mask = inputs["input_ids"] == toy.TOKENS.index("[MASK]")
-  return [
-    [_best(one, top_k) for one in row[masks]]
-    for row, masks in zip(scores, is_mask)
-  ]
-
-
-def _best(scores, top_k):
-  ids = np.argsort(-scores)[:top_k]
-  return [toy.TOKENS[index] for index in ids], scores[ids]
 
 
 def run_module(name, *arguments):
@@ -112,184 +51,162 @@ def save_tracking_the_model(encoder, path):
   tf.saved_model.save(module, str(path), {"token_ids": module.encode})
 
 
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory):
-  """Two models, their exports moved away, and all answers of the exports."""
-  folder = tmp_path_factory.mktemp("exported")
-  vocab_file = folder / "toy_vocab.txt"
-  toy.write_vocabulary(vocab_file)
-  tokenizer = toy.tokenizer(vocab_file)
-  keras.utils.set_random_seed(0)
-  model = models.PretrainingModel(toy.config(tokenizer))
+def ask(folder, requests):
+  """Returns {key: answer} of requests to SavedModels, from a fresh process.
 
-  made = folder / "made"
-  length = toy.MAX_SEQ_LENGTH
-  export.export(
-    encoder_lib.EncoderServable(model.encoder, tokenizer, length),
-    made / "encoder",
-  )
-  export.export(
-    fill_mask.FillMaskServable(model, tokenizer, length, top_k=3),
-    made / "fill_mask",
-  )
-  save_tracking_the_model(model.encoder, made / "tracked" / "1")
-  run_module("export_under_strategy", vocab_file, made / "mirrored")
-  moved = made.rename(folder / "moved")
-  vocab_file.unlink()
-
-  def version(name):
-    return str(moved / name / "1")
-
-  masked = {"text": list(MASKED_TEXTS)}
-  requests = {
-    "text": (version("encoder"), "serving_default", {"text": list(TEXTS)}),
-    "token_ids": (version("encoder"), "token_ids", PAIR),
-    "tracked": (version("tracked"), "token_ids", PAIR),
-    "masks": (version("fill_mask"), "serving_default", masked),
-    "no_masks": (
-      version("fill_mask"),
-      "serving_default",
-      {"text": ["the cat", ""]},
-    ),
-    "mirrored": (version("mirrored"), "serving_default", masked),
-  }
+  Args:
+    folder: `pathlib.Path` for files in between.
+    requests: {key: (version directory, signature, {input: value})}.
+  """
   (folder / "requests").write_bytes(pickle.dumps(list(requests.values())))
   run_module("session_client", folder / "requests", folder / "responses")
   responses = pickle.loads((folder / "responses").read_bytes())
-  return types.SimpleNamespace(
-    folder=moved,
-    model=model,
-    answers=dict(zip(requests, responses, strict=True)),
-  )
+  return dict(zip(requests, responses, strict=True))
 
 
-def mean_of(outputs, inputs):
-  """Returns the mean of what the encoder says of the tokens of each row."""
-  hidden = np.array(outputs["sequence_output"])
-  return np.array(
-    [
-      row[mask == 1].mean(axis=0)
-      for row, mask in zip(hidden, inputs["input_mask"], strict=True)
-    ]
-  )
+@pytest.fixture(scope="module")
+def asked(exports, tmp_path_factory):
+  """What all SavedModels answer to their requests, and to parts of them."""
+  folder = tmp_path_factory.mktemp("asked")
+  model = exports["encoder"].head.model
+  save_tracking_the_model(model, folder / "tracked")
+  toy.write_vocabulary(folder / "vocab.txt")
+  run_module("export_under_strategy", folder / "vocab.txt", folder / "mirrored")
+  masked = exports["fill_mask"].head.requests["serving_default"]
+  requests = {
+    "tracked": (folder / "tracked", "token_ids", all_heads.TOKEN_IDS),
+    "mirrored": (folder / "mirrored/1", "serving_default", masked),
+  }
+  for name, (head, version_dir) in exports.items():
+    for signature, inputs in head.requests.items():
+      for part, rows in PARTS.items():
+        requests[name, signature, part] = (
+          version_dir,
+          signature,
+          {key: value[rows] for key, value in inputs.items()},
+        )
+  requests = {k: (str(d), *rest) for k, (d, *rest) in requests.items()}
+  return types.SimpleNamespace(folder=folder, answers=ask(folder, requests))
 
 
-def test_text_is_encoded_as_by_the_eager_model(exported):
-  answer = exported.answers["text"]
-  inputs = batch_of(TEXTS.values())
-  expected = exported.model.encoder(inputs, training=False)
-  assert set(answer) == {"embeddings"}
-  assert answer["embeddings"].dtype == np.float32
-  np.testing.assert_allclose(
-    answer["embeddings"], mean_of(expected, inputs), atol=1e-5
-  )
+PARTS = {"all": slice(None), "none": slice(0), "first": slice(1)}
 
 
-def test_token_ids_are_encoded_as_by_the_eager_model(exported):
-  answer = exported.answers["token_ids"]
-  expected = dict(exported.model.encoder(PAIR, training=False))
-  expected["embeddings"] = mean_of(expected, PAIR)
-  assert set(answer) == {"sequence_output", "pooled_output", "embeddings"}
-  for name in expected:
-    np.testing.assert_allclose(answer[name], expected[name], atol=1e-5)
+@pytest.mark.parametrize("name", all_heads.NAMES)
+def test_every_signature_answers_as_the_eager_model(exports, asked, name):
+  head = exports[name].head
+  assert set(head.servable.signatures) == set(head.requests)
+  for signature, expected in head.expected.items():
+    answers.check(asked.answers[name, signature, "all"], expected)
 
 
-def test_a_tracked_model_would_not_have_loaded(exported):
-  assert "Could not find variable" in exported.answers["tracked"]
+@pytest.mark.parametrize("name", all_heads.NAMES)
+def test_a_batch_of_nothing_is_answered_with_nothing(exports, asked, name):
+  for signature, expected in exports[name].head.expected.items():
+    answer = asked.answers[name, signature, "none"]
+    assert set(answer) == set(expected)
+    for output, value in answer.items():
+      assert len(value) == 0
+      assert value.ndim == expected[output].ndim
+      assert value.dtype == expected[output].dtype
+
+
+@pytest.mark.parametrize("name", all_heads.NAMES)
+def test_a_text_alone_is_answered_as_among_longer_ones(exports, asked, name):
+  for signature, expected in exports[name].head.expected.items():
+    for output, value in asked.answers[name, signature, "first"].items():
+      # The batch of one is padded less.
+      assert value.ndim == expected[output].ndim
+      among = expected[output][tuple(slice(size) for size in value.shape)]
+      if value.dtype == np.float32:
+        np.testing.assert_allclose(value, among, atol=1e-5)
+      else:
+        np.testing.assert_array_equal(value, among)
+
+
+def test_a_tracked_model_would_not_have_loaded(exports, asked):
+  assert "Could not find variable" in asked.answers["tracked"]
   # Although in Python it loads.
-  loaded = tf.saved_model.load(str(exported.folder / "tracked" / "1"))
-  tensors = {k: tf.constant(v, tf.int32) for k, v in PAIR.items()}
+  loaded = tf.saved_model.load(str(asked.folder / "tracked"))
+  tensors = {k: tf.constant(v) for k, v in all_heads.TOKEN_IDS.items()}
   outputs = loaded.signatures["token_ids"](**tensors)
-  expected = exported.model.encoder(PAIR, training=False)
+  expected = exports["encoder"].head.expected["token_ids"]
   np.testing.assert_allclose(
     outputs["pooled_output"], expected["pooled_output"], atol=1e-5
   )
 
 
-def check_fillings(answer, expected, top_k):
-  num_masks = [len(masks) for masks in expected]
-  np.testing.assert_array_equal(answer["num_masks"], num_masks)
-  shape = (len(expected), max(num_masks), top_k)
-  assert answer["tokens"].shape == answer["scores"].shape == shape
-  for row, masks in enumerate(expected):
-    for column, (tokens, scores) in enumerate(masks):
-      filled = answer["tokens"][row, column]
-      assert [token.decode() for token in filled] == tokens
-      np.testing.assert_allclose(
-        answer["scores"][row, column], scores, atol=1e-5
-      )
-    assert (answer["tokens"][row, len(masks) :] == b"").all()
-    assert (answer["scores"][row, len(masks) :] == 0).all()
-
-
-def test_masks_are_filled_as_by_the_eager_model(exported):
-  expected = fillings(exported.model, list(MASKED_TEXTS.values()), top_k=3)
-  assert [len(masks) for masks in expected] == [2, 0, 3, 1, 0, 1]
-  check_fillings(exported.answers["masks"], expected, top_k=3)
-
-
-def test_texts_without_a_mask_get_no_fillings(exported):
-  answer = exported.answers["no_masks"]
-  np.testing.assert_array_equal(answer["num_masks"], [0, 0])
-  assert answer["tokens"].shape == answer["scores"].shape == (2, 0, 3)
-
-
 def test_a_bfloat16_model_of_two_replicas_is_exported_as_plain_float32(
-  exported,
+  asked, tmp_path
 ):
-  model = models.PretrainingModel(exported.model.encoder.config)
-  with np.load(exported.folder / "mirrored" / "weights.npz") as weights:
+  toy.write_vocabulary(tmp_path / "vocab.txt")
+  tokenizer = toy.tokenizer(tmp_path / "vocab.txt")
+  model = models.PretrainingModel(toy.config(tokenizer))
+  with np.load(asked.folder / "mirrored/weights.npz") as weights:
     model.set_weights(list(weights.values()))
-  expected = fillings(model, list(MASKED_TEXTS.values()), top_k=5)
-  check_fillings(exported.answers["mirrored"], expected, top_k=5)
-  refusal = (exported.folder / "mirrored" / "refusal.txt").read_text()
+  expected = all_heads.fillings(model, top_k=5)
+  answers.check(asked.answers["mirrored"], expected)
+  refusal = (asked.folder / "mirrored/refusal.txt").read_text()
   assert "strategy.scope()" in refusal
 
 
-@pytest.mark.parametrize("name", ["encoder", "fill_mask", "mirrored"])
-def test_every_weight_is_stored_once(exported, name):
-  # Fill-mask needs neither the pooler nor the next-sentence head.
-  weights = {
-    weight.path: weight
-    for weight in (*exported.model.encoder.weights, *exported.model.weights)
-    if name == "encoder"
-    and weight.path.startswith("bert/")
-    or name != "encoder"
-    and not weight.path.startswith(("bert/pooler", "cls/seq_relationship"))
-  }
-  variables = exported.folder / name / "1" / "variables" / "variables"
-  shapes = tf.train.load_checkpoint(str(variables)).get_variable_to_shape_map()
-  shapes.pop("_CHECKPOINTABLE_OBJECT_GRAPH")
-  stored = sum(int(np.prod(shape)) for shape in shapes.values())
-  assert stored == sum(int(np.prod(w.shape)) for w in weights.values())
-
-
-@pytest.mark.parametrize("name", ["encoder", "fill_mask"])
-def test_the_vocabulary_is_an_asset(exported, name):
-  (asset,) = (exported.folder / name / "1" / "assets").iterdir()
-  assert asset.read_text(encoding="utf-8").split() == toy.TOKENS
-
-
-@pytest.mark.parametrize("name", ["encoder", "fill_mask"])
-def test_tf_serving_links_every_op(exported, name):
-  # Beyond TensorFlow's own: of tensorflow-text, in TF Serving since 2.12.
-  linked = {
-    "FastWordpieceTokenizeWithOffsets",
-    "NormalizeUTF8",
-    "RegexSplitWithOffsets",
-  }
-  saved = saved_model_pb2.SavedModel.FromString(
-    (exported.folder / name / "1" / "saved_model.pb").read_bytes()
-  )
-  (meta_graph,) = saved.meta_graphs
-  functions = meta_graph.graph_def.library.function
-  nodes = [
-    *meta_graph.graph_def.node,
-    *(node for function in functions for node in function.node_def),
+@pytest.mark.parametrize(
+  ("dtype", "precision"), [("bfloat16", 2**-8), ("float16", 2**-11)]
+)
+def test_weights_of_half_precision_answer_nearly_the_same(
+  dtype, precision, tmp_path
+):
+  head = all_heads.make("encoder", tmp_path)
+  rounded = [
+    tf.cast(tf.cast(weight, dtype), tf.float32).numpy()
+    for weight in head.model.get_weights()
   ]
-  ops = {node.op for node in nodes} - {f.signature.name for f in functions}
-  assert {op for op in ops if not hasattr(tf.raw_ops, op)} <= linked
-  assert not any(f.attr["_XlaMustCompile"].b for f in functions)
+  path = export.export(
+    head.servable, tmp_path / "versions", weights_dtype=dtype
+  )
+  signature = tf.saved_model.load(path).signatures["token_ids"]
+  tensors = {k: tf.constant(v) for k, v in all_heads.TOKEN_IDS.items()}
+  hidden = signature(**tensors)["sequence_output"]
+  assert hidden.dtype == tf.float32
+  error = np.abs(hidden - head.expected["token_ids"]["sequence_output"])
+  assert 0 < error.max() < 32 * precision
+  # Only the weights are rounded, nothing that is computed from them.
+  head.model.set_weights(rounded)
+  expected = head.model(all_heads.TOKEN_IDS, training=False)
+  np.testing.assert_allclose(hidden, expected["sequence_output"], atol=1e-5)
+
+
+def test_files_for_tf_serving_stand_beside_the_versions(exports):
+  for name, (_, version_dir) in exports.items():
+    models_config = (version_dir.parent / "models.config").read_text()
+    assert f'name: "{name}"' in models_config
+    assert f'base_path: "/models/{name}"' in models_config
+    batching = (version_dir.parent / "batching.config").read_text()
+    sizes = [
+      int(line.split()[1])
+      for line in batching.splitlines()
+      if line.startswith("allowed_batch_sizes:")
+    ]
+    assert sizes == sorted(sizes)
+    assert f"max_batch_size {{ value: {sizes[-1]} }}" in batching
+
+
+def test_a_description_says_what_was_trained(exports):
+  def describe(name):
+    extra = exports[name].version_dir / "assets.extra"
+    return json.loads((extra / "model.json").read_text(encoding="utf-8"))
+
+  assert describe("classification") == {
+    "head": "classification",
+    "labels": list(all_heads.LABELS),
+    "max_seq_length": toy.MAX_SEQ_LENGTH,
+    "text_pairs": False,
+    "model_name": "classification",
+    "weights_dtype": "float32",
+  }
+  assert describe("classification_of_pairs")["text_pairs"] is True
+  assert describe("encoder")["pooling"] == "mean"
+  assert describe("fill_mask")["mask_token"] == "[MASK]"
 
 
 @pytest.fixture

@@ -3,19 +3,18 @@
 The vocabulary's files are gone by then.
 """
 
-import pickle
+import pathlib
 import types
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_bert_impl import models, tokenizers
+from keras_bert_impl.serving import classification, export, fill_mask
 from keras_bert_impl.serving import encoder as encoder_lib
-from keras_bert_impl.serving import export, fill_mask
-from tests.serving import test_export, toy
+from tests.serving import all_heads, test_export, test_linked_ops, toy
 from tests.tokenizers import vocabularies
 
 OPTIONS = {
@@ -26,6 +25,8 @@ WRITERS = {
   "byte_bpe": vocabularies.write_byte_bpe,
   "sentencepiece": vocabularies.write_sentencepiece,
 }
+LABELS = ("no", "yes", "maybe")
+PAIRS = (["the cat", "", "cat " * 20], ["sat", "cat", "the cat"])
 MASKS = {"byte_bpe": "<mask>", "sentencepiece": "[MASK]"}
 TEXTS = ["the cat sat", "", "hello worldé 中文 한국어", "cat " * 40]
 # Bytes that are no UTF-8: one kind keeps them, the other drops them.
@@ -46,31 +47,41 @@ def served(request, tmp_path_factory):
   tokenizer = tokenizers.load(WRITERS[kind](folder / "model"), **OPTIONS[kind])
   keras.utils.set_random_seed(0)
   model = models.PretrainingModel(toy.config(tokenizer))
-  length = toy.MAX_SEQ_LENGTH
-  encoder_dir = export.export(
-    encoder_lib.EncoderServable(model, tokenizer, length), folder / "encoder"
-  )
-  fill_mask_dir = export.export(
-    fill_mask.FillMaskServable(model, tokenizer, length, top_k=3),
-    folder / "fill_mask",
-  )
-  requests = {
-    "text": (encoder_dir, "serving_default", {"text": TEXTS + BROKEN}),
-    "masks": (fill_mask_dir, "serving_default", {"text": _masked(kind)}),
-  }
+  classifier = models.SequenceClassifier(toy.config(tokenizer), len(LABELS))
+  arguments = (tokenizer, toy.MAX_SEQ_LENGTH)
+  folders = [
+    export.export(servable, folder / servable.head)
+    for servable in (
+      encoder_lib.EncoderServable(model, *arguments),
+      fill_mask.FillMaskServable(model, *arguments, top_k=3),
+      classification.ClassificationServable(
+        classifier, *arguments, LABELS, text_pairs=True
+      ),
+    )
+  ]
   for path in (folder / "model").iterdir():
     path.unlink()
-  (folder / "requests").write_bytes(pickle.dumps(list(requests.values())))
-  test_export.run_module(
-    "session_client", folder / "requests", folder / "responses"
+  texts, pairs = (
+    {"text": TEXTS + BROKEN},
+    dict(zip(("text", "text_pair"), PAIRS)),
   )
-  responses = pickle.loads((folder / "responses").read_bytes())
+  answers = test_export.ask(
+    folder,
+    {
+      "text": (folders[0], "serving_default", texts),
+      "tokens": (folders[0], "token_embeddings", texts),
+      "masks": (folders[1], "serving_default", {"text": _masked(kind)}),
+      "pairs": (folders[2], "serving_default", pairs),
+    },
+  )
   return types.SimpleNamespace(
     kind=kind,
     folder=folder,
+    version_dirs=[pathlib.Path(path) for path in folders],
     model=model,
+    classifier=classifier,
     tokenizer=tokenizer,
-    answers=dict(zip(requests, responses, strict=True)),
+    answers=answers,
   )
 
 
@@ -84,9 +95,11 @@ def test_text_is_encoded_as_by_the_eager_model(served):
   pieces = served.tokenizer.tokenize(TEXTS + BROKEN)
   inputs = _inputs(served.tokenizer, pieces)
   expected = served.model.encoder(inputs, training=False)
+  mask = inputs["input_mask"].numpy()[:, :, np.newaxis]
+  hidden = expected["sequence_output"].numpy() * mask
   np.testing.assert_allclose(
     served.answers["text"]["embeddings"],
-    test_export.mean_of(expected, inputs),
+    hidden.sum(axis=1) / mask.sum(axis=1),
     atol=1e-5,
   )
 
@@ -123,24 +136,40 @@ def test_the_files_of_the_vocabulary_are_assets(served):
   )
 
 
-def test_tf_serving_links_every_op(served):
-  # Beyond TensorFlow's own: tensorflow_text:ops_lib, all of which TF Serving
-  # links. Byte-level BPE needs nothing of it.
-  linked = {
-    "byte_bpe": set(),
-    "sentencepiece": {"NormalizeUTF8", "TFText>FastSentencepieceTokenize"},
-  }[served.kind]
-  saved = saved_model_pb2.SavedModel.FromString(
-    (served.folder / "fill_mask" / "1" / "saved_model.pb").read_bytes()
+def test_a_pair_is_classified_as_the_tokenizer_joins_it(served):
+  # Byte-level BPE has two separators between the texts and one segment.
+  inputs = served.tokenizer(*PAIRS, toy.MAX_SEQ_LENGTH)
+  logits = served.classifier(inputs, training=False)["logits"].numpy()
+  answer = served.answers["pairs"]
+  np.testing.assert_allclose(
+    answer["probabilities"], all_heads.softmax(logits), atol=1e-5
   )
-  (meta_graph,) = saved.meta_graphs
-  functions = meta_graph.graph_def.library.function
-  nodes = [
-    *meta_graph.graph_def.node,
-    *(node for function in functions for node in function.node_def),
+  assert answer["label"].tolist() == [
+    LABELS[index].encode() for index in logits.argmax(axis=1)
   ]
-  ops = {node.op for node in nodes} - {f.signature.name for f in functions}
-  assert {op for op in ops if not hasattr(tf.raw_ops, op)} == linked
+
+
+def test_tokens_are_text_that_stands_where_they_say(served):
+  answer = served.answers["tokens"]
+  pieces = served.tokenizer.tokenize(TEXTS + BROKEN)
+  lengths = np.minimum(pieces.row_lengths(), toy.MAX_SEQ_LENGTH - 2)
+  np.testing.assert_array_equal(answer["num_tokens"], lengths)
+  for row, text in enumerate(TEXTS):
+    for column in range(lengths[row]):
+      token = answer["tokens"][row, column].decode("utf-8")
+      start, end = (answer[name][row, column] for name in ("starts", "ends"))
+      # A part of a character stands for all of it; case is the tokenizer's.
+      if "\ufffd" not in token and token != "<unk>":
+        assert token.strip() == text[start:end].strip()
+  assert (answer["tokens"][1] == b"").all()
+  assert not answer["embeddings"][1].any()
+
+
+def test_tf_serving_links_every_op(served):
+  for version_dir in served.version_dirs:
+    ops = test_linked_ops.ops_of(version_dir)
+    of_others = {op for op in ops if not hasattr(tf.raw_ops, op)}
+    assert of_others <= test_linked_ops.TEXT_OPS
 
 
 def test_a_byte_level_mask_takes_the_blank_before_it(tmp_path):
