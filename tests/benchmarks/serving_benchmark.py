@@ -16,9 +16,10 @@ answered from raw text by
 Prints the median and the 99th percentile of the time of a request, texts per
 second, the ratio of the medians of fixed and by length, and the share of the
 tokenizer. Then come the times of the encoder for the same ids, through the
-signature `token_ids` and as a Keras model in a `tf.function`. What is compared
-takes turns, request by request, so that other work on the machine slows all of
-it down. Only times of one run can be compared.
+signature `token_ids` with weights stored in float32 and in bfloat16, and as a
+bare Keras model in a `tf.function`. What is compared takes turns, request by
+request, so that other work on the machine slows all of it down. Only times of
+one run can be compared.
 """
 
 import os
@@ -132,24 +133,34 @@ def _compare_forward(config, tokenizer, folder):
   model = models.TransformerEncoder(config)
   servable = encoder.EncoderServable(model, tokenizer, FLAGS.max_seq_length)
   names = ("input_ids", "input_mask", "segment_ids")
-  version_dir = export.export(servable, folder + "/encoder")
+  dtypes = ("float32", "bfloat16")
+  version_dirs = {
+    dtype: export.export(servable, f"{folder}/{dtype}", weights_dtype=dtype)
+    for dtype in dtypes
+  }
   forward = tf.function(
     lambda *inputs: model(dict(zip(names, inputs)), training=False),
     input_signature=[tf.TensorSpec([None, None], tf.int32)] * len(names),
   )
   ways = {
-    "signature": _load(version_dir, names, servables.TOKEN_IDS),
-    "bare": lambda *inputs: {k: v.numpy() for k, v in forward(*inputs).items()},
+    dtype: _load(version_dir, names, servables.TOKEN_IDS)
+    for dtype, version_dir in version_dirs.items()
+  }
+  ways["bare"] = lambda *inputs: {
+    name: value.numpy() for name, value in forward(*inputs).items()
   }
   generator = np.random.default_rng(1)
-  print(f"{'ids':>8} {'signature ms':>13} {'bare ms':>8} {'ratio':>6}")
+  print(
+    f"{'ids':>8} {'  '.join(f'{name} ms' for name in ways)}  float32 / bare"
+  )
   for shape in ((1, 16), (1, 128), (FLAGS.batch_size, 32), (8, 128)):
     ids = generator.integers(1, config.vocab_size, shape, np.int32)
     request = [ids, np.ones_like(ids), np.zeros_like(ids)]
     seconds = _time_in_turns(ways, [request] * FLAGS.num_requests)
-    one, other = (np.median(times) * 1e3 for times in seconds.values())
-    size = "x".join(map(str, shape))
-    print(f"{size:>8} {one:13.1f} {other:8.1f} {one / other:6.3f}")
+    medians = {name: np.median(times) * 1e3 for name, times in seconds.items()}
+    columns = "  ".join(f"{medians[n]:{len(n) + 3}.1f}" for n in ways)
+    ratio = medians["float32"] / medians["bare"]
+    print(f"{'x'.join(map(str, shape)):>8} {columns}  {ratio:.3f}")
 
 
 def _read_columns():
