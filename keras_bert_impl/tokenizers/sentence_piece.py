@@ -27,8 +27,8 @@ _UNIT = (
   r"^[!-&(-_a-~]+$|``|''|[\x{3131}-\x{314e}][\x{314f}-\x{3163}]"
   rf"|(?s).{alignment.COMBINING}*"
 )
-# A text of more is given to the slow op in words of 200 characters at most: the
-# op takes time with the square of a stretch that it does not know. Offsets after
+# A text of more is given to the slow op in words of 200 characters at most: it
+# takes time with the square of a stretch that it does not know. Offsets after
 # such a stretch are then too small.
 _MOST_BYTES = 1 << 16
 _LONG_WORD = r"[^ \t\n\r]{200}"
