@@ -46,8 +46,6 @@ max_batch_size {{ value: {largest} }}
 batch_timeout_micros {{ value: 2000 }}
 max_enqueued_batches {{ value: 100 }}
 num_batch_threads {{ value: 4 }}
-# token_ids of different lengths in one batch.
-pad_variable_length_inputs: true
 """
 
 
