@@ -130,7 +130,6 @@ def serve(config):
         config.max_text_bytes,
         [config.host, *common.split_names(config.allowed_hosts)],
       )
-      listener.listen(socket.SOMAXCONN)
       _announce(name, served.current.version, listener)
       _run(application, listener)
     finally:
@@ -168,6 +167,8 @@ def _bind(host, port):
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(address)
+    # Only this keeps another server, which is loading too, from the address.
+    listener.listen(socket.SOMAXCONN)
   except OSError as error:
     raise OSError(
       f"Cannot listen at {host}:{port}: {error.strerror}. Choose another "
