@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_bert_impl import features
 from keras_bert_impl.serving import servables, windows
 from keras_bert_impl.tokenizers import (
-  normalization,
+  text_words,
   vocabulary_files,
   white_space,
 )
@@ -124,8 +124,8 @@ class QuestionAnsweringServable(servables.Servable):
       tf.size(text_pair),
       "text and text_pair must have as many strings as each other.",
     )
-    contexts = normalization.drop_invalid(text_pair)
-    rows, spans = self._rows(normalization.drop_invalid(text), contexts)
+    contexts = text_words.drop_invalid(text_pair)
+    rows, spans = self._rows(text_words.drop_invalid(text), contexts)
     found = windows.map_rows(self._best_spans, rows, _SPANS)
     num_texts = tf.size(contexts)
     null_score = tf.math.unsorted_segment_min(

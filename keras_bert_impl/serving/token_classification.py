@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_bert_impl import features
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.serving import servables, windows
-from keras_bert_impl.tokenizers import normalization, token_pieces
+from keras_bert_impl.tokenizers import text_words, token_pieces
 
 # Of a token that the model says nothing about.
 _UNKNOWN = -1
@@ -98,7 +98,7 @@ class TokenClassificationServable(servables.Servable):
       probability of the labels of an entity's tokens, 0 beyond them; is_cut
       bool [B], whether the text has more than max_windows windows.
     """
-    text = normalization.drop_invalid(text)
+    text = text_words.drop_invalid(text)
     characters = tf.strings.unicode_split(text, "UTF-8")  # [B, (characters)]
     tokens, starts, ends = self._tokens(text, characters)
     labels, probabilities, is_cut = self._label(tokens)

@@ -15,6 +15,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from keras_bert_impl.tokenizers import (
   alignment,
   normalization,
+  text_words,
   tokenizer,
   white_space,
 )
@@ -162,7 +163,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     return self._spelling.tokenize(tf.where(is_long, words, texts))
 
   def _units(self, texts):
-    texts = normalization.drop_invalid(texts)
+    texts = text_words.drop_invalid(texts)
     return alignment.units_of(texts, _UNIT, self._content)
 
   def _content(self, texts):
@@ -199,7 +200,7 @@ def normalize(texts, options):
   Returns:
     string tensor of the same shape, valid UTF-8.
   """
-  texts = normalization.drop_invalid(texts)
+  texts = text_words.drop_invalid(texts)
   if options.remove_space:
     texts = tf.strings.regex_replace(texts, f"{white_space.PYTHON}+", " ")
     texts = tf.strings.regex_replace(texts, "^ | $", "")

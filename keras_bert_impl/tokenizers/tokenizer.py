@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_bert_impl import features
 from keras_bert_impl.tokenizers import (
   alignment,
-  normalization,
+  text_words,
   token_pieces,
   vocabulary_files,
   white_space,
@@ -112,10 +112,10 @@ class Tokenizer(tf.Module):
       texts: string [B], or a list of str or bytes.
 
     Returns:
-      (words, starts, ends), as `normalization.split_with_offsets`, which cuts
+      (words, starts, ends), as `text_words.split_with_offsets`, which cuts
       texts alike for all tokenizers.
     """
-    return normalization.split_with_offsets(_batch(texts))
+    return text_words.split_with_offsets(_batch(texts))
 
   def tokenize_tokens(self, tokens, unit=token_pieces.WORD):
     """Returns the ids of texts that come as tokens, each looked up by itself.

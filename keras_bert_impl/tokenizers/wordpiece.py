@@ -4,7 +4,12 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from keras_bert_impl.tokenizers import alignment, normalization, tokenizer
+from keras_bert_impl.tokenizers import (
+  alignment,
+  normalization,
+  text_words,
+  tokenizer,
+)
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 # Limit of tensorflow_text, without the "##".
@@ -12,7 +17,7 @@ _MAX_TOKEN_BYTES = 256
 # Above every word that normalisation lets through.
 _MAX_WORD_BYTES = 4 * normalization.MAX_WORD_CHARACTERS
 # What is deleted does not part a character from its marks.
-_UNIT = rf"^[!-~]+$|(?s).(?:{normalization.DELETED}*{alignment.COMBINING})*"
+_UNIT = rf"^[!-~]+$|(?s).(?:{text_words.DELETED}*{alignment.COMBINING})*"
 
 
 class WordPieceTokenizer(tokenizer.Tokenizer):
@@ -95,7 +100,7 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
 
   def _units(self, texts):
     return alignment.units_of(
-      normalization.drop_invalid(texts), _UNIT, self._content
+      text_words.drop_invalid(texts), _UNIT, self._content
     )
 
   def _content(self, texts):

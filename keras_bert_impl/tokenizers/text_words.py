@@ -1,0 +1,71 @@
+"""Where the words of a text end, in ops of the core."""
+
+import tensorflow as tf
+
+from keras_bert_impl.tokenizers import alignment, white_space
+
+# RE2 classes. Categories Cc (but tab, newline and carriage return) and Cf, NUL
+# and the replacement character are deleted.
+DELETED = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9f}\x{fffd}\p{Cf}]"
+# What the splitting at ASCII white space leaves.
+WIDE_SPACE = white_space.pattern(
+  code for code in white_space.CODE_POINTS if code >= 0xA0
+)
+# Punctuation, ASCII symbols and CJK ideographs: each is a word of its own.
+SINGLE = (
+  r"[!-/:-@\[-`{-~\p{P}"
+  r"\x{4e00}-\x{9fff}\x{3400}-\x{4dbf}\x{20000}-\x{2a6df}\x{2a700}-\x{2b73f}"
+  r"\x{2b740}-\x{2b81f}\x{2b820}-\x{2ceaf}\x{f900}-\x{faff}"
+  r"\x{2f800}-\x{2fa1f}]"
+)
+# What is deleted before a text, the text, and what is deleted after it.
+_TRIMMED = f"(?s)^({DELETED}*)(.*?)({DELETED}*)$"
+
+
+def drop_invalid(texts):
+  """Returns string `texts` of any shape without the bytes that are no UTF-8."""
+  return tf.strings.unicode_transcode(
+    texts,
+    "UTF-8",
+    "UTF-8",
+    errors="ignore",
+    replace_control_characters=False,
+  )
+
+
+def split_with_offsets(texts):
+  """Returns the words of texts as they are written, and where they stand.
+
+  A word ends at white space; each punctuation mark, symbol of ASCII and
+  ideograph is one. What `DELETED` has is in no word but one around it.
+
+  Args:
+    texts: string [B], any bytes; those that are no UTF-8 do not count.
+
+  Returns:
+    (words, starts, ends), string and int32 RaggedTensor [B, (words)]: the first
+    character of each, and the one after its last.
+  """
+  texts = tf.strings.regex_replace(
+    drop_invalid(texts), rf"[\t\n\r]|{WIDE_SPACE}", " "
+  )
+  texts = tf.strings.regex_replace(texts, f" |{SINGLE}", "\n\\0\n")
+  parts = tf.strings.split(texts, sep="\n")  # [B, (parts)]
+  trimmed = tf.strings.regex_replace(
+    parts.flat_values, _TRIMMED, r"\1" "\n" r"\2" "\n" r"\3"
+  )
+  trimmed = tf.reshape(tf.strings.split(trimmed, sep="\n").flat_values, [-1, 3])
+  before, lengths, after = tf.unstack(
+    tf.strings.length(trimmed, "UTF8_CHAR"), axis=1
+  )
+  sizes = parts.with_flat_values(before + lengths + after)
+  ends = alignment.running_sums(sizes).flat_values - after
+  words = trimmed[:, 1]
+  places = tf.where((words != "") & (words != " "))[:, 0]
+  rows = tf.gather(alignment.rows_of(parts), places)
+  return tuple(
+    tf.RaggedTensor.from_value_rowids(
+      tf.gather(values, places), tf.cast(rows, tf.int64), parts.nrows()
+    )
+    for values in (words, ends - lengths, ends)
+  )
