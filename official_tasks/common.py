@@ -9,6 +9,8 @@ from absl import app, flags, logging
 EXIT_USER_ERROR = 1
 EXIT_BAD_FLAGS = 2
 
+flags.disclaim_key_flags()  # They are the script's: --help lists them.
+
 
 def run(main):
   """Parses the flags and runs `main()`; ends the process.

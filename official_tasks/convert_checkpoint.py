@@ -1,4 +1,4 @@
-"""Converts a checkpoint from any known format into another.
+r"""Converts a checkpoint from any known format into another.
 
     python official_tasks/convert_checkpoint.py \
       --input=uncased_L-12_H-768_A-12 --output=bert-base --format=safetensors

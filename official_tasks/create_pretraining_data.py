@@ -1,4 +1,4 @@
-"""Makes TFRecords for pre-training from text.
+r"""Makes TFRecords for pre-training from text.
 
     python official_tasks/create_pretraining_data.py \
       --input_file=./sample_text.txt --output_file=/tmp/tf_examples.tfrecord \

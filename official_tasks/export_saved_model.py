@@ -1,4 +1,4 @@
-"""Writes a trained model as a SavedModel that TF Serving takes as it is.
+r"""Writes a trained model as a SavedModel that TF Serving takes as it is.
 
     python official_tasks/export_saved_model.py --checkpoint_dir=mrpc \
       --export_dir=served/mrpc

@@ -1,4 +1,4 @@
-"""Writes what an encoder says of each token of a text, layer by layer.
+r"""Writes what an encoder says of each token of a text, layer by layer.
 
     python official_tasks/extract_features.py --input_file=texts.txt \
       --output_file=features.jsonl --layers=-1,-2,-3,-4 \

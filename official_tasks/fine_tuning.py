@@ -25,6 +25,8 @@ from official_tasks import (
   model_files,
 )
 
+flags.disclaim_key_flags()  # They are the script's: --help lists them.
+
 # In their place: num_train_epochs, warmup_proportion; all rows are evaluated.
 _DERIVED = ("num_train_steps", "num_warmup_steps", "max_eval_steps")
 

@@ -1,4 +1,4 @@
-"""Fine-tunes a model to label or score texts or pairs of texts: GLUE and more.
+r"""Fine-tunes a model to label or score texts or pairs of texts: GLUE and more.
 
     python official_tasks/run_classifier.py \
       --task_name=MRPC --data_dir=glue/MRPC --do_train --do_eval \

@@ -1,4 +1,4 @@
-"""Fine-tunes a model to choose among continuations or answers: SWAG and more.
+r"""Fine-tunes a model to choose among continuations or answers: SWAG and more.
 
     python official_tasks/run_multiple_choice.py \
       --task_name=SWAG --data_dir=swag --do_train --do_eval \

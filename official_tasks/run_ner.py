@@ -1,4 +1,4 @@
-"""Fine-tunes a model to find named entities, or any other tagged spans.
+r"""Fine-tunes a model to find named entities, or any other tagged spans.
 
     python official_tasks/run_ner.py --data_dir=conll2003 --do_train --do_eval \
       --init_checkpoint=cased_L-12_H-768_A-12/bert_model.ckpt \

@@ -203,17 +203,22 @@ class PretrainingRun:
     self._save_results()
 
   def export(self):
-    """Writes SavedModels of the encoder and of fill-mask, once for each step.
+    """Writes SavedModels of the encoder and its heads, once for each step.
 
     Fill-mask needs a masked language model on the encoder itself: ELECTRA's
-    stands on the generator, which is left behind.
+    stands on the generator, which is left behind; its discriminator is written.
     """
     step = self.experiment.loop.step
     if self.results.get("exported_step") == step or self.vocabulary is None:
       return
     # Late: training must not need tensorflow-text, which comes with these.
     try:
-      from keras_bert_impl.serving import encoder, export, fill_mask
+      from keras_bert_impl.serving import (
+        encoder,
+        export,
+        fill_mask,
+        replaced_tokens,
+      )
 
       tokenizer = tokenizers.load(self.vocabulary.origin)
     except ImportError as error:
@@ -229,7 +234,9 @@ class PretrainingRun:
     verbosity = logging.get_verbosity()
     logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
     servables = {"encoder": encoder.EncoderServable}
-    if self.data.objective not in ("electra", "left_to_right"):
+    if self.data.objective == "electra":
+      servables["replaced_tokens"] = replaced_tokens.ReplacedTokensServable
+    elif self.data.objective != "left_to_right":
       servables["fill_mask"] = fill_mask.FillMaskServable
     artifacts = {
       f"{name}_saved_model": export.export(

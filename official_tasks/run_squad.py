@@ -1,4 +1,4 @@
-"""Fine-tunes a model to answer questions with spans of a text: SQuAD and more.
+r"""Fine-tunes a model to answer questions with spans of a text: SQuAD and more.
 
    python official_tasks/run_squad.py \
      --train_file=train-v1.1.json --predict_file=dev-v1.1.json \

@@ -1,4 +1,4 @@
-"""Learns a vocabulary of WordPiece, byte-level BPE or SentencePiece from text.
+r"""Learns a vocabulary of WordPiece, byte-level BPE or SentencePiece from text.
 
     python official_tasks/train_vocabulary.py \
       --input_file='books/*.txt' --vocab_file=model/vocab.txt --vocab_size=16000

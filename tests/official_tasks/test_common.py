@@ -3,6 +3,8 @@ import sys
 
 import pytest
 
+from tests.official_tasks import scripts
+
 _SCRIPT = """
 import dataclasses, errno
 from official_tasks import common
@@ -76,3 +78,18 @@ def test_a_wrong_flag_gives_one_line_and_status_2(arguments, message):
   assert result.returncode == 2
   assert message in result.stderr
   assert result.stderr.count("\n") == 1
+
+
+def test_help_lists_the_flags_of_the_script():
+  text = _run("--help").stdout
+  assert "--kind: What happens." in text
+  assert "--size: A number." in text
+
+
+def test_help_lists_what_the_fine_tuning_scripts_share():
+  result = subprocess.run(
+    scripts.command("run_squad", help=True), capture_output=True, text=True
+  )
+  assert "--num_restarts: Runs from" in result.stdout
+  assert "--[no]version_2_with_negative: " in result.stdout
+  assert "run_squad.py \\\n" in result.stdout
