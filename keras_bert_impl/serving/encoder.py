@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from keras_bert_impl import features, models
+from keras_bert_impl import features
 from keras_bert_impl.serving import servables, tokens
 
 CLS, MEAN, POOLER = "cls", "mean", "pooler"
@@ -35,9 +35,10 @@ class EncoderServable(servables.Servable):
       raise ValueError(
         f"pooling ({pooling!r}) must be one of {', '.join(POOLINGS)}."
       )
-    if pooling == POOLER and not model.config.use_pooler:
+    encoder = getattr(model, "encoder", model)
+    if pooling == POOLER and not encoder.config.use_pooler:
       raise ValueError("pooling is 'pooler', but the encoder has none.")
-    super().__init__(model, tokenizer, max_seq_length)
+    super().__init__(encoder, tokenizer, max_seq_length)
     self.pooling = pooling
     self.normalize = normalize
 
@@ -96,6 +97,3 @@ class EncoderServable(servables.Servable):
       num_tokens = tf.reduce_sum(mask, axis=1, keepdims=True)
       pooled = tf.math.divide_no_nan(pooled, num_tokens)
     return tf.math.l2_normalize(pooled, -1) if self.normalize else pooled
-
-  def _build_model(self, model):
-    return models.TransformerEncoder(model.config, "float32")

@@ -107,6 +107,7 @@ def test_what_can_be_served_is_exported(runs, name):
   assert (saved_models / "encoder" / "1" / "saved_model.pb").exists()
   has_masked_lm = name not in ("electra", "left_to_right")
   assert (saved_models / "fill_mask").exists() == has_masked_lm
+  assert (saved_models / "replaced_tokens").exists() == (name == "electra")
 
 
 def test_electras_checkpoint_holds_a_discriminator_like_any_encoder(runs):
