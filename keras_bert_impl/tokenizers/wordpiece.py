@@ -16,8 +16,12 @@ from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 _MAX_TOKEN_BYTES = 256
 # Above every word that normalisation lets through.
 _MAX_WORD_BYTES = 4 * normalization.MAX_WORD_CHARACTERS
-# What is deleted does not part a character from its marks.
-_UNIT = rf"^[!-~]+$|(?s).(?:{text_words.DELETED}*{alignment.COMBINING})*"
+# What is deleted does not part a character from its marks. A long run of it is
+# one unit: the marks after it would be looked for from each character of it.
+_UNIT = (
+  rf"^[!-~]+$|(?s)(?:{text_words.DELETED}+|.)"
+  rf"(?:{text_words.DELETED}*{alignment.COMBINING})*"
+)
 
 
 class WordPieceTokenizer(tokenizer.Tokenizer):

@@ -86,6 +86,18 @@ def test_deleted_characters_belong_to_the_piece_around_them(wordpiece):
   ]
 
 
+@pytest.mark.parametrize("deleted", ["\0", "\u200b", "\U000e0001"])
+def test_long_runs_of_deleted_characters_take_no_longer(wordpiece, deleted):
+  run = deleted * 20_000
+  # Twenty runs, of which each took seconds when it took the square of itself.
+  text = f"{run}hello{run} e{run}\u0301" + f" a {run}" * 17
+  assert _pieces(wordpiece["uncased"], text) == [
+    ("hello", "hello"),
+    ("e", f"e{run}\u0301"),
+    *[("a", "a")] * 17,
+  ]
+
+
 def test_an_unknown_word_is_all_of_the_word(wordpiece):
   unknown = "\u2603x\u2603"
   text = f"the {unknown}, ({unknown}) {'y' * 201}! {unknown}"
