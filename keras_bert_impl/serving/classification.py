@@ -29,6 +29,8 @@ class _TextServable(servables.Servable):
     return super().describe() | {"text_pairs": self.text_pairs}
 
   def _logits(self, text, text_pair):
+    if text_pair is not None:
+      servables.check_as_many(text, text_pair, servables.TEXT_PAIR)
     return self.run_model(self.encode(text, text_pair))["logits"]
 
 

@@ -119,11 +119,7 @@ class QuestionAnsweringServable(servables.Servable):
     Raises:
       tf.errors.InvalidArgumentError: text and text_pair differ in length.
     """
-    tf.debugging.assert_equal(
-      tf.size(text),
-      tf.size(text_pair),
-      "text and text_pair must have as many strings as each other.",
-    )
+    servables.check_as_many(text, text_pair, servables.TEXT_PAIR)
     contexts = text_words.drop_invalid(text_pair)
     rows, spans = self._rows(text_words.drop_invalid(text), contexts)
     found = windows.map_rows(self._best_spans, rows, _SPANS)

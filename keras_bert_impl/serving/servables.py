@@ -280,6 +280,24 @@ class Servable(tf.Module, abc.ABC):
     )
 
 
+def check_as_many(text, other, name):
+  """Refuses, in the graph, inputs with other numbers of rows.
+
+  Args:
+    text: string [B].
+    other: string [B, ...].
+    name: str, what `other` is called.
+
+  Raises:
+    tf.errors.InvalidArgumentError: B is not the same.
+  """
+  tf.debugging.assert_equal(
+    tf.shape(text)[0],
+    tf.shape(other)[0],
+    f"{TEXT} and {name} must have as many rows as each other.",
+  )
+
+
 def _check(config, tokenizer, max_seq_length):
   # Tables may have rows to spare.
   if tokenizer.vocabulary.size > config.vocab_size:
