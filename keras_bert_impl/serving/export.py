@@ -56,8 +56,8 @@ def export(servable, export_dir, model_name=None, weights_dtype="float32"):
     servable: `servables.Servable`; it holds its weights as `weights_dtype` from
       then on.
     export_dir: str, directory of the versions, made if need be.
-    model_name: str, what clients call the model; default: the name of
-      export_dir.
+    model_name: str, what clients call the model, without "/" and ":"; default:
+      the name of export_dir.
     weights_dtype: "float32", or "bfloat16" or "float16" to store the weights in
       half the size; the model computes in float32 all the same.
 
@@ -65,13 +65,19 @@ def export(servable, export_dir, model_name=None, weights_dtype="float32"):
     str, the directory of the new version.
 
   Raises:
-    ValueError: unknown weights_dtype, or export_dir is a file.
+    ValueError: unknown weights_dtype, a model_name that no path can hold, or
+      export_dir is a file.
   """
   gfile = tf.io.gfile
   export_dir = os.fspath(export_dir).rstrip("/")
-  model_name = model_name or os.path.basename(export_dir)
-  servable.hold_weights(weights_dtype)
   check_folder(export_dir)
+  # The name of "." is that of the folder it is.
+  model_name = model_name or os.path.basename(os.path.abspath(export_dir))
+  if set(model_name) & set("/:"):
+    raise ValueError(
+      f"model_name ({model_name!r}) is part of a URL: leave out / and :."
+    )
+  servable.hold_weights(weights_dtype)
   gfile.makedirs(export_dir)
   names = [name.rstrip("/") for name in gfile.listdir(export_dir)]
   newest = max((int(name) for name in names if name.isdecimal()), default=0)
@@ -91,6 +97,8 @@ def export(servable, export_dir, model_name=None, weights_dtype="float32"):
 def check_folder(export_dir):
   """Raises ValueError if no versions can be written into `export_dir`."""
   gfile = tf.io.gfile
+  if not export_dir:
+    raise ValueError("export_dir is empty: name a folder.")
   if gfile.exists(export_dir) and not gfile.isdir(export_dir):
     raise ValueError(f"export_dir ({export_dir}) is a file: name a folder.")
 
@@ -134,10 +142,12 @@ def _name_methods(folder, signatures):
 
 def _write_configurations(export_dir, model_name):
   """Writes the files that TF Serving is started with."""
+  name, path = (
+    json.dumps(value, ensure_ascii=False)
+    for value in (model_name, f"/models/{model_name}")
+  )
   contents = {
-    MODELS_NAME: _MODELS.format(
-      name=json.dumps(model_name), path=json.dumps(f"/models/{model_name}")
-    ),
+    MODELS_NAME: _MODELS.format(name=name, path=path),
     BATCHING_NAME: _BATCHING.format(
       sizes="\n".join(f"allowed_batch_sizes: {n}" for n in _BATCH_SIZES),
       largest=_BATCH_SIZES[-1],

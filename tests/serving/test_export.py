@@ -284,3 +284,23 @@ def test_a_file_or_an_unknown_dtype_is_refused(encoder, tokenizer, tmp_path):
   with pytest.raises(ValueError, match=r"weights_dtype \('int8'\) .*bfloat16"):
     export.export(servable, tmp_path / "out", weights_dtype="int8")
   assert not (tmp_path / "out").exists()
+
+
+def test_a_name_that_no_path_can_hold_is_refused(encoder, tokenizer, tmp_path):
+  servable = encoder_lib.EncoderServable(encoder, tokenizer, 16)
+  for name in ("a/b", "a:b"):
+    with pytest.raises(ValueError, match="leave out / and :"):
+      export.export(servable, tmp_path / "versions", name)
+  with pytest.raises(ValueError, match="export_dir is empty"):
+    export.export(servable, "")
+  assert not (tmp_path / "versions").exists()
+
+
+@pytest.mark.parametrize("name", ["classification_of_pairs", "multiple_choice"])
+def test_texts_without_as_many_others_are_refused(name, tmp_path):
+  servable = all_heads.make(name, tmp_path).servable
+  inputs = [np.array(texts, object) for texts in servable.example.values()]
+  for count in (0, 2):
+    rows = np.repeat(inputs[0], count)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="as many rows"):
+      servable.answer(tf.constant(rows, tf.string), tf.constant(inputs[1]))

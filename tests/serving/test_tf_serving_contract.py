@@ -7,12 +7,18 @@ regressor.cc; saved_model_warmup.cc.
 import numpy as np
 import pytest
 import tensorflow as tf
+from google.protobuf import text_format
 from tensorflow.core.protobuf import saved_model_pb2
 
+from keras_bert_impl.serving import export
 from tests.serving import all_heads, answers, test_export
 
 prediction_log_pb2 = pytest.importorskip(
   "tensorflow_serving.apis.prediction_log_pb2",
+  reason="needs tensorflow-serving-api",
+)
+model_server_config_pb2 = pytest.importorskip(
+  "tensorflow_serving.config.model_server_config_pb2",
   reason="needs tensorflow-serving-api",
 )
 
@@ -125,3 +131,17 @@ def test_requests_to_warm_up_are_answered(replayed, exports, name):
     answers.check(
       replayed[name, signature], {k: v.numpy() for k, v in expected.items()}
     )
+
+
+def test_any_name_is_one_that_tf_serving_reads(tmp_path, monkeypatch):
+  folder = tmp_path / "모델 \U0001f600"
+  folder.mkdir()
+  monkeypatch.chdir(folder)
+  export.export(all_heads.make("regression", tmp_path).servable, ".")
+  config = text_format.Parse(
+    (folder / "models.config").read_text(encoding="utf-8"),
+    model_server_config_pb2.ModelServerConfig(),
+  )
+  [model] = config.model_config_list.config
+  assert model.name == folder.name
+  assert model.base_path == f"/models/{folder.name}"
