@@ -32,11 +32,18 @@ def write_json(path, content):
 
 
 def read_json(path):
-  """Returns the content of a JSON file, or None where there is none."""
+  """Returns the content of a JSON file, or None where there is none.
+
+  Raises:
+    ValueError: it is no JSON.
+  """
   if not tf.io.gfile.exists(path):
     return None
   with tf.io.gfile.GFile(path) as file:
-    return json.loads(file.read())
+    try:
+      return json.loads(file.read())
+    except ValueError as error:
+      raise ValueError(f"{path} is no JSON: {error}.") from error
 
 
 def table(rows, header=()):
