@@ -54,6 +54,7 @@ setuptools.setup(
       "jax>=0.4.34",
       "psutil>=5.9",
       "pytest>=8",
+      "pytest-xdist>=3.6",
       "ruff>=0.17,<0.18",
       # Drives the page of the local server in a browser.
       "selenium>=4.20",
