@@ -151,6 +151,11 @@ def test_an_unpaired_surrogate_is_no_character(clients):
     PREDICT, content=rb'{"instances": ["\ud800"]}'
   )
   assert "surrogate" in error_of(response)
+  response = clients["classification"].post(
+    "/v1/models/toy:classify",
+    content=rb'{"signature_name": "classify", "examples": [{"\ud800": 1}]}',
+  )
+  assert "surrogate" in error_of(response)
 
 
 def test_classify_gives_labels_with_scores(clients):
@@ -221,6 +226,7 @@ def test_json_values_become_features_of_their_kind():
     ),
     ("plain", b'{"instances": [[1, true]]}', "true is no float32"),
     ("plain", b'{"instances": [[1, 1e39]]}', r"1e\+39 is no float32"),
+    ("plain", b'{"instances": [[1, 1%s]]}' % (b"0" * 400), "no float32"),
     ("plain", b'{"instances": [[1, 2, 3]]}', r"\[-1, 2\].*\[1, 3\]"),
     (
       "plain",
@@ -347,6 +353,7 @@ def test_the_metadata_are_the_signatures(clients):
     ("GET", "/v1/models", 400, "Missing model name"),
     ("GET", "/v1/models/other", 404, "any versions of model other"),
     ("GET", "/v1/models/toy/versions/7", 404, "version 7 of model toy"),
+    ("GET", f"/v1/models/toy/versions/{'9' * 5000}", 400, "Malformed"),
     ("GET", "/v1/models/toy/labels/stable", 400, "version label: stable"),
     ("GET", "/v1/models/other/metadata", 404, "Latest(other)"),
     ("GET", "/v1/models/toy/versions/7/metadata", 404, "Specific(toy, 7)"),

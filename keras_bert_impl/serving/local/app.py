@@ -24,7 +24,7 @@ from starlette import (
 
 from keras_bert_impl.serving.local import calls, errors
 
-_VERSION = r"(?:/versions/(\d+)|/labels/([^/:]+))?"
+_VERSION = r"(?:/versions/([0-9]{1,19})|/labels/([^/:]+))?"
 _CALL_PATH = re.compile(
   rf"/v1/models/([^/:]+){_VERSION}:(classify|regress|predict)", re.IGNORECASE
 )

@@ -239,6 +239,7 @@ def _example(features, max_text_bytes):
     )
   example = tf.train.Example()
   for key, value in features.items():
+    tensor_json.to_bytes("key", key)  # Refuses what is no text.
     values = value if isinstance(value, list) else [value]
     _fill(example.features.feature[key], key, values, max_text_bytes)
   return example

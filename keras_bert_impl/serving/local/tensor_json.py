@@ -192,7 +192,8 @@ def _to_integer(name, value, dtype):
 def _to_float(name, value, dtype):
   if isinstance(value, bool) or not isinstance(value, (int, float)):
     raise _wrong_type(name, value, dtype)
-  if math.isfinite(value) and abs(value) > float(dtype.max):
+  # An integer may be above every float.
+  if float(dtype.max) < abs(value) < math.inf:
     raise _wrong_type(name, value, dtype)
   return value
 
