@@ -151,7 +151,9 @@ def _find_in_folder(folder):
     if found:
       return os.path.join(folder, found[0].removesuffix(".index"))
   hint = (
-    " Of a search, name the folder of one run." if "runs" in content else ""
+    " Of a search, name the folder of its best run."
+    if "runs" in content
+    else ""
   )
   raise FileNotFoundError(
     f"Folder {folder} holds no checkpoint: no safetensors, TensorFlow or Keras "

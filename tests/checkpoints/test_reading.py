@@ -177,5 +177,5 @@ def test_a_keras_file_of_another_model_is_refused(tmp_path):
 
 def test_the_folder_of_a_search_is_told_from_its_runs(tmp_path):
   (tmp_path / "runs").mkdir()
-  with pytest.raises(FileNotFoundError, match="name the folder of one run"):
+  with pytest.raises(FileNotFoundError, match="folder of its best run"):
     reading.open_checkpoint(str(tmp_path))
