@@ -117,7 +117,11 @@ def load(path, head=None):
   stored = _STORED.get(head, head)
   _check_head(checkpoint, description, stored, head)
   description = dataclasses.replace(description, head=stored)
-  model, _ = model_lib.load(checkpoint, description)
+  model, _ = model_lib.load(
+    checkpoint,
+    description,
+    remedy=f"Choose a --head other than {head}, which it was not trained for.",
+  )
   if description.labels:
     recorded = {"labels": description.labels} | recorded
   return TrainedModel(model, head, checkpoint.path, recorded)

@@ -54,7 +54,9 @@ def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
   return model
 
 
-def load(checkpoint, description, allow_partial=False, dtype=None):
+def load(
+  checkpoint, description, allow_partial=False, dtype=None, remedy=None
+):
   """Returns a model with the weights of a checkpoint, and what was assigned.
 
   Args:
@@ -62,6 +64,7 @@ def load(checkpoint, description, allow_partial=False, dtype=None):
     description: `checkpoints.description.Description` of the model.
     allow_partial: as `from_checkpoint`.
     dtype: as `TransformerEncoder`.
+    remedy: as `checkpoints.assignment.assign`.
 
   Returns:
     (model, `checkpoints.assignment.Assignment`).
@@ -76,6 +79,7 @@ def load(checkpoint, description, allow_partial=False, dtype=None):
     checkpoint.tensors,
     checkpoint.path,
     allow_partial,
+    remedy,
   )
   surplus = [
     name for name in result.left_over if name.startswith(names.ENCODER_PREFIXES)

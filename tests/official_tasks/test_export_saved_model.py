@@ -170,6 +170,11 @@ def exported(tmp_path_factory):
         "no such head": dict(
           checkpoint_dir=folder / "answers", head="fill_mask"
         ),
+        "head of another classifier": dict(
+          checkpoint_dir=folder / "entities",
+          head="classification",
+          text_pairs=False,
+        ),
         "flag of another head": dict(
           checkpoint_dir=folder / "answers", pooling="cls"
         ),
@@ -339,6 +344,7 @@ def test_what_was_exported_is_written_down(exported):
     ("no vocabulary", ["no_vocabulary", "holds no vocabulary"]),
     ("old", ["pairs of texts", "--text_pairs or --notext_pairs"]),
     ("no such head", ["--head=fill_mask", "answers"]),
+    ("head of another classifier", ["pooler", "a --head other than class"]),
     ("flag of another head", ["--pooling", "--head=question_answering"]),
     ("too long", ["max_seq_length (65)", "64"]),
     ("too few labels", ["labels (no, yes)", "3"]),
