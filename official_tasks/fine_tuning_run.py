@@ -113,6 +113,7 @@ class Run:
   def train(self):
     """Trains to the end; returns False if SIGTERM stopped it before."""
     if self.is_finished:
+      experiment_lib.check_same(self._training_config(), self._fixed())
       print(f"{self.output_dir} holds a finished run: nothing left to train.")
       return True
     # What is wrong with the other examples had better be known before.

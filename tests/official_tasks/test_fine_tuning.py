@@ -351,6 +351,17 @@ def test_a_finished_run_without_its_weights_predicts_nothing(
     again.evaluate(["dev"])
 
 
+def test_a_finished_run_of_other_settings_is_not_called_done(
+  trained, model_folder, capsys
+):
+  setup = toy.make_setup(
+    model_folder, trained.output_dir, num_train_epochs=3.0
+  )
+  with pytest.raises(ValueError, match="holds a run with num_train_"):
+    toy.make_run(setup).train()
+  assert "nothing left" not in capsys.readouterr().out
+
+
 def test_another_checkpoint_is_not_scored_as_the_one_before(
   trained, model_folder, tmp_path
 ):
