@@ -54,9 +54,7 @@ def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
   return model
 
 
-def load(
-  checkpoint, description, allow_partial=False, dtype=None, remedy=None
-):
+def load(checkpoint, description, allow_partial=False, dtype=None, remedy=None):
   """Returns a model with the weights of a checkpoint, and what was assigned.
 
   Args:

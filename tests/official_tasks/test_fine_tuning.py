@@ -354,9 +354,7 @@ def test_a_finished_run_without_its_weights_predicts_nothing(
 def test_a_finished_run_of_other_settings_is_not_called_done(
   trained, model_folder, capsys
 ):
-  setup = toy.make_setup(
-    model_folder, trained.output_dir, num_train_epochs=3.0
-  )
+  setup = toy.make_setup(model_folder, trained.output_dir, num_train_epochs=3.0)
   with pytest.raises(ValueError, match="holds a run with num_train_"):
     toy.make_run(setup).train()
   assert "nothing left" not in capsys.readouterr().out
