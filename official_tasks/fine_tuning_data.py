@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import hashlib
+import itertools
 import os
 
 from absl import logging
@@ -12,6 +13,7 @@ from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from tfrecords import rows as rows_lib
 
 TRAIN = "train"
+_SAMPLE_TEXTS = 500
 
 
 class Data:
@@ -122,12 +124,25 @@ class Data:
         f"{path} cannot be made ({error}): install tensorflow-text, or take"
         f" {self._folder} along from a machine that has it."
       ) from error
+    if split == TRAIN:
+      self._warn_of_disagreement(tokenizer, examples)
     counts = collections.Counter()
     rows = self.task.make_rows(examples, tokenizer, counts)
     rows_lib.write(path, rows, self.task.columns, origin, counts)
     for what, number in counts.items():
       logging.warning("%s: %d %s.", split, number, what)
     return counts
+
+  def _warn_of_disagreement(self, tokenizer, examples):
+    """Warns where vocabulary, normalisation and text do not fit."""
+    from keras_bert_impl.tokenizers import agreement  # late, as the tokenizer
+
+    texts = itertools.chain.from_iterable(map(self.task.texts, examples))
+    warning = agreement.disagreement(
+      tokenizer, list(itertools.islice(texts, _SAMPLE_TEXTS))
+    )
+    if warning:
+      logging.warning("%s", warning)
 
   def _origin(self, examples):
     """Returns all that decides what the rows of some examples are."""

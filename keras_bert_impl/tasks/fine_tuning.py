@@ -75,6 +75,10 @@ class FineTuningTask(cross_entropy.CrossEntropyTask):
     """{name: `Column`} of the rows; ids under `features.INPUT_IDS`."""
 
   @abc.abstractmethod
+  def texts(self, example):
+    """Returns what of an example is tokenized, list of str."""
+
+  @abc.abstractmethod
   def make_rows(self, examples, tokenizer, counts):
     """Yields rows {column: array}, in the order of the examples.
 

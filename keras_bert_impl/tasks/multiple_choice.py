@@ -70,6 +70,10 @@ class MultipleChoiceTask(fine_tuning.FineTuningTask):
       features.LABEL_IDS: fine_tuning.Column(shape=()),
     }
 
+  def texts(self, example):
+    """Returns the text and the choices."""
+    return [example.text, *example.choices]
+
   def make_rows(self, examples, tokenizer, counts):
     """Yields a row [n, C] for each example, n of its longest choice."""
     framed = text_rows.iter_rows(

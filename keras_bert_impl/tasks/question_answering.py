@@ -181,6 +181,10 @@ class QuestionAnsweringTask(fine_tuning.FineTuningTask):
 
   # Rows.
 
+  def texts(self, example):
+    """Returns the question and the context."""
+    return [example.question, example.context]
+
   def make_rows(self, examples, tokenizer, counts):
     """Yields the windows of each question; see `FineTuningTask`."""
     different = list(dict.fromkeys(example.context for example in examples))

@@ -86,6 +86,10 @@ class _TextTask(fine_tuning.FineTuningTask):
       features.LABEL_IDS: fine_tuning.Column(self._label_dtype, ()),
     }
 
+  def texts(self, example):
+    """Returns the text or the pair."""
+    return [example.text, *filter(None, [example.text_pair])]
+
   def make_rows(self, examples, tokenizer, counts):
     pairs = [e.text_pair for e in examples if e.text_pair is not None]
     if pairs and len(pairs) < len(examples):

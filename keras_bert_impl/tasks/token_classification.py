@@ -155,6 +155,11 @@ class TokenClassificationTask(fine_tuning.FineTuningTask):
 
   # Rows.
 
+  def texts(self, example):
+    """Returns the sentence."""
+    between = " " if self.token_unit == token_pieces.WORD else ""
+    return [between.join(example.tokens)]
+
   def make_rows(self, examples, tokenizer, counts):
     """Yields the rows of each sentence; see `FineTuningTask`."""
     sentences = [

@@ -12,9 +12,16 @@ import weakref
 import numpy as np
 import pytest
 
-from keras_bert_impl import tokenizers
+from keras_bert_impl import configs, tokenizers
 from keras_bert_impl.checkpoints import reading
-from official_tasks import fine_tuning, fine_tuning_run, fine_tuning_search
+from keras_bert_impl.tasks import sequence_classification
+from keras_bert_impl.tokenizers import vocabulary
+from official_tasks import (
+  fine_tuning,
+  fine_tuning_data,
+  fine_tuning_run,
+  fine_tuning_search,
+)
 from tests.official_tasks import scripts
 from tests.official_tasks import toy_fine_tuning as toy
 
@@ -457,6 +464,29 @@ def test_rows_are_made_once(model_folder, trained):
   other = {"train": toy.make_examples(20, 7)}
   setup = toy.make_setup(model_folder, trained.output_dir, other)
   assert len(setup.data.rows("train")) == 20
+
+
+def test_a_vocabulary_that_does_not_fit_the_text_is_warned_of(tmp_path, caplog):
+  vocab_file = tmp_path / "vocab.txt"
+  tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "영화", "최고"]
+  vocab_file.write_text("\n".join(tokens), encoding="utf-8")
+  config = configs.EncoderConfig.preset("bert_tiny", vocab_size=len(tokens))
+  task = sequence_classification.SequenceClassificationTask(
+    config, 8, ("a", "b")
+  )
+  example = sequence_classification.TextExample("0", "영화 최고", None, "a")
+  for lower, warned in ((False, False), (True, True)):
+    caplog.clear()
+    data = fine_tuning_data.Data(
+      task,
+      {"train": [example]},
+      str(vocab_file),
+      vocabulary.resolve_options(str(vocab_file), do_lower_case=lower),
+      str(tmp_path / f"records_{lower}"),
+    )
+    assert len(data.rows("train")) == 1
+    told = "100.0% of the words of the sample become [UNK]" in caplog.text
+    assert told == warned
 
 
 def test_several_training_sets_are_read_in_order(model_folder, tmp_path):
