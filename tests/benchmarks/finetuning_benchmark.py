@@ -1,7 +1,8 @@
 """Training with batches of about the same length against fixed padding.
 
   python tests/benchmarks/finetuning_benchmark.py \
-    --input_file=ratings_train.txt --vocab_file=vocab.txt
+    --input_file=ratings_train.txt --vocab_file=koelectra/vocab.txt \
+    --nodo_lower_case
 
 Trains a small encoder with random weights on a file of NSMC (Korean film
 reviews; tab-separated id, document, label), once with every batch padded to
@@ -35,6 +36,7 @@ from tfrecords import classification_data, labelled_data  # noqa: E402
 
 flags.DEFINE_string("input_file", None, "File of NSMC.", required=True)
 flags.DEFINE_string("vocab_file", None, "vocab.txt for it.", required=True)
+flags.DEFINE_bool("do_lower_case", None, "vocab.txt; default: as stored.")
 flags.DEFINE_integer("num_examples", 20_000, "Examples that are read.")
 flags.DEFINE_integer("max_seq_length", 128, "Length of fixed padding.")
 flags.DEFINE_integer("batch_size", 32, "Examples per step.")
@@ -90,6 +92,8 @@ def _data(folder):
     num_attention_heads=FLAGS.hidden_size // 64,
     intermediate_size=4 * FLAGS.hidden_size,
     max_position_embeddings=FLAGS.max_seq_length,
+    # Wide enough for small encoders to learn from random weights.
+    initializer_range=FLAGS.hidden_size**-0.5,
   )
   task = sequence_classification.SequenceClassificationTask(
     config, FLAGS.max_seq_length, _LABELS
@@ -98,7 +102,9 @@ def _data(folder):
     task,
     {"train": examples[:first], "dev": examples[first:]},
     FLAGS.vocab_file,
-    vocabulary.resolve_options(FLAGS.vocab_file),
+    vocabulary.resolve_options(
+      FLAGS.vocab_file, do_lower_case=FLAGS.do_lower_case
+    ),
     os.path.join(folder, "records"),
   )
   return data, config

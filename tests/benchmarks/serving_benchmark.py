@@ -1,7 +1,8 @@
 """Raw text to answer through a SavedModel, and the encoder alone.
 
   python tests/benchmarks/serving_benchmark.py --text_columns=1 \
-    --input_file=ratings_test.txt --vocab_file=koelectra/vocab.txt
+    --input_file=ratings_test.txt --vocab_file=koelectra/vocab.txt \
+    --nodo_lower_case
   python tests/benchmarks/serving_benchmark.py --text_columns=1,2 \
     --input_file=QNLI/dev.tsv --vocab_file=uncased/vocab.txt --do_lower_case
 
