@@ -19,7 +19,8 @@ class BiLSTM(keras.layers.Layer):
     super().__init__(**kwargs)
     self.width = width
 
-  def build(self, hidden_shape, input_mask_shape):
+  # Keras 3.12 hands on no shapes of arguments whose names end in "mask".
+  def build(self, hidden_shape, input_mask_shape=None):
     """Creates the weights."""
     lstm = keras.layers.LSTM(
       self.width, return_sequences=True, dtype=self.dtype_policy, name="lstm"
@@ -46,7 +47,7 @@ class BiLSTM(keras.layers.Layer):
     output = self.lstm(hidden, mask=ops.logical_or(mask, is_first))
     return output * ops.cast(mask, output.dtype)[:, :, None]
 
-  def compute_output_shape(self, hidden_shape, input_mask_shape):
+  def compute_output_shape(self, hidden_shape, input_mask_shape=None):
     """Returns the shape of `call`."""
     return (*hidden_shape[:-1], 2 * self.width)
 
