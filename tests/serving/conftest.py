@@ -1,12 +1,15 @@
 """One export of every head for all tests of this folder."""
 
+import functools
 import pathlib
 from typing import NamedTuple
 
+import keras
 import pytest
 
+from keras_bert_impl import tokenizers
 from keras_bert_impl.serving import export
-from tests.serving import all_heads
+from tests.serving import all_heads, toy
 
 
 class Export(NamedTuple):
@@ -14,6 +17,20 @@ class Export(NamedTuple):
 
   head: all_heads.Head
   version_dir: pathlib.Path
+
+
+@pytest.fixture(scope="module")
+def tokenizer_of(tmp_path_factory):
+  """Returns a function from a kind to its tokenizer."""
+
+  @functools.cache
+  def load(kind):
+    write, settings = toy.KINDS[kind]
+    return tokenizers.load(write(tmp_path_factory.mktemp(kind)), **settings)
+
+  # Later, it would take the resources of tokenizers along.
+  keras.utils.set_random_seed(0)
+  return load
 
 
 @pytest.fixture(scope="session")

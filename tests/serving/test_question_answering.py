@@ -1,30 +1,20 @@
 """Answers from raw text against those of the fine-tuning task."""
 
 import collections
-import functools
 import random
 import unicodedata
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import models, tokenizers
+from keras_bert_impl import models
 from keras_bert_impl.serving import question_answering
 from keras_bert_impl.tasks import answers
 from keras_bert_impl.tasks import question_answering as task_lib
 from tests.serving import toy
 from tests.tokenizers import vocabularies
 
-KINDS = {
-  "wordpiece": (vocabularies.write, {"do_lower_case": True}),
-  "byte_bpe": (vocabularies.write_byte_bpe, {}),
-  "sentencepiece": (
-    vocabularies.write_sentencepiece,
-    {"do_lower_case": True, "keep_accents": False, "remove_space": True},
-  ),
-}
 ROW = {"max_seq_length": 32, "doc_stride": 7, "max_query_length": 8}
 # No pruning: the reference is to see all spans.
 ALL = 100_000
@@ -39,20 +29,6 @@ TEXTS = (
 )
 
 
-@pytest.fixture(scope="module")
-def tokenizer_of(tmp_path_factory):
-  """Returns a function from a kind to its tokenizer."""
-
-  @functools.cache
-  def load(kind):
-    write, settings = KINDS[kind]
-    return tokenizers.load(write(tmp_path_factory.mktemp(kind)), **settings)
-
-  # Later, it would take the resources of tokenizers along.
-  keras.utils.set_random_seed(0)
-  return load
-
-
 def make(tokenizer, **options):
   """Returns a servable of a tiny model that answers at random."""
   config = toy.config(
@@ -63,7 +39,7 @@ def make(tokenizer, **options):
   )
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=toy.KINDS)
 def servable(request, tokenizer_of):
   return make(tokenizer_of(request.param), max_answer_length=12)
 

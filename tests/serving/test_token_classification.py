@@ -1,17 +1,15 @@
 """Entities in raw text against those of the fine-tuning task."""
 
 import collections
-import functools
 import itertools
 import random
 import unicodedata
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import models, tokenizers
+from keras_bert_impl import models
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.serving import token_classification
 from keras_bert_impl.tasks import token_classification as task_lib
@@ -19,14 +17,6 @@ from tests.serving import toy
 from tests.tokenizers import vocabularies
 
 LABELS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
-KINDS = {
-  "wordpiece": (vocabularies.write, {"do_lower_case": True}),
-  "byte_bpe": (vocabularies.write_byte_bpe, {}),
-  "sentencepiece": (
-    vocabularies.write_sentencepiece,
-    {"do_lower_case": True, "keep_accents": False, "remove_space": True},
-  ),
-}
 MAX_SEQ_LENGTH = 24
 TEXTS = (
   *vocabularies.SENTENCES,
@@ -38,20 +28,6 @@ TEXTS = (
   "",
   "the\u00a0\u2003 cat\r\n sat  \t",
 )
-
-
-@pytest.fixture(scope="module")
-def tokenizer_of(tmp_path_factory):
-  """Returns a function from a kind to its tokenizer."""
-
-  @functools.cache
-  def load(kind):
-    write, settings = KINDS[kind]
-    return tokenizers.load(write(tmp_path_factory.mktemp(kind)), **settings)
-
-  # Later, it would take the resources of tokenizers along.
-  keras.utils.set_random_seed(0)
-  return load
 
 
 def make(tokenizer, labels=LABELS, **options):
@@ -146,7 +122,7 @@ def model_outputs(servable, rows):
 
 @pytest.fixture(
   scope="module",
-  params=[(kind, unit) for kind in KINDS for unit in ("word", "character")],
+  params=[(kind, unit) for kind in toy.KINDS for unit in ("word", "character")],
   ids="-".join,
 )
 def servable(request, tokenizer_of):

@@ -4,12 +4,23 @@ import numpy as np
 
 from keras_bert_impl import configs
 from keras_bert_impl.tokenizers import wordpiece
+from tests.tokenizers import vocabularies
 
 TOKENS = (
   "[PAD] [UNK] [CLS] [SEP] [MASK] the cat ##s s sat on mat . [ ] mask "
   "고양이 ##가 앉 ##았다"
 ).split()
 MAX_SEQ_LENGTH = 16
+
+# How a tokenizer of each kind is written, and its options.
+KINDS = {
+  "wordpiece": (vocabularies.write, {"do_lower_case": True}),
+  "byte_bpe": (vocabularies.write_byte_bpe, {}),
+  "sentencepiece": (
+    vocabularies.write_sentencepiece,
+    {"do_lower_case": True, "keep_accents": False, "remove_space": True},
+  ),
+}
 
 
 def write_vocabulary(path):
