@@ -16,7 +16,9 @@ class _TextServable(servables.Servable):
     text_pairs: bool, whether there are two texts, the second as `text_pair`.
   """
 
-  def __init__(self, model, tokenizer, max_seq_length, labels, text_pairs):
+  def __init__(
+    self, model, tokenizer, max_seq_length, labels, text_pairs=False
+  ):
     super().__init__(model, tokenizer, max_seq_length, labels)
     self.text_pairs = text_pairs
     if text_pairs:
@@ -45,21 +47,10 @@ class ClassificationServable(_TextServable):
     text_pairs: bool, whether there are two texts, the second as `text_pair`.
 
   Raises:
-    ValueError: as `Servable`; and if there are not as many labels as logits.
+    ValueError: as `Servable`.
   """
 
   head = "classification"
-
-  def __init__(
-    self, model, tokenizer, max_seq_length, labels, text_pairs=False
-  ):
-    num_classes = model.output["logits"].shape[-1]
-    if len(labels) != num_classes:
-      raise ValueError(
-        f"labels ({', '.join(labels)}) must be {num_classes}, one for each "
-        "logit of the model."
-      )
-    super().__init__(model, tokenizer, max_seq_length, labels, text_pairs)
 
   def definitions(self):
     """Returns as `Servable`, with the signature of TF Serving's contract."""

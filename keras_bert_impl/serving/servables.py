@@ -68,8 +68,8 @@ class Servable(tf.Module, abc.ABC):
     labels: as given.
 
   Raises:
-    ValueError: model, tokenizer and max_seq_length do not fit together, or
-      inside `strategy.scope()`.
+    ValueError: model, tokenizer, max_seq_length and labels do not fit together,
+      or inside `strategy.scope()`.
   """
 
   head = None
@@ -80,6 +80,8 @@ class Servable(tf.Module, abc.ABC):
   def __init__(self, model, tokenizer, max_seq_length, labels=None):
     super().__init__(name="servable")
     _check(model.config, tokenizer, max_seq_length)
+    if labels is not None:
+      _check_labels(labels, model.output["logits"].shape[-1])
     copy = self._plain_copy(model)
     # A function, because an attribute that is a model would be tracked.
     self._model = lambda: copy
@@ -315,6 +317,14 @@ def _check(config, tokenizer, max_seq_length):
     raise ValueError(
       f"max_seq_length ({max_seq_length}) must be at least 3: [CLS], one token "
       "and [SEP]."
+    )
+
+
+def _check_labels(labels, num_classes):
+  if len(labels) != num_classes:
+    raise ValueError(
+      f"labels ({', '.join(labels)}) must be {num_classes}, one for each "
+      "logit of the model."
     )
 
 

@@ -37,8 +37,8 @@ class TokenClassificationServable(servables.Servable):
       in no entity.
 
   Raises:
-    ValueError: as `Servable`; and if a number is not positive, a label no tag,
-      or their number not that of the model.
+    ValueError: as `Servable`; and if a number is not positive or a label no
+      tag.
   """
 
   head = "token_classification"
@@ -58,12 +58,6 @@ class TokenClassificationServable(servables.Servable):
     self._size = max_seq_length - 2  # pieces of a row
     doc_stride = doc_stride or max(1, self._size // 2)
     windows.check_positive(doc_stride=doc_stride, max_windows=max_windows)
-    num_classes = model.output["logits"].shape[-1]
-    if len(labels) != num_classes:
-      raise ValueError(
-        f"labels ({', '.join(labels)}) must be {num_classes}, one for each "
-        "logit of the model."
-      )
     faults = [tagging.find_fault(label) for label in labels]
     if any(faults):
       raise ValueError(f"labels: {next(filter(None, faults))}.")

@@ -381,7 +381,7 @@ class Tokenizer(tf.Module):
     raise NotImplementedError
 
   def _units(self, texts):
-    """Returns the `alignment.Units` of texts [B]."""
+    """Returns the units of texts [B]; see `alignment.units_of`."""
     raise NotImplementedError
 
   def _join(self, token_texts):
