@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from keras_bert_impl.serving import servables
+from keras_bert_impl.serving import row_batches, servables
 
 
 class _TextServable(servables.Servable):
@@ -21,6 +21,7 @@ class _TextServable(servables.Servable):
   ):
     super().__init__(model, tokenizer, max_seq_length, labels)
     self.text_pairs = text_pairs
+    self._num_classes = model.output["logits"].shape[-1]
     if text_pairs:
       name = servables.TEXT_PAIR
       self.inputs = self.inputs | {name: tf.TensorSpec([None], tf.string, name)}
@@ -33,7 +34,12 @@ class _TextServable(servables.Servable):
   def _logits(self, text, text_pair):
     if text_pair is not None:
       servables.check_as_many(text, text_pair, servables.TEXT_PAIR)
-    return self.run_model(self.encode(text, text_pair))["logits"]
+    model = self.load_model()
+    return row_batches.map_rows(
+      lambda rows: model(rows)["logits"],
+      self.encode(text, text_pair),
+      tf.TensorSpec([self._num_classes], tf.float32),
+    )
 
 
 class ClassificationServable(_TextServable):

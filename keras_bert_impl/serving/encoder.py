@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from keras_bert_impl import features
-from keras_bert_impl.serving import servables, tokens
+from keras_bert_impl.serving import row_batches, servables, tokens
 
 CLS, MEAN, POOLER = "cls", "mean", "pooler"
 POOLINGS = (CLS, MEAN, POOLER)
@@ -41,6 +41,7 @@ class EncoderServable(servables.Servable):
     super().__init__(encoder, tokenizer, max_seq_length)
     self.pooling = pooling
     self.normalize = normalize
+    self._hidden_size = encoder.config.hidden_size
 
   def definitions(self):
     """Returns as `Servable`, with a signature for the tokens."""
@@ -50,8 +51,13 @@ class EncoderServable(servables.Servable):
 
   def answer(self, text):
     """Encodes texts [B]; returns embeddings float32 [B, H]."""
-    inputs = self.encode(text)
-    return {"embeddings": self._pool(inputs, self.run_model(inputs))}
+    model = self.load_model()
+    embeddings = row_batches.map_rows(
+      lambda rows: self._pool(rows, model(rows)),
+      self.encode(text),
+      tf.TensorSpec([self._hidden_size], tf.float32),
+    )
+    return {"embeddings": embeddings}
 
   def embed_tokens(self, text):
     """Encodes the tokens of texts [B].
@@ -60,8 +66,13 @@ class EncoderServable(servables.Servable):
       embeddings float32 [B, T, H], the last hidden state of each token, 0 where
       there is none; num_tokens, tokens, starts and ends as `tokens.encode`.
     """
-    inputs, described = tokens.encode(self, text)
-    hidden = self.run_model(inputs)["sequence_output"]
+    model = self.load_model()
+    rows, described = tokens.encode(self, text)
+    hidden = row_batches.map_rows(
+      lambda rows: model(rows)["sequence_output"],
+      rows,
+      tf.TensorSpec([None, self._hidden_size], tf.float32),
+    )
     return described | {
       "embeddings": tokens.select(hidden, described["num_tokens"])
     }

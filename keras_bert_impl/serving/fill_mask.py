@@ -9,7 +9,7 @@ import dataclasses
 import tensorflow as tf
 
 from keras_bert_impl import features, models
-from keras_bert_impl.serving import servables
+from keras_bert_impl.serving import row_batches, servables
 
 
 class FillMaskServable(servables.Servable):
@@ -63,13 +63,26 @@ class FillMaskServable(servables.Servable):
         0 where tokens is "".
     """
     vocabulary = self.tokenizer.vocabulary
-    inputs = self.assemble(self.tokenizer.tokenize_around_masks(text))
-    positions, num_masks = _find(inputs[features.INPUT_IDS], vocabulary.mask_id)
-    inputs[features.MASKED_LM_POSITIONS] = positions
-    logits = self.run_model(inputs)["masked_lm_logits"]
-    logits = logits[..., : vocabulary.size]  # [B, M, V]
-    scores, ids = tf.math.top_k(tf.nn.softmax(logits), self.top_k)  # [B, M, K]
+    rows = self.assemble(self.tokenizer.tokenize_around_masks(text))
+    positions, num_masks = _find(rows[features.INPUT_IDS], vocabulary.mask_id)
+    rows[features.MASKED_LM_POSITIONS] = positions
+    model = self.load_model()
+
+    def run(rows):
+      # As wide as the rows at most, and no row has more masks than that.
+      logits = model(rows)["masked_lm_logits"][..., : vocabulary.size]
+      return tuple(tf.math.top_k(tf.nn.softmax(logits), self.top_k))
+
     is_mask = tf.sequence_mask(num_masks)[:, :, tf.newaxis]  # [B, M, 1]
+    shape = [None, self.top_k]
+    scores, ids = (
+      values[:, : tf.shape(is_mask)[1]]  # [B, M, K]
+      for values in row_batches.map_rows(
+        run,
+        rows,
+        (tf.TensorSpec(shape, tf.float32), tf.TensorSpec(shape, tf.int32)),
+      )
+    )
     return {
       "num_masks": num_masks,
       "tokens": tf.where(is_mask, self.token_texts(ids), ""),
@@ -81,7 +94,7 @@ class FillMaskServable(servables.Servable):
     everywhere = tf.broadcast_to(
       tf.range(tf.shape(input_ids)[1]), tf.shape(input_ids)
     )
-    outputs = self.run_model(
+    outputs = self.load_model()(
       {
         features.INPUT_IDS: input_ids,
         features.INPUT_MASK: input_mask,

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from keras_bert_impl.serving import servables
+from keras_bert_impl.serving import row_batches, servables
 
 _CHOICES = "choices"
 
@@ -45,7 +45,7 @@ class MultipleChoiceServable(servables.Servable):
     """
     servables.check_as_many(text, choices, _CHOICES)
     is_choice = choices != ""
-    logits = self.run_model(self._encode_choices(text, choices))["logits"]
+    logits = self._logits(text, choices)
     logits = tf.where(is_choice, logits, logits.dtype.min)
     probabilities = tf.where(is_choice, tf.nn.softmax(logits), 0.0)  # [B, C]
     # One more, because there is no largest of none.
@@ -57,15 +57,19 @@ class MultipleChoiceServable(servables.Servable):
       "probabilities": probabilities,
     }
 
-  def _encode_choices(self, text, choices):
-    """Returns {name: int32 [B, C, L]}, each choice with its text before it."""
+  def _logits(self, text, choices):
+    """Returns float32 [B, C], of each choice with its text before it."""
+    model = self.load_model()
+
+    def run(rows):
+      alone = {name: ids[:, tf.newaxis] for name, ids in rows.items()}
+      return model(alone)["logits"][:, 0]
+
     shape = tf.shape(choices)
-    rows = tf.repeat(tf.range(shape[0]), shape[1])  # [B * C]
-    inputs = self.assemble(
-      tf.gather(self.tokenizer.tokenize(text), rows),
+    texts = tf.repeat(tf.range(shape[0]), shape[1])  # [B * C]
+    rows = self.assemble(
+      tf.gather(self.tokenizer.tokenize(text), texts),
       self.tokenizer.tokenize(tf.reshape(choices, [-1])),
     )
-    return {
-      name: tf.reshape(ids, tf.concat([shape, tf.shape(ids)[1:]], 0))
-      for name, ids in inputs.items()
-    }
+    logits = row_batches.map_rows(run, rows, tf.TensorSpec([], tf.float32))
+    return tf.reshape(logits, shape)

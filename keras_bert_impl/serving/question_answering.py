@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import features
-from keras_bert_impl.serving import servables, windows
+from keras_bert_impl.serving import row_batches, servables, windows
 from keras_bert_impl.tokenizers import (
   text_words,
   vocabulary_files,
@@ -20,10 +20,10 @@ _STARTS, _ENDS = "starts", "ends"
 # Of a place that is no piece of the text, or one that may begin no answer.
 _NONE = -1
 _SPANS = {
-  "score": ([], tf.float64),
-  "start": ([], tf.int32),
-  "end": ([], tf.int32),
-  "null_score": ([], tf.float64),
+  "score": tf.TensorSpec([], tf.float64),
+  "start": tf.TensorSpec([], tf.int32),
+  "end": tf.TensorSpec([], tf.int32),
+  "null_score": tf.TensorSpec([], tf.float64),
 }
 
 
@@ -122,7 +122,10 @@ class QuestionAnsweringServable(servables.Servable):
     servables.check_as_many(text, text_pair, servables.TEXT_PAIR)
     contexts = text_words.drop_invalid(text_pair)
     rows, spans = self._rows(text_words.drop_invalid(text), contexts)
-    found = windows.map_rows(self._best_spans, rows, _SPANS)
+    model = self.load_model()
+    found = row_batches.map_rows(
+      lambda rows: self._best_spans(rows, model(rows)), rows, _SPANS
+    )
     num_texts = tf.size(contexts)
     null_score = tf.math.unsorted_segment_min(
       found["null_score"], spans.text_index, num_texts
@@ -180,17 +183,17 @@ class QuestionAnsweringServable(servables.Servable):
       rows[name] = _place(values, rows[features.INPUT_MASK])
     return rows, spans
 
-  def _best_spans(self, rows):
+  def _best_spans(self, rows, logits):
     """Returns the best span of each of R windows, and the score of none.
 
     Args:
       rows: as `_rows` returns them.
+      logits: {output of the model: float32 [R, L]}.
 
     Returns:
       as `_SPANS`, each [R].
     """
-    starts, ends = rows.pop(_STARTS), rows.pop(_ENDS)
-    logits = self.run_model(rows)
+    starts, ends = rows[_STARTS], rows[_ENDS]
     # In float64, as there: equal sums are to be equal here too.
     start_logits = tf.cast(logits["start_logits"], tf.float64)
     end_logits = tf.cast(logits["end_logits"], tf.float64)

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from keras_bert_impl import models
-from keras_bert_impl.serving import servables, tokens
+from keras_bert_impl.serving import row_batches, servables, tokens
 
 
 class ReplacedTokensServable(servables.Servable):
@@ -25,8 +25,13 @@ class ReplacedTokensServable(servables.Servable):
       probabilities float32 [B, T] that a token was replaced, 0 where there is
       none; num_tokens, tokens, starts and ends as `tokens.encode`.
     """
-    inputs, described = tokens.encode(self, text)
-    probabilities = tf.sigmoid(self.run_model(inputs)["logits"])  # [B, L]
+    model = self.load_model()
+    rows, described = tokens.encode(self, text)
+    probabilities = row_batches.map_rows(
+      lambda rows: tf.sigmoid(model(rows)["logits"]),
+      rows,
+      tf.TensorSpec([None], tf.float32),
+    )  # [B, L]
     return described | {
       "probabilities": tokens.select(probabilities, described["num_tokens"])
     }

@@ -117,7 +117,7 @@ class Servable(tf.Module, abc.ABC):
       {output of the model: float32 [B, ...]}.
     """
     ids = (input_ids, input_mask, segment_ids)
-    return self.run_model(dict(zip(_ID_NAMES, ids, strict=True)))
+    return self.load_model()(dict(zip(_ID_NAMES, ids, strict=True)))
 
   def definitions(self):
     """Returns {name: `Signature`} of all signatures, each to be traced anew."""
@@ -163,12 +163,21 @@ class Servable(tf.Module, abc.ABC):
       weights = [tf.Variable(tf.cast(weight, dtype)) for weight in weights]
     self.model_weights = weights
 
-  def run_model(self, inputs):
-    """Returns the outputs of the model, float32, with the weights held."""
+  def load_model(self):
+    """Returns the model with the weights held, a function of its inputs.
+
+    Its outputs are float32. Weights that are not become so here, once for all
+    its calls.
+    """
     model = self._model()
     values = [tf.cast(weight, tf.float32) for weight in self.model_weights]
-    with keras.StatelessScope(list(zip(model.weights, values, strict=True))):
-      return model(inputs, training=False)
+    weights = list(zip(model.weights, values, strict=True))
+
+    def call(inputs):
+      with keras.StatelessScope(weights):
+        return model(inputs, training=False)
+
+    return call
 
   def encode(self, text, text_pair=None):
     """Returns the inputs of the model, {name: int32 [B, L]}, of texts [B].

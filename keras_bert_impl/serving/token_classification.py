@@ -8,9 +8,8 @@ windows of all of them, E most entities of a text, C labels.
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import features
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.serving import servables, windows
+from keras_bert_impl.serving import row_batches, servables, windows
 from keras_bert_impl.tokenizers import text_words, token_pieces
 
 # Of a token that the model says nothing about.
@@ -143,8 +142,7 @@ class TokenClassificationServable(servables.Servable):
     spans = windows.slide(lengths, sizes, self.doc_stride, self.max_windows)
     # The last window gets what is before it: a row is as full as it can be.
     left = tf.maximum(spans.ends - self._size, 0)  # [W]
-    rows = spans.gather(ids, left)
-    logits = self._logits(rows)
+    logits = self._logits(spans.gather(ids, left))
     # Only a token's first piece counts.
     num_windows = tf.size(left, tf.int64)
     best = windows.best_windows(spans, lengths).flat_values  # [pieces]
@@ -152,10 +150,10 @@ class TokenClassificationServable(servables.Servable):
     window = tf.gather(tf.concat([best, [num_windows]], axis=0), first)
     is_known = (pieces.values.row_lengths() > 0) & (window < num_windows)
     first, window = (tf.boolean_mask(x, is_known) for x in (first, window))
-    # From a place among all pieces to that of the window among all rows.
-    shifts = rows.row_starts() - left
-    shifts -= tf.gather(ids.row_starts(), spans.text_index)  # [W]
-    found = tf.nn.softmax(tf.gather(logits, first + tf.gather(shifts, window)))
+    # From a place among all pieces to that of the row, which has [CLS] first.
+    shifts = 1 - left - tf.gather(ids.row_starts(), spans.text_index)  # [W]
+    places = tf.stack([window, first + tf.gather(shifts, window)], axis=1)
+    found = tf.nn.softmax(tf.gather_nd(logits, places))
     known = tf.where(is_known)
     size = tf.shape(is_known)
     labels = tf.tensor_scatter_nd_update(
@@ -171,20 +169,17 @@ class TokenClassificationServable(servables.Servable):
     )
 
   def _logits(self, pieces):
-    """Returns the logits of all pieces, float32 [pieces, C].
+    """Returns float32 [W, L, C].
 
     Args:
       pieces: int32 RaggedTensor [W, (pieces)], of each row.
     """
-
-    def run(rows):
-      logits = self.run_model(rows)["logits"]
-      # Neither of [CLS] nor of [SEP], which is the last before the padding.
-      is_piece = rows[features.INPUT_MASK][:, 2:] > 0
-      return {"logits": tf.boolean_mask(logits[:, 1:-1], is_piece)}
-
-    signature = {"logits": ([len(self.labels)], tf.float32)}
-    return windows.map_rows(run, self.assemble(pieces), signature)["logits"]
+    model = self.load_model()
+    return row_batches.map_rows(
+      lambda rows: model(rows)["logits"],
+      self.assemble(pieces),
+      tf.TensorSpec([None, len(self.labels)], tf.float32),
+    )
 
 
 class _Tags:

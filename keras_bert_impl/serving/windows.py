@@ -1,17 +1,12 @@
 """Sliding windows over the pieces of a batch of texts, in the graph.
 
 The law is that of `tasks.windows`. Axes: B texts, N pieces of all of them, W
-windows of all of them, R rows of the model's inputs.
+windows of all of them.
 """
 
 from typing import NamedTuple
 
 import tensorflow as tf
-
-from keras_bert_impl import features
-
-# What the model is given at once: of 384 ids each, BERT-base takes 0.45 GB.
-_ROWS_AT_ONCE = 32
 
 
 class Windows(NamedTuple):
@@ -108,42 +103,3 @@ def best_windows(windows, lengths):
   return tf.RaggedTensor.from_row_lengths(
     tf.minimum(first, num_windows), lengths
   )
-
-
-def map_rows(function, rows, signature):
-  """Applies a model to a few rows at a time, so that no batch is too large.
-
-  Args:
-    function: from {name: [some rows, length of their longest]} to {name:
-      [n, ...]}, any n.
-    rows: {name: int32 [R, L]}, `input_mask` among them.
-    signature: {name: (shape without n, dtype)} of what the function returns.
-
-  Returns:
-    {name: tensor}, all that it returned one after the other.
-  """
-  lengths = tf.reduce_sum(rows[features.INPUT_MASK], axis=1)  # [R]
-
-  def apply(start):
-    end = start + _ROWS_AT_ONCE
-    longest = tf.reduce_max(lengths[start:end])
-    found = function(
-      {name: values[start:end, :longest] for name, values in rows.items()}
-    )
-    # Flat, for of no rows more dimensions would be lost.
-    return {name: tf.reshape(values, [-1]) for name, values in found.items()}
-
-  found = tf.map_fn(
-    apply,
-    tf.range(0, tf.size(lengths), _ROWS_AT_ONCE),
-    fn_output_signature={
-      name: tf.RaggedTensorSpec([None], dtype, ragged_rank=0)
-      for name, (_, dtype) in signature.items()
-    },
-    # Two at once would take the memory of both.
-    parallel_iterations=1,
-  )
-  return {
-    name: tf.reshape(values.values, [-1, *signature[name][0]])
-    for name, values in found.items()
-  }

@@ -10,8 +10,9 @@ Exports a classifier with random weights and loads it into a session, as TF
 Serving does. Requests with one text (or pair) and with `batch_size` of them are
 answered from raw text by
 
-  by length: the export, which pads to the longest text of the request;
-  fixed: the same model, which pads every text to max_seq_length;
+  by length: the export, which takes texts of like length together and pads them
+    to the longest of these;
+  fixed: the same model, all texts at once, padded to max_seq_length;
   tokenizer: only the part of the graph that makes ids of the text.
 
 Prints the median and the 99th percentile of the time of a request, texts per
@@ -35,7 +36,7 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from absl import app, flags  # noqa: E402
 
-from keras_bert_impl import configs, models, tokenizers  # noqa: E402
+from keras_bert_impl import configs, features, models, tokenizers  # noqa: E402
 from keras_bert_impl.serving import (  # noqa: E402
   classification,
   encoder,
@@ -61,15 +62,15 @@ _LABELS = ("0", "1")
 
 
 class _FixedLength(classification.ClassificationServable):
-  """The classifier with every text padded to max_seq_length."""
+  """The classifier with all texts at once, padded to max_seq_length."""
 
-  def encode(self, text, text_pair=None):
-    """Returns the inputs of the model, {name: int32 [B, max_seq_length]}."""
-    inputs = super().encode(text, text_pair)
-    return {
-      name: tf.pad(ids, [[0, 0], [0, self.max_seq_length - tf.shape(ids)[1]]])
-      for name, ids in inputs.items()
+  def _logits(self, text, text_pair):
+    inputs = self.encode(text, text_pair)
+    missing = self.max_seq_length - tf.shape(inputs[features.INPUT_IDS])[1]
+    padded = {
+      name: tf.pad(ids, [[0, 0], [0, missing]]) for name, ids in inputs.items()
     }
+    return self.load_model()(padded)["logits"]
 
 
 def main(unused_argv):

@@ -164,7 +164,7 @@ def test_the_null_threshold_decides(tokenizer_of, wordpiece):
   odds = np.subtract(always["null_score"], always["score"])
   threshold = float(np.median(odds))
   stern = make(tokenizer_of("wordpiece"), null_threshold=threshold + 1e-5)
-  stern.run_model = wordpiece.run_model
+  stern.load_model = wordpiece.load_model
   found = ask(stern, questions, contexts)
   is_null = odds > threshold + 1e-5
   assert 0 < is_null.sum() < len(TEXTS)
@@ -178,13 +178,13 @@ def test_the_null_threshold_decides(tokenizer_of, wordpiece):
 def play(servable, start_logits, end_logits):
   """Makes the model say the same at every piece of a row, by its id."""
 
-  def run_model(inputs):
+  def model(inputs):
     return {
       "start_logits": tf.gather(start_logits, inputs["input_ids"]),
       "end_logits": tf.gather(end_logits, inputs["input_ids"]),
     }
 
-  servable.run_model = run_model
+  servable.load_model = lambda: model
 
 
 def test_of_equal_spans_the_first_and_shortest_is_the_answer(tokenizer_of):

@@ -73,37 +73,6 @@ def test_windows_hold_what_stands_in_the_texts():
   assert found.gather(pieces, starts).to_list()[1] == [2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("num_rows", [0, 1, 32, 75])
-def test_rows_are_given_to_a_model_a_few_at_a_time(num_rows):
-  rng = np.random.default_rng(0)
-  lengths = rng.integers(2, 9, num_rows)
-  mask = (np.arange(9) < lengths[:, np.newaxis]).astype(np.int32)
-  rows = {"input_mask": mask, "input_ids": mask * rng.integers(1, 9, [9])}
-  shapes = []
-
-  def double(some):
-    ids = some["input_ids"]
-    shapes.append(tuple(ids.shape))
-    is_id = some["input_mask"] > 0
-    pairs = tf.cast(tf.stack([ids, 2 * ids], -1), tf.float32)
-    return {
-      "pairs": tf.boolean_mask(pairs, is_id),
-      "sums": tf.reduce_sum(ids, 1),
-    }
-
-  found = windows.map_rows(
-    double,
-    {name: tf.constant(values, tf.int32) for name, values in rows.items()},
-    {"pairs": ([2], tf.float32), "sums": ([], tf.int32)},
-  )
-  flat = rows["input_ids"][mask > 0]
-  np.testing.assert_array_equal(found["pairs"], np.stack([flat, 2 * flat], -1))
-  np.testing.assert_array_equal(found["sums"], rows["input_ids"].sum(1))
-  # Each time as long as the longest of those few.
-  expected = [lengths[i : i + 32] for i in range(0, num_rows, 32)]
-  assert shapes == [(len(some), max(some)) for some in expected]
-
-
 def test_what_makes_windows_is_positive():
   windows.check_positive(doc_stride=1, max_windows=2)
   with pytest.raises(ValueError, match=r"max_windows \(0\) must be positive"):
