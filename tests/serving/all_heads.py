@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import models
+from keras_bert_impl import models, tokenizers
 from keras_bert_impl.serving import (
   classification,
   encoder,
@@ -35,6 +35,14 @@ NAMES = (
   "encoder",
   "replaced_tokens",
 )
+# The heads that say where something stands, with the other kinds of tokenizers:
+# these have graphs of their own for that.
+OTHER_TOKENIZERS = {
+  f"{name}_of_{kind}": (name, kind)
+  for name in ("question_answering", "token_classification")
+  for kind in ("byte_bpe", "sentencepiece")
+}
+ALL = (*NAMES, *OTHER_TOKENIZERS)
 LABELS = ("no", "예", "maybe")
 TAGS = ("O", "B-CAT", "I-CAT", "B-MAT", "I-MAT")
 TOP_K = 3
@@ -110,18 +118,29 @@ class Head(NamedTuple):
 
 
 def make(name, folder):
-  """Returns the `Head` of one of `NAMES`.
+  """Returns the `Head` of one of `ALL`.
 
   Args:
     name: str.
     folder: `pathlib.Path`, where the vocabulary is or is written; it is needed
       until the servable is saved.
   """
+  head, kind = OTHER_TOKENIZERS.get(name, (name, None))
+  keras.utils.set_random_seed(0)
+  return _MAKERS[head](_other_tokenizer(kind, folder) if kind else _toy(folder))
+
+
+def _toy(folder):
   vocab_file = folder / "vocab.txt"
   if not vocab_file.exists():
     toy.write_vocabulary(vocab_file)
-  keras.utils.set_random_seed(0)
-  return _MAKERS[name](toy.tokenizer(vocab_file))
+  return toy.tokenizer(vocab_file)
+
+
+def _other_tokenizer(kind, folder):
+  write, settings = toy.KINDS[kind]
+  (folder / kind).mkdir(exist_ok=True)
+  return tokenizers.load(write(folder / kind), **settings)
 
 
 def serialized(texts):

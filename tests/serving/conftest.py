@@ -2,6 +2,7 @@
 
 import functools
 import pathlib
+import shutil
 from typing import NamedTuple
 
 import keras
@@ -35,17 +36,21 @@ def tokenizer_of(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def exports(tmp_path_factory):
-  """{name of `all_heads.NAMES`: `Export`}.
+  """{name of `all_heads.ALL`: `Export`}.
 
-  The directories were moved after the export, and the vocabulary that the
-  models were made with is gone.
+  The directories were moved after the export, and the vocabularies that the
+  models were made with are gone.
   """
   folder = tmp_path_factory.mktemp("heads")
-  heads = {name: all_heads.make(name, folder) for name in all_heads.NAMES}
+  (folder / "vocabularies").mkdir()
+  heads = {
+    name: all_heads.make(name, folder / "vocabularies")
+    for name in all_heads.ALL
+  }
   for name, head in heads.items():
     export.export(head.servable, folder / "made" / name)
   (folder / "made").rename(folder / "moved")
-  (folder / "vocab.txt").unlink()
+  shutil.rmtree(folder / "vocabularies")
   return {
     name: Export(head, folder / "moved" / name / "1")
     for name, head in heads.items()

@@ -91,7 +91,7 @@ def printed(program, exports, tmp_path_factory):
   return dict(zip(requests, parse(process.stdout), strict=True))
 
 
-@pytest.mark.parametrize("name", all_heads.NAMES)
+@pytest.mark.parametrize("name", all_heads.ALL)
 def test_the_program_answers_as_the_eager_model(printed, exports, name):
   for signature, expected in exports[name].head.expected.items():
     answers.check(printed[name, signature], expected)

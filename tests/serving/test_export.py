@@ -92,7 +92,7 @@ def asked(exports, tmp_path_factory):
 PARTS = {"all": slice(None), "none": slice(0), "first": slice(1)}
 
 
-@pytest.mark.parametrize("name", all_heads.NAMES)
+@pytest.mark.parametrize("name", all_heads.ALL)
 def test_every_signature_answers_as_the_eager_model(exports, asked, name):
   head = exports[name].head
   assert set(head.servable.signatures) == set(head.requests)
@@ -100,7 +100,7 @@ def test_every_signature_answers_as_the_eager_model(exports, asked, name):
     answers.check(asked.answers[name, signature, "all"], expected)
 
 
-@pytest.mark.parametrize("name", all_heads.NAMES)
+@pytest.mark.parametrize("name", all_heads.ALL)
 def test_a_batch_of_nothing_is_answered_with_nothing(exports, asked, name):
   for signature, expected in exports[name].head.expected.items():
     answer = asked.answers[name, signature, "none"]
@@ -111,7 +111,7 @@ def test_a_batch_of_nothing_is_answered_with_nothing(exports, asked, name):
       assert value.dtype == expected[output].dtype
 
 
-@pytest.mark.parametrize("name", all_heads.NAMES)
+@pytest.mark.parametrize("name", all_heads.ALL)
 def test_a_text_alone_is_answered_as_among_longer_ones(exports, asked, name):
   for signature, expected in exports[name].head.expected.items():
     for output, value in asked.answers[name, signature, "first"].items():

@@ -94,7 +94,7 @@ def ops_of(version_dir):
   return {node.op for node in nodes} - {f.signature.name for f in functions}
 
 
-@pytest.mark.parametrize("name", all_heads.NAMES)
+@pytest.mark.parametrize("name", all_heads.ALL)
 def test_tf_serving_links_every_op(exports, name):
   ops = ops_of(exports[name].version_dir)
   # `raw_ops` holds TensorFlow's own, whatever else has been imported.
@@ -102,14 +102,20 @@ def test_tf_serving_links_every_op(exports, name):
   assert of_others <= TEXT_OPS
 
 
-@pytest.mark.parametrize("name", all_heads.NAMES)
+@pytest.mark.parametrize("name", all_heads.ALL)
 def test_tf_serving_2_12_knows_every_op_of_tensorflow(exports, name):
   assert not ops_of(exports[name].version_dir) & CORE_OPS_SINCE_2_12
 
 
-def test_the_ops_of_a_tokenizer_are_seen(exports):
+@pytest.mark.parametrize(
+  ("name", "op"),
+  [
+    ("encoder", "FastWordpieceTokenizeWithOffsets"),
+    ("question_answering_of_sentencepiece", "TFText>FastSentencepieceTokenize"),
+  ],
+)
+def test_the_ops_of_a_tokenizer_are_seen(exports, name, op):
   # Or the tests above would prove nothing.
-  ops = ops_of(exports["encoder"].version_dir)
-  assert "FastWordpieceTokenizeWithOffsets" in ops
-  assert "FastWordpieceTokenizeWithOffsets" in TEXT_OPS
-  assert not hasattr(tf.raw_ops, "FastWordpieceTokenizeWithOffsets")
+  assert op in ops_of(exports[name].version_dir)
+  assert op in TEXT_OPS
+  assert not hasattr(tf.raw_ops, op)
