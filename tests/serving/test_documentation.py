@@ -1,4 +1,4 @@
-"""The Python code of docs/serving.md."""
+"""The Python code that README.md and docs/serving.md have of serving."""
 
 import pathlib
 import re
@@ -11,8 +11,15 @@ pytest.importorskip(
 
 from tests.serving import prediction_service  # noqa: E402
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs/serving.md"
-SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.S)
+ROOT = pathlib.Path(__file__).parents[2]
+SNIPPETS = [
+  snippet
+  for page in ("README.md", "docs/serving.md")
+  for snippet in re.findall(
+    r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.S
+  )
+  if "served/" in snippet or "localhost:8500" in snippet
+]
 
 
 @pytest.fixture(scope="module")
@@ -29,5 +36,5 @@ def test_the_code_of_the_page_runs(places, number, capsys):
   for written, meant in places.items():
     code = code.replace(written, meant)
   assert code != SNIPPETS[number], "The code asks no model."
-  exec(compile(code, str(PAGE), "exec"), {})
+  exec(code, {})
   assert capsys.readouterr().out
