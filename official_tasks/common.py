@@ -16,8 +16,9 @@ def run(main):
   """Parses the flags and runs `main()`; ends the process.
 
   A user's mistake (ValueError, a missing file, a full disk) gives one line on
-  stderr and exit status 1, an unknown or malformed flag 2. The traceback is
-  shown with --verbosity=1 (debug).
+  stderr and exit status 1, an unknown or malformed flag 2, a run that was
+  stopped and can be continued 75. The traceback is shown with --verbosity=1
+  (debug).
 
   Args:
     main: callable without arguments; its return value is the exit status
@@ -28,11 +29,14 @@ def run(main):
     try:
       return main()
     except Exception as error:
-      if not _is_user_error(error):
+      # `StoppedError` has one; its module would bring TensorFlow along.
+      stopped = getattr(error, "exit_status", None)
+      if not stopped and not _is_user_error(error):
         raise
       logging.debug("Traceback of the error:", exc_info=True)
-      sys.stderr.write(f"Error: {_one_line(error)}\n")
-      return EXIT_USER_ERROR
+      kind = "Stopped" if stopped else "Error"
+      sys.stderr.write(f"{kind}: {_one_line(error)}\n")
+      return stopped or EXIT_USER_ERROR
 
   app.run(guarded, flags_parser=_parse_flags)
 

@@ -148,6 +148,11 @@ class Frame:
     }
     if not self._training["output_dir"]:
       raise ValueError("--output_dir must be given.")
+    if self._training["distribution_strategy"] == "multi_worker_mirrored":
+      raise ValueError(
+        "distribution_strategy=multi_worker_mirrored is for pre-training:"
+        " fine-tune with mirrored on one machine."
+      )
     if self._training["num_logical_cpus"]:
       # First of all: rows are read before the strategy is made.
       distribution.split_cpu(self._training["num_logical_cpus"])

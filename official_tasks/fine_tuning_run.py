@@ -111,25 +111,23 @@ class Run:
         )
 
   def train(self):
-    """Trains to the end; returns False if SIGTERM stopped it before."""
+    """Trains to the end."""
     if self.is_finished:
       experiment_lib.check_same(self._training_config(), self._fixed())
       print(f"{self.output_dir} holds a finished run: nothing left to train.")
-      return True
+      return
     # What is wrong with the other examples had better be known before.
     for split in self.data.other_splits:
       self.data.rows(split)
     stopping = _EarlyStopping(self) if self.patience else None
     summary = self.experiment.train(self._batches, stopping)
     self.results["train"] = dataclasses.asdict(summary)
-    if not summary.was_stopped:
-      if stopping:
-        self.results["train"]["best_step"] = stopping.restore_best()
-      self.results["train"]["is_finished"] = True
+    if stopping:
+      self.results["train"]["best_step"] = stopping.restore_best()
+    self.results["train"]["is_finished"] = True
     self.save_results()
-    if stopping and not summary.was_stopped:
+    if stopping:
       stopping.remove_best()  # Only now: a killed run needs it again.
-    return not summary.was_stopped
 
   def evaluate(self, splits):
     """Scores (those with labels) and predicts splits."""

@@ -82,8 +82,8 @@ def run(setup):
 
 def _run_one(run):
   settings = run.settings
-  if settings.do_train and not run.train():
-    return  # stopped by SIGTERM
+  if settings.do_train:
+    run.train()
   splits = run.data.dev_splits if settings.do_eval else []
   if settings.do_predict:
     splits = run.data.other_splits
@@ -126,8 +126,8 @@ class _Search:
       print(f"\nRun {number + 1} of {len(self._runs)}: {name_of(values)}")
       if run.is_scored:
         run.check_same()
-      elif not self._complete(run):
-        return
+      else:
+        self._complete(run)
       entries.append(self._entry(run))
       print(f"dev {self._metric} {entries[-1]['score']:.4f}")
       if best is None or entries[-1]["score"] > best["score"]:
@@ -148,10 +148,9 @@ class _Search:
     return fine_tuning_run.Run(self._setup, folder, **values)
 
   def _complete(self, run):
-    """Trains and scores; returns False if SIGTERM stopped it."""
+    """Trains and scores."""
     try:
-      if not run.train():
-        return False
+      run.train()
     except loop.DivergedError as error:
       logging.warning("%s", error)
       run.give_up(error)
@@ -159,7 +158,6 @@ class _Search:
       run.evaluate(self._setup.data.dev_splits)
       run.report()
     run.close()
-    return True
 
   def _entry(self, run):
     result = run.results["eval"][run.data.selecting_split]

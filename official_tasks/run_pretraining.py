@@ -30,8 +30,8 @@ from keras_bert_impl.tasks import masking, objectives, pretraining
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.tokenizers import vocabulary_files
 from keras_bert_impl.training import config as config_lib
+from keras_bert_impl.training import distribution, report, run_log
 from keras_bert_impl.training import experiment as experiment_lib
-from keras_bert_impl.training import report, run_log
 from official_tasks import common, default_pretraining, pretraining_task
 from tfrecords import manifest, reader
 
@@ -121,17 +121,23 @@ def main():
   """Prepares the data if none is named, then trains, evaluates and exports."""
   started = time.monotonic()
   data = common.from_flags(DataConfig)
+  training = common.from_flags(config_lib.TrainingConfig)
+  strategy = experiment_lib.strategy_of(training)
   if data.input_file is None:
+    if distribution.num_workers(strategy) > 1:
+      raise ValueError("--input_file must be given with several workers.")
     default_pretraining.prepare(FLAGS)
     data = common.from_flags(DataConfig)
-  training = common.from_flags(config_lib.TrainingConfig)
+    training = common.from_flags(config_lib.TrainingConfig)
   if not training.output_dir:
     raise ValueError("--output_dir must be given with --input_file.")
   run = PretrainingRun(data, training)
-  if data.do_train and not run.train():
-    return  # stopped by SIGTERM
+  if data.do_train:
+    run.train()
   if data.do_eval:
     run.evaluate()
+  if not run.experiment.is_chief:
+    return
   if data.do_train and data.do_export:
     run.export()
   run.report(FLAGS.example_text)
@@ -167,14 +173,14 @@ class PretrainingRun:
     self._keep_model_files()
 
   def train(self):
-    """Trains to the end; returns False if SIGTERM stopped it before."""
+    """Trains to the end."""
     if self.experiment.is_complete:
       print(
         f"{self.training.output_dir} already holds all"
         f" {self.training.num_train_steps} steps: nothing left to train. Raise"
         " --num_train_steps to go on, or choose another --output_dir."
       )
-      return True
+      return
     with reader.errors_explained(self.train_records):
       summary = self.experiment.train(self._train_batches)
     self.results["train"] = {
@@ -183,7 +189,6 @@ class PretrainingRun:
       "tokens_per_second": summary.tokens_per_second,
     }
     self._save_results()
-    return not summary.was_stopped
 
   def evaluate(self):
     """Evaluates on the held-out records."""
@@ -288,6 +293,8 @@ class PretrainingRun:
 
   def _keep_model_files(self):
     """Puts configuration and vocabulary beside the checkpoints."""
+    if not self.experiment.is_chief:
+      return
     self.encoder_config.to_json_file(self._path("bert_config.json"))
     if self.vocabulary:
       path = self._vocabulary_path
@@ -425,7 +432,8 @@ class PretrainingRun:
       "configuration": {**vars(self.data), **vars(self.training)},
       "versions": report.versions(),
     }
-    report.write_json(self._path(report.RESULTS_NAME), self.results)
+    if self.experiment.is_chief:
+      report.write_json(self._path(report.RESULTS_NAME), self.results)
 
 
 def _summary(results):

@@ -224,6 +224,11 @@ def make_dataset(
   dataset = dataset.map(
     make_batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
   )
+  if num_epochs is None:
+    # Or several workers would ask each other at each step who has rows left.
+    dataset = dataset.apply(
+      tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
+    )
   return dataset.prefetch(tf.data.AUTOTUNE)
 
 

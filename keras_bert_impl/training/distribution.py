@@ -1,10 +1,40 @@
-"""Where a model trains: one device, several replicas of a host, or a TPU."""
+"""Where a model trains: a device, replicas of a host, hosts together, a TPU."""
 
+import contextlib
 import functools
+import json
+import os
 
 import tensorflow as tf
 
-STRATEGIES = ("one_device", "mirrored", "tpu")
+STRATEGIES = ("one_device", "mirrored", "multi_worker_mirrored", "tpu")
+
+_EXAMPLE = (
+  '{"cluster": {"worker": ["host0:2222", "host1:2222"]},'
+  ' "task": {"type": "worker", "index": 0}}'
+)
+# What a collective fails with when one of those it waits for is gone.
+_LOSSES = (
+  tf.errors.AbortedError,
+  tf.errors.CancelledError,
+  tf.errors.DeadlineExceededError,
+  tf.errors.UnavailableError,
+)
+
+
+class StoppedError(Exception):
+  """A run has stopped before its end; the same command continues it.
+
+  Attributes:
+    exit_status: int, that of a process that it ends: EX_TEMPFAIL of sysexits.h,
+      which schedulers can tell from an error.
+  """
+
+  exit_status = 75
+
+
+class WorkerLostError(StoppedError):
+  """Another worker is gone; all have to be started again."""
 
 
 # Strategies of one process disturb each other, and a TPU is initialised once.
@@ -14,20 +44,25 @@ def create_strategy(name="one_device", num_logical_cpus=0, **tpu):
 
   Args:
     name: one of `STRATEGIES`. "mirrored" takes all GPUs of the host, or
-      without one the logical CPUs.
+      without one the logical CPUs; "multi_worker_mirrored" takes those of
+      every worker of the cluster that the environment variable TF_CONFIG
+      describes, and waits for them.
     num_logical_cpus: int, splits the CPU into that many devices for "mirrored"
       (to try replicas without GPUs); 0 leaves it whole.
     **tpu: arguments of `TPUClusterResolver`: `tpu` (name or grpc:// address,
       "local" on a TPU VM), `zone`, `project`.
 
   Raises:
-    ValueError: on an unknown name, or where devices were already in use when
-      `num_logical_cpus` asked for a split.
+    ValueError: on an unknown name or a wrong TF_CONFIG, or where devices were
+      already in use when `num_logical_cpus` asked for a split.
   """
   if name == "one_device":
     return tf.distribute.get_strategy()
   if name == "mirrored":
     return _mirrored(num_logical_cpus)
+  if name == "multi_worker_mirrored":
+    check_cluster(os.environ.get("TF_CONFIG"))
+    return tf.distribute.MultiWorkerMirroredStrategy()
   if name == "tpu":
     return _tpu(**tpu)
   raise ValueError(
@@ -67,6 +102,101 @@ def _tpu(**tpu):
   tf.config.experimental_connect_to_cluster(resolver)
   tf.tpu.experimental.initialize_tpu_system(resolver)
   return tf.distribute.TPUStrategy(resolver)
+
+
+def check_cluster(tf_config):
+  """Raises ValueError unless TF_CONFIG says who the workers are.
+
+  Args:
+    tf_config: str, JSON, or None.
+  """
+  try:
+    content = json.loads(tf_config or "")
+    task = content["task"]
+    content["cluster"][task["type"]][int(task["index"])]
+    is_sound = {*content["cluster"]} <= {"chief", "worker"}
+  except (ValueError, LookupError, TypeError):
+    is_sound = False
+  if not is_sound:
+    raise ValueError(
+      "distribution_strategy=multi_worker_mirrored needs the environment"
+      " variable TF_CONFIG, with one cluster for all and a task for each"
+      f" worker, as in {_EXAMPLE}; it is {tf_config!r}."
+    )
+
+
+def num_workers(strategy):
+  """Returns the number of processes that train together."""
+  if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+    return 1
+  cluster = strategy.cluster_resolver.cluster_spec().as_dict()
+  return sum(len(addresses) for addresses in cluster.values())
+
+
+def is_chief(strategy):
+  """Returns whether this process writes what all of them have made."""
+  return strategy.extended.should_checkpoint
+
+
+def agree(strategy, number, is_stopping):
+  """Makes one decision of those of all workers, each of which calls this.
+
+  Args:
+    strategy: `tf.distribute.Strategy`.
+    number: int below 2**24.
+    is_stopping: bool.
+
+  Returns:
+    The chief's number, and whether any worker is stopping.
+  """
+  votes = [number if is_chief(strategy) else 0, is_stopping]
+  number, num_stopping = sum_over_workers(strategy, votes)
+  return int(number), num_stopping > 0
+
+
+def sum_over_workers(strategy, values):
+  """Returns the list of numbers `values` summed over all workers."""
+  if num_workers(strategy) == 1:
+    return values
+  with losses_explained(strategy):
+    return _worker_sum(strategy)(tf.constant(values, tf.float32)).numpy()
+
+
+@functools.cache
+def _worker_sum(strategy):
+  def sum_in_replica(values):
+    context = tf.distribute.get_replica_context()
+    # A worker has one vote, however many replicas.
+    local = context.num_replicas_in_sync // num_workers(strategy)
+    is_first = context.replica_id_in_sync_group % local == 0
+    votes = tf.where(is_first, values, 0.0)
+    return context.all_reduce(tf.distribute.ReduceOp.SUM, votes)
+
+  @tf.function
+  def sum_values(values):
+    sums = strategy.run(sum_in_replica, args=(values,))
+    return strategy.experimental_local_results(sums)[0]
+
+  return sum_values
+
+
+@contextlib.contextmanager
+def losses_explained(strategy):
+  """Turns the error of a worker whose others are gone into a line.
+
+  Raises:
+    WorkerLostError: another worker has stopped.
+  """
+  try:
+    yield
+  except _LOSSES as error:
+    if num_workers(strategy) == 1:
+      raise
+    raise WorkerLostError(
+      "another worker has stopped, or cannot be reached"
+      f" ({type(error).__name__}). Start all workers again with the same"
+      " command: they continue from the last checkpoint."
+    ) from error
 
 
 def distribute(strategy, dataset):

@@ -18,6 +18,8 @@ from keras_bert_impl.training import loop as loop_lib
 from keras_bert_impl.training import saver as saver_lib
 
 RUN_CONFIG_NAME = "run_config.json"
+# An entry of that file that a continued run need not agree with.
+_NUM_REPLICAS = "num_replicas"
 _OPTIMIZERS = {"adamw": adamw.AdamW, "lamb": lamb.LAMB}
 
 
@@ -41,13 +43,7 @@ class Experiment:
     self.task = task
     self.config = config
     self._required_prefixes = required_prefixes
-    self.strategy = distribution.create_strategy(
-      config.strategy_name,
-      config.num_logical_cpus,
-      tpu=config.tpu_name or config.master,
-      zone=config.tpu_zone,
-      project=config.gcp_project,
-    )
+    self.strategy = strategy_of(config)
     tf.io.gfile.makedirs(config.output_dir)
     if saver_lib.latest(config.output_dir):
       check_same(config, fixed)
@@ -61,14 +57,25 @@ class Experiment:
     self.loop = loop_lib.TrainingLoop(
       task, self.model, optimizer, self.strategy, config
     )
+    self.is_chief = distribution.is_chief(self.strategy)
     self.saver = saver_lib.Saver(
-      config.output_dir, self.model, optimizer, config.keep_checkpoint_max
+      config.output_dir,
+      self.model,
+      optimizer,
+      config.keep_checkpoint_max,
+      self.is_chief,
     )
     self._initialise(fixed.get("vocabulary"))
+    self._check_workers()
     # Only now: what could not start is no run that another must agree with.
-    report.write_json(
-      _configuration_path(config), _configuration(config, fixed)
-    )
+    if self.is_chief:
+      report.write_json(
+        _configuration_path(config),
+        {
+          _NUM_REPLICAS: self.strategy.num_replicas_in_sync,
+          **_configuration(config, fixed),
+        },
+      )
 
   @property
   def is_complete(self):
@@ -77,9 +84,7 @@ class Experiment:
 
   def train(self, make_batches, after_save=None):
     """Trains to the end; arguments and result as of `runner.train`."""
-    log = run_log.RunLog(
-      self.config.output_dir, self.loop.step, self.config.num_train_steps
-    )
+    log = self._open_log()
     try:
       return runner.train(self.loop, self.saver, make_batches, log, after_save)
     finally:
@@ -92,7 +97,8 @@ class Experiment:
       ValueError: if the weights come from no checkpoint.
     """
     self._check_weights()
-    return self.loop.evaluate(distribution.distribute(self.strategy, batches))
+    with distribution.losses_explained(self.strategy):
+      return self.loop.evaluate(distribution.distribute(self.strategy, batches))
 
   def predict(self, batches):
     """Yields the outputs {name: float32 [B, ...]} of `batches`, in order.
@@ -118,6 +124,25 @@ class Experiment:
     logging.info("Weights from %s: %s.", checkpoint.path, result)
     return checkpoint
 
+  def _open_log(self):
+    if not self.is_chief:
+      return run_log.NoLog()
+    return run_log.RunLog(
+      self.config.output_dir, self.loop.step, self.config.num_train_steps
+    )
+
+  def _check_workers(self):
+    """Raises ValueError unless all workers start from the same step."""
+    step = self.loop.step
+    chiefs, _ = distribution.agree(self.strategy, step, False)
+    _, is_wrong = distribution.agree(self.strategy, step, step != chiefs)
+    if is_wrong:
+      raise ValueError(
+        f"output_dir ({self.config.output_dir}) holds step {step} for this"
+        f" worker and step {chiefs} for the chief, or another for others: it"
+        " must be one folder that all workers see."
+      )
+
   def _check_weights(self):
     if not self.saver.latest() and not self.config.init_checkpoint:
       raise ValueError(
@@ -130,11 +155,25 @@ class Experiment:
     if latest:
       self.saver.restore(latest)
       logging.info("Resuming at step %d from %s.", self.loop.step, latest)
+      self._tell_of_replicas()
     elif self.config.init_checkpoint:
       checkpoint = self.load(self.config.init_checkpoint)
       self._warn_of_differences(checkpoint, fingerprint)
     else:
       logging.info("Weights drawn from seed %d.", self.config.random_seed)
+
+  def _tell_of_replicas(self):
+    """Tells if there were more or fewer of them before."""
+    before = report.read_json(_configuration_path(self.config)) or {}
+    before, now = before.get(_NUM_REPLICAS), self.strategy.num_replicas_in_sync
+    if before not in (None, now):
+      logging.info(
+        "%d replicas go on where %d stopped: with the same batches of %d"
+        " examples in the same order, other dropout masks.",
+        now,
+        before,
+        self.config.train_batch_size,
+      )
 
   def _warn_of_differences(self, checkpoint, fingerprint):
     """Tells what the same weights were not trained with."""
@@ -152,6 +191,20 @@ class Experiment:
       )
 
 
+def strategy_of(config):
+  """Returns the strategy of a `TrainingConfig`, the same at each call.
+
+  That of several workers has to be made before TensorFlow runs anything.
+  """
+  return distribution.create_strategy(
+    config.strategy_name,
+    config.num_logical_cpus,
+    tpu=config.tpu_name or config.master,
+    zone=config.tpu_zone,
+    project=config.gcp_project,
+  )
+
+
 def check_same(config, fixed):
   """Checks that the run in the output directory, if there is one, is this one.
 
@@ -165,6 +218,7 @@ def check_same(config, fixed):
   mine = _flat(_configuration(config, fixed))
   theirs = report.read_json(_configuration_path(config))
   theirs = _flat(theirs) if theirs else mine
+  theirs.pop(_NUM_REPLICAS, None)
   for name in sorted({*mine, *theirs}):
     if mine.get(name) != theirs.get(name):
       raise ValueError(

@@ -57,6 +57,16 @@ class RunLog:
     self._writer.close()
 
 
+class NoLog:
+  """What a worker logs that is not the chief: nothing."""
+
+  def write(self, step, scalars):
+    """Does nothing."""
+
+  def close(self):
+    """Does nothing."""
+
+
 class JsonLines:
   """A file of entries, dicts with `step`, one a line."""
 

@@ -4,8 +4,6 @@ import dataclasses
 import signal
 import time
 
-from absl import logging
-
 from keras_bert_impl.training import distribution
 from keras_bert_impl.training import loop as loop_lib
 
@@ -14,13 +12,12 @@ _SECONDS_PER_REPORT = 2.0
 
 @dataclasses.dataclass(frozen=True)
 class TrainingSummary:
-  """What a run did: `was_stopped` is True if SIGTERM ended it early."""
+  """What a run did."""
 
   steps: int
   padding_share: float
   examples_per_second: float
   tokens_per_second: float
-  was_stopped: bool
 
 
 def train(loop, saver, make_batches, log, after_save=None):
@@ -31,7 +28,7 @@ def train(loop, saver, make_batches, log, after_save=None):
     saver: `Saver`.
     make_batches: callable (start_step) -> `tf.data.Dataset` of global batches,
       the same sequence whatever step it starts from.
-    log: `RunLog`.
+    log: `RunLog` or `NoLog`.
     after_save: callable (step) -> bool, called after each checkpoint, and with
       the one resumed from; True ends the training there.
 
@@ -41,6 +38,8 @@ def train(loop, saver, make_batches, log, after_save=None):
 
   Raises:
     DivergedError: with the step, a hint and the last good checkpoint.
+    StoppedError: SIGTERM came, to any worker; a checkpoint has been written.
+    WorkerLostError: another worker is gone.
   """
   config = loop.config
   batches = make_batches(loop.step)
@@ -48,12 +47,15 @@ def train(loop, saver, make_batches, log, after_save=None):
   meter = _Meter(config.iterations_per_loop, config.train_batch_size)
   is_over = bool(after_save and loop.step and after_save(loop.step))
   with _SigtermFlag() as sigterm:
-    while not (
-      is_over or sigterm.is_raised or loop.step >= config.num_train_steps
-    ):
+    while True:
+      number, was_stopped = distribution.agree(
+        loop.strategy, meter.next_steps(), sigterm.is_raised
+      )
+      if was_stopped or is_over or loop.step >= config.num_train_steps:
+        break
       goal = _next_multiple(loop.step, config.save_checkpoints_steps)
       goal = min(goal, config.num_train_steps)
-      number = min(meter.next_steps(), goal - loop.step)
+      number = min(number, goal - loop.step)
       started = time.monotonic()
       metrics = _train_or_explain(loop, saver, iterator, number)
       rates = meter.record(number, time.monotonic() - started, metrics)
@@ -61,14 +63,12 @@ def train(loop, saver, make_batches, log, after_save=None):
       if loop.step == goal:
         saver.save(loop.step)
         is_over = bool(after_save and after_save(loop.step))
-  if sigterm.is_raised:
-    prefix = saver.save(loop.step)
-    logging.warning(
-      "SIGTERM: saved %s; the same command continues from there.", prefix
+  if was_stopped:
+    raise distribution.StoppedError(
+      f"SIGTERM: saved {saver.save(loop.step)}; the same command continues from"
+      " there."
     )
-  return TrainingSummary(
-    steps=loop.step, was_stopped=sigterm.is_raised, **meter.totals()
-  )
+  return TrainingSummary(steps=loop.step, **meter.totals())
 
 
 def _next_multiple(step, every):
@@ -77,7 +77,8 @@ def _next_multiple(step, every):
 
 def _train_or_explain(loop, saver, iterator, number):
   try:
-    return loop.train(iterator, number)
+    with distribution.losses_explained(loop.strategy):
+      return loop.train(iterator, number)
   except loop_lib.DivergedError as error:
     kept = saver.latest() or "none yet"
     raise loop_lib.DivergedError(

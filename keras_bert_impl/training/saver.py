@@ -30,10 +30,14 @@ class Saver:
     model: `keras.Model`.
     optimizer: built optimizer with `slot_variables()`.
     keep_checkpoint_max: int, number of checkpoints kept.
+    is_chief: bool; False, for all workers but one, only reads.
   """
 
-  def __init__(self, output_dir, model, optimizer, keep_checkpoint_max=5):
+  def __init__(
+    self, output_dir, model, optimizer, keep_checkpoint_max=5, is_chief=True
+  ):
     self.output_dir = output_dir
+    self._is_chief = is_chief
     self.keep_checkpoint_max = keep_checkpoint_max
     self._variables = {
       **{variable.path: variable for variable in model.weights},
@@ -55,6 +59,8 @@ class Saver:
   def save(self, step):
     """Writes the checkpoint of `step` and deletes the oldest; returns it."""
     prefix = tf.io.gfile.join(self.output_dir, f"{BASE_NAME}-{step}")
+    if not self._is_chief:
+      return prefix
     try:
       tf_format.write(
         prefix, {name: v.value for name, v in self._variables.items()}

@@ -33,13 +33,18 @@ def command(script, **values):
   ]
 
 
-def start(script, **values):
+def start(script, tf_config=None, **values):
+  """Starts a script, as one of several workers if TF_CONFIG is given."""
   return subprocess.Popen(
     command(script, **values),
     stdout=subprocess.PIPE,
     stderr=subprocess.PIPE,
     text=True,
-    env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+    env={
+      **os.environ,
+      "TF_CPP_MIN_LOG_LEVEL": "3",
+      **({"TF_CONFIG": tf_config} if tf_config is not None else {}),
+    },
   )
 
 
