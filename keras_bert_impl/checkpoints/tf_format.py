@@ -10,6 +10,10 @@ import tensorflow as tf
 from keras_bert_impl.checkpoints import mappings
 
 
+class UnreadableError(ValueError):
+  """A checkpoint is not there, or is damaged."""
+
+
 def write(prefix, tensors):
   """Writes a checkpoint.
 
@@ -42,7 +46,7 @@ def read(prefix):
   """Returns the `Checkpoint` at `prefix`.
 
   Raises:
-    ValueError: there is none, or its index is damaged; names the prefix.
+    UnreadableError: there is none, or its index is damaged; names the prefix.
   """
   return Checkpoint(prefix)
 
@@ -57,7 +61,7 @@ class Checkpoint(mappings.Tensors):
   def __init__(self, prefix):
     self.prefix = str(prefix)
     if not tf.io.gfile.exists(f"{self.prefix}.index"):
-      raise ValueError(
+      raise UnreadableError(
         f"There is no checkpoint {self.prefix}: {self.prefix}.index does not "
         "exist. Give the common part of the file names, such as "
         "bert_model.ckpt."
@@ -65,7 +69,9 @@ class Checkpoint(mappings.Tensors):
     try:
       self._reader = tf.train.load_checkpoint(self.prefix)
     except (tf.errors.OpError, RuntimeError) as error:
-      raise ValueError(f"{self.prefix}.index is damaged: {error}") from error
+      raise UnreadableError(
+        f"{self.prefix}.index is damaged: {error}"
+      ) from error
     self.shapes = {
       name: tuple(shape)
       for name, shape in sorted(
@@ -78,13 +84,13 @@ class Checkpoint(mappings.Tensors):
 
     Raises:
       KeyError: no such name.
-      ValueError: the data file is missing or damaged; names both.
+      UnreadableError: the data file is missing or damaged; names both.
     """
     if name not in self.shapes:
       raise KeyError(name)
     try:
       return self._reader.get_tensor(name)
     except (tf.errors.OpError, RuntimeError, IndexError) as error:
-      raise ValueError(
+      raise UnreadableError(
         f"Cannot read {name} of checkpoint {self.prefix}: {error}"
       ) from error

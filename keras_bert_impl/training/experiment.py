@@ -151,9 +151,8 @@ class Experiment:
       )
 
   def _initialise(self, fingerprint):
-    latest = self.saver.latest()
+    latest = self.saver.restore_latest()
     if latest:
-      self.saver.restore(latest)
       logging.info("Resuming at step %d from %s.", self.loop.step, latest)
       self._tell_of_replicas()
     elif self.config.init_checkpoint:

@@ -6,10 +6,12 @@ checkpoints, so `--init_checkpoint` reads both with the same code. Data order
 and dropout are functions of the step and need no state.
 """
 
+import contextlib
 import copy
 import json
 
 import tensorflow as tf
+from absl import logging
 
 from keras_bert_impl.checkpoints import assignment, tf_format
 from keras_bert_impl.tokenizers import vocabulary
@@ -79,11 +81,35 @@ class Saver:
       _remove(stale)
     return prefix
 
+  def restore_latest(self):
+    """Restores the newest checkpoint that can be read.
+
+    Returns:
+      Its prefix; None if there is none in the folder.
+
+    Raises:
+      ValueError: there are some, but none can be read; or as `restore`.
+    """
+    prefixes = self._all()
+    for prefix in reversed(prefixes):
+      try:
+        self.restore(prefix)
+        return prefix
+      except tf_format.UnreadableError as error:
+        logging.warning("%s Trying the checkpoint before it.", error)
+    if prefixes:
+      raise ValueError(
+        f"output_dir ({self.output_dir}) holds no checkpoint that can be read:"
+        " bring one back, or choose another --output_dir."
+      )
+    return None
+
   def restore(self, prefix):
     """Assigns every variable from the checkpoint.
 
     Raises:
-      ValueError: if the checkpoint lacks a variable or has another shape.
+      UnreadableError: it is damaged; some variables may have been assigned.
+      ValueError: it lacks a variable or has another shape.
     """
     assignment.assign(
       self._variables,
@@ -100,7 +126,7 @@ class Saver:
     names = [prefix.rpartition("/")[2] for prefix in prefixes]
     lines = [f"model_checkpoint_path: {json.dumps(names[-1])}"]
     lines += [f"all_model_checkpoint_paths: {json.dumps(n)}" for n in names]
-    path = tf.io.gfile.join(self.output_dir, "checkpoint")
+    path = _state_path(self.output_dir)
     vocabulary.write_atomically(path, "\n".join(lines) + "\n")
 
   def _all(self):
@@ -109,21 +135,39 @@ class Saver:
 
 def latest(folder):
   """Returns the prefix of the newest checkpoint in a folder, or None."""
-  return tf.train.latest_checkpoint(folder)
+  there = [p for p in _checkpoints(folder) if tf.io.gfile.exists(f"{p}.index")]
+  return there[-1] if there else None
 
 
 def remove_all(folder):
   """Deletes the checkpoints of a folder."""
   for prefix in _checkpoints(folder):
     _remove(prefix)
-  state = tf.io.gfile.join(folder, "checkpoint")
+  state = _state_path(folder)
   if tf.io.gfile.exists(state):
     tf.io.gfile.remove(state)
 
 
 def _checkpoints(folder):
-  state = tf.train.get_checkpoint_state(folder)
-  return list(state.all_model_checkpoint_paths) if state else []
+  """Returns the prefixes that the state file names, the newest last."""
+  state = None
+  with contextlib.suppress(ValueError):  # Empty.
+    state = tf.train.get_checkpoint_state(folder)
+  if state:
+    return list(state.all_model_checkpoint_paths) or [
+      state.model_checkpoint_path
+    ]
+  path = _state_path(folder)
+  if tf.io.gfile.exists(path):
+    raise ValueError(
+      f"{path} is damaged: write into it which checkpoint is the last, as in"
+      f' model_checkpoint_path: "{BASE_NAME}-1000", or delete it to start anew.'
+    )
+  return []
+
+
+def _state_path(folder):
+  return tf.io.gfile.join(folder, "checkpoint")
 
 
 def _remove(prefix):

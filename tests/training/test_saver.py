@@ -1,5 +1,6 @@
 """Checkpoints: what is kept, what is restored, what is refused."""
 
+import os
 import shutil
 
 import keras
@@ -74,3 +75,78 @@ def test_another_models_checkpoint_is_refused_and_changes_nothing(tmp_path):
     saver.restore(saver.latest())
   for ours, theirs in zip(state(model, optimizer), before):
     np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("suffix", [".index", ".data-00000-of-00001"])
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_the_one_before_takes_the_place_of_one_that_cannot_be_read(
+  tmp_path, caplog, suffix, is_gone
+):
+  model, optimizer, saver = make(tmp_path)
+  step(model, optimizer)
+  saver.save(1)
+  saved = state(model, optimizer)
+  step(model, optimizer)
+  saver.save(2)
+  path = tmp_path / f"model.ckpt-2{suffix}"
+  if is_gone:
+    path.unlink()
+  else:
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+  model, optimizer, saver = make(tmp_path)
+  with caplog.at_level("WARNING"):
+    assert saver.restore_latest().endswith("model.ckpt-1")
+  assert "model.ckpt-2" in caplog.text
+  assert "Trying the checkpoint before it." in caplog.text
+  for ours, theirs in zip(state(model, optimizer), saved):
+    np.testing.assert_array_equal(ours, theirs)
+  # And the next one can be written over what was damaged.
+  saver.save(2)
+  assert saver.restore_latest().endswith("model.ckpt-2")
+
+
+def test_a_flipped_bit_is_noticed(tmp_path):
+  _, _, saver = make(tmp_path)
+  saver.save(1)
+  saver.save(2)
+  path = tmp_path / "model.ckpt-2.data-00000-of-00001"
+  content = bytearray(path.read_bytes())
+  content[len(content) // 2] ^= 1
+  path.write_bytes(content)
+  assert saver.restore_latest().endswith("model.ckpt-1")
+
+
+def test_a_folder_without_one_that_can_be_read_is_no_new_one(tmp_path):
+  _, _, saver = make(tmp_path)
+  assert saver.restore_latest() is None
+  saver.save(1)
+  (tmp_path / "model.ckpt-1.index").unlink()
+  with pytest.raises(ValueError, match="holds no checkpoint that can be read"):
+    saver.restore_latest()
+
+
+def test_the_clock_may_go_backwards(tmp_path):
+  _, _, saver = make(tmp_path)
+  for number in (1, 2):
+    saver.save(number)
+  for path in tmp_path.glob("model.ckpt-2.*"):
+    os.utime(path, (0, 0))  # 1970
+  assert saver.restore_latest().endswith("model.ckpt-2")
+  saver.save(3)
+  assert {path.name for path in tmp_path.glob("*.index")} == {
+    "model.ckpt-2.index",
+    "model.ckpt-3.index",
+  }
+
+
+@pytest.mark.parametrize("content", ["", "???"])
+def test_a_damaged_state_is_no_new_folder(tmp_path, content):
+  _, _, saver = make(tmp_path)
+  saver.save(1)
+  state_file = tmp_path / "checkpoint"
+  state_file.write_text(content)
+  with pytest.raises(ValueError, match="checkpoint is damaged: write into it"):
+    saver.restore_latest()
+  state_file.write_text('model_checkpoint_path: "model.ckpt-1"\n')
+  assert saver.restore_latest().endswith("model.ckpt-1")
