@@ -386,7 +386,7 @@ class Run:
   def _keep_model_files(self):
     """Puts beside the checkpoints what the model and its answers are."""
     config = self._experiment.model.config
-    config.to_json_file(self._path(reading.BERT_CONFIG_NAME))
+    report.write_json(self._path(reading.BERT_CONFIG_NAME), config.to_dict())
     vocabulary = self.data.vocabulary
     path = self._path(vocabulary_files.FILE_NAMES[vocabulary.kind])
     vocabulary_lib.save_options(path, self.data.options)

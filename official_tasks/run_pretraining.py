@@ -295,7 +295,9 @@ class PretrainingRun:
     """Puts configuration and vocabulary beside the checkpoints."""
     if not self.experiment.is_chief:
       return
-    self.encoder_config.to_json_file(self._path("bert_config.json"))
+    report.write_json(
+      self._path("bert_config.json"), self.encoder_config.to_dict()
+    )
     if self.vocabulary:
       path = self._vocabulary_path
       self.vocabulary.save(path)

@@ -67,7 +67,7 @@ class Checkpoint(mappings.Tensors):
         "bert_model.ckpt."
       )
     try:
-      self._reader = tf.train.load_checkpoint(self.prefix)
+      self._reader = tf.compat.v1.train.NewCheckpointReader(self.prefix)
     except (tf.errors.OpError, RuntimeError) as error:
       raise UnreadableError(
         f"{self.prefix}.index is damaged: {error}"

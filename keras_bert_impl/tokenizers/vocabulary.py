@@ -383,6 +383,7 @@ def write_atomically(path, content):
   if "://" in path:
     import tensorflow as tf  # Late: local files need none.
 
+    tf.io.gfile.makedirs(os.path.dirname(path))
     # An object store shows an object only when it is complete.
     with tf.io.gfile.GFile(path, "wb") as file:
       file.write(content)
