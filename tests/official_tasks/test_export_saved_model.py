@@ -54,7 +54,7 @@ def make_tasks(config):
       TAGS,
       token_unit="character",
       approach="features",
-      features="embeddings",
+      features="last",
       lstm_width=8,
     ),
   }
