@@ -93,7 +93,7 @@ class TokenClassificationServable(servables.Servable):
     """
     text = text_words.drop_invalid(text)
     characters = tf.strings.unicode_split(text, "UTF-8")  # [B, (characters)]
-    tokens, starts, ends = self._tokens(text, characters)
+    tokens, starts, ends = self._tokens(text)
     labels, probabilities, is_cut = self._label(tokens)
     first, last, labels, scores = self._tags.entities(labels, probabilities)
     starts = tf.gather(starts.flat_values, first)
@@ -117,12 +117,11 @@ class TokenClassificationServable(servables.Servable):
       "is_cut": is_cut,
     }
 
-  def _tokens(self, text, characters):
+  def _tokens(self, text):
     """Returns tokens, and where they start and end: ragged [B, (tokens)]."""
     if self.token_unit == token_pieces.WORD:
       return self.tokenizer.split_words_with_offsets(text)
-    starts = tf.cast(tf.ragged.range(characters.row_lengths()), tf.int32)
-    return characters, starts, starts + 1
+    return text_words.split_characters(text)
 
   def _label(self, tokens):
     """Returns what the model says of tokens.

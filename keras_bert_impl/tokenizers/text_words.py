@@ -1,4 +1,4 @@
-"""Where the words of a text end, in ops of the core."""
+"""Where the words and characters of a text end, in ops of the core."""
 
 import tensorflow as tf
 
@@ -18,6 +18,9 @@ SINGLE = (
   r"\x{2b740}-\x{2b81f}\x{2b820}-\x{2ceaf}\x{f900}-\x{faff}"
   r"\x{2f800}-\x{2fa1f}]"
 )
+# Code points that are of one character with those before them: combining marks,
+# and the vowels and finals of Hangul in jamo.
+_CONTINUING = r"[\p{M}\x{1160}-\x{11ff}\x{d7b0}-\x{d7ff}]"
 # What is deleted before a text, the text, and what is deleted after it.
 _TRIMMED = f"(?s)^({DELETED}*)(.*?)({DELETED}*)$"
 
@@ -68,4 +71,35 @@ def split_with_offsets(texts):
       tf.gather(values, places), tf.cast(rows, tf.int64), parts.nrows()
     )
     for values in (words, ends - lengths, ends)
+  )
+
+
+def split_characters(texts):
+  """Returns the characters of texts as people see them.
+
+  A letter with its combining marks is one, and a syllable of Hangul in jamo.
+
+  Args:
+    texts: string [B], UTF-8.
+
+  Returns:
+    (characters, starts, ends), string and int32 RaggedTensor [B, (characters)]:
+    the first code point of each, and the one after its last.
+  """
+  codes = tf.strings.unicode_split(texts, "UTF-8")  # [B, (code points)]
+  rows = codes.value_rowids()
+  places = tf.ragged.range(codes.row_lengths()).flat_values
+  is_first = ~tf.strings.regex_full_match(codes.flat_values, _CONTINUING)
+  is_first |= places == 0
+  numbers = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
+  characters = tf.strings.unsorted_segment_join(
+    codes.flat_values, numbers, tf.reduce_sum(tf.cast(is_first, tf.int32))
+  )
+  starts = tf.cast(tf.boolean_mask(places, is_first), tf.int32)
+  lengths = tf.strings.length(characters, "UTF8_CHAR")
+  return tuple(
+    tf.RaggedTensor.from_value_rowids(
+      values, tf.boolean_mask(rows, is_first), codes.nrows()
+    )
+    for values in (characters, starts, starts + lengths)
   )

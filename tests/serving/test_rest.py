@@ -206,7 +206,7 @@ def test_json_values_become_features_of_their_kind():
     ("regression", b'{"instances": ["\xff"]}', "not UTF-8.*byte 16"),
     ("regression", b'{"instances": ' + b"[" * 9999, "nested too deeply|shape"),
     ("regression", b"{}", '"instances" or "inputs"'),
-    ("regression", b'{"inputs": ["a"], "instances": ["a"]}', "either"),
+    ("regression", b'{"inputs": ["a"], "instances": ["a"]}', "one of them"),
     ("regression", b'{"instances": "a"}', "must be a list"),
     ("regression", b'{"instances": [1]}', '"text": 1 is no string'),
     ("regression", b'{"instances": [null]}', "null is no string"),

@@ -72,9 +72,15 @@ def tag(servable, texts):
 def tokens_of(servable, text):
   """Returns [(start, end)] of the tokens of a text."""
   if servable.token_unit == "character":
-    return [(index, index + 1) for index in range(len(text))]
+    starts = [i for i, c in enumerate(text) if not continues(c)]
+    return list(itertools.pairwise([*starts, len(text)]))
   _, starts, ends = servable.tokenizer.split_words_with_offsets([text])
   return list(zip(starts[0].numpy().tolist(), ends[0].numpy().tolist()))
+
+
+def continues(character):
+  is_jamo = 0x1160 <= ord(character) <= 0x11FF  # a vowel or final
+  return is_jamo or unicodedata.category(character)[0] == "M"
 
 
 def expected(servable, texts):
@@ -294,3 +300,22 @@ def test_what_does_not_fit_is_refused(words):
     make_one(model, tokenizer, 16, LABELS, doc_stride=-1)
   with pytest.raises(ValueError, match=r"max_windows \(0\) must be positive"):
     make_one(model, tokenizer, 16, LABELS, max_windows=0)
+
+
+def test_decomposed_text_has_the_same_entities(tokenizer_of):
+  # As macOS writes it; a vocabulary of whole syllables, composed before.
+  servable = make(tokenizer_of("wordpiece"), token_unit="character")
+  texts = ["한국어 hello 中文 café", "é" * 40, "\u0301the", ""]
+  composed = [unicodedata.normalize("NFC", text) for text in texts]
+  decomposed = [unicodedata.normalize("NFD", text) for text in texts]
+  assert composed != decomposed
+  _, ours = tag(servable, decomposed)
+  _, theirs = tag(servable, composed)
+  assert any(theirs)
+  for text, found, wanted in zip(decomposed, ours, theirs, strict=True):
+    assert [
+      (label, unicodedata.normalize("NFC", entity.decode()).encode())
+      for label, _, _, entity, _ in found
+    ] == [(label, entity) for label, _, _, entity, _ in wanted]
+    for _, start, end, entity, _ in found:
+      assert text[start:end] == entity.decode()

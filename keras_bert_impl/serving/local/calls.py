@@ -84,7 +84,7 @@ def _read_predict(request, unused_name, signature, max_text_bytes):
   is_row_form = "instances" in request
   if is_row_form == ("inputs" in request):
     raise errors.RequestError(
-      'A predict request needs either "instances" or "inputs".'
+      'A predict request needs "instances" or "inputs", one of them.'
     )
   values = (
     _columns_of(request["instances"], list(signature.inputs))
@@ -163,7 +163,8 @@ def _outputs(outputs):
 def _read_classify(request, name, signature, max_text_bytes):
   if not {"classes", "scores"} & set(signature.outputs):
     raise errors.RequestError(
-      f"Signature {name} does not classify: it has neither classes nor scores."
+      f'Signature {name} does not classify: it has no output "classes" or '
+      '"scores". Name one that does as "signature_name".'
     )
   return Call(
     signature,
@@ -175,7 +176,8 @@ def _read_classify(request, name, signature, max_text_bytes):
 def _read_regress(request, name, signature, max_text_bytes):
   if "outputs" not in signature.outputs:
     raise errors.RequestError(
-      f"Signature {name} does not regress: it has no outputs."
+      f'Signature {name} does not regress: it has no output "outputs". Name '
+      'one that does as "signature_name".'
     )
   return Call(
     signature,

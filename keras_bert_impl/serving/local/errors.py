@@ -1,6 +1,7 @@
 """What is answered to a request that cannot be served."""
 
 import http
+import re
 
 import tensorflow as tf
 
@@ -14,6 +15,13 @@ _HTTP_STATUSES = {
   tf.errors.UNIMPLEMENTED: http.HTTPStatus.NOT_IMPLEMENTED,
   tf.errors.UNAVAILABLE: http.HTTPStatus.SERVICE_UNAVAILABLE,
 }
+
+
+# What is said by an assertion in the graph, and by the parser of examples.
+_ASSERTION = re.compile(r"assertion failed: \[(.*?)\] \[")
+_NO_FEATURE = re.compile(
+  r"Feature: (\S+) .* is required but could not be found"
+)
 
 
 class RequestError(Exception):
@@ -40,6 +48,10 @@ def of_model(error):
     line for line in error.message.splitlines() if not line.startswith("\t [[")
   ]
   message = lines[-1] if lines else type(error).__name__
+  if found := _ASSERTION.search(message):
+    message = found[1]
+  elif found := _NO_FEATURE.search(message):
+    message = f"an example has no feature {found[1]}."
   status = _HTTP_STATUSES.get(
     error.error_code, http.HTTPStatus.INTERNAL_SERVER_ERROR
   )

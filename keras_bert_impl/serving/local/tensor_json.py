@@ -126,7 +126,9 @@ def to_json(name, array):
 
 def shown(value):
   """Returns the beginning of a JSON value, for a message of one line."""
-  text = json.dumps(value)  # ASCII only: any log can hold it
+  text = json.dumps(value, ensure_ascii=False)
+  # Halves of surrogate pairs are no text.
+  text = text.encode("utf-8", "backslashreplace").decode("utf-8")
   if len(text) <= _SHOWN_CHARACTERS:
     return text
   return f"{text[:_SHOWN_CHARACTERS]}..."
