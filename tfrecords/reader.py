@@ -242,10 +242,17 @@ def errors_explained(records):
 
   Raises:
     ValueError: a record is corrupt.
+    FileNotFoundError: a file is no longer there.
   """
   try:
     yield
-  except scan.ERRORS as error:
+  except (tf.errors.NotFoundError, *scan.ERRORS) as error:
+    for file in records.files:
+      if not tf.io.gfile.exists(file):
+        raise FileNotFoundError(
+          f"the TFRecord file {file} has vanished: bring it back and run the "
+          "same command again."
+        ) from error
     known = {(record.file, record.index) for record in records.corrupt_records}
     for file, num_records in _ends(records.segments).items():
       corrupt, _ = scan.find_corrupt_records(

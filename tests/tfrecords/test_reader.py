@@ -1,5 +1,6 @@
 import collections
 import json
+import pathlib
 import re
 import tempfile
 
@@ -458,6 +459,16 @@ def test_file_cut_during_the_run_is_an_error(tmp_path):
     file.truncate(sum(map(len, _frames([clean_record(n) for n in range(4)]))))
   with (
     pytest.raises(ValueError, match="record 4: is missing"),
+    reader.errors_explained(records),
+  ):
+    batches(records, take=5)
+
+
+def test_file_gone_during_the_run_is_an_error(tmp_path):
+  records = open_records(write(tmp_path, [9]))
+  pathlib.Path(records.files[0]).unlink()
+  with (
+    pytest.raises(FileNotFoundError, match="has vanished: bring it back"),
     reader.errors_explained(records),
   ):
     batches(records, take=5)
