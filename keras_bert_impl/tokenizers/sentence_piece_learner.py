@@ -9,6 +9,7 @@ Source: google-research/albert, README (the command of its vocabulary).
 """
 
 import collections
+import functools
 import io
 import random
 
@@ -29,6 +30,19 @@ _BATCH_SENTENCES = 10_000
 _MAX_SENTENCE_BYTES = 1 << 20
 
 
+def count_words(texts, options):
+  """Returns how often each word occurs in `texts`, collections.Counter of str.
+
+  Args:
+    texts: iterable of str, read once.
+    options: `SentencePieceOptions`.
+  """
+  counts = collections.Counter()
+  for text in _prepare(texts, options):
+    counts.update(text.split())
+  return counts
+
+
 def learn(
   texts,
   vocab_size,
@@ -36,17 +50,19 @@ def learn(
   model_type="unigram",
   character_coverage=CHARACTER_COVERAGE,
   origin=vocabulary_files.SENTENCEPIECE,
+  count=count_words,
 ):
   """Returns the `Vocabulary` for `texts`.
 
   Args:
-    texts: iterable of str, read once.
+    texts: iterable of str, read once; or, for "bpe", whatever `count` takes.
     vocab_size: int, pieces wanted, the special ones included.
     options: `SentencePieceOptions`, as the tokenizer will be used.
     model_type: "unigram" or "bpe".
     character_coverage: float in (0, 1], share of the text's characters that
       must be pieces; rarer ones become <unk>.
     origin: str, what messages shall call the vocabulary.
+    count: callable (texts, options) -> Counter, as `count_words`; for "bpe".
 
   Returns:
     `Vocabulary`: <pad>, <unk>, [CLS], [SEP], [MASK], some punctuation that is
@@ -65,15 +81,12 @@ def learn(
       f"character_coverage ({character_coverage}) must be above 0 and at "
       "most 1."
     )
-  prepared = _prepare(texts, options)
   if model_type == "bpe":
-    counts = collections.Counter()
-    for text in prepared:
-      counts.update(text.split())
+    counts = count(texts, options)
     sentences = [f"{word}\t{counts[word]}" for word in sorted(counts)]
     form = "tsv"
   else:
-    sentences = _sample(prepared, MAX_SENTENCES)
+    sentences = _sample(_prepare(texts, options), MAX_SENTENCES)
     form = "text"
   if not sentences:
     raise ValueError("The text holds no words: nothing to learn from.")
@@ -109,16 +122,21 @@ def learn(
 
 def _prepare(texts, options):
   """Yields `texts` as the options say, those without words left out."""
-  # Compiled once: eager ops cost more than the work on short texts.
-  compiled = tf.function(
+  normalize = _compile_normalizer(options)
+  for batch in _batches(texts):
+    for text in normalize(tf.constant(batch, tf.string)).numpy():
+      if text.strip():
+        yield text.decode("utf-8")
+
+
+# Compiled once: eager ops cost more than the work on short texts.
+@functools.lru_cache(maxsize=1)
+def _compile_normalizer(options):
+  return tf.function(
     lambda batch: sentence_piece.normalize(batch, options),
     input_signature=[tf.TensorSpec([None], tf.string)],
     autograph=False,
   )
-  for batch in _batches(texts):
-    for text in compiled(tf.constant(batch, tf.string)).numpy():
-      if text.strip():
-        yield text.decode("utf-8")
 
 
 def _batches(texts):

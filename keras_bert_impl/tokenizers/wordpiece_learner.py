@@ -10,6 +10,7 @@ frequency (Sennrich et al. 2016) in place of by likelihood.
 """
 
 import collections
+import functools
 import io
 
 import sentencepiece
@@ -26,6 +27,38 @@ _MAX_PIECE_CHARACTERS = 16
 _WORD_START = "\u2581"
 
 
+def count_words(texts, options):
+  """Returns how often each word occurs in `texts`.
+
+  Args:
+    texts: iterable of str or bytes, read once.
+    options: `TokenizerOptions`.
+
+  Returns:
+    collections.Counter of str, without the words that are too long to be
+    looked up.
+  """
+  split = _compile_splitter(options)
+  counts = collections.Counter()
+  for batch in _batches(texts):
+    counts.update(split(tf.constant(batch)).numpy().tolist())
+  counts.pop(normalization.OVERLONG_WORD.encode("utf-8"), None)
+  return collections.Counter(
+    {word.decode("utf-8"): count for word, count in counts.items()}
+  )
+
+
+# Compiled once: eager ops cost more than the work on short texts.
+@functools.lru_cache(maxsize=1)
+def _compile_splitter(options):
+  @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+  def split(batch):
+    normalized = normalization.normalize(batch, options)
+    return normalization.split_words(normalized).flat_values
+
+  return split
+
+
 def learn(
   texts,
   vocab_size,
@@ -33,17 +66,19 @@ def learn(
   compose_hangul=False,
   min_frequency=2,
   character_coverage=1.0,
+  count=count_words,
 ):
   """Returns the tokens of a vocabulary for `texts`.
 
   Args:
-    texts: iterable of str or bytes, read once.
+    texts: iterable of str or bytes, read once; or whatever `count` takes.
     vocab_size: int, tokens wanted, special ones included.
     do_lower_case: bool, as the tokenizer will be used.
     compose_hangul: bool, as the tokenizer will be used.
     min_frequency: int, how often a token must occur to be learned.
     character_coverage: float in (0, 1], share of the text's characters that
       must be in the alphabet; rarer ones become [UNK] with their words.
+    count: callable (texts, options) -> Counter, as `count_words`.
 
   Returns:
     list of str: the special tokens ([PAD] is 0), the alphabet, and pieces with
@@ -57,34 +92,7 @@ def learn(
   _check_arguments(vocab_size, min_frequency, character_coverage)
   options = vocabulary_lib.TokenizerOptions(do_lower_case, compose_hangul)
   return learn_from_counts(
-    count_words(texts, options), vocab_size, min_frequency, character_coverage
-  )
-
-
-def count_words(texts, options):
-  """Returns how often each word occurs in `texts`.
-
-  Args:
-    texts: iterable of str or bytes, read once.
-    options: `TokenizerOptions`.
-
-  Returns:
-    collections.Counter of str, without the words that are too long to be
-    looked up.
-  """
-
-  # Compiled once: eager ops cost more than the work on short texts.
-  @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
-  def split(batch):
-    normalized = normalization.normalize(batch, options)
-    return normalization.split_words(normalized).flat_values
-
-  counts = collections.Counter()
-  for batch in _batches(texts):
-    counts.update(split(tf.constant(batch)).numpy().tolist())
-  counts.pop(normalization.OVERLONG_WORD.encode("utf-8"), None)
-  return collections.Counter(
-    {word.decode("utf-8"): count for word, count in counts.items()}
+    count(texts, options), vocab_size, min_frequency, character_coverage
   )
 
 
