@@ -10,6 +10,8 @@ import functools
 import itertools
 import os
 import random
+import re
+import uuid
 
 import numpy as np
 import tensorflow as tf
@@ -27,6 +29,11 @@ NUM_OTHERS = 8
 MASKINGS = ("dynamic", "static")
 
 _MASKED_AT_ONCE = 1024
+# Of a file, and of the manifest of one.
+_TEMPORARY = re.compile(
+  r"\.(?P<name>.+)\.[0-9a-f]{32}\.tmp"
+  rf"|(?P<described>.+){re.escape(manifest.SUFFIX)}\.tmp-\d+"
+)
 _COUNTS = (
   "num_documents",
   "num_sentences",
@@ -225,10 +232,8 @@ def write_shard(task, on_chunk=None):
   Raises:
     OSError: writing failed.
   """
-  folder, name = os.path.split(task.path)
-  # Hidden, so that no pattern for shards matches it, and without a process
-  # number, so that the next run overwrites what a killed one left.
-  temporary = os.path.join(folder, f".{name}.tmp")
+  folder = os.path.dirname(task.path)
+  temporary = temporary_path(task.path)
   counts = collections.Counter()
   try:
     if folder:
@@ -252,6 +257,33 @@ def write_shard(task, on_chunk=None):
     if tf.io.gfile.exists(temporary):
       tf.io.gfile.remove(temporary)
   return counts
+
+
+def temporary_path(path):
+  """Returns the path of a temporary file beside a file.
+
+  Hidden, so that no pattern for shards matches it, and another one each time:
+  Beam may run a task twice at once.
+  """
+  folder, name = os.path.split(path)
+  return os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
+
+
+def remove_temporaries(paths):
+  """Removes the temporary files that killed processes left.
+
+  Args:
+    paths: sequence of str, files that nobody is writing.
+  """
+  names = collections.defaultdict(set)
+  for path in paths:
+    folder, name = os.path.split(path)
+    names[folder or "."].add(name)
+  for folder in filter(tf.io.gfile.isdir, names):
+    for entry in tf.io.gfile.listdir(folder):
+      match = _TEMPORARY.fullmatch(entry)
+      if match and (match["name"] or match["described"]) in names[folder]:
+        tf.io.gfile.remove(os.path.join(folder, entry))
 
 
 def make_masking(config, vocabulary):

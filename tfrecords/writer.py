@@ -148,6 +148,7 @@ def write_shards(
   tasks = plan_shards(config, vocabulary, files, output_files)
   manifest.check_same_origin([task.path for task in tasks], tasks[0].origin)
   unfinished = [task for task in tasks if not _is_finished(task)]
+  shards.remove_temporaries([task.path for task in tasks])
   start = time.monotonic()
   _run(unfinished, num_workers, on_progress or (lambda done, total: None))
   seconds = time.monotonic() - start

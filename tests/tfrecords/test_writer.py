@@ -554,6 +554,21 @@ def test_killed_and_started_again_gives_the_same_shards(
   assert contents(killed_out) == contents(out)
 
 
+def test_what_killed_processes_left_is_removed(text, vocab_file, out):
+  write(text, vocab_file, out + "x")
+  others = set(contents(out)) | {".data.tfrecordxy." + "0f" * 16 + ".tmp"}
+  folder = os.path.dirname(out)
+  for name in (
+    *others,
+    ".data.tfrecord." + "0f" * 16 + ".tmp",
+    "data.tfrecord.manifest.json.tmp-1234",
+  ):
+    open(os.path.join(folder, name), "a").close()
+  write(text, vocab_file, out)
+  expected = others | {"data.tfrecord", "data.tfrecord.manifest.json"}
+  assert set(contents(out)) == expected
+
+
 @pytest.fixture(name="full_disk")
 def fixture_full_disk():
   """Files cannot grow beyond 20 kB, as if the disk were full."""
