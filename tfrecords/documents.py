@@ -184,18 +184,20 @@ def write_sentences(path, documents):
   """Writes documents in the format "sentences", atomically.
 
   Args:
-    path: str, local file; a temporary file beside it is renamed to it.
+    path: str, local or gs://...; a temporary file beside it is renamed to it.
     documents: iterable of lists of str.
   """
+  import tensorflow as tf  # Slow to import and not needed for reading.
+
   temporary = f"{path}.tmp-{os.getpid()}"
   try:
-    with open(temporary, "w", encoding="utf-8") as file:
+    with tf.io.gfile.GFile(temporary, "wb") as file:
       for document in documents:
-        file.write("\n".join(document) + "\n\n")
-    os.replace(temporary, path)
+        file.write(("\n".join(document) + "\n\n").encode("utf-8"))
+    tf.io.gfile.rename(temporary, path, overwrite=True)
   except BaseException:
-    with contextlib.suppress(FileNotFoundError):
-      os.remove(temporary)
+    if tf.io.gfile.exists(temporary):
+      tf.io.gfile.remove(temporary)
     raise
 
 

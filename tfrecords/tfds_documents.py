@@ -129,21 +129,40 @@ def split_text(text):
   ]
 
 
+def replace_by_text(input_files, beside):
+  """Returns `input_files`, data sets replaced by files of their text.
+
+  A data set cannot be read from the middle of a document on; its text can. It
+  is kept, so that a restart finds it.
+
+  Args:
+    input_files: sequence of str.
+    beside: str, local or gs://..., a file; the text is written to a folder
+      `tfds_text` beside it.
+  """
+  folder = os.path.join(os.path.dirname(beside), "tfds_text")
+  return [
+    write_text(name, folder) if name.startswith(documents.TFDS_SCHEME) else name
+    for name in input_files
+  ]
+
+
 def write_text(source, folder):
   """Writes a source as a text file, if that has not been done before.
 
-  A data set cannot be read from the middle of a document on; its text can.
-
   Args:
     source: str, see the top of this file.
-    folder: str, local folder; made if need be.
+    folder: str, local or gs://...; made if need be.
 
   Returns:
     str, path of a file of the format "sentences".
   """
-  os.makedirs(folder, exist_ok=True)
+  # Slow to import and needed for this kind of source only.
+  import tensorflow as tf
+
+  tf.io.gfile.makedirs(folder)
   name = re.sub(r"\W+", "_", parse(source).name)
   path = os.path.join(folder, f"{name}_{zlib.crc32(source.encode()):08x}.txt")
-  if not os.path.exists(path):
+  if not tf.io.gfile.exists(path):
     documents.write_sentences(path, iter_documents(source))
   return path

@@ -12,7 +12,6 @@ import itertools
 import multiprocessing
 import multiprocessing.connection
 import os
-import tempfile
 import threading
 import time
 
@@ -142,7 +141,9 @@ def write_shards(
   if config.masking_policy:
     # Its errors belong before the work.
     shards.make_masking(config, vocabulary)
-  input_files = _with_text_of_tfds(input_files, output_files)
+  input_files = tfds_documents.replace_by_text(
+    input_files, beside=output_files[0] if output_files else ""
+  )
   files = documents.open_files(input_files, input_format)
   _check_documents(files, config)
   tasks = plan_shards(config, vocabulary, files, output_files)
@@ -185,23 +186,6 @@ def plan_shards(config, vocabulary, files, output_files):
   return [
     shards.ShardTask(path, config, tuple(chunks), origin)
     for path, chunks in zip(output_files, chunks_of, strict=True)
-  ]
-
-
-def _with_text_of_tfds(input_files, output_files):
-  """Returns `input_files`, TensorFlow Datasets replaced by their text.
-
-  The text is kept beside the output, so that a restart finds it.
-  """
-  folder = os.path.dirname(output_files[0]) if output_files else ""
-  if "://" in folder:
-    folder = tempfile.gettempdir()
-  folder = os.path.join(folder, "tfds_text")
-  return [
-    tfds_documents.write_text(name, folder)
-    if name.startswith(documents.TFDS_SCHEME)
-    else name
-    for name in input_files
   ]
 
 

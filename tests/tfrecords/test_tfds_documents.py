@@ -90,6 +90,20 @@ def test_shards_are_written_and_continued_from_a_data_set(data_dir, tmp_path):
   assert again.num_written_shards == 0
 
 
+def test_the_text_is_kept_beside_the_output_wherever_that_is(
+  data_dir, tmp_path
+):
+  # Addressed as an object store is.
+  beside = f"file://{tmp_path}/out/data.tfrecord"
+  source_of = source(data_dir)
+  [path, other] = tfds_documents.replace_by_text([source_of, "b.txt"], beside)
+  assert path.startswith(f"file://{tmp_path}/out/tfds_text/tiny_articles_")
+  assert other == "b.txt"
+  assert sorted(documents.iter_documents([path])) == sorted(
+    documents.iter_documents([source_of])
+  )
+
+
 @pytest.mark.parametrize(
   ("name", "named"),
   [
