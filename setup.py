@@ -39,6 +39,8 @@ setuptools.setup(
     "tqdm>=4.66",
   ],
   extras_require={
+    # Data preparation on many machines; docs/beam.md.
+    "beam": ["apache-beam>=2.77,<2.78"],
     # Learning a byte-level BPE vocabulary; using one needs nothing more.
     "bpe": ["tokenizers>=0.20"],
     # The local server; the protocol buffers of clients of TensorFlow Serving.

@@ -8,7 +8,8 @@ r"""Makes TFRecords for pre-training from text.
 
 Text is sentences (one per line, a blank line between documents), prose such as
 a published book, or a data set of TensorFlow Datasets (tfds:NAME). Interrupted
-runs are continued by the same command. Beside each shard stands a manifest;
+runs are continued by the same command. --runner does the work on Apache Beam,
+see docs/beam.md. Beside each shard stands a manifest;
 what was written is summed up in <output_file without suffix>.results.json.
 """
 
@@ -25,7 +26,7 @@ from keras_bert_impl.tokenizers import agreement, vocabulary_files
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import report
 from official_tasks import common
-from tfrecords import documents, shards, writer
+from tfrecords import beam_runner, documents, shards, writer
 
 FLAGS = flags.FLAGS
 SAMPLE_SENTENCES = 1000
@@ -61,7 +62,7 @@ class FilesConfig:
   num_workers: int | None = config_lib.field(
     None,
     "Processes that write shards; default: one per core. The records do not"
-    " depend on it.",
+    " depend on it. Not with a runner, which has options of its own for it.",
   )
   num_shown: int = config_lib.field(
     3, "How many instances to print in full at the end."
@@ -69,6 +70,7 @@ class FilesConfig:
 
 
 common.define_flags(FilesConfig)
+common.define_flags(beam_runner.BeamConfig)
 common.define_flags(shards.PretrainingDataConfig)
 
 
@@ -77,9 +79,14 @@ def main():
   if not FLAGS["verbosity"].present:
     logging.set_verbosity(logging.INFO)
   files = common.from_flags(FilesConfig)
+  beam = common.from_flags(beam_runner.BeamConfig)
   config = common.from_flags(shards.PretrainingDataConfig)
+  num_workers = _num_workers(files, beam)
   input_files = common.split_names(files.input_file)
   tokenizer = tokenizers.load(config.vocab_file, **config.tokenizer_options)
+  if beam.runner:
+    # Before the text is looked into.
+    beam_runner.prepare_data_sets(input_files, beam)
   if tokenizer.vocabulary.kind == vocabulary_files.WORDPIECE:
     _warn_of_disagreement(tokenizer, input_files, files.input_format)
   output_files = _output_files(files)
@@ -92,11 +99,12 @@ def main():
       input_files,
       output_files,
       files.input_format,
-      _num_workers(files),
+      num_workers,
       lambda done, total: _advance(bar, done, total),
+      beam,
     )
   _show_instances(summary.files, files.num_shown, tokenizer.vocabulary)
-  results = _results(summary, files, config, tokenizer.options)
+  results = _results(summary, files, beam, config, tokenizer.options)
   path = os.path.splitext(output_files[0])[0] + ".results.json"
   report.write_json(path, results)
   _print_summary(summary, config, path)
@@ -127,9 +135,15 @@ def _output_files(files):
   return writer.shard_paths(names[0], files.num_shards)
 
 
-def _num_workers(files):
+def _num_workers(files, beam):
   if files.num_workers is None:
     return os.cpu_count() or 1
+  if beam.runner:
+    raise ValueError(
+      f"num_workers ({files.num_workers}) has no meaning for "
+      f"--runner={beam.runner}: say it in pipeline_options, for DirectRunner "
+      "as --direct_num_workers."
+    )
   return files.num_workers
 
 
@@ -155,7 +169,7 @@ def _show_instances(paths, count, vocabulary):
       logging.info("%s: %s", name, " ".join(map(str, values)))
 
 
-def _results(summary, files, config, tokenizer_options):
+def _results(summary, files, beam, config, tokenizer_options):
   data = {
     "num_documents": summary.num_documents,
     "num_sentences": summary.num_sentences,
@@ -176,6 +190,7 @@ def _results(summary, files, config, tokenizer_options):
     },
     "config": {
       **dataclasses.asdict(files),
+      **dataclasses.asdict(beam),
       **dataclasses.asdict(config),
       **dataclasses.asdict(tokenizer_options),
     },

@@ -8,7 +8,8 @@ r"""Learns a vocabulary of WordPiece, byte-level BPE or SentencePiece from text.
 
 Writes the vocabulary (for byte-level BPE merges.txt too);
 tokenizer_config.json beside it, from which the other scripts take how text is
-normalised; and what was learned from as <vocab_file>.results.json.
+normalised; and what was learned from as <vocab_file>.results.json. --runner has
+the words counted on Apache Beam, see docs/beam.md.
 """
 
 import collections.abc
@@ -31,7 +32,7 @@ from keras_bert_impl.tokenizers import (
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import report
 from official_tasks import common
-from tfrecords import documents
+from tfrecords import beam_runner, documents, tfds_documents
 
 FLAGS = flags.FLAGS
 SAMPLE_SENTENCES = 1000
@@ -66,12 +67,15 @@ class _Method:
       Vocabulary.
     options: what is normalised, unless flags say otherwise.
     arguments: tuple of the other flags that `learn` takes.
+    count_words: callable (texts, options) -> Counter that `learn` takes
+      another one for as `count`; None if it does not learn from counted words.
   """
 
   kind: str
   learn: collections.abc.Callable
   options: object
   arguments: tuple[str, ...]
+  count_words: collections.abc.Callable | None = None
 
 
 _ALBERT = vocabulary.SentencePieceOptions(
@@ -83,6 +87,7 @@ _METHODS = {
     _learn_wordpiece,
     vocabulary.TokenizerOptions(),
     ("min_frequency", "character_coverage"),
+    wordpiece_learner.count_words,
   ),
   "byte_bpe": _Method(
     vocabulary_files.BYTE_BPE,
@@ -96,6 +101,7 @@ _METHODS = {
     functools.partial(_learn_sentencepiece, model_type=model_type),
     _ALBERT,
     ("character_coverage",),
+    sentence_piece_learner.count_words if model_type == "bpe" else None,
   )
   for model_type in sentence_piece_learner.MODEL_TYPES
 }
@@ -188,6 +194,7 @@ class VocabularyConfig:
 
 
 common.define_flags(VocabularyConfig)
+common.define_flags(beam_runner.BeamConfig)
 
 
 def main():
@@ -195,13 +202,18 @@ def main():
   config = common.from_flags(VocabularyConfig)
   method = _METHODS[config.tokenizer]
   options = dataclasses.replace(method.options, **config.given(_OPTION_FLAGS))
-  source = _Source(config)
+  beam = common.from_flags(beam_runner.BeamConfig)
+  if beam.runner:
+    source = _BeamSource(config, beam, method.count_words)
+  else:
+    source = _Source(config)
   learned = method.learn(
-    source.sentences(),
+    source.texts(),
     config.vocab_size,
     options,
     config.vocab_file,
     **config.given(_ARGUMENT_FLAGS),
+    **source.arguments(),
   )
   # The vocabulary last: where it stands, its options stand too.
   vocabulary.save_options(config.vocab_file, options)
@@ -222,7 +234,9 @@ def main():
     },
     # Of the whole process, its start included.
     "train": {"cpu_seconds": time.process_time()},
-    "config": dataclasses.asdict(config) | dataclasses.asdict(options),
+    "config": dataclasses.asdict(config)
+    | dataclasses.asdict(beam)
+    | dataclasses.asdict(options),
     "versions": report.versions(),
     "artifacts": {"vocab_file": config.vocab_file},
   }
@@ -247,7 +261,11 @@ class _Source:
     self.num_documents = 0
     self.num_sentences = 0
 
-  def sentences(self):
+  def arguments(self):
+    """Returns the arguments that `learn` takes for such a source."""
+    return {}
+
+  def texts(self):
     """Yields every sentence once."""
     for sentences in self._documents:
       self.num_documents += 1
@@ -255,6 +273,54 @@ class _Source:
       missing = SAMPLE_SENTENCES - len(self.sample)
       self.sample += itertools.islice(sentences, missing)
       yield from sentences
+
+
+class _BeamSource:
+  """A source whose words are counted on Beam.
+
+  Attributes: as of `_Source`; the numbers when the words are counted.
+  """
+
+  def __init__(self, config, beam, count_words):
+    if not count_words:
+      raise ValueError(
+        f"runner ({beam.runner}) has no meaning for "
+        f"--tokenizer={config.tokenizer}, which is not learned from counted "
+        "words."
+      )
+    names = common.split_names(config.input_file)
+    beam_runner.prepare_data_sets(names, beam)
+    names = tfds_documents.replace_by_text(names, beside=config.vocab_file)
+    self._chunks = documents.open_chunks(names, config.input_format)
+    self._config, self._beam, self._count_words = config, beam, count_words
+    sentences = (
+      sentence
+      for chunk in self._chunks
+      for document in documents.read_chunk(chunk)
+      for sentence in document
+    )
+    self.sample = list(itertools.islice(sentences, SAMPLE_SENTENCES))
+    self.num_documents = None
+    self.num_sentences = None
+
+  def arguments(self):
+    """Returns the arguments that `learn` takes for such a source."""
+    return {"count": self._count}
+
+  def texts(self):
+    """Returns what is counted."""
+    return self._chunks
+
+  def _count(self, chunks, options):
+    counts = beam_runner.count_words(
+      chunks,
+      functools.partial(self._count_words, options=options),
+      self._config.vocab_file,
+      self._beam,
+    )
+    self.num_documents = counts.num_documents
+    self.num_sentences = counts.num_sentences
+    return counts.words
 
 
 def _print_summary(config, results):

@@ -94,9 +94,7 @@ def iter_documents(input_files, input_format="auto"):
       for name in names:
         yield from tfds_documents.iter_documents(name)
     else:
-      files = open_files(list(names), input_format)
-      total = sum(file.stop - file.start for file in files)
-      for chunk in plan_chunks(files, 1 + total // _CHUNK_BYTES):
+      for chunk in open_chunks(list(names), input_format):
         yield from read_chunk(chunk)
 
 
@@ -110,6 +108,19 @@ def open_files(input_files, input_format="auto"):
       f"input_format ({input_format!r}) must be one of {', '.join(FORMATS)}."
     )
   return [_inspect(path, input_format) for path in _expand(input_files)]
+
+
+def open_chunks(input_files, input_format="auto"):
+  """Returns the chunks in which `iter_documents` reads text files.
+
+  Args and errors: as for `iter_documents`, without TensorFlow Datasets.
+
+  Returns:
+    list of tuples of `TextFile`, for `read_chunk`.
+  """
+  files = open_files(input_files, input_format)
+  total = sum(file.stop - file.start for file in files)
+  return plan_chunks(files, 1 + total // _CHUNK_BYTES)
 
 
 def plan_chunks(files, num_chunks):

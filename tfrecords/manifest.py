@@ -10,6 +10,7 @@ import os
 import re
 
 import tensorflow as tf
+from absl import logging
 
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
@@ -75,6 +76,17 @@ def is_intact(shard, content):
     and tf.io.gfile.stat(shard).length == content["num_bytes"]
     and _sha256(shard) == content["sha256"]
   )
+
+
+def is_finished(shard):
+  """Returns whether a shard was written before and is still what it was."""
+  content = read(shard)
+  if content is None:
+    return False
+  if is_intact(shard, content):
+    return True
+  logging.warning("%s is not what its manifest says; writing it anew.", shard)
+  return False
 
 
 def check_same_origin(shards, origin):

@@ -286,6 +286,17 @@ def remove_temporaries(paths):
         tf.io.gfile.remove(os.path.join(folder, entry))
 
 
+def prepare_worker():
+  """Keeps a process that writes shards to one core and off accelerators.
+
+  Raises:
+    RuntimeError: TensorFlow has begun to work in this process.
+  """
+  tf.config.threading.set_intra_op_parallelism_threads(1)
+  tf.config.threading.set_inter_op_parallelism_threads(1)
+  tf.config.set_visible_devices([], "GPU")
+
+
 def make_masking(config, vocabulary):
   """Returns the `Masking` of a configuration."""
   return masking_lib.Masking(

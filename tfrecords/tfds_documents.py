@@ -57,11 +57,13 @@ def parse(source):
   return Source(name, **options)
 
 
-def open_builder(source):
+def open_builder(source, beam_options=None):
   """Returns the builder of a source, downloaded and prepared if need be.
 
   Args:
     source: str, see the top of this file.
+    beam_options: PipelineOptions of Apache Beam, for data sets that are made
+      with it; None for those of TensorFlow Datasets.
 
   Raises:
     ValueError: the data set does not exist.
@@ -77,7 +79,9 @@ def open_builder(source):
       f"data set {wanted.name!r} of {source} is not known to "
       "tensorflow_datasets; see tfds.list_builders()."
     ) from error
-  builder.download_and_prepare()
+  builder.download_and_prepare(
+    download_config=tfds.download.DownloadConfig(beam_options=beam_options)
+  )
   return builder
 
 

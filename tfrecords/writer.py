@@ -15,11 +15,17 @@ import os
 import threading
 import time
 
-import tensorflow as tf
 from absl import logging
 
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
-from tfrecords import documents, manifest, packings, shards, tfds_documents
+from tfrecords import (
+  beam_runner,
+  documents,
+  manifest,
+  packings,
+  shards,
+  tfds_documents,
+)
 
 _CHUNK_BYTES = 4 << 20
 _POLL_SECONDS = 0.5
@@ -114,6 +120,7 @@ def write_shards(
   input_format="auto",
   num_workers=1,
   on_progress=None,
+  beam=None,
 ):
   """Writes the pre-training data of text files; continues what was begun.
 
@@ -125,13 +132,16 @@ def write_shards(
     input_format: str, see documents.FORMATS.
     num_workers: int, processes; the bytes do not depend on it.
     on_progress: callable (bytes of text done, bytes of text to do), or None.
+    beam: beam_runner.BeamConfig, what runs the workers if it names a runner;
+      `num_workers` means nothing then, and progress is told at the end.
 
   Returns:
     Summary.
 
   Raises:
     ValueError: a value is wrong, the corpus is empty, or a single document
-      where pairs are wanted; or the output was begun with other values.
+      where pairs are wanted; or the output was begun with other values; or
+      Apache Beam is wanted and missing.
     FileNotFoundError: a file is missing. OSError: writing failed; shards that
       were finished stay.
   """
@@ -141,6 +151,9 @@ def write_shards(
   if config.masking_policy:
     # Its errors belong before the work.
     shards.make_masking(config, vocabulary)
+  beam = beam or beam_runner.BeamConfig()
+  if beam.runner:
+    beam_runner.prepare_data_sets(input_files, beam)
   input_files = tfds_documents.replace_by_text(
     input_files, beside=output_files[0] if output_files else ""
   )
@@ -148,10 +161,10 @@ def write_shards(
   _check_documents(files, config)
   tasks = plan_shards(config, vocabulary, files, output_files)
   manifest.check_same_origin([task.path for task in tasks], tasks[0].origin)
-  unfinished = [task for task in tasks if not _is_finished(task)]
+  unfinished = [task for task in tasks if not manifest.is_finished(task.path)]
   shards.remove_temporaries([task.path for task in tasks])
   start = time.monotonic()
-  _run(unfinished, num_workers, on_progress or (lambda done, total: None))
+  _run(unfinished, num_workers, on_progress or (lambda done, total: None), beam)
   seconds = time.monotonic() - start
   return _summarize(tasks, unfinished, seconds)
 
@@ -227,22 +240,14 @@ def _origin(config, vocabulary, files, num_shards):
   return values
 
 
-def _is_finished(task):
-  """Returns whether a shard was written before and is still what it was."""
-  content = manifest.read(task.path)
-  if content is None:
-    return False
-  if manifest.is_intact(task.path, content):
-    return True
-  logging.warning(
-    "%s is not what its manifest says; writing it anew.", task.path
-  )
-  return False
-
-
-def _run(tasks, num_workers, on_progress):
-  """Writes shards, in this process or in `num_workers` others."""
+def _run(tasks, num_workers, on_progress, beam):
+  """Writes shards: on Beam, in `num_workers` processes or in this one."""
   total = sum(task.num_bytes for task in tasks)
+  if beam.runner:
+    if tasks:
+      beam_runner.write_shards(tasks, beam)
+    on_progress(total, total)
+    return
   num_workers = min(num_workers, len(tasks))
   if num_workers > 1:
     _run_in_workers(tasks, num_workers, lambda done: on_progress(done, total))
@@ -295,9 +300,7 @@ def _start_worker(done):
   """Prepares a worker process: one core, no accelerator, no life of its own."""
   global _worker_progress
   _worker_progress = done
-  tf.config.threading.set_intra_op_parallelism_threads(1)
-  tf.config.threading.set_inter_op_parallelism_threads(1)
-  tf.config.set_visible_devices([], "GPU")
+  shards.prepare_worker()
   parent = multiprocessing.parent_process().sentinel
 
   def die_with_parent():

@@ -99,8 +99,8 @@ def error_line(err):
   return line
 
 
-def results(output_dir):
-  return json.loads((pathlib.Path(output_dir) / "results.json").read_text())
+def results(output_dir, name="results.json"):
+  return json.loads((pathlib.Path(output_dir) / name).read_text())
 
 
 def write_model_files(folder, **overrides):

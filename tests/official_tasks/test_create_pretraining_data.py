@@ -176,6 +176,16 @@ CASES = {
     ["num_shards (2) needs a single output_file"],
   ),
   "no workers": (["--num_workers=0"], 1, ["num_workers (0)", "at least 1"]),
+  "workers of a runner": (
+    ["--num_workers=2", "--runner=DirectRunner"],
+    1,
+    ["num_workers (2)", "pipeline_options", "--direct_num_workers"],
+  ),
+  "options without a runner": (
+    ["--pipeline_options=--parallelism=2"],
+    1,
+    ["pipeline_options (--parallelism=2)", "need a runner"],
+  ),
   "unknown data set": (
     ["--input_file=tfds:no_such_data_set"],
     1,

@@ -123,6 +123,10 @@ def test_each_tokenizer_has_its_own_files(
       ["--vocab_file=vocab.txt", "--noadd_prefix_space"],
       "add_prefix_space (False) has no meaning for --tokenizer=wordpiece",
     ),
+    (
+      ["--tokenizer=byte_bpe", "--vocab_file=v.json", "--runner=DirectRunner"],
+      "runner (DirectRunner) has no meaning for --tokenizer=byte_bpe",
+    ),
   ],
 )
 def test_flags_that_do_not_fit_are_told_in_one_line(tmp_path, flags, message):
