@@ -308,8 +308,7 @@ class Run:
     """Returns what the run in the folder was configured with, {} if none."""
     if not saver_lib.latest(self.output_dir):
       return {}
-    path = self._path(experiment_lib.RUN_CONFIG_NAME)
-    return report.read_json(path) or {}
+    return experiment_lib.read_configuration(self.output_dir)
 
   def _batches(self, start_step):
     config = self.experiment.config

@@ -70,7 +70,7 @@ class Experiment:
     # Only now: what could not start is no run that another must agree with.
     if self.is_chief:
       report.write_json(
-        _configuration_path(config),
+        _configuration_path(config.output_dir),
         {
           _NUM_REPLICAS: self.strategy.num_replicas_in_sync,
           **_configuration(config, fixed),
@@ -163,8 +163,9 @@ class Experiment:
 
   def _tell_of_replicas(self):
     """Tells if there were more or fewer of them before."""
-    before = report.read_json(_configuration_path(self.config)) or {}
-    before, now = before.get(_NUM_REPLICAS), self.strategy.num_replicas_in_sync
+    recorded = report.read_json(_configuration_path(self.config.output_dir))
+    before = (recorded or {}).get(_NUM_REPLICAS)
+    now = self.strategy.num_replicas_in_sync
     if before not in (None, now):
       logging.info(
         "%d replicas go on where %d stopped: with the same batches of %d"
@@ -215,9 +216,7 @@ def check_same(config, fixed):
     ValueError: it is another one; names the difference.
   """
   mine = _flat(_configuration(config, fixed))
-  theirs = report.read_json(_configuration_path(config))
-  theirs = _flat(theirs) if theirs else mine
-  theirs.pop(_NUM_REPLICAS, None)
+  theirs = _flat(read_configuration(config.output_dir)) or mine
   for name in sorted({*mine, *theirs}):
     if mine.get(name) != theirs.get(name):
       raise ValueError(
@@ -238,8 +237,18 @@ def _flat(values):
   return flat
 
 
-def _configuration_path(config):
-  return tf.io.gfile.join(config.output_dir, RUN_CONFIG_NAME)
+def read_configuration(output_dir):
+  """Returns {name: value} that continuing the run of a folder must agree on.
+
+  {} if there is no run.
+  """
+  recorded = report.read_json(_configuration_path(output_dir)) or {}
+  recorded.pop(_NUM_REPLICAS, None)
+  return recorded
+
+
+def _configuration_path(output_dir):
+  return tf.io.gfile.join(output_dir, RUN_CONFIG_NAME)
 
 
 def _configuration(config, fixed):

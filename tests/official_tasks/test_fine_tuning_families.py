@@ -46,7 +46,7 @@ def test_a_family_is_fine_tuned(name, new, model_folder, tmp_path):
   for path, value in before.items():
     if path not in new:
       np.testing.assert_array_equal(value, checkpoint.tensors[path], path)
-  assert run.train()
+  run.train()
   after = toy_fine_tuning.weights(run)
   assert all(np.isfinite(value).all() for value in after.values())
   table = "bert/embeddings/word_embeddings"
