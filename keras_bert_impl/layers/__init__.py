@@ -20,6 +20,7 @@ from keras_bert_impl.layers.heads import (
   Pooler,
   SpanBoundaryHead,
 )
+from keras_bert_impl.layers.rematerialization import rematerialize
 from keras_bert_impl.layers.scalar_mix import ScalarMix
 from keras_bert_impl.layers.token_sampler import TokenSampler
 from keras_bert_impl.layers.transformer_block import TransformerBlock
@@ -38,4 +39,5 @@ __all__ = [
   "TokenSampler",
   "TransformerBlock",
   "random_seed",
+  "rematerialize",
 ]

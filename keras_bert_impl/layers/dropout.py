@@ -23,14 +23,53 @@ def random_seed(seed):
   Args:
     seed: int32 tensor [2], or anything convertible to it.
   """
+  seed = ops.convert_to_tensor(seed, dtype="int32")
+  with _drawing(seed, collections.Counter()):
+    yield
+
+
+@contextlib.contextmanager
+def _drawing(seed, num_draws):
+  """Sets the seed and how often each path has drawn; the latter is counted."""
   previous = vars(_context).copy()
-  _context.seed = ops.convert_to_tensor(seed, dtype="int32")
-  _context.num_draws = collections.Counter()
+  _context.seed = seed
+  _context.num_draws = num_draws
   try:
     yield
   finally:
     vars(_context).clear()
     vars(_context).update(previous)
+
+
+def repeatable(function):
+  """Returns `function` such that all calls of it draw the same.
+
+  What is computed again for its gradient must meet the masks of the first time,
+  wherever the gradient is taken.
+
+  Args:
+    function: callable in which layers draw.
+
+  Raises:
+    ValueError: outside of `random_seed`.
+  """
+  seed = getattr(_context, "seed", None)
+  if seed is None:
+    raise ValueError(
+      "rematerialize() must be used inside of random_seed(): dropout would draw"
+      " other masks for the gradient than for the output."
+    )
+  num_draws = _context.num_draws.copy()
+
+  def repeat(*arguments):
+    drawn = num_draws.copy()
+    with _drawing(seed, drawn):
+      result = function(*arguments)
+    if hasattr(_context, "num_draws"):
+      _context.num_draws |= drawn  # The maximum: each draw counts once.
+    return result
+
+  return repeat
 
 
 def seed_for(path):

@@ -7,6 +7,7 @@ from keras_bert_impl.layers import (
   attention,
   dropout,
   initializers,
+  rematerialization,
 )
 
 
@@ -119,6 +120,15 @@ class TransformerBlock(keras.layers.Layer):
       Tuple of the hidden states [B, L, H] and the attention probabilities
       [B, N, L, L].
     """
+
+    def transform(hidden):
+      return self._transform(hidden, attention_mask, training)
+
+    if not training:
+      return transform(hidden)
+    return rematerialization.apply(transform, hidden)
+
+  def _transform(self, hidden, attention_mask, training):
     context, probs = self.attention(hidden, attention_mask, training=training)
     context = self.attention_dense(context)
     context = self.attention_dropout(context, training=training)

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import features
-from keras_bert_impl.layers import dropout
+from keras_bert_impl.layers import dropout, rematerialization
 from keras_bert_impl.training import distribution
 
 _SUM = tf.distribute.ReduceOp.SUM
@@ -183,7 +183,11 @@ class TrainingLoop:
 
   def _sum_gradients(self, batch, denominators, seed):
     """Returns dense gradients and float32 [M, 2] metrics of a micro-batch."""
-    with dropout.random_seed(seed), tf.GradientTape() as tape:
+    with (
+      dropout.random_seed(seed),
+      rematerialization.rematerialize(self.config.rematerialize),
+      tf.GradientTape() as tape,
+    ):
       outputs = self._call_model(batch, training=True)
       losses = self.task.losses(batch, outputs)
       loss = tf.add_n(

@@ -43,6 +43,7 @@ MODELS = {
 DRAWN = ("replaced_token_logits", "is_replaced")
 
 PROGRAM = """
+import functools
 import pathlib
 import sys
 import jax
@@ -56,8 +57,8 @@ for path in pathlib.Path(sys.argv[1]).glob("*.keras"):
   inputs = dict(np.load(path.with_suffix(".inputs.npz")))
   np.savez(path.with_suffix(".outputs.npz"), **model(inputs))
 
-  def loss(trainable, seed):
-    with layers.random_seed(seed):
+  def loss(trainable, seed, rematerialize=False):
+    with layers.random_seed(seed), layers.rematerialize(rematerialize):
       outputs, _ = model.stateless_call(
         trainable,
         [v.value for v in model.non_trainable_variables],
@@ -75,6 +76,14 @@ for path in pathlib.Path(sys.argv[1]).glob("*.keras"):
     values.append(float(value))
     assert all(np.isfinite(gradient).all() for gradient in gradients)
   assert values[0] == values[1] != values[2], (path, values)
+  if path.stem not in ("bert", "albert", "electra"):
+    continue
+  run = jax.jit(jax.value_and_grad(functools.partial(loss, rematerialize=True)))
+  value, found = run(trainable, np.array([1, 3], "int32"))
+  np.testing.assert_allclose(value, values[2], rtol=1e-6)
+  scale = max(abs(gradient).max() for gradient in gradients)
+  for a, b in zip(found, gradients, strict=True):
+    np.testing.assert_allclose(a, b, rtol=0, atol=1e-6 * scale)
 assert "tensorflow" not in sys.modules
 """
 

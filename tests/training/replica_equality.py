@@ -1,7 +1,8 @@
 """Prints what ten steps give on some number of replicas; run as a process.
 
 Arguments: number of replicas, gradient_accumulation_steps, dropout rate,
-optimizer. Strategies of one process disturb each other, so each gets its own.
+optimizer, and the names of other fields to set to True. Strategies of one
+process disturb each other, so each gets its own.
 """
 
 import json
@@ -94,6 +95,7 @@ def main():
     accumulation,
     dropout=float(sys.argv[3]),
     optimizer=sys.argv[4],
+    **dict.fromkeys(sys.argv[5:], True),
   )
   data = distribution.distribute(training.strategy, dataset())
   metrics = training.train(iter(data), 10)

@@ -14,12 +14,14 @@ from keras_bert_impl.training import distribution, loop
 from tests.training import replica_equality
 
 
-def run_process(replicas, accumulation, dropout_rate=0.0, optimizer="adamw"):
+def run_process(
+  replicas, accumulation, dropout_rate=0.0, optimizer="adamw", *fields
+):
   return subprocess.Popen(
     [
       sys.executable,
       replica_equality.__file__,
-      *map(str, (replicas, accumulation, dropout_rate, optimizer)),
+      *map(str, (replicas, accumulation, dropout_rate, optimizer, *fields)),
     ],
     stdout=subprocess.PIPE,
     env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
