@@ -49,6 +49,9 @@ setuptools.setup(
       "tensorflow-serving-api>=2.20,<2.22",
       "uvicorn>=0.34",
     ],
+    # Compiling a step for TPUs without one. What it uses of JAX is no public
+    # interface: these two go together and with official_tasks/tpu_compiler.py.
+    "tpu-check": ["jax==0.10.2", "libtpu==0.0.42.1"],
     "tests": [
       # What starlette's test client needs.
       "httpx2>=2",

@@ -47,13 +47,11 @@ class Experiment:
     tf.io.gfile.makedirs(config.output_dir)
     if saver_lib.latest(config.output_dir):
       check_same(config, fixed)
-    keras.config.set_dtype_policy(
-      "mixed_bfloat16" if config.dtype == "bfloat16" else "float32"
-    )
+    set_dtype_policy(config)
     keras.utils.set_random_seed(config.random_seed)
     with self.strategy.scope():
       self.model = task.build_model()
-      optimizer = _optimizer(config, self.model)
+      optimizer = make_optimizer(config, self.model)
     self.loop = loop_lib.TrainingLoop(
       task, self.model, optimizer, self.strategy, config
     )
@@ -260,7 +258,14 @@ def _configuration(config, fixed):
   } | fixed
 
 
-def _optimizer(config, model):
+def set_dtype_policy(config):
+  """Makes the type of a `TrainingConfig` that of the models built from now."""
+  keras.config.set_dtype_policy(
+    "mixed_bfloat16" if config.dtype == "bfloat16" else "float32"
+  )
+
+
+def make_optimizer(config, model):
   """Returns the optimizer of a `TrainingConfig`, with its schedule."""
   schedule = schedules.WarmupThenLinearDecay(
     config.learning_rate, config.num_warmup_steps, config.num_train_steps

@@ -1,0 +1,249 @@
+"""Compiles programs for TPUs on a machine that has none, with JAX and libtpu.
+
+The two come with the extra `tpu-check`, pinned: what is used here of JAX is not
+part of its public interface.
+"""
+
+import dataclasses
+import logging
+import os
+import re
+import time
+
+# Nothing of a TPU is opened here: two processes may compile at a time.
+os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "true")
+# Not asked of a cloud that this machine is not in.
+os.environ.setdefault("TPU_SKIP_MDS_QUERY", "true")
+os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
+os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v5litepod-4")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+logging.getLogger("jax").setLevel(logging.WARNING)
+
+GIB = 2**30
+
+# GiB of a chip's memory, by what JAX calls its kind.
+_MEMORY = {
+  "TPU v2": 16,
+  "TPU v3": 32,
+  "TPU v4": 32,
+  "TPU v5 lite": 16,
+  "TPU v5": 95,
+  "TPU v5p": 95,
+  "TPU v6 lite": 32,
+}
+# What the compiler keeps of it for itself: it allows 15.75 of a v5e's 16 GiB.
+_RESERVED = 0.25
+
+# Philox is what TensorFlow draws with on a CPU. On a TPU it takes XLA's default
+# generator, an instruction of the chip, whose state is shorter.
+_PHILOX = re.compile(
+  r"(%\w+), (%\w+) = stablehlo\.rng_bit_generator (%\w+), algorithm =\s+PHILOX"
+  r" : \(tensor<3xui64>\) -> \(tensor<3xui64>, (tensor<[^>]*>)\)"
+)
+_DEFAULT = r"""\2_a = stablehlo.slice \3 [0:2] : (tensor<3xui64>) -> tensor<2xui64>
+\2_b, \2 = stablehlo.rng_bit_generator \2_a, algorithm = DEFAULT : (tensor<2xui64>) -> (tensor<2xui64>, \4)
+\2_c = stablehlo.slice \3 [2:3] : (tensor<3xui64>) -> tensor<1xui64>
+\1 = stablehlo.concatenate \2_b, \2_c, dim = 0 : (tensor<2xui64>, tensor<1xui64>) -> tensor<3xui64>"""  # noqa: E501
+# An op of another dialect, which changes nothing.
+_COPY = re.compile(r"mhlo\.copy (%\w+) : (tensor<[^>]*>)")
+
+
+class OutOfMemoryError(ValueError):
+  """A program does not fit.
+
+  Attributes:
+    used: float, bytes it would need on a chip.
+    limit: float, bytes that it may have.
+  """
+
+  def __init__(self, used, limit):
+    super().__init__(
+      f"does not fit: {used / GIB:.2f} of {limit / GIB:.2f} GiB."
+    )
+    self.used = used
+    self.limit = limit
+
+
+@dataclasses.dataclass(frozen=True)
+class Compiled:
+  """What is known of a compiled program, for one chip.
+
+  Attributes:
+    argument_bytes: int, of batch and variables.
+    temporary_bytes: int, of what is computed on the way.
+    total_bytes: int, of arguments, results of their own and temporaries.
+    flops: float, as XLA counts them: the body of a loop once.
+    bytes_accessed: float, counted alike.
+    num_all_reduces: int.
+    all_reduce_bytes: int, that they reduce.
+    seconds: float, that compiling took.
+  """
+
+  argument_bytes: int
+  temporary_bytes: int
+  total_bytes: int
+  flops: float
+  bytes_accessed: float
+  num_all_reduces: int
+  all_reduce_bytes: int
+  seconds: float
+
+
+class Topology:
+  """Chips that programs are compiled for.
+
+  Args:
+    name: str, such as "v5e:2x2" or "v4:2x2x1".
+
+  Attributes:
+    name: as given.
+    kind: str, JAX's name for the kind of the chip.
+    num_devices: int, chips, or cores where a chip has several.
+    cores_per_chip: int, such cores; 1 where the chip is one device.
+    limit: float, bytes that a program may have on one.
+
+  Raises:
+    ValueError: JAX or libtpu are missing, or there is no such topology.
+  """
+
+  def __init__(self, name):
+    try:
+      import libtpu  # noqa: F401
+      from jax.experimental import topologies
+    except ImportError as error:
+      raise ValueError(
+        f"checking for a TPU needs jax and libtpu ({error}): pip install"
+        " 'keras-bert-impl[tpu-check]'."
+      ) from error
+    try:
+      description = topologies.get_topology_desc(name, platform="tpu")
+    except Exception as error:  # JAX raises several kinds.
+      raise ValueError(
+        f"topology ({name!r}) is none that libtpu knows, as v5e:2x2 or"
+        f" v4:2x2x1: {str(error).splitlines()[0]}"
+      ) from error
+    self.name = name
+    self._devices = tuple(description.devices)
+    self.kind = self._devices[0].device_kind
+    self.num_devices = len(self._devices)
+    # Cores of a chip that are devices of their own share its memory.
+    self.cores_per_chip = 1 + max(d.core_on_chip for d in self._devices)
+    memory = _MEMORY.get(self.kind, float("inf")) / self.cores_per_chip
+    self.limit = (memory - _RESERVED) * GIB
+
+  def compile(self, program):
+    """Compiles a program for all chips.
+
+    Args:
+      program: `replica_program.ReplicaProgram`.
+
+    Returns:
+      `Compiled`.
+
+    Raises:
+      OutOfMemoryError: it does not fit.
+      ValueError: the compiler refuses it for another reason.
+    """
+    from jax._src import compiler
+    from jax._src.interpreters import mlir
+    from jax._src.lib.mlir import ir
+    from jaxlib import _jax
+
+    text = _COPY.sub(r"stablehlo.reshape \1 : (\2) -> \2", program.stablehlo)
+    text = _PHILOX.sub(_DEFAULT, text)
+    options = compiler.get_compile_options(
+      self.num_devices, 1, [[device.id] for device in self._devices]
+    )
+    options.executable_build_options.use_shardy_partitioner = False
+    started = time.monotonic()
+    with mlir.make_ir_context():
+      module = ir.Module.parse(text)
+      _update_in_place(ir, module, program.num_inputs)
+      try:
+        executable = self._devices[0].client.compile(
+          module,
+          executable_devices=_jax.DeviceList(self._devices),
+          compile_options=options,
+        )
+      except _jax.JaxRuntimeError as error:
+        raise self._explained(str(error)) from error
+    seconds = time.monotonic() - started
+    memory = executable.get_compiled_memory_stats()
+    cost = executable.cost_analysis()
+    reductions = _all_reduces(executable.hlo_modules()[0].to_string())
+    own_results = memory.output_size_in_bytes - memory.alias_size_in_bytes
+    return Compiled(
+      argument_bytes=memory.argument_size_in_bytes,
+      temporary_bytes=memory.temp_size_in_bytes,
+      total_bytes=memory.argument_size_in_bytes
+      + memory.temp_size_in_bytes
+      + own_results,
+      flops=cost["flops"],
+      bytes_accessed=cost["bytes accessed"],
+      num_all_reduces=len(reductions),
+      all_reduce_bytes=sum(reductions),
+      seconds=seconds,
+    )
+
+  def _explained(self, message):
+    """Returns the error to raise for what the compiler says."""
+    found = re.search(
+      r"Used ([\d.]+)([KMGT]?) of ([\d.]+)([KMGT]?) hbm", message
+    )
+    if found:
+      used, used_unit, limit, limit_unit = found.groups()
+      return OutOfMemoryError(
+        _bytes(used, used_unit), _bytes(limit, limit_unit)
+      )
+    return ValueError(
+      f"the compiler for {self.kind} refuses the step: "
+      + " ".join(message.split())[:500]
+    )
+
+
+def _bytes(number, unit):
+  return float(number) * 1024 ** " KMGT".index(unit or " ")
+
+
+def _update_in_place(ir, module, num_inputs):
+  """Lets each new value of a variable take the place of the old one."""
+  [main] = [
+    function
+    for function in module.body.operations
+    if ir.StringAttr(function.attributes["sym_name"]).value == "main"
+  ]
+  arguments = [str(x) for x in main.type.inputs]
+  results = [str(x) for x in main.type.results]
+  attributes = [{} for _ in arguments]
+  argument = num_inputs
+  int32 = ir.IntegerType.get_signless(32)
+  for index, result in enumerate(results[1:], start=1):
+    # In order, but those that do not change are passed over.
+    while arguments[argument] != result:
+      argument += 1
+    attributes[argument]["tf.aliasing_output"] = ir.IntegerAttr.get(
+      int32, index
+    )
+    argument += 1
+  main.attributes["arg_attrs"] = ir.ArrayAttr.get(
+    [ir.DictAttr.get(attribute) for attribute in attributes]
+  )
+
+
+_REDUCED = re.compile(r"= (.*?) all-reduce(?:-start)?\(")
+_SHAPE = re.compile(r"\b(pred|[a-z]+(\d+))\[([\d,]*)\]")
+
+
+def _all_reduces(hlo):
+  """Returns the bytes that each all-reduce of an HLO module reduces."""
+  sizes = []
+  for shapes in _REDUCED.findall(hlo):
+    size = 0
+    for _, bits, dimensions in _SHAPE.findall(shapes):
+      number = 1
+      for dimension in filter(None, dimensions.split(",")):
+        number *= int(dimension)
+      size += number * int(bits or 8) // 8
+    sizes.append(size)
+  return sizes

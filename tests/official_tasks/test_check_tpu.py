@@ -1,0 +1,140 @@
+"""A step compiled for TPU chips, on a machine without them."""
+
+import importlib.util
+import re
+import sys
+
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl import configs
+from keras_bert_impl.optimizers import adamw
+from keras_bert_impl.tasks import masked_lm
+from keras_bert_impl.training import config as config_lib
+from keras_bert_impl.training import replica_program
+from official_tasks import tpu_compiler
+from tests.official_tasks import scripts
+from tests.training import replica_equality
+
+needs_compiler = pytest.mark.skipif(
+  importlib.util.find_spec("libtpu") is None
+  or importlib.util.find_spec("jax") is None,
+  reason="the extra tpu-check is not installed",
+)
+FAMILIES = {
+  "bert": {},
+  "albert": {"embedding_size": 8, "num_hidden_groups": 1},
+  "electra": {"embedding_size": 8, "use_pooler": False},
+}
+
+
+def check(folder, objective="bert", **flags):
+  scripts.write_model_files(folder, num_hidden_layers=2, **FAMILIES[objective])
+  return scripts.run(
+    "check_tpu",
+    **{
+      "bert_config_file": folder / "bert_config.json",
+      "objective": objective,
+      "max_seq_length": scripts.LENGTH,
+      "max_predictions_per_seq": 5,
+      "train_batch_size": 32,
+      "topology": "v5e:2x2",
+    }
+    | flags,
+  )
+
+
+def figure(table, name):
+  """Returns the number in the row `name` of a table."""
+  return float(re.search(rf"^{name} +([\d.e+]+)", table, re.MULTILINE).group(1))
+
+
+@needs_compiler
+@pytest.mark.parametrize("objective", FAMILIES)
+def test_a_step_of_every_family_compiles(tmp_path, objective):
+  status, out, err = check(tmp_path, objective, rematerialize=True)
+  assert status == 0, err
+  assert "at 8 x 32 for 4 x TPU v5 lite (v5e:2x2)" in out
+  assert figure(out, "FLOPs per step") > 1e6
+  assert figure(out, "memory there is") == 15.75
+  # One of the denominators, one or more of gradients and metrics.
+  assert figure(out, "all-reduces") >= 2
+  assert "ops that would not run         none" in out
+
+
+@needs_compiler
+def test_what_does_not_fit_ends_with_what_would(tmp_path):
+  status, out, err = check(tmp_path, train_batch_size=2**23, dtype="bfloat16")
+  assert status == 1, err
+  assert re.search(r"The step does not fit: [\d.]+ of 15.75 GiB", out)
+  [number] = re.findall(
+    r"It fits with --gradient_accumulation_steps=(\d+) \(compiled\)", out
+  )
+  assert int(number) > 1
+  batch = re.search(r"Largest --train_batch_size as it is: about (\d+)", out)
+  assert 0 < int(batch.group(1)) < 2**23
+
+
+@needs_compiler
+def test_wrong_flags_are_told_in_a_line(tmp_path):
+  status, _, err = check(tmp_path, topology="v5e:7x9x9")
+  assert status == 1
+  assert "topology ('v5e:7x9x9')" in scripts.error_line(err)
+
+
+@needs_compiler
+def test_a_batch_that_cannot_be_divided_is_told_in_a_line(tmp_path):
+  status, _, err = check(tmp_path, train_batch_size=30)
+  assert status == 1
+  assert "must be a multiple" in scripts.error_line(err)
+
+
+def test_without_the_extra_it_says_so(monkeypatch):
+  monkeypatch.setitem(sys.modules, "libtpu", None)
+  with pytest.raises(ValueError, match="keras-bert-impl.tpu-check."):
+    tpu_compiler.Topology("v5e:2x2")
+
+
+class PrintingTask(masked_lm.MaskedLanguageModelTask):
+  def losses(self, batch, outputs):
+    losses = super().losses(batch, outputs)
+    text = tf.strings.as_string(losses["masked_lm"])
+    length = tf.cast(tf.strings.length(text), tf.float32)
+    return {**losses, "masked_lm": losses["masked_lm"] + 0 * length}
+
+
+def trace(task_class):
+  [batch] = replica_equality.dataset(1)
+  config = configs.EncoderConfig(
+    vocab_size=replica_equality.VOCAB_SIZE,
+    hidden_size=16,
+    num_hidden_layers=1,
+    num_attention_heads=2,
+    intermediate_size=32,
+    max_position_embeddings=replica_equality.LENGTH,
+  )
+  return replica_program.trace(
+    task_class(config),
+    lambda model: adamw.AdamW(0.1),
+    {name: tf.TensorSpec(x.shape, x.dtype) for name, x in batch.items()},
+    4,
+    config_lib.TrainingConfig(train_batch_size=32),
+  )
+
+
+def test_an_op_that_cannot_run_is_named():
+  with pytest.raises(
+    replica_program.UnsupportedOpError,
+    match="would not run on a TPU: AsString",
+  ):
+    trace(PrintingTask)
+
+
+def test_the_program_sums_over_the_replicas():
+  program = trace(masked_lm.MaskedLanguageModelTask)
+  assert program.num_inputs == 7
+  # Each gradient, two denominators and the metrics.
+  reductions = program.stablehlo.count('"stablehlo.all_reduce"')
+  assert reductions > 20
+  assert "dense<[[0, 1, 2, 3]]>" in program.stablehlo
+  assert "stablehlo.replica_id" in program.stablehlo  # in the seed of dropout
