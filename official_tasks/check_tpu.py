@@ -93,14 +93,19 @@ class Check:
       flush=True,
     )
     compiled = topology.compile(program)
+    # XLA counts the body of a loop once: of the micro-batches, the first, which
+    # stands before the loop, and one more.
+    number = training.gradient_accumulation_steps
+    flops = compiled.flops * max(number / 2, 1)
+    once = " (loop body once)" if number > 2 else ""
     return report.table(
       [
         ("arguments", _gib(compiled.argument_bytes)),
         ("temporaries", _gib(compiled.temporary_bytes)),
         ("memory in all", _gib(compiled.total_bytes)),
         ("memory there is", _gib(topology.limit)),
-        ("FLOPs per step", f"{compiled.flops:.3g}"),
-        ("bytes accessed per step", _gib(compiled.bytes_accessed)),
+        ("FLOPs per step", f"{flops:.3g}"),
+        (f"bytes accessed{once}", _gib(compiled.bytes_accessed)),
         ("all-reduces", f"{compiled.num_all_reduces}"),
         ("bytes reduced", _gib(compiled.all_reduce_bytes)),
         ("ops that would not run", "none"),
