@@ -45,6 +45,11 @@ _DEFAULT = r"""\2_a = stablehlo.slice \3 [0:2] : (tensor<3xui64>) -> tensor<2xui
 \2_b, \2 = stablehlo.rng_bit_generator \2_a, algorithm = DEFAULT : (tensor<2xui64>) -> (tensor<2xui64>, \4)
 \2_c = stablehlo.slice \3 [2:3] : (tensor<3xui64>) -> tensor<1xui64>
 \1 = stablehlo.concatenate \2_b, \2_c, dim = 0 : (tensor<2xui64>, tensor<1xui64>) -> tensor<3xui64>"""  # noqa: E501
+# The two ways in which the compiler says it.
+_OUT_OF_MEMORY = (
+  r"Used ([\d.]+[KMGT]?) of ([\d.]+[KMGT]?) hbm",
+  r"temporaries \(([\d.]+[KMGT]?)\) exceeds available HBM \(([\d.]+[KMGT]?)\)",
+)
 # An op of another dialect, which changes nothing.
 _COPY = re.compile(r"mhlo\.copy (%\w+) : (tensor<[^>]*>)")
 
@@ -167,7 +172,7 @@ class Topology:
           compile_options=options,
         )
       except _jax.JaxRuntimeError as error:
-        raise self._explained(str(error)) from error
+        raise self._explained(str(error), program) from error
     seconds = time.monotonic() - started
     memory = executable.get_compiled_memory_stats()
     cost = executable.cost_analysis()
@@ -186,23 +191,24 @@ class Topology:
       seconds=seconds,
     )
 
-  def _explained(self, message):
+  def _explained(self, message, program):
     """Returns the error to raise for what the compiler says."""
-    found = re.search(
-      r"Used ([\d.]+)([KMGT]?) of ([\d.]+)([KMGT]?) hbm", message
-    )
-    if found:
-      used, used_unit, limit, limit_unit = found.groups()
-      return OutOfMemoryError(
-        _bytes(used, used_unit), _bytes(limit, limit_unit)
-      )
+    for pattern in _OUT_OF_MEMORY:
+      found = re.search(pattern, message)
+      if found:
+        used, limit = map(_bytes, found.groups())
+        if "temporaries" in pattern:  # without weights and moments
+          used += 12 * program.num_parameters
+        return OutOfMemoryError(used, limit)
     return ValueError(
       f"the compiler for {self.kind} refuses the step: "
       + " ".join(message.split())[:500]
     )
 
 
-def _bytes(number, unit):
+def _bytes(text):
+  """Returns the number that the compiler writes as "22.60G"."""
+  number, unit = re.fullmatch(r"([\d.]+)([KMGT]?)", text).groups()
   return float(number) * 1024 ** " KMGT".index(unit or " ")
 
 

@@ -29,7 +29,11 @@ FAMILIES = {
 
 
 def check(folder, objective="bert", **flags):
-  scripts.write_model_files(folder, num_hidden_layers=2, **FAMILIES[objective])
+  scripts.write_model_files(
+    folder,
+    num_hidden_layers=2,
+    **{"max_position_embeddings": 512} | FAMILIES[objective],
+  )
   return scripts.run(
     "check_tpu",
     **{
@@ -64,7 +68,9 @@ def test_a_step_of_every_family_compiles(tmp_path, objective):
 
 @needs_compiler
 def test_what_does_not_fit_ends_with_what_would(tmp_path):
-  status, out, err = check(tmp_path, train_batch_size=2**22, dtype="bfloat16")
+  status, out, err = check(
+    tmp_path, train_batch_size=2**15, max_seq_length=512, dtype="bfloat16"
+  )
   assert status == 1, err
   assert re.search(r"The step does not fit: [\d.]+ of 15.75 GiB", out)
   [number] = re.findall(
@@ -72,7 +78,7 @@ def test_what_does_not_fit_ends_with_what_would(tmp_path):
   )
   assert int(number) > 1
   batch = re.search(r"Largest --train_batch_size as it is: about (\d+)", out)
-  assert 0 < int(batch.group(1)) < 2**22
+  assert 0 < int(batch.group(1)) < 2**15
 
 
 @needs_compiler
