@@ -30,9 +30,7 @@ FAMILIES = {
 
 def check(folder, objective="bert", **flags):
   scripts.write_model_files(
-    folder,
-    num_hidden_layers=2,
-    **{"max_position_embeddings": 512} | FAMILIES[objective],
+    folder, max_position_embeddings=512, **FAMILIES[objective]
   )
   return scripts.run(
     "check_tpu",
@@ -66,6 +64,7 @@ def test_a_step_of_every_family_compiles(tmp_path, objective):
   assert re.search(r"^ops that would not run +none$", out, re.MULTILINE)
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_what_does_not_fit_ends_with_what_would(tmp_path):
   status, out, err = check(
