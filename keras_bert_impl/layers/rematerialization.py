@@ -16,7 +16,7 @@ def rematerialize(is_on=True):
   """Makes every `TransformerBlock` trained inside keep its input alone.
 
   What lies between its input and its output is computed a second time when the
-  gradient is taken: a third more work for a fraction of the memory. Nothing of
+  gradient is taken: up to a third more work, for a fraction of the memory. Nothing of
   it is part of the model, so that variables, checkpoints and results are those
   of a model trained without it. It needs `random_seed`, without which the
   second dropout masks would be others than the first.

@@ -76,7 +76,7 @@ class TrainingConfig:
   rematerialize: bool = field(
     False,
     "Whether each transformer block is computed again in the backward pass,"
-    " instead of kept: less memory, a third more work, the same results.",
+    " instead of kept: less memory, up to a third more work, the same results.",
   )
   distribution_strategy: str = field(
     "one_device", "Where to train.", distribution.STRATEGIES
