@@ -16,10 +16,10 @@ def rematerialize(is_on=True):
   """Makes every `TransformerBlock` trained inside keep its input alone.
 
   What lies between its input and its output is computed a second time when the
-  gradient is taken: up to a third more work, for a fraction of the memory. Nothing of
-  it is part of the model, so that variables, checkpoints and results are those
-  of a model trained without it. It needs `random_seed`, without which the
-  second dropout masks would be others than the first.
+  gradient is taken: up to a third more work, for a fraction of the memory.
+  Nothing of it is part of the model, so that variables, checkpoints and results
+  are those of a model trained without it. It needs `random_seed`, without which
+  the second dropout masks would be others than the first.
 
   Args:
     is_on: bool; without it nothing changes.

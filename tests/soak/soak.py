@@ -61,7 +61,7 @@ def main(unused_argv):
     )
   )
   size = len(vocab_file.read_text(encoding="utf-8").splitlines())
-  configs.EncoderConfig.from_preset("bert_tiny", vocab_size=size).to_json_file(
+  configs.EncoderConfig.preset("bert_tiny", vocab_size=size).to_json_file(
     folder / "bert_config.json"
   )
   for name, make, num_kills in (
