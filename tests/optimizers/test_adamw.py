@@ -96,6 +96,7 @@ def test_betas_and_epsilon_are_those_given():
 
 
 def test_a_model_compiled_with_it_trains_saves_and_loads(tmp_path):
+  keras.utils.set_random_seed(2)
   model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
   model.compile(adamw.AdamW(schedules.WarmupThenLinearDecay(0.1, 2, 50)), "mse")
   x = np.random.default_rng(0).normal(size=(64, 2)).astype("float32")
