@@ -9,9 +9,8 @@ import time
 import numpy as np
 import pytest
 
-from keras_bert_impl.checkpoints import tf_format
 from keras_bert_impl.training import distribution
-from tests.official_tasks import scripts
+from tests.official_tasks import scripts, test_run_pretraining
 
 NUM_STEPS = 60
 
@@ -28,21 +27,8 @@ def data(tmp_path_factory):
 
 
 def flags(data, output_dir, **overrides):
-  values = {
-    "input_file": data / f"records-dynamic-{scripts.LENGTH}",
-    "output_dir": output_dir,
-    "bert_config_file": data / "bert_config.json",
-    "do_train": True,
-    "train_batch_size": 8,
-    "max_seq_length": scripts.LENGTH,
-    "max_predictions_per_seq": 5,
-    "num_train_steps": NUM_STEPS,
-    "num_warmup_steps": 2,
-    "learning_rate": 1e-3,
-    "save_checkpoints_steps": 10,
-    "do_export": False,
-  }
-  return values | overrides
+  values = {"num_train_steps": NUM_STEPS, "save_checkpoints_steps": 10}
+  return test_run_pretraining.flags(data, output_dir, **values | overrides)
 
 
 def start_two(data, output_dirs, **overrides):
@@ -84,8 +70,7 @@ def run_two(data, output_dir, **overrides):
 
 
 def final_state(output_dir):
-  checkpoint = tf_format.read(str(output_dir / f"model.ckpt-{NUM_STEPS}"))
-  return {name: checkpoint[name] for name in checkpoint}
+  return test_run_pretraining.final_state(output_dir, NUM_STEPS)
 
 
 def check_same(ours, theirs, tolerance):
@@ -94,16 +79,6 @@ def check_same(ours, theirs, tolerance):
     np.testing.assert_allclose(
       array, theirs[name], rtol=0, atol=tolerance, err_msg=name
     )
-
-
-def wait_for_step(output_dir, step, processes):
-  log = output_dir / "train_log.jsonl"
-  while all(process.poll() is None for process in processes):
-    lines = log.read_text().splitlines() if log.exists() else []
-    if lines and json.loads(lines[-1] or "{}").get("step", 0) >= step:
-      return
-    time.sleep(0.02)
-  pytest.fail(f"ended before step {step}: {finish(processes)}")
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +118,7 @@ def test_the_chief_alone_writes_and_reports(undisturbed):
 def stop_two(data, output_dir, victim, kind):
   """Sends a signal to one of two workers; returns the step of what is left."""
   processes = start_two(data, [output_dir] * 2, iterations_per_loop=1)
-  wait_for_step(output_dir, 15, processes)
+  test_run_pretraining.wait_for_step(output_dir, 15, processes[0])
   processes[victim].send_signal(kind)
   started = time.monotonic()
   outcomes = finish(processes)
