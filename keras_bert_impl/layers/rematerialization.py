@@ -7,8 +7,13 @@ import keras
 
 from keras_bert_impl.layers import dropout
 
+
 # MirroredStrategy runs each replica in a thread of its own.
-_context = threading.local()
+class _Context(threading.local):
+  is_on = False
+
+
+_context = _Context()
 
 
 @contextlib.contextmanager
@@ -24,13 +29,12 @@ def rematerialize(is_on=True):
   Args:
     is_on: bool; without it nothing changes.
   """
-  previous = vars(_context).copy()
+  previous = _context.is_on
   _context.is_on = is_on
   try:
     yield
   finally:
-    vars(_context).clear()
-    vars(_context).update(previous)
+    _context.is_on = previous
 
 
 def apply(function, inputs):
@@ -43,6 +47,6 @@ def apply(function, inputs):
   Raises:
     ValueError: inside of `rematerialize` but outside of `random_seed`.
   """
-  if not getattr(_context, "is_on", False):
+  if not _context.is_on:
     return function(inputs)
   return keras.remat(dropout.repeatable(function))(inputs)
