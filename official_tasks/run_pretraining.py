@@ -335,13 +335,18 @@ class PretrainingRun:
     )
 
   def _train_batches(self, start_step):
-    return reader.make_dataset(
-      self.train_records,
-      self.experiment.task.prepare,
-      self.training.train_batch_size,
-      self.training.random_seed,
-      start_batch=start_step,
-    )
+    def part_of(part, num_parts):
+      return reader.make_dataset(
+        self.train_records,
+        self.experiment.task.prepare,
+        self.training.train_batch_size,
+        self.training.random_seed,
+        start_batch=start_step,
+        part=part,
+        num_parts=num_parts,
+      )
+
+    return part_of
 
   def _eval_batches(self):
     return reader.make_dataset(

@@ -5,11 +5,11 @@
   with reader.errors_explained(records):
     for batch in dataset: ...
 
-Batch k is a pure function of (files, seed, k), so that a run continues at any
-batch (`start_batch`) with nothing saved. Batches are full: the last one of an
-evaluation is filled up with padding rows, whose `input_mask` is 0 everywhere
-and whose `masked_lm_weights` are 0. `input_mask[:, 0]` therefore is the weight
-of a row in whatever counts rows, such as the next sentence loss.
+Batch k is a pure function of (files, batch size, seed, k), so that a run
+continues at any batch (`start_batch`) with nothing saved. Batches are full: the
+last one of an evaluation is filled up with padding rows, whose `input_mask` is
+0 everywhere and whose `masked_lm_weights` are 0. `input_mask[:, 0]` therefore
+is the weight of a row in whatever counts rows, such as the next sentence loss.
 """
 
 import contextlib
@@ -19,26 +19,12 @@ import itertools
 import tensorflow as tf
 from absl import logging
 
+from tfrecords import lanes as lanes_lib
 from tfrecords import manifest, scan
 from tfrecords import records as records_lib
 
-_INTERLEAVED_FILES = 8
-_READ_BUFFER_BYTES = 1 << 20
-_CHUNK_RECORDS = 16  # in turn from each of the files
 _WINDOW_RECORDS = 1 << 14
 _LOGGED = 10  # corrupt records, one by one
-_RNG = "philox"  # the same on every device
-# Keeps the order of the records apart from the masks of the same seed.
-_ORDER = 0x6F72
-
-
-@dataclasses.dataclass(frozen=True)
-class Segment:
-  """`count` records of a file, from record `start` on."""
-
-  file: str
-  start: int
-  count: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,14 +35,14 @@ class Records:
     files: tuple of str.
     form: records.RecordForm, the form of all of them.
     limits: records.Limits.
-    segments: tuple of Segment, the records to read.
+    segments: tuple of lanes.Segment, the records to read.
     corrupt_records: tuple of scan.CorruptRecord, those left out.
   """
 
   files: tuple[str, ...]
   form: records_lib.RecordForm
   limits: records_lib.Limits
-  segments: tuple[Segment, ...]
+  segments: tuple[lanes_lib.Segment, ...]
   corrupt_records: tuple[scan.CorruptRecord, ...] = ()
 
   @property
@@ -145,7 +131,9 @@ def open_records(
     records = _open_sound(files, limits)
   else:
     form = inspect(files)
-    segments = tuple(Segment(f, 0, _count(f, form, limits)) for f in files)
+    segments = tuple(
+      lanes_lib.Segment(f, 0, _count(f, form, limits)) for f in files
+    )
     records = Records(files, form, limits, segments)
   if not records.num_records:
     first = "".join(f" First: {bad}" for bad in records.corrupt_records[:1])
@@ -165,6 +153,8 @@ def make_dataset(
   num_epochs=None,
   drop_remainder=True,
   window_size=_WINDOW_RECORDS,
+  part=0,
+  num_parts=1,
 ):
   """Returns the batches of some records, from `start_batch` on.
 
@@ -172,11 +162,16 @@ def make_dataset(
   time, and windows of their records each in an order of its own. Batches run on
   over the end of an epoch.
 
+  Without an end, a large batch of several files is made of lanes (lanes.py):
+  whoever wants a part of each batch reads and prepares no more than the lanes
+  it lies in, and gets the same rows as whoever reads all of it.
+
   Args:
     records: Records.
     prepare: callable (batch, seed) -> batch, traced without AutoGraph; `batch`
-      is what records.parse_batch returns, `seed` int32 [2] = (seed, index of
-      the batch), all that its randomness may depend on.
+      is what records.parse_batch returns for the rows of one lane, `seed` int32
+      [2], different for every lane of every batch: all that its randomness may
+      depend on.
     batch_size: int, B.
     seed: int in [0, 2**31).
     start_batch: int, batches that were read before; passing over them is
@@ -184,10 +179,12 @@ def make_dataset(
     shuffle: bool; False reads the files one after the other as they are.
     num_epochs: int, or None for no end.
     drop_remainder: bool; False fills up the last batch with padding rows.
-    window_size: int, records that are shuffled among each other.
+    window_size: int, records that are shuffled among each other, of all lanes.
+    part: int, which of `num_parts` equal parts of every batch is returned.
+    num_parts: int, a divisor of B.
 
   Returns:
-    tf.data.Dataset of what `prepare` returns.
+    tf.data.Dataset of what `prepare` returns, B / num_parts rows each.
 
   Raises:
     ValueError: an argument is out of range, or there is no full batch.
@@ -196,6 +193,12 @@ def make_dataset(
   _check_range("start_batch", start_batch, 0)
   _check_range("seed", seed, 0)
   _check_range("window_size", window_size, 1)
+  _check_range("num_parts", num_parts, 1)
+  if batch_size % num_parts or not 0 <= part < num_parts:
+    raise ValueError(
+      f"batch_size ({batch_size}) must be a multiple of num_parts "
+      f"({num_parts}), and part ({part}) below it."
+    )
   total = None if num_epochs is None else num_epochs * records.num_records
   if drop_remainder and total is not None and total < batch_size:
     raise ValueError(
@@ -203,27 +206,48 @@ def make_dataset(
       f"not fill a batch of batch_size ({batch_size})."
     )
 
-  first_epoch, passed = divmod(start_batch * batch_size, records.num_records)
-  last_epoch = tf.int64.max if num_epochs is None else num_epochs
-
-  def read_epoch(epoch):
-    epoch_seed = tf.random.fold_in(
-      [seed, tf.cast(epoch, tf.int32)], _ORDER, _RNG
-    )
-    passed_here = tf.cast(epoch == first_epoch, tf.int64) * passed
-    return _windows(records, epoch_seed, shuffle, window_size, passed_here)
-
-  def make_batch(index, serialized):
-    batch = records_lib.parse_batch(
-      serialized, batch_size, records.form, records.limits
-    )
-    return prepare(batch, tf.stack([seed, tf.cast(index, tf.int32)]))
-
-  dataset = tf.data.Dataset.range(first_epoch, last_epoch).flat_map(read_epoch)
-  dataset = dataset.rebatch(batch_size, drop_remainder).enumerate(start_batch)
-  dataset = dataset.map(
-    make_batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
+  number = (
+    lanes_lib.choose_number(records.segments, batch_size)
+    if num_epochs is None
+    else 1
   )
+  lanes = lanes_lib.Lanes(records.segments, number)
+  rows_of_lane, rows_of_part = batch_size // number, batch_size // num_parts
+  first_lane, skipped_rows = divmod(part * rows_of_part, rows_of_lane)
+  num_read = -(-(skipped_rows + rows_of_part) // rows_of_lane)
+
+  def read_lane(lane):
+    return lanes.read(
+      lane,
+      seed,
+      passed=start_batch * rows_of_lane,
+      num_epochs=num_epochs,
+      shuffle=shuffle,
+      window_size=-(-window_size // number),
+    ).rebatch(rows_of_lane, drop_remainder)
+
+  def make_rows(index, serialized):
+    batch_index, lane = index // num_read, first_lane + index % num_read
+    serial = (start_batch + batch_index) * number + lane
+    rows = records_lib.parse_batch(
+      serialized, rows_of_lane, records.form, records.limits
+    )
+    return prepare(rows, tf.stack([seed, tf.cast(serial, tf.int32)]))
+
+  def cut(batch):
+    rows = slice(skipped_rows, skipped_rows + rows_of_part)
+    return {name: values[rows] for name, values in batch.items()}
+
+  dataset = tf.data.Dataset.range(first_lane, first_lane + num_read)
+  # One batch's rows from each lane in turn.
+  dataset = dataset.interleave(read_lane, cycle_length=num_read, block_length=1)
+  dataset = dataset.enumerate().map(
+    make_rows, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
+  )
+  if num_read > 1:
+    dataset = dataset.rebatch(num_read * rows_of_lane, drop_remainder=True)
+  if num_parts > 1:
+    dataset = dataset.map(cut)
   if num_epochs is None:
     # Or several workers would ask each other at each step who has rows left.
     dataset = dataset.apply(
@@ -269,71 +293,6 @@ def _ends(segments):
   return {segment.file: segment.start + segment.count for segment in segments}
 
 
-def _windows(records, epoch_seed, shuffle, window_size, passed):
-  """Returns the records of one epoch, window by window.
-
-  A window holds records of several files in turn. Permuting windows takes half
-  the time of a shuffle buffer of single records, and has no state.
-
-  Args:
-    records: Records.
-    epoch_seed: int32 [2].
-    shuffle: bool.
-    window_size: int.
-    passed: int64 scalar, records to leave out at the beginning.
-
-  Returns:
-    tf.data.Dataset of string [<= window_size].
-  """
-  num_windows = -(-records.num_records // window_size)
-  order = tf.range(len(records.segments))
-  if shuffle:
-    order = _shuffled(order, epoch_seed)
-  dataset = tf.data.Dataset.from_tensor_slices(order).interleave(
-    _segment_reader(records.segments),
-    cycle_length=_INTERLEAVED_FILES if shuffle else 1,
-  )
-  dataset = dataset.rebatch(window_size)
-
-  def finish(index, serialized):
-    # With the number of windows, this notes a file that has become shorter.
-    expected = tf.minimum(
-      records.num_records - index * window_size, window_size
-    )
-    check = tf.debugging.Assert(
-      tf.size(serialized, tf.int64) == expected, ["records are missing"]
-    )
-    with tf.control_dependencies([check]):
-      serialized = tf.identity(serialized)
-    if shuffle:
-      seed = tf.random.fold_in(epoch_seed, tf.cast(index, tf.int32), _RNG)
-      serialized = _shuffled(serialized, seed)
-    return serialized[tf.maximum(passed - index * window_size, 0) :]
-
-  dataset = dataset.apply(tf.data.experimental.assert_cardinality(num_windows))
-  return dataset.enumerate().skip(passed // window_size).map(finish)
-
-
-def _segment_reader(segments):
-  """Returns index (int32 scalar) -> dataset of chunks of the segment."""
-  files = tf.constant([segment.file for segment in segments])
-  starts = tf.constant([segment.start for segment in segments], tf.int64)
-  counts = tf.constant([segment.count for segment in segments], tf.int64)
-
-  def read(index):
-    dataset = tf.data.TFRecordDataset(
-      tf.gather(files, index), buffer_size=_READ_BUFFER_BYTES
-    )
-    dataset = dataset.skip(tf.gather(starts, index))
-    return dataset.take(tf.gather(counts, index)).batch(_CHUNK_RECORDS)
-
-  return read
-
-
-def _shuffled(values, seed):
-  return tf.random.experimental.stateless_shuffle(values, seed, alg=_RNG)
-
-
 def _open_sound(files, limits):
   """Returns the Records of `files` without the corrupt ones."""
   form = inspect(files, skip_corrupt_records=True)
@@ -348,7 +307,7 @@ def _open_sound(files, limits):
     start = 0
     for bad in [record.index for record in corrupt] + [num_records]:
       if bad > start:
-        segments.append(Segment(file, start, bad - start))
+        segments.append(lanes_lib.Segment(file, start, bad - start))
       start = bad + 1
   records = Records(
     files, form, limits, tuple(segments), tuple(corrupt_records)

@@ -199,7 +199,7 @@ def losses_explained(strategy):
     ) from error
 
 
-def distribute(strategy, dataset):
+def distribute(strategy, batches):
   """Hands every replica its rows of each global batch.
 
   Cutting the batch here, instead of letting tf.distribute re-batch, keeps the
@@ -208,8 +208,10 @@ def distribute(strategy, dataset):
 
   Args:
     strategy: `tf.distribute.Strategy`.
-    dataset: `tf.data.Dataset` of {name: tensor [B, ...]}, B static and a
-      multiple of the number of replicas; the other axes need not be static.
+    batches: `tf.data.Dataset` of {name: tensor [B, ...]}, B static and a
+      multiple of the number of replicas; the other axes need not be static. Or
+      a callable (part, num_parts) -> dataset of that part of each batch, for
+      hosts that need not prepare the rows of the others.
 
   Returns:
     An iterable of per-replica {name: tensor [B / R, ...]}.
@@ -218,28 +220,39 @@ def distribute(strategy, dataset):
     ValueError: if the batch cannot be divided.
   """
   replicas = strategy.num_replicas_in_sync
+  part_of = batches if callable(batches) else _part_of(batches, replicas)
 
-  def dataset_of_worker(context):
-    local = replicas // context.num_input_pipelines
-    first = context.input_pipeline_id * local
+  def dataset_of_host(context):
+    hosts = context.num_input_pipelines
+    part = part_of(context.input_pipeline_id, hosts)
 
-    def cut(batch):
-      return {
-        name: split_rows(x, replicas)[first : first + local]
-        for name, x in batch.items()
-      }
+    def cut(rows):
+      return {n: split_rows(x, replicas // hosts) for n, x in rows.items()}
 
-    rows = dataset.map(cut).unbatch()
+    rows = part.map(cut).unbatch()
     # Where it might end, tf.distribute gives up the static number of rows.
-    if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
+    if part.cardinality() == tf.data.INFINITE_CARDINALITY:
       rows = rows.apply(
         tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
       )
     return rows.prefetch(tf.data.AUTOTUNE)
 
+  return strategy.distribute_datasets_from_function(dataset_of_host)
+
+
+def _part_of(dataset, replicas):
+  """Returns (part, num_parts) -> the rows of that part, cut from batches."""
   batch_size = next(iter(dataset.element_spec.values())).shape[0]
   check_divisible(batch_size, replicas)
-  return strategy.distribute_datasets_from_function(dataset_of_worker)
+
+  def part_of(part, num_parts):
+    return dataset.map(
+      lambda batch: {
+        n: split_rows(x, num_parts)[part] for n, x in batch.items()
+      }
+    )
+
+  return part_of
 
 
 def split_rows(x, parts):

@@ -26,8 +26,9 @@ def train(loop, saver, make_batches, log, after_save=None):
   Args:
     loop: `TrainingLoop`, restored already.
     saver: `Saver`.
-    make_batches: callable (start_step) -> `tf.data.Dataset` of global batches,
-      the same sequence whatever step it starts from.
+    make_batches: callable (start_step) -> global batches, as
+      `distribution.distribute` takes them, the same sequence whatever step it
+      starts from.
     log: `RunLog` or `NoLog`.
     after_save: callable (step) -> bool, called after each checkpoint, and with
       the one resumed from; True ends the training there.

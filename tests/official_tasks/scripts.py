@@ -136,8 +136,10 @@ def write_text(path, num_documents=40, seed=0):
   path.write_text("\n\n".join(documents) + "\n", encoding="utf-8")
 
 
-def write_records(folder, length=LENGTH, masking="dynamic", **options):
-  """Writes text and TFRecords; returns the path of the one shard."""
+def write_records(
+  folder, length=LENGTH, masking="dynamic", num_shards=1, **options
+):
+  """Writes text and TFRecords; returns the path that all shards begin with."""
   write_text(folder / "text.txt")
   output = str(folder / f"records-{masking}-{length}")
   config = shards.PretrainingDataConfig(
@@ -149,7 +151,8 @@ def write_records(folder, length=LENGTH, masking="dynamic", **options):
     masking=masking,
     **options,
   )
-  writer.write_shards(config, [str(folder / "text.txt")], [output])
+  outputs = [f"{output}.{k}" if k else output for k in range(num_shards)]
+  writer.write_shards(config, [str(folder / "text.txt")], outputs)
   return output
 
 

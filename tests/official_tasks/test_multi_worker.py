@@ -22,12 +22,18 @@ def data(tmp_path_factory):
   scripts.write_model_files(
     folder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
   )
-  scripts.write_records(folder)
+  scripts.write_records(folder, num_shards=4)
   return folder
 
 
 def flags(data, output_dir, **overrides):
-  values = {"num_train_steps": NUM_STEPS, "save_checkpoints_steps": 10}
+  values = {
+    "input_file": data / f"records-dynamic-{scripts.LENGTH}*",
+    # Two lanes: each worker reads two of the four files.
+    "train_batch_size": 128,
+    "num_train_steps": NUM_STEPS,
+    "save_checkpoints_steps": 10,
+  }
   return test_run_pretraining.flags(data, output_dir, **values | overrides)
 
 

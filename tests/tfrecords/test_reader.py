@@ -1,5 +1,6 @@
 import collections
 import json
+import os
 import pathlib
 import re
 import tempfile
@@ -11,7 +12,7 @@ import tensorflow as tf
 from keras_bert_impl import features
 from keras_bert_impl.tasks import masking
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
-from tfrecords import manifest, reader
+from tfrecords import lanes, manifest, reader
 from tfrecords import records as records_lib
 
 LENGTH, PREDICTIONS = 16, 4
@@ -284,6 +285,110 @@ def test_evaluation_can_start_at_any_batch_too(tmp_path):
   for start in (2, 3):
     rest = batches(records, 4, start_batch=start, **options)
     assert_equal(rest, whole[start:])
+
+
+# Lanes.
+
+
+def read_parts(records, batch_size, num_parts, prepare=MASKING, **options):
+  """Returns the first batches, put together from what each part reads."""
+  parts = [
+    batches(
+      records, batch_size, prepare, part=k, num_parts=num_parts, **options
+    )
+    for k in range(num_parts)
+  ]
+  return [
+    {name: np.concatenate([part[name] for part in batch]) for name in batch[0]}
+    for batch in zip(*parts, strict=True)
+  ]
+
+
+@pytest.mark.parametrize("batch_size", [128, 384, 192])
+def test_parts_of_a_batch_are_the_rows_of_the_whole(tmp_path, batch_size):
+  # In 2, 6 or 3 lanes: parts that are lanes, that share one and that need two.
+  records = open_records(write(tmp_path, [40, 3, 70, 60, 9, 21, 33]))
+  whole = batches(records, batch_size, take=5)
+  for num_parts in (2, 4, 16):
+    assert_equal(read_parts(records, batch_size, num_parts, take=5), whole)
+
+
+def test_evaluation_can_be_read_in_parts_too(tmp_path):
+  records = open_records(write(tmp_path, [50, 49]))
+  options = {"num_epochs": 1, "shuffle": False, "drop_remainder": False}
+  whole = batches(records, 64, **options)
+  assert len(whole) == 2
+  assert_equal(read_parts(records, 64, 2, **options), whole)
+
+
+def test_a_part_reads_the_files_of_its_lanes_and_no_others(tmp_path):
+  files = write(tmp_path, [100] * 4)
+  records = open_records(files)
+  options = {"part": 1, "num_parts": 4, "take": 9}
+  whole = batches(records, 256, **options)
+  for file in files[:1] + files[2:]:
+    os.remove(file)
+  assert_equal(batches(records, 256, **options), whole)
+  os.remove(files[1])
+  with pytest.raises(tf.errors.NotFoundError):
+    batches(records, 256, **options)
+
+
+def test_every_lane_reads_its_records_once_in_each_of_its_epochs(tmp_path):
+  # 768 records in four lanes: three batches of 64 rows from each.
+  records = open_records(write(tmp_path, [100, 300, 200, 168]))
+  read = numbers(batches(records, 256, as_read, take=6, window_size=64))
+  epochs = [read[:768], read[768:]]
+  for epoch in epochs:
+    assert sorted(epoch) == list(range(768))
+    for lane in range(4):
+      rows = np.reshape(epoch, [3, 4, 64])[:, lane].ravel()
+      assert sorted(rows) == list(range(192 * lane, 192 * (lane + 1)))
+      assert rows.tolist() != sorted(rows)
+  assert epochs[0] != epochs[1]
+
+
+def test_any_batch_of_lanes_can_be_the_first(tmp_path):
+  records = open_records(write(tmp_path, [41, 30, 26]))
+  whole = batches(records, 128, take=9, window_size=16)
+  for start in (1, 2, 7):
+    rest = batches(records, 128, take=2, start_batch=start, window_size=16)
+    assert_equal(rest, whole[start : start + 2])
+
+
+def test_lanes_mask_the_same_text_differently(tmp_path):
+  def same(unused_number):
+    return clean_record(1)
+
+  records = open_records(write(tmp_path, [64, 64], same))
+  [batch] = batches(records, 128, take=1)
+  positions = np.split(batch["masked_lm_positions"], 2)
+  assert (positions[0] != positions[1]).any()
+
+
+@pytest.mark.parametrize(
+  "counts,batch_size,number",
+  [
+    ([100] * 8, 512, 8),
+    ([100] * 10, 1024, 8),
+    ([100] * 10, 256, 4),
+    ([100] * 10, 64, 1),
+    ([100] * 10, 192, 3),
+    ([100, 0, 0], 256, 1),
+    ([1, 1], 256, 2),
+    ([100] * 300, 1 << 14, 64),
+  ],
+)
+def test_lanes_have_a_file_and_64_rows_each(counts, batch_size, number):
+  segments = [lanes.Segment(str(k), 0, n) for k, n in enumerate(counts)]
+  assert lanes.choose_number(segments, batch_size) == number
+
+
+@pytest.mark.parametrize("part,num_parts", [(0, 3), (2, 2), (-1, 2)])
+def test_a_part_that_is_none_is_refused(tmp_path, part, num_parts):
+  records = open_records(write(tmp_path, [64]))
+  with pytest.raises(ValueError, match="num_parts"):
+    batches(records, 64, part=part, num_parts=num_parts)
 
 
 # Evaluation.
