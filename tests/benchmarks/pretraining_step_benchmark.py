@@ -32,37 +32,46 @@ PEAK_FLOPS = 2 * max(PEAK_SIZES) ** 3
 LEARNING_RATE = 1e-4
 
 
-def flops_per_step():
+def flops_per_step(
+  batch_size=BATCH_SIZE,
+  seq_length=SEQ_LENGTH,
+  num_predictions=NUM_PREDICTIONS,
+  hidden_size=HIDDEN_SIZE,
+  intermediate_size=INTERMEDIATE_SIZE,
+  num_layers=NUM_LAYERS,
+):
   """Returns the floating-point operations of the step's matrix products.
 
   Forward: two per weight and row; attention adds two products of [L, L] by
   [L, H] per sequence. Backward costs twice the forward pass.
   """
-  h, i = HIDDEN_SIZE, INTERMEDIATE_SIZE
-  per_token = 2 * (4 * h * h + 2 * h * i) + 2 * 2 * SEQ_LENGTH * h
+  h, i = hidden_size, intermediate_size
+  per_token = 2 * (4 * h * h + 2 * h * i) + 2 * 2 * seq_length * h
   per_prediction = 2 * (h * h + h * VOCAB_SIZE)
-  forward = BATCH_SIZE * (
-    SEQ_LENGTH * NUM_LAYERS * per_token + NUM_PREDICTIONS * per_prediction
+  forward = batch_size * (
+    seq_length * num_layers * per_token + num_predictions * per_prediction
   )
   return 3 * forward
 
 
-def make_batch():
+def make_batch(
+  batch_size=BATCH_SIZE, seq_length=SEQ_LENGTH, num_predictions=NUM_PREDICTIONS
+):
   """Returns a random batch of numpy arrays under the original's names."""
   import numpy as np
 
   rng = np.random.default_rng(0)
 
   def integers(high, *shape):
-    return rng.integers(0, high, (BATCH_SIZE, *shape)).astype("int32")
+    return rng.integers(0, high, (batch_size, *shape)).astype("int32")
 
   return {
-    "input_ids": integers(VOCAB_SIZE, SEQ_LENGTH),
-    "input_mask": np.ones((BATCH_SIZE, SEQ_LENGTH), "int32"),
-    "segment_ids": integers(2, SEQ_LENGTH),
-    "masked_lm_positions": integers(SEQ_LENGTH, NUM_PREDICTIONS),
-    "masked_lm_ids": integers(VOCAB_SIZE, NUM_PREDICTIONS),
-    "masked_lm_weights": np.ones((BATCH_SIZE, NUM_PREDICTIONS), "float32"),
+    "input_ids": integers(VOCAB_SIZE, seq_length),
+    "input_mask": np.ones((batch_size, seq_length), "int32"),
+    "segment_ids": integers(2, seq_length),
+    "masked_lm_positions": integers(seq_length, num_predictions),
+    "masked_lm_ids": integers(VOCAB_SIZE, num_predictions),
+    "masked_lm_weights": np.ones((batch_size, num_predictions), "float32"),
     "next_sentence_labels": integers(2, 1),
   }
 
