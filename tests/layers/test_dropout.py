@@ -33,7 +33,9 @@ def test_what_is_kept_is_scaled_so_that_the_mean_stays():
   np.testing.assert_allclose((dropped == 0).mean(), 0.1, atol=0.002)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize(
+  "jit_compile", [False, pytest.param(True, marks=pytest.mark.xla)]
+)
 def test_the_same_seed_gives_the_same_mask_and_another_seed_another(
   jit_compile,
 ):
@@ -136,6 +138,7 @@ def test_a_rate_outside_its_range_is_refused(rate):
     layers.Dropout(rate)
 
 
+@pytest.mark.xla  # which `fit` takes
 def test_it_can_be_trained_with_fit_in_any_model():
   model = keras.Sequential([layers.Dropout(0.5), keras.layers.Dense(1)])
   model.compile("sgd", "mse")

@@ -192,6 +192,7 @@ def test_it_survives_being_saved(tmp_path, dtype):
   assert_all_equal(fresh(make_inputs()), expected)
 
 
+@pytest.mark.xla  # which `fit` takes
 def test_it_trains_and_reloads_inside_any_model(tmp_path):
   config = dataclasses.replace(TINY, num_hidden_layers=1)
   encoder = models.TransformerEncoder(config)
@@ -267,6 +268,7 @@ def test_each_dropout_of_an_encoder_draws_its_own_mask():
   assert len(paths) == len(set(paths)) == 1 + 3 * 3
 
 
+@pytest.mark.xla
 def test_xla_computes_the_same_as_tensorflow():
   encoder = models.TransformerEncoder(TINY)
   compiled = tf.function(encoder, jit_compile=True)(make_inputs())

@@ -116,7 +116,9 @@ def test_training_it_trains_its_encoder():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize(
+  "jit_compile", [False, pytest.param(True, marks=pytest.mark.xla)]
+)
 def test_every_weight_has_a_gradient_that_depends_on_the_seed_alone(
   dtype, jit_compile
 ):
@@ -134,6 +136,7 @@ def test_every_weight_has_a_gradient_that_depends_on_the_seed_alone(
   assert (gradients(1, 3)[0] != first[0]).any()
 
 
+@pytest.mark.xla
 def test_xla_computes_the_same_gradients_as_tensorflow():
   config = dataclasses.replace(
     TINY, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0

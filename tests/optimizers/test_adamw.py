@@ -95,6 +95,7 @@ def test_betas_and_epsilon_are_those_given():
   np.testing.assert_allclose(kernel.numpy(), before - 0.1 * update, rtol=1e-5)
 
 
+@pytest.mark.xla  # which `fit` takes
 def test_a_model_compiled_with_it_trains_saves_and_loads(tmp_path):
   keras.utils.set_random_seed(2)
   model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])

@@ -120,6 +120,7 @@ def test_moments_have_the_names_of_adam_on_disk():
   ]
 
 
+@pytest.mark.xla  # which `fit` takes
 def test_a_model_compiled_with_it_trains_saves_and_loads(tmp_path):
   # Where the weights begin far off, the trust ratio makes the way long.
   keras.utils.set_random_seed(2)

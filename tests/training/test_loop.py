@@ -108,6 +108,7 @@ def test_the_loss_falls_on_a_batch_seen_again_and_again():
   assert last["loss"] < 0.5 * first["loss"]
 
 
+@pytest.mark.xla
 def test_xla_compiles_the_gradient_function():
   plain = replica_equality.build()
   compiled = replica_equality.build(jit_compile=True)
@@ -117,6 +118,7 @@ def test_xla_compiles_the_gradient_function():
     np.testing.assert_allclose(a, b, atol=1e-5)
 
 
+@pytest.mark.xla
 def test_a_step_compiles_under_xla_without_host_operations():
   training = replica_equality.build(dropout=0.1)
   batch = next(iter(replica_equality.dataset(1)))

@@ -92,6 +92,7 @@ def make_batches(task):
   )
 
 
+@pytest.mark.xla
 @pytest.mark.parametrize("name", TASKS)
 def test_an_objective_is_learned_under_xla(name):
   task = TASKS[name]()

@@ -69,7 +69,9 @@ def gradients(task, model, rematerialize, jit_compile):
   return tf.nest.map_structure(np.array, run(batch))
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize(
+  "jit_compile", [False, pytest.param(True, marks=pytest.mark.xla)]
+)
 @pytest.mark.parametrize("family", TASKS)
 def test_losses_and_gradients_do_not_change(family, jit_compile):
   task = TASKS[family]()
@@ -115,7 +117,9 @@ def test_replicas_give_the_same_as_without():
 @pytest.mark.skipif(
   not sys.platform.startswith("linux"), reason="reads the peak from /proc"
 )
-@pytest.mark.parametrize("kind", ["graph", "xla"])
+@pytest.mark.parametrize(
+  "kind", ["graph", pytest.param("xla", marks=pytest.mark.xla)]
+)
 def test_it_takes_less_memory(kind):
   peaks = []
   for is_on in ("0", "1"):
