@@ -12,6 +12,11 @@ last column is the step over what BERT-Mini's rate leads to expect.
 
 Then two workers on this machine train BERT-Mini, to see what goes through the
 loopback device: bytes per step, over those of the gradients.
+
+Last, on paper: the share of a step that is not spent on summing the gradients
+of BERT-Base, on 16 devices that reach SUSTAINED operations per second, between
+named networks at their full rate. A device sends and receives 2 (N - 1) / N of
+the gradients, as in a ring, and computes nothing meanwhile.
 """
 
 import os
@@ -52,6 +57,19 @@ VARIED = {
 ROUNDS = 5
 PRODUCT_SIZE = 2048
 NETWORK_STEPS = 10
+NUM_DEVICES = 16
+SUSTAINED = 0.4 * 197e12  # 40 % of a TPU v5e
+EXAMPLES = (32, 256, 2048)  # per device and step
+# Bytes per second in each direction, as sold.
+NETWORKS = {
+  "1 Gb/s Ethernet": 1e9 / 8,
+  "10 Gb/s Ethernet": 10e9 / 8,
+  "25 Gb/s Ethernet": 25e9 / 8,
+  "100 Gb/s Ethernet": 100e9 / 8,
+  "400 Gb/s InfiniBand": 400e9 / 8,
+  "TPU v5e links": 200e9,
+  "NVLink 4": 450e9,
+}
 
 
 def main():
@@ -67,9 +85,11 @@ def main():
   )
   base = in_process(BASE)
   rate = base["flops"] / base["seconds"]
+  cells = {}
   for name, values in VARIED.items():
     for value in values:
       cell = base if value == BASE[name] else in_process({**BASE, name: value})
+      cells[name, value] = cell
       reached = cell["flops"] / cell["seconds"]
       print(
         f"{name:14}{value!s:10}{cell['seconds']:8.3f}"
@@ -82,6 +102,24 @@ def main():
     f"two workers: {sent / 1e6:.1f} MB a step through the loopback device,"
     f" {sent / gradients:.2f} times the {gradients / 1e6:.1f} MB of gradients"
   )
+  print_efficiencies(cells["preset", "bert_base"])
+
+
+def print_efficiencies(step):
+  """Prints what networks leave of the speed of BERT-Base, on paper."""
+  per_example = step["flops"] / BASE["batch_size"]
+  sent = 2 * (NUM_DEVICES - 1) / NUM_DEVICES * step["gradients"]
+  print(
+    f"BERT-Base, {NUM_DEVICES} devices, {sent / 1e6:.0f} MB a step to and from"
+    f" each\n{'examples per device and step':30}"
+    + "".join(f"{number:>10}" for number in EXAMPLES)
+  )
+  for name, bandwidth in NETWORKS.items():
+    shares = []
+    for number in EXAMPLES:
+      seconds = number * per_example / SUSTAINED
+      shares.append(seconds / (seconds + sent / bandwidth))
+    print(f"{name:30}" + "".join(f"{share:10.1%}" for share in shares))
 
 
 def in_process(cell):
@@ -166,6 +204,7 @@ def measure(preset, seq_length, batch_size, accumulation, replicas, steps=None):
       encoder.num_hidden_layers,
     ),
     "peak": max(peaks),
+    "gradients": size,
   }
 
 
