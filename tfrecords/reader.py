@@ -176,7 +176,8 @@ def make_dataset(
     seed: int in [0, 2**31).
     start_batch: int, batches that were read before; passing over them is
       cheap: whole epochs cost nothing, the rest is not parsed.
-    shuffle: bool; False reads the files one after the other as they are.
+    shuffle: bool; False reads the files (of a lane) one after the other as
+      they are.
     num_epochs: int, or None for no end.
     drop_remainder: bool; False fills up the last batch with padding rows.
     window_size: int, records that are shuffled among each other, of all lanes.
@@ -189,23 +190,12 @@ def make_dataset(
   Raises:
     ValueError: an argument is out of range, or there is no full batch.
   """
-  _check_range("batch_size", batch_size, 1)
+  _check_batches(
+    records, batch_size, num_epochs, drop_remainder, part, num_parts
+  )
   _check_range("start_batch", start_batch, 0)
   _check_range("seed", seed, 0)
   _check_range("window_size", window_size, 1)
-  _check_range("num_parts", num_parts, 1)
-  if batch_size % num_parts or not 0 <= part < num_parts:
-    raise ValueError(
-      f"batch_size ({batch_size}) must be a multiple of num_parts "
-      f"({num_parts}), and part ({part}) below it."
-    )
-  total = None if num_epochs is None else num_epochs * records.num_records
-  if drop_remainder and total is not None and total < batch_size:
-    raise ValueError(
-      f"{total} records ({num_epochs} epochs) of {_listed(records.files)} do "
-      f"not fill a batch of batch_size ({batch_size})."
-    )
-
   number = (
     lanes_lib.choose_number(records.segments, batch_size)
     if num_epochs is None
@@ -353,6 +343,25 @@ def _checked(files):
 
 def _listed(files):
   return f"{files[0]} and {len(files) - 1} more" if files[1:] else files[0]
+
+
+def _check_batches(
+  records, batch_size, num_epochs, drop_remainder, part, num_parts
+):
+  """Raises ValueError where there is no such batch, or no such part of it."""
+  _check_range("batch_size", batch_size, 1)
+  _check_range("num_parts", num_parts, 1)
+  if batch_size % num_parts or not 0 <= part < num_parts:
+    raise ValueError(
+      f"batch_size ({batch_size}) must be a multiple of num_parts "
+      f"({num_parts}), and part ({part}) below it."
+    )
+  total = None if num_epochs is None else num_epochs * records.num_records
+  if drop_remainder and total is not None and total < batch_size:
+    raise ValueError(
+      f"{total} records ({num_epochs} epochs) of {_listed(records.files)} do "
+      f"not fill a batch of batch_size ({batch_size})."
+    )
 
 
 def _check_range(name, value, lowest):
