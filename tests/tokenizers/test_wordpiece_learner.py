@@ -108,6 +108,19 @@ def test_a_rare_word_lends_its_count_to_its_pieces():
   assert "una" not in tokens
 
 
+def test_of_too_many_words_the_frequent_ones_are_learned_from(monkeypatch):
+  monkeypatch.setattr(learner, "_MAX_WORDS", 2)
+  counts = {"xyz": 2, "abab": 5, "cd": 2, "ba": 9, "é": 1}
+  tokens = learner.learn_from_counts(counts, 100, min_frequency=1)
+  assert {"abab", "ba"} <= set(tokens)
+  assert not {"cd", "xyz"} & set(tokens)
+  assert "é" in tokens  # The alphabet is that of all.
+  monkeypatch.setattr(learner, "_MAX_WORDS", 3)
+  for items in (counts.items(), reversed(counts.items())):
+    tokens = learner.learn_from_counts(dict(items), 100, min_frequency=1)
+    assert "cd" in tokens and "xyz" not in tokens
+
+
 def test_a_piece_is_learned_only_in_the_form_that_occurs():
   tokens = learner.learn_from_counts({"abc": 5, "xd": 5}, 100)
   assert "abc" in tokens
