@@ -136,12 +136,13 @@ def main():
     run.train()
   if data.do_eval:
     run.evaluate()
-  if not run.experiment.is_chief:
-    return
-  if data.do_train and data.do_export:
-    run.export()
-  run.report(FLAGS.example_text)
-  print(f"Finished after {time.monotonic() - started:.0f} s.")
+  if run.experiment.is_chief:
+    if data.do_train and data.do_export:
+      run.export()
+    run.report(FLAGS.example_text)
+    print(f"Finished after {time.monotonic() - started:.0f} s.")
+  # A chief that fails in its last work is started again, and needs them.
+  distribution.wait_for_all(strategy)
 
 
 class PretrainingRun:

@@ -4,8 +4,10 @@ import contextlib
 import functools
 import json
 import os
+import re
 
 import tensorflow as tf
+from absl import logging
 
 STRATEGIES = ("one_device", "mirrored", "multi_worker_mirrored", "tpu")
 
@@ -13,6 +15,7 @@ _EXAMPLE = (
   '{"cluster": {"worker": ["host0:2222", "host1:2222"]},'
   ' "task": {"type": "worker", "index": 0}}'
 )
+_ADDRESS = re.compile(r".+:\d+")
 # What a collective fails with when one of those it waits for is gone.
 _LOSSES = (
   tf.errors.AbortedError,
@@ -62,6 +65,7 @@ def create_strategy(name="one_device", num_logical_cpus=0, **tpu):
     return _mirrored(num_logical_cpus)
   if name == "multi_worker_mirrored":
     check_cluster(os.environ.get("TF_CONFIG"))
+    logging.info("Waiting for the workers of %s.", os.environ["TF_CONFIG"])
     return tf.distribute.MultiWorkerMirroredStrategy()
   if name == "tpu":
     return _tpu(**tpu)
@@ -112,10 +116,18 @@ def check_cluster(tf_config):
   """
   try:
     content = json.loads(tf_config or "")
-    task = content["task"]
-    content["cluster"][task["type"]][int(task["index"])]
-    is_sound = {*content["cluster"]} <= {"chief", "worker"}
-  except (ValueError, LookupError, TypeError):
+    cluster, task = content["cluster"], content["task"]
+    addresses = [
+      one for kind in ("chief", "worker") for one in cluster.get(kind, [])
+    ]
+    is_sound = (
+      {*cluster} <= {"chief", "worker"}
+      and len(cluster.get("chief", [])) <= 1
+      and all(map(_ADDRESS.fullmatch, addresses))
+      and len({*addresses}) == len(addresses)
+      and 0 <= int(task["index"]) < len(cluster[task["type"]])
+    )
+  except (AttributeError, ValueError, LookupError, TypeError):
     is_sound = False
   if not is_sound:
     raise ValueError(
@@ -152,6 +164,11 @@ def agree(strategy, number, is_stopping):
   votes = [number if is_chief(strategy) else 0, is_stopping]
   number, num_stopping = sum_over_workers(strategy, votes)
   return int(number), num_stopping > 0
+
+
+def wait_for_all(strategy):
+  """Returns when all workers have come so far."""
+  agree(strategy, 0, False)
 
 
 def sum_over_workers(strategy, values):

@@ -5,6 +5,10 @@ Order of initialisation: (1) a checkpoint in the output directory is resumed,
 drawn from the seed.
 """
 
+import json
+import time
+import zlib
+
 import keras
 import tensorflow as tf
 from absl import logging
@@ -20,6 +24,8 @@ from keras_bert_impl.training import saver as saver_lib
 RUN_CONFIG_NAME = "run_config.json"
 # An entry of that file that a continued run need not agree with.
 _NUM_REPLICAS = "num_replicas"
+# For what the chief has written to be seen on another machine.
+_PATIENCE_SECONDS = 10
 _OPTIMIZERS = {"adamw": adamw.AdamW, "lamb": lamb.LAMB}
 
 
@@ -64,16 +70,9 @@ class Experiment:
       self.is_chief,
     )
     self._initialise(fixed.get("vocabulary"))
-    self._check_workers()
+    self._check_workers(fixed)
     # Only now: what could not start is no run that another must agree with.
-    if self.is_chief:
-      report.write_json(
-        _configuration_path(config.output_dir),
-        {
-          _NUM_REPLICAS: self.strategy.num_replicas_in_sync,
-          **_configuration(config, fixed),
-        },
-      )
+    self._record_configuration(fixed)
 
   @property
   def is_complete(self):
@@ -129,16 +128,52 @@ class Experiment:
       self.config.output_dir, self.loop.step, self.config.num_train_steps
     )
 
-  def _check_workers(self):
-    """Raises ValueError unless all workers start from the same step."""
-    step = self.loop.step
-    chiefs, _ = distribution.agree(self.strategy, step, False)
-    _, is_wrong = distribution.agree(self.strategy, step, step != chiefs)
-    if is_wrong:
+  def _check_workers(self, fixed):
+    """Raises ValueError unless all workers do the same from the same step."""
+    config = self.config
+    given = {**vars(config), **fixed, "output_dir": None}
+    checksum = zlib.crc32(json.dumps(given, sort_keys=True).encode()) % 2**24
+    if self._is_another(checksum):
       raise ValueError(
-        f"output_dir ({self.config.output_dir}) holds step {step} for this"
-        f" worker and step {chiefs} for the chief, or another for others: it"
-        " must be one folder that all workers see."
+        "the workers were given different flags, records or models: give all"
+        " of them the same command."
+      )
+    step = self.loop.step
+    if self._is_another(step):
+      raise ValueError(
+        f"output_dir ({config.output_dir}) must be one folder that all workers"
+        f" see: this one finds step {step} in it, another one another step."
+      )
+
+  def _is_another(self, number):
+    """Returns whether any worker has another number below 2**24."""
+    chiefs, _ = distribution.agree(self.strategy, number, False)
+    _, is_any = distribution.agree(self.strategy, 0, number != chiefs)
+    return is_any
+
+  def _record_configuration(self, fixed):
+    """Writes what a continued run must agree on, which all workers must see.
+
+    Raises:
+      ValueError: another worker's folder is not the chief's.
+    """
+    path = _configuration_path(self.config.output_dir)
+    if self.is_chief:
+      report.write_json(
+        path,
+        {
+          _NUM_REPLICAS: self.strategy.num_replicas_in_sync,
+          **_configuration(self.config, fixed),
+        },
+      )
+    distribution.wait_for_all(self.strategy)
+    is_seen = _appears(path)
+    _, is_missing = distribution.agree(self.strategy, 0, not is_seen)
+    if is_missing:
+      raise ValueError(
+        f"output_dir ({self.config.output_dir}) must be one folder that all"
+        " workers see: what the chief has written into it is not there for"
+        f" {'another one' if is_seen else 'this one'}."
       )
 
   def _check_weights(self):
@@ -243,6 +278,15 @@ def read_configuration(output_dir):
   recorded = report.read_json(_configuration_path(output_dir)) or {}
   recorded.pop(_NUM_REPLICAS, None)
   return recorded
+
+
+def _appears(path):
+  """Returns whether a file that another machine wrote can be seen."""
+  for _ in range(_PATIENCE_SECONDS):
+    if tf.io.gfile.exists(path):
+      return True
+    time.sleep(1)
+  return False
 
 
 def _configuration_path(output_dir):

@@ -37,8 +37,11 @@ def flags(data, output_dir, **overrides):
   return test_run_pretraining.flags(data, output_dir, **values | overrides)
 
 
-def start_two(data, output_dirs, **overrides):
-  """Starts two workers on free ports; returns their processes."""
+def start_two(data, output_dirs, others=None, **overrides):
+  """Starts two workers on free ports; returns their processes.
+
+  `others` are flags that the second worker gets instead.
+  """
   listeners = [socket.create_server(("127.0.0.1", 0)) for _ in output_dirs]
   addresses = [f"127.0.0.1:{s.getsockname()[1]}" for s in listeners]
   for listener in listeners:
@@ -52,7 +55,9 @@ def start_two(data, output_dirs, **overrides):
           "task": {"type": "worker", "index": index},
         }
       ),
-      **flags(data, output_dir, **overrides),
+      **flags(
+        data, output_dir, **overrides, **((others or {}) if index else {})
+      ),
       distribution_strategy="multi_worker_mirrored",
     )
     for index, output_dir in enumerate(output_dirs)
@@ -172,8 +177,24 @@ def test_folders_that_are_not_one_are_refused(data, undisturbed, tmp_path):
   outcomes = finish(start_two(data, [output_dir, tmp_path / "second"]))
   for (status, _, err), step in zip(outcomes, (4, 0)):
     assert status == 1
-    assert f"holds step {step} for this worker and step 4 for the chief" in err
-    assert "Traceback" not in err
+    line = scripts.error_line(err)
+    assert "must be one folder that all workers see" in line
+    assert f"this one finds step {step} in it" in line
+  # Nor are two that hold nothing yet.
+  outcomes = finish(start_two(data, [tmp_path / "third", tmp_path / "fourth"]))
+  for (status, _, err), who in zip(outcomes, ("another", "this")):
+    assert status == 1
+    assert f"is not there for {who} one" in scripts.error_line(err)
+
+
+def test_workers_with_other_flags_are_refused(data, tmp_path):
+  outcomes = finish(
+    start_two(data, [tmp_path] * 2, others={"learning_rate": 1e-4})
+  )
+  for status, _, err in outcomes:
+    assert status == 1
+    assert "give all of them the same command" in scripts.error_line(err)
+  assert not (tmp_path / "run_config.json").exists()
 
 
 def test_what_several_workers_cannot_do_is_said():
@@ -185,11 +206,24 @@ def test_what_several_workers_cannot_do_is_said():
   [(status, err)] = outcomes
   assert status == 1
   assert "TF_CONFIG" in err and "it is None" in err
-  for wrong in (None, "", "{", "[]", json.dumps(cluster)):
+  wrong_clusters = (
+    {"worker": ["a", "b"]},
+    {"worker": "a:1"},
+    {"worker": ["a:1", "a:1"]},
+    {"worker": ["a:1"], "chief": ["b:1", "c:1"]},
+    {"worker": ["a:1"], "ps": ["b:1"]},
+    ["a:1"],
+  )
+  task = {"type": "worker", "index": 0}
+  for wrong in (
+    *(None, "", "{", "[]", json.dumps(cluster)),
+    *(json.dumps({"cluster": c, "task": task}) for c in wrong_clusters),
+  ):
     with pytest.raises(ValueError, match="needs the environment variable"):
       distribution.check_cluster(wrong)
-  cluster["task"]["index"] = 2
-  with pytest.raises(ValueError, match="TF_CONFIG"):
-    distribution.check_cluster(json.dumps(cluster))
+  for index in (2, -1):
+    cluster["task"]["index"] = index
+    with pytest.raises(ValueError, match="TF_CONFIG"):
+      distribution.check_cluster(json.dumps(cluster))
   cluster["task"]["index"] = 1
   distribution.check_cluster(json.dumps(cluster))
