@@ -8,6 +8,7 @@ the size of the batch alone, not on the number of workers.
 """
 
 import dataclasses
+import itertools
 
 import numpy as np
 import tensorflow as tf
@@ -55,8 +56,7 @@ class Lanes:
     total = sum(segment.count for segment in segments)
     bounds = [lane * total // number for lane in range(number + 1)]
     lanes = [
-      list(_stretch(segments, *ends))
-      for ends in zip(bounds, bounds[1:], strict=False)
+      list(_stretch(segments, *ends)) for ends in itertools.pairwise(bounds)
     ]
     parts = [segment for lane in lanes for segment in lane]
     self._files = tf.constant([segment.file for segment in parts])
