@@ -166,9 +166,14 @@ def agree(strategy, number, is_stopping):
   return int(number), num_stopping > 0
 
 
+def any_worker(strategy, is_true):
+  """Returns whether `is_true` for any worker, each of which calls this."""
+  return sum_over_workers(strategy, [is_true])[0] > 0
+
+
 def wait_for_all(strategy):
   """Returns when all workers have come so far."""
-  agree(strategy, 0, False)
+  any_worker(strategy, False)
 
 
 def sum_over_workers(strategy, values):

@@ -148,8 +148,7 @@ class Experiment:
   def _is_another(self, number):
     """Returns whether any worker has another number below 2**24."""
     chiefs, _ = distribution.agree(self.strategy, number, False)
-    _, is_any = distribution.agree(self.strategy, 0, number != chiefs)
-    return is_any
+    return distribution.any_worker(self.strategy, number != chiefs)
 
   def _record_configuration(self, fixed):
     """Writes what a continued run must agree on, which all workers must see.
@@ -167,9 +166,8 @@ class Experiment:
         },
       )
     distribution.wait_for_all(self.strategy)
-    is_seen = _appears(path)
-    _, is_missing = distribution.agree(self.strategy, 0, not is_seen)
-    if is_missing:
+    is_seen = self.is_chief or _appears(path)
+    if distribution.any_worker(self.strategy, not is_seen):
       raise ValueError(
         f"output_dir ({self.config.output_dir}) must be one folder that all"
         " workers see: what the chief has written into it is not there for"
