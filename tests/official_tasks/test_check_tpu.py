@@ -7,7 +7,6 @@ import sys
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import configs
 from keras_bert_impl.optimizers import adamw
 from keras_bert_impl.tasks import masked_lm
 from keras_bert_impl.training import config as config_lib
@@ -110,16 +109,8 @@ class PrintingTask(masked_lm.MaskedLanguageModelTask):
 
 def trace(task_class):
   [batch] = replica_equality.dataset(1)
-  config = configs.EncoderConfig(
-    vocab_size=replica_equality.VOCAB_SIZE,
-    hidden_size=16,
-    num_hidden_layers=1,
-    num_attention_heads=2,
-    intermediate_size=32,
-    max_position_embeddings=replica_equality.LENGTH,
-  )
   return replica_program.trace(
-    task_class(config),
+    task_class(replica_equality.encoder_config(0.1, num_hidden_layers=1)),
     lambda model: adamw.AdamW(0.1),
     {name: tf.TensorSpec(x.shape, x.dtype) for name, x in batch.items()},
     4,

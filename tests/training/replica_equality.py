@@ -54,6 +54,21 @@ def dataset(number=10):
   )
 
 
+def encoder_config(dropout, num_hidden_layers=2, **overrides):
+  """Returns that of a tiny model for these batches."""
+  return configs.EncoderConfig(
+    vocab_size=VOCAB_SIZE,
+    hidden_size=16,
+    num_hidden_layers=num_hidden_layers,
+    num_attention_heads=2,
+    intermediate_size=32,
+    max_position_embeddings=LENGTH,
+    hidden_dropout_prob=dropout,
+    attention_probs_dropout_prob=dropout,
+    **overrides,
+  )
+
+
 def build(
   replicas=1,
   accumulation=1,
@@ -65,23 +80,13 @@ def build(
   strategy = strategy or distribution.create_strategy(
     "mirrored" if replicas > 1 else "one_device", num_logical_cpus=replicas
   )
-  encoder_config = configs.EncoderConfig(
-    vocab_size=VOCAB_SIZE,
-    hidden_size=16,
-    num_hidden_layers=2,
-    num_attention_heads=2,
-    intermediate_size=32,
-    max_position_embeddings=LENGTH,
-    hidden_dropout_prob=dropout,
-    attention_probs_dropout_prob=dropout,
-  )
   config = config_lib.TrainingConfig(
     train_batch_size=BATCH,
     gradient_accumulation_steps=accumulation,
     **overrides,
   )
   keras.utils.set_random_seed(1)
-  task = masked_lm.MaskedLanguageModelTask(encoder_config)
+  task = masked_lm.MaskedLanguageModelTask(encoder_config(dropout))
   with strategy.scope():
     model = task.build_model()
     optimizer = OPTIMIZERS[optimizer](0.01)

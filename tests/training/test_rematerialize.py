@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import configs, layers, models
+from keras_bert_impl import layers, models
 from keras_bert_impl.tasks import masked_lm, replaced_token
 from keras_bert_impl.training import distribution
 from tests.training import (
@@ -19,16 +19,8 @@ from tests.training import (
   test_loop,
 )
 
-CONFIG = configs.EncoderConfig(
-  vocab_size=replica_equality.VOCAB_SIZE,
-  hidden_size=16,
-  num_hidden_layers=3,
-  num_attention_heads=2,
-  intermediate_size=32,
-  max_position_embeddings=replica_equality.LENGTH,
-  hidden_dropout_prob=0.2,
-  attention_probs_dropout_prob=0.2,
-  initializer_range=0.2,
+CONFIG = replica_equality.encoder_config(
+  dropout=0.2, num_hidden_layers=3, initializer_range=0.2
 )
 TASKS = {
   "bert": lambda: masked_lm.MaskedLanguageModelTask(CONFIG),
