@@ -17,7 +17,10 @@ if "editable_wheel" in sys.argv:
   _PACKAGE_DIR = {}
   _PACKAGES += _BESIDE
 else:
-  _PACKAGE_DIR = {f"keras_bert_impl.bundled.{name}": name for name in _BESIDE}
+  _PACKAGE_DIR = {
+    f"keras_bert_impl.bundled.{name}": name.replace(".", "/")
+    for name in _BESIDE
+  }
   _PACKAGES += _PACKAGE_DIR
 
 
@@ -75,7 +78,7 @@ setuptools.setup(
       "uvicorn>=0.34",
     ],
     # Compiling a step for TPUs without one. What it uses of JAX is no public
-    # interface: these two go together and with official_tasks/tpu_compiler.py.
+    # interface: these two go together and with tpu_compiler.py.
     "tpu-check": ["jax==0.10.2", "libtpu==0.0.42.1"],
     "tests": [
       # What starlette's test client needs.

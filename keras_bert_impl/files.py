@@ -6,6 +6,7 @@ whatever is wrong with it is told in one line that names it.
 
 import collections
 import contextlib
+import glob
 import json
 import os
 import re
@@ -48,6 +49,49 @@ def list_folder(path):
   return sorted(os.listdir(path))
 
 
+def size(path):
+  """Returns the size of the file `path` in bytes."""
+  if _is_remote(path):
+    return _gfile().stat(path).length
+  return os.path.getsize(path)
+
+
+def open_binary(path):
+  """Returns a binary file object that seeks."""
+  return _gfile().GFile(path, "rb") if _is_remote(path) else open(path, "rb")
+
+
+def read_range(path, start, num_bytes):
+  """Returns `num_bytes` bytes of a file from byte `start` on."""
+  with contextlib.closing(open_binary(path)) as file:
+    file.seek(start)
+    return file.read(num_bytes)
+
+
+def matches(name):
+  """Returns the sorted paths that a path, glob pattern or folder stands for.
+
+  Of a folder, the files that are not hidden.
+
+  Raises:
+    FileNotFoundError: there is no file of this name.
+  """
+  if _is_remote(name):
+    return sorted(_gfile().glob(name))
+  if os.path.isdir(name):
+    entries = (os.path.join(name, entry) for entry in sorted(os.listdir(name)))
+    return [
+      path
+      for path in entries
+      if os.path.isfile(path) and not os.path.basename(path).startswith(".")
+    ]
+  if os.path.exists(name):
+    return [name]
+  if glob.has_magic(name):
+    return sorted(filter(os.path.isfile, glob.glob(name)))
+  raise FileNotFoundError(f"Input file {name} does not exist.")
+
+
 def read_bytes(path, name="File"):
   """Returns the content of the file `path`.
 
@@ -56,8 +100,7 @@ def read_bytes(path, name="File"):
   """
   if not exists(path):
     raise FileNotFoundError(f"{name} ({path}) does not exist.")
-  opened = _gfile().GFile if _is_remote(path) else open
-  with opened(path, "rb") as file:
+  with open_binary(path) as file:
     return file.read()
 
 
@@ -176,6 +219,70 @@ def check_type(value, kind, place):
     return value
   names = " or ".join(_NAMES[one] for one in kinds)
   raise ValueError(f"{place} must be {names}, not {_shown(value)}.")
+
+
+@contextlib.contextmanager
+def writing(path):
+  """Context of a binary file that appears at `path` when it is complete.
+
+  A reader sees the old file or the new one; after an error nothing is left of
+  the new one. Folders on the way are made.
+
+  Args:
+    path: str, local or gs://...
+
+  Yields:
+    file object, open for bytes.
+  """
+  path = os.fspath(path)
+  if _is_remote(path):
+    _gfile().makedirs(os.path.dirname(path))
+    temporary = f"{path}.tmp-{os.getpid()}"
+    try:
+      with _gfile().GFile(temporary, "wb") as file:
+        yield file
+      _gfile().rename(temporary, path, overwrite=True)
+    finally:
+      if _gfile().exists(temporary):
+        _gfile().remove(temporary)
+    return
+  os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+  temporary = f"{path}.tmp-{os.getpid()}"
+  try:
+    with open(temporary, "wb") as file:
+      yield file
+      file.flush()
+      os.fsync(file.fileno())
+    os.replace(temporary, path)
+  finally:
+    if os.path.exists(temporary):
+      os.remove(temporary)
+
+
+def write_atomically(path, content):
+  """Writes a file as a whole or not at all; see `writing`.
+
+  Args:
+    path: str, local or gs://...
+    content: bytes, or str to be written as UTF-8.
+  """
+  path = os.fspath(path)
+  if isinstance(content, str):
+    content = content.encode("utf-8")
+  if _is_remote(path):
+    _gfile().makedirs(os.path.dirname(path))
+    # An object store shows an object only when it is complete.
+    with _gfile().GFile(path, "wb") as file:
+      file.write(content)
+    return
+  with writing(path) as file:
+    file.write(content)
+
+
+def write_json(path, content):
+  """Writes `content` as indented JSON, all or nothing."""
+  text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+  write_atomically(path, text)
 
 
 def check_writable(path):

@@ -12,9 +12,10 @@ import dataclasses
 
 from etils import epy
 
-from keras_bert_impl import features
+from keras_bert_impl import features, options
 from keras_bert_impl.training import config as config_lib
-from official_tasks import common, run_pretraining
+from official_tasks import run_pretraining
+from official_tasks.command_line import common
 from tfrecords import masking_config
 
 with epy.lazy_imports():
@@ -28,9 +29,10 @@ with epy.lazy_imports():
     replica_program,
     report,
   )
-  from official_tasks import pretraining_task, tpu_compiler
-  from tfrecords import reader
-  from tfrecords import records as records_lib
+  from official_tasks.pretraining import task as pretraining_task
+  from official_tasks.pretraining import tpu_compiler
+  from tfrecords.reading import reader
+  from tfrecords.reading import records as records_lib
 
 _PAIRED = ("bert", "albert")
 _MAX_TRIALS = 2  # of an accumulation: each takes as long as the first
@@ -41,7 +43,7 @@ _SHARE = 0.95  # of the memory, that an estimate may fill
 class TopologyConfig:
   """What the step is compiled for."""
 
-  topology: str = config_lib.common(
+  topology: str = options.common(
     "v5e:2x2", "Chips to compile for, such as v5e:2x2 or v4:2x2x1."
   )
 

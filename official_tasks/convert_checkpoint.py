@@ -15,10 +15,9 @@ import os
 
 from etils import epy
 
-from keras_bert_impl import files
+from keras_bert_impl import files, options
 from keras_bert_impl.checkpoints import safetensors_format
-from keras_bert_impl.training import config as config_lib
-from official_tasks import common
+from official_tasks.command_line import common
 
 with epy.lazy_imports():
   from keras_bert_impl.checkpoints import (
@@ -30,7 +29,7 @@ with epy.lazy_imports():
   )
   from keras_bert_impl.models import checkpoint as model_lib
   from keras_bert_impl.training import report
-  from official_tasks import vocabulary_extension
+  from official_tasks.model_folders import vocabulary_extension
 
 FORMATS = ("google", "safetensors", "keras")
 KERAS_NAME = "model.keras"
@@ -53,21 +52,21 @@ class ConversionConfig:
   output: str = dataclasses.field(
     metadata={"help": "Folder to write, which must be new or empty."}
   )
-  format: str = config_lib.common(
+  format: str = options.common(
     "safetensors",
     "What to write: TensorFlow checkpoints for Google's code, safetensors for"
     " transformers, or a .keras file.",
     FORMATS,
   )
-  allow_partial: bool = config_lib.common(
+  allow_partial: bool = options.common(
     False, "Whether to write fresh values for weights that the input lacks."
   )
-  extend_vocab: str | None = config_lib.common(
+  extend_vocab: str | None = options.common(
     None,
     "File with a word per line to add to a WordPiece vocabulary: they take its"
     " [unused] slots, then new rows, and start as the mean of their pieces.",
   )
-  max_shard_size: int = config_lib.field(
+  max_shard_size: int = options.field(
     safetensors_format.MAX_SHARD_SIZE // 10**6,
     "Most megabytes of one safetensors file.",
   )
@@ -115,7 +114,7 @@ def main():
       "configuration": dataclasses.asdict(config),
       "versions": report.versions(),
     }
-    report.write_json(os.path.join(folder, report.RESULTS_NAME), results)
+    files.write_json(os.path.join(folder, report.RESULTS_NAME), results)
   _print_summary(config, results)
 
 

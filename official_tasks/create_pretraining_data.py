@@ -20,10 +20,12 @@ import os
 from absl import logging
 from etils import epy
 
+from keras_bert_impl import files as files_lib
+from keras_bert_impl import options
 from keras_bert_impl.tokenizers import vocabulary_files
-from keras_bert_impl.training import config as config_lib
-from official_tasks import common
-from tfrecords import documents, writing_config
+from official_tasks.command_line import common
+from tfrecords.text import documents, sources
+from tfrecords.writing import config as writing_config
 
 with epy.lazy_imports():
   import tensorflow as tf
@@ -31,7 +33,7 @@ with epy.lazy_imports():
   from keras_bert_impl import progress, tokenizers
   from keras_bert_impl.tokenizers import agreement
   from keras_bert_impl.training import report
-  from tfrecords import beam_runner, writer
+  from tfrecords.writing import beam_runner, writer
 
 SAMPLE_SENTENCES = 1000
 
@@ -55,20 +57,22 @@ class FilesConfig:
   output_file: str = dataclasses.field(
     metadata={"help": "TFRecord files to write, separated by commas."}
   )
-  input_format: str = config_lib.common(
-    "auto", "Form of the text; see tfrecords/documents.py.", documents.FORMATS
+  input_format: str = options.common(
+    "auto",
+    "Form of the text; see tfrecords/text/documents.py.",
+    documents.FORMATS,
   )
-  num_shards: int | None = config_lib.common(
+  num_shards: int | None = options.common(
     None,
     "Write one output_file as this many, -00000-of-00008 and so on added to"
     " its name.",
   )
-  num_workers: int | None = config_lib.common(
+  num_workers: int | None = options.common(
     None,
     "Processes that write shards; default: one per core. The records do not"
     " depend on it. Not with a runner, which has options of its own for it.",
   )
-  num_shown: int = config_lib.field(
+  num_shown: int = options.field(
     3, "How many instances to print in full at the end."
   )
 
@@ -108,14 +112,14 @@ def main():
   _show_instances(summary.files, files.num_shown, tokenizer.vocabulary)
   results = _results(summary, files, beam, config, tokenizer.options)
   path = os.path.splitext(output_files[0])[0] + ".results.json"
-  report.write_json(path, results)
+  files_lib.write_json(path, results)
   _print_summary(summary, config, path)
 
 
 def _warn_of_disagreement(tokenizer, input_files, input_format):
   """Warns where vocabulary, normalisation and text do not fit."""
   sentences = itertools.chain.from_iterable(
-    documents.iter_documents(input_files, input_format)
+    sources.iter_documents(input_files, input_format)
   )
   sample = list(itertools.islice(sentences, SAMPLE_SENTENCES))
   if sample:

@@ -22,10 +22,11 @@ import os
 from absl import logging
 from etils import epy
 
-from keras_bert_impl import choices
+from keras_bert_impl import choices, files, options
 from keras_bert_impl.checkpoints import names
-from keras_bert_impl.training import config as config_lib
-from official_tasks import common, model_files, trained_models
+from official_tasks.command_line import common
+from official_tasks.model_folders import files as model_files
+from official_tasks.model_folders import trained as trained_models
 
 with epy.lazy_imports():
   from keras_bert_impl import tokenizers
@@ -40,7 +41,7 @@ with epy.lazy_imports():
     token_classification,
   )
   from keras_bert_impl.training import report
-  from tfrecords import classification_data
+  from tfrecords.labelled import classification_data
 
 # Arguments that are not called as their flags.
 _RENAMED = {"null_score_diff_threshold": "null_threshold"}
@@ -63,61 +64,61 @@ class ExportConfig(model_files.ModelFilesConfig):
   export_dir: str = dataclasses.field(
     metadata={"help": "Folder of the versions; a new one is added."}
   )
-  head: str | None = config_lib.common(
+  head: str | None = options.common(
     None,
     "What the model is to be used for; default: what it was trained for.",
     trained_models.HEADS,
   )
-  max_seq_length: int | None = config_lib.common(
+  max_seq_length: int | None = options.common(
     None,
     "Most tokens of a text or pair; default: as it was trained, or as many as"
     " the model takes.",
   )
-  labels: str | None = config_lib.common(
+  labels: str | None = options.common(
     None,
     "Names of the classes, comma-separated, in the order of the model; default:"
     " those it was trained with.",
   )
-  text_pairs: bool | None = config_lib.field(
+  text_pairs: bool | None = options.field(
     None,
     "Whether a classifier takes pairs of texts; default: as it was trained.",
   )
-  pooling: str | None = config_lib.common(
+  pooling: str | None = options.common(
     None,
     "Vector of a text (encoder): that of [CLS], the mean of all tokens (the"
     " default), or the pooler's.",
     choices.POOLINGS,
   )
-  normalize: bool | None = config_lib.field(
+  normalize: bool | None = options.field(
     None, "Whether vectors of texts (encoder) have length 1; default: not."
   )
-  top_k: int | None = config_lib.field(
+  top_k: int | None = options.field(
     None, "Tokens for each mask (fill_mask); default: 5."
   )
-  doc_stride: int | None = config_lib.field(
+  doc_stride: int | None = options.field(
     None,
     "Tokens from one window of a long text to the next; default: as trained.",
   )
-  max_query_length: int | None = config_lib.field(
+  max_query_length: int | None = options.field(
     None, "Most tokens of a question; default: as trained."
   )
-  max_answer_length: int | None = config_lib.field(
+  max_answer_length: int | None = options.field(
     None, "Most tokens of an answer; default: as trained."
   )
-  null_score_diff_threshold: float | None = config_lib.field(
+  null_score_diff_threshold: float | None = options.field(
     None,
     "No answer where its score is so far above that of the best one; default:"
     " what the run found best, and of a model that must answer, never.",
   )
-  max_windows: int | None = config_lib.field(
+  max_windows: int | None = options.field(
     None, "Windows of a long text that are read; default: 32."
   )
-  weights_dtype: str = config_lib.common(
+  weights_dtype: str = options.common(
     "float32",
     "How weights are stored; bfloat16 and float16 take half the space.",
     choices.WEIGHTS_DTYPES,
   )
-  model_name: str | None = config_lib.field(
+  model_name: str | None = options.field(
     None, "What clients call the model; default: the name of export_dir."
   )
 
@@ -246,7 +247,7 @@ def _report(config, trained, servable, version_dir):
     "configuration": dataclasses.asdict(config),
     "versions": report.versions(),
   }
-  report.write_json(
+  files.write_json(
     os.path.join(config.export_dir, report.RESULTS_NAME), results
   )
   rows = [

@@ -32,8 +32,9 @@ from typing import NamedTuple
 import numpy as np
 from etils import epy
 
-from keras_bert_impl.training import config as config_lib
-from official_tasks import common, model_files
+from keras_bert_impl import options
+from official_tasks.command_line import common
+from official_tasks.model_folders import files as model_files
 
 with epy.lazy_imports():
   import keras
@@ -74,16 +75,16 @@ class ExtractionConfig(model_files.ModelFilesConfig):
       " folder of safetensors, or a .keras file."
     }
   )
-  layers: str = config_lib.common(
+  layers: str = options.common(
     "-1,-2,-3,-4",
     "Layers to write: 0 for the embeddings, 1 for the first layer, -1 for the"
     " last one.",
   )
-  max_seq_length: int = config_lib.common(
+  max_seq_length: int = options.common(
     128, "Most tokens per line; what is longer is cut."
   )
-  batch_size: int = config_lib.field(32, "Lines per call of the encoder.")
-  output_format: str | None = config_lib.field(
+  batch_size: int = options.field(32, "Lines per call of the encoder.")
+  output_format: str | None = options.field(
     None, "What to write; default: as the ending of output_file says.", FORMATS
   )
 

@@ -18,9 +18,11 @@ import dataclasses
 from absl import logging
 from etils import epy
 
-from keras_bert_impl.training import config as config_lib
-from official_tasks import common, fine_tuning, labelled_splits
-from tfrecords import classification_data, labelled_data
+from keras_bert_impl import options
+from official_tasks.command_line import common
+from official_tasks.fine_tuning import script as fine_tuning
+from official_tasks.fine_tuning import splits as labelled_splits
+from tfrecords.labelled import classification_data, data_sets
 
 with epy.lazy_imports():
   from keras_bert_impl.tasks import sequence_classification
@@ -36,28 +38,28 @@ class ClassifierConfig(labelled_splits.SplitsConfig):
     ValueError: flags contradict each other.
   """
 
-  tfds: bool = config_lib.common(
+  tfds: bool = options.common(
     False,
     "Take a task of GLUE from TensorFlow Datasets, which --data_dir is the"
     " folder of, if given.",
   )
-  language: str = config_lib.field("zh", "Language of XNLI.")
-  text_pair_column: str | None = config_lib.common(
+  language: str = options.field("zh", "Language of XNLI.")
+  text_pair_column: str | None = options.common(
     None, "Column of the second text; default: there is none."
   )
-  labels: str | None = config_lib.field(
+  labels: str | None = options.field(
     None, "All classes, comma-separated; default: those of the training data."
   )
-  regression: bool = config_lib.common(
+  regression: bool = options.common(
     False, "Whether labels are scores (numbers) and not classes."
   )
-  metrics: str | None = config_lib.field(
+  metrics: str | None = options.field(
     None,
     "What to score by, comma-separated, the main one first; default: accuracy"
     " and macro_f1 of classes, spearman and pearson of scores.",
   )
 
-  bilstm_width: int | None = config_lib.field(
+  bilstm_width: int | None = options.field(
     None,
     "Width of a BiLSTM in place of the pooler, as the paper puts on a"
     " left-to-right encoder; default: none.",
@@ -75,7 +77,7 @@ def _data_set(config):
   """Returns the `TextDataSet` that the flags name or describe."""
   if config.is_custom:
     return _custom_data_set(config)
-  data_set = labelled_data.find(classification_data.DATA_SETS, config.task_name)
+  data_set = data_sets.find(classification_data.DATA_SETS, config.task_name)
   if data_set.name == "XNLI":
     return classification_data.xnli(config.language)
   if config.tfds:

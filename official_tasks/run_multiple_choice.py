@@ -18,9 +18,11 @@ import itertools
 from absl import logging
 from etils import epy
 
-from keras_bert_impl.training import config as config_lib
-from official_tasks import common, fine_tuning, labelled_splits
-from tfrecords import choice_data, labelled_data
+from keras_bert_impl import options
+from official_tasks.command_line import common
+from official_tasks.fine_tuning import script as fine_tuning
+from official_tasks.fine_tuning import splits as labelled_splits
+from tfrecords.labelled import choice_data, data_sets
 
 with epy.lazy_imports():
   from keras_bert_impl.tasks import multiple_choice
@@ -34,7 +36,7 @@ class MultipleChoiceConfig(labelled_splits.SplitsConfig):
     ValueError: flags contradict each other.
   """
 
-  choice_columns: str | None = config_lib.common(
+  choice_columns: str | None = options.common(
     None,
     "Columns of the choices, comma-separated, or one that holds a list (JSON)."
     " Labels count them from 0.",
@@ -54,12 +56,12 @@ class MultipleChoiceConfig(labelled_splits.SplitsConfig):
 def _data_set(config):
   """Returns the `DataSet` that the flags name or describe."""
   if not config.is_custom:
-    return labelled_data.find(choice_data.DATA_SETS, config.task_name)
+    return data_sets.find(choice_data.DATA_SETS, config.task_name)
   source = choice_data.ChoiceSource(
     choices=tuple(common.split_names(config.choice_columns)),
     **config.source_options,
   )
-  return labelled_data.DataSet(
+  return data_sets.DataSet(
     labelled_splits.CUSTOM, labelled_splits.custom_splits(source)
   )
 

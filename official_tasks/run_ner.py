@@ -24,16 +24,17 @@ import os
 from absl import flags, logging
 from etils import epy
 
-from keras_bert_impl import choices, files
+from keras_bert_impl import choices, files, options
 from keras_bert_impl.checkpoints import names, reading
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.tokenizers import token_pieces
-from keras_bert_impl.training import config as config_lib
-from official_tasks import common, fine_tuning, labelled_splits
+from official_tasks.command_line import common
+from official_tasks.fine_tuning import script as fine_tuning
+from official_tasks.fine_tuning import splits as labelled_splits
 
 with epy.lazy_imports():
   from keras_bert_impl.tasks import token_classification
-  from tfrecords import tag_files
+  from tfrecords.labelled import tag_files
 
 FLAGS = flags.FLAGS
 
@@ -58,54 +59,54 @@ class NerConfig:
     ValueError: flags contradict each other or are out of range.
   """
 
-  data_dir: str | None = config_lib.common(
+  data_dir: str | None = options.common(
     None,
     "Folder with train.txt, dev.txt and test.txt, or the names of CoNLL-2003"
     " (eng.train, eng.testa, eng.testb).",
   )
-  train_file: str | None = config_lib.common(None, "File to train on.")
-  dev_file: str | None = config_lib.common(None, "File to evaluate on.")
-  test_file: str | None = config_lib.common(
+  train_file: str | None = options.common(None, "File to train on.")
+  dev_file: str | None = options.common(None, "File to evaluate on.")
+  test_file: str | None = options.common(
     None, "File to predict; it may have no tags."
   )
-  dev_fraction: float = config_lib.common(
+  dev_fraction: float = options.common(
     0.0,
     "Share of the documents (sentences, where there are none) of train_file"
     " that is held out to evaluate on; the same ones every time.",
   )
-  token_unit: str = config_lib.common(
+  token_unit: str = options.common(
     token_pieces.WORD,
     "What a line of a file has: a word and columns, or a character (which may"
     " be a blank), a tab and a tag, as in KLUE-NER.",
     token_pieces.UNITS,
   )
-  tag_column: int = config_lib.field(
+  tag_column: int = options.field(
     -1, "Column of the tag: 0 is the token, -1 the last one."
   )
-  context: str = config_lib.field(
+  context: str = options.field(
     "document",
     "What is around a sentence in its row: as much of its document as there is"
     " room for, or nothing.",
     choices.CONTEXTS,
   )
-  doc_stride: int | None = config_lib.field(
+  doc_stride: int | None = options.field(
     None,
     "Tokens from one window of a sentence that is too long to the next;"
     " default: half a window.",
   )
-  approach: str = config_lib.common(
+  approach: str = options.common(
     "fine_tuning",
     "What is trained: the encoder and a linear layer, a BiLSTM on features of"
     " the frozen encoder, or encoder and BiLSTM.",
     choices.APPROACHES,
   )
-  features: str | None = config_lib.field(
+  features: str | None = options.field(
     None,
     "What the BiLSTM reads; default: concat_last_four of a frozen encoder, else"
     " the last layer.",
     tuple(choices.FEATURES),
   )
-  lstm_width: int = config_lib.field(
+  lstm_width: int = options.field(
     768, "Size of the BiLSTM's state in each direction."
   )
 

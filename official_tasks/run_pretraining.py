@@ -19,14 +19,16 @@ import time
 from absl import flags
 from etils import epy
 
+from keras_bert_impl import options
 from keras_bert_impl.tasks import objectives
 from keras_bert_impl.training import config as config_lib
-from official_tasks import common
+from official_tasks.command_line import common
 from tfrecords import masking_config
 
 with epy.lazy_imports():
   from keras_bert_impl.training import distribution, experiment
-  from official_tasks import default_pretraining, pretraining_run
+  from official_tasks.pretraining import default as default_pretraining
+  from official_tasks.pretraining import run as pretraining_run
 
 # oneDNN's kernels took 29 % off a training step of BERT-Base on a processor
 # where TensorFlow leaves them off. It looks here when it is imported.
@@ -43,47 +45,47 @@ class DataConfig:
     ValueError: if neither training nor evaluation is asked for.
   """
 
-  input_file: str | None = config_lib.common(
+  input_file: str | None = options.common(
     None,
     "Training TFRecords: paths or glob patterns, separated by commas. Without"
     " it the script prepares its embedded default.",
   )
-  eval_input_file: str | None = config_lib.common(
+  eval_input_file: str | None = options.common(
     None, "Held-out TFRecords; default: input_file, as in the original."
   )
-  bert_config_file: str | None = config_lib.common(
+  bert_config_file: str | None = options.common(
     None, "JSON file with the model's configuration (bert_config.json)."
   )
-  vocab_file: str | None = config_lib.common(
+  vocab_file: str | None = options.common(
     None,
     "Vocabulary of the records (vocab.txt, vocab.json or *.model); default: the"
     " one beside the above.",
   )
-  objective: str = config_lib.common(
+  objective: str = options.common(
     "bert",
     "What is learned, and how it is masked.",
     tuple(objectives.OBJECTIVES),
   )
-  max_seq_length: int = config_lib.common(128, "Most tokens per example.")
-  generator_size: float = config_lib.field(
+  max_seq_length: int = options.common(128, "Most tokens per example.")
+  generator_size: float = options.field(
     0.25,
     "Width of ELECTRA's generator as a share of the discriminator's.",
     interval="(0, inf)",
   )
-  detection_weight: float = config_lib.field(
+  detection_weight: float = options.field(
     50.0,
     "Weight of the loss of ELECTRA's discriminator.",
     interval="[0, inf)",
   )
-  skip_corrupt_records: bool = config_lib.field(
+  skip_corrupt_records: bool = options.field(
     False, "Leave out unreadable records, counted, instead of stopping."
   )
-  do_train: bool = config_lib.common(False, "Whether to train.")
-  do_eval: bool = config_lib.common(False, "Whether to evaluate.")
-  do_export: bool = config_lib.field(
+  do_train: bool = options.common(False, "Whether to train.")
+  do_eval: bool = options.common(False, "Whether to evaluate.")
+  do_export: bool = options.field(
     True, "Whether to write SavedModels after training (needs a vocabulary)."
   )
-  example_text: tuple[str, ...] = config_lib.field(
+  example_text: tuple[str, ...] = options.field(
     (), "Text with [MASK] whose best fillings are shown; may be repeated."
   )
 

@@ -21,14 +21,15 @@ import dataclasses
 from absl import flags
 from etils import epy
 
+from keras_bert_impl import options
 from keras_bert_impl.metrics import question_answering as metrics
-from keras_bert_impl.training import config as config_lib
-from official_tasks import common, fine_tuning
+from official_tasks.command_line import common
+from official_tasks.fine_tuning import script as fine_tuning
 
 with epy.lazy_imports():
   from keras_bert_impl.tasks import question_answering
   from keras_bert_impl.training import report
-  from tfrecords import squad_files
+  from tfrecords.labelled import squad_files
 
 FLAGS = flags.FLAGS
 
@@ -41,44 +42,44 @@ class SquadConfig:
     ValueError: flags contradict each other.
   """
 
-  train_file: str | None = config_lib.common(
+  train_file: str | None = options.common(
     None,
     "JSON files to train on, comma-separated, num_train_epochs on the first,"
     " then on the next: SQuAD, XQuAD, KorQuAD, CMRC or in their layout.",
   )
-  predict_file: str | None = config_lib.common(
+  predict_file: str | None = options.common(
     None, "JSON file to answer; scored if it holds the answers."
   )
-  dev_articles: int = config_lib.common(
+  dev_articles: int = options.common(
     0,
     "Articles at the end of the last train_file that are held out in place of a"
     " predict_file.",
   )
-  doc_stride: int = config_lib.field(
+  doc_stride: int = options.field(
     128, "Tokens from one window of a long text to the next."
   )
-  max_query_length: int = config_lib.field(
+  max_query_length: int = options.field(
     64, "Most tokens of a question; what is longer is cut."
   )
-  n_best_size: int = config_lib.field(
+  n_best_size: int = options.field(
     20, "Answers to each question in nbest_predictions.json."
   )
-  max_answer_length: int = config_lib.field(30, "Most tokens of an answer.")
-  version_2_with_negative: bool = config_lib.common(
+  max_answer_length: int = options.field(30, "Most tokens of an answer.")
+  version_2_with_negative: bool = options.common(
     False, "Whether there are questions without answer, as in SQuAD 2.0."
   )
-  null_score_diff_threshold: float | None = config_lib.field(
+  null_score_diff_threshold: float | None = options.field(
     None,
     "No answer where its score is so far above that of the best one; default:"
     " the best for F1 on the dev set, 0 without one.",
   )
-  answer_rules: str = config_lib.field(
+  answer_rules: str = options.field(
     "squad",
     "Official script whose rules make answers equal.",
     choices=tuple(metrics.RULES),
   )
 
-  bilstm_width: int | None = config_lib.field(
+  bilstm_width: int | None = options.field(
     None,
     "Width of a BiLSTM between encoder and head, as the paper puts on a"
     " left-to-right encoder; default: none.",

@@ -19,7 +19,7 @@ import socket
 
 from absl import logging
 
-from official_tasks import common
+from official_tasks.command_line import common
 
 _DEFAULT_MODEL_NAME = "model"  # as the Docker image of TensorFlow Serving
 _SHUTDOWN_SECONDS = 30

@@ -21,11 +21,11 @@ import time
 from absl import logging
 from etils import epy
 
-from keras_bert_impl import choices, files
+from keras_bert_impl import choices, files, options
 from keras_bert_impl.tokenizers import vocabulary, vocabulary_files
-from keras_bert_impl.training import config as config_lib
-from official_tasks import common
-from tfrecords import documents, writing_config
+from official_tasks.command_line import common
+from tfrecords.text import documents, sources
+from tfrecords.writing import config as writing_config
 
 with epy.lazy_imports():
   from keras_bert_impl import tokenizers
@@ -36,7 +36,8 @@ with epy.lazy_imports():
     wordpiece_learner,
   )
   from keras_bert_impl.training import report
-  from tfrecords import beam_runner, tfds_documents
+  from tfrecords.text import tfds_documents
+  from tfrecords.writing import beam_runner
 
 SAMPLE_SENTENCES = 1000
 
@@ -135,39 +136,41 @@ class VocabularyConfig:
       "spiece.model (sentencepiece_*)."
     }
   )
-  tokenizer: str = config_lib.common(
+  tokenizer: str = options.common(
     "wordpiece", "What to learn a vocabulary for.", tuple(_METHODS)
   )
-  input_format: str = config_lib.field(
-    "auto", "Form of the text; see tfrecords/documents.py.", documents.FORMATS
+  input_format: str = options.field(
+    "auto",
+    "Form of the text; see tfrecords/text/documents.py.",
+    documents.FORMATS,
   )
-  do_lower_case: bool | None = config_lib.common(
+  do_lower_case: bool | None = options.common(
     None,
     "Whether to lower-case (and, in WordPiece, strip accents); default: true."
     " Not for byte_bpe.",
   )
-  compose_hangul: bool | None = config_lib.common(
+  compose_hangul: bool | None = options.common(
     None,
     "Keep Hangul syllables whole under do_lower_case; right for Korean. Not for"
     " byte_bpe.",
   )
-  keep_accents: bool | None = config_lib.field(
+  keep_accents: bool | None = options.field(
     None, "Whether to keep accents; default: false. sentencepiece_* only."
   )
-  add_prefix_space: bool | None = config_lib.field(
+  add_prefix_space: bool | None = options.field(
     None,
     "Put a blank before each text, so that the first word of a sentence is the"
     " token it is elsewhere; default: true. byte_bpe only.",
   )
-  vocab_size: int = config_lib.common(
+  vocab_size: int = options.common(
     30522, "Number of tokens, special ones included."
   )
-  min_frequency: int | None = config_lib.field(
+  min_frequency: int | None = options.field(
     None,
     "How often a token must occur in the text to be learned; default: 2. Not"
     " for sentencepiece_*.",
   )
-  character_coverage: float | None = config_lib.field(
+  character_coverage: float | None = options.field(
     None,
     "Share of the characters of the text that get into the alphabet, the"
     " frequent ones first; 0.9995 is usual for Chinese and Japanese. Default: 1"
@@ -244,7 +247,7 @@ def main():
     "versions": report.versions(),
     "artifacts": {"vocab_file": config.vocab_file},
   }
-  report.write_json(f"{config.vocab_file}.results.json", results)
+  files.write_json(f"{config.vocab_file}.results.json", results)
   _print_summary(config, results)
 
 
@@ -258,7 +261,7 @@ class _Source:
   """
 
   def __init__(self, config):
-    self._documents = documents.iter_documents(
+    self._documents = sources.iter_documents(
       common.split_names(config.input_file), config.input_format
     )
     self.sample = []

@@ -13,7 +13,6 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert_impl import files
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 SUFFIX = ".manifest.json"
 
@@ -52,7 +51,7 @@ def write(shard, origin, counts):
     "num_bytes": tf.io.gfile.stat(shard).length,
     "sha256": _sha256(shard),
   }
-  vocabulary_lib.write_atomically(
+  files.write_atomically(
     path_of(shard), json.dumps(content, indent=2, sort_keys=True) + "\n"
   )
 

@@ -2,8 +2,8 @@
 
 import dataclasses
 
+from keras_bert_impl import options
 from keras_bert_impl.tasks import objectives
-from keras_bert_impl.training import config as config_lib
 
 # What may be chosen; do_whole_word_mask is another name of a policy.
 NAMES = (
@@ -27,37 +27,37 @@ class MaskingConfig:
     ValueError: a value is out of range or contradicts another.
   """
 
-  max_predictions_per_seq: int | None = config_lib.common(
+  max_predictions_per_seq: int | None = options.common(
     None,
     "Most masked tokens per example; default: 20.",
     interval="[1, inf)",
   )
-  masked_lm_prob: float | None = config_lib.common(
+  masked_lm_prob: float | None = options.common(
     None,
     "Share of the tokens to predict; default: 0.15.",
     interval="(0, 1]",
   )
-  do_whole_word_mask: bool | None = config_lib.common(
+  do_whole_word_mask: bool | None = options.common(
     None, "Whether words are masked whole: masking_policy=whole_word."
   )
-  masking_policy: str | None = config_lib.field(
+  masking_policy: str | None = options.field(
     None,
     "What is masked together; default: the objective's.",
     objectives.POLICIES,
   )
-  mask_token_prob: float | None = config_lib.field(
+  mask_token_prob: float | None = options.field(
     None,
     "Share of the predictions that become [MASK]; default: the objective's.",
     interval="[0, 1]",
   )
-  random_token_prob: float | None = config_lib.field(
+  random_token_prob: float | None = options.field(
     None,
     "Share that becomes a random token; default: the objective's.",
     interval="[0, 1]",
   )
 
   def __post_init__(self):
-    config_lib.check_fields(self)
+    options.check_fields(self)
     policy = self.masking_policy
     if self.do_whole_word_mask:
       if policy not in (None, "whole_word"):

@@ -17,8 +17,8 @@ import uuid
 
 import tensorflow as tf
 
+from keras_bert_impl import files
 from keras_bert_impl.serving import servables, warmup
-from keras_bert_impl.tokenizers import vocabulary
 
 DESCRIPTION_NAME = "model.json"
 MODELS_NAME = "models.config"
@@ -167,7 +167,7 @@ def _save(servable, folder, model_name, weights_dtype):
     "model_name": model_name,
     "weights_dtype": weights_dtype,
   }
-  vocabulary.write_atomically(
+  files.write_atomically(
     os.path.join(extra, DESCRIPTION_NAME),
     json.dumps(description, ensure_ascii=False, indent=2) + "\n",
   )
@@ -190,12 +190,12 @@ def _write_configurations(servable, export_dir, model_name):
     json.dumps(value, ensure_ascii=False)
     for value in (model_name, f"/models/{model_name}")
   )
-  vocabulary.write_atomically(
+  files.write_atomically(
     os.path.join(export_dir, MODELS_NAME), _MODELS.format(name=name, path=path)
   )
   batching_path = os.path.join(export_dir, BATCHING_NAME)
   if all(spec.shape.rank == 1 for spec in servable.inputs.values()):
-    vocabulary.write_atomically(batching_path, _BATCHING)
+    files.write_atomically(batching_path, _BATCHING)
     return
   # A batch of requests whose inputs differ in shape fails as a whole, and what
   # an earlier export wrote may be there.

@@ -102,8 +102,9 @@ class FineTuningTask(cross_entropy.CrossEntropyTask):
 
     Args:
       examples: list of the task's examples, with labels.
-      rows: `tfrecords.rows.Rows` that were made of them: `rows["name"]` is the
-        column as a list-like of arrays, or an array [N] of scalars.
+      rows: `tfrecords.labelled.rows.Rows` that were made of them:
+        `rows["name"]` is the column as a list-like of arrays, or an array [N]
+        of scalars.
       outputs: {output of the model: float32 [N, ...]} or, with
         `has_token_outputs`, {output: list of N float32 [n, ...]}.
     """

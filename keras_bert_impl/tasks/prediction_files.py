@@ -4,8 +4,7 @@ import os
 
 import numpy as np
 
-from keras_bert_impl.tasks import pictures
-from keras_bert_impl.tokenizers import vocabulary
+from keras_bert_impl import files, pictures
 
 PREDICTIONS_NAME = "predictions.tsv"
 # More classes than this leave no room for numbers in their cells.
@@ -94,5 +93,5 @@ def _write_tsv(path, lines):
     "\t".join(" ".join(field.split()) for field in line) + "\n"
     for line in lines
   )
-  vocabulary.write_atomically(path, text)
+  files.write_atomically(path, text)
   return path

@@ -20,17 +20,10 @@ import numpy as np
 from absl import logging
 from keras import ops
 
-from keras_bert_impl import features, models
+from keras_bert_impl import features, files, models, pictures
 from keras_bert_impl.checkpoints import names
 from keras_bert_impl.metrics import question_answering as metrics
-from keras_bert_impl.tasks import (
-  answers,
-  cross_entropy,
-  fine_tuning,
-  pictures,
-  windows,
-)
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tasks import answers, cross_entropy, fine_tuning, windows
 from keras_bert_impl.tokenizers import vocabulary_files
 
 START_POSITIONS = "start_positions"
@@ -373,7 +366,7 @@ class QuestionAnsweringTask(fine_tuning.FineTuningTask):
     for what, (name, content) in contents.items():
       paths[what] = os.path.join(folder, name)
       text = json.dumps(content, indent=4) + "\n"
-      vocabulary_lib.write_atomically(paths[what], text)
+      files.write_atomically(paths[what], text)
     return paths
 
   def plot(self, examples, rows, outputs, path):

@@ -16,18 +16,12 @@ import os
 import numpy as np
 from keras import ops
 
-from keras_bert_impl import features, models
+from keras_bert_impl import features, files, models, pictures
 from keras_bert_impl.checkpoints import names
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.models import feature_models
-from keras_bert_impl.tasks import (
-  cross_entropy,
-  fine_tuning,
-  pictures,
-  windows,
-)
+from keras_bert_impl.tasks import cross_entropy, fine_tuning, windows
 from keras_bert_impl.tokenizers import token_pieces
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 PREDICTIONS_NAME = "predictions.txt"
 REPORT_NAME = "conlleval.txt"
@@ -316,13 +310,11 @@ class TokenClassificationTask(fine_tuning.FineTuningTask):
       columns = zip(example.tokens, *gold, tags, strict=True)
       lines += [*map(" ".join, columns), ""]
     paths = {"predictions": os.path.join(folder, PREDICTIONS_NAME)}
-    vocabulary_lib.write_atomically(
-      paths["predictions"], "\n".join(lines) + "\n"
-    )
+    files.write_atomically(paths["predictions"], "\n".join(lines) + "\n")
     if self.has_labels(examples):
       paths["report"] = os.path.join(folder, REPORT_NAME)
       report = tagging.evaluate([e.tags for e in examples], predicted).report()
-      vocabulary_lib.write_atomically(paths["report"], report)
+      files.write_atomically(paths["report"], report)
     return paths
 
   def plot(self, examples, rows, outputs, path):

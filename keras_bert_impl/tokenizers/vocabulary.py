@@ -211,17 +211,23 @@ class Vocabulary:
       )
     if self.role_names:
       names = {f"{role}_token": token for role, token in self.role_names}
-      write_atomically(
+      files.write_atomically(
         vocabulary_files.beside(path, ROLES_FILE), _to_json(names)
       )
     if self.kind == SENTENCEPIECE:
-      write_atomically(path, self.model)
+      files.write_atomically(path, self.model)
     elif self.kind == BYTE_BPE:
       lines = ["#version: 0.2", *self.merges, ""]
-      write_atomically(vocabulary_files.merges_path(path), "\n".join(lines))
-      write_atomically(path, json.dumps(self.ids, ensure_ascii=False) + "\n")
+      files.write_atomically(
+        vocabulary_files.merges_path(path), "\n".join(lines)
+      )
+      files.write_atomically(
+        path, json.dumps(self.ids, ensure_ascii=False) + "\n"
+      )
     else:
-      write_atomically(path, "".join(f"{token}\n" for token in self.tokens))
+      files.write_atomically(
+        path, "".join(f"{token}\n" for token in self.tokens)
+      )
 
   def _role_id(self, role):
     if role not in self.role_ids:
@@ -365,41 +371,8 @@ def resolve_options(vocab_file, **given):
 def save_options(vocab_file, options):
   """Writes `options` beside `vocab_file`, all or nothing; returns the path."""
   path = _options_path(vocab_file)
-  write_atomically(path, _to_json(dataclasses.asdict(options)))
+  files.write_atomically(path, _to_json(dataclasses.asdict(options)))
   return path
-
-
-def write_atomically(path, content):
-  """Writes `content` to `path` by way of a temporary file and a rename.
-
-  A reader sees the old file or the new one; on an error nothing is left over.
-
-  Args:
-    path: str, local or gs://...
-    content: bytes, or str to be written as UTF-8.
-  """
-  path = os.fspath(path)
-  if isinstance(content, str):
-    content = content.encode("utf-8")
-  if "://" in path:
-    import tensorflow as tf  # Late: local files need none.
-
-    tf.io.gfile.makedirs(os.path.dirname(path))
-    # An object store shows an object only when it is complete.
-    with tf.io.gfile.GFile(path, "wb") as file:
-      file.write(content)
-    return
-  os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-  temporary = f"{path}.tmp-{os.getpid()}"
-  try:
-    with open(temporary, "wb") as file:
-      file.write(content)
-      file.flush()
-      os.fsync(file.fileno())
-    os.replace(temporary, path)
-  finally:
-    if os.path.exists(temporary):
-      os.remove(temporary)
 
 
 def _check_tokens(vocabulary):

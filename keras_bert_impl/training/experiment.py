@@ -13,6 +13,7 @@ import keras
 import tensorflow as tf
 from absl import logging
 
+from keras_bert_impl import files
 from keras_bert_impl.checkpoints import assignment, description, reading
 from keras_bert_impl.optimizers import adamw, lamb, layerwise, schedules
 from keras_bert_impl.tokenizers import vocabulary, vocabulary_files
@@ -236,7 +237,7 @@ class Experiment:
     return report.read_json(_configuration_path(self.config.output_dir)) or {}
 
   def _write_record(self, content):
-    report.write_json(_configuration_path(self.config.output_dir), content)
+    files.write_json(_configuration_path(self.config.output_dir), content)
 
   def _warn_of_differences(self, checkpoint, fingerprint):
     """Tells what the same weights were not trained with."""

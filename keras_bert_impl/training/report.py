@@ -1,13 +1,10 @@
 """What a run leaves for people and programs: table, picture, results.json."""
 
 import importlib.metadata
-import json
 import os
 import platform
 
-from keras_bert_impl import files
-from keras_bert_impl.tasks import pictures
-from keras_bert_impl.tokenizers import vocabulary
+from keras_bert_impl import files, pictures
 
 RESULTS_NAME = "results.json"
 CURVES_NAME = "curves.png"
@@ -34,12 +31,6 @@ def versions():
     except importlib.metadata.PackageNotFoundError:
       found[package] = None
   return found
-
-
-def write_json(path, content):
-  """Writes `content` as JSON, all or nothing."""
-  text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-  vocabulary.write_atomically(path, text)
 
 
 def read_json(path, kind=dict, types=None):

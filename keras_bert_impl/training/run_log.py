@@ -5,7 +5,6 @@ import json
 import tensorflow as tf
 
 from keras_bert_impl import files, progress
-from keras_bert_impl.tokenizers import vocabulary
 
 LOG_NAME = "train_log.jsonl"
 
@@ -75,7 +74,7 @@ class JsonLines:
   def cut(self, step):
     """Drops the entries beyond `step`."""
     lines = [json.dumps(e) + "\n" for e in self.read() if e["step"] <= step]
-    vocabulary.write_atomically(self.path, "".join(lines))
+    files.write_atomically(self.path, "".join(lines))
 
   def read(self):
     """Returns the entries, oldest first; [] without a file."""

@@ -14,8 +14,8 @@ import re
 import tensorflow as tf
 from absl import logging
 
+from keras_bert_impl import files
 from keras_bert_impl.checkpoints import assignment, tf_format
-from keras_bert_impl.tokenizers import vocabulary
 
 GLOBAL_STEP = "global_step"
 BASE_NAME = "model.ckpt"
@@ -150,7 +150,7 @@ class Saver:
     lines = [f"model_checkpoint_path: {json.dumps(names[-1])}"]
     lines += [f"all_model_checkpoint_paths: {json.dumps(n)}" for n in names]
     path = _state_path(self.output_dir)
-    vocabulary.write_atomically(path, "\n".join(lines) + "\n")
+    files.write_atomically(path, "\n".join(lines) + "\n")
 
   def _all(self):
     return _checkpoints(self.output_dir)

@@ -195,7 +195,7 @@ def _read(pattern):
   """Reads one epoch of records, as training does, masked by token."""
   from keras_bert_impl.tasks import masking
   from keras_bert_impl.tokenizers import vocabulary
-  from tfrecords import reader
+  from tfrecords.reading import reader
 
   files = reader.list_files(pattern)
   tokens = vocabulary.Vocabulary.load(

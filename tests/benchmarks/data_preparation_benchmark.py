@@ -71,13 +71,13 @@ def main(unused_argv):
 
 def write_text(folder, megabytes):
   """Writes sentences of the books, over and over up to a size."""
-  from tfrecords import documents
+  from tfrecords.text import sources
 
   books = os.path.join(os.environ["KERAS_BERT_DATA"], "text", "gutenberg")
   path = os.path.join(folder, f"{megabytes:g}.txt")
   with open(path, "w", encoding="utf-8") as file:
     while True:
-      for document in documents.iter_documents([books]):
+      for document in sources.iter_documents([books]):
         file.write("\n".join(document) + "\n\n")
         if file.tell() >= megabytes * 1e6:
           return path
@@ -106,7 +106,8 @@ def do(name, text, output_file):
   """Does what is measured."""
   import tensorflow as tf
 
-  from tfrecords import writer, writing_config
+  from tfrecords.writing import config as writing_config
+  from tfrecords.writing import writer
 
   tf.config.threading.set_intra_op_parallelism_threads(1)
   tf.config.threading.set_inter_op_parallelism_threads(1)

@@ -27,12 +27,13 @@ from keras_bert_impl.tasks import sequence_classification  # noqa: E402
 from keras_bert_impl.tokenizers import vocabulary  # noqa: E402
 from keras_bert_impl.training import config as config_lib  # noqa: E402
 from keras_bert_impl.training import report  # noqa: E402
-from official_tasks import (  # noqa: E402
-  fine_tuning,
-  fine_tuning_data,
-  fine_tuning_run,
+from official_tasks.fine_tuning import data as fine_tuning_data  # noqa: E402
+from official_tasks.fine_tuning import run as fine_tuning_run
+from official_tasks.fine_tuning import script as fine_tuning
+from tfrecords.labelled import (
+  classification_data,  # noqa: E402
+  data_sets,
 )
-from tfrecords import classification_data, labelled_data  # noqa: E402
 
 flags.DEFINE_string("input_file", None, "File of NSMC.", required=True)
 flags.DEFINE_string("vocab_file", None, "vocab.txt for it.", required=True)
@@ -80,7 +81,7 @@ def main(unused_argv):
 
 def _data(folder):
   """Returns the examples as `Data`, and the encoder for their vocabulary."""
-  data_set = labelled_data.find(classification_data.DATA_SETS, "NSMC")
+  data_set = data_sets.find(classification_data.DATA_SETS, "NSMC")
   counts = collections.Counter()
   examples = data_set.splits["train"].read([FLAGS.input_file], True, counts)
   examples = examples[: FLAGS.num_examples]

@@ -25,7 +25,8 @@ from absl import app, flags  # noqa: E402
 
 from keras_bert_impl.tasks import masking, objectives  # noqa: E402
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib  # noqa: E402
-from tfrecords import reader, shards  # noqa: E402
+from tfrecords.reading import reader  # noqa: E402
+from tfrecords.writing import shards  # noqa: E402
 
 flags.DEFINE_integer("num_records", 100_000, "Records of the synthetic shards.")
 flags.DEFINE_integer(

@@ -14,7 +14,8 @@ from absl import flags
 
 from keras_bert_impl import configs
 from keras_bert_impl.tokenizers import vocabulary
-from tfrecords import writer, writing_config
+from tfrecords.writing import config as writing_config
+from tfrecords.writing import writer
 
 ROOT = pathlib.Path(__file__).parents[2]
 LENGTH = 32

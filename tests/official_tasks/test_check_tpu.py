@@ -11,7 +11,7 @@ from keras_bert_impl.optimizers import adamw
 from keras_bert_impl.tasks import masked_lm
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import replica_program
-from official_tasks import tpu_compiler
+from official_tasks.pretraining import tpu_compiler
 from tests.official_tasks import scripts
 from tests.training import replica_equality
 

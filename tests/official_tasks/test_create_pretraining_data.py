@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tests.official_tasks import scripts
 from tests.tfrecords import corpus
-from tfrecords import reader
+from tfrecords.reading import reader
 
 DATA = os.environ.get("KERAS_BERT_DATA")
 
@@ -310,7 +310,7 @@ def test_ctrl_c_leaves_nothing_half_written_and_no_worker(vocab_file, tmp_path):
 
 WRITE_AND_MEASURE = """
 import resource, sys
-from tfrecords import writer, writing_config
+from tfrecords.writing import config as writing_config, writer
 text, vocab_file, out = sys.argv[1:]
 config = writing_config.PretrainingDataConfig(vocab_file, dupe_factor=1)
 writer.write_shards(config, [text], [out])

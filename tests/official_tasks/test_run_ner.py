@@ -19,7 +19,7 @@ from keras_bert_impl.checkpoints import (
 )
 from keras_bert_impl.metrics import tagging
 from tests.official_tasks import scripts
-from tfrecords import tag_files
+from tfrecords.labelled import tag_files
 
 TYPES = {"cat": "ANI", "dog": "ANI", "bird": "ANI", "house": "LOC"}
 WORDS = ("the", "a", "old", "new", "sees", "likes", *TYPES)

@@ -10,8 +10,8 @@ from keras_bert_impl import configs, tokenizers
 from keras_bert_impl.tasks import multiple_choice
 from keras_bert_impl.tasks.multiple_choice import MultipleChoiceExample
 from tests.tokenizers import vocabularies
-from tfrecords import length_batches
-from tfrecords import rows as rows_lib
+from tfrecords.labelled import length_batches
+from tfrecords.labelled import rows as rows_lib
 
 CONFIG = configs.EncoderConfig(
   vocab_size=400,

@@ -12,7 +12,7 @@ import tensorflow as tf
 from keras_bert_impl import configs, tokenizers
 from keras_bert_impl.tasks import question_answering
 from tests.tokenizers import vocabularies
-from tfrecords import squad_files
+from tfrecords.labelled import squad_files
 
 TOKENS = [
   *"in 1871 ( ) , . ? the normans were from norway where when did come".split(),

@@ -12,8 +12,8 @@ from keras_bert_impl import choices, configs, tokenizers
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.tasks import token_classification
 from tests.tokenizers import vocabularies
-from tfrecords import length_batches, tag_files
-from tfrecords import rows as rows_lib
+from tfrecords.labelled import length_batches, tag_files
+from tfrecords.labelled import rows as rows_lib
 
 DATA = os.environ.get("KERAS_BERT_DATA")
 CONFIG = configs.EncoderConfig(

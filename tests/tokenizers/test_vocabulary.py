@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from keras_bert_impl import files
 from keras_bert_impl.tokenizers import vocabulary
 from tests.tokenizers import vocabularies
 
@@ -85,7 +86,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
 
   monkeypatch.setattr(os, "fsync", fail)
   with pytest.raises(OSError, match="No space left"):
-    vocabulary.write_atomically(path, "new\n")
+    files.write_atomically(path, "new\n")
   assert path.read_text() == "old\n"
   assert os.listdir(tmp_path) == ["vocab.txt"]
 

@@ -1,0 +1,61 @@
+"""Fields of dataclasses of options: default, help and allowed values.
+
+Standard library only. The scripts make flags of such fields.
+"""
+
+import dataclasses
+import functools
+
+
+def field(default, description, choices=None, interval=None, is_common=False):
+  """Returns a dataclass field that the scripts can make a flag of.
+
+  Args:
+    default: of the field.
+    description: str, for --help.
+    choices: tuple of the values that are allowed; None if any is.
+    interval: str, the numbers that are allowed, such as "[0, 1)" or
+      "(0, inf)"; None if any is.
+    is_common: bool, whether most users want it: --help shows these alone.
+  """
+  metadata = {
+    "help": description,
+    "choices": choices,
+    "interval": interval,
+    "is_common": is_common,
+  }
+  return dataclasses.field(default=default, metadata=metadata)
+
+
+common = functools.partial(field, is_common=True)
+
+
+def check_fields(config):
+  """Checks the values of a dataclass of such fields; None passes.
+
+  Raises:
+    ValueError: a value is none of the choices, outside of its interval or not
+      a number; names the field, the value and what is allowed.
+  """
+  for entry in dataclasses.fields(config):
+    value = getattr(config, entry.name)
+    if value is None:
+      continue
+    choices = entry.metadata.get("choices")
+    if choices and value not in choices:
+      raise ValueError(
+        f"{entry.name} ({value!r}) must be one of {', '.join(choices)}."
+      )
+    interval = entry.metadata.get("interval")
+    if interval and not _is_within(value, interval):
+      raise ValueError(f"{entry.name} ({value}) must be in {interval}.")
+    if value != value:  # Only NaN is not itself.
+      raise ValueError(f"{entry.name} ({value}) must be a number.")
+
+
+def _is_within(value, interval):
+  low, high = map(float, interval[1:-1].split(","))
+  is_above = low <= value if interval.startswith("[") else low < value
+  return is_above and (
+    value <= high if interval.endswith("]") else value < high
+  )

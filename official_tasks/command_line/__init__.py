@@ -1,0 +1,1 @@
+"""What every script shares: flags, start, end and errors."""

@@ -1,0 +1,253 @@
+"""What every script shares: its flags, how it starts, ends and fails."""
+
+import dataclasses
+import os
+import shutil
+import signal
+import sys
+import textwrap
+import typing
+
+from absl import app, flags, logging
+
+from keras_bert_impl import options
+from keras_bert_impl.training import stopping
+from official_tasks.command_line import quiet_imports
+
+EXIT_USER_ERROR = 1
+EXIT_BAD_FLAGS = 2
+
+# Here, because worker processes import the script, but do not run it.
+quiet_imports.install()
+
+_HELP = {"help", "h", "helpshort", "?"}
+_FULL_HELP = {"helpfull"}
+_NAME_WIDTH = 30  # of the column of names in --help
+
+# The dataclasses that flags were made of, and what of each became no flag.
+_config_classes = {}
+
+
+@dataclasses.dataclass(frozen=True)
+class OutputConfig:
+  """What is shown meanwhile."""
+
+  quiet: bool = dataclasses.field(
+    default=False,
+    metadata={
+      "help": "Results, warnings and errors only: no log and no progress.",
+      "is_common": True,
+    },
+  )
+
+
+def run(main):
+  """Parses the flags and runs `main()`; ends the process.
+
+  A user's mistake (ValueError, a missing file, a full disk) gives one line on
+  stderr and exit status 1, an unknown or malformed flag 2, a run that was
+  stopped, by SIGINT (Ctrl-C) or SIGTERM too, 75: the same command continues it.
+  The traceback is shown with --verbosity=1 (debug).
+
+  Flags are parsed, and their values checked, before TensorFlow is imported,
+  if the script imports what needs it under `epy.lazy_imports()`.
+
+  Args:
+    main: callable without arguments; its return value is the exit status
+      (None = 0).
+  """
+  if OutputConfig not in _config_classes:
+    define_flags(OutputConfig)
+
+  def guarded(unused_argv):
+    try:
+      _configure_output()
+      _check_values()
+      with stopping.interruptible():
+        return main()
+    except Exception as error:
+      # `StoppedError` has one, and so have its subclasses.
+      stopped = getattr(error, "exit_status", None)
+      if not stopped and not _is_user_error(error):
+        raise
+      logging.debug("Traceback of the error:", exc_info=True)
+      kind = "Stopped" if stopped else "Error"
+      sys.stderr.write(f"{kind}: {_one_line(error)}\n")
+      return stopped or EXIT_USER_ERROR
+    except KeyboardInterrupt as interrupt:
+      name = str(interrupt) or signal.SIGINT.name
+      sys.stderr.write(f"Stopped: {name}; the same command continues.\n")
+      return stopping.StoppedError.exit_status
+
+  app.run(guarded, flags_parser=_parse_flags)
+
+
+def define_flags(config_class, leave_out=(), **defaults):
+  """Defines one flag for each field of a dataclass.
+
+  Args:
+    config_class: dataclass whose fields have `metadata["help"]` and, for an
+      enumeration, `metadata["choices"]`. A field without a default becomes a
+      required flag. --help shows those that are required or have
+      `metadata["is_common"]`, --helpfull all.
+    leave_out: names of fields that become no flags; `from_flags` needs them as
+      overrides.
+    **defaults: by name, other defaults than the fields'.
+  """
+  _config_classes[config_class] = tuple(leave_out)
+  types = typing.get_type_hints(config_class)
+  for field in _flag_fields(config_class):
+    name, text = field.name, field.metadata["help"]
+    is_required = _is_required(field)
+    default = None if is_required else defaults.get(name, field.default)
+    if field.metadata.get("choices"):
+      flags.DEFINE_enum(name, default, field.metadata["choices"], text)
+    else:
+      _DEFINE[_plain_type(types[name])](name, default, text)
+    if is_required:
+      flags.mark_flag_as_required(name)
+
+
+def from_flags(config_class, **overrides):
+  """Returns an instance of the dataclass with the values of its flags.
+
+  Raises:
+    ValueError: a value is out of range or no number; names the flag.
+  """
+  names = [field.name for field in dataclasses.fields(config_class)]
+  values = {
+    name: flags.FLAGS[name].value for name in names if name not in overrides
+  }
+  config = config_class(**values | overrides)
+  options.check_fields(config)
+  return config
+
+
+def split_names(value):
+  """Returns the paths or patterns of a flag that holds several, list of str."""
+  return [name.strip() for name in value.split(",") if name.strip()]
+
+
+_DEFINE = {
+  bool: flags.DEFINE_bool,
+  int: flags.DEFINE_integer,
+  float: flags.DEFINE_float,
+  str: flags.DEFINE_string,
+  tuple[str, ...]: flags.DEFINE_multi_string,
+}
+
+
+def _flag_fields(config_class):
+  left_out = _config_classes[config_class]
+  return [f for f in dataclasses.fields(config_class) if f.name not in left_out]
+
+
+def _is_required(field):
+  return field.default is dataclasses.MISSING
+
+
+def _plain_type(annotation):
+  """Returns T of `T | None`."""
+  options = [t for t in typing.get_args(annotation) if t is not type(None)]
+  is_union = type(None) in typing.get_args(annotation)
+  return options[0] if is_union else annotation
+
+
+def _parse_flags(argv):
+  asked = {
+    argument.lstrip("-").partition("=")[0]
+    for argument in argv[1:]
+    if argument.startswith("-")
+  }
+  if asked & (_HELP | _FULL_HELP):
+    print(_help(is_full=bool(asked & _FULL_HELP)))
+    sys.exit(0)
+  try:
+    rest = flags.FLAGS(argv)
+    if len(rest) > 1:
+      raise flags.Error(
+        f"unexpected argument {rest[1]!r}: every value needs a --flag."
+      )
+    return rest
+  except (flags.Error, ValueError) as error:  # absl raises either
+    text = _one_line(error).rstrip(".")
+    sys.stderr.write(f"Error: {text}. See --help for the flags.\n")
+    sys.exit(EXIT_BAD_FLAGS)
+
+
+def _configure_output():
+  """Silences what was not asked for, in this process and its workers."""
+  if flags.FLAGS.quiet:
+    logging.set_verbosity(logging.WARNING)
+    os.environ["TQDM_DISABLE"] = "1"
+  # What fails in TensorFlow comes as an exception too.
+  is_debug = logging.get_verbosity() >= logging.DEBUG
+  os.environ.setdefault(quiet_imports.LEVEL, "0" if is_debug else "3")
+
+
+def _check_values():
+  """Raises ValueError on a wrong value, while nothing has been loaded yet."""
+  for config_class, left_out in _config_classes.items():
+    if not left_out:
+      from_flags(config_class)
+
+
+def _help(is_full):
+  """Returns the text of --help or --helpfull."""
+  width = min(shutil.get_terminal_size().columns, 100)
+  lines = [(sys.modules["__main__"].__doc__ or "").strip()]
+  number = 0
+  for config_class in _config_classes:
+    fields = _flag_fields(config_class)
+    number += len(fields)
+    shown = [
+      field
+      for field in fields
+      if is_full or _is_required(field) or field.metadata.get("is_common")
+    ]
+    if shown:
+      lines += ["", (config_class.__doc__ or "").partition("\n")[0]]
+      lines += [_help_of_flag(field, width) for field in shown]
+  if is_full:
+    lines.append(flags.FLAGS.module_help(logging))
+  else:
+    lines += ["", f"--helpfull shows all {number} flags."]
+  return "\n".join(lines)
+
+
+def _help_of_flag(field, width):
+  """Returns the lines on a flag: name, default, what it is for."""
+  flag = flags.FLAGS[field.name]
+  name, text = f"  --{field.name}", flag.help
+  if flag.flag_type() == "bool":
+    name = f"  --[no]{field.name}"
+  elif flag.default not in (None, [], ""):
+    name += f"={flag.default}"
+  if _is_required(field):
+    text += " Required."
+  lines = textwrap.wrap(text, width - _NAME_WIDTH)
+  if len(name) < _NAME_WIDTH:
+    lines[0] = name.ljust(_NAME_WIDTH) + lines[0]
+    name, *lines = lines
+  return "\n".join([name, *(" " * _NAME_WIDTH + line for line in lines)])
+
+
+def _is_user_error(error):
+  if isinstance(error, (ValueError, OSError)):
+    return True
+  # tf.io.gfile has exceptions of its own; nothing can have raised them
+  # before TensorFlow was imported.
+  errors = getattr(sys.modules.get("tensorflow"), "errors", None)
+  return errors is not None and isinstance(
+    error,
+    (
+      errors.FailedPreconditionError,  # "... is not a directory"
+      errors.NotFoundError,
+      errors.PermissionDeniedError,
+      errors.ResourceExhaustedError,
+    ),
+  )
+
+
+def _one_line(error):
+  return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,1 @@
+"""The run behind the fine-tuning scripts."""

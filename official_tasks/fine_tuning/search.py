@@ -1,0 +1,242 @@
+"""Several runs of one fine-tuning: restarts and a grid of hyper-parameters.
+
+Each run has a folder of its own, `<output_dir>/runs/<name>/`. One that is
+finished is not run again, so the same command continues a half-done search. The
+weights of the best run so far are kept, those of the others deleted.
+"""
+
+import itertools
+import os
+import statistics
+
+from absl import logging
+
+from keras_bert_impl import files
+from keras_bert_impl.training import loop, report
+from official_tasks.fine_tuning import run as fine_tuning_run
+
+# Devlin et al. 2019, appendix A.3.
+_PAPER = (
+  "train_batch_size=16,32;learning_rate=5e-5,4e-5,3e-5,2e-5;"
+  "num_train_epochs=2,3,4"
+)
+_TYPES = {
+  "train_batch_size": int,
+  "learning_rate": float,
+  "num_train_epochs": float,
+  "layerwise_lr_decay": float,
+  "warmup_proportion": float,
+  "weight_decay_rate": float,
+}
+_MARGIN = 1e-6
+
+
+def parse_grid(text):
+  """Returns the list of {hyper-parameter: value} that --grid names.
+
+  Raises:
+    ValueError: it is not of the form "name=value,value;name=value".
+  """
+  if not text:
+    return [{}]
+  axes = {}
+  for part in (_PAPER if text == "paper" else text).split(";"):
+    name, _, values = part.partition("=")
+    if name not in _TYPES:
+      raise ValueError(
+        f"grid ({text!r}): {name!r} is none of {', '.join(_TYPES)}; write"
+        ' "learning_rate=5e-5,3e-5;num_train_epochs=2,3", or paper.'
+      )
+    try:
+      numbers = [_TYPES[name](value) for value in values.split(",")]
+    except ValueError:
+      raise ValueError(
+        f"grid ({text!r}): {name} has values that are no numbers: {values!r}."
+      ) from None
+    if name in axes or len(set(numbers)) < len(numbers):
+      raise ValueError(f"grid ({text!r}): {name} or a value stands twice.")
+    axes[name] = numbers
+  return [
+    dict(zip(axes, values, strict=True))
+    for values in itertools.product(*axes.values())
+  ]
+
+
+def plan(settings, random_seed):
+  """Returns [{hyper-parameter or random_seed: value}] of all runs, in order."""
+  return [
+    {**point, "random_seed": random_seed + restart}
+    for point in parse_grid(settings.grid)
+    for restart in range(settings.num_restarts)
+  ]
+
+
+def run(setup):
+  """Makes the one run that the flags ask for, or all of them, and reports."""
+  output_dir = setup.training["output_dir"]
+  runs = plan(setup.settings, setup.training["random_seed"])
+  if len(runs) == 1:
+    _run_one(fine_tuning_run.Run(setup, output_dir, **runs[0]))
+  else:
+    _Search(setup, runs).run()
+
+
+def _run_one(run):
+  settings = run.settings
+  if settings.do_train:
+    run.train()
+  splits = run.data.dev_splits if settings.do_eval else []
+  if settings.do_predict:
+    splits = run.data.other_splits
+  run.evaluate(splits)
+  run.report()
+  run.print_report()
+
+
+class _Search:
+  """All runs of a command with a grid or restarts.
+
+  Args:
+    setup: `fine_tuning_run.Setup`.
+    runs: list of {name: value}, as `plan` returns it.
+
+  Raises:
+    ValueError: there is nothing to select by, or a value is out of range.
+  """
+
+  def __init__(self, setup, runs):
+    settings = setup.settings
+    data = setup.data
+    if not settings.do_train or not data.selecting_split:
+      raise ValueError(
+        "--grid and --num_restarts need --do_train, and a dev set with labels"
+        " to select by."
+      )
+    self._setup = setup
+    self._metric = data.task.main_metric
+    self._output_dir = setup.training["output_dir"]
+    self._runs = runs
+    for values in runs:
+      self._make(values)  # Wrong values are told before the first run.
+
+  def run(self):
+    """Makes those runs that are not finished yet; reports on all."""
+    entries, best = [], None
+    for number, values in enumerate(self._runs):
+      run = self._make(values)
+      print(f"\nRun {number + 1} of {len(self._runs)}: {name_of(values)}")
+      if run.is_scored:
+        run.check_same()
+      else:
+        self._complete(run)
+      entries.append(self._entry(run))
+      print(f"dev {self._metric} {entries[-1]['score']:.4f}")
+      if best is None or entries[-1]["score"] > best["score"]:
+        best, loser = entries[-1], best
+      else:
+        loser = entries[-1]
+      if loser:
+        self._make(loser["values"]).remove_checkpoints()
+      self._write(entries, best)
+    self._print(entries, best)
+    if self._setup.settings.do_predict:
+      run = self._make(best["values"])
+      run.evaluate(self._setup.data.other_splits)
+      run.print_report()
+
+  def _make(self, values):
+    folder = os.path.join(self._output_dir, "runs", name_of(values))
+    return fine_tuning_run.Run(self._setup, folder, **values)
+
+  def _complete(self, run):
+    """Trains and scores."""
+    try:
+      run.train()
+    except loop.DivergedError as error:
+      logging.warning("%s", error)
+      run.give_up(error)
+    else:
+      run.evaluate(self._setup.data.dev_splits)
+      run.report()
+    run.close()
+
+  def _entry(self, run):
+    result = run.results["eval"][run.data.selecting_split]
+    score = result["scores"][self._metric]
+    return {
+      "name": name_of(run.values),
+      "values": run.values,
+      "score": score,
+      "scores": result["scores"],
+      # It has learned nothing: some runs on small data end like this.
+      "is_degenerate": score <= result["baseline"] + _MARGIN,
+      "folder": run.output_dir,
+    }
+
+  def _write(self, entries, best):
+    files.write_json(
+      os.path.join(self._output_dir, report.RESULTS_NAME),
+      {
+        "metric": self._metric,
+        "best": best,
+        "configurations": summarize(entries),
+        "runs": entries,
+        "num_runs": len(self._runs),
+        "versions": report.versions(),
+      },
+    )
+
+  def _print(self, entries, best):
+    rows = [
+      (
+        name_of(group["values"]) or "all",
+        str(group["num_runs"]),
+        f"{group['mean']:.4f}",
+        f"{group['standard_deviation']:.4f}",
+        f"{group['best']:.4f}",
+        str(group["num_degenerate"]),
+      )
+      for group in summarize(entries)
+    ]
+    header = (
+      f"dev {self._metric}",
+      "runs",
+      "mean",
+      "std",
+      "best",
+      "degenerate",
+    )
+    print(f"\n{report.table(rows, header)}\n")
+    print(f"best run  {best['score']:.4f}  {best['folder']}")
+    print(f"results   {os.path.join(self._output_dir, report.RESULTS_NAME)}")
+
+
+def summarize(entries):
+  """Returns one dict for each configuration: what its restarts came to.
+
+  The standard deviation is that of a sample (n - 1), 0 for one run.
+  """
+  groups = {}
+  for entry in entries:
+    values = {k: v for k, v in entry["values"].items() if k != "random_seed"}
+    groups.setdefault(name_of(values), (values, []))[1].append(entry)
+  summaries = []
+  for values, members in groups.values():
+    scores = [member["score"] for member in members]
+    summaries.append(
+      {
+        "values": values,
+        "num_runs": len(scores),
+        "mean": statistics.mean(scores),
+        "standard_deviation": statistics.stdev(scores) if scores[1:] else 0.0,
+        "best": max(scores),
+        "num_degenerate": sum(member["is_degenerate"] for member in members),
+      }
+    )
+  return summaries
+
+
+def name_of(values):
+  """Returns the name of a run's folder, such as "learning_rate=3e-05"."""
+  # Enough digits that no two runs have the same name.
+  return "-".join(f"{name}={value:.12g}" for name, value in values.items())

@@ -1,0 +1,205 @@
+"""Which files of labelled examples a script reads: what it shares with others.
+
+The published files of a data set, in --data_dir; or --train_file, --dev_file
+and --test_file in their place, or without any data set (--task_name=custom).
+"""
+
+import collections
+import dataclasses
+
+from absl import flags, logging
+
+from keras_bert_impl import options
+from official_tasks.command_line import common
+from tfrecords.labelled import data_sets
+
+CUSTOM = "custom"
+_COLUMN_FLAGS = ("columns", "text_column", "label_column", "id_column")
+
+
+@dataclasses.dataclass(frozen=True)
+class SplitsConfig:
+  """Where the examples are.
+
+  Raises:
+    ValueError: flags contradict each other.
+  """
+
+  task_name: str = options.common(
+    CUSTOM, "Data set, or custom for files with --text_column and so on."
+  )
+  data_dir: str | None = options.common(
+    None, "Folder with the published files of the data set."
+  )
+  train_file: str | None = options.common(
+    None,
+    "Files to train on, comma-separated, instead of the published ones: .tsv or"
+    " .txt (tabs, no quoting), .csv, .jsonl or .json.",
+  )
+  dev_file: str | None = options.common(
+    None, "Files to evaluate on, instead of the published ones."
+  )
+  test_file: str | None = options.common(
+    None, "Files to predict, instead of the published ones."
+  )
+  dev_fraction: float = options.common(
+    0.0,
+    "Share of the training examples that is held out to evaluate on, for data"
+    " without a dev set; the same examples every time.",
+  )
+  columns: str | None = options.field(
+    None,
+    "Names of the columns, comma-separated, of files whose first line does not"
+    " name them.",
+  )
+  text_column: str | None = options.common(
+    None, "Column of the text; default: text."
+  )
+  label_column: str | None = options.common(
+    None, "Column of the label; default: label."
+  )
+  id_column: str | None = options.field(
+    None, "Column of the name of an example; default: its number, from 0."
+  )
+
+  def __post_init__(self):
+    if self.dev_fraction and self.dev_file:
+      raise ValueError("--dev_fraction is without --dev_file.")
+    if not self.is_custom:
+      self._check_columns(_COLUMN_FLAGS)
+
+  @property
+  def is_custom(self):
+    """Whether the columns are named by flags."""
+    return self.task_name.lower() == CUSTOM
+
+  @property
+  def source_options(self):
+    """{argument of `data_sets.Source`: value} of the flags of columns."""
+    options = {
+      "columns": self.columns and tuple(common.split_names(self.columns)),
+      "text": self.text_column or "text",
+      "label": self.label_column or "label",
+      "id": self.id_column,
+    }
+    return {name: value for name, value in options.items() if value}
+
+  def _check_columns(self, names):
+    for name in names:
+      if getattr(self, name):
+        raise ValueError(
+          f"--{name} is for --task_name={CUSTOM}; the columns of "
+          f"{self.task_name} are known."
+        )
+
+
+def list_data_sets(data_sets):
+  """Adds the names of the `DataSet`s to the help of --task_name."""
+  names = ", ".join(data_set.name for data_set in data_sets)
+  flags.FLAGS["task_name"].help += f" Data sets: {names}."
+
+
+def custom_splits(source):
+  """Returns {split: source}, the same for all."""
+  return dict.fromkeys(("train", "dev", "test"), source)
+
+
+def read_needed(settings, dev_fraction, read, hold_out):
+  """Returns {split: examples} of the splits that a run needs.
+
+  Args:
+    settings: `fine_tuning.FineTuningConfig`.
+    dev_fraction: float, share of the training examples to hold out, or 0.
+    read: (kind, flag that needs it) -> {split: examples}; kinds are "train",
+      "dev" and "test".
+    hold_out: (examples, dev_fraction) -> (training examples, dev examples).
+  """
+  splits = {}
+  if settings.do_train or (settings.needs_dev and dev_fraction):
+    splits |= read("train", "--do_train")
+    if dev_fraction:
+      splits["train"], splits["dev"] = hold_out(splits["train"], dev_fraction)
+  if settings.needs_dev and not dev_fraction:
+    splits |= read("dev", "--do_eval")
+  if settings.do_predict:
+    splits |= read("test", "--do_predict")
+  return splits
+
+
+class Reader:
+  """Reads the splits that a run needs.
+
+  Args:
+    data_set: `data_sets.DataSet`.
+    config: `SplitsConfig`.
+    settings: `fine_tuning.FineTuningConfig`.
+
+  Attributes:
+    counts: {split: {what: int}}, rows that were left out.
+  """
+
+  def __init__(self, data_set, config, settings):
+    self._data_set = data_set
+    self._config = config
+    self._settings = settings
+    self.counts = {}
+    files = {
+      "train": config.train_file,
+      "dev": config.dev_file,
+      "test": config.test_file,
+    }
+    self._files = {
+      split: common.split_names(names)
+      for split, names in files.items()
+      if names
+    }
+
+  def read(self):
+    """Returns {split: list of examples}, "dev..." before "test...".
+
+    Raises:
+      ValueError: a split that is needed is not there, or is malformed.
+      FileNotFoundError: a file does not exist.
+    """
+    return read_needed(
+      self._settings,
+      self._config.dev_fraction,
+      self._read,
+      data_sets.hold_out,
+    )
+
+  def _read(self, kind, flag):
+    """Returns {split: examples} of the splits whose names begin with `kind`."""
+    names = [s for s in self._data_set.splits if s.startswith(kind)]
+    names = [s for s in names or [kind] if self._paths(s)]
+    if not names:
+      raise ValueError(self._missing(kind, flag))
+    return {split: self._read_split(split) for split in names}
+
+  def _missing(self, kind, flag):
+    """Returns what to do about a split that there is no file of."""
+    remedy = f"give --{kind}_file"
+    if kind in self._data_set.splits and not self._config.is_custom:
+      remedy += f" or --data_dir, the folder of {self._data_set.name}"
+    if kind == "dev":
+      remedy += ", or --dev_fraction to hold out some training examples"
+    return " ".join(filter(None, (f"{flag}: {remedy}.", self._data_set.note)))
+
+  def _paths(self, split):
+    """Returns the paths of a split, list of str; [] where it has none."""
+    if split in self._files:
+      return self._files[split]
+    source = self._data_set.splits.get(split)
+    folder = self._config.data_dir
+    return data_sets.paths_of(source, folder) if source else []
+
+  def _read_split(self, split):
+    sources, paths = self._data_set.splits, self._paths(split)
+    # Files of a split that was not published are like those of another one.
+    source = sources.get(split) or next(iter(sources.values()))
+    counts = self.counts[split] = collections.Counter()
+    examples = source.read(paths, not split.startswith("test"), counts)
+    logging.info("%s: %d examples of %s.", split, len(examples), paths)
+    for what, number in counts.items():
+      logging.warning("%s: %d %s were left out.", split, number, what)
+    return examples

@@ -1,0 +1,1 @@
+"""Folders of trained models: their files, and models from them."""

@@ -1,0 +1,100 @@
+"""Flags that say where a model's configuration and vocabulary are."""
+
+import dataclasses
+import os
+
+from absl import logging
+
+from keras_bert_impl import files, options
+from keras_bert_impl.checkpoints import description, reading
+from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import vocabulary_files
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelFilesConfig:
+  """What to take in place of what lies beside a checkpoint."""
+
+  bert_config_file: str | None = options.common(
+    None,
+    "JSON file with the model's configuration; default: what lies beside the"
+    " checkpoint.",
+  )
+  vocab_file: str | None = options.common(
+    None,
+    "Vocabulary (vocab.txt, vocab.json or *.model); default: the one beside the"
+    " configuration or the checkpoint.",
+  )
+  do_lower_case: bool | None = options.common(
+    None, "Lower case for the text; default: what the vocabulary was made for."
+  )
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelFiles:
+  """What belongs to the weights of a model.
+
+  Attributes:
+    encoder_config: `EncoderConfig`.
+    vocabulary_path: str.
+    tokenizer_options: of the tokenizer, as `vocabulary.resolve_options`.
+  """
+
+  encoder_config: object
+  vocabulary_path: str
+  tokenizer_options: object
+
+
+def find(config, checkpoint, max_seq_length):
+  """Returns the `ModelFiles` that flags and a checkpoint lead to.
+
+  Args:
+    config: `ModelFilesConfig`.
+    checkpoint: str, or None where there is none.
+    max_seq_length: int, most ids that the model is to take.
+
+  Raises:
+    FileNotFoundError: there is no configuration or vocabulary.
+    ValueError: configuration, vocabulary and max_seq_length do not fit.
+  """
+  if config.bert_config_file:
+    encoder_config = description.read_bert_config(config.bert_config_file)
+  else:
+    encoder_config = reading.open_checkpoint(checkpoint).described().config
+  path = vocabulary_files.find_file(
+    config.vocab_file or folder_of(config.bert_config_file or checkpoint)
+  )
+  _check_sizes(encoder_config, path, max_seq_length)
+  options = {}
+  if config.do_lower_case is not None:
+    options["do_lower_case"] = config.do_lower_case
+  return ModelFiles(
+    encoder_config, path, vocabulary_lib.resolve_options(path, **options)
+  )
+
+
+def folder_of(path):
+  """Returns the folder in which the files beside a model's `path` lie."""
+  return path if files.is_folder(path) else os.path.dirname(path) or "."
+
+
+def _check_sizes(encoder_config, vocabulary_path, max_seq_length):
+  if max_seq_length > encoder_config.max_sequence_length:
+    raise ValueError(
+      f"max_seq_length ({max_seq_length}) is above the"
+      f" {encoder_config.max_sequence_length} that the model has positions for."
+    )
+  size = vocabulary_lib.Vocabulary.load(vocabulary_path).size
+  if size > encoder_config.vocab_size:
+    raise ValueError(
+      f"{vocabulary_path} holds {size} tokens, more than the vocab_size"
+      f" ({encoder_config.vocab_size}) of the model: give the one that belongs"
+      " to it."
+    )
+  if size < encoder_config.vocab_size:
+    logging.warning(
+      "%s holds %d tokens, fewer than the vocab_size (%d) of the model.",
+      vocabulary_path,
+      size,
+      encoder_config.vocab_size,
+    )

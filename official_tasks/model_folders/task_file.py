@@ -1,0 +1,42 @@
+"""The file task.json of a fine-tuned model: which task it was trained for."""
+
+import os
+
+from keras_bert_impl import files
+from keras_bert_impl.training import report
+
+NAME = "task.json"
+_NONE = type(None)
+_TYPES = {
+  "approach": str,
+  "bilstm_width": (int, _NONE),
+  "context": str,
+  "doc_stride": (int, _NONE),
+  "features": (str, _NONE),
+  "head": (str, _NONE),
+  "labels": (list, _NONE),
+  "lstm_width": int,
+  "max_query_length": int,
+  "max_seq_length": int,
+  "metrics": list,
+  "num_choices": int,
+  "scheme": str,
+  "task": str,
+  "text_pairs": (bool, _NONE),
+  "token_unit": str,
+  "version_2_with_negative": bool,
+}
+
+
+def read(folder):
+  """Returns what `task.json` in a folder says of a run's task, {} without one.
+
+  Raises:
+    ValueError: no run has written it so; names the file.
+  """
+  path = os.path.join(folder, NAME)
+  task = report.read_json(path, types=_TYPES) or {}
+  for name in ("labels", "metrics"):
+    for value in task.get(name) or ():
+      files.check_type(value, str, f"each of {name} in {path}")
+  return task

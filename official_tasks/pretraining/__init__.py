@@ -1,0 +1,1 @@
+"""The run behind `run_pretraining.py`."""

@@ -1,0 +1,132 @@
+"""A task that a tiny model learns in seconds: is it an animal or a thing?
+
+Run as a process, prints the logits [N, 2] of the dev set after a training on
+one device, and after the same on two replicas with two micro-batches each.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+import random
+import sys
+
+import numpy as np
+
+from keras_bert_impl import configs
+from keras_bert_impl.tasks import sequence_classification
+from keras_bert_impl.tokenizers import vocabulary
+from keras_bert_impl.training import config as config_lib
+from keras_bert_impl.training import distribution
+from official_tasks.fine_tuning import data as fine_tuning_data
+from official_tasks.fine_tuning import run as fine_tuning_run
+from official_tasks.fine_tuning import script as fine_tuning
+from tests.official_tasks import scripts
+
+LABELS = ("animal", "thing")
+ANIMALS, THINGS = ("cat", "dog", "bird"), ("house", "tree", "river")
+FILLERS = ("the", "a", "old", "new", "small", "big", "red", "blue")
+
+
+def make_examples(number, seed):
+  """Sentences that name one animal or one thing among fillers."""
+  rng = random.Random(seed)
+  examples = []
+  for index in range(number):
+    label = rng.choice(LABELS)
+    words = rng.choices(FILLERS, k=rng.randint(2, 12))
+    noun = rng.choice(ANIMALS if label == "animal" else THINGS)
+    words.insert(rng.randrange(len(words)), noun)
+    examples.append(
+      sequence_classification.TextExample(
+        str(index), " ".join(words), None, label
+      )
+    )
+  return examples
+
+
+def write_model(folder, **overrides):
+  """Writes vocabulary and configuration; such weights learn fast."""
+  scripts.write_model_files(
+    folder, **{"initializer_range": 0.3, "hidden_dropout_prob": 0.0} | overrides
+  )
+
+
+def make_setup(
+  model_folder, output_dir, splits=None, training=(), config=None, **settings
+):
+  """Returns the `Setup` that the flags would give."""
+  settings = {"do_train": True, "max_seq_length": 16, **settings}
+  training = {
+    field.name: field.default
+    for field in dataclasses.fields(config_lib.TrainingConfig)
+    if field.name not in fine_tuning._DERIVED
+  } | {
+    "output_dir": str(output_dir),
+    "train_batch_size": 8,
+    "learning_rate": 3e-3,
+    "save_checkpoints_steps": 0,
+    "keep_checkpoint_max": 1,
+    **dict(training),
+  }
+  config = config or configs.EncoderConfig.from_json_file(
+    model_folder / "bert_config.json"
+  )
+  task = sequence_classification.SequenceClassificationTask(config, 16, LABELS)
+  vocab_file = str(model_folder / "vocab.txt")
+  splits = splits or {
+    "train": make_examples(96, 1),
+    "dev": make_examples(40, 2),
+  }
+  data = fine_tuning_data.Data(
+    task,
+    splits,
+    vocab_file,
+    vocabulary.resolve_options(vocab_file),
+    os.path.join(output_dir, "records"),
+  )
+  return fine_tuning_run.Setup(
+    config,
+    data,
+    fine_tuning.FineTuningConfig(**settings),
+    training,
+    {"train_file": "train.tsv"},
+  )
+
+
+def weights(run):
+  return {w.path: np.array(w) for w in run.experiment.model.weights}
+
+
+def make_run(setup, **values):
+  return fine_tuning_run.Run(setup, setup.training["output_dir"], **values)
+
+
+def main():
+  folder = pathlib.Path(sys.argv[1])
+  write_model(folder / "model")
+  logits = []
+  for name, training in (
+    ("one", {}),
+    (
+      "two",
+      {
+        "distribution_strategy": "mirrored",
+        "num_logical_cpus": 2,
+        "gradient_accumulation_steps": 2,
+      },
+    ),
+  ):
+    # The CPU can only be split before it is used.
+    distribution.split_cpu(2)
+    setup = make_setup(
+      folder / "model", folder / name, training=training, num_train_epochs=4.0
+    )
+    run = make_run(setup)
+    run.train()
+    logits.append(run.outputs("dev")[0]["logits"].tolist())
+  print(json.dumps(logits))
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,38 @@
+"""What a run has left says what its model is for, or why it cannot."""
+
+import json
+
+import pytest
+
+from official_tasks.model_folders import task_file
+from official_tasks.model_folders import trained as trained_models
+
+
+@pytest.mark.parametrize(
+  "content, message",
+  [
+    ({"max_seq_length": "128"}, "max_seq_length in .*task.json .* an integer"),
+    ({"labels": "yes,no"}, "labels in .*task.json must be a list"),
+    ({"labels": ["yes", 1]}, "each of labels in .*task.json must be a text"),
+    ([], "task.json must be an object"),
+  ],
+)
+def test_a_task_of_other_types_is_refused(tmp_path, content, message):
+  (tmp_path / "task.json").write_text(json.dumps(content))
+  with pytest.raises(ValueError, match=message):
+    task_file.read(tmp_path)
+
+
+def test_a_folder_without_a_run_has_no_task(tmp_path):
+  assert task_file.read(tmp_path) == {}
+  assert trained_models.find_folder(str(tmp_path)) == str(tmp_path)
+
+
+def test_the_best_run_of_a_search_has_a_name(tmp_path):
+  results = tmp_path / "results.json"
+  results.write_text('{"best": {"name": "seed=2"}}')
+  folder = trained_models.find_folder(str(tmp_path))
+  assert folder == str(tmp_path / "runs" / "seed=2")
+  results.write_text('{"best": {"name": 2}}')
+  with pytest.raises(ValueError, match="name in best in results.json"):
+    trained_models.find_folder(str(tmp_path))

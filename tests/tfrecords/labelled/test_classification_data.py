@@ -1,0 +1,418 @@
+import collections
+import json
+import os
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.tasks import sequence_classification
+from tfrecords.labelled import classification_data, data_sets
+
+DATA = os.environ.get("KERAS_BERT_DATA")
+
+needs_data = pytest.mark.skipif(not DATA, reason="KERAS_BERT_DATA is not set")
+
+
+def find(name):
+  return data_sets.find(classification_data.DATA_SETS, name)
+
+
+def read(source, path, needs_labels=True):
+  return source.read([str(path)], needs_labels, collections.Counter())
+
+
+def write(tmp_path, name, *lines):
+  path = tmp_path / name
+  path.write_text("".join("\t".join(line) + "\n" for line in lines))
+  return path
+
+
+def content(example):
+  return example.id, example.text, example.text_pair, example.label
+
+
+MNLI_LEFT = tuple(
+  "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse"
+  " sentence1_parse sentence2_parse sentence1 sentence2".split()
+)
+MNLI_ROW = ("7", "p", "p1", "fiction", "( a )", "( b )", "(A)", "(B)", "a", "b")
+STS_LEFT = tuple(
+  "index genre filename year old_index source1 source2 sentence1"
+  " sentence2".split()
+)
+STS_ROW = ("4", "news", "f", "2012", "9", "s1", "s2", "a", "b")
+# {data set: (split, header or None, a row, what it means)}, as published.
+PUBLISHED = [
+  ("CoLA", "train", None, ("gj04", "0", "*", "a"), ("0", "a", None, "0")),
+  ("CoLA", "test", ("index", "sentence"), ("5", "a"), ("5", "a", None, None)),
+  ("SST-2", "dev", ("sentence", "label"), ("a", "1"), ("0", "a", None, "1")),
+  ("SST-2", "test", ("index", "sentence"), ("5", "a"), ("5", "a", None, None)),
+  (
+    "MRPC",
+    "train",
+    ("\ufeffQuality", "#1 ID", "#2 ID", "#1 String", "#2 String"),
+    ("1", "70", "71", '"a', "b"),
+    ("0", '"a', "b", "1"),
+  ),
+  (
+    "MRPC",
+    "test",
+    ("index", "#1 ID", "#2 ID", "#1 String", "#2 String"),
+    ("5", "70", "71", "a", "b"),
+    ("5", "a", "b", None),
+  ),
+  (
+    "QQP",
+    "dev",
+    ("id", "qid1", "qid2", "question1", "question2", "is_duplicate"),
+    ("201359", "303345", "303346", "a", "b", "0"),
+    ("0", "a", "b", "0"),
+  ),
+  (
+    "QQP",
+    "test",
+    ("id", "question1", "question2"),
+    ("5", "a", "b"),
+    ("5", "a", "b", None),
+  ),
+  (
+    "STS-B",
+    "train",
+    (*STS_LEFT, "score"),
+    (*STS_ROW, "3.800"),
+    ("0", "a", "b", "3.800"),
+  ),
+  ("STS-B", "test", STS_LEFT, STS_ROW, ("4", "a", "b", None)),
+  (
+    "MNLI",
+    "train",
+    (*MNLI_LEFT, "label1", "gold_label"),
+    (*MNLI_ROW, "entailment", "neutral"),
+    ("0", "a", "b", "neutral"),
+  ),
+  (
+    "MNLI",
+    "dev_mismatched",
+    (*MNLI_LEFT, *(f"label{i}" for i in range(1, 6)), "gold_label"),
+    (*MNLI_ROW, *("entailment",) * 5, "contradiction"),
+    ("0", "a", "b", "contradiction"),
+  ),
+  ("MNLI", "test_mismatched", MNLI_LEFT, MNLI_ROW, ("7", "a", "b", None)),
+  (
+    "AX",
+    "test",
+    ("index", "sentence1", "sentence2"),
+    ("5", "a", "b"),
+    ("5", "a", "b", None),
+  ),
+  (
+    "AX",
+    "dev",
+    ("Logic", "Domain", "Premise", "Hypothesis", "Label"),
+    ("Negation", "News", "a", "b", "entailment"),
+    ("0", "a", "b", "entailment"),
+  ),
+  (
+    "QNLI",
+    "dev",
+    ("index", "question", "sentence", "label"),
+    ("5", "a", "b", "not_entailment"),
+    ("0", "a", "b", "not_entailment"),
+  ),
+  (
+    "RTE",
+    "test",
+    ("index", "sentence1", "sentence2"),
+    ("5", "a", "b"),
+    ("5", "a", "b", None),
+  ),
+  (
+    "WNLI",
+    "train",
+    ("index", "sentence1", "sentence2", "label"),
+    ("5", "a", "b", "0"),
+    ("0", "a", "b", "0"),
+  ),
+  (
+    "XNLI",
+    "train",
+    ("premise", "hypo", "label"),
+    ("a", "b", "contradictory"),
+    ("0", "a", "b", "contradiction"),
+  ),
+  (
+    "XNLI",
+    "dev",
+    ("language", "gold_label", "sentence1", "sentence2", "promptID"),
+    ("zh", "neutral", "a", "b", "1"),
+    ("0", "a", "b", "neutral"),
+  ),
+]
+
+
+@pytest.mark.parametrize(
+  ("name", "split", "header", "row", "expected"),
+  PUBLISHED,
+  ids=[f"{case[0]}-{case[1]}" for case in PUBLISHED],
+)
+def test_the_published_columns_are_found(
+  tmp_path, name, split, header, row, expected
+):
+  data_set = find(name)
+  source = data_set.splits[split]
+  path = write(tmp_path, "file.tsv", *([header] if header else []), row)
+  examples = read(source, path, needs_labels=not split.startswith("test"))
+  assert [content(e) for e in examples] == [expected]
+  assert examples[0].origin == f"{path}:{2 if header else 1}"
+  if data_set.labels:
+    classification_data.check_labels(examples, data_set.labels)
+
+
+def test_the_files_have_their_published_names():
+  files = {
+    f"{data_set.name}/{split}": source.files
+    for data_set in classification_data.DATA_SETS
+    for split, source in data_set.splits.items()
+  }
+  assert files["CoLA/train"] == ("train.tsv",)
+  assert files["MNLI/dev"] == ("dev_matched.tsv",)
+  assert files["MNLI/test_mismatched"] == ("test_mismatched.tsv",)
+  assert files["AX/test"] == ("diagnostic.tsv",)
+  assert files["XNLI/train"] == ("multinli/multinli.train.zh.tsv",)
+  assert files["KLUE-STS/dev"] == ("klue-sts-v1.1_dev.json",)
+  assert files["NSMC/train"] == ("ratings_train.txt",)
+
+
+def test_the_labels_have_the_order_of_the_original():
+  for name in ("MNLI", "AX", "XNLI", "KLUE-NLI", "KorNLI", "AdvGLUE-MNLI"):
+    assert find(name).labels == ("contradiction", "entailment", "neutral")
+  for name in ("MRPC", "CoLA", "SST-2", "QQP", "WNLI", "NSMC"):
+    assert find(name).labels == ("0", "1")
+
+
+def test_glue_is_scored_and_handed_in_as_its_site_says():
+  scored = {
+    name: set(find(name).metrics)
+    for name in ("CoLA", "SST-2", "MRPC", "QQP", "STS-B", "MNLI", "WNLI", "AX")
+  }
+  assert "matthews" in scored["CoLA"] and "matthews" in scored["AX"]
+  assert {"f1", "accuracy"} <= scored["MRPC"] == scored["QQP"]
+  assert {"pearson", "spearman"} <= scored["STS-B"]
+  assert scored["SST-2"] == scored["MNLI"] == scored["WNLI"] == {"accuracy"}
+  assert "hands in the majority class" in find("WNLI").note
+  handed_in = {
+    name
+    for data_set in classification_data.DATA_SETS
+    for name in data_set.submissions.values()
+  }
+  assert handed_in == {
+    f"{name}.tsv"
+    for name in (
+      "AX CoLA MNLI-m MNLI-mm MRPC QNLI QQP RTE SST-2 STS-B WNLI".split()
+    )
+  }
+
+
+@pytest.mark.parametrize("name", ["sts-b", "STSB", "sts_b", "STS-B"])
+def test_a_task_is_found_whatever_the_case(name):
+  assert find(name).name == "STS-B"
+
+
+def test_an_unknown_task_is_told_with_the_known_ones():
+  with pytest.raises(ValueError, match="'snli'.* CoLA, SST-2, .* or custom"):
+    find("snli")
+
+
+def test_xnli_takes_the_rows_of_one_language(tmp_path):
+  path = write(
+    tmp_path,
+    "xnli.dev.tsv",
+    ("language", "gold_label", "sentence1", "sentence2"),
+    ("de", "neutral", "a", "b"),
+    ("zh", "entailment", "c", "d"),
+  )
+  [example] = read(classification_data.xnli("de").splits["dev"], path)
+  assert content(example) == ("0", "a", "b", "neutral")
+  with pytest.raises(ValueError, match="xnli.dev.tsv has no rows with 'fr'"):
+    read(classification_data.xnli("fr").splits["dev"], path)
+
+
+def test_adv_glue_has_its_tasks_in_one_file_with_numbered_labels(tmp_path):
+  path = tmp_path / "dev_ann.json"
+  row = {"idx": 3, "premise": "a", "hypothesis": "b", "label": 2}
+  path.write_text(
+    json.dumps({"sst2": [], "mnli": [row], "mnli-mm": [row | {"label": 0}]})
+  )
+  splits = find("advglue-mnli").splits
+  assert content(read(splits["dev"], path)[0]) == (
+    "3",
+    "a",
+    "b",
+    "contradiction",
+  )
+  assert read(splits["dev_mismatched"], path)[0].label == "entailment"
+
+
+def test_broken_rows_of_qqp_are_counted_and_others_are_errors(tmp_path):
+  header = ("id", "qid1", "qid2", "question1", "question2", "is_duplicate")
+  row = ("1", "2", "3", "a", "b", "0")
+  path = write(tmp_path, "train.tsv", header, row[:4], row)
+  counts = collections.Counter()
+  source = find("QQP").splits["train"]
+  assert len(source.read([str(path)], True, counts)) == 1
+  assert counts == {"malformed rows": 1}
+  source = find("STS-B").splits["train"]
+  with pytest.raises(ValueError, match="train.tsv:2 has 4 fields"):
+    source.read([str(path)], True, counts)
+
+
+def test_several_files_are_read_one_after_the_other(tmp_path):
+  header = ("sentence1", "sentence2", "gold_label")
+  first = write(tmp_path, "a.tsv", header, ("a", "b", "neutral"))
+  second = write(tmp_path, "b.tsv", header, ("c", "d", "entailment"))
+  source = find("KorNLI").splits["train"]
+  examples = source.read([str(first), str(second)], True, None)
+  assert [(e.id, e.text) for e in examples] == [("0", "a"), ("1", "c")]
+  assert [e.origin for e in examples] == [f"{first}:2", f"{second}:2"]
+  assert data_sets.paths_of(source, "kor") == [
+    "kor/snli_1.0_train.ko.tsv",
+    "kor/multinli.train.ko.tsv",
+  ]
+
+
+@pytest.mark.parametrize(
+  ("lines", "message"),
+  [
+    ([("sentence", "mark"), ("a", "1")], "x.tsv:2 has no column 'label'"),
+    ([("text", "label"), ("a", "1")], "x.tsv:2 has no column 'sentence'"),
+    ([("sentence", "label"), ("a", " ")], "x.tsv:2 has no label in column"),
+    ([("sentence", "label")], "x.tsv has no rows"),
+  ],
+)
+def test_what_a_row_lacks_is_told_with_file_and_row(tmp_path, lines, message):
+  path = write(tmp_path, "x.tsv", *lines)
+  with pytest.raises(ValueError, match=message):
+    read(find("SST-2").splits["train"], path)
+
+
+def test_an_unknown_label_is_told_with_file_and_row():
+  examples = [
+    sequence_classification.TextExample("0", "a", None, label, f"x.tsv:{row}")
+    for row, label in ((2, "0"), (3, None), (4, "2"))
+  ]
+  classification_data.check_labels(examples[:2], ("0", "1"))
+  with pytest.raises(ValueError, match="x.tsv:4 has the label '2', .* 0, 1"):
+    classification_data.check_labels(examples, ("0", "1"))
+
+
+def test_labels_absent_from_training_are_counted():
+  examples = [
+    sequence_classification.TextExample("0", "a", None, label)
+    for label in ("x", "y", "y", None, "z")
+  ]
+  counts = classification_data.count_untrained(examples, examples[:1])
+  assert counts == {"y": 2, "z": 1}
+
+
+@pytest.mark.parametrize("label", ["good", "nan", "inf", ""])
+def test_a_score_that_is_no_number_is_told_with_file_and_row(label):
+  example = sequence_classification.TextExample("0", "a", None, label, "x:9")
+  with pytest.raises(ValueError, match=f"x:9 has the score '{label}'"):
+    classification_data.with_scores([example])
+
+
+def test_scores_become_numbers():
+  examples = [
+    sequence_classification.TextExample(label, "a", None, label)
+    for label in ("4.25", "-1", None)
+  ]
+  labels = [e.label for e in classification_data.with_scores(examples)]
+  assert labels == [4.25, -1.0, None]
+
+
+def test_the_part_held_out_is_the_same_every_time_and_not_periodic():
+  examples = list(range(1000))
+  rest, held = data_sets.hold_out(examples, 0.2)
+  assert len(held) == 200
+  assert sorted(rest + held) == examples
+  assert rest == sorted(rest) and held == sorted(held)
+  assert data_sets.hold_out(examples, 0.2) == (rest, held)
+  # Rows of a premise follow each other: no class may be held out only.
+  assert len(set(np.diff(held))) > 5
+  for fraction in (0.0, 1.0, 0.0001):
+    with pytest.raises(ValueError, match=r"dev_fraction \(.*\) of 1000 exa"):
+      data_sets.hold_out(examples, fraction)
+
+
+@pytest.mark.parametrize(
+  ("name", "split", "label"),
+  [
+    ("CoLA", "dev", {"0", "1"}),
+    ("MNLI", "dev_mismatched", {"contradiction", "entailment", "neutral"}),
+    ("QNLI", "train", {"entailment", "not_entailment"}),
+    ("MRPC", "train", {"0", "1"}),
+    ("WNLI", "dev", {"0", "1"}),
+    ("STS-B", "train", float),
+    ("STS-B", "test", {None}),
+    ("AX", "test", {None}),
+  ],
+)
+def test_glue_comes_from_tensorflow_datasets_too(tmp_path, name, split, label):
+  tfds = pytest.importorskip("tensorflow_datasets")
+  source = find(name).tfds_splits[split]
+  [path] = data_sets.paths_of(source, str(tmp_path))
+  is_test = split.startswith("test")
+  with tfds.testing.mock_data(num_examples=20):
+    examples = read(source, path, needs_labels=not is_test)
+  assert len(examples) == 20
+  numbers = [int(e.id) for e in examples]
+  assert numbers == sorted(numbers)
+  assert all(e.text for e in examples)
+  assert all((e.text_pair is None) == (name == "CoLA") for e in examples)
+  if label is float:
+    examples = classification_data.with_scores(examples)
+    assert {type(e.label) for e in examples} == {float}
+  else:
+    assert {e.label for e in examples} == label
+
+
+@needs_data
+@pytest.mark.parametrize(
+  ("name", "split", "file", "count"),
+  [
+    ("QNLI", "dev", "glue/QNLI/dev.tsv", 5463),
+    ("AdvGLUE-SST-2", "dev", "glue/AdvGLUE/dev_ann.json", 148),
+    ("AdvGLUE-QQP", "dev", "glue/AdvGLUE/dev_ann.json", 78),
+    ("AdvGLUE-MNLI", "dev", "glue/AdvGLUE/dev_ann.json", 121),
+    ("AdvGLUE-MNLI", "dev_mismatched", "glue/AdvGLUE/dev_ann.json", 162),
+    ("AdvGLUE-QNLI", "dev", "glue/AdvGLUE/dev_ann.json", 148),
+    ("AdvGLUE-RTE", "dev", "glue/AdvGLUE/dev_ann.json", 81),
+    ("KLUE-NLI", "dev", "klue/klue-nli-v1.1_dev.json", 3000),
+    ("KLUE-STS", "dev", "klue/klue-sts-v1.1_dev.json", 519),
+    ("KorNLI", "dev", "kornlu/KorNLI/xnli.dev.ko.tsv", 2490),
+    ("KorNLI", "test", "kornlu/KorNLI/xnli.test.ko.tsv", 5010),
+    ("KorSTS", "train", "kornlu/KorSTS/sts-train.tsv", 5749),
+    ("KorSTS", "dev", "kornlu/KorSTS/sts-dev.tsv", 1500),
+    ("KorSTS", "test", "kornlu/KorSTS/sts-test.tsv", 1379),
+    ("NSMC", "train", "nsmc/ratings_train_20k.txt", 20000),
+    ("NSMC", "test", "nsmc/ratings_test_5k.txt", 5000),
+  ],
+)
+def test_the_real_files_are_read_whole(name, split, file, count):
+  data_set = find(name)
+  examples = read(data_set.splits[split], f"{DATA}/tasks/{file}")
+  assert len(examples) == count
+  if data_set.labels is None:
+    scores = [e.label for e in classification_data.with_scores(examples)]
+    assert 0 <= min(scores) < 1 and 4 < max(scores) <= 5
+  else:
+    classification_data.check_labels(examples, data_set.labels)
+    assert {e.label for e in examples} == set(data_set.labels)
+
+
+def test_labels_that_are_numbers_have_names():
+  sentiment = {"0": "negative", "1": "positive"}
+  assert classification_data.label_names("NSMC") == sentiment
+  assert classification_data.label_names("sst-2") == sentiment
+  for name in ("MNLI", "STS-B", "custom", None):
+    assert classification_data.label_names(name) == {}

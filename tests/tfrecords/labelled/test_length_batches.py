@@ -1,0 +1,179 @@
+"""Batches by length: every row as often as it should, little padding."""
+
+import collections
+import itertools
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.tasks import fine_tuning
+from tfrecords.labelled import length_batches
+from tfrecords.labelled import rows as rows_lib
+
+COLUMNS = {
+  "input_ids": fine_tuning.Column(),
+  "tags": fine_tuning.Column(padding=-1),
+  "label_ids": fine_tuning.Column("int32", ()),
+  "offsets": fine_tuning.Column(in_batch=False),
+}
+
+
+def make_rows(lengths, columns=COLUMNS, first=0):
+  """Rows whose ids are all their own number (from 1)."""
+  splits = np.concatenate([[0], np.cumsum(lengths)])
+  numbers = np.arange(1, len(lengths) + 1, dtype=np.int32) + first
+  values = {
+    name: np.repeat(numbers, lengths) if column.shape else numbers
+    for name, column in columns.items()
+  }
+  return rows_lib.Rows(columns, values, splits)
+
+
+def take(dataset, number):
+  return [
+    {name: x.numpy() for name, x in batch.items()}
+    for batch in itertools.islice(dataset, number)
+  ]
+
+
+def numbers(batches):
+  return np.concatenate([batch["label_ids"] for batch in batches])
+
+
+@pytest.fixture
+def lengths():
+  return np.random.default_rng(0).integers(3, 60, size=230)
+
+
+def test_lengths_rise_to_the_longest():
+  assert length_batches.padded_lengths(512, by_length=False) == (512,)
+  steps = length_batches.padded_lengths(512)
+  assert steps[-1] == 512
+  assert len(steps) == 32
+  # A row longer than 64 has at most an eighth of padding.
+  pairs = [(a, b) for a, b in itertools.pairwise(steps) if a >= 64]
+  assert all(b - a <= b / 8 for a, b in pairs)
+
+
+def test_lengths_end_with_a_limit_that_is_no_step():
+  assert length_batches.padded_lengths(20) == (8, 16, 20)
+  assert length_batches.padded_lengths(5) == (5,)
+
+
+@pytest.mark.parametrize("steps", [(64,), length_batches.padded_lengths(64)])
+def test_an_epoch_has_every_row_once(lengths, steps):
+  rows = make_rows(lengths)
+  batches = take(length_batches.training_batches([(rows, 9)], 23, 1, steps), 30)
+  counts = collections.Counter(numbers(batches[:10]).tolist())
+  assert set(counts.values()) == {1}
+  assert len(counts) == 230
+  counts = collections.Counter(numbers(batches).tolist())
+  assert set(counts.values()) == {3}
+
+
+def test_epochs_run_on_where_a_batch_does_not_divide_them(lengths):
+  rows = make_rows(lengths)
+  steps = length_batches.padded_lengths(64)
+  batches = take(length_batches.training_batches([(rows, 9)], 32, 1, steps), 36)
+  counts = collections.Counter(numbers(batches).tolist())
+  assert sum(counts.values()) == 36 * 32
+  # Five epochs and two of the rows of a sixth.
+  assert {4, 5, 6} >= set(counts.values())
+  assert len(counts) == 230
+
+
+def test_fewer_rows_than_a_batch_are_repeated():
+  rows = make_rows([4, 5, 6])
+  [batch] = take(length_batches.training_batches([(rows, 1)], 7, 1, (8,)), 1)
+  assert collections.Counter(batch["label_ids"].tolist()).keys() == {1, 2, 3}
+
+
+def test_a_batch_is_a_function_of_seed_and_step_alone(lengths):
+  rows = make_rows(lengths)
+  steps = length_batches.padded_lengths(64)
+
+  def batches(seed, start, number):
+    stages = [(rows, 9)]
+    return take(
+      length_batches.training_batches(stages, 16, seed, steps, start), number
+    )
+
+  whole = batches(1, 0, 40)
+  for start in (1, 13, 14, 29):
+    for again, before in zip(batches(1, start, 40 - start), whole[start:]):
+      for name, values in before.items():
+        np.testing.assert_array_equal(again[name], values)
+  assert not np.array_equal(numbers(batches(2, 0, 5)), numbers(whole[:5]))
+
+
+def test_batches_of_about_the_same_length_have_little_padding(lengths):
+  rows = make_rows(lengths)
+  shares = {}
+  for by_length in (True, False):
+    steps = length_batches.padded_lengths(128, by_length)
+    batches = take(
+      length_batches.training_batches([(rows, 9)], 23, 1, steps), 30
+    )
+    masks = [batch["input_mask"] for batch in batches]
+    shares[by_length] = 1 - sum(m.sum() for m in masks) / sum(
+      m.size for m in masks
+    )
+  assert shares[True] < 0.2
+  assert shares[False] > 0.7
+
+
+def test_batches_are_not_in_the_order_of_their_lengths(lengths):
+  steps = length_batches.padded_lengths(64)
+  dataset = length_batches.training_batches(
+    [(make_rows(lengths), 9)], 23, 1, steps
+  )
+  found = [batch["input_ids"].shape[1] for batch in take(dataset, 10)]
+  assert found != sorted(found)
+  assert len(set(found)) > 3
+
+
+def test_a_row_is_padded_as_its_column_says():
+  rows = make_rows([2, 3])
+  dataset, order = length_batches.evaluation_batches(rows, 3, (4,))
+  [batch] = take(dataset, 1)
+  assert order.tolist() == [0, 1]
+  assert batch["input_ids"].tolist() == [[1, 1, 0, 0], [2, 2, 2, 0], [0] * 4]
+  assert batch["tags"].tolist() == [[1, 1, -1, -1], [2, 2, 2, -1], [-1] * 4]
+  assert batch["input_mask"].tolist() == [[1, 1, 0, 0], [1, 1, 1, 0], [0] * 4]
+  assert batch["label_ids"].tolist() == [1, 2, 0]
+  assert "offsets" not in batch
+
+
+def test_choices_come_in_front_of_the_length():
+  column = fine_tuning.Column("int32", (None, 2), is_transposed=True)
+  columns = {"input_ids": column, "input_mask": column}
+  values = {
+    "input_ids": np.array([[1, 5], [2, 6], [3, 0]], np.int32),
+    "input_mask": np.array([[1, 1], [1, 1], [1, 0]], np.int32),
+  }
+  rows = rows_lib.Rows(columns, values, np.array([0, 3]))
+  dataset, _ = length_batches.evaluation_batches(rows, 1, (4,))
+  [batch] = take(dataset, 1)
+  assert batch["input_ids"].tolist() == [[[1, 2, 3, 0], [5, 6, 0, 0]]]
+  assert batch["input_mask"].tolist() == [[[1, 1, 1, 0], [1, 1, 0, 0]]]
+
+
+def test_evaluation_reads_every_row_once_and_says_which(lengths):
+  rows = make_rows(lengths)
+  steps = length_batches.padded_lengths(64)
+  dataset, order = length_batches.evaluation_batches(rows, 32, steps)
+  batches = take(dataset, None)
+  assert len(batches) == 8
+  found = numbers(batches)
+  np.testing.assert_array_equal(found[:230], order + 1)
+  assert set(found[230:]) == {0}
+
+
+def test_stages_follow_each_other_and_the_last_goes_on():
+  stages = [(make_rows([4] * 6), 2), (make_rows([4] * 5, first=100), 1)]
+  steps = length_batches.padded_lengths(8)
+  batches = take(length_batches.training_batches(stages, 3, 1, steps), 6)
+  assert all(numbers(batches[:2]) <= 100)
+  assert all(numbers(batches[2:]) > 100)
+  again = take(length_batches.training_batches(stages, 3, 1, steps, 3), 3)
+  np.testing.assert_array_equal(numbers(again), numbers(batches[3:]))

@@ -1,0 +1,65 @@
+"""Rows of examples: the same on disk and in memory."""
+
+import collections
+
+import numpy as np
+import pytest
+
+from keras_bert_impl.tasks import fine_tuning
+from tfrecords.labelled import rows as rows_lib
+
+COLUMNS = {
+  "input_ids": fine_tuning.Column(),
+  "choices": fine_tuning.Column("int32", (None, 2)),
+  "score": fine_tuning.Column("float32", ()),
+}
+
+
+def row(length, score):
+  ids = np.arange(1, length + 1)
+  return {
+    "input_ids": ids,
+    "choices": np.stack([ids, -ids], axis=-1),
+    "score": score,
+  }
+
+
+def test_what_is_read_is_what_was_written(tmp_path):
+  path = str(tmp_path / "records" / "train.tf_record")
+  rows_lib.write(path, [row(3, 0.5), row(1, -2.0)], COLUMNS, {"a": 1}, {})
+  rows = rows_lib.read(path, COLUMNS)
+  assert len(rows) == 2
+  assert rows.lengths.tolist() == [3, 1]
+  assert rows["input_ids"][0].tolist() == [1, 2, 3]
+  assert rows["choices"][0].tolist() == [[1, -1], [2, -2], [3, -3]]
+  assert rows["choices"][-1].tolist() == [[1, -1]]
+  assert rows["score"].tolist() == [0.5, -2.0]
+  assert rows["score"].dtype == np.float32
+  assert rows["input_ids"][0].dtype == np.int32
+
+
+def test_only_rows_of_the_same_origin_are_found(tmp_path):
+  path = str(tmp_path / "train.tf_record")
+  counts = collections.Counter({"texts cut": 2})
+  rows_lib.write(path, [row(3, 0.5)], COLUMNS, {"a": 1}, counts)
+  assert rows_lib.find(path, {"a": 1}) == {"texts cut": 2}
+  assert rows_lib.find(path, {"a": 2}) is None
+
+
+def test_damaged_rows_are_not_found(tmp_path):
+  path = tmp_path / "train.tf_record"
+  rows_lib.write(str(path), [row(3, 0.5)], COLUMNS, {"a": 1}, {})
+  path.write_bytes(path.read_bytes()[:-1])
+  assert rows_lib.find(str(path), {"a": 1}) is None
+  with pytest.raises(ValueError, match="train.tf_record is damaged"):
+    rows_lib.read(str(path), COLUMNS)
+
+
+def test_nothing_is_left_of_rows_that_fail_half_way(tmp_path):
+  def rows():
+    yield row(3, 0.5)
+    raise ValueError("no label")
+
+  with pytest.raises(ValueError, match="no label"):
+    rows_lib.write(str(tmp_path / "t.tf_record"), rows(), COLUMNS, {}, {})
+  assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,148 @@
+import collections
+import json
+
+import pytest
+
+from tfrecords.labelled import table_files
+
+
+def write(tmp_path, name, text):
+  path = tmp_path / name
+  path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
+  return str(path)
+
+
+def values(path, *args, **options):
+  return [row.values for row in table_files.read(path, *args, **options)]
+
+
+def test_quotes_in_a_tsv_are_text(tmp_path):
+  path = write(tmp_path, "a.tsv", 'id\ttext\n1\t"Yes, he said\n2\tit\'s "so"\n')
+  assert values(path) == [
+    {"id": "1", "text": '"Yes, he said'},
+    {"id": "2", "text": 'it\'s "so"'},
+  ]
+
+
+def test_quotes_in_a_csv_enclose_commas_and_lines(tmp_path):
+  path = write(
+    tmp_path, "a.csv", 'id,text\n1,"a, ""b""\nc"\r\n2,d\r\n3,"x\ny"\n4,e\n'
+  )
+  rows = table_files.read(path)
+  assert [row.values["text"] for row in rows] == ['a, "b"\nc', "d", "x\ny", "e"]
+  assert [row.origin for row in rows] == [
+    f"{path}:{line}" for line in (2, 4, 5, 7)
+  ]
+
+
+def test_only_line_feeds_end_a_line(tmp_path):
+  text = "a\x0bb\x85c\u2028d\x1ce"
+  path = write(tmp_path, "a.tsv", f"id\ttext\n1\t{text}\n")
+  assert values(path) == [{"id": "1", "text": text}]
+  path = write(tmp_path, "a.jsonl", json.dumps({"text": "x\u2028y"}) + "\n")
+  assert values(path) == [{"text": "x\u2028y"}]
+
+
+def test_a_byte_order_mark_carriage_returns_and_blank_ends_are_dropped(
+  tmp_path,
+):
+  path = write(tmp_path, "a.tsv", "\ufeffid\ttext\r\n1\ta\r\n2\t\r\n\r\n\n")
+  assert values(path) == [{"id": "1", "text": "a"}, {"id": "2", "text": ""}]
+
+
+def test_a_file_without_a_header_gets_names(tmp_path):
+  path = write(tmp_path, "a.txt", "gj04\t1\t\tBirds sing.\n")
+  rows = table_files.read(path, ["source", "label", "mark", "sentence"])
+  assert rows == [
+    (
+      {"source": "gj04", "label": "1", "mark": "", "sentence": "Birds sing."},
+      f"{path}:1",
+    )
+  ]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_an_object_a_line_is_a_row(tmp_path, name):
+  path = write(
+    tmp_path, name, '{"q": "고양이", "n": 2, "b": true, "z": null}\n\n{"q": ""}'
+  )
+  rows = table_files.read(path)
+  assert rows == [
+    ({"q": "고양이", "n": "2", "b": "true"}, f"{path}:1"),
+    ({"q": ""}, f"{path}:3"),
+  ]
+
+
+def test_one_line_of_json_is_a_row(tmp_path):
+  path = write(tmp_path, "a.json", '{"q": "a", "choices": ["b", "c"]}')
+  assert values(path) == [{"q": "a", "choices.0": "b", "choices.1": "c"}]
+
+
+def test_what_is_inside_of_an_object_has_a_name_with_a_dot(tmp_path):
+  content = [{"labels": {"label": 4.9, "raters": ["x", "y"]}, "s": "a"}]
+  path = write(tmp_path, "a.json", json.dumps(content, indent=1))
+  assert values(path) == [
+    {
+      "labels.label": "4.9",
+      "labels.raters.0": "x",
+      "labels.raters.1": "y",
+      "s": "a",
+    }
+  ]
+
+
+def test_a_json_file_of_several_lists_is_read_by_key(tmp_path):
+  content = json.dumps({"sst2": [{"a": 1}], "qqp": [{"a": 2}]}, indent=1)
+  path = write(tmp_path, "a.json", content)
+  assert table_files.read(path, key="qqp") == [({"a": "2"}, f"{path}:1")]
+  with pytest.raises(ValueError, match="no list 'x'; it has 'sst2', 'qqp'"):
+    table_files.read(path, key="x")
+
+
+@pytest.mark.parametrize(
+  ("name", "text", "message"),
+  [
+    ("a.tsv", "a\tb\n1\t2\n3\n", r"a.tsv:3 has 1 fields, .* 2 columns: a, b\."),
+    ("a.tsv", "a\tb\n1\t2\t3\n", r"a.tsv:2 has 3 fields, .* 2 columns"),
+    ("a.tsv", "a\tb\n\n1\t2\n", r"a.tsv:2 has 1 fields"),
+    ("a.tsv", "a\tb\ta\n", r"a.tsv:1 names two columns 'a'"),
+    ("a.csv", "a,b\n1,2,3\n", r"a.csv:2 has 3 fields"),
+    ("a.csv", 'a,b\n1,"2\n3,4\n', r"a.csv:2 is not csv"),
+    ("a.csv", 'a,b\n1,2\n1,"2"x\n', r"a.csv:3 is not csv"),
+    ("a.tsv", b"a\tb\n1\t\xff\n", r"a.tsv:2 is not UTF-8"),
+    ("a.tsv", b"\xff\xfea\x00", r"a.tsv:1 is not UTF-8"),
+    ("a.jsonl", '{"a": 1}\n{"a": \n', r"a.jsonl:2 is not JSON"),
+    ("a.jsonl", '{"a": 1}\n7\n', r"a.jsonl:2 must be an object, not 7"),
+    ("a.json", '{"a": 1}\n{"a":\n', r"a.json:2 is not JSON"),
+    ("a.json", '[{"a": 1},\n', r"a.json is not JSON"),
+    ("a.json", '[{"a": 1}, 7]', r"a.json:2 must be an object, not 7"),
+    ("a.json", "7", r"a.json holds neither a list nor objects"),
+    ("a.xlsx", "", r"a.xlsx: the ending of a table .* \.tsv, \.txt, \.csv"),
+  ],
+)
+def test_a_malformed_file_is_named_with_its_row(tmp_path, name, text, message):
+  path = write(tmp_path, name, text)
+  with pytest.raises(ValueError, match=message):
+    table_files.read(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+  with pytest.raises(FileNotFoundError, match="no.tsv.* does not exist"):
+    table_files.read(str(tmp_path / "no.tsv"))
+
+
+def test_malformed_rows_are_left_out_and_counted_where_they_are_known(tmp_path):
+  path = write(tmp_path, "a.tsv", "a\tb\n1\t2\n3\n4\t5\t6\n7\t8\n")
+  counts = collections.Counter()
+  assert values(path, counts=counts) == [
+    {"a": "1", "b": "2"},
+    {"a": "7", "b": "8"},
+  ]
+  assert counts == {"malformed rows": 2}
+
+
+def test_a_missing_column_is_named_with_those_there_are(tmp_path):
+  path = write(tmp_path, "a.tsv", "a\tb\n1\t2\n")
+  [row] = table_files.read(path)
+  with pytest.raises(ValueError, match="a.tsv:2 has no column 'c'; .*'a', 'b'"):
+    row.value("c")

@@ -1,0 +1,239 @@
+import itertools
+
+import pytest
+
+from tfrecords.text import documents, sources
+
+LICENCE_HEADER = (
+  "\ufeffThe Project Gutenberg EBook of A Book\r\n\r\nTitle: A Book\r\n\r\n"
+  "*** START OF THIS PROJECT GUTENBERG EBOOK\r\nA BOOK ***\r\n\r\n\r\n\r\n"
+)
+LICENCE_FOOTER = (
+  "\r\n\r\n\r\nEnd of the Project Gutenberg EBook of A Book\r\n\r\n"
+  "*** END OF THIS PROJECT GUTENBERG EBOOK A BOOK ***\r\n\r\nLicence.\r\n"
+)
+
+
+def write(folder, text, name="text.txt"):
+  path = folder / name
+  path.write_bytes(text.encode("utf-8"))
+  return str(path)
+
+
+def read(*paths, input_format="auto"):
+  return list(sources.iter_documents(paths, input_format))
+
+
+def test_a_blank_line_separates_documents(tmp_path):
+  path = write(tmp_path, "A one.\nA two.\n\nB one.\n")
+  assert read(path) == [["A one.", "A two."], ["B one."]]
+
+
+def test_marks_of_other_systems_and_empty_documents_are_dropped(tmp_path):
+  path = write(tmp_path, "\ufeff\r\nA.\r\n \t\r\n\r\n\r\n  B.  \r\n\r\n")
+  assert read(path) == [["A."], ["B."]]
+
+
+def test_the_end_of_a_file_ends_a_document_without_a_newline(tmp_path):
+  first = write(tmp_path, "A one.\nA two.", "1.txt")
+  second = write(tmp_path, "B.", "2.txt")
+  assert read(first, second) == [["A one.", "A two."], ["B."]]
+
+
+def test_bytes_that_are_not_utf8_are_ignored(tmp_path):
+  path = tmp_path / "text.txt"
+  path.write_bytes(b"caf\xe9 au lait\n")
+  assert read(path) == [["caf au lait"]]
+
+
+def test_folders_and_patterns_stand_for_their_files(tmp_path):
+  for name in ("b.txt", "a.txt", ".hidden"):
+    write(tmp_path, f"From {name}\n", name)
+  expected = [["From a.txt"], ["From b.txt"]]
+  assert read(tmp_path) == expected
+  assert read(tmp_path / "*.txt") == expected
+
+
+def test_a_published_book_becomes_chapters_of_whole_sentences(tmp_path):
+  body = (
+    "CHAPTER I\r\n\r\n[Illustration: A boat]\r\n\r\n"
+    "It was the best of\r\ntimes. It was the\r\nworst of times.\r\n\r\n"
+    "So it\r\nbegan.\r\n\r\n\r\n\r\nCHAPTER II\r\n\r\nIt went on."
+  )
+  path = write(tmp_path, LICENCE_HEADER + body + LICENCE_FOOTER)
+  assert read(path) == [
+    [
+      "CHAPTER I",
+      "It was the best of times.",
+      "It was the worst of times.",
+      "So it began.",
+    ],
+    ["CHAPTER II", "It went on."],
+  ]
+
+
+def test_hard_wrapped_lines_are_recognised_without_a_licence(tmp_path):
+  words = "the quick brown fox jumps over the lazy dog and runs. Then it rests"
+  text = " ".join([words] * 40)
+  lines, line = [], ""
+  for word in text.split():
+    if len(line) + len(word) > 70:
+      lines.append(line.strip())
+      line = ""
+    line += word + " "
+  path = write(tmp_path, "\n".join([*lines, line]))
+  assert read(path)[0][1] == (
+    "Then it rests the quick brown fox jumps over the lazy dog and runs."
+  )
+
+
+def test_lines_of_several_sentences_are_recognised_as_paragraphs(tmp_path):
+  path = write(
+    tmp_path, "A is. B is. C is.\nD is. E is. F is.\n\nG. H. I am.\n"
+  )
+  assert read(path) == [
+    ["A is.", "B is.", "C is.", "D is.", "E is.", "F is."],
+    ["G. H. I am."],
+  ]
+
+
+def test_sentences_are_taken_as_they_are(tmp_path):
+  path = write(tmp_path, "A is. B is.\nC is.\nD is.\n")
+  assert read(path) == [["A is. B is.", "C is.", "D is."]]
+
+
+def test_korean_lines_are_joined_with_and_han_without_a_space():
+  assert documents.join_lines(["한국어", "문장"]) == "한국어 문장"
+  assert documents.join_lines(["日本", "語"]) == "日本語"
+  assert documents.join_lines(["日本", "is Japan"]) == "日本 is Japan"
+
+
+@pytest.mark.parametrize("input_format", ["sentences", "prose"])
+def test_any_number_of_chunks_holds_every_document_once(tmp_path, input_format):
+  separator = "\n\n" if input_format == "sentences" else "\n\n\n\n"
+  paths = [
+    write(
+      tmp_path,
+      separator.join(
+        "\n".join(f"File {f} document {d} line {i}." for i in range(1 + d % 7))
+        for d in range(40)
+      ),
+      f"{f}.txt",
+    )
+    for f in range(3)
+  ]
+  files = documents.open_files(paths, input_format)
+  whole = list(documents.read_chunk(files))
+  assert len(whole) == 120
+  for num_chunks in (1, 2, 5, 33, 1000):
+    chunks = documents.plan_chunks(files, num_chunks)
+    assert len(chunks) == num_chunks
+    found = itertools.chain.from_iterable(map(documents.read_chunk, chunks))
+    assert list(found) == whole
+
+
+def test_an_endless_document_is_cut_at_a_line(tmp_path, monkeypatch):
+  monkeypatch.setattr(documents, "_SAMPLE_BYTES", 100)
+  monkeypatch.setattr(documents, "_LONGEST_DOCUMENT_BYTES", 200)
+  lines = [f"This is line {i}." for i in range(300)]
+  path = write(tmp_path, "\n".join(lines))
+  files = documents.open_files([path], "sentences")
+  chunks = documents.plan_chunks(files, 4)
+  parts = [list(documents.read_chunk(chunk)) for chunk in chunks]
+  assert all(len(part) == 1 and len(part[0]) > 50 for part in parts)
+  assert [line for part in parts for line in part[0]] == lines
+  assert documents.count_documents(files, at_most=5) == 1
+
+
+def test_documents_are_counted_no_further_than_asked(tmp_path):
+  path = write(tmp_path, "\n\nA.\n\n\nB.\nB.\n\nC.\n")
+  files = documents.open_files([path])
+  assert documents.count_documents(files, at_most=2) == 2
+  assert documents.count_documents(files, at_most=9) == 3
+
+
+def test_written_sentences_are_read_back(tmp_path):
+  path = tmp_path / "out.txt"
+  written = [["A.", "B."], ["C."]]
+  documents.write_sentences(str(path), written)
+  assert read(path, input_format="sentences") == written
+
+
+def test_failing_while_writing_leaves_the_old_file(tmp_path):
+  path = write(tmp_path, "Old.\n")
+
+  def failing():
+    yield ["New."]
+    raise OSError("disk full")
+
+  with pytest.raises(OSError, match="disk full"):
+    documents.write_sentences(path, failing())
+  assert read(path) == [["Old."]]
+  assert [p.name for p in tmp_path.iterdir()] == ["text.txt"]
+
+
+def test_wrong_input_is_named(tmp_path):
+  with pytest.raises(FileNotFoundError, match="absent.txt does not exist"):
+    read(tmp_path / "absent.txt")
+  with pytest.raises(ValueError, match="match no file"):
+    read(tmp_path / "*.absent")
+  with pytest.raises(ValueError, match="input_format .'prosa'."):
+    read(tmp_path, input_format="prosa")
+  with pytest.raises(ValueError, match="must be a list"):
+    list(sources.iter_documents("text.txt"))
+  utf16 = tmp_path / "utf16.txt"
+  utf16.write_text("text", encoding="utf-16")
+  with pytest.raises(ValueError, match="utf16.txt is UTF-16"):
+    read(utf16)
+
+
+def test_an_empty_corpus_has_no_documents(tmp_path):
+  assert read(write(tmp_path, "")) == []
+  assert read(write(tmp_path, " \n\n \n")) == []
+
+
+@pytest.mark.parametrize("name", ["picture.png", "text.txt"])
+def test_a_binary_file_is_refused(tmp_path, name):
+  (tmp_path / name).write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0")
+  with pytest.raises(ValueError, match=f"{name} is a binary file.*UTF-8"):
+    read(tmp_path / name)
+
+
+def test_text_of_another_encoding_is_refused(tmp_path):
+  path = tmp_path / "text.txt"
+  path.write_text("한국어 문장이다.\n", encoding="euc-kr")
+  with pytest.raises(ValueError, match="text.txt is not UTF-8 text"):
+    read(path)
+
+
+def test_a_character_cut_by_the_sample_is_text(tmp_path, monkeypatch):
+  monkeypatch.setattr(documents, "_SAMPLE_BYTES", 40)
+  text = "가나다라마바사아자차카타파하"
+  assert read(write(tmp_path, text)) == [[text]]
+
+
+@pytest.mark.parametrize("word", ["word", "말"])
+def test_an_endless_line_is_cut_at_blanks(tmp_path, monkeypatch, word):
+  monkeypatch.setattr(documents, "_LONGEST_LINE", 50)
+  for name in ("_BLOCK_BYTES", "_SAMPLE_BYTES", "_LONGEST_DOCUMENT_BYTES"):
+    monkeypatch.setattr(documents, name, 64)
+  words = [f"{word}{i}" for i in range(1000)]
+  path = write(tmp_path, " ".join(words))
+  files = documents.open_files([path], "sentences")
+  for num_chunks in (1, 7):
+    chunks = documents.plan_chunks(files, num_chunks)
+    sentences = [
+      sentence
+      for chunk in chunks
+      for document in documents.read_chunk(chunk)
+      for sentence in document
+    ]
+    assert max(map(len, sentences)) <= 50
+    assert " ".join(sentences).split(" ") == words
+
+
+def test_an_endless_word_is_cut_between_characters(tmp_path, monkeypatch):
+  monkeypatch.setattr(documents, "_LONGEST_LINE", 50)
+  monkeypatch.setattr(documents, "_BLOCK_BYTES", 64)
+  path = write(tmp_path, "말" * 1000)
+  assert "".join(read(path, input_format="sentences")[0]) == "말" * 1000

@@ -1,0 +1,1 @@
+"""Labelled data sets: their files, examples, rows on disk and batches."""

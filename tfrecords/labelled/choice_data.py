@@ -1,0 +1,125 @@
+"""The published data sets of texts with choices: SWAG, CODAH and others."""
+
+import dataclasses
+
+from etils import epy
+
+from tfrecords.labelled import data_sets
+
+with epy.lazy_imports():  # The scripts list the data sets in --help.
+  from keras_bert_impl.tasks import multiple_choice
+
+
+@dataclasses.dataclass(frozen=True)
+class ChoiceSource(data_sets.Source):
+  """Where texts with choices stand.
+
+  Attributes:
+    text: str, column of the text.
+    choices: tuple of str, columns of the choices; those that are empty at the
+      end of a row are no choices. A single one is a list of a JSON file.
+    opening: str, column of the words that every choice begins with, or None.
+  """
+
+  text: str = "text"
+  choices: tuple[str, ...] = ()
+  opening: str | None = None
+
+  def example(self, row, name, label):
+    """Returns the `MultipleChoiceExample` of a row."""
+    choices = self._choices(row)
+    if self.opening is not None:
+      opening = row.value(self.opening)
+      choices = [f"{opening} {choice}".strip() for choice in choices]
+    return multiple_choice.MultipleChoiceExample(
+      name,
+      row.value(self.text),
+      tuple(choices),
+      None if label is None else _index(label, len(choices), row.origin),
+      row.origin,
+    )
+
+  def _choices(self, row):
+    columns = self.choices
+    if len(columns) == 1:
+      prefix = f"{columns[0]}."
+      columns = [column for column in row.values if column.startswith(prefix)]
+    choices = [row.value(column) for column in columns]
+    while choices and not choices[-1].strip():
+      choices.pop()
+    if not choices:
+      raise ValueError(
+        f"{row.origin} has no choices in {', '.join(self.choices)}; its columns"
+        f" are {', '.join(row.values)}."
+      )
+    return choices
+
+
+def count_choices(examples):
+  """Returns how many choices each example has.
+
+  Raises:
+    ValueError: there are less than two, or not the same number everywhere;
+      names file and row.
+  """
+  first = examples[0]
+  if len(first.choices) < 2:
+    raise ValueError(f"{first.origin} has one choice; there must be two.")
+  for example in examples:
+    if len(example.choices) != len(first.choices):
+      raise ValueError(
+        f"{example.origin} has {len(example.choices)} choices, but "
+        f"{first.origin} has {len(first.choices)}."
+      )
+  return len(first.choices)
+
+
+def _index(label, num_choices, origin):
+  if not (label.isascii() and label.isdigit() and int(label) < num_choices):
+    raise ValueError(
+      f"{origin} has the label {label!r}; choices are numbered from 0 to "
+      f"{num_choices - 1}."
+    )
+  return int(label)
+
+
+_SWAG = ChoiceSource(
+  text="sent1",
+  opening="sent2",
+  choices=("ending0", "ending1", "ending2", "ending3"),
+)
+_CODAH = ChoiceSource(
+  columns=("category", "prompt", "a0", "a1", "a2", "a3", "label"),
+  text="prompt",
+  choices=("a0", "a1", "a2", "a3"),
+)
+_JCOMMONSENSEQA = ChoiceSource(
+  id="q_id",
+  text="question",
+  choices=("choice0", "choice1", "choice2", "choice3", "choice4"),
+)
+
+DATA_SETS = (
+  data_sets.DataSet(
+    "SWAG",
+    {
+      "train": dataclasses.replace(_SWAG, files=("train.csv",)),
+      "dev": dataclasses.replace(_SWAG, files=("val.csv",)),
+      "test": dataclasses.replace(_SWAG, files=("test.csv",)),
+    },
+  ),
+  data_sets.DataSet(
+    "CODAH",
+    {
+      split: dataclasses.replace(_CODAH, files=(f"{split}.tsv",))
+      for split in ("train", "dev", "test")
+    },
+  ),
+  data_sets.DataSet(
+    "JCommonsenseQA",
+    {
+      "train": dataclasses.replace(_JCOMMONSENSEQA, files=("train-v1.3.json",)),
+      "dev": dataclasses.replace(_JCOMMONSENSEQA, files=("valid-v1.3.json",)),
+    },
+  ),
+)

@@ -1,0 +1,240 @@
+"""Tables of text: tsv, csv, jsonl and json files as rows with named columns.
+
+The ending of a file says how it is read:
+  .tsv .txt  fields between tabs; quotes are text, as in the files of GLUE.
+  .csv       fields between commas, quoted where they hold commas or lines.
+  .jsonl     an object a line.
+  .json      a list of objects, an object of such lists (`key` says which), or
+             an object a line.
+Files are UTF-8, with or without a byte-order mark. In a JSON object, what is
+inside of another object or list has a name with a dot: {"a": {"b": 1}} has the
+column "a.b", {"a": [7, 8]} has "a.0" and "a.1".
+
+A split of TensorFlow Datasets is a table too: "tfds:NAME?split=SPLIT", see
+tfds_documents.py. Its columns are the features that are texts, classes (by
+name; no column where unknown) or numbers.
+"""
+
+import csv
+import io
+import json
+import os
+import sys
+from typing import NamedTuple
+
+from keras_bert_impl import files
+from tfrecords.text import tfds_documents
+
+_ANY = object  # of JSON's types
+_TABS, _COMMAS, _JSON_LINES, _JSON = ".tsv", ".csv", ".jsonl", ".json"
+_SUFFIXES = {
+  ".tsv": _TABS,
+  ".txt": _TABS,
+  ".csv": _COMMAS,
+  ".jsonl": _JSON_LINES,
+  ".json": _JSON,
+}
+
+
+class Row(NamedTuple):
+  """A row of a table.
+
+  Attributes:
+    values: {column: str}.
+    origin: str, "file:number" for messages; the line it begins in, or of a
+      .json file with lists the number of the object. Both count from 1.
+  """
+
+  values: dict
+  origin: str
+
+  def value(self, column):
+    """Returns the text in a column.
+
+    Raises:
+      ValueError: the row has no such column.
+    """
+    if column not in self.values:
+      raise ValueError(
+        f"{self.origin} has no column {column!r}; it has "
+        f"{', '.join(map(repr, self.values))}."
+      )
+    return self.values[column]
+
+
+def read(path, columns=None, key=None, counts=None):
+  """Returns the rows of a file, list of `Row`.
+
+  Args:
+    path: str, local, gs://... or tfds:...
+    columns: list of str, their names if the first row is a row like the
+      others; None if it names them. Not for JSON.
+    key: str, the list to read of a .json file that holds several.
+    counts: `collections.Counter`, if rows with fewer or more fields than there
+      are columns are to be left out and counted under "malformed rows".
+
+  Raises:
+    ValueError: the file is malformed, naming the row; FileNotFoundError.
+  """
+  if path.startswith(tfds_documents.SCHEME):
+    return _read_tfds(path)
+  text = files.decode(files.read_bytes(path, "Data file"), path)
+  kind = _kind_of(path)
+  if kind in (_JSON_LINES, _JSON):
+    return _read_json(text, path, kind, key)
+  lines = _comma_lines(text, path) if kind == _COMMAS else _tab_lines(text)
+  return _to_rows(lines, path, columns, counts)
+
+
+def _kind_of(path):
+  suffix = os.path.splitext(path)[1].lower()
+  if suffix not in _SUFFIXES:
+    raise ValueError(
+      f"{path}: the ending of a table says what it is, one of "
+      f"{', '.join(_SUFFIXES)}; rename it."
+    )
+  return _SUFFIXES[suffix]
+
+
+def _read_tfds(source):
+  """Returns the rows of a split; in the order of the original, if it tells."""
+  builder = tfds_documents.open_builder(source)
+  examples = builder.as_dataset(
+    split=tfds_documents.parse(source).split, shuffle_files=False
+  ).as_numpy_iterator()
+  if "idx" in builder.info.features:
+    examples = sorted(examples, key=lambda example: example["idx"])
+  rows = []
+  for number, example in enumerate(examples):
+    texts = {
+      name: _text_of(builder.info.features[name], value)
+      for name, value in example.items()
+    }
+    values = {name: text for name, text in texts.items() if text is not None}
+    rows.append(Row(values, f"{source}:{values.get('idx', number)}"))
+  return rows
+
+
+def _text_of(feature, value):
+  """Returns a value of a feature of TensorFlow Datasets as str, or None."""
+  if isinstance(value, bytes):
+    return value.decode("utf-8")
+  if hasattr(feature, "int2str"):  # a class
+    return feature.int2str(value) if value >= 0 else None
+  return str(value) if not getattr(value, "shape", ()) else None
+
+
+def _tab_lines(text):
+  """Yields (line number, fields)."""
+  lines = text.split("\n")
+  while lines and not lines[-1].strip("\r"):
+    lines.pop()
+  for number, line in enumerate(lines, start=1):
+    yield number, line.removesuffix("\r").split("\t")
+
+
+def _comma_lines(text, path):
+  """Yields (number of the first line, fields)."""
+  csv.field_size_limit(sys.maxsize)  # 128 KiB otherwise.
+  reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+  number = 1
+  try:
+    for fields in reader:
+      # The reader gives nothing for an empty line, of which a table of one
+      # column may have some.
+      yield number, fields or [""]
+      number = reader.line_num + 1
+  except csv.Error as error:
+    raise ValueError(f"{path}:{number} is not csv: {error}.") from error
+
+
+def _to_rows(lines, path, columns, counts):
+  """Returns the rows of (line number, fields)."""
+  rows = []
+  for number, fields in lines:
+    origin = f"{path}:{number}"
+    if columns is None:
+      columns = _checked_header(fields, origin)
+    elif len(fields) == len(columns):
+      rows.append(Row(dict(zip(columns, fields, strict=True)), origin))
+    elif counts is not None:
+      counts["malformed rows"] += 1
+    else:
+      raise ValueError(
+        f"{origin} has {len(fields)} fields, but there are {len(columns)} "
+        f"columns: {', '.join(columns)}."
+      )
+  return rows
+
+
+def _checked_header(fields, origin):
+  names = [name.strip() for name in fields]
+  for name in names:
+    if names.count(name) > 1:
+      raise ValueError(f"{origin} names two columns {name!r}.")
+  return names
+
+
+def _read_json(text, path, kind, key):
+  """Returns the rows of a .jsonl or .json file."""
+  objects = None
+  if kind == _JSON:
+    objects = _json_lists(text, path, key)
+  if objects is None:
+    objects = _json_lines(text, path)
+  rows = []
+  for number, value in objects:
+    origin = f"{path}:{number}"
+    files.check_type(value, dict, origin)
+    rows.append(Row(dict(_flatten(value)), origin))
+  return rows
+
+
+def _json_lists(text, path, key):
+  """Returns (number, value) of a list; None for what has an object a line."""
+  try:
+    content = files.parse_json(text, path, _ANY)
+  except ValueError:
+    # A line that is valid by itself begins a file of one object a line.
+    first, _, rest = text.lstrip().partition("\n")
+    if rest and _is_json(first):
+      return None
+    raise
+  if isinstance(content, dict):
+    if key is None:
+      return None  # One line, or nothing that can be read: the lines tell.
+    lists = [name for name, value in content.items() if isinstance(value, list)]
+    if key not in lists:
+      raise ValueError(
+        f"{path} has no list {key!r}; it has {', '.join(map(repr, lists))}."
+      )
+    content = content[key]
+  if not isinstance(content, list):
+    raise ValueError(f"{path} holds neither a list nor objects.")
+  return enumerate(content, start=1)
+
+
+def _json_lines(text, path):
+  """Yields (line number, value)."""
+  for number, line in enumerate(text.split("\n"), start=1):
+    if line.strip():
+      yield number, files.parse_json(line, f"{path}:{number}", _ANY)
+
+
+def _is_json(text):
+  try:
+    files.parse_json(text, "", _ANY)
+  except ValueError:
+    return False
+  return True
+
+
+def _flatten(value, prefix=""):
+  """Yields (column, str) of a JSON object or list; null is no column."""
+  items = value.items() if isinstance(value, dict) else enumerate(value)
+  for name, inner in items:
+    if isinstance(inner, dict | list):
+      yield from _flatten(inner, f"{prefix}{name}.")
+    elif inner is not None:
+      text = inner if isinstance(inner, str) else json.dumps(inner)
+      yield f"{prefix}{name}", text

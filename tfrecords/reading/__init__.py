@@ -1,0 +1,1 @@
+"""From shards of records to batches."""

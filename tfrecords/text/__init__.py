@@ -1,0 +1,1 @@
+"""Documents and sentences from text files, tfds and Python's documentation."""

@@ -1,0 +1,178 @@
+"""Documents from TensorFlow Datasets.
+
+A source is written `tfds:NAME[?split=SPLIT&feature=FEATURE&data_dir=DIR]`, for
+example `tfds:wikipedia/20230601.en?split=train[:1%]`. Every example is a
+document; its lines are paragraphs, which are split into sentences.
+"""
+
+import dataclasses
+import os
+import re
+import urllib.parse
+import zlib
+
+from tfrecords.text import documents, sentences
+
+SCHEME = "tfds:"
+
+# Wiki-40B marks its structure with words in the text.
+_STRUCTURE = re.compile(r"_START_(?:ARTICLE|SECTION|PARAGRAPH)_")
+_NEWLINE = "_NEWLINE_"
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+  """A text feature of a split of a data set.
+
+  Attributes:
+    name: str, as tfds.builder takes it: data set, configuration, version.
+    split: str, "train", "train[:1%]", "train+test", ...
+    feature: str, name of the text feature.
+    data_dir: str or None, where prepared data sets lie.
+  """
+
+  name: str
+  split: str = "train"
+  feature: str = "text"
+  data_dir: str | None = None
+
+
+def is_source(name):
+  """Returns whether `name` is that of a data set and not of a file."""
+  return name.startswith(SCHEME)
+
+
+def parse(source):
+  """Returns the `Source` that a string stands for.
+
+  Raises:
+    ValueError: there is no name, or an unknown option.
+  """
+  name, _, query = source.removeprefix(SCHEME).partition("?")
+  # A "+" joins splits here; it is no space.
+  query = query.replace("+", "%2B")
+  options = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
+  known = [field.name for field in dataclasses.fields(Source)[1:]]
+  unknown = sorted(set(options) - set(known))
+  if unknown or not name:
+    fault = f"unknown option {unknown[0]!r}" if unknown else "no data set"
+    form = "&".join(f"{key}=..." for key in known)
+    raise ValueError(
+      f"input file {source!r}: {fault}; write {SCHEME}NAME?{form}."
+    )
+  return Source(name, **options)
+
+
+def open_builder(source, beam_options=None):
+  """Returns the builder of a source, downloaded and prepared if need be.
+
+  Args:
+    source: str, see the top of this file.
+    beam_options: PipelineOptions of Apache Beam, for data sets that are made
+      with it; None for those of TensorFlow Datasets.
+
+  Raises:
+    ValueError: the data set does not exist.
+  """
+  # Slow to import and needed for this kind of source only.
+  import tensorflow_datasets as tfds
+
+  wanted = parse(source)
+  try:
+    builder = tfds.builder(wanted.name, data_dir=wanted.data_dir)
+  except tfds.core.DatasetNotFoundError as error:
+    raise ValueError(
+      f"data set {wanted.name!r} of {source} is not known to "
+      "tensorflow_datasets; see tfds.list_builders()."
+    ) from error
+  builder.download_and_prepare(
+    download_config=tfds.download.DownloadConfig(beam_options=beam_options)
+  )
+  return builder
+
+
+def iter_documents(source):
+  """Yields the documents of a source, downloading and preparing it if need be.
+
+  Args:
+    source: str, see the top of this file.
+
+  Yields:
+    non-empty list of str sentences.
+
+  Raises:
+    ValueError: the data set, the split or the text feature does not exist.
+  """
+  # Slow to import and needed for this kind of source only.
+  import tensorflow_datasets as tfds
+
+  wanted = parse(source)
+  builder = open_builder(source)
+  feature = dict(builder.info.features).get(wanted.feature)
+  if not isinstance(feature, tfds.features.Text):
+    texts = [
+      key
+      for key, value in builder.info.features.items()
+      if isinstance(value, tfds.features.Text)
+    ]
+    raise ValueError(
+      f"feature {wanted.feature!r} of {source} is not a text; text features of "
+      f"{wanted.name}: {', '.join(texts) or 'none'}."
+    )
+  decoders = tfds.decode.PartialDecoding({wanted.feature})
+  examples = builder.as_dataset(
+    split=wanted.split, shuffle_files=False, decoders=decoders
+  )
+  for example in examples.as_numpy_iterator():
+    document = split_text(example[wanted.feature].decode("utf-8", "ignore"))
+    if document:
+      yield document
+
+
+def split_text(text):
+  """Returns the sentences of a text whose lines are paragraphs, list of str."""
+  text = _STRUCTURE.sub("\n", text).replace(_NEWLINE, "\n")
+  return [
+    sentence
+    for line in text.split("\n")
+    for sentence in sentences.split_sentences(line)
+  ]
+
+
+def replace_by_text(input_files, beside):
+  """Returns `input_files`, data sets replaced by files of their text.
+
+  A data set cannot be read from the middle of a document on; its text can. It
+  is kept, so that a restart finds it.
+
+  Args:
+    input_files: sequence of str.
+    beside: str, local or gs://..., a file; the text is written to a folder
+      `tfds_text` beside it.
+  """
+  folder = os.path.join(os.path.dirname(beside), "tfds_text")
+  return [
+    write_text(name, folder) if is_source(name) else name
+    for name in input_files
+  ]
+
+
+def write_text(source, folder):
+  """Writes a source as a text file, if that has not been done before.
+
+  Args:
+    source: str, see the top of this file.
+    folder: str, local or gs://...; made if need be.
+
+  Returns:
+    str, path of a file of the format "sentences".
+  """
+  # Slow to import and needed for this kind of source only.
+  import tensorflow as tf
+
+  tf.io.gfile.makedirs(folder)
+  name = re.sub(r"\W+", "_", parse(source).name)
+  path = os.path.join(folder, f"{name}_{zlib.crc32(source.encode()):08x}.txt")
+  if not tf.io.gfile.exists(path):
+    documents.write_sentences(path, iter_documents(source))
+  return path

@@ -1,0 +1,1 @@
+"""From documents to instances to shards of records."""

@@ -1,0 +1,338 @@
+"""How documents are packed into training instances.
+
+Each packing is a function of a chunk of documents. All randomness comes from a
+`random.Random` that the caller seeds, so that the same chunk gives the same
+instances anywhere.
+"""
+
+import bisect
+import itertools
+
+from tfrecords.writing import instances
+
+MIN_SEQ_LENGTH = 5  # [CLS] A [SEP] B [SEP]
+
+
+def next_sentence(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
+  """Returns pairs for next sentence prediction, in the order of the text.
+
+  Each takes sentences until the target length is reached: `max_seq_length`
+  less the special tokens or, with probability `short_seq_prob`, a random
+  length. They are split at random into A and B; with probability 0.5, B is
+  replaced by sentences of another document and its own are used again. Both are
+  cut to fit, a token at a time off the longer one, at a random end.
+
+  Differs from the original: random next sentences come from documents of the
+  same chunk, not of the whole corpus, which need not fit into memory; the
+  target is drawn per instance, as the paper's text has it; and of any few
+  instances half are random, those included that have no next sentence to
+  choose (see `_Coin`).
+
+  Args:
+    chunk: TokenizedChunk of two documents or more.
+    max_seq_length: int, longest [CLS] A [SEP] B [SEP].
+    short_seq_prob: float.
+    dupe_factor: int, how many times every document is made into instances.
+    rng: random.Random.
+
+  Returns:
+    list of Instance, `label` 1 where B is random.
+
+  Raises:
+    ValueError: there is no other document to draw from.
+
+  Source: Devlin et al. 2019, appendix A.2; google-research/bert,
+  create_pretraining_data.py.
+  """
+  num_documents = len(chunk.document_splits) - 1
+  if chunk.num_own and num_documents < 2:
+    raise ValueError(one_document_message())
+  offsets = chunk.sentence_splits.tolist()
+  splits = chunk.document_splits.tolist()
+  max_tokens = max_seq_length - 3
+  made = []
+  coin = _Coin(rng)
+  for document in _repeated(range(chunk.num_own), dupe_factor):
+    start, stop = splits[document], splits[document + 1]
+    while start < stop:
+      target = _draw_target(max_tokens, short_seq_prob, rng)
+      end = _reach(offsets, start, stop, target)
+      is_free = end - start > 1
+      middle = start + (rng.randrange(1, end - start) if is_free else 1)
+      is_random = coin.toss() if is_free else coin.heads()
+      if is_random:
+        b_start, b_end = _random_sentences(
+          offsets,
+          splits,
+          document,
+          target - (offsets[middle] - offsets[start]),
+          rng,
+        )
+        next_start = middle
+      else:
+        b_start, b_end = middle, end
+        next_start = end
+      a = offsets[start], offsets[middle]
+      b = offsets[b_start], offsets[b_end]
+      made.append(_pair(a, b, max_tokens, is_random, rng))
+      start = next_start
+  return made
+
+
+def sentence_order(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
+  """Returns pairs for sentence-order prediction, in the order of the text.
+
+  As `next_sentence`, but A and B always follow each other in one document and
+  half of the pairs are swapped.
+
+  Differs from the original, which gives a sentence without a next one a random
+  one of another document: it is split in two at a random token, so that the
+  label keeps its meaning and a single document is enough. A sentence of one
+  token is left out.
+
+  Args:
+    chunk: TokenizedChunk.
+    max_seq_length: int, longest [CLS] A [SEP] B [SEP].
+    short_seq_prob: float.
+    dupe_factor: int, how many times every document is made into instances.
+    rng: random.Random.
+
+  Returns:
+    list of Instance, `label` 1 where the segments are swapped.
+
+  Source: Lan et al. 2020, section 3.1; google-research/albert,
+  create_pretraining_data.py.
+  """
+  offsets = chunk.sentence_splits.tolist()
+  splits = chunk.document_splits.tolist()
+  max_tokens = max_seq_length - 3
+  made = []
+  coin = _Coin(rng)
+  for document in _repeated(range(chunk.num_own), dupe_factor):
+    start, stop = splits[document], splits[document + 1]
+    while start < stop:
+      target = _draw_target(max_tokens, short_seq_prob, rng)
+      end = _reach(offsets, start, stop, target)
+      middle = _middle(offsets, start, end, rng)
+      if middle is not None:
+        first, second = (offsets[start], middle), (middle, offsets[end])
+        is_swapped = coin.toss()
+        if is_swapped:
+          first, second = second, first
+        made.append(_pair(first, second, max_tokens, is_swapped, rng))
+      start = end
+  return made
+
+
+def full_sentences(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
+  """Returns instances that run over the ends of documents.
+
+  As `doc_sentences`, but where a document ends the next one of the chunk
+  follows in a segment of its own: [CLS] ... [SEP] ... [SEP].
+
+  Differs from the paper: the last instance of a chunk (4 MB of text) is not
+  filled up with documents of the next one; chunks are independent.
+
+  Args:
+    chunk: TokenizedChunk.
+    max_seq_length: int, longest instance, all [SEP] included.
+    short_seq_prob: float.
+    dupe_factor: int, how many times the chunk is made into instances.
+    rng: random.Random.
+
+  Returns:
+    list of Instance.
+
+  Source: Liu et al. 2019, section 4.2, "FULL-SENTENCES".
+  """
+  offsets = chunk.sentence_splits.tolist()
+  made = []
+  for _ in range(dupe_factor):
+    segments = []
+    room = _draw_target(max_seq_length - 2, short_seq_prob, rng)
+    for start, stop in _document_bounds(chunk):
+      while start < stop:
+        end = _whole_sentences(offsets, start, stop, room)
+        if end == start and not segments:
+          end = min(start + room, stop)
+        if end > start:
+          segments.append((start, end))
+          room -= end - start + 1  # the [SEP] before the next document
+          start = end
+        if start < stop:
+          made.append(instances.Instance(tuple(segments)))
+          segments = []
+          room = _draw_target(max_seq_length - 2, short_seq_prob, rng)
+    if segments:
+      made.append(instances.Instance(tuple(segments)))
+  return made
+
+
+def doc_sentences(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
+  """Returns the instances of one segment each, in the order of the text.
+
+  Each takes as many whole sentences as fit into the target length (see
+  `next_sentence`); a sentence longer than that is continued in the next
+  instance. No token is lost.
+
+  Args:
+    chunk: TokenizedChunk.
+    max_seq_length: int, longest [CLS] A [SEP].
+    short_seq_prob: float.
+    dupe_factor: int, how many times every document is made into instances.
+    rng: random.Random.
+
+  Returns:
+    list of Instance.
+
+  Source: Liu et al. 2019, section 4.2, "DOC-SENTENCES".
+  """
+  offsets = chunk.sentence_splits.tolist()
+  made = []
+  for start, stop in _repeated(_document_bounds(chunk), dupe_factor):
+    while start < stop:
+      target = _draw_target(max_seq_length - 2, short_seq_prob, rng)
+      end = _whole_sentences(offsets, start, stop, target)
+      if end == start:
+        end = min(start + target, stop)
+      made.append(instances.Instance(((start, end),)))
+      start = end
+  return made
+
+
+# By the names of --packing.
+PACKINGS = {
+  "next_sentence": next_sentence,
+  "sentence_order": sentence_order,
+  "full_sentences": full_sentences,
+  "doc_sentences": doc_sentences,
+}
+# Their instances are pairs with a label.
+PAIRED = ("next_sentence", "sentence_order")
+
+
+def one_document_message():
+  """Returns what to say where random next sentences cannot be drawn."""
+  return (
+    "the corpus is a single document, so no sentence of another one can be "
+    "drawn for next sentence prediction: separate documents by a blank line "
+    "(prose: by three), add files, or make instances that need no other one "
+    "(--packing=doc_sentences)."
+  )
+
+
+def _document_bounds(chunk):
+  """Returns a list of (start, stop), the tokens of each own document."""
+  splits = chunk.document_splits[: chunk.num_own + 1]
+  bounds = chunk.sentence_splits[splits].tolist()
+  return list(itertools.pairwise(bounds))
+
+
+def _repeated(items, times):
+  return itertools.chain.from_iterable(itertools.repeat(items, times))
+
+
+class _Coin:
+  """A coin that shows heads for half of the tosses, not only on average.
+
+  Tosses are drawn, without putting back, from a few of each side. Heads that
+  are due for another reason are drawn from the same ones: otherwise instances
+  that have no next sentence would bring the share of random ones to 53-57 %.
+  """
+
+  _FEW = 8
+
+  def __init__(self, rng):
+    self._rng = rng
+    self._heads = self._tails = 0
+
+  def toss(self):
+    """Returns whether it shows heads."""
+    if not self._heads + self._tails:
+      self._add()
+    if self._rng.randrange(self._heads + self._tails) < self._heads:
+      return self.heads()
+    self._tails -= 1
+    return False
+
+  def heads(self):
+    """Returns True: heads, whatever the coin would have shown."""
+    if not self._heads:
+      self._add()
+    self._heads -= 1
+    return True
+
+  def _add(self):
+    self._heads += self._FEW
+    self._tails += self._FEW
+
+
+def _draw_target(max_tokens, short_seq_prob, rng):
+  if rng.random() < short_seq_prob:
+    return rng.randint(min(2, max_tokens), max_tokens)
+  return max_tokens
+
+
+def _reach(offsets, start, stop, target):
+  """Returns the first sentence boundary `target` tokens after `start`.
+
+  At least one sentence on, at most `stop`.
+  """
+  return bisect.bisect_left(offsets, offsets[start] + target, start + 1, stop)
+
+
+def _random_sentences(offsets, splits, document, target, rng):
+  """Returns (start, end), sentences of another document than `document`."""
+  other = rng.randrange(len(splits) - 2)
+  other += other >= document
+  start = rng.randrange(splits[other], splits[other + 1])
+  return start, _reach(offsets, start, splits[other + 1], target)
+
+
+def _whole_sentences(offsets, start, stop, room):
+  """Returns where the whole sentences end that fit into `room` tokens.
+
+  `start` where not one fits, `stop` at most.
+  """
+  whole = offsets[bisect.bisect_right(offsets, start + room) - 1]
+  return min(max(whole, start), stop)
+
+
+def _middle(offsets, start, end, rng):
+  """Returns the token at which sentences `start` to `end` are parted, or None.
+
+  Between sentences or, in a single one, between tokens.
+  """
+  if end - start > 1:
+    return offsets[start + rng.randrange(1, end - start)]
+  if offsets[end] - offsets[start] > 1:
+    return rng.randrange(offsets[start] + 1, offsets[end])
+  return None
+
+
+def _pair(a, b, max_tokens, label, rng):
+  """Returns the `Instance` of two segments (start, stop), cut to fit."""
+  bounds = _truncate_pair(*a, *b, max_tokens, rng)
+  return instances.Instance((bounds[:2], bounds[2:]), int(label))
+
+
+def _truncate_pair(a_start, a_stop, b_start, b_stop, max_tokens, rng):
+  """Returns the four bounds, cut so that A and B have `max_tokens` at most."""
+  a_length, b_length = a_stop - a_start, b_stop - b_start
+  if a_length + b_length <= max_tokens:
+    return a_start, a_stop, b_start, b_stop
+  # What is left when tokens go one by one off the longer segment, off B where
+  # both are equally long.
+  a_kept, b_kept = max_tokens - max_tokens // 2, max_tokens // 2
+  if b_length <= b_kept:
+    a_kept, b_kept = max_tokens - b_length, b_length
+  elif a_length <= a_kept:
+    a_kept, b_kept = a_length, max_tokens - a_length
+  a_start += _front_share(a_length - a_kept, rng)
+  b_start += _front_share(b_length - b_kept, rng)
+  return a_start, a_start + a_kept, b_start, b_start + b_kept
+
+
+def _front_share(removed, rng):
+  """Returns how many of `removed` tokens go off the front: a coin for each."""
+  return rng.getrandbits(removed).bit_count() if removed else 0

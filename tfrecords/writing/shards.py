@@ -1,0 +1,305 @@
+"""Writes one shard: a pure function of its task.
+
+Whichever process runs it, on whichever machine, the bytes are the same. Memory
+holds one chunk of the corpus at a time.
+"""
+
+import collections
+import dataclasses
+import functools
+import itertools
+import os
+import random
+import re
+import uuid
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl import features, tokenizers
+from keras_bert_impl.tasks import masking as masking_lib
+from keras_bert_impl.tokenizers import vocabulary_files
+from tfrecords import manifest
+from tfrecords.text import documents
+from tfrecords.writing import config as writing_config
+from tfrecords.writing import instances, packings
+
+# Documents besides its own that an instance can draw its random next from.
+NUM_OTHERS = 8
+
+_MASKED_AT_ONCE = 1024
+# Of a file, and of the manifest of one.
+_TEMPORARY = re.compile(
+  r"\.(?P<name>.+)\.[0-9a-f]{32}\.tmp"
+  rf"|(?P<described>.+){re.escape(manifest.SUFFIX)}\.tmp-\d+"
+)
+_COUNTS = (
+  "num_documents",
+  "num_sentences",
+  "num_text_bytes",
+  "num_text_tokens",
+  "num_unknown_tokens",
+  "num_records",
+  "num_tokens",
+  "num_positive",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Chunk:
+  """A chunk of the corpus to write.
+
+  Attributes:
+    index: int, its number in the corpus, the key of its randomness.
+    own: tuple of documents.TextFile, the text of its instances.
+    others: tuple of tuples of documents.TextFile, chunks after it whose
+      documents may serve as random next ones.
+  """
+
+  index: int
+  own: tuple[documents.TextFile, ...]
+  others: tuple[tuple[documents.TextFile, ...], ...]
+
+  @property
+  def num_bytes(self):
+    """Size of its text."""
+    return sum(part.stop - part.start for part in self.own)
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardTask:
+  """All that `write_shard` needs to know; can be pickled.
+
+  Attributes:
+    path: str, the shard.
+    config: writing_config.PretrainingDataConfig.
+    chunks: tuple of Chunk.
+    origin: dict, for the manifest.
+  """
+
+  path: str
+  config: writing_config.PretrainingDataConfig
+  chunks: tuple[Chunk, ...]
+  origin: dict
+
+  @property
+  def num_bytes(self):
+    """Size of its text."""
+    return sum(chunk.num_bytes for chunk in self.chunks)
+
+
+def write_shard(task, on_chunk=None):
+  """Writes one shard and its manifest: all or nothing.
+
+  Chunks follow each other; the instances of one, all times it is made into
+  instances included, are shuffled.
+
+  Args:
+    task: ShardTask.
+    on_chunk: callable (bytes of text), called after every chunk, or None.
+
+  Returns:
+    dict of the numbers in the manifest, see Summary; `num_records` is the
+    number of instances.
+
+  Raises:
+    OSError: writing failed.
+  """
+  folder = os.path.dirname(task.path)
+  temporary = temporary_path(task.path)
+  counts = collections.Counter()
+  try:
+    if folder:
+      tf.io.gfile.makedirs(folder)
+    with tf.device("cpu:0"), tf.io.TFRecordWriter(temporary) as file:
+      for chunk in task.chunks:
+        for record in _records_of(chunk, task, counts):
+          file.write(record)
+        if on_chunk:
+          on_chunk(chunk.num_bytes)
+    tf.io.gfile.rename(temporary, task.path, overwrite=True)
+    counts = {field: counts[field] for field in _COUNTS}
+    manifest.write(task.path, task.origin, counts)
+  except (tf.errors.OpError, OSError) as error:
+    raise OSError(
+      f"writing {task.path} failed: {getattr(error, 'message', error)}. "
+      "Finished shards are kept: make room, or mend what is wrong, and run the "
+      "same command again."
+    ) from error
+  finally:
+    if tf.io.gfile.exists(temporary):
+      tf.io.gfile.remove(temporary)
+  return counts
+
+
+def temporary_path(path):
+  """Returns the path of a temporary file beside a file.
+
+  Hidden, so that no pattern for shards matches it, and another one each time:
+  Beam may run a task twice at once.
+  """
+  folder, name = os.path.split(path)
+  return os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
+
+
+def remove_temporaries(paths):
+  """Removes the temporary files that killed processes left.
+
+  Args:
+    paths: sequence of str, files that nobody is writing.
+  """
+  names = collections.defaultdict(set)
+  for path in paths:
+    folder, name = os.path.split(path)
+    names[folder or "."].add(name)
+  for folder in filter(tf.io.gfile.isdir, names):
+    for entry in tf.io.gfile.listdir(folder):
+      match = _TEMPORARY.fullmatch(entry)
+      if match and (match["name"] or match["described"]) in names[folder]:
+        tf.io.gfile.remove(os.path.join(folder, entry))
+
+
+def prepare_worker():
+  """Keeps a process that writes shards to one core and off accelerators.
+
+  Raises:
+    RuntimeError: TensorFlow has begun to work in this process.
+  """
+  tf.config.threading.set_intra_op_parallelism_threads(1)
+  tf.config.threading.set_inter_op_parallelism_threads(1)
+  tf.config.set_visible_devices([], "GPU")
+
+
+def make_masking(config, vocabulary):
+  """Returns the `Masking` of a configuration."""
+  return masking_lib.Masking(
+    vocabulary, config.max_seq_length, **config.masking_values
+  )
+
+
+def _records_of(chunk, task, counts):
+  """Yields the serialized records of a chunk and adds up `counts`."""
+  config = task.config
+  tokenizer, make_records = _prepare(
+    config,
+    task.origin["vocab_file_hash"],
+    tuple(task.origin["tokenizer_options"].items()),
+  )
+  vocabulary = tokenizer.vocabulary
+  tokenized = instances.tokenize(
+    documents.read_chunk(chunk.own),
+    itertools.chain.from_iterable(map(documents.read_chunk, chunk.others)),
+    tokenizer,
+    NUM_OTHERS if config.packing == "next_sentence" else 0,
+    # Byte-level BPE has other tokens for words that no blank precedes.
+    " " if vocabulary.kind == vocabulary_files.BYTE_BPE else "",
+  )
+  # The same draws wherever this chunk is written.
+  rng = random.Random(f"{config.random_seed} {chunk.index}")
+  made = packings.PACKINGS[config.packing](
+    tokenized,
+    config.max_seq_length,
+    config.short_seq_prob,
+    config.dupe_factor,
+    rng,
+  )
+  rng.shuffle(made)
+  _count(tokenized, made, chunk, vocabulary, counts)
+  for start in range(0, len(made), _MASKED_AT_ONCE):
+    batch = made[start : start + _MASKED_AT_ONCE]
+    sequences = list(
+      instances.sequences(
+        tokenized, batch, vocabulary.cls_id, vocabulary.sep_id
+      )
+    )
+    counts["num_tokens"] += sum(map(len, sequences))
+    labels = [[i.label] for i in batch] if config.use_pairs else None
+    seed = [rng.getrandbits(31), rng.getrandbits(31)]
+    yield from make_records(sequences, labels, seed)
+
+
+# A tokenizer takes half a second to build; a process writes many shards.
+@functools.lru_cache(maxsize=1)
+def _prepare(config, vocab_file_hash, tokenizer_options):
+  """Returns (tokenizer, function that makes records of sequences)."""
+  tokenizer = tokenizers.load(config.vocab_file, **dict(tokenizer_options))
+  if tokenizer.vocabulary.fingerprint != vocab_file_hash:
+    raise ValueError(
+      f"vocab_file ({config.vocab_file}) has changed since the start; restore "
+      "it, or start anew with another output_file."
+    )
+  if config.masking == "dynamic":
+    return tokenizer, _clean_records
+  masking = make_masking(config, tokenizer.vocabulary)
+  # One trace for all batches, the smaller last one of a chunk included.
+  batch = {features.INPUT_IDS: tf.RaggedTensorSpec([None, None], tf.int32)}
+  if config.use_pairs:
+    batch[features.NEXT_SENTENCE_LABELS] = tf.TensorSpec([None, 1], tf.int32)
+  mask = tf.function(
+    masking,
+    input_signature=[batch, tf.TensorSpec([2], tf.int32)],
+    autograph=False,
+  )
+  return tokenizer, functools.partial(_masked_records, mask)
+
+
+def _clean_records(sequences, labels, unused_seed):
+  """Yields the clean records of instances, bytes.
+
+  Args:
+    sequences: list of B lists of int.
+    labels: list of B lists of one int, or None.
+    unused_seed: for masked records only.
+  """
+  for row, sequence in enumerate(sequences):
+    record = {features.INPUT_IDS: sequence}
+    if labels:
+      record[features.NEXT_SENTENCE_LABELS] = labels[row]
+    yield serialize_record(record)
+
+
+def _masked_records(mask, sequences, labels, seed):
+  """Yields the masked records of instances, bytes.
+
+  Args:
+    mask: function (batch, seed) -> masked batch.
+    sequences: list of B lists of int.
+    labels: list of B lists of one int, or None.
+    seed: list of two int, of the masks.
+  """
+  ids = np.fromiter(itertools.chain.from_iterable(sequences), np.int32)
+  lengths = np.fromiter(map(len, sequences), np.int64)
+  batch = {features.INPUT_IDS: tf.RaggedTensor.from_row_lengths(ids, lengths)}
+  if labels:
+    batch[features.NEXT_SENTENCE_LABELS] = tf.constant(labels, tf.int32)
+  masked = mask(batch, tf.constant(seed, tf.int32))
+  columns = {name: tensor.numpy().tolist() for name, tensor in masked.items()}
+  for values in zip(*columns.values(), strict=True):
+    yield serialize_record(dict(zip(columns, values, strict=True)))
+
+
+def serialize_record(record):
+  """Returns the bytes of a record, dict of lists of int or float."""
+  example = tf.train.Example()
+  for name, values in record.items():
+    feature = example.features.feature[name]
+    if name == features.MASKED_LM_WEIGHTS:
+      feature.float_list.value.extend(values)
+    else:
+      feature.int64_list.value.extend(values)
+  # Maps have no order of their own.
+  return example.SerializeToString(deterministic=True)
+
+
+def _count(tokenized, made, chunk, vocabulary, counts):
+  """Adds what a chunk holds to `counts`; its pool of others is not counted."""
+  num_sentences = int(tokenized.document_splits[tokenized.num_own])
+  num_tokens = int(tokenized.sentence_splits[num_sentences])
+  unknown = tokenized.ids[:num_tokens] == vocabulary.role_ids.get("unk", -1)
+  counts["num_documents"] += tokenized.num_own
+  counts["num_sentences"] += num_sentences
+  counts["num_text_bytes"] += chunk.num_bytes
+  counts["num_text_tokens"] += num_tokens
+  counts["num_unknown_tokens"] += int(unknown.sum())
+  counts["num_records"] += len(made)
+  counts["num_positive"] += sum(i.label for i in made)

@@ -1,0 +1,364 @@
+"""Writes pre-training data: text files to TFRecord shards.
+
+The corpus is cut into chunks (documents.py); chunk k belongs to shard k modulo
+the number of shards. `write_shard` is a pure function of its task: whichever
+process runs it, one after the other or on many machines, the bytes are the
+same, and memory holds one chunk at a time.
+"""
+
+import concurrent.futures
+import dataclasses
+import itertools
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+import time
+
+from absl import logging
+
+from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from tfrecords import manifest
+from tfrecords.text import documents, tfds_documents
+from tfrecords.writing import beam_runner, packings, shards
+from tfrecords.writing import config as writing_config
+
+_CHUNK_BYTES = 4 << 20
+_POLL_SECONDS = 0.5
+# What other values say already.
+_OTHER_NAMES = (
+  "vocab_file",
+  "do_lower_case",
+  "compose_hangul",
+  "objective",
+  "do_whole_word_mask",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+  """What the shards hold, and how long it took to write them.
+
+  Attributes:
+    files: tuple of str, paths of the shards.
+    num_documents: int.
+    num_sentences: int.
+    num_text_tokens: int, tokens of the text.
+    num_unknown_tokens: int, those of them that are [UNK].
+    num_instances: int, records.
+    num_tokens: int, tokens of the records, [CLS] and [SEP] included.
+    num_positive: int, instances whose second segment is random or, for
+      sentence-order prediction, whose segments are swapped.
+    num_text_bytes: int, size of the text.
+    num_written_shards: int, shards written by this run, not found finished.
+    num_written_bytes: int, text that went into them.
+    seconds: float, what that took.
+  """
+
+  files: tuple[str, ...]
+  num_documents: int
+  num_sentences: int
+  num_text_tokens: int
+  num_unknown_tokens: int
+  num_instances: int
+  num_tokens: int
+  num_positive: int
+  num_text_bytes: int
+  num_written_shards: int
+  num_written_bytes: int
+  seconds: float
+
+  @property
+  def positive_share(self):
+    """Share of the instances whose segments are random or swapped."""
+    return self.num_positive / max(self.num_instances, 1)
+
+  @property
+  def unknown_share(self):
+    """Share of the tokens of the text that are [UNK]."""
+    return self.num_unknown_tokens / max(self.num_text_tokens, 1)
+
+  @property
+  def megabytes_per_second(self):
+    """Text that was read per second, in 10**6 bytes."""
+    return self.num_written_bytes / 1e6 / max(self.seconds, 1e-9)
+
+
+def shard_paths(output_file, num_shards):
+  """Returns the paths of the shards of an output.
+
+  Args:
+    output_file: str; one shard has this name, several
+      `<output_file>-00000-of-00008`.
+    num_shards: int.
+  """
+  if num_shards < 1:
+    raise ValueError(f"num_shards ({num_shards}) must be at least 1.")
+  if num_shards == 1:
+    return [output_file]
+  return [
+    f"{output_file}-{index:05d}-of-{num_shards:05d}"
+    for index in range(num_shards)
+  ]
+
+
+def write_shards(
+  config,
+  input_files,
+  output_files,
+  input_format="auto",
+  num_workers=1,
+  on_progress=None,
+  beam=None,
+):
+  """Writes the pre-training data of text files; continues what was begun.
+
+  Args:
+    config: writing_config.PretrainingDataConfig.
+    input_files: sequence of str, see documents.open_files.
+    output_files: sequence of str, the shards; those with a manifest that fits
+      are left alone.
+    input_format: str, see documents.FORMATS.
+    num_workers: int, processes; the bytes do not depend on it.
+    on_progress: callable (bytes of text done, bytes of text to do), or None.
+    beam: writing_config.BeamConfig, what runs the workers if it names a runner;
+      `num_workers` means nothing then, and progress is told at the end.
+
+  Returns:
+    Summary.
+
+  Raises:
+    ValueError: a value is wrong, the corpus is empty, or a single document
+      where pairs are wanted; or the output was begun with other values; or
+      Apache Beam is wanted and missing.
+    FileNotFoundError: a file is missing. OSError: writing failed; shards that
+      were finished stay.
+  """
+  if num_workers < 1:
+    raise ValueError(f"num_workers ({num_workers}) must be at least 1.")
+  vocabulary = vocabulary_lib.Vocabulary.load(config.vocab_file)
+  if config.masking_values["masking_policy"]:
+    # Its errors belong before the work.
+    shards.make_masking(config, vocabulary)
+  beam = beam or writing_config.BeamConfig()
+  if beam.runner:
+    beam_runner.prepare_data_sets(input_files, beam)
+  input_files = tfds_documents.replace_by_text(
+    input_files, beside=output_files[0] if output_files else ""
+  )
+  files = documents.open_files(input_files, input_format)
+  _check_documents(files, config)
+  tasks = plan_shards(config, vocabulary, files, output_files)
+  manifest.check_same_origin([task.path for task in tasks], tasks[0].origin)
+  unfinished = [task for task in tasks if not manifest.is_finished(task.path)]
+  shards.remove_temporaries([task.path for task in tasks])
+  start = time.monotonic()
+  _run(unfinished, num_workers, on_progress or (lambda done, total: None), beam)
+  seconds = time.monotonic() - start
+  return _summarize(tasks, unfinished, seconds)
+
+
+def plan_shards(config, vocabulary, files, output_files):
+  """Returns the `ShardTask` of every shard.
+
+  Args:
+    config: writing_config.PretrainingDataConfig.
+    vocabulary: Vocabulary of `config.vocab_file`.
+    files: sequence of documents.TextFile.
+    output_files: sequence of str.
+  """
+  if len(set(output_files)) < len(output_files) or not output_files:
+    raise ValueError(
+      f"output_file ({','.join(output_files)!r}) must name each shard once."
+    )
+  num_shards = len(output_files)
+  total = sum(file.stop - file.start for file in files)
+  per_shard = -(-total // (num_shards * _CHUNK_BYTES))
+  parts = documents.plan_chunks(files, num_shards * per_shard)
+  filled = [index for index, part in enumerate(parts) if part]
+  chunks_of = [[] for _ in output_files]
+  for rank, index in enumerate(filled):
+    after = itertools.islice(
+      itertools.chain(filled[rank + 1 :], filled[:rank]), shards.NUM_OTHERS
+    )
+    chunks_of[index % num_shards].append(
+      shards.Chunk(index, parts[index], tuple(parts[other] for other in after))
+    )
+  origin = _origin(config, vocabulary, files, num_shards)
+  return [
+    shards.ShardTask(path, config, tuple(chunks), origin)
+    for path, chunks in zip(output_files, chunks_of, strict=True)
+  ]
+
+
+def _check_documents(files, config):
+  """Checks that there is text enough."""
+  needed = 2 if config.packing == "next_sentence" else 1
+  found = documents.count_documents(files, needed)
+  if not found:
+    names = ", ".join(file.path for file in files[:3])
+    raise ValueError(
+      f"the corpus is empty: there is no text in {names}"
+      f"{', ...' if len(files) > 3 else ''}."
+    )
+  if found < needed:
+    raise ValueError(packings.one_document_message())
+
+
+def _origin(config, vocabulary, files, num_shards):
+  """Returns what was chosen for the shards and the text, as a flat dict.
+
+  Not the paths: a corpus may be moved. How clean records are to be masked is a
+  choice that training takes up.
+  """
+  values = {
+    name: value
+    for name, value in dataclasses.asdict(config).items()
+    if value is not None and name not in _OTHER_NAMES
+  }
+  values["vocab_file_hash"] = vocabulary.fingerprint
+  values["tokenizer_options"] = dataclasses.asdict(
+    vocabulary_lib.resolve_options(
+      config.vocab_file, **config.tokenizer_options
+    )
+  )
+  values["num_shards"] = num_shards
+  values["input_files_hash"] = manifest.fingerprint(
+    {"files": [documents.fingerprint(file) for file in files]}
+  )
+  return values
+
+
+def _run(tasks, num_workers, on_progress, beam):
+  """Writes shards: on Beam, in `num_workers` processes or in this one."""
+  total = sum(task.num_bytes for task in tasks)
+  if beam.runner:
+    if tasks:
+      beam_runner.write_shards(tasks, beam)
+    on_progress(total, total)
+    return
+  num_workers = min(num_workers, len(tasks))
+  if num_workers > 1:
+    _run_in_workers(tasks, num_workers, lambda done: on_progress(done, total))
+    return
+  done = 0
+
+  def advance(num_bytes):
+    nonlocal done
+    done += num_bytes
+    on_progress(done, total)
+
+  for task in tasks:
+    shards.write_shard(task, advance)
+
+
+def _run_in_workers(tasks, num_workers, on_progress):
+  # Spawned, not forked: TensorFlow's threads do not survive a fork.
+  context = multiprocessing.get_context("spawn")
+  done = context.Value("q", 0)
+  executor = concurrent.futures.ProcessPoolExecutor(
+    num_workers, context, _start_worker, (done,)
+  )
+  try:
+    # The largest first, so that all workers end at about the same time.
+    waiting = {
+      executor.submit(_write_in_worker, task)
+      for task in sorted(tasks, key=lambda task: -task.num_bytes)
+    }
+    while waiting:
+      finished, waiting = concurrent.futures.wait(
+        waiting, _POLL_SECONDS, concurrent.futures.FIRST_COMPLETED
+      )
+      for future in finished:
+        future.result()
+      on_progress(done.value)
+  except KeyboardInterrupt:
+    for worker in multiprocessing.active_children():
+      worker.terminate()
+    raise
+  except concurrent.futures.process.BrokenProcessPool as error:
+    raise OSError(
+      "a worker process was killed, perhaps for want of memory: lower "
+      f"num_workers ({num_workers}) and run the same command again. Finished "
+      "shards are kept."
+    ) from error
+  finally:
+    executor.shutdown(cancel_futures=True)
+
+
+_worker_progress = None
+_is_writing = False
+
+
+def _start_worker(done):
+  """Prepares a worker process: one core, no accelerator, no life of its own."""
+  global _worker_progress
+  _worker_progress = done
+  # Ctrl-C reaches all processes of a terminal: it is for the parent to act.
+  signal.signal(signal.SIGINT, signal.SIG_IGN)
+  signal.signal(signal.SIGTERM, _stop_worker)
+  shards.prepare_worker()
+  parent = multiprocessing.parent_process().sentinel
+
+  def die_with_parent():
+    multiprocessing.connection.wait([parent])
+    os._exit(1)
+
+  threading.Thread(target=die_with_parent, daemon=True).start()
+
+
+def _stop_worker(*unused):
+  """Ends a worker; a shard that is half-written is removed on the way."""
+  if _is_writing:
+    raise KeyboardInterrupt
+  os._exit(1)
+
+
+def _write_in_worker(task):
+  global _is_writing
+
+  def advance(num_bytes):
+    with _worker_progress.get_lock():
+      _worker_progress.value += num_bytes
+
+  _is_writing = True
+  try:
+    shards.write_shard(task, advance)
+  finally:
+    _is_writing = False
+
+
+def _summarize(tasks, written, seconds):
+  """Returns the `Summary` of finished shards, from their manifests."""
+  contents = [manifest.read(task.path) for task in tasks]
+
+  def total(name):
+    return sum(content[name] for content in contents)
+
+  for task, content in zip(tasks, contents, strict=True):
+    if not content["num_records"]:
+      logging.warning(
+        "%s is empty: %d shards are too many for this corpus.",
+        task.path,
+        len(tasks),
+      )
+  if not total("num_records"):
+    raise ValueError(
+      "no sentence of the corpus has a token, so there is not one instance: "
+      "check input_file and vocab_file."
+    )
+  return Summary(
+    files=tuple(task.path for task in tasks),
+    num_documents=total("num_documents"),
+    num_sentences=total("num_sentences"),
+    num_text_tokens=total("num_text_tokens"),
+    num_unknown_tokens=total("num_unknown_tokens"),
+    num_instances=total("num_records"),
+    num_tokens=total("num_tokens"),
+    num_positive=total("num_positive"),
+    num_text_bytes=total("num_text_bytes"),
+    num_written_shards=len(written),
+    num_written_bytes=sum(task.num_bytes for task in written),
+    seconds=seconds,
+  )
