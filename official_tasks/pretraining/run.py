@@ -6,13 +6,14 @@ import os
 import tensorflow as tf
 from absl import logging
 
-from keras_bert_impl import files, tokenizers
+from keras_bert_impl import tokenizers
 from keras_bert_impl.checkpoints import description
 from keras_bert_impl.tasks import pretraining
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.tokenizers import vocabulary_files
 from keras_bert_impl.training import experiment as experiment_lib
 from keras_bert_impl.training import report, run_log
+from official_tasks.model_folders import run_folder
 from official_tasks.pretraining import task as pretraining_task
 from tfrecords import manifest, masking_config
 from tfrecords.reading import reader
@@ -58,8 +59,15 @@ class PretrainingRun:
       origins,
     )
     self.experiment = experiment_lib.Experiment(task, training, self._fixed())
-    self.results = report.read_results(training.output_dir)
-    self._keep_model_files()
+    self.folder = run_folder.RunFolder(
+      training.output_dir, self.experiment.is_chief
+    )
+    self.folder.keep_model_files(self.encoder_config, self.vocabulary)
+
+  @property
+  def results(self):
+    """dict, what results.json is to hold."""
+    return self.folder.results
 
   def train(self):
     """Trains to the end."""
@@ -134,40 +142,33 @@ class PretrainingRun:
       servables["fill_mask"] = fill_mask.FillMaskServable
     artifacts = {
       f"{name}_saved_model": export.export(
-        make(model, tokenizer, length), self._path("saved_model", name)
+        make(model, tokenizer, length), self.folder.join("saved_model", name)
       )
       for name, make in servables.items()
     }
     logging.set_verbosity(verbosity)
-    self.results |= {"artifacts": artifacts, "exported_step": step}
+    self.folder.artifacts.update(artifacts)
+    self.results["exported_step"] = step
     self._save_results()
 
   def report(self):
     """Prints and writes what came out: table, fillings, picture, paths."""
-    self.results["data"] = self._data_summary()
-    artifacts = self.results.setdefault("artifacts", {})
-    artifacts |= {
-      "records": self.train_records.files,
-      "vocabulary": self._vocabulary_path if self.vocabulary else None,
-      "checkpoint": self.experiment.saver.latest(),
-      "tensorboard": self._path("tensorboard"),
-      "log": self._path(run_log.LOG_NAME),
-      "curves": self._path(report.CURVES_NAME),
-      "results": self._path(report.RESULTS_NAME),
-    }
-    report.plot_curves(
-      artifacts["curves"],
-      run_log.read(self.training.output_dir),
-      self.results.get("eval"),
+    results, folder = self.results, self.folder
+    results["data"] = self._data_summary()
+    folder.artifacts.update(
+      records=self.train_records.files,
+      vocabulary=self.vocabulary and folder.vocabulary_path(self.vocabulary),
+      checkpoint=self.experiment.saver.latest(),
+      tensorboard=folder.join("tensorboard"),
+      log=folder.join(run_log.LOG_NAME),
+      results=folder.join(report.RESULTS_NAME),
     )
+    folder.plot_curves(results.get("eval"))
     self._save_results()
-    print(f"\n{_summary(self.results)}\n")
+    lines = [_summary(results), ""]
     for text, fillings in self._fill_masks(self.data.example_text):
-      print(f"{text}\n    {fillings}")
-    print()
-    width = max(map(len, artifacts))
-    for name, path in (artifacts | {"records": self.data.input_file}).items():
-      print(f"{name:<{width}}  {path}")
+      lines += [text, f"    {fillings}"]
+    folder.print_report("\n".join(lines).rstrip(), records=self.data.input_file)
 
   def _load_vocabulary(self):
     """Returns the `Vocabulary`, or None if there is none to be found."""
@@ -179,23 +180,6 @@ class PretrainingRun:
       except FileNotFoundError:
         return None
     return vocabulary_lib.Vocabulary.load(path)
-
-  def _keep_model_files(self):
-    """Puts configuration and vocabulary beside the checkpoints."""
-    if not self.experiment.is_chief:
-      return
-    files.write_json(
-      self._path("bert_config.json"), self.encoder_config.to_dict()
-    )
-    if self.vocabulary:
-      path = self._vocabulary_path
-      self.vocabulary.save(path)
-      options = vocabulary_lib.resolve_options(self.vocabulary.origin)
-      vocabulary_lib.save_options(path, options)
-
-  @property
-  def _vocabulary_path(self):
-    return self._path(vocabulary_files.FILE_NAMES[self.vocabulary.kind])
 
   def _data_summary(self):
     """Sums the manifests of the training records; None where one is absent."""
@@ -308,7 +292,7 @@ class PretrainingRun:
 
   def _fill_masks(self, texts):
     """Yields (text, its fillings) from the exported model."""
-    saved_model = self.results["artifacts"].get("fill_mask_saved_model")
+    saved_model = self.folder.artifacts.get("fill_mask_saved_model")
     if not texts or not saved_model:
       return
     # Late, as in `export`, and again: another process may have exported.
@@ -334,20 +318,10 @@ class PretrainingRun:
           ),
         )
 
-  def _path(self, *names):
-    return tf.io.gfile.join(self.training.output_dir, *names)
-
   def _save_results(self):
-    self.results |= {
-      "configuration": {
-        **vars(self.data),
-        **self.masking,
-        **vars(self.training),
-      },
-      "versions": report.versions(),
-    }
-    if self.experiment.is_chief:
-      files.write_json(self._path(report.RESULTS_NAME), self.results)
+    self.folder.save_results(
+      {**vars(self.data), **self.masking, **vars(self.training)}
+    )
 
 
 def _summary(results):

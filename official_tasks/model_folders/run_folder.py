@@ -1,0 +1,103 @@
+"""The output directory of a run: model files, results, curves and report."""
+
+import os
+
+from keras_bert_impl import files
+from keras_bert_impl.checkpoints import reading
+from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import vocabulary_files
+from keras_bert_impl.training import report, run_log
+
+
+class RunFolder:
+  """The output directory of a pre-training or a fine-tuning.
+
+  `results` is what results.json held when the folder was opened; a run changes
+  the dict and calls `save_results`.
+
+  Args:
+    path: str, may be a `gs://` path; it need not exist.
+    is_chief: bool; False, for all workers but one, writes nothing.
+
+  Attributes:
+    path: as given.
+    is_chief: as given.
+    results: dict.
+
+  Raises:
+    ValueError: results.json was not written by a run.
+  """
+
+  def __init__(self, path, is_chief=True):
+    self.path = path
+    self.is_chief = is_chief
+    self.results = report.read_results(path)
+
+  @property
+  def artifacts(self):
+    """{name: path} of the files that the run wrote, a part of the results."""
+    return self.results.setdefault("artifacts", {})
+
+  def join(self, *names):
+    """Returns the path of a file in the folder."""
+    return os.path.join(self.path, *names)
+
+  def write_json(self, name, content):
+    """Writes a JSON file into the folder, if this worker is the chief."""
+    if self.is_chief:
+      files.write_json(self.join(name), content)
+
+  def save_results(self, configuration):
+    """Writes results.json.
+
+    Args:
+      configuration: {name: JSON value}, all that the run was configured with.
+    """
+    self.results["configuration"] = configuration
+    self.results["versions"] = report.versions()
+    self.write_json(report.RESULTS_NAME, self.results)
+
+  def keep_model_files(self, encoder_config, vocabulary=None, options=None):
+    """Writes configuration and vocabulary beside the checkpoints.
+
+    Args:
+      encoder_config: `EncoderConfig`.
+      vocabulary: `Vocabulary`, or None.
+      options: of its tokenizer; None for those stored beside the vocabulary.
+    """
+    self.write_json(reading.BERT_CONFIG_NAME, encoder_config.to_dict())
+    if vocabulary is None or not self.is_chief:
+      return
+    path = self.vocabulary_path(vocabulary)
+    vocabulary.save(path)
+    if options is None:
+      options = vocabulary_lib.resolve_options(vocabulary.origin)
+    vocabulary_lib.save_options(path, options)
+
+  def vocabulary_path(self, vocabulary):
+    """Returns where a `Vocabulary` is kept in the folder."""
+    return self.join(vocabulary_files.FILE_NAMES[vocabulary.kind])
+
+  def plot_curves(self, evaluation=None):
+    """Draws what was logged while training, if there is any, as an artifact.
+
+    Args:
+      evaluation: {metric: float} of held-out data, or None.
+    """
+    entries = run_log.read(self.path)
+    if entries:
+      curves = self.join(report.CURVES_NAME)
+      report.plot_curves(curves, entries, evaluation)
+      self.artifacts["curves"] = curves
+
+  def print_report(self, table, **shown):
+    """Prints what came out, and where the files are.
+
+    Args:
+      table: str, the results as lines.
+      **shown: by name, what to print in place of the path of an artifact.
+    """
+    print(f"\n{table}\n")
+    width = max(map(len, self.artifacts), default=0)
+    for name, path in {**self.artifacts, **shown}.items():
+      print(f"{name:<{width}}  {path}")
