@@ -10,11 +10,7 @@ import tensorflow as tf
 
 from keras_bert_impl import features
 from keras_bert_impl.serving import row_batches, servables, windows
-from keras_bert_impl.tokenizers import (
-  text_words,
-  vocabulary_files,
-  white_space,
-)
+from keras_bert_impl.tokenizers import text_words, white_space
 
 _STARTS, _ENDS = "starts", "ends"
 # Of a place that is no piece of the text, or one that may begin no answer.
@@ -76,9 +72,8 @@ class QuestionAnsweringServable(servables.Servable):
       max_answer_length=max_answer_length,
       max_windows=max_windows,
     )
-    is_roberta = tokenizer.vocabulary.kind == vocabulary_files.BYTE_BPE
     # Pieces of question and window together.
-    self._size = max_seq_length - (4 if is_roberta else 3)
+    self._size = max_seq_length - tokenizer.num_special_tokens(2)
     if self._size <= max_query_length:
       raise ValueError(
         f"max_seq_length ({max_seq_length}) must be above max_query_length "

@@ -24,7 +24,6 @@ from keras_bert_impl import features, files, models, pictures
 from keras_bert_impl.checkpoints import names
 from keras_bert_impl.metrics import question_answering as metrics
 from keras_bert_impl.tasks import answers, cross_entropy, fine_tuning, windows
-from keras_bert_impl.tokenizers import vocabulary_files
 
 START_POSITIONS = "start_positions"
 END_POSITIONS = "end_positions"
@@ -185,7 +184,7 @@ class QuestionAnsweringTask(fine_tuning.FineTuningTask):
       zip(different, _locate_all(tokenizer, different), strict=True)
     )
     unlocated = []
-    frame = _Frame(tokenizer.vocabulary, self.max_seq_length)
+    frame = _Frame(tokenizer, self.max_seq_length)
     for index, (example, query) in enumerate(
       zip(
         examples,
@@ -427,16 +426,15 @@ class _Frame:
   """How a question and a window of text become a row.
 
   Args:
-    vocabulary: `Vocabulary`.
+    tokenizer: of `tokenizers.load`.
     max_seq_length: int.
   """
 
-  def __init__(self, vocabulary, max_seq_length):
-    is_roberta = vocabulary.kind == vocabulary_files.BYTE_BPE
-    self._cls = [vocabulary.cls_id]
-    self._sep = [vocabulary.sep_id]
-    self._between = self._sep * (2 if is_roberta else 1)
-    self._segment = 0 if is_roberta else 1
+  def __init__(self, tokenizer, max_seq_length):
+    self._cls = [tokenizer.vocabulary.cls_id]
+    self._sep = [tokenizer.vocabulary.sep_id]
+    self._between = self._sep * tokenizer.framing.separators
+    self._segment = int(tokenizer.framing.segments)
     self._max_seq_length = max_seq_length
 
   def room(self, query_length):

@@ -41,24 +41,28 @@ __all__ = [
 ]
 
 
-def load(path, **options):
+def load(path, default_family=None, **options):
   """Returns the tokenizer that the files of a model describe.
 
   Args:
     path: str, a vocabulary (vocab.txt, vocab.json with merges.txt beside it, or
       *.model), or the folder that holds one.
+    default_family: as `vocabulary.resolve_options`.
     **options: by name, in place of those stored beside the vocabulary; None
-      leaves them.
+      leaves them. The option `family` says how sequences are framed: needed
+      where neither tokenizer_config.json nor a config.json beside the
+      vocabulary says it, and it is not as in BERT.
 
   Returns:
     `WordPieceTokenizer`, `BytePairTokenizer` or `SentencePieceTokenizer`.
 
   Raises:
     FileNotFoundError: if there is no vocabulary.
-    ValueError: if it is unusable, or its kind has no such option.
+    ValueError: if it is unusable, its kind has no such option, or there is no
+      such family.
   """
   path = vocabulary_files.find_file(path)
-  options = resolve_options(path, **options)
+  options = resolve_options(path, default_family, **options)
   name = _CLASSES[vocabulary_files.kind_of(path)]
   return __getattr__(name)(path, **vars(options))
 

@@ -46,6 +46,7 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     merges_file: path of its merges.txt; default: the one beside it.
     add_prefix_space: bool, see `vocabulary.BytePairOptions`; detokenize takes
       the blank off again.
+    family: str, see `vocabulary.TokenizerOptions`.
     name: name of the module.
 
   Raises:
@@ -53,18 +54,20 @@ class BytePairTokenizer(tokenizer.Tokenizer):
       byte has no token.
   """
 
-  _is_roberta = True
+  # A word that no blank precedes is another token.
+  sentence_prefix = " "
 
   def __init__(
     self,
     vocab_file,
     merges_file=None,
     add_prefix_space=False,
+    family=None,
     name="byte_pair_tokenizer",
   ):
     merges_file = merges_file or vocabulary_files.merges_path(vocab_file)
     vocabulary = vocabulary_lib.Vocabulary.load(vocab_file, merges_file)
-    options = vocabulary_lib.BytePairOptions(bool(add_prefix_space))
+    options = vocabulary_lib.BytePairOptions(bool(add_prefix_space), family)
     super().__init__(vocabulary, options, [vocab_file, merges_file], name)
     self._byte_ids = _byte_ids(vocabulary)
     self._byte_characters = tf.constant(

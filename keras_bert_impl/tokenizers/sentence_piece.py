@@ -50,6 +50,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     remove_space: bool.
     compose_hangul: bool.
     split_digit_commas: bool.
+    family: str, see `vocabulary.TokenizerOptions`.
     name: name of the module.
 
   Raises:
@@ -66,6 +67,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     remove_space=False,
     compose_hangul=False,
     split_digit_commas=False,
+    family=None,
     name="sentencepiece_tokenizer",
   ):
     vocabulary = vocabulary_lib.Vocabulary.load(model_file)
@@ -75,6 +77,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
       bool(remove_space),
       bool(compose_hangul),
       bool(split_digit_commas),
+      family,
     )
     super().__init__(vocabulary, options, [model_file], name)
     self._lookup = _build_lookup(vocabulary.model)

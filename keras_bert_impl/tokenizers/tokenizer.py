@@ -9,7 +9,7 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import features
+from keras_bert_impl import families, features
 from keras_bert_impl.tokenizers import (
   alignment,
   text_words,
@@ -41,15 +41,19 @@ class Tokenizer(tf.Module):
   Attributes:
     vocabulary: as given.
     options: as given.
+    framing: `families.family.Framing` of its sequences.
+    sentence_prefix: str, what to put before a sentence that is tokenized apart
+      from the one before it, so that its first word keeps its token.
   """
 
-  # Whether the kind has no segments and two [SEP] between the texts of a pair.
-  _is_roberta = False
+  sentence_prefix = ""
 
   def __init__(self, vocabulary, options, files, name):
     super().__init__(name=name)
     self.vocabulary = vocabulary
     self.options = options
+    family = families.FAMILIES[options.family or families.DEFAULT]
+    self.framing = family.framing
     # Tracked, so that a SavedModel holds the files.
     self._assets = [tf.saved_model.Asset(path) for path in files]
     self._files = tuple(map(_absolute, files))
@@ -76,8 +80,7 @@ class Tokenizer(tf.Module):
 
   def num_special_tokens(self, num_texts=1):
     """Returns how many special tokens stand around a text or in a pair, int."""
-    num_between = 2 if self._is_roberta else 1
-    return 2 + (num_texts - 1) * num_between
+    return 2 + (num_texts - 1) * self.framing.separators
 
   def normalize(self, texts, options=None):
     """Returns texts [B] as the pieces are looked up in them, string [B].
@@ -275,9 +278,9 @@ class Tokenizer(tf.Module):
   ):
     """Returns the inputs of an encoder for pieces or pairs of them.
 
-    [CLS] A [SEP] or [CLS] A [SEP] B [SEP]; for byte-level BPE, <s> A </s> or
-    <s> A </s></s> B </s>. A sequence that is too long loses tokens one by one
-    off the end of the longer text, of B where both are equally long.
+    [CLS] A [SEP] or [CLS] A [SEP] B [SEP], with as many [SEP] in between as
+    `framing` says. A sequence that is too long loses tokens one by one off the
+    end of the longer text, of B where both are equally long.
 
     Args:
       pieces: int32 RaggedTensor [B, (pieces)].
@@ -291,7 +294,7 @@ class Tokenizer(tf.Module):
 
     Returns:
       {name: int32 [B, L]}: input_ids; input_mask, 1 for a token and 0 for
-      padding; segment_ids, 1 for B and its [SEP] (for byte-level BPE always 0);
+      padding; segment_ids, 1 for B and its [SEP] if `framing` has segments;
       on request word_ids, the word of its text each piece belongs to, counted
       from 0 in A and in B, -1 for special tokens and padding.
 
@@ -299,7 +302,6 @@ class Tokenizer(tf.Module):
       ValueError: max_seq_length leaves no room for a piece of each text or is
         missing, or texts and pairs are not as many.
     """
-    vocabulary = self.vocabulary
     texts = [pieces] if pair_pieces is None else [pieces, pair_pieces]
     num_special = self.num_special_tokens(len(texts))
     _check_numbers(texts)
@@ -315,26 +317,12 @@ class Tokenizer(tf.Module):
         texts = _truncate(texts, max_seq_length - num_special)
       else:
         _check_lengths(texts, max_seq_length - num_special)
-    row = tf.ones([texts[0].nrows(out_type=tf.int32), 1], tf.int32)  # [B, 1]
-    parts = [(vocabulary.cls_id * row, -row, 0 * row)]
-    for segment, text in enumerate(texts):
-      segment = 0 if self._is_roberta else segment
-      if segment == 0 and len(parts) > 1:
-        parts.append((vocabulary.sep_id * row, -row, 0 * row))
-      parts.append(
-        (
-          text,
-          self.word_ids(text),
-          text.with_flat_values(tf.fill(tf.shape(text.flat_values), segment)),
-        )
-      )
-      parts.append((vocabulary.sep_id * row, -row, segment * row))
     ids, words, segments = (
-      tf.concat(part, axis=1) for part in zip(*parts, strict=True)
+      tf.concat(part, axis=1) for part in zip(*self._framed(texts), strict=True)
     )
     shape = [ids.shape[0], length]
     inputs = {
-      features.INPUT_IDS: ids.to_tensor(vocabulary.pad_id, shape=shape),
+      features.INPUT_IDS: ids.to_tensor(self.vocabulary.pad_id, shape=shape),
       features.INPUT_MASK: tf.ones_like(ids).to_tensor(0, shape=shape),
       features.SEGMENT_IDS: segments.to_tensor(0, shape=shape),
     }
@@ -381,6 +369,33 @@ class Tokenizer(tf.Module):
     vocabulary_lib.save_options(path, self.options)
     self.vocabulary.save(path)
     return path
+
+  def _framed(self, texts):
+    """Returns the parts of sequences: special tokens and texts.
+
+    Args:
+      texts: list of one or two int32 RaggedTensor [B, (pieces)].
+
+    Returns:
+      List of (ids, word ids, segment ids), each [B, 1] or ragged [B, (pieces)].
+    """
+    row = tf.ones([texts[0].nrows(out_type=tf.int32), 1], tf.int32)  # [B, 1]
+
+    def special(index, segment):
+      return index * row, -row, segment * row
+
+    cls_id, sep_id = self.vocabulary.cls_id, self.vocabulary.sep_id
+    parts = [special(cls_id, 0)]
+    for number, text in enumerate(texts):
+      segment = number if self.framing.segments else 0
+      if number:
+        # The text before has ended with the first of them.
+        parts += (self.framing.separators - 1) * [special(sep_id, 0)]
+      segments = tf.fill(tf.shape(text.flat_values), segment)
+      segments = text.with_flat_values(segments)
+      parts.append((text, self.word_ids(text), segments))
+      parts.append(special(sep_id, segment))
+    return parts
 
   def _tokenize_around_masks(self, texts):
     """Returns the ids, int32 [B, (pieces)], of texts [B] with masks."""

@@ -1,9 +1,9 @@
 """The vocabulary of a model, and the normalisation that belongs to it.
 
 `tokenizer_config.json` beside the vocabulary says how text is normalised before
-it is looked up, so that no later command can forget it. It and
-`special_tokens_map.json`, as `transformers` writes them, may also say which
-tokens are the special ones.
+it is looked up, and the family of models whose framing its sequences have, so
+that no later command can forget it. It and `special_tokens_map.json`, as
+`transformers` writes them, may also say which tokens are the special ones.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ import os
 import numpy as np
 from absl import logging
 
-from keras_bert_impl import files
+from keras_bert_impl import families, files
 from keras_bert_impl.tokenizers import byte_alphabet, vocabulary_files
 from keras_bert_impl.tokenizers.vocabulary_files import (
   BYTE_BPE,
@@ -46,6 +46,8 @@ _ROLE_TOKENS = {
 _FOREIGN_MARKS = frozenset(
   ("tokenizer_class", "model_max_length", "max_len", "tokenizer_file")
 )
+# Of a model; they may say of which family it is.
+_MODEL_FILES = ("config.json", "bert_config.json")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -240,6 +242,11 @@ class Vocabulary:
     return self.role_ids[role]
 
 
+def _family():
+  """Returns the dataclass field; options are alike that normalise alike."""
+  return dataclasses.field(default=None, compare=False)
+
+
 @dataclasses.dataclass(frozen=True)
 class TokenizerOptions:
   """How text is normalised before WordPiece looks it up.
@@ -248,10 +255,13 @@ class TokenizerOptions:
     do_lower_case: bool, lower-case and strip accents.
     compose_hangul: bool, compose (NFC) again after stripping the accents, so
       that Hangul syllables stay whole; no effect without do_lower_case.
+    family: str, a key of `families.FAMILIES` whose framing sequences have; None
+      where nothing says it: BERT's.
   """
 
   do_lower_case: bool = True
   compose_hangul: bool = False
+  family: str | None = _family()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -261,9 +271,11 @@ class BytePairOptions:
   Attributes:
     add_prefix_space: bool, put a blank before a text that has none, so that its
       first word is the token it is elsewhere.
+    family: as `TokenizerOptions`.
   """
 
   add_prefix_space: bool = False
+  family: str | None = _family()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -283,6 +295,7 @@ class SentencePieceOptions:
       that Hangul syllables stay whole; no effect with keep_accents.
     split_digit_commas: bool, take "9," apart although it is a piece, as the
       original ALBERT and XLNet do and `transformers`' fast tokenizers do not.
+    family: as `TokenizerOptions`.
   """
 
   do_lower_case: bool = False
@@ -290,6 +303,7 @@ class SentencePieceOptions:
   remove_space: bool = False
   compose_hangul: bool = False
   split_digit_commas: bool = False
+  family: str | None = _family()
 
 
 _OPTIONS = {
@@ -307,7 +321,7 @@ def load_options(vocab_file):
   leaves out is as there.
 
   Raises:
-    ValueError: on an unknown key or a value that is not true or false.
+    ValueError: on an unknown key, family or a value that is not true or false.
   """
   path = _options_path(vocab_file)
   stored = files.find_json(path)
@@ -324,20 +338,51 @@ def load_options(vocab_file):
     )
   values = _foreign_defaults(kind, stored) if is_foreign else {}
   values |= {name: stored[name] for name in known if name in stored}
+  values.pop("family", None)
   for name, value in values.items():
     if not isinstance(value, bool):
       raise ValueError(f"{name} ({value!r}) in {path} must be true or false.")
-  options = _OPTIONS[kind](**values)
+  options = _OPTIONS[kind](**values, family=find_family(vocab_file))
   if kind == WORDPIECE:
     _check_foreign(stored, options, path)
   return options
 
 
-def resolve_options(vocab_file, **given):
+def find_family(vocab_file):
+  """Returns the family that files beside a vocabulary name, or None.
+
+  tokenizer_config.json may name it itself or by its class in `transformers`;
+  otherwise config.json or bert_config.json may say what the model is.
+
+  Returns:
+    str, a key of `families.FAMILIES`.
+
+  Raises:
+    ValueError: tokenizer_config.json names an unknown family.
+  """
+  path = _options_path(vocab_file)
+  stored = files.find_json(path) or {}
+  if stored.get("family") is not None:
+    return _check_family(stored["family"], f" in {path}")
+  stem = str(stored.get("tokenizer_class"))
+  stem = stem.removesuffix("Fast").removesuffix("Tokenizer")
+  for family in families.FAMILIES.values():
+    if stem == family.class_stem:
+      return family.name
+  for name in _MODEL_FILES:
+    model = files.find_json(vocabulary_files.beside(vocab_file, name)) or {}
+    if model.get("model_type") in [*families.FAMILIES]:
+      return model["model_type"]
+  return None
+
+
+def resolve_options(vocab_file, default_family=None, **given):
   """Returns the options to use with `vocab_file`.
 
   Args:
     vocab_file: str, path of the vocabulary.
+    default_family: str, where neither `given` nor a file names a family: that
+      of the model the options are for.
     **given: options by name; None stands for what is stored beside the
       vocabulary, or else the default.
 
@@ -346,7 +391,8 @@ def resolve_options(vocab_file, **given):
     of the file says. A given value wins over a stored one, with a warning.
 
   Raises:
-    ValueError: if the tokenizer of this file has no such option.
+    ValueError: if the tokenizer of this file has no such option, or there is no
+      such family.
   """
   kind = vocabulary_files.kind_of(vocab_file)
   given = {name: value for name, value in given.items() if value is not None}
@@ -356,8 +402,13 @@ def resolve_options(vocab_file, **given):
         f"{name} is no option for {os.fspath(vocab_file)} ({kind}), which has "
         f"{', '.join(_option_names(kind))}."
       )
+  if "family" in given:
+    _check_family(given["family"])
   stored = load_options(vocab_file)
-  options = dataclasses.replace(stored or _OPTIONS[kind](), **given)
+  default = _OPTIONS[kind](family=find_family(vocab_file))
+  options = dataclasses.replace(stored or default, **given)
+  if options.family is None:
+    options = dataclasses.replace(options, family=default_family)
   if stored not in (None, options):
     logging.warning(
       "The vocabulary was made for %s (%s), but is used with %s.",
@@ -373,6 +424,14 @@ def save_options(vocab_file, options):
   path = _options_path(vocab_file)
   files.write_atomically(path, _to_json(dataclasses.asdict(options)))
   return path
+
+
+def _check_family(name, place=""):
+  if name not in [*families.FAMILIES]:
+    raise ValueError(
+      f"family ({name!r}){place} must be one of {', '.join(families.FAMILIES)}."
+    )
+  return name
 
 
 def _check_tokens(vocabulary):

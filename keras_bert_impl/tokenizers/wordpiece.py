@@ -34,6 +34,7 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
     do_lower_case: bool, lower-case and strip accents (uncased models).
     compose_hangul: bool, keep Hangul syllables whole under do_lower_case; see
       `TokenizerOptions`.
+    family: str, see `TokenizerOptions`.
     name: name of the module.
 
   Raises:
@@ -45,11 +46,12 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
     vocab_file,
     do_lower_case=True,
     compose_hangul=False,
+    family=None,
     name="wordpiece_tokenizer",
   ):
     vocabulary = vocabulary_lib.Vocabulary.load(vocab_file)
     options = vocabulary_lib.TokenizerOptions(
-      do_lower_case=bool(do_lower_case), compose_hangul=bool(compose_hangul)
+      bool(do_lower_case), bool(compose_hangul), family
     )
     super().__init__(vocabulary, options, [vocab_file], name)
     self._lookup = _build_lookup(vocabulary)

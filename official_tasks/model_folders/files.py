@@ -65,12 +65,10 @@ def find(config, checkpoint, max_seq_length):
     config.vocab_file or folder_of(config.bert_config_file or checkpoint)
   )
   _check_sizes(encoder_config, path, max_seq_length)
-  options = {}
-  if config.do_lower_case is not None:
-    options["do_lower_case"] = config.do_lower_case
-  return ModelFiles(
-    encoder_config, path, vocabulary_lib.resolve_options(path, **options)
+  options = vocabulary_lib.resolve_options(
+    path, encoder_config.model_type, do_lower_case=config.do_lower_case
   )
+  return ModelFiles(encoder_config, path, options)
 
 
 def folder_of(path):

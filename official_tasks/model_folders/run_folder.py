@@ -71,7 +71,9 @@ class RunFolder:
     path = self.vocabulary_path(vocabulary)
     vocabulary.save(path)
     if options is None:
-      options = vocabulary_lib.resolve_options(vocabulary.origin)
+      options = vocabulary_lib.resolve_options(
+        vocabulary.origin, encoder_config.model_type
+      )
     vocabulary_lib.save_options(path, options)
 
   def vocabulary_path(self, vocabulary):

@@ -122,7 +122,9 @@ class PretrainingRun:
         replaced_tokens,
       )
 
-      tokenizer = tokenizers.load(self.vocabulary.origin)
+      tokenizer = tokenizers.load(
+        self.vocabulary.origin, self.encoder_config.model_type
+      )
     except ImportError as error:
       logging.warning(
         "No SavedModels are written (%s): install tensorflow-text and run the"

@@ -122,6 +122,28 @@ def test_a_pair_is_framed_as_its_family_does(tokenizer, kind):
   _check(tokenizer, inputs, PAIR[kind], list(zip(firsts, seconds)))
 
 
+def test_the_framing_is_that_of_the_family_whatever_the_kind(kind, tmp_path):
+  path = WRITERS[kind](tmp_path)
+  cls, sep = SINGLE[kind].replace(" A", "").split()
+  for family, frame in (
+    ("bert", f"{cls} A {sep} B {sep}"),
+    ("roberta", f"{cls} A {sep} {sep} B {sep}"),
+  ):
+    tokenizer = tokenizers.load(path, family=family)
+    tokenizer = pickle.loads(pickle.dumps(tokenizer))
+    assert tokenizer.num_special_tokens(2) == len(frame.split()) - 2
+    inputs = tokenizer(["the cat"], ["sat"])
+    first, second = tokenizer.tokenize(["the cat", "sat"]).to_list()
+    segments = inputs["segment_ids"].numpy().tolist()
+    size = inputs["input_ids"].shape[1]
+    if family == "bert":
+      assert segments == [[0] * (len(first) + 2) + [1] * (len(second) + 1)]
+    else:
+      assert segments == [[0] * size]
+    ids, _, _ = _framed(tokenizer, frame, first, second)
+    assert inputs["input_ids"].numpy().tolist() == [ids]
+
+
 @pytest.mark.parametrize("max_seq_length", [6, 7, 8, 13])
 def test_the_longer_text_of_a_pair_loses_its_end_first(
   tokenizer, kind, max_seq_length

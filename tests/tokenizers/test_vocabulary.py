@@ -140,6 +140,57 @@ def test_the_options_of_a_transformers_model_are_understood(tmp_path):
     vocabulary.load_options(path)
 
 
+@pytest.mark.parametrize(
+  "contents, family",
+  [
+    ({}, None),
+    ({"config.json": {"model_type": "roberta"}}, "roberta"),
+    ({"bert_config.json": {"model_type": "albert"}}, "albert"),
+    ({"config.json": {"model_type": ["gpt2"]}}, None),
+    ({"tokenizer_config.json": {"family": "electra"}}, "electra"),
+    # As the Korean RoBERTa on BERT's vocabulary has it.
+    (
+      {
+        "tokenizer_config.json": {"tokenizer_class": "BertTokenizerFast"},
+        "config.json": {"model_type": "roberta"},
+      },
+      "bert",
+    ),
+    (
+      {
+        "tokenizer_config.json": {"tokenizer_class": "TokenizersBackend"},
+        "config.json": {"model_type": "roberta"},
+      },
+      "roberta",
+    ),
+  ],
+)
+def test_the_files_beside_a_vocabulary_say_its_family(
+  tmp_path, contents, family
+):
+  path = vocabularies.write(tmp_path)
+  for name, content in contents.items():
+    (tmp_path / name).write_text(json.dumps(content))
+  assert vocabulary.find_family(path) == family
+  assert vocabulary.resolve_options(path).family == family
+  assert vocabulary.resolve_options(path, family="bert").family == "bert"
+  saved = vocabulary.resolve_options(path, "bert")
+  vocabulary.save_options(tmp_path / "new" / "vocab.txt", saved)
+  again = vocabulary.load_options(tmp_path / "new" / "vocab.txt")
+  assert again.family == saved.family == (family or "bert")
+
+
+def test_an_unknown_family_is_refused(tmp_path):
+  path = vocabularies.write(tmp_path)
+  with pytest.raises(
+    ValueError, match=r"family \('gpt2'\) must be one of bert"
+  ):
+    vocabulary.resolve_options(path, family="gpt2")
+  (tmp_path / "tokenizer_config.json").write_text('{"family": ["bert"]}')
+  with pytest.raises(ValueError, match=r"family .* in .*config.json must be"):
+    vocabulary.load_options(path)
+
+
 def test_roles_are_found_by_the_names_of_each_family(tmp_path):
   bytes_ = vocabulary.Vocabulary.load(vocabularies.write_byte_bpe(tmp_path))
   assert bytes_.special_ids == (1, 3, 0, 2, bytes_.size - 1)

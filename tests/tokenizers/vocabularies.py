@@ -54,7 +54,7 @@ def write(directory, tokens=None):
 
 
 def write_byte_bpe(directory, merges=MERGES):
-  """Writes vocab.json and merges.txt into `directory`; returns the first."""
+  """Writes the files of a RoBERTa into `directory`; returns vocab.json."""
   made = [merge.replace(" ", "") for merge in merges]
   tokens = [*ROBERTA_TOKENS, *byte_alphabet.CHARACTERS, *made, "<mask>"]
   path = os.path.join(directory, "vocab.json")
@@ -62,6 +62,8 @@ def write_byte_bpe(directory, merges=MERGES):
     json.dump({token: index for index, token in enumerate(tokens)}, file)
   with open(os.path.join(directory, "merges.txt"), "w", encoding="utf-8") as f:
     f.write("\n".join(["#version: 0.2", *merges, ""]))
+  with open(os.path.join(directory, "tokenizer_config.json"), "w") as file:
+    json.dump({"family": "roberta"}, file)
   return path
 
 

@@ -18,7 +18,6 @@ import tensorflow as tf
 
 from keras_bert_impl import features, tokenizers
 from keras_bert_impl.tasks import masking as masking_lib
-from keras_bert_impl.tokenizers import vocabulary_files
 from tfrecords import manifest
 from tfrecords.text import documents
 from tfrecords.writing import config as writing_config
@@ -191,8 +190,7 @@ def _records_of(chunk, task, counts):
     itertools.chain.from_iterable(map(documents.read_chunk, chunk.others)),
     tokenizer,
     NUM_OTHERS if config.packing == "next_sentence" else 0,
-    # Byte-level BPE has other tokens for words that no blank precedes.
-    " " if vocabulary.kind == vocabulary_files.BYTE_BPE else "",
+    tokenizer.sentence_prefix,
   )
   # The same draws wherever this chunk is written.
   rng = random.Random(f"{config.random_seed} {chunk.index}")
