@@ -1,17 +1,17 @@
 """Configuration of the encoder: the fields of `bert_config.json`, and presets.
 
 A family is a configuration, not a class: whatever distinguishes one released
-size or family from another is a field of `EncoderConfig`.
+size or family from another in what it computes is a field of `EncoderConfig`;
+the rest is data in `families`.
 """
 
 import dataclasses
 import json
 import pathlib
 
-from keras_bert_impl import files
+from keras_bert_impl import families, files
 
 ACTIVATIONS = ("gelu", "gelu_new", "relu", "tanh", "linear")
-MODEL_TYPES = ("bert", "roberta", "albert", "electra")
 POSITION_EMBEDDING_TYPES = ("learned", "sinusoidal")
 
 # In every bert_config.json Google released since November 2018; read by no
@@ -74,8 +74,8 @@ class EncoderConfig:
       divide the layers evenly; None gives every layer its own (ALBERT: 1).
     position_offset: row of the position table that the first token takes; the
       row before it is that of padding (RoBERTa: 2; else 0).
-    model_type: one of `MODEL_TYPES`, whose published checkpoints have this
-      model's layout. SpanBERT's is BERT's.
+    model_type: a key of `families.FAMILIES`, the family whose published
+      checkpoints have this model's layout. SpanBERT's is BERT's.
 
   Raises:
     ValueError: a value outside what is allowed.
@@ -104,7 +104,7 @@ class EncoderConfig:
   layer_norm_eps: float = 1e-12
   num_hidden_groups: int | None = None
   position_offset: int = 0
-  model_type: str = "bert"
+  model_type: str = families.DEFAULT
 
   def __post_init__(self):
     for name in _POSITIVE_INTEGERS:
@@ -139,7 +139,7 @@ class EncoderConfig:
       )
     for name in ("hidden_act", "pooler_act"):
       _check_choice(name, getattr(self, name), ACTIVATIONS)
-    _check_choice("model_type", self.model_type, MODEL_TYPES)
+    _check_choice("model_type", self.model_type, tuple(families.FAMILIES))
     _check_choice(
       "position_embedding_type",
       self.position_embedding_type,
@@ -209,6 +209,11 @@ class EncoderConfig:
     return dataclasses.replace(PRESETS[name], **changes)
 
   @property
+  def family(self):
+    """The `families.family.Family`, of `model_type`."""
+    return families.FAMILIES[self.model_type]
+
+  @property
   def max_sequence_length(self):
     """Most tokens of a sequence: the rows left by `position_offset`."""
     return self.max_position_embeddings - self.position_offset
@@ -239,109 +244,8 @@ def _check_choice(name, value, allowed):
     raise ValueError(f"{name} ({value!r}) must be one of {list(allowed)}.")
 
 
-def _released_size(num_hidden_layers, hidden_size):
-  """Returns a released uncased BERT: heads of 64, I = 4 H."""
-  return EncoderConfig(
-    vocab_size=30522,
-    hidden_size=hidden_size,
-    num_hidden_layers=num_hidden_layers,
-    num_attention_heads=hidden_size // 64,
-    intermediate_size=4 * hidden_size,
-  )
-
-
-# Turc et al. 2019, "Well-Read Students Learn Better": the 24 small sizes.
-_SMALL_SIZES = {
-  f"bert_L-{layers}_H-{hidden}": _released_size(layers, hidden)
-  for layers in (2, 4, 6, 8, 10, 12)
-  for hidden in (128, 256, 512, 768)
-}
-
-
-def _spanbert(size):
-  """Joshi et al. 2020: BERT's sizes on Google's cased vocabulary."""
-  return dataclasses.replace(size, vocab_size=28996)
-
-
-def _roberta(size):
-  """Liu et al. 2019: byte-level vocabulary, no segments, shifted positions."""
-  return dataclasses.replace(
-    size,
-    vocab_size=50265,
-    max_position_embeddings=514,
-    position_offset=2,
-    type_vocab_size=1,
-    layer_norm_eps=1e-5,
-    use_pooler=False,
-    model_type="roberta",
-  )
-
-
-def _albert(num_hidden_layers, hidden_size, num_attention_heads, dropout):
-  """Lan et al. 2020, table 1: one block for all layers, E = 128."""
-  return EncoderConfig(
-    vocab_size=30000,
-    embedding_size=128,
-    hidden_size=hidden_size,
-    num_hidden_layers=num_hidden_layers,
-    num_attention_heads=num_attention_heads,
-    intermediate_size=4 * hidden_size,
-    hidden_act="gelu_new",
-    hidden_dropout_prob=dropout,
-    attention_probs_dropout_prob=dropout,
-    num_hidden_groups=1,
-    model_type="albert",
-  )
-
-
-def _electra(num_hidden_layers, hidden_size, embedding_size):
-  """Clark et al. 2020, table 6: a discriminator, or a generator beside it."""
-  return EncoderConfig(
-    vocab_size=30522,
-    embedding_size=embedding_size,
-    hidden_size=hidden_size,
-    num_hidden_layers=num_hidden_layers,
-    num_attention_heads=hidden_size // 64,
-    intermediate_size=4 * hidden_size,
-    use_pooler=False,
-    # Of the classifier that `transformers` gives it; the paper's has none.
-    pooler_act="gelu",
-    model_type="electra",
-  )
-
-
-_BERT_BASE = _released_size(12, 768)
-_BERT_LARGE = _released_size(24, 1024)
-
 PRESETS = {
-  "bert_tiny": _SMALL_SIZES["bert_L-2_H-128"],
-  "bert_mini": _SMALL_SIZES["bert_L-4_H-256"],
-  "bert_small": _SMALL_SIZES["bert_L-4_H-512"],
-  "bert_medium": _SMALL_SIZES["bert_L-8_H-512"],
-  "bert_base": _BERT_BASE,
-  "bert_large": _BERT_LARGE,
-  **_SMALL_SIZES,
-  # Devlin et al. 2019, section 5.1: of the size of BERT-Base and GPT-1.
-  "left_to_right_base": dataclasses.replace(
-    _BERT_BASE, use_causal_mask=True, use_pooler=False
-  ),
-  "roberta_base": _roberta(_BERT_BASE),
-  "roberta_large": _roberta(_BERT_LARGE),
-  "albert_base_v1": _albert(12, 768, 12, dropout=0.1),
-  "albert_large_v1": _albert(24, 1024, 16, dropout=0.1),
-  "albert_xlarge_v1": _albert(24, 2048, 16, dropout=0.1),
-  "albert_xxlarge_v1": _albert(12, 4096, 64, dropout=0.0),
-  "albert_base_v2": _albert(12, 768, 12, dropout=0.0),
-  "albert_large_v2": _albert(24, 1024, 16, dropout=0.0),
-  "albert_xlarge_v2": _albert(24, 2048, 16, dropout=0.0),
-  "albert_xxlarge_v2": _albert(12, 4096, 64, dropout=0.0),
-  "spanbert_base": _spanbert(_BERT_BASE),
-  "spanbert_large": _spanbert(_BERT_LARGE),
-  "electra_small": _electra(12, 256, embedding_size=128),
-  "electra_base": _electra(12, 768, embedding_size=768),
-  "electra_large": _electra(24, 1024, embedding_size=1024),
-  # Beside them: 1/4, 1/3 and 1/4 of the width.
-  "electra_small_generator": _electra(12, 64, embedding_size=128),
-  "electra_base_generator": _electra(12, 256, embedding_size=768),
-  "electra_large_generator": _electra(24, 256, embedding_size=1024),
+  name: EncoderConfig(**fields, model_type=family.name)
+  for family in families.FAMILIES.values()
+  for name, fields in family.presets.items()
 }

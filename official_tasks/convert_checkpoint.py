@@ -94,7 +94,11 @@ def main():
         config.extend_vocab, checkpoint.folder, folder, tensors, description
       )
     left_out = _write(config, folder, tensors, description)
-    writing.copy_tokenizer_files(checkpoint.folder, folder, config.format)
+    family = description.config.family
+    layout = family.google if config.format == "google" else family
+    writing.copy_tokenizer_files(
+      checkpoint.folder, folder, layout.sentencepiece_file
+    )
     results = {
       "input": {"path": checkpoint.path, "format": checkpoint.format},
       "model": {

@@ -7,68 +7,18 @@ ours of the same name, which knows more keys.
 
 import dataclasses
 
-from keras_bert_impl import configs, files
+from keras_bert_impl import configs, families, files
 from keras_bert_impl.checkpoints import names
 
-# Of the same name and meaning in `EncoderConfig`.
-_REQUIRED = (
-  "vocab_size",
-  "hidden_size",
-  "num_hidden_layers",
-  "num_attention_heads",
-  "intermediate_size",
-  "max_position_embeddings",
-)
+# What a config.json may leave out.
 _OPTIONAL = (
   "hidden_act",
   "hidden_dropout_prob",
   "attention_probs_dropout_prob",
   "type_vocab_size",
   "initializer_range",
+  "layer_norm_eps",
 )
-_OF_FAMILY = {
-  "bert": (),
-  "roberta": (),
-  "albert": ("embedding_size", "num_hidden_groups"),
-  "electra": ("embedding_size",),
-}
-# Of what `transformers` calls a pooler, or the first layer of a classifier.
-_POOLER_ACTS = {"electra": "gelu"}
-
-# What it would assume otherwise, or the released files say too.
-_CONSTANTS = {
-  "bert": {"pad_token_id": 0, "use_cache": True},
-  "roberta": {"bos_token_id": 0, "eos_token_id": 2, "use_cache": True},
-  "albert": {
-    "bos_token_id": 2,
-    "classifier_dropout_prob": 0.1,
-    "eos_token_id": 3,
-    "inner_group_num": 1,
-    "pad_token_id": 0,
-  },
-  "electra": {
-    "pad_token_id": 0,
-    "summary_activation": "gelu",
-    "summary_last_dropout": 0.1,
-    "summary_type": "first",
-    "summary_use_proj": True,
-    "use_cache": True,
-  },
-}
-
-# Another value of these makes a model that is none of ours.
-_FIXED = {
-  "add_cross_attention": False,
-  "inner_group_num": 1,
-  "net_structure_type": 0,
-  "num_memory_blocks": 0,
-  "position_embedding_type": "absolute",
-  "pruned_heads": {},
-  "summary_activation": "gelu",
-  "summary_type": "first",
-  "summary_use_proj": True,
-  "tie_word_embeddings": True,
-}
 # Of what is looked at here and not checked by `EncoderConfig`.
 _TYPES = {
   "architectures": (list, type(None)),
@@ -79,21 +29,6 @@ _TYPES = {
 }
 # Each gets a name before it is known how many classes the weights have.
 _MOST_LABELS = 1_000_000
-# In Google's albert_config.json, besides what it shares with BERT's.
-_ALBERT_CONSTANTS = {
-  "net_structure_type": 0,
-  "gap_size": 0,
-  "num_memory_blocks": 0,
-  "inner_group_num": 1,
-  "down_scale_factor": 1,
-}
-
-_CLASSES = {
-  "bert": "Bert",
-  "roberta": "Roberta",
-  "albert": "Albert",
-  "electra": "Electra",
-}
 _ARCHITECTURES = {
   None: "Model",
   names.PRETRAINING: "ForPreTraining",
@@ -114,7 +49,6 @@ _BEHAVIOUR = (
   "position_offset",
   "layer_norm_eps",
 )
-_ONLY_IN_ELECTRA = ("discriminator_predictions/", "generator/")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,34 +82,22 @@ def from_config_json(values, origin):
     ValueError: another family of models, or a variant that we lack.
   """
   files.check_fields(values, _TYPES, origin)
-  model_type = values.get("model_type", "bert")
-  if model_type not in _CLASSES:
-    raise ValueError(
-      f"Unknown model_type {model_type!r} in {origin}; known are "
-      f"{', '.join(_CLASSES)}."
-    )
-  _check_fixed(values, origin)
-  keys = (*_REQUIRED, *_OF_FAMILY[model_type])
-  for key in keys:
-    if key not in values:
+  family = _family(values, origin)
+  _check_fixed(values, family, origin)
+  keys = family.config_keys
+  for field, key in keys.items():
+    if field not in _OPTIONAL and key not in values:
       raise ValueError(f"{origin} lacks the configuration key {key!r}.")
-  if model_type == "albert" and (
-    values["embedding_size"] == values["hidden_size"]
-  ):
-    raise ValueError(
-      f"embedding_size in {origin} must not be hidden_size "
-      f"({values['hidden_size']}): transformers' Albert maps the one to the "
-      "other even then, Google's and ours do not."
-    )
-  known = (*keys, *_OPTIONAL, "layer_norm_eps")
-  fields = {key: values[key] for key in known if key in values} | {
-    "model_type": model_type,
+  fields = {field: values[key] for field, key in keys.items() if key in values}
+  fields |= family.implied | {
+    "model_type": family.name,
     "use_causal_mask": bool(values.get("is_decoder", False)),
-    "pooler_act": _POOLER_ACTS.get(model_type, "tanh"),
   }
-  if model_type == "roberta":
+  if family.position_offset_from_padding:
     pad_id = values.get("pad_token_id")
     fields["position_offset"] = 2 if pad_id is None else pad_id + 1
+  if family.always_projects:
+    _check_projection(fields, origin)
   return Description(
     configs.EncoderConfig.from_dict(fields, origin),
     _declared_head(values),
@@ -190,16 +112,13 @@ def to_config_json(description):
   Raises:
     ValueError: `transformers` has no such model.
   """
-  config, head = description.config, description.head
-  model_type = config.model_type
-  values = dict(description.source or _CONSTANTS[model_type])
-  for key in (*_REQUIRED, *_OPTIONAL, "layer_norm_eps"):
-    values[key] = getattr(config, key)
-  for key in _OF_FAMILY[model_type]:
-    values[key] = getattr(_explicit(config), key)
-  values |= {"model_type": model_type}
-  values["architectures"] = [_architecture(config, head)]
-  if model_type == "roberta":
+  config, family = _explicit(description.config), description.config.family
+  values = dict(description.source or family.constants)
+  for field, key in family.config_keys.items():
+    values[key] = getattr(config, field)
+  values["model_type"] = family.name
+  values["architectures"] = [_architecture(config, description.head)]
+  if family.position_offset_from_padding:
     values["pad_token_id"] = config.position_offset - 1
   if config.use_causal_mask:
     values["is_decoder"] = True
@@ -209,7 +128,7 @@ def to_config_json(description):
   for key in {"dtype", "torch_dtype"} & values.keys():
     values[key] = "float32"  # as all is written
   again = from_config_json(values, "config.json").config
-  _check_same(config, again, f"transformers' {_CLASSES[model_type]}")
+  _check_same(config, again, f"transformers' {family.class_stem}")
   return dict(sorted(values.items()))
 
 
@@ -234,13 +153,11 @@ def from_bert_config(values, origin):
   Raises:
     ValueError: an unknown key, or a value that is not allowed.
   """
-  if "model_type" not in values and "num_hidden_groups" in values:
-    _check_fixed(values, origin)
-    values = {k: v for k, v in values.items() if k not in _ALBERT_CONSTANTS}
-    values["model_type"] = "albert"
-    # Theirs is the form with tanh.
-    if values.get("hidden_act") == "gelu":
-      values["hidden_act"] = "gelu_new"
+  for family in families.FAMILIES.values():
+    if "model_type" in values or not family.google:
+      continue
+    if family.google.mark in values:
+      values = _from_google(values, family, origin)
   return configs.EncoderConfig.from_dict(values, origin)
 
 
@@ -250,22 +167,18 @@ def to_bert_config(config):
   Raises:
     ValueError: Google's code has no such model.
   """
-  model_type = config.model_type
-  if model_type == "roberta":
+  google = config.family.google
+  if not google:
     raise ValueError(
-      "RoBERTa has no format of Google's: it was never released in one. Use "
-      "safetensors or keras."
+      f"{config.family.class_stem} has no format of Google's: it was never "
+      "released in one. Use safetensors or keras."
     )
-  values = {key: getattr(config, key) for key in (*_REQUIRED, *_OPTIONAL)}
-  for key in _OF_FAMILY[model_type]:
-    values[key] = getattr(_explicit(config), key)
-  if model_type == "albert":
-    values |= _ALBERT_CONSTANTS
-    if config.hidden_act == "gelu_new":
-      values["hidden_act"] = "gelu"
-  if model_type == "electra":
-    # Its original code has no such file; these are for ours.
-    values |= {"model_type": "electra", "pooler_act": config.pooler_act}
+  fields = {*config.family.config_keys, *google.own_fields} - {"layer_norm_eps"}
+  values = {field: getattr(_explicit(config), field) for field in fields}
+  values |= google.constants
+  for theirs, ours in google.activations.items():
+    if config.hidden_act == ours:
+      values["hidden_act"] = theirs
   _check_same(config, from_bert_config(values, "it"), "Google's code")
   return dict(sorted(values.items()))
 
@@ -315,40 +228,81 @@ def differences(config, other):
   ]
 
 
-def electra_of_shapes(shapes):
-  """Returns the configuration of an ELECTRA by the shapes of its weights.
+def config_of_shapes(shapes):
+  """Returns the configuration of an encoder by the shapes of its weights.
 
-  Google's releases have no file that says it; all have heads of 64.
+  For releases without a file that says it.
 
   Args:
     shapes: dict of our names -> tuple of int.
 
   Returns:
-    `EncoderConfig`, or None if these are no weights of ELECTRA.
+    `EncoderConfig`, or None if these are weights of no such family.
   """
-  if not any(name.startswith(_ONLY_IN_ELECTRA) for name in shapes):
-    return None
-  block = "bert/encoder/layer_0/"
-  try:
-    vocab_size, embedding_size = shapes[names.WORD_EMBEDDINGS]
-    hidden_size, intermediate_size = shapes[block + "intermediate/dense/kernel"]
-    return configs.EncoderConfig(
-      vocab_size=vocab_size,
-      embedding_size=embedding_size,
-      hidden_size=hidden_size,
-      num_hidden_layers=sum(
-        name.startswith("bert/") and name.endswith("self/query/kernel")
-        for name in shapes
-      ),
-      num_attention_heads=max(1, hidden_size // 64),
-      intermediate_size=intermediate_size,
-      max_position_embeddings=shapes["bert/embeddings/position_embeddings"][0],
-      type_vocab_size=shapes["bert/embeddings/token_type_embeddings"][0],
-      pooler_act=_POOLER_ACTS["electra"],
-      model_type="electra",
+  for family in families.FAMILIES.values():
+    beginnings = family.google.only_weights if family.google else ()
+    if any(name.startswith(beginnings) for name in shapes):
+      try:
+        return configs.EncoderConfig(
+          model_type=family.name,
+          **family.implied,
+          **_fields_of_shapes(shapes, family.google.head_size),
+        )
+      except KeyError:
+        return None
+  return None
+
+
+def _fields_of_shapes(shapes, head_size):
+  """Returns the fields of `EncoderConfig` that shapes of weights show."""
+  vocab_size, embedding_size = shapes[names.WORD_EMBEDDINGS]
+  kernel = "bert/encoder/layer_0/intermediate/dense/kernel"
+  hidden_size, intermediate_size = shapes[kernel]
+  return {
+    "vocab_size": vocab_size,
+    "embedding_size": embedding_size,
+    "hidden_size": hidden_size,
+    "num_hidden_layers": sum(
+      name.startswith("bert/") and name.endswith("self/query/kernel")
+      for name in shapes
+    ),
+    "num_attention_heads": max(1, hidden_size // head_size),
+    "intermediate_size": intermediate_size,
+    "max_position_embeddings": shapes["bert/embeddings/position_embeddings"][0],
+    "type_vocab_size": shapes["bert/embeddings/token_type_embeddings"][0],
+  }
+
+
+def _family(values, origin):
+  """Returns the `Family` of a config.json."""
+  model_type = values.get("model_type", families.DEFAULT)
+  if model_type not in families.FAMILIES:
+    raise ValueError(
+      f"Unknown model_type {model_type!r} in {origin}; known are "
+      f"{', '.join(families.FAMILIES)}."
     )
-  except KeyError:
-    return None
+  return families.FAMILIES[model_type]
+
+
+def _from_google(values, family, origin):
+  """Returns the fields of `EncoderConfig` in a configuration of Google's."""
+  _check_fixed(values, family, origin)
+  google = family.google
+  values = {k: v for k, v in values.items() if k not in google.constants}
+  activation = values.get("hidden_act")
+  if activation in google.activations:
+    values["hidden_act"] = google.activations[activation]
+  return values | {"model_type": family.name}
+
+
+def _check_projection(fields, origin):
+  size = fields["hidden_size"]
+  if fields["embedding_size"] == size:
+    raise ValueError(
+      f"embedding_size in {origin} must not be hidden_size ({size}): "
+      "transformers' code maps the one to the other even then, Google's and "
+      "ours do not."
+    )
 
 
 def _check_same(config, expressed, whose):
@@ -371,8 +325,8 @@ def _explicit(config):
   return dataclasses.replace(config, embedding_size=size)
 
 
-def _check_fixed(values, origin):
-  for key, only in _FIXED.items():
+def _check_fixed(values, family, origin):
+  for key, only in family.fixed.items():
     if values.get(key, only) not in (only, None):
       raise ValueError(
         f"{key} ({values[key]!r}) in {origin} is not supported; only {only!r} "
@@ -391,12 +345,10 @@ def _declared_head(values):
 
 def _architecture(config, head):
   """Returns the name of the class in `transformers`."""
-  model_type = config.model_type
+  stem = config.family.class_stem
   if head == names.MASKED_LM and config.use_causal_mask:
-    if model_type == "bert":
-      return "BertLMHeadModel"
-    return f"{_CLASSES[model_type]}ForCausalLM"
-  return _CLASSES[model_type] + _ARCHITECTURES[head]
+    return stem + config.family.causal_class
+  return stem + _ARCHITECTURES[head]
 
 
 def _labels(values, origin):

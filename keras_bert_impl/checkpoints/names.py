@@ -1,16 +1,13 @@
 """Names of the weights in the published layouts, both ways.
 
 The names used here are the paths of the variables, which are those of Google's
-BERT checkpoints. Every other layout is a short list of pairs (ours, theirs) of
-beginnings of names, of which the first that fits counts; `#` is any number.
-What follows the beginning stays as it is.
-
-Source: google-research/albert and google-research/electra, modeling.py and
-run_pretraining.py; the parameter names of `transformers`.
+BERT checkpoints. What a family calls them is in `families`.
 """
 
 import functools
 import re
+
+from keras_bert_impl import families
 
 # What a model is for, besides encoding: the heads in its checkpoint.
 PRETRAINING = "pretraining"
@@ -44,118 +41,8 @@ ENCODER_PREFIXES = ("bert/embeddings/", "bert/encoder/")
 CLASSIFIER = "classifier/output_weights"
 POOLER = "bert/pooler/dense/kernel"
 
-# Only one block per group was ever released.
-_OUR_BLOCK = "bert/encoder/group_#/"
-_GOOGLE_BLOCK = "bert/encoder/transformer/group_#/inner_group_0/"
-_GOOGLE_CLASSIFIER = (
-  ("classifier/output_weights", "output_weights"),
-  ("classifier/output_bias", "output_bias"),
-)
-
-_GOOGLE = {
-  "bert": _GOOGLE_CLASSIFIER,
-  "albert": (
-    (_OUR_BLOCK + "attention/output/LayerNorm", _GOOGLE_BLOCK + "LayerNorm"),
-    (_OUR_BLOCK + "output/LayerNorm", _GOOGLE_BLOCK + "LayerNorm_1"),
-    (_OUR_BLOCK + "attention/", _GOOGLE_BLOCK + "attention_1/"),
-    (
-      _OUR_BLOCK + "output/dense",
-      _GOOGLE_BLOCK + "ffn_1/intermediate/output/dense",
-    ),
-    (
-      _OUR_BLOCK + "intermediate/dense",
-      _GOOGLE_BLOCK + "ffn_1/intermediate/dense",
-    ),
-    *_GOOGLE_CLASSIFIER,
-  ),
-  "electra": (
-    (
-      "generator/encoder/embedding_hidden_mapping_in",
-      "generator/embeddings_project",
-    ),
-    (
-      "bert/encoder/embedding_hidden_mapping_in",
-      "electra/embeddings_project",
-    ),
-    ("bert/", "electra/"),
-    ("cls/predictions/output_bias", "generator_predictions/output_bias"),
-    ("cls/predictions/transform/", "generator_predictions/"),
-    *_GOOGLE_CLASSIFIER,
-  ),
-}
-
-# In `transformers` a name is a module and "weight" or "bias". These are pairs
-# of modules, with its dots as slashes.
-_TASKS = (("cls/squad", "qa_outputs"), ("classifier", "classifier"))
-_SEQUENCE_HEAD = (
-  ("bert/pooler/dense", "classifier/dense"),
-  ("classifier", "classifier/out_proj"),
-)
-_THEIR_BLOCK = "albert/encoder/albert_layer_groups/#/albert_layers/0/"
-
-_TRANSFORMERS = {
-  "bert": (
-    ("bert/encoder/layer_#/", "bert/encoder/layer/#/"),
-    ("bert/", "bert/"),
-    ("cls/predictions", "cls/predictions"),
-    ("cls/seq_relationship", "cls/seq_relationship"),
-    *_TASKS,
-  ),
-  "roberta": (
-    ("bert/encoder/layer_#/", "roberta/encoder/layer/#/"),
-    ("bert/", "roberta/"),
-    ("cls/predictions/transform/dense", "lm_head/dense"),
-    ("cls/predictions/transform/LayerNorm", "lm_head/layer_norm"),
-    ("cls/predictions", "lm_head"),
-    *_TASKS,
-  ),
-  "albert": (
-    (_OUR_BLOCK + "attention/output/dense", _THEIR_BLOCK + "attention/dense"),
-    (
-      _OUR_BLOCK + "attention/output/LayerNorm",
-      _THEIR_BLOCK + "attention/LayerNorm",
-    ),
-    (_OUR_BLOCK + "attention/self/", _THEIR_BLOCK + "attention/"),
-    (_OUR_BLOCK + "intermediate/dense", _THEIR_BLOCK + "ffn"),
-    (_OUR_BLOCK + "output/dense", _THEIR_BLOCK + "ffn_output"),
-    (
-      _OUR_BLOCK + "output/LayerNorm",
-      _THEIR_BLOCK + "full_layer_layer_norm",
-    ),
-    ("bert/pooler/dense", "albert/pooler"),
-    ("bert/", "albert/"),
-    ("cls/predictions/transform/", "predictions/"),
-    ("cls/predictions", "predictions"),
-    ("cls/seq_relationship", "sop_classifier/classifier"),
-    *_TASKS,
-  ),
-  "electra": (
-    (
-      "bert/encoder/embedding_hidden_mapping_in",
-      "electra/embeddings_project",
-    ),
-    ("bert/encoder/layer_#/", "electra/encoder/layer/#/"),
-    ("bert/pooler/dense", "sequence_summary/summary"),
-    ("bert/", "electra/"),
-    ("cls/predictions/transform/", "generator_predictions/"),
-    ("cls/predictions", "generator_lm_head"),
-    (
-      "discriminator_predictions/dense_1",
-      "discriminator_predictions/dense_prediction",
-    ),
-    ("discriminator_predictions/", "discriminator_predictions/"),
-    *_TASKS,
-  ),
-}
-
-# How names in the file of a bare encoder begin: without the family.
-_BARE = ("embeddings.", "encoder.", "pooler.", "embeddings_project.")
-
 # Copies of tied weights and constants, which old files hold too.
-_COPIES = re.compile(
-  r"(^|\.)(position_ids|token_type_ids)$|\.decoder\.weight$"
-  r"|^generator_lm_head\.weight$"
-)
+_COPIES = re.compile(r"(^|\.)(position_ids|token_type_ids)$|\.decoder\.weight$")
 _HEADS = ("classifier", "cls/squad", "cls/seq_relationship", "cls/predictions")
 _WEIGHTS = ("kernel", "gamma", "output_weights")
 _BIASES = ("bias", "beta", "output_bias")
@@ -163,33 +50,34 @@ _BIASES = ("bias", "beta", "output_bias")
 
 def from_google(name):
   """Returns our name of a weight in a checkpoint of Google's, or of ours."""
-  pairs = [pair[::-1] for pair in (*_GOOGLE["albert"], *_GOOGLE["electra"])]
+  layouts = [family.google for family in families.FAMILIES.values()]
+  pairs = [pair[::-1] for google in layouts if google for pair in google.names]
   return _rename(name, pairs) or name
 
 
-def to_google(name, model_type):
+def to_google(name, family):
   """Returns the name of our weight `name` in Google's code of a family."""
-  return _rename(name, _GOOGLE[model_type]) or name
+  return _rename(name, family.google.names) or name
 
 
-def from_transformers(name, model_type):
+def from_transformers(name, family):
   """Returns our name of a parameter, or None.
 
   Args:
     name: str, as in a safetensors file, such as "bert.pooler.dense.weight".
-    model_type: one of `configs.MODEL_TYPES`.
+    family: `families.family.Family`.
 
   Returns:
     str; None for copies of tied weights and for constants.
   """
-  if _COPIES.search(name):
+  if _COPIES.search(name) or name in family.copies:
     return None
-  if name.startswith(_BARE):
-    name = f"{model_type}.{name}"
+  if name.partition(".")[0] in family.encoder_parts:
+    name = f"{family.prefix}.{name}"
   # A tied copy too, but sometimes the only one.
   name = name.replace(".decoder.bias", ".bias")
   module, _, leaf = name.replace(".", "/").rpartition("/")
-  pairs = (*_SEQUENCE_HEAD, *_TRANSFORMERS[model_type])
+  pairs = (*family.classifier_names, *family.names)
   ours = _rename(module, [pair[::-1] for pair in pairs])
   leaf = _leaf(ours, leaf)
   if ours is None or leaf is None:
@@ -197,12 +85,12 @@ def from_transformers(name, model_type):
   return f"{ours}/{leaf}".removesuffix("/")
 
 
-def to_transformers(name, model_type, head):
+def to_transformers(name, family, head):
   """Returns the parameter that our weight `name` is, or None if there is none.
 
   Args:
     name: str, our name.
-    model_type: one of `configs.MODEL_TYPES`.
+    family: `families.family.Family`.
     head: one of the kinds above, or None for a bare encoder.
   """
   if not name.startswith(("bert/", *_PREFIXES[head])):
@@ -210,16 +98,16 @@ def to_transformers(name, model_type, head):
   module, _, leaf = name.rpartition("/")
   if leaf not in (*_WEIGHTS, *_BIASES):
     module = name
-  if module == "bert/pooler/dense" and not _has_pooler(model_type, head):
+  if module == "bert/pooler/dense" and not _has_pooler(family, head):
     return None
-  pairs = _TRANSFORMERS[model_type]
-  if _has_own_pooler(model_type) and head == SEQUENCE_CLASSIFICATION:
-    pairs = (*_SEQUENCE_HEAD, *pairs)
+  pairs = family.names
+  if head == SEQUENCE_CLASSIFICATION:
+    pairs = (*family.classifier_names, *pairs)
   theirs = _rename(module, pairs)
   if theirs is None:
     return None
   if head is None:
-    theirs = theirs.removeprefix(f"{model_type}/")
+    theirs = theirs.removeprefix(f"{family.prefix}/")
   leaf = "bias" if leaf in _BIASES else "weight"
   return f"{theirs}/{leaf}".replace("/", ".")
 
@@ -290,16 +178,11 @@ def head_of(names):
   return None
 
 
-def _has_own_pooler(model_type):
-  """Whether the classifier of sequences there brings a pooler of its own."""
-  return model_type in ("roberta", "electra")
-
-
-def _has_pooler(model_type, head):
+def _has_pooler(family, head):
   """Whether the architecture of `transformers` with that head has a pooler."""
   if head in (SEQUENCE_CLASSIFICATION, MULTIPLE_CHOICE):
     return True
-  return head in (None, PRETRAINING) and model_type != "electra"
+  return head in (None, PRETRAINING) and family.has_pooler
 
 
 def _leaf(module, leaf):

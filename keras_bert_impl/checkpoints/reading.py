@@ -15,7 +15,7 @@ import os
 
 from absl import logging
 
-from keras_bert_impl import configs, files
+from keras_bert_impl import configs, families, files
 from keras_bert_impl.checkpoints import (
   assignment,
   mappings,
@@ -27,7 +27,6 @@ from keras_bert_impl.checkpoints import description as description_lib
 SAFETENSORS, TENSORFLOW, KERAS = "safetensors", "tensorflow", "keras"
 CONFIG_NAME = "config.json"
 BERT_CONFIG_NAME = "bert_config.json"
-ALBERT_CONFIG_NAME = "albert_config.json"
 
 # Whoever opens a pickle runs what its author wrote into it.
 _PICKLES = (".bin", ".pt", ".pth", ".pkl")
@@ -70,8 +69,8 @@ class Checkpoint:
     """
     if self.description is None:
       raise FileNotFoundError(
-        f"There is no {BERT_CONFIG_NAME} (or {ALBERT_CONFIG_NAME}, "
-        f"{CONFIG_NAME}) beside {self.path}: it says what the weights are."
+        f"There is no {' or '.join(_google_config_names())}, nor {CONFIG_NAME} "
+        f"beside {self.path}: it says what the weights are."
       )
     if not allow_partial:
       self._check_encoder()
@@ -193,7 +192,7 @@ def _open_safetensors(path):
   stored = safetensors_format.read(path)
   origins = {}
   for name in stored:
-    ours = names.from_transformers(name, declared.config.model_type)
+    ours = names.from_transformers(name, declared.config.family)
     if ours is not None:
       origins.setdefault(ours, name)
   transposed = {name for name in origins if names.is_transposed(name)}
@@ -225,16 +224,30 @@ def _describe(folder, shapes):
   """
   declared = _declared(folder)
   config = (
-    _parse(folder, BERT_CONFIG_NAME, description_lib.from_bert_config)
-    or _parse(folder, ALBERT_CONFIG_NAME, description_lib.from_bert_config)
+    _google_config(folder)
     or (declared and declared.config)
-    or description_lib.electra_of_shapes(shapes)
+    or description_lib.config_of_shapes(shapes)
   )
   if config is None:
     return None
   declared = declared or description_lib.Description(config)
   declared = dataclasses.replace(declared, config=config)
   return description_lib.complete(declared, shapes, folder)
+
+
+def _google_config(folder):
+  """Returns the `EncoderConfig` in the first file of Google's, or None."""
+  for name in _google_config_names():
+    config = _parse(folder, name, description_lib.from_bert_config)
+    if config:
+      return config
+  return None
+
+
+def _google_config_names():
+  """Returns what Google's releases call the configuration, list of str."""
+  layouts = (family.google for family in families.FAMILIES.values())
+  return [*dict.fromkeys(google.config_file for google in layouts if google)]
 
 
 def _open_keras(path):

@@ -11,18 +11,6 @@ import shutil
 from keras_bert_impl.checkpoints import description as description_lib
 from keras_bert_impl.checkpoints import mappings, names, safetensors_format
 
-# What the files are called in Google's releases of the families.
-_PREFIXES = {
-  "bert": "bert_model.ckpt",
-  "albert": "model.ckpt-best",
-  "electra": "electra_model.ckpt",
-}
-_CONFIG_NAMES = {
-  "bert": "bert_config.json",
-  "albert": "albert_config.json",
-  "electra": "bert_config.json",
-}
-
 _TOKENIZER_FILES = (
   "added_tokens.json",
   "merges.txt",
@@ -32,7 +20,6 @@ _TOKENIZER_FILES = (
   "vocab.json",
   "vocab.txt",
 )
-_SENTENCEPIECE_NAMES = {"google": "30k-clean.model"}
 
 
 def write_safetensors(folder, tensors, description, max_shard_size):
@@ -48,10 +35,10 @@ def write_safetensors(folder, tensors, description, max_shard_size):
     ValueError: `transformers` has no such model.
   """
   values = description_lib.to_config_json(description)
-  model_type = description.config.model_type
+  family = description.config.family
   origins, transposed, left_out = {}, set(), []
   for name in tensors:
-    theirs = names.to_transformers(name, model_type, description.head)
+    theirs = names.to_transformers(name, family, description.head)
     if theirs is None:
       left_out.append(name)
       continue
@@ -77,21 +64,20 @@ def write_google(folder, tensors, description):
   """
   from keras_bert_impl.checkpoints import tf_format
 
-  model_type = description.config.model_type
   values = description_lib.to_bert_config(description.config)
-  prefix = _PREFIXES[model_type]
+  family = description.config.family
+  prefix = family.google.checkpoint
   # Foreign names have dots.
   left_out = [name for name in tensors if "/" not in name]
   renamed = {
-    names.to_google(name, model_type): tensors[name]
+    names.to_google(name, family): tensors[name]
     for name in tensors
     if "/" in name
   }
   tf_format.write(os.path.join(folder, prefix), renamed)
-  if model_type == "electra":
-    # Its code asks for the newest checkpoint of the folder.
+  if family.google.has_state_file:
     _write_text(folder, "checkpoint", f'model_checkpoint_path: "{prefix}"\n')
-  _write_json(folder, _CONFIG_NAMES[model_type], values)
+  _write_json(folder, family.google.config_file, values)
   write_labels(folder, description)
   return left_out
 
@@ -104,7 +90,7 @@ def write_labels(folder, description):
     )
 
 
-def copy_tokenizer_files(source, folder, form):
+def copy_tokenizer_files(source, folder, sentencepiece_file):
   """Copies whatever describes the tokenizer and is not there yet.
 
   Beside a vocabulary of its own, tokenizer.json, which repeats the one of the
@@ -113,15 +99,14 @@ def copy_tokenizer_files(source, folder, form):
   Args:
     source: str, folder of the checkpoint that was read.
     folder: str.
-    form: str, the format written, "google" or another: SentencePiece models
-      have names of their own there.
+    sentencepiece_file: str, what a SentencePiece model is to be called.
   """
   has_vocabulary = os.path.exists(os.path.join(folder, "vocab.txt"))
   stale = ("vocab.txt", "tokenizer.json") if has_vocabulary else ()
   for name in os.listdir(source):
     target = name
     if name.endswith(".model"):
-      target = _SENTENCEPIECE_NAMES.get(form, "spiece.model")
+      target = sentencepiece_file
     elif name not in _TOKENIZER_FILES or name in stale:
       continue
     shutil.copyfile(os.path.join(source, name), os.path.join(folder, target))

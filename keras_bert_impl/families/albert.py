@@ -1,5 +1,99 @@
-"""ALBERT: Lan et al. 2020."""
+"""ALBERT: Lan et al. 2020. One block for all layers, small embeddings.
+
+Source: google-research/albert, modeling.py.
+"""
 
 from keras_bert_impl.families import family
 
-FAMILY = family.Family(name="albert", class_stem="Albert")
+# Only one block per group was ever released.
+_OURS = "bert/encoder/group_#/"
+_THEIRS = "albert/encoder/albert_layer_groups/#/albert_layers/0/"
+_GOOGLES = "bert/encoder/transformer/group_#/inner_group_0/"
+
+
+def _size(num_hidden_layers, hidden_size, num_attention_heads, dropout):
+  """Lan et al. 2020, table 1."""
+  return family.size(
+    num_hidden_layers,
+    hidden_size,
+    num_attention_heads=num_attention_heads,
+    vocab_size=30000,
+    embedding_size=128,
+    hidden_act="gelu_new",
+    hidden_dropout_prob=dropout,
+    attention_probs_dropout_prob=dropout,
+    num_hidden_groups=1,
+  )
+
+
+FAMILY = family.Family(
+  name="albert",
+  class_stem="Albert",
+  presets={
+    "albert_base_v1": _size(12, 768, 12, dropout=0.1),
+    "albert_large_v1": _size(24, 1024, 16, dropout=0.1),
+    "albert_xlarge_v1": _size(24, 2048, 16, dropout=0.1),
+    "albert_xxlarge_v1": _size(12, 4096, 64, dropout=0.0),
+    "albert_base_v2": _size(12, 768, 12, dropout=0.0),
+    "albert_large_v2": _size(24, 1024, 16, dropout=0.0),
+    "albert_xlarge_v2": _size(24, 2048, 16, dropout=0.0),
+    "albert_xxlarge_v2": _size(12, 4096, 64, dropout=0.0),
+  },
+  config_keys=family.CONFIG_KEYS
+  | {
+    "embedding_size": "embedding_size",
+    "num_hidden_groups": "num_hidden_groups",
+  },
+  constants={
+    "bos_token_id": 2,
+    "classifier_dropout_prob": 0.1,
+    "eos_token_id": 3,
+    "inner_group_num": 1,
+    "pad_token_id": 0,
+  },
+  fixed=family.FIXED
+  | {"inner_group_num": 1, "net_structure_type": 0, "num_memory_blocks": 0},
+  always_projects=True,
+  names=(
+    (_OURS + "attention/output/dense", _THEIRS + "attention/dense"),
+    (_OURS + "attention/output/LayerNorm", _THEIRS + "attention/LayerNorm"),
+    (_OURS + "attention/self/", _THEIRS + "attention/"),
+    (_OURS + "intermediate/dense", _THEIRS + "ffn"),
+    (_OURS + "output/dense", _THEIRS + "ffn_output"),
+    (_OURS + "output/LayerNorm", _THEIRS + "full_layer_layer_norm"),
+    ("bert/pooler/dense", "albert/pooler"),
+    ("bert/", "albert/"),
+    ("cls/predictions/transform/", "predictions/"),
+    ("cls/predictions", "predictions"),
+    ("cls/seq_relationship", "sop_classifier/classifier"),
+    *family.TASKS,
+  ),
+  prefix="albert",
+  sentence_head="sop",
+  google=family.GoogleLayout(
+    checkpoint="model.ckpt-best",
+    config_file="albert_config.json",
+    names=(
+      (_OURS + "attention/output/LayerNorm", _GOOGLES + "LayerNorm"),
+      (_OURS + "output/LayerNorm", _GOOGLES + "LayerNorm_1"),
+      (_OURS + "attention/", _GOOGLES + "attention_1/"),
+      (
+        _OURS + "output/dense",
+        _GOOGLES + "ffn_1/intermediate/output/dense",
+      ),
+      (_OURS + "intermediate/dense", _GOOGLES + "ffn_1/intermediate/dense"),
+      *family.GOOGLE_CLASSIFIER,
+    ),
+    mark="num_hidden_groups",
+    constants={
+      "net_structure_type": 0,
+      "gap_size": 0,
+      "num_memory_blocks": 0,
+      "inner_group_num": 1,
+      "down_scale_factor": 1,
+    },
+    # Theirs is the form with tanh.
+    activations={"gelu": "gelu_new"},
+    sentencepiece_file="30k-clean.model",
+  ),
+)

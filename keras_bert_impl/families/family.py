@@ -1,9 +1,46 @@
 """What may differ between families of models, as data.
 
+Names of weights are pairs (ours, theirs) of beginnings of names, of which the
+first that fits counts; `#` is any number. What follows the beginning stays as
+it is. Ours are the paths of the variables.
+
 Standard library only: `configs` reads it, and with it every script.
 """
 
 import dataclasses
+
+# {field of `EncoderConfig`: key of a config.json}, of most families.
+CONFIG_KEYS = {
+  name: name
+  for name in (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "max_position_embeddings",
+    "hidden_act",
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "type_vocab_size",
+    "initializer_range",
+    "layer_norm_eps",
+  )
+}
+# Another value of these makes a model that is none of ours, in any family.
+FIXED = {
+  "add_cross_attention": False,
+  "position_embedding_type": "absolute",
+  "pruned_heads": {},
+  "tie_word_embeddings": True,
+}
+# Heads that have the same names in all families. In `transformers` a name is a
+# module and "weight" or "bias"; these are modules, with its dots as slashes.
+TASKS = (("cls/squad", "qa_outputs"), ("classifier", "classifier"))
+GOOGLE_CLASSIFIER = (
+  ("classifier/output_weights", "output_weights"),
+  ("classifier/output_bias", "output_bias"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,16 +60,110 @@ class Framing:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class GoogleLayout:
+  """The files of a family's releases by Google, and what they call things.
+
+  Attributes:
+    checkpoint: str, prefix of the files of a TensorFlow checkpoint.
+    config_file: str, name of the configuration.
+    names: pairs of names of weights; where none fits, theirs are ours.
+    mark: str, a key by which a configuration is known to be of this family;
+      None if it has a `model_type`, or is BERT's.
+    constants: {key: value}, in every configuration and of no meaning here.
+    activations: {theirs: ours}, where they call an activation otherwise.
+    own_fields: tuple of fields that are written besides, for our own code.
+    has_state_file: bool, whether their code finds a checkpoint by the file
+      `checkpoint` beside it.
+    sentencepiece_file: str, name of a SentencePiece model.
+    only_weights: tuple of beginnings of our names that only checkpoints of this
+      family have, of releases without a configuration.
+    head_size: int, of all such releases.
+  """
+
+  checkpoint: str
+  config_file: str = "bert_config.json"
+  names: tuple = GOOGLE_CLASSIFIER
+  mark: str | None = None
+  constants: dict = dataclasses.field(default_factory=dict)
+  activations: dict = dataclasses.field(default_factory=dict)
+  own_fields: tuple = ()
+  has_state_file: bool = False
+  sentencepiece_file: str = "spiece.model"
+  only_weights: tuple = ()
+  head_size: int = 64
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Family:
-  """A family of models.
+  """A family of models: all that is true of it alone.
 
   Attributes:
     name: str, the `model_type` in a config.json.
     class_stem: str, what the classes in `transformers` begin with, such as
-      "Bert" in "BertTokenizer".
-    framing: `Framing`.
+      "Bert" in "BertModel" and "BertTokenizer".
+    presets: {name: {field of `EncoderConfig`: value}}, its released sizes.
+
+    config_keys: {field of `EncoderConfig`: key of a config.json}.
+    implied: {field: value} that no key says.
+    constants: {key: value} of a config.json that is not made from another.
+    fixed: {key: value} of a config.json, the only value that we know.
+    position_offset_from_padding: bool, whether the first position is the one
+      after `pad_token_id`.
+    always_projects: bool, whether the code in `transformers` maps embeddings to
+      the hidden size even if they have it.
+
+    names: pairs of names of weights in `transformers`.
+    classifier_names: the same, before them, in models that classify sequences.
+    prefix: str, what names of the encoder begin with in models with a head.
+    encoder_parts: tuple of what they begin with in a bare encoder.
+    copies: tuple of parameters that are copies of others, in old files.
+    has_pooler: bool, whether the bare encoder has a pooler.
+    causal_class: str, the class of a left-to-right model, after `class_stem`.
+    sentence_head: str, what the head of sentence pairs is trained for:
+      "seq_relationship" (next sentence) or "sop" (sentence order).
+    google: `GoogleLayout`, None if Google's code has no such model.
+
+    framing: `Framing` of texts.
+    sentencepiece_file: str, name of a SentencePiece model in `transformers`.
   """
 
   name: str
   class_stem: str
+  presets: dict = dataclasses.field(default_factory=dict)
+
+  config_keys: dict = dataclasses.field(default_factory=lambda: CONFIG_KEYS)
+  implied: dict = dataclasses.field(default_factory=dict)
+  constants: dict = dataclasses.field(default_factory=dict)
+  fixed: dict = dataclasses.field(default_factory=lambda: FIXED)
+  position_offset_from_padding: bool = False
+  always_projects: bool = False
+
+  names: tuple
+  classifier_names: tuple = ()
+  prefix: str
+  encoder_parts: tuple = ("embeddings", "encoder", "pooler")
+  copies: tuple = ()
+  has_pooler: bool = True
+  causal_class: str = "ForCausalLM"
+  sentence_head: str = "seq_relationship"
+  google: GoogleLayout | None = None
+
   framing: Framing = Framing()
+  sentencepiece_file: str = "spiece.model"
+
+
+def size(num_hidden_layers, hidden_size, **others):
+  """Returns fields of a preset: heads of 64, a feed-forward layer of 4 H.
+
+  Args:
+    num_hidden_layers: int.
+    hidden_size: int, H.
+    **others: further fields, or these otherwise.
+  """
+  return {
+    "hidden_size": hidden_size,
+    "num_hidden_layers": num_hidden_layers,
+    "num_attention_heads": hidden_size // 64,
+    "intermediate_size": 4 * hidden_size,
+    **others,
+  }

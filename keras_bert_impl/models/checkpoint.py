@@ -15,8 +15,6 @@ _MODELS = {
   names.MULTIPLE_CHOICE: task_models.MultipleChoice,
   names.QUESTION_ANSWERING: task_models.QuestionAnswering,
 }
-# ALBERT's head of the same weights tells the order of sentences.
-_SENTENCE_HEADS = {"albert": "sop"}
 
 
 def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
@@ -100,7 +98,7 @@ def build(description, shapes, dtype=None):
   """
   config, head = description.config, description.head
   if head == names.PRETRAINING:
-    sentence_head = _SENTENCE_HEADS.get(config.model_type, "seq_relationship")
+    sentence_head = config.family.sentence_head
     return task_models.MaskedLanguageModel(config, sentence_head, dtype)
   if head in (names.SEQUENCE_CLASSIFICATION, names.TOKEN_CLASSIFICATION):
     num_classes = shapes[names.CLASSIFIER][0]

@@ -231,7 +231,7 @@ def test_slots_and_counters_are_no_weights(tmp_path):
 
 def test_roberta_has_no_format_of_googles(tmp_path):
   config = dataclasses.replace(BERT, position_offset=2, model_type="roberta")
-  with pytest.raises(ValueError, match="RoBERTa has no format of Google's"):
+  with pytest.raises(ValueError, match="Roberta has no format of Google's"):
     write(tmp_path, models.TransformerEncoder(config))
   assert not list(tmp_path.iterdir())
 

@@ -3,6 +3,7 @@
 import pytest
 
 from keras_bert_impl.checkpoints import names
+from keras_bert_impl.families import FAMILIES
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,7 @@ from keras_bert_impl.checkpoints import names
   ],
 )
 def test_names_of_old_and_bare_files(name, ours):
-  assert names.from_transformers(name, "bert") == ours
+  assert names.from_transformers(name, FAMILIES["bert"]) == ours
 
 
 @pytest.mark.parametrize(
@@ -65,26 +66,28 @@ def test_names_of_old_and_bare_files(name, ours):
 def test_each_architecture_of_transformers_has_its_own_weights(
   model_type, head, name, theirs
 ):
-  assert names.to_transformers(name, model_type, head) == theirs
+  assert names.to_transformers(name, FAMILIES[model_type], head) == theirs
   if theirs:
-    assert names.from_transformers(theirs, model_type) == name
+    assert names.from_transformers(theirs, FAMILIES[model_type]) == name
 
 
 def test_numbers_survive_both_ways():
   ours = "bert/encoder/group_3/attention/self/query/kernel"
-  google = names.to_google(ours, "albert")
+  google = names.to_google(ours, FAMILIES["albert"])
   assert google == (
     "bert/encoder/transformer/group_3/inner_group_0/attention_1/self/query"
     "/kernel"
   )
   assert names.from_google(google) == ours
-  theirs = names.to_transformers(ours, "albert", names.MASKED_LM)
+  theirs = names.to_transformers(ours, FAMILIES["albert"], names.MASKED_LM)
   assert theirs == (
     "albert.encoder.albert_layer_groups.3.albert_layers.0.attention.query.weight"
   )
-  assert names.from_transformers(theirs, "albert") == ours
+  assert names.from_transformers(theirs, FAMILIES["albert"]) == ours
 
 
 def test_the_classifier_of_googles_code_stands_alone():
-  assert names.to_google("classifier/output_bias", "bert") == "output_bias"
+  assert (
+    names.to_google("classifier/output_bias", FAMILIES["bert"]) == "output_bias"
+  )
   assert names.from_google("output_weights") == "classifier/output_weights"

@@ -458,7 +458,7 @@ BAD_INPUTS = {
   "pickle": (pickle, "save_pretrained"),
   "RoBERTa for Google": (
     lambda folder: dict(input=PARITY / "roberta_masked_lm", format="google"),
-    "RoBERTa has no format of Google's",
+    "Roberta has no format of Google's",
   ),
   "output that exists": (existing_output, "out exists already"),
   "two words on a line": (
