@@ -9,7 +9,6 @@ Axes, everywhere in this project:
   I intermediate size, V vocabulary size, C classes.
 """
 
-from keras_bert_impl.layers.attention import SelfAttention
 from keras_bert_impl.layers.bilstm import BiLSTM
 from keras_bert_impl.layers.dropout import Dropout, random_seed
 from keras_bert_impl.layers.embeddings import Embeddings
@@ -23,7 +22,10 @@ from keras_bert_impl.layers.heads import (
 from keras_bert_impl.layers.rematerialization import rematerialize
 from keras_bert_impl.layers.scalar_mix import ScalarMix
 from keras_bert_impl.layers.token_sampler import TokenSampler
-from keras_bert_impl.layers.transformer_block import TransformerBlock
+from keras_bert_impl.layers.transformer_block import (
+  SelfAttention,
+  TransformerBlock,
+)
 
 __all__ = [
   "BiLSTM",

@@ -1,15 +1,60 @@
-"""The dtype policies of inner layers, kept when a layer or model is saved.
+"""The base class of layers that have layers inside.
 
-Keras keeps the policy of each layer that it makes itself. The dense layers and
-norms in ours are made by `build`, with the policy of the layer around them;
-what happens to them later, such as `quantize("int8")`, is kept here.
+Keras keeps the dtype policy of each layer that it makes itself. The dense
+layers and norms in ours are made by `build`, with the policy of the layer
+around them; what happens to them later, such as `quantize("int8")`, is kept
+here.
 """
+
+import inspect
 
 import keras
 
+from keras_bert_impl.layers import activations, dropout, initializers
+
 
 class Layer(keras.layers.Layer):
-  """A layer whose inner layers keep their dtype policies when it is saved."""
+  """A layer that is saved by its constructor's arguments.
+
+  Subclasses keep each argument as an attribute of the same name. The layers
+  that they make with the methods below keep their dtype policies when the outer
+  layer is saved.
+  """
+
+  def get_config(self):
+    """Returns the arguments of the constructor."""
+    arguments = inspect.signature(type(self).__init__).parameters
+    own = arguments.keys() - {"self", "kwargs"}
+    return {
+      **super().get_config(),
+      **{name: getattr(self, name) for name in arguments if name in own},
+    }
+
+  def _dense(self, units, input_shape, activation=None, name="dense"):
+    """Returns a built `Dense`; `activation` as in `activations.get`."""
+    layer = keras.layers.Dense(
+      units,
+      activations.get(activation),
+      kernel_initializer=initializers.truncated_normal(self.initializer_range),
+      dtype=self.dtype_policy,
+      name=name,
+    )
+    layer.build(input_shape)
+    return layer
+
+  def _layer_norm(self, shape):
+    """Returns a built `LayerNormalization`."""
+    layer = keras.layers.LayerNormalization(
+      epsilon=self.layer_norm_eps, dtype=self.dtype_policy, name="LayerNorm"
+    )
+    layer.build(shape)
+    return layer
+
+  def _dropout(self, shape, rate):
+    """Returns a built `Dropout`."""
+    layer = dropout.Dropout(rate, dtype=self.dtype_policy, name="dropout")
+    layer.build(shape)
+    return layer
 
   def get_build_config(self):
     """Returns what `build_from_config` needs, in plain types."""

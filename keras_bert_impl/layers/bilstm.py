@@ -52,7 +52,3 @@ class BiLSTM(base.Layer):
   def compute_output_shape(self, hidden_shape, input_mask_shape=None):
     """Returns the shape of `call`."""
     return (*hidden_shape[:-1], 2 * self.width)
-
-  def get_config(self):
-    """Returns the arguments of the constructor."""
-    return {**super().get_config(), "width": self.width}

@@ -1,54 +1,9 @@
 """Word, segment and position embeddings."""
 
 import keras
-import numpy as np
 from keras import ops
 
-from keras_bert_impl.layers import base, dropout, initializers
-
-
-def sinusoidal_positions(length, size):
-  """Returns the fixed position embeddings of the original Transformer.
-
-  Args:
-    length: int, number of positions.
-    size: int, E.
-
-  Returns:
-    float32 array [length, E]: sine in the even, cosine in the odd columns.
-
-  Source: Vaswani et al. 2017, section 3.5.
-  """
-  column = np.arange(size)
-  frequency = 1.0 / 10000.0 ** (2 * (column // 2) / size)
-  angle = np.arange(length)[:, None] * frequency[None, :]
-  table = np.where(column % 2 == 0, np.sin(angle), np.cos(angle))
-  return table.astype("float32")
-
-
-def check_ids(name, ids, size):
-  """Raises ValueError if ids are out of range, so far as they have values.
-
-  Looking up such ids gives rows of other tokens, zeros or NaN, depending on the
-  backend and the device. A step that is traced has no values yet: nothing is
-  checked in it, and it costs nothing.
-
-  Args:
-    name: str, for the message.
-    ids: int tensor, array or list.
-    size: int; ids must be in [0, size).
-  """
-  try:
-    values = np.asarray(ids)
-  # Traced by TensorFlow or by JAX, or partly on another machine.
-  except (RuntimeError, TypeError):
-    return
-  wrong = values[(values < 0) | (values >= size)]
-  if wrong.size:
-    raise ValueError(
-      f"{name} ({wrong[0]}) must be from 0 to {size - 1}: are they those "
-      "of the model's own vocabulary?"
-    )
+from keras_bert_impl.layers import base, ids, initializers, positions
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -101,12 +56,6 @@ class Embeddings(base.Layer):
     self.dropout_rate = dropout_rate
     self.layer_norm_eps = layer_norm_eps
     self.initializer_range = initializer_range
-    self.layer_norm = keras.layers.LayerNormalization(
-      epsilon=layer_norm_eps, dtype=self.dtype_policy, name="LayerNorm"
-    )
-    self.dropout = dropout.Dropout(
-      dropout_rate, dtype=self.dtype_policy, name="dropout"
-    )
 
   def build(
     self, input_ids_shape, segment_ids_shape=None, input_mask_shape=None
@@ -122,11 +71,11 @@ class Embeddings(base.Layer):
         "position_embeddings", self.max_position_embeddings
       )
     else:
-      self.position_embeddings = sinusoidal_positions(
+      self.position_embeddings = positions.sinusoidal(
         self.max_position_embeddings, self.embedding_size
       )
-    self.layer_norm.build(hidden_shape)
-    self.dropout.build(hidden_shape)
+    self.layer_norm = self._layer_norm(hidden_shape)
+    self.dropout = self._dropout(hidden_shape, self.dropout_rate)
 
   def _add_table(self, name, num_rows):
     return self.add_weight(
@@ -153,19 +102,18 @@ class Embeddings(base.Layer):
 
     Raises:
       ValueError: L above `max_position_embeddings - position_offset`; or, as
-        `check_ids`, ids out of range.
+        `ids.check`, ids out of range.
     """
-    self._check_length(input_ids.shape[1])
-    check_ids("input_ids", input_ids, self.vocab_size)
+    positions.check_length(input_ids.shape[1], self)
+    ids.check("input_ids", input_ids, self.vocab_size)
     if self.type_vocab_size > 1:
-      check_ids("segment_ids", segment_ids, self.type_vocab_size)
+      ids.check("segment_ids", segment_ids, self.type_vocab_size)
     input_ids = ops.cast(input_ids, "int32")
-    segment_ids = ops.cast(segment_ids, "int32")
     table = ops.convert_to_tensor(self.word_embeddings)
     words = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, L, E]
-    segments = self._embed_segments(segment_ids)
-    positions = self._embed_positions(input_ids, input_mask)
-    hidden = ops.cast(words + segments + positions, self.compute_dtype)
+    segments = self._embed_segments(ops.cast(segment_ids, "int32"))
+    hidden = words + segments + self._embed_positions(input_ids, input_mask)
+    hidden = ops.cast(hidden, self.compute_dtype)
     hidden = self.dropout(self.layer_norm(hidden), training=training)
     return hidden, table
 
@@ -189,40 +137,12 @@ class Embeddings(base.Layer):
     rows = ops.cumsum(is_token, axis=1) * is_token + self.position_offset - 1
     return ops.take(table, rows, axis=0)
 
-  def _check_length(self, length):
-    longest = self.max_position_embeddings - self.position_offset
-    if length is not None and length > longest:
-      raise ValueError(
-        f"The sequence length ({length}) must be at most {longest}: "
-        f"max_position_embeddings ({self.max_position_embeddings}) less "
-        f"position_offset ({self.position_offset})."
-      )
-
-  def compute_output_spec(
-    self, input_ids, segment_ids, input_mask=None, training=False
-  ):
+  def compute_output_spec(self, input_ids, *args, **kwargs):
     """Returns the shapes and dtypes of `call`."""
-    self._check_length(input_ids.shape[1])
+    positions.check_length(input_ids.shape[1], self)
+    shape = (*input_ids.shape, self.embedding_size)
+    table_shape = (self.vocab_size, self.embedding_size)
     return (
-      keras.KerasTensor(
-        (*input_ids.shape, self.embedding_size), self.compute_dtype
-      ),
-      keras.KerasTensor(
-        (self.vocab_size, self.embedding_size), self.variable_dtype
-      ),
+      keras.KerasTensor(shape, self.compute_dtype),
+      keras.KerasTensor(table_shape, self.variable_dtype),
     )
-
-  def get_config(self):
-    """Returns the arguments of the constructor."""
-    return {
-      **super().get_config(),
-      "vocab_size": self.vocab_size,
-      "embedding_size": self.embedding_size,
-      "max_position_embeddings": self.max_position_embeddings,
-      "type_vocab_size": self.type_vocab_size,
-      "position_embedding_type": self.position_embedding_type,
-      "position_offset": self.position_offset,
-      "dropout_rate": self.dropout_rate,
-      "layer_norm_eps": self.layer_norm_eps,
-      "initializer_range": self.initializer_range,
-    }

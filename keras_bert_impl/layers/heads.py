@@ -3,57 +3,54 @@
 import keras
 from keras import ops
 
-from keras_bert_impl.layers import activations, base, initializers
+from keras_bert_impl.layers import base, initializers
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class Pooler(base.Layer):
-  """Dense layer on the first position ([CLS]).
+  """Dense layer on one position: the first ([CLS]), or the last token.
 
   Args:
     initializer_range: float, standard deviation.
     activation: str; BERT's is "tanh".
+    use_last_token: bool, whether the position is the last that is no padding.
     **kwargs: of `keras.layers.Layer`.
 
   Source: google-research/bert, modeling.py.
   """
 
-  def __init__(self, initializer_range=0.02, activation="tanh", **kwargs):
+  def __init__(
+    self,
+    initializer_range=0.02,
+    activation="tanh",
+    use_last_token=False,
+    **kwargs,
+  ):
     super().__init__(**kwargs)
     self.initializer_range = initializer_range
     self.activation = activation
+    self.use_last_token = use_last_token
 
-  def build(self, hidden_shape):
+  def build(self, hidden_shape, input_mask_shape=None):
     """Creates the weights."""
     batch, _, hidden_size = hidden_shape
-    self.dense = keras.layers.Dense(
-      hidden_size,
-      activations.get(self.activation),
-      kernel_initializer=initializers.truncated_normal(self.initializer_range),
-      dtype=self.dtype_policy,
-      name="dense",
-    )
-    self.dense.build((batch, hidden_size))
+    self.dense = self._dense(hidden_size, (batch, hidden_size), self.activation)
 
-  def call(self, hidden):
-    """[B, L, H] -> [B, H]."""
-    return self.dense(hidden[:, 0])
+  def call(self, hidden, input_mask=None):
+    """[B, L, H], of the last token with `input_mask` int [B, L] -> [B, H]."""
+    if not self.use_last_token:
+      return self.dense(hidden[:, 0])
+    last = ops.maximum(ops.sum(input_mask, axis=1) - 1, 0)  # [B]
+    token = ops.take_along_axis(hidden, last[:, None, None], axis=1)
+    return self.dense(token[:, 0])
 
-  def compute_mask(self, hidden, previous_mask):
+  def compute_mask(self, inputs, previous_mask):
     """Returns None: a vector has no positions to mask."""
     return None
 
-  def compute_output_shape(self, hidden_shape):
+  def compute_output_shape(self, hidden_shape, input_mask_shape=None):
     """Returns the shape of `call`."""
     return (hidden_shape[0], hidden_shape[-1])
-
-  def get_config(self):
-    """Returns the arguments of the constructor."""
-    return {
-      **super().get_config(),
-      "initializer_range": self.initializer_range,
-      "activation": self.activation,
-    }
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -91,20 +88,10 @@ class MaskedLanguageModelHead(base.Layer):
     """Creates the weights."""
     vocab_size, embedding_size = embedding_table_shape
     with keras.name_scope("transform"):
-      self.dense = keras.layers.Dense(
-        embedding_size,
-        activations.get(self.activation),
-        kernel_initializer=initializers.truncated_normal(
-          self.initializer_range
-        ),
-        dtype=self.dtype_policy,
-        name="dense",
+      self.dense = self._dense(
+        embedding_size, (None, hidden_shape[-1]), self.activation
       )
-      self.dense.build((None, hidden_shape[-1]))
-      self.layer_norm = keras.layers.LayerNormalization(
-        epsilon=self.layer_norm_eps, dtype=self.dtype_policy, name="LayerNorm"
-      )
-      self.layer_norm.build((None, embedding_size))
+      self.layer_norm = self._layer_norm((None, embedding_size))
     self.output_bias = self.add_weight(
       name="output_bias",
       shape=(vocab_size,),
@@ -137,15 +124,6 @@ class MaskedLanguageModelHead(base.Layer):
     return keras.KerasTensor(
       (*masked_lm_positions.shape, embedding_table.shape[0]), "float32"
     )
-
-  def get_config(self):
-    """Returns the arguments of the constructor."""
-    return {
-      **super().get_config(),
-      "activation": self.activation,
-      "layer_norm_eps": self.layer_norm_eps,
-      "initializer_range": self.initializer_range,
-    }
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -203,7 +181,10 @@ class SpanBoundaryHead(base.Layer):
     self.transforms = []
     for name, size in (("inner", hidden_size), ("outer", embedding_size)):
       with keras.name_scope(name):
-        self.transforms += self._dense_and_norm(width, size)
+        self.transforms += (
+          self._dense(size, (None, width), "gelu"),
+          self._layer_norm((None, size)),
+        )
       width = size
     self.output_bias = self.add_weight(
       name="output_bias",
@@ -211,21 +192,6 @@ class SpanBoundaryHead(base.Layer):
       initializer="zeros",
       autocast=False,
     )
-
-  def _dense_and_norm(self, width, size):
-    dense = keras.layers.Dense(
-      size,
-      "gelu",
-      kernel_initializer=initializers.truncated_normal(self.initializer_range),
-      dtype=self.dtype_policy,
-      name="dense",
-    )
-    dense.build((None, width))
-    layer_norm = keras.layers.LayerNormalization(
-      epsilon=self.layer_norm_eps, dtype=self.dtype_policy, name="LayerNorm"
-    )
-    layer_norm.build((None, size))
-    return [dense, layer_norm]
 
   def call(self, hidden, masked_lm_positions, span_boundaries, embedding_table):
     """Scores the word pieces.
@@ -269,16 +235,6 @@ class SpanBoundaryHead(base.Layer):
       (*masked_lm_positions.shape, embedding_table.shape[0]), "float32"
     )
 
-  def get_config(self):
-    """Returns the arguments of the constructor."""
-    return {
-      **super().get_config(),
-      "max_span_length": self.max_span_length,
-      "position_embedding_size": self.position_embedding_size,
-      "layer_norm_eps": self.layer_norm_eps,
-      "initializer_range": self.initializer_range,
-    }
-
 
 def _score_words(x, embedding_table, dtype):
   """[N, E] against the table [V, E] -> float32 [N, V]."""
@@ -301,7 +257,7 @@ def _gather_positions(hidden, positions):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class ClassificationHead(keras.layers.Layer):
+class ClassificationHead(base.Layer):
   """Linear scores of C classes for each vector.
 
   Next sentence, sentence order, labels of sequences or tokens, and start and
@@ -343,14 +299,6 @@ class ClassificationHead(keras.layers.Layer):
     """Returns the shapes and dtypes of `call`."""
     return keras.KerasTensor((*hidden.shape[:-1], self.num_classes), "float32")
 
-  def get_config(self):
-    """Returns the arguments of the constructor."""
-    return {
-      **super().get_config(),
-      "num_classes": self.num_classes,
-      "initializer_range": self.initializer_range,
-    }
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class DiscriminatorHead(base.Layer):
@@ -373,18 +321,7 @@ class DiscriminatorHead(base.Layer):
   def build(self, hidden_shape):
     """Creates the weights."""
     self.dense = self._dense(hidden_shape[-1], hidden_shape, self.activation)
-    self.output_dense = self._dense(1, hidden_shape, None, name="dense_1")
-
-  def _dense(self, units, input_shape, activation, name="dense"):
-    dense = keras.layers.Dense(
-      units,
-      activations.get(activation),
-      kernel_initializer=initializers.truncated_normal(self.initializer_range),
-      dtype=self.dtype_policy,
-      name=name,
-    )
-    dense.build(input_shape)
-    return dense
+    self.output_dense = self._dense(1, hidden_shape, name="dense_1")
 
   def call(self, hidden):
     """[B, L, H] -> logits, float32 [B, L]; above 0 means replaced."""
@@ -394,11 +331,3 @@ class DiscriminatorHead(base.Layer):
   def compute_output_spec(self, hidden):
     """Returns the shapes and dtypes of `call`."""
     return keras.KerasTensor(hidden.shape[:-1], "float32")
-
-  def get_config(self):
-    """Returns the arguments of the constructor."""
-    return {
-      **super().get_config(),
-      "activation": self.activation,
-      "initializer_range": self.initializer_range,
-    }

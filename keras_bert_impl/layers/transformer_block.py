@@ -1,15 +1,132 @@
-"""One block of the encoder."""
+"""Self-attention, and the transformer block around it."""
 
 import keras
+from keras import ops
 
-from keras_bert_impl.layers import (
-  activations,
-  attention,
-  base,
-  dropout,
-  initializers,
-  rematerialization,
-)
+from keras_bert_impl.layers import base, rematerialization
+
+# Added to the scores of what must not be seen; finite, so that a row which sees
+# nothing (padding in a packed batch) gives no NaN.
+_UNSEEN = -1e9
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class SelfAttention(base.Layer):
+  """Scaled dot-product attention of a sequence to itself, N heads of size D.
+
+  It obeys the mask of Keras, such as that of `Embedding(mask_zero=True)`, and
+  hands it on.
+
+  Args:
+    num_heads: int, N; must divide H.
+    dropout_rate: float in [0, 1), of the attention probabilities.
+    use_causal_mask: bool, whether a position sees only itself and what
+      precedes it.
+    initializer_range: float, standard deviation.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: Vaswani et al. 2017, section 3.2.
+  """
+
+  def __init__(
+    self,
+    num_heads,
+    dropout_rate=0.1,
+    use_causal_mask=False,
+    initializer_range=0.02,
+    **kwargs,
+  ):
+    super().__init__(**kwargs)
+    self.supports_masking = True
+    self.num_heads = num_heads
+    self.dropout_rate = dropout_rate
+    self.use_causal_mask = use_causal_mask
+    self.initializer_range = initializer_range
+
+  def build(self, hidden_shape, attention_mask_shape=None):
+    """Creates the weights."""
+    batch, length, hidden_size = hidden_shape
+    if hidden_size % self.num_heads:
+      raise ValueError(
+        f"The hidden size ({hidden_size}) of {self.name} must be a multiple of "
+        f"num_heads ({self.num_heads})."
+      )
+    self.query = self._dense(hidden_size, hidden_shape, name="query")
+    self.key = self._dense(hidden_size, hidden_shape, name="key")
+    self.value = self._dense(hidden_size, hidden_shape, name="value")
+    probs_shape = (batch, self.num_heads, length, length)
+    self.dropout = self._dropout(probs_shape, self.dropout_rate)
+
+  def call(
+    self,
+    hidden,
+    attention_mask=None,
+    mask=None,
+    *,
+    return_attention_scores=False,
+    training=False,
+  ):
+    """Attends.
+
+    Args:
+      hidden: float [B, L, H].
+      attention_mask: bool or int, true where a position may be seen: [B, L]
+        (padding) or [B, L, L] (from each position to each). None: as `mask`.
+      mask: bool [B, L], which Keras passes on from the layers before. None:
+        all positions are seen.
+      return_attention_scores: bool.
+      training: bool.
+
+    Returns:
+      The context [B, L, H]; with `return_attention_scores` a tuple of it and
+      the attention probabilities [B, N, L, L], before dropout.
+    """
+    if attention_mask is None:
+      attention_mask = mask
+    head_size = hidden.shape[-1] // self.num_heads
+    query = self._split_heads(self.query(hidden) * head_size**-0.5)
+    key = self._split_heads(self.key(hidden))  # [B, N, L, D]
+    value = self._split_heads(self.value(hidden))
+    scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
+    scores = ops.cast(scores, "float32")  # [B, N, L, L]
+    bias = self._attention_bias(attention_mask, ops.shape(hidden)[1])
+    if bias is not None:
+      scores = scores + bias
+    probs = ops.cast(ops.softmax(scores), self.compute_dtype)
+    context = ops.matmul(self.dropout(probs, training=training), value)
+    context = ops.transpose(context, (0, 2, 1, 3))  # [B, L, N, D]
+    context = ops.reshape(context, ops.shape(hidden))
+    return (context, probs) if return_attention_scores else context
+
+  def _split_heads(self, x):
+    """[B, L, H] -> [B, N, L, D]."""
+    batch, length, size = ops.shape(x)
+    x = ops.reshape(x, (batch, length, self.num_heads, size // self.num_heads))
+    return ops.transpose(x, (0, 2, 1, 3))
+
+  def _attention_bias(self, attention_mask, length):
+    """Returns float32 [B or 1, 1, 1 or L, L], or None: all is seen."""
+    seen = None
+    if attention_mask is not None:
+      seen = ops.cast(attention_mask, "bool")
+      axes = (1, 2) if len(seen.shape) == 2 else (1,)
+      seen = ops.expand_dims(seen, axes)
+    if self.use_causal_mask:
+      position = ops.arange(length)
+      causal = position[None, :] <= position[:, None]  # [L, L]
+      seen = causal[None, None] if seen is None else seen & causal
+    return None if seen is None else ops.where(seen, 0.0, _UNSEEN)
+
+  def compute_output_spec(
+    self, hidden, *args, return_attention_scores=False, **kwargs
+  ):
+    """Returns the shapes and dtypes of `call`."""
+    context = keras.KerasTensor(hidden.shape, self.compute_dtype)
+    if not return_attention_scores:
+      return context
+    batch, length, _ = hidden.shape
+    shape = (batch, self.num_heads, length, length)
+    return context, keras.KerasTensor(shape, self.compute_dtype)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -62,7 +179,7 @@ class TransformerBlock(base.Layer):
     """Creates the weights."""
     hidden_size = hidden_shape[-1]
     with keras.name_scope("attention"):
-      self.attention = attention.SelfAttention(
+      self.attention = SelfAttention(
         self.num_heads,
         self.attention_dropout_rate,
         self.use_causal_mask,
@@ -73,7 +190,7 @@ class TransformerBlock(base.Layer):
       self.attention.build(hidden_shape)
       with keras.name_scope("output"):
         self.attention_dense = self._dense(hidden_size, hidden_shape)
-        self.attention_dropout = self._dropout(hidden_shape)
+        self.attention_dropout = self._dropout(hidden_shape, self.dropout_rate)
         self.attention_norm = self._layer_norm(hidden_shape)
     with keras.name_scope("intermediate"):
       self.intermediate_dense = self._dense(
@@ -83,39 +200,15 @@ class TransformerBlock(base.Layer):
       self.output_dense = self._dense(
         hidden_size, (*hidden_shape[:-1], self.intermediate_size)
       )
-      self.output_dropout = self._dropout(hidden_shape)
+      self.output_dropout = self._dropout(hidden_shape, self.dropout_rate)
       self.output_norm = self._layer_norm(hidden_shape)
-
-  def _dense(self, units, input_shape, activation=None):
-    dense = keras.layers.Dense(
-      units,
-      activations.get(activation),
-      kernel_initializer=initializers.truncated_normal(self.initializer_range),
-      dtype=self.dtype_policy,
-      name="dense",
-    )
-    dense.build(input_shape)
-    return dense
-
-  def _dropout(self, shape):
-    layer = dropout.Dropout(
-      self.dropout_rate, dtype=self.dtype_policy, name="dropout"
-    )
-    layer.build(shape)
-    return layer
-
-  def _layer_norm(self, shape):
-    layer_norm = keras.layers.LayerNormalization(
-      epsilon=self.layer_norm_eps, dtype=self.dtype_policy, name="LayerNorm"
-    )
-    layer_norm.build(shape)
-    return layer_norm
 
   def call(
     self,
     hidden,
     attention_mask=None,
     mask=None,
+    *,
     return_attention_scores=False,
     training=False,
   ):
@@ -155,28 +248,9 @@ class TransformerBlock(base.Layer):
     return self.output_norm(hidden + update), probs
 
   def compute_output_spec(
-    self,
-    hidden,
-    attention_mask=None,
-    mask=None,
-    return_attention_scores=False,
-    training=False,
+    self, hidden, *args, return_attention_scores=False, **kwargs
   ):
     """Returns the shapes and dtypes of `call`."""
     return self.attention.compute_output_spec(
       hidden, return_attention_scores=return_attention_scores
     )
-
-  def get_config(self):
-    """Returns the arguments of the constructor."""
-    return {
-      **super().get_config(),
-      "num_heads": self.num_heads,
-      "intermediate_size": self.intermediate_size,
-      "activation": self.activation,
-      "dropout_rate": self.dropout_rate,
-      "attention_dropout_rate": self.attention_dropout_rate,
-      "use_causal_mask": self.use_causal_mask,
-      "layer_norm_eps": self.layer_norm_eps,
-      "initializer_range": self.initializer_range,
-    }

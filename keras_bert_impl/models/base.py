@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_bert_impl import configs, features
 from keras_bert_impl.layers import base as layers_base
-from keras_bert_impl.layers import embeddings
+from keras_bert_impl.layers import ids
 
 # What `transformers` calls our inputs.
 _FOREIGN_NAMES = {
@@ -68,7 +68,7 @@ class EncoderModel(keras.Model):
     for name in x if isinstance(x, dict) else ():
       # With one segment its ids are ignored.
       if sizes.get(name, 1) > 1:
-        embeddings.check_ids(name, x[name], sizes[name])
+        ids.check(name, x[name], sizes[name])
     return super().predict(x, *args, **kwargs)
 
   def get_config(self):

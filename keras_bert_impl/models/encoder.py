@@ -51,11 +51,7 @@ class TransformerEncoder(base.EncoderModel):
     # Inputs.
     inputs = {
       key: keras.Input((None,), dtype="int32", name=key)
-      for key in (
-        features.INPUT_IDS,
-        features.INPUT_MASK,
-        features.SEGMENT_IDS,
-      )
+      for key in features.ENCODER_INPUTS
     }
 
     # Wiring.
@@ -69,7 +65,14 @@ class TransformerEncoder(base.EncoderModel):
       )
       with keras.name_scope("encoder"):
         if hidden.shape[-1] != config.hidden_size:
-          hidden = _embedding_projection(config, dtype_policy)(hidden)
+          hidden = keras.layers.Dense(
+            config.hidden_size,
+            kernel_initializer=initializers.truncated_normal(
+              config.initializer_range
+            ),
+            dtype=dtype_policy,
+            name="embedding_hidden_mapping_in",
+          )(hidden)
         hidden_states = [hidden]
         for block in _blocks(config, dtype_policy):
           hidden, probs = block(
@@ -84,13 +87,13 @@ class TransformerEncoder(base.EncoderModel):
         pooler = layers.Pooler(
           config.initializer_range,
           config.pooler_act,
+          # The first token of a left-to-right model has seen nothing else.
+          use_last_token=config.use_causal_mask,
           dtype=dtype_policy,
           name="pooler",
         )
-        # The first token of a left-to-right model has seen nothing else.
-        if config.use_causal_mask:
-          hidden = _last_token(hidden, inputs[features.INPUT_MASK])
-        outputs["pooled_output"] = ops.cast(pooler(hidden), "float32")
+        pooled = pooler(hidden, inputs[features.INPUT_MASK])
+        outputs["pooled_output"] = ops.cast(pooled, "float32")
     super().__init__(config, dtype_policy, inputs, outputs, name)
 
     # Attributes.
@@ -98,12 +101,6 @@ class TransformerEncoder(base.EncoderModel):
     self.hidden_states = hidden_states
     self.attention_probs = attention_probs
     self.embedding_table = embedding_table
-
-
-def _last_token(hidden, input_mask):
-  """Returns [B, 1, H], the last of `hidden` [B, L, H] that is no padding."""
-  last = ops.maximum(ops.sum(input_mask, axis=1) - 1, 0)  # [B]
-  return ops.take_along_axis(hidden, last[:, None, None], axis=1)
 
 
 def _embeddings(config, dtype_policy):
@@ -122,31 +119,16 @@ def _embeddings(config, dtype_policy):
   )
 
 
-def _embedding_projection(config, dtype_policy):
-  return keras.layers.Dense(
-    config.hidden_size,
-    kernel_initializer=initializers.truncated_normal(config.initializer_range),
-    dtype=dtype_policy,
-    name="embedding_hidden_mapping_in",
-  )
-
-
 def _blocks(config, dtype_policy):
   """Returns the block of each layer; layers of a group have the same one."""
-  if config.num_hidden_groups is None:
-    return [
-      _block(config, dtype_policy, f"layer_{index}")
-      for index in range(config.num_hidden_layers)
-    ]
-  groups = [
-    _block(config, dtype_policy, f"group_{index}")
-    for index in range(config.num_hidden_groups)
+  num_layers, num_groups = config.num_hidden_layers, config.num_hidden_groups
+  stem = "layer" if num_groups is None else "group"
+  num_blocks = num_groups or num_layers
+  blocks = [
+    _block(config, dtype_policy, f"{stem}_{index}")
+    for index in range(num_blocks)
   ]
-  layers_per_group = config.num_hidden_layers // config.num_hidden_groups
-  return [
-    groups[index // layers_per_group]
-    for index in range(config.num_hidden_layers)
-  ]
+  return [blocks[i * num_blocks // num_layers] for i in range(num_layers)]
 
 
 def _block(config, dtype_policy, name):

@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import layers
-from keras_bert_impl.layers import embeddings
+from keras_bert_impl.layers import ids, positions
 
 IDS = np.array([[1, 2, 3], [4, 0, 0]])
 SEGMENTS = np.array([[0, 0, 1], [0, 0, 0]])
@@ -39,7 +39,7 @@ def test_the_output_is_the_normalized_sum_of_three_embeddings(
 
 
 def test_sinusoidal_positions_are_those_of_the_paper():
-  table = embeddings.sinusoidal_positions(3, 4)
+  table = positions.sinusoidal(3, 4)
   assert table.shape == (3, 4)
   np.testing.assert_allclose(table[0], [0, 1, 0, 1])
   np.testing.assert_allclose(
@@ -172,5 +172,5 @@ def test_checking_ids_adds_nothing_to_a_traced_step(monkeypatch):
     return [operation.type for operation in graph.graph.get_operations()]
 
   checked = operations()
-  monkeypatch.setattr(embeddings, "check_ids", lambda *_: None)
+  monkeypatch.setattr(ids, "check", lambda *_: None)
   assert checked == operations()

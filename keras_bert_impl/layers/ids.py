@@ -1,0 +1,28 @@
+"""Range checks of token and segment ids."""
+
+import numpy as np
+
+
+def check(name, ids, size):
+  """Raises ValueError if ids are out of range, so far as they have values.
+
+  Looking up such ids gives rows of other tokens, zeros or NaN, depending on the
+  backend and the device. A step that is traced has no values yet: nothing is
+  checked in it, and it costs nothing.
+
+  Args:
+    name: str, for the message.
+    ids: int tensor, array or list.
+    size: int; ids must be in [0, size).
+  """
+  try:
+    values = np.asarray(ids)
+  # Traced by TensorFlow or by JAX, or partly on another machine.
+  except (RuntimeError, TypeError):
+    return
+  wrong = values[(values < 0) | (values >= size)]
+  if wrong.size:
+    raise ValueError(
+      f"{name} ({wrong[0]}) must be from 0 to {size - 1}: are they those "
+      "of the model's own vocabulary?"
+    )

@@ -1,0 +1,39 @@
+"""Fixed position embeddings, and how many positions there are."""
+
+import numpy as np
+
+
+def sinusoidal(length, size):
+  """Returns the fixed position embeddings of the original Transformer.
+
+  Args:
+    length: int, number of positions.
+    size: int, E.
+
+  Returns:
+    float32 array [length, E]: sine in the even, cosine in the odd columns.
+
+  Source: Vaswani et al. 2017, section 3.5.
+  """
+  column = np.arange(size)
+  frequency = 1.0 / 10000.0 ** (2 * (column // 2) / size)
+  angle = np.arange(length)[:, None] * frequency[None, :]
+  table = np.where(column % 2 == 0, np.sin(angle), np.cos(angle))
+  return table.astype("float32")
+
+
+def check_length(length, embeddings):
+  """Raises ValueError if sequences are longer than an embedding layer allows.
+
+  Args:
+    length: int, L, or None where it is not known.
+    embeddings: `Embeddings`.
+  """
+  offset = embeddings.position_offset
+  longest = embeddings.max_position_embeddings - offset
+  if length is not None and length > longest:
+    raise ValueError(
+      f"The sequence length ({length}) must be at most {longest}: "
+      f"max_position_embeddings ({embeddings.max_position_embeddings}) less "
+      f"position_offset ({offset})."
+    )

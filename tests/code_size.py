@@ -1,0 +1,226 @@
+"""Counts what keeps the code readable: sizes of functions, classes, scripts.
+
+    python tests/code_size.py
+
+prints the figures and everything above its limit. `tests/test_code_size.py`
+holds the limits.
+"""
+
+import ast
+import pathlib
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).parents[1]
+PACKAGES = ("keras_bert_impl", "tfrecords", "official_tasks")
+
+MOST_BODY_LINES = 50  # of a function, without its docstring
+MOST_ARGUMENTS = 8  # of a function; constructors of layers may have more
+MOST_CLASS_LINES = 250
+MOST_METHODS = 15
+MOST_SCRIPT_LINES = 200
+MOST_FORWARD_LINES = 550
+
+# The forward pass of an encoder.
+FORWARD = ("models/encoder", "layers/transformer_block", "layers/embeddings")
+
+
+class Count(NamedTuple):
+  """A place in the code and how much there is of something."""
+
+  where: str
+  size: int
+
+
+def source_files():
+  """Returns the paths of the source, without that of the tests."""
+  return [
+    path for top in PACKAGES for path in sorted((ROOT / top).rglob("*.py"))
+  ]
+
+
+def body_lines(function):
+  """Returns the number of lines of a function after its docstring."""
+  body = function.body
+  if len(body) > 1 and ast.get_docstring(function, clean=False) is not None:
+    body = body[1:]
+  return body[-1].end_lineno - body[0].lineno + 1
+
+
+def num_arguments(function):
+  """Returns the number of arguments, without self and cls."""
+  arguments = function.args
+  names = [
+    argument.arg
+    for argument in (
+      *arguments.posonlyargs,
+      *arguments.args,
+      *arguments.kwonlyargs,
+    )
+  ]
+  return len(names) - (bool(names) and names[0] in ("self", "cls"))
+
+
+def functions():
+  """Yields (where, node, name of its class or None) for every function."""
+  for path in source_files():
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    owners = {
+      child: node.name
+      for node in ast.walk(tree)
+      if isinstance(node, ast.ClassDef)
+      for child in node.body
+    }
+    for node in ast.walk(tree):
+      if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        where = f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        yield where, node, owners.get(node)
+
+
+def classes():
+  """Yields (where, node) for every class."""
+  for path in source_files():
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+      if isinstance(node, ast.ClassDef):
+        yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
+
+
+def long_functions():
+  """Returns `Count`s of functions above `MOST_BODY_LINES`."""
+  counts = [Count(where, body_lines(node)) for where, node, _ in functions()]
+  return [count for count in counts if count.size > MOST_BODY_LINES]
+
+
+def wide_functions():
+  """Returns `Count`s of functions above `MOST_ARGUMENTS`."""
+  counts = [
+    Count(where, num_arguments(node))
+    for where, node, _ in functions()
+    if not (node.name == "__init__" and "/layers/" in where)
+  ]
+  return [count for count in counts if count.size > MOST_ARGUMENTS]
+
+
+def large_classes():
+  """Returns `Count`s of classes above `MOST_CLASS_LINES`."""
+  counts = [
+    Count(where, node.end_lineno - node.lineno + 1) for where, node in classes()
+  ]
+  return [count for count in counts if count.size > MOST_CLASS_LINES]
+
+
+def many_methods():
+  """Returns `Count`s of classes above `MOST_METHODS`."""
+  counts = [
+    Count(where, sum(isinstance(e, ast.FunctionDef) for e in node.body))
+    for where, node in classes()
+  ]
+  return [count for count in counts if count.size > MOST_METHODS]
+
+
+def num_lines(path):
+  """Returns the number of lines of a file."""
+  return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def long_scripts():
+  """Returns `Count`s of scripts above `MOST_SCRIPT_LINES`."""
+  counts = [
+    Count(str(path.relative_to(ROOT)), num_lines(path))
+    for path in sorted((ROOT / "official_tasks").glob("*.py"))
+  ]
+  return [count for count in counts if count.size > MOST_SCRIPT_LINES]
+
+
+def forward_lines():
+  """Returns the number of lines that an encoder's forward pass stands in."""
+  return sum(
+    num_lines(ROOT / "keras_bert_impl" / f"{name}.py") for name in FORWARD
+  )
+
+
+def module_name(path):
+  """Returns the dotted name of a source file."""
+  parts = path.relative_to(ROOT).with_suffix("").parts
+  return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports():
+  """Returns {module: set of modules of the source that it imports}."""
+  modules = {module_name(path): path for path in source_files()}
+  found = {}
+  for name, path in modules.items():
+    named = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+      if isinstance(node, ast.Import):
+        named.update(alias.name for alias in node.names)
+      elif isinstance(node, ast.ImportFrom):
+        for alias in node.names:
+          full = f"{node.module}.{alias.name}"
+          named.add(full if full in modules else node.module)
+    found[name] = (named & modules.keys()) - {name}
+  return found
+
+
+def package_of(module):
+  """Returns the folder of a module; a module beside folders is its own."""
+  folder = module.rpartition(".")[0]
+  return module if folder in ("", *PACKAGES[:2]) else folder
+
+
+def circles(graph):
+  """Returns groups of nodes that reach each other, list of sorted lists."""
+  reach = {}
+  for start in graph:
+    seen, todo = set(), [start]
+    while todo:
+      for node in graph.get(todo.pop(), ()):
+        if node not in seen:
+          seen.add(node)
+          todo.append(node)
+    reach[start] = seen
+  groups = {
+    tuple(sorted(b for b in reach[a] if a in reach.get(b, ()))) for a in graph
+  }
+  return [list(group) for group in sorted(groups) if len(group) > 1]
+
+
+def file_circles():
+  """Returns the groups of modules that import each other."""
+  return circles(imports())
+
+
+def package_circles():
+  """Returns the groups of folders that import each other."""
+  graph = {}
+  for module, others in imports().items():
+    own = package_of(module)
+    graph.setdefault(own, set()).update(
+      package_of(other) for other in others if package_of(other) != own
+    )
+  return circles(graph)
+
+
+def main():
+  """Prints the figures."""
+  print(f"encoder's forward pass: {forward_lines()} lines in {len(FORWARD)}")
+  for title, counts in (
+    (f"functions above {MOST_BODY_LINES} lines", long_functions()),
+    (f"functions above {MOST_ARGUMENTS} arguments", wide_functions()),
+    (f"classes above {MOST_CLASS_LINES} lines", large_classes()),
+    (f"classes above {MOST_METHODS} methods", many_methods()),
+    (f"scripts above {MOST_SCRIPT_LINES} lines", long_scripts()),
+  ):
+    print(f"{title}: {len(counts)}")
+    for count in sorted(counts, key=lambda count: -count.size):
+      print(f"  {count.size:5} {count.where}")
+  for title, groups in (
+    ("circles of files", file_circles()),
+    ("circles of folders", package_circles()),
+  ):
+    print(f"{title}: {len(groups)}")
+    for group in groups:
+      print(f"  {' '.join(group)}")
+
+
+if __name__ == "__main__":
+  main()
