@@ -222,8 +222,8 @@ def check_type(value, kind, place):
 
 
 @contextlib.contextmanager
-def writing(path):
-  """Context of a binary file that appears at `path` when it is complete.
+def new_file(path):
+  """Context of a file that appears at `path` when it is complete.
 
   A reader sees the old file or the new one; after an error nothing is left of
   the new one. Folders on the way are made.
@@ -232,31 +232,36 @@ def writing(path):
     path: str, local or gs://...
 
   Yields:
-    file object, open for bytes.
+    str, the path to write to, which becomes `path` at the end.
   """
   path = os.fspath(path)
-  if _is_remote(path):
-    _gfile().makedirs(os.path.dirname(path))
-    temporary = f"{path}.tmp-{os.getpid()}"
-    try:
-      with _gfile().GFile(temporary, "wb") as file:
-        yield file
-      _gfile().rename(temporary, path, overwrite=True)
-    finally:
-      if _gfile().exists(temporary):
-        _gfile().remove(temporary)
-    return
-  os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+  gfile = _gfile() if _is_remote(path) else None
+  make_folders = gfile.makedirs if gfile else _make_folders
+  make_folders(os.path.dirname(path) or ".")
   temporary = f"{path}.tmp-{os.getpid()}"
   try:
-    with open(temporary, "wb") as file:
-      yield file
-      file.flush()
-      os.fsync(file.fileno())
-    os.replace(temporary, path)
+    yield temporary
+    if gfile:
+      gfile.rename(temporary, path, overwrite=True)
+    else:
+      os.replace(temporary, path)
   finally:
-    if os.path.exists(temporary):
-      os.remove(temporary)
+    if exists(temporary):
+      (gfile or os).remove(temporary)
+
+
+@contextlib.contextmanager
+def writing(path):
+  """Context of a binary file object that writes a `new_file`."""
+  with new_file(path) as temporary:
+    if _is_remote(path):
+      with _gfile().GFile(temporary, "wb") as file:
+        yield file
+    else:
+      with open(temporary, "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def write_atomically(path, content):
@@ -407,6 +412,10 @@ def _check_characters(text, value, place):
 def _shown(value):
   text = repr(value)
   return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def _make_folders(path):
+  os.makedirs(path, exist_ok=True)
 
 
 def _is_remote(path):

@@ -28,12 +28,10 @@ from tfrecords.text import documents, sources
 from tfrecords.writing import config as writing_config
 
 with epy.lazy_imports():
-  import tensorflow as tf
-
   from keras_bert_impl import progress, tokenizers
   from keras_bert_impl.tokenizers import agreement
   from keras_bert_impl.training import report
-  from tfrecords.writing import beam_runner, writer
+  from tfrecords.writing import beam_runner, shards, writer
 
 SAMPLE_SENTENCES = 1000
 
@@ -109,7 +107,9 @@ def main():
       lambda done, total: _advance(bar, done, total),
       beam,
     )
-  _show_instances(summary.files, files.num_shown, tokenizer.vocabulary)
+  shards.log_records(
+    summary.files, files.num_shown, tokenizer.vocabulary.tokens
+  )
   results = _results(summary, files, beam, config, tokenizer.options)
   path = os.path.splitext(output_files[0])[0] + ".results.json"
   files_lib.write_json(path, results)
@@ -158,42 +158,13 @@ def _advance(bar, done, total):
   bar.update(done - bar.n)
 
 
-def _show_instances(paths, count, vocabulary):
-  """Logs the first records in full."""
-  tokens = vocabulary.tokens
-  for record in tf.data.TFRecordDataset(list(paths)).take(count):
-    example = tf.train.Example.FromString(record.numpy())
-    logging.info("*** Example ***")
-    columns = {
-      name: feature.int64_list.value or feature.float_list.value
-      for name, feature in sorted(example.features.feature.items())
-    }
-    logging.info(
-      "tokens: %s", " ".join(tokens[i] for i in columns["input_ids"])
-    )
-    for name, values in columns.items():
-      logging.info("%s: %s", name, " ".join(map(str, values)))
-
-
 def _results(summary, files, beam, config, tokenizer_options):
-  data = {
-    "num_documents": summary.num_documents,
-    "num_sentences": summary.num_sentences,
-    "num_text_bytes": summary.num_text_bytes,
-    "num_text_tokens": summary.num_text_tokens,
-    "unknown_share": summary.unknown_share,
-    "num_instances": summary.num_instances,
-    "num_tokens": summary.num_tokens,
-  }
+  data = summary.describe_data()
   if config.use_pairs:
     data[_POSITIVE[config.packing][0]] = summary.positive_share
   return {
     "data": data,
-    "write": {
-      "num_written_shards": summary.num_written_shards,
-      "seconds": summary.seconds,
-      "megabytes_per_second": summary.megabytes_per_second,
-    },
+    "write": summary.describe_work(),
     "config": {
       **dataclasses.asdict(files),
       **dataclasses.asdict(beam),
@@ -216,12 +187,10 @@ def _print_summary(summary, config, path):
   ]
   if config.use_pairs:
     rows.append((_POSITIVE[config.packing][1], f"{summary.positive_share:.2%}"))
-  num_found = len(summary.files) - summary.num_written_shards
+  written = summary.num_written_shards
+  found = len(summary.files) - written
   rows += [
-    (
-      "Shards written, finished before",
-      f"{summary.num_written_shards}, {num_found}",
-    ),
+    ("Shards written, finished before", f"{written}, {found}"),
     ("Text per second", f"{summary.megabytes_per_second:.2f} MB"),
   ]
   print(report.table(rows))

@@ -14,15 +14,13 @@ highest version in it is served, and a later one is taken up when it appears.
 import contextlib
 import dataclasses
 import importlib.util
-import ipaddress
-import socket
 
 from absl import logging
 
+from keras_bert_impl.serving.local import server
 from official_tasks.command_line import common
 
 _DEFAULT_MODEL_NAME = "model"  # as the Docker image of TensorFlow Serving
-_SHUTDOWN_SECONDS = 30
 
 
 def _flag(help_text, **kwargs):
@@ -111,7 +109,7 @@ def serve(config):
       uvicorn are not installed.
   """
   _check_packages()
-  with _bind(config.host, config.port) as listener:
+  with server.bind(config.host, config.port) as listener:
     # Not at the top: they are an extra, and loading TensorFlow takes seconds.
     from keras_bert_impl.serving.local import app, batching, versions
 
@@ -137,8 +135,8 @@ def serve(config):
         ),
         [config.host, *common.split_names(config.allowed_hosts)],
       )
-      _announce(name, served.current.version, listener)
-      _run(application, listener)
+      server.announce(name, served.current.version, listener)
+      server.run(application, listener)
     finally:
       served.stop()
       batcher.close()
@@ -162,64 +160,6 @@ def _check_packages():
     raise ValueError(
       f'serve.py needs {" and ".join(missing)}: pip install -e ".[serving]"'
     )
-
-
-def _bind(host, port):
-  """Takes the address before the model is loaded, which may be long."""
-  try:
-    family, kind, protocol, _, address = socket.getaddrinfo(
-      host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
-    listener = socket.socket(family, kind, protocol)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(address)
-    # Only this keeps another server, which is loading too, from the address.
-    listener.listen(socket.SOMAXCONN)
-  except OSError as error:
-    raise OSError(
-      f"Cannot listen at {host}:{port}: {error.strerror}. Choose another "
-      "--host or --port, or end what listens there."
-    ) from error
-  return listener
-
-
-def _announce(name, version, listener):
-  host, port = listener.getsockname()[:2]
-  shown = f"[{host}]" if ":" in host else host
-  url = f"http://{shown}:{port}"
-  logging.info(
-    "Serving %s, version %d, at %s/v1/models/%s and a page to try it at %s/ "
-    "(Ctrl-C ends).",
-    name,
-    version,
-    url,
-    name,
-    url,
-  )
-  logging.info(
-    "This server is for development. For production use TensorFlow Serving, "
-    "which answers at the same paths."
-  )
-  if not ipaddress.ip_address(host.partition("%")[0]).is_loopback:
-    logging.warning(
-      "Other machines can reach this server; it asks nobody who they are."
-    )
-
-
-def _run(application, listener):
-  import uvicorn  # an extra
-
-  server = uvicorn.Server(
-    uvicorn.Config(
-      application,
-      lifespan="off",
-      ws="none",
-      log_level="warning",
-      server_header=False,
-      timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-    )
-  )
-  server.run(sockets=[listener])
 
 
 if __name__ == "__main__":

@@ -12,103 +12,25 @@ normalised; and what was learned from as <vocab_file>.results.json. --runner has
 the words counted on Apache Beam, see docs/beam.md.
 """
 
-import collections.abc
 import dataclasses
-import functools
-import itertools
 import time
 
 from absl import logging
 from etils import epy
 
-from keras_bert_impl import choices, files, options
+from keras_bert_impl import files, options
 from keras_bert_impl.tokenizers import vocabulary, vocabulary_files
 from official_tasks.command_line import common
-from tfrecords.text import documents, sources
+from official_tasks.vocabulary_learning import methods
+from tfrecords.text import documents
 from tfrecords.writing import config as writing_config
 
 with epy.lazy_imports():
   from keras_bert_impl import tokenizers
-  from keras_bert_impl.tokenizers import (
-    agreement,
-    byte_pair_learner,
-    sentence_piece_learner,
-    wordpiece_learner,
-  )
+  from keras_bert_impl.tokenizers import agreement
   from keras_bert_impl.training import report
-  from tfrecords.text import tfds_documents
-  from tfrecords.writing import beam_runner
+  from official_tasks.vocabulary_learning import text_sources
 
-SAMPLE_SENTENCES = 1000
-
-
-def _learn_wordpiece(texts, vocab_size, options, origin, **arguments):
-  tokens = wordpiece_learner.learn(
-    texts, vocab_size, **vars(options), **arguments
-  )
-  return vocabulary.Vocabulary(tuple(tokens), origin)
-
-
-def _learn_byte_bpe(texts, vocab_size, options, origin, **arguments):
-  return byte_pair_learner.learn(
-    texts, vocab_size, options, origin=origin, **arguments
-  )
-
-
-def _learn_sentencepiece(texts, vocab_size, options, origin, **arguments):
-  return sentence_piece_learner.learn(
-    texts, vocab_size, options, origin=origin, **arguments
-  )
-
-
-@dataclasses.dataclass(frozen=True)
-class _Method:
-  """How one kind of vocabulary is learned.
-
-  Attributes:
-    kind: str, of the file; see `vocabulary_files`.
-    learn: callable (texts, vocab_size, options, origin, **arguments) ->
-      Vocabulary.
-    options: what is normalised, unless flags say otherwise.
-    arguments: tuple of the other flags that `learn` takes.
-    counter: module whose `count_words` makes what is learned from, and in place
-      of which `learn` takes another `count`; None if words are not counted.
-  """
-
-  kind: str
-  learn: collections.abc.Callable
-  options: object
-  arguments: tuple[str, ...]
-  counter: object = None
-
-
-_ALBERT = vocabulary.SentencePieceOptions(
-  do_lower_case=True, keep_accents=False, remove_space=True
-)
-_METHODS = {
-  "wordpiece": _Method(
-    vocabulary_files.WORDPIECE,
-    _learn_wordpiece,
-    vocabulary.TokenizerOptions(),
-    ("min_frequency", "character_coverage"),
-    wordpiece_learner,
-  ),
-  "byte_bpe": _Method(
-    vocabulary_files.BYTE_BPE,
-    _learn_byte_bpe,
-    vocabulary.BytePairOptions(add_prefix_space=True),
-    ("min_frequency",),
-  ),
-} | {
-  f"sentencepiece_{model_type}": _Method(
-    vocabulary_files.SENTENCEPIECE,
-    functools.partial(_learn_sentencepiece, model_type=model_type),
-    _ALBERT,
-    ("character_coverage",),
-    sentence_piece_learner if model_type == "bpe" else None,
-  )
-  for model_type in choices.SENTENCE_PIECE_TYPES
-}
 # Flags that not every tokenizer has.
 _OPTION_FLAGS = (
   "do_lower_case",
@@ -137,7 +59,7 @@ class VocabularyConfig:
     }
   )
   tokenizer: str = options.common(
-    "wordpiece", "What to learn a vocabulary for.", tuple(_METHODS)
+    "wordpiece", "What to learn a vocabulary for.", tuple(methods.METHODS)
   )
   input_format: str = options.field(
     "auto",
@@ -178,7 +100,7 @@ class VocabularyConfig:
   )
 
   def __post_init__(self):
-    method = _METHODS[self.tokenizer]
+    method = methods.METHODS[self.tokenizer]
     if vocabulary_files.kind_of(self.vocab_file) != method.kind:
       raise ValueError(
         f"vocab_file ({self.vocab_file}) must be named like "
@@ -206,14 +128,14 @@ common.define_flags(writing_config.BeamConfig)
 def main():
   """Learns, writes and reports."""
   config = common.from_flags(VocabularyConfig)
-  method = _METHODS[config.tokenizer]
+  method = methods.METHODS[config.tokenizer]
   options = dataclasses.replace(method.options, **config.given(_OPTION_FLAGS))
   beam = common.from_flags(writing_config.BeamConfig)
   files.check_writable(config.vocab_file)  # Learning takes a while.
   if beam.runner:
-    source = _BeamSource(config, beam, method.counter)
+    source = text_sources.BeamSource(config, beam, method.counter)
   else:
-    source = _Source(config)
+    source = text_sources.TextSource(config)
   learned = method.learn(
     source.texts(),
     config.vocab_size,
@@ -249,85 +171,6 @@ def main():
   }
   files.write_json(f"{config.vocab_file}.results.json", results)
   _print_summary(config, results)
-
-
-class _Source:
-  """The sentences of the input, counted while they pass.
-
-  Attributes:
-    sample: list of str, the first sentences.
-    num_documents: int, so far.
-    num_sentences: int, so far.
-  """
-
-  def __init__(self, config):
-    self._documents = sources.iter_documents(
-      common.split_names(config.input_file), config.input_format
-    )
-    self.sample = []
-    self.num_documents = 0
-    self.num_sentences = 0
-
-  def arguments(self):
-    """Returns the arguments that `learn` takes for such a source."""
-    return {}
-
-  def texts(self):
-    """Yields every sentence once."""
-    for sentences in self._documents:
-      self.num_documents += 1
-      self.num_sentences += len(sentences)
-      missing = SAMPLE_SENTENCES - len(self.sample)
-      self.sample += itertools.islice(sentences, missing)
-      yield from sentences
-
-
-class _BeamSource:
-  """A source whose words are counted on Beam.
-
-  Attributes: as of `_Source`; the numbers when the words are counted.
-  """
-
-  def __init__(self, config, beam, counter):
-    if counter is None:
-      raise ValueError(
-        f"runner ({beam.runner}) has no meaning for "
-        f"--tokenizer={config.tokenizer}, which is not learned from counted "
-        "words."
-      )
-    names = common.split_names(config.input_file)
-    beam_runner.prepare_data_sets(names, beam)
-    names = tfds_documents.replace_by_text(names, beside=config.vocab_file)
-    self._chunks = documents.open_chunks(names, config.input_format)
-    self._config, self._beam, self._counter = config, beam, counter
-    sentences = (
-      sentence
-      for chunk in self._chunks
-      for document in documents.read_chunk(chunk)
-      for sentence in document
-    )
-    self.sample = list(itertools.islice(sentences, SAMPLE_SENTENCES))
-    self.num_documents = None
-    self.num_sentences = None
-
-  def arguments(self):
-    """Returns the arguments that `learn` takes for such a source."""
-    return {"count": self._count}
-
-  def texts(self):
-    """Returns what is counted."""
-    return self._chunks
-
-  def _count(self, chunks, options):
-    counts = beam_runner.count_words(
-      chunks,
-      functools.partial(self._counter.count_words, options=options),
-      self._config.vocab_file,
-      self._beam,
-    )
-    self.num_documents = counts.num_documents
-    self.num_sentences = counts.num_sentences
-    return counts.words
 
 
 def _print_summary(config, results):

@@ -15,6 +15,7 @@ import uuid
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
 from keras_bert_impl import features, tokenizers
 from keras_bert_impl.tasks import masking as masking_lib
@@ -287,6 +288,27 @@ def serialize_record(record):
       feature.int64_list.value.extend(values)
   # Maps have no order of their own.
   return example.SerializeToString(deterministic=True)
+
+
+def log_records(paths, count, tokens):
+  """Logs the first records of shards in full.
+
+  Args:
+    paths: sequence of str.
+    count: int, records to log.
+    tokens: sequence of str, of the vocabulary, by id.
+  """
+  for record in tf.data.TFRecordDataset(list(paths)).take(count):
+    example = tf.train.Example.FromString(record.numpy())
+    logging.info("*** Example ***")
+    columns = {
+      name: feature.int64_list.value or feature.float_list.value
+      for name, feature in sorted(example.features.feature.items())
+    }
+    words = (tokens[i] for i in columns[features.INPUT_IDS])
+    logging.info("tokens: %s", " ".join(words))
+    for name, values in columns.items():
+      logging.info("%s: %s", name, " ".join(map(str, values)))
 
 
 def _count(tokenized, made, chunk, vocabulary, counts):

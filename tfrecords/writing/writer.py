@@ -84,6 +84,24 @@ class Summary:
     """Text that was read per second, in 10**6 bytes."""
     return self.num_written_bytes / 1e6 / max(self.seconds, 1e-9)
 
+  def describe_data(self):
+    """Returns {name: number} of what the shards hold, for results.json."""
+    names = (
+      "num_documents",
+      "num_sentences",
+      "num_text_bytes",
+      "num_text_tokens",
+      "unknown_share",
+      "num_instances",
+      "num_tokens",
+    )
+    return {name: getattr(self, name) for name in names}
+
+  def describe_work(self):
+    """Returns {name: number} of what this run wrote, for results.json."""
+    names = ("num_written_shards", "seconds", "megabytes_per_second")
+    return {name: getattr(self, name) for name in names}
+
 
 def shard_paths(output_file, num_shards):
   """Returns the paths of the shards of an output.

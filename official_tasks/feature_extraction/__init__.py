@@ -1,0 +1,1 @@
+"""The hidden states of texts as files: behind `extract_features.py`."""

@@ -1,0 +1,1 @@
+"""Learning vocabularies from text: behind `train_vocabulary.py`."""
