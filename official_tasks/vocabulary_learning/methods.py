@@ -23,7 +23,11 @@ with epy.lazy_imports():
 
 def _learn_wordpiece(texts, vocab_size, options, origin, **arguments):
   tokens = wordpiece_learner.learn(
-    texts, vocab_size, **vars(options), **arguments
+    texts,
+    vocab_size,
+    do_lower_case=options.do_lower_case,
+    compose_hangul=options.compose_hangul,
+    **arguments,
   )
   return vocabulary.Vocabulary(tuple(tokens), origin)
 
