@@ -7,6 +7,8 @@ ours of the same name, which knows more keys.
 
 import dataclasses
 
+from absl import logging
+
 from keras_bert_impl import configs, families, files
 from keras_bert_impl.checkpoints import names
 
@@ -226,6 +228,35 @@ def differences(config, other):
     for field in fields
     if getattr(config, field) != getattr(other, field)
   ]
+
+
+def check_vocab_size(config, num_tokens, vocabulary, model="the model"):
+  """Checks that a model has a row for each token of a vocabulary.
+
+  Rows to spare are not unusual, but told.
+
+  Args:
+    config: `EncoderConfig`.
+    num_tokens: int, of the vocabulary.
+    vocabulary: str, its file, for messages.
+    model: str, what the configuration is of, for messages.
+
+  Raises:
+    ValueError: there are fewer rows than tokens.
+  """
+  if num_tokens > config.vocab_size:
+    raise ValueError(
+      f"{vocabulary} holds {num_tokens} tokens, more than the vocab_size "
+      f"({config.vocab_size}) of {model}: they do not belong together."
+    )
+  if num_tokens < config.vocab_size:
+    logging.warning(
+      "%s holds %d tokens, fewer than the vocab_size (%d) of %s.",
+      vocabulary,
+      num_tokens,
+      config.vocab_size,
+      model,
+    )
 
 
 def config_of_shapes(shapes):

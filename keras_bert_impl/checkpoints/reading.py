@@ -13,8 +13,6 @@ import collections.abc
 import dataclasses
 import os
 
-from absl import logging
-
 from keras_bert_impl import configs, families, files
 from keras_bert_impl.checkpoints import (
   assignment,
@@ -74,21 +72,10 @@ class Checkpoint:
       )
     if not allow_partial:
       self._check_encoder()
-    vocab_size = self.description.config.vocab_size
     path, num_tokens = _count_tokens(self.folder)
-    # Not unusual: tables get rows to spare.
-    if 0 < num_tokens < vocab_size:
-      logging.warning(
-        "%s holds %d tokens, fewer than the vocab_size (%d) of %s.",
-        path,
-        num_tokens,
-        vocab_size,
-        self.path,
-      )
-    if num_tokens > vocab_size:
-      raise ValueError(
-        f"{path} holds {num_tokens} tokens, more than the vocab_size "
-        f"({vocab_size}) of {self.path}: they do not belong together."
+    if num_tokens:
+      description_lib.check_vocab_size(
+        self.description.config, num_tokens, path, self.path
       )
     return self.description
 

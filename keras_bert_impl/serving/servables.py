@@ -19,6 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import choices, features
+from keras_bert_impl.checkpoints import description
 from keras_bert_impl.serving import input_checks
 
 # What a text is called in requests, and what stands after it in a pair.
@@ -302,12 +303,8 @@ def _signature(function, specs, example, *checks):
 
 
 def _check(config, tokenizer, max_seq_length):
-  # Tables may have rows to spare.
-  if tokenizer.vocabulary.size > config.vocab_size:
-    raise ValueError(
-      f"vocab_size ({config.vocab_size}) of the model is below the "
-      f"{tokenizer.vocabulary.size} tokens of {tokenizer.vocabulary.origin}."
-    )
+  vocabulary = tokenizer.vocabulary
+  description.check_vocab_size(config, vocabulary.size, vocabulary.origin)
   longest = config.max_sequence_length
   if max_seq_length > longest:
     raise ValueError(

@@ -3,8 +3,6 @@
 import dataclasses
 import os
 
-from absl import logging
-
 from keras_bert_impl import files, options
 from keras_bert_impl.checkpoints import description, reading
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
@@ -83,16 +81,4 @@ def _check_sizes(encoder_config, vocabulary_path, max_seq_length):
       f" {encoder_config.max_sequence_length} that the model has positions for."
     )
   size = vocabulary_lib.Vocabulary.load(vocabulary_path).size
-  if size > encoder_config.vocab_size:
-    raise ValueError(
-      f"{vocabulary_path} holds {size} tokens, more than the vocab_size"
-      f" ({encoder_config.vocab_size}) of the model: give the one that belongs"
-      " to it."
-    )
-  if size < encoder_config.vocab_size:
-    logging.warning(
-      "%s holds %d tokens, fewer than the vocab_size (%d) of the model.",
-      vocabulary_path,
-      size,
-      encoder_config.vocab_size,
-    )
+  description.check_vocab_size(encoder_config, size, vocabulary_path)

@@ -245,11 +245,9 @@ class PretrainingRun:
         f" {origin} allows: shorten the records or train a model with more"
         " positions."
       )
-    if self.vocabulary and self.vocabulary.size != config.vocab_size:
-      raise ValueError(
-        f"vocab_size ({config.vocab_size}) of {origin} is not the number of"
-        f" tokens ({self.vocabulary.size}) in {self.vocabulary.origin}: give"
-        " the two that belong together."
+    if self.vocabulary:
+      description.check_vocab_size(
+        config, self.vocabulary.size, self.vocabulary.origin, origin
       )
 
   def _check_vocabulary(self, origins):

@@ -194,6 +194,25 @@ def test_two_phases_carry_weights_and_positions_over(
   assert first[name].shape == (longer, 16)
 
 
+def test_a_table_may_have_rows_to_spare(data, tmp_path):
+  config = json.loads((data / "bert_config.json").read_text())
+  config["vocab_size"] += 3
+  (tmp_path / "bert_config.json").write_text(json.dumps(config))
+  status, _, err = scripts.run(
+    "run_pretraining",
+    **flags(
+      data,
+      tmp_path / "out",
+      bert_config_file=tmp_path / "bert_config.json",
+      vocab_file=data / "vocab.txt",
+      do_eval=True,
+      num_train_steps=2,
+    ),
+  )
+  assert status == 0, err
+  assert f"fewer than the vocab_size ({config['vocab_size']})" in err
+
+
 def test_records_masked_at_write_time_train_without_a_vocabulary(
   data, tmp_path
 ):

@@ -25,11 +25,11 @@ def without_mask(folder):
   return path
 
 
-def shorter(folder):
-  path = folder / "shorter" / "vocab.txt"
+def longer(folder):
+  path = folder / "longer" / "vocab.txt"
   path.parent.mkdir()
   text = (folder / "vocab.txt").read_text(encoding="utf-8")
-  path.write_text(text[: text.rindex("\n", 0, -1) + 1], encoding="utf-8")
+  path.write_text(text + "more\n", encoding="utf-8")
   return path
 
 
@@ -90,9 +90,9 @@ CASES = {
     ["--vocab_file must be given", "alone"],
   ),
   "vocabulary of another model": (
-    dict(vocab_file=shorter),
+    dict(vocab_file=longer),
     1,
-    ["vocab_size", "shorter", "belong together"],
+    ["vocab_size", "longer", "belong together"],
   ),
   "vocabulary of other records": (
     dict(vocab_file=swapped),
