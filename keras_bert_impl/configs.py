@@ -67,8 +67,8 @@ class EncoderConfig:
       differs from H, a dense layer maps E to H (as in ALBERT and ELECTRA).
     position_embedding_type: one of `POSITION_EMBEDDING_TYPES`.
     use_causal_mask: whether a position sees only itself and what precedes it.
-    use_pooler: whether there is a `pooled_output`.
-    pooler_act: activation of the pooler, one of `ACTIVATIONS`.
+    pooler_act: activation of the pooler, where a model has one; one of
+      `ACTIVATIONS`.
     layer_norm_eps: added to the variance in LayerNorm.
     num_hidden_groups: groups of layers that share their parameters, which
       divide the layers evenly; None gives every layer its own (ALBERT: 1).
@@ -99,7 +99,6 @@ class EncoderConfig:
   embedding_size: int | None = None
   position_embedding_type: str = "learned"
   use_causal_mask: bool = False
-  use_pooler: bool = True
   pooler_act: str = "tanh"
   layer_norm_eps: float = 1e-12
   num_hidden_groups: int | None = None
@@ -145,8 +144,7 @@ class EncoderConfig:
       self.position_embedding_type,
       POSITION_EMBEDDING_TYPES,
     )
-    for name in ("use_causal_mask", "use_pooler"):
-      _check_choice(name, getattr(self, name), (True, False))
+    _check_choice("use_causal_mask", self.use_causal_mask, (True, False))
 
   @classmethod
   def from_dict(cls, values, origin="the given dictionary"):

@@ -76,7 +76,6 @@ def test_a_missing_file_is_refused_with_its_name(tmp_path):
     ("initializer_range", "0.02"),
     ("position_embedding_type", "relative"),
     ("embedding_size", 0),
-    ("use_pooler", "no"),
   ],
 )
 def test_a_value_not_allowed_is_refused_with_name_value_and_file(

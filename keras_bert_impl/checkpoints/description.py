@@ -61,6 +61,7 @@ class Description:
     config: `configs.EncoderConfig`.
     head: kind of head, of those in `names`, or None.
     labels: tuple of str, names of a classifier's classes, or None.
+    use_pooler: bool, whether the encoder has a pooler.
     source: dict, the `config.json` it came from, if from one: what else it says
       is written again.
   """
@@ -68,6 +69,7 @@ class Description:
   config: configs.EncoderConfig
   head: str | None = None
   labels: tuple[str, ...] | None = None
+  use_pooler: bool = True
   source: dict = dataclasses.field(default_factory=dict)
 
 
@@ -104,7 +106,7 @@ def from_config_json(values, origin):
     configs.EncoderConfig.from_dict(fields, origin),
     _declared_head(values),
     _labels(values, origin),
-    values,
+    source=values,
   )
 
 
@@ -130,7 +132,7 @@ def to_config_json(description):
   for key in {"dtype", "torch_dtype"} & values.keys():
     values[key] = "float32"  # as all is written
   again = from_config_json(values, "config.json").config
-  _check_same(config, again, f"transformers' {family.class_stem}")
+  _check_same(description, again, f"transformers' {family.class_stem}")
   return dict(sorted(values.items()))
 
 
@@ -163,13 +165,13 @@ def from_bert_config(values, origin):
   return configs.EncoderConfig.from_dict(values, origin)
 
 
-def to_bert_config(config):
+def to_bert_config(description):
   """Returns the content of the file that Google's code reads.
 
   Raises:
     ValueError: Google's code has no such model.
   """
-  google = config.family.google
+  config, google = description.config, description.config.family.google
   if not google:
     raise ValueError(
       f"{config.family.class_stem} has no format of Google's: it was never "
@@ -181,7 +183,7 @@ def to_bert_config(config):
   for theirs, ours in google.activations.items():
     if config.hidden_act == ours:
       values["hidden_act"] = theirs
-  _check_same(config, from_bert_config(values, "it"), "Google's code")
+  _check_same(description, from_bert_config(values, "it"), "Google's code")
   return dict(sorted(values.items()))
 
 
@@ -209,20 +211,22 @@ def complete(declared, shapes, origin):
         f"{len(labels)} labels are named in {origin}, but its classifier has "
         f"{num_classes} classes."
       )
-  config = dataclasses.replace(
-    declared.config, use_pooler=names.POOLER in shapes
+  return dataclasses.replace(
+    declared, head=head, labels=labels, use_pooler=names.POOLER in shapes
   )
-  return dataclasses.replace(declared, config=config, head=head, labels=labels)
 
 
-def differences(config, other):
+def differences(config, other, use_pooler=True):
   """Returns how `config` computes otherwise than `other`, list of str.
 
   What shows in the shapes of weights is left out, and dropout.
+
+  Args:
+    config: `EncoderConfig`.
+    other: `EncoderConfig`.
+    use_pooler: bool, whether there is a pooler in both.
   """
-  fields = list(_BEHAVIOUR)
-  if config.use_pooler and other.use_pooler:
-    fields.append("pooler_act")
+  fields = [*_BEHAVIOUR, *(["pooler_act"] if use_pooler else [])]
   return [
     f"{field} is {getattr(config, field)!r}, not {getattr(other, field)!r}"
     for field in fields
@@ -336,12 +340,12 @@ def _check_projection(fields, origin):
     )
 
 
-def _check_same(config, expressed, whose):
-  """Raises ValueError if a file cannot say all of `config`."""
-  expressed = dataclasses.replace(expressed, use_pooler=config.use_pooler)
+def _check_same(description, expressed, whose):
+  """Raises ValueError if a file cannot say all of a configuration."""
+  config = description.config
   for field in dataclasses.fields(config):
     value = getattr(_explicit(config), field.name)
-    if field.name == "pooler_act" and not config.use_pooler:
+    if field.name == "pooler_act" and not description.use_pooler:
       continue
     if value != getattr(_explicit(expressed), field.name):
       raise ValueError(

@@ -64,7 +64,7 @@ def write_google(folder, tensors, description):
   """
   from keras_bert_impl.checkpoints import tf_format
 
-  values = description_lib.to_bert_config(description.config)
+  values = description_lib.to_bert_config(description)
   family = description.config.family
   prefix = family.google.checkpoint
   # Foreign names have dots.

@@ -30,8 +30,7 @@ FAMILY = family.Family(
     "bert_large": _LARGE,
     **_SMALL_SIZES,
     # Devlin et al. 2019, section 5.1: of the size of BERT-Base and GPT-1.
-    "left_to_right_base": _BASE
-    | {"use_causal_mask": True, "use_pooler": False},
+    "left_to_right_base": _BASE | {"use_causal_mask": True},
     # Joshi et al. 2020: on Google's cased vocabulary.
     "spanbert_base": _BASE | {"vocab_size": _CASED},
     "spanbert_large": _LARGE | {"vocab_size": _CASED},

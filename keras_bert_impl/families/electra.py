@@ -13,7 +13,6 @@ def _size(num_hidden_layers, hidden_size, embedding_size):
     hidden_size,
     vocab_size=30522,
     embedding_size=embedding_size,
-    use_pooler=False,
     pooler_act="gelu",
   )
 

@@ -11,7 +11,6 @@ SHARED = {
   "position_offset": 2,
   "type_vocab_size": 1,
   "layer_norm_eps": 1e-5,
-  "use_pooler": False,
 }
 
 FAMILY = family.Family(

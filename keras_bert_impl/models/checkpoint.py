@@ -7,7 +7,6 @@ from keras_bert_impl.checkpoints import assignment, names, reading
 from keras_bert_impl.models import encoder, task_models
 
 _MODELS = {
-  None: encoder.TransformerEncoder,
   names.MASKED_LM: task_models.MaskedLanguageModel,
   names.REPLACED_TOKENS: task_models.ReplacedTokenDetector,
   names.SEQUENCE_CLASSIFICATION: task_models.SequenceClassifier,
@@ -103,4 +102,8 @@ def build(description, shapes, dtype=None):
   if head in (names.SEQUENCE_CLASSIFICATION, names.TOKEN_CLASSIFICATION):
     num_classes = shapes[names.CLASSIFIER][0]
     return _MODELS[head](config, num_classes, dtype=dtype)
+  if head is None:
+    return encoder.TransformerEncoder(
+      config, dtype, use_pooler=description.use_pooler
+    )
   return _MODELS[head](config, dtype=dtype)

@@ -53,10 +53,11 @@ class ElectraPretrainingModel(keras.Model):
     _check_shared_embeddings(config, generator_config)
     detector = task_models.ReplacedTokenDetector(config, dtype)
     generator = encoder_lib.TransformerEncoder(
-      dataclasses.replace(generator_config, use_pooler=False),
+      generator_config,
       dtype,
       name="generator",
       embeddings=detector.encoder.embeddings,
+      use_pooler=False,
     )
 
     # Inputs.
@@ -140,7 +141,6 @@ def electra_generator_config(config, share):
     hidden_size=head_size * num_heads,
     num_attention_heads=num_heads,
     intermediate_size=round(head_size * num_heads * ratio),
-    use_pooler=False,
   )
 
 

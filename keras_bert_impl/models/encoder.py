@@ -30,6 +30,7 @@ class TransformerEncoder(base.EncoderModel):
     name: str, also the first part of each variable's path.
     embeddings: `layers.Embeddings` of another encoder to share, as ELECTRA's
       generator does; None makes them.
+    use_pooler: bool, whether there is a `pooled_output`.
 
   Attributes:
     config: as given.
@@ -43,7 +44,9 @@ class TransformerEncoder(base.EncoderModel):
   shared layers Lan et al. 2020, section 3.1.
   """
 
-  def __init__(self, config, dtype=None, name="bert", embeddings=None):
+  def __init__(
+    self, config, dtype=None, name="bert", embeddings=None, use_pooler=True
+  ):
     dtype_policy = keras.dtype_policies.get(
       dtype or keras.config.dtype_policy()
     )
@@ -83,7 +86,7 @@ class TransformerEncoder(base.EncoderModel):
           hidden_states.append(hidden)
           attention_probs.append(probs)
       outputs = {"sequence_output": ops.cast(hidden, "float32")}
-      if config.use_pooler:
+      if use_pooler:
         pooler = layers.Pooler(
           config.initializer_range,
           config.pooler_act,
@@ -94,7 +97,9 @@ class TransformerEncoder(base.EncoderModel):
         )
         pooled = pooler(hidden, inputs[features.INPUT_MASK])
         outputs["pooled_output"] = ops.cast(pooled, "float32")
-    super().__init__(config, dtype_policy, inputs, outputs, name)
+    super().__init__(
+      config, dtype_policy, inputs, outputs, name, use_pooler=use_pooler
+    )
 
     # Attributes.
     self.embeddings = embeddings

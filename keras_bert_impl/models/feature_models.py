@@ -29,7 +29,7 @@ class FeatureTagger(base.EncoderModel):
   many steps as there are tokens.
 
   Args:
-    config: `configs.EncoderConfig`; the model has no pooler.
+    config: `configs.EncoderConfig`.
     num_classes: int, C.
     features: what the BiLSTM reads, one of `choices.FEATURES`.
       "weighted_sum_all" is of all layers but the embeddings.
@@ -60,9 +60,8 @@ class FeatureTagger(base.EncoderModel):
     name="feature_tagger",
   ):
     _check_features(features, config)
-    config = dataclasses.replace(config, use_pooler=False)
     encoder = encoder_lib.TransformerEncoder(
-      _without_dropout(config) if is_frozen else config, dtype
+      _without_dropout(config) if is_frozen else config, dtype, use_pooler=False
     )
     encoder.trainable = not is_frozen
 

@@ -1,7 +1,5 @@
 """The encoder with the heads it is pre-trained with."""
 
-import dataclasses
-
 import keras
 
 from keras_bert_impl import features, layers
@@ -22,7 +20,7 @@ class PretrainingModel(task_models.HeadModel):
   Args:
     config: `configs.EncoderConfig`.
     use_next_sentence: bool. Without it nothing would train the pooler, so the
-      encoder has none then, whatever `config` says.
+      encoder has none then.
     use_span_boundary: bool.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
@@ -31,9 +29,6 @@ class PretrainingModel(task_models.HeadModel):
     encoder: the `TransformerEncoder`; its symbolic tensors belong to this
       model too.
     use_next_sentence: as given.
-
-  Raises:
-    ValueError: a next-sentence head on a configuration without a pooler.
 
   Source: Devlin et al. 2019, section 3.1; google-research/bert,
   run_pretraining.py; Joshi et al. 2020, section 3.2.
@@ -47,13 +42,9 @@ class PretrainingModel(task_models.HeadModel):
     dtype=None,
     name="pretraining_model",
   ):
-    if use_next_sentence and not config.use_pooler:
-      raise ValueError(
-        "use_pooler (False) must be True in the encoder configuration for "
-        "sentence pairs, or use_next_sentence must be False."
-      )
-    config = dataclasses.replace(config, use_pooler=use_next_sentence)
-    encoder = encoder_lib.TransformerEncoder(config, dtype)
+    encoder = encoder_lib.TransformerEncoder(
+      config, dtype, use_pooler=use_next_sentence
+    )
 
     # Inputs.
     positions = keras.Input(

@@ -4,8 +4,6 @@ Each is called with the encoder's inputs (see `TransformerEncoder`) and returns
 a dict of float32 logits. Axes: C classes, and those in `layers/__init__.py`.
 """
 
-import dataclasses
-
 import keras
 from keras import ops
 
@@ -36,7 +34,7 @@ class SequenceClassifier(HeadModel):
   """Labels or scores a sequence: `logits` [B, C] from the pooled output.
 
   Args:
-    config: `configs.EncoderConfig`; the model has a pooler whatever it says.
+    config: `configs.EncoderConfig`.
     num_classes: int, C; 1 for regression.
     dropout_rate: float in [0, 1), before the head; None means
       `config.hidden_dropout_prob`.
@@ -59,7 +57,9 @@ class SequenceClassifier(HeadModel):
     dtype=None,
     name="sequence_classifier",
   ):
-    encoder = _encoder(config, dtype, use_pooler=bilstm_width is None)
+    encoder = encoder_lib.TransformerEncoder(
+      config, dtype, use_pooler=bilstm_width is None
+    )
     if bilstm_width is None:
       pooled = encoder.output["pooled_output"]
     else:
@@ -81,7 +81,7 @@ class TokenClassifier(HeadModel):
   """Labels every token: `logits` [B, L, C].
 
   Args:
-    config: `configs.EncoderConfig`; the model has no pooler.
+    config: `configs.EncoderConfig`.
     num_classes: int, C.
     dropout_rate: as `SequenceClassifier`.
     dtype: as `TransformerEncoder`.
@@ -98,7 +98,7 @@ class TokenClassifier(HeadModel):
     dtype=None,
     name="token_classifier",
   ):
-    encoder = _encoder(config, dtype, use_pooler=False)
+    encoder = encoder_lib.TransformerEncoder(config, dtype, use_pooler=False)
     hidden = _dropout(encoder, encoder.hidden_states[-1], dropout_rate)
     super().__init__(
       encoder,
@@ -115,7 +115,7 @@ class QuestionAnswering(HeadModel):
   """Start and end of the answer: `start_logits` and `end_logits`, [B, L].
 
   Args:
-    config: `configs.EncoderConfig`; the model has no pooler.
+    config: `configs.EncoderConfig`.
     bilstm_width: int, width of a BiLSTM between encoder and head; None for
       none.
     dtype: as `TransformerEncoder`.
@@ -127,7 +127,7 @@ class QuestionAnswering(HeadModel):
   def __init__(
     self, config, bilstm_width=None, dtype=None, name="question_answering"
   ):
-    encoder = _encoder(config, dtype, use_pooler=False)
+    encoder = encoder_lib.TransformerEncoder(config, dtype, use_pooler=False)
     hidden = _last_hidden(encoder, bilstm_width)
     with keras.name_scope("cls"):
       logits = _head(encoder, 2, "squad")(hidden)
@@ -146,7 +146,7 @@ class MultipleChoice(HeadModel):
   encoder's own inputs, [B * choices, L].
 
   Args:
-    config: `configs.EncoderConfig`; the model has a pooler whatever it says.
+    config: `configs.EncoderConfig`.
     dropout_rate: as `SequenceClassifier`.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
@@ -157,7 +157,7 @@ class MultipleChoice(HeadModel):
   def __init__(
     self, config, dropout_rate=None, dtype=None, name="multiple_choice"
   ):
-    encoder = _encoder(config, dtype, use_pooler=True)
+    encoder = encoder_lib.TransformerEncoder(config, dtype, use_pooler=True)
     inputs = {
       key: keras.Input((None, None), dtype="int32", name=key)
       for key in encoder.input
@@ -197,7 +197,7 @@ class ReplacedTokenDetector(HeadModel):
   """ELECTRA's discriminator: `logits` [B, L], above 0 for a replaced token.
 
   Args:
-    config: `configs.EncoderConfig`; the model has no pooler.
+    config: `configs.EncoderConfig`.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
 
@@ -205,7 +205,7 @@ class ReplacedTokenDetector(HeadModel):
   """
 
   def __init__(self, config, dtype=None, name="replaced_token_detector"):
-    encoder = _encoder(config, dtype, use_pooler=False)
+    encoder = encoder_lib.TransformerEncoder(config, dtype, use_pooler=False)
     head = layers.DiscriminatorHead(
       config.hidden_act,
       config.initializer_range,
@@ -225,7 +225,7 @@ class MaskedLanguageModel(HeadModel):
   `<sentence_head>_logits` [B, 2].
 
   Args:
-    config: `configs.EncoderConfig`; a pooler exists for a sentence head only.
+    config: `configs.EncoderConfig`.
     sentence_head: None, "seq_relationship" (next sentence) or "sop" (sentence
       order).
     dtype: as `TransformerEncoder`.
@@ -237,7 +237,9 @@ class MaskedLanguageModel(HeadModel):
   def __init__(
     self, config, sentence_head=None, dtype=None, name="masked_language_model"
   ):
-    encoder = _encoder(config, dtype, use_pooler=bool(sentence_head))
+    encoder = encoder_lib.TransformerEncoder(
+      config, dtype, use_pooler=bool(sentence_head)
+    )
     input_ids = encoder.input[features.INPUT_IDS]
     everywhere = ops.cumsum(ops.ones_like(input_ids), axis=1) - 1  # [B, L]
     logits = masked_lm_logits(encoder, everywhere)
@@ -274,11 +276,6 @@ def sentence_pair_logits(encoder):
     return _head(encoder, 2, "seq_relationship")(
       encoder.output["pooled_output"]
     )
-
-
-def _encoder(config, dtype, use_pooler):
-  config = dataclasses.replace(config, use_pooler=use_pooler)
-  return encoder_lib.TransformerEncoder(config, dtype)
 
 
 def _last_hidden(encoder, bilstm_width):

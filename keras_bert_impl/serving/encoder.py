@@ -35,7 +35,7 @@ class EncoderServable(servables.Servable):
         f"pooling ({pooling!r}) must be one of {', '.join(choices.POOLINGS)}."
       )
     encoder = getattr(model, "encoder", model)
-    if pooling == POOLER and not encoder.config.use_pooler:
+    if pooling == POOLER and "pooled_output" not in encoder.output:
       raise ValueError("pooling is 'pooler', but the encoder has none.")
     super().__init__(encoder, tokenizer, max_seq_length)
     self.pooling = pooling

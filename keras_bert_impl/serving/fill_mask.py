@@ -4,8 +4,6 @@ Axes, besides those of `servables`: M most masks of a text in the batch, K
 candidates per mask.
 """
 
-import dataclasses
-
 import tensorflow as tf
 
 from keras_bert_impl import features, models
@@ -112,9 +110,8 @@ class FillMaskServable(servables.Servable):
     }
 
   def _build_model(self, model):
-    config = dataclasses.replace(model.config, use_pooler=False)
     return models.PretrainingModel(
-      config, use_next_sentence=False, dtype="float32"
+      model.config, use_next_sentence=False, dtype="float32"
     )
 
 

@@ -14,7 +14,7 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert_impl import files
-from keras_bert_impl.checkpoints import assignment, description, reading
+from keras_bert_impl.checkpoints import assignment, description, names, reading
 from keras_bert_impl.optimizers import adamw, lamb, layerwise, schedules
 from keras_bert_impl.tokenizers import vocabulary, vocabulary_files
 from keras_bert_impl.training import config as config_lib
@@ -242,8 +242,11 @@ class Experiment:
   def _warn_of_differences(self, checkpoint, fingerprint):
     """Tells what the same weights were not trained with."""
     if checkpoint.description:
+      have_pooler = checkpoint.description.use_pooler and any(
+        weight.path == names.POOLER for weight in self.model.weights
+      )
       for difference in description.differences(
-        self.model.config, checkpoint.description.config
+        self.model.config, checkpoint.description.config, have_pooler
       ):
         logging.warning("Unlike in %s, %s.", checkpoint.path, difference)
     theirs = vocabulary_fingerprint(checkpoint.folder)

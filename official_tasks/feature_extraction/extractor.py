@@ -1,6 +1,5 @@
 """Hidden states of texts, layer by layer."""
 
-import dataclasses
 import itertools
 import re
 from typing import NamedTuple
@@ -143,9 +142,7 @@ def _parse_layers(text, config):
 
 def _load_encoder(checkpoint, config, layers):
   """Returns a function of ids, mask and segments to [B, L, layers, H]."""
-  encoder = models.TransformerEncoder(
-    dataclasses.replace(config, use_pooler=False)
-  )
+  encoder = models.TransformerEncoder(config, use_pooler=False)
   assignment.assign(
     {weight.path: weight for weight in encoder.weights},
     checkpoint.tensors,

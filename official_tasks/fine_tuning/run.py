@@ -305,8 +305,7 @@ class Run:
         if name not in self.setup.training
       }
     return of_training | {
-      # The task says whether there is a pooler.
-      "encoder": self.setup.encoder_config.to_dict() | {"use_pooler": None},
+      "encoder": self.setup.encoder_config.to_dict(),
       "vocabulary": self.data.vocabulary.fingerprint,
       "task": self.task.describe(),
     }

@@ -57,7 +57,6 @@ def test_every_preset_survives_config_json(preset):
     embedding_size=config.embedding_size
     if "embedding_size" in values
     else None,
-    use_pooler=True,
     pooler_act=read(values).config.pooler_act,
   )
   assert read(values).config == expected
@@ -105,7 +104,7 @@ def test_labels_must_be_as_many_as_classes():
 def test_the_weights_show_pooler_and_head():
   declared = read(BERT | {"architectures": ["BertForMaskedLM"]})
   bare = description.complete(declared, {}, "there")
-  assert not bare.config.use_pooler and bare.head is None
+  assert not bare.use_pooler and bare.head is None
   shapes = {names.CLASSIFIER: (1, 8), names.POOLER: (8, 8)}
   assert description.complete(declared, shapes, "").head == (
     names.SEQUENCE_CLASSIFICATION

@@ -39,7 +39,6 @@ ALBERT = dataclasses.replace(
 ELECTRA = dataclasses.replace(
   BERT,
   embedding_size=4,
-  use_pooler=False,
   pooler_act="gelu",
   model_type="electra",
 )

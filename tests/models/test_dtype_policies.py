@@ -25,7 +25,7 @@ CONFIG = configs.EncoderConfig(
   initializer_range=0.2,
 )
 ALBERT = dataclasses.replace(CONFIG, embedding_size=8, num_hidden_groups=1)
-ELECTRA = dataclasses.replace(CONFIG, embedding_size=8, use_pooler=False)
+ELECTRA = dataclasses.replace(CONFIG, embedding_size=8)
 
 MODELS = {
   "encoder": lambda: models.TransformerEncoder(CONFIG),

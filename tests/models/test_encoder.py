@@ -118,9 +118,8 @@ def test_its_options_change_its_variables_as_they_should():
     TINY,
     embedding_size=8,
     position_embedding_type="sinusoidal",
-    use_pooler=False,
   )
-  encoder = models.TransformerEncoder(config, name="electra")
+  encoder = models.TransformerEncoder(config, name="electra", use_pooler=False)
   shapes = {weight.path: tuple(weight.shape) for weight in encoder.weights}
   assert shapes["electra/embeddings/word_embeddings"] == (50, 8)
   mapping = "electra/encoder/embedding_hidden_mapping_in/kernel"

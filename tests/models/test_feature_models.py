@@ -13,7 +13,6 @@ CONFIG = configs.EncoderConfig(
   intermediate_size=16,
   max_position_embeddings=20,
   initializer_range=0.2,
-  use_pooler=False,
 )
 
 

@@ -74,13 +74,7 @@ def test_without_next_sentences_it_has_neither_head_nor_pooler():
   assert list(model(make_inputs())) == ["masked_lm_logits"]
   paths = [weight.path for weight in model.weights]
   assert not any("pooler" in p or "seq_relationship" in p for p in paths)
-  assert not model.encoder.config.use_pooler
-
-
-def test_a_next_sentence_head_needs_a_pooler():
-  config = dataclasses.replace(TINY, use_pooler=False)
-  with pytest.raises(ValueError, match="use_pooler"):
-    models.PretrainingModel(config)
+  assert list(model.encoder.output) == ["sequence_output"]
 
 
 def test_the_hidden_states_are_reachable_from_its_inputs():

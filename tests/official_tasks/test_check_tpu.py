@@ -23,7 +23,7 @@ needs_compiler = pytest.mark.skipif(
 FAMILIES = {
   "bert": {},
   "albert": {"embedding_size": 8, "num_hidden_groups": 1},
-  "electra": {"embedding_size": 8, "use_pooler": False},
+  "electra": {"embedding_size": 8},
 }
 
 

@@ -547,9 +547,7 @@ def test_layers_too_many_are_dropped_if_a_part_is_enough(tmp_path):
 
 def test_a_left_to_right_model_is_a_decoder_there_and_causal_again(tmp_path):
   encoder = models.from_checkpoint(PARITY / "bert_pretraining")
-  config = dataclasses.replace(
-    encoder.config, use_causal_mask=True, use_pooler=False
-  )
+  config = dataclasses.replace(encoder.config, use_causal_mask=True)
   model = models.MaskedLanguageModel(config)
   model.save(tmp_path / "model.keras")
   convert(dict(input=tmp_path / "model.keras", output=tmp_path / "out"))

@@ -319,8 +319,8 @@ def test_a_failed_export_leaves_nothing(
 
 
 def test_an_encoder_without_a_pooler_is_exported(tokenizer):
-  config = toy.config(tokenizer, num_hidden_layers=1, use_pooler=False)
-  encoder = models.TransformerEncoder(config)
+  config = toy.config(tokenizer, num_hidden_layers=1)
+  encoder = models.TransformerEncoder(config, use_pooler=False)
   servable = encoder_lib.EncoderServable(encoder, tokenizer, 16)
   outputs = servable.signatures["token_ids"](
     **servable.example_inputs["token_ids"]

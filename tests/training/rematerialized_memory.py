@@ -33,8 +33,8 @@ def main():
       num_attention_heads=2,
       intermediate_size=4 * HIDDEN,
       max_position_embeddings=LENGTH,
-      use_pooler=False,
-    )
+    ),
+    use_pooler=False,
   )
   variables = [variable.value for variable in encoder.trainable_variables]
 
