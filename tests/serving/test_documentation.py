@@ -1,4 +1,4 @@
-"""The Python code that README.md and docs/serving.md have of serving."""
+"""The Python code of serving in the documents runs."""
 
 import pathlib
 import re
