@@ -1,0 +1,86 @@
+"""The documents at the root and in docs/: links, code and length."""
+
+import ast
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+MOST_README_LINES = 150
+
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.S)
+
+
+def page_name(path):
+  return str(path.relative_to(ROOT))
+
+
+def without_blocks(text):
+  return _BLOCK.sub("", text)
+
+
+def anchors(path):
+  """Returns what GitHub calls the headings of a page in links."""
+  headings = re.findall(
+    r"^#+ (.*)$", without_blocks(path.read_text("utf-8")), re.M
+  )
+  return {
+    re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+    for heading in headings
+  }
+
+
+def blocks(path, language):
+  return [
+    code
+    for name, code in _BLOCK.findall(path.read_text("utf-8"))
+    if name == language
+  ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_links_lead_to_files_and_headings_that_are_there(page):
+  for link in _LINK.findall(without_blocks(page.read_text("utf-8"))):
+    if link.startswith(("http://", "https://")):
+      continue
+    name, _, anchor = link.partition("#")
+    target = (page.parent / name).resolve() if name else page
+    assert target.exists(), link
+    assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_python_code_can_be_parsed(page):
+  for code in blocks(page, "python"):
+    ast.parse(code)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_files_that_commands_run_are_there(page):
+  for language in ("sh", "bash"):
+    for code in blocks(page, language):
+      for file in re.findall(r"python (\S+/\S+\.py)", code):
+        assert (ROOT / file).is_file(), file
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.ko.md"])
+def test_the_readme_stays_short(name):
+  lines = (ROOT / name).read_text("utf-8").splitlines()
+  assert len(lines) <= MOST_README_LINES
+
+
+def test_both_readmes_have_the_same_parts():
+  english, korean = (
+    re.findall(r"^## ", without_blocks((ROOT / name).read_text("utf-8")), re.M)
+    for name in ("README.md", "README.ko.md")
+  )
+  assert len(english) == len(korean)
+
+
+def test_every_document_is_linked_from_the_readme():
+  text = (ROOT / "README.md").read_text("utf-8")
+  for page in ROOT.glob("docs/*.md"):
+    assert f"(docs/{page.name}" in text, page.name
