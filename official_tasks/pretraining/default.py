@@ -22,8 +22,8 @@ MAX_SEQ_LENGTH = 64
 NUM_SHARDS = 4
 HELD_OUT_SHARE = 0.05
 
-# Long enough to have visibly learned, short enough to wait for: see the README
-# for what comes out. Rate and bias correction suit a run of 2,000 steps; the
+# Long enough to have visibly learned, short enough to wait for: see
+# docs/results.md. Rate and bias correction suit a run of 2,000 steps; the
 # paper's take 100,000 to warm up and decay.
 FLAG_VALUES = {
   "do_train": True,
