@@ -5,7 +5,7 @@ from keras import ops
 
 
 def get(name):
-  """Returns the function called `name` in a configuration.
+  """Returns the activation function `name` of a configuration.
 
   Args:
     name: str. "gelu" is the exact (erf) form, "gelu_new" the one with tanh;
@@ -18,5 +18,5 @@ def get(name):
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 def gelu_new(x):
-  """GELU by way of tanh, as GPT and ALBERT compute it."""
+  """GELU approximated by tanh, as in GPT and ALBERT."""
   return ops.gelu(x, approximate=True)

@@ -1,9 +1,8 @@
-"""The base class of layers that have layers inside.
+"""Base class of layers that contain other layers.
 
-Keras keeps the dtype policy of each layer that it makes itself. The dense
-layers and norms in ours are made by `build`, with the policy of the layer
-around them; what happens to them later, such as `quantize("int8")`, is kept
-here.
+Keras saves the dtype policy of each layer that it creates itself. Our layers
+create dense layers and norms in `build`, with their own policy; this class
+saves later changes of it, such as those of `quantize("int8")`.
 """
 
 import inspect
@@ -14,11 +13,11 @@ from keras_bert_impl.layers import activations, dropout, initializers
 
 
 class Layer(keras.layers.Layer):
-  """A layer that is saved by its constructor's arguments.
+  """A layer that derives its configuration from its constructor's arguments.
 
   Subclasses keep each argument as an attribute of the same name. The layers
-  that they make with the methods below keep their dtype policies when the outer
-  layer is saved.
+  that they create with the methods below keep their dtype policies when the
+  outer layer is saved.
   """
 
   def get_config(self):
@@ -71,13 +70,13 @@ class Layer(keras.layers.Layer):
 
 
 def inner_policies(layer):
-  """Returns the policies of inner layers that are not that of the outer one.
+  """Returns the dtype policies of inner layers that differ from the outer one.
 
   Args:
-    layer: `keras.Layer`, also a model.
+    layer: `keras.Layer`, or a model.
 
   Returns:
-    Dict of an inner layer's number, as str, -> dict in plain types.
+    {number of an inner layer, as str: dict in plain types}.
   """
   own = keras.dtype_policies.serialize(layer.dtype_policy)
   policies = {}
@@ -94,7 +93,7 @@ def inner_policies(layer):
 
 
 def restore_inner_policies(layer, policies):
-  """Gives the layers inside a built one the policies that they had.
+  """Restores the dtype policies of the layers inside a built layer.
 
   Args:
     layer: `keras.Layer`.

@@ -8,9 +8,9 @@ from keras_bert_impl.layers import base
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class BiLSTM(base.Layer):
-  """One layer of an LSTM in both directions, side by side.
+  """One bidirectional LSTM layer; the outputs are concatenated.
 
-  Padding changes nothing, and gives zeros.
+  Padding does not change the other outputs; its own are zeros.
 
   Args:
     width: int, size of the state in each direction.
@@ -21,7 +21,7 @@ class BiLSTM(base.Layer):
     super().__init__(**kwargs)
     self.width = width
 
-  # Keras 3.12 hands on no shapes of arguments whose names end in "mask".
+  # Keras 3.12 passes no shapes for arguments whose names end in "mask".
   def build(self, hidden_shape, input_mask_shape=None):
     """Creates the weights."""
     lstm = keras.layers.LSTM(
@@ -37,14 +37,14 @@ class BiLSTM(base.Layer):
 
     Args:
       hidden: float [B, L, H].
-      input_mask: int [B, L], 1 for tokens and 0 for padding, which is right of
-        them.
+      input_mask: int [B, L], 1 for tokens and 0 for padding, which must be on
+        the right.
 
     Returns:
       float [B, L, 2 * width].
     """
     mask = ops.cast(input_mask, "bool")
-    # A row of padding alone makes one step, else cuDNN would refuse it.
+    # A row of padding alone makes one step, or cuDNN would refuse it.
     is_first = ops.arange(ops.shape(mask)[1]) == 0
     output = self.lstm(hidden, mask=ops.logical_or(mask, is_first))
     return output * ops.cast(mask, output.dtype)[:, :, None]

@@ -14,7 +14,7 @@ from keras import ops
 
 @dataclasses.dataclass
 class _Source:
-  """Where layers draw from inside of `random_seed`.
+  """Random state of the layers that are called inside `random_seed`.
 
   Attributes:
     seed: int32 tensor [2].
@@ -44,11 +44,11 @@ def _keras_uniform(shape, seed):
 
 @contextlib.contextmanager
 def random_seed(seed, uniform=_keras_uniform):
-  """Makes every layer called inside draw from `seed`.
+  """Makes every layer called inside draw its random numbers from `seed`.
 
   The training loop enters it while it traces its step, with a seed computed
-  from (run seed, step): then nothing about randomness needs saving, and a
-  resumed run draws what the uninterrupted one would have.
+  from (run seed, step). So no random state has to be saved, and a resumed run
+  draws the same numbers as an uninterrupted one.
 
   Args:
     seed: int32 tensor [2], or anything convertible to it.
@@ -62,7 +62,7 @@ def random_seed(seed, uniform=_keras_uniform):
 
 @contextlib.contextmanager
 def _drawing(source):
-  """Makes layers draw from `source`, which counts how often they do."""
+  """Makes layers draw from `source`, which counts their draws."""
   previous = _context.source
   _context.source = source
   try:
@@ -72,10 +72,10 @@ def _drawing(source):
 
 
 def repeatable(function):
-  """Returns `function` such that all calls of it draw the same.
+  """Returns `function`, changed so that all its calls draw the same numbers.
 
-  What is computed again for its gradient must meet the masks of the first time,
-  wherever the gradient is taken.
+  A block that is computed again for its gradient needs the dropout masks of
+  its first call, wherever the gradient is taken.
 
   Args:
     function: callable in which layers draw.
@@ -102,12 +102,12 @@ def repeatable(function):
 
 
 def draw(layer, shape):
-  """Returns random numbers in [0, 1) for a layer: float32 of `shape`.
+  """Returns uniform random numbers in [0, 1) for a layer, float32 of `shape`.
 
   Args:
     layer: `keras.layers.Layer` with a `seed_generator`, which is used outside
-      of `random_seed`. One that draws several times, as one that ALBERT's
-      layers share does, gets others each time.
+      `random_seed`. If it draws several times, as in a block that ALBERT's
+      layers share, it gets different numbers each time.
     shape: tuple of int or int scalar tensors; its first axis is the batch.
   """
   source = _context.source
@@ -124,7 +124,7 @@ def draw(layer, shape):
 
 
 class _GivenSeed(keras.random.SeedGenerator):
-  """Hands `keras.random` a seed tensor instead of a variable's next state."""
+  """Gives `keras.random` a seed tensor instead of a variable's next state."""
 
   def __init__(self, seed):
     # Without super().__init__, which would create the state variable.

@@ -8,7 +8,7 @@ from keras_bert_impl.layers import base, ids, initializers, positions
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class Embeddings(base.Layer):
-  """Sum of word, segment and position embeddings, LayerNorm, dropout.
+  """Sum of word, segment and position embeddings, with LayerNorm and dropout.
 
   Args:
     vocab_size: int, V.
@@ -40,7 +40,7 @@ class Embeddings(base.Layer):
     initializer_range=0.02,
     **kwargs,
   ):
-    # Keras may hand ids over as floats; bfloat16 would round them.
+    # Keras may pass ids as floats; bfloat16 would round them.
     super().__init__(autocast=False, **kwargs)
     if position_embedding_type not in ("learned", "sinusoidal"):
       raise ValueError(
@@ -82,7 +82,7 @@ class Embeddings(base.Layer):
       name=name,
       shape=(num_rows, self.embedding_size),
       initializer=initializers.truncated_normal(self.initializer_range),
-      # Rows are gathered in float32 and cast after, not the whole table.
+      # Gathers rows in float32 and casts them, instead of the whole table.
       autocast=False,
     )
 

@@ -1,4 +1,4 @@
-"""What stands on the encoder: the pooler and the heads of all objectives."""
+"""Layers on top of the encoder: the pooler and the heads of all objectives."""
 
 import keras
 from keras import ops
@@ -8,12 +8,12 @@ from keras_bert_impl.layers import base, initializers
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class Pooler(base.Layer):
-  """Dense layer on one position: the first ([CLS]), or the last token.
+  """Dense layer on one token: the first ([CLS]) or the last one.
 
   Args:
     initializer_range: float, standard deviation.
     activation: str; BERT's is "tanh".
-    use_last_token: bool, whether the position is the last that is no padding.
+    use_last_token: bool, whether to read the last token that is not padding.
     **kwargs: of `keras.layers.Layer`.
 
   Source: google-research/bert, modeling.py.
@@ -37,7 +37,7 @@ class Pooler(base.Layer):
     self.dense = self._dense(hidden_size, (batch, hidden_size), self.activation)
 
   def call(self, hidden, input_mask=None):
-    """[B, L, H], of the last token with `input_mask` int [B, L] -> [B, H]."""
+    """Pools [B, L, H] to [B, H]; `input_mask` int [B, L] tells the last."""
     if not self.use_last_token:
       return self.dense(hidden[:, 0])
     last = ops.maximum(ops.sum(input_mask, axis=1) - 1, 0)  # [B]
@@ -55,10 +55,10 @@ class Pooler(base.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class MaskedLanguageModelHead(base.Layer):
-  """Scores every word piece at the masked positions, and only there.
+  """Masked language model head: logits of the vocabulary at masked positions.
 
-  The output matrix is the word embedding table, so that the two are tied; the
-  layer owns the transformation before it and the bias after it.
+  The output matrix is the word embedding table (tied weights); the layer owns
+  the transformation before it and the bias after it.
 
   Args:
     activation: str, of the transformation.
@@ -76,7 +76,7 @@ class MaskedLanguageModelHead(base.Layer):
     initializer_range=0.02,
     **kwargs,
   ):
-    # Keras may hand positions over as floats; bfloat16 would round them.
+    # Keras may pass positions as floats; bfloat16 would round them.
     super().__init__(autocast=False, **kwargs)
     self.activation = activation
     self.layer_norm_eps = layer_norm_eps
@@ -128,15 +128,15 @@ class MaskedLanguageModelHead(base.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class SpanBoundaryHead(base.Layer):
-  """Predicts each token of a masked span from what stands beside the span.
+  """Span boundary head: predicts masked tokens from the span's two neighbours.
 
   Two dense layers, each with GELU and LayerNorm, on the hidden states of the
   two outer tokens and an embedding of the place in the span; the output matrix
   is the word embedding table, as in `MaskedLanguageModelHead`.
 
   Args:
-    max_span_length: int, rows of the table of places; later ones share the
-      last.
+    max_span_length: int, rows of the table of places; later places share the
+      last row.
     position_embedding_size: int, width of that table.
     layer_norm_eps: float.
     initializer_range: float, standard deviation.
@@ -199,8 +199,8 @@ class SpanBoundaryHead(base.Layer):
     Args:
       hidden: float [B, L, H].
       masked_lm_positions: int [B, P], in [0, L).
-      span_boundaries: int [B, P, 2], of the tokens left and right of the span
-        that the prediction belongs to, in [0, L).
+      span_boundaries: int [B, P, 2], positions of the tokens left and right of
+        the prediction's span, in [0, L).
       embedding_table: float [V, E], the second output of `Embeddings`.
 
     Returns:
@@ -240,7 +240,7 @@ def _score_words(x, embedding_table, dtype):
   """[N, E] against the table [V, E] -> float32 [N, V]."""
   table = ops.cast(embedding_table, dtype)
   # The table comes first so that its gradient needs no [E, V] transposition,
-  # five times as large as this one of the logits.
+  # which is five times as large as transposing the logits.
   logits = ops.transpose(ops.matmul(table, ops.transpose(x)))
   return ops.cast(logits, "float32")
 
@@ -258,11 +258,10 @@ def _gather_positions(hidden, positions):
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class ClassificationHead(base.Layer):
-  """Linear scores of C classes for each vector.
+  """Classification head: logits of C classes for each vector.
 
-  Next sentence, sentence order, labels of sequences or tokens, and start and
-  end of an answer are all this layer, which owns its matrix as Google's
-  checkpoints have it: [C, H].
+  It serves next sentence, sentence order, labels of sequences or tokens, and
+  start and end of an answer. Its matrix is [C, H], as in Google's checkpoints.
 
   Args:
     num_classes: int, C.
@@ -302,7 +301,7 @@ class ClassificationHead(base.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class DiscriminatorHead(base.Layer):
-  """Scores each token: was it replaced?
+  """ELECTRA's discriminator head: one logit for each token, was it replaced?
 
   Args:
     activation: str, of the hidden layer.

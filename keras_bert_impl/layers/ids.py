@@ -4,11 +4,11 @@ import numpy as np
 
 
 def check(name, ids, size):
-  """Raises ValueError if ids are out of range, so far as they have values.
+  """Raises ValueError if ids are out of range; traced ids are not checked.
 
-  Looking up such ids gives rows of other tokens, zeros or NaN, depending on the
-  backend and the device. A step that is traced has no values yet: nothing is
-  checked in it, and it costs nothing.
+  A look-up of such ids gives rows of other tokens, zeros or NaN, depending on
+  backend and device. While a step is traced, ids have no values yet: nothing is
+  checked, and the step costs nothing more.
 
   Args:
     name: str, for the message.
@@ -17,7 +17,7 @@ def check(name, ids, size):
   """
   try:
     values = np.asarray(ids)
-  # Traced by TensorFlow or by JAX, or partly on another machine.
+  # Traced by TensorFlow or JAX, or partly on another machine.
   except (RuntimeError, TypeError):
     return
   wrong = values[(values < 0) | (values >= size)]

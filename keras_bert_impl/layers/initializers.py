@@ -1,4 +1,4 @@
-"""The initializer of every table and kernel."""
+"""Initializer of embedding tables and kernels."""
 
 import keras
 
@@ -6,9 +6,9 @@ import keras
 def truncated_normal(stddev):
   """Returns a NEW truncated normal initializer.
 
-  A new one for each weight: an initializer of Keras 3 returns the same values
-  every time it is called, so that one shared between the query, key and value
-  kernels would make the three equal.
+  Each weight needs its own: an initializer of Keras 3 returns the same values
+  every time it is called, so that a shared one would make the query, key and
+  value kernels equal.
 
   Args:
     stddev: float, `initializer_range` of the configuration.

@@ -1,10 +1,10 @@
-"""Fixed position embeddings, and how many positions there are."""
+"""Sinusoidal position embeddings, and the check of sequence lengths."""
 
 import numpy as np
 
 
 def sinusoidal(length, size):
-  """Returns the fixed position embeddings of the original Transformer.
+  """Returns the sinusoidal position embeddings of the original Transformer.
 
   Args:
     length: int, number of positions.

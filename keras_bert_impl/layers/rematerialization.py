@@ -1,4 +1,4 @@
-"""Blocks that are computed again in the backward pass, to save memory."""
+"""Rematerialization: computes blocks again for the gradient, to save memory."""
 
 import contextlib
 import threading
@@ -18,16 +18,15 @@ _context = _Context()
 
 @contextlib.contextmanager
 def rematerialize(is_on=True):
-  """Makes every `TransformerBlock` trained inside keep its input alone.
+  """Makes every `TransformerBlock` trained inside keep only its input.
 
-  What lies between its input and its output is computed a second time when the
-  gradient is taken: up to a third more work, for a fraction of the memory.
-  Nothing of it is part of the model, so that variables, checkpoints and results
-  are those of a model trained without it. It needs `random_seed`, without which
-  the second dropout masks would be others than the first.
+  Everything between its input and its output is computed again for the
+  gradient: up to a third more work, for a fraction of the memory. The model
+  does not change: variables, checkpoints and results are the same. It needs
+  `random_seed`, or the second dropout masks would differ from the first.
 
   Args:
-    is_on: bool; without it nothing changes.
+    is_on: bool; False changes nothing.
   """
   previous = _context.is_on
   _context.is_on = is_on
@@ -38,14 +37,14 @@ def rematerialize(is_on=True):
 
 
 def apply(function, inputs):
-  """Returns `function(inputs)`, computed again for the gradient if asked for.
+  """Returns `function(inputs)`, rematerialized inside `rematerialize`.
 
   Args:
     function: callable of a tensor; returns tensors, and may read variables.
     inputs: float tensor.
 
   Raises:
-    ValueError: inside of `rematerialize` but outside of `random_seed`.
+    ValueError: inside `rematerialize` but outside `random_seed`.
   """
   if not _context.is_on:
     return function(inputs)

@@ -1,4 +1,4 @@
-"""A learned mean of several layers' outputs."""
+"""Learned weighted mean of several layers' outputs."""
 
 import keras
 from keras import ops
@@ -8,7 +8,7 @@ from keras import ops
 class ScalarMix(keras.layers.Layer):
   """Weighted sum of tensors; the weights are a softmax of learned scalars.
 
-  It begins as their mean.
+  Initially it is their mean.
 
   Args:
     **kwargs: of `keras.layers.Layer`.
@@ -24,7 +24,7 @@ class ScalarMix(keras.layers.Layer):
     )
 
   def call(self, tensors):
-    """List of K float [...] of one shape -> [...]."""
+    """Mixes a list of K float tensors [...] of one shape into one [...]."""
     weights = ops.softmax(self.mix_logits)  # [K]
     return sum(weights[k] * tensor for k, tensor in enumerate(tensors))
 

@@ -1,4 +1,4 @@
-"""ELECTRA's corruption: tokens that a generator proposes."""
+"""ELECTRA's corruption of the input: samples tokens from the generator."""
 
 import keras
 from keras import ops
@@ -8,10 +8,10 @@ from keras_bert_impl.layers import dropout
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class TokenSampler(keras.layers.Layer):
-  """Puts a token drawn from the generator's distribution at each prediction.
+  """Replaces masked tokens by samples from the generator's distribution.
 
-  Inside `random_seed` the draw depends on that seed and the layer's path alone,
-  as a `Dropout` mask does. No gradient flows through it.
+  Inside `random_seed` the sample depends only on that seed and the layer's
+  path, as a `Dropout` mask does. No gradient flows through it.
 
   Args:
     **kwargs: of `keras.layers.Layer`.
@@ -20,7 +20,7 @@ class TokenSampler(keras.layers.Layer):
   """
 
   def __init__(self, **kwargs):
-    # Keras may hand ids over as floats; bfloat16 would round them.
+    # Keras may pass ids as floats; bfloat16 would round them.
     super().__init__(autocast=False, **kwargs)
 
   def build(
@@ -31,7 +31,7 @@ class TokenSampler(keras.layers.Layer):
     masked_lm_weights_shape,
     logits_shape,
   ):
-    """Creates the state that is used outside of `random_seed`."""
+    """Creates the random state that is used outside `random_seed`."""
     self.seed_generator = keras.random.SeedGenerator(name="seed_generator")
 
   def call(
@@ -86,9 +86,9 @@ class TokenSampler(keras.layers.Layer):
 
 
 def _sum_int(place, values):
-  """[B, P, L] times [B, P], summed over P: int32 [B, L].
+  """Returns [B, P, L] times [B, P], summed over P: int32 [B, L].
 
-  In float32, which holds every id exactly.
+  Computed in float32, which holds every id exactly.
   """
   values = ops.expand_dims(ops.cast(values, "float32"), -1)  # [B, P, 1]
   return ops.cast(ops.sum(place * values, axis=1), "int32")

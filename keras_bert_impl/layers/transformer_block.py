@@ -5,23 +5,23 @@ from keras import ops
 
 from keras_bert_impl.layers import base, rematerialization
 
-# Added to the scores of what must not be seen; finite, so that a row which sees
-# nothing (padding in a packed batch) gives no NaN.
+# Added to the scores of masked positions; finite, so that a row whose positions
+# are all masked (padding in a packed batch) gives no NaN.
 _UNSEEN = -1e9
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class SelfAttention(base.Layer):
-  """Scaled dot-product attention of a sequence to itself, N heads of size D.
+  """Multi-head self-attention, scaled dot-product, N heads of size D.
 
-  It obeys the mask of Keras, such as that of `Embedding(mask_zero=True)`, and
-  hands it on.
+  It uses Keras' implicit mask, such as that of `Embedding(mask_zero=True)`, and
+  passes it on.
 
   Args:
     num_heads: int, N; must divide H.
     dropout_rate: float in [0, 1), of the attention probabilities.
-    use_causal_mask: bool, whether a position sees only itself and what
-      precedes it.
+    use_causal_mask: bool, whether a position sees only itself and those before
+      it.
     initializer_range: float, standard deviation.
     **kwargs: of `keras.layers.Layer`.
 
@@ -66,7 +66,7 @@ class SelfAttention(base.Layer):
     return_attention_scores=False,
     training=False,
   ):
-    """Attends.
+    """Computes the attention of each position to all others.
 
     Args:
       hidden: float [B, L, H].
@@ -105,7 +105,7 @@ class SelfAttention(base.Layer):
     return ops.transpose(x, (0, 2, 1, 3))
 
   def _attention_bias(self, attention_mask, length):
-    """Returns float32 [B or 1, 1, 1 or L, L], or None: all is seen."""
+    """Returns float32 [B or 1, 1, 1 or L, L]; None where nothing is masked."""
     seen = None
     if attention_mask is not None:
       seen = ops.cast(attention_mask, "bool")
@@ -131,12 +131,12 @@ class SelfAttention(base.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class TransformerBlock(base.Layer):
-  """Self-attention and feed-forward, each with dropout, residual, LayerNorm.
+  """Transformer block: self-attention and feed-forward layer, post-norm.
 
-  The LayerNorm stands after the residual sum (post-norm), as in the paper.
-  The names of the weights inside are those of Google's checkpoints:
-  attention/self/query/kernel, ..., output/LayerNorm/beta. Masks of Keras are
-  obeyed and handed on, as by `SelfAttention`.
+  Each is followed by dropout, the residual sum and LayerNorm, as in the paper.
+  The names of the weights are those of Google's checkpoints:
+  attention/self/query/kernel, ..., output/LayerNorm/beta. Keras' implicit mask
+  is used and passed on, as in `SelfAttention`.
 
   Args:
     num_heads: int, N; must divide H.

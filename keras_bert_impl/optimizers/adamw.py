@@ -1,4 +1,4 @@
-"""Adam with decoupled weight decay, as the original BERT optimizer has it."""
+"""AdamW as in the original BERT: decoupled weight decay, no bias correction."""
 
 import keras
 import tensorflow as tf
@@ -16,7 +16,7 @@ class AdamW(moments.MomentOptimizer):
 
   Args:
     See `moments.MomentOptimizer`. The decay is `weight_decay_rate` times the
-    learning rate per step. Epsilon stands beside the root of the uncorrected
+    learning rate per step. Epsilon is added to the root of the uncorrected
     moment, also with bias correction: 1e-6 acts as 3e-5 at step 1.
 
   Source: google-research/bert, optimization.py, AdamWeightDecayOptimizer.

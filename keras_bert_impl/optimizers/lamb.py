@@ -1,4 +1,4 @@
-"""LAMB: Adam with a learning rate for each layer, for large batches."""
+"""LAMB: Adam with layerwise adaptive learning rates, for large batches."""
 
 import keras
 import tensorflow as tf
@@ -8,14 +8,14 @@ from keras_bert_impl.optimizers import moments
 
 @keras.saving.register_keras_serializable("keras_bert_impl")
 class LAMB(moments.MomentOptimizer):
-  """Adam's update plus weight decay, as long as its weights are.
+  """LAMB optimizer: Adam's update, scaled to the norm of each variable.
 
   The update of a variable, decay included, is scaled to the norm of the
-  variable (the "trust ratio") and multiplied with the learning rate. Where
+  variable (the "trust ratio") and multiplied by the learning rate. Where
   either norm is zero the ratio is 1; so it is for excluded parameters, which
   do not decay either.
 
-  Differs from `keras.optimizers.Lamb`: the decay is inside of what is scaled,
+  Differs from `keras.optimizers.Lamb`: the decay is part of the scaled update,
   as in the paper; parameters are excluded by their path.
 
   Args:

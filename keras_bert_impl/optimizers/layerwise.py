@@ -1,4 +1,4 @@
-"""Learning rates that fall from layer to layer, the deeper the smaller."""
+"""Layerwise decay of the learning rate, smallest at the embeddings."""
 
 import re
 
@@ -7,10 +7,10 @@ _BELOW = ("bert/embeddings/", "bert/encoder/embedding_hidden_mapping_in/")
 
 
 def multipliers(paths, config, decay):
-  """Returns {path: factor of the learning rate} of the variables below a head.
+  """Returns {variable path: factor of its learning rate}.
 
-  The embeddings have depth 0, layer i has depth i + 1 and what stands on the
-  encoder num_hidden_layers + 1; each step down multiplies with `decay`.
+  The embeddings have depth 0, layer i depth i + 1 and the head
+  num_hidden_layers + 1; each step down multiplies the rate by `decay`.
 
   Args:
     paths: list of str, of variables.

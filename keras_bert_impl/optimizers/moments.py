@@ -1,4 +1,4 @@
-"""What AdamW and LAMB have in common: two moments for every variable."""
+"""Base class of AdamW and LAMB: two moments for every variable."""
 
 import abc
 import re
@@ -10,11 +10,11 @@ EXCLUDED = ("LayerNorm", "layer_norm", "bias")
 
 
 class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
-  """An optimizer that keeps the first and second moment of every gradient.
+  """Optimizer that keeps the first and second moment of every gradient.
 
-  Some parameters are excluded from weight decay by their variable path, so that
-  "LayerNorm" and "bias" mean what they mean in the original. Gradients of
-  gathered tables are made dense first: with one slice per lookup the second
+  Parameters are excluded from weight decay by their variable path, so that
+  "LayerNorm" and "bias" select the same ones as in the original. Gradients of
+  gathered tables are made dense first: with one slice per look-up the second
   moment would be a sum of squares instead of the square of a sum.
 
   TensorFlow only.
@@ -25,8 +25,8 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
     beta_1: float, decay of the first moment.
     beta_2: float, decay of the second moment.
     epsilon: float, added to the root of the second moment.
-    use_bias_correction: bool, whether the moments are corrected for having
-      begun at zero (Kingma and Ba 2015).
+    use_bias_correction: bool, whether the moments are corrected for starting at
+      zero (Kingma and Ba 2015).
     exclude_from_weight_decay: regular expressions searched in variable paths.
     learning_rate_multipliers: {variable path: float}, factors of the learning
       rate other than 1; see `layerwise`.
@@ -70,7 +70,7 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
     """
 
   def build(self, variables):
-    """Creates the two moments of every variable, zero at first."""
+    """Creates the two moments of every variable, initially zero."""
     if self.built:
       return
     super().build(variables)
@@ -92,7 +92,7 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
     }
 
   def is_excluded(self, path):
-    """Returns whether the variable of this path is not to decay."""
+    """Returns whether weight decay leaves out the variable of this path."""
     return any(
       re.search(pattern, path) for pattern in self.exclude_from_weight_decay
     )
@@ -116,9 +116,10 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
     )
 
   def _beta_powers(self, dtype):
-    """Returns beta_1 and beta_2 to the power of the step that is being made.
+    """Returns beta_1 and beta_2 to the power of the current step.
 
-    Zero, so that one minus them corrects nothing, without bias correction.
+    Without bias correction both are zero, so that one minus them corrects
+    nothing.
     """
     if not self.use_bias_correction:
       return tf.zeros([], dtype), tf.zeros([], dtype)

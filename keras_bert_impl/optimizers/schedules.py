@@ -6,7 +6,7 @@ from keras import ops
 
 @keras.saving.register_keras_serializable("keras_bert_impl")
 class WarmupThenLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
-  """Linear rise over the first steps, then the original's linear decay.
+  """Learning rate with linear warm-up, then the original's linear decay.
 
   The decay line runs from `peak` at step 0 to zero at `total_steps`; the rise
   replaces it below `warmup_steps`. So the rate drops from `peak` to
