@@ -1,1 +1,1 @@
-"""Documents and sentences from text files, tfds and Python's documentation."""
+"""Documents from text files, TensorFlow Datasets and Python's documentation."""

@@ -1,18 +1,18 @@
-"""Text files as a stream of documents, each a list of sentences.
+"""Reads text files as a stream of documents, each a list of sentences.
 
 Formats of a text file (`input_format`):
-  sentences   one sentence per line, a blank line between documents: what
-              google-research/bert reads.
+  sentences   one sentence per line, a blank line between documents: the format
+              of google-research/bert.
   paragraphs  one paragraph per line, a blank line between documents;
               paragraphs are split into sentences.
   prose       text as published: hard-wrapped lines, a blank line between
               paragraphs, three or more between documents (chapters), or two
               before "CHAPTER II." and the like. What Project Gutenberg adds to
               a book is left out (gutenberg.py).
-  auto        the one of the three that the beginning of the file looks like.
+  auto        the format that the beginning of the file looks like.
 The end of a file ends a document in every format. Byte-order marks and carriage
-returns are dropped, a few bytes that are not UTF-8 are ignored. A line that is
-longer than any sequence is taken for several.
+returns are dropped, a few bytes that are not UTF-8 are ignored. A line longer
+than any sequence is cut into several.
 
 A corpus is read in chunks: byte ranges of about equal size whose ends are moved
 to the next end of a document, so that any chunk can be read by itself and
@@ -37,8 +37,7 @@ FORMATS = ("auto", "sentences", "paragraphs", "prose")
 _CHUNK_BYTES = 4 << 20
 _SAMPLE_BYTES = 64 << 10
 # A document that goes on for longer than this after the nominal end of a chunk
-# is cut at the end of a line; otherwise one endless document would have to be
-# held in memory.
+# is cut at the end of a line, so that memory need not hold an endless document.
 _LONGEST_DOCUMENT_BYTES = 4 << 20
 _BLOCK_BYTES = 1 << 20
 _LONGEST_LINE = 1 << 16
@@ -63,7 +62,7 @@ _END_OF_SENTENCE = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class TextFile:
-  """A text file and the part of it that is the text.
+  """A text file and the byte range of its text.
 
   Attributes:
     path: str, local or anything tf.io.gfile opens (gs://...).
@@ -79,7 +78,7 @@ class TextFile:
 
 
 def open_files(input_files, input_format="auto"):
-  """Returns list[TextFile], the files that `input_files` name, inspected.
+  """Returns the `TextFile`s of `input_files`, with their formats.
 
   Empty files are kept.
 
@@ -99,7 +98,7 @@ def open_files(input_files, input_format="auto"):
 
 
 def open_chunks(input_files, input_format="auto"):
-  """Returns the chunks in which text files are read one after the other.
+  """Returns the chunks for reading text files one after the other.
 
   Args and errors: as for `open_files`.
 
@@ -112,13 +111,13 @@ def open_chunks(input_files, input_format="auto"):
 
 
 def plan_chunks(files, num_chunks):
-  """Cuts the files, as if they were one, into chunks of whole documents.
+  """Cuts files, joined into one, into chunks of whole documents.
 
   Reads only a little around each cut.
 
   Args:
     files: sequence of `TextFile`.
-    num_chunks: int, chunks wanted; some are empty if documents are few.
+    num_chunks: int, number of chunks; some are empty if documents are few.
 
   Returns:
     list of `num_chunks` tuples of `TextFile`, parts of the given files.
@@ -147,7 +146,7 @@ def read_chunk(chunk):
 
 
 def fingerprint(file):
-  """Returns what tells a text file from another one without reading all of it.
+  """Returns a fingerprint of a text file without reading all of it.
 
   Args:
     file: `TextFile`.
@@ -162,7 +161,7 @@ def fingerprint(file):
 
 
 def count_documents(files, at_most):
-  """Returns the number of documents in `files`, counting no further.
+  """Returns the number of documents in `files`, or `at_most`.
 
   Memory is constant, however long a document is.
 
@@ -180,7 +179,7 @@ def count_documents(files, at_most):
 
 
 def write_sentences(path, documents):
-  """Writes documents in the format "sentences", all or nothing.
+  """Writes documents atomically to a file of the format "sentences".
 
   Args:
     path: str, local or gs://...
@@ -192,7 +191,7 @@ def write_sentences(path, documents):
 
 
 def checked_list(input_files):
-  """Returns the names as a list of str; a single one is a ValueError."""
+  """Returns the names as a list of str; a single str is a ValueError."""
   if isinstance(input_files, str | os.PathLike):
     raise ValueError(
       f"input_files ({input_files!r}) must be a list of paths, not one path."
@@ -201,7 +200,7 @@ def checked_list(input_files):
 
 
 def _expand(input_files):
-  """Returns the paths that paths, patterns and folders stand for, in order."""
+  """Returns the files that paths, patterns and folders match, in order."""
   paths = []
   for name in checked_list(input_files):
     paths += files_lib.matches(name)
@@ -234,7 +233,7 @@ def _inspect(path, input_format):
 
 
 def _check_text(path, head):
-  """Raises ValueError if the beginning of a file is none of a UTF-8 text."""
+  """Raises ValueError if the beginning of a file is not UTF-8 text."""
   if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
     raise ValueError(f"{path} is UTF-16 text; convert it to UTF-8 first.")
   if b"\0" in head:
@@ -254,9 +253,9 @@ def _check_text(path, head):
 def guess_format(text):
   """Returns the format that the beginning of a text looks like.
 
-  Prose is told by its lines: nearly all of those inside a paragraph are almost
-  as wide as the widest, and most of them end within a sentence. Paragraphs hold
-  two sentences per line or more on average. All else is sentences.
+  Prose has hard-wrapped lines: nearly all lines inside a paragraph are almost
+  as wide as the widest, and most end within a sentence. Paragraphs hold two
+  sentences per line or more on average. Everything else is sentences.
 
   Args:
     text: str; the last line may be cut.
@@ -280,9 +279,9 @@ def guess_format(text):
 
 
 def _next_document(file, offset):
-  """Returns where the first document after `offset` starts, or the text ends.
+  """Returns the start of the first document after `offset`, or the text's end.
 
-  Falls back on the next line if that is further than a document may be long.
+  If that is further away than the longest document, the next line's start.
   """
   pattern = _PROSE_BREAK if file.format == "prose" else _BLANK_LINE
   for reach in (_SAMPLE_BYTES, _LONGEST_DOCUMENT_BYTES):
@@ -312,7 +311,7 @@ def _between(files, start, stop):
 
 
 def _stream_text(part):
-  """Yields the text of a part of a file, some at a time."""
+  """Yields the text of a part of a file in blocks."""
   decoder = codecs.getincrementaldecoder("utf-8")("ignore")
   with contextlib.closing(files_lib.open_binary(part.path)) as file:
     file.seek(part.start)
@@ -325,7 +324,7 @@ def _stream_text(part):
 def _stream_lines(part):
   """Yields the lines of a part of a file, without white space at their ends.
 
-  Memory is constant, however long a line is: those that are too long are cut.
+  Lines that are too long are cut, so memory is constant.
   """
   rest = ""
   for text in _stream_text(part):
@@ -338,7 +337,7 @@ def _stream_lines(part):
 
 
 def _cut(line):
-  """Returns a line in parts that are not too long, cut after blanks."""
+  """Cuts a long line after blanks and returns its parts."""
   parts = []
   while len(line) > _LONGEST_LINE:
     stop = line.rfind(" ", 0, _LONGEST_LINE) + 1 or _LONGEST_LINE
@@ -348,7 +347,9 @@ def _cut(line):
 
 
 def _lines_of_documents(lines, text_format):
-  """Yields (is_first, line) of the lines; the blank ones only inside documents.
+  """Yields (is_first, line): whether a line is the first of a document.
+
+  Blank lines between documents are left out.
 
   Args:
     lines: iterable of str without white space at their ends.
@@ -406,10 +407,9 @@ _TO_SENTENCES = {
 
 
 def join_lines(lines):
-  """Returns hard-wrapped lines as one, with a space at every joint.
+  """Joins hard-wrapped lines with spaces.
 
-  Only between two characters of scripts that write no spaces (Han, kana) there
-  is none.
+  Between two characters of scripts without spaces (Han, kana) none is added.
 
   Args:
     lines: iterable of non-empty stripped str.

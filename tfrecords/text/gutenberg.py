@@ -1,9 +1,9 @@
-"""What Project Gutenberg puts around a book and into it, besides its text.
+"""Removes what Project Gutenberg adds to a book.
 
-Around it stand licences: of today, up to `*** START OF` and from `*** END OF`;
-of the years before 2004, the "small print". Then come credits, who made the
-file from what. In the text stand notes of its transcriber, and marks where the
-pages of the printed book and its pictures were.
+Around the text: licences (today's end with `*** START OF` and start again with
+`*** END OF`; before 2004, the "small print") and credits (who made the file
+from what). Inside: transcriber's notes, and marks of the printed book's pages
+and pictures.
 """
 
 import itertools
@@ -16,7 +16,7 @@ _CARDINALS = (
   "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|"
   "fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty"
 )
-# The heading of a chapter, where the blanks before a line end; for str.
+# The heading of a chapter, after the line's leading blanks; for str.
 HEADING_PATTERN = (
   rf"(?i:(?:{_PAGE_MARK}[^\S\n]*)?(?:chapter|book|part|stave|canto|volume)"
   rf"[^\S\n]+(?:[ivxlc]+|\d+|{_CARDINALS}|the (?:{_ORDINALS}|last))\b)"
@@ -46,7 +46,7 @@ _CREDIT = re.compile(
   re.I,
 )
 _ADDRESS = re.compile(r"\w@\w+\.\w|https?://|www\.\w")
-# In a credit; no book from before computers has one.
+# Words of credits that no book from before computers has.
 _OF_COMPUTERS = re.compile(
   rf"{_ADDRESS.pattern}|\be-?text|\be-?book|gutenberg|proofread", re.I
 )
@@ -55,7 +55,7 @@ _NOTE_PATTERN = (
   r"(?:transcriber|project gutenberg editor)\W?s?\W? notes?\b"
 )
 _NOTE = re.compile(_NOTE_PATTERN, re.I)
-# One that stands alone, above its text.
+# The heading of a note, alone above its text.
 _NOTE_HEADING = re.compile(
   rf"{_NOTE_PATTERN}\W*|.*\b(?:corrected|changed|made) by the"
   r" (?:e-?text )?transcriber\W*",
@@ -69,7 +69,7 @@ _MARK = re.compile(
 
 
 class _Paragraph(NamedTuple):
-  """A paragraph; `gap` blank lines stand before it."""
+  """A paragraph; `gap` is the number of blank lines before it."""
 
   gap: int
   indent: int
@@ -81,15 +81,15 @@ class _Paragraph(NamedTuple):
 
 
 def find_start(head):
-  """Returns where the text begins in a book, behind licence and credits.
+  """Returns the start of a book's text, after licence and credits.
 
   Args:
     head: bytes, the beginning of a file.
 
   Returns:
-    int; None if it does not begin as a book of Project Gutenberg.
+    int; None if the file is no book of Project Gutenberg.
   """
-  # Of a short book, the small print may stand at the end.
+  # The head may hold all of a short book, with small print at its end.
   last = _LAST_LINE.search(head)
   headers = list(_HEADER_END.finditer(head[: last.start() if last else None]))
   if not headers:
@@ -104,13 +104,13 @@ def find_start(head):
 
 
 def find_end(tail):
-  """Returns where the text ends in `tail`, the last bytes of a book, int."""
+  """Returns the end (int) of the text in `tail`, the last bytes of a book."""
   footer = _FOOTER_START.search(tail)
   return footer.start() if footer else len(tail)
 
 
 def is_heading(line):
-  """Returns whether the heading of a chapter begins with a line."""
+  """Returns whether a line starts the heading of a chapter."""
   return bool(_HEADING.match(line.lstrip()))
 
 
@@ -118,8 +118,8 @@ def paragraphs(lines):
   """Returns the paragraphs of a document without credits and notes.
 
   Args:
-    lines: iterable of str without white space at their ends; blank ones stand
-      between paragraphs.
+    lines: iterable of str without white space at their ends; blank lines
+      separate paragraphs.
 
   Returns:
     list of lists of stripped str.
@@ -139,7 +139,7 @@ def paragraphs(lines):
 
 
 def drop_marks(text):
-  """Returns a paragraph without the marks of pages and pictures in it."""
+  """Returns a paragraph without its marks of pages and pictures."""
   return _MARK.sub(lambda mark: mark[1] or mark[2], text)
 
 
@@ -159,10 +159,10 @@ def _split(lines):
 
 
 def _end_of_note(found, start):
-  """Returns the index after the note that begins with paragraph `start`.
+  """Returns the index after the note that starts with paragraph `start`.
 
-  Under a heading it goes on to the next gap. Else it is one paragraph; or, if
-  it is indented, as many as are.
+  A note under a heading continues to the next gap. Other notes are one
+  paragraph or, if indented, all indented paragraphs that follow.
   """
   note = found[start]
   stop = start + 1
@@ -184,7 +184,7 @@ def _end_of_note(found, start):
 
 
 def _is_of_the_file(text):
-  """Returns whether a paragraph is about the file, not of the book."""
+  """Returns whether a paragraph is about the file and not part of the book."""
   if _LAST_WORDS.match(text):
     return True
   return bool(_CREDIT.match(text) and _OF_COMPUTERS.search(text))

@@ -1,6 +1,6 @@
 """The default corpus: the documentation inside installed Python packages.
 
-English text that is on every machine where this library runs: the docstrings of
+This English text is on every machine where this library runs: the docstrings of
 the standard library, TensorFlow, Keras and NumPy. Sources are read with `ast`;
 no package is imported. One module is one document.
 """
@@ -60,7 +60,7 @@ def write_corpus(output_dir, held_out_share=0.05):
   on the installed packages.
 
   Args:
-    output_dir: str, folder for the files; made if need be.
+    output_dir: str, folder for the files; created if necessary.
     held_out_share: float in [0, 1), share of the documents set apart, chosen
       by a hash of the module's name.
 
@@ -90,9 +90,9 @@ def write_corpus(output_dir, held_out_share=0.05):
 def iter_modules():
   """Yields (module name, document) of every module with enough documentation.
 
-  The order is that of the packages and, inside, of the modules' names. A
-  paragraph is kept at its first two occurrences only: docstrings are copied
-  from module to module.
+  Packages come in their order here, modules by name. Only the first two
+  occurrences of a paragraph are kept, because docstrings are copied from module
+  to module.
 
   Yields:
     name: str, such as "keras.src.layers.layer".
@@ -128,8 +128,8 @@ def module_paragraphs(path):
 def _documentation(tree):
   """Yields the docstrings of a module in the order of the source.
 
-  Texts given to a call or a table at module level count as well: that is where
-  NumPy and the language reference keep theirs.
+  Long texts in calls and tables at module level count as well: NumPy and the
+  language reference keep documentation there.
   """
   stack = [tree]
   top_level = set(map(id, tree.body))
@@ -161,8 +161,8 @@ def prose_paragraphs(docstring):
   """Returns the paragraphs of a docstring that are prose, unwrapped.
 
   Headings and their underlines, code (fenced, doctest, or indented after a
-  colon), directives, and columns are dropped; of a parameter's or a list's
-  entry only the description stays.
+  colon), directives and columns are dropped. Entries of parameters and lists
+  keep only their descriptions.
 
   Args:
     docstring: str, in Google, NumPy or plain style.
@@ -234,7 +234,7 @@ def _without_label(line):
 
 
 def _is_prose(sentence):
-  """Returns whether a sentence is worth reading: words, and mostly letters."""
+  """Returns whether a sentence has enough words and is mostly letters."""
   letters = len(_LETTER_OR_SPACE.findall(sentence))
   return (
     sentence.count(" ") >= _MIN_WORDS - 1
@@ -244,7 +244,7 @@ def _is_prose(sentence):
 
 
 def _roots():
-  """Yields (package name, folder) of what is installed, in a fixed order."""
+  """Yields (name, folder) of the installed packages, in a fixed order."""
   yield STANDARD_LIBRARY, pathlib.Path(sysconfig.get_path("stdlib"))
   for package in PACKAGES:
     spec = importlib.util.find_spec(package)

@@ -1,4 +1,4 @@
-"""Splits prose into sentences, without a model and without a language flag."""
+"""Splits prose into sentences by rules, for any language."""
 
 import re
 
@@ -19,18 +19,18 @@ _ABBREVIATIONS = frozenset(
   sep sept oct nov dec u.s ph.d
   """.split()
 )
-# How far before a full stop a word is looked for: one character longer than
-# any word that matters, so that a cut word never looks like one of them.
+# Characters before a full stop that are searched for a word: one more than the
+# longest abbreviation, so that a cut word never looks like one.
 _REACH = 12
 
 
 def split_sentences(paragraph):
   """Returns the sentences of one paragraph.
 
-  A sentence ends at `.`, `!`, `?` or an ellipsis, with the quotes and brackets
-  that close it, before white space and something that is not lower-case; and
-  at full-width stops. A single full stop after an abbreviation, an initial or
-  a number that opens a list item ends nothing.
+  A sentence ends at `.`, `!`, `?` or an ellipsis, with its closing quotes and
+  brackets, if white space and something that is not lower-case follow; and at
+  full-width stops. A single full stop after an abbreviation, an initial or the
+  number of a list item does not end a sentence.
 
   Args:
     paragraph: str, one paragraph without line breaks.

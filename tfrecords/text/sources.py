@@ -1,4 +1,4 @@
-"""Documents of every kind of source, by its name."""
+"""Documents of any source: text files or TensorFlow Datasets."""
 
 import itertools
 

@@ -15,7 +15,7 @@ from tfrecords.text import documents, sentences
 
 SCHEME = "tfds:"
 
-# Wiki-40B marks its structure with words in the text.
+# Wiki-40B marks its structure with special words in the text.
 _STRUCTURE = re.compile(r"_START_(?:ARTICLE|SECTION|PARAGRAPH)_")
 _NEWLINE = "_NEWLINE_"
 
@@ -25,10 +25,10 @@ class Source:
   """A text feature of a split of a data set.
 
   Attributes:
-    name: str, as tfds.builder takes it: data set, configuration, version.
+    name: str, for tfds.builder: data set, configuration, version.
     split: str, "train", "train[:1%]", "train+test", ...
     feature: str, name of the text feature.
-    data_dir: str or None, where prepared data sets lie.
+    data_dir: str or None, folder of prepared data sets.
   """
 
   name: str
@@ -38,18 +38,18 @@ class Source:
 
 
 def is_source(name):
-  """Returns whether `name` is that of a data set and not of a file."""
+  """Returns whether `name` is a data set's and not a file's."""
   return name.startswith(SCHEME)
 
 
 def parse(source):
-  """Returns the `Source` that a string stands for.
+  """Returns the `Source` that a string describes.
 
   Raises:
     ValueError: there is no name, or an unknown option.
   """
   name, _, query = source.removeprefix(SCHEME).partition("?")
-  # A "+" joins splits here; it is no space.
+  # A "+" joins splits here; it does not mean a space.
   query = query.replace("+", "%2B")
   options = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
   known = [field.name for field in dataclasses.fields(Source)[1:]]
@@ -64,12 +64,12 @@ def parse(source):
 
 
 def open_builder(source, beam_options=None):
-  """Returns the builder of a source, downloaded and prepared if need be.
+  """Returns the builder of a source; downloads and prepares it if necessary.
 
   Args:
     source: str, see the top of this file.
-    beam_options: PipelineOptions of Apache Beam, for data sets that are made
-      with it; None for those of TensorFlow Datasets.
+    beam_options: PipelineOptions of Apache Beam, for data sets that Beam
+      generates; None: the defaults of TensorFlow Datasets.
 
   Raises:
     ValueError: the data set does not exist.
@@ -92,7 +92,7 @@ def open_builder(source, beam_options=None):
 
 
 def iter_documents(source):
-  """Yields the documents of a source, downloading and preparing it if need be.
+  """Yields the documents of a source; downloads and prepares it if necessary.
 
   Args:
     source: str, see the top of this file.
@@ -140,10 +140,10 @@ def split_text(text):
 
 
 def replace_by_text(input_files, beside):
-  """Returns `input_files`, data sets replaced by files of their text.
+  """Returns `input_files` with text files in place of data sets.
 
-  A data set cannot be read from the middle of a document on; its text can. It
-  is kept, so that a restart finds it.
+  Unlike text, a data set cannot be read from the middle. The text files are
+  kept, so that a restart finds them.
 
   Args:
     input_files: sequence of str.
@@ -158,11 +158,11 @@ def replace_by_text(input_files, beside):
 
 
 def write_text(source, folder):
-  """Writes a source as a text file, if that has not been done before.
+  """Writes a source as a text file, if that file does not exist yet.
 
   Args:
     source: str, see the top of this file.
-    folder: str, local or gs://...; made if need be.
+    folder: str, local or gs://...; created if necessary.
 
   Returns:
     str, path of a file of the format "sentences".

@@ -1,1 +1,1 @@
-"""From documents to instances to shards of records."""
+"""Writes records for pre-training: documents -> instances -> shards."""

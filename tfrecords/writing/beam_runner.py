@@ -1,9 +1,9 @@
-"""Does the work of data preparation on Apache Beam, on one machine or many.
+"""Runs data preparation on Apache Beam, on one machine or many.
 
-Workers read the text and write the shards themselves, by the paths they are
-given: every path must mean the same file on each of them, on a shared file
-system or in an object store. What they write is what processes of one machine
-write, byte for byte, and what is finished stays when a pipeline is killed.
+Workers read the text and write the shards themselves: every path must mean the
+same file on each of them, on a shared file system or in an object store. They
+write the same bytes as processes of one machine, and finished shards stay when
+a pipeline is killed.
 
 Apache Beam (extra "beam") is imported only when a runner is named.
 """
@@ -29,13 +29,13 @@ _is_driver = False
 
 @dataclasses.dataclass
 class Counts:
-  """What a text holds, or a part of it.
+  """Counts of words, documents and sentences of a text or a part of it.
 
   Attributes:
     words: dict of str to int.
     num_documents: int.
     num_sentences: int.
-    errors: list of str, what went wrong while counting or writing, a line each.
+    errors: list of str, one line for each failure to count or write.
   """
 
   words: dict
@@ -57,8 +57,8 @@ def make_options(config):
     options = beam.options.pipeline_options.PipelineOptions(
       arguments, runner=config.runner
     )
-    # Values are parsed only when they are asked for; a wrong one would print
-    # how to use all of Beam.
+    # Values are parsed only on demand; a wrong one would print the usage of
+    # all of Beam.
     with contextlib.redirect_stderr(said):
       options.get_all_options(retain_unknown_options=True)
     beam.runners.create_runner(config.runner)
@@ -72,7 +72,7 @@ def make_options(config):
 
 
 def prepare_data_sets(input_files, config):
-  """Prepares data sets of TensorFlow Datasets, the large ones on Beam.
+  """Prepares data sets of TensorFlow Datasets; Beam generates large ones.
 
   Args:
     input_files: sequence of str; only tfds:... matter.
@@ -82,10 +82,10 @@ def prepare_data_sets(input_files, config):
     ValueError: as for `make_options`, or an unknown data set. OSError: the
       pipeline failed.
   """
-  make_options(config)  # Its errors belong before the work.
+  make_options(config)  # Raises its errors before the work starts.
   for name in input_files:
     if name.startswith(tfds_documents.SCHEME):
-      # TensorFlow Datasets changes them.
+      # TensorFlow Datasets changes its options: each data set needs new ones.
       options = make_options(config)
       try:
         tfds_documents.open_builder(name, options)
@@ -104,12 +104,12 @@ def write_shards(tasks, config):
 
   Raises:
     ValueError: as for `make_options`. OSError: a shard could not be written, or
-      the pipeline failed; shards that were finished stay.
+      the pipeline failed; finished shards stay.
   """
   try:
     _run(config, tasks, _write_shard, tasks[0].path)
   finally:
-    # A runner may give up on a worker that still writes.
+    # A runner may abandon a worker that is still writing.
     shards.remove_temporaries([task.path for task in tasks])
 
 
@@ -144,13 +144,13 @@ def _import_beam():
 
 
 def _run(config, elements, function, beside):
-  """Returns the sum of what a function gives for elements, each on some worker.
+  """Maps a function over elements on Beam's workers and returns the sum.
 
   Args:
     config: `BeamConfig`.
     elements: sequence.
     function: callable (element) -> `Counts`.
-    beside: str, a file; the sum comes back by a temporary one beside it.
+    beside: str, a file; a temporary one beside it carries the sum back.
   """
   global _is_driver
   _is_driver = True
@@ -165,10 +165,10 @@ def _run(config, elements, function, beside):
     (
       pipeline
       | beam.Create(elements)
-      # Or else one worker would do it all.
+      # Without it one worker would do everything.
       | beam.Reshuffle()
       | beam.Map(_try, function)
-      # Few large elements: one for each word would cost far more.
+      # A few large elements cost far less than one for each word.
       | beam.CombineGlobally(_sum)
       | beam.Map(_save, path)
     )
@@ -187,7 +187,7 @@ def _run(config, elements, function, beside):
 
 def _failure(config, error):
   text = str(error).strip() or repr(error)
-  # Runners say last what was first: before that stand the stacks.
+  # Runners print the first error last, after the stack traces.
   reason = text.splitlines()[-1].removesuffix(".")
   return (
     f"the pipeline on {config.runner} failed: {reason}. Finished shards are "
@@ -196,10 +196,10 @@ def _failure(config, error):
 
 
 def _try(element, function):
-  """Returns `function(element)`, or the error that a user can understand.
+  """Returns `function(element)`, or `Counts` with an error for the user.
 
-  As an exception it would come back in a way of each runner's own, between the
-  stacks of Beam.
+  Each runner would report an exception in its own way, among stack traces of
+  Beam.
   """
   if not _is_driver:
     _prepare_process()
@@ -211,13 +211,13 @@ def _try(element, function):
 
 @functools.lru_cache(maxsize=1)
 def _prepare_process():
-  # Another thread may have started TensorFlow.
+  # Another thread may have initialized TensorFlow already.
   with contextlib.suppress(RuntimeError):
     shards.prepare_worker()
 
 
 def _write_shard(task):
-  # A runner repeats tasks beside one that failed, finished or not.
+  # After a failure a runner also repeats other tasks, even finished ones.
   if not manifest.is_finished(task.path):
     shards.write_shard(task)
   return Counts({})

@@ -1,4 +1,4 @@
-"""What data preparation is told; the flags of its scripts come from here."""
+"""Configuration of data preparation; the flags of its scripts."""
 
 import dataclasses
 
@@ -12,12 +12,12 @@ MASKINGS = ("dynamic", "static")
 
 @dataclasses.dataclass(frozen=True)
 class PretrainingDataConfig(masking_config.MaskingConfig):
-  """What decides, together with the text, what is written.
+  """Configuration of pre-training data: with the text, it decides the records.
 
   Names, meanings and defaults are those of google-research/bert where it has
-  them. What `objective` decides and is not given is filled in when the
-  configuration is made; how tokens are masked only where `masking` is "static":
-  otherwise the manifests keep what is given, for training.
+  them. The constructor fills in values that `objective` decides and that are
+  not given; those of masking only where `masking` is "static": otherwise the
+  manifests keep the given values for training.
 
   Raises:
     ValueError: a value is out of range or contradicts another.
@@ -94,12 +94,12 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
 
   @property
   def masking_values(self):
-    """{name: value} of how tokens are masked, open ones as by `objective`."""
+    """{name: value} of masking; values not given are those of `objective`."""
     return self.completed(self.objective)
 
   @property
   def tokenizer_options(self):
-    """The options of the tokenizer that are given; None is not."""
+    """{name: value} of the tokenizer's options; None means not given."""
     return {
       "do_lower_case": self.do_lower_case,
       "compose_hangul": self.compose_hangul,
@@ -113,7 +113,7 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
 
 @dataclasses.dataclass(frozen=True)
 class BeamConfig:
-  """Where the work is done.
+  """Where data preparation runs: this machine, or a runner of Apache Beam.
 
   Raises:
     ValueError: options without a runner.

@@ -1,7 +1,7 @@
-"""From documents to training instances, without writing anything.
+"""Training instances of tokenized documents.
 
-An instance is where its segments lie in the token ids of a chunk; nothing is
-copied before it is written. How a chunk is cut into instances: packings.py.
+An instance holds the places of its segments in the token ids of a chunk;
+nothing is copied before it is written. packings.py cuts a chunk into instances.
 
 Axes: T tokens, S sentences and D documents of a chunk.
 """
@@ -18,11 +18,11 @@ _SENTENCES_PER_CALL = 4096
 
 
 class Instance(NamedTuple):
-  """The segments ids[start:stop] of one instance, and its label.
+  """One instance: its segments ids[start:stop] and its label.
 
   Attributes:
     segments: tuple of (start, stop); [SEP] follows each.
-    label: int, of a pair: 1 where the second segment is random or the two are
+    label: int, for pairs: 1 where the second segment is random or the two are
       swapped.
   """
 
@@ -38,8 +38,8 @@ class TokenizedChunk:
     ids: int32 [T].
     sentence_splits: int64 [S + 1], where sentences begin in `ids`.
     document_splits: int64 [D + 1], where documents begin among the sentences.
-    num_own: int, the first so many documents give instances; the others only
-      serve as a source of random next sentences.
+    num_own: int, number of documents, the first ones, that give instances; the
+      others only serve as a source of random next sentences.
   """
 
   ids: np.ndarray
@@ -51,15 +51,14 @@ class TokenizedChunk:
 def tokenize(
   own_documents, other_documents, tokenizer, num_others, sentence_prefix=""
 ):
-  """Returns the `TokenizedChunk` of documents.
+  """Tokenizes documents into a `TokenizedChunk`.
 
-  Sentences without a token are left out, and so are documents without a
-  sentence.
+  Sentences without tokens and documents without sentences are left out.
 
   Args:
     own_documents: iterable of lists of str.
-    other_documents: iterable of lists of str, read only as far as needed to
-      have `num_others` documents besides any one of them.
+    other_documents: iterable of lists of str, read only until there are
+      `num_others` documents besides each one.
     tokenizer: as `tokenizers.load` returns it.
     num_others: int.
     sentence_prefix: str, put before every sentence but a document's first.
@@ -100,7 +99,7 @@ def sequences(chunk, instances, cls_id, sep_id):
 def _tokenize_all(documents, tokenizer, sentence_prefix):
   """Yields (ids int32 [t], list of the lengths of its sentences) per document.
 
-  Sentences are tokenized thousands at a time, whatever document they are of.
+  Tokenizes thousands of sentences at a time, across documents.
   """
   documents = iter(documents)
   while True:

@@ -1,8 +1,7 @@
-"""How documents are packed into training instances.
+"""Packings: functions that cut a chunk of documents into training instances.
 
-Each packing is a function of a chunk of documents. All randomness comes from a
-`random.Random` that the caller seeds, so that the same chunk gives the same
-instances anywhere.
+All randomness comes from a `random.Random` that the caller seeds, so that the
+same chunk gives the same instances anywhere.
 """
 
 import bisect
@@ -20,13 +19,13 @@ def next_sentence(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
   less the special tokens or, with probability `short_seq_prob`, a random
   length. They are split at random into A and B; with probability 0.5, B is
   replaced by sentences of another document and its own are used again. Both are
-  cut to fit, a token at a time off the longer one, at a random end.
+  truncated to fit: tokens are removed from the longer one, at a random end.
 
   Differs from the original: random next sentences come from documents of the
   same chunk, not of the whole corpus, which need not fit into memory; the
-  target is drawn per instance, as the paper's text has it; and of any few
-  instances half are random, those included that have no next sentence to
-  choose (see `_Coin`).
+  target is drawn per instance, as in the paper's text; and half of any few
+  instances are random, including those that have no next sentence to choose
+  (see `_Coin`).
 
   Args:
     chunk: TokenizedChunk of two documents or more.
@@ -85,10 +84,10 @@ def sentence_order(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
   As `next_sentence`, but A and B always follow each other in one document and
   half of the pairs are swapped.
 
-  Differs from the original, which gives a sentence without a next one a random
-  one of another document: it is split in two at a random token, so that the
-  label keeps its meaning and a single document is enough. A sentence of one
-  token is left out.
+  Differs from the original, which pairs a sentence without a next one with a
+  random one of another document: here the sentence is split at a random token,
+  so that the label keeps its meaning and a single document is enough. A
+  sentence of one token is left out.
 
   Args:
     chunk: TokenizedChunk.
@@ -125,13 +124,13 @@ def sentence_order(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
 
 
 def full_sentences(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
-  """Returns instances that run over the ends of documents.
+  """Returns instances that cross the ends of documents.
 
-  As `doc_sentences`, but where a document ends the next one of the chunk
-  follows in a segment of its own: [CLS] ... [SEP] ... [SEP].
+  As `doc_sentences`, but where a document ends, the next one of the chunk
+  follows as another segment: [CLS] ... [SEP] ... [SEP].
 
   Differs from the paper: the last instance of a chunk (4 MB of text) is not
-  filled up with documents of the next one; chunks are independent.
+  filled up with documents of the next chunk, because chunks are independent.
 
   Args:
     chunk: TokenizedChunk.
@@ -169,11 +168,11 @@ def full_sentences(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
 
 
 def doc_sentences(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
-  """Returns the instances of one segment each, in the order of the text.
+  """Returns instances of one segment each, in the order of the text.
 
   Each takes as many whole sentences as fit into the target length (see
-  `next_sentence`); a sentence longer than that is continued in the next
-  instance. No token is lost.
+  `next_sentence`); a longer sentence continues in the next instance. No token
+  is lost.
 
   Args:
     chunk: TokenizedChunk.
@@ -200,7 +199,7 @@ def doc_sentences(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
   return made
 
 
-# By the names of --packing.
+# The values of --packing.
 PACKINGS = {
   "next_sentence": next_sentence,
   "sentence_order": sentence_order,
@@ -212,7 +211,7 @@ PAIRED = ("next_sentence", "sentence_order")
 
 
 def one_document_message():
-  """Returns what to say where random next sentences cannot be drawn."""
+  """Returns the error message for a corpus of a single document."""
   return (
     "the corpus is a single document, so no sentence of another one can be "
     "drawn for next sentence prediction: separate documents by a blank line "
@@ -222,7 +221,7 @@ def one_document_message():
 
 
 def _document_bounds(chunk):
-  """Returns a list of (start, stop), the tokens of each own document."""
+  """Returns a list of (start, stop), the token range of each own document."""
   splits = chunk.document_splits[: chunk.num_own + 1]
   bounds = chunk.sentence_splits[splits].tolist()
   return list(itertools.pairwise(bounds))
@@ -233,11 +232,11 @@ def _repeated(items, times):
 
 
 class _Coin:
-  """A coin that shows heads for half of the tosses, not only on average.
+  """A coin that shows heads for exactly half of any few tosses.
 
-  Tosses are drawn, without putting back, from a few of each side. Heads that
-  are due for another reason are drawn from the same ones: otherwise instances
-  that have no next sentence would bring the share of random ones to 53-57 %.
+  Tosses are drawn without replacement from a few of each side. Forced heads are
+  drawn from the same ones: otherwise instances without a next sentence would
+  raise the share of random ones to 53-57 %.
   """
 
   _FEW = 8
@@ -256,7 +255,7 @@ class _Coin:
     return False
 
   def heads(self):
-    """Returns True: heads, whatever the coin would have shown."""
+    """Forces heads and returns True."""
     if not self._heads:
       self._add()
     self._heads -= 1
@@ -276,7 +275,7 @@ def _draw_target(max_tokens, short_seq_prob, rng):
 def _reach(offsets, start, stop, target):
   """Returns the first sentence boundary `target` tokens after `start`.
 
-  At least one sentence on, at most `stop`.
+  At least one sentence after `start`, at most `stop`.
   """
   return bisect.bisect_left(offsets, offsets[start] + target, start + 1, stop)
 
@@ -290,18 +289,19 @@ def _random_sentences(offsets, splits, document, target, rng):
 
 
 def _whole_sentences(offsets, start, stop, room):
-  """Returns where the whole sentences end that fit into `room` tokens.
+  """Returns the end of the whole sentences that fit into `room` tokens.
 
-  `start` where not one fits, `stop` at most.
+  `start` if none fits; at most `stop`.
   """
   whole = offsets[bisect.bisect_right(offsets, start + room) - 1]
   return min(max(whole, start), stop)
 
 
 def _middle(offsets, start, end, rng):
-  """Returns the token at which sentences `start` to `end` are parted, or None.
+  """Returns a random token at which to split sentences `start` to `end`.
 
-  Between sentences or, in a single one, between tokens.
+  Between sentences or, in a single one, between tokens; None if it has only one
+  token.
   """
   if end - start > 1:
     return offsets[start + rng.randrange(1, end - start)]
@@ -321,8 +321,8 @@ def _truncate_pair(a_start, a_stop, b_start, b_stop, max_tokens, rng):
   a_length, b_length = a_stop - a_start, b_stop - b_start
   if a_length + b_length <= max_tokens:
     return a_start, a_stop, b_start, b_stop
-  # What is left when tokens go one by one off the longer segment, off B where
-  # both are equally long.
+  # The lengths that remain when tokens are removed one by one from the longer
+  # segment, or from B where both are equally long.
   a_kept, b_kept = max_tokens - max_tokens // 2, max_tokens // 2
   if b_length <= b_kept:
     a_kept, b_kept = max_tokens - b_length, b_length
@@ -334,5 +334,5 @@ def _truncate_pair(a_start, a_stop, b_start, b_stop, max_tokens, rng):
 
 
 def _front_share(removed, rng):
-  """Returns how many of `removed` tokens go off the front: a coin for each."""
+  """Returns how many of `removed` tokens to remove at the front, by coins."""
   return rng.getrandbits(removed).bit_count() if removed else 0

@@ -1,7 +1,7 @@
-"""Writes one shard: a pure function of its task.
+"""Writes one shard of records: a pure function of its task.
 
-Whichever process runs it, on whichever machine, the bytes are the same. Memory
-holds one chunk of the corpus at a time.
+The bytes do not depend on the process or machine that runs it. Memory holds one
+chunk of the corpus at a time.
 """
 
 import collections
@@ -24,7 +24,7 @@ from tfrecords.text import documents
 from tfrecords.writing import config as writing_config
 from tfrecords.writing import instances, packings
 
-# Documents besides its own that an instance can draw its random next from.
+# Other documents from which an instance can draw its random next sentences.
 NUM_OTHERS = 8
 
 _MASKED_AT_ONCE = 1024
@@ -68,7 +68,7 @@ class Chunk:
 
 @dataclasses.dataclass(frozen=True)
 class ShardTask:
-  """All that `write_shard` needs to know; can be pickled.
+  """The arguments of `write_shard`; can be pickled.
 
   Attributes:
     path: str, the shard.
@@ -89,18 +89,18 @@ class ShardTask:
 
 
 def write_shard(task, on_chunk=None):
-  """Writes one shard and its manifest: all or nothing.
+  """Writes one shard and its manifest atomically.
 
-  Chunks follow each other; the instances of one, all times it is made into
-  instances included, are shuffled.
+  Chunks follow each other; the instances of a chunk, from all its repetitions,
+  are shuffled.
 
   Args:
     task: ShardTask.
     on_chunk: callable (bytes of text), called after every chunk, or None.
 
   Returns:
-    dict of the numbers in the manifest, see Summary; `num_records` is the
-    number of instances.
+    dict of the numbers in the manifest, see `writer.Summary`; `num_records` is
+    the number of instances.
 
   Raises:
     OSError: writing failed.
@@ -135,18 +135,18 @@ def write_shard(task, on_chunk=None):
 def temporary_path(path):
   """Returns the path of a temporary file beside a file.
 
-  Hidden, so that no pattern for shards matches it, and another one each time:
-  Beam may run a task twice at once.
+  It is hidden, so that no pattern for shards matches it, and different each
+  time, because Beam may run a task twice at once.
   """
   folder, name = os.path.split(path)
   return os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
 
 
 def remove_temporaries(paths):
-  """Removes the temporary files that killed processes left.
+  """Removes the temporary files of killed processes.
 
   Args:
-    paths: sequence of str, files that nobody is writing.
+    paths: sequence of str, files that no process is writing.
   """
   names = collections.defaultdict(set)
   for path in paths:
@@ -160,10 +160,10 @@ def remove_temporaries(paths):
 
 
 def prepare_worker():
-  """Keeps a process that writes shards to one core and off accelerators.
+  """Limits this process to one core and no accelerator.
 
   Raises:
-    RuntimeError: TensorFlow has begun to work in this process.
+    RuntimeError: TensorFlow is initialized already in this process.
   """
   tf.config.threading.set_intra_op_parallelism_threads(1)
   tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -193,7 +193,7 @@ def _records_of(chunk, task, counts):
     NUM_OTHERS if config.packing == "next_sentence" else 0,
     tokenizer.sentence_prefix,
   )
-  # The same draws wherever this chunk is written.
+  # The same random numbers wherever this chunk is written.
   rng = random.Random(f"{config.random_seed} {chunk.index}")
   made = packings.PACKINGS[config.packing](
     tokenized,
@@ -230,7 +230,7 @@ def _prepare(config, vocab_file_hash, tokenizer_options):
   if config.masking == "dynamic":
     return tokenizer, _clean_records
   masking = make_masking(config, tokenizer.vocabulary)
-  # One trace for all batches, the smaller last one of a chunk included.
+  # One trace for all batches, including the smaller last one of a chunk.
   batch = {features.INPUT_IDS: tf.RaggedTensorSpec([None, None], tf.int32)}
   if config.use_pairs:
     batch[features.NEXT_SENTENCE_LABELS] = tf.TensorSpec([None, 1], tf.int32)
@@ -312,7 +312,7 @@ def log_records(paths, count, tokens):
 
 
 def _count(tokenized, made, chunk, vocabulary, counts):
-  """Adds what a chunk holds to `counts`; its pool of others is not counted."""
+  """Adds the numbers of a chunk's own documents to `counts`."""
   num_sentences = int(tokenized.document_splits[tokenized.num_own])
   num_tokens = int(tokenized.sentence_splits[num_sentences])
   unknown = tokenized.ids[:num_tokens] == vocabulary.role_ids.get("unk", -1)

@@ -1,9 +1,9 @@
 """Writes pre-training data: text files to TFRecord shards.
 
 The corpus is cut into chunks (documents.py); chunk k belongs to shard k modulo
-the number of shards. `write_shard` is a pure function of its task: whichever
-process runs it, one after the other or on many machines, the bytes are the
-same, and memory holds one chunk at a time.
+the number of shards. `shards.write_shard` is a pure function of its task: the
+bytes do not depend on the number of processes or machines, and memory holds one
+chunk at a time.
 """
 
 import concurrent.futures
@@ -26,7 +26,7 @@ from tfrecords.writing import config as writing_config
 
 _CHUNK_BYTES = 4 << 20
 _POLL_SECONDS = 0.5
-# What other values say already.
+# Fields that other values of the origin cover already.
 _OTHER_NAMES = (
   "vocab_file",
   "do_lower_case",
@@ -38,22 +38,23 @@ _OTHER_NAMES = (
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-  """What the shards hold, and how long it took to write them.
+  """Contents of the shards, and the time it took to write them.
 
   Attributes:
     files: tuple of str, paths of the shards.
     num_documents: int.
     num_sentences: int.
     num_text_tokens: int, tokens of the text.
-    num_unknown_tokens: int, those of them that are [UNK].
+    num_unknown_tokens: int, how many of them are [UNK].
     num_instances: int, records.
     num_tokens: int, tokens of the records, [CLS] and [SEP] included.
     num_positive: int, instances whose second segment is random or, for
       sentence-order prediction, whose segments are swapped.
     num_text_bytes: int, size of the text.
-    num_written_shards: int, shards written by this run, not found finished.
-    num_written_bytes: int, text that went into them.
-    seconds: float, what that took.
+    num_written_shards: int, shards written by this run, without those that were
+      finished before.
+    num_written_bytes: int, size of their text.
+    seconds: float, time of this run.
   """
 
   files: tuple[str, ...]
@@ -71,7 +72,7 @@ class Summary:
 
   @property
   def positive_share(self):
-    """Share of the instances whose segments are random or swapped."""
+    """Share of instances with a random second segment, or swapped ones."""
     return self.num_positive / max(self.num_instances, 1)
 
   @property
@@ -81,7 +82,7 @@ class Summary:
 
   @property
   def megabytes_per_second(self):
-    """Text that was read per second, in 10**6 bytes."""
+    """Megabytes (10**6 bytes) of text read per second."""
     return self.num_written_bytes / 1e6 / max(self.seconds, 1e-9)
 
   def describe_data(self):
@@ -130,34 +131,34 @@ def write_shards(
   on_progress=None,
   beam=None,
 ):
-  """Writes the pre-training data of text files; continues what was begun.
+  """Writes the pre-training data of text files, or continues to.
 
   Args:
     config: writing_config.PretrainingDataConfig.
     input_files: sequence of str, see documents.open_files.
-    output_files: sequence of str, the shards; those with a manifest that fits
-      are left alone.
+    output_files: sequence of str, the shards; those whose manifest fits are
+      finished and left as they are.
     input_format: str, see documents.FORMATS.
     num_workers: int, processes; the bytes do not depend on it.
     on_progress: callable (bytes of text done, bytes of text to do), or None.
-    beam: writing_config.BeamConfig, what runs the workers if it names a runner;
-      `num_workers` means nothing then, and progress is told at the end.
+    beam: writing_config.BeamConfig; if it names a runner, that runs the
+      workers, `num_workers` is ignored, and progress is reported at the end.
 
   Returns:
     Summary.
 
   Raises:
-    ValueError: a value is wrong, the corpus is empty, or a single document
-      where pairs are wanted; or the output was begun with other values; or
-      Apache Beam is wanted and missing.
-    FileNotFoundError: a file is missing. OSError: writing failed; shards that
-      were finished stay.
+    ValueError: a value is wrong; the corpus is empty, or a single document
+      where pairs are needed; the output was started with other values; or
+      Apache Beam is needed and missing.
+    FileNotFoundError: a file is missing. OSError: writing failed; finished
+      shards stay.
   """
   if num_workers < 1:
     raise ValueError(f"num_workers ({num_workers}) must be at least 1.")
   vocabulary = vocabulary_lib.Vocabulary.load(config.vocab_file)
   if config.masking_values["masking_policy"]:
-    # Its errors belong before the work.
+    # Raises its errors before the work starts.
     shards.make_masking(config, vocabulary)
   beam = beam or writing_config.BeamConfig()
   if beam.runner:
@@ -211,7 +212,7 @@ def plan_shards(config, vocabulary, files, output_files):
 
 
 def _check_documents(files, config):
-  """Checks that there is text enough."""
+  """Checks that there are enough documents."""
   needed = 2 if config.packing == "next_sentence" else 1
   found = documents.count_documents(files, needed)
   if not found:
@@ -225,10 +226,10 @@ def _check_documents(files, config):
 
 
 def _origin(config, vocabulary, files, num_shards):
-  """Returns what was chosen for the shards and the text, as a flat dict.
+  """Returns the configuration of the shards and the text, as a flat dict.
 
-  Not the paths: a corpus may be moved. How clean records are to be masked is a
-  choice that training takes up.
+  Without paths, because a corpus may be moved. Training reads the choices of
+  masking from it.
   """
   values = {
     name: value
@@ -310,10 +311,10 @@ _is_writing = False
 
 
 def _start_worker(done):
-  """Prepares a worker process: one core, no accelerator, no life of its own."""
+  """Prepares a worker process: one core, no GPU; it ends with its parent."""
   global _worker_progress
   _worker_progress = done
-  # Ctrl-C reaches all processes of a terminal: it is for the parent to act.
+  # Ctrl-C reaches all processes of a terminal: only the parent handles it.
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   signal.signal(signal.SIGTERM, _stop_worker)
   shards.prepare_worker()
@@ -327,7 +328,7 @@ def _start_worker(done):
 
 
 def _stop_worker(*unused):
-  """Ends a worker; a shard that is half-written is removed on the way."""
+  """Ends a worker, which first removes a half-written shard."""
   if _is_writing:
     raise KeyboardInterrupt
   os._exit(1)
