@@ -73,7 +73,7 @@ def read(shard):
       raise ValueError(f"{path} is of another version of this program.")
   except ValueError as error:
     raise ValueError(
-      f"{error} Delete it to have {shard} written anew."
+      f"{error} Delete it to have {shard} written again."
     ) from error
   return content
 
@@ -100,7 +100,7 @@ def is_finished(shard):
     return False
   if is_intact(shard, content):
     return True
-  logging.warning("%s is not what its manifest says; writing it anew.", shard)
+  logging.warning("%s does not match its manifest; writing it again.", shard)
   return False
 
 

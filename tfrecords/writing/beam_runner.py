@@ -191,7 +191,7 @@ def _failure(config, error):
   reason = text.splitlines()[-1].removesuffix(".")
   return (
     f"the pipeline on {config.runner} failed: {reason}. Finished shards are "
-    "kept: mend what is wrong, and run the same command again."
+    "kept: fix the cause, and run the same command again."
   )
 
 

@@ -123,7 +123,7 @@ def write_shard(task, on_chunk=None):
   except (tf.errors.OpError, OSError) as error:
     raise OSError(
       f"writing {task.path} failed: {getattr(error, 'message', error)}. "
-      "Finished shards are kept: make room, or mend what is wrong, and run the "
+      "Finished shards are kept: free some space or fix the cause, and run the "
       "same command again."
     ) from error
   finally:
@@ -225,7 +225,7 @@ def _prepare(config, vocab_file_hash, tokenizer_options):
   if tokenizer.vocabulary.fingerprint != vocab_file_hash:
     raise ValueError(
       f"vocab_file ({config.vocab_file}) has changed since the start; restore "
-      "it, or start anew with another output_file."
+      "it, or start again with another output_file."
     )
   if config.masking == "dynamic":
     return tokenizer, _clean_records

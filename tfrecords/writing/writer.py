@@ -298,7 +298,7 @@ def _run_in_workers(tasks, num_workers, on_progress):
     raise
   except concurrent.futures.process.BrokenProcessPool as error:
     raise OSError(
-      "a worker process was killed, perhaps for want of memory: lower "
+      "a worker process was killed, perhaps for lack of memory: lower "
       f"num_workers ({num_workers}) and run the same command again. Finished "
       "shards are kept."
     ) from error

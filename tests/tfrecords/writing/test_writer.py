@@ -458,7 +458,7 @@ def test_a_damaged_shard_is_written_anew(text, vocab_file, out, caplog):
     file.write(b"damage")
   write(text, vocab_file, out)
   assert contents(out) == expected
-  assert "not what its manifest says" in caplog.text
+  assert "does not match its manifest" in caplog.text
 
 
 def test_the_manifest_tells_what_the_shard_holds(text, vocab_file, out):
@@ -615,7 +615,7 @@ def fixture_full_disk():
 def test_a_full_disk_leaves_nothing_half_written(
   text, vocab_file, out, full_disk
 ):
-  with pytest.raises(OSError, match="data.tfrecord failed: .*make room"):
+  with pytest.raises(OSError, match="data.tfrecord failed: .*free some space"):
     write(text, vocab_file, out)
   assert contents(out) == {}
 
@@ -626,7 +626,7 @@ def test_a_full_disk_keeps_finished_shards(
   few = corpus.write_text(tmp_path, num_documents=2, name="few.txt")
   write(few, vocab_file, out)
   expected = contents(out)
-  with pytest.raises(OSError, match="make room"):
+  with pytest.raises(OSError, match="free some space"):
     write(text, vocab_file, out + "2")
   assert contents(out) == expected
 
