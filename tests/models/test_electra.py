@@ -90,7 +90,7 @@ def test_the_detectors_gradient_does_not_reach_the_generators_blocks():
 
 def test_its_discriminator_has_the_paths_of_any_encoder():
   paths = {weight.path for weight in make_model().weights}
-  encoder = models.TransformerEncoder(CONFIG)
+  encoder = models.TransformerEncoder(CONFIG, use_pooler=False)
   assert {weight.path for weight in encoder.weights} <= paths
 
 
