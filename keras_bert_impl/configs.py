@@ -38,7 +38,6 @@ _POSITIVE_INTEGERS = (
   "num_attention_heads",
   "intermediate_size",
   "max_position_embeddings",
-  "type_vocab_size",
 )
 
 
@@ -61,7 +60,8 @@ class EncoderConfig:
     attention_probs_dropout_prob: dropout of the attention probabilities.
     max_position_embeddings: rows of the position table; see
       `max_sequence_length`.
-    type_vocab_size: number of segments; with 1, segment ids are ignored.
+    type_vocab_size: number of segments; with 1, segment ids are ignored; with
+      0, there are no embeddings of them.
     initializer_range: standard deviation of the truncated normal initializer.
     embedding_size: E, width of the embedding tables; None means H. If it
       differs from H, a dense layer maps E to H (as in ALBERT and ELECTRA).
@@ -108,6 +108,8 @@ class EncoderConfig:
   def __post_init__(self):
     for name in _POSITIVE_INTEGERS:
       _check_positive_integer(name, getattr(self, name))
+    if self.type_vocab_size != 0:
+      _check_positive_integer("type_vocab_size", self.type_vocab_size)
     for name in ("embedding_size", "num_hidden_groups"):
       if getattr(self, name) is not None:
         _check_positive_integer(name, getattr(self, name))

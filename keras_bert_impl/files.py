@@ -317,8 +317,12 @@ def count_lines(path):
   return len(read_bytes(path).rstrip().split(b"\n"))
 
 
-def count_pieces(path):
-  """Returns the number of pieces of a SentencePiece model.
+def parse_pieces(content, place):
+  """Returns the pieces of a SentencePiece model, list of str.
+
+  Args:
+    content: bytes, the whole file.
+    place: str, its path, for messages.
 
   Raises:
     ValueError: it is damaged, or no such model.
@@ -326,13 +330,14 @@ def count_pieces(path):
   import sentencepiece  # Late: the other kinds do without.
 
   try:
-    model = sentencepiece.SentencePieceProcessor()
-    model.load_from_serialized_proto(read_bytes(path))
-    return model.get_piece_size()
+    if not content:
+      raise RuntimeError("the file is empty")
+    processor = sentencepiece.SentencePieceProcessor(model_proto=content)
   except RuntimeError as error:
     raise ValueError(
-      f"{path} is damaged, or no SentencePiece model."
+      f"{place} is not a SentencePiece model, or not the whole of one."
     ) from error
+  return [processor.id_to_piece(i) for i in range(processor.get_piece_size())]
 
 
 @contextlib.contextmanager

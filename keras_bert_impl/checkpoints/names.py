@@ -123,13 +123,12 @@ def encoder_matrices(config):
   """
   hidden, inner = config.hidden_size, config.intermediate_size
   embedding = config.embedding_size or hidden
-  shapes = {
-    WORD_EMBEDDINGS: (config.vocab_size, embedding),
-    "bert/embeddings/token_type_embeddings": (
+  shapes = {WORD_EMBEDDINGS: (config.vocab_size, embedding)}
+  if config.type_vocab_size:
+    shapes["bert/embeddings/token_type_embeddings"] = (
       config.type_vocab_size,
       embedding,
-    ),
-  }
+    )
   if config.position_embedding_type == "learned":
     shapes["bert/embeddings/position_embeddings"] = (
       config.max_position_embeddings,

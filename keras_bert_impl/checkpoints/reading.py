@@ -72,11 +72,10 @@ class Checkpoint:
       )
     if not allow_partial:
       self._check_encoder()
-    path, num_tokens = _count_tokens(self.folder)
+    config = self.description.config
+    path, num_tokens = _count_tokens(self.folder, config.family)
     if num_tokens:
-      description_lib.check_vocab_size(
-        self.description.config, num_tokens, path, self.path
-      )
+      description_lib.check_vocab_size(config, num_tokens, path, self.path)
     return self.description
 
   def _check_encoder(self):
@@ -265,7 +264,7 @@ def _open_keras(path):
   return Checkpoint(path, KERAS, tensors, description)
 
 
-def _count_tokens(folder):
+def _count_tokens(folder, family):
   """Returns (path, number of tokens) of the vocabulary in `folder`."""
   path = os.path.join(folder, "vocab.json")
   ids = files.find_json(path)
@@ -274,7 +273,8 @@ def _count_tokens(folder):
   for name in files.list_folder(folder):
     if name.endswith(".model"):
       path = os.path.join(folder, name)
-      return path, files.count_pieces(path)
+      pieces = files.parse_pieces(files.read_bytes(path), path)
+      return path, len(family.piece_tokens(pieces))
   path = os.path.join(folder, "vocab.txt")
   return path, files.count_lines(path) if files.exists(path) else 0
 

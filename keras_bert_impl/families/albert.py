@@ -70,6 +70,11 @@ FAMILY = family.Family(
   ),
   prefix="albert",
   sentence_head="sop",
+  sentencepiece_options={
+    "do_lower_case": True,
+    "keep_accents": False,
+    "remove_space": True,
+  },
   google=family.GoogleLayout(
     checkpoint="model.ckpt-best",
     config_file="albert_config.json",

@@ -59,6 +59,35 @@ class Framing:
   segments: bool = True
 
 
+@dataclasses.dataclass(frozen=True)
+class PieceIds:
+  """Ids of the pieces of a SentencePiece model that are not the model's own.
+
+  fairseq puts special tokens before the pieces and [MASK] after them.
+
+  Attributes:
+    before: tuple of tokens with the first ids.
+    skipped: int, pieces at the beginning of the model that are left out; what
+      the text has of them has the id of the token of that name.
+    after: tuple of tokens with the last ids.
+  """
+
+  before: tuple
+  skipped: int
+  after: tuple = ("<mask>",)
+
+  def tokens(self, pieces):
+    """Returns the tokens by id, list of str.
+
+    Args:
+      pieces: list of str, those of the model. With a mask among them, it was
+        not made by fairseq, and has the ids already.
+    """
+    if {"[MASK]", "<mask>"} & set(pieces):
+      return pieces
+    return [*self.before, *pieces[self.skipped :], *self.after]
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GoogleLayout:
   """The files of a family's releases by Google, and what they call things.
@@ -125,6 +154,10 @@ class Family:
 
     framing: `Framing` of texts.
     sentencepiece_file: str, name of a SentencePiece model in `transformers`.
+    sentencepiece_options: {option: value}, how text is prepared for it where a
+      tokenizer_config.json of `transformers` leaves it out; None if the family
+      has no such models.
+    piece_ids: `PieceIds`, None where the ids are those of the model.
   """
 
   name: str
@@ -150,6 +183,12 @@ class Family:
 
   framing: Framing = Framing()
   sentencepiece_file: str = "spiece.model"
+  sentencepiece_options: dict | None = None
+  piece_ids: PieceIds | None = None
+
+  def piece_tokens(self, pieces):
+    """Returns the tokens by id of a SentencePiece model with `pieces`, list."""
+    return self.piece_ids.tokens(pieces) if self.piece_ids else pieces
 
 
 def size(num_hidden_layers, hidden_size, **others):

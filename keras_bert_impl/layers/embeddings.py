@@ -14,7 +14,8 @@ class Embeddings(base.Layer):
     vocab_size: int, V.
     embedding_size: int, E.
     max_position_embeddings: int, rows of the position table.
-    type_vocab_size: int, number of segments; with 1, segment ids are ignored.
+    type_vocab_size: int, number of segments; with 1, segment ids are ignored;
+      with 0, there is no table of them.
     position_embedding_type: "learned" or "sinusoidal".
     position_offset: int, row of the position table that the first token takes.
       Where it is not 0, padding takes the row before it (RoBERTa: 2 and 1).
@@ -63,9 +64,10 @@ class Embeddings(base.Layer):
     """Creates the weights."""
     hidden_shape = (*input_ids_shape, self.embedding_size)
     self.word_embeddings = self._add_table("word_embeddings", self.vocab_size)
-    self.token_type_embeddings = self._add_table(
-      "token_type_embeddings", self.type_vocab_size
-    )
+    if self.type_vocab_size:
+      self.token_type_embeddings = self._add_table(
+        "token_type_embeddings", self.type_vocab_size
+      )
     if self.position_embedding_type == "learned":
       self.position_embeddings = self._add_table(
         "position_embeddings", self.max_position_embeddings
@@ -110,9 +112,10 @@ class Embeddings(base.Layer):
       ids.check("segment_ids", segment_ids, self.type_vocab_size)
     input_ids = ops.cast(input_ids, "int32")
     table = ops.convert_to_tensor(self.word_embeddings)
-    words = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, L, E]
-    segments = self._embed_segments(ops.cast(segment_ids, "int32"))
-    hidden = words + segments + self._embed_positions(input_ids, input_mask)
+    hidden = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, L, E]
+    if self.type_vocab_size:
+      hidden += self._embed_segments(ops.cast(segment_ids, "int32"))
+    hidden += self._embed_positions(input_ids, input_mask)
     hidden = ops.cast(hidden, self.compute_dtype)
     hidden = self.dropout(self.layer_norm(hidden), training=training)
     return hidden, table

@@ -12,6 +12,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from keras_bert_impl import files
 from keras_bert_impl.tokenizers import (
   alignment,
   normalization,
@@ -70,7 +71,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     family=None,
     name="sentencepiece_tokenizer",
   ):
-    vocabulary = vocabulary_lib.Vocabulary.load(model_file)
+    vocabulary = vocabulary_lib.Vocabulary.load(model_file, family=family)
     options = vocabulary_lib.SentencePieceOptions(
       bool(do_lower_case),
       bool(keep_accents),
@@ -81,6 +82,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     )
     super().__init__(vocabulary, options, [model_file], name)
     self._lookup = _build_lookup(vocabulary.model)
+    self._ids_of_pieces = _ids_of_pieces(vocabulary)
     self._spelling = tf_text.SentencepieceTokenizer(
       model=vocabulary.model, out_type=tf.string
     )
@@ -107,6 +109,8 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
   def tokenize_normalized(self, texts):
     """Returns the ids, int32 [B, (pieces)], of `normalize`d texts [B]."""
     ids = self._lookup.tokenize(texts).with_row_splits_dtype(tf.int64)
+    if self._ids_of_pieces is not None:
+      ids = tf.gather(self._ids_of_pieces, ids)
     if self._parts is None:
       return ids
     parts = tf.gather(self._parts, ids.flat_values)
@@ -227,6 +231,14 @@ def _num_bytes(texts):
   )
 
 
+def _ids_of_pieces(vocabulary):
+  """Returns the id of each piece of the model, None if they are the model's."""
+  pieces = files.parse_pieces(vocabulary.model, vocabulary.origin)
+  if pieces == [*vocabulary.tokens]:
+    return None
+  return tf.constant([vocabulary.ids[piece] for piece in pieces])
+
+
 def _build_lookup(model):
   """Returns an op of tensorflow-text that gives the library's ids.
 
@@ -324,7 +336,13 @@ def _parts_of_digit_commas(vocabulary):
     digits = model.encode(piece[:-1].replace(start, ""), out_type=str)
     if not piece.startswith(start) and digits[0].startswith(start):
       digits[0] = digits[0].removeprefix(start)
-    parts.append([model.piece_to_id(part) for part in (*digits, ",") if part])
+    parts.append(
+      [
+        vocabulary.ids.get(part, vocabulary.unk_id)
+        for part in (*digits, ",")
+        if part
+      ]
+    )
   lengths = np.array([len(part) for part in parts])
   return tf.RaggedTensor.from_row_lengths(
     tf.constant([index for part in parts for index in part]), lengths

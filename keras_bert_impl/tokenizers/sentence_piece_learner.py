@@ -16,7 +16,7 @@ import random
 import sentencepiece
 import tensorflow as tf
 
-from keras_bert_impl import choices
+from keras_bert_impl import choices, files
 from keras_bert_impl.tokenizers import (
   sentence_piece,
   text_batches,
@@ -118,7 +118,7 @@ def learn(
       f"from this text: {error}"
     ) from error
   content = model.getvalue()
-  pieces = vocabulary_files.parse_sentencepiece_model(content, origin)
+  pieces = files.parse_pieces(content, origin)
   return vocabulary_lib.Vocabulary(
     tuple(pieces), origin, vocabulary_files.SENTENCEPIECE, model=content
   )

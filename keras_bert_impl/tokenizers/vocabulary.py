@@ -16,6 +16,7 @@ import numpy as np
 from absl import logging
 
 from keras_bert_impl import families, files
+from keras_bert_impl.families import albert
 from keras_bert_impl.tokenizers import byte_alphabet, vocabulary_files
 from keras_bert_impl.tokenizers.vocabulary_files import (
   BYTE_BPE,
@@ -81,12 +82,14 @@ class Vocabulary:
     _check_tokens(self)
 
   @classmethod
-  def load(cls, path, merges_file=None):
+  def load(cls, path, merges_file=None, family=None):
     """Returns the vocabulary in the file `path` (local or gs://...).
 
     Args:
       path: str, a file whose name says its kind; see `vocabulary_files`.
       merges_file: str, of byte-level BPE; default: the one beside `path`.
+      family: str, whose ids the pieces of a SentencePiece model have; default:
+        as `find_family`.
 
     Raises:
       FileNotFoundError: if there is no such file.
@@ -105,7 +108,10 @@ class Vocabulary:
         merges, merges_file, tokens
       )
     elif kind == SENTENCEPIECE:
-      tokens = vocabulary_files.parse_sentencepiece_model(content, path)
+      family = families.FAMILIES[
+        family or find_family(path) or families.DEFAULT
+      ]
+      tokens = family.piece_tokens(files.parse_pieces(content, path))
       rules["model"] = content
     else:
       tokens = vocabulary_files.parse_lines(content, path)
@@ -336,13 +342,14 @@ def load_options(vocab_file):
     raise ValueError(
       f"unknown key {unknown[0]!r} in {path}; known: {', '.join(known)}."
     )
-  values = _foreign_defaults(kind, stored) if is_foreign else {}
+  family = find_family(vocab_file)
+  values = _foreign_defaults(kind, stored, family) if is_foreign else {}
   values |= {name: stored[name] for name in known if name in stored}
   values.pop("family", None)
   for name, value in values.items():
     if not isinstance(value, bool):
       raise ValueError(f"{name} ({value!r}) in {path} must be true or false.")
-  options = _OPTIONS[kind](**values, family=find_family(vocab_file))
+  options = _OPTIONS[kind](**values, family=family)
   if kind == WORDPIECE:
     _check_foreign(stored, options, path)
   return options
@@ -488,16 +495,16 @@ def _load_role_names(vocab_file):
   return tuple(sorted(names.items()))
 
 
-def _foreign_defaults(kind, stored):
+def _foreign_defaults(kind, stored, family):
   """Returns the options that `transformers` leaves out when they are these."""
   if kind != SENTENCEPIECE:
     return {}
-  is_xlnet = str(stored.get("tokenizer_class")).startswith("XLNet")
-  return {
-    "do_lower_case": not is_xlnet,
-    "keep_accents": False,
-    "remove_space": True,
-  }
+  usual = albert.FAMILY.sentencepiece_options
+  # No family here, but its vocabularies can be read.
+  if str(stored.get("tokenizer_class")).startswith("XLNet"):
+    return usual | {"do_lower_case": False}
+  options = family and families.FAMILIES[family].sentencepiece_options
+  return usual if options is None else options
 
 
 def _check_foreign(stored, options, path):

@@ -123,18 +123,3 @@ def parse_merges(content, path, tokens):
         )
     merges.append(text)
   return tuple(merges)
-
-
-def parse_sentencepiece_model(content, path):
-  """Returns the pieces of a SentencePiece model, list of str."""
-  import sentencepiece  # Late: the other kinds do without.
-
-  try:
-    if not content:
-      raise RuntimeError("the file is empty")
-    processor = sentencepiece.SentencePieceProcessor(model_proto=content)
-  except RuntimeError as error:
-    raise ValueError(
-      f"{path} is not a SentencePiece model, or not the whole of one."
-    ) from error
-  return [processor.id_to_piece(i) for i in range(processor.get_piece_size())]

@@ -39,7 +39,9 @@ class Data:
     self, task, splits, vocabulary_path, options, folder, counts=None
   ):
     self.task = task
-    self.vocabulary = vocabulary_lib.Vocabulary.load(vocabulary_path)
+    self.vocabulary = vocabulary_lib.Vocabulary.load(
+      vocabulary_path, family=options.family
+    )
     self.options = options
     self.counts = {}
     self._read_counts = counts or {}

@@ -62,10 +62,11 @@ def find(config, checkpoint, max_seq_length):
   path = vocabulary_files.find_file(
     config.vocab_file or folder_of(config.bert_config_file or checkpoint)
   )
-  _check_sizes(encoder_config, path, max_seq_length)
   options = vocabulary_lib.resolve_options(
     path, encoder_config.model_type, do_lower_case=config.do_lower_case
   )
+  vocabulary = vocabulary_lib.Vocabulary.load(path, family=options.family)
+  _check_sizes(encoder_config, vocabulary, max_seq_length)
   return ModelFiles(encoder_config, path, options)
 
 
@@ -74,11 +75,12 @@ def folder_of(path):
   return path if files.is_folder(path) else os.path.dirname(path) or "."
 
 
-def _check_sizes(encoder_config, vocabulary_path, max_seq_length):
+def _check_sizes(encoder_config, vocabulary, max_seq_length):
   if max_seq_length > encoder_config.max_sequence_length:
     raise ValueError(
       f"max_seq_length ({max_seq_length}) is above the"
       f" {encoder_config.max_sequence_length} that the model has positions for."
     )
-  size = vocabulary_lib.Vocabulary.load(vocabulary_path).size
-  description.check_vocab_size(encoder_config, size, vocabulary_path)
+  description.check_vocab_size(
+    encoder_config, vocabulary.size, vocabulary.origin
+  )

@@ -181,7 +181,10 @@ class PretrainingRun:
         path = vocabulary_files.find_file(folder)
       except FileNotFoundError:
         return None
-    return vocabulary_lib.Vocabulary.load(path)
+    options = vocabulary_lib.resolve_options(
+      path, self.encoder_config.model_type
+    )
+    return vocabulary_lib.Vocabulary.load(path, family=options.family)
 
   def _data_summary(self):
     """Sums the manifests of the training records; None where one is absent."""

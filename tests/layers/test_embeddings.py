@@ -38,6 +38,16 @@ def test_the_output_is_the_normalized_sum_of_three_embeddings(
   np.testing.assert_array_equal(table, layer.word_embeddings)
 
 
+def test_without_segments_there_is_no_table_of_them():
+  layer = make(type_vocab_size=0, name="embeddings")
+  hidden, _ = layer(IDS, SEGMENTS)
+  paths = [weight.path for weight in layer.weights]
+  assert "embeddings/token_type_embeddings" not in paths
+  expected = np.array(layer.word_embeddings)[IDS]
+  expected += np.array(layer.position_embeddings)[:3]
+  np.testing.assert_allclose(hidden, normalized(expected), atol=1e-5)
+
+
 def test_sinusoidal_positions_are_those_of_the_paper():
   table = positions.sinusoidal(3, 4)
   assert table.shape == (3, 4)
