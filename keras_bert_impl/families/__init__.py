@@ -5,15 +5,26 @@ Attributes:
   DEFAULT: the one where nothing says another.
 """
 
-from keras_bert_impl.families import albert, bert, electra, roberta
+from keras_bert_impl.families import (
+  albert,
+  bert,
+  camembert,
+  distilbert,
+  electra,
+  roberta,
+  xlm_roberta,
+)
 
 FAMILIES = {
-  family.name: family
-  for family in (
-    bert.FAMILY,
-    roberta.FAMILY,
-    albert.FAMILY,
-    electra.FAMILY,
+  module.FAMILY.name: module.FAMILY
+  for module in (
+    bert,
+    roberta,
+    albert,
+    electra,
+    distilbert,
+    xlm_roberta,
+    camembert,
   )
 }
 DEFAULT = bert.FAMILY.name

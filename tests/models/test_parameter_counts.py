@@ -24,6 +24,11 @@ SIZES = {
   "electra_small": 14,  # Clark et al. 2020, tables 1 and 6
   "electra_base": 110,
   "electra_large": 335,
+  "distilbert_base": 66,  # Sanh et al. 2019, table 3
+  "xlm_roberta_base": 270,  # Conneau et al. 2020, table 10
+  "xlm_roberta_large": 550,
+  "camembert_base": 110,  # Martin et al. 2020, section 4
+  "camembert_large": 335,
 }
 
 

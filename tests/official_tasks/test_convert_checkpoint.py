@@ -13,7 +13,7 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
-from keras_bert_impl import models, tokenizers
+from keras_bert_impl import families, models, tokenizers
 from keras_bert_impl.checkpoints import reading, tf_format
 from keras_bert_impl.tokenizers import vocabulary
 from tests.official_tasks import scripts
@@ -22,7 +22,13 @@ from tests.tokenizers import vocabularies
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 FOLDERS = sorted(PARITY.iterdir())
 NAMES = [folder.name for folder in FOLDERS]
-IN_GOOGLE = [name for name in NAMES if not name.startswith("roberta")]
+IN_GOOGLE = [
+  folder.name
+  for folder in FOLDERS
+  if families.FAMILIES[
+    json.loads((folder / "config.json").read_text())["model_type"]
+  ].google
+]
 
 
 def convert(*conversions):

@@ -45,6 +45,83 @@ def test_ids_equal_those_of_the_published_models(path, name):
     assert got == example[name], example["text"]
 
 
+@pytest.mark.skipif(not DATA, reason="KERAS_BERT_DATA is not set")
+def test_fairseqs_ids_equal_those_of_transformers(tmp_path):
+  parity = pathlib.Path(DATA).parent / "parity/tokenizer_json/xlm_roberta"
+  content = pathlib.Path(DATA, "vocab/xlnet/spiece.model").read_bytes()
+  # As XLM-RoBERTa's model, which has no such pieces.
+  content = content.replace(b"<mask>", b"<____>").replace(b"<pad>", b"<___>")
+  (tmp_path / "sentencepiece.bpe.model").write_bytes(content)
+  config = (parity / "tokenizer_config.json").read_text()
+  (tmp_path / "tokenizer_config.json").write_text(config)
+  tokenizer = tokenizers.load(tmp_path)
+  library = sentencepiece.SentencePieceProcessor(model_proto=content)
+  number = 0
+  for line in (parity / "expected.jsonl").open(encoding="utf-8"):
+    example = json.loads(line)
+    sides = [example["text"], *filter(None, [example.get("text_pair")])]
+    # The reference was saved without the normalisation of the model, and takes
+    # for a blank what is none to it.
+    if any(
+      "\x85" in side
+      or library.normalize(side).replace("\u2581", " ").split() != side.split()
+      for side in sides
+    ):
+      continue
+    assert tokenizer(*sides)["input_ids"].numpy().tolist() == example["ids"]
+    number += 1
+  assert number > 150
+
+
+@pytest.mark.parametrize(
+  "family, shift, special",
+  [
+    ("xlm-roberta", 1, {"pad": 1, "unk": 3, "cls": 0, "sep": 2}),
+    ("camembert", 4, {"pad": 1, "unk": 3, "cls": 5, "sep": 6}),
+  ],
+)
+def test_pieces_have_fairseqs_ids_in_families_that_do(
+  tmp_path, family, shift, special
+):
+  path = vocabularies.write_sentencepiece(
+    tmp_path, pad_id=-1, unk_id=0, bos_id=1, eos_id=2, control_symbols=[]
+  )
+  (tmp_path / "config.json").write_text(json.dumps({"model_type": family}))
+  library = sentencepiece.SentencePieceProcessor(model_file=path)
+  tokenizer = tokenizers.load(tmp_path)
+  mask = library.get_piece_size() + shift
+  assert tokenizer.vocabulary.role_ids == special | {"mask": mask}
+  assert tokenizer.vocab_size == mask + 1
+  texts = [*vocabularies.SENTENCES, "☃ cats", ""]
+  expected = [
+    [index + shift if index else special["unk"] for index in ids]
+    for ids in library.encode(texts)
+  ]
+  own = tokenizers.load(path, family="bert")
+  assert own.tokenize(texts).to_list() == library.encode(texts)
+  for made in (tokenizer, tokenizers.load(tokenizer.save(tmp_path / "new"))):
+    assert made.tokenize(texts).to_list() == expected
+    assert made.framing.separators == 2
+  for ours, theirs in zip(
+    tokenizer.tokenize_with_offsets(texts), own.tokenize_with_offsets(texts)
+  ):
+    if ours.to_list() != expected:
+      assert ours.to_list() == theirs.to_list()
+  around = tokenizer.tokenize_around_masks("the <mask> cats").numpy().tolist()
+  assert around.count(mask) == 1
+  assert tokenizer.detokenize(tokenizer(["the cats sat"])["input_ids"]) == [
+    b"the cats sat"
+  ]
+
+
+def test_a_model_with_a_mask_has_ids_of_its_own(model_file, library):
+  tokenizer = tokenizers.load(model_file, family="xlm-roberta")
+  assert tokenizer.vocab_size == library.get_piece_size()
+  assert tokenizer.tokenize("the cats").numpy().tolist() == library.encode(
+    "the cats"
+  )
+
+
 @pytest.mark.parametrize(
   "settings",
   [

@@ -1,14 +1,20 @@
 """Every family is a start: the encoder is taken over, the head is new."""
 
 import dataclasses
+import os
+import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from keras_bert_impl import configs
+from keras_bert_impl import configs, tokenizers
 from keras_bert_impl.checkpoints import reading
+from keras_bert_impl.serving import classification, export
+from official_tasks.model_folders import trained
 from tests.official_tasks import scripts
 from tests.official_tasks.fine_tuning import toy as toy_fine_tuning
+from tests.tokenizers import vocabularies
 
 PARITY = scripts.ROOT / "tests/data/parity"
 NEW = {"classifier/output_weights", "classifier/output_bias"}
@@ -30,6 +36,9 @@ def model_folder(tmp_path_factory):
     ("roberta_masked_lm", NEW | NEW_POOLER),
     ("electra_discriminator", NEW | NEW_POOLER),
     ("roberta_classifier", NEW),  # of three classes
+    ("distilbert_masked_lm", NEW | NEW_POOLER),
+    ("xlm_roberta_masked_lm", NEW | NEW_POOLER),
+    ("camembert_masked_lm", NEW | NEW_POOLER),
   ],
 )
 def test_a_family_is_fine_tuned(name, new, model_folder, tmp_path):
@@ -57,6 +66,57 @@ def test_a_family_is_fine_tuned(name, new, model_folder, tmp_path):
   description = reading.open_checkpoint(tmp_path).described()
   assert description.config.model_type == setup.encoder_config.model_type
   assert description.labels == toy_fine_tuning.LABELS
+
+
+@pytest.mark.parametrize("name", ["distilbert", "xlm_roberta"])
+def test_a_family_is_served_as_it_was_trained(name, model_folder, tmp_path):
+  source = shutil.copytree(PARITY / f"{name}_masked_lm", tmp_path / "source")
+  if name == "distilbert":
+    vocab_file = shutil.copy(model_folder / "vocab.txt", source)
+  else:
+    # As the releases are: config.json alone says how texts are framed.
+    path = vocabularies.write_sentencepiece(
+      source,
+      vocab_size=110,
+      pad_id=-1,
+      unk_id=0,
+      bos_id=1,
+      eos_id=2,
+      control_symbols=[],
+    )
+    vocab_file = os.path.join(source, "sentencepiece.bpe.model")
+    os.rename(path, vocab_file)
+  setup = toy_fine_tuning.make_setup(
+    model_folder,
+    tmp_path / "out",
+    training={"init_checkpoint": str(source)},
+    config=reading.open_checkpoint(source).described().config,
+    vocab_file=str(vocab_file),
+    splits={
+      "train": toy_fine_tuning.make_examples(16, 1),
+      "dev": toy_fine_tuning.make_examples(4, 2),
+    },
+    num_train_epochs=1.0,
+  )
+  run = toy_fine_tuning.make_run(setup)
+  run.train()
+  assert run.results["train"]["steps"] == 2
+  logits = run.outputs("dev")[0]["logits"]
+
+  # From the folder of the run alone.
+  found = trained.load(tmp_path / "out")
+  servable = classification.ClassificationServable(
+    found.model,
+    tokenizers.load(tmp_path / "out"),
+    found.recorded.get("max_seq_length", 16),
+    found.recorded["labels"],
+  )
+  assert servable.tokenizer.framing == setup.encoder_config.family.framing
+  version = export.export(servable, str(tmp_path / "saved"))
+  serve = tf.saved_model.load(version).signatures["serving_default"]
+  texts = [example.text for example in setup.data.examples("dev")]
+  served = serve(text=tf.constant(texts))["probabilities"]
+  np.testing.assert_allclose(served, tf.nn.softmax(logits), atol=1e-5)
 
 
 def test_a_left_to_right_encoder_classifies_what_it_has_read(

@@ -53,7 +53,13 @@ def write_model(folder, **overrides):
 
 
 def make_setup(
-  model_folder, output_dir, splits=None, training=(), config=None, **settings
+  model_folder,
+  output_dir,
+  splits=None,
+  training=(),
+  config=None,
+  vocab_file=None,
+  **settings,
 ):
   """Returns the `Setup` that the flags would give."""
   settings = {"do_train": True, "max_seq_length": 16, **settings}
@@ -73,7 +79,7 @@ def make_setup(
     model_folder / "bert_config.json"
   )
   task = sequence_classification.SequenceClassificationTask(config, 16, LABELS)
-  vocab_file = str(model_folder / "vocab.txt")
+  vocab_file = vocab_file or str(model_folder / "vocab.txt")
   splits = splits or {
     "train": make_examples(96, 1),
     "dev": make_examples(40, 2),
@@ -82,7 +88,7 @@ def make_setup(
     task,
     splits,
     vocab_file,
-    vocabulary.resolve_options(vocab_file),
+    vocabulary.resolve_options(vocab_file, config.model_type),
     os.path.join(output_dir, "records"),
   )
   return fine_tuning_run.Setup(

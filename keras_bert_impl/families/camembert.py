@@ -1,0 +1,24 @@
+"""CamemBERT: Martin et al. 2020. RoBERTa in French."""
+
+import dataclasses
+
+from keras_bert_impl.families import family, roberta
+
+FAMILY = dataclasses.replace(
+  roberta.FAMILY,
+  name="camembert",
+  class_stem="Camembert",
+  presets={
+    "camembert_base": family.size(12, 768, vocab_size=32005, **roberta.SHARED),
+    "camembert_large": family.size(
+      24, 1024, vocab_size=32005, **roberta.SHARED
+    ),
+  },
+  constants={"bos_token_id": 5, "eos_token_id": 6, "use_cache": True},
+  sentencepiece_file="sentencepiece.bpe.model",
+  sentencepiece_options={},
+  # Its <s> and </s> are those of the model, and fairseq's are not used.
+  piece_ids=family.PieceIds(
+    ("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED"), skipped=1
+  ),
+)
