@@ -1,1 +1,1 @@
-"""Official scorers: what a task is judged by, without its model."""
+"""Official scores of fine-tuning tasks, computed from predictions."""

@@ -1,7 +1,7 @@
-"""Exact match and F1 of answers, as the official scripts of SQuAD count them.
+"""Exact match and F1 of answers, as in the official scripts of SQuAD.
 
-All numbers are per cent, as the scripts print them. `RULES` says what makes
-two answers equal: "squad" (evaluate-v1.1.py and evaluate-v2.0.py), "korquad"
+All scores are per cent, as the scripts print them. `RULES` holds the ways to
+compare answers: "squad" (evaluate-v1.1.py and evaluate-v2.0.py), "korquad"
 (evaluate-v1.0.py of KorQuAD) and "cmrc" (cmrc2018_evaluate.py).
 """
 
@@ -20,12 +20,12 @@ _IDEOGRAPH_OR_WORD = re.compile(r"[\u4e00-\u9fa5]|[^\W\u4e00-\u9fa5]+|[^\w\s]")
 
 
 class AnswerRules(NamedTuple):
-  """What makes two answers equal, or alike.
+  """Rules for comparing two answers.
 
   Attributes:
-    normalize: function of a str to what must be equal.
-    units: function of a str to the list of what may be in common.
-    num_common: function of the units of two answers to a number.
+    normalize: function (str) -> str; equal results are an exact match.
+    units: function (str) -> list of units, such as words, for F1.
+    num_common: function (units, units) -> number of units in common.
   """
 
   normalize: object
@@ -34,7 +34,7 @@ class AnswerRules(NamedTuple):
 
 
 class Scores(NamedTuple):
-  """Scores of the questions of a data set, in its order.
+  """Scores of each question of a data set, in its order.
 
   Attributes:
     exact: float [N], 0 or 1.
@@ -58,7 +58,7 @@ def evaluate(golds, predictions, rules="squad"):
   """Returns the scores of SQuAD 1.1.
 
   Args:
-    golds: {question id: list of answers}, at least one each.
+    golds: {question id: list of answers}, each with at least one.
     predictions: {question id: answer}; a missing one counts as wrong.
     rules: one of `RULES`.
 
@@ -75,22 +75,22 @@ def evaluate(golds, predictions, rules="squad"):
 def evaluate_with_unanswerable(
   golds, predictions, null_odds=None, rules="squad"
 ):
-  """Returns the scores of SQuAD 2.0, where a question may have no answer.
+  """Returns the scores of SQuAD 2.0, where questions may have no answer.
 
   Args:
-    golds: {question id: list of answers}, empty if it has none.
-    predictions: {question id: answer}, "" for none.
-    null_odds: {question id: float}, the higher the likelier is no answer; None
+    golds: {question id: list of answers}, empty without an answer.
+    predictions: {question id: answer}, "" for no answer.
+    null_odds: {question id: float}, higher where no answer is likelier; None
       leaves the thresholds out.
     rules: one of `RULES`.
 
   Returns:
     {score: number}, per cent, and numbers of questions, with the names of
-    evaluate-v2.0.py. Of the thresholds, an answer is given where the null odds
-    are not above it.
+    evaluate-v2.0.py. An answer is given where the null odds do not exceed the
+    threshold.
 
-  Source: evaluate-v2.0.py of SQuAD. Differs from it in that a missing
-  prediction counts as wrong: there it makes the script fail.
+  Source: evaluate-v2.0.py of SQuAD. Differs from it: a missing prediction
+  counts as wrong instead of stopping the script.
   """
   scores = score_each(golds, predictions, rules, may_be_none=True)
   has_answer = np.array([bool(answers) for answers in golds.values()], bool)
@@ -107,15 +107,15 @@ def evaluate_with_unanswerable(
 
 
 def best_threshold(golds, predictions, scores, null_odds):
-  """Returns the best mean score a threshold can give, and the threshold.
+  """Returns the best mean score of any threshold, and that threshold.
 
-  From no answer to any question on, the questions are answered one by one, the
-  likeliest to have an answer first.
+  Starting from no answers, the questions are answered one by one, the likeliest
+  to have an answer first.
 
   Args:
     golds: {question id: list of answers}.
     predictions: {question id: answer}.
-    scores: float [N], what each answer is worth, in the order of `golds`.
+    scores: float [N], the score of each answer, in the order of `golds`.
     null_odds: {question id: float}.
 
   Returns:
@@ -186,7 +186,7 @@ def _parts(scores, selected, prefix):
 
 
 def _per_cent(scores):
-  # Summed one after the other, as in the scripts: equal in every digit.
+  # Summed one by one, as in the scripts, to be equal in every digit.
   return 100.0 * float(np.cumsum(scores)[-1]) / len(scores)
 
 
@@ -223,14 +223,14 @@ RULES = {
     lambda text: normalize_answer(text).split(),
     _num_in_common,
   ),
-  # Characters in common, whatever the words: Korean words carry particles.
+  # Counts characters, not words, because Korean words carry particles.
   "korquad": AnswerRules(
     _normalize_korean,
     lambda text: list(_normalize_korean(text).replace(" ", "")),
     _num_in_common,
   ),
-  # Differs from the original: it splits what is not Chinese by nltk's rules for
-  # English, which are of no matter but in words such as "don't".
+  # Differs from the original, which splits other text than Chinese by nltk's
+  # rules for English; they differ only in words such as "don't".
   "cmrc": AnswerRules(
     _normalize_chinese,
     lambda text: _IDEOGRAPH_OR_WORD.findall(_normalize_chinese(text)),

@@ -2,13 +2,13 @@
 
 A tag is "O" or a prefix and, mostly, a type: "B-PER". The schemes:
 
-  IOB1   I-PER I-PER B-PER  B where an entity follows one of its type at once
+  IOB1   I-PER I-PER B-PER  B only right after an entity of the same type
   IOB2   B-PER I-PER B-PER  B at every beginning (also called BIO)
   BIOES  B-PER E-PER S-PER  E at the end of several, S alone
 
-All are read by one rule, conlleval's: two neighbours belong to one entity if
-they have one type and no prefix comes between them. So nothing has to be
-converted to be scored, and a sequence that breaks its scheme has entities too.
+conlleval's rule reads all of them: two neighbours belong to one entity if they
+have the same type and no prefix separates them. So scoring needs no conversion,
+and a sequence that breaks its scheme has entities too.
 
 Source: Tjong Kim Sang and De Meulder 2003, and their script conlleval.
 """
@@ -23,12 +23,12 @@ OUTSIDE = "O"
 SCHEMES = ("IOB1", "IOB2", "BIOES")
 
 _PREFIXES = ("B", "I", "E", "S")
-# What the scores call entities without a type.
+# The name of entities without a type, in scores.
 _NO_TYPE = "entity"
 
 
 class Entity(NamedTuple):
-  """A stretch of tokens [start, end) of one type, a str that may be empty."""
+  """An entity: tokens [start, end) and its type, a str that may be empty."""
 
   start: int
   end: int
@@ -45,7 +45,7 @@ def split_tag(tag):
 
 
 def find_fault(tag):
-  """Returns what is wrong with a tag, a clause for a message, or None."""
+  """Returns a clause that says what is wrong with a tag, or None."""
   prefix, _ = split_tag(tag)
   if tag == OUTSIDE or prefix in _PREFIXES and not tag.endswith("-"):
     return None
@@ -85,7 +85,7 @@ def tags_of(entities, length, scheme="IOB2"):
   """Returns the tags of a sentence; the inverse of `entities_of`.
 
   Args:
-    entities: list of `Entity` by start, none over another.
+    entities: list of `Entity` by start, without overlaps.
     length: int, tokens of the sentence.
     scheme: one of `SCHEMES`.
 
@@ -108,15 +108,15 @@ def tags_of(entities, length, scheme="IOB2"):
 
 
 def convert(tags, scheme):
-  """Returns tags of any scheme in another one, list of str."""
+  """Converts tags of any scheme to another one, list of str."""
   return tags_of(entities_of(tags), len(tags), scheme)
 
 
 def detect_scheme(sentences):
-  """Returns the scheme that most tags of some sentences keep to.
+  """Returns the scheme that most tags of some sentences follow.
 
-  Published files have faults: a few tags break the scheme of all the others.
-  IOB2 where nothing tells.
+  Published files have faults: a few tags break the scheme of all others. IOB2
+  if the tags do not tell.
 
   Args:
     sentences: iterable of lists of tags.
@@ -129,13 +129,13 @@ def detect_scheme(sentences):
 
 
 def scheme_of_labels(labels):
-  """Returns the scheme that a set of tags is for, one of `SCHEMES`.
+  """Returns the scheme of a set of tags, one of `SCHEMES`.
 
-  Only in BIOES is there an E or S. In IOB1 a type may have no B: no two
-  entities of it were neighbours.
+  Only BIOES has E or S. In IOB1 a type has no B if no two of its entities were
+  neighbours.
 
   Args:
-    labels: iterable of str, the tags that a model tells apart.
+    labels: iterable of str, the tags that a model predicts.
   """
   types = collections.defaultdict(set)
   for prefix, entity_type in map(split_tag, labels):
@@ -147,14 +147,14 @@ def scheme_of_labels(labels):
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-  """How predicted tags agree with gold ones.
+  """Agreement of predicted tags with gold tags.
 
   Attributes:
     num_tokens: int.
-    num_correct_tokens: int, of equal tags.
-    gold: `collections.Counter` of entities by type.
+    num_correct_tokens: int, tokens with equal tags.
+    gold: `collections.Counter` of gold entities by type.
     found: as gold, of predicted entities.
-    correct: as gold, of those that are in both, with their whole extent.
+    correct: as gold, of entities that are in both, with the same bounds.
   """
 
   num_tokens: int
@@ -171,8 +171,8 @@ class Evaluation:
   def scores(self):
     """Returns {name: float}, fractions.
 
-    `accuracy` of the tokens; `precision`, `recall` and `f1` of all entities;
-    and the same of each type, such as `f1_PER`.
+    `accuracy` of the tokens; `precision`, `recall` and `f1` of all entities and
+    of each type, such as `f1_PER`.
     """
     counts = (self.correct.total(), self.found.total(), self.gold.total())
     scores = {
@@ -192,7 +192,7 @@ class Evaluation:
     )
 
   def report(self):
-    """Returns the lines that conlleval prints, as one text."""
+    """Returns what conlleval prints, as one text."""
     scores = self.scores()
     lines = [
       f"processed {self.num_tokens} tokens with {self.gold.total()} phrases; "
@@ -206,10 +206,10 @@ class Evaluation:
 
 
 def evaluate(gold, predicted):
-  """Returns the `Evaluation` of predictions, as conlleval counts.
+  """Returns the `Evaluation` of predicted tags, counted as in conlleval.
 
-  Not by seqeval: it takes the first letter of a tag for its prefix, and so the
-  chunk tag "SBAR" for S, where conlleval does not.
+  Differs from seqeval, which takes the first letter of a tag as its prefix, and
+  so reads the chunk tag "SBAR" as S.
 
   Args:
     gold: list of sentences, lists of tags of any scheme.
