@@ -15,6 +15,14 @@ FEATURES = {
   "weighted_sum_all": 2,
 }
 
+# How text becomes the instances of pre-training. Those of the first two are
+# pairs, and the label of a pair says what the packing is called.
+PAIR_PACKINGS = ("next_sentence", "sentence_order")
+PACKINGS = (*PAIR_PACKINGS, "full_sentences", "doc_sentences")
+
+# What is masked together; see `tasks/masking.py`.
+MASKING_POLICIES = ("token", "whole_word", "ngram", "span")
+
 # What is around a sentence in its row, and what of a tagger is trained; see
 # `tasks/token_classification.py`.
 CONTEXTS = ("document", "sentence")

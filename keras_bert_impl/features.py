@@ -42,6 +42,38 @@ class Feature:
   shape: tuple[int, ...]
 
 
+@dataclasses.dataclass(frozen=True)
+class RecordForm:
+  """Which features a record of pre-training has.
+
+  Attributes:
+    is_masked: bool, masked when it was written ("static"), else clean.
+    use_pairs: bool, whether it carries `next_sentence_labels`.
+  """
+
+  is_masked: bool
+  use_pairs: bool
+
+
+def record(form, max_seq_length, max_predictions_per_seq):
+  """Returns {name: Feature} of one record; the length None varies.
+
+  Args:
+    form: RecordForm.
+    max_seq_length: int, L of a masked record.
+    max_predictions_per_seq: int, P of a masked record.
+  """
+  masked = masked_record(
+    max_seq_length, max_predictions_per_seq, form.use_pairs
+  )
+  if form.is_masked:
+    return masked
+  clean = {INPUT_IDS: Feature("int64", (None,))}
+  if form.use_pairs:
+    clean[NEXT_SENTENCE_LABELS] = masked[NEXT_SENTENCE_LABELS]
+  return clean
+
+
 def masked_record(max_seq_length, max_predictions_per_seq, use_pairs=True):
   """Returns {name: Feature} of one masked record, as the original writes it.
 

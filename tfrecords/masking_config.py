@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from keras_bert_impl import options
+from keras_bert_impl import choices, options
 from keras_bert_impl.tasks import objectives
 
 # What may be chosen; do_whole_word_mask is another name of a policy.
@@ -43,7 +43,7 @@ class MaskingConfig:
   masking_policy: str | None = options.field(
     None,
     "What is masked together; default: the objective's.",
-    objectives.POLICIES,
+    choices.MASKING_POLICIES,
   )
   mask_token_prob: float | None = options.field(
     None,

@@ -69,7 +69,6 @@ FAMILY = family.Family(
     *family.TASKS,
   ),
   prefix="albert",
-  sentence_head="sop",
   sentencepiece_options={
     "do_lower_case": True,
     "keep_accents": False,

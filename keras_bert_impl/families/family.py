@@ -148,8 +148,6 @@ class Family:
     copies: tuple of parameters that are copies of others, in old files.
     has_pooler: bool, whether the bare encoder has a pooler.
     causal_class: str, the class of a left-to-right model, after `class_stem`.
-    sentence_head: str, what the head of sentence pairs is trained for:
-      "seq_relationship" (next sentence) or "sop" (sentence order).
     google: `GoogleLayout`, None if Google's code has no such model.
 
     framing: `Framing` of texts.
@@ -178,7 +176,6 @@ class Family:
   copies: tuple = ()
   has_pooler: bool = True
   causal_class: str = "ForCausalLM"
-  sentence_head: str = "seq_relationship"
   google: GoogleLayout | None = None
 
   framing: Framing = Framing()

@@ -8,6 +8,7 @@ from keras_bert_impl.models.electra import (
 from keras_bert_impl.models.encoder import TransformerEncoder
 from keras_bert_impl.models.feature_models import FeatureTagger
 from keras_bert_impl.models.pretrainer import PretrainingModel
+from keras_bert_impl.models.span_boundary import SpanBoundaryModel
 from keras_bert_impl.models.task_models import (
   MaskedLanguageModel,
   MultipleChoice,
@@ -26,6 +27,7 @@ __all__ = [
   "QuestionAnswering",
   "ReplacedTokenDetector",
   "SequenceClassifier",
+  "SpanBoundaryModel",
   "TokenClassifier",
   "TransformerEncoder",
   "electra_generator_config",

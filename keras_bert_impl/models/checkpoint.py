@@ -24,7 +24,7 @@ def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
       TensorFlow checkpoint of Google's or of a run here, or a `.keras` file;
       see `checkpoints.reading`.
     heads: bool, whether to return the model with the head that is stored. It
-      has outputs such as `prediction_logits` or `start_logits`.
+      has outputs such as `token_logits` or `start_logits`.
     allow_partial: bool, whether weights that are missing or have another shape
       keep fresh values.
     dtype: as `TransformerEncoder`.
@@ -97,8 +97,7 @@ def build(description, shapes, dtype=None):
   """
   config, head = description.config, description.head
   if head == names.PRETRAINING:
-    sentence_head = config.family.sentence_head
-    return task_models.MaskedLanguageModel(config, sentence_head, dtype)
+    return task_models.MaskedLanguageModel(config, True, dtype)
   if head in (names.SEQUENCE_CLASSIFICATION, names.TOKEN_CLASSIFICATION):
     num_classes = shapes[names.CLASSIFIER][0]
     return _MODELS[head](config, num_classes, dtype=dtype)

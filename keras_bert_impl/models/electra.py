@@ -15,7 +15,7 @@ class ElectraPretrainingModel(keras.Model):
 
   Called with the encoder's inputs (masked), `masked_lm_positions` and
   `masked_lm_ids`, int32 [B, P], and `masked_lm_weights`, float32 [B, P], it
-  returns a dict of `masked_lm_logits`, float32 [B, P, V], of the generator;
+  returns a dict of `token_logits`, float32 [B, P, V], of the generator;
   `replaced_token_logits`, float32 [B, L], of the discriminator; and
   `is_replaced`, int32 [B, L], the labels of the latter.
 
@@ -72,7 +72,7 @@ class ElectraPretrainingModel(keras.Model):
     inputs = {**generator.input, **labels}
 
     # Wiring.
-    logits = task_models.masked_lm_logits(
+    logits = task_models.token_logits(
       generator, labels[features.MASKED_LM_POSITIONS]
     )
     sampler = layers.TokenSampler(dtype=generator.dtype_policy, name="sampler")
@@ -81,7 +81,7 @@ class ElectraPretrainingModel(keras.Model):
     )
     detected = detector({**generator.input, features.INPUT_IDS: input_ids})
     outputs = {
-      "masked_lm_logits": logits,
+      "token_logits": logits,
       "replaced_token_logits": detected["logits"],
       "is_replaced": is_replaced,
     }

@@ -218,16 +218,14 @@ class ReplacedTokenDetector(HeadModel):
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class MaskedLanguageModel(HeadModel):
-  """Scores every word piece at every position: `logits` [B, L, V].
+  """Scores every word piece at every position: `token_logits` [B, L, V].
 
   The weights are those of `PretrainingModel`, which scores masked positions
-  only. With a sentence head the outputs are `prediction_logits` [B, L, V] and
-  `<sentence_head>_logits` [B, 2].
+  only. With a sentence head there are `sentence_logits` [B, 2] too.
 
   Args:
     config: `configs.EncoderConfig`.
-    sentence_head: None, "seq_relationship" (next sentence) or "sop" (sentence
-      order).
+    use_sentence_head: bool, of the next sentence or of the order of two.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
 
@@ -235,27 +233,30 @@ class MaskedLanguageModel(HeadModel):
   """
 
   def __init__(
-    self, config, sentence_head=None, dtype=None, name="masked_language_model"
+    self,
+    config,
+    use_sentence_head=False,
+    dtype=None,
+    name="masked_language_model",
   ):
     encoder = encoder_lib.TransformerEncoder(
-      config, dtype, use_pooler=bool(sentence_head)
+      config, dtype, use_pooler=use_sentence_head
     )
     input_ids = encoder.input[features.INPUT_IDS]
     everywhere = ops.cumsum(ops.ones_like(input_ids), axis=1) - 1  # [B, L]
-    logits = masked_lm_logits(encoder, everywhere)
-    if sentence_head:
-      outputs = {
-        "prediction_logits": logits,
-        f"{sentence_head}_logits": sentence_pair_logits(encoder),
-      }
-    else:
-      outputs = {"logits": logits}
+    outputs = {"token_logits": token_logits(encoder, everywhere)}
+    if use_sentence_head:
+      outputs["sentence_logits"] = sentence_logits(encoder)
     super().__init__(
-      encoder, encoder.input, outputs, name, sentence_head=sentence_head
+      encoder,
+      encoder.input,
+      outputs,
+      name,
+      use_sentence_head=use_sentence_head,
     )
 
 
-def masked_lm_logits(encoder, positions):
+def token_logits(encoder, positions):
   """Returns logits [B, P, V] of a new masked-LM head, at cls/predictions."""
   config = encoder.config
   head = layers.MaskedLanguageModelHead(
@@ -270,7 +271,7 @@ def masked_lm_logits(encoder, positions):
     return head(encoder.hidden_states[-1], positions, encoder.embedding_table)
 
 
-def sentence_pair_logits(encoder):
+def sentence_logits(encoder):
   """Returns logits [B, 2] of a new head, at cls/seq_relationship."""
   with keras.name_scope("cls"):
     return _head(encoder, 2, "seq_relationship")(

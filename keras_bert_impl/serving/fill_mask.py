@@ -68,7 +68,7 @@ class FillMaskServable(servables.Servable):
 
     def run(rows):
       # As wide as the rows at most, and no row has more masks than that.
-      logits = model(rows)["masked_lm_logits"][..., : vocabulary.size]
+      logits = model(rows)["token_logits"][..., : vocabulary.size]
       return tuple(tf.math.top_k(tf.nn.softmax(logits), self.top_k))
 
     is_mask = tf.sequence_mask(num_masks)[:, :, tf.newaxis]  # [B, M, 1]
@@ -88,7 +88,7 @@ class FillMaskServable(servables.Servable):
     }
 
   def answer_ids(self, input_ids, input_mask, segment_ids):
-    """Returns logits float32 [B, L, V] for every position."""
+    """Returns token_logits float32 [B, L, V] for every position."""
     everywhere = tf.broadcast_to(
       tf.range(tf.shape(input_ids)[1]), tf.shape(input_ids)
     )
@@ -100,7 +100,7 @@ class FillMaskServable(servables.Servable):
         features.MASKED_LM_POSITIONS: everywhere,
       }
     )
-    return {"logits": outputs["masked_lm_logits"]}
+    return {"token_logits": outputs["token_logits"]}
 
   def describe(self):
     """Returns what people want to know of it; see `Servable`."""
@@ -111,7 +111,7 @@ class FillMaskServable(servables.Servable):
 
   def _build_model(self, model):
     return models.PretrainingModel(
-      model.config, use_next_sentence=False, dtype="float32"
+      model.config, use_sentence_head=False, dtype="float32"
     )
 
 

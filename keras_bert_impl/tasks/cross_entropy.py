@@ -3,10 +3,13 @@
 import abc
 from typing import NamedTuple
 
-from keras import ops
+from etils import epy
 
 from keras_bert_impl import features
 from keras_bert_impl.tasks import base
+
+with epy.lazy_imports():
+  from keras import ops
 
 
 class Prediction(NamedTuple):

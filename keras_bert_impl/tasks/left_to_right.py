@@ -1,10 +1,14 @@
 """The left-to-right language model, BERT's control."""
 
-import tensorflow as tf
+from etils import epy
 
 from keras_bert_impl import features
-from keras_bert_impl.models import pretrainer
 from keras_bert_impl.tasks import cross_entropy, pretraining
+
+with epy.lazy_imports():
+  import tensorflow as tf
+
+  from keras_bert_impl.models import pretrainer
 
 
 class LeftToRightTask(pretraining.PretrainingTask):
@@ -25,6 +29,7 @@ class LeftToRightTask(pretraining.PretrainingTask):
   """
 
   token_loss = "language_model"
+  short_names = {"language_model": "LM"}
 
   def __init__(self, config, max_seq_length, pad_id=0):
     super().__init__(config)
@@ -36,6 +41,12 @@ class LeftToRightTask(pretraining.PretrainingTask):
       )
     self.max_seq_length = max_seq_length
     self.pad_id = pad_id
+
+  @classmethod
+  def make(cls, config, data, options):
+    """Returns the task for some records; see `PretrainingTask.make`."""
+    del options  # It has none.
+    return cls(config, data.max_seq_length, data.pad_id)
 
   def prepare(self, batch, seed):
     """Pads clean records and makes each token the label of the one before."""
@@ -57,7 +68,7 @@ class LeftToRightTask(pretraining.PretrainingTask):
 
   def build_model(self):
     """Returns a `PretrainingModel` with fresh weights."""
-    return pretrainer.PretrainingModel(self.config, use_next_sentence=False)
+    return pretrainer.PretrainingModel(self.config, use_sentence_head=False)
 
   def weights(self, batch):
     """Returns 1 for every token that another one precedes."""
@@ -67,6 +78,16 @@ class LeftToRightTask(pretraining.PretrainingTask):
     """Returns the next tokens, [B, L - 1]."""
     return {
       "language_model": cross_entropy.Prediction(
-        outputs["masked_lm_logits"], batch[features.MASKED_LM_IDS]
+        outputs["token_logits"], batch[features.MASKED_LM_IDS]
       )
     }
+
+
+# Devlin et al. 2019, section 5.1, "LTR & No NSP". A mask cannot be filled from
+# what comes before it.
+LEFT_TO_RIGHT = pretraining.Objective(
+  LeftToRightTask,
+  packing="doc_sentences",
+  masking_policy=None,
+  servables=("encoder",),
+)

@@ -1,10 +1,14 @@
 """BERT's, RoBERTa's and ALBERT's objective: masked tokens, sentence pairs."""
 
-from keras import ops
+from etils import epy
 
 from keras_bert_impl import features
-from keras_bert_impl.models import pretrainer
 from keras_bert_impl.tasks import cross_entropy, pretraining
+
+with epy.lazy_imports():
+  from keras import ops
+
+  from keras_bert_impl.models import pretrainer
 
 
 class MaskedLanguageModelTask(pretraining.PretrainingTask):
@@ -21,14 +25,26 @@ class MaskedLanguageModelTask(pretraining.PretrainingTask):
   run_pretraining.py; Lan et al. 2020, section 3.1.
   """
 
+  short_names = {
+    "masked_lm": "MLM",
+    "next_sentence": "NSP",
+    "sentence_order": "SOP",
+  }
+
   def __init__(self, config, masking=None, sentence_loss="next_sentence"):
     super().__init__(config, masking)
     self.sentence_loss = sentence_loss
 
+  @classmethod
+  def make(cls, config, data, options):
+    """Returns the task for some records; see `PretrainingTask.make`."""
+    del options  # It has none.
+    return cls(config, data.masking, data.sentence_loss)
+
   def build_model(self):
     """Returns a `PretrainingModel` with fresh weights."""
     return pretrainer.PretrainingModel(
-      self.config, use_next_sentence=self.sentence_loss is not None
+      self.config, use_sentence_head=self.sentence_loss is not None
     )
 
   def weights(self, batch):
@@ -42,12 +58,36 @@ class MaskedLanguageModelTask(pretraining.PretrainingTask):
     """Returns the masked tokens [B, P] and the pairs [B]."""
     result = {
       "masked_lm": cross_entropy.Prediction(
-        outputs["masked_lm_logits"], batch[features.MASKED_LM_IDS]
+        outputs["token_logits"], batch[features.MASKED_LM_IDS]
       )
     }
     if self.sentence_loss:
       result[self.sentence_loss] = cross_entropy.Prediction(
-        outputs["next_sentence_logits"],
+        outputs["sentence_logits"],
         ops.reshape(batch[features.NEXT_SENTENCE_LABELS], (-1,)),
       )
     return result
+
+  def guesses(self, evaluation):
+    """Adds the accuracy of guessing the labels of pairs."""
+    guesses = super().guesses(evaluation)
+    if self.sentence_loss:
+      guesses[self.sentence_loss] = "50 % (chance)"
+    return guesses
+
+
+# Devlin et al. 2019: masked tokens and next sentence.
+BERT = pretraining.Objective(
+  MaskedLanguageModelTask, packing="next_sentence", masking_policy="token"
+)
+# Liu et al. 2019, section 4.2: masked tokens alone, FULL-SENTENCES.
+ROBERTA = pretraining.Objective(
+  MaskedLanguageModelTask, packing="full_sentences", masking_policy="token"
+)
+# Lan et al. 2020, sections 3.1 and 4.1: n-grams and sentence order.
+ALBERT = pretraining.Objective(
+  MaskedLanguageModelTask,
+  packing="sentence_order",
+  masking_policy="ngram",
+  needs_pairs=True,
+)

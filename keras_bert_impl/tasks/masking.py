@@ -10,8 +10,8 @@ T the tokens and W the words of a whole batch, without padding.
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import features
-from keras_bert_impl.tasks import objectives, spans
+from keras_bert_impl import choices, features
+from keras_bert_impl.tasks import spans
 
 _SPAN_LAWS = {"ngram": spans.ngram_law(), "span": spans.geometric_law()}
 
@@ -73,7 +73,7 @@ class Masking:
       max_seq_length: int, L.
       max_predictions_per_seq: int, P.
       masked_lm_prob: float in (0, 1], share of the tokens to predict.
-      masking_policy: one of `objectives.POLICIES`.
+      masking_policy: one of `choices.MASKING_POLICIES`.
       mask_token_prob: float, share of the chosen tokens that become [MASK].
       random_token_prob: float, share of the chosen tokens that become a random
         token; the others stay as they are.
@@ -89,10 +89,10 @@ class Masking:
       )
     if not 0.0 < masked_lm_prob <= 1.0:
       raise ValueError(f"masked_lm_prob ({masked_lm_prob}) must be in (0, 1].")
-    if masking_policy not in objectives.POLICIES:
+    if masking_policy not in choices.MASKING_POLICIES:
       raise ValueError(
         f"masking_policy ({masking_policy!r}) must be one of"
-        f" {', '.join(objectives.POLICIES)}."
+        f" {', '.join(choices.MASKING_POLICIES)}."
       )
     if (
       min(mask_token_prob, random_token_prob) < 0.0

@@ -1,16 +1,42 @@
 """What the pre-training objectives have in common.
 
 Every objective of the family is a sum of classifications: of masked tokens, of
-sentence pairs, of real and replaced tokens. A subclass says which.
+sentence pairs, of real and replaced tokens. The file of an objective holds its
+task and, as an `Objective`, its choice of data, options and exports.
+
+Keras and TensorFlow are imported when a task is made; see `objectives`.
 """
 
 import collections
+import dataclasses
 
-import numpy as np
-import tensorflow as tf
+from etils import epy
 
-from keras_bert_impl import features
+from keras_bert_impl import choices, features
 from keras_bert_impl.tasks import cross_entropy
+
+with epy.lazy_imports():
+  import numpy as np
+  import tensorflow as tf
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingData:
+  """The records of a pre-training, as its task has to know them.
+
+  Attributes:
+    max_seq_length: int, L.
+    masking: `masking.Masking` for clean records; None where nothing is masked,
+      or every record was masked when it was written.
+    sentence_loss: str, what the labels of sentence pairs tell, one of
+      `choices.PAIR_PACKINGS`; None without pairs.
+    pad_id: int, of the padding.
+  """
+
+  max_seq_length: int
+  masking: object = None
+  sentence_loss: str | None = None
+  pad_id: int = 0
 
 
 class PretrainingTask(cross_entropy.CrossEntropyTask):
@@ -18,19 +44,35 @@ class PretrainingTask(cross_entropy.CrossEntropyTask):
 
   Args:
     config: `EncoderConfig`.
-    masking: `masking.Masking` for clean records; None where every record was
-      masked when it was written.
+    masking: as `PretrainingData`.
 
   Attributes:
     token_loss: str, name of the loss whose labels are `masked_lm_ids`; its
       exponential is the perplexity.
+    short_names: {loss name: str}, for tables and pictures.
   """
 
   token_loss = "masked_lm"
+  short_names = {"masked_lm": "MLM"}
 
   def __init__(self, config, masking=None):
     super().__init__(config)
     self.masking = masking
+
+  @classmethod
+  def make(cls, config, data, options):
+    """Returns the task for some records.
+
+    Args:
+      config: `EncoderConfig`.
+      data: `PretrainingData`.
+      options: of the class `options` of the `Objective`, or None without one.
+
+    Raises:
+      ValueError: configuration, data and options do not fit together.
+    """
+    del options  # It has none, unless it says otherwise.
+    return cls(config, data.masking)
 
   def prepare(self, batch, seed):
     """Turns a batch of records into a batch of training examples, in tf.data.
@@ -50,6 +92,54 @@ class PretrainingTask(cross_entropy.CrossEntropyTask):
       name: tf.cast(tensor, tf.int32) if tensor.dtype.is_integer else tensor
       for name, tensor in batch.items()
     }
+
+  def guesses(self, evaluation):
+    """Returns {loss name: str}, accuracies of answers that ignore the input.
+
+    Args:
+      evaluation: {metric: float}, with `<token_loss>_baseline_accuracy`.
+    """
+    share = evaluation[f"{self.token_loss}_baseline_accuracy"]
+    return {self.token_loss: f"{share:.1%} (commonest token)"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Objective:
+  """A pre-training objective: its task, and what its paper chose around it.
+
+  Attributes:
+    task: subclass of `PretrainingTask`.
+    packing: str, how text becomes instances, one of `choices.PACKINGS`.
+    masking_policy: str, one of `choices.MASKING_POLICIES`; None where nothing
+      is masked.
+    mask_token_prob: float, share of the predictions that become [MASK].
+    random_token_prob: float, share that becomes a random token.
+    needs_pairs: bool, whether records without sentence pairs are an error;
+      else the loss of the pairs is left out.
+    options: dataclass of the settings that the task alone has, or None; the
+      scripts make flags of its fields.
+    servables: tuple of str, the heads that are exported after training.
+  """
+
+  task: type
+  packing: str
+  masking_policy: str | None
+  mask_token_prob: float = 0.8
+  random_token_prob: float = 0.1
+  needs_pairs: bool = False
+  options: type | None = None
+  servables: tuple[str, ...] = ("encoder", "fill_mask")
+
+  @property
+  def sentence_loss(self):
+    """Name of the loss of sentence pairs, None where none is learned."""
+    return self.packing if self.packing in choices.PAIR_PACKINGS else None
+
+  def make_task(self, config, data, options=None):
+    """Returns the task; arguments and errors as of `PretrainingTask.make`."""
+    if options is None and self.options:
+      options = self.options()
+    return self.task.make(config, data, options)
 
 
 def commonest_label_share(batches):

@@ -1,8 +1,13 @@
 """SpanBERT's objective: masked spans, each also from its boundary alone."""
 
+from etils import epy
+
 from keras_bert_impl import features
-from keras_bert_impl.models import pretrainer
-from keras_bert_impl.tasks import cross_entropy, masking, pretraining
+from keras_bert_impl.tasks import cross_entropy, pretraining
+
+with epy.lazy_imports():
+  from keras_bert_impl.models import span_boundary as models
+  from keras_bert_impl.tasks import masking
 
 
 class SpanBoundaryTask(pretraining.PretrainingTask):
@@ -10,6 +15,8 @@ class SpanBoundaryTask(pretraining.PretrainingTask):
 
   Source: Joshi et al. 2020, section 3.
   """
+
+  short_names = {"masked_lm": "MLM", "span_boundary": "SBO"}
 
   def prepare(self, batch, seed):
     """Masks clean records; adds the boundary of each prediction's span."""
@@ -20,10 +27,8 @@ class SpanBoundaryTask(pretraining.PretrainingTask):
     return {**batch, features.SPAN_BOUNDARIES: boundaries}
 
   def build_model(self):
-    """Returns a `PretrainingModel` with fresh weights."""
-    return pretrainer.PretrainingModel(
-      self.config, use_next_sentence=False, use_span_boundary=True
-    )
+    """Returns a `SpanBoundaryModel` with fresh weights."""
+    return models.SpanBoundaryModel(self.config)
 
   def weights(self, batch):
     """Returns 1 for masked tokens."""
@@ -32,9 +37,21 @@ class SpanBoundaryTask(pretraining.PretrainingTask):
 
   def predictions(self, batch, outputs):
     """Returns the masked tokens [B, P], twice."""
+    labels = batch[features.MASKED_LM_IDS]
     return {
-      name: cross_entropy.Prediction(
-        outputs[f"{name}_logits"], batch[features.MASKED_LM_IDS]
-      )
-      for name in ("masked_lm", "span_boundary")
+      "masked_lm": cross_entropy.Prediction(outputs["token_logits"], labels),
+      "span_boundary": cross_entropy.Prediction(
+        outputs["span_boundary_logits"], labels
+      ),
     }
+
+  def guesses(self, evaluation):
+    """Adds that of the same tokens told from their boundaries."""
+    guesses = super().guesses(evaluation)
+    return guesses | {"span_boundary": guesses["masked_lm"]}
+
+
+# Joshi et al. 2020: spans, their boundaries, single sequences.
+SPANBERT = pretraining.Objective(
+  SpanBoundaryTask, packing="doc_sentences", masking_policy="span"
+)

@@ -94,37 +94,28 @@ def table(rows, header=()):
   return "\n".join(text)
 
 
-SHORT_NAMES = {
-  "masked_lm": "MLM",
-  "next_sentence": "NSP",
-  "sentence_order": "SOP",
-  "span_boundary": "SBO",
-  "replaced_token": "RTD",
-  "language_model": "LM",
-}
-
-
-def _panels(names):
+def _panels(names, short_names):
   """Yields (name, title) of those of the logged scalars that are drawn."""
   for name in names:
     of_what, _, kind = name.rpartition("_")
     if of_what and kind in ("loss", "accuracy"):
-      short = SHORT_NAMES.get(of_what, of_what.replace("_", " "))
+      short = short_names.get(of_what, of_what.replace("_", " "))
       yield name, f"{short} {kind}"
   for name in ("learning_rate", "examples_per_second"):
     if name in names:
       yield name, name.replace("_per_second", "/s").replace("_", " ")
 
 
-def plot_curves(path, entries, evaluation=None):
+def plot_curves(path, entries, evaluation=None, short_names=None):
   """Draws losses, accuracies, learning rate and speed over the steps as PNG.
 
   Args:
     path: str, of the PNG.
     entries: list of dicts with `step` and scalars (`run_log.read`).
     evaluation: {metric: float} of the held-out data, drawn as dots at the end.
+    short_names: {loss name: str}, for the titles.
   """
-  panels = list(_panels(entries[-1] if entries else ()))
+  panels = list(_panels(entries[-1] if entries else (), short_names or {}))
   canvas = pictures.new_figure(12, 3.2 * -(-len(panels) // 3))
   steps = [entry["step"] for entry in entries]
   for index, (name, label) in enumerate(panels):

@@ -80,16 +80,17 @@ class RunFolder:
     """Returns where a `Vocabulary` is kept in the folder."""
     return self.join(vocabulary_files.FILE_NAMES[vocabulary.kind])
 
-  def plot_curves(self, evaluation=None):
+  def plot_curves(self, evaluation=None, short_names=None):
     """Draws what was logged while training, if there is any, as an artifact.
 
     Args:
       evaluation: {metric: float} of held-out data, or None.
+      short_names: {loss name: str}, for the titles.
     """
     entries = run_log.read(self.path)
     if entries:
       curves = self.join(report.CURVES_NAME)
-      report.plot_curves(curves, entries, evaluation)
+      report.plot_curves(curves, entries, evaluation, short_names)
       self.artifacts["curves"] = curves
 
   def print_report(self, table, **shown):

@@ -23,7 +23,8 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from absl import app, flags  # noqa: E402
 
-from keras_bert_impl.tasks import masking, objectives  # noqa: E402
+from keras_bert_impl import choices  # noqa: E402
+from keras_bert_impl.tasks import masking  # noqa: E402
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib  # noqa: E402
 from tfrecords.reading import reader  # noqa: E402
 from tfrecords.writing import shards  # noqa: E402
@@ -52,7 +53,7 @@ def main(unused_argv):
     policy: masking.Masking(
       vocabulary, length, _NUM_PREDICTIONS, masking_policy=policy
     )
-    for policy in objectives.POLICIES
+    for policy in choices.MASKING_POLICIES
   }
   with tempfile.TemporaryDirectory() as folder:
     clean_files = _write_clean(folder, vocabulary)

@@ -35,8 +35,10 @@ outputs = model({
   "input_mask": arrays["in.attention_mask"],
   "segment_ids": arrays["in.token_type_ids"],
 })
-for name, output in outputs.items():
-  np.testing.assert_allclose(output, arrays[f"out.{name}"], atol=1e-5)
+names = {"token_logits": "prediction_logits", "sentence_logits": "sop_logits"}
+assert outputs.keys() == names.keys()
+for name, theirs in names.items():
+  np.testing.assert_allclose(outputs[name], arrays[f"out.{theirs}"], atol=1e-5)
 assert "tensorflow" not in sys.modules
 """
 

@@ -38,8 +38,9 @@ MODELS = {
   "question_answering": lambda: models.QuestionAnswering(CONFIG),
   "multiple_choice": lambda: models.MultipleChoice(CONFIG),
   "replaced_tokens": lambda: models.ReplacedTokenDetector(ELECTRA),
-  "masked_lm": lambda: models.MaskedLanguageModel(CONFIG, "seq_relationship"),
-  "pretraining": lambda: models.PretrainingModel(CONFIG, True, True),
+  "masked_lm": lambda: models.MaskedLanguageModel(CONFIG, True),
+  "pretraining": lambda: models.PretrainingModel(CONFIG),
+  "span_boundary": lambda: models.SpanBoundaryModel(CONFIG),
   "electra": lambda: models.ElectraPretrainingModel(
     ELECTRA, models.electra_generator_config(ELECTRA, 0.5)
   ),

@@ -40,7 +40,7 @@ def make_model():
 def test_it_returns_both_heads_and_the_labels_it_made():
   outputs = make_model()(make_inputs())
   assert {name: (x.shape, x.dtype) for name, x in outputs.items()} == {
-    "masked_lm_logits": ((3, 2, 50), "float32"),
+    "token_logits": ((3, 2, 50), "float32"),
     "replaced_token_logits": ((3, 7), "float32"),
     "is_replaced": ((3, 7), "int32"),
   }

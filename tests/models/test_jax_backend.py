@@ -32,8 +32,8 @@ ELECTRA = dataclasses.replace(CONFIG, embedding_size=8)
 MODELS = {
   "bert": lambda: models.PretrainingModel(CONFIG),
   "roberta": lambda: models.MaskedLanguageModel(ROBERTA),
-  "albert": lambda: models.MaskedLanguageModel(ALBERT, "sop"),
-  "spanbert": lambda: models.PretrainingModel(CONFIG, False, True),
+  "albert": lambda: models.MaskedLanguageModel(ALBERT, True),
+  "spanbert": lambda: models.SpanBoundaryModel(CONFIG),
   "electra": lambda: models.ElectraPretrainingModel(
     ELECTRA, models.electra_generator_config(ELECTRA, 0.5)
   ),

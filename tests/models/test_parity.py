@@ -8,6 +8,10 @@ import pytest
 
 from keras_bert_impl import models
 
+# What the reference calls the outputs of a masked language model.
+_TOKENS = {"logits": "token_logits", "prediction_logits": "token_logits"}
+_SENTENCES = ("seq_relationship_logits", "sop_logits")
+MASKED_LM_OUTPUTS = _TOKENS | dict.fromkeys(_SENTENCES, "sentence_logits")
 FOLDERS = sorted((pathlib.Path(__file__).parents[1] / "data/parity").iterdir())
 
 
@@ -40,13 +44,20 @@ def test_there_are_eighteen_models():
   assert len(FOLDERS) == 18
 
 
-def test_the_outputs_have_the_names_and_values_of_the_reference(case):
+def test_the_outputs_have_the_values_of_the_reference(case):
   model, inputs, expected = case
+  renamed = {}
+  if isinstance(model, models.MaskedLanguageModel):
+    renamed = MASKED_LM_OUTPUTS
+  logits = {
+    renamed.get(name, name): values
+    for name, values in expected.items()
+    if not name.startswith("hidden_states")
+  }
   outputs = model(inputs)
-  logits = {name for name in expected if not name.startswith("hidden_states")}
-  assert set(outputs) == logits
+  assert outputs.keys() == logits.keys()
   for name, output in outputs.items():
-    np.testing.assert_allclose(output, expected[name], atol=1e-5)
+    np.testing.assert_allclose(output, logits[name], atol=1e-5)
 
 
 def test_the_hidden_states_are_those_of_the_reference(case):

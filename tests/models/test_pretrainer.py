@@ -50,28 +50,28 @@ def test_it_returns_float32_logits_at_the_masked_positions():
   for dtype in ("float32", "mixed_bfloat16"):
     outputs = models.PretrainingModel(TINY, dtype=dtype)(make_inputs())
     assert {name: (x.shape, x.dtype) for name, x in outputs.items()} == {
-      "masked_lm_logits": ((3, 4, 50), "float32"),
-      "next_sentence_logits": ((3, 2), "float32"),
+      "token_logits": ((3, 4, 50), "float32"),
+      "sentence_logits": ((3, 2), "float32"),
     }
 
 
 def test_the_output_is_tied_to_the_word_embeddings():
   model = models.PretrainingModel(TINY)
   table = next(w for w in model.weights if w.path.endswith("word_embeddings"))
-  before = np.array(model(make_inputs())["masked_lm_logits"])
+  before = np.array(model(make_inputs())["token_logits"])
   inputs = make_inputs()
   unused = next(i for i in range(50) if i not in inputs["input_ids"])
   changed = np.array(table)
   changed[unused] = 1.0
   table.assign(changed)
-  after = np.array(model(inputs)["masked_lm_logits"])
+  after = np.array(model(inputs)["token_logits"])
   same = np.delete(before == after, unused, axis=-1)
   assert same.all() and (before[..., unused] != after[..., unused]).all()
 
 
 def test_without_next_sentences_it_has_neither_head_nor_pooler():
-  model = models.PretrainingModel(TINY, use_next_sentence=False)
-  assert list(model(make_inputs())) == ["masked_lm_logits"]
+  model = models.PretrainingModel(TINY, use_sentence_head=False)
+  assert list(model(make_inputs())) == ["token_logits"]
   paths = [weight.path for weight in model.weights]
   assert not any("pooler" in p or "seq_relationship" in p for p in paths)
   assert list(model.encoder.output) == ["sequence_output"]
@@ -83,13 +83,13 @@ def test_the_hidden_states_are_reachable_from_its_inputs():
   assert inner(make_inputs()).shape == (3, 7, 16)
 
 
-@pytest.mark.parametrize("use_next_sentence", [True, False])
-def test_it_survives_being_saved(tmp_path, use_next_sentence):
-  model = models.PretrainingModel(TINY, use_next_sentence)
+@pytest.mark.parametrize("use_sentence_head", [True, False])
+def test_it_survives_being_saved(tmp_path, use_sentence_head):
+  model = models.PretrainingModel(TINY, use_sentence_head)
   model.save(tmp_path / "model.keras")
   model.save_weights(tmp_path / "model.weights.h5")
   again = keras.models.load_model(tmp_path / "model.keras")
-  fresh = models.PretrainingModel(TINY, use_next_sentence)
+  fresh = models.PretrainingModel(TINY, use_sentence_head)
   fresh.load_weights(tmp_path / "model.weights.h5")
   expected = model(make_inputs())
   for other in (again, fresh):

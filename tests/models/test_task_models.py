@@ -29,7 +29,7 @@ MODELS = {
   ),
   "detector": lambda **kw: models.ReplacedTokenDetector(CONFIG, **kw),
   "masked": lambda **kw: models.MaskedLanguageModel(CONFIG, **kw),
-  "pretrained": lambda **kw: models.MaskedLanguageModel(CONFIG, "sop", **kw),
+  "pretrained": lambda **kw: models.MaskedLanguageModel(CONFIG, True, **kw),
 }
 
 SHAPES = {
@@ -40,8 +40,8 @@ SHAPES = {
   "sequence by BiLSTM": {"logits": (2, 3)},
   "question by BiLSTM": {"start_logits": (2, 7), "end_logits": (2, 7)},
   "detector": {"logits": (2, 7)},
-  "masked": {"logits": (2, 7, 50)},
-  "pretrained": {"prediction_logits": (2, 7, 50), "sop_logits": (2, 2)},
+  "masked": {"token_logits": (2, 7, 50)},
+  "pretrained": {"token_logits": (2, 7, 50), "sentence_logits": (2, 2)},
 }
 
 
@@ -127,7 +127,7 @@ def test_a_choice_is_scored_as_if_it_were_alone():
 
 def test_every_position_is_scored_as_the_training_form_scores_masks():
   training = models.PretrainingModel(CONFIG)
-  model = models.MaskedLanguageModel(CONFIG, "seq_relationship")
+  model = models.MaskedLanguageModel(CONFIG, True)
   weights = {weight.path: weight for weight in training.weights}
   assert {weight.path for weight in model.weights} == set(weights)
   for weight in model.weights:
@@ -136,12 +136,12 @@ def test_every_position_is_scored_as_the_training_form_scores_masks():
   expected = training({**make_inputs(), "masked_lm_positions": positions})
   outputs = model(make_inputs())
   found = np.take_along_axis(
-    np.array(outputs["prediction_logits"]), positions[..., None], axis=1
+    np.array(outputs["token_logits"]), positions[..., None], axis=1
   )
-  np.testing.assert_allclose(found, expected["masked_lm_logits"], atol=1e-5)
+  np.testing.assert_allclose(found, expected["token_logits"], atol=1e-5)
   np.testing.assert_allclose(
-    outputs["seq_relationship_logits"],
-    expected["next_sentence_logits"],
+    outputs["sentence_logits"],
+    expected["sentence_logits"],
     atol=1e-5,
   )
 

@@ -322,8 +322,8 @@ def test_masks_are_filled_by_a_checkpoint_of_transformers(exported):
   model = models.from_checkpoint(str(folder), heads=True)
   ids = {k: tf.constant(v) for k, v in IDS.items()}
   np.testing.assert_allclose(
-    signatures["token_ids"](**ids)["logits"],
-    model(ids, training=False)["prediction_logits"],
+    signatures["token_ids"](**ids)["token_logits"],
+    model(ids, training=False)["token_logits"],
     atol=1e-5,
   )
 

@@ -269,7 +269,7 @@ def _fill_mask(tokenizer):
     model,
     {"text": _strings(MASKED_TEXTS)},
     fillings(model, TOP_K),
-    raw=lambda ids: {"logits": _logits_everywhere(model, ids)},
+    raw=lambda ids: {"token_logits": _logits_everywhere(model, ids)},
   )
 
 
@@ -304,7 +304,7 @@ def _logits_everywhere(model, batch):
     np.arange(length, dtype=np.int32), (len(batch["input_ids"]), 1)
   )
   batch = batch | {"masked_lm_positions": places}
-  return _outputs(model, batch)["masked_lm_logits"]
+  return _outputs(model, batch)["token_logits"]
 
 
 def _encoder(tokenizer):

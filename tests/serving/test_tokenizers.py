@@ -111,7 +111,7 @@ def test_masks_are_filled_with_tokens_that_people_can_read(served):
   np.testing.assert_array_equal(is_mask.sum(1), [2, 0, 1])
   rows, length = is_mask.shape
   inputs["masked_lm_positions"] = tf.tile(tf.range(length)[None], [rows, 1])
-  logits = served.model(inputs, training=False)["masked_lm_logits"].numpy()
+  logits = served.model(inputs, training=False)["token_logits"].numpy()
   for row in range(rows):
     for column, place in enumerate(np.flatnonzero(is_mask[row])):
       best = np.argsort(-logits[row, place])[:3]

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import features
-from keras_bert_impl.tasks import masking, objectives
+from keras_bert_impl import choices, features
+from keras_bert_impl.tasks import masking
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 LENGTH = 64
@@ -96,7 +96,7 @@ def words_of(row):
   return words
 
 
-POLICIES = pytest.mark.parametrize("policy", objectives.POLICIES)
+POLICIES = pytest.mark.parametrize("policy", choices.MASKING_POLICIES)
 # Spans do not touch: the words at the ends of a segment are chosen less often,
 # and a large share of the tokens cannot be chosen.
 SINGLE_POLICIES = pytest.mark.parametrize("policy", ("token", "whole_word"))

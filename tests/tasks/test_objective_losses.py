@@ -53,8 +53,8 @@ def metric(pairs, name):
 def test_masked_tokens_and_pairs_are_summed_apart(sentence_loss):
   task = masked_lm.MaskedLanguageModelTask(CONFIG, None, sentence_loss)
   outputs = {
-    "masked_lm_logits": LOG(PROBABILITIES),
-    "next_sentence_logits": LOG([[0.8, 0.2], [0.9, 0.1]]).astype("float32"),
+    "token_logits": LOG(PROBABILITIES),
+    "sentence_logits": LOG([[0.8, 0.2], [0.9, 0.1]]).astype("float32"),
   }
   losses = values(task.losses(BATCH, outputs))
   assert losses == pytest.approx(
@@ -69,15 +69,15 @@ def test_masked_tokens_and_pairs_are_summed_apart(sentence_loss):
 
 def test_without_a_sentence_loss_the_labels_of_pairs_are_left_alone():
   task = masked_lm.MaskedLanguageModelTask(CONFIG, None, None)
-  assert not task.build_model().use_next_sentence
-  losses = values(task.losses(BATCH, {"masked_lm_logits": LOG(PROBABILITIES)}))
+  assert not task.build_model().use_sentence_head
+  losses = values(task.losses(BATCH, {"token_logits": LOG(PROBABILITIES)}))
   assert losses == pytest.approx({"masked_lm": TOKEN_LOSS}, rel=1e-5)
 
 
 def test_a_span_is_predicted_from_inside_and_from_its_boundary():
   task = span_boundary.SpanBoundaryTask(CONFIG)
   outputs = {
-    "masked_lm_logits": LOG(PROBABILITIES),
+    "token_logits": LOG(PROBABILITIES),
     "span_boundary_logits": np.zeros_like(PROBABILITIES),  # knows nothing
   }
   assert values(task.losses(BATCH, outputs)) == pytest.approx(
@@ -105,7 +105,7 @@ def test_the_boundary_of_a_span_is_handed_to_the_model():
 def test_detection_counts_every_token_and_weighs_fifty_times():
   task = replaced_token.ReplacedTokenTask(CONFIG)
   outputs = {
-    "masked_lm_logits": LOG(PROBABILITIES),
+    "token_logits": LOG(PROBABILITIES),
     # Sigmoid 3/4 and 1/4.
     "replaced_token_logits": LOG(
       [[3.0, 3.0, 1 / 3, 3.0], [1 / 3, 1 / 3, 3.0, 3.0]]
@@ -163,7 +163,7 @@ def test_left_to_right_no_later_token_changes_a_prediction():
   rows = np.array([[1, 2, 3, 2, 1], [1, 2, 3, 0, 3]])
   batch = task.prepare({"input_ids": tf.RaggedTensor.from_tensor(rows)}, [1, 2])
   logits = model({t.name: batch[t.name] for t in model.inputs})
-  logits = logits["masked_lm_logits"].numpy()
+  logits = logits["token_logits"].numpy()
   np.testing.assert_allclose(logits[0, :3], logits[1, :3], atol=1e-6)
   assert np.abs(logits[0, 3] - logits[1, 3]).max() > 1e-6
 

@@ -19,6 +19,7 @@ import itertools
 import tensorflow as tf
 from absl import logging
 
+from keras_bert_impl import features
 from tfrecords import manifest
 from tfrecords.reading import lanes as lanes_lib
 from tfrecords.reading import records as records_lib
@@ -34,14 +35,14 @@ class Records:
 
   Attributes:
     files: tuple of str.
-    form: records.RecordForm, the form of all of them.
+    form: features.RecordForm, the form of all of them.
     limits: records.Limits.
     segments: tuple of lanes.Segment, the records to read.
     corrupt_records: tuple of scan.CorruptRecord, those left out.
   """
 
   files: tuple[str, ...]
-  form: records_lib.RecordForm
+  form: features.RecordForm
   limits: records_lib.Limits
   segments: tuple[lanes_lib.Segment, ...]
   corrupt_records: tuple[scan.CorruptRecord, ...] = ()

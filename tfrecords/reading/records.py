@@ -13,19 +13,6 @@ from keras_bert_impl import features
 
 
 @dataclasses.dataclass(frozen=True)
-class RecordForm:
-  """Which features a record has.
-
-  Attributes:
-    is_masked: bool, masked when it was written ("static"), else clean.
-    use_pairs: bool, whether it carries `next_sentence_labels`.
-  """
-
-  is_masked: bool
-  use_pairs: bool
-
-
-@dataclasses.dataclass(frozen=True)
 class Limits:
   """What a run allows in a record.
 
@@ -46,7 +33,7 @@ def form_of(serialized):
   if example is None or features.INPUT_IDS not in example.features.feature:
     return None
   names = example.features.feature
-  return RecordForm(
+  return features.RecordForm(
     is_masked=features.MASKED_LM_POSITIONS in names,
     use_pairs=features.NEXT_SENTENCE_LABELS in names,
   )
@@ -167,17 +154,10 @@ def _feature_fault(found, name, expected, limits, bound):
 
 
 def _expected(form, limits):
-  """Returns {name: Feature}; the shape (None,) stands for a varying length."""
-  record = features.masked_record(
-    limits.max_seq_length, limits.max_predictions_per_seq, form.use_pairs
+  """Returns {name: Feature} of such records."""
+  return features.record(
+    form, limits.max_seq_length, limits.max_predictions_per_seq
   )
-  if form.is_masked:
-    return record
-  clean = {features.INPUT_IDS: features.Feature("int64", (None,))}
-  if form.use_pairs:
-    name = features.NEXT_SENTENCE_LABELS
-    clean[name] = record[name]
-  return clean
 
 
 def _bounds(limits):

@@ -70,7 +70,7 @@ def find_corrupt_records(path, form, limits, num_expected=None):
 
   Args:
     path: str, anything tf.io.gfile opens.
-    form: records.RecordForm its records should have.
+    form: features.RecordForm its records should have.
     limits: records.Limits they should keep.
     num_expected: int, records it should have, None where that is not known.
 

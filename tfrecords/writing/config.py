@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from keras_bert_impl import options
+from keras_bert_impl import choices, options
 from keras_bert_impl.tasks import objectives
 from tfrecords import masking_config
 from tfrecords.writing import packings
@@ -50,7 +50,7 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
     "How text becomes instances: pairs for next sentence or sentence-order"
     " prediction, or single sequences over the ends of documents"
     " (full_sentences) or not (doc_sentences).",
-    tuple(packings.PACKINGS),
+    choices.PACKINGS,
   )
   max_seq_length: int = options.common(128, "Most tokens per instance.")
   short_seq_prob: float = options.field(
@@ -108,7 +108,7 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
   @property
   def use_pairs(self):
     """Whether instances are pairs with a label."""
-    return self.packing in packings.PAIRED
+    return self.packing in choices.PAIR_PACKINGS
 
 
 @dataclasses.dataclass(frozen=True)

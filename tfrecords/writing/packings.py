@@ -206,8 +206,6 @@ PACKINGS = {
   "full_sentences": full_sentences,
   "doc_sentences": doc_sentences,
 }
-# Their instances are pairs with a label.
-PAIRED = ("next_sentence", "sentence_order")
 
 
 def one_document_message():

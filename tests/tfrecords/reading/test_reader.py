@@ -498,7 +498,7 @@ BAD = [
 )
 def test_graph_refuses_what_has_a_fault(make, name):
   changes, message = {**BAD_FEATURES, **BAD_MASKED_FEATURES}[name]
-  form = records_lib.RecordForm(make is masked_record, use_pairs=True)
+  form = features.RecordForm(make is masked_record, use_pairs=True)
   limits = records_lib.Limits(LENGTH, PREDICTIONS, VOCABULARY.size)
   good, bad = make(1), make(14, **changes)
   assert records_lib.find_fault(good, form, limits) is None

@@ -4,6 +4,7 @@ import random
 import numpy as np
 import pytest
 
+from keras_bert_impl import choices
 from tfrecords.writing import instances, packings
 
 MAX_LENGTH = 64
@@ -199,6 +200,10 @@ def test_the_random_next_comes_from_the_pool_where_there_is_one_document():
 def test_a_single_document_is_an_error_that_names_the_remedy():
   with pytest.raises(ValueError, match="--packing=doc_sentences"):
     pairs(chunk_of([[5, 5]]))
+
+
+def test_the_packings_are_those_that_can_be_chosen():
+  assert tuple(packings.PACKINGS) == choices.PACKINGS
 
 
 @pytest.mark.parametrize("packing", packings.PACKINGS.values())

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import features, tokenizers
-from keras_bert_impl.tasks import objectives
+from keras_bert_impl import choices, features, tokenizers
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from tests.tfrecords import corpus
 from tfrecords import manifest, masking_config
@@ -180,7 +179,7 @@ def test_one_document_gives_ordered_pairs(tmp_path, vocab_file, out):
   assert sum(label for [label] in labels) == summary.num_positive
 
 
-@pytest.mark.parametrize("policy", objectives.POLICIES)
+@pytest.mark.parametrize("policy", choices.MASKING_POLICIES)
 def test_every_policy_gives_the_records_of_the_original(
   text, vocab_file, out, policy
 ):

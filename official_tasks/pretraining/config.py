@@ -1,0 +1,107 @@
+"""The flags of pre-training: what is read, learned and made of it."""
+
+import dataclasses
+
+from keras_bert_impl import options
+from keras_bert_impl.tasks import objectives
+from keras_bert_impl.training import config as config_lib
+from official_tasks.command_line import common
+from tfrecords import masking_config
+
+
+@dataclasses.dataclass(frozen=True)
+class DataConfig:
+  """What is read; names and defaults of google-research/bert where it has them.
+
+  Raises:
+    ValueError: if neither training nor evaluation is asked for.
+  """
+
+  input_file: str | None = options.common(
+    None,
+    "Training TFRecords: paths or glob patterns, separated by commas. Without"
+    " it the script prepares its embedded default.",
+  )
+  eval_input_file: str | None = options.common(
+    None, "Held-out TFRecords; default: input_file, as in the original."
+  )
+  bert_config_file: str | None = options.common(
+    None, "JSON file with the model's configuration (bert_config.json)."
+  )
+  vocab_file: str | None = options.common(
+    None,
+    "Vocabulary of the records (vocab.txt, vocab.json or *.model); default: the"
+    " one beside the above.",
+  )
+  objective: str = options.common(
+    "bert",
+    "What is learned, and how it is masked.",
+    tuple(objectives.OBJECTIVES),
+  )
+  max_seq_length: int = options.common(128, "Most tokens per example.")
+  skip_corrupt_records: bool = options.field(
+    False, "Leave out unreadable records, counted, instead of stopping."
+  )
+  do_train: bool = options.common(False, "Whether to train.")
+  do_eval: bool = options.common(False, "Whether to evaluate.")
+  do_export: bool = options.field(
+    True, "Whether to write SavedModels after training (needs a vocabulary)."
+  )
+  example_text: tuple[str, ...] = options.field(
+    (), "Text with [MASK] whose best fillings are shown; may be repeated."
+  )
+
+  def __post_init__(self):
+    if self.input_file and not self.do_train and not self.do_eval:
+      raise ValueError("at least one of --do_train and --do_eval must be True.")
+    if self.input_file and not self.bert_config_file:
+      raise ValueError("--bert_config_file must be given with --input_file.")
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingConfig:
+  """All that decides a pre-training.
+
+  Attributes:
+    data: `DataConfig`.
+    masking: `MaskingConfig`.
+    training: `TrainingConfig`.
+    options: of the objective, see `tasks.pretraining.Objective`; None for its
+      defaults.
+  """
+
+  data: DataConfig
+  masking: masking_config.MaskingConfig
+  training: config_lib.TrainingConfig
+  options: object = None
+
+  @property
+  def objective(self):
+    """The `Objective` that `data` names."""
+    return objectives.OBJECTIVES[self.data.objective]
+
+
+def define_flags():
+  """Defines the flags of pre-training, those of every objective among them."""
+  common.define_flags(DataConfig)
+  common.define_flags(masking_config.MaskingConfig)
+  for objective in objectives.OBJECTIVES.values():
+    if objective.options:
+      common.define_flags(objective.options)
+  common.define_flags(config_lib.TrainingConfig)
+
+
+def from_flags():
+  """Returns the `PretrainingConfig` of the flags.
+
+  Raises:
+    ValueError: a value is out of range or no number; names the flag.
+  """
+  data = common.from_flags(DataConfig)
+  options_class = objectives.OBJECTIVES[data.objective].options
+  return PretrainingConfig(
+    data,
+    common.from_flags(masking_config.MaskingConfig),
+    common.from_flags(config_lib.TrainingConfig),
+    options_class and common.from_flags(options_class),
+  )

@@ -1,0 +1,70 @@
+"""What a pre-trained model is exported as, and what it fills in for [MASK]."""
+
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  Registers the ops of the tokenizer.
+from absl import logging
+
+from keras_bert_impl import tokenizers
+from keras_bert_impl.serving import (
+  encoder,
+  export,
+  fill_mask,
+  replaced_tokens,
+)
+
+SERVABLES = {
+  "encoder": encoder.EncoderServable,
+  "fill_mask": fill_mask.FillMaskServable,
+  "replaced_tokens": replaced_tokens.ReplacedTokensServable,
+}
+
+
+def export_heads(heads, model, vocabulary, max_seq_length, path_of):
+  """Writes a SavedModel for each head.
+
+  Args:
+    heads: iterable of names in `SERVABLES`.
+    model: `keras.Model` that holds them, with its `config`.
+    vocabulary: `Vocabulary`, loaded from a file.
+    max_seq_length: int, most tokens of a text.
+    path_of: callable, from a head to the folder of its versions.
+
+  Returns:
+    {"<head>_saved_model": path}.
+  """
+  tokenizer = tokenizers.load(vocabulary.origin, model.config.model_type)
+  logging.info("Writing SavedModels.")
+  verbosity = logging.get_verbosity()
+  logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
+  paths = {
+    f"{head}_saved_model": export.export(
+      SERVABLES[head](model, tokenizer, max_seq_length), path_of(head)
+    )
+    for head in heads
+  }
+  logging.set_verbosity(verbosity)
+  return paths
+
+
+def fill_masks(saved_model, texts):
+  """Yields (text, its likeliest fillings), one for each [MASK].
+
+  Args:
+    saved_model: str, path of a `FillMaskServable` that was exported.
+    texts: sequence of str.
+  """
+  answer = tf.saved_model.load(saved_model).signatures["serving_default"](
+    text=tf.constant(texts)
+  )
+  for text, tokens, scores in zip(
+    texts, answer["tokens"].numpy(), answer["scores"].numpy(), strict=True
+  ):
+    for of_mask, scores_of_mask in zip(tokens, scores, strict=True):
+      yield (
+        text,
+        "  ".join(
+          f"{token.decode()} {score:.3f}"
+          for token, score in zip(of_mask, scores_of_mask, strict=True)
+          if token
+        ),
+      )

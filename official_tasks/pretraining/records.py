@@ -1,0 +1,201 @@
+"""The records of a pre-training: found, checked and cut into batches."""
+
+import os
+
+from keras_bert_impl.tasks import masking as masking_lib
+from keras_bert_impl.tasks import pretraining
+from tfrecords import manifest, masking_config
+from tfrecords.reading import reader
+
+
+class PretrainingRecords:
+  """What is trained on, and what is evaluated on.
+
+  Args:
+    config: `config.PretrainingConfig`.
+    vocab_size: int, V of the model.
+    vocabulary: `Vocabulary` of the records, or None where it is not known.
+
+  Attributes:
+    train: `reader.Records`.
+    eval: `reader.Records`; those of `train` without a file of their own.
+    masking: {name: value}, how tokens are masked, see `masking_config.agreed`.
+
+  Raises:
+    ValueError: objective, records and vocabulary do not fit together, or a
+      file is damaged.
+  """
+
+  def __init__(self, config, vocab_size, vocabulary):
+    self._config = config
+    self._vocab_size = vocab_size
+    self._vocabulary = vocabulary
+    data = config.data
+    train_files = reader.list_files(data.input_file)
+    eval_files = reader.list_files(data.eval_input_file or data.input_file)
+    self._manifests = {
+      file: manifest.read(file) for file in (*train_files, *eval_files)
+    }
+    self._check_vocabulary()
+    self.masking = masking_config.agreed(
+      config.masking, data.objective, self._origins
+    )
+    self.train = self._open(train_files)
+    self.eval = self._open(eval_files) if data.eval_input_file else self.train
+
+  def for_task(self):
+    """Returns the `PretrainingData` of the task.
+
+    Raises:
+      ValueError: the objective cannot learn from these records.
+    """
+    data, objective = self._config.data, self._config.objective
+    masking = None
+    if objective.masking_policy is None:
+      self._check_not_masked()
+    elif not (self.train.form.is_masked and self.eval.form.is_masked):
+      masking = self._make_masking()
+    return pretraining.PretrainingData(
+      data.max_seq_length,
+      masking,
+      self._sentence_loss(),
+      self._vocabulary.pad_id if self._vocabulary else 0,
+    )
+
+  def train_batches(self, prepare, start_step):
+    """Returns what `Experiment.train` wants: the batches of a part of a run.
+
+    Args:
+      prepare: as `reader.make_dataset`.
+      start_step: int, steps that were made before.
+    """
+    training = self._config.training
+
+    def part_of(part, num_parts):
+      return reader.make_dataset(
+        self.train,
+        prepare,
+        training.train_batch_size,
+        training.random_seed,
+        start_batch=start_step,
+        part=part,
+        num_parts=num_parts,
+      )
+
+    return part_of
+
+  def eval_batches(self, prepare):
+    """Returns a dataset of the first `max_eval_steps` batches, in order."""
+    training = self._config.training
+    return reader.make_dataset(
+      self.eval,
+      prepare,
+      training.eval_batch_size,
+      training.random_seed,
+      shuffle=False,
+      num_epochs=1,
+      drop_remainder=False,
+    ).take(training.max_eval_steps)
+
+  def identity(self):
+    """Returns {name: JSON value} that a continued run must agree on."""
+    return {
+      "records": [os.path.basename(file) for file in self.train.files],
+      "records_sha256": {
+        os.path.basename(file): self._manifests[file]["sha256"][:16]
+        for file in self.train.files
+        if self._manifests[file]
+      },
+      "num_records": self.train.num_records,
+      **self.masking,
+    }
+
+  def counts(self):
+    """Returns {name: int}; None for what a manifest would have to say."""
+    manifests = [self._manifests[file] for file in self.train.files]
+    written = {
+      "num_documents": "num_documents",
+      "num_instances": "num_records",
+      "num_tokens": "num_tokens",
+    }
+    return {
+      name: sum(m[key] for m in manifests) if all(manifests) else None
+      for name, key in written.items()
+    } | {
+      "num_records": self.train.num_records,
+      "num_eval_records": self.eval.num_records,
+      "num_corrupt_records": self.train.num_corrupt_records,
+    }
+
+  @property
+  def _origins(self):
+    """{file: dict}, what each file was written with; empty if not known."""
+    return {
+      file: content["origin"] if content else {}
+      for file, content in self._manifests.items()
+    }
+
+  def _open(self, files):
+    return reader.open_records(
+      files,
+      self._config.data.max_seq_length,
+      self.masking["max_predictions_per_seq"],
+      self._vocab_size,
+      skip_corrupt_records=self._config.data.skip_corrupt_records,
+    )
+
+  def _check_vocabulary(self):
+    """Raises ValueError if records hold the ids of another vocabulary."""
+    if not self._vocabulary:
+      return
+    for file, origin in self._origins.items():
+      theirs = origin.get("vocab_file_hash")
+      if theirs not in (None, self._vocabulary.fingerprint):
+        raise ValueError(
+          f"{file} was written with another vocabulary than"
+          f" {self._vocabulary.origin}: give the one it was written with."
+        )
+
+  def _make_masking(self):
+    """Returns the `Masking` of clean records."""
+    data = self._config.data
+    if self._vocabulary is None:
+      clean = self.eval if self.train.form.is_masked else self.train
+      raise ValueError(
+        f"--vocab_file must be given: the records of {clean.files[0]} are not"
+        f" masked yet, and there is no vocabulary beside"
+        f" {data.bert_config_file}."
+      )
+    return masking_lib.Masking(
+      self._vocabulary, data.max_seq_length, **self.masking
+    )
+
+  def _check_not_masked(self):
+    data = self._config.data
+    if self.train.form.is_masked:
+      raise ValueError(
+        f"the records of {data.input_file} are masked already, which"
+        f" --objective={data.objective} cannot read: write them with"
+        f" --objective={data.objective} too."
+      )
+
+  def _sentence_loss(self):
+    """Returns the name of the loss of sentence pairs, or None without one."""
+    data, objective = self._config.data, self._config.objective
+    if objective.needs_pairs and not self.train.form.use_pairs:
+      raise ValueError(
+        f"the records of {data.input_file} are no sentence pairs, which"
+        f" --objective={data.objective} needs: write them with"
+        f" --objective={data.objective} too."
+      )
+    loss = objective.sentence_loss
+    if not self.train.form.use_pairs or loss is None:
+      return None
+    for file in self.train.files:
+      packing = self._origins[file].get("packing")
+      if packing not in (None, loss):
+        raise ValueError(
+          f"{file} holds pairs of packing={packing}, but --objective="
+          f"{data.objective} learns {loss}: write records with that objective."
+        )
+    return loss

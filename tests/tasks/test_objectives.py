@@ -1,0 +1,67 @@
+"""The objectives by name: quick to list, and each makes its task."""
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+from keras_bert_impl import choices, configs
+from keras_bert_impl.tasks import objectives, pretraining
+
+CONFIG = configs.EncoderConfig(
+  vocab_size=50,
+  hidden_size=8,
+  num_hidden_layers=1,
+  num_attention_heads=2,
+  intermediate_size=16,
+  max_position_embeddings=16,
+)
+NAMES = pytest.mark.parametrize("name", objectives.OBJECTIVES)
+
+
+def test_listing_them_imports_neither_keras_nor_tensorflow():
+  program = (
+    "import sys; from keras_bert_impl.tasks import objectives;"
+    "print({'keras', 'numpy', 'tensorflow'} & sys.modules.keys())"
+  )
+  output = subprocess.run(
+    [sys.executable, "-c", program], capture_output=True, text=True, check=True
+  )
+  assert output.stdout == "set()\n"
+
+
+@NAMES
+def test_the_choices_of_an_objective_are_known(name):
+  objective = objectives.OBJECTIVES[name]
+  assert objective.packing in choices.PACKINGS
+  assert objective.masking_policy in (None, *choices.MASKING_POLICIES)
+  assert issubclass(objective.task, pretraining.PretrainingTask)
+
+
+@NAMES
+def test_an_objective_makes_a_task_whose_losses_have_names(name):
+  objective = objectives.OBJECTIVES[name]
+  config = dataclasses.replace(
+    CONFIG, use_causal_mask=objective.masking_policy is None
+  )
+  data = pretraining.PretrainingData(16, None, objective.sentence_loss)
+  task = objective.make_task(config, data)
+  assert "token_logits" in task.build_model().output
+  assert {task.token_loss, objective.sentence_loss} <= {None, *task.short_names}
+  evaluation = {
+    f"{task.token_loss}_baseline_accuracy": 0.25,
+    "replaced_token_share": 0.1,
+  }
+  guesses = task.guesses(evaluation)
+  assert guesses[task.token_loss] == "25.0% (commonest token)"
+  assert guesses.keys() <= task.short_names.keys()
+
+
+def test_options_reach_the_task():
+  electra = objectives.OBJECTIVES["electra"]
+  options = electra.options(generator_size=0.5, detection_weight=7.0)
+  data = pretraining.PretrainingData(16)
+  task = electra.make_task(CONFIG, data, options)
+  assert task.loss_weights == {"replaced_token": 7.0}
+  assert task.generator_config.hidden_size == 4
