@@ -34,6 +34,9 @@ class TrainingLoop:
       built here.
     strategy: `tf.distribute.Strategy`.
     config: `TrainingConfig`.
+
+  Attributes:
+    variables: list of `tf.Variable`, what is trained.
   """
 
   def __init__(self, task, model, optimizer, strategy, config):
@@ -49,7 +52,7 @@ class TrainingLoop:
     self.config = config
     with strategy.scope():
       optimizer.build(model.trainable_variables)
-    self._variables = [variable.value for variable in model.trainable_variables]
+    self.variables = [variable.value for variable in model.trainable_variables]
     self._input_names = [tensor.name for tensor in model.inputs]
     self._gradients = tf.function(
       self._sum_gradients, jit_compile=config.jit_compile
@@ -80,7 +83,9 @@ class TrainingLoop:
         are unusable then.
     """
     first = self.step + 1
-    history = self._run_steps(iterator, tf.constant(num_steps)).numpy()
+    names, history = _columns(
+      self._run_steps(iterator, tf.constant(num_steps))
+    )  # [num_steps, M, 2]
     finite = np.isfinite(history).all(axis=(1, 2))  # [num_steps]
     if not finite.all():
       bad = int(np.argmin(finite))
@@ -88,17 +93,17 @@ class TrainingLoop:
         f"loss or gradient is not finite at step {first + bad}; lower"
         " --learning_rate, lengthen --num_warmup_steps or check the data."
       )
-    return self._means(self._train_metrics, history.sum(axis=0))
+    return _means(names, history.sum(axis=0))
 
   def evaluate(self, batches):
     """Returns {metric: float}, means over all `batches` (distributed)."""
-    total = sum(
-      self._run_evaluation(batch, tf.constant(index)).numpy()
-      for index, batch in enumerate(batches)
-    )
+    names, total = (), 0
+    for index, batch in enumerate(batches):
+      names, sums = _columns(self._run_evaluation(batch, tf.constant(index)))
+      total += sums  # [M, 2]
     if not np.any(total):
       raise ValueError("evaluation data holds no examples.")
-    return self._means(self._eval_metrics, total)
+    return _means(names, total)
 
   def predict(self, batches):
     """Yields the outputs {name: array [B, ...]} of `batches` (distributed)."""
@@ -112,33 +117,42 @@ class TrainingLoop:
         for name, parts in zip(self.model.output, replicas, strict=True)
       }
 
-  @staticmethod
-  def _means(names, sums):
-    """Returns {name: sum / count} of float32 [M, 2] sums and counts."""
-    return {
-      name: float(value / max(count, 1e-30))
-      for name, (value, count) in zip(names, sums, strict=True)
-    }
-
   # What follows runs in graphs.
 
   def _steps(self, iterator, num_steps):
-    """Returns float32 [num_steps, M, 2]: sum and count of M metrics a step."""
+    """Returns {metric: float32 [num_steps, 2]}, sum and count of each step."""
+    names = {}  # In their order, filled while the step is traced.
+
+    def run_step(batch):
+      metrics = self.train_step(batch)
+      names.update(dict.fromkeys(metrics))
+      return tf.stack(list(metrics.values()))
+
     history = tf.TensorArray(tf.float32, size=num_steps)
     for i in tf.range(num_steps):
-      metrics = self.strategy.run(self._train_step, args=(next(iterator),))
+      metrics = self.strategy.run(run_step, args=(next(iterator),))
       # All replicas hold the same sums after the all-reduce.
       history = history.write(
         i, self.strategy.experimental_local_results(metrics)[0]
       )
-    return history.stack()
+    columns = tf.unstack(history.stack(), len(names), axis=1)
+    return dict(zip(names, columns, strict=True))
 
-  def _train_step(self, batch):
-    """One update in replica context; returns the metrics of all replicas."""
+  def train_step(self, batch):
+    """Makes one update, in replica context.
+
+    Args:
+      batch: {name: tensor}, the rows of this replica.
+
+    Returns:
+      {metric: float32 [2]}, sum and count over all replicas.
+    """
     context = tf.distribute.get_replica_context()
     denominators = context.all_reduce(_SUM, self.task.denominators(batch))
     gradients, metrics = self._accumulate(batch, denominators, context)
-    *gradients, metrics = context.all_reduce(_SUM, [*gradients, metrics])
+    *gradients, sums = context.all_reduce(
+      _SUM, [*gradients, tf.stack(list(metrics.values()))]
+    )
     norm = tf.linalg.global_norm(gradients)
     if self.config.clip_norm:
       gradients, _ = tf.clip_by_global_norm(
@@ -146,10 +160,11 @@ class TrainingLoop:
       )
     learning_rate = self.optimizer.learning_rate
     self._update(gradients, learning_rate)
-    return tf.concat(
-      [metrics, [[norm, 1.0], [tf.cast(learning_rate, tf.float32), 1.0]]],
-      axis=0,
-    )
+    return {
+      **dict(zip(metrics, tf.unstack(sums), strict=True)),
+      "gradient_norm": tf.stack([norm, 1.0]),
+      "learning_rate": tf.stack([tf.cast(learning_rate, tf.float32), 1.0]),
+    }
 
   def _accumulate(self, batch, denominators, context):
     """Sums gradients and metrics over the micro-batches of this replica."""
@@ -171,11 +186,11 @@ class TrainingLoop:
       gradients = [
         a + b for a, b in zip(gradients, more_gradients, strict=True)
       ]
-      metrics += more_metrics
+      metrics = {name: metrics[name] + more_metrics[name] for name in metrics}
     return gradients, metrics
 
   def _sum_gradients(self, batch, denominators, step, part):
-    """Returns dense gradients and float32 [M, 2] metrics of a micro-batch."""
+    """Returns dense gradients, and {metric: float32 [2]}, of a micro-batch."""
     with (
       self._random_seed(step, part),
       rematerialization.rematerialize(self.config.rematerialize),
@@ -189,7 +204,7 @@ class TrainingLoop:
     gradients = [
       # The slices of a gathered table may repeat rows: Adam needs their sum.
       tf.convert_to_tensor(gradient)
-      for gradient in tape.gradient(loss, self._variables)
+      for gradient in tape.gradient(loss, self.variables)
     ]
     share = 1.0 / (
       self.strategy.num_replicas_in_sync
@@ -201,8 +216,7 @@ class TrainingLoop:
       "tokens_per_step": (tokens, share),
       **self.task.metrics(batch, outputs),
     }
-    self._train_metrics = [*metrics, "gradient_norm", "learning_rate"]
-    return gradients, tf.stack([tf.stack(pair) for pair in metrics.values()])
+    return gradients, {name: tf.stack(pair) for name, pair in metrics.items()}
 
   def _call_model(self, batch, training):
     inputs = {name: batch[name] for name in self._input_names}
@@ -215,7 +229,7 @@ class TrainingLoop:
     """
 
     def update(strategy, gradients, learning_rate):
-      for variable, gradient in zip(self._variables, gradients, strict=True):
+      for variable, gradient in zip(self.variables, gradients, strict=True):
         strategy.extended.update(
           variable,
           lambda v, g, rate: self.optimizer.update_step(g, v, rate),
@@ -229,18 +243,19 @@ class TrainingLoop:
     self.optimizer.iterations.assign_add(1)
 
   def _evaluation(self, batch, index):
-    """Returns float32 [M, 2] sums and counts over all replicas."""
-    metrics = self.strategy.run(self._evaluation_step, args=(batch, index))
-    return self.strategy.experimental_local_results(metrics)[0]
+    """Returns {metric: float32 [2]}, sum and count over all replicas."""
+    names = {}  # As in `_steps`.
 
-  def _evaluation_step(self, batch, index):
-    context = tf.distribute.get_replica_context()
-    outputs = self._forward(batch, index)
-    metrics = self.task.metrics(batch, outputs)
-    self._eval_metrics = list(metrics)
-    return context.all_reduce(
-      _SUM, tf.stack([tf.stack(pair) for pair in metrics.values()])
-    )
+    def run_step(batch, index):
+      metrics = self.task.metrics(batch, self._forward(batch, index))
+      names.update(dict.fromkeys(metrics))
+      return tf.distribute.get_replica_context().all_reduce(
+        _SUM, tf.stack([tf.stack(pair) for pair in metrics.values()])
+      )
+
+    metrics = self.strategy.run(run_step, args=(batch, index))
+    sums = self.strategy.experimental_local_results(metrics)[0]
+    return dict(zip(names, tf.unstack(sums), strict=True))
 
   def _prediction(self, batch, index):
     """Returns {name: per-replica float32 [B / R, ...]}."""
@@ -264,3 +279,17 @@ class TrainingLoop:
       [self.config.random_seed, index],
       functools.partial(row_numbers.uniform, part),
     )
+
+
+def _columns(metrics):
+  """Returns the names and one array [..., M, 2] of {name: tensor [..., 2]}."""
+  arrays = [values.numpy() for values in metrics.values()]
+  return tuple(metrics), np.stack(arrays, axis=-2)
+
+
+def _means(names, sums):
+  """Returns {name: sum / count} of float32 [M, 2] sums and counts."""
+  return {
+    name: float(value / max(count, 1e-30))
+    for name, (value, count) in zip(names, sums, strict=True)
+  }

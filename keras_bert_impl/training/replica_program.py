@@ -59,14 +59,15 @@ def trace(task, make_optimizer, batch_spec, num_replicas, config):
   @tf.function(jit_compile=True)
   def step(*tensors):
     with _ReplicaContext(strategy):
-      return loop._train_step(dict(zip(names, tensors, strict=True)))
+      metrics = loop.train_step(dict(zip(names, tensors, strict=True)))
+      return tf.stack(list(metrics.values()))
 
   try:
     write = step.experimental_get_compiler_ir(*batch_spec.values())
     stablehlo = write(stage="stablehlo")
   except (ValueError, tf.errors.OpError) as error:
     raise UnsupportedOpError(_explained(error)) from error
-  size = sum(v.shape.num_elements() for v in loop._variables)
+  size = sum(v.shape.num_elements() for v in loop.variables)
   return ReplicaProgram(stablehlo, size, len(names))
 
 

@@ -177,7 +177,7 @@ def measure(preset, seq_length, batch_size, accumulation, replicas, steps=None):
   batches = tf.data.Dataset.from_tensors(batch).cache().repeat()
   iterator = iter(distribution.distribute(strategy, batches))
   loop.train(iterator, 1)  # Traces.
-  size = 4 * sum(w.shape.num_elements() for w in loop._variables)
+  size = 4 * sum(w.shape.num_elements() for w in loop.variables)
   if steps:
     before = loopback_bytes()
     loop.train(iterator, steps)
