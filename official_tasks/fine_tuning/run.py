@@ -16,7 +16,7 @@ from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.tokenizers import vocabulary_files
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import experiment as experiment_lib
-from keras_bert_impl.training import report, run_log
+from keras_bert_impl.training import report, run_configuration, run_log
 from keras_bert_impl.training import saver as saver_lib
 from official_tasks.command_line import common
 from official_tasks.model_folders import task_file
@@ -114,7 +114,7 @@ class Run:
     Raises:
       ValueError: it did not; names the difference.
     """
-    experiment_lib.check_same(self._training_config(), self._fixed())
+    run_configuration.check_same(self._training_config(), self._fixed())
     where = self._path(report.RESULTS_NAME)
     for split in self.data.dev_splits:
       evaluation = files.field(self.results["eval"], split, dict, where)
@@ -128,7 +128,7 @@ class Run:
   def train(self):
     """Trains to the end."""
     if self.is_finished:
-      experiment_lib.check_same(self._training_config(), self._fixed())
+      run_configuration.check_same(self._training_config(), self._fixed())
       print(f"{self.output_dir} holds a finished run: nothing left to train.")
       return
     # What is wrong with the other examples had better be known before.
@@ -231,7 +231,7 @@ class Run:
           names.ENCODER_PREFIXES if self.settings.do_train else ("",)
         ),
         remedy=None if self.settings.do_train else _UNTRAINED,
-      )
+      ).start()
       self._check_checkpoints()
       self._keep_model_files()
     return self._experiment
@@ -314,7 +314,7 @@ class Run:
     """Returns what the run in the folder was configured with, {} if none."""
     if not saver_lib.latest(self.output_dir):
       return {}
-    return experiment_lib.read_configuration(self.output_dir)
+    return run_configuration.read_agreed(self.output_dir)
 
   def _batches(self, start_step):
     config = self.experiment.config

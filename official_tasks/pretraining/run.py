@@ -40,7 +40,7 @@ class PretrainingRun:
     )
     self.experiment = experiment_lib.Experiment(
       self.task, config.training, self._identity()
-    )
+    ).start()
     self.folder = run_folder.RunFolder(
       config.training.output_dir, self.experiment.is_chief
     )

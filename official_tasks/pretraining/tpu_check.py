@@ -11,6 +11,7 @@ from keras_bert_impl.tasks import pretraining
 from keras_bert_impl.training import (
   distribution,
   experiment,
+  optimization,
   replica_program,
   report,
 )
@@ -154,7 +155,7 @@ class Check:
     experiment.set_dtype_policy(training)
     program = replica_program.trace(
       self.task,
-      lambda model: experiment.make_optimizer(training, model),
+      lambda model: optimization.make_optimizer(training, model),
       self._batch_spec(training),
       self.topology.num_devices,
       training,

@@ -17,13 +17,18 @@ FIELDS = {
 }
 
 
-def make(folder, fixed=None, **changes):
-  """Returns an `Experiment` with a tiny model in a folder."""
+def prepare(folder, fixed=None, **changes):
+  """Returns an `Experiment` with a tiny model in a folder, not started."""
   config = config_lib.TrainingConfig(output_dir=str(folder), **FIELDS | changes)
   task = masked_lm.MaskedLanguageModelTask(
     replica_equality.encoder_config(0.0, num_hidden_layers=1)
   )
-  return experiment.Experiment(task, config, fixed or {})
+  return experiment.Experiment(task, config, fixed)
+
+
+def make(folder, fixed=None, **changes):
+  """Returns an `Experiment` that was started."""
+  return prepare(folder, fixed, **changes).start()
 
 
 @pytest.fixture(name="finished", scope="module")
@@ -50,6 +55,13 @@ def fixture_trained(monkeypatch, caplog):
     return [line for line in caplog.messages if "schedule" in line]
 
   return train
+
+
+def test_nothing_happens_before_it_is_started(tmp_path):
+  prepared = prepare(tmp_path / "run")
+  assert not (tmp_path / "run").exists()
+  assert prepared.start() is prepared
+  assert (tmp_path / "run/run_config.json").exists()
 
 
 def test_a_prolonged_run_says_what_becomes_of_its_schedule(run, trained):

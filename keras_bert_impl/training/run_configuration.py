@@ -1,0 +1,110 @@
+"""The file run_config.json: what continuing the run of a folder must agree on.
+
+Besides that it holds `num_replicas` and `schedule`, which may change.
+"""
+
+import os
+import time
+
+from keras_bert_impl import files
+from keras_bert_impl.training import config as config_lib
+from keras_bert_impl.training import report
+
+NAME = "run_config.json"
+NUM_REPLICAS = "num_replicas"
+SCHEDULE = "schedule"
+# For what the chief has written to be seen on another machine.
+_PATIENCE_SECONDS = 10
+
+
+def read(output_dir):
+  """Returns all that the file of a folder holds, {} where there is no run."""
+  return report.read_json(_path(output_dir)) or {}
+
+
+def read_agreed(output_dir):
+  """Returns {name: value} that continuing the run of a folder must agree on.
+
+  {} if there is no run.
+  """
+  return {
+    name: value
+    for name, value in read(output_dir).items()
+    if name not in (NUM_REPLICAS, SCHEDULE)
+  }
+
+
+def write(config, fixed, num_replicas):
+  """Writes the file of a run; a schedule that it has stays.
+
+  Args:
+    config: `TrainingConfig`.
+    fixed: as `experiment.Experiment`.
+    num_replicas: int.
+  """
+  kept = {
+    NUM_REPLICAS: num_replicas,
+    SCHEDULE: read(config.output_dir).get(SCHEDULE),
+  }
+  files.write_json(_path(config.output_dir), kept | _agreed(config, fixed))
+
+
+def write_schedule(output_dir, schedule):
+  """Replaces the schedule {name: int} in the file of a run."""
+  content = {**read(output_dir), SCHEDULE: schedule}
+  files.write_json(_path(output_dir), content)
+
+
+def appears(output_dir):
+  """Returns whether a file that another machine wrote can be seen."""
+  for _ in range(_PATIENCE_SECONDS):
+    if files.exists(_path(output_dir)):
+      return True
+    time.sleep(1)
+  return False
+
+
+def check_same(config, fixed):
+  """Checks that the run in the output directory, if there is one, is this one.
+
+  Args:
+    config: `TrainingConfig`.
+    fixed: as `experiment.Experiment`.
+
+  Raises:
+    ValueError: it is another one; names the difference.
+  """
+  mine = _flat(_agreed(config, fixed))
+  theirs = _flat(read_agreed(config.output_dir))
+  # An older version of this program may have recorded less.
+  for name in sorted(theirs):
+    if mine.get(name) != theirs[name]:
+      raise ValueError(
+        f"output_dir ({config.output_dir}) holds a run with"
+        f" {name}={theirs[name]!r}, not {mine.get(name)!r}: choose"
+        " another --output_dir, or that value to continue it."
+      )
+
+
+def _agreed(config, fixed):
+  """Returns {name: JSON value} of all that a continued run must agree on."""
+  return {
+    name: value
+    for name, value in vars(config).items()
+    if name not in config_lib.FREE_FIELDS
+  } | fixed
+
+
+def _flat(values):
+  """Returns {name: value} with the entries of dicts as "name.key"."""
+  flat = {}
+  for name, value in values.items():
+    if isinstance(value, dict):
+      flat |= {f"{name}.{key}": inner for key, inner in value.items()}
+    else:
+      flat[name] = value
+  return flat
+
+
+def _path(output_dir):
+  return os.path.join(output_dir, NAME)
