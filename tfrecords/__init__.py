@@ -5,7 +5,7 @@
   writing/   documents -> instances -> shards of TFRecords with manifests
      |         writer.py plans and runs, shards.py writes one
   reading/   shards -> records -> batches of a training
-               reader.py is the entry; scan.py checks, lanes.py orders
+               scan.py opens files, reader.py makes batches
   labelled/  GLUE, SQuAD, CoNLL, tables -> examples -> rows -> batches
                data_sets.py says what there is, rows.py keeps them on disk
 

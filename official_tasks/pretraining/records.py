@@ -5,7 +5,8 @@ import os
 from keras_bert_impl.tasks import masking as masking_lib
 from keras_bert_impl.tasks import pretraining
 from tfrecords import manifest, masking_config
-from tfrecords.reading import reader
+from tfrecords.reading import lanes, reader, scan
+from tfrecords.reading import records as records_lib
 
 
 class PretrainingRecords:
@@ -17,8 +18,8 @@ class PretrainingRecords:
     vocabulary: `Vocabulary` of the records, or None where it is not known.
 
   Attributes:
-    train: `reader.Records`.
-    eval: `reader.Records`; those of `train` without a file of their own.
+    train: `scan.Records`.
+    eval: `scan.Records`; those of `train` without a file of their own.
     masking: {name: value}, how tokens are masked, see `masking_config.agreed`.
 
   Raises:
@@ -31,8 +32,8 @@ class PretrainingRecords:
     self._vocab_size = vocab_size
     self._vocabulary = vocabulary
     data = config.data
-    train_files = reader.list_files(data.input_file)
-    eval_files = reader.list_files(data.eval_input_file or data.input_file)
+    train_files = scan.list_files(data.input_file)
+    eval_files = scan.list_files(data.eval_input_file or data.input_file)
     self._manifests = {
       file: manifest.read(file) for file in (*train_files, *eval_files)
     }
@@ -76,7 +77,7 @@ class PretrainingRecords:
         self.train,
         prepare,
         training.train_batch_size,
-        training.random_seed,
+        lanes.Order(training.random_seed),
         start_batch=start_step,
         part=part,
         num_parts=num_parts,
@@ -91,9 +92,7 @@ class PretrainingRecords:
       self.eval,
       prepare,
       training.eval_batch_size,
-      training.random_seed,
-      shuffle=False,
-      num_epochs=1,
+      lanes.Order(training.random_seed, shuffle=False, num_epochs=1),
       drop_remainder=False,
     ).take(training.max_eval_steps)
 
@@ -136,12 +135,16 @@ class PretrainingRecords:
     }
 
   def _open(self, files):
-    return reader.open_records(
-      files,
-      self._config.data.max_seq_length,
+    data = self._config.data
+    limits = records_lib.Limits(
+      data.max_seq_length,
       self.masking["max_predictions_per_seq"],
       self._vocab_size,
-      skip_corrupt_records=self._config.data.skip_corrupt_records,
+    )
+    return scan.open_records(
+      {file: self._manifests[file] for file in files},
+      limits,
+      data.skip_corrupt_records,
     )
 
   def _check_vocabulary(self):

@@ -13,7 +13,7 @@ from keras_bert_impl.training import experiment as experiment_lib
 from keras_bert_impl.training import report, run_log
 from official_tasks.model_folders import run_folder
 from official_tasks.pretraining import records as records_lib
-from tfrecords.reading import reader
+from tfrecords.reading import scan
 
 
 class PretrainingRun:
@@ -61,7 +61,7 @@ class PretrainingRun:
         " choose another --output_dir."
       )
       return
-    with reader.errors_explained(self.records.train):
+    with scan.errors_explained(self.records.train):
       summary = self.experiment.train(
         lambda step: self.records.train_batches(self.task.prepare, step)
       )
@@ -75,7 +75,7 @@ class PretrainingRun:
   def evaluate(self):
     """Evaluates on the held-out records."""
     batches = self.records.eval_batches(self.task.prepare)
-    with reader.errors_explained(self.records.eval):
+    with scan.errors_explained(self.records.eval):
       metrics = self.experiment.evaluate(batches)
       commonest = pretraining.commonest_label_share(batches)
     metrics.pop("padding_share")

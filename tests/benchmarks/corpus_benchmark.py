@@ -195,18 +195,22 @@ def _read(pattern):
   """Reads one epoch of records, as training does, masked by token."""
   from keras_bert_impl.tasks import masking
   from keras_bert_impl.tokenizers import vocabulary
-  from tfrecords.reading import reader
+  from tfrecords import manifest
+  from tfrecords.reading import lanes, reader, scan
+  from tfrecords.reading import records as records_lib
 
-  files = reader.list_files(pattern)
+  files = scan.list_files(pattern)
   tokens = vocabulary.Vocabulary.load(
     os.path.join(os.path.dirname(files[0]), "vocab.txt")
   )
-  records = reader.open_records(files, FLAGS.max_seq_length, 20, tokens.size)
+  limits = records_lib.Limits(FLAGS.max_seq_length, 20, tokens.size)
+  manifests = {file: manifest.read(file) for file in files}
+  records = scan.open_records(manifests, limits)
   mask = masking.Masking(tokens, FLAGS.max_seq_length, 20)
   started = time.monotonic()
   number = 0
   for batch in reader.make_dataset(
-    records, mask, _BATCH_SIZE, seed=1, num_epochs=1
+    records, mask, _BATCH_SIZE, lanes.Order(1, num_epochs=1)
   ):
     number += len(batch["input_ids"])
   seconds = time.monotonic() - started

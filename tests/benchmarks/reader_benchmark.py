@@ -26,7 +26,8 @@ from absl import app, flags  # noqa: E402
 from keras_bert_impl import choices  # noqa: E402
 from keras_bert_impl.tasks import masking  # noqa: E402
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib  # noqa: E402
-from tfrecords.reading import reader  # noqa: E402
+from tfrecords.reading import lanes, reader, scan  # noqa: E402
+from tfrecords.reading import records as records_lib  # noqa: E402
 from tfrecords.writing import shards  # noqa: E402
 
 flags.DEFINE_integer("num_records", 100_000, "Records of the synthetic shards.")
@@ -71,8 +72,7 @@ def main(unused_argv):
         records,
         prepare,
         flags.FLAGS.batch_size,
-        _SEED,
-        num_epochs=flags.FLAGS.num_epochs,
+        lanes.Order(_SEED, num_epochs=flags.FLAGS.num_epochs),
       )
       _report(name, _on_one_thread(dataset))
     for num_workers in (1, 2, 4):
@@ -80,7 +80,7 @@ def main(unused_argv):
         clean,
         masks["token"],
         flags.FLAGS.batch_size,
-        _SEED,
+        lanes.Order(_SEED),
         num_parts=num_workers,
       )
       num_records = flags.FLAGS.num_records * flags.FLAGS.num_epochs
@@ -115,7 +115,7 @@ def _write_clean(folder, vocabulary):
 def _write_static(folder, clean, mask):
   file = os.path.join(folder, "static")
   dataset = reader.make_dataset(
-    clean, mask, flags.FLAGS.batch_size, _SEED, num_epochs=1
+    clean, mask, flags.FLAGS.batch_size, lanes.Order(_SEED, num_epochs=1)
   )
   with tf.io.TFRecordWriter(file) as writer:
     for batch in dataset.unbatch().as_numpy_iterator():
@@ -124,9 +124,10 @@ def _write_static(folder, clean, mask):
 
 
 def _open(files, vocabulary):
-  return reader.open_records(
-    files, flags.FLAGS.max_seq_length, _NUM_PREDICTIONS, vocabulary.size
+  limits = records_lib.Limits(
+    flags.FLAGS.max_seq_length, _NUM_PREDICTIONS, vocabulary.size
   )
+  return scan.open_records(dict.fromkeys(files), limits)
 
 
 def _unchanged(batch, unused_seed):

@@ -14,10 +14,10 @@ NUM_BATCHES = 4
 
 
 def save_batches(run):
-  batches = run._train_batches(0)(0, 1).take(NUM_BATCHES).as_numpy_iterator()
-  columns = list(batches)
+  batches = run.records.train_batches(run.task.prepare, 0)(0, 1)
+  columns = list(batches.take(NUM_BATCHES).as_numpy_iterator())
   np.savez(
-    pathlib.Path(run.training.output_dir) / "batches.npz",
+    pathlib.Path(run.config.training.output_dir) / "batches.npz",
     **{
       name: np.concatenate([batch[name] for batch in columns])
       for name in columns[0]

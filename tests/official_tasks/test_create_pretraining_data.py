@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tests.official_tasks import scripts
 from tests.tfrecords import corpus
-from tfrecords.reading import reader
+from tfrecords.reading import scan
 
 DATA = os.environ.get("KERAS_BERT_DATA")
 
@@ -58,7 +58,7 @@ def test_the_command_of_the_original_writes_records(text, vocab_file, tmp_path):
   assert results["config"]["dupe_factor"] == 5
   assert results["artifacts"]["tfrecords"] == [str(output_file)]
   # Nothing but the shard goes by its name.
-  assert reader.list_files(f"{output_file}*") == [str(output_file)]
+  assert scan.list_files(f"{output_file}*") == [str(output_file)]
 
   status, out, err = create(**flags, num_workers=2)
   assert status == 0, err

@@ -27,6 +27,41 @@ class Limits:
   vocab_size: int
 
 
+@dataclasses.dataclass(frozen=True)
+class Layout:
+  """What every record of a run has to be.
+
+  Attributes:
+    form: features.RecordForm.
+    limits: Limits.
+  """
+
+  form: features.RecordForm
+  limits: Limits
+
+  @property
+  def features(self):
+    """{name: Feature}; the shape (None,) stands for a varying length."""
+    limits = self.limits
+    return features.record(
+      self.form, limits.max_seq_length, limits.max_predictions_per_seq
+    )
+
+  @property
+  def bounds(self):
+    """{name: number}: values of the feature lie in [0, bound)."""
+    limits = self.limits
+    return {
+      features.INPUT_IDS: limits.vocab_size,
+      features.INPUT_MASK: 2,
+      features.SEGMENT_IDS: 2,
+      features.MASKED_LM_POSITIONS: limits.max_seq_length,
+      features.MASKED_LM_IDS: limits.vocab_size,
+      features.MASKED_LM_WEIGHTS: math.inf,
+      features.NEXT_SENTENCE_LABELS: 2,
+    }
+
+
 def form_of(serialized):
   """Returns the RecordForm of a record, or None where it is not one."""
   example = _parse(serialized)
@@ -39,15 +74,14 @@ def form_of(serialized):
   )
 
 
-def parse_batch(serialized, batch_size, form, limits):
+def parse_batch(serialized, batch_size, layout):
   """Parses and checks a batch of records, in the graph.
 
   Args:
     serialized: string [<= B].
     batch_size: int, B. Missing records are filled up with empty ones: no id
       in a clean record, zeros in a masked one.
-    form: RecordForm.
-    limits: Limits.
+    layout: Layout.
 
   Returns:
     dict of `input_ids` RaggedTensor int64 [B, (n)] for clean records, of the
@@ -60,7 +94,7 @@ def parse_batch(serialized, batch_size, form, limits):
   """
   num_real = tf.shape(serialized)[0]
   if serialized.shape[0] != batch_size:
-    padding = tf.fill([batch_size - num_real], _padding_record(form, limits))
+    padding = tf.fill([batch_size - num_real], _padding_record(layout))
     serialized = tf.concat([serialized, padding], axis=0)
     serialized = tf.ensure_shape(serialized, [batch_size])
   batch = tf.io.parse_example(
@@ -69,20 +103,20 @@ def parse_batch(serialized, batch_size, form, limits):
       name: tf.io.RaggedFeature(tf.int64)
       if feature.shape[0] is None
       else tf.io.FixedLenFeature(feature.shape, feature.dtype)
-      for name, feature in _expected(form, limits).items()
+      for name, feature in layout.features.items()
     },
   )
   checks = [
     tf.debugging.Assert(_is_within(batch[name], bound), [name])
-    for name, bound in _bounds(limits).items()
+    for name, bound in layout.bounds.items()
     if name in batch
   ]
-  if not form.is_masked:
+  if not layout.form.is_masked:
     ids = batch[features.INPUT_IDS]
     row_splits = tf.ensure_shape(ids.row_splits, [batch_size + 1])
     ids = tf.RaggedTensor.from_row_splits(ids.values, row_splits, False)
     lengths = ids.row_lengths()
-    sound = tf.reduce_max(lengths) <= limits.max_seq_length
+    sound = tf.reduce_max(lengths) <= layout.limits.max_seq_length
     sound &= tf.reduce_all(lengths[:num_real] > 0)
     checks.append(tf.debugging.Assert(sound, [features.INPUT_IDS]))
     batch[features.INPUT_IDS] = ids
@@ -90,34 +124,33 @@ def parse_batch(serialized, batch_size, form, limits):
     return tf.nest.map_structure(tf.identity, batch, expand_composites=True)
 
 
-def find_fault(serialized, form, limits):
+def find_fault(serialized, layout):
   """Returns what is wrong with a record, or None: a clause for a message.
 
   Args:
     serialized: bytes.
-    form: RecordForm the other records have.
-    limits: Limits.
+    layout: Layout that the other records have.
   """
   example = _parse(serialized)
   if example is None:
     return "is not a tf.train.Example"
   own_form = form_of(serialized)
-  if own_form is not None and own_form.is_masked and not form.is_masked:
+  if own_form and own_form.is_masked and not layout.form.is_masked:
     return "is masked, but the first record is not"
-  bounds = _bounds(limits)
-  for name, feature in _expected(form, limits).items():
+  bounds = layout.bounds
+  for name, feature in layout.features.items():
     fault = _feature_fault(
-      example.features.feature, name, feature, limits, bounds.get(name)
+      example.features.feature, name, feature, layout.limits, bounds.get(name)
     )
     if fault:
       return fault
   return None
 
 
-def _padding_record(form, limits):
+def _padding_record(layout):
   """Returns the serialized record that fills a batch up."""
   example = tf.train.Example()
-  for name, feature in _expected(form, limits).items():
+  for name, feature in layout.features.items():
     value_list = getattr(example.features.feature[name], _kind(feature.dtype))
     value_list.value.extend([0] * (feature.shape[0] or 0))
   return example.SerializeToString(deterministic=True)
@@ -151,26 +184,6 @@ def _feature_fault(found, name, expected, limits, bound):
       f"of {limits.vocab_size} tokens, max_seq_length {limits.max_seq_length})"
     )
   return None
-
-
-def _expected(form, limits):
-  """Returns {name: Feature} of such records."""
-  return features.record(
-    form, limits.max_seq_length, limits.max_predictions_per_seq
-  )
-
-
-def _bounds(limits):
-  """Returns {name: number}: values of the feature lie in [0, bound)."""
-  return {
-    features.INPUT_IDS: limits.vocab_size,
-    features.INPUT_MASK: 2,
-    features.SEGMENT_IDS: 2,
-    features.MASKED_LM_POSITIONS: limits.max_seq_length,
-    features.MASKED_LM_IDS: limits.vocab_size,
-    features.MASKED_LM_WEIGHTS: math.inf,
-    features.NEXT_SENTENCE_LABELS: 2,
-  }
 
 
 def _is_within(values, bound):

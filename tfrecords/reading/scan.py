@@ -1,15 +1,19 @@
-"""Counts records and finds the corrupt ones.
+"""Opens TFRecord files: their form, their number of records, corrupt ones.
 
-Finding is exact and slow where there is something to find: it runs after an
-error, to name the record, or once before a run that leaves corrupt records out.
+Finding corrupt records is exact and slow where there is something to find: it
+runs after an error, to name the record, or once before a run that leaves
+corrupt records out.
 """
 
+import contextlib
 import dataclasses
-import struct
+import itertools
 
 import tensorflow as tf
+from absl import logging
 
-from tfrecords.reading import records
+from tfrecords.reading import frames, plan
+from tfrecords.reading import records as records_lib
 
 _BATCH = 512
 # What reading a corrupt record raises; UnicodeDecodeError where TensorFlow's
@@ -20,10 +24,7 @@ ERRORS = (
   tf.errors.InvalidArgumentError,
   UnicodeDecodeError,
 )
-# A frame of a TFRecord file: length, its checksum, the record, its checksum.
-_HEADER = struct.Struct("<QI")
-_FOOTER = struct.Struct("<I")
-_FRAME_BYTES = _HEADER.size + _FOOTER.size
+_LOGGED = 10  # corrupt records, one by one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,31 +48,166 @@ class CorruptRecord:
     return f"{self.file}, record {self.index}: {self.fault}."
 
 
-def count_records(path):
-  """Returns the number of records of a file, reading all of it.
+@dataclasses.dataclass(frozen=True)
+class Records:
+  """The records of some TFRecord files.
+
+  Attributes:
+    files: tuple of str.
+    layout: records.Layout, of all of them.
+    segments: tuple of plan.Segment, the records to read.
+    corrupt_records: tuple of CorruptRecord, those left out.
+  """
+
+  files: tuple[str, ...]
+  layout: records_lib.Layout
+  segments: tuple[plan.Segment, ...]
+  corrupt_records: tuple[CorruptRecord, ...] = ()
+
+  @property
+  def form(self):
+    """The features.RecordForm of all of them."""
+    return self.layout.form
+
+  @property
+  def num_records(self):
+    """Number of records of one epoch."""
+    return sum(segment.count for segment in self.segments)
+
+  @property
+  def num_corrupt_records(self):
+    """Number of records left out, as far as they can be counted."""
+    return sum(record.count for record in self.corrupt_records)
+
+
+def list_files(input_file):
+  """Returns the files that a flag names, sorted, but manifests and results.
+
+  Args:
+    input_file: str, paths or glob patterns, comma-separated.
 
   Raises:
-    DataLossError: a checksum is wrong or the file ends within a record.
+    ValueError: a pattern matches nothing.
   """
-  num_records = num_bytes = 0
-  for batch in tf.data.TFRecordDataset(path).batch(_BATCH):
-    lengths = tf.strings.length(batch).numpy()
-    num_records += len(lengths)
-    num_bytes += int(lengths.sum()) + len(lengths) * _FRAME_BYTES
-  # TensorFlow takes a file that ends within the header of a record for one
-  # that ends before it.
-  if num_bytes != tf.io.gfile.stat(path).length:
-    raise tf.errors.DataLossError(None, None, f"{path} is truncated.")
-  return num_records
+  files = set()
+  for pattern in filter(None, input_file.split(",")):
+    found = tf.io.gfile.glob(pattern)
+    found = [file for file in found if not file.endswith(".json")]
+    if not found:
+      raise ValueError(f"input_file ({pattern}) matches no file.")
+    files.update(found)
+  return sorted(files)
 
 
-def find_corrupt_records(path, form, limits, num_expected=None):
+def open_records(manifests, limits, skip_corrupt_records=False):
+  """Returns the Records of some files: their form and how many they are.
+
+  The number comes from the manifest that the writer leaves beside a file;
+  without one the file is read once. So are all files, and every record
+  checked, to leave corrupt records out.
+
+  Args:
+    manifests: {path (local, gs://...): what `manifest.read` returns for it}.
+    limits: records.Limits.
+    skip_corrupt_records: bool, leaves out (counted, and listed in
+      `corrupt_records`) what otherwise is an error.
+
+  Raises:
+    ValueError: there are no files or records, a file is corrupt or its first
+      record does not agree with the limits; it names file and record.
+    FileNotFoundError: a file does not exist.
+  """
+  files = tuple(manifests)
+  form = inspect(files, skip_corrupt_records)
+  layout = records_lib.Layout(form, limits)
+  segments, corrupt = [], []
+  for file, content in manifests.items():
+    if skip_corrupt_records:
+      sound, left_out = _sound_segments(file, content, layout)
+      segments += sound
+      corrupt += left_out
+    else:
+      segments.append(plan.Segment(file, 0, _count(file, content, layout)))
+  records = Records(files, layout, tuple(segments), tuple(corrupt))
+  if not records.num_records:
+    first = "".join(f" First: {bad}" for bad in corrupt[:1])
+    raise ValueError(f"no usable records in {listed(files)}.{first}")
+  for record in corrupt[:_LOGGED]:
+    logging.warning("Left out: %s", record)
+  if corrupt:
+    logging.warning("Left out %d corrupt records.", records.num_corrupt_records)
+  return records
+
+
+def inspect(files, skip_corrupt_records=False):
+  """Returns the RecordForm of the first record of `files`.
+
+  Args:
+    files: sequence of paths.
+    skip_corrupt_records: bool, takes the first that is one of pre-training data
+      where it otherwise is an error that the first is not.
+
+  Raises:
+    ValueError: there are no files or no such record.
+    FileNotFoundError: a file does not exist.
+  """
+  if not files:
+    raise ValueError("no TFRecord files were given.")
+  for file in files:
+    if not tf.io.gfile.exists(file):
+      raise FileNotFoundError(f"the TFRecord file {file} does not exist.")
+  for file in files:
+    for index, (record, fault, _) in enumerate(frames.iter_frames(file)):
+      form = None if fault else records_lib.form_of(record)
+      if form:
+        return form
+      if not skip_corrupt_records:
+        fault = fault or "is not a tf.train.Example with input_ids"
+        raise ValueError(str(CorruptRecord(file, index, fault)))
+  raise ValueError(f"no records of pre-training data in {listed(files)}.")
+
+
+@contextlib.contextmanager
+def errors_explained(records):
+  """Turns an error in reading `records` into one that names file and record.
+
+  Put it around whatever iterates over the dataset. After an error that may be
+  due to the data, all files are read to find the record; where all are sound,
+  the error is raised as it came.
+
+  Raises:
+    ValueError: a record is corrupt.
+    FileNotFoundError: a file is no longer there.
+  """
+  try:
+    yield
+  except (tf.errors.NotFoundError, *ERRORS) as error:
+    for file in records.files:
+      if not tf.io.gfile.exists(file):
+        raise FileNotFoundError(
+          f"the TFRecord file {file} has vanished: bring it back and run the "
+          "same command again."
+        ) from error
+    known = {(record.file, record.index) for record in records.corrupt_records}
+    for file, num_records in _ends(records.segments).items():
+      corrupt, _ = find_corrupt_records(file, records.layout, num_records)
+      for record in corrupt:
+        if (record.file, record.index) not in known:
+          raise ValueError(str(record)) from error
+    raise
+
+
+def listed(files):
+  """Returns "file and N more", for a message."""
+  return f"{files[0]} and {len(files) - 1} more" if files[1:] else files[0]
+
+
+def find_corrupt_records(path, layout, num_expected=None):
   """Returns what is wrong in a file.
 
   Args:
     path: str, anything tf.io.gfile opens.
-    form: features.RecordForm its records should have.
-    limits: records.Limits they should keep.
+    layout: records.Layout its records should have.
     num_expected: int, records it should have, None where that is not known.
 
   Returns:
@@ -79,11 +215,11 @@ def find_corrupt_records(path, form, limits, num_expected=None):
     told apart in the file, corrupt ones among them.
   """
   corrupt = []
-  num_records = _count_if_sound(path, form, limits)
+  num_records = _count_if_sound(path, layout)
   if num_records is None:
     num_records = 0
-    for record, fault, ends_file in iter_frames(path):
-      fault = fault or records.find_fault(record, form, limits)
+    for record, fault, ends_file in frames.iter_frames(path):
+      fault = fault or records_lib.find_fault(record, layout)
       if fault:
         corrupt.append(CorruptRecord(path, num_records, fault))
       num_records += not ends_file
@@ -96,63 +232,57 @@ def find_corrupt_records(path, form, limits, num_expected=None):
   return corrupt, num_records
 
 
-def iter_frames(path):
-  """Reads a file record by record, slowly, over corrupt ones where it can.
-
-  Yields:
-    bytes, the record; its fault as in CorruptRecord, or None; bool, whether it
-    ends the file (and is not a record).
-  """
-  truncated = "is cut off: the file is truncated"
-  with tf.io.gfile.GFile(path, "rb") as file:
-    while header := file.read(_HEADER.size):
-      if len(header) < _HEADER.size:
-        yield b"", truncated, True
-        return
-      length, checksum = _HEADER.unpack(header)
-      if checksum != _masked_crc32c(header[:8]):
-        fault = (
-          "has a wrong checksum of its length, or this is no TFRecord file"
-        )
-        yield b"", fault, True
-        return
-      record, footer = file.read(length), file.read(_FOOTER.size)
-      if len(footer) < _FOOTER.size:
-        yield b"", truncated, True
-        return
-      is_sound = _FOOTER.unpack(footer)[0] == _masked_crc32c(record)
-      yield record, None if is_sound else "has a wrong checksum", False
+def _count(file, content, layout):
+  """Returns the number of records of a file and checks the first of them."""
+  for record, fault, _ in itertools.islice(frames.iter_frames(file), 1):
+    fault = fault or records_lib.find_fault(record, layout)
+    if fault:
+      raise ValueError(str(CorruptRecord(file, 0, fault)))
+  with contextlib.suppress(tf.errors.DataLossError):
+    if content is None:
+      return frames.count_records(file)
+    if tf.io.gfile.stat(file).length == content["num_bytes"]:
+      return content["num_records"]
+  num_expected = content and content["num_records"]
+  corrupt, _ = find_corrupt_records(file, layout, num_expected)
+  if corrupt:
+    raise ValueError(str(corrupt[0]))
+  raise ValueError(
+    f"{file} is not the file that its manifest describes: write it anew, or "
+    "delete the manifest to read it as it is."
+  )
 
 
-def _count_if_sound(path, form, limits):
+def _sound_segments(file, content, layout):
+  """Returns the segments between the corrupt records of a file, and these."""
+  corrupt, num_records = find_corrupt_records(
+    file, layout, content and content["num_records"]
+  )
+  segments = []
+  start = 0
+  for bad in [record.index for record in corrupt] + [num_records]:
+    if bad > start:
+      segments.append(plan.Segment(file, start, bad - start))
+    start = bad + 1
+  return segments, corrupt
+
+
+def _ends(segments):
+  """Returns {file: number of records up to the last that is read}."""
+  return {segment.file: segment.start + segment.count for segment in segments}
+
+
+def _count_if_sound(path, layout):
   """Returns the number of records, or None if any of them has a fault."""
 
   def check(serialized):
-    batch = records.parse_batch(serialized, _BATCH, form, limits)
+    batch = records_lib.parse_batch(serialized, _BATCH, layout)
     with tf.control_dependencies(tf.nest.flatten(batch, True)):
       return tf.size(serialized)
 
   dataset = tf.data.TFRecordDataset(path).batch(_BATCH).map(check)
   try:
     num_checked = sum(int(size) for size in dataset)
-    return num_checked if num_checked == count_records(path) else None
+    return num_checked if num_checked == frames.count_records(path) else None
   except ERRORS:
     return None
-
-
-def _masked_crc32c(data):
-  """Returns the checksum of TFRecord files (core/lib/hash/crc32c.h)."""
-  crc = 0xFFFFFFFF
-  for byte in data:
-    crc = _CRC32C[(crc ^ byte) & 0xFF] ^ (crc >> 8)
-  crc ^= 0xFFFFFFFF
-  return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def _crc32c_of_byte(byte):
-  for _ in range(8):
-    byte = (byte >> 1) ^ (0x82F63B78 if byte & 1 else 0)
-  return byte
-
-
-_CRC32C = [_crc32c_of_byte(byte) for byte in range(256)]

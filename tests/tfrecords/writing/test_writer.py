@@ -16,7 +16,8 @@ from keras_bert_impl import choices, features, tokenizers
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from tests.tfrecords import corpus
 from tfrecords import manifest, masking_config
-from tfrecords.reading import reader
+from tfrecords.reading import lanes, reader, scan
+from tfrecords.reading import records as records_lib
 from tfrecords.text import documents
 from tfrecords.writing import config as writing_config
 from tfrecords.writing import shards, writer
@@ -321,12 +322,12 @@ def test_words_of_other_tokenizers_are_masked_whole(
 def test_the_reader_reads_what_was_written(text, vocab_file, out):
   summary = write(text, vocab_file, out, num_shards=3)
   vocab_size = vocabulary_lib.Vocabulary.load(vocab_file).size
-  records = reader.open_records(
-    reader.list_files(out + "*"), 48, 20, vocab_size
-  )
+  manifests = {f: manifest.read(f) for f in scan.list_files(out + "*")}
+  limits = records_lib.Limits(48, 20, vocab_size)
+  records = scan.open_records(manifests, limits)
   assert records.num_records == summary.num_instances
   dataset = reader.make_dataset(
-    records, lambda batch, seed: batch, batch_size=8, seed=1, num_epochs=1
+    records, lambda batch, seed: batch, 8, lanes.Order(1, num_epochs=1)
   )
   labels = [b[features.NEXT_SENTENCE_LABELS].numpy() for b in dataset]
   assert sum(map(len, labels)) == summary.num_instances // 8 * 8

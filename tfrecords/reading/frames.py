@@ -1,0 +1,74 @@
+"""The frames of a TFRecord file: length, checksum, record, checksum."""
+
+import struct
+
+import tensorflow as tf
+
+_BATCH = 512
+_HEADER = struct.Struct("<QI")
+_FOOTER = struct.Struct("<I")
+_FRAME_BYTES = _HEADER.size + _FOOTER.size
+
+
+def count_records(path):
+  """Returns the number of records of a file, reading all of it.
+
+  Raises:
+    DataLossError: a checksum is wrong or the file ends within a record.
+  """
+  num_records = num_bytes = 0
+  for batch in tf.data.TFRecordDataset(path).batch(_BATCH):
+    lengths = tf.strings.length(batch).numpy()
+    num_records += len(lengths)
+    num_bytes += int(lengths.sum()) + len(lengths) * _FRAME_BYTES
+  # TensorFlow takes a file that ends within the header of a record for one
+  # that ends before it.
+  if num_bytes != tf.io.gfile.stat(path).length:
+    raise tf.errors.DataLossError(None, None, f"{path} is truncated.")
+  return num_records
+
+
+def iter_frames(path):
+  """Reads a file record by record, slowly, over corrupt ones where it can.
+
+  Yields:
+    bytes, the record; its fault as in CorruptRecord, or None; bool, whether it
+    ends the file (and is not a record).
+  """
+  truncated = "is cut off: the file is truncated"
+  with tf.io.gfile.GFile(path, "rb") as file:
+    while header := file.read(_HEADER.size):
+      if len(header) < _HEADER.size:
+        yield b"", truncated, True
+        return
+      length, checksum = _HEADER.unpack(header)
+      if checksum != _masked_crc32c(header[:8]):
+        fault = (
+          "has a wrong checksum of its length, or this is no TFRecord file"
+        )
+        yield b"", fault, True
+        return
+      record, footer = file.read(length), file.read(_FOOTER.size)
+      if len(footer) < _FOOTER.size:
+        yield b"", truncated, True
+        return
+      is_sound = _FOOTER.unpack(footer)[0] == _masked_crc32c(record)
+      yield record, None if is_sound else "has a wrong checksum", False
+
+
+def _masked_crc32c(data):
+  """Returns the checksum of TFRecord files (core/lib/hash/crc32c.h)."""
+  crc = 0xFFFFFFFF
+  for byte in data:
+    crc = _CRC32C[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+  crc ^= 0xFFFFFFFF
+  return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def _crc32c_of_byte(byte):
+  for _ in range(8):
+    byte = (byte >> 1) ^ (0x82F63B78 if byte & 1 else 0)
+  return byte
+
+
+_CRC32C = [_crc32c_of_byte(byte) for byte in range(256)]
