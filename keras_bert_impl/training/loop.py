@@ -192,7 +192,7 @@ class TrainingLoop:
   def _sum_gradients(self, batch, denominators, step, part):
     """Returns dense gradients, and {metric: float32 [2]}, of a micro-batch."""
     with (
-      self._random_seed(step, part),
+      _random_seed(self.config.random_seed, step, part),
       rematerialization.rematerialize(self.config.rematerialize),
       tf.GradientTape() as tape,
     ):
@@ -265,20 +265,22 @@ class TrainingLoop:
     """Returns the outputs for a batch outside of training."""
     context = tf.distribute.get_replica_context()
     # ELECTRA draws tokens here too.
-    with self._random_seed(index, context.replica_id_in_sync_group):
+    part = context.replica_id_in_sync_group
+    with _random_seed(self.config.random_seed, index, part):
       return self._call_model(batch, training=False)
 
-  def _random_seed(self, index, part):
-    """Makes layers draw what the rows of a part draw in the whole batch.
 
-    Args:
-      index: int32 scalar, of the batch.
-      part: int32 scalar, which of the equal parts of the batch it is.
-    """
-    return dropout.random_seed(
-      [self.config.random_seed, index],
-      functools.partial(row_numbers.uniform, part),
-    )
+def _random_seed(seed, index, part):
+  """Makes layers draw what the rows of a part draw in the whole batch.
+
+  Args:
+    seed: int, of the run.
+    index: int32 scalar, of the batch.
+    part: int32 scalar, which of the equal parts of the batch it is.
+  """
+  return dropout.random_seed(
+    [seed, index], functools.partial(row_numbers.uniform, part)
+  )
 
 
 def _columns(metrics):

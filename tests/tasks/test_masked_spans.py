@@ -1,4 +1,4 @@
-"""The laws of the policies that mask spans of words: "ngram" and "span".
+"""The policies that mask spans of words: "ngram" and "span".
 
 Every maximal run of predictions is one span, so the spans can be read back.
 """
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.tasks import masking, spans
+from keras_bert_impl.tasks import masked_spans, masking
 from tests.tasks import test_masking as rows_of
 
 CLS, SEP, MASK = rows_of.CLS, rows_of.SEP, rows_of.MASK
@@ -29,64 +29,68 @@ def runs(masked):
         yield row, start, stop
 
 
-def assert_follows(counts, law):
-  """Asserts that numbers of words 1, 2, ... have the shares of `law`."""
+def assert_follows(counts, shares):
+  """Asserts that numbers of words 1, 2, ... have the shares of `shares`."""
   total = sum(counts.values())
-  assert set(counts) <= set(range(1, len(law) + 1))
-  for length, share in enumerate(law, start=1):
+  assert set(counts) <= set(range(1, len(shares) + 1))
+  for length, share in enumerate(shares, start=1):
     deviation = np.sqrt(share * (1 - share) / total)
     assert abs(counts[length] / total - share) < 4.5 * deviation
 
 
 def test_ngrams_are_as_likely_as_their_length_is_short():
-  law = spans.ngram_law()
-  np.testing.assert_allclose(law, [6 / 11, 3 / 11, 2 / 11])
+  shares = masked_spans.ngram_shares()
+  np.testing.assert_allclose(shares, [6 / 11, 3 / 11, 2 / 11])
 
 
 def test_spans_are_3_8_words_long_on_average():
-  law = spans.geometric_law()
-  ratio = law[1:] / law[:-1]
+  shares = masked_spans.geometric_shares()
+  ratio = shares[1:] / shares[:-1]
   np.testing.assert_allclose(ratio, 0.8)
-  assert law.sum() == pytest.approx(1.0)
-  assert law @ np.arange(1, 11) == pytest.approx(3.8, abs=0.01)
+  assert shares.sum() == pytest.approx(1.0)
+  assert shares @ np.arange(1, 11) == pytest.approx(3.8, abs=0.01)
 
 
-LAWS = pytest.mark.parametrize(
-  "law", [spans.ngram_law(), spans.geometric_law()], ids=("ngram", "span")
+NGRAM, GEOMETRIC = (
+  masked_spans.ngram_shares(),
+  masked_spans.geometric_shares(),
+)
+SHARES = pytest.mark.parametrize(
+  "shares", [NGRAM, GEOMETRIC], ids=("ngram", "span")
 )
 
 
-def choose(word_lengths, budget, law, count=1, seed=(3, 4), **options):
-  """Returns bool [count, L]: `spans.choose` on rows [CLS] words [SEP].
+def choose(word_lengths, budget, shares, count=1, seed=(3, 4), **options):
+  """Returns bool [count, L]: `masked_spans.choose` on rows of words.
 
   Args:
     word_lengths: list of int, pieces of each word.
     budget: int.
-    law: as of `spans.choose`.
+    shares: as of `masked_spans.choose`.
     count: int, number of rows, all alike.
-    seed: as of `spans.choose`.
+    seed: as of `masked_spans.choose`.
     **options: max_spans; default: budget.
   """
   begins = [1, *([1] + [0] * (n - 1) for n in word_lengths), 1]
   begins = np.array(np.hstack(begins), bool)
   is_ordinary = np.ones(len(begins), bool)
   is_ordinary[[0, -1]] = False
-  return spans.choose(
+  return masked_spans.choose(
     tf.tile(begins[np.newaxis], [count, 1]),
     tf.tile(is_ordinary[np.newaxis], [count, 1]),
     tf.fill([count], budget),
-    law,
+    shares,
     **{"max_spans": budget, "seed": tf.constant(seed)} | options,
   ).numpy()
 
 
-@LAWS
-def test_a_span_has_as_many_words_as_its_law_says(law):
+@SHARES
+def test_a_span_has_as_many_words_as_its_share_says(shares):
   # Two pieces to a word, room for the longest, and no second span.
-  chosen = choose([2] * 30, 20, law, count=20_000, max_spans=1)
+  chosen = choose([2] * 30, 20, shares, count=20_000, max_spans=1)
   words, odd = np.divmod(chosen.sum(axis=1), 2)
   assert not odd.any()
-  assert_follows(collections.Counter(words.tolist()), law)
+  assert_follows(collections.Counter(words.tolist()), shares)
 
 
 def test_a_span_begins_wherever_it_has_room_with_equal_chances():
@@ -110,9 +114,9 @@ def test_what_a_cut_span_leaves_goes_to_another():
   assert chosen.astype(int).tolist() == [only] * 50
 
 
-@LAWS
-def test_spans_never_touch_even_where_all_tokens_are_wanted(law):
-  chosen = choose([1] * 40, 40, law, count=500)
+@SHARES
+def test_spans_never_touch_even_where_all_tokens_are_wanted(shares):
+  chosen = choose([1] * 40, 40, shares, count=500)
   assert 0.5 < chosen.mean() < 0.95
   # Every token left out lies beside a span: there was no room for more.
   left_out = ~chosen[:, 1:-1]
@@ -120,15 +124,15 @@ def test_spans_never_touch_even_where_all_tokens_are_wanted(law):
   assert (beside | ~left_out).all()
 
 
-def expected_spans(budget, law):
+def expected_spans(budget, shares):
   """Returns float [N], the mean numbers of spans of 1, ..., N words per row.
 
   Lengths are drawn until the budget is used up, the last one is cut.
   """
-  means = [np.zeros(len(law))]
+  means = [np.zeros(len(shares))]
   for left in range(1, budget + 1):
-    mean = np.zeros(len(law))
-    for length, share in enumerate(law, start=1):
+    mean = np.zeros(len(shares))
+    for length, share in enumerate(shares, start=1):
       kept = min(length, left)
       mean[kept - 1] += share
       mean += share * means[left - kept]
@@ -137,15 +141,15 @@ def expected_spans(budget, law):
 
 
 @pytest.mark.parametrize(
-  ("policy", "law"),
-  [("ngram", spans.ngram_law()), ("span", spans.geometric_law())],
+  ("policy", "shares"),
+  [("ngram", NGRAM), ("span", GEOMETRIC)],
 )
-def test_spans_of_a_record_have_the_lengths_of_the_law(policy, law):
+def test_spans_of_a_record_have_the_right_shares_of_lengths(policy, shares):
   masked = rows_of.mask(
     [[CLS] + [WORD] * 62 + [SEP]] * 4000, masking_policy=policy
   )
   counts = collections.Counter(stop - start for _, start, stop in runs(masked))
-  expected = expected_spans(10, law)  # 15 % of 64
+  expected = expected_spans(10, shares)  # 15 % of 64
   assert sum(counts.values()) / 4000 == pytest.approx(expected.sum(), rel=0.01)
   assert_follows(counts, expected / expected.sum())
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 _RNG = "philox"
 
 
-def ngram_law(longest=3):
+def ngram_shares(longest=3):
   """Returns float64 [longest], the shares of 1, 2, ... words: as 1/n.
 
   Source: Lan et al. 2020, section 4.1.
@@ -19,7 +19,7 @@ def ngram_law(longest=3):
   return weights / weights.sum()
 
 
-def geometric_law(p=0.2, longest=10):
+def geometric_shares(p=0.2, longest=10):
   """Returns float64 [longest], the shares of 1, 2, ... words.
 
   Those of the geometric distribution, cut off behind `longest` and divided by
@@ -31,10 +31,10 @@ def geometric_law(p=0.2, longest=10):
   return weights / weights.sum()
 
 
-def choose(begins, is_ordinary, budget, law, max_spans, seed):
+def choose(begins, is_ordinary, budget, shares, max_spans, seed):
   """Returns bool [B, L]: the tokens of spans chosen at random in each row.
 
-  Each round adds a span to every row. Its number of words is drawn from `law`,
+  Each round adds a span to every row. Its number of words is drawn by `shares`,
   its place uniformly among those with room for it: words that are ordinary,
   fit into what remains of the budget and do not touch a span chosen before.
   Where no place has room for all its words, it gets as many as there is room
@@ -47,7 +47,7 @@ def choose(begins, is_ordinary, budget, law, max_spans, seed):
       not ordinary are words of their own.
     is_ordinary: bool [B, L], whether a token may be chosen.
     budget: int32 [B], tokens to choose, at least 1.
-    law: float [N], probabilities of 1, 2, ..., N words.
+    shares: float [N], probabilities of 1, 2, ..., N words.
     max_spans: int, most spans of a row.
     seed: int32 [2].
   """
@@ -57,15 +57,15 @@ def choose(begins, is_ordinary, budget, law, max_spans, seed):
   word = tf.concat([word_here, word_here[:, -1:] + 1], axis=1)  # [B, L + 1]
   shape = [tf.shape(begins)[0], max_spans]
   length_seed, place_seed = tf.unstack(tf.random.split(seed, 2, alg=_RNG))
-  lengths = _draw_lengths(shape, law, length_seed)
+  lengths = _draw_lengths(shape, shares, length_seed)
   places = tf.random.stateless_uniform(shape, place_seed, alg=_RNG)
 
-  # Before which position a span has to end that starts here; where none can
+  # Where a span that starts here has to end at the latest; where none can
   # start, here.
-  fence = tf.where(begins, _next_true(~is_ordinary), column)
+  limit = tf.where(begins, _next_true(~is_ordinary), column)
 
-  def add_a_span(index, fence, remaining, chosen, unused_unfinished):
-    end = tf.minimum(fence, column + remaining)
+  def add_a_span(index, limit, remaining, chosen, unused_unfinished):
+    end = tf.minimum(limit, column + remaining)
     reach = tf.gather(word, end, batch_dims=1) - word_here  # whole words
     reach = tf.minimum(reach, lengths[:, index, tf.newaxis])
     num_words = tf.reduce_max(reach, axis=1, keepdims=True)  # [B, 1]
@@ -73,28 +73,23 @@ def choose(begins, is_ordinary, budget, law, max_spans, seed):
       reach == tf.maximum(num_words, 1), places[:, index, tf.newaxis]
     )
     first = tf.gather(word, start, batch_dims=1)
-    # The span, and the words before and after it, which stay as they are.
-    bounds = tf.searchsorted(
-      word,
-      tf.concat([first - 1, first + num_words, first + num_words + 1], axis=1),
-    )
-    before, stop, after = tf.split(bounds, 3, axis=1)  # [B, 1] each
-    fence = tf.where(
+    before, stop, after = _bounds(word, first, num_words)
+    limit = tf.where(
       column < before,
-      tf.minimum(fence, before),
-      tf.where(column < after, column, fence),
+      tf.minimum(limit, before),
+      tf.where(column < after, column, limit),
     )
     remaining -= stop - start
     chosen |= (column >= start) & (column < stop)
     unfinished = tf.reduce_any((stop > start) & (remaining > 0))
-    return index + 1, fence, remaining, chosen, unfinished
+    return index + 1, limit, remaining, chosen, unfinished
 
   _, _, remaining, chosen, _ = tf.while_loop(
     lambda *state: state[-1],
     add_a_span,
     (
       0,
-      fence,
+      limit,
       budget[:, tf.newaxis],
       tf.zeros_like(begins),
       True,
@@ -102,10 +97,34 @@ def choose(begins, is_ordinary, budget, law, max_spans, seed):
     maximum_iterations=max_spans,
   )
   start = _draw_place(begins & is_ordinary, places[:, :1])
-  stop = start + budget[:, tf.newaxis]
-  pieces = (column >= start) & (column < stop)
-  pieces &= word_here == tf.gather(word, start, batch_dims=1)
+  pieces = _leading_pieces(word_here, word, start, budget[:, tf.newaxis])
   return chosen | (pieces & (remaining == budget[:, tf.newaxis]))
+
+
+def _bounds(word, first, num_words):
+  """Returns where a span ends, and where the words around it begin and end.
+
+  Args:
+    word: int32 [B, L + 1], the number of the word at each position, ascending.
+    first: int32 [B, 1], the first word of the span.
+    num_words: int32 [B, 1], words of the span.
+
+  Returns:
+    int32 [B, 1] each: the position at which the word before the span begins,
+    that behind the span, and that behind the word after it.
+  """
+  bounds = tf.searchsorted(
+    word,
+    tf.concat([first - 1, first + num_words, first + num_words + 1], axis=1),
+  )
+  return tf.split(bounds, 3, axis=1)
+
+
+def _leading_pieces(word_here, word, start, number):
+  """Returns bool [B, L]: the first `number` [B, 1] pieces of a word."""
+  column = tf.range(word_here.shape[1])[tf.newaxis]  # [1, L]
+  pieces = (column >= start) & (column < start + number)
+  return pieces & (word_here == tf.gather(word, start, batch_dims=1))
 
 
 def find(flags, rank):
@@ -136,10 +155,10 @@ def runs(positions, is_prediction):
   return first, tf.searchsorted(offset, offset, side="right") - 1
 
 
-def _draw_lengths(shape, law, seed):
-  """Returns int32 of `shape`, numbers of words drawn from `law`."""
+def _draw_lengths(shape, shares, seed):
+  """Returns int32 of `shape`, numbers of words drawn by `shares`."""
   uniform = tf.random.stateless_uniform(shape, seed, alg=_RNG)
-  bounds = np.cumsum(law)[:-1].astype(np.float32)
+  bounds = np.cumsum(shares)[:-1].astype(np.float32)
   flat = tf.searchsorted(bounds, tf.reshape(uniform, [-1]), side="right")
   return tf.reshape(flat, shape) + 1
 
