@@ -1,1 +1,1 @@
-"""The training loop, distribution, resume, log and report."""
+"""The training loop, tf.distribute strategies, checkpoints, logs, reports."""

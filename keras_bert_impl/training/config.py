@@ -1,4 +1,4 @@
-"""Hyper-parameters and hardware of a run; the scripts make flags of them."""
+"""Training configuration: hyper-parameters and hardware, as flags."""
 
 import dataclasses
 
@@ -11,9 +11,9 @@ STRATEGIES = ("one_device", "mirrored", "multi_worker_mirrored", "tpu")
 
 @dataclasses.dataclass(frozen=True)
 class TrainingConfig:
-  """How a run trains, and on what.
+  """Hyper-parameters and hardware of a training run.
 
-  The scripts make flags of its fields. Names, meanings and defaults are those
+  Its fields become flags of the scripts. Names, meanings and defaults are those
   of google-research/bert where it has them. A "step" is one optimizer update.
 
   Raises:
@@ -139,7 +139,7 @@ class TrainingConfig:
 
   @property
   def strategy_name(self):
-    """Name of the strategy, `use_tpu` taken into account."""
+    """Name of the strategy; `use_tpu` means "tpu"."""
     return "tpu" if self.use_tpu else self.distribution_strategy
 
 

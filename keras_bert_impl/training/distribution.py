@@ -1,4 +1,4 @@
-"""Where a model trains: a device, replicas of a host, hosts together, a TPU."""
+"""Distribution strategies: one device, several, several machines, a TPU."""
 
 import contextlib
 import functools
@@ -16,7 +16,7 @@ _EXAMPLE = (
   ' "task": {"type": "worker", "index": 0}}'
 )
 _ADDRESS = re.compile(r".+:\d+")
-# What a collective fails with when one of those it waits for is gone.
+# The errors of a collective when one of its workers is gone.
 _LOSSES = (
   tf.errors.AbortedError,
   tf.errors.CancelledError,
@@ -26,13 +26,13 @@ _LOSSES = (
 
 
 class WorkerLostError(stopping.StoppedError):
-  """Another worker is gone; all have to be started again."""
+  """Another worker is gone; all must be restarted."""
 
 
 # Strategies of one process disturb each other, and a TPU is initialised once.
 @functools.cache
 def create_strategy(name="one_device", num_logical_cpus=0, **tpu):
-  """Returns the `tf.distribute.Strategy` of that name, the same at each call.
+  """Returns the `tf.distribute.Strategy` of a name, the same at each call.
 
   Args:
     name: one of `config.STRATEGIES`. "mirrored" takes all GPUs of the host, or
@@ -74,7 +74,7 @@ def _mirrored(num_logical_cpus):
 
 
 def split_cpu(count):
-  """Makes the CPU `count` logical devices, each with its own replica."""
+  """Splits the CPU into `count` logical devices, one for each replica."""
   cpu = tf.config.list_physical_devices("CPU")[0]
   current = tf.config.get_logical_device_configuration(cpu)
   if len(current or [None]) == count:
@@ -91,7 +91,7 @@ def split_cpu(count):
 
 
 def _tpu(**tpu):
-  """The documented order: resolver, connect, initialise, strategy."""
+  """Returns a `TPUStrategy`, made in the order that TensorFlow documents."""
   resolver = tf.distribute.cluster_resolver.TPUClusterResolver(**tpu)
   tf.config.experimental_connect_to_cluster(resolver)
   tf.tpu.experimental.initialize_tpu_system(resolver)
@@ -99,7 +99,7 @@ def _tpu(**tpu):
 
 
 def check_cluster(tf_config):
-  """Raises ValueError unless TF_CONFIG says who the workers are.
+  """Raises ValueError unless TF_CONFIG names the workers.
 
   Args:
     tf_config: str, JSON, or None.
@@ -128,7 +128,7 @@ def check_cluster(tf_config):
 
 
 def num_workers(strategy):
-  """Returns the number of processes that train together."""
+  """Returns the number of worker processes."""
   if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
     return 1
   cluster = strategy.cluster_resolver.cluster_spec().as_dict()
@@ -136,12 +136,12 @@ def num_workers(strategy):
 
 
 def is_chief(strategy):
-  """Returns whether this process writes what all of them have made."""
+  """Returns whether this process writes the files of the run."""
   return strategy.extended.should_checkpoint
 
 
 def agree(strategy, number, is_stopping):
-  """Makes one decision of those of all workers, each of which calls this.
+  """Combines the decisions of all workers; each of them calls this.
 
   Args:
     strategy: `tf.distribute.Strategy`.
@@ -157,12 +157,12 @@ def agree(strategy, number, is_stopping):
 
 
 def any_worker(strategy, is_true):
-  """Returns whether `is_true` for any worker, each of which calls this."""
+  """Returns whether `is_true` holds for any worker; each of them calls this."""
   return sum_over_workers(strategy, [is_true])[0] > 0
 
 
 def wait_for_all(strategy):
-  """Returns when all workers have come so far."""
+  """Waits until all workers have called this."""
   any_worker(strategy, False)
 
 
@@ -194,7 +194,7 @@ def _worker_sum(strategy):
 
 @contextlib.contextmanager
 def losses_explained(strategy):
-  """Turns the error of a worker whose others are gone into a line.
+  """Turns the error of a worker that lost another one into one line.
 
   Raises:
     WorkerLostError: another worker has stopped.
@@ -212,7 +212,7 @@ def losses_explained(strategy):
 
 
 def distribute(strategy, batches):
-  """Hands every replica its rows of each global batch.
+  """Distributes global batches: each replica gets its rows.
 
   Cutting the batch here, instead of letting tf.distribute re-batch, keeps the
   number of rows static and their order: replica r of R sees rows
@@ -242,7 +242,7 @@ def distribute(strategy, batches):
       return {n: split_rows(x, replicas // hosts) for n, x in rows.items()}
 
     rows = part.map(cut).unbatch()
-    # Where it might end, tf.distribute gives up the static number of rows.
+    # If the data might end, tf.distribute drops the static number of rows.
     if part.cardinality() == tf.data.INFINITE_CARDINALITY:
       rows = rows.apply(
         tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
@@ -253,7 +253,7 @@ def distribute(strategy, batches):
 
 
 def _part_of(dataset, replicas):
-  """Returns (part, num_parts) -> the rows of that part, cut from batches."""
+  """Returns a function (part, num_parts) -> dataset of that part's rows."""
   batch_size = next(iter(dataset.element_spec.values())).shape[0]
   check_divisible(batch_size, replicas)
 
@@ -268,7 +268,7 @@ def _part_of(dataset, replicas):
 
 
 def split_rows(x, parts):
-  """Returns x [B, ...] as [parts, B / parts, ...]; B must be static."""
+  """Reshapes x [B, ...] to [parts, B / parts, ...]; B must be static."""
   static = [parts, x.shape[0] // parts, *x.shape[1:]]
   shape = tf.concat([static[:2], tf.shape(x)[1:]], axis=0)
   return tf.ensure_shape(tf.reshape(x, shape), static)

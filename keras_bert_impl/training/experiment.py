@@ -1,4 +1,4 @@
-"""A task on a strategy, with everything in one output directory.
+"""Experiment: trains and evaluates a task in one output directory.
 
 Order of initialisation: (1) a checkpoint in the output directory is resumed,
 (2) else `init_checkpoint`, of any known format, is loaded, (3) else weights are
@@ -59,9 +59,9 @@ class Experiment:
     self._remedy = remedy
 
   def start(self):
-    """Builds the model, gives it its weights and opens the folder.
+    """Builds the model, initialises its weights and opens the folder.
 
-    All workers call it together, and wait for each other in it.
+    All workers call it together and wait in it for each other.
 
     Returns:
       The experiment itself.
@@ -85,11 +85,11 @@ class Experiment:
 
   @property
   def is_complete(self):
-    """Whether all steps were made already."""
+    """Whether all steps are done already."""
     return self.loop.step >= self.config.num_train_steps
 
   def train(self, make_batches, after_save=None):
-    """Trains to the end; arguments and result as of `runner.train`."""
+    """Trains to the last step; arguments and result as in `runner.train`."""
     self._keep_schedule()
     log = self._open_log()
     try:
@@ -119,7 +119,7 @@ class Experiment:
     )
 
   def load(self, path):
-    """Gives the model the weights of the checkpoint `path`, of any format."""
+    """Loads the weights of the checkpoint `path`, of any format."""
     checkpoint = reading.open_checkpoint(path)
     result = assignment.assign(
       {weight.path: weight for weight in self.model.weights},
@@ -148,7 +148,7 @@ class Experiment:
     )
 
   def _build(self):
-    """Makes model, loop and saver."""
+    """Builds model, optimizer, loop and saver."""
     config = self.config
     set_dtype_policy(config)
     keras.utils.set_random_seed(config.random_seed)
@@ -167,7 +167,7 @@ class Experiment:
     )
 
   def _record_configuration(self):
-    """Writes what a continued run must agree on, which all workers must see.
+    """Writes the run's configuration and checks that all workers see it.
 
     Raises:
       ValueError: another worker's folder is not the chief's.
@@ -187,7 +187,7 @@ class Experiment:
       )
 
   def _initialise(self):
-    """Restores, loads or leaves the weights as they were drawn."""
+    """Initialises the weights: resumed, loaded, or random."""
     latest = self.saver.restore_latest()
     if latest:
       logging.info("Resuming at step %d from %s.", self.loop.step, latest)
@@ -199,7 +199,7 @@ class Experiment:
       logging.info("Weights drawn from seed %d.", self.config.random_seed)
 
   def _tell_of_replicas(self):
-    """Tells if there were more or fewer of them before."""
+    """Logs if the number of replicas has changed."""
     recorded = run_configuration.read(self.config.output_dir)
     before = recorded.get(run_configuration.NUM_REPLICAS)
     now = self.strategy.num_replicas_in_sync
@@ -213,7 +213,7 @@ class Experiment:
       )
 
   def _keep_schedule(self):
-    """Records the schedule; tells if it was another one before this step."""
+    """Records the schedule; logs if it has changed before this step."""
     config, step = self.config, self.loop.step
     recorded = run_configuration.read(config.output_dir)
     before = recorded.get(run_configuration.SCHEDULE)
@@ -235,7 +235,7 @@ class Experiment:
       run_configuration.write_schedule(config.output_dir, now)
 
   def _warn_of_differences(self, checkpoint):
-    """Tells what the same weights were not trained with."""
+    """Logs how the model differs from that of the loaded checkpoint."""
     if checkpoint.description:
       have_pooler = checkpoint.description.use_pooler and any(
         weight.path == names.POOLER for weight in self.model.weights
@@ -279,7 +279,7 @@ def strategy_of(config):
 
 
 def _check_workers(strategy, config, fixed, step):
-  """Raises ValueError unless all workers do the same from the same step."""
+  """Raises ValueError unless all workers agree on configuration and step."""
   given = {**vars(config), **fixed, "output_dir": None}
   checksum = zlib.crc32(json.dumps(given, sort_keys=True).encode()) % 2**24
   if _is_another(strategy, checksum):
@@ -295,13 +295,13 @@ def _check_workers(strategy, config, fixed, step):
 
 
 def _is_another(strategy, number):
-  """Returns whether any worker has another number below 2**24."""
+  """Returns whether the workers' numbers, below 2**24, differ."""
   chiefs, _ = distribution.agree(strategy, number, False)
   return distribution.any_worker(strategy, number != chiefs)
 
 
 def set_dtype_policy(config):
-  """Makes the type of a `TrainingConfig` that of the models built from now."""
+  """Sets Keras' global dtype policy to that of a `TrainingConfig`."""
   keras.config.set_dtype_policy(
     "mixed_bfloat16" if config.dtype == "bfloat16" else "float32"
   )
@@ -313,7 +313,7 @@ def _listed(values):
 
 
 def vocabulary_fingerprint(folder):
-  """Returns that of the vocabulary in `folder`, or None without one."""
+  """Returns the fingerprint of the vocabulary in `folder`, None without one."""
   try:
     path = vocabulary_files.find_file(folder)
     return vocabulary.Vocabulary.load(path).fingerprint

@@ -3,8 +3,8 @@
 Not `Model.fit`: under tf.distribute, Keras 3's `fit` clips before the
 all-reduce, averages per replica and breaks on gradient accumulation. Here a
 step is: sum the loss denominators over everything, sum the gradients of all
-micro-batches locally, one all-reduce, clip, update; and every row meets the
-random numbers that it would meet in the undivided batch. So 1 replica, N
+micro-batches locally, one all-reduce, clip, update; and every row gets the
+random numbers that it would get in the undivided batch. So 1 replica, N
 replicas and accumulated micro-batches give the same weights.
 """
 
@@ -21,7 +21,7 @@ _SUM = tf.distribute.ReduceOp.SUM
 
 
 class DivergedError(ValueError):
-  """A loss or a gradient stopped being a finite number."""
+  """A loss or gradient is NaN or infinite."""
 
 
 class TrainingLoop:
@@ -117,7 +117,7 @@ class TrainingLoop:
         for name, parts in zip(self.model.output, replicas, strict=True)
       }
 
-  # What follows runs in graphs.
+  # The methods below run in graphs.
 
   def _steps(self, iterator, num_steps):
     """Returns {metric: float32 [num_steps, 2]}, sum and count of each step."""
@@ -271,7 +271,7 @@ class TrainingLoop:
 
 
 def _random_seed(seed, index, part):
-  """Makes layers draw what the rows of a part draw in the whole batch.
+  """Makes layers draw the random numbers of a part of the whole batch.
 
   Args:
     seed: int, of the run.

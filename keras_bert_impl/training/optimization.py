@@ -1,4 +1,4 @@
-"""The optimizer of a training configuration, with its schedule."""
+"""Optimizer and learning-rate schedule of a training configuration."""
 
 from keras_bert_impl.optimizers import adamw, lamb, layerwise, schedules
 

@@ -1,8 +1,8 @@
-"""The training step of one of several replicas, as a program for XLA.
+"""The training step of one replica as an XLA program.
 
-What TPUStrategy runs on each chip: the step of `loop.TrainingLoop` on that
-chip's rows, with all-reduces across the chips. Here it is only written down, on
-any machine, for a compiler of such chips.
+TPUStrategy runs it on each chip: the step of `loop.TrainingLoop` on that chip's
+rows, with all-reduces across the chips. Here it is only traced, on any machine,
+for the chips' compiler.
 """
 
 import contextlib
@@ -16,12 +16,12 @@ from keras_bert_impl.training import loop as loop_lib
 
 
 class UnsupportedOpError(ValueError):
-  """The step holds what XLA cannot compile."""
+  """The step contains ops that XLA cannot compile."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ReplicaProgram:
-  """One replica's step.
+  """The XLA program of one replica's step.
 
   Attributes:
     stablehlo: str, the module as text. Its function `main` takes the batch and
@@ -82,7 +82,7 @@ class _Replicas(tf.distribute.Strategy):
 
 
 class _ReplicasExtended(tf.distribute.StrategyExtended):
-  """What the training loop, Keras and tf.function ask of a strategy."""
+  """The parts of a strategy that training loop, Keras and tf.function use."""
 
   def __init__(self, strategy, num_replicas):
     super().__init__(strategy)
@@ -108,7 +108,7 @@ class _ReplicasExtended(tf.distribute.StrategyExtended):
 
 
 class _ReplicaContext(tf.distribute.ReplicaContext):
-  """All-reduces and the number of the replica, as ops of XLA."""
+  """All-reduces and the replica's number, as XLA ops."""
 
   def __init__(self, strategy):
     super().__init__(strategy, replica_id_in_sync_group=0)

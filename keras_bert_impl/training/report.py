@@ -1,4 +1,4 @@
-"""What a run leaves for people and programs: table, picture, results.json."""
+"""Reports of a run: results.json, tables and the picture of its curves."""
 
 import importlib.metadata
 import os
@@ -9,7 +9,7 @@ from keras_bert_impl import files, pictures
 RESULTS_NAME = "results.json"
 CURVES_NAME = "curves.png"
 _NONE = type(None)
-# Of what is read again.
+# Types of the fields that are read again.
 _RESULT_TYPES = {
   "artifacts": dict,
   "best": (dict, _NONE),
@@ -23,7 +23,7 @@ _PACKAGES = ("tensorflow", "keras", "numpy", "tensorflow-text")
 
 
 def versions():
-  """Returns {package: version} of Python and what the result depends on."""
+  """Returns {package: version} of Python and the main dependencies."""
   found = {"python": platform.python_version()}
   for package in _PACKAGES:
     try:
@@ -34,7 +34,7 @@ def versions():
 
 
 def read_json(path, kind=dict, types=None):
-  """Returns the content of a JSON file of a run, or None where there is none.
+  """Returns the content of a run's JSON file, or None without the file.
 
   Args and errors: as of `files.parse_json`.
   """
@@ -47,7 +47,7 @@ def read_json(path, kind=dict, types=None):
 
 
 def read_results(output_dir):
-  """Returns what `results.json` in a folder holds, {} without one.
+  """Returns the content of a folder's `results.json`, {} without one.
 
   Raises:
     ValueError: no run has written it so; names the file.
@@ -57,7 +57,7 @@ def read_results(output_dir):
 
 
 def scores_of(results, split):
-  """Returns {metric: float} of a split in the results of a fine-tuning, or {}.
+  """Returns a split's {metric: float} in the results of a fine-tuning, or {}.
 
   Raises:
     ValueError: no run has written it so.
@@ -71,7 +71,7 @@ def scores_of(results, split):
 
 
 def table(rows, header=()):
-  """Returns rows of cells as lines of aligned columns.
+  """Returns a text table of rows of cells with aligned columns.
 
   Args:
     rows: list of equally long tuples of str; all but the first column are
@@ -95,7 +95,7 @@ def table(rows, header=()):
 
 
 def _panels(names, short_names):
-  """Yields (name, title) of those of the logged scalars that are drawn."""
+  """Yields (name, title) of the logged scalars to plot."""
   for name in names:
     of_what, _, kind = name.rpartition("_")
     if of_what and kind in ("loss", "accuracy"):
@@ -107,7 +107,7 @@ def _panels(names, short_names):
 
 
 def plot_curves(path, entries, evaluation=None, short_names=None):
-  """Draws losses, accuracies, learning rate and speed over the steps as PNG.
+  """Plots losses, accuracies, learning rate and speed over the steps as PNG.
 
   Args:
     path: str, of the PNG.

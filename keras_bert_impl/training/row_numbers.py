@@ -1,4 +1,4 @@
-"""Random numbers that belong to the rows of a batch, however it is divided."""
+"""Random numbers by row of the whole batch, however the batch is divided."""
 
 import math
 
@@ -11,7 +11,7 @@ _ALGORITHM = tf.random.Algorithm.PHILOX.value
 
 
 def uniform(part, shape, seed):
-  """Returns what the rows of a part draw when the whole batch draws.
+  """Returns the random numbers of a part's rows in a draw of the whole batch.
 
   The generator counts the blocks that it makes: starting at those of the first
   row costs no more than starting at 0. Every row begins a block of its own, so

@@ -1,6 +1,6 @@
-"""The file run_config.json: what continuing the run of a folder must agree on.
+"""The file run_config.json: the configuration of the run in a folder.
 
-Besides that it holds `num_replicas` and `schedule`, which may change.
+A continued run must agree with it, except for `num_replicas` and `schedule`.
 """
 
 import os
@@ -13,17 +13,17 @@ from keras_bert_impl.training import report
 NAME = "run_config.json"
 NUM_REPLICAS = "num_replicas"
 SCHEDULE = "schedule"
-# For what the chief has written to be seen on another machine.
+# Until another machine sees what the chief has written.
 _PATIENCE_SECONDS = 10
 
 
 def read(output_dir):
-  """Returns all that the file of a folder holds, {} where there is no run."""
+  """Returns the content of a folder's file, {} without a run."""
   return report.read_json(_path(output_dir)) or {}
 
 
 def read_agreed(output_dir):
-  """Returns {name: value} that continuing the run of a folder must agree on.
+  """Returns {name: value} on which continuing a folder's run must agree.
 
   {} if there is no run.
   """
@@ -35,7 +35,7 @@ def read_agreed(output_dir):
 
 
 def write(config, fixed, num_replicas):
-  """Writes the file of a run; a schedule that it has stays.
+  """Writes the file of a run; keeps the schedule that is in it.
 
   Args:
     config: `TrainingConfig`.
@@ -65,7 +65,7 @@ def appears(output_dir):
 
 
 def check_same(config, fixed):
-  """Checks that the run in the output directory, if there is one, is this one.
+  """Checks that the run in the output directory, if any, agrees with this one.
 
   Args:
     config: `TrainingConfig`.
@@ -87,7 +87,7 @@ def check_same(config, fixed):
 
 
 def _agreed(config, fixed):
-  """Returns {name: JSON value} of all that a continued run must agree on."""
+  """Returns {name: JSON value} on which a continued run must agree."""
   return {
     name: value
     for name, value in vars(config).items()
@@ -96,7 +96,7 @@ def _agreed(config, fixed):
 
 
 def _flat(values):
-  """Returns {name: value} with the entries of dicts as "name.key"."""
+  """Flattens {name: value}: entries of dicts become "name.key"."""
   flat = {}
   for name, value in values.items():
     if isinstance(value, dict):

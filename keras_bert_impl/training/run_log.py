@@ -1,4 +1,4 @@
-"""What a run shows while it trains: progress bar, TensorBoard, JSON lines."""
+"""Logs of a training run: progress bar, TensorBoard, JSON lines."""
 
 import json
 
@@ -10,7 +10,7 @@ LOG_NAME = "train_log.jsonl"
 
 
 class RunLog:
-  """Writes one entry per report to three places.
+  """Writes each report to the progress bar, TensorBoard and a file.
 
   Entries are dicts with `step` and scalars. After a resume, entries beyond the
   step resumed from are dropped, so the log reads like an uninterrupted run's.
@@ -51,7 +51,7 @@ class RunLog:
 
 
 class NoLog:
-  """What a worker logs that is not the chief: nothing."""
+  """The log of a worker that is not the chief: logs nothing."""
 
   def write(self, step, scalars):
     """Does nothing."""
@@ -61,7 +61,7 @@ class NoLog:
 
 
 class JsonLines:
-  """A file of entries, dicts with `step`, one a line."""
+  """A file of entries, dicts with `step`, one per line."""
 
   def __init__(self, path):
     self.path = path

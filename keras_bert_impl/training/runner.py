@@ -1,4 +1,4 @@
-"""Runs a training loop to its end: data, checkpoints, log, signals."""
+"""Runs a training loop to its last step: data, checkpoints, log, signals."""
 
 import dataclasses
 import time
@@ -11,7 +11,7 @@ _SECONDS_PER_REPORT = 2.0
 
 @dataclasses.dataclass(frozen=True)
 class TrainingSummary:
-  """What a run did."""
+  """Steps and speed of a run."""
 
   steps: int
   padding_share: float
@@ -89,7 +89,7 @@ def _train_or_explain(loop, saver, iterator, number):
 
 
 class _Meter:
-  """Speeds, and how many steps fill one report.
+  """Measures the speed, and how many steps fill one report.
 
   Steps are a tensor argument of the compiled loop and the result does not
   depend on how many go into one call, so their number may follow the clock.

@@ -1,4 +1,4 @@
-"""Training checkpoints: everything that exact resume needs, in one file set.
+"""Training checkpoints: everything for an exact resume, in one file set.
 
 A checkpoint holds the model's variables by path, the optimizer's slots as
 "<path>/adam_m", "<path>/adam_v" and `global_step`: the layout of the original's
@@ -54,7 +54,7 @@ class Saver:
     }
 
   def in_folder(self, folder):
-    """Returns a saver of the same variables that keeps one checkpoint there."""
+    """Returns a saver of the same variables for one checkpoint in a folder."""
     other = copy.copy(self)
     other.output_dir = folder
     other.keep_checkpoint_max = 1
@@ -116,7 +116,7 @@ class Saver:
     return None
 
   def restore(self, prefix):
-    """Assigns every variable from the checkpoint.
+    """Restores every variable from a checkpoint.
 
     Raises:
       UnreadableError: it is damaged; some variables may have been assigned.
@@ -130,7 +130,7 @@ class Saver:
     )
 
   def _tell_of_missing_state(self, prefix):
-    """Tells which checkpoint was taken without a state file that names it."""
+    """Logs which checkpoint was restored without a state file that names it."""
     if _named(self.output_dir) is None:
       logging.warning(
         "%s, which names the newest checkpoint, is missing or damaged: going"
@@ -142,7 +142,7 @@ class Saver:
       )
 
   def _write_state(self, prefixes):
-    """Replaces the state file, which names the newest checkpoint last.
+    """Writes the state file, which names the newest checkpoint last.
 
     Names without the folder, so that the folder may be moved.
     """
@@ -171,13 +171,13 @@ def remove_all(folder):
 
 
 def _checkpoints(folder):
-  """Returns the prefixes that count, the newest last."""
+  """Returns the prefixes of the valid checkpoints, the newest last."""
   named = _named(folder)
   return _found(folder) if named is None else named
 
 
 def _named(folder):
-  """Returns the prefixes in the state file, None without one to be read."""
+  """Returns the prefixes in the state file, None without a readable one."""
   state = None
   with contextlib.suppress(ValueError):  # Empty.
     state = tf.train.get_checkpoint_state(folder)
@@ -187,7 +187,7 @@ def _named(folder):
 
 
 def _found(folder):
-  """Returns the prefixes of all that has an index, in the order of steps."""
+  """Returns the prefixes of all checkpoints with an index, by step."""
   steps = [
     int(match["step"])
     for match in _matches(folder, _FILES)
@@ -199,7 +199,7 @@ def _found(folder):
 
 
 def _matches(folder, pattern):
-  """Returns the matches of a pattern with the names of files in a folder."""
+  """Returns the matches of a pattern in the file names of a folder."""
   names = tf.io.gfile.listdir(folder) if tf.io.gfile.isdir(folder) else ()
   return list(filter(None, map(pattern.fullmatch, names)))
 

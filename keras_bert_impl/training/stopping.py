@@ -1,6 +1,6 @@
-"""How a process ends before its work does: SIGINT (Ctrl-C) and SIGTERM.
+"""Handles SIGINT (Ctrl-C) and SIGTERM: an early end of a run.
 
-Standard library only: the scripts end by it before TensorFlow is imported.
+Standard library only, because scripts use it before TensorFlow is imported.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StoppedError(Exception):
-  """A run has stopped before its end; the same command continues it.
+  """A run was stopped before its last step; the same command continues it.
 
   Attributes:
     exit_status: int, that of a process that it ends: EX_TEMPFAIL of sysexits.h,
@@ -36,7 +36,7 @@ def interruptible():
 
 
 class StopFlag:
-  """Notes a signal instead of ending by it, inside a `with` block.
+  """Records a signal instead of ending the process, inside a `with` block.
 
   A second signal kills.
 
@@ -66,7 +66,7 @@ def _kill_next_time():
 
 @contextlib.contextmanager
 def _handled_by(handler):
-  """Handles the signals so in a `with` block, as before after it."""
+  """Installs a handler of the signals inside a `with` block."""
   previous = {number: signal.signal(number, handler) for number in SIGNALS}
   try:
     yield
