@@ -1,1 +1,1 @@
-"""From shards of records to batches."""
+"""Reads shards of records as batches for pre-training."""

@@ -1,4 +1,4 @@
-"""The frames of a TFRecord file: length, checksum, record, checksum."""
+"""Reads the frames of a TFRecord file: length, checksum, record, checksum."""
 
 import struct
 
@@ -21,7 +21,7 @@ def count_records(path):
     lengths = tf.strings.length(batch).numpy()
     num_records += len(lengths)
     num_bytes += int(lengths.sum()) + len(lengths) * _FRAME_BYTES
-  # TensorFlow takes a file that ends within the header of a record for one
+  # TensorFlow accepts a file that ends within the header of a record as one
   # that ends before it.
   if num_bytes != tf.io.gfile.stat(path).length:
     raise tf.errors.DataLossError(None, None, f"{path} is truncated.")
@@ -29,7 +29,7 @@ def count_records(path):
 
 
 def iter_frames(path):
-  """Reads a file record by record, slowly, over corrupt ones where it can.
+  """Reads a file record by record, slowly, and skips corrupt ones if it can.
 
   Yields:
     bytes, the record; its fault as in CorruptRecord, or None; bool, whether it

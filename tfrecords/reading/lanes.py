@@ -1,4 +1,4 @@
-"""Reads the lanes of some records (see `plan`) in the order of a seed."""
+"""Reads lanes of records (see `plan`) in an order that a seed decides."""
 
 import dataclasses
 
@@ -93,7 +93,7 @@ class Lanes:
     size = self._window_size
 
     def finish(index, serialized):
-      # With the number of windows, this notes a file that has become shorter.
+      # With the number of windows, this detects a file that has shrunk.
       expected = tf.minimum(num_records - index * size, size)
       check = tf.debugging.Assert(
         tf.size(serialized, tf.int64) == expected, ["records are missing"]
@@ -112,7 +112,7 @@ class Lanes:
     return windows.enumerate().skip(passed // size).map(finish)
 
   def _chunks(self, lane, seed):
-    """Returns the records of a lane in small chunks, of several files in turn.
+    """Returns the records of a lane in small chunks, from some files in turn.
 
     Returns:
       tf.data.Dataset of string [<= _CHUNK_RECORDS].

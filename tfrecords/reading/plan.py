@@ -1,11 +1,10 @@
-"""Which records make up which batch: arithmetic alone, no file is touched.
+"""Plans which records make up which batch, without opening files.
 
-The records of some files are cut into *lanes*, equal stretches of them to a
-record, and every lane gives the same number of rows to every batch. A lane has
-epochs and an order of its own, so that a worker that needs some rows of each
-batch reads the files of its lanes and no others. How many lanes there are
-depends on the files and the size of the batch, not on the number of workers:
-so do the batches.
+The records of some files are cut into *lanes*, stretches of equal size, and
+every lane gives the same number of rows to every batch. A lane has epochs and
+an order of its own, so that a worker that needs some rows of each batch reads
+only the files of its lanes. The number of lanes, and so the batches, depends on
+the files and the size of the batch, not on the number of workers.
 """
 
 import dataclasses
@@ -26,7 +25,7 @@ class Segment:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-  """What is read for one of the equal parts of every batch.
+  """What to read for one of the equal parts of every batch.
 
   The rows of a batch are those of its lanes, one lane after the other.
 
@@ -69,7 +68,7 @@ def plan_part(num_lanes, batch_size, part=0, num_parts=1):
 
 
 def choose_num_lanes(segments, batch_size):
-  """Returns into how many lanes records are cut for batches of a size.
+  """Returns the number of lanes for batches of a size.
 
   The largest divisor of `batch_size` that leaves every lane a file and 64 rows
   of a batch, and is at most 64.
@@ -92,7 +91,7 @@ def cut_into_lanes(segments, num_lanes):
 
 
 def _stretch(segments, first, end):
-  """Yields the segments of the records [first, end) of all of them."""
+  """Yields the segments of records [first, end), counted over all segments."""
   for segment in segments:
     low, high = max(first, 0), min(end, segment.count)
     if low < high:

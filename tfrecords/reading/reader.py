@@ -1,4 +1,4 @@
-"""From TFRecord files to batches, the same ones every time.
+"""Reads TFRecord files as batches, the same ones every time.
 
   manifests = {file: manifest.read(file) for file in scan.list_files("train-*")}
   records = scan.open_records(manifests, records.Limits(128, 20, vocab_size))
@@ -9,7 +9,7 @@
     for batch in dataset: ...
 
 Batch k is a pure function of (files, batch size, order, k), so that a run
-continues at any batch (`start_batch`) with nothing saved. Batches are full: the
+continues at any batch (`start_batch`), without state. Batches are full: the
 last one of an evaluation is filled up with padding rows, whose `input_mask` is
 0 everywhere and whose `masked_lm_weights` are 0. `input_mask[:, 0]` therefore
 is the weight of a row in whatever counts rows, such as the next sentence loss.
@@ -23,7 +23,7 @@ from tfrecords.reading import records as records_lib
 from tfrecords.reading import scan
 
 
-# AutoGraph has nothing to convert here and would take seconds to see it.
+# AutoGraph has nothing to convert here, and would take seconds to find out.
 @tf.autograph.experimental.do_not_convert
 def make_dataset(
   records,
@@ -88,7 +88,7 @@ def make_dataset(
 
 
 def _read(lanes, plan, start_batch, drop_remainder):
-  """Returns a batch's serialized rows of each lane of a Plan in turn."""
+  """Returns the serialized rows of each batch, lane after lane of a Plan."""
 
   def read_lane(lane):
     rows = lanes.read(lane, passed=start_batch * plan.rows_of_lane)
@@ -118,7 +118,7 @@ def _prepare(dataset, plan, layout, prepare, seed, start_batch):
 
 
 def _cut(dataset, plan):
-  """Joins the rows of the lanes of a Plan and cuts its part out of them."""
+  """Joins the rows of a Plan's lanes and cuts out its part."""
   num_rows = plan.num_read * plan.rows_of_lane
   if plan.num_read > 1:
     dataset = dataset.rebatch(num_rows, drop_remainder=True)

@@ -1,4 +1,4 @@
-"""What one record holds: parsed in the graph, explained in Python.
+"""Parses and checks records: batches in the graph, faults in Python.
 
 Forms and features: keras_bert_impl/features.py.
 """
@@ -14,12 +14,12 @@ from keras_bert_impl import features
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-  """What a run allows in a record.
+  """Limits of a run that its records must keep.
 
   Attributes:
-    max_seq_length: int, length of a masked record, the most of a clean one.
+    max_seq_length: int, length of a masked record, maximum of a clean one.
     max_predictions_per_seq: int, predictions of a masked record.
-    vocab_size: int, ids lie below it.
+    vocab_size: int, ids must be below it.
   """
 
   max_seq_length: int
@@ -29,7 +29,7 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-  """What every record of a run has to be.
+  """Form and limits of every record of a run.
 
   Attributes:
     form: features.RecordForm.
@@ -79,8 +79,8 @@ def parse_batch(serialized, batch_size, layout):
 
   Args:
     serialized: string [<= B].
-    batch_size: int, B. Missing records are filled up with empty ones: no id
-      in a clean record, zeros in a masked one.
+    batch_size: int, B. Missing records are replaced by empty ones: no id in a
+      clean record, zeros in a masked one.
     layout: Layout.
 
   Returns:
@@ -125,7 +125,7 @@ def parse_batch(serialized, batch_size, layout):
 
 
 def find_fault(serialized, layout):
-  """Returns what is wrong with a record, or None: a clause for a message.
+  """Returns a clause that says what is wrong with a record, or None.
 
   Args:
     serialized: bytes.

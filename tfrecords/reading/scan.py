@@ -1,8 +1,8 @@
-"""Opens TFRecord files: their form, their number of records, corrupt ones.
+"""Opens TFRecord files: finds their form, number and corrupt records.
 
-Finding corrupt records is exact and slow where there is something to find: it
-runs after an error, to name the record, or once before a run that leaves
-corrupt records out.
+The search for corrupt records is exact, and slow if there are any. It runs
+after an error, to name the record, or once before a run that leaves corrupt
+records out.
 """
 
 import contextlib
@@ -76,12 +76,12 @@ class Records:
 
   @property
   def num_corrupt_records(self):
-    """Number of records left out, as far as they can be counted."""
+    """Number of corrupt records left out, if they can be counted."""
     return sum(record.count for record in self.corrupt_records)
 
 
 def list_files(input_file):
-  """Returns the files that a flag names, sorted, but manifests and results.
+  """Returns the record files that a flag names, sorted.
 
   Args:
     input_file: str, paths or glob patterns, comma-separated.
@@ -100,17 +100,17 @@ def list_files(input_file):
 
 
 def open_records(manifests, limits, skip_corrupt_records=False):
-  """Returns the Records of some files: their form and how many they are.
+  """Opens files: returns their Records, with form and number.
 
-  The number comes from the manifest that the writer leaves beside a file;
-  without one the file is read once. So are all files, and every record
-  checked, to leave corrupt records out.
+  The number comes from the manifest beside a file; without one the file is read
+  once. To leave corrupt records out, all files are read and every record is
+  checked.
 
   Args:
     manifests: {path (local, gs://...): what `manifest.read` returns for it}.
     limits: records.Limits.
-    skip_corrupt_records: bool, leaves out (counted, and listed in
-      `corrupt_records`) what otherwise is an error.
+    skip_corrupt_records: bool, whether corrupt records are left out, counted
+      and listed in `corrupt_records`, instead of being an error.
 
   Raises:
     ValueError: there are no files or records, a file is corrupt or its first
@@ -171,8 +171,8 @@ def inspect(files, skip_corrupt_records=False):
 def errors_explained(records):
   """Turns an error in reading `records` into one that names file and record.
 
-  Put it around whatever iterates over the dataset. After an error that may be
-  due to the data, all files are read to find the record; where all are sound,
+  Put it around the code that iterates over the dataset. After an error that may
+  be due to the data, all files are read to find the record; if all are sound,
   the error is raised as it came.
 
   Raises:
@@ -203,7 +203,7 @@ def listed(files):
 
 
 def find_corrupt_records(path, layout, num_expected=None):
-  """Returns what is wrong in a file.
+  """Returns the corrupt records of a file and its number of records.
 
   Args:
     path: str, anything tf.io.gfile opens.
@@ -254,7 +254,7 @@ def _count(file, content, layout):
 
 
 def _sound_segments(file, content, layout):
-  """Returns the segments between the corrupt records of a file, and these."""
+  """Returns the segments between the corrupt records of a file, and those."""
   corrupt, num_records = find_corrupt_records(
     file, layout, content and content["num_records"]
   )
