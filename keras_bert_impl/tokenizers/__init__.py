@@ -1,4 +1,4 @@
-"""In-graph tokenizers, vocabularies and their learners.
+"""Tokenizers in the TensorFlow graph, vocabularies, and learning them.
 
 Attributes:
   WordPieceTokenizer: of `wordpiece.py`, for vocab.txt (BERT, ELECTRA).

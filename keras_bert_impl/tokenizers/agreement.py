@@ -1,8 +1,8 @@
-"""Whether a vocabulary, a normalisation and a text belong together.
+"""Checks that vocabulary, normalisation and text fit together.
 
-A cased vocabulary under lower-casing, an uncased one without it, or an ordinary
-Korean vocabulary under lower-casing without compose_hangul train without an
-error and badly. Two numbers show it: the share of a sample's words that hold an
+A cased vocabulary with lower-casing, an uncased one without, or an ordinary
+Korean vocabulary with lower-casing but without compose_hangul trains without an
+error and badly. Two numbers show it: the share of a sample's words that contain
 [UNK] and, for WordPiece, the share of the vocabulary that no normalised text
 can contain. Byte-level BPE normalises nothing and knows every text.
 """
@@ -19,7 +19,7 @@ from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 _NOTABLE_UNKNOWN = 0.01
 _HIGH_UNKNOWN = 0.05
 _NOTABLE_UNREACHABLE = 0.05
-# What is looked at of each text of a sample: a line may be a whole book.
+# Characters to read of each text of a sample: a line may be a whole book.
 _MOST_CHARACTERS = 2000
 
 _ALTERNATIVES = {
@@ -43,7 +43,7 @@ _ALTERNATIVES = {
 
 
 def unknown_share(tokenizer, texts, options=None):
-  """Returns the share of the words of `texts` that hold an [UNK].
+  """Returns the share of the words of `texts` that contain [UNK].
 
   Args:
     tokenizer: any tokenizer of `keras_bert_impl.tokenizers`.
@@ -67,14 +67,14 @@ def unknown_share(tokenizer, texts, options=None):
 
 
 def unreachable_share(vocabulary, options):
-  """Returns the share of tokens that no text has once it is normalised.
+  """Returns the share of tokens that no normalised text can contain.
 
   Args:
     vocabulary: `Vocabulary` of WordPiece; tokens in brackets do not count.
     options: `TokenizerOptions`.
 
   Returns:
-    float in [0, 1]; 0 if there are no tokens but those in brackets.
+    float in [0, 1]; 0 if all tokens are in brackets.
   """
   tokens = [
     token.removeprefix(vocabulary_lib.CONTINUATION_PREFIX)
@@ -89,14 +89,14 @@ def unreachable_share(vocabulary, options):
 
 
 def disagreement(tokenizer, texts):
-  """Returns one line that says what does not fit, or None if all does.
+  """Returns one line that says what does not fit, or None.
 
   Args:
     tokenizer: any tokenizer of `keras_bert_impl.tokenizers`.
     texts: list of str or bytes, a sample of the text; 1,000 lines are plenty.
 
   Returns:
-    str without line breaks, with the numbers and the remedy; or None.
+    str without line breaks, with the numbers and what to do; or None.
   """
   if tokenizer.vocabulary.kind not in _ALTERNATIVES:
     return None
@@ -117,7 +117,7 @@ def disagreement(tokenizer, texts):
       f"{_describe(current.options)}, {best.unknown:.1%} with "
       f"{_describe(best.options)}: {origin} seems made for the latter."
     )
-  # Unused entries cost nothing but their place, so no [UNK] is worth them.
+  # Unused entries only take space, so avoiding them is not worth any [UNK].
   harmless = [
     fit for fit in others if fit.unknown < current.unknown + _NOTABLE_UNKNOWN
   ]

@@ -1,38 +1,38 @@
-"""Where each piece of a text stands in the text as it was given, in graph ops.
+"""Offsets of pieces in the original text, in graph ops.
 
-Pieces are looked up in what the normalisation makes of a text, which may be
-shorter or longer. So a text is taken as units, each with the bytes that become
-of it and its number of characters; and along the bytes run the pieces.
+Pieces are looked up in the normalised text, which may be shorter or longer than
+the original. So a text is divided into units; each has its number of characters
+and the number of bytes that it is normalised to, along which the pieces lie.
 
-A unit is a character together with what combines with it. What becomes of it is
-found by normalising it alone, each different one once. White space is what no
-normalisation reaches across: where the units between two blanks do not add up
-to what becomes of all of them together, they are one unit.
+A unit is a character with its combining marks. Each different unit is
+normalised once, by itself. No normalisation reaches across white space: where
+the units between two blanks do not add up to the normalised whole, they are one
+unit together.
 
-Axes: B texts, S stretches (what stands between two blanks) of the batch, D
-different stretches, U different units, N values of the batch.
+Axes: B texts, S stretches (between two blanks) of the batch, D different
+stretches, U different units, N values of the batch.
 """
 
 import tensorflow as tf
 
 from keras_bert_impl.tokenizers import white_space
 
-# What forms one character with that before it: marks, vowels and final
+# Characters that combine with the one before: marks, vowels and final
 # consonants of Hangul, the half-width sound marks of Katakana.
 COMBINING = r"[\pM\x{1160}-\x{11ff}\x{d7b0}-\x{d7ff}\x{ff9e}\x{ff9f}]"
 # Other control characters are deleted or belong to a stretch.
 _BLANKS = white_space.pattern(
   (*map(ord, " \t\n\r"), *(c for c in white_space.CODE_POINTS if c >= 0xA0))
 )
-# Stands for bytes that are no UTF-8; no text can have it.
+# Replaces bytes that are not UTF-8; no text can contain it.
 _INVALID = 0xD800
 
 
 def units_of_bytes(texts):
-  """Returns the units of texts whose bytes are looked up as they are.
+  """Returns the units of texts that are not normalised.
 
   Args:
-    texts: string [B]; bytes that are no UTF-8 are units without characters.
+    texts: string [B]; bytes that are not UTF-8 are units without characters.
 
   Returns:
     int32 RaggedTensor [B, (units), 2], the bytes and the characters of each.
@@ -55,13 +55,13 @@ def units_of(texts, unit_pattern, look_up):
 
   Args:
     texts: string [B], valid UTF-8.
-    unit_pattern: RE2 pattern of a unit, which matches any character at least.
-    look_up: function of string [N] that returns their contents, string [N]:
-      what becomes of each, without blanks.
+    unit_pattern: RE2 pattern of a unit; must match any single character.
+    look_up: function string [N] -> string [N], normalises units and leaves out
+      blanks.
 
   Returns:
-    int32 RaggedTensor [B, (units), 2], the bytes that become of each and its
-    characters; with a blank after each text.
+    int32 RaggedTensor [B, (units), 2], the normalised bytes and the characters
+    of each; with a blank after each text.
   """
   texts = tf.strings.regex_replace(texts, _BLANKS, " ")
   stretches = tf.strings.split(texts, sep=" ")  # [B, (stretches)]
@@ -96,12 +96,12 @@ def _units_of_stretches(stretches, unit_pattern, look_up):
 
 
 def _take_apart(units, contents):
-  """Returns what is a unit in `units` [U] with `contents` [U], [U, (units), 2].
+  """Splits `units` [U] with normalised `contents` [U] into [U, (units), 2].
 
-  What stays as it is is as many as it has characters: a mark may be a piece of
-  its own.
+  A unit that normalisation does not change is split into its characters,
+  because a mark may be a piece of its own.
   """
-  # Not those of a byte each, which `to_characters` needs not apart.
+  # Not those of one byte each, which `to_characters` does not need split.
   num_characters = tf.strings.length(units, "UTF8_CHAR")
   is_several = (units == contents) & (tf.strings.length(units) > num_characters)
   # Neither has a blank.
@@ -121,26 +121,26 @@ def _take_apart(units, contents):
 
 
 def _spaced(texts, pattern="(?s)."):
-  """Returns texts with a blank after each match of a pattern."""
+  """Adds a blank after each match of a pattern in texts."""
   return tf.strings.regex_replace(texts, pattern, r"\0 ")
 
 
 def _split(texts):
-  """Returns what stands before each blank of texts."""
+  """Splits texts that end with a blank at their blanks."""
   return tf.strings.split(texts, sep=" ")[:, :-1]
 
 
 def to_characters(begins, stops, units):
-  """Returns where pieces stand in texts.
+  """Converts byte ranges of pieces in normalised texts to character ranges.
 
-  A piece has all characters of the units that it has a byte of; of a unit with
-  as many bytes as characters, it has those of its bytes. What has no byte
-  begins and ends where the next unit with one begins; at the end of a text,
-  where the last one ends.
+  A piece has all characters of the units that it shares a byte with; of a unit
+  with as many bytes as characters, it has the characters of its bytes. A piece
+  without bytes starts and ends at the next unit that has bytes or, at the end
+  of a text, at the end of the last one.
 
   Args:
-    begins: int32 RaggedTensor [B, (pieces)], the first byte of a piece, in what
-      becomes of its text without blanks.
+    begins: int32 RaggedTensor [B, (pieces)], the first byte of a piece, in its
+      normalised text without blanks.
     stops: int32 RaggedTensor [B, (pieces)], the byte after its last one. Both
       may be out of range.
     units: int32 RaggedTensor [B, (units), 2], bytes and characters.
@@ -194,7 +194,7 @@ def row_sums(ragged):
 
 
 def running_sums(ragged):
-  """Returns the sum of each value and of those before it in its row."""
+  """Returns the cumulative sums within each row."""
   values = ragged.flat_values
   before = tf.gather(_before(values), ragged.row_splits)
   return ragged.with_flat_values(
@@ -204,18 +204,18 @@ def running_sums(ragged):
 
 def rows_of(ragged):
   """Returns the row of each value, int32 [N]."""
-  # Differs from `value_rowids`, whose memory is rows times the longest row.
+  # Unlike `value_rowids`, it needs no memory of rows times the longest row.
   splits = tf.cast(ragged.row_splits, tf.int32)
   return _counts_up_to(splits[1:], splits[-1] + 1)[:-1]
 
 
 def _counts_up_to(points, size):
-  """Returns how many of `points` [N] are at most 0, 1, ..., int32 [size]."""
+  """Counts the `points` [N] that are at most 0, 1, ...; int32 [size]."""
   ones = tf.ones_like(points)
   return tf.cumsum(tf.math.unsorted_segment_sum(ones, points, size))
 
 
 def _before(values):
-  """Returns the sums of what stands before each of values [N], and of all."""
+  """Returns the exclusive cumulative sums of values [N], and the total."""
   paddings = [[1, 0]] + [[0, 0]] * (values.shape.rank - 1)
   return tf.pad(tf.cumsum(values), paddings)

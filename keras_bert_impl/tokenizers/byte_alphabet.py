@@ -1,8 +1,8 @@
-"""The alphabet in which byte-level vocabularies are written.
+"""The alphabet of byte-level vocabularies: a character for each byte.
 
-Each of the 256 bytes is one printable character, so that any text, whatever its
-bytes, becomes a string without blanks or control characters: printable Latin-1
-stands for itself, the others follow from U+0100 on ("Ġ" is the blank).
+Each of the 256 bytes is one printable character, so that any bytes become a
+string without blanks or control characters: printable Latin-1 characters stand
+for themselves, the others follow from U+0100 on ("Ġ" is the blank).
 
 Source: Radford et al. 2019; openai/gpt-2, encoder.py.
 """
@@ -27,10 +27,9 @@ _BYTES = {character: byte for byte, character in enumerate(CHARACTERS)}
 
 
 def to_bytes(token):
-  """Returns the bytes a token stands for, or None if it is not in the alphabet.
+  """Returns the bytes of a token, or None if it is not in the alphabet.
 
-  A token such as "<s>" is in the alphabet too: whoever knows the special ones
-  asks for the others only.
+  Special tokens such as "<s>" are in the alphabet too: do not ask for them.
   """
   try:
     return bytes(_BYTES[character] for character in token)

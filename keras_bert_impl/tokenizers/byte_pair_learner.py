@@ -1,7 +1,7 @@
 """Learns a byte-level BPE vocabulary from text, with the `tokenizers` library.
 
-Memory grows with the unique words, not with the text, and the same text gives
-the same vocabulary, in whatever order.
+Memory grows with the unique words, not with the text. The same text gives the
+same vocabulary, in any order.
 """
 
 import json

@@ -1,13 +1,13 @@
-"""The original's text normalisation as TensorFlow ops.
+"""BERT's text normalisation, as in the original, as TensorFlow ops.
 
 Differs from `tensorflow_text`'s BERT tokenizers, which are not the paper's:
 they fold case by NFKC, turn control characters into blanks and give [UNK] for
 invalid UTF-8. Every op here is linked into TensorFlow Serving.
 
 Equal to the original for all characters up to Unicode 13. TensorFlow's ICU does
-not know later ones in lower-casing (the 40 capitals of Unicode 14 stay), and
-those after Unicode 14 are split as TensorFlow's RE2 says, which may know them
-where the original's Python does not.
+not lower-case later ones (the 40 capitals of Unicode 14 stay), and TensorFlow's
+RE2 splits those after Unicode 14, which it may know where the original's Python
+does not.
 
 Source: google-research/bert, tokenization.py, BasicTokenizer.
 """
@@ -20,26 +20,26 @@ from keras_bert_impl.tokenizers import text_words
 MAX_WORD_CHARACTERS = 200
 
 _OVERLONG = rf"[^ \t\n\r]{{{MAX_WORD_CHARACTERS + 1},}}"
-# Cannot occur in normalised text, so no word of a text is mistaken for it.
+# Cannot occur in normalised text, so it stands for overlong words only.
 OVERLONG_WORD = "\ufffd"
 
 
 def normalize(texts, options):
-  """Returns `texts` cleaned, and with its words apart at white space.
+  """Cleans `texts` and separates their words by white space.
 
   Args:
     texts: string tensor of any shape, any bytes; invalid UTF-8 is dropped.
     options: `TokenizerOptions`.
 
   Returns:
-    string tensor of the same shape, valid UTF-8. A word of more than 200
-    characters has become U+FFFD, which stands for no text else.
+    string tensor of the same shape, valid UTF-8. U+FFFD replaces each word of
+    more than 200 characters, and nothing else.
   """
   return hide_overlong_words(clean(texts, options))
 
 
 def clean(texts, options):
-  """Returns `texts` as `normalize` does, overlong words as they are."""
+  """Returns `texts` as in `normalize`, with overlong words unchanged."""
   texts = text_words.drop_invalid(texts)
   texts = tf.strings.regex_replace(texts, text_words.DELETED, "")
   if options.do_lower_case:
@@ -53,7 +53,7 @@ def clean(texts, options):
 
 
 def hide_overlong_words(texts):
-  """Returns `clean`ed texts with U+FFFD for what has over 200 characters."""
+  """Replaces words of over 200 characters in `clean`ed texts by U+FFFD."""
   return tf.strings.regex_replace(texts, _OVERLONG, OVERLONG_WORD)
 
 
@@ -70,11 +70,11 @@ def split_words(normalized_texts):
 
 
 def lower(texts):
-  """Returns valid UTF-8 `texts` without NUL in lower case.
+  """Lower-cases `texts`, valid UTF-8 without NUL.
 
-  As Python's, but for capitals newer than TensorFlow's ICU.
+  As in Python, except for capitals newer than TensorFlow's ICU.
   """
-  # ASCII first: the other op asks the machine's locale, and in Turkish the
+  # ASCII first: the other op uses the machine's locale, and in Turkish the
   # lower case of I is not i.
   return tf.strings.lower(tf.strings.lower(texts), encoding="utf-8")
 

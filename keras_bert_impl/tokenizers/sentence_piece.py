@@ -1,4 +1,4 @@
-"""SentencePiece in the graph, with ALBERT's and XLNet's preparation of text."""
+"""SentencePiece tokenizer in the graph, with ALBERT's text normalisation."""
 
 import functools
 import itertools
@@ -197,7 +197,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
 
 
 def normalize(texts, options):
-  """Returns `texts` as they are given to the model.
+  """Normalises `texts` for the model.
 
   Args:
     texts: string tensor of any shape; bytes that are no UTF-8 are dropped, as
@@ -225,7 +225,7 @@ def normalize(texts, options):
 
 
 def _num_bytes(texts):
-  """Returns the bytes of `texts` without the sign of a blank."""
+  """Returns the number of bytes of `texts` without blanks' signs."""
   return tf.strings.length(
     tf.strings.regex_replace(texts, vocabulary_lib.WORD_START, "")
   )

@@ -1,9 +1,9 @@
-"""Learns a SentencePiece model from text, as ALBERT's were.
+"""Learns a SentencePiece model from text, with ALBERT's settings.
 
-BPE merges depend on the counts of words only, so that memory grows with the
-unique words. A unigram model is learned from whole sentences; of more than
-`MAX_SENTENCES` a random sample of so many, the same each time. The same text in
-the same order gives the same model.
+BPE merges depend only on the counts of words, so that memory grows with the
+unique words. A unigram model is learned from whole sentences, from at most
+`MAX_SENTENCES`: a random sample, the same each time. The same text in the same
+order gives the same model.
 
 Source: google-research/albert, README (the command of its vocabulary).
 """
@@ -34,7 +34,7 @@ _MAX_SENTENCE_BYTES = 1 << 20
 
 
 def count_words(texts, options):
-  """Returns how often each word occurs in `texts`, collections.Counter of str.
+  """Counts the words of `texts`: returns a collections.Counter of str.
 
   Args:
     texts: iterable of str, read once.
@@ -125,7 +125,7 @@ def learn(
 
 
 def _prepare(texts, options):
-  """Yields `texts` as the options say, those without words left out."""
+  """Yields the normalised `texts` that contain words."""
   normalize = _compile_normalizer(options)
   for batch in text_batches.of_texts(texts):
     for text in normalize(tf.constant(batch, tf.string)).numpy():
@@ -144,7 +144,7 @@ def _compile_normalizer(options):
 
 
 def _sample(texts, size):
-  """Returns a list of `texts`, or of `size` of them with equal chances."""
+  """Returns a list of `texts`, or a random sample of `size` of them."""
   rng = random.Random(0)
   kept = []
   for index, text in enumerate(texts):

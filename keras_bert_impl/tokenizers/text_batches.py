@@ -1,12 +1,12 @@
-"""Texts by the batch, as many at once as the ops are fast with."""
+"""Batches of texts, of a size that makes tokenization fast."""
 
-# Enough to make the overhead of the ops small; they take about fifty bytes for
-# each.
+# Enough to make the overhead of the ops small; they need about fifty bytes for
+# each character.
 _CHARACTERS = 1_000_000
 
 
 def of_texts(texts):
-  """Yields `texts` (iterable of str or bytes) in lists, in their order."""
+  """Yields lists of `texts` (iterable of str or bytes), in order."""
   batch, size = [], 0
   for text in texts:
     batch.append(text)

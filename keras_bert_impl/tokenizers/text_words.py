@@ -1,4 +1,4 @@
-"""Where the words and characters of a text end, in ops of the core."""
+"""Splits texts into words and characters, in TensorFlow's core ops."""
 
 import tensorflow as tf
 
@@ -18,15 +18,15 @@ SINGLE = (
   r"\x{2b740}-\x{2b81f}\x{2b820}-\x{2ceaf}\x{f900}-\x{faff}"
   r"\x{2f800}-\x{2fa1f}]"
 )
-# Code points that are of one character with those before them: combining marks,
-# and the vowels and finals of Hangul in jamo.
+# Code points that belong to the character before: combining marks, and vowels
+# and finals of Hangul in jamo.
 _CONTINUING = r"[\p{M}\x{1160}-\x{11ff}\x{d7b0}-\x{d7ff}]"
 # What is deleted before a text, the text, and what is deleted after it.
 _TRIMMED = f"(?s)^({DELETED}*)(.*?)({DELETED}*)$"
 
 
 def drop_invalid(texts):
-  """Returns string `texts` of any shape without the bytes that are no UTF-8."""
+  """Drops the bytes that are not UTF-8 from string `texts` of any shape."""
   return tf.strings.unicode_transcode(
     texts,
     "UTF-8",
@@ -37,13 +37,13 @@ def drop_invalid(texts):
 
 
 def split_with_offsets(texts):
-  """Returns the words of texts as they are written, and where they stand.
+  """Returns the words of texts as written, and their offsets.
 
-  A word ends at white space; each punctuation mark, symbol of ASCII and
-  ideograph is one. What `DELETED` has is in no word but one around it.
+  A word ends at white space; each punctuation mark, ASCII symbol and ideograph
+  is a word. Characters of `DELETED` belong to a word only inside it.
 
   Args:
-    texts: string [B], any bytes; those that are no UTF-8 do not count.
+    texts: string [B], any bytes; those that are not UTF-8 do not count.
 
   Returns:
     (words, starts, ends), string and int32 RaggedTensor [B, (words)]: the first
@@ -75,9 +75,9 @@ def split_with_offsets(texts):
 
 
 def split_characters(texts):
-  """Returns the characters of texts as people see them.
+  """Splits texts into characters as people see them, with their offsets.
 
-  A letter with its combining marks is one, and a syllable of Hangul in jamo.
+  A letter with its combining marks is one, and so is a Hangul syllable in jamo.
 
   Args:
     texts: string [B], UTF-8.

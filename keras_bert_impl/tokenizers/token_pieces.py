@@ -1,7 +1,7 @@
-"""Pieces of texts that come as tokens, each with a label of its own.
+"""Tokenizes texts that come as lists of labelled tokens.
 
-The law is that of `Tokenizer.tokenize_tokens`: a token is a word; or, in files
-with one character a line, a part of one.
+As `Tokenizer.tokenize_tokens`: a token is a word or, in files with one
+character per line, a part of a word.
 """
 
 import itertools
@@ -19,7 +19,7 @@ _SENTENCES_AT_ONCE = 1024
 
 
 def tokenize(tokenizer, sentences, unit=WORD):
-  """Returns the pieces of each token.
+  """Returns the word pieces of each token.
 
   Args:
     tokenizer: of `tokenizers.load`.

@@ -1,6 +1,6 @@
-"""What the files of a vocabulary are called, and how they are read.
+"""Names and formats of vocabulary files.
 
-The name of the file says what kind it is:
+The name of the file determines the kind:
 
   vocab.txt    WordPiece: one token per line, the line number is the id (BERT,
                ELECTRA)
@@ -13,7 +13,7 @@ import os
 from keras_bert_impl import files
 
 WORDPIECE, BYTE_BPE, SENTENCEPIECE = "wordpiece", "byte_bpe", "sentencepiece"
-# What the file of each kind is called in the folder of a model.
+# The file name of each kind in the folder of a model.
 FILE_NAMES = {
   WORDPIECE: "vocab.txt",
   BYTE_BPE: "vocab.json",
@@ -33,9 +33,9 @@ def kind_of(path):
 
 
 def merges_path(path):
-  """Returns where the merges of the vocab.json `path` stand.
+  """Returns the path of the merges of the vocab.json `path`.
 
-  Beside it as merges.txt; those of "name-vocab.json" as "name-merges.txt".
+  merges.txt beside it, or "name-merges.txt" beside "name-vocab.json".
   """
   name = os.path.basename(os.fspath(path))
   standard = FILE_NAMES[BYTE_BPE]
@@ -49,7 +49,7 @@ def beside(path, name):
 
 
 def find_file(path):
-  """Returns the vocabulary file that `path` is or, a folder, holds.
+  """Returns `path`, or the vocabulary file in it if it is a folder.
 
   Raises:
     FileNotFoundError: if the folder holds none.

@@ -1,6 +1,6 @@
-"""Which characters are white space: Unicode's, and Python's, which has more."""
+"""Characters of white space: Unicode's, and more that Python counts."""
 
-# RE2's \s is ASCII only, so each tool gets the others from here.
+# RE2's \s is ASCII only; here are the others too.
 CODE_POINTS = (
   *range(0x9, 0xE),
   0x20,
@@ -14,14 +14,14 @@ CODE_POINTS = (
   0x205F,
   0x3000,
 )
-# Where str.split() splits besides.
+# str.split() also splits at these.
 PYTHON_ONLY = (0x1C, 0x1D, 0x1E, 0x1F)
 
 
 def pattern(code_points):
-  """Returns an RE2 class of characters, one at a time."""
+  """Returns an RE2 class that matches one of these characters."""
   return "[" + "".join(rf"\x{{{code:x}}}" for code in code_points) + "]"
 
 
-# Of what Python takes for white space.
+# Matches what Python counts as white space.
 PYTHON = pattern((*CODE_POINTS, *PYTHON_ONLY))

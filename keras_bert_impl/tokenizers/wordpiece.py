@@ -1,4 +1,4 @@
-"""WordPiece in the graph, with the original's ids."""
+"""WordPiece tokenizer in the graph, with the original's ids."""
 
 import numpy as np
 import tensorflow as tf
@@ -16,8 +16,8 @@ from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 _MAX_TOKEN_BYTES = 256
 # Above every word that normalisation lets through.
 _MAX_WORD_BYTES = 4 * normalization.MAX_WORD_CHARACTERS
-# What is deleted does not part a character from its marks. A long run of it is
-# one unit: the marks after it would be looked for from each character of it.
+# Deleted characters do not separate a character from its marks. A long run of
+# them is one unit, or each of them would search for the marks after it.
 _UNIT = (
   rf"^[!-~]+$|(?s)(?:{text_words.DELETED}+|.)"
   rf"(?:{text_words.DELETED}*{alignment.COMBINING})*"
@@ -65,7 +65,7 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
     )
 
   def normalize(self, texts, options=None):
-    """Returns texts [B] cleaned, and with their words apart."""
+    """Cleans texts [B] and separates their words by white space."""
     return normalization.normalize(texts, options or self.options)
 
   def tokenize_normalized(self, texts):
@@ -93,7 +93,7 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
     word = alignment.rows_of(ids)  # [N], of each piece
     sizes = tf.strings.length(words)
     word_sizes = tf.gather(sizes.flat_values, word)
-    # What reaches the end of a placeholder reaches that of its word.
+    # A piece that ends with a placeholder ends with the placeholder's word.
     shown_sizes = tf.gather(tf.strings.length(shown), word)
     stops = tf.where(stops == shown_sizes, word_sizes, stops)
     word_stops = alignment.running_sums(sizes).flat_values
@@ -126,10 +126,10 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
 
 
 def _build_lookup(vocabulary):
-  """Returns longest-match-first lookup over `vocabulary`, linear in the text.
+  """Returns a longest-match-first look-up, linear in the text's length.
 
-  It splits at white space, punctuation and CJK by its own rules; normalised
-  text has blanks at all these places already, so they change nothing.
+  It splits at white space, punctuation and CJK by its own rules, which change
+  nothing, because normalised text has blanks at all these places already.
   """
   tokens = []
   for index, token in enumerate(vocabulary.tokens):
@@ -140,7 +140,7 @@ def _build_lookup(vocabulary):
         f"at most {_MAX_TOKEN_BYTES} are possible."
       )
     if normalization.OVERLONG_WORD in token:
-      # No text reaches it, and an overlong word must not.
+      # No text contains it, and an overlong word must not match it.
       token = f"[{token} {index}]"
     tokens.append(token)
   model = tf_text.build_fast_wordpiece_model(
@@ -152,7 +152,7 @@ def _build_lookup(vocabulary):
     False,  # support_detokenization
   )
   return tf_text.FastWordpieceTokenizer(
-    # A list of bytes, which the class would make of it, takes seconds.
+    # The class would make a list of the bytes, which takes seconds.
     model_buffer=tf.constant(np.frombuffer(model, np.uint8)),
     token_out_type=tf.int32,
   )

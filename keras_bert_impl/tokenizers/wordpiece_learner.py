@@ -1,13 +1,13 @@
 """Learns a WordPiece vocabulary from text.
 
-Byte-pair merges over the counts of words (sentencepiece), written down as
-WordPiece tokens. The words are those the tokenizer will look up. Memory grows
-with the unique words, not with the text, and the same text gives the same
-tokens in the same order. Of very many unique words the most frequent ones are
-learned from.
+Makes byte-pair merges from counts of words (sentencepiece) and writes them as
+WordPiece tokens. The words are those that the tokenizer will look up. Memory
+grows with the unique words, not with the text; of very many unique words only
+the most frequent ones are used. The same text gives the same tokens in the same
+order.
 
 Differs from the original, whose learner was never released: merges by
-frequency (Sennrich et al. 2016) in place of by likelihood.
+frequency (Sennrich et al. 2016) instead of by likelihood.
 """
 
 import collections
@@ -23,14 +23,15 @@ from keras_bert_impl.tokenizers import normalization, text_batches
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 _MAX_PIECE_CHARACTERS = 16
-# Learning takes 0.9 GB and half a minute a million; counting, a tenth of it.
+# A million words take 0.9 GB and half a minute to learn from, and a tenth of
+# that to count.
 _MAX_WORDS = 2_000_000
 # Stands for the start of a word in sentencepiece.
 _WORD_START = "\u2581"
 
 
 def count_words(texts, options):
-  """Returns how often each word occurs in `texts`.
+  """Counts the words of `texts`.
 
   Args:
     texts: iterable of str or bytes, read once.
@@ -70,10 +71,10 @@ def learn(
   character_coverage=1.0,
   count=count_words,
 ):
-  """Returns the tokens of a vocabulary for `texts`.
+  """Learns a vocabulary from `texts` and returns its tokens.
 
   Args:
-    texts: iterable of str or bytes, read once; or whatever `count` takes.
+    texts: iterable of str or bytes, read once; or anything that `count` takes.
     vocab_size: int, tokens wanted, special ones included.
     do_lower_case: bool, as the tokenizer will be used.
     compose_hangul: bool, as the tokenizer will be used.
@@ -101,7 +102,7 @@ def learn(
 def learn_from_counts(
   counts, vocab_size, min_frequency=2, character_coverage=1.0
 ):
-  """Returns the tokens of a vocabulary for counted words; see `learn`.
+  """Learns a vocabulary from counts of words; as `learn`.
 
   Args:
     counts: dict of word to its number of occurrences, as of `count_words`.
@@ -113,7 +114,7 @@ def learn_from_counts(
   if not counts:
     raise ValueError("The text holds no words: nothing to learn from.")
   characters = _cover_characters(counts, min_frequency, character_coverage)
-  # A word with another character is [UNK] as a whole: nothing to learn there.
+  # A word with another character becomes [UNK]: nothing to learn from it.
   words = {
     word: count
     for word, count in sorted(counts.items())
@@ -155,7 +156,7 @@ def _check_arguments(vocab_size, min_frequency, character_coverage):
 
 
 def _cover_characters(counts, min_frequency, character_coverage):
-  """Returns the set of the most frequent characters, until they cover."""
+  """Returns the most frequent characters that reach the coverage, a set."""
   frequencies = collections.Counter()
   for word, count in counts.items():
     for character in word:
@@ -174,7 +175,7 @@ def _cover_characters(counts, min_frequency, character_coverage):
 
 
 def _alphabet(words, characters):
-  """Returns every character as a word, and as a continuation where it is one.
+  """Returns every character as a word and, where one occurs, a continuation.
 
   Punctuation and CJK ideographs are always words of their own.
   """
@@ -196,13 +197,13 @@ def _learn_pieces(words, num_pieces, min_frequency, alphabet):
   )
   if not num_pieces or not words:
     return []
-  # Besides the merges wanted: <unk>, the characters, and their merges with the
-  # start of a word, which the alphabet has already.
+  # Also asks for <unk>, the characters, and their merges with the start of a
+  # word, which the alphabet contains already.
   size = num_pieces + 2 * len(alphabet) + 2
   while True:
     merges, is_exhausted = _train_sentencepiece(words, size)
     frequencies = _count_pieces(merges, words)
-    # Some merges only led to longer ones: no word has them in their place.
+    # Some merges only led to longer ones and occur in no word.
     pieces = [
       piece
       for piece in merges
@@ -280,10 +281,7 @@ def _to_wordpiece(piece):
 
 
 def _count_pieces(pieces, words):
-  """Returns {piece: occurrences in the words}, and of its other form too.
-
-  The other form of "ing" is "##ing", and the other way round.
-  """
+  """Counts pieces in the words, each both as "ing" and as "##ing"."""
   frequencies = {}
   for piece in pieces:
     characters = piece.removeprefix(vocabulary_lib.CONTINUATION_PREFIX)
@@ -301,10 +299,10 @@ def _count_pieces(pieces, words):
 
 
 def _has_rare_merge(pieces, frequencies, min_frequency):
-  """Returns whether some merge was made for less than `min_frequency`.
+  """Returns whether any merge is rarer than `min_frequency`.
 
-  Merges come by falling frequency, so none of the later ones is frequent. One
-  was made for at most the occurrences of its characters anywhere.
+  Merges come by falling frequency, so all later ones are rare too. A merge is
+  at most as frequent as its characters anywhere.
   """
   for piece in pieces:
     characters = piece.removeprefix(vocabulary_lib.CONTINUATION_PREFIX)
