@@ -1,7 +1,7 @@
-"""What every tokenizer does, whatever its pieces are.
+"""Base class of all tokenizers.
 
 Axes: B texts, L ids of the longest sequence of the batch, V vocabulary. Methods
-for texts [B] take a single text too, and return the same without the axis B.
+for texts [B] also take a single text and then return tensors without axis B.
 """
 
 import os
@@ -25,12 +25,12 @@ _BLANKS_AT_END = white_space.pattern(white_space.CODE_POINTS) + "+$"
 
 
 class Tokenizer(tf.Module):
-  """Text to ids and back, in graph ops. Abstract.
+  """Tokenizer: text to ids and back, in graph ops. Abstract.
 
-  Works eagerly, in tf.data and inside a SavedModel, which carries the
-  vocabulary along (in the graph, and as a file under assets/). What looks like
-  a special token in a text is text. Copied and pickled by the paths of its
-  files, which are read again.
+  Works eagerly, in tf.data and inside a SavedModel, which contains the
+  vocabulary (in the graph, and as a file under assets/). Special tokens written
+  in a text are text. A copy or pickle holds the paths of the files and reads
+  them again.
 
   Args:
     vocabulary: `Vocabulary`.
@@ -42,7 +42,7 @@ class Tokenizer(tf.Module):
     vocabulary: as given.
     options: as given.
     framing: `families.family.Framing` of its sequences.
-    sentence_prefix: str, what to put before a sentence that is tokenized apart
+    sentence_prefix: str, to put before a sentence that is tokenized separately
       from the one before it, so that its first word keeps its token.
   """
 
@@ -57,7 +57,7 @@ class Tokenizer(tf.Module):
     # Tracked, so that a SavedModel holds the files.
     self._assets = [tf.saved_model.Asset(path) for path in files]
     self._files = tuple(map(_absolute, files))
-    # One trace for all callers; op by op it would be slow.
+    # One trace for all callers; eager ops would be slow.
     self._align = tf.function(
       self._align_batch,
       input_signature=[tf.TensorSpec([None], tf.string)],
@@ -79,11 +79,11 @@ class Tokenizer(tf.Module):
     return self.vocabulary.size
 
   def num_special_tokens(self, num_texts=1):
-    """Returns how many special tokens stand around a text or in a pair, int."""
+    """Returns the number of special tokens around a text or a pair, int."""
     return 2 + (num_texts - 1) * self.framing.separators
 
   def normalize(self, texts, options=None):
-    """Returns texts [B] as the pieces are looked up in them, string [B].
+    """Normalises texts [B], string [B]: pieces are looked up in the result.
 
     Args:
       texts: string [B].
@@ -97,15 +97,15 @@ class Tokenizer(tf.Module):
 
   @property
   def token_texts(self):
-    """List of V bytes, each token as it is shown to people.
+    """List of V bytes, each token as people read it.
 
-    A blank at its beginning says that it begins a word; in WordPiece, "##" that
-    it does not. A token of byte-level BPE may be a part of a character.
+    A blank in front means that it starts a word; in WordPiece, "##" that it
+    does not. A token of byte-level BPE may be a part of a character.
     """
     raise NotImplementedError
 
   def tokenize(self, texts):
-    """Returns the ids of texts.
+    """Tokenizes texts into ids.
 
     Args:
       texts: string [B], or a list of str or bytes.
@@ -118,52 +118,52 @@ class Tokenizer(tf.Module):
     )
 
   def tokenize_with_offsets(self, texts):
-    """Returns the ids of texts and where their pieces stand in them.
+    """Tokenizes texts into ids with offsets.
 
-    A piece that is a part of a character, or of one with its marks, has all of
-    it; what the tokenizer deletes belongs to no piece but one around it, and
-    the blank before a word to none. [UNK] is a whole word or, in SentencePiece,
-    what the pieces around it leave of it.
+    A piece that is part of a character, or of one with its marks, gets the
+    whole character. Deleted characters belong to a piece only if they are
+    inside it; the blank before a word belongs to none. [UNK] is a whole word
+    or, in SentencePiece, the part between its neighbours.
 
     Args:
-      texts: string [B], or a list of str or bytes; in characters, bytes that
-        are no UTF-8 do not count.
+      texts: string [B], or a list of str or bytes; bytes that are not UTF-8 do
+        not count as characters.
 
     Returns:
       (ids, starts, ends), int32 RaggedTensor [B, (pieces)]: the ids of
       `tokenize`; the first character of each piece, and the one after its last.
-      Both are the same for what stands for nothing but a blank.
+      Both are equal for a piece that is only a blank.
     """
     return _apply(self._align, texts)
 
   def split_words_with_offsets(self, texts):
-    """Returns the words of texts, with the characters that they have there.
+    """Splits texts into words with offsets.
 
     Args:
       texts: string [B], or a list of str or bytes.
 
     Returns:
-      (words, starts, ends), as `text_words.split_with_offsets`, which cuts
-      texts alike for all tokenizers.
+      (words, starts, ends), as `text_words.split_with_offsets`, which is the
+      same for all tokenizers.
     """
     return _apply(text_words.split_with_offsets, texts)
 
   def tokenize_tokens(self, tokens, unit=token_pieces.WORD):
-    """Returns the ids of texts that come as tokens, each looked up by itself.
+    """Tokenizes texts that are split into tokens, each token by itself.
 
-    A word has a blank before it in byte-level BPE (SentencePiece puts one there
-    itself). Of characters, those after white space, punctuation and ideographs
-    (whatever the normalisation sets apart) begin a word. The others get pieces
-    that continue one, such as "##x", where the vocabulary has them; a character
-    that it knows at the beginning of words only gets that piece.
+    Words get a blank before them in byte-level BPE (SentencePiece adds its
+    own). Characters start a word after white space, punctuation and ideographs
+    (whatever the normalisation separates). Other characters get continuation
+    pieces, such as "##x", or their piece at the start of words if the
+    vocabulary has no other.
 
     Args:
       tokens: string RaggedTensor [B, (tokens)].
-      unit: one of `token_pieces.UNITS`, what a token is.
+      unit: one of `token_pieces.UNITS`: whether tokens are words or characters.
 
     Returns:
-      int32 RaggedTensor [B, (tokens), (pieces)]; white space and what the
-      normalisation deletes has none.
+      int32 RaggedTensor [B, (tokens), (pieces)]; white space and deleted
+      characters have no pieces.
     """
     different, index = tf.unique(tokens.flat_values)
     is_blank = tf.strings.regex_full_match(different, f"{white_space.PYTHON}*")
@@ -176,15 +176,15 @@ class Tokenizer(tf.Module):
     return tokens.with_flat_values(tf.gather(pieces, index))
 
   def tokenize_around_masks(self, texts):
-    """Returns the ids of texts in which the mask token may stand.
+    """Tokenizes texts that may contain the mask token.
 
-    As `tokenize`, but the literal "[MASK]" (or whatever the vocabulary calls
-    it) is the mask wherever it stands, and takes the blanks before it.
+    As `tokenize`, but "[MASK]" in a text (or the vocabulary's name for it) is
+    the mask token, and includes the blanks before it.
     """
     return _apply(self._tokenize_around_masks, texts)
 
   def tokenize_with_word_ids(self, texts):
-    """Returns the ids of texts and the word each piece belongs to.
+    """Tokenizes texts into ids with the number of each piece's word.
 
     Args:
       texts: string [B], or a list of str or bytes.
@@ -201,9 +201,9 @@ class Tokenizer(tf.Module):
     return _apply(split, texts)
 
   def word_ids(self, ids):
-    """Returns which word of its row each piece belongs to, counted from 0.
+    """Returns the number of each piece's word in its row, from 0.
 
-    Words as `Vocabulary.is_continuation` has them.
+    `Vocabulary.is_continuation` decides where words start.
 
     Args:
       ids: int32 RaggedTensor [B, (pieces)]; a special token is a word.
@@ -218,8 +218,8 @@ class Tokenizer(tf.Module):
     is_start = tf.tensor_scatter_nd_update(
       is_start, first[:, tf.newaxis], tf.ones_like(first, tf.bool)
     )
-    # Exclusive sum over the batch; taking off the row's offset leaves the
-    # words that started earlier in the row.
+    # Exclusive sum over the batch; without the row's offset it counts the words
+    # that started earlier in the row.
     started = tf.concat([[0], tf.cumsum(tf.cast(is_start, tf.int32))], 0)
     offsets = tf.gather(started, ids.row_starts())
     counts = started[1:] - tf.gather(offsets, ids.value_rowids())
@@ -234,7 +234,7 @@ class Tokenizer(tf.Module):
     truncation=True,
     with_word_ids=False,
   ):
-    """Returns the inputs of an encoder for texts or pairs of texts.
+    """Tokenizes texts or pairs of texts into the inputs of an encoder.
 
     Args:
       texts: string [B], or a list of str or bytes.
@@ -276,11 +276,11 @@ class Tokenizer(tf.Module):
     truncation=True,
     with_word_ids=False,
   ):
-    """Returns the inputs of an encoder for pieces or pairs of them.
+    """Adds special tokens and padding to ids: the inputs of an encoder.
 
     [CLS] A [SEP] or [CLS] A [SEP] B [SEP], with as many [SEP] in between as
-    `framing` says. A sequence that is too long loses tokens one by one off the
-    end of the longer text, of B where both are equally long.
+    `framing` says. A sequence that is too long loses tokens one by one from the
+    end of the longer text, or of B where both are equally long.
 
     Args:
       pieces: int32 RaggedTensor [B, (pieces)].
@@ -288,19 +288,19 @@ class Tokenizer(tf.Module):
       max_seq_length: int, L at most, special tokens included; None: no limit.
       padding: "longest", to the longest of the batch; or "max_length", to
         max_seq_length, which is then L in the static shape.
-      truncation: bool, whether a sequence that is too long is cut; or else it
-        is an error, when the batch is made.
+      truncation: bool, whether to cut sequences that are too long; otherwise
+        they are an error when the batch is made.
       with_word_ids: bool, whether to return word_ids, which no model takes.
 
     Returns:
       {name: int32 [B, L]}: input_ids; input_mask, 1 for a token and 0 for
       padding; segment_ids, 1 for B and its [SEP] if `framing` has segments;
-      on request word_ids, the word of its text each piece belongs to, counted
-      from 0 in A and in B, -1 for special tokens and padding.
+      on request word_ids, the number of each piece's word, from 0 in A and in
+      B, -1 for special tokens and padding.
 
     Raises:
       ValueError: max_seq_length leaves no room for a piece of each text or is
-        missing, or texts and pairs are not as many.
+        missing, or the numbers of texts and pairs differ.
     """
     texts = [pieces] if pair_pieces is None else [pieces, pair_pieces]
     num_special = self.num_special_tokens(len(texts))
@@ -331,10 +331,10 @@ class Tokenizer(tf.Module):
     return inputs
 
   def detokenize(self, ids):
-    """Returns the text of ids; what pads, begins and ends is left out.
+    """Returns the text of ids, without padding, [CLS] and [SEP].
 
-    White space, case and accents that the normalisation took are not brought
-    back; byte-level BPE takes nothing.
+    White space, case and accents that the normalisation has removed stay
+    removed; byte-level BPE removes nothing.
 
     Args:
       ids: int [B, (pieces)], ragged or dense, or lists of them; or those of one
@@ -358,20 +358,20 @@ class Tokenizer(tf.Module):
     return self._join(tf.gather(tf.constant(self.token_texts), shown))
 
   def save(self, folder):
-    """Writes the files from which `tokenizers.load(folder)` makes it again.
+    """Writes the files that `tokenizers.load(folder)` reads.
 
     Returns:
       str, the path of the vocabulary.
     """
     name = vocabulary_files.FILE_NAMES[self.vocabulary.kind]
     path = vocabulary_files.beside(f"{folder}/", name)
-    # The vocabulary last: where it stands, its options stand too.
+    # The vocabulary last: where it is, its options are too.
     vocabulary_lib.save_options(path, self.options)
     self.vocabulary.save(path)
     return path
 
   def _framed(self, texts):
-    """Returns the parts of sequences: special tokens and texts.
+    """Returns the parts of sequences in order: special tokens and texts.
 
     Args:
       texts: list of one or two int32 RaggedTensor [B, (pieces)].
@@ -389,7 +389,7 @@ class Tokenizer(tf.Module):
     for number, text in enumerate(texts):
       segment = number if self.framing.segments else 0
       if number:
-        # The text before has ended with the first of them.
+        # The first [SEP] already follows the text before.
         parts += (self.framing.separators - 1) * [special(sep_id, 0)]
       segments = tf.fill(tf.shape(text.flat_values), segment)
       segments = text.with_flat_values(segments)
@@ -401,7 +401,7 @@ class Tokenizer(tf.Module):
     """Returns the ids, int32 [B, (pieces)], of texts [B] with masks."""
     token = self.vocabulary.mask_token
     stretches = tf.strings.split(texts, sep=token)  # [B, (stretches)]
-    # Those before a mask; the last stretch of a text is before none.
+    # All stretches but the last of a text are followed by a mask.
     is_last = tf.ragged.range(stretches.row_lengths()) == (
       stretches.row_lengths()[:, tf.newaxis] - 1
     )
@@ -413,16 +413,16 @@ class Tokenizer(tf.Module):
     )
     pieces = self.tokenize(flat)  # [S, (pieces)]
     masks = tf.fill([tf.size(flat), 1], self.vocabulary.mask_id)
-    # A mask before every stretch; the first of a text has none before it.
+    # Puts a mask before every stretch and drops that of the first.
     pieces = stretches.with_flat_values(tf.concat([masks, pieces], axis=1))
     return pieces.merge_dims(1, 2)[:, 1:]
 
   def _continue_words(self, tokens, different, index):
-    """Returns whether tokens are inside of a word that began before them.
+    """Returns whether tokens continue a word.
 
     Args:
       tokens: string RaggedTensor [B, (tokens)], N in all.
-      different: string [D], those that are different.
+      different: string [D], the different tokens.
       index: int32 [N], where in `different` each token is.
 
     Returns:
@@ -436,7 +436,7 @@ class Tokenizer(tf.Module):
         f"(?s).*{white_space.PYTHON}",
       )
     )
-    # What is deleted is passed over: its neighbours are neighbours.
+    # Deleted tokens are skipped: their neighbours are neighbours.
     places = tf.where(tf.gather(texts != "", index))[:, 0]
     index = tf.gather(index, places)
     rows = tf.gather(alignment.rows_of(tokens), places)
@@ -448,7 +448,7 @@ class Tokenizer(tf.Module):
     )
 
   def _set_apart(self, texts):
-    """Returns texts [N] with blanks around whatever is a word of its own."""
+    """Returns texts [N] with blanks around characters that are words."""
     return texts
 
   def _tokenize_words(self, texts):
@@ -456,7 +456,7 @@ class Tokenizer(tf.Module):
     return self.tokenize(texts)
 
   def _tokenize_inside(self, texts, pieces):
-    """Returns the ids, int32 [N, (pieces)], of texts [N] inside of words.
+    """Returns the ids, int32 [N, (pieces)], of texts [N] inside words.
 
     Args:
       texts: string [N].
@@ -470,11 +470,11 @@ class Tokenizer(tf.Module):
     return ids, *alignment.to_characters(begins, stops, self._units(texts))
 
   def _find_bytes(self, texts):
-    """Returns the ids of texts [B], and the bytes from which to which they are.
+    """Returns the ids of texts [B] with byte offsets.
 
     Returns:
-      (ids, begins, stops), int32 RaggedTensor [B, (pieces)]; bytes of what
-      becomes of a text without blanks. See `alignment.to_characters`.
+      (ids, begins, stops), int32 RaggedTensor [B, (pieces)]; offsets count bytes
+      of the normalised text without blanks. See `alignment.to_characters`.
     """
     raise NotImplementedError
 
@@ -501,7 +501,7 @@ def build_ids(vocabulary):
 
 
 def replace_first(pieces, ids, whole_ids):
-  """Returns pieces with other ones at the beginning of each row that has any.
+  """Replaces the first piece of each row that has any.
 
   Args:
     pieces: int32 RaggedTensor [N, (pieces)].
@@ -521,7 +521,7 @@ def replace_first(pieces, ids, whole_ids):
 
 
 def _apply(function, *sides):
-  """Returns `function` of texts, or of one text as of a batch of it.
+  """Applies a function of batches to texts, or to one text.
 
   Args:
     function: callable of string tensors [B].
@@ -543,7 +543,7 @@ def _apply(function, *sides):
 
 
 def _check_numbers(texts):
-  """Raises ValueError if there are not as many pairs as texts."""
+  """Raises ValueError if the numbers of texts and pairs differ."""
   numbers = [text.shape[0] for text in texts]
   if None not in numbers and len(set(numbers)) > 1:
     raise ValueError(
@@ -552,7 +552,7 @@ def _check_numbers(texts):
 
 
 def _check_lengths(texts, max_tokens):
-  """Fails, in the graph, if a sequence is of more than `max_tokens`."""
+  """Fails, in the graph, if a sequence has more than `max_tokens`."""
   longest = tf.reduce_max(
     tf.concat([[0], sum(text.row_lengths() for text in texts)], axis=0)
   )
@@ -565,7 +565,7 @@ def _check_lengths(texts, max_tokens):
 
 
 def _padded_length(padding, max_seq_length):
-  """Returns L where it is known beforehand, int or None."""
+  """Returns the static L, int, or None if the batch decides it."""
   if padding not in PADDINGS:
     raise ValueError(
       f"padding ({padding!r}) must be one of {', '.join(PADDINGS)}."
@@ -578,7 +578,7 @@ def _padded_length(padding, max_seq_length):
 
 
 def _ragged(ids):
-  """Returns ids, a tensor or lists, as int RaggedTensor or tensor [pieces]."""
+  """Converts ids, a tensor or lists, to int RaggedTensor or tensor [pieces]."""
   if isinstance(ids, tf.RaggedTensor):
     return ids
   if isinstance(ids, list | tuple) and (not ids or np.ndim(ids[0]) > 0):
@@ -594,7 +594,7 @@ def _absolute(path):
 
 
 def _load(its_class, files, options, name, fingerprint):
-  """Returns a tokenizer that was pickled.
+  """Loads a pickled tokenizer.
 
   Raises:
     FileNotFoundError: a file is not there any more.
@@ -610,7 +610,7 @@ def _load(its_class, files, options, name, fingerprint):
 
 
 def _truncate(texts, max_tokens):
-  """Returns one or two ragged [B, (pieces)] with `max_tokens` a row at most."""
+  """Truncates one or two ragged [B, (pieces)] to `max_tokens` per row."""
   if len(texts) == 1:
     return [texts[0][:, :max_tokens]]
   lengths = [text.row_lengths() for text in texts]

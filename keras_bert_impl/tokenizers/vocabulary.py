@@ -1,9 +1,9 @@
-"""The vocabulary of a model, and the normalisation that belongs to it.
+"""The vocabulary of a model, and the options of its tokenizer.
 
-`tokenizer_config.json` beside the vocabulary says how text is normalised before
-it is looked up, and the family of models whose framing its sequences have, so
-that no later command can forget it. It and `special_tokens_map.json`, as
-`transformers` writes them, may also say which tokens are the special ones.
+`tokenizer_config.json` beside the vocabulary stores how text is normalised, and
+the family of models whose framing sequences have, so that later commands use
+the same. That file and `special_tokens_map.json`, as `transformers` writes
+them, may also name the special tokens.
 """
 
 import dataclasses
@@ -53,7 +53,7 @@ _MODEL_FILES = ("config.json", "bert_config.json")
 
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
-  """Tokens by id, with the roles of the special ones.
+  """A vocabulary: tokens by id, and the roles of special tokens.
 
   Which token pads, stands for the unknown, begins, ends and hides is asked for
   by role; a vocabulary without a role can do whatever does not need it.
@@ -129,7 +129,7 @@ class Vocabulary:
 
   @functools.cached_property
   def role_ids(self):
-    """Dict of role to id, of those there, in the order of `ROLES`."""
+    """Dict of role to id, of the roles that exist, in the order of `ROLES`."""
     candidates = _ROLE_TOKENS | {r: (token,) for r, token in self.role_names}
     found = {}
     for role in ROLES:
@@ -196,7 +196,7 @@ class Vocabulary:
 
   @functools.cached_property
   def fingerprint(self):
-    """SHA-256 of all that decides on the ids of a text, hex."""
+    """SHA-256, hex, of everything that decides the ids of a text."""
     digest = hashlib.sha256("\n".join(self.tokens).encode("utf-8"))
     if self.merges:
       digest.update("\n".join(["", "", *self.merges]).encode("utf-8"))
@@ -204,7 +204,7 @@ class Vocabulary:
     return digest.hexdigest()
 
   def save(self, path):
-    """Writes the vocabulary to `path`, all or nothing.
+    """Writes the vocabulary to `path` atomically.
 
     What else belongs to it is written before it: the merges beside a
     vocab.json, the names of special tokens that are not the usual ones.
@@ -255,7 +255,7 @@ def _family():
 
 @dataclasses.dataclass(frozen=True)
 class TokenizerOptions:
-  """How text is normalised before WordPiece looks it up.
+  """Options of a WordPiece tokenizer: how text is normalised.
 
   Attributes:
     do_lower_case: bool, lower-case and strip accents.
@@ -272,7 +272,7 @@ class TokenizerOptions:
 
 @dataclasses.dataclass(frozen=True)
 class BytePairOptions:
-  """How text is prepared for byte-level BPE, which normalises nothing.
+  """Options of a byte-level BPE tokenizer, which normalises nothing.
 
   Attributes:
     add_prefix_space: bool, put a blank before a text that has none, so that its
@@ -286,7 +286,7 @@ class BytePairOptions:
 
 @dataclasses.dataclass(frozen=True)
 class SentencePieceOptions:
-  """How text is normalised before SentencePiece, which has rules of its own.
+  """Options of a SentencePiece tokenizer, whose model normalises text too.
 
   The defaults leave everything to the model: the ids are those of the
   `sentencepiece` library. ALBERT's are do_lower_case=True, keep_accents=False,
@@ -320,7 +320,7 @@ _OPTIONS = {
 
 
 def load_options(vocab_file):
-  """Returns the options stored beside `vocab_file`, or None if there are none.
+  """Returns the options stored beside `vocab_file`, or None without any.
 
   A file of the same name as `transformers` writes it is read too: its other
   keys are ignored, unless they ask for another normalisation, and what it
@@ -356,7 +356,7 @@ def load_options(vocab_file):
 
 
 def find_family(vocab_file):
-  """Returns the family that files beside a vocabulary name, or None.
+  """Returns the family named by files beside a vocabulary, or None.
 
   tokenizer_config.json may name it itself or by its class in `transformers`;
   otherwise config.json or bert_config.json may say what the model is.
@@ -427,7 +427,7 @@ def resolve_options(vocab_file, default_family=None, **given):
 
 
 def save_options(vocab_file, options):
-  """Writes `options` beside `vocab_file`, all or nothing; returns the path."""
+  """Writes `options` atomically beside `vocab_file`; returns the path."""
   path = _options_path(vocab_file)
   files.write_atomically(path, _to_json(dataclasses.asdict(options)))
   return path
@@ -478,7 +478,7 @@ def _check_tokens(vocabulary):
 
 
 def _load_role_names(vocab_file):
-  """Returns ((role, token), ...) as the files beside `vocab_file` name them."""
+  """Returns ((role, token), ...) as named in files beside `vocab_file`."""
   names = {}
   for name in (OPTIONS_FILE, ROLES_FILE):
     path = vocabulary_files.beside(vocab_file, name)
