@@ -473,7 +473,7 @@ class Tokenizer(tf.Module):
     """Returns the ids of texts [B] with byte offsets.
 
     Returns:
-      (ids, begins, stops), int32 RaggedTensor [B, (pieces)]; offsets count bytes
+      (ids, begins, stops), int32 RaggedTensor [B, (pieces)]; offsets in bytes
       of the normalised text without blanks. See `alignment.to_characters`.
     """
     raise NotImplementedError
