@@ -12,7 +12,7 @@ with epy.lazy_imports():
 
 
 class LeftToRightTask(pretraining.PretrainingTask):
-  """Predicts every token from those before it ("LTR & No NSP").
+  """Left-to-right language model: predicts the next token ("LTR & No NSP").
 
   The model is that of the masked language model with every position but the
   last as a prediction of the token after it; nothing is masked.
@@ -71,7 +71,7 @@ class LeftToRightTask(pretraining.PretrainingTask):
     return pretrainer.PretrainingModel(self.config, use_sentence_head=False)
 
   def weights(self, batch):
-    """Returns 1 for every token that another one precedes."""
+    """Returns 1 for every token but the first of a row."""
     return {"language_model": batch[features.MASKED_LM_WEIGHTS]}
 
   def predictions(self, batch, outputs):

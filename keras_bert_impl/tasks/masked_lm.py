@@ -12,7 +12,7 @@ with epy.lazy_imports():
 
 
 class MaskedLanguageModelTask(pretraining.PretrainingTask):
-  """Masked language model, alone or with one classification of the pair.
+  """Masked language model, with or without a classification of sentence pairs.
 
   Args:
     config: `EncoderConfig`.

@@ -1,4 +1,4 @@
-"""Chooses spans of whole words, in all rows of a batch at once, in the graph.
+"""Chooses spans of whole words to mask, for a whole batch in the graph.
 
 Axes: B batch, L sequence length, P predictions per sequence.
 """
@@ -22,8 +22,8 @@ def ngram_shares(longest=3):
 def geometric_shares(p=0.2, longest=10):
   """Returns float64 [longest], the shares of 1, 2, ... words.
 
-  Those of the geometric distribution, cut off behind `longest` and divided by
-  what is left: on average 3.8 words.
+  The geometric distribution, cut off after `longest` words and normalised: 3.8
+  words on average.
 
   Source: Joshi et al. 2020, section 3.1.
   """
@@ -35,16 +35,16 @@ def choose(begins, is_ordinary, budget, shares, max_spans, seed):
   """Returns bool [B, L]: the tokens of spans chosen at random in each row.
 
   Each round adds a span to every row. Its number of words is drawn by `shares`,
-  its place uniformly among those with room for it: words that are ordinary,
-  fit into what remains of the budget and do not touch a span chosen before.
-  Where no place has room for all its words, it gets as many as there is room
-  for. A row is finished when there is no room for a word.
+  its place uniformly among the places with enough room: ordinary words that fit
+  into the remaining budget and do not touch an earlier span. If no place has
+  enough room, the span gets fewer words. A row is finished when no word has
+  room.
 
-  Where not one word fits, the leading pieces of one are chosen.
+  If not a single word fits, the first pieces of one are chosen.
 
   Args:
-    begins: bool [B, L], true for the first piece of a word; tokens that are
-      not ordinary are words of their own.
+    begins: bool [B, L], true for the first piece of a word; each token that is
+      not ordinary is a word.
     is_ordinary: bool [B, L], whether a token may be chosen.
     budget: int32 [B], tokens to choose, at least 1.
     shares: float [N], probabilities of 1, 2, ..., N words.
@@ -60,8 +60,8 @@ def choose(begins, is_ordinary, budget, shares, max_spans, seed):
   lengths = _draw_lengths(shape, shares, length_seed)
   places = tf.random.stateless_uniform(shape, place_seed, alg=_RNG)
 
-  # Where a span that starts here has to end at the latest; where none can
-  # start, here.
+  # The latest end of a span that starts here, or this position if none can
+  # start here.
   limit = tf.where(begins, _next_true(~is_ordinary), column)
 
   def add_a_span(index, limit, remaining, chosen, unused_unfinished):
@@ -102,7 +102,7 @@ def choose(begins, is_ordinary, budget, shares, max_spans, seed):
 
 
 def _bounds(word, first, num_words):
-  """Returns where a span ends, and where the words around it begin and end.
+  """Returns the bounds of a span and of its neighbouring words.
 
   Args:
     word: int32 [B, L + 1], the number of the word at each position, ascending.
@@ -110,8 +110,8 @@ def _bounds(word, first, num_words):
     num_words: int32 [B, 1], words of the span.
 
   Returns:
-    int32 [B, 1] each: the position at which the word before the span begins,
-    that behind the span, and that behind the word after it.
+    int32 [B, 1] each: the start of the word before the span, the end of the
+    span, and the end of the word after it, both exclusive.
   """
   bounds = tf.searchsorted(
     word,
@@ -138,15 +138,15 @@ def find(flags, rank):
 
 
 def runs(positions, is_prediction):
-  """Returns where the run of consecutive positions of each prediction lies.
+  """Returns the run of consecutive positions around each prediction.
 
   Args:
-    positions: int32 [B, P], ascending as far as they are predictions.
+    positions: int32 [B, P], ascending where they are predictions.
     is_prediction: bool [B, P].
 
   Returns:
     int32 [B, P], [B, P]: index of the first and of the last prediction of the
-    same run; of no meaning where there is no prediction.
+    same run; undefined where there is no prediction.
   """
   # Equal within a run, greater from run to run.
   offset = positions - tf.range(positions.shape[1])[tf.newaxis]
@@ -173,7 +173,7 @@ def _draw_place(flags, uniform):
   num_columns = flags.shape[1]
   count = tf.reduce_sum(tf.cast(flags, tf.float32), axis=1, keepdims=True)
   rank = tf.cast(uniform * count, tf.int32)
-  # Half the time of `find`: nothing is summed up along the rows.
+  # Takes half the time of `find`, because it sums nothing along the rows.
   index = tf.where(tf.reshape(flags, [-1]))[:, 0]  # into B * L
   index = tf.concat([tf.cast(index, tf.int32), [0]], axis=0)
   row_start = tf.cumsum(tf.cast(count, tf.int32), axis=0, exclusive=True)

@@ -1,4 +1,4 @@
-"""Chooses single tokens, in all rows of a batch at once, in the graph.
+"""Chooses single tokens to mask, for a whole batch in the graph.
 
 Axes: B batch, L sequence length, P predictions per sequence.
 """
@@ -15,7 +15,7 @@ def choose(is_ordinary, num_to_predict, max_predictions, seed):
 
   Args:
     is_ordinary: bool [B, L], whether a token may be chosen.
-    num_to_predict: int32 [B], tokens to choose; all where there are fewer.
+    num_to_predict: int32 [B], tokens to choose; all if there are fewer.
     max_predictions: int, P.
     seed: int32 [2].
 
@@ -45,12 +45,12 @@ def ascending(values):
 
 
 def _sample(population, size, max_size, seed):
-  """Draws in each row a set of `size` different numbers, all sets alike likely.
+  """Draws a uniformly random set of `size` different numbers in each row.
 
   Floyd's algorithm, all draws at once (top_k over random keys of all tokens
   takes three times as long): draw k is uniform in [0, last_k], where
-  last_k = population - size + k; if it was drawn before, last_k, which cannot
-  have been, takes its place.
+  last_k = population - size + k; a number that was drawn before is replaced by
+  last_k, which cannot have been.
 
   Args:
     population: int32 [B], numbers are drawn from [0, population).
@@ -59,7 +59,7 @@ def _sample(population, size, max_size, seed):
     seed: int32 [2].
 
   Returns:
-    int32 [B, P], the numbers in no useful order; bool [B, P], true for the
+    int32 [B, P], the numbers in arbitrary order; bool [B, P], true for the
     first `size`.
 
   Source: Bentley and Floyd 1987, "A sample of brilliance".

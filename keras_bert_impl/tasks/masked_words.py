@@ -1,4 +1,4 @@
-"""Chooses whole words, in all rows of a batch at once, in the graph.
+"""Chooses whole words to mask, for a whole batch in the graph.
 
 Axes: B batch, L sequence length, P predictions per sequence; T the tokens and W
 the words of a whole batch, without padding.
@@ -20,8 +20,8 @@ def choose(
   A word that would exceed the number is left out.
 
   Args:
-    is_special: RaggedTensor bool [B, (n)], tokens that are no part of a word.
-    continues: RaggedTensor bool [B, (n)], pieces that go on with a word.
+    is_special: RaggedTensor bool [B, (n)], tokens that are not part of words.
+    continues: RaggedTensor bool [B, (n)], pieces that continue a word.
     num_to_predict: int32 [B], tokens to choose.
     max_predictions: int, P.
     num_columns: int, L.
@@ -94,19 +94,19 @@ def _words(is_special, continues):
 
 
 def _take_words(length, budget, num_likely):
-  """Takes words from the left, leaving out each that no longer fits.
+  """Takes words from the left and skips those that no longer fit.
 
   Args:
     length: int32 [B, W], pieces of the words in the order of taking; 0 = none.
     budget: int32 [B], pieces to take.
-    num_likely: int, words that are nearly always enough.
+    num_likely: int, number of words that is nearly always enough.
 
   Returns:
     int32 [B, W], the pieces taken of each word: all or none; where no word of
     a row fits, `budget` pieces of its first one.
   """
   taken, remaining = _take_fitting(length[:, :num_likely], budget)
-  # Nothing remains in nearly every batch: this part costs its first condition.
+  # In nearly every batch nothing remains: this costs one condition.
   taken_later, remaining = _take_fitting(length[:, num_likely:], remaining)
   taken = tf.concat([taken, taken_later], axis=1)
   nothing = (remaining == budget)[:, tf.newaxis]  # [B, 1]
@@ -116,7 +116,7 @@ def _take_words(length, budget, num_likely):
 
 
 def _take_fitting(length, budget):
-  """Returns what _take_words does without its exception, and what remains.
+  """Takes words as _take_words, without splitting one; returns the rest too.
 
   Args:
     length: int32 [B, W].
@@ -133,9 +133,9 @@ def _take_fitting(length, budget):
     return tf.reduce_any(may_fit(open_length, remaining))
 
   def take_until_one_does_not_fit(open_length, remaining, taken):
-    # Words too long for what remains will never fit: closing them lets the
-    # cumulative sum run on to the next that does not fit. Rows need about as
-    # many rounds as there are different lengths.
+    # Words longer than the rest will never fit: dropping them lets the
+    # cumulative sum run to the next that does not fit. Rows need about as many
+    # rounds as there are different lengths.
     open_length = tf.where(may_fit(open_length, remaining), open_length, 0)
     reaches = tf.cumsum(open_length, axis=1)
     fits = reaches <= remaining[:, tf.newaxis]

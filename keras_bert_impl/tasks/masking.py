@@ -1,7 +1,7 @@
 """Masks clean records for the masked-language-model objective, in the graph.
 
-One code serves both uses: the writer calls it on batches of instances ("static"
-masking), the reader on batches of clean records ("dynamic" masking).
+The same code serves both the writer, on batches of instances ("static"
+masking), and the reader, on batches of clean records ("dynamic" masking).
 
 Axes: B batch, L sequence length, P predictions per sequence.
 """
@@ -22,15 +22,15 @@ _RNG = "philox"
 
 
 class Masking:
-  """Turns a batch of clean records into a batch of masked ones.
+  """Masks a batch of clean records.
 
   Per instance min(P, max(1, round(n * masked_lm_prob))) ordinary tokens (all
-  but [CLS] and [SEP]) are chosen, or all of them where there are fewer, n being
-  the number of tokens with [CLS] and [SEP]. Each chosen token becomes [MASK],
+  but [CLS] and [SEP]) are chosen, or all of them if there are fewer; n counts
+  the tokens with [CLS] and [SEP]. Each chosen token becomes [MASK],
   a random token or stays, drawn per token (policy "span": per span). The random
-  token is drawn from the whole vocabulary, [PAD], [unused] and the special
-  tokens included, as in the original. Shares of 1 and 0 make every chosen token
-  [MASK], as ELECTRA's generator wants it.
+  token is drawn from the whole vocabulary, including [PAD], [unused] and the
+  special tokens, as in the original. Shares of 1 and 0 make every chosen token
+  [MASK], as for ELECTRA's generator.
 
   The policies:
     "token": tokens, uniformly.
@@ -42,15 +42,15 @@ class Masking:
       average; a span becomes [MASK], random tokens or stays as a whole
       (SpanBERT).
 
-  Spans lie inside a segment and never touch, and the last one is cut to the
+  Spans stay inside a segment and never touch, and the last one is cut to the
   number above, in whole words: see `masked_spans.choose`.
 
   Differs from the originals: a "##" piece after [SEP] begins a word instead of
   belonging to the word before [SEP]; where no word fits, the leading pieces of
   one are masked, where BERT's masks nothing and SpanBERT's always cuts words;
   and ALBERT's n-grams may touch and SpanBERT's spans overlap, whereas here
-  every maximal run of chosen tokens is one span. Where a share of the tokens
-  far above 15 % is to be predicted, that leaves some of it out.
+  every maximal run of chosen tokens is one span. If far more than 15 % of the
+  tokens are to be predicted, fewer are, because spans must not touch.
 
   Source: Devlin et al. 2019, section 3.1 and appendix A.1;
   google-research/bert, create_pretraining_data.py,
@@ -68,7 +68,7 @@ class Masking:
     mask_token_prob=0.8,
     random_token_prob=0.1,
   ):
-    """Checks and stores how tokens are masked.
+    """Checks and stores the arguments.
 
     Args:
       vocabulary: Vocabulary of the records' ids.
@@ -268,7 +268,7 @@ class Masking:
 
 
 def span_boundaries(positions, weights):
-  """Returns the visible neighbours of the span that each prediction is in.
+  """Returns the positions of the visible neighbours of each prediction's span.
 
   Args:
     positions: int32 or int64 [B, P], `masked_lm_positions`.

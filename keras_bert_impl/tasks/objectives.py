@@ -1,7 +1,7 @@
 """The pre-training objectives by name.
 
 Imports neither Keras nor TensorFlow: the scripts list the names and options of
-all of them in --help, and data preparation reads what each wants.
+all objectives in --help, and data preparation reads their choices.
 """
 
 from keras_bert_impl.tasks import (

@@ -1,4 +1,4 @@
-"""What the pre-training objectives have in common.
+"""Base classes of the pre-training objectives.
 
 Every objective of the family is a sum of classifications: of masked tokens, of
 sentence pairs, of real and replaced tokens. The file of an objective holds its
@@ -22,7 +22,7 @@ with epy.lazy_imports():
 
 @dataclasses.dataclass(frozen=True)
 class PretrainingData:
-  """The records of a pre-training, as its task has to know them.
+  """Properties of the records that a pre-training task needs.
 
   Attributes:
     max_seq_length: int, L.

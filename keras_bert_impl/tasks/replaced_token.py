@@ -1,4 +1,4 @@
-"""ELECTRA's objective: which tokens did a small generator replace?"""
+"""ELECTRA's objective: detect the tokens that a small generator replaced."""
 
 import dataclasses
 
@@ -15,7 +15,7 @@ with epy.lazy_imports():
 
 @dataclasses.dataclass(frozen=True)
 class ReplacedTokenOptions:
-  """What --objective=electra has besides."""
+  """Further options of --objective=electra."""
 
   generator_size: float = options.field(
     0.25,
@@ -84,11 +84,11 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
     }
 
   def metrics(self, batch, outputs):
-    """Adds what accuracy hides, as few tokens are replaced.
+    """Adds share, precision and recall of replaced tokens, which are few.
 
-    `replaced_token_share` of all tokens, which 1 - accuracy of a discriminator
-    that never finds one would be; `replaced_token_precision` of those it
-    reports; `replaced_token_recall` of those there are.
+    `replaced_token_share` of all tokens is 1 - accuracy of a discriminator that
+    never reports one; `replaced_token_precision` is of the reported tokens,
+    `replaced_token_recall` of the replaced ones.
     """
     is_token = ops.cast(batch[features.INPUT_MASK], "float32")
     is_replaced = ops.cast(outputs["is_replaced"], "float32") * is_token

@@ -1,4 +1,4 @@
-"""SpanBERT's objective: masked spans, each also from its boundary alone."""
+"""SpanBERT's objective: masked spans, also predicted from their boundaries."""
 
 from etils import epy
 
@@ -46,7 +46,7 @@ class SpanBoundaryTask(pretraining.PretrainingTask):
     }
 
   def guesses(self, evaluation):
-    """Adds that of the same tokens told from their boundaries."""
+    """Adds that of the span boundary, whose tokens are the same."""
     guesses = super().guesses(evaluation)
     return guesses | {"span_boundary": guesses["masked_lm"]}
 
