@@ -1,4 +1,4 @@
-"""Names that arguments and flags choose from, and that no class is needed for.
+"""Allowed values of arguments and flags.
 
 Standard library only: the scripts list them in --help, which answers before
 Keras and TensorFlow are imported.

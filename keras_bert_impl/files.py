@@ -1,7 +1,7 @@
-"""Files and folders, local or of an object store (gs://...), and JSON.
+"""Access to files and folders, local or in object stores (gs://...), and JSON.
 
-TensorFlow is imported for the latter only. What a file holds may be anything:
-whatever is wrong with it is told in one line that names it.
+TensorFlow is imported only for object stores. Faults of a file's content give
+one line that names the file.
 """
 
 import collections
@@ -69,7 +69,7 @@ def read_range(path, start, num_bytes):
 
 
 def matches(name):
-  """Returns the sorted paths that a path, glob pattern or folder stands for.
+  """Returns the sorted paths that match a path, glob pattern or folder.
 
   Of a folder, the files that are not hidden.
 
@@ -120,7 +120,7 @@ def decode(content, path):
 
 
 def read_json(path, kind=dict, types=None, name="File"):
-  """Returns what the JSON file `path` holds; see `parse_json`.
+  """Returns the value of the JSON file `path`; see `parse_json`.
 
   Raises:
     FileNotFoundError: there is no such file; the message calls it `name`.
@@ -130,7 +130,7 @@ def read_json(path, kind=dict, types=None, name="File"):
 
 
 def find_json(path, kind=dict, types=None):
-  """Returns what `read_json` does, or None where there is no file."""
+  """Returns the value of a JSON file, or None without the file."""
   return read_json(path, kind, types) if exists(path) else None
 
 
@@ -169,7 +169,7 @@ def parse_json(text, place, kind=dict, types=None):
 
 
 def check_fields(values, types, place):
-  """Checks the types of those fields of a JSON object that it has.
+  """Checks the types of fields of a JSON object; missing ones pass.
 
   Args:
     values: dict.
@@ -223,7 +223,7 @@ def check_type(value, kind, place):
 
 @contextlib.contextmanager
 def new_file(path):
-  """Context of a file that appears at `path` when it is complete.
+  """Context of a new file that appears at `path` when it is complete.
 
   A reader sees the old file or the new one; after an error nothing is left of
   the new one. Folders on the way are made.
@@ -265,7 +265,7 @@ def writing(path):
 
 
 def write_atomically(path, content):
-  """Writes a file as a whole or not at all; see `writing`.
+  """Writes a file atomically; see `writing`.
 
   Args:
     path: str, local or gs://...
@@ -285,13 +285,13 @@ def write_atomically(path, content):
 
 
 def write_json(path, content):
-  """Writes `content` as indented JSON, all or nothing."""
+  """Writes `content` atomically as indented JSON."""
   text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
   write_atomically(path, text)
 
 
 def check_writable(path):
-  """Checks that a file could be written; leaves nothing behind.
+  """Checks that a file can be written, without leaving one.
 
   Raises:
     ValueError: `path` is a folder.
@@ -313,7 +313,7 @@ def check_writable(path):
 
 
 def count_lines(path):
-  """Returns the number of lines of a text file, empty ones at its end aside."""
+  """Returns the number of lines of a text file, without empty last ones."""
   return len(read_bytes(path).rstrip().split(b"\n"))
 
 
@@ -342,7 +342,7 @@ def parse_pieces(content, place):
 
 @contextlib.contextmanager
 def new_folder(path):
-  """Context of a local folder that appears at `path` when it is complete.
+  """Context of a new local folder that appears at `path` when it is complete.
 
   Yields:
     str, the folder to write into, which becomes `path` at the end; after an
@@ -367,7 +367,7 @@ def new_folder(path):
 
 
 def _to_dict(pairs):
-  """Returns the dict of an object, each name of which must stand once."""
+  """Returns the dict of a JSON object, whose names must be unique."""
   values = dict(pairs)
   if len(values) < len(pairs):
     counts = collections.Counter(name for name, _ in pairs)
@@ -399,7 +399,7 @@ def _is_deep(value):
 
 
 def _check_characters(text, value, place):
-  """Raises ValueError if there is half a character in a JSON value."""
+  """Raises ValueError if a JSON value contains half a surrogate pair."""
   found = _SURROGATE.search(text)
   if not found:
     return

@@ -1,4 +1,4 @@
-"""Does something around the import of a module, whoever imports it.
+"""Runs code around the import of a module.
 
 Standard library only.
 """
@@ -8,7 +8,7 @@ import sys
 
 
 def around(names, context):
-  """Has modules executed inside a context from now on, in this process.
+  """Executes modules inside a context when they are imported from now on.
 
   Args:
     names: tuple of str, modules that have not been imported yet.
@@ -19,7 +19,7 @@ def around(names, context):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-  """Finds modules where the other finders do, to be executed in a context."""
+  """Finds modules as the other finders do, and executes them in a context."""
 
   def __init__(self, names, context):
     self._names = names

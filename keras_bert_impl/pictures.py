@@ -14,7 +14,7 @@ def new_figure(width, height):
 
 
 def save(canvas, path):
-  """Writes a figure as PNG, all or nothing."""
+  """Writes a figure atomically as PNG."""
   content = io.BytesIO()
   canvas.tight_layout()
   canvas.savefig(content, format="png")

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, a line now and then elsewhere.
+"""Progress of long work: a bar on a terminal, occasional lines elsewhere.
 
 The environment variable TQDM_DISABLE=1 turns it off.
 """
@@ -43,7 +43,7 @@ class _Lines(io.TextIOBase):
     self._file = file
 
   def write(self, text):
-    """Writes what is seen of `text`, if anything is."""
+    """Writes the visible part of `text`, if there is any."""
     line = text.strip("\r\n ")
     if line:
       self._file.write(line + "\n")

@@ -2,7 +2,7 @@
 
 `keras.models.load_model` knows a class only after its module was imported.
 That module imports Keras, which takes seconds that a script's `--help` must not
-take; so the models are imported right after Keras, whoever imports it.
+take. So the models are imported right after Keras is.
 """
 
 import contextlib

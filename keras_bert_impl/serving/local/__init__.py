@@ -1,5 +1,4 @@
-"""A local server that answers as TensorFlow Serving's REST API does.
+"""A local server with TensorFlow Serving's REST API, for development.
 
-For development and for trying a model out. It knows SavedModels and nothing of
-the library: what it answers follows from their signatures.
+It knows only SavedModels and their signatures, and nothing of the library.
 """

@@ -1,4 +1,4 @@
-"""The ASGI application: TF Serving's REST paths, health, and the page.
+"""The ASGI application: TF Serving's REST paths, a health check, the page.
 
 Source of paths, replies and status codes: tensorflow/serving,
 model_servers/http_rest_api_handler.cc, http_rest_api_util.cc and
@@ -55,7 +55,7 @@ _PAGE_HEADERS = _HEADERS | {
 
 
 class Limits(NamedTuple):
-  """What a request may be at most.
+  """Limits of a request's size and time.
 
   Attributes:
     request_bytes: int, the longest body.
@@ -69,7 +69,7 @@ class Limits(NamedTuple):
 
 
 def create(served, batcher, model_name, limits, host_names=()):
-  """Returns the application.
+  """Returns the ASGI application.
 
   Args:
     served: `versions.Versions`.
@@ -102,7 +102,7 @@ def create(served, batcher, model_name, limits, host_names=()):
 
 
 class _Api:
-  """The paths under /v1/ and what the page asks for besides."""
+  """The paths under /v1/ and those of the page."""
 
   def __init__(self, served, batcher, model_name, limits):
     self._served = served
@@ -241,7 +241,7 @@ class _Api:
 
 
 class _OriginCheck:
-  """Refuses what the pages of other sites ask for.
+  """Refuses requests from pages of other sites.
 
   A page of another site can send requests here, and with a name of its own
   that it points at 127.0.0.1 (DNS rebinding) it can read the answers too. It
@@ -281,7 +281,7 @@ class _OriginCheck:
 
 
 def _is_foreign(method, headers, host):
-  """Returns whether a page of another site asks, and not for a page.
+  """Returns whether a request comes from another site, and not for a page.
 
   Browsers say where a request comes from: by Sec-Fetch-Site, and those that do
   not know this or do not trust the connection, by Origin. Programs say neither.

@@ -1,4 +1,4 @@
-"""Joins concurrent requests into the batches that a model runs."""
+"""Joins concurrent requests into batches."""
 
 import collections
 import concurrent.futures
@@ -25,7 +25,7 @@ class _Request:
 
 
 class Batcher:
-  """Runs requests in one thread, as many together as belong together.
+  """Runs requests in one thread and joins those that can be a batch.
 
   Requests of one signature whose inputs agree in all but the first axis are
   joined along it, and their outputs parted again; as in TF Serving, an output
@@ -83,7 +83,7 @@ class Batcher:
     return request.future
 
   def close(self):
-    """Answers what is queued, then ends."""
+    """Answers the queued requests, then ends."""
     with self._changed:
       self._is_closed = True
       self._changed.notify()
@@ -94,7 +94,7 @@ class Batcher:
       _run(batch)
 
   def _next_batch(self):
-    """Waits for the oldest request and those that join it; [] at the end."""
+    """Waits for the oldest request and those to join it; [] at the end."""
     with self._changed:
       while not self._queue and not self._is_closed:
         self._changed.wait()
@@ -115,7 +115,7 @@ class Batcher:
     return rows >= self._max_batch_size
 
   def _take(self, oldest):
-    """Takes from the queue what is run with the oldest request."""
+    """Takes the requests from the queue that run with the oldest one."""
     batch, others, num_rows = [oldest], [], oldest.num_rows
     for request in list(self._queue)[1:]:
       fits = num_rows + request.num_rows <= self._max_batch_size
@@ -129,7 +129,7 @@ class Batcher:
 
 
 def _joining_key(signature, inputs):
-  """Returns what requests to be joined have in common, and the rows."""
+  """Returns the key that requests of a batch share, and the number of rows."""
   specs = [*signature.inputs.values(), *signature.outputs.values()]
   has_batch_axis = all(
     spec.shape.rank and spec.shape[0] is None for spec in specs

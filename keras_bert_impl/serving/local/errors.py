@@ -1,4 +1,4 @@
-"""What is answered to a request that cannot be served."""
+"""Errors of requests, with status and message."""
 
 import http
 import re
@@ -40,7 +40,7 @@ class RequestError(Exception):
 
 
 def of_model(error):
-  """Returns the RequestError of what a model raised while it ran.
+  """Converts an exception of a running model to a RequestError.
 
   Args:
     error: `tf.errors.OpError`; or UnicodeDecodeError, which TensorFlow raises
@@ -55,7 +55,7 @@ def of_model(error):
 
 
 def _one_line(text):
-  """Returns what a client can make use of in an error's message."""
+  """Returns the part of an error's message that is useful to a client."""
   if _NO_EXAMPLE in text:
     return "an example is no serialized tf.Example."
   if found := _NO_FEATURE.search(text):

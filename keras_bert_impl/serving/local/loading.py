@@ -1,4 +1,4 @@
-"""One version of a SavedModel, ready to be run."""
+"""Loads one version of a SavedModel."""
 
 import json
 import pathlib

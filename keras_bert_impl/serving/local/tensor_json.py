@@ -1,4 +1,4 @@
-"""JSON values to arrays and back, by the rules of TF Serving's REST API.
+"""Converts JSON values to arrays and back, as TF Serving's REST API.
 
 Source: tensorflow/serving, g3doc/api_rest.md and util/json_tensor.cc.
 """
@@ -19,7 +19,7 @@ _SHOWN_CHARACTERS = 60
 
 
 def to_array(name, value, spec, max_text_bytes):
-  """Returns a JSON value as the array of one input.
+  """Converts a JSON value to the array of one input.
 
   Args:
     name: str, the input's, for messages.
@@ -54,7 +54,7 @@ def to_array(name, value, spec, max_text_bytes):
 
 
 def to_bytes(name, value):
-  """Returns a JSON string, as UTF-8, or what a {"b64": str} stands for.
+  """Returns the bytes of a JSON string, in UTF-8, or of a {"b64": str}.
 
   Raises:
     RequestError: if it is neither, or no valid one.
@@ -105,7 +105,7 @@ def is_base64(value):
 
 
 def to_json(name, array):
-  """Returns the array of one output as a JSON value: lists, or a scalar.
+  """Converts the array of one output to a JSON value: lists, or a scalar.
 
   A string is given as {"b64": str} if the output is named *_bytes.
   Differs from TF Serving: so is any string that is not UTF-8, of which TF
@@ -146,7 +146,7 @@ def _shape(value):
 
 
 def _collect(name, value, shape, leaves):
-  """Appends what nested lists of this shape hold, in order."""
+  """Appends the values of nested lists of this shape, in order."""
   if not shape:
     if isinstance(value, list):
       raise _mixed_lengths(name)
@@ -216,7 +216,7 @@ def _text_json(text, is_binary):
 
 
 def _nested(values, shape):
-  """Returns a flat list as nested lists of this shape."""
+  """Nests a flat list into lists of this shape."""
   if not shape:
     return values[0]
   stride = math.prod(shape[1:])

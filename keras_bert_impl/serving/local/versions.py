@@ -1,4 +1,4 @@
-"""Which version of a model is served: the highest that loads."""
+"""Chooses the version of a model to serve: the highest that loads."""
 
 import pathlib
 import threading
@@ -41,7 +41,7 @@ class Versions:
 
   @property
   def current(self):
-    """The `loading.LoadedModel` that new requests are for."""
+    """The `loading.LoadedModel` for new requests."""
     return self._current
 
   @property
@@ -127,6 +127,6 @@ class Versions:
 
 
 def _files(path):
-  """Returns what changes when a file of the directory does."""
+  """Returns a value that changes when a file of the directory does."""
   stats = ((file, file.stat()) for file in sorted(path.rglob("*")))
   return [(str(file), stat.st_size, stat.st_mtime_ns) for file, stat in stats]
