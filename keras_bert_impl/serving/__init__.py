@@ -1,1 +1,1 @@
-"""SavedModel export."""
+"""Export of models as SavedModels that take raw strings."""

@@ -1,4 +1,4 @@
-"""Texts or pairs of texts to labels or scores."""
+"""Servables of classification and regression: texts to labels or scores."""
 
 import tensorflow as tf
 
@@ -6,7 +6,7 @@ from keras_bert_impl.serving import row_batches, servables
 
 
 class _TextServable(servables.Servable):
-  """What classes and scores have in common. Abstract.
+  """Base class of classification and regression. Abstract.
 
   Args:
     model: `SequenceClassifier`.
@@ -41,7 +41,7 @@ class _TextServable(servables.Servable):
 
 
 class ClassificationServable(_TextServable):
-  """Text or pair to the probability of each class.
+  """Classifies texts or pairs of texts: label and probability of each class.
 
   Args:
     model: `SequenceClassifier` with a logit for each class.
@@ -116,7 +116,7 @@ class ClassificationServable(_TextServable):
 
 
 class RegressionServable(_TextServable):
-  """Text or pair to a score.
+  """Scores texts or pairs of texts.
 
   Args:
     model: `SequenceClassifier` with one logit.

@@ -1,4 +1,4 @@
-"""Texts to vectors, of the whole and of each token."""
+"""Servable of the encoder: vectors of texts and of their tokens."""
 
 import tensorflow as tf
 
@@ -10,7 +10,7 @@ TOKEN_EMBEDDINGS = "token_embeddings"
 
 
 class EncoderServable(servables.Servable):
-  """The encoder: texts to one vector each, or to one of each token.
+  """Embeds texts: one vector for each text, or for each token.
 
   Args:
     model: `TransformerEncoder`, or any model on one.
@@ -77,7 +77,7 @@ class EncoderServable(servables.Servable):
     }
 
   def answer_ids(self, input_ids, input_mask, segment_ids):
-    """Encodes what a client has tokenized itself.
+    """Embeds texts that the client has tokenized.
 
     Returns:
       sequence_output float32 [B, L, H]; pooled_output float32 [B, H], of an

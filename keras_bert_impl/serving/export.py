@@ -1,10 +1,10 @@
-"""Writes servables as versions of a SavedModel, as TF Serving expects them.
+"""Exports servables as versions of a SavedModel, as TF Serving expects them.
 
-`export_dir/1/`, `export_dir/2/`, ...: a server that watches export_dir takes up
-a new version by itself. Each holds the graph, the weights once, the vocabulary
-under assets/ and, under assets.extra/, requests to warm up with and a
-description; nothing outside of it is needed any more. Beside the versions lie
-configurations for TF Serving.
+`export_dir/1/`, `export_dir/2/`, ...: a server that watches export_dir loads
+new versions by itself. Each contains the graph, the weights once, the
+vocabulary under assets/ and, under assets.extra/, warm-up requests and a
+description; it needs no other file. Configurations for TF Serving are beside
+the versions.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ _TEMPORARY = re.compile(r"tmp-\d+-\w+")
 
 
 def export(servable, export_dir, model_name=None, weights_dtype="float32"):
-  """Writes the next version of a model, all or nothing.
+  """Writes the next version of a model atomically.
 
   Args:
     servable: `servables.Servable`; it holds its weights as `weights_dtype` from
@@ -106,7 +106,7 @@ def check_folder(export_dir):
 
 @contextlib.contextmanager
 def _hold(export_dir):
-  """Holds a folder while a version is written, after removing what is left.
+  """Locks a folder while a version is written, and removes leftovers.
 
   All who write share a lock of the folder, which ends with its process,
   however that ends. So whoever gets it alone knows that nobody else is writing,
@@ -148,7 +148,7 @@ def _publish(temporary, export_dir):
 
 
 def _save(servable, folder, model_name, weights_dtype):
-  """Writes the SavedModel with what lies under its assets.extra/."""
+  """Writes the SavedModel and its assets.extra/."""
   definitions = servable.definitions()
   tf.saved_model.save(
     servable,
@@ -174,7 +174,7 @@ def _save(servable, folder, model_name, weights_dtype):
 
 
 def _name_methods(folder, signatures):
-  """Marks signatures as those of Classify and Regress."""
+  """Names the methods of signatures for Classify and Regress."""
   if not signatures:
     return
   v1 = tf.compat.v1.saved_model.signature_def_utils
@@ -185,7 +185,7 @@ def _name_methods(folder, signatures):
 
 
 def _write_configurations(servable, export_dir, model_name):
-  """Writes the files that TF Serving is started with."""
+  """Writes the configuration files of TF Serving."""
   name, path = (
     json.dumps(value, ensure_ascii=False)
     for value in (model_name, f"/models/{model_name}")

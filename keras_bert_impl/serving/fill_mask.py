@@ -1,4 +1,4 @@
-"""Text with [MASK] to the likeliest tokens.
+"""Servable of the masked language model: fills [MASK] in texts.
 
 Axes, besides those of `servables`: M most masks of a text in the batch, K
 candidates per mask.
@@ -11,7 +11,7 @@ from keras_bert_impl.serving import row_batches, servables
 
 
 class FillMaskServable(servables.Servable):
-  """The masked language model: text with [MASK] to the likeliest tokens.
+  """Fills masks: the likeliest tokens for each [MASK] of a text.
 
   The literal [MASK] (<mask>, or whatever the vocabulary calls it) is the mask
   token, which is a word of its own wherever it stands.
@@ -116,7 +116,7 @@ class FillMaskServable(servables.Servable):
 
 
 def _find(ids, wanted):
-  """Returns where `wanted` stands in each row of `ids`.
+  """Returns the positions of `wanted` in each row of `ids`.
 
   Args:
     ids: int32 [B, L].

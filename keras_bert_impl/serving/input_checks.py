@@ -1,8 +1,8 @@
-"""What the inputs of a signature have to be, checked in its graph.
+"""Checks the inputs of a signature in its graph.
 
-TF Serving hands on whatever it is sent: neither rank nor size is compared with
-the signature. An op that gets another rank than it was traced for may take the
-whole server down, and an id without a row may be read as another one.
+TF Serving passes on any request: it compares neither rank nor size with the
+signature. An op that gets another rank than it was traced for may crash the
+server, and an id out of range may be read as another one.
 
 Axes: B rows, L ids of the longest of them.
 """
@@ -15,7 +15,7 @@ from keras_bert_impl import features
 
 
 def check(function, specs, find_faults=lambda inputs: []):
-  """Returns a function that refuses inputs which are not as they should be.
+  """Returns a function that refuses invalid inputs.
 
   Args:
     function: of tensors by name.
@@ -43,7 +43,7 @@ def check(function, specs, find_faults=lambda inputs: []):
 
 
 def check_ids(config, inputs):
-  """Returns assertions that a model has a row for all it is asked for.
+  """Returns assertions that ids, masks, segments and lengths are in range.
 
   Args:
     config: `EncoderConfig` of the model.
@@ -80,7 +80,7 @@ def _check_range(name, values, limit):
 
 
 def _compare_sizes(inputs):
-  """Returns assertions that inputs agree in the sizes of the axes they share.
+  """Returns assertions that inputs have equal sizes along shared axes.
 
   Args:
     inputs: {input: tensor of a known rank}.

@@ -1,4 +1,4 @@
-"""A text and choices to the best choice."""
+"""Servable of multiple choice: the best choice for a text."""
 
 import tensorflow as tf
 
@@ -8,7 +8,7 @@ _CHOICES = "choices"
 
 
 class MultipleChoiceServable(servables.Servable):
-  """Text and its choices to the probability of each choice.
+  """Chooses among choices for a text: the probability of each.
 
   Any number of choices; a text that has fewer than another one of its batch has
   "" in place of the others.

@@ -1,4 +1,4 @@
-"""Texts to the tokens that do not fit in."""
+"""Servable of ELECTRA's discriminator: finds replaced tokens."""
 
 import tensorflow as tf
 
@@ -7,7 +7,7 @@ from keras_bert_impl.serving import row_batches, servables, tokens
 
 
 class ReplacedTokensServable(servables.Servable):
-  """ELECTRA's discriminator: how likely each token is a replacement.
+  """Detects replaced tokens: the probability for each token of a text.
 
   Args:
     model: any that has a discriminator's head on its encoder:
@@ -19,7 +19,7 @@ class ReplacedTokensServable(servables.Servable):
   head = "replaced_tokens"
 
   def answer(self, text):
-    """Judges the tokens of texts [B].
+    """Returns the probabilities of the tokens of texts [B].
 
     Returns:
       probabilities float32 [B, T] that a token was replaced, 0 where there is

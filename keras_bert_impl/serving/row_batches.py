@@ -1,4 +1,4 @@
-"""Rows of ids to a model, a few of like length at a time, in the graph.
+"""Runs a model on rows of similar length together, in the graph.
 
 Axes: R rows, L ids of the longest of them, n rows at once.
 """
@@ -14,10 +14,10 @@ _FEWEST, _MOST = 8, 32
 
 
 def map_rows(function, rows, signature):
-  """Applies a function to rows, those of like length together.
+  """Applies a function to rows, to those of similar length together.
 
-  All at once, they would be as slow as if each had the length of the longest: a
-  film review has 20 ids on average, the longest of 32 has 67.
+  All at once, they would be padded to the longest: a film review has 20 ids on
+  average, the longest of 32 has 67.
 
   Args:
     function: from {name: [n, length of the longest]} to something of [n, ...],

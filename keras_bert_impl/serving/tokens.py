@@ -1,4 +1,4 @@
-"""What is said of each token of a text.
+"""Per-token outputs: tokens, offsets and padding.
 
 Axes, besides those of `servables`: T most tokens of a text in the batch, which
 is L without [CLS] and [SEP].
@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def encode(servable, text):
-  """Returns the inputs of a model, and the tokens that they are of.
+  """Returns the inputs of a model, and their tokens.
 
   Args:
     servable: `servables.Servable`.
@@ -19,7 +19,7 @@ def encode(servable, text):
     int32 [B]; tokens string [B, T], as the tokenizer's `token_texts` shows
     them, and "" beyond num_tokens; starts and ends int32 [B, T], where they
     stand in the text, in characters and `end` exclusive, 0 beyond num_tokens.
-    What max_seq_length cuts off is no token.
+    Tokens beyond max_seq_length are left out.
   """
   ids, starts, ends = (
     rows[:, : servable.max_seq_length - 2]

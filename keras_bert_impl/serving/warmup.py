@@ -1,9 +1,8 @@
-"""Requests that TF Serving replays when it has loaded a model.
+"""Warm-up requests, which TF Serving replays when it has loaded a model.
 
-The first request to a graph takes long; after these it was not the first. They
-are `tensorflow.serving.PredictionLog` messages in a TFRecord, written here by
-their numbers: their classes are in tensorflow-serving-api, which nobody needs
-to export a model.
+The first request to a graph is slow, so it should not come from a client. The
+requests are `tensorflow.serving.PredictionLog` messages in a TFRecord, written
+here by field numbers, so that an export does not need tensorflow-serving-api.
 
 Source: tensorflow/serving, apis/prediction_log.proto, predict.proto,
 classification.proto, regression.proto, input.proto and model.proto.
@@ -25,7 +24,7 @@ _EXAMPLE_LIST, _EXAMPLES = 1, 1  # Input, ExampleList
 
 
 def write(path, model_name, example_inputs):
-  """Writes a request to each signature.
+  """Writes a warm-up request for each signature.
 
   Args:
     path: str, ending in `FILE_NAME`.
