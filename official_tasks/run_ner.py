@@ -24,8 +24,8 @@ import os
 from absl import flags, logging
 from etils import epy
 
-from keras_bert_impl import choices, files, options
-from keras_bert_impl.checkpoints import names, reading
+from keras_bert_impl import choices, files, heads, options
+from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.tokenizers import token_pieces
 from official_tasks.command_line import common
@@ -215,7 +215,7 @@ def _labels_of_checkpoint():
   """Returns the classes of a tagger of other programs, or None."""
   path = FLAGS.init_checkpoint
   described = path and reading.open_checkpoint(path).description
-  if not described or described.head != names.TOKEN_CLASSIFICATION:
+  if not described or described.head != heads.TOKEN_CLASSIFICATION:
     return None
   for label in described.labels or ():
     fault = tagging.find_fault(label)

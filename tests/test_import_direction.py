@@ -19,6 +19,7 @@ ORDER = (
     "keras_bert_impl.choices",
     "keras_bert_impl.configs",
     "keras_bert_impl.features",
+    "keras_bert_impl.heads",
     "keras_bert_impl.options",
     "keras_bert_impl.pictures",
     "keras_bert_impl.progress",
@@ -102,6 +103,7 @@ def test_what_every_script_imports_needs_the_standard_library_only():
     "configs.py",
     "families/*.py",
     "features.py",
+    "heads.py",
     "options.py",
     "registration.py",
   ):

@@ -9,7 +9,7 @@ import dataclasses
 
 from absl import logging
 
-from keras_bert_impl import configs, families, files
+from keras_bert_impl import configs, families, files, heads
 from keras_bert_impl.checkpoints import names
 
 # What a config.json may leave out.
@@ -31,17 +31,6 @@ _TYPES = {
 }
 # Each gets a name before it is known how many classes the weights have.
 _MOST_LABELS = 1_000_000
-_ARCHITECTURES = {
-  None: "Model",
-  names.PRETRAINING: "ForPreTraining",
-  names.MASKED_LM: "ForMaskedLM",
-  names.REPLACED_TOKENS: "ForPreTraining",
-  names.SEQUENCE_CLASSIFICATION: "ForSequenceClassification",
-  names.TOKEN_CLASSIFICATION: "ForTokenClassification",
-  names.MULTIPLE_CHOICE: "ForMultipleChoice",
-  names.QUESTION_ANSWERING: "ForQuestionAnswering",
-}
-
 # What the same weights can be used with, but were not trained for.
 _BEHAVIOUR = (
   "num_attention_heads",
@@ -59,7 +48,7 @@ class Description:
 
   Attributes:
     config: `configs.EncoderConfig`.
-    head: kind of head, of those in `names`, or None.
+    head: str, one of `heads.HEADS`.
     labels: tuple of str, names of a classifier's classes, or None.
     use_pooler: bool, whether the encoder has a pooler.
     source: dict, the `config.json` it came from, if from one: what else it says
@@ -67,7 +56,7 @@ class Description:
   """
 
   config: configs.EncoderConfig
-  head: str | None = None
+  head: str = heads.ENCODER
   labels: tuple[str, ...] | None = None
   use_pooler: bool = True
   source: dict = dataclasses.field(default_factory=dict)
@@ -199,10 +188,12 @@ def complete(declared, shapes, origin):
     ValueError: the number of labels is not that of classes.
   """
   head, labels = names.head_of(shapes), None
-  if {head, declared.head} <= set(names.CLASSIFICATIONS):
+  if {head, declared.head} <= set(heads.CLASSIFIERS):
     head = declared.head
-  if head in (names.SEQUENCE_CLASSIFICATION, names.TOKEN_CLASSIFICATION):
-    num_classes = shapes[names.CLASSIFIER][0]
+  num_classes = shapes.get(names.CLASSIFIER, (None,))[0]
+  if head == heads.CLASSIFICATION and num_classes == 1:
+    head = heads.REGRESSION
+  if head in heads.CLASSIFIERS and head != heads.MULTIPLE_CHOICE:
     labels = declared.labels
     if labels is None and num_classes != 2:
       labels = _default_labels(num_classes)
@@ -372,18 +363,19 @@ def _check_fixed(values, family, origin):
 def _declared_head(values):
   """Returns the head that `architectures` names, if it is one of ours."""
   [architecture, *_] = values.get("architectures") or [""]
-  for head, ending in _ARCHITECTURES.items():
-    if head and str(architecture).endswith(ending):
-      return head
-  return None
+  # Of two, the one that is last here is the usual one.
+  for name, head in reversed(heads.HEADS.items()):
+    if name != heads.ENCODER and str(architecture).endswith(head.architecture):
+      return name
+  return heads.ENCODER
 
 
 def _architecture(config, head):
   """Returns the name of the class in `transformers`."""
   stem = config.family.class_stem
-  if head == names.MASKED_LM and config.use_causal_mask:
+  if head == heads.FILL_MASK and config.use_causal_mask:
     return stem + config.family.causal_class
-  return stem + _ARCHITECTURES[head]
+  return stem + heads.HEADS[head].architecture
 
 
 def _labels(values, origin):

@@ -7,33 +7,12 @@ BERT checkpoints. What a family calls them is in `families`.
 import functools
 import re
 
-from keras_bert_impl import families
+from keras_bert_impl import families, heads
 
-# What a model is for, besides encoding: the heads in its checkpoint.
-PRETRAINING = "pretraining"
-MASKED_LM = "masked_lm"
-REPLACED_TOKENS = "replaced_tokens"
-SEQUENCE_CLASSIFICATION = "sequence_classification"
-TOKEN_CLASSIFICATION = "token_classification"
-MULTIPLE_CHOICE = "multiple_choice"
-QUESTION_ANSWERING = "question_answering"
-CLASSIFICATIONS = (
-  SEQUENCE_CLASSIFICATION,
-  TOKEN_CLASSIFICATION,
-  MULTIPLE_CHOICE,
-)
-
-# What their weights' names begin with, besides the encoder's.
-_PREFIXES = {
-  None: (),
-  PRETRAINING: ("cls/predictions/", "cls/seq_relationship/"),
-  MASKED_LM: ("cls/predictions/",),
-  REPLACED_TOKENS: ("discriminator_predictions/",),
-  SEQUENCE_CLASSIFICATION: ("classifier/",),
-  TOKEN_CLASSIFICATION: ("classifier/",),
-  MULTIPLE_CHOICE: ("classifier/",),
-  QUESTION_ANSWERING: ("cls/squad/",),
-}
+SEQUENCE_CLASSIFICATION = heads.CLASSIFICATION
+TOKEN_CLASSIFICATION = heads.TOKEN_CLASSIFICATION
+MULTIPLE_CHOICE = heads.MULTIPLE_CHOICE
+QUESTION_ANSWERING = heads.QUESTION_ANSWERING
 
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
 # Of what every model has.
@@ -91,9 +70,9 @@ def to_transformers(name, family, head):
   Args:
     name: str, our name.
     family: `families.family.Family`.
-    head: one of the kinds above, or None for a bare encoder.
+    head: str, one of `heads.HEADS`.
   """
-  if not name.startswith(("bert/", *_PREFIXES[head])):
+  if not name.startswith(("bert/", *heads.HEADS[head].prefixes)):
     return None
   module, _, leaf = name.rpartition("/")
   if leaf not in (*_WEIGHTS, *_BIASES):
@@ -101,12 +80,12 @@ def to_transformers(name, family, head):
   if module == "bert/pooler/dense" and not _has_pooler(family, head):
     return None
   pairs = family.names
-  if head == SEQUENCE_CLASSIFICATION:
+  if head in (heads.CLASSIFICATION, heads.REGRESSION):
     pairs = (*family.classifier_names, *pairs)
   theirs = _rename(module, pairs)
   if theirs is None:
     return None
-  if head is None:
+  if head == heads.ENCODER:
     theirs = theirs.removeprefix(f"{family.prefix}/")
   leaf = "bias" if leaf in _BIASES else "weight"
   return f"{theirs}/{leaf}".replace("/", ".")
@@ -158,30 +137,33 @@ def is_transposed(name):
   return name.endswith("/kernel")
 
 
-def head_of(names):
-  """Returns the kind of head among our `names`, or None.
+def head_of(shapes):
+  """Returns the head that the weights of a model show, one of `heads.HEADS`.
 
   Of a classifier only that much is to be seen: without a pooler it is one of
-  tokens; with one, it could be of sequences or of choices.
+  tokens; with one and a single row, it could be one of choices too.
+
+  Args:
+    shapes: {our name: tuple of int}.
   """
-  # Of several, the one that was trained last.
-  for head in (
-    SEQUENCE_CLASSIFICATION if POOLER in names else TOKEN_CLASSIFICATION,
-    QUESTION_ANSWERING,
-    REPLACED_TOKENS,
-    PRETRAINING,
-    MASKED_LM,
-  ):
-    if all(any(n.startswith(p) for n in names) for p in _PREFIXES[head]):
-      return head
-  return None
+  return next(name for name in heads.HEADS if _shows(shapes, heads.HEADS[name]))
+
+
+def _shows(shapes, head):
+  if not all(any(n.startswith(p) for n in shapes) for p in head.prefixes):
+    return False
+  if head.name not in heads.CLASSIFIERS:
+    return True
+  num_rows = shapes.get(CLASSIFIER, (None,))[0]
+  return head.has_pooler == (POOLER in shapes) and (
+    head.num_rows in (None, num_rows)
+  )
 
 
 def _has_pooler(family, head):
   """Whether the architecture of `transformers` with that head has a pooler."""
-  if head in (SEQUENCE_CLASSIFICATION, MULTIPLE_CHOICE):
-    return True
-  return head in (None, PRETRAINING) and family.has_pooler
+  has_pooler = heads.HEADS[head].has_pooler
+  return family.has_pooler if has_pooler is None else has_pooler
 
 
 def _leaf(module, leaf):

@@ -13,7 +13,7 @@ import collections.abc
 import dataclasses
 import os
 
-from keras_bert_impl import configs, families, files
+from keras_bert_impl import configs, families, files, heads
 from keras_bert_impl.checkpoints import (
   assignment,
   mappings,
@@ -259,7 +259,7 @@ def _open_keras(path):
   declared = dataclasses.replace(declared, config=model.config)
   # The only class of models that its weights do not show.
   if type(model).__name__ == "MultipleChoice":
-    declared = dataclasses.replace(declared, head=names.MULTIPLE_CHOICE)
+    declared = dataclasses.replace(declared, head=heads.MULTIPLE_CHOICE)
   description = description_lib.complete(declared, tensors.shapes, folder)
   return Checkpoint(path, KERAS, tensors, description)
 

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 
+from keras_bert_impl import heads
 from keras_bert_impl.checkpoints import description as description_lib
 from keras_bert_impl.checkpoints import mappings, names, safetensors_format
 
@@ -84,7 +85,7 @@ def write_google(folder, tensors, description):
 
 def write_labels(folder, description):
   """Writes what weights alone do not show of a classifier: a config.json."""
-  if description.head in names.CLASSIFICATIONS:
+  if description.head in heads.CLASSIFIERS:
     _write_json(
       folder, "config.json", description_lib.to_config_json(description)
     )

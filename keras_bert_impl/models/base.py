@@ -32,7 +32,11 @@ class EncoderModel(keras.Model):
 
   Attributes:
     config: as given.
+    heads: tuple of str, of `keras_bert_impl.heads`, that models of this class
+      have; of the class.
   """
+
+  heads = ()
 
   def __init__(self, config, dtype_policy, inputs, outputs, name, **arguments):
     super().__init__(inputs, outputs, name=name)
@@ -70,6 +74,17 @@ class EncoderModel(keras.Model):
       if sizes.get(name, 1) > 1:
         ids.check(name, x[name], sizes[name])
     return super().predict(x, *args, **kwargs)
+
+  @classmethod
+  def of_checkpoint(cls, description, shapes, dtype=None):
+    """Returns the model that a checkpoint holds, with fresh weights.
+
+    Args:
+      description: `checkpoints.description.Description`.
+      shapes: {name: tuple of int} of the checkpoint's tensors.
+      dtype: as `TransformerEncoder`.
+    """
+    return cls(description.config, dtype=dtype)
 
   def get_config(self):
     """Returns what `from_config` needs, in plain types."""

@@ -3,16 +3,23 @@
 import dataclasses
 import warnings
 
+from keras_bert_impl import heads as heads_lib
 from keras_bert_impl.checkpoints import assignment, names, reading
 from keras_bert_impl.models import encoder, task_models
 
-_MODELS = {
-  names.MASKED_LM: task_models.MaskedLanguageModel,
-  names.REPLACED_TOKENS: task_models.ReplacedTokenDetector,
-  names.SEQUENCE_CLASSIFICATION: task_models.SequenceClassifier,
-  names.TOKEN_CLASSIFICATION: task_models.TokenClassifier,
-  names.MULTIPLE_CHOICE: task_models.MultipleChoice,
-  names.QUESTION_ANSWERING: task_models.QuestionAnswering,
+# {head: class of model}.
+MODELS = {
+  head: model
+  for model in (
+    encoder.TransformerEncoder,
+    task_models.MaskedLanguageModel,
+    task_models.MultipleChoice,
+    task_models.QuestionAnswering,
+    task_models.ReplacedTokenDetector,
+    task_models.SequenceClassifier,
+    task_models.TokenClassifier,
+  )
+  for head in model.heads
 }
 
 
@@ -41,10 +48,10 @@ def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
   """
   checkpoint = reading.open_checkpoint(path)
   description = checkpoint.described(allow_partial)
-  if heads and description.head is None:
+  if heads and description.head == heads_lib.ENCODER:
     raise ValueError(f"No head of a known kind is stored in {checkpoint.path}.")
   if not heads:
-    description = dataclasses.replace(description, head=None)
+    description = dataclasses.replace(description, head=heads_lib.ENCODER)
   model, result = load(checkpoint, description, allow_partial, dtype)
   if result.new:
     warnings.warn(f"Weights from {checkpoint.path}: {result}.", stacklevel=2)
@@ -95,14 +102,4 @@ def build(description, shapes, dtype=None):
     shapes: dict of names -> tuple of int, of the checkpoint's tensors.
     dtype: as `TransformerEncoder`.
   """
-  config, head = description.config, description.head
-  if head == names.PRETRAINING:
-    return task_models.MaskedLanguageModel(config, True, dtype)
-  if head in (names.SEQUENCE_CLASSIFICATION, names.TOKEN_CLASSIFICATION):
-    num_classes = shapes[names.CLASSIFIER][0]
-    return _MODELS[head](config, num_classes, dtype=dtype)
-  if head is None:
-    return encoder.TransformerEncoder(
-      config, dtype, use_pooler=description.use_pooler
-    )
-  return _MODELS[head](config, dtype=dtype)
+  return MODELS[description.head].of_checkpoint(description, shapes, dtype)

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert_impl import features, layers
+from keras_bert_impl import features, heads, layers
 from keras_bert_impl.layers import initializers
 from keras_bert_impl.models import base
 
@@ -43,6 +43,8 @@ class TransformerEncoder(base.EncoderModel):
   Source: Devlin et al. 2019, section 3; google-research/bert, modeling.py; for
   shared layers Lan et al. 2020, section 3.1.
   """
+
+  heads = (heads.ENCODER,)
 
   def __init__(
     self, config, dtype=None, name="bert", embeddings=None, use_pooler=True
@@ -106,6 +108,11 @@ class TransformerEncoder(base.EncoderModel):
     self.hidden_states = hidden_states
     self.attention_probs = attention_probs
     self.embedding_table = embedding_table
+
+  @classmethod
+  def of_checkpoint(cls, description, shapes, dtype=None):
+    """Returns an encoder, with a pooler if the checkpoint has one."""
+    return cls(description.config, dtype, use_pooler=description.use_pooler)
 
 
 def _embeddings(config, dtype_policy):

@@ -7,7 +7,8 @@ a dict of float32 logits. Axes: C classes, and those in `layers/__init__.py`.
 import keras
 from keras import ops
 
-from keras_bert_impl import features, layers
+from keras_bert_impl import features, heads, layers
+from keras_bert_impl.checkpoints import names
 from keras_bert_impl.models import base, feature_models
 from keras_bert_impl.models import encoder as encoder_lib
 
@@ -48,6 +49,8 @@ class SequenceClassifier(HeadModel):
   run_classifier.py.
   """
 
+  heads = (heads.CLASSIFICATION, heads.REGRESSION)
+
   def __init__(
     self,
     config,
@@ -75,6 +78,12 @@ class SequenceClassifier(HeadModel):
       bilstm_width=bilstm_width,
     )
 
+  @classmethod
+  def of_checkpoint(cls, description, shapes, dtype=None):
+    """Returns a model of as many classes as the checkpoint's classifier has."""
+    num_classes = shapes[names.CLASSIFIER][0]
+    return cls(description.config, num_classes, dtype=dtype)
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class TokenClassifier(HeadModel):
@@ -89,6 +98,8 @@ class TokenClassifier(HeadModel):
 
   Source: Devlin et al. 2019, figure 4 (d).
   """
+
+  heads = (heads.TOKEN_CLASSIFICATION,)
 
   def __init__(
     self,
@@ -109,6 +120,12 @@ class TokenClassifier(HeadModel):
       dropout_rate=dropout_rate,
     )
 
+  @classmethod
+  def of_checkpoint(cls, description, shapes, dtype=None):
+    """Returns a model of as many classes as the checkpoint's classifier has."""
+    num_classes = shapes[names.CLASSIFIER][0]
+    return cls(description.config, num_classes, dtype=dtype)
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class QuestionAnswering(HeadModel):
@@ -123,6 +140,8 @@ class QuestionAnswering(HeadModel):
 
   Source: Devlin et al. 2019, section 4.2; google-research/bert, run_squad.py.
   """
+
+  heads = (heads.QUESTION_ANSWERING,)
 
   def __init__(
     self, config, bilstm_width=None, dtype=None, name="question_answering"
@@ -153,6 +172,8 @@ class MultipleChoice(HeadModel):
 
   Source: Devlin et al. 2019, section 4.4.
   """
+
+  heads = (heads.MULTIPLE_CHOICE,)
 
   def __init__(
     self, config, dropout_rate=None, dtype=None, name="multiple_choice"
@@ -204,6 +225,8 @@ class ReplacedTokenDetector(HeadModel):
   Source: Clark et al. 2020, section 2.
   """
 
+  heads = (heads.REPLACED_TOKENS,)
+
   def __init__(self, config, dtype=None, name="replaced_token_detector"):
     encoder = encoder_lib.TransformerEncoder(config, dtype, use_pooler=False)
     head = layers.DiscriminatorHead(
@@ -232,6 +255,8 @@ class MaskedLanguageModel(HeadModel):
   Source: Devlin et al. 2019, section 3.1.
   """
 
+  heads = (heads.FILL_MASK, heads.PRETRAINING)
+
   def __init__(
     self,
     config,
@@ -254,6 +279,12 @@ class MaskedLanguageModel(HeadModel):
       name,
       use_sentence_head=use_sentence_head,
     )
+
+  @classmethod
+  def of_checkpoint(cls, description, shapes, dtype=None):
+    """Returns a model with a sentence head if the checkpoint has one."""
+    use_sentence_head = description.head == heads.PRETRAINING
+    return cls(description.config, use_sentence_head, dtype)
 
 
 def token_logits(encoder, positions):

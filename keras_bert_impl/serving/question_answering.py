@@ -36,8 +36,9 @@ class QuestionAnsweringServable(servables.Servable):
     doc_stride: int, pieces from one window to the next.
     max_query_length: int, pieces of a question that are kept.
     max_answer_length: int, most pieces of an answer.
-    null_threshold: float, how much the null score must be above the score of
-      the best answer for there to be none; None if there always is one.
+    null_score_diff_threshold: float, how much the null score must be above the
+      score of the best answer for there to be none; None if there always is
+      one.
     max_windows: int, windows of a text that are read; the rest of it is not.
 
   Raises:
@@ -62,7 +63,7 @@ class QuestionAnsweringServable(servables.Servable):
     doc_stride=128,
     max_query_length=64,
     max_answer_length=30,
-    null_threshold=None,
+    null_score_diff_threshold=None,
     max_windows=32,
   ):
     super().__init__(model, tokenizer, max_seq_length)
@@ -83,7 +84,7 @@ class QuestionAnsweringServable(servables.Servable):
     self.doc_stride = doc_stride
     self.max_query_length = max_query_length
     self.max_answer_length = min(max_answer_length, max_seq_length)
-    self.null_threshold = null_threshold
+    self.null_score_diff_threshold = null_score_diff_threshold
     self.max_windows = max_windows
 
   def describe(self):
@@ -92,7 +93,7 @@ class QuestionAnsweringServable(servables.Servable):
       "doc_stride": self.doc_stride,
       "max_query_length": self.max_query_length,
       "max_answer_length": self.max_answer_length,
-      "null_threshold": self.null_threshold,
+      "null_score_diff_threshold": self.null_score_diff_threshold,
       "max_windows": self.max_windows,
     }
 
@@ -131,8 +132,8 @@ class QuestionAnsweringServable(servables.Servable):
     )
     is_answer = tf.math.is_finite(score)
     score = tf.where(is_answer, score, 0.0)
-    if self.null_threshold is not None:
-      is_answer &= null_score - score <= self.null_threshold
+    if self.null_score_diff_threshold is not None:
+      is_answer &= null_score - score <= self.null_score_diff_threshold
     length = tf.where(is_answer, end - start, 0)
     return {
       "answer": tf.strings.substr(

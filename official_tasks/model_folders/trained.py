@@ -1,51 +1,21 @@
 """Finds a trained model, whatever trained it, and what is known of its use."""
 
 import dataclasses
-import functools
 import inspect
 import os
 
 from etils import epy
 
-from keras_bert_impl import files
-from keras_bert_impl.checkpoints import names
+from keras_bert_impl import files, heads
 
 with epy.lazy_imports():
   from keras_bert_impl.checkpoints import assignment, reading
   from keras_bert_impl.models import checkpoint as model_lib
-  from keras_bert_impl.tasks import (
-    multiple_choice,
-    question_answering,
-    sequence_classification,
-    token_classification,
-  )
+  from keras_bert_impl.tasks import fine_tuning_tasks, question_answering
   from keras_bert_impl.training import report
   from official_tasks.model_folders import files as model_files
   from official_tasks.model_folders import task_file
 
-# What a model is used for.
-CLASSIFICATION = "classification"
-REGRESSION = "regression"
-FILL_MASK = "fill_mask"
-ENCODER = "encoder"
-HEADS = (
-  CLASSIFICATION,
-  REGRESSION,
-  names.MULTIPLE_CHOICE,
-  names.QUESTION_ANSWERING,
-  names.TOKEN_CLASSIFICATION,
-  FILL_MASK,
-  ENCODER,
-  names.REPLACED_TOKENS,
-)
-
-# The head in a checkpoint that a use needs, where it is called otherwise.
-_STORED = {
-  CLASSIFICATION: names.SEQUENCE_CLASSIFICATION,
-  REGRESSION: names.SEQUENCE_CLASSIFICATION,
-  FILL_MASK: names.MASKED_LM,
-  ENCODER: None,
-}
 # Of a run's flags, what its model is used with.
 _OF_CONFIGURATION = {
   "max_answer_length": int,
@@ -55,31 +25,13 @@ _OF_CONFIGURATION = {
 _THRESHOLD = "null_score_diff_threshold"
 
 
-@functools.cache
-def _tasks():
-  """Returns {name of a task's class: (head, class)}; late, for --help."""
-  return {
-    task.__name__: (head, task)
-    for head, task in (
-      (CLASSIFICATION, sequence_classification.SequenceClassificationTask),
-      (REGRESSION, sequence_classification.SequenceRegressionTask),
-      (names.MULTIPLE_CHOICE, multiple_choice.MultipleChoiceTask),
-      (names.QUESTION_ANSWERING, question_answering.QuestionAnsweringTask),
-      (
-        names.TOKEN_CLASSIFICATION,
-        token_classification.TokenClassificationTask,
-      ),
-    )
-  }
-
-
 @dataclasses.dataclass(frozen=True)
 class TrainedModel:
   """A model with its weights.
 
   Attributes:
     model: `EncoderModel`.
-    head: one of `HEADS`.
+    head: one of `heads.SERVED`.
     path: str, the checkpoint.
     recorded: {name: value}, what is known of its use, such as "labels".
   """
@@ -109,7 +61,7 @@ def load(path, head=None):
 
   Args:
     path: str, the output_dir of a run, or a checkpoint of any known format.
-    head: one of `HEADS`, or None for what the model was trained for.
+    head: one of `heads.SERVED`, or None for what the model was trained for.
 
   Raises:
     FileNotFoundError: there is no checkpoint.
@@ -117,15 +69,15 @@ def load(path, head=None):
   """
   checkpoint = reading.open_checkpoint(path)
   recorded = _recorded(model_files.folder_of(path))
-  trained_head, _ = _tasks().get(recorded.get("task"), (None, None))
+  trained_head = fine_tuning_tasks.head_of(recorded.get("task"))
   if trained_head and head in (None, trained_head):
-    model = _load_task(checkpoint, recorded)
+    task = fine_tuning_tasks.TASKS[trained_head]
+    model = _load_task(task, checkpoint, recorded)
     return TrainedModel(model, trained_head, checkpoint.path, recorded)
   description = checkpoint.described()
-  head = head or _head(description, checkpoint.tensors.shapes)
-  stored = _STORED.get(head, head)
-  _check_head(checkpoint, description, stored, head)
-  description = dataclasses.replace(description, head=stored)
+  head = head or _use_of(description)
+  _check_head(checkpoint, description.head, head)
+  description = dataclasses.replace(description, head=head)
   model, _ = model_lib.load(
     checkpoint,
     description,
@@ -165,9 +117,8 @@ def _threshold(results):
   return scores.get(question_answering.BEST_THRESHOLD, 0.0)
 
 
-def _load_task(checkpoint, recorded):
+def _load_task(task_class, checkpoint, recorded):
   """Returns the model that the task of a run builds, with its weights."""
-  _, task_class = _tasks()[recorded["task"]]
   arguments = {
     name: recorded[name]
     for name in inspect.signature(task_class).parameters
@@ -183,28 +134,24 @@ def _load_task(checkpoint, recorded):
   return model
 
 
-def _head(description, shapes):
-  """Returns what a checkpoint was trained for."""
-  head, config = description.head, description.config
-  if head == names.SEQUENCE_CLASSIFICATION:
-    is_score = shapes[names.CLASSIFIER][0] == 1
-    return REGRESSION if is_score else CLASSIFICATION
-  if head in (names.MASKED_LM, names.PRETRAINING):
+def _use_of(description):
+  """Returns what a model is used for that was trained as a checkpoint says."""
+  if description.head in (heads.FILL_MASK, heads.PRETRAINING):
     # From left to right there is nothing to be seen behind a mask.
-    return ENCODER if config.use_causal_mask else FILL_MASK
-  return head or ENCODER
+    is_causal = description.config.use_causal_mask
+    return heads.ENCODER if is_causal else heads.FILL_MASK
+  return description.head
 
 
-def _check_head(checkpoint, description, stored, head):
+def _check_head(checkpoint, stored, head):
   """Raises ValueError if a checkpoint has no weights for a head."""
-  has = {description.head, None}
-  if names.PRETRAINING in has:
-    has.add(names.MASKED_LM)
+  has = {stored, heads.ENCODER}
+  if stored == heads.PRETRAINING:
+    has.add(heads.FILL_MASK)
   # One classifier is like another.
-  if description.head in names.CLASSIFICATIONS:
-    has.update(names.CLASSIFICATIONS)
-  if stored not in has:
+  if stored in heads.CLASSIFIERS:
+    has.update(heads.CLASSIFIERS)
+  if head not in has:
     raise ValueError(
-      f"--head={head} does not fit {checkpoint.path}: its head is "
-      f"{description.head or 'none'}."
+      f"--head={head} does not fit {checkpoint.path}: its head is {stored}."
     )

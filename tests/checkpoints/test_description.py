@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from keras_bert_impl import configs
+from keras_bert_impl import configs, heads
 from keras_bert_impl.checkpoints import description, names
 
 PARITY = sorted((pathlib.Path(__file__).parents[1] / "data/parity").iterdir())
@@ -26,11 +26,11 @@ ALBERT = BERT | {
   "num_hidden_groups": 1,
 }
 HEADS = {
-  "BertForPreTraining": names.PRETRAINING,
-  "AlbertForPreTraining": names.PRETRAINING,
-  "ElectraForPreTraining": names.REPLACED_TOKENS,
-  "ElectraForMaskedLM": names.MASKED_LM,
-  "RobertaForMaskedLM": names.MASKED_LM,
+  "BertForPreTraining": heads.PRETRAINING,
+  "AlbertForPreTraining": heads.PRETRAINING,
+  "ElectraForPreTraining": heads.REPLACED_TOKENS,
+  "ElectraForMaskedLM": heads.FILL_MASK,
+  "RobertaForMaskedLM": heads.FILL_MASK,
 }
 
 
@@ -74,14 +74,14 @@ def test_what_is_null_counts_as_left_out():
   nulls = dict.fromkeys(("architectures", "num_labels", "pad_token_id"))
   roberta = BERT | {"model_type": "roberta"}
   assert read(roberta | nulls).config == read(roberta).config
-  assert read(roberta | {"architectures": [None]}).head is None
+  assert read(roberta | {"architectures": [None]}).head == heads.ENCODER
 
 
 def test_a_decoder_has_a_causal_mask():
   found = read(BERT | {"is_decoder": True})
   assert found.config.use_causal_mask
   written = description.to_config_json(
-    dataclasses.replace(found, head=names.MASKED_LM)
+    dataclasses.replace(found, head=heads.FILL_MASK)
   )
   assert written["is_decoder"] is True
   assert written["architectures"] == ["BertLMHeadModel"]
@@ -104,13 +104,15 @@ def test_labels_must_be_as_many_as_classes():
 def test_the_weights_show_pooler_and_head():
   declared = read(BERT | {"architectures": ["BertForMaskedLM"]})
   bare = description.complete(declared, {}, "there")
-  assert not bare.use_pooler and bare.head is None
+  assert not bare.use_pooler and bare.head == heads.ENCODER
   shapes = {names.CLASSIFIER: (1, 8), names.POOLER: (8, 8)}
-  assert description.complete(declared, shapes, "").head == (
-    names.SEQUENCE_CLASSIFICATION
+  assert description.complete(declared, shapes, "").head == heads.REGRESSION
+  several = shapes | {names.CLASSIFIER: (3, 8)}
+  assert description.complete(declared, several, "").head == (
+    heads.CLASSIFICATION
   )
   choice = read(BERT | {"architectures": ["BertForMultipleChoice"]})
-  assert description.complete(choice, shapes, "").head == names.MULTIPLE_CHOICE
+  assert description.complete(choice, shapes, "").head == heads.MULTIPLE_CHOICE
 
 
 def test_weights_in_half_precision_are_written_in_full():

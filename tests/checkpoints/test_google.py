@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import configs, models
+from keras_bert_impl import configs, heads, models
 from keras_bert_impl.checkpoints import (
   assignment,
   description,
   mappings,
-  names,
   reading,
   tf_format,
   writing,
@@ -207,7 +206,7 @@ def test_a_released_electra_is_known_by_its_shapes(tmp_path):
   (tmp_path / "bert_config.json").unlink()
   found = reading.open_checkpoint(tmp_path).described()
   assert found.config == config
-  assert found.head == names.REPLACED_TOKENS
+  assert found.head == heads.REPLACED_TOKENS
 
 
 def test_electras_code_finds_its_newest_checkpoint(tmp_path):
@@ -264,7 +263,7 @@ def test_bert_base_chinese_has_our_names_and_shapes():
   released = tf.train.list_variables(str(folder / "bert_model.ckpt"))
   ours = {weight.path: list(weight.shape) for weight in model.weights}
   assert ours == dict(released)
-  assert checkpoint.described().head == names.PRETRAINING
+  assert checkpoint.described().head == heads.PRETRAINING
 
 
 @needs_data

@@ -2,6 +2,7 @@
 
 import pytest
 
+from keras_bert_impl import heads
 from keras_bert_impl.checkpoints import names
 from keras_bert_impl.families import FAMILIES
 
@@ -35,32 +36,32 @@ def test_names_of_old_and_bare_files(name, ours):
 @pytest.mark.parametrize(
   ("model_type", "head", "name", "theirs"),
   [
-    ("bert", None, "bert/pooler/dense/kernel", "pooler.dense.weight"),
-    ("roberta", None, "bert/pooler/dense/kernel", "pooler.dense.weight"),
-    ("electra", None, "bert/pooler/dense/kernel", None),
+    ("bert", heads.ENCODER, "bert/pooler/dense/kernel", "pooler.dense.weight"),
+    ("roberta", heads.ENCODER, "bert/pooler/dense/kernel", "pooler.dense.weight"),
+    ("electra", heads.ENCODER, "bert/pooler/dense/kernel", None),
     (
       "roberta",
-      names.MULTIPLE_CHOICE,
+      heads.MULTIPLE_CHOICE,
       "bert/pooler/dense/kernel",
       "roberta.pooler.dense.weight",
     ),
     (
       "electra",
-      names.MULTIPLE_CHOICE,
+      heads.MULTIPLE_CHOICE,
       "bert/pooler/dense/kernel",
       "sequence_summary.summary.weight",
     ),
     (
       "roberta",
-      names.TOKEN_CLASSIFICATION,
+      heads.TOKEN_CLASSIFICATION,
       "classifier/output_weights",
       "classifier.weight",
     ),
-    ("bert", names.QUESTION_ANSWERING, "bert/pooler/dense/kernel", None),
-    ("bert", names.MASKED_LM, "cls/seq_relationship/output_bias", None),
-    ("bert", names.MASKED_LM, "cls/span_boundary/output_bias", None),
-    ("electra", names.REPLACED_TOKENS, "generator/encoder/layer_0/x", None),
-    ("electra", names.REPLACED_TOKENS, "cls/predictions/output_bias", None),
+    ("bert", heads.QUESTION_ANSWERING, "bert/pooler/dense/kernel", None),
+    ("bert", heads.FILL_MASK, "cls/seq_relationship/output_bias", None),
+    ("bert", heads.FILL_MASK, "cls/span_boundary/output_bias", None),
+    ("electra", heads.REPLACED_TOKENS, "generator/encoder/layer_0/x", None),
+    ("electra", heads.REPLACED_TOKENS, "cls/predictions/output_bias", None),
   ],
 )
 def test_each_architecture_of_transformers_has_its_own_weights(
@@ -79,7 +80,7 @@ def test_numbers_survive_both_ways():
     "/kernel"
   )
   assert names.from_google(google) == ours
-  theirs = names.to_transformers(ours, FAMILIES["albert"], names.MASKED_LM)
+  theirs = names.to_transformers(ours, FAMILIES["albert"], heads.FILL_MASK)
   assert theirs == (
     "albert.encoder.albert_layer_groups.3.albert_layers.0.attention.query.weight"
   )

@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from keras_bert_impl import configs, models
-from keras_bert_impl.checkpoints import names, reading, tf_format
+from keras_bert_impl import configs, heads, models
+from keras_bert_impl.checkpoints import reading, tf_format
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 TINY = configs.EncoderConfig(
@@ -38,7 +38,7 @@ def test_a_folder_or_a_file_of_safetensors(folder):
   for path in (folder, folder / "model.safetensors"):
     checkpoint = reading.open_checkpoint(path)
     assert checkpoint.format == reading.SAFETENSORS
-    assert checkpoint.described().head == names.SEQUENCE_CLASSIFICATION
+    assert checkpoint.described().head == heads.CLASSIFICATION
   (folder / "model.safetensors").rename(folder / "other.safetensors")
   assert reading.open_checkpoint(folder).path.endswith("other.safetensors")
 
@@ -71,7 +71,7 @@ def test_a_keras_file_or_its_folder(tmp_path):
   for path in (tmp_path, tmp_path / "model.keras"):
     checkpoint = reading.open_checkpoint(path)
     assert checkpoint.described().config == TINY
-    assert checkpoint.described().head == names.MULTIPLE_CHOICE
+    assert checkpoint.described().head == heads.MULTIPLE_CHOICE
     assert set(checkpoint.tensors) == {w.path for w in model.weights}
     for weight in model.weights:
       np.testing.assert_array_equal(checkpoint.tensors[weight.path], weight)

@@ -281,7 +281,7 @@ def test_answers_are_found_as_the_run_did(exported):
   assert description["doc_stride"] == 5
   assert description["max_query_length"] == 7
   assert description["max_answer_length"] == 9
-  assert description["null_threshold"] == -1.5
+  assert description["null_score_diff_threshold"] == -1.5
   check_ids(signatures, exported.trained["answers"])
 
 

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from keras_bert_impl import configs, models
-from keras_bert_impl.checkpoints import description, mappings, names, writing
+from keras_bert_impl import configs, heads, models
+from keras_bert_impl.checkpoints import description, mappings, writing
 from keras_bert_impl.tokenizers import vocabulary
 from tests.official_tasks import scripts
 from tests.official_tasks.test_run_pretraining import final_state, flags
@@ -51,7 +51,7 @@ def assert_has(state, weights):
 
 
 def test_safetensors_start_a_run_and_all_is_said_of_them(data, model, tmp_path):
-  source = write_safetensors(tmp_path / "model", model, names.PRETRAINING)
+  source = write_safetensors(tmp_path / "model", model, heads.PRETRAINING)
   status, _, err = scripts.run(
     "run_pretraining",
     **one_step(data, tmp_path / "out", init_checkpoint=source),
@@ -78,7 +78,7 @@ def test_a_keras_file_starts_a_run(data, model, tmp_path):
 def test_heads_that_are_missing_stop_a_run_unless_a_part_is_enough(
   data, model, tmp_path
 ):
-  source = write_safetensors(tmp_path / "model", model, None)
+  source = write_safetensors(tmp_path / "model", model, heads.ENCODER)
   refused, accepted = scripts.run_each(
     "run_pretraining",
     [
@@ -108,7 +108,7 @@ def test_other_heads_and_another_vocabulary_do_not_pass_silently(
   data, model, tmp_path
 ):
   source = write_safetensors(
-    tmp_path / "model", model, names.PRETRAINING, num_attention_heads=4
+    tmp_path / "model", model, heads.PRETRAINING, num_attention_heads=4
   )
   tokens = vocabulary.Vocabulary.load(data / "vocab.txt").tokens
   swapped = (*tokens[:-2], tokens[-1], tokens[-2])
@@ -125,7 +125,7 @@ def test_other_heads_and_another_vocabulary_do_not_pass_silently(
 def test_bad_checkpoints_stop_a_run_with_one_line(data, model, tmp_path):
   pickle = tmp_path / "pytorch_model.bin"
   pickle.write_bytes(b"\x80\x04.")
-  source = write_safetensors(tmp_path / "model", model, names.PRETRAINING)
+  source = write_safetensors(tmp_path / "model", model, heads.PRETRAINING)
   truncated = source / "model.safetensors"
   truncated.write_bytes(truncated.read_bytes()[:100])
   cases = {

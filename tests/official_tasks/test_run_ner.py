@@ -9,11 +9,10 @@ import shutil
 import numpy as np
 import pytest
 
-from keras_bert_impl import configs, models
+from keras_bert_impl import configs, heads, models
 from keras_bert_impl.checkpoints import (
   description,
   mappings,
-  names,
   reading,
   writing,
 )
@@ -75,7 +74,7 @@ def write_tagger(folder, name, labels):
   writing.write_safetensors(
     str(folder / name),
     mappings.Arrays({weight.path: weight for weight in model.weights}),
-    description.Description(model.config, names.TOKEN_CLASSIFICATION, labels),
+    description.Description(model.config, heads.TOKEN_CLASSIFICATION, labels),
     2**30,
   )
 

@@ -239,7 +239,7 @@ def _question_answering(tokenizer):
     doc_stride=3,
     max_query_length=4,
     max_answer_length=5,
-    null_threshold=0.0,
+    null_score_diff_threshold=0.0,
     max_windows=3,
   )
   contexts = _strings(TEXTS)

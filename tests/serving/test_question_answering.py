@@ -163,7 +163,9 @@ def test_the_null_threshold_decides(tokenizer_of, wordpiece):
   always = ask(wordpiece, questions, contexts)
   odds = np.subtract(always["null_score"], always["score"])
   threshold = float(np.median(odds))
-  stern = make(tokenizer_of("wordpiece"), null_threshold=threshold + 1e-5)
+  stern = make(
+    tokenizer_of("wordpiece"), null_score_diff_threshold=threshold + 1e-5
+  )
   stern.load_model = wordpiece.load_model
   found = ask(stern, questions, contexts)
   is_null = odds > threshold + 1e-5

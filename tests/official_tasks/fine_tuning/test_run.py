@@ -61,7 +61,7 @@ def test_it_learns_and_says_how_well(trained):
 
 def test_the_folder_describes_the_model_with_its_head(trained):
   description = reading.open_checkpoint(trained.output_dir).described()
-  assert description.head == "sequence_classification"
+  assert description.head == "classification"
   assert description.labels == toy.LABELS
   task = json.loads(open(os.path.join(trained.output_dir, "task.json")).read())
   assert task["max_seq_length"] == 16

@@ -1,0 +1,71 @@
+"""The heads of models: one name for each, from its class to its SavedModel.
+
+The name stands in task.json, results.json and model.json, in
+`export_saved_model.py --head` and in the classes of models, tasks and
+servables. Standard library only.
+"""
+
+import dataclasses
+
+CLASSIFICATION = "classification"
+REGRESSION = "regression"
+MULTIPLE_CHOICE = "multiple_choice"
+TOKEN_CLASSIFICATION = "token_classification"
+QUESTION_ANSWERING = "question_answering"
+FILL_MASK = "fill_mask"
+REPLACED_TOKENS = "replaced_tokens"
+ENCODER = "encoder"
+# Stored only: the two heads of BERT's pre-training. It is used to fill masks.
+PRETRAINING = "pretraining"
+
+
+@dataclasses.dataclass(frozen=True)
+class Head:
+  """How a head is stored.
+
+  Attributes:
+    name: str, one of the above.
+    prefixes: tuple of str, beginnings of the names of its weights, all of which
+      there must be.
+    architecture: str, end of the name of the class in `transformers`.
+    has_pooler: bool, whether that class has a pooler; None if families differ.
+    num_rows: int, of the classifier's matrix, or None if it is any other.
+  """
+
+  name: str
+  prefixes: tuple[str, ...]
+  architecture: str
+  has_pooler: bool | None = False
+  num_rows: int | None = None
+
+
+# Where the weights fit several, the first that fits is taken, so that what was
+# trained last comes first.
+HEADS = {
+  head.name: head
+  for head in (
+    Head(REGRESSION, ("classifier/",), "ForSequenceClassification", True, 1),
+    Head(CLASSIFICATION, ("classifier/",), "ForSequenceClassification", True),
+    Head(TOKEN_CLASSIFICATION, ("classifier/",), "ForTokenClassification"),
+    Head(MULTIPLE_CHOICE, ("classifier/",), "ForMultipleChoice", True, 1),
+    Head(QUESTION_ANSWERING, ("cls/squad/",), "ForQuestionAnswering"),
+    Head(REPLACED_TOKENS, ("discriminator_predictions/",), "ForPreTraining"),
+    Head(
+      PRETRAINING,
+      ("cls/predictions/", "cls/seq_relationship/"),
+      "ForPreTraining",
+      None,
+    ),
+    Head(FILL_MASK, ("cls/predictions/",), "ForMaskedLM"),
+    Head(ENCODER, (), "Model", None),
+  )
+}
+# Which of these a classifier is for, its weights do not show.
+CLASSIFIERS = (
+  CLASSIFICATION,
+  REGRESSION,
+  TOKEN_CLASSIFICATION,
+  MULTIPLE_CHOICE,
+)
+# What a model can be used for.
+SERVED = tuple(name for name in HEADS if name != PRETRAINING)
