@@ -131,8 +131,7 @@ def _arguments(told, trained, servable_class):
   recorded = {
     name: trained.recorded[name]
     for name in takes
-    if name in (*known, "token_unit")
-    and trained.recorded.get(name) is not None
+    if name in (*known, "token_unit") and trained.recorded.get(name) is not None
   }
   arguments = recorded | given
   if "text_pairs" in known and "text_pairs" not in arguments:

@@ -36,9 +36,24 @@ def test_names_of_old_and_bare_files(name, ours):
 @pytest.mark.parametrize(
   ("model_type", "head", "name", "theirs"),
   [
-    ("bert", heads.ENCODER, "bert/pooler/dense/kernel", "pooler.dense.weight"),
-    ("roberta", heads.ENCODER, "bert/pooler/dense/kernel", "pooler.dense.weight"),
-    ("electra", heads.ENCODER, "bert/pooler/dense/kernel", None),
+    (
+      "bert",
+      heads.ENCODER,
+      "bert/pooler/dense/kernel",
+      "pooler.dense.weight",
+    ),
+    (
+      "roberta",
+      heads.ENCODER,
+      "bert/pooler/dense/kernel",
+      "pooler.dense.weight",
+    ),
+    (
+      "electra",
+      heads.ENCODER,
+      "bert/pooler/dense/kernel",
+      None,
+    ),
     (
       "roberta",
       heads.MULTIPLE_CHOICE,

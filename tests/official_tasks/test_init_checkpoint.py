@@ -93,15 +93,15 @@ def test_heads_that_are_missing_stop_a_run_unless_a_part_is_enough(
   )
   assert refused[0] == 1
   line = scripts.error_line(refused[1])
-  heads = [w.path for w in model.weights if w.path.startswith("cls/")]
-  assert len(heads) == 7
-  assert all(f"{path} is missing" in line for path in heads)
+  of_heads = [w.path for w in model.weights if w.path.startswith("cls/")]
+  assert len(of_heads) == 7
+  assert all(f"{path} is missing" in line for path in of_heads)
   assert "--allow_partial" in line
   assert not list((tmp_path / "refused").iterdir())
   assert accepted[0] == 0, accepted[1]
   state = final_state(tmp_path / "accepted", step=1)
   assert_has(state, model.encoder.weights)
-  assert set(heads) <= set(state)
+  assert set(of_heads) <= set(state)
 
 
 def test_other_heads_and_another_vocabulary_do_not_pass_silently(
