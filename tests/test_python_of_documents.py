@@ -1,0 +1,63 @@
+"""The Python code of the READMEs and of docs/pretraining.md runs."""
+
+import pathlib
+import re
+
+import pytest
+
+import keras_bert_impl as kb
+from keras_bert_impl.checkpoints import description, mappings, writing
+from tests.official_tasks import scripts
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+
+def python_of(page):
+  """Returns all Python code of a page, one block after the other."""
+  text = (ROOT / page).read_text("utf-8")
+  return "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
+
+
+def write_encoder(folder):
+  """Writes a tiny encoder as `transformers` does, with its vocabulary."""
+  scripts.write_model_files(folder)
+  config = kb.EncoderConfig.from_json_file(folder / "bert_config.json")
+  encoder = kb.TransformerEncoder(config)
+  writing.write_safetensors(
+    folder,
+    mappings.Arrays({weight.path: weight for weight in encoder.weights}),
+    description.Description(config),
+    max_shard_size=10**9,
+  )
+
+
+@pytest.mark.parametrize(
+  ("page", "checkpoint"),
+  [("README.md", "MiniLM"), ("README.ko.md", "koelectra")],
+)
+def test_the_readme_loads_and_trains(page, checkpoint, tmp_path, monkeypatch):
+  write_encoder(tmp_path / checkpoint)
+  monkeypatch.chdir(tmp_path)
+  values = {}
+  exec(python_of(page), values)
+  assert values["outputs"]["sequence_output"].shape[0] == 2
+  assert values["model"].optimizer.iterations == 1
+
+
+def test_a_model_is_pretrained_from_python(tmp_path, capsys):
+  code = python_of("docs/pretraining.md")
+  scripts.write_model_files(tmp_path)
+  records = scripts.write_records(tmp_path)
+  for written, meant in {
+    "model/books.tfrecord-*": records,
+    "do_train=True": f"do_train=True, max_seq_length={scripts.LENGTH}",
+    "num_train_steps=1500": "num_train_steps=2, train_batch_size=8",
+    "num_warmup_steps=150": "num_warmup_steps=1, eval_batch_size=8",
+    '"model/': f'"{tmp_path}/',
+  }.items():
+    assert written in code
+    code = code.replace(written, meant)
+  values = {}
+  exec(code, values)
+  assert "masked_lm_loss" in capsys.readouterr().out
+  assert values["encoder"].name == "bert"
