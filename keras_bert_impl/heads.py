@@ -1,6 +1,6 @@
 """The heads of models: one name for each, from its class to its SavedModel.
 
-The name stands in task.json, results.json and model.json, in
+The name is used in task.json, results.json and model.json, in
 `export_saved_model.py --head` and in the classes of models, tasks and
 servables. Standard library only.
 """
@@ -21,7 +21,7 @@ PRETRAINING = "pretraining"
 
 @dataclasses.dataclass(frozen=True)
 class Head:
-  """How a head is stored.
+  """A head: how checkpoints store it.
 
   Attributes:
     name: str, one of the above.

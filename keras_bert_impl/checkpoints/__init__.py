@@ -1,1 +1,1 @@
-"""Reading and writing checkpoints of the family."""
+"""Reads and writes checkpoints in the released formats."""

@@ -1,4 +1,4 @@
-"""From the tensors of a checkpoint to the variables of a model, by name."""
+"""Assigns the tensors of a checkpoint to a model's variables, by name."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Assignment:
-  """What an assignment did; lists of names.
+  """Result of an assignment: lists of names.
 
   Attributes:
     loaded: variables that have their values from the checkpoint now.
@@ -38,7 +38,7 @@ def assign(
   remedy=None,
   required_prefixes=("",),
 ):
-  """Gives each variable the tensor of its name.
+  """Assigns to each variable the tensor of its name.
 
   Nothing is assigned unless all names and shapes fit.
 
@@ -111,7 +111,7 @@ def read(tensors, name, origin):
 
 
 def _problems(expected, shapes):
-  """Returns {name: what is wrong} of the tensors that do not fit."""
+  """Returns {name: fault} of the tensors that do not fit."""
   problems = {}
   for name, shape in expected.items():
     stored = shapes.get(name)

@@ -1,8 +1,8 @@
-"""What a checkpoint is besides its tensors: encoder, head and labels.
+"""Descriptions of checkpoints: encoder configuration, head and labels.
 
-`config.json`, as `transformers` reads and writes it, says all of it. Google's
-`bert_config.json` and `albert_config.json` say what the encoder is, as does
-ours of the same name, which knows more keys.
+`config.json`, as `transformers` reads and writes it, has all of them. Google's
+`bert_config.json` and `albert_config.json` describe the encoder only, and so
+does ours of the same name, which has more keys.
 """
 
 import dataclasses
@@ -44,7 +44,7 @@ _BEHAVIOUR = (
 
 @dataclasses.dataclass(frozen=True)
 class Description:
-  """What a checkpoint is besides its tensors.
+  """Description of a checkpoint: everything but its tensors.
 
   Attributes:
     config: `configs.EncoderConfig`.
@@ -126,7 +126,7 @@ def to_config_json(description):
 
 
 def read_bert_config(path):
-  """Returns the `EncoderConfig` in the file `path`; see `from_bert_config`.
+  """Reads the `EncoderConfig` of the file `path`; see `from_bert_config`.
 
   Raises:
     FileNotFoundError: there is no such file.
@@ -155,7 +155,7 @@ def from_bert_config(values, origin):
 
 
 def to_bert_config(description):
-  """Returns the content of the file that Google's code reads.
+  """Returns the content of the configuration file of Google's code.
 
   Raises:
     ValueError: Google's code has no such model.
@@ -177,7 +177,7 @@ def to_bert_config(description):
 
 
 def complete(declared, shapes, origin):
-  """Returns `declared` with what the weights show: pooler, head, classes.
+  """Completes a declared description from the weights: pooler, head, classes.
 
   Args:
     declared: `Description`, of files beside the weights.
@@ -208,7 +208,7 @@ def complete(declared, shapes, origin):
 
 
 def differences(config, other, use_pooler=True):
-  """Returns how `config` computes otherwise than `other`, list of str.
+  """Returns the fields that make two encoders compute differently, list of str.
 
   What shows in the shapes of weights is left out, and dropout.
 
@@ -255,7 +255,7 @@ def check_vocab_size(config, num_tokens, vocabulary, model="the model"):
 
 
 def config_of_shapes(shapes):
-  """Returns the configuration of an encoder by the shapes of its weights.
+  """Infers the configuration of an encoder from the shapes of its weights.
 
   For releases without a file that says it.
 
@@ -280,7 +280,7 @@ def config_of_shapes(shapes):
 
 
 def _fields_of_shapes(shapes, head_size):
-  """Returns the fields of `EncoderConfig` that shapes of weights show."""
+  """Infers fields of `EncoderConfig` from the shapes of weights."""
   vocab_size, embedding_size = shapes[names.WORD_EMBEDDINGS]
   kernel = "bert/encoder/layer_0/intermediate/dense/kernel"
   hidden_size, intermediate_size = shapes[kernel]
@@ -332,7 +332,7 @@ def _check_projection(fields, origin):
 
 
 def _check_same(description, expressed, whose):
-  """Raises ValueError if a file cannot say all of a configuration."""
+  """Raises ValueError if a file cannot express all of a configuration."""
   config = description.config
   for field in dataclasses.fields(config):
     value = getattr(_explicit(config), field.name)
@@ -361,7 +361,7 @@ def _check_fixed(values, family, origin):
 
 
 def _declared_head(values):
-  """Returns the head that `architectures` names, if it is one of ours."""
+  """Returns the head named by `architectures`, if it is one of ours."""
   [architecture, *_] = values.get("architectures") or [""]
   # Of two, the one that is last here is the usual one.
   for name, head in reversed(heads.HEADS.items()):
@@ -399,5 +399,5 @@ def _labels(values, origin):
 
 
 def _default_labels(num_classes):
-  """Returns the names that `transformers` gives to nameless classes."""
+  """Returns the names of `transformers` for classes without names."""
   return tuple(f"LABEL_{index}" for index in range(num_classes))

@@ -1,7 +1,6 @@
-"""More words for a trained model.
+"""Adds tokens to a trained model's embedding table and output biases.
 
-A new token starts as the mean of the word pieces that stood for it so far, in
-the embedding table and in the biases of the output layers.
+A new token starts as the mean of the word pieces that it was made of.
 """
 
 import re
@@ -44,7 +43,7 @@ def extend(tensors, pieces):
 
 
 def place_words(tokens, words):
-  """Returns the tokens with new words among them, list.
+  """Places new words in the list of tokens.
 
   Words take the slots named "[unused0]", "[unused1]", ... in their order, then
   follow at the end.

@@ -1,4 +1,4 @@
-"""Mappings of names to arrays that know the shapes of what they hold."""
+"""Mappings of names to arrays, with the shapes of the arrays."""
 
 import collections.abc
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Tensors(collections.abc.Mapping):
-  """Mapping of name -> array; a subclass reads an array when asked for it.
+  """Mapping of name -> array; subclasses read arrays on demand.
 
   Attributes:
     shapes: dict of name -> tuple of int, known without reading a value.
@@ -26,7 +26,7 @@ class Tensors(collections.abc.Mapping):
 
 
 class Renamed(Tensors):
-  """Arrays of another mapping under other names, read when asked for.
+  """Arrays of another mapping under other names, read on demand.
 
   Args:
     stored: mapping of name -> array, with `shapes`.
@@ -49,7 +49,7 @@ class Renamed(Tensors):
 
 
 class Arrays(Tensors):
-  """Arrays or variables by name, as the mapping that a checkpoint has.
+  """Arrays or variables by name, with the interface of a checkpoint.
 
   Args:
     arrays: dict of name -> array or variable.

@@ -1,7 +1,7 @@
-"""Names of the weights in the published layouts, both ways.
+"""Converts names of weights between ours and those of released checkpoints.
 
-The names used here are the paths of the variables, which are those of Google's
-BERT checkpoints. What a family calls them is in `families`.
+Our names are the paths of the variables, which are the names in Google's BERT
+checkpoints. The names of each family are in `families`.
 """
 
 import functools
@@ -28,14 +28,14 @@ _BIASES = ("bias", "beta", "output_bias")
 
 
 def from_google(name):
-  """Returns our name of a weight in a checkpoint of Google's, or of ours."""
+  """Returns our name of a weight in Google's checkpoints, or in ours."""
   layouts = [family.google for family in families.FAMILIES.values()]
   pairs = [pair[::-1] for google in layouts if google for pair in google.names]
   return _rename(name, pairs) or name
 
 
 def to_google(name, family):
-  """Returns the name of our weight `name` in Google's code of a family."""
+  """Returns the name of our weight `name` in Google's code of the family."""
   return _rename(name, family.google.names) or name
 
 
@@ -65,7 +65,7 @@ def from_transformers(name, family):
 
 
 def to_transformers(name, family, head):
-  """Returns the parameter that our weight `name` is, or None if there is none.
+  """Returns the parameter's name of our weight `name`, None without one.
 
   Args:
     name: str, our name.
@@ -130,7 +130,7 @@ def encoder_matrices(config):
 
 
 def is_transposed(name):
-  """Whether our weight `name` is stored the other way round there: [out, in].
+  """Whether `transformers` stores our weight `name` transposed, [out, in].
 
   True of the matrices of dense layers.
   """
@@ -167,7 +167,7 @@ def _has_pooler(family, head):
 
 
 def _leaf(module, leaf):
-  """Returns what follows our `module` in a name, or None."""
+  """Returns the rest of a name after our `module`, or None."""
   if module is None:
     return None
   # As in files of 2018 and 2019.
@@ -182,7 +182,7 @@ def _leaf(module, leaf):
 
 
 def _rename(name, pairs):
-  """Returns `name` with another beginning: the first of `pairs` that fits."""
+  """Replaces the beginning of `name` by the first of `pairs` that fits."""
   for old, new in pairs:
     match = _beginning(old).match(name)
     if match:

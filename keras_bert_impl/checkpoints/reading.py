@@ -6,7 +6,7 @@
                                   bert_config.json or albert_config.json
   .keras                          a model saved by Keras
 
-Weights get our names (see `names`), whatever they are called in the file.
+Weights get our names (see `names`) instead of those in the file.
 """
 
 import collections.abc
@@ -32,7 +32,7 @@ _PICKLES = (".bin", ".pt", ".pth", ".pkl")
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-  """What is in a checkpoint.
+  """An open checkpoint: tensors and description.
 
   Attributes:
     path: str, of the file or the prefix of files that hold the weights.
@@ -50,7 +50,7 @@ class Checkpoint:
 
   @property
   def folder(self):
-    """Where configuration and tokenizer files lie."""
+    """Folder of the configuration and tokenizer files."""
     return os.path.dirname(self.path) or "."
 
   def described(self, allow_partial=False):
@@ -79,7 +79,7 @@ class Checkpoint:
     return self.description
 
   def _check_encoder(self):
-    """Compares sizes before a model of them takes its memory."""
+    """Compares sizes before a model of these sizes takes memory."""
     assignment.check_shapes(
       names.encoder_matrices(self.description.config),
       self.tensors,
@@ -88,7 +88,7 @@ class Checkpoint:
 
 
 def open_checkpoint(path):
-  """Returns the `Checkpoint` at `path`.
+  """Opens the `Checkpoint` at `path`.
 
   Args:
     path: str, a folder, a file or the prefix of a TensorFlow checkpoint, such
@@ -116,7 +116,7 @@ def open_checkpoint(path):
 
 
 def _find(path):
-  """Returns the file, or prefix of files, that `path` means."""
+  """Finds the file, or prefix of files, of `path`."""
   if files.is_folder(path):
     return _find_in_folder(path)
   prefix = path.removesuffix(".index")
@@ -231,7 +231,7 @@ def _google_config(folder):
 
 
 def _google_config_names():
-  """Returns what Google's releases call the configuration, list of str."""
+  """Returns the names of configuration files in Google's releases."""
   layouts = (family.google for family in families.FAMILIES.values())
   return [*dict.fromkeys(google.config_file for google in layouts if google)]
 
@@ -284,7 +284,7 @@ def _declared(folder):
 
 
 def _parse(folder, name, parse):
-  """Returns what `parse` makes of a JSON file, or None if there is none."""
+  """Parses a JSON file by `parse`; returns None without the file."""
   path = os.path.join(folder, name)
   values = files.find_json(path)
   return None if values is None else parse(values, path)

@@ -1,7 +1,7 @@
-"""Tensors by name in safetensors files, one or several with an index.
+"""Reads and writes safetensors files, one or several with an index.
 
-A checkpoint of several files has `model.safetensors.index.json`, which says
-what file each tensor is in. Local folders only.
+A checkpoint of several files has `model.safetensors.index.json`, which maps
+tensors to files. Local folders only.
 """
 
 import json
@@ -62,7 +62,7 @@ def write(folder, tensors, max_shard_size=MAX_SHARD_SIZE):
 
 
 def read(path):
-  """Returns the `Checkpoint` in the file `path`, also one of an index.
+  """Opens the `Checkpoint` in the file `path`, which may be an index.
 
   Raises:
     ValueError: it is damaged, or its index points outside its folder.
@@ -73,7 +73,7 @@ def read(path):
 
 
 class Checkpoint(mappings.Tensors):
-  """Mapping of name -> float32 array; an array is read when asked for.
+  """Mapping of name -> float32 array, read on demand.
 
   Args:
     paths: list of the files.
@@ -127,7 +127,7 @@ def _open(path):
 
 
 def _files(index_path):
-  """Returns the files that the index names, in its folder."""
+  """Returns the files of an index, in its folder."""
   index = files.read_json(index_path)
   weight_map = files.field(index, "weight_map", dict, index_path)
   files.check_fields(weight_map, dict.fromkeys(weight_map, str), index_path)
@@ -143,7 +143,7 @@ def _files(index_path):
 
 
 def _shards(shapes, max_shard_size):
-  """Returns lists of names in order, none larger than allowed if it can be."""
+  """Groups names in order into shards of at most the allowed size."""
   shards, size = [[]], 0
   for name, shape in shapes.items():
     bytes_of_it = 4 * int(np.prod(shape))

@@ -1,8 +1,8 @@
-"""Tensors by name in TensorFlow's checkpoint files, as Google released BERT.
+"""Reads and writes TensorFlow 1 checkpoints, the format of Google's BERT.
 
 `<prefix>.index` and `<prefix>.data-00000-of-00001`; names are plain strings,
-not paths through an object graph, so that a file made by TensorFlow 1 and one
-made here differ in nothing. Prefixes may be `gs://` paths.
+not paths through an object graph, so that files of TensorFlow 1 and of this
+module have the same layout. Prefixes may be `gs://` paths.
 """
 
 import tensorflow as tf
@@ -11,7 +11,7 @@ from keras_bert_impl.checkpoints import mappings
 
 
 class UnreadableError(ValueError):
-  """A checkpoint is not there, or is damaged."""
+  """A checkpoint is missing or damaged."""
 
 
 def write(prefix, tensors):
@@ -43,7 +43,7 @@ def write(prefix, tensors):
 
 
 def read(prefix):
-  """Returns the `Checkpoint` at `prefix`.
+  """Opens the `Checkpoint` at `prefix`.
 
   Raises:
     UnreadableError: there is none, or its index is damaged; names the prefix.
@@ -52,7 +52,7 @@ def read(prefix):
 
 
 class Checkpoint(mappings.Tensors):
-  """Mapping of name -> numpy array; an array is read when asked for.
+  """Mapping of name -> numpy array, read on demand.
 
   Args:
     prefix: str, path without suffix.

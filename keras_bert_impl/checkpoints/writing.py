@@ -1,7 +1,7 @@
-"""Writes a checkpoint so that the code it is for reads it.
+"""Writes checkpoints for `transformers` and for Google's code.
 
 Each function writes into an existing folder and returns the names of the
-tensors that have no place there.
+tensors that have no place in the format.
 """
 
 import json
@@ -24,7 +24,7 @@ _TOKENIZER_FILES = (
 
 
 def write_safetensors(folder, tensors, description, max_shard_size):
-  """Writes what `transformers` reads: config.json and safetensors.
+  """Writes a checkpoint for `transformers`: config.json and safetensors.
 
   Args:
     folder: str.
@@ -53,7 +53,7 @@ def write_safetensors(folder, tensors, description, max_shard_size):
 
 
 def write_google(folder, tensors, description):
-  """Writes what Google's code of the family reads: a TF1 checkpoint.
+  """Writes a TF1 checkpoint for Google's code of the family.
 
   Args:
     folder: str.
@@ -84,7 +84,7 @@ def write_google(folder, tensors, description):
 
 
 def write_labels(folder, description):
-  """Writes what weights alone do not show of a classifier: a config.json."""
+  """Writes a config.json with a classifier's labels."""
   if description.head in heads.CLASSIFIERS:
     _write_json(
       folder, "config.json", description_lib.to_config_json(description)
@@ -92,7 +92,7 @@ def write_labels(folder, description):
 
 
 def copy_tokenizer_files(source, folder, sentencepiece_file):
-  """Copies whatever describes the tokenizer and is not there yet.
+  """Copies the files of the tokenizer that are not there yet.
 
   Beside a vocabulary of its own, tokenizer.json, which repeats the one of the
   source, is left out.

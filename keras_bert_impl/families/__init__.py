@@ -2,7 +2,7 @@
 
 Attributes:
   FAMILIES: {`model_type` of a config.json: `family.Family`}.
-  DEFAULT: the one where nothing says another.
+  DEFAULT: the name of the family to assume if no file names one.
 """
 
 from keras_bert_impl.families import (

@@ -1,6 +1,6 @@
 """DistilBERT: Sanh et al. 2019. BERT with half of its layers, no segments.
 
-The classifier of sequences in `transformers` has a layer of its own before it,
+In `transformers`, the sequence classifier has another dense layer before it,
 with ReLU: our pooler.
 """
 

@@ -1,8 +1,8 @@
-"""What may differ between families of models, as data.
+"""Differences between families of models, as data.
 
-Names of weights are pairs (ours, theirs) of beginnings of names, of which the
-first that fits counts; `#` is any number. What follows the beginning stays as
-it is. Ours are the paths of the variables.
+Names of weights are pairs (ours, theirs) of beginnings of names; the first that
+fits counts, and `#` is any number. The rest of a name stays. Ours are the paths
+of the variables.
 
 Standard library only: `configs` reads it, and with it every script.
 """
@@ -45,7 +45,7 @@ GOOGLE_CLASSIFIER = (
 
 @dataclasses.dataclass(frozen=True)
 class Framing:
-  """How one text or a pair of texts becomes a sequence.
+  """Framing: the special tokens and segments of a text or pair.
 
   [CLS] A [SEP] or [CLS] A [SEP] B [SEP], whatever the tokens are called.
 
@@ -61,7 +61,7 @@ class Framing:
 
 @dataclasses.dataclass(frozen=True)
 class PieceIds:
-  """Ids of the pieces of a SentencePiece model that are not the model's own.
+  """Token ids of SentencePiece models that differ from the model's ids.
 
   fairseq puts special tokens before the pieces and [MASK] after them.
 
@@ -90,7 +90,7 @@ class PieceIds:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GoogleLayout:
-  """The files of a family's releases by Google, and what they call things.
+  """Files and names in Google's releases of a family.
 
   Attributes:
     checkpoint: str, prefix of the files of a TensorFlow checkpoint.
@@ -124,7 +124,7 @@ class GoogleLayout:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Family:
-  """A family of models: all that is true of it alone.
+  """A family of models: everything specific to it.
 
   Attributes:
     name: str, the `model_type` in a config.json.
@@ -189,7 +189,7 @@ class Family:
 
 
 def size(num_hidden_layers, hidden_size, **others):
-  """Returns fields of a preset: heads of 64, a feed-forward layer of 4 H.
+  """Returns the fields of a preset: heads of size 64, I = 4 H.
 
   Args:
     num_hidden_layers: int.

@@ -1,6 +1,6 @@
 """RoBERTa: Liu et al. 2019. Byte-level vocabulary, no segments.
 
-Positions begin after that of padding, in the released code only (fairseq).
+Positions start after the padding's, in the released code only (fairseq).
 """
 
 from keras_bert_impl.families import family

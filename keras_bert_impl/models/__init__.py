@@ -1,4 +1,4 @@
-"""Keras models wired from the layers."""
+"""Keras models: the encoder, and the encoder with heads."""
 
 from keras_bert_impl.models.checkpoint import from_checkpoint
 from keras_bert_impl.models.electra import (

@@ -1,4 +1,4 @@
-"""What the models on an encoder's inputs have in common."""
+"""Base class of the models on an encoder's inputs."""
 
 import keras
 from keras import ops
@@ -15,7 +15,7 @@ _FOREIGN_NAMES = {
 
 
 class EncoderModel(keras.Model):
-  """A functional model on `input_ids`, `input_mask` and `segment_ids`.
+  """Functional model with inputs `input_ids`, `input_mask` and `segment_ids`.
 
   The latter two may be left out of the dict it is called with: all tokens are
   real then, and of the first segment. What is none of its inputs, such as
@@ -60,7 +60,7 @@ class EncoderModel(keras.Model):
     return super().__call__(inputs, *args, **kwargs)
 
   def predict(self, x, *args, **kwargs):
-    """Returns the outputs for many inputs, see `keras.Model.predict`.
+    """Returns the outputs for many inputs; as `keras.Model.predict`.
 
     Raises:
       ValueError: ids in a dict of arrays are out of range.
@@ -77,7 +77,7 @@ class EncoderModel(keras.Model):
 
   @classmethod
   def of_checkpoint(cls, description, shapes, dtype=None):
-    """Returns the model that a checkpoint holds, with fresh weights.
+    """Returns the model of a checkpoint, with fresh weights.
 
     Args:
       description: `checkpoints.description.Description`.
@@ -104,7 +104,7 @@ class EncoderModel(keras.Model):
 
 
 def saved_policies(model):
-  """Returns what of `get_config` says the dtypes of a model and its layers."""
+  """Returns the dtype policies of a model and its layers, for `get_config`."""
   return {
     "dtype": keras.dtype_policies.serialize(model.dtype_policy),
     "inner_policies": layers_base.inner_policies(model),
@@ -112,7 +112,7 @@ def saved_policies(model):
 
 
 def with_policies(model_class, arguments):
-  """Returns a model with the dtypes that its saved arguments say.
+  """Builds a model with the dtype policies of its saved arguments.
 
   Args:
     model_class: class of a model.

@@ -1,4 +1,4 @@
-"""From a checkpoint of any known format to a model."""
+"""Loads models from checkpoints of any known format."""
 
 import dataclasses
 import warnings
@@ -24,7 +24,7 @@ MODELS = {
 
 
 def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
-  """Returns the model in a checkpoint, with its weights.
+  """Loads a model with its weights from a checkpoint.
 
   Args:
     path: str: a folder or file of safetensors as `transformers` writes it, a
@@ -59,7 +59,7 @@ def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
 
 
 def load(checkpoint, description, allow_partial=False, dtype=None, remedy=None):
-  """Returns a model with the weights of a checkpoint, and what was assigned.
+  """Loads a model from an open checkpoint; returns the assignment too.
 
   Args:
     checkpoint: `checkpoints.reading.Checkpoint`.

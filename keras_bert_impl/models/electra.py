@@ -1,4 +1,4 @@
-"""ELECTRA's pre-training: a generator and the discriminator it trains."""
+"""ELECTRA for pre-training: generator and discriminator in one model."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ from keras_bert_impl.models import encoder as encoder_lib
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class ElectraPretrainingModel(keras.Model):
-  """Generator, sampling and discriminator in one model.
+  """ELECTRA's generator, token sampler and discriminator in one model.
 
   Called with the encoder's inputs (masked), `masked_lm_positions` and
   `masked_lm_ids`, int32 [B, P], and `masked_lm_weights`, float32 [B, P], it
@@ -115,7 +115,7 @@ class ElectraPretrainingModel(keras.Model):
 
 
 def electra_generator_config(config, share):
-  """Returns the configuration of a generator for the discriminator `config`.
+  """Returns the generator's configuration for the discriminator `config`.
 
   Args:
     config: `configs.EncoderConfig`.

@@ -1,4 +1,4 @@
-"""The one configurable encoder."""
+"""The transformer encoder of all families."""
 
 import keras
 from keras import ops
@@ -132,7 +132,7 @@ def _embeddings(config, dtype_policy):
 
 
 def _blocks(config, dtype_policy):
-  """Returns the block of each layer; layers of a group have the same one."""
+  """Returns the block of each layer; layers of a group share one."""
   num_layers, num_groups = config.num_hidden_layers, config.num_hidden_groups
   stem = "layer" if num_groups is None else "group"
   num_blocks = num_groups or num_layers

@@ -1,4 +1,4 @@
-"""Taggers that read an encoder's layers with a BiLSTM.
+"""Feature-based taggers: a BiLSTM on the layers of an encoder.
 
 Devlin et al. 2019, section 5.3 (the feature-based approach) and section 5.1
 (the ablation that puts a BiLSTM on a left-to-right model).
@@ -20,7 +20,7 @@ _LAST = 4
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class FeatureTagger(base.EncoderModel):
-  """Labels every token: `logits` [B, L, C], by a BiLSTM on an encoder.
+  """Token classifier with a BiLSTM on an encoder: `logits` [B, L, C].
 
   Two layers of BiLSTM, then the classifier. A frozen encoder has no dropout and
   no trainable variables. Padding changes nothing.
@@ -94,7 +94,7 @@ class FeatureTagger(base.EncoderModel):
 
 
 def read_by_bilstm(encoder, hidden, lstm_width):
-  """Returns float32 [B, L, 2 * lstm_width], two new layers of BiLSTM.
+  """Applies two new BiLSTM layers: float32 [B, L, 2 * lstm_width].
 
   Args:
     encoder: `TransformerEncoder`.

@@ -1,4 +1,4 @@
-"""The encoder with the heads it is pre-trained with."""
+"""The encoder with its pre-training heads."""
 
 import collections
 
@@ -11,7 +11,7 @@ from keras_bert_impl.models import task_models
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class PretrainingModel(task_models.HeadModel):
-  """`TransformerEncoder` with a masked-LM head and one for sentence pairs.
+  """Encoder for pre-training: masked LM head and, optionally, sentence head.
 
   Called with the encoder's inputs and `masked_lm_positions`, int32 [B, P], it
   returns a dict of `token_logits`, float32 [B, P, V], and `sentence_logits`,

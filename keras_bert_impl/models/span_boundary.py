@@ -1,4 +1,4 @@
-"""The encoder with SpanBERT's two heads."""
+"""The encoder with SpanBERT's pre-training heads."""
 
 import collections
 
@@ -11,7 +11,7 @@ from keras_bert_impl.models import task_models
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class SpanBoundaryModel(task_models.HeadModel):
-  """`TransformerEncoder` with a masked-LM and a span boundary head.
+  """Encoder for pre-training SpanBERT: masked LM and span boundary head.
 
   Called with the encoder's inputs, `masked_lm_positions`, int32 [B, P], and
   `span_boundaries`, int32 [B, P, 2], it returns a dict of `token_logits` and

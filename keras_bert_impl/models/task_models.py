@@ -1,4 +1,4 @@
-"""The encoder with one head: the models that answer and are fine-tuned.
+"""The encoder with one head: the models for fine-tuning and serving.
 
 Each is called with the encoder's inputs (see `TransformerEncoder`) and returns
 a dict of float32 logits. Axes: C classes, and those in `layers/__init__.py`.
@@ -14,7 +14,7 @@ from keras_bert_impl.models import encoder as encoder_lib
 
 
 class HeadModel(base.EncoderModel):
-  """An encoder with heads.
+  """Base class of models with an encoder and heads.
 
   A subclass wires itself on the encoder's own symbolic tensors, not on a call
   of it, so that `encoder.hidden_states` are reachable from its inputs.
@@ -32,7 +32,7 @@ class HeadModel(base.EncoderModel):
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class SequenceClassifier(HeadModel):
-  """Labels or scores a sequence: `logits` [B, C] from the pooled output.
+  """Classifier or regressor of sequences: `logits` [B, C], from the pooler.
 
   Args:
     config: `configs.EncoderConfig`.
@@ -80,14 +80,14 @@ class SequenceClassifier(HeadModel):
 
   @classmethod
   def of_checkpoint(cls, description, shapes, dtype=None):
-    """Returns a model of as many classes as the checkpoint's classifier has."""
+    """Returns a model with as many classes as the stored classifier."""
     num_classes = shapes[names.CLASSIFIER][0]
     return cls(description.config, num_classes, dtype=dtype)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class TokenClassifier(HeadModel):
-  """Labels every token: `logits` [B, L, C].
+  """Token classifier: `logits` [B, L, C].
 
   Args:
     config: `configs.EncoderConfig`.
@@ -122,14 +122,14 @@ class TokenClassifier(HeadModel):
 
   @classmethod
   def of_checkpoint(cls, description, shapes, dtype=None):
-    """Returns a model of as many classes as the checkpoint's classifier has."""
+    """Returns a model with as many classes as the stored classifier."""
     num_classes = shapes[names.CLASSIFIER][0]
     return cls(description.config, num_classes, dtype=dtype)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class QuestionAnswering(HeadModel):
-  """Start and end of the answer: `start_logits` and `end_logits`, [B, L].
+  """Question answering: `start_logits` and `end_logits` of the answer, [B, L].
 
   Args:
     config: `configs.EncoderConfig`.
@@ -158,7 +158,7 @@ class QuestionAnswering(HeadModel):
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class MultipleChoice(HeadModel):
-  """Scores choices against each other: `logits` [B, choices].
+  """Multiple choice: `logits` [B, choices].
 
   Its inputs are the encoder's with an axis more, [B, choices, L]: one sequence
   for each choice, any number of them. `encoder.hidden_states` belong to the
@@ -215,7 +215,7 @@ class _SplitChoices(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class ReplacedTokenDetector(HeadModel):
-  """ELECTRA's discriminator: `logits` [B, L], above 0 for a replaced token.
+  """ELECTRA's discriminator: `logits` [B, L], above 0 for replaced tokens.
 
   Args:
     config: `configs.EncoderConfig`.
@@ -241,7 +241,7 @@ class ReplacedTokenDetector(HeadModel):
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class MaskedLanguageModel(HeadModel):
-  """Scores every word piece at every position: `token_logits` [B, L, V].
+  """Masked language model at every position: `token_logits` [B, L, V].
 
   The weights are those of `PretrainingModel`, which scores masked positions
   only. With a sentence head there are `sentence_logits` [B, 2] too.
