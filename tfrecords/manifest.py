@@ -1,6 +1,6 @@
-"""What is known about a finished shard: `<shard>.manifest.json` beside it.
+"""Manifests of finished shards: `<shard>.manifest.json` beside each.
 
-A shard is finished when its manifest is there; the manifest is written last,
+A shard is finished when its manifest exists: the manifest is written last,
 after the shard has its name.
 """
 
@@ -17,7 +17,7 @@ from keras_bert_impl import files
 SUFFIX = ".manifest.json"
 
 _FORMAT_VERSION = 1
-# What every manifest has.
+# Fields of every manifest.
 _TYPES = {
   "format_version": int,
   "num_bytes": int,
@@ -36,12 +36,12 @@ def path_of(shard):
 
 
 def write(shard, origin, counts):
-  """Writes the manifest of a shard that has its name already, atomically.
+  """Writes the manifest of a finished shard atomically.
 
   Args:
     shard: str, path of the shard.
-    origin: dict, all that was chosen for the shards of this output.
-    counts: dict of numbers, what this shard holds.
+    origin: dict, the configuration of the shards of this output.
+    counts: dict of numbers, contents of this shard.
   """
   content = {
     "format_version": _FORMAT_VERSION,
@@ -57,7 +57,7 @@ def write(shard, origin, counts):
 
 
 def read(shard):
-  """Returns the manifest of a shard, None without one.
+  """Reads the manifest of a shard; returns None without one.
 
   Raises:
     ValueError: the file is no manifest.
@@ -85,7 +85,7 @@ def origin_of(shard):
 
 
 def is_intact(shard, content):
-  """Returns whether a shard is what its manifest says."""
+  """Returns whether a shard matches its manifest."""
   return (
     tf.io.gfile.exists(shard)
     and tf.io.gfile.stat(shard).length == content["num_bytes"]
@@ -94,7 +94,7 @@ def is_intact(shard, content):
 
 
 def is_finished(shard):
-  """Returns whether a shard was written before and is still what it was."""
+  """Returns whether a shard is finished and matches its manifest."""
   content = read(shard)
   if content is None:
     return False
@@ -105,7 +105,7 @@ def is_finished(shard):
 
 
 def check_same_origin(shards, origin):
-  """Checks that what was written to this output before is of the same origin.
+  """Checks that earlier shards of this output have the same origin.
 
   Args:
     shards: sequence of str, paths of the shards of one output.
@@ -146,7 +146,7 @@ def _related(shards):
 
 
 def _difference(old, new):
-  # Which values count depends on others; those that always do come first.
+  # Some values count only with others; those that always count come first.
   for name in sorted(old.keys() & new.keys()) + sorted(old.keys() ^ new.keys()):
     if old.get(name) != new.get(name):
       return f"{name}={old.get(name)!r}, not {new.get(name)!r}"

@@ -1,11 +1,11 @@
-"""How tokens are masked: what was asked for, when writing and when training."""
+"""Configuration of masking, given when records are written or read."""
 
 import dataclasses
 
 from keras_bert_impl import choices, options
 from keras_bert_impl.tasks import objectives
 
-# What may be chosen; do_whole_word_mask is another name of a policy.
+# The fields of masking; do_whole_word_mask is another name of a policy.
 NAMES = (
   "max_predictions_per_seq",
   "masked_lm_prob",
@@ -19,7 +19,7 @@ _DEFAULTS = {"max_predictions_per_seq": 20, "masked_lm_prob": 0.15}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MaskingConfig:
-  """How tokens are masked; what is not given is left open.
+  """Configuration of masking; None leaves a field open.
 
   Names and meanings are those of google-research/bert where it has them.
 
@@ -74,7 +74,7 @@ class MaskingConfig:
 
   @property
   def given(self):
-    """{name: value} of what is not left open."""
+    """{name: value} of the fields that are given."""
     values = {name: getattr(self, name) for name in NAMES}
     return {name: v for name, v in values.items() if v is not None}
 
@@ -119,9 +119,9 @@ class MaskingConfig:
 
 
 def agreed(flags, objective, origins):
-  """Returns how a training masks: by flags, else records, else its objective.
+  """Returns the masking of a run: by flags, else records, else its objective.
 
-  Records that are masked already decide only where all are.
+  Records that are masked already decide only if all records are masked.
 
   Args:
     flags: `MaskingConfig`.
@@ -161,7 +161,7 @@ def _is_masked(origin):
 
 
 def _check_flags(flags, file, origin):
-  """Raises ValueError where flags contradict what a file was written with."""
+  """Raises ValueError if flags contradict the origin of a file."""
   given = flags.given
   theirs = {name: origin[name] for name in NAMES if name in origin}
   if flags.do_whole_word_mask is False:

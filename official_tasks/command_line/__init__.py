@@ -1,1 +1,1 @@
-"""What every script shares: flags, start, end and errors."""
+"""Command line of all scripts: flags, start, end and errors."""

@@ -1,4 +1,4 @@
-"""What every script shares: its flags, how it starts, ends and fails."""
+"""Command line of all scripts: flags, start, end and errors."""
 
 import dataclasses
 import os
@@ -30,7 +30,7 @@ _config_classes = {}
 
 @dataclasses.dataclass(frozen=True)
 class OutputConfig:
-  """What is shown meanwhile."""
+  """What a script shows while it runs."""
 
   quiet: bool = dataclasses.field(
     default=False,
@@ -124,7 +124,7 @@ def from_flags(config_class, **overrides):
 
 
 def split_names(value):
-  """Returns the paths or patterns of a flag that holds several, list of str."""
+  """Splits a flag's comma-separated paths or patterns, list of str."""
   return [name.strip() for name in value.split(",") if name.strip()]
 
 
@@ -176,7 +176,7 @@ def _parse_flags(argv):
 
 
 def _configure_output():
-  """Silences what was not asked for, in this process and its workers."""
+  """Silences unrequested output, in this process and its workers."""
   if flags.FLAGS.quiet:
     logging.set_verbosity(logging.WARNING)
     os.environ["TQDM_DISABLE"] = "1"
@@ -186,7 +186,7 @@ def _configure_output():
 
 
 def _check_values():
-  """Raises ValueError on a wrong value, while nothing has been loaded yet."""
+  """Raises ValueError on a wrong value, before anything is loaded."""
   for config_class, left_out in _config_classes.items():
     if not left_out:
       from_flags(config_class)
@@ -216,7 +216,7 @@ def _help(is_full):
 
 
 def _help_of_flag(field, width):
-  """Returns the lines on a flag: name, default, what it is for."""
+  """Returns the help of a flag: name, default, purpose."""
   flag = flags.FLAGS[field.name]
   name, text = f"  --{field.name}", flag.help
   if flag.flag_type() == "bool":

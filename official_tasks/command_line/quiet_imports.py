@@ -1,7 +1,7 @@
-"""Keeps what TensorFlow prints while it is imported off the terminal.
+"""Hides the lines that TensorFlow prints while it is imported.
 
-Its first lines ("WARNING: All log messages before absl::InitializeLog() ...")
-go to the file descriptor of stderr whatever TF_CPP_MIN_LOG_LEVEL says.
+The first of them ("WARNING: All log messages before absl::InitializeLog() ...")
+go to the file descriptor of stderr even with TF_CPP_MIN_LOG_LEVEL.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 
 
 def install():
-  """Imports TensorFlow quietly from now on, in this process.
+  """Makes later imports of TensorFlow quiet, in this process.
 
   A level in the environment that shows messages (0 or 1) shows these too.
   """
@@ -24,7 +24,7 @@ def install():
 
 @contextlib.contextmanager
 def _stderr_put_aside():
-  """Hides what is written to stderr, unless an exception follows it."""
+  """Hides output to stderr, unless an exception follows it."""
   if os.environ.get(LEVEL, "3") in ("0", "1"):
     yield
     return

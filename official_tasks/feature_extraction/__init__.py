@@ -1,1 +1,1 @@
-"""The hidden states of texts as files: behind `extract_features.py`."""
+"""Hidden states of texts: the library behind `extract_features.py`."""

@@ -19,7 +19,7 @@ _BATCHES_AT_ONCE = 8
 
 
 class Line(NamedTuple):
-  """A line of the input as it is written.
+  """The features of one line of the input.
 
   Attributes:
     index: int, from 0.
@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 
 class Extractor:
-  """An encoder of text.
+  """Extracts the hidden states of texts.
 
   Args:
     config: `ExtractionConfig`.

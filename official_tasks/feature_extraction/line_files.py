@@ -1,4 +1,4 @@
-"""Files of texts to read and of their hidden states to write."""
+"""Reads files of texts and writes files of their hidden states."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Flags that say where a model's configuration and vocabulary are."""
+"""Finds a model's configuration and vocabulary, by flags or beside it."""
 
 import dataclasses
 import os
@@ -11,7 +11,7 @@ from keras_bert_impl.tokenizers import vocabulary_files
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelFilesConfig:
-  """What to take in place of what lies beside a checkpoint."""
+  """Files to use instead of those beside a checkpoint."""
 
   bert_config_file: str | None = options.common(
     None,
@@ -30,7 +30,7 @@ class ModelFilesConfig:
 
 @dataclasses.dataclass(frozen=True)
 class ModelFiles:
-  """What belongs to the weights of a model.
+  """The files that belong to a model's weights.
 
   Attributes:
     encoder_config: `EncoderConfig`.
@@ -44,7 +44,7 @@ class ModelFiles:
 
 
 def find(config, checkpoint, max_seq_length):
-  """Returns the `ModelFiles` that flags and a checkpoint lead to.
+  """Finds the `ModelFiles` of flags and a checkpoint.
 
   Args:
     config: `ModelFilesConfig`.
@@ -71,7 +71,7 @@ def find(config, checkpoint, max_seq_length):
 
 
 def folder_of(path):
-  """Returns the folder in which the files beside a model's `path` lie."""
+  """Returns the folder of the files beside a model's `path`."""
   return path if files.is_folder(path) else os.path.dirname(path) or "."
 
 

@@ -10,7 +10,7 @@ from keras_bert_impl.training import report, run_log
 
 
 class RunFolder:
-  """The output directory of a pre-training or a fine-tuning.
+  """The output directory of a pre-training or fine-tuning run.
 
   `results` is what results.json held when the folder was opened; a run changes
   the dict and calls `save_results`.
@@ -35,7 +35,7 @@ class RunFolder:
 
   @property
   def artifacts(self):
-    """{name: path} of the files that the run wrote, a part of the results."""
+    """{name: path} of the run's files; part of the results."""
     return self.results.setdefault("artifacts", {})
 
   def join(self, *names):
@@ -77,11 +77,11 @@ class RunFolder:
     vocabulary_lib.save_options(path, options)
 
   def vocabulary_path(self, vocabulary):
-    """Returns where a `Vocabulary` is kept in the folder."""
+    """Returns the path of a `Vocabulary` in the folder."""
     return self.join(vocabulary_files.FILE_NAMES[vocabulary.kind])
 
   def plot_curves(self, evaluation=None, short_names=None):
-    """Draws what was logged while training, if there is any, as an artifact.
+    """Plots the training log, if there is one, as an artifact.
 
     Args:
       evaluation: {metric: float} of held-out data, or None.
@@ -94,7 +94,7 @@ class RunFolder:
       self.artifacts["curves"] = curves
 
   def print_report(self, table, **shown):
-    """Prints what came out, and where the files are.
+    """Prints the results and the paths of the files.
 
     Args:
       table: str, the results as lines.

@@ -1,4 +1,4 @@
-"""The file task.json of a fine-tuned model: which task it was trained for."""
+"""The file task.json of a fine-tuned model: the task of its training."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Adds words of a domain to a checkpoint and its vocabulary."""
+"""Adds domain words to a checkpoint and its vocabulary."""
 
 import dataclasses
 import os
@@ -11,7 +11,7 @@ VOCABULARY_NAME = "vocab.txt"
 
 
 def extend(words_file, source, folder, tensors, description):
-  """Writes the extended vocabulary and returns what belongs to it.
+  """Writes the extended vocabulary; returns tensors and configuration for it.
 
   Args:
     words_file: str, UTF-8, a word per line, added as the tokenizer normalises
@@ -83,13 +83,13 @@ def _load_tokenizer(vocab_file, options):
 
 
 def _normalize(tokenizer, word):
-  """Returns a word as it is looked up: in lower case, decomposed, ..."""
+  """Normalises a word as the tokenizer does."""
   [normalized] = tokenizer.normalize([word]).numpy()
   return normalized.decode("utf-8").strip()
 
 
 def _read_words(path):
-  """Returns {word: first line that has it}."""
+  """Returns {word: number of its first line}."""
   words = {}
   try:
     with open(path, encoding="utf-8") as file:

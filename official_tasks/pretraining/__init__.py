@@ -1,1 +1,1 @@
-"""The run behind `run_pretraining.py`."""
+"""Pre-training runs: the library behind `run_pretraining.py`."""

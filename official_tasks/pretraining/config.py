@@ -1,4 +1,4 @@
-"""The flags of pre-training: what is read, learned and made of it."""
+"""Configuration of pre-training, and its flags."""
 
 import dataclasses
 
@@ -11,10 +11,10 @@ from tfrecords import masking_config
 
 @dataclasses.dataclass(frozen=True)
 class DataConfig:
-  """What is read; names and defaults of google-research/bert where it has them.
+  """Data and steps of a run; names and defaults are google-research/bert's.
 
   Raises:
-    ValueError: if neither training nor evaluation is asked for.
+    ValueError: if neither training nor evaluation is requested.
   """
 
   input_file: str | None = options.common(
@@ -60,7 +60,7 @@ class DataConfig:
 
 @dataclasses.dataclass(frozen=True)
 class PretrainingConfig:
-  """All that decides a pre-training.
+  """The whole configuration of a pre-training run.
 
   Attributes:
     data: `DataConfig`.
@@ -82,7 +82,7 @@ class PretrainingConfig:
 
 
 def define_flags():
-  """Defines the flags of pre-training, those of every objective among them."""
+  """Defines the flags of pre-training, including those of all objectives."""
   common.define_flags(DataConfig)
   common.define_flags(masking_config.MaskingConfig)
   for objective in objectives.OBJECTIVES.values():

@@ -1,9 +1,8 @@
 """The embedded default of run_pretraining.py: data from the machine itself.
 
-Text that every machine with this project has (the documentation inside the
-installed Python packages) becomes a vocabulary, TFRecords and a configuration
-small enough to train on two CPU cores in minutes. Every step is left alone
-where its result is there already.
+Makes a vocabulary, TFRecords and a configuration that trains in minutes on two
+CPU cores, from text that every machine with this project has: the documentation
+inside the installed Python packages. Steps whose results exist are skipped.
 """
 
 import itertools
@@ -63,7 +62,7 @@ def encoder_config(vocab_size):
 
 
 def prepare(flag_values):
-  """Makes the data and sets the flags that the user did not.
+  """Prepares the data and sets the flags that the user has not set.
 
   Args:
     flag_values: absl `FlagValues` of run_pretraining.py.
@@ -97,7 +96,7 @@ def prepare(flag_values):
 
 
 def _corpus(folder):
-  """Returns (training files, held-out files), gathered once."""
+  """Gathers the corpus, once; returns (training files, held-out files)."""
   marker = os.path.join(folder, "files.json")
   found = report.read_json(marker, list)
   if found is None:
@@ -125,7 +124,7 @@ def _vocabulary(files, vocab_file):
 
 
 def _records(files, vocab_file, output_file, num_shards):
-  """Writes TFRecords of unmasked instances; finished shards are kept."""
+  """Writes clean records; finished shards are kept."""
   from tfrecords.writing import config as writing_config
   from tfrecords.writing import writer
 

@@ -1,4 +1,4 @@
-"""What a pre-trained model is exported as, and what it fills in for [MASK]."""
+"""Exports of a pre-trained model, and examples of filled masks."""
 
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  Registers the ops of the tokenizer.
@@ -47,7 +47,7 @@ def export_heads(heads, model, vocabulary, max_seq_length, path_of):
 
 
 def fill_masks(saved_model, texts):
-  """Yields (text, its likeliest fillings), one for each [MASK].
+  """Yields (text, the likeliest tokens) for each [MASK] of the texts.
 
   Args:
     saved_model: str, path of a `FillMaskServable` that was exported.

@@ -1,4 +1,4 @@
-"""The records of a pre-training: found, checked and cut into batches."""
+"""The records of a pre-training run: finds, checks and batches them."""
 
 import os
 
@@ -10,7 +10,7 @@ from tfrecords.reading import records as records_lib
 
 
 class PretrainingRecords:
-  """What is trained on, and what is evaluated on.
+  """The records for training and evaluation.
 
   Args:
     config: `config.PretrainingConfig`.
@@ -64,7 +64,7 @@ class PretrainingRecords:
     )
 
   def train_batches(self, prepare, start_step):
-    """Returns what `Experiment.train` wants: the batches of a part of a run.
+    """Returns the batches from a step on, as `Experiment.train` takes them.
 
     Args:
       prepare: as `reader.make_dataset`.
@@ -97,7 +97,7 @@ class PretrainingRecords:
     ).take(training.max_eval_steps)
 
   def identity(self):
-    """Returns {name: JSON value} that a continued run must agree on."""
+    """Returns {name: JSON value} on which a continued run must agree."""
     return {
       "records": [os.path.basename(file) for file in self.train.files],
       "records_sha256": {
@@ -110,7 +110,7 @@ class PretrainingRecords:
     }
 
   def counts(self):
-    """Returns {name: int}; None for what a manifest would have to say."""
+    """Returns {name: int} from the manifests; None without all of them."""
     manifests = [self._manifests[file] for file in self.train.files]
     written = {
       "num_documents": "num_documents",
@@ -128,7 +128,7 @@ class PretrainingRecords:
 
   @property
   def _origins(self):
-    """{file: dict}, what each file was written with; empty if not known."""
+    """{file: dict}, the origin of each file; empty if not known."""
     return {
       file: content["origin"] if content else {}
       for file, content in self._manifests.items()
@@ -148,7 +148,7 @@ class PretrainingRecords:
     )
 
   def _check_vocabulary(self):
-    """Raises ValueError if records hold the ids of another vocabulary."""
+    """Raises ValueError if records were made with another vocabulary."""
     if not self._vocabulary:
       return
     for file, origin in self._origins.items():

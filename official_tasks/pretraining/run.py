@@ -1,4 +1,4 @@
-"""One pre-training in its output directory, from its records to its report."""
+"""A pre-training run in its output directory, from records to report."""
 
 import math
 import os
@@ -17,7 +17,7 @@ from tfrecords.reading import scan
 
 
 class PretrainingRun:
-  """One pre-training in its output directory.
+  """A pre-training run in its output directory.
 
   Args:
     config: `config.PretrainingConfig`.
@@ -48,11 +48,11 @@ class PretrainingRun:
 
   @property
   def results(self):
-    """dict, what results.json is to hold."""
+    """dict, the content of results.json."""
     return self.folder.results
 
   def train(self):
-    """Trains to the end."""
+    """Trains to the last step."""
     training = self.config.training
     if self.experiment.is_complete:
       print(
@@ -90,7 +90,7 @@ class PretrainingRun:
     self._save_results()
 
   def export(self):
-    """Writes SavedModels of what the objective trains, once for each step."""
+    """Exports the objective's heads as SavedModels, once for each step."""
     step = self.experiment.loop.step
     if self.results.get("exported_step") == step or self.vocabulary is None:
       return
@@ -109,7 +109,7 @@ class PretrainingRun:
     self._save_results()
 
   def report(self):
-    """Prints and writes what came out: table, fillings, picture, paths."""
+    """Prints and writes the results: table, filled masks, picture, paths."""
     results, folder = self.results, self.folder
     results["data"] = self.records.counts()
     folder.artifacts.update(
@@ -130,7 +130,7 @@ class PretrainingRun:
     )
 
   def _identity(self):
-    """What a continued run must agree on, besides `TrainingConfig`."""
+    """{name: JSON value} on which a continued run must agree too."""
     return {
       "encoder": self.encoder_config.to_dict(),
       "vocabulary": self.vocabulary and self.vocabulary.fingerprint,
@@ -141,11 +141,11 @@ class PretrainingRun:
     }
 
   def _options(self):
-    """{name: value} of the settings that only this objective has."""
+    """{name: value} of the objective's own options."""
     return vars(self.config.options) if self.config.options else {}
 
   def _fill_masks(self):
-    """Yields (text, its fillings) from the exported model."""
+    """Yields (text, filled masks) from the exported model."""
     texts = self.config.data.example_text
     saved_model = self.folder.artifacts.get("fill_mask_saved_model")
     if not texts or not saved_model:
@@ -167,7 +167,7 @@ class PretrainingRun:
 
 
 def _import_exports(consequence):
-  """Returns the module, or None and a warning without tensorflow-text.
+  """Imports the module; without tensorflow-text warns and returns None.
 
   Late: training must not need tensorflow-text, which comes with it.
   """
@@ -184,7 +184,7 @@ def _import_exports(consequence):
 
 
 def _find_vocabulary(data, model_type):
-  """Returns the `Vocabulary`, or None if there is none to be found."""
+  """Finds the `Vocabulary`; returns None if there is none."""
   path = data.vocab_file
   if not path:
     folder = os.path.dirname(data.bert_config_file) or "."
@@ -213,7 +213,7 @@ def _check_sizes(data, config, vocabulary):
 
 
 def _summary(results, task):
-  """Returns the table of what came out, beside what guessing would give."""
+  """Returns the table of results, beside those of guessing."""
   rows = []
   evaluation = results.get("eval")
   if evaluation:
@@ -234,7 +234,7 @@ def _summary(results, task):
 
 
 def _evaluation_rows(evaluation, task):
-  """Yields (name, value, what guessing would give) of what was measured."""
+  """Yields (name, value, value of guessing) of each measurement."""
   guesses = task.guesses(evaluation)
   for name, short in task.short_names.items():
     accuracy = evaluation.get(f"{name}_accuracy")

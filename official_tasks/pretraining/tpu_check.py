@@ -1,4 +1,4 @@
-"""Whether a training step fits on TPU chips, and what would make it fit."""
+"""Checks whether a training step fits on TPU chips, or how to make it fit."""
 
 import dataclasses
 
@@ -22,7 +22,7 @@ _SHARE = 0.95  # of the memory, that an estimate may fill
 
 
 class Check:
-  """The steps of an objective on the chips of a topology.
+  """Compiles the training steps of an objective for a TPU topology.
 
   Args:
     config: `config.PretrainingConfig`; it names no records.
@@ -47,7 +47,7 @@ class Check:
     )
 
   def table(self, training):
-    """Compiles the step of a `TrainingConfig`; returns what it takes.
+    """Compiles the step of a `TrainingConfig`; returns a table of its needs.
 
     Raises:
       OutOfMemoryError: it does not fit.
@@ -85,7 +85,7 @@ class Check:
     )
 
   def advice(self, training, error):
-    """Returns what would fit where the step of a `TrainingConfig` does not.
+    """Returns advice on what would fit, if the step does not.
 
     Args:
       training: `TrainingConfig`.
@@ -110,7 +110,7 @@ class Check:
     return "\n".join([self._fitting_accumulation(training, error), *lines])
 
   def _fitting_accumulation(self, training, error):
-    """Compiles with the accumulation that is estimated to fit; tells of it."""
+    """Compiles with the accumulation that should fit; returns the lines."""
     for _ in range(_MAX_TRIALS):
       training = self._with_accumulation(training, error)
       if training is None:
@@ -126,7 +126,7 @@ class Check:
     return "No --gradient_accumulation_steps was found that fits."
 
   def _with_accumulation(self, training, error):
-    """Returns the config with the least that is estimated to fit, or None."""
+    """Returns the config with the least accumulation to fit, or None."""
     rows = training.train_batch_size // self.topology.num_devices
     for number in range(training.gradient_accumulation_steps + 1, rows + 1):
       if rows % number == 0:
@@ -141,7 +141,7 @@ class Check:
     return None
 
   def _memory(self, training, error):
-    """Returns estimates of the bytes of any batch, and of each example in it.
+    """Estimates the bytes of every batch, and those of each example in it.
 
     Weights, two moments and the gradients, in accumulation their sums too, take
     the same at any batch; all else grows with the micro-batch.
@@ -165,7 +165,7 @@ class Check:
     return program
 
   def _batch_spec(self, training):
-    """Returns {name: tf.TensorSpec} of what a chip gets for a step."""
+    """Returns {name: tf.TensorSpec} of a chip's rows of a step."""
     distribution.check_divisible(
       training.train_batch_size,
       self.topology.num_devices,
@@ -188,7 +188,7 @@ class Check:
     }
 
   def _micro_batch(self, training):
-    """Returns int, examples that a chip takes at a time."""
+    """Returns the number of examples that a chip computes at a time, int."""
     return training.train_batch_size // (
       self.topology.num_devices * training.gradient_accumulation_steps
     )

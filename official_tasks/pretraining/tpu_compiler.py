@@ -1,7 +1,7 @@
 """Compiles programs for TPUs on a machine that has none, with JAX and libtpu.
 
-The two come with the extra `tpu-check`, pinned: what is used here of JAX is not
-part of its public interface.
+Both come with the extra `tpu-check`, pinned, because this uses interfaces of
+JAX that are not public.
 """
 
 import dataclasses
@@ -55,7 +55,7 @@ _COPY = re.compile(r"mhlo\.copy (%\w+) : (tensor<[^>]*>)")
 
 
 class OutOfMemoryError(ValueError):
-  """A program does not fit.
+  """A program does not fit into the chips' memory.
 
   Attributes:
     used: float, bytes it would need on a chip.
@@ -72,7 +72,7 @@ class OutOfMemoryError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Compiled:
-  """What is known of a compiled program, for one chip.
+  """Statistics of a compiled program, for one chip.
 
   Attributes:
     argument_bytes: int, of batch and variables.
@@ -96,7 +96,7 @@ class Compiled:
 
 
 class Topology:
-  """Chips that programs are compiled for.
+  """A topology of chips to compile programs for.
 
   Args:
     name: str, such as "v5e:2x2" or "v4:2x2x1".
@@ -192,7 +192,7 @@ class Topology:
     )
 
   def _explained(self, message, program):
-    """Returns the error to raise for what the compiler says."""
+    """Returns the error for a message of the compiler."""
     for pattern in _OUT_OF_MEMORY:
       found = re.search(pattern, message)
       if found:
@@ -207,13 +207,13 @@ class Topology:
 
 
 def _bytes(text):
-  """Returns the number that the compiler writes as "22.60G"."""
+  """Parses a number such as "22.60G" in the compiler's messages."""
   number, unit = re.fullmatch(r"([\d.]+)([KMGT]?)", text).groups()
   return float(number) * 1024 ** " KMGT".index(unit or " ")
 
 
 def _update_in_place(ir, module, num_inputs):
-  """Lets each new value of a variable take the place of the old one."""
+  """Lets new values of variables reuse the memory of the old ones."""
   [main] = [
     function
     for function in module.body.operations
@@ -242,7 +242,7 @@ _SHAPE = re.compile(r"\b(pred|[a-z]+(\d+))\[([\d,]*)\]")
 
 
 def _all_reduces(hlo):
-  """Returns the bytes that each all-reduce of an HLO module reduces."""
+  """Returns the bytes of each all-reduce of an HLO module."""
   sizes = []
   for shapes in _REDUCED.findall(hlo):
     size = 0

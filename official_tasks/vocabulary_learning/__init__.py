@@ -1,1 +1,1 @@
-"""Learning vocabularies from text: behind `train_vocabulary.py`."""
+"""Learns vocabularies from text: the library behind `train_vocabulary.py`."""

@@ -1,7 +1,7 @@
-"""How each kind of vocabulary is learned.
+"""Methods of learning each kind of vocabulary.
 
-What learns is imported when it is used: the flags of the script are made of
-`METHODS`.
+The learners are imported when they are used, because the script's flags are
+made from `METHODS`.
 """
 
 import collections.abc
@@ -46,7 +46,7 @@ def _learn_sentencepiece(texts, vocab_size, options, origin, **arguments):
 
 @dataclasses.dataclass(frozen=True)
 class Method:
-  """How one kind of vocabulary is learned.
+  """A method of learning one kind of vocabulary.
 
   Attributes:
     kind: str, of the file; see `vocabulary_files`.

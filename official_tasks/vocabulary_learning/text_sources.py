@@ -1,4 +1,4 @@
-"""The text that a vocabulary is learned from."""
+"""Sources of text for learning a vocabulary."""
 
 import functools
 import itertools
@@ -11,7 +11,7 @@ _SAMPLE_SENTENCES = 1000
 
 
 class TextSource:
-  """The sentences of the input, counted while they pass.
+  """The sentences of the input, counted while they are read.
 
   Attributes:
     sample: list of str, the first sentences.
@@ -42,7 +42,7 @@ class TextSource:
 
 
 class BeamSource:
-  """A source whose words are counted on Beam.
+  """A source whose words are counted on Apache Beam.
 
   Attributes: as of `TextSource`; the numbers when the words are counted.
   """
@@ -74,7 +74,7 @@ class BeamSource:
     return {"count": self._count}
 
   def texts(self):
-    """Returns what is counted."""
+    """Returns the chunks of text to count."""
     return self._chunks
 
   def _count(self, chunks, options):
