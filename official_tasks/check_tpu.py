@@ -4,8 +4,9 @@ r"""Compiles a training step for TPU chips on a machine that has none.
       --train_batch_size=128 --topology=v5e:2x2
 
 takes the flags of run_pretraining.py, reads no records, and prints what the
-step takes of each chip. The exit status is 1 if it does not fit, or holds what
-cannot run there; what would fit is said then. It needs the extra `tpu-check`.
+step needs on each chip. If it does not fit, or contains ops that cannot run
+there, the exit status is 1 and the script prints what would fit. It needs the
+extra `tpu-check`.
 """
 
 import dataclasses
@@ -22,7 +23,7 @@ with epy.lazy_imports():
 
 @dataclasses.dataclass(frozen=True)
 class TopologyConfig:
-  """What the step is compiled for."""
+  """The topology to compile for."""
 
   topology: str = options.common(
     "v5e:2x2", "Chips to compile for, such as v5e:2x2 or v4:2x2x1."

@@ -5,8 +5,8 @@ r"""Converts a checkpoint from any known format into another.
 
 Reads safetensors as `transformers` writes them, TensorFlow checkpoints of
 Google's BERT, ALBERT and ELECTRA and of runs of ours, and .keras files, with
-the heads in them. Writes a new folder: weights, configuration, the files of the
-tokenizer, and results.json, which says what became of each tensor.
+their heads. Writes a new folder: weights, configuration, the files of the
+tokenizer, and results.json, which reports on each tensor.
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ KERAS_NAME = "model.keras"
 
 @dataclasses.dataclass(frozen=True)
 class ConversionConfig:
-  """What is converted, and into what.
+  """Input, output and format of the conversion.
 
   Raises:
     ValueError: a value is out of range.
@@ -123,7 +123,7 @@ def main():
 
 
 def _load(checkpoint, description, allow_partial):
-  """Returns all tensors, once they have proved to make a model.
+  """Loads all tensors and checks that they make a model.
 
   Returns:
     (mapping of names -> arrays, `assignment.Assignment`); what the model has
@@ -140,7 +140,7 @@ def _load(checkpoint, description, allow_partial):
 
 
 def _write(config, folder, tensors, description):
-  """Writes the weights; returns the names of those without a place there."""
+  """Writes the weights; returns the names of those without a place."""
   if config.format == "google":
     return writing.write_google(folder, tensors, description)
   if config.format == "safetensors":

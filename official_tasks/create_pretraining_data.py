@@ -8,9 +8,9 @@ r"""Makes TFRecords for pre-training from text.
 
 Text is sentences (one per line, a blank line between documents), prose such as
 a published book, or a data set of TensorFlow Datasets (tfds:NAME). Interrupted
-runs are continued by the same command. --runner does the work on Apache Beam,
-see docs/beam.md. Beside each shard stands a manifest;
-what was written is summed up in <output_file without suffix>.results.json.
+runs are continued by the same command. --runner runs it on Apache Beam, see
+docs/beam.md. Each shard has a manifest beside it; a summary is written to
+<output_file without suffix>.results.json.
 """
 
 import dataclasses
@@ -44,7 +44,7 @@ _POSITIVE = {
 
 @dataclasses.dataclass(frozen=True)
 class FilesConfig:
-  """What is read and written, and how many take part in it."""
+  """Files to read and write, and the number of processes."""
 
   input_file: str = dataclasses.field(
     metadata={
@@ -81,7 +81,7 @@ common.define_flags(writing_config.PretrainingDataConfig)
 
 
 def main():
-  """Writes the shards, prints some of it and sums up."""
+  """Writes the shards, prints some records and a summary."""
   files = common.from_flags(FilesConfig)
   beam = common.from_flags(writing_config.BeamConfig)
   config = common.from_flags(writing_config.PretrainingDataConfig)

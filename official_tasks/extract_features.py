@@ -1,11 +1,11 @@
-r"""Writes what an encoder says of each token of a text, layer by layer.
+r"""Writes an encoder's hidden states of each token of a text.
 
     python official_tasks/extract_features.py --input_file=texts.txt \
       --output_file=features.jsonl --layers=-1,-2,-3,-4 \
       --init_checkpoint=uncased_L-12_H-768_A-12/bert_model.ckpt
 
-One text, or a pair "text A ||| text B", a line. What is written, by the ending
-of --output_file or by --output_format:
+Each line is one text, or a pair "text A ||| text B". The output's format, by
+the ending of --output_file or by --output_format:
 
   jsonl     the original's: {"linex_index": line from 0, "features": [{"token",
             "layers": [{"index", "values"}]}]}
@@ -46,7 +46,7 @@ _ENDINGS = {
 
 @dataclasses.dataclass(frozen=True)
 class ExtractionConfig(model_files.ModelFilesConfig):
-  """What is extracted; names and defaults of google-research/bert.
+  """Texts, layers and output; names and defaults of google-research/bert.
 
   Raises:
     ValueError: a value is out of range, or the format is not known.

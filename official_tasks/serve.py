@@ -2,13 +2,13 @@
 
     python official_tasks/serve.py --model_dir=base/
 
-It answers at the paths of TensorFlow Serving's REST API, so that client code
-for one works against the other, and shows a page to try the model out. For
+It has the paths of TensorFlow Serving's REST API, so that client code works
+with both, and a page to try the model out. For
 production use TensorFlow Serving itself: this server has no authentication, no
 encryption and no gRPC.
 
---model_dir is what official_tasks/export_saved_model.py calls --export_dir. The
-highest version in it is served, and a later one is taken up when it appears.
+--model_dir is the --export_dir of official_tasks/export_saved_model.py. The
+highest version in it is served, and a later one replaces it when it appears.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ def _flag(help_text, **kwargs):
 
 @dataclasses.dataclass(frozen=True)
 class ServerConfig:
-  """What is served and where.
+  """Model, address and limits of the server.
 
   Raises:
     ValueError: if a number is out of its range.
@@ -143,7 +143,7 @@ def serve(config):
 
 
 def main():
-  """Serves what the flags say."""
+  """Serves the model of the flags."""
   # uvicorn ends in order on either signal and then raises it again.
   with contextlib.suppress(KeyboardInterrupt):
     serve(common.from_flags(ServerConfig))

@@ -6,10 +6,10 @@ r"""Learns a vocabulary of WordPiece, byte-level BPE or SentencePiece from text.
     ... --tokenizer=byte_bpe --vocab_file=model/vocab.json
     ... --tokenizer=sentencepiece_unigram --vocab_file=model/spiece.model
 
-Writes the vocabulary (for byte-level BPE merges.txt too);
-tokenizer_config.json beside it, from which the other scripts take how text is
-normalised; and what was learned from as <vocab_file>.results.json. --runner has
-the words counted on Apache Beam, see docs/beam.md.
+Writes the vocabulary (for byte-level BPE merges.txt too); beside it
+tokenizer_config.json, from which the other scripts read how text is normalised,
+and <vocab_file>.results.json. --runner counts the words on Apache Beam, see
+docs/beam.md.
 """
 
 import dataclasses
@@ -43,7 +43,7 @@ _ARGUMENT_FLAGS = ("min_frequency", "character_coverage")
 
 @dataclasses.dataclass(frozen=True)
 class VocabularyConfig:
-  """What the vocabulary is learned from, and how.
+  """Text, kind and size of the vocabulary.
 
   Raises:
     ValueError: if vocab_file has the name of another kind.
