@@ -1,1 +1,1 @@
-"""Labelled data sets: their files, examples, rows on disk and batches."""
+"""Labelled data for fine-tuning: files -> examples -> rows -> batches."""

@@ -1,8 +1,8 @@
-"""Published data sets of labelled examples: their files, and how to read them.
+"""Published data sets of labelled examples: their files and columns.
 
 A data set has splits ("train", "dev", "test", and others that begin with "dev"
-or "test"), a split has a source: its files and which columns matter. What the
-columns become is said by the subclasses of `Source`.
+or "test"), a split has a source: its files and columns. Subclasses of `Source`
+turn the columns into examples.
 """
 
 import abc
@@ -16,7 +16,7 @@ from tfrecords.text import tfds_documents
 
 @dataclasses.dataclass(frozen=True)
 class Source(abc.ABC):
-  """Where the examples of a split stand. Abstract.
+  """Source of a split's examples: files and columns. Abstract.
 
   Attributes:
     files: tuple of str, the published names, relative to the folder of the
@@ -107,7 +107,7 @@ class DataSet:
 
 
 def find(data_sets, name):
-  """Returns the one of `data_sets` with that name; case and "-" do not matter.
+  """Returns the data set of a name; case and "-" do not matter.
 
   Raises:
     ValueError: there is none.
@@ -122,7 +122,7 @@ def find(data_sets, name):
 
 
 def paths_of(source, folder):
-  """Returns where the files of a source stand, list of str.
+  """Returns the paths of a source's files, list of str.
 
   Args:
     source: `Source`.
@@ -139,7 +139,7 @@ def paths_of(source, folder):
 
 
 def hold_out(examples, fraction):
-  """Returns two lists: what is left, and a random part of that size.
+  """Splits off a random part: returns two lists, the rest and the part.
 
   Both in the old order; the same rows every time, whatever the seed of a run.
   """

@@ -1,13 +1,13 @@
 """Batches of rows of about the same length, padded to one of a few lengths.
 
-Sentences of a task are much shorter than what the model takes: padded to 128,
-four fifths of a batch of single sentences is padding. Rows are drawn in a
-random order as always; then, within a pool of some batches, they are sorted by
-length, cut into batches and the batches shuffled. A batch is padded to the
-shortest of `padded_lengths` that holds it, so there are few shapes to compile.
+Sentences of a task are much shorter than the model's length: padded to 128,
+four fifths of a batch of single sentences is padding. Rows are drawn in random
+order; then, within a pool of some batches, they are sorted by length, cut into
+batches and the batches shuffled. A batch is padded to the shortest of
+`padded_lengths` that fits, so there are few shapes to compile.
 
-Batch k of a training is a function of (rows, seed, k) alone: a run continues
-anywhere with nothing saved.
+Batch k of a training is a function of (rows, seed, k) only: a run continues
+anywhere without saved state.
 """
 
 import functools
@@ -22,7 +22,7 @@ _SHORTEST = 8
 
 
 def padded_lengths(max_seq_length, by_length=True):
-  """Returns the lengths that batches have, ascending tuple of int.
+  """Returns the lengths of batches, ascending tuple of int.
 
   Eight steps from each power of two to the next: at most an eighth of the
   longest row is padding, and there are 24 shapes up to 512.
@@ -41,7 +41,7 @@ def padded_lengths(max_seq_length, by_length=True):
 
 
 def training_batches(stages, batch_size, seed, lengths, start_step=0):
-  """Returns the batches of a training from `start_step` on, without end.
+  """Returns the endless batches of a training from `start_step` on.
 
   Args:
     stages: list of (`Rows`, int): what is read, and for how many batches; the
@@ -93,7 +93,7 @@ def evaluation_batches(rows, batch_size, lengths):
 
 
 class _Order:
-  """Which rows batch k has.
+  """The order of rows: which rows batch k has.
 
   The rows of all epochs, each shuffled, follow each other; a pool is a stretch
   of them, of one epoch at most.

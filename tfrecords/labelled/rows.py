@@ -4,9 +4,9 @@
   table = rows.read(path, task.columns)
   table["input_ids"][7]  # int32 [n]
 
-Fine-tuning data fits in memory as ids (MNLI's 393,000 pairs take 150 MB); the
-file is there so that it is tokenized once, wherever tensorflow-text is
-installed, and read by every run afterwards.
+Fine-tuning data fits in memory as ids (MNLI's 393,000 pairs take 150 MB). With
+the file it is tokenized only once, on a machine with tensorflow-text, and read
+by every run afterwards.
 """
 
 import collections.abc
@@ -66,7 +66,7 @@ class Rows:
 
 
 def write(path, rows, columns, origin, counts):
-  """Writes rows as TFRecords, all or nothing, and their manifest.
+  """Writes rows atomically as TFRecords, with their manifest.
 
   Args:
     path: str, local or gs://...
@@ -91,7 +91,7 @@ def write(path, rows, columns, origin, counts):
 
 
 def find(path, origin):
-  """Returns the counts of a file of rows of this origin; None without one."""
+  """Finds a file of rows of this origin; returns its counts, or None."""
   content = manifest.read(path)
   if not content or content["origin_hash"] != manifest.fingerprint(origin):
     return None
@@ -156,7 +156,7 @@ def _parser(columns):
 
 
 def _flat(parsed, column):
-  """Returns what was parsed of a column as an array [total, ...] or [B]."""
+  """Returns the parsed values of a column as an array [total, ...] or [B]."""
   if not column.shape:
     return parsed.numpy().astype(column.dtype)
   values = parsed.flat_values.numpy().astype(column.dtype)

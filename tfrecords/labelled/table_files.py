@@ -1,14 +1,14 @@
 """Tables of text: tsv, csv, jsonl and json files as rows with named columns.
 
-The ending of a file says how it is read:
+The ending of a file decides how it is read:
   .tsv .txt  fields between tabs; quotes are text, as in the files of GLUE.
   .csv       fields between commas, quoted where they hold commas or lines.
-  .jsonl     an object a line.
-  .json      a list of objects, an object of such lists (`key` says which), or
-             an object a line.
-Files are UTF-8, with or without a byte-order mark. In a JSON object, what is
-inside of another object or list has a name with a dot: {"a": {"b": 1}} has the
-column "a.b", {"a": [7, 8]} has "a.0" and "a.1".
+  .jsonl     an object per line.
+  .json      a list of objects, an object of such lists (`key` selects one), or
+             an object per line.
+Files are UTF-8, with or without a byte-order mark. In JSON, values inside
+another object or list have names with dots: {"a": {"b": 1}} has the column
+"a.b", {"a": [7, 8]} has "a.0" and "a.1".
 
 A split of TensorFlow Datasets is a table too: "tfds:NAME?split=SPLIT", see
 tfds_documents.py. Its columns are the features that are texts, classes (by
@@ -116,7 +116,7 @@ def _read_tfds(source):
 
 
 def _text_of(feature, value):
-  """Returns a value of a feature of TensorFlow Datasets as str, or None."""
+  """Converts a feature's value of TensorFlow Datasets to str, or None."""
   if isinstance(value, bytes):
     return value.decode("utf-8")
   if hasattr(feature, "int2str"):  # a class
