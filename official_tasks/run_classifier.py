@@ -20,12 +20,18 @@ from etils import epy
 
 from keras_bert_impl import options
 from official_tasks.command_line import common
-from official_tasks.fine_tuning import script as fine_tuning
+from official_tasks.fine_tuning import script
 from official_tasks.fine_tuning import splits as labelled_splits
 from tfrecords.labelled import classification_data, data_sets
 
 with epy.lazy_imports():
-  from keras_bert_impl.tasks import sequence_classification
+  from keras_bert_impl.tasks import (
+    fine_tuning,
+    sequence_classification,
+    sequence_regression,
+    text_rows,
+    text_scores,
+  )
 
 _CUSTOM_FLAGS = ("text_pair_column", "labels", "regression", "metrics")
 
@@ -139,48 +145,67 @@ def _check_labels(labels, splits, counts):
       logging.warning("%s: %d %s.", split, count, what)
 
 
+def _parts(config, data_set, frame, reader, splits):
+  """Returns the `FineTuning` of classes; checks the labels of the splits."""
+  labels = _labels(data_set, splits, frame)
+  _check_labels(labels, splits, reader.counts)
+  return fine_tuning.FineTuning(
+    text_rows.TextPreprocessor(
+      frame.settings.max_seq_length, labels, _are_pairs(splits)
+    ),
+    sequence_classification.SequenceClassificationTask(
+      frame.encoder_config, labels, config.bilstm_width
+    ),
+    text_scores.ClassEvaluator(labels, data_set.metrics, data_set.submissions),
+  )
+
+
+def _parts_of_numbers(config, data_set, frame, splits):
+  """Returns the `FineTuning` of scores."""
+  mean_score = classification_data.mean_score(splits.get("train", ()))
+  return fine_tuning.FineTuning(
+    text_rows.TextPreprocessor(
+      frame.settings.max_seq_length, None, _are_pairs(splits)
+    ),
+    sequence_regression.SequenceRegressionTask(
+      frame.encoder_config, config.bilstm_width, mean_score
+    ),
+    text_scores.NumberEvaluator(data_set.metrics, data_set.submissions),
+  )
+
+
+def _are_pairs(splits):
+  """Returns whether examples are pairs of texts."""
+  return any(
+    example.text_pair is not None
+    for examples in splits.values()
+    for example in examples[:1]
+  )
+
+
 def main():
-  """Reads the flags and the data; the rest is `fine_tuning.Frame`."""
+  """Reads the flags and the data; the rest is `script.Frame`."""
   config = common.from_flags(ClassifierConfig)
   data_set = _data_set(config)
-  frame = fine_tuning.Frame()
+  frame = script.Frame()
   reader = labelled_splits.Reader(data_set, config, frame.settings)
   splits = reader.read()
-  arguments = {
-    "config": frame.encoder_config,
-    "max_seq_length": frame.settings.max_seq_length,
-    "metrics": data_set.metrics,
-    "submissions": data_set.submissions,
-    "bilstm_width": config.bilstm_width,
-    "text_pairs": any(
-      example.text_pair is not None
-      for examples in splits.values()
-      for example in examples[:1]
-    ),
-  }
   if data_set.labels is None:
     splits = {
       split: classification_data.with_scores(examples)
       for split, examples in splits.items()
     }
-    task = sequence_classification.SequenceRegressionTask(
-      mean_score=classification_data.mean_score(splits.get("train", ())),
-      **arguments,
-    )
+    parts = _parts_of_numbers(config, data_set, frame, splits)
   else:
-    labels = _labels(data_set, splits, frame)
-    _check_labels(labels, splits, reader.counts)
-    task = sequence_classification.SequenceClassificationTask(
-      labels=labels, **arguments
-    )
-  frame.run(task, splits, config, reader.counts)
+    parts = _parts(config, data_set, frame, reader, splits)
+  frame.run(parts, splits, config, reader.counts)
   if data_set.note:
     print(f"\n{data_set.note}")
 
 
 common.define_flags(ClassifierConfig)
 labelled_splits.list_data_sets(classification_data.DATA_SETS)
-fine_tuning.define_flags()
+script.define_flags()
 
 if __name__ == "__main__":
   common.run(main)

@@ -20,12 +20,12 @@ from etils import epy
 
 from keras_bert_impl import options
 from official_tasks.command_line import common
-from official_tasks.fine_tuning import script as fine_tuning
+from official_tasks.fine_tuning import script
 from official_tasks.fine_tuning import splits as labelled_splits
 from tfrecords.labelled import choice_data, data_sets
 
 with epy.lazy_imports():
-  from keras_bert_impl.tasks import multiple_choice
+  from keras_bert_impl.tasks import fine_tuning, multiple_choice
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,23 +67,27 @@ def _data_set(config):
 
 
 def main():
-  """Reads the flags and the data; the rest is `fine_tuning.Frame`."""
+  """Reads the flags and the data; the rest is `script.Frame`."""
   config = common.from_flags(MultipleChoiceConfig)
   data_set = _data_set(config)
-  frame = fine_tuning.Frame()
+  frame = script.Frame()
   reader = labelled_splits.Reader(data_set, config, frame.settings)
   splits = reader.read()
   num_choices = choice_data.count_choices([*itertools.chain(*splits.values())])
   logging.info("Each example has %d choices.", num_choices)
-  task = multiple_choice.MultipleChoiceTask(
-    frame.encoder_config, frame.settings.max_seq_length, num_choices
+  parts = fine_tuning.FineTuning(
+    multiple_choice.ChoicePreprocessor(
+      frame.settings.max_seq_length, num_choices
+    ),
+    multiple_choice.MultipleChoiceTask(frame.encoder_config, num_choices),
+    multiple_choice.ChoiceEvaluator(),
   )
-  frame.run(task, splits, config, reader.counts)
+  frame.run(parts, splits, config, reader.counts)
 
 
 common.define_flags(MultipleChoiceConfig)
 labelled_splits.list_data_sets(choice_data.DATA_SETS)
-fine_tuning.define_flags()
+script.define_flags()
 
 if __name__ == "__main__":
   common.run(main)

@@ -29,11 +29,16 @@ from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.tokenizers import token_pieces
 from official_tasks.command_line import common
-from official_tasks.fine_tuning import script as fine_tuning
+from official_tasks.fine_tuning import script
 from official_tasks.fine_tuning import splits as labelled_splits
 
 with epy.lazy_imports():
-  from keras_bert_impl.tasks import token_classification
+  from keras_bert_impl.tasks import (
+    fine_tuning,
+    token_classification,
+    token_classification_rows,
+    token_classification_scores,
+  )
   from tfrecords.labelled import tag_files
 
 FLAGS = flags.FLAGS
@@ -132,28 +137,33 @@ class NerConfig:
 
 
 common.define_flags(NerConfig)
-fine_tuning.define_flags()
+script.define_flags()
 
 
 def main():
-  """Reads the flags and the data; the rest is `fine_tuning.Frame`."""
+  """Reads the flags and the data; the rest is `script.Frame`."""
   config = common.from_flags(NerConfig)
-  frame = fine_tuning.Frame()
+  frame = script.Frame()
   splits = _read_splits(config, frame.settings)
   labels, scheme = _labels_and_scheme(frame, splits)
-  task = token_classification.TokenClassificationTask(
-    frame.encoder_config,
-    frame.settings.max_seq_length,
-    labels,
-    scheme,
-    config.context,
-    config.doc_stride,
-    config.token_unit,
-    config.approach,
-    config.features or _FEATURES[config.approach],
-    config.lstm_width,
+  parts = fine_tuning.FineTuning(
+    token_classification_rows.TagPreprocessor(
+      frame.settings.max_seq_length,
+      labels,
+      config.context,
+      config.doc_stride,
+      config.token_unit,
+    ),
+    token_classification.TokenClassificationTask(
+      frame.encoder_config,
+      labels,
+      config.approach,
+      config.features or _FEATURES[config.approach],
+      config.lstm_width,
+    ),
+    token_classification_scores.TagEvaluator(labels, scheme),
   )
-  frame.run(task, splits, config)
+  frame.run(parts, splits, config)
 
 
 def _read_splits(config, settings):
@@ -198,10 +208,10 @@ def _labels_and_scheme(frame, splits):
     sentences = splits["train"]
     scheme = tagging.detect_scheme(sentence.tags for sentence in sentences)
     logging.info("The tags are %s.", scheme)
-    return token_classification.labels_of(sentences), scheme
+    return token_classification_rows.labels_of(sentences), scheme
   task = frame.described_task()
   if task.get("labels") and task.get("scheme"):
-    return task["labels"], task["scheme"]
+    return tuple(task["labels"]), task["scheme"]
   labels = _labels_of_checkpoint()
   if labels:
     return labels, tagging.scheme_of_labels(labels)

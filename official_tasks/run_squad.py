@@ -24,11 +24,15 @@ from etils import epy
 from keras_bert_impl import options
 from keras_bert_impl.metrics import question_answering as metrics
 from official_tasks.command_line import common
-from official_tasks.fine_tuning import script as fine_tuning
+from official_tasks.fine_tuning import script
 
 with epy.lazy_imports():
-  from keras_bert_impl.tasks import question_answering
-  from keras_bert_impl.training import report
+  from keras_bert_impl.tasks import (
+    fine_tuning,
+    question_answering,
+    question_answering_rows,
+    question_answering_scores,
+  )
   from tfrecords.labelled import squad_files
 
 FLAGS = flags.FLAGS
@@ -138,36 +142,34 @@ def _check_answers(examples, flag):
       raise ValueError(f"{example.origin} has no 'answers': {flag} needs them.")
 
 
-def _threshold(config, splits):
-  """Returns --null_score_diff_threshold, or what an earlier run found best."""
-  if config.null_score_diff_threshold is not None or "test" not in splits:
-    return config.null_score_diff_threshold
-  scores = report.scores_of(report.read_results(FLAGS.output_dir), "dev")
-  return scores.get(question_answering.BEST_THRESHOLD)
-
-
 def main():
-  """Reads the flags and the data; the rest is `fine_tuning.Frame`."""
+  """Reads the flags and the data; the rest is `script.Frame`."""
   config = common.from_flags(SquadConfig)
-  frame = fine_tuning.Frame()
+  frame = script.Frame()
   splits = _splits(config, frame.settings)
-  task = question_answering.QuestionAnsweringTask(
-    frame.encoder_config,
-    frame.settings.max_seq_length,
-    doc_stride=config.doc_stride,
-    max_query_length=config.max_query_length,
-    version_2_with_negative=config.version_2_with_negative,
-    null_score_diff_threshold=_threshold(config, splits),
-    n_best_size=config.n_best_size,
-    max_answer_length=config.max_answer_length,
-    rules=config.answer_rules,
-    bilstm_width=config.bilstm_width,
+  parts = fine_tuning.FineTuning(
+    question_answering_rows.QuestionPreprocessor(
+      frame.settings.max_seq_length,
+      config.doc_stride,
+      config.max_query_length,
+      config.version_2_with_negative,
+    ),
+    question_answering.QuestionAnsweringTask(
+      frame.encoder_config, config.bilstm_width
+    ),
+    question_answering_scores.AnswerEvaluator(
+      config.version_2_with_negative,
+      config.null_score_diff_threshold,
+      config.n_best_size,
+      config.max_answer_length,
+      config.answer_rules,
+    ),
   )
-  frame.run(task, splits, config)
+  frame.run(parts, splits, config)
 
 
 common.define_flags(SquadConfig)
-fine_tuning.define_flags()
+script.define_flags()
 FLAGS.set_default("max_seq_length", 384)
 
 if __name__ == "__main__":

@@ -112,6 +112,27 @@ def convert(tags, scheme):
   return tags_of(entities_of(tags), len(tags), scheme)
 
 
+def fill_gaps(tags):
+  """Returns IOB2 tags with tags where None stood.
+
+  What is unknown is inside of the entity that goes on after it, if there is
+  one, and else outside.
+  """
+  followers, following = [], OUTSIDE
+  for tag in reversed(tags):
+    following = following if tag is None else tag
+    followers.append(following)
+  filled, before = [], OUTSIDE
+  for tag, following in zip(tags, reversed(followers), strict=True):
+    if tag is None:
+      prefix, entity_type = split_tag(following)
+      goes_on = prefix == "I" and split_tag(before)[1] == entity_type
+      tag = following if goes_on else OUTSIDE
+    filled.append(tag)
+    before = tag
+  return filled
+
+
 def detect_scheme(sentences):
   """Returns the scheme that most tags of some sentences follow.
 

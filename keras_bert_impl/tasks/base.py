@@ -9,7 +9,15 @@ class Task(abc.ABC):
   Losses are sums, not means: the training loop divides them by `denominators`
   summed over all replicas and micro-batches, so that the gradient does not
   depend on how a global batch was cut up.
+
+  Attributes:
+    head: kind of head, of those in `checkpoints.names`; None for one that
+      other programs do not know.
+    labels: tuple of str, the classes in the order of the logits; None without.
   """
+
+  head = None
+  labels = None
 
   @abc.abstractmethod
   def build_model(self):
@@ -26,3 +34,7 @@ class Task(abc.ABC):
   @abc.abstractmethod
   def metrics(self, batch, outputs):
     """Returns {metric name: (sum, count)}, float32 scalars."""
+
+  def describe(self):
+    """Returns {option: JSON value} of what builds the same model again."""
+    return {"labels": self.labels}

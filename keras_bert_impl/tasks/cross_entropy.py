@@ -1,4 +1,4 @@
-"""Tasks whose losses are cross-entropies: all of pre-training, most others."""
+"""Losses that are cross-entropies: all of pre-training, most others."""
 
 import abc
 from typing import NamedTuple
@@ -17,6 +17,60 @@ class Prediction(NamedTuple):
 
   logits: object
   labels: object
+
+
+def losses(predictions, weights):
+  """Returns {loss name: float32 scalar}, summed cross-entropies in nats.
+
+  Args:
+    predictions: {loss name: `Prediction`}.
+    weights: {loss name: float32 [...]}, 1 where there is a prediction.
+  """
+  return {
+    name: ops.sum(
+      weights[name]
+      * ops.sparse_categorical_crossentropy(
+        prediction.labels, prediction.logits, from_logits=True
+      )
+    )
+    for name, prediction in predictions.items()
+  }
+
+
+def metrics(batch, predictions, weights):
+  """Returns loss and accuracy of each loss, and the padding share.
+
+  Args:
+    batch: {column: [B, ...]}.
+    predictions: as `losses`.
+    weights: as `losses`.
+
+  Returns:
+    {metric name: (sum, count)}, float32 scalars.
+  """
+  result = {"padding_share": padding_share(batch)}
+  sums = losses(predictions, weights)
+  for name, prediction in predictions.items():
+    predicted = ops.cast(ops.argmax(prediction.logits, axis=-1), "int32")
+    correct = ops.cast(ops.equal(predicted, prediction.labels), "float32")
+    count = ops.sum(weights[name])
+    result[f"{name}_loss"] = (sums[name], count)
+    result[f"{name}_accuracy"] = (ops.sum(correct * weights[name]), count)
+  return result
+
+
+def of_rows(batch, outputs):
+  """Returns what `losses` takes where each row has a class.
+
+  Args:
+    batch: {column: [B, ...]}, of `features.LABEL_IDS` int32 [B].
+    outputs: {"logits": float32 [B, C]}.
+
+  Returns:
+    ({"label": `Prediction`}, {"label": float32 [B]}).
+  """
+  prediction = Prediction(outputs["logits"], batch[features.LABEL_IDS])
+  return {"label": prediction}, {"label": row_weights(batch)}
 
 
 class CrossEntropyTask(base.Task):
@@ -51,38 +105,16 @@ class CrossEntropyTask(base.Task):
 
   def losses(self, batch, outputs):
     """Returns the summed cross-entropies in nats, times `loss_weights`."""
+    sums = losses(self.predictions(batch, outputs), self.weights(batch))
     return {
       name: self.loss_weights.get(name, 1.0) * loss
-      for name, loss in self._cross_entropies(batch, outputs).items()
+      for name, loss in sums.items()
     }
 
   def metrics(self, batch, outputs):
     """Returns loss and accuracy of each loss, and the padding share."""
-    result = {"padding_share": padding_share(batch)}
-    losses = self._cross_entropies(batch, outputs)
-    weights = self.weights(batch)
-    for name, prediction in self.predictions(batch, outputs).items():
-      predicted = ops.cast(ops.argmax(prediction.logits, axis=-1), "int32")
-      correct = ops.cast(ops.equal(predicted, prediction.labels), "float32")
-      count = ops.sum(weights[name])
-      result[f"{name}_loss"] = (losses[name], count)
-      result[f"{name}_accuracy"] = (
-        ops.sum(correct * weights[name]),
-        count,
-      )
-    return result
-
-  def _cross_entropies(self, batch, outputs):
-    weights = self.weights(batch)
-    return {
-      name: ops.sum(
-        weights[name]
-        * ops.sparse_categorical_crossentropy(
-          prediction.labels, prediction.logits, from_logits=True
-        )
-      )
-      for name, prediction in self.predictions(batch, outputs).items()
-    }
+    predictions = self.predictions(batch, outputs)
+    return metrics(batch, predictions, self.weights(batch))
 
 
 def padding_share(batch):

@@ -1,21 +1,27 @@
-"""What the fine-tuning tasks have in common.
+"""A fine-tuning task is made of three parts; this says what each has to do.
 
-A task is on both sides of the model: it turns examples (text and labels) into
-rows of ids, and what the model says of the rows into the official scores and
-the files that are handed in. In between stands the training loop.
+  examples --Preprocessor--> rows --batches--> Task --outputs--> Evaluator
 
-  examples --make_rows--> rows --batches--> model --outputs--> score, files
+  Preprocessor   examples (texts and labels) to rows of ids
+  base.Task      the model and its losses: all that the training loop needs
+  Evaluator      outputs of the model to official scores and files
 
-A row is a dict {column: array}. Axes: [n] is the length of the row, the same
-for all of its ragged columns; a batch pads it to L.
+Each part is a frozen dataclass whose fields are its options: no call depends on
+another one before it. `FineTuning` holds the three.
+
+An example is a dataclass as those of `tasks.examples`: `origin` says where it
+stands, for messages, and `is_labelled` whether it can be learned or scored. A
+row is a dict {column: array}. Axes: [n] is the length of the row, the same for
+all of its ragged columns; a batch pads it to L.
 """
 
 import abc
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
 
-from keras_bert_impl.tasks import cross_entropy
+from keras_bert_impl.tasks import base
 
 
 class Column(NamedTuple):
@@ -27,7 +33,7 @@ class Column(NamedTuple):
       e.g. () for a label, (None,) for ids, (None, 4) for those of 4 choices.
     padding: what fills the rows of a batch up to L.
     in_batch: bool, whether the model or the loss needs it; the other columns
-      are for `score`.
+      are for the `Evaluator`.
     is_transposed: bool, whether a batch has the last axis in front of L:
       (None, C) becomes [B, C, L].
   """
@@ -39,44 +45,20 @@ class Column(NamedTuple):
   is_transposed: bool = False
 
 
-class FineTuningTask(cross_entropy.CrossEntropyTask):
-  """A task with examples, official scores and files of predictions. Abstract.
-
-  Args:
-    config: `EncoderConfig`.
-    max_seq_length: int, most ids of a row.
+class Preprocessor(abc.ABC):
+  """Examples to rows of ids. Abstract; a subclass is a frozen dataclass.
 
   Attributes:
-    head: kind of head, of those in `checkpoints.names`.
-    labels: tuple of str, names of the classes; None where there are none.
-    main_metric: str, the score that runs are selected by; more is better.
-    columns: {name: `Column`} of its rows.
-    shown_metrics: list of those of the scores that a summary shows; None: all.
-    has_token_outputs: bool, whether outputs have the axis L: [B, L, ...].
+    max_seq_length: int, most ids of a row.
+    columns: {name: `Column`} of its rows; ids under `features.INPUT_IDS`.
   """
 
-  head = None
-  labels = None
-  shown_metrics = None
-  has_token_outputs = False
-
-  def __init__(self, config, max_seq_length):
-    super().__init__(config)
-    self.max_seq_length = max_seq_length
-
-  @property
-  @abc.abstractmethod
-  def main_metric(self):
-    """Name of the score that runs are selected by."""
-
-  @property
-  @abc.abstractmethod
-  def columns(self):
-    """{name: `Column`} of the rows; ids under `features.INPUT_IDS`."""
+  max_seq_length: int
+  columns: dict
 
   @abc.abstractmethod
   def texts(self, example):
-    """Returns what of an example is tokenized, list of str."""
+    """Returns the strings of an example that are tokenized, list of str."""
 
   @abc.abstractmethod
   def make_rows(self, examples, tokenizer, counts):
@@ -88,20 +70,34 @@ class FineTuningTask(cross_entropy.CrossEntropyTask):
     Args:
       examples: list of the task's examples.
       tokenizer: of `tokenizers.load`.
-      counts: `collections.Counter`, gets what has to be told of: examples left
+      counts: `collections.Counter`, gets what has to be reported: examples left
         out, texts cut, answers relocated, ...
     """
 
-  @abc.abstractmethod
-  def has_labels(self, examples):
-    """Returns whether `score` can be asked about these examples."""
+  def describe(self):
+    """Returns {option: JSON value} of all that decides what the rows are."""
+    return _json(dataclasses.asdict(self))
+
+
+class Evaluator(abc.ABC):
+  """Outputs of the model to scores and files. Abstract; as `Preprocessor`.
+
+  Attributes:
+    main_metric: str, the score that runs are selected by; more is better.
+    shown_metrics: list of those of the scores that a summary shows; None: all.
+    has_token_outputs: bool, whether outputs have the axis L: [B, L, ...].
+  """
+
+  main_metric: str
+  shown_metrics = None
+  has_token_outputs = False
 
   @abc.abstractmethod
-  def score(self, examples, rows, outputs):
-    """Returns {metric: float}, the official ones; fractions, not per cent.
+  def answers(self, examples, rows, outputs):
+    """Returns what the model says about each example, for the methods below.
 
     Args:
-      examples: list of the task's examples, with labels.
+      examples: list of the task's examples.
       rows: `tfrecords.labelled.rows.Rows` that were made of them:
         `rows["name"]` is the column as a list-like of arrays, or an array [N]
         of scalars.
@@ -110,18 +106,33 @@ class FineTuningTask(cross_entropy.CrossEntropyTask):
     """
 
   @abc.abstractmethod
-  def write_predictions(self, examples, rows, outputs, folder):
+  def score(self, examples, answers):
+    """Returns {metric: float}, the official ones; fractions, not per cent.
+
+    Args:
+      examples: list of the task's examples, all labelled.
+      answers: as `answers` returns them.
+    """
+
+  @abc.abstractmethod
+  def write(self, examples, answers, scores, folder):
     """Writes the files of predictions in the official form; all or nothing.
 
     Args:
       examples: as `score`, labels not needed.
-      rows: as `score`.
-      outputs: as `score`.
-      folder: str, where to.
+      answers: as `score`.
+      scores: {metric: float} of `score`; of the dev set, if it has been scored,
+        where these examples have no labels.
+      folder: str, where to; its name is that of the split.
 
     Returns:
       {what: path}.
     """
+
+  def plot(self, examples, answers, scores, path):
+    """Draws what helps to judge the scores as PNG; returns whether it did."""
+    del examples, answers, scores, path
+    return False
 
   def baseline(self, examples):
     """Returns the main metric of the best constant answer, float.
@@ -131,29 +142,52 @@ class FineTuningTask(cross_entropy.CrossEntropyTask):
     del examples
     return 0.0
 
-  def plot(self, examples, rows, outputs, path):
-    """Draws what helps to judge the scores as PNG; returns whether it did."""
-    del examples, rows, outputs, path
-    return False
-
-  def describe_use(self):
-    """Returns {name: JSON value} of what a server must know besides `describe`.
-
-    Runs that differ in it are the same run.
-    """
+  def describe(self):
+    """Returns {option: JSON value} of what a later run has to agree on."""
     return {}
+
+
+@dataclasses.dataclass(frozen=True)
+class FineTuning:
+  """A fine-tuning task: its three parts.
+
+  Attributes:
+    preprocessor: `Preprocessor`.
+    task: `Task`.
+    evaluator: `Evaluator`.
+  """
+
+  preprocessor: Preprocessor
+  task: base.Task
+  evaluator: Evaluator
 
   def describe(self):
     """Returns {name: JSON value} of what a server or a later run must know."""
     return {
-      "task": type(self).__name__,
-      "head": self.head,
-      "labels": self.labels and list(self.labels),
-      "max_seq_length": self.max_seq_length,
+      "task": type(self.task).__name__,
+      "head": self.task.head,
+      **self.preprocessor.describe(),
+      **self.evaluator.describe(),
+      **_json(self.task.describe()),
     }
+
+
+def check_positive(**values):
+  """Raises ValueError naming the first of {name: int} that is not positive."""
+  for name, value in values.items():
+    if value < 1:
+      raise ValueError(f"{name} ({value}) must be positive.")
 
 
 def softmax(logits):
   """Returns the probabilities over the last axis, float32 as `logits`."""
   shifted = np.exp(logits - np.max(logits, axis=-1, keepdims=True))
   return shifted / np.sum(shifted, axis=-1, keepdims=True)
+
+
+def _json(options):
+  """Returns options as JSON reads them back: tuples as lists."""
+  return {
+    name: list(value) if isinstance(value, tuple) else value
+    for name, value in options.items()
+  }

@@ -5,12 +5,13 @@ from keras_bert_impl.tasks import (
   multiple_choice,
   question_answering,
   sequence_classification,
+  sequence_regression,
   token_classification,
 )
 
 TASKS = {
   heads.CLASSIFICATION: sequence_classification.SequenceClassificationTask,
-  heads.REGRESSION: sequence_classification.SequenceRegressionTask,
+  heads.REGRESSION: sequence_regression.SequenceRegressionTask,
   heads.MULTIPLE_CHOICE: multiple_choice.MultipleChoiceTask,
   heads.QUESTION_ANSWERING: question_answering.QuestionAnsweringTask,
   heads.TOKEN_CLASSIFICATION: token_classification.TokenClassificationTask,

@@ -1,60 +1,41 @@
-"""The best of some continuations or answers: SWAG and its like."""
+"""The best of some continuations or answers: SWAG and its like.
+
+Each choice is a sequence of its own, with the text as A and the choice as B.
+
+Source: Devlin et al. 2019, section 4.4.
+"""
 
 import collections
 import dataclasses
 
 import numpy as np
+from keras import ops
 
-from keras_bert_impl import features, models
+from keras_bert_impl import configs, features, models
 from keras_bert_impl.checkpoints import names
 from keras_bert_impl.metrics import classification
 from keras_bert_impl.tasks import (
+  base,
   cross_entropy,
   fine_tuning,
   prediction_files,
   text_rows,
 )
 
+_ID_NAMES = (features.INPUT_IDS, features.SEGMENT_IDS, features.INPUT_MASK)
+
 
 @dataclasses.dataclass(frozen=True)
-class MultipleChoiceExample:
-  """A text and the choices for it.
+class ChoicePreprocessor(fine_tuning.Preprocessor):
+  """Rows of `MultipleChoiceExample`s.
 
   Attributes:
-    id: str, its name in the files of predictions.
-    text: str, what the choices continue or answer.
-    choices: tuple of str.
-    label: int, the right one, from 0; or None if unknown.
-    origin: str, "file:row", for messages.
-  """
-
-  id: str
-  text: str
-  choices: tuple[str, ...]
-  label: int | None = None
-  origin: str = ""
-
-
-class MultipleChoiceTask(fine_tuning.FineTuningTask):
-  """A score for each choice, given the text; softmax over the choices.
-
-  Each choice is a sequence of its own, with the text as A and the choice as B.
-
-  Args:
-    config: `EncoderConfig`.
     max_seq_length: int, most ids of text and choice.
     num_choices: int, C, of every example.
-
-  Source: Devlin et al. 2019, section 4.4.
   """
 
-  head = names.MULTIPLE_CHOICE
-  main_metric = "accuracy"
-
-  def __init__(self, config, max_seq_length, num_choices):
-    super().__init__(config, max_seq_length)
-    self.num_choices = num_choices
-    self.labels = tuple(map(str, range(num_choices)))
+  max_seq_length: int
+  num_choices: int
 
   @property
   def columns(self):
@@ -88,11 +69,7 @@ class MultipleChoiceTask(fine_tuning.FineTuningTask):
       length = max(len(ids) for ids, _ in choices)
       row = {
         name: np.zeros((length, self.num_choices), np.int32)
-        for name in (
-          features.INPUT_IDS,
-          features.SEGMENT_IDS,
-          features.INPUT_MASK,
-        )
+        for name in _ID_NAMES
       }
       for index, (ids, segment_ids) in enumerate(choices):
         row[features.INPUT_IDS][: len(ids), index] = ids
@@ -100,52 +77,74 @@ class MultipleChoiceTask(fine_tuning.FineTuningTask):
         row[features.INPUT_MASK][: len(ids), index] = 1
       yield row | {features.LABEL_IDS: example.label or 0}
 
-  def has_labels(self, examples):
-    """Returns whether every example says which choice is right."""
-    return all(example.label is not None for example in examples)
+
+@dataclasses.dataclass(frozen=True)
+class MultipleChoiceTask(base.Task):
+  """A score for each choice, given the text; softmax over the choices.
+
+  Attributes:
+    config: `EncoderConfig`.
+    num_choices: int, C, of every example.
+  """
+
+  config: configs.EncoderConfig
+  num_choices: int
+
+  head = names.MULTIPLE_CHOICE
+
+  @property
+  def labels(self):
+    """Tuple of C str, the numbers of the choices from 0."""
+    return tuple(map(str, range(self.num_choices)))
 
   def build_model(self):
     """Returns a `MultipleChoice` model."""
     return models.MultipleChoice(self.config)
 
-  def weights(self, batch):
-    """Returns 1 for each example."""
-    return {"label": cross_entropy.row_weights(batch)}
+  def denominators(self, batch):
+    """Returns the number of examples."""
+    return {"label": ops.sum(cross_entropy.row_weights(batch))}
 
-  def predictions(self, batch, outputs):
-    """Returns the choice among the choices."""
-    return {
-      "label": cross_entropy.Prediction(
-        outputs["logits"], batch[features.LABEL_IDS]
-      )
-    }
+  def losses(self, batch, outputs):
+    """Returns the summed cross-entropy over the choices in nats."""
+    return cross_entropy.losses(*cross_entropy.of_rows(batch, outputs))
 
-  def score(self, examples, rows, outputs):
+  def metrics(self, batch, outputs):
+    """Returns loss, accuracy and padding share."""
+    return cross_entropy.metrics(batch, *cross_entropy.of_rows(batch, outputs))
+
+
+@dataclasses.dataclass(frozen=True)
+class ChoiceEvaluator(fine_tuning.Evaluator):
+  """Judges choices."""
+
+  main_metric = "accuracy"
+
+  def answers(self, examples, rows, outputs):
+    """Returns the logits, float32 [N, C]."""
+    del examples, rows
+    return outputs["logits"]
+
+  def score(self, examples, answers):
     """Returns the accuracy."""
-    del rows
-    answers = np.argmax(outputs["logits"], axis=-1)
+    labels = [example.label for example in examples]
     return {
-      "accuracy": classification.accuracy([e.label for e in examples], answers)
+      "accuracy": classification.accuracy(labels, np.argmax(answers, axis=-1))
     }
 
   def baseline(self, examples):
     """Returns the accuracy of always taking the same place."""
-    counts = collections.Counter(e.label for e in examples)
+    counts = collections.Counter(example.label for example in examples)
     return counts.most_common(1)[0][1] / len(examples)
 
-  def write_predictions(self, examples, rows, outputs, folder):
-    """Writes predictions.tsv: id, label, probability of each choice."""
-    del rows
-    probabilities = fine_tuning.softmax(outputs["logits"])
-    answers = np.argmax(probabilities, axis=-1)
+  def write(self, examples, answers, scores, folder):
+    """Writes predictions.tsv: id, choice, probability of each choice."""
+    del scores
+    probabilities = fine_tuning.softmax(answers)  # [N, C]
     path = prediction_files.write(
       folder,
-      [e.id for e in examples],
-      [self.labels[answer] for answer in answers],
-      dict(zip(self.labels, probabilities.T, strict=True)),
+      [example.id for example in examples],
+      [str(answer) for answer in np.argmax(probabilities, axis=-1)],
+      {str(choice): p for choice, p in enumerate(probabilities.T)},
     )
     return {"predictions": path}
-
-  def describe(self):
-    """Returns as `FineTuningTask`, with the number of choices."""
-    return super().describe() | {"num_choices": self.num_choices}

@@ -1,11 +1,70 @@
-"""Rows of texts and pairs of texts, as the tokenizer assembles them."""
+"""Texts and pairs of texts to rows, as the tokenizer assembles them."""
+
+import dataclasses
 
 import numpy as np
 
 from keras_bert_impl import features
+from keras_bert_impl.tasks import fine_tuning
 
 # Texts that the tokenizer is given at once.
 _TEXTS = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class TextPreprocessor(fine_tuning.Preprocessor):
+  """Rows of `TextExample`s, whose labels are classes or numbers.
+
+  Attributes:
+    max_seq_length: int, most ids of a text or pair.
+    labels: tuple of str, names of the classes; None if labels are numbers.
+    text_pairs: bool, whether the examples are pairs of texts.
+  """
+
+  max_seq_length: int
+  labels: tuple[str, ...] | None = None
+  text_pairs: bool = False
+
+  @property
+  def columns(self):
+    """{name: `Column`}: the ids of a text, and its label."""
+    dtype = "float32" if self.labels is None else "int32"
+    return {
+      features.INPUT_IDS: fine_tuning.Column(),
+      features.SEGMENT_IDS: fine_tuning.Column(),
+      features.LABEL_IDS: fine_tuning.Column(dtype, ()),
+    }
+
+  def texts(self, example):
+    """Returns the text or the pair."""
+    return [example.text, *filter(None, [example.text_pair])]
+
+  def make_rows(self, examples, tokenizer, counts):
+    """Yields a row for each example; see `Preprocessor`."""
+    for example in examples:
+      if self.text_pairs and example.text_pair is None:
+        raise ValueError(f"{example.origin} has one text, others have two.")
+      if not self.text_pairs and example.text_pair is not None:
+        raise ValueError(f"{example.origin} has two texts, others have one.")
+    framed = iter_rows(
+      [example.text for example in examples],
+      [example.text_pair for example in examples] if self.text_pairs else None,
+      tokenizer,
+      self.max_seq_length,
+      counts,
+    )
+    for example, (input_ids, segment_ids) in zip(examples, framed, strict=True):
+      yield {
+        features.INPUT_IDS: input_ids,
+        features.SEGMENT_IDS: segment_ids,
+        features.LABEL_IDS: self._target(example.label),
+      }
+
+  def _target(self, label):
+    """Returns the number that stands for a label; 0 where there is none."""
+    if label is None:
+      return 0
+    return label if self.labels is None else self.labels.index(label)
 
 
 def iter_rows(texts, text_pairs, tokenizer, max_seq_length, counts):

@@ -20,7 +20,7 @@ class Data:
   """The splits of a task.
 
   Args:
-    task: `FineTuningTask`.
+    preprocessor: `fine_tuning.Preprocessor`.
     splits: as `fine_tuning.Frame.run`.
     vocabulary_path: str.
     options: of its tokenizer.
@@ -28,7 +28,7 @@ class Data:
     counts: {split: {what: int}}, what reading the examples had to tell of.
 
   Attributes:
-    task: as given.
+    preprocessor: as given.
     vocabulary: `Vocabulary`.
     options: as given.
     stages: list of str, the splits to train on, one after the other.
@@ -36,9 +36,9 @@ class Data:
   """
 
   def __init__(
-    self, task, splits, vocabulary_path, options, folder, counts=None
+    self, preprocessor, splits, vocabulary_path, options, folder, counts=None
   ):
-    self.task = task
+    self.preprocessor = preprocessor
     self.vocabulary = vocabulary_lib.Vocabulary.load(
       vocabulary_path, family=options.family
     )
@@ -74,9 +74,13 @@ class Data:
   def selecting_split(self):
     """The split that runs and checkpoints are selected by; None without one."""
     for split in self.dev_splits:
-      if self.task.has_labels(self.examples(split)):
+      if self.is_labelled(split):
         return split
     return None
+
+  def is_labelled(self, split):
+    """Returns whether all examples of a split can be scored."""
+    return all(example.is_labelled for example in self.examples(split))
 
   def examples(self, split):
     """Returns the list of examples of a split."""
@@ -102,7 +106,7 @@ class Data:
       counts = rows_lib.find(path, origin)
       if counts is None:
         counts = self._write(path, origin, split)
-      rows = rows_lib.read(path, self.task.columns)
+      rows = rows_lib.read(path, self.preprocessor.columns)
       self._rows[split] = rows
       self.counts[split] = {
         "examples": len(examples),
@@ -129,8 +133,8 @@ class Data:
     if split == TRAIN:
       self._warn_of_disagreement(tokenizer, examples)
     counts = collections.Counter()
-    rows = self.task.make_rows(examples, tokenizer, counts)
-    rows_lib.write(path, rows, self.task.columns, origin, counts)
+    rows = self.preprocessor.make_rows(examples, tokenizer, counts)
+    rows_lib.write(path, rows, self.preprocessor.columns, origin, counts)
     for what, number in counts.items():
       logging.warning("%s: %d %s.", split, number, what)
     return counts
@@ -139,7 +143,9 @@ class Data:
     """Warns where vocabulary, normalisation and text do not fit."""
     from keras_bert_impl.tokenizers import agreement  # late, as the tokenizer
 
-    texts = itertools.chain.from_iterable(map(self.task.texts, examples))
+    texts = itertools.chain.from_iterable(
+      map(self.preprocessor.texts, examples)
+    )
     warning = agreement.disagreement(
       tokenizer, list(itertools.islice(texts, _SAMPLE_TEXTS))
     )
@@ -158,7 +164,11 @@ class Data:
       "vocabulary": self.vocabulary.fingerprint,
       "options": vars(self.options),
       "columns": {
-        name: [*map(str, column)] for name, column in self.task.columns.items()
+        name: [*map(str, column)]
+        for name, column in self.preprocessor.columns.items()
       },
-      "task": self.task.describe(),
+      "preprocessor": {
+        "name": type(self.preprocessor).__name__,
+        **self.preprocessor.describe(),
+      },
     }

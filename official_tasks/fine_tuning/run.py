@@ -24,6 +24,8 @@ from tfrecords.labelled import length_batches
 
 EVALUATIONS_NAME = "eval_log.jsonl"
 _BEST = "best"
+# The split whose scores decide how others are answered.
+_DEV = "dev"
 _UNTRAINED = (
   "Train what is missing with --do_train, or give the configuration that"
   " belongs to the weights."
@@ -46,14 +48,14 @@ class Setup:
   """What all runs of one command have in common.
 
   Attributes:
-    encoder_config: `EncoderConfig`.
+    fine_tuning: `FineTuning`.
     data: `fine_tuning_data.Data`.
     settings: `fine_tuning.FineTuningConfig`.
     training: {field of `TrainingConfig`: value}, without the numbers of steps.
     config: {name: value}, the script's own settings, for results.json.
   """
 
-  encoder_config: object
+  fine_tuning: object
   data: object
   settings: object
   training: dict
@@ -89,7 +91,8 @@ class Run:
     self.setup = setup
     self.settings = dataclasses.replace(setup.settings, **of_settings)
     self.data = setup.data
-    self.task = setup.data.task
+    self.task = setup.fine_tuning.task
+    self.evaluator = setup.fine_tuning.evaluator
     self.output_dir = output_dir
     self.values = values
     self._training = setup.training | of_training | {"output_dir": output_dir}
@@ -155,10 +158,10 @@ class Run:
     self.results["train"] = {"is_finished": True, "error": str(error)}
     for split in self.data.dev_splits:
       result = self._unscored(split)
-      examples = self.data.examples(split)
-      if self.task.has_labels(examples):
-        result["baseline"] = self.task.baseline(examples)
-        result["scores"] = {self.task.main_metric: result["baseline"]}
+      if self.data.is_labelled(split):
+        baseline = self.evaluator.baseline(self.data.examples(split))
+        result["baseline"] = baseline
+        result["scores"] = {self.evaluator.main_metric: baseline}
       self.results.setdefault("eval", {})[split] = result
     self.save_results()
     self.remove_checkpoints()
@@ -186,7 +189,7 @@ class Run:
   def outputs(self, split):
     """Returns (outputs of the rows of a split, rows per second).
 
-    Outputs are as `FineTuningTask.score` wants them; those of an ensemble are
+    Outputs are as `Evaluator.answers` wants them; those of an ensemble are
     means.
     """
     started = time.monotonic()
@@ -305,9 +308,9 @@ class Run:
         if name not in self.setup.training
       }
     return of_training | {
-      "encoder": self.setup.encoder_config.to_dict(),
+      "encoder": self.task.config.to_dict(),
       "vocabulary": self.data.vocabulary.fingerprint,
-      "task": self.task.describe(),
+      "task": self.setup.fine_tuning.describe(),
     }
 
   def _recorded(self):
@@ -332,14 +335,18 @@ class Run:
     outputs, speed = self.outputs(split)
     folder = self._path(split)
     result = self._unscored(split) | {"rows_per_second": speed}
-    if self.task.has_labels(examples):
-      result["scores"] = self.task.score(examples, rows, outputs)
-      result["shown"] = self.task.shown_metrics or list(result["scores"])
-      result["baseline"] = self.task.baseline(examples)
+    evaluator = self.evaluator
+    answers = evaluator.answers(examples, rows, outputs)
+    scores = report.scores_of(self.results, _DEV)
+    if self.data.is_labelled(split):
+      scores = evaluator.score(examples, answers)
+      result["scores"] = scores
+      result["shown"] = evaluator.shown_metrics or list(scores)
+      result["baseline"] = evaluator.baseline(examples)
       picture = os.path.join(folder, "scores.png")
-      if self.task.plot(examples, rows, outputs, picture):
+      if evaluator.plot(examples, answers, scores, picture):
         self._artifacts[f"{split} picture"] = picture
-    paths = self.task.write_predictions(examples, rows, outputs, folder)
+    paths = evaluator.write(examples, answers, scores, folder)
     self._artifacts.update({f"{split} {k}": v for k, v in paths.items()})
     self.results.setdefault("eval", {})[split] = result
 
@@ -368,10 +375,10 @@ class Run:
       first = number * config.eval_batch_size
       selected = order[first : first + config.eval_batch_size]
       for place, row in enumerate(selected):
-        end = rows.lengths[row] if self.task.has_token_outputs else None
+        end = rows.lengths[row] if self.evaluator.has_token_outputs else None
         found[row] = {name: x[place][:end] for name, x in outputs.items()}
     collected = {name: [row[name] for row in found] for name in found[0]}
-    if self.task.has_token_outputs:
+    if self.evaluator.has_token_outputs:
       return collected
     return {name: np.stack(values) for name, values in collected.items()}
 
@@ -408,7 +415,7 @@ class Run:
     vocabulary.save(path)
     files.write_json(
       self._path(task_file.NAME),
-      self.task.describe() | self.task.describe_use(),
+      self.setup.fine_tuning.describe(),
     )
     if self.task.head:
       described = description.Description(
@@ -464,17 +471,20 @@ class _EarlyStopping:
   def _score(self, step):
     run = self._run
     outputs, _ = run.outputs(self._split)
-    scores = run.task.score(
-      run.data.examples(self._split), run.data.rows(self._split), outputs
+    examples, rows = run.data.examples(self._split), run.data.rows(self._split)
+    scores = run.evaluator.score(
+      examples, run.evaluator.answers(examples, rows, outputs)
     )
     logging.info("Step %d: %s.", step, scores)
-    if scores[run.task.main_metric] > max(self._values(), default=-np.inf):
+    if scores[run.evaluator.main_metric] > max(self._values(), default=-np.inf):
       self._best_saver().save(step)
     self._lines.append({"step": step, **scores})
 
   def _values(self):
     """Returns the scores so far, list of float."""
-    return [entry[self._run.task.main_metric] for entry in self._lines.read()]
+    return [
+      entry[self._run.evaluator.main_metric] for entry in self._lines.read()
+    ]
 
   def restore_best(self):
     """Makes the best checkpoint the last one; returns its step."""

@@ -165,11 +165,11 @@ class Frame:
     """`EncoderConfig` of the model to fine-tune."""
     return self._files.encoder_config
 
-  def run(self, task, splits, config, counts=None):
+  def run(self, fine_tuning, splits, config, counts=None):
     """Trains, evaluates, predicts and reports, as the flags say.
 
     Args:
-      task: `FineTuningTask`.
+      fine_tuning: `FineTuning`, the task.
       splits: {name: list of examples}. "train" may be a list of such lists,
         which are trained on one after the other; "test..." are predicted under
         --do_predict, all others scored (if they have labels) and predicted.
@@ -178,7 +178,7 @@ class Frame:
       counts: {split: {what: int}}, what reading the examples had to tell of.
     """
     data = fine_tuning_data.Data(
-      task,
+      fine_tuning.preprocessor,
       splits,
       self._files.vocabulary_path,
       self._files.tokenizer_options,
@@ -187,7 +187,7 @@ class Frame:
     )
     fine_tuning_search.run(
       fine_tuning_run.Setup(
-        self.encoder_config,
+        fine_tuning,
         data,
         self.settings,
         self._training,

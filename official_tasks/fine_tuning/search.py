@@ -113,7 +113,7 @@ class _Search:
         " to select by."
       )
     self._setup = setup
-    self._metric = data.task.main_metric
+    self._metric = setup.fine_tuning.evaluator.main_metric
     self._output_dir = setup.training["output_dir"]
     self._runs = runs
     for values in runs:

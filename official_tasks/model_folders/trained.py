@@ -11,7 +11,10 @@ from keras_bert_impl import files, heads
 with epy.lazy_imports():
   from keras_bert_impl.checkpoints import assignment, reading
   from keras_bert_impl.models import checkpoint as model_lib
-  from keras_bert_impl.tasks import fine_tuning_tasks, question_answering
+  from keras_bert_impl.tasks import (
+    fine_tuning_tasks,
+    question_answering_scores,
+  )
   from keras_bert_impl.training import report
   from official_tasks.model_folders import files as model_files
   from official_tasks.model_folders import task_file
@@ -114,7 +117,7 @@ def _threshold(results):
   if given is not None:
     return given
   scores = report.scores_of(results, "dev")
-  return scores.get(question_answering.BEST_THRESHOLD, 0.0)
+  return scores.get(question_answering_scores.BEST_THRESHOLD, 0.0)
 
 
 def _load_task(task_class, checkpoint, recorded):

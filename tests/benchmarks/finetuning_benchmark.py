@@ -23,13 +23,18 @@ import dataclasses  # noqa: E402
 from absl import app, flags  # noqa: E402
 
 from keras_bert_impl import configs  # noqa: E402
-from keras_bert_impl.tasks import sequence_classification  # noqa: E402
+from keras_bert_impl.tasks import (  # noqa: E402
+  fine_tuning,
+  sequence_classification,
+  text_rows,
+  text_scores,
+)
 from keras_bert_impl.tokenizers import vocabulary  # noqa: E402
 from keras_bert_impl.training import config as config_lib  # noqa: E402
 from keras_bert_impl.training import report  # noqa: E402
 from official_tasks.fine_tuning import data as fine_tuning_data  # noqa: E402
 from official_tasks.fine_tuning import run as fine_tuning_run
-from official_tasks.fine_tuning import script as fine_tuning
+from official_tasks.fine_tuning import script
 from tfrecords.labelled import (
   classification_data,  # noqa: E402
   data_sets,
@@ -55,11 +60,11 @@ def main(unused_argv):
   """Trains both ways in turn, once per seed, and prints the table."""
   results = {"fixed": [], "by length": []}
   with tempfile.TemporaryDirectory() as folder:
-    data, encoder_config = _data(folder)
+    data, parts = _data(folder)
     for seed in map(int, FLAGS.seeds):
       for name, by_length in (("fixed", False), ("by length", True)):
         output_dir = os.path.join(folder, f"{name}-{seed}")
-        run = _run(data, encoder_config, output_dir, by_length, seed)
+        run = _run(data, parts, output_dir, by_length, seed)
         results[name].append(run.results)
   rows = []
   speeds = {}
@@ -80,7 +85,7 @@ def main(unused_argv):
 
 
 def _data(folder):
-  """Returns the examples as `Data`, and the encoder for their vocabulary."""
+  """Returns the examples as `Data`, and the `FineTuning` of them."""
   data_set = data_sets.find(classification_data.DATA_SETS, "NSMC")
   counts = collections.Counter()
   examples = data_set.splits["train"].read([FLAGS.input_file], True, counts)
@@ -96,11 +101,13 @@ def _data(folder):
     # Wide enough for small encoders to learn from random weights.
     initializer_range=FLAGS.hidden_size**-0.5,
   )
-  task = sequence_classification.SequenceClassificationTask(
-    config, FLAGS.max_seq_length, _LABELS
+  parts = fine_tuning.FineTuning(
+    text_rows.TextPreprocessor(FLAGS.max_seq_length, _LABELS),
+    sequence_classification.SequenceClassificationTask(config, _LABELS),
+    text_scores.ClassEvaluator(_LABELS),
   )
   data = fine_tuning_data.Data(
-    task,
+    parts.preprocessor,
     {"train": examples[:first], "dev": examples[first:]},
     FLAGS.vocab_file,
     vocabulary.resolve_options(
@@ -108,10 +115,10 @@ def _data(folder):
     ),
     os.path.join(folder, "records"),
   )
-  return data, config
+  return data, parts
 
 
-def _run(data, encoder_config, output_dir, by_length, seed):
+def _run(data, parts, output_dir, by_length, seed):
   """Returns a `Run` that is trained and scored."""
   training = {
     field.name: field.default
@@ -122,14 +129,14 @@ def _run(data, encoder_config, output_dir, by_length, seed):
     "eval_batch_size": FLAGS.batch_size,
     "use_bias_correction": True,
   }
-  settings = fine_tuning.FineTuningConfig(
+  settings = script.FineTuningConfig(
     do_train=True,
     do_eval=True,
     max_seq_length=FLAGS.max_seq_length,
     num_train_epochs=FLAGS.num_epochs,
     bucket_by_length=by_length,
   )
-  setup = fine_tuning_run.Setup(encoder_config, data, settings, training, {})
+  setup = fine_tuning_run.Setup(parts, data, settings, training, {})
   run = fine_tuning_run.Run(setup, output_dir, random_seed=seed)
   run.train()
   run.evaluate(["dev"])

@@ -14,10 +14,18 @@ import tensorflow_text  # noqa: F401  Registers the ops of the tokenizer.
 from keras_bert_impl import configs, models
 from keras_bert_impl.checkpoints import tf_format
 from keras_bert_impl.tasks import (
+  fine_tuning,
   multiple_choice,
   question_answering,
+  question_answering_rows,
+  question_answering_scores,
   sequence_classification,
+  sequence_regression,
+  text_rows,
+  text_scores,
   token_classification,
+  token_classification_rows,
+  token_classification_scores,
 )
 from tests.official_tasks import scripts
 
@@ -31,45 +39,51 @@ IDS = {
 
 
 def make_tasks(config):
-  """Returns {folder: task}, with what only runs of ours have."""
+  """Returns {folder: `FineTuning`}, with what only runs of ours have."""
+  labels = ("0", "1")
   return {
-    "scores": sequence_classification.SequenceRegressionTask(
-      config, 16, text_pairs=False
+    "scores": fine_tuning.FineTuning(
+      text_rows.TextPreprocessor(16),
+      sequence_regression.SequenceRegressionTask(config),
+      text_scores.NumberEvaluator(),
     ),
-    "bilstm": sequence_classification.SequenceClassificationTask(
-      config, 16, ("0", "1"), bilstm_width=8, text_pairs=True
+    "bilstm": fine_tuning.FineTuning(
+      text_rows.TextPreprocessor(16, labels, text_pairs=True),
+      sequence_classification.SequenceClassificationTask(config, labels, 8),
+      text_scores.ClassEvaluator(labels),
     ),
-    "choices": multiple_choice.MultipleChoiceTask(config, 16, 3),
-    "answers": question_answering.QuestionAnsweringTask(
-      config,
-      20,
-      doc_stride=5,
-      max_query_length=7,
-      version_2_with_negative=True,
-      bilstm_width=8,
+    "choices": fine_tuning.FineTuning(
+      multiple_choice.ChoicePreprocessor(16, 3),
+      multiple_choice.MultipleChoiceTask(config, 3),
+      multiple_choice.ChoiceEvaluator(),
     ),
-    "entities": token_classification.TokenClassificationTask(
-      config,
-      16,
-      TAGS,
-      token_unit="character",
-      approach="features",
-      features="last",
-      lstm_width=8,
+    "answers": fine_tuning.FineTuning(
+      question_answering_rows.QuestionPreprocessor(
+        20, doc_stride=5, max_query_length=7, version_2_with_negative=True
+      ),
+      question_answering.QuestionAnsweringTask(config, bilstm_width=8),
+      question_answering_scores.AnswerEvaluator(version_2_with_negative=True),
+    ),
+    "entities": fine_tuning.FineTuning(
+      token_classification_rows.TagPreprocessor(
+        16, TAGS, token_unit="character"
+      ),
+      token_classification.TokenClassificationTask(
+        config, TAGS, "features", "last", lstm_width=8
+      ),
+      token_classification_scores.TagEvaluator(TAGS),
     ),
   }
 
 
-def write_run(folder, task):
+def write_run(folder, parts):
   """Writes what a run leaves of its model; returns the model."""
   scripts.write_model_files(folder)
-  model = task.build_model()
+  model = parts.task.build_model()
   prefix = folder / "model.ckpt-7"
   tf_format.write(prefix, {w.path: w.value for w in model.weights})
   (folder / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-7"\n')
-  (folder / "task.json").write_text(
-    json.dumps(task.describe() | task.describe_use())
-  )
+  (folder / "task.json").write_text(json.dumps(parts.describe()))
   return model
 
 
@@ -122,8 +136,8 @@ def exported(tmp_path_factory):
     folder / "files/bert_config.json"
   )
   trained = {
-    name: write_run(folder / name, task)
-    for name, task in make_tasks(config).items()
+    name: write_run(folder / name, parts)
+    for name, parts in make_tasks(config).items()
   }
   (folder / "bilstm/results.json").write_text(
     json.dumps({"configuration": {"task_name": "mrpc"}})

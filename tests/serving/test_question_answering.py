@@ -11,7 +11,8 @@ import tensorflow as tf
 from keras_bert_impl import models
 from keras_bert_impl.serving import question_answering
 from keras_bert_impl.tasks import answers
-from keras_bert_impl.tasks import question_answering as task_lib
+from keras_bert_impl.tasks import examples as examples_lib
+from keras_bert_impl.tasks import question_answering_rows as rows_lib
 from tests.serving import toy
 from tests.tokenizers import vocabularies
 
@@ -75,22 +76,18 @@ def model_outputs(servable, rows):
 
 def expected(servable, questions, contexts):
   """Returns what the task's code says with the servable's model."""
-  task = task_lib.QuestionAnsweringTask(
-    None,
-    version_2_with_negative=True,
-    n_best_size=ALL,
-    max_answer_length=servable.max_answer_length,
-    **ROW,
+  preprocessor = rows_lib.QuestionPreprocessor(
+    version_2_with_negative=True, **ROW
   )
   examples = [
-    task_lib.QuestionExample(str(index), question, context)
+    examples_lib.QuestionExample(str(index), question, context)
     for index, (question, context) in enumerate(zip(questions, contexts))
   ]
   counts = collections.Counter()
-  rows = list(task.make_rows(examples, servable.tokenizer, counts))
+  rows = list(preprocessor.make_rows(examples, servable.tokenizer, counts))
   columns = {
     name: [row[name] for row in rows]
-    for name in (task_lib.PIECE_STARTS, task_lib.PIECE_ENDS, "is_max_context")
+    for name in (rows_lib.PIECE_STARTS, rows_lib.PIECE_ENDS, "is_max_context")
   }
   logits = model_outputs(servable, rows)
   windows = answers.Windows(

@@ -12,7 +12,11 @@ import tensorflow as tf
 from keras_bert_impl import models
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.serving import token_classification
-from keras_bert_impl.tasks import token_classification as task_lib
+from keras_bert_impl.tasks import examples as examples_lib
+from keras_bert_impl.tasks import (
+  token_classification_rows,
+  token_classification_scores,
+)
 from tests.serving import toy
 from tests.tokenizers import vocabularies
 
@@ -87,21 +91,21 @@ def expected(servable, texts):
   """Returns entities as tuples, by the task's code and the servable's model."""
   tokens = [tokens_of(servable, text) for text in texts]
   sentences = [
-    task_lib.TaggedSentence(tuple(text[start:end] for start, end in places))
+    examples_lib.TaggedSentence(tuple(text[start:end] for start, end in places))
     for text, places in zip(texts, tokens)
   ]
-  task = task_lib.TokenClassificationTask(
-    None,
+  preprocessor = token_classification_rows.TagPreprocessor(
     MAX_SEQ_LENGTH,
     servable.labels,
     doc_stride=servable.doc_stride,
     token_unit=servable.token_unit,
   )
   counts = collections.Counter()
-  rows = list(task.make_rows(sentences, servable.tokenizer, counts))
-  columns = {name: [row[name] for row in rows] for name in task.columns}
+  rows = list(preprocessor.make_rows(sentences, servable.tokenizer, counts))
+  columns = {name: [row[name] for row in rows] for name in preprocessor.columns}
   outputs = model_outputs(servable, rows)
-  predicted = task.predicted_tags(sentences, columns, outputs)
+  evaluator = token_classification_scores.TagEvaluator(servable.labels)
+  predicted = evaluator.answers(sentences, columns, outputs)
   entities = []
   for text, tags, places in zip(texts, predicted, tokens):
     entities.append(

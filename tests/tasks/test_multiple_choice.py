@@ -1,39 +1,38 @@
 """Texts with choices: rows, the loss by hand, scores and files."""
 
-import collections
 import json
 
 import numpy as np
 import pytest
 
-from keras_bert_impl import configs, tokenizers
-from keras_bert_impl.tasks import multiple_choice
-from keras_bert_impl.tasks.multiple_choice import MultipleChoiceExample
+from keras_bert_impl import tokenizers
+from keras_bert_impl.tasks import cross_entropy, fine_tuning, multiple_choice
+from keras_bert_impl.tasks.examples import MultipleChoiceExample
+from tests.tasks import parts
+from tests.tasks.parts import CONFIG
 from tests.tokenizers import vocabularies
 from tfrecords.labelled import length_batches
 from tfrecords.labelled import rows as rows_lib
 
-CONFIG = configs.EncoderConfig(
-  vocab_size=400,
-  hidden_size=8,
-  num_hidden_layers=1,
-  num_attention_heads=2,
-  intermediate_size=16,
-  max_position_embeddings=32,
-)
 EXAMPLES = [
   MultipleChoiceExample("0", "hello", ("world", "the cls token", "mask"), 1),
   MultipleChoiceExample("1", "the", ("un", "play", "token token token"), 2),
 ]
 
 
-def task(num_choices=3, max_seq_length=16):
-  return multiple_choice.MultipleChoiceTask(CONFIG, max_seq_length, num_choices)
+EVALUATOR = multiple_choice.ChoiceEvaluator()
+
+
+def task(num_choices=3):
+  return multiple_choice.MultipleChoiceTask(CONFIG, num_choices)
+
+
+def preprocessor(num_choices=3, max_seq_length=16):
+  return multiple_choice.ChoicePreprocessor(max_seq_length, num_choices)
 
 
 def make_rows(tokenizer, examples=EXAMPLES, **options):
-  counts = collections.Counter()
-  return list(task(**options).make_rows(examples, tokenizer, counts)), counts
+  return parts.make_rows(preprocessor(**options), examples, tokenizer)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +61,7 @@ def test_batches_are_what_the_model_takes(tmp_path):
   tokenizer = tokenizers.load(vocabularies.write(tmp_path))
   rows, counts = make_rows(tokenizer)
   path = str(tmp_path / "rows")
-  columns = task().columns
+  columns = preprocessor().columns
   rows_lib.write(path, rows, columns, {}, counts)
   batches, order = length_batches.evaluation_batches(
     rows_lib.read(path, columns), 4, (8, 16)
@@ -72,7 +71,7 @@ def test_batches_are_what_the_model_takes(tmp_path):
   logits = model({name: batch[name] for name in model.input})["logits"]
   assert batch["input_ids"].shape == (4, 3, 8)
   assert logits.shape == (4, 3)
-  weights = task().weights(batch)["label"].numpy()
+  weights = cross_entropy.row_weights(batch).numpy()
   assert weights.tolist() == [1, 1, 0, 0]
   assert batch["label_ids"].numpy()[:2].tolist() == [
     EXAMPLES[index].label for index in order
@@ -103,15 +102,17 @@ def test_the_loss_is_the_cross_entropy_over_the_choices():
 
 def test_choices_are_scored_by_accuracy_against_the_commonest_place():
   outputs = {"logits": np.array([[0, 1, 0], [1, 0, 0]], "float32")}
-  assert task().score(EXAMPLES, None, outputs) == {"accuracy": 0.5}
-  assert task().baseline([*EXAMPLES, EXAMPLES[0]]) == pytest.approx(2 / 3)
-  assert task().has_labels(EXAMPLES)
-  assert not task().has_labels([MultipleChoiceExample("0", "a", ("b", "c"))])
+  scores = parts.score(EVALUATOR, EXAMPLES, None, outputs)
+  assert scores == {"accuracy": 0.5}
+  baseline = EVALUATOR.baseline([*EXAMPLES, EXAMPLES[0]])
+  assert baseline == pytest.approx(2 / 3)
+  assert all(example.is_labelled for example in EXAMPLES)
+  assert not MultipleChoiceExample("0", "a", ("b", "c")).is_labelled
 
 
 def test_predictions_hold_the_choice_and_probabilities(tmp_path):
   outputs = {"logits": np.log(np.array([[0.25, 0.5, 0.25], [0.5, 0.25, 0.25]]))}
-  paths = task().write_predictions(EXAMPLES, None, outputs, str(tmp_path))
+  paths = parts.write(EVALUATOR, EXAMPLES, None, outputs, tmp_path)
   with open(paths["predictions"], encoding="utf-8") as file:
     assert file.read().splitlines() == [
       "id\tlabel\t0\t1\t2",
@@ -121,6 +122,7 @@ def test_predictions_hold_the_choice_and_probabilities(tmp_path):
 
 
 def test_what_a_server_must_know_is_json():
-  described = json.loads(json.dumps(task().describe()))
+  whole = fine_tuning.FineTuning(preprocessor(), task(), EVALUATOR)
+  described = json.loads(json.dumps(whole.describe()))
   assert described["num_choices"] == 3
   assert described["head"] == "multiple_choice"

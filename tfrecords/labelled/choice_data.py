@@ -2,12 +2,8 @@
 
 import dataclasses
 
-from etils import epy
-
+from keras_bert_impl.tasks import examples as examples_lib
 from tfrecords.labelled import data_sets
-
-with epy.lazy_imports():  # The scripts list the data sets in --help.
-  from keras_bert_impl.tasks import multiple_choice
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +27,7 @@ class ChoiceSource(data_sets.Source):
     if self.opening is not None:
       opening = row.value(self.opening)
       choices = [f"{opening} {choice}".strip() for choice in choices]
-    return multiple_choice.MultipleChoiceExample(
+    return examples_lib.MultipleChoiceExample(
       name,
       row.value(self.text),
       tuple(choices),

@@ -8,12 +8,8 @@ import dataclasses
 import math
 import statistics
 
-from etils import epy
-
+from keras_bert_impl.tasks import examples as examples_lib
 from tfrecords.labelled import data_sets
-
-with epy.lazy_imports():  # The scripts list the data sets in --help.
-  from keras_bert_impl.tasks import sequence_classification
 
 _NLI = ("contradiction", "entailment", "neutral")
 _TWO_WAY_NLI = ("entailment", "not_entailment")
@@ -52,7 +48,7 @@ class TextSource(data_sets.Source):
 
   def example(self, row, name, label):
     """Returns the `TextExample` of a row; its label is a str or None."""
-    return sequence_classification.TextExample(
+    return examples_lib.TextExample(
       name,
       row.value(self.text),
       None if self.text_pair is None else row.value(self.text_pair),

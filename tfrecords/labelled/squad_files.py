@@ -13,7 +13,8 @@ A question without "answers" is one to predict. One with an empty list, or with
 """
 
 from keras_bert_impl import files
-from keras_bert_impl.tasks import question_answering
+from keras_bert_impl.tasks import examples as examples_lib
+from keras_bert_impl.tasks import question_answering_rows
 
 # The keys of SQuAD, and what the other layout of CMRC calls them.
 _CONTEXT = ("context", "context_text")
@@ -88,7 +89,7 @@ def check_located(examples, path):
   answered = [example for example in examples if example.answers]
   for example in answered:
     text, start = example.answers[0]
-    if question_answering.locate(example.context, text, start):
+    if question_answering_rows.locate(example.context, text, start):
       return
   if answered:
     first = answered[0]
@@ -132,7 +133,7 @@ def _example(question, context, title, place):
       _answer(answer, f"{place}.answers[{i}]")
       for i, answer in enumerate(answers)
     )
-  return question_answering.QuestionExample(
+  return examples_lib.QuestionExample(
     id=str(_get(question, _ID, (str, int), place)),
     question=_get(question, _QUESTION, str, place),
     context=context,

@@ -13,7 +13,7 @@ import random
 
 from keras_bert_impl import files
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.tasks import token_classification
+from keras_bert_impl.tasks import examples as examples_lib
 from keras_bert_impl.tokenizers import token_pieces
 
 _DOCUMENT_START = "-DOCSTART-"
@@ -154,7 +154,7 @@ def _check_row(columns, num_columns, origin, tag_column):
 
 def _sentence(rows, path, tag_column, document):
   has_tags = len(rows[0][1]) > 1
-  return token_classification.TaggedSentence(
+  return examples_lib.TaggedSentence(
     tokens=tuple(columns[0] for _, columns in rows),
     tags=tuple(c[tag_column] for _, c in rows) if has_tags else None,
     document=document,

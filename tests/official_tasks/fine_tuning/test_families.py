@@ -64,7 +64,9 @@ def test_a_family_is_fine_tuned(name, new, model_folder, tmp_path):
 
   # What was trained is read again with its head.
   description = reading.open_checkpoint(tmp_path).described()
-  assert description.config.model_type == setup.encoder_config.model_type
+  assert (
+    description.config.model_type == setup.fine_tuning.task.config.model_type
+  )
   assert description.labels == toy_fine_tuning.LABELS
 
 
@@ -111,7 +113,7 @@ def test_a_family_is_served_as_it_was_trained(name, model_folder, tmp_path):
     found.recorded.get("max_seq_length", 16),
     found.recorded["labels"],
   )
-  assert servable.tokenizer.framing == setup.encoder_config.family.framing
+  assert servable.tokenizer.framing == setup.fine_tuning.task.config.family.framing
   version = export.export(servable, str(tmp_path / "saved"))
   serve = tf.saved_model.load(version).signatures["serving_default"]
   texts = [example.text for example in setup.data.examples("dev")]

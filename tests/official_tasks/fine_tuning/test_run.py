@@ -12,9 +12,10 @@ import weakref
 import numpy as np
 import pytest
 
-from keras_bert_impl import configs, tokenizers
+from keras_bert_impl import tokenizers
 from keras_bert_impl.checkpoints import reading
-from keras_bert_impl.tasks import sequence_classification
+from keras_bert_impl.tasks import examples as examples_lib
+from keras_bert_impl.tasks import text_rows
 from keras_bert_impl.tokenizers import vocabulary
 from official_tasks.fine_tuning import data as fine_tuning_data
 from official_tasks.fine_tuning import run as fine_tuning_run
@@ -470,15 +471,12 @@ def test_a_vocabulary_that_does_not_fit_the_text_is_warned_of(tmp_path, caplog):
   vocab_file = tmp_path / "vocab.txt"
   tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "영화", "최고"]
   vocab_file.write_text("\n".join(tokens), encoding="utf-8")
-  config = configs.EncoderConfig.preset("bert_tiny", vocab_size=len(tokens))
-  task = sequence_classification.SequenceClassificationTask(
-    config, 8, ("a", "b")
-  )
-  example = sequence_classification.TextExample("0", "영화 최고", None, "a")
+  preprocessor = text_rows.TextPreprocessor(8, ("a", "b"))
+  example = examples_lib.TextExample("0", "영화 최고", None, "a")
   for lower, warned in ((False, False), (True, True)):
     caplog.clear()
     data = fine_tuning_data.Data(
-      task,
+      preprocessor,
       {"train": [example]},
       str(vocab_file),
       vocabulary.resolve_options(str(vocab_file), do_lower_case=lower),

@@ -14,13 +14,19 @@ import sys
 import numpy as np
 
 from keras_bert_impl import configs
-from keras_bert_impl.tasks import sequence_classification
+from keras_bert_impl.tasks import examples as examples_lib
+from keras_bert_impl.tasks import (
+  fine_tuning,
+  sequence_classification,
+  text_rows,
+  text_scores,
+)
 from keras_bert_impl.tokenizers import vocabulary
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import distribution
 from official_tasks.fine_tuning import data as fine_tuning_data
 from official_tasks.fine_tuning import run as fine_tuning_run
-from official_tasks.fine_tuning import script as fine_tuning
+from official_tasks.fine_tuning import script
 from tests.official_tasks import scripts
 
 LABELS = ("animal", "thing")
@@ -38,9 +44,7 @@ def make_examples(number, seed):
     noun = rng.choice(ANIMALS if label == "animal" else THINGS)
     words.insert(rng.randrange(len(words)), noun)
     examples.append(
-      sequence_classification.TextExample(
-        str(index), " ".join(words), None, label
-      )
+      examples_lib.TextExample(str(index), " ".join(words), None, label)
     )
   return examples
 
@@ -49,6 +53,15 @@ def write_model(folder, **overrides):
   """Writes vocabulary and configuration; such weights learn fast."""
   scripts.write_model_files(
     folder, **{"initializer_range": 0.3, "hidden_dropout_prob": 0.0} | overrides
+  )
+
+
+def make_parts(config, max_seq_length=16):
+  """Returns the `FineTuning` of the task."""
+  return fine_tuning.FineTuning(
+    text_rows.TextPreprocessor(max_seq_length, LABELS),
+    sequence_classification.SequenceClassificationTask(config, LABELS),
+    text_scores.ClassEvaluator(LABELS),
   )
 
 
@@ -66,7 +79,7 @@ def make_setup(
   training = {
     field.name: field.default
     for field in dataclasses.fields(config_lib.TrainingConfig)
-    if field.name not in fine_tuning._DERIVED
+    if field.name not in script._DERIVED
   } | {
     "output_dir": str(output_dir),
     "train_batch_size": 8,
@@ -78,23 +91,23 @@ def make_setup(
   config = config or configs.EncoderConfig.from_json_file(
     model_folder / "bert_config.json"
   )
-  task = sequence_classification.SequenceClassificationTask(config, 16, LABELS)
+  parts = make_parts(config)
   vocab_file = vocab_file or str(model_folder / "vocab.txt")
   splits = splits or {
     "train": make_examples(96, 1),
     "dev": make_examples(40, 2),
   }
   data = fine_tuning_data.Data(
-    task,
+    parts.preprocessor,
     splits,
     vocab_file,
     vocabulary.resolve_options(vocab_file, config.model_type),
     os.path.join(output_dir, "records"),
   )
   return fine_tuning_run.Setup(
-    config,
+    parts,
     data,
-    fine_tuning.FineTuningConfig(**settings),
+    script.FineTuningConfig(**settings),
     training,
     {"train_file": "train.tsv"},
   )

@@ -1,0 +1,101 @@
+"""What fine-tuning learns from: texts with labels, as they stand in files."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class TextExample:
+  """A text or a pair of texts, and its label.
+
+  Attributes:
+    id: str, its name in the files of predictions.
+    text: str; may be empty.
+    text_pair: str, or None if it is no pair.
+    label: str, the name of the class; float, the score; or None if unknown.
+    origin: str, "file:row", for messages.
+  """
+
+  id: str
+  text: str
+  text_pair: str | None = None
+  label: str | float | None = None
+  origin: str = ""
+
+  @property
+  def is_labelled(self):
+    """Whether class or score are known."""
+    return self.label is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class MultipleChoiceExample:
+  """A text and the choices for it.
+
+  Attributes:
+    id: str, its name in the files of predictions.
+    text: str, what the choices continue or answer.
+    choices: tuple of str.
+    label: int, the right one, from 0; or None if unknown.
+    origin: str, "file:row", for messages.
+  """
+
+  id: str
+  text: str
+  choices: tuple[str, ...]
+  label: int | None = None
+  origin: str = ""
+
+  @property
+  def is_labelled(self):
+    """Whether the right choice is known."""
+    return self.label is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class TaggedSentence:
+  """A sentence as tokens, and their tags.
+
+  Attributes:
+    tokens: tuple of str.
+    tags: tuple of str as in the file, of any scheme; None where unknown.
+    document: hashable; the sentences of a document stand together. None for a
+      sentence that is a document of its own.
+    origin: str, file and row of the first token, for messages.
+  """
+
+  tokens: tuple[str, ...]
+  tags: tuple[str, ...] | None = None
+  document: str | None = None
+  origin: str = ""
+
+  @property
+  def is_labelled(self):
+    """Whether the tags are known."""
+    return self.tags is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class QuestionExample:
+  """A question about a text.
+
+  Attributes:
+    id: str.
+    question: str.
+    context: str.
+    answers: tuple of (text, first character), None for a character that is not
+      known; None where there are no labels; empty if it has no answer.
+    title: str, of the article the context is from.
+    origin: str, file and place, for messages.
+  """
+
+  id: str
+  question: str
+  context: str
+  answers: tuple | None = None
+  title: str = ""
+  origin: str = ""
+
+  @property
+  def is_labelled(self):
+    """Whether it is known what the answers are."""
+    return self.answers is not None

@@ -1,0 +1,232 @@
+"""Scores and files of answers, those of the official scripts of SQuAD."""
+
+import collections
+import dataclasses
+import json
+import os
+
+import numpy as np
+
+from keras_bert_impl import files, pictures
+from keras_bert_impl.metrics import question_answering as metrics
+from keras_bert_impl.tasks import answers as answers_lib
+from keras_bert_impl.tasks import fine_tuning
+from keras_bert_impl.tasks import question_answering_rows as rows_lib
+
+PREDICTIONS_NAME = "predictions.json"
+NBEST_NAME = "nbest_predictions.json"
+NULL_ODDS_NAME = "null_odds.json"
+
+BEST_THRESHOLD = "best_f1_thresh"
+# What evaluate-v2.0.py does not give in per cent.
+_THRESHOLDS = ("best_exact_thresh", BEST_THRESHOLD)
+
+
+@dataclasses.dataclass(frozen=True)
+class AnswerEvaluator(fine_tuning.Evaluator):
+  """Judges answers to questions.
+
+  Attributes:
+    version_2_with_negative: bool, whether there are questions without answer.
+    null_score_diff_threshold: float, null odds above which there is no answer;
+      None for those best for F1 on the scored questions, 0 without any.
+    n_best_size: int, answers to keep in nbest_predictions.json.
+    max_answer_length: int, most pieces of an answer.
+    rules: which answers are equal, one of `metrics.question_answering.RULES`.
+
+  Raises:
+    ValueError: a number is not positive.
+  """
+
+  version_2_with_negative: bool = False
+  null_score_diff_threshold: float | None = None
+  n_best_size: int = 20
+  max_answer_length: int = 30
+  rules: str = "squad"
+
+  main_metric = "f1"
+  has_token_outputs = True
+
+  def __post_init__(self):
+    fine_tuning.check_positive(
+      n_best_size=self.n_best_size, max_answer_length=self.max_answer_length
+    )
+
+  def answers(self, examples, rows, outputs):
+    """Returns what the model says, list of `answers.Answer`."""
+    return answers_lib.find(
+      [example.context for example in examples],
+      answers_lib.Windows(
+        rows[rows_lib.EXAMPLE_INDEX],
+        rows[rows_lib.PIECE_STARTS],
+        rows[rows_lib.PIECE_ENDS],
+        rows[rows_lib.IS_MAX_CONTEXT],
+        outputs["start_logits"],
+        outputs["end_logits"],
+      ),
+      answers_lib.SpanConfig(
+        self.n_best_size, self.max_answer_length, self.version_2_with_negative
+      ),
+    )
+
+  def score(self, examples, answers):
+    """Returns the official scores, as fractions, and thresholds.
+
+    With unanswerable questions, the best thresholds are searched over all
+    answers, given or not; where none was asked for, the best for F1 is used.
+    """
+    golds, texts = _golds(examples), _texts(examples, answers)
+    if not self.version_2_with_negative:
+      scores = metrics.evaluate(golds, texts, self.rules)
+    else:
+      best = metrics.evaluate_with_unanswerable(
+        golds, texts, _null_odds(examples, answers), self.rules
+      )
+      best = {k: v for k, v in best.items() if k.startswith("best_")}
+      decided = self._decided(examples, answers, best)
+      scores = metrics.evaluate_with_unanswerable(
+        golds, decided, rules=self.rules
+      )
+      scores |= best
+    return {
+      name: value if name in _THRESHOLDS else value / 100
+      for name, value in scores.items()
+      if not name.endswith("total")
+    }
+
+  def baseline(self, examples):
+    """Returns the share of questions that have no answer."""
+    return float(np.mean([not example.answers for example in examples]))
+
+  def write(self, examples, answers, scores, folder):
+    """Writes predictions.json, nbest_predictions.json and null_odds.json.
+
+    All as run_squad.py of google-research/bert does; the last for questions
+    that may have no answer.
+    """
+    nbest = {e.id: _nbest(a) for e, a in zip(examples, answers, strict=True)}
+    contents = {
+      "predictions": (
+        PREDICTIONS_NAME,
+        self._decided(examples, answers, scores),
+      ),
+      "nbest": (NBEST_NAME, nbest),
+    }
+    if self.version_2_with_negative:
+      contents["null odds"] = (NULL_ODDS_NAME, _null_odds(examples, answers))
+    paths = {}
+    for what, (name, content) in contents.items():
+      paths[what] = os.path.join(folder, name)
+      text = json.dumps(content, indent=4) + "\n"
+      files.write_atomically(paths[what], text)
+    return paths
+
+  def plot(self, examples, answers, scores, path):
+    """Draws the scores by threshold (2.0) or by length of the answer (1.1)."""
+    golds = _golds(examples)
+    has_null = self.version_2_with_negative
+    each = metrics.score_each(
+      golds, _texts(examples, answers), self.rules, has_null
+    )
+    canvas = pictures.new_figure(6, 4)
+    axes = canvas.add_subplot()
+    if has_null:
+      _plot_by_threshold(axes, examples, answers, each)
+      axes.axvline(self._threshold(scores), color="gray", linestyle="--")
+    else:
+      _plot_by_length(axes, golds, each)
+    axes.set_ylabel("%")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    pictures.save(canvas, path)
+    return True
+
+  def _threshold(self, scores):
+    """Returns the null odds above which there is no answer.
+
+    Args:
+      scores: {metric: float}, with the best threshold if there is one.
+    """
+    if self.null_score_diff_threshold is not None:
+      return self.null_score_diff_threshold
+    return scores.get(BEST_THRESHOLD, 0.0)
+
+  def _decided(self, examples, answers, scores):
+    """Returns {id: answer}, "" where the null odds are above the threshold."""
+    texts = _texts(examples, answers)
+    if not self.version_2_with_negative:
+      return texts
+    threshold = self._threshold(scores)
+    null_odds = _null_odds(examples, answers)
+    return {
+      name: "" if null_odds[name] > threshold else text
+      for name, text in texts.items()
+    }
+
+
+def _golds(examples):
+  """Returns {id: list of answers}."""
+  return {
+    example.id: [text for text, _ in example.answers] for example in examples
+  }
+
+
+def _texts(examples, answers):
+  """Returns {id: best answer that is one}."""
+  return {
+    example.id: answer.text
+    for example, answer in zip(examples, answers, strict=True)
+  }
+
+
+def _null_odds(examples, answers):
+  return {
+    example.id: answer.null_odds
+    for example, answer in zip(examples, answers, strict=True)
+  }
+
+
+def _nbest(answer):
+  """Returns what nbest_predictions.json says of an answer, list of dicts."""
+  return [
+    {
+      "text": candidate.text,
+      "probability": float(probability),
+      "start_logit": candidate.start_logit,
+      "end_logit": candidate.end_logit,
+    }
+    for candidate, probability in zip(
+      answer.candidates, answer.probabilities, strict=True
+    )
+  ]
+
+
+def _plot_by_threshold(axes, examples, answers, scores):
+  """Draws EM and F1 over the null odds above which there is no answer."""
+  odds = np.array([answer.null_odds for answer in answers])
+  is_null = np.array([not example.answers for example in examples])
+  order = np.argsort(odds, kind="stable")
+  for name, each in zip(("EM", "F1"), scores, strict=True):
+    gains = np.where(is_null, -1.0, each)[order]
+    totals = np.sum(is_null) + np.cumsum(gains)
+    axes.plot(odds[order], 100 * totals / len(examples), label=name)
+  axes.set_xlabel("null_score_diff_threshold")
+
+
+def _plot_by_length(axes, golds, scores):
+  """Draws EM and F1 over the number of words of the shortest answer."""
+  groups = collections.defaultdict(list)
+  longest = 10
+  for index, texts in enumerate(golds.values()):
+    length = min(len(text.split()) for text in texts)
+    groups[min(length, longest)].append(index)
+  lengths = sorted(groups)
+  for name, each in zip(("EM", "F1"), scores, strict=True):
+    means = [100 * np.mean(each[groups[length]]) for length in lengths]
+    axes.plot(lengths, means, "o-", label=name)
+  labels = [
+    f"{length}{'+' if length == longest else ''}\n{len(groups[length])}"
+    for length in lengths
+  ]
+  axes.set_xticks(lengths, labels)
+  axes.set_xlabel("words of the answer, and number of questions")

@@ -1,0 +1,184 @@
+"""Scores and files of texts with classes or numbers: those of GLUE."""
+
+import dataclasses
+import os
+
+import numpy as np
+
+from keras_bert_impl.metrics import classification
+from keras_bert_impl.tasks import fine_tuning, prediction_files
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassEvaluator(fine_tuning.Evaluator):
+  """Judges classes.
+
+  Attributes:
+    labels: tuple of str, names of the classes in the order of the logits.
+    metrics: tuple of names in `metrics.classification.OF_CLASSES`; the first is
+      the main one.
+    submissions: {split: file name}, of the splits whose predictions are handed
+      in to GLUE.
+
+  Raises:
+    ValueError: a metric is none of classes or, "f1", not of that many.
+  """
+
+  labels: tuple[str, ...]
+  metrics: tuple[str, ...] = ("accuracy",)
+  submissions: dict = dataclasses.field(default_factory=dict)
+
+  def __post_init__(self):
+    _check_metrics(self.metrics, classification.OF_CLASSES)
+    of_two = sorted({"f1", "accuracy_and_f1"} & set(self.metrics))
+    if of_two and len(self.labels) != 2:
+      raise ValueError(
+        f"metrics ({of_two[0]!r}) is for two classes, not {len(self.labels)}; "
+        "take macro_f1."
+      )
+
+  @property
+  def main_metric(self):
+    """The first of the metrics."""
+    return self.metrics[0]
+
+  def answers(self, examples, rows, outputs):
+    """Returns the logits, float32 [N, C]."""
+    del examples, rows
+    return outputs["logits"]
+
+  def score(self, examples, answers):
+    """Returns the metrics of the likeliest classes."""
+    targets, found = self._targets(examples), np.argmax(answers, axis=-1)
+    return {
+      name: classification.OF_CLASSES[name](targets, found)
+      for name in self.metrics
+    }
+
+  def baseline(self, examples):
+    """Returns the score of always giving the same class."""
+    score = classification.OF_CLASSES[self.main_metric]
+    classes = range(len(self.labels))
+    return _best_constant(score, self._targets(examples), classes)
+
+  def write(self, examples, answers, scores, folder):
+    """Writes predictions.tsv and, for GLUE, the file to hand in."""
+    del scores
+    probabilities = fine_tuning.softmax(answers)
+    found = [self.labels[answer] for answer in np.argmax(answers, axis=-1)]
+    columns = dict(zip(self.labels, probabilities.T, strict=True))
+    ids = [example.id for example in examples]
+    path = prediction_files.write(folder, ids, found, columns)
+    return {"predictions": path} | _submit(self.submissions, folder, ids, found)
+
+  def plot(self, examples, answers, scores, path):
+    """Draws the confusion matrix: rows are true, columns predicted."""
+    del scores
+    prediction_files.plot_confusion(
+      path,
+      self._targets(examples),
+      np.argmax(answers, axis=-1),
+      self.labels,
+    )
+    return True
+
+  def describe(self):
+    """Returns the metrics, by which the best run was selected."""
+    return {"metrics": list(self.metrics)}
+
+  def _targets(self, examples):
+    """Returns int32 [N]."""
+    labels = [self.labels.index(example.label) for example in examples]
+    return np.array(labels, np.int32)
+
+
+@dataclasses.dataclass(frozen=True)
+class NumberEvaluator(fine_tuning.Evaluator):
+  """Judges numbers.
+
+  Attributes:
+    metrics: tuple of names in `metrics.classification.OF_NUMBERS`; the first is
+      the main one.
+    submissions: as `ClassEvaluator`.
+
+  Raises:
+    ValueError: a metric is none of numbers.
+  """
+
+  metrics: tuple[str, ...] = ("spearman", "pearson")
+  submissions: dict = dataclasses.field(default_factory=dict)
+
+  def __post_init__(self):
+    _check_metrics(self.metrics, classification.OF_NUMBERS)
+
+  @property
+  def main_metric(self):
+    """The first of the metrics."""
+    return self.metrics[0]
+
+  def answers(self, examples, rows, outputs):
+    """Returns the numbers, float32 [N]."""
+    del examples, rows
+    return outputs["logits"][:, 0]
+
+  def score(self, examples, answers):
+    """Returns the metrics."""
+    targets = self._targets(examples)
+    return {
+      name: classification.OF_NUMBERS[name](targets, answers)
+      for name in self.metrics
+    }
+
+  def baseline(self, examples):
+    """Returns the score of always giving the least or the greatest number."""
+    score = classification.OF_NUMBERS[self.main_metric]
+    targets = self._targets(examples)
+    return _best_constant(score, targets, (np.min(targets), np.max(targets)))
+
+  def write(self, examples, answers, scores, folder):
+    """Writes predictions.tsv and, for GLUE, the file to hand in."""
+    del scores
+    ids = [example.id for example in examples]
+    found = [*map(prediction_files.exact, answers)]
+    path = prediction_files.write(folder, ids, found, {})
+    # GLUE takes what is in the range of STS-B only.
+    submitted = [f"{answer:.3f}" for answer in np.clip(answers, 0, 5)]
+    return {"predictions": path} | _submit(
+      self.submissions, folder, ids, submitted
+    )
+
+  def plot(self, examples, answers, scores, path):
+    """Draws the predicted numbers over the true ones."""
+    del scores
+    prediction_files.plot_scatter(path, self._targets(examples), answers)
+    return True
+
+  def describe(self):
+    """Returns the metrics, by which the best run was selected."""
+    return {"metrics": list(self.metrics)}
+
+  def _targets(self, examples):
+    """Returns float32 [N]."""
+    return np.array([example.label for example in examples], np.float32)
+
+
+def _check_metrics(names, known):
+  for name in names:
+    if name not in known:
+      raise ValueError(f"metrics ({name!r}) must be among {', '.join(known)}.")
+
+
+def _best_constant(score, targets, constants):
+  """Returns the best score of answering with one of `constants` always."""
+  return max(
+    score(targets, np.full_like(targets, constant)) for constant in constants
+  )
+
+
+def _submit(submissions, folder, ids, found):
+  """Writes the file for GLUE where the split that `folder` is of has one."""
+  split = os.path.basename(os.path.normpath(folder))
+  if split not in submissions:
+    return {}
+  path = os.path.join(folder, submissions[split])
+  return {"submission": prediction_files.write_submission(path, ids, found)}

@@ -1,0 +1,230 @@
+"""Sentences to rows: the first piece of a token carries its label.
+
+A row is one sentence with as much of its document around it as a row takes,
+evenly left and right: Devlin et al. 2019, section 5.3, "the maximal document
+context provided by the data". Loss and predictions belong to the sentence
+alone.
+
+A sentence too long for a row is cut into sliding windows, and each token
+counts in the window where it has most context, so nothing is dropped.
+"""
+
+import dataclasses
+import itertools
+
+import numpy as np
+
+from keras_bert_impl import features
+from keras_bert_impl.metrics import tagging
+from keras_bert_impl.tasks import fine_tuning, windows
+from keras_bert_impl.tokenizers import token_pieces
+
+TOKEN_INDEX = "token_index"
+EXAMPLE_INDEX = "example_index"
+# Of the pieces that are not the first of a token of the sentence.
+NONE = -1
+
+
+def labels_of(sentences):
+  """Returns the labels that tagged sentences need, in IOB2.
+
+  "O", then B and I of each type by name: an entity of several tokens can be
+  found although training had one of its type with a single token.
+
+  Raises:
+    ValueError: no sentence has an entity.
+  """
+  types = sorted(
+    {
+      entity.type
+      for sentence in sentences
+      for entity in tagging.entities_of(sentence.tags)
+    }
+  )
+  if not types:
+    raise ValueError(
+      "The training sentences have no entities, only O: is it the right column "
+      "of tags?"
+    )
+  tags = [tagging.OUTSIDE]
+  for entity_type in types:
+    tags += tagging.tags_of([tagging.Entity(0, 2, entity_type)], 2)
+  return tuple(tags)
+
+
+@dataclasses.dataclass(frozen=True)
+class TagPreprocessor(fine_tuning.Preprocessor):
+  """Rows of `TaggedSentence`s, labelled in IOB2 whatever their scheme is.
+
+  Attributes:
+    max_seq_length: int, most ids of a row.
+    labels: tuple of str, of `labels_of`.
+    context: "document", or "sentence" for rows without what is around them.
+    doc_stride: int, pieces from one window of a long sentence to the next;
+      None for half a window.
+    token_unit: what a token is, one of `token_pieces.UNITS`.
+
+  Raises:
+    ValueError: max_seq_length leaves no room for a piece.
+  """
+
+  max_seq_length: int
+  labels: tuple[str, ...]
+  context: str = "document"
+  doc_stride: int | None = None
+  token_unit: str = token_pieces.WORD
+
+  columns = {
+    features.INPUT_IDS: fine_tuning.Column(),
+    features.SEGMENT_IDS: fine_tuning.Column(),
+    features.LABEL_IDS: fine_tuning.Column(padding=NONE),
+    TOKEN_INDEX: fine_tuning.Column(padding=NONE, in_batch=False),
+    EXAMPLE_INDEX: fine_tuning.Column(shape=(), in_batch=False),
+  }
+
+  def __post_init__(self):
+    if self.max_seq_length < 3:
+      raise ValueError(
+        f"max_seq_length ({self.max_seq_length}) must be at least 3: two "
+        "special tokens and one of the sentence."
+      )
+
+  @property
+  def size(self):
+    """Most pieces of a row, int."""
+    return self.max_seq_length - 2
+
+  @property
+  def stride(self):
+    """Pieces from one window to the next, int."""
+    return self.doc_stride or max(1, self.size // 2)
+
+  def texts(self, example):
+    """Returns the sentence."""
+    between = " " if self.token_unit == token_pieces.WORD else ""
+    return [between.join(example.tokens)]
+
+  def make_rows(self, examples, tokenizer, counts):
+    """Yields the rows of each sentence; see `Preprocessor`."""
+    pieces = token_pieces.tokenize(
+      tokenizer, [example.tokens for example in examples], self.token_unit
+    )
+    sentences = [
+      _Sentence(of_tokens, _label_ids(example, self.labels, counts))
+      for example, of_tokens in zip(examples, pieces, strict=True)
+    ]
+    for start, end in _documents(examples, self.context):
+      ids = np.concatenate([s.ids for s in sentences[start:end]])
+      first = 0
+      for index in range(start, end):
+        sentence = sentences[index]
+        if len(sentence.ids) > self.size:
+          counts["sentences cut into windows"] += 1
+        if sentence.num_empty:
+          counts["tokens without pieces"] += sentence.num_empty
+        for row in self._rows_of(sentence, ids, first, tokenizer.vocabulary):
+          yield {**row, EXAMPLE_INDEX: np.int32(index)}
+        first += len(sentence.ids)
+
+  def describe(self):
+    """Returns the options, the stride as a number."""
+    return super().describe() | {"doc_stride": self.stride}
+
+  def _rows_of(self, sentence, document, first, vocabulary):
+    """Yields the rows of a sentence whose pieces begin at `first`.
+
+    Args:
+      sentence: `_Sentence`.
+      document: int32 [pieces], all of its document.
+      first: int, place of the sentence in the document.
+      vocabulary: `Vocabulary`.
+    """
+    length = len(sentence.ids)
+    if not length:
+      return
+    spans = windows.slide(length, self.size, self.stride)
+    best = windows.best_windows(spans, length)
+    for number, (start, end) in enumerate(spans):
+      left, right = _extend(
+        first + start, first + end, self.size, len(document)
+      )
+      counted = np.where(
+        best[start:end] == number, sentence.token_index[start:end], NONE
+      )
+      token_index = np.full(right - left + 2, NONE, np.int32)
+      place = 1 + first + start - left
+      token_index[place : place + end - start] = counted
+      is_counted = token_index != NONE
+      yield {
+        features.INPUT_IDS: np.array(
+          [vocabulary.cls_id, *document[left:right], vocabulary.sep_id],
+          np.int32,
+        ),
+        features.SEGMENT_IDS: np.zeros_like(token_index),
+        features.LABEL_IDS: np.where(
+          is_counted, sentence.label_ids[token_index], NONE
+        ).astype(np.int32),
+        TOKEN_INDEX: token_index,
+      }
+
+
+class _Sentence:
+  """A sentence as pieces.
+
+  Args:
+    pieces: list of int32 [pieces], of each token.
+    label_ids: int32 [tokens].
+
+  Attributes:
+    label_ids: as given.
+    ids: int32 [n], the pieces of all tokens.
+    token_index: int32 [n], the token that a piece is the first of, else -1.
+    num_empty: int, tokens without pieces.
+  """
+
+  def __init__(self, pieces, label_ids):
+    self.label_ids = label_ids
+    lengths = np.array([len(each) for each in pieces])
+    self.ids = np.concatenate(pieces)
+    self.token_index = np.full(len(self.ids), NONE, np.int32)
+    has_pieces = lengths > 0
+    starts = np.cumsum(lengths) - lengths
+    self.token_index[starts[has_pieces]] = np.flatnonzero(has_pieces)
+    self.num_empty = int(np.sum(~has_pieces))
+
+
+def _label_ids(example, labels, counts):
+  """Returns int32 [tokens]; no label, and no loss, where it is unknown."""
+  if example.tags is None:
+    return np.full(len(example.tokens), NONE, np.int32)
+  tags = tagging.convert(example.tags, "IOB2")
+  ids = {label: index for index, label in enumerate(labels)}
+  for tag in tags:
+    if tag not in ids:
+      counts[f"tokens labelled {tag}, which training has not"] += 1
+  return np.array([ids.get(tag, NONE) for tag in tags], np.int32)
+
+
+def _documents(examples, context):
+  """Yields (start, end) of the sentences that are each other's context."""
+
+  def document_of(index):
+    document = examples[index].document
+    is_alone = context == "sentence" or document is None
+    return index if is_alone else document
+
+  for _, members in itertools.groupby(range(len(examples)), document_of):
+    members = list(members)
+    yield members[0], members[-1] + 1
+
+
+def _extend(start, end, size, length):
+  """Returns [start, end) grown to `size` places of [0, length), evenly.
+
+  What one side has no room for, the other gets.
+  """
+  room = size - (end - start)
+  left = min(start, room // 2)
+  right = min(length - end, room - left)
+  left = min(start, room - right)
+  return start - left, end + right

@@ -1,0 +1,111 @@
+"""Scores and files of tagged sentences, as conlleval has them."""
+
+import dataclasses
+import os
+
+import numpy as np
+
+from keras_bert_impl import files, pictures
+from keras_bert_impl.metrics import tagging
+from keras_bert_impl.tasks import fine_tuning
+from keras_bert_impl.tasks import token_classification_rows as rows_lib
+
+PREDICTIONS_NAME = "predictions.txt"
+REPORT_NAME = "conlleval.txt"
+
+
+@dataclasses.dataclass(frozen=True)
+class TagEvaluator(fine_tuning.Evaluator):
+  """Judges tags by entity, in the scheme of the files.
+
+  Attributes:
+    labels: tuple of str in IOB2, in the order of the logits.
+    scheme: one of `tagging.SCHEMES`, of the files.
+  """
+
+  labels: tuple[str, ...]
+  scheme: str = "IOB2"
+
+  main_metric = "f1"
+  # Those of each type are in the report.
+  shown_metrics = ["precision", "recall", "f1", "accuracy"]
+  has_token_outputs = True
+
+  def answers(self, examples, rows, outputs):
+    """Returns the tags of each sentence, list of lists of str.
+
+    A token without pieces is inside of the entity that goes on after it, if
+    there is one, and else outside.
+    """
+    predicted = [[None] * len(example.tokens) for example in examples]
+    token_index = rows[rows_lib.TOKEN_INDEX]
+    sentence_of = rows[rows_lib.EXAMPLE_INDEX]
+    for index, logits in enumerate(outputs["logits"]):
+      is_counted = token_index[index] != rows_lib.NONE
+      best = np.argmax(logits[is_counted], axis=-1)
+      tags = predicted[int(sentence_of[index])]
+      for token, label in zip(
+        token_index[index][is_counted], best, strict=True
+      ):
+        tags[token] = self.labels[label]
+    return [
+      tagging.convert(tagging.fill_gaps(tags), self.scheme)
+      for tags in predicted
+    ]
+
+  def score(self, examples, answers):
+    """Returns what conlleval says of the file of predictions, as fractions."""
+    return _evaluate(examples, answers).scores()
+
+  def write(self, examples, answers, scores, folder):
+    """Writes tokens with gold and predicted tags, as conlleval reads them.
+
+    One token a line, its columns parted by a blank, an empty line after each
+    sentence; without gold tags two columns. With them also what conlleval says.
+    """
+    del scores
+    lines = []
+    for example, tags in zip(examples, answers, strict=True):
+      gold = [example.tags] if example.tags is not None else []
+      columns = zip(example.tokens, *gold, tags, strict=True)
+      lines += [*map(" ".join, columns), ""]
+    paths = {"predictions": os.path.join(folder, PREDICTIONS_NAME)}
+    files.write_atomically(paths["predictions"], "\n".join(lines) + "\n")
+    if all(example.is_labelled for example in examples):
+      paths["report"] = os.path.join(folder, REPORT_NAME)
+      files.write_atomically(
+        paths["report"], _evaluate(examples, answers).report()
+      )
+    return paths
+
+  def plot(self, examples, answers, scores, path):
+    """Draws precision, recall and F1 of each type."""
+    evaluation = _evaluate(examples, answers)
+    types = evaluation.types
+    if not types:
+      return False
+    canvas = pictures.new_figure(2.5 + 1.1 * len(types), 4)
+    axes = canvas.add_subplot()
+    places = np.arange(len(types))
+    rates = [evaluation.rates_of(entity_type) for entity_type in types]
+    for offset, name in enumerate(("precision", "recall", "f1")):
+      heights = [rate[name] for rate in rates]
+      axes.bar(places + 0.27 * (offset - 1), heights, 0.25, label=name)
+    labels = [f"{t or 'entity'}\n{evaluation.gold[t]}" for t in types]
+    axes.set_xticks(places, labels)
+    axes.set_yticks(np.linspace(0, 1, 6))
+    axes.set_ylim(0, 1.15)  # The legend is above the bars.
+    axes.set_xlabel("type and number of its entities")
+    axes.set_title(f"F1 of all entities: {scores['f1']:.4f}")
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend(loc="upper center", ncols=3)
+    pictures.save(canvas, path)
+    return True
+
+  def describe(self):
+    """Returns the scheme of the files."""
+    return {"scheme": self.scheme}
+
+
+def _evaluate(examples, answers):
+  return tagging.evaluate([example.tags for example in examples], answers)

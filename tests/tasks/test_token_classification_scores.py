@@ -1,0 +1,171 @@
+"""Tags, scores, files and pictures of sentences."""
+
+import collections
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+from keras_bert_impl import tokenizers
+from keras_bert_impl.metrics import tagging
+from keras_bert_impl.tasks import (
+  examples as examples_lib,
+)
+from keras_bert_impl.tasks import (
+  token_classification_rows,
+  token_classification_scores,
+)
+from tests.tasks import parts
+from tests.tasks.tagged import (
+  LABELS,
+  gold_outputs,
+  make_rows,
+  preprocessor,
+  sentence,
+)
+from tests.tokenizers import vocabularies
+from tfrecords.labelled import tag_files
+
+DATA = os.environ.get("KERAS_BERT_DATA")
+KINDS = {
+  "wordpiece": vocabularies.write,
+  "byte_bpe": vocabularies.write_byte_bpe,
+  "sentencepiece": vocabularies.write_sentencepiece,
+}
+EVALUATOR = token_classification_scores.TagEvaluator(LABELS)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+  return tokenizers.load(vocabularies.write(tmp_path_factory.mktemp("vocab")))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_token_of_a_long_sentence_is_predicted_once(tmp_path, kind):
+  tokenizer = tokenizers.load(KINDS[kind](tmp_path))
+  task = preprocessor(max_seq_length=10)
+  long = " ".join(["hello", "cat", "the", "sat"] * 20)
+  examples = [
+    sentence("hello the", "B-PER O", "doc"),
+    sentence(long, " ".join(["B-PER", "I-PER", "O", "B-LOC"] * 20), "doc"),
+    sentence("cat", "B-LOC", "doc"),
+  ]
+  rows, counts = make_rows(task, examples, tokenizer)
+  assert counts == {"sentences cut into windows": 1}
+  found = collections.Counter()
+  for index, example in zip(rows["token_index"], rows["example_index"]):
+    found.update((int(example), int(token)) for token in index if token >= 0)
+  assert set(found.values()) == {1}
+  assert len(found) == sum(len(example.tokens) for example in examples)
+  scores = parts.score(
+    EVALUATOR, examples, rows, gold_outputs(task, examples, rows)
+  )
+  assert scores["f1"] == scores["accuracy"] == 1.0
+
+
+def test_a_token_longer_than_a_row_is_predicted_too(tokenizer):
+  task = preprocessor(max_seq_length=5)
+  examples = [sentence("a " + "b" * 30 + " c", "O B-PER I-PER")]
+  rows, _ = make_rows(task, examples, tokenizer)
+  outputs = gold_outputs(task, examples, rows)
+  assert parts.score(EVALUATOR, examples, rows, outputs)["f1"] == 1.0
+
+
+def test_tokens_without_pieces_go_with_the_entity_around_them(tokenizer):
+  task = preprocessor(token_unit="character")
+  example = examples_lib.TaggedSentence(
+    tuple(" ab c d"), ("O", "B-PER", "I-PER", "I-PER", "I-PER", "O", "B-PER")
+  )
+  rows, counts = make_rows(task, [example], tokenizer)
+  assert counts == {"tokens without pieces": 3}
+  outputs = gold_outputs(task, [example], rows)
+  assert EVALUATOR.answers([example], rows, outputs) == [[*example.tags]]
+
+
+def test_a_sentence_without_any_piece_is_outside(tokenizer):
+  examples = [sentence("a", "B-PER")]
+  examples.append(examples_lib.TaggedSentence(("\u200b",), ("O",)))
+  task = preprocessor()
+  rows, counts = make_rows(task, examples, tokenizer)
+  outputs = gold_outputs(task, examples, rows)
+  assert EVALUATOR.answers(examples, rows, outputs) == [["B-PER"], ["O"]]
+  assert counts["tokens without pieces"] == 1
+
+
+def test_labels_absent_from_training_are_counted_and_missed(tokenizer):
+  task = preprocessor()
+  examples = [sentence("a b c", "B-ORG I-ORG B-PER")]
+  rows, counts = make_rows(task, examples, tokenizer)
+  assert counts == {
+    "tokens labelled B-ORG, which training has not": 1,
+    "tokens labelled I-ORG, which training has not": 1,
+  }
+  np.testing.assert_array_equal(rows["label_ids"], [[-1, -1, -1, 3, -1]])
+  outputs = {"logits": [np.eye(5, dtype="float32")[[0, 0, 0, 3, 0]]]}
+  scores = parts.score(EVALUATOR, examples, rows, outputs)
+  assert scores["precision"] == 1.0 and scores["recall"] == 0.5
+  assert scores["recall_ORG"] == 0.0
+
+
+@pytest.mark.parametrize("scheme", tagging.SCHEMES)
+def test_files_are_in_the_scheme_of_the_data(tokenizer, tmp_path, scheme):
+  task = preprocessor()
+  evaluator = token_classification_scores.TagEvaluator(LABELS, scheme)
+  tags = tagging.convert("B-PER I-PER B-PER O B-LOC".split(), scheme)
+  examples = [sentence("a b c d e", " ".join(tags)), sentence("f", "O")]
+  rows, _ = make_rows(task, examples, tokenizer)
+  outputs = gold_outputs(task, examples, rows)
+  paths = parts.write(evaluator, examples, rows, outputs, tmp_path)
+  lines = pathlib.Path(paths["predictions"]).read_text().split("\n")
+  assert lines == [
+    *(f"{word} {tag} {tag}" for word, tag in zip("abcde", tags)),
+    *("", "f O O", "", ""),
+  ]
+  report = pathlib.Path(paths["report"]).read_text()
+  assert "processed 6 tokens with 3 phrases; found: 3" in report
+
+
+def test_predictions_of_untagged_sentences_have_two_columns(
+  tokenizer, tmp_path
+):
+  task = preprocessor()
+  examples = [sentence("a b")]
+  rows, _ = make_rows(task, examples, tokenizer)
+  assert not examples[0].is_labelled
+  outputs = {"logits": [np.eye(5, dtype="float32")[[0, 1, 2, 0]]]}
+  paths = parts.write(EVALUATOR, examples, rows, outputs, tmp_path, {})
+  assert list(paths) == ["predictions"]
+  again = tag_files.read(paths["predictions"])
+  assert again[0].tags == ("B-LOC", "I-LOC")
+
+
+def test_the_scores_are_drawn(tokenizer, tmp_path):
+  task = preprocessor()
+  examples = [sentence("a b", "B-PER B-LOC")]
+  rows, _ = make_rows(task, examples, tokenizer)
+  outputs = gold_outputs(task, examples, rows)
+  path = tmp_path / "dev/scores.png"
+  assert parts.plot(EVALUATOR, examples, rows, outputs, path)
+  assert path.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(not DATA, reason="KERAS_BERT_DATA names no data")
+@pytest.mark.parametrize("size", [64, 16])
+def test_no_entity_of_klue_is_beyond_a_perfect_model(size):
+  data = pathlib.Path(DATA)
+  tokenizer = tokenizers.load(
+    str(data / "vocab/google_multi_cased/vocab.txt"), do_lower_case=False
+  )
+  path = str(data / "tasks/klue/klue-ner-v1.1_dev.tsv")
+  examples = tag_files.read(path, "character")[:1000]
+  labels = token_classification_rows.labels_of(examples)
+  task = preprocessor(size, labels, token_unit="character")
+  rows, counts = make_rows(task, examples, tokenizer)
+  assert counts["tokens without pieces"] == sum(
+    token.isspace() for example in examples for token in example.tokens
+  )
+  outputs = gold_outputs(task, examples, rows)
+  evaluator = token_classification_scores.TagEvaluator(labels)
+  scores = parts.score(evaluator, examples, rows, outputs)
+  assert scores["f1"] == 1.0
