@@ -30,6 +30,13 @@ def field(default, description, choices=None, interval=None, is_common=False):
 common = functools.partial(field, is_common=True)
 
 
+def check_positive(**values):
+  """Raises ValueError naming the first of {name: int} that is not positive."""
+  for name, value in values.items():
+    if value < 1:
+      raise ValueError(f"{name} ({value}) must be positive.")
+
+
 def check_fields(config):
   """Checks the values of a dataclass of such fields; None passes.
 

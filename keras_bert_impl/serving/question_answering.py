@@ -1,15 +1,16 @@
 """A question and a text to the words of the text that answer it.
 
-Rows, spans and their scores are those of `tasks.question_answering` and
-`tasks.answers`, in the graph. Axes: B questions, W windows of all of them, R
-some of them, K most windows of a question, L ids, D most pieces of an answer.
+Rows and spans are made by the code of `tasks.question_answering_rows` and
+`tasks.answers`, as in training. Axes: B questions, W windows of all of them, R
+some of them, K most windows of a question, L ids.
 """
 
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import features
-from keras_bert_impl.serving import row_batches, servables, windows
+from keras_bert_impl import features, options
+from keras_bert_impl.serving import row_batches, servables
+from keras_bert_impl.tasks import answers, question_answering_rows
 from keras_bert_impl.tokenizers import text_words, white_space
 
 _STARTS, _ENDS = "starts", "ends"
@@ -67,19 +68,18 @@ class QuestionAnsweringServable(servables.Servable):
     max_windows=32,
   ):
     super().__init__(model, tokenizer, max_seq_length)
-    windows.check_positive(
+    options.check_positive(
       doc_stride=doc_stride,
       max_query_length=max_query_length,
       max_answer_length=max_answer_length,
       max_windows=max_windows,
     )
-    # Pieces of question and window together.
-    self._size = max_seq_length - tokenizer.num_special_tokens(2)
-    if self._size <= max_query_length:
+    num_special = tokenizer.num_special_tokens(2)
+    if max_seq_length <= max_query_length + num_special:
       raise ValueError(
         f"max_seq_length ({max_seq_length}) must be above max_query_length "
-        f"({max_query_length}) + {max_seq_length - self._size}, or a question "
-        "leaves no room for a text."
+        f"({max_query_length}) + {num_special}, or a question leaves no room "
+        "for a text."
       )
     self.doc_stride = doc_stride
     self.max_query_length = max_query_length
@@ -157,20 +157,21 @@ class QuestionAnsweringServable(servables.Servable):
     query = self.tokenizer.tokenize(questions)[:, : self.max_query_length]
     ids, starts, ends = self.tokenizer.tokenize_with_offsets(contexts)
     starts, ends = _without_blanks(contexts, starts, ends)
-    lengths = ids.row_lengths()
-    spans = windows.slide(
-      lengths,
-      self._size - query.row_lengths(),
+    framed = question_answering_rows.frame(
+      self.tokenizer,
+      query,
+      ids,
+      self.max_seq_length,
       self.doc_stride,
       self.max_windows,
     )
-    best = spans.gather(windows.best_windows(spans, lengths))
-    is_best = best.flat_values == best.value_rowids()
+    spans = framed.windows
     starts = spans.gather(starts)
+    is_best = framed.is_max_context.flat_values
     starts = starts.with_flat_values(
       tf.where(is_best, starts.flat_values, _NONE)
     )
-    rows = self.assemble(tf.gather(query, spans.text_index), spans.gather(ids))
+    rows = servables.as_inputs(framed.inputs)
     for name, values in ((_STARTS, starts), (_ENDS, spans.gather(ends))):
       rows[name] = _place(values, rows[features.INPUT_MASK])
     return rows, spans
@@ -186,38 +187,24 @@ class QuestionAnsweringServable(servables.Servable):
       as `_SPANS`, each [R].
     """
     starts, ends = rows[_STARTS], rows[_ENDS]
-    # In float64, as there: equal sums are to be equal here too.
-    start_logits = tf.cast(logits["start_logits"], tf.float64)
-    end_logits = tf.cast(logits["end_logits"], tf.float64)
-    scores = start_logits[:, :, tf.newaxis] + self._reached(end_logits, 0.0)
-    span_ends = self._reached(ends, _NONE)  # [R, L, D]
-    starts = tf.broadcast_to(starts[:, :, tf.newaxis], tf.shape(span_ends))
-    # An end is no place of the text, or the span is blank.
-    is_span = (starts != _NONE) & (starts < span_ends)
-    score, start, end = _first_best(
-      *(
-        tf.reshape(values, [tf.shape(values)[0], -1])
-        for values in (tf.where(is_span, scores, -np.inf), starts, span_ends)
-      )
+    score, first, last = answers.best_spans(
+      starts,
+      ends,
+      logits["start_logits"],
+      logits["end_logits"],
+      self.max_answer_length,
+      count=1,
     )
+    null = [
+      tf.cast(logits[f"{side}_logits"][:, 0], tf.float64)
+      for side in ("start", "end")
+    ]
     return {
-      "score": score,
-      "start": start,
-      "end": end,
-      "null_score": start_logits[:, 0] + end_logits[:, 0],
+      "score": score[:, 0],
+      "start": tf.gather(starts, first[:, 0], batch_dims=1),
+      "end": tf.gather(ends, last[:, 0], batch_dims=1),
+      "null_score": null[0] + null[1],
     }
-
-  def _reached(self, values, padding):
-    """Returns of [R, L] what each place and the D - 1 after it have, [R, L, D].
-
-    Args:
-      values: [R, L].
-      padding: what is beyond the row.
-    """
-    count = self.max_answer_length
-    padded = tf.pad(values, [[0, 0], [0, count - 1]], constant_values=padding)
-    places = tf.range(tf.shape(values)[1])[:, tf.newaxis] + tf.range(count)
-    return tf.gather(padded, places, axis=1)
 
 
 def _first_best(scores, starts, ends):

@@ -196,11 +196,9 @@ class Servable(tf.Module, abc.ABC):
 
   def assemble(self, pieces, pair_pieces=None):
     """Returns the inputs of the model of pieces, int32 [B, (pieces)]."""
-    inputs = self.tokenizer.assemble(pieces, pair_pieces, self.max_seq_length)
-    # A batch of no texts has no longest one, and a model wants a first token.
-    length = tf.shape(inputs[features.INPUT_IDS])[1]
-    padding = [[0, 0], [0, tf.maximum(1 - length, 0)]]
-    return {name: tf.pad(inputs[name], padding) for name in _ID_NAMES}
+    return as_inputs(
+      self.tokenizer.assemble(pieces, pair_pieces, self.max_seq_length)
+    )
 
   def token_texts(self, ids):
     """Returns the tokens of ids as people can read them, string as `ids`.
@@ -288,6 +286,16 @@ class Servable(tf.Module, abc.ABC):
       dict(zip(_ID_NAMES, example, strict=True)),
       functools.partial(input_checks.check_ids, self._model().config),
     )
+
+
+def as_inputs(inputs):
+  """Returns what a tokenizer assembled, {name: int32 [B, L]}, for the model.
+
+  A batch of no texts has no longest one, and a model wants a first token.
+  """
+  length = tf.shape(inputs[features.INPUT_IDS])[1]
+  padding = [[0, 0], [0, tf.maximum(1 - length, 0)]]
+  return {name: tf.pad(inputs[name], padding) for name in _ID_NAMES}
 
 
 def _signature(function, specs, example, *checks):

@@ -1,15 +1,17 @@
 """Raw text to the entities in it.
 
-Rows and labels are those of `tasks.token_classification`, and entities those of
-`metrics.tagging`, in the graph. Axes: B texts, T tokens of all of them, W
-windows of all of them, E most entities of a text, C labels.
+Windows are made by the code of `tasks.windows`, as in training; which labels
+make an entity is read off `metrics.tagging`. Axes: B texts, T tokens of all of
+them, W windows of all of them, E most entities of a text, C labels.
 """
 
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_impl import options
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.serving import row_batches, servables, windows
+from keras_bert_impl.serving import row_batches, servables
+from keras_bert_impl.tasks import windows
 from keras_bert_impl.tokenizers import text_words, token_pieces
 
 # Of a token that the model says nothing about.
@@ -56,7 +58,7 @@ class TokenClassificationServable(servables.Servable):
     super().__init__(model, tokenizer, max_seq_length, labels)
     self._size = max_seq_length - 2  # pieces of a row
     doc_stride = doc_stride or max(1, self._size // 2)
-    windows.check_positive(doc_stride=doc_stride, max_windows=max_windows)
+    options.check_positive(doc_stride=doc_stride, max_windows=max_windows)
     faults = [tagging.find_fault(label) for label in labels]
     if any(faults):
       raise ValueError(f"labels: {next(filter(None, faults))}.")

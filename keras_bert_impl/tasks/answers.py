@@ -13,9 +13,12 @@ by the offsets of pieces instead of being looked for again.
 from typing import NamedTuple
 
 import numpy as np
+import tensorflow as tf
 
 # Of a window, for each of the n best: several spans may have the same text.
 _SPANS_PER_ANSWER = 4
+# Windows whose spans are looked at together.
+_WINDOWS = 32
 
 
 class SpanConfig(NamedTuple):
@@ -99,62 +102,111 @@ def find(contexts, windows, config):
   """
   spans = [[] for _ in contexts]
   nulls = [None] * len(contexts)
-  for row, index in enumerate(windows.example_index.tolist()):
-    start_logits = np.asarray(windows.start_logits[row], np.float64)
-    end_logits = np.asarray(windows.end_logits[row], np.float64)
-    null = Candidate("", float(start_logits[0]), float(end_logits[0]))
+  for row, found in enumerate(_window_spans(windows, config)):
+    index = int(windows.example_index[row])
+    spans[index].append(found)
+    logits = (windows.start_logits[row][0], windows.end_logits[row][0])
+    null = Candidate("", *map(float, logits))
     if nulls[index] is None or null.score < nulls[index].score:
       nulls[index] = null
-    spans[index].append(
-      _window_spans(
-        start_logits,
-        end_logits,
-        windows.starts[row],
-        windows.ends[row],
-        windows.is_max_context[row],
-        config,
-      )
-    )
   return [
     _answer(context, found, null if config.has_null else None, config)
     for context, found, null in zip(contexts, spans, nulls, strict=True)
   ]
 
 
-def _window_spans(
-  start_logits, end_logits, starts, ends, is_max_context, config
-):
-  """Returns the best spans of a window.
+def best_spans(starts, ends, start_logits, end_logits, size, count):
+  """Returns the best spans of windows, for training and, in graph, for serving.
 
   Args:
-    start_logits: float [n].
-    end_logits: float [n].
-    starts: int [n], characters, -1 for what is not of the context.
-    ends: int [n].
-    is_max_context: int [n].
-    config: `SpanConfig`.
+    starts: int32 [R, L], the character with which an answer begins that begins
+      with this piece; -1 for a piece that may begin none.
+    ends: int32 [R, L], the character after an answer that ends with this piece,
+      -1 for what is not of the context.
+    start_logits: float [R, L].
+    end_logits: float [R, L].
+    size: int, D, most pieces of a span.
+    count: int, K, spans of each window.
 
   Returns:
-    float [spans, 4]: start logit, end logit, first character, last + 1.
+    (score, first, last): [R, min(K, L * D)] each, the best first, of equal ones
+    the first and shortest: float64, -inf where there is no other span; int32,
+    the places of their first and last pieces.
   """
-  in_context = np.flatnonzero(starts >= 0)
-  if not len(in_context):
-    return np.zeros((0, 4))
-  width = min(config.max_answer_length, len(in_context))
-  beyond = np.full(width - 1, -np.inf)
-  padded = np.concatenate([end_logits[in_context], beyond])
-  reached = np.lib.stride_tricks.sliding_window_view(padded, width)
-  begins = np.flatnonzero(is_max_context[in_context])  # [m]
-  scores = start_logits[in_context[begins], np.newaxis] + reached[begins]
-  flat = scores.reshape(-1)  # [m * width]
-  count = min(_SPANS_PER_ANSWER * config.n_best_size, len(flat))
-  best = np.argpartition(flat, len(flat) - count)[len(flat) - count :]
-  best = best[np.isfinite(flat[best])]
-  first = in_context[begins[best // width]]
-  last = first + best % width
-  return np.stack(
-    [start_logits[first], end_logits[last], starts[first], ends[last]], axis=1
-  )
+  # float64, so that ties of sums break the same way everywhere.
+  start_logits = tf.cast(start_logits, tf.float64)
+  end_logits = tf.cast(end_logits, tf.float64)
+  span_ends = _reached(ends, size, -1)  # [R, L, D]
+  scores = start_logits[:, :, tf.newaxis] + _reached(end_logits, size, 0.0)
+  starts = starts[:, :, tf.newaxis]
+  # An end is no place of the context, or the span is blank.
+  is_span = (starts != -1) & (starts < span_ends)
+  scores = tf.where(is_span, scores, -np.inf)
+  scores = tf.reshape(scores, [tf.shape(scores)[0], -1])  # [R, L * D]
+  # Of equal ones, top_k takes the one of lower index first.
+  score, place = tf.math.top_k(scores, tf.minimum(count, tf.shape(scores)[1]))
+  first = place // size
+  return score, first, first + place % size
+
+
+def _reached(values, size, padding):
+  """Returns of [R, L] what each place and those after it have, [R, L, size]."""
+  padded = tf.pad(values, [[0, 0], [0, size - 1]], constant_values=padding)
+  places = tf.range(tf.shape(values)[1])[:, tf.newaxis] + tf.range(size)
+  return tf.gather(padded, places, axis=1)
+
+
+def _window_spans(windows, config):
+  """Yields the best spans of each window.
+
+  Returns:
+    float64 [spans, 4]: start logit, end logit, first character, last + 1.
+  """
+  count = _SPANS_PER_ANSWER * config.n_best_size
+  lengths = np.array([len(starts) for starts in windows.starts])
+  # Those of like length together.
+  order = np.argsort(lengths, kind="stable")
+  found = [None] * len(order)
+  for k in range(0, len(order), _WINDOWS):
+    rows = order[k : k + _WINDOWS]
+    starts, ends, is_max, start_logits, end_logits = (
+      _pad([column[row] for row in rows], padding)
+      for column, padding in zip(
+        windows[1:], (-1, -1, 0, 0.0, 0.0), strict=True
+      )
+    )
+    scores, firsts, lasts = (
+      x.numpy()
+      for x in best_spans(
+        np.where(is_max == 1, starts, -1),
+        ends,
+        start_logits,
+        end_logits,
+        config.max_answer_length,
+        count,
+      )
+    )
+    for place, row in enumerate(rows):
+      is_span = np.isfinite(scores[place])
+      first, last = firsts[place][is_span], lasts[place][is_span]
+      found[row] = np.stack(
+        [
+          start_logits[place][first].astype(np.float64),
+          end_logits[place][last].astype(np.float64),
+          starts[place][first],
+          ends[place][last],
+        ],
+        axis=1,
+      )
+  return found
+
+
+def _pad(rows, padding):
+  """Returns [R, L] of R arrays [n]."""
+  padded = np.full((len(rows), max(map(len, rows))), padding, rows[0].dtype)
+  for row, values in zip(padded, rows, strict=True):
+    row[: len(values)] = values
+  return padded
 
 
 def _answer(context, spans, null, config):

@@ -172,13 +172,6 @@ class FineTuning:
     }
 
 
-def check_positive(**values):
-  """Raises ValueError naming the first of {name: int} that is not positive."""
-  for name, value in values.items():
-    if value < 1:
-      raise ValueError(f"{name} ({value}) must be positive.")
-
-
 def softmax(logits):
   """Returns the probabilities over the last axis, float32 as `logits`."""
   shifted = np.exp(logits - np.max(logits, axis=-1, keepdims=True))

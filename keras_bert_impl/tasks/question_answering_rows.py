@@ -13,9 +13,10 @@ import re
 from typing import NamedTuple
 
 import numpy as np
+import tensorflow as tf
 from absl import logging
 
-from keras_bert_impl import features
+from keras_bert_impl import features, options
 from keras_bert_impl.tasks import fine_tuning, windows
 
 START_POSITIONS = "start_positions"
@@ -27,7 +28,9 @@ PIECE_ENDS = "piece_ends"
 IS_MAX_CONTEXT = "is_max_context"
 
 _NOT_OF_CONTEXT = -1
+# Texts, and questions with their windows, that are tokenized at once.
 _TEXTS = 1024
+_QUESTIONS = 1024
 _MOST_NAMED = 5
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -64,7 +67,7 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
   }
 
   def __post_init__(self):
-    fine_tuning.check_positive(
+    options.check_positive(
       doc_stride=self.doc_stride, max_query_length=self.max_query_length
     )
     if self.max_seq_length <= self.max_query_length + 3:
@@ -84,65 +87,49 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
     contexts = dict(
       zip(different, _locate_all(tokenizer, different), strict=True)
     )
-    queries = _tokenize_all(tokenizer, [e.question for e in examples])
     unlocated = []
-    frame = _Frame(tokenizer, self.max_seq_length)
-    for index, (example, query) in enumerate(
-      zip(examples, queries, strict=True)
-    ):
-      if len(query) > self.max_query_length:
-        counts["questions cut to max_query_length"] += 1
-        query = query[: self.max_query_length]
-      pieces = contexts[example.context]
-      span = self._answer_span(example, pieces, counts)
-      if span is None and example.answers:
-        unlocated.append(example)
-      weight = float(span is not None)
-      for row in self._rows_of(example, query, pieces, span, frame, counts):
-        yield row | {EXAMPLE_INDEX: index, ANSWER_WEIGHTS: weight}
+    for first in range(0, len(examples), _QUESTIONS):
+      part = examples[first : first + _QUESTIONS]
+      pieces = [contexts[example.context] for example in part]
+      spans = [
+        self._answer_span(example, of_context, counts)
+        for example, of_context in zip(part, pieces, strict=True)
+      ]
+      unlocated += [
+        example
+        for example, span in zip(part, spans, strict=True)
+        if span is None and example.answers
+      ]
+      queries = self._queries(part, tokenizer, counts)
+      ids = tf.RaggedTensor.from_row_lengths(
+        np.concatenate([of_context.ids for of_context in pieces]),
+        np.array([len(of_context.ids) for of_context in pieces], np.int64),
+      )
+      framed = frame(
+        tokenizer, queries, ids, self.max_seq_length, self.doc_stride
+      )
+      for index, row in _rows(framed, pieces, spans, counts):
+        yield row | {EXAMPLE_INDEX: first + index}
     _report_unlocated(unlocated, counts)
 
-  def _rows_of(self, example, query, pieces, span, frame, counts):
-    """Yields the rows of a question, but for which question it is.
-
-    Args:
-      example: `QuestionExample`.
-      query: int32 [pieces], of the question.
-      pieces: `_TextPieces` of the context.
-      span: (first, last) piece of the answer; (-1, -1) if it has none; None if
-        it is not known.
-      frame: `_Frame`.
-      counts: as `make_rows`.
-    """
-    room = frame.room(len(query))
-    if room < 1:
-      raise ValueError(
-        f"{example.origin}: the {len(query)} pieces of question "
-        f"{example.id!r} leave no room for a text in max_seq_length "
-        f"({self.max_seq_length}); lower max_query_length."
-      )
-    length = len(pieces.ids)
-    spans = windows.slide(length, room, self.doc_stride)
-    best = windows.best_windows(spans, length)
-    if len(spans) > 1:
-      counts["questions with several windows"] += 1
-    num_with_answer = 0
-    for number, (start, end) in enumerate(spans):
-      row = frame.row(query, pieces, start, end)
-      is_max_context = np.zeros_like(row[PIECE_STARTS])
-      place = frame.place(len(query))
-      is_max_context[place : place + end - start] = best[start:end] == number
-      first, last = span or (-1, -1)
-      has_answer = start <= first and last < end
-      num_with_answer += has_answer
-      shift = place - start
-      yield row | {
-        IS_MAX_CONTEXT: is_max_context,
-        START_POSITIONS: first + shift if has_answer else 0,
-        END_POSITIONS: last + shift if has_answer else 0,
-      }
-    if span and span[0] >= 0 and not num_with_answer:
-      counts["answers that no window holds"] += 1
+  def _queries(self, examples, tokenizer, counts):
+    """Returns the pieces of the questions, int32 RaggedTensor [B, (pieces)]."""
+    texts = _encode([example.question for example in examples])
+    queries = tokenizer.tokenize(texts)
+    is_long = queries.row_lengths().numpy() > self.max_query_length
+    if is_long.any():
+      counts["questions cut to max_query_length"] += int(is_long.sum())
+      queries = queries[:, : self.max_query_length]
+    lengths = queries.row_lengths().numpy()
+    most = self.max_seq_length - tokenizer.num_special_tokens(2) - 1
+    for example, length in zip(examples, lengths, strict=True):
+      if length > most:
+        raise ValueError(
+          f"{example.origin}: the {length} pieces of question {example.id!r} "
+          f"leave no room for a text in max_seq_length ({self.max_seq_length});"
+          " lower max_query_length."
+        )
+    return queries
 
   def _answer_span(self, example, pieces, counts):
     """Returns (first, last) piece, (-1, -1) for none, None if not known."""
@@ -188,6 +175,48 @@ def locate(context, text, start):
   )
 
 
+class Framed(NamedTuple):
+  """Questions, each with the windows of its context.
+
+  Attributes:
+    windows: `windows.Windows`, W of them.
+    is_max_context: bool RaggedTensor [W, (pieces)], whether a piece of a window
+      has the most context there.
+    inputs: {input of the model: int32 [W, L]}.
+  """
+
+  windows: windows.Windows
+  is_max_context: tf.RaggedTensor
+  inputs: dict
+
+
+def frame(
+  tokenizer, queries, ids, max_seq_length, doc_stride, max_windows=None
+):
+  """Returns the `Framed` windows of questions, for training and serving.
+
+  Args:
+    tokenizer: of `tokenizers.load`.
+    queries: int32 RaggedTensor [B, (pieces)], the questions; each leaves room
+      for a piece of its context.
+    ids: int32 RaggedTensor [B, (pieces)], their contexts.
+    max_seq_length: int, most ids of a row.
+    doc_stride: int, pieces from one window to the next.
+    max_windows: int, most windows of a context; None: as many as it takes.
+  """
+  lengths = ids.row_lengths()
+  sizes = max_seq_length - tokenizer.num_special_tokens(2)
+  spans = windows.slide(
+    lengths, sizes - queries.row_lengths(), doc_stride, max_windows
+  )
+  best = spans.gather(windows.best_windows(spans, lengths))
+  inputs = tokenizer.assemble(
+    tf.gather(queries, spans.text_index), spans.gather(ids)
+  )
+  is_best = best.flat_values == best.value_rowids()
+  return Framed(spans, best.with_flat_values(is_best), inputs)
+
+
 class _TextPieces(NamedTuple):
   """The pieces of a text: ids, first and last + 1 character, int32 [n]."""
 
@@ -196,72 +225,83 @@ class _TextPieces(NamedTuple):
   ends: np.ndarray
 
 
-class _Frame:
-  """How a question and a window of text become a row.
+def _rows(framed, pieces, spans, counts):
+  """Yields (which question, row without EXAMPLE_INDEX) of windows.
 
   Args:
-    tokenizer: of `tokenizers.load`.
-    max_seq_length: int.
+    framed: `Framed`, of B questions.
+    pieces: list of B `_TextPieces`, their contexts.
+    spans: list of B (first, last) pieces of the answers; (-1, -1) for a
+      question that has none; None for one whose answer is not known.
+    counts: as `Preprocessor.make_rows`.
   """
-
-  def __init__(self, tokenizer, max_seq_length):
-    self._cls = [tokenizer.vocabulary.cls_id]
-    self._sep = [tokenizer.vocabulary.sep_id]
-    self._between = self._sep * tokenizer.framing.separators
-    self._segment = int(tokenizer.framing.segments)
-    self._max_seq_length = max_seq_length
-
-  def room(self, query_length):
-    """Returns how many pieces of text a row takes."""
-    return self._max_seq_length - self.place(query_length) - len(self._sep)
-
-  def place(self, query_length):
-    """Returns where in the row the text begins."""
-    return len(self._cls) + query_length + len(self._between)
-
-  def row(self, query, pieces, start, end):
-    """Returns ids, segments and offsets of pieces `start` to `end`."""
-    place = self.place(len(query))
-    ids = [*self._cls, *query, *self._between, *pieces.ids[start:end]]
-    ids = np.array(ids + self._sep, np.int32)
-    segments = np.full_like(ids, self._segment)
-    segments[:place] = 0
-    starts, ends = np.full((2, len(ids)), _NOT_OF_CONTEXT, np.int32)
-    starts[place:-1] = pieces.starts[start:end]
-    ends[place:-1] = pieces.ends[start:end]
-    return {
-      features.INPUT_IDS: ids,
-      features.SEGMENT_IDS: segments,
-      PIECE_STARTS: starts,
-      PIECE_ENDS: ends,
-    }
-
-
-def _tokenize_all(tokenizer, texts):
-  """Yields the pieces of each text, int32 [n]."""
-  for batch in _batches(texts):
-    rows = tokenizer.tokenize(batch)
-    yield from np.split(rows.flat_values.numpy(), rows.row_splits.numpy()[1:-1])
+  texts, starts, ends, _ = (x.numpy() for x in framed.windows)
+  inputs = {name: values.numpy() for name, values in framed.inputs.items()}
+  is_max_context = framed.is_max_context.flat_values.numpy()
+  splits = framed.is_max_context.row_splits.numpy()
+  num_with_answer = np.zeros(len(pieces), int)
+  for row, (text, start, end) in enumerate(
+    zip(texts.tolist(), starts.tolist(), ends.tolist(), strict=True)
+  ):
+    length = int(np.sum(inputs[features.INPUT_MASK][row]))
+    # The window stands before the last [SEP].
+    place = length - 1 - (end - start)
+    columns = np.full((3, length), _NOT_OF_CONTEXT, np.int32)
+    columns[2] = 0
+    columns[:, place:-1] = (
+      pieces[text].starts[start:end],
+      pieces[text].ends[start:end],
+      is_max_context[splits[row] : splits[row + 1]],
+    )
+    first, last = spans[text] or (-1, -1)
+    has_answer = start <= first and last < end
+    num_with_answer[text] += has_answer
+    shift = place - start
+    yield (
+      text,
+      {
+        features.INPUT_IDS: inputs[features.INPUT_IDS][row, :length],
+        features.SEGMENT_IDS: inputs[features.SEGMENT_IDS][row, :length],
+        PIECE_STARTS: columns[0],
+        PIECE_ENDS: columns[1],
+        IS_MAX_CONTEXT: columns[2],
+        START_POSITIONS: first + shift if has_answer else 0,
+        END_POSITIONS: last + shift if has_answer else 0,
+        ANSWER_WEIGHTS: float(spans[text] is not None),
+      },
+    )
+  for what, number in (
+    ("questions with several windows", np.sum(np.bincount(texts) > 1)),
+    (
+      "answers that no window holds",
+      sum(
+        bool(span and span[0] >= 0 and not windows_with_answer)
+        for span, windows_with_answer in zip(
+          spans, num_with_answer, strict=True
+        )
+      ),
+    ),
+  ):
+    if number:
+      counts[what] += int(number)
 
 
 def _locate_all(tokenizer, texts):
   """Yields the `_TextPieces` of each text."""
-  for batch in _batches(texts):
-    rows = tokenizer.tokenize_with_offsets(batch)
+  for start in range(0, len(texts), _TEXTS):
+    rows = tokenizer.tokenize_with_offsets(
+      _encode(texts[start : start + _TEXTS])
+    )
     places = rows[0].row_splits.numpy()[1:-1]
     fields = (np.split(row.flat_values.numpy(), places) for row in rows)
     yield from map(_TextPieces, *fields)
 
 
-def _batches(texts):
-  """Yields texts some at a time, as UTF-8."""
-  for start in range(0, len(texts), _TEXTS):
-    # Halves of surrogate pairs, which JSON may hold, are in no encoding, but
-    # characters: what comes after them keeps its place.
-    yield [
-      _SURROGATE.sub("\ufffd", text).encode("utf-8")
-      for text in texts[start : start + _TEXTS]
-    ]
+def _encode(texts):
+  """Returns texts as UTF-8, list of bytes."""
+  # Halves of surrogate pairs, which JSON may hold, are in no encoding, but
+  # characters: what comes after them keeps its place.
+  return [_SURROGATE.sub("\ufffd", text).encode("utf-8") for text in texts]
 
 
 def _pieces_of(pieces, start, end):

@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 
-from keras_bert_impl import files, pictures
+from keras_bert_impl import files, options, pictures
 from keras_bert_impl.metrics import question_answering as metrics
 from keras_bert_impl.tasks import answers as answers_lib
 from keras_bert_impl.tasks import fine_tuning
@@ -48,7 +48,7 @@ class AnswerEvaluator(fine_tuning.Evaluator):
   has_token_outputs = True
 
   def __post_init__(self):
-    fine_tuning.check_positive(
+    options.check_positive(
       n_best_size=self.n_best_size, max_answer_length=self.max_answer_length
     )
 

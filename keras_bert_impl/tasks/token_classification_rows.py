@@ -13,6 +13,7 @@ import dataclasses
 import itertools
 
 import numpy as np
+import tensorflow as tf
 
 from keras_bert_impl import features
 from keras_bert_impl.metrics import tagging
@@ -113,16 +114,15 @@ class TagPreprocessor(fine_tuning.Preprocessor):
       _Sentence(of_tokens, _label_ids(example, self.labels, counts))
       for example, of_tokens in zip(examples, pieces, strict=True)
     ]
+    _count(sentences, self.size, counts)
+    slices = self._windows(sentences)
     for start, end in _documents(examples, self.context):
       ids = np.concatenate([s.ids for s in sentences[start:end]])
       first = 0
       for index in range(start, end):
         sentence = sentences[index]
-        if len(sentence.ids) > self.size:
-          counts["sentences cut into windows"] += 1
-        if sentence.num_empty:
-          counts["tokens without pieces"] += sentence.num_empty
-        for row in self._rows_of(sentence, ids, first, tokenizer.vocabulary):
+        for window in slices[index]:
+          row = self._row(sentence, ids, first, window, tokenizer.vocabulary)
           yield {**row, EXAMPLE_INDEX: np.int32(index)}
         first += len(sentence.ids)
 
@@ -130,42 +130,54 @@ class TagPreprocessor(fine_tuning.Preprocessor):
     """Returns the options, the stride as a number."""
     return super().describe() | {"doc_stride": self.stride}
 
-  def _rows_of(self, sentence, document, first, vocabulary):
-    """Yields the rows of a sentence whose pieces begin at `first`.
+  def _windows(self, sentences):
+    """Returns (start, token index int32 [pieces]) of the windows of each.
+
+    A token is left out, as -1, but in the window where it has most context.
+    """
+    lengths = tf.constant([len(s.ids) for s in sentences], tf.int64)
+    sizes = tf.fill(tf.shape(lengths), tf.constant(self.size, tf.int64))
+    spans = windows.slide(lengths, sizes, self.stride)
+    best = windows.best_windows(spans, lengths)
+    offsets, best = best.row_starts().numpy(), best.flat_values.numpy()
+    slices = [[] for _ in sentences]
+    for number, (text, start, end) in enumerate(
+      zip(*(x.numpy().tolist() for x in spans[:3]), strict=True)
+    ):
+      if start < end:  # An empty sentence has no row.
+        place = offsets[text] + start
+        is_best = best[place : place + end - start] == number
+        token_index = sentences[text].token_index[start:end]
+        slices[text].append((start, np.where(is_best, token_index, NONE)))
+    return slices
+
+  def _row(self, sentence, document, first, window, vocabulary):
+    """Returns the row of a window, with what is around it.
 
     Args:
       sentence: `_Sentence`.
       document: int32 [pieces], all of its document.
       first: int, place of the sentence in the document.
+      window: (start, token index), of `_windows`.
       vocabulary: `Vocabulary`.
     """
-    length = len(sentence.ids)
-    if not length:
-      return
-    spans = windows.slide(length, self.size, self.stride)
-    best = windows.best_windows(spans, length)
-    for number, (start, end) in enumerate(spans):
-      left, right = _extend(
-        first + start, first + end, self.size, len(document)
-      )
-      counted = np.where(
-        best[start:end] == number, sentence.token_index[start:end], NONE
-      )
-      token_index = np.full(right - left + 2, NONE, np.int32)
-      place = 1 + first + start - left
-      token_index[place : place + end - start] = counted
-      is_counted = token_index != NONE
-      yield {
-        features.INPUT_IDS: np.array(
-          [vocabulary.cls_id, *document[left:right], vocabulary.sep_id],
-          np.int32,
-        ),
-        features.SEGMENT_IDS: np.zeros_like(token_index),
-        features.LABEL_IDS: np.where(
-          is_counted, sentence.label_ids[token_index], NONE
-        ).astype(np.int32),
-        TOKEN_INDEX: token_index,
-      }
+    start, counted = window
+    left, right = _extend(
+      first + start, first + start + len(counted), self.size, len(document)
+    )
+    token_index = np.full(right - left + 2, NONE, np.int32)
+    place = 1 + first + start - left
+    token_index[place : place + len(counted)] = counted
+    label_ids = np.where(
+      token_index != NONE, sentence.label_ids[token_index], NONE
+    )
+    ids = [vocabulary.cls_id, *document[left:right], vocabulary.sep_id]
+    return {
+      features.INPUT_IDS: np.array(ids, np.int32),
+      features.SEGMENT_IDS: np.zeros_like(token_index),
+      features.LABEL_IDS: label_ids.astype(np.int32),
+      TOKEN_INDEX: token_index,
+    }
 
 
 class _Sentence:
@@ -191,6 +203,16 @@ class _Sentence:
     starts = np.cumsum(lengths) - lengths
     self.token_index[starts[has_pieces]] = np.flatnonzero(has_pieces)
     self.num_empty = int(np.sum(~has_pieces))
+
+
+def _count(sentences, size, counts):
+  """Counts what is special about `_Sentence`s."""
+  for what, number in (
+    ("sentences cut into windows", sum(len(s.ids) > size for s in sentences)),
+    ("tokens without pieces", sum(s.num_empty for s in sentences)),
+  ):
+    if number:
+      counts[what] += number
 
 
 def _label_ids(example, labels, counts):

@@ -2,45 +2,74 @@
 
 import random
 
-import pytest
+import tensorflow as tf
 
 from keras_bert_impl.tasks import windows
 
 
+def int64(values):
+  return tf.constant(values, tf.int64)
+
+
+def slide(length, size, stride):
+  """Returns the windows of one text, list of (start, end)."""
+  return spans_of(windows.slide(int64([length]), int64([size]), stride), 0)
+
+
+def spans_of(found, text):
+  is_of_text = found.text_index.numpy() == text
+  return list(
+    zip(
+      found.starts.numpy()[is_of_text].tolist(),
+      found.ends.numpy()[is_of_text].tolist(),
+    )
+  )
+
+
+def best_windows(spans, length):
+  """Returns the best window of each piece of one text, list of int."""
+  starts, ends = zip(*spans)
+  found = windows.Windows(
+    int64([0] * len(spans)), int64(starts), int64(ends), [False]
+  )
+  return windows.best_windows(found, int64([length]))[0].numpy().tolist()
+
+
 def test_what_fits_is_one_window():
-  assert windows.slide(7, 7, 3) == [(0, 7)]
-  assert windows.slide(1, 7, 3) == [(0, 1)]
-  assert windows.slide(0, 7, 3) == [(0, 0)]
+  assert slide(7, 7, 3) == [(0, 7)]
+  assert slide(1, 7, 3) == [(0, 1)]
+  assert slide(0, 7, 3) == [(0, 0)]
 
 
 def test_the_next_window_begins_a_stride_further_on():
-  assert windows.slide(10, 4, 3) == [(0, 4), (3, 7), (6, 10)]
-  assert windows.slide(11, 4, 3) == [(0, 4), (3, 7), (6, 10), (9, 11)]
+  assert slide(10, 4, 3) == [(0, 4), (3, 7), (6, 10)]
+  assert slide(11, 4, 3) == [(0, 4), (3, 7), (6, 10), (9, 11)]
 
 
 def test_a_stride_above_the_size_leaves_no_gap():
-  assert windows.slide(10, 4, 9) == [(0, 4), (4, 8), (8, 10)]
+  assert slide(10, 4, 9) == [(0, 4), (4, 8), (8, 10)]
 
 
-@pytest.mark.parametrize("size, stride", [(0, 1), (1, 0), (4, -2)])
-def test_windows_that_do_not_advance_are_refused(size, stride):
-  with pytest.raises(ValueError, match=rf"\({size}\) .* \({stride}\)"):
-    windows.slide(10, size, stride)
-
-
-def test_a_position_belongs_to_the_window_with_the_most_context():
+def test_a_piece_belongs_to_the_window_with_the_most_context():
   # The example of the original: "bought" has 1 word of context to its right
   # in B = (3, 8) and 3 to its left in C = (6, 11).
   spans = [(0, 5), (3, 8), (6, 11)]
-  assert windows.best_windows(spans, 11).tolist() == [
-    *(0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2),
-  ]
+  assert best_windows(spans, 11) == [0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2]
 
 
 def test_of_equal_contexts_the_longer_then_the_first_wins():
-  assert windows.best_windows([(0, 4), (2, 6)], 6)[2:4].tolist() == [0, 1]
-  assert windows.best_windows([(0, 3), (2, 6)], 6)[2] == 1
-  assert windows.best_windows([(0, 3), (0, 3)], 3).tolist() == [0, 0, 0]
+  assert best_windows([(0, 4), (2, 6)], 6)[2:4] == [0, 1]
+  assert best_windows([(0, 3), (2, 6)], 6)[2] == 1
+  assert best_windows([(0, 3), (0, 3)], 3) == [0, 0, 0]
+
+
+def _original_spans(length, size, stride):
+  """The doc spans of the original, but for a stride above the size."""
+  spans = [(0, min(size, length))]
+  while spans[-1][1] < length:
+    start = spans[-1][0] + min(size, stride)
+    spans.append((start, min(start + size, length)))
+  return spans
 
 
 def _original_best(spans, position):
@@ -54,14 +83,47 @@ def _original_best(spans, position):
   return scores.index(max(scores))
 
 
-def test_all_positions_agree_with_the_rule_said_one_by_one():
+def random_case(rng):
+  count = rng.randrange(0, 6)
+  lengths = [rng.choice([0, 1, rng.randrange(400)]) for _ in range(count)]
+  sizes = [rng.randrange(1, 320) for _ in range(count)]
+  return lengths, sizes, rng.randrange(1, 150)
+
+
+def test_windows_and_contexts_are_those_of_the_original():
   rng = random.Random(0)
-  for _ in range(200):
-    length, size = rng.randrange(1, 60), rng.randrange(1, 20)
-    spans = windows.slide(length, size, rng.randrange(1, 25))
-    covered = {p for start, end in spans for p in range(start, end)}
-    assert covered == set(range(length))
-    assert all(end - start <= size for start, end in spans)
-    assert windows.best_windows(spans, length).tolist() == [
-      _original_best(spans, position) for position in range(length)
-    ]
+  for _ in range(25):
+    lengths, sizes, stride = random_case(rng)
+    found = windows.slide(int64(lengths), int64(sizes), stride)
+    best = windows.best_windows(found, int64(lengths))
+    assert not found.is_cut.numpy().any()
+    before = 0
+    for text, (length, size) in enumerate(zip(lengths, sizes)):
+      expected = _original_spans(length, size, stride)
+      assert spans_of(found, text) == expected
+      assert [window - before for window in best[text].numpy()] == [
+        _original_best(expected, position) for position in range(length)
+      ]
+      before += len(expected)
+    assert len(found.text_index) == before
+
+
+def test_no_text_has_more_windows_than_it_may():
+  lengths = int64([10, 11, 4])
+  found = windows.slide(lengths, int64([4, 4, 4]), 3, max_windows=3)
+  assert spans_of(found, 0) == [(0, 4), (3, 7), (6, 10)]
+  assert spans_of(found, 1) == [(0, 4), (3, 7), (6, 10)]
+  assert spans_of(found, 2) == [(0, 4)]
+  assert found.is_cut.numpy().tolist() == [False, True, False]
+  best = windows.best_windows(found, lengths)
+  # Of the seven windows none has the last piece.
+  assert best[1].numpy().tolist() == [3, 3, 3, 3, 4, 4, 4, 5, 5, 5, 7]
+  assert best[2].numpy().tolist() == [6] * 4
+
+
+def test_windows_hold_what_stands_in_the_texts():
+  pieces = tf.ragged.constant([[1, 2, 3, 4, 5], [], [6, 7]], dtype=tf.int32)
+  found = windows.slide(pieces.row_lengths(), int64([3, 3, 3]), 2)
+  assert found.gather(pieces).to_list() == [[1, 2, 3], [3, 4, 5], [], [6, 7]]
+  starts = tf.maximum(found.starts - 1, 0)
+  assert found.gather(pieces, starts).to_list()[1] == [2, 3, 4, 5]
