@@ -64,7 +64,6 @@ class ClassifierConfig(labelled_splits.SplitsConfig):
     "What to score by, comma-separated, the main one first; default: accuracy"
     " and macro_f1 of classes, spearman and pearson of scores.",
   )
-
   bilstm_width: int | None = options.field(
     None,
     "Width of a BiLSTM in place of the pooler, as the paper puts on a"
@@ -106,22 +105,20 @@ def _custom_data_set(config):
   return classification_data.TextDataSet(
     labelled_splits.CUSTOM,
     labelled_splits.custom_splits(source),
-    labels=None if config.regression else _given_labels(config),
+    labels=None
+    if config.regression
+    else tuple(common.split_names(config.labels or "")),
     metrics=tuple(common.split_names(config.metrics or "")) or metrics,
   )
 
 
-def _given_labels(config):
-  return tuple(common.split_names(config.labels or ""))
-
-
-def _labels(data_set, splits, frame):
+def _labels(data_set, splits, job):
   """Returns the classes: the known ones, or those of the training data."""
   if data_set.labels:
     return data_set.labels
   if "train" in splits:
     return classification_data.label_set(splits["train"])
-  labels = frame.described_task().get("labels")
+  labels = job.described_task().get("labels")
   if labels:
     return tuple(labels)
   raise ValueError("--labels must name the classes: nothing else does.")
@@ -145,60 +142,52 @@ def _check_labels(labels, splits, counts):
       logging.warning("%s: %d %s.", split, count, what)
 
 
-def _parts(config, data_set, frame, reader, splits):
-  """Returns the `FineTuning` of classes; checks the labels of the splits."""
-  labels = _labels(data_set, splits, frame)
-  _check_labels(labels, splits, reader.counts)
-  return fine_tuning.FineTuning(
-    text_rows.TextPreprocessor(
-      frame.settings.max_seq_length, labels, _are_pairs(splits)
-    ),
-    sequence_classification.SequenceClassificationTask(
-      frame.encoder_config, labels, config.bilstm_width
-    ),
-    text_scores.ClassEvaluator(labels, data_set.metrics, data_set.submissions),
+def _parts(config, data_set, job, labels, splits):
+  """Returns the `FineTuning` of classes or, where `labels` is None, numbers."""
+  preprocessor = text_rows.TextPreprocessor(
+    job.settings.max_seq_length, labels, classification_data.are_pairs(splits)
   )
-
-
-def _parts_of_numbers(config, data_set, frame, splits):
-  """Returns the `FineTuning` of scores."""
-  mean_score = classification_data.mean_score(splits.get("train", ()))
-  return fine_tuning.FineTuning(
-    text_rows.TextPreprocessor(
-      frame.settings.max_seq_length, None, _are_pairs(splits)
-    ),
-    sequence_regression.SequenceRegressionTask(
-      frame.encoder_config, config.bilstm_width, mean_score
-    ),
-    text_scores.NumberEvaluator(data_set.metrics, data_set.submissions),
-  )
-
-
-def _are_pairs(splits):
-  """Returns whether examples are pairs of texts."""
-  return any(
-    example.text_pair is not None
-    for examples in splits.values()
-    for example in examples[:1]
-  )
+  if labels is None:
+    task = sequence_regression.SequenceRegressionTask(
+      job.encoder_config,
+      config.bilstm_width,
+      classification_data.mean_score(splits.get("train", ())),
+    )
+    evaluator = text_scores.NumberEvaluator(
+      data_set.metrics, data_set.submissions
+    )
+  else:
+    task = sequence_classification.SequenceClassificationTask(
+      job.encoder_config, labels, config.bilstm_width
+    )
+    evaluator = text_scores.ClassEvaluator(
+      labels, data_set.metrics, data_set.submissions
+    )
+  return fine_tuning.FineTuning(preprocessor, task, evaluator)
 
 
 def main():
-  """Reads the flags and the data; the rest is `script.Frame`."""
+  """Reads the flags and the data; the rest is `job.Job`."""
   config = common.from_flags(ClassifierConfig)
   data_set = _data_set(config)
-  frame = script.Frame()
-  reader = labelled_splits.Reader(data_set, config, frame.settings)
+  job = script.read_flags()
+  reader = labelled_splits.Reader(data_set, config, job.settings)
   splits = reader.read()
+  labels = None
   if data_set.labels is None:
     splits = {
       split: classification_data.with_scores(examples)
       for split, examples in splits.items()
     }
-    parts = _parts_of_numbers(config, data_set, frame, splits)
   else:
-    parts = _parts(config, data_set, frame, reader, splits)
-  frame.run(parts, splits, config, reader.counts)
+    labels = _labels(data_set, splits, job)
+    _check_labels(labels, splits, reader.counts)
+  job.run(
+    _parts(config, data_set, job, labels, splits),
+    splits,
+    dataclasses.asdict(config),
+    reader.counts,
+  )
   if data_set.note:
     print(f"\n{data_set.note}")
 

@@ -67,22 +67,22 @@ def _data_set(config):
 
 
 def main():
-  """Reads the flags and the data; the rest is `script.Frame`."""
+  """Reads the flags and the data; the rest is `job.Job`."""
   config = common.from_flags(MultipleChoiceConfig)
   data_set = _data_set(config)
-  frame = script.Frame()
-  reader = labelled_splits.Reader(data_set, config, frame.settings)
+  job = script.read_flags()
+  reader = labelled_splits.Reader(data_set, config, job.settings)
   splits = reader.read()
   num_choices = choice_data.count_choices([*itertools.chain(*splits.values())])
   logging.info("Each example has %d choices.", num_choices)
   parts = fine_tuning.FineTuning(
     multiple_choice.ChoicePreprocessor(
-      frame.settings.max_seq_length, num_choices
+      job.settings.max_seq_length, num_choices
     ),
-    multiple_choice.MultipleChoiceTask(frame.encoder_config, num_choices),
+    multiple_choice.MultipleChoiceTask(job.encoder_config, num_choices),
     multiple_choice.ChoiceEvaluator(),
   )
-  frame.run(parts, splits, config, reader.counts)
+  job.run(parts, splits, dataclasses.asdict(config), reader.counts)
 
 
 common.define_flags(MultipleChoiceConfig)

@@ -82,7 +82,6 @@ class SquadConfig:
     "Official script whose rules make answers equal.",
     choices=tuple(metrics.RULES),
   )
-
   bilstm_width: int | None = options.field(
     None,
     "Width of a BiLSTM between encoder and head, as the paper puts on a"
@@ -143,19 +142,19 @@ def _check_answers(examples, flag):
 
 
 def main():
-  """Reads the flags and the data; the rest is `script.Frame`."""
+  """Reads the flags and the data; the rest is `job.Job`."""
   config = common.from_flags(SquadConfig)
-  frame = script.Frame()
-  splits = _splits(config, frame.settings)
+  job = script.read_flags()
+  splits = _splits(config, job.settings)
   parts = fine_tuning.FineTuning(
     question_answering_rows.QuestionPreprocessor(
-      frame.settings.max_seq_length,
+      job.settings.max_seq_length,
       config.doc_stride,
       config.max_query_length,
       config.version_2_with_negative,
     ),
     question_answering.QuestionAnsweringTask(
-      frame.encoder_config, config.bilstm_width
+      job.encoder_config, config.bilstm_width
     ),
     question_answering_scores.AnswerEvaluator(
       config.version_2_with_negative,
@@ -165,7 +164,7 @@ def main():
       config.answer_rules,
     ),
   )
-  frame.run(parts, splits, config)
+  job.run(parts, splits, dataclasses.asdict(config))
 
 
 common.define_flags(SquadConfig)

@@ -21,7 +21,7 @@ class Data:
 
   Args:
     preprocessor: `fine_tuning.Preprocessor`.
-    splits: as `fine_tuning.Frame.run`.
+    splits: as `job.Job.run`.
     vocabulary_path: str.
     options: of its tokenizer.
     folder: str, where the rows are kept.

@@ -13,7 +13,8 @@ from absl import logging
 
 from keras_bert_impl import files
 from keras_bert_impl.training import loop, report
-from official_tasks.fine_tuning import run as fine_tuning_run
+from keras_bert_impl.training import saver as saver_lib
+from official_tasks.fine_tuning import run as run_lib
 
 # Devlin et al. 2019, appendix A.3.
 _PAPER = (
@@ -72,13 +73,19 @@ def plan(settings, random_seed):
 
 
 def run(setup):
-  """Makes the one run that the flags ask for, or all of them, and reports."""
+  """Makes the one run that the settings ask for, or all of them, and reports.
+
+  Args:
+    setup: `plan.Setup`.
+
+  Returns:
+    dict, what results.json in its output_dir holds.
+  """
   output_dir = setup.training["output_dir"]
   runs = plan(setup.settings, setup.training["random_seed"])
   if len(runs) == 1:
-    _run_one(fine_tuning_run.Run(setup, output_dir, **runs[0]))
-  else:
-    _Search(setup, runs).run()
+    return _run_one(run_lib.Run(setup, output_dir, **runs[0]))
+  return _Search(setup, runs).run()
 
 
 def _run_one(run):
@@ -90,14 +97,15 @@ def _run_one(run):
     splits = run.data.other_splits
   run.evaluate(splits)
   run.report()
-  run.print_report()
+  run.folder.print_report(run_lib.summary(run.results))
+  return run.results
 
 
 class _Search:
   """All runs of a command with a grid or restarts.
 
   Args:
-    setup: `fine_tuning_run.Setup`.
+    setup: `plan.Setup`.
     runs: list of {name: value}, as `plan` returns it.
 
   Raises:
@@ -120,7 +128,11 @@ class _Search:
       self._make(values)  # Wrong values are told before the first run.
 
   def run(self):
-    """Makes those runs that are not finished yet; reports on all."""
+    """Makes those runs that are not finished yet; reports on all.
+
+    Returns:
+      dict, what results.json of the search holds.
+    """
     entries, best = [], None
     for number, values in enumerate(self._runs):
       run = self._make(values)
@@ -136,17 +148,18 @@ class _Search:
       else:
         loser = entries[-1]
       if loser:
-        self._make(loser["values"]).remove_checkpoints()
-      self._write(entries, best)
+        saver_lib.remove_all(loser["folder"])
+      results = self._write(entries, best)
     self._print(entries, best)
     if self._setup.settings.do_predict:
       run = self._make(best["values"])
       run.evaluate(self._setup.data.other_splits)
-      run.print_report()
+      run.folder.print_report(run_lib.summary(run.results))
+    return results
 
   def _make(self, values):
     folder = os.path.join(self._output_dir, "runs", name_of(values))
-    return fine_tuning_run.Run(self._setup, folder, **values)
+    return run_lib.Run(self._setup, folder, **values)
 
   def _complete(self, run):
     """Trains and scores."""
@@ -174,17 +187,18 @@ class _Search:
     }
 
   def _write(self, entries, best):
-    files.write_json(
-      os.path.join(self._output_dir, report.RESULTS_NAME),
-      {
-        "metric": self._metric,
-        "best": best,
-        "configurations": summarize(entries),
-        "runs": entries,
-        "num_runs": len(self._runs),
-        "versions": report.versions(),
-      },
-    )
+    """Writes results.json of the search; returns what it holds."""
+    results = {
+      "metric": self._metric,
+      "best": best,
+      "configurations": summarize(entries),
+      "runs": entries,
+      "num_runs": len(self._runs),
+      "versions": report.versions(),
+    }
+    path = os.path.join(self._output_dir, report.RESULTS_NAME)
+    files.write_json(path, results)
+    return results
 
   def _print(self, entries, best):
     rows = [

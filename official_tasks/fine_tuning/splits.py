@@ -108,7 +108,7 @@ def read_needed(settings, dev_fraction, read, hold_out):
   """Returns {split: examples} of the splits that a run needs.
 
   Args:
-    settings: `fine_tuning.FineTuningConfig`.
+    settings: `config.FineTuningConfig`.
     dev_fraction: float, share of the training examples to hold out, or 0.
     read: (kind, flag that needs it) -> {split: examples}; kinds are "train",
       "dev" and "test".
@@ -132,7 +132,7 @@ class Reader:
   Args:
     data_set: `data_sets.DataSet`.
     config: `SplitsConfig`.
-    settings: `fine_tuning.FineTuningConfig`.
+    settings: `config.FineTuningConfig`.
 
   Attributes:
     counts: {split: {what: int}}, rows that were left out.

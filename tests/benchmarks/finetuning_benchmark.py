@@ -18,7 +18,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 import collections  # noqa: E402
-import dataclasses  # noqa: E402
 
 from absl import app, flags  # noqa: E402
 
@@ -30,11 +29,11 @@ from keras_bert_impl.tasks import (  # noqa: E402
   text_scores,
 )
 from keras_bert_impl.tokenizers import vocabulary  # noqa: E402
-from keras_bert_impl.training import config as config_lib  # noqa: E402
 from keras_bert_impl.training import report  # noqa: E402
+from official_tasks.fine_tuning import config as config_lib
 from official_tasks.fine_tuning import data as fine_tuning_data  # noqa: E402
+from official_tasks.fine_tuning import plan
 from official_tasks.fine_tuning import run as fine_tuning_run
-from official_tasks.fine_tuning import script
 from tfrecords.labelled import (
   classification_data,  # noqa: E402
   data_sets,
@@ -120,23 +119,22 @@ def _data(folder):
 
 def _run(data, parts, output_dir, by_length, seed):
   """Returns a `Run` that is trained and scored."""
-  training = {
-    field.name: field.default
-    for field in dataclasses.fields(config_lib.TrainingConfig)
-  } | {
-    "learning_rate": FLAGS.learning_rate,
-    "train_batch_size": FLAGS.batch_size,
-    "eval_batch_size": FLAGS.batch_size,
-    "use_bias_correction": True,
-  }
-  settings = script.FineTuningConfig(
+  training = config_lib.training_values(
+    learning_rate=FLAGS.learning_rate,
+    train_batch_size=FLAGS.batch_size,
+    eval_batch_size=FLAGS.batch_size,
+    save_checkpoints_steps=1000,
+    keep_checkpoint_max=5,
+    use_bias_correction=True,
+  )
+  settings = config_lib.FineTuningConfig(
     do_train=True,
     do_eval=True,
     max_seq_length=FLAGS.max_seq_length,
     num_train_epochs=FLAGS.num_epochs,
     bucket_by_length=by_length,
   )
-  setup = fine_tuning_run.Setup(parts, data, settings, training, {})
+  setup = plan.Setup(parts, data, settings, training, {})
   run = fine_tuning_run.Run(setup, output_dir, random_seed=seed)
   run.train()
   run.evaluate(["dev"])

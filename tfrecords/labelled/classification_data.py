@@ -117,6 +117,15 @@ def count_untrained(examples, training_examples):
   )
 
 
+def are_pairs(splits):
+  """Returns whether the examples of {split: list} are pairs of texts."""
+  return any(
+    example.text_pair is not None
+    for examples in splits.values()
+    for example in examples[:1]
+  )
+
+
 def with_scores(examples):
   """Returns the examples with their labels as numbers.
 

@@ -113,7 +113,8 @@ def test_a_family_is_served_as_it_was_trained(name, model_folder, tmp_path):
     found.recorded.get("max_seq_length", 16),
     found.recorded["labels"],
   )
-  assert servable.tokenizer.framing == setup.fine_tuning.task.config.family.framing
+  family = setup.fine_tuning.task.config.family
+  assert servable.tokenizer.framing == family.framing
   version = export.export(servable, str(tmp_path / "saved"))
   serve = tf.saved_model.load(version).signatures["serving_default"]
   texts = [example.text for example in setup.data.examples("dev")]

@@ -17,9 +17,10 @@ from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.tasks import examples as examples_lib
 from keras_bert_impl.tasks import text_rows
 from keras_bert_impl.tokenizers import vocabulary
+from keras_bert_impl.training import saver as saver_lib
+from official_tasks.fine_tuning import config as config_lib
 from official_tasks.fine_tuning import data as fine_tuning_data
 from official_tasks.fine_tuning import run as fine_tuning_run
-from official_tasks.fine_tuning import script as fine_tuning
 from official_tasks.fine_tuning import search as fine_tuning_search
 from tests.official_tasks import scripts
 from tests.official_tasks.fine_tuning import toy
@@ -81,7 +82,7 @@ def test_a_killed_run_goes_on_to_the_same_weights(
   setup = toy.make_setup(model_folder, tmp_path, num_train_epochs=4.0)
   first = toy.make_run(setup)
   with pytest.raises(Killed):
-    first.experiment.train(first._batches, kill)
+    first.experiment.train(first.plan.batches, kill)
   again = toy.make_run(setup)
   assert again.experiment.loop.step == 24
   again.train()
@@ -112,8 +113,8 @@ def test_restarts_differ_in_head_and_order(trained, model_folder, tmp_path):
   )
   head = "classifier/output_weights"
   assert not np.allclose(toy.weights(run)[head], toy.weights(trained)[head])
-  first = next(iter(run._batches(0)))["input_ids"]
-  other = next(iter(trained._batches(0)))["input_ids"]
+  first = next(iter(run.plan.batches(0)))["input_ids"]
+  other = next(iter(trained.plan.batches(0)))["input_ids"]
   assert not np.array_equal(first, other)
 
 
@@ -352,7 +353,7 @@ def test_a_finished_run_without_its_weights_predicts_nothing(
   )
   run = toy.make_run(setup)
   run.train()
-  run.remove_checkpoints()
+  saver_lib.remove_all(run.output_dir)
   again = toy.make_run(setup)
   again.train()
   with pytest.raises(ValueError, match="whose checkpoint was deleted"):
@@ -516,4 +517,4 @@ def test_several_training_sets_are_read_in_order(model_folder, tmp_path):
 )
 def test_settings_out_of_range(values, message):
   with pytest.raises(ValueError, match=message):
-    fine_tuning.FineTuningConfig(**values)
+    config_lib.FineTuningConfig(**values)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from official_tasks.fine_tuning import script as fine_tuning
+from official_tasks.fine_tuning import config as config_lib
 from official_tasks.fine_tuning import search as fine_tuning_search
 
 
 def settings(**values):
-  return fine_tuning.FineTuningConfig(do_train=True, **values)
+  return config_lib.FineTuningConfig(do_train=True, **values)
 
 
 def test_the_grid_of_the_paper_has_24_points():

@@ -1,6 +1,6 @@
 import pytest
 
-from official_tasks.fine_tuning import script as fine_tuning
+from official_tasks.fine_tuning import config as config_lib
 from official_tasks.fine_tuning import splits as labelled_splits
 from tfrecords.labelled import classification_data, data_sets
 
@@ -34,7 +34,7 @@ def read(name, settings, **config):
   reader = labelled_splits.Reader(
     data_sets.find(classification_data.DATA_SETS, name),
     labelled_splits.SplitsConfig(task_name=name, **config),
-    fine_tuning.FineTuningConfig(**settings),
+    config_lib.FineTuningConfig(**settings),
   )
   return {split: len(examples) for split, examples in reader.read().items()}
 

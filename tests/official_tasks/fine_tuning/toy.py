@@ -4,7 +4,6 @@ Run as a process, prints the logits [N, 2] of the dev set after a training on
 one device, and after the same on two replicas with two micro-batches each.
 """
 
-import dataclasses
 import json
 import os
 import pathlib
@@ -22,11 +21,11 @@ from keras_bert_impl.tasks import (
   text_scores,
 )
 from keras_bert_impl.tokenizers import vocabulary
-from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import distribution
+from official_tasks.fine_tuning import config as config_lib
 from official_tasks.fine_tuning import data as fine_tuning_data
+from official_tasks.fine_tuning import plan
 from official_tasks.fine_tuning import run as fine_tuning_run
-from official_tasks.fine_tuning import script
 from tests.official_tasks import scripts
 
 LABELS = ("animal", "thing")
@@ -76,18 +75,15 @@ def make_setup(
 ):
   """Returns the `Setup` that the flags would give."""
   settings = {"do_train": True, "max_seq_length": 16, **settings}
-  training = {
-    field.name: field.default
-    for field in dataclasses.fields(config_lib.TrainingConfig)
-    if field.name not in script._DERIVED
-  } | {
-    "output_dir": str(output_dir),
-    "train_batch_size": 8,
-    "learning_rate": 3e-3,
-    "save_checkpoints_steps": 0,
-    "keep_checkpoint_max": 1,
-    **dict(training),
-  }
+  training = config_lib.training_values(
+    **{
+      "output_dir": str(output_dir),
+      "train_batch_size": 8,
+      "learning_rate": 3e-3,
+      "eval_batch_size": 8,
+      **dict(training),
+    }
+  )
   config = config or configs.EncoderConfig.from_json_file(
     model_folder / "bert_config.json"
   )
@@ -104,10 +100,10 @@ def make_setup(
     vocabulary.resolve_options(vocab_file, config.model_type),
     os.path.join(output_dir, "records"),
   )
-  return fine_tuning_run.Setup(
+  return plan.Setup(
     parts,
     data,
-    script.FineTuningConfig(**settings),
+    config_lib.FineTuningConfig(**settings),
     training,
     {"train_file": "train.tsv"},
   )

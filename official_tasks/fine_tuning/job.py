@@ -1,0 +1,127 @@
+"""A fine-tuning, from examples to scores and files: for scripts and Python.
+
+A script reads its examples and names its task; the rest is here and beside it:
+
+  config.py          options
+  data.py            splits, and their rows on disk
+  plan.py            steps, batches, and what a continued run must agree on
+  run.py             one run in its folder: training, scores, files, report
+  early_stopping.py  ends a run whose scores get no better
+  predictions.py     outputs of a model, or the means of several
+  search.py          restarts, and a grid of hyper-parameters
+
+Order of initialisation: (1) a checkpoint in output_dir is resumed, (2) else the
+encoder comes from init_checkpoint and the head from random_seed.
+"""
+
+import os
+
+from keras_bert_impl import files
+from keras_bert_impl.training import experiment
+from official_tasks.fine_tuning import config as config_lib
+from official_tasks.fine_tuning import data as data_lib
+from official_tasks.fine_tuning import plan, search
+from official_tasks.model_folders import files as model_files
+from official_tasks.model_folders import task_file
+
+
+class Job:
+  """A fine-tuning of one model, by one command or call.
+
+  Args:
+    settings: `config.FineTuningConfig`.
+    **training: fields of `TrainingConfig` but the numbers of steps: output_dir,
+      init_checkpoint, learning_rate, ...; defaults as the scripts'.
+
+  Attributes:
+    settings: as given.
+    encoder_config: `EncoderConfig` of the model to fine-tune.
+
+  Raises:
+    ValueError: options, model and vocabulary do not fit together.
+    FileNotFoundError: there is no configuration or vocabulary.
+  """
+
+  def __init__(self, settings, **training):
+    self.settings = settings
+    self._training = config_lib.training_values(**training)
+    if not self._training["output_dir"]:
+      raise ValueError("--output_dir must be given.")
+    if self._training["distribution_strategy"] == "multi_worker_mirrored":
+      raise ValueError(
+        "distribution_strategy=multi_worker_mirrored is for pre-training:"
+        " fine-tune with mirrored on one machine."
+      )
+    # What is wrong with the values, or with the devices, is told before the
+    # examples are read.
+    experiment.strategy_of(config_lib.provisional_config(self._training))
+    self._files = model_files.find(
+      settings, self._checkpoint(), settings.max_seq_length
+    )
+
+  @property
+  def encoder_config(self):
+    """`EncoderConfig` of the model to fine-tune."""
+    return self._files.encoder_config
+
+  def run(self, fine_tuning, splits, config=None, counts=None):
+    """Trains, evaluates, predicts and reports, as the settings say.
+
+    Args:
+      fine_tuning: `FineTuning`, the task.
+      splits: {name: list of examples}. "train" may be a list of such lists,
+        which are trained on one after the other; "test..." are predicted under
+        do_predict, all others scored (if they have labels) and predicted. Runs
+        are selected by the first of those.
+      config: {name: JSON value}, a script's own settings, for results.json.
+      counts: {split: {what: int}}, what reading the examples had to report.
+
+    Returns:
+      dict, what results.json holds.
+    """
+    longest = fine_tuning.preprocessor.max_seq_length
+    if longest != self.settings.max_seq_length:
+      raise ValueError(
+        f"max_seq_length of the rows ({longest}) must be that of the settings"
+        f" ({self.settings.max_seq_length})."
+      )
+    output_dir = self._training["output_dir"]
+    data = data_lib.Data(
+      fine_tuning.preprocessor,
+      splits,
+      self._files.vocabulary_path,
+      self._files.tokenizer_options,
+      os.path.join(output_dir, "records"),
+      counts,
+    )
+    return search.run(
+      plan.Setup(fine_tuning, data, self.settings, self._training, config or {})
+    )
+
+  def described_task(self):
+    """Returns the task of the run that is gone on with or used; {} if none."""
+    folders = [self._training["output_dir"], *self.settings.members]
+    if self._training["init_checkpoint"]:
+      folders.append(model_files.folder_of(self._training["init_checkpoint"]))
+    for folder in folders:
+      task = task_file.read(folder)
+      if task:
+        return task
+    return {}
+
+  def _checkpoint(self):
+    """Returns the checkpoint that says what the model is; None without one."""
+    settings, training = self.settings, self._training
+    if settings.members:
+      return settings.members[0]
+    if training["init_checkpoint"]:
+      return training["init_checkpoint"]
+    if files.is_folder(training["output_dir"]):
+      return training["output_dir"]
+    if not settings.bert_config_file:
+      raise ValueError(
+        "--init_checkpoint must be given: what to fine-tune, such as"
+        " uncased_L-12_H-768_A-12/bert_model.ckpt; or --bert_config_file, to"
+        " begin from random weights."
+      )
+    return None

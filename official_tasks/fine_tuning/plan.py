@@ -1,0 +1,147 @@
+"""How a run is configured: steps, batches, and what must stay the same."""
+
+import dataclasses
+import math
+
+from keras_bert_impl.training import config as config_lib
+from keras_bert_impl.training import run_configuration
+from keras_bert_impl.training import saver as saver_lib
+from official_tasks.fine_tuning import config as fine_tuning_config
+from tfrecords.labelled import length_batches
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+  """What all runs of one job have in common.
+
+  Attributes:
+    fine_tuning: `FineTuning`, the task.
+    data: `data.Data`.
+    settings: `config.FineTuningConfig`.
+    training: {field of `TrainingConfig`: value}, of `config.training_values`.
+    config: {name: value}, the script's own settings, for results.json.
+  """
+
+  fine_tuning: object
+  data: object
+  settings: object
+  training: dict
+  config: dict
+
+  @property
+  def lengths(self):
+    """Lengths that batches are padded to, ascending tuple of int."""
+    training = self.training
+    is_tpu = training["use_tpu"] or training["distribution_strategy"] == "tpu"
+    return length_batches.padded_lengths(
+      self.fine_tuning.preprocessor.max_seq_length,
+      by_length=self.settings.bucket_by_length and not is_tpu,
+    )
+
+
+class Plan:
+  """What one run of a `Setup` does.
+
+  Args:
+    setup: `Setup`.
+    output_dir: str.
+    values: {name: value} in place of those of the setup: fields of
+      `TrainingConfig` or `FineTuningConfig`.
+
+  Attributes:
+    setup: as given.
+    settings: `config.FineTuningConfig`, with the values.
+
+  Raises:
+    ValueError: a value is out of range.
+  """
+
+  def __init__(self, setup, output_dir, values):
+    of_training = {k: v for k, v in values.items() if k in setup.training}
+    of_settings = {k: v for k, v in values.items() if k not in of_training}
+    self.setup = setup
+    self.settings = dataclasses.replace(setup.settings, **of_settings)
+    self._output_dir = output_dir
+    self._training = setup.training | of_training | {"output_dir": output_dir}
+    fine_tuning_config.provisional_config(self._training)  # Checks the values.
+
+  def stages(self):
+    """Returns [(`Rows`, int: steps)] of what is trained on."""
+    data = self.setup.data
+    if not data.stages:
+      raise ValueError("--do_train needs training data.")
+    stages = []
+    for split in data.stages:
+      rows = data.rows(split)
+      steps = len(rows) * self.settings.num_train_epochs
+      steps = int(steps / self._training["train_batch_size"])
+      stages.append((rows, max(1, steps)))
+    return stages
+
+  def batches(self, start_step):
+    """Returns the batches of the training from `start_step` on."""
+    return length_batches.training_batches(
+      self.stages(),
+      self._training["train_batch_size"],
+      self._training["random_seed"],
+      self.setup.lengths,
+      start_step,
+    )
+
+  def training_config(self):
+    """Returns the `TrainingConfig`, with the numbers of steps."""
+    values, settings = self._training, self.settings
+    if settings.do_train:
+      steps = sum(number for _, number in self.stages())
+      every = values["save_checkpoints_steps"] or math.ceil(
+        steps / settings.num_train_epochs
+      )
+      return config_lib.TrainingConfig(
+        **values
+        | {
+          "num_train_steps": steps,
+          "num_warmup_steps": int(steps * settings.warmup_proportion),
+          "save_checkpoints_steps": every,
+        }
+      )
+    # How a run was trained need not be said again to evaluate it; with a
+    # checkpoint that it was not trained from, another one is meant.
+    values = values | {
+      k: v
+      for k, v in self._recorded().items()
+      if k in values
+      and k not in config_lib.FREE_FIELDS
+      and not (k == "init_checkpoint" and values[k])
+    }
+    values["save_checkpoints_steps"] = 1
+    if settings.members:
+      values["init_checkpoint"] = settings.members[0]
+    return config_lib.TrainingConfig(**values | {"num_warmup_steps": 0})
+
+  def fixed(self):
+    """Returns what a continued run must agree on, besides `TrainingConfig`."""
+    fine_tuning, data = self.setup.fine_tuning, self.setup.data
+    if self.settings.do_train:
+      of_training = {
+        "lengths": list(self.setup.lengths),
+        "num_train_epochs": self.settings.num_train_epochs,
+        "warmup_proportion": self.settings.warmup_proportion,
+        "train_rows": [data.fingerprint(split) for split in data.stages],
+      }
+    else:
+      of_training = {
+        name: value
+        for name, value in self._recorded().items()
+        if name not in self.setup.training
+      }
+    return of_training | {
+      "encoder": fine_tuning.task.config.to_dict(),
+      "vocabulary": data.vocabulary.fingerprint,
+      "task": fine_tuning.describe(),
+    }
+
+  def _recorded(self):
+    """Returns what the run in the folder was configured with, {} if none."""
+    if not saver_lib.latest(self._output_dir):
+      return {}
+    return run_configuration.read_agreed(self._output_dir)

@@ -1,0 +1,50 @@
+"""Outputs of a model for the rows of a split, or means of several models'."""
+
+import numpy as np
+
+from tfrecords.labelled import length_batches
+
+
+def predict(experiment, rows, lengths, has_token_outputs, members=()):
+  """Returns the outputs of rows, as `Evaluator.answers` takes them.
+
+  Args:
+    experiment: `Experiment`.
+    rows: `Rows`, N of them.
+    lengths: tuple of int, what batches are padded to.
+    has_token_outputs: bool, whether outputs have the axis L: [B, L, ...].
+    members: list of str, checkpoints of an ensemble, whose outputs are
+      averaged; empty for the weights that the model has.
+
+  Returns:
+    {output: array [N, ...] or list of N arrays [n, ...]}.
+  """
+  if not members:
+    return _predict(experiment, rows, lengths, has_token_outputs)
+  outputs = []
+  for path in members:
+    experiment.load(path)
+    outputs.append(_predict(experiment, rows, lengths, has_token_outputs))
+  return {name: _mean([each[name] for each in outputs]) for name in outputs[0]}
+
+
+def _predict(experiment, rows, lengths, has_token_outputs):
+  batch_size = experiment.config.eval_batch_size
+  batches, order = length_batches.evaluation_batches(rows, batch_size, lengths)
+  found = [None] * len(rows)
+  for number, outputs in enumerate(experiment.predict(batches)):
+    selected = order[number * batch_size : (number + 1) * batch_size]
+    for place, row in enumerate(selected):
+      end = rows.lengths[row] if has_token_outputs else None
+      found[row] = {name: x[place][:end] for name, x in outputs.items()}
+  collected = {name: [row[name] for row in found] for name in found[0]}
+  if has_token_outputs:
+    return collected
+  return {name: np.stack(values) for name, values in collected.items()}
+
+
+def _mean(members):
+  """Returns the mean of outputs: arrays, or lists of arrays."""
+  if isinstance(members[0], list):
+    return [np.mean(rows, axis=0) for rows in zip(*members, strict=True)]
+  return np.mean(members, axis=0)

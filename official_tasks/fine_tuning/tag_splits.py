@@ -1,0 +1,126 @@
+"""Which files of tagged sentences a script reads, and what their tags are."""
+
+import dataclasses
+import os
+
+from absl import logging
+from etils import epy
+
+from keras_bert_impl import files, heads, options
+from keras_bert_impl.checkpoints import reading
+from keras_bert_impl.metrics import tagging
+from keras_bert_impl.tokenizers import token_pieces
+from official_tasks.fine_tuning import splits as labelled_splits
+
+with epy.lazy_imports():
+  from tfrecords.labelled import tag_files
+
+# In --data_dir; the first of them that is there.
+_FILES = {
+  "train": ("train.txt", "eng.train"),
+  "dev": ("dev.txt", "valid.txt", "eng.testa"),
+  "test": ("test.txt", "eng.testb"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class TagSplitsConfig:
+  """Where the sentences are.
+
+  Raises:
+    ValueError: flags contradict each other or are out of range.
+  """
+
+  data_dir: str | None = options.common(
+    None,
+    "Folder with train.txt, dev.txt and test.txt, or the names of CoNLL-2003"
+    " (eng.train, eng.testa, eng.testb).",
+  )
+  train_file: str | None = options.common(None, "File to train on.")
+  dev_file: str | None = options.common(None, "File to evaluate on.")
+  test_file: str | None = options.common(
+    None, "File to predict; it may have no tags."
+  )
+  dev_fraction: float = options.common(
+    0.0,
+    "Share of the documents (sentences, where there are none) of train_file"
+    " that is held out to evaluate on; the same ones every time.",
+  )
+  token_unit: str = options.common(
+    token_pieces.WORD,
+    "What a line of a file has: a word and columns, or a character (which may"
+    " be a blank), a tab and a tag, as in KLUE-NER.",
+    token_pieces.UNITS,
+  )
+  tag_column: int = options.field(
+    -1, "Column of the tag: 0 is the token, -1 the last one."
+  )
+
+  def __post_init__(self):
+    if self.dev_fraction and self.dev_file:
+      raise ValueError("--dev_fraction is without --dev_file.")
+    if not 0 <= self.dev_fraction < 1:
+      raise ValueError(f"dev_fraction ({self.dev_fraction}) must be in [0, 1).")
+
+  def path(self, split):
+    """Returns the file of a split, or None."""
+    named = getattr(self, f"{split}_file")
+    if named or not self.data_dir:
+      return named
+    paths = [os.path.join(self.data_dir, name) for name in _FILES[split]]
+    return next(filter(files.exists, paths), None)
+
+
+def read(config, settings):
+  """Returns {split: list of `TaggedSentence`}, those that are needed."""
+  splits = labelled_splits.read_needed(
+    settings,
+    config.dev_fraction,
+    lambda split, flag: {split: _read(config, split, flag)},
+    tag_files.split_off,
+  )
+  for split, sentences in splits.items():
+    if split != "test" and sentences[0].tags is None:
+      raise ValueError(f"{sentences[0].origin}: the rows have no tags.")
+  return splits
+
+
+def _read(config, split, flag):
+  path = config.path(split)
+  if path is None:
+    *others, last = _FILES[split]
+    names_there = f"{', '.join(others)} or {last}"
+    remedy = f"give --{split}_file, or --data_dir with {names_there}"
+    if split == "dev":
+      remedy += ", or --dev_fraction to hold out some of the training sentences"
+    raise ValueError(f"{flag}: {remedy}.")
+  sentences = tag_files.read(path, config.token_unit, config.tag_column)
+  num_documents = len({sentence.document for sentence in sentences})
+  logging.info(
+    "%s: %d sentences, %d tokens, %d documents in %s.",
+    split,
+    len(sentences),
+    sum(len(sentence.tokens) for sentence in sentences),
+    num_documents if sentences[-1].document else len(sentences),
+    path,
+  )
+  return sentences
+
+
+def labels_of_checkpoint(path):
+  """Returns the classes of a tagger of other programs, or None.
+
+  Args:
+    path: str, a checkpoint, or None.
+
+  Raises:
+    ValueError: a class of a tagger is no tag.
+  """
+  described = path and reading.open_checkpoint(path).description
+  if not described or described.head != heads.TOKEN_CLASSIFICATION:
+    return None
+  for label in described.labels or ():
+    fault = tagging.find_fault(label)
+    if fault:
+      raise ValueError(f"{path}: {fault}, and it is a class of its head.")
+  return described.labels
