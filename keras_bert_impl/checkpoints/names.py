@@ -9,11 +9,6 @@ import re
 
 from keras_bert_impl import families, heads
 
-SEQUENCE_CLASSIFICATION = heads.CLASSIFICATION
-TOKEN_CLASSIFICATION = heads.TOKEN_CLASSIFICATION
-MULTIPLE_CHOICE = heads.MULTIPLE_CHOICE
-QUESTION_ANSWERING = heads.QUESTION_ANSWERING
-
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
 # Of what every model has.
 ENCODER_PREFIXES = ("bert/embeddings/", "bert/encoder/")

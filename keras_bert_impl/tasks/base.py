@@ -11,8 +11,7 @@ class Task(abc.ABC):
   depend on how a global batch was cut up.
 
   Attributes:
-    head: kind of head, of those in `checkpoints.names`; None for one that
-      other programs do not know.
+    head: str, one of `heads`; None for one that other programs do not know.
     labels: tuple of str, the classes in the order of the logits; None without.
   """
 

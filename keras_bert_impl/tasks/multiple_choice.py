@@ -11,8 +11,7 @@ import dataclasses
 import numpy as np
 from keras import ops
 
-from keras_bert_impl import configs, features, models
-from keras_bert_impl.checkpoints import names
+from keras_bert_impl import configs, features, heads, models
 from keras_bert_impl.metrics import classification
 from keras_bert_impl.tasks import (
   base,
@@ -90,7 +89,7 @@ class MultipleChoiceTask(base.Task):
   config: configs.EncoderConfig
   num_choices: int
 
-  head = names.MULTIPLE_CHOICE
+  head = heads.MULTIPLE_CHOICE
 
   @property
   def labels(self):

@@ -11,8 +11,7 @@ import dataclasses
 
 from keras import ops
 
-from keras_bert_impl import configs, features, models
-from keras_bert_impl.checkpoints import names
+from keras_bert_impl import configs, features, heads, models
 from keras_bert_impl.tasks import base, cross_entropy
 from keras_bert_impl.tasks import question_answering_rows as rows
 
@@ -32,7 +31,7 @@ class QuestionAnsweringTask(base.Task):
   @property
   def head(self):
     """The kind of head; one with a BiLSTM is known to no other program."""
-    return names.QUESTION_ANSWERING if self.bilstm_width is None else None
+    return heads.QUESTION_ANSWERING if self.bilstm_width is None else None
 
   def build_model(self):
     """Returns a `QuestionAnswering` model with fresh weights."""

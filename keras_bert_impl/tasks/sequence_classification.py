@@ -10,8 +10,7 @@ import dataclasses
 
 from keras import ops
 
-from keras_bert_impl import configs, models
-from keras_bert_impl.checkpoints import names
+from keras_bert_impl import configs, heads, models
 from keras_bert_impl.tasks import base, cross_entropy
 
 
@@ -42,7 +41,7 @@ class SequenceClassificationTask(base.Task):
   @property
   def head(self):
     """The kind of head; one with a BiLSTM is known to no other program."""
-    return names.SEQUENCE_CLASSIFICATION if self.bilstm_width is None else None
+    return heads.CLASSIFICATION if self.bilstm_width is None else None
 
   def build_model(self):
     """Returns a `SequenceClassifier` with a logit for each class."""

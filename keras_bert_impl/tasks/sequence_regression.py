@@ -7,8 +7,7 @@ import dataclasses
 
 from keras import ops
 
-from keras_bert_impl import configs, features, models
-from keras_bert_impl.checkpoints import names
+from keras_bert_impl import configs, features, heads, models
 from keras_bert_impl.tasks import base, cross_entropy
 
 
@@ -30,7 +29,7 @@ class SequenceRegressionTask(base.Task):
   @property
   def head(self):
     """The kind of head; one with a BiLSTM is known to no other program."""
-    return names.SEQUENCE_CLASSIFICATION if self.bilstm_width is None else None
+    return heads.REGRESSION if self.bilstm_width is None else None
 
   def build_model(self):
     """Returns a `SequenceClassifier` with one output, the score."""

@@ -10,9 +10,8 @@ import dataclasses
 
 from keras import ops
 
-from keras_bert_impl import configs, models
+from keras_bert_impl import configs, heads, models
 from keras_bert_impl import features as features_lib
-from keras_bert_impl.checkpoints import names
 from keras_bert_impl.models import feature_models
 from keras_bert_impl.tasks import base, cross_entropy
 
@@ -40,7 +39,7 @@ class TokenClassificationTask(base.Task):
   def head(self):
     """The kind of head; one with a BiLSTM is known to no other program."""
     is_linear = self.approach == "fine_tuning"
-    return names.TOKEN_CLASSIFICATION if is_linear else None
+    return heads.TOKEN_CLASSIFICATION if is_linear else None
 
   def build_model(self):
     """Returns the model of the approach, with fresh weights."""

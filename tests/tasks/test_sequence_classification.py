@@ -53,7 +53,7 @@ def test_what_a_server_must_know_is_json():
   assert described == parts.describe()
   assert described == {
     "task": "SequenceClassificationTask",
-    "head": "sequence_classification",
+    "head": "classification",
     "max_seq_length": 16,
     "labels": ["no", "yes"],
     "text_pairs": True,
