@@ -36,6 +36,12 @@ def bar(description, **options):
   )
 
 
+def advance(bar, done, total):
+  """Moves a bar to `done` of `total`, which may not have been known before."""
+  bar.total = total
+  bar.update(done - bar.n)
+
+
 class _Lines(io.TextIOBase):
   """Writes each state of a bar as a line of its own."""
 

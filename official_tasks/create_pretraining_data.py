@@ -14,6 +14,7 @@ docs/beam.md. Each shard has a manifest beside it; a summary is written to
 """
 
 import dataclasses
+import functools
 import itertools
 import os
 
@@ -104,7 +105,7 @@ def main():
       output_files,
       files.input_format,
       num_workers,
-      lambda done, total: _advance(bar, done, total),
+      functools.partial(progress.advance, bar),
       beam,
     )
   shards.log_records(
@@ -151,11 +152,6 @@ def _num_workers(files, beam):
       "as --direct_num_workers."
     )
   return files.num_workers
-
-
-def _advance(bar, done, total):
-  bar.total = total
-  bar.update(done - bar.n)
 
 
 def _results(summary, files, beam, config, tokenizer_options):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from keras_bert_impl import configs, families, models, tokenizers
+from keras_bert_impl import configs, families, heads, models, tokenizers
 from keras_bert_impl.checkpoints import description, mappings, writing
 from keras_bert_impl.tasks import objectives
 from keras_bert_impl.training import config as config_lib
@@ -73,7 +73,7 @@ def toy_family(monkeypatch):
   return family
 
 
-def write(folder, family, head=None):
+def write(folder, family, head=heads.ENCODER):
   """Writes a small model of a family as `transformers` would; returns it."""
   config = configs.EncoderConfig(
     **family.presets["toy_base"]

@@ -43,11 +43,7 @@ class Embeddings(base.Layer):
   ):
     # Keras may pass ids as floats; bfloat16 would round them.
     super().__init__(autocast=False, **kwargs)
-    if position_embedding_type not in ("learned", "sinusoidal"):
-      raise ValueError(
-        f"position_embedding_type ({position_embedding_type!r}) of {self.name} "
-        "must be 'learned' or 'sinusoidal'."
-      )
+    positions.check_type(position_embedding_type, self.name)
     self.vocab_size = vocab_size
     self.embedding_size = embedding_size
     self.max_position_embeddings = max_position_embeddings
@@ -107,9 +103,7 @@ class Embeddings(base.Layer):
         `ids.check`, ids out of range.
     """
     positions.check_length(input_ids.shape[1], self)
-    ids.check("input_ids", input_ids, self.vocab_size)
-    if self.type_vocab_size > 1:
-      ids.check("segment_ids", segment_ids, self.type_vocab_size)
+    ids.check_inputs(input_ids, segment_ids, self)
     input_ids = ops.cast(input_ids, "int32")
     table = ops.convert_to_tensor(self.word_embeddings)
     hidden = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, L, E]

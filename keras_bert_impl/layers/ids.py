@@ -26,3 +26,16 @@ def check(name, ids, size):
       f"{name} ({wrong[0]}) must be from 0 to {size - 1}: are they those "
       "of the model's own vocabulary?"
     )
+
+
+def check_inputs(input_ids, segment_ids, embeddings):
+  """Checks the inputs of an embedding layer, as `check` does.
+
+  Args:
+    input_ids: int [B, L].
+    segment_ids: int [B, L]; ignored where there are fewer than two segments.
+    embeddings: `Embeddings`.
+  """
+  check("input_ids", input_ids, embeddings.vocab_size)
+  if embeddings.type_vocab_size > 1:
+    check("segment_ids", segment_ids, embeddings.type_vocab_size)

@@ -22,6 +22,15 @@ def sinusoidal(length, size):
   return table.astype("float32")
 
 
+def check_type(position_embedding_type, name):
+  """Raises ValueError if there are no position embeddings of that type."""
+  if position_embedding_type not in ("learned", "sinusoidal"):
+    raise ValueError(
+      f"position_embedding_type ({position_embedding_type!r}) of {name} must be"
+      " 'learned' or 'sinusoidal'."
+    )
+
+
 def check_length(length, embeddings):
   """Raises ValueError if sequences are longer than an embedding layer allows.
 

@@ -36,16 +36,17 @@ def rematerialize(is_on=True):
     _context.is_on = previous
 
 
-def apply(function, inputs):
+def apply(function, inputs, training):
   """Returns `function(inputs)`, rematerialized inside `rematerialize`.
 
   Args:
     function: callable of a tensor; returns tensors, and may read variables.
     inputs: float tensor.
+    training: bool; without it there is no gradient.
 
   Raises:
     ValueError: inside `rematerialize` but outside `random_seed`.
   """
-  if not _context.is_on:
+  if not (training and _context.is_on):
     return function(inputs)
   return keras.remat(dropout.repeatable(function))(inputs)

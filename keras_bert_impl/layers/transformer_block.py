@@ -109,8 +109,7 @@ class SelfAttention(base.Layer):
     seen = None
     if attention_mask is not None:
       seen = ops.cast(attention_mask, "bool")
-      axes = (1, 2) if len(seen.shape) == 2 else (1,)
-      seen = ops.expand_dims(seen, axes)
+      seen = ops.expand_dims(seen, (1, 2) if len(seen.shape) == 2 else 1)
     if self.use_causal_mask:
       position = ops.arange(length)
       causal = position[None, :] <= position[:, None]  # [L, L]
@@ -232,9 +231,7 @@ class TransformerBlock(base.Layer):
       hidden, probs = self._transform(hidden, attention_mask, training)
       return (hidden, probs) if return_attention_scores else hidden
 
-    if not training:
-      return transform(hidden)
-    return rematerialization.apply(transform, hidden)
+    return rematerialization.apply(transform, hidden, training)
 
   def _transform(self, hidden, attention_mask, training):
     context, probs = self.attention(

@@ -49,24 +49,21 @@ class TransformerEncoder(base.EncoderModel):
   def __init__(
     self, config, dtype=None, name="bert", embeddings=None, use_pooler=True
   ):
-    dtype_policy = keras.dtype_policies.get(
-      dtype or keras.config.dtype_policy()
-    )
+    dtype = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
 
     # Inputs.
     inputs = {
       key: keras.Input((None,), dtype="int32", name=key)
       for key in features.ENCODER_INPUTS
     }
+    mask = inputs[features.INPUT_MASK]
 
     # Wiring.
     attention_probs = []
     with keras.name_scope(name):
-      embeddings = embeddings or _embeddings(config, dtype_policy)
+      embeddings = embeddings or _embeddings(config, dtype)
       hidden, embedding_table = embeddings(
-        inputs[features.INPUT_IDS],
-        inputs[features.SEGMENT_IDS],
-        inputs[features.INPUT_MASK],
+        inputs[features.INPUT_IDS], inputs[features.SEGMENT_IDS], mask
       )
       with keras.name_scope("encoder"):
         if hidden.shape[-1] != config.hidden_size:
@@ -75,32 +72,20 @@ class TransformerEncoder(base.EncoderModel):
             kernel_initializer=initializers.truncated_normal(
               config.initializer_range
             ),
-            dtype=dtype_policy,
+            dtype=dtype,
             name="embedding_hidden_mapping_in",
           )(hidden)
         hidden_states = [hidden]
-        for block in _blocks(config, dtype_policy):
-          hidden, probs = block(
-            hidden,
-            inputs[features.INPUT_MASK],
-            return_attention_scores=True,
-          )
+        for block in _blocks(config, dtype):
+          hidden, probs = block(hidden, mask, return_attention_scores=True)
           hidden_states.append(hidden)
           attention_probs.append(probs)
       outputs = {"sequence_output": ops.cast(hidden, "float32")}
       if use_pooler:
-        pooler = layers.Pooler(
-          config.initializer_range,
-          config.pooler_act,
-          # The first token of a left-to-right model has seen nothing else.
-          use_last_token=config.use_causal_mask,
-          dtype=dtype_policy,
-          name="pooler",
-        )
-        pooled = pooler(hidden, inputs[features.INPUT_MASK])
+        pooled = _pooler(config, dtype)(hidden, mask)
         outputs["pooled_output"] = ops.cast(pooled, "float32")
     super().__init__(
-      config, dtype_policy, inputs, outputs, name, use_pooler=use_pooler
+      config, dtype, inputs, outputs, name, use_pooler=use_pooler
     )
 
     # Attributes.
@@ -131,16 +116,24 @@ def _embeddings(config, dtype_policy):
   )
 
 
+def _pooler(config, dtype_policy):
+  return layers.Pooler(
+    config.initializer_range,
+    config.pooler_act,
+    # The first token of a left-to-right model has seen nothing else.
+    use_last_token=config.use_causal_mask,
+    dtype=dtype_policy,
+    name="pooler",
+  )
+
+
 def _blocks(config, dtype_policy):
   """Returns the block of each layer; layers of a group share one."""
   num_layers, num_groups = config.num_hidden_layers, config.num_hidden_groups
   stem = "layer" if num_groups is None else "group"
-  num_blocks = num_groups or num_layers
-  blocks = [
-    _block(config, dtype_policy, f"{stem}_{index}")
-    for index in range(num_blocks)
-  ]
-  return [blocks[i * num_blocks // num_layers] for i in range(num_layers)]
+  size = num_groups or num_layers
+  blocks = [_block(config, dtype_policy, f"{stem}_{i}") for i in range(size)]
+  return [blocks[i * size // num_layers] for i in range(num_layers)]
 
 
 def _block(config, dtype_policy, name):
