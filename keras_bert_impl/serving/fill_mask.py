@@ -7,7 +7,7 @@ candidates per mask.
 import tensorflow as tf
 
 from keras_bert_impl import features, models
-from keras_bert_impl.serving import row_batches, servables
+from keras_bert_impl.serving import row_batches, servables, tokens
 
 
 class FillMaskServable(servables.Servable):
@@ -83,7 +83,7 @@ class FillMaskServable(servables.Servable):
     )
     return {
       "num_masks": num_masks,
-      "tokens": tf.where(is_mask, self.token_texts(ids), ""),
+      "tokens": tf.where(is_mask, tokens.texts_of(self.tokenizer, ids), ""),
       "scores": tf.where(is_mask, scores, 0.0),
     }
 

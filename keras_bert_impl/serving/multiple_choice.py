@@ -27,7 +27,7 @@ class MultipleChoiceServable(servables.Servable):
     servables.TEXT: ["The cat sat down."],
     _CHOICES: [["It slept on the mat.", "It was a fine car."]],
   }
-  _ids_rank = 3
+  ids_rank = 3
 
   def answer(self, text, choices):
     """Answers texts with choices.

@@ -20,7 +20,7 @@ import tensorflow as tf
 
 from keras_bert_impl import choices, features
 from keras_bert_impl.checkpoints import description
-from keras_bert_impl.serving import input_checks
+from keras_bert_impl.serving import input_checks, tf_examples
 
 # What a text is called in requests, and what stands after it in a pair.
 TEXT = "text"
@@ -77,14 +77,14 @@ class Servable(tf.Module, abc.ABC):
   head = None
   inputs = {TEXT: tf.TensorSpec([None], tf.string, TEXT)}
   example = {TEXT: ["The cat sat on the mat."]}
-  _ids_rank = 2
+  ids_rank = 2
 
   def __init__(self, model, tokenizer, max_seq_length, labels=None):
     super().__init__(name="servable")
     _check(model.config, tokenizer, max_seq_length)
     if labels is not None:
       _check_labels(labels, model.output["logits"].shape[-1])
-    copy = self._plain_copy(model)
+    copy = _plain_copy(model, self._build_model, self.head)
     # A function, because an attribute that is a model would be tracked.
     self._model = lambda: copy
     self.tokenizer = tokenizer
@@ -105,7 +105,7 @@ class Servable(tf.Module, abc.ABC):
 
   def answer_examples(self, examples):
     """Answers serialized tf.Examples [B] as `answer` the texts in them."""
-    return self.answer(**self.parse(examples))
+    return self.answer(**tf_examples.parse(examples, self.inputs))
 
   def answer_ids(self, input_ids, input_mask, segment_ids):
     """Answers what a client has tokenized itself: what the model says of it.
@@ -125,7 +125,7 @@ class Servable(tf.Module, abc.ABC):
     """Returns {name: `Signature`} of all signatures, each to be traced anew."""
     return {
       SERVING_DEFAULT: self.on_text(self.answer),
-      TOKEN_IDS: self._on_ids(),
+      TOKEN_IDS: _on_ids(self, self._model().config),
       TF_EXAMPLE: self.on_examples(self.answer_examples, "examples"),
     }
 
@@ -200,16 +200,6 @@ class Servable(tf.Module, abc.ABC):
       self.tokenizer.assemble(pieces, pair_pieces, self.max_seq_length)
     )
 
-  def token_texts(self, ids):
-    """Returns the tokens of ids as people can read them, string as `ids`.
-
-    A token of byte-level BPE that is a part of a character gets U+FFFD.
-    """
-    texts = [
-      text.decode("utf-8", "replace") for text in self.tokenizer.token_texts
-    ]
-    return tf.gather(tf.constant(texts), ids)
-
   def on_text(self, function):
     """Returns the `Signature` of a function of raw text."""
     example = {
@@ -227,65 +217,12 @@ class Servable(tf.Module, abc.ABC):
     return _signature(
       function,
       {name: tf.TensorSpec([None], tf.string, name)},
-      {name: np.array([_serialize(self.example)], object)},
+      {name: np.array([tf_examples.serialize(self.example)], object)},
     )
-
-  def parse(self, examples):
-    """Returns the inputs of `answer`, {input: string [B, ...]}.
-
-    Args:
-      examples: string [B], serialized tf.Examples with the inputs as features.
-        Where an input has an axis more, an example may hold any number of
-        strings; it gets "" where others of the batch have more.
-    """
-    columns = {
-      name: tf.io.RaggedFeature(tf.string)
-      if spec.shape.rank > 1
-      else tf.io.FixedLenFeature([], tf.string)
-      for name, spec in self.inputs.items()
-    }
-    parsed = tf.io.parse_example(examples, columns)
-    return {
-      name: value.to_tensor() if isinstance(value, tf.RaggedTensor) else value
-      for name, value in parsed.items()
-    }
 
   def _build_model(self, model):
     """Returns a model, in float32, for the weights of `model`."""
     return type(model).from_config({**model.get_config(), "dtype": "float32"})
-
-  def _plain_copy(self, model):
-    """Returns what is to be served of a model anew, for one device and float32.
-
-    The variables of a model made under a strategy are sets of replicas, which
-    no SavedModel holds; and a policy such as mixed_bfloat16 is for training.
-    """
-    if tf.distribute.has_strategy():
-      raise ValueError("A model cannot be exported inside strategy.scope().")
-    copy = self._build_model(model)
-    stored = {weight.path: weight for weight in model.weights}
-    missing = [w.path for w in copy.weights if w.path not in stored]
-    if missing:
-      raise ValueError(
-        f"The model has no weights {', '.join(missing)}: it cannot be exported "
-        f"as {self.head}."
-      )
-    for weight in copy.weights:
-      weight.assign(stored[weight.path].numpy())
-    return copy
-
-  def _on_ids(self):
-    vocabulary = self.tokenizer.vocabulary
-    ids = [vocabulary.cls_id, vocabulary.unk_id, vocabulary.sep_id]
-    ids = np.array(ids, np.int32).reshape((*[1] * (self._ids_rank - 1), 3))
-    example = (ids, np.ones_like(ids), np.zeros_like(ids))
-    shape = [None] * self._ids_rank
-    return _signature(
-      self.answer_ids,
-      {name: tf.TensorSpec(shape, tf.int32, name) for name in _ID_NAMES},
-      dict(zip(_ID_NAMES, example, strict=True)),
-      functools.partial(input_checks.check_ids, self._model().config),
-    )
 
 
 def as_inputs(inputs):
@@ -334,12 +271,37 @@ def _check_labels(labels, num_classes):
     )
 
 
-def _serialize(inputs):
-  """Returns the tf.Example of {input: strings of a batch of one}, bytes."""
-  example = tf.train.Example()
-  for name, values in inputs.items():
-    strings = np.array(values, object).reshape(-1)
-    example.features.feature[name].bytes_list.value.extend(
-      text.encode("utf-8") for text in strings
+def _on_ids(servable, config):
+  """Returns the `Signature` of ids for a model of a configuration."""
+  vocabulary = servable.tokenizer.vocabulary
+  ids = [vocabulary.cls_id, vocabulary.unk_id, vocabulary.sep_id]
+  ids = np.array(ids, np.int32).reshape((*[1] * (servable.ids_rank - 1), 3))
+  example = (ids, np.ones_like(ids), np.zeros_like(ids))
+  shape = [None] * servable.ids_rank
+  return _signature(
+    servable.answer_ids,
+    {name: tf.TensorSpec(shape, tf.int32, name) for name in _ID_NAMES},
+    dict(zip(_ID_NAMES, example, strict=True)),
+    functools.partial(input_checks.check_ids, config),
+  )
+
+
+def _plain_copy(model, build, head):
+  """Returns what is to be served of a model anew, for one device and float32.
+
+  The variables of a model made under a strategy are sets of replicas, which
+  no SavedModel holds; and a policy such as mixed_bfloat16 is for training.
+  """
+  if tf.distribute.has_strategy():
+    raise ValueError("A model cannot be exported inside strategy.scope().")
+  copy = build(model)
+  stored = {weight.path: weight for weight in model.weights}
+  missing = [w.path for w in copy.weights if w.path not in stored]
+  if missing:
+    raise ValueError(
+      f"The model has no weights {', '.join(missing)}: it cannot be exported "
+      f"as {head}."
     )
-  return example.SerializeToString(deterministic=True)
+  for weight in copy.weights:
+    weight.assign(stored[weight.path].numpy())
+  return copy

@@ -25,13 +25,22 @@ def encode(servable, text):
     rows[:, : servable.max_seq_length - 2]
     for rows in servable.tokenizer.tokenize_with_offsets(text)
   )
-  texts = ids.with_flat_values(servable.token_texts(ids.flat_values))
+  texts = ids.with_flat_values(texts_of(servable.tokenizer, ids.flat_values))
   return servable.assemble(ids), {
     "num_tokens": tf.cast(ids.row_lengths(), tf.int32),
     "tokens": texts.to_tensor(""),
     "starts": starts.to_tensor(0),
     "ends": ends.to_tensor(0),
   }
+
+
+def texts_of(tokenizer, ids):
+  """Returns the tokens of ids as people can read them, string as `ids`.
+
+  A token of byte-level BPE that is a part of a character gets U+FFFD.
+  """
+  texts = [text.decode("utf-8", "replace") for text in tokenizer.token_texts]
+  return tf.gather(tf.constant(texts), ids)
 
 
 def select(values, num_tokens):
