@@ -1,0 +1,34 @@
+"""Functions, classes and scripts stay small, and imports go one way."""
+
+from tests import code_size
+
+
+def test_functions_are_short():
+  assert code_size.long_functions() == []
+
+
+def test_functions_have_few_arguments():
+  assert code_size.wide_functions() == []
+
+
+def test_classes_are_small():
+  assert code_size.large_classes() == []
+  assert code_size.many_methods() == []
+
+
+def test_scripts_are_thin():
+  assert code_size.long_scripts() == []
+
+
+def test_the_forward_pass_is_read_in_three_files():
+  assert code_size.forward_lines() <= code_size.MOST_FORWARD_LINES
+
+
+def test_neither_files_nor_folders_import_in_circles():
+  assert code_size.file_circles() == []
+  assert code_size.package_circles() == []
+
+
+def test_circles_are_found():
+  graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set()}
+  assert code_size.circles(graph) == [["a", "b", "c"]]
