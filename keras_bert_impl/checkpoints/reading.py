@@ -129,8 +129,8 @@ def _find(path):
     )
   if not path.endswith((".safetensors", ".index.json", ".keras", *_PICKLES)):
     raise ValueError(
-      f"{path} is no checkpoint of a known kind: .safetensors, .keras, or the "
-      "prefix of a TensorFlow checkpoint, such as bert_model.ckpt."
+      f"{path} is not a checkpoint of a known kind: .safetensors, .keras, or"
+      " the prefix of a TensorFlow checkpoint, such as bert_model.ckpt."
     )
   return path
 
@@ -244,7 +244,7 @@ def _open_keras(path):
   except (ValueError, TypeError, KeyError, OSError) as error:
     reason = str(error).strip().partition("\n")[0]
     raise ValueError(
-      f"{path} is damaged, or no model of this library: {reason}"
+      f"{path} is damaged, or not a model of this library: {reason}"
     ) from error
   if not isinstance(getattr(model, "config", None), configs.EncoderConfig):
     raise ValueError(f"{path} holds no model of this library.")

@@ -122,7 +122,7 @@ def _open(path):
     return safetensors.safe_open(path, "np")
   except safetensors.SafetensorError as error:
     raise ValueError(
-      f"{path} is damaged, or no safetensors file: {error}."
+      f"{path} is damaged, or not a safetensors file: {error}."
     ) from error
 
 

@@ -68,9 +68,9 @@ def _load_vocabulary(source):
   path = vocabulary_files.find_file(source)
   if vocabulary_files.kind_of(path) != vocabulary_files.WORDPIECE:
     raise ValueError(
-      f"{path} is no WordPiece vocabulary: in byte-level BPE and SentencePiece "
-      "the pieces of a word follow from learned merges or scores, so that a "
-      "word alone cannot be added."
+      f"{path} is not a WordPiece vocabulary: in byte-level BPE and"
+      " SentencePiece the pieces of a word follow from learned merges or"
+      " scores, so that a word alone cannot be added."
     )
   return vocabulary_lib.Vocabulary.load(path)
 

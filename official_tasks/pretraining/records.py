@@ -187,7 +187,7 @@ class PretrainingRecords:
     data, objective = self._config.data, self._config.objective
     if objective.needs_pairs and not self.train.form.use_pairs:
       raise ValueError(
-        f"the records of {data.input_file} are no sentence pairs, which"
+        f"the records of {data.input_file} are not sentence pairs, which"
         f" --objective={data.objective} needs: write them with"
         f" --objective={data.objective} too."
       )

@@ -125,7 +125,7 @@ class Topology:
       description = topologies.get_topology_desc(name, platform="tpu")
     except Exception as error:  # JAX raises several kinds.
       raise ValueError(
-        f"topology ({name!r}) is none that libtpu knows, as v5e:2x2 or"
+        f"topology ({name!r}) is not one that libtpu knows, as v5e:2x2 or"
         f" v4:2x2x1: {str(error).splitlines()[0]}"
       ) from error
     self.name = name

@@ -148,7 +148,7 @@ def test_what_is_missing_or_damaged_is_named(damage, kind, message, folder):
 
 def test_a_file_of_no_known_kind_is_refused(tmp_path):
   (tmp_path / "notes.txt").write_text("text")
-  with pytest.raises(ValueError, match="notes.txt is no checkpoint of a known"):
+  with pytest.raises(ValueError, match="notes.txt is not a checkpoint of a"):
     reading.open_checkpoint(tmp_path / "notes.txt")
 
 

@@ -136,7 +136,7 @@ def test_a_new_version_is_taken_up_without_losing_a_request(served):
 def test_a_broken_version_is_logged_and_the_old_one_goes_on(served):
   (served.base / "7").mkdir()
   (served.base / "7" / "saved_model.pb").write_bytes(b"no model")
-  served.server.wait_for("7 is no SavedModel that can be served")
+  served.server.wait_for("7 is not a SavedModel that can be served")
   assert served.server.predict(["x [MASK]"])[0][0][0][0] == "two:x "
 
 
@@ -208,9 +208,9 @@ def test_a_directory_that_holds_no_model_is_one_line(tmp_path):
     ],
   )
   expected = (
-    "nowhere is no directory",
+    "nowhere is not a directory",
     "empty holds no version of a model",
-    "1 is no SavedModel that can be served",
+    "1 is not a SavedModel that can be served",
     "--max_queue (0) must be above 0",
     "Cannot listen at no.such.host.invalid:8501",
   )

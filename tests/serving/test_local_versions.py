@@ -85,13 +85,13 @@ def test_at_the_start_too_a_broken_version_is_passed_over(models, tmp_path):
 
 
 def test_a_directory_without_a_model_is_refused_in_words(models, tmp_path):
-  with pytest.raises(FileNotFoundError, match="nowhere is no directory"):
+  with pytest.raises(FileNotFoundError, match="nowhere is not a directory"):
     versions.Versions(tmp_path / "nowhere")
   with pytest.raises(ValueError, match="holds no version"):
     versions.Versions(tmp_path)
   with pytest.raises(ValueError, match="itself one version.*models"):
     versions.Versions(models / "one")
   (tmp_path / "1").mkdir()
-  with pytest.raises(ValueError, match="1 is no SavedModel") as caught:
+  with pytest.raises(ValueError, match="1 is not a SavedModel") as caught:
     versions.Versions(tmp_path)
   assert "\n" not in str(caught.value)

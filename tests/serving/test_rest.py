@@ -211,15 +211,15 @@ def test_json_values_become_features_of_their_kind():
     ("regression", b"{}", '"instances" or "inputs"'),
     ("regression", b'{"inputs": ["a"], "instances": ["a"]}', "one of them"),
     ("regression", b'{"instances": "a"}', "must be a list"),
-    ("regression", b'{"instances": [1]}', '"text": 1 is no string'),
-    ("regression", b'{"instances": [null]}', "null is no string"),
+    ("regression", b'{"instances": [1]}', '"text": 1 is not a string'),
+    ("regression", b'{"instances": [null]}', "null is not a string"),
     ("regression", b'{"instances": ["a", ["b"]]}', "one length and depth"),
     ("regression", b'{"instances": [["a"]]}', r"\[-1\].*not \[1, 1\]"),
     ("regression", b'{"inputs": "a"}', r"\[-1\].*not \[\]"),
     ("regression", b'{"inputs": {"txt": ["a"]}}', 'keys text, not .*"txt"'),
     ("regression", b'{"instances": [{"txt": "a"}]}', "keys text"),
     ("regression", b'{"instances": ["a", {"text": "a"}]}', "mixes"),
-    ("regression", b'{"instances": [{"b64": "?"}]}', "no valid base64"),
+    ("regression", b'{"instances": [{"b64": "?"}]}', "not valid base64"),
     ("pair_regression", b'{"instances": ["a"]}', "several inputs"),
     ("pair_regression", b'{"inputs": {"text": ["a"]}}', "text_pair"),
     (
@@ -287,7 +287,7 @@ def test_a_long_string_or_request_is_refused_in_words(clients):
       "classification",
       "classify",
       {"examples": [{"text": ["a", 1]}]},
-      "1 is no string",
+      "1 is not a string",
     ),
     (
       "classification",
@@ -387,7 +387,7 @@ def test_bytes_that_are_no_example_are_refused_in_words(clients, content):
     "inputs": [{"b64": base64.b64encode(content).decode()}],
   }
   response = clients["classification"].post(PREDICT, json=body)
-  assert "is no serialized tf.Example" in error_of(response)
+  assert "is not a serialized tf.Example" in error_of(response)
 
 
 def test_a_version_may_be_named(clients):

@@ -248,7 +248,7 @@ def _count(file, content, layout):
   if corrupt:
     raise ValueError(str(corrupt[0]))
   raise ValueError(
-    f"{file} is not the file that its manifest describes: write it anew, or "
+    f"{file} is not the file that its manifest describes: write it again, or "
     "delete the manifest to read it as it is."
   )
 

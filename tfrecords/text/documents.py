@@ -246,7 +246,7 @@ def _check_text(path, head):
   if num_others > _MOST_NOT_UTF8 * len(head):
     raise ValueError(
       f"{path} is not UTF-8 text: {num_others:,} of its first {len(head):,} "
-      "bytes are none. Convert it to UTF-8 first, if it is text."
+      "bytes are not. Convert it to UTF-8 first, if it is text."
     )
 
 

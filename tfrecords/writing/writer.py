@@ -364,7 +364,7 @@ def _summarize(tasks, written, seconds):
       )
   if not total("num_records"):
     raise ValueError(
-      "no sentence of the corpus has a token, so there is not one instance: "
+      "no sentence of the corpus has a token, so there are no instances: "
       "check input_file and vocab_file."
     )
   return Summary(

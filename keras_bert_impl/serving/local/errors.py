@@ -57,7 +57,7 @@ def of_model(error):
 def _one_line(text):
   """Returns the part of an error's message that is useful to a client."""
   if _NO_EXAMPLE in text:
-    return "an example is no serialized tf.Example."
+    return "an example is not a serialized tf.Example."
   if found := _NO_FEATURE.search(text):
     return f"an example has no feature {found[1]}."
   if found := _ASSERTION.search(text):

@@ -88,7 +88,7 @@ def load(path, version):
   except Exception as error:
     reason = next(iter(str(error).splitlines()), type(error).__name__)
     raise ValueError(
-      f"{path} is no SavedModel that can be served: {reason}"
+      f"{path} is not a SavedModel that can be served: {reason}"
     ) from error
 
 

@@ -64,10 +64,10 @@ def to_bytes(name, value):
       return base64.b64decode(value[_BASE64_KEY], validate=True)
     except (ValueError, binascii.Error) as error:
       raise errors.RequestError(
-        f'"{name}": {shown(value)} is no valid base64: {error}.'
+        f'"{name}": {shown(value)} is not valid base64: {error}.'
       ) from error
   if not isinstance(value, str):
-    raise errors.RequestError(f'"{name}": {shown(value)} is no string.')
+    raise errors.RequestError(f'"{name}": {shown(value)} is not a string.')
   try:
     return value.encode("utf-8")
   except UnicodeEncodeError as error:

@@ -81,7 +81,7 @@ class Versions:
   def _check(self):
     if not self._dir.is_dir():
       raise FileNotFoundError(
-        f"{self._dir} is no directory; give the one that holds the versions "
+        f"{self._dir} is not a directory; give the one that holds the versions "
         "of a model, as official_tasks/export_saved_model.py writes it."
       )
     if (self._dir / "saved_model.pb").exists():

@@ -692,7 +692,7 @@ def is_alive(pid):
     ("", {}, "the corpus is empty"),
     (" \n\n \n", {}, "the corpus is empty"),
     ("the dog.\nthe moon.\n", {}, "a single document.*--packing=doc_sentences"),
-    ("\u200b\n\n\u200b\n", {}, "not one instance"),
+    ("\u200b\n\n\u200b\n", {}, "there are no instances"),
   ],
 )
 def test_too_little_text_is_an_error(
