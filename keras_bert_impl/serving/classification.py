@@ -28,7 +28,7 @@ class _TextServable(servables.Servable):
       self.example = self.example | {name: ["Where did the cat sit?"]}
 
   def describe(self):
-    """Returns what people want to know of it; see `Servable`."""
+    """Returns {name: JSON value} that describes it; see `Servable`."""
     return super().describe() | {"text_pairs": self.text_pairs}
 
   def _logits(self, text, text_pair):
@@ -74,7 +74,7 @@ class ClassificationServable(_TextServable):
     }
 
   def describe(self):
-    """Returns what people want to know of it; see `Servable`."""
+    """Returns {name: JSON value} that describes it; see `Servable`."""
     if not self._label_names:
       return super().describe()
     return super().describe() | {"label_names": dict(self._label_names)}

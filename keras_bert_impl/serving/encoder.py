@@ -88,7 +88,7 @@ class EncoderServable(servables.Servable):
     return outputs | {"embeddings": self._pool(inputs, outputs)}
 
   def describe(self):
-    """Returns what people want to know of it; see `Servable`."""
+    """Returns {name: JSON value} that describes it; see `Servable`."""
     return super().describe() | {
       "pooling": self.pooling,
       "normalize": self.normalize,

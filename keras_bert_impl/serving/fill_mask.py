@@ -103,7 +103,7 @@ class FillMaskServable(servables.Servable):
     return {"token_logits": outputs["token_logits"]}
 
   def describe(self):
-    """Returns what people want to know of it; see `Servable`."""
+    """Returns {name: JSON value} that describes it; see `Servable`."""
     return super().describe() | {
       "mask_token": self.tokenizer.vocabulary.mask_token,
       "top_k": self.top_k,

@@ -1,4 +1,4 @@
-"""What servables are told besides their model: the flags of an export.
+"""Options of servables, which are the flags of an export.
 
 Standard library only, so that `export_saved_model.py --help` is quick. A field
 is an argument of the servable's constructor; None leaves its default, or what
@@ -93,7 +93,7 @@ class EncoderOptions:
 
 @dataclasses.dataclass(frozen=True)
 class NoOptions:
-  """Of servables that need to be told nothing."""
+  """Of servables without options."""
 
 
 OPTIONS = {
@@ -116,7 +116,7 @@ class AllOptions(
   FillMaskOptions,
   EncoderOptions,
 ):
-  """How the model is to answer."""
+  """The options of all servables."""
 
 
 def names(options_class):

@@ -1,4 +1,4 @@
-"""A question and a text to the words of the text that answer it.
+"""Servable of question answering: answers as spans of a text.
 
 Rows and spans are made by the code of `tasks.question_answering_rows` and
 `tasks.answers`, as in training. Axes: B questions, W windows of all of them, R
@@ -25,7 +25,7 @@ _SPANS = {
 
 
 class QuestionAnsweringServable(servables.Servable):
-  """Question and text to an answer, cut out of the text as it was given.
+  """Answers a question by a span of the text as it was given.
 
   A text that is too long for a row is read in windows that slide over it. No
   more than 32 windows are given to the model at once, whatever the batch.
@@ -88,7 +88,7 @@ class QuestionAnsweringServable(servables.Servable):
     self.max_windows = max_windows
 
   def describe(self):
-    """Returns what people want to know of it; see `Servable`."""
+    """Returns {name: JSON value} that describes it; see `Servable`."""
     return super().describe() | {
       "doc_stride": self.doc_stride,
       "max_query_length": self.max_query_length,
@@ -147,7 +147,7 @@ class QuestionAnsweringServable(servables.Servable):
     }
 
   def _rows(self, questions, contexts):
-    """Returns the rows of the model and the `Windows` they are of.
+    """Returns the rows of the model and their `Windows`.
 
     Returns:
       {name: int32 [W, L]}: the inputs of the model; `starts`, the character
@@ -208,7 +208,7 @@ class QuestionAnsweringServable(servables.Servable):
 
 
 def _first_best(scores, starts, ends):
-  """Returns the best span of each row; of equal ones the first and shortest.
+  """Returns the best span of each row; of equals, the first and shortest.
 
   Args:
     scores: float64 [N, M].
@@ -227,7 +227,7 @@ def _first_best(scores, starts, ends):
 
 
 def _without_blanks(texts, starts, ends):
-  """Returns where answers begin and end whose blanks are stripped.
+  """Returns start and end of answers without blanks around them.
 
   Args:
     texts: string [B].

@@ -1,4 +1,4 @@
-"""What a SavedModel of this project is made of, whatever its head.
+"""Base class of servables: models with tokenizers, to save as SavedModels.
 
 A servable tracks the variables of its model one by one and keeps the Keras
 model itself in a closure. That alone loads everywhere: a tracked Keras 3 model
@@ -108,7 +108,7 @@ class Servable(tf.Module, abc.ABC):
     return self.answer(**tf_examples.parse(examples, self.inputs))
 
   def answer_ids(self, input_ids, input_mask, segment_ids):
-    """Answers what a client has tokenized itself: what the model says of it.
+    """Returns the model's outputs for ids that the client has tokenized.
 
     Args:
       input_ids: int32 [B, L].
@@ -122,7 +122,7 @@ class Servable(tf.Module, abc.ABC):
     return self.load_model()(dict(zip(_ID_NAMES, ids, strict=True)))
 
   def definitions(self):
-    """Returns {name: `Signature`} of all signatures, each to be traced anew."""
+    """Returns {name: `Signature`} of all signatures, not traced yet."""
     return {
       SERVING_DEFAULT: self.on_text(self.answer),
       TOKEN_IDS: _on_ids(self, self._model().config),
@@ -140,7 +140,7 @@ class Servable(tf.Module, abc.ABC):
     return {name: s.example for name, s in self.definitions().items()}
 
   def describe(self):
-    """Returns {name: JSON value} of what people want to know of it."""
+    """Returns {name: JSON value} that describes it to people."""
     return {
       "head": self.head,
       "labels": self.labels and list(self.labels),
@@ -226,9 +226,9 @@ class Servable(tf.Module, abc.ABC):
 
 
 def as_inputs(inputs):
-  """Returns what a tokenizer assembled, {name: int32 [B, L]}, for the model.
+  """Returns the model's inputs, {name: int32 [B, L]}, with at least one column.
 
-  A batch of no texts has no longest one, and a model wants a first token.
+  An empty batch would have none, and a model needs a first token.
   """
   length = tf.shape(inputs[features.INPUT_IDS])[1]
   padding = [[0, 0], [0, tf.maximum(1 - length, 0)]]
@@ -287,7 +287,7 @@ def _on_ids(servable, config):
 
 
 def _plain_copy(model, build, head):
-  """Returns what is to be served of a model anew, for one device and float32.
+  """Returns a copy of a model to serve, for one device and float32.
 
   The variables of a model made under a strategy are sets of replicas, which
   no SavedModel holds; and a policy such as mixed_bfloat16 is for training.

@@ -1,4 +1,4 @@
-"""Raw text to the entities in it.
+"""Servable of token classification: the entities of texts.
 
 Windows are made by the code of `tasks.windows`, as in training; which labels
 make an entity is read off `metrics.tagging`. Axes: B texts, T tokens of all of
@@ -21,7 +21,7 @@ _NO_TYPE = "entity"
 
 
 class TokenClassificationServable(servables.Servable):
-  """Text to entities: what they are, and where they stand in it.
+  """Finds entities in texts: label, text, place and score.
 
   A text that is too long for a row is read in windows that slide over it; each
   token counts where it has most context. No more than 32 windows are given to
@@ -73,7 +73,7 @@ class TokenClassificationServable(servables.Servable):
     self._tags = _Tags(self.labels)
 
   def describe(self):
-    """Returns what people want to know of it; see `Servable`."""
+    """Returns {name: JSON value} that describes it; see `Servable`."""
     return super().describe() | {
       "token_unit": self.token_unit,
       "doc_stride": self.doc_stride,
@@ -126,7 +126,7 @@ class TokenClassificationServable(servables.Servable):
     return text_words.split_characters(text)
 
   def _label(self, tokens):
-    """Returns what the model says of tokens.
+    """Returns the labels that the model gives to tokens.
 
     Args:
       tokens: string RaggedTensor [B, (tokens)].
@@ -184,7 +184,7 @@ class TokenClassificationServable(servables.Servable):
 
 
 class _Tags:
-  """Which labels make entities: C of them, and one for what is outside.
+  """Tables of the labels that form entities: C labels, and one for outside.
 
   Args:
     labels: tuple of C str.
@@ -260,5 +260,5 @@ class _Tags:
     return tf.where(is_known, labels, filling)
 
   def _are_one(self, labels, following):
-    """Returns whether an entity goes on from labels to those following."""
+    """Returns whether an entity continues from labels to those following."""
     return tf.gather_nd(self._goes_on, tf.stack([labels, following], axis=-1))

@@ -1,13 +1,13 @@
-"""From logits of start and end to answers: spans of the original characters.
+"""Finds answers from start and end logits: spans of the original characters.
 
 A span from piece i to piece j >= i scores S.T_i + E.T_j. A piece that is in
 several windows may begin a span only where it has the most context; no answer
 is the span of [CLS] alone, in the window where it scores least.
 
 Source: Devlin et al. 2019, sections 4.2 and 4.3; google-research/bert,
-run_squad.py, write_predictions. Differs from it in that all spans are looked
-at, not only those of the best starts and ends, and in that answers are cut out
-by the offsets of pieces instead of being looked for again.
+run_squad.py, write_predictions. Differs from it: all spans are considered, not
+only those of the best starts and ends, and answers are cut out by the offsets
+of pieces instead of being searched for again.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ _WINDOWS = 32
 
 
 class SpanConfig(NamedTuple):
-  """What an answer may be.
+  """Limits of answers.
 
   Attributes:
     n_best_size: int, answers to keep of each question.
@@ -49,7 +49,7 @@ class Candidate(NamedTuple):
 
 
 class Answer(NamedTuple):
-  """What the model says to a question.
+  """The model's answer to a question.
 
   Attributes:
     candidates: list of `Candidate`, the best first, no text twice; never empty,
@@ -150,7 +150,7 @@ def best_spans(starts, ends, start_logits, end_logits, size, count):
 
 
 def _reached(values, size, padding):
-  """Returns of [R, L] what each place and those after it have, [R, L, size]."""
+  """Returns values [R, L] of each place and those after it, [R, L, size]."""
   padded = tf.pad(values, [[0, 0], [0, size - 1]], constant_values=padding)
   places = tf.range(tf.shape(values)[1])[:, tf.newaxis] + tf.range(size)
   return tf.gather(padded, places, axis=1)

@@ -1,10 +1,10 @@
-"""What a training objective or a fine-tuning task has to say."""
+"""Base class of training objectives and fine-tuning tasks."""
 
 import abc
 
 
 class Task(abc.ABC):
-  """One objective: its model, and how a batch becomes a loss.
+  """A task: its model, losses and metrics.
 
   Losses are sums, not means: the training loop divides them by `denominators`
   summed over all replicas and micro-batches, so that the gradient does not
@@ -35,5 +35,5 @@ class Task(abc.ABC):
     """Returns {metric name: (sum, count)}, float32 scalars."""
 
   def describe(self):
-    """Returns {option: JSON value} of what builds the same model again."""
+    """Returns {option: JSON value} to build the same model again."""
     return {"labels": self.labels}

@@ -1,4 +1,4 @@
-"""Losses that are cross-entropies: all of pre-training, most others."""
+"""Cross-entropy losses: those of pre-training and most other tasks."""
 
 import abc
 from typing import NamedTuple
@@ -60,7 +60,7 @@ def metrics(batch, predictions, weights):
 
 
 def of_rows(batch, outputs):
-  """Returns what `losses` takes where each row has a class.
+  """Returns the arguments of `losses` for tasks with a class for each row.
 
   Args:
     batch: {column: [B, ...]}, of `features.LABEL_IDS` int32 [B].
@@ -74,7 +74,7 @@ def of_rows(batch, outputs):
 
 
 class CrossEntropyTask(base.Task):
-  """A weighted sum of classification losses. A subclass says which.
+  """Base class of tasks whose loss is a weighted sum of cross-entropies.
 
   Args:
     config: `EncoderConfig`.

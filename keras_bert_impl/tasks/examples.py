@@ -1,4 +1,4 @@
-"""What fine-tuning learns from: texts with labels, as they stand in files."""
+"""Examples of fine-tuning: texts with labels, as in the files."""
 
 import dataclasses
 
@@ -23,7 +23,7 @@ class TextExample:
 
   @property
   def is_labelled(self):
-    """Whether class or score are known."""
+    """Whether the class or score is known."""
     return self.label is not None
 
 
@@ -97,5 +97,5 @@ class QuestionExample:
 
   @property
   def is_labelled(self):
-    """Whether it is known what the answers are."""
+    """Whether the answers are known."""
     return self.answers is not None

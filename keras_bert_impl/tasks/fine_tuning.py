@@ -1,4 +1,4 @@
-"""A fine-tuning task is made of three parts; this says what each has to do.
+"""Base classes of the three parts of a fine-tuning task.
 
   examples --Preprocessor--> rows --batches--> Task --outputs--> Evaluator
 
@@ -9,10 +9,10 @@
 Each part is a frozen dataclass whose fields are its options: no call depends on
 another one before it. `FineTuning` holds the three.
 
-An example is a dataclass as those of `tasks.examples`: `origin` says where it
-stands, for messages, and `is_labelled` whether it can be learned or scored. A
-row is a dict {column: array}. Axes: [n] is the length of the row, the same for
-all of its ragged columns; a batch pads it to L.
+An example is a dataclass as in `tasks.examples`: `origin` names its place in a
+file, for messages, and `is_labelled` says whether it can be learned or scored.
+A row is a dict {column: array}. Axes: [n] is the length of the row, the same
+for all of its ragged columns; a batch pads it to L.
 """
 
 import abc
@@ -25,7 +25,7 @@ from keras_bert_impl.tasks import base
 
 
 class Column(NamedTuple):
-  """What a column of the rows holds.
+  """A column of the rows: dtype, shape and padding.
 
   Attributes:
     dtype: "int32" or "float32".
@@ -75,7 +75,7 @@ class Preprocessor(abc.ABC):
     """
 
   def describe(self):
-    """Returns {option: JSON value} of all that decides what the rows are."""
+    """Returns {option: JSON value} of everything that decides the rows."""
     return _json(dataclasses.asdict(self))
 
 
@@ -94,7 +94,7 @@ class Evaluator(abc.ABC):
 
   @abc.abstractmethod
   def answers(self, examples, rows, outputs):
-    """Returns what the model says about each example, for the methods below.
+    """Returns the model's answer to each example, for the methods below.
 
     Args:
       examples: list of the task's examples.
@@ -116,7 +116,7 @@ class Evaluator(abc.ABC):
 
   @abc.abstractmethod
   def write(self, examples, answers, scores, folder):
-    """Writes the files of predictions in the official form; all or nothing.
+    """Writes the files of predictions atomically in the official form.
 
     Args:
       examples: as `score`, labels not needed.
@@ -130,7 +130,7 @@ class Evaluator(abc.ABC):
     """
 
   def plot(self, examples, answers, scores, path):
-    """Draws what helps to judge the scores as PNG; returns whether it did."""
+    """Plots the scores as PNG; returns whether it did."""
     del examples, answers, scores, path
     return False
 
@@ -143,7 +143,7 @@ class Evaluator(abc.ABC):
     return 0.0
 
   def describe(self):
-    """Returns {option: JSON value} of what a later run has to agree on."""
+    """Returns {option: JSON value} on which a later run must agree."""
     return {}
 
 
@@ -162,7 +162,7 @@ class FineTuning:
   evaluator: Evaluator
 
   def describe(self):
-    """Returns {name: JSON value} of what a server or a later run must know."""
+    """Returns {name: JSON value} for servers and later runs."""
     return {
       "task": type(self.task).__name__,
       "head": self.task.head,
@@ -179,7 +179,7 @@ def softmax(logits):
 
 
 def _json(options):
-  """Returns options as JSON reads them back: tuples as lists."""
+  """Converts options to plain JSON values: tuples to lists."""
   return {
     name: list(value) if isinstance(value, tuple) else value
     for name, value in options.items()

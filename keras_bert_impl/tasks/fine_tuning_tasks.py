@@ -19,7 +19,7 @@ TASKS = {
 
 
 def head_of(task_name):
-  """Returns the head that the task whose class has that name trains."""
+  """Returns the head that the task of a class name trains."""
   return next(
     (head for head, task in TASKS.items() if task.__name__ == task_name), None
   )

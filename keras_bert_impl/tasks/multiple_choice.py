@@ -1,6 +1,6 @@
-"""The best of some continuations or answers: SWAG and its like.
+"""Multiple choice: the best of some continuations or answers, as in SWAG.
 
-Each choice is a sequence of its own, with the text as A and the choice as B.
+Each choice is a sequence, with the text as A and the choice as B.
 
 Source: Devlin et al. 2019, section 4.4.
 """
@@ -26,7 +26,7 @@ _ID_NAMES = (features.INPUT_IDS, features.SEGMENT_IDS, features.INPUT_MASK)
 
 @dataclasses.dataclass(frozen=True)
 class ChoicePreprocessor(fine_tuning.Preprocessor):
-  """Rows of `MultipleChoiceExample`s.
+  """Makes rows of `MultipleChoiceExample`s.
 
   Attributes:
     max_seq_length: int, most ids of text and choice.
@@ -79,7 +79,7 @@ class ChoicePreprocessor(fine_tuning.Preprocessor):
 
 @dataclasses.dataclass(frozen=True)
 class MultipleChoiceTask(base.Task):
-  """A score for each choice, given the text; softmax over the choices.
+  """Scores each choice for a text, with a softmax over the choices.
 
   Attributes:
     config: `EncoderConfig`.
@@ -115,7 +115,7 @@ class MultipleChoiceTask(base.Task):
 
 @dataclasses.dataclass(frozen=True)
 class ChoiceEvaluator(fine_tuning.Evaluator):
-  """Judges choices."""
+  """Scores choices by accuracy."""
 
   main_metric = "accuracy"
 

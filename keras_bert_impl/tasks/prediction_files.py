@@ -1,4 +1,4 @@
-"""Files of predictions for people and for GLUE, and pictures of them."""
+"""Writes predictions for people and for GLUE, and plots them."""
 
 import os
 
@@ -31,12 +31,12 @@ def write(folder, ids, labels, columns):
 
 
 def exact(value):
-  """Returns the fewest digits that a float32 can be told by, str."""
+  """Returns the shortest str that identifies a float32."""
   return str(np.float32(value))
 
 
 def write_submission(path, ids, predictions):
-  """Writes predictions as GLUE takes them; returns `path`.
+  """Writes predictions in GLUE's form; returns `path`.
 
   Source: gluebenchmark.com, FAQ.
   """
@@ -45,7 +45,7 @@ def write_submission(path, ids, predictions):
 
 
 def plot_confusion(path, targets, answers, labels):
-  """Draws how often each class was taken for which, as PNG.
+  """Plots the confusion matrix of classes as PNG.
 
   Args:
     path: str.
@@ -75,7 +75,7 @@ def plot_confusion(path, targets, answers, labels):
 
 
 def plot_scatter(path, targets, answers):
-  """Draws predicted over true numbers, float [N] both, as PNG."""
+  """Plots predicted over true numbers, float [N] both, as PNG."""
   canvas = pictures.new_figure(5, 5)
   axes = canvas.add_subplot()
   axes.plot(targets, answers, ".", alpha=0.4)

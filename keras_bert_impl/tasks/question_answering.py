@@ -1,7 +1,7 @@
-"""Answers to questions as spans of a text: SQuAD 1.1, 2.0 and their like.
+"""Question answering by spans of a text: SQuAD 1.1, 2.0 and similar data.
 
-Rows are made by `question_answering_rows`, answers found by `answers`, scores
-and files made by `question_answering_scores`.
+`question_answering_rows` makes the rows, `answers` finds the answers, and
+`question_answering_scores` makes scores and files.
 
 Source: Devlin et al. 2019, sections 4.2 and 4.3; google-research/bert,
 run_squad.py.
@@ -18,7 +18,7 @@ from keras_bert_impl.tasks import question_answering_rows as rows
 
 @dataclasses.dataclass(frozen=True)
 class QuestionAnsweringTask(base.Task):
-  """The first and the last piece of an answer, by cross-entropy.
+  """Predicts the first and last piece of an answer, by cross-entropy.
 
   Attributes:
     config: `EncoderConfig`.
@@ -30,7 +30,7 @@ class QuestionAnsweringTask(base.Task):
 
   @property
   def head(self):
-    """The kind of head; one with a BiLSTM is known to no other program."""
+    """The kind of head; None with a BiLSTM, which only this library has."""
     return heads.QUESTION_ANSWERING if self.bilstm_width is None else None
 
   def build_model(self):

@@ -1,11 +1,11 @@
-"""Questions and texts to rows, in sliding windows.
+"""Rows of questions and texts, in sliding windows.
 
-A row is [CLS] question [SEP] window [SEP], the windows of a context sliding
-over it. The labels are the first and the last piece of the answer; both are
-[CLS] where the window has no or not all of it.
+A row is [CLS] question [SEP] window [SEP], for each window that slides over the
+context. The labels are the first and the last piece of the answer; both are
+[CLS] if the window does not contain all of the answer.
 
-Source: google-research/bert, run_squad.py. Differs from it in that answers are
-found by characters and not by words: "1871)," is no obstacle to "1871".
+Source: google-research/bert, run_squad.py. Differs from it: answers are found
+by characters and not by words, so that "1871" is found in "1871),".
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclasses.dataclass(frozen=True)
 class QuestionPreprocessor(fine_tuning.Preprocessor):
-  """Rows of `QuestionExample`s.
+  """Makes rows of `QuestionExample`s.
 
   Attributes:
     max_seq_length: int, most ids of a row.
@@ -150,7 +150,7 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
 
 
 def locate(context, text, start):
-  """Returns where an answer stands in its context.
+  """Finds an answer in its context.
 
   White space does not count; of several places, the one next to `start` does.
 
@@ -176,7 +176,7 @@ def locate(context, text, start):
 
 
 class Framed(NamedTuple):
-  """Questions, each with the windows of its context.
+  """Framed questions, each with the windows of its context.
 
   Attributes:
     windows: `windows.Windows`, W of them.
@@ -226,7 +226,7 @@ class _TextPieces(NamedTuple):
 
 
 def _rows(framed, pieces, spans, counts):
-  """Yields (which question, row without EXAMPLE_INDEX) of windows.
+  """Yields (index of the question, row without EXAMPLE_INDEX) of windows.
 
   Args:
     framed: `Framed`, of B questions.
@@ -305,7 +305,7 @@ def _encode(texts):
 
 
 def _pieces_of(pieces, start, end):
-  """Returns (first, last) piece of the characters, None if there is none."""
+  """Returns the (first, last) piece of a range of characters, or None."""
   first = int(np.searchsorted(pieces.ends, start, side="right"))
   last = int(np.searchsorted(pieces.starts, end, side="left")) - 1
   return (first, last) if first <= last else None

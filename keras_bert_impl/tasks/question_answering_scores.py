@@ -1,4 +1,4 @@
-"""Scores and files of answers, those of the official scripts of SQuAD."""
+"""Scores and files of answers, as in the official scripts of SQuAD."""
 
 import collections
 import dataclasses
@@ -24,7 +24,7 @@ _THRESHOLDS = ("best_exact_thresh", BEST_THRESHOLD)
 
 @dataclasses.dataclass(frozen=True)
 class AnswerEvaluator(fine_tuning.Evaluator):
-  """Judges answers to questions.
+  """Scores answers to questions.
 
   Attributes:
     version_2_with_negative: bool, whether there are questions without answer.
@@ -53,7 +53,7 @@ class AnswerEvaluator(fine_tuning.Evaluator):
     )
 
   def answers(self, examples, rows, outputs):
-    """Returns what the model says, list of `answers.Answer`."""
+    """Returns the model's answers, list of `answers.Answer`."""
     return answers_lib.find(
       [example.context for example in examples],
       answers_lib.Windows(
@@ -122,7 +122,7 @@ class AnswerEvaluator(fine_tuning.Evaluator):
     return paths
 
   def plot(self, examples, answers, scores, path):
-    """Draws the scores by threshold (2.0) or by length of the answer (1.1)."""
+    """Plots the scores by threshold (2.0) or by length of the answer (1.1)."""
     golds = _golds(examples)
     has_null = self.version_2_with_negative
     each = metrics.score_each(
@@ -172,7 +172,7 @@ def _golds(examples):
 
 
 def _texts(examples, answers):
-  """Returns {id: best answer that is one}."""
+  """Returns {id: best answer that is not empty}."""
   return {
     example.id: answer.text
     for example, answer in zip(examples, answers, strict=True)
@@ -187,7 +187,7 @@ def _null_odds(examples, answers):
 
 
 def _nbest(answer):
-  """Returns what nbest_predictions.json says of an answer, list of dicts."""
+  """Returns an answer's entry in nbest_predictions.json, list of dicts."""
   return [
     {
       "text": candidate.text,
@@ -202,7 +202,7 @@ def _nbest(answer):
 
 
 def _plot_by_threshold(axes, examples, answers, scores):
-  """Draws EM and F1 over the null odds above which there is no answer."""
+  """Plots EM and F1 over the threshold of the null odds."""
   odds = np.array([answer.null_odds for answer in answers])
   is_null = np.array([not example.answers for example in examples])
   order = np.argsort(odds, kind="stable")
@@ -214,7 +214,7 @@ def _plot_by_threshold(axes, examples, answers, scores):
 
 
 def _plot_by_length(axes, golds, scores):
-  """Draws EM and F1 over the number of words of the shortest answer."""
+  """Plots EM and F1 over the number of words of the shortest answer."""
   groups = collections.defaultdict(list)
   longest = 10
   for index, texts in enumerate(golds.values()):

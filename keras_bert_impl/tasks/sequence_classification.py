@@ -1,6 +1,6 @@
-"""One of some classes for a text or a pair of texts: GLUE and its like.
+"""Classification of texts or pairs of texts: GLUE and similar data.
 
-Rows are made by `text_rows`, scores and files by `text_scores`.
+`text_rows` makes the rows, `text_scores` scores and files.
 
 Source: Devlin et al. 2019, section 4.1; google-research/bert,
 run_classifier.py.
@@ -16,7 +16,7 @@ from keras_bert_impl.tasks import base, cross_entropy
 
 @dataclasses.dataclass(frozen=True)
 class SequenceClassificationTask(base.Task):
-  """One class for each text or pair, by cross-entropy.
+  """Classifies texts or pairs of texts, by cross-entropy.
 
   Attributes:
     config: `EncoderConfig`.
@@ -40,7 +40,7 @@ class SequenceClassificationTask(base.Task):
 
   @property
   def head(self):
-    """The kind of head; one with a BiLSTM is known to no other program."""
+    """The kind of head; None with a BiLSTM, which only this library has."""
     return heads.CLASSIFICATION if self.bilstm_width is None else None
 
   def build_model(self):

@@ -1,6 +1,6 @@
-"""A score for a text or a pair of texts: STS-B and its like.
+"""Regression of texts or pairs of texts: STS-B and similar data.
 
-Rows are made by `text_rows`, scores and files by `text_scores`.
+`text_rows` makes the rows, `text_scores` scores and files.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from keras_bert_impl.tasks import base, cross_entropy
 
 @dataclasses.dataclass(frozen=True)
 class SequenceRegressionTask(base.Task):
-  """A score for each text or pair, by the mean squared error.
+  """Scores texts or pairs of texts, by the mean squared error.
 
   Attributes:
     config: `EncoderConfig`.
@@ -28,7 +28,7 @@ class SequenceRegressionTask(base.Task):
 
   @property
   def head(self):
-    """The kind of head; one with a BiLSTM is known to no other program."""
+    """The kind of head; None with a BiLSTM, which only this library has."""
     return heads.REGRESSION if self.bilstm_width is None else None
 
   def build_model(self):
@@ -61,5 +61,5 @@ class SequenceRegressionTask(base.Task):
     }
 
   def describe(self):
-    """Returns as `Task`; where the head began is of no matter."""
+    """Returns as `Task`, without the head's first bias."""
     return {"labels": None, "bilstm_width": self.bilstm_width}

@@ -1,4 +1,4 @@
-"""Texts and pairs of texts to rows, as the tokenizer assembles them."""
+"""Rows of texts and pairs of texts, as the tokenizer assembles them."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ _TEXTS = 1000
 
 @dataclasses.dataclass(frozen=True)
 class TextPreprocessor(fine_tuning.Preprocessor):
-  """Rows of `TextExample`s, whose labels are classes or numbers.
+  """Makes rows of `TextExample`s, whose labels are classes or numbers.
 
   Attributes:
     max_seq_length: int, most ids of a text or pair.
@@ -61,7 +61,7 @@ class TextPreprocessor(fine_tuning.Preprocessor):
       }
 
   def _target(self, label):
-    """Returns the number that stands for a label; 0 where there is none."""
+    """Returns the number of a label; 0 without one."""
     if label is None:
       return 0
     return label if self.labels is None else self.labels.index(label)
@@ -99,7 +99,7 @@ def iter_rows(texts, text_pairs, tokenizer, max_seq_length, counts):
 
 
 def _count(pieces, kept, counts):
-  """Counts what was cut and what is empty.
+  """Counts texts that were cut or are empty.
 
   Args:
     pieces: list of ragged [B, (pieces)], of each side.

@@ -1,4 +1,4 @@
-"""Scores and files of texts with classes or numbers: those of GLUE."""
+"""Scores and files of classification and regression, as for GLUE."""
 
 import dataclasses
 import os
@@ -11,7 +11,7 @@ from keras_bert_impl.tasks import fine_tuning, prediction_files
 
 @dataclasses.dataclass(frozen=True)
 class ClassEvaluator(fine_tuning.Evaluator):
-  """Judges classes.
+  """Scores classes.
 
   Attributes:
     labels: tuple of str, names of the classes in the order of the logits.
@@ -94,7 +94,7 @@ class ClassEvaluator(fine_tuning.Evaluator):
 
 @dataclasses.dataclass(frozen=True)
 class NumberEvaluator(fine_tuning.Evaluator):
-  """Judges numbers.
+  """Scores numbers.
 
   Attributes:
     metrics: tuple of names in `metrics.classification.OF_NUMBERS`; the first is
@@ -169,14 +169,14 @@ def _check_metrics(names, known):
 
 
 def _best_constant(score, targets, constants):
-  """Returns the best score of answering with one of `constants` always."""
+  """Returns the best score of always answering one of `constants`."""
   return max(
     score(targets, np.full_like(targets, constant)) for constant in constants
   )
 
 
 def _submit(submissions, folder, ids, found):
-  """Writes the file for GLUE where the split that `folder` is of has one."""
+  """Writes GLUE's file if the split of `folder` has one."""
   split = os.path.basename(os.path.normpath(folder))
   if split not in submissions:
     return {}

@@ -1,7 +1,7 @@
-"""Labels for the tokens of sentences: named entities, chunks.
+"""Token classification: named entities, chunks.
 
-Rows are made by `token_classification_rows`, scores and files by
-`token_classification_scores`.
+`token_classification_rows` makes the rows, `token_classification_scores` scores
+and files.
 
 Source: Devlin et al. 2019, section 5.3.
 """
@@ -18,7 +18,7 @@ from keras_bert_impl.tasks import base, cross_entropy
 
 @dataclasses.dataclass(frozen=True)
 class TokenClassificationTask(base.Task):
-  """Tags tokens, in IOB2.
+  """Classifies tokens, by tags in IOB2.
 
   Attributes:
     config: `EncoderConfig`.
@@ -37,7 +37,7 @@ class TokenClassificationTask(base.Task):
 
   @property
   def head(self):
-    """The kind of head; one with a BiLSTM is known to no other program."""
+    """The kind of head; None with a BiLSTM, which only this library has."""
     is_linear = self.approach == "fine_tuning"
     return heads.TOKEN_CLASSIFICATION if is_linear else None
 

@@ -1,9 +1,8 @@
-"""Sentences to rows: the first piece of a token carries its label.
+"""Rows of tagged sentences: the first piece of a token has its label.
 
-A row is one sentence with as much of its document around it as a row takes,
-evenly left and right: Devlin et al. 2019, section 5.3, "the maximal document
-context provided by the data". Loss and predictions belong to the sentence
-alone.
+A row is one sentence with as much of its document around it as fits, evenly
+left and right: Devlin et al. 2019, section 5.3, "the maximal document context
+provided by the data". Loss and predictions are only those of the sentence.
 
 A sentence too long for a row is cut into sliding windows, and each token
 counts in the window where it has most context, so nothing is dropped.
@@ -55,7 +54,7 @@ def labels_of(sentences):
 
 @dataclasses.dataclass(frozen=True)
 class TagPreprocessor(fine_tuning.Preprocessor):
-  """Rows of `TaggedSentence`s, labelled in IOB2 whatever their scheme is.
+  """Makes rows of `TaggedSentence`s of any scheme, labelled in IOB2.
 
   Attributes:
     max_seq_length: int, most ids of a row.
@@ -206,7 +205,7 @@ class _Sentence:
 
 
 def _count(sentences, size, counts):
-  """Counts what is special about `_Sentence`s."""
+  """Counts `_Sentence`s that were cut or have empty tokens."""
   for what, number in (
     ("sentences cut into windows", sum(len(s.ids) > size for s in sentences)),
     ("tokens without pieces", sum(s.num_empty for s in sentences)),

@@ -1,4 +1,4 @@
-"""Scores and files of tagged sentences, as conlleval has them."""
+"""Scores and files of tagged sentences, as in conlleval."""
 
 import dataclasses
 import os
@@ -16,7 +16,7 @@ REPORT_NAME = "conlleval.txt"
 
 @dataclasses.dataclass(frozen=True)
 class TagEvaluator(fine_tuning.Evaluator):
-  """Judges tags by entity, in the scheme of the files.
+  """Scores tags by entity, in the scheme of the files.
 
   Attributes:
     labels: tuple of str in IOB2, in the order of the logits.
@@ -54,7 +54,7 @@ class TagEvaluator(fine_tuning.Evaluator):
     ]
 
   def score(self, examples, answers):
-    """Returns what conlleval says of the file of predictions, as fractions."""
+    """Returns conlleval's scores of the file of predictions, as fractions."""
     return _evaluate(examples, answers).scores()
 
   def write(self, examples, answers, scores, folder):
@@ -79,7 +79,7 @@ class TagEvaluator(fine_tuning.Evaluator):
     return paths
 
   def plot(self, examples, answers, scores, path):
-    """Draws precision, recall and F1 of each type."""
+    """Plots precision, recall and F1 of each type."""
     evaluation = _evaluate(examples, answers)
     types = evaluation.types
     if not types:

@@ -1,7 +1,7 @@
 """Sliding windows over texts that are longer than a row.
 
-Where windows overlap, a piece is seen several times; what counts is the window
-in which it has the most context. For training and, in the graph, for serving.
+Where windows overlap, a piece is in several of them; the one in which it has
+the most context counts. For training and, in the graph, for serving.
 
 Axes: B texts, N pieces of all of them, W windows of all of them.
 
@@ -29,7 +29,7 @@ class Windows(NamedTuple):
   is_cut: tf.Tensor
 
   def gather(self, pieces, starts=None):
-    """Returns what the windows hold, ragged [W, (pieces)].
+    """Returns values of the pieces in each window, ragged [W, (pieces)].
 
     Args:
       pieces: RaggedTensor [B, (pieces)], something of each piece.
