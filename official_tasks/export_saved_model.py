@@ -1,4 +1,4 @@
-r"""Writes a trained model as a SavedModel that TF Serving takes as it is.
+r"""Exports a trained model as a SavedModel for TF Serving.
 
     python official_tasks/export_saved_model.py --checkpoint_dir=mrpc \
       --export_dir=served/mrpc
@@ -7,10 +7,10 @@ r"""Writes a trained model as a SavedModel that TF Serving takes as it is.
                                             vectors of texts
     ... --checkpoint_dir=uncased_L-12_H-768_A-12 --head=fill_mask
 
---checkpoint_dir is the output_dir of a run_*.py, which knows what it was
-trained for and how, or any other checkpoint. What is written takes raw strings
-and needs neither this library nor the vocabulary any more. Each call adds a
-version: served/mrpc/1, served/mrpc/2, ...
+--checkpoint_dir is the output_dir of a run_*.py, which records what it was
+trained for and how, or any other checkpoint. The SavedModel takes raw strings
+and needs neither this library nor the vocabulary. Each call adds a version:
+served/mrpc/1, served/mrpc/2, ...
 
 To try it out: python official_tasks/serve.py --model_dir=served/mrpc
 """
@@ -83,7 +83,7 @@ common.define_flags(serving_options.AllOptions)
 
 
 def main():
-  """Reads the model, writes it and says where."""
+  """Loads the model, exports it and prints where."""
   config = common.from_flags(ExportConfig)
   told = common.from_flags(serving_options.AllOptions)
   logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
@@ -149,7 +149,7 @@ def _arguments(told, trained, servable_class):
 
 
 def _report(config, told, trained, servable, version_dir):
-  """Prints and writes what came out."""
+  """Prints and writes the results."""
   described = servable.describe()
   results = {
     "checkpoint": trained.path,

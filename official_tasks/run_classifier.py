@@ -9,8 +9,8 @@ r"""Fine-tunes a model to label or score texts or pairs of texts: GLUE and more.
     ... --train_file=mine.csv --dev_fraction=0.1 --text_column=review \
       --label_column=stars --regression    your own data
 
-Writes checkpoints, predictions of each split (for the test sets of GLUE as its
-site takes them), pictures and results.json into --output_dir.
+Writes checkpoints, predictions of each split (for the test sets of GLUE in its
+site's form), pictures and results.json into --output_dir.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ _CUSTOM_FLAGS = ("text_pair_column", "labels", "regression", "metrics")
 
 @dataclasses.dataclass(frozen=True)
 class ClassifierConfig(labelled_splits.SplitsConfig):
-  """Where the examples are and how they are judged.
+  """Files, columns, labels and metrics of the examples.
 
   Raises:
     ValueError: flags contradict each other.
@@ -79,7 +79,7 @@ class ClassifierConfig(labelled_splits.SplitsConfig):
 
 
 def _data_set(config):
-  """Returns the `TextDataSet` that the flags name or describe."""
+  """Returns the `TextDataSet` of the flags."""
   if config.is_custom:
     return _custom_data_set(config)
   data_set = data_sets.find(classification_data.DATA_SETS, config.task_name)

@@ -30,7 +30,7 @@ with epy.lazy_imports():
 
 @dataclasses.dataclass(frozen=True)
 class MultipleChoiceConfig(labelled_splits.SplitsConfig):
-  """Where the examples are.
+  """Files and columns of the examples.
 
   Raises:
     ValueError: flags contradict each other.
@@ -54,7 +54,7 @@ class MultipleChoiceConfig(labelled_splits.SplitsConfig):
 
 
 def _data_set(config):
-  """Returns the `DataSet` that the flags name or describe."""
+  """Returns the `DataSet` of the flags."""
   if not config.is_custom:
     return data_sets.find(choice_data.DATA_SETS, config.task_name)
   source = choice_data.ChoiceSource(

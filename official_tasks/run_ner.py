@@ -47,7 +47,7 @@ _FEATURES = {
 
 @dataclasses.dataclass(frozen=True)
 class NerConfig(tag_splits.TagSplitsConfig):
-  """Where the sentences are, and how they are tagged.
+  """Files and tags of the sentences, and the approach.
 
   Raises:
     ValueError: flags contradict each other or are out of range.
@@ -121,7 +121,7 @@ def main():
 
 
 def _labels_and_scheme(job, splits):
-  """Returns labels and scheme of the training data, or of what was trained."""
+  """Returns labels and scheme of the training data, or of the trained model."""
   if "train" in splits:
     sentences = splits["train"]
     scheme = tagging.detect_scheme(sentence.tags for sentence in sentences)

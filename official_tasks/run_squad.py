@@ -40,7 +40,7 @@ FLAGS = flags.FLAGS
 
 @dataclasses.dataclass(frozen=True)
 class SquadConfig:
-  """Where the questions are and what an answer may be.
+  """Files of the questions, and limits of the answers.
 
   Raises:
     ValueError: flags contradict each other.
@@ -96,7 +96,7 @@ class SquadConfig:
 
 
 def _splits(config, settings):
-  """Returns {split: examples} of what the run needs."""
+  """Returns {split: examples} of the splits that the run needs."""
   splits = {}
   if settings.do_train or config.dev_articles:
     paths = common.split_names(config.train_file or "")
@@ -135,7 +135,7 @@ def _read_predict_file(path, settings):
 
 
 def _check_answers(examples, flag):
-  """Raises ValueError if it is not known what the answer to a question is."""
+  """Raises ValueError if a question's answers are unknown."""
   for example in examples:
     if example.answers is None:
       raise ValueError(f"{example.origin} has no 'answers': {flag} needs them.")

@@ -1,1 +1,1 @@
-"""The run behind the fine-tuning scripts."""
+"""Fine-tuning runs: the library behind the fine-tuning scripts."""

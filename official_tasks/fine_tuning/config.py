@@ -1,4 +1,4 @@
-"""Options of a fine-tuning; the scripts make flags of them."""
+"""Configuration of fine-tuning; its fields become flags of the scripts."""
 
 import dataclasses
 import math
@@ -21,7 +21,7 @@ DEFAULTS = {
 
 @dataclasses.dataclass(frozen=True)
 class FineTuningConfig(model_files.ModelFilesConfig):
-  """What is done with a model; names and defaults of google-research/bert.
+  """Configuration of fine-tuning; names and defaults of google-research/bert.
 
   Raises:
     ValueError: if a value is out of range or nothing is to be done.
@@ -98,7 +98,7 @@ class FineTuningConfig(model_files.ModelFilesConfig):
 
   @property
   def needs_dev(self):
-    """Whether a dev set is scored, or runs are selected or ended by one."""
+    """Whether a dev set is needed for scores, selection or early stopping."""
     is_selected = (
       self.grid or self.num_restarts > 1 or self.early_stopping_patience
     )
@@ -126,7 +126,7 @@ def training_values(**values):
 
 
 def provisional_config(values):
-  """Returns a `TrainingConfig` while the number of steps is not known yet.
+  """Returns a `TrainingConfig` before the number of steps is known.
 
   Args:
     values: as `training_values` returns them.

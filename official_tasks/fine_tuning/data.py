@@ -1,4 +1,4 @@
-"""The examples of a fine-tuning and their rows, on disk and in memory."""
+"""The examples of fine-tuning and their rows, on disk and in memory."""
 
 import collections
 import dataclasses
@@ -67,12 +67,12 @@ class Data:
 
   @property
   def dev_splits(self):
-    """Those of the other splits that are no test sets, list of str."""
+    """Names of the other splits without test sets, list of str."""
     return [name for name in self.other_splits if not name.startswith("test")]
 
   @property
   def selecting_split(self):
-    """The split that runs and checkpoints are selected by; None without one."""
+    """The split that selects runs and checkpoints; None without one."""
     for split in self.dev_splits:
       if self.is_labelled(split):
         return split
@@ -92,7 +92,7 @@ class Data:
     return rows_lib.fingerprint(self._path(split))
 
   def rows(self, split):
-    """Returns the `Rows` of a split, made if need be.
+    """Returns the `Rows` of a split, made if necessary.
 
     Raises:
       ValueError: there are no examples, or no rows come out of them.
@@ -153,7 +153,7 @@ class Data:
       logging.warning("%s", warning)
 
   def _origin(self, examples):
-    """Returns all that decides what the rows of some examples are."""
+    """Returns everything that decides the rows of some examples."""
     digest = hashlib.sha256()
     for example in examples:
       # Files may move.

@@ -1,4 +1,4 @@
-"""Ends a run whose scores on the dev set get no better."""
+"""Early stopping: ends a run when its dev scores no longer improve."""
 
 import os
 

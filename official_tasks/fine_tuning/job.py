@@ -1,6 +1,6 @@
-"""A fine-tuning, from examples to scores and files: for scripts and Python.
+"""Fine-tuning from examples to scores and files, for scripts and Python.
 
-A script reads its examples and names its task; the rest is here and beside it:
+A script reads its examples and chooses its task; this package does the rest:
 
   config.py          options
   data.py            splits, and their rows on disk
@@ -26,7 +26,7 @@ from official_tasks.model_folders import task_file
 
 
 class Job:
-  """A fine-tuning of one model, by one command or call.
+  """Fine-tunes one model, by one command or call.
 
   Args:
     settings: `config.FineTuningConfig`.
@@ -99,7 +99,7 @@ class Job:
     )
 
   def described_task(self):
-    """Returns the task of the run that is gone on with or used; {} if none."""
+    """Returns the task of the run to continue or use; {} without one."""
     folders = [self._training["output_dir"], *self.settings.members]
     if self._training["init_checkpoint"]:
       folders.append(model_files.folder_of(self._training["init_checkpoint"]))
@@ -110,7 +110,7 @@ class Job:
     return {}
 
   def _checkpoint(self):
-    """Returns the checkpoint that says what the model is; None without one."""
+    """Returns the checkpoint that describes the model; None without one."""
     settings, training = self.settings, self._training
     if settings.members:
       return settings.members[0]

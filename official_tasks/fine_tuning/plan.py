@@ -1,4 +1,4 @@
-"""How a run is configured: steps, batches, and what must stay the same."""
+"""Plan of a run: steps, batches, and what a continued run must keep."""
 
 import dataclasses
 import math
@@ -12,7 +12,7 @@ from tfrecords.labelled import length_batches
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-  """What all runs of one job have in common.
+  """The common setup of all runs of a job.
 
   Attributes:
     fine_tuning: `FineTuning`, the task.
@@ -30,7 +30,7 @@ class Setup:
 
   @property
   def lengths(self):
-    """Lengths that batches are padded to, ascending tuple of int."""
+    """Padded lengths of batches, ascending tuple of int."""
     training = self.training
     is_tpu = training["use_tpu"] or training["distribution_strategy"] == "tpu"
     return length_batches.padded_lengths(
@@ -40,7 +40,7 @@ class Setup:
 
 
 class Plan:
-  """What one run of a `Setup` does.
+  """The plan of one run of a `Setup`.
 
   Args:
     setup: `Setup`.
@@ -66,7 +66,7 @@ class Plan:
     fine_tuning_config.provisional_config(self._training)  # Checks the values.
 
   def stages(self):
-    """Returns [(`Rows`, int: steps)] of what is trained on."""
+    """Returns [(`Rows`, int: steps)] of the training data, in order."""
     data = self.setup.data
     if not data.stages:
       raise ValueError("--do_train needs training data.")
@@ -119,7 +119,7 @@ class Plan:
     return config_lib.TrainingConfig(**values | {"num_warmup_steps": 0})
 
   def fixed(self):
-    """Returns what a continued run must agree on, besides `TrainingConfig`."""
+    """Returns what a continued run must keep, besides `TrainingConfig`."""
     fine_tuning, data = self.setup.fine_tuning, self.setup.data
     if self.settings.do_train:
       of_training = {
@@ -141,7 +141,7 @@ class Plan:
     }
 
   def _recorded(self):
-    """Returns what the run in the folder was configured with, {} if none."""
+    """Returns the configuration of the run in the folder, {} without one."""
     if not saver_lib.latest(self._output_dir):
       return {}
     return run_configuration.read_agreed(self._output_dir)

@@ -1,4 +1,4 @@
-"""Outputs of a model for the rows of a split, or means of several models'."""
+"""Predictions of a model, or means of those of several models."""
 
 import numpy as np
 

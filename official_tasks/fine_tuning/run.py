@@ -1,4 +1,4 @@
-"""One fine-tuning in one folder: training, scores, files and report."""
+"""One fine-tuning run in its folder: training, scores, files and report."""
 
 import dataclasses
 import gc
@@ -25,7 +25,7 @@ _UNTRAINED = (
 
 
 class Run:
-  """One fine-tuning.
+  """One fine-tuning run.
 
   Args:
     setup: `plan.Setup`.
@@ -56,18 +56,18 @@ class Run:
 
   @property
   def results(self):
-    """What results.json holds, dict."""
+    """Content of results.json, dict."""
     return self.folder.results
 
   @property
   def is_scored(self):
-    """Whether all splits that are no test sets have been evaluated."""
+    """Whether all splits but test sets have been evaluated."""
     evaluated = self.results.get("eval", {})
     return all(split in evaluated for split in self.data.dev_splits)
 
   @property
   def scores(self):
-    """{metric: float} of the split that runs are selected by, or {}."""
+    """{metric: float} of the split that selects runs, or {}."""
     return report.scores_of(self.results, self.data.selecting_split)
 
   @property
@@ -92,7 +92,7 @@ class Run:
     return self._experiment
 
   def check_same(self):
-    """Checks that what the folder holds came of this configuration and data.
+    """Checks that the folder's run has this configuration and data.
 
     Raises:
       ValueError: it did not; names the difference.
@@ -109,7 +109,7 @@ class Run:
         )
 
   def train(self):
-    """Trains to the end."""
+    """Trains to the last step."""
     if self.results.get("train", {}).get("is_finished"):
       run_configuration.check_same(
         self.plan.training_config(), self.plan.fixed()
@@ -155,7 +155,7 @@ class Run:
     return self.evaluator.score(examples, answers)
 
   def evaluate(self, splits):
-    """Scores (those with labels) and predicts splits."""
+    """Predicts splits, and scores those with labels."""
     for split in splits:
       # Before texts are tokenized for them.
       _check_weights(self.experiment, self.settings.do_train)
@@ -163,7 +163,7 @@ class Run:
       self._save_results()
 
   def give_up(self, error):
-    """Notes that the training diverged: worth the best constant answer."""
+    """Records that training diverged: the score of the best constant answer."""
     self.results["train"] = {"is_finished": True, "error": str(error)}
     for split in self.data.dev_splits:
       result = _unscored(self.data, split)
@@ -176,7 +176,7 @@ class Run:
     saver_lib.remove_all(self.output_dir)
 
   def report(self):
-    """Writes the curves and what came out into results.json."""
+    """Writes the curves and results.json."""
     self.folder.plot_curves()
     self.folder.artifacts["checkpoint"] = (
       self.experiment.saver.latest() or self.experiment.config.init_checkpoint
@@ -185,7 +185,7 @@ class Run:
     self._save_results()
 
   def close(self):
-    """Frees the memory of the model; a later use builds it anew."""
+    """Frees the memory of the model; a later use builds it again."""
     self._experiment = None
     keras.utils.clear_session()
     gc.collect()  # Graphs and models refer to each other.
@@ -224,7 +224,7 @@ class Run:
 
 
 def summary(results):
-  """Returns the table of what came out."""
+  """Returns the table of results."""
   rows = []
   for split, result in results.get("eval", {}).items():
     for name in result["shown"]:
@@ -248,12 +248,12 @@ def summary(results):
 
 
 def _unscored(data, split):
-  """Returns what is known of a split before it is scored."""
+  """Returns the results of a split before it is scored."""
   return {"rows": data.fingerprint(split), "scores": {}, "shown": []}
 
 
 def _check_weights(experiment, is_training):
-  """Raises ValueError unless there are weights that can answer."""
+  """Raises ValueError unless there are trained weights."""
   if is_training and not experiment.saver.latest():
     raise ValueError(
       f"output_dir ({experiment.config.output_dir}) holds a finished run whose"
@@ -263,7 +263,7 @@ def _check_weights(experiment, is_training):
 
 
 def _keep_model_files(folder, setup, config):
-  """Puts beside the checkpoints what the model and its answers are.
+  """Writes the files of the model and its task beside the checkpoints.
 
   Args:
     folder: `RunFolder`.
@@ -281,7 +281,7 @@ def _keep_model_files(folder, setup, config):
 
 
 def _check_checkpoints(setup, members, origin):
-  """Raises ValueError if heads tell other classes, or an ensemble differs.
+  """Raises ValueError if heads have other classes, or an ensemble differs.
 
   Args:
     setup: `plan.Setup`.

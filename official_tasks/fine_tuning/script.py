@@ -1,4 +1,4 @@
-"""The flags of the fine-tuning scripts, which make a `job.Job` of them."""
+"""The flags of the fine-tuning scripts, and the `job.Job` they describe."""
 
 import dataclasses
 

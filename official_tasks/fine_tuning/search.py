@@ -1,8 +1,8 @@
-"""Several runs of one fine-tuning: restarts and a grid of hyper-parameters.
+"""Search: restarts of a fine-tuning run, and a grid of hyper-parameters.
 
-Each run has a folder of its own, `<output_dir>/runs/<name>/`. One that is
-finished is not run again, so the same command continues a half-done search. The
-weights of the best run so far are kept, those of the others deleted.
+Each run has its own folder, `<output_dir>/runs/<name>/`. Finished runs are not
+repeated, so the same command continues an interrupted search. Only the weights
+of the best run so far are kept.
 """
 
 import itertools
@@ -33,7 +33,7 @@ _MARGIN = 1e-6
 
 
 def parse_grid(text):
-  """Returns the list of {hyper-parameter: value} that --grid names.
+  """Parses --grid into a list of {hyper-parameter: value}.
 
   Raises:
     ValueError: it is not of the form "name=value,value;name=value".
@@ -73,7 +73,7 @@ def plan(settings, random_seed):
 
 
 def run(setup):
-  """Makes the one run that the settings ask for, or all of them, and reports.
+  """Makes the run, or all runs, of the settings, and reports.
 
   Args:
     setup: `plan.Setup`.
@@ -187,7 +187,7 @@ class _Search:
     }
 
   def _write(self, entries, best):
-    """Writes results.json of the search; returns what it holds."""
+    """Writes results.json of the search; returns its content."""
     results = {
       "metric": self._metric,
       "best": best,
@@ -226,7 +226,7 @@ class _Search:
 
 
 def summarize(entries):
-  """Returns one dict for each configuration: what its restarts came to.
+  """Summarizes the restarts of each configuration, a dict each.
 
   The standard deviation is that of a sample (n - 1), 0 for one run.
   """

@@ -1,7 +1,7 @@
-"""Which files of labelled examples a script reads: what it shares with others.
+"""Splits of labelled examples: the files that scripts read.
 
-The published files of a data set, in --data_dir; or --train_file, --dev_file
-and --test_file in their place, or without any data set (--task_name=custom).
+They are the published files of a data set, in --data_dir; or --train_file,
+--dev_file and --test_file instead, or without a data set (--task_name=custom).
 """
 
 import collections
@@ -19,7 +19,7 @@ _COLUMN_FLAGS = ("columns", "text_column", "label_column", "id_column")
 
 @dataclasses.dataclass(frozen=True)
 class SplitsConfig:
-  """Where the examples are.
+  """Files and columns of the examples.
 
   Raises:
     ValueError: flags contradict each other.
@@ -70,7 +70,7 @@ class SplitsConfig:
 
   @property
   def is_custom(self):
-    """Whether the columns are named by flags."""
+    """Whether flags name the columns."""
     return self.task_name.lower() == CUSTOM
 
   @property
@@ -177,7 +177,7 @@ class Reader:
     return {split: self._read_split(split) for split in names}
 
   def _missing(self, kind, flag):
-    """Returns what to do about a split that there is no file of."""
+    """Returns advice on a split without a file."""
     remedy = f"give --{kind}_file"
     if kind in self._data_set.splits and not self._config.is_custom:
       remedy += f" or --data_dir, the folder of {self._data_set.name}"
@@ -186,7 +186,7 @@ class Reader:
     return " ".join(filter(None, (f"{flag}: {remedy}.", self._data_set.note)))
 
   def _paths(self, split):
-    """Returns the paths of a split, list of str; [] where it has none."""
+    """Returns the paths of a split, list of str; [] without any."""
     if split in self._files:
       return self._files[split]
     source = self._data_set.splits.get(split)

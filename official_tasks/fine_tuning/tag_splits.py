@@ -1,4 +1,4 @@
-"""Which files of tagged sentences a script reads, and what their tags are."""
+"""Splits of tagged sentences: the files that run_ner.py reads."""
 
 import dataclasses
 import os
@@ -25,7 +25,7 @@ _FILES = {
 
 @dataclasses.dataclass(frozen=True)
 class TagSplitsConfig:
-  """Where the sentences are.
+  """Files and columns of the sentences.
 
   Raises:
     ValueError: flags contradict each other or are out of range.
@@ -72,7 +72,7 @@ class TagSplitsConfig:
 
 
 def read(config, settings):
-  """Returns {split: list of `TaggedSentence`}, those that are needed."""
+  """Reads the splits that a run needs: {split: list of `TaggedSentence`}."""
   splits = labelled_splits.read_needed(
     settings,
     config.dev_fraction,

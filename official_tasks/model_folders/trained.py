@@ -1,4 +1,4 @@
-"""Finds a trained model, whatever trained it, and what is known of its use."""
+"""Finds and loads trained models, with what is known about their use."""
 
 import dataclasses
 import inspect
@@ -30,7 +30,7 @@ _THRESHOLD = "null_score_diff_threshold"
 
 @dataclasses.dataclass(frozen=True)
 class TrainedModel:
-  """A model with its weights.
+  """A trained model, with what is known about its use.
 
   Attributes:
     model: `EncoderModel`.
@@ -46,7 +46,7 @@ class TrainedModel:
 
 
 def find_folder(path):
-  """Returns the folder or checkpoint that `path` means.
+  """Returns the folder or checkpoint of `path`.
 
   Of a search, that is the folder of its best run.
   """
@@ -60,7 +60,7 @@ def find_folder(path):
 
 
 def load(path, head=None):
-  """Returns the `TrainedModel` at `path`.
+  """Loads the `TrainedModel` at `path`.
 
   Args:
     path: str, the output_dir of a run, or a checkpoint of any known format.
@@ -92,7 +92,7 @@ def load(path, head=None):
 
 
 def _recorded(folder):
-  """Returns what the run in a folder left about the use of its model."""
+  """Returns what a folder's run recorded about the use of its model."""
   results = report.read_results(folder)
   configuration = results.get("configuration", {})
   files.check_fields(
@@ -112,7 +112,7 @@ def _recorded(folder):
 
 
 def _threshold(results):
-  """Returns what a run of SQuAD 2.0 decides by: given, found best, or 0."""
+  """Returns the threshold of a SQuAD 2.0 run: given, found best, or 0."""
   given = results.get("configuration", {}).get(_THRESHOLD)
   if given is not None:
     return given

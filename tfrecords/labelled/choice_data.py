@@ -1,4 +1,4 @@
-"""The published data sets of texts with choices: SWAG, CODAH and others."""
+"""Published data sets of multiple choice: SWAG, CODAH and others."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ from tfrecords.labelled import data_sets
 
 @dataclasses.dataclass(frozen=True)
 class ChoiceSource(data_sets.Source):
-  """Where texts with choices stand.
+  """Source of texts with choices.
 
   Attributes:
     text: str, column of the text.
@@ -52,7 +52,7 @@ class ChoiceSource(data_sets.Source):
 
 
 def count_choices(examples):
-  """Returns how many choices each example has.
+  """Returns the number of choices of each example.
 
   Raises:
     ValueError: there are less than two, or not the same number everywhere;

@@ -1,4 +1,4 @@
-"""The published data sets of texts and pairs with a label each: GLUE and more.
+"""Published data sets of texts and pairs with labels: GLUE and more.
 
 Orders of labels are those of google-research/bert (run_classifier.py).
 """
@@ -33,7 +33,7 @@ _NUMBERED_TWO_WAY = tuple(
 
 @dataclasses.dataclass(frozen=True)
 class TextSource(data_sets.Source):
-  """Where texts with labels stand.
+  """Source of texts with labels.
 
   Attributes:
     text: str, column of the text.
@@ -59,7 +59,7 @@ class TextSource(data_sets.Source):
 
 @dataclasses.dataclass(frozen=True)
 class TextDataSet(data_sets.DataSet):
-  """A data set of texts and how its answers are judged.
+  """A data set of texts, with its labels and metrics.
 
   Attributes:
     labels: tuple of str, its classes; None for scores.
@@ -82,7 +82,7 @@ def label_set(examples):
 
 
 def label_names(task_name):
-  """Returns {label: what it means}; {} where labels are words, or unknown.
+  """Returns {label: meaning}; {} if labels are words, or unknown.
 
   Args:
     task_name: str, of any script, or None.
@@ -95,7 +95,7 @@ def label_names(task_name):
 
 
 def check_labels(examples, labels):
-  """Checks that labels are known, where there are any.
+  """Checks that all given labels are known.
 
   Raises:
     ValueError: one is not; names file and row.
@@ -110,7 +110,7 @@ def check_labels(examples, labels):
 
 
 def count_untrained(examples, training_examples):
-  """Returns {label: number of `examples`} of labels not in the others."""
+  """Returns {label: number of `examples`} of labels without training data."""
   trained = {example.label for example in training_examples}
   return collections.Counter(
     e.label for e in examples if e.label is not None and e.label not in trained
@@ -156,7 +156,7 @@ def _score(example):
 
 
 def _glue(name, text, text_pair=None, **options):
-  """Returns a data set of GLUE whose files are like those of most."""
+  """Returns a data set of GLUE with the usual files."""
   source = TextSource(
     text=text,
     text_pair=text_pair,

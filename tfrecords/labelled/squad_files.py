@@ -1,4 +1,4 @@
-"""Files of questions, texts and answers.
+"""Reads files of questions, texts and answers.
 
   SQuAD 1.1 and 2.0, XQuAD, KorQuAD 1.0, TriviaQA in this layout:
     {"data": [{"title", "paragraphs": [{"context", "qas": [{"id", "question",
@@ -8,8 +8,8 @@
     "answers": [text]}]}]
     where nothing says at which character an answer begins.
 
-A question without "answers" is one to predict. One with an empty list, or with
-"is_impossible", has none.
+A question without "answers" is to be predicted. One with an empty list, or with
+"is_impossible", has no answer.
 """
 
 from keras_bert_impl import files
@@ -23,7 +23,7 @@ _QUESTION = ("question", "query_text")
 
 
 def read(path, name="train_file"):
-  """Returns the questions of a file, list of `QuestionExample`.
+  """Reads the questions of a file, list of `QuestionExample`.
 
   Args:
     path: str, local or gs://..., UTF-8.
@@ -61,7 +61,7 @@ def read(path, name="train_file"):
 
 
 def check_ids(examples):
-  """Checks that no two questions have the same id: predictions go by it.
+  """Checks that ids of questions are unique, because predictions use them.
 
   Raises:
     ValueError: two have; names their places.
@@ -77,7 +77,7 @@ def check_ids(examples):
 
 
 def check_located(examples, path):
-  """Checks that some answer stands in its text: others are not trained on.
+  """Checks that some answers are in their texts; others are not trained on.
 
   Args:
     examples: list of `QuestionExample`, those of a file.
@@ -101,7 +101,7 @@ def check_located(examples, path):
 
 
 def split_off_articles(examples, number):
-  """Returns examples in two parts: the last articles are the second.
+  """Splits off the last articles: returns two lists of examples.
 
   Args:
     examples: list of `QuestionExample`, those of an article together.

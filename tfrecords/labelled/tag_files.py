@@ -1,12 +1,12 @@
-"""Files of tagged tokens, a token a line.
+"""Reads files of tagged tokens, one token per line.
 
-  columns      of CoNLL-2003 and most others: the token, then columns parted by
-               blanks or tabs, one of them the tag. An empty line ends a
+  columns      of CoNLL-2003 and most others: the token, then columns separated
+               by blanks or tabs, one of them the tag. An empty line ends a
                sentence; a line that begins with -DOCSTART- begins a document.
   characters   of KLUE-NER: a character, which may be a blank, a tab, the tag.
                Lines that begin with ## are comments.
 
-Without the column of tags (each line the token alone) the sentences have none.
+Without a column of tags (only tokens) the sentences have no tags.
 """
 
 import random
@@ -21,7 +21,7 @@ _COMMENT = "##"
 
 
 def read(path, token_unit=token_pieces.WORD, tag_column=-1):
-  """Returns the sentences of a file.
+  """Reads the sentences of a file.
 
   Args:
     path: str, local or gs://..., UTF-8.
@@ -68,7 +68,7 @@ def read(path, token_unit=token_pieces.WORD, tag_column=-1):
 
 
 def split_off(sentences, share, seed=0):
-  """Returns sentences in two parts, drawn by a fixed seed.
+  """Splits sentences into two random parts, the same each time.
 
   Documents stay whole; both parts keep the order of the file.
 
@@ -102,7 +102,7 @@ def _document_of(sentence):
 
 
 def _read_lines(path):
-  """Returns the lines of a UTF-8 file, without what ends them."""
+  """Reads the lines of a UTF-8 file, without line ends."""
   content = files.read_bytes(path, "File of tagged tokens")
   # Not splitlines: it ends lines at characters that are tokens here.
   lines = files.decode(content, path).split("\n")
@@ -110,7 +110,7 @@ def _read_lines(path):
 
 
 def _split_columns(line):
-  """Returns the columns of a row, parted by tabs if it has one, or blanks."""
+  """Splits a row into columns, at tabs if it has any, or at blanks."""
   # Tokens may hold other white space: "10\xa0000".
   if "\t" in line:
     return [column.strip(" ") for column in line.split("\t")]
@@ -118,7 +118,7 @@ def _split_columns(line):
 
 
 def _split_character(line):
-  """Returns token and further columns; the token may be a blank or a tab."""
+  """Splits a row into token and columns; the token may be a blank or a tab."""
   token, rest = line[:1], line[1:]
   return [token, *rest.removeprefix("\t").split("\t")] if rest else [token]
 
