@@ -1,12 +1,10 @@
 """Cross-entropy losses: those of pre-training and most other tasks."""
 
-import abc
 from typing import NamedTuple
 
 from etils import epy
 
 from keras_bert_impl import features
-from keras_bert_impl.tasks import base
 
 with epy.lazy_imports():
   from keras import ops
@@ -71,50 +69,6 @@ def of_rows(batch, outputs):
   """
   prediction = Prediction(outputs["logits"], batch[features.LABEL_IDS])
   return {"label": prediction}, {"label": row_weights(batch)}
-
-
-class CrossEntropyTask(base.Task):
-  """Base class of tasks whose loss is a weighted sum of cross-entropies.
-
-  Args:
-    config: `EncoderConfig`.
-
-  Attributes:
-    loss_weights: {loss name: float}, factors of the losses other than 1.
-  """
-
-  loss_weights = {}
-
-  def __init__(self, config):
-    self.config = config
-
-  @abc.abstractmethod
-  def weights(self, batch):
-    """Returns {loss name: float32 [...]}, 1 where there is a prediction.
-
-    Depends on the labels alone, not on the outputs of the model.
-    """
-
-  @abc.abstractmethod
-  def predictions(self, batch, outputs):
-    """Returns {loss name: Prediction} of the shapes of `weights`."""
-
-  def denominators(self, batch):
-    """Returns the numbers of predictions."""
-    return {name: ops.sum(w) for name, w in self.weights(batch).items()}
-
-  def losses(self, batch, outputs):
-    """Returns the summed cross-entropies in nats, times `loss_weights`."""
-    sums = losses(self.predictions(batch, outputs), self.weights(batch))
-    return {
-      name: self.loss_weights.get(name, 1.0) * loss
-      for name, loss in sums.items()
-    }
-
-  def metrics(self, batch, outputs):
-    """Returns loss and accuracy of each loss, and the padding share."""
-    predictions = self.predictions(batch, outputs)
-    return metrics(batch, predictions, self.weights(batch))
 
 
 def padding_share(batch):

@@ -7,17 +7,19 @@ task and, as an `Objective`, its choice of data, options and exports.
 Keras and TensorFlow are imported when a task is made; see `objectives`.
 """
 
+import abc
 import collections
 import dataclasses
 
 from etils import epy
 
 from keras_bert_impl import choices, features
-from keras_bert_impl.tasks import cross_entropy
+from keras_bert_impl.tasks import base, cross_entropy
 
 with epy.lazy_imports():
   import numpy as np
   import tensorflow as tf
+  from keras import ops
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +41,7 @@ class PretrainingData:
   pad_id: int = 0
 
 
-class PretrainingTask(cross_entropy.CrossEntropyTask):
+class PretrainingTask(base.Task):
   """A weighted sum of classification losses over masked records.
 
   Args:
@@ -47,16 +49,18 @@ class PretrainingTask(cross_entropy.CrossEntropyTask):
     masking: as `PretrainingData`.
 
   Attributes:
+    loss_weights: {loss name: float}, factors of the losses other than 1.
     token_loss: str, name of the loss whose labels are `masked_lm_ids`; its
       exponential is the perplexity.
     short_names: {loss name: str}, for tables and pictures.
   """
 
+  loss_weights = {}
   token_loss = "masked_lm"
   short_names = {"masked_lm": "MLM"}
 
   def __init__(self, config, masking=None):
-    super().__init__(config)
+    self.config = config
     self.masking = masking
 
   @classmethod
@@ -92,6 +96,36 @@ class PretrainingTask(cross_entropy.CrossEntropyTask):
       name: tf.cast(tensor, tf.int32) if tensor.dtype.is_integer else tensor
       for name, tensor in batch.items()
     }
+
+  @abc.abstractmethod
+  def weights(self, batch):
+    """Returns {loss name: float32 [...]}, 1 where there is a prediction.
+
+    Depends on the labels alone, not on the outputs of the model.
+    """
+
+  @abc.abstractmethod
+  def predictions(self, batch, outputs):
+    """Returns {loss name: Prediction} of the shapes of `weights`."""
+
+  def denominators(self, batch):
+    """Returns the numbers of predictions."""
+    return {name: ops.sum(w) for name, w in self.weights(batch).items()}
+
+  def losses(self, batch, outputs):
+    """Returns the summed cross-entropies in nats, times `loss_weights`."""
+    sums = cross_entropy.losses(
+      self.predictions(batch, outputs), self.weights(batch)
+    )
+    return {
+      name: self.loss_weights.get(name, 1.0) * loss
+      for name, loss in sums.items()
+    }
+
+  def metrics(self, batch, outputs):
+    """Returns loss and accuracy of each loss, and the padding share."""
+    predictions = self.predictions(batch, outputs)
+    return cross_entropy.metrics(batch, predictions, self.weights(batch))
 
   def guesses(self, evaluation):
     """Returns {loss name: str}, accuracies of answers that ignore the input.
