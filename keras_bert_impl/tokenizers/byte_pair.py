@@ -1,11 +1,10 @@
 """Byte-level byte-pair encoding in the graph, with the ids of RoBERTa.
 
-Axes: B texts, N bytes of the batch, M its characters and ends of texts, W
-words, U different words, T pieces of different words, V vocabulary.
+Axes: B texts, W words, U different words, T pieces of different words, V
+vocabulary.
 """
 
 import functools
-import unicodedata
 
 import numpy as np
 import tensorflow as tf
@@ -13,19 +12,12 @@ import tensorflow as tf
 from keras_bert_impl.tokenizers import (
   alignment,
   byte_alphabet,
+  byte_pair_words,
   tokenizer,
   vocabulary_files,
-  white_space,
 )
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
-# What the characters of a word may be; _END stands after each text.
-_OTHER, _LETTER, _NUMBER, _SPACE, _BLANK, _END = range(6)
-_NUM_CODE_POINTS = 0x110000
-_PAGE = 256
-# With the apostrophe before them, words of their own.
-_SHORT_ENDINGS = ("s", "t", "m", "d")
-_LONG_ENDINGS = ("re", "ve", "ll")
 # The rank of a pair that is no merge.
 _NO_MERGE = np.iinfo(np.int32).max
 
@@ -73,9 +65,7 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     self._byte_characters = tf.constant(
       [ord(character) for character in byte_alphabet.CHARACTERS]
     )
-    pages, page_of = _character_classes()
-    self._pages = tf.constant(pages.reshape(-1), tf.int32)
-    self._page_of = tf.constant(page_of.reshape(-1), tf.int32)
+    self._pages, self._page_of = byte_pair_words.character_classes()
     self._ranks, self._merged = _merge_tables(vocabulary)
     texts = self.token_texts
     self._token_sizes = tf.constant([len(text) for text in texts])
@@ -139,7 +129,8 @@ class BytePairTokenizer(tokenizer.Tokenizer):
 
   def _encode_batch(self, texts):
     """Returns the ids, int32 [B, (pieces)], of texts [B]."""
-    words, num_words = self._split(texts)  # [W, (bytes)]
+    # [W, (bytes)]
+    words, num_words = byte_pair_words.split(texts, self._pages, self._page_of)
     # Written in the alphabet they have no NUL, and are UTF-8.
     characters = tf.gather(self._byte_characters, words.flat_values)
     names = tf.strings.unicode_encode(
@@ -153,62 +144,6 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     return tf.RaggedTensor.from_row_lengths(
       tf.gather(pieces, index), num_words
     ).merge_dims(1, 2)
-
-  def _split(self, texts):
-    """Returns the words of texts, bytes int32 [W, (bytes)], and counts [B]."""
-    codes, offsets = tf.strings.unicode_decode_with_offsets(
-      texts, "UTF-8", errors="replace"
-    )
-    end = tf.fill([tf.size(texts), 1], _NUM_CODE_POINTS)
-    codes = tf.concat([codes, end], axis=1)  # [B, (characters + 1)]
-    is_start = self._begins_word(codes.flat_values)  # [M]
-    num_words = tf.reduce_sum(
-      codes.with_flat_values(tf.cast(is_start, tf.int64)), axis=1
-    )
-    text_starts = tf.cumsum(tf.strings.length(texts), exclusive=True)
-    offsets = tf.concat([tf.cast(offsets, tf.int32), end], axis=1)
-    offsets += text_starts[:, tf.newaxis]
-    starts = tf.boolean_mask(offsets.flat_values, is_start)  # [W]
-    joined = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)  # [N]
-    words = tf.RaggedTensor.from_row_starts(
-      tf.cast(joined, tf.int32), tf.cast(starts, tf.int64)
-    )
-    return words, num_words
-
-  def _begins_word(self, codes):
-    """Returns bool [M]: where the original's pattern begins another match.
-
-    The pattern needs what RE2 does not have, and bytes that are not UTF-8 have
-    to stay: so the beginnings follow from neighbours. A run of letters, of
-    numbers or of anything else is a word together with one blank before it;
-    white space before that, of several the last of which is no blank, are two
-    words; and 's, 't, 're, 've, 'm, 'll and 'd are words where the apostrophe
-    is not taken by what stands before.
-
-    Args:
-      codes: int32 [M], code points, _NUM_CODE_POINTS after each text. Whatever
-        is no UTF-8 counts as a symbol.
-
-    Source: Radford et al. 2019; openai/gpt-2, encoder.py.
-    """
-    page = tf.gather(self._page_of, codes // _PAGE)
-    kind = tf.gather(self._pages, page * _PAGE + codes % _PAGE)  # [M]
-    before, after = tf.roll(kind, 1, 0), tf.roll(kind, -1, 0)
-    opens = (
-      (codes == ord("'")) & (before != _OTHER) & (before != _BLANK)
-    )  # [M], apostrophes that may begin a word with an ending
-    first, second = tf.roll(codes, -1, 0), tf.roll(codes, -2, 0)
-    is_short = opens & _any(first == ord(e) for e in _SHORT_ENDINGS)
-    is_long = opens & _any(
-      (first == ord(e[0])) & (second == ord(e[1])) for e in _LONG_ENDINGS
-    )
-    in_ending = tf.roll(is_short | is_long, 1, 0)
-    after_ending = tf.roll(is_short, 2, 0) | tf.roll(is_long, 3, 0)
-    begins = (kind != before) & (before != _BLANK) & ~in_ending
-    # Of white space, the first and, if there is text after it, the last.
-    begins_space = ~_is_space(before) | ~(_is_space(after) | (after == _END))
-    begins = tf.where(_is_space(kind), begins_space, begins | after_ending)
-    return begins & (kind != _END)
 
   def _merge(self, words):
     """Returns the pieces of words, int32 [U, (pieces)].
@@ -316,31 +251,6 @@ def _merge_tables(vocabulary):
 
 def _pair_keys(left, right, vocab_size):
   return left * vocab_size + right
-
-
-@functools.cache
-def _character_classes():
-  """Returns classes of 256 characters each, and which are those of a page.
-
-  Returns:
-    integers [pages, 256] and [all code points / 256].
-  """
-  classes = np.full(_NUM_CODE_POINTS + _PAGE, _OTHER, np.int8)
-  kinds = {"L": _LETTER, "N": _NUMBER}
-  for code in range(_NUM_CODE_POINTS):
-    classes[code] = kinds.get(unicodedata.category(chr(code))[0], _OTHER)
-  classes[list(white_space.CODE_POINTS)] = _SPACE
-  classes[ord(" ")] = _BLANK
-  classes[_NUM_CODE_POINTS] = _END
-  return np.unique(classes.reshape(-1, _PAGE), axis=0, return_inverse=True)
-
-
-def _is_space(kind):
-  return (kind == _SPACE) | (kind == _BLANK)
-
-
-def _any(conditions):
-  return functools.reduce(tf.logical_or, conditions)
 
 
 def _shift(values):

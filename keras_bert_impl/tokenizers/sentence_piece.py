@@ -16,6 +16,7 @@ from keras_bert_impl import files
 from keras_bert_impl.tokenizers import (
   alignment,
   normalization,
+  piece_tokenizer,
   text_words,
   tokenizer,
   white_space,
@@ -86,7 +87,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     self._spelling = tf_text.SentencepieceTokenizer(
       model=vocabulary.model, out_type=tf.string
     )
-    self._ids = tokenizer.build_ids(vocabulary)
+    self._ids = piece_tokenizer.build_ids(vocabulary)
     start = vocabulary_lib.WORD_START
     self._start_id = vocabulary.ids.get(start, -1)
     self._continuing = tf.constant(
@@ -124,7 +125,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     begins += tf.cast(is_blank, tf.int64)
     pieces = tf.gather(ids, tf.ragged.range(begins, pieces.row_limits()))
     whole = tf.where(is_blank, -1, self._ids.lookup(texts))
-    return tokenizer.replace_first(pieces, self._continuing, whole)
+    return piece_tokenizer.replace_first(pieces, self._continuing, whole)
 
   def _find_bytes(self, texts):
     prepared = self.normalize(texts)

@@ -141,27 +141,27 @@ class Vocabulary:
   @property
   def pad_id(self):
     """Id of [PAD] or <pad>, which fills a batch."""
-    return self._role_id("pad")
+    return _role_id(self, "pad")
 
   @property
   def unk_id(self):
     """Id of [UNK] or <unk>, which stands for text without pieces."""
-    return self._role_id("unk")
+    return _role_id(self, "unk")
 
   @property
   def cls_id(self):
     """Id of [CLS] or <s>, the first of every sequence."""
-    return self._role_id("cls")
+    return _role_id(self, "cls")
 
   @property
   def sep_id(self):
     """Id of [SEP] or </s>, which ends a segment."""
-    return self._role_id("sep")
+    return _role_id(self, "sep")
 
   @property
   def mask_id(self):
     """Id of [MASK] or <mask>, which hides a token from the model."""
-    return self._role_id("mask")
+    return _role_id(self, "mask")
 
   @property
   def mask_token(self):
@@ -236,16 +236,6 @@ class Vocabulary:
       files.write_atomically(
         path, "".join(f"{token}\n" for token in self.tokens)
       )
-
-  def _role_id(self, role):
-    if role not in self.role_ids:
-      names = dict(self.role_names).get(role) or " or ".join(_ROLE_TOKENS[role])
-      raise ValueError(
-        f"{self.origin} has no {names}, which is needed here: name the token "
-        f'of this role in {ROLES_FILE} beside it ("{role}_token"), or use '
-        "another vocabulary."
-      )
-    return self.role_ids[role]
 
 
 def _family():
@@ -439,6 +429,24 @@ def _check_family(name, place=""):
       f"family ({name!r}){place} must be one of {', '.join(families.FAMILIES)}."
     )
   return name
+
+
+def _role_id(vocabulary, role):
+  """Returns the id of the token with a role, int.
+
+  Raises:
+    ValueError: the vocabulary has no such token.
+  """
+  if role not in vocabulary.role_ids:
+    names = dict(vocabulary.role_names).get(role) or " or ".join(
+      _ROLE_TOKENS[role]
+    )
+    raise ValueError(
+      f"{vocabulary.origin} has no {names}, which is needed here: name the "
+      f'token of this role in {ROLES_FILE} beside it ("{role}_token"), or use '
+      "another vocabulary."
+    )
+  return vocabulary.role_ids[role]
 
 
 def _check_tokens(vocabulary):

@@ -7,6 +7,7 @@ import tensorflow_text as tf_text
 from keras_bert_impl.tokenizers import (
   alignment,
   normalization,
+  piece_tokenizer,
   text_words,
   tokenizer,
 )
@@ -55,7 +56,7 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
     )
     super().__init__(vocabulary, options, [vocab_file], name)
     self._lookup = _build_lookup(vocabulary)
-    self._ids = tokenizer.build_ids(vocabulary)
+    self._ids = piece_tokenizer.build_ids(vocabulary)
     prefix = vocabulary_lib.CONTINUATION_PREFIX
     self._continuing = tf.constant(
       [
@@ -79,7 +80,7 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
     texts = self.normalize(texts)
     prefix = vocabulary_lib.CONTINUATION_PREFIX
     whole = self._ids.lookup(tf.strings.join([prefix, texts]))
-    return tokenizer.replace_first(pieces, self._continuing, whole)
+    return piece_tokenizer.replace_first(pieces, self._continuing, whole)
 
   def _find_bytes(self, texts):
     words = normalization.split_words(
