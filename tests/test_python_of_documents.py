@@ -1,4 +1,4 @@
-"""The Python code of the READMEs and of docs/pretraining.md runs."""
+"""The Python code of the READMEs and of the pages on training runs."""
 
 import pathlib
 import re
@@ -61,3 +61,19 @@ def test_a_model_is_pretrained_from_python(tmp_path, capsys):
   exec(code, values)
   assert "masked_lm_loss" in capsys.readouterr().out
   assert values["encoder"].name == "bert"
+
+
+def test_a_model_is_fine_tuned_from_python(tmp_path):
+  code = python_of("docs/fine_tuning.md")
+  write_encoder(tmp_path / "encoder")
+  for written, meant in {
+    '"uncased_L-12_H-768_A-12"': f'"{tmp_path}/encoder"',
+    'output_dir="run"': f'output_dir="{tmp_path}/run"',
+    "max_seq_length=128": "max_seq_length=16",
+    "TextPreprocessor(128": "TextPreprocessor(16",
+  }.items():
+    assert written in code
+    code = code.replace(written, meant)
+  values = {}
+  exec(code, values)
+  assert values["results"]["eval"]["dev"]["scores"]["accuracy"] in (0, 1)
