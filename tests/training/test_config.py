@@ -47,14 +47,3 @@ def test_a_choice_that_there_is_none_of_is_named_with_the_others():
     ValueError, match=r"optimizer \('adam'\) must be one of adamw, lamb"
   ):
     config.TrainingConfig(optimizer="adam")
-
-
-def test_not_a_number_is_no_value_of_any_field():
-  @dataclasses.dataclass
-  class Threshold:
-    threshold: float | None = config.field(None, "Any number.")
-
-  config.check_fields(Threshold(None))
-  config.check_fields(Threshold(float("-inf")))
-  with pytest.raises(ValueError, match=r"threshold \(nan\) must be a number"):
-    config.check_fields(Threshold(float("nan")))
