@@ -118,7 +118,9 @@ def _vocabulary(files, vocab_file):
 
   sentences = itertools.chain.from_iterable(sources.iter_documents(files))
   tokens = wordpiece_learner.learn(sentences, VOCAB_SIZE)
-  options = vocabulary_lib.TokenizerOptions()
+  # With the family, as the run will write them into the same folder.
+  family = encoder_config(len(tokens)).model_type
+  options = vocabulary_lib.TokenizerOptions(family=family)
   vocabulary_lib.save_options(vocab_file, options)
   vocabulary_lib.Vocabulary(tuple(tokens)).save(vocab_file)
 
