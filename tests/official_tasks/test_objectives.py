@@ -139,7 +139,7 @@ def test_data_of_another_objective_are_refused(runs, tmp_path):
   wrong = [
     (
       flags(runs["albert"], "albert", input_file=runs["roberta"] / "records"),
-      "no sentence pairs",
+      "not sentence pairs",
     ),
     (
       flags(runs["albert"], "albert", input_file=runs["bert"] / "records"),
