@@ -5,25 +5,14 @@ import tensorflow_text  # noqa: F401  Registers the ops of the tokenizer.
 from absl import logging
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.serving import (
-  encoder,
-  export,
-  fill_mask,
-  replaced_tokens,
-)
-
-SERVABLES = {
-  "encoder": encoder.EncoderServable,
-  "fill_mask": fill_mask.FillMaskServable,
-  "replaced_tokens": replaced_tokens.ReplacedTokensServable,
-}
+from keras_bert_impl.serving import export, servables_of_heads
 
 
 def export_heads(heads, model, vocabulary, max_seq_length, path_of):
   """Writes a SavedModel for each head.
 
   Args:
-    heads: iterable of names in `SERVABLES`.
+    heads: iterable of names in `servables_of_heads.SERVABLES`.
     model: `keras.Model` that holds them, with its `config`.
     vocabulary: `Vocabulary`, loaded from a file.
     max_seq_length: int, most tokens of a text.
@@ -36,12 +25,12 @@ def export_heads(heads, model, vocabulary, max_seq_length, path_of):
   logging.info("Writing SavedModels.")
   verbosity = logging.get_verbosity()
   logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
-  paths = {
-    f"{head}_saved_model": export.export(
-      SERVABLES[head](model, tokenizer, max_seq_length), path_of(head)
+  paths = {}
+  for head in heads:
+    servable = servables_of_heads.SERVABLES[head]
+    paths[f"{head}_saved_model"] = export.export(
+      servable(model, tokenizer, max_seq_length), path_of(head)
     )
-    for head in heads
-  }
   logging.set_verbosity(verbosity)
   return paths
 
