@@ -66,6 +66,8 @@ class MultiLabelTask(base.Task):
   config: configs.EncoderConfig
   labels: tuple[str, ...]
 
+  head = "multi_label"
+
   def build_model(self):
     return models.SequenceClassifier(self.config, len(self.labels))
 

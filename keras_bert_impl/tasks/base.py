@@ -2,6 +2,8 @@
 
 import abc
 
+from keras_bert_impl import heads
+
 
 class Task(abc.ABC):
   """A task: its model, losses and metrics.
@@ -11,12 +13,17 @@ class Task(abc.ABC):
   depend on how a global batch was cut up.
 
   Attributes:
-    head: str, one of `heads`; None for one that other programs do not know.
+    head: str, the name of the head that a fine-tuning task trains.
     labels: tuple of str, the classes in the order of the logits; None without.
   """
 
   head = None
   labels = None
+
+  @property
+  def has_standard_head(self):
+    """Whether other programs have the head too: config.json names it then."""
+    return self.head in heads.HEADS
 
   @abc.abstractmethod
   def build_model(self):

@@ -164,7 +164,6 @@ class FineTuning:
   def describe(self):
     """Returns {name: JSON value} for servers and later runs."""
     return {
-      "task": type(self.task).__name__,
       "head": self.task.head,
       **self.preprocessor.describe(),
       **self.evaluator.describe(),

@@ -28,10 +28,12 @@ class QuestionAnsweringTask(base.Task):
   config: configs.EncoderConfig
   bilstm_width: int | None = None
 
+  head = heads.QUESTION_ANSWERING
+
   @property
-  def head(self):
-    """The kind of head; None with a BiLSTM, which only this library has."""
-    return heads.QUESTION_ANSWERING if self.bilstm_width is None else None
+  def has_standard_head(self):
+    """Whether other programs have such a head: none with a BiLSTM."""
+    return self.bilstm_width is None
 
   def build_model(self):
     """Returns a `QuestionAnswering` model with fresh weights."""

@@ -32,6 +32,8 @@ class SequenceClassificationTask(base.Task):
   labels: tuple[str, ...]
   bilstm_width: int | None = None
 
+  head = heads.CLASSIFICATION
+
   def __post_init__(self):
     if len(set(self.labels)) < 2 or len(set(self.labels)) < len(self.labels):
       raise ValueError(
@@ -39,9 +41,9 @@ class SequenceClassificationTask(base.Task):
       )
 
   @property
-  def head(self):
-    """The kind of head; None with a BiLSTM, which only this library has."""
-    return heads.CLASSIFICATION if self.bilstm_width is None else None
+  def has_standard_head(self):
+    """Whether other programs have such a head: none with a BiLSTM."""
+    return self.bilstm_width is None
 
   def build_model(self):
     """Returns a `SequenceClassifier` with a logit for each class."""

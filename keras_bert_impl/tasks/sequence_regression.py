@@ -26,10 +26,12 @@ class SequenceRegressionTask(base.Task):
   bilstm_width: int | None = None
   mean_score: float = 0.0
 
+  head = heads.REGRESSION
+
   @property
-  def head(self):
-    """The kind of head; None with a BiLSTM, which only this library has."""
-    return heads.REGRESSION if self.bilstm_width is None else None
+  def has_standard_head(self):
+    """Whether other programs have such a head: none with a BiLSTM."""
+    return self.bilstm_width is None
 
   def build_model(self):
     """Returns a `SequenceClassifier` with one output, the score."""

@@ -35,11 +35,12 @@ class TokenClassificationTask(base.Task):
   features: str = "last"
   lstm_width: int = 768
 
+  head = heads.TOKEN_CLASSIFICATION
+
   @property
-  def head(self):
-    """The kind of head; None with a BiLSTM, which only this library has."""
-    is_linear = self.approach == "fine_tuning"
-    return heads.TOKEN_CLASSIFICATION if is_linear else None
+  def has_standard_head(self):
+    """Whether other programs have such a head: none with a BiLSTM."""
+    return self.approach == "fine_tuning"
 
   def build_model(self):
     """Returns the model of the approach, with fresh weights."""

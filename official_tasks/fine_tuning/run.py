@@ -273,7 +273,7 @@ def _keep_model_files(folder, setup, config):
   task = setup.fine_tuning.task
   folder.keep_model_files(config, setup.data.vocabulary, setup.data.options)
   folder.write_json(task_file.NAME, setup.fine_tuning.describe())
-  if task.head:
+  if task.has_standard_head:
     described = description.Description(config, task.head, task.labels)
     folder.write_json(
       reading.CONFIG_NAME, description.to_config_json(described)

@@ -72,10 +72,9 @@ def load(path, head=None):
   """
   checkpoint = reading.open_checkpoint(path)
   recorded = _recorded(model_files.folder_of(path))
-  trained_head = fine_tuning_tasks.head_of(recorded.get("task"))
+  trained_head = recorded.get("head")
   if trained_head and head in (None, trained_head):
-    task = fine_tuning_tasks.TASKS[trained_head]
-    model = _load_task(task, checkpoint, recorded)
+    model = _load_task(trained_head, checkpoint, recorded)
     return TrainedModel(model, trained_head, checkpoint.path, recorded)
   description = checkpoint.described()
   head = head or _use_of(description)
@@ -120,8 +119,14 @@ def _threshold(results):
   return scores.get(question_answering_scores.BEST_THRESHOLD, 0.0)
 
 
-def _load_task(task_class, checkpoint, recorded):
-  """Returns the model that the task of a run builds, with its weights."""
+def _load_task(head, checkpoint, recorded):
+  """Returns the model that a run trained for a head, with its weights."""
+  if head not in fine_tuning_tasks.TASKS:
+    raise ValueError(
+      f"The head {head!r} in {checkpoint.folder}/{task_file.NAME} is not "
+      f"known; known are {', '.join(fine_tuning_tasks.TASKS)}."
+    )
+  task_class = fine_tuning_tasks.TASKS[head]
   arguments = {
     name: recorded[name]
     for name in inspect.signature(task_class).parameters

@@ -52,7 +52,6 @@ def test_what_a_server_must_know_is_json():
   described = json.loads(json.dumps(parts.describe()))
   assert described == parts.describe()
   assert described == {
-    "task": "SequenceClassificationTask",
     "head": "classification",
     "max_seq_length": 16,
     "labels": ["no", "yes"],
@@ -63,7 +62,8 @@ def test_what_a_server_must_know_is_json():
 
 
 def test_other_programs_do_not_know_a_head_with_a_bilstm():
-  assert make_task(bilstm_width=4).head is None
+  assert make_task().has_standard_head
+  assert not make_task(bilstm_width=4).has_standard_head
 
 
 @pytest.mark.parametrize("labels", [("a",), ("a", "b", "a")])

@@ -56,7 +56,7 @@ def test_what_a_server_must_know_is_json():
   )
   described = json.loads(json.dumps(parts.describe()))
   assert described == parts.describe()
-  assert described["task"] == "SequenceRegressionTask"
+  assert described["head"] == "regression"
   assert described["labels"] is None
   assert described["metrics"] == ["spearman", "pearson"]
   # A run is the same one whatever its head began with.

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from keras_bert_impl import configs, models
+from keras_bert_impl.checkpoints import tf_format
 from official_tasks.model_folders import task_file
 from official_tasks.model_folders import trained as trained_models
 
@@ -21,6 +23,21 @@ def test_a_task_of_other_types_is_refused(tmp_path, content, message):
   (tmp_path / "task.json").write_text(json.dumps(content))
   with pytest.raises(ValueError, match=message):
     task_file.read(tmp_path)
+
+
+def test_a_head_that_is_not_known_is_refused(tmp_path):
+  write_encoder(tmp_path)
+  (tmp_path / "task.json").write_text('{"head": "tail"}')
+  with pytest.raises(ValueError, match="head 'tail' in .*task.json is not kno"):
+    trained_models.load(str(tmp_path))
+
+
+def write_encoder(folder):
+  config = configs.EncoderConfig(20, 8, 1, 2, 16, max_position_embeddings=8)
+  model = models.TransformerEncoder(config)
+  (folder / "bert_config.json").write_text(json.dumps(config.to_dict()))
+  weights = {weight.path: weight for weight in model.weights}
+  tf_format.write(folder / "model.ckpt-1", weights)
 
 
 def test_a_folder_without_a_run_has_no_task(tmp_path):
