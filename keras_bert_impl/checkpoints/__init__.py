@@ -1,1 +1,16 @@
-"""Reads and writes checkpoints in the released formats."""
+"""Reads and writes checkpoints in the released formats.
+
+From a path to an open checkpoint, in this order:
+
+  locating            the file of weights that a path means
+  config_json,        what the files beside it declare
+  google_config
+  safetensors_format, the weights under our names (`names`)
+  tf_format,
+  keras_format
+  description         configuration, head and labels, completed by the weights
+  reading             all of this: `open_checkpoint`
+  assignment          the weights into a model
+
+`writing` goes the other way.
+"""

@@ -13,8 +13,9 @@ import safetensors
 import safetensors.numpy
 
 from keras_bert_impl import files
-from keras_bert_impl.checkpoints import mappings
+from keras_bert_impl.checkpoints import config_json, mappings, names
 
+NAME = "safetensors"
 FILE_NAME = "model.safetensors"
 INDEX_NAME = "model.safetensors.index.json"
 MAX_SHARD_SIZE = 5_000_000_000
@@ -41,13 +42,13 @@ def write(folder, tensors, max_shard_size=MAX_SHARD_SIZE):
   """
   folder = pathlib.Path(folder)
   shards = _shards(tensors.shapes, max_shard_size)
-  names = [FILE_NAME]
+  file_names = [FILE_NAME]
   if len(shards) > 1:
-    names = [
+    file_names = [
       f"model-{number:05d}-of-{len(shards):05d}.safetensors"
       for number in range(1, len(shards) + 1)
     ]
-  for file_name, shard in zip(names, shards, strict=True):
+  for file_name, shard in zip(file_names, shards, strict=True):
     # Transposed views would be written as they lie in memory.
     arrays = {
       name: np.ascontiguousarray(tensors[name], "float32") for name in shard
@@ -55,10 +56,41 @@ def write(folder, tensors, max_shard_size=MAX_SHARD_SIZE):
     _save(arrays, folder / file_name)
   if len(shards) > 1:
     _write_index(
-      folder / INDEX_NAME, dict(zip(names, shards, strict=True)), tensors.shapes
+      folder / INDEX_NAME,
+      dict(zip(file_names, shards, strict=True)),
+      tensors.shapes,
     )
-    names.append(INDEX_NAME)
-  return [folder / name for name in names]
+    file_names.append(INDEX_NAME)
+  return [folder / name for name in file_names]
+
+
+def open_weights(path, declared):
+  """Opens the weights of a model of `transformers`, under our names.
+
+  Args:
+    path: str, as for `read`.
+    declared: `description.Description` of the files beside it, or None.
+
+  Returns:
+    (mapping of names -> arrays, with `shapes`; `declared`).
+
+  Raises:
+    FileNotFoundError: nothing is declared: names differ between families.
+    ValueError: as `read`.
+  """
+  if declared is None:
+    raise FileNotFoundError(
+      f"There is no {config_json.FILE_NAME} beside {path}: it says what the "
+      "weights are."
+    )
+  stored = read(path)
+  origins = {}
+  for name in stored:
+    ours = names.from_transformers(name, declared.config.family)
+    if ours is not None:
+      origins.setdefault(ours, name)
+  transposed = {name for name in origins if names.is_transposed(name)}
+  return mappings.Renamed(stored, origins, transposed), declared
 
 
 def read(path):
@@ -131,15 +163,15 @@ def _files(index_path):
   index = files.read_json(index_path)
   weight_map = files.field(index, "weight_map", dict, index_path)
   files.check_fields(weight_map, dict.fromkeys(weight_map, str), index_path)
-  names = set(weight_map.values())
-  for name in names:
+  file_names = set(weight_map.values())
+  for name in file_names:
     # What a stranger wrote must not make us read anywhere else.
     if pathlib.PurePath(name).name != name or name == "..":
       raise ValueError(
         f"{index_path} points outside its folder, to {name!r}: the files of a "
         "checkpoint must lie beside their index."
       )
-  return [index_path.parent / name for name in sorted(names)]
+  return [index_path.parent / name for name in sorted(file_names)]
 
 
 def _shards(shapes, max_shard_size):
@@ -161,7 +193,7 @@ def _write_index(path, shards, shapes):
       "total_size": sum(4 * int(np.prod(shape)) for shape in shapes.values())
     },
     "weight_map": {
-      name: file_name for file_name, names in shards.items() for name in names
+      name: file_name for file_name, shard in shards.items() for name in shard
     },
   }
   path.write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")

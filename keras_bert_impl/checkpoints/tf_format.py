@@ -7,7 +7,14 @@ module have the same layout. Prefixes may be `gs://` paths.
 
 import tensorflow as tf
 
-from keras_bert_impl.checkpoints import mappings
+from keras_bert_impl.checkpoints import (
+  description,
+  google_config,
+  mappings,
+  names,
+)
+
+NAME = "tensorflow"
 
 
 class UnreadableError(ValueError):
@@ -40,6 +47,32 @@ def write(prefix, tensors):
       shape_and_slices=[""] * len(tensors),
       tensors=[tf.convert_to_tensor(tensor) for tensor in tensors.values()],
     )
+
+
+def open_weights(prefix, declared):
+  """Opens the weights of a model, under our names, without optimizers' slots.
+
+  Args:
+    prefix: str, as for `read`.
+    declared: `description.Description` of the files beside it, or None.
+
+  Returns:
+    (mapping of names -> arrays, with `shapes`; `declared`, or what the shapes
+    of the weights show, if anything).
+
+  Raises:
+    UnreadableError: as `read`.
+  """
+  stored = read(prefix)
+  origins = {
+    names.from_google(name): name
+    for name, shape in stored.shapes.items()
+    # Counters are scalars; a slot is named below its weight.
+    if shape and name.rpartition("/")[0] not in stored.shapes
+  }
+  tensors = mappings.Renamed(stored, origins)
+  config = None if declared else google_config.of_shapes(tensors.shapes)
+  return tensors, description.Description(config) if config else declared
 
 
 def read(prefix):

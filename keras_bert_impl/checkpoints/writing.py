@@ -9,8 +9,13 @@ import os
 import shutil
 
 from keras_bert_impl import heads
-from keras_bert_impl.checkpoints import description as description_lib
-from keras_bert_impl.checkpoints import mappings, names, safetensors_format
+from keras_bert_impl.checkpoints import (
+  config_json,
+  google_config,
+  mappings,
+  names,
+  safetensors_format,
+)
 
 _TOKENIZER_FILES = (
   "added_tokens.json",
@@ -35,7 +40,7 @@ def write_safetensors(folder, tensors, description, max_shard_size):
   Raises:
     ValueError: `transformers` has no such model.
   """
-  values = description_lib.to_config_json(description)
+  values = config_json.to_dict(description)
   family = description.config.family
   origins, transposed, left_out = {}, set(), []
   for name in tensors:
@@ -65,7 +70,7 @@ def write_google(folder, tensors, description):
   """
   from keras_bert_impl.checkpoints import tf_format
 
-  values = description_lib.to_bert_config(description)
+  values = google_config.to_dict(description)
   family = description.config.family
   prefix = family.google.checkpoint
   # Foreign names have dots.
@@ -86,9 +91,7 @@ def write_google(folder, tensors, description):
 def write_labels(folder, description):
   """Writes a config.json with a classifier's labels."""
   if description.head in heads.CLASSIFIERS:
-    _write_json(
-      folder, "config.json", description_lib.to_config_json(description)
-    )
+    _write_json(folder, "config.json", config_json.to_dict(description))
 
 
 def copy_tokenizer_files(source, folder, sentencepiece_file):

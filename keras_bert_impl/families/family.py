@@ -183,6 +183,23 @@ class Family:
   sentencepiece_options: dict | None = None
   piece_ids: PieceIds | None = None
 
+  def check_fixed(self, values, origin):
+    """Checks that a configuration asks for nothing that we do not know.
+
+    Args:
+      values: dict, of a config.json or bert_config.json.
+      origin: str, the file, for messages.
+
+    Raises:
+      ValueError: it has another value than the only one in `fixed`.
+    """
+    for key, only in self.fixed.items():
+      if values.get(key, only) not in (only, None):
+        raise ValueError(
+          f"{key} ({values[key]!r}) in {origin} is not supported; only "
+          f"{only!r} is."
+        )
+
   def piece_tokens(self, pieces):
     """Returns the tokens by id of a SentencePiece model with `pieces`, list."""
     return self.piece_ids.tokens(pieces) if self.piece_ids else pieces

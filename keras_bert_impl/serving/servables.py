@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import choices, features
-from keras_bert_impl.checkpoints import description
+from keras_bert_impl.checkpoints import vocab_size
 from keras_bert_impl.serving import input_checks, tf_examples
 
 # What a text is called in requests, and what stands after it in a pair.
@@ -249,7 +249,7 @@ def _signature(function, specs, example, *checks):
 
 def _check(config, tokenizer, max_seq_length):
   vocabulary = tokenizer.vocabulary
-  description.check_vocab_size(config, vocabulary.size, vocabulary.origin)
+  vocab_size.check(config, vocabulary.size, vocabulary.origin)
   longest = config.max_sequence_length
   if max_seq_length > longest:
     raise ValueError(

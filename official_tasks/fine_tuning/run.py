@@ -8,7 +8,7 @@ import time
 import keras
 
 from keras_bert_impl import files
-from keras_bert_impl.checkpoints import description, names, reading
+from keras_bert_impl.checkpoints import config_json, description, names, reading
 from keras_bert_impl.training import experiment as experiment_lib
 from keras_bert_impl.training import report, run_configuration
 from keras_bert_impl.training import saver as saver_lib
@@ -275,9 +275,7 @@ def _keep_model_files(folder, setup, config):
   folder.write_json(task_file.NAME, setup.fine_tuning.describe())
   if task.has_standard_head:
     described = description.Description(config, task.head, task.labels)
-    folder.write_json(
-      reading.CONFIG_NAME, description.to_config_json(described)
-    )
+    folder.write_json(config_json.FILE_NAME, config_json.to_dict(described))
 
 
 def _check_checkpoints(setup, members, origin):

@@ -4,7 +4,11 @@ import dataclasses
 import os
 
 from keras_bert_impl import files, options
-from keras_bert_impl.checkpoints import description, reading
+from keras_bert_impl.checkpoints import (
+  google_config,
+  reading,
+  vocab_size,
+)
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.tokenizers import vocabulary_files
 
@@ -56,7 +60,7 @@ def find(config, checkpoint, max_seq_length):
     ValueError: configuration, vocabulary and max_seq_length do not fit.
   """
   if config.bert_config_file:
-    encoder_config = description.read_bert_config(config.bert_config_file)
+    encoder_config = google_config.read(config.bert_config_file)
   else:
     encoder_config = reading.open_checkpoint(checkpoint).described().config
   path = vocabulary_files.find_file(
@@ -81,6 +85,4 @@ def _check_sizes(encoder_config, vocabulary, max_seq_length):
       f"max_seq_length ({max_seq_length}) is above the"
       f" {encoder_config.max_sequence_length} that the model has positions for."
     )
-  description.check_vocab_size(
-    encoder_config, vocabulary.size, vocabulary.origin
-  )
+  vocab_size.check(encoder_config, vocabulary.size, vocabulary.origin)

@@ -3,7 +3,7 @@
 import os
 
 from keras_bert_impl import files
-from keras_bert_impl.checkpoints import reading
+from keras_bert_impl.checkpoints import google_config
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.tokenizers import vocabulary_files
 from keras_bert_impl.training import report, run_log
@@ -65,7 +65,7 @@ class RunFolder:
       vocabulary: `Vocabulary`, or None.
       options: of its tokenizer; None for those stored beside the vocabulary.
     """
-    self.write_json(reading.BERT_CONFIG_NAME, encoder_config.to_dict())
+    self.write_json(google_config.FILE_NAME, encoder_config.to_dict())
     if vocabulary is None or not self.is_chief:
       return
     path = self.vocabulary_path(vocabulary)

@@ -5,7 +5,7 @@ import os
 
 from absl import logging
 
-from keras_bert_impl.checkpoints import description
+from keras_bert_impl.checkpoints import google_config, vocab_size
 from keras_bert_impl.tasks import pretraining
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.tokenizers import vocabulary_files
@@ -25,9 +25,7 @@ class PretrainingRun:
 
   def __init__(self, config):
     self.config = config
-    self.encoder_config = description.read_bert_config(
-      config.data.bert_config_file
-    )
+    self.encoder_config = google_config.read(config.data.bert_config_file)
     self.vocabulary = _find_vocabulary(
       config.data, self.encoder_config.model_type
     )
@@ -207,9 +205,7 @@ def _check_sizes(data, config, vocabulary):
       " positions."
     )
   if vocabulary:
-    description.check_vocab_size(
-      config, vocabulary.size, vocabulary.origin, origin
-    )
+    vocab_size.check(config, vocabulary.size, vocabulary.origin, origin)
 
 
 def _summary(results, task):

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_bert_impl import features
-from keras_bert_impl.checkpoints import description
+from keras_bert_impl.checkpoints import google_config
 from keras_bert_impl.tasks import pretraining
 from keras_bert_impl.training import (
   distribution,
@@ -39,7 +39,7 @@ class Check:
       is_masked, use_pairs=objective.sentence_loss is not None
     )
     self.task = objective.make_task(
-      description.read_bert_config(config.data.bert_config_file),
+      google_config.read(config.data.bert_config_file),
       pretraining.PretrainingData(
         config.data.max_seq_length, sentence_loss=objective.sentence_loss
       ),

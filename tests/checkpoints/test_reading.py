@@ -37,7 +37,7 @@ def save_tensorflow(prefix, config=TINY):
 def test_a_folder_or_a_file_of_safetensors(folder):
   for path in (folder, folder / "model.safetensors"):
     checkpoint = reading.open_checkpoint(path)
-    assert checkpoint.format == reading.SAFETENSORS
+    assert checkpoint.format == "safetensors"
     assert checkpoint.described().head == heads.CLASSIFICATION
   (folder / "model.safetensors").rename(folder / "other.safetensors")
   assert reading.open_checkpoint(folder).path.endswith("other.safetensors")

@@ -1,0 +1,166 @@
+"""The file config.json of `transformers`: configuration, head and labels."""
+
+import os
+
+from keras_bert_impl import configs, families, files, heads
+from keras_bert_impl.checkpoints import description as description_lib
+
+FILE_NAME = "config.json"
+
+# What a config.json may leave out.
+_OPTIONAL = (
+  "hidden_act",
+  "hidden_dropout_prob",
+  "attention_probs_dropout_prob",
+  "type_vocab_size",
+  "initializer_range",
+  "layer_norm_eps",
+)
+# Of what is looked at here and not checked by `EncoderConfig`.
+_TYPES = {
+  "architectures": (list, type(None)),
+  "is_decoder": (bool, type(None)),
+  "model_type": (str, type(None)),
+  "num_labels": (int, type(None)),
+  "pad_token_id": (int, type(None)),
+}
+# Each gets a name before it is known how many classes the weights have.
+_MOST_LABELS = 1_000_000
+
+
+def find(folder):
+  """Reads the `Description` in the config.json of a folder, None without one.
+
+  Raises:
+    ValueError: as `from_dict`.
+  """
+  path = os.path.join(folder, FILE_NAME)
+  values = files.find_json(path)
+  return None if values is None else from_dict(values, path)
+
+
+def from_dict(values, origin):
+  """Returns the `Description` in `values`, the content of a config.json.
+
+  Whether there is a pooler, and what head, the weights show better.
+
+  Args:
+    values: dict.
+    origin: str, the file, for messages.
+
+  Raises:
+    ValueError: another family of models, or a variant that we lack.
+  """
+  files.check_fields(values, _TYPES, origin)
+  family = _family(values, origin)
+  family.check_fixed(values, origin)
+  keys = family.config_keys
+  for field, key in keys.items():
+    if field not in _OPTIONAL and key not in values:
+      raise ValueError(f"{origin} lacks the configuration key {key!r}.")
+  fields = {field: values[key] for field, key in keys.items() if key in values}
+  fields |= family.implied | {
+    "model_type": family.name,
+    "use_causal_mask": bool(values.get("is_decoder", False)),
+  }
+  if family.position_offset_from_padding:
+    pad_id = values.get("pad_token_id")
+    fields["position_offset"] = 2 if pad_id is None else pad_id + 1
+  if family.always_projects:
+    _check_projection(fields, origin)
+  return description_lib.Description(
+    configs.EncoderConfig.from_dict(fields, origin),
+    _declared_head(values),
+    _labels(values, origin),
+    source=values,
+  )
+
+
+def to_dict(description):
+  """Returns the content of a config.json; see `from_dict`.
+
+  Raises:
+    ValueError: `transformers` has no such model.
+  """
+  config, family = (
+    description_lib.explicit(description.config),
+    description.config.family,
+  )
+  values = dict(description.source or family.constants)
+  for field, key in family.config_keys.items():
+    values[key] = getattr(config, field)
+  values["model_type"] = family.name
+  values["architectures"] = [_architecture(config, description.head)]
+  if family.position_offset_from_padding:
+    values["pad_token_id"] = config.position_offset - 1
+  if config.use_causal_mask:
+    values["is_decoder"] = True
+  if description.labels:
+    values["id2label"] = {str(i): n for i, n in enumerate(description.labels)}
+    values["label2id"] = {n: i for i, n in enumerate(description.labels)}
+  for key in {"dtype", "torch_dtype"} & values.keys():
+    values[key] = "float32"  # as all is written
+  again = from_dict(values, "config.json").config
+  description_lib.check_expressed(
+    description, again, f"transformers' {family.class_stem}"
+  )
+  return dict(sorted(values.items()))
+
+
+def _family(values, origin):
+  """Returns the `Family` of a config.json."""
+  model_type = values.get("model_type", families.DEFAULT)
+  if model_type not in families.FAMILIES:
+    raise ValueError(
+      f"Unknown model_type {model_type!r} in {origin}; known are "
+      f"{', '.join(families.FAMILIES)}."
+    )
+  return families.FAMILIES[model_type]
+
+
+def _check_projection(fields, origin):
+  size = fields["hidden_size"]
+  if fields["embedding_size"] == size:
+    raise ValueError(
+      f"embedding_size in {origin} must not be hidden_size ({size}): "
+      "transformers' code maps the one to the other even then, Google's and "
+      "ours do not."
+    )
+
+
+def _declared_head(values):
+  """Returns the head named by `architectures`, if it is one of ours."""
+  [architecture, *_] = values.get("architectures") or [""]
+  # Of two, the one that is last here is the usual one.
+  for name, head in reversed(heads.HEADS.items()):
+    if name != heads.ENCODER and str(architecture).endswith(head.architecture):
+      return name
+  return heads.ENCODER
+
+
+def _architecture(config, head):
+  """Returns the name of the class in `transformers`."""
+  stem = config.family.class_stem
+  if head == heads.FILL_MASK and config.use_causal_mask:
+    return stem + config.family.causal_class
+  return stem + heads.HEADS[head].architecture
+
+
+def _labels(values, origin):
+  """Returns the names of the classes in order, or None."""
+  if "id2label" in values:
+    try:
+      by_id = {int(i): str(name) for i, name in values["id2label"].items()}
+      return tuple(by_id[i] for i in range(len(by_id)))
+    except (AttributeError, KeyError, ValueError) as error:
+      raise ValueError(
+        f"id2label in {origin} does not name the classes 0, 1, 2, ..."
+      ) from error
+  number = values.get("num_labels")
+  if number is None:
+    return None
+  if not 0 < number <= _MOST_LABELS:
+    raise ValueError(
+      f"num_labels in {origin} must be in [1, {_MOST_LABELS}], not {number}."
+    )
+  return description_lib.default_labels(number)

@@ -1,0 +1,83 @@
+"""Finds the file of weights that a path means."""
+
+import os
+
+from keras_bert_impl import files
+from keras_bert_impl.checkpoints import safetensors_format
+
+# Whoever opens a pickle runs what its author wrote into it.
+_PICKLES = (".bin", ".pt", ".pth", ".pkl")
+
+
+def find(path):
+  """Returns the file, or the prefix of a TensorFlow checkpoint, of `path`.
+
+  Args:
+    path: str, a folder, a file or a prefix.
+
+  Raises:
+    FileNotFoundError: there is none.
+    ValueError: it is of an unknown kind or a pickle, or a folder has several.
+  """
+  found = _find(path)
+  if found.endswith(_PICKLES):
+    raise ValueError(
+      f"{found} is a pickle, which could run any program when opened and "
+      "never is here. Convert it where you trust it: "
+      "transformers.AutoModel.from_pretrained(folder)"
+      ".save_pretrained(new_folder) writes safetensors."
+    )
+  return found
+
+
+def _find(path):
+  """Finds the file, or prefix of files, of `path`."""
+  if files.is_folder(path):
+    return _find_in_folder(path)
+  prefix = path.removesuffix(".index")
+  if files.exists(f"{prefix}.index"):
+    return prefix
+  if not files.exists(path):
+    raise FileNotFoundError(
+      f"There is no checkpoint {path}: no file or folder of that name, and no "
+      f"{path}.index."
+    )
+  if not path.endswith((".safetensors", ".index.json", ".keras", *_PICKLES)):
+    raise ValueError(
+      f"{path} is not a checkpoint of a known kind: .safetensors, .keras, or"
+      " the prefix of a TensorFlow checkpoint, such as bert_model.ckpt."
+    )
+  return path
+
+
+def _find_in_folder(folder):
+  content = files.list_folder(folder)
+  for name in (safetensors_format.FILE_NAME, safetensors_format.INDEX_NAME):
+    if name in content:
+      return os.path.join(folder, name)
+  if "checkpoint" in content and (newest := _newest(folder)):
+    return newest
+  for ending in (".safetensors", ".index", ".keras", *_PICKLES):
+    found = [name for name in content if name.endswith(ending)]
+    if len(found) > 1:
+      raise ValueError(
+        f"{folder} holds several checkpoints ({', '.join(found)}): name one."
+      )
+    if found:
+      return os.path.join(folder, found[0].removesuffix(".index"))
+  hint = (
+    " Of a search, name the folder of its best run."
+    if "runs" in content
+    else ""
+  )
+  raise FileNotFoundError(
+    f"Folder {folder} holds no checkpoint: no safetensors, TensorFlow or Keras "
+    f"file.{hint}"
+  )
+
+
+def _newest(folder):
+  """Returns the prefix that the state file names last, None if it is gone."""
+  import tensorflow as tf
+
+  return tf.train.latest_checkpoint(folder)

@@ -1,0 +1,151 @@
+"""What configuration files say, and what they may not say."""
+
+import dataclasses
+import json
+import pathlib
+
+import pytest
+
+from keras_bert_impl import configs, heads
+from keras_bert_impl.checkpoints import config_json, description
+
+PARITY = sorted((pathlib.Path(__file__).parents[1] / "data/parity").iterdir())
+
+BERT = {
+  "model_type": "bert",
+  "vocab_size": 20,
+  "hidden_size": 8,
+  "num_hidden_layers": 2,
+  "num_attention_heads": 2,
+  "intermediate_size": 16,
+  "max_position_embeddings": 10,
+}
+ALBERT = BERT | {
+  "model_type": "albert",
+  "embedding_size": 4,
+  "num_hidden_groups": 1,
+}
+HEADS = {
+  "BertForPreTraining": heads.PRETRAINING,
+  "AlbertForPreTraining": heads.PRETRAINING,
+  "ElectraForPreTraining": heads.REPLACED_TOKENS,
+  "ElectraForMaskedLM": heads.FILL_MASK,
+  "RobertaForMaskedLM": heads.FILL_MASK,
+}
+
+
+def read(values):
+  return config_json.from_dict(values, "there/config.json")
+
+
+@pytest.mark.parametrize("folder", PARITY, ids=lambda folder: folder.name)
+def test_a_config_json_is_written_as_it_was_read(folder):
+  values = json.loads((folder / "config.json").read_text())
+  [architecture] = values["architectures"]
+  found = read(values)
+  if architecture in HEADS:
+    found = dataclasses.replace(found, head=HEADS[architecture])
+  assert config_json.to_dict(found) == values
+
+
+@pytest.mark.parametrize("preset", configs.PRESETS)
+def test_every_preset_survives_config_json(preset):
+  config = configs.EncoderConfig.preset(preset)
+  values = config_json.to_dict(description.Description(config))
+  expected = dataclasses.replace(
+    config,
+    embedding_size=config.embedding_size
+    if "embedding_size" in values
+    else None,
+    pooler_act=read(values).config.pooler_act,
+  )
+  assert read(values).config == expected
+
+
+def test_robertas_first_position_follows_its_padding():
+  roberta = BERT | {"model_type": "roberta", "pad_token_id": 1}
+  found = read(roberta)
+  assert found.config.position_offset == 2
+  assert found.config.max_sequence_length == 8
+  assert config_json.to_dict(found)["pad_token_id"] == 1
+
+
+def test_what_is_null_counts_as_left_out():
+  nulls = dict.fromkeys(("architectures", "num_labels", "pad_token_id"))
+  roberta = BERT | {"model_type": "roberta"}
+  assert read(roberta | nulls).config == read(roberta).config
+  assert read(roberta | {"architectures": [None]}).head == heads.ENCODER
+
+
+def test_a_decoder_has_a_causal_mask():
+  found = read(BERT | {"is_decoder": True})
+  assert found.config.use_causal_mask
+  written = config_json.to_dict(
+    dataclasses.replace(found, head=heads.FILL_MASK)
+  )
+  assert written["is_decoder"] is True
+  assert written["architectures"] == ["BertLMHeadModel"]
+
+
+def test_labels_are_read_in_the_order_of_their_ids():
+  values = BERT | {"id2label": {"1": "no", "0": "yes", "2": "maybe"}}
+  assert read(values).labels == ("yes", "no", "maybe")
+  assert read(BERT | {"num_labels": 2}).labels == ("LABEL_0", "LABEL_1")
+  assert read(BERT).labels is None
+
+
+def test_weights_in_half_precision_are_written_in_full():
+  values = config_json.to_dict(read(BERT | {"torch_dtype": "float16"}))
+  assert values["torch_dtype"] == "float32"
+
+
+@pytest.mark.parametrize(
+  ("values", "message"),
+  [
+    (BERT | {"model_type": "gpt2"}, "Unknown model_type 'gpt2'.*bert, roberta"),
+    (
+      BERT | {"position_embedding_type": "relative_key"},
+      "position_embedding_type .'relative_key'.*only 'absolute'",
+    ),
+    (BERT | {"model_type": ["bert"]}, "model_type .* must be a text"),
+    (BERT | {"architectures": "x"}, "architectures .* a list or null, not 'x'"),
+    (BERT | {"num_labels": 10**12}, "num_labels .* must be in .1, 1000000"),
+    (BERT | {"num_labels": "2"}, "num_labels .* an integer or null, not '2'"),
+    (BERT | {"pad_token_id": "0"}, "pad_token_id .* an integer or null"),
+    (BERT | {"is_decoder": "no"}, "is_decoder .* true or false"),
+    (BERT | {"tie_word_embeddings": False}, "tie_word_embeddings .False"),
+    (BERT | {"add_cross_attention": True}, "add_cross_attention .True"),
+    (BERT | {"pruned_heads": {"0": [1]}}, "pruned_heads"),
+    (BERT | {"hidden_act": "swish"}, "hidden_act .'swish'"),
+    (ALBERT | {"inner_group_num": 2}, "inner_group_num .2."),
+    (ALBERT | {"net_structure_type": 1}, "net_structure_type .1."),
+    (ALBERT | {"embedding_size": 8}, "embedding_size .* must not be hidden_s"),
+    (ALBERT | {"num_hidden_groups": 3}, "num_hidden_groups .3."),
+    ({**ALBERT, "model_type": "electra"} | {"summary_type": "mean"}, "summary"),
+    ({"model_type": "bert", "vocab_size": 20}, "lacks .* 'hidden_size'"),
+    (BERT | {"id2label": {"1": "yes"}}, "id2label .* does not name"),
+    (BERT | {"id2label": ["yes", "no"]}, "id2label .* does not name"),
+  ],
+)
+def test_models_that_are_none_of_ours_are_refused_with_the_file(
+  values, message
+):
+  with pytest.raises(ValueError, match=message) as error:
+    read(values)
+  assert "there/config.json" in str(error.value)
+
+
+@pytest.mark.parametrize(
+  ("change", "field"),
+  [
+    ({"position_embedding_type": "sinusoidal"}, "position_embedding_type"),
+    ({"embedding_size": 4}, "embedding_size"),
+    ({"num_hidden_groups": 1}, "num_hidden_groups"),
+    ({"position_offset": 2}, "position_offset"),
+    ({"pooler_act": "gelu"}, "pooler_act"),
+  ],
+)
+def test_what_transformers_lacks_is_refused_by_name(change, field):
+  config = dataclasses.replace(read(BERT).config, **change)
+  with pytest.raises(ValueError, match=f"{field} .* has no place in transf"):
+    config_json.to_dict(description.Description(config))
