@@ -19,7 +19,8 @@ from absl import logging
 from etils import epy
 
 from keras_bert_impl import files, options
-from keras_bert_impl.tokenizers import vocabulary, vocabulary_files
+from keras_bert_impl.tokenizers import options as tokenizer_options
+from keras_bert_impl.tokenizers import vocabulary_files
 from official_tasks.command_line import common
 from official_tasks.vocabulary_learning import methods
 from tfrecords.text import documents
@@ -145,7 +146,7 @@ def main():
     **source.arguments(),
   )
   # The vocabulary last: where it stands, its options stand too.
-  vocabulary.save_options(config.vocab_file, options)
+  tokenizer_options.save(config.vocab_file, options)
   learned.save(config.vocab_file)
   tokenizer = tokenizers.load(config.vocab_file)
   warning = agreement.disagreement(tokenizer, source.sample)

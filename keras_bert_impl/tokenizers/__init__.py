@@ -11,14 +11,14 @@ tensorflow_text.
 
 import importlib
 
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary_files
-from keras_bert_impl.tokenizers.vocabulary import (
+from keras_bert_impl.tokenizers.options import (
   BytePairOptions,
   SentencePieceOptions,
-  TokenizerOptions,
-  Vocabulary,
-  resolve_options,
+  WordPieceOptions,
 )
+from keras_bert_impl.tokenizers.vocabulary import Vocabulary
 
 _MODULES = {
   "WordPieceTokenizer": "wordpiece",
@@ -34,8 +34,8 @@ _CLASSES = {
 __all__ = [
   "BytePairOptions",
   "SentencePieceOptions",
-  "TokenizerOptions",
   "Vocabulary",
+  "WordPieceOptions",
   "load",
   *_MODULES,
 ]
@@ -47,7 +47,7 @@ def load(path, default_family=None, **options):
   Args:
     path: str, a vocabulary (vocab.txt, vocab.json with merges.txt beside it, or
       *.model), or the folder that holds one.
-    default_family: as `vocabulary.resolve_options`.
+    default_family: as `options.resolve`.
     **options: by name, in place of those stored beside the vocabulary; None
       leaves them. The option `family` says how sequences are framed: needed
       where neither tokenizer_config.json nor a config.json beside the
@@ -62,7 +62,7 @@ def load(path, default_family=None, **options):
       such family.
   """
   path = vocabulary_files.find_file(path)
-  options = resolve_options(path, default_family, **options)
+  options = tokenizer_options.resolve(path, default_family, **options)
   name = _CLASSES[vocabulary_files.kind_of(path)]
   return __getattr__(name)(path, **vars(options))
 

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.tokenizers import normalization, vocabulary_files
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 # A healthy pair has less than 1 % of each.
@@ -24,12 +25,12 @@ _MOST_CHARACTERS = 2000
 
 _ALTERNATIVES = {
   vocabulary_files.WORDPIECE: (
-    vocabulary_lib.TokenizerOptions(do_lower_case=True),
-    vocabulary_lib.TokenizerOptions(do_lower_case=False),
-    vocabulary_lib.TokenizerOptions(do_lower_case=True, compose_hangul=True),
+    tokenizer_options.WordPieceOptions(do_lower_case=True),
+    tokenizer_options.WordPieceOptions(do_lower_case=False),
+    tokenizer_options.WordPieceOptions(do_lower_case=True, compose_hangul=True),
   ),
   vocabulary_files.SENTENCEPIECE: tuple(
-    vocabulary_lib.SentencePieceOptions(
+    tokenizer_options.SentencePieceOptions(
       do_lower_case, keep_accents, compose_hangul=compose_hangul
     )
     for do_lower_case in (False, True)
@@ -71,7 +72,7 @@ def unreachable_share(vocabulary, options):
 
   Args:
     vocabulary: `Vocabulary` of WordPiece; tokens in brackets do not count.
-    options: `TokenizerOptions`.
+    options: `WordPieceOptions`.
 
   Returns:
     float in [0, 1]; 0 if all tokens are in brackets.
@@ -142,7 +143,7 @@ def disagreement(tokenizer, texts):
 
 @dataclasses.dataclass(frozen=True)
 class _Fit:
-  options: vocabulary_lib.TokenizerOptions
+  options: tokenizer_options.WordPieceOptions
   unknown: float
   unreachable: float
 
@@ -158,7 +159,7 @@ def _measure(tokenizer, texts, options):
 
 
 def _describe(options):
-  if isinstance(options, vocabulary_lib.SentencePieceOptions):
+  if isinstance(options, tokenizer_options.SentencePieceOptions):
     names = ("do_lower_case", "keep_accents", "compose_hangul")
   elif options.do_lower_case:
     names = ("do_lower_case", "compose_hangul")

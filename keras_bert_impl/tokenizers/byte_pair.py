@@ -16,6 +16,7 @@ from keras_bert_impl.tokenizers import (
   tokenizer,
   vocabulary_files,
 )
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 # The rank of a pair that is no merge.
@@ -36,9 +37,9 @@ class BytePairTokenizer(tokenizer.Tokenizer):
   Args:
     vocab_file: path of a vocab.json, {token: id}.
     merges_file: path of its merges.txt; default: the one beside it.
-    add_prefix_space: bool, see `vocabulary.BytePairOptions`; detokenize takes
-      the blank off again.
-    family: str, see `vocabulary.TokenizerOptions`.
+    add_prefix_space: bool, see `options.BytePairOptions`; detokenize takes the
+      blank off again.
+    family: str, see `options.WordPieceOptions`.
     name: name of the module.
 
   Raises:
@@ -59,7 +60,7 @@ class BytePairTokenizer(tokenizer.Tokenizer):
   ):
     merges_file = merges_file or vocabulary_files.merges_path(vocab_file)
     vocabulary = vocabulary_lib.Vocabulary.load(vocab_file, merges_file)
-    options = vocabulary_lib.BytePairOptions(bool(add_prefix_space), family)
+    options = tokenizer_options.BytePairOptions(bool(add_prefix_space), family)
     super().__init__(vocabulary, options, [vocab_file, merges_file], name)
     self._byte_ids = _byte_ids(vocabulary)
     self._byte_characters = tf.constant(

@@ -29,7 +29,7 @@ def normalize(texts, options):
 
   Args:
     texts: string tensor of any shape, any bytes; invalid UTF-8 is dropped.
-    options: `TokenizerOptions`.
+    options: `WordPieceOptions`.
 
   Returns:
     string tensor of the same shape, valid UTF-8. U+FFFD replaces each word of

@@ -8,7 +8,7 @@ import os
 import tensorflow as tf
 
 from keras_bert_impl.tokenizers import alignment, vocabulary_files
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import options as tokenizer_options
 
 
 class PieceTokenizer(tf.Module):
@@ -19,7 +19,7 @@ class PieceTokenizer(tf.Module):
 
   Args:
     vocabulary: `Vocabulary`.
-    options: its options, as `vocabulary.resolve_options` returns them.
+    options: its options, as `tokenizer_options.resolve` returns them.
     files: list of paths to put under the assets/ of a SavedModel; the first
       arguments of the subclass, which make it again from a pickle.
     name: name of the module.
@@ -62,7 +62,7 @@ class PieceTokenizer(tf.Module):
     name = vocabulary_files.FILE_NAMES[self.vocabulary.kind]
     path = vocabulary_files.beside(f"{folder}/", name)
     # The vocabulary last: where it is, its options are too.
-    vocabulary_lib.save_options(path, self.options)
+    tokenizer_options.save(path, self.options)
     self.vocabulary.save(path)
     return path
 

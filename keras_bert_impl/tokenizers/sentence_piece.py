@@ -21,6 +21,7 @@ from keras_bert_impl.tokenizers import (
   tokenizer,
   white_space,
 )
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
@@ -47,12 +48,12 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
 
   Args:
     model_file: path of a *.model.
-    do_lower_case: bool, see `vocabulary.SentencePieceOptions` for all options.
+    do_lower_case: bool, see `options.SentencePieceOptions` for all options.
     keep_accents: bool.
     remove_space: bool.
     compose_hangul: bool.
     split_digit_commas: bool.
-    family: str, see `vocabulary.TokenizerOptions`.
+    family: str, see `tokenizer_options.WordPieceOptions`.
     name: name of the module.
 
   Raises:
@@ -73,7 +74,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     name="sentencepiece_tokenizer",
   ):
     vocabulary = vocabulary_lib.Vocabulary.load(model_file, family=family)
-    options = vocabulary_lib.SentencePieceOptions(
+    options = tokenizer_options.SentencePieceOptions(
       bool(do_lower_case),
       bool(keep_accents),
       bool(remove_space),

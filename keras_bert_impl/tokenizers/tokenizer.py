@@ -30,7 +30,7 @@ class Tokenizer(piece_tokenizer.PieceTokenizer):
 
   Args:
     vocabulary: `Vocabulary`.
-    options: its options, as `vocabulary.resolve_options` returns them.
+    options: its options, as `tokenizer_options.resolve` returns them.
     files: list of paths to put under the assets/ of a SavedModel.
     name: name of the module.
 

@@ -1,9 +1,7 @@
-"""The vocabulary of a model, and the options of its tokenizer.
+"""The vocabulary of a model, and the roles of its special tokens.
 
-`tokenizer_config.json` beside the vocabulary stores how text is normalised, and
-the family of models whose framing sequences have, so that later commands use
-the same. That file and `special_tokens_map.json`, as `transformers` writes
-them, may also name the special tokens.
+`special_tokens_map.json` or `tokenizer_config.json` beside it, as
+`transformers` writes them, may name the special tokens.
 """
 
 import dataclasses
@@ -13,14 +11,13 @@ import json
 import os
 
 import numpy as np
-from absl import logging
 
 from keras_bert_impl import families, files
-from keras_bert_impl.families import albert
-from keras_bert_impl.tokenizers import byte_alphabet, vocabulary_files
+from keras_bert_impl.tokenizers import byte_alphabet, options, vocabulary_files
 from keras_bert_impl.tokenizers.vocabulary_files import (
   BYTE_BPE,
   OPTIONS_FILE,
+  ROLES,
   ROLES_FILE,
   SENTENCEPIECE,
   WORDPIECE,
@@ -32,7 +29,6 @@ CONTINUATION_PREFIX = "##"
 # Stands for the blank in SentencePiece.
 WORD_START = "\u2581"
 
-ROLES = ("pad", "unk", "cls", "sep", "mask")
 # What the published vocabularies call them; the first that is there has the
 # role (XLNet has <s> too, but frames with <cls>).
 _ROLE_TOKENS = {
@@ -42,13 +38,6 @@ _ROLE_TOKENS = {
   "sep": (SEP, "<sep>", "</s>"),
   "mask": (MASK, "<mask>"),
 }
-
-# What `transformers` writes into its file of the same name, besides our keys.
-_FOREIGN_MARKS = frozenset(
-  ("tokenizer_class", "model_max_length", "max_len", "tokenizer_file")
-)
-# Of a model; they may say of which family it is.
-_MODEL_FILES = ("config.json", "bert_config.json")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +78,7 @@ class Vocabulary:
       path: str, a file whose name says its kind; see `vocabulary_files`.
       merges_file: str, of byte-level BPE; default: the one beside `path`.
       family: str, whose ids the pieces of a SentencePiece model have; default:
-        as `find_family`.
+        as `options.find_family`.
 
     Raises:
       FileNotFoundError: if there is no such file.
@@ -109,7 +98,7 @@ class Vocabulary:
       )
     elif kind == SENTENCEPIECE:
       family = families.FAMILIES[
-        family or find_family(path) or families.DEFAULT
+        family or options.find_family(path) or families.DEFAULT
       ]
       tokens = family.piece_tokens(files.parse_pieces(content, path))
       rules["model"] = content
@@ -220,7 +209,8 @@ class Vocabulary:
     if self.role_names:
       names = {f"{role}_token": token for role, token in self.role_names}
       files.write_atomically(
-        vocabulary_files.beside(path, ROLES_FILE), _to_json(names)
+        vocabulary_files.beside(path, ROLES_FILE),
+        json.dumps(names, indent=2, sort_keys=True) + "\n",
       )
     if self.kind == SENTENCEPIECE:
       files.write_atomically(path, self.model)
@@ -236,199 +226,6 @@ class Vocabulary:
       files.write_atomically(
         path, "".join(f"{token}\n" for token in self.tokens)
       )
-
-
-def _family():
-  """Returns the dataclass field; options are alike that normalise alike."""
-  return dataclasses.field(default=None, compare=False)
-
-
-@dataclasses.dataclass(frozen=True)
-class TokenizerOptions:
-  """Options of a WordPiece tokenizer: how text is normalised.
-
-  Attributes:
-    do_lower_case: bool, lower-case and strip accents.
-    compose_hangul: bool, compose (NFC) again after stripping the accents, so
-      that Hangul syllables stay whole; no effect without do_lower_case.
-    family: str, a key of `families.FAMILIES` whose framing sequences have; None
-      where nothing says it: BERT's.
-  """
-
-  do_lower_case: bool = True
-  compose_hangul: bool = False
-  family: str | None = _family()
-
-
-@dataclasses.dataclass(frozen=True)
-class BytePairOptions:
-  """Options of a byte-level BPE tokenizer, which normalises nothing.
-
-  Attributes:
-    add_prefix_space: bool, put a blank before a text that has none, so that its
-      first word is the token it is elsewhere.
-    family: as `TokenizerOptions`.
-  """
-
-  add_prefix_space: bool = False
-  family: str | None = _family()
-
-
-@dataclasses.dataclass(frozen=True)
-class SentencePieceOptions:
-  """Options of a SentencePiece tokenizer, whose model normalises text too.
-
-  The defaults leave everything to the model: the ids are those of the
-  `sentencepiece` library. ALBERT's are do_lower_case=True, keep_accents=False,
-  remove_space=True.
-
-  Attributes:
-    do_lower_case: bool, lower-case.
-    keep_accents: bool, False decomposes (NFKD) and strips what combines.
-    remove_space: bool, make each stretch of white space one blank, take it off
-      the ends, and make `` and '' the quotation mark ".
-    compose_hangul: bool, compose (NFC) again after stripping the accents, so
-      that Hangul syllables stay whole; no effect with keep_accents.
-    split_digit_commas: bool, take "9," apart although it is a piece, as the
-      original ALBERT and XLNet do and `transformers`' fast tokenizers do not.
-    family: as `TokenizerOptions`.
-  """
-
-  do_lower_case: bool = False
-  keep_accents: bool = True
-  remove_space: bool = False
-  compose_hangul: bool = False
-  split_digit_commas: bool = False
-  family: str | None = _family()
-
-
-_OPTIONS = {
-  WORDPIECE: TokenizerOptions,
-  BYTE_BPE: BytePairOptions,
-  SENTENCEPIECE: SentencePieceOptions,
-}
-
-
-def load_options(vocab_file):
-  """Returns the options stored beside `vocab_file`, or None without any.
-
-  A file of the same name as `transformers` writes it is read too: its other
-  keys are ignored, unless they ask for another normalisation, and what it
-  leaves out is as there.
-
-  Raises:
-    ValueError: on an unknown key, family or a value that is not true or false.
-  """
-  path = _options_path(vocab_file)
-  stored = files.find_json(path)
-  if stored is None:
-    return None
-  kind = vocabulary_files.kind_of(vocab_file)
-  known = _option_names(kind)
-  is_foreign = bool(_FOREIGN_MARKS & set(stored))
-  named = {f"{role}_token" for role in ROLES}
-  unknown = sorted(set(stored) - set(known) - named)
-  if unknown and not is_foreign:
-    raise ValueError(
-      f"unknown key {unknown[0]!r} in {path}; known: {', '.join(known)}."
-    )
-  family = find_family(vocab_file)
-  values = _foreign_defaults(kind, stored, family) if is_foreign else {}
-  values |= {name: stored[name] for name in known if name in stored}
-  values.pop("family", None)
-  for name, value in values.items():
-    if not isinstance(value, bool):
-      raise ValueError(f"{name} ({value!r}) in {path} must be true or false.")
-  options = _OPTIONS[kind](**values, family=family)
-  if kind == WORDPIECE:
-    _check_foreign(stored, options, path)
-  return options
-
-
-def find_family(vocab_file):
-  """Returns the family named by files beside a vocabulary, or None.
-
-  tokenizer_config.json may name it itself or by its class in `transformers`;
-  otherwise config.json or bert_config.json may say what the model is.
-
-  Returns:
-    str, a key of `families.FAMILIES`.
-
-  Raises:
-    ValueError: tokenizer_config.json names an unknown family.
-  """
-  path = _options_path(vocab_file)
-  stored = files.find_json(path) or {}
-  if stored.get("family") is not None:
-    return _check_family(stored["family"], f" in {path}")
-  stem = str(stored.get("tokenizer_class"))
-  stem = stem.removesuffix("Fast").removesuffix("Tokenizer")
-  for family in families.FAMILIES.values():
-    if stem == family.class_stem:
-      return family.name
-  for name in _MODEL_FILES:
-    model = files.find_json(vocabulary_files.beside(vocab_file, name)) or {}
-    if model.get("model_type") in [*families.FAMILIES]:
-      return model["model_type"]
-  return None
-
-
-def resolve_options(vocab_file, default_family=None, **given):
-  """Returns the options to use with `vocab_file`.
-
-  Args:
-    vocab_file: str, path of the vocabulary.
-    default_family: str, where neither `given` nor a file names a family: that
-      of the model the options are for.
-    **given: options by name; None stands for what is stored beside the
-      vocabulary, or else the default.
-
-  Returns:
-    `TokenizerOptions`, `BytePairOptions` or `SentencePieceOptions`, as the name
-    of the file says. A given value wins over a stored one, with a warning.
-
-  Raises:
-    ValueError: if the tokenizer of this file has no such option, or there is no
-      such family.
-  """
-  kind = vocabulary_files.kind_of(vocab_file)
-  given = {name: value for name, value in given.items() if value is not None}
-  for name in given:
-    if name not in _option_names(kind):
-      raise ValueError(
-        f"{name} is no option for {os.fspath(vocab_file)} ({kind}), which has "
-        f"{', '.join(_option_names(kind))}."
-      )
-  if "family" in given:
-    _check_family(given["family"])
-  stored = load_options(vocab_file)
-  default = _OPTIONS[kind](family=find_family(vocab_file))
-  options = dataclasses.replace(stored or default, **given)
-  if options.family is None:
-    options = dataclasses.replace(options, family=default_family)
-  if stored not in (None, options):
-    logging.warning(
-      "The vocabulary was made for %s (%s), but is used with %s.",
-      stored,
-      _options_path(vocab_file),
-      options,
-    )
-  return options
-
-
-def save_options(vocab_file, options):
-  """Writes `options` atomically beside `vocab_file`; returns the path."""
-  path = _options_path(vocab_file)
-  files.write_atomically(path, _to_json(dataclasses.asdict(options)))
-  return path
-
-
-def _check_family(name, place=""):
-  if name not in [*families.FAMILIES]:
-    raise ValueError(
-      f"family ({name!r}){place} must be one of {', '.join(families.FAMILIES)}."
-    )
-  return name
 
 
 def _role_id(vocabulary, role):
@@ -501,39 +298,3 @@ def _load_role_names(vocab_file):
       elif token is not None:
         raise ValueError(f"{role}_token ({token!r}) in {path} must be a token.")
   return tuple(sorted(names.items()))
-
-
-def _foreign_defaults(kind, stored, family):
-  """Returns the options that `transformers` leaves out when they are these."""
-  if kind != SENTENCEPIECE:
-    return {}
-  usual = albert.FAMILY.sentencepiece_options
-  # No family here, but its vocabularies can be read.
-  if str(stored.get("tokenizer_class")).startswith("XLNet"):
-    return usual | {"do_lower_case": False}
-  options = family and families.FAMILIES[family].sentencepiece_options
-  return usual if options is None else options
-
-
-def _check_foreign(stored, options, path):
-  for name, ours in (
-    ("strip_accents", options.do_lower_case),
-    ("tokenize_chinese_chars", True),
-  ):
-    if stored.get(name, ours) not in (ours, None):
-      raise ValueError(
-        f"{name} ({stored[name]!r}) in {path} is not supported with "
-        f"do_lower_case={options.do_lower_case}; only {ours} is."
-      )
-
-
-def _option_names(kind):
-  return [field.name for field in dataclasses.fields(_OPTIONS[kind])]
-
-
-def _options_path(vocab_file):
-  return vocabulary_files.beside(vocab_file, OPTIONS_FILE)
-
-
-def _to_json(values):
-  return json.dumps(values, indent=2, sort_keys=True) + "\n"

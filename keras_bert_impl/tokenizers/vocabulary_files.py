@@ -22,6 +22,8 @@ FILE_NAMES = {
 MERGES_FILE = "merges.txt"
 OPTIONS_FILE = "tokenizer_config.json"
 ROLES_FILE = "special_tokens_map.json"
+# Roles of special tokens.
+ROLES = ("pad", "unk", "cls", "sep", "mask")
 
 
 def kind_of(path):

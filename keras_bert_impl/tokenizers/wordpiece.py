@@ -11,6 +11,7 @@ from keras_bert_impl.tokenizers import (
   text_words,
   tokenizer,
 )
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 # Limit of tensorflow_text, without the "##".
@@ -34,8 +35,8 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
     vocab_file: path of a vocab.txt.
     do_lower_case: bool, lower-case and strip accents (uncased models).
     compose_hangul: bool, keep Hangul syllables whole under do_lower_case; see
-      `TokenizerOptions`.
-    family: str, see `TokenizerOptions`.
+      `WordPieceOptions`.
+    family: str, see `WordPieceOptions`.
     name: name of the module.
 
   Raises:
@@ -51,7 +52,7 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
     name="wordpiece_tokenizer",
   ):
     vocabulary = vocabulary_lib.Vocabulary.load(vocab_file)
-    options = vocabulary_lib.TokenizerOptions(
+    options = tokenizer_options.WordPieceOptions(
       bool(do_lower_case), bool(compose_hangul), family
     )
     super().__init__(vocabulary, options, [vocab_file], name)

@@ -20,6 +20,7 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert_impl.tokenizers import normalization, text_batches
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 _MAX_PIECE_CHARACTERS = 16
@@ -35,7 +36,7 @@ def count_words(texts, options):
 
   Args:
     texts: iterable of str or bytes, read once.
-    options: `TokenizerOptions`.
+    options: `WordPieceOptions`.
 
   Returns:
     collections.Counter of str, without the words that are too long to be
@@ -93,7 +94,7 @@ def learn(
       larger than the vocabulary.
   """
   _check_arguments(vocab_size, min_frequency, character_coverage)
-  options = vocabulary_lib.TokenizerOptions(do_lower_case, compose_hangul)
+  options = tokenizer_options.WordPieceOptions(do_lower_case, compose_hangul)
   return learn_from_counts(
     count(texts, options), vocab_size, min_frequency, character_coverage
   )

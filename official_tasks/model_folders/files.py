@@ -9,6 +9,7 @@ from keras_bert_impl.checkpoints import (
   reading,
   vocab_size,
 )
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.tokenizers import vocabulary_files
 
@@ -39,7 +40,7 @@ class ModelFiles:
   Attributes:
     encoder_config: `EncoderConfig`.
     vocabulary_path: str.
-    tokenizer_options: of the tokenizer, as `vocabulary.resolve_options`.
+    tokenizer_options: of the tokenizer, as `tokenizer_options.resolve`.
   """
 
   encoder_config: object
@@ -66,7 +67,7 @@ def find(config, checkpoint, max_seq_length):
   path = vocabulary_files.find_file(
     config.vocab_file or folder_of(config.bert_config_file or checkpoint)
   )
-  options = vocabulary_lib.resolve_options(
+  options = tokenizer_options.resolve(
     path, encoder_config.model_type, do_lower_case=config.do_lower_case
   )
   vocabulary = vocabulary_lib.Vocabulary.load(path, family=options.family)

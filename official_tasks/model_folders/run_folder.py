@@ -4,7 +4,7 @@ import os
 
 from keras_bert_impl import files
 from keras_bert_impl.checkpoints import google_config
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary_files
 from keras_bert_impl.training import report, run_log
 
@@ -71,10 +71,10 @@ class RunFolder:
     path = self.vocabulary_path(vocabulary)
     vocabulary.save(path)
     if options is None:
-      options = vocabulary_lib.resolve_options(
+      options = tokenizer_options.resolve(
         vocabulary.origin, encoder_config.model_type
       )
-    vocabulary_lib.save_options(path, options)
+    tokenizer_options.save(path, options)
 
   def vocabulary_path(self, vocabulary):
     """Returns the path of a `Vocabulary` in the folder."""

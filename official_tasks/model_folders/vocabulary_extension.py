@@ -4,6 +4,7 @@ import dataclasses
 import os
 
 from keras_bert_impl.checkpoints import extension
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.tokenizers import vocabulary_files
 
@@ -30,7 +31,7 @@ def extend(words_file, source, folder, tensors, description):
       tokenizer.
   """
   old = _load_vocabulary(source)
-  options = vocabulary_lib.resolve_options(old.origin)
+  options = tokenizer_options.resolve(old.origin)
   tokenizer = _load_tokenizer(old.origin, options)
   lines = {}
   for word, line in _read_words(words_file).items():

@@ -11,6 +11,7 @@ import os
 from absl import logging
 
 from keras_bert_impl import configs, files
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.training import report
 from tfrecords.text import python_documentation, sources
@@ -120,8 +121,8 @@ def _vocabulary(files, vocab_file):
   tokens = wordpiece_learner.learn(sentences, VOCAB_SIZE)
   # With the family, as the run will write them into the same folder.
   family = encoder_config(len(tokens)).model_type
-  options = vocabulary_lib.TokenizerOptions(family=family)
-  vocabulary_lib.save_options(vocab_file, options)
+  options = tokenizer_options.WordPieceOptions(family=family)
+  tokenizer_options.save(vocab_file, options)
   vocabulary_lib.Vocabulary(tuple(tokens)).save(vocab_file)
 
 

@@ -7,6 +7,7 @@ from absl import logging
 
 from keras_bert_impl.checkpoints import google_config, vocab_size
 from keras_bert_impl.tasks import pretraining
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.tokenizers import vocabulary_files
 from keras_bert_impl.training import experiment as experiment_lib
@@ -190,7 +191,7 @@ def _find_vocabulary(data, model_type):
       path = vocabulary_files.find_file(folder)
     except FileNotFoundError:
       return None
-  options = vocabulary_lib.resolve_options(path, model_type)
+  options = tokenizer_options.resolve(path, model_type)
   return vocabulary_lib.Vocabulary.load(path, family=options.family)
 
 

@@ -11,6 +11,7 @@ import functools
 from etils import epy
 
 from keras_bert_impl import choices
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary, vocabulary_files
 
 with epy.lazy_imports():
@@ -65,21 +66,21 @@ class Method:
   counter: object = None
 
 
-_ALBERT = vocabulary.SentencePieceOptions(
+_ALBERT = tokenizer_options.SentencePieceOptions(
   do_lower_case=True, keep_accents=False, remove_space=True
 )
 METHODS = {
   "wordpiece": Method(
     vocabulary_files.WORDPIECE,
     _learn_wordpiece,
-    vocabulary.TokenizerOptions(),
+    tokenizer_options.WordPieceOptions(),
     ("min_frequency", "character_coverage"),
     wordpiece_learner,
   ),
   "byte_bpe": Method(
     vocabulary_files.BYTE_BPE,
     _learn_byte_bpe,
-    vocabulary.BytePairOptions(add_prefix_space=True),
+    tokenizer_options.BytePairOptions(add_prefix_space=True),
     ("min_frequency",),
   ),
 } | {

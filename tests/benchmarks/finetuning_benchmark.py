@@ -28,6 +28,7 @@ from keras_bert_impl.tasks import (  # noqa: E402
   text_rows,
   text_scores,
 )
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary  # noqa: E402
 from keras_bert_impl.training import report  # noqa: E402
 from official_tasks.fine_tuning import config as config_lib
@@ -109,7 +110,7 @@ def _data(folder):
     parts.preprocessor,
     {"train": examples[:first], "dev": examples[first:]},
     FLAGS.vocab_file,
-    vocabulary.resolve_options(
+    tokenizer_options.resolve(
       FLAGS.vocab_file, do_lower_case=FLAGS.do_lower_case
     ),
     os.path.join(folder, "records"),

@@ -13,6 +13,7 @@ import sys
 from absl import flags
 
 from keras_bert_impl import configs
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary
 from tfrecords.writing import config as writing_config
 from tfrecords.writing import writer
@@ -115,8 +116,9 @@ def write_model_files(folder, **overrides):
   tokens = [*vocabulary.SPECIAL_TOKENS, ".", *WORDS]
   folder.mkdir(parents=True, exist_ok=True)
   (folder / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
-  vocabulary.save_options(
-    folder / "vocab.txt", vocabulary.TokenizerOptions(compose_hangul=True)
+  tokenizer_options.save(
+    folder / "vocab.txt",
+    tokenizer_options.WordPieceOptions(compose_hangul=True),
   )
   config = {
     "vocab_size": len(tokens),

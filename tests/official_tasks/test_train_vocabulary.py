@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from keras_bert_impl import tokenizers
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -43,7 +44,7 @@ def test_it_writes_a_vocabulary_its_options_and_its_results(tmp_path):
   learned = vocabulary.Vocabulary.load(vocab_file)
   assert learned.size == 58
   assert {"러", "rust"} <= set(learned.tokens)
-  assert vocabulary.load_options(vocab_file).compose_hangul
+  assert tokenizer_options.load(vocab_file).compose_hangul
   results = json.loads((tmp_path / "model/vocab.txt.results.json").read_text())
   assert results["data"]["num_documents"] == 3
   assert results["data"]["num_sentences"] == 5
@@ -59,19 +60,19 @@ def test_it_writes_a_vocabulary_its_options_and_its_results(tmp_path):
       "byte_bpe",
       "vocab.json",
       ["merges.txt"],
-      vocabulary.BytePairOptions(add_prefix_space=True),
+      tokenizer_options.BytePairOptions(add_prefix_space=True),
     ),
     (
       "sentencepiece_unigram",
       "spiece.model",
       [],
-      vocabulary.SentencePieceOptions(True, False, True),
+      tokenizer_options.SentencePieceOptions(True, False, True),
     ),
     (
       "sentencepiece_bpe",
       "spiece.model",
       [],
-      vocabulary.SentencePieceOptions(True, False, True),
+      tokenizer_options.SentencePieceOptions(True, False, True),
     ),
   ],
 )

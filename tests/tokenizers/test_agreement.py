@@ -10,6 +10,7 @@ from keras_bert_impl.tokenizers import (
   wordpiece,
   wordpiece_learner,
 )
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from tests.tokenizers import vocabularies
 
 ENGLISH = [
@@ -17,9 +18,11 @@ ENGLISH = [
   "The Queen of Hearts met Bill the Lizard in London and in Paris.",
 ] * 3
 KOREAN = ["러스트는 빠르고 안전한 언어입니다.", "함수는 값을 반환합니다."] * 3
-UNCASED = vocabulary.TokenizerOptions(do_lower_case=True)
-CASED = vocabulary.TokenizerOptions(do_lower_case=False)
-COMPOSED = vocabulary.TokenizerOptions(do_lower_case=True, compose_hangul=True)
+UNCASED = tokenizer_options.WordPieceOptions(do_lower_case=True)
+CASED = tokenizer_options.WordPieceOptions(do_lower_case=False)
+COMPOSED = tokenizer_options.WordPieceOptions(
+  do_lower_case=True, compose_hangul=True
+)
 
 
 def _tokenizer(directory, texts, made_for, used_with):
@@ -76,7 +79,7 @@ def test_a_vocabulary_of_another_language_is_told(tmp_path):
 
 
 def test_a_sentencepiece_model_with_another_normalisation_is_told(tmp_path):
-  albert = vocabulary.SentencePieceOptions(
+  albert = tokenizer_options.SentencePieceOptions(
     do_lower_case=True, keep_accents=False
   )
   learned = sentence_piece_learner.learn(

@@ -3,10 +3,11 @@ import sys
 import pytest
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tokenizers import byte_pair_learner, vocabulary
+from keras_bert_impl.tokenizers import byte_pair_learner
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from tests.tokenizers import vocabularies
 
-PREFIXED = vocabulary.BytePairOptions(add_prefix_space=True)
+PREFIXED = tokenizer_options.BytePairOptions(add_prefix_space=True)
 
 
 def _pieces(tokenizer, text):
@@ -17,7 +18,7 @@ def _pieces(tokenizer, text):
 def _load(folder, learned, options):
   path = folder / "vocab.json"
   learned.save(path)
-  vocabulary.save_options(path, options)
+  tokenizer_options.save(path, options)
   return tokenizers.load(path)
 
 

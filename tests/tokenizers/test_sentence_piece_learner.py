@@ -3,10 +3,11 @@ import random
 import pytest
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tokenizers import sentence_piece_learner, vocabulary
+from keras_bert_impl.tokenizers import options as tokenizer_options
+from keras_bert_impl.tokenizers import sentence_piece_learner
 from tests.tokenizers import vocabularies
 
-ALBERT = vocabulary.SentencePieceOptions(
+ALBERT = tokenizer_options.SentencePieceOptions(
   do_lower_case=True, keep_accents=False, remove_space=True
 )
 
@@ -19,7 +20,7 @@ def _pieces(tokenizer, text):
 def _load(folder, learned, options):
   path = folder / "spiece.model"
   learned.save(path)
-  vocabulary.save_options(path, options)
+  tokenizer_options.save(path, options)
   return tokenizers.load(path)
 
 

@@ -15,7 +15,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs, models, tokenizers
-from keras_bert_impl.tokenizers import vocabulary
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from tests.tokenizers import vocabularies
 
 WRITERS = {
@@ -399,29 +399,29 @@ def test_an_option_of_another_kind_is_refused(kind, tmp_path):
     (
       "wordpiece",
       {"tokenizer_class": "BertTokenizer", "do_lower_case": False},
-      vocabulary.TokenizerOptions(do_lower_case=False),
+      tokenizer_options.WordPieceOptions(do_lower_case=False),
     ),
     (
       "byte_bpe",
       {"tokenizer_class": "RobertaTokenizer", "trim_offsets": True},
-      vocabulary.BytePairOptions(add_prefix_space=False),
+      tokenizer_options.BytePairOptions(add_prefix_space=False),
     ),
     (
       "byte_bpe",
       {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": True},
-      vocabulary.BytePairOptions(add_prefix_space=True),
+      tokenizer_options.BytePairOptions(add_prefix_space=True),
     ),
     (
       "sentencepiece",
       {"tokenizer_class": "AlbertTokenizer", "model_max_length": 512},
-      vocabulary.SentencePieceOptions(
+      tokenizer_options.SentencePieceOptions(
         do_lower_case=True, keep_accents=False, remove_space=True
       ),
     ),
     (
       "sentencepiece",
       {"tokenizer_class": "XLNetTokenizer", "keep_accents": True},
-      vocabulary.SentencePieceOptions(
+      tokenizer_options.SentencePieceOptions(
         do_lower_case=False, keep_accents=True, remove_space=True
       ),
     ),

@@ -11,14 +11,15 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tokenizers import normalization, vocabulary
+from keras_bert_impl.tokenizers import normalization
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from tests.tokenizers import reference, vocabularies
 
 DATA = os.environ.get("KERAS_BERT_DATA")
 OPTIONS = [
-  vocabulary.TokenizerOptions(do_lower_case=True),
-  vocabulary.TokenizerOptions(do_lower_case=False),
-  vocabulary.TokenizerOptions(do_lower_case=True, compose_hangul=True),
+  tokenizer_options.WordPieceOptions(do_lower_case=True),
+  tokenizer_options.WordPieceOptions(do_lower_case=False),
+  tokenizer_options.WordPieceOptions(do_lower_case=True, compose_hangul=True),
 ]
 # Capital letters of Unicode 14, which TensorFlow's ICU does not lower, and the
 # one mark whose category Unicode 14 changed.

@@ -2,11 +2,12 @@ import random
 
 import pytest
 
-from keras_bert_impl.tokenizers import text_batches, vocabulary, wordpiece
+from keras_bert_impl.tokenizers import options as tokenizer_options
+from keras_bert_impl.tokenizers import text_batches, wordpiece
 from keras_bert_impl.tokenizers import wordpiece_learner as learner
 from tests.tokenizers import vocabularies
 
-UNCASED = vocabulary.TokenizerOptions()
+UNCASED = tokenizer_options.WordPieceOptions()
 
 
 def test_special_tokens_come_first_and_padding_is_zero():

@@ -18,6 +18,7 @@ import time
 
 from absl import logging
 
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from tfrecords import manifest
 from tfrecords.text import documents, tfds_documents
@@ -238,9 +239,7 @@ def _origin(config, vocabulary, files, num_shards):
   }
   values["vocab_file_hash"] = vocabulary.fingerprint
   values["tokenizer_options"] = dataclasses.asdict(
-    vocabulary_lib.resolve_options(
-      config.vocab_file, **config.tokenizer_options
-    )
+    tokenizer_options.resolve(config.vocab_file, **config.tokenizer_options)
   )
   values["num_shards"] = num_shards
   values["input_files_hash"] = manifest.fingerprint(

@@ -16,7 +16,7 @@ from keras_bert_impl import tokenizers
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.tasks import examples as examples_lib
 from keras_bert_impl.tasks import text_rows
-from keras_bert_impl.tokenizers import vocabulary
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.training import saver as saver_lib
 from official_tasks.fine_tuning import config as config_lib
 from official_tasks.fine_tuning import data as fine_tuning_data
@@ -480,7 +480,7 @@ def test_a_vocabulary_that_does_not_fit_the_text_is_warned_of(tmp_path, caplog):
       preprocessor,
       {"train": [example]},
       str(vocab_file),
-      vocabulary.resolve_options(str(vocab_file), do_lower_case=lower),
+      tokenizer_options.resolve(str(vocab_file), do_lower_case=lower),
       str(tmp_path / f"records_{lower}"),
     )
     assert len(data.rows("train")) == 1

@@ -20,7 +20,7 @@ from keras_bert_impl.tasks import (
   text_rows,
   text_scores,
 )
-from keras_bert_impl.tokenizers import vocabulary
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.training import distribution
 from official_tasks.fine_tuning import config as config_lib
 from official_tasks.fine_tuning import data as fine_tuning_data
@@ -97,7 +97,7 @@ def make_setup(
     parts.preprocessor,
     splits,
     vocab_file,
-    vocabulary.resolve_options(vocab_file, config.model_type),
+    tokenizer_options.resolve(vocab_file, config.model_type),
     os.path.join(output_dir, "records"),
   )
   return plan.Setup(

@@ -5,12 +5,13 @@ import json
 import pytest
 
 from keras_bert_impl import configs
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from official_tasks.model_folders import run_folder
 
 CONFIG = configs.EncoderConfig(vocab_size=6)
 VOCABULARY = vocabulary_lib.Vocabulary((*vocabulary_lib.SPECIAL_TOKENS, "a"))
-OPTIONS = vocabulary_lib.TokenizerOptions(do_lower_case=False)
+OPTIONS = tokenizer_options.WordPieceOptions(do_lower_case=False)
 
 
 def test_results_are_there_when_the_folder_is_opened_again(tmp_path):
@@ -31,7 +32,7 @@ def test_the_model_can_be_loaded_from_the_folder(tmp_path):
   folder.keep_model_files(CONFIG, VOCABULARY, OPTIONS)
   path = folder.vocabulary_path(VOCABULARY)
   assert vocabulary_lib.Vocabulary.load(path).tokens == VOCABULARY.tokens
-  assert not vocabulary_lib.resolve_options(path).do_lower_case
+  assert not tokenizer_options.resolve(path).do_lower_case
   stored = json.loads((tmp_path / "bert_config.json").read_text())
   assert stored["vocab_size"] == 6
 

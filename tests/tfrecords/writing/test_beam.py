@@ -8,9 +8,9 @@ import time
 import psutil
 import pytest
 
+from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import (
   sentence_piece_learner,
-  vocabulary,
   wordpiece_learner,
 )
 from tests.official_tasks import scripts
@@ -186,7 +186,7 @@ def test_counted_words_give_the_same_vocabulary(
     assert module.learn(chunks, 120, count=count) == expected
   else:
     module = sentence_piece_learner
-    options = vocabulary.SentencePieceOptions(do_lower_case=True)
+    options = tokenizer_options.SentencePieceOptions(do_lower_case=True)
     expected = module.learn(sentences, 70, options, "bpe")
     learned = module.learn(chunks, 70, options, "bpe", count=count)
     assert learned.model == expected.model
