@@ -1,13 +1,14 @@
 """Finds answers from start and end logits: spans of the original characters.
 
-A span from piece i to piece j >= i scores S.T_i + E.T_j. A piece that is in
-several windows may begin a span only where it has the most context; no answer
-is the span of [CLS] alone, in the window where it scores least.
+The span from piece i to piece j >= i scores S.T_i + E.T_j. Where windows
+overlap, a piece can begin a span only in the window that gives it the most
+context. "No answer" is the span of [CLS] alone, in the window where its score
+is lowest.
 
 Source: Devlin et al. 2019, sections 4.2 and 4.3; google-research/bert,
-run_squad.py, write_predictions. Differs from it: all spans are considered, not
-only those of the best starts and ends, and answers are cut out by the offsets
-of pieces instead of being searched for again.
+run_squad.py, write_predictions. Differs from it: all spans are scored, not only
+those of the best starts and ends, and character offsets cut the answers out of
+the context, which the original searches again.
 """
 
 from typing import NamedTuple
@@ -15,19 +16,19 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-# Of a window, for each of the n best: several spans may have the same text.
+# Spans kept of each window per answer: several spans may have the same text.
 _SPANS_PER_ANSWER = 4
-# Windows whose spans are looked at together.
+# Windows per call of `best_spans`.
 _WINDOWS = 32
 
 
 class SpanConfig(NamedTuple):
-  """Limits of answers.
+  """Limits of the answer search.
 
   Attributes:
-    n_best_size: int, answers to keep of each question.
-    max_answer_length: int, most pieces of an answer.
-    has_null: bool, whether there may be no answer.
+    n_best_size: int, answers to keep per question.
+    max_answer_length: int, maximum number of pieces of an answer.
+    has_null: bool, whether a question may have no answer.
   """
 
   n_best_size: int = 20
@@ -36,7 +37,7 @@ class SpanConfig(NamedTuple):
 
 
 class Candidate(NamedTuple):
-  """A possible answer; "" is none."""
+  """A candidate answer; text "" means no answer."""
 
   text: str
   start_logit: float
@@ -44,7 +45,7 @@ class Candidate(NamedTuple):
 
   @property
   def score(self):
-    """The sum of its logits."""
+    """Sum of the start and end logits, float."""
     return self.start_logit + self.end_logit
 
 
@@ -52,11 +53,11 @@ class Answer(NamedTuple):
   """The model's answer to a question.
 
   Attributes:
-    candidates: list of `Candidate`, the best first, no text twice; never empty,
-      and with `has_null` "" among them.
-    text: str, the best candidate that is not "", which is a span, if any.
-    null_odds: float, score of no answer minus score of `text`; 0 where there
-      may not be none.
+    candidates: list of `Candidate`, best first, with different texts; never
+      empty, and with `has_null` one of them is "".
+    text: str, text of the best span; "" if there is no span.
+    null_odds: float, score of "no answer" minus score of `text`; 0 without
+      `has_null`.
   """
 
   candidates: list
@@ -65,7 +66,7 @@ class Answer(NamedTuple):
 
   @property
   def probabilities(self):
-    """Softmax of the scores of the candidates, float [candidates]."""
+    """Softmax over the scores of the candidates, float [candidates]."""
     scores = np.array([candidate.score for candidate in self.candidates])
     shares = np.exp(scores - scores.max())
     return shares / shares.sum()
@@ -75,11 +76,12 @@ class Windows(NamedTuple):
   """The windows of all questions, R rows.
 
   Attributes:
-    example_index: int [R], which question a window is of.
-    starts: R int arrays [n], the character each piece begins with, -1 for what
-      is not of the context.
-    ends: R int arrays [n], the character after it.
-    is_max_context: R int arrays [n], 1 in the window where a piece counts.
+    example_index: int [R], index of the question of each window.
+    starts: R int arrays [n], offset of the first character of each piece, -1
+      outside the context.
+    ends: R int arrays [n], offset after the last character of each piece.
+    is_max_context: R int arrays [n], 1 in the window that gives a piece the
+      most context, else 0.
     start_logits: R float arrays [n].
     end_logits: R float arrays [n].
   """
@@ -96,7 +98,7 @@ def find(contexts, windows, config):
   """Returns the answers to N questions, list of `Answer`.
 
   Args:
-    contexts: list of N str, in which the answers stand.
+    contexts: list of N str, the texts that contain the answers.
     windows: `Windows`.
     config: `SpanConfig`.
   """
@@ -116,22 +118,22 @@ def find(contexts, windows, config):
 
 
 def best_spans(starts, ends, start_logits, end_logits, size, count):
-  """Returns the best spans of windows, for training and, in graph, for serving.
+  """Returns the best spans of each window; also works in a graph, for serving.
 
   Args:
-    starts: int32 [R, L], the character with which an answer begins that begins
-      with this piece; -1 for a piece that may begin none.
-    ends: int32 [R, L], the character after an answer that ends with this piece,
-      -1 for what is not of the context.
+    starts: int32 [R, L], offset of the first character of each piece; -1 for a
+      piece that cannot begin an answer.
+    ends: int32 [R, L], offset after the last character of each piece; -1
+      outside the context.
     start_logits: float [R, L].
     end_logits: float [R, L].
-    size: int, D, most pieces of a span.
-    count: int, K, spans of each window.
+    size: int, D, maximum number of pieces of a span.
+    count: int, K, spans to return per window.
 
   Returns:
-    (score, first, last): [R, min(K, L * D)] each, the best first, of equal ones
-    the first and shortest: float64, -inf where there is no other span; int32,
-    the places of their first and last pieces.
+    (score, first, last), each [R, min(K, L * D)], best first; ties go to the
+    earlier, then the shorter span. score: float64, -inf where a window has
+    fewer spans. first, last: int32, positions of the first and last piece.
   """
   # float64, so that ties of sums break the same way everywhere.
   start_logits = tf.cast(start_logits, tf.float64)
@@ -139,18 +141,18 @@ def best_spans(starts, ends, start_logits, end_logits, size, count):
   span_ends = _reached(ends, size, -1)  # [R, L, D]
   scores = start_logits[:, :, tf.newaxis] + _reached(end_logits, size, 0.0)
   starts = starts[:, :, tf.newaxis]
-  # An end is no place of the context, or the span is blank.
+  # False where the end is outside the context or the span has no characters.
   is_span = (starts != -1) & (starts < span_ends)
   scores = tf.where(is_span, scores, -np.inf)
   scores = tf.reshape(scores, [tf.shape(scores)[0], -1])  # [R, L * D]
-  # Of equal ones, top_k takes the one of lower index first.
+  # top_k breaks ties by the lower index.
   score, place = tf.math.top_k(scores, tf.minimum(count, tf.shape(scores)[1]))
   first = place // size
   return score, first, first + place % size
 
 
 def _reached(values, size, padding):
-  """Returns values [R, L] of each place and those after it, [R, L, size]."""
+  """Returns each of values [R, L] and those that follow it, [R, L, size]."""
   padded = tf.pad(values, [[0, 0], [0, size - 1]], constant_values=padding)
   places = tf.range(tf.shape(values)[1])[:, tf.newaxis] + tf.range(size)
   return tf.gather(padded, places, axis=1)
@@ -164,7 +166,7 @@ def _window_spans(windows, config):
   """
   count = _SPANS_PER_ANSWER * config.n_best_size
   lengths = np.array([len(starts) for starts in windows.starts])
-  # Those of like length together.
+  # Windows of similar length share a batch, which saves padding.
   order = np.argsort(lengths, kind="stable")
   found = [None] * len(order)
   for k in range(0, len(order), _WINDOWS):
@@ -202,7 +204,7 @@ def _window_spans(windows, config):
 
 
 def _pad(rows, padding):
-  """Returns [R, L] of R arrays [n]."""
+  """Returns R arrays [n] as one padded array [R, L]."""
   padded = np.full((len(rows), max(map(len, rows))), padding, rows[0].dtype)
   for row, values in zip(padded, rows, strict=True):
     row[: len(values)] = values
@@ -210,9 +212,9 @@ def _pad(rows, padding):
 
 
 def _answer(context, spans, null, config):
-  """Returns the `Answer` of the spans of all windows of a question."""
+  """Returns the `Answer` to a question from the spans of all its windows."""
   start_logits, end_logits, starts, ends = np.concatenate(spans).T
-  # Of equal spans the first.
+  # Ties go to the first span.
   order = np.lexsort((ends, starts, -(start_logits + end_logits)))
   candidates, texts = [], {""}
   for place in order.tolist():

@@ -1,7 +1,7 @@
 """Question answering by spans of a text: SQuAD 1.1, 2.0 and similar data.
 
 `question_answering_rows` makes the rows, `answers` finds the answers, and
-`question_answering_scores` makes scores and files.
+`question_answering_scores` scores them and writes the prediction files.
 
 Source: Devlin et al. 2019, sections 4.2 and 4.3; google-research/bert,
 run_squad.py.
@@ -18,7 +18,7 @@ from keras_bert_impl.tasks import question_answering_rows as rows
 
 @dataclasses.dataclass(frozen=True)
 class QuestionAnsweringTask(base.Task):
-  """Predicts the first and last piece of an answer, by cross-entropy.
+  """Question answering: classifies the first and last piece of an answer.
 
   Attributes:
     config: `EncoderConfig`.
@@ -32,7 +32,7 @@ class QuestionAnsweringTask(base.Task):
 
   @property
   def has_standard_head(self):
-    """Whether other programs have such a head: none with a BiLSTM."""
+    """Whether other libraries can load the head: False with a BiLSTM."""
     return self.bilstm_width is None
 
   def build_model(self):
@@ -44,29 +44,29 @@ class QuestionAnsweringTask(base.Task):
     return {name: ops.sum(w) for name, w in _weights(batch).items()}
 
   def losses(self, batch, outputs):
-    """Returns half the summed cross-entropies of start and end in nats."""
+    """Returns half the summed cross-entropies of start and end, in nats."""
     sums = cross_entropy.losses(_predictions(batch, outputs), _weights(batch))
     return {name: 0.5 * loss for name, loss in sums.items()}
 
   def metrics(self, batch, outputs):
-    """Returns losses, accuracies and padding share."""
+    """Returns losses, accuracies and the share of padding."""
     predictions = _predictions(batch, outputs)
     return cross_entropy.metrics(batch, predictions, _weights(batch))
 
   def describe(self):
-    """Returns as `Task`, with the width of the BiLSTM."""
+    """Returns the entries of `Task`, with the width of the BiLSTM."""
     return {"labels": None, "bilstm_width": self.bilstm_width}
 
 
 def _weights(batch):
-  """Returns 1 for rows whose answer is known, {loss name: float32 [B]}."""
+  """Returns {loss name: float32 [B]}, 1 for rows whose answer is known."""
   weights = cross_entropy.row_weights(batch) * batch[rows.ANSWER_WEIGHTS]
   return {"answer_start": weights, "answer_end": weights}
 
 
 def _predictions(batch, outputs):
-  """Returns start and end, each a choice among the positions of a row."""
-  # Padding is no choice.
+  """Returns the predictions of start and end, softmax over the positions."""
+  # Padding cannot be predicted.
   padding = 1.0 - ops.cast(batch[features.INPUT_MASK], "float32")
   return {
     f"answer_{side}": cross_entropy.Prediction(

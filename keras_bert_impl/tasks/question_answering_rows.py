@@ -1,11 +1,11 @@
-"""Rows of questions and texts, in sliding windows.
+"""Rows of question answering: a question and a sliding window of its context.
 
-A row is [CLS] question [SEP] window [SEP], for each window that slides over the
-context. The labels are the first and the last piece of the answer; both are
-[CLS] if the window does not contain all of the answer.
+Each window of the context makes one row: [CLS] question [SEP] window [SEP]. The
+labels are the positions of the first and last piece of the answer; both are 0,
+the position of [CLS], if the window does not contain the whole answer.
 
-Source: google-research/bert, run_squad.py. Differs from it: answers are found
-by characters and not by words, so that "1871" is found in "1871),".
+Source: google-research/bert, run_squad.py. Differs from it: answers are located
+by characters, not by words, so "1871" is found in "1871),".
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ PIECE_ENDS = "piece_ends"
 IS_MAX_CONTEXT = "is_max_context"
 
 _NOT_OF_CONTEXT = -1
-# Texts, and questions with their windows, that are tokenized at once.
+# Contexts, and questions, per call of the tokenizer.
 _TEXTS = 1024
 _QUESTIONS = 1024
 _MOST_NAMED = 5
@@ -40,13 +40,14 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
   """Makes rows of `QuestionExample`s.
 
   Attributes:
-    max_seq_length: int, most ids of a row.
+    max_seq_length: int, maximum number of ids of a row.
     doc_stride: int, pieces from one window to the next.
-    max_query_length: int, pieces of a question that are kept.
-    version_2_with_negative: bool, whether there are questions without answer.
+    max_query_length: int, maximum number of pieces of a question; longer
+      questions are cut.
+    version_2_with_negative: bool, whether questions may have no answer.
 
   Raises:
-    ValueError: a row has no room for a question and a window.
+    ValueError: max_seq_length is too small for a question and a window.
   """
 
   max_seq_length: int
@@ -132,7 +133,7 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
     return queries
 
   def _answer_span(self, example, pieces, counts):
-    """Returns (first, last) piece, (-1, -1) for none, None if not known."""
+    """Returns (first, last) piece, (-1, -1) without answer, None if unknown."""
     if not example.answers:
       if example.answers is not None and not self.version_2_with_negative:
         raise ValueError(
@@ -150,18 +151,18 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
 
 
 def locate(context, text, start):
-  """Finds an answer in its context.
+  """Returns the character span of an answer in its context.
 
-  White space does not count; of several places, the one next to `start` does.
+  White space is ignored. If the answer occurs several times, the occurrence
+  closest to `start` is returned.
 
   Args:
     context: str.
     text: str, the answer.
-    start: int, the character at which it is said to begin; None for the first
-      place it is found at.
+    start: int, the offset that the data give; None for the first occurrence.
 
   Returns:
-    (first character, last + 1), or None if it is not there.
+    (first character, last + 1), or None if the context does not contain it.
   """
   if start is not None and text and context.startswith(text, start):
     return start, start + len(text)
@@ -176,13 +177,13 @@ def locate(context, text, start):
 
 
 class Framed(NamedTuple):
-  """Framed questions, each with the windows of its context.
+  """Model inputs of questions, one row per window of their contexts.
 
   Attributes:
     windows: `windows.Windows`, W of them.
-    is_max_context: bool RaggedTensor [W, (pieces)], whether a piece of a window
-      has the most context there.
-    inputs: {input of the model: int32 [W, L]}.
+    is_max_context: bool RaggedTensor [W, (pieces)], whether this window gives
+      the piece the most context.
+    inputs: {model input: int32 [W, L]}.
   """
 
   windows: windows.Windows
@@ -196,13 +197,13 @@ def frame(
   """Returns the `Framed` windows of questions, for training and serving.
 
   Args:
-    tokenizer: of `tokenizers.load`.
-    queries: int32 RaggedTensor [B, (pieces)], the questions; each leaves room
-      for a piece of its context.
+    tokenizer: `Tokenizer`, as `tokenizers.load` returns it.
+    queries: int32 RaggedTensor [B, (pieces)], the questions, each short enough
+      for a window of at least one piece.
     ids: int32 RaggedTensor [B, (pieces)], their contexts.
-    max_seq_length: int, most ids of a row.
+    max_seq_length: int, maximum number of ids of a row.
     doc_stride: int, pieces from one window to the next.
-    max_windows: int, most windows of a context; None: as many as it takes.
+    max_windows: int, maximum number of windows per context; None for no limit.
   """
   lengths = ids.row_lengths()
   sizes = max_seq_length - tokenizer.num_special_tokens(2)
@@ -218,7 +219,7 @@ def frame(
 
 
 class _TextPieces(NamedTuple):
-  """The pieces of a text: ids, first and last + 1 character, int32 [n]."""
+  """Pieces of a text: ids, and start and end characters, each int32 [n]."""
 
   ids: np.ndarray
   starts: np.ndarray
@@ -226,13 +227,13 @@ class _TextPieces(NamedTuple):
 
 
 def _rows(framed, pieces, spans, counts):
-  """Yields (index of the question, row without EXAMPLE_INDEX) of windows.
+  """Yields (question index, row without EXAMPLE_INDEX) for each window.
 
   Args:
     framed: `Framed`, of B questions.
     pieces: list of B `_TextPieces`, their contexts.
     spans: list of B (first, last) pieces of the answers; (-1, -1) for a
-      question that has none; None for one whose answer is not known.
+      question without answer; None if the answer is unknown.
     counts: as `Preprocessor.make_rows`.
   """
   texts, starts, ends, _ = (x.numpy() for x in framed.windows)
@@ -244,7 +245,7 @@ def _rows(framed, pieces, spans, counts):
     zip(texts.tolist(), starts.tolist(), ends.tolist(), strict=True)
   ):
     length = int(np.sum(inputs[features.INPUT_MASK][row]))
-    # The window stands before the last [SEP].
+    # The window ends before the last [SEP].
     place = length - 1 - (end - start)
     columns = np.full((3, length), _NOT_OF_CONTEXT, np.int32)
     columns[2] = 0
@@ -299,8 +300,8 @@ def _locate_all(tokenizer, texts):
 
 def _encode(texts):
   """Returns texts as UTF-8, list of bytes."""
-  # Halves of surrogate pairs, which JSON may hold, are in no encoding, but
-  # characters: what comes after them keeps its place.
+  # JSON may hold lone surrogates, which UTF-8 cannot encode. Each becomes one
+  # character, so that later offsets stay right.
   return [_SURROGATE.sub("\ufffd", text).encode("utf-8") for text in texts]
 
 
@@ -312,7 +313,7 @@ def _pieces_of(pieces, start, end):
 
 
 def _report_unlocated(examples, counts):
-  """Counts and names the questions whose answers were not found."""
+  """Counts the questions whose answers were not found and logs the first."""
   if not examples:
     return
   counts["answers not in the text, left out of training"] += len(examples)

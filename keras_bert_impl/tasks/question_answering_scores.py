@@ -1,4 +1,4 @@
-"""Scores and files of answers, as in the official scripts of SQuAD."""
+"""Scores and prediction files of the official SQuAD scripts."""
 
 import collections
 import dataclasses
@@ -18,7 +18,7 @@ NBEST_NAME = "nbest_predictions.json"
 NULL_ODDS_NAME = "null_odds.json"
 
 BEST_THRESHOLD = "best_f1_thresh"
-# What evaluate-v2.0.py does not give in per cent.
+# Scores that evaluate-v2.0.py does not give in per cent.
 _THRESHOLDS = ("best_exact_thresh", BEST_THRESHOLD)
 
 
@@ -27,15 +27,16 @@ class AnswerEvaluator(fine_tuning.Evaluator):
   """Scores answers to questions.
 
   Attributes:
-    version_2_with_negative: bool, whether there are questions without answer.
-    null_score_diff_threshold: float, null odds above which there is no answer;
-      None for those best for F1 on the scored questions, 0 without any.
+    version_2_with_negative: bool, whether questions may have no answer.
+    null_score_diff_threshold: float, null odds above which the answer is "";
+      None for the threshold with the best F1 on the scored questions, 0 if
+      there are none.
     n_best_size: int, answers to keep in nbest_predictions.json.
-    max_answer_length: int, most pieces of an answer.
-    rules: which answers are equal, one of `metrics.question_answering.RULES`.
+    max_answer_length: int, maximum number of pieces of an answer.
+    rules: how answers are compared, one of `metrics.question_answering.RULES`.
 
   Raises:
-    ValueError: a number is not positive.
+    ValueError: n_best_size or max_answer_length is not positive.
   """
 
   version_2_with_negative: bool = False
@@ -70,10 +71,10 @@ class AnswerEvaluator(fine_tuning.Evaluator):
     )
 
   def score(self, examples, answers):
-    """Returns the official scores, as fractions, and thresholds.
+    """Returns the official scores, as fractions, and the best thresholds.
 
-    With unanswerable questions, the best thresholds are searched over all
-    answers, given or not; where none was asked for, the best for F1 is used.
+    If questions may have no answer, the best thresholds are searched for; the
+    scores use null_score_diff_threshold or, if it is None, the best for F1.
     """
     golds, texts = _golds(examples), _texts(examples, answers)
     if not self.version_2_with_negative:
@@ -95,14 +96,14 @@ class AnswerEvaluator(fine_tuning.Evaluator):
     }
 
   def baseline(self, examples):
-    """Returns the share of questions that have no answer."""
+    """Returns the score of the constant answer "": the unanswerable share."""
     return float(np.mean([not example.answers for example in examples]))
 
   def write(self, examples, answers, scores, folder):
     """Writes predictions.json, nbest_predictions.json and null_odds.json.
 
-    All as run_squad.py of google-research/bert does; the last for questions
-    that may have no answer.
+    The formats are those of run_squad.py of google-research/bert. The last file
+    is only written if questions may have no answer.
     """
     nbest = {e.id: _nbest(a) for e, a in zip(examples, answers, strict=True)}
     contents = {
@@ -142,17 +143,17 @@ class AnswerEvaluator(fine_tuning.Evaluator):
     return True
 
   def _threshold(self, scores):
-    """Returns the null odds above which there is no answer.
+    """Returns the null odds above which the answer is "".
 
     Args:
-      scores: {metric: float}, with the best threshold if there is one.
+      scores: {metric: float}, with the best threshold if it is known.
     """
     if self.null_score_diff_threshold is not None:
       return self.null_score_diff_threshold
     return scores.get(BEST_THRESHOLD, 0.0)
 
   def _decided(self, examples, answers, scores):
-    """Returns {id: answer}, "" where the null odds are above the threshold."""
+    """Returns {id: answer}, "" if the null odds are above the threshold."""
     texts = _texts(examples, answers)
     if not self.version_2_with_negative:
       return texts
@@ -165,14 +166,14 @@ class AnswerEvaluator(fine_tuning.Evaluator):
 
 
 def _golds(examples):
-  """Returns {id: list of answers}."""
+  """Returns {id: list of correct answers}."""
   return {
     example.id: [text for text, _ in example.answers] for example in examples
   }
 
 
 def _texts(examples, answers):
-  """Returns {id: best answer that is not empty}."""
+  """Returns {id: text of the best span}."""
   return {
     example.id: answer.text
     for example, answer in zip(examples, answers, strict=True)
@@ -180,6 +181,7 @@ def _texts(examples, answers):
 
 
 def _null_odds(examples, answers):
+  """Returns {id: score of "no answer" minus score of the best span}."""
   return {
     example.id: answer.null_odds
     for example, answer in zip(examples, answers, strict=True)
@@ -202,7 +204,7 @@ def _nbest(answer):
 
 
 def _plot_by_threshold(axes, examples, answers, scores):
-  """Plots EM and F1 over the threshold of the null odds."""
+  """Plots EM and F1 against the threshold of the null odds."""
   odds = np.array([answer.null_odds for answer in answers])
   is_null = np.array([not example.answers for example in examples])
   order = np.argsort(odds, kind="stable")
@@ -214,7 +216,7 @@ def _plot_by_threshold(axes, examples, answers, scores):
 
 
 def _plot_by_length(axes, golds, scores):
-  """Plots EM and F1 over the number of words of the shortest answer."""
+  """Plots EM and F1 against the length in words of the shortest answer."""
   groups = collections.defaultdict(list)
   longest = 10
   for index, texts in enumerate(golds.values()):

@@ -1,7 +1,7 @@
-"""Token classification: named entities, chunks.
+"""Token classification: named entities, chunks, word segmentation.
 
-`token_classification_rows` makes the rows, `token_classification_scores` scores
-and files.
+`token_classification_rows` makes the rows; `token_classification_scores` scores
+the tags and writes the prediction files.
 
 Source: Devlin et al. 2019, section 5.3.
 """
@@ -18,15 +18,16 @@ from keras_bert_impl.tasks import base, cross_entropy
 
 @dataclasses.dataclass(frozen=True)
 class TokenClassificationTask(base.Task):
-  """Classifies tokens, by tags in IOB2.
+  """Token classification with IOB2 tags.
 
   Attributes:
     config: `EncoderConfig`.
-    labels: tuple of str, of `token_classification_rows.labels_of`.
-    approach: "fine_tuning" for a linear layer on the encoder; "features" for a
-      BiLSTM on a frozen one; "fine_tuning_bilstm" for both to be trained.
-    features: what the BiLSTM reads, one of `choices.FEATURES`.
-    lstm_width: int, size of the BiLSTM's state in each direction.
+    labels: tuple of str, as `token_classification_rows.labels_of` returns them.
+    approach: "fine_tuning" trains a linear layer and the encoder; "features" a
+      BiLSTM on the frozen encoder; "fine_tuning_bilstm" a BiLSTM and the
+      encoder.
+    features: layers that the BiLSTM reads, one of `choices.FEATURES`.
+    lstm_width: int, units of the BiLSTM per direction.
   """
 
   config: configs.EncoderConfig
@@ -39,7 +40,7 @@ class TokenClassificationTask(base.Task):
 
   @property
   def has_standard_head(self):
-    """Whether other programs have such a head: none with a BiLSTM."""
+    """Whether other libraries can load the head: False with a BiLSTM."""
     return self.approach == "fine_tuning"
 
   def build_model(self):
@@ -60,15 +61,15 @@ class TokenClassificationTask(base.Task):
     return {"tag": ops.sum(_weights(batch))}
 
   def losses(self, batch, outputs):
-    """Returns the summed cross-entropy in nats."""
+    """Returns the summed cross-entropy, in nats."""
     return cross_entropy.losses(*_predictions(batch, outputs))
 
   def metrics(self, batch, outputs):
-    """Returns loss, accuracy and padding share."""
+    """Returns loss, accuracy and the share of padding."""
     return cross_entropy.metrics(batch, *_predictions(batch, outputs))
 
   def describe(self):
-    """Returns as `Task`, with the approach."""
+    """Returns the entries of `Task`, with the approach and its options."""
     return {
       "labels": self.labels,
       "approach": self.approach,
@@ -78,12 +79,12 @@ class TokenClassificationTask(base.Task):
 
 
 def _weights(batch):
-  """Returns float32 [B, L], 1 at the first pieces of tokens."""
+  """Returns float32 [B, L], 1 for the first piece of each labelled token."""
   return ops.cast(batch[features_lib.LABEL_IDS] >= 0, "float32")
 
 
 def _predictions(batch, outputs):
-  """Returns the prediction of the tag, and its weights."""
+  """Returns the `Prediction` of the tags and its weights, by loss name."""
   labels = ops.maximum(batch[features_lib.LABEL_IDS], 0)
   prediction = cross_entropy.Prediction(outputs["logits"], labels)
   return {"tag": prediction}, {"tag": _weights(batch)}

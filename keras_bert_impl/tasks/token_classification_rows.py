@@ -1,11 +1,11 @@
-"""Rows of tagged sentences: the first piece of a token has its label.
+"""Rows of tagged sentences: the first piece of each token has its label.
 
-A row is one sentence with as much of its document around it as fits, evenly
-left and right: Devlin et al. 2019, section 5.3, "the maximal document context
-provided by the data". Loss and predictions are only those of the sentence.
+A row is one sentence and as much of the document around it as fits, split
+evenly left and right: "the maximal document context provided by the data"
+(Devlin et al. 2019, section 5.3). Only the sentence has losses and predictions.
 
-A sentence too long for a row is cut into sliding windows, and each token
-counts in the window where it has most context, so nothing is dropped.
+A sentence that is too long for a row is split into sliding windows. Each token
+counts in the window that gives it the most context, so no token is dropped.
 """
 
 import dataclasses
@@ -21,15 +21,15 @@ from keras_bert_impl.tokenizers import token_pieces
 
 TOKEN_INDEX = "token_index"
 EXAMPLE_INDEX = "example_index"
-# Of the pieces that are not the first of a token of the sentence.
+# Label and token index of all pieces but the first of each token.
 NONE = -1
 
 
 def labels_of(sentences):
-  """Returns the labels that tagged sentences need, in IOB2.
+  """Returns the IOB2 labels for tagged sentences, tuple of str.
 
-  "O", then B and I of each type by name: an entity of several tokens can be
-  found although training had one of its type with a single token.
+  "O", then "B-type" and "I-type" for each type in alphabetical order. Both are
+  there even if the sentences have only one-token entities of the type.
 
   Raises:
     ValueError: no sentence has an entity.
@@ -57,15 +57,16 @@ class TagPreprocessor(fine_tuning.Preprocessor):
   """Makes rows of `TaggedSentence`s of any scheme, labelled in IOB2.
 
   Attributes:
-    max_seq_length: int, most ids of a row.
-    labels: tuple of str, of `labels_of`.
-    context: "document", or "sentence" for rows without what is around them.
+    max_seq_length: int, maximum number of ids of a row.
+    labels: tuple of str, as `labels_of` returns them.
+    context: "document" to fill rows with the text around a sentence, or
+      "sentence".
     doc_stride: int, pieces from one window of a long sentence to the next;
       None for half a window.
-    token_unit: what a token is, one of `token_pieces.UNITS`.
+    token_unit: unit of the tagged tokens, one of `token_pieces.UNITS`.
 
   Raises:
-    ValueError: max_seq_length leaves no room for a piece.
+    ValueError: max_seq_length is below 3.
   """
 
   max_seq_length: int
@@ -91,7 +92,7 @@ class TagPreprocessor(fine_tuning.Preprocessor):
 
   @property
   def size(self):
-    """Most pieces of a row, int."""
+    """Maximum number of pieces of a row, int."""
     return self.max_seq_length - 2
 
   @property
@@ -130,9 +131,10 @@ class TagPreprocessor(fine_tuning.Preprocessor):
     return super().describe() | {"doc_stride": self.stride}
 
   def _windows(self, sentences):
-    """Returns (start, token index int32 [pieces]) of the windows of each.
+    """Returns a list of windows for each sentence.
 
-    A token is left out, as -1, but in the window where it has most context.
+    A window is (start, token index int32 [pieces]). The token index is -1
+    where another window gives the token more context.
     """
     lengths = tf.constant([len(s.ids) for s in sentences], tf.int64)
     sizes = tf.fill(tf.shape(lengths), tf.constant(self.size, tf.int64))
@@ -151,13 +153,13 @@ class TagPreprocessor(fine_tuning.Preprocessor):
     return slices
 
   def _row(self, sentence, document, first, window, vocabulary):
-    """Returns the row of a window, with what is around it.
+    """Returns the row of a window and the text around it.
 
     Args:
       sentence: `_Sentence`.
-      document: int32 [pieces], all of its document.
-      first: int, place of the sentence in the document.
-      window: (start, token index), of `_windows`.
+      document: int32 [pieces], the whole document.
+      first: int, position of the sentence in the document.
+      window: (start, token index), one of `_windows`.
       vocabulary: `Vocabulary`.
     """
     start, counted = window
@@ -180,17 +182,17 @@ class TagPreprocessor(fine_tuning.Preprocessor):
 
 
 class _Sentence:
-  """A sentence as pieces.
+  """A tagged sentence, tokenized.
 
   Args:
-    pieces: list of int32 [pieces], of each token.
+    pieces: list of int32 [pieces], one array per token.
     label_ids: int32 [tokens].
 
   Attributes:
     label_ids: as given.
     ids: int32 [n], the pieces of all tokens.
-    token_index: int32 [n], the token that a piece is the first of, else -1.
-    num_empty: int, tokens without pieces.
+    token_index: int32 [n], the index of the token at its first piece, else -1.
+    num_empty: int, number of tokens without pieces.
   """
 
   def __init__(self, pieces, label_ids):
@@ -205,7 +207,7 @@ class _Sentence:
 
 
 def _count(sentences, size, counts):
-  """Counts `_Sentence`s that were cut or have empty tokens."""
+  """Adds the numbers of split sentences and of empty tokens to `counts`."""
   for what, number in (
     ("sentences cut into windows", sum(len(s.ids) > size for s in sentences)),
     ("tokens without pieces", sum(s.num_empty for s in sentences)),
@@ -215,7 +217,7 @@ def _count(sentences, size, counts):
 
 
 def _label_ids(example, labels, counts):
-  """Returns int32 [tokens]; no label, and no loss, where it is unknown."""
+  """Returns label ids, int32 [tokens]; -1, without loss, for unknown tags."""
   if example.tags is None:
     return np.full(len(example.tokens), NONE, np.int32)
   tags = tagging.convert(example.tags, "IOB2")
@@ -227,7 +229,7 @@ def _label_ids(example, labels, counts):
 
 
 def _documents(examples, context):
-  """Yields (start, end) of the sentences that are each other's context."""
+  """Yields (start, end) of the sentences of each document."""
 
   def document_of(index):
     document = examples[index].document
@@ -240,9 +242,9 @@ def _documents(examples, context):
 
 
 def _extend(start, end, size, length):
-  """Returns [start, end) grown to `size` places of [0, length), evenly.
+  """Returns [start, end) extended evenly to `size` positions of [0, length).
 
-  What one side has no room for, the other gets.
+  Near an end of the document, the other side gets the rest of the room.
   """
   room = size - (end - start)
   left = min(start, room // 2)

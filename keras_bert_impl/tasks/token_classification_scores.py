@@ -1,4 +1,4 @@
-"""Scores and files of tagged sentences, as in conlleval."""
+"""Scores and prediction files of tagged sentences, as in conlleval."""
 
 import dataclasses
 import os
@@ -16,26 +16,26 @@ REPORT_NAME = "conlleval.txt"
 
 @dataclasses.dataclass(frozen=True)
 class TagEvaluator(fine_tuning.Evaluator):
-  """Scores tags by entity, in the scheme of the files.
+  """Scores predicted entities as conlleval does.
 
   Attributes:
     labels: tuple of str in IOB2, in the order of the logits.
-    scheme: one of `tagging.SCHEMES`, of the files.
+    scheme: scheme of the data files, one of `tagging.SCHEMES`.
   """
 
   labels: tuple[str, ...]
   scheme: str = "IOB2"
 
   main_metric = "f1"
-  # Those of each type are in the report.
+  # The report has the scores of each type.
   shown_metrics = ["precision", "recall", "f1", "accuracy"]
   has_token_outputs = True
 
   def answers(self, examples, rows, outputs):
-    """Returns the tags of each sentence, list of lists of str.
+    """Returns the predicted tags of each sentence, list of lists of str.
 
-    A token without pieces is inside of the entity that goes on after it, if
-    there is one, and else outside.
+    A token without pieces continues the entity before it if that goes on after
+    it, and is "O" otherwise.
     """
     predicted = [[None] * len(example.tokens) for example in examples]
     token_index = rows[rows_lib.TOKEN_INDEX]
@@ -54,14 +54,14 @@ class TagEvaluator(fine_tuning.Evaluator):
     ]
 
   def score(self, examples, answers):
-    """Returns conlleval's scores of the file of predictions, as fractions."""
+    """Returns conlleval's scores, as fractions."""
     return _evaluate(examples, answers).scores()
 
   def write(self, examples, answers, scores, folder):
-    """Writes tokens with gold and predicted tags, as conlleval reads them.
+    """Writes predictions.txt, conlleval's input, and its report.
 
-    One token a line, its columns parted by a blank, an empty line after each
-    sentence; without gold tags two columns. With them also what conlleval says.
+    Each line is "token gold predicted", and an empty line ends a sentence. If
+    the sentences have no gold tags, that column and the report are left out.
     """
     del scores
     lines = []
@@ -79,7 +79,7 @@ class TagEvaluator(fine_tuning.Evaluator):
     return paths
 
   def plot(self, examples, answers, scores, path):
-    """Plots precision, recall and F1 of each type."""
+    """Plots precision, recall and F1 of each entity type."""
     evaluation = _evaluate(examples, answers)
     types = evaluation.types
     if not types:
@@ -103,7 +103,7 @@ class TagEvaluator(fine_tuning.Evaluator):
     return True
 
   def describe(self):
-    """Returns the scheme of the files."""
+    """Returns the scheme of the data files."""
     return {"scheme": self.scheme}
 
 

@@ -1,7 +1,7 @@
 """Sliding windows over texts that are longer than a row.
 
-Where windows overlap, a piece is in several of them; the one in which it has
-the most context counts. For training and, in the graph, for serving.
+Where windows overlap, a piece counts in the window that gives it the most
+context. Training uses these functions eagerly, SavedModels in their graph.
 
 Axes: B texts, N pieces of all of them, W windows of all of them.
 
@@ -17,10 +17,10 @@ class Windows(NamedTuple):
   """The windows of B texts, those of a text one after the other.
 
   Attributes:
-    text_index: int64 [W], the text that each window is of.
-    starts: int64 [W], its first piece, counted in the text.
-    ends: int64 [W], the piece after its last one.
-    is_cut: bool [B], whether the text goes on after its last window.
+    text_index: int64 [W], index of the text of each window.
+    starts: int64 [W], position of its first piece in the text.
+    ends: int64 [W], position after its last piece.
+    is_cut: bool [B], whether the text continues after its last window.
   """
 
   text_index: tf.Tensor
@@ -29,11 +29,11 @@ class Windows(NamedTuple):
   is_cut: tf.Tensor
 
   def gather(self, pieces, starts=None):
-    """Returns values of the pieces in each window, ragged [W, (pieces)].
+    """Returns the values of the pieces of each window, ragged [W, (pieces)].
 
     Args:
-      pieces: RaggedTensor [B, (pieces)], something of each piece.
-      starts: int64 [W], in place of the windows' own.
+      pieces: RaggedTensor [B, (pieces)], one value per piece of each text.
+      starts: int64 [W], first pieces to use instead of `self.starts`.
     """
     starts = self.starts if starts is None else starts
     offsets = tf.gather(pieces.row_starts(), self.text_index)
@@ -42,15 +42,16 @@ class Windows(NamedTuple):
 
 
 def slide(lengths, sizes, stride, max_windows=None):
-  """Returns windows that cover texts from their beginning on.
+  """Returns the sliding windows over each text.
 
   Args:
-    lengths: int64 [B], pieces of each text; none makes one empty window.
-    sizes: int64 [B], most pieces of a window of each text, at least 1.
-    stride: int >= 1, pieces from one window to the next; if it is above the
-      size, the next begins where the last one ends.
-    max_windows: int >= 1, most windows of a text, what they do not reach being
-      left out; None: as many as it takes.
+    lengths: int64 [B], pieces of each text; an empty text gets one empty
+      window.
+    sizes: int64 [B], maximum number of pieces of a window of each text, >= 1.
+    stride: int >= 1, pieces from one window to the next; windows touch but do
+      not overlap if it is at least the size.
+    max_windows: int >= 1, maximum number of windows per text, which drops the
+      rest of longer texts; None for no limit.
 
   Returns:
     `Windows`.
@@ -71,16 +72,16 @@ def slide(lengths, sizes, stride, max_windows=None):
 def best_windows(windows, lengths):
   """Returns the window in which each piece has the most context.
 
-  Context is the smaller of the pieces to the left and to the right, plus a
-  hundredth of the window's length. Of equal windows the first counts.
+  Context is the smaller of the numbers of pieces to the left and to the right,
+  plus 0.01 times the length of the window. Ties go to the first window.
 
   Args:
     windows: `Windows`.
-    lengths: int64 [B], as `slide` got them.
+    lengths: int64 [B], pieces of each text, as for `slide`.
 
   Returns:
-    int64 RaggedTensor [B, (pieces)]: 0 <= window < W, of all texts; W for a
-    piece that is in none.
+    int64 RaggedTensor [B, (pieces)], index of the window among those of all
+    texts, 0 <= index < W; W for a piece that no window contains.
 
   Source: google-research/bert, run_squad.py, _check_is_max_context.
   """
@@ -96,7 +97,7 @@ def best_windows(windows, lengths):
   offsets = tf.cumsum(lengths, exclusive=True)
   pieces = place + tf.gather(offsets, tf.gather(windows.text_index, window))
   most = tf.math.unsorted_segment_max(contexts, pieces, num_pieces)  # [N]
-  # Of equal windows the first.
+  # Ties go to the first window.
   first = tf.math.unsorted_segment_min(
     tf.where(contexts == tf.gather(most, pieces), window, num_windows),
     pieces,
