@@ -124,10 +124,15 @@ def make_inputs(model):
 @pytest.mark.skipif(
   importlib.util.find_spec("jax") is None, reason="JAX is not installed"
 )
-def test_jax_computes_the_same_as_tensorflow(tmp_path):
+@pytest.mark.parametrize(
+  "names",
+  [["bert"], pytest.param([*MODELS][1:], marks=pytest.mark.slow)],
+  ids=["bert", "others"],
+)
+def test_jax_computes_the_same_as_tensorflow(tmp_path, names):
   expected = {}
-  for name, make in MODELS.items():
-    model = make()
+  for name in names:
+    model = MODELS[name]()
     inputs = make_inputs(model)
     model.save(tmp_path / f"{name}.keras")
     np.savez(tmp_path / f"{name}.inputs.npz", **inputs)

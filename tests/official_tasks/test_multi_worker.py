@@ -144,6 +144,7 @@ def stop_two(data, output_dir, victim, kind):
   return int(state.rpartition("-")[2].strip('"'))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 1])
 def test_all_stop_when_one_is_killed_and_go_on_exactly(
   data, undisturbed, tmp_path, victim
@@ -155,6 +156,7 @@ def test_all_stop_when_one_is_killed_and_go_on_exactly(
   check_same(final_state(ours), final_state(theirs), 0)
 
 
+@pytest.mark.slow
 def test_all_save_when_one_is_asked_to_stop(data, undisturbed, tmp_path):
   output_dir = tmp_path / "stopped"
   step = stop_two(data, output_dir, 1, signal.SIGTERM)
@@ -170,6 +172,7 @@ def test_all_save_when_one_is_asked_to_stop(data, undisturbed, tmp_path):
   check_same(final_state(output_dir), final_state(undisturbed[0]), 1e-5)
 
 
+@pytest.mark.slow
 def test_folders_that_are_not_one_are_refused(data, undisturbed, tmp_path):
   output_dir = tmp_path / "first"
   run_two(data, output_dir, num_train_steps=4)

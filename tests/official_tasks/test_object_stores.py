@@ -34,6 +34,7 @@ def run(script, **values):
   return err
 
 
+@pytest.mark.slow
 def test_from_text_to_a_tuned_model_that_is_served(store):
   folder, address = store
   run(

@@ -1,9 +1,12 @@
 """One export of every head for all tests of this folder."""
 
 import collections.abc
+import fcntl
 import functools
+import os
 import pathlib
 import shutil
+import uuid
 from typing import NamedTuple
 
 import keras
@@ -36,7 +39,10 @@ def tokenizer_of(tmp_path_factory):
 
 
 class _Exports(collections.abc.Mapping):
-  """{name of `all_heads.ALL`: `Export`}, each made when it is asked for."""
+  """{name of `all_heads.ALL`: `Export`}, each made when it is asked for.
+
+  Several processes share the folder: who comes first exports.
+  """
 
   def __init__(self, folder):
     self._folder = folder
@@ -54,14 +60,17 @@ class _Exports(collections.abc.Mapping):
     return self._made[name]
 
   def _make(self, name):
-    vocabularies = self._folder / "vocabularies" / name
+    vocabularies = self._folder / f"vocabulary_{uuid.uuid4().hex}"
     vocabularies.mkdir(parents=True)
     head = all_heads.make(name, vocabularies)
-    export.export(head.servable, self._folder / "made" / name)
-    shutil.rmtree(vocabularies)
     moved = self._folder / "moved" / name
-    moved.parent.mkdir(exist_ok=True)
-    (self._folder / "made" / name).rename(moved)
+    with open(self._folder / f"{name}.lock", "w") as lock:
+      fcntl.flock(lock, fcntl.LOCK_EX)
+      if not moved.exists():
+        export.export(head.servable, self._folder / "made" / name)
+        moved.parent.mkdir(exist_ok=True)
+        (self._folder / "made" / name).rename(moved)
+    shutil.rmtree(vocabularies)
     return Export(head, moved / "1")
 
 
@@ -72,7 +81,11 @@ def exports(tmp_path_factory):
   The directories were moved after the export, and the vocabularies that the
   models were made with are gone.
   """
-  return _Exports(tmp_path_factory.mktemp("heads"))
+  folder = tmp_path_factory.getbasetemp()
+  # Of a process of pytest-xdist; the parent is that of the whole run.
+  if "PYTEST_XDIST_WORKER" in os.environ:
+    folder = folder.parent
+  return _Exports(folder / "heads")
 
 
 @pytest.fixture(scope="session")

@@ -47,7 +47,16 @@ def gradients(task, model, rematerialize, jit_compile):
 @pytest.mark.parametrize(
   "jit_compile", [False, pytest.param(True, marks=pytest.mark.xla)]
 )
-@pytest.mark.parametrize("family", replica_equality.TASKS)
+@pytest.mark.parametrize(
+  "family",
+  [
+    "bert",
+    *(
+      pytest.param(family, marks=pytest.mark.slow)
+      for family in ("albert", "electra")
+    ),
+  ],
+)
 def test_losses_and_gradients_do_not_change(family, jit_compile):
   task = replica_equality.TASKS[family](CONFIG)
   keras.utils.set_random_seed(1)
@@ -94,7 +103,11 @@ def test_replicas_give_the_same_as_without():
   not sys.platform.startswith("linux"), reason="reads the peak from /proc"
 )
 @pytest.mark.parametrize(
-  "kind", ["graph", pytest.param("xla", marks=pytest.mark.xla)]
+  "kind",
+  [
+    "graph",
+    pytest.param("xla", marks=[pytest.mark.xla, pytest.mark.slow]),
+  ],
 )
 def test_it_takes_less_memory(kind):
   peaks = []
