@@ -8,10 +8,10 @@ from keras_bert_impl.training import config as config_lib
 from official_tasks.command_line import common
 from official_tasks.model_folders import files as model_files
 
-# Fields of `TrainingConfig` that have others in their place: num_train_epochs,
-# warmup_proportion; all rows are evaluated.
+# Fields of `TrainingConfig` that num_train_epochs, warmup_proportion and the
+# number of rows replace.
 DERIVED = ("num_train_steps", "num_warmup_steps", "max_eval_steps")
-# Defaults that are not those of pre-training; 0 stands for an epoch.
+# Defaults that differ from those of pre-training; 0 means one epoch.
 DEFAULTS = {
   "save_checkpoints_steps": 0,
   "keep_checkpoint_max": 1,
@@ -24,11 +24,12 @@ class FineTuningConfig(model_files.ModelFilesConfig):
   """Configuration of fine-tuning; names and defaults of google-research/bert.
 
   Raises:
-    ValueError: if a value is out of range or nothing is to be done.
+    ValueError: a value is out of range, or neither training, evaluation nor
+      prediction is requested.
   """
 
   max_seq_length: int = options.common(
-    128, "Most tokens per row; what is longer is cut or, if it can be, split."
+    128, "Maximum tokens per row; longer texts are cut or split into windows."
   )
   do_train: bool = options.common(False, "Whether to train.")
   do_eval: bool = options.common(False, "Whether to score the dev set.")
@@ -37,33 +38,33 @@ class FineTuningConfig(model_files.ModelFilesConfig):
   )
   num_train_epochs: float = options.common(3.0, "Passes over the data.")
   warmup_proportion: float = options.field(
-    0.1, "Share of the training with a rising learning rate."
+    0.1, "Share of the training steps for the learning-rate warm-up."
   )
   bucket_by_length: bool = options.field(
     True,
-    "Batches of rows of about the same length, padded no further than needed;"
-    " False pads all to max_seq_length, as TPUs always do.",
+    "Whether to batch rows of similar length and pad them only to the longest;"
+    " False, and TPUs, pad all rows to max_seq_length.",
   )
   early_stopping_patience: int = options.field(
     0,
-    "Evaluations on the dev set, one at each checkpoint, without a better score"
-    " before training ends; the best checkpoint is kept. 0: train to the end.",
+    "Number of evaluations on the dev set, one per checkpoint, without a better"
+    " score before training stops; the best checkpoint is kept. 0: never stop.",
   )
   num_restarts: int = options.common(
     1,
-    "Runs from the same checkpoint, each with its own head, data order and"
-    " dropout (random_seed, random_seed + 1, ...).",
+    "Number of runs from the same checkpoint; each has its own seed for head,"
+    " data order and dropout (random_seed, random_seed + 1, ...).",
   )
   grid: str | None = options.common(
     None,
-    "Hyper-parameters to try, the best on the dev set being kept: paper (batch"
-    " 16, 32; learning rate 5e-5, 4e-5, 3e-5, 2e-5; 2 to 4 epochs), or lists"
-    ' such as "learning_rate=5e-5,3e-5;num_train_epochs=2,3".',
+    "Hyper-parameters to search; the best run on the dev set is kept. paper"
+    " (batch 16, 32; learning rate 5e-5, 4e-5, 3e-5, 2e-5; 2 to 4 epochs), or"
+    ' lists such as "learning_rate=5e-5,3e-5;num_train_epochs=2,3".',
   )
   ensemble_dirs: str | None = options.field(
     None,
-    "output_dirs of finished runs, comma-separated, whose logits are averaged"
-    " instead of training.",
+    "output_dirs of finished runs, comma-separated, that predict together as an"
+    " ensemble: their logits are averaged. Not with --do_train.",
   )
 
   def __post_init__(self):
@@ -76,7 +77,8 @@ class FineTuningConfig(model_files.ModelFilesConfig):
         raise ValueError(f"{name} ({getattr(self, name)}) must be positive.")
     if self.early_stopping_patience < 0:
       raise ValueError(
-        f"early_stopping_patience ({self.early_stopping_patience}) is negative."
+        f"early_stopping_patience ({self.early_stopping_patience}) must not be"
+        " negative."
       )
     if not 0 < self.num_train_epochs < math.inf:
       raise ValueError(
@@ -87,13 +89,18 @@ class FineTuningConfig(model_files.ModelFilesConfig):
         f"warmup_proportion ({self.warmup_proportion}) must lie in [0, 1]."
       )
     if self.ensemble_dirs and self.do_train:
-      raise ValueError("--ensemble_dirs is without --do_train.")
+      raise ValueError(
+        "--ensemble_dirs cannot be combined with --do_train: give one of them."
+      )
     if self.ensemble_dirs and not self.members:
-      raise ValueError(f"ensemble_dirs ({self.ensemble_dirs!r}) names none.")
+      raise ValueError(
+        f"ensemble_dirs ({self.ensemble_dirs!r}) must name at least one"
+        " output_dir of a finished run."
+      )
 
   @property
   def members(self):
-    """Output directories of the runs of an ensemble, list of str."""
+    """Output directories of the runs in the ensemble, list of str."""
     return common.split_names(self.ensemble_dirs or "")
 
   @property
@@ -109,10 +116,11 @@ def training_values(**values):
   """Returns {field of `TrainingConfig`: value}, without the numbers of steps.
 
   Args:
-    **values: in place of the defaults; save_checkpoints_steps of 0 is an epoch.
+    **values: values that replace the defaults; save_checkpoints_steps=0 means
+      one epoch.
 
   Raises:
-    ValueError: there is no such field.
+    ValueError: a name is no such field.
   """
   defaults = {
     field.name: field.default
@@ -121,7 +129,10 @@ def training_values(**values):
   } | DEFAULTS
   unknown = values.keys() - defaults.keys()
   if unknown:
-    raise ValueError(f"{sorted(unknown)[0]} is no option of a fine-tuning.")
+    raise ValueError(
+      f"{sorted(unknown)[0]!r} is not an option of fine-tuning: choose from"
+      f" {', '.join(sorted(defaults))}."
+    )
   return defaults | values
 
 

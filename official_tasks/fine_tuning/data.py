@@ -1,4 +1,4 @@
-"""The examples of fine-tuning and their rows, on disk and in memory."""
+"""Examples of fine-tuning and their tokenized rows, on disk and in memory."""
 
 import collections
 import dataclasses
@@ -21,18 +21,18 @@ class Data:
 
   Args:
     preprocessor: `fine_tuning.Preprocessor`.
-    splits: as `job.Job.run`.
+    splits: {name: list of examples}, as in `job.Job.run`.
     vocabulary_path: str.
-    options: of its tokenizer.
-    folder: str, where the rows are kept.
-    counts: {split: {what: int}}, what reading the examples had to tell of.
+    options: options of its tokenizer.
+    folder: str, folder for the rows.
+    counts: {split: {what: int}}, counts of the readers of the examples.
 
   Attributes:
     preprocessor: as given.
     vocabulary: `Vocabulary`.
     options: as given.
     stages: list of str, the splits to train on, one after the other.
-    counts: {split: {what: int}}, of the splits whose rows were asked for.
+    counts: {split: {what: int}}, for the splits whose rows have been read.
   """
 
   def __init__(
@@ -58,7 +58,7 @@ class Data:
 
   @property
   def other_splits(self):
-    """Names of the splits that are not trained on, list of str."""
+    """Names of the splits that are not for training, list of str."""
     return [
       name
       for name in self._examples
@@ -67,12 +67,12 @@ class Data:
 
   @property
   def dev_splits(self):
-    """Names of the other splits without test sets, list of str."""
+    """Names of the splits for evaluation, without test sets, list of str."""
     return [name for name in self.other_splits if not name.startswith("test")]
 
   @property
   def selecting_split(self):
-    """The split that selects runs and checkpoints; None without one."""
+    """Name of the split that selects runs and checkpoints, or None."""
     for split in self.dev_splits:
       if self.is_labelled(split):
         return split
@@ -92,15 +92,17 @@ class Data:
     return rows_lib.fingerprint(self._path(split))
 
   def rows(self, split):
-    """Returns the `Rows` of a split, made if necessary.
+    """Returns the `Rows` of a split; writes them first if necessary.
 
     Raises:
-      ValueError: there are no examples, or no rows come out of them.
+      ValueError: the split has no examples, or they make no rows.
     """
     if split not in self._rows:
       examples = self.examples(split)
       if not examples:
-        raise ValueError(f"the {split} split holds no examples.")
+        raise ValueError(
+          f"the {split} split has no examples: check its file and its columns."
+        )
       path = self._path(split)
       origin = self._origin(examples)
       counts = rows_lib.find(path, origin)
@@ -122,13 +124,13 @@ class Data:
   def _write(self, path, origin, split):
     examples = self.examples(split)
     logging.info("Tokenizing %d examples of %s.", len(examples), split)
-    # Late: training must not need tensorflow-text, which comes with it.
+    # Training from rows on disk must not need tensorflow-text.
     try:
       tokenizer = tokenizers.load(self.vocabulary.origin, **vars(self.options))
     except ImportError as error:
       raise ValueError(
-        f"{path} cannot be made ({error}): install tensorflow-text, or take"
-        f" {self._folder} along from a machine that has it."
+        f"{path} cannot be written ({error}): install tensorflow-text, or copy"
+        f" {self._folder} from a machine that has it."
       ) from error
     if split == TRAIN:
       self._warn_of_disagreement(tokenizer, examples)
@@ -140,8 +142,8 @@ class Data:
     return counts
 
   def _warn_of_disagreement(self, tokenizer, examples):
-    """Warns where vocabulary, normalisation and text do not fit."""
-    from keras_bert_impl.tokenizers import agreement  # late, as the tokenizer
+    """Warns if vocabulary, text normalisation and texts do not fit together."""
+    from keras_bert_impl.tokenizers import agreement  # needs tensorflow-text
 
     texts = itertools.chain.from_iterable(
       map(self.preprocessor.texts, examples)
@@ -153,10 +155,10 @@ class Data:
       logging.warning("%s", warning)
 
   def _origin(self, examples):
-    """Returns everything that decides the rows of some examples."""
+    """Returns a dict that identifies the rows that the examples make."""
     digest = hashlib.sha256()
     for example in examples:
-      # Files may move.
+      # Without paths, because files may move.
       example = dataclasses.replace(example, origin="")
       digest.update(repr(example).encode("utf-8", "surrogatepass"))
     return {

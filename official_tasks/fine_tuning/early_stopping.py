@@ -1,4 +1,4 @@
-"""Early stopping: ends a run when its dev scores no longer improve."""
+"""Early stopping: ends a run when its dev scores stop improving."""
 
 import os
 
@@ -20,7 +20,7 @@ class EarlyStopping:
     patience: int, evaluations without a better score before training ends.
 
   Raises:
-    ValueError: there is no dev set with labels.
+    ValueError: the run has no dev set with labels.
   """
 
   def __init__(self, run, patience):
@@ -28,7 +28,10 @@ class EarlyStopping:
     self._patience = patience
     self._split = run.data.selecting_split
     if self._split is None:
-      raise ValueError("early_stopping_patience needs a dev set with labels.")
+      raise ValueError(
+        "--early_stopping_patience needs a dev set with labels: give one, or 0"
+        " to train to the end."
+      )
     self._lines = run_log.JsonLines(
       os.path.join(run.output_dir, EVALUATIONS_NAME)
     )

@@ -6,12 +6,12 @@ A script reads its examples and chooses its task; this package does the rest:
   data.py            splits, and their rows on disk
   plan.py            steps, batches, and what a continued run must agree on
   run.py             one run in its folder: training, scores, files, report
-  early_stopping.py  ends a run whose scores get no better
-  predictions.py     outputs of a model, or the means of several
+  early_stopping.py  ends a run when its dev scores stop improving
+  predictions.py     outputs of a model, or of an ensemble
   search.py          restarts, and a grid of hyper-parameters
 
-Order of initialisation: (1) a checkpoint in output_dir is resumed, (2) else the
-encoder comes from init_checkpoint and the head from random_seed.
+Order of initialisation: (1) a checkpoint in output_dir is resumed; (2) without
+one, the encoder comes from init_checkpoint and the head from random_seed.
 """
 
 import os
@@ -26,12 +26,13 @@ from official_tasks.model_folders import task_file
 
 
 class Job:
-  """Fine-tunes one model, by one command or call.
+  """Fine-tuning of one model: the body of every fine-tuning script.
 
   Args:
     settings: `config.FineTuningConfig`.
-    **training: fields of `TrainingConfig` but the numbers of steps: output_dir,
-      init_checkpoint, learning_rate, ...; defaults as the scripts'.
+    **training: fields of `TrainingConfig` except the numbers of steps:
+      output_dir, init_checkpoint, learning_rate, ...; the defaults are those of
+      the scripts.
 
   Attributes:
     settings: as given.
@@ -39,7 +40,7 @@ class Job:
 
   Raises:
     ValueError: options, model and vocabulary do not fit together.
-    FileNotFoundError: there is no configuration or vocabulary.
+    FileNotFoundError: the configuration or vocabulary does not exist.
   """
 
   def __init__(self, settings, **training):
@@ -52,8 +53,7 @@ class Job:
         "distribution_strategy=multi_worker_mirrored is for pre-training:"
         " fine-tune with mirrored on one machine."
       )
-    # What is wrong with the values, or with the devices, is told before the
-    # examples are read.
+    # Wrong values and missing devices fail here, before examples are read.
     experiment.strategy_of(config_lib.provisional_config(self._training))
     self._files = model_files.find(
       settings, self._checkpoint(), settings.max_seq_length
@@ -69,21 +69,21 @@ class Job:
 
     Args:
       fine_tuning: `FineTuning`, the task.
-      splits: {name: list of examples}. "train" may be a list of such lists,
-        which are trained on one after the other; "test..." are predicted under
-        do_predict, all others scored (if they have labels) and predicted. Runs
-        are selected by the first of those.
+      splits: {name: list of examples}. "train" may also be a list of such
+        lists, to train on one after the other. Names that begin with "test" are
+        for do_predict; all others are for evaluation, and the first of those
+        with labels selects runs and checkpoints.
       config: {name: JSON value}, a script's own settings, for results.json.
-      counts: {split: {what: int}}, what reading the examples had to report.
+      counts: {split: {what: int}}, counts of the readers of the examples.
 
     Returns:
-      dict, what results.json holds.
+      dict, the content of results.json.
     """
     longest = fine_tuning.preprocessor.max_seq_length
     if longest != self.settings.max_seq_length:
       raise ValueError(
-        f"max_seq_length of the rows ({longest}) must be that of the settings"
-        f" ({self.settings.max_seq_length})."
+        f"max_seq_length of the preprocessor ({longest}) must equal that of the"
+        f" settings ({self.settings.max_seq_length})."
       )
     output_dir = self._training["output_dir"]
     data = data_lib.Data(
@@ -99,7 +99,7 @@ class Job:
     )
 
   def described_task(self):
-    """Returns the task of the run to continue or use; {} without one."""
+    """Returns task.json of the run to continue or use; {} if there is none."""
     folders = [self._training["output_dir"], *self.settings.members]
     if self._training["init_checkpoint"]:
       folders.append(model_files.folder_of(self._training["init_checkpoint"]))
@@ -110,7 +110,7 @@ class Job:
     return {}
 
   def _checkpoint(self):
-    """Returns the checkpoint that describes the model; None without one."""
+    """Returns the path of the checkpoint that describes the model, or None."""
     settings, training = self.settings, self._training
     if settings.members:
       return settings.members[0]
@@ -120,8 +120,8 @@ class Job:
       return training["output_dir"]
     if not settings.bert_config_file:
       raise ValueError(
-        "--init_checkpoint must be given: what to fine-tune, such as"
+        "--init_checkpoint must be given: the model to fine-tune, such as"
         " uncased_L-12_H-768_A-12/bert_model.ckpt; or --bert_config_file, to"
-        " begin from random weights."
+        " start from random weights."
       )
     return None

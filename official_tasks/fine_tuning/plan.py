@@ -1,4 +1,4 @@
-"""Plan of a run: steps, batches, and what a continued run must keep."""
+"""Plan of a run: its steps, batches and configuration."""
 
 import dataclasses
 import math
@@ -45,7 +45,7 @@ class Plan:
   Args:
     setup: `Setup`.
     output_dir: str.
-    values: {name: value} in place of those of the setup: fields of
+    values: {name: value} that replace those of the setup: fields of
       `TrainingConfig` or `FineTuningConfig`.
 
   Attributes:
@@ -69,7 +69,9 @@ class Plan:
     """Returns [(`Rows`, int: steps)] of the training data, in order."""
     data = self.setup.data
     if not data.stages:
-      raise ValueError("--do_train needs training data.")
+      raise ValueError(
+        'splits must have the key "train": --do_train needs training data.'
+      )
     stages = []
     for split in data.stages:
       rows = data.rows(split)
@@ -104,8 +106,8 @@ class Plan:
           "save_checkpoints_steps": every,
         }
       )
-    # How a run was trained need not be said again to evaluate it; with a
-    # checkpoint that it was not trained from, another one is meant.
+    # Evaluation takes the training options from the recorded run, except an
+    # --init_checkpoint that is given.
     values = values | {
       k: v
       for k, v in self._recorded().items()
@@ -119,7 +121,7 @@ class Plan:
     return config_lib.TrainingConfig(**values | {"num_warmup_steps": 0})
 
   def fixed(self):
-    """Returns what a continued run must keep, besides `TrainingConfig`."""
+    """Returns {name: value} that a resumed run must keep, beside its config."""
     fine_tuning, data = self.setup.fine_tuning, self.setup.data
     if self.settings.do_train:
       of_training = {
@@ -141,7 +143,7 @@ class Plan:
     }
 
   def _recorded(self):
-    """Returns the configuration of the run in the folder, {} without one."""
+    """Returns the configuration recorded in the folder; {} without a run."""
     if not saver_lib.latest(self._output_dir):
       return {}
     return run_configuration.read_agreed(self._output_dir)

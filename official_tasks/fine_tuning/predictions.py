@@ -1,4 +1,4 @@
-"""Predictions of a model, or means of those of several models."""
+"""Predictions of a model or of an ensemble."""
 
 import numpy as np
 
@@ -6,15 +6,15 @@ from tfrecords.labelled import length_batches
 
 
 def predict(experiment, rows, lengths, has_token_outputs, members=()):
-  """Returns the outputs of rows, as `Evaluator.answers` takes them.
+  """Returns the model outputs for rows, as `Evaluator.answers` takes them.
 
   Args:
     experiment: `Experiment`.
     rows: `Rows`, N of them.
-    lengths: tuple of int, what batches are padded to.
+    lengths: tuple of int, lengths that batches are padded to.
     has_token_outputs: bool, whether outputs have the axis L: [B, L, ...].
     members: list of str, checkpoints of an ensemble, whose outputs are
-      averaged; empty for the weights that the model has.
+      averaged; empty for the current weights of the model.
 
   Returns:
     {output: array [N, ...] or list of N arrays [n, ...]}.
@@ -44,7 +44,7 @@ def _predict(experiment, rows, lengths, has_token_outputs):
 
 
 def _mean(members):
-  """Returns the mean of outputs: arrays, or lists of arrays."""
+  """Returns the mean of arrays, or of lists of arrays entry by entry."""
   if isinstance(members[0], list):
     return [np.mean(rows, axis=0) for rows in zip(*members, strict=True)]
   return np.mean(members, axis=0)

@@ -16,11 +16,11 @@ from official_tasks.fine_tuning import early_stopping, predictions
 from official_tasks.fine_tuning import plan as plan_lib
 from official_tasks.model_folders import run_folder, task_file
 
-# The split whose scores decide how others are answered.
+# The split whose thresholds are used for splits without labels.
 _DEV = "dev"
 _UNTRAINED = (
-  "Train what is missing with --do_train, or give the configuration that"
-  " belongs to the weights."
+  "Train the missing weights with --do_train, or give the configuration of the"
+  " checkpoint."
 )
 
 
@@ -30,8 +30,8 @@ class Run:
   Args:
     setup: `plan.Setup`.
     output_dir: str.
-    **values: in place of those of the setup: fields of `TrainingConfig` or
-      `FineTuningConfig`.
+    **values: values that replace those of the setup: fields of
+      `TrainingConfig` or `FineTuningConfig`.
 
   Attributes:
     output_dir: as given.
@@ -56,18 +56,18 @@ class Run:
 
   @property
   def results(self):
-    """Content of results.json, dict."""
+    """The content of results.json, dict."""
     return self.folder.results
 
   @property
   def is_scored(self):
-    """Whether all splits but test sets have been evaluated."""
+    """Whether all splits except test sets have been evaluated."""
     evaluated = self.results.get("eval", {})
     return all(split in evaluated for split in self.data.dev_splits)
 
   @property
   def scores(self):
-    """{metric: float} of the split that selects runs, or {}."""
+    """{metric: float}, scores of the split that selects runs, or {}."""
     return report.scores_of(self.results, self.data.selecting_split)
 
   @property
@@ -80,7 +80,7 @@ class Run:
         self._setup.fine_tuning.task,
         config,
         self.plan.fixed(),
-        # Heads may begin from random values, but those predict nothing.
+        # Training can start from a random head; predictions cannot.
         required_prefixes=names.ENCODER_PREFIXES if is_training else ("",),
         remedy=None if is_training else _UNTRAINED,
       ).start()
@@ -92,10 +92,10 @@ class Run:
     return self._experiment
 
   def check_same(self):
-    """Checks that the folder's run has this configuration and data.
+    """Checks that the run in the folder has this configuration and data.
 
     Raises:
-      ValueError: it did not; names the difference.
+      ValueError: they differ; the message names the difference.
     """
     run_configuration.check_same(self.plan.training_config(), self.plan.fixed())
     where = self.folder.join(report.RESULTS_NAME)
@@ -104,8 +104,8 @@ class Run:
       rows = files.field(evaluation, "rows", str, where)
       if rows != self.data.fingerprint(split):
         raise ValueError(
-          f"output_dir ({self.output_dir}) holds scores of other examples of"
-          f" {split}: choose another --output_dir."
+          f"output_dir ({self.output_dir}) has scores of other {split}"
+          " examples: choose another --output_dir."
         )
 
   def train(self):
@@ -116,7 +116,7 @@ class Run:
       )
       print(f"{self.output_dir} holds a finished run: nothing left to train.")
       return
-    # What is wrong with the other examples had better be known before.
+    # Errors in the other splits should show before the training.
     for split in self.data.other_splits:
       self.data.rows(split)
     patience = self.settings.early_stopping_patience
@@ -131,10 +131,9 @@ class Run:
       stopping.remove_best()  # Only now: a killed run needs it again.
 
   def outputs(self, split):
-    """Returns (outputs of the rows of a split, rows per second).
+    """Returns (model outputs for a split, rows per second).
 
-    Outputs are as `Evaluator.answers` takes them; those of an ensemble are
-    means.
+    Outputs are as `Evaluator.answers` takes them; an ensemble gives its mean.
     """
     started = time.monotonic()
     rows = self.data.rows(split)
@@ -148,22 +147,22 @@ class Run:
     return outputs, len(rows) / (time.monotonic() - started)
 
   def score(self, split):
-    """Returns {metric: float} of a split with labels; writes nothing."""
+    """Returns the scores {metric: float} of a split with labels."""
     examples, rows = self.data.examples(split), self.data.rows(split)
     outputs, _ = self.outputs(split)
     answers = self.evaluator.answers(examples, rows, outputs)
     return self.evaluator.score(examples, answers)
 
   def evaluate(self, splits):
-    """Predicts splits, and scores those with labels."""
+    """Predicts splits, scores those with labels, and writes the results."""
     for split in splits:
-      # Before texts are tokenized for them.
+      # Before the texts are tokenized, which takes long.
       _check_weights(self.experiment, self.settings.do_train)
       self._evaluate(split)
       self._save_results()
 
   def give_up(self, error):
-    """Records that training diverged: the score of the best constant answer."""
+    """Records a diverged run with the scores of the best constant answer."""
     self.results["train"] = {"is_finished": True, "error": str(error)}
     for split in self.data.dev_splits:
       result = _unscored(self.data, split)
@@ -176,7 +175,7 @@ class Run:
     saver_lib.remove_all(self.output_dir)
 
   def report(self):
-    """Writes the curves and results.json."""
+    """Writes the loss curves and results.json."""
     self.folder.plot_curves()
     self.folder.artifacts["checkpoint"] = (
       self.experiment.saver.latest() or self.experiment.config.init_checkpoint
@@ -191,7 +190,7 @@ class Run:
     gc.collect()  # Graphs and models refer to each other.
 
   def _evaluate(self, split):
-    """Scores and predicts a split."""
+    """Predicts a split, and scores it if it has labels."""
     evaluator, artifacts = self.evaluator, self.folder.artifacts
     examples, rows = self.data.examples(split), self.data.rows(split)
     outputs, speed = self.outputs(split)
@@ -224,7 +223,7 @@ class Run:
 
 
 def summary(results):
-  """Returns the table of results."""
+  """Returns the table of results, str."""
   rows = []
   for split, result in results.get("eval", {}).items():
     for name in result["shown"]:
@@ -263,7 +262,7 @@ def _check_weights(experiment, is_training):
 
 
 def _keep_model_files(folder, setup, config):
-  """Writes the files of the model and its task beside the checkpoints.
+  """Writes the model's files and task.json beside the checkpoints.
 
   Args:
     folder: `RunFolder`.
@@ -279,12 +278,16 @@ def _keep_model_files(folder, setup, config):
 
 
 def _check_checkpoints(setup, members, origin):
-  """Raises ValueError if heads have other classes, or an ensemble differs.
+  """Checks classes and vocabulary of the checkpoints to evaluate.
 
   Args:
     setup: `plan.Setup`.
     members: list of str, checkpoints of an ensemble, or [].
     origin: str, the checkpoint of a single model, or None.
+
+  Raises:
+    ValueError: a head has other classes, or members of the ensemble have
+      different vocabularies.
   """
   ours = setup.fine_tuning.task.labels or ()
   for path in members or filter(None, [origin]):
@@ -292,13 +295,13 @@ def _check_checkpoints(setup, members, origin):
     theirs = checkpoint.description and checkpoint.description.labels
     if theirs != ours and set(theirs or ()) & set(ours):
       raise ValueError(
-        f"{path} tells the classes {', '.join(theirs)}, in this order, but"
-        f" these are {', '.join(ours)}: train with --do_train, or give the"
+        f"{path} has the classes {', '.join(theirs)}, in this order, but the"
+        f" task has {', '.join(ours)}: train with --do_train, or give a"
         " checkpoint of this task."
       )
     theirs = experiment_lib.vocabulary_fingerprint(checkpoint.folder)
     if members and theirs not in (None, setup.data.vocabulary.fingerprint):
       raise ValueError(
-        f"ensemble_dirs: the vocabulary of {path} is not that of the others,"
-        " so that its ids mean other tokens: ensemble runs of one vocabulary."
+        f"ensemble_dirs: {path} has another vocabulary than the other runs, so"
+        " its ids mean other tokens: give runs with the same vocabulary."
       )

@@ -1,4 +1,4 @@
-"""The flags of the fine-tuning scripts, and the `job.Job` they describe."""
+"""Flags shared by the fine-tuning scripts, and the `job.Job` made of them."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ def define_flags():
   common.define_flags(
     config_lib.TrainingConfig, leave_out=config.DERIVED, **config.DEFAULTS
   )
-  flags.FLAGS["save_checkpoints_steps"].help += " 0: one epoch."
+  flags.FLAGS["save_checkpoints_steps"].help += " 0: once per epoch."
   flags.DEFINE_alias("predict_batch_size", "eval_batch_size")
 
 

@@ -36,7 +36,7 @@ def parse_grid(text):
   """Parses --grid into a list of {hyper-parameter: value}.
 
   Raises:
-    ValueError: it is not of the form "name=value,value;name=value".
+    ValueError: `text` is not of the form "name=value,value;name=value".
   """
   if not text:
     return [{}]
@@ -45,17 +45,20 @@ def parse_grid(text):
     name, _, values = part.partition("=")
     if name not in _TYPES:
       raise ValueError(
-        f"grid ({text!r}): {name!r} is none of {', '.join(_TYPES)}; write"
+        f"grid ({text!r}): {name!r} must be one of {', '.join(_TYPES)}; write"
         ' "learning_rate=5e-5,3e-5;num_train_epochs=2,3", or paper.'
       )
     try:
       numbers = [_TYPES[name](value) for value in values.split(",")]
     except ValueError:
       raise ValueError(
-        f"grid ({text!r}): {name} has values that are no numbers: {values!r}."
+        f"grid ({text!r}): the values of {name} must be numbers, separated by"
+        f" commas, not {values!r}."
       ) from None
     if name in axes or len(set(numbers)) < len(numbers):
-      raise ValueError(f"grid ({text!r}): {name} or a value stands twice.")
+      raise ValueError(
+        f"grid ({text!r}) must name {name} once, without repeated values."
+      )
     axes[name] = numbers
   return [
     dict(zip(axes, values, strict=True))
@@ -64,7 +67,7 @@ def parse_grid(text):
 
 
 def plan(settings, random_seed):
-  """Returns [{hyper-parameter or random_seed: value}] of all runs, in order."""
+  """Returns [{hyper-parameter or random_seed: value}], one entry per run."""
   return [
     {**point, "random_seed": random_seed + restart}
     for point in parse_grid(settings.grid)
@@ -73,13 +76,13 @@ def plan(settings, random_seed):
 
 
 def run(setup):
-  """Makes the run, or all runs, of the settings, and reports.
+  """Does the run of the settings, or all runs of a search, and reports.
 
   Args:
     setup: `plan.Setup`.
 
   Returns:
-    dict, what results.json in its output_dir holds.
+    dict, the content of results.json in its output_dir.
   """
   output_dir = setup.training["output_dir"]
   runs = plan(setup.settings, setup.training["random_seed"])
@@ -102,14 +105,15 @@ def _run_one(run):
 
 
 class _Search:
-  """All runs of a command with a grid or restarts.
+  """The runs of a grid search or of restarts.
 
   Args:
     setup: `plan.Setup`.
     runs: list of {name: value}, as `plan` returns it.
 
   Raises:
-    ValueError: there is nothing to select by, or a value is out of range.
+    ValueError: no labelled dev set selects the best run, or a value is out of
+      range.
   """
 
   def __init__(self, setup, runs):
@@ -117,21 +121,21 @@ class _Search:
     data = setup.data
     if not settings.do_train or not data.selecting_split:
       raise ValueError(
-        "--grid and --num_restarts need --do_train, and a dev set with labels"
-        " to select by."
+        "--grid and --num_restarts need --do_train and a dev set with labels,"
+        " which selects the best run."
       )
     self._setup = setup
     self._metric = setup.fine_tuning.evaluator.main_metric
     self._output_dir = setup.training["output_dir"]
     self._runs = runs
     for values in runs:
-      self._make(values)  # Wrong values are told before the first run.
+      self._make(values)  # Wrong values fail before the first run.
 
   def run(self):
-    """Makes those runs that are not finished yet; reports on all.
+    """Does the runs that are not finished yet; reports on all runs.
 
     Returns:
-      dict, what results.json of the search holds.
+      dict, the content of results.json of the search.
     """
     entries, best = [], None
     for number, values in enumerate(self._runs):
@@ -162,7 +166,7 @@ class _Search:
     return run_lib.Run(self._setup, folder, **values)
 
   def _complete(self, run):
-    """Trains and scores."""
+    """Trains and scores a run; a diverged one gets the baseline's score."""
     try:
       run.train()
     except loop.DivergedError as error:
@@ -181,7 +185,7 @@ class _Search:
       "values": run.values,
       "score": score,
       "scores": result["scores"],
-      # It has learned nothing: some runs on small data end like this.
+      # The run learned nothing, as happens on small data.
       "is_degenerate": score <= result["baseline"] + _MARGIN,
       "folder": run.output_dir,
     }
@@ -226,9 +230,9 @@ class _Search:
 
 
 def summarize(entries):
-  """Summarizes the restarts of each configuration, a dict each.
+  """Returns a summary of the restarts of each configuration, list of dicts.
 
-  The standard deviation is that of a sample (n - 1), 0 for one run.
+  The standard deviation is the sample's (n - 1); it is 0 for a single run.
   """
   groups = {}
   for entry in entries:

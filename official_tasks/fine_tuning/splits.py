@@ -1,7 +1,8 @@
 """Splits of labelled examples: the files that scripts read.
 
-They are the published files of a data set, in --data_dir; or --train_file,
---dev_file and --test_file instead, or without a data set (--task_name=custom).
+They are the published files of a data set in --data_dir, or the files of
+--train_file, --dev_file and --test_file, which need no data set
+(--task_name=custom).
 """
 
 import collections
@@ -26,56 +27,59 @@ class SplitsConfig:
   """
 
   task_name: str = options.common(
-    CUSTOM, "Data set, or custom for files with --text_column and so on."
+    CUSTOM,
+    "Data set, or custom for your own files with --text_column, --label_column"
+    " and so on.",
   )
   data_dir: str | None = options.common(
     None, "Folder with the published files of the data set."
   )
   train_file: str | None = options.common(
     None,
-    "Files to train on, comma-separated, instead of the published ones: .tsv or"
-    " .txt (tabs, no quoting), .csv, .jsonl or .json.",
+    "Files to train on, comma-separated, instead of the published files: .tsv"
+    " or .txt (tabs, no quoting), .csv, .jsonl or .json.",
   )
   dev_file: str | None = options.common(
-    None, "Files to evaluate on, instead of the published ones."
+    None, "Files to evaluate on, instead of the published files."
   )
   test_file: str | None = options.common(
-    None, "Files to predict, instead of the published ones."
+    None, "Files to predict, instead of the published files."
   )
   dev_fraction: float = options.common(
     0.0,
-    "Share of the training examples that is held out to evaluate on, for data"
-    " without a dev set; the same examples every time.",
+    "Share of the training examples to hold out as the dev set; the same"
+    " examples every time.",
   )
   columns: str | None = options.field(
     None,
-    "Names of the columns, comma-separated, of files whose first line does not"
-    " name them.",
+    "Column names, comma-separated, for files without a header line.",
   )
   text_column: str | None = options.common(
-    None, "Column of the text; default: text."
+    None, "Name of the text column; default: text."
   )
   label_column: str | None = options.common(
-    None, "Column of the label; default: label."
+    None, "Name of the label column; default: label."
   )
   id_column: str | None = options.field(
-    None, "Column of the name of an example; default: its number, from 0."
+    None, "Name of the example id column; default: number the rows from 0."
   )
 
   def __post_init__(self):
     if self.dev_fraction and self.dev_file:
-      raise ValueError("--dev_fraction is without --dev_file.")
+      raise ValueError(
+        "--dev_fraction cannot be combined with --dev_file: give one of them."
+      )
     if not self.is_custom:
       self._check_columns(_COLUMN_FLAGS)
 
   @property
   def is_custom(self):
-    """Whether flags name the columns."""
+    """Whether flags name the columns, instead of a data set."""
     return self.task_name.lower() == CUSTOM
 
   @property
   def source_options(self):
-    """{argument of `data_sets.Source`: value} of the flags of columns."""
+    """Arguments of `data_sets.Source` from the column flags, {name: value}."""
     options = {
       "columns": self.columns and tuple(common.split_names(self.columns)),
       "text": self.text_column or "text",
@@ -88,19 +92,19 @@ class SplitsConfig:
     for name in names:
       if getattr(self, name):
         raise ValueError(
-          f"--{name} is for --task_name={CUSTOM}; the columns of "
-          f"{self.task_name} are known."
+          f"--{name} needs --task_name={CUSTOM}: the columns of "
+          f"{self.task_name} are known; leave --{name} out."
         )
 
 
 def list_data_sets(data_sets):
-  """Adds the names of the `DataSet`s to the help of --task_name."""
+  """Adds the names of `DataSet`s to the help of --task_name."""
   names = ", ".join(data_set.name for data_set in data_sets)
   flags.FLAGS["task_name"].help += f" Data sets: {names}."
 
 
 def custom_splits(source):
-  """Returns {split: source}, the same for all."""
+  """Returns {split: source} with the same source for all splits."""
   return dict.fromkeys(("train", "dev", "test"), source)
 
 
@@ -110,9 +114,10 @@ def read_needed(settings, dev_fraction, read, hold_out):
   Args:
     settings: `config.FineTuningConfig`.
     dev_fraction: float, share of the training examples to hold out, or 0.
-    read: (kind, flag that needs it) -> {split: examples}; kinds are "train",
-      "dev" and "test".
-    hold_out: (examples, dev_fraction) -> (training examples, dev examples).
+    read: callable, (kind, flag that needs it) -> {split: examples}; kinds are
+      "train", "dev" and "test".
+    hold_out: callable, (examples, dev_fraction) -> (training examples, dev
+      examples).
   """
   splits = {}
   if settings.do_train or (settings.needs_dev and dev_fraction):
@@ -158,7 +163,7 @@ class Reader:
     """Returns {split: list of examples}, "dev..." before "test...".
 
     Raises:
-      ValueError: a split that is needed is not there, or is malformed.
+      ValueError: a split that is needed is missing or malformed.
       FileNotFoundError: a file does not exist.
     """
     return read_needed(
@@ -177,7 +182,7 @@ class Reader:
     return {split: self._read_split(split) for split in names}
 
   def _missing(self, kind, flag):
-    """Returns advice on a split without a file."""
+    """Returns the error message for a split without files."""
     remedy = f"give --{kind}_file"
     if kind in self._data_set.splits and not self._config.is_custom:
       remedy += f" or --data_dir, the folder of {self._data_set.name}"
@@ -186,7 +191,7 @@ class Reader:
     return " ".join(filter(None, (f"{flag}: {remedy}.", self._data_set.note)))
 
   def _paths(self, split):
-    """Returns the paths of a split, list of str; [] without any."""
+    """Returns the paths of a split, list of str; [] if it has no files."""
     if split in self._files:
       return self._files[split]
     source = self._data_set.splits.get(split)
@@ -195,7 +200,7 @@ class Reader:
 
   def _read_split(self, split):
     sources, paths = self._data_set.splits, self._paths(split)
-    # Files of a split that was not published are like those of another one.
+    # A split that was not published has the format of another split.
     source = sources.get(split) or next(iter(sources.values()))
     counts = self.counts[split] = collections.Counter()
     examples = source.read(paths, not split.startswith("test"), counts)

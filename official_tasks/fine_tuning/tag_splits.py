@@ -15,7 +15,7 @@ from official_tasks.fine_tuning import splits as labelled_splits
 with epy.lazy_imports():
   from tfrecords.labelled import tag_files
 
-# In --data_dir; the first of them that is there.
+# File names in --data_dir; the first that exists is read.
 _FILES = {
   "train": ("train.txt", "eng.train"),
   "dev": ("dev.txt", "valid.txt", "eng.testa"),
@@ -39,17 +39,17 @@ class TagSplitsConfig:
   train_file: str | None = options.common(None, "File to train on.")
   dev_file: str | None = options.common(None, "File to evaluate on.")
   test_file: str | None = options.common(
-    None, "File to predict; it may have no tags."
+    None, "File to predict; it needs no tags."
   )
   dev_fraction: float = options.common(
     0.0,
-    "Share of the documents (sentences, where there are none) of train_file"
-    " that is held out to evaluate on; the same ones every time.",
+    "Share of the documents (or sentences, if the file marks no documents) of"
+    " train_file to hold out as the dev set; the same every time.",
   )
   token_unit: str = options.common(
     token_pieces.WORD,
-    "What a line of a file has: a word and columns, or a character (which may"
-    " be a blank), a tab and a tag, as in KLUE-NER.",
+    "Token on each line of the files: a word with its columns, or a character"
+    " (which may be a space), a tab and a tag, as in KLUE-NER.",
     token_pieces.UNITS,
   )
   tag_column: int = options.field(
@@ -58,7 +58,9 @@ class TagSplitsConfig:
 
   def __post_init__(self):
     if self.dev_fraction and self.dev_file:
-      raise ValueError("--dev_fraction is without --dev_file.")
+      raise ValueError(
+        "--dev_fraction cannot be combined with --dev_file: give one of them."
+      )
     if not 0 <= self.dev_fraction < 1:
       raise ValueError(f"dev_fraction ({self.dev_fraction}) must be in [0, 1).")
 
@@ -72,7 +74,7 @@ class TagSplitsConfig:
 
 
 def read(config, settings):
-  """Reads the splits that a run needs: {split: list of `TaggedSentence`}."""
+  """Returns the splits that a run needs, {split: list of `TaggedSentence`}."""
   splits = labelled_splits.read_needed(
     settings,
     config.dev_fraction,
@@ -81,7 +83,10 @@ def read(config, settings):
   )
   for split, sentences in splits.items():
     if split != "test" and sentences[0].tags is None:
-      raise ValueError(f"{sentences[0].origin}: the rows have no tags.")
+      raise ValueError(
+        f"{sentences[0].origin}: the rows have no tags, which the {split} split"
+        " needs: add a column of tags."
+      )
   return splits
 
 
@@ -108,13 +113,13 @@ def _read(config, split, flag):
 
 
 def labels_of_checkpoint(path):
-  """Returns the classes of a tagger of other programs, or None.
+  """Returns the classes of a token classifier from its checkpoint, or None.
 
   Args:
     path: str, a checkpoint, or None.
 
   Raises:
-    ValueError: a class of a tagger is no tag.
+    ValueError: a class of the checkpoint is no tag.
   """
   described = path and reading.open_checkpoint(path).description
   if not described or described.head != heads.TOKEN_CLASSIFICATION:

@@ -1,4 +1,4 @@
-"""Configuration of pre-training, and its flags."""
+"""Configuration of pre-training; its fields become flags of the script."""
 
 import dataclasses
 
@@ -11,44 +11,45 @@ from tfrecords import masking_config
 
 @dataclasses.dataclass(frozen=True)
 class DataConfig:
-  """Data and steps of a run; names and defaults are google-research/bert's.
+  """Data and actions of a run; names and defaults of google-research/bert.
 
   Raises:
-    ValueError: if neither training nor evaluation is requested.
+    ValueError: input_file is given without training and evaluation, or without
+      bert_config_file.
   """
 
   input_file: str | None = options.common(
     None,
-    "Training TFRecords: paths or glob patterns, separated by commas. Without"
-    " it the script prepares its embedded default.",
+    "TFRecord files to train on: paths or glob patterns, comma-separated."
+    " Default: train on a small corpus that the script prepares.",
   )
   eval_input_file: str | None = options.common(
-    None, "Held-out TFRecords; default: input_file, as in the original."
+    None, "TFRecord files to evaluate on; default: input_file."
   )
   bert_config_file: str | None = options.common(
-    None, "JSON file with the model's configuration (bert_config.json)."
+    None, "Model configuration, a JSON file such as bert_config.json."
   )
   vocab_file: str | None = options.common(
     None,
     "Vocabulary of the records (vocab.txt, vocab.json or *.model); default: the"
-    " one beside the above.",
+    " file beside bert_config_file.",
   )
   objective: str = options.common(
     "bert",
-    "What is learned, and how it is masked.",
+    "Pre-training objective, which also sets how tokens are masked.",
     tuple(objectives.OBJECTIVES),
   )
-  max_seq_length: int = options.common(128, "Most tokens per example.")
+  max_seq_length: int = options.common(128, "Maximum tokens per example.")
   skip_corrupt_records: bool = options.field(
-    False, "Leave out unreadable records, counted, instead of stopping."
+    False, "Whether to skip and count corrupt records instead of stopping."
   )
   do_train: bool = options.common(False, "Whether to train.")
   do_eval: bool = options.common(False, "Whether to evaluate.")
   do_export: bool = options.field(
-    True, "Whether to write SavedModels after training (needs a vocabulary)."
+    True, "Whether to export SavedModels after training (needs a vocabulary)."
   )
   example_text: tuple[str, ...] = options.field(
-    (), "Text with [MASK] whose best fillings are shown; may be repeated."
+    (), "Text with [MASK] to print predictions for; may be repeated."
   )
 
   def __post_init__(self):
@@ -66,8 +67,8 @@ class PretrainingConfig:
     data: `DataConfig`.
     masking: `MaskingConfig`.
     training: `TrainingConfig`.
-    options: of the objective, see `tasks.pretraining.Objective`; None for its
-      defaults.
+    options: options of the objective, see `tasks.pretraining.Objective`; None
+      for its defaults.
   """
 
   data: DataConfig
@@ -95,7 +96,8 @@ def from_flags():
   """Returns the `PretrainingConfig` of the flags.
 
   Raises:
-    ValueError: a value is out of range or no number; names the flag.
+    ValueError: a value is out of range or not a number; the message names the
+      flag.
   """
   data = common.from_flags(DataConfig)
   options_class = objectives.OBJECTIVES[data.objective].options

@@ -1,8 +1,8 @@
-"""The embedded default of run_pretraining.py: data from the machine itself.
+"""The default data and model of run_pretraining.py without flags.
 
 Makes a vocabulary, TFRecords and a configuration that trains in minutes on two
-CPU cores, from text that every machine with this project has: the documentation
-inside the installed Python packages. Steps whose results exist are skipped.
+CPU cores. The text is the documentation inside the installed Python packages,
+which any machine that runs this project has. Existing results are kept.
 """
 
 import itertools
@@ -22,9 +22,9 @@ MAX_SEQ_LENGTH = 64
 NUM_SHARDS = 4
 HELD_OUT_SHARE = 0.05
 
-# Long enough to have visibly learned, short enough to wait for: see
-# docs/results.md. Rate and bias correction suit a run of 2,000 steps; the
-# paper's take 100,000 to warm up and decay.
+# Long enough to show learning, short enough to wait for: see docs/results.md.
+# Learning rate and bias correction suit 2,000 steps; the paper's values suit a
+# run of 1,000,000.
 FLAG_VALUES = {
   "do_train": True,
   "do_eval": True,
@@ -49,8 +49,8 @@ FLAG_VALUES = {
 def encoder_config(vocab_size):
   """Returns the `EncoderConfig` of the default's model.
 
-  Differs from BERT-Tiny: no dropout, as two epochs do not overfit, and a wider
-  initialisation, as 0.02 suits 768 units and slows 128 down.
+  Differs from BERT-Tiny: no dropout, because two epochs do not overfit, and a
+  larger initializer_range, because 0.02 suits 768 units and slows 128 down.
   """
   return configs.EncoderConfig.preset(
     "bert_tiny",
@@ -89,7 +89,7 @@ def prepare(flag_values):
   for name, value in values.items():
     if not flag_values[name].present:
       flag_values[name].value = value
-  # --num_train_steps shortens the run; its warm-up must fit in.
+  # A shorter --num_train_steps needs a shorter warm-up.
   if not flag_values["num_warmup_steps"].present:
     flag_values.num_warmup_steps = min(
       flag_values.num_warmup_steps, flag_values.num_train_steps // 10
@@ -97,29 +97,29 @@ def prepare(flag_values):
 
 
 def _corpus(folder):
-  """Gathers the corpus, once; returns (training files, held-out files)."""
+  """Returns (training files, held-out files); writes them if necessary."""
   marker = os.path.join(folder, "files.json")
   found = report.read_json(marker, list)
   if found is None:
     logging.info("Gathering the documentation of the installed packages.")
     parts = python_documentation.write_corpus(folder, HELD_OUT_SHARE)
-    # Without the folder, so that it may be named otherwise or moved.
+    # Names without the folder, so that the folder can be renamed or moved.
     found = [[os.path.basename(file) for file in part] for part in parts]
     files.write_json(marker, found)
   return [[os.path.join(folder, name) for name in part] for part in found]
 
 
 def _vocabulary(files, vocab_file):
-  """Learns the vocabulary, once."""
+  """Learns the vocabulary unless its file exists."""
   if os.path.exists(vocab_file):
     return
   logging.info("Learning a vocabulary of %d tokens.", VOCAB_SIZE)
-  # Late: with data already prepared, tensorflow-text is not needed.
+  # Imported here: an existing vocabulary needs no tensorflow-text.
   from keras_bert_impl.tokenizers import wordpiece_learner
 
   sentences = itertools.chain.from_iterable(sources.iter_documents(files))
   tokens = wordpiece_learner.learn(sentences, VOCAB_SIZE)
-  # With the family, as the run will write them into the same folder.
+  # The run writes options with the family into the same folder.
   family = encoder_config(len(tokens)).model_type
   options = tokenizer_options.WordPieceOptions(family=family)
   tokenizer_options.save(vocab_file, options)
@@ -127,7 +127,7 @@ def _vocabulary(files, vocab_file):
 
 
 def _records(files, vocab_file, output_file, num_shards):
-  """Writes clean records; finished shards are kept."""
+  """Writes records without masks; finished shards are kept."""
   from tfrecords.writing import config as writing_config
   from tfrecords.writing import writer
 
@@ -135,7 +135,7 @@ def _records(files, vocab_file, output_file, num_shards):
   config = writing_config.PretrainingDataConfig(
     vocab_file=vocab_file, max_seq_length=MAX_SEQ_LENGTH, dupe_factor=1
   )
-  # One worker: at this size another one spends more on its imports.
+  # One worker: for so few records, a second costs more than it saves.
   writer.write_shards(
     config, files, writer.shard_paths(output_file, num_shards)
   )

@@ -1,4 +1,4 @@
-"""Exports of a pre-trained model, and examples of filled masks."""
+"""SavedModels of a pre-trained model, and its predictions for [MASK]."""
 
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  Registers the ops of the tokenizer.
@@ -13,10 +13,10 @@ def export_heads(heads, model, vocabulary, max_seq_length, path_of):
 
   Args:
     heads: iterable of names in `servables_of_heads.SERVABLES`.
-    model: `keras.Model` that holds them, with its `config`.
+    model: `keras.Model` with these heads, and its `config`.
     vocabulary: `Vocabulary`, loaded from a file.
-    max_seq_length: int, most tokens of a text.
-    path_of: callable, from a head to the folder of its versions.
+    max_seq_length: int, maximum tokens of a text.
+    path_of: callable, head -> folder for its versions.
 
   Returns:
     {"<head>_saved_model": path}.
@@ -36,10 +36,10 @@ def export_heads(heads, model, vocabulary, max_seq_length, path_of):
 
 
 def fill_masks(saved_model, texts):
-  """Yields (text, the likeliest tokens) for each [MASK] of the texts.
+  """Yields (text, most probable tokens) for each [MASK] of the texts.
 
   Args:
-    saved_model: str, path of a `FillMaskServable` that was exported.
+    saved_model: str, path of an exported `FillMaskServable`.
     texts: sequence of str.
   """
   answer = tf.saved_model.load(saved_model).signatures["serving_default"](

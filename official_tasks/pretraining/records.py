@@ -1,4 +1,4 @@
-"""The records of a pre-training run: finds, checks and batches them."""
+"""Finds, checks and batches the records of a pre-training run."""
 
 import os
 
@@ -15,11 +15,11 @@ class PretrainingRecords:
   Args:
     config: `config.PretrainingConfig`.
     vocab_size: int, V of the model.
-    vocabulary: `Vocabulary` of the records, or None where it is not known.
+    vocabulary: `Vocabulary` of the records, or None if it is unknown.
 
   Attributes:
     train: `scan.Records`.
-    eval: `scan.Records`; those of `train` without a file of their own.
+    eval: `scan.Records`; the same as `train` without eval_input_file.
     masking: {name: value}, how tokens are masked, see `masking_config.agreed`.
 
   Raises:
@@ -64,11 +64,11 @@ class PretrainingRecords:
     )
 
   def train_batches(self, prepare, start_step):
-    """Returns the batches from a step on, as `Experiment.train` takes them.
+    """Returns the batches from `start_step` on, as `Experiment.train` needs.
 
     Args:
-      prepare: as `reader.make_dataset`.
-      start_step: int, steps that were made before.
+      prepare: callable, as for `reader.make_dataset`.
+      start_step: int, steps already done.
     """
     training = self._config.training
 
@@ -97,7 +97,7 @@ class PretrainingRecords:
     ).take(training.max_eval_steps)
 
   def identity(self):
-    """Returns {name: JSON value} on which a continued run must agree."""
+    """Returns {name: JSON value} that a resumed run must keep."""
     return {
       "records": [os.path.basename(file) for file in self.train.files],
       "records_sha256": {
@@ -110,7 +110,7 @@ class PretrainingRecords:
     }
 
   def counts(self):
-    """Returns {name: int} from the manifests; None without all of them."""
+    """Returns {name: int}; counts of missing manifests are None."""
     manifests = [self._manifests[file] for file in self.train.files]
     written = {
       "num_documents": "num_documents",
@@ -128,7 +128,7 @@ class PretrainingRecords:
 
   @property
   def _origins(self):
-    """{file: dict}, the origin of each file; empty if not known."""
+    """{file: dict}, the origin in each manifest; {} without a manifest."""
     return {
       file: content["origin"] if content else {}
       for file, content in self._manifests.items()
@@ -156,18 +156,17 @@ class PretrainingRecords:
       if theirs not in (None, self._vocabulary.fingerprint):
         raise ValueError(
           f"{file} was written with another vocabulary than"
-          f" {self._vocabulary.origin}: give the one it was written with."
+          f" {self._vocabulary.origin}: give --vocab_file of the records."
         )
 
   def _make_masking(self):
-    """Returns the `Masking` of clean records."""
+    """Returns the `Masking` for records without masks."""
     data = self._config.data
     if self._vocabulary is None:
       clean = self.eval if self.train.form.is_masked else self.train
       raise ValueError(
         f"--vocab_file must be given: the records of {clean.files[0]} are not"
-        f" masked yet, and there is no vocabulary beside"
-        f" {data.bert_config_file}."
+        f" masked yet, and no vocabulary is beside {data.bert_config_file}."
       )
     return masking_lib.Masking(
       self._vocabulary, data.max_seq_length, **self.masking
@@ -183,7 +182,7 @@ class PretrainingRecords:
       )
 
   def _sentence_loss(self):
-    """Returns the name of the loss of sentence pairs, or None without one."""
+    """Returns the name of the sentence pair loss, or None."""
     data, objective = self._config.data, self._config.objective
     if objective.needs_pairs and not self.train.form.use_pairs:
       raise ValueError(
@@ -198,7 +197,7 @@ class PretrainingRecords:
       packing = self._origins[file].get("packing")
       if packing not in (None, loss):
         raise ValueError(
-          f"{file} holds pairs of packing={packing}, but --objective="
+          f"{file} has pairs of packing={packing}, but --objective="
           f"{data.objective} learns {loss}: write records with that objective."
         )
     return loss

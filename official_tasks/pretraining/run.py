@@ -1,4 +1,4 @@
-"""A pre-training run in its output directory, from records to report."""
+"""One pre-training run in its output directory, from records to report."""
 
 import math
 import os
@@ -47,7 +47,7 @@ class PretrainingRun:
 
   @property
   def results(self):
-    """dict, the content of results.json."""
+    """The content of results.json, dict."""
     return self.folder.results
 
   def train(self):
@@ -55,8 +55,8 @@ class PretrainingRun:
     training = self.config.training
     if self.experiment.is_complete:
       print(
-        f"{training.output_dir} already holds all {training.num_train_steps}"
-        " steps: nothing left to train. Raise --num_train_steps to go on, or"
+        f"{training.output_dir} already has all {training.num_train_steps}"
+        " steps: nothing left to train. Raise --num_train_steps to continue, or"
         " choose another --output_dir."
       )
       return
@@ -89,7 +89,7 @@ class PretrainingRun:
     self._save_results()
 
   def export(self):
-    """Exports the objective's heads as SavedModels, once for each step."""
+    """Exports the objective's heads as SavedModels, once per step."""
     step = self.experiment.loop.step
     if self.results.get("exported_step") == step or self.vocabulary is None:
       return
@@ -108,7 +108,7 @@ class PretrainingRun:
     self._save_results()
 
   def report(self):
-    """Prints and writes the results: table, filled masks, picture, paths."""
+    """Prints and writes the results: table, predictions, curves, paths."""
     results, folder = self.results, self.folder
     results["data"] = self.records.counts()
     folder.artifacts.update(
@@ -129,7 +129,7 @@ class PretrainingRun:
     )
 
   def _identity(self):
-    """{name: JSON value} on which a continued run must agree too."""
+    """Returns {name: JSON value} that a resumed run must keep."""
     return {
       "encoder": self.encoder_config.to_dict(),
       "vocabulary": self.vocabulary and self.vocabulary.fingerprint,
@@ -140,17 +140,17 @@ class PretrainingRun:
     }
 
   def _options(self):
-    """{name: value} of the objective's own options."""
+    """Returns {name: value} of the objective's own options."""
     return vars(self.config.options) if self.config.options else {}
 
   def _fill_masks(self):
-    """Yields (text, filled masks) from the exported model."""
+    """Yields (text, most probable tokens) from the exported model."""
     texts = self.config.data.example_text
     saved_model = self.folder.artifacts.get("fill_mask_saved_model")
     if not texts or not saved_model:
       return
-    # Again: another process may have exported.
-    exports = _import_exports("No fillings are shown")
+    # An earlier process may have exported, so import here too.
+    exports = _import_exports("No predictions for [MASK] are shown")
     if exports:
       yield from exports.fill_masks(saved_model, texts)
 
@@ -166,9 +166,12 @@ class PretrainingRun:
 
 
 def _import_exports(consequence):
-  """Imports the module; without tensorflow-text warns and returns None.
+  """Returns the module `exports`, or None without tensorflow-text.
 
-  Late: training must not need tensorflow-text, which comes with it.
+  It is imported here because training must not need tensorflow-text.
+
+  Args:
+    consequence: str, what is missing without it, for the warning.
   """
   try:
     from official_tasks.pretraining import exports
@@ -183,7 +186,7 @@ def _import_exports(consequence):
 
 
 def _find_vocabulary(data, model_type):
-  """Finds the `Vocabulary`; returns None if there is none."""
+  """Returns the `Vocabulary` of the records, or None if there is no file."""
   path = data.vocab_file
   if not path:
     folder = os.path.dirname(data.bert_config_file) or "."
@@ -196,12 +199,12 @@ def _find_vocabulary(data, model_type):
 
 
 def _check_sizes(data, config, vocabulary):
-  """Raises ValueError where model, vocabulary and lengths disagree."""
+  """Raises ValueError if model, vocabulary and lengths do not fit together."""
   length, origin = data.max_seq_length, data.bert_config_file
   if length > config.max_sequence_length:
     raise ValueError(
-      f"max_seq_length ({length}) is above the {config.max_sequence_length}"
-      f" that max_position_embeddings ({config.max_position_embeddings}) of"
+      f"max_seq_length ({length}) must be at most {config.max_sequence_length},"
+      f" which max_position_embeddings ({config.max_position_embeddings}) of"
       f" {origin} allows: shorten the records or train a model with more"
       " positions."
     )
@@ -210,7 +213,7 @@ def _check_sizes(data, config, vocabulary):
 
 
 def _summary(results, task):
-  """Returns the table of results, beside those of guessing."""
+  """Returns the table of results, with the scores of guessing, str."""
   rows = []
   evaluation = results.get("eval")
   if evaluation:
@@ -231,7 +234,7 @@ def _summary(results, task):
 
 
 def _evaluation_rows(evaluation, task):
-  """Yields (name, value, value of guessing) of each measurement."""
+  """Yields (name, value, score of guessing) for each metric."""
   guesses = task.guesses(evaluation)
   for name, short in task.short_names.items():
     accuracy = evaluation.get(f"{name}_accuracy")

@@ -1,4 +1,4 @@
-"""Checks whether a training step fits on TPU chips, or how to make it fit."""
+"""Checks whether a training step fits into the memory of TPU chips."""
 
 import dataclasses
 
@@ -17,15 +17,15 @@ from keras_bert_impl.training import (
 )
 from official_tasks.pretraining import tpu_compiler
 
-_MAX_TRIALS = 2  # of an accumulation: each takes as long as the first
-_SHARE = 0.95  # of the memory, that an estimate may fill
+_MAX_TRIALS = 2  # compilations of other accumulations; each takes minutes
+_SHARE = 0.95  # of the memory that an estimate may use
 
 
 class Check:
   """Compiles the training steps of an objective for a TPU topology.
 
   Args:
-    config: `config.PretrainingConfig`; it names no records.
+    config: `config.PretrainingConfig`; it needs no records.
     topology: `tpu_compiler.Topology`.
   """
 
@@ -47,11 +47,12 @@ class Check:
     )
 
   def table(self, training):
-    """Compiles the step of a `TrainingConfig`; returns a table of its needs.
+    """Compiles the step of a `TrainingConfig`; returns its costs as a table.
 
     Raises:
-      OutOfMemoryError: it does not fit.
-      ValueError: it holds what cannot run, or the batch cannot be divided.
+      OutOfMemoryError: the step does not fit.
+      ValueError: the step has ops that a TPU cannot run, or the batch size
+        cannot be divided among the chips.
     """
     topology = self.topology
     program = self._trace(training)
@@ -63,8 +64,8 @@ class Check:
       flush=True,
     )
     compiled = topology.compile(program)
-    # XLA counts the body of a loop once: of the micro-batches, the first, which
-    # stands before the loop, and one more.
+    # XLA counts the body of a loop once. The first micro-batch is before the
+    # loop, so it counts two micro-batches.
     number = training.gradient_accumulation_steps
     flops = compiled.flops * max(number / 2, 1)
     once = " (loop body once)" if number > 2 else ""
@@ -72,20 +73,20 @@ class Check:
       [
         ("arguments", _gib(compiled.argument_bytes)),
         ("temporaries", _gib(compiled.temporary_bytes)),
-        ("memory in all", _gib(compiled.total_bytes)),
-        ("memory there is", _gib(topology.limit)),
+        ("total memory", _gib(compiled.total_bytes)),
+        ("available memory", _gib(topology.limit)),
         ("FLOPs per step", f"{flops:.3g}"),
         (f"bytes accessed{once}", _gib(compiled.bytes_accessed)),
         ("all-reduces", f"{compiled.num_all_reduces}"),
         ("bytes reduced", _gib(compiled.all_reduce_bytes)),
-        ("ops that would not run", "none"),
+        ("unsupported ops", "none"),
         ("compiled in", f"{compiled.seconds:.0f} s"),
       ],
       ("", "per chip" if topology.cores_per_chip == 1 else "per core"),
     )
 
   def advice(self, training, error):
-    """Returns advice on what would fit, if the step does not.
+    """Returns advice on how to make the step fit, str.
 
     Args:
       training: `TrainingConfig`.
@@ -96,8 +97,8 @@ class Check:
     batch = rows * self.topology.num_devices
     batch *= training.gradient_accumulation_steps
     lines = [
-      f"Largest --train_batch_size as it is: about {max(batch, 0)} (estimated"
-      " from what was compiled)."
+      f"Largest --train_batch_size without other changes: about {max(batch, 0)}"
+      " (estimated from the compiled step)."
     ]
     lines += [
       f"{flag} takes less memory (not compiled)."
@@ -110,7 +111,7 @@ class Check:
     return "\n".join([self._fitting_accumulation(training, error), *lines])
 
   def _fitting_accumulation(self, training, error):
-    """Compiles with the accumulation that should fit; returns the lines."""
+    """Compiles with an accumulation that should fit; returns a report, str."""
     for _ in range(_MAX_TRIALS):
       training = self._with_accumulation(training, error)
       if training is None:
@@ -126,7 +127,7 @@ class Check:
     return "No --gradient_accumulation_steps was found that fits."
 
   def _with_accumulation(self, training, error):
-    """Returns the config with the least accumulation to fit, or None."""
+    """Returns the config with the least accumulation that fits, or None."""
     rows = training.train_batch_size // self.topology.num_devices
     for number in range(training.gradient_accumulation_steps + 1, rows + 1):
       if rows % number == 0:
@@ -141,10 +142,10 @@ class Check:
     return None
 
   def _memory(self, training, error):
-    """Estimates the bytes of every batch, and those of each example in it.
+    """Returns estimates of the bytes of any batch, and the bytes per example.
 
-    Weights, two moments and the gradients, in accumulation their sums too, take
-    the same at any batch; all else grows with the micro-batch.
+    Weights, two moments, gradients and, with accumulation, their sums take the
+    same memory at any batch size; all else grows with the micro-batch.
     """
     copies = 4 + (training.gradient_accumulation_steps > 1)
     fixed = 4.0 * copies * self._num_parameters
@@ -161,11 +162,11 @@ class Check:
       training,
     )
     self._num_parameters = program.num_parameters
-    keras.backend.clear_session()  # Names of layers begin anew.
+    keras.backend.clear_session()  # Restarts layer names.
     return program
 
   def _batch_spec(self, training):
-    """Returns {name: tf.TensorSpec} of a chip's rows of a step."""
+    """Returns {name: tf.TensorSpec}, a chip's share of a batch."""
     distribution.check_divisible(
       training.train_batch_size,
       self.topology.num_devices,
@@ -188,14 +189,14 @@ class Check:
     }
 
   def _micro_batch(self, training):
-    """Returns the number of examples that a chip computes at a time, int."""
+    """Returns the number of examples of a chip's micro-batch, int."""
     return training.train_batch_size // (
       self.topology.num_devices * training.gradient_accumulation_steps
     )
 
 
 def _spec(shape, dtype):
-  """Returns the spec of a tensor, of a ragged one if a length is None."""
+  """Returns a tensor spec, ragged if a dimension is None."""
   kind = tf.RaggedTensorSpec if None in shape else tf.TensorSpec
   return kind(shape, tf.as_dtype(dtype))
 

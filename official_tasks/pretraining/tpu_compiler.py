@@ -1,7 +1,7 @@
-"""Compiles programs for TPUs on a machine that has none, with JAX and libtpu.
+"""Compiles programs for TPUs on a machine without TPUs, with JAX and libtpu.
 
-Both come with the extra `tpu-check`, pinned, because this uses interfaces of
-JAX that are not public.
+The extra `tpu-check` pins both, because this module uses private interfaces of
+JAX.
 """
 
 import dataclasses
@@ -10,9 +10,9 @@ import os
 import re
 import time
 
-# Nothing of a TPU is opened here: two processes may compile at a time.
+# No TPU is opened here, so two processes can compile at the same time.
 os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "true")
-# Not asked of a cloud that this machine is not in.
+# Without these, libtpu asks the metadata server of Google Cloud.
 os.environ.setdefault("TPU_SKIP_MDS_QUERY", "true")
 os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
 os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v5litepod-4")
@@ -22,7 +22,7 @@ logging.getLogger("jax").setLevel(logging.WARNING)
 
 GIB = 2**30
 
-# GiB of a chip's memory, by what JAX calls its kind.
+# Memory of a chip in GiB, by JAX's name of its kind.
 _MEMORY = {
   "TPU v2": 16,
   "TPU v3": 32,
@@ -32,11 +32,11 @@ _MEMORY = {
   "TPU v5p": 95,
   "TPU v6 lite": 32,
 }
-# What the compiler keeps of it for itself: it allows 15.75 of a v5e's 16 GiB.
+# GiB that the compiler reserves: it allows 15.75 of a v5e's 16 GiB.
 _RESERVED = 0.25
 
-# Philox is what TensorFlow draws with on a CPU. On a TPU it takes XLA's default
-# generator, an instruction of the chip, whose state is shorter.
+# TensorFlow draws random numbers with Philox on a CPU, and on a TPU with XLA's
+# default generator, an instruction of the chip with a shorter state.
 _PHILOX = re.compile(
   r"(%\w+), (%\w+) = stablehlo\.rng_bit_generator (%\w+), algorithm =\s+PHILOX"
   r" : \(tensor<3xui64>\) -> \(tensor<3xui64>, (tensor<[^>]*>)\)"
@@ -45,12 +45,12 @@ _DEFAULT = r"""\2_a = stablehlo.slice \3 [0:2] : (tensor<3xui64>) -> tensor<2xui
 \2_b, \2 = stablehlo.rng_bit_generator \2_a, algorithm = DEFAULT : (tensor<2xui64>) -> (tensor<2xui64>, \4)
 \2_c = stablehlo.slice \3 [2:3] : (tensor<3xui64>) -> tensor<1xui64>
 \1 = stablehlo.concatenate \2_b, \2_c, dim = 0 : (tensor<2xui64>, tensor<1xui64>) -> tensor<3xui64>"""  # noqa: E501
-# The two ways in which the compiler says it.
+# The compiler's two messages.
 _OUT_OF_MEMORY = (
   r"Used ([\d.]+[KMGT]?) of ([\d.]+[KMGT]?) hbm",
   r"temporaries \(([\d.]+[KMGT]?)\) exceeds available HBM \(([\d.]+[KMGT]?)\)",
 )
-# An op of another dialect, which changes nothing.
+# An identity op of another dialect.
 _COPY = re.compile(r"mhlo\.copy (%\w+) : (tensor<[^>]*>)")
 
 
@@ -58,8 +58,8 @@ class OutOfMemoryError(ValueError):
   """A program does not fit into the chips' memory.
 
   Attributes:
-    used: float, bytes it would need on a chip.
-    limit: float, bytes that it may have.
+    used: float, bytes that it needs per chip.
+    limit: float, bytes available per chip.
   """
 
   def __init__(self, used, limit):
@@ -75,14 +75,15 @@ class Compiled:
   """Statistics of a compiled program, for one chip.
 
   Attributes:
-    argument_bytes: int, of batch and variables.
-    temporary_bytes: int, of what is computed on the way.
-    total_bytes: int, of arguments, results of their own and temporaries.
-    flops: float, as XLA counts them: the body of a loop once.
-    bytes_accessed: float, counted alike.
+    argument_bytes: int, size of batch and variables.
+    temporary_bytes: int, size of intermediate results.
+    total_bytes: int, size of arguments, temporaries and results that reuse no
+      argument's memory.
+    flops: float, counted by XLA, which counts the body of a loop once.
+    bytes_accessed: float, counted in the same way.
     num_all_reduces: int.
-    all_reduce_bytes: int, that they reduce.
-    seconds: float, that compiling took.
+    all_reduce_bytes: int, size of what they reduce.
+    seconds: float, time of the compilation.
   """
 
   argument_bytes: int
@@ -104,12 +105,12 @@ class Topology:
   Attributes:
     name: as given.
     kind: str, JAX's name for the kind of the chip.
-    num_devices: int, chips, or cores where a chip has several.
-    cores_per_chip: int, such cores; 1 where the chip is one device.
-    limit: float, bytes that a program may have on one.
+    num_devices: int, number of chips, or of cores if a core is a device.
+    cores_per_chip: int, devices per chip.
+    limit: float, bytes available to a program per device.
 
   Raises:
-    ValueError: JAX or libtpu are missing, or there is no such topology.
+    ValueError: JAX or libtpu is missing, or libtpu does not know the topology.
   """
 
   def __init__(self, name):
@@ -125,14 +126,14 @@ class Topology:
       description = topologies.get_topology_desc(name, platform="tpu")
     except Exception as error:  # JAX raises several kinds.
       raise ValueError(
-        f"topology ({name!r}) is not one that libtpu knows, as v5e:2x2 or"
+        f"topology ({name!r}) must be one that libtpu knows, such as v5e:2x2 or"
         f" v4:2x2x1: {str(error).splitlines()[0]}"
       ) from error
     self.name = name
     self._devices = tuple(description.devices)
     self.kind = self._devices[0].device_kind
     self.num_devices = len(self._devices)
-    # Cores of a chip that are devices of their own share its memory.
+    # Cores that are devices share the memory of their chip.
     self.cores_per_chip = 1 + max(d.core_on_chip for d in self._devices)
     memory = _MEMORY.get(self.kind, float("inf")) / self.cores_per_chip
     self.limit = (memory - _RESERVED) * GIB
@@ -147,8 +148,8 @@ class Topology:
       `Compiled`.
 
     Raises:
-      OutOfMemoryError: it does not fit.
-      ValueError: the compiler refuses it for another reason.
+      OutOfMemoryError: the program does not fit.
+      ValueError: the compiler refuses the program for another reason.
     """
     from jax._src import compiler
     from jax._src.interpreters import mlir
@@ -192,7 +193,7 @@ class Topology:
     )
 
   def _explained(self, message, program):
-    """Returns the error for a message of the compiler."""
+    """Returns the exception for an error message of the compiler."""
     for pattern in _OUT_OF_MEMORY:
       found = re.search(pattern, message)
       if found:
@@ -225,7 +226,7 @@ def _update_in_place(ir, module, num_inputs):
   argument = num_inputs
   int32 = ir.IntegerType.get_signless(32)
   for index, result in enumerate(results[1:], start=1):
-    # In order, but those that do not change are passed over.
+    # Results come in the order of the arguments; unchanged ones have none.
     while arguments[argument] != result:
       argument += 1
     attributes[argument]["tf.aliasing_output"] = ir.IntegerAttr.get(

@@ -143,7 +143,7 @@ def test_data_of_another_objective_are_refused(runs, tmp_path):
     ),
     (
       flags(runs["albert"], "albert", input_file=runs["bert"] / "records"),
-      "holds pairs of packing=next_sentence",
+      "has pairs of packing=next_sentence",
     ),
     (
       flags(

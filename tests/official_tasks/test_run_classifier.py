@@ -141,7 +141,7 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
     ({"task_name": "ax", "data_dir": data}, "AX has no training data: start f"),
     (
       {"task_name": "mrpc", "text_column": "a"},
-      "--text_column is for --task_n",
+      "--text_column needs --task_name",
     ),
     ({"task_name": "nsmc", "tfds": True}, "NSMC is not in TensorFlow Datasets"),
     ({}, "--do_train: give --train_file."),
@@ -149,7 +149,7 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
     ({"train_file": ok, "do_predict": True}, "--do_predict: give --test_file."),
     (
       {"train_file": ok, "dev_file": ok, "dev_fraction": 0.1},
-      "--dev_fraction is without --dev_file",
+      "--dev_fraction cannot be combined with --dev_file",
     ),
     ({"train_file": ok, "dev_fraction": 0.1}, "dev_fraction (0.1) of 2 exampl"),
     (

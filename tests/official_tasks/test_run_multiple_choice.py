@@ -76,7 +76,7 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
     ({"task_name": "race"}, "must be one of SWAG, CODAH, JCommonsenseQA, or"),
     (
       {"task_name": "swag", "choice_columns": "a"},
-      "--choice_columns is for --task_name=custom",
+      "--choice_columns needs --task_name=custom",
     ),
     (
       {"train_file": unequal, "choice_columns": "c"},

@@ -277,7 +277,7 @@ def test_features_of_a_frozen_encoder_are_an_approach(folder, outcomes):
       "no_dev",
       "--do_eval: .* dev.txt, valid.txt or eng.testa, or --dev_fraction",
     ),
-    ("both", "--dev_fraction is without --dev_file"),
+    ("both", "--dev_fraction cannot be combined with --dev_file"),
     ("flag", "--features is for --approach=features"),
     ("stride", r"doc_stride \(0\) must be positive"),
     ("no_run", "Nothing says what the labels are.*train with --do_train"),

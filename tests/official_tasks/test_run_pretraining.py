@@ -109,7 +109,7 @@ def test_a_second_run_says_that_it_is_done(data, uninterrupted):
     example_text="the [MASK] sees a tree .",
   )
   assert status == 0, err
-  assert "already holds all 12 steps" in out
+  assert "already has all 12 steps" in out
   # From the exported model, which this process did not make.
   assert "the [MASK] sees a tree .\n    " in out
   assert_equal_bitwise(final_state(output_dir), before)

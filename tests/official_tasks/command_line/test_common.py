@@ -170,7 +170,7 @@ def test_help_lists_what_the_fine_tuning_scripts_share():
   result = subprocess.run(
     scripts.command("run_squad", help=True), capture_output=True, text=True
   )
-  assert "--num_restarts=1            Runs from" in result.stdout
+  assert "--num_restarts=1            Number of runs from" in result.stdout
   assert "--[no]version_2_with_negative" in result.stdout
   assert "run_squad.py \\\n" in result.stdout
 

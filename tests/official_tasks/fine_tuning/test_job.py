@@ -64,10 +64,10 @@ def test_python_needs_no_flags(folder):
 
 def test_lengths_of_rows_and_settings_are_the_same(folder):
   this = make_job(folder)
-  with pytest.raises(ValueError, match=r"rows \(8\) must be that of the set"):
+  with pytest.raises(ValueError, match=r"processor \(8\) must equal that of"):
     this.run(toy.make_parts(this.encoder_config, 8), {})
 
 
 def test_an_option_of_pre_training_is_refused():
-  with pytest.raises(ValueError, match="num_train_steps is no option of a f"):
+  with pytest.raises(ValueError, match="'num_train_steps' is not an option of"):
     config.training_values(num_train_steps=3)

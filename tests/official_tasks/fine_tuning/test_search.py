@@ -34,11 +34,14 @@ def test_a_grid_of_ones_own():
 @pytest.mark.parametrize(
   ("text", "message"),
   [
-    ("lr=1e-3", "'lr' is none of train_batch_size"),
-    ("learning_rate=a", "learning_rate has values that are no numbers: 'a'"),
-    ("train_batch_size=", "train_batch_size has values that are no numbers"),
-    ("learning_rate=1e-3,0.001", "learning_rate or a value stands twice"),
-    ("num_train_epochs=1;num_train_epochs=2", "num_train_epochs or a value"),
+    ("lr=1e-3", "'lr' must be one of train_batch_size"),
+    ("learning_rate=a", "values of learning_rate must be numbers.*not 'a'"),
+    ("train_batch_size=", "the values of train_batch_size must be numbers"),
+    ("learning_rate=1e-3,0.001", "must name learning_rate once"),
+    (
+      "num_train_epochs=1;num_train_epochs=2",
+      "must name num_train_epochs once",
+    ),
   ],
 )
 def test_a_grid_that_is_none(text, message):
