@@ -4,8 +4,8 @@ Standard library only: the scripts list them in --help, which answers before
 Keras and TensorFlow are imported.
 """
 
-# What a BiLSTM reads of an encoder, and how many layers that needs; the rows of
-# table 7 of Devlin et al. 2019.
+# Encoder layers that a BiLSTM reads, and the number of layers that this needs:
+# the rows of table 7 of Devlin et al. 2019.
 FEATURES = {
   "embeddings": 0,
   "second_to_last": 2,
@@ -15,15 +15,15 @@ FEATURES = {
   "weighted_sum_all": 2,
 }
 
-# How text becomes the instances of pre-training. Those of the first two are
-# pairs, and the label of a pair says what the packing is called.
+# How text becomes instances for pre-training. The first two make sentence pairs
+# with a label that has the name of the packing.
 PAIR_PACKINGS = ("next_sentence", "sentence_order")
 PACKINGS = (*PAIR_PACKINGS, "full_sentences", "doc_sentences")
 
-# What is masked together; see `tasks/masking.py`.
+# Units that are masked together; see `tasks/masking.py`.
 MASKING_POLICIES = ("token", "whole_word", "ngram", "span")
 
-# What is around a sentence in its row, and what of a tagger is trained; see
+# Text around a tagged sentence in its row, and trained parts of a tagger; see
 # `tasks/token_classification.py`.
 CONTEXTS = ("document", "sentence")
 APPROACHES = ("fine_tuning", "features", "fine_tuning_bilstm")

@@ -11,12 +11,12 @@ def field(default, description, choices=None, interval=None, is_common=False):
   """Returns a dataclass field that the scripts can make a flag of.
 
   Args:
-    default: of the field.
+    default: the default value.
     description: str, for --help.
-    choices: tuple of the values that are allowed; None if any is.
-    interval: str, the numbers that are allowed, such as "[0, 1)" or
-      "(0, inf)"; None if any is.
-    is_common: bool, whether most users want it: --help shows these alone.
+    choices: tuple of the allowed values; None for any.
+    interval: str, interval of the allowed numbers, such as "[0, 1)" or
+      "(0, inf)"; None for any.
+    is_common: bool, whether --help shows the field; --helpfull shows all.
   """
   metadata = {
     "help": description,
@@ -41,8 +41,8 @@ def check_fields(config):
   """Checks the values of a dataclass of such fields; None passes.
 
   Raises:
-    ValueError: a value is none of the choices, outside of its interval or not
-      a number; names the field, the value and what is allowed.
+    ValueError: a value is not among the choices, outside its interval or NaN;
+      the message names the field, the value and what is allowed.
   """
   for entry in dataclasses.fields(config):
     value = getattr(config, entry.name)

@@ -54,21 +54,21 @@ class ConversionConfig:
   )
   format: str = options.common(
     "safetensors",
-    "What to write: TensorFlow checkpoints for Google's code, safetensors for"
+    "Output format: a TensorFlow checkpoint for Google's code, safetensors for"
     " transformers, or a .keras file.",
     FORMATS,
   )
   allow_partial: bool = options.common(
-    False, "Whether to write fresh values for weights that the input lacks."
+    False, "Whether to initialise weights that the input lacks."
   )
   extend_vocab: str | None = options.common(
     None,
-    "File with a word per line to add to a WordPiece vocabulary: they take its"
-    " [unused] slots, then new rows, and start as the mean of their pieces.",
+    "File with one word per line to add to a WordPiece vocabulary. Words take"
+    " [unused] tokens, then new rows; each starts as the mean of its pieces.",
   )
   max_shard_size: int = options.field(
     safetensors_format.MAX_SHARD_SIZE // 10**6,
-    "Most megabytes of one safetensors file.",
+    "Maximum size of a safetensors file in megabytes.",
   )
 
   def __post_init__(self):

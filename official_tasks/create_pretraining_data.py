@@ -49,31 +49,29 @@ class FilesConfig:
 
   input_file: str = dataclasses.field(
     metadata={
-      "help": "Text: paths, glob patterns, folders or tfds:NAME?split=...,"
-      " separated by commas."
+      "help": "Text to read: paths, glob patterns, folders or"
+      " tfds:NAME?split=..., comma-separated."
     }
   )
   output_file: str = dataclasses.field(
-    metadata={"help": "TFRecord files to write, separated by commas."}
+    metadata={"help": "TFRecord files to write, comma-separated."}
   )
   input_format: str = options.common(
     "auto",
-    "Form of the text; see tfrecords/text/documents.py.",
+    "Format of the text; see tfrecords/text/documents.py.",
     documents.FORMATS,
   )
   num_shards: int | None = options.common(
     None,
-    "Write one output_file as this many, -00000-of-00008 and so on added to"
-    " its name.",
+    "Number of files to split output_file into; their names end in"
+    " -00000-of-00008 and so on.",
   )
   num_workers: int | None = options.common(
     None,
-    "Processes that write shards; default: one per core. The records do not"
-    " depend on it. Not with a runner, which has options of its own for it.",
+    "Number of processes; default: one per core. The records do not depend on"
+    " it. Not with a runner, which has its own option for it.",
   )
-  num_shown: int = options.field(
-    3, "How many instances to print in full at the end."
-  )
+  num_shown: int = options.field(3, "Number of instances to print at the end.")
 
 
 common.define_flags(FilesConfig)
@@ -118,7 +116,7 @@ def main():
 
 
 def _warn_of_disagreement(tokenizer, input_files, input_format):
-  """Warns where vocabulary, normalisation and text do not fit."""
+  """Warns if vocabulary, text normalisation and text do not fit together."""
   sentences = itertools.chain.from_iterable(
     sources.iter_documents(input_files, input_format)
   )
@@ -147,9 +145,9 @@ def _num_workers(files, beam):
     return os.cpu_count() or 1
   if beam.runner:
     raise ValueError(
-      f"num_workers ({files.num_workers}) has no meaning for "
-      f"--runner={beam.runner}: say it in pipeline_options, for DirectRunner "
-      "as --direct_num_workers."
+      f"num_workers ({files.num_workers}) must be left out for "
+      f"--runner={beam.runner}: give its own option in --pipeline_options, "
+      "such as --direct_num_workers of DirectRunner."
     )
   return files.num_workers
 

@@ -37,7 +37,7 @@ with epy.lazy_imports():
 
 @dataclasses.dataclass(frozen=True)
 class ExportConfig(model_files.ModelFilesConfig):
-  """What is exported.
+  """Model, head and format of the export.
 
   Raises:
     ValueError: a value is out of range.
@@ -50,25 +50,25 @@ class ExportConfig(model_files.ModelFilesConfig):
     }
   )
   export_dir: str = dataclasses.field(
-    metadata={"help": "Folder of the versions; a new one is added."}
+    metadata={"help": "Folder of the model's versions; each export adds one."}
   )
   head: str | None = options.common(
     None,
-    "What the model is to be used for; default: what it was trained for.",
+    "Head to export; default: the head that was trained.",
     heads.SERVED,
   )
   max_seq_length: int | None = options.common(
     None,
-    "Most tokens of a text or pair; default: as it was trained, or as many as"
-    " the model takes.",
+    "Maximum tokens of a text or pair; default: as trained, or the model's"
+    " maximum.",
   )
   weights_dtype: str = options.common(
     "float32",
-    "How weights are stored; bfloat16 and float16 take half the space.",
+    "Dtype of the stored weights; bfloat16 and float16 take half the space.",
     choices.WEIGHTS_DTYPES,
   )
   model_name: str | None = options.field(
-    None, "What clients call the model; default: the name of export_dir."
+    None, "Name of the model for clients; default: the name of export_dir."
   )
 
   def __post_init__(self):
@@ -115,16 +115,19 @@ def _servable(config, told, path, trained):
 
 
 def _arguments(told, trained, servable_class):
-  """Returns {name: value} of what flags and training tell a servable.
+  """Returns {name: value} for a servable, from flags and the training run.
 
   Raises:
-    ValueError: a flag is for another head, or something must be said.
+    ValueError: a flag is for another head, or a required one is missing.
   """
   given = {name: v for name, v in vars(told).items() if v is not None}
   known = serving_options.names(serving_options.OPTIONS[trained.head])
   for name in sorted(given):
     if name not in known:
-      raise ValueError(f"--{name} is not for --head={trained.head}.")
+      raise ValueError(
+        f"--{name} must be left out for --head={trained.head}, which does not"
+        " have it."
+      )
   if "labels" in given:
     given["labels"] = tuple(common.split_names(given["labels"]))
   takes = inspect.signature(servable_class).parameters

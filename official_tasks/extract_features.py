@@ -49,11 +49,11 @@ class ExtractionConfig(model_files.ModelFilesConfig):
   """Texts, layers and output; names and defaults of google-research/bert.
 
   Raises:
-    ValueError: a value is out of range, or the format is not known.
+    ValueError: a value is out of range, or the output format is unknown.
   """
 
   input_file: str = dataclasses.field(
-    metadata={"help": 'Texts, or pairs "text A ||| text B", one a line.'}
+    metadata={"help": 'Texts, or pairs "text A ||| text B", one per line.'}
   )
   output_file: str = dataclasses.field(metadata={"help": "File to write."})
   init_checkpoint: str = dataclasses.field(
@@ -68,11 +68,11 @@ class ExtractionConfig(model_files.ModelFilesConfig):
     " last one.",
   )
   max_seq_length: int = options.common(
-    128, "Most tokens per line; what is longer is cut."
+    128, "Maximum tokens per line; longer lines are cut."
   )
-  batch_size: int = options.field(32, "Lines per call of the encoder.")
+  batch_size: int = options.field(32, "Lines per batch.")
   output_format: str | None = options.field(
-    None, "What to write; default: as the ending of output_file says.", FORMATS
+    None, "Output format; default: by the extension of output_file.", FORMATS
   )
 
   def __post_init__(self):
@@ -81,13 +81,13 @@ class ExtractionConfig(model_files.ModelFilesConfig):
         raise ValueError(f"{name} ({getattr(self, name)}) must be positive.")
     if self.format is None:
       raise ValueError(
-        f"The ending of output_file ({self.output_file}) says nothing of its "
-        f"format: name it {', '.join(_ENDINGS)}, or give --output_format."
+        f"output_file ({self.output_file}) must end in {', '.join(_ENDINGS)}, "
+        "or --output_format must be given."
       )
 
   @property
   def format(self):
-    """One of `FORMATS`, or None where nothing says it."""
+    """One of `FORMATS`, or None if it is unknown."""
     ending = os.path.splitext(self.output_file)[1].lower()
     return self.output_format or _ENDINGS.get(ending)
 
@@ -104,7 +104,10 @@ def main():
   with files.new_file(config.output_file) as path:
     line_files.WRITERS[config.format](path, lines, extractor)
     if not extractor.counts["lines"]:
-      raise ValueError(f"input_file ({config.input_file}) holds no lines.")
+      raise ValueError(
+        f"input_file ({config.input_file}) is empty: give a file with one text"
+        " per line."
+      )
   counts, seconds = extractor.counts, time.monotonic() - started
   rows = [
     ("Lines", f"{counts['lines']:,}"),

@@ -46,28 +46,28 @@ class ClassifierConfig(labelled_splits.SplitsConfig):
 
   tfds: bool = options.common(
     False,
-    "Take a task of GLUE from TensorFlow Datasets, which --data_dir is the"
-    " folder of, if given.",
+    "Whether to read a GLUE task from TensorFlow Datasets; --data_dir is then"
+    " its folder, if given.",
   )
   language: str = options.field("zh", "Language of XNLI.")
   text_pair_column: str | None = options.common(
-    None, "Column of the second text; default: there is none."
+    None, "Name of the column of the second text; default: no second text."
   )
   labels: str | None = options.field(
-    None, "All classes, comma-separated; default: those of the training data."
+    None, "Class names, comma-separated; default: those of the training data."
   )
   regression: bool = options.common(
-    False, "Whether labels are scores (numbers) and not classes."
+    False, "Whether labels are numbers, not classes."
   )
   metrics: str | None = options.field(
     None,
-    "What to score by, comma-separated, the main one first; default: accuracy"
-    " and macro_f1 of classes, spearman and pearson of scores.",
+    "Metrics, comma-separated, the main one first; default: accuracy,macro_f1"
+    " for classes, spearman,pearson for --regression.",
   )
   bilstm_width: int | None = options.field(
     None,
-    "Width of a BiLSTM in place of the pooler, as the paper puts on a"
-    " left-to-right encoder; default: none.",
+    "Units of a BiLSTM that replaces the pooler, as in the paper's"
+    " left-to-right model; default: no BiLSTM.",
   )
 
   def __post_init__(self):
@@ -75,7 +75,7 @@ class ClassifierConfig(labelled_splits.SplitsConfig):
     if not self.is_custom:
       self._check_columns(_CUSTOM_FLAGS)
     if self.labels and self.regression:
-      raise ValueError("--regression is without --labels.")
+      raise ValueError("give --regression or --labels, not both.")
 
 
 def _data_set(config):
@@ -121,7 +121,7 @@ def _labels(data_set, splits, job):
   labels = job.described_task().get("labels")
   if labels:
     return tuple(labels)
-  raise ValueError("--labels must name the classes: nothing else does.")
+  raise ValueError("--labels must be given: no run or data names the classes.")
 
 
 def _check_labels(labels, splits, counts):

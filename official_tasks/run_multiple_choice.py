@@ -38,8 +38,8 @@ class MultipleChoiceConfig(labelled_splits.SplitsConfig):
 
   choice_columns: str | None = options.common(
     None,
-    "Columns of the choices, comma-separated, or one that holds a list (JSON)."
-    " Labels count them from 0.",
+    "Names of the columns of the choices, comma-separated, or of one column of"
+    " lists (JSON). Labels count the choices from 0.",
   )
 
   def __post_init__(self):
@@ -47,7 +47,7 @@ class MultipleChoiceConfig(labelled_splits.SplitsConfig):
     if self.is_custom:
       if not self.choice_columns:
         raise ValueError(
-          "--choice_columns must be given, or --task_name of a data set."
+          "--choice_columns must be given, or --task_name with a data set."
         )
     else:
       self._check_columns(("choice_columns",))

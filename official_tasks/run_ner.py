@@ -55,35 +55,35 @@ class NerConfig(tag_splits.TagSplitsConfig):
 
   context: str = options.field(
     "document",
-    "What is around a sentence in its row: as much of its document as there is"
-    " room for, or nothing.",
+    "Text around a sentence in its row: as much of its document as fits, or"
+    " only the sentence.",
     choices.CONTEXTS,
   )
   doc_stride: int | None = options.field(
     None,
-    "Tokens from one window of a sentence that is too long to the next;"
-    " default: half a window.",
+    "Tokens from one window of a long sentence to the next; default: half a"
+    " window.",
   )
   approach: str = options.common(
     "fine_tuning",
-    "What is trained: the encoder and a linear layer, a BiLSTM on features of"
-    " the frozen encoder, or encoder and BiLSTM.",
+    "Trained parts: encoder and linear layer (fine_tuning), a BiLSTM on the"
+    " frozen encoder (features), or encoder and BiLSTM (fine_tuning_bilstm).",
     choices.APPROACHES,
   )
   features: str | None = options.field(
     None,
-    "What the BiLSTM reads; default: concat_last_four of a frozen encoder, else"
-    " the last layer.",
+    "Encoder layers that the BiLSTM reads; default: concat_last_four of a"
+    " frozen encoder, else the last layer.",
     tuple(choices.FEATURES),
   )
-  lstm_width: int = options.field(
-    768, "Size of the BiLSTM's state in each direction."
-  )
+  lstm_width: int = options.field(768, "Units of the BiLSTM per direction.")
 
   def __post_init__(self):
     super().__post_init__()
     if self.features and self.approach == "fine_tuning":
-      raise ValueError("--features is for --approach=features.")
+      raise ValueError(
+        "--features needs --approach=features or fine_tuning_bilstm."
+      )
     for name in ("doc_stride", "lstm_width"):
       value = getattr(self, name)
       if value is not None and value < 1:
@@ -134,8 +134,8 @@ def _labels_and_scheme(job, splits):
   if labels:
     return labels, tagging.scheme_of_labels(labels)
   raise ValueError(
-    f"Nothing says what the labels are: {FLAGS.output_dir} holds no run of this"
-    " script; train with --do_train."
+    f"output_dir ({FLAGS.output_dir}) has no run of this script that names the"
+    " labels: train with --do_train, or give the output_dir of a run."
   )
 
 

@@ -48,51 +48,54 @@ class SquadConfig:
 
   train_file: str | None = options.common(
     None,
-    "JSON files to train on, comma-separated, num_train_epochs on the first,"
-    " then on the next: SQuAD, XQuAD, KorQuAD, CMRC or in their layout.",
+    "JSON files to train on, comma-separated, each for num_train_epochs, one"
+    " after the other: SQuAD, XQuAD, KorQuAD, CMRC or in their format.",
   )
   predict_file: str | None = options.common(
-    None, "JSON file to answer; scored if it holds the answers."
+    None, "JSON file to predict; scored if it has the answers."
   )
   dev_articles: int = options.common(
     0,
-    "Articles at the end of the last train_file that are held out in place of a"
-    " predict_file.",
+    "Number of articles to hold out as the dev set, from the end of the last"
+    " train_file; not with predict_file.",
   )
   doc_stride: int = options.field(
     128, "Tokens from one window of a long text to the next."
   )
   max_query_length: int = options.field(
-    64, "Most tokens of a question; what is longer is cut."
+    64, "Maximum tokens of a question; longer questions are cut."
   )
   n_best_size: int = options.field(
-    20, "Answers to each question in nbest_predictions.json."
+    20, "Answers per question in nbest_predictions.json."
   )
-  max_answer_length: int = options.field(30, "Most tokens of an answer.")
+  max_answer_length: int = options.field(30, "Maximum tokens of an answer.")
   version_2_with_negative: bool = options.common(
-    False, "Whether there are questions without answer, as in SQuAD 2.0."
+    False, "Whether questions may have no answer, as in SQuAD 2.0."
   )
   null_score_diff_threshold: float | None = options.field(
     None,
-    "No answer where its score is so far above that of the best one; default:"
-    " the best for F1 on the dev set, 0 without one.",
+    "Answer nothing if the score of no answer is above that of the best answer"
+    " by more than this; default: the best for F1 on the dev set, or 0.",
   )
   answer_rules: str = options.field(
     "squad",
-    "Official script whose rules make answers equal.",
+    "Data set whose official script decides how answers are compared.",
     choices=tuple(metrics.RULES),
   )
   bilstm_width: int | None = options.field(
     None,
-    "Width of a BiLSTM between encoder and head, as the paper puts on a"
-    " left-to-right encoder; default: none.",
+    "Units of a BiLSTM between encoder and head, as in the paper's"
+    " left-to-right model; default: no BiLSTM.",
   )
 
   def __post_init__(self):
     if self.dev_articles and self.predict_file:
-      raise ValueError("--dev_articles is in place of --predict_file.")
+      raise ValueError(
+        "--dev_articles cannot be combined with --predict_file: give one of"
+        " them."
+      )
     if self.dev_articles and not self.train_file:
-      raise ValueError("--dev_articles are of --train_file: give it.")
+      raise ValueError("--dev_articles needs --train_file: give it too.")
 
 
 def _splits(config, settings):

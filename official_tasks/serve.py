@@ -2,10 +2,9 @@
 
     python official_tasks/serve.py --model_dir=base/
 
-It has the paths of TensorFlow Serving's REST API, so that client code works
-with both, and a page to try the model out. For
-production use TensorFlow Serving itself: this server has no authentication, no
-encryption and no gRPC.
+The server has the REST API of TensorFlow Serving, so that client code works
+with both, and a page to try the model out. Use TensorFlow Serving itself in
+production: this server has no authentication, no encryption and no gRPC.
 
 --model_dir is the --export_dir of official_tasks/export_saved_model.py. The
 highest version in it is served, and a later one replaces it when it appears.
@@ -32,47 +31,48 @@ class ServerConfig:
   """Model, address and limits of the server.
 
   Raises:
-    ValueError: if a number is out of its range.
+    ValueError: a number is out of range.
   """
 
-  model_dir: str = _flag("Directory of the versions of a SavedModel.")
+  model_dir: str = _flag("Folder of the versions of a SavedModel.")
   model_name: str | None = _flag(
-    "Name of the model in the paths; without it the one it was exported with, "
-    f"or {_DEFAULT_MODEL_NAME!r}.",
+    "Name of the model in URLs; default: the name it was exported with, or "
+    f"{_DEFAULT_MODEL_NAME!r}.",
     default=None,
   )
   host: str = _flag(
-    "Address to listen at; 0.0.0.0 lets other machines in.",
+    "Address to listen on; 0.0.0.0 accepts other machines.",
     default="127.0.0.1",
   )
-  port: int = _flag("Port of the REST API; 0 takes a free one.", default=8501)
+  port: int = _flag("Port of the REST API; 0 for any free port.", default=8501)
   allowed_hosts: str = _flag(
-    "Names, separated by commas, that this machine is called by; needed only "
-    "to serve others by name, not by address.",
+    "Host names of this machine, comma-separated; needed only if clients use a "
+    "name instead of an address.",
     default="",
   )
   max_batch_size: int = _flag(
-    "Most rows of concurrent requests that are run together.", default=32
+    "Maximum rows of concurrent requests per batch.", default=32
   )
   batch_timeout_ms: float = _flag(
-    "How long a request may wait for others to join it.", default=2.0
+    "Milliseconds that a request waits for others to share its batch.",
+    default=2.0,
   )
   max_queue: int = _flag(
-    "Requests that may wait; further ones get status 503.", default=1000
+    "Maximum number of waiting requests; more get status 503.", default=1000
   )
   max_request_bytes: int = _flag(
-    "Longest request; a longer one gets status 413.", default=4 * 2**20
+    "Maximum size of a request; larger ones get status 413.", default=4 * 2**20
   )
   max_text_bytes: int = _flag(
-    "Longest string in a request; a longer one gets status 400.",
+    "Maximum size of a string in a request; longer ones get status 400.",
     default=100_000,
   )
   max_request_seconds: float = _flag(
-    "How long a request may take to arrive; a later one gets status 408.",
+    "Maximum seconds for a request to arrive; slower ones get status 408.",
     default=30.0,
   )
   poll_seconds: float = _flag(
-    "How often --model_dir is searched for a new version.", default=2.0
+    "Seconds between checks of --model_dir for a new version.", default=2.0
   )
 
   def __post_init__(self):

@@ -47,24 +47,25 @@ class VocabularyConfig:
   """Text, kind and size of the vocabulary.
 
   Raises:
-    ValueError: if vocab_file has the name of another kind.
+    ValueError: vocab_file has the name of another kind of vocabulary, or a
+      flag does not apply to the tokenizer.
   """
 
   input_file: str = dataclasses.field(
-    metadata={"help": "Text: paths or glob patterns, separated by commas."}
+    metadata={"help": "Text to read: paths or glob patterns, comma-separated."}
   )
   vocab_file: str = dataclasses.field(
     metadata={
-      "help": "The vocabulary to write: vocab.txt, vocab.json (byte_bpe) or "
+      "help": "Vocabulary to write: vocab.txt, vocab.json (byte_bpe) or "
       "spiece.model (sentencepiece_*)."
     }
   )
   tokenizer: str = options.common(
-    "wordpiece", "What to learn a vocabulary for.", tuple(methods.METHODS)
+    "wordpiece", "Tokenizer to learn a vocabulary for.", tuple(methods.METHODS)
   )
   input_format: str = options.field(
     "auto",
-    "Form of the text; see tfrecords/text/documents.py.",
+    "Format of the text; see tfrecords/text/documents.py.",
     documents.FORMATS,
   )
   do_lower_case: bool | None = options.common(
@@ -74,30 +75,30 @@ class VocabularyConfig:
   )
   compose_hangul: bool | None = options.common(
     None,
-    "Keep Hangul syllables whole under do_lower_case; right for Korean. Not for"
-    " byte_bpe.",
+    "Whether do_lower_case keeps Hangul syllables whole, right for Korean. Not"
+    " for byte_bpe.",
   )
   keep_accents: bool | None = options.field(
     None, "Whether to keep accents; default: false. sentencepiece_* only."
   )
   add_prefix_space: bool | None = options.field(
     None,
-    "Put a blank before each text, so that the first word of a sentence is the"
-    " token it is elsewhere; default: true. byte_bpe only.",
+    "Whether to put a space before each text, so that its first word has the"
+    " same token as elsewhere; default: true. byte_bpe only.",
   )
   vocab_size: int = options.common(
-    30522, "Number of tokens, special ones included."
+    30522, "Number of tokens, including special tokens."
   )
   min_frequency: int | None = options.field(
     None,
-    "How often a token must occur in the text to be learned; default: 2. Not"
-    " for sentencepiece_*.",
+    "Minimum number of occurrences of a token in the text; default: 2. Not for"
+    " sentencepiece_*.",
   )
   character_coverage: float | None = options.field(
     None,
-    "Share of the characters of the text that get into the alphabet, the"
-    " frequent ones first; 0.9995 is usual for Chinese and Japanese. Default: 1"
-    " for wordpiece, 0.99995 for sentencepiece_*. Not for byte_bpe.",
+    "Share of the text that the alphabet, the most frequent characters, must"
+    " cover; 0.9995 is usual for Chinese and Japanese. Default: 1 for"
+    " wordpiece, 0.99995 for sentencepiece_*. Not for byte_bpe.",
   )
 
   def __post_init__(self):
@@ -112,8 +113,8 @@ class VocabularyConfig:
       known = (*vars(method.options), *method.arguments)
       if getattr(self, name) is not None and name not in known:
         raise ValueError(
-          f"{name} ({getattr(self, name)}) has no meaning for "
-          f"--tokenizer={self.tokenizer}."
+          f"{name} ({getattr(self, name)}) must be left out for "
+          f"--tokenizer={self.tokenizer}, which does not have it."
         )
 
   def given(self, names):
@@ -145,7 +146,7 @@ def main():
     **config.given(_ARGUMENT_FLAGS),
     **source.arguments(),
   )
-  # The vocabulary last: where it stands, its options stand too.
+  # The vocabulary last: if it exists, its options exist too.
   tokenizer_options.save(config.vocab_file, options)
   learned.save(config.vocab_file)
   tokenizer = tokenizers.load(config.vocab_file)

@@ -19,7 +19,7 @@ _DEFAULTS = {"max_predictions_per_seq": 20, "masked_lm_prob": 0.15}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MaskingConfig:
-  """Configuration of masking; None leaves a field open.
+  """Masking of tokens; None means the default of the objective.
 
   Names and meanings are those of google-research/bert where it has them.
 
@@ -29,7 +29,7 @@ class MaskingConfig:
 
   max_predictions_per_seq: int | None = options.common(
     None,
-    "Most masked tokens per example; default: 20.",
+    "Maximum masked tokens per example; default: 20.",
     interval="[1, inf)",
   )
   masked_lm_prob: float | None = options.common(
@@ -38,21 +38,21 @@ class MaskingConfig:
     interval="(0, 1]",
   )
   do_whole_word_mask: bool | None = options.common(
-    None, "Whether words are masked whole: masking_policy=whole_word."
+    None, "Whether to mask whole words; same as masking_policy=whole_word."
   )
   masking_policy: str | None = options.field(
     None,
-    "What is masked together; default: the objective's.",
+    "Unit of masking; default: the objective's.",
     choices.MASKING_POLICIES,
   )
   mask_token_prob: float | None = options.field(
     None,
-    "Share of the predictions that become [MASK]; default: the objective's.",
+    "Share of the masked tokens replaced by [MASK]; default: the objective's.",
     interval="[0, 1]",
   )
   random_token_prob: float | None = options.field(
     None,
-    "Share that becomes a random token; default: the objective's.",
+    "Share replaced by a random token; default: the objective's.",
     interval="[0, 1]",
   )
 
@@ -63,7 +63,7 @@ class MaskingConfig:
       if policy not in (None, "whole_word"):
         raise ValueError(
           f"masking_policy ({policy}) contradicts do_whole_word_mask, which"
-          " stands for whole_word: give one of them."
+          " means whole_word: give one of them."
         )
       object.__setattr__(self, "masking_policy", "whole_word")
     elif self.do_whole_word_mask is False and policy == "whole_word":
@@ -74,12 +74,12 @@ class MaskingConfig:
 
   @property
   def given(self):
-    """{name: value} of the fields that are given."""
+    """{name: value} of the fields that are not None."""
     values = {name: getattr(self, name) for name in NAMES}
     return {name: v for name, v in values.items() if v is not None}
 
   def completed(self, objective):
-    """Returns {name: value} with the defaults of an objective.
+    """Returns {name: value} of all fields, with an objective's defaults.
 
     Args:
       objective: str, one of `objectives.OBJECTIVES`.
@@ -88,8 +88,8 @@ class MaskingConfig:
       dict; `masking_policy` is None where the objective masks nothing.
 
     Raises:
-      ValueError: the shares sum to more than 1, or something is given that the
-        objective does not do.
+      ValueError: the shares sum to more than 1, or masking is given for an
+        objective that masks nothing.
     """
     paper = objectives.OBJECTIVES[objective]
     if paper.masking_policy is None:
@@ -111,30 +111,31 @@ class MaskingConfig:
 
   def _check_nothing_is_masked(self, objective):
     for name, value in self.given.items():
-      if name != "max_predictions_per_seq":  # None is not more than these.
+      if name != "max_predictions_per_seq":  # A limit, which 0 masks meet.
         raise ValueError(
-          f"{name} ({value}) says how tokens are masked, but objective"
-          f" {objective!r} masks nothing: leave it out."
+          f"{name} ({value}) must be left out: objective {objective!r} masks"
+          " nothing."
         )
 
 
 def agreed(flags, objective, origins):
-  """Returns the masking of a run: by flags, else records, else its objective.
+  """Returns the masking of a run from its flags, records and objective.
 
-  Records that are masked already decide only if all records are masked.
+  A flag comes first, then the value that the records were written with, then
+  the objective's default. Masked records count only if all are masked.
 
   Args:
     flags: `MaskingConfig`.
     objective: str, one of `objectives.OBJECTIVES`.
-    origins: {file: dict}, what each of its files was written with; empty where
-      that is not known.
+    origins: {file: dict}, options that each file was written with; {} if
+      unknown.
 
   Returns:
-    dict as of `MaskingConfig.completed`.
+    dict, as `MaskingConfig.completed` returns it.
 
   Raises:
-    ValueError: flags or objective contradict a file, or two files that are to
-      be masked contradict each other; names both.
+    ValueError: flags or objective contradict a file, or two unmasked files
+      contradict each other; the message names both.
   """
   if objectives.OBJECTIVES[objective].masking_policy is None:
     return flags.completed(objective)
@@ -150,7 +151,7 @@ def agreed(flags, objective, origins):
       if unmasked and value != origin[name]:
         raise ValueError(
           f"{file} was written with {name}={origin[name]}, but {other} with"
-          f" {name}={value}: one run masks all its records alike."
+          f" {name}={value}: give files with the same {name}."
         )
   values = {name: value for name, (value, _) in stated.items()}
   return dataclasses.replace(flags, **values).completed(objective)
@@ -176,13 +177,13 @@ def _check_flags(flags, file, origin):
 
 
 def _check_objective(objective, file, origin):
-  """Raises ValueError if an objective of spans or n-grams has other masks."""
+  """Raises ValueError if spans or n-grams are needed, but others masked."""
   wanted = objectives.OBJECTIVES[objective].masking_policy
   found = origin.get("masking_policy")
-  # Whole words or tokens: as the original, whatever was written.
+  # As in google-research/bert, tokens and whole words are interchangeable.
   if wanted in ("ngram", "span") and found not in (None, wanted):
     raise ValueError(
       f"{file} was masked with masking_policy={found}, but --objective="
-      f"{objective} wants {wanted}: write records with that objective, or give"
+      f"{objective} needs {wanted}: write records with that objective, or give"
       f" --masking_policy={found}."
     )

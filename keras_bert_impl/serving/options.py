@@ -14,8 +14,8 @@ from keras_bert_impl import choices, heads, options
 class _LabelOptions:
   labels: str | None = options.common(
     None,
-    "Names of the classes, comma-separated, in the order of the model; default:"
-    " those it was trained with.",
+    "Class names, comma-separated, in the order of the logits; default: as"
+    " trained.",
   )
 
 
@@ -26,74 +26,74 @@ class _WindowOptions:
     "Tokens from one window of a long text to the next; default: as trained.",
   )
   max_windows: int | None = options.field(
-    None, "Windows of a long text that are read; default: 32."
+    None, "Maximum windows of a long text; the rest is dropped. Default: 32."
   )
 
 
 @dataclasses.dataclass(frozen=True)
 class RegressionOptions:
-  """Of `classification.RegressionServable`."""
+  """Options of `classification.RegressionServable`."""
 
   text_pairs: bool | None = options.field(
     None,
-    "Whether a classifier takes pairs of texts; default: as it was trained.",
+    "Whether a classifier takes pairs of texts; default: as trained.",
   )
 
 
 @dataclasses.dataclass(frozen=True)
 class ClassificationOptions(_LabelOptions, RegressionOptions):
-  """Of `classification.ClassificationServable`."""
+  """Options of `classification.ClassificationServable`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class TokenClassificationOptions(_LabelOptions, _WindowOptions):
-  """Of `token_classification.TokenClassificationServable`."""
+  """Options of `token_classification.TokenClassificationServable`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class QuestionAnsweringOptions(_WindowOptions):
-  """Of `question_answering.QuestionAnsweringServable`."""
+  """Options of `question_answering.QuestionAnsweringServable`."""
 
   max_query_length: int | None = options.field(
-    None, "Most tokens of a question; default: as trained."
+    None, "Maximum tokens of a question; default: as trained."
   )
   max_answer_length: int | None = options.field(
-    None, "Most tokens of an answer; default: as trained."
+    None, "Maximum tokens of an answer; default: as trained."
   )
   null_score_diff_threshold: float | None = options.field(
     None,
-    "No answer where its score is so far above that of the best one; default:"
-    " what the run found best, and of a model that must answer, never.",
+    "Answer nothing if the score of no answer is above that of the best answer"
+    " by more than this; default: the run's best threshold, if it has one.",
   )
 
 
 @dataclasses.dataclass(frozen=True)
 class FillMaskOptions:
-  """Of `fill_mask.FillMaskServable`."""
+  """Options of `fill_mask.FillMaskServable`."""
 
   top_k: int | None = options.field(
-    None, "Tokens for each mask (fill_mask); default: 5."
+    None, "Number of tokens to return per mask (fill_mask); default: 5."
   )
 
 
 @dataclasses.dataclass(frozen=True)
 class EncoderOptions:
-  """Of `encoder.EncoderServable`."""
+  """Options of `encoder.EncoderServable`."""
 
   pooling: str | None = options.common(
     None,
-    "Vector of a text (encoder): that of [CLS], the mean of all tokens (the"
-    " default), or the pooler's.",
+    "Vector of a text (encoder): the hidden state of [CLS], the mean of all"
+    " tokens (default), or the pooler's output.",
     choices.POOLINGS,
   )
   normalize: bool | None = options.field(
-    None, "Whether vectors of texts (encoder) have length 1; default: not."
+    None, "Whether to scale vectors (encoder) to length 1; default: false."
   )
 
 
 @dataclasses.dataclass(frozen=True)
 class NoOptions:
-  """Of servables without options."""
+  """No options, for servables that have none."""
 
 
 OPTIONS = {
@@ -120,5 +120,5 @@ class AllOptions(
 
 
 def names(options_class):
-  """Returns the names of its options, list of str."""
+  """Returns the names of the options of a class, list of str."""
   return [field.name for field in dataclasses.fields(options_class)]

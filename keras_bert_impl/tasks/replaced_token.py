@@ -15,16 +15,16 @@ with epy.lazy_imports():
 
 @dataclasses.dataclass(frozen=True)
 class ReplacedTokenOptions:
-  """Further options of --objective=electra."""
+  """Options of --objective=electra."""
 
   generator_size: float = options.field(
     0.25,
-    "Width of ELECTRA's generator as a share of the discriminator's.",
+    "Width of ELECTRA's generator divided by that of the discriminator.",
     interval="(0, inf)",
   )
   detection_weight: float = options.field(
     50.0,
-    "Weight of the loss of ELECTRA's discriminator.",
+    "Weight of the discriminator's loss in ELECTRA.",
     interval="[0, inf)",
   )
 

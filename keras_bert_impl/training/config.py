@@ -17,7 +17,7 @@ class TrainingConfig:
   of google-research/bert where it has them. A "step" is one optimizer update.
 
   Raises:
-    ValueError: if a value is out of range.
+    ValueError: a value is out of range.
   """
 
   output_dir: str | None = options.common(
@@ -30,108 +30,112 @@ class TrainingConfig:
   )
   allow_partial: bool = options.field(
     False,
-    "Draw from the seed what init_checkpoint lacks or has in another shape,"
-    " instead of stopping.",
+    "Whether to initialise weights that init_checkpoint lacks or has in another"
+    " shape, instead of stopping.",
   )
   train_batch_size: int = options.common(
-    32, "Examples per step, over all replicas.", interval="[1, inf)"
+    32, "Examples per step, summed over all replicas.", interval="[1, inf)"
   )
   eval_batch_size: int = options.field(
     8, "Examples per evaluation step.", interval="[1, inf)"
   )
   learning_rate: float = options.common(
-    5e-5, "Learning rate after the warm-up.", interval="[0, inf)"
+    5e-5, "Peak learning rate, at the end of the warm-up.", interval="[0, inf)"
   )
   num_train_steps: int = options.common(
-    100000, "Steps of the whole run.", interval="[1, inf)"
+    100000, "Total number of training steps.", interval="[1, inf)"
   )
   num_warmup_steps: int = options.common(
-    10000, "Steps of the warm-up.", interval="[0, inf)"
+    10000, "Number of warm-up steps.", interval="[0, inf)"
   )
   save_checkpoints_steps: int = options.field(
     1000, "Steps between checkpoints.", interval="[1, inf)"
   )
   keep_checkpoint_max: int = options.field(
-    5, "Number of checkpoints kept.", interval="[1, inf)"
+    5, "Number of recent checkpoints to keep.", interval="[1, inf)"
   )
   iterations_per_loop: int = options.field(
     1000,
-    "Most steps between two returns to the host.",
+    "Maximum number of steps per call of the training function.",
     interval="[1, inf)",
   )
   max_eval_steps: int = options.field(
-    100, "Most evaluation steps.", interval="[1, inf)"
+    100, "Maximum number of evaluation steps.", interval="[1, inf)"
   )
   random_seed: int = options.field(
-    12345, "Seed of everything that is drawn.", interval="[0, 2147483647]"
+    12345,
+    "Seed for weights, data order, masking and dropout.",
+    interval="[0, 2147483647]",
   )
   optimizer: str = options.field(
-    "adamw", "The optimizer; lamb for very large batches.", OPTIMIZERS
+    "adamw", "Optimizer; lamb suits very large batches.", OPTIMIZERS
   )
   weight_decay_rate: float = options.field(
-    0.01, "Weight decay of the optimizer.", interval="[0, inf)"
+    0.01, "Weight decay rate of the optimizer.", interval="[0, inf)"
   )
   adam_beta_1: float = options.field(
-    0.9, "Decay of the first moment.", interval="[0, 1)"
+    0.9, "Decay rate of the first moment.", interval="[0, 1)"
   )
   adam_beta_2: float = options.field(
-    0.999, "Decay of the second moment.", interval="[0, 1)"
+    0.999, "Decay rate of the second moment.", interval="[0, 1)"
   )
   adam_epsilon: float = options.field(
-    1e-6, "Added to the root of the second moment.", interval="(0, inf)"
+    1e-6,
+    "Constant added to the square root of the second moment.",
+    interval="(0, inf)",
   )
   use_bias_correction: bool = options.field(
-    False, "Adam's bias correction, which the original leaves out."
+    False, "Whether to use Adam's bias correction; BERT does not."
   )
   layerwise_lr_decay: float = options.field(
     1.0,
-    "Factor of the learning rate from each layer to the one below it; the head"
-    " has the whole of it.",
+    "Factor by which each layer's learning rate is lower than that of the layer"
+    " above; the head has the full rate.",
     interval="(0, 1]",
   )
   clip_norm: float = options.field(
     1.0,
-    "Global norm that gradients are clipped to; 0 for no clipping.",
+    "Maximum global norm of the gradients; 0: no clipping.",
     interval="[0, inf)",
   )
   gradient_accumulation_steps: int = options.field(
     1,
-    "Micro-batches per step and replica; train_batch_size stays the size of a"
-    " step.",
+    "Micro-batches per step and replica, to save memory; train_batch_size is"
+    " that of the whole step.",
     interval="[1, inf)",
   )
   rematerialize: bool = options.field(
     False,
-    "Whether each transformer block is computed again in the backward pass,"
-    " instead of kept: less memory, up to a third more work, the same results.",
+    "Whether to recompute each transformer block in the backward pass (gradient"
+    " checkpointing): less memory, up to a third more work, the same results.",
   )
   distribution_strategy: str = options.common(
-    "one_device", "Where to train.", STRATEGIES
+    "one_device", "tf.distribute strategy.", STRATEGIES
   )
   num_logical_cpus: int = options.field(
     0,
-    "Replicas on the CPU for the mirrored strategy, without GPUs.",
+    "Number of CPU replicas for the mirrored strategy without GPUs.",
     interval="[0, inf)",
   )
   use_tpu: bool = options.field(False, "Same as distribution_strategy=tpu.")
   tpu_name: str | None = options.field(
-    None, "TPU name or address; local on its VM."
+    None, "Name or address of the TPU; local on a TPU VM."
   )
   master: str | None = options.field(
-    None, "Address of the TPU; other name of tpu_name."
+    None, "Address of the TPU; another name for tpu_name."
   )
   num_tpu_cores: int = options.field(
-    8, "Accepted for the original's command lines: all cores are used."
+    8, "Ignored: all cores are used. For command lines of google-research/bert."
   )
   tpu_zone: str | None = options.field(
-    None, "Zone of the TPU, if not this VM's."
+    None, "Cloud zone of the TPU; default: the zone of this VM."
   )
   gcp_project: str | None = options.field(
-    None, "Project of the TPU, if not this VM's."
+    None, "Cloud project of the TPU; default: the project of this VM."
   )
-  dtype: str = options.common("float32", "Type of the computation.", DTYPES)
+  dtype: str = options.common("float32", "Compute dtype of layers.", DTYPES)
   jit_compile: bool = options.field(
-    False, "XLA for the forward and backward pass."
+    False, "Whether to compile the forward and backward pass with XLA."
   )
 
   def __post_init__(self):
@@ -143,8 +147,8 @@ class TrainingConfig:
     return "tpu" if self.use_tpu else self.distribution_strategy
 
 
-# A run may continue with other values of these: they do not change what is
-# trained, or (the numbers of steps) are how a run is cut short or prolonged.
+# A resumed run may change these: they do not affect the trained weights, or, as
+# the numbers of steps, they shorten or extend the run.
 FREE_FIELDS = frozenset(
   (
     "output_dir",

@@ -24,18 +24,18 @@ _HELP = {"help", "h", "helpshort", "?"}
 _FULL_HELP = {"helpfull"}
 _NAME_WIDTH = 30  # of the column of names in --help
 
-# The dataclasses that flags were made of, and what of each became no flag.
+# The dataclasses that flags were made of, and the fields that are no flags.
 _config_classes = {}
 
 
 @dataclasses.dataclass(frozen=True)
 class OutputConfig:
-  """What a script shows while it runs."""
+  """Output of a script while it runs."""
 
   quiet: bool = dataclasses.field(
     default=False,
     metadata={
-      "help": "Results, warnings and errors only: no log and no progress.",
+      "help": "Whether to print only results and warnings.",
       "is_common": True,
     },
   )
@@ -92,7 +92,7 @@ def define_flags(config_class, leave_out=(), **defaults):
       `metadata["is_common"]`, --helpfull all.
     leave_out: names of fields that become no flags; `from_flags` needs them as
       overrides.
-    **defaults: by name, other defaults than the fields'.
+    **defaults: {name: value}, defaults that replace those of the fields.
   """
   _config_classes[config_class] = tuple(leave_out)
   types = typing.get_type_hints(config_class)
@@ -112,7 +112,8 @@ def from_flags(config_class, **overrides):
   """Returns an instance of the dataclass with the values of its flags.
 
   Raises:
-    ValueError: a value is out of range or no number; names the flag.
+    ValueError: a value is out of range or not a number; the message names the
+      flag.
   """
   names = [field.name for field in dataclasses.fields(config_class)]
   values = {

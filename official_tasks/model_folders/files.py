@@ -20,16 +20,17 @@ class ModelFilesConfig:
 
   bert_config_file: str | None = options.common(
     None,
-    "JSON file with the model's configuration; default: what lies beside the"
+    "Model configuration, as in bert_config.json; default: the file beside the"
     " checkpoint.",
   )
   vocab_file: str | None = options.common(
     None,
-    "Vocabulary (vocab.txt, vocab.json or *.model); default: the one beside the"
-    " configuration or the checkpoint.",
+    "Vocabulary (vocab.txt, vocab.json or *.model); default: the file beside"
+    " the configuration or the checkpoint.",
   )
   do_lower_case: bool | None = options.common(
-    None, "Lower case for the text; default: what the vocabulary was made for."
+    None,
+    "Whether to lower-case text; default: as stored beside the vocabulary.",
   )
 
 
@@ -40,7 +41,7 @@ class ModelFiles:
   Attributes:
     encoder_config: `EncoderConfig`.
     vocabulary_path: str.
-    tokenizer_options: of the tokenizer, as `tokenizer_options.resolve`.
+    tokenizer_options: options, as `tokenizer_options.resolve` returns them.
   """
 
   encoder_config: object
@@ -49,15 +50,15 @@ class ModelFiles:
 
 
 def find(config, checkpoint, max_seq_length):
-  """Finds the `ModelFiles` of flags and a checkpoint.
+  """Returns the `ModelFiles` for flags and a checkpoint.
 
   Args:
     config: `ModelFilesConfig`.
-    checkpoint: str, or None where there is none.
-    max_seq_length: int, most ids that the model is to take.
+    checkpoint: str, or None.
+    max_seq_length: int, length that the model must support.
 
   Raises:
-    FileNotFoundError: there is no configuration or vocabulary.
+    FileNotFoundError: the configuration or vocabulary does not exist.
     ValueError: configuration, vocabulary and max_seq_length do not fit.
   """
   if config.bert_config_file:
@@ -83,7 +84,7 @@ def folder_of(path):
 def _check_sizes(encoder_config, vocabulary, max_seq_length):
   if max_seq_length > encoder_config.max_sequence_length:
     raise ValueError(
-      f"max_seq_length ({max_seq_length}) is above the"
-      f" {encoder_config.max_sequence_length} that the model has positions for."
+      f"max_seq_length ({max_seq_length}) must be at most"
+      f" {encoder_config.max_sequence_length}, the positions of the model."
     )
   vocab_size.check(encoder_config, vocabulary.size, vocabulary.origin)

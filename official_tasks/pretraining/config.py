@@ -20,14 +20,14 @@ class DataConfig:
 
   input_file: str | None = options.common(
     None,
-    "TFRecord files to train on: paths or glob patterns, comma-separated."
-    " Default: train on a small corpus that the script prepares.",
+    "Training TFRecords: paths or glob patterns, comma-separated; default: the"
+    " script prepares a small data set.",
   )
   eval_input_file: str | None = options.common(
-    None, "TFRecord files to evaluate on; default: input_file."
+    None, "Held-out TFRecords; default: input_file."
   )
   bert_config_file: str | None = options.common(
-    None, "Model configuration, a JSON file such as bert_config.json."
+    None, "Model configuration, as in bert_config.json."
   )
   vocab_file: str | None = options.common(
     None,
@@ -36,7 +36,7 @@ class DataConfig:
   )
   objective: str = options.common(
     "bert",
-    "Pre-training objective, which also sets how tokens are masked.",
+    "Pre-training objective and its masking.",
     tuple(objectives.OBJECTIVES),
   )
   max_seq_length: int = options.common(128, "Maximum tokens per example.")

@@ -44,14 +44,15 @@ class TextSource:
 class BeamSource:
   """A source whose words are counted on Apache Beam.
 
-  Attributes: as of `TextSource`; the numbers when the words are counted.
+  The attributes are those of `TextSource`, and are set when the words have been
+  counted.
   """
 
   def __init__(self, config, beam, counter):
     if counter is None:
       raise ValueError(
-        f"runner ({beam.runner}) has no meaning for "
-        f"--tokenizer={config.tokenizer}, which is not learned from counted "
+        f"runner ({beam.runner}) must be left out for "
+        f"--tokenizer={config.tokenizer}, which does not learn from counted "
         "words."
       )
     names = common.split_names(config.input_file)

@@ -164,13 +164,13 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
     ({"train_file": words, "regression": True}, "words.tsv:2 has the score 'g"),
     (
       {"train_file": ok, "regression": True, "labels": "x"},
-      "--regression is without --labels",
+      "give --regression or --labels, not both",
     ),
     ({"train_file": ok, "metrics": "bleu"}, "metrics ('bleu') must be among"),
     ({"train_file": f"{data}/no.csv"}, "no.csv) does not exist"),
     (
       {"do_train": False, "dev_file": ok, "do_eval": True},
-      "--labels must name the classes",
+      "--labels must be given",
     ),
     # The classes of a trained model are known.
     (

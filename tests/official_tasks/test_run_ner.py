@@ -278,9 +278,9 @@ def test_features_of_a_frozen_encoder_are_an_approach(folder, outcomes):
       "--do_eval: .* dev.txt, valid.txt or eng.testa, or --dev_fraction",
     ),
     ("both", "--dev_fraction cannot be combined with --dev_file"),
-    ("flag", "--features is for --approach=features"),
+    ("flag", "--features needs --approach=features"),
     ("stride", r"doc_stride \(0\) must be positive"),
-    ("no_run", "Nothing says what the labels are.*train with --do_train"),
+    ("no_run", "no run of this script that names the labels: train"),
     ("unnamed", "unnamed_tagger.*: the tag 'LABEL_0' must be O, or one of"),
   ],
 )

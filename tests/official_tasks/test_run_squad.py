@@ -193,11 +193,11 @@ def test_bad_flags_and_files_are_named_in_one_line(folder):
     ),
     (
       {"do_eval": True, "dev_articles": 2, "predict_file": train},
-      "--dev_articles is in place of --predict_file",
+      "--dev_articles cannot be combined with --predict_file",
     ),
     (
       {"do_eval": True, "dev_articles": 2},
-      "--dev_articles are of --train_file",
+      "--dev_articles needs --train_file",
     ),
     (
       {"do_eval": True, "dev_articles": 20, "train_file": train},

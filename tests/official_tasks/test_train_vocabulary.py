@@ -118,15 +118,15 @@ def test_each_tokenizer_has_its_own_files(
     (["--vocab_file=x.model"], "must be named like vocab.txt for"),
     (
       ["--tokenizer=byte_bpe", "--vocab_file=v.json", "--do_lower_case"],
-      "do_lower_case (True) has no meaning for --tokenizer=byte_bpe",
+      "do_lower_case (True) must be left out for --tokenizer=byte_bpe",
     ),
     (
       ["--vocab_file=vocab.txt", "--noadd_prefix_space"],
-      "add_prefix_space (False) has no meaning for --tokenizer=wordpiece",
+      "add_prefix_space (False) must be left out for --tokenizer=wordpiece",
     ),
     (
       ["--tokenizer=byte_bpe", "--vocab_file=v.json", "--runner=DirectRunner"],
-      "runner (DirectRunner) has no meaning for --tokenizer=byte_bpe",
+      "runner (DirectRunner) must be left out for --tokenizer=byte_bpe",
     ),
     (
       [f"--vocab_file={__file__}/model/vocab.txt"],

@@ -129,7 +129,7 @@ def test_what_cannot_be_is_named(values, line):
 
 
 def test_an_objective_that_masks_nothing_takes_no_choices():
-  with pytest.raises(ValueError, match=r"masking_policy \(whole_word\) says"):
+  with pytest.raises(ValueError, match=r"masking_policy \(whole_word\) must"):
     config(do_whole_word_mask=True).completed("left_to_right")
   config(max_predictions_per_seq=5).completed("left_to_right")
   assert agreed({"a": CLEAN | {"masked_lm_prob": 0.3}}, "left_to_right")

@@ -15,9 +15,9 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
   """Configuration of pre-training data: with the text, it decides the records.
 
   Names, meanings and defaults are those of google-research/bert where it has
-  them. The constructor fills in values that `objective` decides and that are
-  not given; those of masking only where `masking` is "static": otherwise the
-  manifests keep the given values for training.
+  them. The constructor replaces None by the default of `objective`; fields of
+  masking only if `masking` is "static", as dynamic masking leaves them to
+  training, for which the manifests keep the given values.
 
   Raises:
     ValueError: a value is out of range or contradicts another.
@@ -25,49 +25,49 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
 
   vocab_file: str = dataclasses.field(
     metadata={
-      "help": "The vocabulary: vocab.txt (WordPiece), vocab.json beside"
-      " merges.txt (byte-level BPE) or *.model (SentencePiece)."
+      "help": "Vocabulary: vocab.txt (WordPiece), vocab.json with merges.txt"
+      " beside it (byte-level BPE) or *.model (SentencePiece)."
     }
   )
   do_lower_case: bool | None = options.common(
     None,
-    "Whether to lower-case and strip accents, for uncased models; default: what"
-    " is stored beside the vocabulary, or else what its tokenizer does.",
+    "Whether to lower-case and strip accents, for uncased models; default: the"
+    " value stored beside the vocabulary, or the tokenizer's default.",
   )
   compose_hangul: bool | None = options.common(
     None,
-    "Keep Hangul syllables whole under do_lower_case, right for Korean;"
-    " default: as do_lower_case.",
+    "Whether do_lower_case keeps Hangul syllables whole, right for Korean;"
+    " default: the value stored beside the vocabulary.",
   )
   objective: str = options.common(
     "bert",
-    "What the data is for: decides packing, masking_policy, mask_token_prob"
-    " and random_token_prob where they are not given.",
+    "Pre-training objective; it sets the defaults of packing, masking_policy,"
+    " mask_token_prob and random_token_prob.",
     tuple(objectives.OBJECTIVES),
   )
   packing: str | None = options.field(
     None,
     "How text becomes instances: pairs for next sentence or sentence-order"
-    " prediction, or single sequences over the ends of documents"
+    " prediction, or single sequences that may cross the ends of documents"
     " (full_sentences) or not (doc_sentences).",
     choices.PACKINGS,
   )
-  max_seq_length: int = options.common(128, "Most tokens per instance.")
+  max_seq_length: int = options.common(128, "Maximum tokens per instance.")
   short_seq_prob: float = options.field(
     0.1,
-    "Share of the instances that are shorter on purpose.",
+    "Share of the instances that are made shorter at random.",
     interval="[0, 1]",
   )
   dupe_factor: int = options.common(
     10,
-    "How many times the text is made into (different) instances.",
+    "Number of times to make (different) instances of the text.",
     interval="[1, inf)",
   )
-  random_seed: int = options.common(12345, "Seed of everything drawn.")
+  random_seed: int = options.common(12345, "Seed of all random choices.")
   masking: str = options.common(
     "dynamic",
-    "static: mask now, records as google-research/bert writes them; dynamic:"
-    " leave it to training, which masks anew every time.",
+    "static: write masked records, as google-research/bert does; dynamic: let"
+    " training mask, differently each time.",
     MASKINGS,
   )
 
@@ -94,12 +94,12 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
 
   @property
   def masking_values(self):
-    """{name: value} of masking; values not given are those of `objective`."""
+    """{name: value} of masking; None is replaced by `objective`'s default."""
     return self.completed(self.objective)
 
   @property
   def tokenizer_options(self):
-    """{name: value} of the tokenizer's options; None means not given."""
+    """{name: value} of the tokenizer's options; None for the default."""
     return {
       "do_lower_case": self.do_lower_case,
       "compose_hangul": self.compose_hangul,
@@ -107,31 +107,32 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
 
   @property
   def use_pairs(self):
-    """Whether instances are pairs with a label."""
+    """Whether instances are sentence pairs with a label."""
     return self.packing in choices.PAIR_PACKINGS
 
 
 @dataclasses.dataclass(frozen=True)
 class BeamConfig:
-  """Where data preparation runs: this machine, or a runner of Apache Beam.
+  """Where data preparation runs: on this machine or on Apache Beam.
 
   Raises:
-    ValueError: options without a runner.
+    ValueError: pipeline_options are given without a runner.
   """
 
   runner: str | None = options.field(
     None,
-    "Runner of Apache Beam that does the work: DirectRunner, FlinkRunner,"
-    " SparkRunner, DataflowRunner, ...; default: processes of this machine.",
+    "Apache Beam runner: DirectRunner, FlinkRunner, SparkRunner,"
+    " DataflowRunner, ...; default: processes on this machine, without Beam.",
   )
   pipeline_options: str = options.field(
     "",
-    "Options of the runner as on a command line of Beam, for example"
+    "Command-line options for the Beam runner, for example"
     " '--direct_num_workers=2 --direct_running_mode=multi_processing'.",
   )
 
   def __post_init__(self):
     if self.pipeline_options and not self.runner:
       raise ValueError(
-        f"pipeline_options ({self.pipeline_options}) need a runner."
+        f"pipeline_options ({self.pipeline_options}) need a runner: give"
+        " --runner."
       )
