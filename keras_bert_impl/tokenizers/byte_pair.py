@@ -1,7 +1,7 @@
 """Byte-level byte-pair encoding in the graph, with the ids of RoBERTa.
 
-Axes: B texts, W words, U different words, T pieces of different words, V
-vocabulary.
+Axes: B texts, W words, U unique words, T pieces of the unique words, V tokens
+of the vocabulary.
 """
 
 import functools
@@ -19,35 +19,35 @@ from keras_bert_impl.tokenizers import (
 from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
-# The rank of a pair that is no merge.
+# Rank of a pair that no merge joins.
 _NO_MERGE = np.iinfo(np.int32).max
 
 
 class BytePairTokenizer(tokenizer.Tokenizer):
-  """Raw bytes to the ids of openai/gpt-2 and RoBERTa, in ops of the core.
+  """Byte-level BPE tokenizer with the ids of GPT-2 and RoBERTa.
 
-  Nothing is normalised and nothing is unknown: any string of bytes, UTF-8 or
-  not, comes back from its ids. The different words of a batch are merged once,
-  all of them at a time. (A word of many thousand letters takes time with their
-  square.)
+  It needs no ops but TensorFlow's own. Text is not normalised and no text is
+  unknown: `detokenize` restores any bytes, UTF-8 or not, from their ids. Each
+  unique word of a batch is merged once, all words in parallel. (For words of
+  many thousand letters, the time grows with the square of the length.)
 
-  Differs from the original for characters that are newer than the `unicodedata`
-  of this Python: those are neither letters nor numbers.
+  Differs from the original: characters that the `unicodedata` of this Python
+  does not know are neither letters nor numbers.
 
   Args:
     vocab_file: path of a vocab.json, {token: id}.
-    merges_file: path of its merges.txt; default: the one beside it.
-    add_prefix_space: bool, see `options.BytePairOptions`; detokenize takes the
-      blank off again.
+    merges_file: path of its merges.txt; default: the file beside vocab_file.
+    add_prefix_space: bool, see `options.BytePairOptions`; `detokenize` removes
+      the space.
     family: str, see `options.WordPieceOptions`.
     name: name of the module.
 
   Raises:
-    FileNotFoundError, ValueError: as `Vocabulary.load`; and ValueError if a
-      byte has no token.
+    FileNotFoundError, ValueError: as `Vocabulary.load`.
+    ValueError: a byte has no token.
   """
 
-  # A word that no blank precedes is another token.
+  # The same word without a space before it is another token.
   sentence_prefix = " "
 
   def __init__(
@@ -73,7 +73,7 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     self._token_blanks = tf.constant(
       [len(text) - len(text.lstrip(b" ") or text) for text in texts]
     )
-    # One trace for all callers; op by op, eager merging would be slow.
+    # Eager calls use the graph too, because merging op by op is slow.
     self._encode = tf.function(
       self._encode_batch,
       input_signature=[tf.TensorSpec([None], tf.string)],
@@ -81,7 +81,7 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     )
 
   def normalize(self, texts, options=None):
-    """Returns texts [B], with a blank before them where the options say so."""
+    """Returns texts [B], with a space before each if the options say so."""
     if not (options or self.options).add_prefix_space:
       return texts
     as_it_is = (tf.strings.substr(texts, 0, 1) == " ") | (texts == "")
@@ -104,7 +104,7 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     sizes = tf.gather(self._token_sizes, ids)
     stops = alignment.running_sums(sizes)
     begins = stops - sizes + tf.gather(self._token_blanks, ids)
-    # The blank that was put before a text is not there.
+    # Offsets must not count the space that `normalize` added.
     num_added = tf.strings.length(normalized) - tf.strings.length(texts)
     num_added = num_added[:, tf.newaxis]
     return ids, begins - num_added, stops - num_added
@@ -114,7 +114,7 @@ class BytePairTokenizer(tokenizer.Tokenizer):
 
   @functools.cached_property
   def token_texts(self):
-    """List of V bytes, what each token stands for."""
+    """List of V bytes, the text of each token."""
     special = frozenset(self.vocabulary.special_ids)
     texts = []
     for index, token in enumerate(self.vocabulary.tokens):
@@ -132,7 +132,7 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     """Returns the ids, int32 [B, (pieces)], of texts [B]."""
     # [W, (bytes)]
     words, num_words = byte_pair_words.split(texts, self._pages, self._page_of)
-    # Written in the alphabet they have no NUL, and are UTF-8.
+    # `tf.unique` needs strings; the byte alphabet has no NUL and is UTF-8.
     characters = tf.gather(self._byte_characters, words.flat_values)
     names = tf.strings.unicode_encode(
       words.with_flat_values(characters), "UTF-8"
@@ -149,11 +149,11 @@ class BytePairTokenizer(tokenizer.Tokenizer):
   def _merge(self, words):
     """Returns the pieces of words, int32 [U, (pieces)].
 
-    In each round every word merges the pair of its pieces that stands first
-    among the merges, wherever the word has it. Finished words leave the loop.
+    In each step, every word merges all occurrences of its pair of lowest rank,
+    the earliest in merges.txt. Words without a pair to merge leave the loop.
 
     Args:
-      words: int32 [U, (bytes)], bytes.
+      words: int32 RaggedTensor [U, (bytes)], the bytes of the words.
     """
     ids = tf.gather(self._byte_ids, words.flat_values)  # [T]
     rows = words.value_rowids()
@@ -183,7 +183,7 @@ class BytePairTokenizer(tokenizer.Tokenizer):
       merge_once,
       [0, ids, rows, tf.range(size), *done],
     )
-    # A piece stands where its first byte stood; 0 where there is none.
+    # [T]: id + 1 of each piece at the position of its first byte, else 0.
     found = tf.scatter_nd(
       done_places.concat()[:, tf.newaxis], done_ids.concat() + 1, [size]
     )
@@ -193,16 +193,16 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     )
 
   def _merge_once(self, ids, rows):
-    """Merges the most urgent pair of each word.
+    """Merges the pair of lowest rank in each word.
 
     Args:
       ids: int32 [T], pieces.
-      rows: int64 [T], the word of each.
+      rows: int64 [T], index of the word of each piece.
 
     Returns:
-      ids [T], a merged one in the place of the left one of its pair; bool [T],
-      the pieces that are left of words that go on; bool [T], the pieces of
-      words in which nothing is left to merge.
+      (ids, is_kept, is_done). ids: int32 [T], where the merged piece replaces
+      the left one of its pair. is_kept: bool [T], pieces that stay in the loop.
+      is_done: bool [T], pieces of words that have no pair to merge.
     """
     pairs = _pair_keys(
       tf.cast(ids, tf.int64),
@@ -221,22 +221,22 @@ class BytePairTokenizer(tokenizer.Tokenizer):
 
 
 def _byte_ids(vocabulary):
-  """Returns the id of the token of each byte, int32 [256]."""
+  """Returns the token id of each byte, int32 [256]."""
   missing = [c for c in byte_alphabet.CHARACTERS if c not in vocabulary.ids]
   if missing:
     raise ValueError(
-      f"{vocabulary.origin} has no token {missing[0]!r}, nor {len(missing) - 1}"
-      " others that stand for single bytes: it is not of byte-level BPE."
+      f"{vocabulary.origin} has no token for {len(missing)} of the 256 bytes,"
+      f" such as {missing[0]!r}: give a vocabulary of byte-level BPE."
     )
   ids = [vocabulary.ids[character] for character in byte_alphabet.CHARACTERS]
   return tf.constant(ids, tf.int32)
 
 
 def _merge_tables(vocabulary):
-  """Returns a table of pair to rank, and the id that each rank makes."""
+  """Returns a lookup table (pair -> rank) and the merged id of each rank."""
   ids = vocabulary.ids
   pairs = [merge.split(" ") for merge in vocabulary.merges]
-  # Neither may be empty: behind the merges stands one of no pair.
+  # TensorFlow tables must not be empty, so a last entry matches no pair.
   left = np.array([*(ids[a] for a, _ in pairs), -1], np.int64)
   right = np.array([*(ids[b] for _, b in pairs), -1], np.int64)
   table = tf.lookup.StaticHashTable(
@@ -251,18 +251,19 @@ def _merge_tables(vocabulary):
 
 
 def _pair_keys(left, right, vocab_size):
+  """Returns a unique int64 for each pair of ids."""
   return left * vocab_size + right
 
 
 def _shift(values):
-  """Returns bool [T] moved on by one, with False before them."""
+  """Returns bool [T] shifted right by one, with False in front."""
   return tf.concat([[False], values[:-1]], 0)
 
 
 def _is_even_in_run(values):
-  """Returns bool [T]: whether an even number of True stands right before it.
+  """Returns bool [T], whether the number of True right before each is even.
 
-  In "aaa" both pairs are "aa", and only the first can be merged.
+  Pairs can overlap: "aaa" has "aa" twice, and only the first can be merged.
   """
   begins = values & ~_shift(values)
   starts = tf.where(begins)[:, 0]

@@ -1,7 +1,7 @@
 """Splits texts into the words of byte-level byte-pair encoding, in graph ops.
 
-Axes: B texts, N bytes of the batch, M its characters and ends of texts, W
-words.
+Axes: B texts, N bytes of all texts, M characters of all texts and their end
+markers, W words.
 """
 
 import functools
@@ -12,21 +12,22 @@ import tensorflow as tf
 
 from keras_bert_impl.tokenizers import white_space
 
-# What the characters of a word may be; _END stands after each text.
+# Classes of characters; _END follows each text.
 _OTHER, _LETTER, _NUMBER, _SPACE, _BLANK, _END = range(6)
 _NUM_CODE_POINTS = 0x110000
 _PAGE = 256
-# With the apostrophe before them, words of their own.
+# These make a word with the apostrophe before them.
 _SHORT_ENDINGS = ("s", "t", "m", "d")
 _LONG_ENDINGS = ("re", "ve", "ll")
 
 
 def character_classes():
-  """Returns the classes of all characters, which are stored in pages.
+  """Returns the class of every code point, in two tables.
 
   Returns:
-    The classes in all different pages of _PAGE characters, int32 [pages *
-    _PAGE]; the page of each _PAGE code points, int32 [all code points / _PAGE].
+    (pages, page_of): int32 [P * _PAGE], the classes in each of P unique pages
+    of _PAGE code points; int32 [code points / _PAGE], index of the page for
+    each _PAGE code points.
   """
   pages, page_of = _pages_of_classes()
   return (
@@ -36,16 +37,16 @@ def character_classes():
 
 
 def split(texts, pages, page_of):
-  """Splits texts into words, as the original's pattern does.
+  """Returns the words of texts, as the pattern of GPT-2 splits them.
 
   Args:
     texts: string [B].
-    pages: int32, as `character_classes`, as for page_of.
-    page_of: int32.
+    pages: int32, the first table of `character_classes`.
+    page_of: int32, the second one.
 
   Returns:
-    The bytes of the words, int32 RaggedTensor [W, (bytes)]; the number of words
-    of each text, int64 [B].
+    (words, num_words): int32 RaggedTensor [W, (bytes)], the bytes of each word;
+    int64 [B], the number of words of each text.
   """
   codes, offsets = tf.strings.unicode_decode_with_offsets(
     texts, "UTF-8", errors="replace"
@@ -68,20 +69,20 @@ def split(texts, pages, page_of):
 
 
 def _begins_word(codes, pages, page_of):
-  """Returns bool [M]: where the original's pattern begins another match.
+  """Returns bool [M], whether a word begins at each character.
 
-  The pattern needs what RE2 does not have, and bytes that are not UTF-8 have
-  to stay: so the beginnings follow from neighbours. A run of letters, of
-  numbers or of anything else is a word together with one blank before it;
-  white space before that, of several the last of which is no blank, are two
-  words; and 's, 't, 're, 've, 'm, 'll and 'd are words where the apostrophe
-  is not taken by what stands before.
+  RE2 lacks the lookahead of GPT-2's pattern, and invalid UTF-8 must be kept, so
+  the neighbours of a character decide. Letters, numbers or other characters in
+  a row are a word, with one space before them. White space is a word of its
+  own; before text, its last character, unless it is that space, is another
+  word. 's, 't, 're, 've, 'm, 'll and 'd are words unless the apostrophe belongs
+  to the characters before it.
 
   Args:
-    codes: int32 [M], code points, _NUM_CODE_POINTS after each text. Whatever
-      is no UTF-8 counts as a symbol.
-    pages: int32, as `character_classes`, as for page_of.
-    page_of: int32.
+    codes: int32 [M], code points, with _NUM_CODE_POINTS after each text.
+      Invalid UTF-8 counts as a symbol.
+    pages: int32, the first table of `character_classes`.
+    page_of: int32, the second one.
 
   Source: Radford et al. 2019; openai/gpt-2, encoder.py.
   """
@@ -90,7 +91,7 @@ def _begins_word(codes, pages, page_of):
   before, after = tf.roll(kind, 1, 0), tf.roll(kind, -1, 0)
   opens = (
     (codes == ord("'")) & (before != _OTHER) & (before != _BLANK)
-  )  # [M], apostrophes that may begin a word with an ending
+  )  # [M], apostrophes that can begin 's, 't, ...
   first, second = tf.roll(codes, -1, 0), tf.roll(codes, -2, 0)
   is_short = opens & _any(first == ord(e) for e in _SHORT_ENDINGS)
   is_long = opens & _any(
@@ -99,7 +100,7 @@ def _begins_word(codes, pages, page_of):
   in_ending = tf.roll(is_short | is_long, 1, 0)
   after_ending = tf.roll(is_short, 2, 0) | tf.roll(is_long, 3, 0)
   begins = (kind != before) & (before != _BLANK) & ~in_ending
-  # Of white space, the first and, if there is text after it, the last.
+  # The first of white space and, if text follows, the last.
   begins_space = ~_is_space(before) | ~(_is_space(after) | (after == _END))
   begins = tf.where(_is_space(kind), begins_space, begins | after_ending)
   return begins & (kind != _END)
@@ -107,10 +108,10 @@ def _begins_word(codes, pages, page_of):
 
 @functools.cache
 def _pages_of_classes():
-  """Returns classes of 256 characters each, and which are those of a page.
+  """Returns the tables of `character_classes` as arrays.
 
   Returns:
-    integers [pages, 256] and [all code points / 256].
+    (pages, page_of): int [P, _PAGE] and int [code points / _PAGE].
   """
   classes = np.full(_NUM_CODE_POINTS + _PAGE, _OTHER, np.int8)
   kinds = {"L": _LETTER, "N": _NUMBER}

@@ -1,4 +1,4 @@
-"""SentencePiece tokenizer in the graph, with ALBERT's text normalisation."""
+"""SentencePiece tokenizer in graph ops, with ALBERT's text normalisation."""
 
 import functools
 import itertools
@@ -25,26 +25,26 @@ from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
-# What may become one character together: quotes, and Hangul in letters. Words
-# of ASCII without quotes become one byte for each character.
+# Characters that normalisation may join into one: quotes, and Hangul letters.
+# ASCII words without quotes keep one byte per character.
 _UNIT = (
   r"^[!-&(-_a-~]+$|``|''|[\x{3131}-\x{314e}][\x{314f}-\x{3163}]"
   rf"|(?s).{alignment.COMBINING}*"
 )
-# A text of more is given to the slow op in words of 200 characters at most: it
-# takes time with the square of a stretch that it does not know. Offsets after
-# such a stretch are then too small.
+# In texts of more bytes, words are cut after 200 characters for the slow op,
+# whose time grows with the square of the length of an unknown word. Offsets
+# after such a word are then too small.
 _MOST_BYTES = 1 << 16
 _LONG_WORD = r"[^ \t\n\r]{200}"
-_UNIGRAM = 1  # of the kinds of models in a model file
+_UNIGRAM = 1  # value of model_type in a model file
 
 
 class SentencePieceTokenizer(tokenizer.Tokenizer):
-  """Raw text to the ids of a SentencePiece model, in graph ops.
+  """SentencePiece tokenizer, unigram or BPE, in graph ops.
 
-  With the defaults the ids are those of the `sentencepiece` library. ALBERT's
-  preparation of text is do_lower_case=True, keep_accents=False,
-  remove_space=True, and as in its original code split_digit_commas=True.
+  With the defaults, the ids are those of the `sentencepiece` library. ALBERT's
+  normalisation is do_lower_case=True, keep_accents=False, remove_space=True
+  and, as in its original code, split_digit_commas=True.
 
   Args:
     model_file: path of a *.model.
@@ -105,7 +105,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     )
 
   def normalize(self, texts, options=None):
-    """Returns texts [B] prepared as the options say; see `normalize`."""
+    """Returns the normalised texts [B]; see `normalize` of this module."""
     return normalize(texts, options or self.options)
 
   def tokenize_normalized(self, texts):
@@ -120,7 +120,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
 
   def _tokenize_inside(self, texts, pieces):
     ids, begins = pieces.flat_values, pieces.row_starts()
-    # Where a blank is a piece, the pieces after it are those inside of words.
+    # If the space is a piece, the pieces after it are those inside words.
     is_blank = pieces.row_lengths() > 1
     is_blank &= tf.gather(tf.pad(ids, [[0, 1]]), begins) == self._start_id
     begins += tf.cast(is_blank, tf.int64)
@@ -137,12 +137,12 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     return ids, stops - sizes, stops
 
   def _with_unknown_sizes(self, texts, ids, sizes):
-    """Returns `sizes` [B, (pieces)] with those of the unknown pieces.
+    """Returns `sizes` [B, (pieces)] with the sizes of unknown pieces filled in.
 
     Args:
-      texts: string [B], prepared.
+      texts: string [B], normalised.
       ids: int32 [B, (pieces)].
-      sizes: int32 [B, (pieces)], for known pieces.
+      sizes: int32 [B, (pieces)], valid for known pieces.
     """
     is_unknown = ids == self.vocabulary.unk_id
     counts = alignment.row_sums(tf.cast(is_unknown, tf.int32))  # [B]
@@ -150,7 +150,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     ids = spelled.with_flat_values(self._ids.lookup(spelled.flat_values))
     spelled = tf.ragged.boolean_mask(spelled, ids < 0)
     found = spelled.with_flat_values(_num_bytes(spelled.flat_values))
-    # As many as there are, even if the two ops cut a text differently.
+    # The two ops may cut a text differently, so the shape follows the ids.
     most = tf.reduce_max(tf.concat([[0], counts], axis=0))
     found = found.to_tensor(shape=tf.stack([tf.size(counts), most]))
     return sizes.with_flat_values(
@@ -162,7 +162,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     )
 
   def _spell(self, texts):
-    """Returns the pieces of prepared texts, even unknown ones, as text.
+    """Returns the pieces of normalised texts as strings, even unknown ones.
 
     Returns:
       string RaggedTensor [B, (pieces)].
@@ -177,14 +177,14 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
 
   def _content(self, texts):
     pieces = self._spell(self.normalize(texts))
-    # Of these only the number counts.
+    # One character for each byte piece: only their number matters.
     pieces = tf.strings.regex_replace(pieces, f"^{_BYTE_PIECE.pattern}$", "?")
     texts = tf.strings.reduce_join(pieces, axis=-1)
     return tf.strings.regex_replace(texts, vocabulary_lib.WORD_START, "")
 
   @functools.cached_property
   def token_texts(self):
-    """List of V bytes, the tokens with blanks as they stand in text."""
+    """List of V bytes, the text of each token, with spaces."""
     texts = []
     for token in self.vocabulary.tokens:
       byte = _BYTE_PIECE.fullmatch(token)
@@ -194,16 +194,16 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
 
   def _join(self, token_texts):
     texts = tf.strings.reduce_join(token_texts, axis=-1)
-    # The model puts one before every text.
+    # The model puts a space before every text.
     return tf.strings.regex_replace(texts, "^ ", "")
 
 
 def normalize(texts, options):
-  """Normalises `texts` for the model.
+  """Returns texts normalised for the model.
 
   Args:
-    texts: string tensor of any shape; bytes that are no UTF-8 are dropped, as
-      in the original.
+    texts: string tensor of any shape; invalid UTF-8 is dropped, as in the
+      original.
     options: `SentencePieceOptions`.
 
   Returns:
@@ -220,21 +220,21 @@ def normalize(texts, options):
     if options.compose_hangul:
       texts = tf_text.normalize_utf8(texts, "NFC")
   if options.do_lower_case:
-    # Differs from the original: NUL is dropped, or this would stop there.
+    # Differs from the original: drops NUL, where lower-casing would stop.
     texts = tf.strings.regex_replace(texts, r"\x00", "")
     texts = normalization.lower(texts)
   return texts
 
 
 def _num_bytes(texts):
-  """Returns the number of bytes of `texts` without blanks' signs."""
+  """Returns the number of bytes of pieces without their space marks."""
   return tf.strings.length(
     tf.strings.regex_replace(texts, vocabulary_lib.WORD_START, "")
   )
 
 
 def _ids_of_pieces(vocabulary):
-  """Returns the id of each piece of the model, None if they are the model's."""
+  """Returns the id of each piece of the model, or None if ids are the same."""
   pieces = files.parse_pieces(vocabulary.model, vocabulary.origin)
   if pieces == [*vocabulary.tokens]:
     return None
@@ -242,12 +242,12 @@ def _ids_of_pieces(vocabulary):
 
 
 def _build_lookup(model):
-  """Returns an op of tensorflow-text that gives the library's ids.
+  """Returns a tokenizer of tensorflow-text that gives the library's ids.
 
-  The fast one takes half the time but knows only unigram models with the usual
-  settings. Either may differ from the library only where two ways to cut a text
-  are equally likely: of 141,483 lines under three models, the fast one did in
-  none and the other in one.
+  The fast one takes half the time, but only supports unigram models with the
+  usual settings. Both can differ from the library only if two segmentations are
+  equally probable: in 141,483 lines under three models, the fast one never did
+  and the other did once.
   """
   settings = _settings_class().FromString(model)
   training, normalizer = settings.trainer_spec, settings.normalizer_spec
@@ -264,9 +264,9 @@ def _build_lookup(model):
 
 @functools.cache
 def _settings_class():
-  """Returns the message class of the settings above in a model file.
+  """Returns a protobuf class for the settings that `_build_lookup` reads.
 
-  The library's own (sentencepiece_model_pb2) wants a newer protobuf than
+  The library's own sentencepiece_model_pb2 needs a newer protobuf than
   TensorFlow 2.20 allows.
   """
   field_type = descriptor_pb2.FieldDescriptorProto
@@ -307,12 +307,12 @@ def _settings_class():
 
 @functools.cache
 def _combining():
-  """Returns the RE2 class of what combines with the character before it."""
+  """Returns an RE2 class of all combining characters."""
   codes = filter(
     lambda code: unicodedata.combining(chr(code)), range(sys.maxunicode + 1)
   )
   ranges = []
-  # Neighbours have the same difference to their place in the list.
+  # In a run of consecutive codes, code minus index is constant.
   for _, run in itertools.groupby(
     enumerate(codes), lambda item: item[1] - item[0]
   ):
@@ -322,9 +322,10 @@ def _combining():
 
 
 def _parts_of_digit_commas(vocabulary):
-  """Returns what stands for each piece, int32 ragged [V, (pieces)].
+  """Returns the ids that replace each piece, int32 ragged [V, (pieces)].
 
-  "9," is "9" and ",", whatever pieces the model has for "9" as a word.
+  Most pieces stay. A piece that ends in a digit and a comma, such as "9,", is
+  replaced by the model's pieces for the number, and ",".
 
   Source: google-research/albert, tokenization.py, encode_pieces.
   """

@@ -211,7 +211,7 @@ def test_a_vocabulary_in_which_a_byte_is_missing_is_refused(tmp_path):
   ids = json.loads(path.read_text())
   ids["instead"] = ids.pop("Ā")
   path.write_text(json.dumps(ids))
-  with pytest.raises(ValueError, match="vocab.json has no token 'Ā', nor 0 o"):
+  with pytest.raises(ValueError, match="vocab.json has no token for 1 of"):
     tokenizers.BytePairTokenizer(path)
 
 
