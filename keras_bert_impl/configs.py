@@ -204,7 +204,7 @@ class EncoderConfig:
     """
     if name not in PRESETS:
       raise ValueError(
-        f"Unknown preset {name!r}; known presets are {', '.join(PRESETS)}."
+        f"preset ({name!r}) must be one of {', '.join(PRESETS)}."
       )
     return dataclasses.replace(PRESETS[name], **changes)
 

@@ -153,8 +153,8 @@ def parse_json(text, place, kind=dict, types=None):
   except json.JSONDecodeError as error:
     line = f":{error.lineno}" if "\n" in text.strip() else ""
     raise ValueError(
-      f"{place}{line} is not JSON ({error.msg}): is the file whole, and the one"
-      " that was meant?"
+      f"{place}{line} is not JSON ({error.msg}): check that it is the right"
+      " file and complete."
     ) from error
   except RecursionError:
     raise ValueError(_too_deep(place)) from None
@@ -335,7 +335,7 @@ def parse_pieces(content, place):
     processor = sentencepiece.SentencePieceProcessor(model_proto=content)
   except RuntimeError as error:
     raise ValueError(
-      f"{place} is not a SentencePiece model, or not the whole of one."
+      f"{place} is not a SentencePiece model, or is incomplete: copy it again."
     ) from error
   return [processor.id_to_piece(i) for i in range(processor.get_piece_size())]
 

@@ -23,8 +23,8 @@ def check(name, ids, size):
   wrong = values[(values < 0) | (values >= size)]
   if wrong.size:
     raise ValueError(
-      f"{name} ({wrong[0]}) must be from 0 to {size - 1}: are they those "
-      "of the model's own vocabulary?"
+      f"{name} ({wrong[0]}) must be from 0 to {size - 1}: tokenize with the "
+      "model's own vocabulary."
     )
 
 

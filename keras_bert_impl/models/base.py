@@ -53,7 +53,7 @@ class EncoderModel(keras.Model):
     if isinstance(inputs, dict) and features.INPUT_IDS in inputs:
       for name in _FOREIGN_NAMES.keys() & inputs.keys():
         raise ValueError(
-          f"The input {name} is called {_FOREIGN_NAMES[name]} here."
+          f"The input {name!r} must be named {_FOREIGN_NAMES[name]!r}."
         )
       known = {name: x for name, x in inputs.items() if name in self.input}
       inputs = _with_defaults(known)

@@ -49,7 +49,10 @@ def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
   checkpoint = reading.open_checkpoint(path)
   description = checkpoint.described(allow_partial)
   if heads and description.head == heads_lib.ENCODER:
-    raise ValueError(f"No head of a known kind is stored in {checkpoint.path}.")
+    raise ValueError(
+      f"Checkpoint {checkpoint.path} has no head of a known kind: give heads="
+      "False to load its encoder."
+    )
   if not heads:
     description = dataclasses.replace(description, head=heads_lib.ENCODER)
   model, result = load(checkpoint, description, allow_partial, dtype)
@@ -88,8 +91,9 @@ def load(checkpoint, description, allow_partial=False, dtype=None, remedy=None):
   ]
   if surplus and not allow_partial:
     raise ValueError(
-      f"Checkpoint {checkpoint.path} holds weights that its configuration has "
-      f"no place for: {', '.join(surplus)}."
+      f"Checkpoint {checkpoint.path} has weights that its configuration has no "
+      f"place for: {', '.join(surplus)}. Give the configuration of these "
+      "weights, or allow_partial=True to leave them out."
     )
   return model, result
 

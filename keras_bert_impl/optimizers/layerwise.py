@@ -26,8 +26,8 @@ def multipliers(paths, config, decay):
     return {}
   if config.num_hidden_groups is not None:
     raise ValueError(
-      f"layerwise_lr_decay ({decay}) is not for a model whose layers share"
-      f" their parameters (num_hidden_groups = {config.num_hidden_groups})."
+      f"layerwise_lr_decay ({decay}) must be 1 for a model whose layers share"
+      f" parameters (num_hidden_groups = {config.num_hidden_groups})."
     )
   top = config.num_hidden_layers + 1
   return {path: decay ** (top - _depth(path, top)) for path in paths}

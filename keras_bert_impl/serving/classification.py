@@ -134,8 +134,8 @@ class RegressionServable(_TextServable):
     num_classes = model.output["logits"].shape[-1]
     if num_classes != 1:
       raise ValueError(
-        f"A model of {num_classes} classes gives no score: export it as a "
-        "classification."
+        f"The head regression needs a model with 1 output, not {num_classes}: "
+        "export it with the head classification."
       )
     super().__init__(model, tokenizer, max_seq_length, None, text_pairs)
 

@@ -36,7 +36,9 @@ class EncoderServable(servables.Servable):
       )
     encoder = getattr(model, "encoder", model)
     if pooling == POOLER and "pooled_output" not in encoder.output:
-      raise ValueError("pooling is 'pooler', but the encoder has none.")
+      raise ValueError(
+        "pooling ('pooler') must be 'cls' or 'mean': the encoder has no pooler."
+      )
     super().__init__(encoder, tokenizer, max_seq_length)
     self.pooling = pooling
     self.normalize = normalize

@@ -293,14 +293,16 @@ def _plain_copy(model, build, head):
   no SavedModel holds; and a policy such as mixed_bfloat16 is for training.
   """
   if tf.distribute.has_strategy():
-    raise ValueError("A model cannot be exported inside strategy.scope().")
+    raise ValueError(
+      "A model cannot be exported inside strategy.scope(): call export outside."
+    )
   copy = build(model)
   stored = {weight.path: weight for weight in model.weights}
   missing = [w.path for w in copy.weights if w.path not in stored]
   if missing:
     raise ValueError(
-      f"The model has no weights {', '.join(missing)}: it cannot be exported "
-      f"as {head}."
+      f"The model must have the weights {', '.join(missing)} to be exported as "
+      f"{head}: choose another head or model."
     )
   for weight in copy.weights:
     weight.assign(stored[weight.path].numpy())

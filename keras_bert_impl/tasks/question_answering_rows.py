@@ -138,7 +138,7 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
       if example.answers is not None and not self.version_2_with_negative:
         raise ValueError(
           f"{example.origin}: question {example.id!r} has no answer; give "
-          "--version_2_with_negative if that is meant."
+          "--version_2_with_negative if questions may have none."
         )
       return None if example.answers is None else (-1, -1)
     text, start = example.answers[0]

@@ -43,9 +43,13 @@ class TextPreprocessor(fine_tuning.Preprocessor):
     """Yields a row for each example; see `Preprocessor`."""
     for example in examples:
       if self.text_pairs and example.text_pair is None:
-        raise ValueError(f"{example.origin} has one text, others have two.")
+        raise ValueError(
+          f"{example.origin} must have two texts, as other examples have."
+        )
       if not self.text_pairs and example.text_pair is not None:
-        raise ValueError(f"{example.origin} has two texts, others have one.")
+        raise ValueError(
+          f"{example.origin} must have one text, as other examples have."
+        )
     framed = iter_rows(
       [example.text for example in examples],
       [example.text_pair for example in examples] if self.text_pairs else None,

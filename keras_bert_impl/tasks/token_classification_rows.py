@@ -43,8 +43,8 @@ def labels_of(sentences):
   )
   if not types:
     raise ValueError(
-      "The training sentences have no entities, only O: is it the right column "
-      "of tags?"
+      "The training sentences have no entities, only O: check the file and "
+      "--tag_column."
     )
   tags = [tagging.OUTSIDE]
   for entity_type in types:

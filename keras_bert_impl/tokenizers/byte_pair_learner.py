@@ -44,7 +44,7 @@ def learn(
   tokens, merges = _train(texts, vocab_size - 1, options, min_frequency)
   if not merges:
     raise ValueError(
-      "The text holds no words with a pair of bytes that occurs min_frequency "
+      "The text has no words with a pair of bytes that occurs min_frequency "
       f"({min_frequency}) times: nothing to learn from."
     )
   tokens.append(_MASK)

@@ -93,7 +93,9 @@ def learn(
     sentences = _sample(_prepare(texts, options), MAX_SENTENCES)
     form = "text"
   if not sentences:
-    raise ValueError("The text holds no words: nothing to learn from.")
+    raise ValueError(
+      "The text has no words to learn from: check the input files."
+    )
   model = io.BytesIO()
   try:
     sentencepiece.SentencePieceTrainer.train(

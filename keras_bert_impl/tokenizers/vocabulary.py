@@ -249,21 +249,25 @@ def _role_id(vocabulary, role):
 def _check_tokens(vocabulary):
   tokens, origin = vocabulary.tokens, vocabulary.origin
   if not tokens:
-    raise ValueError(f"{origin} holds no tokens.")
-  # In the other kinds of file a token cannot stand twice.
+    raise ValueError(
+      f"{origin} has no tokens: check that it is the right file and complete."
+    )
+  # Only this kind of file can have a token twice.
   lines = {}
   for line, token in enumerate(tokens, start=1):
     if not token:
-      raise ValueError(f"{origin}, line {line}: empty token.")
+      raise ValueError(
+        f"{origin}, line {line} is empty: every line must have a token."
+      )
     if "\0" in token:
       raise ValueError(
-        f"{origin}, line {line}: {token[:40]!r} holds a zero character, which "
-        "no text has: is it a vocabulary?"
+        f"{origin}, line {line}: {token[:40]!r} has a NUL character, which no "
+        "text has: give a vocabulary file."
       )
     if token in lines:
       raise ValueError(
-        f"{origin}, line {line}: {token!r} already stands on line "
-        f"{lines[token]}; every token must stand once."
+        f"{origin}, line {line}: {token!r} is on line {lines[token]} too, but "
+        "every token must be unique."
       )
     lines[token] = line
   if vocabulary.kind != WORDPIECE:

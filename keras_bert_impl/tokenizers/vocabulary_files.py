@@ -65,12 +65,13 @@ def find_file(path):
   found = found or [name for name in names if name.endswith(".model")]
   if not found:
     raise FileNotFoundError(
-      f"{path} holds no vocabulary: {', '.join(FILE_NAMES.values())} or another"
-      " *.model."
+      f"{path} has no vocabulary: add {', '.join(FILE_NAMES.values())} or"
+      " another *.model, or name the file (--vocab_file)."
     )
   if len(found) > 1:
     raise ValueError(
-      f"{path} holds several vocabularies ({', '.join(found)}): name the file."
+      f"{path} has several vocabularies ({', '.join(found)}): name the file"
+      " (--vocab_file)."
     )
   return os.path.join(path, found[0])
 
@@ -97,8 +98,8 @@ def parse_ids(content, path):
   for index in range(len(ids)):
     if index not in by_id:
       raise ValueError(
-        f"{path} must give the ids from 0 to {len(ids) - 1} to its {len(ids)} "
-        f"tokens; none has {index}."
+        f"{path} must give its {len(ids)} tokens the ids from 0 to "
+        f"{len(ids) - 1}, but no token has {index}."
       )
   return [by_id[index] for index in range(len(ids))]
 
@@ -117,11 +118,15 @@ def parse_merges(content, path, tokens):
       continue
     pair = text.split(" ")
     if len(pair) != 2:
-      raise ValueError(f"{path}, line {line}: {text!r} is not two tokens.")
+      raise ValueError(
+        f"{path}, line {line}: {text!r} must be two tokens with a space"
+        " between."
+      )
     for token in (*pair, "".join(pair)):
       if token not in known:
         raise ValueError(
-          f"{path}, line {line}: {token!r} is not in the vocabulary beside it."
+          f"{path}, line {line}: {token!r} is not in the vocabulary beside it:"
+          " give the two files of one model."
         )
     merges.append(text)
   return tuple(merges)

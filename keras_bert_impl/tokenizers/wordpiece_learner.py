@@ -113,7 +113,9 @@ def learn_from_counts(
   """
   _check_arguments(vocab_size, min_frequency, character_coverage)
   if not counts:
-    raise ValueError("The text holds no words: nothing to learn from.")
+    raise ValueError(
+      "The text has no words to learn from: check the input files."
+    )
   characters = _cover_characters(counts, min_frequency, character_coverage)
   # A word with another character becomes [UNK]: nothing to learn from it.
   words = {

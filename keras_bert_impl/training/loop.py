@@ -102,7 +102,7 @@ class TrainingLoop:
       names, sums = _columns(self._run_evaluation(batch, tf.constant(index)))
       total += sums  # [M, 2]
     if not np.any(total):
-      raise ValueError("evaluation data holds no examples.")
+      raise ValueError("the evaluation data must have at least one example.")
     return _means(names, total)
 
   def predict(self, batches):

@@ -132,8 +132,8 @@ def _parse_layers(text, config):
   for index in layers:
     if not -number - 1 <= index <= number:
       raise ValueError(
-        f"There is no layer {index} (layers={text}): the encoder has 0, the "
-        f"embeddings, to {number}, or from the last one -1 to {-number - 1}."
+        f"layers ({text}) must be from 0, the embeddings, to {number}, or from"
+        f" -1, the last layer, to {-number - 1}, not {index}."
       )
   if not layers:
     raise ValueError("layers is empty: name at least one, such as -1.")

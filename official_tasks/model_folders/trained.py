@@ -123,8 +123,8 @@ def _load_task(head, checkpoint, recorded):
   """Returns the model that a run trained for a head, with its weights."""
   if head not in fine_tuning_tasks.TASKS:
     raise ValueError(
-      f"The head {head!r} in {checkpoint.folder}/{task_file.NAME} is not "
-      f"known; known are {', '.join(fine_tuning_tasks.TASKS)}."
+      f"head ({head!r}) in {checkpoint.folder}/{task_file.NAME} must be one of "
+      f"{', '.join(fine_tuning_tasks.TASKS)}."
     )
   task_class = fine_tuning_tasks.TASKS[head]
   arguments = {
@@ -156,10 +156,11 @@ def _check_head(checkpoint, stored, head):
   has = {stored, heads.ENCODER}
   if stored == heads.PRETRAINING:
     has.add(heads.FILL_MASK)
-  # One classifier is like another.
+  # All classifiers have the same weights.
   if stored in heads.CLASSIFIERS:
     has.update(heads.CLASSIFIERS)
   if head not in has:
     raise ValueError(
-      f"--head={head} does not fit {checkpoint.path}: its head is {stored}."
+      f"--head={head} does not fit {checkpoint.path}: give one of"
+      f" {', '.join(sorted(has))}."
     )

@@ -39,7 +39,9 @@ def extend(words_file, source, folder, tensors, description):
     if word not in old.ids:
       lines.setdefault(word, line)
   if not lines:
-    raise ValueError(f"{words_file} holds no word that is not in {old.origin}.")
+    raise ValueError(
+      f"{words_file} must have a word that is not yet in {old.origin}."
+    )
   words = list(lines)
   new = vocabulary_lib.Vocabulary(
     tuple(extension.place_words(old.tokens, words)),
@@ -98,11 +100,13 @@ def _read_words(path):
         word = line.strip()
         if len(word.split()) > 1:
           raise ValueError(
-            f"{path}, line {number}: {word!r} is several words: give one a "
+            f"{path}, line {number}: {word!r} is several words: give one per "
             "line."
           )
         if word:
           words.setdefault(word, number)
   except UnicodeDecodeError as error:
-    raise ValueError(f"{path} is not UTF-8 text: {error}.") from error
+    raise ValueError(
+      f"{path} must be UTF-8 text: {error}. Convert the file."
+    ) from error
   return words

@@ -363,7 +363,7 @@ def test_an_input_under_a_foreign_name_is_not_passed_over(name, ours):
   encoder = models.TransformerEncoder(TINY)
   inputs = make_inputs()
   inputs[name] = inputs.pop(ours)
-  with pytest.raises(ValueError, match=f"{name} is called {ours}"):
+  with pytest.raises(ValueError, match=f"{name}' must be named '{ours}"):
     encoder(inputs)
 
 

@@ -475,7 +475,7 @@ BAD_INPUTS = {
     words(b"heartbeat\nheart-card\n"),
     "words.txt, line 2: 'heart - card' would never be found",
   ),
-  "no new words": (words(b"heart\n"), "words.txt holds no word that is not"),
+  "no new words": (words(b"heart\n"), "words.txt must have a word that is not"),
   "words that are no text": (words(b"\xff\xfe"), "words.txt is not UTF-8"),
   "no file of words": (
     words(b"", extend_vocab="/no/words.txt"),

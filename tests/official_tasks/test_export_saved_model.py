@@ -367,7 +367,7 @@ def test_what_was_exported_is_written_down(exported):
   [
     ("nowhere", ["no checkpoint", "nowhere"]),
     ("empty", ["empty", "holds no checkpoint"]),
-    ("no vocabulary", ["no_vocabulary", "holds no vocabulary"]),
+    ("no vocabulary", ["no_vocabulary", "has no vocabulary"]),
     ("diverged", ["bert/pooler/dense/bias", "NaN or infinite"]),
     ("old", ["pairs of texts", "--text_pairs or --notext_pairs"]),
     ("no such head", ["--head=fill_mask", "answers"]),

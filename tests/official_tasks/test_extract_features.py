@@ -151,7 +151,7 @@ def test_records_have_a_line_each(folder, outcomes):
   "name, message",
   [
     ("ending", "features.txt.*--output_format"),
-    ("layer", "no layer 3 .layers=-1,3.*0, the embeddings, to 2"),
+    ("layer", "layers .-1,3.*0, the embeddings, to 2.*not 3"),
     ("word", "layers .last. must be numbers"),
     ("none", "layers is empty"),
     ("long", "max_seq_length .1000. must be at most 64"),

@@ -154,7 +154,7 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
     ({"train_file": ok, "dev_fraction": 0.1}, "dev_fraction (0.1) of 2 exampl"),
     (
       {"train_file": ok, "dev_file": other, "do_eval": True},
-      "other.tsv:2 has the label 'z', which is none of x, y",
+      "other.tsv:2 has the label 'z', which must be one of x, y",
     ),
     ({"train_file": ok, "labels": "x,z"}, "ok.tsv:3 has the label 'y', which"),
     ({"train_file": broken}, "broken.tsv:2 has 3 fields, but there are 2"),
@@ -180,7 +180,7 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
         "do_eval": True,
         "init_checkpoint": trained,
       },
-      "ok.tsv:3 has the label 'y', which is none of x, w",
+      "ok.tsv:3 has the label 'y', which must be one of x, w",
     ),
   ]
   runs = [

@@ -93,7 +93,7 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
     ),
     (
       {"train_file": beyond, "choice_columns": "c"},
-      "beyond.jsonl:2 has the label '3'; choices are numbered from 0 to 2",
+      "beyond.jsonl:2 has the label '3', which must be the number of a",
     ),
     (
       {"train_file": ok, "choice_columns": "d,e"},

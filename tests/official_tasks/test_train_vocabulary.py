@@ -149,7 +149,7 @@ def test_a_text_without_words_gives_one_line_and_writes_nothing(tmp_path):
     f"--input_file={tmp_path}/empty.txt", f"--vocab_file={vocab_file}"
   )
   assert result.returncode == 1
-  assert "Error: The text holds no words" in result.stderr
+  assert "Error: The text has no words" in result.stderr
   assert "Traceback" not in result.stderr
   assert os.listdir(tmp_path) == ["empty.txt"]
 

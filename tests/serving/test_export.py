@@ -326,7 +326,7 @@ def test_an_encoder_without_a_pooler_is_exported(tokenizer):
     **servable.example_inputs["token_ids"]
   )
   assert set(outputs) == {"sequence_output", "embeddings"}
-  with pytest.raises(ValueError, match="'pooler', but the encoder has none"):
+  with pytest.raises(ValueError, match="the encoder has no pooler"):
     encoder_lib.EncoderServable(encoder, tokenizer, 16, pooling="pooler")
 
 

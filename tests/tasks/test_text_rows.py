@@ -93,8 +93,8 @@ def test_a_single_text_among_pairs_is_told_with_its_row(tokenizer):
     TextExample("1", "a", None, "no", "x.tsv:3"),
   ]
   for text_pairs, message in (
-    (True, "x.tsv:3 has one text"),
-    (False, "x.tsv:2 has two texts"),
+    (True, "x.tsv:3 must have two texts"),
+    (False, "x.tsv:2 must have one text"),
   ):
     with pytest.raises(ValueError, match=message):
       make_rows(preprocessor(text_pairs), examples, tokenizer)

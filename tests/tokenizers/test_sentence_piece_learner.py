@@ -91,8 +91,8 @@ def test_every_sentence_has_the_same_chance_to_be_in_the_sample():
     (["a b"], {"vocab_size": 5000}, r"vocab_size \(5000\) can be learned"),
     (["a b"], {"model_type": "word"}, r"model_type \('word'\) must be one"),
     (["a"], {"character_coverage": 2}, r"character_coverage \(2\) must be"),
-    ([], {}, "holds no words"),
-    (["", " \n"], {}, "holds no words"),
+    ([], {}, "has no words"),
+    (["", " \n"], {}, "has no words"),
   ],
 )
 def test_what_cannot_be_learned_is_said(texts, arguments, message):

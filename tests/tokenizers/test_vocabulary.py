@@ -43,12 +43,12 @@ def test_a_missing_file_is_named(tmp_path):
 @pytest.mark.parametrize(
   "content, message",
   [
-    (b"", "holds no tokens"),
-    (b"\n\n", "holds no tokens"),
+    (b"", "has no tokens"),
+    (b"\n\n", "has no tokens"),
     (b"[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n", r"vocab.txt has no \[MASK\]: add it"),
     (b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\na\n", "line 8: 'a' .* line 6"),
-    (b"[PAD]\n[UNK]\n\n[CLS]\n[SEP]\n[MASK]\n", "line 3: empty token"),
-    (b"[PAD]\n[UNK]\na\0b\n[CLS]\n", "line 3: .* holds a zero character"),
+    (b"[PAD]\n[UNK]\n\n[CLS]\n[SEP]\n[MASK]\n", "line 3 is empty"),
+    (b"[PAD]\n[UNK]\na\0b\n[CLS]\n", "line 3: .* has a NUL character"),
     (b"[PAD]\n[UNK]\n\xff\xfe\n", "vocab.txt:3 is not UTF-8"),
   ],
 )
@@ -176,11 +176,15 @@ def test_the_fingerprint_depends_on_the_merges(tmp_path):
   [
     ("{", "", "vocab.json is not JSON"),
     ("[]", "", "must be an object"),
-    ('{"a": 0, "b": 2}', "", "ids from 0 to 1 to its 2 tokens; none has 1"),
-    ('{"a": 0, "b": 0}', "", "none has 1"),
+    (
+      '{"a": 0, "b": 2}',
+      "",
+      "2 tokens the ids from 0 to 1, but no token has 1",
+    ),
+    ('{"a": 0, "b": 0}', "", "no token has 1"),
     ('{"hidden_act": "x"}', "", "id of 'hidden_act' in .* an integer, not 'x'"),
     ('{"labels": [1]}', "", "id of 'labels' in .* an integer, not"),
-    ('{"a": 0, "b": 1}', "#version: 0.2\na\n", "txt, line 2: 'a' is not two"),
+    ('{"a": 0, "b": 1}', "#version: 0.2\na\n", "txt, line 2: 'a' must be two"),
     ('{"a": 0, "b": 1}', "a b\n", "merges.txt, line 1: 'ab' is not in the"),
   ],
 )

@@ -165,5 +165,5 @@ def test_values_out_of_range_are_named(arguments, message):
 
 @pytest.mark.parametrize("texts", [[], [""], [" \n", "\0"]])
 def test_a_text_without_words_is_refused(texts):
-  with pytest.raises(ValueError, match="holds no words"):
+  with pytest.raises(ValueError, match="has no words"):
     learner.learn(texts, 100)

@@ -45,8 +45,8 @@ class ChoiceSource(data_sets.Source):
       choices.pop()
     if not choices:
       raise ValueError(
-        f"{row.origin} has no choices in {', '.join(self.choices)}; its columns"
-        f" are {', '.join(row.values)}."
+        f"{row.origin} has no choices in {', '.join(self.choices)}: choose"
+        f" among its columns {', '.join(row.values)}."
       )
     return choices
 
@@ -60,12 +60,14 @@ def count_choices(examples):
   """
   first = examples[0]
   if len(first.choices) < 2:
-    raise ValueError(f"{first.origin} has one choice; there must be two.")
+    raise ValueError(
+      f"{first.origin} has one choice, but must have at least two."
+    )
   for example in examples:
     if len(example.choices) != len(first.choices):
       raise ValueError(
-        f"{example.origin} has {len(example.choices)} choices, but "
-        f"{first.origin} has {len(first.choices)}."
+        f"{example.origin} has {len(example.choices)} choices, but must have "
+        f"{len(first.choices)} like {first.origin}."
       )
   return len(first.choices)
 
@@ -73,8 +75,8 @@ def count_choices(examples):
 def _index(label, num_choices, origin):
   if not (label.isascii() and label.isdigit() and int(label) < num_choices):
     raise ValueError(
-      f"{origin} has the label {label!r}; choices are numbered from 0 to "
-      f"{num_choices - 1}."
+      f"{origin} has the label {label!r}, which must be the number of a"
+      f" choice, from 0 to {num_choices - 1}."
     )
   return int(label)
 

@@ -104,8 +104,8 @@ def check_labels(examples, labels):
   for example in examples:
     if example.label is not None and example.label not in known:
       raise ValueError(
-        f"{example.origin} has the label {example.label!r}, which is none of "
-        f"{', '.join(labels)}."
+        f"{example.origin} has the label {example.label!r}, which must be one "
+        f"of {', '.join(labels)}."
       )
 
 
@@ -150,7 +150,8 @@ def _score(example):
     score = math.nan
   if not math.isfinite(score):
     raise ValueError(
-      f"{example.origin} has the score {example.label!r}, which is no number."
+      f"{example.origin} has the score {example.label!r}, which must be a"
+      " number."
     )
   return score
 

@@ -74,7 +74,7 @@ class Source(abc.ABC):
       rows = [row for row in rows if row.value(column) == wanted]
     if not rows:
       such = f" with {self.where[1]!r} as {self.where[0]}" if self.where else ""
-      raise ValueError(f"{', '.join(paths)} has no rows{such}.")
+      raise ValueError(f"{', '.join(paths)} has no rows{such}: check the file.")
     return [
       self.example(row, self._name(row, number), self._label(row, needs_labels))
       for number, row in enumerate(rows)
@@ -87,7 +87,10 @@ class Source(abc.ABC):
     label = row.value(self.label) if is_needed else row.values.get(self.label)
     label = (label or "").strip()
     if is_needed and not label:
-      raise ValueError(f"{row.origin} has no label in column {self.label!r}.")
+      raise ValueError(
+        f"{row.origin} has no label in column {self.label!r}: add it, or remove"
+        " the row."
+      )
     return label or None
 
 

@@ -122,7 +122,9 @@ def read(path, columns):
       f"{path} is damaged or of another task: delete it to have it made anew."
     ) from error
   if not lengths:
-    raise ValueError(f"{path} holds no rows.")
+    raise ValueError(
+      f"{path} has no rows: check the examples that they are made from."
+    )
   splits = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
   values = {name: np.concatenate(chunk) for name, chunk in chunks.items()}
   return Rows(columns, values, splits)

@@ -56,7 +56,9 @@ def read(path, name="train_file"):
           _example(question, context, title, f"{paragraph_place}.qas[{k}]")
         )
   if not examples:
-    raise ValueError(f"{path} has no questions.")
+    raise ValueError(
+      f"{path} has no questions: give a JSON file in SQuAD's format."
+    )
   return examples
 
 
@@ -71,7 +73,7 @@ def check_ids(examples):
     if example.id in origins:
       raise ValueError(
         f"{example.origin} has the id {example.id!r} of "
-        f"{origins[example.id]}; answers are told apart by it."
+        f"{origins[example.id]}, but every id must be unique."
       )
     origins[example.id] = example.origin
 
@@ -94,9 +96,9 @@ def check_located(examples, path):
   if answered:
     first = answered[0]
     raise ValueError(
-      f"{path}: none of the {len(answered)} answers is in its text, so that"
-      f" there is nothing to train on; the first is {first.answers[0][0]!r} in"
-      f" {first.origin}. Are these the texts that the answers are from?"
+      f"{path}: none of the {len(answered)} answers is in its text, so there is"
+      f" nothing to train on; the first is {first.answers[0][0]!r} in"
+      f" {first.origin}. Check that texts and answers belong together."
     )
 
 

@@ -90,8 +90,8 @@ def _kind_of(path):
   suffix = os.path.splitext(path)[1].lower()
   if suffix not in _SUFFIXES:
     raise ValueError(
-      f"{path}: the ending of a table says what it is, one of "
-      f"{', '.join(_SUFFIXES)}; rename it."
+      f"{path} must end in one of {', '.join(_SUFFIXES)}, which name its "
+      "format: rename it."
     )
   return _SUFFIXES[suffix]
 
@@ -171,7 +171,7 @@ def _checked_header(fields, origin):
   names = [name.strip() for name in fields]
   for name in names:
     if names.count(name) > 1:
-      raise ValueError(f"{origin} names two columns {name!r}.")
+      raise ValueError(f"{origin} names two columns {name!r}: rename one.")
   return names
 
 
@@ -210,7 +210,7 @@ def _json_lists(text, path, key):
       )
     content = content[key]
   if not isinstance(content, list):
-    raise ValueError(f"{path} holds neither a list nor objects.")
+    raise ValueError(f"{path} must hold a list of objects, or one per line.")
   return enumerate(content, start=1)
 
 

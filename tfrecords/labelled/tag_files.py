@@ -63,7 +63,7 @@ def read(path, token_unit=token_pieces.WORD, tag_column=-1):
       rows.append((number, columns))
   end_sentence()
   if not sentences:
-    raise ValueError(f"{path} has no sentences: is it empty?")
+    raise ValueError(f"{path} has no sentences: give a file with some.")
   return sentences
 
 
@@ -127,12 +127,12 @@ def _check_row(columns, num_columns, origin, tag_column):
   if len(columns) != num_columns:
     raise ValueError(
       f"{origin}: {len(columns)} columns ({' | '.join(columns)}), where the "
-      f"rows before have {num_columns}."
+      f"rows before have {num_columns}: give all rows the same."
     )
   if not columns[0]:
     raise ValueError(
-      f"{origin}: the row has no token. Blanks are tokens in files of one "
-      "character a line: --token_unit=character."
+      f"{origin}: the row has no token. For files with one character per line, "
+      "where spaces are tokens, give --token_unit=character."
     )
   if num_columns == 1:
     return
@@ -141,14 +141,14 @@ def _check_row(columns, num_columns, origin, tag_column):
     -num_columns < tag_column < num_columns
   ):
     raise ValueError(
-      f"{origin}: there is no column of tags {tag_column}; the row has "
-      f"{num_columns} columns, of which 0 is the token."
+      f"{origin}: tag_column ({tag_column}) must be one of the row's "
+      f"{num_columns} columns, and not 0, the token."
     )
   fault = tagging.find_fault(columns[tag_column])
   if fault:
     raise ValueError(
-      f"{origin}: {fault}. --tag_column names its column;"
-      " --token_unit=character is for files of one character a line."
+      f"{origin}: {fault}. Check --tag_column; for files with one character per"
+      " line give --token_unit=character."
     )
 
 

@@ -94,7 +94,10 @@ def list_files(input_file):
     found = tf.io.gfile.glob(pattern)
     found = [file for file in found if not file.endswith(".json")]
     if not found:
-      raise ValueError(f"input_file ({pattern}) matches no file.")
+      raise ValueError(
+        f"input_file ({pattern}) matches no file: give the paths of TFRecord"
+        " files, or glob patterns."
+      )
     files.update(found)
   return sorted(files)
 
@@ -131,7 +134,10 @@ def open_records(manifests, limits, skip_corrupt_records=False):
   records = Records(files, layout, tuple(segments), tuple(corrupt))
   if not records.num_records:
     first = "".join(f" First: {bad}" for bad in corrupt[:1])
-    raise ValueError(f"no usable records in {listed(files)}.{first}")
+    raise ValueError(
+      f"no usable records in {listed(files)}: write them again with"
+      f" create_pretraining_data.py.{first}"
+    )
   for record in corrupt[:_LOGGED]:
     logging.warning("Left out: %s", record)
   if corrupt:
@@ -152,7 +158,7 @@ def inspect(files, skip_corrupt_records=False):
     FileNotFoundError: a file does not exist.
   """
   if not files:
-    raise ValueError("no TFRecord files were given.")
+    raise ValueError("no TFRecord files were given: name at least one.")
   for file in files:
     if not tf.io.gfile.exists(file):
       raise FileNotFoundError(f"the TFRecord file {file} does not exist.")
@@ -164,7 +170,10 @@ def inspect(files, skip_corrupt_records=False):
       if not skip_corrupt_records:
         fault = fault or "is not a tf.train.Example with input_ids"
         raise ValueError(str(CorruptRecord(file, index, fault)))
-  raise ValueError(f"no records of pre-training data in {listed(files)}.")
+  raise ValueError(
+    f"no records of pre-training data in {listed(files)}: write them with"
+    " create_pretraining_data.py."
+  )
 
 
 @contextlib.contextmanager

@@ -219,7 +219,7 @@ def _check_documents(files, config):
   if not found:
     names = ", ".join(file.path for file in files[:3])
     raise ValueError(
-      f"the corpus is empty: there is no text in {names}"
+      f"the corpus is empty: give files with text instead of {names}"
       f"{', ...' if len(files) > 3 else ''}."
     )
   if found < needed:

@@ -73,7 +73,10 @@ def test_unequal_numbers_of_choices_are_told_with_both_rows(tmp_path):
   examples = read(source, path)
   with pytest.raises(ValueError) as error:
     choice_data.count_choices(examples)
-  assert str(error.value) == f"{path}:3 has 2 choices, but {path}:2 has 3."
+  assert (
+    str(error.value)
+    == f"{path}:3 has 2 choices, but must have 3 like {path}:2."
+  )
 
 
 @pytest.mark.parametrize("label", ["3", "-1", "x", "1.0", "²"])

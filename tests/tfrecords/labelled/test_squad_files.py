@@ -133,7 +133,7 @@ def test_a_missing_file_is_named_as_the_flag(tmp_path):
 
 def test_two_questions_with_one_id_are_refused(tmp_path):
   examples = squad_files.read(_write(tmp_path, _squad(QUESTION, QUESTION)))
-  with pytest.raises(ValueError, match=r"qas\[1\] has the id 'q1' of .*\[0\];"):
+  with pytest.raises(ValueError, match=r"qas\[1\] has the id 'q1' of .*\[0\],"):
     squad_files.check_ids(examples)
 
 
