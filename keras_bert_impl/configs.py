@@ -1,8 +1,8 @@
 """Configuration of the encoder: the fields of `bert_config.json`, and presets.
 
-A family is a configuration, not a class: whatever distinguishes one released
-size or family from another in what it computes is a field of `EncoderConfig`;
-the rest is data in `families`.
+A family is a configuration, not a class: fields of `EncoderConfig` hold every
+difference in computation between released sizes and families; all other
+differences are data in `families`.
 """
 
 import dataclasses

@@ -139,7 +139,7 @@ def parse_json(text, place, kind=dict, types=None):
 
   Args:
     text: str.
-    place: str, the file, or file and line, that it stands in.
+    place: str, the file, or file and line, of the text.
     kind: type or tuple of types, what the value must be.
     types: {name: type or tuple of types}, what those of an object's fields
       must be that are there.
@@ -174,7 +174,7 @@ def check_fields(values, types, place):
   Args:
     values: dict.
     types: {name: type or tuple of types}.
-    place: str, where the object stands.
+    place: str, location of the object, for messages.
 
   Raises:
     ValueError: naming place, field and value.
@@ -188,14 +188,15 @@ def field(values, name, kind, place, default=_REQUIRED):
   """Returns a field of a JSON object.
 
   Args:
-    values: what ought to be a dict.
+    values: the object, which should be a dict.
     name: str.
-    kind: type or tuple of types, what the field must be.
-    place: str, where the object stands.
-    default: what to return if there is no such field.
+    kind: type or tuple of types, allowed for the field.
+    place: str, location of the object, for messages.
+    default: value to return if the field is missing.
 
   Raises:
-    ValueError: it is no object, has no such field, or one of another type.
+    ValueError: `values` is not a dict, or the field is missing or has another
+      type.
   """
   check_type(values, dict, place)
   if name in values:

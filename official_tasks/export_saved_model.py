@@ -85,19 +85,19 @@ common.define_flags(serving_options.AllOptions)
 def main():
   """Loads the model, exports it and prints where."""
   config = common.from_flags(ExportConfig)
-  told = common.from_flags(serving_options.AllOptions)
+  chosen = common.from_flags(serving_options.AllOptions)
   logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
   export.check_folder(config.export_dir)
   path = trained_models.find_folder(config.checkpoint_dir)
   trained = trained_models.load(path, config.head)
-  servable = _servable(config, told, path, trained)
+  servable = _servable(config, chosen, path, trained)
   version_dir = export.export(
     servable, config.export_dir, config.model_name, config.weights_dtype
   )
-  _report(config, told, trained, servable, version_dir)
+  _report(config, chosen, trained, servable, version_dir)
 
 
-def _servable(config, told, path, trained):
+def _servable(config, chosen, path, trained):
   """Returns the servable of a `TrainedModel`."""
   recorded = trained.recorded
   max_seq_length = config.max_seq_length or recorded.get("max_seq_length")
@@ -110,17 +110,17 @@ def _servable(config, told, path, trained):
     trained.model,
     tokenizer,
     max_seq_length or files.encoder_config.max_sequence_length,
-    **_arguments(told, trained, servable_class),
+    **_arguments(chosen, trained, servable_class),
   )
 
 
-def _arguments(told, trained, servable_class):
+def _arguments(chosen, trained, servable_class):
   """Returns {name: value} for a servable, from flags and the training run.
 
   Raises:
     ValueError: a flag is for another head, or a required one is missing.
   """
-  given = {name: v for name, v in vars(told).items() if v is not None}
+  given = {name: v for name, v in vars(chosen).items() if v is not None}
   known = serving_options.names(serving_options.OPTIONS[trained.head])
   for name in sorted(given):
     if name not in known:
@@ -151,7 +151,7 @@ def _arguments(told, trained, servable_class):
   return arguments
 
 
-def _report(config, told, trained, servable, version_dir):
+def _report(config, chosen, trained, servable, version_dir):
   """Prints and writes the results."""
   described = servable.describe()
   results = {
@@ -159,7 +159,7 @@ def _report(config, told, trained, servable, version_dir):
     "version_dir": version_dir,
     "model": described,
     "signatures": sorted(servable.signatures),
-    "configuration": dataclasses.asdict(config) | dataclasses.asdict(told),
+    "configuration": dataclasses.asdict(config) | dataclasses.asdict(chosen),
     "versions": report.versions(),
   }
   files.write_json(

@@ -47,7 +47,7 @@ GOOGLE_CLASSIFIER = (
 class Framing:
   """Framing: the special tokens and segments of a text or pair.
 
-  [CLS] A [SEP] or [CLS] A [SEP] B [SEP], whatever the tokens are called.
+  [CLS] A [SEP] or [CLS] A [SEP] B [SEP], under the vocabulary's own names.
 
   Attributes:
     separators: int, how many [SEP] stand between the texts of a pair.

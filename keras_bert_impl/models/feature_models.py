@@ -25,8 +25,8 @@ class FeatureTagger(base.EncoderModel):
   Two layers of BiLSTM, then the classifier. A frozen encoder has no dropout and
   no trainable variables. Padding changes nothing.
 
-  The BiLSTM computes in float32 whatever the dtype: its state goes through as
-  many steps as there are tokens.
+  The BiLSTM computes in float32 under any dtype policy, because its state
+  accumulates over as many steps as there are tokens.
 
   Args:
     config: `configs.EncoderConfig`.

@@ -39,8 +39,8 @@ class SequenceClassifier(HeadModel):
     num_classes: int, C; 1 for regression.
     dropout_rate: float in [0, 1), before the head; None means
       `config.hidden_dropout_prob`.
-    bilstm_width: int, width of a BiLSTM whose state at the first token stands
-      in for the pooled output; None for none. The paper puts it on a
+    bilstm_width: int, units of a BiLSTM whose state at the first token replaces
+      the pooled output; None for no BiLSTM. The paper uses it on a
       left-to-right encoder (section 5.1).
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.

@@ -108,13 +108,13 @@ def check_folder(export_dir):
 def _hold(export_dir):
   """Locks a folder while a version is written, and removes leftovers.
 
-  All who write share a lock of the folder, which ends with its process,
-  however that ends. So whoever gets it alone knows that nobody else is writing,
-  and that what looks so was left by one who was killed.
+  Every writing process holds a shared lock of the folder, which the system
+  releases when the process ends. A process that gets an exclusive lock knows
+  that no other is writing, so unfinished versions are leftovers of killed ones.
   """
   try:
     folder = os.open(export_dir, os.O_RDONLY)
-  except OSError:  # gs://... has no locks, and nothing can be told.
+  except OSError:  # gs://... has no locks.
     yield
     return
   try:

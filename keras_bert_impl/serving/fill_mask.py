@@ -13,8 +13,8 @@ from keras_bert_impl.serving import row_batches, servables, tokens
 class FillMaskServable(servables.Servable):
   """Fills masks: the likeliest tokens for each [MASK] of a text.
 
-  The literal [MASK] (<mask>, or whatever the vocabulary calls it) is the mask
-  token, which is a word of its own wherever it stands.
+  The literal [MASK], or <mask> if the vocabulary has that name for it, is the
+  mask token, which is a word of its own everywhere.
 
   Args:
     model: any that has a masked-LM head on its encoder, such as
@@ -46,8 +46,8 @@ class FillMaskServable(servables.Servable):
     """Returns the likeliest tokens for every [MASK] of every text.
 
     Args:
-      text: string [B], UTF-8, with any number of [MASK], or whatever the
-        vocabulary calls it.
+      text: string [B], UTF-8, with any number of [MASK], or the vocabulary's
+        name of it.
 
     Returns:
       num_masks int32 [B]: the masks of the text that were answered. A mask

@@ -25,26 +25,26 @@ _SPANS = {
 
 
 class QuestionAnsweringServable(servables.Servable):
-  """Answers a question by a span of the text as it was given.
+  """Question answering: answers with a span of the original text.
 
-  A text that is too long for a row is read in windows that slide over it. No
-  more than 32 windows are given to the model at once, whatever the batch.
+  A text that is too long for a row is read in sliding windows. The model gets
+  at most 32 windows at a time, for any batch size.
 
   Args:
     model: `QuestionAnswering`.
     tokenizer: as `Servable`.
     max_seq_length: as `Servable`, of question and window.
     doc_stride: int, pieces from one window to the next.
-    max_query_length: int, pieces of a question that are kept.
-    max_answer_length: int, most pieces of an answer.
-    null_score_diff_threshold: float, how much the null score must be above the
-      score of the best answer for there to be none; None if there always is
-      one.
-    max_windows: int, windows of a text that are read; the rest of it is not.
+    max_query_length: int, maximum number of pieces of a question; longer
+      questions are cut.
+    max_answer_length: int, maximum number of pieces of an answer.
+    null_score_diff_threshold: float, the answer is "" if the null score exceeds
+      the score of the best answer by more than this; None to always answer.
+    max_windows: int, maximum number of windows of a text; the rest is dropped.
 
   Raises:
-    ValueError: as `Servable`; and if a number is not positive, or a row has no
-      room for a question and a piece of text.
+    ValueError: as `Servable`; or a number is not positive, or max_seq_length is
+      too small for a question and a piece of text.
   """
 
   head = "question_answering"
@@ -105,12 +105,13 @@ class QuestionAnsweringServable(servables.Servable):
       text_pair: string [B], the texts with the answers.
 
     Returns:
-      answer string [B], "" where there is none; start and end int32 [B], where
-      it stands in text_pair, in characters and `end` exclusive, -1 where there
-      is none; score float32 [B], the sum of the logits of its start and end,
-      of the best span also where "" was better, 0 where text_pair has none;
-      null_score float32 [B], the same of no answer; is_cut bool [B], whether
-      text_pair has more than max_windows windows.
+      answer: string [B], "" for no answer.
+      start, end: int32 [B], its characters in text_pair, `end` exclusive; -1
+        for no answer.
+      score: float32 [B], the sum of the start and end logits of the best span,
+        even if the answer is ""; 0 if text_pair has no span.
+      null_score: float32 [B], the same sum for no answer.
+      is_cut: bool [B], whether text_pair has more than max_windows windows.
     """
     contexts = text_words.drop_invalid(text_pair)
     rows, spans = self._rows(text_words.drop_invalid(text), contexts)
@@ -255,7 +256,7 @@ def _without_blanks(texts, starts, ends):
   def stripped(characters, shift):
     offset = tf.gather(offsets, characters.value_rowids())
     count = tf.gather(num_before, characters.flat_values + offset)
-    # Counted from 1: before the first stands a place of none.
+    # Places count from 1, because `places` begins with a dummy.
     found = tf.gather(places, count + shift) + 1 - shift
     return characters.with_flat_values(found - offset)
 

@@ -22,7 +22,7 @@ from keras_bert_impl import choices, features
 from keras_bert_impl.checkpoints import vocab_size
 from keras_bert_impl.serving import input_checks, tf_examples
 
-# What a text is called in requests, and what stands after it in a pair.
+# Names of a text, and of the second text of a pair, in requests.
 TEXT = "text"
 TEXT_PAIR = "text_pair"
 

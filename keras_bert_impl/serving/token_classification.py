@@ -21,11 +21,11 @@ _NO_TYPE = "entity"
 
 
 class TokenClassificationServable(servables.Servable):
-  """Finds entities in texts: label, text, place and score.
+  """Finds entities in texts: label, text, offsets and score.
 
-  A text that is too long for a row is read in windows that slide over it; each
-  token counts where it has most context. No more than 32 windows are given to
-  the model at once, whatever the batch.
+  A text that is too long for a row is read in sliding windows; each token
+  counts in the window that gives it the most context. The model gets at most 32
+  windows at a time, for any batch size.
 
   Args:
     model: `TokenClassifier`, or another with its inputs and outputs.

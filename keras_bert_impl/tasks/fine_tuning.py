@@ -29,9 +29,9 @@ class Column(NamedTuple):
 
   Attributes:
     dtype: "int32" or "float32".
-    shape: tuple of the shape of one row; None stands for [n] and comes first,
-      e.g. () for a label, (None,) for ids, (None, 4) for those of 4 choices.
-    padding: what fills the rows of a batch up to L.
+    shape: tuple, shape of one row; a leading None means the length n, e.g. ()
+      for a label, (None,) for ids, (None, 4) for the ids of 4 choices.
+    padding: value that pads the rows of a batch to L.
     in_batch: bool, whether the model or the loss needs it; the other columns
       are for the `Evaluator`.
     is_transposed: bool, whether a batch has the last axis in front of L:

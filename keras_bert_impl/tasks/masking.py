@@ -165,9 +165,9 @@ class Masking:
   def _structure(self, ids, lengths, has_pairs):
     """Returns `input_mask` and `segment_ids`, int32 [B, L].
 
-    Segment 1 is what follows the first [SEP], up to the end of the record,
-    which is the second [SEP]. Without pairs all is segment 0, whatever
-    documents its [SEP] separate.
+    Segment 1 begins after the first [SEP] and ends with the record, at the
+    second [SEP]. Without pairs all is segment 0, even if [SEP] separates
+    documents.
     """
     column = tf.range(self.max_seq_length)[tf.newaxis]  # [1, L]
     valid = column < lengths[:, tf.newaxis]  # [B, L]

@@ -25,7 +25,7 @@ class SequenceClassificationTask(base.Task):
     bilstm_width: as `models.SequenceClassifier`.
 
   Raises:
-    ValueError: there are less than two classes, or one stands twice.
+    ValueError: there are fewer than two classes, or one is repeated.
   """
 
   config: configs.EncoderConfig

@@ -93,7 +93,7 @@ def word_ids(ids, is_continuation):
   """
   is_continuation = tf.constant(is_continuation)
   is_start = ~tf.gather(is_continuation, ids.flat_values)
-  # Every row begins a word, whatever its first piece.
+  # The first piece of a row begins a word, even if it continues one.
   first = tf.boolean_mask(ids.row_starts(), ids.row_lengths() > 0)
   is_start = tf.tensor_scatter_nd_update(
     is_start, first[:, tf.newaxis], tf.ones_like(first, tf.bool)

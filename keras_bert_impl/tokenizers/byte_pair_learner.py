@@ -26,7 +26,7 @@ def learn(
     vocab_size: int, tokens wanted, the special ones and 256 bytes included.
     options: `BytePairOptions`, as the tokenizer will be used.
     min_frequency: int, how often a pair must occur to be merged.
-    origin: str, what messages shall call the vocabulary.
+    origin: str, name of the vocabulary in messages.
 
   Returns:
     `Vocabulary`: <s>, <pad>, </s>, <unk>, the bytes, the merges, <mask>.

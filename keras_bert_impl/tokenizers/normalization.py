@@ -20,7 +20,7 @@ from keras_bert_impl.tokenizers import text_words
 MAX_WORD_CHARACTERS = 200
 
 _OVERLONG = rf"[^ \t\n\r]{{{MAX_WORD_CHARACTERS + 1},}}"
-# Cannot occur in normalised text, so it stands for overlong words only.
+# Replaces overlong words; normalised text cannot have this character.
 OVERLONG_WORD = "\ufffd"
 
 

@@ -1,8 +1,8 @@
 """Options of tokenizers, stored in `tokenizer_config.json`.
 
-The file stands beside the vocabulary. It says how text is normalised, and of
-which family of models sequences have their framing, so that later commands use
-the same.
+The file is beside the vocabulary. It has the text normalisation and the model
+family, which decides the framing of sequences, so that later commands use the
+same.
 """
 
 import dataclasses
@@ -169,18 +169,18 @@ def resolve(vocab_file, default_family=None, **given):
 
   Args:
     vocab_file: str, path of the vocabulary.
-    default_family: str, where neither `given` nor a file names a family: that
-      of the model the options are for.
-    **given: options by name; None stands for what is stored beside the
-      vocabulary, or else the default.
+    default_family: str, family of the model, used if neither `given` nor a file
+      names one.
+    **given: options by name; None means the value stored beside the vocabulary,
+      or the default.
 
   Returns:
-    `WordPieceOptions`, `BytePairOptions` or `SentencePieceOptions`, as the name
-    of the file says. A given value wins over a stored one, with a warning.
+    `WordPieceOptions`, `BytePairOptions` or `SentencePieceOptions`, by the name
+    of the file. A given value replaces a stored one, with a warning.
 
   Raises:
-    ValueError: if the tokenizer of this file has no such option, or there is no
-      such family.
+    ValueError: the tokenizer of this file does not have the option, or the
+      family is unknown.
   """
   kind = vocabulary_files.kind_of(vocab_file)
   given = {name: value for name, value in given.items() if value is not None}

@@ -142,12 +142,12 @@ def build_ids(vocabulary):
 
 
 def replace_first(pieces, ids, whole_ids):
-  """Replaces the first piece of each row that has any.
+  """Returns pieces with the first piece of each row replaced.
 
   Args:
     pieces: int32 RaggedTensor [N, (pieces)].
-    ids: int32 [V], what stands for a piece there.
-    whole_ids: int32 [N], what stands for all of a row; -1 for nothing.
+    ids: int32 [V], replacement of each id as a first piece.
+    whole_ids: int32 [N], id that replaces the whole row; -1 to keep it.
   """
   lengths = pieces.row_lengths()
   first = tf.boolean_mask(pieces.row_starts(), lengths > 0)[:, tf.newaxis]

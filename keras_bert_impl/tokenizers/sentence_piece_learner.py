@@ -58,13 +58,13 @@ def learn(
   """Returns the `Vocabulary` for `texts`.
 
   Args:
-    texts: iterable of str, read once; or, for "bpe", whatever `count` takes.
-    vocab_size: int, pieces wanted, the special ones included.
-    options: `SentencePieceOptions`, as the tokenizer will be used.
+    texts: iterable of str, read once; for "bpe", the argument of `count`.
+    vocab_size: int, number of pieces, including special ones.
+    options: `SentencePieceOptions` of the tokenizer.
     model_type: "unigram" or "bpe".
     character_coverage: float in (0, 1], share of the text's characters that
       must be pieces; rarer ones become <unk>.
-    origin: str, what messages shall call the vocabulary.
+    origin: str, name of the vocabulary in messages.
     count: callable (texts, options) -> Counter, as `count_words`; for "bpe".
 
   Returns:

@@ -100,11 +100,10 @@ class Tokenizer(piece_tokenizer.PieceTokenizer):
   def tokenize_tokens(self, tokens, unit=token_pieces.WORD):
     """Tokenizes texts that are split into tokens, each token by itself.
 
-    Words get a blank before them in byte-level BPE (SentencePiece adds its
-    own). Characters start a word after white space, punctuation and ideographs
-    (whatever the normalisation separates). Other characters get continuation
-    pieces, such as "##x", or their piece at the start of words if the
-    vocabulary has no other.
+    Byte-level BPE puts a space before each word (SentencePiece adds its own). A
+    character starts a word after white space, punctuation and ideographs, where
+    the normalisation splits. Other characters get continuation pieces, such as
+    "##x", or the piece for the start of a word if the vocabulary lacks those.
 
     Args:
       tokens: string RaggedTensor [B, (tokens)].

@@ -44,8 +44,8 @@ _ROLE_TOKENS = {
 class Vocabulary:
   """A vocabulary: tokens by id, and the roles of special tokens.
 
-  Which token pads, stands for the unknown, begins, ends and hides is asked for
-  by role; a vocabulary without a role can do whatever does not need it.
+  Special tokens have roles: padding, unknown, begin, end and mask. A vocabulary
+  may lack a role; only the functions that need it fail.
 
   Attributes:
     tokens: tuple of V strings, token of each id.
@@ -134,7 +134,7 @@ class Vocabulary:
 
   @property
   def unk_id(self):
-    """Id of [UNK] or <unk>, which stands for text without pieces."""
+    """Id of [UNK] or <unk>, which replaces text without pieces."""
     return _role_id(self, "unk")
 
   @property
@@ -169,10 +169,9 @@ class Vocabulary:
   def is_continuation(self):
     """Boolean [V]: True where a token continues a word.
 
-    "##ing" in WordPiece; in the other kinds whatever does not begin with the
-    sign of a blank ("Ġ", "▁"), so that a comma belongs to the word before it.
-    A special token continues none, but for SentencePiece's <unk>: it is what
-    could not be read of a word.
+    In WordPiece these begin with "##"; in the other kinds they lack the space
+    mark ("Ġ", "▁"), so a comma belongs to the word before it. Special tokens
+    continue no word, except SentencePiece's <unk>, the unknown part of a word.
     """
     if self.kind == WORDPIECE:
       continues = [t.startswith(CONTINUATION_PREFIX) for t in self.tokens]

@@ -26,8 +26,8 @@ def train(loop, saver, make_batches, log, after_save=None):
     loop: `TrainingLoop`, restored already.
     saver: `Saver`.
     make_batches: callable (start_step) -> global batches, as
-      `distribution.distribute` takes them, the same sequence whatever step it
-      starts from.
+      `distribution.distribute` takes them; batch k is the same for every
+      start_step.
     log: `RunLog` or `NoLog`.
     after_save: callable (step) -> bool, called after each checkpoint, and with
       the one resumed from; True ends the training there.

@@ -184,7 +184,7 @@ def _tfds(name, text, text_pair=None, label_names=(), splits=_TFDS_SPLITS):
   return {
     split: TextSource(
       (f"tfds:glue/{name}?split={published}",),
-      # What stands there instead of the labels of a test set is no label.
+      # The label column of a test set has placeholders, so it is not read.
       label="hidden" if split.startswith("test") else "label",
       id="idx",
       text=text,

@@ -101,7 +101,7 @@ class DataSet:
   Attributes:
     name: str, as published.
     splits: {split: `Source`}.
-    note: str, what its users should be told; may be empty.
+    note: str, advice for its users; may be empty.
   """
 
   name: str
@@ -142,9 +142,10 @@ def paths_of(source, folder):
 
 
 def hold_out(examples, fraction):
-  """Splits off a random part: returns two lists, the rest and the part.
+  """Returns two lists: the examples without a random part, and that part.
 
-  Both in the old order; the same rows every time, whatever the seed of a run.
+  Both keep the order of the examples. The part is the same for every run and
+  seed.
   """
   rng = random.Random(0)
   draws = [rng.random() for _ in examples]

@@ -12,7 +12,7 @@ Batch k is a pure function of (files, batch size, order, k), so that a run
 continues at any batch (`start_batch`), without state. Batches are full: the
 last one of an evaluation is filled up with padding rows, whose `input_mask` is
 0 everywhere and whose `masked_lm_weights` are 0. `input_mask[:, 0]` therefore
-is the weight of a row in whatever counts rows, such as the next sentence loss.
+is the weight of a row in all counts of rows, such as the next sentence loss.
 """
 
 import tensorflow as tf
@@ -37,10 +37,10 @@ def make_dataset(
 ):
   """Returns the batches of some records, from `start_batch` on.
 
-  Batches run on over the end of an epoch. Without an end, a large batch of
-  several files is made of lanes (see `plan`): whoever wants a part of each
-  batch reads and prepares no more than the lanes it lies in, and gets the same
-  rows as whoever reads all of it.
+  Batches continue across the ends of epochs. Without a last epoch, a large
+  batch of several files is made of lanes (see `plan`): a worker that needs a
+  part of each batch reads and prepares only the lanes of that part, and gets
+  the same rows as a worker that reads all lanes.
 
   Args:
     records: scan.Records.

@@ -41,7 +41,7 @@ class Layout:
 
   @property
   def features(self):
-    """{name: Feature}; the shape (None,) stands for a varying length."""
+    """{name: Feature}; the shape (None,) means a varying length."""
     limits = self.limits
     return features.record(
       self.form, limits.max_seq_length, limits.max_predictions_per_seq

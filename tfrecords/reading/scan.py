@@ -217,11 +217,11 @@ def find_corrupt_records(path, layout, num_expected=None):
   Args:
     path: str, anything tf.io.gfile opens.
     layout: records.Layout its records should have.
-    num_expected: int, records it should have, None where that is not known.
+    num_expected: int, number of records it should have; None if unknown.
 
   Returns:
-    list of CorruptRecord, by index; and int, the number of records that can be
-    told apart in the file, corrupt ones among them.
+    list of CorruptRecord, by index; and int, the number of records whose frames
+    can be found in the file, including corrupt ones.
   """
   corrupt = []
   num_records = _count_if_sound(path, layout)

@@ -119,7 +119,7 @@ def count_words(chunks, count, beside, config):
   Args:
     chunks: sequence of tuples of documents.TextFile, see documents.open_chunks.
     count: callable (iterable of str) -> Counter that can be pickled.
-    beside: str, a file; a temporary one stands beside it for a moment.
+    beside: str, a file; a temporary file is written beside it.
     config: `BeamConfig`.
 
   Returns:
