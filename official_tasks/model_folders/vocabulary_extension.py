@@ -107,6 +107,6 @@ def _read_words(path):
           words.setdefault(word, number)
   except UnicodeDecodeError as error:
     raise ValueError(
-      f"{path} must be UTF-8 text: {error}. Convert the file."
+      f"{path} is not UTF-8 text: {error}. Convert the file."
     ) from error
   return words
