@@ -61,17 +61,17 @@ def assemble(
       texts = _truncate(texts, max_seq_length - num_special)
     else:
       _check_lengths(texts, max_seq_length - num_special)
-  parts = _framed(texts, vocabulary, framing)
-  ids, words, segments = (
-    tf.concat(part, axis=1) for part in zip(*parts, strict=True)
-  )
+  ids = _framed(texts, vocabulary.cls_id, vocabulary.sep_id, framing)
   shape = [ids.shape[0], length]
+  input_mask = tf.ones_like(ids).to_tensor(0, shape=shape)
   inputs = {
     features.INPUT_IDS: ids.to_tensor(vocabulary.pad_id, shape=shape),
-    features.INPUT_MASK: tf.ones_like(ids).to_tensor(0, shape=shape),
-    features.SEGMENT_IDS: segments.to_tensor(0, shape=shape),
+    features.INPUT_MASK: input_mask,
+    features.SEGMENT_IDS: _segment_ids(texts, input_mask, framing),
   }
   if with_word_ids:
+    words = [word_ids(text, vocabulary.is_continuation) for text in texts]
+    words = _framed(words, -1, -1, framing)
     inputs[WORD_IDS] = words.to_tensor(-1, shape=shape)
   return inputs
 
@@ -106,34 +106,36 @@ def word_ids(ids, is_continuation):
   return ids.with_flat_values(counts - 1)
 
 
-def _framed(texts, vocabulary, framing):
-  """Returns the parts of sequences in order: special tokens and texts.
+def _framed(texts, cls_value, sep_value, framing):
+  """Returns texts with special tokens, int32 RaggedTensor [B, (tokens)].
 
   Args:
-    texts: list of one or two int32 RaggedTensor [B, (pieces)].
-    vocabulary: `Vocabulary`.
+    texts: list of one or two int32 RaggedTensor [B, (pieces)], ids or others.
+    cls_value: int, what stands for [CLS].
+    sep_value: int, what stands for [SEP].
     framing: `families.family.Framing`.
-
-  Returns:
-    List of (ids, word ids, segment ids), each [B, 1] or ragged [B, (pieces)].
   """
-  row = tf.ones([texts[0].nrows(out_type=tf.int32), 1], tf.int32)  # [B, 1]
+  num_rows = texts[0].nrows(out_type=tf.int32)
+  sep = tf.fill([num_rows, 1], sep_value)
+  parts = [tf.fill([num_rows, 1], cls_value), texts[0]]
+  for text in texts[1:]:
+    parts += [*framing.separators * [sep], text]
+  return tf.concat([*parts, sep], axis=1)
 
-  def special(index, segment):
-    return index * row, -row, segment * row
 
-  cls_id, sep_id = vocabulary.cls_id, vocabulary.sep_id
-  parts = [special(cls_id, 0)]
-  for number, text in enumerate(texts):
-    segment = number if framing.segments else 0
-    if number:
-      # The first [SEP] already follows the text before.
-      parts += (framing.separators - 1) * [special(sep_id, 0)]
-    segments = tf.fill(tf.shape(text.flat_values), segment)
-    segments = text.with_flat_values(segments)
-    parts.append((text, word_ids(text, vocabulary.is_continuation), segments))
-    parts.append(special(sep_id, segment))
-  return parts
+def _segment_ids(texts, input_mask, framing):
+  """Returns int32 [B, L], 1 for the second text and its [SEP] if they differ.
+
+  Args:
+    texts: as `_framed`.
+    input_mask: int32 [B, L].
+    framing: `families.family.Framing`.
+  """
+  if len(texts) == 1 or not framing.segments:
+    return tf.zeros_like(input_mask)
+  before = 1 + texts[0].row_lengths() + framing.separators
+  is_before = tf.sequence_mask(before, tf.shape(input_mask)[1], tf.int32)
+  return input_mask - is_before
 
 
 def _check_numbers(texts):
