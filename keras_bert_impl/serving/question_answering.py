@@ -188,23 +188,20 @@ class QuestionAnsweringServable(servables.Servable):
       as `_SPANS`, each [R].
     """
     starts, ends = rows[_STARTS], rows[_ENDS]
-    score, first, last = answers.best_spans(
-      starts,
-      ends,
-      logits["start_logits"],
-      logits["end_logits"],
-      self.max_answer_length,
-      count=1,
+    # float64, so that ties of sums break as in training.
+    start_logits, end_logits = (
+      tf.cast(logits[f"{side}_logits"], tf.float64) for side in ("start", "end")
     )
-    null = [
-      tf.cast(logits[f"{side}_logits"][:, 0], tf.float64)
-      for side in ("start", "end")
-    ]
+    size = self.max_answer_length
+    scores = answers.score_spans(starts, ends, start_logits, end_logits, size)
+    # top_k breaks ties by the lower index.
+    score, place = tf.math.top_k(scores)
+    first, last = answers.span_pieces(place, size)
     return {
       "score": score[:, 0],
       "start": tf.gather(starts, first[:, 0], batch_dims=1),
       "end": tf.gather(ends, last[:, 0], batch_dims=1),
-      "null_score": null[0] + null[1],
+      "null_score": start_logits[:, 0] + end_logits[:, 0],
     }
 
 

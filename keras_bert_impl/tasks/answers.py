@@ -11,6 +11,7 @@ those of the best starts and ends, and character offsets cut the answers out of
 the context, which the original searches again.
 """
 
+import bisect
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +19,8 @@ import tensorflow as tf
 
 # Spans kept of each window per answer: several spans may have the same text.
 _SPANS_PER_ANSWER = 4
-# Windows per call of `best_spans`.
-_WINDOWS = 32
+# Windows per call of `score_spans`.
+_WINDOWS = 128
 
 
 class SpanConfig(NamedTuple):
@@ -117,54 +118,65 @@ def find(contexts, windows, config):
   ]
 
 
-def best_spans(starts, ends, start_logits, end_logits, size, count):
-  """Returns the best spans of each window; also works in a graph, for serving.
+def score_spans(starts, ends, start_logits, end_logits, size):
+  """Returns the scores of all spans; also works in a graph, for serving.
 
   Args:
     starts: int32 [R, L], offset of the first character of each piece; -1 for a
       piece that cannot begin an answer.
     ends: int32 [R, L], offset after the last character of each piece; -1
       outside the context.
-    start_logits: float [R, L].
-    end_logits: float [R, L].
+    start_logits: float [R, L], of any dtype.
+    end_logits: the same.
     size: int, D, maximum number of pieces of a span.
-    count: int, K, spans to return per window.
 
   Returns:
-    (score, first, last), each [R, min(K, L * D)], best first; ties go to the
-    earlier, then the shorter span. score: float64, -inf where a window has
-    fewer spans. first, last: int32, positions of the first and last piece.
+    [R, L * D], dtype of the logits, -inf where there is no span; `span_pieces`
+    tells the pieces of a column. Earlier spans come first, and of those that
+    begin with the same piece the shorter ones.
   """
-  # float64, so that ties of sums break the same way everywhere.
-  start_logits = tf.cast(start_logits, tf.float64)
-  end_logits = tf.cast(end_logits, tf.float64)
-  span_ends = _reached(ends, size, -1)  # [R, L, D]
-  scores = start_logits[:, :, tf.newaxis] + _reached(end_logits, size, 0.0)
-  starts = starts[:, :, tf.newaxis]
+  # [L, D, R] while it is filled: copying is fastest along the windows.
+  starts = tf.transpose(tf.where(starts == -1, starts.dtype.max, starts))
+  scores = tf.transpose(start_logits)[:, tf.newaxis]
+  scores += _reached(end_logits, size, 0)
   # False where the end is outside the context or the span has no characters.
-  is_span = (starts != -1) & (starts < span_ends)
+  is_span = starts[:, tf.newaxis] < _reached(ends, size, -1)
   scores = tf.where(is_span, scores, -np.inf)
-  scores = tf.reshape(scores, [tf.shape(scores)[0], -1])  # [R, L * D]
-  # top_k breaks ties by the lower index.
-  score, place = tf.math.top_k(scores, tf.minimum(count, tf.shape(scores)[1]))
+  return tf.transpose(tf.reshape(scores, [-1, tf.shape(starts)[1]]))
+
+
+# A function reuses the memory of intermediate results; eager ops do not.
+_score_spans = tf.function(score_spans, reduce_retracing=True)
+
+
+def span_pieces(place, size):
+  """Returns the first and last piece of the spans of `score_spans`.
+
+  Args:
+    place: int [...], columns of the scores.
+    size: int, as `score_spans` got it.
+  """
   first = place // size
-  return score, first, first + place % size
+  return first, first + place % size
 
 
 def _reached(values, size, padding):
-  """Returns each of values [R, L] and those that follow it, [R, L, size]."""
-  padded = tf.pad(values, [[0, 0], [0, size - 1]], constant_values=padding)
+  """Returns each of values [R, L] and those that follow it, [L, size, R]."""
+  padded = tf.pad(
+    tf.transpose(values), [[0, size - 1], [0, 0]], constant_values=padding
+  )
   places = tf.range(tf.shape(values)[1])[:, tf.newaxis] + tf.range(size)
-  return tf.gather(padded, places, axis=1)
+  return tf.gather(padded, places)
 
 
 def _window_spans(windows, config):
-  """Yields the best spans of each window.
+  """Returns the best spans of each window.
 
   Returns:
-    float64 [spans, 4]: start logit, end logit, first character, last + 1.
+    list of float64 [spans, 4]: start logit, end logit, first character, last
+    + 1; by first, then last piece.
   """
-  count = _SPANS_PER_ANSWER * config.n_best_size
+  size = config.max_answer_length
   lengths = np.array([len(starts) for starts in windows.starts])
   # Windows of similar length share a batch, which saves padding.
   order = np.argsort(lengths, kind="stable")
@@ -177,30 +189,39 @@ def _window_spans(windows, config):
         windows[1:], (-1, -1, 0, 0.0, 0.0), strict=True
       )
     )
-    scores, firsts, lasts = (
-      x.numpy()
-      for x in best_spans(
-        np.where(is_max == 1, starts, -1),
-        ends,
-        start_logits,
-        end_logits,
-        config.max_answer_length,
-        count,
-      )
+    begins = np.where(is_max == 1, starts, -1)
+    scores = _score_spans(begins, ends, start_logits, end_logits, size)
+    row, place = _best(scores.numpy(), _SPANS_PER_ANSWER * config.n_best_size)
+    first, last = span_pieces(place, size)
+    spans = np.stack(
+      [
+        start_logits[row, first].astype(np.float64),
+        end_logits[row, last].astype(np.float64),
+        starts[row, first],
+        ends[row, last],
+      ],
+      axis=1,
     )
-    for place, row in enumerate(rows):
-      is_span = np.isfinite(scores[place])
-      first, last = firsts[place][is_span], lasts[place][is_span]
-      found[row] = np.stack(
-        [
-          start_logits[place][first].astype(np.float64),
-          end_logits[place][last].astype(np.float64),
-          starts[place][first],
-          ends[place][last],
-        ],
-        axis=1,
-      )
+    splits = np.searchsorted(row, np.arange(1, len(rows)))
+    for index, part in zip(rows, np.split(spans, splits), strict=True):
+      found[index] = part
   return found
+
+
+def _best(scores, count):
+  """Returns rows and columns of the best of each row, in order.
+
+  Rounding may make sums of logits equal, but never swaps them: with all equals
+  of the worst one, the best before rounding are among them.
+
+  Args:
+    scores: float [R, N], -inf for none.
+    count: int, how many of each row; its worst may have equals.
+  """
+  count = min(count, scores.shape[1])
+  worst = np.partition(scores, -count)[:, -count, np.newaxis]
+  is_best = scores >= np.maximum(worst, np.finfo(scores.dtype).min)
+  return np.divmod(np.flatnonzero(is_best), scores.shape[1])
 
 
 def _pad(rows, padding):
@@ -213,25 +234,25 @@ def _pad(rows, padding):
 
 def _answer(context, spans, null, config):
   """Returns the `Answer` to a question from the spans of all its windows."""
-  start_logits, end_logits, starts, ends = np.concatenate(spans).T
-  # Ties go to the first span.
-  order = np.lexsort((ends, starts, -(start_logits + end_logits)))
+  spans = np.concatenate(spans)
+  # Stable: ties go to the first span.
+  order = np.argsort(-(spans[:, 0] + spans[:, 1]), kind="stable")
   candidates, texts = [], {""}
-  for place in order.tolist():
-    text = context[int(starts[place]) : int(ends[place])].strip()
+  for start_logit, end_logit, start, end in zip(
+    *spans[order].T.tolist(), strict=True
+  ):
+    text = context[int(start) : int(end)].strip()
     if text not in texts:
       texts.add(text)
-      candidates.append(
-        Candidate(text, float(start_logits[place]), float(end_logits[place]))
-      )
+      candidates.append(Candidate(text, start_logit, end_logit))
       if len(candidates) == config.n_best_size:
         break
   text = candidates[0].text if candidates else ""
   null_odds = 0.0
   if null is not None:
     null_odds = null.score - (candidates[0].score if candidates else 0.0)
-    candidates = sorted([*candidates, null], key=lambda c: -c.score)
-    candidates = candidates[: config.n_best_size]
-    if null not in candidates:
-      candidates.append(null)
+    place = bisect.bisect(candidates, -null.score, key=lambda c: -c.score)
+    candidates.insert(place, null)
+    # However bad, it is among them.
+    candidates = candidates[: max(config.n_best_size, place + 1)]
   return Answer(candidates or [Candidate("", 0.0, 0.0)], text, null_odds)
