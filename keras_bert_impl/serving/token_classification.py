@@ -146,7 +146,7 @@ class TokenClassificationServable(servables.Servable):
     logits = self._logits(spans.gather(ids, left))
     # Only a token's first piece counts.
     num_windows = tf.size(left, tf.int64)
-    best = windows.best_windows(spans, lengths).flat_values  # [pieces]
+    best = windows.best_windows(spans, lengths)[0].flat_values  # [pieces]
     first = pieces.values.row_starts()  # [T]
     window = tf.gather(tf.concat([best, [num_windows]], axis=0), first)
     is_known = (pieces.values.row_lengths() > 0) & (window < num_windows)

@@ -9,6 +9,7 @@ by characters, not by words, so "1871" is found in "1871),".
 """
 
 import dataclasses
+import itertools
 import re
 from typing import NamedTuple
 
@@ -28,9 +29,10 @@ PIECE_ENDS = "piece_ends"
 IS_MAX_CONTEXT = "is_max_context"
 
 _NOT_OF_CONTEXT = -1
-# Contexts, and questions, per call of the tokenizer.
+# Contexts per call of the tokenizer.
 _TEXTS = 1024
-_QUESTIONS = 1024
+# Pieces of contexts per call of `frame`, about: some 100 MB.
+_PIECES = 500_000
 _MOST_NAMED = 5
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -89,8 +91,9 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
       zip(different, _locate_all(tokenizer, different), strict=True)
     )
     unlocated = []
-    for first in range(0, len(examples), _QUESTIONS):
-      part = examples[first : first + _QUESTIONS]
+    lengths = [len(contexts[example.context].ids) for example in examples]
+    for first, end in _batches(lengths):
+      part = examples[first:end]
       pieces = [contexts[example.context] for example in part]
       spans = [
         self._answer_span(example, of_context, counts)
@@ -104,7 +107,7 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
       queries = self._queries(part, tokenizer, counts)
       ids = tf.RaggedTensor.from_row_lengths(
         np.concatenate([of_context.ids for of_context in pieces]),
-        np.array([len(of_context.ids) for of_context in pieces], np.int64),
+        np.array(lengths[first:end], np.int64),
       )
       framed = frame(
         tokenizer, queries, ids, self.max_seq_length, self.doc_stride
@@ -148,6 +151,19 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
     if start is not None and place[0] != start:
       counts["answers relocated"] += 1
     return _pieces_of(pieces, *place)
+
+
+def _batches(lengths):
+  """Returns (start, end) of questions to frame together, list.
+
+  Args:
+    lengths: list of int, pieces of the context of each question.
+  """
+  numbers = np.cumsum(lengths) // _PIECES
+  splits = np.flatnonzero(np.diff(numbers)) + 1
+  return list(
+    itertools.pairwise(np.unique([0, *splits, len(lengths)]).tolist())
+  )
 
 
 def locate(context, text, start):
@@ -210,12 +226,11 @@ def frame(
   spans = windows.slide(
     lengths, sizes - queries.row_lengths(), doc_stride, max_windows
   )
-  best = spans.gather(windows.best_windows(spans, lengths))
+  _, is_max_context = windows.best_windows(spans, lengths)
   inputs = tokenizer.assemble(
     tf.gather(queries, spans.text_index), spans.gather(ids)
   )
-  is_best = best.flat_values == best.value_rowids()
-  return Framed(spans, best.with_flat_values(is_best), inputs)
+  return Framed(spans, is_max_context, inputs)
 
 
 class _TextPieces(NamedTuple):
@@ -241,19 +256,17 @@ def _rows(framed, pieces, spans, counts):
   is_max_context = framed.is_max_context.flat_values.numpy()
   splits = framed.is_max_context.row_splits.numpy()
   num_with_answer = np.zeros(len(pieces), int)
-  for row, (text, start, end) in enumerate(
-    zip(texts.tolist(), starts.tolist(), ends.tolist(), strict=True)
+  lengths = inputs[features.INPUT_MASK].sum(axis=1)
+  for row, (text, start, end, length) in enumerate(
+    zip(*(x.tolist() for x in (texts, starts, ends, lengths)), strict=True)
   ):
-    length = int(np.sum(inputs[features.INPUT_MASK][row]))
     # The window ends before the last [SEP].
     place = length - 1 - (end - start)
     columns = np.full((3, length), _NOT_OF_CONTEXT, np.int32)
     columns[2] = 0
-    columns[:, place:-1] = (
-      pieces[text].starts[start:end],
-      pieces[text].ends[start:end],
-      is_max_context[splits[row] : splits[row + 1]],
-    )
+    columns[0, place:-1] = pieces[text].starts[start:end]
+    columns[1, place:-1] = pieces[text].ends[start:end]
+    columns[2, place:-1] = is_max_context[splits[row] : splits[row + 1]]
     first, last = spans[text] or (-1, -1)
     has_answer = start <= first and last < end
     num_with_answer[text] += has_answer

@@ -139,17 +139,17 @@ class TagPreprocessor(fine_tuning.Preprocessor):
     lengths = tf.constant([len(s.ids) for s in sentences], tf.int64)
     sizes = tf.fill(tf.shape(lengths), tf.constant(self.size, tf.int64))
     spans = windows.slide(lengths, sizes, self.stride)
-    best = windows.best_windows(spans, lengths)
-    offsets, best = best.row_starts().numpy(), best.flat_values.numpy()
+    _, is_best = windows.best_windows(spans, lengths)
+    of_windows = np.split(
+      is_best.flat_values.numpy(), is_best.row_splits.numpy()[1:-1]
+    )
     slices = [[] for _ in sentences]
-    for number, (text, start, end) in enumerate(
-      zip(*(x.numpy().tolist() for x in spans[:3]), strict=True)
+    for text, start, end, counts in zip(
+      *(x.numpy().tolist() for x in spans[:3]), of_windows, strict=True
     ):
       if start < end:  # An empty sentence has no row.
-        place = offsets[text] + start
-        is_best = best[place : place + end - start] == number
         token_index = sentences[text].token_index[start:end]
-        slices[text].append((start, np.where(is_best, token_index, NONE)))
+        slices[text].append((start, np.where(counts, token_index, NONE)))
     return slices
 
   def _row(self, sentence, document, first, window, vocabulary):

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_bert_impl.tokenizers import alignment
+
 
 class Windows(NamedTuple):
   """The windows of B texts, those of a text one after the other.
@@ -80,22 +82,26 @@ def best_windows(windows, lengths):
     lengths: int64 [B], pieces of each text, as for `slide`.
 
   Returns:
-    int64 RaggedTensor [B, (pieces)], index of the window among those of all
-    texts, 0 <= index < W; W for a piece that no window contains.
+    (best, is_best): int64 RaggedTensor [B, (pieces)], index of the window among
+    those of all texts, 0 <= index < W, W for a piece that no window contains;
+    bool RaggedTensor [W, (pieces)], the same seen from the windows: whether
+    this one is the best for the piece.
 
   Source: google-research/bert, run_squad.py, _check_is_max_context.
   """
   num_windows = tf.size(windows.starts, tf.int64)
   num_pieces = tf.reduce_sum(lengths)
-  places = tf.ragged.range(windows.starts, windows.ends)  # [W, (pieces)]
-  window, place = places.value_rowids(), places.flat_values  # each [P]
-  starts = tf.gather(windows.starts, window)
-  ends = tf.gather(windows.ends, window)
+  sizes = windows.ends - windows.starts  # [W]
+  left = tf.ragged.range(sizes)  # [W, (pieces)]
+  right = tf.ragged.range(sizes - 1, -1, -1)
+  window = tf.cast(alignment.rows_of(left), tf.int64)  # [P]
   # float64, as in the original, so that ties break the same way.
-  sides = tf.cast(tf.minimum(place - starts, ends - 1 - place), tf.float64)
-  contexts = sides + 0.01 * tf.cast(ends - starts, tf.float64)
-  offsets = tf.cumsum(lengths, exclusive=True)
-  pieces = place + tf.gather(offsets, tf.gather(windows.text_index, window))
+  sides = tf.cast(tf.minimum(left.flat_values, right.flat_values), tf.float64)
+  contexts = sides + tf.gather(0.01 * tf.cast(sizes, tf.float64), window)
+  offsets = tf.gather(tf.cumsum(lengths, exclusive=True), windows.text_index)
+  pieces = tf.ragged.range(
+    offsets + windows.starts, offsets + windows.ends
+  ).flat_values
   most = tf.math.unsorted_segment_max(contexts, pieces, num_pieces)  # [N]
   # Ties go to the first window.
   first = tf.math.unsorted_segment_min(
@@ -103,6 +109,7 @@ def best_windows(windows, lengths):
     pieces,
     num_pieces,
   )
-  return tf.RaggedTensor.from_row_lengths(
+  best = tf.RaggedTensor.from_row_lengths(
     tf.minimum(first, num_windows), lengths
   )
+  return best, left.with_flat_values(tf.gather(first, pieces) == window)

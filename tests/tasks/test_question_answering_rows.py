@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import tokenizers
+from keras_bert_impl.tasks import question_answering_rows
 from tests.tasks.parts import make_rows
 from tests.tasks.questions import CONTEXT, TOKENS, example, preprocessor
 from tests.tokenizers import vocabularies
@@ -64,6 +65,19 @@ def test_windows_slide_over_a_long_text(wordpiece):
   assert [_labelled(row, question) for row in rows] == ["1871"] * 3
   assert sum(row["is_max_context"].sum() for row in rows) == 11
   assert [row["example_index"] for row in rows] == [0, 0, 0]
+
+
+def test_rows_do_not_depend_on_what_is_framed_together(wordpiece, monkeypatch):
+  task = preprocessor(max_seq_length=13, max_query_length=6, doc_stride=2)
+  questions = [example(question=text) for text in ("when ?", "who ?", "where")]
+  together, counts = make_rows(task, questions, wordpiece)
+  monkeypatch.setattr(question_answering_rows, "_PIECES", 1)
+  apart, counts_apart = make_rows(task, questions, wordpiece)
+  assert counts_apart == counts
+  for row, expected in zip(apart, together, strict=True):
+    for name in task.columns:
+      np.testing.assert_array_equal(row[name], expected[name])
+  assert make_rows(task, [], wordpiece) == ([], {})
 
 
 def test_a_window_without_the_answer_points_at_the_first_token(wordpiece):

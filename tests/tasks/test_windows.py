@@ -32,7 +32,8 @@ def best_windows(spans, length):
   found = windows.Windows(
     int64([0] * len(spans)), int64(starts), int64(ends), [False]
   )
-  return windows.best_windows(found, int64([length]))[0].numpy().tolist()
+  best, _ = windows.best_windows(found, int64([length]))
+  return best[0].numpy().tolist()
 
 
 def test_what_fits_is_one_window():
@@ -95,7 +96,11 @@ def test_windows_and_contexts_are_those_of_the_original():
   for _ in range(25):
     lengths, sizes, stride = random_case(rng)
     found = windows.slide(int64(lengths), int64(sizes), stride)
-    best = windows.best_windows(found, int64(lengths))
+    best, is_best = windows.best_windows(found, int64(lengths))
+    assert is_best.to_list() == [
+      [int(k) == window for k in of_window]
+      for window, of_window in enumerate(found.gather(best).to_list())
+    ]
     assert not found.is_cut.numpy().any()
     before = 0
     for text, (length, size) in enumerate(zip(lengths, sizes)):
@@ -115,7 +120,7 @@ def test_no_text_has_more_windows_than_it_may():
   assert spans_of(found, 1) == [(0, 4), (3, 7), (6, 10)]
   assert spans_of(found, 2) == [(0, 4)]
   assert found.is_cut.numpy().tolist() == [False, True, False]
-  best = windows.best_windows(found, lengths)
+  best, _ = windows.best_windows(found, lengths)
   # Of the seven windows none has the last piece.
   assert best[1].numpy().tolist() == [3, 3, 3, 3, 4, 4, 4, 5, 5, 5, 7]
   assert best[2].numpy().tolist() == [6] * 4
