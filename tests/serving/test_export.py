@@ -338,7 +338,7 @@ def test_what_does_not_fit_together_is_refused(encoder, tokenizer, tmp_path):
     make_encoder(encoder, tokenizer, 2)
   with pytest.raises(ValueError, match=r"pooling \('max'\).*cls, mean, pooler"):
     make_encoder(encoder, tokenizer, 16, pooling="max")
-  with pytest.raises(ValueError, match="no weights cls/.* as fill_mask"):
+  with pytest.raises(ValueError, match="the weights cls/.* as fill_mask"):
     fill_mask.FillMaskServable(encoder, tokenizer, 16)
   other = models.PretrainingModel(toy.config(tokenizer, vocab_size=7))
   with pytest.raises(ValueError, match=r"vocab.txt .*vocab_size \(7\)"):
