@@ -9,7 +9,7 @@ import inspect
 
 import keras
 
-from keras_bert_impl.layers import activations, dropout, initializers
+from keras_bert_impl.layers import activations, dense, dropout, initializers
 
 
 class Layer(keras.layers.Layer):
@@ -31,7 +31,7 @@ class Layer(keras.layers.Layer):
 
   def _dense(self, units, input_shape, activation=None, name="dense"):
     """Returns a built `Dense`; `activation` as in `activations.get`."""
-    layer = keras.layers.Dense(
+    layer = dense.Dense(
       units,
       activations.get(activation),
       kernel_initializer=initializers.truncated_normal(self.initializer_range),

@@ -240,8 +240,9 @@ class TransformerBlock(base.Layer):
     context = self.attention_dense(context)
     context = self.attention_dropout(context, training=training)
     hidden = self.attention_norm(hidden + context)  # [B, L, H]
-    update = self.output_dense(self.intermediate_dense(hidden))
-    update = self.output_dropout(update, training=training)
+    # Keras does not know `training` where a block is computed again.
+    inner = self.intermediate_dense(hidden, training=training)  # [B, L, I]
+    update = self.output_dropout(self.output_dense(inner), training=training)
     return self.output_norm(hidden + update), probs
 
   def compute_output_spec(

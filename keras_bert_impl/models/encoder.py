@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl import features, heads, layers
-from keras_bert_impl.layers import initializers
+from keras_bert_impl.layers import dense, initializers
 from keras_bert_impl.models import base
 
 
@@ -67,7 +67,7 @@ class TransformerEncoder(base.EncoderModel):
       )
       with keras.name_scope("encoder"):
         if hidden.shape[-1] != config.hidden_size:
-          hidden = keras.layers.Dense(
+          hidden = dense.Dense(
             config.hidden_size,
             kernel_initializer=initializers.truncated_normal(
               config.initializer_range

@@ -80,15 +80,19 @@ CORE_OPS_SINCE_2_12 = {
 }
 
 
+def graph_of(version_dir):
+  """Returns the `GraphDef` of a SavedModel."""
+  content = (version_dir / "saved_model.pb").read_bytes()
+  [meta_graph] = saved_model_pb2.SavedModel.FromString(content).meta_graphs
+  return meta_graph.graph_def
+
+
 def ops_of(version_dir):
   """Returns the names of all ops of a graph and its functions."""
-  saved = saved_model_pb2.SavedModel.FromString(
-    (version_dir / "saved_model.pb").read_bytes()
-  )
-  [meta_graph] = saved.meta_graphs
-  functions = meta_graph.graph_def.library.function
+  graph = graph_of(version_dir)
+  functions = graph.library.function
   nodes = [
-    *meta_graph.graph_def.node,
+    *graph.node,
     *(node for function in functions for node in function.node_def),
   ]
   return {node.op for node in nodes} - {f.signature.name for f in functions}
@@ -105,6 +109,13 @@ def test_tf_serving_links_every_op(exports, name):
 @pytest.mark.parametrize("name", all_heads.ALL)
 def test_tf_serving_2_12_knows_every_op_of_tensorflow(exports, name):
   assert not ops_of(exports[name].version_dir) & CORE_OPS_SINCE_2_12
+
+
+@pytest.mark.parametrize("name", all_heads.ALL)
+def test_nothing_needs_xla_which_tf_serving_lacks(exports, name):
+  functions = graph_of(exports[name].version_dir).library.function
+  assert functions
+  assert not [f for f in functions if f.attr["_XlaMustCompile"].b]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_a_task_of_other_types_is_refused(tmp_path, content, message):
 def test_a_head_that_is_not_known_is_refused(tmp_path):
   write_encoder(tmp_path)
   (tmp_path / "task.json").write_text('{"head": "tail"}')
-  with pytest.raises(ValueError, match="head .'tail'. in .*task.json must be one of"):
+  with pytest.raises(ValueError, match="head .'tail'. in .*must be one of"):
     trained_models.load(str(tmp_path))
 
 

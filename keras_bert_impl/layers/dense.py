@@ -1,0 +1,32 @@
+"""Dense layer over a matrix of tokens."""
+
+import keras
+from keras import ops
+
+from keras_bert_impl.layers import kernels
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class Dense(keras.layers.Dense):
+  """`keras.layers.Dense` that sees [B, L, H] as a matrix [B * L, H].
+
+  So did the original (modeling.py, reshape_to_matrix): kernels for the product
+  of two matrices are faster, and take bias and GELU along; see `kernels`.
+  """
+
+  def call(self, inputs, training=None):
+    """Returns the outputs [..., units] for `inputs` [..., H]."""
+    shape = ops.shape(inputs)
+    x = ops.reshape(inputs, (-1, shape[-1])) if len(shape) > 2 else inputs
+    x = ops.matmul(x, self.kernel)
+    if self.bias is not None:
+      x = kernels.add_bias(x, self.bias)
+    if self.activation is not None:
+      x = kernels.activate(self.activation, x, training)
+    return ops.reshape(x, (*shape[:-1], self.units)) if len(shape) > 2 else x
+
+  def quantize(self, mode=None, type_check=True, **kwargs):
+    """Quantizes the weights, as `keras.layers.Dense.quantize`."""
+    # Keras refuses subclasses, because their call may compute something else.
+    del type_check
+    super().quantize(mode, type_check=False, **kwargs)

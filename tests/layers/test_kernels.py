@@ -1,0 +1,89 @@
+"""Dense layers and GELU compute the same in their faster forms."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl.layers import activations, dense, kernels
+
+GELUS = [keras.activations.gelu, activations.gelu_new]
+# From where the slope is almost 0 to where it is almost 1.
+X = np.linspace(-8, 8, 101, dtype="float32")
+
+
+def value_and_gradient(function, x):
+  with tf.GradientTape() as tape:
+    tape.watch(x)
+    y = function(x)
+  return y, tape.gradient(y, x, tf.cos(x))
+
+
+def in_training(activation):
+  return lambda x: kernels.activate(activation, x, training=True)
+
+
+@pytest.mark.parametrize("is_traced", [False, True])
+@pytest.mark.parametrize("activation", GELUS)
+def test_gelu_and_its_gradient_are_those_of_keras(activation, is_traced):
+  function = in_training(activation)
+  found = value_and_gradient(
+    tf.function(function) if is_traced else function, tf.constant(X)
+  )
+  expected = value_and_gradient(activation, tf.constant(X))
+  for a, b in zip(found, expected, strict=True):
+    np.testing.assert_allclose(a, b, atol=2e-6)
+
+
+@pytest.mark.parametrize("activation", GELUS)
+def test_gelu_in_bfloat16_is_rounded_once(activation):
+  x = tf.cast(X, tf.bfloat16)
+  found = value_and_gradient(in_training(activation), x)
+  for a, b in zip(
+    found, value_and_gradient(activation, tf.cast(x, tf.float32)), strict=True
+  ):
+    assert a.dtype == tf.bfloat16
+    np.testing.assert_allclose(tf.cast(a, tf.float32), b, rtol=2**-7, atol=1e-3)
+
+
+def test_gelu_has_a_second_derivative():
+  x = tf.constant(X)
+  with tf.GradientTape() as tape:
+    tape.watch(x)
+    _, slope = value_and_gradient(in_training(keras.activations.gelu), x)
+  assert np.isfinite(tape.gradient(slope, x)).all()
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (2, 3, 4), (2, 3, 5, 4)])
+@pytest.mark.parametrize("is_dynamic", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+def test_a_dense_layer_is_that_of_keras(shape, is_dynamic, training):
+  ours = dense.Dense(7, "gelu", bias_initializer="normal")
+  keras_layer = keras.layers.Dense(7, "gelu")
+  x = np.random.default_rng(0).normal(size=shape).astype("float32")
+  for layer in (ours, keras_layer):
+    layer.build(shape)
+  keras_layer.set_weights(ours.get_weights())
+  signature = [tf.TensorSpec([None] * (len(shape) - 1) + [shape[-1]])]
+  call = tf.function(
+    lambda x: ours(x, training=training),
+    input_signature=signature if is_dynamic else None,
+  )
+  np.testing.assert_allclose(call(x), keras_layer(x), atol=1e-6)
+
+
+def test_without_bias_or_activation_it_is_a_product():
+  layer = dense.Dense(3, use_bias=False)
+  x = np.ones((2, 5, 4), "float32")
+  np.testing.assert_allclose(layer(x), x @ layer.kernel.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_only_training_has_functions_that_xla_compiles(training):
+  layer = dense.Dense(4, "gelu")
+  layer.build((None, 4))
+  call = tf.function(lambda x: layer(x, training=training))
+  graph = call.get_concrete_function(tf.TensorSpec([None, 4])).graph
+  functions = graph.as_graph_def().library.function
+  compiled = [f for f in functions if f.attr["_XlaMustCompile"].b]
+  assert bool(compiled) == training
