@@ -5,7 +5,7 @@ import os
 from keras_bert_impl import files
 from keras_bert_impl.checkpoints import safetensors_format
 
-# Whoever opens a pickle runs what its author wrote into it.
+# Opening a pickle runs the code that its author put into it.
 _PICKLES = (".bin", ".pt", ".pth", ".pkl")
 
 

@@ -135,7 +135,7 @@ def is_transposed(name):
 def head_of(shapes):
   """Returns the head that the weights of a model show, one of `heads.HEADS`.
 
-  Of a classifier only that much is to be seen: without a pooler it is one of
+  The weights of classifiers look alike: without a pooler it is a classifier of
   tokens; with one and a single row, it could be one of choices too.
 
   Args:

@@ -31,7 +31,7 @@ def count(folder, family):
 def check(config, num_tokens, vocabulary, model="the model"):
   """Checks that a model has a row for each token of a vocabulary.
 
-  Rows to spare are not unusual, but told.
+  More rows than tokens are allowed, with a warning.
 
   Args:
     config: `EncoderConfig`.
