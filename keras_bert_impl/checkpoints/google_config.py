@@ -19,7 +19,7 @@ def file_names():
 
 
 def find(folder):
-  """Reads the `Description` in the first such file of a folder, or None.
+  """Reads the `EncoderConfig` in the first such file of a folder, or None.
 
   Raises:
     ValueError: as `from_dict`.
@@ -28,7 +28,7 @@ def find(folder):
     path = os.path.join(folder, name)
     values = files.find_json(path)
     if values is not None:
-      return description_lib.Description(from_dict(values, path))
+      return from_dict(values, path)
   return None
 
 
@@ -67,16 +67,15 @@ def to_dict(description):
   Raises:
     ValueError: Google's code has no such model.
   """
-  config, google = description.config, description.config.family.google
+  config = description_lib.explicit(description.config)
+  google = config.family.google
   if not google:
     raise ValueError(
       f"{config.family.class_stem} has no format of Google's: it was never "
       "released in one. Use safetensors or keras."
     )
   fields = {*config.family.config_keys, *google.own_fields} - {"layer_norm_eps"}
-  values = {
-    field: getattr(description_lib.explicit(config), field) for field in fields
-  }
+  values = {field: getattr(config, field) for field in fields}
   values |= google.constants
   for theirs, ours in google.activations.items():
     if config.hidden_act == ours:

@@ -97,7 +97,7 @@ def open_checkpoint(path):
   """
   path = locating.find(os.fspath(path))
   folder = os.path.dirname(path)
-  declared = config_json.find(folder) or google_config.find(folder)
+  declared = config_json.find(folder)
   file_format = _format_of(path)
   tensors, declared = file_format.open_weights(path, declared)
   if declared:

@@ -5,6 +5,9 @@ not paths through an object graph, so that files of TensorFlow 1 and of this
 module have the same layout. Prefixes may be `gs://` paths.
 """
 
+import dataclasses
+import os
+
 import tensorflow as tf
 
 from keras_bert_impl.checkpoints import (
@@ -57,11 +60,13 @@ def open_weights(prefix, declared):
     declared: `description.Description` of the files beside it, or None.
 
   Returns:
-    (mapping of names -> arrays, with `shapes`; `declared`, or what the shapes
-    of the weights show, if anything).
+    (mapping of names -> arrays, with `shapes`; `Description`, or None).
+    Google's configuration file wins over `declared`, which has head and labels
+    too; without either the shapes of the weights may show the configuration.
 
   Raises:
     UnreadableError: as `read`.
+    ValueError: the configuration file is not valid.
   """
   stored = read(prefix)
   origins = {
@@ -71,8 +76,15 @@ def open_weights(prefix, declared):
     if shape and name.rpartition("/")[0] not in stored.shapes
   }
   tensors = mappings.Renamed(stored, origins)
-  config = None if declared else google_config.of_shapes(tensors.shapes)
-  return tensors, description.Description(config) if config else declared
+  config = (
+    google_config.find(os.path.dirname(prefix))
+    or (declared and declared.config)
+    or google_config.of_shapes(tensors.shapes)
+  )
+  if config is None:
+    return tensors, None
+  declared = declared or description.Description(config)
+  return tensors, dataclasses.replace(declared, config=config)
 
 
 def read(prefix):

@@ -1,5 +1,7 @@
 """Which checkpoint a path means, and paths that mean none."""
 
+import dataclasses
+import json
 import pathlib
 import shutil
 import subprocess
@@ -9,7 +11,12 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, heads, models
-from keras_bert_impl.checkpoints import reading, tf_format
+from keras_bert_impl.checkpoints import (
+  config_json,
+  description,
+  reading,
+  tf_format,
+)
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 TINY = configs.EncoderConfig(
@@ -179,3 +186,19 @@ def test_the_folder_of_a_search_is_told_from_its_runs(tmp_path):
   (tmp_path / "runs").mkdir()
   with pytest.raises(FileNotFoundError, match="folder of its best run"):
     reading.open_checkpoint(str(tmp_path))
+
+
+def test_googles_file_says_what_a_tensorflow_encoder_is(tmp_path):
+  save_tensorflow(tmp_path / "bert_model.ckpt")
+  other = dataclasses.replace(TINY, num_attention_heads=1)
+  declared = description.Description(other, labels=("no", "yes"))
+  values = config_json.to_dict(declared)
+  (tmp_path / "config.json").write_text(json.dumps(values))
+  assert reading.open_checkpoint(tmp_path).description.config == (
+    config_json.from_dict(values, "").config
+  )
+  TINY.to_json_file(tmp_path / "bert_config.json")
+  found = reading.open_checkpoint(tmp_path).description
+  assert found.config == TINY
+  # What only config.json has is kept.
+  assert found.source == values
