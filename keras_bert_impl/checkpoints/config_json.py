@@ -82,10 +82,8 @@ def to_dict(description):
   Raises:
     ValueError: `transformers` has no such model.
   """
-  config, family = (
-    description_lib.explicit(description.config),
-    description.config.family,
-  )
+  config = description_lib.explicit(description.config)
+  family = config.family
   values = dict(description.source or family.constants)
   for field, key in family.config_keys.items():
     values[key] = getattr(config, field)
@@ -100,7 +98,7 @@ def to_dict(description):
     values["label2id"] = {n: i for i, n in enumerate(description.labels)}
   for key in {"dtype", "torch_dtype"} & values.keys():
     values[key] = "float32"  # as all is written
-  again = from_dict(values, "config.json").config
+  again = from_dict(values, FILE_NAME).config
   description_lib.check_expressed(
     description, again, f"transformers' {family.class_stem}"
   )

@@ -100,12 +100,12 @@ def check_expressed(description, expressed, whose):
   Raises:
     ValueError: a field has no place in it.
   """
-  config = description.config
+  config, expressed = explicit(description.config), explicit(expressed)
   for field in dataclasses.fields(config):
-    value = getattr(explicit(config), field.name)
+    value = getattr(config, field.name)
     if field.name == "pooler_act" and not description.use_pooler:
       continue
-    if value != getattr(explicit(expressed), field.name):
+    if value != getattr(expressed, field.name):
       raise ValueError(
         f"{field.name} ({value!r}) has no place in {whose}: convert to another "
         "format."

@@ -53,7 +53,7 @@ def write_safetensors(folder, tensors, description, max_shard_size):
       transposed.add(theirs)
   renamed = mappings.Renamed(tensors, origins, transposed)
   safetensors_format.write(folder, renamed, max_shard_size)
-  _write_json(folder, "config.json", values)
+  _write_json(folder, config_json.FILE_NAME, values)
   return left_out
 
 
@@ -91,7 +91,7 @@ def write_google(folder, tensors, description):
 def write_labels(folder, description):
   """Writes a config.json with a classifier's labels."""
   if description.head in heads.CLASSIFIERS:
-    _write_json(folder, "config.json", config_json.to_dict(description))
+    _write_json(folder, config_json.FILE_NAME, config_json.to_dict(description))
 
 
 def copy_tokenizer_files(source, folder, sentencepiece_file):

@@ -207,9 +207,8 @@ class Vocabulary:
       )
     if self.role_names:
       names = {f"{role}_token": token for role, token in self.role_names}
-      files.write_atomically(
-        vocabulary_files.beside(path, ROLES_FILE),
-        json.dumps(names, indent=2, sort_keys=True) + "\n",
+      files.write_json(
+        vocabulary_files.beside(path, ROLES_FILE), dict(sorted(names.items()))
       )
     if self.kind == SENTENCEPIECE:
       files.write_atomically(path, self.model)
