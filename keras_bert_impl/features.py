@@ -10,9 +10,13 @@ Clean record (one instance before masking; lengths vary, nothing is padded):
                         more wherever another document begins in A.
   next_sentence_labels  int64 [1], 1 = B is random or, for sentence-order
                         prediction, A and B are swapped; absent without pairs.
+  sequence_ids          int64 [n], of packed records, whose input_ids are those
+                        of several texts, [CLS] A [SEP] [CLS] B [SEP] ...: 1 for
+                        the tokens of the first, 2 for those of the second, ...
 
 Masked record ("static" masking; byte-compatible with the original's
-create_pretraining_data.py): every feature of `masked_record`, padded.
+create_pretraining_data.py): every feature of `masked_record`, padded; and in
+packed records `sequence_ids`, 0 = padding.
 """
 
 import dataclasses
@@ -20,6 +24,7 @@ import dataclasses
 INPUT_IDS = "input_ids"
 INPUT_MASK = "input_mask"
 SEGMENT_IDS = "segment_ids"
+SEQUENCE_IDS = "sequence_ids"
 MASKED_LM_POSITIONS = "masked_lm_positions"
 MASKED_LM_IDS = "masked_lm_ids"
 MASKED_LM_WEIGHTS = "masked_lm_weights"
@@ -49,10 +54,12 @@ class RecordForm:
   Attributes:
     is_masked: bool, masked when it was written ("static"), else clean.
     use_pairs: bool, whether it carries `next_sentence_labels`.
+    is_packed: bool, whether it holds several texts, with `sequence_ids`.
   """
 
   is_masked: bool
   use_pairs: bool
+  is_packed: bool = False
 
 
 def record(form, max_seq_length, max_predictions_per_seq):
@@ -66,11 +73,15 @@ def record(form, max_seq_length, max_predictions_per_seq):
   masked = masked_record(
     max_seq_length, max_predictions_per_seq, form.use_pairs
   )
+  if form.is_packed:
+    masked[SEQUENCE_IDS] = masked[INPUT_IDS]
   if form.is_masked:
     return masked
   clean = {INPUT_IDS: Feature("int64", (None,))}
   if form.use_pairs:
     clean[NEXT_SENTENCE_LABELS] = masked[NEXT_SENTENCE_LABELS]
+  if form.is_packed:
+    clean[SEQUENCE_IDS] = clean[INPUT_IDS]
   return clean
 
 

@@ -54,9 +54,7 @@ class Embeddings(base.Layer):
     self.layer_norm_eps = layer_norm_eps
     self.initializer_range = initializer_range
 
-  def build(
-    self, input_ids_shape, segment_ids_shape=None, input_mask_shape=None
-  ):
+  def build(self, input_ids_shape, **other_shapes):
     """Creates the weights."""
     hidden_shape = (*input_ids_shape, self.embedding_size)
     self.word_embeddings = self._add_table("word_embeddings", self.vocab_size)
@@ -84,7 +82,14 @@ class Embeddings(base.Layer):
       autocast=False,
     )
 
-  def call(self, input_ids, segment_ids, input_mask=None, training=False):
+  def call(
+    self,
+    input_ids,
+    segment_ids,
+    input_mask=None,
+    position_ids=None,
+    training=False,
+  ):
     """Embeds a batch.
 
     Args:
@@ -92,6 +97,7 @@ class Embeddings(base.Layer):
       segment_ids: int [B, L], in [0, type_vocab_size).
       input_mask: int [B, L], 1 for a token and 0 for padding; only positions
         with an offset depend on it. None: no padding.
+      position_ids: int [B, L], from 0 on. None: counted in each row.
       training: bool.
 
     Returns:
@@ -109,7 +115,7 @@ class Embeddings(base.Layer):
     hidden = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, L, E]
     if self.type_vocab_size:
       hidden += self._embed_segments(ops.cast(segment_ids, "int32"))
-    hidden += self._embed_positions(input_ids, input_mask)
+    hidden += self._embed_positions(input_ids, input_mask, position_ids)
     hidden = ops.cast(hidden, self.compute_dtype)
     hidden = self.dropout(self.layer_norm(hidden), training=training)
     return hidden, table
@@ -123,23 +129,19 @@ class Embeddings(base.Layer):
     one_hot = ops.one_hot(segment_ids, self.type_vocab_size, dtype="float32")
     return ops.matmul(one_hot, self.token_type_embeddings)
 
-  def _embed_positions(self, input_ids, input_mask):
-    """Returns float32 [L, E], or with an offset [B, L, E]."""
+  def _embed_positions(self, input_ids, input_mask, position_ids):
+    """Returns float32 [L, E], or with an offset or position ids [B, L, E]."""
     table = ops.convert_to_tensor(self.position_embeddings)
-    if not self.position_offset:
-      return table[: ops.shape(input_ids)[1]]
-    if input_mask is None:
-      input_mask = ops.ones_like(input_ids)
-    is_token = ops.cast(input_mask, "int32")
-    rows = ops.cumsum(is_token, axis=1) * is_token + self.position_offset - 1
-    return ops.take(table, rows, axis=0)
+    if position_ids is None:
+      if not self.position_offset:
+        return table[: ops.shape(input_ids)[1]]
+      position_ids = positions.of_tokens(input_ids, input_mask)
+    return ops.take(table, position_ids + self.position_offset, axis=0)
 
   def compute_output_spec(self, input_ids, *args, **kwargs):
     """Returns the shapes and dtypes of `call`."""
     positions.check_length(input_ids.shape[1], self)
     shape = (*input_ids.shape, self.embedding_size)
     table_shape = (self.vocab_size, self.embedding_size)
-    return (
-      keras.KerasTensor(shape, self.compute_dtype),
-      keras.KerasTensor(table_shape, self.variable_dtype),
-    )
+    hidden = keras.KerasTensor(shape, self.compute_dtype)
+    return hidden, keras.KerasTensor(table_shape, self.variable_dtype)

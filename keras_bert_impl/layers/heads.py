@@ -33,6 +33,11 @@ class Pooler(base.Layer):
 
   def build(self, hidden_shape, input_mask_shape=None):
     """Creates the weights."""
+    if len(input_mask_shape or ()) == 3:
+      raise ValueError(
+        "a pooler reads one token of a row, but the rows hold several texts: "
+        "give use_pooler=False with use_sequence_ids=True."
+      )
     batch, _, hidden_size = hidden_shape
     self.dense = self._dense(hidden_size, (batch, hidden_size), self.activation)
 

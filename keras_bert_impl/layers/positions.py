@@ -1,6 +1,7 @@
-"""Sinusoidal position embeddings, and the check of sequence lengths."""
+"""Sinusoidal position embeddings, positions, and the check of lengths."""
 
 import numpy as np
+from keras import ops
 
 
 def sinusoidal(length, size):
@@ -20,6 +21,19 @@ def sinusoidal(length, size):
   angle = np.arange(length)[:, None] * frequency[None, :]
   table = np.where(column % 2 == 0, np.sin(angle), np.cos(angle))
   return table.astype("float32")
+
+
+def of_tokens(input_ids, input_mask=None):
+  """Returns int32 [B, L]: tokens counted from 0 in each row; -1 for padding.
+
+  Args:
+    input_ids: int [B, L].
+    input_mask: int [B, L], 1 for a token and 0 for padding. None: no padding.
+  """
+  if input_mask is None:
+    input_mask = ops.ones_like(input_ids)
+  is_token = ops.cast(input_mask, "int32")
+  return ops.cumsum(is_token, axis=1) * is_token - 1
 
 
 def check_type(position_embedding_type, name):

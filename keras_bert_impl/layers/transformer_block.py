@@ -245,10 +245,4 @@ class TransformerBlock(base.Layer):
     update = self.output_dropout(self.output_dense(inner), training=training)
     return self.output_norm(hidden + update), probs
 
-  def compute_output_spec(
-    self, hidden, *args, return_attention_scores=False, **kwargs
-  ):
-    """Returns the shapes and dtypes of `call`."""
-    return self.attention.compute_output_spec(
-      hidden, return_attention_scores=return_attention_scores
-    )
+  compute_output_spec = SelfAttention.compute_output_spec

@@ -7,6 +7,11 @@ from keras_bert_impl import configs, features
 from keras_bert_impl.layers import base as layers_base
 from keras_bert_impl.layers import ids
 
+_OPTIONAL = {
+  features.INPUT_MASK,
+  features.SEGMENT_IDS,
+  features.SEQUENCE_IDS,
+}
 # What `transformers` calls our inputs.
 _FOREIGN_NAMES = {
   "attention_mask": features.INPUT_MASK,
@@ -18,8 +23,9 @@ class EncoderModel(keras.Model):
   """Functional model with inputs `input_ids`, `input_mask` and `segment_ids`.
 
   The latter two may be left out of the dict it is called with: all tokens are
-  real then, and of the first segment. What is none of its inputs, such as
-  labels, is passed over.
+  real then, and of the first segment. So may `sequence_ids`, the input of a
+  model for rows of several texts: a row is one text then. What is none of its
+  inputs, such as labels, is passed over.
 
   Args:
     config: `configs.EncoderConfig`.
@@ -56,7 +62,7 @@ class EncoderModel(keras.Model):
           f"The input {name!r} must be named {_FOREIGN_NAMES[name]!r}."
         )
       known = {name: x for name, x in inputs.items() if name in self.input}
-      inputs = _with_defaults(known)
+      inputs = _with_defaults(known, self.input.keys() - known.keys())
     return super().__call__(inputs, *args, **kwargs)
 
   def predict(self, x, *args, **kwargs):
@@ -125,9 +131,10 @@ def with_policies(model_class, arguments):
   return model
 
 
-def _with_defaults(inputs):
-  """Returns `inputs` with `input_mask` and `segment_ids`."""
-  if {features.INPUT_MASK, features.SEGMENT_IDS} <= inputs.keys():
+def _with_defaults(inputs, missing):
+  """Returns `inputs` with defaults for those `missing` that have one."""
+  missing = missing & _OPTIONAL
+  if not missing:
     return inputs
   # Keras refuses a mixture of arrays and tensors.
   inputs = {
@@ -135,8 +142,10 @@ def _with_defaults(inputs):
     for name, x in inputs.items()
   }
   input_ids = inputs[features.INPUT_IDS]
-  return {
-    features.INPUT_MASK: ops.ones_like(input_ids),
+  mask = inputs.get(features.INPUT_MASK, ops.ones_like(input_ids))
+  defaults = {
+    features.INPUT_MASK: mask,
     features.SEGMENT_IDS: ops.zeros_like(input_ids),
-    **inputs,
+    features.SEQUENCE_IDS: mask,
   }
+  return {name: defaults[name] for name in missing} | inputs

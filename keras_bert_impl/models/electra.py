@@ -29,6 +29,7 @@ class ElectraPretrainingModel(keras.Model):
     generator_config: `configs.EncoderConfig`; see `electra_generator_config`.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
+    use_sequence_ids: bool, as `TransformerEncoder`, of both.
 
   Attributes:
     encoder: the discriminator's `TransformerEncoder`.
@@ -49,15 +50,19 @@ class ElectraPretrainingModel(keras.Model):
     generator_config,
     dtype=None,
     name="electra_pretraining_model",
+    use_sequence_ids=False,
   ):
     _check_shared_embeddings(config, generator_config)
-    detector = task_models.ReplacedTokenDetector(config, dtype)
+    detector = task_models.ReplacedTokenDetector(
+      config, dtype, use_sequence_ids=use_sequence_ids
+    )
     generator = encoder_lib.TransformerEncoder(
       generator_config,
       dtype,
       name="generator",
       embeddings=detector.encoder.embeddings,
       use_pooler=False,
+      use_sequence_ids=use_sequence_ids,
     )
 
     # Inputs.
@@ -93,12 +98,14 @@ class ElectraPretrainingModel(keras.Model):
     self.generator = generator
     self.config = config
     self.generator_config = generator_config
+    self.use_sequence_ids = use_sequence_ids
 
   def get_config(self):
     """Returns what `from_config` needs, in plain types."""
     return {
       "config": self.config.to_dict(),
       "generator_config": self.generator_config.to_dict(),
+      "use_sequence_ids": self.use_sequence_ids,
       **base.saved_policies(self),
       "name": self.name,
     }

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl import features, heads, layers
-from keras_bert_impl.layers import dense, initializers
+from keras_bert_impl.layers import dense, initializers, packed_rows
 from keras_bert_impl.models import base
 
 
@@ -31,6 +31,8 @@ class TransformerEncoder(base.EncoderModel):
     embeddings: `layers.Embeddings` of another encoder to share, as ELECTRA's
       generator does; None makes them.
     use_pooler: bool, whether there is a `pooled_output`.
+    use_sequence_ids: bool, whether there is an input `sequence_ids`, of rows
+      that hold several texts: see `layers/packed_rows.py`.
 
   Attributes:
     config: as given.
@@ -47,24 +49,27 @@ class TransformerEncoder(base.EncoderModel):
   heads = (heads.ENCODER,)
 
   def __init__(
-    self, config, dtype=None, name="bert", embeddings=None, use_pooler=True
+    self,
+    config,
+    dtype=None,
+    name="bert",
+    embeddings=None,
+    use_pooler=True,
+    use_sequence_ids=False,
   ):
     dtype = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
 
     # Inputs.
-    inputs = {
-      key: keras.Input((None,), dtype="int32", name=key)
-      for key in features.ENCODER_INPUTS
-    }
-    mask = inputs[features.INPUT_MASK]
+    keys = features.ENCODER_INPUTS + (features.SEQUENCE_IDS,) * use_sequence_ids
+    inputs = {k: keras.Input((None,), dtype="int32", name=k) for k in keys}
+    input_ids, mask, segment_ids, *sequence_ids = inputs.values()
+    seen, position_ids = packed_rows.structure(mask, *sequence_ids)
 
     # Wiring.
     attention_probs = []
     with keras.name_scope(name):
       embeddings = embeddings or _embeddings(config, dtype)
-      hidden, embedding_table = embeddings(
-        inputs[features.INPUT_IDS], inputs[features.SEGMENT_IDS], mask
-      )
+      hidden, table = embeddings(input_ids, segment_ids, mask, position_ids)
       with keras.name_scope("encoder"):
         if hidden.shape[-1] != config.hidden_size:
           hidden = dense.Dense(
@@ -77,22 +82,21 @@ class TransformerEncoder(base.EncoderModel):
           )(hidden)
         hidden_states = [hidden]
         for block in _blocks(config, dtype):
-          hidden, probs = block(hidden, mask, return_attention_scores=True)
+          hidden, probs = block(hidden, seen, return_attention_scores=True)
           hidden_states.append(hidden)
           attention_probs.append(probs)
       outputs = {"sequence_output": ops.cast(hidden, "float32")}
       if use_pooler:
-        pooled = _pooler(config, dtype)(hidden, mask)
+        pooled = _pooler(config, dtype)(hidden, seen)
         outputs["pooled_output"] = ops.cast(pooled, "float32")
-    super().__init__(
-      config, dtype, inputs, outputs, name, use_pooler=use_pooler
-    )
+    options = {"use_pooler": use_pooler, "use_sequence_ids": use_sequence_ids}
+    super().__init__(config, dtype, inputs, outputs, name, **options)
 
     # Attributes.
     self.embeddings = embeddings
     self.hidden_states = hidden_states
     self.attention_probs = attention_probs
-    self.embedding_table = embedding_table
+    self.embedding_table = table
 
   @classmethod
   def of_checkpoint(cls, description, shapes, dtype=None):

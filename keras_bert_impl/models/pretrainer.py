@@ -21,6 +21,7 @@ class PretrainingModel(task_models.HeadModel):
     config: `configs.EncoderConfig`.
     use_sentence_head: bool. Without it nothing would train the pooler, so the
       encoder has none then.
+    use_sequence_ids: bool, as `TransformerEncoder`; not with a sentence head.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
 
@@ -34,10 +35,18 @@ class PretrainingModel(task_models.HeadModel):
   """
 
   def __init__(
-    self, config, use_sentence_head=True, dtype=None, name="pretraining_model"
+    self,
+    config,
+    use_sentence_head=True,
+    dtype=None,
+    name="pretraining_model",
+    use_sequence_ids=False,
   ):
     encoder = encoder_lib.TransformerEncoder(
-      config, dtype, use_pooler=use_sentence_head
+      config,
+      dtype,
+      use_pooler=use_sentence_head,
+      use_sequence_ids=use_sequence_ids,
     )
 
     # Inputs.
@@ -54,7 +63,12 @@ class PretrainingModel(task_models.HeadModel):
     if use_sentence_head:
       outputs["sentence_logits"] = task_models.sentence_logits(encoder)
     super().__init__(
-      encoder, inputs, outputs, name, use_sentence_head=use_sentence_head
+      encoder,
+      inputs,
+      outputs,
+      name,
+      use_sentence_head=use_sentence_head,
+      use_sequence_ids=use_sequence_ids,
     )
 
     # Attributes.

@@ -21,6 +21,7 @@ class SpanBoundaryModel(task_models.HeadModel):
     config: `configs.EncoderConfig`.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
+    use_sequence_ids: bool, as `TransformerEncoder`.
 
   Attributes:
     encoder: the `TransformerEncoder`; its symbolic tensors belong to this
@@ -29,8 +30,16 @@ class SpanBoundaryModel(task_models.HeadModel):
   Source: Joshi et al. 2020, section 3.2.
   """
 
-  def __init__(self, config, dtype=None, name="span_boundary_model"):
-    encoder = encoder_lib.TransformerEncoder(config, dtype, use_pooler=False)
+  def __init__(
+    self,
+    config,
+    dtype=None,
+    name="span_boundary_model",
+    use_sequence_ids=False,
+  ):
+    encoder = encoder_lib.TransformerEncoder(
+      config, dtype, use_pooler=False, use_sequence_ids=use_sequence_ids
+    )
 
     # Inputs.
     positions = keras.Input(
@@ -52,7 +61,9 @@ class SpanBoundaryModel(task_models.HeadModel):
         encoder, positions, boundaries
       ),
     )
-    super().__init__(encoder, inputs, outputs, name)
+    super().__init__(
+      encoder, inputs, outputs, name, use_sequence_ids=use_sequence_ids
+    )
 
 
 def _span_boundary_logits(encoder, positions, boundaries):

@@ -221,14 +221,23 @@ class ReplacedTokenDetector(HeadModel):
     config: `configs.EncoderConfig`.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
+    use_sequence_ids: bool, as `TransformerEncoder`.
 
   Source: Clark et al. 2020, section 2.
   """
 
   heads = (heads.REPLACED_TOKENS,)
 
-  def __init__(self, config, dtype=None, name="replaced_token_detector"):
-    encoder = encoder_lib.TransformerEncoder(config, dtype, use_pooler=False)
+  def __init__(
+    self,
+    config,
+    dtype=None,
+    name="replaced_token_detector",
+    use_sequence_ids=False,
+  ):
+    encoder = encoder_lib.TransformerEncoder(
+      config, dtype, use_pooler=False, use_sequence_ids=use_sequence_ids
+    )
     head = layers.DiscriminatorHead(
       config.hidden_act,
       config.initializer_range,
@@ -236,7 +245,9 @@ class ReplacedTokenDetector(HeadModel):
       name="discriminator_predictions",
     )
     outputs = {"logits": head(encoder.hidden_states[-1])}
-    super().__init__(encoder, encoder.input, outputs, name)
+    super().__init__(
+      encoder, encoder.input, outputs, name, use_sequence_ids=use_sequence_ids
+    )
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

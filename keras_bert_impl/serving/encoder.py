@@ -96,6 +96,11 @@ class EncoderServable(servables.Servable):
       "normalize": self.normalize,
     }
 
+  def _build_model(self, model):
+    """Returns the encoder for rows of one text."""
+    one_text = {"dtype": "float32", "use_sequence_ids": False}
+    return type(model).from_config({**model.get_config(), **one_text})
+
   def _pool(self, inputs, outputs):
     """Returns float32 [B, H] of the encoder's inputs and outputs."""
     hidden = outputs["sequence_output"]  # [B, L, H]

@@ -1,0 +1,25 @@
+import numpy as np
+import pytest
+
+from keras_bert_impl import layers
+from keras_bert_impl.layers import packed_rows
+
+
+def test_a_token_sees_its_own_text_and_positions_start_again():
+  ids = np.array([[1, 1, 2, 2, 2, 0], [1, 2, 3, 3, 0, 0]], "int32")
+  seen, positions = packed_rows.structure(np.ones_like(ids), ids)
+  np.testing.assert_array_equal(seen, ids[:, :, None] == ids[:, None, :])
+  np.testing.assert_array_equal(
+    positions, [[0, 1, 0, 1, 2, 0], [0, 0, 0, 1, 0, 1]]
+  )
+
+
+def test_without_sequence_ids_a_row_is_one_text():
+  mask = np.array([[1, 1, 0]], "int32")
+  seen, positions = packed_rows.structure(mask)
+  assert seen is mask and positions is None
+
+
+def test_a_pooler_refuses_rows_of_several_texts():
+  with pytest.raises(ValueError, match="give use_pooler=False"):
+    layers.Pooler()(np.zeros((1, 3, 4), "float32"), np.ones((1, 3, 3), "int32"))

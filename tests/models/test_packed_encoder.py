@@ -1,0 +1,132 @@
+"""Texts in one row give what they give in rows of their own."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl import configs, models
+
+BERT = configs.EncoderConfig(
+  vocab_size=50,
+  hidden_size=16,
+  num_hidden_layers=2,
+  num_attention_heads=2,
+  intermediate_size=32,
+  max_position_embeddings=16,
+  initializer_range=0.2,
+)
+FAMILIES = {
+  "bert": BERT,
+  "roberta": dataclasses.replace(
+    BERT, position_offset=2, type_vocab_size=1, max_position_embeddings=18
+  ),
+  "albert": dataclasses.replace(BERT, embedding_size=8, num_hidden_groups=1),
+  "distilbert": dataclasses.replace(
+    BERT, type_vocab_size=0, position_embedding_type="sinusoidal"
+  ),
+  "left_to_right": dataclasses.replace(BERT, use_causal_mask=True),
+}
+# The texts of two rows.
+LENGTHS = ((5, 3, 6), (9, 4))
+LENGTH = 15
+NUM_TEXTS = 5
+
+
+def unpacked_inputs():
+  rng = np.random.default_rng(0)
+  lengths = np.concatenate(LENGTHS)[:, None]
+  mask = (np.arange(LENGTH) < lengths).astype("int32")
+  return {
+    "input_ids": rng.integers(0, 50, (NUM_TEXTS, LENGTH)).astype("int32")
+    * mask,
+    "input_mask": mask,
+    "segment_ids": np.zeros((NUM_TEXTS, LENGTH), "int32"),
+  }
+
+
+def packed(columns):
+  """Returns int32 [texts, L] in the rows of `LENGTHS`, padded with 0."""
+  columns = iter(columns)
+  rows = [
+    np.concatenate([next(columns)[:length] for length in row])
+    for row in LENGTHS
+  ]
+  return np.stack([np.pad(row, (0, LENGTH - len(row))) for row in rows])
+
+
+def packed_inputs(inputs):
+  ids = [np.full(LENGTH, k + 1) for row in LENGTHS for k in range(len(row))]
+  return {
+    **{name: packed(x) for name, x in inputs.items()},
+    "sequence_ids": packed(ids).astype("int32"),
+  }
+
+
+def encoders(config):
+  """Returns one for rows of one text, one for several, of equal weights."""
+  alone = models.TransformerEncoder(config, use_pooler=False)
+  together = models.TransformerEncoder(
+    config, use_pooler=False, use_sequence_ids=True
+  )
+  assert [w.path for w in alone.weights] == [w.path for w in together.weights]
+  together.set_weights(alone.get_weights())
+  return alone, together
+
+
+def tokens_and_gradients(encoder, inputs):
+  """Returns the outputs of real tokens [T, H], and gradients of their sum."""
+  rng = np.random.default_rng(1)
+  with tf.GradientTape() as tape:
+    hidden = encoder(inputs)["sequence_output"]
+    tokens = tf.boolean_mask(hidden, inputs["input_mask"])
+    loss = tf.reduce_sum(tokens * rng.normal(size=tokens.shape))
+  variables = [v.value for v in encoder.trainable_variables]
+  gradients = [
+    tf.convert_to_tensor(g).numpy() for g in tape.gradient(loss, variables)
+  ]
+  return tokens.numpy(), gradients
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_outputs_and_gradients_are_those_of_rows_of_their_own(family):
+  alone, together = encoders(FAMILIES[family])
+  inputs = unpacked_inputs()
+  expected, expected_gradients = tokens_and_gradients(alone, inputs)
+  found, gradients = tokens_and_gradients(together, packed_inputs(inputs))
+  np.testing.assert_allclose(found, expected, atol=1e-5)
+  scale = max(np.abs(gradient).max() for gradient in expected_gradients)
+  for a, b in zip(gradients, expected_gradients, strict=True):
+    np.testing.assert_allclose(a, b, atol=1e-5 * scale)
+
+
+def test_without_sequence_ids_a_row_is_one_text():
+  alone, together = encoders(BERT)
+  inputs = unpacked_inputs()
+  del inputs["segment_ids"]
+  expected, _ = tokens_and_gradients(alone, inputs)
+  found, _ = tokens_and_gradients(together, inputs)
+  np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_no_pooler_reads_a_row_of_several_texts():
+  with pytest.raises(ValueError, match="give use_pooler=False"):
+    models.TransformerEncoder(BERT, use_sequence_ids=True)
+
+
+@pytest.mark.parametrize("name", ["mlm", "spanbert", "electra"])
+def test_a_saved_model_still_has_the_input(tmp_path, name):
+  make = {
+    "mlm": lambda: models.PretrainingModel(BERT, False, use_sequence_ids=True),
+    "spanbert": lambda: models.SpanBoundaryModel(BERT, use_sequence_ids=True),
+    "electra": lambda: models.ElectraPretrainingModel(
+      BERT, models.electra_generator_config(BERT, 0.5), use_sequence_ids=True
+    ),
+  }
+  model = make[name]()
+  assert "sequence_ids" in model.input
+  model.save(tmp_path / "model.keras")
+  again = keras.models.load_model(tmp_path / "model.keras")
+  assert again.input.keys() == model.input.keys()
