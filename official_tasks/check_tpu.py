@@ -22,16 +22,19 @@ with epy.lazy_imports():
 
 
 @dataclasses.dataclass(frozen=True)
-class TopologyConfig:
-  """The topology to compile for."""
+class CheckConfig:
+  """The topology to compile for, and what the records would tell."""
 
   topology: str = options.common(
     "v5e:2x2", "Chips to compile for, such as v5e:2x2 or v4:2x2x1."
   )
+  pack_sequences: bool = options.common(
+    False, "Whether the records have several texts in a row."
+  )
 
 
 config_lib.define_flags()
-common.define_flags(TopologyConfig)
+common.define_flags(CheckConfig)
 
 
 def main():
@@ -39,8 +42,9 @@ def main():
   config = config_lib.from_flags()
   if not config.data.bert_config_file:
     raise ValueError("--bert_config_file must be given.")
-  topology = common.from_flags(TopologyConfig).topology
-  check = tpu_check.Check(config, tpu_compiler.Topology(topology))
+  flags = common.from_flags(CheckConfig)
+  topology = tpu_compiler.Topology(flags.topology)
+  check = tpu_check.Check(config, topology, flags.pack_sequences)
   training = config.training
   try:
     print(check.table(training))

@@ -178,6 +178,8 @@ def _print_summary(summary, config, path):
     ("of these [UNK]", f"{summary.unknown_share:.2%}"),
     ("Instances", f"{summary.num_instances:,}"),
     ("Tokens of the instances", f"{summary.num_tokens:,}"),
+    ("Rows", f"{summary.num_records:,}"),
+    ("Padding", f"{summary.padding_share(config.max_seq_length):.1%}"),
   ]
   if config.use_pairs:
     rows.append((_POSITIVE[config.packing][1], f"{summary.positive_share:.2%}"))

@@ -21,6 +21,8 @@ class LeftToRightTask(pretraining.PretrainingTask):
     config: `EncoderConfig` with a causal mask.
     max_seq_length: int, L.
     pad_id: int, of the padding.
+    is_packed: as `PretrainingTask`; the first token of a text is predicted from
+      no other one.
 
   Raises:
     ValueError: `config.use_causal_mask` is False.
@@ -31,8 +33,8 @@ class LeftToRightTask(pretraining.PretrainingTask):
   token_loss = "language_model"
   short_names = {"language_model": "LM"}
 
-  def __init__(self, config, max_seq_length, pad_id=0):
-    super().__init__(config)
+  def __init__(self, config, max_seq_length, pad_id=0, is_packed=False):
+    super().__init__(config, is_packed=is_packed)
     if not config.use_causal_mask:
       raise ValueError(
         "use_causal_mask (False) must be True in the encoder configuration for "
@@ -46,7 +48,7 @@ class LeftToRightTask(pretraining.PretrainingTask):
   def make(cls, config, data, options):
     """Returns the task for some records; see `PretrainingTask.make`."""
     del options  # It has none.
-    return cls(config, data.max_seq_length, data.pad_id)
+    return cls(config, data.max_seq_length, data.pad_id, data.is_packed)
 
   def prepare(self, batch, seed):
     """Pads clean records and makes each token the label of the one before."""
@@ -56,22 +58,32 @@ class LeftToRightTask(pretraining.PretrainingTask):
     ids = ragged.to_tensor(self.pad_id, shape=shape)  # [B, L]
     mask = tf.sequence_mask(ragged.row_lengths(), self.max_seq_length)
     mask = tf.ensure_shape(tf.cast(mask, tf.int32), shape)
+    texts = mask
+    if features.SEQUENCE_IDS in batch:
+      texts = batch[features.SEQUENCE_IDS].to_tensor(shape=shape)
+    # A token and the one before it are of one text; 0 is padding.
+    is_next = (texts[:, 1:] == texts[:, :-1]) & (texts[:, 1:] > 0)
     positions = tf.range(self.max_seq_length - 1)[tf.newaxis]
-    return {
+    prepared = {
       features.INPUT_IDS: ids,
       features.INPUT_MASK: mask,
       features.SEGMENT_IDS: tf.zeros_like(ids),
       features.MASKED_LM_POSITIONS: tf.repeat(positions, shape[0], axis=0),
       features.MASKED_LM_IDS: ids[:, 1:],
-      features.MASKED_LM_WEIGHTS: tf.cast(mask[:, 1:], tf.float32),
+      features.MASKED_LM_WEIGHTS: tf.cast(is_next, tf.float32),
     }
+    if self.is_packed:
+      prepared[features.SEQUENCE_IDS] = tf.cast(texts, tf.int32)
+    return prepared
 
   def build_model(self):
     """Returns a `PretrainingModel` with fresh weights."""
-    return pretrainer.PretrainingModel(self.config, use_sentence_head=False)
+    return pretrainer.PretrainingModel(
+      self.config, use_sentence_head=False, use_sequence_ids=self.is_packed
+    )
 
   def weights(self, batch):
-    """Returns 1 for every token but the first of a row."""
+    """Returns 1 for every token but the first of a text."""
     return {"language_model": batch[features.MASKED_LM_WEIGHTS]}
 
   def predictions(self, batch, outputs):

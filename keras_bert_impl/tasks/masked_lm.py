@@ -20,6 +20,7 @@ class MaskedLanguageModelTask(pretraining.PretrainingTask):
     sentence_loss: None (RoBERTa, and the paper's "No NSP"), or the name of the
       pair's loss: "next_sentence" (BERT) or "sentence_order" (ALBERT). Both
       have the labels `next_sentence_labels` and the head cls/seq_relationship.
+    is_packed: as `PretrainingTask`; not with a sentence loss.
 
   Source: Devlin et al. 2019, section 3.1; google-research/bert,
   run_pretraining.py; Lan et al. 2020, section 3.1.
@@ -31,20 +32,28 @@ class MaskedLanguageModelTask(pretraining.PretrainingTask):
     "sentence_order": "SOP",
   }
 
-  def __init__(self, config, masking=None, sentence_loss="next_sentence"):
-    super().__init__(config, masking)
+  def __init__(
+    self,
+    config,
+    masking=None,
+    sentence_loss="next_sentence",
+    is_packed=False,
+  ):
+    super().__init__(config, masking, is_packed)
     self.sentence_loss = sentence_loss
 
   @classmethod
   def make(cls, config, data, options):
     """Returns the task for some records; see `PretrainingTask.make`."""
     del options  # It has none.
-    return cls(config, data.masking, data.sentence_loss)
+    return cls(config, data.masking, data.sentence_loss, data.is_packed)
 
   def build_model(self):
     """Returns a `PretrainingModel` with fresh weights."""
     return pretrainer.PretrainingModel(
-      self.config, use_sentence_head=self.sentence_loss is not None
+      self.config,
+      use_sentence_head=self.sentence_loss is not None,
+      use_sequence_ids=self.is_packed,
     )
 
   def weights(self, batch):

@@ -118,14 +118,16 @@ class Masking:
     Args:
       batch: dict of a batch of clean records: `input_ids` RaggedTensor of
         int32 or int64 [B, (n)], n <= L, and optionally `next_sentence_labels`
-        [B, 1]. An empty row gives an example of padding only.
+        [B, 1] and `sequence_ids` like `input_ids`. An empty row gives an
+        example of padding only.
       seed: int32 [2].
 
     Returns:
       dict of int32 tensors (`masked_lm_weights` float32): `input_ids`,
       `input_mask`, `segment_ids` [B, L]; `masked_lm_positions` (ascending,
       then 0), `masked_lm_ids`, `masked_lm_weights` [B, P]; and
-      `next_sentence_labels` [B, 1] where `batch` has it.
+      `next_sentence_labels` [B, 1] and `sequence_ids` [B, L] where `batch` has
+      them.
 
     Raises:
       InvalidArgumentError, when it runs: a row is longer than L.
@@ -155,6 +157,10 @@ class Masking:
     if has_pairs:
       masked[features.NEXT_SENTENCE_LABELS] = tf.cast(
         batch[features.NEXT_SENTENCE_LABELS], tf.int32
+      )
+    if features.SEQUENCE_IDS in batch:
+      masked[features.SEQUENCE_IDS] = tf.cast(
+        batch[features.SEQUENCE_IDS].to_tensor(shape=ids.shape), tf.int32
       )
     return masked
 

@@ -33,12 +33,14 @@ class PretrainingData:
     sentence_loss: str, what the labels of sentence pairs tell, one of
       `choices.PAIR_PACKINGS`; None without pairs.
     pad_id: int, of the padding.
+    is_packed: bool, whether rows hold several texts, told by `sequence_ids`.
   """
 
   max_seq_length: int
   masking: object = None
   sentence_loss: str | None = None
   pad_id: int = 0
+  is_packed: bool = False
 
 
 class PretrainingTask(base.Task):
@@ -47,6 +49,7 @@ class PretrainingTask(base.Task):
   Args:
     config: `EncoderConfig`.
     masking: as `PretrainingData`.
+    is_packed: as `PretrainingData`.
 
   Attributes:
     loss_weights: {loss name: float}, factors of the losses other than 1.
@@ -59,9 +62,10 @@ class PretrainingTask(base.Task):
   token_loss = "masked_lm"
   short_names = {"masked_lm": "MLM"}
 
-  def __init__(self, config, masking=None):
+  def __init__(self, config, masking=None, is_packed=False):
     self.config = config
     self.masking = masking
+    self.is_packed = is_packed
 
   @classmethod
   def make(cls, config, data, options):
@@ -76,7 +80,7 @@ class PretrainingTask(base.Task):
       ValueError: configuration, data and options do not fit together.
     """
     del options  # It has none, unless it says otherwise.
-    return cls(config, data.masking)
+    return cls(config, data.masking, is_packed=data.is_packed)
 
   def prepare(self, batch, seed):
     """Turns a batch of records into a batch of training examples, in tf.data.
@@ -92,6 +96,9 @@ class PretrainingTask(base.Task):
     """
     if features.MASKED_LM_POSITIONS not in batch:
       batch = self.masking(batch, seed)
+    if self.is_packed:
+      # A record that is not packed is a row of one text.
+      batch = {features.SEQUENCE_IDS: batch[features.INPUT_MASK], **batch}
     return {
       name: tf.cast(tensor, tf.int32) if tensor.dtype.is_integer else tensor
       for name, tensor in batch.items()
@@ -173,7 +180,13 @@ class Objective:
     """Returns the task; arguments and errors as of `PretrainingTask.make`."""
     if options is None and self.options:
       options = self.options()
-    return self.task.make(config, data, options)
+    task = self.task.make(config, data, options)
+    if data.is_packed and not task.is_packed:
+      raise ValueError(
+        f"{self.task.__name__} cannot learn from rows of several texts: write"
+        " records without --pack_sequences."
+      )
+    return task
 
 
 def commonest_label_share(batches):

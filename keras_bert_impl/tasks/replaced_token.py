@@ -38,6 +38,7 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
     generator_size: float, the generator's share of the width; see
       `models.electra_generator_config`.
     detection_weight: float, of the discriminator's loss beside the generator's.
+    is_packed: as `PretrainingTask`.
 
   Source: Clark et al. 2020, section 2 and appendix A.
   """
@@ -45,9 +46,14 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
   short_names = {"masked_lm": "MLM", "replaced_token": "RTD"}
 
   def __init__(
-    self, config, masking=None, generator_size=0.25, detection_weight=50.0
+    self,
+    config,
+    masking=None,
+    generator_size=0.25,
+    detection_weight=50.0,
+    is_packed=False,
   ):
-    super().__init__(config, masking)
+    super().__init__(config, masking, is_packed)
     self.generator_config = electra.electra_generator_config(
       config, generator_size
     )
@@ -56,11 +62,13 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
   @classmethod
   def make(cls, config, data, options):
     """Returns the task for some records; see `PretrainingTask.make`."""
-    return cls(config, data.masking, **vars(options))
+    return cls(config, data.masking, **vars(options), is_packed=data.is_packed)
 
   def build_model(self):
     """Returns an `ElectraPretrainingModel` with fresh weights."""
-    return electra.ElectraPretrainingModel(self.config, self.generator_config)
+    return electra.ElectraPretrainingModel(
+      self.config, self.generator_config, use_sequence_ids=self.is_packed
+    )
 
   def weights(self, batch):
     """Returns 1 for masked tokens and for all tokens that are not padding."""

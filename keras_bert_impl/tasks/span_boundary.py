@@ -28,7 +28,9 @@ class SpanBoundaryTask(pretraining.PretrainingTask):
 
   def build_model(self):
     """Returns a `SpanBoundaryModel` with fresh weights."""
-    return models.SpanBoundaryModel(self.config)
+    return models.SpanBoundaryModel(
+      self.config, use_sequence_ids=self.is_packed
+    )
 
   def weights(self, batch):
     """Returns 1 for masked tokens."""

@@ -61,6 +61,7 @@ class PretrainingRecords:
       masking,
       self._sentence_loss(),
       self._vocabulary.pad_id if self._vocabulary else 0,
+      self.train.form.is_packed or self.eval.form.is_packed,
     )
 
   def train_batches(self, prepare, start_step):
@@ -112,14 +113,12 @@ class PretrainingRecords:
   def counts(self):
     """Returns {name: int}; counts of missing manifests are None."""
     manifests = [self._manifests[file] for file in self.train.files]
-    written = {
-      "num_documents": "num_documents",
-      "num_instances": "num_records",
-      "num_tokens": "num_tokens",
-    }
+    names = ("num_documents", "num_instances", "num_tokens")
     return {
-      name: sum(m[key] for m in manifests) if all(manifests) else None
-      for name, key in written.items()
+      name: sum(m[name] for m in manifests)
+      if all(name in (m or {}) for m in manifests)
+      else None
+      for name in names
     } | {
       "num_records": self.train.num_records,
       "num_eval_records": self.eval.num_records,

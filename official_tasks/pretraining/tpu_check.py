@@ -27,21 +27,34 @@ class Check:
   Args:
     config: `config.PretrainingConfig`; it needs no records.
     topology: `tpu_compiler.Topology`.
+    is_packed: bool, whether rows hold several texts.
+
+  Raises:
+    ValueError: the objective needs sentence pairs, which cannot be packed.
   """
 
-  def __init__(self, config, topology):
+  def __init__(self, config, topology, is_packed=False):
     self.data = config.data
     self.masking = config.masking.completed(config.data.objective)
     self.topology = topology
     objective = config.objective
-    is_masked = objective.masking_policy is not None
+    sentence_loss = None if is_packed else objective.sentence_loss
+    if is_packed and objective.needs_pairs:
+      raise ValueError(
+        f"pack_sequences needs texts, but objective {config.data.objective!r}"
+        " learns from sentence pairs."
+      )
     self._form = features.RecordForm(
-      is_masked, use_pairs=objective.sentence_loss is not None
+      is_masked=objective.masking_policy is not None,
+      use_pairs=sentence_loss is not None,
+      is_packed=is_packed,
     )
     self.task = objective.make_task(
       google_config.read(config.data.bert_config_file),
       pretraining.PretrainingData(
-        config.data.max_seq_length, sentence_loss=objective.sentence_loss
+        config.data.max_seq_length,
+        sentence_loss=sentence_loss,
+        is_packed=is_packed,
       ),
       config.options,
     )

@@ -53,7 +53,15 @@ def figure(table, name):
 @needs_compiler
 @pytest.mark.parametrize("objective", FAMILIES)
 def test_a_step_of_every_family_compiles(tmp_path, objective):
-  status, out, err = check(tmp_path, objective, rematerialize=True)
+  compiles(*check(tmp_path, objective, rematerialize=True))
+
+
+@needs_compiler
+def test_a_step_of_packed_rows_compiles(tmp_path):
+  compiles(*check(tmp_path, "electra", pack_sequences=True))
+
+
+def compiles(status, out, err):
   assert status == 0, err
   assert "at 8 x 32 for 4 x TPU v5 lite (v5e:2x2)" in out
   assert figure(out, "FLOPs per step") > 1e6
@@ -84,6 +92,13 @@ def test_wrong_flags_are_told_in_a_line(tmp_path):
   status, _, err = check(tmp_path, topology="v5e:7x9x9")
   assert status == 1
   assert "topology ('v5e:7x9x9')" in scripts.error_line(err)
+
+
+@needs_compiler
+def test_pairs_in_packed_rows_are_told_in_a_line(tmp_path):
+  status, _, err = check(tmp_path, "albert", pack_sequences=True)
+  assert status == 1
+  assert "learns from sentence pairs" in scripts.error_line(err)
 
 
 @needs_compiler
@@ -128,7 +143,7 @@ def test_an_op_that_cannot_run_is_named():
 
 def test_the_program_sums_over_the_replicas():
   program = trace(masked_lm.MaskedLanguageModelTask)
-  assert program.num_inputs == 7
+  assert program.num_inputs == 8
   # Each gradient, two denominators and the metrics.
   reductions = program.stablehlo.count('"stablehlo.all_reduce"')
   assert reductions > 20

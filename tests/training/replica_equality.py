@@ -27,6 +27,9 @@ TASKS = {
     dataclasses.replace(config, num_hidden_groups=1, embedding_size=8),
     sentence_loss="sentence_order",
   ),
+  "packed": functools.partial(
+    masked_lm.MaskedLanguageModelTask, sentence_loss=None, is_packed=True
+  ),
   "electra": functools.partial(
     replaced_token.ReplacedTokenTask, generator_size=0.5
   ),
@@ -50,6 +53,8 @@ def batches(number):
       "masked_lm_positions": places[:, :PREDICTIONS],
       "masked_lm_ids": rng.integers(1, VOCAB_SIZE, (BATCH, PREDICTIONS)),
       "masked_lm_weights": weights.astype("float32"),
+      "sequence_ids": (np.arange(LENGTH) < lengths)
+      * (1 + (np.arange(LENGTH) >= lengths // 2)),
       "next_sentence_labels": rng.integers(0, 2, (BATCH, 1)),
     }
 

@@ -35,6 +35,7 @@ def result(process):
       pytest.param(family, optimizer, marks=pytest.mark.slow)
       for family, optimizer in (
         ("albert", "adamw"),
+        ("packed", "adamw"),
         ("electra", "adamw"),
         ("bert", "lamb"),
       )

@@ -57,6 +57,9 @@ TASKS = {
     make_masking("token"),
     None,
   ),
+  "packed": lambda: masked_lm.MaskedLanguageModelTask(
+    CONFIG, make_masking("token"), None, is_packed=True
+  ),
   "spanbert": lambda: span_boundary.SpanBoundaryTask(
     CONFIG, make_masking("span")
   ),
@@ -81,6 +84,9 @@ def make_batches(task):
   dataset = tf.data.Dataset.from_tensor_slices(
     {
       "input_ids": tf.ragged.constant(rows, tf.int64),
+      "sequence_ids": tf.ragged.constant(
+        [[1 + (k > len(row) // 2) for k in range(len(row))] for row in rows]
+      ),
       "next_sentence_labels": rng.integers(0, 2, (len(rows), 1)),
     }
   )

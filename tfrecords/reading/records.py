@@ -59,6 +59,7 @@ class Layout:
       features.MASKED_LM_IDS: limits.vocab_size,
       features.MASKED_LM_WEIGHTS: math.inf,
       features.NEXT_SENTENCE_LABELS: 2,
+      features.SEQUENCE_IDS: limits.max_seq_length + 1,
     }
 
 
@@ -71,6 +72,7 @@ def form_of(serialized):
   return features.RecordForm(
     is_masked=features.MASKED_LM_POSITIONS in names,
     use_pairs=features.NEXT_SENTENCE_LABELS in names,
+    is_packed=features.SEQUENCE_IDS in names,
   )
 
 
@@ -86,7 +88,7 @@ def parse_batch(serialized, batch_size, layout):
   Returns:
     dict of `input_ids` RaggedTensor int64 [B, (n)] for clean records, of the
     padded features [B, L] or [B, P] for masked ones; `next_sentence_labels`
-    int64 [B, 1] with pairs.
+    int64 [B, 1] with pairs; `sequence_ids` like `input_ids` of packed ones.
 
   Raises:
     InvalidArgumentError, when it runs: a record has a fault; `find_fault`
@@ -112,16 +114,28 @@ def parse_batch(serialized, batch_size, layout):
     if name in batch
   ]
   if not layout.form.is_masked:
+    batch |= _with_static_rows(batch, batch_size)
     ids = batch[features.INPUT_IDS]
-    row_splits = tf.ensure_shape(ids.row_splits, [batch_size + 1])
-    ids = tf.RaggedTensor.from_row_splits(ids.values, row_splits, False)
     lengths = ids.row_lengths()
     sound = tf.reduce_max(lengths) <= layout.limits.max_seq_length
     sound &= tf.reduce_all(lengths[:num_real] > 0)
+    if layout.form.is_packed:
+      texts = batch[features.SEQUENCE_IDS]
+      sound &= tf.reduce_all(texts.row_splits == ids.row_splits)
     checks.append(tf.debugging.Assert(sound, [features.INPUT_IDS]))
-    batch[features.INPUT_IDS] = ids
   with tf.control_dependencies(checks):
     return tf.nest.map_structure(tf.identity, batch, expand_composites=True)
+
+
+def _with_static_rows(batch, num_rows):
+  """Returns the ragged features of a batch, with a known number of rows."""
+  return {
+    name: tf.RaggedTensor.from_row_splits(
+      x.values, tf.ensure_shape(x.row_splits, [num_rows + 1]), validate=False
+    )
+    for name, x in batch.items()
+    if isinstance(x, tf.RaggedTensor)
+  }
 
 
 def find_fault(serialized, layout):
@@ -137,6 +151,8 @@ def find_fault(serialized, layout):
   own_form = form_of(serialized)
   if own_form and own_form.is_masked and not layout.form.is_masked:
     return "is masked, but the first record is not"
+  if own_form and own_form.is_packed and not layout.form.is_packed:
+    return "holds several texts, but the first record does not"
   bounds = layout.bounds
   for name, feature in layout.features.items():
     fault = _feature_fault(
@@ -144,6 +160,8 @@ def find_fault(serialized, layout):
     )
     if fault:
       return fault
+  if layout.form.is_packed:
+    return _packing_fault(example.features.feature)
   return None
 
 
@@ -182,6 +200,19 @@ def _feature_fault(found, name, expected, limits, bound):
     return (
       f"has {outside[0]} in {name}, allowed are 0 to {bound - 1} (vocabulary "
       f"of {limits.vocab_size} tokens, max_seq_length {limits.max_seq_length})"
+    )
+  return None
+
+
+def _packing_fault(found):
+  num_ids, num_texts = (
+    len(found[name].int64_list.value)
+    for name in (features.INPUT_IDS, features.SEQUENCE_IDS)
+  )
+  if num_ids != num_texts:
+    return (
+      f"has {num_texts} values in {features.SEQUENCE_IDS}, not {num_ids} as in "
+      f"{features.INPUT_IDS}"
     )
   return None
 

@@ -70,6 +70,11 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
     " training mask, differently each time.",
     MASKINGS,
   )
+  pack_sequences: bool = options.common(
+    False,
+    "Whether to put several texts into a row, where none sees another, instead"
+    " of padding; not for sentence pairs.",
+  )
 
   def __post_init__(self):
     super().__post_init__()
@@ -84,6 +89,11 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
       raise ValueError(
         f"objective {self.objective!r} masks nothing, so masking must be "
         "dynamic, not static."
+      )
+    if self.pack_sequences and self.use_pairs:
+      raise ValueError(
+        f"pack_sequences needs texts, but packing={self.packing} makes sentence"
+        " pairs: give --packing=doc_sentences or full_sentences."
       )
     shortest = packings.MIN_SEQ_LENGTH
     if self.max_seq_length < shortest:

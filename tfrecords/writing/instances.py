@@ -29,6 +29,11 @@ class Instance(NamedTuple):
   segments: tuple[tuple[int, int], ...]
   label: int = 0
 
+  @property
+  def num_tokens(self):
+    """Number of its tokens, [CLS] and all [SEP] included."""
+    return 1 + sum(stop - start + 1 for start, stop in self.segments)
+
 
 @dataclasses.dataclass(frozen=True)
 class TokenizedChunk:
@@ -79,21 +84,32 @@ def tokenize(
   )
 
 
-def sequences(chunk, instances, cls_id, sep_id):
-  """Yields the token ids of instances, list of int: [CLS] A [SEP] B [SEP] ...
+def sequences(chunk, rows, cls_id, sep_id):
+  """Yields the token ids of rows, list of int: [CLS] A [SEP] B [SEP] ...
 
   Args:
     chunk: TokenizedChunk.
-    instances: iterable of Instance.
+    rows: iterable of lists of Instance; one each, unless they are packed.
     cls_id: int.
     sep_id: int.
   """
-  for segments, _ in instances:
-    sequence = [cls_id]
-    for start, stop in segments:
-      sequence += chunk.ids[start:stop].tolist()
-      sequence.append(sep_id)
+  for row in rows:
+    sequence = []
+    for segments, _ in row:
+      sequence.append(cls_id)
+      for start, stop in segments:
+        sequence += chunk.ids[start:stop].tolist()
+        sequence.append(sep_id)
     yield sequence
+
+
+def sequence_ids(row):
+  """Returns which text of a row each token is of, list of int from 1 on."""
+  return [
+    number
+    for number, instance in enumerate(row, 1)
+    for _ in range(instance.num_tokens)
+  ]
 
 
 def _tokenize_all(documents, tokenizer, sentence_prefix):

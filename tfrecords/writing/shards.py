@@ -22,7 +22,7 @@ from keras_bert_impl.tasks import masking as masking_lib
 from tfrecords import manifest
 from tfrecords.text import documents
 from tfrecords.writing import config as writing_config
-from tfrecords.writing import instances, packings
+from tfrecords.writing import instances, packed_rows, packings
 
 # Other documents from which an instance can draw its random next sentences.
 NUM_OTHERS = 8
@@ -39,6 +39,7 @@ _COUNTS = (
   "num_text_bytes",
   "num_text_tokens",
   "num_unknown_tokens",
+  "num_instances",
   "num_records",
   "num_tokens",
   "num_positive",
@@ -99,8 +100,7 @@ def write_shard(task, on_chunk=None):
     on_chunk: callable (bytes of text), called after every chunk, or None.
 
   Returns:
-    dict of the numbers in the manifest, see `writer.Summary`; `num_records` is
-    the number of instances.
+    dict of the numbers in the manifest, see `writer.Summary`.
 
   Raises:
     OSError: writing failed.
@@ -203,18 +203,38 @@ def _records_of(chunk, task, counts):
     rng,
   )
   rng.shuffle(made)
+  rows = [[instance] for instance in made]
+  if config.pack_sequences:
+    rows = packed_rows.fill(made, config.max_seq_length, rng)
   _count(tokenized, made, chunk, vocabulary, counts)
-  for start in range(0, len(made), _MASKED_AT_ONCE):
-    batch = made[start : start + _MASKED_AT_ONCE]
-    sequences = list(
-      instances.sequences(
-        tokenized, batch, vocabulary.cls_id, vocabulary.sep_id
-      )
+  counts["num_records"] += len(rows)
+  for start in range(0, len(rows), _MASKED_AT_ONCE):
+    batch = _columns(
+      rows[start : start + _MASKED_AT_ONCE], tokenized, vocabulary, config
     )
-    counts["num_tokens"] += sum(map(len, sequences))
-    labels = [[i.label] for i in batch] if config.use_pairs else None
+    counts["num_tokens"] += sum(map(len, batch[features.INPUT_IDS]))
     seed = [rng.getrandbits(31), rng.getrandbits(31)]
-    yield from make_records(sequences, labels, seed)
+    yield from make_records(batch, seed)
+
+
+def _columns(rows, tokenized, vocabulary, config):
+  """Returns {feature: list of lists of int} of the clean records of rows.
+
+  Args:
+    rows: list of lists of Instance.
+    tokenized: TokenizedChunk.
+    vocabulary: Vocabulary.
+    config: writing_config.PretrainingDataConfig.
+  """
+  sequences = instances.sequences(
+    tokenized, rows, vocabulary.cls_id, vocabulary.sep_id
+  )
+  columns = {features.INPUT_IDS: list(sequences)}
+  if config.use_pairs:
+    columns[features.NEXT_SENTENCE_LABELS] = [[row[0].label] for row in rows]
+  if config.pack_sequences:
+    columns[features.SEQUENCE_IDS] = list(map(instances.sequence_ids, rows))
+  return columns
 
 
 # A tokenizer takes half a second to build; a process writes many shards.
@@ -228,12 +248,14 @@ def _prepare(config, vocab_file_hash, tokenizer_options):
       "it, or start again with another output_file."
     )
   if config.masking == "dynamic":
-    return tokenizer, _clean_records
+    return tokenizer, _records
   masking = make_masking(config, tokenizer.vocabulary)
   # One trace for all batches, including the smaller last one of a chunk.
   batch = {features.INPUT_IDS: tf.RaggedTensorSpec([None, None], tf.int32)}
   if config.use_pairs:
     batch[features.NEXT_SENTENCE_LABELS] = tf.TensorSpec([None, 1], tf.int32)
+  if config.pack_sequences:
+    batch[features.SEQUENCE_IDS] = batch[features.INPUT_IDS]
   mask = tf.function(
     masking,
     input_signature=[batch, tf.TensorSpec([2], tf.int32)],
@@ -242,39 +264,33 @@ def _prepare(config, vocab_file_hash, tokenizer_options):
   return tokenizer, functools.partial(_masked_records, mask)
 
 
-def _clean_records(sequences, labels, unused_seed):
-  """Yields the clean records of instances, bytes.
-
-  Args:
-    sequences: list of B lists of int.
-    labels: list of B lists of one int, or None.
-    unused_seed: for masked records only.
-  """
-  for row, sequence in enumerate(sequences):
-    record = {features.INPUT_IDS: sequence}
-    if labels:
-      record[features.NEXT_SENTENCE_LABELS] = labels[row]
-    yield serialize_record(record)
+def _records(columns, unused_seed=None):
+  """Yields the records of {feature: list of B lists of numbers}, bytes."""
+  for values in zip(*columns.values(), strict=True):
+    yield serialize_record(dict(zip(columns, values, strict=True)))
 
 
-def _masked_records(mask, sequences, labels, seed):
-  """Yields the masked records of instances, bytes.
+def _masked_records(mask, columns, seed):
+  """Yields the masked records of clean ones, bytes.
 
   Args:
     mask: function (batch, seed) -> masked batch.
-    sequences: list of B lists of int.
-    labels: list of B lists of one int, or None.
+    columns: {feature: list of B lists of int}.
     seed: list of two int, of the masks.
   """
-  ids = np.fromiter(itertools.chain.from_iterable(sequences), np.int32)
-  lengths = np.fromiter(map(len, sequences), np.int64)
-  batch = {features.INPUT_IDS: tf.RaggedTensor.from_row_lengths(ids, lengths)}
-  if labels:
-    batch[features.NEXT_SENTENCE_LABELS] = tf.constant(labels, tf.int32)
+  batch = {name: _ragged(rows) for name, rows in columns.items()}
+  if features.NEXT_SENTENCE_LABELS in batch:
+    labels = batch[features.NEXT_SENTENCE_LABELS]
+    batch[features.NEXT_SENTENCE_LABELS] = labels.to_tensor(shape=[None, 1])
   masked = mask(batch, tf.constant(seed, tf.int32))
-  columns = {name: tensor.numpy().tolist() for name, tensor in masked.items()}
-  for values in zip(*columns.values(), strict=True):
-    yield serialize_record(dict(zip(columns, values, strict=True)))
+  return _records({name: x.numpy().tolist() for name, x in masked.items()})
+
+
+def _ragged(rows):
+  """Returns a RaggedTensor int32 [B, (n)] of B lists of int."""
+  values = np.fromiter(itertools.chain.from_iterable(rows), np.int32)
+  lengths = np.fromiter(map(len, rows), np.int64)
+  return tf.RaggedTensor.from_row_lengths(values, lengths)
 
 
 def serialize_record(record):
@@ -321,5 +337,5 @@ def _count(tokenized, made, chunk, vocabulary, counts):
   counts["num_text_bytes"] += chunk.num_bytes
   counts["num_text_tokens"] += num_tokens
   counts["num_unknown_tokens"] += int(unknown.sum())
-  counts["num_records"] += len(made)
+  counts["num_instances"] += len(made)
   counts["num_positive"] += sum(i.label for i in made)

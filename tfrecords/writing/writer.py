@@ -47,7 +47,8 @@ class Summary:
     num_sentences: int.
     num_text_tokens: int, tokens of the text.
     num_unknown_tokens: int, how many of them are [UNK].
-    num_instances: int, records.
+    num_instances: int, texts or pairs of them.
+    num_records: int, as many, or fewer where several share a row.
     num_tokens: int, tokens of the records, [CLS] and [SEP] included.
     num_positive: int, instances whose second segment is random or, for
       sentence-order prediction, whose segments are swapped.
@@ -64,6 +65,7 @@ class Summary:
   num_text_tokens: int
   num_unknown_tokens: int
   num_instances: int
+  num_records: int
   num_tokens: int
   num_positive: int
   num_text_bytes: int
@@ -81,6 +83,10 @@ class Summary:
     """Share of the tokens of the text that are [UNK]."""
     return self.num_unknown_tokens / max(self.num_text_tokens, 1)
 
+  def padding_share(self, max_seq_length):
+    """Returns the share of padding in rows of a length, float."""
+    return 1 - self.num_tokens / (self.num_records * max_seq_length)
+
   @property
   def megabytes_per_second(self):
     """Megabytes (10**6 bytes) of text read per second."""
@@ -95,6 +101,7 @@ class Summary:
       "num_text_tokens",
       "unknown_share",
       "num_instances",
+      "num_records",
       "num_tokens",
     )
     return {name: getattr(self, name) for name in names}
@@ -372,7 +379,8 @@ def _summarize(tasks, written, seconds):
     num_sentences=total("num_sentences"),
     num_text_tokens=total("num_text_tokens"),
     num_unknown_tokens=total("num_unknown_tokens"),
-    num_instances=total("num_records"),
+    num_instances=total("num_instances"),
+    num_records=total("num_records"),
     num_tokens=total("num_tokens"),
     num_positive=total("num_positive"),
     num_text_bytes=total("num_text_bytes"),

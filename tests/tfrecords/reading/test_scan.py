@@ -35,6 +35,53 @@ def test_form_is_that_of_the_first_record(tmp_path):
   assert scan.inspect(clean).use_pairs
 
 
+# Packed records.
+
+
+def packed_record(number, texts=(1, 1, 1, 2, 2, 2), **changes):
+  changes = {"next_sentence_labels": None, **changes}
+  return clean_record(
+    number, input_ids=[2, 7, 3] * 2, sequence_ids=texts, **changes
+  )
+
+
+def test_packed_records_are_found_out_and_read(tmp_path):
+  records = open_records(write(tmp_path, [3], packed_record))
+  assert records.form == features.RecordForm(False, False, is_packed=True)
+  [batch] = batches(
+    records, 4, num_epochs=1, shuffle=False, drop_remainder=False
+  )
+  texts = [1, 1, 1, 2, 2, 2] + [0] * 10
+  np.testing.assert_array_equal(
+    batch["sequence_ids"], [texts, texts, texts, [0] * 16]
+  )
+
+
+@pytest.mark.parametrize(
+  ("texts", "message"),
+  [
+    ((1, 1, 2), "3 values in sequence_ids, not 6 as in input_ids"),
+    ((1, 1, 1, 2, 2, 99), "99 in sequence_ids, allowed are 0 to 16"),
+    (None, "has no feature sequence_ids"),
+  ],
+)
+def test_wrong_sequence_ids_are_refused(texts, message):
+  form = features.RecordForm(False, False, is_packed=True)
+  layout = records_lib.Layout(form, LIMITS)
+  good, bad = packed_record(1), packed_record(2, texts)
+  assert records_lib.find_fault(good, layout) is None
+  assert message in records_lib.find_fault(bad, layout)
+  if texts is not None:
+    with pytest.raises(tf.errors.InvalidArgumentError):
+      records_lib.parse_batch(tf.constant([good, bad]), 2, layout)
+
+
+def test_packed_records_are_not_read_as_others(tmp_path):
+  files = write(tmp_path, [2]) + write(tmp_path, [2], packed_record)
+  with pytest.raises(ValueError, match="holds several texts, but the first"):
+    open_records(files)
+
+
 # Bad input.
 
 

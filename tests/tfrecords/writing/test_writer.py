@@ -110,6 +110,78 @@ def test_masked_records_are_those_of_the_original(text, vocab_file, out):
       assert len(getattr(found[name], kind).value) == feature.shape[0]
 
 
+def texts_of(example):
+  """Returns the texts of a packed record, tuples of ids."""
+  ids = np.array(ids_of(example))
+  numbers = np.array(ids_of(example, features.SEQUENCE_IDS))
+  assert len(ids) == len(numbers) <= 48
+  assert sorted(numbers) == list(numbers)
+  return [tuple(ids[numbers == k]) for k in range(1, numbers[-1] + 1)]
+
+
+@pytest.mark.parametrize("packing", ["doc_sentences", "full_sentences"])
+def test_packed_records_hold_the_same_texts(text, vocab_file, out, packing):
+  plain_out = out + "-plain"
+  plain = write(text, vocab_file, plain_out, packing=packing)
+  packed = write(text, vocab_file, out, packing=packing, pack_sequences=True)
+  found = [one for example in examples(out) for one in texts_of(example)]
+  expected = [tuple(ids_of(example)) for example in examples(plain_out)]
+  assert sorted(found) == sorted(expected)
+  assert packed.num_instances == plain.num_instances == plain.num_records
+  assert packed.num_tokens == plain.num_tokens
+  assert packed.num_records == len(examples(out)) < plain.num_records
+  assert packed.padding_share(48) < plain.padding_share(48)
+
+
+def test_packed_records_can_be_masked_when_written(text, vocab_file, out):
+  write(
+    text,
+    vocab_file,
+    out,
+    objective="spanbert",
+    masking="static",
+    pack_sequences=True,
+  )
+  write(
+    text, vocab_file, out + "-clean", objective="spanbert", pack_sequences=True
+  )
+  for masked, clean in zip(
+    examples(out), examples(out + "-clean"), strict=True
+  ):
+    numbers = ids_of(masked, features.SEQUENCE_IDS)
+    mask = ids_of(masked, features.INPUT_MASK)
+    assert len(numbers) == 48 and [n > 0 for n in numbers] == [*map(bool, mask)]
+    assert numbers[: sum(mask)] == ids_of(clean, features.SEQUENCE_IDS)
+    weights = masked.features.feature[features.MASKED_LM_WEIGHTS]
+    num_masked = sum(weights.float_list.value)
+    assert num_masked <= max(round(0.15 * sum(mask)), 1)
+
+
+def test_packed_records_do_not_depend_on_the_number_of_workers(
+  text, vocab_file, tmp_path, small_chunks
+):
+  found = []
+  for num_workers in (1, 2):
+    out = tmp_path / str(num_workers) / "data"
+    write(
+      text,
+      vocab_file,
+      str(out),
+      3,
+      num_workers,
+      objective="electra",
+      pack_sequences=True,
+    )
+    found.append(contents(str(out)))
+  assert found[0] == found[1]
+  assert len(found[0]) == 6
+
+
+def test_pairs_are_not_packed(vocab_file):
+  with pytest.raises(ValueError, match="pack_sequences needs texts"):
+    config(vocab_file, pack_sequences=True)
+
+
 def test_masking_changes_only_what_it_says(text, vocab_file, out, tmp_path):
   clean_out = str(tmp_path / "clean.tfrecord")
   write(text, vocab_file, clean_out)
