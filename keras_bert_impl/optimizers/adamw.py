@@ -12,7 +12,7 @@ class AdamW(moments.MomentOptimizer):
 
   Differs from `keras.optimizers.AdamW`: no bias correction by default, epsilon
   1e-6, parameters excluded from the decay by their path and dense gradients,
-  see `moments.MomentOptimizer`. One fused kernel per variable.
+  see `moments.MomentOptimizer`.
 
   Args:
     See `moments.MomentOptimizer`. The decay is `weight_decay_rate` times the
@@ -32,25 +32,11 @@ class AdamW(moments.MomentOptimizer):
       **kwargs,
     )
 
-  def _update(self, variable, m, v, gradient, learning_rate, is_excluded):
-    if self.weight_decay_rate and not is_excluded:
-      # Both terms use the weights before the step, so the decay goes first.
-      tf.raw_ops.ResourceApplyGradientDescent(
-        var=variable.handle,
-        alpha=learning_rate * self.weight_decay_rate,
-        delta=variable,
-      )
-    # Powers of zero switch the kernel's bias correction off.
-    beta1_power, beta2_power = self._beta_powers(variable.dtype)
-    tf.raw_ops.ResourceApplyAdam(
-      var=variable.handle,
-      m=m.handle,
-      v=v.handle,
-      beta1_power=beta1_power,
-      beta2_power=beta2_power,
-      lr=learning_rate,
-      beta1=self.beta_1,
-      beta2=self.beta_2,
-      epsilon=self.epsilon,
-      grad=gradient,
-    )
+  @staticmethod
+  def step_of(weights, m, v, rates):
+    """Returns how far weights move, see `moments.MomentOptimizer`."""
+    correction = (1.0 - rates.beta_2_power) ** 0.5 / (1.0 - rates.beta_1_power)
+    update = correction * m / (tf.sqrt(v) + rates.epsilon)
+    if rates.weight_decay:
+      update += rates.weight_decay * weights
+    return rates.learning_rate * update

@@ -36,20 +36,19 @@ class LAMB(moments.MomentOptimizer):
       **kwargs,
     )
 
-  def _update(self, variable, m, v, gradient, learning_rate, is_excluded):
-    m.assign(self.beta_1 * m + (1.0 - self.beta_1) * gradient)
-    v.assign(self.beta_2 * v + (1.0 - self.beta_2) * tf.square(gradient))
-    beta1_power, beta2_power = self._beta_powers(variable.dtype)
-    update = (m / (1.0 - beta1_power)) / (
-      tf.sqrt(v / (1.0 - beta2_power)) + self.epsilon
+  @staticmethod
+  def step_of(weights, m, v, rates):
+    """Returns how far weights move, see `moments.MomentOptimizer`."""
+    update = (m / (1.0 - rates.beta_1_power)) / (
+      tf.sqrt(v / (1.0 - rates.beta_2_power)) + rates.epsilon
     )
-    if not is_excluded:
-      update += self.weight_decay_rate * variable
-      learning_rate *= _trust_ratio(variable, update)
-    variable.assign_sub(learning_rate * update)
+    if rates.is_excluded:
+      return rates.learning_rate * update
+    update += rates.weight_decay * weights
+    return rates.learning_rate * _trust_ratio(weights, update) * update
 
 
-def _trust_ratio(variable, update):
-  """Returns the norm of `variable` over that of `update`, 1 for norms of 0."""
-  ratio = tf.math.divide_no_nan(tf.norm(variable), tf.norm(update))
+def _trust_ratio(weights, update):
+  """Returns the norm of `weights` over that of `update`, 1 for norms of 0."""
+  ratio = tf.math.divide_no_nan(tf.norm(weights), tf.norm(update))
   return tf.where(ratio > 0.0, ratio, 1.0)

@@ -1,12 +1,40 @@
 """Base class of AdamW and LAMB: two moments for every variable."""
 
 import abc
+import functools
 import re
+import typing
 
 import keras
 import tensorflow as tf
 
 EXCLUDED = ("LayerNorm", "layer_norm", "bias")
+# Elements of a variable; below, compiling takes longer than it saves.
+_LARGE = 2**18
+
+
+class Rates(typing.NamedTuple):
+  """The numbers of one update of one variable.
+
+  Attributes:
+    learning_rate: scalar tensor, of this variable.
+    weight_decay: float, weight of the decay, 0 where the variable is excluded.
+    beta_1: float, decay of the first moment.
+    beta_2: float, decay of the second moment.
+    beta_1_power, beta_2_power: scalar tensors, these to the power of the step,
+      which correct moments that started at zero; or 0 for no correction.
+    epsilon: float, added to the root of the second moment.
+    is_excluded: bool, whether the variable is excluded from the decay.
+  """
+
+  learning_rate: tf.Tensor
+  weight_decay: float
+  beta_1: float
+  beta_2: float
+  beta_1_power: tf.Tensor | float
+  beta_2_power: tf.Tensor | float
+  epsilon: float
+  is_excluded: bool
 
 
 class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
@@ -56,17 +84,16 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
     self.exclude_from_weight_decay = tuple(exclude_from_weight_decay)
     self.learning_rate_multipliers = dict(learning_rate_multipliers or {})
 
+  @staticmethod
   @abc.abstractmethod
-  def _update(self, variable, m, v, gradient, learning_rate, is_excluded):
-    """Updates one variable and its moments in place.
+  def step_of(weights, m, v, rates):
+    """Returns how far the weights move, a tensor of their shape.
 
     Args:
-      variable: tf.Variable.
-      m: tf.Variable, its first moment.
-      v: tf.Variable, its second moment.
-      gradient: dense tensor of the same shape and dtype.
-      learning_rate: scalar tensor of the same dtype.
-      is_excluded: bool, whether its path is excluded from weight decay.
+      weights: tensor.
+      m: tensor of the same shape, the first moment, updated.
+      v: tensor of the same shape, the second moment, updated.
+      rates: `Rates`.
     """
 
   def build(self, variables):
@@ -97,34 +124,47 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
       re.search(pattern, path) for pattern in self.exclude_from_weight_decay
     )
 
-  def update_step(self, gradient, variable, learning_rate):
-    """Updates one variable and its moments from its gradient."""
+  def update_step(self, gradient, variable, learning_rate, scale=1.0):
+    """Updates one variable and its moments in place.
+
+    Args:
+      gradient: tensor of the variable's shape, or `tf.IndexedSlices`.
+      variable: `keras.Variable` or `tf.Variable`.
+      learning_rate: float scalar.
+      scale: float scalar, factor of the gradient: that of clipping.
+    """
     index = self._get_variable_index(variable)
-    path = self._paths[index]
-    learning_rate = tf.cast(learning_rate, variable.dtype)
-    if path in self.learning_rate_multipliers:
-      learning_rate *= self.learning_rate_multipliers[path]
     if isinstance(variable, keras.Variable):
       variable = variable.value
-    self._update(
-      variable,
-      self._slots["adam_m"][index].value,
-      self._slots["adam_v"][index].value,
+    slots = [self._slots[slot][index].value for slot in self.SLOTS]
+    is_large = variable.shape.num_elements() >= _LARGE
+    update = _compiled_update if is_large else _plain_update
+    update(self.step_of)(
+      [each.handle for each in (variable, *slots)],
       tf.cast(tf.convert_to_tensor(gradient), variable.dtype),
-      learning_rate,
-      self.is_excluded(path),
+      tf.cast(scale, variable.dtype),
+      self._rates(self._paths[index], learning_rate, variable.dtype),
     )
 
-  def _beta_powers(self, dtype):
-    """Returns beta_1 and beta_2 to the power of the current step.
-
-    Without bias correction both are zero, so that one minus them corrects
-    nothing.
-    """
-    if not self.use_bias_correction:
-      return tf.zeros([], dtype), tf.zeros([], dtype)
-    step = tf.cast(self.iterations + 1, dtype)
-    return tf.pow(self.beta_1, step), tf.pow(self.beta_2, step)
+  def _rates(self, path, learning_rate, dtype):
+    """Returns the `Rates` of the variable of this path."""
+    is_excluded = self.is_excluded(path)
+    beta_1_power = beta_2_power = 0.0
+    if self.use_bias_correction:
+      step = tf.cast(self.iterations + 1, dtype)
+      beta_1_power = tf.pow(self.beta_1, step)
+      beta_2_power = tf.pow(self.beta_2, step)
+    factor = self.learning_rate_multipliers.get(path, 1.0)
+    return Rates(
+      learning_rate=tf.cast(learning_rate, dtype) * factor,
+      weight_decay=0.0 if is_excluded else self.weight_decay_rate,
+      beta_1=self.beta_1,
+      beta_2=self.beta_2,
+      beta_1_power=beta_1_power,
+      beta_2_power=beta_2_power,
+      epsilon=self.epsilon,
+      is_excluded=is_excluded,
+    )
 
   def get_config(self):
     """Returns the constructor's arguments."""
@@ -140,3 +180,45 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
       "exclude_from_weight_decay": list(self.exclude_from_weight_decay),
       "learning_rate_multipliers": self.learning_rate_multipliers,
     }
+
+
+def _update(step_of, handles, gradient, scale, rates):
+  """Updates weights and moments in place.
+
+  Args:
+    step_of: as `MomentOptimizer.step_of`.
+    handles: list of resource tensors, of weights and both moments.
+    gradient: tensor of their shape and dtype.
+    scale: scalar tensor, factor of the gradient.
+    rates: `Rates`.
+  """
+  weights, m, v = (
+    tf.raw_ops.ReadVariableOp(resource=handle, dtype=gradient.dtype)
+    for handle in handles
+  )
+  gradient *= scale
+  m += (1.0 - rates.beta_1) * (gradient - m)
+  v += (1.0 - rates.beta_2) * (tf.square(gradient) - v)
+  weights -= step_of(weights, m, v, rates)
+  for handle, value in zip(handles, (weights, m, v), strict=True):
+    tf.raw_ops.AssignVariableOp(resource=handle, value=value)
+
+
+def _plain_update(step_of):
+  return functools.partial(_update, step_of)
+
+
+@functools.cache
+def _compiled_update(step_of):
+  """Returns `_update` as a program of XLA.
+
+  It reads and writes weights, moments and gradient once, where kernels for
+  clipping, decay and moments would each read and write some of them again:
+  memory is what the update of a large variable waits for.
+  """
+  return tf.function(
+    functools.partial(_update, step_of),
+    jit_compile=True,
+    autograph=False,
+    reduce_retracing=True,
+  )

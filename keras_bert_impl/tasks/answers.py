@@ -146,7 +146,7 @@ def score_spans(starts, ends, start_logits, end_logits, size):
 
 
 # A function reuses the memory of intermediate results; eager ops do not.
-_score_spans = tf.function(score_spans, reduce_retracing=True)
+_score_spans = tf.function(score_spans, autograph=False, reduce_retracing=True)
 
 
 def span_pieces(place, size):

@@ -55,7 +55,9 @@ def count_words(texts, options):
 # Compiled once: eager ops cost more than the work on short texts.
 @functools.lru_cache(maxsize=1)
 def _compile_splitter(options):
-  @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+  @tf.function(
+    input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
+  )
   def split(batch):
     normalized = normalization.normalize(batch, options)
     return normalization.split_words(normalized).flat_values

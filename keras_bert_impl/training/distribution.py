@@ -184,7 +184,7 @@ def _worker_sum(strategy):
     votes = tf.where(is_first, values, 0.0)
     return context.all_reduce(tf.distribute.ReduceOp.SUM, votes)
 
-  @tf.function
+  @tf.function(autograph=False)
   def sum_values(values):
     sums = strategy.run(sum_in_replica, args=(values,))
     return strategy.experimental_local_results(sums)[0]
@@ -211,6 +211,7 @@ def losses_explained(strategy):
     ) from error
 
 
+@tf.autograph.experimental.do_not_convert
 def distribute(strategy, batches):
   """Distributes global batches: each replica gets its rows.
 

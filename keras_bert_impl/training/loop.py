@@ -54,13 +54,17 @@ class TrainingLoop:
       optimizer.build(model.trainable_variables)
     self.variables = [variable.value for variable in model.trainable_variables]
     self._input_names = [tensor.name for tensor in model.inputs]
-    self._gradients = tf.function(
+    # There is nothing to convert, and looking through a model takes seconds.
+    compile_graph = functools.partial(tf.function, autograph=False)
+    self._gradients = compile_graph(
       self._sum_gradients, jit_compile=config.jit_compile
     )
-    self._run_steps = tf.function(self._steps)
-    self._run_evaluation = tf.function(self._evaluation)
+    self._run_steps = compile_graph(self._steps)
+    self._run_evaluation = compile_graph(self._evaluation)
     # Lengths differ from batch to batch.
-    self._run_prediction = tf.function(self._prediction, reduce_retracing=True)
+    self._run_prediction = compile_graph(
+      self._prediction, reduce_retracing=True
+    )
 
   @property
   def step(self):
@@ -128,13 +132,17 @@ class TrainingLoop:
       names.update(dict.fromkeys(metrics))
       return tf.stack(list(metrics.values()))
 
-    history = tf.TensorArray(tf.float32, size=num_steps)
-    for i in tf.range(num_steps):
+    def record_step(i, history):
       metrics = self.strategy.run(run_step, args=(next(iterator),))
       # All replicas hold the same sums after the all-reduce.
-      history = history.write(
-        i, self.strategy.experimental_local_results(metrics)[0]
-      )
+      metrics = self.strategy.experimental_local_results(metrics)[0]
+      return i + 1, history.write(i, metrics)
+
+    _, history = tf.while_loop(
+      lambda i, _: i < num_steps,
+      record_step,
+      (0, tf.TensorArray(tf.float32, size=num_steps)),
+    )
     columns = tf.unstack(history.stack(), len(names), axis=1)
     return dict(zip(names, columns, strict=True))
 
@@ -154,12 +162,8 @@ class TrainingLoop:
       _SUM, [*gradients, tf.stack(list(metrics.values()))]
     )
     norm = tf.linalg.global_norm(gradients)
-    if self.config.clip_norm:
-      gradients, _ = tf.clip_by_global_norm(
-        gradients, self.config.clip_norm, use_norm=norm
-      )
     learning_rate = self.optimizer.learning_rate
-    self._update(gradients, learning_rate)
+    self._update(gradients, learning_rate, self._clipping(norm))
     return {
       **dict(zip(metrics, tf.unstack(sums), strict=True)),
       "gradient_norm": tf.stack([norm, 1.0]),
@@ -180,14 +184,15 @@ class TrainingLoop:
       part = first_part + index
       return self._gradients(micro_batch, denominators, step, part)
 
-    gradients, metrics = sums(0)
-    for index in tf.range(1, number) if number > 1 else ():
-      more_gradients, more_metrics = sums(index)
-      gradients = [
-        a + b for a, b in zip(gradients, more_gradients, strict=True)
-      ]
-      metrics = {name: metrics[name] + more_metrics[name] for name in metrics}
-    return gradients, metrics
+    def add_sums(index, total):
+      return index + 1, tf.nest.map_structure(tf.add, total, sums(index))
+
+    if number == 1:
+      return sums(0)
+    _, total = tf.while_loop(
+      lambda index, _: index < number, add_sums, (1, sums(0))
+    )
+    return total
 
   def _sum_gradients(self, batch, denominators, step, part):
     """Returns dense gradients, and {metric: float32 [2]}, of a micro-batch."""
@@ -222,23 +227,32 @@ class TrainingLoop:
     inputs = {name: batch[name] for name in self._input_names}
     return self.model(inputs, training=training)
 
-  def _update(self, gradients, learning_rate):
+  def _clipping(self, norm):
+    """Returns the factor that brings gradients of this norm to `clip_norm`."""
+    if not self.config.clip_norm:
+      return tf.ones([])
+    return self.config.clip_norm / tf.maximum(norm, self.config.clip_norm)
+
+  def _update(self, gradients, learning_rate, scale):
     """Applies gradients that are already summed over the replicas.
 
     `optimizer.apply` would sum them once more under tf.distribute.
     """
 
-    def update(strategy, gradients, learning_rate):
+    def update_one(variable, gradient, learning_rate, scale):
+      self.optimizer.update_step(gradient, variable, learning_rate, scale)
+
+    def update(strategy, gradients, learning_rate, scale):
       for variable, gradient in zip(self.variables, gradients, strict=True):
         strategy.extended.update(
           variable,
-          lambda v, g, rate: self.optimizer.update_step(g, v, rate),
-          args=(gradient, learning_rate),
+          update_one,
+          args=(gradient, learning_rate, scale),
           group=False,
         )
 
     tf.__internal__.distribute.interim.maybe_merge_call(
-      update, self.strategy, gradients, learning_rate
+      update, self.strategy, gradients, learning_rate, scale
     )
     self.optimizer.iterations.assign_add(1)
 

@@ -56,7 +56,7 @@ def trace(task, make_optimizer, batch_spec, num_replicas, config):
   )
   names = list(batch_spec)
 
-  @tf.function(jit_compile=True)
+  @tf.function(jit_compile=True, autograph=False)
   def step(*tensors):
     with _ReplicaContext(strategy):
       metrics = loop.train_step(dict(zip(names, tensors, strict=True)))

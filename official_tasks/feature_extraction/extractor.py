@@ -153,7 +153,7 @@ def _load_encoder(checkpoint, config, layers):
   model = keras.Model(encoder.input, ops.stack(hidden, axis=2))
   ids = tf.TensorSpec((None, None), tf.int32)
 
-  @tf.function(input_signature=[ids, ids, ids])
+  @tf.function(input_signature=[ids, ids, ids], autograph=False)
   def encode(input_ids, input_mask, segment_ids):
     return model(
       {

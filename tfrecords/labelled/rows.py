@@ -103,6 +103,7 @@ def fingerprint(path):
   return manifest.read(path)["sha256"]
 
 
+@tf.autograph.experimental.do_not_convert
 def read(path, columns):
   """Returns the `Rows` of a file.
 

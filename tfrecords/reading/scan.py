@@ -284,6 +284,7 @@ def _ends(segments):
 def _count_if_sound(path, layout):
   """Returns the number of records, or None if any of them has a fault."""
 
+  @tf.autograph.experimental.do_not_convert
   def check(serialized):
     batch = records_lib.parse_batch(serialized, _BATCH, layout)
     with tf.control_dependencies(tf.nest.flatten(batch, True)):
