@@ -55,16 +55,14 @@ class TrainingLoop:
     self.variables = [variable.value for variable in model.trainable_variables]
     self._input_names = [tensor.name for tensor in model.inputs]
     # There is nothing to convert, and looking through a model takes seconds.
-    compile_graph = functools.partial(tf.function, autograph=False)
-    self._gradients = compile_graph(
+    traced = functools.partial(tf.function, autograph=False)
+    self._gradients = traced(
       self._sum_gradients, jit_compile=config.jit_compile
     )
-    self._run_steps = compile_graph(self._steps)
-    self._run_evaluation = compile_graph(self._evaluation)
+    self._run_steps = traced(self._steps)
+    self._run_evaluation = traced(self._evaluation)
     # Lengths differ from batch to batch.
-    self._run_prediction = compile_graph(
-      self._prediction, reduce_retracing=True
-    )
+    self._run_prediction = traced(self._prediction, reduce_retracing=True)
 
   @property
   def step(self):
@@ -138,11 +136,8 @@ class TrainingLoop:
       metrics = self.strategy.experimental_local_results(metrics)[0]
       return i + 1, history.write(i, metrics)
 
-    _, history = tf.while_loop(
-      lambda i, _: i < num_steps,
-      record_step,
-      (0, tf.TensorArray(tf.float32, size=num_steps)),
-    )
+    start = 0, tf.TensorArray(tf.float32, size=num_steps)
+    _, history = tf.while_loop(lambda i, _: i < num_steps, record_step, start)
     columns = tf.unstack(history.stack(), len(names), axis=1)
     return dict(zip(names, columns, strict=True))
 
@@ -163,7 +158,8 @@ class TrainingLoop:
     )
     norm = tf.linalg.global_norm(gradients)
     learning_rate = self.optimizer.learning_rate
-    self._update(gradients, learning_rate, self._clipping(norm))
+    scale = _clipping_factor(norm, self.config.clip_norm)
+    self._update(gradients, learning_rate, scale)
     return {
       **dict(zip(metrics, tf.unstack(sums), strict=True)),
       "gradient_norm": tf.stack([norm, 1.0]),
@@ -227,12 +223,6 @@ class TrainingLoop:
     inputs = {name: batch[name] for name in self._input_names}
     return self.model(inputs, training=training)
 
-  def _clipping(self, norm):
-    """Returns the factor that brings gradients of this norm to `clip_norm`."""
-    if not self.config.clip_norm:
-      return tf.ones([])
-    return self.config.clip_norm / tf.maximum(norm, self.config.clip_norm)
-
   def _update(self, gradients, learning_rate, scale):
     """Applies gradients that are already summed over the replicas.
 
@@ -282,6 +272,11 @@ class TrainingLoop:
     part = context.replica_id_in_sync_group
     with _random_seed(self.config.random_seed, index, part):
       return self._call_model(batch, training=False)
+
+
+def _clipping_factor(norm, clip_norm):
+  """Returns the factor that clips gradients of this norm."""
+  return clip_norm / tf.maximum(norm, clip_norm) if clip_norm else tf.ones([])
 
 
 def _random_seed(seed, index, part):
