@@ -15,6 +15,7 @@ from absl import flags
 from keras_bert_impl import configs
 from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary
+from tests.official_tasks import forked
 from tfrecords.writing import config as writing_config
 from tfrecords.writing import writer
 
@@ -35,18 +36,32 @@ def command(script, **values):
   ]
 
 
-def start(script, tf_config=None, **values):
-  """Starts a script, as one of several workers if TF_CONFIG is given."""
+def start(script, tf_config=None, is_fresh=False, before=None, **values):
+  """Starts a script.
+
+  Args:
+    script: str, its name.
+    tf_config: str, TF_CONFIG of one of several workers.
+    is_fresh: bool, whether it imports TensorFlow itself, as for a user; see
+      `forked`.
+    before: see `forked.Process`.
+    **values: of its flags.
+
+  Returns:
+    `subprocess.Popen` or `forked.Process`.
+  """
+  environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+  if tf_config is not None:
+    environment["TF_CONFIG"] = tf_config
+  arguments = command(script, **values)
+  if not is_fresh:
+    return forked.Process(arguments[1:], environment, before)
   return subprocess.Popen(
-    command(script, **values),
+    arguments,
     stdout=subprocess.PIPE,
     stderr=subprocess.PIPE,
     text=True,
-    env={
-      **os.environ,
-      "TF_CPP_MIN_LOG_LEVEL": "3",
-      **({"TF_CONFIG": tf_config} if tf_config is not None else {}),
-    },
+    env=environment,
   )
 
 
@@ -57,37 +72,33 @@ def run(script, **values):
   return process.returncode, out, err
 
 
-def run_each(script, list_of_values, module="tests.official_tasks.scripts"):
+def run_each(script, list_of_values, module="tests/official_tasks/scripts.py"):
   """Runs a script once for each dict of flags, in one process, to save time.
 
   Args:
     script: str, its name.
     list_of_values: list of dicts.
-    module: str, what the process runs: `serve` of this one, or of another one
-      that changes the script first.
+    module: str, file that the process runs: `serve` of this one, or of another
+      one that changes the script first.
 
   Returns:
     list of (exit status, stderr of the script).
   """
   lists = [command(script, **values)[1:] for values in list_of_values]
-  process = subprocess.run(
-    [sys.executable, "-m", module, script],
-    input=json.dumps(lists),
-    capture_output=True,
-    text=True,
-    cwd=ROOT,
-    env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-    timeout=600,
+  process = forked.Process(
+    [str(ROOT / module), script, json.dumps(lists)],
+    {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
   )
-  assert process.returncode == 0, process.stderr
-  return json.loads(process.stdout.splitlines()[-1])
+  out, err = process.communicate(timeout=600)
+  assert process.returncode == 0, err
+  return json.loads(out.splitlines()[-1])
 
 
 def serve():
   """The process behind `run_each`."""
   script = importlib.import_module(f"official_tasks.{sys.argv[1]}")
   outcomes = []
-  for arguments in json.load(sys.stdin):
+  for arguments in json.loads(sys.argv[2]):
     for name in flags.FLAGS:
       flags.FLAGS[name].unparse()
     sys.argv = arguments

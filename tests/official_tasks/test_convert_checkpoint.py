@@ -1,11 +1,11 @@
 """Conversions between all formats, as a user runs them."""
 
 import dataclasses
+import functools
 import json
 import pathlib
 import resource
 import shutil
-import subprocess
 import unicodedata
 
 import numpy as np
@@ -511,22 +511,18 @@ def test_bad_input_gives_one_clear_line_and_writes_nothing(case, outcomes):
 
 @pytest.mark.parametrize("form", ["safetensors", "keras"])
 def test_a_full_disk_gives_one_line_and_leaves_nothing(tmp_path, form):
-  process = subprocess.run(
-    scripts.command(
-      "convert_checkpoint",
-      input=PARITY / "bert_classifier",
-      output=tmp_path / "new/out",
-      format=form,
-    ),
-    capture_output=True,
-    text=True,
+  status, _, err = scripts.run(
+    "convert_checkpoint",
     # A limit on the size of a file fails like a full disk: in the middle.
-    preexec_fn=lambda: resource.setrlimit(
-      resource.RLIMIT_FSIZE, (20_000, 20_000)
+    before=functools.partial(
+      resource.setrlimit, resource.RLIMIT_FSIZE, (20_000, 20_000)
     ),
+    input=PARITY / "bert_classifier",
+    output=tmp_path / "new/out",
+    format=form,
   )
-  assert process.returncode == 1, process.stderr
-  line = scripts.error_line(process.stderr)
+  assert status == 1, err
+  line = scripts.error_line(err)
   assert str(tmp_path / "new/out") in line
   assert not list((tmp_path / "new").iterdir())
 

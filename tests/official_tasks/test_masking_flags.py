@@ -85,7 +85,7 @@ def fixture_runs(tmp_path_factory):
       | flags
       for case, (created, flags) in CASES.items()
     ],
-    module="tests.official_tasks.batches_of_pretraining",
+    module="tests/official_tasks/batches_of_pretraining.py",
   )
   return folder, dict(zip(CASES, trained, strict=True))
 

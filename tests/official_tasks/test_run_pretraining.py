@@ -276,7 +276,10 @@ def test_the_default_runs_from_nothing_again_and_on(tmp_path, monkeypatch):
   monkeypatch.setenv("TMPDIR", str(temporary))
   for steps in (3, 3, 5):
     status, out, err = scripts.run(
-      "run_pretraining", output_dir=tmp_path / "out", num_train_steps=steps
+      "run_pretraining",
+      is_fresh=True,
+      output_dir=tmp_path / "out",
+      num_train_steps=steps,
     )
     assert status == 0, err
     assert scripts.results(tmp_path / "out")["train"]["steps"] == steps
@@ -297,6 +300,7 @@ def test_training_needs_no_tensorflow_text(data, tmp_path, monkeypatch):
   monkeypatch.setenv("PYTHONPATH", str(missing.parent))
   status, out, err = scripts.run(
     "run_pretraining",
+    is_fresh=True,
     **flags(
       data, tmp_path / "out", do_eval=True, do_export=True, num_train_steps=2
     ),

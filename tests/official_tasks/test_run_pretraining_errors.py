@@ -1,8 +1,8 @@
 """What a user can get wrong: one clear line, a status, nothing lost."""
 
+import functools
 import json
 import resource
-import subprocess
 
 import pytest
 import tensorflow as tf
@@ -243,16 +243,15 @@ def test_a_full_disk_keeps_the_last_good_checkpoint(data, tmp_path):
   )
   assert status == 0, err
   # A limit on the size of a file fails like a full disk: in the middle.
-  process = subprocess.run(
-    scripts.command("run_pretraining", **flags(data, output_dir)),
-    capture_output=True,
-    text=True,
-    preexec_fn=lambda: resource.setrlimit(
-      resource.RLIMIT_FSIZE, (20_000, 20_000)
+  status, _, err = scripts.run(
+    "run_pretraining",
+    before=functools.partial(
+      resource.setrlimit, resource.RLIMIT_FSIZE, (20_000, 20_000)
     ),
+    **flags(data, output_dir),
   )
-  assert process.returncode == 1
-  line = scripts.error_line(process.stderr)
+  assert status == 1
+  line = scripts.error_line(err)
   assert "model.ckpt-8" in line
   assert "model.ckpt-4" in line
   assert "Make room" in line

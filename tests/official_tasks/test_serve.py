@@ -26,7 +26,9 @@ class Server:
   """A running server and what it has logged."""
 
   def __init__(self, **flags):
-    self.process = scripts.start("serve", host="127.0.0.1", port=0, **flags)
+    self.process = scripts.start(
+      "serve", is_fresh=True, host="127.0.0.1", port=0, **flags
+    )
     self.log = []
     threading.Thread(target=self._read, daemon=True).start()
     self.url = self.wait_for(r"at (http://[\d.:]+)/v1").group(1)

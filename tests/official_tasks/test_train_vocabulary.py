@@ -1,29 +1,26 @@
 import json
 import os
-import pathlib
 import random
 import subprocess
-import sys
 
 import pytest
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary
+from tests.official_tasks import forked, scripts
 
-ROOT = pathlib.Path(__file__).parents[2]
 DATA = os.environ.get("KERAS_BERT_DATA")
 
 
 def _run(*arguments):
-  return subprocess.run(
-    [sys.executable, "official_tasks/train_vocabulary.py", *arguments],
-    cwd=ROOT,
-    capture_output=True,
-    text=True,
+  process = forked.Process(
+    [str(scripts.ROOT / "official_tasks/train_vocabulary.py"), *arguments],
     # What is tested is the script's own output.
-    env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+    os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
   )
+  out, err = process.communicate(timeout=600)
+  return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
 def test_it_writes_a_vocabulary_its_options_and_its_results(tmp_path):

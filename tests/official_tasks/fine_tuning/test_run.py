@@ -5,8 +5,6 @@ import json
 import math
 import os
 import shutil
-import subprocess
-import sys
 import weakref
 
 import numpy as np
@@ -22,7 +20,7 @@ from official_tasks.fine_tuning import config as config_lib
 from official_tasks.fine_tuning import data as fine_tuning_data
 from official_tasks.fine_tuning import run as fine_tuning_run
 from official_tasks.fine_tuning import search as fine_tuning_search
-from tests.official_tasks import scripts
+from tests.official_tasks import forked, scripts
 from tests.official_tasks.fine_tuning import toy
 
 
@@ -92,16 +90,10 @@ def test_a_killed_run_goes_on_to_the_same_weights(
 
 def test_replicas_and_micro_batches_change_nothing(trained, tmp_path):
   """In a process of its own: strategies of one process disturb each other."""
-  process = subprocess.run(
-    [sys.executable, "-m", "tests.official_tasks.fine_tuning.toy", tmp_path],
-    cwd=scripts.ROOT,
-    env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-    capture_output=True,
-    text=True,
-    timeout=300,
-  )
-  assert process.returncode == 0, process.stderr
-  one, two = json.loads(process.stdout.splitlines()[-1])
+  process = forked.Process([toy.__file__, str(tmp_path)], dict(os.environ))
+  out, err = process.communicate(timeout=300)
+  assert process.returncode == 0, err
+  one, two = json.loads(out.splitlines()[-1])
   np.testing.assert_allclose(one, two, atol=1e-4)
   assert np.ptp(one) > 1  # The two classes are apart.
 
