@@ -47,16 +47,35 @@ GOOGLE_CLASSIFIER = (
 class Framing:
   """Framing: the special tokens and segments of a text or pair.
 
-  [CLS] A [SEP] or [CLS] A [SEP] B [SEP], under the vocabulary's own names.
+  [CLS] A [SEP] or [CLS] A [SEP] B [SEP], under the vocabulary's own names; or
+  with [CLS] at the end.
 
   Attributes:
     separators: int, how many [SEP] stand between the texts of a pair.
     segments: bool, whether the segment ids of B and the [SEP] after it are 1;
       otherwise all are 0.
+    cls_at_end: bool, whether [CLS] is the last token; its segment id is then 2
+      if there are segments.
   """
 
   separators: int = 1
   segments: bool = True
+  cls_at_end: bool = False
+
+  def template(self, num_texts):
+    """Returns the tokens around one or two texts, in order.
+
+    Returns:
+      list of (role or text, segment id): "cls", "sep", "A" or "B".
+    """
+    tokens = [("A", 0), ("sep", 0)]
+    if num_texts == 2:
+      second = int(self.segments)
+      tokens += (self.separators - 1) * [("sep", 0)]
+      tokens += [("B", second), ("sep", second)]
+    if self.cls_at_end:
+      return [*tokens, ("cls", 2 * self.segments)]
+    return [("cls", 0), *tokens]
 
 
 @dataclasses.dataclass(frozen=True)

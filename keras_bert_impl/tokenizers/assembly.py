@@ -22,9 +22,9 @@ def assemble(
 ):
   """Adds special tokens and padding to ids: the inputs of an encoder.
 
-  [CLS] A [SEP] or [CLS] A [SEP] B [SEP], with as many [SEP] in between as
-  `framing` says. A sequence that is too long loses tokens one by one from the
-  end of the longer text, or of B where both are equally long.
+  [CLS] A [SEP] or [CLS] A [SEP] B [SEP], or as `framing` says. A sequence that
+  is too long loses tokens one by one from the end of the longer text, or of B
+  where both are equally long.
 
   Args:
     texts: list of one or two int32 RaggedTensor [B, (pieces)], A and B.
@@ -116,26 +116,34 @@ def _framed(texts, cls_value, sep_value, framing):
     framing: `families.family.Framing`.
   """
   num_rows = texts[0].nrows(out_type=tf.int32)
-  sep = tf.fill([num_rows, 1], sep_value)
-  parts = [tf.fill([num_rows, 1], cls_value), texts[0]]
-  for text in texts[1:]:
-    parts += [*framing.separators * [sep], text]
-  return tf.concat([*parts, sep], axis=1)
+  cls, sep = (tf.fill([num_rows, 1], value) for value in (cls_value, sep_value))
+  parts = {"cls": cls, "sep": sep, **dict(zip("AB", texts, strict=False))}
+  template = framing.template(len(texts))
+  return tf.concat([parts[name] for name, _ in template], axis=1)
 
 
 def _segment_ids(texts, input_mask, framing):
-  """Returns int32 [B, L], 1 for the second text and its [SEP] if they differ.
+  """Returns int32 [B, L], the segment ids of `framing`.
 
   Args:
     texts: as `_framed`.
     input_mask: int32 [B, L].
     framing: `families.family.Framing`.
   """
-  if len(texts) == 1 or not framing.segments:
+  template = framing.template(len(texts))
+  if not any(segment for _, segment in template):
     return tf.zeros_like(input_mask)
-  before = 1 + texts[0].row_lengths() + framing.separators
-  is_before = tf.sequence_mask(before, tf.shape(input_mask)[1], tf.int32)
-  return input_mask - is_before
+  lengths = dict(zip("AB", (t.row_lengths() for t in texts), strict=False))
+  end, size = 0, tf.shape(input_mask)[1]
+  segment_ids, before = tf.zeros_like(input_mask), 0
+  # Where the segment id rises, everything from there on to the padding rises.
+  for name, segment in template:
+    if segment > before:
+      rise = input_mask - tf.sequence_mask(end, size, tf.int32)
+      segment_ids += (segment - before) * rise
+      before = segment
+    end += lengths.get(name, tf.ones_like(lengths["A"]))
+  return segment_ids
 
 
 def _check_numbers(texts):
