@@ -285,10 +285,14 @@ def write_atomically(path, content):
     file.write(content)
 
 
+def to_json(content):
+  """Returns `content` as indented JSON, str."""
+  return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
 def write_json(path, content):
   """Writes `content` atomically as indented JSON."""
-  text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-  write_atomically(path, text)
+  write_atomically(path, to_json(content))
 
 
 def check_writable(path):

@@ -28,6 +28,7 @@ with epy.lazy_imports():
     writing,
   )
   from keras_bert_impl.models import checkpoint as model_lib
+  from keras_bert_impl.tokenizers import tokenizer_json_writing
   from keras_bert_impl.training import report
   from official_tasks.model_folders import vocabulary_extension
 
@@ -99,6 +100,7 @@ def main():
     writing.copy_tokenizer_files(
       checkpoint.folder, folder, layout.sentencepiece_file
     )
+    tokenizer_json_writing.add(folder, description.config.model_type)
     results = {
       "input": {"path": checkpoint.path, "format": checkpoint.format},
       "model": {

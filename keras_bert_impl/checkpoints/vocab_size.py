@@ -15,6 +15,10 @@ def count(folder, family):
     family: `families.family.Family`, which says what the pieces of a
       SentencePiece model are.
   """
+  path = os.path.join(folder, "tokenizer.json")
+  content = files.find_json(path)
+  if content is not None:
+    return path, _count_json(content)
   path = os.path.join(folder, "vocab.json")
   ids = files.find_json(path)
   if ids is not None:
@@ -26,6 +30,16 @@ def count(folder, family):
       return path, len(family.piece_tokens(pieces))
   path = os.path.join(folder, "vocab.txt")
   return path, files.count_lines(path) if files.exists(path) else 0
+
+
+def _count_json(content):
+  """Returns the number of tokens of a tokenizer.json; 0 if it has none."""
+  model, added = content.get("model"), content.get("added_tokens")
+  vocab = model.get("vocab") if isinstance(model, dict) else None
+  if not isinstance(vocab, dict | list) or not isinstance(added or [], list):
+    return 0
+  ids = (t.get("id") for t in added or [] if isinstance(t, dict))
+  return max([len(vocab), *(i + 1 for i in ids if isinstance(i, int))])
 
 
 def check(config, num_tokens, vocabulary, model="the model"):

@@ -97,16 +97,16 @@ def write_labels(folder, description):
 def copy_tokenizer_files(source, folder, sentencepiece_file):
   """Copies the files of the tokenizer that are not there yet.
 
-  Beside a vocabulary of its own, tokenizer.json, which repeats the one of the
-  source, is left out.
+  Beside a vocabulary of its own, those of the source are left out.
 
   Args:
     source: str, folder of the checkpoint that was read.
     folder: str.
     sentencepiece_file: str, what a SentencePiece model is to be called.
   """
-  has_vocabulary = os.path.exists(os.path.join(folder, "vocab.txt"))
-  stale = ("vocab.txt", "tokenizer.json") if has_vocabulary else ()
+  vocabularies = ("vocab.txt", "tokenizer.json")
+  is_own = not set(vocabularies).isdisjoint(os.listdir(folder))
+  stale = vocabularies if is_own else ()
   for name in os.listdir(source):
     target = name
     if name.endswith(".model"):

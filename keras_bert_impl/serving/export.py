@@ -2,9 +2,9 @@
 
 `export_dir/1/`, `export_dir/2/`, ...: a server that watches export_dir loads
 new versions by itself. Each contains the graph, the weights once, the
-vocabulary under assets/ and, under assets.extra/, warm-up requests and a
-description; it needs no other file. Configurations for TF Serving are beside
-the versions.
+vocabulary under assets/ and, under assets.extra/, warm-up requests, a
+tokenizer.json for clients and a description; it needs no other file.
+Configurations for TF Serving are beside the versions.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from keras_bert_impl import files
 from keras_bert_impl.serving import servables, warmup
+from keras_bert_impl.tokenizers import tokenizer_json_writing
 
 DESCRIPTION_NAME = "model.json"
 MODELS_NAME = "models.config"
@@ -162,6 +163,9 @@ def _save(servable, folder, model_name, weights_dtype):
     os.path.join(extra, warmup.FILE_NAME),
     model_name,
     {name: s.example for name, s in definitions.items()},
+  )
+  tokenizer_json_writing.write(
+    extra, servable.tokenizer.vocabulary, servable.tokenizer.options
   )
   description = servable.describe() | {
     "model_name": model_name,

@@ -45,8 +45,8 @@ def load(path, default_family=None, **options):
   """Returns the tokenizer that the files of a model describe.
 
   Args:
-    path: str, a vocabulary (vocab.txt, vocab.json with merges.txt beside it, or
-      *.model), or the folder that holds one.
+    path: str, a vocabulary (tokenizer.json, vocab.txt, vocab.json with
+      merges.txt beside it, or *.model), or the folder that holds one.
     default_family: as `options.resolve`.
     **options: by name, in place of those stored beside the vocabulary; None
       leaves them. The option `family` says how sequences are framed: needed

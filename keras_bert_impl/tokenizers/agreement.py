@@ -101,6 +101,9 @@ def disagreement(tokenizer, texts):
   """
   if tokenizer.vocabulary.kind not in _ALTERNATIVES:
     return None
+  origin = tokenizer.vocabulary.origin
+  if tokenizer.vocabulary.rules:  # There is nothing to choose.
+    return _misfit(unknown_share(tokenizer, texts), origin)
   current = _measure(tokenizer, texts, tokenizer.options)
   others = [
     _measure(tokenizer, texts, options)
@@ -108,7 +111,6 @@ def disagreement(tokenizer, texts):
     if options != tokenizer.options
   ]
   best = min(others, key=lambda fit: (fit.unknown, fit.unreachable))
-  origin = tokenizer.vocabulary.origin
   if (
     current.unknown > best.unknown + _NOTABLE_UNKNOWN
     and current.unknown > 2 * best.unknown
@@ -132,13 +134,17 @@ def disagreement(tokenizer, texts):
       f"{_describe(current.options)}, {best.unreachable:.1%} with "
       f"{_describe(best.options)}: it seems made for the latter."
     )
-  if current.unknown > _HIGH_UNKNOWN:
-    return (
-      f"{current.unknown:.1%} of the words of the sample become [UNK]: "
-      f"{origin} does not fit the text; learn one from it with "
-      "official_tasks/train_vocabulary.py."
-    )
-  return None
+  return _misfit(current.unknown, origin)
+
+
+def _misfit(unknown, origin):
+  """Returns the line for a share of unknown words, None for a low one."""
+  if unknown <= _HIGH_UNKNOWN:
+    return None
+  return (
+    f"{unknown:.1%} of the words of the sample become [UNK]: {origin} does not"
+    " fit the text; learn one from it with official_tasks/train_vocabulary.py."
+  )
 
 
 @dataclasses.dataclass(frozen=True)

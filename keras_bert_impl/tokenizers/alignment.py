@@ -21,7 +21,7 @@ from keras_bert_impl.tokenizers import white_space
 # consonants of Hangul, the half-width sound marks of Katakana.
 COMBINING = r"[\pM\x{1160}-\x{11ff}\x{d7b0}-\x{d7ff}\x{ff9e}\x{ff9f}]"
 # Other control characters are deleted or belong to a stretch.
-_BLANKS = white_space.pattern(
+BLANKS = white_space.pattern(
   (*map(ord, " \t\n\r"), *(c for c in white_space.CODE_POINTS if c >= 0xA0))
 )
 # Replaces bytes that are not UTF-8; no text can contain it.
@@ -50,7 +50,7 @@ def units_of_bytes(texts):
   return codes.with_flat_values(tf.stack([ends - starts, lengths], axis=1))
 
 
-def units_of(texts, unit_pattern, look_up):
+def units_of(texts, unit_pattern, look_up, blanks=BLANKS):
   """Returns the units of texts that are normalised.
 
   Args:
@@ -58,18 +58,39 @@ def units_of(texts, unit_pattern, look_up):
     unit_pattern: RE2 pattern of a unit; must match any single character.
     look_up: function string [N] -> string [N], normalises units and leaves out
       blanks.
+    blanks: RE2 pattern of a character that has no bytes.
 
   Returns:
     int32 RaggedTensor [B, (units), 2], the normalised bytes and the characters
     of each; with a blank after each text.
   """
-  texts = tf.strings.regex_replace(texts, _BLANKS, " ")
+  texts = tf.strings.regex_replace(texts, blanks, " ")
   stretches = tf.strings.split(texts, sep=" ")  # [B, (stretches)]
   different, index = tf.unique(stretches.flat_values)  # [D], [S]
   units = _units_of_stretches(different, unit_pattern, look_up)
   blank = tf.tile([[[0, 1]]], [tf.size(different), 1, 1])
   units = tf.concat([units, blank], axis=1)
   return tf.gather(units, stretches.with_flat_values(index)).merge_dims(1, 2)
+
+
+def units_with_blanks(texts, look_up):
+  """Returns the units of texts whose pieces may have blanks.
+
+  Args:
+    texts: string [B], valid UTF-8.
+    look_up: function string [N] -> string [N], normalises units.
+
+  Returns:
+    int32 RaggedTensor [B, (units), 2], as `units_of`.
+  """
+
+  def fill(some):
+    # No normalisation tells these from each other; both are one byte.
+    return tf.strings.regex_replace(some, " ", "_")
+
+  return _units_of_stretches(
+    fill(texts), f"(?s).{COMBINING}*", lambda units: fill(look_up(units))
+  )
 
 
 def _units_of_stretches(stretches, unit_pattern, look_up):

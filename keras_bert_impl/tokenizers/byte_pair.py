@@ -13,6 +13,7 @@ from keras_bert_impl.tokenizers import (
   alignment,
   byte_alphabet,
   byte_pair_words,
+  text_words,
   tokenizer,
   vocabulary_files,
 )
@@ -35,8 +36,9 @@ class BytePairTokenizer(tokenizer.Tokenizer):
   does not know are neither letters nor numbers.
 
   Args:
-    vocab_file: path of a vocab.json, {token: id}.
-    merges_file: path of its merges.txt; default: the file beside vocab_file.
+    vocab_file: path of a vocab.json, {token: id}, or tokenizer.json.
+    merges_file: path of the merges.txt of a vocab.json; default: the file
+      beside it.
     add_prefix_space: bool, see `options.BytePairOptions`; `detokenize` removes
       the space.
     family: str, see `options.WordPieceOptions`.
@@ -58,10 +60,12 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     family=None,
     name="byte_pair_tokenizer",
   ):
-    merges_file = merges_file or vocabulary_files.merges_path(vocab_file)
-    vocabulary = vocabulary_lib.Vocabulary.load(vocab_file, merges_file)
+    paths = [vocab_file]
+    if not vocabulary_files.is_tokenizer_json(vocab_file):
+      paths.append(merges_file or vocabulary_files.merges_path(vocab_file))
+    vocabulary = vocabulary_lib.Vocabulary.load(*paths)
     options = tokenizer_options.BytePairOptions(bool(add_prefix_space), family)
-    super().__init__(vocabulary, options, [vocab_file, merges_file], name)
+    super().__init__(vocabulary, options, paths, name)
     self._byte_ids = _byte_ids(vocabulary)
     self._byte_characters = tf.constant(
       [ord(character) for character in byte_alphabet.CHARACTERS]
@@ -80,9 +84,8 @@ class BytePairTokenizer(tokenizer.Tokenizer):
       autograph=False,
     )
 
-  def normalize(self, texts, options=None):
-    """Returns texts [B], with a space before each if the options say so."""
-    if not (options or self.options).add_prefix_space:
+  def _prepare(self, texts, options=None):
+    if not self._adds_prefix(options):
       return texts
     as_it_is = (tf.strings.substr(texts, 0, 1) == " ") | (texts == "")
     return tf.where(as_it_is, texts, tf.strings.join([" ", texts]))
@@ -92,30 +95,43 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     return self._encode(texts)
 
   def _tokenize_words(self, texts):
-    words = tf.where(texts == "", "", tf.strings.join([" ", texts]))
-    return self.tokenize_normalized(words)
+    def tokenize(some):
+      words = tf.where(some == "", "", tf.strings.join([" ", some]))
+      return self._tokenize_between(words)
+
+    return self._tokenize(texts, tokenize)
 
   def _tokenize_inside(self, texts, pieces):
-    return self.tokenize_normalized(texts)
+    return self.tokenize_normalized(self._fold(texts))
 
   def _find_bytes(self, texts):
-    normalized = self.normalize(texts)
-    ids = self.tokenize_normalized(normalized)
+    prepared = self._prepare(texts)
+    ids = self.tokenize_normalized(prepared)
     sizes = tf.gather(self._token_sizes, ids)
     stops = alignment.running_sums(sizes)
     begins = stops - sizes + tf.gather(self._token_blanks, ids)
-    # Offsets must not count the space that `normalize` added.
-    num_added = tf.strings.length(normalized) - tf.strings.length(texts)
+    # Offsets must not count the space that `_prepare` added.
+    num_added = tf.strings.length(prepared) - tf.strings.length(texts)
     num_added = num_added[:, tf.newaxis]
     return ids, begins - num_added, stops - num_added
 
+  def _num_bytes(self, texts):
+    return tf.strings.length(texts)
+
   def _units(self, texts):
+    if self.rules and self.rules.normalizers:
+      texts = text_words.drop_invalid(texts)
+      return alignment.units_with_blanks(
+        texts, lambda parts: self._fold(parts, are_parts=True)
+      )
     return alignment.units_of_bytes(texts)
 
   @functools.cached_property
   def token_texts(self):
     """List of V bytes, the text of each token."""
-    special = frozenset(self.vocabulary.special_ids)
+    special = {*self.vocabulary.special_ids}
+    if self.rules:
+      special.update(token.index for token in self.rules.added_tokens)
     texts = []
     for index, token in enumerate(self.vocabulary.tokens):
       content = None if index in special else byte_alphabet.to_bytes(token)
@@ -124,9 +140,15 @@ class BytePairTokenizer(tokenizer.Tokenizer):
 
   def _join(self, token_texts):
     texts = tf.strings.reduce_join(token_texts, axis=-1)
-    if self.options.add_prefix_space:
+    if self._adds_prefix():
       texts = tf.strings.regex_replace(texts, "^ ", "")
     return texts
+
+  def _adds_prefix(self, options=None):
+    """Returns whether a space is put before each text."""
+    if self.rules:
+      return self.rules.add_prefix
+    return (options or self.options).add_prefix_space
 
   def _encode_batch(self, texts):
     """Returns the ids, int32 [B, (pieces)], of texts [B]."""

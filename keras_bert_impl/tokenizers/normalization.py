@@ -15,11 +15,11 @@ Source: google-research/bert, tokenization.py, BasicTokenizer.
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from keras_bert_impl.tokenizers import text_words
+from keras_bert_impl.tokenizers import text_words, white_space
 
 MAX_WORD_CHARACTERS = 200
 
-_OVERLONG = rf"[^ \t\n\r]{{{MAX_WORD_CHARACTERS + 1},}}"
+_WHITE_SPACE = white_space.pattern(white_space.CODE_POINTS)
 # Replaces overlong words; normalised text cannot have this character.
 OVERLONG_WORD = "\ufffd"
 
@@ -52,9 +52,18 @@ def clean(texts, options):
   )
 
 
-def hide_overlong_words(texts):
-  """Replaces words of over 200 characters in `clean`ed texts by U+FFFD."""
-  return tf.strings.regex_replace(texts, _OVERLONG, OVERLONG_WORD)
+def set_words_apart(texts):
+  """Returns texts with blanks around punctuation and for white space."""
+  texts = tf.strings.regex_replace(texts, text_words.PUNCTUATION, r" \0 ")
+  return tf.strings.regex_replace(texts, _WHITE_SPACE, " ")
+
+
+def hide_overlong_words(texts, most=MAX_WORD_CHARACTERS):
+  """Replaces words of over `most` characters in `clean`ed texts by U+FFFD."""
+  # RE2 does not count beyond 1,000.
+  beyond = r"[^ \t\n\r]"
+  pattern = f"{beyond}{{{most}}}{beyond}+"
+  return tf.strings.regex_replace(texts, pattern, OVERLONG_WORD)
 
 
 def split_words(normalized_texts):

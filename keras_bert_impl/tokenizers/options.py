@@ -25,6 +25,8 @@ from keras_bert_impl.tokenizers.vocabulary_files import (
 _FOREIGN_MARKS = frozenset(
   ("tokenizer_class", "model_max_length", "max_len", "tokenizer_file")
 )
+# Names the vocabulary that the options are of.
+_VOCABULARY = vocabulary_files.VOCABULARY_KEY
 # Of a model; they may say of which family it is.
 _MODEL_FILES = ("config.json", "bert_config.json")
 
@@ -48,6 +50,17 @@ class WordPieceOptions:
 
   do_lower_case: bool = True
   compose_hangul: bool = False
+  family: str | None = _family()
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizerJsonOptions:
+  """Options of a tokenizer.json, which says itself how text is normalised.
+
+  Attributes:
+    family: as `WordPieceOptions`, where the file does not say the framing.
+  """
+
   family: str | None = _family()
 
 
@@ -93,7 +106,10 @@ class SentencePieceOptions:
   family: str | None = _family()
 
 
+# What a tokenizer.json needs no options for.
+_TOKENIZER_JSON = vocabulary_files.TOKENIZER_JSON
 _OPTIONS = {
+  _TOKENIZER_JSON: TokenizerJsonOptions,
   WORDPIECE: WordPieceOptions,
   BYTE_BPE: BytePairOptions,
   SENTENCEPIECE: SentencePieceOptions,
@@ -114,11 +130,18 @@ def load(vocab_file):
   stored = files.find_json(path)
   if stored is None:
     return None
-  kind = vocabulary_files.kind_of(vocab_file)
+  kind = _kind_of(vocab_file)
+  if kind == _TOKENIZER_JSON:
+    if stored.get("split_special_tokens"):
+      raise ValueError(
+        f"split_special_tokens (True) in {path} is not supported; only False"
+        " is: special tokens are found in texts."
+      )
+    return TokenizerJsonOptions(find_family(vocab_file))
   known = _option_names(kind)
   is_foreign = bool(_FOREIGN_MARKS & set(stored))
   named = {f"{role}_token" for role in ROLES}
-  unknown = sorted(set(stored) - set(known) - named)
+  unknown = sorted(set(stored) - set(known) - named - {_VOCABULARY})
   if unknown and not is_foreign:
     raise ValueError(
       f"unknown key {unknown[0]!r} in {path}; known: {', '.join(known)}."
@@ -182,7 +205,7 @@ def resolve(vocab_file, default_family=None, **given):
     ValueError: the tokenizer of this file does not have the option, or the
       family is unknown.
   """
-  kind = vocabulary_files.kind_of(vocab_file)
+  kind = _kind_of(vocab_file)
   given = {name: value for name, value in given.items() if value is not None}
   for name in given:
     if name not in _option_names(kind):
@@ -210,8 +233,16 @@ def resolve(vocab_file, default_family=None, **given):
 def save(vocab_file, options):
   """Writes `options` atomically beside `vocab_file`; returns the path."""
   path = _options_path(vocab_file)
-  files.write_json(path, dict(sorted(dataclasses.asdict(options).items())))
+  values = dataclasses.asdict(options)
+  values[_VOCABULARY] = os.path.basename(os.fspath(vocab_file))
+  files.write_json(path, dict(sorted(values.items())))
   return path
+
+
+def _kind_of(vocab_file):
+  if vocabulary_files.is_tokenizer_json(vocab_file):
+    return _TOKENIZER_JSON
+  return vocabulary_files.kind_of(vocab_file)
 
 
 def _check_family(name, place=""):

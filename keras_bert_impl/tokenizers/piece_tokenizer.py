@@ -7,8 +7,8 @@ import os
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenizers import alignment, vocabulary_files
 from keras_bert_impl.tokenizers import options as tokenizer_options
+from keras_bert_impl.tokenizers import tokenizer_json_writing
 
 
 class PieceTokenizer(tf.Module):
@@ -28,16 +28,11 @@ class PieceTokenizer(tf.Module):
   def __init__(self, vocabulary, options, files, name):
     super().__init__(name=name)
     self.vocabulary = vocabulary
-    self.options = options
+    self.rules = vocabulary.rules
+    self.options = _options(vocabulary, options)
     # Tracked, so that a SavedModel holds the files.
     self._assets = [tf.saved_model.Asset(path) for path in files]
     self._files = tuple(map(_absolute, files))
-    # One trace for all callers; eager ops would be slow.
-    self._align = tf.function(
-      self._align_batch,
-      input_signature=[tf.TensorSpec([None], tf.string)],
-      autograph=False,
-    )
 
   def __reduce__(self):
     return _load, (
@@ -54,24 +49,20 @@ class PieceTokenizer(tf.Module):
     return self.vocabulary.size
 
   def save(self, folder):
-    """Writes the files that `tokenizers.load(folder)` reads.
+    """Writes the files that `tokenizers.load(folder)` and other programs read.
 
     Returns:
       str, the path of the vocabulary.
     """
-    name = vocabulary_files.FILE_NAMES[self.vocabulary.kind]
-    path = vocabulary_files.beside(f"{folder}/", name)
-    # The vocabulary last: where it is, its options are too.
-    tokenizer_options.save(path, self.options)
-    self.vocabulary.save(path)
-    return path
+    return tokenizer_json_writing.save(folder, self.vocabulary, self.options)
 
-  def normalize(self, texts, options=None):
-    """Normalises texts [B], string [B]: pieces are looked up in the result.
+  def _prepare(self, texts, options=None):
+    """Returns texts [B], normalised as the options say, ready to be looked up.
 
     Args:
-      texts: string [B].
-      options: in place of the tokenizer's own.
+      texts: string [B], as a tokenizer.json has them normalised.
+      options: in place of the tokenizer's own; of no meaning for a
+        tokenizer.json.
     """
     raise NotImplementedError
 
@@ -94,7 +85,7 @@ class PieceTokenizer(tf.Module):
 
   def _tokenize_words(self, texts):
     """Returns the ids, int32 [N, (pieces)], of texts that are words."""
-    return self.tokenize_normalized(self.normalize(texts))
+    raise NotImplementedError
 
   def _tokenize_inside(self, texts, pieces):
     """Returns the ids, int32 [N, (pieces)], of texts [N] inside words.
@@ -105,18 +96,17 @@ class PieceTokenizer(tf.Module):
     """
     raise NotImplementedError
 
-  def _align_batch(self, texts):
-    """Returns the ids, starts and ends of texts [B]."""
-    ids, begins, stops = self._find_bytes(texts)
-    return ids, *alignment.to_characters(begins, stops, self._units(texts))
-
   def _find_bytes(self, texts):
-    """Returns the ids of texts [B] with byte offsets.
+    """Returns the ids of texts [B], as for `_prepare`, with byte offsets.
 
     Returns:
       (ids, begins, stops), int32 RaggedTensor [B, (pieces)]; offsets in bytes
       of the normalised text without blanks. See `alignment.to_characters`.
     """
+    raise NotImplementedError
+
+  def _num_bytes(self, texts):
+    """Returns the bytes of texts [B], as `_find_bytes` counts them."""
     raise NotImplementedError
 
   def _units(self, texts):
@@ -131,7 +121,7 @@ class PieceTokenizer(tf.Module):
 def build_ids(vocabulary):
   """Returns a table of the tokens that text may have to their ids; else -1."""
   special = frozenset(vocabulary.special_ids)
-  ids = [i for i in range(vocabulary.size) if i not in special]
+  ids = [i for i in vocabulary.ids.values() if i not in special]
   return tf.lookup.StaticHashTable(
     tf.lookup.KeyValueTensorInitializer(
       tf.constant([vocabulary.tokens[index] for index in ids]),
@@ -159,6 +149,22 @@ def replace_first(pieces, ids, whole_ids):
   is_whole = (whole_ids >= 0) & (lengths > 0)
   rows = tf.where(is_whole, rows + tf.size(whole_ids), rows)
   return tf.gather(tf.concat([pieces, whole_ids[:, tf.newaxis]], 0), rows)
+
+
+def _options(vocabulary, options):
+  """Returns the options of a tokenizer, which a tokenizer.json has none of.
+
+  Raises:
+    ValueError: some are given, but the vocabulary is a tokenizer.json.
+  """
+  if not vocabulary.rules:
+    return options
+  if options != type(options)():
+    raise ValueError(
+      f"{options} cannot be used with {vocabulary.origin}, which says itself"
+      " how text is normalised: leave them out."
+    )
+  return tokenizer_options.TokenizerJsonOptions(options.family)
 
 
 def _absolute(path):

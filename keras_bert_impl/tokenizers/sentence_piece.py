@@ -10,12 +10,13 @@ import numpy as np
 import sentencepiece
 import tensorflow as tf
 import tensorflow_text as tf_text
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from keras_bert_impl import files
 from keras_bert_impl.tokenizers import (
   alignment,
   normalization,
+  piece_model,
+  piece_op,
   piece_tokenizer,
   text_words,
   tokenizer,
@@ -31,12 +32,12 @@ _UNIT = (
   r"^[!-&(-_a-~]+$|``|''|[\x{3131}-\x{314e}][\x{314f}-\x{3163}]"
   rf"|(?s).{alignment.COMBINING}*"
 )
+_BLANKS = f"[ {vocabulary_lib.WORD_START}]"
 # In texts of more bytes, words are cut after 200 characters for the slow op,
 # whose time grows with the square of the length of an unknown word. Offsets
 # after such a word are then too small.
 _MOST_BYTES = 1 << 16
 _LONG_WORD = r"[^ \t\n\r]{200}"
-_UNIGRAM = 1  # value of model_type in a model file
 
 
 class SentencePieceTokenizer(tokenizer.Tokenizer):
@@ -47,7 +48,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
   and, as in its original code, split_digit_commas=True.
 
   Args:
-    model_file: path of a *.model.
+    model_file: path of a *.model or tokenizer.json.
     do_lower_case: bool, see `options.SentencePieceOptions` for all options.
     keep_accents: bool.
     remove_space: bool.
@@ -85,9 +86,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     super().__init__(vocabulary, options, [model_file], name)
     self._lookup = _build_lookup(vocabulary.model)
     self._ids_of_pieces = _ids_of_pieces(vocabulary)
-    self._spelling = tf_text.SentencepieceTokenizer(
-      model=vocabulary.model, out_type=tf.string
-    )
+    self._spelling = piece_op.tokenizer(vocabulary.model, tf.string)
     self._ids = piece_tokenizer.build_ids(vocabulary)
     start = vocabulary_lib.WORD_START
     self._start_id = vocabulary.ids.get(start, -1)
@@ -104,8 +103,9 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
       _parts_of_digit_commas(vocabulary) if split_digit_commas else None
     )
 
-  def normalize(self, texts, options=None):
-    """Returns the normalised texts [B]; see `normalize` of this module."""
+  def _prepare(self, texts, options=None):
+    if self.rules:
+      return _mark_words(text_words.drop_invalid(texts), self.rules)
     return normalize(texts, options or self.options)
 
   def tokenize_normalized(self, texts):
@@ -129,7 +129,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     return piece_tokenizer.replace_first(pieces, self._continuing, whole)
 
   def _find_bytes(self, texts):
-    prepared = self.normalize(texts)
+    prepared = self._prepare(texts)
     ids = self.tokenize_normalized(prepared)
     sizes = ids.with_flat_values(tf.gather(self._token_sizes, ids.flat_values))
     sizes = self._with_unknown_sizes(prepared, ids, sizes)
@@ -173,14 +173,20 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
 
   def _units(self, texts):
     texts = text_words.drop_invalid(texts)
-    return alignment.units_of(texts, _UNIT, self._content)
+    # Other white space may be a piece.
+    blanks = " " if self.rules else alignment.BLANKS
+    return alignment.units_of(texts, _UNIT, self._content, blanks)
 
   def _content(self, texts):
-    pieces = self._spell(self.normalize(texts))
+    folded = self._fold(texts, are_parts=True)
+    pieces = self._spell(self._prepare(folded))
     # One character for each byte piece: only their number matters.
     pieces = tf.strings.regex_replace(pieces, f"^{_BYTE_PIECE.pattern}$", "?")
     texts = tf.strings.reduce_join(pieces, axis=-1)
     return tf.strings.regex_replace(texts, vocabulary_lib.WORD_START, "")
+
+  def _num_bytes(self, texts):
+    return tf.strings.length(tf.strings.regex_replace(texts, _BLANKS, ""))
 
   @functools.cached_property
   def token_texts(self):
@@ -226,6 +232,30 @@ def normalize(texts, options):
   return texts
 
 
+def _mark_words(texts, rules):
+  """Returns normalised texts as a tokenizer.json has them split into words.
+
+  Args:
+    texts: string tensor of any shape.
+    rules: `text_rules.TextRules`.
+
+  Returns:
+    string tensor of the same shape, with a blank before words.
+  """
+  if rules.split_white_space:
+    white = white_space.pattern(white_space.CODE_POINTS)
+    texts = tf.strings.regex_replace(texts, f"{white}+", " ")
+    texts = tf.strings.regex_replace(texts, "^ | $", "")
+  if rules.add_prefix:
+    start = tf.strings.regex_full_match(texts, f"(?s)({_BLANKS}.*)?")
+    texts = tf.where(start, texts, tf.strings.join([" ", texts]))
+  if rules.split_white_space:
+    # A word has one, its own or this.
+    start = vocabulary_lib.WORD_START
+    texts = tf.strings.regex_replace(texts, f" {start}", start)
+  return texts
+
+
 def _num_bytes(texts):
   """Returns the number of bytes of pieces without their space marks."""
   return tf.strings.length(
@@ -235,6 +265,8 @@ def _num_bytes(texts):
 
 def _ids_of_pieces(vocabulary):
   """Returns the id of each piece of the model, or None if ids are the same."""
+  if vocabulary.rules:
+    return None
   pieces = files.parse_pieces(vocabulary.model, vocabulary.origin)
   if pieces == [*vocabulary.tokens]:
     return None
@@ -249,60 +281,17 @@ def _build_lookup(model):
   equally probable: in 141,483 lines under three models, the fast one never did
   and the other did once.
   """
-  settings = _settings_class().FromString(model)
+  settings = piece_model.parse(model)
   training, normalizer = settings.trainer_spec, settings.normalizer_spec
   if (
-    training.model_type == _UNIGRAM
+    training.model_type == piece_model.UNIGRAM
     and not training.byte_fallback
     and not training.treat_whitespace_as_suffix
     and normalizer.add_dummy_prefix
     and normalizer.precompiled_charsmap
   ):
     return tf_text.FastSentencepieceTokenizer(model)
-  return tf_text.SentencepieceTokenizer(model=model, out_type=tf.int32)
-
-
-@functools.cache
-def _settings_class():
-  """Returns a protobuf class for the settings that `_build_lookup` reads.
-
-  The library's own sentencepiece_model_pb2 needs a newer protobuf than
-  TensorFlow 2.20 allows.
-  """
-  field_type = descriptor_pb2.FieldDescriptorProto
-  messages = {
-    "TrainerSpec": (
-      ("model_type", 3, field_type.TYPE_INT32, str(_UNIGRAM)),
-      ("treat_whitespace_as_suffix", 24, field_type.TYPE_BOOL, "false"),
-      ("byte_fallback", 35, field_type.TYPE_BOOL, "false"),
-    ),
-    "NormalizerSpec": (
-      ("precompiled_charsmap", 2, field_type.TYPE_BYTES, None),
-      ("add_dummy_prefix", 3, field_type.TYPE_BOOL, "true"),
-    ),
-    "ModelProto": (
-      ("trainer_spec", 2, field_type.TYPE_MESSAGE, None),
-      ("normalizer_spec", 3, field_type.TYPE_MESSAGE, None),
-    ),
-  }
-  types = {"trainer_spec": ".TrainerSpec", "normalizer_spec": ".NormalizerSpec"}
-  file = descriptor_pb2.FileDescriptorProto(name="settings.proto")
-  for name, fields in messages.items():
-    message = file.message_type.add(name=name)
-    for field, number, kind, default in fields:
-      message.field.add(
-        name=field,
-        number=number,
-        type=kind,
-        type_name=types.get(field),
-        default_value=default,
-        label=field_type.LABEL_OPTIONAL,
-      )
-  pool = descriptor_pool.DescriptorPool()
-  pool.AddSerializedFile(file.SerializeToString())
-  return message_factory.GetMessageClass(
-    pool.FindMessageTypeByName("ModelProto")
-  )
+  return piece_op.tokenizer(model, tf.int32)
 
 
 @functools.cache

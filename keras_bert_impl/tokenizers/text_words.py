@@ -11,13 +11,16 @@ DELETED = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9f}\x{fffd}\p{Cf}]"
 WIDE_SPACE = white_space.pattern(
   code for code in white_space.CODE_POINTS if code >= 0xA0
 )
-# Punctuation, ASCII symbols and CJK ideographs: each is a word of its own.
-SINGLE = (
-  r"[!-/:-@\[-`{-~\p{P}"
+_IDEOGRAPHS = (
   r"\x{4e00}-\x{9fff}\x{3400}-\x{4dbf}\x{20000}-\x{2a6df}\x{2a700}-\x{2b73f}"
   r"\x{2b740}-\x{2b81f}\x{2b820}-\x{2ceaf}\x{f900}-\x{faff}"
-  r"\x{2f800}-\x{2fa1f}]"
+  r"\x{2f800}-\x{2fa1f}"
 )
+_PUNCTUATION = r"!-/:-@\[-`{-~\p{P}"
+IDEOGRAPH = f"[{_IDEOGRAPHS}]"
+PUNCTUATION = f"[{_PUNCTUATION}]"
+# Punctuation, ASCII symbols and CJK ideographs: each is a word of its own.
+SINGLE = f"[{_PUNCTUATION}{_IDEOGRAPHS}]"
 # Code points that belong to the character before: combining marks, and vowels
 # and finals of Hangul in jamo.
 _CONTINUING = r"[\p{M}\x{1160}-\x{11ff}\x{d7b0}-\x{d7ff}]"

@@ -11,7 +11,7 @@ from keras_bert_impl import families
 from keras_bert_impl.tokenizers import (
   alignment,
   assembly,
-  piece_tokenizer,
+  text_tokenizer,
   text_words,
   token_pieces,
   white_space,
@@ -20,13 +20,13 @@ from keras_bert_impl.tokenizers import (
 _BLANKS_AT_END = white_space.pattern(white_space.CODE_POINTS) + "+$"
 
 
-class Tokenizer(piece_tokenizer.PieceTokenizer):
+class Tokenizer(text_tokenizer.TextTokenizer):
   """Tokenizer: text to ids and back, in graph ops. Abstract.
 
   Works eagerly, in tf.data and inside a SavedModel, which contains the
   vocabulary (in the graph, and as a file under assets/). Special tokens written
-  in a text are text. A copy or pickle holds the paths of the files and reads
-  them again.
+  in a text are text, but for those that a tokenizer.json adds. A copy or pickle
+  holds the paths of the files and reads them again.
 
   Args:
     vocabulary: `Vocabulary`.
@@ -47,7 +47,9 @@ class Tokenizer(piece_tokenizer.PieceTokenizer):
   def __init__(self, vocabulary, options, files, name):
     super().__init__(vocabulary, options, files, name)
     family = families.FAMILIES[options.family or families.DEFAULT]
-    self.framing = family.framing
+    # What a tokenizer.json says goes before the family.
+    own = self.rules.framing if self.rules else None
+    self.framing = own or family.framing
 
   def num_special_tokens(self, num_texts=1):
     """Returns the number of special tokens around a text or a pair, int."""
@@ -62,9 +64,7 @@ class Tokenizer(piece_tokenizer.PieceTokenizer):
     Returns:
       int32 RaggedTensor [B, (pieces)], without special tokens.
     """
-    return _apply(
-      lambda batch: self.tokenize_normalized(self.normalize(batch)), texts
-    )
+    return _apply(self._tokenize, texts)
 
   def tokenize_with_offsets(self, texts):
     """Tokenizes texts into ids with offsets.

@@ -13,7 +13,13 @@ import os
 import numpy as np
 
 from keras_bert_impl import families, files
-from keras_bert_impl.tokenizers import byte_alphabet, options, vocabulary_files
+from keras_bert_impl.tokenizers import (
+  byte_alphabet,
+  options,
+  text_rules,
+  tokenizer_json,
+  vocabulary_files,
+)
 from keras_bert_impl.tokenizers.vocabulary_files import (
   BYTE_BPE,
   OPTIONS_FILE,
@@ -54,6 +60,8 @@ class Vocabulary:
     role_names: tuple of (role, token), where the usual names do not hold.
     merges: tuple of "left right", the first ones first (byte-level BPE).
     model: bytes, the whole file (SentencePiece).
+    rules: `text_rules.TextRules`, what a tokenizer.json says besides; None for
+      the other files, whose texts are treated as the options say.
 
   Raises:
     ValueError: if a token is missing, repeated or empty, naming file and line.
@@ -65,6 +73,7 @@ class Vocabulary:
   role_names: tuple[tuple[str, str], ...] = ()
   merges: tuple[str, ...] = dataclasses.field(default=(), repr=False)
   model: bytes = dataclasses.field(default=b"", repr=False)
+  rules: text_rules.TextRules | None = None
 
   def __post_init__(self):
     object.__setattr__(self, "tokens", tuple(self.tokens))
@@ -86,6 +95,8 @@ class Vocabulary:
         WordPiece, lacks one of the special tokens.
     """
     path = os.fspath(path)
+    if vocabulary_files.is_tokenizer_json(path):
+      return _load_tokenizer_json(cls, path)
     kind = vocabulary_files.kind_of(path)
     content = files.read_bytes(path, "vocab_file")
     rules = {}
@@ -178,6 +189,8 @@ class Vocabulary:
     else:
       blank = byte_alphabet.BLANK if self.kind == BYTE_BPE else WORD_START
       continues = [not token.startswith(blank) for token in self.tokens]
+    for token in self.rules.added_tokens if self.rules else ():
+      continues[token.index] = False
     for role, index in self.role_ids.items():
       continues[index] = role == "unk" and self.kind == SENTENCEPIECE
     return np.array(continues, dtype=np.bool_)
@@ -189,6 +202,8 @@ class Vocabulary:
     if self.merges:
       digest.update("\n".join(["", "", *self.merges]).encode("utf-8"))
     digest.update(self.model)
+    if self.rules:
+      digest.update(repr(self.rules).encode("utf-8"))
     return digest.hexdigest()
 
   def save(self, path):
@@ -200,17 +215,24 @@ class Vocabulary:
     Raises:
       ValueError: if the name of `path` is that of another kind.
     """
-    if vocabulary_files.kind_of(path) != self.kind:
+    is_json = vocabulary_files.is_tokenizer_json(path)
+    if (
+      is_json != bool(self.rules)
+      or not is_json
+      and vocabulary_files.kind_of(path) != self.kind
+    ):
       raise ValueError(
         f"{os.fspath(path)} cannot hold the vocabulary of {self.origin}: name "
-        f"it like {vocabulary_files.FILE_NAMES[self.kind]}."
+        f"it like {file_name(self)}."
       )
     if self.role_names:
       names = {f"{role}_token": token for role, token in self.role_names}
       files.write_json(
         vocabulary_files.beside(path, ROLES_FILE), dict(sorted(names.items()))
       )
-    if self.kind == SENTENCEPIECE:
+    if self.rules:
+      files.write_atomically(path, self.rules.content)
+    elif self.kind == SENTENCEPIECE:
       files.write_atomically(path, self.model)
     elif self.kind == BYTE_BPE:
       lines = ["#version: 0.2", *self.merges, ""]
@@ -224,6 +246,35 @@ class Vocabulary:
       files.write_atomically(
         path, "".join(f"{token}\n" for token in self.tokens)
       )
+
+
+def file_name(vocabulary):
+  """Returns the name of the file of a `Vocabulary` in a folder of a model."""
+  if vocabulary.rules:
+    return vocabulary_files.TOKENIZER_JSON
+  return vocabulary_files.FILE_NAMES[vocabulary.kind]
+
+
+def _load_tokenizer_json(cls, path):
+  """Returns the `Vocabulary` in a tokenizer.json.
+
+  What it says of special tokens goes before what files beside it say.
+  """
+  found = tokenizer_json.read(path)
+  beside = {
+    role: token
+    for role, token in _load_role_names(path)
+    if token in found.tokens
+  }
+  return cls(
+    found.tokens,
+    path,
+    found.kind,
+    tuple(sorted((found.roles | beside | found.named_roles).items())),
+    found.merges,
+    found.model,
+    found.rules,
+  )
 
 
 def _role_id(vocabulary, role):
@@ -250,7 +301,7 @@ def _check_tokens(vocabulary):
     raise ValueError(
       f"{origin} has no tokens: check that it is the right file and complete."
     )
-  # Only this kind of file can have a token twice.
+  # A unigram model in a tokenizer.json may have a piece twice.
   lines = {}
   for line, token in enumerate(tokens, start=1):
     if not token:
@@ -262,7 +313,7 @@ def _check_tokens(vocabulary):
         f"{origin}, line {line}: {token[:40]!r} has a NUL character, which no "
         "text has: give a vocabulary file."
       )
-    if token in lines:
+    if token in lines and vocabulary.kind != SENTENCEPIECE:
       raise ValueError(
         f"{origin}, line {line}: {token!r} is on line {lines[token]} too, but "
         "every token must be unique."

@@ -6,8 +6,11 @@ The name of the file determines the kind:
                ELECTRA)
   vocab.json   byte-level BPE: {token: id}, with merges.txt beside it (RoBERTa)
   *.model      SentencePiece (ALBERT)
+  tokenizer.json  any of these, in the format of the `tokenizers` library, which
+               `tokenizer_json` reads
 """
 
+import functools
 import os
 
 from keras_bert_impl import files
@@ -19,16 +22,61 @@ FILE_NAMES = {
   BYTE_BPE: "vocab.json",
   SENTENCEPIECE: "spiece.model",
 }
+TOKENIZER_JSON = "tokenizer.json"
+# The kind of each model in a tokenizer.json.
+MODELS = {"WordPiece": WORDPIECE, "BPE": BYTE_BPE, "Unigram": SENTENCEPIECE}
 MERGES_FILE = "merges.txt"
 OPTIONS_FILE = "tokenizer_config.json"
+VOCABULARY_KEY = "vocabulary"
 ROLES_FILE = "special_tokens_map.json"
 # Roles of special tokens.
 ROLES = ("pad", "unk", "cls", "sep", "mask")
 
 
+def is_tokenizer_json(path):
+  """Returns whether `path` is named tokenizer.json."""
+  return os.path.basename(os.fspath(path)) == TOKENIZER_JSON
+
+
+def read_tokenizer_json(path):
+  """Returns the content of a tokenizer.json, dict; not to be changed.
+
+  Raises:
+    FileNotFoundError: there is no such file.
+    ValueError: it is no JSON, or its model is none of `MODELS`.
+  """
+  return _parse_tokenizer_json(files.read_bytes(path, "vocab_file"), path)
+
+
+# Several megabytes, which whoever opens a tokenizer asks for more than once.
+@functools.lru_cache(maxsize=1)
+def _parse_tokenizer_json(content, path):
+  values = files.parse_json(files.decode(content, path), path)
+  model = files.field(values, "model", dict, path)
+  place = f"model in {path}"
+  # Files of older versions leave the type out.
+  kind = files.field(model, "type", str, place, _guess_model(model))
+  if kind not in MODELS:
+    raise ValueError(
+      f"type ({kind!r}) of {place} must be one of {', '.join(MODELS)}."
+    )
+  return values | {"model": model | {"type": kind}}
+
+
+def _guess_model(model):
+  if "merges" in model:
+    return "BPE"
+  return "Unigram" if "unk_id" in model else "WordPiece"
+
+
 def kind_of(path):
-  """Returns the kind of the vocabulary file `path`, by its name."""
+  """Returns the kind of the vocabulary file `path`, by its name.
+
+  A tokenizer.json says its kind itself, so that it must exist.
+  """
   name = os.path.basename(os.fspath(path))
+  if name == TOKENIZER_JSON:
+    return MODELS[read_tokenizer_json(path)["model"]["type"]]
   if name.endswith(".json"):
     return BYTE_BPE
   return SENTENCEPIECE if name.endswith(".model") else WORDPIECE
@@ -53,6 +101,9 @@ def beside(path, name):
 def find_file(path):
   """Returns `path`, or the vocabulary file in it if it is a folder.
 
+  Of several, that is the one that tokenizer_config.json names, under
+  `VOCABULARY_KEY` as in folders written here; otherwise tokenizer.json.
+
   Raises:
     FileNotFoundError: if the folder holds none.
     ValueError: if it holds several.
@@ -61,12 +112,18 @@ def find_file(path):
   if not files.is_folder(path):
     return path
   names = files.list_folder(path)
-  found = [name for name in FILE_NAMES.values() if name in names]
+  known = (TOKENIZER_JSON, *FILE_NAMES.values())
+  found = [name for name in known if name in names]
   found = found or [name for name in names if name.endswith(".model")]
+  stored = files.find_json(os.path.join(path, OPTIONS_FILE)) or {}
+  if stored.get(VOCABULARY_KEY) in found:
+    return os.path.join(path, stored[VOCABULARY_KEY])
+  if TOKENIZER_JSON in found:
+    return os.path.join(path, TOKENIZER_JSON)
   if not found:
     raise FileNotFoundError(
-      f"{path} has no vocabulary: add {', '.join(FILE_NAMES.values())} or"
-      " another *.model, or name the file (--vocab_file)."
+      f"{path} has no vocabulary: add {', '.join(known)} or another *.model, or"
+      " name the file (--vocab_file)."
     )
   if len(found) > 1:
     raise ValueError(

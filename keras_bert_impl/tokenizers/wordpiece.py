@@ -16,8 +16,6 @@ from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 # Limit of tensorflow_text, without the "##".
 _MAX_TOKEN_BYTES = 256
-# Above every word that normalisation lets through.
-_MAX_WORD_BYTES = 4 * normalization.MAX_WORD_CHARACTERS
 # Deleted characters do not separate a character from its marks. A long run of
 # them is one unit, or each of them would search for the marks after it.
 _UNIT = (
@@ -29,10 +27,11 @@ _UNIT = (
 class WordPieceTokenizer(tokenizer.Tokenizer):
   """Raw text to the ids of google-research/bert, in graph ops.
 
-  A literal "[MASK]" in a text is three words.
+  A literal "[MASK]" in a text is three words. With a tokenizer.json, the ids
+  are those of the `tokenizers` library, and its added tokens are found in text.
 
   Args:
-    vocab_file: path of a vocab.txt.
+    vocab_file: path of a vocab.txt or tokenizer.json.
     do_lower_case: bool, lower-case and strip accents (uncased models).
     compose_hangul: bool, keep Hangul syllables whole under do_lower_case; see
       `WordPieceOptions`.
@@ -56,7 +55,10 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
       bool(do_lower_case), bool(compose_hangul), family
     )
     super().__init__(vocabulary, options, [vocab_file], name)
-    self._lookup = _build_lookup(vocabulary)
+    self._max_characters = normalization.MAX_WORD_CHARACTERS
+    if self.rules:
+      self._max_characters = self.rules.max_word_characters
+    self._lookup = _build_lookup(vocabulary, self._max_characters)
     self._ids = piece_tokenizer.build_ids(vocabulary)
     prefix = vocabulary_lib.CONTINUATION_PREFIX
     self._continuing = tf.constant(
@@ -66,13 +68,27 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
       ]
     )
 
-  def normalize(self, texts, options=None):
-    """Cleans texts [B] and separates their words by white space."""
+  def _prepare(self, texts, options=None):
+    if self.rules:
+      return normalization.hide_overlong_words(
+        self._clean(texts), self._max_characters
+      )
     return normalization.normalize(texts, options or self.options)
 
   def tokenize_normalized(self, texts):
     """Returns the ids, int32 [B, (pieces)], of `normalize`d texts [B]."""
-    return self._lookup.tokenize(texts)
+    if not self.rules:
+      return self._lookup.tokenize(texts)
+    words = normalization.split_words(texts)
+    return words.with_flat_values(
+      self._lookup.tokenize(words.flat_values)
+    ).merge_dims(1, 2)
+
+  def _clean(self, texts):
+    """Returns texts with blanks between words, overlong words unchanged."""
+    if self.rules:
+      return normalization.set_words_apart(text_words.drop_invalid(texts))
+    return normalization.clean(texts, self.options)
 
   def _set_apart(self, texts):
     return self.normalize(texts)
@@ -84,10 +100,10 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
     return piece_tokenizer.replace_first(pieces, self._continuing, whole)
 
   def _find_bytes(self, texts):
-    words = normalization.split_words(
-      normalization.clean(texts, self.options)
-    )  # [B, (words)]
-    shown = normalization.hide_overlong_words(words.flat_values)
+    words = normalization.split_words(self._clean(texts))  # [B, (words)]
+    shown = normalization.hide_overlong_words(
+      words.flat_values, self._max_characters
+    )
     ids, begins, stops = self._lookup.tokenize_with_offsets(shown)
     begins, stops = (
       tf.cast(places.flat_values, tf.int32) for places in (begins, stops)
@@ -112,8 +128,12 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
     )
 
   def _content(self, texts):
-    texts = normalization.clean(texts, self.options)
+    texts = self._clean(self._fold(texts, are_parts=True))
     return tf.strings.regex_replace(texts, r"[ \t\n\r]", "")
+
+  def _num_bytes(self, texts):
+    texts = self._clean(texts)
+    return tf.strings.length(tf.strings.regex_replace(texts, r"[ \t\n\r]", ""))
 
   @property
   def token_texts(self):
@@ -127,12 +147,14 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
     )
 
 
-def _build_lookup(vocabulary):
+def _build_lookup(vocabulary, max_word_characters):
   """Returns a longest-match-first look-up, linear in the text's length.
 
   It splits at white space, punctuation and CJK by its own rules, which change
-  nothing, because normalised text has blanks at all these places already.
+  nothing, because normalised text has blanks at all these places already. With
+  a tokenizer.json, whose rules may be others, it looks up words.
   """
+  outside = vocabulary.rules.outside if vocabulary.rules else ()
   tokens = []
   for index, token in enumerate(vocabulary.tokens):
     size = len(token.encode("utf-8"))
@@ -141,16 +163,17 @@ def _build_lookup(vocabulary):
         f"{vocabulary.origin}, line {index + 1}: the token has {size} bytes; "
         f"at most {_MAX_TOKEN_BYTES} are possible."
       )
-    if normalization.OVERLONG_WORD in token:
-      # No text contains it, and an overlong word must not match it.
+    if normalization.OVERLONG_WORD in token or index in outside:
+      # No text contains it, and an overlong word must not match it; or it is
+      # none of the model's.
       token = f"[{token} {index}]"
     tokens.append(token)
   model = tf_text.build_fast_wordpiece_model(
     tokens,
-    _MAX_WORD_BYTES,
+    4 * max_word_characters,  # Above every word that is let through.
     vocabulary_lib.CONTINUATION_PREFIX,
     vocabulary.tokens[vocabulary.unk_id],
-    False,  # no_pretokenization
+    bool(vocabulary.rules),  # no_pretokenization
     False,  # support_detokenization
   )
   return tf_text.FastWordpieceTokenizer(

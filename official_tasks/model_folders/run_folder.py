@@ -5,7 +5,8 @@ import os
 from keras_bert_impl import files
 from keras_bert_impl.checkpoints import google_config
 from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import vocabulary_files
+from keras_bert_impl.tokenizers import tokenizer_json_writing
+from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.training import report, run_log
 
 
@@ -68,17 +69,15 @@ class RunFolder:
     self.write_json(google_config.FILE_NAME, encoder_config.to_dict())
     if vocabulary is None or not self.is_chief:
       return
-    path = self.vocabulary_path(vocabulary)
-    vocabulary.save(path)
     if options is None:
       options = tokenizer_options.resolve(
         vocabulary.origin, encoder_config.model_type
       )
-    tokenizer_options.save(path, options)
+    tokenizer_json_writing.save(self.path, vocabulary, options)
 
   def vocabulary_path(self, vocabulary):
     """Returns the path of a `Vocabulary` in the folder."""
-    return self.join(vocabulary_files.FILE_NAMES[vocabulary.kind])
+    return self.join(vocabulary_lib.file_name(vocabulary))
 
   def plot_curves(self, evaluation=None, short_names=None):
     """Plots the training log, if there is one, as an artifact.

@@ -5,10 +5,11 @@ import os
 
 from keras_bert_impl.checkpoints import extension
 from keras_bert_impl.tokenizers import options as tokenizer_options
+from keras_bert_impl.tokenizers import (
+  tokenizer_json_writing,
+  vocabulary_files,
+)
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
-from keras_bert_impl.tokenizers import vocabulary_files
-
-VOCABULARY_NAME = "vocab.txt"
 
 
 def extend(words_file, source, folder, tensors, description):
@@ -17,8 +18,8 @@ def extend(words_file, source, folder, tensors, description):
   Args:
     words_file: str, UTF-8, a word per line, added as the tokenizer normalises
       it. Words in the vocabulary are passed over.
-    source: str, folder of the checkpoint, with its vocab.txt.
-    folder: str, where the new vocab.txt is written.
+    source: str, folder of the checkpoint, with its vocabulary.
+    folder: str, where the new vocabulary is written.
     tensors: mapping of names -> arrays, with `shapes`.
     description: `checkpoints.description.Description`.
 
@@ -43,9 +44,11 @@ def extend(words_file, source, folder, tensors, description):
       f"{words_file} must have a word that is not yet in {old.origin}."
     )
   words = list(lines)
-  new = vocabulary_lib.Vocabulary(
-    tuple(extension.place_words(old.tokens, words)),
-    os.path.join(folder, VOCABULARY_NAME),
+  new = dataclasses.replace(
+    tokenizer_json_writing.extended(
+      old, extension.place_words(old.tokens, words)
+    ),
+    origin=os.path.join(folder, vocabulary_lib.file_name(old)),
   )
   new.save(new.origin)
   pieces = tokenizer.tokenize(words).to_list()

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from keras_bert_impl import families, models, tokenizers
 from keras_bert_impl.checkpoints import reading, tf_format
-from keras_bert_impl.tokenizers import vocabulary
+from keras_bert_impl.tokenizers import tokenizer_json_writing, vocabulary
 from tests.official_tasks import scripts
 from tests.tokenizers import vocabularies
 
@@ -258,7 +258,6 @@ def fixture_domain(tmp_path):
   config = read_config(source) | {"vocab_size": len(TOKENS)}
   (source / "config.json").write_text(json.dumps(config))
   (source / "vocab.txt").write_text("\n".join(TOKENS) + "\n")
-  (source / "tokenizer.json").write_text("{}")
   words = tmp_path / "words.txt"
   words.write_text("heartbeat\n\nheart\ncardiology\ncardio\nheartbeat\n")
   return source, words
@@ -298,8 +297,18 @@ def test_words_take_unused_slots_then_new_rows_and_mean_their_pieces(
       np.testing.assert_allclose(new[extended.ids[word]], expected, rtol=1e-6)
     kept = [i for i, t in enumerate(TOKENS) if not t.startswith("[unused")]
     np.testing.assert_array_equal(new[kept], old[kept])
-  # It repeats the old vocabulary.
-  assert not (tmp_path / "out/tokenizer.json").exists()
+  written = json.loads((tmp_path / "out/tokenizer.json").read_text("utf-8"))
+  assert written["model"]["vocab"] == extended.ids
+
+
+def test_words_are_added_to_a_tokenizer_json(domain, tmp_path):
+  source, words = domain
+  tokenizer_json_writing.add(str(source), "bert")
+  (source / "vocab.txt").unlink()
+  convert(dict(input=source, output=tmp_path / "out", extend_vocab=words))
+  assert not (tmp_path / "out/vocab.txt").exists()
+  tokenizer = tokenizers.load(tmp_path / "out")
+  assert tokenizer.tokenize("a Heartbeat").shape[0] == 2
 
 
 def test_words_are_added_as_the_tokenizer_normalises_them(domain, tmp_path):

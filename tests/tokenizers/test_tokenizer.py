@@ -441,7 +441,7 @@ def test_the_files_of_transformers_are_understood(
 
 def test_a_folder_without_a_vocabulary_or_with_two_is_refused(tmp_path):
   with pytest.raises(
-    FileNotFoundError, match="has no vocabulary: add vocab.txt"
+    FileNotFoundError, match="has no vocabulary: add tokenizer.json, vocab.txt"
   ):
     tokenizers.load(tmp_path)
   vocabularies.write(tmp_path)
