@@ -44,6 +44,8 @@ __all__ = [
 def load(path, default_family=None, **options):
   """Returns the tokenizer that the files of a model describe.
 
+  Warns if it does not know the words of a sample in its own script.
+
   Args:
     path: str, a vocabulary (tokenizer.json, vocab.txt, vocab.json with
       merges.txt beside it, or *.model), or the folder that holds one.
@@ -64,7 +66,9 @@ def load(path, default_family=None, **options):
   path = vocabulary_files.find_file(path)
   options = tokenizer_options.resolve(path, default_family, **options)
   name = _CLASSES[vocabulary_files.kind_of(path)]
-  return __getattr__(name)(path, **vars(options))
+  tokenizer = __getattr__(name)(path, **vars(options))
+  importlib.import_module(f"{__name__}.probe").warn_of_unknown(tokenizer)
+  return tokenizer
 
 
 def __getattr__(name):
