@@ -28,8 +28,10 @@ MASKING_POLICIES = ("token", "whole_word", "ngram", "span")
 CONTEXTS = ("document", "sentence")
 APPROACHES = ("fine_tuning", "features", "fine_tuning_bilstm")
 
-# The vector of a text, and how the weights of a SavedModel are stored.
+# The vector of a text; what a model computes in where it is not trained; how
+# the weights of a SavedModel are stored.
 POOLINGS = ("cls", "mean", "pooler")
+COMPUTE_DTYPES = ("float32", "bfloat16")
 WEIGHTS_DTYPES = ("float32", "bfloat16", "float16")
 
 # Kinds of SentencePiece models that can be learned.

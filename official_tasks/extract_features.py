@@ -25,7 +25,7 @@ import time
 
 from etils import epy
 
-from keras_bert_impl import files, options
+from keras_bert_impl import choices, files, options
 from official_tasks.command_line import common
 from official_tasks.model_folders import files as model_files
 
@@ -71,6 +71,12 @@ class ExtractionConfig(model_files.ModelFilesConfig):
     128, "Maximum tokens per line; longer lines are cut."
   )
   batch_size: int = options.field(32, "Lines per batch.")
+  compute_dtype: str = options.field(
+    "float32",
+    "Dtype the encoder computes in; bfloat16 is faster where the processor has"
+    " instructions for it.",
+    choices.COMPUTE_DTYPES,
+  )
   output_format: str | None = options.field(
     None, "Output format; default: by the extension of output_file.", FORMATS
   )

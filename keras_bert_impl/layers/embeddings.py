@@ -121,16 +121,16 @@ class Embeddings(base.Layer):
     return hidden, table
 
   def _embed_segments(self, segment_ids):
-    """Returns float32 [B, L, E], or [E] where there is one segment."""
+    """Returns [B, L, E], or [E] where there is one segment."""
     if self.type_vocab_size == 1:
       return self.token_type_embeddings[0]
-    # With so few rows a matrix product is faster than a gather, and so is its
-    # gradient.
-    one_hot = ops.one_hot(segment_ids, self.type_vocab_size, dtype="float32")
-    return ops.matmul(one_hot, self.token_type_embeddings)
+    # With so few rows a product is faster than a gather, both ways.
+    table = self.token_type_embeddings
+    one_hot = ops.one_hot(segment_ids, self.type_vocab_size, dtype=table.dtype)
+    return ops.matmul(one_hot, table)
 
   def _embed_positions(self, input_ids, input_mask, position_ids):
-    """Returns float32 [L, E], or with an offset or position ids [B, L, E]."""
+    """Returns [L, E], or with an offset or position ids [B, L, E]."""
     table = ops.convert_to_tensor(self.position_embeddings)
     if position_ids is None:
       if not self.position_offset:

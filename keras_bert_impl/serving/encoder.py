@@ -96,9 +96,9 @@ class EncoderServable(servables.Servable):
       "normalize": self.normalize,
     }
 
-  def _build_model(self, model):
+  def _build_model(self, model, dtype):
     """Returns the encoder for rows of one text."""
-    one_text = {"dtype": "float32", "use_sequence_ids": False}
+    one_text = {"dtype": dtype, "use_sequence_ids": False}
     return type(model).from_config({**model.get_config(), **one_text})
 
   def _pool(self, inputs, outputs):

@@ -54,23 +54,29 @@ max_enqueued_batches { value: 100 }
 _TEMPORARY = re.compile(r"tmp-\d+-\w+")
 
 
-def export(servable, export_dir, model_name=None, weights_dtype="float32"):
+def export(
+  servable,
+  export_dir,
+  model_name=None,
+  weights_dtype=None,
+  compute_dtype="float32",
+):
   """Writes the next version of a model atomically.
 
   Args:
-    servable: `servables.Servable`; it holds its weights as `weights_dtype` from
-      then on.
+    servable: `servables.Servable`; it keeps these dtypes from then on.
     export_dir: str, directory of the versions, made if need be.
     model_name: str, what clients call the model, without "/" and ":"; default:
       the name of export_dir.
     weights_dtype: "float32", or "bfloat16" or "float16" to store the weights in
-      half the size; the model computes in float32 all the same.
+      half the size, whatever the model computes in; default: `compute_dtype`.
+    compute_dtype: "float32" or "bfloat16".
 
   Returns:
     str, the directory of the new version.
 
   Raises:
-    ValueError: unknown weights_dtype, a model_name that no path can hold, or
+    ValueError: an unknown dtype, a model_name that no path can hold, or
       export_dir is a file.
   """
   gfile = tf.io.gfile
@@ -82,13 +88,13 @@ def export(servable, export_dir, model_name=None, weights_dtype="float32"):
     raise ValueError(
       f"model_name ({model_name!r}) is part of a URL: leave out / and :."
     )
-  servable.hold_weights(weights_dtype)
+  servable.set_dtypes(compute_dtype, weights_dtype)
   gfile.makedirs(export_dir)
   name = f"tmp-{os.getpid()}-{uuid.uuid4().hex}"
   temporary = os.path.join(export_dir, name)
   with _hold(export_dir):
     try:
-      _save(servable, temporary, model_name, weights_dtype)
+      _save(servable, temporary, model_name)
       _write_configurations(servable, export_dir, model_name)
       return _publish(temporary, export_dir)
     finally:
@@ -148,7 +154,7 @@ def _publish(temporary, export_dir):
       return version_dir
 
 
-def _save(servable, folder, model_name, weights_dtype):
+def _save(servable, folder, model_name):
   """Writes the SavedModel and its assets.extra/."""
   definitions = servable.definitions()
   tf.saved_model.save(
@@ -169,7 +175,7 @@ def _save(servable, folder, model_name, weights_dtype):
   )
   description = servable.describe() | {
     "model_name": model_name,
-    "weights_dtype": weights_dtype,
+    **servable.dtypes,
   }
   files.write_atomically(
     os.path.join(extra, DESCRIPTION_NAME),

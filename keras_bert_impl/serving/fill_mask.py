@@ -109,9 +109,9 @@ class FillMaskServable(servables.Servable):
       "top_k": self.top_k,
     }
 
-  def _build_model(self, model):
+  def _build_model(self, model, dtype):
     return models.PretrainingModel(
-      model.config, use_sentence_head=False, dtype="float32"
+      model.config, use_sentence_head=False, dtype=dtype
     )
 
 

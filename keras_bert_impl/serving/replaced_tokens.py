@@ -36,5 +36,5 @@ class ReplacedTokensServable(servables.Servable):
       "probabilities": tokens.select(probabilities, described["num_tokens"])
     }
 
-  def _build_model(self, model):
-    return models.ReplacedTokenDetector(model.config, "float32")
+  def _build_model(self, model, dtype):
+    return models.ReplacedTokenDetector(model.config, dtype)

@@ -84,13 +84,13 @@ class Servable(tf.Module, abc.ABC):
     _check(model.config, tokenizer, max_seq_length)
     if labels is not None:
       _check_labels(labels, model.output["logits"].shape[-1])
-    copy = _plain_copy(model, self._build_model, self.head)
-    # A function, because an attribute that is a model would be tracked.
-    self._model = lambda: copy
+    # Functions, because attributes that are models would be tracked.
+    self._trained_model = lambda: model
+    self._model = _plain_copy(model, self._build_model, "float32", self.head)
     self.tokenizer = tokenizer
     self.max_seq_length = max_seq_length
     self.labels = labels and tuple(labels)
-    self.hold_weights("float32")
+    self.set_dtypes()
 
   @abc.abstractmethod
   def answer(self, text):
@@ -147,34 +147,45 @@ class Servable(tf.Module, abc.ABC):
       "max_seq_length": self.max_seq_length,
     }
 
-  def hold_weights(self, dtype):
-    """Stores the weights as `dtype` from now on; the model computes in float32.
+  def set_dtypes(self, compute_dtype="float32", weights_dtype=None):
+    """Sets in what dtype the model computes and its weights are stored.
 
     Args:
-      dtype: one of `choices.WEIGHTS_DTYPES`.
+      compute_dtype: one of `choices.COMPUTE_DTYPES`.
+      weights_dtype: one of `choices.WEIGHTS_DTYPES`; default: `compute_dtype`.
 
     Raises:
       ValueError: it is none of them.
     """
-    if dtype not in choices.WEIGHTS_DTYPES:
-      raise ValueError(
-        f"weights_dtype ({dtype!r}) must be one of"
-        f" {', '.join(choices.WEIGHTS_DTYPES)}."
+    weights_dtype = weights_dtype or compute_dtype
+    _check_dtype("compute_dtype", compute_dtype, choices.COMPUTE_DTYPES)
+    _check_dtype("weights_dtype", weights_dtype, choices.WEIGHTS_DTYPES)
+    if compute_dtype != self._model().compute_dtype:
+      self._model = _plain_copy(
+        self._trained_model(), self._build_model, compute_dtype, self.head
       )
     weights = [weight.value for weight in self._model().weights]
-    if dtype != "float32":
-      weights = [tf.Variable(tf.cast(weight, dtype)) for weight in weights]
+    if weights_dtype != compute_dtype:
+      weights = [
+        tf.Variable(tf.cast(weight, weights_dtype)) for weight in weights
+      ]
+    self.dtypes = {
+      "compute_dtype": compute_dtype,
+      "weights_dtype": weights_dtype,
+    }
     self.model_weights = weights
 
   def load_model(self):
     """Returns the model with the weights held, a function of its inputs.
 
-    Its outputs are float32. Weights that are not become so here, once for all
-    its calls.
+    Its outputs are float32. Weights that are stored in another dtype than the
+    model's become the model's here, once for all its calls.
     """
     model = self._model()
-    values = [tf.cast(weight, tf.float32) for weight in self.model_weights]
-    weights = list(zip(model.weights, values, strict=True))
+    weights = [
+      (weight, tf.cast(held, weight.dtype))
+      for weight, held in zip(model.weights, self.model_weights, strict=True)
+    ]
 
     def call(inputs):
       with keras.StatelessScope(weights):
@@ -220,9 +231,9 @@ class Servable(tf.Module, abc.ABC):
       {name: np.array([tf_examples.serialize(self.example)], object)},
     )
 
-  def _build_model(self, model):
-    """Returns a model, in float32, for the weights of `model`."""
-    return type(model).from_config({**model.get_config(), "dtype": "float32"})
+  def _build_model(self, model, dtype):
+    """Returns a model that computes in `dtype`, for the weights of `model`."""
+    return type(model).from_config({**model.get_config(), "dtype": dtype})
 
 
 def as_inputs(inputs):
@@ -263,6 +274,11 @@ def _check(config, tokenizer, max_seq_length):
     )
 
 
+def _check_dtype(name, dtype, allowed):
+  if dtype not in allowed:
+    raise ValueError(f"{name} ({dtype!r}) must be one of {', '.join(allowed)}.")
+
+
 def _check_labels(labels, num_classes):
   if len(labels) != num_classes:
     raise ValueError(
@@ -286,8 +302,8 @@ def _on_ids(servable, config):
   )
 
 
-def _plain_copy(model, build, head):
-  """Returns a copy of a model to serve, for one device and float32.
+def _plain_copy(model, build, dtype, head):
+  """Returns a function that returns a copy of a model, for one device.
 
   The variables of a model made under a strategy are sets of replicas, which
   no SavedModel holds; and a policy such as mixed_bfloat16 is for training.
@@ -296,7 +312,7 @@ def _plain_copy(model, build, head):
     raise ValueError(
       "A model cannot be exported inside strategy.scope(): call export outside."
     )
-  copy = build(model)
+  copy = build(model, dtype)
   stored = {weight.path: weight for weight in model.weights}
   missing = [w.path for w in copy.weights if w.path not in stored]
   if missing:
@@ -306,4 +322,4 @@ def _plain_copy(model, build, head):
     )
   for weight in copy.weights:
     weight.assign(stored[weight.path].numpy())
-  return copy
+  return lambda: copy

@@ -64,7 +64,9 @@ class Extractor:
     self._max_seq_length = config.max_seq_length
     self._batch_size = config.batch_size
     checkpoint = reading.open_checkpoint(config.init_checkpoint)
-    self._encode = _load_encoder(checkpoint, encoder_config, self.layers)
+    self._encode = _load_encoder(
+      checkpoint, encoder_config, self.layers, config.compute_dtype
+    )
 
   def extract(self, texts):
     """Yields the `Line` of each text, in order; the batches are by length."""
@@ -140,9 +142,9 @@ def _parse_layers(text, config):
   return layers
 
 
-def _load_encoder(checkpoint, config, layers):
+def _load_encoder(checkpoint, config, layers, dtype):
   """Returns a function of ids, mask and segments to [B, L, layers, H]."""
-  encoder = models.TransformerEncoder(config, use_pooler=False)
+  encoder = models.TransformerEncoder(config, use_pooler=False, dtype=dtype)
   assignment.assign(
     {weight.path: weight for weight in encoder.weights},
     checkpoint.tensors,
@@ -150,7 +152,8 @@ def _load_encoder(checkpoint, config, layers):
     remedy="Give the configuration that belongs to the weights.",
   )
   hidden = [encoder.hidden_states[index] for index in layers]
-  model = keras.Model(encoder.input, ops.stack(hidden, axis=2))
+  stacked = ops.cast(ops.stack(hidden, axis=2), "float32")
+  model = keras.Model(encoder.input, stacked)
   ids = tf.TensorSpec((None, None), tf.int32)
 
   @tf.function(input_signature=[ids, ids, ids], autograph=False)

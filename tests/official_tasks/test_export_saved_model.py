@@ -177,6 +177,9 @@ def exported(tmp_path_factory):
       weights_dtype="float16",
       model_name="vectors",
     ),
+    "bfloat16": dict(
+      checkpoint_dir=folder / "scores", compute_dtype="bfloat16"
+    ),
     "discriminator": dict(checkpoint_dir=folder / "electra_discriminator"),
     "foreign": dict(
       checkpoint_dir=folder / "bert_classifier", text_pairs=False
@@ -271,6 +274,19 @@ def test_scores_are_exported(exported):
   check_ids(signatures, exported.trained["scores"])
 
 
+def test_a_model_may_compute_in_bfloat16(exported):
+  signatures, description = load(exported, "bfloat16")
+  assert description["compute_dtype"] == "bfloat16"
+  assert description["weights_dtype"] == "bfloat16"
+  text = tf.constant(["the cat sat", "a dog"])
+  whole, _ = load(exported, "scores")
+  scores = [
+    each["serving_default"](text=text)["scores"].numpy()
+    for each in (signatures, whole)
+  ]
+  assert 0 < np.abs(scores[0] - scores[1]).max() < 0.05
+
+
 def test_a_bilstm_on_an_encoder_is_exported(exported):
   signatures, description = load(exported, "bilstm")
   assert description["text_pairs"] is True
@@ -316,6 +332,7 @@ def test_the_encoder_of_any_model_is_exported(exported):
     "pooling": "cls",
     "normalize": True,
     "model_name": "vectors",
+    "compute_dtype": "float32",
     "weights_dtype": "float16",
   }
   ids = {k: tf.constant(v) for k, v in IDS.items()}

@@ -55,6 +55,7 @@ def outcomes(folder):
     "jsonl": run("features.jsonl", layers="-1,-2"),
     "npz": run("features.npz", layers="0,1,2,-1", batch_size=3),
     "tfrecord": run("features.tf_record", layers="-2"),
+    "bfloat16": run("half.npz", layers="-1", compute_dtype="bfloat16"),
     "json": run("features.out", output_format="jsonl"),
     "ending": run("features.txt"),
     "layer": run("no.jsonl", layers="-1,3"),
@@ -129,6 +130,14 @@ def test_numpy_gets_all_lines_as_one_array(folder, outcomes):
     assert max(lengths) == LENGTH  # The long line was cut.
     assert not np.array_equal(found["values"][:, 0], found["values"][:, 1])
     np.testing.assert_array_equal(found["values"][:, 2], found["values"][:, 3])
+
+
+def test_bfloat16_gives_nearly_the_same(folder, outcomes):
+  assert outcomes["bfloat16"][0] == 0, outcomes["bfloat16"][1]
+  half = np.load(folder / "half.npz")["values"]
+  whole = np.load(folder / "features.npz")["values"][:, -1:]
+  assert half.dtype == np.float32
+  assert 0 < np.abs(half - whole).max() < 0.1
 
 
 def test_records_have_a_line_each(folder, outcomes):

@@ -176,6 +176,51 @@ def test_weights_of_half_precision_answer_nearly_the_same(
   np.testing.assert_allclose(hidden, expected["sequence_output"], atol=1e-5)
 
 
+@pytest.mark.parametrize(
+  "name",
+  [
+    "encoder",
+    "fill_mask",
+    "question_answering",
+    pytest.param("classification", marks=pytest.mark.slow),
+    pytest.param("token_classification", marks=pytest.mark.slow),
+    pytest.param("replaced_tokens", marks=pytest.mark.slow),
+    pytest.param("multiple_choice", marks=pytest.mark.slow),
+  ],
+)
+def test_a_model_in_bfloat16_answers_nearly_the_same(name, tmp_path):
+  head = all_heads.make(name, tmp_path)
+  path = export.export(
+    head.servable, tmp_path / "versions", compute_dtype="bfloat16"
+  )
+  reader = tf.train.load_checkpoint(os.path.join(path, "variables/variables"))
+  dtypes = set(reader.get_variable_to_dtype_map().values())
+  assert dtypes - {tf.string} == {tf.bfloat16}
+  function = tf.saved_model.load(path).signatures["token_ids"]
+  # Nothing is left to be cast at each call but what comes out.
+  nodes = function.graph.as_graph_def().library.function
+  matrices = [n for f in nodes for n in f.node_def if n.op == "MatMul"]
+  assert {n.attr["T"].type for n in matrices} == {tf.bfloat16.as_datatype_enum}
+  ids = {k: tf.constant(v) for k, v in all_heads.TOKEN_IDS.items()}
+  if name == "multiple_choice":
+    ids = {k: v[:, tf.newaxis] for k, v in ids.items()}
+  outputs = function(**ids)
+  for key, expected in head.expected["token_ids"].items():
+    assert outputs[key].dtype == tf.float32
+    error = np.abs(outputs[key] - expected)
+    assert 0 < error.max() < 0.1
+
+
+def test_a_model_goes_back_to_float32(tmp_path):
+  head = all_heads.make("regression", tmp_path)
+  before = [np.array(weight) for weight in head.servable.model_weights]
+  head.servable.set_dtypes("bfloat16")
+  head.servable.set_dtypes("float32", "float32")
+  for weight, first in zip(head.servable.model_weights, before, strict=True):
+    assert weight.dtype == tf.float32
+    np.testing.assert_array_equal(weight, first)
+
+
 def test_files_for_tf_serving_stand_beside_the_versions(exports):
   for name, (_, version_dir) in exports.items():
     models_config = (version_dir.parent / "models.config").read_text()
@@ -213,6 +258,7 @@ def test_a_description_says_what_was_trained(exports):
     "max_seq_length": toy.MAX_SEQ_LENGTH,
     "text_pairs": False,
     "model_name": "classification",
+    "compute_dtype": "float32",
     "weights_dtype": "float32",
   }
   assert describe("classification_of_pairs")["text_pairs"] is True
@@ -355,6 +401,8 @@ def test_a_file_or_an_unknown_dtype_is_refused(encoder, tokenizer, tmp_path):
     export.export(servable, tmp_path / "file")
   with pytest.raises(ValueError, match=r"weights_dtype \('int8'\) .*bfloat16"):
     export.export(servable, tmp_path / "out", weights_dtype="int8")
+  with pytest.raises(ValueError, match=r"compute_dtype \('float16'\) .*bfloat"):
+    export.export(servable, tmp_path / "out", compute_dtype="float16")
   assert not (tmp_path / "out").exists()
 
 
