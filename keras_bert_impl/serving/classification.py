@@ -80,10 +80,18 @@ class ClassificationServable(_TextServable):
     return super().describe() | {"label_names": dict(self._label_names)}
 
   def definitions(self):
-    """Returns as `Servable`, with the signature of TF Serving's contract."""
-    return super().definitions() | {
-      servables.CLASSIFY: self.on_examples(self.classify, "inputs")
-    }
+    """Returns as `Servable`, with the signature of TF Serving's Classify.
+
+    Its outputs are classes, string [B, C], and scores, float32 [B, C].
+    """
+    definitions = super().definitions()
+
+    def classify(inputs):
+      answer = definitions[servables.TF_EXAMPLE].function(inputs)
+      return {"classes": answer["labels"], "scores": answer["probabilities"]}
+
+    classified = self.on_examples(classify, "inputs")
+    return definitions | {servables.CLASSIFY: classified}
 
   def answer(self, text, text_pair=None):
     """Answers texts [B] or pairs of texts [B] and [B].
@@ -101,18 +109,6 @@ class ClassificationServable(_TextServable):
       "labels": tf.tile(labels[tf.newaxis], [tf.shape(probabilities)[0], 1]),
       "probabilities": probabilities,
     }
-
-  def classify(self, inputs):
-    """Answers as TF Serving's Classify does.
-
-    Args:
-      inputs: string [B], serialized tf.Examples.
-
-    Returns:
-      classes string [B, C] and scores float32 [B, C].
-    """
-    answer = self.answer_examples(inputs)
-    return {"classes": answer["labels"], "scores": answer["probabilities"]}
 
 
 class RegressionServable(_TextServable):
@@ -140,22 +136,19 @@ class RegressionServable(_TextServable):
     super().__init__(model, tokenizer, max_seq_length, None, text_pairs)
 
   def definitions(self):
-    """Returns as `Servable`, with the signature of TF Serving's contract."""
-    return super().definitions() | {
-      servables.REGRESS: self.on_examples(self.regress, "inputs")
-    }
+    """Returns as `Servable`, with the signature of TF Serving's Regress.
+
+    Its outputs are float32 [B, 1].
+    """
+    definitions = super().definitions()
+
+    def regress(inputs):
+      answer = definitions[servables.TF_EXAMPLE].function(inputs)
+      return {"outputs": answer["scores"][:, tf.newaxis]}
+
+    regressed = self.on_examples(regress, "inputs")
+    return definitions | {servables.REGRESS: regressed}
 
   def answer(self, text, text_pair=None):
     """Answers texts [B] or pairs of texts; returns scores float32 [B]."""
     return {"scores": self._logits(text, text_pair)[:, 0]}
-
-  def regress(self, inputs):
-    """Answers as TF Serving's Regress does.
-
-    Args:
-      inputs: string [B], serialized tf.Examples.
-
-    Returns:
-      outputs float32 [B, 1].
-    """
-    return {"outputs": self.answer_examples(inputs)["scores"][:, tf.newaxis]}

@@ -103,10 +103,6 @@ class Servable(tf.Module, abc.ABC):
       {output: [B, ...]}.
     """
 
-  def answer_examples(self, examples):
-    """Answers serialized tf.Examples [B] as `answer` the texts in them."""
-    return self.answer(**tf_examples.parse(examples, self.inputs))
-
   def answer_ids(self, input_ids, input_mask, segment_ids):
     """Returns the model's outputs for ids that the client has tokenized.
 
@@ -123,10 +119,16 @@ class Servable(tf.Module, abc.ABC):
 
   def definitions(self):
     """Returns {name: `Signature`} of all signatures, not traced yet."""
+    on_text = self.on_text(self.answer)
+
+    def answer_examples(examples):
+      # Not by `answer`, which is large and would be traced once more.
+      return on_text.function(**tf_examples.parse(examples, self.inputs))
+
     return {
-      SERVING_DEFAULT: self.on_text(self.answer),
+      SERVING_DEFAULT: on_text,
       TOKEN_IDS: _on_ids(self, self._model().config),
-      TF_EXAMPLE: self.on_examples(self.answer_examples, "examples"),
+      TF_EXAMPLE: self.on_examples(answer_examples, "examples"),
     }
 
   @property
@@ -222,7 +224,7 @@ class Servable(tf.Module, abc.ABC):
     """Returns the `Signature` of a function of serialized tf.Example.
 
     Args:
-      function: of string [B], as `answer_examples`.
+      function: of string [B].
       name: str, what its argument is called.
     """
     return _signature(
