@@ -177,10 +177,7 @@ def _save(servable, folder, model_name):
     "model_name": model_name,
     **servable.dtypes,
   }
-  files.write_atomically(
-    os.path.join(extra, DESCRIPTION_NAME),
-    json.dumps(description, ensure_ascii=False, indent=2) + "\n",
-  )
+  files.write_json(os.path.join(extra, DESCRIPTION_NAME), description)
 
 
 def _name_methods(folder, signatures):
