@@ -1,7 +1,6 @@
 """Base class of AdamW and LAMB: two moments for every variable."""
 
 import abc
-import functools
 import re
 import typing
 
@@ -138,8 +137,9 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
       variable = variable.value
     slots = [self._slots[slot][index].value for slot in self.SLOTS]
     is_large = variable.shape.num_elements() >= _LARGE
-    update = _compiled_update if is_large else _plain_update
-    update(self.step_of)(
+    update = _compiled_update if is_large else _update
+    update(
+      self.step_of,
       [each.handle for each in (variable, *slots)],
       tf.cast(tf.convert_to_tensor(gradient), variable.dtype),
       tf.cast(scale, variable.dtype),
@@ -204,21 +204,9 @@ def _update(step_of, handles, gradient, scale, rates):
     tf.raw_ops.AssignVariableOp(resource=handle, value=value)
 
 
-def _plain_update(step_of):
-  return functools.partial(_update, step_of)
-
-
-@functools.cache
-def _compiled_update(step_of):
-  """Returns `_update` as a program of XLA.
-
-  It reads and writes weights, moments and gradient once, where kernels for
-  clipping, decay and moments would each read and write some of them again:
-  memory is what the update of a large variable waits for.
-  """
-  return tf.function(
-    functools.partial(_update, step_of),
-    jit_compile=True,
-    autograph=False,
-    reduce_retracing=True,
-  )
+# It reads and writes weights, moments and gradient once, where kernels for
+# clipping, decay and moments would each read and write some of them again:
+# memory is what the update of a large variable waits for.
+_compiled_update = tf.function(
+  _update, jit_compile=True, autograph=False, reduce_retracing=True
+)
