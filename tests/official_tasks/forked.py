@@ -13,6 +13,8 @@ import sys
 import tempfile
 
 _CONTEXT = multiprocessing.get_context("forkserver")
+# Tests read what the script itself writes.
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 _CONTEXT.set_forkserver_preload(["tensorflow", "keras"])
 
 
@@ -21,16 +23,17 @@ class Process:
 
   Args:
     arguments: list of str: path of the script, flags.
-    environment: {str: str}, of the process.
     before: callable without arguments, what the process does first; importable.
+    **environment: str, variables that the process has beside those of this one.
   """
 
-  def __init__(self, arguments, environment, before=None):
+  def __init__(self, arguments, before=None, **environment):
+    variables = os.environ | QUIET | environment
     self._folder = tempfile.TemporaryDirectory()
     self._paths = [os.path.join(self._folder.name, n) for n in ("out", "err")]
     self._process = _CONTEXT.Process(
       target=_run,
-      args=(arguments, environment, os.getcwd(), self._paths, before),
+      args=(arguments, variables, os.getcwd(), self._paths, before),
     )
     self._process.start()
 

@@ -50,18 +50,16 @@ def start(script, tf_config=None, is_fresh=False, before=None, **values):
   Returns:
     `subprocess.Popen` or `forked.Process`.
   """
-  environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
-  if tf_config is not None:
-    environment["TF_CONFIG"] = tf_config
+  environment = {} if tf_config is None else {"TF_CONFIG": tf_config}
   arguments = command(script, **values)
   if not is_fresh:
-    return forked.Process(arguments[1:], environment, before)
+    return forked.Process(arguments[1:], before, **environment)
   return subprocess.Popen(
     arguments,
     stdout=subprocess.PIPE,
     stderr=subprocess.PIPE,
     text=True,
-    env=environment,
+    env=os.environ | forked.QUIET | environment,
   )
 
 
@@ -85,10 +83,7 @@ def run_each(script, list_of_values, module="tests/official_tasks/scripts.py"):
     list of (exit status, stderr of the script).
   """
   lists = [command(script, **values)[1:] for values in list_of_values]
-  process = forked.Process(
-    [str(ROOT / module), script, json.dumps(lists)],
-    {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-  )
+  process = forked.Process([str(ROOT / module), script, json.dumps(lists)])
   out, err = process.communicate(timeout=600)
   assert process.returncode == 0, err
   return json.loads(out.splitlines()[-1])

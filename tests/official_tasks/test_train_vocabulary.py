@@ -14,11 +14,8 @@ DATA = os.environ.get("KERAS_BERT_DATA")
 
 
 def _run(*arguments):
-  process = forked.Process(
-    [str(scripts.ROOT / "official_tasks/train_vocabulary.py"), *arguments],
-    # What is tested is the script's own output.
-    os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-  )
+  script = scripts.ROOT / "official_tasks/train_vocabulary.py"
+  process = forked.Process([str(script), *arguments])
   out, err = process.communicate(timeout=600)
   return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 

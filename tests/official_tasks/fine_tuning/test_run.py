@@ -90,7 +90,7 @@ def test_a_killed_run_goes_on_to_the_same_weights(
 
 def test_replicas_and_micro_batches_change_nothing(trained, tmp_path):
   """In a process of its own: strategies of one process disturb each other."""
-  process = forked.Process([toy.__file__, str(tmp_path)], dict(os.environ))
+  process = forked.Process([toy.__file__, str(tmp_path)])
   out, err = process.communicate(timeout=300)
   assert process.returncode == 0, err
   one, two = json.loads(out.splitlines()[-1])
