@@ -219,7 +219,13 @@ def check_type(value, kind, place):
   if object in kinds or type(value) in accepted:
     return value
   names = " or ".join(_NAMES[one] for one in kinds)
-  raise ValueError(f"{place} must be {names}, not {_shown(value)}.")
+  raise ValueError(f"{place} must be {names}, not {shown(value)}.")
+
+
+def shown(value):
+  """Returns `value` as a message shows it, str: its beginning if it is long."""
+  text = repr(value)
+  return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 @contextlib.contextmanager
@@ -417,11 +423,6 @@ def _check_characters(text, value, place):
       f"{place}{line} holds half a character (a surrogate without the other,"
       f" such as {found.group()}...): write the whole character."
     ) from None
-
-
-def _shown(value):
-  text = repr(value)
-  return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def _make_folders(path):

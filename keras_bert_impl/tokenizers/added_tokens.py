@@ -9,12 +9,12 @@ Axes: B texts, S sections of the batch.
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenizers import alignment, white_space
+from keras_bert_impl.tokenizers import alignment, re2, white_space
 
 # No valid UTF-8 contains it.
 _CUT = b"\xff"
 _TOKEN, _PER_TOKEN = 2, 4  # place of a token among its four sections
-_SPACE = white_space.pattern(white_space.CODE_POINTS) + "*"
+_SPACE = white_space.ANY + "*"
 
 
 class AddedTokens(tf.Module):
@@ -121,7 +121,9 @@ def _pattern(tokens, contents, origin):
   for (lstrip, rstrip), several in sorted(by_flags.items()):
     # RE2 takes the first that fits: the longest.
     longest_first = sorted(several, key=lambda text: (-len(text), text))
-    names = "|".join(_escape(text) for text in longest_first)
+    names = "|".join(
+      re2.literal(text.decode("utf-8")) for text in longest_first
+    )
     parts = [("t", names)]
     parts = [("l", _SPACE), *parts] if lstrip else parts
     parts = [*parts, ("r", _SPACE)] if rstrip else parts
@@ -139,15 +141,6 @@ def _pattern(tokens, contents, origin):
       f"added_tokens in {origin} are too many ({len(tokens)}) to be looked for."
     ) from error
   return pattern, rewrite.encode("latin-1")
-
-
-def _escape(content):
-  """Returns an RE2 pattern of UTF-8 bytes."""
-  text = content.decode("utf-8")
-  return "".join(
-    rf"\x{{{ord(c):x}}}" if ord(c) < 128 and not c.isalnum() else c
-    for c in text
-  )
 
 
 def _check_beginnings(by_flags, origin):

@@ -15,13 +15,13 @@ stretches, U different units, N values of the batch.
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenizers import white_space
+from keras_bert_impl.tokenizers import re2, white_space
 
 # Characters that combine with the one before: marks, vowels and final
 # consonants of Hangul, the half-width sound marks of Katakana.
 COMBINING = r"[\pM\x{1160}-\x{11ff}\x{d7b0}-\x{d7ff}\x{ff9e}\x{ff9f}]"
 # Other control characters are deleted or belong to a stretch.
-BLANKS = white_space.pattern(
+BLANKS = re2.any_of(
   (*map(ord, " \t\n\r"), *(c for c in white_space.CODE_POINTS if c >= 0xA0))
 )
 # Replaces bytes that are not UTF-8; no text can contain it.

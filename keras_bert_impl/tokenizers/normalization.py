@@ -19,7 +19,6 @@ from keras_bert_impl.tokenizers import text_words, white_space
 
 MAX_WORD_CHARACTERS = 200
 
-_WHITE_SPACE = white_space.pattern(white_space.CODE_POINTS)
 # Replaces overlong words; normalised text cannot have this character.
 OVERLONG_WORD = "\ufffd"
 
@@ -55,7 +54,7 @@ def clean(texts, options):
 def set_words_apart(texts):
   """Returns texts with blanks around punctuation and for white space."""
   texts = tf.strings.regex_replace(texts, text_words.PUNCTUATION, r" \0 ")
-  return tf.strings.regex_replace(texts, _WHITE_SPACE, " ")
+  return tf.strings.regex_replace(texts, white_space.ANY, " ")
 
 
 def hide_overlong_words(texts, most=MAX_WORD_CHARACTERS):

@@ -15,7 +15,6 @@ from keras_bert_impl.tokenizers import (
   white_space,
 )
 
-_WHITE_SPACE = white_space.pattern(white_space.CODE_POINTS)
 _NO_CHARACTER = "\U0010ffff"  # by definition
 # As `text_words.DELETED`, and what is for private use.
 _DELETED = text_words.DELETED[:-1] + r"\p{Co}]"
@@ -63,7 +62,7 @@ class Normalizer(tf.Module):
 def _clean(texts):
   """Deletes control characters and makes white space blanks."""
   texts = tf.strings.regex_replace(texts, _DELETED, "")
-  return tf.strings.regex_replace(texts, _WHITE_SPACE, " ")
+  return tf.strings.regex_replace(texts, white_space.ANY, " ")
 
 
 def _space_chinese(texts):
@@ -81,9 +80,9 @@ def _lower(texts):
 
 def _strip(texts, left, right):
   if left:
-    texts = tf.strings.regex_replace(texts, f"^{_WHITE_SPACE}+", "")
+    texts = tf.strings.regex_replace(texts, f"^{white_space.ANY}+", "")
   if right:
-    texts = tf.strings.regex_replace(texts, f"{_WHITE_SPACE}+$", "")
+    texts = tf.strings.regex_replace(texts, f"{white_space.ANY}+$", "")
   return texts
 
 

@@ -2,13 +2,13 @@
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenizers import alignment, white_space
+from keras_bert_impl.tokenizers import alignment, re2, white_space
 
 # RE2 classes. Categories Cc (but tab, newline and carriage return) and Cf, NUL
 # and the replacement character are deleted.
 DELETED = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9f}\x{fffd}\p{Cf}]"
 # What the splitting at ASCII white space leaves.
-WIDE_SPACE = white_space.pattern(
+WIDE_SPACE = re2.any_of(
   code for code in white_space.CODE_POINTS if code >= 0xA0
 )
 _IDEOGRAPHS = (

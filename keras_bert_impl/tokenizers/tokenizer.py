@@ -17,7 +17,7 @@ from keras_bert_impl.tokenizers import (
   white_space,
 )
 
-_BLANKS_AT_END = white_space.pattern(white_space.CODE_POINTS) + "+$"
+_BLANKS_AT_END = white_space.ANY + "+$"
 
 
 class Tokenizer(text_tokenizer.TextTokenizer):

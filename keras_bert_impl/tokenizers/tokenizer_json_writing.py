@@ -22,10 +22,9 @@ from keras_bert_impl.tokenizers.vocabulary_files import (
 )
 
 _MOST_WORD_CHARACTERS = 200  # as in `normalization`
-_WORD_START = "\u2581"
 _METASPACE = {
   "type": "Metaspace",
-  "replacement": _WORD_START,
+  "replacement": piece_model.WORD_START,
   "prepend_scheme": "always",
 }
 _BYTE_LEVEL = {"type": "ByteLevel", "trim_offsets": True, "use_regex": True}
@@ -89,7 +88,7 @@ def extended(vocabulary, tokens):
   """
   rules = vocabulary.rules
   if rules:
-    values = json.loads(rules.content.decode("utf-8-sig"))
+    values = json.loads(rules.content)
     values["model"]["vocab"] = {
       token: index
       for index, token in enumerate(tokens)
@@ -215,7 +214,7 @@ def _sentence_piece(vocabulary, options):
       {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
     ]
   scheme = "always" if settings.add_dummy_prefix else "never"
-  has_blanks = any(_WORD_START in piece[1:] for piece in scores)
+  has_blanks = any(piece_model.WORD_START in piece[1:] for piece in scores)
   metaspace = _METASPACE | {"prepend_scheme": scheme, "split": not has_blanks}
   fallback = model.trainer_spec.byte_fallback
   if model.trainer_spec.model_type == piece_model.UNIGRAM:

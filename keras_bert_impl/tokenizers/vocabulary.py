@@ -16,6 +16,7 @@ from keras_bert_impl import families, files
 from keras_bert_impl.tokenizers import (
   byte_alphabet,
   options,
+  piece_model,
   text_rules,
   tokenizer_json,
   vocabulary_files,
@@ -32,8 +33,6 @@ from keras_bert_impl.tokenizers.vocabulary_files import (
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 SPECIAL_TOKENS = (PAD, UNK, CLS, SEP, MASK)
 CONTINUATION_PREFIX = "##"
-# Stands for the blank in SentencePiece.
-WORD_START = "\u2581"
 
 # What the published vocabularies call them; the first that is there has the
 # role (XLNet has <s> too, but frames with <cls>).
@@ -187,7 +186,9 @@ class Vocabulary:
     if self.kind == WORDPIECE:
       continues = [t.startswith(CONTINUATION_PREFIX) for t in self.tokens]
     else:
-      blank = byte_alphabet.BLANK if self.kind == BYTE_BPE else WORD_START
+      blank = (
+        byte_alphabet.BLANK if self.kind == BYTE_BPE else piece_model.WORD_START
+      )
       continues = [not token.startswith(blank) for token in self.tokens]
     for token in self.rules.added_tokens if self.rules else ():
       continues[token.index] = False

@@ -45,12 +45,13 @@ def read_tokenizer_json(path):
     FileNotFoundError: there is no such file.
     ValueError: it is no JSON, or its model is none of `MODELS`.
   """
-  return _parse_tokenizer_json(files.read_bytes(path, "vocab_file"), path)
+  return parse_tokenizer_json(files.read_bytes(path, "vocab_file"), path)
 
 
 # Several megabytes, which whoever opens a tokenizer asks for more than once.
 @functools.lru_cache(maxsize=1)
-def _parse_tokenizer_json(content, path):
+def parse_tokenizer_json(content, path):
+  """Returns what `read_tokenizer_json` does, of the bytes of the file."""
   values = files.parse_json(files.decode(content, path), path)
   model = files.field(values, "model", dict, path)
   place = f"model in {path}"

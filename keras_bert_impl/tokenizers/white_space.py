@@ -1,5 +1,7 @@
 """Characters of white space: Unicode's, and more that Python counts."""
 
+from keras_bert_impl.tokenizers import re2
+
 # RE2's \s is ASCII only; here are the others too.
 CODE_POINTS = (
   *range(0x9, 0xE),
@@ -17,11 +19,7 @@ CODE_POINTS = (
 # str.split() also splits at these.
 PYTHON_ONLY = (0x1C, 0x1D, 0x1E, 0x1F)
 
-
-def pattern(code_points):
-  """Returns an RE2 class that matches one of these characters."""
-  return "[" + "".join(rf"\x{{{code:x}}}" for code in code_points) + "]"
-
-
+# Matches one of them.
+ANY = re2.any_of(CODE_POINTS)
 # Matches what Python counts as white space.
-PYTHON = pattern((*CODE_POINTS, *PYTHON_ONLY))
+PYTHON = re2.any_of((*CODE_POINTS, *PYTHON_ONLY))

@@ -19,7 +19,7 @@ import sentencepiece
 import tensorflow as tf
 from absl import logging
 
-from keras_bert_impl.tokenizers import normalization, text_batches
+from keras_bert_impl.tokenizers import normalization, piece_model, text_batches
 from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
@@ -27,8 +27,6 @@ _MAX_PIECE_CHARACTERS = 16
 # A million words take 0.9 GB and half a minute to learn from, and a tenth of
 # that to count.
 _MAX_WORDS = 2_000_000
-# Stands for the start of a word in sentencepiece.
-_WORD_START = "\u2581"
 
 
 def count_words(texts, options):
@@ -197,7 +195,7 @@ def _learn_pieces(words, num_pieces, min_frequency, alphabet):
     {
       word: count
       for word, count in words.items()
-      if len(word) > 1 and _WORD_START not in word
+      if len(word) > 1 and piece_model.WORD_START not in word
     }
   )
   if not num_pieces or not words:
@@ -275,13 +273,15 @@ def _train_sentencepiece(words, size):
   processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
   num_pieces = processor.get_piece_size()
   pieces = map(processor.id_to_piece, range(1, num_pieces))
-  tokens = [_to_wordpiece(piece) for piece in pieces if piece != _WORD_START]
+  tokens = [
+    _to_wordpiece(piece) for piece in pieces if piece != piece_model.WORD_START
+  ]
   return tokens, num_pieces < size
 
 
 def _to_wordpiece(piece):
-  if piece.startswith(_WORD_START):
-    return piece.removeprefix(_WORD_START)
+  if piece.startswith(piece_model.WORD_START):
+    return piece.removeprefix(piece_model.WORD_START)
   return vocabulary_lib.CONTINUATION_PREFIX + piece
 
 
