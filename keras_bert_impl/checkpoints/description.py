@@ -51,7 +51,7 @@ def complete(declared, shapes, origin):
   Raises:
     ValueError: the number of labels is not that of classes.
   """
-  head, labels = names.head_of(shapes), None
+  head, labels = head_of(shapes), None
   if {head, declared.head} <= set(heads.CLASSIFIERS):
     head = declared.head
   num_classes = shapes.get(names.CLASSIFIER, (None,))[0]
@@ -69,6 +69,18 @@ def complete(declared, shapes, origin):
   return dataclasses.replace(
     declared, head=head, labels=labels, use_pooler=names.POOLER in shapes
   )
+
+
+def head_of(shapes):
+  """Returns the head that the weights of a model show, one of `heads.HEADS`.
+
+  The weights of classifiers look alike: without a pooler it is a classifier of
+  tokens; with one and a single row, it could be one of choices too.
+
+  Args:
+    shapes: {our name: tuple of int}.
+  """
+  return next(name for name in heads.HEADS if _shows(shapes, heads.HEADS[name]))
 
 
 def differences(config, other, use_pooler=True):
@@ -121,3 +133,14 @@ def explicit(config):
 def default_labels(num_classes):
   """Returns the names of `transformers` for classes without names."""
   return tuple(f"LABEL_{index}" for index in range(num_classes))
+
+
+def _shows(shapes, head):
+  if not all(any(n.startswith(p) for n in shapes) for p in head.prefixes):
+    return False
+  if head.name not in heads.CLASSIFIERS:
+    return True
+  num_rows = shapes.get(names.CLASSIFIER, (None,))[0]
+  return head.has_pooler == (names.POOLER in shapes) and (
+    head.num_rows in (None, num_rows)
+  )

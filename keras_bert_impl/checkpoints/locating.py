@@ -1,19 +1,30 @@
-"""Finds the file of weights that a path means."""
+"""Finds the file of weights that a path means, and what reads it."""
 
+import importlib
 import os
 
 from keras_bert_impl import files
 from keras_bert_impl.checkpoints import safetensors_format
 
+# What reads a file, by its ending; a TensorFlow checkpoint's prefix has none.
+# Late: safetensors must be readable without TensorFlow.
+_READERS = {
+  ".safetensors": "safetensors_format",
+  ".index.json": "safetensors_format",
+  ".keras": "keras_format",
+}
 # Opening a pickle runs the code that its author put into it.
 _PICKLES = (".bin", ".pt", ".pth", ".pkl")
 
 
 def find(path):
-  """Returns the file, or the prefix of a TensorFlow checkpoint, of `path`.
+  """Finds the file, or the prefix of a TensorFlow checkpoint, of `path`.
 
   Args:
     path: str, a folder, a file or a prefix.
+
+  Returns:
+    (path, module of this package that reads it).
 
   Raises:
     FileNotFoundError: there is none.
@@ -27,7 +38,9 @@ def find(path):
       "transformers.AutoModel.from_pretrained(folder)"
       ".save_pretrained(new_folder) writes safetensors."
     )
-  return found
+  readers = (name for end, name in _READERS.items() if found.endswith(end))
+  name = next(readers, "tf_format")
+  return found, importlib.import_module(f"{__package__}.{name}")
 
 
 def _find(path):
@@ -42,7 +55,7 @@ def _find(path):
       f"There is no checkpoint {path}: no file or folder of that name, and no "
       f"{path}.index."
     )
-  if not path.endswith((".safetensors", ".index.json", ".keras", *_PICKLES)):
+  if not path.endswith((*_READERS, *_PICKLES)):
     raise ValueError(
       f"{path} is not a checkpoint of a known kind: .safetensors, .keras, or"
       " the prefix of a TensorFlow checkpoint, such as bert_model.ckpt."

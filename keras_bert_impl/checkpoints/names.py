@@ -132,29 +132,6 @@ def is_transposed(name):
   return name.endswith("/kernel")
 
 
-def head_of(shapes):
-  """Returns the head that the weights of a model show, one of `heads.HEADS`.
-
-  The weights of classifiers look alike: without a pooler it is a classifier of
-  tokens; with one and a single row, it could be one of choices too.
-
-  Args:
-    shapes: {our name: tuple of int}.
-  """
-  return next(name for name in heads.HEADS if _shows(shapes, heads.HEADS[name]))
-
-
-def _shows(shapes, head):
-  if not all(any(n.startswith(p) for n in shapes) for p in head.prefixes):
-    return False
-  if head.name not in heads.CLASSIFIERS:
-    return True
-  num_rows = shapes.get(CLASSIFIER, (None,))[0]
-  return head.has_pooler == (POOLER in shapes) and (
-    head.num_rows in (None, num_rows)
-  )
-
-
 def _has_pooler(family, head):
   """Whether the architecture of `transformers` with that head has a pooler."""
   has_pooler = heads.HEADS[head].has_pooler

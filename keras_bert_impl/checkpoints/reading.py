@@ -19,7 +19,6 @@ from keras_bert_impl.checkpoints import (
   google_config,
   locating,
   names,
-  safetensors_format,
   vocab_size,
 )
 from keras_bert_impl.checkpoints import description as description_lib
@@ -68,10 +67,7 @@ class Checkpoint:
       )
     if not allow_partial:
       self._check_encoder()
-    config = self.description.config
-    path, num_tokens = vocab_size.count(self.folder, config.family)
-    if num_tokens:
-      vocab_size.check(config, num_tokens, path, self.path)
+    vocab_size.check_beside(self.description.config, self.path)
     return self.description
 
   def _check_encoder(self):
@@ -95,25 +91,10 @@ def open_checkpoint(path):
     ValueError: it is damaged, of an unknown kind, or its configuration does not
       fit its weights.
   """
-  path = locating.find(os.fspath(path))
+  path, file_format = locating.find(os.fspath(path))
   folder = os.path.dirname(path)
   declared = config_json.find(folder)
-  file_format = _format_of(path)
   tensors, declared = file_format.open_weights(path, declared)
   if declared:
     declared = description_lib.complete(declared, tensors.shapes, folder)
   return Checkpoint(path, file_format.NAME, tensors, declared)
-
-
-def _format_of(path):
-  """Returns the module that reads the file `path`."""
-  # Late: safetensors must be readable without TensorFlow.
-  if path.endswith(".keras"):
-    from keras_bert_impl.checkpoints import keras_format
-
-    return keras_format
-  if path.endswith((".safetensors", ".json")):
-    return safetensors_format
-  from keras_bert_impl.checkpoints import tf_format
-
-  return tf_format

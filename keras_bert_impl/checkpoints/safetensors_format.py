@@ -94,17 +94,17 @@ def open_weights(path, declared):
 
 
 def read(path):
-  """Opens the `Checkpoint` in the file `path`, which may be an index.
+  """Opens the `StoredTensors` in the file `path`, which may be an index.
 
   Raises:
     ValueError: it is damaged, or its index points outside its folder.
     FileNotFoundError: there is no such file, or one of the index is missing.
   """
   path = pathlib.Path(path)
-  return Checkpoint(_files(path) if path.suffix == ".json" else [path])
+  return StoredTensors(_files(path) if path.suffix == ".json" else [path])
 
 
-class Checkpoint(mappings.Tensors):
+class StoredTensors(mappings.Tensors):
   """Mapping of name -> float32 array, read on demand.
 
   Args:

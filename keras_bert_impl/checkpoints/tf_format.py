@@ -88,15 +88,15 @@ def open_weights(prefix, declared):
 
 
 def read(prefix):
-  """Opens the `Checkpoint` at `prefix`.
+  """Opens the `StoredTensors` at `prefix`.
 
   Raises:
     UnreadableError: there is none, or its index is damaged; names the prefix.
   """
-  return Checkpoint(prefix)
+  return StoredTensors(prefix)
 
 
-class Checkpoint(mappings.Tensors):
+class StoredTensors(mappings.Tensors):
   """Mapping of name -> numpy array, read on demand.
 
   Args:

@@ -7,7 +7,49 @@ from absl import logging
 from keras_bert_impl import files
 
 
-def count(folder, family):
+def check_beside(config, path):
+  """Checks the vocabulary beside a checkpoint, if there is one; see `check`.
+
+  Args:
+    config: `EncoderConfig`.
+    path: str, of the checkpoint.
+  """
+  folder = os.path.dirname(path) or "."
+  vocabulary, num_tokens = _count(folder, config.family)
+  if num_tokens:
+    check(config, num_tokens, vocabulary, path)
+
+
+def check(config, num_tokens, vocabulary, model="the model"):
+  """Checks that a model has a row for each token of a vocabulary.
+
+  More rows than tokens are allowed, with a warning.
+
+  Args:
+    config: `EncoderConfig`.
+    num_tokens: int, of the vocabulary.
+    vocabulary: str, its file, for messages.
+    model: str, what the configuration is of, for messages.
+
+  Raises:
+    ValueError: there are fewer rows than tokens.
+  """
+  if num_tokens > config.vocab_size:
+    raise ValueError(
+      f"{vocabulary} holds {num_tokens} tokens, more than the vocab_size "
+      f"({config.vocab_size}) of {model}: they do not belong together."
+    )
+  if num_tokens < config.vocab_size:
+    logging.warning(
+      "%s holds %d tokens, fewer than the vocab_size (%d) of %s.",
+      vocabulary,
+      num_tokens,
+      config.vocab_size,
+      model,
+    )
+
+
+def _count(folder, family):
   """Returns (path, number of tokens) of the vocabulary in a folder, 0 without.
 
   Args:
@@ -40,32 +82,3 @@ def _count_json(content):
     return 0
   ids = (t.get("id") for t in added or [] if isinstance(t, dict))
   return max([len(vocab), *(i + 1 for i in ids if isinstance(i, int))])
-
-
-def check(config, num_tokens, vocabulary, model="the model"):
-  """Checks that a model has a row for each token of a vocabulary.
-
-  More rows than tokens are allowed, with a warning.
-
-  Args:
-    config: `EncoderConfig`.
-    num_tokens: int, of the vocabulary.
-    vocabulary: str, its file, for messages.
-    model: str, what the configuration is of, for messages.
-
-  Raises:
-    ValueError: there are fewer rows than tokens.
-  """
-  if num_tokens > config.vocab_size:
-    raise ValueError(
-      f"{vocabulary} holds {num_tokens} tokens, more than the vocab_size "
-      f"({config.vocab_size}) of {model}: they do not belong together."
-    )
-  if num_tokens < config.vocab_size:
-    logging.warning(
-      "%s holds %d tokens, fewer than the vocab_size (%d) of %s.",
-      vocabulary,
-      num_tokens,
-      config.vocab_size,
-      model,
-    )
