@@ -41,6 +41,7 @@ _NAMES = {
     "Embeddings",
     "MaskedLanguageModelHead",
     "Pooler",
+    "RelativePositionBias",
     "ScalarMix",
     "SelfAttention",
     "SpanBoundaryHead",

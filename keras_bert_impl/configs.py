@@ -31,6 +31,9 @@ _HISTORICAL_KEYS = frozenset(
 # parameters do not show in a checkpoint's size, but each takes time and memory.
 _MAX_HIDDEN_LAYERS = 1000
 
+# A bucket of each distance that is told apart, before and after.
+_MOST_BUCKETS = 256
+
 _POSITIVE_INTEGERS = (
   "vocab_size",
   "hidden_size",
@@ -74,6 +77,9 @@ class EncoderConfig:
       divide the layers evenly; None gives every layer its own (ALBERT: 1).
     position_offset: row of the position table that the first token takes; the
       row before it is that of padding (RoBERTa: 2; else 0).
+    relative_attention_num_buckets: number of buckets of distances between
+      tokens, each with a bias of attention, which all layers share; even, 4 to
+      256, or 0; see `layers.RelativePositionBias` (MPNet: 32; else 0).
     model_type: a key of `families.FAMILIES`, the family whose published
       checkpoints have this model's layout. SpanBERT's is BERT's.
 
@@ -103,6 +109,7 @@ class EncoderConfig:
   layer_norm_eps: float = 1e-12
   num_hidden_groups: int | None = None
   position_offset: int = 0
+  relative_attention_num_buckets: int = 0
   model_type: str = families.DEFAULT
 
   def __post_init__(self):
@@ -137,6 +144,12 @@ class EncoderConfig:
       raise ValueError(
         f"position_offset ({offset!r}) must be an integer from 0 to below "
         f"max_position_embeddings ({positions})."
+      )
+    buckets = self.relative_attention_num_buckets
+    if buckets not in range(0, _MOST_BUCKETS + 1, 2) or buckets == 2:
+      raise ValueError(
+        f"relative_attention_num_buckets ({buckets!r}) must be an even number"
+        f" from 4 to {_MOST_BUCKETS}, or 0."
       )
     for name in ("hidden_act", "pooler_act"):
       _check_choice(name, getattr(self, name), ACTIVATIONS)

@@ -101,7 +101,7 @@ def test_every_released_size_is_a_preset():
     electra_small electra_base electra_large
     electra_small_generator electra_base_generator electra_large_generator
     distilbert_base xlm_roberta_base xlm_roberta_large
-    camembert_base camembert_large
+    camembert_base camembert_large mpnet_base
   """
   assert set(configs.PRESETS) == {*small, *others.split()}
 
@@ -129,6 +129,7 @@ def test_an_offset_shortens_the_longest_sequence():
     ({"num_hidden_groups": 5}, "multiple of num_hidden_groups .5."),
     ({"type_vocab_size": -1}, "type_vocab_size .-1."),
     ({"position_offset": 512}, "position_offset .512."),
+    ({"relative_attention_num_buckets": 2}, "num_buckets .2. must be an even"),
     ({"model_type": "gpt2"}, "model_type .'gpt2'."),
     ({"pooler_act": "swish"}, "pooler_act .'swish'."),
   ],

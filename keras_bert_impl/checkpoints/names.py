@@ -113,6 +113,11 @@ def encoder_matrices(config):
       embedding,
       hidden,
     )
+  if config.relative_attention_num_buckets:
+    shapes["bert/encoder/relative_attention_bias/distance_embeddings"] = (
+      config.relative_attention_num_buckets,
+      config.num_attention_heads,
+    )
   groups = config.num_hidden_groups
   block = "layer" if groups is None else "group"
   for index in range(groups or config.num_hidden_layers):

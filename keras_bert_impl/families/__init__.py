@@ -11,6 +11,7 @@ from keras_bert_impl.families import (
   camembert,
   distilbert,
   electra,
+  mpnet,
   roberta,
   xlm_roberta,
 )
@@ -25,6 +26,7 @@ FAMILIES = {
     distilbert,
     xlm_roberta,
     camembert,
+    mpnet,
   )
 }
 DEFAULT = bert.FAMILY.name

@@ -37,16 +37,17 @@ def rematerialize(is_on=True):
 
 
 def apply(function, inputs, training):
-  """Returns `function(inputs)`, rematerialized inside `rematerialize`.
+  """Returns `function(*inputs)`, rematerialized inside `rematerialize`.
 
   Args:
-    function: callable of a tensor; returns tensors, and may read variables.
-    inputs: float tensor.
+    function: callable of tensors; returns tensors, and may read variables. The
+      gradient reaches nothing else that it reads.
+    inputs: list of float tensors.
     training: bool; without it there is no gradient.
 
   Raises:
     ValueError: inside `rematerialize` but outside `random_seed`.
   """
   if not (training and _context.is_on):
-    return function(inputs)
-  return keras.remat(dropout.repeatable(function))(inputs)
+    return function(*inputs)
+  return keras.remat(dropout.repeatable(function))(*inputs)

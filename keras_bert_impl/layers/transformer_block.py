@@ -3,11 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert_impl.layers import base, rematerialization
-
-# Added to the scores of masked positions; finite, so that a row whose positions
-# are all masked (padding in a packed batch) gives no NaN.
-_UNSEEN = -1e9
+from keras_bert_impl.layers import attention_masks, base, rematerialization
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -43,7 +39,7 @@ class SelfAttention(base.Layer):
     self.use_causal_mask = use_causal_mask
     self.initializer_range = initializer_range
 
-  def build(self, hidden_shape, attention_mask_shape=None):
+  def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
     batch, length, hidden_size = hidden_shape
     if hidden_size % self.num_heads:
@@ -62,6 +58,7 @@ class SelfAttention(base.Layer):
     hidden,
     attention_mask=None,
     mask=None,
+    position_bias=None,
     *,
     return_attention_scores=False,
     training=False,
@@ -74,6 +71,8 @@ class SelfAttention(base.Layer):
         (padding) or [B, L, L] (from each position to each). None: as `mask`.
       mask: bool [B, L], which Keras passes on from the layers before. None:
         all positions are seen.
+      position_bias: float [B or 1, N, L, L], added to the scores before
+        softmax; see `RelativePositionBias`. None adds nothing.
       return_attention_scores: bool.
       training: bool.
 
@@ -89,9 +88,10 @@ class SelfAttention(base.Layer):
     value = self._split_heads(self.value(hidden))
     scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
     scores = ops.cast(scores, "float32")  # [B, N, L, L]
-    bias = self._attention_bias(attention_mask, ops.shape(hidden)[1])
-    if bias is not None:
-      scores = scores + bias
+    length = ops.shape(hidden)[1]
+    bias = attention_masks.bias(attention_mask, length, self.use_causal_mask)
+    for added in (position_bias, bias):
+      scores = scores if added is None else scores + added
     probs = ops.cast(ops.softmax(scores), self.compute_dtype)
     context = ops.matmul(self.dropout(probs, training=training), value)
     context = ops.transpose(context, (0, 2, 1, 3))  # [B, L, N, D]
@@ -103,18 +103,6 @@ class SelfAttention(base.Layer):
     batch, length, size = ops.shape(x)
     x = ops.reshape(x, (batch, length, self.num_heads, size // self.num_heads))
     return ops.transpose(x, (0, 2, 1, 3))
-
-  def _attention_bias(self, attention_mask, length):
-    """Returns float32 [B or 1, 1, 1 or L, L]; None where nothing is masked."""
-    seen = None
-    if attention_mask is not None:
-      seen = ops.cast(attention_mask, "bool")
-      seen = ops.expand_dims(seen, (1, 2) if len(seen.shape) == 2 else 1)
-    if self.use_causal_mask:
-      position = ops.arange(length)
-      causal = position[None, :] <= position[:, None]  # [L, L]
-      seen = causal[None, None] if seen is None else seen & causal
-    return None if seen is None else ops.where(seen, 0.0, _UNSEEN)
 
   def compute_output_spec(
     self, hidden, *args, return_attention_scores=False, **kwargs
@@ -174,7 +162,7 @@ class TransformerBlock(base.Layer):
     self.layer_norm_eps = layer_norm_eps
     self.initializer_range = initializer_range
 
-  def build(self, hidden_shape, attention_mask_shape=None):
+  def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
     hidden_size = hidden_shape[-1]
     with keras.name_scope("attention"):
@@ -207,42 +195,41 @@ class TransformerBlock(base.Layer):
     hidden,
     attention_mask=None,
     mask=None,
+    position_bias=None,
     *,
     return_attention_scores=False,
     training=False,
   ):
-    """Transforms the hidden states.
-
-    Args:
-      hidden: float [B, L, H].
-      attention_mask: bool or int [B, L] or [B, L, L], see `SelfAttention`.
-      mask: bool [B, L], see `SelfAttention`.
-      return_attention_scores: bool.
-      training: bool.
+    """Transforms the hidden states; arguments as of `SelfAttention.call`.
 
     Returns:
       The hidden states [B, L, H]; with `return_attention_scores` a tuple of
       them and the attention probabilities [B, N, L, L].
     """
-    if attention_mask is None:
-      attention_mask = mask
 
-    def transform(hidden):
-      hidden, probs = self._transform(hidden, attention_mask, training)
+    def transform(hidden, position_bias=None):
+      context, probs = self.attention(
+        hidden,
+        attention_mask,
+        mask,
+        position_bias,
+        return_attention_scores=True,
+        training=training,
+      )
+      hidden = self._add(hidden, context, training)
       return (hidden, probs) if return_attention_scores else hidden
 
-    return rematerialization.apply(transform, hidden, training)
+    inputs = [x for x in (hidden, position_bias) if x is not None]
+    return rematerialization.apply(transform, inputs, training)
 
-  def _transform(self, hidden, attention_mask, training):
-    context, probs = self.attention(
-      hidden, attention_mask, return_attention_scores=True, training=training
-    )
+  def _add(self, hidden, context, training):
+    """Returns the block's output for its input and the context, [B, L, H]."""
     context = self.attention_dense(context)
     context = self.attention_dropout(context, training=training)
-    hidden = self.attention_norm(hidden + context)  # [B, L, H]
+    hidden = self.attention_norm(hidden + context)
     # Keras does not know `training` where a block is computed again.
     inner = self.intermediate_dense(hidden, training=training)  # [B, L, I]
     update = self.output_dropout(self.output_dense(inner), training=training)
-    return self.output_norm(hidden + update), probs
+    return self.output_norm(hidden + update)
 
   compute_output_spec = SelfAttention.compute_output_spec

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl import features, heads, layers
-from keras_bert_impl.layers import dense, initializers, packed_rows
+from keras_bert_impl.layers import attention_masks, dense, initializers
 from keras_bert_impl.models import base
 
 
@@ -32,7 +32,7 @@ class TransformerEncoder(base.EncoderModel):
       generator does; None makes them.
     use_pooler: bool, whether there is a `pooled_output`.
     use_sequence_ids: bool, whether there is an input `sequence_ids`, of rows
-      that hold several texts: see `layers/packed_rows.py`.
+      that hold several texts: see `layers/attention_masks.py`.
 
   Attributes:
     config: as given.
@@ -63,7 +63,7 @@ class TransformerEncoder(base.EncoderModel):
     keys = features.ENCODER_INPUTS + (features.SEQUENCE_IDS,) * use_sequence_ids
     inputs = {k: keras.Input((None,), dtype="int32", name=k) for k in keys}
     input_ids, mask, segment_ids, *sequence_ids = inputs.values()
-    seen, position_ids = packed_rows.structure(mask, *sequence_ids)
+    seen, position_ids = attention_masks.structure(mask, *sequence_ids)
 
     # Wiring.
     attention_probs = []
@@ -81,13 +81,23 @@ class TransformerEncoder(base.EncoderModel):
             name="embedding_hidden_mapping_in",
           )(hidden)
         hidden_states = [hidden]
+        bias = _position_bias(config, dtype, hidden)
         for block in _blocks(config, dtype):
-          hidden, probs = block(hidden, seen, return_attention_scores=True)
+          hidden, probs = block(
+            hidden, seen, position_bias=bias, return_attention_scores=True
+          )
           hidden_states.append(hidden)
           attention_probs.append(probs)
       outputs = {"sequence_output": ops.cast(hidden, "float32")}
       if use_pooler:
-        pooled = _pooler(config, dtype)(hidden, seen)
+        pooled = layers.Pooler(
+          config.initializer_range,
+          config.pooler_act,
+          # The first token of a left-to-right model has seen nothing else.
+          use_last_token=config.use_causal_mask,
+          dtype=dtype,
+          name="pooler",
+        )(hidden, seen)
         outputs["pooled_output"] = ops.cast(pooled, "float32")
     options = {"use_pooler": use_pooler, "use_sequence_ids": use_sequence_ids}
     super().__init__(config, dtype, inputs, outputs, name, **options)
@@ -120,15 +130,17 @@ def _embeddings(config, dtype_policy):
   )
 
 
-def _pooler(config, dtype_policy):
-  return layers.Pooler(
+def _position_bias(config, dtype_policy, hidden):
+  """Returns what all blocks add to their scores, [1, N, L, L], or None."""
+  if not config.relative_attention_num_buckets:
+    return None
+  return layers.RelativePositionBias(
+    config.num_attention_heads,
+    config.relative_attention_num_buckets,
     config.initializer_range,
-    config.pooler_act,
-    # The first token of a left-to-right model has seen nothing else.
-    use_last_token=config.use_causal_mask,
     dtype=dtype_policy,
-    name="pooler",
-  )
+    name="relative_attention_bias",
+  )(hidden)
 
 
 def _blocks(config, dtype_policy):

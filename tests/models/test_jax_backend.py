@@ -27,6 +27,9 @@ ALBERT = dataclasses.replace(
   CONFIG, embedding_size=8, num_hidden_groups=1, hidden_act="gelu_new"
 )
 ROBERTA = dataclasses.replace(CONFIG, position_offset=2, type_vocab_size=1)
+MPNET = dataclasses.replace(
+  ROBERTA, type_vocab_size=0, relative_attention_num_buckets=8
+)
 ELECTRA = dataclasses.replace(CONFIG, embedding_size=8)
 
 MODELS = {
@@ -38,7 +41,7 @@ MODELS = {
     ELECTRA, models.electra_generator_config(ELECTRA, 0.5)
   ),
   "packed": lambda: models.PretrainingModel(
-    ROBERTA, use_sentence_head=False, use_sequence_ids=True
+    MPNET, use_sentence_head=False, use_sequence_ids=True
   ),
   "choice": lambda: models.MultipleChoice(CONFIG),
 }

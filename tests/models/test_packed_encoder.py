@@ -27,6 +27,12 @@ FAMILIES = {
   "distilbert": dataclasses.replace(
     BERT, type_vocab_size=0, position_embedding_type="sinusoidal"
   ),
+  "mpnet": dataclasses.replace(
+    BERT,
+    position_offset=2,
+    max_position_embeddings=18,
+    relative_attention_num_buckets=8,
+  ),
   "left_to_right": dataclasses.replace(BERT, use_causal_mask=True),
 }
 # The texts of two rows.

@@ -31,6 +31,7 @@ SIZES = {
   "xlm_roberta_large": 550,
   "camembert_base": 110,  # Martin et al. 2020, section 4
   "camembert_large": 335,
+  "mpnet_base": 110,  # Song et al. 2020, section 3.1: BERT-Base's size
 }
 
 

@@ -40,8 +40,8 @@ def fixture_case(request):
   return model, *read_expected(request.param)
 
 
-def test_there_are_eighteen_models():
-  assert len(FOLDERS) == 18
+def test_there_are_twenty_models():
+  assert len(FOLDERS) == 20
 
 
 def test_the_outputs_have_the_values_of_the_reference(case):

@@ -39,6 +39,7 @@ def model_folder(tmp_path_factory):
     ("distilbert_masked_lm", NEW | NEW_POOLER),
     ("xlm_roberta_masked_lm", NEW | NEW_POOLER),
     ("camembert_masked_lm", NEW | NEW_POOLER),
+    ("mpnet_masked_lm", NEW | NEW_POOLER),
   ],
 )
 def test_a_family_is_fine_tuned(name, new, model_folder, tmp_path):
