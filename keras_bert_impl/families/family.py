@@ -170,6 +170,8 @@ class Family:
     google: `GoogleLayout`, None if Google's code has no such model.
 
     framing: `Framing` of texts.
+    special_tokens: {role: token}, where released vocabularies hold other usual
+      names too.
     sentencepiece_file: str, name of a SentencePiece model in `transformers`.
     sentencepiece_options: {option: value}, how text is prepared for it where a
       tokenizer_config.json of `transformers` leaves it out; None if the family
@@ -198,6 +200,7 @@ class Family:
   google: GoogleLayout | None = None
 
   framing: Framing = Framing()
+  special_tokens: dict = dataclasses.field(default_factory=dict)
   sentencepiece_file: str = "spiece.model"
   sentencepiece_options: dict | None = None
   piece_ids: PieceIds | None = None

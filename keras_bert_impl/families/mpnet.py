@@ -49,4 +49,11 @@ FAMILY = family.Family(
   ),
   prefix="mpnet",
   framing=family.Framing(separators=2, segments=False),
+  # The vocabulary still has BERT's.
+  special_tokens={
+    "pad": "<pad>",
+    "cls": "<s>",
+    "sep": "</s>",
+    "mask": "<mask>",
+  },
 )

@@ -85,8 +85,8 @@ class Vocabulary:
     Args:
       path: str, a file whose name says its kind; see `vocabulary_files`.
       merges_file: str, of byte-level BPE; default: the one beside `path`.
-      family: str, whose ids the pieces of a SentencePiece model have; default:
-        as `options.find_family`.
+      family: str, which says the ids of the pieces of a SentencePiece model and
+        the names of special tokens; default: as `options.find_family`.
 
     Raises:
       FileNotFoundError: if there is no such file.
@@ -98,6 +98,9 @@ class Vocabulary:
       return _load_tokenizer_json(cls, path)
     kind = vocabulary_files.kind_of(path)
     content = files.read_bytes(path, "vocab_file")
+    family = families.FAMILIES[
+      family or options.find_family(path) or families.DEFAULT
+    ]
     rules = {}
     if kind == BYTE_BPE:
       tokens = vocabulary_files.parse_ids(content, path)
@@ -107,14 +110,13 @@ class Vocabulary:
         merges, merges_file, tokens
       )
     elif kind == SENTENCEPIECE:
-      family = families.FAMILIES[
-        family or options.find_family(path) or families.DEFAULT
-      ]
       tokens = family.piece_tokens(files.parse_pieces(content, path))
       rules["model"] = content
     else:
       tokens = vocabulary_files.parse_lines(content, path)
-    return cls(tuple(tokens), path, kind, _load_role_names(path), **rules)
+    names = {r: t for r, t in family.special_tokens.items() if t in tokens}
+    names |= dict(_load_role_names(path))
+    return cls(tuple(tokens), path, kind, tuple(sorted(names.items())), **rules)
 
   @property
   def size(self):

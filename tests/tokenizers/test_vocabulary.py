@@ -212,3 +212,15 @@ def test_a_broken_sentencepiece_model_is_refused(tmp_path, size):
     file.write(content[:size])
   with pytest.raises(ValueError, match="spiece.model is not a SentencePiece"):
     vocabulary.Vocabulary.load(path)
+
+
+def test_a_family_says_which_of_the_usual_names_it_uses(tmp_path):
+  tokens = "<s> <pad> </s> [UNK] [CLS] [SEP] [PAD] [MASK] a <mask>".split()
+  path = _write(tmp_path, "\n".join(tokens).encode())
+  (tmp_path / "config.json").write_text('{"model_type": "mpnet"}')
+  loaded = vocabulary.Vocabulary.load(path)
+  assert loaded.role_ids == {"pad": 1, "unk": 3, "cls": 0, "sep": 2, "mask": 9}
+  # A vocabulary of one's own has BERT's names.
+  path = _write(tmp_path, b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
+  own = vocabulary.Vocabulary.load(path)
+  assert own.special_ids == (0, 1, 2, 3, 4)
