@@ -6,15 +6,23 @@ import os
 from keras_bert_impl import files
 from keras_bert_impl.checkpoints import safetensors_format
 
+_TORCH = (".bin", ".pt", ".pth", ".pkl")
 # What reads a file, by its ending; a TensorFlow checkpoint's prefix has none.
 # Late: safetensors must be readable without TensorFlow.
 _READERS = {
   ".safetensors": "safetensors_format",
+  ".bin.index.json": "torch_format",
   ".index.json": "safetensors_format",
   ".keras": "keras_format",
+  **dict.fromkeys(_TORCH, "torch_format"),
 }
-# Opening a pickle runs the code that its author put into it.
-_PICKLES = (".bin", ".pt", ".pth", ".pkl")
+# In a folder of several, the first of these counts.
+_FILE_NAMES = (
+  safetensors_format.FILE_NAME,
+  safetensors_format.INDEX_NAME,
+  "pytorch_model.bin",
+  "pytorch_model.bin.index.json",
+)
 
 
 def find(path):
@@ -28,16 +36,9 @@ def find(path):
 
   Raises:
     FileNotFoundError: there is none.
-    ValueError: it is of an unknown kind or a pickle, or a folder has several.
+    ValueError: it is of an unknown kind, or a folder has several.
   """
   found = _find(path)
-  if found.endswith(_PICKLES):
-    raise ValueError(
-      f"{found} is a pickle, which could run any program when opened and "
-      "never is here. Convert it where you trust it: "
-      "transformers.AutoModel.from_pretrained(folder)"
-      ".save_pretrained(new_folder) writes safetensors."
-    )
   readers = (name for end, name in _READERS.items() if found.endswith(end))
   name = next(readers, "tf_format")
   return found, importlib.import_module(f"{__package__}.{name}")
@@ -55,22 +56,23 @@ def _find(path):
       f"There is no checkpoint {path}: no file or folder of that name, and no "
       f"{path}.index."
     )
-  if not path.endswith((*_READERS, *_PICKLES)):
+  if not path.endswith(tuple(_READERS)):
     raise ValueError(
-      f"{path} is not a checkpoint of a known kind: .safetensors, .keras, or"
-      " the prefix of a TensorFlow checkpoint, such as bert_model.ckpt."
+      f"{path} is not a checkpoint of a known kind: .safetensors, .bin, "
+      ".keras, or the prefix of a TensorFlow checkpoint, such as "
+      "bert_model.ckpt."
     )
   return path
 
 
 def _find_in_folder(folder):
   content = files.list_folder(folder)
-  for name in (safetensors_format.FILE_NAME, safetensors_format.INDEX_NAME):
+  for name in _FILE_NAMES:
     if name in content:
       return os.path.join(folder, name)
   if "checkpoint" in content and (newest := _newest(folder)):
     return newest
-  for ending in (".safetensors", ".index", ".keras", *_PICKLES):
+  for ending in (".safetensors", ".index", ".keras", *_TORCH):
     found = [name for name in content if name.endswith(ending)]
     if len(found) > 1:
       raise ValueError(
@@ -84,8 +86,8 @@ def _find_in_folder(folder):
     else ""
   )
   raise FileNotFoundError(
-    f"Folder {folder} holds no checkpoint: no safetensors, TensorFlow or Keras "
-    f"file.{hint}"
+    f"Folder {folder} holds no checkpoint: no safetensors, torch, "
+    f"TensorFlow or Keras file.{hint}"
   )
 
 

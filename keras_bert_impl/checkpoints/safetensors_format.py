@@ -7,22 +7,24 @@ tensors to files. Local folders only.
 import json
 import pathlib
 
-import ml_dtypes  # noqa: F401  (makes bfloat16 known to NumPy)
 import numpy as np
 import safetensors
 import safetensors.numpy
 
-from keras_bert_impl import files
-from keras_bert_impl.checkpoints import config_json, mappings, names
+from keras_bert_impl.checkpoints import stored_tensors, transformers_files
 
 NAME = "safetensors"
 FILE_NAME = "model.safetensors"
 INDEX_NAME = "model.safetensors.index.json"
 MAX_SHARD_SIZE = 5_000_000_000
 
-# What training in half precision leaves; the library reads all as its NumPy
-# namesake.
-_FLOATS = ("F16", "BF16", "F32", "F64")
+# What NumPy calls them.
+_DTYPES = {
+  "F16": "float16",
+  "BF16": "bfloat16",
+  "F32": "float32",
+  "F64": "float64",
+}
 
 
 def write(folder, tensors, max_shard_size=MAX_SHARD_SIZE):
@@ -78,19 +80,8 @@ def open_weights(path, declared):
     FileNotFoundError: nothing is declared: names differ between families.
     ValueError: as `read`.
   """
-  if declared is None:
-    raise FileNotFoundError(
-      f"There is no {config_json.FILE_NAME} beside {path}: it says what the "
-      "weights are."
-    )
   stored = read(path)
-  origins = {}
-  for name in stored:
-    ours = names.from_transformers(name, declared.config.family)
-    if ours is not None:
-      origins.setdefault(ours, name)
-  transposed = {name for name in origins if names.is_transposed(name)}
-  return mappings.Renamed(stored, origins, transposed), declared
+  return transformers_files.under_our_names(stored, path, declared), declared
 
 
 def read(path):
@@ -100,43 +91,10 @@ def read(path):
     ValueError: it is damaged, or its index points outside its folder.
     FileNotFoundError: there is no such file, or one of the index is missing.
   """
-  path = pathlib.Path(path)
-  return StoredTensors(_files(path) if path.suffix == ".json" else [path])
-
-
-class StoredTensors(mappings.Tensors):
-  """Mapping of name -> float32 array, read on demand.
-
-  Args:
-    paths: list of the files.
-  """
-
-  def __init__(self, paths):
-    self._files = {}
-    self.shapes = {}
-    for path in paths:
-      file = _open(path)
-      for name in file.keys():
-        self._files[name] = (path, file)
-        self.shapes[name] = tuple(file.get_slice(name).get_shape())
-    self.shapes = dict(sorted(self.shapes.items()))
-
-  def __getitem__(self, name):
-    """Reads one array.
-
-    Raises:
-      KeyError: no such name.
-      ValueError: its values are no floating-point numbers.
-    """
-    path, file = self._files[name]
-    dtype = file.get_slice(name).get_dtype()
-    if dtype not in _FLOATS:
-      raise ValueError(
-        f"{name} in {path} has values of type {dtype}; only "
-        f"{', '.join(_FLOATS)} can be read: quantised weights must be expanded "
-        "first."
-      )
-    return file.get_tensor(name).astype("float32", copy=False)
+  places = {}
+  for file_path in transformers_files.weight_files(path):
+    places |= _places(file_path)
+  return stored_tensors.StoredTensors(places)
 
 
 def _save(arrays, path):
@@ -147,31 +105,28 @@ def _save(arrays, path):
     raise OSError(f"Cannot write {path}: {error}.") from error
 
 
-def _open(path):
-  if not path.is_file():
-    raise FileNotFoundError(f"There is no file {path}.")
+def _places(path):
+  """Returns {name: `Place`} of the tensors in a file."""
   try:
-    return safetensors.safe_open(path, "np")
+    # The library checks all of the header.
+    safetensors.safe_open(path, "np")
   except safetensors.SafetensorError as error:
     raise ValueError(
       f"{path} is damaged, or not a safetensors file: {error}."
     ) from error
-
-
-def _files(index_path):
-  """Returns the files of an index, in its folder."""
-  index = files.read_json(index_path)
-  weight_map = files.field(index, "weight_map", dict, index_path)
-  files.check_fields(weight_map, dict.fromkeys(weight_map, str), index_path)
-  file_names = set(weight_map.values())
-  for name in file_names:
-    # What a stranger wrote must not make us read anywhere else.
-    if pathlib.PurePath(name).name != name or name == "..":
-      raise ValueError(
-        f"{index_path} points outside its folder, to {name!r}: the files of a "
-        "checkpoint must lie beside their index."
-      )
-  return [index_path.parent / name for name in sorted(file_names)]
+  with open(path, "rb") as file:
+    size = int.from_bytes(file.read(8), "little")
+    header = json.loads(file.read(size))
+  header.pop("__metadata__", None)
+  return {
+    name: stored_tensors.Place(
+      path,
+      _DTYPES.get(entry["dtype"], entry["dtype"]),
+      8 + size + entry["data_offsets"][0],
+      tuple(entry["shape"]),
+    )
+    for name, entry in header.items()
+  }
 
 
 def _shards(shapes, max_shard_size):

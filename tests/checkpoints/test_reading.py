@@ -105,12 +105,12 @@ def test_safetensors_need_no_tensorflow():
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt"])
-def test_a_pickle_is_never_opened_but_its_conversion_explained(name, tmp_path):
-  # Were it unpickled, there would be a file more.
+def test_a_pickle_is_never_run_but_the_remedy_named(name, tmp_path):
+  # Were it run, there would be a file more.
   payload = b"cos\nsystem\n(S'touch %s'\ntR." % bytes(tmp_path / "executed")
   (tmp_path / name).write_bytes(payload)
   for path in (tmp_path, tmp_path / name):
-    with pytest.raises(ValueError, match="is a pickle.*save_pretrained"):
+    with pytest.raises(ValueError, match="names 'os.system'.*torch.save"):
       reading.open_checkpoint(path)
   assert not (tmp_path / "executed").exists()
 

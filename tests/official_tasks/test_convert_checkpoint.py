@@ -470,7 +470,7 @@ BAD_INPUTS = {
     "There is no checkpoint",
   ),
   "index that points outside": (outside_index, "points outside its folder"),
-  "pickle": (pickle, "save_pretrained"),
+  "pickle": (pickle, "torch.save(model.state_dict(), path)"),
   "RoBERTa for Google": (
     lambda folder: dict(input=PARITY / "roberta_masked_lm", format="google"),
     "Roberta has no format of Google's",

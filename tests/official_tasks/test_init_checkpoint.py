@@ -129,7 +129,7 @@ def test_bad_checkpoints_stop_a_run_with_one_line(data, model, tmp_path):
   truncated = source / "model.safetensors"
   truncated.write_bytes(truncated.read_bytes()[:100])
   cases = {
-    pickle: "is a pickle",
+    pickle: "is damaged, or holds more than a state dict",
     truncated: "is damaged",
     tmp_path / "absent": "There is no checkpoint",
   }

@@ -1,0 +1,72 @@
+"""What the files of `transformers` have in common, whatever their form.
+
+Names of parameters, and an index, `*.index.json`, of a checkpoint of several
+files.
+"""
+
+import pathlib
+
+from keras_bert_impl import files
+from keras_bert_impl.checkpoints import config_json, mappings, names
+
+
+def under_our_names(stored, path, declared):
+  """Returns stored parameters under our names.
+
+  Args:
+    stored: mapping of `transformers`' names -> arrays, with `shapes`.
+    path: str, their file, for messages.
+    declared: `description.Description` of the files beside it, or None.
+
+  Returns:
+    `mappings.Renamed`.
+
+  Raises:
+    FileNotFoundError: nothing is declared: names differ between families.
+  """
+  if declared is None:
+    raise FileNotFoundError(
+      f"There is no {config_json.FILE_NAME} beside {path}: it says what the "
+      "weights are."
+    )
+  origins = {}
+  for name in stored:
+    ours = names.from_transformers(name, declared.config.family)
+    if ours is not None:
+      origins.setdefault(ours, name)
+  transposed = {name for name in origins if names.is_transposed(name)}
+  return mappings.Renamed(stored, origins, transposed)
+
+
+def weight_files(path):
+  """Returns the paths of a checkpoint's files, list.
+
+  Args:
+    path: path of its only file, or of its index: {"weight_map": {name: file}}.
+
+  Raises:
+    ValueError: the index is damaged, or points outside its folder.
+    FileNotFoundError: there is no such file, or one of the index is missing.
+  """
+  path = pathlib.Path(path)
+  paths = _indexed(path) if path.suffix == ".json" else [path]
+  for path in paths:
+    if not path.is_file():
+      raise FileNotFoundError(f"There is no file {path}.")
+  return paths
+
+
+def _indexed(index_path):
+  """Returns the files of an index, in its folder."""
+  index = files.read_json(index_path)
+  weight_map = files.field(index, "weight_map", dict, index_path)
+  files.check_fields(weight_map, dict.fromkeys(weight_map, str), index_path)
+  file_names = set(weight_map.values())
+  for name in file_names:
+    # What a stranger wrote must not make us read anywhere else.
+    if pathlib.PurePath(name).name != name or name == "..":
+      raise ValueError(
+        f"{index_path} points outside its folder, to {name!r}: the files of a "
+        "checkpoint must lie beside their index."
+      )
+  return [index_path.parent / name for name in sorted(file_names)]

@@ -1,0 +1,165 @@
+"""Files of `torch.save`, whole and in shards."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from keras_bert_impl import models
+from keras_bert_impl.checkpoints import (
+  reading,
+  safetensors_format,
+  torch_format,
+)
+from tests.checkpoints import torch_files as t
+
+DATA = pathlib.Path(__file__).parents[1] / "data"
+PARITY = DATA / "parity"
+# What tests/data/torch holds; written by torch 2.13.
+BASE = np.arange(24, dtype="float32")
+EXPECTED = {
+  "weight": BASE[:6].reshape(2, 3),
+  "bias": [-1.5, 2],
+  "transposed": BASE[:12].reshape(3, 4).T,
+  "part": BASE[12:].reshape(3, 4)[1:, ::2],
+  "tied": BASE[:6].reshape(2, 3),
+  "half": [1.5, -2],
+  "bfloat16": [1.5, -2],
+  "double": [1.5, -2],
+  "scalar": 3,
+  "empty": np.zeros((0, 3)),
+  "parameter": [4],
+}
+
+
+@pytest.mark.parametrize("form", ["zip", "legacy", "protocol_4"])
+def test_what_torch_writes_is_read(form):
+  tensors = torch_format.read(DATA / f"torch/{form}.bin")
+  assert set(tensors) == {*EXPECTED, "position_ids"}
+  for name, array in EXPECTED.items():
+    assert tensors.shapes[name] == np.shape(array)
+    assert tensors[name].dtype == np.float32
+    np.testing.assert_array_equal(tensors[name], array)
+
+
+def test_integers_are_listed_but_not_read():
+  tensors = torch_format.read(DATA / "torch/zip.bin")
+  assert tensors.shapes["position_ids"] == (1, 4)
+  with pytest.raises(ValueError, match="position_ids in .* of type int64"):
+    tensors["position_ids"]
+
+
+def stored(folder):
+  """Returns the arrays of a model in safetensors by their names there."""
+  tensors = safetensors_format.read(folder / "model.safetensors")
+  return {name: tensors[name] for name in tensors}
+
+
+@pytest.mark.parametrize("write", [t.write_zip, t.write_legacy])
+@pytest.mark.parametrize("name", sorted(path.name for path in PARITY.iterdir()))
+def test_every_family_and_head_opens_as_from_safetensors(name, write, tmp_path):
+  source = PARITY / name
+  (tmp_path / "config.json").write_bytes((source / "config.json").read_bytes())
+  t.write_arrays(tmp_path / "pytorch_model.bin", stored(source), write)
+  expected = reading.open_checkpoint(source)
+  found = reading.open_checkpoint(tmp_path)
+  assert found.format == "torch"
+  assert found.described() == expected.described()
+  assert found.tensors.shapes == expected.tensors.shapes
+  for our_name, array in expected.tensors.items():
+    np.testing.assert_array_equal(found.tensors[our_name], array)
+
+
+def test_a_model_is_made_of_shards(tmp_path):
+  source = PARITY / "bert_classifier"
+  (tmp_path / "config.json").write_bytes((source / "config.json").read_bytes())
+  arrays = stored(source)
+  index = {}
+  for number in range(2):
+    file_name = f"pytorch_model-{number}.bin"
+    part = {name: arrays[name] for name in list(arrays)[number::2]}
+    t.write_arrays(tmp_path / file_name, part)
+    index |= dict.fromkeys(part, file_name)
+  (tmp_path / torch_format.INDEX_NAME).write_text(
+    json.dumps({"weight_map": index})
+  )
+  model = models.from_checkpoint(tmp_path, heads=True)
+  expected = models.from_checkpoint(source, heads=True)
+  for weight, other in zip(model.weights, expected.weights):
+    np.testing.assert_array_equal(weight, other)
+
+
+def test_safetensors_come_before_torch_and_torch_before_others(tmp_path):
+  source = PARITY / "bert_classifier"
+  for name in ("config.json", "model.safetensors"):
+    (tmp_path / name).write_bytes((source / name).read_bytes())
+  t.write_arrays(tmp_path / "pytorch_model.bin", stored(source))
+  (tmp_path / "training_args.bin").write_bytes(b"whatever it is")
+  assert reading.open_checkpoint(tmp_path).format == "safetensors"
+  (tmp_path / "model.safetensors").unlink()
+  path = reading.open_checkpoint(tmp_path).path
+  assert path == str(tmp_path / "pytorch_model.bin")
+
+
+def test_the_one_state_dict_of_a_training_is_taken(tmp_path):
+  training = {
+    "epoch": t.number(3),
+    "model": t.dictionary({"a": t.tensor()}),
+    "optimizer": t.dictionary({"state": t.dictionary({"b": b"]"})}),
+  }
+  path = t.write_zip(tmp_path / "model.pt", t.dictionary(training))
+  assert torch_format.read(path).shapes == {"a": (2, 3)}
+
+
+def test_two_state_dicts_are_refused(tmp_path):
+  part = t.dictionary({"a": t.tensor()})
+  part = t.dictionary({"model": part, "average": part})
+  path = t.write_zip(tmp_path / "model.pt", part)
+  with pytest.raises(ValueError, match="holds 2 state dicts, not one"):
+    torch_format.read(path)
+
+
+def test_paths_in_a_zip_file_are_only_names(tmp_path):
+  before = sorted(tmp_path.parent.iterdir())
+  names = {"../../x": b"1", "/x": b"1", "..\\x": b"1"}
+  path = t.write_zip(tmp_path / "model.pt", root="..", **names)
+  assert torch_format.read(path)["a"].shape == (2, 3)
+  assert sorted(tmp_path.parent.iterdir()) == before
+
+
+def test_the_copy_outlives_the_file(tmp_path):
+  path = t.write_zip(tmp_path / "model.pt")
+  array = torch_format.read(path)["a"]
+  path.write_bytes(b"")
+  np.testing.assert_array_equal(array, np.zeros((2, 3)))
+  assert array.flags.writeable
+
+
+@pytest.mark.parametrize("name", ["../x.bin", "/etc/passwd", ".."])
+def test_an_index_may_not_point_outside_its_folder(name, tmp_path):
+  index = tmp_path / torch_format.INDEX_NAME
+  index.write_text(json.dumps({"weight_map": {"a": name}}))
+  with pytest.raises(ValueError, match="points outside its folder"):
+    torch_format.read(index)
+
+
+def test_a_file_needs_its_configuration(tmp_path):
+  t.write_zip(tmp_path / "pytorch_model.bin")
+  with pytest.raises(FileNotFoundError, match="There is no config.json beside"):
+    reading.open_checkpoint(tmp_path)
+
+
+def test_neither_torch_nor_tensorflow_nor_pickle_is_needed():
+  program = (
+    "import sys\n"
+    "from keras_bert_impl.checkpoints import torch_format\n"
+    "import pickle\n"
+    "pickle.Unpickler = pickle._Unpickler = pickle.loads = None\n"
+    "assert torch_format.read(sys.argv[1])['scalar'] == 3\n"
+    "assert not {'torch', 'tensorflow', 'jax'} & set(sys.modules)\n"
+  )
+  path = DATA / "torch/zip.bin"
+  subprocess.run([sys.executable, "-c", program, path], check=True)
