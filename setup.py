@@ -71,6 +71,8 @@ setuptools.setup(
     "beam": ["apache-beam>=2.77,<2.78"],
     # Learning a byte-level BPE vocabulary; using one needs nothing more.
     "bpe": ["tokenizers>=0.20"],
+    # Models by name.
+    "hub": ["huggingface-hub>=0.30", "kagglehub>=0.3"],
     # The local server; the protocol buffers of clients of TensorFlow Serving.
     "serving": [
       "starlette>=1.0",
@@ -83,8 +85,10 @@ setuptools.setup(
     "tests": [
       # What starlette's test client needs.
       "httpx2>=2",
+      "huggingface-hub>=0.30",
       # The layers are tested on Keras' JAX backend too.
       "jax>=0.4.34",
+      "kagglehub>=0.3",
       "psutil>=5.9",
       "pytest>=8",
       "pytest-xdist>=3.6",

@@ -46,8 +46,8 @@ class ConversionConfig:
 
   input: str = dataclasses.field(
     metadata={
-      "help": "Checkpoint to read: a folder, a file, or a prefix such as"
-      " bert_model.ckpt."
+      "help": "Checkpoint to read: a folder, a file, a prefix such as"
+      " bert_model.ckpt, or a name such as klue/bert-base."
     }
   )
   output: str = dataclasses.field(

@@ -46,7 +46,8 @@ class ExportConfig(model_files.ModelFilesConfig):
   checkpoint_dir: str = dataclasses.field(
     metadata={
       "help": "output_dir of a run_*.py or of a search, or a checkpoint: a"
-      " folder of safetensors, a prefix such as bert_model.ckpt, ..."
+      " folder of safetensors, a prefix such as bert_model.ckpt, a name such as"
+      " klue/bert-base, ..."
     }
   )
   export_dir: str = dataclasses.field(

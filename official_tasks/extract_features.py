@@ -59,7 +59,7 @@ class ExtractionConfig(model_files.ModelFilesConfig):
   init_checkpoint: str = dataclasses.field(
     metadata={
       "help": "Checkpoint of the encoder: a prefix such as bert_model.ckpt, a"
-      " folder of safetensors, or a .keras file."
+      " folder of safetensors, a .keras file, or a name: klue/bert-base."
     }
   )
   layers: str = options.common(

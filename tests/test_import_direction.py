@@ -20,6 +20,7 @@ ORDER = (
     "keras_bert_impl.configs",
     "keras_bert_impl.features",
     "keras_bert_impl.heads",
+    "keras_bert_impl.hub",
     "keras_bert_impl.options",
     "keras_bert_impl.pictures",
     "keras_bert_impl.progress",

@@ -3,7 +3,7 @@
 import importlib
 import os
 
-from keras_bert_impl import files
+from keras_bert_impl import files, hub
 from keras_bert_impl.checkpoints import safetensors_format
 
 _TORCH = (".bin", ".pt", ".pth", ".pkl")
@@ -29,7 +29,7 @@ def find(path):
   """Finds the file, or the prefix of a TensorFlow checkpoint, of `path`.
 
   Args:
-    path: str, a folder, a file or a prefix.
+    path: str, a folder, a file, a prefix or a name; see `hub`.
 
   Returns:
     (path, module of this package that reads it).
@@ -38,7 +38,7 @@ def find(path):
     FileNotFoundError: there is none.
     ValueError: it is of an unknown kind, or a folder has several.
   """
-  found = _find(path)
+  found = _find(hub.local_path(path, weights=True))
   readers = (name for end, name in _READERS.items() if found.endswith(end))
   name = next(readers, "tf_format")
   return found, importlib.import_module(f"{__package__}.{name}")

@@ -85,7 +85,8 @@ def open_checkpoint(path):
 
   Args:
     path: str, a folder, a file or the prefix of a TensorFlow checkpoint, such
-      as "bert_model.ckpt"; TensorFlow's may be `gs://...`.
+      as "bert_model.ckpt", TensorFlow's may be `gs://...`; or the name of a
+      model, such as "klue/bert-base"; see `hub`.
 
   Raises:
     FileNotFoundError: there is none.

@@ -13,7 +13,7 @@ The name of the file determines the kind:
 import functools
 import os
 
-from keras_bert_impl import files
+from keras_bert_impl import files, hub
 
 WORDPIECE, BYTE_BPE, SENTENCEPIECE = "wordpiece", "byte_bpe", "sentencepiece"
 # The file name of each kind in the folder of a model.
@@ -102,6 +102,8 @@ def beside(path, name):
 def find_file(path):
   """Returns `path`, or the vocabulary file in it if it is a folder.
 
+  It may also be the name of a model; see `hub`.
+
   Of several, that is the one that tokenizer_config.json names, under
   `VOCABULARY_KEY` as in folders written here; otherwise tokenizer.json.
 
@@ -109,7 +111,7 @@ def find_file(path):
     FileNotFoundError: if the folder holds none.
     ValueError: if it holds several.
   """
-  path = os.fspath(path)
+  path = hub.local_path(path)
   if not files.is_folder(path):
     return path
   names = files.list_folder(path)

@@ -26,7 +26,8 @@ class TrainingConfig:
   init_checkpoint: str | None = options.common(
     None,
     "Checkpoint to start from: a prefix such as bert_model.ckpt, the output_dir"
-    " of another run, a folder of safetensors, or a .keras file.",
+    " of another run, a folder of safetensors, a .keras file, or the name of a"
+    " model such as klue/bert-base.",
   )
   allow_partial: bool = options.field(
     False,

@@ -1,6 +1,7 @@
 """Command line of all scripts: flags, start, end and errors."""
 
 import dataclasses
+import logging as standard_logging
 import os
 import shutil
 import signal
@@ -181,6 +182,8 @@ def _configure_output():
   if flags.FLAGS.quiet:
     logging.set_verbosity(logging.WARNING)
     os.environ["TQDM_DISABLE"] = "1"
+  for library in ("httpx", "httpx2"):  # Of huggingface_hub, about each request.
+    standard_logging.getLogger(library).setLevel("WARNING")
   # What fails in TensorFlow comes as an exception too.
   is_debug = logging.get_verbosity() >= logging.DEBUG
   os.environ.setdefault(quiet_imports.LEVEL, "0" if is_debug else "3")

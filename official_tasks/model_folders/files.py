@@ -3,7 +3,7 @@
 import dataclasses
 import os
 
-from keras_bert_impl import files, options
+from keras_bert_impl import files, hub, options
 from keras_bert_impl.checkpoints import (
   google_config,
   reading,
@@ -77,7 +77,8 @@ def find(config, checkpoint, max_seq_length):
 
 
 def folder_of(path):
-  """Returns the folder of the files beside a model's `path`."""
+  """Returns the folder of the files beside a model's `path`, or of its name."""
+  path = hub.local_path(path)
   return path if files.is_folder(path) else os.path.dirname(path) or "."
 
 

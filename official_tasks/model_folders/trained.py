@@ -6,7 +6,7 @@ import os
 
 from etils import epy
 
-from keras_bert_impl import files, heads
+from keras_bert_impl import files, heads, hub
 
 with epy.lazy_imports():
   from keras_bert_impl.checkpoints import assignment, reading
@@ -16,7 +16,6 @@ with epy.lazy_imports():
     question_answering_scores,
   )
   from keras_bert_impl.training import report
-  from official_tasks.model_folders import files as model_files
   from official_tasks.model_folders import task_file
 
 # Of a run's flags, what its model is used with.
@@ -48,8 +47,9 @@ class TrainedModel:
 def find_folder(path):
   """Returns the folder or checkpoint of `path`.
 
-  Of a search, that is the folder of its best run.
+  Of a search, that is the folder of its best run; of a name, see `hub`.
   """
+  path = hub.local_path(path)
   if files.is_folder(path):
     best = report.read_results(path).get("best")
     if best:
@@ -71,7 +71,7 @@ def load(path, head=None):
     ValueError: it is damaged, or has no such head.
   """
   checkpoint = reading.open_checkpoint(path)
-  recorded = _recorded(model_files.folder_of(path))
+  recorded = _recorded(checkpoint.folder)
   trained_head = recorded.get("head")
   if trained_head and head in (None, trained_head):
     model = _load_task(trained_head, checkpoint, recorded)

@@ -1,0 +1,174 @@
+"""Models by name: fetched from the Hugging Face hub or Kaggle.
+
+A name is `organisation/name`, `hf://organisation/name@revision` or
+`kaggle://owner/model/framework/variation`. The files lie in the caches of
+`huggingface_hub` and `kagglehub`, which work without a network too.
+"""
+
+import fnmatch
+import functools
+import itertools
+import os
+import re
+
+from absl import logging
+
+from keras_bert_impl import files
+
+_HUGGING_FACE, _KAGGLE = "hf://", "kaggle://"
+_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(@[\w./-]+)?")
+# The ends of names of files, which no model's name has.
+_FILES = re.compile(r"\.(bin|ckpt(-\d+)?|h5|json|keras|model|safetensors|txt)$")
+_MODULE = "[0-9]_*"  # of sentence-transformers
+# What says what a model is, and its tokenizer.
+_DESCRIPTIONS = (
+  "config.json",
+  "*_config.json",
+  f"{_MODULE}/config.json",
+  "config_sentence_transformers.json",
+  "modules.json",
+  "tokenizer.json",
+  "vocab.json",
+  "vocab.txt",
+  "merges.txt",
+  "special_tokens_map.json",
+  "*.model",
+)
+# Its weights, in one of these forms.
+_WEIGHTS = (
+  ("model*.safetensors", "model.safetensors.index.json"),
+  ("pytorch_model*.bin", "pytorch_model.bin.index.json"),
+  ("tf_model.h5",),
+  ("*.ckpt*",),
+)
+
+
+def local_path(path, weights=False):
+  """Returns the local path of a model that is given by path or by name.
+
+  A file or folder with the name of a model wins over the model.
+
+  Args:
+    path: str or path. What is no name of a model is returned as it is.
+    weights: bool, whether the weights are needed, not only the configuration
+      and the tokenizer.
+
+  Returns:
+    str, of a named model the folder of the files that were fetched.
+
+  Raises:
+    FileNotFoundError: there is no such model, it is neither in the cache nor to
+      be reached, or the library that fetches it is missing.
+    OSError: it cannot be fetched.
+    ValueError: the name is none.
+  """
+  path = os.fspath(path)
+  if path.startswith(_KAGGLE):
+    return _from_kaggle(path)
+  if path.startswith(_HUGGING_FACE):
+    return _from_hugging_face(path.removeprefix(_HUGGING_FACE), path, weights)
+  if not _NAME.fullmatch(path) or _FILES.search(path):
+    return path
+  if files.exists(path) or files.exists(f"{path}.index"):
+    logging.info("%s is a local path; hf://%s would be the hub's.", path, path)
+    return path
+  return _from_hugging_face(path, path, weights)
+
+
+# For all parts of a model the same commit, asked for once.
+@functools.cache
+def _from_hugging_face(name, given, weights):
+  """Fetches a model; returns the folder of its files."""
+  try:
+    import huggingface_hub as hub
+    from huggingface_hub import errors
+  except ImportError as error:
+    raise _missing_library(given, "huggingface_hub") from error
+  name, _, revision = name.partition("@")
+  try:
+    folder = hub.snapshot_download(
+      name, revision=revision or None, allow_patterns=[*_DESCRIPTIONS]
+    )
+    if weights:
+      commit = os.path.basename(folder)
+      patterns = _weights_among(_names(hub, name, commit, folder))
+      hub.snapshot_download(name, revision=commit, allow_patterns=patterns)
+    return folder
+  except errors.HFValidationError as error:
+    raise ValueError(
+      f"{given} is no name of a model: it is hf://organisation/name, with"
+      " @revision if it is not the newest."
+    ) from error
+  except errors.GatedRepoError as error:
+    raise PermissionError(
+      f"{given} is gated: accept its terms on its page and log in with `hf auth"
+      " login`."
+    ) from error
+  except errors.RepositoryNotFoundError as error:
+    raise FileNotFoundError(
+      f"{_nothing_local(given)}the Hugging Face hub has no model {name}, or not"
+      " for you: check the name, or log in with `hf auth login`."
+    ) from error
+  except errors.RevisionNotFoundError as error:
+    raise FileNotFoundError(
+      f"{given} cannot be fetched: {name} has no revision {revision}."
+    ) from error
+  except errors.LocalEntryNotFoundError as error:
+    raise FileNotFoundError(
+      f"{_nothing_local(given)}the Hugging Face hub cannot be reached (or"
+      f" HF_HUB_OFFLINE is set), and its cache does not hold all of {name}."
+    ) from error
+  except Exception as error:  # Those of HTTP differ between its versions.
+    raise _failed(given, error) from error
+
+
+def _names(hub, name, commit, folder):
+  """Returns the names of all files of a model."""
+  try:
+    return hub.HfApi().list_repo_files(name, revision=commit)
+  except Exception:  # Those of HTTP differ between its versions.
+    return files.list_folder(folder)  # It came from the cache.
+
+
+def _weights_among(names):
+  """Returns patterns of the weights to fetch of those in `names`."""
+  for patterns in _WEIGHTS:
+    if any(fnmatch.filter(names, pattern) for pattern in patterns):
+      return [*patterns, *(f"{_MODULE}/{pattern}" for pattern in patterns)]
+  return [*itertools.chain(*_WEIGHTS)]
+
+
+def _from_kaggle(given):
+  """Fetches a model; returns the folder of its files."""
+  try:
+    import kagglehub
+  except ImportError as error:
+    raise _missing_library(given, "kagglehub") from error
+  try:
+    return kagglehub.model_download(given.removeprefix(_KAGGLE))
+  except ValueError as error:
+    raise ValueError(
+      f"{given} is no name of a model: it is"
+      " kaggle://owner/model/framework/variation, with /version if it is not"
+      " the newest."
+    ) from error
+  except Exception as error:
+    raise _failed(given, error) from error
+
+
+def _nothing_local(given):
+  """Returns the beginning of a message about a path or name."""
+  is_name = given.startswith((_HUGGING_FACE, _KAGGLE))
+  return "" if is_name else f"There is no file or folder {given}, and "
+
+
+def _missing_library(given, library):
+  return FileNotFoundError(
+    f"{_nothing_local(given)}{given} cannot be fetched without {library}: pip"
+    " install 'keras-bert-impl[hub]'."
+  )
+
+
+def _failed(given, error):
+  text = str(error).strip().partition("\n")[0]
+  return OSError(f"{given} cannot be fetched: {type(error).__name__}: {text}")

@@ -1,0 +1,284 @@
+"""Models by name, from a server on this machine and from the cache."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from keras_bert_impl import hub
+from tests import hub_server
+from tests.official_tasks import scripts
+
+ROOT = pathlib.Path(__file__).parents[1]
+PARITY = ROOT / "tests/data/parity"
+
+PROGRAM = """
+import json, sys
+from absl import logging
+from keras_bert_impl import hub
+logging.set_verbosity(logging.INFO)
+outcomes = []
+for name, weights in json.loads(sys.argv[1]):
+  try:
+    outcomes.append(["", hub.local_path(name, weights)])
+  except Exception as error:
+    outcomes.append([type(error).__name__, str(error)])
+print(json.dumps(outcomes))
+"""
+
+
+def resolve(names, folder, **environment):
+  """Resolves names in a process of its own, in `folder`.
+
+  Args:
+    names: list of str, or of (str, whether with weights).
+    folder: where it runs.
+    **environment: variables.
+
+  Returns:
+    (list of (name of the error or "", path or message), stderr).
+  """
+  pairs = [n if isinstance(n, tuple) else (n, True) for n in names]
+  process = subprocess.run(
+    [sys.executable, "-c", PROGRAM, json.dumps(pairs)],
+    cwd=folder,
+    env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+    capture_output=True,
+    text=True,
+  )
+  assert process.returncode == 0, process.stderr
+  outcomes = json.loads(process.stdout.splitlines()[-1])
+  return [tuple(outcome) for outcome in outcomes], process.stderr
+
+
+def write_model(folder, name="bert_classifier"):
+  """Writes the files of a model of `transformers`, and some to leave alone."""
+  shutil.copytree(PARITY / name, folder)
+  (folder / "expected.npz").unlink()
+  tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "world"]
+  (folder / "vocab.txt").write_text("\n".join(tokens) + "\n")
+  (folder / "pytorch_model.bin").write_bytes(b"a copy of the weights")
+  (folder / "README.md").write_text("# A model")
+  (folder / "onnx").mkdir()
+  (folder / "onnx/model.onnx").write_bytes(b"another one")
+  return folder
+
+
+@pytest.fixture(name="server")
+def fixture_server(tmp_path):
+  with hub_server.serving() as server:
+    main = write_model(tmp_path / "served")
+    old = write_model(tmp_path / "old", "bert_pretraining")
+    (old / "model.safetensors").unlink()
+    server.models["klue/tiny"] = {"main": main, "v1.0": old}
+    yield server
+
+
+def test_only_what_is_needed_is_fetched_and_once(server, tmp_path):
+  environment = server.environment(tmp_path / "home")
+  [(error, folder)], _ = resolve(
+    [("klue/tiny", False)], tmp_path, **environment
+  )
+  assert not error, folder
+  assert sorted(file for _, file in server.fetched) == [
+    "config.json",
+    "vocab.txt",
+  ]
+  [(_, again)], _ = resolve(["hf://klue/tiny"], tmp_path, **environment)
+  assert again == folder
+  assert pathlib.Path(folder).is_relative_to(tmp_path / "home")
+  assert [file for _, file in server.fetched[2:]] == ["model.safetensors"]
+  written = pathlib.Path(folder, "model.safetensors").read_bytes()
+  assert written == (tmp_path / "served/model.safetensors").read_bytes()
+  # Nothing more, also without the server.
+  environment["HF_HUB_OFFLINE"] = "1"
+  outcomes, _ = resolve(["klue/tiny"], tmp_path, **environment)
+  assert outcomes == [("", folder)]
+  environment["HF_ENDPOINT"] = "http://127.0.0.1:9"
+  del environment["HF_HUB_OFFLINE"]
+  outcomes, _ = resolve(["klue/tiny"], tmp_path, **environment)
+  assert outcomes == [("", folder)]
+  assert len(server.fetched) == 3
+
+
+def test_a_revision_is_another_model(server, tmp_path):
+  environment = server.environment(tmp_path / "home")
+  names = ["klue/tiny@v1.0", f"hf://klue/tiny@{hub_server.OLD_COMMIT}"]
+  [(error, folder), (_, by_commit)], _ = resolve(names, tmp_path, **environment)
+  assert not error, folder
+  assert folder == by_commit
+  assert sorted(os.listdir(folder)) == [
+    "config.json",
+    "pytorch_model.bin",  # It has no safetensors.
+    "vocab.txt",
+  ]
+
+
+def test_what_cannot_be_fetched_is_told_in_one_line(server, tmp_path):
+  server.models["meta/gated"] = server.models["klue/tiny"]
+  server.gated.add("meta/gated")
+  names = [
+    "klue/tyni",
+    "meta/gated",
+    "hf://klue/tiny@v9",
+    "hf://klue/tiny/bert",
+    "kaggle://bert",
+  ]
+  environment = server.environment(tmp_path / "home")
+  outcomes, _ = resolve(names, tmp_path, **environment)
+  assert outcomes == [
+    (
+      "FileNotFoundError",
+      "There is no file or folder klue/tyni, and the Hugging Face hub has no"
+      " model klue/tyni, or not for you: check the name, or log in with `hf"
+      " auth login`.",
+    ),
+    (
+      "PermissionError",
+      "meta/gated is gated: accept its terms on its page and log in with `hf"
+      " auth login`.",
+    ),
+    (
+      "FileNotFoundError",
+      "hf://klue/tiny@v9 cannot be fetched: klue/tiny has no revision v9.",
+    ),
+    (
+      "ValueError",
+      "hf://klue/tiny/bert is no name of a model: it is hf://organisation/name,"
+      " with @revision if it is not the newest.",
+    ),
+    (
+      "ValueError",
+      "kaggle://bert is no name of a model: it is"
+      " kaggle://owner/model/framework/variation, with /version if it is not"
+      " the newest.",
+    ),
+  ]
+
+
+def test_a_model_that_came_only_in_part_is_not_taken_for_whole(
+  server, tmp_path
+):
+  server.broken.add("model.safetensors")
+  environment = server.environment(tmp_path / "home")
+  [(error, message)], _ = resolve(["klue/tiny"], tmp_path, **environment)
+  assert error in ("OSError", "FileNotFoundError")
+  assert "\n" not in message
+  assert "klue/tiny" in message
+  [(error, message)], _ = resolve(
+    ["klue/tiny"], tmp_path, HF_HUB_OFFLINE="1", **environment
+  )
+  assert (error, message) == (
+    "FileNotFoundError",
+    "There is no file or folder klue/tiny, and the Hugging Face hub cannot be"
+    " reached (or HF_HUB_OFFLINE is set), and its cache does not hold all of"
+    " klue/tiny.",
+  )
+  server.broken.clear()
+  [(error, folder)], _ = resolve(["klue/tiny"], tmp_path, **environment)
+  assert not error, folder
+  written = pathlib.Path(folder, "model.safetensors").read_bytes()
+  assert written == (tmp_path / "served/model.safetensors").read_bytes()
+
+
+def test_a_local_folder_of_the_name_wins(server, tmp_path):
+  (tmp_path / "klue/tiny").mkdir(parents=True)
+  (tmp_path / "runs").mkdir()
+  (tmp_path / "runs/model.index").touch()
+  names = ["klue/tiny", "runs/model", str(tmp_path / "klue/none")]
+  outcomes, err = resolve(names, tmp_path, **server.environment(tmp_path))
+  assert outcomes == [("", name) for name in names]
+  assert "klue/tiny is a local path; hf://klue/tiny would be the hub's." in err
+  assert not server.fetched
+
+
+@pytest.mark.parametrize(
+  "path",
+  [
+    "model",
+    "models/bert/base",
+    "models/vocab.txt",
+    "uncased/bert_model.ckpt",
+    "run/model.ckpt-2000",
+    "run/model.safetensors",
+    "./klue/bert-base",
+    "../bert-base",
+    "~/bert-base",
+    "gs://bucket/model",
+    "",
+  ],
+)
+def test_paths_are_no_names(path):
+  assert hub.local_path(path, weights=True) == path
+
+
+WITHOUT = """
+import sys
+sys.modules["huggingface_hub"] = sys.modules["kagglehub"] = None
+"""
+
+
+def test_a_missing_library_is_named(tmp_path):
+  process = subprocess.run(
+    [
+      sys.executable,
+      "-c",
+      WITHOUT + PROGRAM,
+      json.dumps([["klue/bert-base", True], ["kaggle://a/b/c/d", True]]),
+    ],
+    env=os.environ | {"PYTHONPATH": str(ROOT)},
+    cwd=tmp_path,
+    capture_output=True,
+    text=True,
+  )
+  assert json.loads(process.stdout) == [
+    [
+      "FileNotFoundError",
+      "There is no file or folder klue/bert-base, and klue/bert-base cannot"
+      " be fetched without huggingface_hub: pip install"
+      " 'keras-bert-impl[hub]'.",
+    ],
+    [
+      "FileNotFoundError",
+      "kaggle://a/b/c/d cannot be fetched without kagglehub: pip install"
+      " 'keras-bert-impl[hub]'.",
+    ],
+  ]
+
+
+def test_kaggles_cache_is_used(tmp_path):
+  cache = tmp_path / "cache"
+  folder = cache / "models/google/bert/tensorFlow2/tiny/2"
+  shutil.copytree(PARITY / "bert_classifier", folder)
+  (folder.parent / "2.complete").touch()
+  outcomes, _ = resolve(
+    ["kaggle://google/bert/tensorFlow2/tiny/2"],
+    tmp_path,
+    KAGGLEHUB_CACHE=str(cache),
+  )
+  assert outcomes == [("", str(folder))]
+
+
+def test_a_script_takes_a_name(server, tmp_path, monkeypatch):
+  """Configuration, vocabulary and weights of one name."""
+  for name, value in server.environment(tmp_path / "home").items():
+    monkeypatch.setenv(name, value)
+  text, out = tmp_path / "in.txt", tmp_path / "out.jsonl"
+  text.write_text("hello world\n")
+  status, _, err = scripts.run(
+    "extract_features",
+    input_file=text,
+    output_file=out,
+    init_checkpoint="klue/tiny",
+    layers="-1",
+    max_seq_length=32,
+  )
+  assert status == 0, err
+  [line] = out.read_text().splitlines()
+  tokens = [feature["token"] for feature in json.loads(line)["features"]]
+  assert tokens == ["[CLS]", "hello", "world", "[SEP]"]
+  assert "HTTP" not in err
