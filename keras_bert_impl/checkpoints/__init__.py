@@ -7,6 +7,7 @@ From a path to an open checkpoint, in this order:
   google_config
   safetensors_format, the weights under our names (`names`)
   torch_format,
+  h5_format,
   tf_format,
   keras_format
   description         configuration, head and labels, completed by the weights

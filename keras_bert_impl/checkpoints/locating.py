@@ -13,6 +13,7 @@ _READERS = {
   ".safetensors": "safetensors_format",
   ".bin.index.json": "torch_format",
   ".index.json": "safetensors_format",
+  ".h5": "h5_format",
   ".keras": "keras_format",
   **dict.fromkeys(_TORCH, "torch_format"),
 }
@@ -22,6 +23,7 @@ _FILE_NAMES = (
   safetensors_format.INDEX_NAME,
   "pytorch_model.bin",
   "pytorch_model.bin.index.json",
+  "tf_model.h5",
 )
 
 
@@ -59,7 +61,7 @@ def _find(path):
   if not path.endswith(tuple(_READERS)):
     raise ValueError(
       f"{path} is not a checkpoint of a known kind: .safetensors, .bin, "
-      ".keras, or the prefix of a TensorFlow checkpoint, such as "
+      ".h5, .keras, or the prefix of a TensorFlow checkpoint, such as "
       "bert_model.ckpt."
     )
   return path
@@ -72,7 +74,7 @@ def _find_in_folder(folder):
       return os.path.join(folder, name)
   if "checkpoint" in content and (newest := _newest(folder)):
     return newest
-  for ending in (".safetensors", ".index", ".keras", *_TORCH):
+  for ending in (".safetensors", ".index", ".keras", *_TORCH, ".h5"):
     found = [name for name in content if name.endswith(ending)]
     if len(found) > 1:
       raise ValueError(

@@ -1,7 +1,7 @@
 """Opens a checkpoint of any known format.
 
   folder or file of safetensors   config.json and tokenizer files beside it
-  pytorch_model.bin               the same; its pickle is never run
+  pytorch_model.bin, tf_model.h5  the same; the pickle is never run
   TensorFlow checkpoint           Google's release of BERT, ALBERT or ELECTRA,
                                   or the output_dir of a run of ours; its
                                   bert_config.json or albert_config.json
@@ -31,7 +31,7 @@ class Checkpoint:
 
   Attributes:
     path: str, of the file or the prefix of files that hold the weights.
-    format: str, "safetensors", "torch", "tensorflow" or "keras".
+    format: str, "safetensors", "torch", "h5", "tensorflow" or "keras".
     tensors: mapping of our names -> arrays, with `shapes`; without the slots of
       optimizers.
     description: `description.Description`, or None if no file says what the

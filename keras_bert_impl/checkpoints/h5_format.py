@@ -1,0 +1,96 @@
+"""Reads `tf_model.h5`, TensorFlow models of `transformers` 4.
+
+A file of `save_weights` of Keras 2: a dataset
+"bert/tf_bert_model/bert/pooler/dense/kernel:0" is weight "bert/pooler/dense/
+kernel:0" of layer "bert" of a `TFBertModel`. Local files only.
+"""
+
+import re
+
+import h5py
+
+from keras_bert_impl import files
+from keras_bert_impl.checkpoints import stored_tensors, transformers_files
+
+NAME = "h5"
+FILE_NAME = "tf_model.h5"
+
+_LEAVES = {
+  "beta": "bias",
+  "embeddings": "weight",
+  "gamma": "weight",
+  "kernel": "weight",
+}
+
+
+def open_weights(path, declared):
+  """Opens the weights of a model of `transformers`, under our names.
+
+  Args:
+    path: str, as for `read`.
+    declared: `description.Description` of the files beside it, or None.
+
+  Returns:
+    (mapping of names -> arrays, with `shapes`; `declared`).
+
+  Raises:
+    FileNotFoundError: nothing is declared: names differ between families.
+    ValueError: as `read`.
+  """
+  stored = read(path)
+  return transformers_files.under_our_names(stored, path, declared), declared
+
+
+def read(path):
+  """Opens the `StoredTensors` in the file `path`.
+
+  Names are those of the same model in torch, and kernels [out, in] as there.
+
+  Raises:
+    ValueError: it is damaged, or its values are not there in order.
+  """
+  places = {}
+
+  def visit(name, item):
+    if isinstance(item, h5py.Dataset) and name.count("/") >= 2:
+      places.setdefault(torch_name(name), _place(path, name, item))
+
+  try:
+    with h5py.File(path, "r") as file:
+      # Goes along no link, which could lead to other files.
+      file.visititems(visit)
+  except (OSError, RuntimeError, KeyError, TypeError) as error:
+    reason = str(error).partition("\n")[0]
+    raise ValueError(
+      f"{path} is damaged, or not an HDF5 file: {reason}. Copy it again."
+    ) from error
+  return stored_tensors.StoredTensors(places)
+
+
+def torch_name(name):
+  """Returns the name in torch of a dataset of layer, model and weight.
+
+  Source: huggingface/transformers 4.49, modeling_tf_pytorch_utils.py,
+  convert_tf_weight_name_to_pt_weight_name.
+  """
+  _, _, name = name.removesuffix(":0").split("/", 2)
+  name = re.sub(r"(^|/)[^/]*___", r"\1", name)
+  *modules, leaf = name.replace("_._", "/").split("/")
+  return ".".join([*modules, _LEAVES.get(leaf, leaf)])
+
+
+def _place(path, name, dataset):
+  offset = dataset.id.get_offset()
+  if dataset.size == 0:
+    offset = 0
+  if offset is None or dataset.external or dataset.is_virtual:
+    raise ValueError(
+      f"{name} in {path} is compressed, in pieces or in another file: write it"
+      " anew with model.save_weights."
+    )
+  if offset + dataset.size * dataset.dtype.itemsize > files.size(path):
+    raise ValueError(f"{path} is cut off in {name}: copy it again.")
+  shape, strides = dataset.shape, None
+  if name.endswith("/kernel:0") and len(shape) == 2:
+    shape, strides = shape[::-1], (1, shape[1])
+  return stored_tensors.Place(path, str(dataset.dtype), offset, shape, strides)
