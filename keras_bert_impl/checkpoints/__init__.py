@@ -9,6 +9,7 @@ From a path to an open checkpoint, in this order:
   torch_format,
   h5_format,
   tf_format,
+  model_garden,
   keras_format
   description         configuration, head and labels, completed by the weights
   reading             all of this: `open_checkpoint`

@@ -104,15 +104,23 @@ def of_shapes(shapes):
         return configs.EncoderConfig(
           model_type=family.name,
           **family.implied,
-          **_fields_of_shapes(shapes, family.google.head_size),
+          **fields_of_shapes(shapes, family.google.head_size),
         )
       except KeyError:
         return None
   return None
 
 
-def _fields_of_shapes(shapes, head_size):
-  """Infers fields of `EncoderConfig` from the shapes of weights."""
+def fields_of_shapes(shapes, head_size):
+  """Infers fields of `EncoderConfig` from the shapes of weights.
+
+  Args:
+    shapes: as for `of_shapes`.
+    head_size: int, of each attention head.
+
+  Raises:
+    KeyError: a weight is missing.
+  """
   vocab_size, embedding_size = shapes[names.WORD_EMBEDDINGS]
   kernel = "bert/encoder/layer_0/intermediate/dense/kernel"
   hidden_size, intermediate_size = shapes[kernel]

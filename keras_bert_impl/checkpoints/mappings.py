@@ -48,6 +48,22 @@ class Renamed(Tensors):
     return array.T if name in self._transposed else array
 
 
+class Reshaped(Tensors):
+  """Arrays of another mapping in other shapes, read on demand.
+
+  Args:
+    stored: mapping of name -> array.
+    shapes: dict of name -> tuple of int.
+  """
+
+  def __init__(self, stored, shapes):
+    self._stored = stored
+    self.shapes = shapes
+
+  def __getitem__(self, name):
+    return self._stored[name].reshape(self.shapes[name])
+
+
 class Arrays(Tensors):
   """Arrays or variables by name, with the interface of a checkpoint.
 

@@ -4,7 +4,8 @@
   pytorch_model.bin, tf_model.h5  the same; the pickle is never run
   TensorFlow checkpoint           Google's release of BERT, ALBERT or ELECTRA,
                                   or the output_dir of a run of ours; its
-                                  bert_config.json or albert_config.json
+                                  bert_config.json or albert_config.json;
+                                  or BERT of the Model Garden
   .keras                          a model saved by Keras
 
 Weights get our names (see `names`) instead of those in the file.

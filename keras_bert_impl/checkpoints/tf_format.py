@@ -2,7 +2,8 @@
 
 `<prefix>.index` and `<prefix>.data-00000-of-00001`; names are plain strings,
 not paths through an object graph, so that files of TensorFlow 1 and of this
-module have the same layout. Prefixes may be `gs://` paths.
+module have the same layout. Those of the Model Garden are such paths; they are
+read too. Prefixes may be `gs://` paths.
 """
 
 import dataclasses
@@ -14,6 +15,7 @@ from keras_bert_impl.checkpoints import (
   description,
   google_config,
   mappings,
+  model_garden,
   names,
 )
 
@@ -69,22 +71,29 @@ def open_weights(prefix, declared):
     ValueError: the configuration file is not valid.
   """
   stored = read(prefix)
+  config = google_config.find(os.path.dirname(prefix))
+  config = config or (declared and declared.config)
+  tensors = model_garden.under_our_names(stored)
+  if tensors is None:
+    tensors = _under_our_names(stored)
+    config = config or google_config.of_shapes(tensors.shapes)
+  else:
+    config = model_garden.config_of(stored, tensors, config)
+  if config is None:
+    return tensors, None
+  declared = declared or description.Description(config)
+  return tensors, dataclasses.replace(declared, config=config)
+
+
+def _under_our_names(stored):
+  """Returns the weights in a checkpoint of Google's or of ours."""
   origins = {
     names.from_google(name): name
     for name, shape in stored.shapes.items()
     # Counters are scalars; a slot is named below its weight.
     if shape and name.rpartition("/")[0] not in stored.shapes
   }
-  tensors = mappings.Renamed(stored, origins)
-  config = (
-    google_config.find(os.path.dirname(prefix))
-    or (declared and declared.config)
-    or google_config.of_shapes(tensors.shapes)
-  )
-  if config is None:
-    return tensors, None
-  declared = declared or description.Description(config)
-  return tensors, dataclasses.replace(declared, config=config)
+  return mappings.Renamed(stored, origins)
 
 
 def read(prefix):
