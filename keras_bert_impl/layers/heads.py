@@ -31,18 +31,18 @@ class Pooler(base.Layer):
     self.activation = activation
     self.use_last_token = use_last_token
 
-  def build(self, hidden_shape, input_mask_shape=None):
+  def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
-    if len(input_mask_shape or ()) == 3:
-      raise ValueError(
-        "a pooler reads one token of a row, but the rows hold several texts: "
-        "give use_pooler=False with use_sequence_ids=True."
-      )
     batch, _, hidden_size = hidden_shape
     self.dense = self._dense(hidden_size, (batch, hidden_size), self.activation)
 
   def call(self, hidden, input_mask=None):
-    """Pools [B, L, H] to [B, H]; `input_mask` int [B, L] tells the last."""
+    """Pools [B, L, H] to [B, H]; `input_mask` int [B, L] tells the last.
+
+    Raises:
+      ValueError: the rows hold several texts, with a mask [B, L, L].
+    """
+    self._check(input_mask)
     if not self.use_last_token:
       return self.dense(hidden[:, 0])
     last = ops.maximum(ops.sum(input_mask, axis=1) - 1, 0)  # [B]
@@ -53,9 +53,19 @@ class Pooler(base.Layer):
     """Returns None: a vector has no positions to mask."""
     return None
 
-  def compute_output_shape(self, hidden_shape, input_mask_shape=None):
-    """Returns the shape of `call`."""
-    return (hidden_shape[0], hidden_shape[-1])
+  def compute_output_spec(self, hidden, input_mask=None):
+    """Returns the shape and dtype of `call`."""
+    self._check(input_mask)
+    shape = (hidden.shape[0], hidden.shape[-1])
+    return keras.KerasTensor(shape, self.compute_dtype)
+
+  def _check(self, input_mask):
+    # In `build` Keras 3.12 leaves the shapes of masks out.
+    if input_mask is not None and len(input_mask.shape) == 3:
+      raise ValueError(
+        "a pooler reads one token of a row, but the rows hold several texts: "
+        "give use_pooler=False with use_sequence_ids=True."
+      )
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

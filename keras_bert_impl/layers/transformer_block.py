@@ -211,8 +211,8 @@ class TransformerBlock(base.Layer):
       context, probs = self.attention(
         hidden,
         attention_mask,
-        mask,
-        position_bias,
+        mask=mask,
+        position_bias=position_bias,
         return_attention_scores=True,
         training=training,
       )
