@@ -41,6 +41,7 @@ _NAMES = {
     "Embeddings",
     "MaskedLanguageModelHead",
     "Pooler",
+    "Pooling",
     "RelativePositionBias",
     "ScalarMix",
     "SelfAttention",
@@ -52,6 +53,7 @@ _NAMES = {
   ),
   "models": (
     "ElectraPretrainingModel",
+    "EmbeddingModel",
     "FeatureTagger",
     "MaskedLanguageModel",
     "MultipleChoice",

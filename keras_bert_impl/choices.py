@@ -30,7 +30,15 @@ APPROACHES = ("fine_tuning", "features", "fine_tuning_bilstm")
 
 # The vector of a text; what a model computes in where it is not trained; how
 # the weights of a SavedModel are stored.
-POOLINGS = ("cls", "mean", "pooler")
+POOLINGS = (
+  "cls",
+  "mean",
+  "mean_sqrt_len_tokens",
+  "weightedmean",
+  "lasttoken",
+  "max",
+  "pooler",
+)
 COMPUTE_DTYPES = ("float32", "bfloat16")
 WEIGHTS_DTYPES = ("float32", "bfloat16", "float16")
 

@@ -19,6 +19,7 @@ from keras_bert_impl.layers.heads import (
   Pooler,
   SpanBoundaryHead,
 )
+from keras_bert_impl.layers.pooling import Pooling
 from keras_bert_impl.layers.relative_positions import RelativePositionBias
 from keras_bert_impl.layers.rematerialization import rematerialize
 from keras_bert_impl.layers.scalar_mix import ScalarMix
@@ -36,6 +37,7 @@ __all__ = [
   "Embeddings",
   "MaskedLanguageModelHead",
   "Pooler",
+  "Pooling",
   "RelativePositionBias",
   "ScalarMix",
   "SelfAttention",

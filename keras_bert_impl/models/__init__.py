@@ -5,6 +5,7 @@ from keras_bert_impl.models.electra import (
   ElectraPretrainingModel,
   electra_generator_config,
 )
+from keras_bert_impl.models.embedding_model import EmbeddingModel
 from keras_bert_impl.models.encoder import TransformerEncoder
 from keras_bert_impl.models.feature_models import FeatureTagger
 from keras_bert_impl.models.pretrainer import PretrainingModel
@@ -20,6 +21,7 @@ from keras_bert_impl.models.task_models import (
 
 __all__ = [
   "ElectraPretrainingModel",
+  "EmbeddingModel",
   "FeatureTagger",
   "MaskedLanguageModel",
   "MultipleChoice",

@@ -11,6 +11,7 @@ _OPTIONAL = {
   features.INPUT_MASK,
   features.SEGMENT_IDS,
   features.SEQUENCE_IDS,
+  features.POOLING_MASK,
 }
 # What `transformers` calls our inputs.
 _FOREIGN_NAMES = {
@@ -24,8 +25,9 @@ class EncoderModel(keras.Model):
 
   The latter two may be left out of the dict it is called with: all tokens are
   real then, and of the first segment. So may `sequence_ids`, the input of a
-  model for rows of several texts: a row is one text then. What is none of its
-  inputs, such as labels, is passed over.
+  model for rows of several texts: a row is one text then; and `pooling_mask`,
+  of a model that need not pool all tokens: it pools them all then. What is none
+  of its inputs, such as labels, is passed over.
 
   Args:
     config: `configs.EncoderConfig`.
@@ -147,5 +149,6 @@ def _with_defaults(inputs, missing):
     features.INPUT_MASK: mask,
     features.SEGMENT_IDS: ops.zeros_like(input_ids),
     features.SEQUENCE_IDS: mask,
+    features.POOLING_MASK: mask,
   }
   return {name: defaults[name] for name in missing} | inputs

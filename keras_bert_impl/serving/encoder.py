@@ -2,10 +2,10 @@
 
 import tensorflow as tf
 
-from keras_bert_impl import choices, features
+from keras_bert_impl.models import embedding_model
 from keras_bert_impl.serving import row_batches, servables, tokens
+from keras_bert_impl.tokenizers import prompts
 
-CLS, MEAN, POOLER = "cls", "mean", "pooler"
 TOKEN_EMBEDDINGS = "token_embeddings"
 
 
@@ -13,13 +13,16 @@ class EncoderServable(servables.Servable):
   """Embeds texts: one vector for each text, or for each token.
 
   Args:
-    model: `TransformerEncoder`, or any model on one.
+    model: `EmbeddingModel`, `TransformerEncoder`, or any model on one.
     tokenizer: as `Servable`.
     max_seq_length: as `Servable`.
-    pooling: what the vector of a text is: "cls", the last hidden state of the
-      first token; "mean", the mean of those of all tokens, [CLS] and [SEP]
-      included; "pooler", the pooled output.
-    normalize: bool, whether vectors have length 1.
+    pooling: what the vector of a text is, as of `EmbeddingModel`; None for what
+      an `EmbeddingModel` does, and the mean of all tokens, [CLS] and [SEP]
+      included, of other models.
+    normalize: bool, whether vectors have length 1; None for what an
+      `EmbeddingModel` does, and False for other models.
+    prompt: str, text to put before each text; not for single tokens.
+    do_lower_case: bool, whether to lower-case texts before the tokenizer.
 
   Raises:
     ValueError: as `Servable`; an unknown pooling, or "pooler" without one.
@@ -28,21 +31,28 @@ class EncoderServable(servables.Servable):
   head = "encoder"
 
   def __init__(
-    self, model, tokenizer, max_seq_length, pooling=MEAN, normalize=False
+    self,
+    model,
+    tokenizer,
+    max_seq_length,
+    pooling=None,
+    normalize=None,
+    prompt="",
+    do_lower_case=False,
   ):
-    if pooling not in choices.POOLINGS:
-      raise ValueError(
-        f"pooling ({pooling!r}) must be one of {', '.join(choices.POOLINGS)}."
-      )
-    encoder = getattr(model, "encoder", model)
-    if pooling == POOLER and "pooled_output" not in encoder.output:
-      raise ValueError(
-        "pooling ('pooler') must be 'cls' or 'mean': the encoder has no pooler."
-      )
-    super().__init__(encoder, tokenizer, max_seq_length)
-    self.pooling = pooling
-    self.normalize = normalize
-    self._hidden_size = encoder.config.hidden_size
+    model = embedding_model.on_encoder_of(model, pooling, normalize)
+    super().__init__(model, tokenizer, max_seq_length)
+    self.prompt = prompt
+    self.do_lower_case = do_lower_case
+    self._include_prompt = model.include_prompt
+    self._hidden_size = model.config.hidden_size
+    self._embedding_size = model.output["embeddings"].shape[-1]
+    self._described = {
+      "pooling": ", ".join(model.pooling),
+      "normalize": any(
+        map(embedding_model.is_normalization, model.final_layers[-1:])
+      ),
+    }
 
   def definitions(self):
     """Returns as `Servable`, with a signature for the tokens."""
@@ -50,13 +60,26 @@ class EncoderServable(servables.Servable):
       TOKEN_EMBEDDINGS: self.on_text(self.embed_tokens)
     }
 
+  def encode(self, text):
+    """Returns the inputs of the model, {name: int32 [B, L]}, of texts [B]."""
+    return servables.as_inputs(
+      prompts.encode(
+        self.tokenizer,
+        text,
+        self.prompt,
+        self.max_seq_length,
+        self.do_lower_case,
+        self._include_prompt,
+      )
+    )
+
   def answer(self, text):
-    """Encodes texts [B]; returns embeddings float32 [B, H]."""
+    """Encodes texts [B]; returns embeddings float32 [B, D]."""
     model = self.load_model()
     embeddings = row_batches.map_rows(
-      lambda rows: self._pool(rows, model(rows)),
+      lambda rows: model(rows)["embeddings"],
       self.encode(text),
-      tf.TensorSpec([self._hidden_size], tf.float32),
+      tf.TensorSpec([self._embedding_size], tf.float32),
     )
     return {"embeddings": embeddings}
 
@@ -68,6 +91,7 @@ class EncoderServable(servables.Servable):
       there is none; num_tokens, tokens, starts and ends as `tokens.encode`.
     """
     model = self.load_model()
+    text = prompts.fold(text, self.do_lower_case)
     rows, described = tokens.encode(self, text)
     hidden = row_batches.map_rows(
       lambda rows: model(rows)["sequence_output"],
@@ -78,39 +102,15 @@ class EncoderServable(servables.Servable):
       "embeddings": tokens.select(hidden, described["num_tokens"])
     }
 
-  def answer_ids(self, input_ids, input_mask, segment_ids):
-    """Embeds texts that the client has tokenized.
-
-    Returns:
-      sequence_output float32 [B, L, H]; pooled_output float32 [B, H], of an
-      encoder with a pooler; embeddings float32 [B, H], as of raw text.
-    """
-    outputs = super().answer_ids(input_ids, input_mask, segment_ids)
-    inputs = {features.INPUT_MASK: input_mask}
-    return outputs | {"embeddings": self._pool(inputs, outputs)}
-
   def describe(self):
     """Returns {name: JSON value} that describes it; see `Servable`."""
-    return super().describe() | {
-      "pooling": self.pooling,
-      "normalize": self.normalize,
-    }
+    described = super().describe() | self._described
+    return described | ({"prompt": self.prompt} if self.prompt else {})
 
   def _build_model(self, model, dtype):
-    """Returns the encoder for rows of one text."""
+    """Returns the model for rows of one text."""
+    config = model.get_config()
     one_text = {"dtype": dtype, "use_sequence_ids": False}
-    return type(model).from_config({**model.get_config(), **one_text})
-
-  def _pool(self, inputs, outputs):
-    """Returns float32 [B, H] of the encoder's inputs and outputs."""
-    hidden = outputs["sequence_output"]  # [B, L, H]
-    if self.pooling == POOLER:
-      pooled = outputs["pooled_output"]
-    elif self.pooling == CLS:
-      pooled = hidden[:, 0]
-    else:
-      mask = tf.cast(inputs[features.INPUT_MASK], tf.float32)
-      pooled = tf.einsum("bl,blh->bh", mask, hidden)
-      num_tokens = tf.reduce_sum(mask, axis=1, keepdims=True)
-      pooled = tf.math.divide_no_nan(pooled, num_tokens)
-    return tf.math.l2_normalize(pooled, -1) if self.normalize else pooled
+    return type(model).from_config(
+      {**config, "encoder": {**config["encoder"], **one_text}}
+    )

@@ -82,12 +82,20 @@ class EncoderOptions:
 
   pooling: str | None = options.common(
     None,
-    "Vector of a text (encoder): the hidden state of [CLS], the mean of all"
-    " tokens (default), or the pooler's output.",
+    "Vector of a text (encoder): the hidden state of [CLS] or of the last"
+    " token, a mean or the maximum of those of all tokens, or the pooler's"
+    " output; default: the model's own, or mean.",
     choices.POOLINGS,
   )
   normalize: bool | None = options.field(
-    None, "Whether to scale vectors (encoder) to length 1; default: false."
+    None,
+    "Whether to scale vectors (encoder) to length 1; default: the model's own,"
+    " or false.",
+  )
+  prompt: str | None = options.field(
+    None,
+    "Text to put before each text (encoder), such as 'query: '; default: the"
+    " model's default prompt, or none.",
   )
 
 

@@ -245,7 +245,7 @@ def as_inputs(inputs):
   """
   length = tf.shape(inputs[features.INPUT_IDS])[1]
   padding = [[0, 0], [0, tf.maximum(1 - length, 0)]]
-  return {name: tf.pad(inputs[name], padding) for name in _ID_NAMES}
+  return {name: tf.pad(values, padding) for name, values in inputs.items()}
 
 
 def _signature(function, specs, example, *checks):

@@ -29,6 +29,12 @@ ELECTRA = dataclasses.replace(CONFIG, embedding_size=8)
 
 MODELS = {
   "encoder": lambda: models.TransformerEncoder(CONFIG),
+  "embeddings": lambda: models.EmbeddingModel(
+    models.TransformerEncoder(CONFIG),
+    ("cls", "mean", "weightedmean", "lasttoken", "max"),
+    [keras.layers.Dense(4), keras.layers.UnitNormalization()],
+    include_prompt=False,
+  ),
   "shared_layers": lambda: models.TransformerEncoder(ALBERT),
   "classifier": lambda: models.SequenceClassifier(CONFIG, 3),
   "classifier_bilstm": lambda: models.SequenceClassifier(

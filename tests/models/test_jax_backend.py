@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 
+import keras
 import numpy as np
 import pytest
 
@@ -44,6 +45,12 @@ MODELS = {
     MPNET, use_sentence_head=False, use_sequence_ids=True
   ),
   "choice": lambda: models.MultipleChoice(CONFIG),
+  "embeddings": lambda: models.EmbeddingModel(
+    models.TransformerEncoder(CONFIG),
+    ("cls", "mean", "weightedmean", "lasttoken", "max"),
+    [keras.layers.Dense(4), keras.layers.UnitNormalization()],
+    include_prompt=False,
+  ),
 }
 FAST = ["bert", "packed"]
 OTHERS = [name for name in MODELS if name not in FAST]

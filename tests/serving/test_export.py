@@ -382,8 +382,8 @@ def test_what_does_not_fit_together_is_refused(encoder, tokenizer, tmp_path):
     make_encoder(encoder, tokenizer, 25)
   with pytest.raises(ValueError, match=r"max_seq_length \(2\).*at least 3"):
     make_encoder(encoder, tokenizer, 2)
-  with pytest.raises(ValueError, match=r"pooling \('max'\).*cls, mean, pooler"):
-    make_encoder(encoder, tokenizer, 16, pooling="max")
+  with pytest.raises(ValueError, match=r"pooling \('median'\).*cls, mean"):
+    make_encoder(encoder, tokenizer, 16, pooling="median")
   with pytest.raises(ValueError, match="the weights cls/.* as fill_mask"):
     fill_mask.FillMaskServable(encoder, tokenizer, 16)
   other = models.PretrainingModel(toy.config(tokenizer, vocab_size=7))

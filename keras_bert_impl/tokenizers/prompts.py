@@ -1,0 +1,51 @@
+"""Inputs of texts that have a prompt before them, in graph ops."""
+
+import tensorflow as tf
+
+from keras_bert_impl import features
+
+
+def encode(
+  tokenizer,
+  texts,
+  prompt,
+  max_seq_length,
+  do_lower_case=False,
+  include_prompt=True,
+):
+  """Tokenizes texts with a prompt before each.
+
+  Args:
+    tokenizer: `Tokenizer`.
+    texts: string [B].
+    prompt: string [], or a str; may be empty.
+    max_seq_length: int, L at most.
+    do_lower_case: bool, whether to lower-case texts and prompt before the
+      tokenizer sees them.
+    include_prompt: bool, whether a prompt is pooled too.
+
+  Returns:
+    {name: int32 [B, L]}, as `Tokenizer.assemble`. If a prompt is not pooled,
+    there is pooling_mask too, 1 for the tokens after [CLS] and the prompt;
+    where there is no prompt, [CLS] is pooled.
+  """
+  texts, prompts = (
+    fold(some, do_lower_case)
+    for some in (prompt + tf.convert_to_tensor(texts), tf.stack([prompt]))
+  )
+  inputs = tokenizer.assemble(
+    tokenizer.tokenize(texts), max_seq_length=max_seq_length
+  )
+  if include_prompt:
+    return inputs
+  mask = inputs[features.INPUT_MASK]
+  size = 1 + tf.size(tokenizer.tokenize(prompts))
+  # Of a prompt that leaves no room for texts, [SEP] is left to pool.
+  size = tf.where(prompts[0] == "", 0, tf.minimum(size, max_seq_length - 1))
+  is_text = tf.range(tf.shape(mask)[1]) >= size  # [L]
+  return inputs | {features.POOLING_MASK: mask * tf.cast(is_text, tf.int32)}
+
+
+def fold(texts, do_lower_case):
+  """Returns texts [B], lower-cased on request."""
+  return tf.strings.lower(texts, "utf-8") if do_lower_case else texts
