@@ -8,7 +8,8 @@ r"""Exports a trained model as a SavedModel for TF Serving.
     ... --checkpoint_dir=uncased_L-12_H-768_A-12 --head=fill_mask
 
 --checkpoint_dir is the output_dir of a run_*.py, which records what it was
-trained for and how, or any other checkpoint. The SavedModel takes raw strings
+trained for and how, a folder of sentence-transformers, which says how texts are
+pooled, or any other checkpoint. The SavedModel takes raw strings
 and needs neither this library nor the vocabulary. Each call adds a version:
 served/mrpc/1, served/mrpc/2, ...
 
@@ -45,9 +46,9 @@ class ExportConfig(model_files.ModelFilesConfig):
 
   checkpoint_dir: str = dataclasses.field(
     metadata={
-      "help": "output_dir of a run_*.py or of a search, or a checkpoint: a"
-      " folder of safetensors, a prefix such as bert_model.ckpt, a name such as"
-      " klue/bert-base, ..."
+      "help": "output_dir of a run_*.py or of a search, a folder of"
+      " sentence-transformers, or a checkpoint: a folder of safetensors, a"
+      " prefix such as bert_model.ckpt, a name such as klue/bert-base, ..."
     }
   )
   export_dir: str = dataclasses.field(
@@ -86,6 +87,9 @@ class ExportConfig(model_files.ModelFilesConfig):
       )
 
 
+# Arguments of servables that are no flags.
+_ONLY_RECORDED = ("token_unit", "do_lower_case")
+
 common.define_flags(ExportConfig)
 common.define_flags(serving_options.AllOptions)
 
@@ -98,7 +102,7 @@ def main():
   export.check_folder(config.export_dir)
   path = trained_models.find_folder(config.checkpoint_dir)
   trained = trained_models.load(path, config.head)
-  servable = _servable(config, chosen, path, trained)
+  servable = _servable(config, chosen, trained)
   version_dir = export.export(
     servable,
     config.export_dir,
@@ -109,11 +113,11 @@ def main():
   _report(config, chosen, trained, servable, version_dir)
 
 
-def _servable(config, chosen, path, trained):
+def _servable(config, chosen, trained):
   """Returns the servable of a `TrainedModel`."""
   recorded = trained.recorded
   max_seq_length = config.max_seq_length or recorded.get("max_seq_length")
-  files = model_files.find(config, path, max_seq_length or 1)
+  files = model_files.find(config, trained.path, max_seq_length or 1)
   tokenizer = tokenizers.load(
     files.vocabulary_path, **vars(files.tokenizer_options)
   )
@@ -146,7 +150,8 @@ def _arguments(chosen, trained, servable_class):
   recorded = {
     name: trained.recorded[name]
     for name in takes
-    if name in (*known, "token_unit") and trained.recorded.get(name) is not None
+    if name in (*known, *_ONLY_RECORDED)
+    and trained.recorded.get(name) is not None
   }
   arguments = recorded | given
   if "text_pairs" in known and "text_pairs" not in arguments:

@@ -46,12 +46,14 @@ def test_all_models_and_layers_are_there():
 
 def test_the_names_of_other_modules_are_there():
   from keras_bert_impl import configs, tokenizers
+  from keras_bert_impl.sentences import sentence_encoder
   from keras_bert_impl.serving import export
   from keras_bert_impl.training import config, experiment
 
   assert kb.EncoderConfig is configs.EncoderConfig
   assert kb.Experiment is experiment.Experiment
   assert kb.TrainingConfig is config.TrainingConfig
+  assert kb.SentenceEncoder is sentence_encoder.SentenceEncoder
   assert kb.export is export.export
   assert kb.load_tokenizer is tokenizers.load
 

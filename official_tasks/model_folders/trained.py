@@ -11,6 +11,7 @@ from keras_bert_impl import files, heads, hub
 with epy.lazy_imports():
   from keras_bert_impl.checkpoints import assignment, reading
   from keras_bert_impl.models import checkpoint as model_lib
+  from keras_bert_impl.sentences import folders, sentence_encoder
   from keras_bert_impl.tasks import (
     fine_tuning_tasks,
     question_answering_scores,
@@ -49,7 +50,7 @@ def find_folder(path):
 
   Of a search, that is the folder of its best run; of a name, see `hub`.
   """
-  path = hub.local_path(path)
+  path = hub.local_path(path, weights=True)
   if files.is_folder(path):
     best = report.read_results(path).get("best")
     if best:
@@ -63,13 +64,16 @@ def load(path, head=None):
   """Loads the `TrainedModel` at `path`.
 
   Args:
-    path: str, the output_dir of a run, or a checkpoint of any known format.
+    path: str, the output_dir of a run, a folder of sentence-transformers, or a
+      checkpoint of any known format.
     head: one of `heads.SERVED`, or None for what the model was trained for.
 
   Raises:
     FileNotFoundError: there is no checkpoint.
     ValueError: it is damaged, or has no such head.
   """
+  if folders.is_one(path) and head in (None, heads.ENCODER):
+    return _load_sentence_encoder(path)
   checkpoint = reading.open_checkpoint(path)
   recorded = _recorded(checkpoint.folder)
   trained_head = recorded.get("head")
@@ -88,6 +92,19 @@ def load(path, head=None):
   if description.labels:
     recorded = {"labels": description.labels} | recorded
   return TrainedModel(model, head, checkpoint.path, recorded)
+
+
+def _load_sentence_encoder(path):
+  """Loads the model of a folder of sentence-transformers."""
+  folder = folders.read(path)
+  model = sentence_encoder.load_model(folder)
+  texts = folder.texts.limited_to(model.config.max_sequence_length)
+  recorded = {
+    "max_seq_length": texts.max_seq_length,
+    "prompt": texts.prompt(),
+    "do_lower_case": texts.do_lower_case,
+  }
+  return TrainedModel(model, heads.ENCODER, folder.transformer, recorded)
 
 
 def _recorded(folder):

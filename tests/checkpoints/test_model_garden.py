@@ -98,9 +98,7 @@ def test_a_missing_weight_is_named(tmp_path):
   arrays = arrays_of(DATA / "encoder_v2")
   arrays = {n: a for n, a in arrays.items() if "1/_output_dense" not in n}
   tf_format.write(tmp_path / "bert_model.ckpt", arrays)
-  with pytest.raises(
-    ValueError, match="layer_1/output/dense/kernel is"
-  ):
+  with pytest.raises(ValueError, match="layer_1/output/dense/kernel is"):
     models.from_checkpoint(tmp_path)
 
 

@@ -29,6 +29,7 @@ from keras_bert_impl.tasks import (
 )
 from tests.official_tasks import scripts
 
+SENTENCES = scripts.ROOT / "tests/data/sentences"
 PARITY = scripts.ROOT / "tests/data/parity"
 TAGS = ("O", "B-CAT", "I-CAT")
 IDS = {
@@ -179,6 +180,14 @@ def exported(tmp_path_factory):
     ),
     "bfloat16": dict(
       checkpoint_dir=folder / "scores", compute_dtype="bfloat16"
+    ),
+    "sentences": dict(checkpoint_dir=SENTENCES),
+    "sentences otherwise": dict(
+      checkpoint_dir=SENTENCES,
+      pooling="max",
+      normalize=False,
+      max_seq_length=8,
+      prompt="the ",
     ),
     "discriminator": dict(checkpoint_dir=folder / "electra_discriminator"),
     "foreign": dict(
@@ -341,6 +350,36 @@ def test_the_encoder_of_any_model_is_exported(exported):
   np.testing.assert_allclose(answer["sequence_output"], hidden, atol=0.02)
   np.testing.assert_allclose(
     np.linalg.norm(answer["embeddings"], axis=1), 1, atol=1e-5
+  )
+
+
+def test_a_folder_of_sentence_transformers_is_exported_as_it_says(exported):
+  signatures, description = load(exported, "sentences")
+  assert description["max_seq_length"] == 12
+  assert description["pooling"] == "cls, mean, max, weightedmean, lasttoken"
+  assert description["normalize"] is True
+  assert description["prompt"] == "Query: "
+  expected = np.load(SENTENCES / "expected.npz")
+  text = tf.constant(expected["texts"].tolist())
+  vectors = signatures["serving_default"](text=text)["embeddings"]
+  np.testing.assert_allclose(vectors, expected["query"], atol=1e-5)
+
+
+def test_flags_go_before_what_such_a_folder_says(exported):
+  signatures, description = load(exported, "sentences otherwise")
+  assert description["max_seq_length"] == 8
+  assert description["pooling"] == "max"
+  assert description["normalize"] is False
+  assert description["prompt"] == "the "
+  answer = signatures["serving_default"](text=tf.constant(["cat sat"]))
+  # [CLS] the cat sat [SEP]
+  ids = tf.constant([[2, 5, 6, 8, 3]])
+  hidden = signatures["token_ids"](
+    input_ids=ids, input_mask=tf.ones_like(ids), segment_ids=tf.zeros_like(ids)
+  )["sequence_output"]
+  # Without [CLS] and the prompt.
+  np.testing.assert_allclose(
+    answer["embeddings"], tf.reduce_max(hidden[:, 2:], axis=1), atol=1e-5
   )
 
 

@@ -3,12 +3,17 @@
 TF Serving loads models with the same function, `tensorflow::LoadSavedModel`.
 """
 
+import pathlib
 import subprocess
 
 import numpy as np
 import pytest
 
+from keras_bert_impl.sentences import sentence_encoder
+from keras_bert_impl.serving import export
 from tests.serving import all_heads, answers, cpp_client, test_export
+
+SENTENCES = pathlib.Path(__file__).parents[1] / "data/sentences"
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +35,17 @@ def printed(program, exports, tmp_path_factory):
 def test_the_program_answers_as_the_eager_model(printed, exports, name):
   for signature, expected in exports[name].head.expected.items():
     answers.check(printed[name, signature], expected)
+
+
+def test_vectors_are_those_of_sentence_transformers(program, tmp_path):
+  encoder = sentence_encoder.SentenceEncoder.from_checkpoint(SENTENCES)
+  version_dir = export.export(encoder.servable(), tmp_path / "served")
+  expected = np.load(SENTENCES / "expected.npz")
+  texts = [text.encode() for text in expected["texts"]]
+  request = (version_dir, "serving_default", {"text": np.array(texts, object)})
+  process = cpp_client.run(program, tmp_path / "requests", [request])
+  [answer] = cpp_client.parse(process.stdout)
+  answers.check(answer, {"embeddings": expected["query"]})
 
 
 def test_there_is_no_python_in_the_program(program):

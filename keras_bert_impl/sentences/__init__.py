@@ -1,0 +1,1 @@
+"""Sentence vectors, and the folders that sentence-transformers writes."""

@@ -1,0 +1,259 @@
+"""Reads and writes what sentence-transformers keeps beside the weights.
+
+  modules.json                       the modules in order, and their folders
+  config_sentence_transformers.json  prompts
+  sentence_bert_config.json          beside the transformer: its texts
+  1_Pooling/, 2_Dense/, ...          see `modules`
+
+The transformer is in the folder itself or, of old versions, in 0_Transformer.
+"""
+
+import dataclasses
+import os
+import pathlib
+
+from keras_bert_impl import files, hub
+
+MODULES_FILE = "modules.json"
+_SETTINGS_FILE = "config_sentence_transformers.json"
+_TEXTS_FILE = "sentence_bert_config.json"
+# As old versions called it.
+_OLD_TEXTS_FILES = tuple(
+  f"sentence_{name}_config.json"
+  for name in (
+    *("roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"),
+  )
+)
+_TOKENIZER_FILE = "tokenizer_config.json"
+
+TRANSFORMER, POOLING = "Transformer", "Pooling"
+DENSE, NORMALIZE = "Dense", "Normalize"
+_PACKAGE = "sentence_transformers"
+# Where all versions find their classes.
+_CLASS = "sentence_transformers.models.{}"
+_ENCODERS = ("SentenceTransformer", None)
+_TASKS = ("feature-extraction", None)
+_NONE = type(None)
+_NUMBER = (int, float, _NONE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Module:
+  """A module after the transformer.
+
+  Attributes:
+    kind: str, the name of its class.
+    path: str, its folder.
+  """
+
+  kind: str
+  path: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Texts:
+  """How texts are made ready for the tokenizer.
+
+  Attributes:
+    max_seq_length: int, most tokens of a text, special ones and prompt
+      included; None for the model's maximum.
+    do_lower_case: bool, whether texts are lower-cased, whatever the tokenizer
+      does.
+    prompts: {name: str}, texts to put before a text.
+    default_prompt_name: str, the prompt of a text for which none is chosen; or
+      None.
+  """
+
+  max_seq_length: int | None = None
+  do_lower_case: bool = False
+  prompts: dict = dataclasses.field(default_factory=dict)
+  default_prompt_name: str | None = None
+
+  def prompt(self, name=None):
+    """Returns the prompt of a name, or the default one; "" without.
+
+    Raises:
+      ValueError: there is no such prompt.
+    """
+    name = self.default_prompt_name if name is None else name
+    if name is None:
+      return ""
+    if name not in self.prompts:
+      raise ValueError(
+        f"prompt_name ({name!r}) must be one of"
+        f" {', '.join(self.prompts) or 'none: there are no prompts'}."
+      )
+    return self.prompts[name]
+
+  def limited_to(self, max_seq_length):
+    """Returns the same with texts of at most so many tokens."""
+    shorter = min(self.max_seq_length or max_seq_length, max_seq_length)
+    return dataclasses.replace(self, max_seq_length=shorter)
+
+
+@dataclasses.dataclass(frozen=True)
+class Folder:
+  """What a folder says of its model.
+
+  Attributes:
+    transformer: str, folder or other path of the encoder's checkpoint.
+    modules: tuple of `Module`, the pooling first; empty if there is no
+      modules.json.
+    texts: `Texts`.
+  """
+
+  transformer: str
+  modules: tuple[Module, ...] = ()
+  texts: Texts = Texts()
+
+
+def is_one(path):
+  """Whether sentence-transformers wrote the folder `path`."""
+  return files.is_folder(path) and files.exists(
+    os.path.join(path, MODULES_FILE)
+  )
+
+
+def read(path):
+  """Returns the `Folder` at `path`; of another checkpoint, its defaults.
+
+  Args:
+    path: str, a folder, or what `models.from_checkpoint` takes besides.
+
+  Raises:
+    ValueError: it has a module that is not known here, or is damaged.
+  """
+  path = hub.local_path(path, weights=True)
+  if not is_one(path):
+    return Folder(path)
+  transformer, *modules = _read_modules(path)
+  return Folder(
+    transformer.path, tuple(modules), _read_texts(path, transformer)
+  )
+
+
+def write(folder, modules, texts):
+  """Writes the files of a folder whose transformer is in it already.
+
+  Args:
+    folder: str.
+    modules: tuple of `Module`, the pooling first, their folders in this one.
+    texts: `Texts`.
+  """
+  modules = (Module(TRANSFORMER, folder), *modules)
+  files.write_json(
+    os.path.join(folder, MODULES_FILE),
+    [
+      {
+        "idx": index,
+        "name": str(index),
+        "path": os.path.relpath(module.path, folder).removeprefix("."),
+        "type": _CLASS.format(module.kind),
+      }
+      for index, module in enumerate(modules)
+    ],
+  )
+  files.write_json(
+    os.path.join(folder, _TEXTS_FILE),
+    {
+      "max_seq_length": texts.max_seq_length,
+      "do_lower_case": texts.do_lower_case,
+    },
+  )
+  files.write_json(
+    os.path.join(folder, _SETTINGS_FILE),
+    {
+      "prompts": texts.prompts,
+      "default_prompt_name": texts.default_prompt_name,
+    },
+  )
+
+
+def _read_modules(folder):
+  """Returns the modules of a folder, the transformer first."""
+  path = os.path.join(folder, MODULES_FILE)
+  modules = []
+  for index, values in enumerate(files.read_json(path, list)):
+    place = f"module {index} of {path}"
+    kind = _kind(files.field(values, "type", str, place), place)
+    name = files.field(values, "path", str, place)
+    # What a stranger wrote must not make us read anywhere else.
+    if os.path.isabs(name) or ".." in pathlib.PurePath(name).parts:
+      raise ValueError(
+        f"path ({name!r}) of {place} must be in the folder of that file."
+      )
+    modules.append(Module(kind, os.path.join(folder, name)))
+  kinds = [module.kind for module in modules]
+  if kinds[:2] != [TRANSFORMER, POOLING] or not (
+    {*kinds[2:]} <= {DENSE, NORMALIZE}
+  ):
+    raise ValueError(
+      f"{path} has the modules {', '.join(kinds) or '(none)'}: known are"
+      f" {TRANSFORMER}, {POOLING}, and after these {DENSE} and {NORMALIZE}."
+    )
+  return modules
+
+
+def _kind(name, place):
+  """Returns the name of a class of sentence-transformers without its module."""
+  package, *_, kind = name.split(".")
+  known = (TRANSFORMER, POOLING, DENSE, NORMALIZE)
+  if package != _PACKAGE or kind not in known:
+    raise ValueError(
+      f"type ({name!r}) of {place} is not supported: a model must be made of"
+      f" {', '.join(known)}, each of {_PACKAGE}."
+    )
+  return kind
+
+
+def _read_texts(folder, transformer):
+  """Returns the `Texts` of a folder."""
+  names = (_TEXTS_FILE, *_OLD_TEXTS_FILES)
+  paths = [os.path.join(transformer.path, name) for name in names]
+  path = next(filter(files.exists, paths), paths[0])
+  types = {"max_seq_length": _NUMBER, "do_lower_case": (bool, _NONE)}
+  values = files.find_json(path, types=types) or {}
+  _check(values, "transformer_task", _TASKS, path)
+  tokenizer_path = os.path.join(transformer.path, _TOKENIZER_FILE)
+  tokenizer = files.find_json(
+    tokenizer_path, types={"model_max_length": _NUMBER}
+  )
+  length = values.get("max_seq_length")
+  if length is None:
+    length = (tokenizer or {}).get("model_max_length")
+    path = tokenizer_path
+  if length is not None and length < 3:
+    raise ValueError(
+      f"the longest text ({length} tokens in {path}) is too short."
+    )
+  path = os.path.join(folder, _SETTINGS_FILE)
+  return _with_prompts(
+    Texts(length and int(length), bool(values.get("do_lower_case"))), path
+  )
+
+
+def _with_prompts(texts, path):
+  """Returns `Texts` with the prompts of a file, if there is one."""
+  types = {"prompts": (dict, _NONE), "default_prompt_name": (str, _NONE)}
+  values = files.find_json(path, types=types) or {}
+  _check(values, "model_type", _ENCODERS, path)
+  prompts = values.get("prompts") or {}
+  files.check_fields(
+    prompts, dict.fromkeys(prompts, (str, _NONE)), f"prompts of {path}"
+  )
+  name = values.get("default_prompt_name")
+  if name is not None and name not in prompts:
+    raise ValueError(
+      f"default_prompt_name ({name!r}) in {path} must be one of its prompts:"
+      f" {', '.join(prompts) or 'there are none'}."
+    )
+  prompts = {key: prompt or "" for key, prompt in prompts.items()}
+  return dataclasses.replace(texts, prompts=prompts, default_prompt_name=name)
+
+
+def _check(values, name, allowed, path):
+  if values.get(name) not in allowed:
+    raise ValueError(
+      f"{name} ({values[name]!r}) in {path} must be {allowed[0]!r}: other"
+      " models are not supported."
+    )
