@@ -9,8 +9,6 @@ import functools
 import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-# Starts a word, in place of the blank before it.
-WORD_START = "\u2581"
 UNIGRAM = 1  # value of model_type
 _NORMAL, _UNKNOWN, _BYTE = 1, 2, 6  # values of a piece's type
 

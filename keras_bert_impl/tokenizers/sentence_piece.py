@@ -20,6 +20,7 @@ from keras_bert_impl.tokenizers import (
   piece_tokenizer,
   text_words,
   tokenizer,
+  vocabulary_files,
   white_space,
 )
 from keras_bert_impl.tokenizers import options as tokenizer_options
@@ -32,7 +33,7 @@ _UNIT = (
   r"^[!-&(-_a-~]+$|``|''|[\x{3131}-\x{314e}][\x{314f}-\x{3163}]"
   rf"|(?s).{alignment.COMBINING}*"
 )
-_BLANKS = f"[ {piece_model.WORD_START}]"
+_BLANKS = f"[ {vocabulary_files.WORD_START}]"
 # In texts of more bytes, words are cut after 200 characters for the slow op,
 # whose time grows with the square of the length of an unknown word. Offsets
 # after such a word are then too small.
@@ -88,7 +89,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     self._ids_of_pieces = _ids_of_pieces(vocabulary)
     self._spelling = piece_op.tokenizer(vocabulary.model, tf.string)
     self._ids = piece_tokenizer.build_ids(vocabulary)
-    start = piece_model.WORD_START
+    start = vocabulary_files.WORD_START
     self._start_id = vocabulary.ids.get(start, -1)
     self._continuing = tf.constant(
       [
@@ -183,7 +184,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     # One character for each byte piece: only their number matters.
     pieces = tf.strings.regex_replace(pieces, f"^{_BYTE_PIECE.pattern}$", "?")
     texts = tf.strings.reduce_join(pieces, axis=-1)
-    return tf.strings.regex_replace(texts, piece_model.WORD_START, "")
+    return tf.strings.regex_replace(texts, vocabulary_files.WORD_START, "")
 
   def _num_bytes(self, texts):
     return tf.strings.length(tf.strings.regex_replace(texts, _BLANKS, ""))
@@ -194,7 +195,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     texts = []
     for token in self.vocabulary.tokens:
       byte = _BYTE_PIECE.fullmatch(token)
-      text = token.replace(piece_model.WORD_START, " ").encode("utf-8")
+      text = token.replace(vocabulary_files.WORD_START, " ").encode("utf-8")
       texts.append(bytes([int(byte[1], 16)]) if byte else text)
     return texts
 
@@ -251,7 +252,7 @@ def _mark_words(texts, rules):
     texts = tf.where(start, texts, tf.strings.join([" ", texts]))
   if rules.split_white_space:
     # A word has one, its own or this.
-    start = piece_model.WORD_START
+    start = vocabulary_files.WORD_START
     texts = tf.strings.regex_replace(texts, f" {start}", start)
   return texts
 
@@ -259,7 +260,7 @@ def _mark_words(texts, rules):
 def _num_bytes(texts):
   """Returns the number of bytes of pieces without their space marks."""
   return tf.strings.length(
-    tf.strings.regex_replace(texts, piece_model.WORD_START, "")
+    tf.strings.regex_replace(texts, vocabulary_files.WORD_START, "")
   )
 
 
@@ -270,7 +271,8 @@ def _ids_of_pieces(vocabulary):
   pieces = files.parse_pieces(vocabulary.model, vocabulary.origin)
   if pieces == [*vocabulary.tokens]:
     return None
-  return tf.constant([vocabulary.ids[piece] for piece in pieces])
+  unk_id = vocabulary.unk_id
+  return tf.constant([vocabulary.ids.get(piece, unk_id) for piece in pieces])
 
 
 def _build_lookup(model):
@@ -319,7 +321,7 @@ def _parts_of_digit_commas(vocabulary):
   Source: google-research/albert, tokenization.py, encode_pieces.
   """
   model = sentencepiece.SentencePieceProcessor(model_proto=vocabulary.model)
-  start = piece_model.WORD_START
+  start = vocabulary_files.WORD_START
   parts = []
   for index, piece in enumerate(vocabulary.tokens):
     if not (len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()):

@@ -275,6 +275,7 @@ def _read_unigram(model, place, unused_tokens, rules):
   before blanks.
   """
   fallback = files.field(model, "byte_fallback", bool, place, False)
+  start = vocabulary_files.WORD_START
   last = {piece: index for index, (piece, _) in enumerate(model["vocab"])}
   pieces = [
     (
@@ -282,7 +283,7 @@ def _read_unigram(model, place, unused_tokens, rules):
       if last[piece] == index
       and piece
       and "\0" not in piece
-      and not (rules.split_at_blanks and piece_model.WORD_START in piece[1:])
+      and not (rules.split_at_blanks and start in piece[1:])
       else f"\ufdd0{index}\ufdd0",
       float(score),
     )

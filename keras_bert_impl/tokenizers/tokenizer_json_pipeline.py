@@ -11,7 +11,12 @@ import re
 
 from keras_bert_impl import files
 from keras_bert_impl.families import family
-from keras_bert_impl.tokenizers import piece_model, re2, white_space
+from keras_bert_impl.tokenizers import (
+  piece_model,
+  re2,
+  vocabulary_files,
+  white_space,
+)
 from keras_bert_impl.tokenizers.vocabulary_files import (
   BYTE_BPE,
   SENTENCEPIECE,
@@ -64,9 +69,9 @@ def _sentence_piece_words(values, path):
   check(
     step,
     "replacement",
-    (piece_model.WORD_START,),
+    (vocabulary_files.WORD_START,),
     place,
-    piece_model.WORD_START,
+    vocabulary_files.WORD_START,
   )
   # Older files have a bool.
   usual = files.field(step, "add_prefix_space", bool, place, True)

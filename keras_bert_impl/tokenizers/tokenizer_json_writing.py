@@ -24,7 +24,7 @@ from keras_bert_impl.tokenizers.vocabulary_files import (
 _MOST_WORD_CHARACTERS = 200  # as in `normalization`
 _METASPACE = {
   "type": "Metaspace",
-  "replacement": piece_model.WORD_START,
+  "replacement": vocabulary_files.WORD_START,
   "prepend_scheme": "always",
 }
 _BYTE_LEVEL = {"type": "ByteLevel", "trim_offsets": True, "use_regex": True}
@@ -214,7 +214,7 @@ def _sentence_piece(vocabulary, options):
       {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
     ]
   scheme = "always" if settings.add_dummy_prefix else "never"
-  has_blanks = any(piece_model.WORD_START in piece[1:] for piece in scores)
+  has_blanks = any(vocabulary_files.WORD_START in piece[1:] for piece in scores)
   metaspace = _METASPACE | {"prepend_scheme": scheme, "split": not has_blanks}
   fallback = model.trainer_spec.byte_fallback
   if model.trainer_spec.model_type == piece_model.UNIGRAM:

@@ -16,7 +16,6 @@ from keras_bert_impl import families, files
 from keras_bert_impl.tokenizers import (
   byte_alphabet,
   options,
-  piece_model,
   text_rules,
   tokenizer_json,
   vocabulary_files,
@@ -61,6 +60,8 @@ class Vocabulary:
     model: bytes, the whole file (SentencePiece).
     rules: `text_rules.TextRules`, what a tokenizer.json says besides; None for
       the other files, whose texts are treated as the options say.
+    is_listed: bool, whether a vocab.txt beside the model says the ids of its
+      pieces.
 
   Raises:
     ValueError: if a token is missing, repeated or empty, naming file and line.
@@ -73,6 +74,7 @@ class Vocabulary:
   merges: tuple[str, ...] = dataclasses.field(default=(), repr=False)
   model: bytes = dataclasses.field(default=b"", repr=False)
   rules: text_rules.TextRules | None = None
+  is_listed: bool = False
 
   def __post_init__(self):
     object.__setattr__(self, "tokens", tuple(self.tokens))
@@ -110,7 +112,10 @@ class Vocabulary:
         merges, merges_file, tokens
       )
     elif kind == SENTENCEPIECE:
-      tokens = family.piece_tokens(files.parse_pieces(content, path))
+      pieces = files.parse_pieces(content, path)
+      listed = vocabulary_files.listed_pieces(path)
+      tokens = listed or family.piece_tokens(pieces)
+      rules["is_listed"] = bool(listed)
       rules["model"] = content
     else:
       tokens = vocabulary_files.parse_lines(content, path)
@@ -188,9 +193,8 @@ class Vocabulary:
     if self.kind == WORDPIECE:
       continues = [t.startswith(CONTINUATION_PREFIX) for t in self.tokens]
     else:
-      blank = (
-        byte_alphabet.BLANK if self.kind == BYTE_BPE else piece_model.WORD_START
-      )
+      is_bpe = self.kind == BYTE_BPE
+      blank = byte_alphabet.BLANK if is_bpe else vocabulary_files.WORD_START
       continues = [not token.startswith(blank) for token in self.tokens]
     for token in self.rules.added_tokens if self.rules else ():
       continues[token.index] = False
@@ -236,6 +240,11 @@ class Vocabulary:
     if self.rules:
       files.write_atomically(path, self.rules.content)
     elif self.kind == SENTENCEPIECE:
+      if self.is_listed:
+        list_path = vocabulary_files.beside(
+          path, vocabulary_files.FILE_NAMES[WORDPIECE]
+        )
+        files.write_atomically(list_path, "\n".join([*self.tokens, ""]))
       files.write_atomically(path, self.model)
     elif self.kind == BYTE_BPE:
       lines = ["#version: 0.2", *self.merges, ""]

@@ -5,7 +5,8 @@ The name of the file determines the kind:
   vocab.txt    WordPiece: one token per line, the line number is the id (BERT,
                ELECTRA)
   vocab.json   byte-level BPE: {token: id}, with merges.txt beside it (RoBERTa)
-  *.model      SentencePiece (ALBERT)
+  *.model      SentencePiece (ALBERT); vocab.txt beside it may list its pieces
+               by id (KoBERT)
   tokenizer.json  any of these, in the format of the `tokenizers` library, which
                `tokenizer_json` reads
 """
@@ -29,6 +30,8 @@ MERGES_FILE = "merges.txt"
 OPTIONS_FILE = "tokenizer_config.json"
 VOCABULARY_KEY = "vocabulary"
 ROLES_FILE = "special_tokens_map.json"
+# Starts a piece of SentencePiece, in place of the blank before a word.
+WORD_START = "\u2581"
 # Roles of special tokens.
 ROLES = ("pad", "unk", "cls", "sep", "mask")
 
@@ -123,6 +126,10 @@ def find_file(path):
     return os.path.join(path, stored[VOCABULARY_KEY])
   if TOKENIZER_JSON in found:
     return os.path.join(path, TOKENIZER_JSON)
+  models = [name for name in names if name.endswith(".model")]
+  if found == [FILE_NAMES[WORDPIECE]] and len(models) == 1:
+    model = os.path.join(path, models[0])
+    return model if listed_pieces(model) else os.path.join(path, found[0])
   if not found:
     raise FileNotFoundError(
       f"{path} has no vocabulary: add {', '.join(known)} or another *.model, or"
@@ -134,6 +141,26 @@ def find_file(path):
       " (--vocab_file)."
     )
   return os.path.join(path, found[0])
+
+
+def listed_pieces(path):
+  """Returns the tokens by id of the vocab.txt beside a *.model, or None.
+
+  KoBERT's lists the pieces, which begin words with U+2581; another one is a
+  WordPiece vocabulary.
+
+  Args:
+    path: str, of the *.model.
+
+  Returns:
+    list of str.
+  """
+  path = beside(path, FILE_NAMES[WORDPIECE])
+  if not files.exists(path):
+    return None
+  tokens = parse_lines(files.read_bytes(path), path)
+  starts = (len(token) > 1 and token[0] == WORD_START for token in tokens)
+  return tokens if any(starts) else None
 
 
 def parse_lines(content, path):

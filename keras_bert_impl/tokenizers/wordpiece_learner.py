@@ -19,7 +19,11 @@ import sentencepiece
 import tensorflow as tf
 from absl import logging
 
-from keras_bert_impl.tokenizers import normalization, piece_model, text_batches
+from keras_bert_impl.tokenizers import (
+  normalization,
+  text_batches,
+  vocabulary_files,
+)
 from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
@@ -195,7 +199,7 @@ def _learn_pieces(words, num_pieces, min_frequency, alphabet):
     {
       word: count
       for word, count in words.items()
-      if len(word) > 1 and piece_model.WORD_START not in word
+      if len(word) > 1 and vocabulary_files.WORD_START not in word
     }
   )
   if not num_pieces or not words:
@@ -274,14 +278,16 @@ def _train_sentencepiece(words, size):
   num_pieces = processor.get_piece_size()
   pieces = map(processor.id_to_piece, range(1, num_pieces))
   tokens = [
-    _to_wordpiece(piece) for piece in pieces if piece != piece_model.WORD_START
+    _to_wordpiece(piece)
+    for piece in pieces
+    if piece != vocabulary_files.WORD_START
   ]
   return tokens, num_pieces < size
 
 
 def _to_wordpiece(piece):
-  if piece.startswith(piece_model.WORD_START):
-    return piece.removeprefix(piece_model.WORD_START)
+  if piece.startswith(vocabulary_files.WORD_START):
+    return piece.removeprefix(vocabulary_files.WORD_START)
   return vocabulary_lib.CONTINUATION_PREFIX + piece
 
 

@@ -73,6 +73,45 @@ def test_fairseqs_ids_equal_those_of_transformers(tmp_path):
   assert number > 150
 
 
+def write_kobert(folder):
+  """Writes the files of KoBERT: a vocab.txt lists the pieces by id."""
+  written = vocabularies.write_sentencepiece(folder)
+  path = os.path.join(folder, "tokenizer_78b3253a26.model")
+  os.rename(written, path)
+  library = sentencepiece.SentencePieceProcessor(model_file=path)
+  pieces = [library.id_to_piece(k) for k in range(library.get_piece_size())]
+  special = ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]"]
+  pieces = [p for p in pieces if p not in (*special, "<unk>", "<pad>")]
+  tokens = [*special, *sorted(pieces)]
+  (folder / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
+  settings = {"do_lower_case": False, "model_max_length": 512}
+  (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+  (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
+  return library, tokens
+
+
+def test_a_list_beside_the_model_gives_the_ids(tmp_path):
+  library, tokens = write_kobert(tmp_path)
+  tokenizer = tokenizers.load(tmp_path)
+  roles = {"pad": 1, "unk": 0, "cls": 2, "sep": 3, "mask": 4}
+  assert tokenizer.vocabulary.role_ids == roles
+  assert tokenizer.vocab_size == len(tokens)
+  texts = [*vocabularies.SENTENCES, "☃ cats", "한국어 모델"]
+  ids = tokenizer.tokenize(texts).to_list()
+  for text, row in zip(texts, ids):
+    # As the code of KoBERT prepares it.
+    plain = unicodedata.normalize("NFKD", " ".join(text.split()))
+    plain = "".join(c for c in plain if not unicodedata.combining(c))
+    pieces = library.encode(plain, out_type=str)
+    assert row == [tokens.index(p) if p in tokens else 0 for p in pieces]
+  assert tokenizer(texts[0])["input_ids"].numpy()[[0, -1]].tolist() == [2, 3]
+  # What is written is read again.
+  copy = tmp_path / "copy"
+  copy.mkdir()
+  tokenizer.save(copy)
+  assert tokenizers.load(copy).tokenize(texts).to_list() == ids
+
+
 @pytest.mark.parametrize(
   "family, shift, special",
   [

@@ -311,3 +311,19 @@ def _is_old(character):
   # What stands next to a capital sigma decides its lower case, so that a single
   # character of another Unicode version changes its neighbours too.
   return unicodedata.ucd_3_2_0.category(character) != "Cn"
+
+
+def test_a_roberta_on_a_wordpiece_vocabulary_is_framed_as_its_tokenizer_says(
+  tmp_path,
+):
+  """The layout of klue/roberta-base."""
+  vocabularies.write(tmp_path)
+  settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": False}
+  (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+  (tmp_path / "config.json").write_text(json.dumps({"model_type": "roberta"}))
+  tokenizer = tokenizers.load(tmp_path)
+  pair = tokenizer("hello", "world")
+  tokens = [tokenizer.vocabulary.tokens[i] for i in pair["input_ids"].numpy()]
+  assert tokens[0] == "[CLS]"
+  assert tokens.count("[SEP]") == 2
+  assert pair["segment_ids"].numpy()[-1] == 1
