@@ -73,9 +73,24 @@ def assign(
   _raise_any(errors, origin, remedy)
   loaded = [name for name in variables if name not in problems]
   for name in loaded:
-    variables[name].assign(read(tensors, name, origin))
+    variables[name].assign(_Lent(read(tensors, name, origin)))
   left_over = [name for name in tensors.shapes if name not in loaded]
   return Assignment(loaded, list(problems), left_over)
+
+
+class _Lent:
+  """Array for a variable, which will not be changed.
+
+  TensorFlow copies an array of NumPy's own type once more, lest it be.
+  """
+
+  def __init__(self, array):
+    self._array = array
+    self.shape = array.shape
+    self.dtype = array.dtype
+
+  def __array__(self, dtype=None, copy=None):
+    return self._array if dtype is None else self._array.astype(dtype)
 
 
 def check_shapes(expected, tensors, origin):

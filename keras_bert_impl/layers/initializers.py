@@ -1,6 +1,25 @@
 """Initializer of embedding tables and kernels."""
 
+import contextlib
+import contextvars
+
 import keras
+
+_are_skipped = contextvars.ContextVar("are_skipped", default=False)
+
+
+@contextlib.contextmanager
+def skipped():
+  """Context in which layers get no fresh values, but zeros.
+
+  For models whose weights are all loaded: to draw those of BERT-Large takes
+  longer than to read them from a file.
+  """
+  token = _are_skipped.set(True)
+  try:
+    yield
+  finally:
+    _are_skipped.reset(token)
 
 
 def truncated_normal(stddev):
@@ -15,4 +34,6 @@ def truncated_normal(stddev):
 
   Source: google-research/bert, modeling.py, create_initializer.
   """
-  return keras.initializers.TruncatedNormal(stddev=stddev)
+  # Made in any case: it counts in the sequence of seeds.
+  initializer = keras.initializers.TruncatedNormal(stddev=stddev)
+  return keras.initializers.Zeros() if _are_skipped.get() else initializer

@@ -1,10 +1,12 @@
 """Loads models from checkpoints of any known format."""
 
+import contextlib
 import dataclasses
 import warnings
 
 from keras_bert_impl import heads as heads_lib
 from keras_bert_impl.checkpoints import assignment, names, reading
+from keras_bert_impl.layers import initializers
 from keras_bert_impl.models import encoder, task_models
 
 # {head: class of model}.
@@ -79,7 +81,9 @@ def load(checkpoint, description, allow_partial=False, dtype=None, remedy=None):
     ValueError: weights are missing or have another shape, or the encoder has no
       place for some of those stored.
   """
-  model = build(description, checkpoint.tensors.shapes, dtype)
+  fresh = contextlib.nullcontext() if allow_partial else initializers.skipped()
+  with fresh:
+    model = build(description, checkpoint.tensors.shapes, dtype)
   result = assignment.assign(
     {weight.path: weight for weight in model.weights},
     checkpoint.tensors,

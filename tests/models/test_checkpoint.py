@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 
+import keras
 import numpy as np
 import pytest
 import safetensors.numpy
@@ -68,6 +69,33 @@ def test_the_dtype_is_that_of_the_computation():
   )
   assert encoder.weights[0].dtype == "float32"
   assert encoder.compute_dtype == "bfloat16"
+
+
+def test_no_values_are_drawn_that_the_checkpoint_replaces(monkeypatch):
+  drawn = []
+  initializer = keras.initializers.TruncatedNormal
+  call = initializer.__call__
+
+  def draw(self, shape, dtype=None):
+    drawn.append(shape)
+    return call(self, shape, dtype)
+
+  monkeypatch.setattr(initializer, "__call__", draw)
+  models.from_checkpoint(PARITY / "bert_classifier")
+  assert not drawn
+  models.from_checkpoint(PARITY / "bert_classifier", allow_partial=True)
+  assert drawn
+
+
+def test_what_is_drawn_afterwards_depends_on_the_seed_alone():
+  values = []
+  for allow_partial in (False, True):
+    keras.utils.set_random_seed(1)
+    models.from_checkpoint(
+      PARITY / "bert_classifier", allow_partial=allow_partial
+    )
+    values.append(keras.initializers.TruncatedNormal()((2, 3)))
+  np.testing.assert_array_equal(*values)
 
 
 def test_a_bare_encoder_has_no_head_to_give(tmp_path):
