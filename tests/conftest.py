@@ -1,12 +1,13 @@
-"""How a test run is shared out among processes, with `--dist loadgroup`."""
+"""How a test run is shared out among processes, with `--dist loadfile`."""
 
 import os
 
 import pytest
 
+# Its tests share exports, so that one process has them all.
+_SERVING = "tests/serving/"
 # What takes longest comes first, so that no process is left with it at the end.
-_EXPORTS = "exports"  # the fixture
-_FIRST = (_EXPORTS, "tests/official_tasks/", "tests/training/")
+_FIRST = (_SERVING, "tests/official_tasks/", "tests/training/")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -19,21 +20,28 @@ def pytest_xdist_auto_num_workers():
   return cores + cores // 2
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+  """Returns what keeps the tests of a file together, and all of serving."""
+  if config.getvalue("dist") != "loadfile":
+    return None
+  from xdist import scheduler
+
+  class Scheduling(scheduler.LoadFileScheduling):
+    def _split_scope(self, nodeid):
+      scope = super()._split_scope(nodeid)
+      return _SERVING if scope.startswith(_SERVING) else scope
+
+  config.option.loadscopereorder = False
+  return Scheduling(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-  """Keeps the tests of a file, and all files that need exports, together."""
-  exporting = {
-    item.path for item in items if _EXPORTS in getattr(item, "fixturenames", ())
-  }
-  groups = {
-    item.path: _EXPORTS if item.path in exporting else str(item.path)
-    for item in items
-  }
-  for item in items:
-    item.add_marker(pytest.mark.xdist_group(groups[item.path]))
-  items.sort(key=lambda item: _rank(groups[item.path]))
+  """Puts what takes longest first."""
+  items.sort(key=lambda item: _rank(item.nodeid))
 
 
-def _rank(group):
-  ranks = (k for k, name in enumerate(_FIRST) if name in group)
+def _rank(nodeid):
+  ranks = (k for k, folder in enumerate(_FIRST) if nodeid.startswith(folder))
   return next(ranks, len(_FIRST))
