@@ -1,5 +1,6 @@
 """The file config.json of `transformers`: configuration, head and labels."""
 
+import difflib
 import os
 
 from keras_bert_impl import configs, families, files, heads
@@ -109,9 +110,10 @@ def _family(values, origin):
   """Returns the `Family` of a config.json."""
   model_type = values.get("model_type", families.DEFAULT)
   if model_type not in families.FAMILIES:
+    near = difflib.get_close_matches(str(model_type), families.FAMILIES, 1, 0)
     raise ValueError(
-      f"Unknown model_type {model_type!r} in {origin}; known are "
-      f"{', '.join(families.FAMILIES)}."
+      f"Unknown model_type {model_type!r} in {origin}; the nearest known one is"
+      f" {near[0]!r}, and all are {', '.join(families.FAMILIES)}."
     )
   return families.FAMILIES[model_type]
 

@@ -102,6 +102,7 @@ def test_weights_in_half_precision_are_written_in_full():
 @pytest.mark.parametrize(
   ("values", "message"),
   [
+    (BERT | {"model_type": "xlm_roberta"}, "nearest .* is 'xlm-roberta'"),
     (BERT | {"model_type": "gpt2"}, "Unknown model_type 'gpt2'.*bert, roberta"),
     (
       BERT | {"position_embedding_type": "relative_key"},
