@@ -148,7 +148,7 @@ def load(vocab_file):
     )
   family = find_family(vocab_file)
   values = _foreign_defaults(kind, stored, family) if is_foreign else {}
-  values |= {name: stored[name] for name in known if name in stored}
+  values = values | {name: stored[name] for name in known if name in stored}
   values.pop("family", None)
   for name, value in values.items():
     if not isinstance(value, bool):

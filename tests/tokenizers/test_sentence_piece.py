@@ -8,7 +8,7 @@ import pytest
 import sentencepiece
 import tensorflow as tf
 
-from keras_bert_impl import tokenizers
+from keras_bert_impl import families, tokenizers
 from tests.tokenizers import vocabularies
 
 DATA = os.environ.get("KERAS_BERT_DATA")
@@ -93,6 +93,8 @@ def write_kobert(folder):
 def test_a_list_beside_the_model_gives_the_ids(tmp_path):
   library, tokens = write_kobert(tmp_path)
   tokenizer = tokenizers.load(tmp_path)
+  # What this folder says is not said of any other.
+  assert families.FAMILIES["albert"].sentencepiece_options["do_lower_case"]
   roles = {"pad": 1, "unk": 0, "cls": 2, "sep": 3, "mask": 4}
   assert tokenizer.vocabulary.role_ids == roles
   assert tokenizer.vocab_size == len(tokens)
