@@ -24,21 +24,8 @@ _LEAVES = {
 
 
 def open_weights(path, declared):
-  """Opens the weights of a model of `transformers`, under our names.
-
-  Args:
-    path: str, as for `read`.
-    declared: `description.Description` of the files beside it, or None.
-
-  Returns:
-    (mapping of names -> arrays, with `shapes`; `declared`).
-
-  Raises:
-    FileNotFoundError: nothing is declared: names differ between families.
-    ValueError: as `read`.
-  """
-  stored = read(path)
-  return transformers_files.under_our_names(stored, path, declared), declared
+  """Opens the weights of a model; see `transformers_files.open_weights`."""
+  return transformers_files.open_weights(read, path, declared)
 
 
 def read(path):

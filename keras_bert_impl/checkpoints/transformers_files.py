@@ -10,20 +10,23 @@ from keras_bert_impl import files
 from keras_bert_impl.checkpoints import config_json, mappings, names
 
 
-def under_our_names(stored, path, declared):
-  """Returns stored parameters under our names.
+def open_weights(read, path, declared):
+  """Opens the weights of a model of `transformers`, under our names.
 
   Args:
-    stored: mapping of `transformers`' names -> arrays, with `shapes`.
-    path: str, their file, for messages.
+    read: function of a path that returns a mapping of `transformers`' names ->
+      arrays, with `shapes`.
+    path: str, as for `read`.
     declared: `description.Description` of the files beside it, or None.
 
   Returns:
-    `mappings.Renamed`.
+    (mapping of names -> arrays, with `shapes`; `declared`).
 
   Raises:
     FileNotFoundError: nothing is declared: names differ between families.
+    ValueError: as `read`.
   """
+  stored = read(path)
   if declared is None:
     raise FileNotFoundError(
       f"There is no {config_json.FILE_NAME} beside {path}: it says what the "
@@ -35,7 +38,7 @@ def under_our_names(stored, path, declared):
     if ours is not None:
       origins.setdefault(ours, name)
   transposed = {name for name in origins if names.is_transposed(name)}
-  return mappings.Renamed(stored, origins, transposed)
+  return mappings.Renamed(stored, origins, transposed), declared
 
 
 def weight_files(path):
