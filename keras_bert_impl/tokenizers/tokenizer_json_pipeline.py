@@ -51,8 +51,8 @@ def _bert_words(values, path):
 
 def _byte_level_words(values, path):
   steps = list(_steps(values, "pretokenizers", path))
-  if [name for name, _, _ in steps] != ["ByteLevel"]:
-    names = [name for name, _, _ in steps]
+  names = [name for name, _, _ in steps]
+  if names != ["ByteLevel"]:
     _refuse("pre_tokenizer of BPE", names, path, "ByteLevel")
   [(_, step, place)] = steps
   check(step, "use_regex", (True,), place, True)
@@ -66,13 +66,8 @@ def _sentence_piece_words(values, path):
     allowed = "Metaspace or WhitespaceSplit, Metaspace"
     _refuse("pre_tokenizer of Unigram", names, path, allowed)
   _, step, place = steps[-1]
-  check(
-    step,
-    "replacement",
-    (vocabulary_files.WORD_START,),
-    place,
-    vocabulary_files.WORD_START,
-  )
+  start = vocabulary_files.WORD_START
+  check(step, "replacement", (start,), place, start)
   # Older files have a bool.
   usual = files.field(step, "add_prefix_space", bool, place, True)
   scheme = "always" if usual else "never"
@@ -131,8 +126,7 @@ def _replace(step, place):
     yield ("replace", re2.literal(text), content)
     return
   text = files.field(pattern, "Regex", str, f"pattern of {place}")
-  white = white_space.ANY
-  found = text.replace(r"\s", white)
+  found = text.replace(r"\s", white_space.ANY)
   # Inside of a class of characters it is written otherwise.
   is_plain = _PLAIN_PATTERN.fullmatch(text.replace(r"\s", "s"))
   if not is_plain or re.search(r"\[[^\]]*\\s", text) or "[^" in text:
