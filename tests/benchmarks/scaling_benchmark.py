@@ -155,7 +155,7 @@ def measure(preset, seq_length, batch_size, accumulation, replicas, steps=None):
   from keras_bert_impl.training import config as config_lib
   from keras_bert_impl.training import distribution
   from keras_bert_impl.training import loop as loop_lib
-  from tests.benchmarks import pretraining_step_benchmark as step_benchmark
+  from tests.benchmarks import contestants
 
   if os.environ.get("TF_CONFIG"):
     strategy = distribution.create_strategy("multi_worker_mirrored")
@@ -172,8 +172,13 @@ def measure(preset, seq_length, batch_size, accumulation, replicas, steps=None):
     model = task.build_model()
     optimizer = adamw.AdamW(1e-4)
   loop = loop_lib.TrainingLoop(task, model, optimizer, strategy, config)
-  num_predictions = max(20 * seq_length // 128, 1)
-  batch = step_benchmark.make_batch(batch_size, seq_length, num_predictions)
+  case = contestants.Case(
+    batch_size=batch_size,
+    seq_length=seq_length,
+    num_layers=encoder.num_hidden_layers,
+    hidden_size=encoder.hidden_size,
+  )
+  batch = contestants.make_batch(case)
   batches = tf.data.Dataset.from_tensors(batch).cache().repeat()
   iterator = iter(distribution.distribute(strategy, batches))
   loop.train(iterator, 1)  # Traces.
@@ -195,14 +200,7 @@ def measure(preset, seq_length, batch_size, accumulation, replicas, steps=None):
     seconds.append(time.perf_counter() - started)
   return {
     "seconds": statistics.median(seconds),
-    "flops": step_benchmark.flops_per_step(
-      batch_size,
-      seq_length,
-      num_predictions,
-      encoder.hidden_size,
-      encoder.intermediate_size,
-      encoder.num_hidden_layers,
-    ),
+    "flops": case.flops,
     "peak": max(peaks),
     "gradients": size,
   }
