@@ -25,7 +25,7 @@ import time
 
 from etils import epy
 
-from keras_bert_impl import choices, files, options
+from keras_bert_impl import choices, files, frozen_weights, options
 from official_tasks.command_line import common
 from official_tasks.model_folders import files as model_files
 
@@ -104,6 +104,8 @@ common.define_flags(ExtractionConfig)
 def main():
   """Loads the encoder, reads, encodes, writes."""
   config = common.from_flags(ExtractionConfig)
+  if config.compute_dtype == "bfloat16":
+    frozen_weights.assume()
   extractor = extractor_lib.Extractor(config)
   started = time.monotonic()
   lines = extractor.extract(line_files.read_lines(config.input_file))

@@ -12,7 +12,6 @@ Order of initialisation: (1) a checkpoint in --output_dir is resumed, (2) else
 --init_checkpoint is loaded, (3) else weights are drawn from --random_seed.
 """
 
-import os
 import time
 
 from absl import flags
@@ -25,10 +24,6 @@ with epy.lazy_imports():
   from keras_bert_impl.training import distribution, experiment
   from official_tasks.pretraining import default as default_pretraining
   from official_tasks.pretraining import run as pretraining_run
-
-# oneDNN's kernels took 29 % off a training step of BERT-Base on a processor
-# where TensorFlow leaves them off. It looks here when it is imported.
-os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 FLAGS = flags.FLAGS
 

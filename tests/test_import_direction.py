@@ -19,6 +19,7 @@ ORDER = (
     "keras_bert_impl.choices",
     "keras_bert_impl.configs",
     "keras_bert_impl.features",
+    "keras_bert_impl.frozen_weights",
     "keras_bert_impl.heads",
     "keras_bert_impl.hub",
     "keras_bert_impl.options",

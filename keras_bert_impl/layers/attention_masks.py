@@ -2,9 +2,10 @@
 
 from keras import ops
 
-# Added to the scores of positions that are not seen; finite, so that a row
-# whose positions are all masked (padding in a packed batch) gives no NaN.
-_UNSEEN = -1e9
+# Added to the scores of positions that are not seen; finite in every dtype, so
+# that a row whose positions are all masked (padding in a packed batch) gives no
+# NaN.
+_UNSEEN = -3e4
 
 
 def structure(input_mask, sequence_ids=None):

@@ -9,7 +9,13 @@ import inspect
 
 import keras
 
-from keras_bert_impl.layers import activations, dense, dropout, initializers
+from keras_bert_impl.layers import (
+  activations,
+  dense,
+  dropout,
+  initializers,
+  layer_norm,
+)
 
 
 class Layer(keras.layers.Layer):
@@ -43,7 +49,7 @@ class Layer(keras.layers.Layer):
 
   def _layer_norm(self, shape):
     """Returns a built `LayerNormalization`."""
-    layer = keras.layers.LayerNormalization(
+    layer = layer_norm.LayerNormalization(
       epsilon=self.layer_norm_eps, dtype=self.dtype_policy, name="LayerNorm"
     )
     layer.build(shape)

@@ -7,6 +7,10 @@ On TensorFlow, where a step is not one XLA program:
   what lies between. So it is in inference.
 - A gradient reads it. There GELU and its gradient are small functions compiled
   by XLA, in float32 inside; product and bias stay kernels of the library.
+- LayerNorm becomes one kernel of oneDNN in inference, if it is written as the
+  normalization of a batch.
+- Of attention, the product of queries and keys takes scale and mask along, if
+  these come right before and after it and in its dtype.
 
 Exported models call layers without `training`: they hold nothing compiled by
 XLA, which TF Serving would refuse.
@@ -42,6 +46,37 @@ def activate(activation, x, training):
   if training and is_gelu and keras.backend.backend() == "tensorflow":
     return _compiled(activation)(x)
   return activation(x)
+
+
+def layer_norm(x, gamma, beta, epsilon, training):
+  """Returns `x` [..., H], each row normalized, times gamma [H] plus beta [H].
+
+  The dtype is that of `x`; None where `keras.ops` does as well.
+
+  TensorFlow finds LayerNorm in a graph by the ops that Keras 2 wrote it with: a
+  row is a channel of a batch normalization, whose scale 1 and offset 0 are
+  tensors of a size that is not known before.
+  """
+  if training or keras.backend.backend() != "tensorflow":
+    return None
+  import tensorflow as tf
+
+  if tf.executing_eagerly() or None not in x.shape[:-1]:
+    return None
+  shape = tf.shape(x)
+  num_rows = tf.reduce_prod(shape[:-1])
+  rows = tf.raw_ops.FusedBatchNormV3(
+    x=tf.reshape(x, [1, num_rows, x.shape[-1], 1]),
+    scale=tf.ones([num_rows]),
+    offset=tf.zeros([num_rows]),
+    mean=tf.constant([], tf.float32),
+    variance=tf.constant([], tf.float32),
+    epsilon=epsilon,
+    data_format="NCHW",
+    is_training=True,
+  ).y
+  rows = tf.reshape(rows, shape)
+  return rows * tf.cast(gamma, x.dtype) + tf.cast(beta, x.dtype)
 
 
 @functools.cache

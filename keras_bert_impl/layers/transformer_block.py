@@ -83,15 +83,15 @@ class SelfAttention(base.Layer):
     if attention_mask is None:
       attention_mask = mask
     head_size = hidden.shape[-1] // self.num_heads
-    query = self._split_heads(self.query(hidden) * head_size**-0.5)
+    query = self._split_heads(self.query(hidden)) * head_size**-0.5
     key = self._split_heads(self.key(hidden))  # [B, N, L, D]
     value = self._split_heads(self.value(hidden))
     scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
-    scores = ops.cast(scores, "float32")  # [B, N, L, L]
     length = ops.shape(hidden)[1]
     bias = attention_masks.bias(attention_mask, length, self.use_causal_mask)
-    for added in (position_bias, bias):
-      scores = scores if added is None else scores + added
+    scores = scores if bias is None else scores + ops.cast(bias, scores.dtype)
+    scores = ops.cast(scores, "float32")  # [B, N, L, L]
+    scores = scores if position_bias is None else scores + position_bias
     probs = ops.cast(ops.softmax(scores), self.compute_dtype)
     context = ops.matmul(self.dropout(probs, training=training), value)
     context = ops.transpose(context, (0, 2, 1, 3))  # [B, L, N, D]
@@ -226,10 +226,10 @@ class TransformerBlock(base.Layer):
     """Returns the block's output for its input and the context, [B, L, H]."""
     context = self.attention_dense(context)
     context = self.attention_dropout(context, training=training)
-    hidden = self.attention_norm(hidden + context)
+    hidden = self.attention_norm(hidden + context, training=training)
     # Keras does not know `training` where a block is computed again.
     inner = self.intermediate_dense(hidden, training=training)  # [B, L, I]
     update = self.output_dropout(self.output_dense(inner), training=training)
-    return self.output_norm(hidden + update)
+    return self.output_norm(hidden + update, training=training)
 
   compute_output_spec = SelfAttention.compute_output_spec

@@ -13,7 +13,7 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import features
+from keras_bert_impl import features, frozen_weights
 from keras_bert_impl.layers import dropout, rematerialization
 from keras_bert_impl.training import distribution, row_numbers
 
@@ -37,9 +37,13 @@ class TrainingLoop:
 
   Attributes:
     variables: list of `tf.Variable`, what is trained.
+
+  Raises:
+    ValueError: the batch cannot be divided, or `frozen_weights` are assumed.
   """
 
   def __init__(self, task, model, optimizer, strategy, config):
+    frozen_weights.check_trainable()
     distribution.check_divisible(
       config.train_batch_size,
       strategy.num_replicas_in_sync,
@@ -88,13 +92,7 @@ class TrainingLoop:
     names, history = _columns(
       self._run_steps(iterator, tf.constant(num_steps))
     )  # [num_steps, M, 2]
-    finite = np.isfinite(history).all(axis=(1, 2))  # [num_steps]
-    if not finite.all():
-      bad = int(np.argmin(finite))
-      raise DivergedError(
-        f"loss or gradient is not finite at step {first + bad}; lower"
-        " --learning_rate, lengthen --num_warmup_steps or check the data."
-      )
+    _check_finite(history, first)
     return _means(names, history.sum(axis=0))
 
   def evaluate(self, batches):
@@ -272,6 +270,17 @@ class TrainingLoop:
     part = context.replica_id_in_sync_group
     with _random_seed(self.config.random_seed, index, part):
       return self._call_model(batch, training=False)
+
+
+def _check_finite(history, first):
+  """Raises `DivergedError` of [num_steps, M, 2], whose first step is `first`."""
+  finite = np.isfinite(history).all(axis=(1, 2))  # [num_steps]
+  if not finite.all():
+    bad = int(np.argmin(finite))
+    raise DivergedError(
+      f"loss or gradient is not finite at step {first + bad}; lower"
+      " --learning_rate, lengthen --num_warmup_steps or check the data."
+    )
 
 
 def _clipping_factor(norm, clip_norm):

@@ -21,6 +21,10 @@ EXIT_BAD_FLAGS = 2
 # Here, because worker processes import the script, but do not run it.
 quiet_imports.install()
 
+# oneDNN's kernels took 29 % off a training step of BERT-Base on a processor
+# where TensorFlow leaves them off. It looks here when it is imported.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+
 _HELP = {"help", "h", "helpshort", "?"}
 _FULL_HELP = {"helpfull"}
 _NAME_WIDTH = 30  # of the column of names in --help
