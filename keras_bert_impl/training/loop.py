@@ -273,7 +273,7 @@ class TrainingLoop:
 
 
 def _check_finite(history, first):
-  """Raises `DivergedError` of [num_steps, M, 2], whose first step is `first`."""
+  """Raises DivergedError for [num_steps, M, 2] from the step `first` on."""
   finite = np.isfinite(history).all(axis=(1, 2))  # [num_steps]
   if not finite.all():
     bad = int(np.argmin(finite))
