@@ -19,10 +19,7 @@ class Dense(keras.layers.Dense):
     shape = ops.shape(inputs)
     x = ops.reshape(inputs, (-1, shape[-1])) if len(shape) > 2 else inputs
     x = ops.matmul(x, self.kernel)
-    if self.bias is not None:
-      x = kernels.add_bias(x, self.bias)
-    if self.activation is not None:
-      x = kernels.activate(self.activation, x, training)
+    x = kernels.finish(x, self.bias, self.activation, training)
     return ops.reshape(x, (*shape[:-1], self.units)) if len(shape) > 2 else x
 
   def quantize(self, mode=None, type_check=True, **kwargs):

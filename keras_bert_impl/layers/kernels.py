@@ -19,33 +19,36 @@ XLA, which TF Serving would refuse.
 import functools
 
 import keras
-from keras import ops
 
 from keras_bert_impl.layers import activations
 
-
-def add_bias(x, bias):
-  """Returns `x` [N, I] plus `bias` [I]."""
-  bias = ops.convert_to_tensor(bias)
-  if keras.backend.backend() != "tensorflow":
-    return x + bias
-  import tensorflow as tf
-
-  return tf.nn.bias_add(x, bias)
+_GELUS = (keras.activations.gelu, activations.gelu_new)
 
 
-def activate(activation, x, training):
-  """Returns `activation(x)`.
+def finish(x, bias, activation, training):
+  """Returns `activation(x + bias)`, what follows a matrix product.
 
   Args:
-    activation: callable; those with a faster form are GELU's.
-    x: float tensor.
+    x: float [N, I].
+    bias: [I], or None.
+    activation: callable, or None; those with a faster form are GELU's.
     training: bool, whether there will be a gradient.
   """
-  is_gelu = activation in (keras.activations.gelu, activations.gelu_new)
-  if training and is_gelu and keras.backend.backend() == "tensorflow":
-    return _compiled(activation)(x)
-  return activation(x)
+  if keras.backend.backend() == "tensorflow":
+    return _finish_on_tensorflow(x, bias, activation, training)
+  x = x if bias is None else x + bias
+  return x if activation is None else activation(x)
+
+
+def _finish_on_tensorflow(x, bias, activation, training):
+  import tensorflow as tf
+
+  if training and activation in _GELUS:
+    bias = tf.zeros([x.shape[-1]], x.dtype) if bias is None else bias
+    # A variable would be one of the function that is differentiated.
+    return _compiled(activation)(x, tf.convert_to_tensor(bias))
+  x = x if bias is None else tf.nn.bias_add(x, tf.convert_to_tensor(bias))
+  return x if activation is None else activation(x)
 
 
 def layer_norm(x, gamma, beta, epsilon, training):
@@ -81,24 +84,31 @@ def layer_norm(x, gamma, beta, epsilon, training):
 
 @functools.cache
 def _compiled(activation):
-  """Returns `activation` and its gradient as functions compiled by XLA."""
+  """Returns `activation(x + bias)` and its gradient, compiled by XLA."""
   import tensorflow as tf
 
-  @tf.function(jit_compile=True, autograph=False)
-  def value(x):
-    return tf.cast(activation(tf.cast(x, tf.float32)), x.dtype)
+  compiled_by_xla = tf.function(
+    jit_compile=True, autograph=False, reduce_retracing=True
+  )
 
-  @tf.function(jit_compile=True, autograph=False)
-  def gradient(x, upstream):
-    wide = tf.cast(x, tf.float32)
+  def wide(*tensors):
+    return [tf.cast(tensor, tf.float32) for tensor in tensors]
+
+  @compiled_by_xla
+  def value(x, bias):
+    return tf.cast(activation(tf.add(*wide(x, bias))), x.dtype)
+
+  @compiled_by_xla
+  def gradient(x, bias, upstream):
+    inputs = wide(x, bias)
     with tf.GradientTape() as tape:
-      tape.watch(wide)
-      y = activation(wide)
-    slope = tape.gradient(y, wide, tf.cast(upstream, tf.float32))
-    return tf.cast(slope, x.dtype)
+      tape.watch(inputs)
+      y = activation(tf.add(*inputs))
+    slopes = tape.gradient(y, inputs, *wide(upstream))
+    return [tf.cast(slope, x.dtype) for slope in slopes]
 
   @tf.custom_gradient
-  def compiled(x):
-    return value(x), functools.partial(gradient, x)
+  def compiled(x, bias):
+    return value(x, bias), functools.partial(gradient, x, bias)
 
   return compiled

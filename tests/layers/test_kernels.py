@@ -20,7 +20,7 @@ def value_and_gradient(function, x):
 
 
 def in_training(activation):
-  return lambda x: kernels.activate(activation, x, training=True)
+  return lambda x: kernels.finish(x, None, activation, training=True)
 
 
 @pytest.mark.parametrize("is_traced", [False, True])
@@ -70,6 +70,29 @@ def test_a_dense_layer_is_that_of_keras(shape, is_dynamic, training):
     input_signature=signature if is_dynamic else None,
   )
   np.testing.assert_allclose(call(x), keras_layer(x), atol=1e-6)
+
+
+@pytest.mark.parametrize("activation", ["gelu", "gelu_new", None])
+def test_gradients_of_a_dense_layer_are_those_of_keras(activation):
+  function = activations.get(activation)
+  ours = dense.Dense(7, function, bias_initializer="normal")
+  keras_layer = keras.layers.Dense(7, function)
+  rng = np.random.default_rng(0)
+  x, upstream = rng.normal(size=(2, 4, 5, 7)).astype("float32")[..., :7]
+  gradients = []
+  for layer in (ours, keras_layer):
+    layer.build(x.shape)
+  keras_layer.set_weights(ours.get_weights())
+  for call in (lambda x: ours(x, training=True), keras_layer):
+    layer = keras_layer if call is keras_layer else ours
+    weights = [layer.kernel.value, layer.bias.value]
+    with tf.GradientTape() as tape:
+      inputs = tf.constant(x)
+      tape.watch(inputs)
+      y = call(inputs)
+    gradients.append(tape.gradient(y, [inputs, *weights], upstream))
+  for a, b in zip(*gradients, strict=True):
+    np.testing.assert_allclose(a, b, atol=1e-5)
 
 
 def test_without_bias_or_activation_it_is_a_product():
