@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert_impl.layers import base, initializers
+from keras_bert_impl.layers import base, initializers, kernels
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -253,11 +253,8 @@ class SpanBoundaryHead(base.Layer):
 
 def _score_words(x, embedding_table, dtype):
   """[N, E] against the table [V, E] -> float32 [N, V]."""
-  table = ops.cast(embedding_table, dtype)
-  # The table comes first so that its gradient needs no [E, V] transposition,
-  # which is five times as large as transposing the logits.
-  logits = ops.transpose(ops.matmul(table, ops.transpose(x)))
-  return ops.cast(logits, "float32")
+  scores = kernels.score_rows(x, ops.cast(embedding_table, dtype))
+  return ops.cast(scores, "float32")
 
 
 def _gather_positions(hidden, positions):

@@ -9,6 +9,8 @@ On TensorFlow, where a step is not one XLA program:
   by XLA, in float32 inside; product and bias stay kernels of the library.
 - LayerNorm becomes one kernel of oneDNN in inference, if it is written as the
   normalization of a batch.
+- The cross-entropy of a whole vocabulary is a function compiled by XLA, which
+  reads the logits three times instead of nine.
 - Of attention, the product of queries and keys takes scale and mask along, if
   these come right before and after it and in its dtype.
 
@@ -19,10 +21,12 @@ XLA, which TF Serving would refuse.
 import functools
 
 import keras
+from keras import ops
 
 from keras_bert_impl.layers import activations
 
 _GELUS = (keras.activations.gelu, activations.gelu_new)
+_FEWEST_CLASSES = 1024  # that are worth a program of XLA
 
 
 def finish(x, bias, activation, training):
@@ -49,6 +53,16 @@ def _finish_on_tensorflow(x, bias, activation, training):
     return _compiled(activation)(x, tf.convert_to_tensor(bias))
   x = x if bias is None else tf.nn.bias_add(x, tf.convert_to_tensor(bias))
   return x if activation is None else activation(x)
+
+
+def score_rows(x, table):
+  """Returns `x` [N, E] times each row of `table` [V, E], [N, V]."""
+  if keras.backend.backend() != "tensorflow":
+    return ops.matmul(x, ops.transpose(table))
+  import tensorflow as tf
+
+  # Its gradients need no transposition of the table or the scores.
+  return tf.matmul(x, table, transpose_b=True)
 
 
 def layer_norm(x, gamma, beta, epsilon, training):
@@ -112,3 +126,83 @@ def _compiled(activation):
     return value(x, bias), functools.partial(gradient, x, bias)
 
   return compiled
+
+
+def cross_entropy(logits, labels):
+  """Returns the cross-entropy of each label in nats, float32 [...].
+
+  Args:
+    logits: float32 [..., C].
+    labels: int [...], in [0, C).
+  """
+  if not _is_vocabulary(logits):
+    return ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+  return _by_rows(_cross_entropy()[0], logits, labels)
+
+
+def is_predicted(logits, labels):
+  """Returns whether each label is the first one with the largest logit.
+
+  Args:
+    logits: float32 [..., C].
+    labels: int [...], in [0, C).
+  """
+  if not _is_vocabulary(logits):
+    predicted = ops.cast(ops.argmax(logits, axis=-1), "int32")
+    return ops.equal(predicted, ops.cast(labels, "int32"))
+  return _by_rows(_cross_entropy()[1], logits, labels)
+
+
+def _is_vocabulary(logits):
+  on_tensorflow = keras.backend.backend() == "tensorflow"
+  return on_tensorflow and logits.shape[-1] >= _FEWEST_CLASSES
+
+
+def _by_rows(function, logits, labels):
+  """Applies a function of [N, C] and [N] to logits and labels of any rank."""
+  rows = ops.reshape(logits, (-1, logits.shape[-1]))
+  found = function(rows, ops.reshape(labels, (-1,)))
+  return ops.reshape(found, ops.shape(labels))
+
+
+@functools.cache
+def _cross_entropy():
+  """Returns `cross_entropy` and `is_predicted` of rows, compiled by XLA."""
+  import tensorflow as tf
+
+  compiled_by_xla = tf.function(
+    jit_compile=True, autograph=False, reduce_retracing=True
+  )
+
+  def place(logits):
+    return tf.range(logits.shape[-1])[tf.newaxis]
+
+  @compiled_by_xla
+  def value(logits, labels):
+    largest = tf.reduce_max(logits, axis=-1, keepdims=True)
+    total = tf.reduce_sum(tf.exp(logits - largest), axis=-1)
+    log_total = tf.math.log(total) + largest[:, 0]
+    return log_total - tf.gather(logits, labels, batch_dims=1), log_total
+
+  @compiled_by_xla
+  def gradient(logits, labels, log_total, upstream):
+    probs = tf.exp(logits - log_total[:, tf.newaxis])
+    is_label = tf.equal(place(logits), labels[:, tf.newaxis])
+    slope = tf.where(is_label, probs - 1.0, probs)
+    return slope * upstream[:, tf.newaxis], None
+
+  @tf.custom_gradient
+  def losses(logits, labels):
+    labels = tf.cast(labels, tf.int32)
+    found, log_total = value(logits, labels)
+    return found, functools.partial(gradient, logits, labels, log_total)
+
+  @compiled_by_xla
+  def are_predicted(logits, labels):
+    labels = tf.cast(labels, tf.int32)
+    own = tf.gather(logits, labels, batch_dims=1)[:, tf.newaxis]
+    is_before = place(logits) < labels[:, tf.newaxis]
+    is_better = (logits > own) | ((logits == own) & is_before)
+    return tf.logical_not(tf.reduce_any(is_better, axis=-1))
+
+  return losses, are_predicted

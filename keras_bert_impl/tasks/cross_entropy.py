@@ -9,6 +9,8 @@ from keras_bert_impl import features
 with epy.lazy_imports():
   from keras import ops
 
+  from keras_bert_impl.layers import kernels
+
 
 class Prediction(NamedTuple):
   """One classification: float logits [..., C], int labels [...] below C."""
@@ -27,9 +29,7 @@ def losses(predictions, weights):
   return {
     name: ops.sum(
       weights[name]
-      * ops.sparse_categorical_crossentropy(
-        prediction.labels, prediction.logits, from_logits=True
-      )
+      * kernels.cross_entropy(prediction.logits, prediction.labels)
     )
     for name, prediction in predictions.items()
   }
@@ -49,8 +49,8 @@ def metrics(batch, predictions, weights):
   result = {"padding_share": padding_share(batch)}
   sums = losses(predictions, weights)
   for name, prediction in predictions.items():
-    predicted = ops.cast(ops.argmax(prediction.logits, axis=-1), "int32")
-    correct = ops.cast(ops.equal(predicted, prediction.labels), "float32")
+    correct = kernels.is_predicted(prediction.logits, prediction.labels)
+    correct = ops.cast(correct, "float32")
     count = ops.sum(weights[name])
     result[f"{name}_loss"] = (sums[name], count)
     result[f"{name}_accuracy"] = (ops.sum(correct * weights[name]), count)

@@ -12,11 +12,11 @@ GELUS = [keras.activations.gelu, activations.gelu_new]
 X = np.linspace(-8, 8, 101, dtype="float32")
 
 
-def value_and_gradient(function, x):
+def value_and_gradient(function, x, upstream=None):
   with tf.GradientTape() as tape:
     tape.watch(x)
     y = function(x)
-  return y, tape.gradient(y, x, tf.cos(x))
+  return y, tape.gradient(y, x, tf.cos(x) if upstream is None else upstream)
 
 
 def in_training(activation):
@@ -95,6 +95,13 @@ def test_gradients_of_a_dense_layer_are_those_of_keras(activation):
     np.testing.assert_allclose(a, b, atol=1e-5)
 
 
+def test_scores_of_rows_are_a_product_with_the_transposed_table():
+  rng = np.random.default_rng(0)
+  x, table = rng.normal(size=(6, 5)), rng.normal(size=(9, 5))
+  found = kernels.score_rows(tf.constant(x), tf.constant(table))
+  np.testing.assert_allclose(found, x @ table.T)
+
+
 def test_without_bias_or_activation_it_is_a_product():
   layer = dense.Dense(3, use_bias=False)
   x = np.ones((2, 5, 4), "float32")
@@ -110,3 +117,39 @@ def test_only_training_has_functions_that_xla_compiles(training):
   functions = graph.as_graph_def().library.function
   compiled = [f for f in functions if f.attr["_XlaMustCompile"].b]
   assert bool(compiled) == training
+
+
+@pytest.fixture(params=[5, 2000])
+def classified(request):
+  rng = np.random.default_rng(0)
+  logits = rng.normal(size=(3, 4, request.param)).astype("float32")
+  labels = rng.integers(0, request.param, (3, 4)).astype("int32")
+  rows = np.arange(3)[:, None], np.arange(4)[None]
+  logits[0] = 7.0  # Every class is the largest: the first one is predicted.
+  labels[0, 0] = 0
+  logits[rows[0], rows[1], labels] += rng.choice([0.0, 9.0], (3, 4))
+  return tf.constant(logits), tf.constant(labels)
+
+
+def test_cross_entropy_and_its_gradient_are_those_of_keras(classified):
+  logits, labels = classified
+  upstream = tf.reshape(tf.range(12.0), (3, 4))
+  found, expected = (
+    value_and_gradient(function, logits, upstream)
+    for function in (
+      lambda x: kernels.cross_entropy(x, labels),
+      lambda x: keras.ops.sparse_categorical_crossentropy(
+        labels, x, from_logits=True
+      ),
+    )
+  )
+  for a, b in zip(found, expected, strict=True):
+    np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+def test_the_first_of_the_largest_logits_is_predicted(classified):
+  logits, labels = classified
+  expected = np.argmax(logits, axis=-1) == labels.numpy()
+  assert expected.any() and not expected.all()
+  for found in (kernels.is_predicted, tf.function(kernels.is_predicted)):
+    np.testing.assert_array_equal(found(logits, labels), expected)
