@@ -1,10 +1,12 @@
 """How a test run is shared out among processes, with `--dist loadfile`."""
 
+import functools
 import os
+import pathlib
 
 import pytest
 
-# Its tests share exports, so that one process has them all.
+_ROOT = pathlib.Path(__file__).parents[1]
 _SERVING = "tests/serving/"
 # What takes longest comes first, so that no process is left with it at the end.
 _FIRST = (_SERVING, "tests/official_tasks/", "tests/training/")
@@ -22,7 +24,11 @@ def pytest_xdist_auto_num_workers():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-  """Returns what keeps the tests of a file together, and all of serving."""
+  """Returns what keeps the tests of a file together, and all of the exports.
+
+  The tests of serving that have the fixture `exports` have what these answer in
+  common, so that one process has them all.
+  """
   if config.getvalue("dist") != "loadfile":
     return None
   from xdist import scheduler
@@ -30,7 +36,7 @@ def pytest_xdist_make_scheduler(config, log):
   class Scheduling(scheduler.LoadFileScheduling):
     def _split_scope(self, nodeid):
       scope = super()._split_scope(nodeid)
-      return _SERVING if scope.startswith(_SERVING) else scope
+      return _SERVING if _has_exports(scope) else scope
 
   config.option.loadscopereorder = False
   return Scheduling(config, log)
@@ -45,3 +51,9 @@ def pytest_collection_modifyitems(items):
 def _rank(nodeid):
   ranks = (k for k, folder in enumerate(_FIRST) if nodeid.startswith(folder))
   return next(ranks, len(_FIRST))
+
+
+@functools.cache
+def _has_exports(scope):
+  path = _ROOT / scope
+  return scope.startswith(_SERVING) and "exports" in path.read_text("utf-8")

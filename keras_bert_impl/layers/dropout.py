@@ -11,6 +11,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert_impl.layers import kernels
+
 
 @dataclasses.dataclass
 class _Source:
@@ -18,12 +20,12 @@ class _Source:
 
   Attributes:
     seed: int32 tensor [2].
-    uniform: callable, see `random_seed`.
+    numbers: callable, see `random_seed`.
     num_draws: collections.Counter, how often each path has drawn.
   """
 
   seed: Any
-  uniform: Callable
+  numbers: Callable
   num_draws: collections.Counter
 
 
@@ -35,15 +37,23 @@ class _Context(threading.local):
 _context = _Context()
 
 
-def _keras_uniform(shape, seed):
+def _keras_numbers(shape, seed, dtype):
   # JAX takes its keys unsigned, TensorFlow signed.
   is_jax = keras.backend.backend() == "jax"
   seed = _GivenSeed(ops.cast(seed, "uint32" if is_jax else "int32"))
-  return keras.random.uniform(shape, dtype="float32", seed=seed)
+  return _uniform(shape, seed, dtype)
+
+
+def _uniform(shape, seed, dtype):
+  """Returns `keras.random.uniform`, spread over all numbers of an int dtype."""
+  numbers = keras.random.uniform(shape, dtype="float32", seed=seed)
+  if dtype == "float32":
+    return numbers
+  return ops.cast(ops.floor(numbers * kernels.NUM_DRAWS), dtype)
 
 
 @contextlib.contextmanager
-def random_seed(seed, uniform=_keras_uniform):
+def random_seed(seed, numbers=_keras_numbers):
   """Makes every layer called inside draw its random numbers from `seed`.
 
   The training loop enters it while it traces its step, with a seed computed
@@ -52,11 +62,11 @@ def random_seed(seed, uniform=_keras_uniform):
 
   Args:
     seed: int32 tensor [2], or anything convertible to it.
-    uniform: callable (shape, seed) -> float32 tensor in [0, 1), a pure function
-      of both, that draws in place of `keras.random.uniform`.
+    numbers: callable (shape, seed, dtype), a pure function, that draws in place
+      of `keras.random.uniform`: float32 in [0, 1), or any uint16.
   """
   seed = ops.convert_to_tensor(seed, dtype="int32")
-  with _drawing(_Source(seed, uniform, collections.Counter())):
+  with _drawing(_Source(seed, numbers, collections.Counter())):
     yield
 
 
@@ -101,26 +111,25 @@ def repeatable(function):
   return repeat
 
 
-def draw(layer, shape):
-  """Returns uniform random numbers in [0, 1) for a layer, float32 of `shape`.
+def draw(layer, shape, dtype="float32"):
+  """Returns uniform random numbers of `shape` for a layer.
 
   Args:
     layer: `keras.layers.Layer` with a `seed_generator`, which is used outside
       `random_seed`. If it draws several times, as in a block that ALBERT's
       layers share, it gets different numbers each time.
     shape: tuple of int or int scalar tensors; its first axis is the batch.
+    dtype: "float32", numbers in [0, 1), or "uint16", all numbers.
   """
   source = _context.source
   if source is None:
-    return keras.random.uniform(
-      shape, dtype="float32", seed=layer.seed_generator
-    )
+    return _uniform(shape, layer.seed_generator, dtype)
   number = source.num_draws[layer.path]
   source.num_draws[layer.path] += 1
   name = f"{layer.path}:{number}" if number else layer.path
   # Unlike hash(), crc32 is the same in every process.
   key = ops.array([zlib.crc32(name.encode()) & 0x7FFFFFFF, 0], "int32")
-  return source.uniform(shape, ops.bitwise_xor(source.seed, key))
+  return source.numbers(shape, ops.bitwise_xor(source.seed, key), dtype)
 
 
 class _GivenSeed(keras.random.SeedGenerator):
@@ -145,7 +154,7 @@ class Dropout(keras.layers.Layer):
   the layer.
 
   Args:
-    rate: float in [0, 1).
+    rate: float in [0, 1), in steps of 2^-16.
     **kwargs: of `keras.layers.Layer`.
 
   Raises:
@@ -168,8 +177,8 @@ class Dropout(keras.layers.Layer):
     """Returns a float tensor of the shape of `inputs`."""
     if not training or not self.rate:
       return inputs
-    keep = ops.cast(draw(self, ops.shape(inputs)) >= self.rate, inputs.dtype)
-    return inputs * (keep * (1.0 / (1.0 - self.rate)))
+    numbers = draw(self, ops.shape(inputs), "uint16")
+    return kernels.drop(inputs, numbers, self.rate)
 
   def compute_output_shape(self, input_shape):
     """Returns the shape of `call`."""

@@ -9,6 +9,7 @@ On TensorFlow, where a step is not one XLA program:
   by XLA, in float32 inside; product and bias stay kernels of the library.
 - LayerNorm becomes one kernel of oneDNN in inference, if it is written as the
   normalization of a batch.
+- Dropout is one, which reads 16 random bits of an element instead of a float.
 - The cross-entropy of a whole vocabulary is a function compiled by XLA, which
   reads the logits three times instead of nine.
 - Of attention, the product of queries and keys takes scale and mask along, if
@@ -26,6 +27,7 @@ from keras import ops
 from keras_bert_impl.layers import activations
 
 _GELUS = (keras.activations.gelu, activations.gelu_new)
+NUM_DRAWS = 2**16  # values of the number that decides on an element
 _FEWEST_CLASSES = 1024  # that are worth a program of XLA
 
 
@@ -53,6 +55,42 @@ def _finish_on_tensorflow(x, bias, activation, training):
     return _compiled(activation)(x, tf.convert_to_tensor(bias))
   x = x if bias is None else tf.nn.bias_add(x, tf.convert_to_tensor(bias))
   return x if activation is None else activation(x)
+
+
+def drop(x, numbers, rate):
+  """Returns `x` with each element zero with probability `rate`, or scaled up.
+
+  Args:
+    x: float tensor.
+    numbers: uint16 of the shape of `x`, each below NUM_DRAWS as likely.
+    rate: float in [0, 1), rounded to one of NUM_DRAWS.
+  """
+  threshold = min(round(rate * NUM_DRAWS), NUM_DRAWS - 1)
+  if keras.backend.backend() == "tensorflow":
+    return _compiled_drop(threshold)(x, numbers)
+  return _drop(x, numbers, threshold)
+
+
+def _drop(x, numbers, threshold):
+  scale = NUM_DRAWS / (NUM_DRAWS - threshold)
+  is_kept = ops.cast(numbers, "int32") >= threshold
+  return ops.where(is_kept, x * scale, ops.zeros((), x.dtype))
+
+
+@functools.cache
+def _compiled_drop(threshold):
+  """Returns `_drop` and its gradient, which is the same, compiled by XLA."""
+  import tensorflow as tf
+
+  @tf.function(jit_compile=True, autograph=False, reduce_retracing=True)
+  def apply(x, numbers):
+    return _drop(x, numbers, threshold)
+
+  @tf.custom_gradient
+  def compiled(x, numbers):
+    return apply(x, numbers), lambda upstream: (apply(upstream, numbers), None)
+
+  return compiled
 
 
 def score_rows(x, table):

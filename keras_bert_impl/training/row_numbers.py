@@ -10,7 +10,7 @@ _BLOCK = 4  # numbers that Philox makes of one value of its counter
 _ALGORITHM = tf.random.Algorithm.PHILOX.value
 
 
-def uniform(part, shape, seed):
+def uniform(part, shape, seed, dtype="float32"):
   """Returns the random numbers of a part's rows in a draw of the whole batch.
 
   The generator counts the blocks that it makes: starting at those of the first
@@ -22,21 +22,29 @@ def uniform(part, shape, seed):
       rows of part 1 follow those of part 0.
     shape: tuple of int or int32 scalar tensors, of the part, rows first.
     seed: int32 tensor [2], the same for all parts.
+    dtype: "float32", or "uint16", of which a block has twice as many.
 
   Returns:
-    float32 of `shape`, in [0, 1).
+    `dtype` of `shape`: floats in [0, 1), or all integers.
   """
   num_rows, *others = shape
   size = math.prod(others)  # numbers in a row
-  num_blocks = -(-size // _BLOCK)
+  per_block = _BLOCK if dtype == "float32" else 2 * _BLOCK
+  num_blocks = -(-size // per_block)
   key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
   first_row = tf.cast(part, tf.uint64) * tf.cast(num_rows, tf.uint64)
   first_block = first_row * tf.cast(num_blocks, tf.uint64)
-  rows = tf.raw_ops.StatelessRandomUniformV2(
-    shape=[num_rows, num_blocks * _BLOCK],
-    key=key,
-    counter=counter + tf.stack([first_block, 0]),  # [low, high]
-    alg=_ALGORITHM,
-    dtype=tf.float32,
-  )
+  arguments = {
+    "shape": [num_rows, num_blocks * _BLOCK],
+    "key": key,
+    "counter": counter + tf.stack([first_block, 0]),  # [low, high]
+    "alg": _ALGORITHM,
+  }
+  if dtype == "float32":
+    rows = tf.raw_ops.StatelessRandomUniformV2(**arguments, dtype=tf.float32)
+  else:
+    rows = tf.raw_ops.StatelessRandomUniformFullIntV2(
+      **arguments, dtype=tf.uint32
+    )
+    rows = tf.reshape(tf.bitcast(rows, tf.uint16), [num_rows, -1])
   return tf.reshape(rows[:, :size], shape)

@@ -27,7 +27,8 @@ class Case:
   Attributes:
     mode: "step", of pre-training by masked tokens and the next sentence, with
       dropout, clipping and AdamW; or "forward", of the encoder.
-    dtype: "float32" or "bfloat16", which means mixed precision.
+    dtype: "float32"; "mixed_bfloat16", weights in float32; or "bfloat16", for
+      the forward pass alone.
     batch_size: int, B.
     seq_length: int, L, all of it tokens.
     num_layers: int.
@@ -97,8 +98,7 @@ def ours(case, jit_compile):
 
   from keras_bert_impl import configs, models
 
-  if case.dtype == "bfloat16":
-    keras.config.set_dtype_policy("mixed_bfloat16")
+  keras.config.set_dtype_policy(case.dtype)
   config = configs.EncoderConfig(
     vocab_size=case.vocab_size,
     hidden_size=case.hidden_size,
@@ -127,7 +127,7 @@ def ours(case, jit_compile):
     tf.distribute.get_strategy(),
     config_lib.TrainingConfig(
       train_batch_size=case.batch_size,
-      dtype=case.dtype,
+      dtype=case.dtype.removeprefix("mixed_"),
       jit_compile=jit_compile,
     ),
   )
@@ -138,8 +138,9 @@ def ours(case, jit_compile):
 def _repeat(tf, model, inputs, jit_compile, output="sequence_output"):
   """Returns `run` of the forward pass of a Keras model."""
   inputs = {name: tf.constant(value) for name, value in inputs.items()}
+  ids = {name: tf.TensorSpec([None, None], tf.int32) for name in inputs}
 
-  @tf.function(jit_compile=jit_compile or None)
+  @tf.function(input_signature=[ids], jit_compile=jit_compile or None)
   def forward(inputs):
     return tf.reduce_sum(
       tf.cast(model(inputs, training=False)[output], "float32")
@@ -152,13 +153,12 @@ def model_garden(case, jit_compile):
   """Returns `run` of TF Model Garden's own encoder, task and optimizer."""
   import tensorflow as tf
   import tf_keras
-  from official.modeling import performance
   from official.nlp import optimization
   from official.nlp.configs import bert, encoders
   from official.nlp.data import pretrain_dataloader
   from official.nlp.tasks import masked_lm
 
-  performance.set_mixed_precision_policy(tf.dtypes.as_dtype(case.dtype))
+  tf_keras.mixed_precision.set_global_policy(case.dtype)
   encoder = encoders.EncoderConfig(
     bert=encoders.BertEncoderConfig(
       vocab_size=case.vocab_size,
@@ -210,8 +210,7 @@ def keras_hub(case, jit_compile):
   import keras_hub
   import tensorflow as tf
 
-  if case.dtype == "bfloat16":
-    keras.config.set_dtype_policy("mixed_bfloat16")
+  keras.config.set_dtype_policy(case.dtype)
   backbone = keras_hub.models.BertBackbone(
     vocabulary_size=case.vocab_size,
     num_layers=case.num_layers,
@@ -269,10 +268,13 @@ def transformers(case, jit_compile):
   }
 
   def autocast():
-    return torch.autocast("cpu", torch.bfloat16, case.dtype == "bfloat16")
+    is_mixed = case.dtype == "mixed_bfloat16"
+    return torch.autocast("cpu", torch.bfloat16, is_mixed)
 
   if case.mode == "forward":
     model = library.BertModel(config).eval()
+    if case.dtype == "bfloat16":
+      model.to(torch.bfloat16)
 
     def forward():
       with torch.inference_mode(), autocast():
@@ -311,7 +313,7 @@ def peak(case, jit_compile):
   product = tf.function(tf.linalg.matmul)
 
   def run(size, num_steps):
-    a = tf.ones((size, size), case.dtype)
+    a = tf.ones((size, size), case.dtype.removeprefix("mixed_"))
     for _ in range(num_steps * (max(PEAK_SIZES) // size) ** 3):
       result = product(a, a)
     return result.numpy()

@@ -28,7 +28,8 @@ def test_it_does_nothing_outside_training_and_at_rate_zero():
 
 def test_what_is_kept_is_scaled_so_that_the_mean_stays():
   dropped = draw(built(), [1, 2], np.ones((500, 1000), "float32"))
-  np.testing.assert_allclose(np.unique(dropped), [0, 1 / 0.9], rtol=1e-6)
+  # The rate is rounded to a multiple of 2^-16.
+  np.testing.assert_allclose(np.unique(dropped), [0, 1 / 0.9], rtol=1e-5)
   # Standard error of the share of zeros: 0.0004.
   np.testing.assert_allclose((dropped == 0).mean(), 0.1, atol=0.002)
 

@@ -11,30 +11,15 @@ import pytest
 
 from keras_bert_impl.sentences import sentence_encoder
 from keras_bert_impl.serving import export
-from tests.serving import all_heads, answers, cpp_client, test_export
+from tests.serving import all_heads, answers, cpp_client, session_process
 
 SENTENCES = pathlib.Path(__file__).parents[1] / "data/sentences"
-
-
-@pytest.fixture(scope="module")
-def printed(program, exports, tmp_path_factory):
-  """{(name of a head, signature): {output: array}}, all by one process."""
-  requests = {
-    (name, signature): (version_dir, signature, inputs)
-    for name, (head, version_dir) in exports.items()
-    for signature, inputs in head.requests.items()
-  }
-  file = tmp_path_factory.mktemp("requests") / "requests"
-  process = cpp_client.run(program, file, requests.values())
-  assert process.returncode == 0, process.stderr
-  found = cpp_client.parse(process.stdout)
-  return dict(zip(requests, found, strict=True))
 
 
 @pytest.mark.parametrize("name", all_heads.ALL)
 def test_the_program_answers_as_the_eager_model(printed, exports, name):
   for signature, expected in exports[name].head.expected.items():
-    answers.check(printed[name, signature], expected)
+    answers.check(printed[name][1][signature], expected)
 
 
 def test_vectors_are_those_of_sentence_transformers(program, tmp_path):
@@ -63,7 +48,7 @@ def test_there_is_no_python_in_the_program(program):
 def test_a_tracked_model_does_not_run(program, exports, tmp_path):
   # Without the recipe of the exports; in Python it would run.
   model = exports["encoder"].head.model
-  test_export.save_tracking_the_model(model, tmp_path / "1")
+  session_process.save_tracking_the_model(model, tmp_path / "1")
   ids = np.array([[2, 5, 3]], np.int32)
   inputs = dict.fromkeys(("input_ids", "input_mask", "segment_ids"), ids)
   process = cpp_client.run(

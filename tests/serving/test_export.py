@@ -6,11 +6,6 @@ refuses.
 
 import json
 import os
-import pathlib
-import pickle
-import subprocess
-import sys
-import types
 
 import numpy as np
 import pytest
@@ -20,76 +15,6 @@ from keras_bert_impl import models
 from keras_bert_impl.serving import classification, export, fill_mask
 from keras_bert_impl.serving import encoder as encoder_lib
 from tests.serving import all_heads, answers, toy
-
-ROOT = pathlib.Path(__file__).parents[2]
-
-
-def run_module(name, *arguments):
-  subprocess.run(
-    [sys.executable, "-m", f"tests.serving.{name}", *map(str, arguments)],
-    check=True,
-    cwd=ROOT,
-    env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
-  )
-
-
-def save_tracking_the_model(encoder, path):
-  """Exports as one would without the recipe: the negative control."""
-  module = tf.Module()
-  module.model = encoder
-  spec = tf.TensorSpec([None, None], tf.int32)
-  module.encode = tf.function(
-    lambda input_ids, input_mask, segment_ids: encoder(
-      {
-        "input_ids": input_ids,
-        "input_mask": input_mask,
-        "segment_ids": segment_ids,
-      }
-    ),
-    input_signature=[spec] * 3,
-  )
-  tf.saved_model.save(module, str(path), {"token_ids": module.encode})
-
-
-def ask(folder, requests):
-  """Returns {key: answer} of requests to SavedModels, from a fresh process.
-
-  Args:
-    folder: `pathlib.Path` for files in between.
-    requests: {key: (version directory, signature, {input: value})}.
-  """
-  (folder / "requests").write_bytes(pickle.dumps(list(requests.values())))
-  run_module("session_client", folder / "requests", folder / "responses")
-  responses = pickle.loads((folder / "responses").read_bytes())
-  return dict(zip(requests, responses, strict=True))
-
-
-@pytest.fixture(scope="module")
-def asked(exports, tmp_path_factory):
-  """What all SavedModels answer to their requests, and to parts of them."""
-  folder = tmp_path_factory.mktemp("asked")
-  model = exports["encoder"].head.model
-  save_tracking_the_model(model, folder / "tracked")
-  toy.write_vocabulary(folder / "vocab.txt")
-  run_module("export_under_strategy", folder / "vocab.txt", folder / "mirrored")
-  masked = exports["fill_mask"].head.requests["serving_default"]
-  requests = {
-    "tracked": (folder / "tracked", "token_ids", all_heads.TOKEN_IDS),
-    "mirrored": (folder / "mirrored/1", "serving_default", masked),
-  }
-  for name, (head, version_dir) in exports.items():
-    for signature, inputs in head.requests.items():
-      for part, rows in PARTS.items():
-        requests[name, signature, part] = (
-          version_dir,
-          signature,
-          {key: value[rows] for key, value in inputs.items()},
-        )
-  requests = {k: (str(d), *rest) for k, (d, *rest) in requests.items()}
-  return types.SimpleNamespace(folder=folder, answers=ask(folder, requests))
-
-
-PARTS = {"all": slice(None), "none": slice(0), "first": slice(1)}
 
 
 @pytest.mark.parametrize("name", all_heads.ALL)

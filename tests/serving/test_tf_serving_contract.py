@@ -4,19 +4,14 @@ Sources in tensorflow/serving: servables/tensorflow/classifier.cc and
 regressor.cc; saved_model_warmup.cc.
 """
 
-import numpy as np
 import pytest
 import tensorflow as tf
 from google.protobuf import text_format
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_bert_impl.serving import export
-from tests.serving import all_heads, answers, test_export
+from tests.serving import all_heads, answers, warmup_logs
 
-prediction_log_pb2 = pytest.importorskip(
-  "tensorflow_serving.apis.prediction_log_pb2",
-  reason="needs tensorflow-serving-api",
-)
 model_server_config_pb2 = pytest.importorskip(
   "tensorflow_serving.config.model_server_config_pb2",
   reason="needs tensorflow-serving-api",
@@ -77,43 +72,11 @@ def test_regress_has_the_inputs_and_outputs_of_tf_serving(exports):
   assert definition.outputs["outputs"].tensor_shape.dim[1].size == 1
 
 
-def warmup_logs(version_dir):
-  path = version_dir / "assets.extra/tf_serving_warmup_requests"
-  return [
-    prediction_log_pb2.PredictionLog.FromString(record.numpy())
-    for record in tf.data.TFRecordDataset(str(path))
-  ]
-
-
-def request_of(log):
-  """Returns (kind of log, request, {input: array})."""
-  kind = log.WhichOneof("log_type")
-  request = getattr(log, kind).request
-  if kind == "predict_log":
-    inputs = {k: tf.make_ndarray(v) for k, v in request.inputs.items()}
-  else:
-    examples = request.input.example_list.examples
-    serialized = [example.SerializeToString() for example in examples]
-    inputs = {"inputs": np.array(serialized, object)}
-  return kind, request, inputs
-
-
-@pytest.fixture(scope="module")
-def replayed(exports, tmp_path_factory):
-  """{(name of a head, signature): answer} to the requests to warm up with."""
-  requests = {}
-  for name, (_, version_dir) in exports.items():
-    for log in warmup_logs(version_dir):
-      _, request, inputs = request_of(log)
-      signature = request.model_spec.signature_name
-      requests[name, signature] = (str(version_dir), signature, inputs)
-  return test_export.ask(tmp_path_factory.mktemp("replayed"), requests)
-
-
 @pytest.mark.parametrize("name", all_heads.NAMES)
 def test_there_is_one_request_to_warm_up_each_signature(exports, name):
   head, version_dir = exports[name]
-  logs = [request_of(log) for log in warmup_logs(version_dir)]
+  logs = map(warmup_logs.request_of, warmup_logs.read(version_dir))
+  logs = list(logs)
   kinds = {"classify": "classify_log", "regress": "regress_log"}
   assert {
     request.model_spec.signature_name: kind for kind, request, _ in logs
@@ -123,13 +86,14 @@ def test_there_is_one_request_to_warm_up_each_signature(exports, name):
 
 
 @pytest.mark.parametrize("name", all_heads.NAMES)
-def test_requests_to_warm_up_are_answered(replayed, exports, name):
+def test_requests_to_warm_up_are_answered(asked, exports, name):
   servable = exports[name].head.servable
   for signature, definition in servable.definitions().items():
     inputs = {k: tf.constant(v) for k, v in definition.example.items()}
     expected = definition.function.python_function(**inputs)  # eagerly
     answers.check(
-      replayed[name, signature], {k: v.numpy() for k, v in expected.items()}
+      asked.answers[name, signature, "warm-up"],
+      {k: v.numpy() for k, v in expected.items()},
     )
 
 

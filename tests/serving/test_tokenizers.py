@@ -14,7 +14,7 @@ import tensorflow as tf
 from keras_bert_impl import models, tokenizers
 from keras_bert_impl.serving import classification, export, fill_mask
 from keras_bert_impl.serving import encoder as encoder_lib
-from tests.serving import all_heads, test_export, test_linked_ops, toy
+from tests.serving import all_heads, session_process, test_linked_ops, toy
 from tests.tokenizers import vocabularies
 
 OPTIONS = {
@@ -65,7 +65,7 @@ def served(request, tmp_path_factory):
     {"text": TEXTS + BROKEN},
     dict(zip(("text", "text_pair"), PAIRS)),
   )
-  answers = test_export.ask(
+  answers = session_process.ask(
     folder,
     {
       "text": (folders[0], "serving_default", texts),

@@ -71,7 +71,7 @@ def test_layers_draw_with_it():
 
   def mask(part, num_rows):
     with layers.random_seed(
-      [1, 2], lambda shape, seed: row_numbers.uniform(part, shape, seed)
+      [1, 2], lambda *draw: row_numbers.uniform(part, *draw)
     ):
       return layer(np.ones((num_rows, 9, 5)), training=True).numpy()
 

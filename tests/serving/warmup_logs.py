@@ -1,0 +1,33 @@
+"""The requests that an export tells TF Serving to warm up with."""
+
+import numpy as np
+import tensorflow as tf
+
+try:
+  from tensorflow_serving.apis import prediction_log_pb2
+except ImportError:  # Tests of its messages are skipped then.
+  prediction_log_pb2 = None
+
+
+def read(version_dir):
+  """Returns the logs of an export; none without tensorflow-serving-api."""
+  if prediction_log_pb2 is None:
+    return []
+  path = version_dir / "assets.extra/tf_serving_warmup_requests"
+  return [
+    prediction_log_pb2.PredictionLog.FromString(record.numpy())
+    for record in tf.data.TFRecordDataset(str(path))
+  ]
+
+
+def request_of(log):
+  """Returns (kind of log, request, {input: array})."""
+  kind = log.WhichOneof("log_type")
+  request = getattr(log, kind).request
+  if kind == "predict_log":
+    inputs = {k: tf.make_ndarray(v) for k, v in request.inputs.items()}
+  else:
+    examples = request.input.example_list.examples
+    serialized = [example.SerializeToString() for example in examples]
+    inputs = {"inputs": np.array(serialized, object)}
+  return kind, request, inputs
