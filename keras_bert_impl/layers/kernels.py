@@ -8,7 +8,7 @@ On TensorFlow, where a step is not one XLA program:
 - A gradient reads it. There GELU and its gradient are small functions compiled
   by XLA, in float32 inside; product and bias stay kernels of the library.
 - LayerNorm becomes one kernel of oneDNN in inference, if it is written as the
-  normalization of a batch.
+  normalization of a batch. In training XLA compiles it and its gradient, too.
 - Dropout is one, which reads 16 random bits of an element instead of a float.
 - The cross-entropy of a whole vocabulary is a function compiled by XLA, which
   reads the logits three times instead of nine.
@@ -107,17 +107,30 @@ def layer_norm(x, gamma, beta, epsilon, training):
   """Returns `x` [..., H], each row normalized, times gamma [H] plus beta [H].
 
   The dtype is that of `x`; None where `keras.ops` does as well.
-
-  TensorFlow finds LayerNorm in a graph by the ops that Keras 2 wrote it with: a
-  row is a channel of a batch normalization, whose scale 1 and offset 0 are
-  tensors of a size that is not known before.
   """
-  if training or keras.backend.backend() != "tensorflow":
+  if keras.backend.backend() != "tensorflow":
     return None
   import tensorflow as tf
 
+  if training:
+    weights = map(tf.convert_to_tensor, (gamma, beta))
+    rows = tf.reshape(x, [-1, x.shape[-1]])
+    rows = _compiled_layer_norm(epsilon)(rows, *weights)
+    return tf.reshape(rows, tf.shape(x))
   if tf.executing_eagerly() or None not in x.shape[:-1]:
     return None
+  return _fused_layer_norm(x, gamma, beta, epsilon)
+
+
+def _fused_layer_norm(x, gamma, beta, epsilon):
+  """Returns `layer_norm` as TensorFlow finds it in a graph.
+
+  It looks for the ops that Keras 2 wrote it with: a row is a channel of a batch
+  normalization, whose scale 1 and offset 0 are tensors of a size that is not
+  known before.
+  """
+  import tensorflow as tf
+
   shape = tf.shape(x)
   num_rows = tf.reduce_prod(shape[:-1])
   rows = tf.raw_ops.FusedBatchNormV3(
@@ -132,6 +145,51 @@ def layer_norm(x, gamma, beta, epsilon, training):
   ).y
   rows = tf.reshape(rows, shape)
   return rows * tf.cast(gamma, x.dtype) + tf.cast(beta, x.dtype)
+
+
+@functools.cache
+def _compiled_layer_norm(epsilon):
+  """Returns `layer_norm` of [N, H] and its gradient, compiled by XLA."""
+  import tensorflow as tf
+
+  compiled_by_xla = tf.function(
+    jit_compile=True, autograph=False, reduce_retracing=True
+  )
+
+  def mean(x):
+    return tf.reduce_mean(x, axis=-1, keepdims=True)
+
+  def wide(*tensors):
+    return [tf.cast(tensor, tf.float32) for tensor in tensors]
+
+  def normalize(x):
+    center = mean(x)
+    scale = tf.math.rsqrt(mean(tf.square(x - center)) + epsilon)
+    return (x - center) * scale, scale
+
+  @compiled_by_xla
+  def value(x, gamma, beta):
+    x_, gamma_, beta_ = wide(x, gamma, beta)
+    return tf.cast(normalize(x_)[0] * gamma_ + beta_, x.dtype)
+
+  @compiled_by_xla
+  def gradient(x, gamma, upstream):
+    x_, gamma_, upstream_ = wide(x, gamma, upstream)
+    # Again, so that the gradient has one of its own.
+    normal, scale = normalize(x_)
+    slope = upstream_ * gamma_
+    slope = scale * (slope - mean(slope) - normal * mean(slope * normal))
+    return [
+      tf.cast(slope, x.dtype),
+      tf.cast(tf.reduce_sum(upstream_ * normal, axis=0), gamma.dtype),
+      tf.cast(tf.reduce_sum(upstream_, axis=0), gamma.dtype),
+    ]
+
+  @tf.custom_gradient
+  def compiled(x, gamma, beta):
+    return value(x, gamma, beta), functools.partial(gradient, x, gamma)
+
+  return compiled
 
 
 @functools.cache
@@ -233,6 +291,10 @@ def _cross_entropy():
   def losses(logits, labels):
     labels = tf.cast(labels, tf.int32)
     found, log_total = value(logits, labels)
+    log_total = tf.raw_ops.PreventGradient(
+      input=log_total,
+      message="The cross-entropy of a vocabulary has no second derivative.",
+    )
     return found, functools.partial(gradient, logits, labels, log_total)
 
   @compiled_by_xla

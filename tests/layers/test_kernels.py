@@ -147,6 +147,17 @@ def test_cross_entropy_and_its_gradient_are_those_of_keras(classified):
     np.testing.assert_allclose(a, b, atol=1e-5)
 
 
+def test_a_second_derivative_of_a_vocabulary_is_refused():
+  logits, labels = tf.zeros((2, 2000)), tf.zeros(2, tf.int32)
+  with tf.GradientTape() as tape:
+    tape.watch(logits)
+    _, slope = value_and_gradient(
+      lambda x: kernels.cross_entropy(x, labels), logits, tf.ones(2)
+    )
+  with pytest.raises(LookupError, match="no second derivative"):
+    tape.gradient(slope, logits)
+
+
 def test_the_first_of_the_largest_logits_is_predicted(classified):
   logits, labels = classified
   expected = np.argmax(logits, axis=-1) == labels.numpy()

@@ -50,14 +50,15 @@ def test_it_is_that_of_keras(layers, shape, is_dynamic, training):
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
-def test_the_gradient_of_inference_is_that_of_keras(layers):
+@pytest.mark.parametrize("training", [False, True])
+def test_the_gradient_is_that_of_keras(layers, training):
   ours, keras_layer, tolerance = layers
 
   def gradient(layer, x):
     variables = [layer.gamma.value, layer.beta.value]
     with tf.GradientTape() as tape:
       tape.watch(x)
-      y = tf.cast(layer(x, training=False), tf.float32)
+      y = tf.cast(layer(x, training=training), tf.float32)
       loss = tf.reduce_sum(y**3)
     return tape.gradient(loss, [x, *variables])
 
@@ -69,6 +70,23 @@ def test_the_gradient_of_inference_is_that_of_keras(layers):
     largest = np.abs(b).max()
     a = tf.cast(a, tf.float32)
     np.testing.assert_allclose(a, b, atol=tolerance * largest)
+
+
+def test_it_has_a_second_derivative():
+  ours, keras_layer = make("float32")
+  x = tf.constant(np.random.default_rng(1).normal(size=(3, SIZE)), "float32")
+
+  def second(layer):
+    with tf.GradientTape() as outer:
+      outer.watch(x)
+      with tf.GradientTape() as inner:
+        inner.watch(x)
+        y = tf.reduce_sum(layer(x, training=True) ** 3)
+      slope = tf.reduce_sum(inner.gradient(y, x) ** 2)
+    return outer.gradient(slope, x)
+
+  found, expected = second(ours), second(keras_layer)
+  np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-2)
 
 
 @pytest.mark.parametrize("shape", [(0, 7, SIZE), (4, 0, SIZE)])
