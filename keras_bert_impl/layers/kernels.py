@@ -251,7 +251,7 @@ def is_predicted(logits, labels):
 
 def _is_vocabulary(logits):
   on_tensorflow = keras.backend.backend() == "tensorflow"
-  return on_tensorflow and logits.shape[-1] >= _FEWEST_CLASSES
+  return on_tensorflow and (logits.shape[-1] or 0) >= _FEWEST_CLASSES
 
 
 def _by_rows(function, logits, labels):

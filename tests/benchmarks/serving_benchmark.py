@@ -19,7 +19,9 @@ Prints the median and the 99th percentile of the time of a request, texts per
 second, the ratio of the medians of fixed and by length, and the share of the
 tokenizer. Then come the times of the encoder for the same ids, through the
 signature `token_ids` with weights stored in float32 and in bfloat16, and as a
-bare Keras model in a `tf.function`. What is compared takes turns, request by
+bare Keras model in a `tf.function`; and the classifier's answers in float32 and
+in bfloat16, which TF_ONEDNN_ASSUME_FROZEN_WEIGHTS=1 in the environment makes
+faster. What is compared takes turns, request by
 request, so that other work on the machine slows all of it down. Only times of
 one run can be compared.
 """
@@ -53,6 +55,7 @@ flags.DEFINE_list("text_columns", ["0"], "Where the text or pair is, from 0.")
 flags.DEFINE_integer("max_seq_length", 128, "Length of fixed padding.")
 flags.DEFINE_integer("batch_size", 32, "Texts of the larger requests.")
 flags.DEFINE_integer("num_requests", 100, "Requests of each size.")
+flags.DEFINE_list("tables", ["answers", "forward", "dtypes"], "Which to print.")
 flags.DEFINE_integer("num_hidden_layers", 6, "Size of the encoder.")
 flags.DEFINE_integer("hidden_size", 384, "Size of the encoder.")
 flags.DEFINE_integer("num_attention_heads", 12, "Size of the encoder.")
@@ -74,7 +77,7 @@ class _FixedLength(classification.ClassificationServable):
 
 
 def main(unused_argv):
-  """Prints both tables."""
+  """Prints the tables."""
   keras.utils.set_random_seed(1)
   tokenizer = tokenizers.load(
     FLAGS.vocab_file, do_lower_case=FLAGS.do_lower_case
@@ -88,8 +91,8 @@ def main(unused_argv):
     max_position_embeddings=512,
   )
   with tempfile.TemporaryDirectory() as folder:
-    _compare_answers(config, tokenizer, folder)
-    _compare_forward(config, tokenizer, folder)
+    for name in FLAGS.tables:
+      _TABLES[name](config, tokenizer, folder)
 
 
 def _compare_answers(config, tokenizer, folder):
@@ -111,6 +114,16 @@ def _compare_answers(config, tokenizer, folder):
     "fixed": _load(export.export(fixed, folder + "/fixed"), names),
     "tokenizer": _load(tokenizer_dir, names),
   }
+  medians = _print_answers(ways, columns)
+  by_length_seconds = medians["by length"]
+  print(
+    f"fixed / by length {medians['fixed'] / by_length_seconds:.2f}, "
+    f"tokenizer / by length {medians['tokenizer'] / by_length_seconds:.1%}"
+  )
+
+
+def _print_answers(ways, columns):
+  """Prints times of requests; returns the medians of the larger ones."""
   print(f"{'texts':>5} {'':9} {'p50 ms':>8} {'p99 ms':>8} {'texts/s':>8}")
   for size in (1, FLAGS.batch_size):
     starts = range(0, size * FLAGS.num_requests, size)
@@ -122,13 +135,24 @@ def _compare_answers(config, tokenizer, folder):
     for name, times in seconds.items():
       p50, p99 = np.percentile(times, [50, 99]) * 1e3
       rate = size / np.mean(times)
-      print(f"{size:5} {name:9} {p50:8.1f} {p99:8.1f} {rate:8.1f}")
-    medians = {name: np.median(times) for name, times in seconds.items()}
-    by_length_seconds = medians["by length"]
-    print(
-      f"{size:5} fixed / by length {medians['fixed'] / by_length_seconds:.2f}, "
-      f"tokenizer / by length {medians['tokenizer'] / by_length_seconds:.1%}"
+      print(f"{size:5} {name:9} {p50:8.1f} {p99:8.1f} {rate:8.1f}", flush=True)
+  return {name: np.median(times) for name, times in seconds.items()}
+
+
+def _compare_dtypes(config, tokenizer, folder):
+  columns = _read_columns()
+  model = models.SequenceClassifier(config, len(_LABELS))
+  servable = classification.ClassificationServable(
+    model, tokenizer, FLAGS.max_seq_length, _LABELS, len(columns) > 1
+  )
+  ways = {}
+  for dtype in ("float32", "bfloat16"):
+    version_dir = export.export(
+      servable, f"{folder}/computed_in_{dtype}", compute_dtype=dtype
     )
+    ways[dtype] = _load(version_dir, list(servable.inputs))
+  medians = _print_answers(ways, columns)
+  print(f"float32 / bfloat16 {medians['float32'] / medians['bfloat16']:.2f}")
 
 
 def _compare_forward(config, tokenizer, folder):
@@ -163,6 +187,13 @@ def _compare_forward(config, tokenizer, folder):
     columns = "  ".join(f"{medians[n]:{len(n) + 3}.1f}" for n in ways)
     ratio = medians["float32"] / medians["bare"]
     print(f"{'x'.join(map(str, shape)):>8} {columns}  {ratio:.3f}")
+
+
+_TABLES = {
+  "answers": _compare_answers,
+  "forward": _compare_forward,
+  "dtypes": _compare_dtypes,
+}
 
 
 def _read_columns():

@@ -66,8 +66,9 @@ def test_a_task_of_glue_is_learned_scored_and_handed_in(folder):
       do_train=True,
       do_eval=True,
       do_predict=True,
-      num_train_epochs=6,
-      learning_rate=5e-3,
+      # Eight of eight seeds learn so; with 5e-3 two of eight did not.
+      num_train_epochs=10,
+      learning_rate=1e-3,
     ),
   )
   assert status == 0, err
