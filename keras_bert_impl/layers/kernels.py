@@ -22,6 +22,7 @@ XLA, which TF Serving would refuse.
 import functools
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_bert_impl.layers import activations
@@ -29,6 +30,19 @@ from keras_bert_impl.layers import activations
 _GELUS = (keras.activations.gelu, activations.gelu_new)
 NUM_DRAWS = 2**16  # values of the number that decides on an element
 _FEWEST_CLASSES = 1024  # that are worth a program of XLA
+
+
+def _compile(function):
+  """Returns a function of tensors as a program of XLA, on TensorFlow."""
+  import tensorflow as tf
+
+  return tf.function(
+    function, jit_compile=True, autograph=False, reduce_retracing=True
+  )
+
+
+def _wide(*tensors):
+  return [ops.cast(tensor, "float32") for tensor in tensors]
 
 
 def finish(x, bias, activation, training):
@@ -82,7 +96,7 @@ def _compiled_drop(threshold):
   """Returns `_drop` and its gradient, which is the same, compiled by XLA."""
   import tensorflow as tf
 
-  @tf.function(jit_compile=True, autograph=False, reduce_retracing=True)
+  @_compile
   def apply(x, numbers):
     return _drop(x, numbers, threshold)
 
@@ -152,29 +166,22 @@ def _compiled_layer_norm(epsilon):
   """Returns `layer_norm` of [N, H] and its gradient, compiled by XLA."""
   import tensorflow as tf
 
-  compiled_by_xla = tf.function(
-    jit_compile=True, autograph=False, reduce_retracing=True
-  )
-
   def mean(x):
     return tf.reduce_mean(x, axis=-1, keepdims=True)
-
-  def wide(*tensors):
-    return [tf.cast(tensor, tf.float32) for tensor in tensors]
 
   def normalize(x):
     center = mean(x)
     scale = tf.math.rsqrt(mean(tf.square(x - center)) + epsilon)
     return (x - center) * scale, scale
 
-  @compiled_by_xla
+  @_compile
   def value(x, gamma, beta):
-    x_, gamma_, beta_ = wide(x, gamma, beta)
+    x_, gamma_, beta_ = _wide(x, gamma, beta)
     return tf.cast(normalize(x_)[0] * gamma_ + beta_, x.dtype)
 
-  @compiled_by_xla
+  @_compile
   def gradient(x, gamma, upstream):
-    x_, gamma_, upstream_ = wide(x, gamma, upstream)
+    x_, gamma_, upstream_ = _wide(x, gamma, upstream)
     # Again, so that the gradient has one of its own.
     normal, scale = normalize(x_)
     slope = upstream_ * gamma_
@@ -197,24 +204,17 @@ def _compiled(activation):
   """Returns `activation(x + bias)` and its gradient, compiled by XLA."""
   import tensorflow as tf
 
-  compiled_by_xla = tf.function(
-    jit_compile=True, autograph=False, reduce_retracing=True
-  )
-
-  def wide(*tensors):
-    return [tf.cast(tensor, tf.float32) for tensor in tensors]
-
-  @compiled_by_xla
+  @_compile
   def value(x, bias):
-    return tf.cast(activation(tf.add(*wide(x, bias))), x.dtype)
+    return tf.cast(activation(tf.add(*_wide(x, bias))), x.dtype)
 
-  @compiled_by_xla
+  @_compile
   def gradient(x, bias, upstream):
-    inputs = wide(x, bias)
+    inputs = _wide(x, bias)
     with tf.GradientTape() as tape:
       tape.watch(inputs)
       y = activation(tf.add(*inputs))
-    slopes = tape.gradient(y, inputs, *wide(upstream))
+    slopes = tape.gradient(y, inputs, *_wide(upstream))
     return [tf.cast(slope, x.dtype) for slope in slopes]
 
   @tf.custom_gradient
@@ -229,7 +229,7 @@ def cross_entropy(logits, labels):
 
   Args:
     logits: float32 [..., C].
-    labels: int [...], in [0, C).
+    labels: int [...], in [0, C); others give NaN or an error.
   """
   if not _is_vocabulary(logits):
     return ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
@@ -266,21 +266,20 @@ def _cross_entropy():
   """Returns `cross_entropy` and `is_predicted` of rows, compiled by XLA."""
   import tensorflow as tf
 
-  compiled_by_xla = tf.function(
-    jit_compile=True, autograph=False, reduce_retracing=True
-  )
-
   def place(logits):
     return tf.range(logits.shape[-1])[tf.newaxis]
 
-  @compiled_by_xla
+  @_compile
   def value(logits, labels):
     largest = tf.reduce_max(logits, axis=-1, keepdims=True)
     total = tf.reduce_sum(tf.exp(logits - largest), axis=-1)
     log_total = tf.math.log(total) + largest[:, 0]
-    return log_total - tf.gather(logits, labels, batch_dims=1), log_total
+    found = log_total - tf.gather(logits, labels, batch_dims=1)
+    is_class = (labels >= 0) & (labels < logits.shape[-1])
+    # XLA would read the nearest class.
+    return tf.where(is_class, found, np.nan), log_total
 
-  @compiled_by_xla
+  @_compile
   def gradient(logits, labels, log_total, upstream):
     probs = tf.exp(logits - log_total[:, tf.newaxis])
     is_label = tf.equal(place(logits), labels[:, tf.newaxis])
@@ -297,7 +296,7 @@ def _cross_entropy():
     )
     return found, functools.partial(gradient, logits, labels, log_total)
 
-  @compiled_by_xla
+  @_compile
   def are_predicted(logits, labels):
     labels = tf.cast(labels, tf.int32)
     own = tf.gather(logits, labels, batch_dims=1)[:, tf.newaxis]

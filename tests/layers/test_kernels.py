@@ -147,6 +147,13 @@ def test_cross_entropy_and_its_gradient_are_those_of_keras(classified):
     np.testing.assert_allclose(a, b, atol=1e-5)
 
 
+def test_a_label_beyond_the_vocabulary_has_no_loss():
+  losses = kernels.cross_entropy(
+    tf.zeros((3, 2000)), tf.constant([0, -1, 2000])
+  )
+  np.testing.assert_array_equal(np.isnan(losses), [False, True, True])
+
+
 def test_a_second_derivative_of_a_vocabulary_is_refused():
   logits, labels = tf.zeros((2, 2000)), tf.zeros(2, tf.int32)
   with tf.GradientTape() as tape:
