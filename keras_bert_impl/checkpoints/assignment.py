@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from keras_bert_impl import given_arrays
+
 
 @dataclasses.dataclass(frozen=True)
 class Assignment:
@@ -44,7 +46,8 @@ def assign(
 
   Args:
     variables: dict of name -> variable with `shape` and `assign`.
-    tensors: mapping of name -> array, with a dict `shapes`.
+    tensors: mapping of name -> array, with a dict `shapes`. A variable may take
+      over the memory of an array.
     origin: str, the checkpoint, for messages.
     allow_partial: bool, whether variables may keep their values where there is
       no tensor of their name and shape.
@@ -73,24 +76,9 @@ def assign(
   _raise_any(errors, origin, remedy)
   loaded = [name for name in variables if name not in problems]
   for name in loaded:
-    variables[name].assign(_Lent(read(tensors, name, origin)))
+    variables[name].assign(given_arrays.Given(read(tensors, name, origin)))
   left_over = [name for name in tensors.shapes if name not in loaded]
   return Assignment(loaded, list(problems), left_over)
-
-
-class _Lent:
-  """Array for a variable, which will not be changed.
-
-  TensorFlow copies an array of NumPy's own type once more, lest it be.
-  """
-
-  def __init__(self, array):
-    self._array = array
-    self.shape = array.shape
-    self.dtype = array.dtype
-
-  def __array__(self, dtype=None, copy=None):
-    return self._array if dtype is None else self._array.astype(dtype)
 
 
 def check_shapes(expected, tensors, origin):
@@ -117,7 +105,8 @@ def read(tensors, name, origin):
     ValueError: a value in it is NaN or infinite.
   """
   array = np.asarray(tensors[name])
-  if not np.isfinite(array).all():
+  # A NaN is the least and the greatest of all; `isfinite` takes memory.
+  if array.size and not np.isfinite([array.min(), array.max()]).all():
     raise ValueError(
       f"{name} of checkpoint {origin} holds NaN or infinite values, as after a "
       "training that diverged: give another checkpoint."

@@ -7,15 +7,15 @@ files.
 import pathlib
 
 from keras_bert_impl import files
-from keras_bert_impl.checkpoints import config_json, mappings, names
+from keras_bert_impl.checkpoints import config_json, names
 
 
 def open_weights(read, path, declared):
   """Opens the weights of a model of `transformers`, under our names.
 
   Args:
-    read: function of a path that returns a mapping of `transformers`' names ->
-      arrays, with `shapes`.
+    read: function of a path that returns `stored_tensors.StoredTensors` under
+      `transformers`' names.
     path: str, as for `read`.
     declared: `description.Description` of the files beside it, or None.
 
@@ -38,7 +38,7 @@ def open_weights(read, path, declared):
     if ours is not None:
       origins.setdefault(ours, name)
   transposed = {name for name in origins if names.is_transposed(name)}
-  return mappings.Renamed(stored, origins, transposed), declared
+  return stored.renamed(origins, transposed), declared
 
 
 def weight_files(path):

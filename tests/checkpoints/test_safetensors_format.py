@@ -158,3 +158,16 @@ def test_a_missing_shard_is_named(tmp_path):
   os.remove(shards[1])
   with pytest.raises(FileNotFoundError, match="model-00002-of-00003"):
     safetensors_format.read(index)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+def test_axes_are_swapped_while_values_are_read(dtype, tmp_path):
+  # More columns than are copied at once.
+  array = np.arange(130 * 3).reshape(130, 3).astype(dtype)
+  safetensors.numpy.save_file({"a": array}, tmp_path / "model.safetensors")
+  stored = safetensors_format.read(tmp_path / "model.safetensors")
+  swapped = stored.renamed({"b": "a", "c": "a"}, {"b"})
+  assert swapped.shapes == {"b": (3, 130), "c": (130, 3)}
+  np.testing.assert_array_equal(swapped["b"], array.T)
+  np.testing.assert_array_equal(swapped["c"], array)
+  assert all(swapped[name].flags.c_contiguous for name in "bc")
