@@ -17,11 +17,7 @@ from keras_bert_impl.checkpoints import (
 from keras_bert_impl.models import embedding_model
 from keras_bert_impl.sentences import folders, modules
 from keras_bert_impl.serving import encoder as encoder_servable
-from keras_bert_impl.tokenizers import (
-  prompts,
-  tokenizer_json_writing,
-  vocabulary_files,
-)
+from keras_bert_impl.tokenizers import prompts
 
 
 class SentenceEncoder:
@@ -164,7 +160,7 @@ class SentenceEncoder:
         described,
         safetensors_format.MAX_SHARD_SIZE,
       )
-      _write_tokenizer(folder, self.tokenizer)
+      self.tokenizer.save(folder)
       folders.write(folder, modules.write(folder, self.model), self.texts)
 
   def _embed_batch(self, sentences, prompt):
@@ -178,20 +174,6 @@ class SentenceEncoder:
       self.model.include_prompt,
     )
     return self.model(inputs, training=False)["embeddings"]
-
-
-def _write_tokenizer(folder, tokenizer):
-  """Writes a tokenizer that `transformers` takes as tokenizer.json says."""
-  vocabulary = tokenizer.vocabulary
-  tokenizer_json_writing.save(folder, vocabulary, tokenizer.options)
-  path = os.path.join(folder, vocabulary_files.OPTIONS_FILE)
-  special_tokens = {
-    f"{role}_token": vocabulary.tokens[index]
-    for role, index in vocabulary.role_ids.items()
-  }
-  # The classes of families would normalise as they are used to.
-  values = {"tokenizer_class": "PreTrainedTokenizerFast", **special_tokens}
-  files.write_json(path, files.read_json(path) | values)
 
 
 def load_model(folder, dtype=None):

@@ -230,10 +230,16 @@ def resolve(vocab_file, default_family=None, **given):
   return options
 
 
-def save(vocab_file, options):
-  """Writes `options` atomically beside `vocab_file`; returns the path."""
+def save(vocab_file, options, others=None):
+  """Writes `options` atomically beside `vocab_file`; returns the path.
+
+  Args:
+    vocab_file: str.
+    options: as `resolve` returns them.
+    others: {key: value} for other programs, or None.
+  """
   path = _options_path(vocab_file)
-  values = dataclasses.asdict(options)
+  values = dataclasses.asdict(options) | (others or {})
   values[_VOCABULARY] = os.path.basename(os.fspath(vocab_file))
   files.write_json(path, dict(sorted(values.items())))
   return path

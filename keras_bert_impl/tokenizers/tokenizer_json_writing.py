@@ -2,7 +2,8 @@
 
 Their ids are those of the tokenizers here but for what the format cannot say;
 docs/tokenizers.md lists it. In a folder with the vocabulary that it was made
-of, tokenizer_config.json names that one, so that it is read here.
+of, tokenizer_config.json names that one, so that it is read here; there
+`transformers` finds the class that takes tokenizer.json as it is.
 """
 
 import base64
@@ -44,7 +45,7 @@ def save(folder, vocabulary, options):
   name = vocabulary_lib.file_name(vocabulary)
   path = vocabulary_files.beside(f"{folder}/", name)
   # The vocabulary last: where it is, its options are too.
-  tokenizer_options.save(path, options)
+  tokenizer_options.save(path, options, _for_transformers(vocabulary, options))
   write(folder, vocabulary, options)
   vocabulary.save(path)
   return path
@@ -59,6 +60,7 @@ def write(folder, vocabulary, options):
 def add(folder, model_type):
   """Writes the tokenizer.json of a folder with another vocabulary.
 
+  And tokenizer_config.json, if nothing there names a class of `transformers`.
   Warns where that cannot be read. A folder without one stays as it is.
 
   Args:
@@ -76,6 +78,12 @@ def add(folder, model_type):
     return
   except ValueError as error:
     logging.warning("No tokenizer.json is written: %s", error)
+    return
+  path = vocabulary_files.beside(path, vocabulary_files.OPTIONS_FILE)
+  stored = files.find_json(path) or {}
+  if "tokenizer_class" not in stored:
+    values = _for_transformers(vocabulary, options)
+    files.write_json(path, dataclasses.asdict(options) | stored | values)
 
 
 def extended(vocabulary, tokens):
@@ -120,6 +128,32 @@ def content(vocabulary, options):
   return files.to_json(values | _KINDS[vocabulary.kind](vocabulary, options))
 
 
+def _for_transformers(vocabulary, options):
+  """Returns what tokenizer_config.json tells `transformers`, dict.
+
+  The classes of families would normalise as they are used to, and models
+  without segments refuse their ids.
+  """
+  inputs = ["input_ids", "attention_mask"]
+  if _framing(vocabulary, options).segments:
+    inputs.insert(1, "token_type_ids")
+  special_tokens = {
+    f"{role}_token": vocabulary.tokens[index]
+    for role, index in vocabulary.role_ids.items()
+  }
+  return {
+    "tokenizer_class": "PreTrainedTokenizerFast",
+    "model_input_names": inputs,
+    **special_tokens,
+  }
+
+
+def _framing(vocabulary, options):
+  """Returns the `Framing` of a tokenizer.json or of the family."""
+  own = vocabulary.rules.framing if vocabulary.rules else None
+  return own or families.FAMILIES[options.family or families.DEFAULT].framing
+
+
 def _added_tokens(vocabulary):
   """Returns the special tokens; [MASK] takes the blanks before it."""
   takes_blanks = vocabulary.kind != WORDPIECE
@@ -143,7 +177,7 @@ def _post_processor(vocabulary, options):
   ids = vocabulary.role_ids
   if not {"cls", "sep"} <= ids.keys():
     return None
-  framing = families.FAMILIES[options.family or families.DEFAULT].framing
+  framing = _framing(vocabulary, options)
   names = {role: vocabulary.tokens[ids[role]] for role in ("cls", "sep")}
 
   def entry(name, segment):

@@ -166,16 +166,6 @@ def test_what_is_saved_has_the_files_that_were_read(tmp_path, encoder):
   assert pooling["include_prompt"] is False
 
 
-def test_transformers_takes_the_tokenizer_as_its_file_says(tmp_path, encoder):
-  # BertTokenizer would lower-case, whatever tokenizer.json says.
-  encoder.save(tmp_path / "saved")
-  path = tmp_path / "saved/tokenizer_config.json"
-  values = json.loads(path.read_text())
-  assert values["tokenizer_class"] == "PreTrainedTokenizerFast"
-  assert values["pad_token"] == "[PAD]" and values["sep_token"] == "[SEP]"
-  assert kb.load_tokenizer(tmp_path / "saved").options.family == "bert"
-
-
 def test_a_pooling_that_old_versions_know_is_written_for_them(tmp_path):
   model = kb.EmbeddingModel(
     kb.from_checkpoint(FOLDER), "max", [keras.layers.UnitNormalization()]

@@ -72,6 +72,29 @@ def test_bpe_of_sentencepiece_has_the_same_ids(tmp_path):
   assert differences(tokenizers.load(path), tmp_path / "saved", texts) == []
 
 
+def settings_of(folder):
+  return json.loads((folder / "tokenizer_config.json").read_text())
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("family", ["bert", "roberta", None])
+def test_transformers_takes_the_tokenizer_as_its_file_says(
+  kind, family, tmp_path
+):
+  # BertTokenizer would lower-case, whatever tokenizer.json says.
+  made = tokenizers.load(WRITERS[kind](tmp_path), family=family)
+  made.save(tmp_path / "saved")
+  settings = settings_of(tmp_path / "saved")
+  assert settings["tokenizer_class"] == "PreTrainedTokenizerFast"
+  assert settings["mask_token"] == made.vocabulary.mask_token
+  # Models without segments refuse their ids.
+  has_segments = "token_type_ids" in settings["model_input_names"]
+  assert has_segments == (made.options.family != "roberta")
+  again = tokenizers.load(tmp_path / "saved")
+  assert again.options == made.options
+  assert again.options.family == made.options.family
+
+
 @pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta"])
 def test_pairs_are_framed_as_in_the_family(family, tmp_path):
   path = vocabularies.write_sentencepiece(tmp_path)
@@ -105,10 +128,25 @@ def test_a_folder_without_one_gets_one(tmp_path, caplog):
   vocabularies.write(tmp_path)
   tokenizer_json_writing.add(str(tmp_path), "bert")
   assert vocabulary_files.find_file(tmp_path).endswith("tokenizer.json")
+  assert settings_of(tmp_path)["tokenizer_class"] == "PreTrainedTokenizerFast"
   (tmp_path / "tokenizer.json").unlink()
+  (tmp_path / "tokenizer_config.json").unlink()
   (tmp_path / "vocab.txt").write_text("no special tokens")
   tokenizer_json_writing.add(str(tmp_path), "bert")
   assert os.listdir(tmp_path) == ["vocab.txt"]
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_folder_that_gets_one_keeps_its_settings(kind, tmp_path):
+  made = tokenizers.load(WRITERS[kind](tmp_path))
+  path = tmp_path / "tokenizer_config.json"
+  path.unlink(missing_ok=True)
+  tokenizer_json_writing.add(str(tmp_path), "bert")
+  (tmp_path / "tokenizer.json").unlink()
+  assert tokenizers.load(tmp_path).options == made.options
+  path.write_text('{"tokenizer_class": "ElectraTokenizer"}')
+  tokenizer_json_writing.add(str(tmp_path), "bert")
+  assert settings_of(tmp_path) == {"tokenizer_class": "ElectraTokenizer"}
 
 
 @pytest.mark.skipif(not DATA, reason="KERAS_BERT_DATA names no data")
