@@ -13,6 +13,9 @@ from keras import ops
 
 from keras_bert_impl.layers import kernels
 
+# Of the parts of a draw; odd, so that no two parts have the same.
+_PART_KEY = 0x1E3779B1
+
 
 @dataclasses.dataclass
 class _Source:
@@ -38,14 +41,10 @@ _context = _Context()
 
 
 def _keras_numbers(shape, seed, dtype):
+  """Returns `keras.random.uniform`, spread over all numbers of an int dtype."""
   # JAX takes its keys unsigned, TensorFlow signed.
   is_jax = keras.backend.backend() == "jax"
   seed = _GivenSeed(ops.cast(seed, "uint32" if is_jax else "int32"))
-  return _uniform(shape, seed, dtype)
-
-
-def _uniform(shape, seed, dtype):
-  """Returns `keras.random.uniform`, spread over all numbers of an int dtype."""
   numbers = keras.random.uniform(shape, dtype="float32", seed=seed)
   if dtype == "float32":
     return numbers
@@ -121,15 +120,32 @@ def draw(layer, shape, dtype="float32"):
     shape: tuple of int or int scalar tensors; its first axis is the batch.
     dtype: "float32", numbers in [0, 1), or "uint16", all numbers.
   """
+  return _next_draw(layer)(shape, dtype)
+
+
+def _next_draw(layer):
+  """Returns the next draw of a layer, callable (shape, dtype, number=0).
+
+  It is a pure function: parts of a draw, such as blocks of a row, which are
+  numbered from 0, may be drawn later, in any order and again.
+  """
   source = _context.source
   if source is None:
-    return _uniform(shape, layer.seed_generator, dtype)
-  number = source.num_draws[layer.path]
-  source.num_draws[layer.path] += 1
-  name = f"{layer.path}:{number}" if number else layer.path
-  # Unlike hash(), crc32 is the same in every process.
-  key = ops.array([zlib.crc32(name.encode()) & 0x7FFFFFFF, 0], "int32")
-  return source.numbers(shape, ops.bitwise_xor(source.seed, key), dtype)
+    seed, numbers = layer.seed_generator.next(), _keras_numbers
+  else:
+    count = source.num_draws[layer.path]
+    source.num_draws[layer.path] += 1
+    name = f"{layer.path}:{count}" if count else layer.path
+    # Unlike hash(), crc32 is the same in every process.
+    key = ops.array([zlib.crc32(name.encode()) & 0x7FFFFFFF, 0], "int32")
+    seed, numbers = ops.bitwise_xor(source.seed, key), source.numbers
+
+  def draw_part(shape, dtype, number=0):
+    key = ops.stack([ops.cast(number, "int32") * _PART_KEY, 0])
+    key = ops.bitwise_xor(ops.cast(seed, "int32"), key)
+    return numbers(shape, key, dtype)
+
+  return draw_part
 
 
 class _GivenSeed(keras.random.SeedGenerator):
@@ -175,10 +191,23 @@ class Dropout(keras.layers.Layer):
 
   def call(self, inputs, training=False):
     """Returns a float tensor of the shape of `inputs`."""
+    return self.drawn(training)(inputs)
+
+  def drawn(self, training):
+    """Returns the dropout of one call, callable (inputs, number=0).
+
+    It may be called later, again, and with parts of the inputs, which are
+    numbered from 0.
+    """
     if not training or not self.rate:
-      return inputs
-    numbers = draw(self, ops.shape(inputs), "uint16")
-    return kernels.drop(inputs, numbers, self.rate)
+      return lambda inputs, number=0: inputs
+    draw_part = _next_draw(self)
+
+    def drop(inputs, number=0):
+      numbers = draw_part(ops.shape(inputs), "uint16", number)
+      return kernels.drop(inputs, numbers, self.rate)
+
+    return drop
 
   def compute_output_shape(self, input_shape):
     """Returns the shape of `call`."""

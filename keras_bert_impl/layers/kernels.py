@@ -107,6 +107,27 @@ def _compiled_drop(threshold):
   return compiled
 
 
+def map_in_turn(function, inputs, dtype):
+  """Returns `function` of each element of tensors, one after the other.
+
+  Args:
+    function: callable of a structure of tensors; returns a tensor of `dtype`.
+    inputs: structure of tensors [S, ...].
+    dtype: str, of the result.
+
+  Returns:
+    [S, ...].
+  """
+  if keras.backend.backend() != "tensorflow":
+    return ops.map(function, inputs)
+  import tensorflow as tf
+
+  # keras.ops would work at ten at a time.
+  return tf.map_fn(
+    function, inputs, parallel_iterations=1, fn_output_signature=dtype
+  )
+
+
 def score_rows(x, table):
   """Returns `x` [N, E] times each row of `table` [V, E], [N, V]."""
   if keras.backend.backend() != "tensorflow":

@@ -1,9 +1,8 @@
 """Self-attention, and the transformer block around it."""
 
 import keras
-from keras import ops
 
-from keras_bert_impl.layers import attention_masks, base, rematerialization
+from keras_bert_impl.layers import attention, base, rematerialization
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -19,6 +18,8 @@ class SelfAttention(base.Layer):
     use_causal_mask: bool, whether a position sees only itself and those before
       it.
     initializer_range: float, standard deviation.
+    block_size: int, for how many positions scores are kept at a time: memory
+      grows with L, not with its square. None: for all.
     **kwargs: of `keras.layers.Layer`.
 
   Source: Vaswani et al. 2017, section 3.2.
@@ -30,6 +31,7 @@ class SelfAttention(base.Layer):
     dropout_rate=0.1,
     use_causal_mask=False,
     initializer_range=0.02,
+    block_size=None,
     **kwargs,
   ):
     super().__init__(**kwargs)
@@ -38,10 +40,11 @@ class SelfAttention(base.Layer):
     self.dropout_rate = dropout_rate
     self.use_causal_mask = use_causal_mask
     self.initializer_range = initializer_range
+    self.block_size = block_size
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
-    batch, length, hidden_size = hidden_shape
+    hidden_size = hidden_shape[-1]
     if hidden_size % self.num_heads:
       raise ValueError(
         f"The hidden size ({hidden_size}) of {self.name} must be a multiple of "
@@ -50,8 +53,7 @@ class SelfAttention(base.Layer):
     self.query = self._dense(hidden_size, hidden_shape, name="query")
     self.key = self._dense(hidden_size, hidden_shape, name="key")
     self.value = self._dense(hidden_size, hidden_shape, name="value")
-    probs_shape = (batch, self.num_heads, length, length)
-    self.dropout = self._dropout(probs_shape, self.dropout_rate)
+    self.dropout = self._dropout(hidden_shape, self.dropout_rate)
 
   def call(
     self,
@@ -80,40 +82,27 @@ class SelfAttention(base.Layer):
       The context [B, L, H]; with `return_attention_scores` a tuple of it and
       the attention probabilities [B, N, L, L], before dropout.
     """
-    if attention_mask is None:
-      attention_mask = mask
-    head_size = hidden.shape[-1] // self.num_heads
-    query = self._split_heads(self.query(hidden)) * head_size**-0.5
-    key = self._split_heads(self.key(hidden))  # [B, N, L, D]
-    value = self._split_heads(self.value(hidden))
-    scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
-    length = ops.shape(hidden)[1]
-    bias = attention_masks.bias(attention_mask, length, self.use_causal_mask)
-    scores = scores if bias is None else scores + ops.cast(bias, scores.dtype)
-    scores = ops.cast(scores, "float32")  # [B, N, L, L]
-    scores = scores if position_bias is None else scores + position_bias
-    probs = ops.cast(ops.softmax(scores), self.compute_dtype)
-    context = ops.matmul(self.dropout(probs, training=training), value)
-    context = ops.transpose(context, (0, 2, 1, 3))  # [B, L, N, D]
-    context = ops.reshape(context, ops.shape(hidden))
+    query, key, value = (
+      attention.split_heads(dense(hidden), self.num_heads)
+      for dense in (self.query, self.key, self.value)
+    )
+    mask = mask if attention_mask is None else attention_mask
+    rows = attention.rows(query, mask, self.use_causal_mask, position_bias)
+    drop = self.dropout.drawn(training)
+    size = None if return_attention_scores else self.block_size
+    context, probs = attention.attend(rows, key, value, drop, size, training)
+    context = attention.merge_heads(context)
     return (context, probs) if return_attention_scores else context
-
-  def _split_heads(self, x):
-    """[B, L, H] -> [B, N, L, D]."""
-    batch, length, size = ops.shape(x)
-    x = ops.reshape(x, (batch, length, self.num_heads, size // self.num_heads))
-    return ops.transpose(x, (0, 2, 1, 3))
 
   def compute_output_spec(
     self, hidden, *args, return_attention_scores=False, **kwargs
   ):
     """Returns the shapes and dtypes of `call`."""
     context = keras.KerasTensor(hidden.shape, self.compute_dtype)
-    if not return_attention_scores:
-      return context
     batch, length, _ = hidden.shape
     shape = (batch, self.num_heads, length, length)
-    return context, keras.KerasTensor(shape, self.compute_dtype)
+    probs = keras.KerasTensor(shape, self.compute_dtype)
+    return (context, probs) if return_attention_scores else context
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -134,6 +123,7 @@ class TransformerBlock(base.Layer):
     use_causal_mask: bool, see `SelfAttention`.
     layer_norm_eps: float.
     initializer_range: float, standard deviation.
+    block_size: int or None, see `SelfAttention`.
     **kwargs: of `keras.layers.Layer`.
 
   Source: Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3.
@@ -149,6 +139,7 @@ class TransformerBlock(base.Layer):
     use_causal_mask=False,
     layer_norm_eps=1e-12,
     initializer_range=0.02,
+    block_size=None,
     **kwargs,
   ):
     super().__init__(**kwargs)
@@ -161,6 +152,7 @@ class TransformerBlock(base.Layer):
     self.use_causal_mask = use_causal_mask
     self.layer_norm_eps = layer_norm_eps
     self.initializer_range = initializer_range
+    self.block_size = block_size
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
@@ -171,6 +163,7 @@ class TransformerBlock(base.Layer):
         self.attention_dropout_rate,
         self.use_causal_mask,
         self.initializer_range,
+        self.block_size,
         dtype=self.dtype_policy,
         name="self",
       )
@@ -197,27 +190,23 @@ class TransformerBlock(base.Layer):
     mask=None,
     position_bias=None,
     *,
-    return_attention_scores=False,
+    only_attention_scores=False,
     training=False,
   ):
     """Transforms the hidden states; arguments as of `SelfAttention.call`.
 
     Returns:
-      The hidden states [B, L, H]; with `return_attention_scores` a tuple of
-      them and the attention probabilities [B, N, L, L].
+      The hidden states [B, L, H]; with `only_attention_scores` the attention
+      probabilities [B, N, L, L] instead.
     """
+    masks = {"attention_mask": attention_mask, "mask": mask}
+    if only_attention_scores:
+      masks.update(position_bias=position_bias, return_attention_scores=True)
+      return self.attention(hidden, **masks)[1]
 
-    def transform(hidden, position_bias=None):
-      context, probs = self.attention(
-        hidden,
-        attention_mask,
-        mask=mask,
-        position_bias=position_bias,
-        return_attention_scores=True,
-        training=training,
-      )
-      hidden = self._add(hidden, context, training)
-      return (hidden, probs) if return_attention_scores else hidden
+    def transform(hidden, bias=None):
+      masks.update(position_bias=bias, training=training)
+      return self._add(hidden, self.attention(hidden, **masks), training)
 
     inputs = [x for x in (hidden, position_bias) if x is not None]
     return rematerialization.apply(transform, inputs, training)
@@ -232,4 +221,9 @@ class TransformerBlock(base.Layer):
     update = self.output_dropout(self.output_dense(inner), training=training)
     return self.output_norm(hidden + update, training=training)
 
-  compute_output_spec = SelfAttention.compute_output_spec
+  def compute_output_spec(
+    self, hidden, *args, only_attention_scores=False, **kwargs
+  ):
+    """Returns the shape and dtype of `call`."""
+    spec = self.attention.compute_output_spec
+    return spec(hidden, return_attention_scores=True)[only_attention_scores]

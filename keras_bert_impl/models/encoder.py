@@ -1,10 +1,12 @@
 """The transformer encoder of all families."""
 
+import functools
+
 import keras
 from keras import ops
 
 from keras_bert_impl import features, heads, layers
-from keras_bert_impl.layers import attention_masks, dense, initializers
+from keras_bert_impl.layers import attention, dense, initializers
 from keras_bert_impl.models import base
 
 
@@ -32,14 +34,13 @@ class TransformerEncoder(base.EncoderModel):
       generator does; None makes them.
     use_pooler: bool, whether there is a `pooled_output`.
     use_sequence_ids: bool, whether there is an input `sequence_ids`, of rows
-      that hold several texts: see `layers/attention_masks.py`.
+      that hold several texts: see `layers/attention.py`.
 
   Attributes:
     config: as given.
     embeddings: the layer.
     hidden_states: list of symbolic tensors [B, L, H]: the output of the
       embeddings, then of each layer.
-    attention_probs: list of symbolic tensors [B, N, L, L], one per layer.
     embedding_table: symbolic tensor [V, E], for heads tied to it.
 
   Source: Devlin et al. 2019, section 3; google-research/bert, modeling.py; for
@@ -63,31 +64,27 @@ class TransformerEncoder(base.EncoderModel):
     keys = features.ENCODER_INPUTS + (features.SEQUENCE_IDS,) * use_sequence_ids
     inputs = {k: keras.Input((None,), dtype="int32", name=k) for k in keys}
     input_ids, mask, segment_ids, *sequence_ids = inputs.values()
-    seen, position_ids = attention_masks.structure(mask, *sequence_ids)
+    seen, position_ids = attention.structure(mask, *sequence_ids)
 
     # Wiring.
-    attention_probs = []
     with keras.name_scope(name):
       embeddings = embeddings or _embeddings(config, dtype)
       hidden, table = embeddings(input_ids, segment_ids, mask, position_ids)
       with keras.name_scope("encoder"):
         if hidden.shape[-1] != config.hidden_size:
+          initial = initializers.truncated_normal(config.initializer_range)
           hidden = dense.Dense(
             config.hidden_size,
-            kernel_initializer=initializers.truncated_normal(
-              config.initializer_range
-            ),
+            kernel_initializer=initial,
             dtype=dtype,
             name="embedding_hidden_mapping_in",
           )(hidden)
         hidden_states = [hidden]
+        blocks = _blocks(config, dtype)
         bias = _position_bias(config, dtype, hidden)
-        for block in _blocks(config, dtype):
-          hidden, probs = block(
-            hidden, seen, position_bias=bias, return_attention_scores=True
-          )
+        for block in blocks:
+          hidden = block(hidden, seen, position_bias=bias)
           hidden_states.append(hidden)
-          attention_probs.append(probs)
       outputs = {"sequence_output": ops.cast(hidden, "float32")}
       if use_pooler:
         pooled = layers.Pooler(
@@ -102,11 +99,19 @@ class TransformerEncoder(base.EncoderModel):
     options = {"use_pooler": use_pooler, "use_sequence_ids": use_sequence_ids}
     super().__init__(config, dtype, inputs, outputs, name, **options)
 
-    # Attributes.
     self.embeddings = embeddings
     self.hidden_states = hidden_states
-    self.attention_probs = attention_probs
     self.embedding_table = table
+    # Not kept by the blocks: they are large, and few read them.
+    self._attention_probs = lambda: [
+      block(x, seen, position_bias=bias, only_attention_scores=True)
+      for block, x in zip(blocks, hidden_states[:-1], strict=True)
+    ]
+
+  @functools.cached_property
+  def attention_probs(self):
+    """A list of symbolic tensors [B, N, L, L], one of each layer."""
+    return self._attention_probs()
 
   @classmethod
   def of_checkpoint(cls, description, shapes, dtype=None):
@@ -162,6 +167,7 @@ def _block(config, dtype_policy, name):
     use_causal_mask=config.use_causal_mask,
     layer_norm_eps=config.layer_norm_eps,
     initializer_range=config.initializer_range,
+    block_size=attention.block_size(config.max_position_embeddings),
     dtype=dtype_policy,
     name=name,
   )

@@ -35,7 +35,8 @@ def dense(layer, x):
 
 def test_it_is_two_sublayers_with_residual_and_normalization_after():
   block = make()
-  hidden, probs = block(HIDDEN, MASK, return_attention_scores=True)
+  hidden = block(HIDDEN, MASK)
+  probs = block(HIDDEN, MASK, only_attention_scores=True)
   context, expected_probs = block.attention(
     HIDDEN, MASK, return_attention_scores=True
   )
@@ -94,9 +95,11 @@ def test_it_works_and_reloads_in_any_model(tmp_path, dtype):
   hidden = keras.Input((None, 8))
   mask = keras.Input((None,), dtype="int32")
   block = make(activation="relu", dtype=dtype)
-  model = keras.Model(
-    [hidden, mask], block(hidden, mask, return_attention_scores=True)
-  )
+  outputs = [
+    block(hidden, mask),
+    block(hidden, mask, only_attention_scores=True),
+  ]
+  model = keras.Model([hidden, mask], outputs)
   model.save(tmp_path / "model.keras")
   model.save_weights(tmp_path / "model.weights.h5")
   again = keras.models.load_model(tmp_path / "model.keras")

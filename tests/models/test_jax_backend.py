@@ -44,6 +44,10 @@ MODELS = {
   "packed": lambda: models.PretrainingModel(
     MPNET, use_sentence_head=False, use_sequence_ids=True
   ),
+  # Attention in blocks.
+  "long": lambda: models.MaskedLanguageModel(
+    dataclasses.replace(CONFIG, max_position_embeddings=1100)
+  ),
   "choice": lambda: models.MultipleChoice(CONFIG),
   "embeddings": lambda: models.EmbeddingModel(
     models.TransformerEncoder(CONFIG),
@@ -52,7 +56,8 @@ MODELS = {
     include_prompt=False,
   ),
 }
-FAST = ["bert", "packed"]
+FAST = ["bert", "packed", "long"]
+LENGTHS = {"long": 530}
 OTHERS = [name for name in MODELS if name not in FAST]
 # Drawn differently by different backends.
 DRAWN = ("replaced_token_logits", "is_replaced")
@@ -114,17 +119,17 @@ assert "tensorflow" not in sys.modules
 """
 
 
-def make_inputs(model):
-  """Returns random inputs of `model`: B = 2, four choices, L = 8, P = 3."""
+def make_inputs(model, length=8):
+  """Returns random inputs of `model`: B = 2, four choices, P = 3."""
   rng = np.random.default_rng(0)
-  shapes = {1: (2,), 2: (2, 8), 3: (2, 4, 8)}
+  shapes = {1: (2,), 2: (2, length), 3: (2, 4, length)}
   inputs = {}
   for tensor in model.inputs:
     is_prediction = tensor.name.startswith("masked_lm")
     shape = (2, 3) if is_prediction else shapes[len(tensor.shape)]
     inputs[tensor.name] = rng.integers(0, 2, shape).astype("int32")
   inputs["input_ids"] += rng.integers(0, 28, inputs["input_ids"].shape)
-  inputs["input_mask"][:] = np.arange(8) < 6
+  inputs["input_mask"][:] = np.arange(length) < length - 2
   if "sequence_ids" in inputs:
     inputs["sequence_ids"][0] = [1, 1, 2, 2, 2, 3, 0, 0]
     inputs["sequence_ids"][1] = [1, 2, 2, 2, 2, 2, 0, 0]
@@ -145,13 +150,13 @@ def make_inputs(model):
 @pytest.mark.parametrize(
   "names",
   [FAST, pytest.param(OTHERS, marks=pytest.mark.slow)],
-  ids=["bert packed", "others"],
+  ids=[" ".join(FAST), "others"],
 )
 def test_jax_computes_the_same_as_tensorflow(tmp_path, names):
   expected = {}
   for name in names:
     model = MODELS[name]()
-    inputs = make_inputs(model)
+    inputs = make_inputs(model, LENGTHS.get(name, 8))
     model.save(tmp_path / f"{name}.keras")
     np.savez(tmp_path / f"{name}.inputs.npz", **inputs)
     expected[name] = model(inputs)

@@ -1,0 +1,57 @@
+"""Blocks of positions: computes a long row in parts, to save memory."""
+
+import keras
+from keras import backend, ops
+
+from keras_bert_impl.layers import kernels
+
+
+def apply(function, rows, others, size, training):
+  """Returns `function(0, rows, *others)`, computed a block at a time.
+
+  The blocks come one after the other. For a gradient each is computed again, so
+  that only its inputs and its output are kept.
+
+  Args:
+    function: callable (number of the block, rows, *others). It returns a tensor
+      [B, N, R, D] of the dtype of the others, whose positions depend each on
+      rows of its own.
+    rows: {name: tensor [..., ..., R or 1, ...]}, the first one with R.
+    others: list of float tensors, which all blocks read whole.
+    size: int, the most positions of a block.
+    training: bool; without it there is no gradient.
+  """
+  length = ops.shape(next(iter(rows.values())))[2]
+  if isinstance(length, int) and length <= size:
+    return function(0, rows, *others)
+  num_blocks = -(-length // size)
+  size = -(-length // num_blocks)  # All about as long: little padding.
+
+  def block(inputs):
+    number, rows = inputs
+    floats = {k: x for k, x in rows.items() if backend.is_float_dtype(x.dtype)}
+
+    def of_floats(floats, *others):
+      return function(number, {**rows, **floats}, *others)
+
+    of_floats = keras.remat(of_floats) if training else of_floats
+    return of_floats(floats, *others)
+
+  rows = {name: _split(x, num_blocks, size) for name, x in rows.items()}
+  outputs = kernels.map_in_turn(
+    block, (ops.arange(num_blocks), rows), others[0].dtype
+  )
+  outputs = ops.moveaxis(outputs, 0, 2)  # [B, N, blocks, size, D]
+  batch, heads, _, _, last = ops.shape(outputs)
+  outputs = ops.reshape(outputs, (batch, heads, num_blocks * size, last))
+  return outputs[:, :, :length]
+
+
+def _split(x, num_blocks, size):
+  """[A, B, R, C] -> [blocks, A, B, size, C], padded; [A, B, 1, C] repeated."""
+  if x.shape[2] == 1:
+    return ops.broadcast_to(x, (num_blocks, *ops.shape(x)))
+  before, heads, length, last = ops.shape(x)
+  padding = [[0, 0], [0, 0], [0, num_blocks * size - length], [0, 0]]
+  blocks = (before, heads, num_blocks, size, last)
+  return ops.moveaxis(ops.reshape(ops.pad(x, padding), blocks), 2, 0)

@@ -1,0 +1,135 @@
+"""Attention a block of positions at a time: the same, in less memory."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl import configs, layers, models
+
+LENGTH = 37
+RNG = np.random.default_rng(0)
+HIDDEN = RNG.normal(size=(2, LENGTH, 8)).astype("float32")
+TEXTS = np.cumsum(RNG.random((2, LENGTH)) < 0.1, axis=1)
+MASKS = {
+  "none": None,
+  "padding": np.arange(LENGTH) < np.array([[32], [LENGTH]]),
+  "packed": TEXTS[:, :, None] == TEXTS[:, None, :],
+}
+BIAS = RNG.normal(size=(1, 2, LENGTH, LENGTH)).astype("float32")
+
+
+def make(block_size, dropout_rate=0.0, **options):
+  keras.utils.set_random_seed(0)
+  layer = layers.SelfAttention(
+    2, dropout_rate, initializer_range=0.5, block_size=block_size, **options
+  )
+  layer.build((None, None, 8))
+  return layer
+
+
+def run(layer, hidden=HIDDEN, mask=None, bias=None, length=None):
+  """Returns the context and the gradients of bias, input and weights."""
+  bias = np.zeros_like(BIAS) if bias is None else bias
+
+  @tf.function(input_signature=[tf.TensorSpec([2, length, 8])])
+  def call(hidden):
+    position_bias = tf.constant(bias)
+    with layers.random_seed([1, 2]), tf.GradientTape() as tape:
+      tape.watch([hidden, position_bias])
+      context = layer(hidden, mask, position_bias=position_bias, training=True)
+      loss = tf.reduce_sum(context**2)
+    weights = [variable.value for variable in layer.trainable_variables]
+    return context, *tape.gradient(loss, [position_bias, hidden, *weights])
+
+  return [np.array(x) for x in call(hidden)]
+
+
+WHOLE = run(make(None), length=LENGTH)
+
+
+def assert_close(found, expected):
+  """Compares to 1e-5 of the largest number: some gradients are noise."""
+  for one, other in zip(found, expected, strict=True):
+    atol = 1e-5 * max(np.abs(x).max() for x in expected)
+    np.testing.assert_allclose(one, other, atol=atol, rtol=0)
+
+
+@pytest.mark.parametrize("block_size", [1, 8, 36, 64])
+def test_blocks_of_any_size_change_nothing(block_size):
+  assert_close(run(make(block_size), length=LENGTH), WHOLE)
+
+
+def test_the_length_need_not_be_known():
+  assert_close(run(make(8)), WHOLE)
+  assert_close(run(make(64)), WHOLE)
+
+
+@pytest.mark.parametrize(
+  ("mask", "use_causal_mask"),
+  [("padding", False), ("packed", False), ("none", True), ("packed", True)],
+)
+def test_blocks_obey_masks_and_biases(mask, use_causal_mask):
+  arguments = {"mask": MASKS[mask], "bias": BIAS}
+  layer, whole = (
+    make(size, use_causal_mask=use_causal_mask) for size in (8, None)
+  )
+  assert_close(run(layer, **arguments), run(whole, **arguments))
+
+
+def test_every_block_has_a_dropout_mask_of_its_own():
+  """Where all values are 1, a context is the kept share of probabilities."""
+  layer = make(8, dropout_rate=0.5)
+  layer.value.kernel.assign(np.zeros((8, 8)))
+  layer.value.bias.assign(np.ones(8))
+  hidden, bias = HIDDEN[:, :32], BIAS[..., :32, :32]
+  context, again = (run(layer, hidden, bias=bias)[0] for _ in range(2))
+  np.testing.assert_array_equal(context, again)
+  kept = context[:, :, ::4].reshape(2, 4, 8, 2)  # [B, blocks, size, N]
+  assert (np.abs(kept[:, :1] - kept[:, 1:]).max(axis=(0, 2, 3)) > 0.1).all()
+
+
+def test_the_gradient_is_that_of_the_same_dropout_mask():
+  layer = make(8, dropout_rate=0.5)
+  gradient = run(layer)[-1]  # of the bias of value
+  step = 1e-2
+  losses = []
+  for sign in (1, -2):
+    layer.value.bias.assign_add(sign * step * np.eye(8)[3])
+    losses.append((run(layer)[0].astype("float64") ** 2).sum())
+  change = (losses[0] - losses[1]) / (2 * step)
+  np.testing.assert_allclose(change, gradient[3], rtol=1e-3)
+
+
+def test_probabilities_are_returned_for_all_positions():
+  layer, whole = make(8), make(None)
+  for found, value in zip(
+    layer(HIDDEN, return_attention_scores=True),
+    whole(HIDDEN, return_attention_scores=True),
+    strict=True,
+  ):
+    np.testing.assert_array_equal(found, value)
+
+
+def test_it_trains_with_fit_and_reloads(tmp_path):
+  inputs = keras.Input((None, 8))
+  block = layers.TransformerBlock(2, 16, block_size=8)
+  model = keras.Model(inputs, keras.layers.Dense(1)(block(inputs)))
+  model.compile("sgd", "mse")
+  before = model.predict(HIDDEN, verbose=0)
+  model.fit(HIDDEN, HIDDEN[..., :1], verbose=0)
+  after = model.predict(HIDDEN, verbose=0)
+  assert (before != after).any()
+  model.save(tmp_path / "model.keras")
+  again = keras.models.load_model(tmp_path / "model.keras")
+  np.testing.assert_array_equal(again.predict(HIDDEN, verbose=0), after)
+  assert again.layers[1].block_size == again.layers[1].attention.block_size == 8
+
+
+def test_an_encoder_of_long_rows_has_blocks():
+  sizes = {"hidden_size": 8, "num_attention_heads": 2, "vocab_size": 9}
+  sizes |= {"num_hidden_layers": 1, "intermediate_size": 8}
+  for positions, size in ((1024, None), (1025, 512)):
+    config = configs.EncoderConfig(**sizes, max_position_embeddings=positions)
+    encoder = models.TransformerEncoder(config)
+    assert encoder.get_layer("layer_0").block_size == size
