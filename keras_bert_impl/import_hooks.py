@@ -19,7 +19,7 @@ def around(names, context):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-  """Finds modules as the other finders do, and executes them in a context."""
+  """Finds modules as the finders after it do; executes them in a context."""
 
   def __init__(self, names, context):
     self._names = names
@@ -29,8 +29,9 @@ class _Finder(importlib.abc.MetaPathFinder):
     """Returns the spec of one of the names; None for all other modules."""
     if fullname not in self._names:
       return None
-    others = (finder for finder in sys.meta_path if finder is not self)
-    specs = (finder.find_spec(fullname, path, target) for finder in others)
+    # Those before it may be of this class too, and ask this one.
+    after = sys.meta_path[sys.meta_path.index(self) + 1 :]
+    specs = (finder.find_spec(fullname, path, target) for finder in after)
     spec = next(filter(None, specs), None)
     if spec is not None and spec.loader is not None:
       spec.loader.exec_module = self._within(spec.loader.exec_module)

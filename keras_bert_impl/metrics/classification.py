@@ -6,8 +6,12 @@ such predictions are worth nothing.
 """
 
 import numpy as np
-import scipy.stats
-import sklearn.metrics
+from etils import epy
+
+# A training needs neither before its first evaluation.
+with epy.lazy_imports():
+  import scipy.stats
+  import sklearn.metrics
 
 # The class of two whose F1 is scored.
 POSITIVE = 1

@@ -13,13 +13,13 @@ from absl import app, flags, logging
 
 from keras_bert_impl import options
 from keras_bert_impl.training import stopping
-from official_tasks.command_line import quiet_imports
+from official_tasks.command_line import tensorflow_imports
 
 EXIT_USER_ERROR = 1
 EXIT_BAD_FLAGS = 2
 
 # Here, because worker processes import the script, but do not run it.
-quiet_imports.install()
+tensorflow_imports.install()
 
 # oneDNN's kernels took 29 % off a training step of BERT-Base on a processor
 # where TensorFlow leaves them off. It looks here when it is imported.
@@ -190,7 +190,7 @@ def _configure_output():
     standard_logging.getLogger(library).setLevel("WARNING")
   # What fails in TensorFlow comes as an exception too.
   is_debug = logging.get_verbosity() >= logging.DEBUG
-  os.environ.setdefault(quiet_imports.LEVEL, "0" if is_debug else "3")
+  os.environ.setdefault(tensorflow_imports.LEVEL, "0" if is_debug else "3")
 
 
 def _check_values():

@@ -175,6 +175,27 @@ def test_help_lists_what_the_fine_tuning_scripts_share():
   assert "run_squad.py \\\n" in result.stdout
 
 
+_IMPORTS = """
+import sys
+from official_tasks.command_line import common
+import tensorflow, keras
+
+unused = {"matplotlib", "sklearn"}
+assert not unused & set(sys.modules)
+import matplotlib.figure, sklearn.metrics
+"""
+
+
+def test_keras_is_imported_without_what_scripts_do_not_use_of_it():
+  result = subprocess.run(
+    [sys.executable, "-c", _IMPORTS],
+    capture_output=True,
+    text=True,
+    cwd=scripts.ROOT,
+  )
+  assert result.returncode == 0, result.stderr
+
+
 _LOUD = """
 import os, sys
 from absl import flags, logging
