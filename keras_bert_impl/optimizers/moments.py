@@ -137,7 +137,7 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
       variable = variable.value
     slots = [self._slots[slot][index].value for slot in self.SLOTS]
     is_large = variable.shape.num_elements() >= _LARGE
-    update = _compiled_update if is_large else _update
+    update = _compiled_update if is_large else _traced_update
     update(
       self.step_of,
       [each.handle for each in (variable, *slots)],
@@ -210,3 +210,5 @@ def _update(step_of, handles, gradient, scale, rates):
 _compiled_update = tf.function(
   _update, jit_compile=True, autograph=False, reduce_retracing=True
 )
+# Traced once for all variables of a shape: BERT-Base has two hundred.
+_traced_update = tf.function(_update, autograph=False)
