@@ -11,8 +11,9 @@ import pathlib
 
 from keras_bert_impl import families, files
 
-ACTIVATIONS = ("gelu", "gelu_new", "relu", "tanh", "linear")
-POSITION_EMBEDDING_TYPES = ("learned", "sinusoidal")
+ACTIVATIONS = ("gelu", "gelu_new", "relu", "silu", "tanh", "linear")
+POSITION_EMBEDDING_TYPES = ("learned", "sinusoidal", "transformer_xl")
+SUMMARY_TYPES = ("first", "last", "mean", "cls_index")
 
 # In every bert_config.json Google released since November 2018; read by no
 # code of theirs or ours.
@@ -33,6 +34,16 @@ _MAX_HIDDEN_LAYERS = 1000
 
 # A bucket of each distance that is told apart, before and after.
 _MOST_BUCKETS = 256
+
+_OF_TRANSFORMER_XL = (
+  "clamp_len",
+  "same_length",
+  "bi_data",
+  "mem_len",
+  "reuse_len",
+  "summary_type",
+  "summary_use_proj",
+)
 
 _POSITIVE_INTEGERS = (
   "vocab_size",
@@ -68,7 +79,9 @@ class EncoderConfig:
     initializer_range: standard deviation of the truncated normal initializer.
     embedding_size: E, width of the embedding tables; None means H. If it
       differs from H, a dense layer maps E to H (as in ALBERT and ELECTRA).
-    position_embedding_type: one of `POSITION_EMBEDDING_TYPES`.
+    position_embedding_type: one of `POSITION_EMBEDDING_TYPES`; with
+      "transformer_xl" the encoder is a `models.XLNetEncoder`, and the fields
+      from `clamp_len` on are its own.
     use_causal_mask: whether a position sees only itself and what precedes it.
     pooler_act: activation of the pooler, where a model has one; one of
       `ACTIVATIONS`.
@@ -80,6 +93,19 @@ class EncoderConfig:
     relative_attention_num_buckets: number of buckets of distances between
       tokens, each with a bias of attention, which all layers share; even, 4 to
       256, or 0; see `layers.RelativePositionBias` (MPNet: 32; else 0).
+    clamp_len: largest distance between tokens that is told apart; without
+      limit if it is not positive.
+    same_length: whether a position of a causal model sees as many tokens as
+      any other: those of the memory's length before it.
+    bi_data: whether the second half of a batch is read backwards.
+    mem_len: tokens whose states are remembered for the next segment; None or 0
+      remembers all.
+    reuse_len: how many of a segment's first tokens are remembered; None or 0
+      means all.
+    summary_type: one of `SUMMARY_TYPES`, what the pooler reads: the token at
+      that place of the row, be it padding, or their mean. "cls_index" is the
+      last one too, where no index is given.
+    summary_use_proj: whether the pooler has a dense layer.
     model_type: a key of `families.FAMILIES`, the family whose published
       checkpoints have this model's layout. SpanBERT's is BERT's.
 
@@ -110,6 +136,13 @@ class EncoderConfig:
   num_hidden_groups: int | None = None
   position_offset: int = 0
   relative_attention_num_buckets: int = 0
+  clamp_len: int = -1
+  same_length: bool = False
+  bi_data: bool = False
+  mem_len: int | None = None
+  reuse_len: int | None = None
+  summary_type: str = "last"
+  summary_use_proj: bool = True
   model_type: str = families.DEFAULT
 
   def __post_init__(self):
@@ -160,6 +193,7 @@ class EncoderConfig:
       POSITION_EMBEDDING_TYPES,
     )
     _check_choice("use_causal_mask", self.use_causal_mask, (True, False))
+    _check_transformer_xl(self)
 
   @classmethod
   def from_dict(cls, values, origin="the given dictionary"):
@@ -239,6 +273,43 @@ class EncoderConfig:
     """Writes all fields to the file `path`; see `from_json_file`."""
     text = json.dumps(self.to_dict(), indent=2) + "\n"
     pathlib.Path(path).write_text(text, encoding="utf-8")
+
+
+def _check_transformer_xl(config):
+  """Checks the fields of `models.XLNetEncoder`, which no other one has."""
+  if config.position_embedding_type != "transformer_xl":
+    for name in _OF_TRANSFORMER_XL:
+      if getattr(config, name) != getattr(EncoderConfig, name):
+        raise ValueError(
+          f"{name} ({getattr(config, name)!r}) needs position_embedding_type "
+          "'transformer_xl'."
+        )
+    return
+  for name in ("same_length", "bi_data", "summary_use_proj"):
+    _check_choice(name, getattr(config, name), (True, False))
+  _check_choice("summary_type", config.summary_type, SUMMARY_TYPES)
+  for name in ("clamp_len", "mem_len", "reuse_len"):
+    value, least = getattr(config, name), -1 if name == "clamp_len" else 0
+    if value is None and name != "clamp_len":
+      continue
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+      raise ValueError(f"{name} ({value!r}) must be an integer >= {least}.")
+  if config.hidden_size % 2:
+    raise ValueError(
+      f"hidden_size ({config.hidden_size}) must be even with "
+      "position_embedding_type 'transformer_xl'."
+    )
+  for name, value in (
+    ("embedding_size", config.hidden_size),
+    ("num_hidden_groups", None),
+    ("position_offset", 0),
+    ("relative_attention_num_buckets", 0),
+  ):
+    if getattr(config, name) not in (value, None):
+      raise ValueError(
+        f"{name} ({getattr(config, name)!r}) must be {value!r} with "
+        "position_embedding_type 'transformer_xl'."
+      )
 
 
 def _check_positive_integer(name, value):

@@ -31,6 +31,15 @@ MASKED_LM_IDS = "masked_lm_ids"
 MASKED_LM_WEIGHTS = "masked_lm_weights"
 NEXT_SENTENCE_LABELS = "next_sentence_labels"
 
+# Of a model with two streams: where a token does not see another, and the
+# places of the queries.
+PERM_MASK = "perm_mask"
+TARGET_MAPPING = "target_mapping"
+# 1 for a row whose text runs backwards.
+IS_REVERSED = "is_reversed"
+# Hidden states of the tokens before a row.
+MEMS = "mems"
+
 ENCODER_INPUTS = (INPUT_IDS, INPUT_MASK, SEGMENT_IDS)
 
 # Of fine-tuning.

@@ -5,6 +5,8 @@ import pytest
 
 from keras_bert_impl import configs
 
+XL = {"position_embedding_type": "transformer_xl"}
+
 
 def write_json(path, values):
   path.write_text(json.dumps(values), encoding="utf-8")
@@ -101,7 +103,7 @@ def test_every_released_size_is_a_preset():
     electra_small electra_base electra_large
     electra_small_generator electra_base_generator electra_large_generator
     distilbert_base xlm_roberta_base xlm_roberta_large
-    camembert_base camembert_large mpnet_base
+    camembert_base camembert_large mpnet_base xlnet_base xlnet_large
   """
   assert set(configs.PRESETS) == {*small, *others.split()}
 
@@ -132,6 +134,15 @@ def test_an_offset_shortens_the_longest_sequence():
     ({"relative_attention_num_buckets": 2}, "num_buckets .2. must be an even"),
     ({"model_type": "gpt2"}, "model_type .'gpt2'."),
     ({"pooler_act": "swish"}, "pooler_act .'swish'."),
+    ({"clamp_len": 3}, "clamp_len .3. needs .* 'transformer_xl'"),
+    (XL | {"clamp_len": 2.5}, "clamp_len .2.5. must be an integer >= -1"),
+    (XL | {"mem_len": -1}, "mem_len .-1. must be an integer >= 0"),
+    (XL | {"reuse_len": "6"}, "reuse_len .'6'. must be an integer"),
+    (XL | {"same_length": None}, "same_length .None."),
+    (XL | {"bi_data": 2}, "bi_data .2."),
+    (XL | {"summary_type": "attn"}, "summary_type .'attn'. must be one of"),
+    (XL | {"embedding_size": 8}, "embedding_size .8. must be 768 with"),
+    (XL | {"hidden_size": 15, "num_attention_heads": 3}, ".15. must be even"),
   ],
 )
 def test_fields_that_do_not_fit_each_other_are_refused(changes, words):

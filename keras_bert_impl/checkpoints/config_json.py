@@ -16,6 +16,15 @@ _OPTIONAL = (
   "type_vocab_size",
   "initializer_range",
   "layer_norm_eps",
+  "use_causal_mask",
+  "clamp_len",
+  "same_length",
+  "bi_data",
+  "mem_len",
+  "reuse_len",
+  "summary_type",
+  "summary_use_proj",
+  "pooler_act",
 )
 # Of what is looked at here and not checked by `EncoderConfig`.
 _TYPES = {
@@ -59,11 +68,14 @@ def from_dict(values, origin):
   for field, key in keys.items():
     if field not in _OPTIONAL and key not in values:
       raise ValueError(f"{origin} lacks the configuration key {key!r}.")
-  fields = {field: values[key] for field, key in keys.items() if key in values}
-  fields |= family.implied | {
-    "model_type": family.name,
-    "use_causal_mask": bool(values.get("is_decoder", False)),
+  fields = family.defaults | {
+    field: _value(family, key, values[key], origin)
+    for field, key in keys.items()
+    if key in values
   }
+  fields |= family.implied | {"model_type": family.name}
+  if "use_causal_mask" not in keys:
+    fields["use_causal_mask"] = bool(values.get("is_decoder", False))
   if family.position_offset_from_padding:
     pad_id = values.get("pad_token_id")
     fields["position_offset"] = 2 if pad_id is None else pad_id + 1
@@ -71,7 +83,7 @@ def from_dict(values, origin):
     _check_projection(fields, origin)
   return description_lib.Description(
     configs.EncoderConfig.from_dict(fields, origin),
-    _declared_head(values),
+    _declared_head(values, family),
     _labels(values, origin),
     source=values,
   )
@@ -88,11 +100,15 @@ def to_dict(description):
   values = dict(description.source or family.constants)
   for field, key in family.config_keys.items():
     values[key] = getattr(config, field)
+    for theirs, ours in family.values.get(key, {}).items():
+      if ours == getattr(config, field):
+        values[key] = theirs
+        break
   values["model_type"] = family.name
   values["architectures"] = [_architecture(config, description.head)]
   if family.position_offset_from_padding:
     values["pad_token_id"] = config.position_offset - 1
-  if config.use_causal_mask:
+  if config.use_causal_mask and "use_causal_mask" not in family.config_keys:
     values["is_decoder"] = True
   if description.labels:
     values["id2label"] = {str(i): n for i, n in enumerate(description.labels)}
@@ -118,6 +134,18 @@ def _family(values, origin):
   return families.FAMILIES[model_type]
 
 
+def _value(family, key, value, origin):
+  """Returns our value of a key of a config.json."""
+  known = family.values.get(key)
+  if known is None:
+    return value
+  if value not in known:
+    raise ValueError(
+      f"{key} ({value!r}) in {origin} must be one of {[*known]}."
+    )
+  return known[value]
+
+
 def _check_projection(fields, origin):
   size = fields["hidden_size"]
   if fields["embedding_size"] == size:
@@ -128,9 +156,12 @@ def _check_projection(fields, origin):
     )
 
 
-def _declared_head(values):
+def _declared_head(values, family):
   """Returns the head named by `architectures`, if it is one of ours."""
   [architecture, *_] = values.get("architectures") or [""]
+  for name, own in family.architectures.items():
+    if str(architecture).endswith(own):
+      return name
   # Of two, the one that is last here is the usual one.
   for name, head in reversed(heads.HEADS.items()):
     if name != heads.ENCODER and str(architecture).endswith(head.architecture):
@@ -143,7 +174,8 @@ def _architecture(config, head):
   stem = config.family.class_stem
   if head == heads.FILL_MASK and config.use_causal_mask:
     return stem + config.family.causal_class
-  return stem + heads.HEADS[head].architecture
+  own = config.family.architectures.get(head)
+  return stem + (own or heads.HEADS[head].architecture)
 
 
 def _labels(values, origin):

@@ -17,6 +17,8 @@ _BEHAVIOUR = (
   "position_embedding_type",
   "position_offset",
   "layer_norm_eps",
+  "clamp_len",
+  "same_length",
 )
 
 
@@ -93,7 +95,8 @@ def differences(config, other, use_pooler=True):
     other: `EncoderConfig`.
     use_pooler: bool, whether there is a pooler in both.
   """
-  fields = [*_BEHAVIOUR, *(["pooler_act"] if use_pooler else [])]
+  of_pooler = ["pooler_act", "summary_type"]
+  fields = [*_BEHAVIOUR, *(of_pooler if use_pooler else [])]
   return [
     f"{field} is {getattr(config, field)!r}, not {getattr(other, field)!r}"
     for field in fields

@@ -51,6 +51,11 @@ def from_transformers(name, family):
   # A tied copy too, but sometimes the only one.
   name = name.replace(".decoder.bias", ".bias")
   module, _, leaf = name.replace(".", "/").rpartition("/")
+  ours = _rename(
+    name.replace(".", "/"), [pair[::-1] for pair in family.parameters]
+  )
+  if ours is not None:
+    return ours
   pairs = (*family.classifier_names, *family.names)
   ours = _rename(module, [pair[::-1] for pair in pairs])
   leaf = _leaf(ours, leaf)
@@ -74,16 +79,24 @@ def to_transformers(name, family, head):
     module = name
   if module == "bert/pooler/dense" and not _has_pooler(family, head):
     return None
-  pairs = family.names
-  if head in (heads.CLASSIFICATION, heads.REGRESSION):
-    pairs = (*family.classifier_names, *pairs)
-  theirs = _rename(module, pairs)
+  theirs = _rename(name, family.parameters)
   if theirs is None:
-    return None
+    theirs = _rename(module, _pairs(family, head))
+    if theirs is None:
+      return None
+    theirs += "/bias" if leaf in _BIASES else "/weight"
   if head == heads.ENCODER:
     theirs = theirs.removeprefix(f"{family.prefix}/")
-  leaf = "bias" if leaf in _BIASES else "weight"
-  return f"{theirs}/{leaf}".replace("/", ".")
+  return theirs.replace("/", ".")
+
+
+def _pairs(family, head):
+  """Returns the pairs of names in models with a head."""
+  if head in (heads.CLASSIFICATION, heads.REGRESSION):
+    return (*family.classifier_names, *family.names)
+  if head == heads.MULTIPLE_CHOICE:
+    return (*family.choice_names, *family.names)
+  return family.names
 
 
 def encoder_matrices(config):
@@ -98,7 +111,8 @@ def encoder_matrices(config):
   hidden, inner = config.hidden_size, config.intermediate_size
   embedding = config.embedding_size or hidden
   shapes = {WORD_EMBEDDINGS: (config.vocab_size, embedding)}
-  if config.type_vocab_size:
+  is_relative = config.position_embedding_type == "transformer_xl"
+  if config.type_vocab_size and not is_relative:
     shapes["bert/embeddings/token_type_embeddings"] = (
       config.type_vocab_size,
       embedding,
@@ -122,11 +136,28 @@ def encoder_matrices(config):
   block = "layer" if groups is None else "group"
   for index in range(groups or config.num_hidden_layers):
     prefix = f"bert/encoder/{block}_{index}"
-    for dense in ("self/query", "self/key", "self/value", "output/dense"):
-      shapes[f"{prefix}/attention/{dense}/kernel"] = (hidden, hidden)
+    for name, shape in _attention_matrices(config).items():
+      shapes[f"{prefix}/attention/{name}"] = shape
     shapes[f"{prefix}/intermediate/dense/kernel"] = (hidden, inner)
     shapes[f"{prefix}/output/dense/kernel"] = (inner, hidden)
   return shapes
+
+
+def _attention_matrices(config):
+  """Returns {name: shape} of a layer's attention."""
+  hidden, num_heads = config.hidden_size, config.num_attention_heads
+  if config.position_embedding_type == "transformer_xl":
+    names = (
+      "self/query",
+      "self/key",
+      "self/value",
+      "self/distance",
+      "self/output",
+    )
+    shape = (hidden, num_heads, hidden // num_heads)
+    return dict.fromkeys(names, shape)
+  names = ("self/query", "self/key", "self/value", "output/dense")
+  return dict.fromkeys((f"{name}/kernel" for name in names), (hidden, hidden))
 
 
 def is_transposed(name):

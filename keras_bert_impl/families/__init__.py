@@ -14,6 +14,7 @@ from keras_bert_impl.families import (
   mpnet,
   roberta,
   xlm_roberta,
+  xlnet,
 )
 
 FAMILIES = {
@@ -27,6 +28,7 @@ FAMILIES = {
     xlm_roberta,
     camembert,
     mpnet,
+    xlnet,
   )
 }
 DEFAULT = bert.FAMILY.name

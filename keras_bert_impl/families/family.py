@@ -8,6 +8,7 @@ Standard library only: `configs` reads it, and with it every script.
 """
 
 import dataclasses
+from collections.abc import Callable
 
 # {field of `EncoderConfig`: key of a config.json}, of most families.
 CONFIG_KEYS = {
@@ -155,6 +156,10 @@ class Family:
     implied: {field: value} that no key says.
     constants: {key: value} of a config.json that is not made from another.
     fixed: {key: value} of a config.json, the only value that we know.
+    defaults: {field: value}, where a config.json leaves a key out.
+    values: {key: {theirs: ours}}, all values of keys that have others there.
+    check: function (values of a config.json, where they are from) that raises
+      ValueError where keys contradict each other; None for none.
     position_offset_from_padding: bool, whether the first position is the one
       after `pad_token_id`.
     always_projects: bool, whether the code in `transformers` maps embeddings to
@@ -162,11 +167,16 @@ class Family:
 
     names: pairs of names of weights in `transformers`.
     classifier_names: the same, before them, in models that classify sequences.
+    choice_names: the same, in models of multiple choice.
+    parameters: pairs of whole names of parameters whose names there do not end
+      with "weight" or "bias".
     prefix: str, what names of the encoder begin with in models with a head.
     encoder_parts: tuple of what they begin with in a bare encoder.
     copies: tuple of parameters that are copies of others, in old files.
     has_pooler: bool, whether the bare encoder has a pooler.
     causal_class: str, the class of a left-to-right model, after `class_stem`.
+    architectures: {head: str}, classes that have other names than in most
+      families, after `class_stem`.
     google: `GoogleLayout`, None if Google's code has no such model.
 
     framing: `Framing` of texts.
@@ -187,16 +197,22 @@ class Family:
   implied: dict = dataclasses.field(default_factory=dict)
   constants: dict = dataclasses.field(default_factory=dict)
   fixed: dict = dataclasses.field(default_factory=lambda: FIXED)
+  defaults: dict = dataclasses.field(default_factory=dict)
+  values: dict = dataclasses.field(default_factory=dict)
+  check: Callable | None = None
   position_offset_from_padding: bool = False
   always_projects: bool = False
 
   names: tuple
   classifier_names: tuple = ()
+  choice_names: tuple = ()
+  parameters: tuple = ()
   prefix: str
   encoder_parts: tuple = ("embeddings", "encoder", "pooler")
   copies: tuple = ()
   has_pooler: bool = True
   causal_class: str = "ForCausalLM"
+  architectures: dict = dataclasses.field(default_factory=dict)
   google: GoogleLayout | None = None
 
   framing: Framing = Framing()
@@ -213,7 +229,8 @@ class Family:
       origin: str, the file, for messages.
 
     Raises:
-      ValueError: it has another value than the only one in `fixed`.
+      ValueError: it has another value than the only one in `fixed`, or keys
+        contradict each other.
     """
     for key, only in self.fixed.items():
       if values.get(key, only) not in (only, None):
@@ -221,6 +238,8 @@ class Family:
           f"{key} ({values[key]!r}) in {origin} is not supported; only "
           f"{only!r} is."
         )
+    if self.check:
+      self.check(values, origin)
 
   def piece_tokens(self, pieces):
     """Returns the tokens by id of a SentencePiece model with `pieces`, list."""

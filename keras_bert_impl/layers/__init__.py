@@ -18,16 +18,24 @@ from keras_bert_impl.layers.heads import (
   MaskedLanguageModelHead,
   Pooler,
   SpanBoundaryHead,
+  VocabularyHead,
 )
 from keras_bert_impl.layers.pooling import Pooling
+from keras_bert_impl.layers.relative_attention import (
+  RelativeAttention,
+  RelativeStructure,
+)
 from keras_bert_impl.layers.relative_positions import RelativePositionBias
 from keras_bert_impl.layers.rematerialization import rematerialize
 from keras_bert_impl.layers.scalar_mix import ScalarMix
+from keras_bert_impl.layers.summary import SequenceSummary
+from keras_bert_impl.layers.token_embeddings import TokenEmbeddings
 from keras_bert_impl.layers.token_sampler import TokenSampler
 from keras_bert_impl.layers.transformer_block import (
   SelfAttention,
   TransformerBlock,
 )
+from keras_bert_impl.layers.two_stream_block import TwoStreamBlock
 
 __all__ = [
   "BiLSTM",
@@ -38,12 +46,18 @@ __all__ = [
   "MaskedLanguageModelHead",
   "Pooler",
   "Pooling",
+  "RelativeAttention",
   "RelativePositionBias",
+  "RelativeStructure",
   "ScalarMix",
   "SelfAttention",
+  "SequenceSummary",
   "SpanBoundaryHead",
+  "TokenEmbeddings",
   "TokenSampler",
   "TransformerBlock",
+  "TwoStreamBlock",
+  "VocabularyHead",
   "random_seed",
   "rematerialize",
 ]

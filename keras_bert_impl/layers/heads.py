@@ -142,6 +142,40 @@ class MaskedLanguageModelHead(base.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
+class VocabularyHead(base.Layer):
+  """Language model head without transformation: the tied table, and a bias.
+
+  Args:
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: zihangdai/xlnet, modeling.py, lm_loss.
+  """
+
+  def __init__(self, **kwargs):
+    super().__init__(autocast=False, **kwargs)
+
+  def build(self, hidden_shape, embedding_table_shape):
+    """Creates the weights."""
+    self.output_bias = self.add_weight(
+      name="output_bias", shape=(embedding_table_shape[0],), initializer="zeros"
+    )
+
+  def call(self, hidden, embedding_table):
+    """Scores word pieces: [B, P, H] and [V, H] -> logits, float32 [B, P, V]."""
+    batch, length, size = ops.shape(hidden)
+    rows = ops.reshape(hidden, (-1, size))
+    logits = _score_words(rows, embedding_table, self.compute_dtype)
+    logits = logits + self.output_bias
+    return ops.reshape(logits, (batch, length, embedding_table.shape[0]))
+
+  def compute_output_spec(self, hidden, embedding_table):
+    """Returns the shapes and dtypes of `call`."""
+    return keras.KerasTensor(
+      (*hidden.shape[:2], embedding_table.shape[0]), "float32"
+    )
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class SpanBoundaryHead(base.Layer):
   """Span boundary head: predicts masked tokens from the span's two neighbours.
 

@@ -7,7 +7,9 @@ from keras_bert_impl.models.electra import (
 )
 from keras_bert_impl.models.embedding_model import EmbeddingModel
 from keras_bert_impl.models.encoder import TransformerEncoder
+from keras_bert_impl.models.encoders import make as make_encoder
 from keras_bert_impl.models.feature_models import FeatureTagger
+from keras_bert_impl.models.permutation import PermutationLanguageModel
 from keras_bert_impl.models.pretrainer import PretrainingModel
 from keras_bert_impl.models.span_boundary import SpanBoundaryModel
 from keras_bert_impl.models.task_models import (
@@ -18,6 +20,7 @@ from keras_bert_impl.models.task_models import (
   SequenceClassifier,
   TokenClassifier,
 )
+from keras_bert_impl.models.xlnet_encoder import XLNetEncoder
 
 __all__ = [
   "ElectraPretrainingModel",
@@ -25,6 +28,7 @@ __all__ = [
   "FeatureTagger",
   "MaskedLanguageModel",
   "MultipleChoice",
+  "PermutationLanguageModel",
   "PretrainingModel",
   "QuestionAnswering",
   "ReplacedTokenDetector",
@@ -32,6 +36,8 @@ __all__ = [
   "SpanBoundaryModel",
   "TokenClassifier",
   "TransformerEncoder",
+  "XLNetEncoder",
   "electra_generator_config",
   "from_checkpoint",
+  "make_encoder",
 ]

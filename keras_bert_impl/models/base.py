@@ -12,6 +12,9 @@ _OPTIONAL = {
   features.SEGMENT_IDS,
   features.SEQUENCE_IDS,
   features.POOLING_MASK,
+  features.PERM_MASK,
+  features.IS_REVERSED,
+  features.MEMS,
 }
 # What `transformers` calls our inputs.
 _FOREIGN_NAMES = {
@@ -26,8 +29,8 @@ class EncoderModel(keras.Model):
   The latter two may be left out of the dict it is called with: all tokens are
   real then, and of the first segment. So may `sequence_ids`, the input of a
   model for rows of several texts: a row is one text then; and `pooling_mask`,
-  of a model that need not pool all tokens: it pools them all then. What is none
-  of its inputs, such as labels, is passed over.
+  of a model that need not pool all tokens: it pools them all then; and those
+  of `XLNetEncoder`. What is none of its inputs, such as labels, is passed over.
 
   Args:
     config: `configs.EncoderConfig`.
@@ -64,7 +67,8 @@ class EncoderModel(keras.Model):
           f"The input {name!r} must be named {_FOREIGN_NAMES[name]!r}."
         )
       known = {name: x for name, x in inputs.items() if name in self.input}
-      inputs = _with_defaults(known, self.input.keys() - known.keys())
+      missing = self.input.keys() - known.keys()
+      inputs = _with_defaults(known, missing, self.config)
     return super().__call__(inputs, *args, **kwargs)
 
   def predict(self, x, *args, **kwargs):
@@ -133,7 +137,7 @@ def with_policies(model_class, arguments):
   return model
 
 
-def _with_defaults(inputs, missing):
+def _with_defaults(inputs, missing, config):
   """Returns `inputs` with defaults for those `missing` that have one."""
   missing = missing & _OPTIONAL
   if not missing:
@@ -146,9 +150,27 @@ def _with_defaults(inputs, missing):
   input_ids = inputs[features.INPUT_IDS]
   mask = inputs.get(features.INPUT_MASK, ops.ones_like(input_ids))
   defaults = {
-    features.INPUT_MASK: mask,
-    features.SEGMENT_IDS: ops.zeros_like(input_ids),
-    features.SEQUENCE_IDS: mask,
-    features.POOLING_MASK: mask,
+    features.INPUT_MASK: lambda: mask,
+    features.SEGMENT_IDS: lambda: ops.zeros_like(input_ids),
+    features.SEQUENCE_IDS: lambda: mask,
+    features.POOLING_MASK: lambda: mask,
+    features.PERM_MASK: lambda: _no_permutation(input_ids),
+    features.IS_REVERSED: lambda: _second_half(input_ids),
+    features.MEMS: lambda: _no_memory(input_ids, config),
   }
-  return {name: defaults[name] for name in missing} | inputs
+  return {name: defaults[name]() for name in missing} | inputs
+
+
+def _no_permutation(input_ids):
+  batch, length = ops.shape(input_ids)
+  return ops.zeros((batch, length, length))
+
+
+def _second_half(input_ids):
+  batch = ops.shape(input_ids)[0]
+  return ops.cast(ops.arange(batch) >= (batch + 1) // 2, "int32")
+
+
+def _no_memory(input_ids, config):
+  batch = ops.shape(input_ids)[0]
+  return ops.zeros((batch, config.num_hidden_layers, 0, config.hidden_size))

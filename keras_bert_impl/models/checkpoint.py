@@ -7,7 +7,12 @@ import warnings
 from keras_bert_impl import heads as heads_lib
 from keras_bert_impl.checkpoints import assignment, names, reading
 from keras_bert_impl.layers import initializers
-from keras_bert_impl.models import encoder, task_models
+from keras_bert_impl.models import (
+  encoder,
+  permutation,
+  task_models,
+  xlnet_encoder,
+)
 
 # {head: class of model}.
 MODELS = {
@@ -22,6 +27,12 @@ MODELS = {
     task_models.TokenClassifier,
   )
   for head in model.heads
+}
+
+# The same, of heads that other models have on `XLNetEncoder`.
+XLNET_MODELS = {
+  heads_lib.ENCODER: xlnet_encoder.XLNetEncoder,
+  heads_lib.FILL_MASK: permutation.PermutationLanguageModel,
 }
 
 
@@ -111,4 +122,6 @@ def build(description, shapes, dtype=None):
     shapes: dict of names -> tuple of int, of the checkpoint's tensors.
     dtype: as `TransformerEncoder`.
   """
-  return MODELS[description.head].of_checkpoint(description, shapes, dtype)
+  is_xlnet = description.config.position_embedding_type == "transformer_xl"
+  models = MODELS | XLNET_MODELS if is_xlnet else MODELS
+  return models[description.head].of_checkpoint(description, shapes, dtype)

@@ -3,8 +3,7 @@
 import keras
 
 from keras_bert_impl import features, layers
-from keras_bert_impl.models import base
-from keras_bert_impl.models import encoder as encoder_lib
+from keras_bert_impl.models import base, encoders
 
 POOLER = "pooler"
 
@@ -94,9 +93,7 @@ class EmbeddingModel(base.EncoderModel):
     return cls(
       **{
         **config,
-        "encoder": encoder_lib.TransformerEncoder.from_config(
-          config["encoder"]
-        ),
+        "encoder": encoders.from_config(config["encoder"]),
         "final_layers": [
           keras.saving.deserialize_keras_object(layer, custom_objects)
           for layer in config["final_layers"]

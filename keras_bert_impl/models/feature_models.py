@@ -11,8 +11,7 @@ from keras import ops
 
 from keras_bert_impl import choices, layers
 from keras_bert_impl import features as features_lib
-from keras_bert_impl.models import base
-from keras_bert_impl.models import encoder as encoder_lib
+from keras_bert_impl.models import base, encoders
 
 _LSTM_LAYERS = 2
 _LAST = 4
@@ -60,7 +59,7 @@ class FeatureTagger(base.EncoderModel):
     name="feature_tagger",
   ):
     _check_features(features, config)
-    encoder = encoder_lib.TransformerEncoder(
+    encoder = encoders.make(
       _without_dropout(config) if is_frozen else config, dtype, use_pooler=False
     )
     encoder.trainable = not is_frozen

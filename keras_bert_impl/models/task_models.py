@@ -9,8 +9,7 @@ from keras import ops
 
 from keras_bert_impl import features, heads, layers
 from keras_bert_impl.checkpoints import names
-from keras_bert_impl.models import base, feature_models
-from keras_bert_impl.models import encoder as encoder_lib
+from keras_bert_impl.models import base, encoders, feature_models
 
 
 class HeadModel(base.EncoderModel):
@@ -60,9 +59,7 @@ class SequenceClassifier(HeadModel):
     dtype=None,
     name="sequence_classifier",
   ):
-    encoder = encoder_lib.TransformerEncoder(
-      config, dtype, use_pooler=bilstm_width is None
-    )
+    encoder = encoders.make(config, dtype, use_pooler=bilstm_width is None)
     if bilstm_width is None:
       pooled = encoder.output["pooled_output"]
     else:
@@ -109,7 +106,7 @@ class TokenClassifier(HeadModel):
     dtype=None,
     name="token_classifier",
   ):
-    encoder = encoder_lib.TransformerEncoder(config, dtype, use_pooler=False)
+    encoder = encoders.make(config, dtype, use_pooler=False)
     hidden = _dropout(encoder, encoder.hidden_states[-1], dropout_rate)
     super().__init__(
       encoder,
@@ -146,7 +143,7 @@ class QuestionAnswering(HeadModel):
   def __init__(
     self, config, bilstm_width=None, dtype=None, name="question_answering"
   ):
-    encoder = encoder_lib.TransformerEncoder(config, dtype, use_pooler=False)
+    encoder = encoders.make(config, dtype, use_pooler=False)
     hidden = _last_hidden(encoder, bilstm_width)
     with keras.name_scope("cls"):
       logits = _head(encoder, 2, "squad")(hidden)
@@ -178,7 +175,7 @@ class MultipleChoice(HeadModel):
   def __init__(
     self, config, dropout_rate=None, dtype=None, name="multiple_choice"
   ):
-    encoder = encoder_lib.TransformerEncoder(config, dtype, use_pooler=True)
+    encoder = encoders.make(config, dtype, use_pooler=True)
     inputs = {
       key: keras.Input((None, None), dtype="int32", name=key)
       for key in encoder.input
@@ -235,7 +232,7 @@ class ReplacedTokenDetector(HeadModel):
     name="replaced_token_detector",
     use_sequence_ids=False,
   ):
-    encoder = encoder_lib.TransformerEncoder(
+    encoder = encoders.make(
       config, dtype, use_pooler=False, use_sequence_ids=use_sequence_ids
     )
     head = layers.DiscriminatorHead(
@@ -275,9 +272,7 @@ class MaskedLanguageModel(HeadModel):
     dtype=None,
     name="masked_language_model",
   ):
-    encoder = encoder_lib.TransformerEncoder(
-      config, dtype, use_pooler=use_sentence_head
-    )
+    encoder = encoders.make(config, dtype, use_pooler=use_sentence_head)
     input_ids = encoder.input[features.INPUT_IDS]
     everywhere = ops.cumsum(ops.ones_like(input_ids), axis=1) - 1  # [B, L]
     outputs = {"token_logits": token_logits(encoder, everywhere)}

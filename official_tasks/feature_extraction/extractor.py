@@ -144,7 +144,7 @@ def _parse_layers(text, config):
 
 def _load_encoder(checkpoint, config, layers, dtype):
   """Returns a function of ids, mask and segments to [B, L, layers, H]."""
-  encoder = models.TransformerEncoder(config, use_pooler=False, dtype=dtype)
+  encoder = models.make_encoder(config, use_pooler=False, dtype=dtype)
   assignment.assign(
     {weight.path: weight for weight in encoder.weights},
     checkpoint.tensors,

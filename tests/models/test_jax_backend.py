@@ -32,6 +32,9 @@ MPNET = dataclasses.replace(
   ROBERTA, type_vocab_size=0, relative_attention_num_buckets=8
 )
 ELECTRA = dataclasses.replace(CONFIG, embedding_size=8)
+XLNET = dataclasses.replace(
+  CONFIG, position_embedding_type="transformer_xl", type_vocab_size=4
+)
 
 MODELS = {
   "bert": lambda: models.PretrainingModel(CONFIG),
@@ -48,6 +51,7 @@ MODELS = {
   "long": lambda: models.MaskedLanguageModel(
     dataclasses.replace(CONFIG, max_position_embeddings=1100)
   ),
+  "xlnet": lambda: models.PermutationLanguageModel(XLNET, use_mems=True),
   "choice": lambda: models.MultipleChoice(CONFIG),
   "embeddings": lambda: models.EmbeddingModel(
     models.TransformerEncoder(CONFIG),
@@ -96,7 +100,7 @@ for path in pathlib.Path(sys.argv[1]).glob("*.keras"):
     values.append(float(value))
     assert all(np.isfinite(gradient).all() for gradient in gradients)
   assert values[0] == values[1] != values[2], (path, values)
-  for name, wrong in (("input_ids", -1), ("input_ids", 30), ("segment_ids", 2)):
+  for name, wrong in (("input_ids", -1), ("input_ids", 30), ("segment_ids", 4)):
     if name == "segment_ids" and path.stem in ("roberta", "packed"):
       continue
     ids = inputs[name].copy()
@@ -107,7 +111,7 @@ for path in pathlib.Path(sys.argv[1]).glob("*.keras"):
       assert f"{name} ({wrong}) must be from 0" in str(error), error
     else:
       raise AssertionError(f"{path}: {name} {wrong} was taken")
-  if path.stem not in ("bert", "albert", "electra"):
+  if path.stem not in ("bert", "albert", "electra", "xlnet"):
     continue
   run = jax.jit(jax.value_and_grad(functools.partial(loss, rematerialize=True)))
   value, found = run(trainable, np.array([1, 3], "int32"))
@@ -125,6 +129,8 @@ def make_inputs(model, length=8):
   shapes = {1: (2,), 2: (2, length), 3: (2, 4, length)}
   inputs = {}
   for tensor in model.inputs:
+    if tensor.dtype == "float32":
+      continue
     is_prediction = tensor.name.startswith("masked_lm")
     shape = (2, 3) if is_prediction else shapes[len(tensor.shape)]
     inputs[tensor.name] = rng.integers(0, 2, shape).astype("int32")
@@ -135,6 +141,10 @@ def make_inputs(model, length=8):
     inputs["sequence_ids"][1] = [1, 2, 2, 2, 2, 2, 0, 0]
   if "masked_lm_positions" in inputs:
     inputs["masked_lm_positions"][:] = [[1, 3, 5], [2, 4, 0]]
+  if "target_mapping" in model.input:
+    inputs["perm_mask"] = np.triu(np.ones((2, 8, 8), "float32"))
+    inputs["target_mapping"] = np.eye(8, dtype="float32")[[[1, 3], [2, 4]]]
+    inputs["mems"] = rng.normal(size=(2, 2, 3, 16)).astype("float32")
   if "masked_lm_weights" in inputs:
     inputs["masked_lm_weights"] = np.ones((2, 3), "float32")
   if "span_boundaries" in inputs:

@@ -34,6 +34,11 @@ SIZES = {
   "mpnet_base": 110,  # Song et al. 2020, section 3.1: BERT-Base's size
 }
 
+# As counted in transformers 5.23, and the dense layer of the pooler.
+EXACT = {
+  "xlnet_base": 116_718_336 + 768 * 769,
+  "xlnet_large": 360_268_800 + 1024 * 1025,
+}
 
 # In a process of its own: Keras would give the variables values later on.
 PROGRAM = """
@@ -43,7 +48,7 @@ from keras_bert_impl import configs, models
 counts = {}
 for name in sys.argv[1:]:
   with keras.StatelessScope(initialize_variables=False):
-    encoder = models.TransformerEncoder(configs.EncoderConfig.preset(name))
+    encoder = models.make_encoder(configs.EncoderConfig.preset(name))
   counts[name] = encoder.count_params()
 print(json.dumps(counts))
 """
@@ -53,7 +58,7 @@ print(json.dumps(counts))
 def fixture_counts():
   """{preset: parameters of its encoder}, none of which takes memory."""
   result = subprocess.run(
-    [sys.executable, "-c", PROGRAM, *SIZES, "albert_xxlarge_v2"],
+    [sys.executable, "-c", PROGRAM, *SIZES, *EXACT, "albert_xxlarge_v2"],
     capture_output=True,
     text=True,
   )
@@ -64,6 +69,11 @@ def fixture_counts():
 @pytest.mark.parametrize("name", SIZES)
 def test_a_preset_has_as_many_parameters_as_the_paper_says(counts, name):
   assert counts[name] / MILLION == pytest.approx(SIZES[name], rel=0.04)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_preset_has_as_many_parameters_as_in_transformers(counts, name):
+  assert counts[name] == EXACT[name]
 
 
 def test_albert_xxlarge_has_the_parameters_of_its_released_weights(counts):

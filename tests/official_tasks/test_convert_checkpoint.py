@@ -102,10 +102,11 @@ def test_there_and_back_changes_nothing(form, name, out):
     "hidden_act",
     "layer_norm_eps",
     "num_attention_heads",
-    "pad_token_id",
     "id2label",
     "label2id",
     "vocab_size",
+    # Our small models of XLNet have another one than the releases.
+    *["pad_token_id"] * (not name.startswith("xlnet")),
   ):
     assert written.get(key) == expected.get(key), key
 
@@ -113,7 +114,8 @@ def test_there_and_back_changes_nothing(form, name, out):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_keras_file_needs_keras_only(name, out):
   loaded = tf.keras.models.load_model(out / "keras" / name / "model.keras")
-  expected = models.from_checkpoint(PARITY / name, heads=True)
+  has_head = not name.endswith("encoder")
+  expected = models.from_checkpoint(PARITY / name, heads=has_head)
   assert type(loaded) is type(expected)
   for weight, other in zip(loaded.weights, expected.weights, strict=True):
     np.testing.assert_array_equal(weight, other)
