@@ -265,6 +265,12 @@ class EncoderConfig:
     """Most tokens of a sequence: the rows left by `position_offset`."""
     return self.max_position_embeddings - self.position_offset
 
+  @property
+  def pads_left(self):
+    """Whether a pooler reads the last place of a row, be it padding."""
+    is_relative = self.position_embedding_type == "transformer_xl"
+    return is_relative and self.summary_type in ("last", "cls_index")
+
   def to_dict(self):
     """Returns all fields as a dict; the inverse of `from_dict`."""
     return dataclasses.asdict(self)

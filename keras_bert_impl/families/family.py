@@ -56,12 +56,26 @@ class Framing:
     segments: bool, whether the segment ids of B and the [SEP] after it are 1;
       otherwise all are 0.
     cls_at_end: bool, whether [CLS] is the last token; its segment id is then 2
-      if there are segments.
+      if there are segments, and padding comes first, of segment 3.
   """
 
   separators: int = 1
   segments: bool = True
   cls_at_end: bool = False
+
+  @property
+  def num_before(self):
+    """Number of special tokens before the first text, int."""
+    return 0 if self.cls_at_end else 1
+
+  @property
+  def num_after(self):
+    """Number of special tokens after the last text, int."""
+    return 2 if self.cls_at_end else 1
+
+  def cls_place(self, length):
+    """Returns the place of [CLS] in a row of that many tokens; any integer."""
+    return length - 1 if self.cls_at_end else 0 * length
 
   def template(self, num_texts):
     """Returns the tokens around one or two texts, in order.

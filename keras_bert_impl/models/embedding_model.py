@@ -138,4 +138,9 @@ def _pooled_output(encoder):
       f"pooling ({POOLER!r}) must be one of {', '.join(layers.pooling.MODES)}:"
       " the encoder has no pooler."
     )
+  if encoder.config.pads_left:
+    raise ValueError(
+      f"pooling ({POOLER!r}) would read the last place of a row, which may be "
+      "padding: choose another, such as 'mean'."
+    )
   return encoder.output["pooled_output"]

@@ -16,6 +16,8 @@ class _TextServable(servables.Servable):
     text_pairs: bool, whether there are two texts, the second as `text_pair`.
   """
 
+  has_pooler = True
+
   def __init__(
     self, model, tokenizer, max_seq_length, labels, text_pairs=False
   ):

@@ -99,7 +99,9 @@ class EncoderServable(servables.Servable):
       tf.TensorSpec([None, self._hidden_size], tf.float32),
     )
     return described | {
-      "embeddings": tokens.select(hidden, described["num_tokens"])
+      "embeddings": tokens.select(
+        hidden, described["num_tokens"], self.tokenizer.framing
+      )
     }
 
   def describe(self):

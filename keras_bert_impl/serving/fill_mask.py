@@ -67,6 +67,7 @@ class FillMaskServable(servables.Servable):
     model = self.load_model()
 
     def run(rows):
+      rows = self._with_queries(rows)
       # As wide as the rows at most, and no row has more masks than that.
       logits = model(rows)["token_logits"][..., : vocabulary.size]
       return tuple(tf.math.top_k(tf.nn.softmax(logits), self.top_k))
@@ -92,14 +93,13 @@ class FillMaskServable(servables.Servable):
     everywhere = tf.broadcast_to(
       tf.range(tf.shape(input_ids)[1]), tf.shape(input_ids)
     )
-    outputs = self.load_model()(
-      {
-        features.INPUT_IDS: input_ids,
-        features.INPUT_MASK: input_mask,
-        features.SEGMENT_IDS: segment_ids,
-        features.MASKED_LM_POSITIONS: everywhere,
-      }
-    )
+    rows = {
+      features.INPUT_IDS: input_ids,
+      features.INPUT_MASK: input_mask,
+      features.SEGMENT_IDS: segment_ids,
+      features.MASKED_LM_POSITIONS: everywhere,
+    }
+    outputs = self.load_model()(self._with_queries(rows))
     return {"token_logits": outputs["token_logits"]}
 
   def describe(self):
@@ -109,7 +109,28 @@ class FillMaskServable(servables.Servable):
       "top_k": self.top_k,
     }
 
+  def _with_queries(self, rows):
+    """Returns rows with the inputs of a model with two streams, if it is one.
+
+    No token sees a mask; and the query of another place not the token there.
+    """
+    if features.TARGET_MAPPING not in self._model().input:
+      return rows
+    ids, places = rows[features.INPUT_IDS], rows[features.MASKED_LM_POSITIONS]
+    length = tf.shape(ids)[1]
+    is_mask = ids == self.tokenizer.vocabulary.mask_id
+    hidden = is_mask[:, tf.newaxis] | tf.eye(length, dtype=tf.bool)
+    queries = tf.one_hot(places, length)
+    # Places are filled up with 0, and no two queries stand at one place.
+    is_first = tf.cumsum(queries, axis=1, exclusive=True) == 0
+    return rows | {
+      features.PERM_MASK: tf.cast(hidden, tf.float32),
+      features.TARGET_MAPPING: queries * tf.cast(is_first, tf.float32),
+    }
+
   def _build_model(self, model, dtype):
+    if isinstance(model, models.PermutationLanguageModel):
+      return models.PermutationLanguageModel(model.config, dtype)
     return models.PretrainingModel(
       model.config, use_sentence_head=False, dtype=dtype
     )

@@ -28,6 +28,7 @@ class MultipleChoiceServable(servables.Servable):
     _CHOICES: [["It slept on the mat.", "It was a fine car."]],
   }
   ids_rank = 3
+  has_pooler = True
 
   def answer(self, text, choices):
     """Answers texts with choices.

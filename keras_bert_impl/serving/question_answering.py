@@ -173,8 +173,9 @@ class QuestionAnsweringServable(servables.Servable):
       tf.where(is_best, starts.flat_values, _NONE)
     )
     rows = servables.as_inputs(framed.inputs)
+    num_after = self.tokenizer.framing.num_after
     for name, values in ((_STARTS, starts), (_ENDS, spans.gather(ends))):
-      rows[name] = _place(values, rows[features.INPUT_MASK])
+      rows[name] = _place(values, rows[features.INPUT_MASK], num_after)
     return rows, spans
 
   def _best_spans(self, rows, logits):
@@ -197,11 +198,14 @@ class QuestionAnsweringServable(servables.Servable):
     # top_k breaks ties by the lower index.
     score, place = tf.math.top_k(scores)
     first, last = answers.span_pieces(place, size)
+    length = tf.reduce_sum(rows[features.INPUT_MASK], axis=1)
+    cls = self.tokenizer.framing.cls_place(length)
+    null = tf.gather(start_logits + end_logits, cls, batch_dims=1)
     return {
       "score": score[:, 0],
       "start": tf.gather(starts, first[:, 0], batch_dims=1),
       "end": tf.gather(ends, last[:, 0], batch_dims=1),
-      "null_score": start_logits[:, 0] + end_logits[:, 0],
+      "null_score": null,
     }
 
 
@@ -260,12 +264,12 @@ def _without_blanks(texts, starts, ends):
   return stripped(starts, 1), stripped(ends, 0)
 
 
-def _place(values, input_mask):
-  """Returns int32 [W, L]: ragged values before the last [SEP], else _NONE."""
+def _place(values, input_mask, num_after):
+  """Returns int32 [W, L]: ragged values before the last tokens, else _NONE."""
   num_before = (
     tf.reduce_sum(tf.cast(input_mask, tf.int64), axis=1)
     - values.row_lengths()
-    - 1
+    - num_after
   )
   before = tf.RaggedTensor.from_row_lengths(
     tf.fill([tf.reduce_sum(num_before)], _NONE), num_before

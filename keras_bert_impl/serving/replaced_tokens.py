@@ -33,7 +33,9 @@ class ReplacedTokensServable(servables.Servable):
       tf.TensorSpec([None], tf.float32),
     )  # [B, L]
     return described | {
-      "probabilities": tokens.select(probabilities, described["num_tokens"])
+      "probabilities": tokens.select(
+        probabilities, described["num_tokens"], self.tokenizer.framing
+      )
     }
 
   def _build_model(self, model, dtype):

@@ -21,6 +21,7 @@ import tensorflow as tf
 from keras_bert_impl import choices, features
 from keras_bert_impl.checkpoints import vocab_size
 from keras_bert_impl.serving import input_checks, tf_examples
+from keras_bert_impl.tokenizers import assembly
 
 # Names of a text, and of the second text of a pair, in requests.
 TEXT = "text"
@@ -65,6 +66,8 @@ class Servable(tf.Module, abc.ABC):
     head: str, what the SavedModel is for.
     inputs: {name: `tf.TensorSpec`} of raw text.
     example: {name: list of str}, inputs of a batch of one.
+    has_pooler: bool, whether it answers with what the encoder's pooler reads;
+      where that is the last place of a row, rows get their padding first.
     tokenizer: as given.
     max_seq_length: as given.
     labels: as given.
@@ -78,6 +81,7 @@ class Servable(tf.Module, abc.ABC):
   inputs = {TEXT: tf.TensorSpec([None], tf.string, TEXT)}
   example = {TEXT: ["The cat sat on the mat."]}
   ids_rank = 2
+  has_pooler = False
 
   def __init__(self, model, tokenizer, max_seq_length, labels=None):
     super().__init__(name="servable")
@@ -189,7 +193,14 @@ class Servable(tf.Module, abc.ABC):
       for weight, held in zip(model.weights, self.model_weights, strict=True)
     ]
 
+    pads_left = (
+      self.has_pooler
+      and model.config.pads_left
+      and "pooled_output" in model.encoder.output
+    )
+
     def call(inputs):
+      inputs = assembly.to_left(inputs) if pads_left else inputs
       with keras.StatelessScope(weights):
         return model(inputs, training=False)
 

@@ -151,8 +151,10 @@ class TokenClassificationServable(servables.Servable):
     window = tf.gather(tf.concat([best, [num_windows]], axis=0), first)
     is_known = (pieces.values.row_lengths() > 0) & (window < num_windows)
     first, window = (tf.boolean_mask(x, is_known) for x in (first, window))
-    # From a place among all pieces to that of the row, which has [CLS] first.
-    shifts = 1 - left - tf.gather(ids.row_starts(), spans.text_index)  # [W]
+    # From a place among all pieces to that of the row, which may have [CLS]
+    # first.
+    shifts = self.tokenizer.framing.num_before - left  # [W]
+    shifts -= tf.gather(ids.row_starts(), spans.text_index)
     places = tf.stack([window, first + tf.gather(shifts, window)], axis=1)
     found = tf.nn.softmax(tf.gather_nd(logits, places))
     known = tf.where(is_known)

@@ -43,15 +43,16 @@ def texts_of(tokenizer, ids):
   return tf.gather(tf.constant(texts), ids)
 
 
-def select(values, num_tokens):
+def select(values, num_tokens, framing):
   """Returns values of tokens, float32 [B, T, ...], 0 beyond them.
 
   Args:
     values: float32 [B, L, ...], of ids.
     num_tokens: int32 [B].
+    framing: `families.family.Framing`, of the ids.
   """
   is_token = tf.sequence_mask(num_tokens)  # [B, T]
-  values = values[:, 1:-1]
+  values = values[:, framing.num_before : -framing.num_after]
   shape = tf.concat(
     [tf.shape(is_token), tf.ones([values.shape.rank - 2], tf.int32)], 0
   )

@@ -85,6 +85,7 @@ class Windows(NamedTuple):
       most context, else 0.
     start_logits: R float arrays [n].
     end_logits: R float arrays [n].
+    cls_positions: int [R], position of [CLS].
   """
 
   example_index: np.ndarray
@@ -93,6 +94,7 @@ class Windows(NamedTuple):
   is_max_context: object
   start_logits: object
   end_logits: object
+  cls_positions: np.ndarray
 
 
 def find(contexts, windows, config):
@@ -108,7 +110,8 @@ def find(contexts, windows, config):
   for row, found in enumerate(_window_spans(windows, config)):
     index = int(windows.example_index[row])
     spans[index].append(found)
-    logits = (windows.start_logits[row][0], windows.end_logits[row][0])
+    cls = windows.cls_positions[row]
+    logits = (windows.start_logits[row][cls], windows.end_logits[row][cls])
     null = Candidate("", *map(float, logits))
     if nulls[index] is None or null.score < nulls[index].score:
       nulls[index] = null
@@ -186,7 +189,7 @@ def _window_spans(windows, config):
     starts, ends, is_max, start_logits, end_logits = (
       _pad([column[row] for row in rows], padding)
       for column, padding in zip(
-        windows[1:], (-1, -1, 0, 0.0, 0.0), strict=True
+        windows[1:6], (-1, -1, 0, 0.0, 0.0), strict=True
       )
     )
     begins = np.where(is_max == 1, starts, -1)

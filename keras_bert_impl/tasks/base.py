@@ -25,6 +25,11 @@ class Task(abc.ABC):
     """Whether other programs have the head too: config.json names it then."""
     return self.head in heads.HEADS
 
+  @property
+  def pads_left(self):
+    """Whether padding comes before a row's tokens: its last place is read."""
+    return False
+
   @abc.abstractmethod
   def build_model(self):
     """Returns the `keras.Model`; its input names are keys of the batch."""

@@ -96,6 +96,11 @@ class MultipleChoiceTask(base.Task):
     """Tuple of C str, the numbers of the choices from 0."""
     return tuple(map(str, range(self.num_choices)))
 
+  @property
+  def pads_left(self):
+    """Whether the pooler reads the last place of a row."""
+    return self.config.pads_left
+
   def build_model(self):
     """Returns a `MultipleChoice` model."""
     return models.MultipleChoice(self.config)

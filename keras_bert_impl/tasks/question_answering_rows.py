@@ -1,8 +1,8 @@
 """Rows of question answering: a question and a sliding window of its context.
 
 Each window of the context makes one row: [CLS] question [SEP] window [SEP]. The
-labels are the positions of the first and last piece of the answer; both are 0,
-the position of [CLS], if the window does not contain the whole answer.
+labels are the positions of the first and last piece of the answer; both are
+the position of [CLS] if the window does not contain the whole answer.
 
 Source: google-research/bert, run_squad.py. Differs from it: answers are located
 by characters, not by words, so "1871" is found in "1871),".
@@ -22,6 +22,7 @@ from keras_bert_impl.tasks import fine_tuning, windows
 
 START_POSITIONS = "start_positions"
 END_POSITIONS = "end_positions"
+CLS_POSITIONS = "cls_positions"
 ANSWER_WEIGHTS = "answer_weights"
 EXAMPLE_INDEX = "example_index"
 PIECE_STARTS = "piece_starts"
@@ -62,6 +63,7 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
     features.SEGMENT_IDS: fine_tuning.Column(),
     START_POSITIONS: fine_tuning.Column(shape=()),
     END_POSITIONS: fine_tuning.Column(shape=()),
+    CLS_POSITIONS: fine_tuning.Column(shape=()),
     ANSWER_WEIGHTS: fine_tuning.Column("float32", ()),
     EXAMPLE_INDEX: fine_tuning.Column(shape=(), in_batch=False),
     PIECE_STARTS: fine_tuning.Column(in_batch=False),
@@ -112,7 +114,7 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
       framed = frame(
         tokenizer, queries, ids, self.max_seq_length, self.doc_stride
       )
-      for index, row in _rows(framed, pieces, spans, counts):
+      for index, row in _rows(framed, pieces, spans, counts, tokenizer.framing):
         yield row | {EXAMPLE_INDEX: first + index}
     _report_unlocated(unlocated, counts)
 
@@ -241,7 +243,7 @@ class _TextPieces(NamedTuple):
   ends: np.ndarray
 
 
-def _rows(framed, pieces, spans, counts):
+def _rows(framed, pieces, spans, counts, framing):
   """Yields (question index, row without EXAMPLE_INDEX) for each window.
 
   Args:
@@ -250,6 +252,7 @@ def _rows(framed, pieces, spans, counts):
     spans: list of B (first, last) pieces of the answers; (-1, -1) for a
       question without answer; None if the answer is unknown.
     counts: as `Preprocessor.make_rows`.
+    framing: `families.family.Framing`.
   """
   texts, starts, ends, _ = (x.numpy() for x in framed.windows)
   inputs = {name: values.numpy() for name, values in framed.inputs.items()}
@@ -261,12 +264,13 @@ def _rows(framed, pieces, spans, counts):
     zip(*(x.tolist() for x in (texts, starts, ends, lengths)), strict=True)
   ):
     # The window ends before the last [SEP].
-    place = length - 1 - (end - start)
+    after = length - framing.num_after
+    place, cls = after - (end - start), framing.cls_place(length)
     columns = np.full((3, length), _NOT_OF_CONTEXT, np.int32)
     columns[2] = 0
-    columns[0, place:-1] = pieces[text].starts[start:end]
-    columns[1, place:-1] = pieces[text].ends[start:end]
-    columns[2, place:-1] = is_max_context[splits[row] : splits[row + 1]]
+    columns[0, place:after] = pieces[text].starts[start:end]
+    columns[1, place:after] = pieces[text].ends[start:end]
+    columns[2, place:after] = is_max_context[splits[row] : splits[row + 1]]
     first, last = spans[text] or (-1, -1)
     has_answer = start <= first and last < end
     num_with_answer[text] += has_answer
@@ -279,8 +283,9 @@ def _rows(framed, pieces, spans, counts):
         PIECE_STARTS: columns[0],
         PIECE_ENDS: columns[1],
         IS_MAX_CONTEXT: columns[2],
-        START_POSITIONS: first + shift if has_answer else 0,
-        END_POSITIONS: last + shift if has_answer else 0,
+        START_POSITIONS: first + shift if has_answer else cls,
+        END_POSITIONS: last + shift if has_answer else cls,
+        CLS_POSITIONS: cls,
         ANSWER_WEIGHTS: float(spans[text] is not None),
       },
     )

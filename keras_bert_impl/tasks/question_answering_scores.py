@@ -64,6 +64,7 @@ class AnswerEvaluator(fine_tuning.Evaluator):
         rows[rows_lib.IS_MAX_CONTEXT],
         outputs["start_logits"],
         outputs["end_logits"],
+        rows[rows_lib.CLS_POSITIONS],
       ),
       answers_lib.SpanConfig(
         self.n_best_size, self.max_answer_length, self.version_2_with_negative

@@ -33,6 +33,11 @@ class SequenceRegressionTask(base.Task):
     """Whether other programs have such a head: none with a BiLSTM."""
     return self.bilstm_width is None
 
+  @property
+  def pads_left(self):
+    """Whether the pooler reads the last place of a row."""
+    return self.config.pads_left and self.bilstm_width is None
+
   def build_model(self):
     """Returns a `SequenceClassifier` with one output, the score."""
     model = models.SequenceClassifier(

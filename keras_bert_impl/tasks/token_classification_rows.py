@@ -122,7 +122,7 @@ class TagPreprocessor(fine_tuning.Preprocessor):
       for index in range(start, end):
         sentence = sentences[index]
         for window in slices[index]:
-          row = self._row(sentence, ids, first, window, tokenizer.vocabulary)
+          row = self._row(sentence, ids, first, window, tokenizer)
           yield {**row, EXAMPLE_INDEX: np.int32(index)}
         first += len(sentence.ids)
 
@@ -152,7 +152,7 @@ class TagPreprocessor(fine_tuning.Preprocessor):
         slices[text].append((start, np.where(counts, token_index, NONE)))
     return slices
 
-  def _row(self, sentence, document, first, window, vocabulary):
+  def _row(self, sentence, document, first, window, tokenizer):
     """Returns the row of a window and the text around it.
 
     Args:
@@ -160,22 +160,31 @@ class TagPreprocessor(fine_tuning.Preprocessor):
       document: int32 [pieces], the whole document.
       first: int, position of the sentence in the document.
       window: (start, token index), one of `_windows`.
-      vocabulary: `Vocabulary`.
+      tokenizer: as `make_rows`.
     """
+    framing, vocabulary = tokenizer.framing, tokenizer.vocabulary
     start, counted = window
     left, right = _extend(
       first + start, first + start + len(counted), self.size, len(document)
     )
     token_index = np.full(right - left + 2, NONE, np.int32)
-    place = 1 + first + start - left
+    place = framing.num_before + first + start - left
     token_index[place : place + len(counted)] = counted
     label_ids = np.where(
       token_index != NONE, sentence.label_ids[token_index], NONE
     )
-    ids = [vocabulary.cls_id, *document[left:right], vocabulary.sep_id]
+    parts = {
+      "cls": [vocabulary.cls_id],
+      "sep": [vocabulary.sep_id],
+      "A": document[left:right],
+    }
+    template = framing.template(1)
+    segment_ids = [[segment] * len(parts[name]) for name, segment in template]
     return {
-      features.INPUT_IDS: np.array(ids, np.int32),
-      features.SEGMENT_IDS: np.zeros_like(token_index),
+      features.INPUT_IDS: np.concatenate(
+        [parts[name] for name, _ in template]
+      ).astype(np.int32),
+      features.SEGMENT_IDS: np.concatenate(segment_ids).astype(np.int32),
       features.LABEL_IDS: label_ids.astype(np.int32),
       TOKEN_INDEX: token_index,
     }

@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_bert_impl import features
 
 WORD_IDS = "word_ids"
+_PADDING = 3  # its segment
 PADDINGS = ("longest", "max_length")
 
 
@@ -19,6 +20,7 @@ def assemble(
   padding="longest",
   truncation=True,
   with_word_ids=False,
+  pads_left=False,
 ):
   """Adds special tokens and padding to ids: the inputs of an encoder.
 
@@ -36,6 +38,8 @@ def assemble(
     truncation: bool, whether to cut sequences that are too long; otherwise
       they are an error when the batch is made.
     with_word_ids: bool, whether to return word_ids, which no model takes.
+    pads_left: bool, whether padding comes before the tokens, of segment 3 if
+      `framing` has segments.
 
   Returns:
     {name: int32 [B, L]}: input_ids; input_mask, 1 for a token and 0 for
@@ -73,7 +77,32 @@ def assemble(
     words = [word_ids(text, vocabulary.is_continuation) for text in texts]
     words = _framed(words, -1, -1, framing)
     inputs[WORD_IDS] = words.to_tensor(-1, shape=shape)
+  if pads_left:
+    inputs[features.SEGMENT_IDS] += (
+      _PADDING * framing.segments * (1 - input_mask)
+    )
+    inputs = to_left(inputs)
   return inputs
+
+
+def to_left(inputs):
+  """Moves the padding at the end of rows to their beginning.
+
+  Args:
+    inputs: {name: int32 [..., L]}, `input_mask` among them.
+
+  Returns:
+    The same; a row without padding at its end stays as it is.
+  """
+  mask = inputs[features.INPUT_MASK]
+  length = tf.shape(mask)[-1]
+  place = tf.range(length)
+  num_tokens = tf.reduce_max(mask * (place + 1), axis=-1, keepdims=True)
+  source = tf.math.floormod(place + num_tokens, tf.maximum(length, 1))
+  return {
+    name: tf.gather(values, source, batch_dims=mask.shape.rank - 1)
+    for name, values in inputs.items()
+  }
 
 
 def num_special_tokens(framing, num_texts=1):

@@ -264,9 +264,6 @@ def _foreign_defaults(kind, stored, family):
   if kind != SENTENCEPIECE:
     return {}
   usual = albert.FAMILY.sentencepiece_options
-  # No family here, but its vocabularies can be read.
-  if str(stored.get("tokenizer_class")).startswith("XLNet"):
-    return usual | {"do_lower_case": False}
   options = family and families.FAMILIES[family].sentencepiece_options
   return usual if options is None else options
 

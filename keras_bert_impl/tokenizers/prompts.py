@@ -39,7 +39,7 @@ def encode(
   if include_prompt:
     return inputs
   mask = inputs[features.INPUT_MASK]
-  size = 1 + tf.size(tokenizer.tokenize(prompts))
+  size = tokenizer.framing.num_before + tf.size(tokenizer.tokenize(prompts))
   # Of a prompt that leaves no room for texts, [SEP] is left to pool.
   size = tf.where(prompts[0] == "", 0, tf.minimum(size, max_seq_length - 1))
   is_text = tf.range(tf.shape(mask)[1]) >= size  # [L]

@@ -200,6 +200,7 @@ class Tokenizer(text_tokenizer.TextTokenizer):
         padding=padding,
         truncation=truncation,
         with_word_ids=with_word_ids,
+        pads_left=self.framing.cls_at_end,
       )
       for values in inputs.values():
         # The pieces of some tokenizers do not know how many texts there are.
@@ -217,6 +218,7 @@ class Tokenizer(text_tokenizer.TextTokenizer):
     padding="longest",
     truncation=True,
     with_word_ids=False,
+    pads_left=False,
   ):
     """Adds special tokens and padding to ids: the inputs of an encoder.
 
@@ -227,6 +229,7 @@ class Tokenizer(text_tokenizer.TextTokenizer):
       padding: "longest" or "max_length".
       truncation: bool.
       with_word_ids: bool.
+      pads_left: bool.
 
     Returns:
       {name: int32 [B, L]}, as `assembly.assemble`.
@@ -242,6 +245,7 @@ class Tokenizer(text_tokenizer.TextTokenizer):
       padding=padding,
       truncation=truncation,
       with_word_ids=with_word_ids,
+      pads_left=pads_left,
     )
 
   def detokenize(self, ids):

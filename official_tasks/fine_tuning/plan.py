@@ -88,6 +88,7 @@ class Plan:
       self._training["random_seed"],
       self.setup.lengths,
       start_step,
+      self.setup.fine_tuning.task.pads_left,
     )
 
   def training_config(self):

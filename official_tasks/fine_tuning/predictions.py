@@ -30,7 +30,9 @@ def predict(experiment, rows, lengths, has_token_outputs, members=()):
 
 def _predict(experiment, rows, lengths, has_token_outputs):
   batch_size = experiment.config.eval_batch_size
-  batches, order = length_batches.evaluation_batches(rows, batch_size, lengths)
+  batches, order = length_batches.evaluation_batches(
+    rows, batch_size, lengths, experiment.task.pads_left
+  )
   found = [None] * len(rows)
   for number, outputs in enumerate(experiment.predict(batches)):
     selected = order[number * batch_size : (number + 1) * batch_size]

@@ -82,10 +82,13 @@ def check_framing(path, texts):
     inputs = {k: v.numpy() for k, v in ours(texts, *pairs).items()}
     for row, sides in enumerate(zip(texts, *pairs, strict=True)):
       expected = theirs.encode(*sides)
-      size = len(expected.ids)
-      assert inputs["input_mask"][row].sum() == size
-      assert inputs["input_ids"][row][:size].tolist() == expected.ids
-      assert inputs["segment_ids"][row][:size].tolist() == expected.type_ids
+      mask = inputs["input_mask"][row]
+      # Padding comes first where the last token is [CLS].
+      first = 0 if mask[0] else len(mask) - len(expected.ids)
+      tokens = slice(first, first + len(expected.ids))
+      assert mask[tokens].all() and mask.sum() == len(expected.ids)
+      assert inputs["input_ids"][row][tokens].tolist() == expected.ids
+      assert inputs["segment_ids"][row][tokens].tolist() == expected.type_ids
   return ours
 
 

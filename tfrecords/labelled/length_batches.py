@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import features
+from keras_bert_impl.tokenizers import assembly
 
 _POOL_BATCHES = 50
 _SHORTEST = 8
@@ -40,7 +41,9 @@ def padded_lengths(max_seq_length, by_length=True):
   return (*lengths, max_seq_length)
 
 
-def training_batches(stages, batch_size, seed, lengths, start_step=0):
+def training_batches(
+  stages, batch_size, seed, lengths, start_step=0, pads_left=False
+):
   """Returns the endless batches of a training from `start_step` on.
 
   Args:
@@ -50,6 +53,7 @@ def training_batches(stages, batch_size, seed, lengths, start_step=0):
     seed: int.
     lengths: as `padded_lengths` returns them.
     start_step: int, batches that were read before.
+    pads_left: bool, whether the ids have their padding before the tokens.
 
   Returns:
     tf.data.Dataset of {column: [B, L, ...] or [B]}, with `input_mask`.
@@ -65,13 +69,15 @@ def training_batches(stages, batch_size, seed, lengths, start_step=0):
         step += 1
       first += num_steps
 
-  dataset = _dataset(stages[0][0].columns, indices, batch_size, lengths)
+  dataset = _dataset(
+    stages[0][0].columns, indices, batch_size, lengths, pads_left
+  )
   return dataset.apply(
     tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
   )
 
 
-def evaluation_batches(rows, batch_size, lengths):
+def evaluation_batches(rows, batch_size, lengths, pads_left=False):
   """Returns all rows once, the shortest first.
 
   Args:
@@ -79,6 +85,7 @@ def evaluation_batches(rows, batch_size, lengths):
     batch_size: int, B; the last batch is filled up with padding rows, whose
       `input_mask` is 0 everywhere.
     lengths: as `padded_lengths` returns them.
+    pads_left: as `training_batches`.
 
   Returns:
     (tf.data.Dataset, int [N]: which row the k-th of the batches is).
@@ -89,7 +96,8 @@ def evaluation_batches(rows, batch_size, lengths):
     for start in range(0, len(order), batch_size):
       yield rows, order[start : start + batch_size]
 
-  return _dataset(rows.columns, indices, batch_size, lengths), order
+  dataset = _dataset(rows.columns, indices, batch_size, lengths, pads_left)
+  return dataset, order
 
 
 class _Order:
@@ -135,7 +143,7 @@ class _Order:
     return rng.permutation(len(self._lengths))
 
 
-def _dataset(columns, indices, batch_size, lengths):
+def _dataset(columns, indices, batch_size, lengths, pads_left):
   """Returns the dataset of the batches that `indices()` yields."""
   columns = {name: c for name, c in columns.items() if c.in_batch}
   length = None if len(lengths) > 1 else lengths[0]
@@ -157,7 +165,15 @@ def _dataset(columns, indices, batch_size, lengths):
       yield _pad(rows, columns, selected, batch_size, lengths)
 
   dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
+  if pads_left:
+    dataset = dataset.map(_to_left)
   return dataset.prefetch(tf.data.AUTOTUNE)
+
+
+def _to_left(batch):
+  """Moves the padding of a batch's ids before the tokens."""
+  inputs = {name: batch[name] for name in features.ENCODER_INPUTS}
+  return batch | assembly.to_left(inputs)
 
 
 def _pad(rows, columns, selected, batch_size, lengths):

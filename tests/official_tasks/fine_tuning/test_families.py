@@ -40,6 +40,7 @@ def model_folder(tmp_path_factory):
     ("xlm_roberta_masked_lm", NEW | NEW_POOLER),
     ("camembert_masked_lm", NEW | NEW_POOLER),
     ("mpnet_masked_lm", NEW | NEW_POOLER),
+    ("xlnet_language_model", NEW | NEW_POOLER),
   ],
 )
 def test_a_family_is_fine_tuned(name, new, model_folder, tmp_path):
@@ -71,11 +72,22 @@ def test_a_family_is_fine_tuned(name, new, model_folder, tmp_path):
   assert description.labels == toy_fine_tuning.LABELS
 
 
-@pytest.mark.parametrize("name", ["distilbert", "xlm_roberta"])
+@pytest.mark.parametrize("name", ["distilbert", "xlm_roberta", "xlnet"])
 def test_a_family_is_served_as_it_was_trained(name, model_folder, tmp_path):
-  source = shutil.copytree(PARITY / f"{name}_masked_lm", tmp_path / "source")
+  head = "language_model" if name == "xlnet" else "masked_lm"
+  source = shutil.copytree(PARITY / f"{name}_{head}", tmp_path / "source")
   if name == "distilbert":
     vocab_file = shutil.copy(model_folder / "vocab.txt", source)
+  elif name == "xlnet":
+    vocab_file = vocabularies.write_sentencepiece(
+      source,
+      vocab_size=110,
+      pad_id=-1,
+      unk_id=0,
+      bos_id=1,
+      eos_id=2,
+      control_symbols=["<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"],
+    )
   else:
     # As the releases are: config.json alone says how texts are framed.
     path = vocabularies.write_sentencepiece(
