@@ -1,0 +1,134 @@
+"""XLNet's heads as they are served: [CLS] stands at the end of a row.
+
+Where a text is alone in its batch, there is no padding: what a batch of several
+is answered must be the same.
+"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl import configs, models, tokenizers
+from keras_bert_impl.serving import (
+  classification,
+  encoder,
+  fill_mask,
+  multiple_choice,
+  question_answering,
+  token_classification,
+)
+from tests.tokenizers import vocabularies
+
+TEXTS = ["the cat sat", "a dog", "the old house by the river and a tree"]
+ROWS = {
+  "classification": {"text": TEXTS},
+  "multiple_choice": {"text": TEXTS, "choices": [["a", "sat on the mat"]] * 3},
+  "question_answering": {"text": TEXTS[::-1], "text_pair": TEXTS},
+  "token_classification": {"text": TEXTS},
+  "fill_mask": {"text": ["<mask> cat", "a <mask> sat <mask> mat", "the dog"]},
+  "encoder": {"text": TEXTS},
+}
+
+
+@pytest.fixture(name="tokenizer", scope="module")
+def fixture_tokenizer(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("vocabulary")
+  path = vocabularies.write_sentencepiece(
+    folder,
+    vocab_size=110,
+    pad_id=-1,
+    unk_id=0,
+    bos_id=1,
+    eos_id=2,
+    control_symbols=["<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"],
+  )
+  (folder / "config.json").write_text('{"model_type": "xlnet"}')
+  return tokenizers.load(path)
+
+
+def make(head, tokenizer):
+  """Returns the servable of a head and its model."""
+  config = configs.EncoderConfig.preset(
+    "xlnet_base",
+    vocab_size=tokenizer.vocabulary.size,
+    hidden_size=16,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=24,
+    initializer_range=0.4,
+  )
+  if head == "classification":
+    model = models.SequenceClassifier(config, 2)
+    return classification.ClassificationServable(
+      model, tokenizer, 40, ("a", "b")
+    )
+  if head == "multiple_choice":
+    model = models.MultipleChoice(config)
+    return multiple_choice.MultipleChoiceServable(model, tokenizer, 40)
+  if head == "question_answering":
+    model = models.QuestionAnswering(config)
+    return question_answering.QuestionAnsweringServable(
+      model, tokenizer, 60, max_query_length=30
+    )
+  if head == "token_classification":
+    model = models.TokenClassifier(config, 3)
+    return token_classification.TokenClassificationServable(
+      model, tokenizer, 40, ("O", "B-X", "I-X")
+    )
+  if head == "fill_mask":
+    model = models.PermutationLanguageModel(config)
+    return fill_mask.FillMaskServable(model, tokenizer, 40)
+  return encoder.EncoderServable(models.make_encoder(config), tokenizer, 40)
+
+
+@pytest.mark.parametrize("head", ROWS)
+def test_a_row_is_answered_the_same_alone_and_among_others(head, tokenizer):
+  servable = make(head, tokenizer)
+  answer = tf.function(servable.answer)
+  together = answer(**{k: tf.constant(v) for k, v in ROWS[head].items()})
+  for index in range(3):
+    alone = answer(
+      **{k: tf.constant(v[index : index + 1]) for k, v in ROWS[head].items()}
+    )
+    for name, value in alone.items():
+      expected = np.asarray(together[name][index])
+      expected = expected[tuple(slice(size) for size in value.shape[1:])]
+      if value.dtype.is_floating:
+        np.testing.assert_allclose(value[0], expected, atol=1e-5, err_msg=name)
+      else:
+        np.testing.assert_array_equal(value[0], expected, name)
+
+
+def test_rows_are_those_of_the_family(tokenizer):
+  vocabulary = tokenizer.vocabulary
+  assert dataclasses.asdict(tokenizer.framing)["cls_at_end"]
+  inputs = tokenizer(["the cat", "a"], ["a dog", "the"])
+  ids, mask, segments = (np.asarray(x) for x in inputs.values())
+  assert (ids[:, -1] == vocabulary.cls_id).all()
+  assert (ids[:, -2] == vocabulary.sep_id).all()
+  assert (segments[:, -1] == 2).all() and (segments[:, -2] == 1).all()
+  assert (ids[mask == 0] == vocabulary.pad_id).all()
+  assert (segments[mask == 0] == 3).all()
+  assert mask[1].tolist() == sorted(mask[1].tolist()) != mask[0].tolist()
+
+
+def test_the_null_answer_is_that_of_cls(tokenizer):
+  servable = make("question_answering", tokenizer)
+  answer = servable.answer(
+    tf.constant(["a dog"]), tf.constant(["the cat sat on the mat"])
+  )
+  rows = tokenizer(["a dog"], ["the cat sat on the mat"])
+  outputs = servable.load_model()(rows)
+  expected = outputs["start_logits"][0, -1] + outputs["end_logits"][0, -1]
+  np.testing.assert_allclose(answer["null_score"], [expected], atol=1e-5)
+
+
+def test_vectors_of_tokens_are_those_of_the_encoder(tokenizer):
+  servable = make("encoder", tokenizer)
+  found = servable.embed_tokens(tf.constant(["the cat sat", "a"]))
+  alone = servable.load_model()(tokenizer(["the cat sat"]))
+  np.testing.assert_allclose(
+    found["embeddings"][0], alone["sequence_output"][0, :-2], atol=1e-5
+  )
