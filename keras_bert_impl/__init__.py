@@ -65,6 +65,7 @@ _NAMES = {
     "MaskedLanguageModel",
     "MultipleChoice",
     "PermutationLanguageModel",
+    "PermutationPretrainingModel",
     "PretrainingModel",
     "QuestionAnswering",
     "ReplacedTokenDetector",

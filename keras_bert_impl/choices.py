@@ -21,7 +21,7 @@ PAIR_PACKINGS = ("next_sentence", "sentence_order")
 PACKINGS = (*PAIR_PACKINGS, "full_sentences", "doc_sentences")
 
 # Units that are masked together; see `tasks/masking.py`.
-MASKING_POLICIES = ("token", "whole_word", "ngram", "span")
+MASKING_POLICIES = ("token", "whole_word", "ngram", "span", "context")
 
 # Text around a tagged sentence in its row, and trained parts of a tagger; see
 # `tasks/token_classification.py`.

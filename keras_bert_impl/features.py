@@ -40,6 +40,10 @@ IS_REVERSED = "is_reversed"
 # Hidden states of the tokens before a row.
 MEMS = "mems"
 
+# Of XLNet's pre-training, not on disk: int32 [L], the place of a token in the
+# order in which tokens are predicted; -1 where all see it.
+PERMUTATION_ORDER = "permutation_order"
+
 ENCODER_INPUTS = (INPUT_IDS, INPUT_MASK, SEGMENT_IDS)
 
 # Of fine-tuning.

@@ -14,7 +14,7 @@ NAMES = (
   "random_token_prob",
 )
 # google-research/bert's; the others are those of the objective.
-_DEFAULTS = {"max_predictions_per_seq": 20, "masked_lm_prob": 0.15}
+_DEFAULTS = {"max_predictions_per_seq": 20}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class MaskingConfig:
   )
   masked_lm_prob: float | None = options.common(
     None,
-    "Share of the tokens to predict; default: 0.15.",
+    "Share of the tokens to predict; default: the objective's.",
     interval="(0, 1]",
   )
   do_whole_word_mask: bool | None = options.common(
@@ -96,6 +96,7 @@ class MaskingConfig:
       self._check_nothing_is_masked(objective)
     values = {
       **_DEFAULTS,
+      "masked_lm_prob": paper.masked_lm_prob,
       "masking_policy": paper.masking_policy,
       "mask_token_prob": paper.mask_token_prob,
       "random_token_prob": paper.random_token_prob,

@@ -163,7 +163,7 @@ class VocabularyHead(base.Layer):
   def call(self, hidden, embedding_table):
     """Scores word pieces: [B, P, H] and [V, H] -> logits, float32 [B, P, V]."""
     batch, length, size = ops.shape(hidden)
-    rows = ops.reshape(hidden, (-1, size))
+    rows = ops.cast(ops.reshape(hidden, (-1, size)), self.compute_dtype)
     logits = _score_words(rows, embedding_table, self.compute_dtype)
     logits = logits + self.output_bias
     return ops.reshape(logits, (batch, length, embedding_table.shape[0]))

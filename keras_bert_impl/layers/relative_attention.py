@@ -88,9 +88,8 @@ class RelativeAttention(base.Layer):
       training: bool.
 
     Returns:
-      Tuple of the context [B, L, H]; the attention probabilities of the
-      contents [B, N, L, K], before dropout; and with `query_hidden` the context
-      of the queries [B, P, H].
+      List of the context [B, L, H] and, with `query_hidden`, that of the
+      queries [B, P, H].
     """
     tokens = hidden
     if memory is not None:
@@ -102,26 +101,20 @@ class RelativeAttention(base.Layer):
       ops.transpose(self._split(tokens, self.value), (0, 2, 1, 3)),
     )  # [B, N, D, K] and [B, N, K, D]
     is_other = structure["is_other_segment"]
-    context, probs = self._attend(
-      self._split(hidden, self.query),
-      keys,
-      structure["seen"],
-      is_other,
-      training,
-    )
+    query = self._split(hidden, self.query)  # [B, L, N, D]
+    context = self._attend(query, keys, structure["seen"], is_other, training)
     if query_hidden is None:
-      return self._join(context), probs
+      return [context]
     mapping = ops.cast(target_mapping, hidden.dtype)
     query = self._split(query_hidden, self.query)  # [B, P, N, D]
     query = ops.einsum("bpnd,bpl->blnd", query, mapping)
-    found, _ = self._attend(
+    found = self._attend(
       query, keys, structure["query_seen"], is_other, training
     )
-    found = ops.einsum("blnd,bpl->bpnd", found, mapping)
-    return self._join(context), probs, self._join(found)
+    return [context, ops.matmul(mapping, found)]
 
   def _attend(self, query, keys, seen, is_other_segment, training):
-    """Returns the context [B, L, N, D] and the probabilities [B, N, L, K]."""
+    """Returns the context [B, L, H]."""
     key, distance_key, value = keys
 
     def score(offset, key):
@@ -139,7 +132,7 @@ class RelativeAttention(base.Layer):
     scores += ops.where(seen, 0.0, _UNSEEN)
     probs = ops.cast(ops.softmax(scores), self.compute_dtype)
     context = ops.matmul(self.dropout(probs, training=training), value)
-    return ops.transpose(context, (0, 2, 1, 3)), probs
+    return self._join(ops.transpose(context, (0, 2, 1, 3)))
 
   def _distance_keys(self, structure):
     """Returns the keys of the distances, [B or 1, N, D, R]."""

@@ -38,13 +38,14 @@ class TokenEmbeddings(base.Layer):
     self.dropout_rate = dropout_rate
     self.initializer_range = initializer_range
 
-  def build(self, input_ids_shape, **other_shapes):
-    """Creates the weights."""
+  def build(self, input_ids_shape, target_mapping_shape=None, **other_shapes):
+    """Creates the weights; without queries, theirs is not trained."""
     self.word_embeddings = self._add(
       "word_embeddings", self.vocab_size, self.embedding_size
     )
     # With the axes of a batch, as in released weights.
     self.mask_embedding = self._add("mask_embedding", 1, 1, self.embedding_size)
+    self.mask_embedding.trainable = target_mapping_shape is not None
     self.dropout = self._dropout(
       (*input_ids_shape, self.embedding_size), self.dropout_rate
     )

@@ -89,26 +89,26 @@ class TwoStreamBlock(base.Layer):
     """Transforms the streams; arguments as of `RelativeAttention.call`.
 
     Returns:
-      Tuple of the contents [B, L, H]; the attention probabilities of the
-      contents [B, N, L, K]; and with `query_hidden` the queries [B, P, H].
+      List of the contents [B, L, H] and, with `query_hidden`, the queries
+      [B, P, H].
     """
 
-    def transform(hidden, query_hidden=None):
-      context, probs, *found = self.attention(
-        hidden,
+    def transform(*streams):
+      contexts = self.attention(
+        streams[0],
         structure,
-        query_hidden=query_hidden,
+        query_hidden=streams[1] if len(streams) > 1 else None,
         target_mapping=target_mapping,
         memory=memory,
         training=training,
       )
-      hidden = self._add(hidden, context, training)
-      if query_hidden is None:
-        return hidden, probs
-      return hidden, probs, self._add(query_hidden, *found, training)
+      return [
+        self._add(stream, context, training)
+        for stream, context in zip(streams, contexts, strict=True)
+      ]
 
-    inputs = [x for x in (hidden, query_hidden) if x is not None]
-    return rematerialization.apply(transform, inputs, training)
+    streams = [x for x in (hidden, query_hidden) if x is not None]
+    return rematerialization.apply(transform, streams, training)
 
   def _add(self, hidden, context, training):
     """Returns a stream's output for its input and its context, [B, L, H]."""
@@ -124,10 +124,7 @@ class TwoStreamBlock(base.Layer):
     self, hidden, structure, query_hidden=None, *args, **kwargs
   ):
     """Returns the shapes and dtypes of `call`."""
-    seen_shape = structure["seen"].shape[2:]
-    shapes = [hidden.shape, (hidden.shape[0], self.num_heads, *seen_shape)]
-    if query_hidden is not None:
-      shapes.append(query_hidden.shape)
-    return tuple(
-      keras.KerasTensor(shape, self.compute_dtype) for shape in shapes
-    )
+    streams = [x for x in (hidden, query_hidden) if x is not None]
+    return [
+      keras.KerasTensor(stream.shape, self.compute_dtype) for stream in streams
+    ]

@@ -9,7 +9,10 @@ from keras_bert_impl.models.embedding_model import EmbeddingModel
 from keras_bert_impl.models.encoder import TransformerEncoder
 from keras_bert_impl.models.encoders import make as make_encoder
 from keras_bert_impl.models.feature_models import FeatureTagger
-from keras_bert_impl.models.permutation import PermutationLanguageModel
+from keras_bert_impl.models.permutation import (
+  PermutationLanguageModel,
+  PermutationPretrainingModel,
+)
 from keras_bert_impl.models.pretrainer import PretrainingModel
 from keras_bert_impl.models.span_boundary import SpanBoundaryModel
 from keras_bert_impl.models.task_models import (
@@ -29,6 +32,7 @@ __all__ = [
   "MaskedLanguageModel",
   "MultipleChoice",
   "PermutationLanguageModel",
+  "PermutationPretrainingModel",
   "PretrainingModel",
   "QuestionAnswering",
   "ReplacedTokenDetector",

@@ -172,5 +172,7 @@ def _second_half(input_ids):
 
 
 def _no_memory(input_ids, config):
-  batch = ops.shape(input_ids)[0]
-  return ops.zeros((batch, config.num_hidden_layers, 0, config.hidden_size))
+  # Of the ids, as they may be symbolic: [B, layers, 0, H].
+  nothing = ops.cast(input_ids[:, None, :0, None], "float32")
+  nothing = ops.repeat(nothing, config.num_hidden_layers, axis=1)
+  return ops.repeat(nothing, config.hidden_size, axis=3)

@@ -1,9 +1,12 @@
 """XLNet's encoder with its language model head."""
 
+import dataclasses
+
 import keras
+from keras import ops
 
 from keras_bert_impl import features, heads, layers
-from keras_bert_impl.models import task_models, xlnet_encoder
+from keras_bert_impl.models import base, task_models, xlnet_encoder
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -37,8 +40,116 @@ class PermutationLanguageModel(task_models.HeadModel):
     head = layers.VocabularyHead(dtype=dtype, name="predictions")
     with keras.name_scope("cls"):
       query = dropout(encoder.query_states[-1])
-      logits = head(query, encoder.embedding_table)
-    outputs = {"token_logits": logits}
+      outputs = {"token_logits": head(query, encoder.embedding_table)}
     if use_mems:
       outputs[features.MEMS] = encoder.output[features.MEMS]
     super().__init__(encoder, encoder.input, outputs, name, use_mems=use_mems)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class PermutationPretrainingModel(base.EncoderModel):
+  """`PermutationLanguageModel` for pre-training, whose inputs are integers.
+
+  Called with the encoder's inputs, `masked_lm_positions` int32 [B, P], -1 where
+  there is nothing to predict, and `permutation_order` int32 [B, L], the place
+  of each token in the order of the predictions, -1 where all tokens see it, it
+  returns `token_logits` [B, P, V]. A token sees those before it in the order.
+
+  Args:
+    config: `configs.EncoderConfig`, as of `XLNetEncoder`.
+    mem_len: int, how many of a row's first tokens are read before the others,
+      which see only their states, without gradient. Nothing is predicted there.
+    bi_data: bool, whether there is an input `is_reversed`, int32 [B], 1 for a
+      row that runs backwards.
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+
+  Attributes:
+    encoder: the `XLNetEncoder`.
+
+  Source: Yang et al. 2019, sections 2.2 to 2.4.
+  """
+
+  def __init__(
+    self,
+    config,
+    mem_len=0,
+    bi_data=False,
+    dtype=None,
+    name="permutation_pretraining_model",
+  ):
+    model = PermutationLanguageModel(
+      dataclasses.replace(
+        config, bi_data=bi_data, mem_len=None, reuse_len=None
+      ),
+      dtype,
+      use_mems=bool(mem_len),
+    )
+
+    # Inputs.
+    keys = (
+      *features.ENCODER_INPUTS,
+      features.PERMUTATION_ORDER,
+      features.MASKED_LM_POSITIONS,
+    )
+    inputs = {k: keras.Input((None,), dtype="int32", name=k) for k in keys}
+    if bi_data:
+      name_of = features.IS_REVERSED
+      inputs[name_of] = keras.Input((), dtype="int32", name=name_of)
+
+    # Wiring.
+    rows = {k: inputs[k] for k in model.input.keys() & inputs.keys()}
+    order = inputs[features.PERMUTATION_ORDER]
+    positions = inputs[features.MASKED_LM_POSITIONS]
+    if mem_len:
+      first, rows = _cut(rows, mem_len)
+      nothing = _Permutation()(order[:, :mem_len], positions[:, :0])
+      rows[features.MEMS] = model({**first, **nothing})[features.MEMS]
+      order, positions = order[:, mem_len:], positions - mem_len
+    outputs = model({**rows, **_Permutation()(order, positions)})
+    super().__init__(
+      config,
+      model.dtype_policy,
+      inputs,
+      {"token_logits": outputs["token_logits"]},
+      name,
+      mem_len=mem_len,
+      bi_data=bi_data,
+    )
+
+    # Attributes.
+    self.encoder = model.encoder
+
+
+def _cut(rows, length):
+  """Returns the first tokens of rows, and the others."""
+  are_tokens = {name: len(row.shape) == 2 for name, row in rows.items()}
+  first, rest = (
+    {n: row[:, part] if are_tokens[n] else row for n, row in rows.items()}
+    for part in (slice(None, length), slice(length, None))
+  )
+  return first, rest
+
+
+class _Permutation(keras.layers.Layer):
+  """The masks of an order of tokens, as `XLNetEncoder` needs them."""
+
+  def call(self, order, positions):
+    """Returns `perm_mask` [B, L, L] and `target_mapping` [B, P, L], float32."""
+    row, column = order[:, :, None], order[:, None]
+    hidden = ops.logical_and(column >= 0, row <= column)
+    length = ops.shape(order)[1]
+    mapping = ops.equal(positions[:, :, None], ops.arange(length)[None, None])
+    return {
+      features.PERM_MASK: ops.cast(hidden, "float32"),
+      features.TARGET_MAPPING: ops.cast(mapping, "float32"),
+    }
+
+  def compute_output_spec(self, order, positions):
+    batch, length = order.shape
+    return {
+      features.PERM_MASK: keras.KerasTensor((batch, length, length), "float32"),
+      features.TARGET_MAPPING: keras.KerasTensor(
+        (batch, positions.shape[1], length), "float32"
+      ),
+    }

@@ -41,7 +41,6 @@ class XLNetEncoder(base.EncoderModel):
     embeddings: the layer.
     hidden_states: list of symbolic tensors [B, L, H], as `TransformerEncoder`.
     query_states: list of symbolic tensors [B, P, H]; empty without queries.
-    attention_probs: list of symbolic tensors [B, N, L, M + L].
     embedding_table: symbolic tensor [V, H], for heads tied to it.
 
   Source: Yang et al. 2019; zihangdai/xlnet, modeling.py.
@@ -79,7 +78,7 @@ class XLNetEncoder(base.EncoderModel):
         inputs.get(features.TARGET_MAPPING),
       )
       with keras.name_scope("encoder"):
-        states = _States([hidden], query, [])
+        states = _States([hidden], query)
         _run_blocks(config, dtype, inputs, states)
       outputs = {"sequence_output": ops.cast(states.hidden[-1], "float32")}
       if use_queries:
@@ -107,7 +106,6 @@ class XLNetEncoder(base.EncoderModel):
     self.embeddings = embeddings
     self.hidden_states = states.hidden
     self.query_states = states.query
-    self.attention_probs = states.attention_probs
     self.embedding_table = table
 
   @classmethod
@@ -139,7 +137,6 @@ class _States(NamedTuple):
 
   hidden: list
   query: list
-  attention_probs: list
 
 
 def _run_blocks(config, dtype, inputs, states):
@@ -163,7 +160,7 @@ def _run_blocks(config, dtype, inputs, states):
     is_reversed=inputs.get(features.IS_REVERSED),
   )
   for index in range(config.num_hidden_layers):
-    hidden, probs, *query = _block(config, dtype, f"layer_{index}")(
+    hidden, *query = _block(config, dtype, f"layer_{index}")(
       states.hidden[-1],
       structure,
       query_hidden=states.query[-1] if states.query else None,
@@ -172,7 +169,6 @@ def _run_blocks(config, dtype, inputs, states):
     )
     states.hidden.append(hidden)
     states.query.extend(query)
-    states.attention_probs.append(probs)
 
 
 def _embeddings(config, dtype_policy):

@@ -112,7 +112,12 @@ class EncoderServable(servables.Servable):
   def _build_model(self, model, dtype):
     """Returns the model for rows of one text."""
     config = model.get_config()
-    one_text = {"dtype": dtype, "use_sequence_ids": False}
-    return type(model).from_config(
-      {**config, "encoder": {**config["encoder"], **one_text}}
-    )
+    encoder = config["encoder"]
+    # Inputs of pre-training are left out, and texts read forwards.
+    options = ("use_sequence_ids", "use_queries", "use_mems")
+    encoder |= {name: False for name in options if name in encoder}
+    encoder |= {
+      "dtype": dtype,
+      "config": encoder["config"] | {"bi_data": False},
+    }
+    return type(model).from_config(config)

@@ -129,7 +129,7 @@ class FillMaskServable(servables.Servable):
     }
 
   def _build_model(self, model, dtype):
-    if isinstance(model, models.PermutationLanguageModel):
+    if model.config.position_embedding_type == "transformer_xl":
       return models.PermutationLanguageModel(model.config, dtype)
     return models.PretrainingModel(
       model.config, use_sentence_head=False, dtype=dtype

@@ -10,7 +10,12 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import choices, features
-from keras_bert_impl.tasks import masked_spans, masked_tokens, masked_words
+from keras_bert_impl.tasks import (
+  masked_contexts,
+  masked_spans,
+  masked_tokens,
+  masked_words,
+)
 
 _WORDS_OF_A_SPAN = {
   "ngram": masked_spans.ngram_shares(),
@@ -41,9 +46,11 @@ class Masking:
     "span": spans of 1 to 10 words, their number geometric with p = 0.2, 3.8 on
       average; a span becomes [MASK], random tokens or stays as a whole
       (SpanBERT).
+    "context": spans of 1 to 5 words, one in each context of as many tokens as
+      the share to predict makes it (XLNet); see `masked_contexts`.
 
-  Spans stay inside a segment and never touch, and the last one is cut to the
-  number above, in whole words: see `masked_spans.choose`.
+  Other spans stay inside a segment and never touch, and the last one is cut to
+  the number above, in whole words: see `masked_spans.choose`.
 
   Differs from the originals: a "##" piece after [SEP] begins a word instead of
   belonging to the word before [SEP]; where no word fits, the leading pieces of
@@ -83,24 +90,15 @@ class Masking:
     Raises:
       ValueError: an argument is out of range.
     """
-    _check_positive("max_seq_length", max_seq_length)
-    _check_positive("max_predictions_per_seq", max_predictions_per_seq)
-    if max_seq_length > 2**15:
-      raise ValueError(
-        f"max_seq_length ({max_seq_length}) must be at most {2**15}."
-      )
-    if not 0.0 < masked_lm_prob <= 1.0:
-      raise ValueError(f"masked_lm_prob ({masked_lm_prob}) must be in (0, 1].")
-    if masking_policy not in choices.MASKING_POLICIES:
-      raise ValueError(
-        f"masking_policy ({masking_policy!r}) must be one of"
-        f" {', '.join(choices.MASKING_POLICIES)}."
-      )
+    _check_choice(
+      max_seq_length, max_predictions_per_seq, masked_lm_prob, masking_policy
+    )
     _check_shares(mask_token_prob, random_token_prob)
     self.vocabulary = vocabulary
     self.max_seq_length = max_seq_length
     self.max_predictions_per_seq = max_predictions_per_seq
     self.masking_policy = masking_policy
+    self.masked_lm_prob = masked_lm_prob
     self.mask_token_prob = mask_token_prob
     self.random_token_prob = random_token_prob
     # Python's round of float64 products, as in the original.
@@ -214,8 +212,13 @@ class Masking:
       return masked_tokens.choose(is_ordinary, num_to_predict, most, seed)
     after_ordinary = tf.pad(is_ordinary[:, :-1], [[0, 0], [1, 0]])
     continues = tf.gather(is_continuation, ids)
+    begins = ~(continues & is_ordinary & after_ordinary)
+    if self.masking_policy == "context":
+      return masked_contexts.choose(
+        begins, is_ordinary, self.masked_lm_prob, num_to_predict, most, seed
+      )
     chosen = masked_spans.choose(
-      ~(continues & is_ordinary & after_ordinary),
+      begins,
       is_ordinary,
       num_to_predict,
       _WORDS_OF_A_SPAN[self.masking_policy],
@@ -297,6 +300,24 @@ def span_boundaries(positions, weights):
     axis=2,
   )
   return tf.where(is_prediction[:, :, tf.newaxis], outer, 0)
+
+
+def _check_choice(
+  max_seq_length, max_predictions_per_seq, masked_lm_prob, masking_policy
+):
+  _check_positive("max_seq_length", max_seq_length)
+  _check_positive("max_predictions_per_seq", max_predictions_per_seq)
+  if max_seq_length > 2**15:
+    raise ValueError(
+      f"max_seq_length ({max_seq_length}) must be at most {2**15}."
+    )
+  if not 0.0 < masked_lm_prob <= 1.0:
+    raise ValueError(f"masked_lm_prob ({masked_lm_prob}) must be in (0, 1].")
+  if masking_policy not in choices.MASKING_POLICIES:
+    raise ValueError(
+      f"masking_policy ({masking_policy!r}) must be one of"
+      f" {', '.join(choices.MASKING_POLICIES)}."
+    )
 
 
 def _check_positive(name, value):

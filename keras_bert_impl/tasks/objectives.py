@@ -7,6 +7,7 @@ all objectives in --help, and data preparation reads their choices.
 from keras_bert_impl.tasks import (
   left_to_right,
   masked_lm,
+  permutation,
   replaced_token,
   span_boundary,
 )
@@ -18,4 +19,5 @@ OBJECTIVES = {
   "spanbert": span_boundary.SPANBERT,
   "electra": replaced_token.ELECTRA,
   "left_to_right": left_to_right.LEFT_TO_RIGHT,
+  "xlnet": permutation.XLNET,
 }

@@ -153,6 +153,7 @@ class Objective:
     packing: str, how text becomes instances, one of `choices.PACKINGS`.
     masking_policy: str, one of `choices.MASKING_POLICIES`; None where nothing
       is masked.
+    masked_lm_prob: float, share of the tokens to predict.
     mask_token_prob: float, share of the predictions that become [MASK].
     random_token_prob: float, share that becomes a random token.
     needs_pairs: bool, whether records without sentence pairs are an error;
@@ -165,6 +166,7 @@ class Objective:
   task: type
   packing: str
   masking_policy: str | None
+  masked_lm_prob: float = 0.15
   mask_token_prob: float = 0.8
   random_token_prob: float = 0.1
   needs_pairs: bool = False

@@ -28,6 +28,14 @@ OBJECTIVES = {
   "spanbert": ({}, ["masked_lm", "span_boundary"]),
   "electra": ({"model_type": "electra"}, ["masked_lm", "replaced_token"]),
   "left_to_right": ({"use_causal_mask": True}, ["language_model"]),
+  "xlnet": (
+    {
+      "position_embedding_type": "transformer_xl",
+      "type_vocab_size": 4,
+      "model_type": "xlnet",
+    },
+    ["permutation_lm"],
+  ),
 }
 STEPS = 40
 

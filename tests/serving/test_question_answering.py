@@ -95,6 +95,7 @@ def expected(servable, questions, contexts):
     *columns.values(),
     logits["start_logits"],
     logits["end_logits"],
+    np.array([row["cls_positions"] for row in rows]),
   )
   config = answers.SpanConfig(ALL, servable.max_answer_length, True)
   assert counts["questions with several windows"] > len(contexts) / 4

@@ -43,7 +43,9 @@ def test_the_choices_of_an_objective_are_known(name):
 def test_an_objective_makes_a_task_whose_losses_have_names(name):
   objective = objectives.OBJECTIVES[name]
   config = dataclasses.replace(
-    CONFIG, use_causal_mask=objective.masking_policy is None
+    CONFIG,
+    use_causal_mask=objective.masking_policy is None,
+    position_embedding_type="transformer_xl" if name == "xlnet" else "learned",
   )
   data = pretraining.PretrainingData(16, None, objective.sentence_loss)
   task = objective.make_task(config, data)

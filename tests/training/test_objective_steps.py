@@ -12,6 +12,7 @@ from keras_bert_impl.tasks import (
   left_to_right,
   masked_lm,
   masking,
+  permutation,
   replaced_token,
   span_boundary,
 )
@@ -69,6 +70,20 @@ TASKS = {
   "left_to_right": lambda: left_to_right.LeftToRightTask(
     dataclasses.replace(CONFIG, use_causal_mask=True), LENGTH
   ),
+}
+
+XLNET = dataclasses.replace(
+  CONFIG, position_embedding_type="transformer_xl", type_vocab_size=4
+)
+TASKS |= {
+  f"xlnet{name}": lambda options=options: permutation.PermutationTask(
+    XLNET, make_masking("context", 0.0, 0.0), LENGTH, **options
+  )
+  for name, options in (
+    ("", {}),
+    ("_in_both_directions", {"bi_data": True}),
+    ("_with_memory", {"mem_len": 8}),
+  )
 }
 
 
