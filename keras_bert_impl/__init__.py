@@ -35,6 +35,7 @@ _MODULES = (
 _NAMES = {
   "configs": ("EncoderConfig",),
   "layers": (
+    "AnswerBeamHead",
     "BiLSTM",
     "ClassificationHead",
     "DiscriminatorHead",
@@ -59,6 +60,7 @@ _NAMES = {
     "rematerialize",
   ),
   "models": (
+    "AnswerBeam",
     "ElectraPretrainingModel",
     "EmbeddingModel",
     "FeatureTagger",

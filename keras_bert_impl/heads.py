@@ -15,8 +15,10 @@ QUESTION_ANSWERING = "question_answering"
 FILL_MASK = "fill_mask"
 REPLACED_TOKENS = "replaced_tokens"
 ENCODER = "encoder"
-# Stored only: the two heads of BERT's pre-training. It is used to fill masks.
+# Stored only: the two heads of BERT's pre-training, used to fill masks; and the
+# search of starts and ends of XLNet, neither fine-tuned nor served here.
 PRETRAINING = "pretraining"
+ANSWER_BEAM = "answer_beam"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +50,7 @@ HEADS = {
     Head(CLASSIFICATION, ("classifier/",), "ForSequenceClassification", True),
     Head(TOKEN_CLASSIFICATION, ("classifier/",), "ForTokenClassification"),
     Head(MULTIPLE_CHOICE, ("classifier/",), "ForMultipleChoice", True, 1),
+    Head(ANSWER_BEAM, ("cls/beam/",), "ForQuestionAnswering"),
     Head(QUESTION_ANSWERING, ("cls/squad/",), "ForQuestionAnswering"),
     Head(REPLACED_TOKENS, ("discriminator_predictions/",), "ForPreTraining"),
     Head(
@@ -68,4 +71,4 @@ CLASSIFIERS = (
   MULTIPLE_CHOICE,
 )
 # What a model can be used for.
-SERVED = tuple(name for name in HEADS if name != PRETRAINING)
+SERVED = tuple(n for n in HEADS if n not in (PRETRAINING, ANSWER_BEAM))

@@ -9,6 +9,7 @@ Axes, everywhere in this project:
   I intermediate size, V vocabulary size, C classes.
 """
 
+from keras_bert_impl.layers.answer_beam import AnswerBeamHead
 from keras_bert_impl.layers.bilstm import BiLSTM
 from keras_bert_impl.layers.dropout import Dropout, random_seed
 from keras_bert_impl.layers.embeddings import Embeddings
@@ -38,6 +39,7 @@ from keras_bert_impl.layers.transformer_block import (
 from keras_bert_impl.layers.two_stream_block import TwoStreamBlock
 
 __all__ = [
+  "AnswerBeamHead",
   "BiLSTM",
   "ClassificationHead",
   "DiscriminatorHead",

@@ -1,5 +1,6 @@
 """Keras models: the encoder, and the encoder with heads."""
 
+from keras_bert_impl.models.answer_beam import AnswerBeam
 from keras_bert_impl.models.checkpoint import from_checkpoint
 from keras_bert_impl.models.electra import (
   ElectraPretrainingModel,
@@ -26,6 +27,7 @@ from keras_bert_impl.models.task_models import (
 from keras_bert_impl.models.xlnet_encoder import XLNetEncoder
 
 __all__ = [
+  "AnswerBeam",
   "ElectraPretrainingModel",
   "EmbeddingModel",
   "FeatureTagger",

@@ -8,6 +8,7 @@ from keras_bert_impl import heads as heads_lib
 from keras_bert_impl.checkpoints import assignment, names, reading
 from keras_bert_impl.layers import initializers
 from keras_bert_impl.models import (
+  answer_beam,
   encoder,
   permutation,
   task_models,
@@ -33,6 +34,7 @@ MODELS = {
 XLNET_MODELS = {
   heads_lib.ENCODER: xlnet_encoder.XLNetEncoder,
   heads_lib.FILL_MASK: permutation.PermutationLanguageModel,
+  heads_lib.ANSWER_BEAM: answer_beam.AnswerBeam,
 }
 
 
