@@ -75,8 +75,7 @@ def test_regress_has_the_inputs_and_outputs_of_tf_serving(exports):
 @pytest.mark.parametrize("name", all_heads.NAMES)
 def test_there_is_one_request_to_warm_up_each_signature(exports, name):
   head, version_dir = exports[name]
-  logs = map(warmup_logs.request_of, warmup_logs.read(version_dir))
-  logs = list(logs)
+  logs = [warmup_logs.request_of(log) for log in warmup_logs.read(version_dir)]
   kinds = {"classify": "classify_log", "regress": "regress_log"}
   assert {
     request.model_spec.signature_name: kind for kind, request, _ in logs

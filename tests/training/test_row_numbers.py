@@ -7,19 +7,23 @@ import tensorflow as tf
 from keras_bert_impl import layers
 from keras_bert_impl.training import row_numbers
 
+DTYPES = ("float32", "uint16")
 
-def draw(shape, part=0, seed=(1, 2)):
-  return row_numbers.uniform(part, shape, tf.constant(seed)).numpy()
+
+def draw(shape, part=0, seed=(1, 2), dtype="float32"):
+  return row_numbers.uniform(part, shape, tf.constant(seed), dtype).numpy()
 
 
 @pytest.mark.parametrize(
   "jit_compile", [False, pytest.param(True, marks=pytest.mark.xla)]
 )
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("row", [(), (3,), (5, 7), (2, 8, 8)])
-def test_parts_draw_what_the_whole_batch_draws(row, jit_compile):
+def test_parts_draw_what_the_whole_batch_draws(row, dtype, jit_compile):
   @tf.function(jit_compile=jit_compile)
   def run(part, num_rows):
-    return row_numbers.uniform(part, (num_rows, *row), tf.constant([1, 2]))
+    shape = (num_rows, *row)
+    return row_numbers.uniform(part, shape, tf.constant([1, 2]), dtype)
 
   whole = run(tf.constant(0), 12)
   for num_parts in (2, 3, 12):
@@ -42,24 +46,29 @@ def test_the_length_of_a_row_need_not_be_static():
   np.testing.assert_array_equal(found, draw((8, 5, 3))[4:])
 
 
-def test_the_numbers_are_uniform():
-  numbers = draw((512, 1024))
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_numbers_are_uniform(dtype):
+  numbers = draw((512, 1024), dtype=dtype)
+  if dtype == "uint16":
+    assert len(np.unique(numbers)) > 0.99 * 2**16
+    numbers = numbers / 2**16
   assert 0 <= numbers.min() < 1e-4 and 1 - 1e-4 < numbers.max() < 1
   # Standard error of the share in one of 16 intervals: 0.00033.
   shares = np.histogram(numbers, 16, (0, 1))[0] / numbers.size
   np.testing.assert_allclose(shares, 1 / 16, atol=0.0015)
 
 
-def test_rows_parts_steps_and_layers_are_independent():
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_parts_steps_and_layers_are_independent(dtype):
   shape = (64, 4096)
-  first = draw(shape)
+  first = draw(shape, dtype=dtype)
   others = {
     "places": np.roll(first, 1, axis=1),
     "rows": np.roll(first, 1, axis=0),
-    "parts": draw(shape, part=1),
-    "steps": draw(shape, seed=(1, 3)),
-    "seeds": draw(shape, seed=(2, 2)),
-    "layers": draw(shape, seed=(1 ^ 0x5EED, 2)),
+    "parts": draw(shape, part=1, dtype=dtype),
+    "steps": draw(shape, seed=(1, 3), dtype=dtype),
+    "seeds": draw(shape, seed=(2, 2), dtype=dtype),
+    "layers": draw(shape, seed=(1 ^ 0x5EED, 2), dtype=dtype),
   }
   for name, numbers in others.items():
     correlation = np.corrcoef(first.ravel(), numbers.ravel())[0, 1]
