@@ -28,11 +28,15 @@ def make(block_size, dropout_rate=0.0, **options):
   return layer
 
 
-def run(layer, hidden=HIDDEN, mask=None, bias=None, length=None):
+def run(
+  layer, hidden=HIDDEN, mask=None, bias=None, length=None, jit_compile=False
+):
   """Returns the context and the gradients of bias, input and weights."""
   bias = np.zeros_like(BIAS) if bias is None else bias
 
-  @tf.function(input_signature=[tf.TensorSpec([2, length, 8])])
+  @tf.function(
+    input_signature=[tf.TensorSpec([2, length, 8])], jit_compile=jit_compile
+  )
   def call(hidden):
     position_bias = tf.constant(bias)
     with layers.random_seed([1, 2]), tf.GradientTape() as tape:
@@ -58,6 +62,11 @@ def assert_close(found, expected):
 @pytest.mark.parametrize("block_size", [1, 8, 36, 64])
 def test_blocks_of_any_size_change_nothing(block_size):
   assert_close(run(make(block_size), length=LENGTH), WHOLE)
+
+
+@pytest.mark.xla
+def test_blocks_are_compiled_by_xla():
+  assert_close(run(make(8), length=LENGTH, jit_compile=True), WHOLE)
 
 
 def test_the_length_need_not_be_known():
