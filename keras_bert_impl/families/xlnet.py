@@ -24,9 +24,12 @@ _SHARED = {
 
 
 def _check_head_size(values, origin):
-  size, heads = values.get("d_model"), values.get("n_head")
-  head_size = values.get("d_head")
-  if head_size is not None and size != heads * head_size:
+  size, heads, head_size = (
+    values.get(key) for key in ("d_model", "n_head", "d_head")
+  )
+  # Where d_head is left out, it is that; the others are checked elsewhere.
+  are_known = all(isinstance(x, int) for x in (size, heads, head_size))
+  if are_known and size != heads * head_size:
     raise ValueError(
       f"d_head ({head_size!r}) in {origin} must be d_model / n_head "
       f"({size!r} / {heads!r})."
@@ -122,6 +125,7 @@ FAMILY = family.Family(
   architectures={
     "fill_mask": "LMHeadModel",
     "question_answering": "ForQuestionAnsweringSimple",
+    "answer_beam": "ForQuestionAnswering",
   },
   framing=family.Framing(cls_at_end=True),
   sentencepiece_options={

@@ -150,3 +150,46 @@ def test_what_transformers_lacks_is_refused_by_name(change, field):
   config = dataclasses.replace(read(BERT).config, **change)
   with pytest.raises(ValueError, match=f"{field} .* has no place in transf"):
     config_json.to_dict(description.Description(config))
+
+
+XLNET = {
+  "model_type": "xlnet",
+  "vocab_size": 20,
+  "d_model": 8,
+  "n_layer": 2,
+  "n_head": 2,
+  "d_inner": 16,
+}
+
+
+@pytest.mark.parametrize(
+  ("changes", "words"),
+  [
+    ({"d_head": 3}, r"d_head \(3\) in .* must be d_model / n_head \(8 / 2\)"),
+    ({"attn_type": "both"}, r"attn_type \('both'\) in .* one of \['bi', 'uni'"),
+    ({"untie_r": False}, r"untie_r \(False\) .* is not supported"),
+    ({"summary_activation": "x"}, r"summary_activation \('x'\) .* must be one"),
+    ({"summary_type": "attn"}, r"summary_type \('attn'\) must be one of"),
+    ({"ff_activation": "swish"}, r"hidden_act \('swish'\) must be one of"),
+    ({"clamp_len": 0.5}, r"clamp_len \(0.5\) must be an integer"),
+    ({"n_head": None, "d_head": 4}, r"num_attention_heads \(None\) must be"),
+  ],
+)
+def test_what_xlnet_has_not_is_refused_by_the_key(changes, words):
+  with pytest.raises(ValueError, match=words) as error:
+    read(XLNET | changes)
+  assert "there/config.json" in str(error.value)
+
+
+def test_values_of_xlnet_that_are_none_or_words_survive():
+  values = XLNET | {
+    "attn_type": "uni",
+    "summary_activation": None,
+    "summary_type": "mean",
+    "mem_len": None,
+    "clamp_len": 3,
+  }
+  found = read(values)
+  assert found.config.use_causal_mask and found.config.pooler_act == "linear"
+  assert config_json.to_dict(found).items() >= values.items()
+  assert read(XLNET).config.mem_len == 512
