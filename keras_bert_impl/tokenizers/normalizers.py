@@ -32,7 +32,7 @@ class Normalizer(tf.Module):
     self._steps = steps
     # A step of this kind is an op with a model of its own.
     self._maps = [
-      piece_op.tokenizer(piece_model.character_map(content), tf.string)
+      piece_op.PieceOp(piece_model.character_map(content), tf.string)
       for name, content, *_ in (step + (None,) for step in steps)
       if name == CHARACTER_MAP
     ]

@@ -87,7 +87,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     super().__init__(vocabulary, options, [model_file], name)
     self._lookup = _build_lookup(vocabulary.model)
     self._ids_of_pieces = _ids_of_pieces(vocabulary)
-    self._spelling = piece_op.tokenizer(vocabulary.model, tf.string)
+    self._spelling = piece_op.PieceOp(vocabulary.model, tf.string)
     self._ids = piece_tokenizer.build_ids(vocabulary)
     start = vocabulary_files.WORD_START
     self._start_id = vocabulary.ids.get(start, -1)
@@ -293,7 +293,7 @@ def _build_lookup(model):
     and normalizer.precompiled_charsmap
   ):
     return tf_text.FastSentencepieceTokenizer(model)
-  return piece_op.tokenizer(model, tf.int32)
+  return piece_op.PieceOp(model, tf.int32)
 
 
 @functools.cache

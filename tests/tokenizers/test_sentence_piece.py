@@ -4,6 +4,7 @@ import pathlib
 import random
 import unicodedata
 
+import keras
 import pytest
 import sentencepiece
 import tensorflow as tf
@@ -334,3 +335,17 @@ def _random_texts(count):
     "".join(rng.choice(rng.choice(pools)) for _ in range(rng.randrange(25)))
     for _ in range(count)
   ]
+
+
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_it_works_after_a_random_seed_is_set(model_type, tmp_path):
+  path = vocabularies.write_sentencepiece(tmp_path, model_type=model_type)
+  made = tokenizers.load(path)
+  texts = ["hello 😀 world"]
+  before = made.tokenize_with_offsets(texts)
+  # Ends the ops that TensorFlow keeps, and what belongs to them.
+  keras.utils.set_random_seed(1)
+  for values, same in zip(
+    before, made.tokenize_with_offsets(texts), strict=True
+  ):
+    assert values.to_list() == same.to_list()
