@@ -4,19 +4,10 @@ TensorFlow copies an array that does not begin at a multiple of 64 bytes, or not
 lie in order, or that is of NumPy's own type, lest somebody change it.
 """
 
+import math
+import mmap
+
 import numpy as np
-
-_ALIGNMENT = 64
-
-
-def empty(shape, dtype="float32"):
-  """Returns an array to be filled and given.
-
-  Args:
-    shape: tuple of int.
-    dtype: str, as NumPy calls it.
-  """
-  return _aligned(shape, dtype, np.empty)
 
 
 def zeros(shape, dtype="float32"):
@@ -26,7 +17,11 @@ def zeros(shape, dtype="float32"):
     shape: tuple of int.
     dtype: str, as NumPy calls it.
   """
-  return _aligned(shape, dtype, np.zeros)
+  dtype, size = np.dtype(dtype), math.prod(shape)
+  # Pages of its own: NumPy would ask for huge ones, and wait until there are.
+  num_bytes = max(size, 1) * dtype.itemsize
+  memory = mmap.mmap(-1, num_bytes, access=mmap.ACCESS_COPY)
+  return np.frombuffer(memory, dtype, size).reshape(shape)
 
 
 class Given:
@@ -43,11 +38,3 @@ class Given:
 
   def __array__(self, dtype=None, copy=None):
     return self._array if dtype is None else self._array.astype(dtype)
-
-
-def _aligned(shape, dtype, allocate):
-  dtype = np.dtype(dtype)
-  num_bytes = int(np.prod(shape)) * dtype.itemsize
-  memory = allocate(num_bytes + _ALIGNMENT, "uint8")
-  start = -memory.ctypes.data % _ALIGNMENT
-  return memory[start : start + num_bytes].view(dtype).reshape(shape)

@@ -84,7 +84,7 @@ class StoredTensors(mappings.Tensors):
 
 def _read(place):
   # A copy: the file may be written anew.
-  copy = given_arrays.empty(place.shape)
+  copy = given_arrays.zeros(place.shape)
   if 0 in place.shape:
     return copy
   dtype = np.dtype(place.dtype)
