@@ -120,7 +120,13 @@ def check_expressed(description, expressed, whose):
     value = getattr(config, field.name)
     if field.name == "pooler_act" and not description.use_pooler:
       continue
-    if value != getattr(expressed, field.name):
+    # Where layers are in groups, there is no name for those of none.
+    is_ungrouped = (
+      field.name == "num_hidden_groups"
+      and value is None
+      and field.name in config.family.config_keys
+    )
+    if is_ungrouped or value != getattr(expressed, field.name):
       raise ValueError(
         f"{field.name} ({value!r}) has no place in {whose}: convert to another "
         "format."

@@ -193,3 +193,9 @@ def test_values_of_xlnet_that_are_none_or_words_survive():
   assert found.config.use_causal_mask and found.config.pooler_act == "linear"
   assert config_json.to_dict(found).items() >= values.items()
   assert read(XLNET).config.mem_len == 512
+
+
+def test_layers_of_an_albert_that_share_nothing_are_refused():
+  config = dataclasses.replace(read(ALBERT).config, num_hidden_groups=None)
+  with pytest.raises(ValueError, match="num_hidden_groups .None. has no place"):
+    config_json.to_dict(description.Description(config))
