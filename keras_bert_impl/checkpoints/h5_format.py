@@ -21,6 +21,8 @@ _LEAVES = {
   "gamma": "weight",
   "kernel": "weight",
 }
+# ALBERT's head adds it in TensorFlow, and has no use for its ".bias".
+_DECODER_BIAS = ".decoder.bias"
 
 
 def open_weights(path, declared):
@@ -51,6 +53,8 @@ def read(path):
     raise ValueError(
       f"{path} is damaged, or not an HDF5 file: {reason}. Copy it again."
     ) from error
+  for name in [name for name in places if name.endswith(_DECODER_BIAS)]:
+    places[name.replace(_DECODER_BIAS, ".bias")] = places.pop(name)
   return stored_tensors.StoredTensors(places)
 
 

@@ -122,6 +122,18 @@ def test_copies_in_other_layers_do_not_count(folder):
   assert len(h5_format.read(path)) == len(stored(PARITY / "bert_classifier"))
 
 
+def test_the_bias_that_albert_adds_in_tensorflow_counts(tmp_path):
+  source = PARITY / "albert_pretraining"
+  arrays = stored(source)
+  arrays["predictions.decoder.bias"] = arrays["predictions.bias"] + 1
+  (tmp_path / "config.json").write_bytes((source / "config.json").read_bytes())
+  write(tmp_path, arrays)
+  found = reading.open_checkpoint(tmp_path).tensors[
+    "cls/predictions/output_bias"
+  ]
+  np.testing.assert_array_equal(found, arrays["predictions.decoder.bias"])
+
+
 @pytest.mark.parametrize("length", [0, 100, 3000, -1000])
 def test_a_truncated_file_is_refused_with_its_name(length, folder):
   path = write(folder, stored(PARITY / "bert_classifier"))
