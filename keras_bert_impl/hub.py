@@ -20,11 +20,12 @@ _NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(@[\w./-]+)?")
 # The ends of names of files, which no model's name has.
 _FILES = re.compile(r"\.(bin|ckpt(-\d+)?|h5|json|keras|model|safetensors|txt)$")
 _MODULE = "[0-9]_*"  # of sentence-transformers
+# Where its old versions keep the transformer and the tokenizer.
+OLD_TRANSFORMER = "0_Transformer"
 # What says what a model is, and its tokenizer.
 _DESCRIPTIONS = (
   "config.json",
   "*_config.json",
-  f"{_MODULE}/config.json",
   "config_sentence_transformers.json",
   "modules.json",
   "tokenizer.json",
@@ -34,6 +35,7 @@ _DESCRIPTIONS = (
   "special_tokens_map.json",
   "*.model",
 )
+_DESCRIPTIONS += tuple(f"{_MODULE}/{name}" for name in _DESCRIPTIONS)
 # Its weights, in one of these forms.
 _WEIGHTS = (
   ("model*.safetensors", "model.safetensors.index.json"),
@@ -87,7 +89,9 @@ def _from_hugging_face(name, given, weights):
   name, _, revision = name.partition("@")
   try:
     folder = hub.snapshot_download(
-      name, revision=revision or None, allow_patterns=[*_DESCRIPTIONS]
+      name,
+      revision=revision or None,
+      allow_patterns=[*_DESCRIPTIONS],
     )
     if weights:
       commit = os.path.basename(folder)
@@ -131,11 +135,22 @@ def _names(hub, name, commit, folder):
 
 
 def _weights_among(names):
-  """Returns patterns of the weights to fetch of those in `names`."""
-  for patterns in _WEIGHTS:
-    if any(fnmatch.filter(names, pattern) for pattern in patterns):
-      return [*patterns, *(f"{_MODULE}/{pattern}" for pattern in patterns)]
-  return [*itertools.chain(*_WEIGHTS)]
+  """Returns patterns of the weights to fetch of those in `names`.
+
+  Those of a module may be in another form than those of the transformer.
+  """
+  found = []
+  modules = {os.path.dirname(n) for n in fnmatch.filter(names, f"{_MODULE}/*")}
+  for folder in ("", *sorted(modules)):
+    forms = (
+      [os.path.join(folder, pattern) for pattern in form] for form in _WEIGHTS
+    )
+    found += next((f for f in forms if _any_match(names, f)), [])
+  return found or [*itertools.chain(*_WEIGHTS)]
+
+
+def _any_match(names, patterns):
+  return any(fnmatch.filter(names, pattern) for pattern in patterns)
 
 
 def _from_kaggle(given):

@@ -105,6 +105,27 @@ def test_only_what_is_needed_is_fetched_and_once(server, tmp_path):
   assert len(server.fetched) == 3
 
 
+def test_each_module_comes_in_a_form_of_its_own(server, tmp_path):
+  folder = tmp_path / "modules"
+  content = {
+    "0_Transformer": ("config.json", "vocab.txt", "pytorch_model.bin"),
+    "1_Pooling": ("config.json",),
+    "2_Dense": ("config.json", "model.safetensors", "pytorch_model.bin"),
+  }
+  for module, names in content.items():
+    (folder / module).mkdir(parents=True)
+    for name in names:
+      (folder / module / name).write_text(f"{module}/{name}")
+  (folder / "modules.json").write_text("[]")
+  server.models["old/sentences"] = {"main": folder}
+  environment = server.environment(tmp_path / "home")
+  [(error, found)], _ = resolve(["old/sentences"], tmp_path, **environment)
+  assert not error, found
+  assert {file for _, file in server.fetched} == {
+    str(path.relative_to(folder)) for path in folder.rglob("*.*")
+  } - {"2_Dense/pytorch_model.bin"}
+
+
 def test_a_revision_is_another_model(server, tmp_path):
   environment = server.environment(tmp_path / "home")
   names = ["klue/tiny@v1.0", f"hf://klue/tiny@{hub_server.OLD_COMMIT}"]

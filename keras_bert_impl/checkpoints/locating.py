@@ -82,6 +82,8 @@ def _find_in_folder(folder):
       )
     if found:
       return os.path.join(folder, found[0].removesuffix(".index"))
+  if hub.OLD_TRANSFORMER in content:
+    return _find(os.path.join(folder, hub.OLD_TRANSFORMER))
   hint = (
     " Of a search, name the folder of its best run."
     if "runs" in content

@@ -130,6 +130,8 @@ def find_file(path):
   if found == [FILE_NAMES[WORDPIECE]] and len(models) == 1:
     model = os.path.join(path, models[0])
     return model if listed_pieces(model) else os.path.join(path, found[0])
+  if not found and hub.OLD_TRANSFORMER in names:
+    return find_file(os.path.join(path, hub.OLD_TRANSFORMER))
   if not found:
     raise FileNotFoundError(
       f"{path} has no vocabulary: add {', '.join(known)} or another *.model, or"

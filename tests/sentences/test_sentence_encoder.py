@@ -115,6 +115,14 @@ def test_folders_of_old_versions_are_read(tmp_path, encoder):
   np.testing.assert_allclose(old.encode(TEXTS), expected, atol=1e-5)
   unit = old.encode(TEXTS, normalize_embeddings=True)
   np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1, atol=1e-5)
+  # Of such a folder, this is the transformer and its tokenizer.
+  inner = kb.from_checkpoint(folder)
+  for weight, same in zip(
+    inner.weights, old.model.encoder.weights, strict=True
+  ):
+    np.testing.assert_array_equal(weight, same)
+  tokens = kb.load_tokenizer(folder).tokenize(TEXTS)
+  assert tokens.to_list() == encoder.tokenizer.tokenize(TEXTS).to_list()
 
 
 def test_other_checkpoints_give_the_mean_and_say_so(tmp_path, encoder):
