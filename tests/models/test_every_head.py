@@ -1,0 +1,97 @@
+"""Every head of every family, from every file that is written here.
+
+The names in safetensors were compared by hand with those of 56 models of
+transformers 5.23, one for each family and head.
+"""
+
+import pathlib
+
+import numpy as np
+import pytest
+
+from keras_bert_impl import heads, models
+from keras_bert_impl.checkpoints import (
+  description,
+  mappings,
+  names,
+  reading,
+  writing,
+)
+from keras_bert_impl.models import checkpoint as checkpoint_lib
+
+PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
+CONFIGS = {
+  name.partition("_")[0] if "xlm" not in name else "xlm_roberta": (
+    reading.open_checkpoint(PARITY / name).description.config
+  )
+  for name in (
+    "bert_classifier",
+    "roberta_masked_lm",
+    "albert_pretraining",
+    "electra_discriminator",
+    "distilbert_masked_lm",
+    "xlm_roberta_masked_lm",
+    "camembert_masked_lm",
+    "mpnet_masked_lm",
+  )
+}
+NUM_CLASSES = {heads.CLASSIFICATION: 3, heads.TOKEN_CLASSIFICATION: 3}
+COMMON = (
+  *heads.CLASSIFIERS,
+  heads.QUESTION_ANSWERING,
+  heads.FILL_MASK,
+  heads.ENCODER,
+)
+HEADS = {
+  "bert": (*COMMON, heads.PRETRAINING),
+  "albert": (*COMMON, heads.PRETRAINING),
+  "electra": (*COMMON, heads.REPLACED_TOKENS),
+}
+CASES = [
+  (form, family, head)
+  for form, families in (
+    ("safetensors", CONFIGS),
+    ("google", ("bert", "albert", "electra")),
+    ("keras", ("bert",)),
+  )
+  for family in families
+  for head in HEADS.get(family, COMMON)
+]
+
+
+def build(config, head):
+  """Returns (model with fresh weights, its `Description`)."""
+  rows = NUM_CLASSES.get(head, 1)
+  labels = description.default_labels(rows) if rows > 1 else None
+  # A bare DistilBERT or a bare ELECTRA has no pooler in transformers.
+  described = description.Description(
+    config, head, labels, use_pooler=config.family.has_pooler
+  )
+  shapes = {names.CLASSIFIER: (rows, config.hidden_size)}
+  return checkpoint_lib.build(described, shapes), described
+
+
+def write(form, folder, model, described):
+  """Writes a model; returns the names of what has no place."""
+  tensors = mappings.Arrays({weight.path: weight for weight in model.weights})
+  if form == "safetensors":
+    return writing.write_safetensors(folder, tensors, described, 10**9)
+  if form == "google":
+    return writing.write_google(folder, tensors, described)
+  model.save(f"{folder}/model.keras")
+  writing.write_labels(folder, described)
+  return []
+
+
+@pytest.mark.parametrize(("form", "family", "head"), CASES)
+def test_it_opens_with_the_same_weights(form, family, head, tmp_path):
+  model, described = build(CONFIGS[family], head)
+  assert write(form, str(tmp_path), model, described) == []
+  with_head = head != heads.ENCODER
+  again = models.from_checkpoint(tmp_path, heads=with_head)
+  assert type(again) is type(model)
+  assert again.config == model.config
+  assert again.output.keys() == model.output.keys()
+  for weight, same in zip(model.weights, again.weights, strict=True):
+    assert weight.path == same.path
+    np.testing.assert_array_equal(weight, same)
