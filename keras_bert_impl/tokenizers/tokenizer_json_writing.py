@@ -134,8 +134,9 @@ def _for_transformers(vocabulary, options):
   The classes of families would normalise as they are used to, and models
   without segments refuse their ids.
   """
+  framing = _framing(vocabulary, options)
   inputs = ["input_ids", "attention_mask"]
-  if _framing(vocabulary, options).segments:
+  if framing.segments:
     inputs.insert(1, "token_type_ids")
   special_tokens = {
     f"{role}_token": vocabulary.tokens[index]
@@ -144,6 +145,7 @@ def _for_transformers(vocabulary, options):
   return {
     "tokenizer_class": "PreTrainedTokenizerFast",
     "model_input_names": inputs,
+    "padding_side": "left" if framing.cls_at_end else "right",
     **special_tokens,
   }
 

@@ -77,7 +77,7 @@ def settings_of(folder):
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-@pytest.mark.parametrize("family", ["bert", "roberta", None])
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlnet", None])
 def test_transformers_takes_the_tokenizer_as_its_file_says(
   kind, family, tmp_path
 ):
@@ -90,6 +90,7 @@ def test_transformers_takes_the_tokenizer_as_its_file_says(
   # Models without segments refuse their ids.
   has_segments = "token_type_ids" in settings["model_input_names"]
   assert has_segments == (made.options.family != "roberta")
+  assert settings["padding_side"] == ("left" if family == "xlnet" else "right")
   again = tokenizers.load(tmp_path / "saved")
   assert again.options == made.options
   assert again.options.family == made.options.family
