@@ -9,5 +9,6 @@
   labelled/  GLUE, SQuAD, CoNLL, tables -> examples -> rows -> batches
                data_sets.py says what there is, rows.py keeps them on disk
 
-Between writing and reading: manifest.py, masking_config.py.
+Between writing and reading: manifest.py, masking_config.py; for both kinds of
+reading by length: lengths.py.
 """

@@ -7,6 +7,7 @@ from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import run_configuration
 from keras_bert_impl.training import saver as saver_lib
 from official_tasks.fine_tuning import config as fine_tuning_config
+from tfrecords import lengths
 from tfrecords.labelled import length_batches
 
 
@@ -33,7 +34,7 @@ class Setup:
     """Padded lengths of batches, ascending tuple of int."""
     training = self.training
     is_tpu = training["use_tpu"] or training["distribution_strategy"] == "tpu"
-    return length_batches.padded_lengths(
+    return lengths.padded_lengths(
       self.fine_tuning.preprocessor.max_seq_length,
       by_length=self.settings.bucket_by_length and not is_tpu,
     )

@@ -40,6 +40,11 @@ class DataConfig:
     tuple(objectives.OBJECTIVES),
   )
   max_seq_length: int = options.common(128, "Maximum tokens per example.")
+  bucket_by_length: bool = options.field(
+    False,
+    "Whether to batch training records of similar length and pad them only to"
+    " the longest; False, and TPUs, pad all rows to max_seq_length.",
+  )
   skip_corrupt_records: bool = options.field(
     False, "Whether to skip and count corrupt records instead of stopping."
   )

@@ -78,7 +78,7 @@ class PretrainingRecords:
         self.train,
         prepare,
         training.train_batch_size,
-        lanes.Order(training.random_seed),
+        lanes.Order(training.random_seed, by_length=self._by_length),
         start_batch=start_step,
         part=part,
         num_parts=num_parts,
@@ -107,6 +107,7 @@ class PretrainingRecords:
         if self._manifests[file]
       },
       "num_records": self.train.num_records,
+      "bucket_by_length": self._by_length,
       **self.masking,
     }
 
@@ -124,6 +125,12 @@ class PretrainingRecords:
       "num_eval_records": self.eval.num_records,
       "num_corrupt_records": self.train.num_corrupt_records,
     }
+
+  @property
+  def _by_length(self):
+    """Whether batches hold records of about the same length."""
+    is_tpu = self._config.training.strategy_name == "tpu"
+    return self._config.data.bucket_by_length and not is_tpu
 
   @property
   def _origins(self):

@@ -1,13 +1,14 @@
-"""Pre-training on packed rows against rows of one text each.
+"""Pre-training on packed rows and by length against padded rows of one text.
 
   python tests/benchmarks/packing_benchmark.py \
     --input_file=sections.txt --vocab_file=vocab.txt
 
 Writes the records of a text twice, with and without --pack_sequences, and
-trains a small encoder on both in turns (masked tokens, dropout, AdamW). Prints
-the share of padding, texts of a row, and texts per CPU second of a step with
-its reading; CPU time is what counts, so that other work on the machine does
-not. The first steps, which compile, are not counted.
+trains a small encoder on both in turns, and on the latter with
+--bucket_by_length too (masked tokens, dropout, AdamW). Prints the share of
+padding, texts of a row, and texts per CPU second of a step with its reading;
+CPU time is what counts, so that other work on the machine does not. The first
+steps, which compile, are not counted: by length those of a pool of batches.
 """
 
 import os
@@ -48,10 +49,10 @@ _SEED = 1
 
 
 class Contestant:
-  """A training on the records of the text, packed or not."""
+  """A training on the records of the text."""
 
-  def __init__(self, folder, is_packed):
-    self.summary, dataset = _batches(folder, is_packed)
+  def __init__(self, folder, is_packed=False, by_length=False):
+    self.summary, dataset = _batches(folder, is_packed, by_length)
     strategy = tf.distribute.get_strategy()
     vocab_size = vocabulary_lib.Vocabulary.load(FLAGS.vocab_file).size
     task = masked_lm.MaskedLanguageModelTask(
@@ -65,8 +66,9 @@ class Contestant:
       config_lib.TrainingConfig(train_batch_size=FLAGS.batch_size),
     )
     self._iterator = iter(distribution.distribute(strategy, dataset))
-    self._loop.train(self._iterator, 1)
+    self._loop.train(self._iterator, 50 if by_length else 1)
     self.seconds = []  # of a step, one number per round
+    self.padding_shares = []
 
   @property
   def texts_of_a_row(self):
@@ -82,7 +84,8 @@ class Contestant:
   def run(self):
     """Makes the steps of a round."""
     start = time.process_time()
-    self._loop.train(self._iterator, FLAGS.num_steps)
+    metrics = self._loop.train(self._iterator, FLAGS.num_steps)
+    self.padding_shares.append(metrics["padding_share"])
     self.seconds.append((time.process_time() - start) / FLAGS.num_steps)
 
 
@@ -90,8 +93,9 @@ def main(unused_argv):
   """Prints one row of the table for each way."""
   with tempfile.TemporaryDirectory() as folder:
     ways = {
-      "one text": Contestant(folder, False),
-      "packed": Contestant(folder, True),
+      "one text": Contestant(folder),
+      "by length": Contestant(folder, by_length=True),
+      "packed": Contestant(folder, is_packed=True),
     }
     for _ in range(FLAGS.num_rounds):
       for way in ways.values():
@@ -100,7 +104,7 @@ def main(unused_argv):
   rows = [
     (
       name,
-      f"{way.summary.padding_share(FLAGS.max_seq_length):.1%}",
+      f"{np.mean(way.padding_shares):.1%}",
       f"{way.texts_of_a_row:.2f}",
       f"{np.median(way.seconds):.2f}",
       f"{way.texts_per_second:.1f}",
@@ -123,7 +127,7 @@ def _encoder_config(vocab_size):
   )
 
 
-def _batches(folder, is_packed):
+def _batches(folder, is_packed, by_length):
   """Writes the records; returns their `Summary` and endless batches."""
   length = FLAGS.max_seq_length
   config = writing_config.PretrainingDataConfig(
@@ -135,7 +139,7 @@ def _batches(folder, is_packed):
     dupe_factor=1,
     pack_sequences=is_packed,
   )
-  path = os.path.join(folder, f"packed-{is_packed}")
+  path = os.path.join(folder, f"packed-{is_packed}-{by_length}")
   summary = writer.write_shards(config, [FLAGS.input_file], [path])
   vocabulary = vocabulary_lib.Vocabulary.load(FLAGS.vocab_file)
   prepare = masking.Masking(vocabulary, length, **config.masking_values)
@@ -145,7 +149,7 @@ def _batches(folder, is_packed):
   records = scan.open_records({path: manifest.read(path)}, limits)
   assert (features.SEQUENCE_IDS in records.layout.features) == is_packed
   return summary, reader.make_dataset(
-    records, prepare, FLAGS.batch_size, lanes.Order(_SEED)
+    records, prepare, FLAGS.batch_size, lanes.Order(_SEED, by_length=by_length)
   )
 
 

@@ -1,10 +1,7 @@
 """Batches of rows of about the same length, padded to one of a few lengths.
 
 Sentences of a task are much shorter than the model's length: padded to 128,
-four fifths of a batch of single sentences is padding. Rows are drawn in random
-order; then, within a pool of some batches, they are sorted by length, cut into
-batches and the batches shuffled. A batch is padded to the shortest of
-`padded_lengths` that fits, so there are few shapes to compile.
+four fifths of a batch of single sentences is padding. See `lengths`.
 
 Batch k of a training is a function of (rows, seed, k) only: a run continues
 anywhere without saved state.
@@ -17,28 +14,7 @@ import tensorflow as tf
 
 from keras_bert_impl import features
 from keras_bert_impl.tokenizers import assembly
-
-_POOL_BATCHES = 50
-_SHORTEST = 8
-
-
-def padded_lengths(max_seq_length, by_length=True):
-  """Returns the lengths of batches, ascending tuple of int.
-
-  Eight steps from each power of two to the next: at most an eighth of the
-  longest row is padding, and there are 24 shapes up to 512.
-
-  Args:
-    max_seq_length: int, the last of them.
-    by_length: bool, whether there are any others.
-  """
-  if not by_length:
-    return (max_seq_length,)
-  lengths, length = [], _SHORTEST
-  while length < max_seq_length:
-    lengths.append(length)
-    length += max(8, 1 << (length.bit_length() - 4))
-  return (*lengths, max_seq_length)
+from tfrecords import lengths as lengths_lib
 
 
 def training_batches(
@@ -51,7 +27,7 @@ def training_batches(
       last one goes on for ever.
     batch_size: int, B.
     seed: int.
-    lengths: as `padded_lengths` returns them.
+    lengths: as `lengths.padded_lengths` returns them.
     start_step: int, batches that were read before.
     pads_left: bool, whether the ids have their padding before the tokens.
 
@@ -84,7 +60,7 @@ def evaluation_batches(rows, batch_size, lengths, pads_left=False):
     rows: `Rows`.
     batch_size: int, B; the last batch is filled up with padding rows, whose
       `input_mask` is 0 everywhere.
-    lengths: as `padded_lengths` returns them.
+    lengths: as `lengths.padded_lengths` returns them.
     pads_left: as `training_batches`.
 
   Returns:
@@ -111,8 +87,9 @@ class _Order:
     self._lengths = lengths
     self._batch_size = batch_size
     self._seed = seed
-    batches = max(1, min(_POOL_BATCHES, len(lengths) // batch_size))
-    self._pool_batches = batches if by_length else 1
+    self._pool_batches = 1
+    if by_length:
+      self._pool_batches = lengths_lib.pool_batches(len(lengths), batch_size)
     # Pools are read one after the other and touch two epochs at most, or more
     # where an epoch is shorter than a batch.
     self._epoch = functools.lru_cache(maxsize=2)(self._epoch)

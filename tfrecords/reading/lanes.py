@@ -10,7 +10,7 @@ from tfrecords.reading import plan
 _INTERLEAVED_FILES = 8  # of all lanes
 _READ_BUFFER_BYTES = 1 << 20
 _CHUNK_RECORDS = 16  # in turn from each of the files
-_RNG = "philox"  # the same on every device
+RNG = "philox"  # the same on every device
 # Keeps the order of the records apart from the masks of the same seed.
 _ORDER = 0x6F72
 
@@ -28,12 +28,15 @@ class Order:
       are.
     num_epochs: int, or None for no end.
     window_size: int, records that are shuffled among each other, of all lanes.
+    by_length: bool, whether batches hold rows of about the same length; without
+      a last epoch only.
   """
 
   seed: int
   shuffle: bool = True
   num_epochs: int | None = None
   window_size: int = 1 << 14
+  by_length: bool = False
 
 
 class Lanes:
@@ -78,7 +81,7 @@ class Lanes:
 
     def read_epoch(epoch):
       serial = tf.cast(epoch * self.number + lane, tf.int32)
-      seed = tf.random.fold_in([order.seed, serial], _ORDER, _RNG)
+      seed = tf.random.fold_in([order.seed, serial], _ORDER, RNG)
       passed_here = tf.where(epoch == first_epoch, passed, 0)
       return self._windows(lane, num_records, seed, passed_here)
 
@@ -101,8 +104,8 @@ class Lanes:
       with tf.control_dependencies([check]):
         serialized = tf.identity(serialized)
       if self.order.shuffle:
-        window_seed = tf.random.fold_in(seed, tf.cast(index, tf.int32), _RNG)
-        serialized = _shuffled(serialized, window_seed)
+        window_seed = tf.random.fold_in(seed, tf.cast(index, tf.int32), RNG)
+        serialized = shuffled(serialized, window_seed)
       return serialized[tf.maximum(passed - index * size, 0) :]
 
     windows = self._chunks(lane, seed).rebatch(size)
@@ -122,7 +125,7 @@ class Lanes:
     )
     at_a_time = 1
     if self.order.shuffle:
-      segments = _shuffled(segments, seed)
+      segments = shuffled(segments, seed)
       at_a_time = max(_INTERLEAVED_FILES // self.number, 1)
     return tf.data.Dataset.from_tensor_slices(segments).interleave(
       self._read_segment, cycle_length=at_a_time
@@ -137,5 +140,6 @@ class Lanes:
     return dataset.batch(_CHUNK_RECORDS)
 
 
-def _shuffled(values, seed):
-  return tf.random.experimental.stateless_shuffle(values, seed, alg=_RNG)
+def shuffled(values, seed):
+  """Returns values [n, ...] in an order that a seed, int32 [2], decides."""
+  return tf.random.experimental.stateless_shuffle(values, seed, alg=RNG)

@@ -17,10 +17,10 @@ is the weight of a row in all counts of rows, such as the next sentence loss.
 
 import tensorflow as tf
 
+from tfrecords.reading import by_length, scan
 from tfrecords.reading import lanes as lanes_lib
 from tfrecords.reading import plan as plan_lib
 from tfrecords.reading import records as records_lib
-from tfrecords.reading import scan
 
 
 # AutoGraph has nothing to convert here, and would take seconds to find out.
@@ -57,7 +57,8 @@ def make_dataset(
     num_parts: int, a divisor of B.
 
   Returns:
-    tf.data.Dataset of what `prepare` returns, B / num_parts rows each.
+    tf.data.Dataset of what `prepare` returns, B / num_parts rows each; by
+    length, without the padding that all rows of the batch have.
 
   Raises:
     ValueError: an argument is out of range, or there is no full batch.
@@ -70,11 +71,16 @@ def make_dataset(
     _check_full_batch(records, batch_size, order.num_epochs)
   is_endless = order.num_epochs is None
   num_lanes = 1
-  if is_endless:
+  # The length of a batch depends on all of its rows.
+  if is_endless and not order.by_length:
     num_lanes = plan_lib.choose_num_lanes(records.segments, batch_size)
   plan = plan_lib.plan_part(num_lanes, batch_size, part, num_parts)
   lanes = lanes_lib.Lanes(records.segments, num_lanes, order)
-  dataset = _read(lanes, plan, start_batch, drop_remainder)
+  if order.by_length:
+    dataset = by_length.read(records, lanes, batch_size, start_batch)
+    prepare = _without_padding(prepare)
+  else:
+    dataset = _read(lanes, plan, start_batch, drop_remainder)
   dataset = _prepare(
     dataset, plan, records.layout, prepare, order.seed, start_batch
   )
@@ -130,9 +136,19 @@ def _cut(dataset, plan):
   )
 
 
+def _without_padding(prepare):
+  """Returns `prepare` followed by `by_length.cut_padding`."""
+  return lambda batch, seed: by_length.cut_padding(prepare(batch, seed))
+
+
 def _check_order(order):
   _check_range("seed", order.seed, 0)
   _check_range("window_size", order.window_size, 1)
+  if order.by_length and order.num_epochs is not None:
+    raise ValueError(
+      f"num_epochs ({order.num_epochs}) must be None with by_length: a pool of"
+      " batches needs all of its records."
+    )
 
 
 def _check_part(batch_size, part, num_parts):

@@ -127,6 +127,27 @@ def parse_batch(serialized, batch_size, layout):
     return tf.nest.map_structure(tf.identity, batch, expand_composites=True)
 
 
+def row_lengths(serialized, layout):
+  """Returns the number of tokens of each record, int64 [N].
+
+  A record with a fault has any number.
+
+  Args:
+    serialized: string [N].
+    layout: Layout.
+  """
+  if layout.form.is_masked:
+    name = features.INPUT_MASK
+    feature = layout.features[name]
+    specification = tf.io.FixedLenFeature(feature.shape, feature.dtype)
+    mask = tf.io.parse_example(serialized, {name: specification})[name]
+    return tf.reduce_sum(mask, axis=1)
+  name = features.INPUT_IDS
+  specification = tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)
+  ids = tf.io.parse_example(serialized, {name: specification})[name]
+  return ids.row_lengths()
+
+
 def _with_static_rows(batch, num_rows):
   """Returns the ragged features of a batch, with a known number of rows."""
   return {

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.tasks import fine_tuning
+from tfrecords import lengths as lengths_lib
 from tfrecords.labelled import length_batches
 from tfrecords.labelled import rows as rows_lib
 
@@ -45,22 +46,7 @@ def lengths():
   return np.random.default_rng(0).integers(3, 60, size=230)
 
 
-def test_lengths_rise_to_the_longest():
-  assert length_batches.padded_lengths(512, by_length=False) == (512,)
-  steps = length_batches.padded_lengths(512)
-  assert steps[-1] == 512
-  assert len(steps) == 32
-  # A row longer than 64 has at most an eighth of padding.
-  pairs = [(a, b) for a, b in itertools.pairwise(steps) if a >= 64]
-  assert all(b - a <= b / 8 for a, b in pairs)
-
-
-def test_lengths_end_with_a_limit_that_is_no_step():
-  assert length_batches.padded_lengths(20) == (8, 16, 20)
-  assert length_batches.padded_lengths(5) == (5,)
-
-
-@pytest.mark.parametrize("steps", [(64,), length_batches.padded_lengths(64)])
+@pytest.mark.parametrize("steps", [(64,), lengths_lib.padded_lengths(64)])
 def test_an_epoch_has_every_row_once(lengths, steps):
   rows = make_rows(lengths)
   batches = take(length_batches.training_batches([(rows, 9)], 23, 1, steps), 30)
@@ -73,7 +59,7 @@ def test_an_epoch_has_every_row_once(lengths, steps):
 
 def test_epochs_run_on_where_a_batch_does_not_divide_them(lengths):
   rows = make_rows(lengths)
-  steps = length_batches.padded_lengths(64)
+  steps = lengths_lib.padded_lengths(64)
   batches = take(length_batches.training_batches([(rows, 9)], 32, 1, steps), 36)
   counts = collections.Counter(numbers(batches).tolist())
   assert sum(counts.values()) == 36 * 32
@@ -90,7 +76,7 @@ def test_fewer_rows_than_a_batch_are_repeated():
 
 def test_a_batch_is_a_function_of_seed_and_step_alone(lengths):
   rows = make_rows(lengths)
-  steps = length_batches.padded_lengths(64)
+  steps = lengths_lib.padded_lengths(64)
 
   def batches(seed, start, number):
     stages = [(rows, 9)]
@@ -110,7 +96,7 @@ def test_batches_of_about_the_same_length_have_little_padding(lengths):
   rows = make_rows(lengths)
   shares = {}
   for by_length in (True, False):
-    steps = length_batches.padded_lengths(128, by_length)
+    steps = lengths_lib.padded_lengths(128, by_length)
     batches = take(
       length_batches.training_batches([(rows, 9)], 23, 1, steps), 30
     )
@@ -123,7 +109,7 @@ def test_batches_of_about_the_same_length_have_little_padding(lengths):
 
 
 def test_batches_are_not_in_the_order_of_their_lengths(lengths):
-  steps = length_batches.padded_lengths(64)
+  steps = lengths_lib.padded_lengths(64)
   dataset = length_batches.training_batches(
     [(make_rows(lengths), 9)], 23, 1, steps
   )
@@ -160,7 +146,7 @@ def test_choices_come_in_front_of_the_length():
 
 def test_evaluation_reads_every_row_once_and_says_which(lengths):
   rows = make_rows(lengths)
-  steps = length_batches.padded_lengths(64)
+  steps = lengths_lib.padded_lengths(64)
   dataset, order = length_batches.evaluation_batches(rows, 32, steps)
   batches = take(dataset, None)
   assert len(batches) == 8
@@ -171,7 +157,7 @@ def test_evaluation_reads_every_row_once_and_says_which(lengths):
 
 def test_stages_follow_each_other_and_the_last_goes_on():
   stages = [(make_rows([4] * 6), 2), (make_rows([4] * 5, first=100), 1)]
-  steps = length_batches.padded_lengths(8)
+  steps = lengths_lib.padded_lengths(8)
   batches = take(length_batches.training_batches(stages, 3, 1, steps), 6)
   assert all(numbers(batches[:2]) <= 100)
   assert all(numbers(batches[2:]) > 100)
