@@ -33,6 +33,7 @@ CONFIGS = {
     "xlm_roberta_masked_lm",
     "camembert_masked_lm",
     "mpnet_masked_lm",
+    "xlnet_classifier",
   )
 }
 NUM_CLASSES = {heads.CLASSIFICATION: 3, heads.TOKEN_CLASSIFICATION: 3}
@@ -46,13 +47,14 @@ HEADS = {
   "bert": (*COMMON, heads.PRETRAINING),
   "albert": (*COMMON, heads.PRETRAINING),
   "electra": (*COMMON, heads.REPLACED_TOKENS),
+  "xlnet": (*COMMON, heads.ANSWER_BEAM),
 }
 CASES = [
   (form, family, head)
   for form, families in (
     ("safetensors", CONFIGS),
     ("google", ("bert", "albert", "electra")),
-    ("keras", ("bert",)),
+    ("keras", ("bert", "xlnet")),
   )
   for family in families
   for head in HEADS.get(family, COMMON)
