@@ -190,4 +190,6 @@ def test_every_objective_is_tested_here():
   with_pairs = {
     name for name, x in objectives.OBJECTIVES.items() if x.needs_pairs
   }
-  assert CHANGES.keys() == objectives.OBJECTIVES.keys() - with_pairs
+  # XLNet's refuses packed rows: see `test_permutation`.
+  others = {*with_pairs, "xlnet"}
+  assert CHANGES.keys() == objectives.OBJECTIVES.keys() - others

@@ -7,7 +7,12 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs
-from keras_bert_impl.tasks import masked_contexts, masking, permutation
+from keras_bert_impl.tasks import (
+  masked_contexts,
+  masking,
+  permutation,
+  pretraining,
+)
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 LENGTH, PREDICTIONS, ROWS = 64, 16, 32
@@ -159,6 +164,9 @@ def test_wrong_configurations_and_records_are_refused():
     permutation.PermutationTask(bert)
   with pytest.raises(ValueError, match="mem_len .64. must be below"):
     task_of(mem_len=LENGTH)
+  data = pretraining.PretrainingData(LENGTH, is_packed=True)
+  with pytest.raises(ValueError, match="cannot learn from rows of several"):
+    permutation.XLNET.make_task(CONFIG, data)
   _, records = make_records()
   with pytest.raises(ValueError, match="masked already"):
     task_of().prepare(
