@@ -9,11 +9,10 @@ import dataclasses
 import json
 import pathlib
 
-from keras_bert_impl import families, files
+from keras_bert_impl import config_checks, families, files
 
 ACTIVATIONS = ("gelu", "gelu_new", "relu", "silu", "tanh", "linear")
-POSITION_EMBEDDING_TYPES = ("learned", "sinusoidal", "transformer_xl")
-SUMMARY_TYPES = ("first", "last", "mean", "cls_index")
+POSITION_EMBEDDING_TYPES = ("learned", "sinusoidal", "none", "transformer_xl")
 
 # In every bert_config.json Google released since November 2018; read by no
 # code of theirs or ours.
@@ -34,16 +33,6 @@ _MAX_HIDDEN_LAYERS = 1000
 
 # A bucket of each distance that is told apart, before and after.
 _MOST_BUCKETS = 256
-
-_OF_TRANSFORMER_XL = (
-  "clamp_len",
-  "same_length",
-  "bi_data",
-  "mem_len",
-  "reuse_len",
-  "summary_type",
-  "summary_use_proj",
-)
 
 _POSITIVE_INTEGERS = (
   "vocab_size",
@@ -79,9 +68,9 @@ class EncoderConfig:
     initializer_range: standard deviation of the truncated normal initializer.
     embedding_size: E, width of the embedding tables; None means H. If it
       differs from H, a dense layer maps E to H (as in ALBERT and ELECTRA).
-    position_embedding_type: one of `POSITION_EMBEDDING_TYPES`; with
-      "transformer_xl" the encoder is a `models.XLNetEncoder`, and the fields
-      from `clamp_len` on are its own.
+    position_embedding_type: one of `POSITION_EMBEDDING_TYPES`; "none" adds none
+      to the input; with "transformer_xl" the encoder is a
+      `models.XLNetEncoder`, and the fields from `clamp_len` on are its own.
     use_causal_mask: whether a position sees only itself and what precedes it.
     pooler_act: activation of the pooler, where a model has one; one of
       `ACTIVATIONS`.
@@ -102,10 +91,30 @@ class EncoderConfig:
       remembers all.
     reuse_len: how many of a segment's first tokens are remembered; None or 0
       means all.
-    summary_type: one of `SUMMARY_TYPES`, what the pooler reads: the token at
-      that place of the row, be it padding, or their mean. "cls_index" is the
-      last one too, where no index is given.
+    summary_type: one of `config_checks.SUMMARY_TYPES`, what the pooler reads:
+      the token at that place of the row, be it padding, or their mean.
+      "cls_index" is the last one too, where no index is given.
     summary_use_proj: whether the pooler has a dense layer.
+    relative_attention: whether attention depends on embeddings of relative
+      positions; see `layers.DisentangledBias`. It and the fields from here on
+      need `clears_padding`.
+    pos_att_type: "c2p|p2c", "c2p", "p2c" or "", its scores besides those of
+      contents: of content with position, of position with content.
+    position_buckets: buckets of distances on either side; not positive: each
+      distance has an embedding.
+    max_relative_positions: largest distance that is told apart; not positive:
+      `max_position_embeddings`.
+    share_att_key: whether positions are projected as contents are.
+    use_key_bias: whether projections to keys have a bias.
+    norm_rel_ebd: "layer_norm" or "none", how those embeddings are normalized.
+    conv_kernel_size: tokens of the convolution beside the first layer, an odd
+      number, or 0 for none.
+    conv_groups: parts of H, each of which the convolution keeps apart.
+    conv_act: its activation, one of `ACTIVATIONS`.
+    pooler_dropout: dropout before the pooler.
+    clears_padding: whether the states of padding are 0 after the embeddings,
+      and padding sees all alike (DeBERTa: True). `embedding_size` is then
+      mapped to H before LayerNorm, without bias.
     model_type: a key of `families.FAMILIES`, the family whose published
       checkpoints have this model's layout. SpanBERT's is BERT's.
 
@@ -143,57 +152,25 @@ class EncoderConfig:
   reuse_len: int | None = None
   summary_type: str = "last"
   summary_use_proj: bool = True
+  relative_attention: bool = False
+  pos_att_type: str = ""
+  position_buckets: int = -1
+  max_relative_positions: int = -1
+  share_att_key: bool = False
+  use_key_bias: bool = True
+  norm_rel_ebd: str = "none"
+  conv_kernel_size: int = 0
+  conv_groups: int = 1
+  conv_act: str = "tanh"
+  pooler_dropout: float = 0.0
+  clears_padding: bool = False
   model_type: str = families.DEFAULT
 
   def __post_init__(self):
-    for name in _POSITIVE_INTEGERS:
-      _check_positive_integer(name, getattr(self, name))
-    if self.type_vocab_size != 0:
-      _check_positive_integer("type_vocab_size", self.type_vocab_size)
-    for name in ("embedding_size", "num_hidden_groups"):
-      if getattr(self, name) is not None:
-        _check_positive_integer(name, getattr(self, name))
-    if self.hidden_size % self.num_attention_heads:
-      raise ValueError(
-        f"hidden_size ({self.hidden_size}) must be a multiple of "
-        f"num_attention_heads ({self.num_attention_heads})."
-      )
-    for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
-      _check_number(name, getattr(self, name), 0.0, 1.0)
-    for name in ("initializer_range", "layer_norm_eps"):
-      _check_number(name, getattr(self, name), 0.0, float("inf"))
-    if self.num_hidden_layers > _MAX_HIDDEN_LAYERS:
-      raise ValueError(
-        f"num_hidden_layers ({self.num_hidden_layers}) must be at most "
-        f"{_MAX_HIDDEN_LAYERS}."
-      )
-    if self.num_hidden_layers % (self.num_hidden_groups or 1):
-      raise ValueError(
-        f"num_hidden_layers ({self.num_hidden_layers}) must be a multiple of "
-        f"num_hidden_groups ({self.num_hidden_groups})."
-      )
-    offset, positions = self.position_offset, self.max_position_embeddings
-    if not isinstance(offset, int) or not 0 <= offset < positions:
-      raise ValueError(
-        f"position_offset ({offset!r}) must be an integer from 0 to below "
-        f"max_position_embeddings ({positions})."
-      )
-    buckets = self.relative_attention_num_buckets
-    if buckets not in range(0, _MOST_BUCKETS + 1, 2) or buckets == 2:
-      raise ValueError(
-        f"relative_attention_num_buckets ({buckets!r}) must be an even number"
-        f" from 4 to {_MOST_BUCKETS}, or 0."
-      )
-    for name in ("hidden_act", "pooler_act"):
-      _check_choice(name, getattr(self, name), ACTIVATIONS)
-    _check_choice("model_type", self.model_type, tuple(families.FAMILIES))
-    _check_choice(
-      "position_embedding_type",
-      self.position_embedding_type,
-      POSITION_EMBEDDING_TYPES,
-    )
-    _check_choice("use_causal_mask", self.use_causal_mask, (True, False))
-    _check_transformer_xl(self)
+    _check_sizes(self)
+    _check_kinds(self)
+    config_checks.transformer_xl(self)
+    config_checks.disentangled(self, ACTIVATIONS)
 
   @classmethod
   def from_dict(cls, values, origin="the given dictionary"):
@@ -266,6 +243,19 @@ class EncoderConfig:
     return self.max_position_embeddings - self.position_offset
 
   @property
+  def max_relative_distance(self):
+    """Largest distance that is told apart where attention is disentangled."""
+    if self.max_relative_positions > 0:
+      return self.max_relative_positions
+    return self.max_position_embeddings
+
+  @property
+  def num_relative_positions(self):
+    """Embeddings of relative positions on either side, int."""
+    has_buckets = self.position_buckets > 0
+    return self.position_buckets if has_buckets else self.max_relative_distance
+
+  @property
   def pads_left(self):
     """Whether a pooler reads the last place of a row, be it padding."""
     is_relative = self.position_embedding_type == "transformer_xl"
@@ -281,57 +271,59 @@ class EncoderConfig:
     pathlib.Path(path).write_text(text, encoding="utf-8")
 
 
-def _check_transformer_xl(config):
-  """Checks the fields of `models.XLNetEncoder`, which no other one has."""
-  if config.position_embedding_type != "transformer_xl":
-    for name in _OF_TRANSFORMER_XL:
-      if getattr(config, name) != getattr(EncoderConfig, name):
-        raise ValueError(
-          f"{name} ({getattr(config, name)!r}) needs position_embedding_type "
-          "'transformer_xl'."
-        )
-    return
-  for name in ("same_length", "bi_data", "summary_use_proj"):
-    _check_choice(name, getattr(config, name), (True, False))
-  _check_choice("summary_type", config.summary_type, SUMMARY_TYPES)
-  for name in ("clamp_len", "mem_len", "reuse_len"):
-    value, least = getattr(config, name), -1 if name == "clamp_len" else 0
-    if value is None and name != "clamp_len":
-      continue
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-      raise ValueError(f"{name} ({value!r}) must be an integer >= {least}.")
-  if config.hidden_size % 2:
+def _check_sizes(config):
+  for name in _POSITIVE_INTEGERS:
+    config_checks.positive_integer(name, getattr(config, name))
+  if config.type_vocab_size != 0:
+    config_checks.positive_integer("type_vocab_size", config.type_vocab_size)
+  for name in ("embedding_size", "num_hidden_groups"):
+    if getattr(config, name) is not None:
+      config_checks.positive_integer(name, getattr(config, name))
+  if config.hidden_size % config.num_attention_heads:
     raise ValueError(
-      f"hidden_size ({config.hidden_size}) must be even with "
-      "position_embedding_type 'transformer_xl'."
+      f"hidden_size ({config.hidden_size}) must be a multiple of "
+      f"num_attention_heads ({config.num_attention_heads})."
     )
-  for name, value in (
-    ("embedding_size", config.hidden_size),
-    ("num_hidden_groups", None),
-    ("position_offset", 0),
-    ("relative_attention_num_buckets", 0),
-  ):
-    if getattr(config, name) not in (value, None):
-      raise ValueError(
-        f"{name} ({getattr(config, name)!r}) must be {value!r} with "
-        "position_embedding_type 'transformer_xl'."
-      )
+  for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
+    config_checks.number(name, getattr(config, name), 0.0, 1.0)
+  for name in ("initializer_range", "layer_norm_eps"):
+    config_checks.number(name, getattr(config, name), 0.0, float("inf"))
+  if config.num_hidden_layers > _MAX_HIDDEN_LAYERS:
+    raise ValueError(
+      f"num_hidden_layers ({config.num_hidden_layers}) must be at most "
+      f"{_MAX_HIDDEN_LAYERS}."
+    )
+  if config.num_hidden_layers % (config.num_hidden_groups or 1):
+    raise ValueError(
+      f"num_hidden_layers ({config.num_hidden_layers}) must be a multiple of "
+      f"num_hidden_groups ({config.num_hidden_groups})."
+    )
+  offset, positions = config.position_offset, config.max_position_embeddings
+  if not isinstance(offset, int) or not 0 <= offset < positions:
+    raise ValueError(
+      f"position_offset ({offset!r}) must be an integer from 0 to below "
+      f"max_position_embeddings ({positions})."
+    )
+  buckets = config.relative_attention_num_buckets
+  if buckets not in range(0, _MOST_BUCKETS + 1, 2) or buckets == 2:
+    raise ValueError(
+      f"relative_attention_num_buckets ({buckets!r}) must be an even number"
+      f" from 4 to {_MOST_BUCKETS}, or 0."
+    )
 
 
-def _check_positive_integer(name, value):
-  if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-    raise ValueError(f"{name} ({value!r}) must be a positive integer.")
-
-
-def _check_number(name, value, low, high):
-  is_number = isinstance(value, int | float) and not isinstance(value, bool)
-  if not is_number or not low <= value < high:
-    raise ValueError(f"{name} ({value!r}) must be in [{low}, {high}).")
-
-
-def _check_choice(name, value, allowed):
-  if value not in allowed:
-    raise ValueError(f"{name} ({value!r}) must be one of {list(allowed)}.")
+def _check_kinds(config):
+  for name in ("hidden_act", "pooler_act"):
+    config_checks.choice(name, getattr(config, name), ACTIVATIONS)
+  config_checks.choice(
+    "model_type", config.model_type, tuple(families.FAMILIES)
+  )
+  config_checks.choice(
+    "position_embedding_type",
+    config.position_embedding_type,
+    POSITION_EMBEDDING_TYPES,
+  )
+  config_checks.choice("use_causal_mask", config.use_causal_mask, (True, False))
 
 
 PRESETS = {

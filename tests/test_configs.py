@@ -6,6 +6,11 @@ import pytest
 from keras_bert_impl import configs
 
 XL = {"position_embedding_type": "transformer_xl"}
+DEBERTA = {
+  "clears_padding": True,
+  "relative_attention": True,
+  "pos_att_type": "c2p|p2c",
+}
 
 
 def write_json(path, values):
@@ -104,6 +109,9 @@ def test_every_released_size_is_a_preset():
     electra_small_generator electra_base_generator electra_large_generator
     distilbert_base xlm_roberta_base xlm_roberta_large
     camembert_base camembert_large mpnet_base xlnet_base xlnet_large
+    deberta_base deberta_large deberta_v2_xlarge deberta_v2_xxlarge
+    deberta_v3_xsmall deberta_v3_small deberta_v3_base deberta_v3_large
+    mdeberta_v3_base
   """
   assert set(configs.PRESETS) == {*small, *others.split()}
 
@@ -142,6 +150,40 @@ def test_an_offset_shortens_the_longest_sequence():
     (XL | {"bi_data": 2}, "bi_data .2."),
     (XL | {"summary_type": "attn"}, "summary_type .'attn'. must be one of"),
     (XL | {"embedding_size": 8}, "embedding_size .8. must be 768 with"),
+    (DEBERTA | {"pos_att_type": "p2p"}, "pos_att_type .'p2p'. must be one of"),
+    (DEBERTA | {"norm_rel_ebd": "batch"}, "norm_rel_ebd .'batch'. must be one"),
+    (DEBERTA | {"conv_act": "swish"}, "conv_act .'swish'. must be one of"),
+    (DEBERTA | {"conv_kernel_size": 4}, "conv_kernel_size .4. must be odd"),
+    (DEBERTA | {"conv_groups": 5}, "must be a multiple of conv_groups .5."),
+    (
+      DEBERTA | {"conv_groups": 0},
+      "conv_groups .0. must be a positive integer",
+    ),
+    (DEBERTA | {"position_buckets": 1}, "position_buckets .1. must be from 2"),
+    (
+      DEBERTA | {"position_buckets": 8, "max_relative_positions": 5},
+      "position_buckets .8. must be from 2 to below .* less 1 .4.",
+    ),
+    (
+      DEBERTA | {"position_buckets": 2.5},
+      "position_buckets .2.5. must be an in",
+    ),
+    (DEBERTA | {"share_att_key": 2}, "share_att_key .2. must be one of"),
+    (DEBERTA | {"relative_attention": False}, "pos_att_type .* needs relative"),
+    (DEBERTA | {"position_offset": 2}, "position_offset .2. must be 0 with"),
+    (DEBERTA | {"num_hidden_groups": 1}, "num_hidden_groups .1. must be None"),
+    (DEBERTA | {"use_causal_mask": True}, "use_causal_mask .True. must be Fal"),
+    (DEBERTA | {"pooler_dropout": 1.0}, "pooler_dropout .1.0. must be in"),
+    (
+      DEBERTA | XL,
+      "position_embedding_type .'transformer_xl'. must be another",
+    ),
+    (
+      {"relative_attention": True},
+      "relative_attention .True. needs clears_pad",
+    ),
+    ({"conv_kernel_size": 3}, "conv_kernel_size .3. needs clears_padding"),
+    ({"clears_padding": None}, "clears_padding .None. must be one of"),
     (XL | {"hidden_size": 15, "num_attention_heads": 3}, ".15. must be even"),
   ],
 )

@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 # From the top down; packages of one line do not import each other.
 ORDER = (
   (
+    "keras_bert_impl.config_checks",
     "keras_bert_impl.families",
     "keras_bert_impl.files",
     "keras_bert_impl.given_arrays",

@@ -25,6 +25,17 @@ _OPTIONAL = (
   "summary_type",
   "summary_use_proj",
   "pooler_act",
+  "pooler_dropout",
+  "position_embedding_type",
+  "relative_attention",
+  "pos_att_type",
+  "position_buckets",
+  "max_relative_positions",
+  "share_att_key",
+  "norm_rel_ebd",
+  "conv_kernel_size",
+  "conv_groups",
+  "conv_act",
 )
 # Of what is looked at here and not checked by `EncoderConfig`.
 _TYPES = {
@@ -65,8 +76,9 @@ def from_dict(values, origin):
   family = _family(values, origin)
   family.check_fixed(values, origin)
   keys = family.config_keys
+  optional = {*_OPTIONAL, *family.defaults}
   for field, key in keys.items():
-    if field not in _OPTIONAL and key not in values:
+    if field not in optional and key not in values:
       raise ValueError(f"{origin} lacks the configuration key {key!r}.")
   fields = family.defaults | {
     field: _value(family, key, values[key], origin)
@@ -98,13 +110,20 @@ def to_dict(description):
   config = description_lib.explicit(description.config)
   family = config.family
   values = dict(description.source or family.constants)
+  said = (
+    description_lib.explicit(from_dict(values, FILE_NAME).config)
+    if description.source
+    else None
+  )
   for field, key in family.config_keys.items():
+    if said and getattr(said, field) == getattr(config, field):
+      continue  # As it said it.
     values[key] = getattr(config, field)
     for theirs, ours in family.values.get(key, {}).items():
       if ours == getattr(config, field):
         values[key] = theirs
         break
-  values["model_type"] = family.name
+  values |= family.written | {"model_type": family.name}
   values["architectures"] = [_architecture(config, description.head)]
   if family.position_offset_from_padding:
     values["pad_token_id"] = config.position_offset - 1
@@ -139,6 +158,8 @@ def _value(family, key, value, origin):
   known = family.values.get(key)
   if known is None:
     return value
+  if isinstance(value, list):  # Of choices that may be joined by bars.
+    value = "|".join(map(str, value)) or None
   if value not in known:
     raise ValueError(
       f"{key} ({value!r}) in {origin} must be one of {[*known]}."
@@ -160,7 +181,7 @@ def _declared_head(values, family):
   """Returns the head named by `architectures`, if it is one of ours."""
   [architecture, *_] = values.get("architectures") or [""]
   for name, own in family.architectures.items():
-    if str(architecture).endswith(own):
+    if own and str(architecture).endswith(own):
       return name
   # Of two, the one that is last here is the usual one.
   for name, head in reversed(heads.HEADS.items()):
@@ -174,8 +195,13 @@ def _architecture(config, head):
   stem = config.family.class_stem
   if head == heads.FILL_MASK and config.use_causal_mask:
     return stem + config.family.causal_class
-  own = config.family.architectures.get(head)
-  return stem + (own or heads.HEADS[head].architecture)
+  own = config.family.architectures.get(head, heads.HEADS[head].architecture)
+  if own is None:
+    raise ValueError(
+      f"transformers has no model of {stem} with the head {head!r}: convert to "
+      "another format."
+    )
+  return stem + own
 
 
 def _labels(values, origin):

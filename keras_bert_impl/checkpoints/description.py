@@ -19,6 +19,11 @@ _BEHAVIOUR = (
   "layer_norm_eps",
   "clamp_len",
   "same_length",
+  "pos_att_type",
+  "position_buckets",
+  "max_relative_positions",
+  "conv_act",
+  "clears_padding",
 )
 
 

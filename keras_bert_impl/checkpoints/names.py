@@ -122,7 +122,9 @@ def encoder_matrices(config):
       config.max_position_embeddings,
       embedding,
     )
-  if embedding != hidden:
+  if embedding != hidden and config.clears_padding:
+    shapes["bert/embeddings/embed_proj/kernel"] = (embedding, hidden)
+  elif embedding != hidden:
     shapes["bert/encoder/embedding_hidden_mapping_in/kernel"] = (
       embedding,
       hidden,
@@ -132,6 +134,7 @@ def encoder_matrices(config):
       config.relative_attention_num_buckets,
       config.num_attention_heads,
     )
+  shapes |= _disentangled_matrices(config)
   groups = config.num_hidden_groups
   block = "layer" if groups is None else "group"
   for index in range(groups or config.num_hidden_layers):
@@ -157,7 +160,32 @@ def _attention_matrices(config):
     shape = (hidden, num_heads, hidden // num_heads)
     return dict.fromkeys(names, shape)
   names = ("self/query", "self/key", "self/value", "output/dense")
+  if config.relative_attention and not config.share_att_key:
+    own = {
+      "c2p": "self/disentangled/pos_key",
+      "p2c": "self/disentangled/pos_query",
+    }
+    names += tuple(
+      name for kind, name in own.items() if kind in config.pos_att_type
+    )
   return dict.fromkeys((f"{name}/kernel" for name in names), (hidden, hidden))
+
+
+def _disentangled_matrices(config):
+  """Returns {name: shape} of what its layers share."""
+  hidden, shapes = config.hidden_size, {}
+  if config.relative_attention:
+    shapes["bert/encoder/relative/rel_embeddings"] = (
+      2 * config.num_relative_positions,
+      hidden,
+    )
+  if config.conv_kernel_size:
+    shapes["bert/encoder/conv/kernel"] = (
+      config.conv_kernel_size,
+      hidden // config.conv_groups,
+      hidden,
+    )
+  return shapes
 
 
 def is_transposed(name):

@@ -7,7 +7,7 @@ files.
 import pathlib
 
 from keras_bert_impl import files
-from keras_bert_impl.checkpoints import config_json, names
+from keras_bert_impl.checkpoints import config_json, fused, names
 
 
 def open_weights(read, path, declared):
@@ -38,7 +38,10 @@ def open_weights(read, path, declared):
     if ours is not None:
       origins.setdefault(ours, name)
   transposed = {name for name in origins if names.is_transposed(name)}
-  return stored.renamed(origins, transposed), declared
+  tensors = stored.renamed(origins, transposed)
+  if declared.config.family.fused_projections:
+    tensors = fused.Split(tensors, declared.config.num_attention_heads)
+  return tensors, declared
 
 
 def weight_files(path):

@@ -11,6 +11,7 @@ import shutil
 from keras_bert_impl import heads
 from keras_bert_impl.checkpoints import (
   config_json,
+  fused,
   google_config,
   mappings,
   names,
@@ -42,6 +43,8 @@ def write_safetensors(folder, tensors, description, max_shard_size):
   """
   values = config_json.to_dict(description)
   family = description.config.family
+  if family.fused_projections:
+    tensors = fused.Joined(tensors, description.config.num_attention_heads)
   origins, transposed, left_out = {}, set(), []
   for name in tensors:
     theirs = names.to_transformers(name, family, description.head)

@@ -9,6 +9,8 @@ from keras_bert_impl.families import (
   albert,
   bert,
   camembert,
+  deberta,
+  deberta_v2,
   distilbert,
   electra,
   mpnet,
@@ -29,6 +31,8 @@ FAMILIES = {
     camembert,
     mpnet,
     xlnet,
+    deberta,
+    deberta_v2,
   )
 }
 DEFAULT = bert.FAMILY.name

@@ -176,6 +176,11 @@ class Family:
       ValueError where keys contradict each other; None for none.
     position_offset_from_padding: bool, whether the first position is the one
       after `pad_token_id`.
+    fused_projections: bool, whether query, key and value are one matrix in
+      `transformers`, head by head: "attention/self/in_proj/kernel", ours too.
+    written: {key: value} that a config.json gets, whatever it said when read.
+    spare: tuple of our names of weights that a checkpoint may have beside the
+      encoder, for something else.
     always_projects: bool, whether the code in `transformers` maps embeddings to
       the hidden size even if they have it.
 
@@ -216,6 +221,9 @@ class Family:
   check: Callable | None = None
   position_offset_from_padding: bool = False
   always_projects: bool = False
+  fused_projections: bool = False
+  written: dict = dataclasses.field(default_factory=dict)
+  spare: tuple = ()
 
   names: tuple
   classifier_names: tuple = ()

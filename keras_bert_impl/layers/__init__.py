@@ -11,6 +11,11 @@ Axes, everywhere in this project:
 
 from keras_bert_impl.layers.answer_beam import AnswerBeamHead
 from keras_bert_impl.layers.bilstm import BiLSTM
+from keras_bert_impl.layers.convolution import TokenConvolution
+from keras_bert_impl.layers.disentangled import (
+  DisentangledBias,
+  RelativeEmbeddings,
+)
 from keras_bert_impl.layers.dropout import Dropout, random_seed
 from keras_bert_impl.layers.embeddings import Embeddings
 from keras_bert_impl.layers.heads import (
@@ -43,18 +48,21 @@ __all__ = [
   "BiLSTM",
   "ClassificationHead",
   "DiscriminatorHead",
+  "DisentangledBias",
   "Dropout",
   "Embeddings",
   "MaskedLanguageModelHead",
   "Pooler",
   "Pooling",
   "RelativeAttention",
+  "RelativeEmbeddings",
   "RelativePositionBias",
   "RelativeStructure",
   "ScalarMix",
   "SelfAttention",
   "SequenceSummary",
   "SpanBoundaryHead",
+  "TokenConvolution",
   "TokenEmbeddings",
   "TokenSampler",
   "TransformerBlock",

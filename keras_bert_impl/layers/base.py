@@ -35,11 +35,14 @@ class Layer(keras.layers.Layer):
       **{name: getattr(self, name) for name in arguments if name in own},
     }
 
-  def _dense(self, units, input_shape, activation=None, name="dense"):
+  def _dense(
+    self, units, input_shape, activation=None, name="dense", use_bias=True
+  ):
     """Returns a built `Dense`; `activation` as in `activations.get`."""
     layer = dense.Dense(
       units,
       activations.get(activation),
+      use_bias=use_bias,
       kernel_initializer=initializers.truncated_normal(self.initializer_range),
       dtype=self.dtype_policy,
       name=name,

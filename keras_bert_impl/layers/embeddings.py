@@ -16,12 +16,14 @@ class Embeddings(base.Layer):
     max_position_embeddings: int, rows of the position table.
     type_vocab_size: int, number of segments; with 1, segment ids are ignored;
       with 0, there is no table of them.
-    position_embedding_type: "learned" or "sinusoidal".
+    position_embedding_type: "learned", "sinusoidal" or "none".
     position_offset: int, row of the position table that the first token takes.
       Where it is not 0, padding takes the row before it (RoBERTa: 2 and 1).
     dropout_rate: float in [0, 1).
     layer_norm_eps: float.
     initializer_range: float, standard deviation.
+    hidden_size: int, H, to which the sum is mapped, without bias; None: E.
+    clears_padding: bool, whether the states of padding are 0.
     **kwargs: of `keras.layers.Layer`.
 
   Source: google-research/bert, modeling.py, embedding_postprocessor; fairseq's
@@ -39,6 +41,8 @@ class Embeddings(base.Layer):
     dropout_rate=0.1,
     layer_norm_eps=1e-12,
     initializer_range=0.02,
+    hidden_size=None,
+    clears_padding=False,
     **kwargs,
   ):
     # Keras may pass ids as floats; bfloat16 would round them.
@@ -53,10 +57,13 @@ class Embeddings(base.Layer):
     self.dropout_rate = dropout_rate
     self.layer_norm_eps = layer_norm_eps
     self.initializer_range = initializer_range
+    self.hidden_size = hidden_size
+    self.clears_padding = clears_padding
 
   def build(self, input_ids_shape, **other_shapes):
     """Creates the weights."""
-    hidden_shape = (*input_ids_shape, self.embedding_size)
+    size = self.hidden_size or self.embedding_size
+    hidden_shape = (*input_ids_shape, size)
     self.word_embeddings = self._add_table("word_embeddings", self.vocab_size)
     if self.type_vocab_size:
       self.token_type_embeddings = self._add_table(
@@ -66,9 +73,15 @@ class Embeddings(base.Layer):
       self.position_embeddings = self._add_table(
         "position_embeddings", self.max_position_embeddings
       )
-    else:
+    elif self.position_embedding_type == "sinusoidal":
       self.position_embeddings = positions.sinusoidal(
         self.max_position_embeddings, self.embedding_size
+      )
+    self.embed_proj = None
+    if size != self.embedding_size:
+      shape = (None, self.embedding_size)
+      self.embed_proj = self._dense(
+        size, shape, name="embed_proj", use_bias=False
       )
     self.layer_norm = self._layer_norm(hidden_shape)
     self.dropout = self._dropout(hidden_shape, self.dropout_rate)
@@ -101,8 +114,8 @@ class Embeddings(base.Layer):
       training: bool.
 
     Returns:
-      Tuple of the hidden states [B, L, E] and the word embedding table [V, E],
-      to which `MaskedLanguageModelHead` ties its output.
+      Tuple of the hidden states [B, L, E or H] and the word embedding table
+      [V, E], to which `MaskedLanguageModelHead` ties its output.
 
     Raises:
       ValueError: L above `max_position_embeddings - position_offset`; or, as
@@ -115,10 +128,14 @@ class Embeddings(base.Layer):
     hidden = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, L, E]
     if self.type_vocab_size:
       hidden += self._embed_segments(ops.cast(segment_ids, "int32"))
-    hidden += self._embed_positions(input_ids, input_mask, position_ids)
+    if self.position_embedding_type != "none":
+      hidden += self._embed_positions(input_ids, input_mask, position_ids)
     hidden = ops.cast(hidden, self.compute_dtype)
-    hidden = self.dropout(self.layer_norm(hidden), training=training)
-    return hidden, table
+    hidden = hidden if self.embed_proj is None else self.embed_proj(hidden)
+    hidden = self.layer_norm(hidden)
+    if self.clears_padding and input_mask is not None:
+      hidden *= ops.cast(input_mask, hidden.dtype)[:, :, None]
+    return self.dropout(hidden, training=training), table
 
   def _embed_segments(self, segment_ids):
     """Returns [B, L, E], or [E] where there is one segment."""
@@ -141,7 +158,7 @@ class Embeddings(base.Layer):
   def compute_output_spec(self, input_ids, *args, **kwargs):
     """Returns the shapes and dtypes of `call`."""
     positions.check_length(input_ids.shape[1], self)
-    shape = (*input_ids.shape, self.embedding_size)
+    shape = (*input_ids.shape, self.hidden_size or self.embedding_size)
     table_shape = (self.vocab_size, self.embedding_size)
     hidden = keras.KerasTensor(shape, self.compute_dtype)
     return hidden, keras.KerasTensor(table_shape, self.variable_dtype)

@@ -14,6 +14,7 @@ class Pooler(base.Layer):
     initializer_range: float, standard deviation.
     activation: str; BERT's is "tanh".
     use_last_token: bool, whether to read the last token that is not padding.
+    dropout_rate: float in [0, 1), before the layer.
     **kwargs: of `keras.layers.Layer`.
 
   Source: google-research/bert, modeling.py.
@@ -24,19 +25,23 @@ class Pooler(base.Layer):
     initializer_range=0.02,
     activation="tanh",
     use_last_token=False,
+    dropout_rate=0.0,
     **kwargs,
   ):
     super().__init__(**kwargs)
     self.initializer_range = initializer_range
     self.activation = activation
     self.use_last_token = use_last_token
+    self.dropout_rate = dropout_rate
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
     batch, _, hidden_size = hidden_shape
-    self.dense = self._dense(hidden_size, (batch, hidden_size), self.activation)
+    shape = (batch, hidden_size)
+    self.dropout = self._dropout(shape, self.dropout_rate)
+    self.dense = self._dense(hidden_size, shape, self.activation)
 
-  def call(self, hidden, input_mask=None):
+  def call(self, hidden, input_mask=None, training=False):
     """Pools [B, L, H] to [B, H]; `input_mask` int [B, L] tells the last.
 
     Raises:
@@ -44,16 +49,16 @@ class Pooler(base.Layer):
     """
     self._check(input_mask)
     if not self.use_last_token:
-      return self.dense(hidden[:, 0])
+      return self.dense(self.dropout(hidden[:, 0], training=training))
     last = ops.maximum(ops.sum(input_mask, axis=1) - 1, 0)  # [B]
     token = ops.take_along_axis(hidden, last[:, None, None], axis=1)
-    return self.dense(token[:, 0])
+    return self.dense(self.dropout(token[:, 0], training=training))
 
   def compute_mask(self, inputs, previous_mask):
     """Returns None: a vector has no positions to mask."""
     return None
 
-  def compute_output_spec(self, hidden, input_mask=None):
+  def compute_output_spec(self, hidden, input_mask=None, training=False):
     """Returns the shape and dtype of `call`."""
     self._check(input_mask)
     shape = (hidden.shape[0], hidden.shape[-1])

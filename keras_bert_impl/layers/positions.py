@@ -38,10 +38,10 @@ def of_tokens(input_ids, input_mask=None):
 
 def check_type(position_embedding_type, name):
   """Raises ValueError if there are no position embeddings of that type."""
-  if position_embedding_type not in ("learned", "sinusoidal"):
+  if position_embedding_type not in ("learned", "sinusoidal", "none"):
     raise ValueError(
       f"position_embedding_type ({position_embedding_type!r}) of {name} must be"
-      " 'learned' or 'sinusoidal'."
+      " 'learned', 'sinusoidal' or 'none'."
     )
 
 

@@ -122,7 +122,9 @@ class RelativeAttention(base.Layer):
       return ops.matmul(ops.transpose(biased, (0, 2, 1, 3)), key)
 
     scores = score(self.content_bias, key)
-    scores += _shift(score(self.distance_bias, distance_key), ops.shape(scores))
+    scores += shift(
+      score(self.distance_bias, distance_key), ops.shape(scores)[-1]
+    )
     segments = ops.transpose(ops.cast(self.segments, query.dtype), (1, 2, 0))
     of_segment = score(self.segment_bias, segments[None])  # [B, N, L, 2]
     scores += ops.where(
@@ -159,16 +161,20 @@ class RelativeAttention(base.Layer):
     return ops.reshape(x, (batch, length, size))
 
 
-def _shift(scores, shape):
+def shift(scores, num_tokens):
   """Moves scores of distances [B, N, L, R] to the tokens, [B, N, L, K].
 
   Row i begins with the distance K to the first token, which is that of a row
   after the last: each row begins at its own, one further than that above it.
+
+  Args:
+    scores: float [B, N, L, R].
+    num_tokens: int, K.
   """
   batch, num_heads, length, size = ops.shape(scores)
   scores = ops.reshape(scores, (batch, num_heads, size, length))[:, :, 1:]
   scores = ops.reshape(scores, (batch, num_heads, length, size - 1))
-  return scores[..., : shape[-1]]
+  return scores[..., :num_tokens]
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

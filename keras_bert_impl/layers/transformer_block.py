@@ -2,7 +2,12 @@
 
 import keras
 
-from keras_bert_impl.layers import attention, base, rematerialization
+from keras_bert_impl.layers import (
+  attention,
+  base,
+  disentangled,
+  rematerialization,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -20,6 +25,7 @@ class SelfAttention(base.Layer):
     initializer_range: float, standard deviation.
     block_size: int, for how many positions scores are kept at a time: memory
       grows with L, not with its square. None: for all.
+    disentangled: dict, options of `DisentangledBias`; None: there is none.
     **kwargs: of `keras.layers.Layer`.
 
   Source: Vaswani et al. 2017, section 3.2.
@@ -32,6 +38,7 @@ class SelfAttention(base.Layer):
     use_causal_mask=False,
     initializer_range=0.02,
     block_size=None,
+    disentangled=None,
     **kwargs,
   ):
     super().__init__(**kwargs)
@@ -41,6 +48,7 @@ class SelfAttention(base.Layer):
     self.use_causal_mask = use_causal_mask
     self.initializer_range = initializer_range
     self.block_size = block_size
+    self.disentangled = disentangled
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
@@ -51,9 +59,15 @@ class SelfAttention(base.Layer):
         f"num_heads ({self.num_heads})."
       )
     self.query = self._dense(hidden_size, hidden_shape, name="query")
-    self.key = self._dense(hidden_size, hidden_shape, name="key")
+    self.key = self._dense(
+      hidden_size,
+      hidden_shape,
+      name="key",
+      use_bias=(self.disentangled or {}).get("use_key_bias", True),
+    )
     self.value = self._dense(hidden_size, hidden_shape, name="value")
     self.dropout = self._dropout(hidden_shape, self.dropout_rate)
+    self.disentangled_bias = disentangled.of_attention(self, hidden_shape)
 
   def call(
     self,
@@ -74,7 +88,8 @@ class SelfAttention(base.Layer):
       mask: bool [B, L], which Keras passes on from the layers before. None:
         all positions are seen.
       position_bias: float [B or 1, N, L, L], added to the scores before
-        softmax; see `RelativePositionBias`. None adds nothing.
+        softmax; see `RelativePositionBias`. None adds nothing. Where
+        attention is disentangled, what `RelativeEmbeddings` returns.
       return_attention_scores: bool.
       training: bool.
 
@@ -87,6 +102,12 @@ class SelfAttention(base.Layer):
       for dense in (self.query, self.key, self.value)
     )
     mask = mask if attention_mask is None else attention_mask
+    if self.disentangled_bias is not None:
+      query *= self.disentangled_bias.scale
+      position_bias = self.disentangled_bias.bias(
+        query, key, mask, position_bias, (self.query, self.key), training
+      )
+      mask = None
     rows = attention.rows(query, mask, self.use_causal_mask, position_bias)
     drop = self.dropout.drawn(training)
     size = None if return_attention_scores else self.block_size
@@ -124,6 +145,7 @@ class TransformerBlock(base.Layer):
     layer_norm_eps: float.
     initializer_range: float, standard deviation.
     block_size: int or None, see `SelfAttention`.
+    disentangled: dict or None, see `SelfAttention`.
     **kwargs: of `keras.layers.Layer`.
 
   Source: Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3.
@@ -140,6 +162,7 @@ class TransformerBlock(base.Layer):
     layer_norm_eps=1e-12,
     initializer_range=0.02,
     block_size=None,
+    disentangled=None,
     **kwargs,
   ):
     super().__init__(**kwargs)
@@ -153,6 +176,7 @@ class TransformerBlock(base.Layer):
     self.layer_norm_eps = layer_norm_eps
     self.initializer_range = initializer_range
     self.block_size = block_size
+    self.disentangled = disentangled
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
@@ -164,6 +188,7 @@ class TransformerBlock(base.Layer):
         self.use_causal_mask,
         self.initializer_range,
         self.block_size,
+        self.disentangled,
         dtype=self.dtype_policy,
         name="self",
       )

@@ -104,8 +104,11 @@ def load(checkpoint, description, allow_partial=False, dtype=None, remedy=None):
     allow_partial,
     remedy,
   )
+  spare = description.config.family.spare
   surplus = [
-    name for name in result.left_over if name.startswith(names.ENCODER_PREFIXES)
+    name
+    for name in result.left_over
+    if name.startswith(names.ENCODER_PREFIXES) and name not in spare
   ]
   if surplus and not allow_partial:
     raise ValueError(

@@ -5,9 +5,9 @@ import functools
 import keras
 from keras import ops
 
-from keras_bert_impl import features, heads, layers
+from keras_bert_impl import features, heads
 from keras_bert_impl.layers import attention, dense, initializers
-from keras_bert_impl.models import base
+from keras_bert_impl.models import base, encoder_layers
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -68,7 +68,7 @@ class TransformerEncoder(base.EncoderModel):
 
     # Wiring.
     with keras.name_scope(name):
-      embeddings = embeddings or _embeddings(config, dtype)
+      embeddings = embeddings or encoder_layers.embeddings(config, dtype)
       hidden, table = embeddings(input_ids, segment_ids, mask, position_ids)
       with keras.name_scope("encoder"):
         if hidden.shape[-1] != config.hidden_size:
@@ -80,21 +80,19 @@ class TransformerEncoder(base.EncoderModel):
             name="embedding_hidden_mapping_in",
           )(hidden)
         hidden_states = [hidden]
-        blocks = _blocks(config, dtype)
-        bias = _position_bias(config, dtype, hidden)
+        blocks = encoder_layers.blocks(config, dtype)
+        convolution = encoder_layers.convolution(
+          config, dtype, use_sequence_ids
+        )
+        bias = encoder_layers.position_bias(config, dtype, hidden)
         for block in blocks:
           hidden = block(hidden, seen, position_bias=bias)
+          if convolution and len(hidden_states) == 1:
+            hidden = convolution(hidden_states[0], hidden, mask)
           hidden_states.append(hidden)
       outputs = {"sequence_output": ops.cast(hidden, "float32")}
       if use_pooler:
-        pooled = layers.Pooler(
-          config.initializer_range,
-          config.pooler_act,
-          # The first token of a left-to-right model has seen nothing else.
-          use_last_token=config.use_causal_mask,
-          dtype=dtype,
-          name="pooler",
-        )(hidden, seen)
+        pooled = encoder_layers.pooler(config, dtype)(hidden, seen)
         outputs["pooled_output"] = ops.cast(pooled, "float32")
     options = {"use_pooler": use_pooler, "use_sequence_ids": use_sequence_ids}
     super().__init__(config, dtype, inputs, outputs, name, **options)
@@ -117,57 +115,3 @@ class TransformerEncoder(base.EncoderModel):
   def of_checkpoint(cls, description, shapes, dtype=None):
     """Returns an encoder, with a pooler if the checkpoint has one."""
     return cls(description.config, dtype, use_pooler=description.use_pooler)
-
-
-def _embeddings(config, dtype_policy):
-  return layers.Embeddings(
-    vocab_size=config.vocab_size,
-    embedding_size=config.embedding_size or config.hidden_size,
-    max_position_embeddings=config.max_position_embeddings,
-    type_vocab_size=config.type_vocab_size,
-    position_embedding_type=config.position_embedding_type,
-    position_offset=config.position_offset,
-    dropout_rate=config.hidden_dropout_prob,
-    layer_norm_eps=config.layer_norm_eps,
-    initializer_range=config.initializer_range,
-    dtype=dtype_policy,
-    name="embeddings",
-  )
-
-
-def _position_bias(config, dtype_policy, hidden):
-  """Returns what all blocks add to their scores, [1, N, L, L], or None."""
-  if not config.relative_attention_num_buckets:
-    return None
-  return layers.RelativePositionBias(
-    config.num_attention_heads,
-    config.relative_attention_num_buckets,
-    config.initializer_range,
-    dtype=dtype_policy,
-    name="relative_attention_bias",
-  )(hidden)
-
-
-def _blocks(config, dtype_policy):
-  """Returns the block of each layer; layers of a group share one."""
-  num_layers, num_groups = config.num_hidden_layers, config.num_hidden_groups
-  stem = "layer" if num_groups is None else "group"
-  size = num_groups or num_layers
-  blocks = [_block(config, dtype_policy, f"{stem}_{i}") for i in range(size)]
-  return [blocks[i * size // num_layers] for i in range(num_layers)]
-
-
-def _block(config, dtype_policy, name):
-  return layers.TransformerBlock(
-    num_heads=config.num_attention_heads,
-    intermediate_size=config.intermediate_size,
-    activation=config.hidden_act,
-    dropout_rate=config.hidden_dropout_prob,
-    attention_dropout_rate=config.attention_probs_dropout_prob,
-    use_causal_mask=config.use_causal_mask,
-    layer_norm_eps=config.layer_norm_eps,
-    initializer_range=config.initializer_range,
-    block_size=attention.block_size(config.max_position_embeddings),
-    dtype=dtype_policy,
-    name=name,
-  )

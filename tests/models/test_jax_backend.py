@@ -35,6 +35,17 @@ ELECTRA = dataclasses.replace(CONFIG, embedding_size=8)
 XLNET = dataclasses.replace(
   CONFIG, position_embedding_type="transformer_xl", type_vocab_size=4
 )
+DEBERTA = dataclasses.replace(
+  CONFIG,
+  clears_padding=True,
+  position_embedding_type="none",
+  relative_attention=True,
+  pos_att_type="c2p|p2c",
+  position_buckets=6,
+  share_att_key=True,
+  norm_rel_ebd="layer_norm",
+  conv_kernel_size=3,
+)
 
 MODELS = {
   "bert": lambda: models.PretrainingModel(CONFIG),
@@ -52,6 +63,7 @@ MODELS = {
     dataclasses.replace(CONFIG, max_position_embeddings=1100)
   ),
   "xlnet": lambda: models.PermutationLanguageModel(XLNET, use_mems=True),
+  "deberta": lambda: models.MaskedLanguageModel(DEBERTA),
   "choice": lambda: models.MultipleChoice(CONFIG),
   "embeddings": lambda: models.EmbeddingModel(
     models.TransformerEncoder(CONFIG),
@@ -111,7 +123,7 @@ for path in pathlib.Path(sys.argv[1]).glob("*.keras"):
       assert f"{name} ({wrong}) must be from 0" in str(error), error
     else:
       raise AssertionError(f"{path}: {name} {wrong} was taken")
-  if path.stem not in ("bert", "albert", "electra", "xlnet"):
+  if path.stem not in ("bert", "albert", "electra", "xlnet", "deberta"):
     continue
   run = jax.jit(jax.value_and_grad(functools.partial(loss, rematerialize=True)))
   value, found = run(trainable, np.array([1, 3], "int32"))

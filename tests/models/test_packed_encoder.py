@@ -33,6 +33,17 @@ FAMILIES = {
     max_position_embeddings=18,
     relative_attention_num_buckets=8,
   ),
+  "deberta": dataclasses.replace(
+    BERT,
+    type_vocab_size=0,
+    position_embedding_type="none",
+    clears_padding=True,
+    relative_attention=True,
+    pos_att_type="c2p|p2c",
+    position_buckets=4,
+    share_att_key=True,
+    norm_rel_ebd="layer_norm",
+  ),
   "left_to_right": dataclasses.replace(BERT, use_causal_mask=True),
 }
 # The texts of two rows.

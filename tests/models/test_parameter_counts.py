@@ -38,6 +38,15 @@ SIZES = {
 EXACT = {
   "xlnet_base": 116_718_336 + 768 * 769,
   "xlnet_large": 360_268_800 + 1024 * 1025,
+  "deberta_base": 138_601_728 + 768 * 769,
+  "deberta_large": 405_163_008 + 1024 * 1025,
+  "deberta_v2_xlarge": 884_593_152 + 1536 * 1537,
+  "deberta_v2_xxlarge": 1_564_549_632 + 1536 * 1537,
+  "deberta_v3_xsmall": 70_682_112 + 384 * 385,
+  "deberta_v3_small": 141_304_320 + 768 * 769,
+  "deberta_v3_base": 183_831_552 + 768 * 769,
+  "deberta_v3_large": 434_012_160 + 1024 * 1025,
+  "mdeberta_v3_base": 278_218_752 + 768 * 769,
 }
 
 # In a process of its own: Keras would give the variables values later on.

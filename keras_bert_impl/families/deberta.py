@@ -1,0 +1,137 @@
+"""DeBERTa: He et al. 2021. Attention to contents and positions apart.
+
+Source: microsoft/DeBERTa, and its form in transformers.
+"""
+
+from keras_bert_impl.families import family
+
+# Of all versions.
+IMPLIED = {"clears_padding": True}
+DEFAULTS = {
+  "type_vocab_size": 0,
+  "layer_norm_eps": 1e-7,
+  "embedding_size": None,
+  "pooler_act": "gelu",
+}
+CONFIG_KEYS = family.CONFIG_KEYS | {
+  "embedding_size": "embedding_size",
+  "position_embedding_type": "position_biased_input",
+  "relative_attention": "relative_attention",
+  "pos_att_type": "pos_att_type",
+  "max_relative_positions": "max_relative_positions",
+  "pooler_act": "pooler_hidden_act",
+  "pooler_dropout": "pooler_dropout",
+}
+VALUES = {
+  "position_biased_input": {True: "learned", False: "none"},
+  "pos_att_type": {
+    None: "",
+    "c2p|p2c": "c2p|p2c",
+    "p2c|c2p": "c2p|p2c",
+    "c2p": "c2p",
+    "p2c": "p2c",
+  },
+}
+FIXED = {
+  "add_cross_attention": False,
+  "is_decoder": False,
+  "pruned_heads": {},
+  "talking_head": False,
+  "tie_word_embeddings": True,
+}
+CONSTANTS = {"pad_token_id": 0}
+# Of the two layouts of the masked language model head, the one whose names are
+# those of BERT's; they compute the same.
+WRITTEN = {"legacy": True}
+OURS = "bert/encoder/layer_#/attention/self/"
+THEIRS = "deberta/encoder/layer/#/attention/self/"
+NAMES = (
+  ("bert/encoder/layer_#/", "deberta/encoder/layer/#/"),
+  ("bert/encoder/relative/LayerNorm", "deberta/encoder/LayerNorm"),
+  ("bert/encoder/conv/LayerNorm", "deberta/encoder/conv/LayerNorm"),
+  ("bert/encoder/conv", "deberta/encoder/conv/conv"),
+  ("bert/pooler/", "pooler/"),
+  ("bert/", "deberta/"),
+  ("cls/predictions", "cls/predictions"),
+  ("cls/predictions/transform", "lm_predictions/lm_head"),
+  *family.TASKS,
+)
+PARAMETERS = (
+  (
+    "bert/encoder/relative/rel_embeddings",
+    "deberta/encoder/rel_embeddings/weight",
+  ),
+  ("cls/predictions/output_bias", "cls/predictions/bias"),
+  ("cls/predictions/output_bias", "lm_predictions/lm_head/bias"),
+)
+SHARED = {
+  **IMPLIED,
+  "type_vocab_size": 0,
+  "layer_norm_eps": 1e-7,
+  "position_embedding_type": "none",
+  "pooler_act": "gelu",
+  "relative_attention": True,
+  "pos_att_type": "c2p|p2c",
+}
+
+
+def size(num_hidden_layers, hidden_size, **others):
+  """Returns the fields of a preset; arguments as of `family.size`."""
+  return family.size(
+    num_hidden_layers,
+    hidden_size,
+    embedding_size=hidden_size,
+    **(SHARED | others),
+  )
+
+
+def check(values, origin):
+  """Checks that sizes are those of the rest; see `Family.check`."""
+  size, heads = values.get("hidden_size"), values.get("num_attention_heads")
+  pooler_size = values.get("pooler_hidden_size")
+  if pooler_size not in (None, size):
+    raise ValueError(
+      f"pooler_hidden_size ({pooler_size!r}) in {origin} must be hidden_size "
+      f"({size!r})."
+    )
+  head_size = values.get("attention_head_size")
+  if head_size is not None and size != head_size * heads:
+    raise ValueError(
+      f"attention_head_size ({head_size!r}) in {origin} must be hidden_size / "
+      f"num_attention_heads ({size!r} / {heads!r})."
+    )
+
+
+FAMILY = family.Family(
+  name="deberta",
+  class_stem="Deberta",
+  presets={
+    "deberta_base": size(12, 768, vocab_size=50265, use_key_bias=False),
+    "deberta_large": size(24, 1024, vocab_size=50265, use_key_bias=False),
+  },
+  config_keys=CONFIG_KEYS,
+  implied=IMPLIED | {"use_key_bias": False},
+  constants=CONSTANTS,
+  fixed=FIXED,
+  defaults=DEFAULTS,
+  values=VALUES,
+  check=check,
+  fused_projections=True,
+  written=WRITTEN,
+  spare=("bert/embeddings/position_embeddings",),
+  names=(
+    (OURS + "disentangled/pos_key", THEIRS + "pos_proj"),
+    (OURS + "disentangled/pos_query", THEIRS + "pos_q_proj"),
+    *NAMES,
+  ),
+  parameters=(
+    *PARAMETERS,
+    (OURS + "query/bias", THEIRS + "q_bias"),
+    (OURS + "value/bias", THEIRS + "v_bias"),
+  ),
+  prefix="deberta",
+  encoder_parts=("embeddings", "encoder"),
+  has_pooler=False,
+  # There is no such class.
+  architectures={"multiple_choice": None},
+)

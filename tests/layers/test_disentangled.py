@@ -1,0 +1,147 @@
+"""Disentangled attention against sums written out pair by pair."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert_impl import layers
+from keras_bert_impl.layers import disentangled
+
+HIDDEN = 8
+HEADS = 2
+OPTIONS = {
+  "pos_att_type": "c2p|p2c",
+  "share_att_key": False,
+  "use_key_bias": True,
+  "position_buckets": -1,
+  "max_relative_positions": 3,
+  "max_distance": 16,
+  "dropout_rate": 0.0,
+}
+
+
+def make(num_distances=3, use_layer_norm=False, **options):
+  """Returns the table of positions and an attention, with random weights."""
+  table = layers.RelativeEmbeddings(
+    num_distances, use_layer_norm, initializer_range=0.5
+  )
+  attention = layers.SelfAttention(
+    HEADS, 0.0, initializer_range=0.5, disentangled=OPTIONS | options
+  )
+  table.build((None, None, HIDDEN))
+  attention.build((None, None, HIDDEN))
+  rng = np.random.default_rng(1)
+  for weight in (*table.weights, *attention.weights):
+    weight.assign(rng.normal(0, 0.5, weight.shape))
+  return table, attention
+
+
+def expected_scores(hidden, mask, rows, attention, row_of):
+  """Returns [B, N, L, L], a pair at a time; `row_of` of a distance."""
+  share = attention.disentangled["share_att_key"]
+  positions = attention.disentangled_bias
+  kinds = attention.disentangled["pos_att_type"]
+  to_key = attention.key if share else positions.pos_key
+  to_query = attention.query if share else positions.pos_query
+
+  def heads(dense, x):
+    out = np.asarray(dense(keras.ops.convert_to_tensor(x)))
+    return out.reshape(*out.shape[:-1], HEADS, -1)
+
+  query, key = heads(attention.query, hidden), heads(attention.key, hidden)
+  batch, length = mask.shape
+  scores = np.zeros((batch, HEADS, length, length))
+  for b, n, i, j in np.ndindex(*scores.shape):
+    row = row_of(i - j)
+    score = query[b, i, n] @ key[b, j, n]
+    if "c2p" in kinds:
+      score += query[b, i, n] @ heads(to_key, rows)[row, n]
+    if "p2c" in kinds:
+      score += key[b, j, n] @ heads(to_query, rows)[row, n]
+    scores[b, n, i, j] = score
+  num_kinds = 1 + len(kinds.split("|"))
+  return scores / np.sqrt(HIDDEN // HEADS * num_kinds)
+
+
+def softmax(scores, mask):
+  seen = (mask[:, :, None] * mask[:, None, :])[:, None] > 0
+  scores = np.where(seen, scores, -1e30)
+  scores = np.exp(scores - scores.max(-1, keepdims=True))
+  return scores / scores.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("length", [1, 2, 7])
+@pytest.mark.parametrize("share_att_key", [False, True])
+@pytest.mark.parametrize("pos_att_type", ["c2p|p2c", "c2p", "p2c"])
+def test_scores_are_sums_over_contents_and_positions(
+  pos_att_type, share_att_key, length
+):
+  table, attention = make(
+    pos_att_type=pos_att_type, share_att_key=share_att_key
+  )
+  rng = np.random.default_rng(0)
+  hidden = rng.normal(size=(2, length, HIDDEN)).astype("float32")
+  mask = np.ones((2, length), "int32")
+  mask[1, length // 2 + 1 :] = 0
+  _, probs = attention(
+    hidden,
+    mask,
+    position_bias=table(hidden),
+    return_attention_scores=True,
+  )
+  rows = np.asarray(table.rel_embeddings)
+  scores = expected_scores(
+    hidden, mask, rows, attention, lambda d: np.clip(d, -3, 2) + 3
+  )
+  np.testing.assert_allclose(probs, softmax(scores, mask), atol=1e-5)
+
+
+def test_padding_sees_all_alike_and_is_not_seen():
+  table, attention = make()
+  hidden = np.random.default_rng(0).normal(size=(1, 5, HIDDEN))
+  mask = np.array([[1, 1, 1, 0, 0]])
+  _, probs = attention(
+    hidden, mask, position_bias=table(hidden), return_attention_scores=True
+  )
+  np.testing.assert_allclose(probs[:, :, 3:], 0.2, atol=1e-6)
+  np.testing.assert_array_equal(probs[:, :, :3, 3:], 0.0)
+
+
+def test_a_row_needs_no_more_rows_of_the_table_than_it_has_distances():
+  table, _ = make(num_distances=30)
+  for length, rows in ((5, 10), (29, 58), (40, 60)):
+    assert table(np.zeros((1, length, HIDDEN))).shape == (rows, HIDDEN)
+  middle = np.asarray(table.rel_embeddings)[25:35]
+  np.testing.assert_array_equal(table(np.zeros((1, 5, HIDDEN))), middle)
+
+
+def test_buckets_are_those_of_the_released_code():
+  # By make_log_bucket_position(distance, 8, 20) of transformers 5.23.
+  positive = [1, 2, 3, 4, 5, 5, 6, 6, 6, 6, 6, 7, 7, 7, 7, 7, 7, 7, 7, 8]
+  buckets = disentangled._buckets(8, 20, 20)
+  np.testing.assert_array_equal(buckets[21:], positive)
+  np.testing.assert_array_equal(buckets, -buckets[::-1])
+
+
+def test_the_convolution_is_that_of_each_window():
+  layer = layers.TokenConvolution(3, groups=2, activation="relu")
+  rng = np.random.default_rng(0)
+  hidden, output = rng.normal(size=(2, 1, 5, 4)).astype("float32")
+  mask = np.array([[1, 1, 1, 1, 0]])
+  layer.build(hidden.shape)
+  layer.kernel.assign(rng.normal(size=(3, 2, 4)))
+  layer.bias.assign(rng.normal(size=4))
+  kernel, bias = np.asarray(layer.kernel), np.asarray(layer.bias)
+  padded = np.pad(hidden[0], [[1, 1], [0, 0]])
+  found = np.zeros((5, 4))
+  for place, channel in np.ndindex(5, 4):
+    first = 2 * (channel // 2)
+    window = padded[place : place + 3, first : first + 2]
+    found[place, channel] = np.sum(window * kernel[:, :, channel])
+  found = np.maximum((found + bias) * mask[0][:, None], 0) + output[0]
+  found -= found.mean(-1, keepdims=True)
+  found /= np.sqrt(found.var(-1, keepdims=True) + 1e-7)
+  expected = found * mask[0][:, None]
+  np.testing.assert_allclose(
+    layer(hidden, output, mask)[0], expected, atol=1e-5
+  )
