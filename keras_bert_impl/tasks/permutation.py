@@ -79,6 +79,11 @@ class PermutationTask(pretraining.PretrainingTask):
   @classmethod
   def make(cls, config, data, options):
     """Returns the task for some records; see `PretrainingTask.make`."""
+    if options.mem_len and data.by_length:
+      raise ValueError(
+        f"mem_len ({options.mem_len}) needs rows of one length: leave out "
+        "bucket_by_length."
+      )
     return cls(config, data.masking, data.max_seq_length, **vars(options))
 
   def prepare(self, batch, seed):

@@ -34,6 +34,7 @@ class PretrainingData:
       `choices.PAIR_PACKINGS`; None without pairs.
     pad_id: int, of the padding.
     is_packed: bool, whether rows hold several texts, told by `sequence_ids`.
+    by_length: bool, whether batches are cut to the longest of their rows.
   """
 
   max_seq_length: int
@@ -41,6 +42,7 @@ class PretrainingData:
   sentence_loss: str | None = None
   pad_id: int = 0
   is_packed: bool = False
+  by_length: bool = False
 
 
 class PretrainingTask(base.Task):

@@ -62,6 +62,7 @@ class PretrainingRecords:
       self._sentence_loss(),
       self._vocabulary.pad_id if self._vocabulary else 0,
       self.train.form.is_packed or self.eval.form.is_packed,
+      self._by_length,
     )
 
   def train_batches(self, prepare, start_step):

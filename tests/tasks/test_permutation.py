@@ -167,6 +167,10 @@ def test_wrong_configurations_and_records_are_refused():
   data = pretraining.PretrainingData(LENGTH, is_packed=True)
   with pytest.raises(ValueError, match="cannot learn from rows of several"):
     permutation.XLNET.make_task(CONFIG, data)
+  data = pretraining.PretrainingData(LENGTH, by_length=True)
+  options = permutation.PermutationOptions(mem_len=4)
+  with pytest.raises(ValueError, match="leave out bucket_by_length"):
+    permutation.PermutationTask.make(CONFIG, data, options)
   _, records = make_records()
   with pytest.raises(ValueError, match="masked already"):
     task_of().prepare(
