@@ -1,5 +1,6 @@
 """The file config.json of `transformers`: configuration, head and labels."""
 
+import dataclasses
 import difflib
 import os
 
@@ -110,17 +111,14 @@ def to_dict(description):
   config = description_lib.explicit(description.config)
   family = config.family
   values = dict(description.source or family.constants)
-  said = (
-    description_lib.explicit(from_dict(values, FILE_NAME).config)
-    if description.source
-    else None
-  )
+  known = _known_fields(description)
   for field, key in family.config_keys.items():
-    if said and getattr(said, field) == getattr(config, field):
-      continue  # As it said it.
-    values[key] = getattr(config, field)
+    value = getattr(config, field)
+    if field in known and known[field] == value:
+      continue
+    values[key] = value
     for theirs, ours in family.values.get(key, {}).items():
-      if ours == getattr(config, field):
+      if ours == value:
         values[key] = theirs
         break
   values |= family.written | {"model_type": family.name}
@@ -139,6 +137,22 @@ def to_dict(description):
     description, again, f"transformers' {family.class_stem}"
   )
   return dict(sorted(values.items()))
+
+
+def _known_fields(description):
+  """Returns {field: value}, what need not be written.
+
+  What the file that was read says stays as it is there; without one, what it
+  means to leave a key out.
+  """
+  if description.source:
+    config = from_dict(description.source, FILE_NAME).config
+    return dataclasses.asdict(description_lib.explicit(config))
+  config, defaults = description.config, description.config.family.defaults
+  known = {k: v for k, v in defaults.items() if getattr(config, k) == v}
+  if "embedding_size" in known:
+    known["embedding_size"] = config.hidden_size
+  return known
 
 
 def _family(values, origin):

@@ -75,16 +75,6 @@ SHARED = {
 }
 
 
-def size(num_hidden_layers, hidden_size, **others):
-  """Returns the fields of a preset; arguments as of `family.size`."""
-  return family.size(
-    num_hidden_layers,
-    hidden_size,
-    embedding_size=hidden_size,
-    **(SHARED | others),
-  )
-
-
 def check(values, origin):
   """Checks that sizes are those of the rest; see `Family.check`."""
   size, heads = values.get("hidden_size"), values.get("num_attention_heads")
@@ -106,8 +96,12 @@ FAMILY = family.Family(
   name="deberta",
   class_stem="Deberta",
   presets={
-    "deberta_base": size(12, 768, vocab_size=50265, use_key_bias=False),
-    "deberta_large": size(24, 1024, vocab_size=50265, use_key_bias=False),
+    "deberta_base": family.size(
+      12, 768, vocab_size=50265, use_key_bias=False, **SHARED
+    ),
+    "deberta_large": family.size(
+      24, 1024, vocab_size=50265, use_key_bias=False, **SHARED
+    ),
   },
   config_keys=CONFIG_KEYS,
   implied=IMPLIED | {"use_key_bias": False},

@@ -6,9 +6,10 @@ version 2 a convolution. SentencePiece models.
 
 import dataclasses
 
-from keras_bert_impl.families import deberta
+from keras_bert_impl.families import deberta, family
 
 _SHARED = {
+  **deberta.SHARED,
   "position_buckets": 256,
   "share_att_key": True,
   "norm_rel_ebd": "layer_norm",
@@ -20,13 +21,13 @@ FAMILY = dataclasses.replace(
   name="deberta-v2",
   class_stem="DebertaV2",
   presets={
-    "deberta_v2_xlarge": deberta.size(24, 1536, vocab_size=128100, **_V2),
-    "deberta_v2_xxlarge": deberta.size(48, 1536, vocab_size=128100, **_V2),
-    "deberta_v3_xsmall": deberta.size(12, 384, vocab_size=128100, **_SHARED),
-    "deberta_v3_small": deberta.size(6, 768, vocab_size=128100, **_SHARED),
-    "deberta_v3_base": deberta.size(12, 768, vocab_size=128100, **_SHARED),
-    "deberta_v3_large": deberta.size(24, 1024, vocab_size=128100, **_SHARED),
-    "mdeberta_v3_base": deberta.size(12, 768, vocab_size=251000, **_SHARED),
+    "deberta_v2_xlarge": family.size(24, 1536, vocab_size=128100, **_V2),
+    "deberta_v2_xxlarge": family.size(48, 1536, vocab_size=128100, **_V2),
+    "deberta_v3_xsmall": family.size(12, 384, vocab_size=128100, **_SHARED),
+    "deberta_v3_small": family.size(6, 768, vocab_size=128100, **_SHARED),
+    "deberta_v3_base": family.size(12, 768, vocab_size=128100, **_SHARED),
+    "deberta_v3_large": family.size(24, 1024, vocab_size=128100, **_SHARED),
+    "mdeberta_v3_base": family.size(12, 768, vocab_size=251000, **_SHARED),
   },
   config_keys=deberta.CONFIG_KEYS
   | {
@@ -59,4 +60,6 @@ FAMILY = dataclasses.replace(
   architectures={},
   sentencepiece_file="spm.model",
   sentencepiece_options={},
+  # [MASK] was added to the model's pieces.
+  piece_ids=family.PieceIds((), skipped=0, after=("[MASK]",)),
 )

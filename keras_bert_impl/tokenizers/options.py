@@ -23,7 +23,13 @@ from keras_bert_impl.tokenizers.vocabulary_files import (
 
 # What `transformers` writes into its file of the same name, besides our keys.
 _FOREIGN_MARKS = frozenset(
-  ("tokenizer_class", "model_max_length", "max_len", "tokenizer_file")
+  (
+    "tokenizer_class",
+    "model_max_length",
+    "max_len",
+    "tokenizer_file",
+    "vocab_type",
+  )
 )
 # Names the vocabulary that the options are of.
 _VOCABULARY = vocabulary_files.VOCABULARY_KEY
@@ -156,6 +162,10 @@ def load(vocab_file):
   options = _OPTIONS[kind](**values, family=family)
   if kind == WORDPIECE:
     _check_foreign(stored, options, path)
+  if stored.get("split_by_punct"):
+    raise ValueError(
+      f"split_by_punct (True) in {path} is not supported; only False is."
+    )
   return options
 
 

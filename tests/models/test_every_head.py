@@ -21,7 +21,7 @@ from keras_bert_impl.models import checkpoint as checkpoint_lib
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 CONFIGS = {
-  name.partition("_")[0] if "xlm" not in name else "xlm_roberta": (
+  name.rpartition("_")[0].removesuffix("_masked"): (
     reading.open_checkpoint(PARITY / name).description.config
   )
   for name in (
@@ -34,6 +34,8 @@ CONFIGS = {
     "camembert_masked_lm",
     "mpnet_masked_lm",
     "xlnet_classifier",
+    "deberta_masked_lm",
+    "deberta_v2_classifier",
   )
 }
 NUM_CLASSES = {heads.CLASSIFICATION: 3, heads.TOKEN_CLASSIFICATION: 3}
@@ -48,13 +50,15 @@ HEADS = {
   "albert": (*COMMON, heads.PRETRAINING),
   "electra": (*COMMON, heads.REPLACED_TOKENS),
   "xlnet": (*COMMON, heads.ANSWER_BEAM),
+  # There is no DebertaForMultipleChoice.
+  "deberta": [head for head in COMMON if head != heads.MULTIPLE_CHOICE],
 }
 CASES = [
   (form, family, head)
   for form, families in (
     ("safetensors", CONFIGS),
     ("google", ("bert", "albert", "electra")),
-    ("keras", ("bert", "xlnet")),
+    ("keras", ("bert", "xlnet", "deberta")),
   )
   for family in families
   for head in HEADS.get(family, COMMON)
@@ -97,3 +101,9 @@ def test_it_opens_with_the_same_weights(form, family, head, tmp_path):
   for weight, same in zip(model.weights, again.weights, strict=True):
     assert weight.path == same.path
     np.testing.assert_array_equal(weight, same)
+
+
+def test_a_head_that_transformers_has_not_is_not_written(tmp_path):
+  model, described = build(CONFIGS["deberta"], heads.MULTIPLE_CHOICE)
+  with pytest.raises(ValueError, match="no model of Deberta with the head"):
+    write("safetensors", str(tmp_path), model, described)

@@ -2,9 +2,10 @@ import errno
 import json
 import os
 
+import numpy as np
 import pytest
 
-from keras_bert_impl import files
+from keras_bert_impl import files, tokenizers
 from keras_bert_impl.tokenizers import vocabulary
 from tests.tokenizers import vocabularies
 
@@ -224,3 +225,57 @@ def test_a_family_says_which_of_the_usual_names_it_uses(tmp_path):
   path = _write(tmp_path, b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
   own = vocabulary.Vocabulary.load(path)
   assert own.special_ids == (0, 1, 2, 3, 4)
+
+
+def test_the_mask_of_deberta_v2_follows_the_pieces_of_its_model(tmp_path):
+  path = vocabularies.write_deberta_pieces(tmp_path)
+  # As the releases are.
+  (tmp_path / "tokenizer_config.json").write_text(
+    '{"do_lower_case": false, "vocab_type": "spm"}'
+  )
+  (tmp_path / "config.json").write_text('{"model_type": "deberta-v2"}')
+  loaded = vocabulary.Vocabulary.load(path)
+  last = loaded.size - 1
+  assert loaded.role_ids == {
+    "pad": 0,
+    "unk": 3,
+    "cls": 1,
+    "sep": 2,
+    "mask": last,
+  }
+  made = tokenizers.load(tmp_path)
+  # As DebertaV2Tokenizer of transformers 5.23 frames them.
+  [ids] = np.asarray(made(["the cat"], ["sat"])["input_ids"])
+  pieces = [made.vocabulary.tokens[i] for i in ids if i]
+  assert pieces[0] == "[CLS]" and pieces.count("[SEP]") == 2
+  (tmp_path / "tokenizer_config.json").write_text(
+    '{"vocab_type": "spm", "split_by_punct": true}'
+  )
+  with pytest.raises(ValueError, match="split_by_punct .True. in"):
+    tokenizers.load(tmp_path)
+
+
+def test_the_byte_level_vocabulary_of_deberta_has_the_names_of_bert(tmp_path):
+  path = vocabularies.write_byte_bpe(tmp_path)
+  with open(path, encoding="utf-8") as file:
+    ids = json.load(file)
+  names = {
+    "<s>": "[CLS]",
+    "<pad>": "[PAD]",
+    "</s>": "[SEP]",
+    "<unk>": "[UNK]",
+    "<mask>": "[MASK]",
+  }
+  renamed = {names.get(token, token): index for token, index in ids.items()}
+  (tmp_path / "vocab.json").write_text(json.dumps(renamed))
+  (tmp_path / "tokenizer_config.json").write_text(
+    '{"do_lower_case": false, "vocab_type": "gpt2"}'
+  )
+  (tmp_path / "config.json").write_text('{"model_type": "deberta"}')
+  made = tokenizers.load(tmp_path)
+  assert made.options.family == "deberta"
+  assert made.vocabulary.mask_token == "[MASK]"
+  inputs = {k: np.asarray(v)[0] for k, v in made(["the"], ["cat"]).items()}
+  cls_id, sep_id = made.vocabulary.cls_id, made.vocabulary.sep_id
+  assert inputs["input_ids"][0] == cls_id
+  assert (inputs["input_ids"] == sep_id).sum() == 2

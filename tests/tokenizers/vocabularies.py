@@ -97,6 +97,28 @@ def write_sentencepiece(directory, **settings):
   return path
 
 
+def write_deberta_pieces(directory, vocab_size=400):
+  """Writes spm.model with the tokens of DeBERTa-v2; returns its path.
+
+  As in the releases, [MASK] is none of its pieces.
+  """
+  written = write_sentencepiece(
+    directory,
+    vocab_size=vocab_size,
+    unk_id=3,
+    bos_id=1,
+    eos_id=2,
+    pad_piece="[PAD]",
+    unk_piece="[UNK]",
+    bos_piece="[CLS]",
+    eos_piece="[SEP]",
+    control_symbols=[],
+  )
+  path = os.path.join(directory, "spm.model")
+  os.rename(written, path)
+  return path
+
+
 def sentences(seed=0, count=400):
   """Sentences of words made of syllables, frequent ones more often."""
   rng = random.Random(seed)

@@ -41,6 +41,8 @@ def model_folder(tmp_path_factory):
     ("camembert_masked_lm", NEW | NEW_POOLER),
     ("mpnet_masked_lm", NEW | NEW_POOLER),
     ("xlnet_language_model", NEW | NEW_POOLER),
+    ("deberta_masked_lm", NEW | NEW_POOLER),
+    ("deberta_v2_masked_lm", NEW | NEW_POOLER),
   ],
 )
 def test_a_family_is_fine_tuned(name, new, model_folder, tmp_path):
@@ -72,7 +74,9 @@ def test_a_family_is_fine_tuned(name, new, model_folder, tmp_path):
   assert description.labels == toy_fine_tuning.LABELS
 
 
-@pytest.mark.parametrize("name", ["distilbert", "xlm_roberta", "xlnet"])
+@pytest.mark.parametrize(
+  "name", ["distilbert", "xlm_roberta", "xlnet", "deberta_v2"]
+)
 def test_a_family_is_served_as_it_was_trained(name, model_folder, tmp_path):
   head = "language_model" if name == "xlnet" else "masked_lm"
   source = shutil.copytree(PARITY / f"{name}_{head}", tmp_path / "source")
@@ -88,6 +92,8 @@ def test_a_family_is_served_as_it_was_trained(name, model_folder, tmp_path):
       eos_id=2,
       control_symbols=["<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"],
     )
+  elif name == "deberta_v2":
+    vocab_file = vocabularies.write_deberta_pieces(source, vocab_size=110)
   else:
     # As the releases are: config.json alone says how texts are framed.
     path = vocabularies.write_sentencepiece(
