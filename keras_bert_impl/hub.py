@@ -34,6 +34,7 @@ _DESCRIPTIONS = (
   "merges.txt",
   "special_tokens_map.json",
   "*.model",
+  "assets/tokenizer/*",
 )
 _DESCRIPTIONS += tuple(f"{_MODULE}/{name}" for name in _DESCRIPTIONS)
 # Its weights, in one of these forms.
@@ -41,6 +42,7 @@ _WEIGHTS = (
   ("model*.safetensors", "model.safetensors.index.json"),
   ("pytorch_model*.bin", "pytorch_model.bin.index.json"),
   ("tf_model.h5",),
+  ("model.weights.h5", "task.weights.h5"),
   ("*.ckpt*",),
 )
 

@@ -6,6 +6,7 @@ import os
 
 from keras_bert_impl import configs, families, files, heads
 from keras_bert_impl.checkpoints import description as description_lib
+from keras_bert_impl.checkpoints import keras_hub_config
 
 FILE_NAME = "config.json"
 
@@ -53,12 +54,17 @@ _MOST_LABELS = 1_000_000
 def find(folder):
   """Reads the `Description` in the config.json of a folder, None without one.
 
+  It may be that of a preset of KerasHub.
+
   Raises:
-    ValueError: as `from_dict`.
+    ValueError: as `from_dict`, or `keras_hub_config.from_dict`.
   """
   path = os.path.join(folder, FILE_NAME)
   values = files.find_json(path)
-  return None if values is None else from_dict(values, path)
+  if values is None:
+    return None
+  is_preset = keras_hub_config.describes(values)
+  return (keras_hub_config.from_dict if is_preset else from_dict)(values, path)
 
 
 def from_dict(values, origin):

@@ -21,6 +21,8 @@ _LEAVES = {
   "gamma": "weight",
   "kernel": "weight",
 }
+# What HDF5 has for bfloat16; Keras says beside it what it is.
+_TWO_BYTES = "|V2"
 # ALBERT's head adds it in TensorFlow, and has no use for its ".bias".
 _DECODER_BIAS = ".decoder.bias"
 
@@ -40,22 +42,34 @@ def read(path):
   """
   places = {}
 
-  def visit(name, item):
+  def add(name, item):
     if isinstance(item, h5py.Dataset) and name.count("/") >= 2:
-      places.setdefault(torch_name(name), _place(path, name, item))
+      stored = place(path, name, item)
+      if name.endswith("/kernel:0") and len(stored.shape) == 2:
+        stored = stored.transposed()
+      places.setdefault(torch_name(name), stored)
 
+  visit(path, add)
+  for name in [name for name in places if name.endswith(_DECODER_BIAS)]:
+    places[name.replace(_DECODER_BIAS, ".bias")] = places.pop(name)
+  return stored_tensors.StoredTensors(places)
+
+
+def visit(path, function):
+  """Calls `function` with the name and object of all in an HDF5 file.
+
+  Raises:
+    ValueError: it is damaged.
+  """
   try:
     with h5py.File(path, "r") as file:
       # Goes along no link, which could lead to other files.
-      file.visititems(visit)
+      file.visititems(function)
   except (OSError, RuntimeError, KeyError, TypeError) as error:
     reason = str(error).partition("\n")[0]
     raise ValueError(
       f"{path} is damaged, or not an HDF5 file: {reason}. Copy it again."
     ) from error
-  for name in [name for name in places if name.endswith(_DECODER_BIAS)]:
-    places[name.replace(_DECODER_BIAS, ".bias")] = places.pop(name)
-  return stored_tensors.StoredTensors(places)
 
 
 def torch_name(name):
@@ -70,7 +84,12 @@ def torch_name(name):
   return ".".join([*modules, _LEAVES.get(leaf, leaf)])
 
 
-def _place(path, name, dataset):
+def place(path, name, dataset):
+  """Returns the `stored_tensors.Place` of a dataset in the file `path`.
+
+  Raises:
+    ValueError: its values are not there in order.
+  """
   offset = dataset.id.get_offset()
   if dataset.size == 0:
     offset = 0
@@ -81,7 +100,7 @@ def _place(path, name, dataset):
     )
   if offset + dataset.size * dataset.dtype.itemsize > files.size(path):
     raise ValueError(f"{path} is cut off in {name}: copy it again.")
-  shape, strides = dataset.shape, None
-  if name.endswith("/kernel:0") and len(shape) == 2:
-    shape, strides = shape[::-1], (1, shape[1])
-  return stored_tensors.Place(path, str(dataset.dtype), offset, shape, strides)
+  dtype = str(dataset.dtype)
+  if dtype == _TWO_BYTES and dataset.attrs.get("dtype") == "bfloat16":
+    dtype = "bfloat16"
+  return stored_tensors.Place(path, dtype, offset, dataset.shape)

@@ -4,7 +4,7 @@ import importlib
 import os
 
 from keras_bert_impl import files, hub
-from keras_bert_impl.checkpoints import safetensors_format
+from keras_bert_impl.checkpoints import keras_hub_config, safetensors_format
 
 _TORCH = (".bin", ".pt", ".pth", ".pkl")
 # What reads a file, by its ending; a TensorFlow checkpoint's prefix has none.
@@ -13,6 +13,8 @@ _READERS = {
   ".safetensors": "safetensors_format",
   ".bin.index.json": "torch_format",
   ".index.json": "safetensors_format",
+  # Before ".h5"; others of that end are no presets.
+  keras_hub_config.WEIGHTS_FILE: "keras_hub_format",
   ".h5": "h5_format",
   ".keras": "keras_format",
   **dict.fromkeys(_TORCH, "torch_format"),
@@ -24,6 +26,7 @@ _FILE_NAMES = (
   "pytorch_model.bin",
   "pytorch_model.bin.index.json",
   "tf_model.h5",
+  keras_hub_config.WEIGHTS_FILE,
 )
 
 

@@ -8,11 +8,10 @@ Source: tensorflow/models 2.20, official/nlp/modeling/networks/bert_encoder.py.
 """
 
 import dataclasses
-import math
 import re
 
 from keras_bert_impl import configs
-from keras_bert_impl.checkpoints import google_config, mappings
+from keras_bert_impl.checkpoints import google_config, mappings, names
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _SLOT = ".OPTIMIZER_SLOT"
@@ -76,7 +75,7 @@ def under_our_names(stored):
   return mappings.Reshaped(
     mappings.Renamed(stored, origins),
     {
-      ours: _our_shape(ours, stored.shapes[name])
+      ours: names.shape_without_heads(ours, stored.shapes[name])
       for ours, name in origins.items()
     },
   )
@@ -152,14 +151,3 @@ def _without_numbers(name):
   if rest in ("kernel", "bias"):
     return f"_pooler_layer/{rest}"
   return f"_transformer_layers/{int(number) - _NUM_BEFORE_BLOCKS}/{rest}"
-
-
-def _our_shape(name, shape):
-  """Returns the shape of our weight, without an axis for heads."""
-  if "/attention/" not in name or len(shape) < 2:
-    return shape
-  if name.endswith("/output/dense/kernel"):
-    return (math.prod(shape[:-1]), shape[-1])
-  if name.endswith("/kernel"):
-    return (shape[0], math.prod(shape[1:]))
-  return (math.prod(shape),)

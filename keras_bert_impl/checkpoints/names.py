@@ -5,6 +5,7 @@ checkpoints. The names of each family are in `families`.
 """
 
 import functools
+import math
 import re
 
 from keras_bert_impl import families, heads
@@ -26,12 +27,12 @@ def from_google(name):
   """Returns our name of a weight in Google's checkpoints, or in ours."""
   layouts = [family.google for family in families.FAMILIES.values()]
   pairs = [pair[::-1] for google in layouts if google for pair in google.names]
-  return _rename(name, pairs) or name
+  return rename(name, pairs) or name
 
 
 def to_google(name, family):
   """Returns the name of our weight `name` in Google's code of the family."""
-  return _rename(name, family.google.names) or name
+  return rename(name, family.google.names) or name
 
 
 def from_transformers(name, family):
@@ -51,13 +52,13 @@ def from_transformers(name, family):
   # A tied copy too, but sometimes the only one.
   name = name.replace(".decoder.bias", ".bias")
   module, _, leaf = name.replace(".", "/").rpartition("/")
-  ours = _rename(
+  ours = rename(
     name.replace(".", "/"), [pair[::-1] for pair in family.parameters]
   )
   if ours is not None:
     return ours
   pairs = (*family.classifier_names, *family.names)
-  ours = _rename(module, [pair[::-1] for pair in pairs])
+  ours = rename(module, [pair[::-1] for pair in pairs])
   leaf = _leaf(ours, leaf)
   if ours is None or leaf is None:
     return name
@@ -79,9 +80,9 @@ def to_transformers(name, family, head):
     module = name
   if module == "bert/pooler/dense" and not _has_pooler(family, head):
     return None
-  theirs = _rename(name, family.parameters)
+  theirs = rename(name, family.parameters)
   if theirs is None:
-    theirs = _rename(module, _pairs(family, head))
+    theirs = rename(module, _pairs(family, head))
     if theirs is None:
       return None
     theirs += "/bias" if leaf in _BIASES else "/weight"
@@ -196,6 +197,22 @@ def is_transposed(name):
   return name.endswith("/kernel")
 
 
+def shape_without_heads(name, shape):
+  """Returns the shape of our weight `name` without an axis for heads.
+
+  Args:
+    name: str.
+    shape: tuple of int, with such an axis or not.
+  """
+  if "/attention/" not in name or len(shape) < 2:
+    return shape
+  if name.endswith("/output/dense/kernel"):
+    return (math.prod(shape[:-1]), shape[-1])
+  if name.endswith("/kernel"):
+    return (shape[0], math.prod(shape[1:]))
+  return (math.prod(shape),)
+
+
 def _has_pooler(family, head):
   """Whether the architecture of `transformers` with that head has a pooler."""
   has_pooler = heads.HEADS[head].has_pooler
@@ -217,8 +234,16 @@ def _leaf(module, leaf):
   return {"weight": "kernel", "bias": "bias"}.get(leaf)
 
 
-def _rename(name, pairs):
-  """Replaces the beginning of `name` by the first of `pairs` that fits."""
+def rename(name, pairs):
+  """Replaces the beginning of `name` by the first of `pairs` that fits.
+
+  Args:
+    name: str.
+    pairs: iterable of (old, new), where # is any number.
+
+  Returns:
+    str, or None if none fits.
+  """
   for old, new in pairs:
     match = _beginning(old).match(name)
     if match:

@@ -6,6 +6,7 @@
                                   or the output_dir of a run of ours; its
                                   bert_config.json or albert_config.json;
                                   or BERT of the Model Garden
+  model.weights.h5                a preset of KerasHub, config.json beside it
   .keras                          a model saved by Keras
 
 Weights get our names (see `names`) instead of those in the file.
@@ -32,7 +33,8 @@ class Checkpoint:
 
   Attributes:
     path: str, of the file or the prefix of files that hold the weights.
-    format: str, "safetensors", "torch", "h5", "tensorflow" or "keras".
+    format: str, "safetensors", "torch", "h5", "keras_hub", "tensorflow" or
+      "keras".
     tensors: mapping of our names -> arrays, with `shapes`; without the slots of
       optimizers.
     description: `description.Description`, or None if no file says what the

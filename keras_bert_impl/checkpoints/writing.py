@@ -13,6 +13,7 @@ from keras_bert_impl.checkpoints import (
   config_json,
   fused,
   google_config,
+  keras_hub_tokenizer,
   mappings,
   names,
   safetensors_format,
@@ -109,6 +110,10 @@ def copy_tokenizer_files(source, folder, sentencepiece_file):
   """
   vocabularies = ("vocab.txt", "tokenizer.json")
   is_own = not set(vocabularies).isdisjoint(os.listdir(folder))
+  if keras_hub_tokenizer.find(source):
+    if not is_own:
+      _copy_preset(source, folder, sentencepiece_file)
+    return
   stale = vocabularies if is_own else ()
   for name in os.listdir(source):
     target = name
@@ -117,6 +122,15 @@ def copy_tokenizer_files(source, folder, sentencepiece_file):
     elif name not in _TOKENIZER_FILES or name in stale:
       continue
     shutil.copyfile(os.path.join(source, name), os.path.join(folder, target))
+
+
+def _copy_preset(source, folder, sentencepiece_file):
+  """Copies the tokenizer of a preset of KerasHub, with its options."""
+  copied = keras_hub_tokenizer.files_to_copy(source, sentencepiece_file)
+  for path, name in copied.items():
+    shutil.copyfile(path, os.path.join(folder, name))
+  options = keras_hub_tokenizer.options(keras_hub_tokenizer.find(source))
+  _write_json(folder, "tokenizer_config.json", options)
 
 
 def _write_json(folder, name, values):

@@ -100,4 +100,16 @@ FAMILY = family.Family(
     activations={"gelu": "gelu_new"},
     sentencepiece_file="30k-clean.model",
   ),
+  keras_hub=family.KerasHubLayout(
+    backbone="AlbertBackbone",
+    config_keys=family.KERAS_HUB_KEYS
+    | {
+      "embedding_size": "embedding_dim",
+      "num_hidden_groups": "num_groups",
+      "type_vocab_size": "num_segments",
+    },
+    implied={"hidden_act": "gelu_new"},
+    fixed={"num_inner_repetitions": 1},
+    names=((_OURS, "group_#_inner_layer_0/"),),
+  ),
 )

@@ -46,4 +46,9 @@ FAMILY = family.Family(
   prefix="bert",
   causal_class="LMHeadModel",
   google=family.GoogleLayout(checkpoint="bert_model.ckpt"),
+  keras_hub=family.KerasHubLayout(
+    backbone="BertBackbone",
+    config_keys=family.KERAS_HUB_KEYS | {"type_vocab_size": "num_segments"},
+    implied={"hidden_act": "gelu_new"},
+  ),
 )

@@ -15,6 +15,7 @@ FAMILY = dataclasses.replace(
     ),
   },
   constants={"bos_token_id": 5, "eos_token_id": 6, "use_cache": True},
+  keras_hub=None,
   sentencepiece_file="sentencepiece.bpe.model",
   sentencepiece_options={},
   # Its <s> and </s> are those of the model, and fairseq's are not used.

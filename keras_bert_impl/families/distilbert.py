@@ -55,5 +55,6 @@ FAMILY = family.Family(
   encoder_parts=("embeddings", "transformer"),
   copies=("vocab_projector.weight",),
   has_pooler=False,
+  keras_hub=family.KerasHubLayout(backbone="DistilBertBackbone"),
   framing=family.Framing(segments=False),
 )

@@ -92,4 +92,14 @@ FAMILY = family.Family(
     has_state_file=True,
     only_weights=("discriminator_predictions/", "generator/"),
   ),
+  keras_hub=family.KerasHubLayout(
+    backbone="ElectraBackbone",
+    config_keys=family.KERAS_HUB_KEYS
+    | {
+      "vocab_size": "vocab_size",
+      "embedding_size": "embedding_dim",
+      "type_vocab_size": "num_segments",
+    },
+    implied={"hidden_act": "gelu_new", "pooler_act": "tanh"},
+  ),
 )

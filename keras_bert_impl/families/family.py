@@ -28,6 +28,17 @@ CONFIG_KEYS = {
     "layer_norm_eps",
   )
 }
+# {field of `EncoderConfig`: key of a preset's config.json}, in KerasHub.
+KERAS_HUB_KEYS = {
+  "vocab_size": "vocabulary_size",
+  "hidden_size": "hidden_dim",
+  "num_hidden_layers": "num_layers",
+  "num_attention_heads": "num_heads",
+  "intermediate_size": "intermediate_dim",
+  "max_position_embeddings": "max_sequence_length",
+  "hidden_dropout_prob": "dropout",
+  "attention_probs_dropout_prob": "dropout",
+}
 # Another value of these makes a model that is none of ours, in any family.
 FIXED = {
   "add_cross_attention": False,
@@ -157,6 +168,25 @@ class GoogleLayout:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class KerasHubLayout:
+  """Configuration and names in presets of KerasHub.
+
+  Attributes:
+    backbone: str, the class.
+    config_keys: {field of `EncoderConfig`: key of the backbone's config}.
+    implied: {field: value} that no key says.
+    fixed: {key: value}, the only value that we know.
+    names: pairs of names of layers, before those of all families.
+  """
+
+  backbone: str
+  config_keys: dict = dataclasses.field(default_factory=lambda: KERAS_HUB_KEYS)
+  implied: dict = dataclasses.field(default_factory=dict)
+  fixed: dict = dataclasses.field(default_factory=dict)
+  names: tuple = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Family:
   """A family of models: everything specific to it.
 
@@ -197,6 +227,7 @@ class Family:
     architectures: {head: str}, classes that have other names than in most
       families, after `class_stem`.
     google: `GoogleLayout`, None if Google's code has no such model.
+    keras_hub: `KerasHubLayout`, None if its presets are not read.
 
     framing: `Framing` of texts.
     special_tokens: {role: token}, where released vocabularies hold other usual
@@ -236,6 +267,7 @@ class Family:
   causal_class: str = "ForCausalLM"
   architectures: dict = dataclasses.field(default_factory=dict)
   google: GoogleLayout | None = None
+  keras_hub: KerasHubLayout | None = None
 
   framing: Framing = Framing()
   special_tokens: dict = dataclasses.field(default_factory=dict)

@@ -35,5 +35,10 @@ FAMILY = family.Family(
     ("classifier", "classifier/out_proj"),
   ),
   prefix="roberta",
+  # Its positions start at 0, and the row of segments is in none.
+  keras_hub=family.KerasHubLayout(
+    backbone="RobertaBackbone",
+    implied={"type_vocab_size": 0, "layer_norm_eps": 1e-5},
+  ),
   framing=family.Framing(separators=2, segments=False),
 )

@@ -16,6 +16,9 @@ FAMILY = dataclasses.replace(
       24, 1024, vocab_size=250002, **roberta.SHARED
     ),
   },
+  keras_hub=dataclasses.replace(
+    roberta.FAMILY.keras_hub, backbone="XLMRobertaBackbone"
+  ),
   sentencepiece_file="sentencepiece.bpe.model",
   sentencepiece_options={},
   # Their own <unk>, <s> and </s> give way to fairseq's.

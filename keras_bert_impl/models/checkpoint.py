@@ -44,8 +44,8 @@ def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
   Args:
     path: str: a folder or file of `transformers`, safetensors,
       pytorch_model.bin or tf_model.h5; a TensorFlow checkpoint of Google's or
-      of a run here; a `.keras` file; or the name of a model, such as
-      "klue/bert-base"; see `checkpoints.reading` and `hub`.
+      of a run here; a preset of KerasHub; a `.keras` file; or the name of a
+      model, such as "klue/bert-base"; see `checkpoints.reading` and `hub`.
     heads: bool, whether to return the model with the head that is stored. It
       has outputs such as `token_logits` or `start_logits`.
     allow_partial: bool, whether weights that are missing or have another shape

@@ -11,6 +11,7 @@ import os
 from absl import logging
 
 from keras_bert_impl import families, files
+from keras_bert_impl.checkpoints import keras_hub_tokenizer
 from keras_bert_impl.families import albert
 from keras_bert_impl.tokenizers import vocabulary_files
 from keras_bert_impl.tokenizers.vocabulary_files import (
@@ -132,8 +133,7 @@ def load(vocab_file):
   Raises:
     ValueError: on an unknown key, family or a value that is not true or false.
   """
-  path = _options_path(vocab_file)
-  stored = files.find_json(path)
+  path, stored = _options_path(vocab_file), _stored(vocab_file)
   if stored is None:
     return None
   kind = _kind_of(vocab_file)
@@ -181,8 +181,7 @@ def find_family(vocab_file):
   Raises:
     ValueError: tokenizer_config.json names an unknown family.
   """
-  path = _options_path(vocab_file)
-  stored = files.find_json(path) or {}
+  path, stored = _options_path(vocab_file), _stored(vocab_file) or {}
   if stored.get("family") is not None:
     return _check_family(stored["family"], f" in {path}")
   stem = str(stored.get("tokenizer_class"))
@@ -253,6 +252,12 @@ def save(vocab_file, options, others=None):
   values[_VOCABULARY] = os.path.basename(os.fspath(vocab_file))
   files.write_json(path, dict(sorted(values.items())))
   return path
+
+
+def _stored(vocab_file):
+  """Returns the options beside a vocabulary or in its preset, dict or None."""
+  stored = files.find_json(_options_path(vocab_file))
+  return keras_hub_tokenizer.options(vocab_file) if stored is None else stored
 
 
 def _kind_of(vocab_file):

@@ -9,12 +9,15 @@ The name of the file determines the kind:
                by id (KoBERT)
   tokenizer.json  any of these, in the format of the `tokenizers` library, which
                `tokenizer_json` reads
+
+A preset of KerasHub has them in assets/tokenizer, under names of its own.
 """
 
 import functools
 import os
 
 from keras_bert_impl import files, hub
+from keras_bert_impl.checkpoints import keras_hub_tokenizer
 
 WORDPIECE, BYTE_BPE, SENTENCEPIECE = "wordpiece", "byte_bpe", "sentencepiece"
 # The file name of each kind in the folder of a model.
@@ -23,6 +26,8 @@ FILE_NAMES = {
   BYTE_BPE: "vocab.json",
   SENTENCEPIECE: "spiece.model",
 }
+# ".spm" is KerasHub's.
+_MODEL_ENDS = (".model", ".spm")
 TOKENIZER_JSON = "tokenizer.json"
 # The kind of each model in a tokenizer.json.
 MODELS = {"WordPiece": WORDPIECE, "BPE": BYTE_BPE, "Unigram": SENTENCEPIECE}
@@ -83,7 +88,7 @@ def kind_of(path):
     return MODELS[read_tokenizer_json(path)["model"]["type"]]
   if name.endswith(".json"):
     return BYTE_BPE
-  return SENTENCEPIECE if name.endswith(".model") else WORDPIECE
+  return SENTENCEPIECE if name.endswith(_MODEL_ENDS) else WORDPIECE
 
 
 def merges_path(path):
@@ -117,6 +122,9 @@ def find_file(path):
   path = hub.local_path(path)
   if not files.is_folder(path):
     return path
+  preset = keras_hub_tokenizer.find(path)
+  if preset:
+    return preset
   names = files.list_folder(path)
   known = (TOKENIZER_JSON, *FILE_NAMES.values())
   found = [name for name in known if name in names]

@@ -1,0 +1,103 @@
+"""The tokenizer of a preset of KerasHub: its vocabulary and its options.
+
+Its tokenizer.json is a configuration, unlike the file of that name of the
+`tokenizers` library; the vocabulary is in assets/tokenizer.
+"""
+
+import os
+
+from keras_bert_impl import families, files
+
+_CONFIG = "tokenizer.json"
+_ASSETS = os.path.join("assets", "tokenizer")
+# {name of a vocabulary: its name elsewhere}; None: a SentencePiece model.
+_FILES = {
+  "vocabulary.txt": "vocab.txt",
+  "vocabulary.json": "vocab.json",
+  "vocabulary.spm": None,
+}
+_MERGES = "merges.txt"
+# What a WordPiece tokenizer does, of what it could be told.
+_FIXED = {"split": True, "suffix_indicator": "##"}
+
+
+def find(folder):
+  """Returns the path of the vocabulary in a preset's folder, None without."""
+  assets = os.path.join(folder, _ASSETS)
+  if not files.is_folder(assets) or _read(folder) is None:
+    return None
+  found = [name for name in _FILES if name in files.list_folder(assets)]
+  return os.path.join(assets, found[0]) if found else None
+
+
+def options(vocab_file):
+  """Returns the options of the vocabulary file of a preset.
+
+  Args:
+    vocab_file: str, any vocabulary.
+
+  Returns:
+    {option: value}, as a tokenizer_config.json here has them; None if it is in
+    no preset.
+
+  Raises:
+    ValueError: the tokenizer is of a class or does what we do not know.
+  """
+  assets, name = os.path.split(os.fspath(vocab_file))
+  folder = os.path.dirname(os.path.dirname(assets))
+  is_preset = name in _FILES and assets.endswith(_ASSETS)
+  values = _read(folder) if is_preset else None
+  if values is None:
+    return None
+  origin = os.path.join(folder, _CONFIG)
+  found = {"family": _family(values["class_name"], origin)}
+  own = files.field(values, "config", dict, origin)
+  if name == "vocabulary.json":
+    found["add_prefix_space"] = own.get("add_prefix_space", False)
+  if name == "vocabulary.txt":
+    found["do_lower_case"] = own.get("lowercase", False)
+    only = _FIXED | ({} if found["do_lower_case"] else {"strip_accents": False})
+    for key, value in only.items():
+      if own.get(key, value) != value:
+        raise ValueError(
+          f"{key} ({own[key]!r}) in {origin} is not supported; only {value!r} "
+          "is."
+        )
+  return found
+
+
+def files_to_copy(folder, sentencepiece_file):
+  """Returns {path: name} of the files of a preset's tokenizer, {} without.
+
+  Args:
+    folder: str.
+    sentencepiece_file: str, what a SentencePiece model is to be called.
+  """
+  vocabulary = find(folder)
+  if vocabulary is None:
+    return {}
+  name = _FILES[os.path.basename(vocabulary)]
+  merges = os.path.join(os.path.dirname(vocabulary), _MERGES)
+  found = {vocabulary: name or sentencepiece_file}
+  return found | ({merges: _MERGES} if files.exists(merges) else {})
+
+
+def _read(folder):
+  """Returns the tokenizer.json of a preset, None if it is none."""
+  values = files.find_json(os.path.join(folder, _CONFIG))
+  return values if values and "class_name" in values else None
+
+
+def _family(class_name, origin):
+  """Returns the name of the family of a class of tokenizers."""
+  known = {
+    f"{family.class_stem}Tokenizer": family.name
+    for family in families.FAMILIES.values()
+    if family.keras_hub
+  }
+  if class_name not in known:
+    raise ValueError(
+      f"{origin} describes a {class_name}; of KerasHub's tokenizers only "
+      f"{', '.join(sorted(known))} are read."
+    )
+  return known[class_name]
