@@ -38,7 +38,9 @@ class Pooler(base.Layer):
     """Creates the weights."""
     batch, _, hidden_size = hidden_shape
     shape = (batch, hidden_size)
-    self.dropout = self._dropout(shape, self.dropout_rate)
+    self.dropout = None  # As in BERT.
+    if self.dropout_rate:
+      self.dropout = self._dropout(shape, self.dropout_rate)
     self.dense = self._dense(hidden_size, shape, self.activation)
 
   def call(self, hidden, input_mask=None, training=False):
@@ -49,10 +51,15 @@ class Pooler(base.Layer):
     """
     self._check(input_mask)
     if not self.use_last_token:
-      return self.dense(self.dropout(hidden[:, 0], training=training))
+      return self._project(hidden[:, 0], training)
     last = ops.maximum(ops.sum(input_mask, axis=1) - 1, 0)  # [B]
     token = ops.take_along_axis(hidden, last[:, None, None], axis=1)
-    return self.dense(self.dropout(token[:, 0], training=training))
+    return self._project(token[:, 0], training)
+
+  def _project(self, token, training):
+    if self.dropout is not None:
+      token = self.dropout(token, training=training)
+    return self.dense(token)
 
   def compute_mask(self, inputs, previous_mask):
     """Returns None: a vector has no positions to mask."""
