@@ -146,19 +146,14 @@ def to_dict(description):
 
 
 def _known_fields(description):
-  """Returns {field: value}, what need not be written.
+  """Returns {field: value} that the file says which was read; {} without one.
 
-  What the file that was read says stays as it is there; without one, what it
-  means to leave a key out.
+  Where that is still so, it stays as it is there.
   """
-  if description.source:
-    config = from_dict(description.source, FILE_NAME).config
-    return dataclasses.asdict(description_lib.explicit(config))
-  config, defaults = description.config, description.config.family.defaults
-  known = {k: v for k, v in defaults.items() if getattr(config, k) == v}
-  if "embedding_size" in known:
-    known["embedding_size"] = config.hidden_size
-  return known
+  if not description.source:
+    return {}
+  config = from_dict(description.source, FILE_NAME).config
+  return dataclasses.asdict(description_lib.explicit(config))
 
 
 def _family(values, origin):
