@@ -73,6 +73,7 @@ def make_inputs(model):
     "input_ids": IDS,
     "input_mask": MASK,
     "segment_ids": np.zeros_like(IDS),
+    "pooling_mask": MASK,
     "masked_lm_positions": positions,
     "masked_lm_ids": np.array([[7, 8], [9, 11]], "int32"),
     "masked_lm_weights": np.ones((2, 2), "float32"),
