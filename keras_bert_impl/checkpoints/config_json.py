@@ -146,14 +146,17 @@ def to_dict(description):
 
 
 def _known_fields(description):
-  """Returns {field: value} that the file says which was read; {} without one.
+  """Returns {field: value}, what need not be written where it is so.
 
-  Where that is still so, it stays as it is there.
+  What the file that was read says stays as it is there. Without one, embeddings
+  may be as wide as the hidden states without saying so.
   """
-  if not description.source:
-    return {}
-  config = from_dict(description.source, FILE_NAME).config
-  return dataclasses.asdict(description_lib.explicit(config))
+  if description.source:
+    config = from_dict(description.source, FILE_NAME).config
+    return dataclasses.asdict(description_lib.explicit(config))
+  config = description.config
+  may_be_left_out = "embedding_size" in config.family.defaults
+  return {"embedding_size": config.hidden_size} if may_be_left_out else {}
 
 
 def _family(values, origin):
