@@ -16,9 +16,10 @@ _FIRST = (_SERVING, "tests/official_tasks/", "tests/training/")
 def pytest_xdist_auto_num_workers():
   """Returns the number of processes for `-n auto` and `-n logical`.
 
-  Twice as many as there are cores: tests of scripts wait for them.
+  Half as many again as there are cores: tests of scripts wait for them.
   """
-  return 2 * len(os.sched_getaffinity(0))
+  cores = len(os.sched_getaffinity(0))
+  return cores + cores // 2
 
 
 @pytest.hookimpl(optionalhook=True)
