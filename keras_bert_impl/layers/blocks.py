@@ -7,15 +7,15 @@ from keras_bert_impl.layers import kernels
 
 
 def apply(function, rows, others, size, training):
-  """Returns `function(0, rows, *others)`, computed a block at a time.
+  """Returns `function(None, rows, *others)`, computed a block at a time.
 
   The blocks come one after the other. For a gradient each is computed again, so
   that only its inputs and its output are kept.
 
   Args:
-    function: callable (number of the block, rows, *others). It returns a tensor
-      [B, N, R, D] of the dtype of the others, whose positions depend each on
-      rows of its own.
+    function: callable (number of the block, None of all rows; rows, *others).
+      It returns a tensor [B, N, R, D] of the dtype of the others, whose
+      positions depend each on rows of its own.
     rows: {name: tensor [..., ..., R or 1, ...]}, the first one with R.
     others: list of float tensors, which all blocks read whole.
     size: int, the most positions of a block.
@@ -23,7 +23,7 @@ def apply(function, rows, others, size, training):
   """
   length = ops.shape(next(iter(rows.values())))[2]
   if isinstance(length, int) and length <= size:
-    return function(0, rows, *others)
+    return function(None, rows, *others)
   num_blocks = -(-length // size)
   size = -(-length // num_blocks)  # All about as long: little padding.
 

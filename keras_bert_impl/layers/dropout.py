@@ -124,7 +124,7 @@ def draw(layer, shape, dtype="float32"):
 
 
 def _next_draw(layer):
-  """Returns the next draw of a layer, callable (shape, dtype, number=0).
+  """Returns the next draw of a layer, callable (shape, dtype, number=None).
 
   It is a pure function: parts of a draw, such as blocks of a row, which are
   numbered from 0, may be drawn later, in any order and again.
@@ -140,10 +140,11 @@ def _next_draw(layer):
     key = ops.array([zlib.crc32(name.encode()) & 0x7FFFFFFF, 0], "int32")
     seed, numbers = ops.bitwise_xor(source.seed, key), source.numbers
 
-  def draw_part(shape, dtype, number=0):
+  def draw_part(shape, dtype, number=None):
+    if number is None:
+      return numbers(shape, seed, dtype)
     key = ops.stack([ops.cast(number, "int32") * _PART_KEY, 0])
-    key = ops.bitwise_xor(ops.cast(seed, "int32"), key)
-    return numbers(shape, key, dtype)
+    return numbers(shape, ops.bitwise_xor(ops.cast(seed, "int32"), key), dtype)
 
   return draw_part
 
@@ -194,16 +195,16 @@ class Dropout(keras.layers.Layer):
     return self.drawn(training)(inputs)
 
   def drawn(self, training):
-    """Returns the dropout of one call, callable (inputs, number=0).
+    """Returns the dropout of one call, callable (inputs, number=None).
 
     It may be called later, again, and with parts of the inputs, which are
     numbered from 0.
     """
     if not training or not self.rate:
-      return lambda inputs, number=0: inputs
+      return lambda inputs, number=None: inputs
     draw_part = _next_draw(self)
 
-    def drop(inputs, number=0):
+    def drop(inputs, number=None):
       numbers = draw_part(ops.shape(inputs), "uint16", number)
       return kernels.drop(inputs, numbers, self.rate)
 
