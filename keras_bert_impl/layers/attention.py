@@ -52,6 +52,15 @@ def block_size(max_positions):
   return _BLOCK_SIZE if max_positions > _LONG else None
 
 
+def check_heads(layer, hidden_size):
+  """Raises ValueError unless the heads of an attention layer divide H."""
+  if hidden_size % layer.num_heads:
+    raise ValueError(
+      f"The hidden size ({hidden_size}) of {layer.name} must be a multiple of "
+      f"num_heads ({layer.num_heads})."
+    )
+
+
 def split_heads(x, num_heads):
   """Returns [B, N, L, D] of `x` [B, L, H]."""
   batch, length, size = ops.shape(x)
@@ -103,7 +112,7 @@ def attend(rows, key, value, drop, size=None, training=False):
     training: bool, whether there will be a gradient.
   """
   if size is None:
-    return _attend(0, rows, key, value, drop)
+    return _attend(None, rows, key, value, drop)
 
   def context(number, rows, key, value):
     return _attend(number, rows, key, value, drop)[0]

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert_impl.layers import base, initializers
+from keras_bert_impl.layers import attention, base, initializers
 
 # As in the code that made the released weights: it leaves nothing of a score,
 # so that a token that sees none sees all alike.
@@ -44,11 +44,7 @@ class RelativeAttention(base.Layer):
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
     batch, length, hidden_size = hidden_shape
-    if hidden_size % self.num_heads:
-      raise ValueError(
-        f"The hidden size ({hidden_size}) of {self.name} must be a multiple of "
-        f"num_heads ({self.num_heads})."
-      )
+    attention.check_heads(self, hidden_size)
     of_head = (self.num_heads, hidden_size // self.num_heads)
     self.query = self._add("query", hidden_size, *of_head)
     self.key = self._add("key", hidden_size, *of_head)

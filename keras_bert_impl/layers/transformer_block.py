@@ -53,11 +53,7 @@ class SelfAttention(base.Layer):
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
     hidden_size = hidden_shape[-1]
-    if hidden_size % self.num_heads:
-      raise ValueError(
-        f"The hidden size ({hidden_size}) of {self.name} must be a multiple of "
-        f"num_heads ({self.num_heads})."
-      )
+    attention.check_heads(self, hidden_size)
     self.query = self._dense(hidden_size, hidden_shape, name="query")
     self.key = self._dense(
       hidden_size,
@@ -224,16 +220,18 @@ class TransformerBlock(base.Layer):
       The hidden states [B, L, H]; with `only_attention_scores` the attention
       probabilities [B, N, L, L] instead.
     """
-    masks = {"attention_mask": attention_mask, "mask": mask}
-    if only_attention_scores:
-      masks.update(position_bias=position_bias, return_attention_scores=True)
-      return self.attention(hidden, **masks)[1]
 
-    def transform(hidden, bias=None):
-      masks.update(position_bias=bias, training=training)
-      return self._add(hidden, self.attention(hidden, **masks), training)
+    def attend(hidden, position_bias=None, **options):
+      masks = {"mask": mask, "position_bias": position_bias}
+      return self.attention(hidden, attention_mask, **masks, **options)
+
+    def transform(hidden, *bias):
+      context = attend(hidden, *bias, training=training)
+      return self._add(hidden, context, training)
 
     inputs = [x for x in (hidden, position_bias) if x is not None]
+    if only_attention_scores:
+      return attend(*inputs, return_attention_scores=True)[1]
     return rematerialization.apply(transform, inputs, training)
 
   def _add(self, hidden, context, training):
