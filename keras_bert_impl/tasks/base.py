@@ -15,10 +15,12 @@ class Task(abc.ABC):
   Attributes:
     head: str, the name of the head that a fine-tuning task trains.
     labels: tuple of str, the classes in the order of the logits; None without.
+    has_pooler: bool, whether the head reads the encoder's pooler.
   """
 
   head = None
   labels = None
+  has_pooler = False
 
   @property
   def has_standard_head(self):
@@ -28,7 +30,7 @@ class Task(abc.ABC):
   @property
   def pads_left(self):
     """Whether padding comes before a row's tokens: its last place is read."""
-    return False
+    return self.has_pooler and self.config.pads_left
 
   @abc.abstractmethod
   def build_model(self):

@@ -90,16 +90,12 @@ class MultipleChoiceTask(base.Task):
   num_choices: int
 
   head = heads.MULTIPLE_CHOICE
+  has_pooler = True
 
   @property
   def labels(self):
     """Tuple of C str, the numbers of the choices from 0."""
     return tuple(map(str, range(self.num_choices)))
-
-  @property
-  def pads_left(self):
-    """Whether the pooler reads the last place of a row."""
-    return self.config.pads_left
 
   def build_model(self):
     """Returns a `MultipleChoice` model."""

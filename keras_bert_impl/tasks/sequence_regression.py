@@ -34,9 +34,9 @@ class SequenceRegressionTask(base.Task):
     return self.bilstm_width is None
 
   @property
-  def pads_left(self):
-    """Whether the pooler reads the last place of a row."""
-    return self.config.pads_left and self.bilstm_width is None
+  def has_pooler(self):
+    """Whether the head reads the encoder's pooler: none with a BiLSTM."""
+    return self.bilstm_width is None
 
   def build_model(self):
     """Returns a `SequenceClassifier` with one output, the score."""
