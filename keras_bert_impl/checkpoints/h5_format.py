@@ -55,14 +55,19 @@ def read(path):
   return stored_tensors.StoredTensors(places)
 
 
-def visit(path, function):
+def visit(path, function, part=None):
   """Calls `function` with the name and object of all in an HDF5 file.
+
+  Args:
+    path: str.
+    function: callable.
+    part: file-like, the part of the file that is an HDF5 file; None: all.
 
   Raises:
     ValueError: it is damaged.
   """
   try:
-    with h5py.File(path, "r") as file:
+    with h5py.File(part or path, "r") as file:
       # Goes along no link, which could lead to other files.
       file.visititems(function)
   except (OSError, RuntimeError, KeyError, TypeError) as error:
@@ -84,20 +89,25 @@ def torch_name(name):
   return ".".join([*modules, _LEAVES.get(leaf, leaf)])
 
 
-def place(path, name, dataset):
+def place(path, name, dataset, start=0):
   """Returns the `stored_tensors.Place` of a dataset in the file `path`.
+
+  Args:
+    path: str.
+    name: str, for messages.
+    dataset: `h5py.Dataset`.
+    start: int, byte of the file at which its HDF5 file begins.
 
   Raises:
     ValueError: its values are not there in order.
   """
-  offset = dataset.id.get_offset()
-  if dataset.size == 0:
-    offset = 0
+  offset = 0 if dataset.size == 0 else dataset.id.get_offset()
   if offset is None or dataset.external or dataset.is_virtual:
     raise ValueError(
       f"{name} in {path} is compressed, in pieces or in another file: write it"
       " anew with model.save_weights."
     )
+  offset += start
   if offset + dataset.size * dataset.dtype.itemsize > files.size(path):
     raise ValueError(f"{path} is cut off in {name}: copy it again.")
   dtype = str(dataset.dtype)

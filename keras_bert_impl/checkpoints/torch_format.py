@@ -5,11 +5,7 @@ storages; and the older one, five pickles and then the storages. The pickle is
 never run: see `pickles`. Local files only.
 """
 
-import io
-import itertools
-import os
 import struct
-import zipfile
 
 import numpy as np
 
@@ -17,6 +13,7 @@ from keras_bert_impl.checkpoints import (
   pickles,
   stored_tensors,
   transformers_files,
+  zip_entries,
 )
 
 NAME = "torch"
@@ -24,10 +21,7 @@ FILE_NAME = "pytorch_model.bin"
 INDEX_NAME = "pytorch_model.bin.index.json"
 
 _MAGIC = 0x1950A86A20F9469CFC6C
-# Of a file in a zip file, before its name.
-_LOCAL_HEADER = struct.Struct("<4s22xHH")
 _LENGTH = struct.Struct("<q")
-_ENCRYPTED = 1
 
 
 def open_weights(path, declared):
@@ -47,7 +41,7 @@ def read(path):
   for file_path in transformers_files.weight_files(path):
     try:
       places |= _places(file_path)
-    except (ValueError, zipfile.BadZipFile, struct.error) as error:
+    except (ValueError, struct.error) as error:
       reason = str(error).partition("\n")[0]
       raise ValueError(
         f"{file_path} is damaged, or holds more than a state dict of tensors: "
@@ -59,7 +53,7 @@ def read(path):
 
 def _places(path):
   """Returns {name: `Place`} of the tensors in a file."""
-  with _File(path) as file:
+  with zip_entries.GuardedFile(path, pickles.MOST_BYTES) as file:
     is_zip = file.read(4) == b"PK\3\4"
     value, offsets = (_open_zip if is_zip else _open_legacy)(file)
   places = {}
@@ -72,37 +66,9 @@ def _places(path):
   return places
 
 
-class _File(io.FileIO):
-  """A file that refuses to be read in pieces of more than a few MB."""
-
-  def __init__(self, path):
-    super().__init__(path)
-    self.num_bytes = os.path.getsize(path)
-
-  def read(self, size=-1):
-    if size < 0:
-      size = self.num_bytes - self.tell()
-    if size > pickles.MOST_BYTES:
-      raise ValueError(f"its pickle or its directory has {size} bytes")
-    return super().read(size)
-
-  def read_at(self, offset, size):
-    """Returns `size` bytes; fewer at the end of the file."""
-    if not 0 <= offset <= self.num_bytes:
-      raise ValueError(f"a part is to be at byte {offset} of {self.num_bytes}")
-    self.seek(offset)
-    return self.read(size)
-
-  def check_inside(self, offset, size, what):
-    if offset + size > self.num_bytes:
-      raise ValueError(
-        f"{what} ends at byte {offset + size} of {self.num_bytes}"
-      )
-
-
 def _open_zip(file):
   """Returns (value of the pickle, {key of storage: byte offset})."""
-  entries = _entries(file)
+  entries = zip_entries.entries(file)
   pickled = [
     n for n in entries if n.count("/") == 1 and n.endswith("/data.pkl")
   ]
@@ -110,9 +76,9 @@ def _open_zip(file):
     raise ValueError(f"it has {len(pickled)} entries */data.pkl, not one")
   root = pickled[0].removesuffix("data.pkl")
   if f"{root}byteorder" in entries:
-    order = _read_entry(file, entries[f"{root}byteorder"])
+    order = zip_entries.content(file, entries[f"{root}byteorder"])
     _check_little_endian(order == b"little")
-  pickle = pickles.read(_read_entry(file, entries[pickled[0]]))
+  pickle = pickles.read(zip_entries.content(file, entries[pickled[0]]))
   used, offsets = [], {}
   for key, storage in pickle.storages.items():
     name = f"{root}data/{key}"
@@ -124,50 +90,10 @@ def _open_zip(file):
         f"entry {name} has {entries[name].file_size} bytes, not {size}"
       )
     used.append(entries[name])
-    offsets[key] = _offset(file, entries[name])
-  if _overlap(used):
+    offsets[key] = zip_entries.offset(file, entries[name])
+  if zip_entries.overlap(used):
     raise ValueError("its entries overlap")
   return pickle.value, offsets
-
-
-def _entries(file):
-  """Returns {name: `zipfile.ZipInfo`}."""
-  try:
-    with zipfile.ZipFile(file) as archive:
-      infos = archive.infolist()
-  except (NotImplementedError, OSError, OverflowError, RuntimeError) as error:
-    raise ValueError(str(error)) from error
-  entries = {info.filename: info for info in infos}
-  if len(entries) < len(infos):
-    raise ValueError("two of its entries have one name")
-  return entries
-
-
-def _read_entry(file, info):
-  return file.read_at(_offset(file, info), info.file_size)
-
-
-def _offset(file, info):
-  """Returns the byte at which the content of an entry begins."""
-  name = info.filename.encode()
-  if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & _ENCRYPTED:
-    raise ValueError(f"entry {info.filename!r:.100} is compressed or encrypted")
-  header = file.read_at(info.header_offset, _LOCAL_HEADER.size + len(name))
-  mark, name_size, extra_size = _LOCAL_HEADER.unpack_from(header)
-  if (mark, header[_LOCAL_HEADER.size :]) != (b"PK\3\4", name):
-    raise ValueError(f"entry {info.filename!r:.100} is not where it must be")
-  offset = info.header_offset + _LOCAL_HEADER.size + name_size + extra_size
-  file.check_inside(offset, info.file_size, f"entry {info.filename!r:.100}")
-  return offset
-
-
-def _overlap(infos):
-  """Returns whether two entries have a byte in common."""
-  infos = sorted(infos, key=lambda info: info.header_offset)
-  return any(
-    info.header_offset + info.file_size > following.header_offset
-    for info, following in itertools.pairwise(infos)
-  )
 
 
 def _open_legacy(file):

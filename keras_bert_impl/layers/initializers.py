@@ -1,27 +1,8 @@
 """Initializer of embedding tables and kernels."""
 
-import contextlib
-import contextvars
-
 import keras
 
 from keras_bert_impl import given_arrays
-
-_are_skipped = contextvars.ContextVar("are_skipped", default=False)
-
-
-@contextlib.contextmanager
-def skipped():
-  """Context in which layers get no fresh values, but zeros without memory.
-
-  For models whose weights are all loaded: to draw those of BERT-Large takes
-  longer than to read them from a file, and twice the memory.
-  """
-  token = _are_skipped.set(True)
-  try:
-    yield
-  finally:
-    _are_skipped.reset(token)
 
 
 def truncated_normal(stddev):
@@ -38,7 +19,7 @@ def truncated_normal(stddev):
   """
   # Made in any case: it counts in the sequence of seeds.
   initializer = keras.initializers.TruncatedNormal(stddev=stddev)
-  return _Unwritten() if _are_skipped.get() else initializer
+  return _Unwritten() if given_arrays.are_awaited() else initializer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

@@ -8,9 +8,8 @@ import tempfile
 
 import pytest
 
-from keras_bert_impl import configs, models
+from keras_bert_impl import configs, given_arrays, models
 from keras_bert_impl.checkpoints import description, mappings, writing
-from keras_bert_impl.layers import initializers
 from tests.models import opening_memory
 
 # As MiniLM: half of its 91 MB are one table.
@@ -33,13 +32,15 @@ def fixture_folder():
 @pytest.mark.skipif(
   not pathlib.Path("/proc/self/status").exists(), reason="Linux tells the peak"
 )
-@pytest.mark.parametrize("file_format", ["safetensors", "google"])
+@pytest.mark.parametrize("file_format", ["safetensors", "google", "keras"])
 def test_weights_are_in_memory_once(file_format, folder):
-  with initializers.skipped():
+  with given_arrays.awaited():
     encoder = models.TransformerEncoder(CONFIG)
   tensors = mappings.Arrays({weight.path: weight for weight in encoder.weights})
   described = description.Description(CONFIG)
-  if file_format == "google":
+  if file_format == "keras":
+    encoder.save(f"{folder}/model.keras")
+  elif file_format == "google":
     writing.write_google(folder, tensors, described)
   else:
     writing.write_safetensors(folder, tensors, described, 10**9)
@@ -49,5 +50,5 @@ def test_weights_are_in_memory_once(file_format, folder):
     env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
     check=True,
   ).stdout
-  # Measured: 1.09 and 1.13.
+  # Measured: 1.09, 1.13 and 1.14.
   assert float(output) < 1.3
