@@ -27,15 +27,28 @@ _OF_DISENTANGLED = (
   "conv_groups",
   "conv_act",
 )
+_OF_BLOCKS = (
+  "rotary_base",
+  "local_rotary_base",
+  "attention_window",
+  "global_attention_every",
+  "norm_first",
+  "gated_feed_forward",
+  "attention_bias",
+  "mlp_bias",
+  "norm_bias",
+  "classifier_pooling",
+)
 _OF_RELATIVE = _OF_DISENTANGLED[1:5]
 
 
 def transformer_xl(config):
   """Checks the fields of `models.XLNetEncoder`, which no other one has."""
+  kind = "position_embedding_type 'transformer_xl'"
   if config.position_embedding_type != "transformer_xl":
-    needed = "position_embedding_type 'transformer_xl'"
-    _unused(config, _OF_TRANSFORMER_XL, needed)
+    _unused(config, _OF_TRANSFORMER_XL, kind)
     return
+  _unused(config, _OF_BLOCKS, "another position_embedding_type")
   for name in ("same_length", "bi_data", "summary_use_proj"):
     choice(name, getattr(config, name), (True, False))
   choice("summary_type", config.summary_type, SUMMARY_TYPES)
@@ -46,20 +59,19 @@ def transformer_xl(config):
     integer(name, value, least)
   if config.hidden_size % 2:
     raise ValueError(
-      f"hidden_size ({config.hidden_size}) must be even with "
-      "position_embedding_type 'transformer_xl'."
+      f"hidden_size ({config.hidden_size}) must be even with {kind}."
     )
-  for name, value in (
-    ("embedding_size", config.hidden_size),
-    ("num_hidden_groups", None),
-    ("position_offset", 0),
-    ("relative_attention_num_buckets", 0),
-  ):
-    if getattr(config, name) not in (value, None):
-      raise ValueError(
-        f"{name} ({getattr(config, name)!r}) must be {value!r} with "
-        "position_embedding_type 'transformer_xl'."
-      )
+  if config.embedding_size is not None:
+    _needs(config, kind, {"embedding_size": config.hidden_size})
+  _needs(
+    config,
+    kind,
+    {
+      "num_hidden_groups": None,
+      "position_offset": 0,
+      "relative_attention_num_buckets": 0,
+    },
+  )
 
 
 def disentangled(config, activations):
@@ -86,22 +98,91 @@ def disentangled(config, activations):
       _unused(config, ("norm_rel_ebd",), "relative_attention True")
   _buckets(config)
   _convolution(config)
-  for name, value in (
-    ("num_hidden_groups", None),
-    ("position_offset", 0),
-    ("relative_attention_num_buckets", 0),
-    ("use_causal_mask", False),
-  ):
-    if getattr(config, name) != value:
-      raise ValueError(
-        f"{name} ({getattr(config, name)!r}) must be {value!r} with "
-        "clears_padding True."
-      )
+  _needs(
+    config,
+    "clears_padding True",
+    {
+      "num_hidden_groups": None,
+      "position_offset": 0,
+      "relative_attention_num_buckets": 0,
+      "use_causal_mask": False,
+    },
+  )
   if config.position_embedding_type == "transformer_xl":
     raise ValueError(
       "position_embedding_type ('transformer_xl') must be another with "
       "clears_padding True."
     )
+
+
+def blocks(config):
+  """Checks the fields of blocks: norms, biases, rotary positions, windows."""
+  for name in (
+    "norm_first",
+    "gated_feed_forward",
+    "attention_bias",
+    "mlp_bias",
+    "norm_bias",
+  ):
+    choice(name, getattr(config, name), (True, False))
+  if config.norm_first:
+    _needs(config, "norm_first True", {"num_hidden_groups": None})
+  _rotary(config)
+  _window(config)
+
+
+def _rotary(config):
+  if config.position_embedding_type != "rotary":
+    needed = "position_embedding_type 'rotary'"
+    _unused(config, ("rotary_base", "local_rotary_base"), needed)
+    return
+  for name in ("rotary_base", "local_rotary_base"):
+    number(name, getattr(config, name), 1.0, float("inf"))
+  if config.hidden_size // config.num_attention_heads % 2:
+    raise ValueError(
+      f"hidden_size / num_attention_heads ({config.hidden_size} / "
+      f"{config.num_attention_heads}) must be even with "
+      "position_embedding_type 'rotary'."
+    )
+  _needs(
+    config,
+    "position_embedding_type 'rotary'",
+    {
+      "position_offset": 0,
+      "relative_attention": False,
+      "relative_attention_num_buckets": 0,
+    },
+  )
+
+
+def _window(config):
+  positive_integer("global_attention_every", config.global_attention_every)
+  integer("attention_window", config.attention_window, 0)
+  if not config.attention_window:
+    _unused(config, ("global_attention_every",), "an attention_window")
+    return
+  if config.attention_window < 2:
+    raise ValueError(
+      f"attention_window ({config.attention_window}) must be at least 2, one "
+      "token on either side, or 0 for none."
+    )
+  _needs(
+    config,
+    "an attention_window",
+    {
+      "num_hidden_groups": None,
+      "relative_attention_num_buckets": 0,
+      "clears_padding": False,
+    },
+  )
+
+
+def classifier(config, activations):
+  """Checks the fields of heads; arguments as of `disentangled`."""
+  for name in ("classifier_bias", "decoder_bias"):
+    choice(name, getattr(config, name), (True, False))
+  choice("classifier_pooling", config.classifier_pooling, (None, "cls", "mean"))
+  choice("classifier_act", config.classifier_act, (None, *activations))
 
 
 def _buckets(config):
@@ -125,6 +206,21 @@ def _convolution(config):
       f"hidden_size ({config.hidden_size}) must be a multiple of conv_groups "
       f"({groups})."
     )
+
+
+def _needs(config, what, values):
+  """Raises ValueError if a field is not what another one needs.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    what: str, that other field and its value.
+    values: {field: only value}.
+  """
+  for name, only in values.items():
+    if getattr(config, name) != only:
+      raise ValueError(
+        f"{name} ({getattr(config, name)!r}) must be {only!r} with {what}."
+      )
 
 
 def _unused(config, names, needed):

@@ -12,7 +12,13 @@ import pathlib
 from keras_bert_impl import config_checks, families, files
 
 ACTIVATIONS = ("gelu", "gelu_new", "relu", "silu", "tanh", "linear")
-POSITION_EMBEDDING_TYPES = ("learned", "sinusoidal", "none", "transformer_xl")
+POSITION_EMBEDDING_TYPES = (
+  "learned",
+  "sinusoidal",
+  "none",
+  "rotary",
+  "transformer_xl",
+)
 
 # In every bert_config.json Google released since November 2018; read by no
 # code of theirs or ours.
@@ -69,8 +75,9 @@ class EncoderConfig:
     embedding_size: E, width of the embedding tables; None means H. If it
       differs from H, a dense layer maps E to H (as in ALBERT and ELECTRA).
     position_embedding_type: one of `POSITION_EMBEDDING_TYPES`; "none" adds none
-      to the input; with "transformer_xl" the encoder is a
-      `models.XLNetEncoder`, and the fields from `clamp_len` on are its own.
+      to the input; "rotary" turns queries and keys; with "transformer_xl" the
+      encoder is a `models.XLNetEncoder`, and the fields from `clamp_len` to
+      `summary_use_proj` are its own.
     use_causal_mask: whether a position sees only itself and what precedes it.
     pooler_act: activation of the pooler, where a model has one; one of
       `ACTIVATIONS`.
@@ -96,8 +103,8 @@ class EncoderConfig:
       "cls_index" is the last one too, where no index is given.
     summary_use_proj: whether the pooler has a dense layer.
     relative_attention: whether attention depends on embeddings of relative
-      positions; see `layers.DisentangledBias`. It and the fields from here on
-      need `clears_padding`.
+      positions; see `layers.DisentangledBias`. It and the fields down to
+      `conv_act` need `clears_padding`.
     pos_att_type: "c2p|p2c", "c2p", "p2c" or "", its scores besides those of
       contents: of content with position, of position with content.
     position_buckets: buckets of distances on either side; not positive: each
@@ -115,6 +122,21 @@ class EncoderConfig:
     clears_padding: whether the states of padding are 0 after the embeddings,
       and padding sees all alike (DeBERTa: True). `embedding_size` is then
       mapped to H before LayerNorm, without bias.
+    rotary_base: base of the wave lengths of rotary positions, above 1.
+    local_rotary_base: the same, in layers with a window.
+    attention_window: a token sees those up to half of it away; 0: all.
+    global_attention_every: the first layer and every so many see all.
+    norm_first: whether LayerNorm comes before attention and feed-forward layer,
+      and behind the last block (pre-norm). The first one is the embeddings'.
+    gated_feed_forward: whether the feed-forward layer is gated (GeGLU).
+    attention_bias, mlp_bias, norm_bias: whether the dense layers of attention,
+      those of the feed-forward layer, and LayerNorm have biases.
+    classifier_pooling: "cls" or "mean" of the tokens, what heads for texts
+      read. All heads then begin as the masked language model's, with a dense
+      layer. None: they read the pooler, and other heads begin with none.
+    classifier_act: activation of that dense layer; None means `hidden_act`.
+    classifier_bias: whether it has a bias.
+    decoder_bias: whether the masked language model's output has a bias.
     model_type: a key of `families.FAMILIES`, the family whose published
       checkpoints have this model's layout. SpanBERT's is BERT's.
 
@@ -164,6 +186,19 @@ class EncoderConfig:
   conv_act: str = "tanh"
   pooler_dropout: float = 0.0
   clears_padding: bool = False
+  rotary_base: float = 10000.0
+  local_rotary_base: float = 10000.0
+  attention_window: int = 0
+  global_attention_every: int = 1
+  norm_first: bool = False
+  gated_feed_forward: bool = False
+  attention_bias: bool = True
+  mlp_bias: bool = True
+  norm_bias: bool = True
+  classifier_pooling: str | None = None
+  classifier_act: str | None = None
+  classifier_bias: bool = True
+  decoder_bias: bool = True
   model_type: str = families.DEFAULT
 
   def __post_init__(self):
@@ -171,6 +206,8 @@ class EncoderConfig:
     _check_kinds(self)
     config_checks.transformer_xl(self)
     config_checks.disentangled(self, ACTIVATIONS)
+    config_checks.blocks(self)
+    config_checks.classifier(self, ACTIVATIONS)
 
   @classmethod
   def from_dict(cls, values, origin="the given dictionary"):
@@ -184,20 +221,8 @@ class EncoderConfig:
     Raises:
       ValueError: an unknown key, no `vocab_size`, or a value not allowed.
     """
-    if not isinstance(values, dict):
-      raise ValueError(
-        f"{origin} must hold one object of configuration fields, not a "
-        f"{type(values).__name__}."
-      )
     known = [field.name for field in dataclasses.fields(cls)]
-    unknown = sorted(set(values) - set(known) - _HISTORICAL_KEYS)
-    if unknown:
-      raise ValueError(
-        f"Unknown configuration key {unknown[0]!r} in {origin}; known keys "
-        f"are {', '.join(known)}."
-      )
-    if "vocab_size" not in values:
-      raise ValueError(f"{origin} lacks the configuration key 'vocab_size'.")
+    _check_keys(values, known, origin)
     fields = {name: values[name] for name in known if name in values}
     try:
       return cls(**fields)
@@ -269,6 +294,23 @@ class EncoderConfig:
     """Writes all fields to the file `path`; see `from_json_file`."""
     text = json.dumps(self.to_dict(), indent=2) + "\n"
     pathlib.Path(path).write_text(text, encoding="utf-8")
+
+
+def _check_keys(values, known, origin):
+  """Raises ValueError unless `values` are a dict of known fields."""
+  if not isinstance(values, dict):
+    raise ValueError(
+      f"{origin} must hold one object of configuration fields, not a "
+      f"{type(values).__name__}."
+    )
+  unknown = sorted(set(values) - set(known) - _HISTORICAL_KEYS)
+  if unknown:
+    raise ValueError(
+      f"Unknown configuration key {unknown[0]!r} in {origin}; known keys "
+      f"are {', '.join(known)}."
+    )
+  if "vocab_size" not in values:
+    raise ValueError(f"{origin} lacks the configuration key 'vocab_size'.")
 
 
 def _check_sizes(config):

@@ -18,6 +18,8 @@ from keras_bert_impl.layers.disentangled import (
 )
 from keras_bert_impl.layers.dropout import Dropout, random_seed
 from keras_bert_impl.layers.embeddings import Embeddings
+from keras_bert_impl.layers.feed_forward import FeedForward
+from keras_bert_impl.layers.head_transform import HeadTransform
 from keras_bert_impl.layers.heads import (
   ClassificationHead,
   DiscriminatorHead,
@@ -33,6 +35,8 @@ from keras_bert_impl.layers.relative_attention import (
 )
 from keras_bert_impl.layers.relative_positions import RelativePositionBias
 from keras_bert_impl.layers.rematerialization import rematerialize
+from keras_bert_impl.layers.residual_output import ResidualOutput
+from keras_bert_impl.layers.rotary import RotaryEmbedding
 from keras_bert_impl.layers.scalar_mix import ScalarMix
 from keras_bert_impl.layers.summary import SequenceSummary
 from keras_bert_impl.layers.token_embeddings import TokenEmbeddings
@@ -51,6 +55,8 @@ __all__ = [
   "DisentangledBias",
   "Dropout",
   "Embeddings",
+  "FeedForward",
+  "HeadTransform",
   "MaskedLanguageModelHead",
   "Pooler",
   "Pooling",
@@ -58,6 +64,8 @@ __all__ = [
   "RelativeEmbeddings",
   "RelativePositionBias",
   "RelativeStructure",
+  "ResidualOutput",
+  "RotaryEmbedding",
   "ScalarMix",
   "SelfAttention",
   "SequenceSummary",

@@ -1,5 +1,7 @@
 """Activations by the names in `bert_config.json`."""
 
+import functools
+
 import keras
 from keras import ops
 
@@ -20,3 +22,23 @@ def get(name):
 def gelu_new(x):
   """GELU approximated by tanh, as in GPT and ALBERT."""
   return ops.gelu(x, approximate=True)
+
+
+@functools.cache
+def gated(name):
+  """Returns the gated form of an activation, [..., 2 I] -> [..., I].
+
+  Of the first half of its input, times the second half.
+
+  Args:
+    name: str or None, as for `get`.
+
+  Source: Shazeer 2020 (GLU variants).
+  """
+  activation = get(name)
+
+  def apply(x):
+    inner, gate = ops.split(x, 2, axis=-1)
+    return activation(inner) * gate
+
+  return apply

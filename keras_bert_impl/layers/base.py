@@ -26,6 +26,8 @@ class Layer(keras.layers.Layer):
   outer layer is saved.
   """
 
+  norm_bias = True  # Of the norms; constructors may take another.
+
   def get_config(self):
     """Returns the arguments of the constructor."""
     arguments = inspect.signature(type(self).__init__).parameters
@@ -36,12 +38,19 @@ class Layer(keras.layers.Layer):
     }
 
   def _dense(
-    self, units, input_shape, activation=None, name="dense", use_bias=True
+    self,
+    units,
+    input_shape,
+    activation=None,
+    name="dense",
+    use_bias=True,
+    is_gated=False,
   ):
     """Returns a built `Dense`; `activation` as in `activations.get`."""
+    get = activations.gated if is_gated else activations.get
     layer = dense.Dense(
       units,
-      activations.get(activation),
+      get(activation),
       use_bias=use_bias,
       kernel_initializer=initializers.truncated_normal(self.initializer_range),
       dtype=self.dtype_policy,
@@ -53,7 +62,10 @@ class Layer(keras.layers.Layer):
   def _layer_norm(self, shape):
     """Returns a built `LayerNormalization`."""
     layer = layer_norm.LayerNormalization(
-      epsilon=self.layer_norm_eps, dtype=self.dtype_policy, name="LayerNorm"
+      epsilon=self.layer_norm_eps,
+      center=self.norm_bias,
+      dtype=self.dtype_policy,
+      name="LayerNorm",
     )
     layer.build(shape)
     return layer

@@ -15,12 +15,15 @@ class Dense(keras.layers.Dense):
   """
 
   def call(self, inputs, training=None):
-    """Returns the outputs [..., units] for `inputs` [..., H]."""
+    """Returns the outputs [..., units] for `inputs` [..., H].
+
+    A gated activation leaves half of them.
+    """
     shape = ops.shape(inputs)
     x = ops.reshape(inputs, (-1, shape[-1])) if len(shape) > 2 else inputs
     x = ops.matmul(x, self.kernel)
     x = kernels.finish(x, self.bias, self.activation, training)
-    return ops.reshape(x, (*shape[:-1], self.units)) if len(shape) > 2 else x
+    return ops.reshape(x, (*shape[:-1], x.shape[-1])) if len(shape) > 2 else x
 
   def quantize(self, mode=None, type_check=True, **kwargs):
     """Quantizes the weights, as `keras.layers.Dense.quantize`."""

@@ -24,6 +24,7 @@ class Embeddings(base.Layer):
     initializer_range: float, standard deviation.
     hidden_size: int, H, to which the sum is mapped, without bias; None: E.
     clears_padding: bool, whether the states of padding are 0.
+    norm_bias: bool, whether LayerNorm adds a bias.
     **kwargs: of `keras.layers.Layer`.
 
   Source: google-research/bert, modeling.py, embedding_postprocessor; fairseq's
@@ -43,6 +44,7 @@ class Embeddings(base.Layer):
     initializer_range=0.02,
     hidden_size=None,
     clears_padding=False,
+    norm_bias=True,
     **kwargs,
   ):
     # Keras may pass ids as floats; bfloat16 would round them.
@@ -59,6 +61,7 @@ class Embeddings(base.Layer):
     self.initializer_range = initializer_range
     self.hidden_size = hidden_size
     self.clears_padding = clears_padding
+    self.norm_bias = norm_bias
 
   def build(self, input_ids_shape, **other_shapes):
     """Creates the weights."""

@@ -3,7 +3,13 @@
 import keras
 from keras import ops
 
-from keras_bert_impl.layers import base, initializers, kernels
+from keras_bert_impl.layers import (
+  base,
+  head_transform,
+  initializers,
+  kernels,
+  pooling,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -49,7 +55,7 @@ class Pooler(base.Layer):
     Raises:
       ValueError: the rows hold several texts, with a mask [B, L, L].
     """
-    self._check(input_mask)
+    pooling.check_mask(input_mask)
     if not self.use_last_token:
       return self._project(hidden[:, 0], training)
     last = ops.maximum(ops.sum(input_mask, axis=1) - 1, 0)  # [B]
@@ -67,17 +73,9 @@ class Pooler(base.Layer):
 
   def compute_output_spec(self, hidden, input_mask=None, training=False):
     """Returns the shape and dtype of `call`."""
-    self._check(input_mask)
+    pooling.check_mask(input_mask)
     shape = (hidden.shape[0], hidden.shape[-1])
     return keras.KerasTensor(shape, self.compute_dtype)
-
-  def _check(self, input_mask):
-    # In `build` Keras 3.12 leaves the shapes of masks out.
-    if input_mask is not None and len(input_mask.shape) == 3:
-      raise ValueError(
-        "a pooler reads one token of a row, but the rows hold several texts: "
-        "give use_pooler=False with use_sequence_ids=True."
-      )
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -91,6 +89,9 @@ class MaskedLanguageModelHead(base.Layer):
     activation: str, of the transformation.
     layer_norm_eps: float.
     initializer_range: float, standard deviation.
+    use_bias: bool, whether the transformation's dense layer has a bias.
+    norm_bias: bool, whether its LayerNorm has.
+    use_output_bias: bool, whether there is a bias after the output matrix.
     **kwargs: of `keras.layers.Layer`.
 
   Source: google-research/bert, run_pretraining.py, get_masked_lm_output.
@@ -101,6 +102,9 @@ class MaskedLanguageModelHead(base.Layer):
     activation="gelu",
     layer_norm_eps=1e-12,
     initializer_range=0.02,
+    use_bias=True,
+    norm_bias=True,
+    use_output_bias=True,
     **kwargs,
   ):
     # Keras may pass positions as floats; bfloat16 would round them.
@@ -108,23 +112,34 @@ class MaskedLanguageModelHead(base.Layer):
     self.activation = activation
     self.layer_norm_eps = layer_norm_eps
     self.initializer_range = initializer_range
+    self.use_bias = use_bias
+    self.norm_bias = norm_bias
+    self.use_output_bias = use_output_bias
 
   def build(
     self, hidden_shape, masked_lm_positions_shape, embedding_table_shape
   ):
     """Creates the weights."""
     vocab_size, embedding_size = embedding_table_shape
-    with keras.name_scope("transform"):
-      self.dense = self._dense(
-        embedding_size, (None, hidden_shape[-1]), self.activation
-      )
-      self.layer_norm = self._layer_norm((None, embedding_size))
-    self.output_bias = self.add_weight(
-      name="output_bias",
-      shape=(vocab_size,),
-      initializer="zeros",
-      autocast=False,
+    self.transform = head_transform.HeadTransform(
+      embedding_size,
+      self.activation,
+      self.use_bias,
+      self.norm_bias,
+      self.layer_norm_eps,
+      self.initializer_range,
+      dtype=self.dtype_policy,
+      name="transform",
     )
+    self.transform.build((None, hidden_shape[-1]))
+    self.output_bias = None
+    if self.use_output_bias:
+      self.output_bias = self.add_weight(
+        name="output_bias",
+        shape=(vocab_size,),
+        initializer="zeros",
+        autocast=False,
+      )
 
   def call(self, hidden, masked_lm_positions, embedding_table):
     """Scores the word pieces.
@@ -139,9 +154,10 @@ class MaskedLanguageModelHead(base.Layer):
     """
     batch, num_predictions = ops.shape(masked_lm_positions)
     masked = _gather_positions(hidden, masked_lm_positions)  # [B * P, H]
-    masked = self.layer_norm(self.dense(masked))  # [B * P, E]
+    masked = self.transform(masked)  # [B * P, E]
     logits = _score_words(masked, embedding_table, self.compute_dtype)
-    logits = logits + self.output_bias
+    if self.output_bias is not None:
+      logits = logits + self.output_bias
     return ops.reshape(
       logits, (batch, num_predictions, embedding_table.shape[0])
     )

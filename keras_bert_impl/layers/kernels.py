@@ -27,7 +27,10 @@ from keras import ops
 
 from keras_bert_impl.layers import activations
 
-_GELUS = (keras.activations.gelu, activations.gelu_new)
+_COMPILED = (
+  *(activations.get(name) for name in ("gelu", "gelu_new")),
+  *(activations.gated(name) for name in ("gelu", "gelu_new", "silu")),
+)
 NUM_DRAWS = 2**16  # values of the number that decides on an element
 _FEWEST_CLASSES = 1024  # that are worth a program of XLA
 
@@ -51,7 +54,7 @@ def finish(x, bias, activation, training):
   Args:
     x: float [N, I].
     bias: [I], or None.
-    activation: callable, or None; those with a faster form are GELU's.
+    activation: callable, or None; GELU and gated ones have a faster form.
     training: bool, whether there will be a gradient.
   """
   if keras.backend.backend() == "tensorflow":
@@ -63,10 +66,10 @@ def finish(x, bias, activation, training):
 def _finish_on_tensorflow(x, bias, activation, training):
   import tensorflow as tf
 
-  if training and activation in _GELUS:
-    bias = tf.zeros([x.shape[-1]], x.dtype) if bias is None else bias
+  if training and activation in _COMPILED:
     # A variable would be one of the function that is differentiated.
-    return _compiled(activation)(x, tf.convert_to_tensor(bias))
+    terms = [x] if bias is None else [x, tf.convert_to_tensor(bias)]
+    return _compiled(activation, len(terms))(*terms)
   x = x if bias is None else tf.nn.bias_add(x, tf.convert_to_tensor(bias))
   return x if activation is None else activation(x)
 
@@ -107,6 +110,44 @@ def _compiled_drop(threshold):
   return compiled
 
 
+def turn(x, angles, training):
+  """Returns `x` with the halves of its last axis turned into each other.
+
+  Args:
+    x: float [..., D].
+    angles: float32, broadcast to `x`: cosines, then sines of the D / 2 angles.
+    training: bool, whether there will be a gradient.
+  """
+  cosine, sine = ops.split(angles, 2, axis=-1)
+  if training and keras.backend.backend() == "tensorflow":
+    return _compiled_turn()(x, cosine, sine)
+  return _turn(x, cosine, sine)
+
+
+def _turn(x, cosine, sine):
+  first, second = ops.split(ops.cast(x, "float32"), 2, axis=-1)
+  halves = [first * cosine - second * sine, second * cosine + first * sine]
+  return ops.cast(ops.concatenate(halves, axis=-1), x.dtype)
+
+
+@functools.cache
+def _compiled_turn():
+  """Returns `_turn` and its gradient, which turns back, compiled by XLA."""
+  import tensorflow as tf
+
+  turned = _compile(_turn)
+  turned_back = _compile(lambda x, cosine, sine: _turn(x, cosine, -sine))
+
+  @tf.custom_gradient
+  def compiled(x, cosine, sine):
+    def gradient(upstream):
+      return turned_back(upstream, cosine, sine), None, None
+
+    return turned(x, cosine, sine), gradient
+
+  return compiled
+
+
 def map_in_turn(function, inputs, dtype):
   """Returns `function` of each element of tensors, one after the other.
 
@@ -141,12 +182,14 @@ def score_rows(x, table):
 def layer_norm(x, gamma, beta, epsilon, training):
   """Returns `x` [..., H], each row normalized, times gamma [H] plus beta [H].
 
-  The dtype is that of `x`; None where `keras.ops` does as well.
+  The dtype is that of `x`; None where `keras.ops` does as well. `beta` may be
+  None.
   """
   if keras.backend.backend() != "tensorflow":
     return None
   import tensorflow as tf
 
+  beta = tf.zeros([x.shape[-1]]) if beta is None else beta
   if training:
     weights = map(tf.convert_to_tensor, (gamma, beta))
     rows = tf.reshape(x, [-1, x.shape[-1]])
@@ -221,26 +264,32 @@ def _compiled_layer_norm(epsilon):
 
 
 @functools.cache
-def _compiled(activation):
-  """Returns `activation(x + bias)` and its gradient, compiled by XLA."""
+def _compiled(activation, num_terms):
+  """Returns `activation` of a sum and its gradient, compiled by XLA.
+
+  Args:
+    activation: callable.
+    num_terms: int, 2 for a function of (x, bias), 1 for one of (x).
+  """
+  del num_terms  # Each has functions of its own.
   import tensorflow as tf
 
   @_compile
-  def value(x, bias):
-    return tf.cast(activation(tf.add(*_wide(x, bias))), x.dtype)
+  def value(*terms):
+    return tf.cast(activation(sum(_wide(*terms))), terms[0].dtype)
 
   @_compile
-  def gradient(x, bias, upstream):
-    inputs = _wide(x, bias)
+  def gradient(*terms_and_upstream):
+    *terms, upstream = _wide(*terms_and_upstream)
     with tf.GradientTape() as tape:
-      tape.watch(inputs)
-      y = activation(tf.add(*inputs))
-    slopes = tape.gradient(y, inputs, *_wide(upstream))
-    return [tf.cast(slope, x.dtype) for slope in slopes]
+      tape.watch(terms)
+      y = activation(sum(terms))
+    slopes = tape.gradient(y, terms, upstream)
+    return [tf.cast(slope, terms_and_upstream[0].dtype) for slope in slopes]
 
   @tf.custom_gradient
-  def compiled(x, bias):
-    return value(x, bias), functools.partial(gradient, x, bias)
+  def compiled(*terms):
+    return value(*terms), functools.partial(gradient, *terms)
 
   return compiled
 

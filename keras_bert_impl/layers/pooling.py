@@ -71,7 +71,11 @@ class Pooling(base.Layer):
         )
 
   def call(self, hidden, input_mask):
-    """Pools [B, L, H] where `input_mask`, int [B, L], is 1."""
+    """Pools [B, L, H] where `input_mask`, int [B, L], is 1.
+
+    Raises:
+      ValueError: the rows hold several texts, with a mask [B, L, L].
+    """
     mask = ops.cast(input_mask, hidden.dtype)
     positions = ops.arange(1, ops.shape(hidden)[1] + 1, dtype=hidden.dtype)
     vectors = [
@@ -86,9 +90,20 @@ class Pooling(base.Layer):
     """Returns None: a vector has no positions to mask."""
     return None
 
-  def compute_output_shape(self, hidden_shape, input_mask_shape=None):
-    """Returns the shape of `call`."""
-    return (hidden_shape[0], len(self.modes) * hidden_shape[-1])
+  def compute_output_spec(self, hidden, input_mask):
+    """Returns the shape and dtype of `call`."""
+    check_mask(input_mask)
+    shape = (hidden.shape[0], len(self.modes) * hidden.shape[-1])
+    return keras.KerasTensor(shape, self.compute_dtype)
+
+
+def check_mask(input_mask):
+  """Raises ValueError if a mask is that of rows of several texts."""
+  if input_mask is not None and len(input_mask.shape) == 3:
+    raise ValueError(
+      "a pooler reads one text of a row, but the rows hold several texts: "
+      "give use_pooler=False with use_sequence_ids=True."
+    )
 
 
 def _one_hot(scores):

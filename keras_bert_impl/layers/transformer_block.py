@@ -6,8 +6,12 @@ from keras_bert_impl.layers import (
   attention,
   base,
   disentangled,
+  feed_forward,
+  local_attention,
   rematerialization,
+  residual_output,
 )
+from keras_bert_impl.layers import rotary as rotary_lib
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -26,6 +30,9 @@ class SelfAttention(base.Layer):
     block_size: int, for how many positions scores are kept at a time: memory
       grows with L, not with its square. None: for all.
     disentangled: dict, options of `DisentangledBias`; None: there is none.
+    window: int, at least 2: a position sees those up to half of it away, in
+      time that is linear in L. None: it sees all.
+    use_bias: bool, whether the projections have biases.
     **kwargs: of `keras.layers.Layer`.
 
   Source: Vaswani et al. 2017, section 3.2.
@@ -39,6 +46,8 @@ class SelfAttention(base.Layer):
     initializer_range=0.02,
     block_size=None,
     disentangled=None,
+    window=None,
+    use_bias=True,
     **kwargs,
   ):
     super().__init__(**kwargs)
@@ -49,19 +58,20 @@ class SelfAttention(base.Layer):
     self.initializer_range = initializer_range
     self.block_size = block_size
     self.disentangled = disentangled
+    self.window = window
+    self.use_bias = use_bias
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
-    hidden_size = hidden_shape[-1]
-    attention.check_heads(self, hidden_size)
-    self.query = self._dense(hidden_size, hidden_shape, name="query")
-    self.key = self._dense(
-      hidden_size,
-      hidden_shape,
-      name="key",
-      use_bias=(self.disentangled or {}).get("use_key_bias", True),
-    )
-    self.value = self._dense(hidden_size, hidden_shape, name="value")
+    size, options = hidden_shape[-1], self.disentangled or {}
+    attention.check_heads(self, size)
+
+    def dense(name, use_bias=self.use_bias):
+      return self._dense(size, hidden_shape, name=name, use_bias=use_bias)
+
+    self.query = dense("query")
+    self.key = dense("key", self.use_bias and options.get("use_key_bias", True))
+    self.value = dense("value")
     self.dropout = self._dropout(hidden_shape, self.dropout_rate)
     self.disentangled_bias = disentangled.of_attention(self, hidden_shape)
 
@@ -71,6 +81,7 @@ class SelfAttention(base.Layer):
     attention_mask=None,
     mask=None,
     position_bias=None,
+    rotary=None,
     *,
     return_attention_scores=False,
     training=False,
@@ -86,6 +97,7 @@ class SelfAttention(base.Layer):
       position_bias: float [B or 1, N, L, L], added to the scores before
         softmax; see `RelativePositionBias`. None adds nothing. Where
         attention is disentangled, what `RelativeEmbeddings` returns.
+      rotary: float32 [B or 1, L, 1, D], of `RotaryEmbedding`; or None.
       return_attention_scores: bool.
       training: bool.
 
@@ -93,11 +105,18 @@ class SelfAttention(base.Layer):
       The context [B, L, H]; with `return_attention_scores` a tuple of it and
       the attention probabilities [B, N, L, L], before dropout.
     """
-    query, key, value = (
-      attention.split_heads(dense(hidden), self.num_heads)
-      for dense in (self.query, self.key, self.value)
-    )
+    query, key, value = self.query(hidden), self.key(hidden), self.value(hidden)
+    if rotary is not None:
+      query, key = rotary_lib.turn((query, key), rotary, training)
     mask = mask if attention_mask is None else attention_mask
+    drop = self.dropout.drawn(training)
+    if self.window is not None:
+      return local_attention.attend(
+        self, (query, key, value), mask, drop, return_attention_scores
+      )
+    query, key, value = (
+      attention.split_heads(x, self.num_heads) for x in (query, key, value)
+    )
     if self.disentangled_bias is not None:
       query *= self.disentangled_bias.scale
       position_bias = self.disentangled_bias.bias(
@@ -105,7 +124,6 @@ class SelfAttention(base.Layer):
       )
       mask = None
     rows = attention.rows(query, mask, self.use_causal_mask, position_bias)
-    drop = self.dropout.drawn(training)
     size = None if return_attention_scores else self.block_size
     context, probs = attention.attend(rows, key, value, drop, size, training)
     context = attention.merge_heads(context)
@@ -124,9 +142,8 @@ class SelfAttention(base.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class TransformerBlock(base.Layer):
-  """Transformer block: self-attention and feed-forward layer, post-norm.
+  """Transformer block: self-attention and feed-forward layer, post-norm or not.
 
-  Each is followed by dropout, the residual sum and LayerNorm, as in the paper.
   The names of the weights are those of Google's checkpoints:
   attention/self/query/kernel, ..., output/LayerNorm/beta. Keras' implicit mask
   is used and passed on, as in `SelfAttention`.
@@ -137,11 +154,12 @@ class TransformerBlock(base.Layer):
     activation: str, of the feed-forward layer; see `activations.get`.
     dropout_rate: float in [0, 1), of both outputs.
     attention_dropout_rate: float in [0, 1), of the attention probabilities.
-    use_causal_mask: bool, see `SelfAttention`.
     layer_norm_eps: float.
     initializer_range: float, standard deviation.
-    block_size: int or None, see `SelfAttention`.
-    disentangled: dict or None, see `SelfAttention`.
+    attention_options: dict, further options of `SelfAttention`; or None.
+    feed_forward_options: dict, further options of `FeedForward`; or None.
+    residual_options: dict, further options of both `ResidualOutput`; or None.
+    use_attention_norm: bool, whether the half with attention has LayerNorm.
     **kwargs: of `keras.layers.Layer`.
 
   Source: Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3.
@@ -154,11 +172,12 @@ class TransformerBlock(base.Layer):
     activation="gelu",
     dropout_rate=0.1,
     attention_dropout_rate=0.1,
-    use_causal_mask=False,
     layer_norm_eps=1e-12,
     initializer_range=0.02,
-    block_size=None,
-    disentangled=None,
+    attention_options=None,
+    feed_forward_options=None,
+    residual_options=None,
+    use_attention_norm=True,
     **kwargs,
   ):
     super().__init__(**kwargs)
@@ -168,41 +187,47 @@ class TransformerBlock(base.Layer):
     self.activation = activation
     self.dropout_rate = dropout_rate
     self.attention_dropout_rate = attention_dropout_rate
-    self.use_causal_mask = use_causal_mask
     self.layer_norm_eps = layer_norm_eps
     self.initializer_range = initializer_range
-    self.block_size = block_size
-    self.disentangled = disentangled
+    self.attention_options = attention_options
+    self.feed_forward_options = feed_forward_options
+    self.residual_options = residual_options
+    self.use_attention_norm = use_attention_norm
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
-    hidden_size = hidden_shape[-1]
+    shared = {
+      "dropout_rate": self.dropout_rate,
+      "layer_norm_eps": self.layer_norm_eps,
+      "initializer_range": self.initializer_range,
+      "dtype": self.dtype_policy,
+      **(self.residual_options or {}),
+    }
     with keras.name_scope("attention"):
       self.attention = SelfAttention(
         self.num_heads,
         self.attention_dropout_rate,
-        self.use_causal_mask,
-        self.initializer_range,
-        self.block_size,
-        self.disentangled,
+        initializer_range=self.initializer_range,
         dtype=self.dtype_policy,
         name="self",
+        **(self.attention_options or {}),
       )
       self.attention.build(hidden_shape)
-      with keras.name_scope("output"):
-        self.attention_dense = self._dense(hidden_size, hidden_shape)
-        self.attention_dropout = self._dropout(hidden_shape, self.dropout_rate)
-        self.attention_norm = self._layer_norm(hidden_shape)
-    with keras.name_scope("intermediate"):
-      self.intermediate_dense = self._dense(
-        self.intermediate_size, hidden_shape, self.activation
+      self.attention_output = residual_output.ResidualOutput(
+        use_bias=self.attention.use_bias,
+        use_norm=self.use_attention_norm,
+        name="output",
+        **shared,
       )
-    with keras.name_scope("output"):
-      self.output_dense = self._dense(
-        hidden_size, (*hidden_shape[:-1], self.intermediate_size)
-      )
-      self.output_dropout = self._dropout(hidden_shape, self.dropout_rate)
-      self.output_norm = self._layer_norm(hidden_shape)
+      self.attention_output.build(hidden_shape, hidden_shape)
+    self.feed_forward = feed_forward.FeedForward(
+      self.intermediate_size,
+      self.activation,
+      use_own_scope=False,
+      **shared,
+      **(self.feed_forward_options or {}),
+    )
+    self.feed_forward.build(hidden_shape)
 
   def call(
     self,
@@ -210,6 +235,7 @@ class TransformerBlock(base.Layer):
     attention_mask=None,
     mask=None,
     position_bias=None,
+    rotary=None,
     *,
     only_attention_scores=False,
     training=False,
@@ -222,27 +248,20 @@ class TransformerBlock(base.Layer):
     """
 
     def attend(hidden, position_bias=None, **options):
-      masks = {"mask": mask, "position_bias": position_bias}
-      return self.attention(hidden, attention_mask, **masks, **options)
+      options |= {"position_bias": position_bias, "rotary": rotary}
+      read = self.attention_output.before(hidden, training)
+      return self.attention(read, attention_mask, mask=mask, **options)
 
     def transform(hidden, *bias):
+      # Keras does not know `training` where a block is computed again.
       context = attend(hidden, *bias, training=training)
-      return self._add(hidden, context, training)
+      hidden = self.attention_output(context, hidden, training=training)
+      return self.feed_forward(hidden, training=training)
 
     inputs = [x for x in (hidden, position_bias) if x is not None]
     if only_attention_scores:
       return attend(*inputs, return_attention_scores=True)[1]
     return rematerialization.apply(transform, inputs, training)
-
-  def _add(self, hidden, context, training):
-    """Returns the block's output for its input and the context, [B, L, H]."""
-    context = self.attention_dense(context)
-    context = self.attention_dropout(context, training=training)
-    hidden = self.attention_norm(hidden + context, training=training)
-    # Keras does not know `training` where a block is computed again.
-    inner = self.intermediate_dense(hidden, training=training)  # [B, L, I]
-    update = self.output_dropout(self.output_dense(inner), training=training)
-    return self.output_norm(hidden + update, training=training)
 
   def compute_output_spec(
     self, hidden, *args, only_attention_scores=False, **kwargs

@@ -4,8 +4,10 @@ import keras
 
 from keras_bert_impl.layers import (
   base,
+  feed_forward,
   relative_attention,
   rematerialization,
+  residual_output,
 )
 
 
@@ -52,8 +54,12 @@ class TwoStreamBlock(base.Layer):
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
-    hidden_size = hidden_shape[-1]
-    inner_shape = (*hidden_shape[:-1], self.intermediate_size)
+    shared = {
+      "dropout_rate": self.dropout_rate,
+      "layer_norm_eps": self.layer_norm_eps,
+      "initializer_range": self.initializer_range,
+      "dtype": self.dtype_policy,
+    }
     with keras.name_scope("attention"):
       self.attention = relative_attention.RelativeAttention(
         self.num_heads,
@@ -63,18 +69,18 @@ class TwoStreamBlock(base.Layer):
         name="self",
       )
       self.attention.build(hidden_shape)
-      with keras.name_scope("output"):
-        self.attention_dropout = self._dropout(hidden_shape, self.dropout_rate)
-        self.attention_norm = self._layer_norm(hidden_shape)
-    with keras.name_scope("intermediate"):
-      self.intermediate_dense = self._dense(
-        self.intermediate_size, hidden_shape, self.activation
+      self.attention_output = residual_output.ResidualOutput(
+        use_dense=False, name="output", **shared
       )
-      self.intermediate_dropout = self._dropout(inner_shape, self.dropout_rate)
-    with keras.name_scope("output"):
-      self.output_dense = self._dense(hidden_size, inner_shape)
-      self.output_dropout = self._dropout(hidden_shape, self.dropout_rate)
-      self.output_norm = self._layer_norm(hidden_shape)
+      self.attention_output.build(hidden_shape, hidden_shape)
+    self.feed_forward = feed_forward.FeedForward(
+      self.intermediate_size,
+      self.activation,
+      inner_dropout_rate=self.dropout_rate,
+      use_own_scope=False,
+      **shared,
+    )
+    self.feed_forward.build(hidden_shape)
 
   def call(
     self,
@@ -112,13 +118,9 @@ class TwoStreamBlock(base.Layer):
 
   def _add(self, hidden, context, training):
     """Returns a stream's output for its input and its context, [B, L, H]."""
-    context = self.attention_dropout(context, training=training)
-    hidden = self.attention_norm(hidden + context, training=training)
     # Keras does not know `training` where a block is computed again.
-    inner = self.intermediate_dense(hidden, training=training)  # [B, L, I]
-    inner = self.intermediate_dropout(inner, training=training)
-    update = self.output_dropout(self.output_dense(inner), training=training)
-    return self.output_norm(hidden + update, training=training)
+    hidden = self.attention_output(context, hidden, training=training)
+    return self.feed_forward(hidden, training=training)
 
   def compute_output_spec(
     self, hidden, structure, query_hidden=None, *args, **kwargs

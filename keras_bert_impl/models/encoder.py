@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl import features, heads
-from keras_bert_impl.layers import attention, dense, initializers
+from keras_bert_impl.layers import attention
 from keras_bert_impl.models import base, encoder_layers
 
 
@@ -40,7 +40,7 @@ class TransformerEncoder(base.EncoderModel):
     config: as given.
     embeddings: the layer.
     hidden_states: list of symbolic tensors [B, L, H]: the output of the
-      embeddings, then of each layer.
+      embeddings, then of each layer; the last one normalized.
     embedding_table: symbolic tensor [V, E], for heads tied to it.
 
   Source: Devlin et al. 2019, section 3; google-research/bert, modeling.py; for
@@ -71,25 +71,20 @@ class TransformerEncoder(base.EncoderModel):
       embeddings = embeddings or encoder_layers.embeddings(config, dtype)
       hidden, table = embeddings(input_ids, segment_ids, mask, position_ids)
       with keras.name_scope("encoder"):
-        if hidden.shape[-1] != config.hidden_size:
-          initial = initializers.truncated_normal(config.initializer_range)
-          hidden = dense.Dense(
-            config.hidden_size,
-            kernel_initializer=initial,
-            dtype=dtype,
-            name="embedding_hidden_mapping_in",
-          )(hidden)
+        hidden = encoder_layers.to_hidden_size(config, dtype, hidden)
         hidden_states = [hidden]
         blocks = encoder_layers.blocks(config, dtype)
-        convolution = encoder_layers.convolution(
-          config, dtype, use_sequence_ids
-        )
-        bias = encoder_layers.position_bias(config, dtype, hidden)
-        for block in blocks:
-          hidden = block(hidden, seen, position_bias=bias)
-          if convolution and len(hidden_states) == 1:
-            hidden = convolution(hidden_states[0], hidden, mask)
+        conv = encoder_layers.convolution(config, dtype, use_sequence_ids)
+        places = encoder_layers.positions(config, dtype, hidden, position_ids)
+        blocks = list(zip(blocks, places, strict=True))
+        for block, place in blocks:
+          hidden = block(hidden, seen, **place)
+          if conv and len(hidden_states) == 1:
+            hidden = conv(hidden_states[0], hidden, mask)
           hidden_states.append(hidden)
+        if config.norm_first:
+          hidden = encoder_layers.final_norm(config, dtype)(hidden)
+          hidden_states[-1] = hidden
       outputs = {"sequence_output": ops.cast(hidden, "float32")}
       if use_pooler:
         pooled = encoder_layers.pooler(config, dtype)(hidden, seen)
@@ -102,8 +97,8 @@ class TransformerEncoder(base.EncoderModel):
     self.embedding_table = table
     # Not kept by the blocks: they are large, and few read them.
     self._attention_probs = lambda: [
-      block(x, seen, position_bias=bias, only_attention_scores=True)
-      for block, x in zip(blocks, hidden_states[:-1], strict=True)
+      block(x, seen, only_attention_scores=True, **place)
+      for (block, place), x in zip(blocks, hidden_states[:-1], strict=True)
     ]
 
   @functools.cached_property

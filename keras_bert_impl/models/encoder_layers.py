@@ -1,7 +1,7 @@
 """The layers of `TransformerEncoder`, as its configuration says."""
 
 from keras_bert_impl import layers
-from keras_bert_impl.layers import attention
+from keras_bert_impl.layers import attention, dense, initializers, layer_norm
 
 
 def embeddings(config, dtype_policy):
@@ -11,16 +11,66 @@ def embeddings(config, dtype_policy):
     embedding_size=config.embedding_size or config.hidden_size,
     max_position_embeddings=config.max_position_embeddings,
     type_vocab_size=config.type_vocab_size,
-    position_embedding_type=config.position_embedding_type,
+    position_embedding_type=_added_positions(config),
     position_offset=config.position_offset,
     dropout_rate=config.hidden_dropout_prob,
     layer_norm_eps=config.layer_norm_eps,
     initializer_range=config.initializer_range,
     hidden_size=config.hidden_size if config.clears_padding else None,
     clears_padding=config.clears_padding,
+    norm_bias=config.norm_bias,
     dtype=dtype_policy,
     name="embeddings",
   )
+
+
+def _added_positions(config):
+  """Returns the type of the position embeddings that are added."""
+  kind = config.position_embedding_type
+  return "none" if kind == "rotary" else kind
+
+
+def to_hidden_size(config, dtype_policy, hidden):
+  """Returns the embeddings [B, L, E] mapped to [B, L, H], if E differs."""
+  if hidden.shape[-1] == config.hidden_size:
+    return hidden
+  initial = initializers.truncated_normal(config.initializer_range)
+  return dense.Dense(
+    config.hidden_size,
+    kernel_initializer=initial,
+    dtype=dtype_policy,
+    name="embedding_hidden_mapping_in",
+  )(hidden)
+
+
+def positions(config, dtype_policy, hidden, position_ids):
+  """Returns what each block is told of positions.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    dtype_policy: of Keras.
+    hidden: float [B, L, H], the first hidden states.
+    position_ids: int [B, L], or None for the places in the row.
+
+  Returns:
+    list of dicts, arguments of `TransformerBlock.call`.
+  """
+  if config.position_embedding_type != "rotary":
+    bias = position_bias(config, dtype_policy, hidden)
+    return config.num_hidden_layers * [{"position_bias": bias}]
+  bases = [
+    config.local_rotary_base if window else config.rotary_base
+    for window in windows(config)
+  ]
+  angles = {
+    base: layers.RotaryEmbedding(
+      config.hidden_size // config.num_attention_heads,
+      base,
+      name=f"rotary_{index}",
+    )(hidden, position_ids)
+    for index, base in enumerate(sorted(set(bases)))
+  }
+  return [{"rotary": angles[base]} for base in bases]
 
 
 def position_bias(config, dtype_policy, hidden):
@@ -49,29 +99,63 @@ def position_bias(config, dtype_policy, hidden):
   )(hidden)
 
 
+def windows(config):
+  """Returns the window of each layer's attention, None where it sees all."""
+  every, size = config.global_attention_every, config.attention_window
+  numbers = range(config.num_hidden_layers)
+  return [size if size and number % every else None for number in numbers]
+
+
 def blocks(config, dtype_policy):
   """Returns the block of each layer; layers of a group share one."""
   num_layers, num_groups = config.num_hidden_layers, config.num_hidden_groups
   stem = "layer" if num_groups is None else "group"
   size = num_groups or num_layers
-  blocks = [_block(config, dtype_policy, f"{stem}_{i}") for i in range(size)]
+  blocks = [
+    _block(config, dtype_policy, index, name=f"{stem}_{index}")
+    for index in range(size)
+  ]
   return [blocks[i * size // num_layers] for i in range(num_layers)]
 
 
-def _block(config, dtype_policy, name):
+def _block(config, dtype_policy, index, name):
   return layers.TransformerBlock(
     num_heads=config.num_attention_heads,
     intermediate_size=config.intermediate_size,
     activation=config.hidden_act,
     dropout_rate=config.hidden_dropout_prob,
     attention_dropout_rate=config.attention_probs_dropout_prob,
-    use_causal_mask=config.use_causal_mask,
     layer_norm_eps=config.layer_norm_eps,
     initializer_range=config.initializer_range,
-    block_size=attention.block_size(config.max_position_embeddings),
-    disentangled=_disentangled(config),
+    attention_options={
+      "use_causal_mask": config.use_causal_mask,
+      "block_size": attention.block_size(config.max_position_embeddings),
+      "disentangled": _disentangled(config),
+      "window": windows(config)[index],
+      "use_bias": config.attention_bias,
+    },
+    feed_forward_options={
+      "is_gated": config.gated_feed_forward,
+      "use_bias": config.mlp_bias,
+    },
+    residual_options={
+      "norm_first": config.norm_first,
+      "norm_bias": config.norm_bias,
+    },
+    # The norm of the embeddings stands before the first one.
+    use_attention_norm=index > 0 or not config.norm_first,
     dtype=dtype_policy,
     name=name,
+  )
+
+
+def final_norm(config, dtype_policy):
+  """Returns the LayerNorm behind all blocks, of pre-norm."""
+  return layer_norm.LayerNormalization(
+    epsilon=config.layer_norm_eps,
+    center=config.norm_bias,
+    dtype=dtype_policy,
+    name="LayerNorm",
   )
 
 
@@ -112,7 +196,11 @@ def convolution(config, dtype_policy, use_sequence_ids):
 
 
 def pooler(config, dtype_policy):
-  """Returns a new `Pooler`."""
+  """Returns a new `Pooler`, or `Pooling` where heads have the dense layer."""
+  if config.classifier_pooling:
+    modes = {"cls": "lasttoken" if config.use_causal_mask else "cls"}
+    mode = modes.get(config.classifier_pooling, config.classifier_pooling)
+    return layers.Pooling(mode, dtype=dtype_policy, name="pooler")
   return layers.Pooler(
     config.initializer_range,
     config.pooler_act,

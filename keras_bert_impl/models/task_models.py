@@ -61,7 +61,7 @@ class SequenceClassifier(HeadModel):
   ):
     encoder = encoders.make(config, dtype, use_pooler=bilstm_width is None)
     if bilstm_width is None:
-      pooled = encoder.output["pooled_output"]
+      pooled = _transform(encoder, encoder.output["pooled_output"])
     else:
       pooled = _last_hidden(encoder, bilstm_width)[:, 0]
     pooled = _dropout(encoder, pooled, dropout_rate)
@@ -107,7 +107,8 @@ class TokenClassifier(HeadModel):
     name="token_classifier",
   ):
     encoder = encoders.make(config, dtype, use_pooler=False)
-    hidden = _dropout(encoder, encoder.hidden_states[-1], dropout_rate)
+    hidden = _transform(encoder, encoder.hidden_states[-1])
+    hidden = _dropout(encoder, hidden, dropout_rate)
     super().__init__(
       encoder,
       encoder.input,
@@ -145,6 +146,8 @@ class QuestionAnswering(HeadModel):
   ):
     encoder = encoders.make(config, dtype, use_pooler=False)
     hidden = _last_hidden(encoder, bilstm_width)
+    if bilstm_width is None:
+      hidden = _transform(encoder, hidden)
     with keras.name_scope("cls"):
       logits = _head(encoder, 2, "squad")(hidden)
     outputs = {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
@@ -182,6 +185,7 @@ class MultipleChoice(HeadModel):
     }
     rows = {key: _MergeChoices()(value) for key, value in inputs.items()}
     pooled = encoder(rows)["pooled_output"]  # [B * choices, H]
+    pooled = _transform(encoder, pooled)
     logits = _classify(encoder, _dropout(encoder, pooled, dropout_rate), 1)
     logits = _SplitChoices()(logits, inputs[features.INPUT_IDS])
     super().__init__(
@@ -297,9 +301,12 @@ def token_logits(encoder, positions):
   """Returns logits [B, P, V] of a new masked-LM head, at cls/predictions."""
   config = encoder.config
   head = layers.MaskedLanguageModelHead(
-    activation=config.hidden_act,
+    activation=config.classifier_act or config.hidden_act,
     layer_norm_eps=config.layer_norm_eps,
     initializer_range=config.initializer_range,
+    use_bias=config.classifier_bias,
+    norm_bias=config.norm_bias,
+    use_output_bias=config.decoder_bias,
     dtype=encoder.dtype_policy,
     name="predictions",
   )
@@ -314,6 +321,29 @@ def sentence_logits(encoder):
     return _head(encoder, 2, "seq_relationship")(
       encoder.output["pooled_output"]
     )
+
+
+def _transform(encoder, hidden):
+  """Returns what a head reads of vectors [..., H].
+
+  Where `config.classifier_pooling` says so, all heads begin as that of a masked
+  language model, with weights of the same names.
+  """
+  config = encoder.config
+  if not config.classifier_pooling:
+    return hidden
+  transform = layers.HeadTransform(
+    config.hidden_size,
+    config.classifier_act or config.hidden_act,
+    config.classifier_bias,
+    config.norm_bias,
+    config.layer_norm_eps,
+    config.initializer_range,
+    dtype=encoder.dtype_policy,
+    name="transform",
+  )
+  with keras.name_scope("cls"), keras.name_scope("predictions"):
+    return transform(hidden)
 
 
 def _last_hidden(encoder, bilstm_width):

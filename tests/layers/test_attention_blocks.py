@@ -122,7 +122,7 @@ def test_probabilities_are_returned_for_all_positions():
 
 def test_it_trains_with_fit_and_reloads(tmp_path):
   inputs = keras.Input((None, 8))
-  block = layers.TransformerBlock(2, 16, block_size=8)
+  block = layers.TransformerBlock(2, 16, attention_options={"block_size": 8})
   model = keras.Model(inputs, keras.layers.Dense(1)(block(inputs)))
   model.compile("sgd", "mse")
   before = model.predict(HIDDEN, verbose=0)
@@ -132,7 +132,7 @@ def test_it_trains_with_fit_and_reloads(tmp_path):
   model.save(tmp_path / "model.keras")
   again = keras.models.load_model(tmp_path / "model.keras")
   np.testing.assert_array_equal(again.predict(HIDDEN, verbose=0), after)
-  assert again.layers[1].block_size == again.layers[1].attention.block_size == 8
+  assert again.layers[1].attention.block_size == 8
 
 
 def test_an_encoder_of_long_rows_has_blocks():
@@ -141,4 +141,4 @@ def test_an_encoder_of_long_rows_has_blocks():
   for positions, size in ((1024, None), (1025, 512)):
     config = configs.EncoderConfig(**sizes, max_position_embeddings=positions)
     encoder = models.TransformerEncoder(config)
-    assert encoder.get_layer("layer_0").block_size == size
+    assert encoder.get_layer("layer_0").attention.block_size == size

@@ -23,7 +23,7 @@ def test_masked_positions_are_scored_against_the_tied_table():
   head.output_bias.assign(np.arange(11.0))
   logits = head(HIDDEN, POSITIONS, TABLE)
   x = np.take_along_axis(HIDDEN, POSITIONS[..., None], axis=1)
-  x = x @ np.array(head.dense.kernel)
+  x = x @ np.array(head.transform.dense.kernel)
   x = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
   assert logits.shape == (2, 3, 11) and logits.dtype == "float32"
   np.testing.assert_allclose(logits, x @ TABLE.T + np.arange(11), atol=1e-4)

@@ -40,10 +40,14 @@ def test_it_is_two_sublayers_with_residual_and_normalization_after():
   context, expected_probs = block.attention(
     HIDDEN, MASK, return_attention_scores=True
   )
-  middle = normalized(HIDDEN + dense(block.attention_dense, np.array(context)))
-  x = dense(block.intermediate_dense, middle)
+  middle = normalized(
+    HIDDEN + dense(block.attention_output.dense, np.array(context))
+  )
+  x = dense(block.feed_forward.dense, middle)
   gelu = x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
-  expected = normalized(middle + dense(block.output_dense, gelu))
+  expected = normalized(
+    middle + dense(block.feed_forward.output_layer.dense, gelu)
+  )
   np.testing.assert_allclose(hidden, expected, atol=1e-4)
   np.testing.assert_array_equal(probs, expected_probs)
 
@@ -68,6 +72,25 @@ def test_its_weights_are_named_as_in_the_original_checkpoints():
     "layer_0/output/LayerNorm/gamma": (8,),
     "layer_0/output/LayerNorm/beta": (8,),
   }
+
+
+def test_pre_norm_normalizes_what_each_half_reads():
+  block = make(
+    residual_options={"norm_first": True, "norm_bias": False},
+    attention_options={"use_bias": False},
+    use_attention_norm=False,
+  )
+  names = {weight.path.removeprefix("layer_0/") for weight in block.weights}
+  assert "output/LayerNorm/gamma" in names
+  assert not {"output/LayerNorm/beta", "attention/output/dense/bias"} & names
+  assert not any(name.startswith("attention/output/LayerN") for name in names)
+  context = np.array(block.attention(HIDDEN, MASK))
+  middle = HIDDEN + context @ np.array(block.attention_output.dense.kernel)
+  update = block.feed_forward.dense(normalized(middle))
+  expected = middle + dense(
+    block.feed_forward.output_layer.dense, np.array(update)
+  )
+  np.testing.assert_allclose(block(HIDDEN, MASK), expected, atol=1e-4)
 
 
 def test_no_two_of_its_dropouts_share_a_path():

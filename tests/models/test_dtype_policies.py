@@ -155,7 +155,7 @@ def test_quantized_layers_reload_in_any_model(tmp_path):
 
 def test_what_was_left_unquantized_stays_so(tmp_path):
   model = models.TransformerEncoder(CONFIG)
-  model.get_layer("layer_1").output_dense.quantize("int8")
+  model.get_layer("layer_1").feed_forward.output_layer.dense.quantize("int8")
   assert sum("int8" in name for name in policies_of(model)) == 1
   assert_reloads(model, tmp_path)
 
@@ -167,7 +167,9 @@ def test_what_was_left_unquantized_stays_so(tmp_path):
 def test_weights_quantized_alone_stay_so(tmp_path):
   model = models.TransformerEncoder(CONFIG)
   config = keras.quantizers.Int8QuantizationConfig(activation_quantizer=None)
-  model.get_layer("layer_1").output_dense.quantize("int8", config=config)
+  model.get_layer("layer_1").feed_forward.output_layer.dense.quantize(
+    "int8", config=config
+  )
   assert_reloads(model, tmp_path)
 
 
@@ -176,7 +178,7 @@ def test_each_layer_keeps_a_policy_of_its_own(tmp_path):
   expected = outputs_of(model)["sequence_output"]
   for layer in model.layers:
     if isinstance(layer, layers.TransformerBlock):
-      layer.output_dense.dtype_policy = "mixed_bfloat16"
+      layer.feed_forward.output_layer.dense.dtype_policy = "mixed_bfloat16"
   assert (outputs_of(model)["sequence_output"] != expected).any()
   assert_reloads(model, tmp_path)
 
@@ -197,7 +199,7 @@ def test_a_map_of_policies_is_kept(tmp_path):
 
 def test_a_quantized_model_is_no_checkpoint_to_convert(tmp_path):
   model = models.TransformerEncoder(CONFIG)
-  model.get_layer("layer_1").output_dense.quantize("int8")
+  model.get_layer("layer_1").feed_forward.output_layer.dense.quantize("int8")
   model.save(tmp_path / "model.keras")
   with pytest.raises(ValueError, match=r"model\.keras is quantized"):
     reading.open_checkpoint(tmp_path)

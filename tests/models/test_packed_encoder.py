@@ -44,6 +44,17 @@ FAMILIES = {
     share_att_key=True,
     norm_rel_ebd="layer_norm",
   ),
+  "modernbert": dataclasses.replace(
+    BERT,
+    type_vocab_size=0,
+    position_embedding_type="rotary",
+    attention_window=4,
+    global_attention_every=2,
+    norm_first=True,
+    gated_feed_forward=True,
+    attention_bias=False,
+    norm_bias=False,
+  ),
   "left_to_right": dataclasses.replace(BERT, use_causal_mask=True),
 }
 # The texts of two rows.

@@ -1,0 +1,61 @@
+import math
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert_impl import layers
+from keras_bert_impl.layers import activations
+
+HIDDEN = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+
+
+def make(**options):
+  layer = layers.FeedForward(6, initializer_range=0.5, **options)
+  layer.build(HIDDEN.shape)
+  return layer
+
+
+def normalized(x):
+  mean = x.mean(-1, keepdims=True)
+  return (x - mean) / np.sqrt(x.var(-1, keepdims=True) + 1e-12)
+
+
+def test_a_gated_one_multiplies_what_the_activation_lets_through():
+  layer = make(is_gated=True, use_bias=False, norm_first=True, norm_bias=False)
+  assert [tuple(weight.shape) for weight in layer.weights] == [
+    (8, 12),
+    (6, 8),
+    (8,),
+  ]
+  x = normalized(HIDDEN) @ np.array(layer.dense.kernel)
+  gelu = x[..., :6] * 0.5 * (1 + np.vectorize(math.erf)(x[..., :6] / 2**0.5))
+  update = (gelu * x[..., 6:]) @ np.array(layer.output_layer.dense.kernel)
+  np.testing.assert_allclose(layer(HIDDEN), HIDDEN + update, atol=1e-4)
+
+
+@pytest.mark.parametrize("activation", ["gelu", "gelu_new", "silu", "tanh"])
+def test_gates_give_the_same_in_training(activation):
+  for use_bias in (True, False):
+    layer = make(
+      activation=activation, is_gated=True, use_bias=use_bias, dropout_rate=0.0
+    )
+    np.testing.assert_allclose(
+      layer(HIDDEN), layer(HIDDEN, training=True), atol=1e-5
+    )
+
+
+def test_one_gate_is_one_function():
+  assert activations.gated("gelu") is activations.gated("gelu")
+
+
+def test_two_in_a_model_have_names_of_their_own_and_reload(tmp_path):
+  model = keras.Sequential(
+    [layers.FeedForward(6, is_gated=True), layers.FeedForward(6)]
+  )
+  expected = model(HIDDEN)
+  paths = [weight.path for weight in model.weights]
+  assert len(paths) == len(set(paths))
+  model.save(tmp_path / "model.keras")
+  again = keras.models.load_model(tmp_path / "model.keras")
+  np.testing.assert_array_equal(again(HIDDEN), expected)

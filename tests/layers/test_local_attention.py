@@ -1,0 +1,140 @@
+"""Attention within a window: what a mask would give, in less time."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl import layers
+
+LENGTH = 37
+WINDOW = 8
+RNG = np.random.default_rng(0)
+HIDDEN = RNG.normal(size=(2, LENGTH, 8)).astype("float32")
+PLACE = np.arange(LENGTH)
+NEAR = np.abs(PLACE[:, None] - PLACE) <= WINDOW // 2
+PADDING = np.array([[LENGTH - 3], [LENGTH]]) > PLACE
+TEXTS = np.cumsum(RNG.random((2, LENGTH)) < 0.1, axis=1)
+PACKED = TEXTS[:, :, None] == TEXTS[:, None, :]
+
+
+def make(window=WINDOW, dropout_rate=0.0, **options):
+  keras.utils.set_random_seed(0)
+  layer = layers.SelfAttention(
+    2, dropout_rate, initializer_range=0.5, window=window, **options
+  )
+  layer.build((None, None, 8))
+  return layer
+
+
+def run(layer, mask, length=LENGTH, jit_compile=False):
+  """Returns the context and the gradients of input and weights."""
+
+  @tf.function(
+    input_signature=[tf.TensorSpec([2, length, 8])], jit_compile=jit_compile
+  )
+  def call(hidden):
+    with tf.GradientTape() as tape:
+      tape.watch(hidden)
+      context = layer(hidden, mask, training=True)
+      loss = tf.reduce_sum(context**2)
+    weights = [variable.value for variable in layer.trainable_variables]
+    return context, *tape.gradient(loss, [hidden, *weights])
+
+  return [np.array(x) for x in call(HIDDEN)]
+
+
+def assert_close(found, expected):
+  for one, other in zip(found, expected, strict=True):
+    atol = 1e-5 * max(np.abs(x).max() for x in expected)
+    np.testing.assert_allclose(one, other, atol=atol, rtol=0)
+
+
+@pytest.mark.parametrize(
+  ("mask", "seen"),
+  [
+    (None, NEAR[None]),
+    (PADDING, NEAR & PADDING[:, None]),
+    (PACKED, NEAR & PACKED),
+  ],
+  ids=["all", "padding", "packed"],
+)
+@pytest.mark.parametrize("causal", [False, True])
+def test_it_is_what_a_mask_of_the_window_gives(mask, seen, causal):
+  expected = run(make(None, use_causal_mask=causal), seen)
+  assert_close(run(make(use_causal_mask=causal), mask), expected)
+
+
+def test_the_length_need_not_be_known():
+  assert_close(run(make(), PACKED, length=None), run(make(), PACKED))
+
+
+@pytest.mark.xla
+def test_it_is_compiled_by_xla():
+  assert_close(run(make(), PADDING, jit_compile=True), run(make(), PADDING))
+
+
+@pytest.mark.parametrize("length", [15, 16, 17])
+def test_short_rows_give_the_same_as_long_ones(length):
+  """The tokens of a row that is padded far beyond two windows."""
+  layer = make()
+  mask = np.broadcast_to(PLACE < length, (2, LENGTH))
+  short = layer(HIDDEN[:, :length])
+  np.testing.assert_allclose(
+    layer(HIDDEN, mask)[:, :length], short, rtol=0, atol=1e-5
+  )
+
+
+def test_what_sees_nothing_gets_the_mean_of_the_row():
+  layer = make()
+  mask = np.broadcast_to(PLACE < 9, (2, LENGTH))
+  context = np.array(layer(HIDDEN, mask))
+  mean = np.array(layer.value(HIDDEN)).mean(axis=1)
+  np.testing.assert_allclose(
+    context[:, 13:],
+    np.broadcast_to(mean[:, None], context[:, 13:].shape),
+    atol=1e-5,
+  )
+  # As do rows of up to two windows.
+  context = np.array(layer(HIDDEN[:, :16], mask[:, :16]))
+  mean = np.array(layer.value(HIDDEN[:, :16])).mean(axis=1)
+  np.testing.assert_allclose(context[:, 15], mean, atol=1e-5)
+
+
+def test_probabilities_are_returned_for_all_positions():
+  context, probs = make()(HIDDEN, return_attention_scores=True)
+  assert probs.shape == (2, 2, LENGTH, LENGTH)
+  np.testing.assert_array_equal(
+    np.array(probs) > 0, np.broadcast_to(NEAR, probs.shape)
+  )
+  np.testing.assert_allclose(context, make()(HIDDEN), atol=1e-5)
+
+
+def test_no_tensor_has_the_square_of_the_length():
+  layer, length = make(), 4096
+
+  @tf.function(input_signature=[tf.TensorSpec([1, length, 8])])
+  def gradient(hidden):
+    with tf.GradientTape() as tape:
+      tape.watch(hidden)
+      loss = tf.reduce_sum(layer(hidden, training=True) ** 2)
+    return tape.gradient(loss, hidden)
+
+  sizes = [
+    tensor.shape.num_elements() or 0
+    for op in gradient.get_concrete_function().graph.get_operations()
+    for tensor in op.outputs
+    if tensor.shape.rank is not None
+  ]
+  # Scores of N heads, with 2 W keys.
+  assert max(sizes) == length * 2 * 2 * WINDOW
+
+
+def test_every_block_has_a_dropout_mask_of_its_own():
+  layer = make(dropout_rate=0.5)
+  layer.value.kernel.assign(np.zeros((8, 8)))
+  layer.value.bias.assign(np.ones(8))
+  with layers.random_seed([1, 2]):
+    context = np.array(layer(HIDDEN, training=True))
+  kept = context[:, :32, ::4].reshape(2, 4, 8, 2)  # [B, blocks, W, N]
+  assert (np.abs(kept[:, :1] - kept[:, 1:]).max(axis=(0, 2, 3)) > 0.1).all()

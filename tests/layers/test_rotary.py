@@ -1,0 +1,80 @@
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl import layers
+from keras_bert_impl.layers import kernels
+
+RNG = np.random.default_rng(0)
+HIDDEN = RNG.normal(size=(2, 5, 8)).astype("float32")
+
+
+def test_the_angles_are_those_of_the_paper():
+  angles = layers.RotaryEmbedding(4, base=100.0)(HIDDEN)
+  place = np.arange(5)[:, None]
+  expected = place * np.array([1.0, 0.1])  # 100 ** (-2 i / 4)
+  assert angles.shape == (1, 5, 1, 4)
+  np.testing.assert_allclose(angles[0, :, 0, :2], np.cos(expected), atol=1e-6)
+  np.testing.assert_allclose(angles[0, :, 0, 2:], np.sin(expected), atol=1e-6)
+
+
+def test_scores_depend_on_the_distance_of_two_positions():
+  layer = layers.SelfAttention(2, initializer_range=0.5)
+  layer.build((None, None, 8))
+  same = np.broadcast_to(HIDDEN[:1, :1], (1, 5, 8))
+  rotary = layers.RotaryEmbedding(4, base=10.0)
+  positions = np.arange(5)[None]
+  _, first = layer(same, rotary=rotary(same), return_attention_scores=True)
+  _, moved = layer(
+    same, rotary=rotary(same, positions + 300), return_attention_scores=True
+  )
+  np.testing.assert_allclose(first, moved, atol=1e-4)
+  scores = np.log(np.array(first)[0, 0])
+  scores -= np.diagonal(scores)[:, None]
+  for offset in (-2, -1, 1, 2):
+    diagonal = np.diagonal(scores, offset)
+    np.testing.assert_allclose(diagonal, diagonal[0], atol=1e-4)
+    assert abs(diagonal[0]) > 1e-3
+
+
+def test_angles_stay_exact_in_bfloat16():
+  layer = layers.RotaryEmbedding(8, dtype="mixed_bfloat16")
+  position_ids = np.array([[8190, 8191]])
+  angles = layer(HIDDEN[:1, :2], position_ids)
+  assert angles.dtype == "float32"
+  expected = np.cos(position_ids[0].astype("float64"))
+  np.testing.assert_allclose(angles[0, :, 0, 0], expected, atol=1e-5)
+  x = keras.ops.ones((1, 2, 3, 8), "bfloat16")
+  for training in (False, True):
+    assert kernels.turn(x, angles, training).dtype == "bfloat16"
+
+
+def test_the_compiled_kernel_and_its_gradient_are_those_of_plain_ops():
+  x = tf.constant(RNG.normal(size=(2, 5, 3, 8)), "float32")
+  upstream = RNG.normal(size=x.shape)
+  angles = layers.RotaryEmbedding(8)(HIDDEN, RNG.integers(0, 99, (2, 5)))
+  found = []
+  for training in (False, True):
+    with tf.GradientTape() as tape:
+      tape.watch(x)
+      turned = kernels.turn(x, angles, training)
+      loss = tf.reduce_sum(turned * upstream)
+    found.append((turned, tape.gradient(loss, x)))
+  for plain, compiled in zip(*found, strict=True):
+    np.testing.assert_allclose(plain, compiled, atol=1e-6)
+
+
+def test_an_odd_head_is_refused_and_the_layer_reloads(tmp_path):
+  try:
+    layers.RotaryEmbedding(7)
+  except ValueError as error:
+    assert "head_size (7)" in str(error)
+  else:
+    raise AssertionError("It was taken.")
+  inputs = keras.Input((None, 8))
+  attention = layers.SelfAttention(2, window=4)
+  angles = layers.RotaryEmbedding(4, base=50.0)(inputs)
+  model = keras.Model(inputs, attention(inputs, rotary=angles))
+  model.save(tmp_path / "model.keras")
+  again = keras.models.load_model(tmp_path / "model.keras")
+  np.testing.assert_array_equal(again(HIDDEN), model(HIDDEN))
