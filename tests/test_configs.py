@@ -6,6 +6,7 @@ import pytest
 from keras_bert_impl import configs
 
 XL = {"position_embedding_type": "transformer_xl"}
+ROTARY = {"position_embedding_type": "rotary"}
 DEBERTA = {
   "clears_padding": True,
   "relative_attention": True,
@@ -111,7 +112,7 @@ def test_every_released_size_is_a_preset():
     camembert_base camembert_large mpnet_base xlnet_base xlnet_large
     deberta_base deberta_large deberta_v2_xlarge deberta_v2_xxlarge
     deberta_v3_xsmall deberta_v3_small deberta_v3_base deberta_v3_large
-    mdeberta_v3_base
+    mdeberta_v3_base modernbert_base modernbert_large
   """
   assert set(configs.PRESETS) == {*small, *others.split()}
 
@@ -185,6 +186,42 @@ def test_an_offset_shortens_the_longest_sequence():
     ({"conv_kernel_size": 3}, "conv_kernel_size .3. needs clears_padding"),
     ({"clears_padding": None}, "clears_padding .None. must be one of"),
     (XL | {"hidden_size": 15, "num_attention_heads": 3}, ".15. must be even"),
+    (XL | {"norm_first": True}, "norm_first .True. needs another position_emb"),
+    (
+      ROTARY | {"hidden_size": 15, "num_attention_heads": 3},
+      "hidden_size / num_attention_heads .15 / 3. must be even",
+    ),
+    (ROTARY | {"rotary_base": 0}, "rotary_base .0. must be in .1.0, inf"),
+    (ROTARY | {"position_offset": 2}, "position_offset .2. must be 0 with"),
+    (
+      ROTARY | {"relative_attention_num_buckets": 8},
+      "relative_attention_num_buckets .8. must be 0 with position_embedding_ty",
+    ),
+    ({"local_rotary_base": 5.0}, "local_rotary_base .5.0. needs .*'rotary'"),
+    ({"attention_window": 1}, "attention_window .1. must be at least 2"),
+    ({"attention_window": -8}, "attention_window .-8. must be an integer >= 0"),
+    ({"global_attention_every": 0}, "every .0. must be a positive integer"),
+    ({"global_attention_every": 3}, "every .3. needs an attention_window"),
+    (
+      {"attention_window": 8, "num_hidden_groups": 1},
+      "num_hidden_groups .1. must be None with an attention_window",
+    ),
+    (
+      {"attention_window": 8, "relative_attention_num_buckets": 8},
+      "relative_attention_num_buckets .8. must be 0 with an attention_window",
+    ),
+    (
+      DEBERTA | {"attention_window": 8},
+      "clears_padding .True. must be False with an attention_window",
+    ),
+    (
+      {"norm_first": True, "num_hidden_groups": 1},
+      "num_hidden_groups .1. must be None with norm_first True",
+    ),
+    ({"mlp_bias": None}, "mlp_bias .None. must be one of"),
+    ({"classifier_pooling": "max"}, "classifier_pooling .'max'. must be one"),
+    ({"classifier_act": "swish"}, "classifier_act .'swish'. must be one of"),
+    ({"decoder_bias": 2}, "decoder_bias .2. must be one of"),
   ],
 )
 def test_fields_that_do_not_fit_each_other_are_refused(changes, words):

@@ -38,6 +38,17 @@ _OPTIONAL = (
   "conv_kernel_size",
   "conv_groups",
   "conv_act",
+  "rotary_base",
+  "local_rotary_base",
+  "attention_window",
+  "global_attention_every",
+  "attention_bias",
+  "mlp_bias",
+  "norm_bias",
+  "classifier_pooling",
+  "classifier_act",
+  "classifier_bias",
+  "decoder_bias",
 )
 # Of what is looked at here and not checked by `EncoderConfig`.
 _TYPES = {
@@ -80,8 +91,9 @@ def from_dict(values, origin):
     ValueError: another family of models, or a variant that we lack.
   """
   files.check_fields(values, _TYPES, origin)
-  family = _family(values, origin)
+  family, source = _family(values, origin), values
   family.check_fixed(values, origin)
+  values = family.read(values, origin) if family.read else values
   keys = family.config_keys
   optional = {*_OPTIONAL, *family.defaults}
   for field, key in keys.items():
@@ -104,7 +116,7 @@ def from_dict(values, origin):
     configs.EncoderConfig.from_dict(fields, origin),
     _declared_head(values, family),
     _labels(values, origin),
-    source=values,
+    source=source,
   )
 
 
@@ -133,6 +145,8 @@ def to_dict(description):
     values["pad_token_id"] = config.position_offset - 1
   if config.use_causal_mask and "use_causal_mask" not in family.config_keys:
     values["is_decoder"] = True
+  if family.write:
+    values = family.write(values, config)
   if description.labels:
     values["id2label"] = {str(i): n for i, n in enumerate(description.labels)}
     values["label2id"] = {n: i for i, n in enumerate(description.labels)}

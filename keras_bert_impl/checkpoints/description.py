@@ -24,6 +24,11 @@ _BEHAVIOUR = (
   "max_relative_positions",
   "conv_act",
   "clears_padding",
+  "rotary_base",
+  "local_rotary_base",
+  "attention_window",
+  "global_attention_every",
+  "norm_first",
 )
 
 
@@ -100,7 +105,7 @@ def differences(config, other, use_pooler=True):
     other: `EncoderConfig`.
     use_pooler: bool, whether there is a pooler in both.
   """
-  of_pooler = ["pooler_act", "summary_type"]
+  of_pooler = ["pooler_act", "summary_type", "classifier_pooling"]
   fields = [*_BEHAVIOUR, *(of_pooler if use_pooler else [])]
   return [
     f"{field} is {getattr(config, field)!r}, not {getattr(other, field)!r}"

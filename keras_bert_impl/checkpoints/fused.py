@@ -1,14 +1,50 @@
-"""Query, key and value in one matrix, as DeBERTa has them in `transformers`.
+"""Query, key and value in one matrix, as some families of `transformers` do.
 
-Its columns are, of each head in turn, those of query, key and value.
+Its columns, and the elements of its bias, are either those of query, key and
+value of each head in turn, or all of query, then of key, then of value.
 """
 
 import numpy as np
 
 from keras_bert_impl.checkpoints import mappings
 
-_FUSED = "attention/self/in_proj/kernel"
-_PARTS = tuple(f"attention/self/{x}/kernel" for x in ("query", "key", "value"))
+_FUSED = "attention/self/in_proj/"
+_PARTS = tuple(f"attention/self/{x}/" for x in ("query", "key", "value"))
+_FUSED_NAMES = (f"{_FUSED}kernel", f"{_FUSED}bias")
+
+
+class _Layout:
+  """Where the three are in one: an axis more, of 3.
+
+  Args:
+    config: `configs.EncoderConfig`.
+  """
+
+  def __init__(self, config):
+    self._by_head = config.family.fused_projections == "head by head"
+    self._num_heads = config.num_attention_heads
+
+  def split(self, array, index):
+    """Returns one of three: [..., 3 H] -> [..., H]."""
+    *outer, width = array.shape
+    if self._by_head:
+      size = width // 3 // self._num_heads
+      array = array.reshape(*outer, self._num_heads, 3, size)[..., index, :]
+      return array.reshape(*outer, width // 3)
+    return array.reshape(*outer, 3, width // 3)[..., index, :]
+
+  def join(self, parts):
+    """The inverse of `split`, of all three."""
+    *outer, width = parts[0].shape
+    if self._by_head:
+      shape = (*outer, self._num_heads, width // self._num_heads)
+      parts = [part.reshape(shape) for part in parts]
+    return np.stack(parts, axis=-2).reshape(*outer, 3 * width)
+
+  def is_fused(self, name, shape):
+    """Whether a name and shape are those of three in one."""
+    is_whole = name.endswith(_FUSED_NAMES) and len(shape) in (1, 2)
+    return is_whole and shape[-1] % (3 * self._num_heads) == 0
 
 
 class Split(mappings.Tensors):
@@ -16,33 +52,27 @@ class Split(mappings.Tensors):
 
   Args:
     stored: mapping of our names -> arrays, with `shapes`; `in_proj` [H, 3 H].
-    num_heads: int, N.
+    config: `configs.EncoderConfig`.
   """
 
-  def __init__(self, stored, num_heads):
+  def __init__(self, stored, config):
     self._stored = stored
-    self._num_heads = num_heads
+    self._layout = _Layout(config)
     self.shapes, self._origins = {}, {}
     for name, shape in stored.shapes.items():
-      is_fused = name.endswith(_FUSED) and _is_fused(shape, num_heads)
-      if not is_fused:
+      if not self._layout.is_fused(name, shape):
         self.shapes[name] = shape
         continue
       for index, part in enumerate(_PARTS):
-        ours = name.removesuffix(_FUSED) + part
-        self.shapes[ours] = (shape[0], shape[1] // 3)
+        ours = name.replace(_FUSED, part)
+        self.shapes[ours] = (*shape[:-1], shape[-1] // 3)
         self._origins[ours] = (name, index)
 
   def __getitem__(self, name):
     if name not in self._origins:
       return self._stored[name]
     origin, index = self._origins[name]
-    array = self._stored[origin]
-    size, width = array.shape
-    array = array.reshape(
-      size, self._num_heads, 3, width // 3 // self._num_heads
-    )
-    return array[:, :, index].reshape(size, width // 3)
+    return self._layout.split(self._stored[origin], index)
 
 
 class Joined(mappings.Tensors):
@@ -50,31 +80,35 @@ class Joined(mappings.Tensors):
 
   Args:
     tensors: mapping of our names -> arrays, with `shapes`.
-    num_heads: int, N.
+    config: `configs.EncoderConfig`.
   """
 
-  def __init__(self, tensors, num_heads):
+  def __init__(self, tensors, config):
     self._tensors = tensors
-    self._num_heads = num_heads
+    self._layout = _Layout(config)
     self.shapes, self._origins = {}, {}
     for name, shape in tensors.shapes.items():
-      [part] = [p for p in _PARTS if name.endswith(p)] or [None]
-      if part is None:
+      three = _three(name, tensors.shapes)
+      if three is None:
         self.shapes[name] = shape
-      elif part == _PARTS[0]:
-        stem = name.removesuffix(part)
-        self.shapes[stem + _FUSED] = (shape[0], 3 * shape[1])
-        self._origins[stem + _FUSED] = [stem + part for part in _PARTS]
+      elif name == three[0]:
+        fused = name.replace(_PARTS[0], _FUSED)
+        self.shapes[fused] = (*shape[:-1], 3 * shape[-1])
+        self._origins[fused] = three
 
   def __getitem__(self, name):
     if name not in self._origins:
       return self._tensors[name]
     parts = [np.asarray(self._tensors[n]) for n in self._origins[name]]
-    size, width = parts[0].shape
-    shape = (size, self._num_heads, width // self._num_heads)
-    stacked = np.stack([part.reshape(shape) for part in parts], axis=2)
-    return stacked.reshape(size, 3 * width)
+    return self._layout.join(parts)
 
 
-def _is_fused(shape, num_heads):
-  return len(shape) == 2 and shape[1] % (3 * num_heads) == 0
+def _three(name, names):
+  """Returns the names of the three that `name` is of, None unless all exist."""
+  stem, leaf = name.rpartition("/")[::2]
+  for part in _PARTS:
+    if f"{stem}/".endswith(part):
+      outer = f"{stem}/".removesuffix(part)
+      three = [f"{outer}{x}{leaf}" for x in _PARTS]
+      return three if set(three) <= set(names) else None
+  return None

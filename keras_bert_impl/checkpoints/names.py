@@ -35,12 +35,13 @@ def to_google(name, family):
   return rename(name, family.google.names) or name
 
 
-def from_transformers(name, family):
+def from_transformers(name, family, head=None):
   """Returns our name of a parameter, or None.
 
   Args:
     name: str, as in a safetensors file, such as "bert.pooler.dense.weight".
     family: `families.family.Family`.
+    head: str, one of `heads.HEADS`, which a config.json names; or None.
 
   Returns:
     str; None for copies of tied weights and for constants.
@@ -57,7 +58,8 @@ def from_transformers(name, family):
   )
   if ours is not None:
     return ours
-  pairs = (*family.classifier_names, *family.names)
+  own = family.answer_names if head == heads.QUESTION_ANSWERING else ()
+  pairs = (*own, *family.classifier_names, *family.names)
   ours = rename(module, [pair[::-1] for pair in pairs])
   leaf = _leaf(ours, leaf)
   if ours is None or leaf is None:
@@ -73,7 +75,9 @@ def to_transformers(name, family, head):
     family: `families.family.Family`.
     head: str, one of `heads.HEADS`.
   """
-  if not name.startswith(("bert/", *heads.HEADS[head].prefixes)):
+  prefixes = heads.HEADS[head].prefixes
+  prefixes += family.every_head if prefixes else ()
+  if not name.startswith(("bert/", *prefixes)):
     return None
   module, _, leaf = name.rpartition("/")
   if leaf not in (*_WEIGHTS, *_BIASES):
@@ -97,6 +101,8 @@ def _pairs(family, head):
     return (*family.classifier_names, *family.names)
   if head == heads.MULTIPLE_CHOICE:
     return (*family.choice_names, *family.names)
+  if head == heads.QUESTION_ANSWERING:
+    return (*family.answer_names, *family.names)
   return family.names
 
 
@@ -142,7 +148,8 @@ def encoder_matrices(config):
     prefix = f"bert/encoder/{block}_{index}"
     for name, shape in _attention_matrices(config).items():
       shapes[f"{prefix}/attention/{name}"] = shape
-    shapes[f"{prefix}/intermediate/dense/kernel"] = (hidden, inner)
+    columns = 2 * inner if config.gated_feed_forward else inner
+    shapes[f"{prefix}/intermediate/dense/kernel"] = (hidden, columns)
     shapes[f"{prefix}/output/dense/kernel"] = (inner, hidden)
   return shapes
 

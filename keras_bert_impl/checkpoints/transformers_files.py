@@ -32,15 +32,15 @@ def open_weights(read, path, declared):
       f"There is no {config_json.FILE_NAME} beside {path}: it says what the "
       "weights are."
     )
-  origins = {}
+  origins, family = {}, declared.config.family
   for name in stored:
-    ours = names.from_transformers(name, declared.config.family)
+    ours = names.from_transformers(name, family, declared.head)
     if ours is not None:
       origins.setdefault(ours, name)
   transposed = {name for name in origins if names.is_transposed(name)}
   tensors = stored.renamed(origins, transposed)
-  if declared.config.family.fused_projections:
-    tensors = fused.Split(tensors, declared.config.num_attention_heads)
+  if family.fused_projections:
+    tensors = fused.Split(tensors, declared.config)
   return tensors, declared
 
 

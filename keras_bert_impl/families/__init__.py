@@ -13,6 +13,7 @@ from keras_bert_impl.families import (
   deberta_v2,
   distilbert,
   electra,
+  modernbert,
   mpnet,
   roberta,
   xlm_roberta,
@@ -33,6 +34,7 @@ FAMILIES = {
     xlnet,
     deberta,
     deberta_v2,
+    modernbert,
   )
 }
 DEFAULT = bert.FAMILY.name

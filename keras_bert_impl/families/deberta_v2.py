@@ -42,7 +42,7 @@ FAMILY = dataclasses.replace(
     )
   },
   implied=deberta.IMPLIED,
-  fused_projections=False,
+  fused_projections=None,
   names=(
     *(
       (deberta.OURS + ours, deberta.THEIRS + ours.split("/")[-1] + "_proj")

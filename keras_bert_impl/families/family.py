@@ -204,10 +204,15 @@ class Family:
     values: {key: {theirs: ours}}, all values of keys that have others there.
     check: function (values of a config.json, where they are from) that raises
       ValueError where keys contradict each other; None for none.
+    read: function (values of a config.json, where they are from) that returns
+      them with the keys of `config_keys`; None where they have them.
+    write: function (values with these keys, `configs.EncoderConfig`) that
+      returns them as they are written; None where they are.
     position_offset_from_padding: bool, whether the first position is the one
       after `pad_token_id`.
-    fused_projections: bool, whether query, key and value are one matrix in
-      `transformers`, head by head: "attention/self/in_proj/kernel", ours too.
+    fused_projections: str, how query, key and value are one matrix in
+      `transformers`, "attention/self/in_proj/kernel" (a name of ours too):
+      "head by head" or "one after the other"; None where they are three.
     written: {key: value} that a config.json gets, whatever it said when read.
     spare: tuple of our names of weights that a checkpoint may have beside the
       encoder, for something else.
@@ -217,6 +222,9 @@ class Family:
     names: pairs of names of weights in `transformers`.
     classifier_names: the same, before them, in models that classify sequences.
     choice_names: the same, in models of multiple choice.
+    answer_names: the same, in models that answer questions.
+    every_head: tuple of what our names of weights begin with that models with
+      any head have.
     parameters: pairs of whole names of parameters whose names there do not end
       with "weight" or "bias".
     prefix: str, what names of the encoder begin with in models with a head.
@@ -252,13 +260,17 @@ class Family:
   check: Callable | None = None
   position_offset_from_padding: bool = False
   always_projects: bool = False
-  fused_projections: bool = False
+  read: Callable | None = None
+  write: Callable | None = None
+  fused_projections: str | None = None
   written: dict = dataclasses.field(default_factory=dict)
   spare: tuple = ()
 
   names: tuple
   classifier_names: tuple = ()
   choice_names: tuple = ()
+  answer_names: tuple = ()
+  every_head: tuple = ()
   parameters: tuple = ()
   prefix: str
   encoder_parts: tuple = ("embeddings", "encoder", "pooler")

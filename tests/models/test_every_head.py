@@ -36,6 +36,7 @@ CONFIGS = {
     "xlnet_classifier",
     "deberta_masked_lm",
     "deberta_v2_classifier",
+    "modernbert_classifier",
   )
 }
 NUM_CLASSES = {heads.CLASSIFICATION: 3, heads.TOKEN_CLASSIFICATION: 3}
@@ -58,7 +59,7 @@ CASES = [
   for form, families in (
     ("safetensors", CONFIGS),
     ("google", ("bert", "albert", "electra")),
-    ("keras", ("bert", "xlnet", "deberta")),
+    ("keras", ("bert", "xlnet", "deberta", "modernbert")),
   )
   for family in families
   for head in HEADS.get(family, COMMON)

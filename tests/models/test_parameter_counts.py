@@ -34,7 +34,7 @@ SIZES = {
   "mpnet_base": 110,  # Song et al. 2020, section 3.1: BERT-Base's size
 }
 
-# As counted in transformers 5.23, and the dense layer of the pooler.
+# As counted in transformers 5.23, and the dense layer of the pooler, if any.
 EXACT = {
   "xlnet_base": 116_718_336 + 768 * 769,
   "xlnet_large": 360_268_800 + 1024 * 1025,
@@ -47,6 +47,8 @@ EXACT = {
   "deberta_v3_base": 183_831_552 + 768 * 769,
   "deberta_v3_large": 434_012_160 + 1024 * 1025,
   "mdeberta_v3_base": 278_218_752 + 768 * 769,
+  "modernbert_base": 149_014_272,
+  "modernbert_large": 394_781_696,
 }
 
 # In a process of its own: Keras would give the variables values later on.

@@ -54,8 +54,8 @@ def rows_of(inputs):
   }
 
 
-def test_there_are_thirty_models():
-  assert len(FOLDERS) == 30
+def test_there_are_thirty_four_models():
+  assert len(FOLDERS) == 34
 
 
 def test_the_outputs_have_the_values_of_the_reference(case):

@@ -1,0 +1,190 @@
+"""ModernBERT: Warner et al. 2024. Rotary positions, most layers local.
+
+Source: AnswerDotAI/ModernBERT, and its form in transformers.
+"""
+
+from keras_bert_impl.families import family
+
+_OURS = "bert/encoder/layer_#/"
+_THEIRS = "model/layers/#/"
+# {kind of layer: key of its base, as in files of transformers 4}.
+_BASES = {
+  "full_attention": "global_rope_theta",
+  "sliding_attention": "local_rope_theta",
+}
+_KINDS = tuple(_BASES)
+_EVERY = "global_attn_every_n_layers"
+_IMPLIED = {
+  "position_embedding_type": "rotary",
+  "type_vocab_size": 0,
+  "norm_first": True,
+  "gated_feed_forward": True,
+}
+_DEFAULTS = {
+  "hidden_dropout_prob": 0.0,
+  "attention_probs_dropout_prob": 0.0,
+  "layer_norm_eps": 1e-5,
+  "rotary_base": 160000.0,
+  "local_rotary_base": 10000.0,
+  "attention_window": 128,
+  "global_attention_every": 3,
+  "attention_bias": False,
+  "mlp_bias": False,
+  "norm_bias": False,
+  "classifier_pooling": "cls",
+  "classifier_act": "gelu",
+  "classifier_bias": False,
+  "decoder_bias": True,
+}
+_RELEASED = {
+  **_IMPLIED,
+  **_DEFAULTS,
+  "vocab_size": 50368,
+  "max_position_embeddings": 8192,
+  "classifier_pooling": "mean",
+}
+
+
+def read(values, origin):
+  """Returns a config.json with the keys of transformers 4; see `Family.read`.
+
+  Version 5 has the bases in `rope_parameters`, and for each layer its kind in
+  `layer_types`.
+  """
+  values = dict(values)
+  ropes = values.get("rope_parameters") or {}
+  for kind, key in _BASES.items():
+    rope = (ropes.get(kind) if isinstance(ropes, dict) else ropes) or {}
+    if not isinstance(rope, dict) or rope.get("rope_type", "default") != (
+      "default"
+    ):
+      raise ValueError(
+        f"rope_parameters ({rope!r}) in {origin} are not supported; only those "
+        "of rope_type 'default' are, by kind of layer."
+      )
+    values[key] = rope.get("rope_theta", values.get(key, _default_base(kind)))
+  if values["local_rope_theta"] is None:
+    values["local_rope_theta"] = values["global_rope_theta"]
+  if values.get("layer_types") is not None:
+    values[_EVERY] = _every(values, origin)
+  return values
+
+
+def _default_base(kind):
+  return _DEFAULTS[
+    "rotary_base" if kind == "full_attention" else "local_rotary_base"
+  ]
+
+
+def _layer_types(num_layers, every):
+  return [_KINDS[bool(index % every)] for index in range(num_layers)]
+
+
+def _every(values, origin):
+  """Returns every how many layers one sees all, int."""
+  kinds, num_layers = values["layer_types"], values.get("num_hidden_layers")
+  stated = values.get(_EVERY)
+  candidates = [stated] if isinstance(stated, int) and stated > 0 else []
+  candidates += [_DEFAULTS["global_attention_every"]]
+  if isinstance(num_layers, int):
+    for every in [*candidates, *range(1, num_layers + 1)]:
+      if _layer_types(num_layers, every) == kinds:
+        return every
+  raise ValueError(
+    f"layer_types ({kinds!r}) in {origin} must have 'full_attention' for the "
+    f"first of {num_layers!r} layers and every so many, 'sliding_attention' "
+    "for the others."
+  )
+
+
+def write(values, config):
+  """Returns a config.json with the keys of transformers 5; see `Family.write`.
+
+  Args:
+    values: dict.
+    config: `configs.EncoderConfig`.
+  """
+  bases = (config.rotary_base, config.local_rotary_base)
+  every = config.global_attention_every
+  return {
+    **{key: x for key, x in values.items() if key not in _BASES.values()},
+    "layer_types": _layer_types(config.num_hidden_layers, every),
+    "rope_parameters": {
+      kind: {"rope_theta": base, "rope_type": "default"}
+      for kind, base in zip(_KINDS, bases, strict=True)
+    },
+  }
+
+
+FAMILY = family.Family(
+  name="modernbert",
+  class_stem="ModernBert",
+  presets={
+    "modernbert_base": family.size(
+      22, 768, intermediate_size=1152, **_RELEASED
+    ),
+    "modernbert_large": family.size(
+      28, 1024, intermediate_size=2624, **_RELEASED
+    ),
+  },
+  config_keys={
+    "vocab_size": "vocab_size",
+    "hidden_size": "hidden_size",
+    "num_hidden_layers": "num_hidden_layers",
+    "num_attention_heads": "num_attention_heads",
+    "intermediate_size": "intermediate_size",
+    "max_position_embeddings": "max_position_embeddings",
+    "hidden_act": "hidden_activation",
+    "hidden_dropout_prob": "mlp_dropout",
+    "attention_probs_dropout_prob": "attention_dropout",
+    "initializer_range": "initializer_range",
+    "layer_norm_eps": "norm_eps",
+    "rotary_base": "global_rope_theta",
+    "local_rotary_base": "local_rope_theta",
+    "attention_window": "local_attention",
+    "global_attention_every": _EVERY,
+    "attention_bias": "attention_bias",
+    "mlp_bias": "mlp_bias",
+    "norm_bias": "norm_bias",
+    "classifier_pooling": "classifier_pooling",
+    "classifier_act": "classifier_activation",
+    "classifier_bias": "classifier_bias",
+    "decoder_bias": "decoder_bias",
+  },
+  implied=_IMPLIED,
+  # Without the ids of the released vocabulary, which others may not have.
+  constants={
+    "bos_token_id": None,
+    "cls_token_id": None,
+    "eos_token_id": None,
+    "pad_token_id": 0,
+    "sep_token_id": None,
+  },
+  fixed=family.FIXED | {"is_decoder": False, "rope_scaling": None},
+  defaults=_DEFAULTS,
+  read=read,
+  write=write,
+  fused_projections="one after the other",
+  names=(
+    ("bert/embeddings/word_embeddings", "model/embeddings/tok_embeddings"),
+    ("bert/embeddings/LayerNorm", "model/embeddings/norm"),
+    ("bert/encoder/LayerNorm", "model/final_norm"),
+    (_OURS + "attention/self/in_proj", _THEIRS + "attn/Wqkv"),
+    (_OURS + "attention/output/dense", _THEIRS + "attn/Wo"),
+    (_OURS + "attention/output/LayerNorm", _THEIRS + "attn_norm"),
+    (_OURS + "intermediate/dense", _THEIRS + "mlp/Wi"),
+    (_OURS + "output/dense", _THEIRS + "mlp/Wo"),
+    (_OURS + "output/LayerNorm", _THEIRS + "mlp_norm"),
+    ("cls/predictions/transform/dense", "head/dense"),
+    ("cls/predictions/transform/LayerNorm", "head/norm"),
+    ("classifier", "classifier"),
+  ),
+  answer_names=(("cls/squad", "classifier"),),
+  every_head=("cls/predictions/transform/",),
+  parameters=(("cls/predictions/output_bias", "decoder/bias"),),
+  prefix="model",
+  encoder_parts=("embeddings", "layers", "final_norm"),
+  copies=("decoder.weight",),
+  has_pooler=False,
+  framing=family.Framing(segments=False),
+)
