@@ -33,8 +33,9 @@ class AdamW(moments.MomentOptimizer):
     )
 
   @staticmethod
-  def step_of(weights, m, v, rates):
+  def step_of(weights, gradient, m, v, rates):
     """Returns how far weights move, see `moments.MomentOptimizer`."""
+    del gradient  # The moments are enough.
     correction = (1.0 - rates.beta_2_power) ** 0.5 / (1.0 - rates.beta_1_power)
     update = correction * m / (tf.sqrt(v) + rates.epsilon)
     if rates.weight_decay:

@@ -37,8 +37,9 @@ class LAMB(moments.MomentOptimizer):
     )
 
   @staticmethod
-  def step_of(weights, m, v, rates):
+  def step_of(weights, gradient, m, v, rates):
     """Returns how far weights move, see `moments.MomentOptimizer`."""
+    del gradient  # The moments are enough.
     update = (m / (1.0 - rates.beta_1_power)) / (
       tf.sqrt(v / (1.0 - rates.beta_2_power)) + rates.epsilon
     )

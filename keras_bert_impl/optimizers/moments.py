@@ -1,4 +1,4 @@
-"""Base class of AdamW and LAMB: two moments for every variable."""
+"""Base class of the optimizers: two moments for every variable."""
 
 import abc
 import re
@@ -85,11 +85,12 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
 
   @staticmethod
   @abc.abstractmethod
-  def step_of(weights, m, v, rates):
+  def step_of(weights, gradient, m, v, rates):
     """Returns how far the weights move, a tensor of their shape.
 
     Args:
       weights: tensor.
+      gradient: tensor of the same shape, clipped.
       m: tensor of the same shape, the first moment, updated.
       v: tensor of the same shape, the second moment, updated.
       rates: `Rates`.
@@ -199,7 +200,7 @@ def _update(step_of, handles, gradient, scale, rates):
   gradient *= scale
   m += (1.0 - rates.beta_1) * (gradient - m)
   v += (1.0 - rates.beta_2) * (tf.square(gradient) - v)
-  weights -= step_of(weights, m, v, rates)
+  weights -= step_of(weights, gradient, m, v, rates)
   for handle, value in zip(handles, (weights, m, v), strict=True):
     tf.raw_ops.AssignVariableOp(resource=handle, value=value)
 

@@ -30,7 +30,7 @@ class TrainingLoop:
   Args:
     task: `tasks.base.Task`.
     model: `keras.Model` made by the task, in the scope of the strategy.
-    optimizer: AdamW or LAMB of `keras_bert_impl.optimizers`, in that scope;
+    optimizer: one of `keras_bert_impl.optimizers`, made in that scope;
       built here.
     strategy: `tf.distribute.Strategy`.
     config: `TrainingConfig`.

@@ -15,12 +15,16 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import configs
-from keras_bert_impl.optimizers import adamw, lamb
+from keras_bert_impl.optimizers import adamw, lamb, stable_adamw
 from keras_bert_impl.tasks import masked_lm, replaced_token
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import distribution, loop
 
-OPTIMIZERS = {"adamw": adamw.AdamW, "lamb": lamb.LAMB}
+OPTIMIZERS = {
+  "adamw": adamw.AdamW,
+  "lamb": lamb.LAMB,
+  "stable_adamw": stable_adamw.StableAdamW,
+}
 TASKS = {
   "bert": masked_lm.MaskedLanguageModelTask,
   "albert": lambda config: masked_lm.MaskedLanguageModelTask(

@@ -38,6 +38,7 @@ def result(process):
         ("packed", "adamw"),
         ("electra", "adamw"),
         ("bert", "lamb"),
+        ("bert", "stable_adamw"),
       )
     ),
   ],

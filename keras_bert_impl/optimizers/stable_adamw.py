@@ -1,0 +1,47 @@
+"""StableAdamW: AdamW with shorter steps where gradients surprise."""
+
+import keras
+import tensorflow as tf
+
+from keras_bert_impl.optimizers import moments
+
+
+@keras.saving.register_keras_serializable("keras_bert_impl")
+class StableAdamW(moments.MomentOptimizer):
+  """AdamW with update clipping, as Adafactor has it, for each variable.
+
+  The learning rate of a variable, which its decay takes too, is divided by the
+  root mean square of `gradient / sqrt(v)` where that is above 1: where the
+  second moment has not seen gradients of this size yet. It takes the place of
+  clipping the gradients' norm.
+
+  Args:
+    See `moments.MomentOptimizer`. The paper corrects the bias of the moments,
+    before epsilon is added.
+
+  Source: Wortsman et al. 2023, algorithm 2.
+  """
+
+  def __init__(
+    self,
+    learning_rate=1e-3,
+    use_bias_correction=True,
+    name="stable_adamw",
+    **kwargs,
+  ):
+    super().__init__(
+      learning_rate,
+      use_bias_correction=use_bias_correction,
+      name=name,
+      **kwargs,
+    )
+
+  @staticmethod
+  def step_of(weights, gradient, m, v, rates):
+    """Returns how far weights move, see `moments.MomentOptimizer`."""
+    m /= 1.0 - rates.beta_1_power
+    v /= 1.0 - rates.beta_2_power
+    square = tf.square(gradient) / tf.maximum(v, rates.epsilon**2)
+    rms = tf.sqrt(tf.reduce_mean(square))
+    update = m / (tf.sqrt(v) + rates.epsilon) + rates.weight_decay * weights
+    return rates.learning_rate / tf.maximum(1.0, rms) * update
