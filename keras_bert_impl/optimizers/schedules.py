@@ -46,3 +46,52 @@ class WarmupThenLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
       "warmup_steps": self.warmup_steps,
       "total_steps": self.total_steps,
     }
+
+
+@keras.saving.register_keras_serializable("keras_bert_impl")
+class Trapezoidal(keras.optimizers.schedules.LearningRateSchedule):
+  """Learning rate with linear warm-up, constant phase and 1-sqrt decay.
+
+  Also called warmup-stable-decay. A run without decay can go on later, and
+  decay then.
+
+  Args:
+    peak: float, the rate between warm-up and decay.
+    warmup_steps: int, updates of the rise from zero; 0 for none.
+    total_steps: int, updates of the whole run, > 0.
+    decay_steps: int, updates of the fall to zero, the last ones; 0 for none.
+
+  Source: Warner et al. 2024, section 2.2; Hägele et al. 2024, section 4.
+  """
+
+  def __init__(self, peak, warmup_steps, total_steps, decay_steps):
+    super().__init__()
+    is_room = warmup_steps + decay_steps <= total_steps
+    if total_steps <= 0 or min(warmup_steps, decay_steps) < 0 or not is_room:
+      raise ValueError(
+        f"num_warmup_steps ({warmup_steps}) and num_decay_steps ({decay_steps})"
+        f" must not be negative, nor their sum above num_train_steps"
+        f" ({total_steps}), which must be positive."
+      )
+    self.peak = peak
+    self.warmup_steps = warmup_steps
+    self.total_steps = total_steps
+    self.decay_steps = decay_steps
+
+  def __call__(self, step):
+    """Returns the rate (float32 scalar) after `step` updates."""
+    step = ops.cast(step, "float32")
+    decayed = step - (self.total_steps - self.decay_steps)
+    share = ops.clip(decayed / max(self.decay_steps, 1), 0.0, 1.0)
+    rise = step / max(self.warmup_steps, 1)
+    fall = 1.0 - ops.sqrt(share)
+    return self.peak * ops.where(step < self.warmup_steps, rise, fall)
+
+  def get_config(self):
+    """Returns the constructor's arguments."""
+    return {
+      "peak": self.peak,
+      "warmup_steps": self.warmup_steps,
+      "total_steps": self.total_steps,
+      "decay_steps": self.decay_steps,
+    }

@@ -5,7 +5,8 @@ import dataclasses
 from keras_bert_impl import options
 
 DTYPES = ("float32", "bfloat16")
-OPTIMIZERS = ("adamw", "lamb")
+OPTIMIZERS = ("adamw", "lamb", "stable_adamw")
+SCHEDULES = ("linear", "trapezoidal")
 STRATEGIES = ("one_device", "mirrored", "multi_worker_mirrored", "tpu")
 
 
@@ -17,7 +18,7 @@ class TrainingConfig:
   of google-research/bert where it has them. A "step" is one optimizer update.
 
   Raises:
-    ValueError: a value is out of range.
+    ValueError: a value is out of range or contradicts another.
   """
 
   output_dir: str | None = options.common(
@@ -49,6 +50,18 @@ class TrainingConfig:
   num_warmup_steps: int = options.common(
     10000, "Number of warm-up steps.", interval="[0, inf)"
   )
+  learning_rate_schedule: str = options.field(
+    "linear",
+    "Learning rate after the warm-up: the original's line to zero; or constant,"
+    " and at the end 1 - sqrt(share of num_decay_steps).",
+    SCHEDULES,
+  )
+  num_decay_steps: int | None = options.field(
+    None,
+    "Last steps, in which the trapezoidal learning rate falls to zero; default:"
+    " a tenth of all.",
+    interval="[0, inf)",
+  )
   save_checkpoints_steps: int = options.field(
     1000, "Steps between checkpoints.", interval="[1, inf)"
   )
@@ -69,7 +82,10 @@ class TrainingConfig:
     interval="[0, 2147483647]",
   )
   optimizer: str = options.field(
-    "adamw", "Optimizer; lamb suits very large batches.", OPTIMIZERS
+    "adamw",
+    "Optimizer; lamb suits very large batches, and stable_adamw clips updates:"
+    " it needs no clip_norm.",
+    OPTIMIZERS,
   )
   weight_decay_rate: float = options.field(
     0.01, "Weight decay rate of the optimizer.", interval="[0, inf)"
@@ -141,6 +157,12 @@ class TrainingConfig:
 
   def __post_init__(self):
     options.check_fields(self)
+    is_linear = self.learning_rate_schedule == "linear"
+    if is_linear and self.num_decay_steps is not None:
+      raise ValueError(
+        f"num_decay_steps ({self.num_decay_steps}) needs"
+        " learning_rate_schedule=trapezoidal: give it, or leave the steps out."
+      )
 
   @property
   def strategy_name(self):
@@ -157,6 +179,7 @@ FREE_FIELDS = frozenset(
     "eval_batch_size",
     "num_train_steps",
     "num_warmup_steps",
+    "num_decay_steps",
     "save_checkpoints_steps",
     "keep_checkpoint_max",
     "iterations_per_loop",

@@ -217,10 +217,7 @@ class Experiment:
     config, step = self.config, self.loop.step
     recorded = run_configuration.read(config.output_dir)
     before = recorded.get(run_configuration.SCHEDULE)
-    now = {
-      "num_train_steps": config.num_train_steps,
-      "num_warmup_steps": config.num_warmup_steps,
-    }
+    now = optimization.schedule_steps(config)
     if step and before not in (None, now):
       logging.warning(
         "Another schedule from step %d on: %s, where it was %s; the learning"

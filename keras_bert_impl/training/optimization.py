@@ -1,8 +1,19 @@
 """Optimizer and learning-rate schedule of a training configuration."""
 
-from keras_bert_impl.optimizers import adamw, lamb, layerwise, schedules
+from keras_bert_impl.optimizers import (
+  adamw,
+  lamb,
+  layerwise,
+  schedules,
+  stable_adamw,
+)
 
-_OPTIMIZERS = {"adamw": adamw.AdamW, "lamb": lamb.LAMB}
+_OPTIMIZERS = {
+  "adamw": adamw.AdamW,
+  "lamb": lamb.LAMB,
+  "stable_adamw": stable_adamw.StableAdamW,
+}
+_TRAPEZOIDAL = "trapezoidal"
 
 
 def make_optimizer(config, model):
@@ -12,9 +23,7 @@ def make_optimizer(config, model):
     config: `TrainingConfig`.
     model: `keras.Model` that it is to train, with its `config`.
   """
-  schedule = make_schedule(
-    config, config.num_train_steps, config.num_warmup_steps
-  )
+  schedule = make_schedule(config, **schedule_steps(config))
   return _OPTIMIZERS[config.optimizer](
     schedule,
     weight_decay_rate=config.weight_decay_rate,
@@ -30,8 +39,21 @@ def make_optimizer(config, model):
   )
 
 
-def make_schedule(config, num_train_steps, num_warmup_steps):
+def schedule_steps(config):
+  """Returns {field: int}, the numbers of steps that `make_schedule` takes."""
+  total, decay = config.num_train_steps, config.num_decay_steps
+  steps = {
+    "num_train_steps": total,
+    "num_warmup_steps": config.num_warmup_steps,
+  }
+  if config.learning_rate_schedule == _TRAPEZOIDAL:
+    steps["num_decay_steps"] = total // 10 if decay is None else decay
+  return steps
+
+
+def make_schedule(config, num_train_steps, num_warmup_steps, num_decay_steps=0):
   """Returns the schedule of a `TrainingConfig` with these numbers of steps."""
-  return schedules.WarmupThenLinearDecay(
-    config.learning_rate, num_warmup_steps, num_train_steps
-  )
+  peak, steps = config.learning_rate, (num_warmup_steps, num_train_steps)
+  if config.learning_rate_schedule == _TRAPEZOIDAL:
+    return schedules.Trapezoidal(peak, *steps, num_decay_steps)
+  return schedules.WarmupThenLinearDecay(peak, *steps)

@@ -47,3 +47,10 @@ def test_a_choice_that_there_is_none_of_is_named_with_the_others():
     ValueError, match=r"optimizer \('adam'\) must be one of adamw, lamb"
   ):
     config.TrainingConfig(optimizer="adam")
+
+
+def test_a_line_to_zero_has_no_decay_of_its_own():
+  with pytest.raises(
+    ValueError, match="num_decay_steps .5. needs learning_rat"
+  ):
+    config.TrainingConfig(num_decay_steps=5)
