@@ -1,4 +1,4 @@
-"""BERT's, RoBERTa's and ALBERT's objective: masked tokens, sentence pairs."""
+"""Objectives of masked tokens, with or without sentence pairs."""
 
 from etils import epy
 
@@ -99,4 +99,11 @@ ALBERT = pretraining.Objective(
   packing="sentence_order",
   masking_policy="ngram",
   needs_pairs=True,
+)
+# Warner et al. 2024, section 2.2: masked tokens alone, more of them.
+MODERNBERT = pretraining.Objective(
+  MaskedLanguageModelTask,
+  packing="full_sentences",
+  masking_policy="token",
+  masked_lm_prob=0.3,
 )

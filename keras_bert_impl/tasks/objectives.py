@@ -20,4 +20,5 @@ OBJECTIVES = {
   "electra": replaced_token.ELECTRA,
   "left_to_right": left_to_right.LEFT_TO_RIGHT,
   "xlnet": permutation.XLNET,
+  "modernbert": masked_lm.MODERNBERT,
 }

@@ -36,6 +36,16 @@ OBJECTIVES = {
     },
     ["permutation_lm"],
   ),
+  "modernbert": ({}, ["masked_lm"]),
+}
+# The papers' own, other than BERT's.
+TRAINING = {
+  "modernbert": {
+    "optimizer": "stable_adamw",
+    "clip_norm": 0,
+    "learning_rate_schedule": "trapezoidal",
+    "num_decay_steps": 8,
+  }
 }
 STEPS = 40
 
@@ -55,6 +65,7 @@ def flags(folder, objective, **overrides):
     "use_bias_correction": True,
     "num_train_steps": STEPS,
     "num_warmup_steps": 4,
+    **TRAINING.get(objective, {}),
   } | overrides
 
 
