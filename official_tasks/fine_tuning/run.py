@@ -6,6 +6,7 @@ import os
 import time
 
 import keras
+from absl import logging
 
 from keras_bert_impl import files
 from keras_bert_impl.checkpoints import config_json, description, names, reading
@@ -272,9 +273,14 @@ def _keep_model_files(folder, setup, config):
   task = setup.fine_tuning.task
   folder.keep_model_files(config, setup.data.vocabulary, setup.data.options)
   folder.write_json(task_file.NAME, setup.fine_tuning.describe())
-  if task.has_standard_head:
-    described = description.Description(config, task.head, task.labels)
+  if not task.has_standard_head:
+    return
+  described = description.Description(config, task.head, task.labels)
+  try:
     folder.write_json(config_json.FILE_NAME, config_json.to_dict(described))
+  except ValueError as error:
+    # The other files say all that is needed here.
+    logging.warning("%s is not written: %s", config_json.FILE_NAME, error)
 
 
 def _check_checkpoints(setup, members, origin):
