@@ -85,12 +85,12 @@ class Evaluator(abc.ABC):
   Attributes:
     main_metric: str, the score that runs are selected by; more is better.
     shown_metrics: list of those of the scores that a summary shows; None: all.
-    has_token_outputs: bool, whether outputs have the axis L: [B, L, ...].
+    token_outputs: tuple of str, the outputs that have the axis L: [B, L, ...].
   """
 
   main_metric: str
   shown_metrics = None
-  has_token_outputs = False
+  token_outputs = ()
 
   @abc.abstractmethod
   def answers(self, examples, rows, outputs):
@@ -101,8 +101,8 @@ class Evaluator(abc.ABC):
       rows: `tfrecords.labelled.rows.Rows` that were made of them:
         `rows["name"]` is the column as a list-like of arrays, or an array [N]
         of scalars.
-      outputs: {output of the model: float32 [N, ...]} or, with
-        `has_token_outputs`, {output: list of N float32 [n, ...]}.
+      outputs: {output of the model: array [N, ...] or, of `token_outputs`,
+        list of N arrays [n, ...]}.
     """
 
   @abc.abstractmethod

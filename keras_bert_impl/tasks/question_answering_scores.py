@@ -46,7 +46,7 @@ class AnswerEvaluator(fine_tuning.Evaluator):
   rules: str = "squad"
 
   main_metric = "f1"
-  has_token_outputs = True
+  token_outputs = ("start_logits", "end_logits")
 
   def __post_init__(self):
     options.check_positive(

@@ -29,7 +29,7 @@ class TagEvaluator(fine_tuning.Evaluator):
   main_metric = "f1"
   # The report has the scores of each type.
   shown_metrics = ["precision", "recall", "f1", "accuracy"]
-  has_token_outputs = True
+  token_outputs = ("logits",)
 
   def answers(self, examples, rows, outputs):
     """Returns the predicted tags of each sentence, list of lists of str.

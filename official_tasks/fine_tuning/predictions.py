@@ -5,14 +5,14 @@ import numpy as np
 from tfrecords.labelled import length_batches
 
 
-def predict(experiment, rows, lengths, has_token_outputs, members=()):
+def predict(experiment, rows, lengths, token_outputs, members=()):
   """Returns the model outputs for rows, as `Evaluator.answers` takes them.
 
   Args:
     experiment: `Experiment`.
     rows: `Rows`, N of them.
     lengths: tuple of int, lengths that batches are padded to.
-    has_token_outputs: bool, whether outputs have the axis L: [B, L, ...].
+    token_outputs: tuple of str, the outputs that have the axis L: [B, L, ...].
     members: list of str, checkpoints of an ensemble, whose outputs are
       averaged; empty for the current weights of the model.
 
@@ -20,15 +20,15 @@ def predict(experiment, rows, lengths, has_token_outputs, members=()):
     {output: array [N, ...] or list of N arrays [n, ...]}.
   """
   if not members:
-    return _predict(experiment, rows, lengths, has_token_outputs)
+    return _predict(experiment, rows, lengths, token_outputs)
   outputs = []
   for path in members:
     experiment.load(path)
-    outputs.append(_predict(experiment, rows, lengths, has_token_outputs))
+    outputs.append(_predict(experiment, rows, lengths, token_outputs))
   return {name: _mean([each[name] for each in outputs]) for name in outputs[0]}
 
 
-def _predict(experiment, rows, lengths, has_token_outputs):
+def _predict(experiment, rows, lengths, token_outputs):
   batch_size = experiment.config.eval_batch_size
   batches, order = length_batches.evaluation_batches(
     rows, batch_size, lengths, experiment.task.pads_left
@@ -37,12 +37,16 @@ def _predict(experiment, rows, lengths, has_token_outputs):
   for number, outputs in enumerate(experiment.predict(batches)):
     selected = order[number * batch_size : (number + 1) * batch_size]
     for place, row in enumerate(selected):
-      end = rows.lengths[row] if has_token_outputs else None
-      found[row] = {name: x[place][:end] for name, x in outputs.items()}
+      length = rows.lengths[row]
+      found[row] = {
+        name: x[place][:length] if name in token_outputs else x[place]
+        for name, x in outputs.items()
+      }
   collected = {name: [row[name] for row in found] for name in found[0]}
-  if has_token_outputs:
-    return collected
-  return {name: np.stack(values) for name, values in collected.items()}
+  return {
+    name: values if name in token_outputs else np.stack(values)
+    for name, values in collected.items()
+  }
 
 
 def _mean(members):

@@ -142,7 +142,7 @@ class Run:
       self.experiment,
       rows,
       self._setup.lengths,
-      self.evaluator.has_token_outputs,
+      self.evaluator.token_outputs,
       self.settings.members,
     )
     return outputs, len(rows) / (time.monotonic() - started)
