@@ -48,6 +48,7 @@ ENCODER_INPUTS = (INPUT_IDS, INPUT_MASK, SEGMENT_IDS)
 
 # Of fine-tuning.
 LABEL_IDS = "label_ids"
+START_POSITIONS = "start_positions"
 
 # Not on disk: int32 [P, 2], `masking.span_boundaries` of the positions.
 SPAN_BOUNDARIES = "span_boundaries"

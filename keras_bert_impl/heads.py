@@ -16,7 +16,7 @@ FILL_MASK = "fill_mask"
 REPLACED_TOKENS = "replaced_tokens"
 ENCODER = "encoder"
 # Stored only: the two heads of BERT's pre-training, used to fill masks; and the
-# search of starts and ends of XLNet, neither fine-tuned nor served here.
+# search of starts and ends of XLNet, used to answer questions.
 PRETRAINING = "pretraining"
 ANSWER_BEAM = "answer_beam"
 
@@ -70,5 +70,7 @@ CLASSIFIERS = (
   TOKEN_CLASSIFICATION,
   MULTIPLE_CHOICE,
 )
+# What a model can be used for whose head is only stored.
+USES = {PRETRAINING: FILL_MASK, ANSWER_BEAM: QUESTION_ANSWERING}
 # What a model can be used for.
-SERVED = tuple(n for n in HEADS if n not in (PRETRAINING, ANSWER_BEAM))
+SERVED = tuple(name for name in HEADS if name not in USES)

@@ -24,12 +24,11 @@ from etils import epy
 from keras_bert_impl import options
 from keras_bert_impl.metrics import question_answering as metrics
 from official_tasks.command_line import common
-from official_tasks.fine_tuning import script
+from official_tasks.fine_tuning import answer_heads, script
 
 with epy.lazy_imports():
   from keras_bert_impl.tasks import (
     fine_tuning,
-    question_answering,
     question_answering_rows,
     question_answering_scores,
   )
@@ -81,6 +80,13 @@ class SquadConfig:
     "squad",
     "Data set whose official script decides how answers are compared.",
     choices=tuple(metrics.RULES),
+  )
+  answer_head: str | None = options.field(
+    None,
+    "Head: simple scores starts and ends apart, beam (XLNet's) the ends of each"
+    " of the likeliest starts; default: the checkpoint's, or beam for XLNet and"
+    " simple for others.",
+    answer_heads.NAMES,
   )
   bilstm_width: int | None = options.field(
     None,
@@ -156,8 +162,8 @@ def main():
       config.max_query_length,
       config.version_2_with_negative,
     ),
-    question_answering.QuestionAnsweringTask(
-      job.encoder_config, config.bilstm_width
+    answer_heads.make_task(
+      job, FLAGS.init_checkpoint, config.answer_head, config.bilstm_width
     ),
     question_answering_scores.AnswerEvaluator(
       config.version_2_with_negative,

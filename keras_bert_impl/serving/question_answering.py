@@ -1,16 +1,20 @@
 """Servable of question answering: answers as spans of a text.
 
-Rows and spans are made by the code of `tasks.question_answering_rows` and
-`tasks.answers`, as in training. Axes: B questions, W windows of all of them, R
-some of them, K most windows of a question, L ids.
+Rows and spans are made by the code of `tasks.question_answering_rows`,
+`tasks.answers` and `tasks.answer_beams`, as in training. Axes: B questions, W
+windows of all of them, R some of them, K most windows of a question, L ids.
 """
 
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import features, options
+from keras_bert_impl import features, models, options
 from keras_bert_impl.serving import row_batches, servables
-from keras_bert_impl.tasks import answers, question_answering_rows
+from keras_bert_impl.tasks import (
+  answer_beams,
+  answers,
+  question_answering_rows,
+)
 from keras_bert_impl.tokenizers import text_words, white_space
 
 _STARTS, _ENDS = "starts", "ends"
@@ -31,7 +35,7 @@ class QuestionAnsweringServable(servables.Servable):
   at most 32 windows at a time, for any batch size.
 
   Args:
-    model: `QuestionAnswering`.
+    model: `QuestionAnswering` or `AnswerBeam`.
     tokenizer: as `Servable`.
     max_seq_length: as `Servable`, of question and window.
     doc_stride: int, pieces from one window to the next.
@@ -109,8 +113,10 @@ class QuestionAnsweringServable(servables.Servable):
       start, end: int32 [B], its characters in text_pair, `end` exclusive; -1
         for no answer.
       score: float32 [B], the sum of the start and end logits of the best span,
-        even if the answer is ""; 0 if text_pair has no span.
-      null_score: float32 [B], the same sum for no answer.
+        even if the answer is ""; 0 if text_pair has no span. Of an
+        `AnswerBeam`, the logarithm of its probability.
+      null_score: float32 [B], the same sum for no answer. Of an `AnswerBeam`,
+        the logit that there is none.
       is_cut: bool [B], whether text_pair has more than max_windows windows.
     """
     contexts = text_words.drop_invalid(text_pair)
@@ -178,16 +184,45 @@ class QuestionAnsweringServable(servables.Servable):
       rows[name] = _place(values, rows[features.INPUT_MASK], num_after)
     return rows, spans
 
-  def _best_spans(self, rows, logits):
+  def _build_model(self, model, dtype):
+    """As `Servable`: a beam without what is no text, wherever the padding."""
+    config = {**model.get_config(), "dtype": dtype}
+    if isinstance(model, models.AnswerBeam):
+      config |= {"use_answer_mask": True, "use_start_positions": False}
+    return type(model).from_config(config)
+
+  def _best_spans(self, rows, outputs):
     """Returns the best span of each of R windows, and the score of none.
 
     Args:
       rows: as `_rows` returns them.
-      logits: {output of the model: float32 [R, L]}.
+      outputs: {output of the model: [R, ...]}.
 
     Returns:
       as `_SPANS`, each [R].
     """
+    find = self._best_of_all
+    if "cls_logits" in outputs:
+      find = self._best_of_beam
+    return find(rows, outputs)
+
+  def _best_of_beam(self, rows, outputs):
+    """As `_best_spans`, of `AnswerBeam`."""
+    spans = answer_beams.spans(
+      rows[_STARTS], rows[_ENDS], outputs, self.max_answer_length
+    )
+    scores = spans.start_scores + spans.end_scores
+    scores = tf.where(spans.is_span, scores, -np.inf)
+    place = tf.argmax(scores, axis=1)
+    score, start, end = (
+      tf.gather(x, place, batch_dims=1)
+      for x in (scores, spans.starts, spans.ends)
+    )
+    null = tf.cast(outputs["cls_logits"], tf.float64)
+    return {"score": score, "start": start, "end": end, "null_score": null}
+
+  def _best_of_all(self, rows, logits):
+    """As `_best_spans`, of start and end logits."""
     starts, ends = rows[_STARTS], rows[_ENDS]
     # float64, so that ties of sums break as in training.
     start_logits, end_logits = (

@@ -105,19 +105,45 @@ def find(contexts, windows, config):
     windows: `Windows`.
     config: `SpanConfig`.
   """
+  nulls = [
+    (starts[cls], ends[cls])
+    for starts, ends, cls in zip(
+      windows.start_logits,
+      windows.end_logits,
+      windows.cls_positions,
+      strict=True,
+    )
+  ]
+  spans = _window_spans(windows, config)
+  return best_of_windows(contexts, windows.example_index, spans, nulls, config)
+
+
+def best_of_windows(contexts, example_index, window_spans, nulls, config):
+  """Returns the answers to N questions from the spans of R windows.
+
+  Args:
+    contexts: as `find`.
+    example_index: int [R], index of the question of each window.
+    window_spans: list of R float64 [spans, 4]: start and end logit, first
+      character and last + 1.
+    nulls: R pairs of float, start and end logit of "no answer".
+    config: `SpanConfig`.
+
+  Returns:
+    list of `Answer`.
+  """
   spans = [[] for _ in contexts]
-  nulls = [None] * len(contexts)
-  for row, found in enumerate(_window_spans(windows, config)):
-    index = int(windows.example_index[row])
+  least = [None] * len(contexts)
+  for index, found, logits in zip(
+    example_index, window_spans, nulls, strict=True
+  ):
     spans[index].append(found)
-    cls = windows.cls_positions[row]
-    logits = (windows.start_logits[row][cls], windows.end_logits[row][cls])
     null = Candidate("", *map(float, logits))
-    if nulls[index] is None or null.score < nulls[index].score:
-      nulls[index] = null
+    if least[index] is None or null.score < least[index].score:
+      least[index] = null
   return [
     _answer(context, found, null if config.has_null else None, config)
-    for context, found, null in zip(contexts, spans, nulls, strict=True)
+    for context, found, null in zip(contexts, spans, least, strict=True)
   ]
 
 
@@ -187,7 +213,7 @@ def _window_spans(windows, config):
   for k in range(0, len(order), _WINDOWS):
     rows = order[k : k + _WINDOWS]
     starts, ends, is_max, start_logits, end_logits = (
-      _pad([column[row] for row in rows], padding)
+      pad([column[row] for row in rows], padding)
       for column, padding in zip(
         windows[1:6], (-1, -1, 0, 0.0, 0.0), strict=True
       )
@@ -227,7 +253,7 @@ def _best(scores, count):
   return np.divmod(np.flatnonzero(is_best), scores.shape[1])
 
 
-def _pad(rows, padding):
+def pad(rows, padding):
   """Returns R arrays [n] as one padded array [R, L]."""
   padded = np.full((len(rows), max(map(len, rows))), padding, rows[0].dtype)
   for row, values in zip(padded, rows, strict=True):

@@ -12,6 +12,7 @@ TASKS = {
   task.head: task
   for task in (
     multiple_choice.MultipleChoiceTask,
+    question_answering.AnswerBeamTask,
     question_answering.QuestionAnsweringTask,
     sequence_classification.SequenceClassificationTask,
     sequence_regression.SequenceRegressionTask,

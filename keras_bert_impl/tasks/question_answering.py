@@ -1,12 +1,14 @@
 """Question answering by spans of a text: SQuAD 1.1, 2.0 and similar data.
 
-`question_answering_rows` makes the rows, `answers` finds the answers, and
-`question_answering_scores` scores them and writes the prediction files.
+`question_answering_rows` makes the rows, `answers` and `answer_beams` find the
+answers, and `question_answering_scores` scores them and writes the prediction
+files.
 
 Source: Devlin et al. 2019, sections 4.2 and 4.3; google-research/bert,
 run_squad.py.
 """
 
+import abc
 import dataclasses
 
 from keras import ops
@@ -16,8 +18,43 @@ from keras_bert_impl.tasks import base, cross_entropy
 from keras_bert_impl.tasks import question_answering_rows as rows
 
 
+class _AnswerTask(base.Task):
+  """Base class of both tasks. Abstract.
+
+  Attributes:
+    loss_names: tuple of str, each with half the cross-entropy of a row.
+  """
+
+  loss_names = ("answer_start", "answer_end")
+
+  @abc.abstractmethod
+  def predictions(self, batch, outputs):
+    """Returns {loss name: `cross_entropy.Prediction`} of rows."""
+
+  def denominators(self, batch):
+    """Returns the number of rows whose answer is known."""
+    return {name: ops.sum(w) for name, w in self._weights(batch).items()}
+
+  def losses(self, batch, outputs):
+    """Returns half the summed cross-entropies, in nats."""
+    sums = cross_entropy.losses(
+      self.predictions(batch, outputs), self._weights(batch)
+    )
+    return {name: 0.5 * loss for name, loss in sums.items()}
+
+  def metrics(self, batch, outputs):
+    """Returns losses, accuracies and the share of padding."""
+    predictions = self.predictions(batch, outputs)
+    return cross_entropy.metrics(batch, predictions, self._weights(batch))
+
+  def _weights(self, batch):
+    """Returns {loss name: float32 [B]}, 1 for rows whose answer is known."""
+    weights = cross_entropy.row_weights(batch) * batch[rows.ANSWER_WEIGHTS]
+    return dict.fromkeys(self.loss_names, weights)
+
+
 @dataclasses.dataclass(frozen=True)
-class QuestionAnsweringTask(base.Task):
+class QuestionAnsweringTask(_AnswerTask):
   """Question answering: classifies the first and last piece of an answer.
 
   Attributes:
@@ -39,32 +76,78 @@ class QuestionAnsweringTask(base.Task):
     """Returns a `QuestionAnswering` model with fresh weights."""
     return models.QuestionAnswering(self.config, self.bilstm_width)
 
-  def denominators(self, batch):
-    """Returns the number of rows whose answer is known."""
-    return {name: ops.sum(w) for name, w in _weights(batch).items()}
-
-  def losses(self, batch, outputs):
-    """Returns half the summed cross-entropies of start and end, in nats."""
-    sums = cross_entropy.losses(_predictions(batch, outputs), _weights(batch))
-    return {name: 0.5 * loss for name, loss in sums.items()}
-
-  def metrics(self, batch, outputs):
-    """Returns losses, accuracies and the share of padding."""
-    predictions = _predictions(batch, outputs)
-    return cross_entropy.metrics(batch, predictions, _weights(batch))
+  def predictions(self, batch, outputs):
+    """Returns start and end, softmax over the positions."""
+    return _sides(batch, outputs)
 
   def describe(self):
     """Returns the entries of `Task`, with the width of the BiLSTM."""
     return {"labels": None, "bilstm_width": self.bilstm_width}
 
 
-def _weights(batch):
-  """Returns {loss name: float32 [B]}, 1 for rows whose answer is known."""
-  weights = cross_entropy.row_weights(batch) * batch[rows.ANSWER_WEIGHTS]
-  return {"answer_start": weights, "answer_end": weights}
+@dataclasses.dataclass(frozen=True)
+class AnswerBeamTask(_AnswerTask):
+  """Question answering by XLNet's head: the end depends on the start.
+
+  In training it depends on the given start; answers are searched for among the
+  likeliest starts and the likeliest ends of each. Whether there is an answer is
+  a loss of its own.
+
+  Attributes:
+    config: `EncoderConfig`, of a family that puts [CLS] last: XLNet.
+    start_n_top: int, starts to search.
+    end_n_top: int, ends of each.
+
+  Raises:
+    ValueError: the configuration is of another family.
+
+  Source: zihangdai/xlnet, run_squad.py and function_builder.py.
+  """
+
+  config: configs.EncoderConfig
+  start_n_top: int = 5
+  end_n_top: int = 5
+
+  head = heads.ANSWER_BEAM
+  loss_names = (*_AnswerTask.loss_names, "no_answer")
+
+  def __post_init__(self):
+    if not self.config.family.framing.cls_at_end:
+      raise ValueError(
+        f"model_type ({self.config.model_type!r}) must be 'xlnet', which puts"
+        " [CLS] last, for a beam of answers: choose the simple head."
+      )
+
+  def build_model(self):
+    """Returns an `AnswerBeam` model with fresh weights."""
+    return models.AnswerBeam(
+      self.config,
+      self.start_n_top,
+      self.end_n_top,
+      use_answer_mask=True,
+      use_start_positions=True,
+    )
+
+  def predictions(self, batch, outputs):
+    """Returns start, its end, and whether there is no answer."""
+    score = outputs["cls_logits"]
+    # Softmax over (0, score) is the sigmoid.
+    logits = ops.stack([ops.zeros_like(score), score], axis=-1)
+    is_none = batch[rows.START_POSITIONS] == batch[rows.CLS_POSITIONS]
+    return _sides(batch, outputs) | {
+      "no_answer": cross_entropy.Prediction(logits, ops.cast(is_none, "int32"))
+    }
+
+  def describe(self):
+    """Returns the entries of `Task`, with the size of the beam."""
+    return {
+      "labels": None,
+      "start_n_top": self.start_n_top,
+      "end_n_top": self.end_n_top,
+    }
 
 
-def _predictions(batch, outputs):
+def _sides(batch, outputs):
   """Returns the predictions of start and end, softmax over the positions."""
   # Padding cannot be predicted.
   padding = 1.0 - ops.cast(batch[features.INPUT_MASK], "float32")

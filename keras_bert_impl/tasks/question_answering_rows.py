@@ -20,7 +20,7 @@ from absl import logging
 from keras_bert_impl import features, options
 from keras_bert_impl.tasks import fine_tuning, windows
 
-START_POSITIONS = "start_positions"
+START_POSITIONS = features.START_POSITIONS
 END_POSITIONS = "end_positions"
 CLS_POSITIONS = "cls_positions"
 ANSWER_WEIGHTS = "answer_weights"

@@ -9,8 +9,8 @@ import numpy as np
 
 from keras_bert_impl import files, options, pictures
 from keras_bert_impl.metrics import question_answering as metrics
+from keras_bert_impl.tasks import answer_beams, fine_tuning
 from keras_bert_impl.tasks import answers as answers_lib
-from keras_bert_impl.tasks import fine_tuning
 from keras_bert_impl.tasks import question_answering_rows as rows_lib
 
 PREDICTIONS_NAME = "predictions.json"
@@ -55,21 +55,22 @@ class AnswerEvaluator(fine_tuning.Evaluator):
 
   def answers(self, examples, rows, outputs):
     """Returns the model's answers, list of `answers.Answer`."""
-    return answers_lib.find(
-      [example.context for example in examples],
-      answers_lib.Windows(
-        rows[rows_lib.EXAMPLE_INDEX],
-        rows[rows_lib.PIECE_STARTS],
-        rows[rows_lib.PIECE_ENDS],
-        rows[rows_lib.IS_MAX_CONTEXT],
-        outputs["start_logits"],
-        outputs["end_logits"],
-        rows[rows_lib.CLS_POSITIONS],
-      ),
-      answers_lib.SpanConfig(
-        self.n_best_size, self.max_answer_length, self.version_2_with_negative
-      ),
+    contexts = [example.context for example in examples]
+    windows = answers_lib.Windows(
+      rows[rows_lib.EXAMPLE_INDEX],
+      rows[rows_lib.PIECE_STARTS],
+      rows[rows_lib.PIECE_ENDS],
+      rows[rows_lib.IS_MAX_CONTEXT],
+      outputs["start_logits"],
+      outputs["end_logits"],
+      rows[rows_lib.CLS_POSITIONS],
     )
+    config = answers_lib.SpanConfig(
+      self.n_best_size, self.max_answer_length, self.version_2_with_negative
+    )
+    if "cls_logits" in outputs:
+      return answer_beams.find(contexts, windows, outputs, config)
+    return answers_lib.find(contexts, windows, config)
 
   def score(self, examples, answers):
     """Returns the official scores, as fractions, and the best thresholds.

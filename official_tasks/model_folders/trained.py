@@ -77,13 +77,16 @@ def load(path, head=None):
   checkpoint = reading.open_checkpoint(path)
   recorded = _recorded(checkpoint.folder)
   trained_head = recorded.get("head")
-  if trained_head and head in (None, trained_head):
+  use = heads.USES.get(trained_head, trained_head)
+  if trained_head and head in (None, use):
     model = _load_task(trained_head, checkpoint, recorded)
-    return TrainedModel(model, trained_head, checkpoint.path, recorded)
+    return TrainedModel(model, use, checkpoint.path, recorded)
   description = checkpoint.described()
   head = head or _use_of(description)
   _check_head(checkpoint, description.head, head)
-  description = dataclasses.replace(description, head=head)
+  searches = (heads.ANSWER_BEAM, heads.QUESTION_ANSWERING)
+  if (description.head, head) != searches:
+    description = dataclasses.replace(description, head=head)
   model, _ = model_lib.load(
     checkpoint,
     description,
@@ -165,14 +168,12 @@ def _use_of(description):
     # From left to right there is nothing to be seen behind a mask.
     is_causal = description.config.use_causal_mask
     return heads.ENCODER if is_causal else heads.FILL_MASK
-  return description.head
+  return heads.USES.get(description.head, description.head)
 
 
 def _check_head(checkpoint, stored, head):
   """Raises ValueError if a checkpoint has no weights for a head."""
-  has = {stored, heads.ENCODER}
-  if stored == heads.PRETRAINING:
-    has.add(heads.FILL_MASK)
+  has = {heads.USES.get(stored, stored), heads.ENCODER}
   # All classifiers have the same weights.
   if stored in heads.CLASSIFIERS:
     has.update(heads.CLASSIFIERS)

@@ -26,6 +26,7 @@ ROWS = {
   "classification": {"text": TEXTS},
   "multiple_choice": {"text": TEXTS, "choices": [["a", "sat on the mat"]] * 3},
   "question_answering": {"text": TEXTS[::-1], "text_pair": TEXTS},
+  "answer_beam": {"text": TEXTS[::-1], "text_pair": TEXTS},
   "token_classification": {"text": TEXTS},
   "fill_mask": {"text": ["<mask> cat", "a <mask> sat <mask> mat", "the dog"]},
   "encoder": {"text": TEXTS},
@@ -67,8 +68,11 @@ def make(head, tokenizer):
   if head == "multiple_choice":
     model = models.MultipleChoice(config)
     return multiple_choice.MultipleChoiceServable(model, tokenizer, 40)
-  if head == "question_answering":
-    model = models.QuestionAnswering(config)
+  if head in ("question_answering", "answer_beam"):
+    kind = models.AnswerBeam
+    if head == "question_answering":
+      kind = models.QuestionAnswering
+    model = kind(config)
     return question_answering.QuestionAnsweringServable(
       model, tokenizer, 60, max_query_length=30
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import tokenizers
+from keras_bert_impl import configs, tokenizers
 from keras_bert_impl.tasks import question_answering
 from tests.tasks.parts import CONFIG, make_rows
 from tests.tasks.questions import TOKENS, example, preprocessor
@@ -73,3 +73,44 @@ def test_training_steps_lower_the_loss(wordpiece):
       variable.assign_sub(0.1 * tf.convert_to_tensor(gradient))
     losses.append(float(loss))
   assert losses[-1] < 0.9 * losses[0]
+
+
+def test_a_beam_learns_whether_there_is_an_answer_too():
+  config = configs.EncoderConfig.preset(
+    "xlnet_base",
+    vocab_size=20,
+    hidden_size=8,
+    num_hidden_layers=1,
+    num_attention_heads=2,
+    intermediate_size=16,
+  )
+  task = question_answering.AnswerBeamTask(config)
+  batch = {
+    "input_mask": np.array([[1] * 4, [1] * 4, [0] * 4]),
+    "start_positions": np.array([1, 3, 0]),
+    "end_positions": np.array([2, 3, 0]),
+    "cls_positions": np.array([3, 3, 0]),
+    "answer_weights": np.array([1, 1, 0], "float32"),
+  }
+  outputs = {
+    "start_logits": np.zeros((3, 4), "float32"),
+    "end_logits": np.zeros((3, 4), "float32"),
+    "cls_logits": np.array([-1.0, -2.0, 9.0], "float32"),
+  }
+  losses = {k: float(v) for k, v in task.losses(batch, outputs).items()}
+  assert losses == pytest.approx(
+    {
+      "answer_start": np.log(4),
+      "answer_end": np.log(4),
+      "no_answer": 0.5 * (np.log1p(np.exp(-1)) + np.log1p(np.exp(2))),
+    },
+    rel=1e-5,
+  )
+  accuracy = task.metrics(batch, outputs)["no_answer_accuracy"]
+  assert [float(x) for x in accuracy] == [1.0, 2.0]
+  assert task.denominators(batch).keys() == losses.keys()
+
+
+def test_a_beam_needs_cls_at_the_end():
+  with pytest.raises(ValueError, match="model_type .'bert'. must be 'xlnet'"):
+    question_answering.AnswerBeamTask(CONFIG)

@@ -1,6 +1,7 @@
 """What a run has left says what its model is for, or why it cannot."""
 
 import json
+import pathlib
 
 import pytest
 
@@ -53,3 +54,16 @@ def test_the_best_run_of_a_search_has_a_name(tmp_path):
   results.write_text('{"best": {"name": 2}}')
   with pytest.raises(ValueError, match="name in best in results.json"):
     trained_models.find_folder(str(tmp_path))
+
+
+def test_a_beam_of_answers_answers_questions():
+  parity = pathlib.Path(__file__).parents[2] / "data/parity"
+  trained = trained_models.load(str(parity / "xlnet_answer_beam"))
+  assert trained.head == "question_answering"
+  assert isinstance(trained.model, models.AnswerBeam)
+  config = trained.model.get_config()
+  assert (config["start_n_top"], config["end_n_top"]) == (3, 4)
+  encoder = trained_models.load(str(parity / "xlnet_answer_beam"), "encoder")
+  assert isinstance(encoder.model, models.XLNetEncoder)
+  with pytest.raises(ValueError, match="give one of encoder, question_answer"):
+    trained_models.load(str(parity / "xlnet_answer_beam"), "fill_mask")
