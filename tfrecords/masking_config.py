@@ -13,8 +13,6 @@ NAMES = (
   "mask_token_prob",
   "random_token_prob",
 )
-# google-research/bert's; the others are those of the objective.
-_DEFAULTS = {"max_predictions_per_seq": 20}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,7 +27,7 @@ class MaskingConfig:
 
   max_predictions_per_seq: int | None = options.common(
     None,
-    "Maximum masked tokens per example; default: 20.",
+    "Maximum masked tokens per example; default: the objective's, mostly 20.",
     interval="[1, inf)",
   )
   masked_lm_prob: float | None = options.common(
@@ -95,7 +93,7 @@ class MaskingConfig:
     if paper.masking_policy is None:
       self._check_nothing_is_masked(objective)
     values = {
-      **_DEFAULTS,
+      "max_predictions_per_seq": paper.max_predictions_per_seq,
       "masked_lm_prob": paper.masked_lm_prob,
       "masking_policy": paper.masking_policy,
       "mask_token_prob": paper.mask_token_prob,

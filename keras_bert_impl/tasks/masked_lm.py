@@ -106,4 +106,5 @@ MODERNBERT = pretraining.Objective(
   packing="full_sentences",
   masking_policy="token",
   masked_lm_prob=0.3,
+  max_predictions_per_seq=40,
 )

@@ -156,6 +156,7 @@ class Objective:
     masking_policy: str, one of `choices.MASKING_POLICIES`; None where nothing
       is masked.
     masked_lm_prob: float, share of the tokens to predict.
+    max_predictions_per_seq: int, most tokens to predict in a row of 128.
     mask_token_prob: float, share of the predictions that become [MASK].
     random_token_prob: float, share that becomes a random token.
     needs_pairs: bool, whether records without sentence pairs are an error;
@@ -169,6 +170,7 @@ class Objective:
   packing: str
   masking_policy: str | None
   masked_lm_prob: float = 0.15
+  max_predictions_per_seq: int = 20
   mask_token_prob: float = 0.8
   random_token_prob: float = 0.1
   needs_pairs: bool = False

@@ -27,6 +27,8 @@ def test_what_nobody_chose_is_as_the_original_and_the_paper_have_it():
   assert config().completed("bert") == bert
   assert agreed({"a": {}, "b": CLEAN}) == bert
   assert agreed({}, "electra")["mask_token_prob"] == 1.0
+  modernbert = {"masked_lm_prob": 0.3, "max_predictions_per_seq": 40}
+  assert agreed({}, "modernbert") == bert | modernbert
   assert agreed({}, "left_to_right")["masking_policy"] is None
 
 
