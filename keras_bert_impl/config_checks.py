@@ -37,6 +37,7 @@ _OF_BLOCKS = (
   "attention_bias",
   "mlp_bias",
   "norm_bias",
+  "use_scaled_initializer",
   "classifier_pooling",
 )
 _OF_RELATIVE = _OF_DISENTANGLED[1:5]
@@ -123,6 +124,7 @@ def blocks(config):
     "attention_bias",
     "mlp_bias",
     "norm_bias",
+    "use_scaled_initializer",
   ):
     choice(name, getattr(config, name), (True, False))
   if config.norm_first:

@@ -131,6 +131,8 @@ class EncoderConfig:
     gated_feed_forward: whether the feed-forward layer is gated (GeGLU).
     attention_bias, mlp_bias, norm_bias: whether the dense layers of attention,
       those of the feed-forward layer, and LayerNorm have biases.
+    use_scaled_initializer: whether the kernels that end both halves of a block
+      are drawn with `initializer_range` / sqrt(2 `num_hidden_layers`).
     classifier_pooling: "cls" or "mean" of the tokens, what heads for texts
       read. All heads then begin as the masked language model's, with a dense
       layer. None: they read the pooler, and other heads begin with none.
@@ -195,6 +197,7 @@ class EncoderConfig:
   attention_bias: bool = True
   mlp_bias: bool = True
   norm_bias: bool = True
+  use_scaled_initializer: bool = False
   classifier_pooling: str | None = None
   classifier_act: str | None = None
   classifier_bias: bool = True

@@ -19,6 +19,7 @@ _IMPLIED = {
   "type_vocab_size": 0,
   "norm_first": True,
   "gated_feed_forward": True,
+  "use_scaled_initializer": True,
 }
 _DEFAULTS = {
   "hidden_dropout_prob": 0.0,

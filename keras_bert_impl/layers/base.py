@@ -45,14 +45,20 @@ class Layer(keras.layers.Layer):
     name="dense",
     use_bias=True,
     is_gated=False,
+    stddev=None,
   ):
-    """Returns a built `Dense`; `activation` as in `activations.get`."""
+    """Returns a built `Dense`; `activation` as in `activations.get`.
+
+    Its kernel is drawn with `stddev`, or `initializer_range`.
+    """
     get = activations.gated if is_gated else activations.get
     layer = dense.Dense(
       units,
       get(activation),
       use_bias=use_bias,
-      kernel_initializer=initializers.truncated_normal(self.initializer_range),
+      kernel_initializer=initializers.truncated_normal(
+        self.initializer_range if stddev is None else stddev
+      ),
       dtype=self.dtype_policy,
       name=name,
     )

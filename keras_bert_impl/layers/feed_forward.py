@@ -24,6 +24,7 @@ class FeedForward(base.Layer):
     norm_bias: bool, as `ResidualOutput`.
     layer_norm_eps: float.
     initializer_range: float, standard deviation.
+    num_layers: int or None, as `ResidualOutput`.
     use_own_scope: bool, False names its weights as those of the layer that it
       is a part of: intermediate/dense/kernel, ..., output/LayerNorm/beta.
     **kwargs: of `keras.layers.Layer`.
@@ -43,6 +44,7 @@ class FeedForward(base.Layer):
     norm_bias=True,
     layer_norm_eps=1e-12,
     initializer_range=0.02,
+    num_layers=None,
     use_own_scope=True,
     **kwargs,
   ):
@@ -58,6 +60,7 @@ class FeedForward(base.Layer):
     self.norm_bias = norm_bias
     self.layer_norm_eps = layer_norm_eps
     self.initializer_range = initializer_range
+    self.num_layers = num_layers
     self.use_own_scope = use_own_scope
 
   def build(self, hidden_shape):
@@ -84,6 +87,7 @@ class FeedForward(base.Layer):
         norm_bias=self.norm_bias,
         layer_norm_eps=self.layer_norm_eps,
         initializer_range=self.initializer_range,
+        num_layers=self.num_layers,
         dtype=self.dtype_policy,
         name="output",
       )

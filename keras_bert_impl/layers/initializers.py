@@ -1,5 +1,7 @@
 """Initializer of embedding tables and kernels."""
 
+import math
+
 import keras
 
 from keras_bert_impl import given_arrays
@@ -20,6 +22,21 @@ def truncated_normal(stddev):
   # Made in any case: it counts in the sequence of seeds.
   initializer = keras.initializers.TruncatedNormal(stddev=stddev)
   return _Unwritten() if given_arrays.are_awaited() else initializer
+
+
+def residual_stddev(stddev, num_layers):
+  """Returns the standard deviation of kernels that end the halves of blocks.
+
+  Their outputs are added up in the hidden states, two of each layer: smaller
+  ones keep the sum of many layers as small as that of few.
+
+  Args:
+    stddev: float, of the other kernels.
+    num_layers: int, of the encoder; None leaves `stddev` as it is.
+
+  Source: Shoeybi et al. 2019 (Megatron-LM), section 4.2.
+  """
+  return stddev if num_layers is None else stddev / math.sqrt(2 * num_layers)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

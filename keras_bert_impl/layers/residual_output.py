@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bert_impl.layers import base
+from keras_bert_impl.layers import base, initializers
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -19,6 +19,8 @@ class ResidualOutput(base.Layer):
     norm_bias: bool, whether it adds a bias.
     layer_norm_eps: float.
     initializer_range: float, standard deviation.
+    num_layers: int, of the whole encoder, for which that of the kernel is
+      smaller, see `initializers.residual_stddev`. None: it is not.
     **kwargs: of `keras.layers.Layer`.
 
   Source: Vaswani et al. 2017, section 3.1; Xiong et al. 2020 for pre-norm.
@@ -34,6 +36,7 @@ class ResidualOutput(base.Layer):
     norm_bias=True,
     layer_norm_eps=1e-12,
     initializer_range=0.02,
+    num_layers=None,
     **kwargs,
   ):
     super().__init__(**kwargs)
@@ -46,13 +49,19 @@ class ResidualOutput(base.Layer):
     self.norm_bias = norm_bias
     self.layer_norm_eps = layer_norm_eps
     self.initializer_range = initializer_range
+    self.num_layers = num_layers
 
   def build(self, update_shape, hidden_shape):
     """Creates the weights."""
     self.dense = self.layer_norm = None
     if self.use_dense:
       self.dense = self._dense(
-        hidden_shape[-1], update_shape, use_bias=self.use_bias
+        hidden_shape[-1],
+        update_shape,
+        use_bias=self.use_bias,
+        stddev=initializers.residual_stddev(
+          self.initializer_range, self.num_layers
+        ),
       )
     self.dropout = self._dropout(hidden_shape, self.dropout_rate)
     if self.use_norm:

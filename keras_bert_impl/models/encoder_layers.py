@@ -119,6 +119,7 @@ def blocks(config, dtype_policy):
 
 
 def _block(config, dtype_policy, index, name):
+  depth = config.num_hidden_layers
   return layers.TransformerBlock(
     num_heads=config.num_attention_heads,
     intermediate_size=config.intermediate_size,
@@ -141,6 +142,7 @@ def _block(config, dtype_policy, index, name):
     residual_options={
       "norm_first": config.norm_first,
       "norm_bias": config.norm_bias,
+      "num_layers": depth if config.use_scaled_initializer else None,
     },
     # The norm of the embeddings stands before the first one.
     use_attention_norm=index > 0 or not config.norm_first,

@@ -209,6 +209,21 @@ def test_it_trains_and_reloads_inside_any_model(tmp_path):
   )
 
 
+def test_a_scaled_initializer_makes_only_the_ends_of_halves_smaller():
+  def weights(**changes):
+    keras.utils.set_random_seed(1)
+    encoder = models.TransformerEncoder(dataclasses.replace(TINY, **changes))
+    return {weight.path: np.array(weight) for weight in encoder.weights}
+
+  plain, scaled = weights(), weights(use_scaled_initializer=True)
+  ends = ("attention/output/dense/kernel", "/output/dense/kernel")
+  changed = {name for name in plain if name.endswith(ends)}
+  assert len(changed) == 6
+  for name, value in plain.items():
+    factor = 1 / np.sqrt(6) if name in changed else 1.0
+    np.testing.assert_allclose(scaled[name], factor * value, rtol=1e-6)
+
+
 def test_two_encoders_fit_into_one_model():
   generator = models.TransformerEncoder(TINY, name="generator")
   discriminator = models.TransformerEncoder(TINY, name="discriminator")

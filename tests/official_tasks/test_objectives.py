@@ -1,5 +1,7 @@
 """run_pretraining.py --objective=...: each learns, evaluates and exports."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -36,7 +38,24 @@ OBJECTIVES = {
     },
     ["permutation_lm"],
   ),
-  "modernbert": ({}, ["masked_lm"]),
+  "modernbert": (
+    {
+      "position_embedding_type": "rotary",
+      "type_vocab_size": 0,
+      "norm_first": True,
+      "gated_feed_forward": True,
+      "attention_bias": False,
+      "mlp_bias": False,
+      "norm_bias": False,
+      "attention_window": 8,
+      "num_hidden_layers": 2,
+      "use_scaled_initializer": True,
+      "classifier_pooling": "cls",
+      "classifier_bias": False,
+      "model_type": "modernbert",
+    },
+    ["masked_lm"],
+  ),
 }
 # The papers' own, other than BERT's.
 TRAINING = {
@@ -127,6 +146,45 @@ def test_what_can_be_served_is_exported(runs, name):
   has_masked_lm = name not in ("electra", "left_to_right")
   assert (saved_models / "fill_mask").exists() == has_masked_lm
   assert (saved_models / "replaced_tokens").exists() == (name == "electra")
+
+
+@pytest.mark.slow
+def test_modernbert_goes_on_with_longer_rows_and_another_base(runs, tmp_path):
+  folder, data = runs["modernbert"], tmp_path / "records"
+  values = json.loads((folder / "bert_config.json").read_text())
+  values |= {"max_position_embeddings": 128, "rotary_base": 1.6e5}
+  (tmp_path / "bert_config.json").write_text(json.dumps(values))
+  longer = {"max_seq_length": 128, "max_predictions_per_seq": 40}
+  [(status, err)] = scripts.run_each(
+    "create_pretraining_data",
+    [
+      write_data(folder, "modernbert", **OBJECTIVES["modernbert"][0])
+      | longer
+      | {"output_file": data}
+    ],
+  )
+  assert status == 0, err
+  second = flags(
+    folder,
+    "modernbert",
+    input_file=data,
+    output_dir=tmp_path / "out",
+    bert_config_file=tmp_path / "bert_config.json",
+    vocab_file=folder / "vocab.txt",
+    init_checkpoint=folder / "out",
+    num_train_steps=4,
+    num_warmup_steps=0,
+    num_decay_steps=4,
+    do_export=False,
+    **longer,
+  )
+  [(status, err)] = scripts.run_each("run_pretraining", [second])
+  assert status == 0, err
+  losses = [
+    run_log.read(str(path / "out"))[place]["masked_lm_loss"]
+    for path, place in ((folder, 0), (tmp_path, 0))
+  ]
+  assert losses[1] < losses[0] - 0.1
 
 
 def test_electras_checkpoint_holds_a_discriminator_like_any_encoder(runs):
