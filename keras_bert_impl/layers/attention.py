@@ -14,8 +14,8 @@ from keras import ops
 
 from keras_bert_impl.layers import blocks
 
-_LONG = 1024  # positions, of which all scores are kept at once
 _BLOCK_SIZE = 512
+_LONG = 2 * _BLOCK_SIZE  # positions, of which all scores are kept at once
 # Added to the scores of positions that are not seen; finite in every dtype, so
 # that a row whose positions are all masked (padding in a packed batch) gives no
 # NaN.

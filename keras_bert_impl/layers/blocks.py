@@ -9,7 +9,7 @@ from keras_bert_impl.layers import kernels
 def apply(function, rows, others, size, training):
   """Returns `function(None, rows, *others)`, computed a block at a time.
 
-  The blocks come one after the other. For a gradient each is computed again, so
+  The blocks come one after the other; two or fewer are one. For a gradient each is computed again, so
   that only its inputs and its output are kept.
 
   Args:
@@ -22,7 +22,7 @@ def apply(function, rows, others, size, training):
     training: bool; without it there is no gradient.
   """
   length = ops.shape(next(iter(rows.values())))[2]
-  if isinstance(length, int) and length <= size:
+  if isinstance(length, int) and length <= 2 * size:
     return function(None, rows, *others)
   num_blocks = -(-length // size)
   size = -(-length // num_blocks)  # All about as long: little padding.

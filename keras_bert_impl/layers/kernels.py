@@ -7,6 +7,7 @@ On TensorFlow, where a step is not one XLA program:
   what lies between. So it is in inference.
 - A gradient reads it. There GELU and its gradient are small functions compiled
   by XLA, in float32 inside; product and bias stay kernels of the library.
+- What moves and turns queries, keys and values is a program, and its gradient.
 - LayerNorm becomes one kernel of oneDNN in inference, if it is written as the
   normalization of a batch. In training XLA compiles it and its gradient, too.
 - Dropout is one, which reads 16 random bits of an element instead of a float.
@@ -110,40 +111,51 @@ def _compiled_drop(threshold):
   return compiled
 
 
-def turn(x, angles, training):
-  """Returns `x` with the halves of its last axis turned into each other.
+def arrange(function, tensors, others, training):
+  """Returns `function(*tensors, *others)`.
+
+  In training it is one program, and its gradient another, where shapes are
+  known: what only moves numbers reads and writes them once then.
 
   Args:
-    x: float [..., D].
-    angles: float32, broadcast to `x`: cosines, then sines of the D / 2 angles.
+    function: callable, the same object in every call. It returns a tuple of
+      tensors, and is linear in each of `tensors`.
+    tensors: tuple of float tensors.
+    others: tuple of tensors that have no gradient.
     training: bool, whether there will be a gradient.
   """
-  cosine, sine = ops.split(angles, 2, axis=-1)
-  if training and keras.backend.backend() == "tensorflow":
-    return _compiled_turn()(x, cosine, sine)
-  return _turn(x, cosine, sine)
-
-
-def _turn(x, cosine, sine):
-  first, second = ops.split(ops.cast(x, "float32"), 2, axis=-1)
-  halves = [first * cosine - second * sine, second * cosine + first * sine]
-  return ops.cast(ops.concatenate(halves, axis=-1), x.dtype)
+  on_tensorflow = keras.backend.backend() == "tensorflow"
+  shapes = tuple(tuple(x.shape) for x in tensors)
+  if not (training and on_tensorflow) or any(None in x for x in shapes):
+    return function(*tensors, *others)
+  compiled = _compiled_arrangement(function, shapes, len(others))
+  return compiled(others, *tensors)
 
 
 @functools.cache
-def _compiled_turn():
-  """Returns `_turn` and its gradient, which turns back, compiled by XLA."""
+def _compiled_arrangement(function, shapes, num_others):
+  """Returns a function (others, *tensors), of `arrange`."""
+  del num_others  # Each has programs of its own.
   import tensorflow as tf
 
-  turned = _compile(_turn)
-  turned_back = _compile(lambda x, cosine, sine: _turn(x, cosine, -sine))
+  value = _compile(function)
 
-  @tf.custom_gradient
-  def compiled(x, cosine, sine):
-    def gradient(upstream):
-      return turned_back(upstream, cosine, sine), None, None
+  @_compile
+  def gradient(others, *upstream):
+    # Being linear, it needs no values, which need not be kept.
+    tensors = [tf.zeros(shape, upstream[0].dtype) for shape in shapes]
+    with tf.GradientTape() as tape:
+      tape.watch(tensors)
+      found = function(*tensors, *others)
+    return tape.gradient(found, tensors, upstream)
 
-    return turned(x, cosine, sine), gradient
+  def compiled(others, *tensors):
+    @tf.custom_gradient
+    def of_tensors(*tensors):
+      found = value(*tensors, *others)
+      return found, functools.partial(gradient, others)
+
+    return of_tensors(*tensors)
 
   return compiled
 

@@ -10,12 +10,17 @@ Source: Beltagy et al. 2020 (Longformer), section 3.1; Warner et al. 2024
 (ModernBERT), section 2.1.2.
 """
 
+import functools
+
 from keras import ops
 
-from keras_bert_impl.layers import attention
+from keras_bert_impl.layers import attention, kernels
+from keras_bert_impl.layers import rotary as rotary_lib
 
 
-def attend(layer, projections, attention_mask, drop, return_scores):
+def attend(
+  layer, projections, attention_mask, rotary, drop, return_scores, training
+):
   """Returns what `SelfAttention.call` does, of a layer with a window.
 
   A position that sees nothing, such as padding far from all tokens, gets the
@@ -26,8 +31,10 @@ def attend(layer, projections, attention_mask, drop, return_scores):
     projections: tuple of query, key and value, float [B, L, H].
     attention_mask: bool or int [B, L] or [B, L, L], true where a position may
       be seen; None: all may.
+    rotary: as of `SelfAttention.call`.
     drop: callable, dropout of the probabilities; see `Dropout.drawn`.
     return_scores: bool, whether to return all probabilities, [B, N, L, L].
+    training: bool, whether there will be a gradient.
   """
   shape, half = ops.shape(projections[0]), layer.window // 2
   length, is_causal = shape[1], layer.use_causal_mask
@@ -36,16 +43,17 @@ def attend(layer, projections, attention_mask, drop, return_scores):
   whole = is_short or return_scores
   if attention_mask is not None:
     attention_mask = ops.cast(attention_mask, "bool")
-  query, key, value = projections
   if whole:
     seen = _band(attention_mask, length, half, is_causal)
+    query, key, value = rotary_lib.split_heads(
+      projections, layer.num_heads, rotary, training
+    )
   else:
-    query = _blocks(query, 2 * half)
-    key, value = (_neighbourhoods(x, half) for x in (key, value))
     seen = _seen_in_blocks(attention_mask, shape, half, is_causal)
-  query, key, value = (
-    attention.split_heads(x, layer.num_heads) for x in (query, key, value)
-  )
+    others = () if rotary is None else (rotary,)
+    query, key, value = kernels.arrange(
+      _heads_in_blocks(half, layer.num_heads), projections, others, training
+    )
   rows = attention.rows(query, seen, False, None)
   context, probs = attention.attend(rows, key, value, drop)
   context = attention.merge_heads(context)  # [B, L, H] or [B S, W, H]
@@ -59,6 +67,28 @@ def attend(layer, projections, attention_mask, drop, return_scores):
     mean = ops.mean(projections[2], axis=1, keepdims=True)
     context = ops.where(sees_any, context, mean)
   return (context, probs) if return_scores else context
+
+
+@functools.cache
+def _heads_in_blocks(half, num_heads):
+  """Returns the function of query, key and value, [B, L, H], by block and head.
+
+  It returns them as [B S, N, W or 2 W, D], the first two turned.
+  """
+
+  def arrange(query, key, value, *rotary):
+    if rotary:
+      query, key = (rotary_lib.turn(x, *rotary) for x in (query, key))
+    return tuple(
+      attention.split_heads(x, num_heads)
+      for x in (
+        _blocks(query, 2 * half),
+        _neighbourhoods(key, half),
+        _neighbourhoods(value, half),
+      )
+    )
+
+  return arrange
 
 
 def _band(attention_mask, length, half, is_causal):

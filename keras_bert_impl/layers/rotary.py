@@ -4,8 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_bert_impl.layers import attention, kernels
 from keras_bert_impl.layers import base as base_lib
-from keras_bert_impl.layers import kernels
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -56,18 +56,34 @@ class RotaryEmbedding(base_lib.Layer):
     return keras.KerasTensor(shape, "float32")
 
 
-def turn(projections, rotary, training):
-  """Returns queries and keys, turned.
+def split_heads(projections, num_heads, rotary, training):
+  """Returns query, key and value by head, [B, N, L, D], the first two turned.
 
   Args:
-    projections: tuple of float [B, L, H].
-    rotary: float32 [B or 1, L, 1, D], of `RotaryEmbedding`.
+    projections: tuple of query, key and value, float [B, L, H].
+    num_heads: int, N.
+    rotary: float32 [B or 1, L, 1, D], of `RotaryEmbedding`; or None.
     training: bool, whether there will be a gradient.
   """
-  batch, length, size = ops.shape(projections[0])
-  head_size = rotary.shape[-1]
-  heads = (batch, length, size // head_size, head_size)
+  if rotary is None:
+    return tuple(attention.split_heads(x, num_heads) for x in projections)
+  return kernels.arrange(_turned_heads, projections, (rotary,), training)
+
+
+def _turned_heads(query, key, value, rotary):
+  num_heads = query.shape[-1] // rotary.shape[-1]
   return tuple(
-    ops.reshape(kernels.turn(ops.reshape(x, heads), rotary, training), x_shape)
-    for x, x_shape in ((x, ops.shape(x)) for x in projections)
+    attention.split_heads(x, num_heads)
+    for x in (turn(query, rotary), turn(key, rotary), value)
   )
+
+
+def turn(x, rotary):
+  """Returns queries or keys [B, L, H], turned by `rotary`, as `split_heads`."""
+  shape = ops.shape(x)
+  heads = ops.reshape(x, (*shape[:-1], -1, rotary.shape[-1]))
+  first, second = ops.split(ops.cast(heads, "float32"), 2, axis=-1)
+  cosine, sine = ops.split(rotary, 2, axis=-1)
+  halves = [first * cosine - second * sine, second * cosine + first * sine]
+  turned = ops.cast(ops.concatenate(halves, axis=-1), x.dtype)
+  return ops.reshape(turned, shape)

@@ -105,17 +105,16 @@ class SelfAttention(base.Layer):
       The context [B, L, H]; with `return_attention_scores` a tuple of it and
       the attention probabilities [B, N, L, L], before dropout.
     """
-    query, key, value = self.query(hidden), self.key(hidden), self.value(hidden)
-    if rotary is not None:
-      query, key = rotary_lib.turn((query, key), rotary, training)
+    projections = self.query(hidden), self.key(hidden), self.value(hidden)
     mask = mask if attention_mask is None else attention_mask
     drop = self.dropout.drawn(training)
     if self.window is not None:
+      options = {"return_scores": return_attention_scores, "training": training}
       return local_attention.attend(
-        self, (query, key, value), mask, drop, return_attention_scores
+        self, projections, mask, rotary, drop, **options
       )
-    query, key, value = (
-      attention.split_heads(x, self.num_heads) for x in (query, key, value)
+    query, key, value = rotary_lib.split_heads(
+      projections, self.num_heads, rotary, training
     )
     if self.disentangled_bias is not None:
       query *= self.disentangled_bias.scale

@@ -27,7 +27,7 @@ def make(window=WINDOW, dropout_rate=0.0, **options):
   return layer
 
 
-def run(layer, mask, length=LENGTH, jit_compile=False):
+def run(layer, mask, length=LENGTH, jit_compile=False, rotary=None):
   """Returns the context and the gradients of input and weights."""
 
   @tf.function(
@@ -36,7 +36,7 @@ def run(layer, mask, length=LENGTH, jit_compile=False):
   def call(hidden):
     with tf.GradientTape() as tape:
       tape.watch(hidden)
-      context = layer(hidden, mask, training=True)
+      context = layer(hidden, mask, rotary=rotary, training=True)
       loss = tf.reduce_sum(context**2)
     weights = [variable.value for variable in layer.trainable_variables]
     return context, *tape.gradient(loss, [hidden, *weights])
@@ -63,6 +63,13 @@ def assert_close(found, expected):
 def test_it_is_what_a_mask_of_the_window_gives(mask, seen, causal):
   expected = run(make(None, use_causal_mask=causal), seen)
   assert_close(run(make(use_causal_mask=causal), mask), expected)
+
+
+def test_queries_and_keys_are_turned():
+  rotary = layers.RotaryEmbedding(4)(HIDDEN)
+  expected = run(make(None), NEAR[None], rotary=rotary)
+  assert_close(run(make(), None, rotary=rotary), expected)
+  assert np.abs(expected[0] - run(make(), None)[0]).max() > 0.1
 
 
 def test_the_length_need_not_be_known():

@@ -3,7 +3,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import layers
-from keras_bert_impl.layers import kernels
+from keras_bert_impl.layers import rotary
 
 RNG = np.random.default_rng(0)
 HIDDEN = RNG.normal(size=(2, 5, 8)).astype("float32")
@@ -22,11 +22,11 @@ def test_scores_depend_on_the_distance_of_two_positions():
   layer = layers.SelfAttention(2, initializer_range=0.5)
   layer.build((None, None, 8))
   same = np.broadcast_to(HIDDEN[:1, :1], (1, 5, 8))
-  rotary = layers.RotaryEmbedding(4, base=10.0)
+  embedding = layers.RotaryEmbedding(4, base=10.0)
   positions = np.arange(5)[None]
-  _, first = layer(same, rotary=rotary(same), return_attention_scores=True)
+  _, first = layer(same, rotary=embedding(same), return_attention_scores=True)
   _, moved = layer(
-    same, rotary=rotary(same, positions + 300), return_attention_scores=True
+    same, rotary=embedding(same, positions + 300), return_attention_scores=True
   )
   np.testing.assert_allclose(first, moved, atol=1e-4)
   scores = np.log(np.array(first)[0, 0])
@@ -44,22 +44,23 @@ def test_angles_stay_exact_in_bfloat16():
   assert angles.dtype == "float32"
   expected = np.cos(position_ids[0].astype("float64"))
   np.testing.assert_allclose(angles[0, :, 0, 0], expected, atol=1e-5)
-  x = keras.ops.ones((1, 2, 3, 8), "bfloat16")
+  x = keras.ops.ones((1, 2, 24), "bfloat16")
   for training in (False, True):
-    assert kernels.turn(x, angles, training).dtype == "bfloat16"
+    heads = rotary.split_heads((x, x, x), 3, angles, training)
+    assert [head.dtype for head in heads] == 3 * ["bfloat16"]
 
 
-def test_the_compiled_kernel_and_its_gradient_are_those_of_plain_ops():
-  x = tf.constant(RNG.normal(size=(2, 5, 3, 8)), "float32")
-  upstream = RNG.normal(size=x.shape)
+def test_the_compiled_program_and_its_gradient_are_those_of_plain_ops():
+  projections = tuple(tf.constant(RNG.normal(size=(3, 2, 5, 24)), "float32"))
+  upstream = RNG.normal(size=(3, 2, 3, 5, 8))
   angles = layers.RotaryEmbedding(8)(HIDDEN, RNG.integers(0, 99, (2, 5)))
   found = []
   for training in (False, True):
     with tf.GradientTape() as tape:
-      tape.watch(x)
-      turned = kernels.turn(x, angles, training)
-      loss = tf.reduce_sum(turned * upstream)
-    found.append((turned, tape.gradient(loss, x)))
+      tape.watch(projections)
+      heads = rotary.split_heads(projections, 3, angles, training)
+      loss = tf.reduce_sum(tf.stack(heads) * upstream)
+    found.append((*heads, *tape.gradient(loss, projections)))
   for plain, compiled in zip(*found, strict=True):
     np.testing.assert_allclose(plain, compiled, atol=1e-6)
 

@@ -89,7 +89,7 @@ MODELS = {
   ),
 }
 FAST = ["bert", "packed", "long"]
-LENGTHS = {"long": 530}
+LENGTHS = {"long": 1030}
 OTHERS = [name for name in MODELS if name not in FAST]
 # Drawn differently by different backends.
 DRAWN = ("replaced_token_logits", "is_replaced")

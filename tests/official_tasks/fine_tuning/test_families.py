@@ -43,6 +43,8 @@ def model_folder(tmp_path_factory):
     ("xlnet_language_model", NEW | NEW_POOLER),
     ("deberta_masked_lm", NEW | NEW_POOLER),
     ("deberta_v2_masked_lm", NEW | NEW_POOLER),
+    # The dense layer of its heads is that of the language model's.
+    ("modernbert_masked_lm", NEW),
   ],
 )
 def test_a_family_is_fine_tuned(name, new, model_folder, tmp_path):
@@ -75,12 +77,19 @@ def test_a_family_is_fine_tuned(name, new, model_folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-  "name", ["distilbert", "xlm_roberta", "xlnet", "deberta_v2"]
+  "name",
+  [
+    "distilbert",
+    "xlm_roberta",
+    "xlnet",
+    "deberta_v2",
+    pytest.param("modernbert", marks=pytest.mark.slow),
+  ],
 )
 def test_a_family_is_served_as_it_was_trained(name, model_folder, tmp_path):
   head = "language_model" if name == "xlnet" else "masked_lm"
   source = shutil.copytree(PARITY / f"{name}_{head}", tmp_path / "source")
-  if name == "distilbert":
+  if name in ("distilbert", "modernbert"):
     vocab_file = shutil.copy(model_folder / "vocab.txt", source)
   elif name == "xlnet":
     vocab_file = vocabularies.write_sentencepiece(
