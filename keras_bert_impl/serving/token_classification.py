@@ -12,7 +12,7 @@ from keras_bert_impl import options
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.serving import row_batches, servables
 from keras_bert_impl.tasks import windows
-from keras_bert_impl.tokenizers import text_words, token_pieces
+from keras_bert_impl.tokenizers import alignment, text_words, token_pieces
 
 # Of a token that the model says nothing about.
 _UNKNOWN = -1
@@ -137,7 +137,7 @@ class TokenClassificationServable(servables.Servable):
       probabilities; bool [B], whether there are tokens beyond.
     """
     pieces = self.tokenizer.tokenize_tokens(tokens, self.token_unit)
-    ids = pieces.merge_dims(1, 2)  # [B, (pieces)]
+    ids = alignment.merge_rows(pieces)  # [B, (pieces)]
     lengths = ids.row_lengths()
     sizes = tf.fill(tf.shape(lengths), tf.constant(self._size, tf.int64))
     spans = windows.slide(lengths, sizes, self.doc_stride, self.max_windows)

@@ -54,7 +54,7 @@ class AddedTokens(tf.Module):
     sections, is_text, found = self._split(texts)
     pieces = tokenize(tf.where(is_text, sections.flat_values, ""))
     pieces = tf.concat([pieces, found], axis=1)
-    return sections.with_flat_values(pieces).merge_dims(1, 2)
+    return alignment.merge_rows(sections.with_flat_values(pieces))
 
   def align(self, texts, align, measure):
     """Returns the ids of texts with offsets.
@@ -76,14 +76,14 @@ class AddedTokens(tf.Module):
     starts = ends - sizes
     ids, *places = align(tf.where(is_text, flat, ""))
     own = (tf.zeros_like(sizes), sizes)
+    ids = tf.concat([ids, found], axis=1)
+    shifts = alignment.spread(starts, ids)
     places = (
-      tf.concat([some, _rows(found, values)], axis=1) + starts[:, tf.newaxis]
+      tf.concat([some, _rows(found, values)], axis=1).flat_values + shifts
       for some, values in zip(places, own, strict=True)
     )
-    return tuple(
-      sections.with_flat_values(values).merge_dims(1, 2)
-      for values in (tf.concat([ids, found], axis=1), *places)
-    )
+    pieces = alignment.merge_rows(sections.with_flat_values(ids))
+    return pieces, *(pieces.with_flat_values(values) for values in places)
 
   def _split(self, texts):
     """Returns the sections of texts.
@@ -98,7 +98,9 @@ class AddedTokens(tf.Module):
     places = tf.ragged.range(sections.row_lengths()).flat_values % _PER_TOKEN
     is_token = places == _TOKEN
     ids = self._ids.lookup(tf.boolean_mask(sections.flat_values, is_token))
-    found = tf.RaggedTensor.from_row_lengths(ids, tf.cast(is_token, tf.int64))
+    found = tf.RaggedTensor.from_row_lengths(
+      ids, tf.cast(is_token, tf.int64), validate=False
+    )
     return sections, places == 0, found
 
 

@@ -6,6 +6,7 @@ Axes: B texts, L ids of the longest sequence of the batch, V vocabulary.
 import tensorflow as tf
 
 from keras_bert_impl import features
+from keras_bert_impl.tokenizers import alignment
 
 WORD_IDS = "word_ids"
 _PADDING = 3  # its segment
@@ -131,7 +132,7 @@ def word_ids(ids, is_continuation):
   # that started earlier in the row.
   started = tf.concat([[0], tf.cumsum(tf.cast(is_start, tf.int32))], 0)
   offsets = tf.gather(started, ids.row_starts())
-  counts = started[1:] - tf.gather(offsets, ids.value_rowids())
+  counts = started[1:] - alignment.spread(offsets, ids)
   return ids.with_flat_values(counts - 1)
 
 
@@ -226,7 +227,13 @@ def _truncate(texts, max_tokens):
       lengths, reversed(lengths), shares, strict=True
     )
   ]
-  return [
-    tf.ragged.boolean_mask(text, tf.ragged.range(length) < count[:, tf.newaxis])
-    for text, length, count in zip(texts, lengths, kept, strict=True)
-  ]
+  return [_begin(text, count) for text, count in zip(texts, kept, strict=True)]
+
+
+def _begin(text, counts):
+  """Returns the first `counts` [B] tokens of the rows of `text`."""
+  places = tf.ragged.range(text.row_lengths()).flat_values
+  is_kept = places < alignment.spread(counts, text)
+  return tf.RaggedTensor.from_row_lengths(
+    tf.boolean_mask(text.flat_values, is_kept), counts, validate=False
+  )

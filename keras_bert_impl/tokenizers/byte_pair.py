@@ -112,8 +112,11 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     begins = stops - sizes + tf.gather(self._token_blanks, ids)
     # Offsets must not count the space that `_prepare` added.
     num_added = tf.strings.length(prepared) - tf.strings.length(texts)
-    num_added = num_added[:, tf.newaxis]
-    return ids, begins - num_added, stops - num_added
+    num_added = alignment.spread(num_added, ids)
+    return (
+      ids,
+      *(x.with_flat_values(x.flat_values - num_added) for x in (begins, stops)),
+    )
 
   def _num_bytes(self, texts):
     return tf.strings.length(texts)
@@ -164,9 +167,10 @@ class BytePairTokenizer(tokenizer.Tokenizer):
       tf.range(tf.size(index)), index, tf.size(names)
     )
     pieces = self._merge(tf.gather(words, first))  # [U, (pieces)]
-    return tf.RaggedTensor.from_row_lengths(
-      tf.gather(pieces, index), num_words
-    ).merge_dims(1, 2)
+    pieces = tf.RaggedTensor.from_row_lengths(
+      tf.gather(pieces, index), num_words, validate=False
+    )
+    return alignment.merge_rows(pieces)
 
   def _merge(self, words):
     """Returns the pieces of words, int32 [U, (pieces)].
@@ -211,7 +215,10 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     )
     places = tf.where(found > 0)[:, 0]
     return tf.RaggedTensor.from_value_rowids(
-      tf.gather(found, places) - 1, tf.gather(rows, places), words.nrows()
+      tf.gather(found, places) - 1,
+      tf.gather(rows, places),
+      words.nrows(),
+      validate=False,
     )
 
   def _merge_once(self, ids, rows):

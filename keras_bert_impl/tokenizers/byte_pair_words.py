@@ -1,7 +1,7 @@
 """Splits texts into the words of byte-level byte-pair encoding, in graph ops.
 
-Axes: B texts, N bytes of all texts, M characters of all texts and their end
-markers, W words.
+Axes: B texts, N bytes and C characters of all texts, M with their end markers,
+W words.
 """
 
 import functools
@@ -10,7 +10,7 @@ import unicodedata
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.tokenizers import white_space
+from keras_bert_impl.tokenizers import alignment, white_space
 
 # Classes of characters; _END follows each text.
 _OTHER, _LETTER, _NUMBER, _SPACE, _BLANK, _END = range(6)
@@ -51,19 +51,26 @@ def split(texts, pages, page_of):
   codes, offsets = tf.strings.unicode_decode_with_offsets(
     texts, "UTF-8", errors="replace"
   )
-  end = tf.fill([tf.size(texts), 1], _NUM_CODE_POINTS)
-  codes = tf.concat([codes, end], axis=1)  # [B, (characters + 1)]
-  is_start = _begins_word(codes.flat_values, pages, page_of)  # [M]
-  num_words = tf.reduce_sum(
-    codes.with_flat_values(tf.cast(is_start, tf.int64)), axis=1
+  rows = alignment.rows_of(codes)  # [C], the text of each character
+  # As flat tensors: TensorFlow traces concatenations and sums of ragged ones
+  # for half a second.
+  places = tf.range(tf.size(rows)) + rows  # An end follows each text.
+  codes = tf.tensor_scatter_nd_update(
+    tf.fill([tf.size(rows) + tf.size(texts)], _NUM_CODE_POINTS),
+    places[:, tf.newaxis],
+    codes.flat_values,
+  )  # [M]
+  is_start = tf.gather(_begins_word(codes, pages, page_of), places)  # [C]
+  num_words = tf.math.unsorted_segment_sum(
+    tf.cast(is_start, tf.int64), rows, tf.size(texts)
   )
   text_starts = tf.cumsum(tf.strings.length(texts), exclusive=True)
-  offsets = tf.concat([tf.cast(offsets, tf.int32), end], axis=1)
-  offsets += text_starts[:, tf.newaxis]
-  starts = tf.boolean_mask(offsets.flat_values, is_start)  # [W]
+  offsets = tf.cast(offsets.flat_values, tf.int32)
+  offsets += tf.gather(text_starts, rows)
+  starts = tf.gather(offsets, tf.where(is_start)[:, 0])  # [W]
   joined = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)  # [N]
   words = tf.RaggedTensor.from_row_starts(
-    tf.cast(joined, tf.int32), tf.cast(starts, tf.int64)
+    tf.cast(joined, tf.int32), tf.cast(starts, tf.int64), validate=False
   )
   return words, num_words
 

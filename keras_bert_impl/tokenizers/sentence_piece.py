@@ -117,7 +117,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     if self._parts is None:
       return ids
     parts = tf.gather(self._parts, ids.flat_values)
-    return ids.with_flat_values(parts).merge_dims(1, 2)
+    return alignment.merge_rows(ids.with_flat_values(parts))
 
   def _tokenize_inside(self, texts, pieces):
     ids, begins = pieces.flat_values, pieces.row_starts()

@@ -282,12 +282,11 @@ def _tokenize_around_masks(texts, tokenize, vocabulary):
   # [B, (stretches)]
   stretches = tf.strings.split(texts, sep=vocabulary.mask_token)
   # All stretches but the last of a text are followed by a mask.
-  is_last = tf.ragged.range(stretches.row_lengths()) == (
-    stretches.row_lengths()[:, tf.newaxis] - 1
-  )
+  rows = alignment.rows_of(stretches)
+  is_last = tf.concat([rows[1:] != rows[:-1], [True]], 0)[: tf.size(rows)]
   flat = stretches.flat_values  # [S]
   flat = tf.where(
-    is_last.flat_values,
+    is_last,
     flat,
     tf.strings.regex_replace(flat, _BLANKS_AT_END, ""),
   )
@@ -295,7 +294,7 @@ def _tokenize_around_masks(texts, tokenize, vocabulary):
   masks = tf.fill([tf.size(flat), 1], vocabulary.mask_id)
   # Puts a mask before every stretch and drops that of the first.
   pieces = stretches.with_flat_values(tf.concat([masks, pieces], axis=1))
-  return pieces.merge_dims(1, 2)[:, 1:]
+  return alignment.merge_rows(pieces)[:, 1:]
 
 
 def _continue_words(tokens, texts, index):

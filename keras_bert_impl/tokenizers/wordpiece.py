@@ -80,9 +80,8 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
     if not self.rules:
       return self._lookup.tokenize(texts)
     words = normalization.split_words(texts)
-    return words.with_flat_values(
-      self._lookup.tokenize(words.flat_values)
-    ).merge_dims(1, 2)
+    pieces = self._lookup.tokenize(words.flat_values)
+    return alignment.merge_rows(words.with_flat_values(pieces))
 
   def _clean(self, texts):
     """Returns texts with blanks between words, overlong words unchanged."""
@@ -116,11 +115,11 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
     stops = tf.where(stops == shown_sizes, word_sizes, stops)
     word_stops = alignment.running_sums(sizes).flat_values
     shift = tf.gather(word_stops, word) - word_sizes
-    ids, begins, stops = (
-      words.with_flat_values(ids.with_flat_values(values)).merge_dims(1, 2)
-      for values in (ids.flat_values, begins + shift, stops + shift)
+    ids = alignment.merge_rows(words.with_flat_values(ids))
+    return (
+      ids,
+      *(ids.with_flat_values(places + shift) for places in (begins, stops)),
     )
-    return ids, begins, stops
 
   def _units(self, texts):
     return alignment.units_of(
