@@ -38,6 +38,13 @@ CHANGES = {
   "spanbert": {},
   "electra": {"embedding_size": 8},
   "left_to_right": {"use_causal_mask": True},
+  "modernbert": {
+    "position_embedding_type": "rotary",
+    "attention_window": 6,
+    "global_attention_every": 2,
+    "norm_first": True,
+    "gated_feed_forward": True,
+  },
 }
 # Of the texts of two rows.
 LENGTHS = ((7, 4, 12), (16, 6))
