@@ -9,8 +9,8 @@ from keras_bert_impl.layers import kernels
 def apply(function, rows, others, size, training):
   """Returns `function(None, rows, *others)`, computed a block at a time.
 
-  The blocks come one after the other; two or fewer are one. For a gradient each is computed again, so
-  that only its inputs and its output are kept.
+  The blocks come one after the other; two or fewer are one. For a gradient each
+  is computed again, so that only its inputs and its output are kept.
 
   Args:
     function: callable (number of the block, None of all rows; rows, *others).
