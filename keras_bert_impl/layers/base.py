@@ -76,9 +76,11 @@ class Layer(keras.layers.Layer):
     layer.build(shape)
     return layer
 
-  def _dropout(self, shape, rate):
+  def _dropout(self, shape, rate, has_rows=True):
     """Returns a built `Dropout`."""
-    layer = dropout.Dropout(rate, dtype=self.dtype_policy, name="dropout")
+    layer = dropout.Dropout(
+      rate, has_rows, dtype=self.dtype_policy, name="dropout"
+    )
     layer.build(shape)
     return layer
 

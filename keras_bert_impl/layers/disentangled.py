@@ -131,7 +131,7 @@ class DisentangledBias(base.Layer):
       )
     if not self.share_att_key and "p2c" in self.pos_att_type:
       self.pos_query = self._dense(size, shape, name="pos_query")
-    self.dropout = self._dropout(shape, self.dropout_rate)
+    self.dropout = self._dropout(shape, self.dropout_rate, has_rows=False)
 
   @property
   def scale(self):

@@ -138,7 +138,9 @@ def _next_draw(layer):
     name = f"{layer.path}:{count}" if count else layer.path
     # Unlike hash(), crc32 is the same in every process.
     key = ops.array([zlib.crc32(name.encode()) & 0x7FFFFFFF, 0], "int32")
-    seed, numbers = ops.bitwise_xor(source.seed, key), source.numbers
+    seed = ops.bitwise_xor(source.seed, key)
+    has_rows = getattr(layer, "has_rows", True)
+    numbers = source.numbers if has_rows else _keras_numbers
 
   def draw_part(shape, dtype, number=None):
     if number is None:
@@ -172,18 +174,21 @@ class Dropout(keras.layers.Layer):
 
   Args:
     rate: float in [0, 1), in steps of 2^-16.
+    has_rows: bool, whether the first axis is the batch. False for what all of a
+      batch shares, such as a table: its mask is the same for all parts of it.
     **kwargs: of `keras.layers.Layer`.
 
   Raises:
     ValueError: `rate` outside [0, 1).
   """
 
-  def __init__(self, rate, **kwargs):
+  def __init__(self, rate, has_rows=True, **kwargs):
     super().__init__(**kwargs)
     self.supports_masking = True
     if not 0.0 <= rate < 1.0:
       raise ValueError(f"rate ({rate}) of {self.name} must be in [0, 1).")
     self.rate = rate
+    self.has_rows = has_rows
 
   def build(self, input_shape):
     """Creates the weights."""
@@ -216,4 +221,5 @@ class Dropout(keras.layers.Layer):
 
   def get_config(self):
     """Returns the arguments of the constructor."""
-    return {**super().get_config(), "rate": self.rate}
+    config = {"rate": self.rate, "has_rows": self.has_rows}
+    return {**super().get_config(), **config}

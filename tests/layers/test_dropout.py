@@ -1,3 +1,4 @@
+import functools
 import threading
 
 import keras
@@ -6,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import layers
+from keras_bert_impl.training import row_numbers
 
 ONES = np.ones((64, 128), "float32")
 
@@ -102,6 +104,17 @@ def test_each_thread_has_a_seed_of_its_own():
     thread.join()
   for index, result in results.items():
     np.testing.assert_array_equal(result, draw(layer, [index, 0]))
+
+
+@pytest.mark.parametrize("has_rows", [True, False])
+def test_all_parts_of_a_batch_share_the_mask_of_what_has_no_rows(has_rows):
+  layer = layers.Dropout(0.5, has_rows)
+  masks = []
+  for part in range(2):
+    numbers = functools.partial(row_numbers.uniform, part)
+    with layers.random_seed([1, 2], numbers):
+      masks.append(np.array(layer(np.ones((6, 8), "float32"), training=True)))
+  assert np.array_equal(*masks) == (not has_rows)
 
 
 def test_a_layer_called_twice_draws_two_masks():
