@@ -212,8 +212,9 @@ def _check_projection(fields, origin):
 def _declared_head(values, family):
   """Returns the head named by `architectures`, if it is one of ours."""
   [architecture, *_] = values.get("architectures") or [""]
+  bare = heads.HEADS[heads.ENCODER].architecture
   for name, own in family.architectures.items():
-    if own and str(architecture).endswith(own):
+    if own not in (None, bare) and str(architecture).endswith(own):
       return name
   # Of two, the one that is last here is the usual one.
   for name, head in reversed(heads.HEADS.items()):

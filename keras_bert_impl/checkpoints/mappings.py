@@ -64,6 +64,28 @@ class Reshaped(Tensors):
     return self._stored[name].reshape(self.shapes[name])
 
 
+class Summed(Tensors):
+  """Arrays of another mapping, and one more: the sum of two, made on demand.
+
+  Args:
+    stored: mapping of name -> array, with `shapes`.
+    name: str, of the sum.
+    parts: tuple of str, names in `stored` of arrays of one shape.
+  """
+
+  def __init__(self, stored, name, parts):
+    self._stored = stored
+    self._name = name
+    self._parts = parts
+    self.shapes = {**stored.shapes, name: stored.shapes[parts[0]]}
+
+  def __getitem__(self, name):
+    if name != self._name:
+      return self._stored[name]
+    first, second = (self._stored[part] for part in self._parts)
+    return first + second
+
+
 class Arrays(Tensors):
   """Arrays or variables by name, with the interface of a checkpoint.
 

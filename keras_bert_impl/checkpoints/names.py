@@ -9,8 +9,13 @@ import math
 import re
 
 from keras_bert_impl import families, heads
+from keras_bert_impl.checkpoints import mappings
 
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
+POSITION_EMBEDDINGS = "bert/embeddings/position_embeddings"
+# Of a discriminator that adds a table to that of its generator.
+GENERATOR_WORD_EMBEDDINGS = "generator/embeddings/word_embeddings"
+DELTA = "bert/embeddings/word_embeddings_delta"
 # Of what every model has.
 ENCODER_PREFIXES = ("bert/embeddings/", "bert/encoder/")
 CLASSIFIER = "classifier/output_weights"
@@ -106,6 +111,18 @@ def _pairs(family, head):
   return family.names
 
 
+def with_sum(tensors):
+  """Returns weights with the word table of a discriminator, where it is a sum.
+
+  Args:
+    tensors: mapping of our names -> arrays, with `shapes`.
+  """
+  parts = (GENERATOR_WORD_EMBEDDINGS, DELTA)
+  if not all(part in tensors.shapes for part in parts):
+    return tensors
+  return mappings.Summed(tensors, WORD_EMBEDDINGS, parts)
+
+
 def encoder_matrices(config):
   """Returns the shapes of an encoder's matrices without building it.
 
@@ -125,7 +142,7 @@ def encoder_matrices(config):
       embedding,
     )
   if config.position_embedding_type == "learned":
-    shapes["bert/embeddings/position_embeddings"] = (
+    shapes[POSITION_EMBEDDINGS] = (
       config.max_position_embeddings,
       embedding,
     )

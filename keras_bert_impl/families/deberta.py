@@ -126,6 +126,8 @@ FAMILY = family.Family(
   prefix="deberta",
   encoder_parts=("embeddings", "encoder"),
   has_pooler=False,
-  # There is no such class.
-  architectures={"multiple_choice": None},
+  architectures={
+    "multiple_choice": None,  # There is no such class.
+    "replaced_tokens": "Model",  # Nor one with this head, which is left out.
+  },
 )

@@ -57,7 +57,7 @@ FAMILY = dataclasses.replace(
     *deberta.NAMES,
   ),
   parameters=deberta.PARAMETERS,
-  architectures={},
+  architectures={"replaced_tokens": "Model"},
   sentencepiece_file="spm.model",
   sentencepiece_options={},
   # [MASK] was added to the model's pieces.

@@ -82,6 +82,7 @@ class SelfAttention(base.Layer):
     mask=None,
     position_bias=None,
     rotary=None,
+    query_hidden=None,
     *,
     return_attention_scores=False,
     training=False,
@@ -98,6 +99,7 @@ class SelfAttention(base.Layer):
         softmax; see `RelativePositionBias`. None adds nothing. Where
         attention is disentangled, what `RelativeEmbeddings` returns.
       rotary: float32 [B or 1, L, 1, D], of `RotaryEmbedding`; or None.
+      query_hidden: float [B, L, H], what looks at `hidden`; None: the same.
       return_attention_scores: bool.
       training: bool.
 
@@ -105,7 +107,8 @@ class SelfAttention(base.Layer):
       The context [B, L, H]; with `return_attention_scores` a tuple of it and
       the attention probabilities [B, N, L, L], before dropout.
     """
-    projections = self.query(hidden), self.key(hidden), self.value(hidden)
+    looking = hidden if query_hidden is None else query_hidden
+    projections = self.query(looking), self.key(hidden), self.value(hidden)
     mask = mask if attention_mask is None else attention_mask
     drop = self.dropout.drawn(training)
     if self.window is not None:

@@ -104,7 +104,7 @@ def load(checkpoint, description, allow_partial=False, dtype=None, remedy=None):
     allow_partial,
     remedy,
   )
-  spare = description.config.family.spare
+  spare = (*description.config.family.spare, names.DELTA)
   surplus = [
     name
     for name in result.left_over

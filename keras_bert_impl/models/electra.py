@@ -4,8 +4,8 @@ import dataclasses
 
 import keras
 
-from keras_bert_impl import configs, features, layers
-from keras_bert_impl.models import base, task_models
+from keras_bert_impl import choices, configs, features, layers
+from keras_bert_impl.models import base, disentangled_embeddings, task_models
 from keras_bert_impl.models import encoder as encoder_lib
 
 
@@ -19,10 +19,18 @@ class ElectraPretrainingModel(keras.Model):
   `replaced_token_logits`, float32 [B, L], of the discriminator; and
   `is_replaced`, int32 [B, L], the labels of the latter.
 
-  Word, segment and position embeddings are one layer for both. The paths of the
-  discriminator's weights are those of any other encoder ("bert/..."), so that a
-  checkpoint of this model starts fine-tuning as it is; the generator's own
-  begin with "generator/", its head is the usual "cls/predictions/".
+  The paths of the discriminator's weights are those of any other encoder
+  ("bert/..."), so that a checkpoint of this model starts fine-tuning as it is;
+  the generator's own begin with "generator/", its head is the usual
+  "cls/predictions/".
+
+  The embeddings are one layer for both ("shared"); or each has its own
+  ("none"); or each has its own, but the discriminator's word table is the sum
+  of the generator's, to which it gives no gradient, and a table that starts at
+  0 ("gdes"): see `disentangled_embeddings`.
+
+  The generator of a configuration of DeBERTa without positions in its input
+  predicts by a decoder that has them: see `mask_decoder`.
 
   Args:
     config: `configs.EncoderConfig` of the discriminator.
@@ -30,6 +38,7 @@ class ElectraPretrainingModel(keras.Model):
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
     use_sequence_ids: bool, as `TransformerEncoder`, of both.
+    embedding_sharing: one of `choices.EMBEDDING_SHARINGS`.
 
   Attributes:
     encoder: the discriminator's `TransformerEncoder`.
@@ -38,10 +47,11 @@ class ElectraPretrainingModel(keras.Model):
     generator_config: of the generator.
 
   Raises:
-    ValueError: the two configurations have different embeddings.
+    ValueError: the two configurations have different embeddings, or there is no
+      such sharing.
 
   Source: Clark et al. 2020, sections 2 and 3.1; google-research/electra,
-  run_pretraining.py.
+  run_pretraining.py; He et al. 2023 (DeBERTaV3), section 3.2.
   """
 
   def __init__(
@@ -51,18 +61,11 @@ class ElectraPretrainingModel(keras.Model):
     dtype=None,
     name="electra_pretraining_model",
     use_sequence_ids=False,
+    embedding_sharing="shared",
   ):
-    _check_shared_embeddings(config, generator_config)
-    detector = task_models.ReplacedTokenDetector(
-      config, dtype, use_sequence_ids=use_sequence_ids
-    )
-    generator = encoder_lib.TransformerEncoder(
-      generator_config,
-      dtype,
-      name="generator",
-      embeddings=detector.encoder.embeddings,
-      use_pooler=False,
-      use_sequence_ids=use_sequence_ids,
+    _check(config, generator_config, embedding_sharing)
+    generator, detector = _make_both(
+      config, generator_config, dtype, use_sequence_ids, embedding_sharing
     )
 
     # Inputs.
@@ -78,7 +81,10 @@ class ElectraPretrainingModel(keras.Model):
 
     # Wiring.
     logits = task_models.token_logits(
-      generator, labels[features.MASKED_LM_POSITIONS]
+      generator,
+      labels[features.MASKED_LM_POSITIONS],
+      use_mask_decoder=config.clears_padding
+      and config.position_embedding_type == "none",
     )
     sampler = layers.TokenSampler(dtype=generator.dtype_policy, name="sampler")
     input_ids, is_replaced = sampler(
@@ -99,6 +105,7 @@ class ElectraPretrainingModel(keras.Model):
     self.config = config
     self.generator_config = generator_config
     self.use_sequence_ids = use_sequence_ids
+    self.embedding_sharing = embedding_sharing
 
   def get_config(self):
     """Returns what `from_config` needs, in plain types."""
@@ -106,6 +113,7 @@ class ElectraPretrainingModel(keras.Model):
       "config": self.config.to_dict(),
       "generator_config": self.generator_config.to_dict(),
       "use_sequence_ids": self.use_sequence_ids,
+      "embedding_sharing": self.embedding_sharing,
       **base.saved_policies(self),
       "name": self.name,
     }
@@ -121,24 +129,26 @@ class ElectraPretrainingModel(keras.Model):
     return base.with_policies(cls, config | encoder_configs)
 
 
-def electra_generator_config(config, share):
+def electra_generator_config(config, share, depth=1.0):
   """Returns the generator's configuration for the discriminator `config`.
 
   Args:
     config: `configs.EncoderConfig`.
     share: float, of the width: hidden size, heads and intermediate size (1/4
       in ELECTRA-Small and -Large, 1/3 in -Base). At least one head is left.
+    depth: float, share of the layers (1/2 in DeBERTaV3). At least one is left.
 
   Raises:
-    ValueError: share is not above 0 and at most 1.
+    ValueError: a share is not above 0 and at most 1.
 
   Source: Clark et al. 2020, section 3.2 and table 6.
   """
-  if not 0 < share <= 1:
-    raise ValueError(
-      f"The generator's share of the width ({share}) must be above 0 and at "
-      "most 1."
-    )
+  for what, value in (("width", share), ("depth", depth)):
+    if not 0 < value <= 1:
+      raise ValueError(
+        f"The generator's share of the {what} ({value}) must be above 0 and at "
+        "most 1."
+      )
   head_size = config.hidden_size // config.num_attention_heads
   num_heads = max(1, round(config.num_attention_heads * share))
   ratio = config.intermediate_size / config.hidden_size
@@ -146,12 +156,49 @@ def electra_generator_config(config, share):
     config,
     embedding_size=config.embedding_size or config.hidden_size,
     hidden_size=head_size * num_heads,
+    num_hidden_layers=max(1, round(config.num_hidden_layers * depth)),
     num_attention_heads=num_heads,
     intermediate_size=round(head_size * num_heads * ratio),
   )
 
 
-def _check_shared_embeddings(config, generator_config):
+def _make_both(config, generator_config, dtype, use_sequence_ids, sharing):
+  """Returns the generator, an encoder, and the discriminator with its head."""
+
+  def make_generator(embeddings=None):
+    return encoder_lib.TransformerEncoder(
+      generator_config,
+      dtype,
+      name="generator",
+      embeddings=embeddings,
+      use_pooler=False,
+      use_sequence_ids=use_sequence_ids,
+    )
+
+  def make_detector(embeddings=None):
+    return task_models.ReplacedTokenDetector(
+      config,
+      dtype,
+      use_sequence_ids=use_sequence_ids,
+      embeddings=embeddings,
+    )
+
+  if sharing == "gdes":
+    generator = make_generator()
+    embeddings = disentangled_embeddings.make(config, generator)
+    return generator, make_detector(embeddings)
+  detector = make_detector()
+  is_shared = sharing == "shared"
+  shared = detector.encoder.embeddings if is_shared else None
+  return make_generator(shared), detector
+
+
+def _check(config, generator_config, sharing):
+  if sharing not in choices.EMBEDDING_SHARINGS:
+    raise ValueError(
+      f"embedding_sharing ({sharing!r}) must be one of"
+      f" {', '.join(choices.EMBEDDING_SHARINGS)}."
+    )
   for name in (
     "vocab_size",
     "type_vocab_size",

@@ -42,6 +42,7 @@ class TransformerEncoder(base.EncoderModel):
     hidden_states: list of symbolic tensors [B, L, H]: the output of the
       embeddings, then of each layer; the last one normalized.
     embedding_table: symbolic tensor [V, E], for heads tied to it.
+    block_calls: list of `functools.partial`, the call of each block.
 
   Source: Devlin et al. 2019, section 3; google-research/bert, modeling.py; for
   shared layers Lan et al. 2020, section 3.1.
@@ -72,13 +73,13 @@ class TransformerEncoder(base.EncoderModel):
       hidden, table = embeddings(input_ids, segment_ids, mask, position_ids)
       with keras.name_scope("encoder"):
         hidden = encoder_layers.to_hidden_size(config, dtype, hidden)
-        hidden_states = [hidden]
+        hidden_states, block_calls = [hidden], []
         blocks = encoder_layers.blocks(config, dtype)
         conv = encoder_layers.convolution(config, dtype, use_sequence_ids)
         places = encoder_layers.positions(config, dtype, hidden, position_ids)
-        blocks = list(zip(blocks, places, strict=True))
-        for block, place in blocks:
-          hidden = block(hidden, seen, **place)
+        for block, place in zip(blocks, places, strict=True):
+          block_calls.append(functools.partial(block, hidden, seen, **place))
+          hidden = block_calls[-1]()
           if conv and len(hidden_states) == 1:
             hidden = conv(hidden_states[0], hidden, mask)
           hidden_states.append(hidden)
@@ -95,16 +96,12 @@ class TransformerEncoder(base.EncoderModel):
     self.embeddings = embeddings
     self.hidden_states = hidden_states
     self.embedding_table = table
-    # Not kept by the blocks: they are large, and few read them.
-    self._attention_probs = lambda: [
-      block(x, seen, only_attention_scores=True, **place)
-      for (block, place), x in zip(blocks, hidden_states[:-1], strict=True)
-    ]
+    self.block_calls = block_calls
 
   @functools.cached_property
   def attention_probs(self):
-    """A list of symbolic tensors [B, N, L, L], one of each layer."""
-    return self._attention_probs()
+    """A list of symbolic tensors [B, N, L, L]; large, so made if asked for."""
+    return [block(only_attention_scores=True) for block in self.block_calls]
 
   @classmethod
   def of_checkpoint(cls, description, shapes, dtype=None):

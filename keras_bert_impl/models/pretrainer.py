@@ -21,14 +21,17 @@ class PretrainingModel(task_models.HeadModel):
     config: `configs.EncoderConfig`.
     use_sentence_head: bool. Without it nothing would train the pooler, so the
       encoder has none then.
-    use_sequence_ids: bool, as `TransformerEncoder`; not with a sentence head.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
+    use_sequence_ids: bool, as `TransformerEncoder`; not with a sentence head.
+    use_mask_decoder: bool, whether masked tokens are told by DeBERTa's decoder,
+      which knows their positions; see `mask_decoder`.
 
   Attributes:
     encoder: the `TransformerEncoder`; its symbolic tensors belong to this
       model too.
     use_sentence_head: as given.
+    use_mask_decoder: as given.
 
   Source: Devlin et al. 2019, section 3.1; google-research/bert,
   run_pretraining.py.
@@ -41,6 +44,7 @@ class PretrainingModel(task_models.HeadModel):
     dtype=None,
     name="pretraining_model",
     use_sequence_ids=False,
+    use_mask_decoder=False,
   ):
     encoder = encoder_lib.TransformerEncoder(
       config,
@@ -58,7 +62,9 @@ class PretrainingModel(task_models.HeadModel):
     # Wiring. Keras sorts the outputs in a plain dict, and with them the layers,
     # by name; the norm of the gradients is summed in the order of the weights.
     outputs = collections.OrderedDict(
-      token_logits=task_models.token_logits(encoder, positions)
+      token_logits=task_models.token_logits(
+        encoder, positions, use_mask_decoder
+      )
     )
     if use_sentence_head:
       outputs["sentence_logits"] = task_models.sentence_logits(encoder)
@@ -69,7 +75,9 @@ class PretrainingModel(task_models.HeadModel):
       name,
       use_sentence_head=use_sentence_head,
       use_sequence_ids=use_sequence_ids,
+      use_mask_decoder=use_mask_decoder,
     )
 
     # Attributes.
     self.use_sentence_head = use_sentence_head
+    self.use_mask_decoder = use_mask_decoder

@@ -9,7 +9,12 @@ from keras import ops
 
 from keras_bert_impl import features, heads, layers
 from keras_bert_impl.checkpoints import names
-from keras_bert_impl.models import base, encoders, feature_models
+from keras_bert_impl.models import (
+  base,
+  encoders,
+  feature_models,
+  mask_decoder,
+)
 
 
 class HeadModel(base.EncoderModel):
@@ -223,6 +228,7 @@ class ReplacedTokenDetector(HeadModel):
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
     use_sequence_ids: bool, as `TransformerEncoder`.
+    embeddings: as `TransformerEncoder`, whose variables have the usual names.
 
   Source: Clark et al. 2020, section 2.
   """
@@ -235,10 +241,12 @@ class ReplacedTokenDetector(HeadModel):
     dtype=None,
     name="replaced_token_detector",
     use_sequence_ids=False,
+    embeddings=None,
   ):
-    encoder = encoders.make(
-      config, dtype, use_pooler=False, use_sequence_ids=use_sequence_ids
-    )
+    options = {"use_sequence_ids": use_sequence_ids}
+    if embeddings is not None:
+      options["embeddings"] = embeddings
+    encoder = encoders.make(config, dtype, use_pooler=False, **options)
     head = layers.DiscriminatorHead(
       config.hidden_act,
       config.initializer_range,
@@ -263,6 +271,10 @@ class MaskedLanguageModel(HeadModel):
     use_sentence_head: bool, of the next sentence or of the order of two.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
+    use_mask_decoder: bool, as `PretrainingModel`.
+
+  Attributes:
+    use_mask_decoder: as given.
 
   Source: Devlin et al. 2019, section 3.1.
   """
@@ -275,11 +287,13 @@ class MaskedLanguageModel(HeadModel):
     use_sentence_head=False,
     dtype=None,
     name="masked_language_model",
+    use_mask_decoder=False,
   ):
     encoder = encoders.make(config, dtype, use_pooler=use_sentence_head)
     input_ids = encoder.input[features.INPUT_IDS]
     everywhere = ops.cumsum(ops.ones_like(input_ids), axis=1) - 1  # [B, L]
-    outputs = {"token_logits": token_logits(encoder, everywhere)}
+    logits = token_logits(encoder, everywhere, use_mask_decoder)
+    outputs = {"token_logits": logits}
     if use_sentence_head:
       outputs["sentence_logits"] = sentence_logits(encoder)
     super().__init__(
@@ -288,18 +302,32 @@ class MaskedLanguageModel(HeadModel):
       outputs,
       name,
       use_sentence_head=use_sentence_head,
+      use_mask_decoder=use_mask_decoder,
     )
+    self.use_mask_decoder = use_mask_decoder
 
   @classmethod
   def of_checkpoint(cls, description, shapes, dtype=None):
-    """Returns a model with a sentence head if the checkpoint has one."""
-    use_sentence_head = description.head == heads.PRETRAINING
-    return cls(description.config, use_sentence_head, dtype)
+    """Returns a model with what the checkpoint has.
+
+    With a sentence head; and with a decoder of masked tokens, if there are
+    embeddings of positions that are not for the input.
+    """
+    config = description.config
+    has_table = names.POSITION_EMBEDDINGS in shapes
+    return cls(
+      config,
+      description.head == heads.PRETRAINING,
+      dtype,
+      use_mask_decoder=has_table and config.position_embedding_type == "none",
+    )
 
 
-def token_logits(encoder, positions):
+def token_logits(encoder, positions, use_mask_decoder=False):
   """Returns logits [B, P, V] of a new masked-LM head, at cls/predictions."""
-  config = encoder.config
+  config, hidden = encoder.config, encoder.hidden_states[-1]
+  if use_mask_decoder:
+    hidden = mask_decoder.decode(encoder)
   head = layers.MaskedLanguageModelHead(
     activation=config.classifier_act or config.hidden_act,
     layer_norm_eps=config.layer_norm_eps,
@@ -312,7 +340,7 @@ def token_logits(encoder, positions):
   )
   # A layer takes its path from where it is first called.
   with keras.name_scope("cls"):
-    return head(encoder.hidden_states[-1], positions, encoder.embedding_table)
+    return head(hidden, positions, encoder.embedding_table)
 
 
 def sentence_logits(encoder):

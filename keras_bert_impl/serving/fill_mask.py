@@ -132,7 +132,10 @@ class FillMaskServable(servables.Servable):
     if model.config.position_embedding_type == "transformer_xl":
       return models.PermutationLanguageModel(model.config, dtype)
     return models.PretrainingModel(
-      model.config, use_sentence_head=False, dtype=dtype
+      model.config,
+      use_sentence_head=False,
+      dtype=dtype,
+      use_mask_decoder=getattr(model, "use_mask_decoder", False),
     )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import choices, features
-from keras_bert_impl.checkpoints import vocab_size
+from keras_bert_impl.checkpoints import mappings, names, vocab_size
 from keras_bert_impl.serving import input_checks, tf_examples
 from keras_bert_impl.tokenizers import assembly
 
@@ -326,7 +326,9 @@ def _plain_copy(model, build, dtype, head):
       "A model cannot be exported inside strategy.scope(): call export outside."
     )
   copy = build(model, dtype)
-  stored = {weight.path: weight for weight in model.weights}
+  stored = names.with_sum(
+    mappings.Arrays({weight.path: weight for weight in model.weights})
+  )
   missing = [w.path for w in copy.weights if w.path not in stored]
   if missing:
     raise ValueError(
@@ -334,5 +336,5 @@ def _plain_copy(model, build, dtype, head):
       f"{head}: choose another head or model."
     )
   for weight in copy.weights:
-    weight.assign(stored[weight.path].numpy())
+    weight.assign(stored[weight.path])
   return lambda: copy

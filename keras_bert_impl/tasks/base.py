@@ -36,6 +36,14 @@ class Task(abc.ABC):
   def build_model(self):
     """Returns the `keras.Model`; its input names are keys of the batch."""
 
+  def given_weights(self, tensors):
+    """Returns the weights to start from, of those of a checkpoint.
+
+    Args:
+      tensors: mapping of our names -> arrays, with `shapes`.
+    """
+    return tensors
+
   @abc.abstractmethod
   def denominators(self, batch):
     """Returns {loss name: float32 scalar}, from the labels alone."""

@@ -6,6 +6,7 @@ all objectives in --help, and data preparation reads their choices.
 
 from keras_bert_impl.tasks import (
   left_to_right,
+  mask_decoder,
   masked_lm,
   permutation,
   replaced_token,
@@ -21,4 +22,6 @@ OBJECTIVES = {
   "left_to_right": left_to_right.LEFT_TO_RIGHT,
   "xlnet": permutation.XLNET,
   "modernbert": masked_lm.MODERNBERT,
+  "deberta": mask_decoder.DEBERTA,
+  "deberta_v3": replaced_token.DEBERTA_V3,
 }

@@ -1,30 +1,45 @@
-"""ELECTRA's objective: detect the tokens that a small generator replaced."""
+"""ELECTRA's and DeBERTaV3's objective: detect what a generator replaced."""
 
 import dataclasses
 
 from etils import epy
 
-from keras_bert_impl import features, options
+from keras_bert_impl import choices, features, options
 from keras_bert_impl.tasks import cross_entropy, pretraining
 
 with epy.lazy_imports():
   from keras import ops
 
+  from keras_bert_impl.checkpoints import mappings, names
   from keras_bert_impl.models import electra
 
 
 @dataclasses.dataclass(frozen=True)
 class ReplacedTokenOptions:
-  """Options of --objective=electra."""
+  """Options of --objective=electra and deberta_v3."""
 
-  generator_size: float = options.field(
-    0.25,
-    "Width of ELECTRA's generator divided by that of the discriminator.",
+  generator_size: float | None = options.field(
+    None,
+    "Width of the generator divided by that of the discriminator; default: 0.25"
+    " (electra), 1 (deberta_v3).",
     interval="(0, inf)",
+  )
+  generator_depth: float | None = options.field(
+    None,
+    "Layers of the generator divided by those of the discriminator; default: 1"
+    " (electra), 0.5 (deberta_v3).",
+    interval="(0, 1]",
+  )
+  embedding_sharing: str | None = options.field(
+    None,
+    "What generator and discriminator share of their embeddings: all, the word"
+    " table without the discriminator's gradient, or nothing; default: shared"
+    " (electra), gdes (deberta_v3).",
+    choices.EMBEDDING_SHARINGS,
   )
   detection_weight: float = options.field(
     50.0,
-    "Weight of the discriminator's loss in ELECTRA.",
+    "Weight of the discriminator's loss beside the generator's.",
     interval="[0, inf)",
   )
 
@@ -36,26 +51,43 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
     config: `EncoderConfig` of the discriminator.
     masking: as `PretrainingTask`.
     generator_size: float, the generator's share of the width; see
-      `models.electra_generator_config`.
+      `models.electra_generator_config`. None: that of `paper`.
+    generator_depth: float, its share of the layers; or None.
+    embedding_sharing: str, see `models.ElectraPretrainingModel`; or None.
     detection_weight: float, of the discriminator's loss beside the generator's.
     is_packed: as `PretrainingTask`.
+
+  Attributes:
+    paper: {name: value} of arguments that are None.
 
   Source: Clark et al. 2020, section 2 and appendix A.
   """
 
+  paper = {
+    "generator_size": 0.25,
+    "generator_depth": 1.0,
+    "embedding_sharing": "shared",
+  }
   short_names = {"masked_lm": "MLM", "replaced_token": "RTD"}
 
   def __init__(
     self,
     config,
     masking=None,
-    generator_size=0.25,
+    generator_size=None,
+    generator_depth=None,
+    embedding_sharing=None,
     detection_weight=50.0,
     is_packed=False,
   ):
     super().__init__(config, masking, is_packed)
+    given = (generator_size, generator_depth, embedding_sharing)
+    size, depth, self.embedding_sharing = (
+      own if value is None else value
+      for value, own in zip(given, self.paper.values(), strict=True)
+    )
     self.generator_config = electra.electra_generator_config(
-      config, generator_size
+      config, size, depth
     )
     self.loss_weights = {"replaced_token": detection_weight}
 
@@ -67,8 +99,22 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
   def build_model(self):
     """Returns an `ElectraPretrainingModel` with fresh weights."""
     return electra.ElectraPretrainingModel(
-      self.config, self.generator_config, use_sequence_ids=self.is_packed
+      self.config,
+      self.generator_config,
+      use_sequence_ids=self.is_packed,
+      embedding_sharing=self.embedding_sharing,
     )
+
+  def given_weights(self, tensors):
+    """Gives the generator the word table of a model without one.
+
+    Where the discriminator adds to it, it starts from this table too.
+    """
+    named = {name: name for name in tensors}
+    is_sum = self.embedding_sharing == "gdes"
+    if is_sum and names.GENERATOR_WORD_EMBEDDINGS not in tensors:
+      named[names.GENERATOR_WORD_EMBEDDINGS] = names.WORD_EMBEDDINGS
+    return mappings.Renamed(tensors, named)
 
   def weights(self, batch):
     """Returns 1 for masked tokens and for all tokens that are not padding."""
@@ -122,6 +168,21 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
     }
 
 
+class DisentangledSharingTask(ReplacedTokenTask):
+  """`ReplacedTokenTask` as of DeBERTaV3: gradient-disentangled sharing.
+
+  Source: He et al. 2023 (DeBERTaV3), section 3; microsoft/DeBERTa for the size
+  of the generator. Differs from it: one update of both models for each batch,
+  of the sum of their losses.
+  """
+
+  paper = {
+    "generator_size": 1.0,
+    "generator_depth": 0.5,
+    "embedding_sharing": "gdes",
+  }
+
+
 # Clark et al. 2020, section 2: every chosen token becomes [MASK]. (The released
 # code leaves 15 % of them as they are.) Fill-mask would need the generator,
 # which is left behind.
@@ -133,4 +194,8 @@ ELECTRA = pretraining.Objective(
   random_token_prob=0.0,
   options=ReplacedTokenOptions,
   servables=("encoder", "replaced_tokens"),
+)
+# He et al. 2023, section 3.1: the same; rows of whole text, as of DeBERTa.
+DEBERTA_V3 = dataclasses.replace(
+  ELECTRA, task=DisentangledSharingTask, packing="full_sentences"
 )

@@ -123,7 +123,7 @@ class Experiment:
     checkpoint = reading.open_checkpoint(path)
     result = assignment.assign(
       {weight.path: weight for weight in self.model.weights},
-      checkpoint.tensors,
+      self.task.given_weights(checkpoint.tensors),
       checkpoint.path,
       self.config.allow_partial,
       self._remedy,

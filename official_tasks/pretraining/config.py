@@ -91,9 +91,10 @@ def define_flags():
   """Defines the flags of pre-training, including those of all objectives."""
   common.define_flags(DataConfig)
   common.define_flags(masking_config.MaskingConfig)
-  for objective in objectives.OBJECTIVES.values():
-    if objective.options:
-      common.define_flags(objective.options)
+  # Some objectives have the same options.
+  classes = [x.options for x in objectives.OBJECTIVES.values() if x.options]
+  for options_class in dict.fromkeys(classes):
+    common.define_flags(options_class)
   common.define_flags(config_lib.TrainingConfig)
 
 

@@ -10,7 +10,13 @@ import pytest
 import safetensors.numpy
 
 from keras_bert_impl import configs, layers, models
-from keras_bert_impl.checkpoints import config_json, reading
+from keras_bert_impl.checkpoints import (
+  config_json,
+  mappings,
+  reading,
+  writing,
+)
+from keras_bert_impl.models import checkpoint as checkpoint_lib
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 
@@ -64,14 +70,33 @@ def test_what_releases_keep_for_pretraining_is_passed_over(folder):
   expected = outputs_of(folder)
 
   def with_more(arrays):
-    table = np.ones((40, 32), "float32")
-    return arrays | {
-      "deberta.embeddings.position_embeddings.weight": table,
-      "mask_predictions.dense.weight": table[:32],
-    }
+    return arrays | {"mask_predictions.dense.weight": np.ones((32, 32))}
 
   change(folder, with_more)
   np.testing.assert_array_equal(outputs_of(folder), expected)
+
+
+def test_positions_that_are_not_for_the_input_are_for_the_decoder_of_masks(
+  folder, tmp_path
+):
+  table = np.random.default_rng(0).normal(size=(40, 32)).astype("float32")
+  name = "deberta.embeddings.position_embeddings.weight"
+  change(folder, lambda arrays: arrays | {name: table})
+  encoder = models.from_checkpoint(folder)
+  checkpoint = reading.open_checkpoint(folder)
+  model, result = checkpoint_lib.load(checkpoint, checkpoint.described())
+  assert model.use_mask_decoder and not result.left_over
+  assert "bert/embeddings/position_embeddings" not in [
+    weight.path for weight in encoder.weights
+  ]
+  tensors = mappings.Arrays({w.path: w for w in model.weights})
+  written = tmp_path / "written"
+  written.mkdir()
+  assert not writing.write_safetensors(
+    str(written), tensors, checkpoint.described(), 10**9
+  )
+  arrays = safetensors.numpy.load_file(written / "model.safetensors")
+  np.testing.assert_array_equal(arrays[name], table)
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,11 @@ MODELS = {
   "electra": lambda: models.ElectraPretrainingModel(
     ELECTRA, models.electra_generator_config(ELECTRA, 0.5)
   ),
+  "disentangled": lambda: models.ElectraPretrainingModel(
+    ELECTRA,
+    models.electra_generator_config(ELECTRA, 0.5),
+    embedding_sharing="gdes",
+  ),
   "tagger": lambda: models.FeatureTagger(
     CONFIG, 3, features="weighted_sum_all", lstm_width=4
   ),

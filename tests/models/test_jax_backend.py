@@ -80,6 +80,14 @@ MODELS = {
   "deberta": lambda: models.MaskedLanguageModel(DEBERTA),
   "modernbert": lambda: models.MaskedLanguageModel(MODERNBERT),
   "modernbert_choice": lambda: models.MultipleChoice(MODERNBERT),
+  "deberta_decoder": lambda: models.MaskedLanguageModel(
+    dataclasses.replace(DEBERTA, conv_kernel_size=0), use_mask_decoder=True
+  ),
+  "deberta_v3": lambda: models.ElectraPretrainingModel(
+    DEBERTA,
+    models.electra_generator_config(DEBERTA, 1, 0.5),
+    embedding_sharing="gdes",
+  ),
   "choice": lambda: models.MultipleChoice(CONFIG),
   "embeddings": lambda: models.EmbeddingModel(
     models.TransformerEncoder(CONFIG),

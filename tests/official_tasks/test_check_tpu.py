@@ -13,6 +13,7 @@ from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import replica_program
 from official_tasks.pretraining import tpu_compiler
 from tests.official_tasks import scripts
+from tests.tasks import test_packed_losses
 from tests.training import replica_equality
 
 needs_compiler = pytest.mark.skipif(
@@ -24,6 +25,7 @@ FAMILIES = {
   "bert": {},
   "albert": {"embedding_size": 8, "num_hidden_groups": 1},
   "electra": {"embedding_size": 8},
+  "deberta_v3": test_packed_losses.DEBERTA,
 }
 
 
@@ -51,7 +53,13 @@ def figure(table, name):
 
 
 @needs_compiler
-@pytest.mark.parametrize("objective", FAMILIES)
+@pytest.mark.parametrize(
+  "objective",
+  [
+    *("bert", "albert", "electra"),
+    pytest.param("deberta_v3", marks=pytest.mark.slow),
+  ],
+)
 def test_a_step_of_every_family_compiles(tmp_path, objective):
   compiles(*check(tmp_path, objective, rematerialize=True))
 

@@ -4,11 +4,15 @@ import json
 
 import numpy as np
 import pytest
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  Registers the ops of the tokenizer.
 
-from keras_bert_impl.checkpoints import tf_format
+from keras_bert_impl import models
+from keras_bert_impl.checkpoints import names, tf_format
 from keras_bert_impl.tasks import objectives
 from keras_bert_impl.training import run_log
 from tests.official_tasks import scripts
+from tests.tasks import test_packed_losses
 
 # What a configuration needs for it; and its losses in the log.
 OBJECTIVES = {
@@ -66,6 +70,12 @@ TRAINING = {
     "num_decay_steps": 8,
   }
 }
+DEBERTA = test_packed_losses.DEBERTA | {"model_type": "deberta-v2"}
+OBJECTIVES |= {
+  "deberta": (DEBERTA, ["masked_lm"]),
+  "deberta_v3": (DEBERTA, ["masked_lm", "replaced_token"]),
+}
+DETECTORS = ("electra", "deberta_v3")
 STEPS = 40
 
 
@@ -143,9 +153,9 @@ def test_every_loss_of_an_objective_falls(runs, name):
 def test_what_can_be_served_is_exported(runs, name):
   saved_models = runs[name] / "out" / "saved_model"
   assert (saved_models / "encoder" / "1" / "saved_model.pb").exists()
-  has_masked_lm = name not in ("electra", "left_to_right")
+  has_masked_lm = name not in (*DETECTORS, "left_to_right")
   assert (saved_models / "fill_mask").exists() == has_masked_lm
-  assert (saved_models / "replaced_tokens").exists() == (name == "electra")
+  assert (saved_models / "replaced_tokens").exists() == (name in DETECTORS)
 
 
 @pytest.mark.slow
@@ -193,6 +203,38 @@ def test_electras_checkpoint_holds_a_discriminator_like_any_encoder(runs):
   assert "bert/encoder/layer_0/attention/self/query/kernel" in names
   assert "generator/encoder/layer_0/attention/self/query/kernel" in names
   assert "generator/embeddings/word_embeddings" not in names
+
+
+def test_a_discriminator_of_two_tables_is_read_with_their_sum(runs):
+  prefix = str(runs["deberta_v3"] / "out" / f"model.ckpt-{STEPS}")
+  stored = tf_format.read(prefix)
+  assert names.WORD_EMBEDDINGS not in stored
+  delta = stored[names.DELTA]
+  assert np.abs(delta).max() > 0
+  encoder = models.from_checkpoint(runs["deberta_v3"] / "out")
+  assert encoder.config.model_type == "deberta-v2"
+  np.testing.assert_array_equal(
+    encoder.embeddings.word_embeddings,
+    stored[names.GENERATOR_WORD_EMBEDDINGS] + delta,
+  )
+
+
+def test_masks_are_filled_by_the_decoder_that_was_trained(runs):
+  out = runs["deberta"] / "out"
+  model = models.from_checkpoint(out, heads=True)
+  assert model.use_mask_decoder
+  served = tf.saved_model.load(str(out / "saved_model" / "fill_mask" / "1"))
+  ids = np.array([[2, 7, 4, 9, 3]], "int32")
+  ones = np.ones_like(ids)
+  np.testing.assert_allclose(
+    served.signatures["token_ids"](
+      input_ids=tf.constant(ids),
+      input_mask=tf.constant(ones),
+      segment_ids=tf.constant(0 * ids),
+    )["token_logits"],
+    model({"input_ids": ids, "input_mask": ones})["token_logits"],
+    atol=1e-5,
+  )
 
 
 def test_evaluation_of_electra_does_not_depend_on_when_it_is_done(runs):

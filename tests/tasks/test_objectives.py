@@ -42,10 +42,11 @@ def test_the_choices_of_an_objective_are_known(name):
 @NAMES
 def test_an_objective_makes_a_task_whose_losses_have_names(name):
   objective = objectives.OBJECTIVES[name]
+  kinds = {"xlnet": "transformer_xl", "deberta": "none"}
   config = dataclasses.replace(
     CONFIG,
     use_causal_mask=objective.masking_policy is None,
-    position_embedding_type="transformer_xl" if name == "xlnet" else "learned",
+    position_embedding_type=kinds.get(name, "learned"),
   )
   data = pretraining.PretrainingData(16, None, objective.sentence_loss)
   task = objective.make_task(config, data)
@@ -67,3 +68,19 @@ def test_options_reach_the_task():
   task = electra.make_task(CONFIG, data, options)
   assert task.loss_weights == {"replaced_token": 7.0}
   assert task.generator_config.hidden_size == 4
+  assert task.embedding_sharing == "shared"
+
+
+def test_two_objectives_with_the_same_options_have_their_own_defaults():
+  config = dataclasses.replace(CONFIG, num_hidden_layers=4)
+  data = pretraining.PretrainingData(16)
+  deberta = objectives.OBJECTIVES["deberta_v3"]
+  assert deberta.options is objectives.OBJECTIVES["electra"].options
+  task = deberta.make_task(config, data)
+  assert task.embedding_sharing == "gdes"
+  generator = task.generator_config
+  assert (generator.hidden_size, generator.num_hidden_layers) == (8, 2)
+  options = deberta.options(embedding_sharing="none", generator_depth=1.0)
+  task = deberta.make_task(config, data, options)
+  assert task.build_model().embedding_sharing == "none"
+  assert task.generator_config.num_hidden_layers == 4

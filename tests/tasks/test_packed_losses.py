@@ -31,6 +31,15 @@ CONFIG = configs.EncoderConfig(
   attention_probs_dropout_prob=0.0,
   initializer_range=0.2,
 )
+DEBERTA = {
+  "clears_padding": True,
+  "position_embedding_type": "none",
+  "relative_attention": True,
+  "pos_att_type": "c2p|p2c",
+  "position_buckets": 6,
+  "share_att_key": True,
+  "type_vocab_size": 0,
+}
 # What a configuration needs for the objective.
 CHANGES = {
   "bert": {},
@@ -45,6 +54,8 @@ CHANGES = {
     "norm_first": True,
     "gated_feed_forward": True,
   },
+  "deberta": DEBERTA,
+  "deberta_v3": DEBERTA,
 }
 # Of the texts of two rows.
 LENGTHS = ((7, 4, 12), (16, 6))

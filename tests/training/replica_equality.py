@@ -16,9 +16,10 @@ import tensorflow as tf
 
 from keras_bert_impl import configs
 from keras_bert_impl.optimizers import adamw, lamb, stable_adamw
-from keras_bert_impl.tasks import masked_lm, replaced_token
+from keras_bert_impl.tasks import mask_decoder, masked_lm, replaced_token
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import distribution, loop
+from tests.tasks import test_packed_losses
 
 OPTIMIZERS = {
   "adamw": adamw.AdamW,
@@ -37,6 +38,18 @@ TASKS = {
   "electra": functools.partial(
     replaced_token.ReplacedTokenTask, generator_size=0.5
   ),
+}
+TASKS |= {
+  name: lambda config, task=task: task(
+    # So that scores of positions count for something.
+    dataclasses.replace(
+      config, initializer_range=0.2, **test_packed_losses.DEBERTA
+    )
+  )
+  for name, task in (
+    ("deberta", mask_decoder.MaskDecoderTask),
+    ("deberta_v3", replaced_token.DisentangledSharingTask),
+  )
 }
 VOCAB_SIZE, LENGTH, PREDICTIONS, BATCH = 50, 12, 4, 8
 

@@ -37,6 +37,8 @@ def result(process):
         ("albert", "adamw"),
         ("packed", "adamw"),
         ("electra", "adamw"),
+        ("deberta", "adamw"),
+        ("deberta_v3", "adamw"),
         ("bert", "lamb"),
         ("bert", "stable_adamw"),
       )

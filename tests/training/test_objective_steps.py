@@ -10,6 +10,7 @@ from keras_bert_impl import configs
 from keras_bert_impl.optimizers import adamw
 from keras_bert_impl.tasks import (
   left_to_right,
+  mask_decoder,
   masked_lm,
   masking,
   permutation,
@@ -20,6 +21,7 @@ from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import distribution
 from keras_bert_impl.training import loop as loop_lib
+from tests.tasks import test_packed_losses
 
 BATCH, LENGTH, PREDICTIONS = 8, 24, 5
 VOCABULARY = vocabulary_lib.Vocabulary(
@@ -72,6 +74,16 @@ TASKS = {
   ),
 }
 
+DEBERTA = dataclasses.replace(CONFIG, **test_packed_losses.DEBERTA)
+TASKS |= {
+  "deberta": lambda: mask_decoder.MaskDecoderTask(
+    DEBERTA, make_masking("ngram")
+  ),
+  "deberta_v3": lambda: replaced_token.DisentangledSharingTask(
+    DEBERTA, make_masking("token", 1.0, 0.0)
+  ),
+}
+
 XLNET = dataclasses.replace(
   CONFIG, position_embedding_type="transformer_xl", type_vocab_size=4
 )
@@ -85,6 +97,8 @@ TASKS |= {
     ("_with_memory", {"mem_len": 8}),
   )
 }
+# Their blocks and embeddings are compiled for others too.
+SLOW = ("deberta",)
 
 
 def make_batches(task):
@@ -114,7 +128,13 @@ def make_batches(task):
 
 
 @pytest.mark.xla
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize(
+  "name",
+  [
+    pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name
+    for name in TASKS
+  ],
+)
 def test_an_objective_is_learned_under_xla(name):
   task = TASKS[name]()
   batches = make_batches(task)

@@ -53,7 +53,7 @@ def gradients(task, model, rematerialize, jit_compile):
     "bert",
     *(
       pytest.param(family, marks=pytest.mark.slow)
-      for family in ("albert", "electra")
+      for family in ("albert", "electra", "deberta", "deberta_v3")
     ),
   ],
 )
