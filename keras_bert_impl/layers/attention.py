@@ -14,6 +14,7 @@ from keras import ops
 
 from keras_bert_impl.layers import blocks
 
+FEW_SCORES = 2**26  # of a batch, 256 MiB, that are kept whatever the length
 _BLOCK_SIZE = 512
 _LONG = 2 * _BLOCK_SIZE  # positions, of which all scores are kept at once
 # Added to the scores of positions that are not seen; finite in every dtype, so
@@ -108,10 +109,13 @@ def attend(rows, key, value, drop, size=None, training=False):
     drop: callable, dropout of the probabilities; see `Dropout.drawn`.
     size: int, for how many positions there are probabilities at a time, so that
       memory is linear in L; they are not returned then, but None. None: for
-      all.
+      all, as where there are few.
     training: bool, whether there will be a gradient.
   """
-  if size is None:
+  batch, num_heads, length, _ = rows["query"].shape
+  is_known = None not in (batch, length)
+  are_few = is_known and batch * num_heads * length**2 <= FEW_SCORES
+  if size is None or are_few:
     return _attend(None, rows, key, value, drop)
 
   def context(number, rows, key, value):

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs, layers, models
+from keras_bert_impl.layers import attention
 
 LENGTH = 37
 RNG = np.random.default_rng(0)
@@ -17,6 +18,13 @@ MASKS = {
   "packed": TEXTS[:, :, None] == TEXTS[:, None, :],
 }
 BIAS = RNG.normal(size=(1, 2, LENGTH, LENGTH)).astype("float32")
+
+
+@pytest.fixture(name="no_score_is_few", autouse=True, scope="module")
+def fixture_no_score_is_few():
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(attention, "FEW_SCORES", 0)
+    yield
 
 
 def make(block_size, dropout_rate=0.0, **options):
@@ -142,3 +150,13 @@ def test_an_encoder_of_long_rows_has_blocks():
     config = configs.EncoderConfig(**sizes, max_position_embeddings=positions)
     encoder = models.TransformerEncoder(config)
     assert encoder.get_layer("layer_0").attention.block_size == size
+
+
+def test_few_scores_are_kept_whole(monkeypatch):
+  layer = make(1)
+  for num_scores, is_whole in ((2 * 2 * LENGTH**2, True), (5000, False)):
+    monkeypatch.setattr(attention, "FEW_SCORES", num_scores)
+    call = tf.function(lambda hidden: layer(hidden, training=True))
+    graph = call.get_concrete_function(HIDDEN).graph.as_graph_def()
+    names = {node.op for node in graph.node}
+    assert ("StatelessWhile" in names or "While" in names) != is_whole
