@@ -4,12 +4,15 @@ Axes, besides those of `layers`: S distances that are told apart on either side,
 or of those a row of L can have, the fewer.
 """
 
+import functools
+
 import keras
 import numpy as np
 from keras import ops
 
 from keras_bert_impl.layers import base, initializers, relative_attention
 
+_BLOCK_SIZE = 128  # tokens whose distances are looked up together
 # Leaves nothing of a score in float32, so that what sees none sees all alike.
 _UNSEEN = -1e30
 
@@ -163,30 +166,58 @@ class DisentangledBias(base.Layer):
     seen = ops.cast(attention_mask, "bool")
     if len(seen.shape) == 2:
       seen = seen[:, :, None] & seen[:, None, :]
-    return ops.where(seen[:, None], 0.0 if scores is None else scores, _UNSEEN)
+    unseen = ops.where(seen[:, None], 0.0, _UNSEEN)
+    return unseen if scores is None else scores + unseen
 
   def _scores(self, query, key, table, projections):
     """Returns the sum of both kinds, float32 [B, N, L, L]."""
     to_query, to_key = projections
     if not self.share_att_key:
       to_query, to_key = self.pos_query, self.pos_key
-    length, head_size = ops.shape(query)[2], query.shape[-1]
-    distances = length - ops.arange(2 * length)  # From L down to 1 - L.
+    scale = query.shape[-1] ** -0.5
     scores = []
     if "c2p" in self.pos_att_type:
-      rows = self._embed(to_key(table), distances)
-      found = ops.matmul(query * head_size**-0.5, rows)
-      scores.append(relative_attention.shift(found, length))
+      scores.append(self._score(query * scale, to_key(table), 1))
     if "p2c" in self.pos_att_type:
       # Seen from the other end: of each key to all that look at it.
-      rows = self._embed(to_query(table), -distances)
-      rows = rows * (head_size**-0.5 * self.scale)
-      found = relative_attention.shift(ops.matmul(key, rows), length)
+      found = self._score(key, to_query(table) * (scale * self.scale), -1)
       scores.append(ops.transpose(found, (0, 1, 3, 2)))
-    return sum(ops.cast(x, "float32") for x in scores)
+    return functools.reduce(
+      ops.add, [ops.cast(found, "float32") for found in scores]
+    )
+
+  def _score(self, states, table, sign):
+    """Returns scores [B, N, L, L] of tokens with the distances to all.
+
+    Each block of C tokens meets only the L + C distances that they have.
+
+    Args:
+      states: float [B, N, L, D].
+      table: float [2 S, H].
+      sign: 1; or -1 for the distances to them.
+    """
+    batch, num_heads, length, size = ops.shape(states)
+    width = _least(length, _BLOCK_SIZE)
+    num_blocks = -(-length // width)
+    padding = [[0, 0], [0, 0], [0, num_blocks * width - length], [0, 0]]
+    states = ops.reshape(
+      ops.pad(states, padding), (batch, num_heads, num_blocks, width, size)
+    )
+    last = (ops.arange(num_blocks)[:, None] + 1) * width
+    distances = sign * (last - ops.arange(length + width))
+    found = ops.matmul(states, self._embed(table, distances))
+    found = ops.reshape(
+      found, (batch, num_heads * num_blocks, width, length + width)
+    )
+    found = relative_attention.shift(found, length)
+    found = ops.reshape(found, (batch, num_heads, num_blocks * width, length))
+    return found[:, :, :length]
 
   def _embed(self, table, distances):
-    """Returns the rows of distances, [1, N, D, R], of a table [2 S, H]."""
+    """Returns the rows of distances [K, R], [N, K, D, R], of a table [2 S, H].
+
+    Gathers whole rows: that is quick, both ways.
+    """
     num_rows, size = ops.shape(table)
     last = num_rows // 2
     if self.position_buckets > 0:
@@ -198,10 +229,9 @@ class DisentangledBias(base.Layer):
         ops.convert_to_tensor(by_distance), distances + self.max_distance
       )
     rows = ops.clip(distances, -last, last - 1) + last
-    table = ops.reshape(
-      table, (1, num_rows, self.num_heads, size // self.num_heads)
-    )
-    return ops.take(ops.transpose(table, (0, 2, 3, 1)), rows, axis=3)
+    shape = (*ops.shape(rows), self.num_heads, size // self.num_heads)
+    found = ops.reshape(ops.take(table, rows, axis=0), shape)
+    return ops.transpose(found, (2, 0, 3, 1))
 
 
 def _buckets(num_buckets, max_position, max_distance):

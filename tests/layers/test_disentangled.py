@@ -145,3 +145,16 @@ def test_the_convolution_is_that_of_each_window():
   np.testing.assert_allclose(
     layer(hidden, output, mask)[0], expected, atol=1e-5
   )
+
+
+@pytest.mark.parametrize("length", [8, 11])
+def test_blocks_of_tokens_score_as_all_at_once(length, monkeypatch):
+  table, attention = make(position_buckets=4, max_relative_positions=8)
+  rng = np.random.default_rng(0)
+  hidden = rng.normal(size=(2, length, HIDDEN)).astype("float32")
+  mask = np.arange(length) < [[length], [length - 3]]
+  found = []
+  for size in (length, 4):
+    monkeypatch.setattr(disentangled, "_BLOCK_SIZE", size)
+    found.append(attention(hidden, mask, position_bias=table(hidden)))
+  np.testing.assert_allclose(*found, atol=1e-5)
