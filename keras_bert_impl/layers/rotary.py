@@ -35,7 +35,10 @@ class RotaryEmbedding(base_lib.Layer):
     self.base = base
 
   def call(self, hidden, position_ids=None):
-    """Returns the cosines and sines of all angles, float32 [B or 1, L, 1, D].
+    """Returns the cosines and sines of all angles, float32 [B or 1, L, 1, 2 D].
+
+    They are the sum of both halves: a layer that gets them in bfloat16, because
+    Keras casts all inputs, has the first 8 bits in one and more in the other.
 
     Args:
       hidden: float [B, L, H], only for L.
@@ -47,12 +50,14 @@ class RotaryEmbedding(base_lib.Layer):
     frequency = self.base ** (-np.arange(0, size, 2) / size)
     position = ops.cast(position_ids, "float32")[:, :, None, None]
     angle = position * frequency.astype("float32")  # [B or 1, L, 1, D / 2]
-    return ops.concatenate([ops.cos(angle), ops.sin(angle)], axis=-1)
+    table = ops.concatenate([ops.cos(angle), ops.sin(angle)], axis=-1)
+    coarse = ops.round(table * 256.0) / 256.0
+    return ops.concatenate([coarse, table - coarse], axis=-1)
 
   def compute_output_spec(self, hidden, position_ids=None):
     """Returns the shape and dtype of `call`."""
     batch = 1 if position_ids is None else hidden.shape[0]
-    shape = (batch, hidden.shape[1], 1, self.head_size)
+    shape = (batch, hidden.shape[1], 1, 2 * self.head_size)
     return keras.KerasTensor(shape, "float32")
 
 
@@ -62,7 +67,7 @@ def split_heads(projections, num_heads, rotary, training):
   Args:
     projections: tuple of query, key and value, float [B, L, H].
     num_heads: int, N.
-    rotary: float32 [B or 1, L, 1, D], of `RotaryEmbedding`; or None.
+    rotary: float [B or 1, L, 1, 2 D], of `RotaryEmbedding`; or None.
     training: bool, whether there will be a gradient.
   """
   if rotary is None:
@@ -71,7 +76,7 @@ def split_heads(projections, num_heads, rotary, training):
 
 
 def _turned_heads(query, key, value, rotary):
-  num_heads = query.shape[-1] // rotary.shape[-1]
+  num_heads = query.shape[-1] // (rotary.shape[-1] // 2)
   return tuple(
     attention.split_heads(x, num_heads)
     for x in (turn(query, rotary), turn(key, rotary), value)
@@ -81,9 +86,10 @@ def _turned_heads(query, key, value, rotary):
 def turn(x, rotary):
   """Returns queries or keys [B, L, H], turned by `rotary`, as `split_heads`."""
   shape = ops.shape(x)
-  heads = ops.reshape(x, (*shape[:-1], -1, rotary.shape[-1]))
+  heads = ops.reshape(x, (*shape[:-1], -1, rotary.shape[-1] // 2))
   first, second = ops.split(ops.cast(heads, "float32"), 2, axis=-1)
-  cosine, sine = ops.split(rotary, 2, axis=-1)
+  table = sum(ops.split(ops.cast(rotary, "float32"), 2, axis=-1))
+  cosine, sine = ops.split(table, 2, axis=-1)
   halves = [first * cosine - second * sine, second * cosine + first * sine]
   turned = ops.cast(ops.concatenate(halves, axis=-1), x.dtype)
   return ops.reshape(turned, shape)

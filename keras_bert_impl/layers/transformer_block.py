@@ -98,7 +98,7 @@ class SelfAttention(base.Layer):
       position_bias: float [B or 1, N, L, L], added to the scores before
         softmax; see `RelativePositionBias`. None adds nothing. Where
         attention is disentangled, what `RelativeEmbeddings` returns.
-      rotary: float32 [B or 1, L, 1, D], of `RotaryEmbedding`; or None.
+      rotary: float32 [B or 1, L, 1, 2 D], of `RotaryEmbedding`; or None.
       query_hidden: float [B, L, H], what looks at `hidden`; None: the same.
       return_attention_scores: bool.
       training: bool.

@@ -13,9 +13,10 @@ def test_the_angles_are_those_of_the_paper():
   angles = layers.RotaryEmbedding(4, base=100.0)(HIDDEN)
   place = np.arange(5)[:, None]
   expected = place * np.array([1.0, 0.1])  # 100 ** (-2 i / 4)
-  assert angles.shape == (1, 5, 1, 4)
-  np.testing.assert_allclose(angles[0, :, 0, :2], np.cos(expected), atol=1e-6)
-  np.testing.assert_allclose(angles[0, :, 0, 2:], np.sin(expected), atol=1e-6)
+  assert angles.shape == (1, 5, 1, 8)
+  table = np.array(angles)[0, :, 0, :4] + np.array(angles)[0, :, 0, 4:]
+  np.testing.assert_allclose(table[:, :2], np.cos(expected), atol=1e-6)
+  np.testing.assert_allclose(table[:, 2:], np.sin(expected), atol=1e-6)
 
 
 def test_scores_depend_on_the_distance_of_two_positions():
@@ -43,7 +44,10 @@ def test_angles_stay_exact_in_bfloat16():
   angles = layer(HIDDEN[:1, :2], position_ids)
   assert angles.dtype == "float32"
   expected = np.cos(position_ids[0].astype("float64"))
-  np.testing.assert_allclose(angles[0, :, 0, 0], expected, atol=1e-5)
+  for dtype in ("float32", "bfloat16"):
+    given = np.array(keras.ops.cast(angles, dtype)).astype("float32")
+    cosine = given[0, :, 0, 0] + given[0, :, 0, 8]
+    np.testing.assert_allclose(cosine, expected, atol=1e-5)
   x = keras.ops.ones((1, 2, 24), "bfloat16")
   for training in (False, True):
     heads = rotary.split_heads((x, x, x), 3, angles, training)

@@ -166,3 +166,14 @@ def test_the_probabilities_of_attention_are_those_of_its_windows():
     np.testing.assert_array_equal(
       np.array(layer) > 0, np.broadcast_to(seen, layer.shape)
     )
+
+
+def test_bfloat16_computes_about_the_same():
+  model = models.MaskedLanguageModel(read(), dtype="mixed_bfloat16")
+  exact = models.MaskedLanguageModel(read())
+  exact.set_weights(model.get_weights())
+  inputs = {"input_ids": np.arange(30)[None]}
+  expected = exact(inputs)["token_logits"]
+  for training in (False, True):
+    found = model(inputs, training=training)["token_logits"]
+    np.testing.assert_allclose(found, expected, atol=1e-2)
