@@ -4,12 +4,11 @@ import json
 import pathlib
 import shutil
 
-import keras
 import numpy as np
 import pytest
 import safetensors.numpy
 
-from keras_bert_impl import configs, layers, models
+from keras_bert_impl import configs, models
 from keras_bert_impl.checkpoints import (
   config_json,
   mappings,
@@ -162,31 +161,3 @@ def test_texts_in_one_row_are_refused_beside_a_convolution():
   )
   with pytest.raises(ValueError, match="conv_kernel_size .3. must be 0 with"):
     models.TransformerEncoder(config, use_pooler=False, use_sequence_ids=True)
-
-
-def test_its_gradients_are_the_same_when_blocks_are_computed_again():
-  import tensorflow as tf
-
-  model = models.from_checkpoint(PARITY / "deberta_v2_conv_encoder")
-  inputs = np.load(PARITY / "deberta_v2_conv_encoder/expected.npz")
-
-  @tf.function(jit_compile=True)
-  def gradients(ids, mask, is_on):
-    with tf.GradientTape() as tape, layers.random_seed([1, 2]):
-      with layers.rematerialize(is_on):
-        states = model({"input_ids": ids, "input_mask": mask}, training=True)
-        loss = keras.ops.mean(states["sequence_output"] ** 2 * mask[..., None])
-    return tape.gradient(loss, model.trainable_variables)
-
-  ids = tf.constant(inputs["in.input_ids"])
-  mask = tf.cast(inputs["in.attention_mask"], "float32")
-  found = [gradients(ids, mask, is_on) for is_on in (False, True)]
-  for one, other in zip(*found, strict=True):
-    np.testing.assert_allclose(
-      tf.convert_to_tensor(one), tf.convert_to_tensor(other), atol=1e-6
-    )
-  table = "bert/encoder/relative/rel_embeddings"
-  [place] = [
-    i for i, v in enumerate(model.trainable_variables) if v.path == table
-  ]
-  assert np.abs(tf.convert_to_tensor(found[0][place])).max() > 0

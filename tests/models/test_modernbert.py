@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert_impl import configs, layers, models
+from keras_bert_impl import configs, models
 from keras_bert_impl.checkpoints import config_json, description
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
@@ -128,30 +128,6 @@ def test_the_mean_is_that_of_the_tokens():
 def test_no_pooling_reads_a_row_of_several_texts():
   with pytest.raises(ValueError, match="give use_pooler=False"):
     models.TransformerEncoder(read(), use_sequence_ids=True)
-
-
-@pytest.mark.slow
-def test_its_gradients_are_the_same_when_blocks_are_computed_again():
-  import tensorflow as tf
-
-  model = models.from_checkpoint(PARITY / "modernbert_encoder")
-  inputs = np.load(PARITY / "modernbert_encoder/expected.npz")
-
-  @tf.function(jit_compile=True)
-  def gradients(ids, mask, is_on):
-    with tf.GradientTape() as tape, layers.random_seed([1, 2]):
-      with layers.rematerialize(is_on):
-        states = model({"input_ids": ids, "input_mask": mask}, training=True)
-        loss = keras.ops.mean(states["sequence_output"] ** 2 * mask[..., None])
-    return tape.gradient(loss, model.trainable_variables)
-
-  ids = tf.constant(inputs["in.input_ids"])
-  mask = tf.cast(inputs["in.attention_mask"], "float32")
-  for one, other in zip(
-    *(gradients(ids, mask, is_on) for is_on in (False, True)), strict=True
-  ):
-    one, other = tf.convert_to_tensor(one), tf.convert_to_tensor(other)
-    np.testing.assert_allclose(one, other, atol=1e-6)
 
 
 def test_the_probabilities_of_attention_are_those_of_its_windows():

@@ -1,0 +1,47 @@
+"""Encoders whose blocks are computed again for the gradient."""
+
+import pathlib
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl import layers, models
+
+PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
+
+
+@pytest.mark.parametrize(
+  ("name", "table"),
+  [
+    ("deberta_v2_conv_encoder", "bert/encoder/relative/rel_embeddings"),
+    pytest.param(
+      "modernbert_encoder",
+      "bert/embeddings/word_embeddings",
+      marks=pytest.mark.slow,
+    ),
+  ],
+)
+def test_the_gradients_are_the_same(name, table):
+  model = models.from_checkpoint(PARITY / name)
+  inputs = np.load(PARITY / name / "expected.npz")
+
+  @tf.function(jit_compile=True)
+  def gradients(ids, mask, is_on):
+    with tf.GradientTape() as tape, layers.random_seed([1, 2]):
+      with layers.rematerialize(is_on):
+        states = model({"input_ids": ids, "input_mask": mask}, training=True)
+        loss = keras.ops.mean(states["sequence_output"] ** 2 * mask[..., None])
+    return tape.gradient(loss, model.trainable_variables)
+
+  ids = tf.constant(inputs["in.input_ids"])
+  mask = tf.cast(inputs["in.attention_mask"], "float32")
+  paths = [variable.path for variable in model.trainable_variables]
+  plain, again = (
+    dict(zip(paths, map(tf.convert_to_tensor, found), strict=True))
+    for found in (gradients(ids, mask, is_on) for is_on in (False, True))
+  )
+  for path in paths:
+    np.testing.assert_allclose(plain[path], again[path], atol=1e-6)
+  assert np.abs(plain[table]).max() > 0
