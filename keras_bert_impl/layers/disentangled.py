@@ -211,7 +211,8 @@ class DisentangledBias(base.Layer):
     )
     found = relative_attention.shift(found, length)
     found = ops.reshape(found, (batch, num_heads, num_blocks * width, length))
-    return found[:, :, :length]
+    shape = (batch, num_heads, length, length)
+    return ops.slice(found, (0, 0, 0, 0), shape)
 
   def _embed(self, table, distances):
     """Returns the rows of distances [K, R], [N, K, D, R], of a table [2 S, H].

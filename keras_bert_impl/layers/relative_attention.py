@@ -168,9 +168,13 @@ def shift(scores, num_tokens):
     num_tokens: int, K.
   """
   batch, num_heads, length, size = ops.shape(scores)
-  scores = ops.reshape(scores, (batch, num_heads, size, length))[:, :, 1:]
+  scores = ops.reshape(scores, (batch, num_heads, size, length))
+  # The gradient of `ops.slice` is many times as fast as that of an index.
+  rest = (batch, num_heads, size - 1, length)
+  scores = ops.slice(scores, (0, 0, 1, 0), rest)
   scores = ops.reshape(scores, (batch, num_heads, length, size - 1))
-  return scores[..., :num_tokens]
+  found = (batch, num_heads, length, num_tokens)
+  return ops.slice(scores, (0, 0, 0, 0), found)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
