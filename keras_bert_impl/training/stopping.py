@@ -5,6 +5,7 @@ Standard library only, because scripts use it before TensorFlow is imported.
 
 import contextlib
 import signal
+import threading
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -59,6 +60,18 @@ class StopFlag:
     self.name = signal.Signals(number).name
 
 
+@contextlib.contextmanager
+def postponed():
+  """Lets a signal take effect only when the `with` block ends.
+
+  A second signal kills.
+  """
+  with StopFlag() as stop:
+    yield
+  if stop.name:
+    signal.raise_signal(signal.Signals[stop.name])
+
+
 def _kill_next_time():
   for number in SIGNALS:
     signal.signal(number, signal.SIG_DFL)
@@ -66,7 +79,13 @@ def _kill_next_time():
 
 @contextlib.contextmanager
 def _handled_by(handler):
-  """Installs a handler of the signals inside a `with` block."""
+  """Installs a handler of the signals inside a `with` block.
+
+  In the main thread: Python handles signals in no other.
+  """
+  if threading.current_thread() is not threading.main_thread():
+    yield
+    return
   previous = {number: signal.signal(number, handler) for number in SIGNALS}
   try:
     yield

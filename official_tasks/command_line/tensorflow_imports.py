@@ -1,4 +1,4 @@
-"""Makes the imports of TensorFlow and Keras quiet and quick."""
+"""Makes the imports of TensorFlow and Keras quiet, quick and whole."""
 
 import contextlib
 import os
@@ -6,6 +6,7 @@ import sys
 import tempfile
 
 from keras_bert_impl import import_hooks
+from keras_bert_impl.training import stopping
 
 LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 
@@ -16,11 +17,14 @@ _UNUSED_BY_KERAS = ("sklearn", "matplotlib")
 
 
 def install():
-  """Makes later imports of TensorFlow and Keras quiet and quick.
+  """Makes later imports of TensorFlow and Keras quiet, quick and whole.
 
   In this process. A level in the environment that shows messages (0 or 1) shows
-  those of the import too.
+  those of the import too. Ctrl-C waits until the import has ended: inside, it
+  may crash the process or be lost.
   """
+  names = ("tensorflow", "tensorflow_text", "keras")
+  import_hooks.around(names, stopping.postponed)
   import_hooks.around(("tensorflow", "tensorflow_text"), _stderr_put_aside)
   import_hooks.around(("keras",), _unused_hidden)
 

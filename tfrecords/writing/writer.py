@@ -7,6 +7,7 @@ chunk at a time.
 """
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import itertools
 import multiprocessing
@@ -20,6 +21,7 @@ from absl import logging
 
 from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.training import stopping
 from tfrecords import manifest
 from tfrecords.text import documents, tfds_documents
 from tfrecords.writing import beam_runner, packings, shards
@@ -287,10 +289,11 @@ def _run_in_workers(tasks, num_workers, on_progress):
   )
   try:
     # The largest first, so that all workers end at about the same time.
-    waiting = {
-      executor.submit(_write_in_worker, task)
-      for task in sorted(tasks, key=lambda task: -task.num_bytes)
-    }
+    with _starting_workers():
+      waiting = {
+        executor.submit(_write_in_worker, task)
+        for task in sorted(tasks, key=lambda task: -task.num_bytes)
+      }
     while waiting:
       finished, waiting = concurrent.futures.wait(
         waiting, _POLL_SECONDS, concurrent.futures.FIRST_COMPLETED
@@ -300,7 +303,7 @@ def _run_in_workers(tasks, num_workers, on_progress):
       on_progress(done.value)
   except KeyboardInterrupt:
     for worker in multiprocessing.active_children():
-      worker.terminate()
+      worker.kill()
     raise
   except concurrent.futures.process.BrokenProcessPool as error:
     raise OSError(
@@ -310,19 +313,32 @@ def _run_in_workers(tasks, num_workers, on_progress):
     ) from error
   finally:
     executor.shutdown(cancel_futures=True)
+    # Killed workers leave theirs; no process writes any more.
+    shards.remove_temporaries([task.path for task in tasks])
+
+
+@contextlib.contextmanager
+def _starting_workers():
+  """Lets only this process handle signals, and only when the block ends.
+
+  Ctrl-C reaches all processes of a terminal, but never those that start inside.
+  One whose start its parent breaks off would print a traceback.
+  """
+  before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+  try:
+    with stopping.postponed():
+      yield
+  finally:
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _worker_progress = None
-_is_writing = False
 
 
 def _start_worker(done):
   """Prepares a worker process: one core, no GPU; it ends with its parent."""
   global _worker_progress
   _worker_progress = done
-  # Ctrl-C reaches all processes of a terminal: only the parent handles it.
-  signal.signal(signal.SIGINT, signal.SIG_IGN)
-  signal.signal(signal.SIGTERM, _stop_worker)
   shards.prepare_worker()
   parent = multiprocessing.parent_process().sentinel
 
@@ -333,25 +349,12 @@ def _start_worker(done):
   threading.Thread(target=die_with_parent, daemon=True).start()
 
 
-def _stop_worker(*unused):
-  """Ends a worker, which first removes a half-written shard."""
-  if _is_writing:
-    raise KeyboardInterrupt
-  os._exit(1)
-
-
 def _write_in_worker(task):
-  global _is_writing
-
   def advance(num_bytes):
     with _worker_progress.get_lock():
       _worker_progress.value += num_bytes
 
-  _is_writing = True
-  try:
-    shards.write_shard(task, advance)
-  finally:
-    _is_writing = False
+  shards.write_shard(task, advance)
 
 
 def _summarize(tasks, written, seconds):

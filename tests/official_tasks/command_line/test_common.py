@@ -281,6 +281,36 @@ def test_a_signal_clears_up_and_ends_with_75_and_one_line(number):
   assert err == f"Stopped: {number.name}; the same command continues.\n"
 
 
+_INTERRUPTED_MODULE = """
+import os, signal
+os.kill(os.getpid(), signal.SIGINT)
+print("whole")
+"""
+
+_IMPORTING = """
+from official_tasks.command_line import common
+
+def main():
+  import tensorflow
+  print("not reached")
+
+common.run(main)
+"""
+
+
+def test_a_signal_waits_for_the_import_of_tensorflow(tmp_path):
+  tmp_path.joinpath("tensorflow.py").write_text(_INTERRUPTED_MODULE)
+  done = subprocess.run(
+    [sys.executable, "-c", _IMPORTING],
+    capture_output=True,
+    text=True,
+    env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    cwd=scripts.ROOT,
+  )
+  assert (done.returncode, done.stdout) == (75, "whole\n")
+  assert done.stderr == "Stopped: SIGINT; the same command continues.\n"
+
+
 def test_a_second_signal_kills():
   process = _start_waiting(seconds_to_clear=60)
   process.send_signal(signal.SIGINT)
