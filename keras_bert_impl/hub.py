@@ -131,7 +131,9 @@ def _from_hugging_face(name, given, weights):
 def _names(hub, name, commit, folder):
   """Returns the names of all files of a model."""
   try:
-    return hub.HfApi().list_repo_files(name, revision=commit)
+    # Unlike a list of the files, it is not tried again and again offline.
+    model = hub.HfApi().model_info(name, revision=commit)
+    return [file.rfilename for file in model.siblings]
   except Exception:  # Those of HTTP differ between its versions.
     return files.list_folder(folder)  # It came from the cache.
 
