@@ -23,8 +23,7 @@ PACKINGS = (*PAIR_PACKINGS, "full_sentences", "doc_sentences")
 # Units that are masked together; see `tasks/masking.py`.
 MASKING_POLICIES = ("token", "whole_word", "ngram", "span", "context")
 
-# What generator and discriminator share of their embeddings; see
-# `models/electra.py`.
+# How generator and discriminator share embeddings; see `models/electra.py`.
 EMBEDDING_SHARINGS = ("shared", "gdes", "none")
 
 # Text around a tagged sentence in its row, and trained parts of a tagger; see

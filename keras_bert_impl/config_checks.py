@@ -14,15 +14,17 @@ _OF_TRANSFORMER_XL = (
   "summary_type",
   "summary_use_proj",
 )
-_BOOLEANS = ("relative_attention", "share_att_key", "use_key_bias")
-_OF_DISENTANGLED = (
-  "relative_attention",
+_OF_RELATIVE = (
   "pos_att_type",
   "position_buckets",
   "max_relative_positions",
   "share_att_key",
-  "use_key_bias",
   "norm_rel_ebd",
+)
+_OF_DISENTANGLED = (
+  "relative_attention",
+  *_OF_RELATIVE,
+  "use_key_bias",
   "conv_kernel_size",
   "conv_groups",
   "conv_act",
@@ -40,7 +42,6 @@ _OF_BLOCKS = (
   "use_scaled_initializer",
   "classifier_pooling",
 )
-_OF_RELATIVE = _OF_DISENTANGLED[1:5]
 
 
 def transformer_xl(config):
@@ -50,8 +51,6 @@ def transformer_xl(config):
     _unused(config, _OF_TRANSFORMER_XL, kind)
     return
   _unused(config, _OF_BLOCKS, "another position_embedding_type")
-  for name in ("same_length", "bi_data", "summary_use_proj"):
-    choice(name, getattr(config, name), (True, False))
   choice("summary_type", config.summary_type, SUMMARY_TYPES)
   for name in ("clamp_len", "mem_len", "reuse_len"):
     value, least = getattr(config, name), -1 if name == "clamp_len" else 0
@@ -75,28 +74,17 @@ def transformer_xl(config):
   )
 
 
-def disentangled(config, activations):
-  """Checks the fields of disentangled attention, and of what goes with it.
-
-  Args:
-    config: `configs.EncoderConfig`.
-    activations: tuple of str, the known ones.
-  """
-  number("pooler_dropout", config.pooler_dropout, 0.0, 1.0)
-  for name in ("clears_padding", *_BOOLEANS):
-    choice(name, getattr(config, name), (True, False))
+def disentangled(config):
+  """Checks the fields that only encoders with `clears_padding` have."""
   if not config.clears_padding:
     _unused(config, _OF_DISENTANGLED, "clears_padding True")
     return
   choice("pos_att_type", config.pos_att_type, ("c2p|p2c", "c2p", "p2c", ""))
   choice("norm_rel_ebd", config.norm_rel_ebd, ("none", "layer_norm"))
-  choice("conv_act", config.conv_act, activations)
   for name in ("position_buckets", "max_relative_positions"):
     integer(name, getattr(config, name), -1)
   if not config.relative_attention:
     _unused(config, _OF_RELATIVE, "relative_attention True")
-    if config.norm_rel_ebd != "none":
-      _unused(config, ("norm_rel_ebd",), "relative_attention True")
   _buckets(config)
   _convolution(config)
   _needs(
@@ -117,16 +105,7 @@ def disentangled(config, activations):
 
 
 def blocks(config):
-  """Checks the fields of blocks: norms, biases, rotary positions, windows."""
-  for name in (
-    "norm_first",
-    "gated_feed_forward",
-    "attention_bias",
-    "mlp_bias",
-    "norm_bias",
-    "use_scaled_initializer",
-  ):
-    choice(name, getattr(config, name), (True, False))
+  """Checks how norms, rotary positions and windows go together."""
   if config.norm_first:
     _needs(config, "norm_first True", {"num_hidden_groups": None})
   _rotary(config)
@@ -179,14 +158,6 @@ def _window(config):
   )
 
 
-def classifier(config, activations):
-  """Checks the fields of heads; arguments as of `disentangled`."""
-  for name in ("classifier_bias", "decoder_bias"):
-    choice(name, getattr(config, name), (True, False))
-  choice("classifier_pooling", config.classifier_pooling, (None, "cls", "mean"))
-  choice("classifier_act", config.classifier_act, (None, *activations))
-
-
 def _buckets(config):
   buckets, furthest = config.position_buckets, config.max_relative_distance
   if buckets == 1 or buckets // 2 >= max(furthest - 1, 1):
@@ -211,12 +182,12 @@ def _convolution(config):
 
 
 def _needs(config, what, values):
-  """Raises ValueError if a field is not what another one needs.
+  """Raises ValueError if a field lacks the value that another one needs.
 
   Args:
     config: `configs.EncoderConfig`.
-    what: str, that other field and its value.
-    values: {field: only value}.
+    what: str, the other field and its value.
+    values: {field: the only value that is allowed}.
   """
   for name, only in values.items():
     if getattr(config, name) != only:

@@ -40,7 +40,8 @@ _MAX_HIDDEN_LAYERS = 1000
 # A bucket of each distance that is told apart, before and after.
 _MOST_BUCKETS = 256
 
-_POSITIVE_INTEGERS = (
+# Positive integers, which every configuration has.
+SIZES = (
   "vocab_size",
   "hidden_size",
   "num_hidden_layers",
@@ -67,8 +68,7 @@ class EncoderConfig:
       "gelu_new" the one with tanh (ALBERT's).
     hidden_dropout_prob: dropout of embeddings and block outputs, in [0, 1).
     attention_probs_dropout_prob: dropout of the attention probabilities.
-    max_position_embeddings: rows of the position table; see
-      `max_sequence_length`.
+    max_position_embeddings: rows of the position table; see `longest_input`.
     type_vocab_size: number of segments; with 1, segment ids are ignored; with
       0, there are no embeddings of them.
     initializer_range: standard deviation of the truncated normal initializer.
@@ -116,28 +116,31 @@ class EncoderConfig:
     norm_rel_ebd: "layer_norm" or "none", how those embeddings are normalized.
     conv_kernel_size: tokens of the convolution beside the first layer, an odd
       number, or 0 for none.
-    conv_groups: parts of H, each of which the convolution keeps apart.
+    conv_groups: groups that the convolution divides H into.
     conv_act: its activation, one of `ACTIVATIONS`.
     pooler_dropout: dropout before the pooler.
     clears_padding: whether the states of padding are 0 after the embeddings,
       and padding sees all alike (DeBERTa: True). `embedding_size` is then
       mapped to H before LayerNorm, without bias.
-    rotary_base: base of the wave lengths of rotary positions, above 1.
-    local_rotary_base: the same, in layers with a window.
-    attention_window: a token sees those up to half of it away; 0: all.
-    global_attention_every: the first layer and every so many see all.
+    rotary_base: base (theta) of the wave lengths of rotary positions, >= 1.
+    local_rotary_base: the same, for layers with a window.
+    attention_window: tokens of a window: a token sees those up to half of it
+      away; 0 means that it sees all.
+    global_attention_every: n: the first layer and every n-th after it see all.
     norm_first: whether LayerNorm comes before attention and feed-forward layer,
-      and behind the last block (pre-norm). The first one is the embeddings'.
+      and after the last block (pre-norm). The LayerNorm of the embeddings
+      stands for that before the first attention.
     gated_feed_forward: whether the feed-forward layer is gated (GeGLU).
     attention_bias, mlp_bias, norm_bias: whether the dense layers of attention,
       those of the feed-forward layer, and LayerNorm have biases.
     use_scaled_initializer: whether the kernels that end both halves of a block
       are drawn with `initializer_range` / sqrt(2 `num_hidden_layers`).
-    classifier_pooling: "cls" or "mean" of the tokens, what heads for texts
-      read. All heads then begin as the masked language model's, with a dense
-      layer. None: they read the pooler, and other heads begin with none.
+    classifier_pooling: "cls" or "mean", the token or the mean of the tokens
+      that heads for whole texts read; all heads then begin with the dense layer
+      and LayerNorm of the masked language model's head. None: heads for texts
+      read the pooler, and only the masked language model's has that layer.
     classifier_act: activation of that dense layer; None means `hidden_act`.
-    classifier_bias: whether it has a bias.
+    classifier_bias: whether that dense layer has a bias.
     decoder_bias: whether the masked language model's output has a bias.
     model_type: a key of `families.FAMILIES`, the family whose published
       checkpoints have this model's layout. SpanBERT's is BERT's.
@@ -208,9 +211,8 @@ class EncoderConfig:
     _check_sizes(self)
     _check_kinds(self)
     config_checks.transformer_xl(self)
-    config_checks.disentangled(self, ACTIVATIONS)
+    config_checks.disentangled(self)
     config_checks.blocks(self)
-    config_checks.classifier(self, ACTIVATIONS)
 
   @classmethod
   def from_dict(cls, values, origin="the given dictionary"):
@@ -267,21 +269,24 @@ class EncoderConfig:
 
   @property
   def max_sequence_length(self):
-    """Most tokens of a sequence: the rows left by `position_offset`."""
+    """Most tokens of a sequence, by default: less `position_offset`."""
     return self.max_position_embeddings - self.position_offset
+
+  @property
+  def longest_input(self):
+    """Most tokens that it can read; None where no table has their positions."""
+    has_table = self.position_embedding_type in ("learned", "sinusoidal")
+    return self.max_sequence_length if has_table else None
 
   @property
   def max_relative_distance(self):
     """Largest distance that is told apart where attention is disentangled."""
-    if self.max_relative_positions > 0:
-      return self.max_relative_positions
-    return self.max_position_embeddings
+    return max(self.max_relative_positions, 0) or self.max_position_embeddings
 
   @property
   def num_relative_positions(self):
     """Embeddings of relative positions on either side, int."""
-    has_buckets = self.position_buckets > 0
-    return self.position_buckets if has_buckets else self.max_relative_distance
+    return max(self.position_buckets, 0) or self.max_relative_distance
 
   @property
   def pads_left(self):
@@ -317,7 +322,7 @@ def _check_keys(values, known, origin):
 
 
 def _check_sizes(config):
-  for name in _POSITIVE_INTEGERS:
+  for name in SIZES:
     config_checks.positive_integer(name, getattr(config, name))
   if config.type_vocab_size != 0:
     config_checks.positive_integer("type_vocab_size", config.type_vocab_size)
@@ -329,7 +334,11 @@ def _check_sizes(config):
       f"hidden_size ({config.hidden_size}) must be a multiple of "
       f"num_attention_heads ({config.num_attention_heads})."
     )
-  for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
+  for name in (
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "pooler_dropout",
+  ):
     config_checks.number(name, getattr(config, name), 0.0, 1.0)
   for name in ("initializer_range", "layer_norm_eps"):
     config_checks.number(name, getattr(config, name), 0.0, float("inf"))
@@ -358,17 +367,23 @@ def _check_sizes(config):
 
 
 def _check_kinds(config):
-  for name in ("hidden_act", "pooler_act"):
-    config_checks.choice(name, getattr(config, name), ACTIVATIONS)
-  config_checks.choice(
-    "model_type", config.model_type, tuple(families.FAMILIES)
-  )
-  config_checks.choice(
-    "position_embedding_type",
-    config.position_embedding_type,
-    POSITION_EMBEDDING_TYPES,
-  )
-  config_checks.choice("use_causal_mask", config.use_causal_mask, (True, False))
+  """Raises ValueError if a field that is a choice has another value."""
+  choices = {
+    field.name: (True, False)
+    for field in dataclasses.fields(config)
+    if field.type is bool
+  }
+  choices |= {
+    "hidden_act": ACTIVATIONS,
+    "pooler_act": ACTIVATIONS,
+    "conv_act": ACTIVATIONS,
+    "classifier_act": (None, *ACTIVATIONS),
+    "classifier_pooling": (None, "cls", "mean"),
+    "model_type": tuple(families.FAMILIES),
+    "position_embedding_type": POSITION_EMBEDDING_TYPES,
+  }
+  for name, allowed in choices.items():
+    config_checks.choice(name, getattr(config, name), allowed)
 
 
 PRESETS = {

@@ -16,10 +16,10 @@ _awaited = contextvars.ContextVar("awaited", default=False)
 
 @contextlib.contextmanager
 def awaited():
-  """Context in which layers get no fresh values, but zeros without memory.
+  """Makes layers built inside start with zeros that take no memory.
 
-  For models whose weights are all loaded: to draw those of BERT-Large takes
-  longer than to read them from a file, and twice the memory.
+  For models whose weights are all loaded afterwards: drawing random weights of
+  BERT-Large takes longer than reading them from a file, and doubles the memory.
   """
   token = _awaited.set(True)
   try:
@@ -29,7 +29,7 @@ def awaited():
 
 
 def are_awaited():
-  """Returns whether layers get no fresh values."""
+  """Returns whether this is inside of `awaited`."""
   return _awaited.get()
 
 

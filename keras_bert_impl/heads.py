@@ -70,7 +70,7 @@ CLASSIFIERS = (
   TOKEN_CLASSIFICATION,
   MULTIPLE_CHOICE,
 )
-# What a model can be used for whose head is only stored.
+# {head that is only stored: the head that a model with it is used as}.
 USES = {PRETRAINING: FILL_MASK, ANSWER_BEAM: QUESTION_ANSWERING}
 # What a model can be used for.
 SERVED = tuple(name for name in HEADS if name not in USES)

@@ -6,8 +6,7 @@ gathers the documentation of the installed Python packages, learns a vocabulary,
 writes TFRecords, trains a small BERT, evaluates it on held-out documents and
 exports it. With --input_file it trains on records that
 create_pretraining_data.py wrote, under the flags of google-research/bert;
---objective trains as RoBERTa, ALBERT, SpanBERT, ELECTRA, XLNet, ModernBERT or
-left to right.
+--objective chooses what it learns from them: that of BERT or of a later paper.
 
 Order of initialisation: (1) a checkpoint in --output_dir is resumed, (2) else
 --init_checkpoint is loaded, (3) else weights are drawn from --random_seed.

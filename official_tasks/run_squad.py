@@ -83,9 +83,9 @@ class SquadConfig:
   )
   answer_head: str | None = options.field(
     None,
-    "Head: simple scores starts and ends apart, beam (XLNet's) the ends of each"
-    " of the likeliest starts; default: the checkpoint's, or beam for XLNet and"
-    " simple for others.",
+    "Head: simple scores starts and ends apart, beam the ends of each of the"
+    " likeliest starts, where [CLS] comes last; default: the checkpoint's, or"
+    " beam where it can be, and else simple.",
     answer_heads.NAMES,
   )
   bilstm_width: int | None = options.field(

@@ -134,6 +134,18 @@ def test_an_offset_shortens_the_longest_sequence():
   assert configs.EncoderConfig.preset("bert_base").max_sequence_length == 512
 
 
+def test_only_a_table_of_positions_limits_the_input():
+  for name, longest in (
+    ("roberta_base", 512),
+    ("distilbert_base", 512),
+    ("mpnet_base", 512),
+    ("deberta_v3_base", None),
+    ("modernbert_base", None),
+    ("xlnet_base", None),
+  ):
+    assert configs.EncoderConfig.preset(name).longest_input == longest
+
+
 @pytest.mark.parametrize(
   "changes, words",
   [

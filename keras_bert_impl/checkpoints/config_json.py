@@ -10,45 +10,12 @@ from keras_bert_impl.checkpoints import keras_hub_config
 
 FILE_NAME = "config.json"
 
-# What a config.json may leave out.
-_OPTIONAL = (
-  "hidden_act",
-  "hidden_dropout_prob",
-  "attention_probs_dropout_prob",
-  "type_vocab_size",
-  "initializer_range",
-  "layer_norm_eps",
-  "use_causal_mask",
-  "clamp_len",
-  "same_length",
-  "bi_data",
-  "mem_len",
-  "reuse_len",
-  "summary_type",
-  "summary_use_proj",
-  "pooler_act",
-  "pooler_dropout",
-  "position_embedding_type",
-  "relative_attention",
-  "pos_att_type",
-  "position_buckets",
-  "max_relative_positions",
-  "share_att_key",
-  "norm_rel_ebd",
-  "conv_kernel_size",
-  "conv_groups",
-  "conv_act",
-  "rotary_base",
-  "local_rotary_base",
-  "attention_window",
-  "global_attention_every",
-  "attention_bias",
-  "mlp_bias",
-  "norm_bias",
-  "classifier_pooling",
-  "classifier_act",
-  "classifier_bias",
-  "decoder_bias",
+# Sizes, which a config.json must have, unless its family has a default.
+_REQUIRED = (
+  *configs.SIZES,
+  "embedding_size",
+  "num_hidden_groups",
+  "relative_attention_num_buckets",
 )
 # Of what is looked at here and not checked by `EncoderConfig`.
 _TYPES = {
@@ -95,9 +62,9 @@ def from_dict(values, origin):
   family.check_fixed(values, origin)
   values = family.read(values, origin) if family.read else values
   keys = family.config_keys
-  optional = {*_OPTIONAL, *family.defaults}
+  required = {*_REQUIRED} - {*family.defaults}
   for field, key in keys.items():
-    if field not in optional and key not in values:
+    if field in required and key not in values:
       raise ValueError(f"{origin} lacks the configuration key {key!r}.")
   fields = family.defaults | {
     field: _value(family, key, values[key], origin)
@@ -160,10 +127,11 @@ def to_dict(description):
 
 
 def _known_fields(description):
-  """Returns {field: value}, what need not be written where it is so.
+  """Returns {field: value} of fields that need not be written with that value.
 
-  What the file that was read says stays as it is there. Without one, embeddings
-  may be as wide as the hidden states without saying so.
+  They are those of the file that was read, whose keys stay as they are. Without
+  a file, a family with a default for it need not write that embeddings are as
+  wide as the hidden states.
   """
   if description.source:
     config = from_dict(description.source, FILE_NAME).config

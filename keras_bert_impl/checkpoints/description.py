@@ -130,7 +130,7 @@ def check_expressed(description, expressed, whose):
     value = getattr(config, field.name)
     if field.name == "pooler_act" and not description.use_pooler:
       continue
-    if field.name == "use_scaled_initializer":  # Of no weights that are there.
+    if field.name == "use_scaled_initializer":  # Of new weights only.
       continue
     # Where layers are in groups, there is no name for those of none.
     is_ungrouped = (

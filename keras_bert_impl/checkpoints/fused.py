@@ -1,7 +1,8 @@
-"""Query, key and value in one matrix, as some families of `transformers` do.
+"""Query, key and value in one matrix, as in some families of `transformers`.
 
-Its columns, and the elements of its bias, are either those of query, key and
-value of each head in turn, or all of query, then of key, then of value.
+The columns of the matrix, and the elements of its bias, have one of two orders:
+"head by head", the query, key and value of each head in turn; or "one after the
+other", all of query, then of key, then of value.
 """
 
 import numpy as np
@@ -14,10 +15,10 @@ _FUSED_NAMES = (f"{_FUSED}kernel", f"{_FUSED}bias")
 
 
 class _Layout:
-  """Where the three are in one: an axis more, of 3.
+  """The order of columns in a fused matrix.
 
   Args:
-    config: `configs.EncoderConfig`.
+    config: `configs.EncoderConfig`, whose family says which.
   """
 
   def __init__(self, config):
@@ -25,7 +26,7 @@ class _Layout:
     self._num_heads = config.num_attention_heads
 
   def split(self, array, index):
-    """Returns one of three: [..., 3 H] -> [..., H]."""
+    """Returns one of the three: [..., 3 H] -> [..., H]."""
     *outer, width = array.shape
     if self._by_head:
       size = width // 3 // self._num_heads
@@ -34,7 +35,7 @@ class _Layout:
     return array.reshape(*outer, 3, width // 3)[..., index, :]
 
   def join(self, parts):
-    """The inverse of `split`, of all three."""
+    """Returns the three in one, list of [..., H] -> [..., 3 H]."""
     *outer, width = parts[0].shape
     if self._by_head:
       shape = (*outer, self._num_heads, width // self._num_heads)
@@ -42,13 +43,13 @@ class _Layout:
     return np.stack(parts, axis=-2).reshape(*outer, 3 * width)
 
   def is_fused(self, name, shape):
-    """Whether a name and shape are those of three in one."""
+    """Returns whether a name and shape are those of a fused matrix or bias."""
     is_whole = name.endswith(_FUSED_NAMES) and len(shape) in (1, 2)
     return is_whole and shape[-1] % (3 * self._num_heads) == 0
 
 
 class Split(mappings.Tensors):
-  """Arrays of another mapping, with matrices of their own for each part.
+  """Arrays of another mapping, with fused matrices split into three.
 
   Args:
     stored: mapping of our names -> arrays, with `shapes`; `in_proj` [H, 3 H].
@@ -76,7 +77,7 @@ class Split(mappings.Tensors):
 
 
 class Joined(mappings.Tensors):
-  """The inverse of `Split`.
+  """Arrays of another mapping, with query, key and value fused: `Split` undone.
 
   Args:
     tensors: mapping of our names -> arrays, with `shapes`.

@@ -61,13 +61,14 @@ def visit(path, function, part=None):
   Args:
     path: str.
     function: callable.
-    part: file-like, the part of the file that is an HDF5 file; None: all.
+    part: binary file, the HDF5 file if it is only a part of the file at `path`;
+      None: the whole file.
 
   Raises:
     ValueError: it is damaged.
   """
   try:
-    with h5py.File(part or path, "r") as file:
+    with h5py.File(path if part is None else part, "r") as file:
       # Goes along no link, which could lead to other files.
       file.visititems(function)
   except (OSError, RuntimeError, KeyError, TypeError) as error:
@@ -96,7 +97,7 @@ def place(path, name, dataset, start=0):
     path: str.
     name: str, for messages.
     dataset: `h5py.Dataset`.
-    start: int, byte of the file at which its HDF5 file begins.
+    start: int, byte of the file at which the HDF5 file begins.
 
   Raises:
     ValueError: its values are not there in order.

@@ -1,7 +1,7 @@
 """Reads models that Keras saved, `.keras`.
 
-A zip file of the configuration and an HDF5 file of the weights, which lie there
-in order, so that each is read on demand. Local files only.
+The file is a zip file of the configuration and an HDF5 file of the weights.
+Neither is compressed, so that each weight is read on demand. Local files only.
 """
 
 import dataclasses
@@ -17,6 +17,7 @@ from keras_bert_impl import configs, given_arrays, heads
 from keras_bert_impl.checkpoints import (
   description,
   h5_format,
+  names,
   stored_tensors,
   zip_entries,
 )
@@ -25,7 +26,7 @@ NAME = "keras"
 
 _CONFIG = "config.json"
 _WEIGHTS = "model.weights.h5"
-_MOST_BYTES = 2**25  # of the directory and of the configuration
+_MOST_BYTES = 2**25  # of the zip file's directory, and of the configuration
 
 
 def open_weights(path, declared):
@@ -51,26 +52,26 @@ def open_weights(path, declared):
   _check(model, path)
   declared = declared or description.Description(model.config)
   declared = dataclasses.replace(declared, config=model.config)
-  # The only class of models that its weights do not show.
+  # The weights show every other head.
   if type(model).__name__ == "MultipleChoice":
     declared = dataclasses.replace(declared, head=heads.MULTIPLE_CHOICE)
-  return stored_tensors.StoredTensors(places), declared
+  return names.with_sum(stored_tensors.StoredTensors(places)), declared
 
 
 def _open(path):
-  """Returns the model, without values, and {name of weight: `Place`}."""
+  """Returns the model, its weights not read, and {name of weight: `Place`}."""
   with zip_entries.GuardedFile(path, _MOST_BYTES) as file:
     entries = zip_entries.entries(file)
     config = json.loads(zip_entries.content(file, entries[_CONFIG]))
     with given_arrays.awaited():
       model = keras.saving.deserialize_keras_object(config)
-    names = _names(model)
+    weights = _weight_names(model)
     start = zip_entries.offset(file, entries[_WEIGHTS])
     places = {}
 
     def add(name, item):
-      if name in names:
-        places[names[name]] = h5_format.place(path, name, item, start)
+      if name in weights:
+        places[weights[name]] = h5_format.place(path, name, item, start)
 
     size = entries[_WEIGHTS].file_size
     h5_format.visit(path, add, zip_entries.Window(file, start, size))
@@ -87,28 +88,29 @@ def _check(model, path):
     )
 
 
-def _names(model):
+def _weight_names(model):
   """Returns {name in Keras' HDF5 file: name of the weight}.
 
-  Keras is asked for it: it saves names instead of values.
+  Keras itself tells them: it saves the model once more, with the path of each
+  weight in place of its values.
   """
   for layer in model._flatten_layers():
     layer.save_own_variables = _saving_names(layer.save_own_variables)
-  names = {}
+  found = {}
 
   def add(name, item):
     if isinstance(item, h5py.Dataset):
-      names[name] = bytes(item[()]).decode()
+      found[name] = bytes(item[()]).decode()
 
   with tempfile.TemporaryDirectory() as folder:
     path = str(pathlib.Path(folder, _WEIGHTS))
     model.save_weights(path)
     h5_format.visit(path, add)
-  return names
+  return found
 
 
 def _saving_names(save):
-  """Returns a `save_own_variables` of a layer, given its own."""
+  """Returns a `save_own_variables` that saves paths, given a layer's own."""
 
   def save_names(store):
     variables = {}

@@ -65,12 +65,12 @@ class Reshaped(Tensors):
 
 
 class Summed(Tensors):
-  """Arrays of another mapping, and one more: the sum of two, made on demand.
+  """Arrays of another mapping, and the sum of two of them, made on demand.
 
   Args:
     stored: mapping of name -> array, with `shapes`.
-    name: str, of the sum.
-    parts: tuple of str, names in `stored` of arrays of one shape.
+    name: str, name of the sum.
+    parts: tuple of two str, names in `stored` of arrays of one shape.
   """
 
   def __init__(self, stored, name, parts):

@@ -13,10 +13,9 @@ from keras_bert_impl.checkpoints import mappings
 
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
 POSITION_EMBEDDINGS = "bert/embeddings/position_embeddings"
-# Of a discriminator that adds a table to that of its generator.
+# A discriminator may add a table of its own, the delta, to its generator's.
 GENERATOR_WORD_EMBEDDINGS = "generator/embeddings/word_embeddings"
 DELTA = "bert/embeddings/word_embeddings_delta"
-# Of what every model has.
 ENCODER_PREFIXES = ("bert/embeddings/", "bert/encoder/")
 CLASSIFIER = "classifier/output_weights"
 POOLER = "bert/pooler/dense/kernel"
@@ -112,10 +111,16 @@ def _pairs(family, head):
 
 
 def with_sum(tensors):
-  """Returns weights with the word table of a discriminator, where it is a sum.
+  """Adds a discriminator's word table to weights that have it as two tables.
 
   Args:
     tensors: mapping of our names -> arrays, with `shapes`.
+
+  Returns:
+    `tensors`; with a delta to a generator's table, also `WORD_EMBEDDINGS`, the
+    sum of both.
+
+  Source: He et al. 2023 (DeBERTaV3), section 3.2.
   """
   parts = (GENERATOR_WORD_EMBEDDINGS, DELTA)
   if not all(part in tensors.shapes for part in parts):
@@ -124,7 +129,7 @@ def with_sum(tensors):
 
 
 def encoder_matrices(config):
-  """Returns the shapes of an encoder's matrices without building it.
+  """Returns the shapes of an encoder's matrices without building a model.
 
   Args:
     config: `configs.EncoderConfig`.
@@ -197,7 +202,7 @@ def _attention_matrices(config):
 
 
 def _disentangled_matrices(config):
-  """Returns {name: shape} of what its layers share."""
+  """Returns {name: shape} of relative positions and of the convolution."""
   hidden, shapes = config.hidden_size, {}
   if config.relative_attention:
     shapes["bert/encoder/relative/rel_embeddings"] = (

@@ -1,4 +1,4 @@
-"""Entries of zip files that lie there as they are, not compressed."""
+"""Entries of zip files that are stored without compression."""
 
 import io
 import itertools
@@ -6,13 +6,17 @@ import os
 import struct
 import zipfile
 
-# Of an entry, before its name.
-_LOCAL_HEADER = struct.Struct("<4s22xHH")
+_MARK = b"PK\3\4"  # with which each entry begins
+# The fields of an entry before its name: at the end the sizes of the name and
+# of what comes between it and the content.
+_LOCAL_HEADER = struct.Struct("<26xHH")
 _ENCRYPTED = 1
 
 
 class GuardedFile(io.FileIO):
-  """A file that refuses to be read in pieces of more than a few MB.
+  """A file of which only small pieces can be read.
+
+  Damaged files may claim entries of any size.
 
   Args:
     path: str.
@@ -25,15 +29,26 @@ class GuardedFile(io.FileIO):
     self._most_bytes = most_bytes
 
   def read(self, size=-1):
-    """Returns `size` bytes; all that are left by default."""
+    """Returns `size` bytes; all that are left by default.
+
+    Raises:
+      ValueError: they are more than `most_bytes`.
+    """
     if size < 0:
       size = self.num_bytes - self.tell()
     if size > self._most_bytes:
-      raise ValueError(f"its pickle or its directory has {size} bytes")
+      raise ValueError(
+        f"its content or its directory has {size} bytes, more than "
+        f"{self._most_bytes}"
+      )
     return super().read(size)
 
   def read_at(self, offset, size):
-    """Returns `size` bytes; fewer at the end of the file."""
+    """Returns `size` bytes; fewer at the end of the file.
+
+    Raises:
+      ValueError: as `read`, or `offset` is not in the file.
+    """
     if not 0 <= offset <= self.num_bytes:
       raise ValueError(f"a part is to be at byte {offset} of {self.num_bytes}")
     self.seek(offset)
@@ -48,12 +63,12 @@ class GuardedFile(io.FileIO):
 
 
 class Window(io.RawIOBase):
-  """A part of a file, as a file to be read.
+  """A part of a file, read as if it were a file of its own.
 
   Args:
-    file: to be read, open in bytes.
+    file: binary file that can seek and `readinto`.
     start: int, byte of the file at which the part begins.
-    size: int, its bytes.
+    size: int, bytes of the part.
   """
 
   def __init__(self, file, start, size):
@@ -62,7 +77,7 @@ class Window(io.RawIOBase):
     self._place = 0
 
   def seek(self, offset, whence=os.SEEK_SET):
-    """Moves to a byte of the part, and returns it."""
+    """Moves to a byte of the part, and returns its number."""
     base = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._size}
     self._place = base[whence] + offset
     return self._place
@@ -80,7 +95,7 @@ class Window(io.RawIOBase):
     return True
 
   def readinto(self, buffer):
-    """Reads into a buffer, and returns how many bytes there were."""
+    """Reads bytes into a buffer, and returns their number."""
     count = max(min(len(buffer), self._size - self._place), 0)
     self._file.seek(self._start + self._place)
     count = self._file.readinto(memoryview(buffer)[:count])
@@ -112,7 +127,11 @@ def entries(file):
 
 
 def offset(file, info):
-  """Returns the byte of a `GuardedFile` at which an entry's content begins.
+  """Returns the byte of the file at which an entry's content begins, int.
+
+  Args:
+    file: `GuardedFile`.
+    info: `zipfile.ZipInfo`.
 
   Raises:
     ValueError: it is compressed or encrypted, or not in the file.
@@ -121,9 +140,9 @@ def offset(file, info):
   if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & _ENCRYPTED:
     raise ValueError(f"entry {info.filename!r:.100} is compressed or encrypted")
   header = file.read_at(info.header_offset, _LOCAL_HEADER.size + len(name))
-  mark, name_size, extra_size = _LOCAL_HEADER.unpack_from(header)
-  if (mark, header[_LOCAL_HEADER.size :]) != (b"PK\3\4", name):
+  if not header.startswith(_MARK) or header[_LOCAL_HEADER.size :] != name:
     raise ValueError(f"entry {info.filename!r:.100} is not where it must be")
+  name_size, extra_size = _LOCAL_HEADER.unpack_from(header)
   begin = info.header_offset + _LOCAL_HEADER.size + name_size + extra_size
   file.check_inside(begin, info.file_size, f"entry {info.filename!r:.100}")
   return begin
@@ -135,7 +154,7 @@ def content(file, info):
 
 
 def overlap(infos):
-  """Returns whether two entries have a byte in common."""
+  """Returns whether two of the `zipfile.ZipInfo` share a byte."""
   infos = sorted(infos, key=lambda info: info.header_offset)
   return any(
     info.header_offset + info.file_size > following.header_offset

@@ -210,9 +210,10 @@ class Family:
       returns them as they are written; None where they are.
     position_offset_from_padding: bool, whether the first position is the one
       after `pad_token_id`.
-    fused_projections: str, how query, key and value are one matrix in
-      `transformers`, "attention/self/in_proj/kernel" (a name of ours too):
-      "head by head" or "one after the other"; None where they are three.
+    fused_projections: str, "head by head" or "one after the other", the order
+      of query, key and value where `transformers` has them in one matrix, which
+      we call "attention/self/in_proj/kernel": see `checkpoints.fused`. None
+      where they are three.
     written: {key: value} that a config.json gets, whatever it said when read.
     spare: tuple of our names of weights that a checkpoint may have beside the
       encoder, for something else.
@@ -223,7 +224,7 @@ class Family:
     classifier_names: the same, before them, in models that classify sequences.
     choice_names: the same, in models of multiple choice.
     answer_names: the same, in models that answer questions.
-    every_head: tuple of what our names of weights begin with that models with
+    every_head: tuple of beginnings of our names, of weights that models with
       any head have.
     parameters: pairs of whole names of parameters whose names there do not end
       with "weight" or "bias".

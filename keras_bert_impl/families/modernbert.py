@@ -7,10 +7,10 @@ from keras_bert_impl.families import family
 
 _OURS = "bert/encoder/layer_#/"
 _THEIRS = "model/layers/#/"
-# {kind of layer: key of its base, as in files of transformers 4}.
+# {kind of layer: (field of its rotary base, key in files of transformers 4)}.
 _BASES = {
-  "full_attention": "global_rope_theta",
-  "sliding_attention": "local_rope_theta",
+  "full_attention": ("rotary_base", "global_rope_theta"),
+  "sliding_attention": ("local_rotary_base", "local_rope_theta"),
 }
 _KINDS = tuple(_BASES)
 _EVERY = "global_attn_every_n_layers"
@@ -49,21 +49,28 @@ _RELEASED = {
 def read(values, origin):
   """Returns a config.json with the keys of transformers 4; see `Family.read`.
 
-  Version 5 has the bases in `rope_parameters`, and for each layer its kind in
-  `layer_types`.
+  Version 5 writes the rotary bases in `rope_parameters`, and the kind of each
+  layer in `layer_types`.
+
+  Args:
+    values: dict.
+    origin: str, the file, for messages.
+
+  Raises:
+    ValueError: rotary positions of another type, or kinds of layers in another
+      order than ours.
   """
   values = dict(values)
   ropes = values.get("rope_parameters") or {}
-  for kind, key in _BASES.items():
+  for kind, (field, key) in _BASES.items():
     rope = (ropes.get(kind) if isinstance(ropes, dict) else ropes) or {}
-    if not isinstance(rope, dict) or rope.get("rope_type", "default") != (
-      "default"
-    ):
+    is_dict = isinstance(rope, dict)
+    if not is_dict or rope.get("rope_type", "default") != "default":
       raise ValueError(
         f"rope_parameters ({rope!r}) in {origin} are not supported; only those "
         "of rope_type 'default' are, by kind of layer."
       )
-    values[key] = rope.get("rope_theta", values.get(key, _default_base(kind)))
+    values[key] = rope.get("rope_theta", values.get(key, _DEFAULTS[field]))
   if values["local_rope_theta"] is None:
     values["local_rope_theta"] = values["global_rope_theta"]
   if values.get("layer_types") is not None:
@@ -71,18 +78,13 @@ def read(values, origin):
   return values
 
 
-def _default_base(kind):
-  return _DEFAULTS[
-    "rotary_base" if kind == "full_attention" else "local_rotary_base"
-  ]
-
-
 def _layer_types(num_layers, every):
+  """Returns the kind of each layer, list of str."""
   return [_KINDS[bool(index % every)] for index in range(num_layers)]
 
 
 def _every(values, origin):
-  """Returns every how many layers one sees all, int."""
+  """Returns `global_attention_every` of the kinds of layers, int."""
   kinds, num_layers = values["layer_types"], values.get("num_hidden_layers")
   stated = values.get(_EVERY)
   candidates = [stated] if isinstance(stated, int) and stated > 0 else []
@@ -93,8 +95,8 @@ def _every(values, origin):
         return every
   raise ValueError(
     f"layer_types ({kinds!r}) in {origin} must have 'full_attention' for the "
-    f"first of {num_layers!r} layers and every so many, 'sliding_attention' "
-    "for the others."
+    f"first of {num_layers!r} layers and every n-th after it, for some n, and "
+    "'sliding_attention' for the others."
   )
 
 
@@ -105,14 +107,14 @@ def write(values, config):
     values: dict.
     config: `configs.EncoderConfig`.
   """
-  bases = (config.rotary_base, config.local_rotary_base)
   every = config.global_attention_every
+  keys = {key for _, key in _BASES.values()}
   return {
-    **{key: x for key, x in values.items() if key not in _BASES.values()},
+    **{key: value for key, value in values.items() if key not in keys},
     "layer_types": _layer_types(config.num_hidden_layers, every),
     "rope_parameters": {
-      kind: {"rope_theta": base, "rope_type": "default"}
-      for kind, base in zip(_KINDS, bases, strict=True)
+      kind: {"rope_theta": getattr(config, field), "rope_type": "default"}
+      for kind, (field, _) in _BASES.items()
     },
   }
 
@@ -153,7 +155,7 @@ FAMILY = family.Family(
     "decoder_bias": "decoder_bias",
   },
   implied=_IMPLIED,
-  # Without the ids of the released vocabulary, which others may not have.
+  # Not the ids of the released vocabulary: other vocabularies have others.
   constants={
     "bos_token_id": None,
     "cls_token_id": None,

@@ -26,12 +26,17 @@ def gelu_new(x):
 
 @functools.cache
 def gated(name):
-  """Returns the gated form of an activation, [..., 2 I] -> [..., I].
+  """Returns the gated form of an activation, such as GeGLU of "gelu".
 
-  Of the first half of its input, times the second half.
+  It applies the activation to the first half of its input and multiplies by the
+  second half.
 
   Args:
     name: str or None, as for `get`.
+
+  Returns:
+    callable, [..., 2 I] -> [..., I]; the same object for the same name, by
+    which `kernels` knows it.
 
   Source: Shazeer 2020 (GLU variants).
   """

@@ -1,24 +1,27 @@
-"""Head that searches starts and ends of answers jointly."""
+"""Head of XLNet that searches starts and ends of answers jointly."""
 
 import keras
 from keras import ops
 
 from keras_bert_impl.layers import base
 
-_NEVER = -1e9  # Of a place where no answer begins or ends.
+_NEVER = -1e9  # Logit of places where an answer must not begin or end.
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class AnswerBeamHead(base.Layer):
-  """Scores starts, the ends of the likeliest starts, and that there is none.
+  """Scores starts of answers, ends for the likeliest starts, and "no answer".
 
   Args:
     start_n_top: int, S, number of starts.
-    end_n_top: int, E, number of ends of each.
-    dropout_rate: float in [0, 1), before the score that there is no answer.
+    end_n_top: int, E, number of ends for each start.
+    dropout_rate: float in [0, 1), before the score of "no answer".
     layer_norm_eps: float.
     initializer_range: float, standard deviation.
     **kwargs: of `keras.layers.Layer`.
+
+  Raises:
+    ValueError: a number of starts or ends is not a positive integer.
 
   Source: zihangdai/xlnet, function_builder.py, get_qa_outputs.
   """
@@ -61,15 +64,17 @@ class AnswerBeamHead(base.Layer):
   def call(
     self, hidden, answer_mask=None, start_positions=None, *, training=False
   ):
-    """Searches each row; see `models.AnswerBeam` for what it returns.
+    """Searches the answers of each row.
 
     Args:
       hidden: float [B, L, H].
-      answer_mask: bool [B, L], true where an answer may begin or end and at
-        [CLS], which is the last such place. None: everywhere, and [CLS] is at
-        the end.
-      start_positions: int [B], starts whose ends are scored too; None: none.
+      answer_mask: bool [B, L], true where an answer may begin or end, and at
+        [CLS], which is the last such place. None: true everywhere.
+      start_positions: int [B], true starts, whose ends are scored too; or None.
       training: bool.
+
+    Returns:
+      dict of tensors, see `models.AnswerBeam`.
     """
     start_logits = self.start(hidden)[..., 0]
     start_logits = _masked(start_logits, answer_mask)  # [B, L]
@@ -140,10 +145,10 @@ def _masked(logits, answer_mask):
 
 
 def _top(probs, number):
-  """Returns the largest of the last axis and their places, int32.
+  """Returns the largest of the last axis, and their places as int32.
 
-  Of a row that is shorter than `number`, the last place is repeated, with a
-  probability of 0.
+  A row that is shorter than `number` repeats its last place, with a probability
+  of 0.
   """
   padding = [[0, 0]] * (len(probs.shape) - 1) + [[0, number - 1]]
   top, index = ops.top_k(ops.pad(probs, padding), number)
@@ -161,6 +166,6 @@ def _last_allowed(hidden, answer_mask):
 
 
 def _flat(x):
-  """[B, S, E] -> [B, E * S], the first end of each start before the second."""
+  """[B, S, E] -> [B, E * S]: the first ends of all starts, then the second."""
   batch, starts, ends = ops.shape(x)
   return ops.reshape(ops.transpose(x, (0, 2, 1)), (batch, starts * ends))

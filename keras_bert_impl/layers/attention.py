@@ -3,7 +3,8 @@
 All positions attend at once, or in blocks, with memory that is linear in L.
 
 `rows` is a dict of what belongs to the R positions that see others, on axis 2:
-`query` [B, N, R, D] and perhaps `seen` bool [B, 1, 1 or R, L], `places` int
+`query` [B, N, R, D] and perhaps `seen` bool [B, 1, 1 or R, L], or `text` int
+[B, 1, R, 1] and `texts` int [B, 1, 1, L] (each sees its own text), `places` int
 [1, 1, R, 1] (each sees itself and what is before it), `position_bias` float
 [B or 1, N, R, L].
 
@@ -12,11 +13,12 @@ Source: Vaswani et al. 2017, section 3.2.1.
 
 from keras import ops
 
-from keras_bert_impl.layers import blocks
+from keras_bert_impl.layers import blocks, dropout
 
-FEW_SCORES = 2**26  # of a batch, 256 MiB, that are kept whatever the length
-_BLOCK_SIZE = 512
-_LONG = 2 * _BLOCK_SIZE  # positions, of which all scores are kept at once
+# Scores of a batch, 256 MiB: up to so many are kept for rows of any length.
+FEW_SCORES = 2**26
+BLOCK_SIZE = 512
+_LONG = 2 * BLOCK_SIZE  # positions, of which all scores are kept at once
 # Added to the scores of positions that are not seen; finite in every dtype, so
 # that a row whose positions are all masked (padding in a packed batch) gives no
 # NaN.
@@ -32,25 +34,32 @@ def structure(input_mask, sequence_ids=None):
 
   Args:
     input_mask: int [B, L], 1 for a token and 0 for padding.
-    sequence_ids: int [B, L], the same for the tokens of a text: 1, 2, ..., and
-      0 for padding. None: a row is one text.
+    sequence_ids: int [B, L], the same for the tokens of a text, which are next
+      to each other: 1, 2, ..., and 0 for padding. None: a row is one text.
 
   Returns:
-    attention_mask: `input_mask`; or bool [B, L, L], from each position to each.
+    attention_mask: `input_mask`; or int [B, L, 1], `sequence_ids`.
     position_ids: None, which means the places in the row; or int32 [B, L].
   """
   if sequence_ids is None:
     return input_mask, None
-  is_same = ops.equal(sequence_ids[:, :, None], sequence_ids[:, None, :])
   place = ops.cumsum(ops.ones_like(sequence_ids), axis=1)  # [B, L]
-  is_earlier = ops.less(place[:, None, :], place[:, :, None])
-  earlier = ops.cast(ops.logical_and(is_same, is_earlier), "int32")
-  return is_same, ops.sum(earlier, axis=-1)
+  before = ops.pad(sequence_ids[:, :-1], [[0, 0], [1, 0]], constant_values=-1)
+  is_first = ops.not_equal(sequence_ids, before)
+  number = ops.cumsum(ops.cast(is_first, "int32"), axis=1)  # of the text
+  # The first places of all texts, and then others, which are larger.
+  first = ops.sort(ops.where(is_first, place, 2**30), axis=1)
+  first = ops.take_along_axis(first, number - 1, axis=1)
+  return sequence_ids[:, :, None], ops.cast(place - first, "int32")
 
 
-def block_size(max_positions):
-  """Returns the size of blocks for rows of so many positions, None for all."""
-  return _BLOCK_SIZE if max_positions > _LONG else None
+def block_size(longest):
+  """Returns the size of blocks for rows of so many positions, None for all.
+
+  Args:
+    longest: int, or None for any number.
+  """
+  return BLOCK_SIZE if longest is None or longest > _LONG else None
 
 
 def check_heads(layer, hidden_size):
@@ -82,7 +91,8 @@ def rows(query, attention_mask, use_causal_mask, position_bias):
   Args:
     query: float [B, N, L, D].
     attention_mask: bool or int, true where a position may be seen: [B, L] or
-      [B, L, L], from each position to each. None: all are seen.
+      [B, L, L], from each position to each; or int [B, L, 1], the same for the
+      positions of a text, which see each other. None: all are seen.
     use_causal_mask: bool, whether a position sees only itself and those before
       it.
     position_bias: float [B or 1, N, L, L], added to the scores; or None.
@@ -92,14 +102,16 @@ def rows(query, attention_mask, use_causal_mask, position_bias):
     places = ops.arange(ops.shape(query)[2])[None, None, :, None]
   found = {
     "query": query,
-    "seen": _expand(attention_mask),
     "places": places,
     "position_bias": position_bias,
+    **_mask(attention_mask),
   }
   return {name: x for name, x in found.items() if x is not None}
 
 
-def attend(rows, key, value, drop, size=None, training=False):
+def attend(
+  rows, key, value, drop, size=None, training=False, bias=None, tables=()
+):
   """Returns the context [B, N, L, D] and the probabilities [B, N, L, L].
 
   Args:
@@ -109,62 +121,107 @@ def attend(rows, key, value, drop, size=None, training=False):
     drop: callable, dropout of the probabilities; see `Dropout.drawn`.
     size: int, for how many positions there are probabilities at a time, so that
       memory is linear in L; they are not returned then, but None. None: for
-      all, as where there are few.
+      all, as where there are few and nothing is dropped.
     training: bool, whether there will be a gradient.
+    bias: callable (number of the block, None of all rows; rows, key, *tables).
+      It returns what is added to the scores, float32 [B or 1, N or 1, R, L] or
+      None, and is to see to the mask. None: `seen` is the mask.
+    tables: list of float tensors, which `bias` reads.
+  """
+  if size is None:
+    return _attend(None, rows, (key, value, *tables), drop, bias)
+
+  def context(number, rows, *others):
+    return _attend(number, rows, others, drop, bias)[0]
+
+  others = (key, value, *tables)
+  return in_blocks(context, rows, others, drop, size, training), None
+
+
+def in_blocks(function, rows, others, drop, size, training):
+  """Returns what `blocks.apply` does, at once where there are few scores.
+
+  Args:
+    function: as of `blocks.apply`, like the others.
+    rows: dict, see above.
+    others: list of float tensors.
+    drop: as of `attend`.
+    size: int.
+    training: bool.
   """
   batch, num_heads, length, _ = rows["query"].shape
   is_known = None not in (batch, length)
   are_few = is_known and batch * num_heads * length**2 <= FEW_SCORES
-  if size is None or are_few:
-    return _attend(None, rows, key, value, drop)
-
-  def context(number, rows, key, value):
-    return _attend(number, rows, key, value, drop)[0]
-
-  return blocks.apply(context, rows, (key, value), size, training), None
+  # Each block draws its own dropout: whether there are blocks must not depend
+  # on the size of the batch, or its masks would depend on how it is divided.
+  if are_few and drop is dropout.keep:
+    return function(None, rows, *others)
+  return blocks.apply(function, rows, others, size, training)
 
 
-def _attend(number, rows, key, value, drop):
-  """Returns `attend` for the rows of a block."""
+def _attend(number, rows, others, drop, bias):
+  """Returns `attend` for the rows of a block; others: key, value and tables."""
+  key, value, *tables = others
   # TensorFlow computes product, scale and mask as one, if the scale comes right
   # before and the mask right behind, in the same dtype.
   query = rows["query"] * key.shape[-1] ** -0.5
   scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
-  length = ops.shape(key)[2]
-  bias = _bias(rows.get("seen"), rows.get("places"), length)
-  scores = scores if bias is None else scores + ops.cast(bias, scores.dtype)
+  unseen = None if bias else _unseen(rows, ops.shape(key)[2])
+  scores = scores if unseen is None else scores + ops.cast(unseen, scores.dtype)
   scores = ops.cast(scores, "float32")  # [B, N, R, L]
-  if "position_bias" in rows:
-    scores = scores + rows["position_bias"]
+  added = rows.get("position_bias")
+  if bias is not None:
+    added = bias(number, rows, key, *tables)
+  if added is not None:  # Keras casts it with the other inputs.
+    scores = scores + ops.cast(added, "float32")
   probs = ops.cast(ops.softmax(scores), value.dtype)
   return ops.matmul(drop(probs, number), value), probs
 
 
-def _expand(attention_mask):
-  """Returns what each position sees, bool [B, 1, 1 or L, L], or None.
+def _mask(attention_mask):
+  """Returns the part of `rows` that says what each position sees."""
+  if attention_mask is None:
+    return {}
+  if is_of_texts(attention_mask):
+    texts = ops.squeeze(attention_mask, -1)
+    return {"text": texts[:, None, :, None], "texts": texts[:, None, None]}
+  seen = ops.cast(attention_mask, "bool")
+  return {"seen": ops.expand_dims(seen, (1, 2) if len(seen.shape) == 2 else 1)}
+
+
+def is_of_texts(attention_mask):
+  """Whether a mask is of [B, L, 1]; a single position may be either."""
+  return len(attention_mask.shape) == 3 and attention_mask.shape[-1] == 1
+
+
+def what_is_seen(rows):
+  """Returns what positions see, bool [B, 1, 1 or R, L]; None for all.
 
   Args:
-    attention_mask: as of `rows`.
+    rows: dict, see above; `places` are not read.
   """
-  if attention_mask is None:
-    return None
-  seen = ops.cast(attention_mask, "bool")
-  return ops.expand_dims(seen, (1, 2) if len(seen.shape) == 2 else 1)
+  if "text" in rows:
+    return ops.equal(rows["text"], rows["texts"])
+  return rows.get("seen")
 
 
-def _bias(seen, places, length):
+def whole_mask(attention_mask):
+  """Returns an attention mask, as of `rows`, as bool [B, 1 or L, L]."""
+  return what_is_seen(_mask(attention_mask))[:, 0]
+
+
+def _unseen(rows, length):
   """Returns what is added to the scores of attention, None for nothing.
 
   Args:
-    seen: bool [B, 1, 1 or R, L], or None for all.
-    places: int [1, 1, R, 1], of positions that see only themselves and those
-      before; or None.
+    rows: dict, see above.
     length: int or scalar tensor, L.
 
   Returns:
     float32 [B or 1, 1, 1 or R, L]: 0 where a position is seen.
   """
-  if places is not None:
-    causal = ops.arange(length) <= places  # [1, 1, R, L]
+  seen = what_is_seen(rows)
+  if "places" in rows:
+    causal = ops.arange(length) <= rows["places"]  # [1, 1, R, L]
     seen = causal if seen is None else seen & causal
   return None if seen is None else ops.where(seen, 0.0, _UNSEEN)

@@ -26,7 +26,7 @@ class Layer(keras.layers.Layer):
   outer layer is saved.
   """
 
-  norm_bias = True  # Of the norms; constructors may take another.
+  norm_bias = True  # Constructors may take it as an argument.
 
   def get_config(self):
     """Returns the arguments of the constructor."""
@@ -35,6 +35,14 @@ class Layer(keras.layers.Layer):
     return {
       **super().get_config(),
       **{name: getattr(self, name) for name in arguments if name in own},
+    }
+
+  @property
+  def _inherited(self):
+    """Arguments that inner layers take over from this one, dict."""
+    return {
+      "initializer_range": self.initializer_range,
+      "dtype": self.dtype_policy,
     }
 
   def _dense(
@@ -47,9 +55,16 @@ class Layer(keras.layers.Layer):
     is_gated=False,
     stddev=None,
   ):
-    """Returns a built `Dense`; `activation` as in `activations.get`.
+    """Returns a built `Dense`.
 
-    Its kernel is drawn with `stddev`, or `initializer_range`.
+    Args:
+      units: int, columns of the kernel; with gates two for each output.
+      input_shape: tuple.
+      activation: str or None, as in `activations.get`.
+      name: str.
+      use_bias: bool.
+      is_gated: bool, whether the activation is `activations.gated`.
+      stddev: float, of the kernel; None means `initializer_range`.
     """
     get = activations.gated if is_gated else activations.get
     layer = dense.Dense(

@@ -9,13 +9,14 @@ from keras_bert_impl.layers import kernels
 def apply(function, rows, others, size, training):
   """Returns `function(None, rows, *others)`, computed a block at a time.
 
-  The blocks come one after the other; two or fewer are one. For a gradient each
-  is computed again, so that only its inputs and its output are kept.
+  The blocks are computed one after the other; rows of up to two blocks are
+  computed at once. For a gradient each block is computed again, so that only
+  its inputs and its output are kept.
 
   Args:
-    function: callable (number of the block, None of all rows; rows, *others).
-      It returns a tensor [B, N, R, D] of the dtype of the others, whose
-      positions depend each on rows of its own.
+    function: callable (number, rows, *others), where the number of the block is
+      None for all rows at once. It returns a tensor [B, N, R, D] of the dtype
+      of the others; each of its R positions depends only on its own row.
     rows: {name: tensor [..., ..., R or 1, ...]}, the first one with R.
     others: list of float tensors, which all blocks read whole.
     size: int, the most positions of a block.

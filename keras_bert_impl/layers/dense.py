@@ -17,7 +17,7 @@ class Dense(keras.layers.Dense):
   def call(self, inputs, training=None):
     """Returns the outputs [..., units] for `inputs` [..., H].
 
-    A gated activation leaves half of them.
+    With a gated activation they are [..., units / 2].
     """
     shape = ops.shape(inputs)
     x = ops.reshape(inputs, (-1, shape[-1])) if len(shape) > 2 else inputs

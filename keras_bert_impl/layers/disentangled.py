@@ -10,9 +10,15 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert_impl.layers import base, initializers, relative_attention
+from keras_bert_impl.layers import (
+  attention,
+  base,
+  initializers,
+  relative_attention,
+)
 
 _BLOCK_SIZE = 128  # tokens whose distances are looked up together
+_FURTHEST = 2**16  # distance that is told apart by buckets
 # Leaves nothing of a score in float32, so that what sees none sees all alike.
 _UNSEEN = -1e30
 
@@ -91,7 +97,6 @@ class DisentangledBias(base.Layer):
       each up to half of them, then of ranges that widen logarithmically. Not
       positive: each distance has its own row.
     max_relative_positions: int, with buckets the distance of the last one.
-    max_distance: int, all further ones are as this.
     dropout_rate: float in [0, 1), of the embeddings of positions.
     initializer_range: float, standard deviation.
     **kwargs: of `keras.layers.Layer`.
@@ -108,7 +113,6 @@ class DisentangledBias(base.Layer):
     use_key_bias=True,
     position_buckets=-1,
     max_relative_positions=512,
-    max_distance=512,
     dropout_rate=0.1,
     initializer_range=0.02,
     **kwargs,
@@ -120,7 +124,6 @@ class DisentangledBias(base.Layer):
     self.use_key_bias = use_key_bias
     self.position_buckets = position_buckets
     self.max_relative_positions = max_relative_positions
-    self.max_distance = max_distance
     self.dropout_rate = dropout_rate
     self.initializer_range = initializer_range
 
@@ -142,59 +145,90 @@ class DisentangledBias(base.Layer):
     kinds = [kind for kind in self.pos_att_type.split("|") if kind]
     return (1 + len(kinds)) ** -0.5
 
-  def bias(self, query, key, attention_mask, table, projections, training):
-    """Returns what is added to the scores of contents, or None.
+  def attend(self, heads, attention_mask, table, layer, **options):
+    """Returns what `attention.attend` does.
 
     Args:
-      query: float [B, N, L, D], scaled by `scale`.
-      key: float [B, N, L, D].
+      heads: tuple of query, key and value, float [B, N, L, D].
       attention_mask: bool or int, as of `SelfAttention.call`, or None. Padding
         is not seen and sees all alike.
       table: float [2 S, H], of `RelativeEmbeddings`; None: no positions.
-      projections: layers of the attention, (query, key).
-      training: bool.
-
-    Returns:
-      float32 [B or 1, N or 1, L, L].
+      layer: `SelfAttention`, whose projections positions may share.
+      **options: of `attention.attend`: drop, size, training.
     """
-    scores = None
-    if table is not None and self.pos_att_type:
-      table = self.dropout(table, training=training)
-      scores = self._scores(query, key, table, projections)
-    if attention_mask is None:
-      return scores
-    seen = ops.cast(attention_mask, "bool")
-    if len(seen.shape) == 2:
-      seen = seen[:, :, None] & seen[:, None, :]
-    unseen = ops.where(seen[:, None], 0.0, _UNSEEN)
-    return unseen if scores is None else scores + unseen
+    query, key, value = heads
+    rows = attention.rows(query * self.scale, attention_mask, False, None)
+    if attention_mask is not None and len(attention_mask.shape) == 2:
+      rows["is_token"] = ops.cast(attention_mask, "bool")[:, None, :, None]
+    options |= {
+      # With scores of several kinds, blocks of half the size take as much.
+      "size": options["size"] and max(options["size"] // 2, 1),
+      "bias": self._bias,
+      "tables": self._tables(table, layer, options["training"]),
+    }
+    return attention.attend(rows, key, value, **options)
 
-  def _scores(self, query, key, table, projections):
-    """Returns the sum of both kinds, float32 [B, N, L, L]."""
-    to_query, to_key = projections
+  def _tables(self, table, layer, training):
+    """Returns the table [2 S, H] as key (c2p) and as query (p2c), a list."""
+    if table is None or not self.pos_att_type:
+      return []
+    table = self.dropout(table, training=training)
+    to_query, to_key = layer.query, layer.key
     if not self.share_att_key:
       to_query, to_key = self.pos_query, self.pos_key
-    scale = query.shape[-1] ** -0.5
-    scores = []
+    tables = []
     if "c2p" in self.pos_att_type:
-      scores.append(self._score(query * scale, to_key(table), 1))
+      tables.append(to_key(table))
     if "p2c" in self.pos_att_type:
+      tables.append(to_query(table))
+    return tables
+
+  def _bias(self, number, rows, key, *tables):
+    """Returns what is added to the scores of contents; see `attention.attend`.
+
+    Returns:
+      float32 [B or 1, N or 1, R, L], or None.
+    """
+    scores = self._scores(number, rows["query"], key, tables)
+    seen = attention.what_is_seen(rows)
+    if seen is None:
+      return scores
+    seen = seen & rows["is_token"] if "is_token" in rows else seen
+    unseen = ops.where(seen, 0.0, _UNSEEN)
+    return unseen if scores is None else scores + unseen
+
+  def _scores(self, number, query, key, tables):
+    """Returns the sum of both kinds, float32 [B, N, R, L], or None."""
+    num_rows, length = ops.shape(query)[2], ops.shape(key)[2]
+    first = 0 if number is None else number * num_rows
+    scale = query.shape[-1] ** -0.5
+    tables, scores = list(tables), []
+    if tables and "c2p" in self.pos_att_type:
+      table = tables.pop(0)
+      scores.append(self._score(query * scale, table, 1, first, length))
+    if tables:
       # Seen from the other end: of each key to all that look at it.
-      found = self._score(key, to_query(table) * (scale * self.scale), -1)
+      table = tables[0] * (scale * self.scale)
+      found = self._score(key, table, -1, -first, num_rows)
       scores.append(ops.transpose(found, (0, 1, 3, 2)))
-    return functools.reduce(
-      ops.add, [ops.cast(found, "float32") for found in scores]
-    )
+    scores = [ops.cast(found, "float32") for found in scores]
+    return functools.reduce(ops.add, scores) if scores else None
 
-  def _score(self, states, table, sign):
-    """Returns scores [B, N, L, L] of tokens with the distances to all.
+  def _score(self, states, table, sign, first, num_others):
+    """Returns the scores of R tokens with their distances to K others.
 
-    Each block of C tokens meets only the L + C distances that they have.
+    A block of C tokens has only K + C distances; scores of others are not made.
 
     Args:
-      states: float [B, N, L, D].
-      table: float [2 S, H].
-      sign: 1; or -1 for the distances to them.
+      states: float [B, N, R, D], queries or keys.
+      table: float [2 S, H], the projected embeddings of distances.
+      sign: int, 1 for the distances from a token to the others, -1 for those
+        from the others to it.
+      first: int, how far behind the first of the others the first token is.
+      num_others: int, K.
+
+    Returns:
+      float [B, N, R, K].
     """
     batch, num_heads, length, size = ops.shape(states)
     width = _least(length, _BLOCK_SIZE)
@@ -203,36 +237,48 @@ class DisentangledBias(base.Layer):
     states = ops.reshape(
       ops.pad(states, padding), (batch, num_heads, num_blocks, width, size)
     )
-    last = (ops.arange(num_blocks)[:, None] + 1) * width
-    distances = sign * (last - ops.arange(length + width))
+    last = first + (ops.arange(num_blocks)[:, None] + 1) * width
+    distances = sign * (last - ops.arange(num_others + width))
     found = ops.matmul(states, self._embed(table, distances))
     found = ops.reshape(
-      found, (batch, num_heads * num_blocks, width, length + width)
+      found, (batch, num_heads * num_blocks, width, num_others + width)
     )
-    found = relative_attention.shift(found, length)
-    found = ops.reshape(found, (batch, num_heads, num_blocks * width, length))
-    shape = (batch, num_heads, length, length)
+    found = relative_attention.shift(found, num_others)
+    found = ops.reshape(
+      found, (batch, num_heads, num_blocks * width, num_others)
+    )
+    shape = (batch, num_heads, length, num_others)
     return ops.slice(found, (0, 0, 0, 0), shape)
 
   def _embed(self, table, distances):
-    """Returns the rows of distances [K, R], [N, K, D, R], of a table [2 S, H].
+    """Returns the embeddings of distances, float [N, K, D, R].
 
-    Gathers whole rows: that is quick, both ways.
+    Gathers whole rows of the table, which is fast, as is its gradient.
+
+    Args:
+      table: float [2 S, H].
+      distances: int [K, R].
     """
     num_rows, size = ops.shape(table)
     last = num_rows // 2
     if self.position_buckets > 0:
-      distances = ops.clip(distances, -self.max_distance, self.max_distance)
-      by_distance = _buckets(
-        self.position_buckets, self.max_relative_positions, self.max_distance
-      )
-      distances = ops.take(
-        ops.convert_to_tensor(by_distance), distances + self.max_distance
-      )
+      sizes = self.position_buckets, self.max_relative_positions
+      furthest = _furthest(*sizes)
+      distances = ops.clip(distances, -furthest, furthest)
+      by_distance = ops.convert_to_tensor(_buckets(*sizes, furthest))
+      distances = ops.take(by_distance, distances + furthest)
     rows = ops.clip(distances, -last, last - 1) + last
     shape = (*ops.shape(rows), self.num_heads, size // self.num_heads)
     found = ops.reshape(ops.take(table, rows, axis=0), shape)
     return ops.transpose(found, (2, 0, 3, 1))
+
+
+def _furthest(num_buckets, max_position):
+  """Returns a distance as of which all are in the last bucket, int."""
+  middle = num_buckets // 2
+  power = (num_buckets - middle) / max(middle - 1, 1)
+  distance = middle * ((max_position - 1) / middle) ** power
+  return int(min(distance, _FURTHEST)) + 1
 
 
 def _buckets(num_buckets, max_position, max_distance):

@@ -151,6 +151,12 @@ def _next_draw(layer):
   return draw_part
 
 
+def keep(inputs, number=None):
+  """Returns `inputs`: the dropout of a call that drops nothing."""
+  del number
+  return inputs
+
+
 class _GivenSeed(keras.random.SeedGenerator):
   """Gives `keras.random` a seed tensor instead of a variable's next state."""
 
@@ -174,8 +180,9 @@ class Dropout(keras.layers.Layer):
 
   Args:
     rate: float in [0, 1), in steps of 2^-16.
-    has_rows: bool, whether the first axis is the batch. False for what all of a
-      batch shares, such as a table: its mask is the same for all parts of it.
+    has_rows: bool, whether the first axis is the batch. False for tensors that
+      all rows share, such as a table: then all parts of a batch, and all
+      replicas, draw the same mask.
     **kwargs: of `keras.layers.Layer`.
 
   Raises:
@@ -203,10 +210,10 @@ class Dropout(keras.layers.Layer):
     """Returns the dropout of one call, callable (inputs, number=None).
 
     It may be called later, again, and with parts of the inputs, which are
-    numbered from 0.
+    numbered from 0. It is `keep` where nothing is dropped.
     """
     if not training or not self.rate:
-      return lambda inputs, number=None: inputs
+      return keep
     draw_part = _next_draw(self)
 
     def drop(inputs, number=None):

@@ -121,8 +121,8 @@ class Embeddings(base.Layer):
       [V, E], to which `MaskedLanguageModelHead` ties its output.
 
     Raises:
-      ValueError: L above `max_position_embeddings - position_offset`; or, as
-        `ids.check`, ids out of range.
+      ValueError: as `positions.check_length`, L above what the table has; or,
+        as `ids.check`, ids out of range.
     """
     positions.check_length(input_ids.shape[1], self)
     ids.check_inputs(input_ids, segment_ids, self)

@@ -9,24 +9,20 @@ from keras_bert_impl.layers import base, residual_output
 class FeedForward(base.Layer):
   """Feed-forward half of a block: a dense layer, then `ResidualOutput`.
 
-  A gated one multiplies what comes out of the activation: its first matrix has
-  2 I columns, those that go in and those to multiply by (GeGLU; with "silu"
-  SwiGLU).
+  With gates, the first dense layer has 2 I columns: the activation of the first
+  I is multiplied by the other I (GeGLU; with "silu", SwiGLU).
 
   Args:
     intermediate_size: int, I.
     activation: str, between the dense layers; see `activations.get`.
-    dropout_rate: float in [0, 1), of the output.
     inner_dropout_rate: float in [0, 1), between the dense layers.
-    is_gated: bool.
+    is_gated: bool, whether there are gates.
     use_bias: bool, whether the dense layers have biases.
-    norm_first: bool, as `ResidualOutput`.
-    norm_bias: bool, as `ResidualOutput`.
-    layer_norm_eps: float.
     initializer_range: float, standard deviation.
-    num_layers: int or None, as `ResidualOutput`.
-    use_own_scope: bool, False names its weights as those of the layer that it
-      is a part of: intermediate/dense/kernel, ..., output/LayerNorm/beta.
+    residual_options: dict, further options of `ResidualOutput`; or None.
+    use_own_scope: bool, whether the paths of the weights contain the layer's
+      own name. False leaves it out, as in Google's checkpoints:
+      layer_0/intermediate/dense/kernel, ..., layer_0/output/LayerNorm/beta.
     **kwargs: of `keras.layers.Layer`.
 
   Source: Vaswani et al. 2017, section 3.3; Shazeer 2020 for gates.
@@ -36,15 +32,11 @@ class FeedForward(base.Layer):
     self,
     intermediate_size,
     activation="gelu",
-    dropout_rate=0.1,
     inner_dropout_rate=0.0,
     is_gated=False,
     use_bias=True,
-    norm_first=False,
-    norm_bias=True,
-    layer_norm_eps=1e-12,
     initializer_range=0.02,
-    num_layers=None,
+    residual_options=None,
     use_own_scope=True,
     **kwargs,
   ):
@@ -52,23 +44,20 @@ class FeedForward(base.Layer):
     self.supports_masking = True
     self.intermediate_size = intermediate_size
     self.activation = activation
-    self.dropout_rate = dropout_rate
     self.inner_dropout_rate = inner_dropout_rate
     self.is_gated = is_gated
     self.use_bias = use_bias
-    self.norm_first = norm_first
-    self.norm_bias = norm_bias
-    self.layer_norm_eps = layer_norm_eps
     self.initializer_range = initializer_range
-    self.num_layers = num_layers
+    self.residual_options = residual_options
     self.use_own_scope = use_own_scope
 
   def build(self, hidden_shape):
     """Creates the weights."""
     inner_shape = (*hidden_shape[:-1], self.intermediate_size)
-    scope = self.path.split("/")
-    scope = scope if self.use_own_scope else scope[:-1]
-    with keras.name_scope(scope[-1], override_parent="/".join(scope[:-1])):
+    outer, _, scope = self.path.rpartition("/")
+    if outer and not self.use_own_scope:
+      outer, _, scope = outer.rpartition("/")
+    with keras.name_scope(scope, override_parent=outer):
       with keras.name_scope("intermediate"):
         self.dense = self._dense(
           self.intermediate_size * (2 if self.is_gated else 1),
@@ -81,22 +70,17 @@ class FeedForward(base.Layer):
         if self.inner_dropout_rate:
           self.dropout = self._dropout(inner_shape, self.inner_dropout_rate)
       self.output_layer = residual_output.ResidualOutput(
-        self.dropout_rate,
         use_bias=self.use_bias,
-        norm_first=self.norm_first,
-        norm_bias=self.norm_bias,
-        layer_norm_eps=self.layer_norm_eps,
-        initializer_range=self.initializer_range,
-        num_layers=self.num_layers,
-        dtype=self.dtype_policy,
         name="output",
+        **self._inherited,
+        **(self.residual_options or {}),
       )
       self.output_layer.build(inner_shape, hidden_shape)
 
   def call(self, hidden, training=False):
-    """Transforms the hidden states [B, L, H]."""
-    read = self.output_layer.before(hidden, training)
-    # Keras does not know `training` where a block is computed again.
+    """Transforms the hidden states, float [B, L, H] to [B, L, H]."""
+    read = self.output_layer.pre_norm(hidden, training)
+    # Inside keras.remat the layers do not get `training` from Keras.
     inner = self.dense(read, training=training)  # [B, L, I]
     if self.dropout is not None:
       inner = self.dropout(inner, training=training)

@@ -1,4 +1,4 @@
-"""What heads compute before their own matrix."""
+"""The transformation with which heads begin."""
 
 import keras
 
@@ -7,13 +7,13 @@ from keras_bert_impl.layers import base
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class HeadTransform(base.Layer):
-  """Dense layer with activation, and LayerNorm: the beginning of a head.
+  """Dense layer with activation, then LayerNorm: the beginning of a head.
 
   Args:
     units: int, size of the outputs.
     activation: str, of the dense layer; see `activations.get`.
     use_bias: bool, whether the dense layer has a bias.
-    norm_bias: bool, whether LayerNorm has.
+    norm_bias: bool, whether LayerNorm adds a bias.
     layer_norm_eps: float.
     initializer_range: float, standard deviation.
     **kwargs: of `keras.layers.Layer`.
@@ -47,7 +47,7 @@ class HeadTransform(base.Layer):
     self.layer_norm = self._layer_norm((*hidden_shape[:-1], self.units))
 
   def call(self, hidden):
-    """[..., H] -> [..., units]."""
+    """Transforms vectors, float [..., H] -> [..., units]."""
     return self.layer_norm(self.dense(hidden))
 
   def compute_output_spec(self, hidden):

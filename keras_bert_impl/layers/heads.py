@@ -44,13 +44,19 @@ class Pooler(base.Layer):
     """Creates the weights."""
     batch, _, hidden_size = hidden_shape
     shape = (batch, hidden_size)
-    self.dropout = None  # As in BERT.
+    self.dropout = None  # BERT's pooler has none.
     if self.dropout_rate:
       self.dropout = self._dropout(shape, self.dropout_rate)
     self.dense = self._dense(hidden_size, shape, self.activation)
 
   def call(self, hidden, input_mask=None, training=False):
-    """Pools [B, L, H] to [B, H]; `input_mask` int [B, L] tells the last.
+    """Pools float [B, L, H] to [B, H].
+
+    Args:
+      hidden: float [B, L, H].
+      input_mask: int [B, L], 1 for a token and 0 for padding; needed only with
+        `use_last_token`.
+      training: bool.
 
     Raises:
       ValueError: the rows hold several texts, with a mask [B, L, L].
@@ -90,7 +96,7 @@ class MaskedLanguageModelHead(base.Layer):
     layer_norm_eps: float.
     initializer_range: float, standard deviation.
     use_bias: bool, whether the transformation's dense layer has a bias.
-    norm_bias: bool, whether its LayerNorm has.
+    norm_bias: bool, whether the transformation's LayerNorm adds a bias.
     use_output_bias: bool, whether there is a bias after the output matrix.
     **kwargs: of `keras.layers.Layer`.
 

@@ -1,4 +1,4 @@
-"""Initializer of embedding tables and kernels."""
+"""Initializers of embedding tables and kernels."""
 
 import math
 
@@ -25,14 +25,14 @@ def truncated_normal(stddev):
 
 
 def residual_stddev(stddev, num_layers):
-  """Returns the standard deviation of kernels that end the halves of blocks.
+  """Returns the standard deviation of the last kernel of each half of a block.
 
-  Their outputs are added up in the hidden states, two of each layer: smaller
-  ones keep the sum of many layers as small as that of few.
+  The hidden states are the sum of the outputs of all halves, two for each
+  layer: smaller kernels keep this sum from growing with the number of layers.
 
   Args:
-    stddev: float, of the other kernels.
-    num_layers: int, of the encoder; None leaves `stddev` as it is.
+    stddev: float, standard deviation of the other kernels.
+    num_layers: int, layers of the encoder; None leaves `stddev` as it is.
 
   Source: Shoeybi et al. 2019 (Megatron-LM), section 4.2.
   """

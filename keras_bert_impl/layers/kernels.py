@@ -7,7 +7,8 @@ On TensorFlow, where a step is not one XLA program:
   what lies between. So it is in inference.
 - A gradient reads it. There GELU and its gradient are small functions compiled
   by XLA, in float32 inside; product and bias stay kernels of the library.
-- What moves and turns queries, keys and values is a program, and its gradient.
+- In training XLA compiles the splitting of queries, keys and values into heads
+  or blocks, with their rotation, and its gradient.
 - LayerNorm becomes one kernel of oneDNN in inference, if it is written as the
   normalization of a batch. In training XLA compiles it and its gradient, too.
 - Dropout is one, which reads 16 random bits of an element instead of a float.
@@ -114,14 +115,15 @@ def _compiled_drop(threshold):
 def arrange(function, tensors, others, training):
   """Returns `function(*tensors, *others)`.
 
-  In training it is one program, and its gradient another, where shapes are
-  known: what only moves numbers reads and writes them once then.
+  In training on TensorFlow, where shapes are known, XLA compiles the function
+  and its gradient to one program each. These read and write each number once,
+  where single ops do so several times.
 
   Args:
     function: callable, the same object in every call. It returns a tuple of
-      tensors, and is linear in each of `tensors`.
+      tensors, and is linear in `tensors`.
     tensors: tuple of float tensors.
-    others: tuple of tensors that have no gradient.
+    others: tuple of tensors that get no gradient.
     training: bool, whether there will be a gradient.
   """
   on_tensorflow = keras.backend.backend() == "tensorflow"
@@ -134,15 +136,16 @@ def arrange(function, tensors, others, training):
 
 @functools.cache
 def _compiled_arrangement(function, shapes, num_others):
-  """Returns a function (others, *tensors), of `arrange`."""
-  del num_others  # Each has programs of its own.
+  """Returns `arrange` for one function, callable (others, *tensors)."""
+  del num_others  # Each number of them has programs of its own.
   import tensorflow as tf
 
   value = _compile(function)
 
   @_compile
   def gradient(others, *upstream):
-    # Being linear, it needs no values, which need not be kept.
+    # The gradient of a linear function does not depend on `tensors`: zeros do,
+    # and the true values need not be kept for it.
     tensors = [tf.zeros(shape, upstream[0].dtype) for shape in shapes]
     with tf.GradientTape() as tape:
       tape.watch(tensors)
@@ -194,8 +197,8 @@ def score_rows(x, table):
 def layer_norm(x, gamma, beta, epsilon, training):
   """Returns `x` [..., H], each row normalized, times gamma [H] plus beta [H].
 
-  The dtype is that of `x`; None where `keras.ops` does as well. `beta` may be
-  None.
+  The dtype is that of `x`. `beta` may be None. Returns None where `keras.ops`
+  is as fast.
   """
   if keras.backend.backend() != "tensorflow":
     return None

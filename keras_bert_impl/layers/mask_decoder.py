@@ -1,4 +1,4 @@
-"""DeBERTa's decoder of masked tokens: the last block, with positions."""
+"""DeBERTa's enhanced mask decoder: the last block, with positions."""
 
 import keras
 from keras import ops
@@ -14,12 +14,14 @@ _NUM_ROUNDS = 2
 
 
 class MaskDecoder(base.Layer):
-  """Applies a block twice more, to states that know their absolute positions.
+  """Applies a block twice more, with absolute positions in its queries.
 
-  The keys and values are the states that the block had; the queries are at
-  first the same and the embeddings of their positions, then what the block
-  returned. The weights of the block are shared, the table is its own. A model
-  makes it anew when it is loaded, so that it is not saved by itself.
+  Keys and values come from the input of the block. The queries are first that
+  input plus embeddings of the positions, then the result of the first time. The
+  weights are those of the block; only the table of positions is new.
+
+  Not registered with Keras: the models that contain it make it themselves when
+  they are loaded.
 
   Args:
     block: `TransformerBlock`, post-norm, which is built.
@@ -30,6 +32,7 @@ class MaskDecoder(base.Layer):
   Source: He et al. 2021 (DeBERTa), section 3.2 and appendix A.
   """
 
+  position_embedding_type = "learned"
   position_offset = 0
 
   def __init__(

@@ -71,20 +71,23 @@ class Pooling(base.Layer):
         )
 
   def call(self, hidden, input_mask):
-    """Pools [B, L, H] where `input_mask`, int [B, L], is 1.
+    """Pools float [B, L, H] where `input_mask`, int [B, L], is 1, to [B, D].
 
     Raises:
       ValueError: the rows hold several texts, with a mask [B, L, L].
     """
-    mask = ops.cast(input_mask, hidden.dtype)
-    positions = ops.arange(1, ops.shape(hidden)[1] + 1, dtype=hidden.dtype)
-    vectors = [
-      _max(hidden, mask)
-      if mode == _MAX
-      else ops.einsum("bl,blh->bh", _WEIGHTS[mode](mask, positions), hidden)
-      for mode in self.modes
-    ]
-    return ops.concatenate(vectors, axis=-1)
+    check_mask(input_mask)
+    # bfloat16 does not hold all integers above 256.
+    mask = ops.cast(input_mask, "float32")
+    positions = ops.arange(1, ops.shape(hidden)[1] + 1, dtype="float32")
+
+    def pool(mode):
+      if mode == _MAX:
+        return _max(hidden, mask)
+      weights = ops.cast(_WEIGHTS[mode](mask, positions), hidden.dtype)
+      return ops.einsum("bl,blh->bh", weights, hidden)
+
+    return ops.concatenate([pool(mode) for mode in self.modes], axis=-1)
 
   def compute_mask(self, inputs, previous_mask):
     """Returns None: a vector has no positions to mask."""
@@ -98,11 +101,12 @@ class Pooling(base.Layer):
 
 
 def check_mask(input_mask):
-  """Raises ValueError if a mask is that of rows of several texts."""
+  """Raises ValueError if a mask is that of rows of several texts, [B, L, L]."""
   if input_mask is not None and len(input_mask.shape) == 3:
     raise ValueError(
-      "a pooler reads one text of a row, but the rows hold several texts: "
-      "give use_pooler=False with use_sequence_ids=True."
+      "A pooler reads one text of a row, but the rows hold several texts, with "
+      f"a mask of shape {tuple(input_mask.shape)}: give use_pooler=False with "
+      "use_sequence_ids=True."
     )
 
 

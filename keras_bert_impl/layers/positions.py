@@ -46,15 +46,18 @@ def check_type(position_embedding_type, name):
 
 
 def check_length(length, embeddings):
-  """Raises ValueError if sequences are longer than an embedding layer allows.
+  """Raises ValueError if sequences are longer than a table of positions.
 
   Args:
     length: int, L, or None where it is not known.
-    embeddings: `Embeddings`.
+    embeddings: `Embeddings`, or another layer with the attributes read here;
+      of type "none" it has no table.
   """
+  if length is None or embeddings.position_embedding_type == "none":
+    return
   offset = embeddings.position_offset
   longest = embeddings.max_position_embeddings - offset
-  if length is not None and length > longest:
+  if length > longest:
     raise ValueError(
       f"The sequence length ({length}) must be at most {longest}: "
       f"max_position_embeddings ({embeddings.max_position_embeddings}) less "

@@ -111,26 +111,29 @@ class RelativeAttention(base.Layer):
 
   def _attend(self, query, keys, seen, is_other_segment, training):
     """Returns the context [B, L, H]."""
-    key, distance_key, value = keys
 
-    def score(offset, key):
-      biased = query + ops.cast(offset, query.dtype)
-      return ops.matmul(ops.transpose(biased, (0, 2, 1, 3)), key)
+    def biased(offset):
+      found = query + ops.cast(offset, query.dtype)
+      return ops.transpose(found, (0, 2, 1, 3))  # [B, N, L, D]
 
-    scores = score(self.content_bias, key)
-    scores += shift(
-      score(self.distance_bias, distance_key), ops.shape(scores)[-1]
-    )
     segments = ops.transpose(ops.cast(self.segments, query.dtype), (1, 2, 0))
-    of_segment = score(self.segment_bias, segments[None])  # [B, N, L, 2]
-    scores += ops.where(
-      is_other_segment, of_segment[..., 1:], of_segment[..., :1]
-    )
-    scores = ops.cast(scores, "float32") * query.shape[-1] ** -0.5
-    scores += ops.where(seen, 0.0, _UNSEEN)
-    probs = ops.cast(ops.softmax(scores), self.compute_dtype)
-    context = ops.matmul(self.dropout(probs, training=training), value)
-    return self._join(ops.transpose(context, (0, 2, 1, 3)))
+    rows = {
+      "query": biased(self.content_bias),
+      "distance_query": biased(self.distance_bias),
+      "of_segment": ops.matmul(biased(self.segment_bias), segments[None]),
+      "seen": seen,
+      "is_other_segment": is_other_segment,
+    }
+    drop = self.dropout.drawn(training)
+
+    def context(number, rows, key, distance_key, value):
+      probs = _probs(number, rows, key, distance_key)
+      return ops.matmul(drop(ops.cast(probs, value.dtype), number), value)
+
+    # With scores of several kinds, blocks of half the size take as much.
+    size = attention.BLOCK_SIZE // 2
+    found = attention.in_blocks(context, rows, keys, drop, size, training)
+    return self._join(ops.transpose(found, (0, 2, 1, 3)))
 
   def _distance_keys(self, structure):
     """Returns the keys of the distances, [B or 1, N, D, R]."""
@@ -155,6 +158,45 @@ class RelativeAttention(base.Layer):
     matrix = ops.reshape(ops.cast(self.output_weights, x.dtype), (size, size))
     x = ops.matmul(ops.reshape(x, (-1, size)), ops.transpose(matrix))
     return ops.reshape(x, (batch, length, size))
+
+
+def _probs(number, rows, key, distance_key):
+  """Returns the probabilities of a block, float32 [B, N, L, K].
+
+  Args:
+    number: of the block, as of `blocks.apply`; L is here that of a block.
+    rows: dict: query, distance_query, float [B, N, L, D]; of_segment, float
+      [B, N, L, 2]; seen, is_other_segment, bool [B, 1, L, K].
+    key: float [B, N, D, K].
+    distance_key: float [B or 1, N, D, R].
+  """
+  scores = ops.matmul(rows["query"], key)
+  num_rows, num_tokens = ops.shape(scores)[2:]
+  distance_key = _of_block(distance_key, number, num_rows, num_tokens)
+  found = ops.matmul(rows["distance_query"], distance_key)
+  scores += shift(found, num_tokens)
+  of_segment = rows["of_segment"]
+  scores += ops.where(
+    rows["is_other_segment"], of_segment[..., 1:], of_segment[..., :1]
+  )
+  size = rows["query"].shape[-1]
+  scores = ops.cast(scores, "float32") * size**-0.5
+  return ops.softmax(scores + ops.where(rows["seen"], 0.0, _UNSEEN))
+
+
+def _of_block(distance_key, number, num_rows, num_tokens):
+  """Returns the keys of the K + L distances that a block of L rows has."""
+  if number is None:
+    return distance_key
+  batch, num_heads, size, num_distances = ops.shape(distance_key)
+  # The last block may be longer than what is left of the row.
+  padding = [[0, 0], [0, 0], [0, 0], [num_rows, 0]]
+  first = num_distances - num_tokens - number * num_rows
+  return ops.slice(
+    ops.pad(distance_key, padding),
+    (0, 0, 0, first),
+    (batch, num_heads, size, num_tokens + num_rows),
+  )
 
 
 def shift(scores, num_tokens):
@@ -218,8 +260,7 @@ class RelativeStructure(base.Layer):
     """Describes a batch to `RelativeAttention`.
 
     Args:
-      attention_mask: bool or int, true where a position may be seen: [B, L] or
-        [B, L, L], from each position to each.
+      attention_mask: bool or int, as of `SelfAttention.call`.
       segment_ids: int [B, L].
       perm_mask: float [B, L, L], above 0 where a position does not see another
         in the order of a permutation. None: it sees all.
@@ -234,8 +275,7 @@ class RelativeStructure(base.Layer):
         directions; and `is_reversed`.
     """
     length = ops.shape(segment_ids)[1]
-    seen = ops.cast(attention_mask, "bool")
-    seen = ops.expand_dims(seen, 1) if len(seen.shape) == 2 else seen
+    seen = attention.whole_mask(attention_mask)
     if perm_mask is not None:
       seen = ops.logical_and(seen, perm_mask <= 0)
     seen = ops.broadcast_to(seen, (ops.shape(seen)[0], length, length))

@@ -1,4 +1,4 @@
-"""How each half of a transformer block ends."""
+"""The end of each half of a transformer block."""
 
 import keras
 
@@ -12,15 +12,16 @@ class ResidualOutput(base.Layer):
   Args:
     dropout_rate: float in [0, 1).
     use_dense: bool, whether there is a dense layer.
-    use_bias: bool, whether it has a bias.
-    norm_first: bool, whether LayerNorm is not behind the sum (post-norm), but
-      where the half begins (pre-norm); see `before`.
+    use_bias: bool, whether the dense layer has a bias.
+    norm_first: bool, whether LayerNorm normalizes the input of the half
+      (pre-norm) instead of the sum (post-norm); see `pre_norm`.
     use_norm: bool, whether there is LayerNorm.
-    norm_bias: bool, whether it adds a bias.
+    norm_bias: bool, whether LayerNorm adds a bias.
     layer_norm_eps: float.
     initializer_range: float, standard deviation.
-    num_layers: int, of the whole encoder, for which that of the kernel is
-      smaller, see `initializers.residual_stddev`. None: it is not.
+    num_layers: int, layers of the encoder, by which the standard deviation of
+      the kernel is reduced: see `initializers.residual_stddev`. None leaves it
+      as it is.
     **kwargs: of `keras.layers.Layer`.
 
   Source: Vaswani et al. 2017, section 3.1; Xiong et al. 2020 for pre-norm.
@@ -67,8 +68,11 @@ class ResidualOutput(base.Layer):
     if self.use_norm:
       self.layer_norm = self._layer_norm(hidden_shape)
 
-  def before(self, hidden, training=False):
-    """Returns what the half is to read of its input, both [B, L, H]."""
+  def pre_norm(self, hidden, training=False):
+    """Returns the input of the half, float [B, L, H], normalized if pre-norm.
+
+    The owner of the half calls it before attention or feed-forward layer.
+    """
     if self.layer_norm is None or not self.norm_first:
       return hidden
     return self.layer_norm(hidden, training=training)
@@ -77,14 +81,15 @@ class ResidualOutput(base.Layer):
     """Returns the output of the half.
 
     Args:
-      update: float [B, L, H or I], what the half computed.
-      hidden: float [B, L, H], its input.
+      update: float [B, L, H or I], the result of attention or of the first
+        dense layer.
+      hidden: float [B, L, H], the input of the half, not normalized.
       training: bool.
 
     Returns:
       float [B, L, H].
     """
-    # Keras does not know `training` where a block is computed again.
+    # Inside keras.remat the layers do not get `training` from Keras.
     if self.dense is not None:
       update = self.dense(update, training=training)
     hidden = hidden + self.dropout(update, training=training)

@@ -1,5 +1,7 @@
 """Rotary position embeddings: queries and keys turned by their positions."""
 
+import functools
+
 import keras
 import numpy as np
 from keras import ops
@@ -10,14 +12,15 @@ from keras_bert_impl.layers import base as base_lib
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class RotaryEmbedding(base_lib.Layer):
-  """Rotary position embedding (RoPE): the angles of each position.
+  """Rotary position embedding (RoPE): cosines and sines of each position.
 
-  `SelfAttention` turns the halves of a head into each other by them, so that a
-  score depends on the distance of two positions.
+  `SelfAttention` rotates each query and key by the angles of its position, so
+  that a score depends on the distance of two positions.
 
   Args:
     head_size: int, D, even.
-    base: float, about the ratio of the longest wave length to the shortest.
+    base: float, theta: about the ratio of the longest wave length to the
+      shortest.
     **kwargs: of `keras.layers.Layer`.
 
   Raises:
@@ -27,7 +30,7 @@ class RotaryEmbedding(base_lib.Layer):
   """
 
   def __init__(self, head_size, base=10000.0, **kwargs):
-    # In float32 under any policy: bfloat16 has no integers above 256.
+    # Positions stay float32: bfloat16 does not hold all integers above 256.
     super().__init__(autocast=False, **kwargs)
     if head_size % 2:
       raise ValueError(f"head_size ({head_size}) of {self.name} must be even.")
@@ -35,14 +38,18 @@ class RotaryEmbedding(base_lib.Layer):
     self.base = base
 
   def call(self, hidden, position_ids=None):
-    """Returns the cosines and sines of all angles, float32 [B or 1, L, 1, 2 D].
+    """Returns cosines and sines of all angles, in two parts to be added.
 
-    They are the sum of both halves: a layer that gets them in bfloat16, because
-    Keras casts all inputs, has the first 8 bits in one and more in the other.
+    Keras casts the inputs of layers to bfloat16 under a mixed policy: then the
+    first part has 8 bits of each number and the second one the next 8.
 
     Args:
-      hidden: float [B, L, H], only for L.
+      hidden: float [B, L, H], of which only L is read.
       position_ids: int [B, L]; None means the places in the row.
+
+    Returns:
+      float32 [B or 1, L, 1, 2 D]: D / 2 cosines and D / 2 sines, rounded; then
+      what rounding took from them.
     """
     if position_ids is None:
       position_ids = ops.arange(ops.shape(hidden)[1])[None]
@@ -62,31 +69,60 @@ class RotaryEmbedding(base_lib.Layer):
 
 
 def split_heads(projections, num_heads, rotary, training):
-  """Returns query, key and value by head, [B, N, L, D], the first two turned.
+  """Returns query, key and value by head, query and key rotated.
 
   Args:
     projections: tuple of query, key and value, float [B, L, H].
     num_heads: int, N.
-    rotary: float [B or 1, L, 1, 2 D], of `RotaryEmbedding`; or None.
+    rotary: float [B or 1, L, 1, 2 D], of `RotaryEmbedding`; None rotates
+      nothing.
     training: bool, whether there will be a gradient.
+
+  Returns:
+    tuple of float [B, N, L, D].
+
+  Raises:
+    ValueError: as `turn`.
   """
   if rotary is None:
     return tuple(attention.split_heads(x, num_heads) for x in projections)
-  return kernels.arrange(_turned_heads, projections, (rotary,), training)
+  arrange = _turned_heads(num_heads)
+  return kernels.arrange(arrange, projections, (rotary,), training)
 
 
-def _turned_heads(query, key, value, rotary):
-  num_heads = query.shape[-1] // (rotary.shape[-1] // 2)
-  return tuple(
-    attention.split_heads(x, num_heads)
-    for x in (turn(query, rotary), turn(key, rotary), value)
-  )
+# Cached, because `kernels.arrange` compiles a program for each function object.
+@functools.cache
+def _turned_heads(num_heads):
+  def arrange(query, key, value, rotary):
+    query, key = (turn(x, rotary, num_heads) for x in (query, key))
+    return tuple(
+      attention.split_heads(x, num_heads) for x in (query, key, value)
+    )
+
+  return arrange
 
 
-def turn(x, rotary):
-  """Returns queries or keys [B, L, H], turned by `rotary`, as `split_heads`."""
-  shape = ops.shape(x)
-  heads = ops.reshape(x, (*shape[:-1], -1, rotary.shape[-1] // 2))
+def turn(x, rotary, num_heads):
+  """Returns queries or keys, rotated by the angles of their positions.
+
+  Args:
+    x: float [B, L, H].
+    rotary: float [B or 1, L, 1, 2 D], of `RotaryEmbedding`.
+    num_heads: int, N.
+
+  Returns:
+    `x`'s shape and dtype.
+
+  Raises:
+    ValueError: the angles are those of heads of another size.
+  """
+  shape, head_size = ops.shape(x), x.shape[-1] // num_heads
+  if rotary.shape[-1] != 2 * head_size:
+    raise ValueError(
+      f"head_size ({rotary.shape[-1] // 2}) of RotaryEmbedding must be that of"
+      f" the attention ({head_size}): hidden size / num_heads."
+    )
+  heads = ops.reshape(x, (*shape[:-1], num_heads, head_size))
   first, second = ops.split(ops.cast(heads, "float32"), 2, axis=-1)
   table = sum(ops.split(ops.cast(rotary, "float32"), 2, axis=-1))
   cosine, sine = ops.split(table, 2, axis=-1)

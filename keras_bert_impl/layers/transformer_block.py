@@ -35,6 +35,9 @@ class SelfAttention(base.Layer):
     use_bias: bool, whether the projections have biases.
     **kwargs: of `keras.layers.Layer`.
 
+  Raises:
+    ValueError: a window below 2, or with disentangled attention.
+
   Source: Vaswani et al. 2017, section 3.2.
   """
 
@@ -60,6 +63,7 @@ class SelfAttention(base.Layer):
     self.disentangled = disentangled
     self.window = window
     self.use_bias = use_bias
+    local_attention.check(self)
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
@@ -91,15 +95,14 @@ class SelfAttention(base.Layer):
 
     Args:
       hidden: float [B, L, H].
-      attention_mask: bool or int, true where a position may be seen: [B, L]
-        (padding) or [B, L, L] (from each position to each). None: as `mask`.
-      mask: bool [B, L], which Keras passes on from the layers before. None:
-        all positions are seen.
+      attention_mask: bool or int, true where a position may be seen: [B, L] or
+        [B, L, L] (by each); or int [B, L, 1], its text's number. None: `mask`.
+      mask: bool [B, L], of the layers before, by Keras. None: all are seen.
       position_bias: float [B or 1, N, L, L], added to the scores before
-        softmax; see `RelativePositionBias`. None adds nothing. Where
-        attention is disentangled, what `RelativeEmbeddings` returns.
+        softmax; see `RelativePositionBias`. For disentangled attention, what
+        `RelativeEmbeddings` returns. None, as with a window: nothing.
       rotary: float32 [B or 1, L, 1, 2 D], of `RotaryEmbedding`; or None.
-      query_hidden: float [B, L, H], what looks at `hidden`; None: the same.
+      query_hidden: float [B, L, H], which looks at `hidden`; None: the same.
       return_attention_scores: bool.
       training: bool.
 
@@ -112,22 +115,22 @@ class SelfAttention(base.Layer):
     mask = mask if attention_mask is None else attention_mask
     drop = self.dropout.drawn(training)
     if self.window is not None:
-      options = {"return_scores": return_attention_scores, "training": training}
+      local_attention.check(self, position_bias)
       return local_attention.attend(
-        self, projections, mask, rotary, drop, **options
+        self, projections, mask, rotary, drop, return_attention_scores, training
       )
     query, key, value = rotary_lib.split_heads(
       projections, self.num_heads, rotary, training
     )
-    if self.disentangled_bias is not None:
-      query *= self.disentangled_bias.scale
-      position_bias = self.disentangled_bias.bias(
-        query, key, mask, position_bias, (self.query, self.key), training
-      )
-      mask = None
-    rows = attention.rows(query, mask, self.use_causal_mask, position_bias)
     size = None if return_attention_scores else self.block_size
-    context, probs = attention.attend(rows, key, value, drop, size, training)
+    options = {"drop": drop, "size": size, "training": training}
+    if self.disentangled_bias is not None:
+      context, probs = self.disentangled_bias.attend(
+        (query, key, value), mask, position_bias, self, **options
+      )
+    else:
+      rows = attention.rows(query, mask, self.use_causal_mask, position_bias)
+      context, probs = attention.attend(rows, key, value, **options)
     context = attention.merge_heads(context)
     return (context, probs) if return_attention_scores else context
 
@@ -158,9 +161,8 @@ class TransformerBlock(base.Layer):
     attention_dropout_rate: float in [0, 1), of the attention probabilities.
     layer_norm_eps: float.
     initializer_range: float, standard deviation.
-    attention_options: dict, further options of `SelfAttention`; or None.
-    feed_forward_options: dict, further options of `FeedForward`; or None.
-    residual_options: dict, further options of both `ResidualOutput`; or None.
+    attention_options, feed_forward_options, residual_options: dicts, further
+      options of `SelfAttention`, `FeedForward` and `ResidualOutput`; or None.
     use_attention_norm: bool, whether the half with attention has LayerNorm.
     **kwargs: of `keras.layers.Layer`.
 
@@ -198,20 +200,17 @@ class TransformerBlock(base.Layer):
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
-    shared = {
+    residual = {
       "dropout_rate": self.dropout_rate,
       "layer_norm_eps": self.layer_norm_eps,
-      "initializer_range": self.initializer_range,
-      "dtype": self.dtype_policy,
       **(self.residual_options or {}),
     }
     with keras.name_scope("attention"):
       self.attention = SelfAttention(
         self.num_heads,
         self.attention_dropout_rate,
-        initializer_range=self.initializer_range,
-        dtype=self.dtype_policy,
         name="self",
+        **self._inherited,
         **(self.attention_options or {}),
       )
       self.attention.build(hidden_shape)
@@ -219,14 +218,16 @@ class TransformerBlock(base.Layer):
         use_bias=self.attention.use_bias,
         use_norm=self.use_attention_norm,
         name="output",
-        **shared,
+        **self._inherited,
+        **residual,
       )
       self.attention_output.build(hidden_shape, hidden_shape)
     self.feed_forward = feed_forward.FeedForward(
       self.intermediate_size,
       self.activation,
+      residual_options=residual,
       use_own_scope=False,
-      **shared,
+      **self._inherited,
       **(self.feed_forward_options or {}),
     )
     self.feed_forward.build(hidden_shape)
@@ -251,11 +252,11 @@ class TransformerBlock(base.Layer):
 
     def attend(hidden, position_bias=None, **options):
       options |= {"position_bias": position_bias, "rotary": rotary}
-      read = self.attention_output.before(hidden, training)
+      read = self.attention_output.pre_norm(hidden, training)
       return self.attention(read, attention_mask, mask=mask, **options)
 
     def transform(hidden, *bias):
-      # Keras does not know `training` where a block is computed again.
+      # Inside keras.remat the layers do not get `training` from Keras.
       context = attend(hidden, *bias, training=training)
       hidden = self.attention_output(context, hidden, training=training)
       return self.feed_forward(hidden, training=training)

@@ -54,31 +54,29 @@ class TwoStreamBlock(base.Layer):
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
-    shared = {
+    residual = {
       "dropout_rate": self.dropout_rate,
       "layer_norm_eps": self.layer_norm_eps,
-      "initializer_range": self.initializer_range,
-      "dtype": self.dtype_policy,
     }
     with keras.name_scope("attention"):
       self.attention = relative_attention.RelativeAttention(
         self.num_heads,
         self.attention_dropout_rate,
-        self.initializer_range,
-        dtype=self.dtype_policy,
         name="self",
+        **self._inherited,
       )
       self.attention.build(hidden_shape)
       self.attention_output = residual_output.ResidualOutput(
-        use_dense=False, name="output", **shared
+        use_dense=False, name="output", **self._inherited, **residual
       )
       self.attention_output.build(hidden_shape, hidden_shape)
     self.feed_forward = feed_forward.FeedForward(
       self.intermediate_size,
       self.activation,
       inner_dropout_rate=self.dropout_rate,
+      residual_options=residual,
       use_own_scope=False,
-      **shared,
+      **self._inherited,
     )
     self.feed_forward.build(hidden_shape)
 
@@ -118,7 +116,7 @@ class TwoStreamBlock(base.Layer):
 
   def _add(self, hidden, context, training):
     """Returns a stream's output for its input and its context, [B, L, H]."""
-    # Keras does not know `training` where a block is computed again.
+    # Inside keras.remat the layers do not get `training` from Keras.
     hidden = self.attention_output(context, hidden, training=training)
     return self.feed_forward(hidden, training=training)
 

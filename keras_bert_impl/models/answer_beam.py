@@ -13,14 +13,15 @@ _DEFAULT_TOP = 5
 class AnswerBeam(task_models.HeadModel):
   """Question answering that searches starts and ends jointly.
 
-  For each of the likeliest starts it finds the likeliest ends, and returns,
-  under the names of `transformers`,
-    start_top_log_probs, start_top_index [B, S], probabilities (no logarithms)
-      and places of the starts;
-    end_top_log_probs, end_top_index [B, E * S], those of the ends: the
-      likeliest of every start, then the second of every start, ...;
-    cls_logits [B], above 0 if there is no answer, from the last place of a row.
-  By default padding is not left out, as in `transformers`.
+  For each of the likeliest starts it finds the likeliest ends. It returns a
+  dict, whose names are those of `transformers`:
+    start_top_log_probs: float32 [B, S], probabilities of the starts, in spite
+      of the name no logarithms;
+    start_top_index: int32 [B, S], places of the starts;
+    end_top_log_probs: float32 [B, E * S], probabilities of the ends: the
+      likeliest end of every start, then the second of every start, ...;
+    end_top_index: int32 [B, E * S], places of the ends;
+    cls_logits: float32 [B], above 0 if there is no answer.
 
   Args:
     config: `configs.EncoderConfig`.
@@ -28,12 +29,13 @@ class AnswerBeam(task_models.HeadModel):
     end_n_top: int, E.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
-    use_answer_mask: bool, whether the question (segment 0) and padding are left
-      out, and the last of the other places is that of [CLS], wherever the
-      padding is; as published, in training and for answers.
-    use_start_positions: bool, whether there is an input `start_positions`,
-      int32 [B], and outputs `start_logits` [B, L] and `end_logits` [B, L], of
-      the ends of these starts; for training.
+    use_answer_mask: bool, whether answers are searched for in segment 1 and at
+      [CLS] only, as published: not in the question, nor in padding. [CLS] is
+      the last token. False, as in `transformers`: they are searched for
+      everywhere, and [CLS] is at the last place of the row.
+    use_start_positions: bool, for training: whether there is an input
+      `start_positions`, int32 [B], of the true starts, and float32 outputs
+      `start_logits` [B, L] and, given the true starts, `end_logits` [B, L].
 
   Source: zihangdai/xlnet, function_builder.py, get_qa_outputs.
   """
@@ -87,10 +89,10 @@ class AnswerBeam(task_models.HeadModel):
 
   @classmethod
   def of_checkpoint(cls, description, shapes, dtype=None):
-    """Returns a model that searches as widely as the config.json says."""
-    wide = {
+    """Returns a model with the numbers of starts and ends of config.json."""
+    numbers = {
       name: description.source[name]
       for name in ("start_n_top", "end_n_top")
       if name in description.source
     }
-    return cls(description.config, **wide, dtype=dtype)
+    return cls(description.config, **numbers, dtype=dtype)

@@ -1,11 +1,14 @@
 """Gradient-disentangled embedding sharing: DeBERTaV3's two word tables.
 
-A generator and a discriminator with one word table pull it in two directions.
-Here the discriminator sees the sum of the generator's table and of one that is
-only its own: it has what the generator learns, and does not disturb it.
+With one word table, the losses of generator and discriminator pull it in two
+directions. Here the discriminator's word table is the sum of the generator's
+and of a table of its own, the delta. It uses what the generator learns, but its
+gradient changes only the delta.
 
 Source: He et al. 2023 (DeBERTaV3), section 3.2.
 """
+
+import functools
 
 from keras import ops
 
@@ -15,22 +18,23 @@ from keras_bert_impl.models import encoder_layers
 
 
 def make(config, generator):
-  """Returns the embeddings of a discriminator.
+  """Returns new `Embeddings` for a discriminator.
 
   Args:
     config: `configs.EncoderConfig` of the discriminator.
-    generator: `TransformerEncoder`, whose word table it looks at.
+    generator: `TransformerEncoder` whose word table they add to.
   """
-  plain = encoder_layers.embeddings(config, generator.dtype_policy)
-  table = generator.embeddings.word_embeddings
-  return _DisentangledEmbeddings(table, **plain.get_config())
+  make_layer = functools.partial(
+    _DisentangledEmbeddings, generator.embeddings.word_embeddings
+  )
+  return encoder_layers.embeddings(config, generator.dtype_policy, make_layer)
 
 
 class _DisentangledEmbeddings(embeddings.Embeddings):
-  """`Embeddings` whose words are the sum of another's and of a difference.
+  """`Embeddings` whose word table is another one plus the delta.
 
-  Positions, segments and LayerNorm are its own. The models on it are saved by
-  their own configuration, so that it needs none.
+  Positions, segments and LayerNorm are its own. Not registered with Keras: the
+  models that contain it make it themselves when they are loaded.
 
   Args:
     shared_table: variable [V, E], which gets no gradient from here.
@@ -43,7 +47,7 @@ class _DisentangledEmbeddings(embeddings.Embeddings):
 
   @property
   def word_embeddings(self):
-    """The table that is seen, a tensor; what is assigned is the difference."""
+    """The sum of both tables, a tensor [V, E]; assigning sets the delta."""
     shared = ops.convert_to_tensor(self._shared_table)
     delta = ops.convert_to_tensor(self._delta)
     return ops.stop_gradient(shared) + delta

@@ -24,13 +24,14 @@ class ElectraPretrainingModel(keras.Model):
   the generator's own begin with "generator/", its head is the usual
   "cls/predictions/".
 
-  The embeddings are one layer for both ("shared"); or each has its own
-  ("none"); or each has its own, but the discriminator's word table is the sum
-  of the generator's, to which it gives no gradient, and a table that starts at
-  0 ("gdes"): see `disentangled_embeddings`.
+  With `embedding_sharing` "shared" both have one layer of embeddings; with
+  "none" each has its own. With "gdes" each has its own too, but the
+  discriminator's word table is the sum of the generator's, which gets no
+  gradient from it, and of a table that starts at 0; see
+  `disentangled_embeddings`.
 
-  The generator of a configuration of DeBERTa without positions in its input
-  predicts by a decoder that has them: see `mask_decoder`.
+  If the configuration is DeBERTa's, without positions in its input, the
+  generator predicts with the decoder that adds them; see `mask_decoder`.
 
   Args:
     config: `configs.EncoderConfig` of the discriminator.
@@ -194,28 +195,29 @@ def _make_both(config, generator_config, dtype, use_sequence_ids, sharing):
 
 
 def _check(config, generator_config, sharing):
+  """Raises ValueError as `ElectraPretrainingModel`."""
   if sharing not in choices.EMBEDDING_SHARINGS:
     raise ValueError(
       f"embedding_sharing ({sharing!r}) must be one of"
       f" {', '.join(choices.EMBEDDING_SHARINGS)}."
     )
-  for name in (
-    "vocab_size",
-    "type_vocab_size",
-    "max_position_embeddings",
-    "position_embedding_type",
-    "position_offset",
-  ):
-    ours, theirs = getattr(config, name), getattr(generator_config, name)
+  both = (config, generator_config)
+  sizes = {
+    name: [getattr(one, name) for one in both]
+    for name in (
+      "vocab_size",
+      "type_vocab_size",
+      "max_position_embeddings",
+      "position_embedding_type",
+      "position_offset",
+    )
+  }
+  sizes["embedding_size"] = [
+    one.embedding_size or one.hidden_size for one in both
+  ]
+  for name, (ours, theirs) in sizes.items():
     if ours != theirs:
       raise ValueError(
         f"{name} of the generator ({theirs}) must be the discriminator's "
-        f"({ours}): they share the embeddings."
+        f"({ours}): their embeddings have the same tables."
       )
-  ours = config.embedding_size or config.hidden_size
-  theirs = generator_config.embedding_size or generator_config.hidden_size
-  if ours != theirs:
-    raise ValueError(
-      f"embedding_size of the generator ({theirs}) must be the discriminator's "
-      f"({ours}): they share the embeddings."
-    )

@@ -4,9 +4,9 @@ from keras_bert_impl import layers
 from keras_bert_impl.layers import attention, dense, initializers, layer_norm
 
 
-def embeddings(config, dtype_policy):
-  """Returns a new `Embeddings`."""
-  return layers.Embeddings(
+def embeddings(config, dtype_policy, make=None):
+  """Returns a new `Embeddings`; `make` is called instead of the class."""
+  return (make or layers.Embeddings)(
     vocab_size=config.vocab_size,
     embedding_size=config.embedding_size or config.hidden_size,
     max_position_embeddings=config.max_position_embeddings,
@@ -25,7 +25,7 @@ def embeddings(config, dtype_policy):
 
 
 def _added_positions(config):
-  """Returns the type of the position embeddings that are added."""
+  """Returns the type of the position embeddings that are added to words'."""
   kind = config.position_embedding_type
   return "none" if kind == "rotary" else kind
 
@@ -44,7 +44,7 @@ def to_hidden_size(config, dtype_policy, hidden):
 
 
 def positions(config, dtype_policy, hidden, position_ids):
-  """Returns what each block is told of positions.
+  """Returns the arguments with which each block learns of positions.
 
   Args:
     config: `configs.EncoderConfig`.
@@ -53,7 +53,7 @@ def positions(config, dtype_policy, hidden, position_ids):
     position_ids: int [B, L], or None for the places in the row.
 
   Returns:
-    list of dicts, arguments of `TransformerBlock.call`.
+    list of dicts, arguments of `TransformerBlock.call`, one for each layer.
   """
   if config.position_embedding_type != "rotary":
     bias = position_bias(config, dtype_policy, hidden)
@@ -74,10 +74,10 @@ def positions(config, dtype_policy, hidden, position_ids):
 
 
 def position_bias(config, dtype_policy, hidden):
-  """Returns what all blocks share of positions, or None.
+  """Returns the `position_bias` that all blocks share, or None.
 
-  It is added to the scores, [1, N, L, L]; or, for disentangled attention, holds
-  the embeddings of relative positions.
+  It is a bias of the scores, [1, N, L, L]; or, for disentangled attention, the
+  embeddings of relative positions [2 S, H].
   """
   if config.relative_attention:
     return layers.RelativeEmbeddings(
@@ -130,7 +130,7 @@ def _block(config, dtype_policy, index, name):
     initializer_range=config.initializer_range,
     attention_options={
       "use_causal_mask": config.use_causal_mask,
-      "block_size": attention.block_size(config.max_position_embeddings),
+      "block_size": attention.block_size(config.longest_input),
       "disentangled": _disentangled(config),
       "window": windows(config)[index],
       "use_bias": config.attention_bias,
@@ -144,7 +144,7 @@ def _block(config, dtype_policy, index, name):
       "norm_bias": config.norm_bias,
       "num_layers": depth if config.use_scaled_initializer else None,
     },
-    # The norm of the embeddings stands before the first one.
+    # With pre-norm, that of the embeddings normalizes the first input.
     use_attention_norm=index > 0 or not config.norm_first,
     dtype=dtype_policy,
     name=name,
@@ -152,7 +152,7 @@ def _block(config, dtype_policy, index, name):
 
 
 def final_norm(config, dtype_policy):
-  """Returns the LayerNorm behind all blocks, of pre-norm."""
+  """Returns a new LayerNorm for the output of the last pre-norm block."""
   return layer_norm.LayerNormalization(
     epsilon=config.layer_norm_eps,
     center=config.norm_bias,
@@ -171,13 +171,16 @@ def _disentangled(config):
     "use_key_bias": config.use_key_bias,
     "position_buckets": config.position_buckets,
     "max_relative_positions": config.max_relative_distance,
-    "max_distance": config.max_position_embeddings,
     "dropout_rate": config.hidden_dropout_prob,
   }
 
 
 def convolution(config, dtype_policy, use_sequence_ids):
-  """Returns the layer beside the first block, or None."""
+  """Returns a new `TokenConvolution` beside the first block, or None.
+
+  Raises:
+    ValueError: it would join the texts of a row.
+  """
   if not config.conv_kernel_size:
     return None
   if use_sequence_ids:
@@ -199,14 +202,15 @@ def convolution(config, dtype_policy, use_sequence_ids):
 
 def pooler(config, dtype_policy):
   """Returns a new `Pooler`, or `Pooling` where heads have the dense layer."""
+  # The first token of a left-to-right model has seen no other.
   if config.classifier_pooling:
-    modes = {"cls": "lasttoken" if config.use_causal_mask else "cls"}
-    mode = modes.get(config.classifier_pooling, config.classifier_pooling)
+    mode = config.classifier_pooling
+    if mode == "cls" and config.use_causal_mask:
+      mode = "lasttoken"
     return layers.Pooling(mode, dtype=dtype_policy, name="pooler")
   return layers.Pooler(
     config.initializer_range,
     config.pooler_act,
-    # The first token of a left-to-right model has seen nothing else.
     use_last_token=config.use_causal_mask,
     dropout_rate=config.pooler_dropout,
     dtype=dtype_policy,

@@ -2,19 +2,23 @@
 
 from keras_bert_impl import features
 from keras_bert_impl.layers import attention
-from keras_bert_impl.layers import mask_decoder as layers
+from keras_bert_impl.layers import mask_decoder as mask_decoder_lib
 
 
 def decode(encoder):
-  """Returns the states that tell masked tokens, symbolic, [B, L, H].
+  """Returns the states from which masked tokens are predicted.
 
-  Positions come in only here; the last state of the encoder is not read.
+  Absolute positions are added only here. The decoder reads the input of the
+  last block, not the last state of the encoder.
 
   Args:
-    encoder: `TransformerEncoder` without positions in its input.
+    encoder: `TransformerEncoder`, post-norm, without positions in its input.
+
+  Returns:
+    symbolic tensor, float [B, L, H].
 
   Raises:
-    ValueError: its input has positions.
+    ValueError: its input has positions, or it is pre-norm.
   """
   config = encoder.config
   kind = config.position_embedding_type
@@ -24,13 +28,18 @@ def decode(encoder):
       " configuration for the objective deberta: positions come in where masked"
       " tokens are predicted."
     )
+  if config.norm_first:
+    raise ValueError(
+      f"norm_first ({config.norm_first}) must be False in the encoder"
+      " configuration for the objective deberta: its decoder is post-norm."
+    )
   last = encoder.block_calls[-1]
-  decoder = layers.MaskDecoder(
+  decoder = mask_decoder_lib.MaskDecoder(
     last.func,
     config.max_position_embeddings,
     config.initializer_range,
     dtype=encoder.dtype_policy,
-    # So that its table is where embeddings have theirs.
+    # Its table of positions gets the name of those in other encoders.
     name=encoder.name,
   )
   _, position_ids = attention.structure(

@@ -24,8 +24,8 @@ class PretrainingModel(task_models.HeadModel):
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
     use_sequence_ids: bool, as `TransformerEncoder`; not with a sentence head.
-    use_mask_decoder: bool, whether masked tokens are told by DeBERTa's decoder,
-      which knows their positions; see `mask_decoder`.
+    use_mask_decoder: bool, whether DeBERTa's decoder, which adds absolute
+      positions, precedes the masked LM head; see `mask_decoder`.
 
   Attributes:
     encoder: the `TransformerEncoder`; its symbolic tensors belong to this

@@ -228,7 +228,7 @@ class ReplacedTokenDetector(HeadModel):
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
     use_sequence_ids: bool, as `TransformerEncoder`.
-    embeddings: as `TransformerEncoder`, whose variables have the usual names.
+    embeddings: as `TransformerEncoder`.
 
   Source: Clark et al. 2020, section 2.
   """
@@ -268,7 +268,8 @@ class MaskedLanguageModel(HeadModel):
 
   Args:
     config: `configs.EncoderConfig`.
-    use_sentence_head: bool, of the next sentence or of the order of two.
+    use_sentence_head: bool, whether there is a head for the next sentence, or
+      for the order of two.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
     use_mask_decoder: bool, as `PretrainingModel`.
@@ -308,10 +309,9 @@ class MaskedLanguageModel(HeadModel):
 
   @classmethod
   def of_checkpoint(cls, description, shapes, dtype=None):
-    """Returns a model with what the checkpoint has.
+    """Returns a model with the sentence head and decoder of the checkpoint.
 
-    With a sentence head; and with a decoder of masked tokens, if there are
-    embeddings of positions that are not for the input.
+    A table of positions that the input does not use is that of the decoder.
     """
     config = description.config
     has_table = names.POSITION_EMBEDDINGS in shapes
@@ -352,10 +352,10 @@ def sentence_logits(encoder):
 
 
 def _transform(encoder, hidden):
-  """Returns what a head reads of vectors [..., H].
+  """Returns vectors float [..., H], transformed as the configuration says.
 
-  Where `config.classifier_pooling` says so, all heads begin as that of a masked
-  language model, with weights of the same names.
+  With `config.classifier_pooling` all heads begin like the masked language
+  model's, with weights of the same names; otherwise nothing is transformed.
   """
   config = encoder.config
   if not config.classifier_pooling:

@@ -52,14 +52,17 @@ class WarmupThenLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 class Trapezoidal(keras.optimizers.schedules.LearningRateSchedule):
   """Learning rate with linear warm-up, constant phase and 1-sqrt decay.
 
-  Also called warmup-stable-decay. A run without decay can go on later, and
-  decay then.
+  Also called warmup-stable-decay. A run without decay can be continued later,
+  with the decay at its new end.
 
   Args:
     peak: float, the rate between warm-up and decay.
     warmup_steps: int, updates of the rise from zero; 0 for none.
     total_steps: int, updates of the whole run, > 0.
-    decay_steps: int, updates of the fall to zero, the last ones; 0 for none.
+    decay_steps: int, last updates, in which the rate falls to zero; 0 for none.
+
+  Raises:
+    ValueError: warm-up and decay do not fit into the run.
 
   Source: Warner et al. 2024, section 2.2; Hägele et al. 2024, section 4.
   """
@@ -70,7 +73,7 @@ class Trapezoidal(keras.optimizers.schedules.LearningRateSchedule):
     if total_steps <= 0 or min(warmup_steps, decay_steps) < 0 or not is_room:
       raise ValueError(
         f"num_warmup_steps ({warmup_steps}) and num_decay_steps ({decay_steps})"
-        f" must not be negative, nor their sum above num_train_steps"
+        " must be at least 0, and their sum at most num_train_steps"
         f" ({total_steps}), which must be positive."
       )
     self.peak = peak

@@ -1,4 +1,4 @@
-"""StableAdamW: AdamW with shorter steps where gradients surprise."""
+"""StableAdamW: AdamW with update clipping."""
 
 import keras
 import tensorflow as tf
@@ -8,16 +8,16 @@ from keras_bert_impl.optimizers import moments
 
 @keras.saving.register_keras_serializable("keras_bert_impl")
 class StableAdamW(moments.MomentOptimizer):
-  """AdamW with update clipping, as Adafactor has it, for each variable.
+  """AdamW with Adafactor's update clipping.
 
-  The learning rate of a variable, which its decay takes too, is divided by the
-  root mean square of `gradient / sqrt(v)` where that is above 1: where the
-  second moment has not seen gradients of this size yet. It takes the place of
-  clipping the gradients' norm.
+  If the root mean square of `gradient / sqrt(v)` of a variable is above 1, its
+  gradients are larger than the second moment v expects. Then its learning rate,
+  of the update and of the weight decay, is divided by that root mean square.
+  This makes clipping by the norm of all gradients needless.
 
   Args:
-    See `moments.MomentOptimizer`. The paper corrects the bias of the moments,
-    before epsilon is added.
+    See `moments.MomentOptimizer`. As in the paper, the bias of the moments is
+    corrected by default, before epsilon is added.
 
   Source: Wortsman et al. 2023, algorithm 2.
   """

@@ -85,9 +85,15 @@ class Texts:
       )
     return self.prompts[name]
 
-  def limited_to(self, max_seq_length):
-    """Returns the same with texts of at most so many tokens."""
-    shorter = min(self.max_seq_length or max_seq_length, max_seq_length)
+  def limited_to(self, config):
+    """Returns the same with texts that a model can read.
+
+    Args:
+      config: `EncoderConfig`, whose length counts where none is given.
+    """
+    shorter = self.max_seq_length or config.max_sequence_length
+    if config.longest_input is not None:
+      shorter = min(shorter, config.longest_input)
     return dataclasses.replace(self, max_seq_length=shorter)
 
 

@@ -44,7 +44,7 @@ class SentenceEncoder:
     texts = texts or folders.Texts()
     self.model = model
     self.tokenizer = tokenizer
-    self.texts = texts.limited_to(model.config.max_sequence_length)
+    self.texts = texts.limited_to(model.config)
     self.embedding_size = model.output["embeddings"].shape[-1]
     self._embed = tf.function(
       self._embed_batch,

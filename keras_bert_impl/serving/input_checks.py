@@ -42,27 +42,38 @@ def check(function, specs, find_faults=lambda inputs: []):
   return checked
 
 
-def check_ids(config, inputs):
+def longest_input(model):
+  """Returns the most ids of a row, int; or None: no table has their positions.
+
+  Args:
+    model: with `config`, and perhaps `use_mask_decoder`.
+  """
+  # DeBERTa's decoder has a table where the encoder has none.
+  has_table = getattr(model, "use_mask_decoder", False)
+  config = model.config
+  return config.max_sequence_length if has_table else config.longest_input
+
+
+def check_ids(model, inputs):
   """Returns assertions that ids, masks, segments and lengths are in range.
 
   Args:
-    config: `EncoderConfig` of the model.
+    model: with `config`.
     inputs: {name of `features`: int32 [..., L]}.
   """
-  longest = config.max_sequence_length
+  config, longest = model.config, longest_input(model)
   limits = {
     features.INPUT_IDS: config.vocab_size,
     features.INPUT_MASK: 2,
     # With one segment they are ignored, and may be those of pairs.
     features.SEGMENT_IDS: max(2, config.type_vocab_size),
   }
-  length = tf.shape(inputs[features.INPUT_IDS])[-1]
-  is_short = tf.debugging.Assert(
-    length <= longest,
-    [f"A row must have at most {longest} ids, but has", length],
-  )
-  are_known = [_check_range(k, inputs[k], limits[k]) for k in limits]
-  return [is_short, *are_known]
+  checks = [_check_range(k, inputs[k], limits[k]) for k in limits]
+  if longest is not None:
+    length = tf.shape(inputs[features.INPUT_IDS])[-1]
+    message = [f"A row must have at most {longest} ids, but has", length]
+    checks.append(tf.debugging.Assert(length <= longest, message))
+  return checks
 
 
 def _check_range(name, values, limit):

@@ -113,10 +113,10 @@ class QuestionAnsweringServable(servables.Servable):
       start, end: int32 [B], its characters in text_pair, `end` exclusive; -1
         for no answer.
       score: float32 [B], the sum of the start and end logits of the best span,
-        even if the answer is ""; 0 if text_pair has no span. Of an
-        `AnswerBeam`, the logarithm of its probability.
-      null_score: float32 [B], the same sum for no answer. Of an `AnswerBeam`,
-        the logit that there is none.
+        even if the answer is ""; 0 if text_pair has no span. An `AnswerBeam`
+        gives the logarithm of the span's probability.
+      null_score: float32 [B], the same sum for no answer. An `AnswerBeam` gives
+        the logit that there is no answer.
       is_cut: bool [B], whether text_pair has more than max_windows windows.
     """
     contexts = text_words.drop_invalid(text_pair)
@@ -185,7 +185,7 @@ class QuestionAnsweringServable(servables.Servable):
     return rows, spans
 
   def _build_model(self, model, dtype):
-    """As `Servable`: a beam without what is no text, wherever the padding."""
+    """Returns the model; a beam masks what is no text, as in training."""
     config = {**model.get_config(), "dtype": dtype}
     if isinstance(model, models.AnswerBeam):
       config |= {"use_answer_mask": True, "use_start_positions": False}
@@ -201,13 +201,12 @@ class QuestionAnsweringServable(servables.Servable):
     Returns:
       as `_SPANS`, each [R].
     """
-    find = self._best_of_all
     if "cls_logits" in outputs:
-      find = self._best_of_beam
-    return find(rows, outputs)
+      return self._best_of_beam(rows, outputs)
+    return self._best_of_all(rows, outputs)
 
   def _best_of_beam(self, rows, outputs):
-    """As `_best_spans`, of `AnswerBeam`."""
+    """Returns `_best_spans` of the outputs of an `AnswerBeam`."""
     spans = answer_beams.spans(
       rows[_STARTS], rows[_ENDS], outputs, self.max_answer_length
     )
@@ -222,7 +221,7 @@ class QuestionAnsweringServable(servables.Servable):
     return {"score": score, "start": start, "end": end, "null_score": null}
 
   def _best_of_all(self, rows, logits):
-    """As `_best_spans`, of start and end logits."""
+    """Returns `_best_spans` of start and end logits."""
     starts, ends = rows[_STARTS], rows[_ENDS]
     # float64, so that ties of sums break as in training.
     start_logits, end_logits = (

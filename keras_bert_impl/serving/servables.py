@@ -85,7 +85,7 @@ class Servable(tf.Module, abc.ABC):
 
   def __init__(self, model, tokenizer, max_seq_length, labels=None):
     super().__init__(name="servable")
-    _check(model.config, tokenizer, max_seq_length)
+    _check(model, tokenizer, max_seq_length)
     if labels is not None:
       _check_labels(labels, model.output["logits"].shape[-1])
     # Functions, because attributes that are models would be tracked.
@@ -131,7 +131,7 @@ class Servable(tf.Module, abc.ABC):
 
     return {
       SERVING_DEFAULT: on_text,
-      TOKEN_IDS: _on_ids(self, self._model().config),
+      TOKEN_IDS: _on_ids(self, self._model()),
       TF_EXAMPLE: self.on_examples(answer_examples, "examples"),
     }
 
@@ -271,11 +271,11 @@ def _signature(function, specs, example, *checks):
   )
 
 
-def _check(config, tokenizer, max_seq_length):
+def _check(model, tokenizer, max_seq_length):
   vocabulary = tokenizer.vocabulary
-  vocab_size.check(config, vocabulary.size, vocabulary.origin)
-  longest = config.max_sequence_length
-  if max_seq_length > longest:
+  vocab_size.check(model.config, vocabulary.size, vocabulary.origin)
+  longest = input_checks.longest_input(model)
+  if longest is not None and max_seq_length > longest:
     raise ValueError(
       f"max_seq_length ({max_seq_length}) must be at most the model's "
       f"({longest})."
@@ -300,8 +300,8 @@ def _check_labels(labels, num_classes):
     )
 
 
-def _on_ids(servable, config):
-  """Returns the `Signature` of ids for a model of a configuration."""
+def _on_ids(servable, model):
+  """Returns the `Signature` of ids for a model."""
   vocabulary = servable.tokenizer.vocabulary
   ids = [vocabulary.cls_id, vocabulary.unk_id, vocabulary.sep_id]
   ids = np.array(ids, np.int32).reshape((*[1] * (servable.ids_rank - 1), 3))
@@ -311,7 +311,7 @@ def _on_ids(servable, config):
     servable.answer_ids,
     {name: tf.TensorSpec(shape, tf.int32, name) for name in _ID_NAMES},
     dict(zip(_ID_NAMES, example, strict=True)),
-    functools.partial(input_checks.check_ids, config),
+    functools.partial(input_checks.check_ids, model),
   )
 
 

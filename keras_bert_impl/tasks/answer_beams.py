@@ -1,11 +1,11 @@
 """Finds answers among the starts and ends that `models.AnswerBeam` returns.
 
-The span from piece i to piece j >= i scores log p(i) + log p(j | i). "No
-answer" scores the logit that there is none: the difference is the logarithm of
-the odds.
+The score of the span from piece i to piece j >= i is log p(i) + log p(j | i).
+The score of "no answer" is its logit.
 
 Source: zihangdai/xlnet, squad_utils.py, write_predictions. Differs from it: the
-odds of no answer are those against the best span, not against any.
+score of the best span is subtracted from that of "no answer" before it is
+compared with the threshold.
 """
 
 from typing import NamedTuple
@@ -17,14 +17,14 @@ from keras_bert_impl.tasks import answers
 
 
 class Spans(NamedTuple):
-  """The spans of a beam, K of each of R windows.
+  """The spans of a beam: K for each of R windows.
 
   Attributes:
     start_scores: float64 [R, K], log p(first piece).
     end_scores: float64 [R, K], log p(last piece | first piece).
     starts: int32 [R, K], offset of the first character.
-    ends: int32 [R, K], offset after the last one.
-    is_span: bool [R, K], false where these are no answer.
+    ends: int32 [R, K], offset after the last character.
+    is_span: bool [R, K], whether the pieces are a span that may be an answer.
   """
 
   start_scores: tf.Tensor
@@ -57,8 +57,7 @@ def spans(starts, ends, outputs, size):
   start_scores, end_scores = repeated(logs("start")), logs("end")
   starts = tf.gather(starts, first, batch_dims=1)
   ends = tf.gather(ends, last, batch_dims=1)
-  # Where the end is outside the context or the span has no characters, it is
-  # none.
+  # False where a piece is outside the context or the span has no characters.
   is_span = (starts != -1) & (starts < ends)
   is_span &= (first <= last) & (last < first + size)
   is_span &= tf.math.is_finite(start_scores + end_scores)
@@ -74,18 +73,16 @@ def find(contexts, windows, outputs, config):
     outputs: {output of `models.AnswerBeam`: array [R, ...]}.
     config: `answers.SpanConfig`.
   """
-  starts, ends, is_max = (
-    answers.pad(column, padding)
-    for column, padding in zip(windows[1:4], (-1, -1, 0), strict=True)
-  )
-  begins = np.where(is_max == 1, starts, -1)
-  found = spans(begins, ends, outputs, config.max_answer_length)
-  columns = np.stack([x.numpy().astype(np.float64) for x in found[:4]], axis=2)
-  are_spans = found.is_span.numpy()
+  is_max = answers.pad(windows.is_max_context, 0)
+  starts = np.where(is_max == 1, answers.pad(windows.starts, -1), -1)
+  ends = answers.pad(windows.ends, -1)
+  found = spans(starts, ends, outputs, config.max_answer_length)
+  *columns, is_span = (x.numpy() for x in found)
+  columns = np.stack([x.astype(np.float64) for x in columns], axis=2)
   return answers.best_of_windows(
     contexts,
     windows.example_index,
-    [row[keep] for row, keep in zip(columns, are_spans, strict=True)],
+    [row[keep] for row, keep in zip(columns, is_span, strict=True)],
     [(logit, 0.0) for logit in outputs["cls_logits"]],
     config,
   )

@@ -124,8 +124,8 @@ def best_of_windows(contexts, example_index, window_spans, nulls, config):
   Args:
     contexts: as `find`.
     example_index: int [R], index of the question of each window.
-    window_spans: list of R float64 [spans, 4]: start and end logit, first
-      character and last + 1.
+    window_spans: list of R float64 [spans, 4]: start and end logit, whose sum
+      is the score, first character and last + 1.
     nulls: R pairs of float, start and end logit of "no answer".
     config: `SpanConfig`.
 

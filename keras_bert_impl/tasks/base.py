@@ -37,10 +37,10 @@ class Task(abc.ABC):
     """Returns the `keras.Model`; its input names are keys of the batch."""
 
   def given_weights(self, tensors):
-    """Returns the weights to start from, of those of a checkpoint.
+    """Returns the weights that a checkpoint gives the model to start from.
 
     Args:
-      tensors: mapping of our names -> arrays, with `shapes`.
+      tensors: mapping of our names -> arrays, with `shapes`, of the checkpoint.
     """
     return tensors
 

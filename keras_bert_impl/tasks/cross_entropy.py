@@ -19,6 +19,18 @@ class Prediction(NamedTuple):
   labels: object
 
 
+def binary(scores, labels):
+  """Returns the `Prediction` of a yes or no, whose probability is a sigmoid.
+
+  Args:
+    scores: float32 [...], above 0 for yes.
+    labels: int [...], 1 for yes and 0 for no.
+  """
+  # The softmax of (0, score) is the sigmoid.
+  logits = ops.stack([ops.zeros_like(scores), scores], axis=-1)
+  return Prediction(logits, labels)
+
+
 def losses(predictions, weights):
   """Returns {loss name: float32 scalar}, summed cross-entropies in nats.
 

@@ -1,11 +1,6 @@
 """DeBERTa's objective: masked tokens, by a decoder that knows positions."""
 
-from etils import epy
-
 from keras_bert_impl.tasks import masked_lm, pretraining
-
-with epy.lazy_imports():
-  from keras_bert_impl.models import pretrainer
 
 
 class MaskDecoderTask(masked_lm.MaskedLanguageModelTask):
@@ -17,6 +12,7 @@ class MaskDecoderTask(masked_lm.MaskedLanguageModelTask):
   """
 
   short_names = {"masked_lm": "MLM"}
+  use_mask_decoder = True
 
   def __init__(self, config, masking=None, is_packed=False):
     super().__init__(config, masking, None, is_packed)
@@ -26,15 +22,6 @@ class MaskDecoderTask(masked_lm.MaskedLanguageModelTask):
     """Returns the task for some records; see `PretrainingTask.make`."""
     del options  # It has none.
     return cls(config, data.masking, data.is_packed)
-
-  def build_model(self):
-    """Returns a `PretrainingModel` with fresh weights."""
-    return pretrainer.PretrainingModel(
-      self.config,
-      use_sentence_head=False,
-      use_sequence_ids=self.is_packed,
-      use_mask_decoder=True,
-    )
 
 
 # He et al. 2021, appendix A: spans of up to three words, rows of whole text.

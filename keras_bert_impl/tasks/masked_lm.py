@@ -31,6 +31,7 @@ class MaskedLanguageModelTask(pretraining.PretrainingTask):
     "next_sentence": "NSP",
     "sentence_order": "SOP",
   }
+  use_mask_decoder = False  # As `PretrainingModel`.
 
   def __init__(
     self,
@@ -54,6 +55,7 @@ class MaskedLanguageModelTask(pretraining.PretrainingTask):
       self.config,
       use_sentence_head=self.sentence_loss is not None,
       use_sequence_ids=self.is_packed,
+      use_mask_decoder=self.use_mask_decoder,
     )
 
   def weights(self, batch):

@@ -156,7 +156,8 @@ class Objective:
     masking_policy: str, one of `choices.MASKING_POLICIES`; None where nothing
       is masked.
     masked_lm_prob: float, share of the tokens to predict.
-    max_predictions_per_seq: int, most tokens to predict in a row of 128.
+    max_predictions_per_seq: int, most tokens to predict in a row; the default
+      of a flag, for rows of 128 tokens.
     mask_token_prob: float, share of the predictions that become [MASK].
     random_token_prob: float, share that becomes a random token.
     needs_pairs: bool, whether records without sentence pairs are an error;

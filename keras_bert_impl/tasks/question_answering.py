@@ -19,10 +19,10 @@ from keras_bert_impl.tasks import question_answering_rows as rows
 
 
 class _AnswerTask(base.Task):
-  """Base class of both tasks. Abstract.
+  """Base class of tasks that find answers: half of each cross-entropy.
 
   Attributes:
-    loss_names: tuple of str, each with half the cross-entropy of a row.
+    loss_names: tuple of str, keys of `predictions`.
   """
 
   loss_names = ("answer_start", "answer_end")
@@ -89,14 +89,14 @@ class QuestionAnsweringTask(_AnswerTask):
 class AnswerBeamTask(_AnswerTask):
   """Question answering by XLNet's head: the end depends on the start.
 
-  In training it depends on the given start; answers are searched for among the
-  likeliest starts and the likeliest ends of each. Whether there is an answer is
-  a loss of its own.
+  In training the end depends on the true start. An answer is searched for among
+  the likeliest starts and the likeliest ends of each. A loss of its own trains
+  whether there is an answer.
 
   Attributes:
     config: `EncoderConfig`, of a family that puts [CLS] last: XLNet.
-    start_n_top: int, starts to search.
-    end_n_top: int, ends of each.
+    start_n_top: int, number of starts.
+    end_n_top: int, number of ends for each start.
 
   Raises:
     ValueError: the configuration is of another family.
@@ -130,13 +130,11 @@ class AnswerBeamTask(_AnswerTask):
 
   def predictions(self, batch, outputs):
     """Returns start, its end, and whether there is no answer."""
-    score = outputs["cls_logits"]
-    # Softmax over (0, score) is the sigmoid.
-    logits = ops.stack([ops.zeros_like(score), score], axis=-1)
     is_none = batch[rows.START_POSITIONS] == batch[rows.CLS_POSITIONS]
-    return _sides(batch, outputs) | {
-      "no_answer": cross_entropy.Prediction(logits, ops.cast(is_none, "int32"))
-    }
+    no_answer = cross_entropy.binary(
+      outputs["cls_logits"], ops.cast(is_none, "int32")
+    )
+    return _sides(batch, outputs) | {"no_answer": no_answer}
 
   def describe(self):
     """Returns the entries of `Task`, with the size of the beam."""

@@ -32,9 +32,9 @@ class ReplacedTokenOptions:
   )
   embedding_sharing: str | None = options.field(
     None,
-    "What generator and discriminator share of their embeddings: all, the word"
-    " table without the discriminator's gradient, or nothing; default: shared"
-    " (electra), gdes (deberta_v3).",
+    "Embeddings that generator and discriminator share: all (shared); the word"
+    " table, without gradient from the discriminator (gdes); or none. Default:"
+    " shared (electra), gdes (deberta_v3).",
     choices.EMBEDDING_SHARINGS,
   )
   detection_weight: float = options.field(
@@ -50,15 +50,15 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
   Args:
     config: `EncoderConfig` of the discriminator.
     masking: as `PretrainingTask`.
-    generator_size: float, the generator's share of the width; see
-      `models.electra_generator_config`. None: that of `paper`.
-    generator_depth: float, its share of the layers; or None.
-    embedding_sharing: str, see `models.ElectraPretrainingModel`; or None.
+    generator_size: float, width of the generator divided by that of the
+      discriminator; see `models.electra_generator_config`.
+    generator_depth: float, the same of their layers.
+    embedding_sharing: str, see `models.ElectraPretrainingModel`.
     detection_weight: float, of the discriminator's loss beside the generator's.
     is_packed: as `PretrainingTask`.
 
   Attributes:
-    paper: {name: value} of arguments that are None.
+    paper: {argument: value}, the paper's values of arguments that are None.
 
   Source: Clark et al. 2020, section 2 and appendix A.
   """
@@ -81,13 +81,15 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
     is_packed=False,
   ):
     super().__init__(config, masking, is_packed)
-    given = (generator_size, generator_depth, embedding_sharing)
-    size, depth, self.embedding_sharing = (
-      own if value is None else value
-      for value, own in zip(given, self.paper.values(), strict=True)
-    )
+    given = {
+      "generator_size": generator_size,
+      "generator_depth": generator_depth,
+      "embedding_sharing": embedding_sharing,
+    }
+    chosen = self.paper | {k: x for k, x in given.items() if x is not None}
+    self.embedding_sharing = chosen["embedding_sharing"]
     self.generator_config = electra.electra_generator_config(
-      config, size, depth
+      config, chosen["generator_size"], chosen["generator_depth"]
     )
     self.loss_weights = {"replaced_token": detection_weight}
 
@@ -106,15 +108,18 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
     )
 
   def given_weights(self, tensors):
-    """Gives the generator the word table of a model without one.
+    """Gives the generator the word table of a checkpoint without generator.
 
-    Where the discriminator adds to it, it starts from this table too.
+    With "gdes" sharing the discriminator then starts from this table too, as it
+    adds to the generator's.
     """
-    named = {name: name for name in tensors}
-    is_sum = self.embedding_sharing == "gdes"
-    if is_sum and names.GENERATOR_WORD_EMBEDDINGS not in tensors:
-      named[names.GENERATOR_WORD_EMBEDDINGS] = names.WORD_EMBEDDINGS
-    return mappings.Renamed(tensors, named)
+    has_one = names.GENERATOR_WORD_EMBEDDINGS not in tensors
+    has_one = has_one and names.WORD_EMBEDDINGS in tensors
+    if self.embedding_sharing != "gdes" or not has_one:
+      return tensors
+    origins = {name: name for name in tensors}
+    origins[names.GENERATOR_WORD_EMBEDDINGS] = names.WORD_EMBEDDINGS
+    return mappings.Renamed(tensors, origins)
 
   def weights(self, batch):
     """Returns 1 for masked tokens and for all tokens that are not padding."""
@@ -125,15 +130,12 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
 
   def predictions(self, batch, outputs):
     """Returns the masked tokens [B, P] and all tokens [B, L]."""
-    score = outputs["replaced_token_logits"]
     return {
       "masked_lm": cross_entropy.Prediction(
         outputs["token_logits"], batch[features.MASKED_LM_IDS]
       ),
-      "replaced_token": cross_entropy.Prediction(
-        # Softmax over (0, score) is the sigmoid.
-        ops.stack([ops.zeros_like(score), score], axis=-1),
-        outputs["is_replaced"],
+      "replaced_token": cross_entropy.binary(
+        outputs["replaced_token_logits"], outputs["is_replaced"]
       ),
     }
 

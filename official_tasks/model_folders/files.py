@@ -83,9 +83,10 @@ def folder_of(path):
 
 
 def _check_sizes(encoder_config, vocabulary, max_seq_length):
-  if max_seq_length > encoder_config.max_sequence_length:
+  longest = encoder_config.longest_input
+  if longest is not None and max_seq_length > longest:
     raise ValueError(
-      f"max_seq_length ({max_seq_length}) must be at most"
-      f" {encoder_config.max_sequence_length}, the positions of the model."
+      f"max_seq_length ({max_seq_length}) must be at most {longest}, the"
+      " positions of the model."
     )
   vocab_size.check(encoder_config, vocabulary.size, vocabulary.origin)

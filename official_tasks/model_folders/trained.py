@@ -84,8 +84,9 @@ def load(path, head=None):
   description = checkpoint.described()
   head = head or _use_of(description)
   _check_head(checkpoint, description.head, head)
-  searches = (heads.ANSWER_BEAM, heads.QUESTION_ANSWERING)
-  if (description.head, head) != searches:
+  is_beam = description.head == heads.ANSWER_BEAM
+  # Only a beam answers questions by another head than that of this name.
+  if not (is_beam and head == heads.QUESTION_ANSWERING):
     description = dataclasses.replace(description, head=head)
   model, _ = model_lib.load(
     checkpoint,
@@ -101,7 +102,7 @@ def _load_sentence_encoder(path):
   """Loads the model of a folder of sentence-transformers."""
   folder = folders.read(path)
   model = sentence_encoder.load_model(folder)
-  texts = folder.texts.limited_to(model.config.max_sequence_length)
+  texts = folder.texts.limited_to(model.config)
   recorded = {
     "max_seq_length": texts.max_seq_length,
     "prompt": texts.prompt(),

@@ -4,8 +4,10 @@ import dataclasses
 import json
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -170,6 +172,19 @@ def test_a_damaged_keras_file_is_refused(tmp_path):
   (tmp_path / "model.keras").write_bytes(b"no zip file")
   with pytest.raises(ValueError, match="model.keras is damaged"):
     reading.open_checkpoint(tmp_path)
+
+
+def test_a_keras_file_whose_entries_are_elsewhere_is_refused(tmp_path):
+  path = tmp_path / "model.keras"
+  with zipfile.ZipFile(path, "w") as file:
+    file.writestr("config.json", "{}")
+  content = bytearray(path.read_bytes())
+  # In the directory, byte 42 of an entry tells where its content begins.
+  place = content.index(b"PK\1\2") + 42
+  content[place : place + 4] = struct.pack("<I", len(content) - 3)
+  path.write_bytes(content)
+  with pytest.raises(ValueError, match="model.keras is damaged.* is not where"):
+    reading.open_checkpoint(path)
 
 
 def test_a_keras_file_of_another_model_is_refused(tmp_path):

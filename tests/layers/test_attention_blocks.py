@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_bert_impl import configs, layers, models
 from keras_bert_impl.layers import attention
+from tests.layers.arrays import assert_close
 
 LENGTH = 37
 RNG = np.random.default_rng(0)
@@ -16,6 +17,7 @@ MASKS = {
   "none": None,
   "padding": np.arange(LENGTH) < np.array([[32], [LENGTH]]),
   "packed": TEXTS[:, :, None] == TEXTS[:, None, :],
+  "texts": TEXTS[:, :, None],
 }
 BIAS = RNG.normal(size=(1, 2, LENGTH, LENGTH)).astype("float32")
 
@@ -60,13 +62,6 @@ def run(
 WHOLE = run(make(None), length=LENGTH)
 
 
-def assert_close(found, expected):
-  """Compares to 1e-5 of the largest number: some gradients are noise."""
-  for one, other in zip(found, expected, strict=True):
-    atol = 1e-5 * max(np.abs(x).max() for x in expected)
-    np.testing.assert_allclose(one, other, atol=atol, rtol=0)
-
-
 @pytest.mark.parametrize("block_size", [1, 8, 18, 64])
 def test_blocks_of_any_size_change_nothing(block_size):
   assert_close(run(make(block_size), length=LENGTH), WHOLE)
@@ -84,14 +79,17 @@ def test_the_length_need_not_be_known():
 
 @pytest.mark.parametrize(
   ("mask", "use_causal_mask"),
-  [("padding", False), ("packed", False), ("none", True), ("packed", True)],
+  [("padding", False), ("packed", False), ("none", True), ("texts", True)],
 )
 def test_blocks_obey_masks_and_biases(mask, use_causal_mask):
-  arguments = {"mask": MASKS[mask], "bias": BIAS}
   layer, whole = (
     make(size, use_causal_mask=use_causal_mask) for size in (8, None)
   )
-  assert_close(run(layer, **arguments), run(whole, **arguments))
+  expected = "packed" if mask == "texts" else mask
+  assert_close(
+    run(layer, mask=MASKS[mask], bias=BIAS),
+    run(whole, mask=MASKS[expected], bias=BIAS),
+  )
 
 
 def test_every_block_has_a_dropout_mask_of_its_own():
@@ -160,3 +158,14 @@ def test_few_scores_are_kept_whole(monkeypatch):
     graph = call.get_concrete_function(HIDDEN).graph.as_graph_def()
     names = {node.op for node in graph.node}
     assert ("StatelessWhile" in names or "While" in names) != is_whole
+
+
+def test_a_dropout_mask_does_not_depend_on_how_many_scores_there_are(
+  monkeypatch,
+):
+  layer, found = make(8, dropout_rate=0.5), []
+  for num_scores in (0, 2**26):
+    monkeypatch.setattr(attention, "FEW_SCORES", num_scores)
+    with layers.random_seed([1, 2]):
+      found.append(np.array(layer(HIDDEN, training=True)))
+  np.testing.assert_allclose(*found, atol=1e-6)

@@ -8,7 +8,9 @@ from keras_bert_impl.layers import attention
 def test_a_token_sees_its_own_text_and_positions_start_again():
   ids = np.array([[1, 1, 2, 2, 2, 0], [1, 2, 3, 3, 0, 0]], "int32")
   seen, positions = attention.structure(np.ones_like(ids), ids)
-  np.testing.assert_array_equal(seen, ids[:, :, None] == ids[:, None, :])
+  np.testing.assert_array_equal(
+    attention.whole_mask(seen), ids[:, :, None] == ids[:, None, :]
+  )
   np.testing.assert_array_equal(
     positions, [[0, 1, 0, 1, 2, 0], [0, 0, 0, 1, 0, 1]]
   )

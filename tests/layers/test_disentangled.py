@@ -3,9 +3,11 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_bert_impl import layers
-from keras_bert_impl.layers import disentangled
+from keras_bert_impl.layers import attention as attention_lib
+from keras_bert_impl.layers import disentangled, relative_attention
 
 HIDDEN = 8
 HEADS = 2
@@ -15,18 +17,21 @@ OPTIONS = {
   "use_key_bias": True,
   "position_buckets": -1,
   "max_relative_positions": 3,
-  "max_distance": 16,
   "dropout_rate": 0.0,
 }
 
 
-def make(num_distances=3, use_layer_norm=False, **options):
+def make(num_distances=3, use_layer_norm=False, block_size=None, **options):
   """Returns the table of positions and an attention, with random weights."""
   table = layers.RelativeEmbeddings(
     num_distances, use_layer_norm, initializer_range=0.5
   )
   attention = layers.SelfAttention(
-    HEADS, 0.0, initializer_range=0.5, disentangled=OPTIONS | options
+    HEADS,
+    0.0,
+    initializer_range=0.5,
+    block_size=block_size,
+    disentangled=OPTIONS | options,
   )
   table.build((None, None, HIDDEN))
   attention.build((None, None, HIDDEN))
@@ -123,6 +128,13 @@ def test_buckets_are_those_of_the_released_code():
   np.testing.assert_array_equal(buckets, -buckets[::-1])
 
 
+@pytest.mark.parametrize("sizes", [(8, 20), (4, 8), (5, 30), (256, 512)])
+def test_what_is_far_is_in_the_last_bucket_however_far(sizes):
+  furthest = disentangled._furthest(*sizes)
+  buckets = disentangled._buckets(*sizes, 4 * furthest)[4 * furthest :]
+  assert (buckets[furthest:] >= sizes[0]).all()
+
+
 def test_the_convolution_is_that_of_each_window():
   layer = layers.TokenConvolution(3, groups=2, activation="relu")
   rng = np.random.default_rng(0)
@@ -158,3 +170,64 @@ def test_blocks_of_tokens_score_as_all_at_once(length, monkeypatch):
     monkeypatch.setattr(disentangled, "_BLOCK_SIZE", size)
     found.append(attention(hidden, mask, position_bias=table(hidden)))
   np.testing.assert_allclose(*found, atol=1e-5)
+
+
+LENGTH = 37
+RNG = np.random.default_rng(0)
+STATES = RNG.normal(size=(2, LENGTH, HIDDEN)).astype("float32")
+TEXTS = np.cumsum(RNG.random((2, LENGTH)) < 0.1, axis=1)
+MASKS = {
+  "none": None,
+  "padding": np.arange(LENGTH) < [[LENGTH - 5], [LENGTH]],
+  "packed": TEXTS[:, :, None] == TEXTS[:, None, :],
+  "texts": TEXTS[:, :, None],
+}
+
+
+def run(block_size, mask, length=LENGTH):
+  """Returns the context, and gradients of states, table and weights."""
+  table, attention = make(
+    block_size=block_size, position_buckets=4, max_relative_positions=8
+  )
+
+  @tf.function(input_signature=[tf.TensorSpec([2, length, HIDDEN])])
+  def call(hidden):
+    with tf.GradientTape() as tape:
+      tape.watch(hidden)
+      context = attention(
+        hidden, mask, position_bias=table(hidden), training=True
+      )
+      loss = tf.reduce_sum(context**2)
+    weights = [w.value for w in (*table.weights, *attention.trainable_weights)]
+    return context, *tape.gradient(loss, [hidden, *weights])
+
+  return [np.array(x) for x in call(STATES)]
+
+
+@pytest.mark.parametrize(
+  ("mask", "length"),
+  [("none", LENGTH), ("padding", None), ("texts", LENGTH)],
+)
+def test_blocks_of_a_row_attend_as_the_whole_does(mask, length, monkeypatch):
+  expected = run(None, MASKS["packed" if mask == "texts" else mask])
+  monkeypatch.setattr(attention_lib, "FEW_SCORES", 0)
+  blocks = run(8, MASKS[mask], length)
+  for found, value in zip(blocks, expected, strict=True):
+    # Of the largest: some gradients are noise.
+    atol = 1e-5 * max(np.abs(x).max() for x in expected)
+    np.testing.assert_allclose(found, value, rtol=0, atol=atol)
+
+
+def test_no_scores_of_positions_are_of_all_pairs(monkeypatch):
+  sizes, shift = [], relative_attention.shift
+
+  def recorded(scores, num_tokens):
+    sizes.append(np.prod(scores.shape))
+    return shift(scores, num_tokens)
+
+  monkeypatch.setattr(relative_attention, "shift", recorded)
+  monkeypatch.setattr(attention_lib, "FEW_SCORES", 0)
+  monkeypatch.setattr(disentangled, "_BLOCK_SIZE", 4)
+  run(8, None)
+  # Rows of 8 by 37 tokens, each with 4 distances more in any 4 of them.
+  assert max(sizes) <= 2 * HEADS * 40 * (8 + 4)

@@ -138,6 +138,11 @@ def test_an_offset_takes_its_rows_from_the_longest_sequence():
     layer(IDS, SEGMENTS)
 
 
+def test_without_a_table_of_positions_rows_have_any_length():
+  layer = make(position_embedding_type="none", max_position_embeddings=1)
+  assert layer(IDS, SEGMENTS)[0].shape == (*IDS.shape, 4)
+
+
 def test_with_one_segment_the_segment_ids_do_not_matter():
   layer = make(type_vocab_size=1)
   np.testing.assert_array_equal(

@@ -22,7 +22,8 @@ def normalized(x):
 
 
 def test_a_gated_one_multiplies_what_the_activation_lets_through():
-  layer = make(is_gated=True, use_bias=False, norm_first=True, norm_bias=False)
+  options = {"norm_first": True, "norm_bias": False}
+  layer = make(is_gated=True, use_bias=False, residual_options=options)
   assert [tuple(weight.shape) for weight in layer.weights] == [
     (8, 12),
     (6, 8),
@@ -38,7 +39,10 @@ def test_a_gated_one_multiplies_what_the_activation_lets_through():
 def test_gates_give_the_same_in_training(activation):
   for use_bias in (True, False):
     layer = make(
-      activation=activation, is_gated=True, use_bias=use_bias, dropout_rate=0.0
+      activation=activation,
+      is_gated=True,
+      use_bias=use_bias,
+      residual_options={"dropout_rate": 0.0},
     )
     np.testing.assert_allclose(
       layer(HIDDEN), layer(HIDDEN, training=True), atol=1e-5
@@ -47,6 +51,11 @@ def test_gates_give_the_same_in_training(activation):
 
 def test_one_gate_is_one_function():
   assert activations.gated("gelu") is activations.gated("gelu")
+
+
+def test_without_an_outer_layer_it_keeps_its_own_scope():
+  layer = make(use_own_scope=False, name="alone")
+  assert layer.weights[0].path == "alone/intermediate/dense/kernel"
 
 
 def test_two_in_a_model_have_names_of_their_own_and_reload(tmp_path):

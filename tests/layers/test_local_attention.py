@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import layers
+from tests.layers.arrays import assert_close
 
 LENGTH = 37
 WINDOW = 8
@@ -44,20 +45,15 @@ def run(layer, mask, length=LENGTH, jit_compile=False, rotary=None):
   return [np.array(x) for x in call(HIDDEN)]
 
 
-def assert_close(found, expected):
-  for one, other in zip(found, expected, strict=True):
-    atol = 1e-5 * max(np.abs(x).max() for x in expected)
-    np.testing.assert_allclose(one, other, atol=atol, rtol=0)
-
-
 @pytest.mark.parametrize(
   ("mask", "seen"),
   [
     (None, NEAR[None]),
     (PADDING, NEAR & PADDING[:, None]),
     (PACKED, NEAR & PACKED),
+    (TEXTS[:, :, None], NEAR & PACKED),
   ],
-  ids=["all", "padding", "packed"],
+  ids=["all", "padding", "packed", "texts"],
 )
 @pytest.mark.parametrize("causal", [False, True])
 def test_it_is_what_a_mask_of_the_window_gives(mask, seen, causal):
@@ -117,14 +113,16 @@ def test_probabilities_are_returned_for_all_positions():
   np.testing.assert_allclose(context, make()(HIDDEN), atol=1e-5)
 
 
-def test_no_tensor_has_the_square_of_the_length():
+@pytest.mark.parametrize("texts", [False, True])
+def test_no_tensor_has_the_square_of_the_length(texts):
   layer, length = make(), 4096
+  mask = np.arange(length)[None, :, None] // 300 if texts else None
 
   @tf.function(input_signature=[tf.TensorSpec([1, length, 8])])
   def gradient(hidden):
     with tf.GradientTape() as tape:
       tape.watch(hidden)
-      loss = tf.reduce_sum(layer(hidden, training=True) ** 2)
+      loss = tf.reduce_sum(layer(hidden, mask, training=True) ** 2)
     return tape.gradient(loss, hidden)
 
   sizes = [
@@ -135,6 +133,31 @@ def test_no_tensor_has_the_square_of_the_length():
   ]
   # Scores of N heads, with 2 W keys.
   assert max(sizes) == length * 2 * 2 * WINDOW
+
+
+def test_a_batch_may_be_empty():
+  layer = make()
+  mask = np.ones((0, LENGTH), "int32")
+
+  @tf.function(input_signature=[tf.TensorSpec([None, None, 8])])
+  def call(hidden):
+    return layer(hidden, mask)
+
+  assert call(HIDDEN[:0]).shape == (0, LENGTH, 8)
+
+
+@pytest.mark.parametrize("window", [1, 0, -2, 2.0, True])
+def test_a_window_of_no_neighbours_is_refused(window):
+  with pytest.raises(ValueError, match=f"window .{window}. of .* at least 2"):
+    layers.SelfAttention(2, window=window)
+
+
+def test_other_scores_are_refused():
+  message = "window .8. of .* must be None with disentangled attention or a pos"
+  with pytest.raises(ValueError, match=message):
+    make(disentangled={})
+  with pytest.raises(ValueError, match=message):
+    make()(HIDDEN, position_bias=np.zeros((1, 2, LENGTH, LENGTH), "float32"))
 
 
 def test_every_block_has_a_dropout_mask_of_its_own():

@@ -1,5 +1,6 @@
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from keras_bert_impl import layers
@@ -69,13 +70,19 @@ def test_the_compiled_program_and_its_gradient_are_those_of_plain_ops():
     np.testing.assert_allclose(plain, compiled, atol=1e-6)
 
 
-def test_an_odd_head_is_refused_and_the_layer_reloads(tmp_path):
-  try:
+@pytest.mark.parametrize("window", [None, 2])
+def test_angles_of_another_head_size_are_refused(window):
+  layer = layers.SelfAttention(2, window=window)
+  with pytest.raises(ValueError, match="head_size .2. of .* must be .* .4."):
+    layer(HIDDEN, rotary=layers.RotaryEmbedding(2)(HIDDEN))
+
+
+def test_an_odd_head_is_refused():
+  with pytest.raises(ValueError, match="head_size .7. of .* must be even"):
     layers.RotaryEmbedding(7)
-  except ValueError as error:
-    assert "head_size (7)" in str(error)
-  else:
-    raise AssertionError("It was taken.")
+
+
+def test_it_is_saved_with_its_base(tmp_path):
   inputs = keras.Input((None, 8))
   attention = layers.SelfAttention(2, window=4)
   angles = layers.RotaryEmbedding(4, base=50.0)(inputs)

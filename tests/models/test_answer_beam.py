@@ -37,10 +37,9 @@ def padded(before, after):
 
 
 def make(start_n_top=PLACES, end_n_top=PLACES, **options):
-  model = models.AnswerBeam(
+  return models.AnswerBeam(
     CONFIG, start_n_top, end_n_top, use_answer_mask=True, **options
   )
-  return model
 
 
 @pytest.fixture(name="model", scope="module")

@@ -4,21 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import configs, layers, models
+from keras_bert_impl import layers, models
 from keras_bert_impl.checkpoints import mappings, names
 from keras_bert_impl.tasks import replaced_token
-from tests.tasks import test_packed_losses
+from tests import architectures
 
-CONFIG = configs.EncoderConfig(
-  vocab_size=30,
-  hidden_size=8,
-  num_hidden_layers=2,
-  num_attention_heads=2,
-  intermediate_size=16,
-  max_position_embeddings=10,
-  initializer_range=0.5,
-  **test_packed_losses.DEBERTA,
-)
+CONFIG = architectures.TINY_DEBERTA
 RNG = np.random.default_rng(0)
 IDS = RNG.integers(5, 30, (3, 7)).astype("int32")
 INPUTS = {
@@ -102,6 +93,18 @@ def test_the_discriminator_sees_the_sum_and_starts_at_the_generators_table():
     model.encoder(inputs)["sequence_output"],
     plain.encoder(inputs)["sequence_output"],
     atol=1e-5,
+  )
+
+
+def test_a_model_that_keras_saved_opens_with_the_sum(tmp_path):
+  _, model = make("gdes")
+  weights = {weight.path: weight for weight in model.weights}
+  weights[names.DELTA].assign(RNG.normal(size=(30, 8)))
+  model.save(tmp_path / "model.keras")
+  encoder = models.from_checkpoint(tmp_path / "model.keras")
+  np.testing.assert_array_equal(
+    encoder.embeddings.word_embeddings,
+    weights[names.GENERATOR_WORD_EMBEDDINGS] + weights[names.DELTA],
   )
 
 

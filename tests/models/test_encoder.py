@@ -245,9 +245,11 @@ def test_two_encoders_fit_into_one_model():
   assert len(paths) == len(set(paths))
 
 
-def test_a_mixed_model_is_near_a_float32_one_and_returns_float32():
-  encoder = models.TransformerEncoder(TINY)
-  mixed = models.TransformerEncoder(TINY, dtype="mixed_bfloat16")
+@pytest.mark.parametrize("num_buckets", [0, 8])
+def test_a_mixed_model_is_near_a_float32_one_and_returns_float32(num_buckets):
+  config = dataclasses.replace(TINY, relative_attention_num_buckets=num_buckets)
+  encoder = models.TransformerEncoder(config)
+  mixed = models.TransformerEncoder(config, dtype="mixed_bfloat16")
   mixed.set_weights(encoder.get_weights())
   outputs, expected = mixed(make_inputs()), encoder(make_inputs())
   assert mixed.hidden_states[1].dtype == "bfloat16"

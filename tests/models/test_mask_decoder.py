@@ -7,19 +7,10 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert_impl import configs, models
-from tests.tasks import test_packed_losses
+from keras_bert_impl import models
+from tests import architectures
 
-CONFIG = configs.EncoderConfig(
-  vocab_size=30,
-  hidden_size=8,
-  num_hidden_layers=2,
-  num_attention_heads=2,
-  intermediate_size=16,
-  max_position_embeddings=10,
-  initializer_range=0.5,
-  **test_packed_losses.DEBERTA,
-)
+CONFIG = architectures.TINY_DEBERTA
 # Attention to contents alone, so that the oracle below stays short.
 PLAIN = dataclasses.replace(
   CONFIG,
@@ -116,6 +107,12 @@ def test_positions_matter_in_the_decoder_only():
   np.testing.assert_array_equal(
     model.encoder(INPUTS)["sequence_output"], hidden
   )
+
+
+def test_an_encoder_with_norms_first_is_refused():
+  config = dataclasses.replace(CONFIG, norm_first=True)
+  with pytest.raises(ValueError, match="norm_first .True. must be False in"):
+    models.PretrainingModel(config, False, use_mask_decoder=True)
 
 
 def test_an_input_with_positions_is_refused():

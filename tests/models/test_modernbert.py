@@ -117,12 +117,11 @@ def test_heads_begin_with_that_of_the_masked_language_model():
 
 def test_the_mean_is_that_of_the_tokens():
   config = dataclasses.replace(read(), classifier_pooling="mean")
-  model = models.SequenceClassifier(config, 3)
-  ids = np.arange(20)[None] + 3
+  encoder = models.TransformerEncoder(config)
   mask = (np.arange(20) < 9)[None].astype("int32")
-  short = model({"input_ids": ids[:, :9]})["logits"]
-  padded = model({"input_ids": ids, "input_mask": mask})["logits"]
-  np.testing.assert_allclose(padded, short, atol=1e-5)
+  found = encoder({"input_ids": np.arange(20)[None] + 3, "input_mask": mask})
+  mean = np.array(found["sequence_output"])[:, :9].mean(axis=1)
+  np.testing.assert_allclose(found["pooled_output"], mean, atol=1e-5)
 
 
 def test_no_pooling_reads_a_row_of_several_texts():
@@ -145,6 +144,7 @@ def test_the_probabilities_of_attention_are_those_of_its_windows():
 
 
 def test_bfloat16_computes_about_the_same():
+  keras.utils.set_random_seed(0)
   model = models.MaskedLanguageModel(read(), dtype="mixed_bfloat16")
   exact = models.MaskedLanguageModel(read())
   exact.set_weights(model.get_weights())
@@ -152,4 +152,4 @@ def test_bfloat16_computes_about_the_same():
   expected = exact(inputs)["token_logits"]
   for training in (False, True):
     found = model(inputs, training=training)["token_logits"]
-    np.testing.assert_allclose(found, expected, atol=1e-2)
+    np.testing.assert_allclose(found, expected, atol=5e-3)

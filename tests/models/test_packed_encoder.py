@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs, models
+from tests import architectures
 
 BERT = configs.EncoderConfig(
   vocab_size=50,
@@ -34,27 +35,9 @@ FAMILIES = {
     relative_attention_num_buckets=8,
   ),
   "deberta": dataclasses.replace(
-    BERT,
-    type_vocab_size=0,
-    position_embedding_type="none",
-    clears_padding=True,
-    relative_attention=True,
-    pos_att_type="c2p|p2c",
-    position_buckets=4,
-    share_att_key=True,
-    norm_rel_ebd="layer_norm",
+    BERT, **architectures.DEBERTA, norm_rel_ebd="layer_norm"
   ),
-  "modernbert": dataclasses.replace(
-    BERT,
-    type_vocab_size=0,
-    position_embedding_type="rotary",
-    attention_window=4,
-    global_attention_every=2,
-    norm_first=True,
-    gated_feed_forward=True,
-    attention_bias=False,
-    norm_bias=False,
-  ),
+  "modernbert": dataclasses.replace(BERT, **architectures.MODERNBERT),
   "left_to_right": dataclasses.replace(BERT, use_causal_mask=True),
 }
 # The texts of two rows.

@@ -16,18 +16,18 @@ PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
   ("name", "table"),
   [
     ("deberta_v2_conv_encoder", "bert/encoder/relative/rel_embeddings"),
-    pytest.param(
-      "modernbert_encoder",
-      "bert/embeddings/word_embeddings",
-      marks=pytest.mark.slow,
-    ),
+    ("modernbert_encoder", "bert/embeddings/word_embeddings"),
   ],
 )
-def test_the_gradients_are_the_same(name, table):
+@pytest.mark.parametrize(
+  "jit_compile",
+  [False, pytest.param(True, marks=[pytest.mark.xla, pytest.mark.slow])],
+)
+def test_the_gradients_are_the_same(name, table, jit_compile):
   model = models.from_checkpoint(PARITY / name)
   inputs = np.load(PARITY / name / "expected.npz")
 
-  @tf.function(jit_compile=True)
+  @tf.function(jit_compile=jit_compile)
   def gradients(ids, mask, is_on):
     with tf.GradientTape() as tape, layers.random_seed([1, 2]):
       with layers.rematerialize(is_on):

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs, models
-from keras_bert_impl.layers import random_seed, rematerialize
+from keras_bert_impl.layers import attention, random_seed, rematerialize
 
 CONFIG = configs.EncoderConfig(
   vocab_size=40,
@@ -188,6 +188,43 @@ def test_what_is_computed_again_has_the_same_gradient():
     gradient, again = map(tf.convert_to_tensor, (gradient, found[1][name]))
     np.testing.assert_allclose(gradient, again, atol=1e-4, err_msg=name)
     assert np.abs(gradient).max() > 0, name
+
+
+def test_blocks_of_a_row_change_nothing(monkeypatch):
+  """Of both streams, with a memory and a text that is read backwards."""
+  config = dataclasses.replace(
+    CONFIG,
+    num_hidden_layers=1,
+    attention_probs_dropout_prob=0.0,
+    bi_data=True,
+  )
+  model = models.PermutationLanguageModel(config, use_mems=True)
+  rng = np.random.default_rng(1)
+  inputs = {
+    "input_ids": IDS,
+    "is_reversed": np.array([0, 1]),
+    "segment_ids": np.repeat([[0, 1]], 2, 0).repeat([4, 5], 1),
+    "perm_mask": np.triu(np.ones((2, 9, 9), "float32")),
+    "target_mapping": np.eye(9, dtype="float32")[[[1, 3], [2, 7]]],
+    "mems": rng.normal(size=(2, 1, 4, 16)).astype("float32"),
+  }
+
+  @tf.function
+  def run(length):
+    del length  # Each is traced by itself.
+    with tf.GradientTape() as tape, random_seed([1, 2]):
+      logits = model(inputs, training=True)["token_logits"]
+      loss = tf.reduce_sum(tf.square(logits))
+    weights = [v.value for v in model.trainable_variables]
+    return logits, *tape.gradient(loss, weights)
+
+  expected = run("whole")
+  monkeypatch.setattr(attention, "FEW_SCORES", 0)
+  monkeypatch.setattr(attention, "BLOCK_SIZE", 4)
+  for found, value in zip(run("blocks"), expected, strict=True):
+    found, value = map(tf.convert_to_tensor, (found, value))
+    atol = 1e-5 * max(np.abs(value).max(), 1.0)
+    np.testing.assert_allclose(found, value, rtol=0, atol=atol)
 
 
 def test_it_is_saved_and_computes_in_bfloat16(tmp_path):

@@ -30,6 +30,8 @@ def folder(tmp_path_factory):
   folder = tmp_path_factory.mktemp("features")
   scripts.write_model_files(folder, num_hidden_layers=2, initializer_range=0.5)
   config = configs.EncoderConfig.from_json_file(folder / "bert_config.json")
+  # Some weights lose more in bfloat16 than a test can allow for.
+  keras.utils.set_random_seed(0)
   models.TransformerEncoder(config).save(model_path(folder))
   (folder / "texts.txt").write_text("\n".join(LINES) + "\n", encoding="utf-8")
   (folder / "empty.txt").write_text("")
@@ -137,8 +139,7 @@ def test_bfloat16_gives_nearly_the_same(folder, outcomes):
   half = np.load(folder / "half.npz")["values"]
   whole = np.load(folder / "features.npz")["values"][:, -1:]
   assert half.dtype == np.float32
-  # Random weights: 0.12 was seen.
-  assert 0 < np.abs(half - whole).max() < 0.25
+  assert 0 < np.abs(half - whole).max() < 0.1
 
 
 def test_records_have_a_line_each(folder, outcomes):

@@ -11,9 +11,10 @@ from keras_bert_impl import models
 from keras_bert_impl.checkpoints import names, tf_format
 from keras_bert_impl.tasks import objectives
 from keras_bert_impl.training import run_log
+from tests import architectures
 from tests.official_tasks import scripts
-from tests.tasks import test_packed_losses
 
+DEBERTA = architectures.DEBERTA | {"model_type": "deberta-v2"}
 # What a configuration needs for it; and its losses in the log.
 OBJECTIVES = {
   "bert": ({}, ["masked_lm", "next_sentence"]),
@@ -43,15 +44,8 @@ OBJECTIVES = {
     ["permutation_lm"],
   ),
   "modernbert": (
-    {
-      "position_embedding_type": "rotary",
-      "type_vocab_size": 0,
-      "norm_first": True,
-      "gated_feed_forward": True,
-      "attention_bias": False,
-      "mlp_bias": False,
-      "norm_bias": False,
-      "attention_window": 8,
+    architectures.MODERNBERT
+    | {
       "num_hidden_layers": 2,
       "use_scaled_initializer": True,
       "classifier_pooling": "cls",
@@ -60,8 +54,10 @@ OBJECTIVES = {
     },
     ["masked_lm"],
   ),
+  "deberta": (DEBERTA, ["masked_lm"]),
+  "deberta_v3": (DEBERTA, ["masked_lm", "replaced_token"]),
 }
-# The papers' own, other than BERT's.
+# Flags of training of a paper that differ from BERT's.
 TRAINING = {
   "modernbert": {
     "optimizer": "stable_adamw",
@@ -70,13 +66,14 @@ TRAINING = {
     "num_decay_steps": 8,
   }
 }
-DEBERTA = test_packed_losses.DEBERTA | {"model_type": "deberta-v2"}
-OBJECTIVES |= {
-  "deberta": (DEBERTA, ["masked_lm"]),
-  "deberta_v3": (DEBERTA, ["masked_lm", "replaced_token"]),
-}
 DETECTORS = ("electra", "deberta_v3")
 STEPS = 40
+# Their models, losses and checkpoints have quicker tests elsewhere.
+SLOW = ("modernbert", "deberta_v3")
+NAMES = [
+  pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name
+  for name in OBJECTIVES
+]
 
 
 def flags(folder, objective, **overrides):
@@ -113,45 +110,61 @@ def write_data(folder, objective, **changes):
   }
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-  """Folder of each objective's finished run."""
-  folders = {name: tmp_path_factory.mktemp(name) for name in OBJECTIVES}
+def finished_runs(chosen, tmp_path_factory):
+  """Returns {name of an objective: folder of its finished run}."""
+  folders = {name: tmp_path_factory.mktemp(name) for name in chosen}
   prepared = scripts.run_each(
     "create_pretraining_data",
     [
-      write_data(folders[name], name, **changes)
-      for name, (changes, _) in OBJECTIVES.items()
+      write_data(folder, name, **OBJECTIVES[name][0])
+      for name, folder in folders.items()
     ],
   )
-  assert [status for status, _ in prepared] == [0] * len(OBJECTIVES), prepared
+  assert [status for status, _ in prepared] == [0] * len(chosen), prepared
   trained = scripts.run_each(
-    "run_pretraining", [flags(folders[name], name) for name in OBJECTIVES]
+    "run_pretraining", [flags(folders[name], name) for name in chosen]
   )
-  assert [status for status, _ in trained] == [0] * len(OBJECTIVES), trained
+  assert [status for status, _ in trained] == [0] * len(chosen), trained
   return folders
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+  fast = [name for name in OBJECTIVES if name not in SLOW]
+  return finished_runs(fast, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def slow_runs(tmp_path_factory):
+  return finished_runs(SLOW, tmp_path_factory)
+
+
+@pytest.fixture
+def folder(request, name):
+  """Folder of the finished run of the objective `name`."""
+  return request.getfixturevalue("slow_runs" if name in SLOW else "runs")[name]
 
 
 def test_each_objective_is_tested_here():
   assert OBJECTIVES.keys() == objectives.OBJECTIVES.keys()
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
-def test_every_loss_of_an_objective_falls(runs, name):
-  entries = run_log.read(str(runs[name] / "out"))
+@pytest.mark.parametrize("name", NAMES)
+def test_every_loss_of_an_objective_falls(folder, name):
+  entries = run_log.read(str(folder / "out"))
   for loss in OBJECTIVES[name][1]:
     first, last = (entries[i][f"{loss}_loss"] for i in (0, -1))
     # A pair's random answer is learned in longer runs only.
     slack = 0.1 if loss in ("next_sentence", "sentence_order") else -0.1
     assert last < first + slack, loss
-    evaluation = scripts.results(runs[name] / "out")["eval"]
+    evaluation = scripts.results(folder / "out")["eval"]
     assert evaluation[f"{loss}_loss"] < first + slack
     assert 0 <= evaluation[f"{loss}_accuracy"] <= 1
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
-def test_what_can_be_served_is_exported(runs, name):
-  saved_models = runs[name] / "out" / "saved_model"
+@pytest.mark.parametrize("name", NAMES)
+def test_what_can_be_served_is_exported(folder, name):
+  saved_models = folder / "out" / "saved_model"
   assert (saved_models / "encoder" / "1" / "saved_model.pb").exists()
   has_masked_lm = name not in (*DETECTORS, "left_to_right")
   assert (saved_models / "fill_mask").exists() == has_masked_lm
@@ -159,8 +172,10 @@ def test_what_can_be_served_is_exported(runs, name):
 
 
 @pytest.mark.slow
-def test_modernbert_goes_on_with_longer_rows_and_another_base(runs, tmp_path):
-  folder, data = runs["modernbert"], tmp_path / "records"
+def test_modernbert_goes_on_with_longer_rows_and_another_base(
+  slow_runs, tmp_path
+):
+  folder, data = slow_runs["modernbert"], tmp_path / "records"
   values = json.loads((folder / "bert_config.json").read_text())
   values |= {"max_position_embeddings": 128, "rotary_base": 1.6e5}
   (tmp_path / "bert_config.json").write_text(json.dumps(values))
@@ -190,11 +205,11 @@ def test_modernbert_goes_on_with_longer_rows_and_another_base(runs, tmp_path):
   )
   [(status, err)] = scripts.run_each("run_pretraining", [second])
   assert status == 0, err
-  losses = [
-    run_log.read(str(path / "out"))[place]["masked_lm_loss"]
-    for path, place in ((folder, 0), (tmp_path, 0))
-  ]
-  assert losses[1] < losses[0] - 0.1
+  first, longer = (
+    run_log.read(str(path / "out"))[0]["masked_lm_loss"]
+    for path in (folder, tmp_path)
+  )
+  assert longer < first - 0.1
 
 
 def test_electras_checkpoint_holds_a_discriminator_like_any_encoder(runs):
@@ -205,13 +220,14 @@ def test_electras_checkpoint_holds_a_discriminator_like_any_encoder(runs):
   assert "generator/embeddings/word_embeddings" not in names
 
 
-def test_a_discriminator_of_two_tables_is_read_with_their_sum(runs):
-  prefix = str(runs["deberta_v3"] / "out" / f"model.ckpt-{STEPS}")
-  stored = tf_format.read(prefix)
+@pytest.mark.slow
+def test_a_discriminator_of_two_tables_is_read_with_their_sum(slow_runs):
+  out = slow_runs["deberta_v3"] / "out"
+  stored = tf_format.read(str(out / f"model.ckpt-{STEPS}"))
   assert names.WORD_EMBEDDINGS not in stored
   delta = stored[names.DELTA]
   assert np.abs(delta).max() > 0
-  encoder = models.from_checkpoint(runs["deberta_v3"] / "out")
+  encoder = models.from_checkpoint(out)
   assert encoder.config.model_type == "deberta-v2"
   np.testing.assert_array_equal(
     encoder.embeddings.word_embeddings,

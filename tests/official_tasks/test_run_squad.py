@@ -176,6 +176,7 @@ def _check_ensemble(folder, scores):
   assert found == pytest.approx(scores, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_xlnet_is_trained_and_served_with_its_beam(tmp_path):
   scripts.write_model_files(
     tmp_path,

@@ -69,12 +69,10 @@ def make(head, tokenizer):
     model = models.MultipleChoice(config)
     return multiple_choice.MultipleChoiceServable(model, tokenizer, 40)
   if head in ("question_answering", "answer_beam"):
-    kind = models.AnswerBeam
-    if head == "question_answering":
-      kind = models.QuestionAnswering
-    model = kind(config)
+    is_beam = head == "answer_beam"
+    kind = models.AnswerBeam if is_beam else models.QuestionAnswering
     return question_answering.QuestionAnsweringServable(
-      model, tokenizer, 60, max_query_length=30
+      kind(config), tokenizer, 60, max_query_length=30
     )
   if head == "token_classification":
     model = models.TokenClassifier(config, 3)

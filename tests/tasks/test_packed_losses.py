@@ -15,6 +15,7 @@ from keras_bert_impl.tasks import (
   pretraining,
 )
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from tests import architectures
 
 LENGTH, PREDICTIONS = 24, 5
 VOCABULARY = vocabulary_lib.Vocabulary(
@@ -31,15 +32,6 @@ CONFIG = configs.EncoderConfig(
   attention_probs_dropout_prob=0.0,
   initializer_range=0.2,
 )
-DEBERTA = {
-  "clears_padding": True,
-  "position_embedding_type": "none",
-  "relative_attention": True,
-  "pos_att_type": "c2p|p2c",
-  "position_buckets": 6,
-  "share_att_key": True,
-  "type_vocab_size": 0,
-}
 # What a configuration needs for the objective.
 CHANGES = {
   "bert": {},
@@ -47,15 +39,9 @@ CHANGES = {
   "spanbert": {},
   "electra": {"embedding_size": 8},
   "left_to_right": {"use_causal_mask": True},
-  "modernbert": {
-    "position_embedding_type": "rotary",
-    "attention_window": 6,
-    "global_attention_every": 2,
-    "norm_first": True,
-    "gated_feed_forward": True,
-  },
-  "deberta": DEBERTA,
-  "deberta_v3": DEBERTA,
+  "modernbert": architectures.MODERNBERT,
+  "deberta": architectures.DEBERTA,
+  "deberta_v3": architectures.DEBERTA,
 }
 # Of the texts of two rows.
 LENGTHS = ((7, 4, 12), (16, 6))

@@ -1,4 +1,4 @@
-"""Prints what ten steps give on some number of replicas; run as a process.
+"""Prints what ten steps give on some number of replicas; run as a module.
 
 Arguments: number of replicas, family, optimizer, and the names of other fields
 to set to True. The steps are made twice, in one and in two micro-batches.
@@ -19,17 +19,8 @@ from keras_bert_impl.optimizers import adamw, lamb, stable_adamw
 from keras_bert_impl.tasks import mask_decoder, masked_lm, replaced_token
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import distribution, loop
+from tests import architectures
 
-# Attention to contents and positions apart.
-DEBERTA = {
-  "clears_padding": True,
-  "position_embedding_type": "none",
-  "relative_attention": True,
-  "pos_att_type": "c2p|p2c",
-  "position_buckets": 6,
-  "share_att_key": True,
-  "type_vocab_size": 0,
-}
 OPTIMIZERS = {
   "adamw": adamw.AdamW,
   "lamb": lamb.LAMB,
@@ -51,13 +42,16 @@ TASKS = {
 TASKS |= {
   name: lambda config, task=task: task(
     # So that scores of positions count for something.
-    dataclasses.replace(config, initializer_range=0.2, **DEBERTA)
+    dataclasses.replace(config, initializer_range=0.2, **architectures.DEBERTA)
   )
   for name, task in (
     ("deberta", mask_decoder.MaskDecoderTask),
     ("deberta_v3", replaced_token.DisentangledSharingTask),
   )
 }
+TASKS["modernbert"] = lambda config: TASKS["packed"](
+  dataclasses.replace(config, **architectures.MODERNBERT)
+)
 VOCAB_SIZE, LENGTH, PREDICTIONS, BATCH = 50, 12, 4, 8
 
 

@@ -78,19 +78,12 @@ def test_another_warm_up_is_another_schedule(run, trained):
   assert "num_warmup_steps=2, where it was num_train_steps=2" in line
 
 
-FLAT = {"learning_rate_schedule": "trapezoidal", "num_decay_steps": 0}
-
-
-@pytest.fixture(name="flat")
-def fixture_flat(tmp_path):
-  """Folder of a run of two steps at a constant rate."""
-  make(tmp_path / "flat", **FLAT).train(replica_equality.dataset(2).skip)
-  return tmp_path / "flat"
-
-
-def test_a_trapezoid_may_get_its_decay_later(flat, trained):
-  later = FLAT | {"num_train_steps": 6, "num_decay_steps": 4}
-  (line,) = trained(flat, **later)
+def test_a_trapezoid_may_get_its_decay_later(run, trained):
+  flat = {"learning_rate_schedule": "trapezoidal", "num_decay_steps": 0}
+  (run / "run_config.json").unlink()  # As if it had been so from the start.
+  assert not trained(run, **flat)
+  later = flat | {"num_train_steps": 6, "num_decay_steps": 4}
+  (line,) = trained(run, **later)
   assert "num_decay_steps=4, where it was" in line
   assert "the learning rate is 0.01 here, where it would be 0.01" in line
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -12,12 +13,15 @@ import tensorflow as tf
 from keras_bert_impl.training import distribution, loop
 from tests.training import replica_equality
 
+ROOT = pathlib.Path(__file__).parents[2]
+
 
 def run_process(*arguments):
   return subprocess.Popen(
-    [sys.executable, replica_equality.__file__, *map(str, arguments)],
+    [sys.executable, "-m", replica_equality.__name__, *map(str, arguments)],
     stdout=subprocess.PIPE,
     env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+    cwd=ROOT,
   )
 
 
@@ -39,6 +43,7 @@ def result(process):
         ("electra", "adamw"),
         ("deberta", "adamw"),
         ("deberta_v3", "adamw"),
+        ("modernbert", "adamw"),
         ("bert", "lamb"),
         ("bert", "stable_adamw"),
       )

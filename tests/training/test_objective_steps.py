@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -21,7 +22,7 @@ from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import distribution
 from keras_bert_impl.training import loop as loop_lib
-from tests.tasks import test_packed_losses
+from tests import architectures
 
 BATCH, LENGTH, PREDICTIONS = 8, 24, 5
 VOCABULARY = vocabulary_lib.Vocabulary(
@@ -74,7 +75,7 @@ TASKS = {
   ),
 }
 
-DEBERTA = dataclasses.replace(CONFIG, **test_packed_losses.DEBERTA)
+DEBERTA = dataclasses.replace(CONFIG, **architectures.DEBERTA)
 TASKS |= {
   "deberta": lambda: mask_decoder.MaskDecoderTask(
     DEBERTA, make_masking("ngram")
@@ -83,6 +84,12 @@ TASKS |= {
     DEBERTA, make_masking("token", 1.0, 0.0)
   ),
 }
+TASKS["modernbert"] = lambda: masked_lm.MaskedLanguageModelTask(
+  dataclasses.replace(CONFIG, **architectures.MODERNBERT),
+  make_masking("token"),
+  None,
+  is_packed=True,
+)
 
 XLNET = dataclasses.replace(
   CONFIG, position_embedding_type="transformer_xl", type_vocab_size=4
@@ -97,8 +104,8 @@ TASKS |= {
     ("_with_memory", {"mem_len": 8}),
   )
 }
-# Their blocks and embeddings are compiled for others too.
-SLOW = ("deberta",)
+# Its blocks, losses and embeddings are compiled for others too.
+SLOW = ("deberta_v3", "modernbert")
 
 
 def make_batches(task):
@@ -136,13 +143,28 @@ def make_batches(task):
   ],
 )
 def test_an_objective_is_learned_under_xla(name):
+  learn(name, jit_compile=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["deberta", "deberta_v3"])
+def test_an_objective_is_learned_in_bfloat16(name):
+  policy = keras.config.dtype_policy()
+  keras.config.set_dtype_policy("mixed_bfloat16")
+  try:
+    learn(name)
+  finally:
+    keras.config.set_dtype_policy(policy)
+
+
+def learn(name, **options):
   task = TASKS[name]()
   batches = make_batches(task)
   for feature in batches.element_spec.values():
     assert feature.shape.is_fully_defined()
     assert feature.dtype in (tf.int32, tf.float32)
   config = config_lib.TrainingConfig(
-    train_batch_size=BATCH, num_train_steps=60, jit_compile=True
+    train_batch_size=BATCH, num_train_steps=60, **options
   )
   strategy = tf.distribute.get_strategy()
   loop = loop_lib.TrainingLoop(

@@ -43,7 +43,7 @@ def model_folder(tmp_path_factory):
     ("xlnet_language_model", NEW | NEW_POOLER),
     ("deberta_masked_lm", NEW | NEW_POOLER),
     ("deberta_v2_masked_lm", NEW | NEW_POOLER),
-    # The dense layer of its heads is that of the language model's.
+    # Its heads begin with the dense layer of the language model's.
     ("modernbert_masked_lm", NEW),
   ],
 )

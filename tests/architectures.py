@@ -1,0 +1,36 @@
+"""Configurations of architectures other than BERT, as fields to change."""
+
+from keras_bert_impl import configs
+
+# Contents and positions attend apart; no positions in the input.
+DEBERTA = {
+  "clears_padding": True,
+  "position_embedding_type": "none",
+  "relative_attention": True,
+  "pos_att_type": "c2p|p2c",
+  "position_buckets": 6,
+  "share_att_key": True,
+  "type_vocab_size": 0,
+}
+# Rotary positions, every other layer local, gates, norms first, few biases.
+MODERNBERT = {
+  "type_vocab_size": 0,
+  "position_embedding_type": "rotary",
+  "attention_window": 4,
+  "global_attention_every": 2,
+  "norm_first": True,
+  "gated_feed_forward": True,
+  "attention_bias": False,
+  "mlp_bias": False,
+  "norm_bias": False,
+}
+TINY_DEBERTA = configs.EncoderConfig(
+  vocab_size=30,
+  hidden_size=8,
+  num_hidden_layers=2,
+  num_attention_heads=2,
+  intermediate_size=16,
+  max_position_embeddings=10,
+  initializer_range=0.5,
+  **DEBERTA,
+)
