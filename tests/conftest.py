@@ -1,6 +1,7 @@
 """How a test run is shared out among processes, with `--dist loadfile`."""
 
 import functools
+import gc
 import os
 import pathlib
 
@@ -40,6 +41,11 @@ def pytest_xdist_make_scheduler(config, log):
 
   config.option.loadscopereorder = False
   return Scheduling(config, log)
+
+
+def pytest_collection_finish():
+  """Spares the garbage collector the imported modules, which stay anyway."""
+  gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

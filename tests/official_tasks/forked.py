@@ -15,7 +15,7 @@ import tempfile
 _CONTEXT = multiprocessing.get_context("forkserver")
 # Tests read what the script itself writes.
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
-_CONTEXT.set_forkserver_preload(["tensorflow", "keras"])
+_CONTEXT.set_forkserver_preload(["tests.official_tasks.preloaded"])
 
 
 class Process:

@@ -84,7 +84,7 @@ def run_each(script, list_of_values, module="tests/official_tasks/scripts.py"):
   """
   lists = [command(script, **values)[1:] for values in list_of_values]
   process = forked.Process([str(ROOT / module), script, json.dumps(lists)])
-  out, err = process.communicate(timeout=600)
+  out, err = process.communicate(timeout=300 * len(lists))
   assert process.returncode == 0, err
   return json.loads(out.splitlines()[-1])
 
