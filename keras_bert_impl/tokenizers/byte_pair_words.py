@@ -52,8 +52,8 @@ def split(texts, pages, page_of):
     texts, "UTF-8", errors="replace"
   )
   rows = alignment.rows_of(codes)  # [C], the text of each character
-  # As flat tensors: TensorFlow traces concatenations and sums of ragged ones
-  # for half a second.
+  # Flat tensors: TensorFlow needs half a second to trace concatenations and
+  # sums of ragged ones.
   places = tf.range(tf.size(rows)) + rows  # An end follows each text.
   codes = tf.tensor_scatter_nd_update(
     tf.fill([tf.size(rows) + tf.size(texts)], _NUM_CODE_POINTS),

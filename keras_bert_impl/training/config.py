@@ -52,14 +52,15 @@ class TrainingConfig:
   )
   learning_rate_schedule: str = options.field(
     "linear",
-    "Learning rate after the warm-up: the original's line to zero; or constant,"
-    " and at the end 1 - sqrt(share of num_decay_steps).",
+    "Learning rate after the warm-up: linear falls to zero, as in the original;"
+    " trapezoidal is constant, and falls in the last num_decay_steps, as"
+    " 1 - sqrt(their share).",
     SCHEDULES,
   )
   num_decay_steps: int | None = options.field(
     None,
     "Last steps, in which the trapezoidal learning rate falls to zero; default:"
-    " a tenth of all.",
+    " a tenth of num_train_steps.",
     interval="[0, inf)",
   )
   save_checkpoints_steps: int = options.field(
@@ -83,8 +84,8 @@ class TrainingConfig:
   )
   optimizer: str = options.field(
     "adamw",
-    "Optimizer; lamb suits very large batches, and stable_adamw clips updates:"
-    " it needs no clip_norm.",
+    "Optimizer; lamb suits very large batches, and stable_adamw clips updates,"
+    " so that it needs no clip_norm.",
     OPTIMIZERS,
   )
   weight_decay_rate: float = options.field(
