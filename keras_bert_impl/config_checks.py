@@ -104,6 +104,14 @@ def disentangled(config):
     )
 
 
+def causal(config):
+  """Checks that a direction is one of a causal mask that can have it."""
+  if not config.use_causal_mask:
+    _unused(config, ("causal_direction",), "use_causal_mask True")
+  if config.position_embedding_type == "transformer_xl":
+    _unused(config, ("causal_direction",), "another position_embedding_type")
+
+
 def blocks(config):
   """Checks how norms, rotary positions and windows go together."""
   if config.norm_first:

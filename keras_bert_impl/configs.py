@@ -19,6 +19,7 @@ POSITION_EMBEDDING_TYPES = (
   "rotary",
   "transformer_xl",
 )
+CAUSAL_DIRECTIONS = ("left_to_right", "right_to_left")
 
 # In every bert_config.json Google released since November 2018; read by no
 # code of theirs or ours.
@@ -79,6 +80,7 @@ class EncoderConfig:
       encoder is a `models.XLNetEncoder`, and the fields from `clamp_len` to
       `summary_use_proj` are its own.
     use_causal_mask: whether a position sees only itself and what precedes it.
+    causal_direction: "right_to_left": it sees what follows it instead.
     pooler_act: activation of the pooler, where a model has one; one of
       `ACTIVATIONS`.
     layer_norm_eps: added to the variance in LayerNorm.
@@ -94,8 +96,7 @@ class EncoderConfig:
     same_length: whether a position of a causal model sees as many tokens as
       any other: those of the memory's length before it.
     bi_data: whether the second half of a batch is read backwards.
-    mem_len: tokens whose states are remembered for the next segment; None or 0
-      remembers all.
+    mem_len: tokens remembered for the next segment; None or 0 remembers all.
     reuse_len: how many of a segment's first tokens are remembered; None or 0
       means all.
     summary_type: one of `config_checks.SUMMARY_TYPES`, what the pooler reads:
@@ -119,17 +120,15 @@ class EncoderConfig:
     conv_groups: groups that the convolution divides H into.
     conv_act: its activation, one of `ACTIVATIONS`.
     pooler_dropout: dropout before the pooler.
-    clears_padding: whether the states of padding are 0 after the embeddings,
-      and padding sees all alike (DeBERTa: True). `embedding_size` is then
-      mapped to H before LayerNorm, without bias.
+    clears_padding: whether the states of padding are 0 after the embeddings, it
+      sees all alike, and E is mapped to H before LayerNorm, without bias.
     rotary_base: base (theta) of the wave lengths of rotary positions, >= 1.
     local_rotary_base: the same, for layers with a window.
     attention_window: tokens of a window: a token sees those up to half of it
       away; 0 means that it sees all.
     global_attention_every: n: the first layer and every n-th after it see all.
-    norm_first: whether LayerNorm comes before attention and feed-forward layer,
-      and after the last block (pre-norm). The LayerNorm of the embeddings
-      stands for that before the first attention.
+    norm_first: whether LayerNorm comes before attention and feed-forward layer
+      (before the first, that of the embeddings), and after the last block.
     gated_feed_forward: whether the feed-forward layer is gated (GeGLU).
     attention_bias, mlp_bias, norm_bias: whether the dense layers of attention,
       those of the feed-forward layer, and LayerNorm have biases.
@@ -167,6 +166,7 @@ class EncoderConfig:
   embedding_size: int | None = None
   position_embedding_type: str = "learned"
   use_causal_mask: bool = False
+  causal_direction: str = "left_to_right"
   pooler_act: str = "tanh"
   layer_norm_eps: float = 1e-12
   num_hidden_groups: int | None = None
@@ -213,6 +213,7 @@ class EncoderConfig:
     config_checks.transformer_xl(self)
     config_checks.disentangled(self)
     config_checks.blocks(self)
+    config_checks.causal(self)
 
   @classmethod
   def from_dict(cls, values, origin="the given dictionary"):
@@ -381,6 +382,7 @@ def _check_kinds(config):
     "classifier_pooling": (None, "cls", "mean"),
     "model_type": tuple(families.FAMILIES),
     "position_embedding_type": POSITION_EMBEDDING_TYPES,
+    "causal_direction": CAUSAL_DIRECTIONS,
   }
   for name, allowed in choices.items():
     config_checks.choice(name, getattr(config, name), allowed)

@@ -24,6 +24,7 @@ MODERNBERT = {
   "mlp_bias": False,
   "norm_bias": False,
 }
+RIGHT_TO_LEFT = {"use_causal_mask": True, "causal_direction": "right_to_left"}
 TINY_DEBERTA = configs.EncoderConfig(
   vocab_size=30,
   hidden_size=8,

@@ -198,6 +198,14 @@ def test_only_a_table_of_positions_limits_the_input():
     ({"conv_kernel_size": 3}, "conv_kernel_size .3. needs clears_padding"),
     ({"clears_padding": None}, "clears_padding .None. must be one of"),
     (XL | {"hidden_size": 15, "num_attention_heads": 3}, ".15. must be even"),
+    (
+      {"causal_direction": "right_to_left"},
+      "causal_direction .'right_to_left'. needs use_causal_mask True",
+    ),
+    (
+      XL | {"use_causal_mask": True, "causal_direction": "right_to_left"},
+      "causal_direction .'right_to_left'. needs another position_embedding",
+    ),
     (XL | {"norm_first": True}, "norm_first .True. needs another position_emb"),
     (
       ROTARY | {"hidden_size": 15, "num_attention_heads": 3},

@@ -14,6 +14,7 @@ _BEHAVIOUR = (
   "num_attention_heads",
   "hidden_act",
   "use_causal_mask",
+  "causal_direction",
   "position_embedding_type",
   "position_offset",
   "layer_norm_eps",

@@ -4,9 +4,9 @@ All positions attend at once, or in blocks, with memory that is linear in L.
 
 `rows` is a dict of what belongs to the R positions that see others, on axis 2:
 `query` [B, N, R, D] and perhaps `seen` bool [B, 1, 1 or R, L], or `text` int
-[B, 1, R, 1] and `texts` int [B, 1, 1, L] (each sees its own text), `places` int
-[1, 1, R, 1] (each sees itself and what is before it), `position_bias` float
-[B or 1, N, R, L].
+[B, 1, R, 1] and `texts` int [B, 1, 1, L] (each sees its own text), `last` or
+`first` int [1, 1, R, 1] (the last or first place that each sees: its own),
+`position_bias` float [B or 1, N, R, L].
 
 Source: Vaswani et al. 2017, section 3.2.1.
 """
@@ -23,6 +23,8 @@ _LONG = 2 * BLOCK_SIZE  # positions, of which all scores are kept at once
 # that a row whose positions are all masked (padding in a packed batch) gives no
 # NaN.
 _UNSEEN = -3e4
+# What each causal direction limits: `rows`, see above.
+LIMITS = {"left_to_right": "last", "right_to_left": "first"}
 
 
 def structure(input_mask, sequence_ids=None):
@@ -71,6 +73,15 @@ def check_heads(layer, hidden_size):
     )
 
 
+def check_direction(layer):
+  """Raises ValueError if a layer's causal direction is none of `LIMITS`."""
+  if layer.causal_direction not in (None, *LIMITS):
+    raise ValueError(
+      f"causal_direction ({layer.causal_direction!r}) of {layer.name} must be"
+      f" one of {', '.join(LIMITS)}, or None."
+    )
+
+
 def split_heads(x, num_heads):
   """Returns [B, N, L, D] of `x` [B, L, H]."""
   batch, length, size = ops.shape(x)
@@ -85,7 +96,7 @@ def merge_heads(x):
   return ops.reshape(x, (batch, length, heads * size))
 
 
-def rows(query, attention_mask, use_causal_mask, position_bias):
+def rows(query, attention_mask, causal_direction, position_bias):
   """Returns what belongs to each position, see above.
 
   Args:
@@ -93,19 +104,18 @@ def rows(query, attention_mask, use_causal_mask, position_bias):
     attention_mask: bool or int, true where a position may be seen: [B, L] or
       [B, L, L], from each position to each; or int [B, L, 1], the same for the
       positions of a text, which see each other. None: all are seen.
-    use_causal_mask: bool, whether a position sees only itself and those before
-      it.
+    causal_direction: str, one of `LIMITS`: a position sees itself and those
+      before it, or after it, alone. None: it sees all.
     position_bias: float [B or 1, N, L, L], added to the scores; or None.
   """
-  places = None
-  if use_causal_mask:
-    places = ops.arange(ops.shape(query)[2])[None, None, :, None]
   found = {
     "query": query,
-    "places": places,
     "position_bias": position_bias,
     **_mask(attention_mask),
   }
+  if causal_direction:
+    places = ops.arange(ops.shape(query)[2])[None, None, :, None]
+    found[LIMITS[causal_direction]] = places
   return {name: x for name, x in found.items() if x is not None}
 
 
@@ -198,7 +208,7 @@ def what_is_seen(rows):
   """Returns what positions see, bool [B, 1, 1 or R, L]; None for all.
 
   Args:
-    rows: dict, see above; `places` are not read.
+    rows: dict, see above; `last` and `first` are not read.
   """
   if "text" in rows:
     return ops.equal(rows["text"], rows["texts"])
@@ -221,7 +231,12 @@ def _unseen(rows, length):
     float32 [B or 1, 1, 1 or R, L]: 0 where a position is seen.
   """
   seen = what_is_seen(rows)
-  if "places" in rows:
-    causal = ops.arange(length) <= rows["places"]  # [1, 1, R, L]
-    seen = causal if seen is None else seen & causal
+  place = ops.arange(length)
+  for limit, is_within in (
+    ("last", ops.less_equal),
+    ("first", ops.greater_equal),
+  ):
+    if limit in rows:
+      causal = is_within(place, rows[limit])  # [1, 1, R, L]
+      seen = causal if seen is None else seen & causal
   return None if seen is None else ops.where(seen, 0.0, _UNSEEN)

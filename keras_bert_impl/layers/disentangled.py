@@ -157,7 +157,7 @@ class DisentangledBias(base.Layer):
       **options: of `attention.attend`: drop, size, training.
     """
     query, key, value = heads
-    rows = attention.rows(query * self.scale, attention_mask, False, None)
+    rows = attention.rows(query * self.scale, attention_mask, None, None)
     if attention_mask is not None and len(attention_mask.shape) == 2:
       rows["is_token"] = ops.cast(attention_mask, "bool")[:, None, :, None]
     options |= {

@@ -66,22 +66,22 @@ def attend(
     probabilities, before dropout.
   """
   shape, half = ops.shape(projections[0]), layer.window // 2
-  length, is_causal = shape[1], layer.use_causal_mask
+  length, direction = shape[1], layer.causal_direction
   # Two blocks have as many scores as the whole row.
   is_short = isinstance(length, int) and length <= 4 * half
   whole = is_short or return_scores
   if whole:
-    seen = _band(attention_mask, length, half, is_causal)
+    seen = _band(attention_mask, length, half, direction)
     query, key, value = rotary_lib.split_heads(
       projections, layer.num_heads, rotary, training
     )
   else:
-    seen = _seen_in_blocks(attention_mask, shape, half, is_causal)
+    seen = _seen_in_blocks(attention_mask, shape, half, direction)
     others = () if rotary is None else (rotary,)
     query, key, value = kernels.arrange(
       _heads_in_blocks(half, layer.num_heads), projections, others, training
     )
-  rows = attention.rows(query, seen, False, None)
+  rows = attention.rows(query, seen, None, None)
   context, probs = attention.attend(rows, key, value, drop)
 
   def as_rows(x):  # [B S, W, ...] -> [B, L, ...]
@@ -124,20 +124,20 @@ def _heads_in_blocks(half, num_heads):
   return arrange
 
 
-def _band(attention_mask, length, half, is_causal):
+def _band(attention_mask, length, half, direction):
   """Returns which positions each one of a row sees, bool [B or 1, L, L]."""
   place = ops.arange(length)
-  near = _is_near(place[None, :] - place[:, None], half, is_causal)[None]
+  near = _is_near(place[None, :] - place[:, None], half, direction)[None]
   if attention_mask is None:
     return near
   return near & attention.whole_mask(attention_mask)
 
 
-def _seen_in_blocks(attention_mask, shape, half, is_causal):
+def _seen_in_blocks(attention_mask, shape, half, direction):
   """Returns which of its neighbourhood a position sees, bool [B S, W, 2 W]."""
   size = 2 * half
   distance = ops.arange(2 * size)[None, :] - half - ops.arange(size)[:, None]
-  near = _is_near(distance, half, is_causal)
+  near = _is_near(distance, half, direction)
   if attention_mask is None:
     attention_mask = ops.ones(shape[:2], "bool")
   if attention.is_of_texts(attention_mask):
@@ -151,9 +151,11 @@ def _seen_in_blocks(attention_mask, shape, half, is_causal):
   return near & _diagonal(attention_mask, half)
 
 
-def _is_near(distance, half, is_causal):
+def _is_near(distance, half, direction):
   """Returns whether a position sees another one at that distance, bool."""
-  return (distance >= -half) & (distance <= (0 if is_causal else half))
+  first = 0 if direction == "right_to_left" else -half
+  last = 0 if direction == "left_to_right" else half
+  return (distance >= first) & (distance <= last)
 
 
 def _pad(x, axis, before, after):

@@ -24,8 +24,8 @@ class SelfAttention(base.Layer):
   Args:
     num_heads: int, N; must divide H.
     dropout_rate: float in [0, 1), of the attention probabilities.
-    use_causal_mask: bool, whether a position sees only itself and those before
-      it.
+    causal_direction: str, one of `attention.LIMITS`: a position sees itself and
+      those before it, or after it, alone. None: it sees all.
     initializer_range: float, standard deviation.
     block_size: int, for how many positions scores are kept at a time: memory
       grows with L, not with its square. None: for all.
@@ -45,7 +45,7 @@ class SelfAttention(base.Layer):
     self,
     num_heads,
     dropout_rate=0.1,
-    use_causal_mask=False,
+    causal_direction=None,
     initializer_range=0.02,
     block_size=None,
     disentangled=None,
@@ -57,7 +57,7 @@ class SelfAttention(base.Layer):
     self.supports_masking = True
     self.num_heads = num_heads
     self.dropout_rate = dropout_rate
-    self.use_causal_mask = use_causal_mask
+    self.causal_direction = causal_direction
     self.initializer_range = initializer_range
     self.block_size = block_size
     self.disentangled = disentangled
@@ -69,6 +69,7 @@ class SelfAttention(base.Layer):
     """Creates the weights."""
     size, options = hidden_shape[-1], self.disentangled or {}
     attention.check_heads(self, size)
+    attention.check_direction(self)
 
     def dense(name, use_bias=self.use_bias):
       return self._dense(size, hidden_shape, name=name, use_bias=use_bias)
@@ -129,7 +130,7 @@ class SelfAttention(base.Layer):
         (query, key, value), mask, position_bias, self, **options
       )
     else:
-      rows = attention.rows(query, mask, self.use_causal_mask, position_bias)
+      rows = attention.rows(query, mask, self.causal_direction, position_bias)
       context, probs = attention.attend(rows, key, value, **options)
     context = attention.merge_heads(context)
     return (context, probs) if return_attention_scores else context

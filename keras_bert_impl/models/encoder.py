@@ -27,8 +27,7 @@ class TransformerEncoder(base.EncoderModel):
 
   Args:
     config: `configs.EncoderConfig`.
-    dtype: None (the global policy), or a dtype policy or its name, such as
-      "mixed_bfloat16".
+    dtype: a dtype policy of Keras or its name; None means the global one.
     name: str, also the first part of each variable's path.
     embeddings: `layers.Embeddings` of another encoder to share, as ELECTRA's
       generator does; None makes them.

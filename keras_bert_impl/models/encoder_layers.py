@@ -99,6 +99,11 @@ def position_bias(config, dtype_policy, hidden):
   )(hidden)
 
 
+def causal_direction(config):
+  """Returns the direction in which a causal encoder reads; None for others."""
+  return config.causal_direction if config.use_causal_mask else None
+
+
 def windows(config):
   """Returns the window of each layer's attention, None where it sees all."""
   every, size = config.global_attention_every, config.attention_window
@@ -129,7 +134,7 @@ def _block(config, dtype_policy, index, name):
     layer_norm_eps=config.layer_norm_eps,
     initializer_range=config.initializer_range,
     attention_options={
-      "use_causal_mask": config.use_causal_mask,
+      "causal_direction": causal_direction(config),
       "block_size": attention.block_size(config.longest_input),
       "disentangled": _disentangled(config),
       "window": windows(config)[index],
@@ -203,15 +208,16 @@ def convolution(config, dtype_policy, use_sequence_ids):
 def pooler(config, dtype_policy):
   """Returns a new `Pooler`, or `Pooling` where heads have the dense layer."""
   # The first token of a left-to-right model has seen no other.
+  use_last_token = causal_direction(config) == "left_to_right"
   if config.classifier_pooling:
     mode = config.classifier_pooling
-    if mode == "cls" and config.use_causal_mask:
+    if mode == "cls" and use_last_token:
       mode = "lasttoken"
     return layers.Pooling(mode, dtype=dtype_policy, name="pooler")
   return layers.Pooler(
     config.initializer_range,
     config.pooler_act,
-    use_last_token=config.use_causal_mask,
+    use_last_token=use_last_token,
     dropout_rate=config.pooler_dropout,
     dtype=dtype_policy,
     name="pooler",

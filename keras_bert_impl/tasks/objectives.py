@@ -5,7 +5,7 @@ all objectives in --help, and data preparation reads their choices.
 """
 
 from keras_bert_impl.tasks import (
-  left_to_right,
+  causal_lm,
   mask_decoder,
   masked_lm,
   permutation,
@@ -19,7 +19,8 @@ OBJECTIVES = {
   "albert": masked_lm.ALBERT,
   "spanbert": span_boundary.SPANBERT,
   "electra": replaced_token.ELECTRA,
-  "left_to_right": left_to_right.LEFT_TO_RIGHT,
+  "left_to_right": causal_lm.LEFT_TO_RIGHT,
+  "right_to_left": causal_lm.RIGHT_TO_LEFT,
   "xlnet": permutation.XLNET,
   "modernbert": masked_lm.MODERNBERT,
   "deberta": mask_decoder.DEBERTA,

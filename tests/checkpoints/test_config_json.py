@@ -195,6 +195,14 @@ def test_values_of_xlnet_that_are_none_or_words_survive():
   assert read(XLNET).config.mem_len == 512
 
 
+def test_a_right_to_left_model_is_refused():
+  config = dataclasses.replace(
+    read(BERT).config, use_causal_mask=True, causal_direction="right_to_left"
+  )
+  with pytest.raises(ValueError, match="causal_direction .* has no place in"):
+    config_json.to_dict(description.Description(config))
+
+
 def test_layers_of_an_albert_that_share_nothing_are_refused():
   config = dataclasses.replace(read(ALBERT).config, num_hidden_groups=None)
   with pytest.raises(ValueError, match="num_hidden_groups .None. has no place"):

@@ -79,15 +79,20 @@ def test_it_takes_the_mask_of_keras_where_none_is_given():
   )
 
 
-def test_a_causal_layer_sees_only_what_precedes():
-  _, probs = make_call(None, use_causal_mask=True)
-  seen = np.broadcast_to(np.tri(5, dtype=bool), probs.shape)
-  np.testing.assert_array_equal(probs > 0, seen)
+def test_a_causal_layer_sees_only_what_precedes_or_follows():
+  before = np.tri(5, dtype=bool)
+  for direction, sees in (
+    ("left_to_right", before),
+    ("right_to_left", before.T),
+  ):
+    _, probs = make_call(None, causal_direction=direction)
+    seen = np.broadcast_to(sees, probs.shape)
+    np.testing.assert_array_equal(probs > 0, seen)
 
 
 def test_causal_and_padding_masks_combine():
   mask = np.array([[1, 1, 1, 0, 0], [1, 1, 0, 1, 1]])
-  _, probs = make_call(mask, use_causal_mask=True)
+  _, probs = make_call(mask, causal_direction="left_to_right")
   seen = np.tri(5, dtype=bool)[None] & mask[:, None, :].astype(bool)
   np.testing.assert_array_equal(
     probs > 0, np.broadcast_to(seen[:, None], probs.shape)
@@ -122,9 +127,14 @@ def test_heads_that_do_not_divide_the_hidden_size_are_refused():
     make(num_heads=3)
 
 
+def test_an_unknown_direction_is_refused():
+  with pytest.raises(ValueError, match=r"'up'\).*left_to_right, right_to_left"):
+    make(causal_direction="up")
+
+
 def test_it_works_and_reloads_in_any_model(tmp_path):
   inputs = keras.Input((None, 8))
-  layer = layers.SelfAttention(2, use_causal_mask=True)
+  layer = layers.SelfAttention(2, causal_direction="left_to_right")
   model = keras.Model(inputs, layer(inputs, return_attention_scores=True))
   model.save(tmp_path / "model.keras")
   again = keras.models.load_model(tmp_path / "model.keras")

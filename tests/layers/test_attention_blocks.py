@@ -78,13 +78,16 @@ def test_the_length_need_not_be_known():
 
 
 @pytest.mark.parametrize(
-  ("mask", "use_causal_mask"),
-  [("padding", False), ("packed", False), ("none", True), ("texts", True)],
+  ("mask", "direction"),
+  [
+    ("padding", None),
+    ("packed", None),
+    ("none", "left_to_right"),
+    ("texts", "right_to_left"),
+  ],
 )
-def test_blocks_obey_masks_and_biases(mask, use_causal_mask):
-  layer, whole = (
-    make(size, use_causal_mask=use_causal_mask) for size in (8, None)
-  )
+def test_blocks_obey_masks_and_biases(mask, direction):
+  layer, whole = (make(size, causal_direction=direction) for size in (8, None))
   expected = "packed" if mask == "texts" else mask
   assert_close(
     run(layer, mask=MASKS[mask], bias=BIAS),

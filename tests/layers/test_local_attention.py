@@ -55,10 +55,13 @@ def run(layer, mask, length=LENGTH, jit_compile=False, rotary=None):
   ],
   ids=["all", "padding", "packed", "texts"],
 )
-@pytest.mark.parametrize("causal", [False, True])
-def test_it_is_what_a_mask_of_the_window_gives(mask, seen, causal):
-  expected = run(make(None, use_causal_mask=causal), seen)
-  assert_close(run(make(use_causal_mask=causal), mask), expected)
+@pytest.mark.parametrize("direction", [None, "left_to_right", "right_to_left"])
+def test_it_is_what_a_mask_of_the_window_gives(mask, seen, direction):
+  if mask is PADDING and direction == "right_to_left":
+    # Behind all tokens it would see nothing, which is not defined.
+    mask, seen = mask[:, ::-1], seen[:, ::-1, ::-1]
+  expected = run(make(None, causal_direction=direction), seen)
+  assert_close(run(make(causal_direction=direction), mask), expected)
 
 
 def test_queries_and_keys_are_turned():

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_bert_impl import configs, layers, models
 from keras_bert_impl.layers import initializers
+from tests import architectures
 
 TINY = configs.EncoderConfig(
   vocab_size=50,
@@ -111,6 +112,32 @@ def test_a_causal_encoder_does_not_look_ahead():
   second = np.array(encoder(changed)["sequence_output"])
   np.testing.assert_allclose(first[:, :4], second[:, :4], atol=1e-6)
   assert not np.allclose(first[:, 4:], second[:, 4:], atol=1e-3)
+
+
+@pytest.mark.parametrize("window", [0, 4])
+def test_right_to_left_is_left_to_right_on_reversed_tokens(window):
+  forward, backward = (
+    models.TransformerEncoder(
+      dataclasses.replace(TINY, attention_window=window, **changes)
+    )
+    for changes in ({"use_causal_mask": True}, architectures.RIGHT_TO_LEFT)
+  )
+  inputs = make_inputs()
+  positions = forward.embeddings.position_embeddings
+  backward.set_weights(forward.get_weights())
+  backward.embeddings.position_embeddings[:7].assign(positions[6::-1])
+  expected = forward({name: x[:, ::-1] for name, x in inputs.items()})
+  # Nor does padding, which is behind what was read last there, change it.
+  padded = {name: np.pad(x, ((0, 0), (0, 3))) for name, x in inputs.items()}
+  for outputs in (backward(inputs), backward(padded)):
+    np.testing.assert_allclose(
+      outputs["sequence_output"][:, 6::-1],
+      expected["sequence_output"],
+      atol=1e-6,
+    )
+    np.testing.assert_allclose(
+      outputs["pooled_output"], expected["pooled_output"], atol=1e-6
+    )
 
 
 def test_its_options_change_its_variables_as_they_should():

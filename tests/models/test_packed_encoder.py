@@ -39,6 +39,7 @@ FAMILIES = {
   ),
   "modernbert": dataclasses.replace(BERT, **architectures.MODERNBERT),
   "left_to_right": dataclasses.replace(BERT, use_causal_mask=True),
+  "right_to_left": dataclasses.replace(BERT, **architectures.RIGHT_TO_LEFT),
 }
 # The texts of two rows.
 LENGTHS = ((5, 3, 6), (9, 4))

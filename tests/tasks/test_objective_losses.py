@@ -6,12 +6,13 @@ import tensorflow as tf
 
 from keras_bert_impl import configs
 from keras_bert_impl.tasks import (
-  left_to_right,
+  causal_lm,
   masked_lm,
   pretraining,
   replaced_token,
   span_boundary,
 )
+from tests import architectures
 
 CONFIG = configs.EncoderConfig(
   vocab_size=4,
@@ -136,7 +137,7 @@ def left_to_right_task(**changes):
   config = configs.EncoderConfig(
     **{**CONFIG.to_dict(), "use_causal_mask": True, **changes}
   )
-  return left_to_right.LeftToRightTask(config, max_seq_length=5)
+  return causal_lm.LeftToRightTask(config, max_seq_length=5)
 
 
 def test_left_to_right_every_token_is_the_label_of_the_one_before():
@@ -148,11 +149,28 @@ def test_left_to_right_every_token_is_the_label_of_the_one_before():
     "input_ids": [[1, 2, 3, 0, 0], [1, 3, 3, 2, 2]],
     "input_mask": [[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]],
     "segment_ids": [[0] * 5] * 2,
-    "masked_lm_positions": [[0, 1, 2, 3]] * 2,
+    "masked_lm_positions": [[0, 1, 0, 0], [0, 1, 2, 3]],
     "masked_lm_ids": [[2, 3, 0, 0], [3, 3, 2, 2]],
     "masked_lm_weights": [[1, 1, 0, 0], [1, 1, 1, 1]],
   }
   assert batch.keys() == expected.keys()
+  for name, rows in expected.items():
+    np.testing.assert_array_equal(batch[name], rows)
+
+
+def test_right_to_left_every_token_is_the_label_of_the_one_after_it():
+  config = configs.EncoderConfig(
+    **{**CONFIG.to_dict(), **architectures.RIGHT_TO_LEFT}
+  )
+  batch = causal_lm.RightToLeftTask(config, max_seq_length=5).prepare(
+    {"input_ids": tf.ragged.constant([[1, 2, 3], [1, 3, 3, 2, 2]])},
+    tf.constant([1, 2]),
+  )
+  expected = {
+    "masked_lm_positions": [[1, 2, 0, 0], [1, 2, 3, 4]],
+    "masked_lm_ids": [[1, 2, 3, 0], [1, 3, 3, 2]],
+    "masked_lm_weights": [[1, 1, 0, 0], [1, 1, 1, 1]],
+  }
   for name, rows in expected.items():
     np.testing.assert_array_equal(batch[name], rows)
 
@@ -168,9 +186,11 @@ def test_left_to_right_no_later_token_changes_a_prediction():
   assert np.abs(logits[0, 3] - logits[1, 3]).max() > 1e-6
 
 
-def test_left_to_right_needs_a_causal_mask():
+def test_left_to_right_needs_a_causal_mask_of_its_direction():
   with pytest.raises(ValueError, match="use_causal_mask"):
     left_to_right_task(use_causal_mask=False)
+  with pytest.raises(ValueError, match="'right_to_left'. must be 'left_to_ri"):
+    left_to_right_task(causal_direction="right_to_left")
 
 
 def test_the_commonest_label_counts_real_predictions_only():

@@ -46,6 +46,7 @@ def test_an_objective_makes_a_task_whose_losses_have_names(name):
   config = dataclasses.replace(
     CONFIG,
     use_causal_mask=objective.masking_policy is None,
+    causal_direction=getattr(objective.task, "direction", "left_to_right"),
     position_embedding_type=kinds.get(name, "learned"),
   )
   data = pretraining.PretrainingData(16, None, objective.sentence_loss)

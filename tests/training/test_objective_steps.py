@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_bert_impl import configs
 from keras_bert_impl.optimizers import adamw
 from keras_bert_impl.tasks import (
-  left_to_right,
+  causal_lm,
   mask_decoder,
   masked_lm,
   masking,
@@ -70,8 +70,11 @@ TASKS = {
   "electra": lambda: replaced_token.ReplacedTokenTask(
     CONFIG, make_masking("token", 1.0, 0.0), generator_size=0.5
   ),
-  "left_to_right": lambda: left_to_right.LeftToRightTask(
+  "left_to_right": lambda: causal_lm.LeftToRightTask(
     dataclasses.replace(CONFIG, use_causal_mask=True), LENGTH
+  ),
+  "right_to_left": lambda: causal_lm.RightToLeftTask(
+    dataclasses.replace(CONFIG, **architectures.RIGHT_TO_LEFT), LENGTH
   ),
 }
 
