@@ -65,10 +65,8 @@ class FeatureTagger(base.EncoderModel):
     encoder.trainable = not is_frozen
 
     # Wiring.
-    states = encoder.hidden_states
-    if is_frozen:
-      states = [ops.stop_gradient(state) for state in states]
-    hidden = _read(states, features, encoder.dtype_policy)  # [B, L, H or 4 H]
+    # [B, L, H or 4 H]
+    hidden = _read(encoder.hidden_states, features, encoder.dtype_policy)
     hidden = read_by_bilstm(encoder, hidden, lstm_width)
     rate = config.hidden_dropout_prob if dropout_rate is None else dropout_rate
     hidden = layers.Dropout(rate, dtype="float32", name="dropout")(hidden)

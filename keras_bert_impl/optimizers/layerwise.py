@@ -3,14 +3,17 @@
 import re
 
 _LAYER = re.compile(r"bert/encoder/layer_(\d+)/")
-_BELOW = ("bert/embeddings/", "bert/encoder/embedding_hidden_mapping_in/")
+_POOLER = "bert/pooler/"
+# The norm behind the last layer, of pre-norm encoders.
+_FINAL_NORM = "bert/encoder/LayerNorm/"
+# It is added to the output of the first layer.
+_CONVOLUTION = "bert/encoder/conv/"
 
 
 def multipliers(paths, config, decay):
   """Returns {variable path: factor of its learning rate}.
 
-  The embeddings have depth 0, layer i depth i + 1 and the head
-  num_hidden_layers + 1; each step down multiplies the rate by `decay`.
+  Each step of `depth` down from the head multiplies the rate by `decay`.
 
   Args:
     paths: list of str, of variables.
@@ -29,12 +32,27 @@ def multipliers(paths, config, decay):
       f"layerwise_lr_decay ({decay}) must be 1 for a model whose layers share"
       f" parameters (num_hidden_groups = {config.num_hidden_groups})."
     )
-  top = config.num_hidden_layers + 1
-  return {path: decay ** (top - _depth(path, top)) for path in paths}
+  num_layers = config.num_hidden_layers
+  top = num_layers + 1
+  return {path: decay ** (top - depth(path, num_layers)) for path in paths}
 
 
-def _depth(path, top):
-  if path.startswith(_BELOW):
-    return 0
+def depth(path, num_layers):
+  """Returns how far above the input a variable is first used, int.
+
+  0 for embeddings, tables of relative positions and layers in groups; i + 1 for
+  layer i; num_layers + 1 for the head, which the pooler is part of.
+
+  Args:
+    path: str, of the variable.
+    num_layers: int, layers of the encoder.
+  """
   layer = _LAYER.match(path)
-  return int(layer.group(1)) + 1 if layer else top
+  if layer:
+    return int(layer.group(1)) + 1
+  if path.startswith(_CONVOLUTION):
+    return 1
+  if path.startswith(_FINAL_NORM):
+    return num_layers
+  is_of_encoder = path.startswith("bert/") and not path.startswith(_POOLER)
+  return 0 if is_of_encoder else num_layers + 1

@@ -3,6 +3,7 @@
 import dataclasses
 
 from keras_bert_impl import options
+from keras_bert_impl.training import freezing
 
 DTYPES = ("float32", "bfloat16")
 OPTIMIZERS = ("adamw", "lamb", "stable_adamw")
@@ -111,6 +112,12 @@ class TrainingConfig:
     " above; the head has the full rate.",
     interval="(0, 1]",
   )
+  train_layers: str = options.common(
+    freezing.ALL,
+    "Layers to train: all; head, what stands on top of the encoder, with the"
+    " pooler; or last_N, the head and the last N transformer blocks. The others"
+    " keep their weights; dropout is the same.",
+  )
   clip_norm: float = options.field(
     1.0,
     "Maximum global norm of the gradients; 0: no clipping.",
@@ -158,6 +165,7 @@ class TrainingConfig:
 
   def __post_init__(self):
     options.check_fields(self)
+    freezing.num_blocks(self.train_layers)
     is_linear = self.learning_rate_schedule == "linear"
     if is_linear and self.num_decay_steps is not None:
       raise ValueError(

@@ -16,6 +16,7 @@ from keras_bert_impl.checkpoints import assignment, description, names, reading
 from keras_bert_impl.tokenizers import vocabulary, vocabulary_files
 from keras_bert_impl.training import (
   distribution,
+  freezing,
   optimization,
   run_configuration,
   run_log,
@@ -154,6 +155,7 @@ class Experiment:
     keras.utils.set_random_seed(config.random_seed)
     with self.strategy.scope():
       self.model = self.task.build_model()
+      freezing.freeze(self.model, config.train_layers)
       optimizer = optimization.make_optimizer(config, self.model)
     self.loop = loop_lib.TrainingLoop(
       self.task, self.model, optimizer, self.strategy, config

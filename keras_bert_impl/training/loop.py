@@ -193,8 +193,10 @@ class TrainingLoop:
     with (
       _random_seed(self.config.random_seed, step, part),
       rematerialization.rematerialize(self.config.rematerialize),
-      tf.GradientTape() as tape,
+      # What is watched alone is recorded: nothing below the trained layers.
+      tf.GradientTape(watch_accessed_variables=False) as tape,
     ):
+      tape.watch(self.variables)
       outputs = self._call_model(batch, training=True)
       losses = self.task.losses(batch, outputs)
       loss = tf.add_n(

@@ -17,7 +17,7 @@ one, the encoder comes from init_checkpoint and the head from random_seed.
 import os
 
 from keras_bert_impl import files
-from keras_bert_impl.training import experiment
+from keras_bert_impl.training import experiment, freezing
 from official_tasks.fine_tuning import config as config_lib
 from official_tasks.fine_tuning import data as data_lib
 from official_tasks.fine_tuning import plan, search
@@ -58,6 +58,7 @@ class Job:
     self._files = model_files.find(
       settings, self._checkpoint(), settings.max_seq_length
     )
+    freezing.check(self._training["train_layers"], self.encoder_config)
 
   @property
   def encoder_config(self):

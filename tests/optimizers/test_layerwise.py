@@ -1,11 +1,14 @@
 """Learning rates by layer: each below the one above it."""
 
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
 
 from keras_bert_impl import configs, models
 from keras_bert_impl.optimizers import adamw, layerwise
+from tests import architectures
 
 CONFIG = configs.EncoderConfig(
   vocab_size=20,
@@ -31,6 +34,17 @@ def test_each_layer_has_a_part_of_the_rate_of_the_one_above():
   assert found["bert/encoder/layer_0/attention/self/query/bias"] == 0.125
   assert found["bert/embeddings/word_embeddings"] == 0.0625
   assert found["bert/embeddings/LayerNorm/gamma"] == 0.0625
+
+
+def test_what_all_layers_read_has_the_rate_of_the_embeddings():
+  config = dataclasses.replace(
+    CONFIG, **architectures.DEBERTA, conv_kernel_size=3
+  )
+  found = multipliers(config)
+  assert found["bert/encoder/relative/rel_embeddings"] == 0.0625
+  assert found["bert/encoder/conv/kernel"] == 0.125
+  found = multipliers(dataclasses.replace(CONFIG, **architectures.MODERNBERT))
+  assert found["bert/encoder/LayerNorm/gamma"] == 0.5
 
 
 def test_without_decay_nothing_is_multiplied():

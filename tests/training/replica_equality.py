@@ -1,7 +1,7 @@
 """Prints what ten steps give on some number of replicas; run as a module.
 
-Arguments: number of replicas, family, optimizer, and the names of other fields
-to set to True. The steps are made twice, in one and in two micro-batches.
+Arguments: number of replicas, family, optimizer, and other fields, "name" for
+True or "name=value". The steps are made twice, in one and in two micro-batches.
 Strategies of one process disturb each other, so each gets its own.
 """
 
@@ -18,7 +18,7 @@ from keras_bert_impl import configs
 from keras_bert_impl.optimizers import adamw, lamb, stable_adamw
 from keras_bert_impl.tasks import mask_decoder, masked_lm, replaced_token
 from keras_bert_impl.training import config as config_lib
-from keras_bert_impl.training import distribution, loop
+from keras_bert_impl.training import distribution, freezing, loop
 from tests import architectures
 
 OPTIMIZERS = {
@@ -127,6 +127,7 @@ def build(
   task = TASKS[family](encoder_config(dropout))
   with strategy.scope():
     model = task.build_model()
+    freezing.freeze(model, config.train_layers)
     optimizer = OPTIMIZERS[optimizer](learning_rate)
   return loop.TrainingLoop(task, model, optimizer, strategy, config)
 
@@ -140,7 +141,10 @@ def run(replicas, accumulation, family, optimizer, *fields):
     optimizer=optimizer,
     family=family,
     learning_rate=0.001,  # Adam magnifies the rounding of small gradients.
-    **dict.fromkeys(fields, True),
+    **{
+      name: value or True
+      for name, _, value in (field.partition("=") for field in fields)
+    },
   )
   data = distribution.distribute(training.strategy, dataset())
   metrics = training.train(iter(data), 10)

@@ -32,12 +32,12 @@ def result(process):
 
 
 @pytest.mark.parametrize(
-  ("family", "optimizer"),
+  "options",
   [
     ("bert", "adamw"),
     *(
-      pytest.param(family, optimizer, marks=pytest.mark.slow)
-      for family, optimizer in (
+      pytest.param(options, marks=pytest.mark.slow)
+      for options in (
         ("albert", "adamw"),
         ("packed", "adamw"),
         ("electra", "adamw"),
@@ -46,13 +46,14 @@ def result(process):
         ("modernbert", "adamw"),
         ("bert", "lamb"),
         ("bert", "stable_adamw"),
+        ("bert", "adamw", "train_layers=last_1"),
       )
     ),
   ],
 )
-def test_replicas_and_micro_batches_change_nothing(family, optimizer):
+def test_replicas_and_micro_batches_change_nothing(options):
   """Dropout masks and drawn tokens included."""
-  processes = [run_process(replicas, family, optimizer) for replicas in (1, 2)]
+  processes = [run_process(replicas, *options) for replicas in (1, 2)]
   (metrics, weights, evaluation), *others = [
     run for process in processes for run in result(process)
   ]

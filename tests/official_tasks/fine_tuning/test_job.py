@@ -16,7 +16,7 @@ from tests.official_tasks import scripts
 from tests.official_tasks.fine_tuning import toy
 
 
-def make_job(folder, **settings):
+def make_job(folder, training=(), **settings):
   settings = {"do_train": True, "do_eval": True, **settings}
   return job.Job(
     config.FineTuningConfig(
@@ -28,6 +28,7 @@ def make_job(folder, **settings):
     output_dir=str(folder / "run"),
     learning_rate=3e-3,
     train_batch_size=8,
+    **dict(training),
   )
 
 
@@ -66,6 +67,12 @@ def test_lengths_of_rows_and_settings_are_the_same(folder):
   this = make_job(folder)
   with pytest.raises(ValueError, match=r"processor \(8\) must equal that of"):
     this.run(toy.make_parts(this.encoder_config, 8), {})
+
+
+@pytest.mark.parametrize("value", ["last_0", "last_99", "foo"])
+def test_layers_that_are_not_there_are_refused_at_once(folder, value):
+  with pytest.raises(ValueError, match=rf"train_layers \('{value}'\) must be"):
+    make_job(folder, {"train_layers": value})
 
 
 def test_an_option_of_pre_training_is_refused():
