@@ -1,4 +1,4 @@
-r"""Fine-tunes a model to find named entities, or any other tagged spans.
+r"""Fine-tunes a model to find named entities, other spans or parts of speech.
 
     python official_tasks/run_ner.py --data_dir=conll2003 --do_train --do_eval \
       --init_checkpoint=cased_L-12_H-768_A-12/bert_model.ckpt \
@@ -6,6 +6,7 @@ r"""Fine-tunes a model to find named entities, or any other tagged spans.
 
     ... --train_file=klue-ner-v1.1_train.tsv --dev_file=klue-ner-v1.1_dev.tsv \
       --token_unit=character                 a character a line
+    ... --tag_scheme=none --tag_column=1     parts of speech of CoNLL-2003
     ... --approach=features --learning_rate=1e-3 --num_train_epochs=20
                                              a BiLSTM on a frozen encoder
 
@@ -99,7 +100,7 @@ def main():
   config = common.from_flags(NerConfig)
   job = script.read_flags()
   splits = tag_splits.read(config, job.settings)
-  labels, scheme = _labels_and_scheme(job, splits)
+  labels, scheme = _labels_and_scheme(config, job, splits)
   parts = fine_tuning.FineTuning(
     token_classification_rows.TagPreprocessor(
       job.settings.max_seq_length,
@@ -107,6 +108,7 @@ def main():
       config.context,
       config.doc_stride,
       config.token_unit,
+      scheme,
     ),
     token_classification.TokenClassificationTask(
       job.encoder_config,
@@ -115,24 +117,26 @@ def main():
       config.features or _FEATURES[config.approach],
       config.lstm_width,
     ),
-    token_classification_scores.TagEvaluator(labels, scheme),
+    token_classification_scores.make_evaluator(labels, scheme),
   )
   job.run(parts, splits, dataclasses.asdict(config))
 
 
-def _labels_and_scheme(job, splits):
+def _labels_and_scheme(config, job, splits):
   """Returns labels and scheme of the training data, or of the trained model."""
+  scheme = config.tag_scheme
   if "train" in splits:
     sentences = splits["train"]
-    scheme = tagging.detect_scheme(sentence.tags for sentence in sentences)
-    logging.info("The tags are %s.", scheme)
-    return token_classification_rows.labels_of(sentences), scheme
+    if scheme is None:
+      scheme = tagging.detect_scheme(sentence.tags for sentence in sentences)
+      logging.info("The tags are %s.", scheme)
+    return token_classification_rows.labels_of(sentences, scheme), scheme
   task = job.described_task()
-  if task.get("labels") and task.get("scheme"):
-    return tuple(task["labels"]), task["scheme"]
-  labels = tag_splits.labels_of_checkpoint(FLAGS.init_checkpoint)
+  if task.get("labels") and task.get("tag_scheme"):
+    return tuple(task["labels"]), task["tag_scheme"]
+  labels = tag_splits.labels_of_checkpoint(FLAGS.init_checkpoint, scheme)
   if labels:
-    return labels, tagging.scheme_of_labels(labels)
+    return labels, scheme or tagging.scheme_of_labels(labels)
   raise ValueError(
     f"output_dir ({FLAGS.output_dir}) has no run of this script that names the"
     " labels: train with --do_train, or give the output_dir of a run."

@@ -10,6 +10,8 @@ conlleval's rule reads all of them: two neighbours belong to one entity if they
 have the same type and no prefix separates them. So scoring needs no conversion,
 and a sequence that breaks its scheme has entities too.
 
+Tags of no scheme, such as parts of speech, mark no entities: each stands alone.
+
 Source: Tjong Kim Sang and De Meulder 2003, and their script conlleval.
 """
 
@@ -21,6 +23,8 @@ from typing import NamedTuple
 
 OUTSIDE = "O"
 SCHEMES = ("IOB1", "IOB2", "BIOES")
+# Where tags mark no entities.
+NO_SCHEME = "none"
 
 _PREFIXES = ("B", "I", "E", "S")
 # The name of entities without a type, in scores.
@@ -44,8 +48,15 @@ def split_tag(tag):
   return prefix, entity_type
 
 
-def find_fault(tag):
-  """Returns a clause that says what is wrong with a tag, or None."""
+def find_fault(tag, scheme=None):
+  """Returns a clause that says what is wrong with a tag, or None.
+
+  Args:
+    tag: str.
+    scheme: `NO_SCHEME`, or None for any other.
+  """
+  if scheme == NO_SCHEME:
+    return None if tag else "the tag must not be empty"
   prefix, _ = split_tag(tag)
   if tag == OUTSIDE or prefix in _PREFIXES and not tag.endswith("-"):
     return None
@@ -108,7 +119,12 @@ def tags_of(entities, length, scheme="IOB2"):
 
 
 def convert(tags, scheme):
-  """Converts tags of any scheme to another one, list of str."""
+  """Converts tags of any scheme to another one, list of str.
+
+  With `NO_SCHEME` they stay as they are.
+  """
+  if scheme == NO_SCHEME:
+    return list(tags)
   return tags_of(entities_of(tags), len(tags), scheme)
 
 

@@ -8,6 +8,7 @@ the training recorded.
 import dataclasses
 
 from keras_bert_impl import choices, heads, options
+from keras_bert_impl.metrics import tagging
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +49,13 @@ class ClassificationOptions(_LabelOptions, RegressionOptions):
 @dataclasses.dataclass(frozen=True)
 class TokenClassificationOptions(_LabelOptions, _WindowOptions):
   """Options of `token_classification.TokenClassificationServable`."""
+
+  tag_scheme: str | None = options.field(
+    None,
+    "none if the labels mark no entities (token_classification), such as parts"
+    " of speech: each token is answered by itself; default: as trained.",
+    (*tagging.SCHEMES, tagging.NO_SCHEME),
+  )
 
 
 @dataclasses.dataclass(frozen=True)

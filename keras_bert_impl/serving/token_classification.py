@@ -23,6 +23,8 @@ _NO_TYPE = "entity"
 class TokenClassificationServable(servables.Servable):
   """Finds entities in texts: label, text, offsets and score.
 
+  With tags that mark no entities, such as parts of speech, every token is one.
+
   A text that is too long for a row is read in sliding windows; each token
   counts in the window that gives it the most context. The model gets at most 32
   windows at a time, for any batch size.
@@ -36,6 +38,8 @@ class TokenClassificationServable(servables.Servable):
     doc_stride: int, pieces from one window to the next; None for half a window.
     max_windows: int, windows of a text that are read; tokens beyond them are
       in no entity.
+    tag_scheme: `tagging.NO_SCHEME` if the tags mark no entities; any other, or
+      None, if they do.
 
   Raises:
     ValueError: as `Servable`; and if a number is not positive or a label no
@@ -54,14 +58,18 @@ class TokenClassificationServable(servables.Servable):
     token_unit=token_pieces.WORD,
     doc_stride=None,
     max_windows=32,
+    tag_scheme=None,
   ):
     super().__init__(model, tokenizer, max_seq_length, labels)
     self._size = max_seq_length - 2  # pieces of a row
     doc_stride = doc_stride or max(1, self._size // 2)
     options.check_positive(doc_stride=doc_stride, max_windows=max_windows)
-    faults = [tagging.find_fault(label) for label in labels]
+    faults = [tagging.find_fault(label, tag_scheme) for label in labels]
     if any(faults):
-      raise ValueError(f"labels: {next(filter(None, faults))}.")
+      raise ValueError(
+        f"labels: {next(filter(None, faults))}; for tags that mark no entities"
+        f" give tag_scheme={tagging.NO_SCHEME}."
+      )
     if token_unit not in token_pieces.UNITS:
       raise ValueError(
         f"token_unit ({token_unit!r}) must be one of "
@@ -70,7 +78,8 @@ class TokenClassificationServable(servables.Servable):
     self.token_unit = token_unit
     self.doc_stride = doc_stride
     self.max_windows = max_windows
-    self._tags = _Tags(self.labels)
+    self.tag_scheme = tag_scheme
+    self._tags = _Tags(self.labels, tag_scheme)
 
   def describe(self):
     """Returns {name: JSON value} that describes it; see `Servable`."""
@@ -78,6 +87,7 @@ class TokenClassificationServable(servables.Servable):
       "token_unit": self.token_unit,
       "doc_stride": self.doc_stride,
       "max_windows": self.max_windows,
+      "tag_scheme": self.tag_scheme,
     }
 
   def answer(self, text):
@@ -190,23 +200,22 @@ class _Tags:
 
   Args:
     labels: tuple of C str.
+    tag_scheme: as `TokenClassificationServable`.
   """
 
-  def __init__(self, labels):
-    labels = [*labels, tagging.OUTSIDE]
-    types = [tagging.split_tag(label)[1] for label in labels]
-    self._outside = len(labels) - 1
+  def __init__(self, labels, tag_scheme):
+    self._outside = len(labels)
+    is_alone = tag_scheme == tagging.NO_SCHEME
+    types = [
+      label if is_alone else tagging.split_tag(label)[1] for label in labels
+    ]
+    types.append(None)
     self._is_entity = np.array([t is not None for t in types])
     self._types = [_NO_TYPE if t == "" else t or "" for t in types]
     # Whether an entity goes on from one label to the next, [C + 1, C + 1].
+    labels = [*labels, tagging.OUTSIDE]
     self._goes_on = np.array(
-      [
-        [
-          any(e.end - e.start == 2 for e in tagging.entities_of([a, b]))
-          for b in labels
-        ]
-        for a in labels
-      ]
+      [[not is_alone and _is_one_entity(a, b) for b in labels] for a in labels]
     )
 
   def entities(self, labels, probabilities):
@@ -264,3 +273,9 @@ class _Tags:
   def _are_one(self, labels, following):
     """Returns whether an entity continues from labels to those following."""
     return tf.gather_nd(self._goes_on, tf.stack([labels, following], axis=-1))
+
+
+def _is_one_entity(tag, following):
+  """Returns whether an entity goes on from a tag to the one after it."""
+  entities = tagging.entities_of([tag, following])
+  return any(entity.end - entity.start == 2 for entity in entities)

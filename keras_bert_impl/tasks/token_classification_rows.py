@@ -25,15 +25,22 @@ EXAMPLE_INDEX = "example_index"
 NONE = -1
 
 
-def labels_of(sentences):
-  """Returns the IOB2 labels for tagged sentences, tuple of str.
+def labels_of(sentences, tag_scheme="IOB2"):
+  """Returns the labels for tagged sentences, tuple of str.
 
   "O", then "B-type" and "I-type" for each type in alphabetical order. Both are
-  there even if the sentences have only one-token entities of the type.
+  there even if the sentences have only one-token entities of the type. Of no
+  scheme: the tags in alphabetical order.
+
+  Args:
+    sentences: list of `TaggedSentence`.
+    tag_scheme: as `TagPreprocessor`.
 
   Raises:
-    ValueError: no sentence has an entity.
+    ValueError: no sentence has an entity, or all tags are the same.
   """
+  if tag_scheme == tagging.NO_SCHEME:
+    return _different_tags(sentences)
   types = sorted(
     {
       entity.type
@@ -52,9 +59,19 @@ def labels_of(sentences):
   return tuple(tags)
 
 
+def _different_tags(sentences):
+  tags = sorted({tag for sentence in sentences for tag in sentence.tags})
+  if len(tags) < 2:
+    raise ValueError(
+      f"The training sentences have no tag but {tags[0]}: check the file and "
+      "--tag_column."
+    )
+  return tuple(tags)
+
+
 @dataclasses.dataclass(frozen=True)
 class TagPreprocessor(fine_tuning.Preprocessor):
-  """Makes rows of `TaggedSentence`s of any scheme, labelled in IOB2.
+  """Makes rows of `TaggedSentence`s, labelled in IOB2 or in no scheme.
 
   Attributes:
     max_seq_length: int, maximum number of ids of a row.
@@ -64,6 +81,8 @@ class TagPreprocessor(fine_tuning.Preprocessor):
     doc_stride: int, pieces from one window of a long sentence to the next;
       None for half a window.
     token_unit: unit of the tagged tokens, one of `token_pieces.UNITS`.
+    tag_scheme: scheme of the sentences, one of `tagging.SCHEMES`, all of which
+      become IOB2, or `tagging.NO_SCHEME`.
 
   Raises:
     ValueError: max_seq_length is below 3.
@@ -74,6 +93,7 @@ class TagPreprocessor(fine_tuning.Preprocessor):
   context: str = "document"
   doc_stride: int | None = None
   token_unit: str = token_pieces.WORD
+  tag_scheme: str = "IOB2"
 
   columns = {
     features.INPUT_IDS: fine_tuning.Column(),
@@ -111,7 +131,7 @@ class TagPreprocessor(fine_tuning.Preprocessor):
       tokenizer, [example.tokens for example in examples], self.token_unit
     )
     sentences = [
-      _Sentence(of_tokens, _label_ids(example, self.labels, counts))
+      _Sentence(of_tokens, self._label_ids(example, counts))
       for example, of_tokens in zip(examples, pieces, strict=True)
     ]
     _count(sentences, self.size, counts)
@@ -129,6 +149,20 @@ class TagPreprocessor(fine_tuning.Preprocessor):
   def describe(self):
     """Returns the options, the stride as a number."""
     return super().describe() | {"doc_stride": self.stride}
+
+  def _label_ids(self, example, counts):
+    """Returns label ids, int32 [tokens]; -1, without loss, for unknown tags."""
+    if example.tags is None:
+      return np.full(len(example.tokens), NONE, np.int32)
+    has_scheme = self.tag_scheme != tagging.NO_SCHEME
+    tags = tagging.convert(
+      example.tags, "IOB2" if has_scheme else tagging.NO_SCHEME
+    )
+    ids = {label: index for index, label in enumerate(self.labels)}
+    for tag in tags:
+      if tag not in ids:
+        counts[f"tokens labelled {tag}, which training has not"] += 1
+    return np.array([ids.get(tag, NONE) for tag in tags], np.int32)
 
   def _windows(self, sentences):
     """Returns a list of windows for each sentence.
@@ -223,18 +257,6 @@ def _count(sentences, size, counts):
   ):
     if number:
       counts[what] += number
-
-
-def _label_ids(example, labels, counts):
-  """Returns label ids, int32 [tokens]; -1, without loss, for unknown tags."""
-  if example.tags is None:
-    return np.full(len(example.tokens), NONE, np.int32)
-  tags = tagging.convert(example.tags, "IOB2")
-  ids = {label: index for index, label in enumerate(labels)}
-  for tag in tags:
-    if tag not in ids:
-      counts[f"tokens labelled {tag}, which training has not"] += 1
-  return np.array([ids.get(tag, NONE) for tag in tags], np.int32)
 
 
 def _documents(examples, context):

@@ -1,6 +1,9 @@
-"""Scores and prediction files of tagged sentences, as in conlleval."""
+"""Scores and prediction files of tagged sentences, entities as in conlleval."""
 
+import collections
 import dataclasses
+import itertools
+import operator
 import os
 
 import numpy as np
@@ -12,6 +15,7 @@ from keras_bert_impl.tasks import token_classification_rows as rows_lib
 
 PREDICTIONS_NAME = "predictions.txt"
 REPORT_NAME = "conlleval.txt"
+UNTAGGED = "_"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,11 +24,11 @@ class TagEvaluator(fine_tuning.Evaluator):
 
   Attributes:
     labels: tuple of str in IOB2, in the order of the logits.
-    scheme: scheme of the data files, one of `tagging.SCHEMES`.
+    tag_scheme: scheme of the data files, one of `tagging.SCHEMES`.
   """
 
   labels: tuple[str, ...]
-  scheme: str = "IOB2"
+  tag_scheme: str = "IOB2"
 
   main_metric = "f1"
   # The report has the scores of each type.
@@ -37,20 +41,9 @@ class TagEvaluator(fine_tuning.Evaluator):
     A token without pieces continues the entity before it if that goes on after
     it, and is "O" otherwise.
     """
-    predicted = [[None] * len(example.tokens) for example in examples]
-    token_index = rows[rows_lib.TOKEN_INDEX]
-    sentence_of = rows[rows_lib.EXAMPLE_INDEX]
-    for index, logits in enumerate(outputs["logits"]):
-      is_counted = token_index[index] != rows_lib.NONE
-      best = np.argmax(logits[is_counted], axis=-1)
-      tags = predicted[int(sentence_of[index])]
-      for token, label in zip(
-        token_index[index][is_counted], best, strict=True
-      ):
-        tags[token] = self.labels[label]
     return [
-      tagging.convert(tagging.fill_gaps(tags), self.scheme)
-      for tags in predicted
+      tagging.convert(tagging.fill_gaps(tags), self.tag_scheme)
+      for tags in _predicted(self.labels, examples, rows, outputs)
     ]
 
   def score(self, examples, answers):
@@ -64,13 +57,7 @@ class TagEvaluator(fine_tuning.Evaluator):
     the sentences have no gold tags, that column and the report are left out.
     """
     del scores
-    lines = []
-    for example, tags in zip(examples, answers, strict=True):
-      gold = [example.tags] if example.tags is not None else []
-      columns = zip(example.tokens, *gold, tags, strict=True)
-      lines += [*map(" ".join, columns), ""]
-    paths = {"predictions": os.path.join(folder, PREDICTIONS_NAME)}
-    files.write_atomically(paths["predictions"], "\n".join(lines) + "\n")
+    paths = _write_predictions(examples, answers, folder)
     if all(example.is_labelled for example in examples):
       paths["report"] = os.path.join(folder, REPORT_NAME)
       files.write_atomically(
@@ -104,7 +91,87 @@ class TagEvaluator(fine_tuning.Evaluator):
 
   def describe(self):
     """Returns the scheme of the data files."""
-    return {"scheme": self.scheme}
+    return {"tag_scheme": self.tag_scheme}
+
+
+@dataclasses.dataclass(frozen=True)
+class SingleTagEvaluator(fine_tuning.Evaluator):
+  """Scores tags that mark no entities, such as parts of speech, one by one.
+
+  Attributes:
+    labels: tuple of str, in the order of the logits.
+  """
+
+  labels: tuple[str, ...]
+
+  main_metric = "accuracy"
+  token_outputs = ("logits",)
+
+  def answers(self, examples, rows, outputs):
+    """Returns the predicted tags of each sentence, list of lists of str.
+
+    A token without pieces gets "_", the sign for no value in CoNLL's files.
+    """
+    return [
+      [tag or UNTAGGED for tag in tags]
+      for tags in _predicted(self.labels, examples, rows, outputs)
+    ]
+
+  def score(self, examples, answers):
+    """Returns the share of tokens whose tag is right."""
+    gold = itertools.chain(*(example.tags for example in examples))
+    found = [*itertools.chain(*answers)]
+    num_right = sum(map(operator.eq, gold, found))
+    return {"accuracy": num_right / len(found)}
+
+  def baseline(self, examples):
+    """Returns the accuracy of the most frequent tag."""
+    gold = collections.Counter(
+      itertools.chain(*(example.tags for example in examples))
+    )
+    return max(gold.values()) / gold.total()
+
+  def write(self, examples, answers, scores, folder):
+    """Writes predictions.txt; see `TagEvaluator.write`."""
+    del scores
+    return _write_predictions(examples, answers, folder)
+
+  def describe(self):
+    """Returns that there is no scheme."""
+    return {"tag_scheme": tagging.NO_SCHEME}
+
+
+def make_evaluator(labels, tag_scheme):
+  """Returns the `Evaluator` of a scheme or of `tagging.NO_SCHEME`."""
+  if tag_scheme == tagging.NO_SCHEME:
+    return SingleTagEvaluator(labels)
+  return TagEvaluator(labels, tag_scheme)
+
+
+def _predicted(labels, examples, rows, outputs):
+  """Returns the likeliest tags of each sentence; None: no piece, no tag."""
+  predicted = [[None] * len(example.tokens) for example in examples]
+  token_index = rows[rows_lib.TOKEN_INDEX]
+  sentence_of = rows[rows_lib.EXAMPLE_INDEX]
+  for index, logits in enumerate(outputs["logits"]):
+    is_counted = token_index[index] != rows_lib.NONE
+    best = np.argmax(logits[is_counted], axis=-1)
+    tags = predicted[int(sentence_of[index])]
+    for token, label in zip(token_index[index][is_counted], best, strict=True):
+      tags[token] = labels[label]
+  return predicted
+
+
+def _write_predictions(examples, answers, folder):
+  """Writes predictions.txt; returns its path by name."""
+  lines = []
+  for example, tags in zip(examples, answers, strict=True):
+    gold = [example.tags] if example.tags is not None else []
+    columns = zip(example.tokens, *gold, tags, strict=True)
+    lines += [*map(" ".join, columns), ""]
+  path = os.path.join(folder, PREDICTIONS_NAME)
+  files.write_atomically(path, "\n".join(lines) + "\n")
+  return {"predictions": path}
 
 
 def _evaluate(examples, answers):

@@ -55,6 +55,13 @@ class TagSplitsConfig:
   tag_column: int = options.field(
     -1, "Column of the tag: 0 is the token, -1 the last one."
   )
+  tag_scheme: str | None = options.common(
+    None,
+    "Scheme of the tags, or none for tags that mark no entities, such as parts"
+    " of speech: each token is scored by itself; default: the scheme that most"
+    " tags of the training data follow.",
+    (*tagging.SCHEMES, tagging.NO_SCHEME),
+  )
 
   def __post_init__(self):
     if self.dev_fraction and self.dev_file:
@@ -99,7 +106,9 @@ def _read(config, split, flag):
     if split == "dev":
       remedy += ", or --dev_fraction to hold out some of the training sentences"
     raise ValueError(f"{flag}: {remedy}.")
-  sentences = tag_files.read(path, config.token_unit, config.tag_column)
+  sentences = tag_files.read(
+    path, config.token_unit, config.tag_column, config.tag_scheme
+  )
   num_documents = len({sentence.document for sentence in sentences})
   logging.info(
     "%s: %d sentences, %d tokens, %d documents in %s.",
@@ -112,11 +121,12 @@ def _read(config, split, flag):
   return sentences
 
 
-def labels_of_checkpoint(path):
+def labels_of_checkpoint(path, tag_scheme=None):
   """Returns the classes of a token classifier from its checkpoint, or None.
 
   Args:
     path: str, a checkpoint, or None.
+    tag_scheme: as `TagSplitsConfig`.
 
   Raises:
     ValueError: a class of the checkpoint is no tag.
@@ -125,7 +135,10 @@ def labels_of_checkpoint(path):
   if not described or described.head != heads.TOKEN_CLASSIFICATION:
     return None
   for label in described.labels or ():
-    fault = tagging.find_fault(label)
+    fault = tagging.find_fault(label, tag_scheme)
     if fault:
-      raise ValueError(f"{path}: {fault}, and it is a class of its head.")
+      raise ValueError(
+        f"{path}: {fault}, and it is a class of its head. For tags that mark no"
+        " entities give --tag_scheme=none."
+      )
   return described.labels

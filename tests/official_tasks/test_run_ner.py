@@ -8,8 +8,9 @@ import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from keras_bert_impl import configs, heads, models
+from keras_bert_impl import configs, heads, models, tokenizers
 from keras_bert_impl.checkpoints import (
   description,
   mappings,
@@ -17,6 +18,8 @@ from keras_bert_impl.checkpoints import (
   writing,
 )
 from keras_bert_impl.metrics import tagging
+from keras_bert_impl.serving import token_classification
+from official_tasks.model_folders import trained
 from tests.official_tasks import scripts
 from tfrecords.labelled import tag_files
 
@@ -49,6 +52,19 @@ def write_columns(path, sentences, scheme="IOB1"):
       lines += ["-DOCSTART- -X- O O", ""]
     tags = tagging.convert(tags, scheme)
     lines += [f"{word} X X {tag}" for word, tag in zip(words, tags)] + [""]
+  path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def write_parts_of_speech(path, sentences):
+  """Writes columns of CoNLL-2000: word, part of speech, chunk."""
+  parts = {**dict.fromkeys(TYPES, "NN"), "sees": "VBZ", "likes": "VBZ"}
+  lines = []
+  for words, _ in sentences:
+    # "O" is a tag like the others; "B" looks like one of entities.
+    rows = [
+      (w, {"the": "O", "a": "B"}.get(w, parts.get(w, "JJ"))) for w in words
+    ]
+    lines += [f"{word} {part} B-X" for word, part in rows] + [""]
   path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -96,6 +112,7 @@ def folder(tmp_path_factory):
   bare = "\n\n".join("\n".join(words) for words, _ in test)
   (folder / "bare.txt").write_text(bare + "\n")
   write_characters(folder / "characters.tsv", make_sentences(rng, 40))
+  write_parts_of_speech(folder / "parts.txt", make_sentences(rng, 120))
   (folder / "outside.txt").write_text("the O\n\ncat O\n")
   (folder / "columns.txt").write_text("the O\ncat X B-ANI\n")
   (folder / "prefix.txt").write_text("the O\ncat U-ANI\n")
@@ -128,6 +145,13 @@ def outcomes(folder):
       "features": "last",
       "lstm_width": 8,
       "num_train_epochs": 1,
+    },
+    "parts": {
+      **usual,
+      "train_file": folder / "parts.txt",
+      "dev_fraction": 0.2,
+      "tag_scheme": "none",
+      "tag_column": 1,
     },
     "outside": {**training, "train_file": folder / "outside.txt"},
     "columns": {**training, "train_file": folder / "columns.txt"},
@@ -229,7 +253,7 @@ def test_a_tagger_of_other_programs_predicts_its_own_classes(folder, outcomes):
   assert outcomes["foreign"][0] == 0, outcomes["foreign"][1]
   task = json.loads((folder / "foreign/task.json").read_text())
   assert task["labels"] == ["B-ANI", "O", "E-ANI", "S-ANI"]
-  assert task["scheme"] == "BIOES"
+  assert task["tag_scheme"] == "BIOES"
   predicted = tag_files.read(str(folder / "foreign/test/predictions.txt"))
   sentences = tag_files.read(str(folder / "bare.txt"))
   assert [s.tokens for s in predicted] == [s.tokens for s in sentences]
@@ -246,19 +270,47 @@ def test_characters_have_their_own_rows_and_blanks_are_counted(
   assert " " in tokens[0]
 
 
+def test_tags_that_mark_no_entities_are_scored_one_by_one(folder, outcomes):
+  assert outcomes["parts"][0] == 0, outcomes["parts"][1]
+  evaluated = scripts.results(folder / "parts")["eval"]["dev"]
+  assert list(evaluated["scores"]) == ["accuracy"]
+  _, gold, predicted = read_predictions(folder, "parts", "dev")
+  gold, predicted = sum(gold, []), sum(predicted, [])
+  assert set(gold) == {"NN", "VBZ", "JJ", "O", "B"}
+  share = np.mean([a == b for a, b in zip(gold, predicted)])
+  assert evaluated["scores"]["accuracy"] == share > 0.9
+  most = max(map(gold.count, gold)) / len(gold)
+  assert evaluated["baseline"] == pytest.approx(most)
+  assert not (folder / "parts/dev/conlleval.txt").exists()
+
+  # What is exported of it tags every word.
+  found = trained.load(folder / "parts")
+  servable = token_classification.TokenClassificationServable(
+    found.model,
+    tokenizers.load(folder / "parts"),
+    TRAINING["max_seq_length"],
+    **{name: found.recorded[name] for name in ("labels", "tag_scheme")},
+  )
+  answer = servable.answer(tf.constant(["the cat  sees a a bird"]))
+  labels = [b"O", b"NN", b"VBZ", b"B", b"B", b"NN"]
+  assert answer["labels"].numpy().tolist() == [labels]
+  assert answer["texts"].numpy()[0, 4:].tolist() == [b"a", b"bird"]
+  assert answer["starts"].numpy().tolist() == [[0, 4, 9, 14, 16, 18]]
+
+
 def test_features_of_a_frozen_encoder_are_an_approach(folder, outcomes):
   assert outcomes["features"][0] == 0, outcomes["features"][1]
   assert "f1" in scripts.results(folder / "features")["eval"]["dev"]["scores"]
   task = (folder / "features/task.json").read_text()
   assert '"features": "last"' in task
-  frozen, trained = (
+  frozen, unfrozen = (
     reading.open_checkpoint(str(folder / run)).tensors
     for run in ("conll", "features")
   )
   of_encoder = [name for name in frozen if name.startswith("bert/")]
   assert len(of_encoder) > 10
   for name in of_encoder:
-    np.testing.assert_array_equal(trained[name], frozen[name])
+    np.testing.assert_array_equal(unfrozen[name], frozen[name])
 
 
 @pytest.mark.parametrize(
@@ -266,7 +318,7 @@ def test_features_of_a_frozen_encoder_are_an_approach(folder, outcomes):
   [
     ("outside", "no entities, only O"),
     ("columns", "columns.txt:2: 3 columns"),
-    ("prefix", "prefix.txt:2: the tag 'U-ANI'"),
+    ("prefix", "prefix.txt:2: the tag 'U-ANI'.* --tag_scheme=none"),
     ("empty", "empty.txt has no sentences"),
     ("untagged", "bare.txt:1: the rows have no tags"),
     (

@@ -264,6 +264,24 @@ def test_entities_are_conllevals_whatever_the_labels_are(tokenizer_of, labels):
     ]
 
 
+def test_tags_of_no_scheme_are_one_for_each_token(tokenizer_of):
+  labels = ("O", "B", "I", "NN")
+  servable = make(tokenizer_of("wordpiece"), labels, tag_scheme="none")
+  play(servable, dict(zip("abcd", ((label, 1.0) for label in labels))))
+  _, entities = tag(servable, ["a b c \u200b d d", ""])
+  rows = [[(e[0].decode(), *e[1:4]) for e in row] for row in entities]
+  assert rows == [
+    [
+      ("O", 0, 1, b"a"),
+      ("B", 2, 3, b"b"),
+      ("I", 4, 5, b"c"),
+      ("NN", 8, 9, b"d"),
+      ("NN", 10, 11, b"d"),
+    ],
+    [],
+  ]
+
+
 def test_bytes_that_are_no_utf8_do_not_count(words):
   play(words, {"hello": ("B-PER", 2.0)})
   _, entities = tag(words, [b"\xff\xe4a \xf0\x9fhel\x80lo\xed\xa0\x80"])

@@ -38,7 +38,8 @@ def gold_outputs(task, examples, rows):
   """Returns the logits of a model that makes no mistake where it is asked."""
   logits = []
   for index, example in zip(rows["token_index"], rows["example_index"]):
-    tags = tagging.convert(examples[example].tags, "IOB2")
+    scheme = "none" if task.tag_scheme == "none" else "IOB2"
+    tags = tagging.convert(examples[example].tags, scheme)
     wrong = np.full((len(index), len(task.labels)), 0.0, "float32")
     for place, token in enumerate(index):
       # Elsewhere it says what nobody may listen to.

@@ -169,3 +169,30 @@ def test_no_entity_of_klue_is_beyond_a_perfect_model(size):
   evaluator = token_classification_scores.TagEvaluator(labels)
   scores = parts.score(evaluator, examples, rows, outputs)
   assert scores["f1"] == 1.0
+
+
+def test_tags_of_no_scheme_stay_as_they_are(tokenizer, tmp_path):
+  # B and I would be an entity, and O outside of any.
+  examples = [
+    sentence("a b c", "B I O"),
+    examples_lib.TaggedSentence(("\u200b", "d"), ("O", "NN")),
+  ]
+  labels = token_classification_rows.labels_of(examples, "none")
+  assert labels == ("B", "I", "NN", "O")
+  task = preprocessor(labels=labels, tag_scheme="none")
+  rows, _ = make_rows(task, examples, tokenizer)
+  evaluator = token_classification_scores.make_evaluator(labels, "none")
+  outputs = gold_outputs(task, examples, rows)
+  answers = evaluator.answers(examples, rows, outputs)
+  assert answers == [["B", "I", "O"], ["_", "NN"]]
+  assert evaluator.score(examples, answers) == {"accuracy": 0.8}
+  assert evaluator.baseline(examples) == 0.4
+  paths = evaluator.write(examples, answers, {}, str(tmp_path))
+  text = (tmp_path / "predictions.txt").read_text()
+  assert text == "a B B\nb I I\nc O O\n\n\u200b O _\nd NN NN\n\n"
+  assert list(paths) == ["predictions"]
+
+
+def test_a_single_tag_is_nothing_to_learn():
+  with pytest.raises(ValueError, match="no tag but NN: check the file"):
+    token_classification_rows.labels_of([sentence("a b", "NN NN")], "none")

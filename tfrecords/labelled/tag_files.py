@@ -20,7 +20,7 @@ _DOCUMENT_START = "-DOCSTART-"
 _COMMENT = "##"
 
 
-def read(path, token_unit=token_pieces.WORD, tag_column=-1):
+def read(path, token_unit=token_pieces.WORD, tag_column=-1, tag_scheme=None):
   """Reads the sentences of a file.
 
   Args:
@@ -28,6 +28,7 @@ def read(path, token_unit=token_pieces.WORD, tag_column=-1):
     token_unit: "word" for columns, "character" for characters.
     tag_column: int, which column is the tag: counted from 0, which is the
       token, or with a minus from the last, which is -1.
+    tag_scheme: `tagging.NO_SCHEME` for any tags; None for those of entities.
 
   Returns:
     list of `TaggedSentence`.
@@ -59,7 +60,9 @@ def read(path, token_unit=token_pieces.WORD, tag_column=-1):
       columns = split_row(line)
       if num_columns is None:
         num_columns = len(columns)
-      _check_row(columns, num_columns, f"{path}:{number}", tag_column)
+      _check_row(
+        columns, num_columns, f"{path}:{number}", tag_column, tag_scheme
+      )
       rows.append((number, columns))
   end_sentence()
   if not sentences:
@@ -123,7 +126,7 @@ def _split_character(line):
   return [token, *rest.removeprefix("\t").split("\t")] if rest else [token]
 
 
-def _check_row(columns, num_columns, origin, tag_column):
+def _check_row(columns, num_columns, origin, tag_column, tag_scheme):
   if len(columns) != num_columns:
     raise ValueError(
       f"{origin}: {len(columns)} columns ({' | '.join(columns)}), where the "
@@ -144,11 +147,12 @@ def _check_row(columns, num_columns, origin, tag_column):
       f"{origin}: tag_column ({tag_column}) must be one of the row's "
       f"{num_columns} columns, and not 0, the token."
     )
-  fault = tagging.find_fault(columns[tag_column])
+  fault = tagging.find_fault(columns[tag_column], tag_scheme)
   if fault:
     raise ValueError(
       f"{origin}: {fault}. Check --tag_column; for files with one character per"
-      " line give --token_unit=character."
+      " line give --token_unit=character, for tags that mark no entities (parts"
+      " of speech) --tag_scheme=none."
     )
 
 
