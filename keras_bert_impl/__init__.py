@@ -68,6 +68,8 @@ _NAMES = {
   ),
   "models": (
     "AnswerBeam",
+    "BidirectionalLanguageModel",
+    "BidirectionalPair",
     "ElectraPretrainingModel",
     "EmbeddingModel",
     "FeatureTagger",

@@ -110,6 +110,9 @@ def causal(config):
     _unused(config, ("causal_direction",), "use_causal_mask True")
   if config.position_embedding_type == "transformer_xl":
     _unused(config, ("causal_direction",), "another position_embedding_type")
+  if config.causal_direction == "both":
+    needed = {"classifier_pooling": None}
+    _needs(config, "causal_direction 'both'", needed)
 
 
 def blocks(config):

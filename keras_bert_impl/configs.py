@@ -19,7 +19,7 @@ POSITION_EMBEDDING_TYPES = (
   "rotary",
   "transformer_xl",
 )
-CAUSAL_DIRECTIONS = ("left_to_right", "right_to_left")
+CAUSAL_DIRECTIONS = ("left_to_right", "right_to_left", "both")
 
 # In every bert_config.json Google released since November 2018; read by no
 # code of theirs or ours.
@@ -80,7 +80,8 @@ class EncoderConfig:
       encoder is a `models.XLNetEncoder`, and the fields from `clamp_len` to
       `summary_use_proj` are its own.
     use_causal_mask: whether a position sees only itself and what precedes it.
-    causal_direction: "right_to_left": it sees what follows it instead.
+    causal_direction: "right_to_left": it sees what follows it instead; "both":
+      the encoder is a `models.BidirectionalPair`, one for each, H wide each.
     pooler_act: activation of the pooler, where a model has one; one of
       `ACTIVATIONS`.
     layer_norm_eps: added to the variance in LayerNorm.
@@ -115,8 +116,7 @@ class EncoderConfig:
     share_att_key: whether positions are projected as contents are.
     use_key_bias: whether projections to keys have a bias.
     norm_rel_ebd: "layer_norm" or "none", how those embeddings are normalized.
-    conv_kernel_size: tokens of the convolution beside the first layer, an odd
-      number, or 0 for none.
+    conv_kernel_size: odd, tokens of the convolution beside layer 0; 0 for none.
     conv_groups: groups that the convolution divides H into.
     conv_act: its activation, one of `ACTIVATIONS`.
     pooler_dropout: dropout before the pooler.

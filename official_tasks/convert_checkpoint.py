@@ -30,7 +30,7 @@ with epy.lazy_imports():
   from keras_bert_impl.models import checkpoint as model_lib
   from keras_bert_impl.tokenizers import tokenizer_json_writing
   from keras_bert_impl.training import report
-  from official_tasks.model_folders import vocabulary_extension
+  from official_tasks.model_folders import pairing, vocabulary_extension
 
 FORMATS = ("google", "safetensors", "keras")
 KERAS_NAME = "model.keras"
@@ -67,6 +67,11 @@ class ConversionConfig:
     "File with one word per line to add to a WordPiece vocabulary. Words take"
     " [unused] tokens, then new rows; each starts as the mean of its pieces.",
   )
+  right_to_left: str | None = options.field(
+    None,
+    "Checkpoint of a right-to-left model, to make a pair with the left-to-right"
+    " one of --input, with --format=keras.",
+  )
   max_shard_size: int = options.field(
     safetensors_format.MAX_SHARD_SIZE // 10**6,
     "Maximum size of a safetensors file in megabytes.",
@@ -87,6 +92,9 @@ def main():
   config = common.from_flags(ConversionConfig)
   with files.new_folder(config.output) as folder:
     checkpoint = reading.open_checkpoint(config.input)
+    if config.right_to_left:
+      other = reading.open_checkpoint(config.right_to_left)
+      checkpoint = pairing.pair(checkpoint, other)
     description = checkpoint.described(config.allow_partial)
     tensors, result = _load(checkpoint, description, config.allow_partial)
     num_words = 0

@@ -25,6 +25,7 @@ MODERNBERT = {
   "norm_bias": False,
 }
 RIGHT_TO_LEFT = {"use_causal_mask": True, "causal_direction": "right_to_left"}
+PAIR = {"use_causal_mask": True, "causal_direction": "both"}
 TINY_DEBERTA = configs.EncoderConfig(
   vocab_size=30,
   hidden_size=8,

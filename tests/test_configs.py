@@ -4,6 +4,7 @@ import json
 import pytest
 
 from keras_bert_impl import configs
+from tests import architectures
 
 XL = {"position_embedding_type": "transformer_xl"}
 ROTARY = {"position_embedding_type": "rotary"}
@@ -205,6 +206,10 @@ def test_only_a_table_of_positions_limits_the_input():
     (
       XL | {"use_causal_mask": True, "causal_direction": "right_to_left"},
       "causal_direction .'right_to_left'. needs another position_embedding",
+    ),
+    (
+      architectures.PAIR | {"classifier_pooling": "mean"},
+      "classifier_pooling .'mean'. must be None with causal_direction 'both'",
     ),
     (XL | {"norm_first": True}, "norm_first .True. needs another position_emb"),
     (

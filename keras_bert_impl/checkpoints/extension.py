@@ -33,7 +33,7 @@ def extend(tensors, pieces):
   new_size = max(old_size, *(index + 1 for index in pieces))
   arrays = {name: tensors[name] for name in tensors}
   for name, array in arrays.items():
-    if name in _TABLES:
+    if name.removeprefix(names.RIGHT_TO_LEFT) in _TABLES:
       rows = np.zeros((new_size, *array.shape[1:]), array.dtype)
       rows[:old_size] = array
       for index, of_word in pieces.items():

@@ -55,7 +55,7 @@ def open_weights(path, declared):
   # The weights show every other head.
   if type(model).__name__ == "MultipleChoice":
     declared = dataclasses.replace(declared, head=heads.MULTIPLE_CHOICE)
-  return names.with_sum(stored_tensors.StoredTensors(places)), declared
+  return names.completed(stored_tensors.StoredTensors(places)), declared
 
 
 def _open(path):

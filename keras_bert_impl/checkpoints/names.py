@@ -16,7 +16,10 @@ POSITION_EMBEDDINGS = "bert/embeddings/position_embeddings"
 # A discriminator may add a table of its own, the delta, to its generator's.
 GENERATOR_WORD_EMBEDDINGS = "generator/embeddings/word_embeddings"
 DELTA = "bert/embeddings/word_embeddings_delta"
-ENCODER_PREFIXES = ("bert/embeddings/", "bert/encoder/")
+# Before the names of the second encoder of a pair.
+RIGHT_TO_LEFT = "right_to_left/"
+_PARTS = ("bert/embeddings/", "bert/encoder/")
+ENCODER_PREFIXES = (*_PARTS, *(RIGHT_TO_LEFT + part for part in _PARTS))
 CLASSIFIER = "classifier/output_weights"
 POOLER = "bert/pooler/dense/kernel"
 
@@ -110,18 +113,27 @@ def _pairs(family, head):
   return family.names
 
 
-def with_sum(tensors):
-  """Adds a discriminator's word table to weights that have it as two tables.
+def completed(tensors):
+  """Adds the embeddings of encoders that were trained with those of others.
 
   Args:
     tensors: mapping of our names -> arrays, with `shapes`.
 
   Returns:
     `tensors`; with a delta to a generator's table, also `WORD_EMBEDDINGS`, the
-    sum of both.
+    sum of both; with a right-to-left encoder that has none, also embeddings
+    of its own, which are those from left to right.
 
-  Source: He et al. 2023 (DeBERTaV3), section 3.2.
+  Source: He et al. 2023 (DeBERTaV3), section 3.2, for the sum.
   """
+  if any(name.startswith(RIGHT_TO_LEFT) for name in tensors.shapes):
+    shared = {
+      RIGHT_TO_LEFT + name: name
+      for name in tensors.shapes
+      if name.startswith("bert/embeddings/")
+    }
+    own = {name: name for name in tensors.shapes}
+    return mappings.Renamed(tensors, shared | own)
   parts = (GENERATOR_WORD_EMBEDDINGS, DELTA)
   if not all(part in tensors.shapes for part in parts):
     return tensors

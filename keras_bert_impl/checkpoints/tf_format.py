@@ -93,7 +93,7 @@ def _under_our_names(stored):
     # Counters are scalars; a slot is named below its weight.
     if shape and name.rpartition("/")[0] not in stored.shapes
   }
-  return names.with_sum(mappings.Renamed(stored, origins))
+  return names.completed(mappings.Renamed(stored, origins))
 
 
 def read(prefix):

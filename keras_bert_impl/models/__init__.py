@@ -1,6 +1,8 @@
 """Keras models: the encoder, and the encoder with heads."""
 
 from keras_bert_impl.models.answer_beam import AnswerBeam
+from keras_bert_impl.models.bidirectional_lm import BidirectionalLanguageModel
+from keras_bert_impl.models.bidirectional_pair import BidirectionalPair
 from keras_bert_impl.models.checkpoint import from_checkpoint
 from keras_bert_impl.models.electra import (
   ElectraPretrainingModel,
@@ -28,6 +30,8 @@ from keras_bert_impl.models.xlnet_encoder import XLNetEncoder
 
 __all__ = [
   "AnswerBeam",
+  "BidirectionalLanguageModel",
+  "BidirectionalPair",
   "ElectraPretrainingModel",
   "EmbeddingModel",
   "FeatureTagger",

@@ -9,7 +9,10 @@ from keras_bert_impl import heads as heads_lib
 from keras_bert_impl.checkpoints import assignment, names, reading
 from keras_bert_impl.models import (
   answer_beam,
+  bidirectional_lm,
+  bidirectional_pair,
   encoder,
+  encoders,
   permutation,
   task_models,
   xlnet_encoder,
@@ -30,11 +33,17 @@ MODELS = {
   for head in model.heads
 }
 
-# The same, of heads that other models have on `XLNetEncoder`.
-XLNET_MODELS = {
-  heads_lib.ENCODER: xlnet_encoder.XLNetEncoder,
-  heads_lib.FILL_MASK: permutation.PermutationLanguageModel,
-  heads_lib.ANSWER_BEAM: answer_beam.AnswerBeam,
+# The same, of heads that other models have on other encoders.
+OTHER_MODELS = {
+  xlnet_encoder.XLNetEncoder: {
+    heads_lib.ENCODER: xlnet_encoder.XLNetEncoder,
+    heads_lib.FILL_MASK: permutation.PermutationLanguageModel,
+    heads_lib.ANSWER_BEAM: answer_beam.AnswerBeam,
+  },
+  bidirectional_pair.BidirectionalPair: {
+    heads_lib.ENCODER: bidirectional_pair.BidirectionalPair,
+    heads_lib.FILL_MASK: bidirectional_lm.BidirectionalLanguageModel,
+  },
 }
 
 
@@ -127,6 +136,6 @@ def build(description, shapes, dtype=None):
     shapes: dict of names -> tuple of int, of the checkpoint's tensors.
     dtype: as `TransformerEncoder`.
   """
-  is_xlnet = description.config.position_embedding_type == "transformer_xl"
-  models = MODELS | XLNET_MODELS if is_xlnet else MODELS
+  encoder_class = encoders.class_of(description.config)
+  models = MODELS | OTHER_MODELS.get(encoder_class, {})
   return models[description.head].of_checkpoint(description, shapes, dtype)

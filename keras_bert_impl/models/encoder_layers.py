@@ -100,7 +100,16 @@ def position_bias(config, dtype_policy, hidden):
 
 
 def causal_direction(config):
-  """Returns the direction in which a causal encoder reads; None for others."""
+  """Returns the direction in which a causal encoder reads; None for others.
+
+  Raises:
+    ValueError: the configuration is of a pair of encoders.
+  """
+  if config.causal_direction == "both":
+    raise ValueError(
+      "causal_direction ('both') is of models.BidirectionalPair, which"
+      " --objective=bidirectional_pair trains: give a direction."
+    )
   return config.causal_direction if config.use_causal_mask else None
 
 

@@ -1,15 +1,16 @@
 """The encoder that a configuration is for."""
 
 from keras_bert_impl import configs
-from keras_bert_impl.models import encoder, xlnet_encoder
-
-# {position_embedding_type: class}, where it is not `TransformerEncoder`.
-_OTHERS = {"transformer_xl": xlnet_encoder.XLNetEncoder}
+from keras_bert_impl.models import bidirectional_pair, encoder, xlnet_encoder
 
 
 def class_of(config):
   """Returns the class of an encoder of a configuration."""
-  return _OTHERS.get(config.position_embedding_type, encoder.TransformerEncoder)
+  if config.position_embedding_type == "transformer_xl":
+    return xlnet_encoder.XLNetEncoder
+  if config.causal_direction == "both":
+    return bidirectional_pair.BidirectionalPair
+  return encoder.TransformerEncoder
 
 
 def make(config, dtype=None, **options):

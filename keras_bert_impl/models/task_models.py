@@ -291,9 +291,7 @@ class MaskedLanguageModel(HeadModel):
     use_mask_decoder=False,
   ):
     encoder = encoders.make(config, dtype, use_pooler=use_sentence_head)
-    input_ids = encoder.input[features.INPUT_IDS]
-    everywhere = ops.cumsum(ops.ones_like(input_ids), axis=1) - 1  # [B, L]
-    logits = token_logits(encoder, everywhere, use_mask_decoder)
+    logits = token_logits(encoder, use_mask_decoder=use_mask_decoder)
     outputs = {"token_logits": logits}
     if use_sentence_head:
       outputs["sentence_logits"] = sentence_logits(encoder)
@@ -323,9 +321,18 @@ class MaskedLanguageModel(HeadModel):
     )
 
 
-def token_logits(encoder, positions, use_mask_decoder=False):
-  """Returns logits [B, P, V] of a new masked-LM head, at cls/predictions."""
+def token_logits(encoder, positions=None, use_mask_decoder=False):
+  """Returns logits [B, P, V] of a new masked-LM head, at cls/predictions.
+
+  Args:
+    encoder: `TransformerEncoder`.
+    positions: int [B, P]; None for every position, [B, L].
+    use_mask_decoder: bool, as `PretrainingModel`.
+  """
   config, hidden = encoder.config, encoder.hidden_states[-1]
+  if positions is None:
+    input_ids = encoder.input[features.INPUT_IDS]
+    positions = ops.cumsum(ops.ones_like(input_ids), axis=1) - 1
   if use_mask_decoder:
     hidden = mask_decoder.decode(encoder)
   head = layers.MaskedLanguageModelHead(

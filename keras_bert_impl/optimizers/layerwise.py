@@ -8,6 +8,8 @@ _POOLER = "bert/pooler/"
 _FINAL_NORM = "bert/encoder/LayerNorm/"
 # It is added to the output of the first layer.
 _CONVOLUTION = "bert/encoder/conv/"
+# Before the paths of the second encoder of a pair.
+_SECOND = "right_to_left/"
 
 
 def multipliers(paths, config, decay):
@@ -47,6 +49,7 @@ def depth(path, num_layers):
     path: str, of the variable.
     num_layers: int, layers of the encoder.
   """
+  path = path.removeprefix(_SECOND)
   layer = _LAYER.match(path)
   if layer:
     return int(layer.group(1)) + 1

@@ -45,7 +45,7 @@ class EncoderServable(servables.Servable):
     self.prompt = prompt
     self.do_lower_case = do_lower_case
     self._include_prompt = model.include_prompt
-    self._hidden_size = model.config.hidden_size
+    self._hidden_size = model.output["sequence_output"].shape[-1]
     self._embedding_size = model.output["embeddings"].shape[-1]
     self._described = {
       "pooling": ", ".join(model.pooling),

@@ -326,7 +326,7 @@ def _plain_copy(model, build, dtype, head):
       "A model cannot be exported inside strategy.scope(): call export outside."
     )
   copy = build(model, dtype)
-  stored = names.with_sum(
+  stored = names.completed(
     mappings.Arrays({weight.path: weight for weight in model.weights})
   )
   missing = [w.path for w in copy.weights if w.path not in stored]

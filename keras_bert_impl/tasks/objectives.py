@@ -5,6 +5,7 @@ all objectives in --help, and data preparation reads their choices.
 """
 
 from keras_bert_impl.tasks import (
+  bidirectional_pair,
   causal_lm,
   mask_decoder,
   masked_lm,
@@ -21,6 +22,7 @@ OBJECTIVES = {
   "electra": replaced_token.ELECTRA,
   "left_to_right": causal_lm.LEFT_TO_RIGHT,
   "right_to_left": causal_lm.RIGHT_TO_LEFT,
+  "bidirectional_pair": bidirectional_pair.BIDIRECTIONAL_PAIR,
   "xlnet": permutation.XLNET,
   "modernbert": masked_lm.MODERNBERT,
   "deberta": mask_decoder.DEBERTA,

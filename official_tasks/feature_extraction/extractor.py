@@ -41,7 +41,7 @@ class Extractor:
   Attributes:
     tokenizer: of `tokenizers.load`.
     layers: list of int, as given.
-    hidden_size: int, H.
+    hidden_size: int, H; of a pair of encoders, that of both.
     counts: {"lines", "cut", "tokens": int} of what was extracted.
 
   Raises:
@@ -56,7 +56,6 @@ class Extractor:
     )
     encoder_config = files.encoder_config
     self.layers = _parse_layers(config.layers, encoder_config)
-    self.hidden_size = encoder_config.hidden_size
     self.tokenizer = tokenizers.load(
       files.vocabulary_path, **vars(files.tokenizer_options)
     )
@@ -64,7 +63,7 @@ class Extractor:
     self._max_seq_length = config.max_seq_length
     self._batch_size = config.batch_size
     checkpoint = reading.open_checkpoint(config.init_checkpoint)
-    self._encode = _load_encoder(
+    self._encode, self.hidden_size = _load_encoder(
       checkpoint, encoder_config, self.layers, config.compute_dtype
     )
 
@@ -143,7 +142,7 @@ def _parse_layers(text, config):
 
 
 def _load_encoder(checkpoint, config, layers, dtype):
-  """Returns a function of ids, mask and segments to [B, L, layers, H]."""
+  """Returns a function of ids, mask and segments to [B, L, layers, H]; H."""
   encoder = models.make_encoder(config, use_pooler=False, dtype=dtype)
   assignment.assign(
     {weight.path: weight for weight in encoder.weights},
@@ -166,4 +165,4 @@ def _load_encoder(checkpoint, config, layers, dtype):
       }
     )
 
-  return encode
+  return encode, stacked.shape[-1]

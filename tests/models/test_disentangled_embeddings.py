@@ -80,7 +80,7 @@ def test_the_discriminator_sees_the_sum_and_starts_at_the_generators_table():
   weights = {weight.path: weight for weight in model.weights}
   assert not np.any(weights[names.DELTA])
   weights[names.DELTA].assign(RNG.normal(size=(30, 8)))
-  exported = names.with_sum(mappings.Arrays(weights))
+  exported = names.completed(mappings.Arrays(weights))
   np.testing.assert_array_equal(
     exported[names.WORD_EMBEDDINGS],
     weights[names.GENERATOR_WORD_EMBEDDINGS] + weights[names.DELTA],

@@ -76,6 +76,9 @@ MODELS = {
     models.electra_generator_config(DEBERTA, 1, 0.5),
     embedding_sharing="gdes",
   ),
+  "pair": lambda: models.BidirectionalLanguageModel(
+    dataclasses.replace(CONFIG, **architectures.PAIR)
+  ),
   "choice": lambda: models.MultipleChoice(CONFIG),
   "embeddings": lambda: models.EmbeddingModel(
     models.TransformerEncoder(CONFIG),

@@ -40,6 +40,7 @@ FAMILIES = {
   "modernbert": dataclasses.replace(BERT, **architectures.MODERNBERT),
   "left_to_right": dataclasses.replace(BERT, use_causal_mask=True),
   "right_to_left": dataclasses.replace(BERT, **architectures.RIGHT_TO_LEFT),
+  "pair": dataclasses.replace(BERT, **architectures.PAIR),
 }
 # The texts of two rows.
 LENGTHS = ((5, 3, 6), (9, 4))
@@ -79,9 +80,9 @@ def packed_inputs(inputs):
 
 def encoders(config):
   """Returns one for rows of one text, one for several, of equal weights."""
-  alone = models.TransformerEncoder(config, use_pooler=False)
-  together = models.TransformerEncoder(
-    config, use_pooler=False, use_sequence_ids=True
+  alone, together = (
+    models.make_encoder(config, use_pooler=False, use_sequence_ids=is_packed)
+    for is_packed in (False, True)
   )
   assert [w.path for w in alone.weights] == [w.path for w in together.weights]
   together.set_weights(alone.get_weights())

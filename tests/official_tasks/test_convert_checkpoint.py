@@ -16,6 +16,7 @@ import tensorflow as tf
 from keras_bert_impl import families, models, tokenizers
 from keras_bert_impl.checkpoints import reading, tf_format
 from keras_bert_impl.tokenizers import tokenizer_json_writing, vocabulary
+from tests import architectures
 from tests.official_tasks import scripts
 from tests.tokenizers import vocabularies
 
@@ -556,6 +557,45 @@ def test_layers_too_many_are_dropped_if_a_part_is_enough(tmp_path):
   arrays = read_arrays(tmp_path / "out")
   assert "bert.encoder.layer.1.output.dense.weight" in arrays
   assert not any(name.startswith("bert.encoder.layer.2") for name in arrays)
+
+
+def test_two_directions_make_a_pair(tmp_path):
+  base = models.from_checkpoint(PARITY / "bert_pretraining").config
+  both = [
+    models.MaskedLanguageModel(dataclasses.replace(base, **changes))
+    for changes in ({"use_causal_mask": True}, architectures.RIGHT_TO_LEFT)
+  ]
+  for model, name in zip(both, ("forward", "backward"), strict=True):
+    model.save(tmp_path / f"{name}.keras")
+  flags = {
+    "input": tmp_path / "forward.keras",
+    "right_to_left": tmp_path / "backward.keras",
+    "format": "keras",
+  }
+  convert(flags | {"output": tmp_path / "out"})
+  pair = models.from_checkpoint(tmp_path / "out", heads=True)
+  inputs = {"input_ids": np.arange(5, 11, dtype="int32")[None]}
+  found = pair(inputs)
+  for model, name in zip(
+    both, ("token_logits", "backward_token_logits"), strict=True
+  ):
+    np.testing.assert_allclose(
+      found[name], model(inputs)["token_logits"], atol=1e-5
+    )
+  wrong = [
+    ({"format": "safetensors"}, "causal_direction ('both') has no place in"),
+    ({"right_to_left": flags["input"]}, "causal_direction 'right_to_left', n"),
+    (
+      {"right_to_left": PARITY / "bert_pretraining"},
+      "causal_direction 'right_to_left', not None",
+    ),
+  ]
+  outcomes = scripts.run_each(
+    "convert_checkpoint",
+    [flags | changes | {"output": tmp_path / "no"} for changes, _ in wrong],
+  )
+  for (status, err), (_, words) in zip(outcomes, wrong, strict=True):
+    assert status == 1 and words in scripts.error_line(err)
 
 
 def test_a_left_to_right_model_is_a_decoder_there_and_causal_again(tmp_path):

@@ -36,6 +36,10 @@ OBJECTIVES = {
   "electra": ({"model_type": "electra"}, ["masked_lm", "replaced_token"]),
   "left_to_right": ({"use_causal_mask": True}, ["language_model"]),
   "right_to_left": (architectures.RIGHT_TO_LEFT, ["language_model"]),
+  "bidirectional_pair": (
+    architectures.PAIR,
+    ["language_model", "backward_language_model"],
+  ),
   "xlnet": (
     {
       "position_embedding_type": "transformer_xl",

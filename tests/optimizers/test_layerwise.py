@@ -47,6 +47,16 @@ def test_what_all_layers_read_has_the_rate_of_the_embeddings():
   assert found["bert/encoder/LayerNorm/gamma"] == 0.5
 
 
+def test_both_encoders_of_a_pair_have_the_same_rates():
+  found = multipliers(dataclasses.replace(CONFIG, **architectures.PAIR))
+  for path in (
+    "bert/pooler/dense/kernel",
+    "bert/encoder/layer_0/attention/self/query/bias",
+    "bert/embeddings/word_embeddings",
+  ):
+    assert found[f"right_to_left/{path}"] == found[path]
+
+
 def test_without_decay_nothing_is_multiplied():
   assert multipliers(decay=1.0) == {}
 

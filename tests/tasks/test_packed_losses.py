@@ -40,6 +40,7 @@ CHANGES = {
   "electra": {"embedding_size": 8},
   "left_to_right": {"use_causal_mask": True},
   "right_to_left": architectures.RIGHT_TO_LEFT,
+  "bidirectional_pair": architectures.PAIR,
   "modernbert": architectures.MODERNBERT,
   "deberta": architectures.DEBERTA,
   "deberta_v3": architectures.DEBERTA,

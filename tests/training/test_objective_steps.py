@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras_bert_impl import configs
 from keras_bert_impl.optimizers import adamw
 from keras_bert_impl.tasks import (
+  bidirectional_pair,
   causal_lm,
   mask_decoder,
   masked_lm,
@@ -75,6 +76,12 @@ TASKS = {
   ),
   "right_to_left": lambda: causal_lm.RightToLeftTask(
     dataclasses.replace(CONFIG, **architectures.RIGHT_TO_LEFT), LENGTH
+  ),
+  "bidirectional_pair": lambda: bidirectional_pair.BidirectionalPairTask(
+    dataclasses.replace(CONFIG, **architectures.PAIR),
+    LENGTH,
+    is_packed=True,
+    share_pair_embeddings=True,
   ),
 }
 

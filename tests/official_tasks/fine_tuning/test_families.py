@@ -4,14 +4,16 @@ import dataclasses
 import os
 import shutil
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import configs, tokenizers
+from keras_bert_impl import configs, models, tokenizers
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.serving import classification, export
 from official_tasks.model_folders import trained
+from tests import architectures
 from tests.official_tasks import scripts
 from tests.official_tasks.fine_tuning import toy as toy_fine_tuning
 from tests.tokenizers import vocabularies
@@ -148,6 +150,40 @@ def test_a_family_is_served_as_it_was_trained(name, model_folder, tmp_path):
   texts = [example.text for example in setup.data.examples("dev")]
   served = serve(text=tf.constant(texts))["probabilities"]
   np.testing.assert_allclose(served, tf.nn.softmax(logits), atol=1e-5)
+
+
+def test_a_pair_is_fine_tuned_whose_embeddings_were_shared(
+  model_folder, tmp_path
+):
+  config = dataclasses.replace(
+    configs.EncoderConfig.from_json_file(model_folder / "bert_config.json"),
+    **architectures.PAIR,
+  )
+  keras.utils.set_random_seed(1)
+  source = models.BidirectionalLanguageModel(config, shares_embeddings=True)
+  path = tmp_path / "model.keras"
+  source.save(path)
+  run = toy_fine_tuning.make_run(
+    toy_fine_tuning.make_setup(
+      model_folder,
+      tmp_path / "out",
+      config=config,
+      training={"init_checkpoint": str(path)},
+      num_train_epochs=8.0,
+    )
+  )
+  start = toy_fine_tuning.weights(run)
+  given = {weight.path: weight for weight in source.weights}
+  table = "bert/embeddings/word_embeddings"
+  for name in (table, f"right_to_left/{table}"):
+    np.testing.assert_array_equal(start[name], given[table])
+  run.train()
+  run.evaluate(["dev"])
+  assert run.scores["accuracy"] > 0.9
+  found = trained.load(tmp_path / "out")
+  assert found.model.encoder.output["sequence_output"].shape[-1] == (
+    2 * config.hidden_size
+  )
 
 
 def test_a_left_to_right_encoder_classifies_what_it_has_read(

@@ -1,0 +1,112 @@
+"""A pair of encoders is the two encoders, side by side."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert_impl import configs, models
+from keras_bert_impl.checkpoints import tf_format
+from tests import architectures
+
+CONFIG = configs.EncoderConfig(
+  vocab_size=50,
+  hidden_size=16,
+  num_hidden_layers=2,
+  num_attention_heads=2,
+  intermediate_size=32,
+  max_position_embeddings=16,
+  initializer_range=0.2,
+  **architectures.PAIR,
+)
+IDS = np.random.default_rng(0).integers(0, 50, (3, 7)).astype("int32")
+MASK = (np.arange(7) < np.array([[7], [4], [5]])).astype("int32")
+INPUTS = {"input_ids": IDS, "input_mask": MASK}
+
+
+def test_its_outputs_are_those_of_both_encoders():
+  pair = models.make_encoder(CONFIG)
+  assert isinstance(pair, models.BidirectionalPair)
+  weights = {weight.path: weight for weight in pair.weights}
+  states, found = [], pair(INPUTS)
+  for direction, prefix in (
+    ("left_to_right", ""),
+    ("right_to_left", "right_to_left/"),
+  ):
+    alone = models.TransformerEncoder(
+      dataclasses.replace(CONFIG, causal_direction=direction)
+    )
+    for weight in alone.weights:
+      weight.assign(weights.pop(prefix + weight.path))
+    every_layer = keras.Model(alone.input, alone.hidden_states)
+    filled = INPUTS | {"segment_ids": np.zeros_like(IDS)}
+    states.append((alone(INPUTS), every_layer(filled)))
+  assert not weights
+  (forward, of_forward), (backward, of_backward) = states
+  for name in ("sequence_output", "pooled_output"):
+    np.testing.assert_allclose(
+      found[name],
+      np.concatenate([forward[name], backward[name]], axis=-1),
+      atol=1e-6,
+    )
+  hidden = keras.Model(pair.input, pair.hidden_states)(filled)
+  for layer, *both in zip(hidden, of_forward, of_backward, strict=True):
+    np.testing.assert_allclose(layer, np.concatenate(both, -1), atol=1e-6)
+
+
+@pytest.mark.parametrize("shares", [False, True])
+def test_a_checkpoint_of_both_language_models_is_read_as_a_pair(
+  shares, tmp_path
+):
+  model = models.BidirectionalLanguageModel(CONFIG, shares_embeddings=shares)
+  tf_format.write(
+    tmp_path / "model.ckpt", {weight.path: weight for weight in model.weights}
+  )
+  CONFIG.to_json_file(tmp_path / "bert_config.json")
+  again = models.from_checkpoint(tmp_path, heads=True)
+  expected, found = model(INPUTS), again(INPUTS)
+  assert found.keys() == {"token_logits", "backward_token_logits"}
+  for name, logits in expected.items():
+    np.testing.assert_allclose(found[name], logits, atol=1e-5)
+  pair = models.from_checkpoint(tmp_path)
+  np.testing.assert_allclose(
+    pair(INPUTS)["sequence_output"],
+    model.encoder(INPUTS)["sequence_output"],
+    atol=1e-5,
+  )
+
+
+def test_no_language_model_sees_what_it_predicts():
+  model = models.BidirectionalLanguageModel(CONFIG)
+  changed = IDS.copy()
+  changed[:, 3] = (changed[:, 3] + 1) % 50
+  before, after = (
+    {name: np.array(x) for name, x in model({"input_ids": ids}).items()}
+    for ids in (IDS, changed)
+  )
+  for name, unchanged, others in (
+    ("token_logits", slice(None, 3), slice(3, None)),
+    ("backward_token_logits", slice(4, None), slice(None, 4)),
+  ):
+    difference = np.abs(before[name] - after[name]).max(axis=(0, 2))  # [L]
+    assert difference[unchanged].max() < 1e-6 < difference[others].min()
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_models_on_a_pair_are_saved_and_trained(frozen, tmp_path):
+  model = models.FeatureTagger(CONFIG, 3, "last", is_frozen=frozen)
+  model.save(tmp_path / "model.keras")
+  again = keras.models.load_model(tmp_path / "model.keras")
+  np.testing.assert_array_equal(
+    again(INPUTS)["logits"], model(INPUTS)["logits"]
+  )
+  trained = {weight.path for weight in model.trainable_weights}
+  for prefix in ("", "right_to_left/"):
+    path = f"{prefix}bert/encoder/layer_0/output/dense/kernel"
+    assert (path in trained) == (not frozen)
+
+
+def test_another_objective_refuses_its_configuration():
+  with pytest.raises(ValueError, match="--objective=bidirectional_pair trains"):
+    models.PretrainingModel(CONFIG)
