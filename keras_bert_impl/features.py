@@ -40,6 +40,10 @@ IS_REVERSED = "is_reversed"
 # Hidden states of the tokens before a row.
 MEMS = "mems"
 
+# Of fine-tuning, beside the rows on disk: what the layers of a frozen encoder
+# give, [L, K, H] of K of them, in the dtype that it computes in.
+HIDDEN_STATES = "hidden_states"
+
 # Of XLNet's pre-training, not on disk: int32 [L], the place of a token in the
 # order in which tokens are predicted; -1 where all see it.
 PERMUTATION_ORDER = "permutation_order"

@@ -34,31 +34,31 @@ _DEEPEST = 100
 
 def exists(path):
   """Whether there is a file or folder `path`."""
-  return (_gfile() if _is_remote(path) else os.path).exists(path)
+  return (_gfile() if is_remote(path) else os.path).exists(path)
 
 
 def is_folder(path):
   """Whether `path` is an existing folder."""
-  return (_gfile() if _is_remote(path) else os.path).isdir(path)
+  return (_gfile() if is_remote(path) else os.path).isdir(path)
 
 
 def list_folder(path):
   """Returns the sorted names in the folder `path`."""
-  if _is_remote(path):
+  if is_remote(path):
     return sorted(name.rstrip("/") for name in _gfile().listdir(path))
   return sorted(os.listdir(path))
 
 
 def size(path):
   """Returns the size of the file `path` in bytes."""
-  if _is_remote(path):
+  if is_remote(path):
     return _gfile().stat(path).length
   return os.path.getsize(path)
 
 
 def open_binary(path):
   """Returns a binary file object that seeks."""
-  return _gfile().GFile(path, "rb") if _is_remote(path) else open(path, "rb")
+  return _gfile().GFile(path, "rb") if is_remote(path) else open(path, "rb")
 
 
 def read_range(path, start, num_bytes):
@@ -76,7 +76,7 @@ def matches(name):
   Raises:
     FileNotFoundError: there is no file of this name.
   """
-  if _is_remote(name):
+  if is_remote(name):
     return sorted(_gfile().glob(name))
   if os.path.isdir(name):
     entries = (os.path.join(name, entry) for entry in sorted(os.listdir(name)))
@@ -242,7 +242,7 @@ def new_file(path):
     str, the path to write to, which becomes `path` at the end.
   """
   path = os.fspath(path)
-  gfile = _gfile() if _is_remote(path) else None
+  gfile = _gfile() if is_remote(path) else None
   make_folders = gfile.makedirs if gfile else _make_folders
   make_folders(os.path.dirname(path) or ".")
   temporary = f"{path}.tmp-{os.getpid()}"
@@ -261,7 +261,7 @@ def new_file(path):
 def writing(path):
   """Context of a binary file object that writes a `new_file`."""
   with new_file(path) as temporary:
-    if _is_remote(path):
+    if is_remote(path):
       with _gfile().GFile(temporary, "wb") as file:
         yield file
     else:
@@ -281,7 +281,7 @@ def write_atomically(path, content):
   path = os.fspath(path)
   if isinstance(content, str):
     content = content.encode("utf-8")
-  if _is_remote(path):
+  if is_remote(path):
     _gfile().makedirs(os.path.dirname(path))
     # An object store shows an object only when it is complete.
     with _gfile().GFile(path, "wb") as file:
@@ -310,7 +310,7 @@ def check_writable(path):
   """
   if is_folder(path):
     raise ValueError(f"{path} is a folder: name a file.")
-  if _is_remote(path):
+  if is_remote(path):
     return
   folder = os.path.dirname(os.path.abspath(path))
   while not os.path.exists(folder):
@@ -363,7 +363,7 @@ def new_folder(path):
     ValueError: `path` exists and is not an empty folder, or is not local.
   """
   path = os.fspath(path).rstrip("/")
-  if _is_remote(path):
+  if is_remote(path):
     raise ValueError(f"{path} must be a local folder: copy it from there.")
   if exists(path) and not (is_folder(path) and not list_folder(path)):
     raise ValueError(f"{path} exists already: choose another folder.")
@@ -429,7 +429,8 @@ def _make_folders(path):
   os.makedirs(path, exist_ok=True)
 
 
-def _is_remote(path):
+def is_remote(path):
+  """Whether `path` is in an object store."""
   return "://" in os.fspath(path)
 
 

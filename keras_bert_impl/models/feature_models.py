@@ -5,6 +5,7 @@ Devlin et al. 2019, section 5.3 (the feature-based approach) and section 5.1
 """
 
 import dataclasses
+import functools
 
 import keras
 from keras import ops
@@ -14,7 +15,15 @@ from keras_bert_impl import features as features_lib
 from keras_bert_impl.models import base, encoders
 
 _LSTM_LAYERS = 2
-_LAST = 4
+# The hidden states that are read; 0 is the output of the embeddings.
+_STATES = {
+  "embeddings": slice(0, 1),
+  "second_to_last": slice(-2, -1),
+  "last": slice(-1, None),
+  "weighted_sum_last_four": slice(-4, None),
+  "concat_last_four": slice(-4, None),
+  "weighted_sum_all": slice(1, None),
+}
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -22,7 +31,9 @@ class FeatureTagger(base.EncoderModel):
   """Token classifier with a BiLSTM on an encoder: `logits` [B, L, C].
 
   Two layers of BiLSTM, then the classifier. A frozen encoder has no dropout and
-  no trainable variables. Padding changes nothing.
+  no trainable variables: what it makes of a row is always the same, so that
+  `encode` may be called once for all the calls of `read`. Padding changes
+  nothing.
 
   The BiLSTM computes in float32 under any dtype policy, because its state
   accumulates over as many steps as there are tokens.
@@ -42,6 +53,8 @@ class FeatureTagger(base.EncoderModel):
 
   Attributes:
     encoder: the `TransformerEncoder`.
+    hidden_states: symbolic tensor [B, L, K, H], the K layers that are read.
+    layers_read: tuple of K int, which these are; 0 is the embeddings.
 
   Raises:
     ValueError: unknown features, or the encoder has too few layers for them.
@@ -65,8 +78,8 @@ class FeatureTagger(base.EncoderModel):
     encoder.trainable = not is_frozen
 
     # Wiring.
-    # [B, L, H or 4 H]
-    hidden = _read(encoder.hidden_states, features, encoder.dtype_policy)
+    states = ops.stack(encoder.hidden_states[_STATES[features]], axis=2)
+    hidden = _join(states, features, encoder.dtype_policy)  # [B, L, H or 4 H]
     hidden = read_by_bilstm(encoder, hidden, lstm_width)
     rate = config.hidden_dropout_prob if dropout_rate is None else dropout_rate
     hidden = layers.Dropout(rate, dtype="float32", name="dropout")(hidden)
@@ -88,6 +101,56 @@ class FeatureTagger(base.EncoderModel):
 
     # Attributes.
     self.encoder = encoder
+    self.hidden_states = states
+    numbers = range(config.num_hidden_layers + 1)
+    self.layers_read = tuple(numbers[_STATES[features]])
+    self._parts = _Parts(self)
+
+  def encode(self, inputs):
+    """Returns the hidden states that the BiLSTM reads, [B, L, K, H].
+
+    Args:
+      inputs: dict of int32 [B, L], those of the encoder; others are passed
+        over.
+    """
+    lower = self._parts.lower
+    return lower({name: inputs[name] for name in lower.input})
+
+  def read(self, inputs, training=False):
+    """Returns the outputs for hidden states.
+
+    Args:
+      inputs: dict of `hidden_states` [B, L, K, H], as `encode` returns them,
+        and `input_mask` int32 [B, L]; others are passed over.
+      training: bool.
+    """
+    names = (features_lib.HIDDEN_STATES, features_lib.INPUT_MASK)
+    tensors = [ops.convert_to_tensor(inputs[name]) for name in names]
+    return self._parts.upper(tensors, training=training)
+
+
+class _Parts:
+  """The parts of a tagger as models.
+
+  Not attributes of it, because Keras saves all layers that it finds in those.
+
+  Args:
+    model: `FeatureTagger`.
+  """
+
+  def __init__(self, model):
+    self._model = model
+
+  @functools.cached_property
+  def lower(self):
+    """From the inputs of the encoder to the hidden states."""
+    return keras.Model(self._model.encoder.input, self._model.hidden_states)
+
+  @functools.cached_property
+  def upper(self):
+    """From hidden states and mask to the outputs."""
+    mask = self._model.input[features_lib.INPUT_MASK]
+    return keras.Model([self._model.hidden_states, mask], self._model.output)
 
 
 def read_by_bilstm(encoder, hidden, lstm_width):
@@ -123,16 +186,9 @@ def _without_dropout(config):
   )
 
 
-def _read(states, features, dtype):
-  """Returns what the BiLSTM reads of the `hidden_states` of an encoder."""
-  embeddings, *outputs = states
-  if features == "embeddings":
-    return embeddings
-  if features == "last":
-    return outputs[-1]
-  if features == "second_to_last":
-    return outputs[-2]
-  if features == "concat_last_four":
-    return ops.concatenate(outputs[-_LAST:], axis=-1)
-  mixed = outputs if features == "weighted_sum_all" else outputs[-_LAST:]
-  return layers.ScalarMix(dtype=dtype, name="scalar_mix")(mixed)
+def _join(states, features, dtype):
+  """Returns what the BiLSTM reads of hidden states [B, L, K, H]."""
+  states = [states[:, :, index] for index in range(states.shape[2])]
+  if features.startswith("weighted_sum"):
+    return layers.ScalarMix(dtype=dtype, name="scalar_mix")(states)
+  return ops.concatenate(states, axis=-1)

@@ -16,11 +16,15 @@ class Task(abc.ABC):
     head: str, the name of the head that a fine-tuning task trains.
     labels: tuple of str, the classes in the order of the logits; None without.
     has_pooler: bool, whether the head reads the encoder's pooler.
+    has_frozen_encoder: bool, whether the encoder makes the same of a row at
+      each step, untrained and without dropout, and the model is one in two
+      parts, as `models.FeatureTagger`.
   """
 
   head = None
   labels = None
   has_pooler = False
+  has_frozen_encoder = False
 
   @property
   def has_standard_head(self):

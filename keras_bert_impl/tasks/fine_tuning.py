@@ -28,7 +28,7 @@ class Column(NamedTuple):
   """A column of the rows: dtype, shape and padding.
 
   Attributes:
-    dtype: "int32" or "float32".
+    dtype: "int32" or "float32"; of hidden states any that a model computes in.
     shape: tuple, shape of one row; a leading None means the length n, e.g. ()
       for a label, (None,) for ids, (None, 4) for the ids of 4 choices.
     padding: value that pads the rows of a batch to L.

@@ -43,6 +43,11 @@ class TokenClassificationTask(base.Task):
     """Whether other libraries can load the head: False with a BiLSTM."""
     return self.approach == "fine_tuning"
 
+  @property
+  def has_frozen_encoder(self):
+    """Whether the approach is "features"."""
+    return self.approach == "features"
+
   def build_model(self):
     """Returns the model of the approach, with fresh weights."""
     num_classes = len(self.labels)
@@ -52,7 +57,7 @@ class TokenClassificationTask(base.Task):
       self.config,
       num_classes,
       self.features,
-      is_frozen=self.approach == "features",
+      is_frozen=self.has_frozen_encoder,
       lstm_width=self.lstm_width,
     )
 

@@ -220,6 +220,8 @@ class TrainingLoop:
     return gradients, {name: tf.stack(pair) for name, pair in metrics.items()}
 
   def _call_model(self, batch, training):
+    if features.HIDDEN_STATES in batch:  # A frozen encoder has run already.
+      return self.model.read(batch, training)
     inputs = {name: batch[name] for name in self._input_names}
     return self.model(inputs, training=training)
 

@@ -89,7 +89,7 @@ class Data:
   def fingerprint(self, split):
     """Returns the SHA-256 of the rows of a split, hex."""
     self.rows(split)
-    return rows_lib.fingerprint(self._path(split))
+    return rows_lib.fingerprint(self.path(split))
 
   def rows(self, split):
     """Returns the `Rows` of a split; writes them first if necessary.
@@ -103,7 +103,7 @@ class Data:
         raise ValueError(
           f"the {split} split has no examples: check its file and its columns."
         )
-      path = self._path(split)
+      path = self.path(split)
       origin = self._origin(examples)
       counts = rows_lib.find(path, origin)
       if counts is None:
@@ -118,7 +118,8 @@ class Data:
       }
     return self._rows[split]
 
-  def _path(self, split):
+  def path(self, split):
+    """Returns the path of the file of a split's rows."""
     return os.path.join(self._folder, f"{split}.tf_record")
 
   def _write(self, path, origin, split):

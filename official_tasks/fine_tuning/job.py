@@ -7,6 +7,7 @@ A script reads its examples and chooses its task; this package does the rest:
   plan.py            steps, batches, and what a continued run must agree on
   run.py             one run in its folder: training, scores, files, report
   early_stopping.py  ends a run when its dev scores stop improving
+  hidden_states.py   what a frozen encoder makes of the rows, on disk
   predictions.py     outputs of a model, or of an ensemble
   search.py          restarts, and a grid of hyper-parameters
 

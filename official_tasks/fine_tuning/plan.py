@@ -64,7 +64,16 @@ class Plan:
     self.settings = dataclasses.replace(setup.settings, **of_settings)
     self._output_dir = output_dir
     self._training = setup.training | of_training | {"output_dir": output_dir}
+    self._rows = {}
     fine_tuning_config.provisional_config(self._training)  # Checks the values.
+
+  def rows(self, split):
+    """Returns the `Rows` of a split as the run reads them."""
+    return self._rows.get(split) or self.setup.data.rows(split)
+
+  def replace_rows(self, split, rows):
+    """Makes the run read other rows: the same ones with more columns."""
+    self._rows[split] = rows
 
   def stages(self):
     """Returns [(`Rows`, int: steps)] of the training data, in order."""
@@ -75,7 +84,7 @@ class Plan:
       )
     stages = []
     for split in data.stages:
-      rows = data.rows(split)
+      rows = self.rows(split)
       steps = len(rows) * self.settings.num_train_epochs
       steps = int(steps / self._training["train_batch_size"])
       stages.append((rows, max(1, steps)))

@@ -13,7 +13,11 @@ from keras_bert_impl.checkpoints import config_json, description, names, reading
 from keras_bert_impl.training import experiment as experiment_lib
 from keras_bert_impl.training import report, run_configuration
 from keras_bert_impl.training import saver as saver_lib
-from official_tasks.fine_tuning import early_stopping, predictions
+from official_tasks.fine_tuning import (
+  early_stopping,
+  hidden_states,
+  predictions,
+)
 from official_tasks.fine_tuning import plan as plan_lib
 from official_tasks.model_folders import run_folder, task_file
 
@@ -120,6 +124,8 @@ class Run:
     # Errors in the other splits should show before the training.
     for split in self.data.other_splits:
       self.data.rows(split)
+    if self._setup.fine_tuning.task.has_frozen_encoder:
+      hidden_states.add(self.plan, self.experiment)
     patience = self.settings.early_stopping_patience
     stopping = patience and early_stopping.EarlyStopping(self, patience)
     summary = self.experiment.train(self.plan.batches, stopping or None)
@@ -137,7 +143,7 @@ class Run:
     Outputs are as `Evaluator.answers` takes them; an ensemble gives its mean.
     """
     started = time.monotonic()
-    rows = self.data.rows(split)
+    rows = self.plan.rows(split)
     outputs = predictions.predict(
       self.experiment,
       rows,

@@ -53,7 +53,9 @@ def training_batches(
   )
 
 
-def evaluation_batches(rows, batch_size, lengths, pads_left=False):
+def evaluation_batches(
+  rows, batch_size, lengths, pads_left=False, selected=None
+):
   """Returns all rows once, the shortest first.
 
   Args:
@@ -62,11 +64,14 @@ def evaluation_batches(rows, batch_size, lengths, pads_left=False):
       `input_mask` is 0 everywhere.
     lengths: as `lengths.padded_lengths` returns them.
     pads_left: as `training_batches`.
+    selected: int [N], the rows to return; default: all.
 
   Returns:
     (tf.data.Dataset, int [N]: which row the k-th of the batches is).
   """
-  order = np.argsort(rows.lengths, kind="stable")
+  if selected is None:
+    selected = np.arange(len(rows))
+  order = selected[np.argsort(rows.lengths[selected], kind="stable")]
 
   def indices():
     for start in range(0, len(order), batch_size):
@@ -168,7 +173,8 @@ def _pad(rows, columns, selected, batch_size, lengths):
     else:
       shape = (batch_size, length, *column.shape[1:])
       padded = np.full(shape, column.padding, column.dtype)
-      padded[mask] = np.concatenate([values[i] for i in selected])
+      for place, row in enumerate(selected):
+        padded[place, : row_lengths[place]] = values[row]
     if column.is_transposed:
       padded = np.moveaxis(padded, -1, 1)
     batch[name] = padded

@@ -10,6 +10,7 @@ by every run afterwards.
 """
 
 import collections.abc
+import copy
 
 import numpy as np
 import tensorflow as tf
@@ -21,19 +22,25 @@ _RECORDS_PER_PARSE = 1024
 
 
 class Ragged(collections.abc.Sequence):
-  """A column of rows of different lengths: `column[i]` is an array [n, ...]."""
+  """A column of rows of different lengths: `column[i]` is an array [n, ...].
 
-  def __init__(self, values, splits):
-    self.values = values
-    self.splits = splits
+  Args:
+    values: array [total, ...].
+    starts: int64 [N], where each row begins in `values`.
+    lengths: int64 [N], n of each row.
+  """
+
+  def __init__(self, values, starts, lengths):
+    self._values = values
+    self._starts = starts
+    self._lengths = lengths
 
   def __len__(self):
-    return len(self.splits) - 1
+    return len(self._starts)
 
   def __getitem__(self, index):
-    if index < 0:
-      index += len(self)
-    return self.values[self.splits[index] : self.splits[index + 1]]
+    start = self._starts[index]
+    return self._values[start : start + self._lengths[index]]
 
 
 class Rows:
@@ -43,26 +50,41 @@ class Rows:
     columns: {name: `Column`}, with `features.INPUT_IDS`.
     values: {name: array}; of ragged columns [total, ...], of others [N].
     splits: int64 [N + 1], where each row begins in the ragged columns.
+
+  Attributes:
+    columns: as given.
+    lengths: int64 [N], n of each row.
   """
 
   def __init__(self, columns, values, splits):
     self.columns = columns
-    self.splits = splits
-    self._values = values
+    self.lengths = np.diff(splits)
+    self._values = {
+      name: Ragged(values[name], splits[:-1], self.lengths)
+      if column.shape
+      else values[name]
+      for name, column in columns.items()
+    }
 
   def __len__(self):
-    return len(self.splits) - 1
+    return len(self.lengths)
 
   def __getitem__(self, name):
     """Returns a column: `Ragged` or an array [N]."""
-    if self.columns[name].shape:
-      return Ragged(self._values[name], self.splits)
     return self._values[name]
 
-  @property
-  def lengths(self):
-    """int64 [N], n of each row."""
-    return np.diff(self.splits)
+  def with_column(self, name, column, values):
+    """Returns the rows with a column more.
+
+    Args:
+      name: str.
+      column: `Column`, ragged.
+      values: `Ragged` of N rows.
+    """
+    rows = copy.copy(self)
+    rows.columns = {**self.columns, name: column}
+    rows._values = {**self._values, name: values}
+    return rows
 
 
 def write(path, rows, columns, origin, counts):

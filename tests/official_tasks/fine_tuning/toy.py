@@ -71,6 +71,7 @@ def make_setup(
   training=(),
   config=None,
   vocab_file=None,
+  make_parts=make_parts,
   **settings,
 ):
   """Returns the `Setup` that the flags would give."""

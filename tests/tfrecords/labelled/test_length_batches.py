@@ -155,6 +155,33 @@ def test_evaluation_reads_every_row_once_and_says_which(lengths):
   assert set(found[230:]) == {0}
 
 
+def test_selected_rows_alone_are_read(lengths):
+  rows = make_rows(lengths)
+  dataset, order = length_batches.evaluation_batches(
+    rows, 2, (64,), selected=np.array([7, 3, 11])
+  )
+  assert sorted(order.tolist()) == [3, 7, 11]
+  assert np.all(np.diff(rows.lengths[order]) >= 0)
+  assert numbers(take(dataset, None)).tolist() == [*(order + 1), 0]
+
+
+def test_rows_may_share_the_values_of_a_column():
+  values = np.arange(10, dtype=np.float32).reshape(5, 1, 2)
+  rows = make_rows([2, 3, 2]).with_column(
+    "hidden_states",
+    fine_tuning.Column("float32", (None, 1, 2)),
+    rows_lib.Ragged(values, np.array([3, 0, 3]), np.array([2, 3, 2])),
+  )
+  dataset, order = length_batches.evaluation_batches(rows, 3, (4,))
+  [batch] = take(dataset, 1)
+  assert order.tolist() == [0, 2, 1]
+  found = batch["hidden_states"]
+  assert found.shape == (3, 4, 1, 2)
+  np.testing.assert_array_equal(found[0], found[1])
+  assert found[0].ravel().tolist() == [6, 7, 8, 9, 0, 0, 0, 0]
+  assert found[2].ravel().tolist() == [0, 1, 2, 3, 4, 5, 0, 0]
+
+
 def test_stages_follow_each_other_and_the_last_goes_on():
   stages = [(make_rows([4] * 6), 2), (make_rows([4] * 5, first=100), 1)]
   steps = lengths_lib.padded_lengths(8)
