@@ -176,8 +176,9 @@ def _attend(number, rows, others, drop, bias):
   # before and the mask right behind, in the same dtype.
   query = rows["query"] * key.shape[-1] ** -0.5
   scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
-  unseen = None if bias else _unseen(rows, ops.shape(key)[2])
-  scores = scores if unseen is None else scores + ops.cast(unseen, scores.dtype)
+  seen = what_is_seen(rows, ops.shape(key)[2]) if bias is None else None
+  if seen is not None:
+    scores = scores + ops.cast(ops.where(seen, 0.0, _UNSEEN), scores.dtype)
   scores = ops.cast(scores, "float32")  # [B, N, R, L]
   added = rows.get("position_bias")
   if bias is not None:
@@ -204,33 +205,16 @@ def is_of_texts(attention_mask):
   return len(attention_mask.shape) == 3 and attention_mask.shape[-1] == 1
 
 
-def what_is_seen(rows):
-  """Returns what positions see, bool [B, 1, 1 or R, L]; None for all.
-
-  Args:
-    rows: dict, see above; `last` and `first` are not read.
-  """
-  if "text" in rows:
-    return ops.equal(rows["text"], rows["texts"])
-  return rows.get("seen")
-
-
-def whole_mask(attention_mask):
-  """Returns an attention mask, as of `rows`, as bool [B, 1 or L, L]."""
-  return what_is_seen(_mask(attention_mask))[:, 0]
-
-
-def _unseen(rows, length):
-  """Returns what is added to the scores of attention, None for nothing.
+def what_is_seen(rows, length):
+  """Returns what positions see, bool [B or 1, 1, 1 or R, L]; None for all.
 
   Args:
     rows: dict, see above.
     length: int or scalar tensor, L.
-
-  Returns:
-    float32 [B or 1, 1, 1 or R, L]: 0 where a position is seen.
   """
-  seen = what_is_seen(rows)
+  seen = rows.get("seen")
+  if "text" in rows:
+    seen = ops.equal(rows["text"], rows["texts"])
   place = ops.arange(length)
   for limit, is_within in (
     ("last", ops.less_equal),
@@ -239,4 +223,10 @@ def _unseen(rows, length):
     if limit in rows:
       causal = is_within(place, rows[limit])  # [1, 1, R, L]
       seen = causal if seen is None else seen & causal
-  return None if seen is None else ops.where(seen, 0.0, _UNSEEN)
+  return seen
+
+
+def whole_mask(attention_mask):
+  """Returns an attention mask, as of `rows`, as bool [B, 1 or L, L]."""
+  length = ops.shape(attention_mask)[1]
+  return what_is_seen(_mask(attention_mask), length)[:, 0]

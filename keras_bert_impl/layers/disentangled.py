@@ -153,11 +153,14 @@ class DisentangledBias(base.Layer):
       attention_mask: bool or int, as of `SelfAttention.call`, or None. Padding
         is not seen and sees all alike.
       table: float [2 S, H], of `RelativeEmbeddings`; None: no positions.
-      layer: `SelfAttention`, whose projections positions may share.
+      layer: `SelfAttention`, whose projections positions may share; it also
+        has the causal direction.
       **options: of `attention.attend`: drop, size, training.
     """
     query, key, value = heads
-    rows = attention.rows(query * self.scale, attention_mask, None, None)
+    rows = attention.rows(
+      query * self.scale, attention_mask, layer.causal_direction, None
+    )
     if attention_mask is not None and len(attention_mask.shape) == 2:
       rows["is_token"] = ops.cast(attention_mask, "bool")[:, None, :, None]
     options |= {
@@ -190,7 +193,7 @@ class DisentangledBias(base.Layer):
       float32 [B or 1, N or 1, R, L], or None.
     """
     scores = self._scores(number, rows["query"], key, tables)
-    seen = attention.what_is_seen(rows)
+    seen = attention.what_is_seen(rows, ops.shape(key)[2])
     if seen is None:
       return scores
     seen = seen & rows["is_token"] if "is_token" in rows else seen

@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_bert_impl import layers
 from keras_bert_impl.layers import attention as attention_lib
 from keras_bert_impl.layers import disentangled, relative_attention
+from tests.layers.arrays import assert_close
 
 HIDDEN = 8
 HEADS = 2
@@ -21,7 +22,13 @@ OPTIONS = {
 }
 
 
-def make(num_distances=3, use_layer_norm=False, block_size=None, **options):
+def make(
+  num_distances=3,
+  use_layer_norm=False,
+  block_size=None,
+  causal_direction=None,
+  **options,
+):
   """Returns the table of positions and an attention, with random weights."""
   table = layers.RelativeEmbeddings(
     num_distances, use_layer_norm, initializer_range=0.5
@@ -29,6 +36,7 @@ def make(num_distances=3, use_layer_norm=False, block_size=None, **options):
   attention = layers.SelfAttention(
     HEADS,
     0.0,
+    causal_direction,
     initializer_range=0.5,
     block_size=block_size,
     disentangled=OPTIONS | options,
@@ -184,11 +192,10 @@ MASKS = {
 }
 
 
-def run(block_size, mask, length=LENGTH):
+def run(block_size, mask, length=LENGTH, **options):
   """Returns the context, and gradients of states, table and weights."""
-  table, attention = make(
-    block_size=block_size, position_buckets=4, max_relative_positions=8
-  )
+  options |= {"position_buckets": 4, "max_relative_positions": 8}
+  table, attention = make(block_size=block_size, **options)
 
   @tf.function(input_signature=[tf.TensorSpec([2, length, HIDDEN])])
   def call(hidden):
@@ -211,11 +218,18 @@ def run(block_size, mask, length=LENGTH):
 def test_blocks_of_a_row_attend_as_the_whole_does(mask, length, monkeypatch):
   expected = run(None, MASKS["packed" if mask == "texts" else mask])
   monkeypatch.setattr(attention_lib, "FEW_SCORES", 0)
-  blocks = run(8, MASKS[mask], length)
-  for found, value in zip(blocks, expected, strict=True):
-    # Of the largest: some gradients are noise.
-    atol = 1e-5 * max(np.abs(x).max() for x in expected)
-    np.testing.assert_allclose(found, value, rtol=0, atol=atol)
+  assert_close(run(8, MASKS[mask], length), expected)
+
+
+@pytest.mark.parametrize(
+  ("direction", "triangle"),
+  [("left_to_right", np.tril), ("right_to_left", np.triu)],
+)
+def test_a_causal_direction_hides_the_other(direction, triangle, monkeypatch):
+  expected = run(None, triangle(np.ones((2, LENGTH, LENGTH), "bool")))
+  monkeypatch.setattr(attention_lib, "FEW_SCORES", 0)
+  for block_size in (None, 8):
+    assert_close(run(block_size, None, causal_direction=direction), expected)
 
 
 def test_no_scores_of_positions_are_of_all_pairs(monkeypatch):
