@@ -129,9 +129,8 @@ def attend(
     key: float [B, N, L, D].
     value: float [B, N, L, D].
     drop: callable, dropout of the probabilities; see `Dropout.drawn`.
-    size: int, for how many positions there are probabilities at a time, so that
-      memory is linear in L; they are not returned then, but None. None: for
-      all, as where there are few and nothing is dropped.
+    size: int, positions of a block: memory is linear in L, and None is returned
+      instead of the probabilities. None: all positions attend at once.
     training: bool, whether there will be a gradient.
     bias: callable (number of the block, None of all rows; rows, key, *tables).
       It returns what is added to the scores, float32 [B or 1, N or 1, R, L] or
@@ -149,7 +148,7 @@ def attend(
 
 
 def in_blocks(function, rows, others, drop, size, training):
-  """Returns what `blocks.apply` does, at once where there are few scores.
+  """Returns what `blocks.apply` does; few scores are kept for a gradient.
 
   Args:
     function: as of `blocks.apply`, like the others.
@@ -157,16 +156,16 @@ def in_blocks(function, rows, others, drop, size, training):
     others: list of float tensors.
     drop: as of `attend`.
     size: int.
-    training: bool.
+    training: bool, whether there will be a gradient.
   """
   batch, num_heads, length, _ = rows["query"].shape
   is_known = None not in (batch, length)
   are_few = is_known and batch * num_heads * length**2 <= FEW_SCORES
-  # Each block draws its own dropout: whether there are blocks must not depend
-  # on the size of the batch, or its masks would depend on how it is divided.
+  # To attend at once is faster still, but each block draws its own dropout: its
+  # masks would depend on how a batch is divided.
   if are_few and drop is dropout.keep:
     return function(None, rows, *others)
-  return blocks.apply(function, rows, others, size, training)
+  return blocks.apply(function, rows, others, size, training and not are_few)
 
 
 def _attend(number, rows, others, drop, bias):

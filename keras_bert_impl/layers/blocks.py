@@ -6,12 +6,11 @@ from keras import backend, ops
 from keras_bert_impl.layers import kernels
 
 
-def apply(function, rows, others, size, training):
+def apply(function, rows, others, size, recompute):
   """Returns `function(None, rows, *others)`, computed a block at a time.
 
   The blocks are computed one after the other; rows of up to two blocks are
-  computed at once. For a gradient each block is computed again, so that only
-  its inputs and its output are kept.
+  computed at once.
 
   Args:
     function: callable (number, rows, *others), where the number of the block is
@@ -20,7 +19,8 @@ def apply(function, rows, others, size, training):
     rows: {name: tensor [..., ..., R or 1, ...]}, the first one with R.
     others: list of float tensors, which all blocks read whole.
     size: int, the most positions of a block.
-    training: bool; without it there is no gradient.
+    recompute: bool, whether each block is computed again for a gradient, so
+      that only its inputs and its output are kept.
   """
   length = ops.shape(next(iter(rows.values())))[2]
   if isinstance(length, int) and length <= 2 * size:
@@ -35,7 +35,7 @@ def apply(function, rows, others, size, training):
     def of_floats(floats, *others):
       return function(number, {**rows, **floats}, *others)
 
-    of_floats = keras.remat(of_floats) if training else of_floats
+    of_floats = keras.remat(of_floats) if recompute else of_floats
     return of_floats(floats, *others)
 
   rows = {name: _split(x, num_blocks, size) for name, x in rows.items()}

@@ -163,12 +163,19 @@ def test_few_scores_are_kept_whole(monkeypatch):
     assert ("StatelessWhile" in names or "While" in names) != is_whole
 
 
-def test_a_dropout_mask_does_not_depend_on_how_many_scores_there_are(
-  monkeypatch,
+@pytest.mark.parametrize(
+  "jit_compile", [False, pytest.param(True, marks=pytest.mark.xla)]
+)
+def test_few_scores_are_dropped_alike_and_not_computed_again(
+  jit_compile, monkeypatch
 ):
-  layer, found = make(8, dropout_rate=0.5), []
-  for num_scores in (0, 2**26):
-    monkeypatch.setattr(attention, "FEW_SCORES", num_scores)
-    with layers.random_seed([1, 2]):
-      found.append(np.array(layer(HIDDEN, training=True)))
-  np.testing.assert_allclose(*found, atol=1e-6)
+  layer, calls, attend = make(8, dropout_rate=0.5), [], attention._attend
+  monkeypatch.setattr(
+    attention, "_attend", lambda *x: calls.append(x) or attend(*x)
+  )
+  options = {"length": LENGTH, "jit_compile": jit_compile}
+  many = run(layer, **options)
+  assert len(calls) == 2  # For the output, and again for the gradient.
+  monkeypatch.setattr(attention, "FEW_SCORES", 2**26)
+  assert_close(run(layer, **options), many)
+  assert len(calls) == 3
