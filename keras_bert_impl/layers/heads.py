@@ -59,7 +59,7 @@ class Pooler(base.Layer):
       training: bool.
 
     Raises:
-      ValueError: the rows hold several texts, with a mask [B, L, L].
+      ValueError: the rows hold several texts, with a mask of 3 axes.
     """
     pooling.check_mask(input_mask)
     if not self.use_last_token:

@@ -74,7 +74,7 @@ class Pooling(base.Layer):
     """Pools float [B, L, H] where `input_mask`, int [B, L], is 1, to [B, D].
 
     Raises:
-      ValueError: the rows hold several texts, with a mask [B, L, L].
+      ValueError: the rows hold several texts, with a mask of 3 axes.
     """
     check_mask(input_mask)
     # bfloat16 does not hold all integers above 256.
@@ -101,7 +101,7 @@ class Pooling(base.Layer):
 
 
 def check_mask(input_mask):
-  """Raises ValueError if a mask is that of rows of several texts, [B, L, L]."""
+  """Raises ValueError if a mask is that of rows of several texts: of 3 axes."""
   if input_mask is not None and len(input_mask.shape) == 3:
     raise ValueError(
       "A pooler reads one text of a row, but the rows hold several texts, with "
