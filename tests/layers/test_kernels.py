@@ -12,11 +12,24 @@ GELUS = [keras.activations.gelu, activations.gelu_new]
 X = np.linspace(-8, 8, 101, dtype="float32")
 
 
+@pytest.fixture(autouse=True, params=[0, 2**15], ids=["compiled", "few"])
+def fewest_numbers(request, monkeypatch):
+  """How many numbers are worth a program of XLA; these tests have few."""
+  monkeypatch.setattr(kernels, "_FEWEST_NUMBERS", request.param)
+  return request.param
+
+
 def value_and_gradient(function, x, upstream=None):
   with tf.GradientTape() as tape:
     tape.watch(x)
     y = function(x)
   return y, tape.gradient(y, x, tf.cos(x) if upstream is None else upstream)
+
+
+def compiled_functions(function, shape):
+  graph = function.get_concrete_function(tf.TensorSpec(shape)).graph
+  functions = graph.as_graph_def().library.function
+  return [f for f in functions if f.attr["_XlaMustCompile"].b]
 
 
 def in_training(activation):
@@ -113,10 +126,14 @@ def test_only_training_has_functions_that_xla_compiles(training):
   layer = dense.Dense(4, "gelu")
   layer.build((None, 4))
   call = tf.function(lambda x: layer(x, training=training))
-  graph = call.get_concrete_function(tf.TensorSpec([None, 4])).graph
-  functions = graph.as_graph_def().library.function
-  compiled = [f for f in functions if f.attr["_XlaMustCompile"].b]
-  assert bool(compiled) == training
+  assert bool(compiled_functions(call, [None, 4])) == training
+
+
+def test_few_numbers_are_not_worth_a_program_of_xla(fewest_numbers):
+  layer = dense.Dense(4, "gelu")
+  layer.build((None, 4))
+  call = tf.function(lambda x: layer(x, training=True))
+  assert bool(compiled_functions(call, [8, 4])) == (fewest_numbers == 0)
 
 
 @pytest.fixture(params=[5, 2000])
@@ -147,10 +164,13 @@ def test_cross_entropy_and_its_gradient_are_those_of_keras(classified):
     np.testing.assert_allclose(a, b, atol=1e-5)
 
 
-def test_a_label_beyond_the_vocabulary_has_no_loss():
-  losses = kernels.cross_entropy(
-    tf.zeros((3, 2000)), tf.constant([0, -1, 2000])
-  )
+def test_a_label_beyond_the_vocabulary_has_no_loss(fewest_numbers):
+  logits, labels = tf.zeros((3, 2000)), tf.constant([0, -1, 2000])
+  if fewest_numbers:
+    with pytest.raises(tf.errors.InvalidArgumentError):
+      kernels.cross_entropy(logits, labels)
+    return
+  losses = kernels.cross_entropy(logits, labels)
   np.testing.assert_array_equal(np.isnan(losses), [False, True, True])
 
 
