@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import layers, models
+from keras_bert_impl.layers import kernels
 from keras_bert_impl.training import distribution
 from tests.training import (
   rematerialized_memory,
@@ -81,7 +82,10 @@ def train(**overrides):
 
 
 @pytest.mark.parametrize("accumulation", [1, 2])
-def test_ten_steps_give_the_same_variables(accumulation):
+def test_ten_steps_give_the_same_variables(accumulation, monkeypatch):
+  # As in models of a useful size. Single ops TensorFlow fuses and rounds in
+  # another way where a block is computed twice.
+  monkeypatch.setattr(kernels, "_FEWEST_NUMBERS", 0)
   expected = train(accumulation=accumulation)
   found = train(accumulation=accumulation, rematerialize=True)
   assert list(found) == list(expected)
