@@ -13,6 +13,7 @@ SCRIPTS = (
   "create_pretraining_data",
   "export_saved_model",
   "extract_features",
+  "run_ablation",
   "run_classifier",
   "run_multiple_choice",
   "run_ner",

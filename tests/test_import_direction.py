@@ -43,7 +43,11 @@ ORDER = (
   ("tfrecords.writing", "tfrecords.reading", "tfrecords.labelled"),
   ("official_tasks.command_line",),
   ("official_tasks.model_folders",),
-  ("official_tasks.fine_tuning", "official_tasks.pretraining"),
+  (
+    "official_tasks.ablation",
+    "official_tasks.fine_tuning",
+    "official_tasks.pretraining",
+  ),
   ("official_tasks",),
   ("keras_bert_impl.__main__",),
 )

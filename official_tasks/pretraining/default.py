@@ -70,7 +70,7 @@ def prepare(flag_values):
   """
   output_dir = flag_values.output_dir or OUTPUT_DIR
   vocab_file = os.path.join(output_dir, "vocab.txt")
-  train_text, held_out_text = _corpus(os.path.join(output_dir, "corpus"))
+  train_text, held_out_text = corpus(os.path.join(output_dir, "corpus"))
   _vocabulary(train_text, vocab_file)
   records = os.path.join(output_dir, "tfrecords")
   os.makedirs(records, exist_ok=True)
@@ -96,7 +96,7 @@ def prepare(flag_values):
     )
 
 
-def _corpus(folder):
+def corpus(folder):
   """Returns (training files, held-out files); writes them if necessary."""
   marker = os.path.join(folder, "files.json")
   found = report.read_json(marker, list)

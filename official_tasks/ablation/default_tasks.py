@@ -1,0 +1,97 @@
+"""Two small tasks made of the corpus, for experiments without labelled data.
+
+- "order": two sentences that follow each other, as they stand or swapped. A
+  model must know what usually comes first.
+- "punctuation": the words of two sentences without their punctuation, each
+  tagged with what followed it: COMMA, END (of a sentence) or nothing.
+"""
+
+import os
+import random
+
+from keras_bert_impl import files
+from official_tasks.ablation import tasks
+from tfrecords.text import sources
+
+_NUM_EXAMPLES = 1000
+_MOST_WORDS = 24  # of a sentence
+_FEWEST_WORDS = 4
+_TAGS = {
+  **dict.fromkeys(",、，;:", "B-COMMA"),
+  **dict.fromkeys(".。?!", "B-END"),
+}
+
+
+def write(folder, input_files):
+  """Writes the tasks into a folder, unless they are there.
+
+  Args:
+    folder: str.
+    input_files: list of str, the corpus.
+
+  Returns:
+    tuple of `tasks.Task`.
+
+  Raises:
+    ValueError: the corpus has too few sentences.
+  """
+  order = os.path.join(folder, "order.tsv")
+  punctuation = os.path.join(folder, "punctuation.txt")
+  if not files.exists(punctuation):
+    pairs = _neighbours(input_files)
+    files.write_atomically(order, _order_table(pairs))
+    files.write_atomically(punctuation, _tagged_lines(pairs))
+  held_out = {"dev_fraction": tasks.DEV_FRACTION}
+  return (
+    tasks.Task(
+      "order",
+      "texts",
+      {"train_file": order, "text_pair_column": "next"} | held_out,
+    ),
+    tasks.Task("punctuation", "tags", {"train_file": punctuation} | held_out),
+  )
+
+
+def _neighbours(input_files):
+  """Returns pairs of neighbouring sentences, the same ones every time."""
+  pairs = []
+  for document in sources.iter_documents(input_files):
+    kept = [" ".join(sentence.split()) for sentence in document]
+    pairs += [
+      pair
+      for pair in zip(kept, kept[1:], strict=False)
+      if all(
+        _FEWEST_WORDS <= len(sentence.split()) <= _MOST_WORDS
+        for sentence in pair
+      )
+    ]
+  if len(pairs) < _NUM_EXAMPLES // 20:
+    raise ValueError(
+      f"the corpus has {len(pairs)} pairs of sentences of {_FEWEST_WORDS} to"
+      f" {_MOST_WORDS} words, too few for a task: give --tasks or more text."
+    )
+  return random.Random(0).sample(pairs, min(_NUM_EXAMPLES, len(pairs)))
+
+
+def _order_table(pairs):
+  """Returns a TSV of text, next and label."""
+  rng = random.Random(1)
+  lines = ["text\tnext\tlabel"]
+  for first, second in pairs:
+    if rng.random() < 0.5:
+      lines.append(f"{first}\t{second}\tordered")
+    else:
+      lines.append(f"{second}\t{first}\tswapped")
+  return "\n".join(lines) + "\n"
+
+
+def _tagged_lines(pairs):
+  """Returns CoNLL's columns of words without punctuation, and its tags."""
+  lines = []
+  for pair in pairs:
+    # Not the last word, whose tag all would know.
+    for word in " ".join(pair).split()[:-1]:
+      plain = word.rstrip("".join(_TAGS)) or word
+      lines.append(f"{plain.lower()} {_TAGS.get(word[-1], 'O')}")
+    lines.append("")
+  return "\n".join(lines) + "\n"

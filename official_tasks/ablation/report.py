@@ -1,0 +1,113 @@
+"""A table of the paper beside ours: text, picture, results.json."""
+
+import os
+
+from keras_bert_impl import files, pictures
+from keras_bert_impl.training import report as report_lib
+from official_tasks.ablation import tables
+
+
+def write(table, rows, folder, configuration):
+  """Prints a table and writes results.json and table.png.
+
+  Args:
+    table: `tables.Table`.
+    rows: as `plan.scores_of` returns them.
+    folder: str.
+    configuration: {name: JSON value} of the run.
+  """
+  os.makedirs(folder, exist_ok=True)
+  print(f"\n{table.title}: ours (standard deviation, runs) | the paper's\n")
+  print(as_text(rows))
+  results = os.path.join(folder, report_lib.RESULTS_NAME)
+  files.write_json(
+    results,
+    {
+      "table": table.name,
+      "rows": rows,
+      "configuration": configuration,
+      "versions": report_lib.versions(),
+    },
+  )
+  picture = os.path.join(folder, "table.png")
+  if any(row.step is not None for row in table.rows):
+    _plot_steps(table, rows, picture)
+  else:
+    _plot_bars(table, rows, picture)
+  print(f"\nresults  {results}\npicture  {picture}")
+
+
+def as_text(rows):
+  """Returns the table as aligned text, ours and the paper's in each cell."""
+  columns = _columns(rows)
+  lines = [
+    (row["name"], *(_cell(row, column) for column in columns)) for row in rows
+  ]
+  return report_lib.table(lines, ("", *columns))
+
+
+def _columns(rows):
+  names = [name for row in rows for name in row["scores"]]
+  # The paper's order: the perplexity comes first.
+  return sorted(
+    dict.fromkeys(names), key=lambda name: name != tables.PERPLEXITY
+  )
+
+
+def _cell(row, column):
+  score = row["scores"].get(column)
+  ours = "-"
+  if score:
+    ours = f"{score['mean']:.1f}"
+    if score["n"] > 1:
+      ours += f" ({score['sd']:.1f}, {score['n']})"
+  paper = row["paper"].get(column)
+  return ours if paper is None else f"{ours} | {paper}"
+
+
+def _plot_bars(table, rows, path):
+  """Draws the scores of each column as bars, with standard deviations."""
+  columns = _columns(rows)
+  figure = pictures.new_figure(max(4 * len(columns), 5), 0.4 * len(rows) + 1.4)
+  for index, column in enumerate(columns):
+    axes = figure.add_subplot(1, len(columns), index + 1)
+    shown = [row for row in rows if column in row["scores"]]
+    scores = [row["scores"][column] for row in shown]
+    means = [score["mean"] for score in scores]
+    names = [row["name"] if index == 0 else "" for row in shown]
+    places = range(len(shown))
+    axes.barh(places, means, xerr=[score["sd"] for score in scores])
+    axes.set_yticks(places, names)
+    axes.invert_yaxis()
+    low, high = min(means), max(means)
+    margin = max(high - low, 1.0)
+    axes.set_xlim(max(low - margin, 0.0), high + margin)
+    axes.set_title(column)
+  figure.suptitle(table.title)
+  pictures.save(figure, path)
+
+
+def _plot_steps(table, rows, path):
+  """Draws the scores after k steps as a line for each pre-training."""
+  columns = _columns(rows)
+  figure = pictures.new_figure(5 * len(columns), 4)
+  for index, column in enumerate(columns):
+    axes = figure.add_subplot(1, len(columns), index + 1)
+    lines = {}
+    for row, scores in zip(table.rows, rows, strict=True):
+      name = row.name.rpartition(", ")[0]
+      lines.setdefault(name, []).append((row.step, scores["scores"][column]))
+    for name, points in lines.items():
+      axes.errorbar(
+        [step for step, _ in points],
+        [score["mean"] for _, score in points],
+        yerr=[score["sd"] for _, score in points],
+        marker="o",
+        capsize=3,
+        label=name,
+      )
+    axes.set_xlabel("steps of pre-training")
+    axes.set_title(column)
+    axes.legend()
+    axes.grid(alpha=0.3)
+  pictures.save(figure, path)

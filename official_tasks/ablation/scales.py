@@ -1,0 +1,127 @@
+"""Scales: sizes, steps and rates of an experiment, from tiny to the paper's."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+  """How large the models of an experiment are, and how long they train.
+
+  Attributes:
+    size: (layers, hidden size, heads) of the model.
+    shrink: callable, a size of the paper's table 6 -> the size here.
+    vocab_size: int, tokens to learn from the corpus.
+    max_seq_length: int.
+    records: {flag of create_pretraining_data.py: value}.
+    pretraining: {flag of run_pretraining.py: value}.
+    fine_tuning: {flag of the fine-tuning scripts: value}.
+    features: {the same: value} that differ where the encoder is frozen.
+    num_restarts: int, runs of each fine-tuning.
+    num_points: int, checkpoints of figure 5.
+    config: {field of EncoderConfig: value}.
+  """
+
+  size: tuple[int, int, int]
+  shrink: object
+  vocab_size: int
+  max_seq_length: int
+  records: dict
+  pretraining: dict
+  fine_tuning: dict
+  features: dict
+  num_restarts: int
+  num_points: int = 5
+  config: dict = dataclasses.field(default_factory=dict)
+
+  @property
+  def checkpoint_steps(self):
+    """Steps after which a pre-training writes a checkpoint, range."""
+    total = self.pretraining["num_train_steps"]
+    every = max(total // self.num_points, 1)
+    return range(every, total + 1, every)
+
+
+def _tiny(size):
+  layers, hidden, heads = size
+  return -(-layers // 3), hidden // 8, {12: 4, 3: 1, 16: 4}[heads]
+
+
+def _small(size):
+  layers, hidden, heads = size
+  return -(-layers // 2), hidden // 3 // 12 * 12, {12: 6, 3: 2, 16: 6}[heads]
+
+
+SCALES = {
+  # A few minutes a model on two CPU cores.
+  "tiny": Scale(
+    size=(4, 128, 2),
+    shrink=_tiny,
+    vocab_size=8000,
+    max_seq_length=64,
+    records={"max_predictions_per_seq": 10, "dupe_factor": 1},
+    pretraining={
+      "train_batch_size": 32,
+      "learning_rate": 2e-3,
+      "use_bias_correction": True,
+      "num_train_steps": 400,
+      "num_warmup_steps": 40,
+    },
+    fine_tuning={
+      "train_batch_size": 32,
+      "learning_rate": 3e-4,
+      "num_train_epochs": 3,
+      "use_bias_correction": True,
+    },
+    features={"learning_rate": 2e-3, "num_train_epochs": 6},
+    num_restarts=2,
+    # As in the default run of run_pretraining.py.
+    config={"initializer_range": 0.05},
+  ),
+  # Hours a model on two CPU cores, minutes on a GPU.
+  "small": Scale(
+    size=(4, 256, 4),
+    shrink=_small,
+    vocab_size=16000,
+    max_seq_length=128,
+    records={"max_predictions_per_seq": 20, "dupe_factor": 5},
+    pretraining={
+      "train_batch_size": 64,
+      "learning_rate": 1e-3,
+      "use_bias_correction": True,
+      "num_train_steps": 20000,
+      "num_warmup_steps": 2000,
+    },
+    fine_tuning={
+      "train_batch_size": 32,
+      "learning_rate": 1e-4,
+      "num_train_epochs": 3,
+      "use_bias_correction": True,
+    },
+    features={"learning_rate": 1e-3, "num_train_epochs": 10},
+    num_restarts=5,
+    num_points=10,
+    config={"initializer_range": 0.03},
+  ),
+  # Devlin et al. 2019, appendices A.2, A.3 and C.1: for TPUs and GPUs.
+  "base": Scale(
+    size=(12, 768, 12),
+    shrink=lambda size: size,
+    vocab_size=30522,
+    max_seq_length=128,
+    records={"max_predictions_per_seq": 20, "dupe_factor": 10},
+    pretraining={
+      "train_batch_size": 256,
+      "learning_rate": 1e-4,
+      "num_train_steps": 1000000,
+      "num_warmup_steps": 10000,
+    },
+    fine_tuning={
+      "train_batch_size": 32,
+      "learning_rate": 3e-5,
+      "num_train_epochs": 3,
+    },
+    features={"learning_rate": 1e-3, "num_train_epochs": 20},
+    num_restarts=5,
+    num_points=10,
+  ),
+}

@@ -1,0 +1,157 @@
+r"""Repeats a table of the BERT paper at any scale, from corpus to picture.
+
+    python official_tasks/run_ablation.py --table=5 --model_dir=ablation
+
+learns a vocabulary, pre-trains the models of the table, fine-tunes each with
+restarts, and prints the table with the paper's beside it. Without --corpus and
+--tasks it takes the documentation of the installed packages and two tasks made
+of it. Models that are there already are used again, by other tables too; the
+same command continues after an interruption, to the same numbers.
+
+    ... --table=8 --scale=small --corpus='books/*.txt' \
+      --held_out_corpus=held_out.txt \
+      --tasks=MNLI=glue/MNLI,NER=conll2003,QNLI=QNLI/dev.tsv
+
+A task is a folder with the published files of a data set, or a file of which a
+part is held out. Tables: 5 (objectives), 6 (sizes), 7 (features), 8 (masks).
+"""
+
+import dataclasses
+import os
+
+from etils import epy
+
+from keras_bert_impl import options
+from official_tasks.ablation import scales, tables
+from official_tasks.command_line import common
+
+with epy.lazy_imports():
+  from official_tasks.ablation import (
+    commands,
+    default_tasks,
+    plan,
+    report,
+    tasks,
+  )
+  from official_tasks.pretraining import default as default_pretraining
+
+
+@dataclasses.dataclass(frozen=True)
+class AblationConfig:
+  """A table, its scale and its data.
+
+  Raises:
+    ValueError: neither a table nor a figure is named, or both.
+  """
+
+  table: str | None = options.common(
+    None, "Table of the paper to repeat.", tuple(tables.TABLES)
+  )
+  figure: str | None = options.common(
+    None,
+    "Figure of the paper to repeat: 5 (scores after k steps of pre-training,"
+    " masked and left to right).",
+    ("5",),
+  )
+  scale: str = options.common(
+    "tiny",
+    "Sizes and steps: tiny (minutes a model on a CPU), small (hours), or base"
+    " (the paper's).",
+    tuple(scales.SCALES),
+  )
+  model_dir: str = options.common(
+    "ablation_output", "Folder of models, scores and pictures."
+  )
+  corpus: str | None = options.common(
+    None,
+    "Text to pre-train on: paths or glob patterns, comma-separated; default:"
+    " the documentation of the installed packages.",
+  )
+  held_out_corpus: str | None = options.common(
+    None, "Text for the perplexities of --corpus; table 6 needs it."
+  )
+  vocab_file: str | None = options.common(
+    None, "Vocabulary; default: WordPiece in lower case, learned from the text."
+  )
+  tasks: str | None = options.common(
+    None,
+    "Tasks to fine-tune on, NAME=PATH, comma-separated; default: two tasks made"
+    " of the corpus.",
+  )
+  num_restarts: int | None = options.common(
+    None,
+    "Fine-tunings of each model on each task; default: the scale's.",
+    interval="[1, inf)",
+  )
+  random_seed: int = options.field(12345, "Seed of the first restart.")
+
+  def __post_init__(self):
+    options.check_fields(self)
+    if (self.table is None) == (self.figure is None):
+      raise ValueError("give --table or --figure, one of them.")
+    if self.table == "6" and self.corpus and not self.held_out_corpus:
+      raise ValueError("--table=6 needs --held_out_corpus beside --corpus.")
+
+
+def _experiment(config):
+  """Returns the `plan.Experiment` of the flags; writes the default data."""
+  scale = scales.SCALES[config.scale]
+  train, held_out = config.corpus, config.held_out_corpus or ""
+  given = tasks.parse(config.tasks) if config.tasks else ()
+  if not train:
+    parts = default_pretraining.corpus(os.path.join(config.model_dir, "corpus"))
+    train, held_out = (",".join(part) for part in parts)
+  if not given:
+    given = default_tasks.write(
+      os.path.join(config.model_dir, "tasks"), common.split_names(train)
+    )
+  return plan.Experiment(
+    config.model_dir,
+    scale,
+    given,
+    config.vocab_file
+    or os.path.join(config.model_dir, "vocabulary", "vocab.txt"),
+    train,
+    held_out,
+    config.num_restarts or scale.num_restarts,
+    config.random_seed,
+  )
+
+
+def main():
+  """Runs the commands of the table and reports its scores."""
+  config = common.from_flags(AblationConfig)
+  experiment = _experiment(config)
+  table = (
+    tables.TABLES[config.table]()
+    if config.table
+    else tables.figure_5(experiment.scale.checkpoint_steps)
+  )
+  if not plan.columns_of(table, experiment.tasks):
+    raise ValueError(
+      f"tasks ({config.tasks!r}): {table.title.lower()} needs a task of tags,"
+      " such as NER=conll2003."
+    )
+  if not config.vocab_file:
+    commands.run_all([experiment.vocabulary()], "Vocabulary")
+  models = plan.pretrainings_of(table)
+  for model in models:
+    experiment.write_config(model)
+  todo = []
+  for objective in dict.fromkeys(model.objective for model in models):
+    todo += experiment.records(objective)
+  todo += [experiment.pretraining(model) for model in models]
+  todo += [command for _, _, command in plan.cells_of(table, experiment)]
+  commands.run_all(todo, table.name.replace("_", " ").capitalize())
+  report.write(
+    table,
+    plan.scores_of(table, experiment),
+    experiment.join(table.name),
+    dataclasses.asdict(config),
+  )
+
+
+common.define_flags(AblationConfig)
+
+if __name__ == "__main__":
+  common.run(main)

@@ -1,0 +1,202 @@
+"""run_ablation.py: from a corpus to a table, at once or with interruptions."""
+
+import itertools
+import json
+import os
+import pathlib
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from official_tasks.ablation import (
+  commands,
+  default_tasks,
+  report,
+  scales,
+  tables,
+)
+from official_tasks.pretraining import default
+from tests.official_tasks import scripts
+
+
+def vocabulary(folder, **changes):
+  """A command that is quickly done."""
+  flags = {
+    "input_file": folder / "text.txt",
+    "vocab_size": 100,
+    "do_lower_case": None,
+  }
+  flags["vocab_file"] = folder / "done/vocab.txt"
+  return commands.Command(
+    "a vocabulary", "train_vocabulary", str(folder / "done"), flags | changes
+  )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("commands")
+  scripts.write_text(folder / "text.txt")
+  commands.run_all([vocabulary(folder)], "Vocabulary")
+  return folder
+
+
+def test_a_finished_command_is_not_run_again(folder):
+  path = folder / "done/vocab.txt"
+  before = path.stat().st_mtime_ns
+  commands.run_all([vocabulary(folder)] * 2, "Vocabulary")
+  assert path.stat().st_mtime_ns == before
+
+
+def test_a_folder_made_with_other_flags_is_refused(folder):
+  with pytest.raises(ValueError, match="other values of vocab_size: choose"):
+    commands.run_all([vocabulary(folder, vocab_size=110)], "Vocabulary")
+
+
+def test_what_a_script_says_of_a_mistake_is_repeated(folder, tmp_path):
+  wrong = vocabulary(folder, input_file=tmp_path / "no.txt")
+  wrong = commands.Command("words", wrong.script, str(tmp_path), wrong.flags)
+  with pytest.raises(ValueError, match=r"failed \(words\): Error: .*no\.txt"):
+    commands.run_all([wrong], "Vocabulary")
+  assert not wrong.is_finished()
+
+
+def write_corpus(path, num_documents=60):
+  lines = []
+  for number in range(num_documents):
+    for place in range(6):
+      lines.append(f"여기, 고양이 {number} 마리가 {place} 번 앉았다.")
+    lines.append("")
+  path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def test_default_tasks_are_made_of_any_text(tmp_path):
+  write_corpus(tmp_path / "corpus.txt")
+  order, punctuation = default_tasks.write(
+    str(tmp_path), [str(tmp_path / "corpus.txt")]
+  )
+  rows = open(order.flags["train_file"], encoding="utf-8").read().splitlines()
+  assert rows[0] == "text\tnext\tlabel"
+  for row in rows[1:]:
+    first, second, label = row.split("\t")
+    places = [int(text.split()[-3]) for text in (first, second)]
+    assert (places[0] + 1 == places[1]) == (label == "ordered")
+  assert {row.split("\t")[2] for row in rows[1:]} == {"ordered", "swapped"}
+  text = open(punctuation.flags["train_file"], encoding="utf-8").read()
+  sentence = text.partition("\n\n")[0].splitlines()
+  assert sentence[0] == "여기 B-COMMA"
+  assert sentence[6].split() == ["앉았다", "B-END"]
+  assert len(sentence) == 13  # Without the last word, which all would know.
+
+
+def test_too_little_text_is_refused(tmp_path):
+  write_corpus(tmp_path / "corpus.txt", 2)
+  with pytest.raises(ValueError, match="10 pairs of sentences"):
+    default_tasks.write(str(tmp_path), [str(tmp_path / "corpus.txt")])
+
+
+def test_a_table_shows_ours_beside_the_papers():
+  text = report.as_text(
+    [
+      {
+        "name": "BERT",
+        "scores": {"MNLI": {"mean": 61.23, "sd": 0.75, "n": 3}},
+        "paper": {"MNLI": 84.4, "QNLI": 88.4},
+      },
+      {"name": "other", "scores": {}, "paper": {}},
+    ]
+  )
+  assert "61.2 (0.8, 3) | 84.4" in text
+  assert "QNLI" not in text
+
+
+@pytest.mark.parametrize(
+  "flags, message",
+  [
+    ({}, "give --table or --figure"),
+    ({"table": 5, "figure": 5}, "give --table or --figure"),
+    ({"table": 6, "corpus": "x"}, "needs --held_out_corpus"),
+    ({"table": 5, "tasks": "MNLI"}, "must be NAME=PATH"),
+    ({"table": 7, "corpus": "x", "tasks": "own={}"}, "needs a task of tags"),
+  ],
+)
+def test_wrong_flags_are_one_line(flags, message, tmp_path):
+  path = tmp_path / "own.tsv"
+  path.write_text("")
+  flags = {k: str(v).replace("{}", str(path)) for k, v in flags.items()}
+  [(status, err)] = scripts.run_each(
+    "run_ablation", [flags | {"model_dir": tmp_path / "out"}]
+  )
+  assert status == 1
+  assert message in scripts.error_line(err)
+
+
+def make_small():
+  """Makes the scale tiny and the corpus so small that a test can wait."""
+  scales.SCALES["tiny"] = scales.Scale(
+    size=(4, 16, 2),
+    shrink=None,
+    vocab_size=100,
+    max_seq_length=32,
+    records={"max_predictions_per_seq": 5, "dupe_factor": 1},
+    pretraining={
+      "train_batch_size": 8,
+      "num_train_steps": 4,
+      "num_warmup_steps": 1,
+    },
+    fine_tuning={"train_batch_size": 8, "num_train_epochs": 1},
+    features={},
+    num_restarts=2,
+    num_points=2,
+  )
+
+  def corpus(folder):
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, "text.txt")
+    write_corpus(pathlib.Path(path))
+    return [path], [path]
+
+  default.corpus = corpus
+
+
+def start(**flags):
+  return scripts.start("run_ablation", before=make_small, **flags)
+
+
+@pytest.mark.slow
+def test_an_interrupted_table_ends_with_the_same_numbers(tmp_path):
+  flags = {"table": 5, "num_restarts": 2}
+  whole = start(**flags, model_dir=tmp_path / "whole")
+  out, err = whole.communicate(timeout=900)
+  assert whole.returncode == 0, err
+  expected = json.loads((tmp_path / "whole/table_5/results.json").read_text())
+  rows = expected["rows"]
+  assert [row["name"] for row in rows] == [
+    row.name for row in tables.TABLES["5"]().rows
+  ]
+  for row in rows:
+    for task in ("order", "punctuation"):
+      assert row["scores"][task]["n"] == 2
+      assert 0 <= row["scores"][task]["mean"] <= 100
+  assert "LTR & No NSP" in out
+  assert (tmp_path / "whole/table_5/table.png").stat().st_size > 5000
+
+  parts = tmp_path / "parts"
+  for stop_after in itertools.count(1):
+    process = start(**flags, model_dir=parts)
+    while process.poll() is None:
+      finished = len([*parts.rglob("command.json")])
+      if finished >= 5 * stop_after:
+        time.sleep(3)  # In the middle of the next one.
+        process.send_signal(signal.SIGINT)
+        break
+      time.sleep(0.2)
+    _, err = process.communicate(timeout=900)
+    if process.returncode == 0:
+      break
+    assert process.returncode == 75
+    assert err.splitlines()[-1].startswith("Stopped: SIGINT")
+  found = json.loads((parts / "table_5/results.json").read_text())
+  for a, b in zip(found["rows"], rows, strict=True):
+    np.testing.assert_equal(a["scores"], b["scores"])

@@ -1,0 +1,210 @@
+"""Tables of the paper: their rows, and the commands that fill them."""
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+from keras_bert_impl import choices, configs
+from official_tasks.ablation import plan, scales, tables
+from official_tasks.ablation import tasks as tasks_lib
+from tests.official_tasks import scripts
+
+TASKS = (
+  tasks_lib.Task("MNLI", "texts", {"task_name": "MNLI", "data_dir": "mnli"}),
+  tasks_lib.Task("SWAG", "choices", {"data_dir": "swag"}),
+  tasks_lib.Task("SQuAD", "answers", {"train_file": "a", "dev_articles": 1}),
+  tasks_lib.Task("NER", "tags", {"train_file": "b", "dev_fraction": 0.2}),
+)
+ALL = {f"table {name}": make for name, make in tables.TABLES.items()} | {
+  "figure 5": lambda: tables.figure_5(range(10, 30, 10))
+}
+
+
+def experiment(scale="tiny", model_dir="models"):
+  return plan.Experiment(
+    model_dir, scales.SCALES[scale], TASKS, "v.txt", "text", "held_out", 2
+  )
+
+
+def commands_of(table, scale="tiny"):
+  whole = experiment(scale)
+  models = plan.pretrainings_of(table)
+  commands = [whole.vocabulary(), *map(whole.pretraining, models)]
+  for model in models:
+    commands += whole.records(model.objective)
+  return commands + [c for _, _, c in plan.cells_of(table, whole)]
+
+
+@pytest.fixture(scope="module")
+def flags_of():
+  """{script: names of its flags}."""
+  found = {}
+  names = {
+    command.script for make in ALL.values() for command in commands_of(make())
+  }
+  for name in names:
+    process = subprocess.run(
+      [
+        sys.executable,
+        scripts.ROOT / f"official_tasks/{name}.py",
+        "--helpfull",
+      ],
+      capture_output=True,
+      text=True,
+    )
+    found[name] = process.stdout
+  return found
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("scale", scales.SCALES)
+def test_every_flag_is_one_of_its_script(name, scale, flags_of):
+  for command in commands_of(ALL[name](), scale):
+    for flag in command.flags:
+      text = flags_of[command.script]
+      assert f"--{flag}" in text or f"--[no]{flag}" in text, command
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_two_commands_share_a_folder(name):
+  commands = {c.folder: c for c in commands_of(ALL[name]())}
+  for command in commands_of(ALL[name]()):
+    assert commands[command.folder] == command
+
+
+def test_tables_share_the_models_that_are_equal():
+  whole = experiment()
+  for number in "578":
+    models = {m.name: m for m in plan.pretrainings_of(tables.TABLES[number]())}
+    assert whole.pretraining(models["bert"]) == whole.pretraining(tables.BERT)
+
+
+def test_a_bilstm_is_trained_where_there_is_one():
+  cells = {
+    (row.name, column): command.flags
+    for row, column, command in plan.cells_of(
+      tables.TABLES["5"](), experiment()
+    )
+  }
+  assert cells["+ BiLSTM", "MNLI"]["bilstm_width"] == 128
+  assert cells["+ BiLSTM", "NER"]["approach"] == "fine_tuning_bilstm"
+  assert ("+ BiLSTM", "SWAG") not in cells
+  assert "bilstm_width" not in cells["LTR & No NSP", "MNLI"]
+
+
+def test_features_are_those_of_words():
+  columns = plan.columns_of(tables.TABLES["8"](), TASKS)
+  assert list(columns) == ["MNLI", "SWAG", "SQuAD", "NER", "NER, features"]
+  assert list(plan.columns_of(tables.TABLES["7"](), TASKS)) == ["NER"]
+
+
+def test_shares_of_masks_add_up():
+  for row in tables.TABLES["8"]().rows[1:]:
+    mask, same, random = (
+      int(part.split("%")[0]) for part in row.name.split(",")
+    )
+    flags = row.pretraining.flags
+    assert mask + same + random == 100
+    assert flags["mask_token_prob"] == mask / 100
+    assert flags["random_token_prob"] == random / 100
+
+
+def test_a_figure_fine_tunes_each_checkpoint():
+  table = tables.figure_5(scales.SCALES["tiny"].checkpoint_steps)
+  steps = {row.step for row in table.rows}
+  model = experiment().pretraining(table.rows[0].pretraining)
+  assert steps == {80, 160, 240, 320, 400}
+  assert model.flags["save_checkpoints_steps"] == 80
+  assert model.flags["keep_checkpoint_max"] == 5
+
+
+@pytest.mark.parametrize("scale", scales.SCALES)
+def test_sizes_have_models(scale):
+  whole = scales.SCALES[scale]
+  sizes = [whole.size]
+  sizes += [whole.shrink(r.pretraining.size) for r in tables.TABLES["6"]().rows]
+  for layers, hidden, heads in sizes:
+    configs.EncoderConfig.preset(
+      "bert_base",
+      num_hidden_layers=layers,
+      hidden_size=hidden,
+      num_attention_heads=heads,
+    )
+  assert len(set(sizes[1:])) == 6
+  needed = max(choices.FEATURES.values())
+  assert whole.size[0] >= needed
+
+
+def test_published_scores_are_of_columns_that_exist():
+  known = {"MNLI", "QNLI", "MRPC", "SST-2", "SQuAD", "NER", "NER, features"}
+  for name, make in tables.TABLES.items():
+    for row in make().rows:
+      assert row.paper.keys() <= known | {tables.PERPLEXITY}, name
+      assert row.paper
+
+
+@pytest.mark.parametrize(
+  "text, expected",
+  [
+    (
+      "qnli={folder}",
+      tasks_lib.Task(
+        "QNLI", "texts", {"task_name": "QNLI", "data_dir": "{folder}"}
+      ),
+    ),
+    (
+      "MNLI={file}",
+      tasks_lib.Task(
+        "MNLI",
+        "texts",
+        {"task_name": "MNLI", "train_file": "{file}", "dev_fraction": 0.2},
+      ),
+    ),
+    (
+      "CoNLL-2003={folder}",
+      tasks_lib.Task("NER", "tags", {"data_dir": "{folder}"}),
+    ),
+    (
+      "SQuAD={file}",
+      tasks_lib.Task(
+        "SQuAD", "answers", {"train_file": "{file}", "dev_articles": 10}
+      ),
+    ),
+    (
+      "codah={folder}",
+      tasks_lib.Task(
+        "CODAH", "choices", {"task_name": "CODAH", "data_dir": "{folder}"}
+      ),
+    ),
+    (
+      "리뷰={file}",
+      tasks_lib.Task(
+        "리뷰", "texts", {"train_file": "{file}", "dev_fraction": 0.2}
+      ),
+    ),
+  ],
+)
+def test_a_task_is_a_name_and_a_path(text, expected, tmp_path):
+  file = tmp_path / "file.tsv"
+  file.write_text("")
+  names = {"{folder}": str(tmp_path), "{file}": str(file)}
+  for name, path in names.items():
+    text = text.replace(name, path)
+  flags = {k: names.get(v, v) for k, v in expected.flags.items()}
+  assert tasks_lib.parse(text) == (dataclasses.replace(expected, flags=flags),)
+
+
+@pytest.mark.parametrize(
+  "text, error, message",
+  [
+    ("MNLI", ValueError, "NAME=PATH"),
+    ("MNLI=/no/such", FileNotFoundError, "/no/such, of the task MNLI"),
+    ("mine={folder}", ValueError, "'mine' is no known data set"),
+    ("QNLI={folder},qnli={folder}", ValueError, "each task once"),
+  ],
+)
+def test_a_wrong_task_is_named(text, error, message, tmp_path):
+  with pytest.raises(error, match=message):
+    tasks_lib.parse(text.replace("{folder}", str(tmp_path)))
