@@ -78,6 +78,11 @@ class NerConfig(tag_splits.TagSplitsConfig):
     tuple(choices.FEATURES),
   )
   lstm_width: int = options.field(768, "Units of the BiLSTM per direction.")
+  use_crf: bool = options.common(
+    False,
+    "Whether the tags of a sentence are learned and found together, as a"
+    " conditional random field (CRF).",
+  )
 
   def __post_init__(self):
     super().__post_init__()
@@ -116,6 +121,7 @@ def main():
       config.approach,
       config.features or _FEATURES[config.approach],
       config.lstm_width,
+      config.use_crf,
     ),
     token_classification_scores.make_evaluator(labels, scheme),
   )

@@ -21,6 +21,7 @@ RIGHT_TO_LEFT = "right_to_left/"
 _PARTS = ("bert/embeddings/", "bert/encoder/")
 ENCODER_PREFIXES = (*_PARTS, *(RIGHT_TO_LEFT + part for part in _PARTS))
 CLASSIFIER = "classifier/output_weights"
+CRF = "crf/transitions"
 POOLER = "bert/pooler/dense/kernel"
 
 # Copies of tied weights and constants, which old files hold too.

@@ -12,6 +12,7 @@ Axes, everywhere in this project:
 from keras_bert_impl.layers.answer_beam import AnswerBeamHead
 from keras_bert_impl.layers.bilstm import BiLSTM
 from keras_bert_impl.layers.convolution import TokenConvolution
+from keras_bert_impl.layers.crf import ConditionalRandomField
 from keras_bert_impl.layers.disentangled import (
   DisentangledBias,
   RelativeEmbeddings,
@@ -51,6 +52,7 @@ __all__ = [
   "AnswerBeamHead",
   "BiLSTM",
   "ClassificationHead",
+  "ConditionalRandomField",
   "DiscriminatorHead",
   "DisentangledBias",
   "Dropout",

@@ -28,7 +28,7 @@ _STATES = {
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class FeatureTagger(base.EncoderModel):
-  """Token classifier with a BiLSTM on an encoder: `logits` [B, L, C].
+  """Token classifier with a BiLSTM on an encoder; outputs as `TokenClassifier`.
 
   Two layers of BiLSTM, then the classifier. A frozen encoder has no dropout and
   no trainable variables: what it makes of a row is always the same, so that
@@ -46,8 +46,7 @@ class FeatureTagger(base.EncoderModel):
     is_frozen: bool, whether the encoder is not trained.
     lstm_width: int, of each direction: the paper's 768 taken for the size of
       an LSTM's state.
-    dropout_rate: float in [0, 1), before the classifier; None means
-      `config.hidden_dropout_prob`.
+    use_crf: as `TokenClassifier`.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
 
@@ -67,7 +66,7 @@ class FeatureTagger(base.EncoderModel):
     features="concat_last_four",
     is_frozen=True,
     lstm_width=768,
-    dropout_rate=None,
+    use_crf=False,
     dtype=None,
     name="feature_tagger",
   ):
@@ -81,8 +80,9 @@ class FeatureTagger(base.EncoderModel):
     states = ops.stack(encoder.hidden_states[_STATES[features]], axis=2)
     hidden = _join(states, features, encoder.dtype_policy)  # [B, L, H or 4 H]
     hidden = read_by_bilstm(encoder, hidden, lstm_width)
-    rate = config.hidden_dropout_prob if dropout_rate is None else dropout_rate
-    hidden = layers.Dropout(rate, dtype="float32", name="dropout")(hidden)
+    hidden = layers.Dropout(
+      config.hidden_dropout_prob, dtype="float32", name="dropout"
+    )(hidden)
     logits = layers.ClassificationHead(
       num_classes, config.initializer_range, dtype="float32", name="classifier"
     )(hidden)
@@ -90,13 +90,13 @@ class FeatureTagger(base.EncoderModel):
       config,
       encoder.dtype_policy,
       encoder.input,
-      {"logits": logits},
+      outputs_of_tags(logits, use_crf),
       name,
       num_classes=num_classes,
       features=features,
       is_frozen=is_frozen,
       lstm_width=lstm_width,
-      dropout_rate=dropout_rate,
+      use_crf=use_crf,
     )
 
     # Attributes.
@@ -151,6 +151,21 @@ class _Parts:
     """From hidden states and mask to the outputs."""
     mask = self._model.input[features_lib.INPUT_MASK]
     return keras.Model([self._model.hidden_states, mask], self._model.output)
+
+
+def outputs_of_tags(logits, use_crf):
+  """Returns the outputs of a token classifier, by name.
+
+  Args:
+    logits: float [B, L, C].
+    use_crf: bool, whether there are `transitions` [B, C + 2, C] too, the same
+      for each row: the weights of a new `layers.ConditionalRandomField`.
+  """
+  outputs = {"logits": logits}
+  if use_crf:
+    crf = layers.ConditionalRandomField(dtype="float32", name="crf")
+    outputs["transitions"] = crf(logits)
+  return outputs
 
 
 def read_by_bilstm(encoder, hidden, lstm_width):

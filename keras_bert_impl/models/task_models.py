@@ -95,6 +95,8 @@ class TokenClassifier(HeadModel):
     config: `configs.EncoderConfig`.
     num_classes: int, C.
     dropout_rate: as `SequenceClassifier`.
+    use_crf: bool, whether tags are chosen together: there is an output
+      `transitions` [B, C + 2, C] too, with which `layers.crf` finds them.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
 
@@ -108,26 +110,29 @@ class TokenClassifier(HeadModel):
     config,
     num_classes,
     dropout_rate=None,
+    use_crf=False,
     dtype=None,
     name="token_classifier",
   ):
     encoder = encoders.make(config, dtype, use_pooler=False)
     hidden = _transform(encoder, encoder.hidden_states[-1])
     hidden = _dropout(encoder, hidden, dropout_rate)
+    logits = _classify(encoder, hidden, num_classes)
     super().__init__(
       encoder,
       encoder.input,
-      {"logits": _classify(encoder, hidden, num_classes)},
+      feature_models.outputs_of_tags(logits, use_crf),
       name,
       num_classes=num_classes,
       dropout_rate=dropout_rate,
+      use_crf=use_crf,
     )
 
   @classmethod
   def of_checkpoint(cls, description, shapes, dtype=None):
-    """Returns a model with as many classes as the stored classifier."""
-    num_classes = shapes[names.CLASSIFIER][0]
-    return cls(description.config, num_classes, dtype=dtype)
+    """Returns a model with the classes and the field of the checkpoint."""
+    num_classes, use_crf = shapes[names.CLASSIFIER][0], names.CRF in shapes
+    return cls(description.config, num_classes, use_crf=use_crf, dtype=dtype)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

@@ -6,6 +6,9 @@ _LAYER = re.compile(r"bert/encoder/layer_(\d+)/")
 _POOLER = "bert/pooler/"
 # The norm behind the last layer, of pre-norm encoders.
 _FINAL_NORM = "bert/encoder/LayerNorm/"
+# A conditional random field starts at zero and needs scores of several units,
+# which the rates of an encoder would not reach.
+_CRF, _CRF_RATE = "crf/", 100.0
 # It is added to the output of the first layer.
 _CONVOLUTION = "bert/encoder/conv/"
 # Before the paths of the second encoder of a pair.
@@ -13,9 +16,10 @@ _SECOND = "right_to_left/"
 
 
 def multipliers(paths, config, decay):
-  """Returns {variable path: factor of its learning rate}.
+  """Returns {variable path: factor of its learning rate}, other than 1.
 
-  Each step of `depth` down from the head multiplies the rate by `decay`.
+  Each step of `depth` down from the head multiplies the rate by `decay`. The
+  scores of a conditional random field have a hundred times the rate.
 
   Args:
     paths: list of str, of variables.
@@ -27,16 +31,16 @@ def multipliers(paths, config, decay):
 
   Source: Howard and Ruder 2018; Clark et al. 2020, appendix A.
   """
-  if decay == 1.0:
-    return {}
-  if config.num_hidden_groups is not None:
+  if decay != 1.0 and config.num_hidden_groups is not None:
     raise ValueError(
       f"layerwise_lr_decay ({decay}) must be 1 for a model whose layers share"
       f" parameters (num_hidden_groups = {config.num_hidden_groups})."
     )
   num_layers = config.num_hidden_layers
   top = num_layers + 1
-  return {path: decay ** (top - depth(path, num_layers)) for path in paths}
+  rates = {path: decay ** (top - depth(path, num_layers)) for path in paths}
+  rates |= {path: _CRF_RATE for path in paths if path.startswith(_CRF)}
+  return {path: rate for path, rate in rates.items() if rate != 1.0}
 
 
 def depth(path, num_layers):

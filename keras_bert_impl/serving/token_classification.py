@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import options
+from keras_bert_impl.layers import crf
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.serving import row_batches, servables
 from keras_bert_impl.tasks import windows
@@ -80,6 +81,7 @@ class TokenClassificationServable(servables.Servable):
     self.max_windows = max_windows
     self.tag_scheme = tag_scheme
     self._tags = _Tags(self.labels, tag_scheme)
+    self._use_crf = "transitions" in model.output
 
   def describe(self):
     """Returns {name: JSON value} that describes it; see `Servable`."""
@@ -153,7 +155,7 @@ class TokenClassificationServable(servables.Servable):
     spans = windows.slide(lengths, sizes, self.doc_stride, self.max_windows)
     # The last window gets what is before it: a row is as full as it can be.
     left = tf.maximum(spans.ends - self._size, 0)  # [W]
-    logits = self._logits(spans.gather(ids, left))
+    outputs = self._outputs(spans.gather(ids, left))
     # Only a token's first piece counts.
     num_windows = tf.size(left, tf.int64)
     best = windows.best_windows(spans, lengths)[0].flat_values  # [pieces]
@@ -166,33 +168,65 @@ class TokenClassificationServable(servables.Servable):
     shifts = self.tokenizer.framing.num_before - left  # [W]
     shifts -= tf.gather(ids.row_starts(), spans.text_index)
     places = tf.stack([window, first + tf.gather(shifts, window)], axis=1)
-    found = tf.nn.softmax(tf.gather_nd(logits, places))
+    texts = tf.boolean_mask(tokens.value_rowids(), is_known)
+    best, shares = _choose(
+      tf.RaggedTensor.from_value_rowids(
+        tf.gather_nd(outputs["logits"], places), texts, tokens.nrows()
+      ),
+      outputs.get("transitions"),
+    )
     known = tf.where(is_known)
     size = tf.shape(is_known)
-    labels = tf.tensor_scatter_nd_update(
-      tf.fill(size, _UNKNOWN), known, tf.argmax(found, -1, tf.int32)
-    )
-    probabilities = tf.scatter_nd(
-      known, tf.reduce_max(found, -1), tf.cast(size, tf.int64)
-    )
+    labels = tf.tensor_scatter_nd_update(tf.fill(size, _UNKNOWN), known, best)
+    probabilities = tf.scatter_nd(known, shares, tf.cast(size, tf.int64))
     return (
       tokens.with_flat_values(labels),
       tokens.with_flat_values(probabilities),
       spans.is_cut,
     )
 
-  def _logits(self, pieces):
-    """Returns float32 [W, L, C].
+  def _outputs(self, pieces):
+    """Returns the outputs of the model, float32 [W, ...].
 
     Args:
       pieces: int32 RaggedTensor [W, (pieces)], of each row.
     """
-    model = self.load_model()
-    return row_batches.map_rows(
-      lambda rows: model(rows)["logits"],
-      self.assemble(pieces),
-      tf.TensorSpec([None, len(self.labels)], tf.float32),
-    )
+    model, size = self.load_model(), len(self.labels)
+    signature = {"logits": tf.TensorSpec([None, size], tf.float32)}
+    if self._use_crf:
+      shape = [size + 2, size]
+      signature["transitions"] = tf.TensorSpec(shape, tf.float32)
+
+    def run(rows):
+      outputs = model(rows)
+      return {name: outputs[name] for name in signature}
+
+    return row_batches.map_rows(run, self.assemble(pieces), signature)
+
+
+def _choose(logits, transitions):
+  """Returns the likeliest labels of tokens and their probabilities.
+
+  Args:
+    logits: float32 RaggedTensor [B, (tokens), C].
+    transitions: float32 [W, C + 2, C], the same in each row; None where the
+      labels of a text do not depend on each other.
+
+  Returns:
+    int32 [T] and float32 [T].
+  """
+  if transitions is None:
+    shares = tf.nn.softmax(logits.flat_values)
+    return tf.argmax(shares, -1, tf.int32), tf.reduce_max(shares, -1)
+  # A row and a place more than needed: there may be none.
+  padded = tf.pad(logits.to_tensor(), [[0, 1], [0, 1], [0, 0]])
+  lengths = tf.pad(tf.cast(logits.row_lengths(), tf.int32), [[0, 1]])
+  scores = tf.reduce_max(transitions, axis=0)
+  labels = crf.viterbi(padded, scores, lengths)
+  shares = crf.marginals(padded, scores, lengths)
+  shares = tf.gather(shares, labels, batch_dims=2)
+  is_token = tf.sequence_mask(lengths, tf.shape(labels)[1])
+  return tf.boolean_mask(labels, is_token), tf.boolean_mask(shares, is_token)
 
 
 class _Tags:

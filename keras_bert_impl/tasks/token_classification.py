@@ -12,6 +12,7 @@ from keras import ops
 
 from keras_bert_impl import configs, heads, models
 from keras_bert_impl import features as features_lib
+from keras_bert_impl.layers import crf
 from keras_bert_impl.models import feature_models
 from keras_bert_impl.tasks import base, cross_entropy
 
@@ -28,6 +29,8 @@ class TokenClassificationTask(base.Task):
       encoder.
     features: layers that the BiLSTM reads, one of `choices.FEATURES`.
     lstm_width: int, units of the BiLSTM per direction.
+    use_crf: bool, whether the tags of a sentence are learned together, as a
+      conditional random field over its tokens.
   """
 
   config: configs.EncoderConfig
@@ -35,13 +38,14 @@ class TokenClassificationTask(base.Task):
   approach: str = "fine_tuning"
   features: str = "last"
   lstm_width: int = 768
+  use_crf: bool = False
 
   head = heads.TOKEN_CLASSIFICATION
 
   @property
   def has_standard_head(self):
-    """Whether other libraries can load the head: False with a BiLSTM."""
-    return self.approach == "fine_tuning"
+    """Whether other libraries have the head: none with a BiLSTM or CRF."""
+    return self.approach == "fine_tuning" and not self.use_crf
 
   @property
   def has_frozen_encoder(self):
@@ -52,13 +56,16 @@ class TokenClassificationTask(base.Task):
     """Returns the model of the approach, with fresh weights."""
     num_classes = len(self.labels)
     if self.approach == "fine_tuning":
-      return models.TokenClassifier(self.config, num_classes)
+      return models.TokenClassifier(
+        self.config, num_classes, use_crf=self.use_crf
+      )
     return feature_models.FeatureTagger(
       self.config,
       num_classes,
       self.features,
       is_frozen=self.has_frozen_encoder,
       lstm_width=self.lstm_width,
+      use_crf=self.use_crf,
     )
 
   def denominators(self, batch):
@@ -66,11 +73,15 @@ class TokenClassificationTask(base.Task):
     return {"tag": ops.sum(_weights(batch))}
 
   def losses(self, batch, outputs):
-    """Returns the summed cross-entropy, in nats."""
+    """Returns the summed cross-entropy of tags or, of a CRF, paths, in nats."""
+    if self.use_crf:
+      return {"tag": ops.sum(_path_losses(batch, outputs))}
     return cross_entropy.losses(*_predictions(batch, outputs))
 
   def metrics(self, batch, outputs):
-    """Returns loss, accuracy and the share of padding."""
+    """Returns loss, accuracy and the share of padding; of a CRF the last."""
+    if self.use_crf:
+      return {"padding_share": cross_entropy.padding_share(batch)}
     return cross_entropy.metrics(batch, *_predictions(batch, outputs))
 
   def describe(self):
@@ -80,6 +91,7 @@ class TokenClassificationTask(base.Task):
       "approach": self.approach,
       "features": self.features,
       "lstm_width": self.lstm_width,
+      "use_crf": self.use_crf,
     }
 
 
@@ -93,3 +105,18 @@ def _predictions(batch, outputs):
   labels = ops.maximum(batch[features_lib.LABEL_IDS], 0)
   prediction = cross_entropy.Prediction(outputs["logits"], labels)
   return {"tag": prediction}, {"tag": _weights(batch)}
+
+
+def _path_losses(batch, outputs):
+  """Returns float32 [B], the cross-entropy of each row's path of tags.
+
+  Only tokens with a label are in the path, each following the one before it.
+  """
+  labels = batch[features_lib.LABEL_IDS]
+  lengths, logits, labels = crf.to_front(labels >= 0, outputs["logits"], labels)
+  return crf.negative_log_likelihood(
+    logits,
+    outputs["transitions"][0],
+    ops.maximum(labels, 0),
+    lengths,
+  )

@@ -9,6 +9,7 @@ import os
 import numpy as np
 
 from keras_bert_impl import files, pictures
+from keras_bert_impl.layers import crf
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.tasks import fine_tuning
 from keras_bert_impl.tasks import token_classification_rows as rows_lib
@@ -16,6 +17,8 @@ from keras_bert_impl.tasks import token_classification_rows as rows_lib
 PREDICTIONS_NAME = "predictions.txt"
 REPORT_NAME = "conlleval.txt"
 UNTAGGED = "_"
+# Paths that are searched at a time.
+_SENTENCES = 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,15 +154,45 @@ def make_evaluator(labels, tag_scheme):
 def _predicted(labels, examples, rows, outputs):
   """Returns the likeliest tags of each sentence; None: no piece, no tag."""
   predicted = [[None] * len(example.tokens) for example in examples]
-  token_index = rows[rows_lib.TOKEN_INDEX]
-  sentence_of = rows[rows_lib.EXAMPLE_INDEX]
-  for index, logits in enumerate(outputs["logits"]):
-    is_counted = token_index[index] != rows_lib.NONE
-    best = np.argmax(logits[is_counted], axis=-1)
-    tags = predicted[int(sentence_of[index])]
-    for token, label in zip(token_index[index][is_counted], best, strict=True):
-      tags[token] = labels[label]
+  places, logits = {}, {}
+  for index, sentence, found in zip(
+    rows[rows_lib.TOKEN_INDEX],
+    rows[rows_lib.EXAMPLE_INDEX],
+    outputs["logits"],
+    strict=True,
+  ):
+    is_counted = index != rows_lib.NONE
+    places.setdefault(int(sentence), []).extend(index[is_counted])
+    logits.setdefault(int(sentence), []).append(found[is_counted])
+  # A sentence is a path, whatever the windows it was read in.
+  logits = [np.concatenate(windows) for windows in logits.values()]
+  paths = _paths(logits, outputs.get("transitions"))
+  for (sentence, tokens), path in zip(places.items(), paths, strict=True):
+    for token, label in zip(tokens, path, strict=True):
+      predicted[sentence][token] = labels[label]
   return predicted
+
+
+def _paths(logits, transitions):
+  """Returns the likeliest label ids of each sentence, list of int [n].
+
+  Args:
+    logits: list of float32 [n, C].
+    transitions: float32 [rows, C + 2, C], the same in each row; None where
+      tags do not depend on each other.
+  """
+  if transitions is None:
+    return [np.argmax(each, axis=-1) for each in logits]
+  paths = []
+  for start in range(0, len(logits), _SENTENCES):
+    part = logits[start : start + _SENTENCES]
+    lengths = np.array([len(each) for each in part])
+    padded = np.zeros((len(part), max(lengths), part[0].shape[1]), "float32")
+    for row, each in zip(padded, part, strict=True):
+      row[: len(each)] = each
+    found = np.array(crf.viterbi(padded, transitions[0], lengths))
+    paths += [p[:n] for p, n in zip(found, lengths, strict=True)]
+  return paths
 
 
 def _write_predictions(examples, answers, folder):

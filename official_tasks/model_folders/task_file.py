@@ -25,6 +25,7 @@ _TYPES = {
   "tag_scheme": str,
   "text_pairs": (bool, _NONE),
   "token_unit": str,
+  "use_crf": bool,
   "version_2_with_negative": bool,
 }
 

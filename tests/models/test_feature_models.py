@@ -128,7 +128,7 @@ def test_it_reads_in_both_directions():
 
 @pytest.mark.parametrize("is_frozen", [True, False])
 def test_it_survives_the_keras_file(tmp_path, is_frozen):
-  model = make("weighted_sum_all", is_frozen=is_frozen, dropout_rate=0.3)
+  model = make("weighted_sum_all", is_frozen=is_frozen, use_crf=True)
   model.save(tmp_path / "model.keras")
   again = keras.models.load_model(tmp_path / "model.keras")
   assert again.config == CONFIG

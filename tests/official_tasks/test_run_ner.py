@@ -113,6 +113,7 @@ def folder(tmp_path_factory):
   (folder / "bare.txt").write_text(bare + "\n")
   write_characters(folder / "characters.tsv", make_sentences(rng, 40))
   write_parts_of_speech(folder / "parts.txt", make_sentences(rng, 120))
+  write_columns(folder / "far.txt", make_sentences(rng, 160), "IOB2")
   (folder / "outside.txt").write_text("the O\n\ncat O\n")
   (folder / "columns.txt").write_text("the O\ncat X B-ANI\n")
   (folder / "prefix.txt").write_text("the O\ncat U-ANI\n")
@@ -139,6 +140,7 @@ def outcomes(folder):
     "characters": {**usual, **characters, "num_train_epochs": 1},
     "features": {
       **usual,
+      "use_crf": True,
       **data,
       "approach": "features",
       "init_checkpoint": folder / "conll",
@@ -152,6 +154,20 @@ def outcomes(folder):
       "dev_fraction": 0.2,
       "tag_scheme": "none",
       "tag_column": 1,
+    },
+    "crf": {
+      **usual,
+      "train_file": folder / "far.txt",
+      "dev_fraction": 0.2,
+      "use_crf": True,
+      "learning_rate": 3e-3,
+    },
+    "crf_again": {
+      "init_checkpoint": folder / "crf",
+      "dev_file": folder / "far.txt",
+      "use_crf": True,
+      "do_eval": True,
+      "max_seq_length": TRAINING["max_seq_length"],
     },
     "outside": {**training, "train_file": folder / "outside.txt"},
     "columns": {**training, "train_file": folder / "columns.txt"},
@@ -296,6 +312,41 @@ def test_tags_that_mark_no_entities_are_scored_one_by_one(folder, outcomes):
   assert answer["labels"].numpy().tolist() == [labels]
   assert answer["texts"].numpy()[0, 4:].tolist() == [b"a", b"bird"]
   assert answer["starts"].numpy().tolist() == [[0, 4, 9, 14, 16, 18]]
+
+
+def test_a_field_over_the_tags_is_saved_scored_and_served(folder, outcomes):
+  assert outcomes["crf"][0] == 0, outcomes["crf"][1]
+  assert outcomes["crf_again"][0] == 0, outcomes["crf_again"][1]
+  evaluated = scripts.results(folder / "crf")["eval"]["dev"]
+  assert evaluated["scores"]["f1"] > 0.9
+  assert not (folder / "crf/config.json").exists()  # Nobody else has it.
+  tensors = reading.open_checkpoint(str(folder / "crf")).tensors
+  tables = {n: tensors[n] for n in tensors.shapes if n.startswith("crf/")}
+  assert {name: np.shape(x) for name, x in tables.items()} == {
+    "crf/transitions": (5, 5),
+    "crf/start": (5,),
+    "crf/end": (5,),
+  }
+  assert all(np.any(x) for x in tables.values())
+
+  # An exported model finds the paths that the evaluation finds.
+  found = trained.load(folder / "crf")
+  sentences = tag_files.read(str(folder / "far.txt"))
+  servable = token_classification.TokenClassificationServable(
+    found.model,
+    tokenizers.load(folder / "crf"),
+    TRAINING["max_seq_length"],
+    found.recorded["labels"],
+  )
+  served = servable.answer(tf.constant([" ".join(s.tokens) for s in sentences]))
+  _, _, predicted = read_predictions(folder, "crf_again", "dev")
+  for row, tags in enumerate(predicted):
+    types = [entity.type.encode() for entity in tagging.entities_of(tags)]
+    number = served["num_entities"][row]
+    assert served["labels"][row, :number].numpy().tolist() == types
+  # The same from the weights alone.
+  again = models.from_checkpoint(str(folder / "crf"), heads=True)
+  assert "transitions" in again.output
 
 
 def test_features_of_a_frozen_encoder_are_an_approach(folder, outcomes):

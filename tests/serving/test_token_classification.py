@@ -34,13 +34,18 @@ TEXTS = (
 )
 
 
-def make(tokenizer, labels=LABELS, **options):
+def make(tokenizer, labels=LABELS, use_crf=False, **options):
   """Returns a servable of a tiny model that tags at random."""
   config = toy.config(
     tokenizer, max_position_embeddings=64, num_hidden_layers=1
   )
+  model = models.TokenClassifier(config, len(labels), use_crf=use_crf)
+  rng = np.random.default_rng(0)
+  for weight in model.weights:
+    if weight.path.startswith("crf/"):
+      weight.assign(rng.normal(0, 2, weight.shape))
   return token_classification.TokenClassificationServable(
-    models.TokenClassifier(config, len(labels)),
+    model,
     tokenizer,
     MAX_SEQ_LENGTH,
     labels,
@@ -124,20 +129,21 @@ def model_outputs(servable, rows):
   mask = tf.ones_like(ids).to_tensor()
   outputs = servable.answer_ids(ids.to_tensor(), mask, tf.zeros_like(mask))
   lengths = ids.row_lengths().numpy()
-  return {
-    name: [row[:length] for row, length in zip(values.numpy(), lengths)]
-    for name, values in outputs.items()
-  }
+  logits = [x[:n] for x, n in zip(outputs["logits"].numpy(), lengths)]
+  return {**outputs, "logits": logits}
 
 
 @pytest.fixture(
   scope="module",
-  params=[(kind, unit) for kind in toy.KINDS for unit in ("word", "character")],
+  params=[
+    *((kind, unit) for kind in toy.KINDS for unit in ("word", "character")),
+    ("wordpiece", "word", "crf"),
+  ],
   ids="-".join,
 )
 def servable(request, tokenizer_of):
-  kind, unit = request.param
-  return make(tokenizer_of(kind), token_unit=unit)
+  kind, unit, *crf = request.param
+  return make(tokenizer_of(kind), use_crf=bool(crf), token_unit=unit)
 
 
 def test_entities_are_those_of_the_task(servable):

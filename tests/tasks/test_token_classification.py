@@ -2,6 +2,7 @@
 
 import collections
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -19,28 +20,34 @@ def tokenizer(tmp_path_factory):
   return tokenizers.load(vocabularies.write(tmp_path_factory.mktemp("vocab")))
 
 
-@pytest.mark.parametrize("approach", choices.APPROACHES)
+def make_batches(examples, tokenizer, folder, batch_size, length):
+  """Returns the batches of sentences, all padded to a length."""
+  columns, counts = preprocessor().columns, collections.Counter()
+  rows = preprocessor().make_rows(examples, tokenizer, counts)
+  path = str(folder / "rows")
+  rows_lib.write(path, rows, columns, {}, counts)
+  rows = rows_lib.read(path, columns)
+  return [
+    *length_batches.evaluation_batches(rows, batch_size, (length,), False)[0]
+  ]
+
+
+@pytest.mark.parametrize(
+  ("approach", "use_crf"),
+  [
+    *((approach, False) for approach in choices.APPROACHES),
+    ("fine_tuning", True),
+  ],
+)
 def test_training_lowers_the_loss_of_first_pieces_alone(
-  tokenizer, tmp_path, approach
+  tokenizer, tmp_path, approach, use_crf
 ):
   task = token_classification.TokenClassificationTask(
-    CONFIG, LABELS, approach, lstm_width=8
+    CONFIG, LABELS, approach, lstm_width=8, use_crf=use_crf
   )
-  columns = preprocessor().columns
   examples = [sentence("playing a hello b", "B-PER O B-LOC O")] * 3
-  path = str(tmp_path / "rows")
-  counts = collections.Counter()
-  rows_lib.write(
-    path,
-    preprocessor().make_rows(examples, tokenizer, counts),
-    columns,
-    {},
-    counts,
-  )
-  rows = rows_lib.read(path, columns)
   # The fourth row of the batch is padding.
-  batches, _ = length_batches.evaluation_batches(rows, 4, (16,))
-  [batch] = batches
+  [batch] = make_batches(examples, tokenizer, tmp_path, 4, 16)
   assert task.denominators(batch)["tag"] == 12.0
   model = task.build_model()
   variables = [v.value for v in model.trainable_variables]
@@ -55,6 +62,59 @@ def test_training_lowers_the_loss_of_first_pieces_alone(
   assert ("bert/embeddings/word_embeddings" in _trained(model)) == (
     approach != "features"
   )
+
+
+def randomize(model):
+  """Gives a field scores that are not zero."""
+  rng = np.random.default_rng(0)
+  for weight in model.weights:
+    if weight.path.startswith("crf/"):
+      weight.assign(rng.normal(size=weight.shape))
+  return model
+
+
+def test_the_loss_of_paths_is_that_of_the_rows_however_they_are_batched(
+  tokenizer, tmp_path
+):
+  task = token_classification.TokenClassificationTask(
+    CONFIG, LABELS, use_crf=True
+  )
+  model = randomize(task.build_model())
+  examples = [
+    sentence("playing a hello b", "B-PER O B-LOC O", "document"),
+    sentence("a", "B-LOC", "document"),
+    sentence("hello the playing", "O B-PER I-PER"),
+  ]
+  # One by one, all at once, and with more padding.
+  found = [
+    sum(
+      float(task.losses(batch, model(batch))["tag"])
+      for batch in make_batches(examples, tokenizer, tmp_path, size, length)
+    )
+    for size, length in ((1, 16), (3, 16), (3, 24))
+  ]
+  np.testing.assert_allclose(found, found[0], rtol=1e-5)
+
+
+@pytest.mark.xla
+def test_xla_compiles_a_step_of_paths(tokenizer, tmp_path):
+  task = token_classification.TokenClassificationTask(
+    CONFIG, LABELS, use_crf=True
+  )
+  model = randomize(task.build_model())
+  variables = [v.value for v in model.trainable_variables]
+  examples = [sentence("playing a hello b", "B-PER O B-LOC O")] * 3
+  [batch] = make_batches(examples, tokenizer, tmp_path, 4, 16)
+
+  def step():
+    with tf.GradientTape() as tape:
+      loss = task.losses(batch, model(batch))["tag"]
+    gradients = tape.gradient(loss, variables)
+    return [loss, *map(tf.convert_to_tensor, gradients)]
+
+  compiled = tf.function(step, jit_compile=True)()
+  for found, expected in zip(compiled, step(), strict=True):
+    np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 def _trained(model):
