@@ -8,6 +8,8 @@ r"""Fine-tunes a model to label or score texts or pairs of texts: GLUE and more.
     ... --task_name=MNLI --tfds            from TensorFlow Datasets
     ... --train_file=mine.csv --dev_fraction=0.1 --text_column=review \
       --label_column=stars --regression    your own data
+    ... --task_name=WNLI --do_predict --predict_majority
+                                           its file without a model
 
 Writes checkpoints, predictions of each split (for the test sets of GLUE in its
 site's form), pictures and results.json into --output_dir.
@@ -15,14 +17,15 @@ site's form), pictures and results.json into --output_dir.
 
 import dataclasses
 
-from absl import logging
+from absl import flags, logging
 from etils import epy
 
 from keras_bert_impl import options
 from official_tasks.command_line import common
-from official_tasks.fine_tuning import script
+from official_tasks.fine_tuning import config as fine_tuning_config
+from official_tasks.fine_tuning import script, text_splits
 from official_tasks.fine_tuning import splits as labelled_splits
-from tfrecords.labelled import classification_data, data_sets
+from tfrecords.labelled import classification_data
 
 with epy.lazy_imports():
   from keras_bert_impl.tasks import (
@@ -32,7 +35,9 @@ with epy.lazy_imports():
     text_rows,
     text_scores,
   )
+  from official_tasks.fine_tuning import majority
 
+FLAGS = flags.FLAGS
 _CUSTOM_FLAGS = ("text_pair_column", "labels", "regression", "metrics")
 
 
@@ -70,46 +75,18 @@ class ClassifierConfig(labelled_splits.SplitsConfig):
     " left-to-right model; default: no BiLSTM.",
   )
 
+  predict_majority: bool = options.field(
+    False,
+    "Whether to predict the majority class of the training data for every text,"
+    " without a model, as is done for WNLI. With --do_predict alone.",
+  )
+
   def __post_init__(self):
     super().__post_init__()
     if not self.is_custom:
       self._check_columns(_CUSTOM_FLAGS)
     if self.labels and self.regression:
       raise ValueError("give --regression or --labels, not both.")
-
-
-def _data_set(config):
-  """Returns the `TextDataSet` of the flags."""
-  if config.is_custom:
-    return _custom_data_set(config)
-  data_set = data_sets.find(classification_data.DATA_SETS, config.task_name)
-  if data_set.name == "XNLI":
-    return classification_data.xnli(config.language)
-  if config.tfds:
-    if not data_set.tfds_splits:
-      raise ValueError(
-        f"{data_set.name} is not in TensorFlow Datasets: give --data_dir"
-        " without --tfds."
-      )
-    return dataclasses.replace(data_set, splits=data_set.tfds_splits)
-  return data_set
-
-
-def _custom_data_set(config):
-  source = classification_data.TextSource(
-    text_pair=config.text_pair_column, **config.source_options
-  )
-  metrics = ("accuracy", "macro_f1")
-  if config.regression:
-    metrics = ("spearman", "pearson")
-  return classification_data.TextDataSet(
-    labelled_splits.CUSTOM,
-    labelled_splits.custom_splits(source),
-    labels=None
-    if config.regression
-    else tuple(common.split_names(config.labels or "")),
-    metrics=tuple(common.split_names(config.metrics or "")) or metrics,
-  )
 
 
 def _labels(data_set, splits, job):
@@ -169,7 +146,11 @@ def _parts(config, data_set, job, labels, splits):
 def main():
   """Reads the flags and the data; the rest is `job.Job`."""
   config = common.from_flags(ClassifierConfig)
-  data_set = _data_set(config)
+  data_set = text_splits.data_set(config)
+  if config.predict_majority:
+    settings = common.from_flags(fine_tuning_config.FineTuningConfig)
+    majority.predict(data_set, config, settings, FLAGS.output_dir)
+    return
   job = script.read_flags()
   reader = labelled_splits.Reader(data_set, config, job.settings)
   splits = reader.read()

@@ -2,6 +2,7 @@ import json
 import os
 import random
 
+import numpy as np
 import pytest
 
 from tests.official_tasks import scripts
@@ -84,6 +85,39 @@ def test_a_task_of_glue_is_learned_scored_and_handed_in(folder):
   assert (folder / "sst/dev/scores.png").stat().st_size > 1000
 
 
+def test_the_majority_class_is_handed_in_without_a_model(folder):
+  data = folder / "WNLI"
+  header = ("index", "sentence1", "sentence2")
+  write_tsv(
+    data / "train.tsv",
+    (*header, "label"),
+    *((str(i), "a cat", "a dog", label) for i, label in enumerate("10110")),
+  )
+  rows = [(str(i), "the tree", "한 나무") for i in range(4)]
+  write_tsv(data / "test.tsv", header, *rows)
+  status, out, err = scripts.run(
+    "run_classifier",
+    task_name="WNLI",
+    data_dir=data,
+    do_predict=True,
+    predict_majority=True,
+    output_dir=folder / "majority",
+  )
+  assert status == 0, err
+  submission = read_tsv(folder / "majority/test/WNLI.tsv")
+  assert submission == [
+    ["index", "prediction"],
+    *([str(i), "1"] for i in range(4)),
+  ]
+  predictions = read_tsv(folder / "majority/test/predictions.tsv")
+  assert predictions[0] == ["id", "label", "0", "1"]
+  np.testing.assert_allclose([*map(float, predictions[1][2:])], [0.4, 0.6])
+  results = scripts.results(folder / "majority")
+  assert results["majority"] == {"0": 0.4, "1": 0.6}
+  assert not results["configuration"]["do_train"]
+  assert "WNLI.tsv" in out
+
+
 def test_replicas_learn_own_scores_of_pairs_and_evaluate_them_again(folder):
   rng = random.Random(0)
   with open(folder / "own.jsonl", "w", encoding="utf-8") as file:
@@ -136,6 +170,11 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
   trained.mkdir()
   (trained / "task.json").write_text('{"labels": ["x", "w"]}')
   cases = [
+    ({"predict_majority": True}, "--predict_majority trains and scores nothi"),
+    (
+      {"predict_majority": True, "task_name": "sts-b"},
+      "--predict_majority is for classes, but STS-B has numbers",
+    ),
     ({"task_name": "snli"}, "task_name ('snli') must be one of CoLA"),
     ({"task_name": "mrpc"}, "--do_train: give --train_file or --data_dir, the"),
     ({"task_name": "mrpc", "data_dir": data}, "wrong/train.tsv) does not exis"),

@@ -440,7 +440,7 @@ DATA_SETS = (
     note=(
       "The paper leaves WNLI out and hands in the majority class, which no"
       " system had beaten (65.1 % of the test set): a score below the baseline"
-      " is what to expect."
+      " is what to expect. --do_predict --predict_majority writes its file."
     ),
     class_names=_TWO_WAY_NLI[::-1],
     tfds_splits=_tfds(
