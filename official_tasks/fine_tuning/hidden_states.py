@@ -159,8 +159,8 @@ def _write(path, arrays):
     os.replace(temporary, path)
   except OSError as error:
     raise OSError(
-      f"{path} cannot be written ({error.strerror}): make room there, or choose"
-      " another --output_dir."
+      f"{path} cannot be written ({error.strerror}): make room or get the right"
+      " to write there, or choose another --output_dir."
     ) from error
   finally:
     if os.path.exists(temporary):

@@ -209,3 +209,9 @@ def test_a_full_disk_is_one_line(model_folder, tmp_path):
   with pytest.raises(OSError, match=message):
     add_states(make_setup(model_folder, tmp_path))
   assert not list((tmp_path / "records").glob("*.hidden_states*"))
+
+
+def test_an_object_store_keeps_none(model_folder, tmp_path, caplog):
+  add_states(make_setup(model_folder, f"file://{tmp_path}"))
+  assert "it can only be in a local folder: the frozen" in caplog.text
+  assert not list((tmp_path / "records").glob("*.hidden_states*"))
