@@ -59,16 +59,18 @@ def test_the_bilstm_reads_the_layers_of_that_name(features, layers):
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 @pytest.mark.parametrize("features", choices.FEATURES)
 def test_its_parts_one_after_the_other_are_the_whole(features, dtype):
-  model = make(features, dtype=dtype)
+  model = make(features, dtype=dtype, use_crf=True)
   inputs = {**make_inputs(), "label_ids": np.zeros((2, 7), "int32")}
   inputs["input_mask"][1, 5:] = 0
   states = model.encode(inputs)
   assert states.shape == (2, 7, len(model.layers_read), 8)
   assert states.dtype == ("bfloat16" if "bf" in dtype else "float32")
   inputs = {"hidden_states": states, "input_mask": inputs["input_mask"]}
-  logits = model.read(inputs)["logits"]
-  inputs = {**make_inputs(), **inputs}
-  np.testing.assert_allclose(logits, model(inputs)["logits"], atol=1e-6)
+  outputs = model.read(inputs)
+  expected = model({**make_inputs(), **inputs})
+  assert [*outputs] == [*expected] == ["logits", "transitions"]
+  for name, values in expected.items():
+    np.testing.assert_allclose(outputs[name], values, atol=1e-6)
 
 
 @pytest.mark.parametrize(
