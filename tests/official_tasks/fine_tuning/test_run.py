@@ -88,6 +88,24 @@ def test_a_killed_run_goes_on_to_the_same_weights(
     np.testing.assert_array_equal(toy.weights(again)[path], expected, path)
 
 
+def test_a_run_of_the_head_goes_on_with_the_head(model_folder, tmp_path):
+  def make_run(train_layers):
+    training = {"train_layers": train_layers}
+    setup = toy.make_setup(
+      model_folder, tmp_path, training=training, num_train_epochs=1.0
+    )
+    return toy.make_run(setup)
+
+  run = make_run("head")
+  before = toy.weights(run)
+  run.train()
+  after = toy.weights(make_run("head"))  # Of the checkpoint.
+  changed = {path for path in after if np.any(after[path] != before[path])}
+  assert changed == {path for path in before if "bert/e" not in path}
+  with pytest.raises(ValueError, match="a run with train_layers='head', not"):
+    make_run("all").check_same()
+
+
 def test_replicas_and_micro_batches_change_nothing(trained, tmp_path):
   """In a process of its own: strategies of one process disturb each other."""
   process = forked.Process([toy.__file__, str(tmp_path)])
