@@ -113,6 +113,27 @@ def causal(config):
   if config.causal_direction == "both":
     needed = {"classifier_pooling": None}
     _needs(config, "causal_direction 'both'", needed)
+  if config.position_embedding_type == "recurrent":
+    _recurrent(config)
+
+
+def _recurrent(config):
+  """Checks the fields of `models.ElmoEncoder`."""
+  kind = "position_embedding_type 'recurrent'"
+  _unused(config, _OF_BLOCKS, "another position_embedding_type")
+  if config.embedding_size is not None:
+    _needs(config, kind, {"embedding_size": config.hidden_size})
+  _needs(
+    config,
+    kind,
+    {
+      "use_causal_mask": True,
+      "causal_direction": "both",
+      "num_hidden_groups": None,
+      "position_offset": 0,
+      "relative_attention_num_buckets": 0,
+    },
+  )
 
 
 def blocks(config):

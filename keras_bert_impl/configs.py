@@ -17,6 +17,7 @@ POSITION_EMBEDDING_TYPES = (
   "sinusoidal",
   "none",
   "rotary",
+  "recurrent",
   "transformer_xl",
 )
 CAUSAL_DIRECTIONS = ("left_to_right", "right_to_left", "both")
@@ -76,9 +77,9 @@ class EncoderConfig:
     embedding_size: E, width of the embedding tables; None means H. If it
       differs from H, a dense layer maps E to H (as in ALBERT and ELECTRA).
     position_embedding_type: one of `POSITION_EMBEDDING_TYPES`; "none" adds none
-      to the input; "rotary" turns queries and keys; with "transformer_xl" the
-      encoder is a `models.XLNetEncoder`, and the fields from `clamp_len` to
-      `summary_use_proj` are its own.
+      to the input; "rotary" turns queries and keys; "recurrent" is of
+      `models.ElmoEncoder`, LSTMs with I units; "transformer_xl" is of
+      `models.XLNetEncoder`, with fields `clamp_len` to `summary_use_proj`.
     use_causal_mask: whether a position sees only itself and what precedes it.
     causal_direction: "right_to_left": it sees what follows it instead; "both":
       the encoder is a `models.BidirectionalPair`, one for each, H wide each.

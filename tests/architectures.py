@@ -26,6 +26,7 @@ MODERNBERT = {
 }
 RIGHT_TO_LEFT = {"use_causal_mask": True, "causal_direction": "right_to_left"}
 PAIR = {"use_causal_mask": True, "causal_direction": "both"}
+ELMO = PAIR | {"position_embedding_type": "recurrent", "type_vocab_size": 0}
 TINY_DEBERTA = configs.EncoderConfig(
   vocab_size=30,
   hidden_size=8,

@@ -102,7 +102,7 @@ def test_every_released_size_is_a_preset():
   assert len(small) == 24
   others = """
     bert_tiny bert_mini bert_small bert_medium bert_base bert_large
-    left_to_right_base
+    left_to_right_base elmo
     roberta_base roberta_large
     albert_base_v1 albert_large_v1 albert_xlarge_v1 albert_xxlarge_v1
     albert_base_v2 albert_large_v2 albert_xlarge_v2 albert_xxlarge_v2
@@ -143,6 +143,7 @@ def test_only_a_table_of_positions_limits_the_input():
     ("deberta_v3_base", None),
     ("modernbert_base", None),
     ("xlnet_base", None),
+    ("elmo", None),
   ):
     assert configs.EncoderConfig.preset(name).longest_input == longest
 
@@ -210,6 +211,14 @@ def test_only_a_table_of_positions_limits_the_input():
     (
       architectures.PAIR | {"classifier_pooling": "mean"},
       "classifier_pooling .'mean'. must be None with causal_direction 'both'",
+    ),
+    (
+      {"position_embedding_type": "recurrent"},
+      "use_causal_mask .False. must be True with .*'recurrent'",
+    ),
+    (
+      architectures.ELMO | {"embedding_size": 8},
+      "embedding_size .8. must be .* with position_embedding_type 'recurrent'",
     ),
     (XL | {"norm_first": True}, "norm_first .True. needs another position_emb"),
     (

@@ -181,12 +181,29 @@ def encoder_matrices(config):
   block = "layer" if groups is None else "group"
   for index in range(groups or config.num_hidden_layers):
     prefix = f"bert/encoder/{block}_{index}"
+    if config.position_embedding_type == "recurrent":
+      shapes |= _recurrent_matrices(config, prefix)
+      continue
     for name, shape in _attention_matrices(config).items():
       shapes[f"{prefix}/attention/{name}"] = shape
     columns = 2 * inner if config.gated_feed_forward else inner
     shapes[f"{prefix}/intermediate/dense/kernel"] = (hidden, columns)
     shapes[f"{prefix}/output/dense/kernel"] = (inner, hidden)
   return shapes
+
+
+def _recurrent_matrices(config, prefix):
+  """Returns {name: shape} of a layer's LSTMs."""
+  hidden, units = config.hidden_size, config.intermediate_size
+  return {
+    f"{prefix}/{direction}/{name}": shape
+    for direction in ("left_to_right", "right_to_left")
+    for name, shape in (
+      ("gates/kernel", (hidden, 4 * units)),
+      ("lstm/cell/kernel", (hidden, 4 * units)),
+      ("lstm/cell/projection", (units, hidden)),
+    )
+  }
 
 
 def _attention_matrices(config):

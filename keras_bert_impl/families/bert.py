@@ -31,6 +31,15 @@ FAMILY = family.Family(
     **_SMALL_SIZES,
     # Devlin et al. 2019, section 5.1: of the size of BERT-Base and GPT-1.
     "left_to_right_base": _BASE | {"use_causal_mask": True},
+    # Peters et al. 2018: two layers of 4,096 units and projections of 512.
+    "elmo": family.size(2, 512, vocab_size=_UNCASED)
+    | {
+      "intermediate_size": 4096,
+      "type_vocab_size": 0,
+      "position_embedding_type": "recurrent",
+      "use_causal_mask": True,
+      "causal_direction": "both",
+    },
     # Joshi et al. 2020: on Google's cased vocabulary.
     "spanbert_base": _BASE | {"vocab_size": _CASED},
     "spanbert_large": _LARGE | {"vocab_size": _CASED},

@@ -30,6 +30,10 @@ from keras_bert_impl.layers.heads import (
   VocabularyHead,
 )
 from keras_bert_impl.layers.pooling import Pooling
+from keras_bert_impl.layers.projected_lstm import (
+  BidirectionalBlock,
+  ProjectedLSTM,
+)
 from keras_bert_impl.layers.relative_attention import (
   RelativeAttention,
   RelativeStructure,
@@ -51,6 +55,7 @@ from keras_bert_impl.layers.two_stream_block import TwoStreamBlock
 __all__ = [
   "AnswerBeamHead",
   "BiLSTM",
+  "BidirectionalBlock",
   "ClassificationHead",
   "ConditionalRandomField",
   "DiscriminatorHead",
@@ -62,6 +67,7 @@ __all__ = [
   "MaskedLanguageModelHead",
   "Pooler",
   "Pooling",
+  "ProjectedLSTM",
   "RelativeAttention",
   "RelativeEmbeddings",
   "RelativePositionBias",

@@ -1,13 +1,17 @@
 """Keras models: the encoder, and the encoder with heads."""
 
 from keras_bert_impl.models.answer_beam import AnswerBeam
-from keras_bert_impl.models.bidirectional_lm import BidirectionalLanguageModel
+from keras_bert_impl.models.bidirectional_lm import (
+  BidirectionalLanguageModel,
+  ElmoLanguageModel,
+)
 from keras_bert_impl.models.bidirectional_pair import BidirectionalPair
 from keras_bert_impl.models.checkpoint import from_checkpoint
 from keras_bert_impl.models.electra import (
   ElectraPretrainingModel,
   electra_generator_config,
 )
+from keras_bert_impl.models.elmo_encoder import ElmoEncoder
 from keras_bert_impl.models.embedding_model import EmbeddingModel
 from keras_bert_impl.models.encoder import TransformerEncoder
 from keras_bert_impl.models.encoders import make as make_encoder
@@ -33,6 +37,8 @@ __all__ = [
   "BidirectionalLanguageModel",
   "BidirectionalPair",
   "ElectraPretrainingModel",
+  "ElmoEncoder",
+  "ElmoLanguageModel",
   "EmbeddingModel",
   "FeatureTagger",
   "MaskedLanguageModel",

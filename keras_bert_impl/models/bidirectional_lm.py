@@ -1,9 +1,13 @@
-"""The language models of both directions on a pair of encoders."""
+"""Language models of both directions: on a pair of encoders, and ELMo's."""
 
 import keras
 
-from keras_bert_impl import heads
-from keras_bert_impl.models import bidirectional_pair, task_models
+from keras_bert_impl import heads, layers
+from keras_bert_impl.models import (
+  bidirectional_pair,
+  elmo_encoder,
+  task_models,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -52,3 +56,35 @@ class BidirectionalLanguageModel(task_models.HeadModel):
       "backward_token_logits": predict_back(pair.input),
     }
     super().__init__(pair, pair.input, outputs, name, **options)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class ElmoLanguageModel(task_models.HeadModel):
+  """ELMo's language models, at every position, of one softmax.
+
+  It returns `token_logits` and `backward_token_logits` as
+  `BidirectionalLanguageModel`. Both are products with the table of the word
+  pieces, and have one bias.
+
+  Args:
+    config: as `ElmoEncoder`.
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+
+  Attributes:
+    encoder: the `ElmoEncoder`.
+
+  Source: Peters et al. 2018, section 3.1.
+  """
+
+  heads = (heads.FILL_MASK,)
+
+  def __init__(self, config, dtype=None, name="elmo_language_model"):
+    encoder = elmo_encoder.ElmoEncoder(config, dtype, use_pooler=False)
+    head = layers.VocabularyHead(dtype=encoder.dtype_policy, name="predictions")
+    with keras.name_scope("cls"):
+      forward, backward = (
+        head(hidden, encoder.embedding_table) for hidden in encoder.directions
+      )
+    outputs = {"token_logits": forward, "backward_token_logits": backward}
+    super().__init__(encoder, encoder.input, outputs, name)

@@ -11,6 +11,7 @@ from keras_bert_impl.models import (
   answer_beam,
   bidirectional_lm,
   bidirectional_pair,
+  elmo_encoder,
   encoder,
   encoders,
   permutation,
@@ -43,6 +44,10 @@ OTHER_MODELS = {
   bidirectional_pair.BidirectionalPair: {
     heads_lib.ENCODER: bidirectional_pair.BidirectionalPair,
     heads_lib.FILL_MASK: bidirectional_lm.BidirectionalLanguageModel,
+  },
+  elmo_encoder.ElmoEncoder: {
+    heads_lib.ENCODER: elmo_encoder.ElmoEncoder,
+    heads_lib.FILL_MASK: bidirectional_lm.ElmoLanguageModel,
   },
 }
 

@@ -27,7 +27,7 @@ def embeddings(config, dtype_policy, make=None):
 def _added_positions(config):
   """Returns the type of the position embeddings that are added to words'."""
   kind = config.position_embedding_type
-  return "none" if kind == "rotary" else kind
+  return "none" if kind in ("rotary", "recurrent") else kind
 
 
 def to_hidden_size(config, dtype_policy, hidden):

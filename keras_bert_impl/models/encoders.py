@@ -1,13 +1,24 @@
 """The encoder that a configuration is for."""
 
 from keras_bert_impl import configs
-from keras_bert_impl.models import bidirectional_pair, encoder, xlnet_encoder
+from keras_bert_impl.models import (
+  bidirectional_pair,
+  elmo_encoder,
+  encoder,
+  xlnet_encoder,
+)
+
+# {position_embedding_type: class}, where it is no transformer of BERT's kind.
+_OTHERS = {
+  "recurrent": elmo_encoder.ElmoEncoder,
+  "transformer_xl": xlnet_encoder.XLNetEncoder,
+}
 
 
 def class_of(config):
   """Returns the class of an encoder of a configuration."""
-  if config.position_embedding_type == "transformer_xl":
-    return xlnet_encoder.XLNetEncoder
+  if config.position_embedding_type in _OTHERS:
+    return _OTHERS[config.position_embedding_type]
   if config.causal_direction == "both":
     return bidirectional_pair.BidirectionalPair
   return encoder.TransformerEncoder

@@ -23,6 +23,7 @@ _STATES = {
   "weighted_sum_last_four": slice(-4, None),
   "concat_last_four": slice(-4, None),
   "weighted_sum_all": slice(1, None),
+  "weighted_sum_from_embeddings": slice(0, None),
 }
 
 
@@ -42,7 +43,8 @@ class FeatureTagger(base.EncoderModel):
     config: `configs.EncoderConfig`.
     num_classes: int, C.
     features: what the BiLSTM reads, one of `choices.FEATURES`.
-      "weighted_sum_all" is of all layers but the embeddings.
+      "weighted_sum_all" is of all layers but the embeddings,
+      "weighted_sum_from_embeddings" of these too.
     is_frozen: bool, whether the encoder is not trained.
     lstm_width: int, of each direction: the paper's 768 taken for the size of
       an LSTM's state.

@@ -7,6 +7,7 @@ all objectives in --help, and data preparation reads their choices.
 from keras_bert_impl.tasks import (
   bidirectional_pair,
   causal_lm,
+  elmo,
   mask_decoder,
   masked_lm,
   permutation,
@@ -23,6 +24,7 @@ OBJECTIVES = {
   "left_to_right": causal_lm.LEFT_TO_RIGHT,
   "right_to_left": causal_lm.RIGHT_TO_LEFT,
   "bidirectional_pair": bidirectional_pair.BIDIRECTIONAL_PAIR,
+  "elmo": elmo.ELMO,
   "xlnet": permutation.XLNET,
   "modernbert": masked_lm.MODERNBERT,
   "deberta": mask_decoder.DEBERTA,

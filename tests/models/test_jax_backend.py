@@ -79,6 +79,9 @@ MODELS = {
   "pair": lambda: models.BidirectionalLanguageModel(
     dataclasses.replace(CONFIG, **architectures.PAIR)
   ),
+  "elmo": lambda: models.ElmoLanguageModel(
+    dataclasses.replace(CONFIG, **architectures.ELMO)
+  ),
   "choice": lambda: models.MultipleChoice(CONFIG),
   "embeddings": lambda: models.EmbeddingModel(
     models.TransformerEncoder(CONFIG),

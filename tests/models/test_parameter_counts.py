@@ -51,6 +51,8 @@ EXACT = {
   "modernbert_large": 394_781_696,
 }
 
+OTHERS = ("albert_xxlarge_v2", "elmo")
+
 # In a process of its own: Keras would give the variables values later on.
 PROGRAM = """
 import json, sys
@@ -69,7 +71,7 @@ print(json.dumps(counts))
 def fixture_counts():
   """{preset: parameters of its encoder}, none of which takes memory."""
   result = subprocess.run(
-    [sys.executable, "-c", PROGRAM, *SIZES, *EXACT, "albert_xxlarge_v2"],
+    [sys.executable, "-c", PROGRAM, *SIZES, *EXACT, *OTHERS],
     capture_output=True,
     text=True,
   )
@@ -85,6 +87,12 @@ def test_a_preset_has_as_many_parameters_as_the_paper_says(counts, name):
 @pytest.mark.parametrize("name", EXACT)
 def test_a_preset_has_as_many_parameters_as_in_transformers(counts, name):
   assert counts[name] == EXACT[name]
+
+
+def test_elmo_has_the_matrices_of_the_paper(counts):
+  lstm = 2 * 512 * 4 * 4096 + 4 * 4096 + 4096 * 512
+  pooler, norm = 1024 * 1025, 2 * 512
+  assert counts["elmo"] == 30522 * 512 + norm + 2 * 2 * lstm + pooler
 
 
 def test_albert_xxlarge_has_the_parameters_of_its_released_weights(counts):

@@ -40,6 +40,10 @@ OBJECTIVES = {
     architectures.PAIR,
     ["language_model", "backward_language_model"],
   ),
+  "elmo": (
+    architectures.ELMO,
+    ["language_model", "backward_language_model"],
+  ),
   "xlnet": (
     {
       "position_embedding_type": "transformer_xl",

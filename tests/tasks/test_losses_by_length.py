@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_bert_impl.layers import dropout
 from keras_bert_impl.tasks import masking, objectives, pretraining
+from tests import architectures
 from tests.tasks import test_packed_losses
 from tfrecords.reading import by_length
 
@@ -17,6 +18,7 @@ LENGTHS = (7, 12, 3)
 # What a configuration needs for the objectives that cannot be packed.
 CHANGES = {
   "albert": {"num_hidden_groups": 1},
+  "elmo": architectures.ELMO,
   "xlnet": {"position_embedding_type": "transformer_xl", "type_vocab_size": 4},
 }
 
@@ -26,15 +28,17 @@ def make_task(name):
     return test_packed_losses.make_task(name, is_packed=False)
   objective = objectives.OBJECTIVES[name]
   length = test_packed_losses.LENGTH
-  make_masking = masking.Masking(
-    test_packed_losses.VOCABULARY,
-    length,
-    test_packed_losses.PREDICTIONS,
-    0.3,
-    objective.masking_policy,
-    objective.mask_token_prob,
-    objective.random_token_prob,
-  )
+  make_masking = None
+  if objective.masking_policy:
+    make_masking = masking.Masking(
+      test_packed_losses.VOCABULARY,
+      length,
+      test_packed_losses.PREDICTIONS,
+      0.3,
+      objective.masking_policy,
+      objective.mask_token_prob,
+      objective.random_token_prob,
+    )
   return objective.make_task(
     dataclasses.replace(test_packed_losses.CONFIG, **CHANGES[name]),
     pretraining.PretrainingData(length, make_masking, objective.sentence_loss),

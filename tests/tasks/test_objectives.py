@@ -42,7 +42,7 @@ def test_the_choices_of_an_objective_are_known(name):
 @NAMES
 def test_an_objective_makes_a_task_whose_losses_have_names(name):
   objective = objectives.OBJECTIVES[name]
-  kinds = {"xlnet": "transformer_xl", "deberta": "none"}
+  kinds = {"xlnet": "transformer_xl", "deberta": "none", "elmo": "recurrent"}
   config = dataclasses.replace(
     CONFIG,
     use_causal_mask=objective.masking_policy is None,

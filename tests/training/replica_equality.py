@@ -16,7 +16,13 @@ import tensorflow as tf
 
 from keras_bert_impl import configs
 from keras_bert_impl.optimizers import adamw, lamb, stable_adamw
-from keras_bert_impl.tasks import mask_decoder, masked_lm, replaced_token
+from keras_bert_impl.tasks import (
+  bidirectional_pair,
+  elmo,
+  mask_decoder,
+  masked_lm,
+  replaced_token,
+)
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import distribution, freezing, loop
 from tests import architectures
@@ -52,6 +58,16 @@ TASKS |= {
 TASKS["modernbert"] = lambda config: TASKS["packed"](
   dataclasses.replace(config, **architectures.MODERNBERT)
 )
+TASKS |= {
+  "pair": lambda config: bidirectional_pair.BidirectionalPairTask(
+    dataclasses.replace(config, **architectures.PAIR),
+    LENGTH,
+    share_pair_embeddings=True,
+  ),
+  "elmo": lambda config: elmo.ElmoTask(
+    dataclasses.replace(config, **architectures.ELMO), LENGTH
+  ),
+}
 VOCAB_SIZE, LENGTH, PREDICTIONS, BATCH = 50, 12, 4, 8
 
 

@@ -44,6 +44,8 @@ def result(process):
         ("deberta", "adamw"),
         ("deberta_v3", "adamw"),
         ("modernbert", "adamw"),
+        ("pair", "adamw"),
+        ("elmo", "adamw"),
         ("bert", "lamb"),
         ("bert", "stable_adamw"),
         ("bert", "adamw", "train_layers=last_1"),

@@ -12,6 +12,7 @@ from keras_bert_impl.optimizers import adamw
 from keras_bert_impl.tasks import (
   bidirectional_pair,
   causal_lm,
+  elmo,
   mask_decoder,
   masked_lm,
   masking,
@@ -82,6 +83,9 @@ TASKS = {
     LENGTH,
     is_packed=True,
     share_pair_embeddings=True,
+  ),
+  "elmo": lambda: elmo.ElmoTask(
+    dataclasses.replace(CONFIG, **architectures.ELMO), LENGTH
   ),
 }
 

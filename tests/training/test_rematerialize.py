@@ -54,7 +54,14 @@ def gradients(task, model, rematerialize, jit_compile):
     "bert",
     *(
       pytest.param(family, marks=pytest.mark.slow)
-      for family in ("albert", "electra", "deberta", "deberta_v3")
+      for family in (
+        "albert",
+        "electra",
+        "deberta",
+        "deberta_v3",
+        "pair",
+        "elmo",
+      )
     ),
   ],
 )

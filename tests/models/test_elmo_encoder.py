@@ -1,0 +1,106 @@
+"""ELMo: what each direction sees, its checkpoints and models on it."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert_impl import configs, models
+from keras_bert_impl.checkpoints import tf_format
+from keras_bert_impl.tasks import objectives, pretraining
+from tests import architectures
+
+CONFIG = configs.EncoderConfig(
+  vocab_size=50,
+  hidden_size=16,
+  num_hidden_layers=2,
+  num_attention_heads=1,
+  intermediate_size=24,
+  max_position_embeddings=16,
+  initializer_range=0.2,
+  **architectures.ELMO,
+)
+IDS = np.random.default_rng(0).integers(0, 50, (3, 7)).astype("int32")
+MASK = (np.arange(7) < np.array([[7], [4], [5]])).astype("int32")
+INPUTS = {"input_ids": IDS, "input_mask": MASK}
+
+
+def test_padding_changes_nothing():
+  encoder = models.make_encoder(CONFIG)
+  assert isinstance(encoder, models.ElmoEncoder)
+  found = encoder(INPUTS)
+  alone = encoder({"input_ids": IDS[1:2, :4]})
+  np.testing.assert_allclose(
+    found["sequence_output"][1:2, :4], alone["sequence_output"], atol=1e-6
+  )
+  np.testing.assert_allclose(
+    found["pooled_output"][1:2], alone["pooled_output"], atol=1e-6
+  )
+  assert [state.shape[-1] for state in encoder.hidden_states] == [32] * 3
+
+
+def test_no_language_model_sees_what_it_predicts():
+  model = models.ElmoLanguageModel(CONFIG)
+  changed = IDS.copy()
+  changed[:, 3] = (changed[:, 3] + 1) % 50
+  before, after = (
+    {name: np.array(x) for name, x in model({"input_ids": ids}).items()}
+    for ids in (IDS, changed)
+  )
+  for name, unchanged, others in (
+    ("token_logits", slice(None, 3), slice(3, None)),
+    ("backward_token_logits", slice(4, None), slice(None, 4)),
+  ):
+    difference = np.abs(before[name] - after[name]).max(axis=(0, 2))  # [L]
+    assert difference[unchanged].max() == 0 < difference[others].min()
+
+
+def test_both_directions_have_one_softmax():
+  model = models.ElmoLanguageModel(CONFIG)
+  found = model(INPUTS)
+  hidden = np.array(model.encoder(INPUTS)["sequence_output"])
+  table = np.array(model.encoder.embeddings.word_embeddings)
+  for half, name in enumerate(("token_logits", "backward_token_logits")):
+    expected = hidden[..., 16 * half : 16 * (half + 1)] @ table.T
+    np.testing.assert_allclose(found[name], expected, atol=1e-5)
+
+
+def test_its_checkpoint_is_read_as_an_encoder(tmp_path):
+  model = models.ElmoLanguageModel(CONFIG)
+  tf_format.write(
+    tmp_path / "model.ckpt", {weight.path: weight for weight in model.weights}
+  )
+  CONFIG.to_json_file(tmp_path / "bert_config.json")
+  found = models.from_checkpoint(tmp_path, heads=True)(INPUTS)
+  for name, logits in model(INPUTS).items():
+    np.testing.assert_allclose(found[name], logits, atol=1e-5)
+  np.testing.assert_allclose(
+    models.from_checkpoint(tmp_path)(INPUTS)["sequence_output"],
+    model.encoder(INPUTS)["sequence_output"],
+    atol=1e-5,
+  )
+
+
+def test_a_tagger_mixes_all_layers_the_embeddings_too(tmp_path):
+  model = models.FeatureTagger(CONFIG, 3, "weighted_sum_from_embeddings")
+  trained = {
+    weight.path: tuple(weight.shape) for weight in model.trainable_weights
+  }
+  assert trained["scalar_mix/mix_logits"] == (3,)
+  assert not any(path.startswith("bert/") for path in trained)
+  model.save(tmp_path / "model.keras")
+  again = keras.models.load_model(tmp_path / "model.keras")
+  logits = model(INPUTS)["logits"]
+  np.testing.assert_array_equal(again(INPUTS)["logits"], logits)
+
+
+def test_rows_of_several_texts_are_refused():
+  data = pretraining.PretrainingData(16, is_packed=True)
+  with pytest.raises(ValueError, match="ElmoTask cannot learn from rows of"):
+    objectives.OBJECTIVES["elmo"].make_task(CONFIG, data)
+
+
+def test_another_encoder_is_refused():
+  config = configs.EncoderConfig(vocab_size=50, **architectures.PAIR)
+  data = pretraining.PretrainingData(16)
+  with pytest.raises(ValueError, match="'recurrent' in the encoder config"):
+    objectives.OBJECTIVES["elmo"].make_task(config, data)
