@@ -39,6 +39,7 @@ _NAMES = {
     "BiLSTM",
     "BidirectionalBlock",
     "ClassificationHead",
+    "ConditionalRandomField",
     "DiscriminatorHead",
     "DisentangledBias",
     "Dropout",
