@@ -1,7 +1,7 @@
 """Two small tasks made of the corpus, for experiments without labelled data.
 
-- "order": two sentences that follow each other, as they stand or swapped. A
-  model must know what usually comes first.
+- "order": a sentence as it stands, or with two neighbouring words swapped
+  (Conneau et al. 2018, "bigram shift").
 - "punctuation": the words of two sentences without their punctuation, each
   tagged with what followed it: COMMA, END (of a sentence) or nothing.
 """
@@ -13,9 +13,11 @@ from keras_bert_impl import files
 from official_tasks.ablation import tasks
 from tfrecords.text import sources
 
-_NUM_EXAMPLES = 1000
+_NUM_EXAMPLES = 4000
+_FEWEST_EXAMPLES = 50
 _MOST_WORDS = 24  # of a sentence
 _FEWEST_WORDS = 4
+_LABELS = ("as it was", "swapped")
 _TAGS = {
   **dict.fromkeys(",、，;:", "B-COMMA"),
   **dict.fromkeys(".。?!", "B-END"),
@@ -43,11 +45,7 @@ def write(folder, input_files):
     files.write_atomically(punctuation, _tagged_lines(pairs))
   held_out = {"dev_fraction": tasks.DEV_FRACTION}
   return (
-    tasks.Task(
-      "order",
-      "texts",
-      {"train_file": order, "text_pair_column": "next"} | held_out,
-    ),
+    tasks.Task("order", "texts", {"train_file": order} | held_out),
     tasks.Task("punctuation", "tags", {"train_file": punctuation} | held_out),
   )
 
@@ -65,7 +63,7 @@ def _neighbours(input_files):
         for sentence in pair
       )
     ]
-  if len(pairs) < _NUM_EXAMPLES // 20:
+  if len(pairs) < _FEWEST_EXAMPLES:
     raise ValueError(
       f"the corpus has {len(pairs)} pairs of sentences of {_FEWEST_WORDS} to"
       f" {_MOST_WORDS} words, too few for a task: give --tasks or more text."
@@ -74,14 +72,15 @@ def _neighbours(input_files):
 
 
 def _order_table(pairs):
-  """Returns a TSV of text, next and label."""
+  """Returns a TSV of text and label: every second sentence is changed."""
   rng = random.Random(1)
-  lines = ["text\tnext\tlabel"]
-  for first, second in pairs:
-    if rng.random() < 0.5:
-      lines.append(f"{first}\t{second}\tordered")
-    else:
-      lines.append(f"{second}\t{first}\tswapped")
+  lines = ["text\tlabel"]
+  for number, (sentence, _) in enumerate(pairs):
+    words = sentence.split()
+    if number % 2:
+      place = rng.randrange(len(words) - 1)
+      words[place : place + 2] = words[place + 1], words[place]
+    lines.append("\t".join((" ".join(words), _LABELS[number % 2])))
   return "\n".join(lines) + "\n"
 
 

@@ -214,7 +214,7 @@ def scores_of(table, experiment):
     for row in table.rows
   }
   for row, column, command in cells_of(table, experiment):
-    rows[row.name]["scores"][column] = _fine_tuned(command.folder)
+    rows[row.name]["scores"][column] = _fine_tuned(command)
   if table.has_perplexity:
     for row in table.rows:
       folder = experiment.join("pretraining", row.pretraining.name)
@@ -224,9 +224,9 @@ def scores_of(table, experiment):
   return list(rows.values())
 
 
-def _fine_tuned(folder):
-  """Returns {"mean", "sd", "n"} of the restarts in a folder, in percent."""
-  path = os.path.join(folder, report.RESULTS_NAME)
+def _fine_tuned(command):
+  """Returns {"mean", "sd", "n"} of a fine-tuning's restarts, in percent."""
+  path = os.path.join(command.folder, report.RESULTS_NAME)
   results = files.read_json(path)
   if "runs" in results:
     found = [run["scores"] for run in results["runs"]]
@@ -234,8 +234,9 @@ def _fine_tuned(folder):
   else:
     evaluation = next(iter(results["eval"].values()))
     found, metric = [evaluation["scores"]], next(iter(evaluation["scores"]))
-  # The paper has the accuracy of classes, also where GLUE has F1 first.
-  metric = "accuracy" if "accuracy" in found[0] else metric
+  if command.script == "run_classifier":
+    # The paper has the accuracy of classes, also where GLUE has F1 first.
+    metric = "accuracy" if "accuracy" in found[0] else metric
   values = [100 * scores[metric] for scores in found]
   return {
     "mean": statistics.mean(values),

@@ -68,8 +68,8 @@ SCALES = {
     },
     fine_tuning={
       "train_batch_size": 32,
-      "learning_rate": 3e-4,
-      "num_train_epochs": 3,
+      "learning_rate": 5e-4,
+      "num_train_epochs": 4,
       "use_bias_correction": True,
     },
     features={"learning_rate": 2e-3, "num_train_epochs": 6},

@@ -77,12 +77,17 @@ def test_default_tasks_are_made_of_any_text(tmp_path):
     str(tmp_path), [str(tmp_path / "corpus.txt")]
   )
   rows = open(order.flags["train_file"], encoding="utf-8").read().splitlines()
-  assert rows[0] == "text\tnext\tlabel"
-  for row in rows[1:]:
-    first, second, label = row.split("\t")
-    places = [int(text.split()[-3]) for text in (first, second)]
-    assert (places[0] + 1 == places[1]) == (label == "ordered")
-  assert {row.split("\t")[2] for row in rows[1:]} == {"ordered", "swapped"}
+  assert rows[0] == "text\tlabel"
+  labels = [row.split("\t")[1] for row in rows[1:]]
+  assert labels.count("swapped") == len(labels) // 2
+  for row, label in zip(rows[1:], labels):
+    words = row.split("\t")[0].split()
+    is_whole = (
+      words[0] == "여기,"
+      and words[-1] == "앉았다."
+      and (words[1], words[3], words[5]) == ("고양이", "마리가", "번")
+    )
+    assert is_whole == (label == "as it was"), row
   text = open(punctuation.flags["train_file"], encoding="utf-8").read()
   sentence = text.partition("\n\n")[0].splitlines()
   assert sentence[0] == "여기 B-COMMA"
