@@ -1,6 +1,31 @@
 """Configurations of architectures other than BERT, as fields to change."""
 
+import numpy as np
+
 from keras_bert_impl import configs
+
+# Sizes that tests of models and of what is trained have in common.
+SMALL = {
+  "vocab_size": 50,
+  "hidden_size": 16,
+  "num_hidden_layers": 2,
+  "num_attention_heads": 2,
+  "intermediate_size": 32,
+  "max_position_embeddings": 16,
+  "initializer_range": 0.2,
+}
+THREE_LAYERS = {
+  "vocab_size": 20,
+  "hidden_size": 8,
+  "num_hidden_layers": 3,
+  "num_attention_heads": 2,
+  "intermediate_size": 16,
+  "max_position_embeddings": 8,
+}
+# Three padded rows for them.
+IDS = np.random.default_rng(0).integers(0, 50, (3, 7)).astype("int32")
+MASK = (np.arange(7) < np.array([[7], [4], [5]])).astype("int32")
+INPUTS = {"input_ids": IDS, "input_mask": MASK}
 
 # Contents and positions attend apart; no positions in the input.
 DEBERTA = {

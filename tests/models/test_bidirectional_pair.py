@@ -10,19 +10,8 @@ from keras_bert_impl import configs, models
 from keras_bert_impl.checkpoints import tf_format
 from tests import architectures
 
-CONFIG = configs.EncoderConfig(
-  vocab_size=50,
-  hidden_size=16,
-  num_hidden_layers=2,
-  num_attention_heads=2,
-  intermediate_size=32,
-  max_position_embeddings=16,
-  initializer_range=0.2,
-  **architectures.PAIR,
-)
-IDS = np.random.default_rng(0).integers(0, 50, (3, 7)).astype("int32")
-MASK = (np.arange(7) < np.array([[7], [4], [5]])).astype("int32")
-INPUTS = {"input_ids": IDS, "input_mask": MASK}
+CONFIG = configs.EncoderConfig(**architectures.SMALL, **architectures.PAIR)
+IDS, MASK, INPUTS = architectures.IDS, architectures.MASK, architectures.INPUTS
 
 
 def test_its_outputs_are_those_of_both_encoders():

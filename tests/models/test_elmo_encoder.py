@@ -10,18 +10,11 @@ from keras_bert_impl.tasks import objectives, pretraining
 from tests import architectures
 
 CONFIG = configs.EncoderConfig(
-  vocab_size=50,
-  hidden_size=16,
-  num_hidden_layers=2,
-  num_attention_heads=1,
-  intermediate_size=24,
-  max_position_embeddings=16,
-  initializer_range=0.2,
-  **architectures.ELMO,
+  **architectures.SMALL
+  | {"num_attention_heads": 1, "intermediate_size": 24}
+  | architectures.ELMO
 )
-IDS = np.random.default_rng(0).integers(0, 50, (3, 7)).astype("int32")
-MASK = (np.arange(7) < np.array([[7], [4], [5]])).astype("int32")
-INPUTS = {"input_ids": IDS, "input_mask": MASK}
+IDS, MASK, INPUTS = architectures.IDS, architectures.MASK, architectures.INPUTS
 
 
 def test_padding_changes_nothing():

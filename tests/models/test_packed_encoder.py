@@ -10,15 +10,7 @@ import tensorflow as tf
 from keras_bert_impl import configs, models
 from tests import architectures
 
-BERT = configs.EncoderConfig(
-  vocab_size=50,
-  hidden_size=16,
-  num_hidden_layers=2,
-  num_attention_heads=2,
-  intermediate_size=32,
-  max_position_embeddings=16,
-  initializer_range=0.2,
-)
+BERT = configs.EncoderConfig(**architectures.SMALL)
 FAMILIES = {
   "bert": BERT,
   "roberta": dataclasses.replace(

@@ -10,14 +10,7 @@ from keras_bert_impl import configs, models
 from keras_bert_impl.optimizers import adamw, layerwise
 from tests import architectures
 
-CONFIG = configs.EncoderConfig(
-  vocab_size=20,
-  hidden_size=8,
-  num_hidden_layers=3,
-  num_attention_heads=2,
-  intermediate_size=16,
-  max_position_embeddings=8,
-)
+CONFIG = configs.EncoderConfig(**architectures.THREE_LAYERS)
 
 
 def multipliers(config=CONFIG, decay=0.5):

@@ -12,14 +12,7 @@ from keras_bert_impl.training import freezing, saver
 from tests import architectures
 from tests.training import replica_equality, test_loop
 
-CONFIG = configs.EncoderConfig(
-  vocab_size=20,
-  hidden_size=8,
-  num_hidden_layers=3,
-  num_attention_heads=2,
-  intermediate_size=16,
-  max_position_embeddings=8,
-)
+CONFIG = configs.EncoderConfig(**architectures.THREE_LAYERS)
 FAMILIES = {
   "bert": {},
   "deberta": {**architectures.DEBERTA, "conv_kernel_size": 3},
