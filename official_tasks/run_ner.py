@@ -67,8 +67,8 @@ class NerConfig(tag_splits.TagSplitsConfig):
   )
   approach: str = options.common(
     "fine_tuning",
-    "Trained parts: encoder and linear layer (fine_tuning), a BiLSTM on the"
-    " frozen encoder (features), or encoder and BiLSTM (fine_tuning_bilstm).",
+    "Trained parts: encoder and linear layer, a BiLSTM on the frozen encoder,"
+    " or encoder and BiLSTM.",
     choices.APPROACHES,
   )
   features: str | None = options.field(
@@ -80,8 +80,7 @@ class NerConfig(tag_splits.TagSplitsConfig):
   lstm_width: int = options.field(768, "Units of the BiLSTM per direction.")
   use_crf: bool = options.common(
     False,
-    "Whether the tags of a sentence are learned and found together, as a"
-    " conditional random field (CRF).",
+    "Whether a CRF chooses the tags of a sentence.",
   )
 
   def __post_init__(self):

@@ -114,9 +114,8 @@ class TrainingConfig:
   )
   train_layers: str = options.common(
     freezing.ALL,
-    "Layers to train: all; head, what stands on top of the encoder, with the"
-    " pooler; or last_N, the head and the last N transformer blocks. The others"
-    " keep their weights; dropout is the same.",
+    "Layers to train: all; head, with the pooler; or last_N, the head and the"
+    " last N transformer blocks.",
   )
   clip_norm: float = options.field(
     1.0,

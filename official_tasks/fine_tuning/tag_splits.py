@@ -33,8 +33,8 @@ class TagSplitsConfig:
 
   data_dir: str | None = options.common(
     None,
-    "Folder with train.txt, dev.txt and test.txt, or the names of CoNLL-2003"
-    " (eng.train, eng.testa, eng.testb).",
+    "Folder with train.txt, dev.txt and test.txt, or eng.train, eng.testa and"
+    " eng.testb.",
   )
   train_file: str | None = options.common(None, "File to train on.")
   dev_file: str | None = options.common(None, "File to evaluate on.")
@@ -43,13 +43,13 @@ class TagSplitsConfig:
   )
   dev_fraction: float = options.common(
     0.0,
-    "Share of the documents (or sentences, if the file marks no documents) of"
-    " train_file to hold out as the dev set; the same every time.",
+    "Share of train_file's documents, or of its sentences if it marks none, to"
+    " hold out as the dev set.",
   )
   token_unit: str = options.common(
     token_pieces.WORD,
-    "Token on each line of the files: a word with its columns, or a character"
-    " (which may be a space), a tab and a tag, as in KLUE-NER.",
+    "Token on each line: a word with its columns, or a character (which may be"
+    " a space), a tab and a tag, as in KLUE-NER.",
     token_pieces.UNITS,
   )
   tag_column: int = options.field(
@@ -58,8 +58,7 @@ class TagSplitsConfig:
   tag_scheme: str | None = options.common(
     None,
     "Scheme of the tags, or none for tags that mark no entities, such as parts"
-    " of speech: each token is scored by itself; default: the scheme that most"
-    " tags of the training data follow.",
+    " of speech; default: that of most tags of the training data.",
     (*tagging.SCHEMES, tagging.NO_SCHEME),
   )
 
