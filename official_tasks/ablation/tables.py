@@ -76,7 +76,7 @@ class Table:
 
 
 def _scores(names, *values):
-  return dict(zip(names.split(), values, strict=True))
+  return dict(zip(names, values, strict=True))
 
 
 BERT = Pretraining("bert")
@@ -86,7 +86,7 @@ _LEFT_TO_RIGHT = Pretraining(
 
 
 def _objectives():
-  names = "MNLI QNLI MRPC SST-2 SQuAD"
+  names = ("MNLI", "QNLI", "MRPC", "SST-2", "SQuAD")
   return Table(
     "table_5",
     "Pre-training objectives",
@@ -113,7 +113,7 @@ def _objectives():
 
 
 def _sizes():
-  names = f"{PERPLEXITY.replace(' ', '_')} MNLI MRPC SST-2"
+  names = (PERPLEXITY, "MNLI", "MRPC", "SST-2")
   published = {
     (3, 768, 12): (5.84, 77.9, 79.8, 88.4),
     (6, 768, 3): (5.24, 80.6, 82.2, 90.7),
@@ -127,7 +127,6 @@ def _sizes():
     name = "L={}, H={}, A={}".format(*size)
     folder = "bert_{}x{}x{}".format(*size)
     paper = _scores(names, *values)
-    paper[PERPLEXITY] = paper.pop(PERPLEXITY.replace(" ", "_"))
     rows.append(Row(name, Pretraining(folder, size=size), paper))
   return Table("table_6", "Model size", tuple(rows), has_perplexity=True)
 
@@ -166,7 +165,7 @@ def _masks():
     pretraining = Pretraining(f"masks_{mask}_{same}_{random}", flags=flags)
     if (mask, same, random) == (80, 10, 10):
       pretraining = BERT
-    paper = dict(zip(("MNLI", "NER", f"NER, {FEATURES}"), scores, strict=True))
+    paper = _scores(("MNLI", "NER", f"NER, {FEATURES}"), *scores)
     rows.append(
       Row(
         f"{mask} % [MASK], {same} % same, {random} % random", pretraining, paper

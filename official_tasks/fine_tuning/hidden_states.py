@@ -151,17 +151,12 @@ def _write(path, arrays):
   Raises:
     OSError: it cannot be written; names the file.
   """
-  temporary = f"{path}.tmp"
   try:
-    with open(temporary, "wb") as file:
+    with files.writing(path) as file:
       for array in arrays:
         file.write(array.tobytes())
-    os.replace(temporary, path)
   except OSError as error:
     raise OSError(
       f"{path} cannot be written ({error.strerror}): make room or get the right"
       " to write there, or choose another --output_dir."
     ) from error
-  finally:
-    if os.path.exists(temporary):
-      os.remove(temporary)

@@ -204,7 +204,8 @@ def test_what_was_interrupted_is_begun_again(
 
 def test_a_full_disk_is_one_line(model_folder, tmp_path):
   (tmp_path / "records").mkdir()
-  os.symlink("/dev/full", tmp_path / "records/train.hidden_states.tmp")
+  temporary = f"records/train.hidden_states.tmp-{os.getpid()}"
+  os.symlink("/dev/full", tmp_path / temporary)
   message = r"train.hidden_states cannot be written \(No space left.*make room"
   with pytest.raises(OSError, match=message):
     add_states(make_setup(model_folder, tmp_path))
