@@ -99,7 +99,8 @@ def test_a_value_not_allowed_is_refused_with_name_value_and_file(
 
 def test_every_released_size_is_a_preset():
   small = [name for name in configs.PRESETS if name.startswith("bert_L-")]
-  assert len(small) == 24
+  # Turc et al. 2019, and three of table 6 of Devlin et al. 2019.
+  assert len(small) == 24 + 3
   others = """
     bert_tiny bert_mini bert_small bert_medium bert_base bert_large
     left_to_right_base elmo
@@ -118,14 +119,19 @@ def test_every_released_size_is_a_preset():
   assert set(configs.PRESETS) == {*small, *others.split()}
 
 
-def test_heads_are_64_wide_but_those_of_albert_xlarge():
+def test_heads_are_64_wide_but_for_three_sizes():
   widths = {
     name: config.hidden_size // config.num_attention_heads
     for name, config in configs.PRESETS.items()
   }
   others = {name: width for name, width in widths.items() if width != 64}
-  # Lan et al. 2020 give xlarge 16 heads for 2,048 units.
-  assert others == {"albert_xlarge_v1": 128, "albert_xlarge_v2": 128}
+  # Lan et al. 2020 give xlarge 16 heads for 2,048 units; Devlin et al. 2019,
+  # table 6, one size 3 for 768.
+  assert others == {
+    "albert_xlarge_v1": 128,
+    "albert_xlarge_v2": 128,
+    "bert_L-6_H-768_A-3": 256,
+  }
 
 
 def test_an_offset_shortens_the_longest_sequence():

@@ -16,6 +16,14 @@ _SMALL_SIZES = {
   for hidden in (128, 256, 512, 768)
 }
 _BASE = family.size(12, 768, vocab_size=_UNCASED)
+# Devlin et al. 2019, table 6: the sizes that are not among those.
+_SIZES_OF_TABLE_6 = {
+  "bert_L-3_H-768": family.size(3, 768, vocab_size=_UNCASED),
+  "bert_L-6_H-768_A-3": family.size(
+    6, 768, num_attention_heads=3, vocab_size=_UNCASED
+  ),
+  "bert_L-12_H-1024": family.size(12, 1024, vocab_size=_UNCASED),
+}
 _LARGE = family.size(24, 1024, vocab_size=_UNCASED)
 
 FAMILY = family.Family(
@@ -29,6 +37,7 @@ FAMILY = family.Family(
     "bert_base": _BASE,
     "bert_large": _LARGE,
     **_SMALL_SIZES,
+    **_SIZES_OF_TABLE_6,
     # Devlin et al. 2019, section 5.1: of the size of BERT-Base and GPT-1.
     "left_to_right_base": _BASE | {"use_causal_mask": True},
     # Peters et al. 2018: two layers of 4,096 units and projections of 512.
