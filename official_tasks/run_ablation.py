@@ -1,4 +1,4 @@
-r"""Repeats a table of the BERT paper at any scale, from corpus to picture.
+r"""Repeats a table of the BERT paper, or of a later one, at any scale.
 
     python official_tasks/run_ablation.py --table=5 --model_dir=ablation
 
@@ -11,9 +11,13 @@ same command continues after an interruption, to the same numbers.
     ... --table=8 --scale=small --corpus='books/*.txt' \
       --held_out_corpus=held_out.txt \
       --tasks=MNLI=glue/MNLI,NER=conll2003,QNLI=QNLI/dev.tsv
+    ... --table=glue --tasks=glue
 
 A task is a folder with the published files of a data set, or a file of which a
-part is held out. Tables: 5 (objectives), 6 (sizes), 7 (features), 8 (masks).
+part is held out. Tables: 5 (objectives), 6 (sizes), 7 (features) and 8 (masks)
+of BERT; roberta1 (static and dynamic masks), albert5 (NSP and SOP), spanbert6
+(tokens, words and spans), electra1 (replaced tokens at equal compute); glue
+(all tasks of a folder, their average, and the file for GLUE's site).
 """
 
 import dataclasses
@@ -29,6 +33,7 @@ with epy.lazy_imports():
   from official_tasks.ablation import (
     commands,
     default_tasks,
+    glue,
     plan,
     report,
     tasks,
@@ -45,13 +50,13 @@ class AblationConfig:
   """
 
   table: str | None = options.common(
-    None, "Table of the paper to repeat.", tuple(tables.TABLES)
+    None, "Table to repeat; numbers are BERT's.", tuple(tables.TABLES)
   )
   figure: str | None = options.common(
     None,
     "Figure of the paper to repeat: 5 (scores after k steps of pre-training,"
     " masked and left to right).",
-    ("5",),
+    tuple(tables.FIGURES),
   )
   scale: str = options.common(
     "tiny",
@@ -75,8 +80,8 @@ class AblationConfig:
   )
   tasks: str | None = options.common(
     None,
-    "Tasks to fine-tune on, NAME=PATH, comma-separated; default: two tasks made"
-    " of the corpus.",
+    "Tasks to fine-tune on, NAME=PATH, comma-separated; for --table=glue the"
+    " folder of GLUE's tasks; default: two tasks made of the corpus.",
   )
   num_restarts: int | None = options.common(
     None,
@@ -91,13 +96,22 @@ class AblationConfig:
       raise ValueError("give --table or --figure, one of them.")
     if self.table == "6" and self.corpus and not self.held_out_corpus:
       raise ValueError("--table=6 needs --held_out_corpus beside --corpus.")
+    if self.table == "glue" and not self.tasks:
+      raise ValueError(
+        "--table=glue needs --tasks, the folder of GLUE's tasks."
+      )
 
 
-def _experiment(config):
+def _tasks(config, table):
+  """Returns the `tasks.Task`s of --tasks; () without."""
+  if table.is_glue:
+    return glue.tasks(config.tasks)
+  return tasks.parse(config.tasks) if config.tasks else ()
+
+
+def _experiment(config, scale, given):
   """Returns the `plan.Experiment` of the flags; writes the default data."""
-  scale = scales.SCALES[config.scale]
   train, held_out = config.corpus, config.held_out_corpus or ""
-  given = tasks.parse(config.tasks) if config.tasks else ()
   if not train:
     parts = default_pretraining.corpus(os.path.join(config.model_dir, "corpus"))
     train, held_out = (",".join(part) for part in parts)
@@ -121,34 +135,32 @@ def _experiment(config):
 def main():
   """Runs the commands of the table and reports its scores."""
   config = common.from_flags(AblationConfig)
-  experiment = _experiment(config)
-  table = (
-    tables.TABLES[config.table]()
-    if config.table
-    else tables.figure_5(experiment.scale.checkpoint_steps)
-  )
+  scale = scales.SCALES[config.scale]
+  if config.table:
+    table = tables.TABLES[config.table](scale)
+  else:
+    table = tables.FIGURES[config.figure](scale)
+  experiment = _experiment(config, scale, _tasks(config, table))
   if not plan.columns_of(table, experiment.tasks):
     raise ValueError(
       f"tasks ({config.tasks!r}): {table.title.lower()} needs a task of tags,"
       " such as NER=conll2003."
     )
-  if not config.vocab_file:
-    commands.run_all([experiment.vocabulary()], "Vocabulary")
-  models = plan.pretrainings_of(table)
-  for model in models:
-    experiment.write_config(model)
-  todo = []
-  for objective in dict.fromkeys(model.objective for model in models):
-    todo += experiment.records(objective)
-  todo += [experiment.pretraining(model) for model in models]
-  todo += [command for _, _, command in plan.cells_of(table, experiment)]
-  commands.run_all(todo, table.name.replace("_", " ").capitalize())
+  todo = [] if config.vocab_file else [experiment.vocabulary()]
+  todo += plan.commands_of(table, experiment)
+  handed_in = []
+  if table.is_glue:
+    handed_in = glue.commands(config.tasks, experiment, todo)
+  commands.run_all(todo + handed_in, table.name.replace("_", " ").capitalize())
+  folder = experiment.join(table.name)
   report.write(
     table,
     plan.scores_of(table, experiment),
-    experiment.join(table.name),
+    folder,
     dataclasses.asdict(config),
   )
+  if table.is_glue:
+    print(glue.write_zip(folder, handed_in))
 
 
 common.define_flags(AblationConfig)

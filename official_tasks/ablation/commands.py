@@ -24,13 +24,17 @@ class Command:
     title: str, what is done, for the progress line.
     script: str, name of the script.
     folder: str.
-    flags: {name: value}; None leaves a flag out.
+    flags: {name: value}; None leaves a flag out. Values become text when the
+      script is started.
+    prepare: callable without arguments, done before the script is started; or
+      None.
   """
 
   title: str
   script: str
   folder: str
   flags: dict
+  prepare: object = dataclasses.field(default=None, compare=False)
 
   def arguments(self):
     """Returns the argument list of the process, list of str."""
@@ -73,6 +77,8 @@ class Command:
       KeyboardInterrupt: SIGINT or SIGTERM came; the script has ended, too.
     """
     os.makedirs(self.folder, exist_ok=True)
+    if self.prepare:
+      self.prepare()
     log = os.path.join(self.folder, _LOG)
     with open(log, "ab") as output:
       status = _run(self.arguments(), output)

@@ -1,17 +1,19 @@
 """The commands that a table needs, and where their scores stand."""
 
 import dataclasses
+import functools
 import os
 import statistics
 
-from keras_bert_impl import configs, files
+from keras_bert_impl import files
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.training import report
-from official_tasks.ablation import tables
+from official_tasks.ablation import rows as rows_lib
 from official_tasks.ablation.commands import Command
 
 _CONFIG = "bert_config.json"
 _QUIET = {"quiet": True}
+_GLUE_COLUMNS = 9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,44 +57,44 @@ class Experiment:
       },
     )
 
-  def records(self, objective):
-    """Returns the `Command`s that write an objective's records."""
+  def records(self, model):
+    """Returns the `Command`s that write a `rows.Pretraining`'s records."""
     parts = {"train": self.train_text, "held_out": self.held_out_text}
     return [
       Command(
-        f"records of {objective}, {part}",
+        f"records of {model.records_name}, {part}",
         "create_pretraining_data",
-        self.join("records", f"{objective}_{part}"),
+        os.path.dirname(self._records_file(model, part)),
         {
-          "objective": objective,
+          "objective": model.objective,
           "input_file": text,
-          "output_file": self._records_file(objective, part),
+          "output_file": self._records_file(model, part),
           "vocab_file": self.vocab_file,
           "max_seq_length": self.scale.max_seq_length,
           **self.scale.records,
+          **model.records,
         },
       )
       for part, text in parts.items()
       if text
     ]
 
-  def _records_file(self, objective, part):
-    return self.join("records", f"{objective}_{part}", "records.tfrecord")
+  def _records_file(self, model, part):
+    folder = f"{model.records_name}_{part}"
+    return self.join("records", folder, "records.tfrecord")
 
   def pretraining(self, model):
-    """Returns the `Command` that pre-trains a `tables.Pretraining`."""
+    """Returns the `Command` that pre-trains a `rows.Pretraining`."""
     folder = self.join("pretraining", model.name)
     steps = self.scale.checkpoint_steps
-    held_out = self.held_out_text and self._records_file(
-      model.objective, "held_out"
-    )
+    held_out = self.held_out_text and self._records_file(model, "held_out")
     return Command(
       f"pre-training of {model.name}",
       "run_pretraining",
       folder,
       {
         "objective": model.objective,
-        "input_file": self._records_file(model.objective, "train"),
+        "input_file": self._records_file(model, "train"),
         "eval_input_file": held_out or None,
         "bert_config_file": self.join("configs", model.name, _CONFIG),
         "vocab_file": self.vocab_file,
@@ -111,25 +113,15 @@ class Experiment:
         **model.flags,
         **_QUIET,
       },
+      functools.partial(self._write_config, model),
     )
 
-  def write_config(self, model):
-    """Writes the configuration of a `tables.Pretraining`."""
-    size = self.scale.shrink(model.size) if model.size else self.scale.size
-    layers, hidden, heads = size
-    config = configs.EncoderConfig.preset(
-      "bert_base",
-      vocab_size=vocabulary_lib.Vocabulary.load(self.vocab_file).size,
-      num_hidden_layers=layers,
-      hidden_size=hidden,
-      num_attention_heads=heads,
-      intermediate_size=4 * hidden,
-      **self.scale.config,
-      **model.config,
-    )
+  def _write_config(self, model):
+    """Writes the configuration of a model; the vocabulary is there."""
+    size = vocabulary_lib.Vocabulary.load(self.vocab_file).size
     path = self.join("configs", model.name, _CONFIG)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    config.to_json_file(path)
+    self.scale.encoder_config(model, size).to_json_file(path)
 
   def fine_tuning(self, row, task, approach):
     """Returns the `Command` that fine-tunes a row's model on a task."""
@@ -162,7 +154,7 @@ class Experiment:
   def _head_flags(self, row, task, approach):
     """Returns the flags of a row's head, and its name, "" for the usual one."""
     width = self.scale.size[1]
-    if row.features or approach == tables.FEATURES:
+    if row.features or approach == rows_lib.FEATURES:
       features = row.features or "concat_last_four"
       flags = {"approach": "features", "features": features}
       return {**self.scale.features, **flags, "lstm_width": width}, features
@@ -173,8 +165,39 @@ class Experiment:
     return {"bilstm_width": width}, "bilstm"
 
 
+@dataclasses.dataclass(frozen=True)
+class Column:
+  """What a column of scores is about.
+
+  Attributes:
+    task: `tasks.Task`.
+    approach: FINE_TUNING or FEATURES.
+    split: str, the dev set; None for the task's only one.
+  """
+
+  task: object
+  approach: str = rows_lib.FINE_TUNING
+  split: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class BestRun:
+  """The folder of a fine-tuning's best restart; as text, once it is finished.
+
+  Attributes:
+    folder: str, of all restarts.
+  """
+
+  folder: str
+
+  def __str__(self):
+    results = _results(self.folder)
+    names = ("runs", results["best"]["name"]) if "best" in results else ()
+    return os.path.join(self.folder, *names)
+
+
 def columns_of(table, tasks):
-  """Returns {name of a column: (task, approach)} of a table.
+  """Returns {name: `Column`} of a table.
 
   Features are those of words, so that only tags have a column of them; and
   multiple choice has no BiLSTM.
@@ -184,60 +207,104 @@ def columns_of(table, tasks):
     if table.kinds and task.kind not in table.kinds:
       continue
     for approach in table.approaches:
-      if approach == tables.FINE_TUNING:
-        columns[task.name] = task, approach
+      if table.is_glue and task.name == "MNLI":
+        columns["MNLI-m"] = Column(task, split="dev")
+        columns["MNLI-mm"] = Column(task, split="dev_mismatched")
+      elif approach == rows_lib.FINE_TUNING:
+        columns[task.name] = Column(task)
       elif task.kind == "tags":
-        columns[f"{task.name}, {approach}"] = task, approach
+        columns[f"{task.name}, {approach}"] = Column(task, approach)
   return columns
 
 
 def cells_of(table, experiment):
-  """Yields (row, column, `Command`) of the scores of a table."""
+  """Yields (row, name of a column, `Command`) of the scores of a table."""
   for row in table.rows:
-    for column, (task, approach) in columns_of(table, experiment.tasks).items():
-      if row.uses_bilstm and task.kind == "choices":
+    for name, column in columns_of(table, experiment.tasks).items():
+      if row.uses_bilstm and column.task.kind == "choices":
         continue
-      yield row, column, experiment.fine_tuning(row, task, approach)
+      yield row, name, experiment.fine_tuning(row, column.task, column.approach)
 
 
 def pretrainings_of(table):
-  """Returns the different `tables.Pretraining` of a table, tuple."""
+  """Returns the different `rows.Pretraining` of a table, tuple."""
   return tuple(
     {row.pretraining.name: row.pretraining for row in table.rows}.values()
   )
 
 
+def commands_of(table, experiment):
+  """Returns the `Command`s that a table needs, after the vocabulary, list."""
+  models = pretrainings_of(table)
+  records = [command for m in models for command in experiment.records(m)]
+  pretrainings = [experiment.pretraining(model) for model in models]
+  cells = [command for _, _, command in cells_of(table, experiment)]
+  return records + pretrainings + cells
+
+
 def scores_of(table, experiment):
   """Returns [{"name", "scores", "paper"}], a dict for each row."""
-  rows = {
-    row.name: {"name": row.name, "scores": {}, "paper": row.paper}
-    for row in table.rows
-  }
-  for row, column, command in cells_of(table, experiment):
-    rows[row.name]["scores"][column] = _fine_tuned(command)
-  if table.has_perplexity:
-    for row in table.rows:
+  columns = columns_of(table, experiment.tasks)
+  values = {row.name: {} for row in table.rows}
+  for row, name, command in cells_of(table, experiment):
+    found = _restarts(command, columns[name].split, table.is_glue)
+    values[row.name][name] = found
+  for row in table.rows:
+    if table.is_glue:
+      _add_average(values[row.name])
+    if table.has_perplexity:
       folder = experiment.join("pretraining", row.pretraining.name)
-      found = report.read_results(folder)["eval"]["masked_lm_perplexity"]
-      summary = {"mean": found, "sd": 0.0, "n": 1}
-      rows[row.name]["scores"][tables.PERPLEXITY] = summary
-  return list(rows.values())
+      found = _results(folder)["eval"]["masked_lm_perplexity"]
+      values[row.name][rows_lib.PERPLEXITY] = [found]
+  return [
+    {
+      "name": row.name,
+      "scores": {
+        name: _summary(found) for name, found in values[row.name].items()
+      },
+      "paper": row.paper,
+    }
+    for row in table.rows
+  ]
 
 
-def _fine_tuned(command):
-  """Returns {"mean", "sd", "n"} of a fine-tuning's restarts, in percent."""
-  path = os.path.join(command.folder, report.RESULTS_NAME)
-  results = files.read_json(path)
-  if "runs" in results:
-    found = [run["scores"] for run in results["runs"]]
-    metric = results["metric"]
-  else:
-    evaluation = next(iter(results["eval"].values()))
-    found, metric = [evaluation["scores"]], next(iter(evaluation["scores"]))
-  if command.script == "run_classifier":
-    # The paper has the accuracy of classes, also where GLUE has F1 first.
-    metric = "accuracy" if "accuracy" in found[0] else metric
-  values = [100 * scores[metric] for scores in found]
+def _add_average(values):
+  """Adds the average of each restart's scores to {column: scores}.
+
+  The paper's is of nine columns; that of fewer has another name.
+  """
+  name = rows_lib.AVERAGE
+  if len(values) < _GLUE_COLUMNS:
+    name += f" of {len(values)}"
+  restarts = zip(*values.values(), strict=True)
+  values[name] = [statistics.mean(scores) for scores in restarts]
+
+
+def _restarts(command, split, is_glue):
+  """Returns the scores of a fine-tuning's restarts in percent, list of float.
+
+  They are by the first metric, but the accuracy of classes where the table is
+  not GLUE: the papers have it there, also where GLUE has F1 first.
+  """
+  results = _results(command.folder)
+  names = [os.path.join("runs", run["name"]) for run in results.get("runs", [])]
+  values = []
+  for name in names or [""]:
+    run = _results(os.path.join(command.folder, name))["eval"]
+    scores = run[split or next(iter(run))]["scores"]
+    metric = next(iter(scores))
+    if command.script == "run_classifier" and not is_glue:
+      metric = "accuracy" if "accuracy" in scores else metric
+    values.append(100 * scores[metric])
+  return values
+
+
+def _results(folder):
+  return files.read_json(os.path.join(folder, report.RESULTS_NAME))
+
+
+def _summary(values):
+  """Returns {"mean", "sd", "n"} of scores."""
   return {
     "mean": statistics.mean(values),
     "sd": statistics.stdev(values) if values[1:] else 0.0,

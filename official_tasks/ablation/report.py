@@ -4,14 +4,14 @@ import os
 
 from keras_bert_impl import files, pictures
 from keras_bert_impl.training import report as report_lib
-from official_tasks.ablation import tables
+from official_tasks.ablation import rows as rows_lib
 
 
 def write(table, rows, folder, configuration):
   """Prints a table and writes results.json and table.png.
 
   Args:
-    table: `tables.Table`.
+    table: `rows.Table`.
     rows: as `plan.scores_of` returns them.
     folder: str.
     configuration: {name: JSON value} of the run.
@@ -32,6 +32,8 @@ def write(table, rows, folder, configuration):
   picture = os.path.join(folder, "table.png")
   if any(row.step is not None for row in table.rows):
     _plot_steps(table, rows, picture)
+  elif len(rows) == 1:
+    _plot_row(table, rows[0], picture)
   else:
     _plot_bars(table, rows, picture)
   print(f"\nresults  {results}\npicture  {picture}")
@@ -50,7 +52,7 @@ def _columns(rows):
   names = [name for row in rows for name in row["scores"]]
   # The paper's order: the perplexity comes first.
   return sorted(
-    dict.fromkeys(names), key=lambda name: name != tables.PERPLEXITY
+    dict.fromkeys(names), key=lambda name: name != rows_lib.PERPLEXITY
   )
 
 
@@ -84,6 +86,34 @@ def _plot_bars(table, rows, path):
     axes.set_xlim(max(low - margin, 0.0), high + margin)
     axes.set_title(column)
   figure.suptitle(table.title)
+  pictures.save(figure, path)
+
+
+def _plot_row(table, row, path):
+  """Draws the scores of a single row as bars, and the paper's as lines."""
+  columns = _columns([row])
+  scores = [row["scores"][column] for column in columns]
+  figure = pictures.new_figure(6, 0.4 * len(columns) + 1.2)
+  axes = figure.add_subplot()
+  axes.barh(
+    range(len(columns)),
+    [score["mean"] for score in scores],
+    xerr=[score["sd"] for score in scores],
+    label=row["name"],
+  )
+  shown = [n for n, column in enumerate(columns) if column in row["paper"]]
+  axes.scatter(
+    [row["paper"][columns[n]] for n in shown],
+    shown,
+    marker="|",
+    color="black",
+    s=200,
+    label="the paper's",
+  )
+  axes.set_yticks(range(len(columns)), columns)
+  axes.invert_yaxis()
+  axes.set_title(table.title)
+  axes.legend()
   pictures.save(figure, path)
 
 

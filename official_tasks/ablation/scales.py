@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from keras_bert_impl import configs
+
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
@@ -39,6 +41,28 @@ class Scale:
     total = self.pretraining["num_train_steps"]
     every = max(total // self.num_points, 1)
     return range(every, total + 1, every)
+
+  def encoder_config(self, model, vocab_size=None):
+    """Returns the `EncoderConfig` of a model at this scale.
+
+    Args:
+      model: `rows.Pretraining`.
+      vocab_size: int, of the vocabulary; default: that of the scale.
+    """
+    layers, hidden, heads = self.shrink(model.size) if model.size else self.size
+    preset = configs.EncoderConfig.preset(model.preset)
+    width = preset.embedding_size
+    return dataclasses.replace(
+      preset,
+      vocab_size=vocab_size or self.vocab_size,
+      num_hidden_layers=layers,
+      hidden_size=hidden,
+      num_attention_heads=heads,
+      intermediate_size=4 * hidden,
+      embedding_size=width and min(width, hidden),
+      **self.config,
+      **model.config,
+    )
 
 
 def _tiny(size):

@@ -1,87 +1,23 @@
-"""Tables 5 to 8 and figure 5 of the BERT paper: rows and published scores.
+"""The tables by name, and those of the BERT paper: 5 to 8 and figure 5.
 
-Source: Devlin et al. 2019, sections 5.1 to 5.3, appendices C.1 and C.2.
-Accuracies on dev sets in percent; F1 of SQuAD and of CoNLL-2003's entities.
+Source: Devlin et al. 2019, sections 5.1 to 5.3, appendices C.1 and C.2; the
+published scores were compared with copies of arXiv's 1810.04805v2. Those of
+later papers are in `later_tables.py`.
 """
 
 import dataclasses
 
-FINE_TUNING, FEATURES = "fine-tuning", "features"
-PERPLEXITY = "MLM perplexity"
-
-
-@dataclasses.dataclass(frozen=True)
-class Pretraining:
-  """What is pre-trained for some rows.
-
-  Attributes:
-    name: str, of its folder.
-    objective: str, of `tasks.objectives`.
-    size: (layers, hidden size, heads) at the paper's scale, or None for the
-      model of the scale.
-    config: {field of EncoderConfig: value} of this model only.
-    flags: {flag of run_pretraining.py: value} of this model only.
-    keeps_all: bool, whether all checkpoints are kept, for figure 5.
-  """
-
-  name: str
-  objective: str = "bert"
-  size: tuple[int, int, int] | None = None
-  config: dict = dataclasses.field(default_factory=dict)
-  flags: dict = dataclasses.field(default_factory=dict)
-  keeps_all: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Row:
-  """A row of a table.
-
-  Attributes:
-    name: str.
-    pretraining: `Pretraining`.
-    paper: {column: published score}.
-    uses_bilstm: bool, whether a BiLSTM stands between encoder and head.
-    features: str, of `choices.FEATURES`, layers that a BiLSTM reads from the
-      frozen encoder; or None.
-    step: int, of the checkpoint that is fine-tuned; None for the last.
-  """
-
-  name: str
-  pretraining: Pretraining
-  paper: dict = dataclasses.field(default_factory=dict)
-  uses_bilstm: bool = False
-  features: str | None = None
-  step: int | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Table:
-  """A table or figure.
-
-  Attributes:
-    name: str, such as "table_5".
-    title: str.
-    rows: tuple of `Row`.
-    approaches: tuple of FINE_TUNING and FEATURES, the columns of each task.
-    has_perplexity: bool, whether a column is the perplexity of masked tokens.
-    kinds: tuple of str, kinds of `tasks.Task` that it is about; empty for all.
-  """
-
-  name: str
-  title: str
-  rows: tuple[Row, ...]
-  approaches: tuple[str, ...] = (FINE_TUNING,)
-  has_perplexity: bool = False
-  kinds: tuple[str, ...] = ()
-
-
-def _scores(names, *values):
-  return dict(zip(names, values, strict=True))
-
-
-BERT = Pretraining("bert")
-_LEFT_TO_RIGHT = Pretraining(
-  "left_to_right", "left_to_right", config={"use_causal_mask": True}
+from official_tasks.ablation import later_tables
+from official_tasks.ablation.rows import (
+  BERT,
+  FEATURES,
+  FINE_TUNING,
+  LEFT_TO_RIGHT,
+  PERPLEXITY,
+  Pretraining,
+  Row,
+  Table,
+  scores,
 )
 
 
@@ -91,21 +27,21 @@ def _objectives():
     "table_5",
     "Pre-training objectives",
     (
-      Row("BERT", BERT, _scores(names, 84.4, 88.4, 86.7, 92.7, 88.5)),
+      Row("BERT", BERT, scores(names, 84.4, 88.4, 86.7, 92.7, 88.5)),
       Row(
         "No NSP",
         Pretraining("no_nsp", "roberta"),
-        _scores(names, 83.9, 84.9, 86.5, 92.6, 87.9),
+        scores(names, 83.9, 84.9, 86.5, 92.6, 87.9),
       ),
       Row(
         "LTR & No NSP",
-        _LEFT_TO_RIGHT,
-        _scores(names, 82.1, 84.3, 77.5, 92.1, 77.8),
+        LEFT_TO_RIGHT,
+        scores(names, 82.1, 84.3, 77.5, 92.1, 77.8),
       ),
       Row(
         "+ BiLSTM",
-        _LEFT_TO_RIGHT,
-        _scores(names, 82.1, 84.1, 75.7, 91.6, 84.9),
+        LEFT_TO_RIGHT,
+        scores(names, 82.1, 84.1, 75.7, 91.6, 84.9),
         uses_bilstm=True,
       ),
     ),
@@ -126,7 +62,7 @@ def _sizes():
   for size, values in published.items():
     name = "L={}, H={}, A={}".format(*size)
     folder = "bert_{}x{}x{}".format(*size)
-    paper = _scores(names, *values)
+    paper = scores(names, *values)
     rows.append(Row(name, Pretraining(folder, size=size), paper))
   return Table("table_6", "Model size", tuple(rows), has_perplexity=True)
 
@@ -160,12 +96,12 @@ def _masks():
     (0, 0, 100): (83.6, 94.9, 94.6),
   }
   rows = []
-  for (mask, same, random), scores in published.items():
+  for (mask, same, random), values in published.items():
     flags = {"mask_token_prob": mask / 100, "random_token_prob": random / 100}
     pretraining = Pretraining(f"masks_{mask}_{same}_{random}", flags=flags)
     if (mask, same, random) == (80, 10, 10):
       pretraining = BERT
-    paper = _scores(("MNLI", "NER", f"NER, {FEATURES}"), *scores)
+    paper = scores(("MNLI", "NER", f"NER, {FEATURES}"), *values)
     rows.append(
       Row(
         f"{mask} % [MASK], {same} % same, {random} % random", pretraining, paper
@@ -176,14 +112,14 @@ def _masks():
   )
 
 
-def figure_5(steps):
-  """Returns scores after `steps` of pre-training, of BERT and left to right."""
+def _figure_5(scale):
+  """Returns scores after k steps of pre-training, of BERT and left to right."""
   models = {
     "Masked LM": dataclasses.replace(
       BERT, name="figure_5_masked", keeps_all=True
     ),
     "Left-to-right": dataclasses.replace(
-      _LEFT_TO_RIGHT, name="figure_5_left_to_right", keeps_all=True
+      LEFT_TO_RIGHT, name="figure_5_left_to_right", keeps_all=True
     ),
   }
   return Table(
@@ -192,9 +128,25 @@ def figure_5(steps):
     tuple(
       Row(f"{name}, {step} steps", model, step=step)
       for name, model in models.items()
-      for step in steps
+      for step in scale.checkpoint_steps
     ),
   )
 
 
-TABLES = {"5": _objectives, "6": _sizes, "7": _features, "8": _masks}
+def _at_all_scales(table):
+  return lambda scale: table
+
+
+# {name: callable, `scales.Scale` -> `Table`}
+TABLES = {
+  "5": _at_all_scales(_objectives()),
+  "6": _at_all_scales(_sizes()),
+  "7": _at_all_scales(_features()),
+  "8": _at_all_scales(_masks()),
+  "roberta1": _at_all_scales(later_tables.static_masks()),
+  "albert5": _at_all_scales(later_tables.sentence_order()),
+  "spanbert6": _at_all_scales(later_tables.spans()),
+  "electra1": later_tables.replaced_tokens,
+  "glue": _at_all_scales(later_tables.glue()),
+}
+FIGURES = {"5": _figure_5}

@@ -1,9 +1,5 @@
 """run_ablation.py: from a corpus to a table, at once or with interruptions."""
 
-import itertools
-import json
-import os
-import pathlib
 import signal
 import time
 
@@ -14,11 +10,9 @@ from official_tasks.ablation import (
   commands,
   default_tasks,
   report,
-  scales,
-  tables,
 )
-from official_tasks.pretraining import default
 from tests.official_tasks import scripts
+from tests.official_tasks.ablation import small
 
 
 def vocabulary(folder, **changes):
@@ -62,17 +56,8 @@ def test_what_a_script_says_of_a_mistake_is_repeated(folder, tmp_path):
   assert not wrong.is_finished()
 
 
-def write_corpus(path, num_documents=60):
-  lines = []
-  for number in range(num_documents):
-    for place in range(6):
-      lines.append(f"여기, 고양이 {number} 마리가 {place} 번 앉았다.")
-    lines.append("")
-  path.write_text("\n".join(lines), encoding="utf-8")
-
-
 def test_default_tasks_are_made_of_any_text(tmp_path):
-  write_corpus(tmp_path / "corpus.txt")
+  small.write_corpus(tmp_path / "corpus.txt")
   order, punctuation = default_tasks.write(
     str(tmp_path), [str(tmp_path / "corpus.txt")]
   )
@@ -96,7 +81,7 @@ def test_default_tasks_are_made_of_any_text(tmp_path):
 
 
 def test_too_little_text_is_refused(tmp_path):
-  write_corpus(tmp_path / "corpus.txt", 2)
+  small.write_corpus(tmp_path / "corpus.txt", 2)
   with pytest.raises(ValueError, match="10 pairs of sentences"):
     default_tasks.write(str(tmp_path), [str(tmp_path / "corpus.txt")])
 
@@ -124,6 +109,7 @@ def test_a_table_shows_ours_beside_the_papers():
     ({"table": 6, "corpus": "x"}, "needs --held_out_corpus"),
     ({"table": 5, "tasks": "MNLI"}, "must be NAME=PATH"),
     ({"table": 7, "corpus": "x", "tasks": "own={}"}, "needs a task of tags"),
+    ({"table": "glue"}, "--table=glue needs --tasks"),
   ],
 )
 def test_wrong_flags_are_one_line(flags, message, tmp_path):
@@ -137,71 +123,40 @@ def test_wrong_flags_are_one_line(flags, message, tmp_path):
   assert message in scripts.error_line(err)
 
 
-def make_small():
-  """Makes the scale tiny and the corpus so small that a test can wait."""
-  scales.SCALES["tiny"] = scales.Scale(
-    size=(4, 16, 2),
-    shrink=None,
-    vocab_size=100,
-    max_seq_length=32,
-    records={"max_predictions_per_seq": 5, "dupe_factor": 1},
-    pretraining={
-      "train_batch_size": 8,
-      "num_train_steps": 4,
-      "num_warmup_steps": 1,
-    },
-    fine_tuning={"train_batch_size": 8, "num_train_epochs": 1},
-    features={},
-    num_restarts=2,
-    num_points=2,
-  )
-
-  def corpus(folder):
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, "text.txt")
-    write_corpus(pathlib.Path(path))
-    return [path], [path]
-
-  default.corpus = corpus
-
-
-def start(**flags):
-  return scripts.start("run_ablation", before=make_small, **flags)
-
-
 @pytest.mark.slow
 def test_an_interrupted_table_ends_with_the_same_numbers(tmp_path):
-  flags = {"table": 5, "num_restarts": 2}
-  whole = start(**flags, model_dir=tmp_path / "whole")
-  out, err = whole.communicate(timeout=900)
-  assert whole.returncode == 0, err
-  expected = json.loads((tmp_path / "whole/table_5/results.json").read_text())
-  rows = expected["rows"]
-  assert [row["name"] for row in rows] == [
-    row.name for row in tables.TABLES["5"]().rows
-  ]
-  for row in rows:
-    for task in ("order", "punctuation"):
-      assert row["scores"][task]["n"] == 2
-      assert 0 <= row["scores"][task]["mean"] <= 100
-  assert "LTR & No NSP" in out
-  assert (tmp_path / "whole/table_5/table.png").stat().st_size > 5000
-
-  parts = tmp_path / "parts"
-  for stop_after in itertools.count(1):
-    process = start(**flags, model_dir=parts)
-    while process.poll() is None:
-      finished = len([*parts.rglob("command.json")])
-      if finished >= 5 * stop_after:
-        time.sleep(3)  # In the middle of the next one.
-        process.send_signal(signal.SIGINT)
-        break
+  scripts.write_model_files(tmp_path)
+  flags = {
+    "table": "glue",
+    "tasks": tmp_path / "glue",
+    "vocab_file": tmp_path / "vocab.txt",
+    "num_restarts": 1,
+  }
+  for name in ("train", "dev"):
+    small.write_pairs(
+      tmp_path / f"glue/STS-B/{name}.tsv", "score", ("0.5", "4.0", "2.5")
+    )
+  whole, parts = tmp_path / "whole", tmp_path / "parts"
+  process = small.start(whole, **flags)
+  _, err = process.communicate(timeout=300)
+  assert process.returncode == 0, err
+  for num_finished in (1, 2):  # Stops in the middle of the next command.
+    process = small.start(parts, **flags)
+    while len([*parts.rglob("command.json")]) < num_finished:
+      assert process.poll() is None
       time.sleep(0.2)
-    _, err = process.communicate(timeout=900)
-    if process.returncode == 0:
-      break
-    assert process.returncode == 75
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 75, err
     assert err.splitlines()[-1].startswith("Stopped: SIGINT")
-  found = json.loads((parts / "table_5/results.json").read_text())
-  for a, b in zip(found["rows"], rows, strict=True):
-    np.testing.assert_equal(a["scores"], b["scores"])
+    assert not (parts / "models/table_glue").exists()
+  process = small.start(parts, **flags)
+  _, err = process.communicate(timeout=300)
+  assert process.returncode == 0, err
+  first, second = (
+    scripts.results(folder / "models/table_glue")["rows"]
+    for folder in (whole, parts)
+  )
+  assert first[0]["scores"]["STS-B"]["n"] == 1
+  np.testing.assert_equal(second, first)

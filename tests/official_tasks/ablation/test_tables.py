@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from keras_bert_impl import choices, configs
-from official_tasks.ablation import plan, scales, tables
+from official_tasks.ablation import plan, rows, scales, tables
 from official_tasks.ablation import tasks as tasks_lib
 from tests.official_tasks import scripts
 
@@ -18,8 +18,12 @@ TASKS = (
   tasks_lib.Task("NER", "tags", {"train_file": "b", "dev_fraction": 0.2}),
 )
 ALL = {f"table {name}": make for name, make in tables.TABLES.items()} | {
-  "figure 5": lambda: tables.figure_5(range(10, 30, 10))
+  f"figure {name}": make for name, make in tables.FIGURES.items()
 }
+
+
+def table(name, scale="tiny"):
+  return ALL[name](scales.SCALES[scale])
 
 
 def experiment(scale="tiny", model_dir="models"):
@@ -28,22 +32,16 @@ def experiment(scale="tiny", model_dir="models"):
   )
 
 
-def commands_of(table, scale="tiny"):
+def commands_of(name, scale="tiny"):
   whole = experiment(scale)
-  models = plan.pretrainings_of(table)
-  commands = [whole.vocabulary(), *map(whole.pretraining, models)]
-  for model in models:
-    commands += whole.records(model.objective)
-  return commands + [c for _, _, c in plan.cells_of(table, whole)]
+  return [whole.vocabulary(), *plan.commands_of(table(name, scale), whole)]
 
 
 @pytest.fixture(scope="module")
 def flags_of():
   """{script: names of its flags}."""
   found = {}
-  names = {
-    command.script for make in ALL.values() for command in commands_of(make())
-  }
+  names = {command.script for name in ALL for command in commands_of(name)}
   for name in names:
     process = subprocess.run(
       [
@@ -61,7 +59,7 @@ def flags_of():
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("scale", scales.SCALES)
 def test_every_flag_is_one_of_its_script(name, scale, flags_of):
-  for command in commands_of(ALL[name](), scale):
+  for command in commands_of(name, scale):
     for flag in command.flags:
       text = flags_of[command.script]
       assert f"--{flag}" in text or f"--[no]{flag}" in text, command
@@ -69,24 +67,48 @@ def test_every_flag_is_one_of_its_script(name, scale, flags_of):
 
 @pytest.mark.parametrize("name", ALL)
 def test_no_two_commands_share_a_folder(name):
-  commands = {c.folder: c for c in commands_of(ALL[name]())}
-  for command in commands_of(ALL[name]()):
+  commands = {c.folder: c for c in commands_of(name)}
+  for command in commands_of(name):
     assert commands[command.folder] == command
 
 
 def test_tables_share_the_models_that_are_equal():
   whole = experiment()
   for number in "578":
-    models = {m.name: m for m in plan.pretrainings_of(tables.TABLES[number]())}
-    assert whole.pretraining(models["bert"]) == whole.pretraining(tables.BERT)
+    models = {m.name: m for m in plan.pretrainings_of(table(f"table {number}"))}
+    assert whole.pretraining(models["bert"]) == whole.pretraining(rows.BERT)
+
+
+def test_the_usual_model_of_other_papers_is_bert():
+  shared = [
+    row.name
+    for name in ("roberta1", "spanbert6", "glue")
+    for row in table(f"table {name}").rows
+    if row.pretraining == rows.BERT
+  ]
+  assert shared == ["dynamic", "Subword tokens", "BERT"]
+
+
+def test_static_masks_are_written_with_the_text():
+  [train, _] = experiment().records(table("table roberta1").rows[0].pretraining)
+  assert train.flags["masking"] == "static"
+  assert train.flags["dupe_factor"] == 10
+  assert train.folder != experiment().records(rows.BERT)[0].folder
+
+
+def test_sentence_losses_are_of_one_model_and_one_masking():
+  models = [row.pretraining for row in table("table albert5").rows]
+  assert [m.objective for m in models] == ["roberta", "bert", "albert"]
+  for model in models:
+    assert model.flags == {"masking_policy": "ngram"}
+    config = scales.SCALES["base"].encoder_config(model, 30000)
+    assert config == configs.EncoderConfig.preset("albert_base_v1")
 
 
 def test_a_bilstm_is_trained_where_there_is_one():
   cells = {
     (row.name, column): command.flags
-    for row, column, command in plan.cells_of(
-      tables.TABLES["5"](), experiment()
-    )
+    for row, column, command in plan.cells_of(table("table 5"), experiment())
   }
   assert cells["+ BiLSTM", "MNLI"]["bilstm_width"] == 128
   assert cells["+ BiLSTM", "NER"]["approach"] == "fine_tuning_bilstm"
@@ -95,13 +117,13 @@ def test_a_bilstm_is_trained_where_there_is_one():
 
 
 def test_features_are_those_of_words():
-  columns = plan.columns_of(tables.TABLES["8"](), TASKS)
+  columns = plan.columns_of(table("table 8"), TASKS)
   assert list(columns) == ["MNLI", "SWAG", "SQuAD", "NER", "NER, features"]
-  assert list(plan.columns_of(tables.TABLES["7"](), TASKS)) == ["NER"]
+  assert list(plan.columns_of(table("table 7"), TASKS)) == ["NER"]
 
 
 def test_shares_of_masks_add_up():
-  for row in tables.TABLES["8"]().rows[1:]:
+  for row in table("table 8").rows[1:]:
     mask, same, random = (
       int(part.split("%")[0]) for part in row.name.split(",")
     )
@@ -112,9 +134,9 @@ def test_shares_of_masks_add_up():
 
 
 def test_a_figure_fine_tunes_each_checkpoint():
-  table = tables.figure_5(scales.SCALES["tiny"].checkpoint_steps)
-  steps = {row.step for row in table.rows}
-  model = experiment().pretraining(table.rows[0].pretraining)
+  found = table("figure 5")
+  steps = {row.step for row in found.rows}
+  model = experiment().pretraining(found.rows[0].pretraining)
   assert steps == {80, 160, 240, 320, 400}
   assert model.flags["save_checkpoints_steps"] == 80
   assert model.flags["keep_checkpoint_max"] == 5
@@ -124,7 +146,7 @@ def test_a_figure_fine_tunes_each_checkpoint():
 def test_sizes_have_models(scale):
   whole = scales.SCALES[scale]
   sizes = [whole.size]
-  sizes += [whole.shrink(r.pretraining.size) for r in tables.TABLES["6"]().rows]
+  sizes += [whole.shrink(r.pretraining.size) for r in table("table 6").rows]
   for layers, hidden, heads in sizes:
     configs.EncoderConfig.preset(
       "bert_base",
@@ -133,16 +155,26 @@ def test_sizes_have_models(scale):
       num_attention_heads=heads,
     )
   assert len(set(sizes[1:])) == 6
+  if scale == "base":
+    presets = {
+      (c.num_hidden_layers, c.hidden_size, c.num_attention_heads)
+      for name, c in configs.PRESETS.items()
+      if name.startswith("bert_")
+    }
+    assert presets.issuperset(sizes)
   needed = max(choices.FEATURES.values())
   assert whole.size[0] >= needed
 
 
-def test_published_scores_are_of_columns_that_exist():
-  known = {"MNLI", "QNLI", "MRPC", "SST-2", "SQuAD", "NER", "NER, features"}
-  for name, make in tables.TABLES.items():
-    for row in make().rows:
-      assert row.paper.keys() <= known | {tables.PERPLEXITY}, name
-      assert row.paper
+@pytest.mark.parametrize("name", ALL)
+def test_published_scores_are_of_columns_that_exist(name):
+  known = {"MNLI", "QNLI", "MRPC", "SST-2", "SQuAD", "SQuAD 2.0", "NER"}
+  known |= {"NER, features", "GLUE", rows.PERPLEXITY}
+  if name == "table glue":
+    known |= {"MNLI-m", "MNLI-mm", "QQP", "CoLA", "STS-B", "RTE", rows.AVERAGE}
+  for row in table(name).rows:
+    assert row.paper.keys() <= known
+    assert row.paper or row.step
 
 
 @pytest.mark.parametrize(
