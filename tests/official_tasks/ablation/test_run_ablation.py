@@ -3,7 +3,6 @@
 import signal
 import time
 
-import numpy as np
 import pytest
 
 from official_tasks.ablation import (
@@ -154,9 +153,15 @@ def test_an_interrupted_table_ends_with_the_same_numbers(tmp_path):
   process = small.start(parts, **flags)
   _, err = process.communicate(timeout=300)
   assert process.returncode == 0, err
+  # Scores of so few steps say little; predictions depend on every bit.
+  predictions = "models/fine_tuning/STS-B/bert/dev/predictions.tsv"
   first, second = (
-    scripts.results(folder / "models/table_glue")["rows"]
+    (
+      scripts.results(folder / "models/table_glue")["rows"],
+      (folder / predictions).read_text(),
+    )
     for folder in (whole, parts)
   )
-  assert first[0]["scores"]["STS-B"]["n"] == 1
-  np.testing.assert_equal(second, first)
+  answers = {line.split("\t")[1] for line in first[1].splitlines()}
+  assert len(answers) > 10
+  assert second == first
