@@ -4,7 +4,6 @@ import contextlib
 import json
 import re
 import shlex
-import shutil
 import urllib.request
 
 import pytest
@@ -13,32 +12,16 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
+from tests import browser
 from tests.serving import all_heads, local_server, stand_ins
 
-CHROMEDRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-  CHROMEDRIVER is None,
-  reason="no chromedriver: apt-get install chromium chromium-driver",
-)
-
-# What a model's page must not load, show or do without being told.
-_FLAGS = """
-  --headless --no-sandbox --disable-gpu --disable-quic --no-first-run
-  --disable-background-networking --disable-component-update --disable-sync
-  --disable-dev-shm-usage --window-size=1000,900 --lang=en
-""".split()
+pytestmark = browser.needed
 
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
-  options = webdriver.ChromeOptions()
-  profile = tmp_path_factory.mktemp("profile")
-  for flag in (*_FLAGS, f"--user-data-dir={profile}"):
-    options.add_argument(flag)
-  options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-  started = webdriver.Chrome(options, webdriver.ChromeService(CHROMEDRIVER))
-  yield started
-  started.quit()
+  with browser.running(tmp_path_factory.mktemp("profile")) as started:
+    yield started
 
 
 @pytest.fixture(scope="module")
@@ -409,69 +392,23 @@ def test_enter_while_a_syllable_is_composed_does_not_run(page):
   ],
 )
 def test_a_phone_needs_no_scrolling_sideways(page, head):
-  phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
-  page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-  try:
+  with browser.phone(page.driver, width=360):
     page.open(head)
     page.run(text=f"철수 Paris [MASK] {'long' * 60} 서울")
     assert page.error() == ""
-    width = page.driver.execute_script(
-      "return document.documentElement.scrollWidth"
-    )
-    assert width == 360
+    assert browser.width_of_page(page.driver) == 360
     assert page.find("button").rect["height"] >= 44
-  finally:
-    page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
-# Returns the least contrast (WCAG 2.2) of a text with what is behind it.
-_LEAST_CONTRAST = """
-  const context = document.createElement("canvas")
-    .getContext("2d", { willReadFrequently: true });
-  const paint = (colours) => {
-    context.fillStyle = "#000";
-    context.fillRect(0, 0, 1, 1);
-    for (const colour of colours) {
-      context.fillStyle = colour;
-      context.fillRect(0, 0, 1, 1);
-    }
-    const weights = [0.2126, 0.7152, 0.0722];
-    return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3)
-      .map((x) => x / 255)
-      .map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4))
-      .reduce((sum, x, i) => sum + weights[i] * x, 0);
-  };
-  const contrasts = [...document.querySelectorAll("body *")]
-    .filter((node) => node.checkVisibility() && [...node.childNodes].some(
-      (child) => child.nodeType === 3 && child.textContent.trim()))
-    .flatMap((node) => {
-      const behind = [];
-      for (let at = node; at; at = at.parentElement) {
-        behind.unshift(getComputedStyle(at).backgroundColor);
-        const bar = at.querySelector(":scope > .bar");
-        if (bar) behind.unshift(getComputedStyle(bar).backgroundColor);
-      }
-      const text = paint([getComputedStyle(node).color]);
-      const paper = paint(behind);
-      return (Math.max(text, paper) + 0.05) / (Math.min(text, paper) + 0.05);
-    });
-  return Math.min(...contrasts);
-"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_can_be_read_in_light_and_dark(page, scheme):
-  feature = {"name": "prefers-color-scheme", "value": scheme}
-  media = {"features": [feature]}
-  cdp = page.driver.execute_cdp_cmd
-  cdp("Emulation.setEmulatedMedia", media)
   papers = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}
-  for head in ("token_classification", "replaced_tokens", "fill_mask"):
-    page.open(head)
-    page.run(text="철수 Paris [MASK] x")
-    assert page.styles("body", "backgroundColor") == [papers[scheme]]
-    assert page.driver.execute_script(_LEAST_CONTRAST) >= 4.5, head
-  cdp("Emulation.setEmulatedMedia", {"features": []})
+  with browser.colours(page.driver, scheme):
+    for head in ("token_classification", "replaced_tokens", "fill_mask"):
+      page.open(head)
+      page.run(text="철수 Paris [MASK] x")
+      assert page.styles("body", "backgroundColor") == [papers[scheme]]
+      assert browser.least_contrast(page.driver) >= 4.5, head
 
 
 def test_the_request_under_the_form_is_the_one_that_is_sent(page):

@@ -1,0 +1,98 @@
+"""Chromium, for tests of pages."""
+
+import contextlib
+import shutil
+
+import pytest
+from selenium import webdriver
+
+_CHROMEDRIVER = shutil.which("chromedriver")
+needed = pytest.mark.skipif(
+  _CHROMEDRIVER is None,
+  reason="no chromedriver: apt-get install chromium chromium-driver",
+)
+
+# What a model's page must not load, show or do without being told.
+_FLAGS = """
+  --headless --no-sandbox --disable-gpu --disable-quic --no-first-run
+  --disable-background-networking --disable-component-update --disable-sync
+  --disable-dev-shm-usage --window-size=1000,900 --lang=en
+""".split()
+
+
+@contextlib.contextmanager
+def running(profile):
+  """Yields a driver of a browser with a new profile in the folder `profile`."""
+  options = webdriver.ChromeOptions()
+  for flag in (*_FLAGS, f"--user-data-dir={profile}"):
+    options.add_argument(flag)
+  options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+  started = webdriver.Chrome(options, webdriver.ChromeService(_CHROMEDRIVER))
+  yield started
+  started.quit()
+
+
+@contextlib.contextmanager
+def phone(driver, width):
+  """Context in which pages are as wide as on a phone."""
+  size = {"width": width, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+  driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+  try:
+    yield
+  finally:
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@contextlib.contextmanager
+def colours(driver, scheme):
+  """Context in which a person prefers "light" or "dark"."""
+  feature = {"name": "prefers-color-scheme", "value": scheme}
+  emulate = "Emulation.setEmulatedMedia"
+  driver.execute_cdp_cmd(emulate, {"features": [feature]})
+  try:
+    yield
+  finally:
+    driver.execute_cdp_cmd(emulate, {"features": []})
+
+
+def width_of_page(driver):
+  return driver.execute_script("return document.documentElement.scrollWidth")
+
+
+def least_contrast(driver):
+  """Returns the least contrast (WCAG 2.2) of a text with what is behind it."""
+  return driver.execute_script(_LEAST_CONTRAST)
+
+
+_LEAST_CONTRAST = """
+  const context = document.createElement("canvas")
+    .getContext("2d", { willReadFrequently: true });
+  const paint = (colours) => {
+    context.fillStyle = "#000";
+    context.fillRect(0, 0, 1, 1);
+    for (const colour of colours) {
+      context.fillStyle = colour;
+      context.fillRect(0, 0, 1, 1);
+    }
+    const weights = [0.2126, 0.7152, 0.0722];
+    return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3)
+      .map((x) => x / 255)
+      .map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4))
+      .reduce((sum, x, i) => sum + weights[i] * x, 0);
+  };
+  const contrasts = [...document.querySelectorAll("body *")]
+    .filter((node) => node.checkVisibility() && [...node.childNodes].some(
+      (child) => child.nodeType === 3 && child.textContent.trim()))
+    .flatMap((node) => {
+      const behind = [];
+      for (let at = node; at; at = at.parentElement) {
+        behind.unshift(getComputedStyle(at).backgroundColor);
+        const bar = at.querySelector(":scope > .bar");
+        if (bar) behind.unshift(getComputedStyle(bar).backgroundColor);
+      }
+      const text = paint([getComputedStyle(node).color]);
+      const paper = paint(behind);
+      return (Math.max(text, paper) + 0.05) / (Math.min(text, paper) + 0.05);
+    });
+  return Math.min(...contrasts);
+"""
