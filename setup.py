@@ -44,7 +44,10 @@ setuptools.setup(
   entry_points={
     "console_scripts": ["keras-bert-impl = keras_bert_impl.__main__:main"]
   },
-  package_data={"keras_bert_impl.serving.local": ["page/*"]},
+  package_data={
+    "keras_bert_impl.serving.local": ["page/*"],
+    "keras_bert_impl.visualization": ["page/*"],
+  },
   install_requires=[
     "absl-py>=2.1",
     "etils[epy]>=1.9",

@@ -37,7 +37,7 @@ ORDER = (
   ("keras_bert_impl.optimizers",),
   ("keras_bert_impl.training",),
   ("keras_bert_impl.serving",),
-  ("keras_bert_impl.sentences",),
+  ("keras_bert_impl.sentences", "keras_bert_impl.visualization"),
   ("tfrecords.lengths", "tfrecords.manifest", "tfrecords.masking_config"),
   ("tfrecords.text",),
   ("tfrecords.writing", "tfrecords.reading", "tfrecords.labelled"),

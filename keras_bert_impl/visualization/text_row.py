@@ -1,0 +1,114 @@
+"""A text as the row of tokens that a model reads, named as people read them."""
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl import features
+
+
+class Token(NamedTuple):
+  """A token of a row.
+
+  Attributes:
+    text: str, its characters in the text as given, never parts of one: a
+      syllable of Hangul that is several tokens is the text of each. Of a token
+      without characters, its name in the vocabulary.
+    piece: str, the token as the tokenizer's `token_texts` has it.
+    side: int, 1 in the text, 2 in its pair, 0 of a special token.
+    is_mask: bool, whether it is the mask token.
+  """
+
+  text: str
+  piece: str
+  side: int
+  is_mask: bool = False
+
+
+class TextRow(NamedTuple):
+  """A text or pair, ready for a model.
+
+  Attributes:
+    inputs: {name: int32 [1, L]}, without padding.
+    tokens: list of L `Token`.
+    num_tokens: int, what L would be if nothing had been cut.
+  """
+
+  inputs: dict
+  tokens: list
+  num_tokens: int
+
+  def places(self, *sides):
+    """Returns the places of the tokens of some sides, list of int."""
+    return [k for k, token in enumerate(self.tokens) if token.side in sides]
+
+
+def make(tokenizer, texts, max_seq_length, reads_masks=False):
+  """Returns the `TextRow` of a text or a pair.
+
+  Args:
+    tokenizer: of `tokenizers.load`.
+    texts: list of one or two str.
+    max_seq_length: int, L at most; longer texts are cut.
+    reads_masks: bool, whether the literal [MASK], or what the vocabulary calls
+      it, is the mask token.
+
+  Raises:
+    ValueError: max_seq_length leaves no room for a token of each text.
+  """
+  read = _read_around_masks if reads_masks else _read
+  sides = [read(tokenizer, text) for text in texts]
+  mask_id = tokenizer.vocabulary.role_ids.get("mask")
+  pieces = [
+    (index, Token(text, _shown(tokenizer, index), side, index == mask_id))
+    for side, found in enumerate(sides, start=1)
+    for index, text in found
+  ]
+  # Numbers of the pieces stand for them, so that it shows which ones are left.
+  first = tokenizer.vocabulary.size
+  numbers = first + np.arange(len(pieces), dtype=np.int32)
+  rows = np.split(numbers, [len(sides[0])])[: len(sides)]
+  inputs = tokenizer.assemble(
+    *(tf.RaggedTensor.from_row_lengths(row, [len(row)]) for row in rows),
+    max_seq_length=max_seq_length,
+  )
+  special = [
+    (index, Token(name, name, 0))
+    for index, name in enumerate(tokenizer.vocabulary.tokens)
+  ]
+  both = special + pieces
+  row = [both[number] for number in inputs[features.INPUT_IDS].numpy()[0]]
+  ids = tf.constant([[index for index, _ in row]])
+  num_special = tokenizer.num_special_tokens(len(texts))
+  return TextRow(
+    {**inputs, features.INPUT_IDS: ids},
+    [token for _, token in row],
+    num_special + len(pieces),
+  )
+
+
+def _read(tokenizer, text):
+  """Returns [(id, str)], the tokens of a text and their characters in it."""
+  found = (x.numpy().tolist() for x in tokenizer.tokenize_with_offsets(text))
+  return [
+    # Of a blank alone there are no characters.
+    (index, text[start:end] or _shown(tokenizer, index))
+    for index, start, end in zip(*found, strict=True)
+  ]
+
+
+def _read_around_masks(tokenizer, text):
+  """Returns the same; as `Tokenizer.tokenize_around_masks`."""
+  mask = tokenizer.vocabulary.mask_token
+  *before, last = text.split(mask)
+  found = []
+  for stretch in before:
+    found += _read(tokenizer, stretch.rstrip())
+    found.append((tokenizer.vocabulary.mask_id, mask))
+  return found + _read(tokenizer, last)
+
+
+def _shown(tokenizer, index):
+  """Returns a token as people read it; half a character is U+FFFD."""
+  return tokenizer.token_texts[index].decode("utf-8", "replace")

@@ -1,0 +1,145 @@
+"""Texts in, pages out."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_bert_impl import features, heads
+from keras_bert_impl.visualization import page, saliency, states, text_row
+
+
+class View(NamedTuple):
+  """The page of a text.
+
+  Attributes:
+    html: str, the whole file.
+    num_tokens: int, those that are shown.
+    num_cut: int, those that are not.
+  """
+
+  html: str
+  num_tokens: int
+  num_cut: int
+
+
+class Viewer:
+  """Shows what a model does with texts.
+
+  Args:
+    model: an encoder, or a model with an `encoder` and a head.
+    head: str, one of `heads.SERVED`.
+    tokenizer: of `tokenizers.load`.
+    max_seq_length: int, most tokens of a text or pair.
+    labels: list of str, the names of the model's classes; None: numbered.
+    layers: list of int, those to show, from 1; None for all.
+    name: str, what the page calls the model.
+
+  Raises:
+    ValueError: as `states.StateReader`.
+  """
+
+  def __init__(
+    self,
+    model,
+    head,
+    tokenizer,
+    max_seq_length,
+    labels=None,
+    layers=None,
+    name="",
+  ):
+    self._model = model
+    self._encoder = getattr(model, "encoder", model)
+    self._head = head
+    self._tokenizer = tokenizer
+    self._max_seq_length = max_seq_length
+    self._tokens = [x.decode("utf-8", "replace") for x in tokenizer.token_texts]
+    self._labels = self._tokens if head == heads.FILL_MASK else labels
+    self._name = name
+    self._reader = states.StateReader(self._encoder, layers)
+
+  def view(self, text, text_pair=None, above=""):
+    """Returns the `View` of a text or a pair.
+
+    A text that would make the page larger than `page.MOST_BYTES` is cut.
+
+    Args:
+      text: str; of a model that fills masks, with any number of them.
+      text_pair: str, or None.
+      above: str, HTML to be put before all else.
+
+    Raises:
+      ValueError: not even a few tokens fit on a page.
+    """
+    texts = [text, text_pair] if text_pair else [text]
+    length = self._max_seq_length
+    while True:
+      row = text_row.make(
+        self._tokenizer, texts, length, self._head == heads.FILL_MASK
+      )
+      found = self._reader.read(row.inputs)
+      html = page.render(self._content(row, found), found.attention, above)
+      size, length = len(html.encode("utf-8")), len(row.tokens)
+      if size <= page.MOST_BYTES:
+        return View(html, length, row.num_tokens - length)
+      # What a page takes grows with the square of the length.
+      length = min(length - 1, int(length * (page.MOST_BYTES / size) ** 0.5))
+      if length < 8:
+        raise ValueError(
+          f"The attention of {len(self._reader.groups)} layers takes more than"
+          f" the {page.MOST_BYTES // 1000} kB of a page: give fewer layers."
+        )
+
+  def _content(self, row, found):
+    """Returns what the page shows besides attention, a JSON value."""
+    places, cosines = states.neighbours(found.hidden)
+    config = self._encoder.config
+    return {
+      "name": self._name,
+      "head": self._head,
+      "groups": self._reader.groups,
+      "layers": self._reader.layers,
+      "heads": config.num_attention_heads,
+      "direction": config.causal_direction if config.use_causal_mask else "",
+      "window": config.attention_window,
+      "tokens": [[token.text, token.piece, token.side] for token in row.tokens],
+      "numCut": row.num_tokens - len(row.tokens),
+      "neighbours": {
+        "places": places.tolist(),
+        "cosines": _rounded(cosines),
+      },
+      "alike": self._alike(row, found.table),
+      **self._predictions(row),
+    }
+
+  def _alike(self, row, table):
+    """Returns [[token, cosine]] of the vocabulary for each token of a row."""
+    ids = row.inputs[features.INPUT_IDS].numpy()[0]
+    table = table[: len(self._tokens)]
+    places, cosines = states.neighbours_in_table(table, ids)
+    return [
+      [
+        [self._tokens[index], cosine]
+        for index, cosine in zip(*both, strict=True)
+      ]
+      for both in zip(places.tolist(), _rounded(cosines), strict=True)
+    ]
+
+  def _predictions(self, row):
+    """Returns the predictions and what they rest on, or why there is none."""
+    found, reason = saliency.predictions(
+      self._model, self._head, row, self._labels
+    )
+    values = saliency.saliency(self._model, row, found) if found else []
+    return {
+      "reason": reason,
+      "predictions": [
+        # Four digits: more than these nobody sees.
+        [one.label, one.place, [float(f"{x:.4g}") for x in each]]
+        for one, each in zip(found, values, strict=True)
+      ],
+    }
+
+
+def _rounded(cosines):
+  return np.round(cosines.astype(np.float64), 3).tolist()

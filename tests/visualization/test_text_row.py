@@ -1,0 +1,77 @@
+"""Texts as rows of tokens that people can read."""
+
+import numpy as np
+import pytest
+
+from keras_bert_impl import tokenizers
+from keras_bert_impl.tokenizers import options as tokenizer_options
+from keras_bert_impl.tokenizers import vocabulary
+from keras_bert_impl.visualization import text_row
+from tests.visualization import toy
+
+
+def make(*texts, max_seq_length=toy.LENGTH, **options):
+  return text_row.make(toy.tokenizer(), list(texts), max_seq_length, **options)
+
+
+def texts_of(row):
+  return [token.text for token in row.tokens]
+
+
+def test_the_inputs_are_those_of_the_tokenizer():
+  for texts in (["the cat"], ["the cat", "a dog ."]):
+    row = make(*texts)
+    expected = toy.tokenizer()(*([text] for text in texts))
+    assert set(row.inputs) == set(expected)
+    for name, values in expected.items():
+      np.testing.assert_array_equal(row.inputs[name], values)
+
+
+def test_tokens_are_what_the_text_has_even_if_the_vocabulary_has_others():
+  row = make("The  CAT zzz.")
+  assert texts_of(row) == ["[CLS]", "The", "CAT", "zzz", ".", "[SEP]"]
+  pieces = [token.piece for token in row.tokens]
+  assert pieces == ["[CLS]", "the", "cat", "[UNK]", ".", "[SEP]"]
+
+
+@pytest.fixture
+def decomposing(tmp_path):
+  """A tokenizer whose tokens are parts of syllables."""
+  tokens = [*vocabulary.SPECIAL_TOKENS, "ᄀ", "##ᅡ", "##ᆼ", "a"]
+  path = tmp_path / "vocab.txt"
+  path.write_text("\n".join(tokens) + "\n", encoding="utf-8")
+  options = tokenizer_options.WordPieceOptions(do_lower_case=True)
+  return tokenizers.load(str(path), **vars(options))
+
+
+def test_a_syllable_of_several_tokens_is_whole_in_each(decomposing):
+  row = text_row.make(decomposing, ["강 a가"], 20)
+  assert texts_of(row)[1:-1] == ["강", "강", "강", "a가"]
+  row = text_row.make(decomposing, ["강 가 a"], 20)
+  assert texts_of(row)[1:-1] == ["강", "강", "강", "가", "가", "a"]
+  pieces = [token.piece for token in row.tokens]
+  assert pieces[1:4] == ["ᄀ", "##ᅡ", "##ᆼ"]
+
+
+def test_the_sides_of_a_pair_are_told_apart():
+  row = make("the cat", "dog .")
+  assert [token.side for token in row.tokens] == [0, 1, 1, 0, 2, 2, 0]
+  assert row.places(2) == [4, 5] and row.places(1, 2) == [1, 2, 4, 5]
+
+
+def test_a_long_text_is_cut_as_the_tokenizer_cuts_it():
+  row = make("the cat sees the dog .", "a 고양이", max_seq_length=8)
+  cut = "[CLS] the cat sees [SEP] a 고양이 [SEP]"
+  assert " ".join(texts_of(row)) == cut
+  assert row.num_tokens == 11
+  assert make("the cat").num_tokens == 4
+
+
+def test_masks_are_read_only_if_they_are_to_be():
+  texts = ["the  [MASK] sees[MASK]."]
+  row = make(*texts, reads_masks=True)
+  assert texts_of(row)[1:-1] == ["the", "[MASK]", "sees", "[MASK]", "."]
+  assert [token.is_mask for token in row.tokens].count(True) == 2
+  ids = toy.tokenizer().tokenize_around_masks(texts).to_list()[0]
+  assert row.inputs["input_ids"].numpy()[0, 1:-1].tolist() == ids
+  assert not any(token.is_mask for token in make(*texts).tokens)
