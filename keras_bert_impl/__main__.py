@@ -21,6 +21,7 @@ SCRIPTS = (
   "run_squad",
   "serve",
   "train_vocabulary",
+  "visualize",
 )
 
 

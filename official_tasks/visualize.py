@@ -1,0 +1,113 @@
+r"""Draws what a model does with a text: a page of its attention.
+
+    python official_tasks/visualize.py --checkpoint_dir=mrpc \
+      --text="The cat sat." --text_pair="A cat was sitting."
+    python official_tasks/visualize.py --checkpoint_dir=bert-base-uncased \
+      --text="Paris is the [MASK] of France." --layers=1,6,12
+
+The page is one HTML file below 400 kB, for any browser and without a network:
+every head of every layer, its entropy, and where each token looks; what the
+prediction rests on (gradient x input); and which tokens are alike in each
+layer. Its probabilities are off by 1e-6 at most. 12 layers of 12 heads have
+room for about 30 tokens; a longer text is cut, and fewer --layers leave room
+for more.
+"""
+
+import dataclasses
+
+from absl import logging
+from etils import epy
+
+from keras_bert_impl import files, heads, options
+from official_tasks.command_line import common
+from official_tasks.model_folders import files as model_files
+
+with epy.lazy_imports():
+  from official_tasks.model_folders import viewing
+
+
+@dataclasses.dataclass(frozen=True)
+class VisualizationConfig(model_files.ModelFilesConfig):
+  """Model, text and page.
+
+  Raises:
+    ValueError: a value is out of range.
+  """
+
+  checkpoint_dir: str = dataclasses.field(
+    metadata={
+      "help": "output_dir of a run_*.py or of a search, a folder of"
+      " sentence-transformers, or a checkpoint: a folder of safetensors, a"
+      " prefix such as bert_model.ckpt, a name such as klue/bert-base, ..."
+    }
+  )
+  text: str = dataclasses.field(metadata={"help": "Text to look at."})
+  text_pair: str | None = options.common(
+    None, "Second text of a pair, such as the context of a question."
+  )
+  output_file: str = options.common("attention.html", "Page to write.")
+  layers: str | None = options.common(
+    None, "Layers to draw, from 1, as in 1,6,12; default: all."
+  )
+  head: str | None = options.common(
+    None,
+    "Head whose predictions are explained; default: the head that was trained.",
+    heads.SERVED,
+  )
+  max_seq_length: int | None = options.common(
+    None, "Maximum tokens; default: 128, or the model's maximum if it is less."
+  )
+
+  def __post_init__(self):
+    if self.max_seq_length is not None and self.max_seq_length < 1:
+      raise ValueError(
+        f"max_seq_length ({self.max_seq_length}) must be positive."
+      )
+    self.layer_numbers()
+
+  def layer_numbers(self):
+    """Returns the layers, list of int, or None for all.
+
+    Raises:
+      ValueError: they are no numbers, or one is there twice.
+    """
+    if self.layers is None:
+      return None
+    try:
+      numbers = [int(part) for part in common.split_names(self.layers)]
+    except ValueError:
+      numbers = []
+    if not numbers or len(set(numbers)) < len(numbers):
+      raise ValueError(
+        f"layers ({self.layers}) must be different numbers, as in 1,6,12."
+      )
+    return numbers
+
+
+common.define_flags(VisualizationConfig)
+
+
+def main():
+  """Loads the model, reads the text and writes the page."""
+  config = common.from_flags(VisualizationConfig)
+  viewer = viewing.open_viewer(
+    config,
+    config.checkpoint_dir,
+    config.head,
+    config.layer_numbers(),
+    config.max_seq_length,
+  )
+  view = viewer.view(config.text, config.text_pair)
+  if view.num_cut:
+    logging.warning(
+      "The text was cut to %d of its %d tokens: fewer --layers leave room for"
+      " more below 400 kB, up to --max_seq_length.",
+      view.num_tokens,
+      view.num_tokens + view.num_cut,
+    )
+  files.write_atomically(config.output_file, view.html.encode("utf-8"))
+  print(config.output_file)
+
+
+if __name__ == "__main__":
+  common.run(main)
