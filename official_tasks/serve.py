@@ -8,6 +8,7 @@ production: this server has no authentication, no encryption and no gRPC.
 
 --model_dir is the --export_dir of official_tasks/export_saved_model.py. The
 highest version in it is served, and a later one replaces it when it appears.
+With --checkpoint_dir the page has a tab of attention, as of visualize.py.
 """
 
 import contextlib
@@ -18,6 +19,7 @@ from absl import logging
 
 from keras_bert_impl.serving.local import server
 from official_tasks.command_line import common
+from official_tasks.model_folders import files as model_files
 
 _DEFAULT_MODEL_NAME = "model"  # as the Docker image of TensorFlow Serving
 
@@ -35,6 +37,11 @@ class ServerConfig:
   """
 
   model_dir: str = _flag("Folder of the versions of a SavedModel.")
+  checkpoint_dir: str | None = _flag(
+    "Checkpoint that was exported, for the page's tab of attention, which a"
+    " SavedModel does not have; default: no such tab.",
+    default=None,
+  )
   model_name: str | None = _flag(
     "Name of the model in URLs; default: the name it was exported with, or "
     f"{_DEFAULT_MODEL_NAME!r}.",
@@ -134,6 +141,7 @@ def serve(config):
           config.max_request_seconds,
         ),
         [config.host, *common.split_names(config.allowed_hosts)],
+        _draw_attention(config.checkpoint_dir),
       )
       server.announce(name, served.current.version, listener)
       server.run(application, listener)
@@ -148,6 +156,16 @@ def main():
   with contextlib.suppress(KeyboardInterrupt):
     serve(common.from_flags(ServerConfig))
   logging.info("The server has ended.")
+
+
+def _draw_attention(checkpoint_dir):
+  """Returns what draws the tab of attention, or None without a checkpoint."""
+  if not checkpoint_dir:
+    return None
+  from official_tasks.model_folders import viewing
+
+  viewer = viewing.open_viewer(model_files.ModelFilesConfig(), checkpoint_dir)
+  return lambda *texts: viewer.view(*texts).html
 
 
 def _check_packages():

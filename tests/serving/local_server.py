@@ -13,7 +13,7 @@ LIMITS = app.Limits(request_bytes=2**21, text_bytes=1000, request_seconds=30.0)
 
 
 @contextlib.contextmanager
-def application(model_dir, limits=LIMITS):
+def application(model_dir, limits=LIMITS, draw_attention=None):
   """Yields (the ASGI application, its Versions) of a directory."""
   served = versions.Versions(str(model_dir))
   batcher = batching.Batcher(
@@ -21,7 +21,7 @@ def application(model_dir, limits=LIMITS):
   )
   try:
     yield (
-      app.create(served, batcher, "toy", limits),
+      app.create(served, batcher, "toy", limits, draw_attention=draw_attention),
       served,
     )
   finally:
@@ -35,9 +35,9 @@ def client(application, **options):
 
 
 @contextlib.contextmanager
-def running(model_dir, limits=LIMITS):
+def running(model_dir, limits=LIMITS, draw_attention=None):
   """Yields the address of a server of a directory, on a port of its own."""
-  with application(model_dir, limits) as (asgi, _):
+  with application(model_dir, limits, draw_attention) as (asgi, _):
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(
       uvicorn.Config(asgi, lifespan="off", log_level="warning")

@@ -24,7 +24,7 @@ from starlette import (
   routing,
 )
 
-from keras_bert_impl.serving.local import calls, errors
+from keras_bert_impl.serving.local import attention_tab, calls, errors
 
 _VERSION = r"(?:/versions/([0-9]{1,19})|/labels/([^/:]+))?"
 _CALL_PATH = re.compile(
@@ -52,6 +52,12 @@ _PAGE_HEADERS = _HEADERS | {
   ),
   "Referrer-Policy": "no-referrer",
 }
+_ATTENTION_HEADERS = _PAGE_HEADERS | {
+  # What it may run stands in it.
+  "Content-Security-Policy": "frame-ancestors 'none'",
+  # Without a referrer its form would come from nowhere, and be refused.
+  "Referrer-Policy": "same-origin",
+}
 
 
 class Limits(NamedTuple):
@@ -68,7 +74,9 @@ class Limits(NamedTuple):
   request_seconds: float
 
 
-def create(served, batcher, model_name, limits, host_names=()):
+def create(
+  served, batcher, model_name, limits, host_names=(), draw_attention=None
+):
   """Returns the ASGI application.
 
   Args:
@@ -77,11 +85,13 @@ def create(served, batcher, model_name, limits, host_names=()):
     model_name: str, the model's in the paths.
     limits: `Limits`.
     host_names: names, besides localhost, that the server may be called by.
+    draw_attention: function, as of `attention_tab.AttentionTab`, of the page's
+      tab of attention; None: there is no such tab.
 
   Returns:
     `starlette.applications.Starlette`.
   """
-  api = _Api(served, batcher, model_name, limits)
+  api = _Api(served, batcher, model_name, limits, bool(draw_attention))
   return applications.Starlette(
     routes=[
       routing.Route("/v1/{rest:path}", api.get, methods=["GET"]),
@@ -90,6 +100,7 @@ def create(served, batcher, model_name, limits, host_names=()):
       routing.Route("/healthz", api.health),
       routing.Route("/model.json", api.describe),
       *(_page_route(path, *file) for path, file in _PAGE_FILES.items()),
+      *_attention_routes(draw_attention, api, limits),
     ],
     middleware=[middleware.Middleware(_OriginCheck, host_names=host_names)],
     exception_handlers={
@@ -104,11 +115,12 @@ def create(served, batcher, model_name, limits, host_names=()):
 class _Api:
   """The paths under /v1/ and those of the page."""
 
-  def __init__(self, served, batcher, model_name, limits):
+  def __init__(self, served, batcher, model_name, limits, has_attention):
     self._served = served
     self._batcher = batcher
     self._name = model_name
     self._limits = limits
+    self._has_attention = has_attention
 
   async def post(self, request):
     """Answers predict, classify and regress."""
@@ -117,7 +129,7 @@ class _Api:
       raise _malformed(request)
     name, version, label, method = match.groups()
     model = self._find(name, version, label)
-    body = await self._body_in_time(request)
+    body = await self.read_body(request)
     # Long requests and replies take a while to convert: off the event loop.
     call = await concurrency.run_in_threadpool(
       calls.read,
@@ -158,11 +170,12 @@ class _Api:
         "name": self._name,
         "version": model.version,
         "information": model.information,
+        "has_attention": self._has_attention,
       }
     )
 
-  async def _body_in_time(self, request):
-    """Returns the body, unless it takes too long to arrive."""
+  async def read_body(self, request):
+    """Returns the body, unless it is too long or takes too long to arrive."""
     seconds = self._limits.request_seconds
     try:
       return await asyncio.wait_for(self._body(request), seconds)
@@ -303,6 +316,18 @@ def _page_route(path, file_name, media_type):
     )
 
   return routing.Route(path, endpoint)
+
+
+def _attention_routes(draw, api, limits):
+  if draw is None:
+    return []
+  tab = attention_tab.AttentionTab(
+    draw, api.read_body, limits.text_bytes, _ATTENTION_HEADERS
+  )
+  return [
+    routing.Route("/attention", tab.show, methods=["GET"]),
+    routing.Route("/attention", tab.submit, methods=["POST"]),
+  ]
 
 
 def _refuse_label(label):

@@ -584,6 +584,7 @@ function showError(message) {
 async function main() {
   try {
     const model = await ask("/model.json");
+    byId("pages").hidden = !model.has_attention;
     const { metadata } = await ask(
       `/v1/models/${encodeURIComponent(model.name)}/metadata`,
     );

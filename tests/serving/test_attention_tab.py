@@ -1,0 +1,105 @@
+"""The tab of attention on the local server's page."""
+
+import re
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+from keras_bert_impl import heads
+from tests import browser
+from tests.serving import local_server, stand_ins
+from tests.visualization import toy
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+@pytest.fixture(scope="module")
+def model_dir(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("model")
+  stand_ins.save("fill_mask", folder / "1")
+  return folder
+
+
+def draw(text, text_pair, above):
+  if text == "bad":
+    raise ValueError("Not this one.")
+  return f"{above}<p>{len(text)}, {text_pair and len(text_pair)}</p>"
+
+
+@pytest.fixture(scope="module")
+def client(model_dir):
+  with local_server.application(model_dir, draw_attention=draw) as (asgi, _):
+    yield local_server.client(asgi)
+
+
+def test_the_page_is_drawn_of_what_was_sent(client):
+  response = client.post(
+    "/attention", data={"text": "강아지", "text_pair": "<"}
+  )
+  assert response.status_code == 200
+  assert "<p>3, 1</p>" in response.text
+  # The form shows it again, as text.
+  assert "강아지</textarea>" in response.text
+  assert "&lt;</textarea>" in response.text
+  assert response.headers["content-type"] == "text/html; charset=utf-8"
+  response = client.post("/attention", data={"text": "a\r\nb", "text_pair": ""})
+  assert "<p>3, None</p>" in response.text
+
+
+def test_it_begins_with_an_example(client):
+  assert re.search(r"<p>\d\d, None</p>", client.get("/attention").text)
+  assert client.get("/model.json").json()["has_attention"] is True
+
+
+def test_bad_requests_get_one_line(client):
+  for content, error in (
+    (b"text=" + 1001 * b"x", "1001 bytes"),
+    (b"text=%ff", "no form"),
+    ("text=가".encode(), "no form"),
+    (b"text=bad", "Not this one."),
+  ):
+    response = client.post("/attention", content=content, headers=FORM)
+    assert response.status_code == 400
+    assert error in response.json()["error"]
+  other = {"Origin": "http://example.org", **FORM}
+  response = client.post("/attention", content=b"text=a", headers=other)
+  assert response.status_code == 403
+
+
+def test_without_a_checkpoint_there_is_no_tab(model_dir):
+  with local_server.application(model_dir) as (asgi, _):
+    client = local_server.client(asgi)
+    assert client.get("/attention").status_code == 404
+    assert client.get("/model.json").json()["has_attention"] is False
+
+
+@pytest.mark.slow
+@browser.needed
+def test_a_person_finds_the_tab_and_draws_a_text(model_dir, tmp_path):
+  viewer = toy.viewer(toy.masked_language_model(), heads.FILL_MASK)
+  with (
+    local_server.running(
+      model_dir, draw_attention=lambda *texts: viewer.view(*texts).html
+    ) as url,
+    browser.running(tmp_path) as driver,
+  ):
+    wait = WebDriverWait(driver, 20)
+    find = lambda css: driver.find_element(By.CSS_SELECTOR, css)  # noqa: E731
+    driver.get(url)
+    wait.until(lambda _: find("#pages").is_displayed())
+    find("#pages a:not([aria-current])").click()
+    wait.until(lambda _: find("#main").is_displayed())
+    field = find("#text")
+    field.clear()
+    field.send_keys("고양이 [MASK]")
+    find("form button").click()
+    wait.until(lambda _: "고양이" in find("#head-title").text)
+    driver.execute_async_script("ready.then(arguments[0])")
+    assert find("#text").get_property("value") == "고양이 [MASK]"
+    assert find("#prediction option").text.endswith("%)")
+    with browser.phone(driver, 360):
+      assert browser.width_of_page(driver) == 360
+    assert driver.get_log("browser") == []
+    find("nav a:not([aria-current])").click()
+    wait.until(lambda _: find("#form").is_displayed())
