@@ -459,8 +459,13 @@ function drawStack(svg, left, width, sees, name) {
       drawing(svg, "circle", { cx: x(place), cy: y(level), r: 6 });
     }
     const at = { x: x(place), y: 172, "text-anchor": "middle" };
-    const text = short(nameOf(place), 5);
-    drawing(svg, "text", { ...at, "font-size": 12 }, text);
+    const name = short(nameOf(place), 5);
+    const text = drawing(svg, "text", { ...at, "font-size": 12 }, name);
+    const room = width / count - 3;
+    if (text.getComputedTextLength() > room) {
+      text.setAttribute("textLength", room);
+      text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+    }
   }
 }
 
