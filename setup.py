@@ -60,8 +60,6 @@ setuptools.setup(
     "ml-dtypes>=0.4",
     "numpy>=1.26",
     "safetensors>=0.4.5",
-    "scikit-learn>=1.5",
-    "scipy>=1.13",
     "sentencepiece>=0.2",
     "tensorboard>=2.19",
     "tensorflow>=2.20,<2.22",
@@ -96,6 +94,9 @@ setuptools.setup(
       "pytest>=8",
       "pytest-xdist>=3.6",
       "ruff>=0.17,<0.18",
+      # The references of scores and their intervals.
+      "scikit-learn>=1.5",
+      "scipy>=1.13",
       # Drives the page of the local server in a browser.
       "selenium>=4.20",
       # The reference of the scores of named entities.
