@@ -1,8 +1,34 @@
-"""PNG pictures, drawn without a display."""
+"""Pictures, drawn without a display: PNG files, and SVG inside of pages."""
 
+import html
 import io
+import re
+import warnings
+
+import numpy as np
 
 from keras_bert_impl import files
+
+# What a page colours itself, light or dark. A picture draws in the default
+# colours of matplotlib: black, and the first of its cycle.
+_COLORS = {
+  "#000000": "currentColor",
+  "#1f77b4": "var(--series-1)",
+  "#ff7f0e": "var(--series-2)",
+  "#2ca02c": "var(--series-3)",
+}
+# One hue, as a share of it: legible on white and on black.
+_HUE = (0.20, 0.50, 0.85)
+_MOST_OPAQUE = 0.75
+_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "page"}
+# Addresses, names of fonts, which the page has, and of parts, which are the
+# same in every picture.
+_NOISE = re.compile(
+  r"<metadata>.*?</metadata>|font-family: [^;\"]*;? ?|"
+  r" id=\"[A-Za-z0-9.]+_\d+\"",
+  re.DOTALL,
+)
+_POINTS_PER_PIXEL = 0.75
 
 
 def new_figure(width, height):
@@ -16,6 +42,58 @@ def new_figure(width, height):
 def save(canvas, path):
   """Writes a figure atomically as PNG."""
   content = io.BytesIO()
+  _take_literally(canvas)
   canvas.tight_layout()
   canvas.savefig(content, format="png")
   files.write_atomically(path, content.getvalue())
+
+
+def to_svg(canvas, title):
+  """Returns a figure as an SVG element for a page, str.
+
+  It has no background; black is the colour of the page's text, and the first
+  colours of a cycle are its --series-1 to --series-3. Text stays text, in the
+  page's fonts, which have the letters of its language. The same figure gives
+  the same element.
+
+  Args:
+    canvas: figure.
+    title: str, what a screen reader says.
+  """
+  import matplotlib
+
+  content = io.StringIO()
+  _take_literally(canvas)
+  with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+    # The page's fonts have the letters that matplotlib's own does not.
+    warnings.filterwarnings("ignore", "Glyph .* missing from font")
+    canvas.savefig(content, format="svg", transparent=True)
+  text = _NOISE.sub("", content.getvalue())
+  for color, name in _COLORS.items():
+    text = text.replace(color, name)
+  opening, _, body = text[text.index("<svg") :].partition(">")
+  box = re.search(r'viewBox="([^"]*)"', opening).group(1)
+  width = float(box.split()[2]) / _POINTS_PER_PIXEL
+  return (
+    f'<svg viewBox="{box}" role="img" aria-label="{html.escape(title)}"'
+    f' style="width: {width:.0f}px">{body.strip()}'
+  )
+
+
+def _take_literally(canvas):
+  """Makes labels of a figure mean what they say, not formulas: "$a_$"."""
+  from matplotlib import text
+
+  for label in canvas.findobj(text.Text):
+    label.set_parse_math(False)
+
+
+def shaded(shares):
+  """Returns the colours of cells, float [..., 4]: the more, the stronger.
+
+  Args:
+    shares: float [...], from 0 to 1.
+  """
+  shares = np.asarray(shares)
+  hue = np.broadcast_to(_HUE, (*shares.shape, 3))
+  return np.concatenate([hue, _MOST_OPAQUE * shares[..., None]], axis=-1)

@@ -158,6 +158,7 @@ def main():
     plan.scores_of(table, experiment),
     folder,
     dataclasses.asdict(config),
+    {command.title: command.folder for command in todo},
   )
   if table.is_glue:
     print(glue.write_zip(folder, handed_in))

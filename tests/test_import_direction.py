@@ -41,7 +41,7 @@ ORDER = (
   ("tfrecords.lengths", "tfrecords.manifest", "tfrecords.masking_config"),
   ("tfrecords.text",),
   ("tfrecords.writing", "tfrecords.reading", "tfrecords.labelled"),
-  ("official_tasks.command_line",),
+  ("official_tasks.command_line", "official_tasks.reports"),
   ("official_tasks.model_folders",),
   (
     "official_tasks.ablation",

@@ -45,6 +45,25 @@ class Column(NamedTuple):
   is_transposed: bool = False
 
 
+class Judgement(NamedTuple):
+  """What N answers are worth, for people.
+
+  Attributes:
+    gold: list of N str, the right answers.
+    found: list of N str, the model's.
+    is_right: bool [N].
+    certainty: float [N], how sure the model was of its answer; of numbers, how
+      far it was from the right one: mistakes are shown from the greatest on.
+    measure: str, what that is.
+  """
+
+  gold: list
+  found: list
+  is_right: np.ndarray
+  certainty: np.ndarray
+  measure: str = "probability"
+
+
 class Preprocessor(abc.ABC):
   """Examples to rows of ids. Abstract; a subclass is a frozen dataclass.
 
@@ -129,10 +148,31 @@ class Evaluator(abc.ABC):
       {what: path}.
     """
 
-  def plot(self, examples, answers, scores, path):
-    """Plots the scores as PNG; returns whether it did."""
-    del examples, answers, scores, path
-    return False
+  def plot(self, examples, answers, scores):
+    """Returns a figure of the scores, of `pictures.new_figure`, or None."""
+    del examples, answers, scores
+    return None
+
+  def intervals(self, examples, answers, scores):
+    """Returns {metric: `metrics.intervals.Interval`}, of those that have one.
+
+    Args: as `write`, the examples labelled.
+    """
+    del examples, answers, scores
+    return {}
+
+  def judge(self, examples, rows, outputs, answers, scores):
+    """Returns the `Judgement` of the answers, or None: for the report.
+
+    Args: as `answers` and `write`, the examples labelled.
+    """
+    del examples, rows, outputs, answers, scores
+    return None
+
+  def label_counts(self, examples):
+    """Returns {label: number of labelled examples, or of parts of them}."""
+    del examples
+    return {}
 
   def baseline(self, examples):
     """Returns the main metric of the best constant answer, float.

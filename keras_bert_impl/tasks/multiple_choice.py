@@ -12,7 +12,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_impl import configs, features, heads, models
-from keras_bert_impl.metrics import classification
+from keras_bert_impl.metrics import classification, intervals
 from keras_bert_impl.tasks import (
   base,
   cross_entropy,
@@ -136,6 +136,30 @@ class ChoiceEvaluator(fine_tuning.Evaluator):
     """Returns the accuracy of always taking the same place."""
     counts = collections.Counter(example.label for example in examples)
     return counts.most_common(1)[0][1] / len(examples)
+
+  def intervals(self, examples, answers, scores):
+    """Returns that of the accuracy."""
+    del scores
+    labels = [example.label for example in examples]
+    num_right = np.sum(np.equal(labels, np.argmax(answers, axis=-1)))
+    return {"accuracy": intervals.wilson(num_right, len(examples))}
+
+  def judge(self, examples, rows, outputs, answers, scores):
+    """Returns the choices as texts, and the probability of those found."""
+    del rows, outputs, scores
+    found = np.argmax(answers, axis=-1)
+    pairs = [*zip(examples, found, strict=True)]
+    return fine_tuning.Judgement(
+      [example.choices[example.label] for example in examples],
+      [example.choices[answer] for example, answer in pairs],
+      np.array([example.label == answer for example, answer in pairs]),
+      np.max(fine_tuning.softmax(answers), axis=-1),
+    )
+
+  def label_counts(self, examples):
+    """Returns how often each place has the right choice."""
+    counts = collections.Counter(example.label for example in examples)
+    return {str(place): counts[place] for place in sorted(counts)}
 
   def write(self, examples, answers, scores, folder):
     """Writes predictions.tsv: id, choice, probability of each choice."""

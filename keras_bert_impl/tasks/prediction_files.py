@@ -44,11 +44,10 @@ def write_submission(path, ids, predictions):
   return _write_tsv(path, [("index", "prediction"), *lines])
 
 
-def plot_confusion(path, targets, answers, labels):
-  """Plots the confusion matrix of classes as PNG.
+def plot_confusion(targets, answers, labels):
+  """Returns a figure of the confusion matrix of classes.
 
   Args:
-    path: str.
     targets: int [N], true.
     answers: int [N], predicted.
     labels: tuple of C str.
@@ -59,7 +58,7 @@ def plot_confusion(path, targets, answers, labels):
   size = 4 + 0.25 * len(labels)
   canvas = pictures.new_figure(size, size)
   axes = canvas.add_subplot()
-  axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+  axes.imshow(pictures.shaded(shares))
   ticks = range(len(labels))
   axes.set_xticks(ticks, labels, rotation=45, ha="right")
   axes.set_yticks(ticks, labels)
@@ -68,14 +67,13 @@ def plot_confusion(path, targets, answers, labels):
   if len(labels) <= _MOST_NUMBERED:
     for row in ticks:
       for column in ticks:
-        color = "white" if shares[row, column] > 0.5 else "black"
         text = f"{counts[row, column]:,}"
-        axes.text(column, row, text, ha="center", va="center", color=color)
-  pictures.save(canvas, path)
+        axes.text(column, row, text, ha="center", va="center")
+  return canvas
 
 
-def plot_scatter(path, targets, answers):
-  """Plots predicted over true numbers, float [N] both, as PNG."""
+def plot_scatter(targets, answers):
+  """Returns a figure of predicted over true numbers, float [N] both."""
   canvas = pictures.new_figure(5, 5)
   axes = canvas.add_subplot()
   axes.plot(targets, answers, ".", alpha=0.4)
@@ -84,7 +82,7 @@ def plot_scatter(path, targets, answers):
   axes.set_xlabel("true")
   axes.set_ylabel("predicted")
   axes.grid(alpha=0.3)
-  pictures.save(canvas, path)
+  return canvas
 
 
 def _write_tsv(path, lines):

@@ -203,7 +203,8 @@ def commonest_label_share(batches):
     batches: iterable of batches with `masked_lm_ids` and `masked_lm_weights`.
 
   Returns:
-    float in [0, 1]: an upper bound for any predictor that ignores its input.
+    (float in [0, 1], int): an upper bound for any predictor that ignores its
+    input, and the number of labels.
   """
   counts = collections.Counter()
   for batch in batches:
@@ -212,4 +213,4 @@ def commonest_label_share(batches):
     ids, numbers = np.unique(labels[weights > 0], return_counts=True)
     counts.update(dict(zip(ids.tolist(), numbers.tolist(), strict=True)))
   total = sum(counts.values())
-  return max(counts.values()) / total if total else 0.0
+  return (max(counts.values()) / total if total else 0.0), total

@@ -8,6 +8,7 @@ import os
 import numpy as np
 
 from keras_bert_impl import files, options, pictures
+from keras_bert_impl.metrics import intervals
 from keras_bert_impl.metrics import question_answering as metrics
 from keras_bert_impl.tasks import answer_beams, fine_tuning
 from keras_bert_impl.tasks import answers as answers_lib
@@ -18,6 +19,7 @@ NBEST_NAME = "nbest_predictions.json"
 NULL_ODDS_NAME = "null_odds.json"
 
 BEST_THRESHOLD = "best_f1_thresh"
+_NO_ANSWER = "(no answer)"
 # Scores that evaluate-v2.0.py does not give in per cent.
 _THRESHOLDS = ("best_exact_thresh", BEST_THRESHOLD)
 
@@ -124,8 +126,8 @@ class AnswerEvaluator(fine_tuning.Evaluator):
       files.write_atomically(paths[what], text)
     return paths
 
-  def plot(self, examples, answers, scores, path):
-    """Plots the scores by threshold (2.0) or by length of the answer (1.1)."""
+  def plot(self, examples, answers, scores):
+    """Returns a picture of the scores by threshold (2.0) or length (1.1)."""
     golds = _golds(examples)
     has_null = self.version_2_with_negative
     each = metrics.score_each(
@@ -140,9 +142,49 @@ class AnswerEvaluator(fine_tuning.Evaluator):
       _plot_by_length(axes, golds, each)
     axes.set_ylabel("%")
     axes.grid(alpha=0.3)
-    axes.legend()
-    pictures.save(canvas, path)
-    return True
+    axes.legend(frameon=False)
+    return canvas
+
+  def intervals(self, examples, answers, scores):
+    """Returns those of exact match, a share, and of F1, by resampling."""
+    each = self._score_each(examples, answers, scores)
+    f1 = intervals.bootstrap(
+      lambda rows, weights: {"f1": weights @ rows[:, 0] / weights.sum(-1)},
+      each.f1[:, None],
+    )
+    exact = "exact" if self.version_2_with_negative else "exact_match"
+    return f1 | {exact: intervals.wilson(each.exact.sum(), len(examples))}
+
+  def judge(self, examples, rows, outputs, answers, scores):
+    """Returns the answers; right are those that match one exactly."""
+    del rows, outputs
+    decided = self._decided(examples, answers, scores)
+    found = [decided[example.id] for example in examples]
+    golds = [
+      " / ".join(dict.fromkeys(text for text, _ in example.answers))
+      for example in examples
+    ]
+    return fine_tuning.Judgement(
+      [gold or _NO_ANSWER for gold in golds],
+      [text or _NO_ANSWER for text in found],
+      self._score_each(examples, answers, scores).exact == 1,
+      np.array([*map(_probability, answers, found)]),
+    )
+
+  def label_counts(self, examples):
+    """Returns how many questions have an answer."""
+    num_answered = sum(bool(example.answers) for example in examples)
+    rest = len(examples) - num_answered
+    return {"with an answer": num_answered, "without": rest}
+
+  def _score_each(self, examples, answers, scores):
+    """Returns the `Scores` of the questions as they are answered."""
+    return metrics.score_each(
+      _golds(examples),
+      self._decided(examples, answers, scores),
+      self.rules,
+      self.version_2_with_negative,
+    )
 
   def _threshold(self, scores):
     """Returns the null odds above which the answer is "".
@@ -188,6 +230,12 @@ def _null_odds(examples, answers):
     example.id: answer.null_odds
     for example, answer in zip(examples, answers, strict=True)
   }
+
+
+def _probability(answer, text):
+  """Returns the probability of a text among the candidates of an answer."""
+  texts = [candidate.text for candidate in answer.candidates]
+  return answer.probabilities[texts.index(text)] if text in texts else 0.0
 
 
 def _nbest(answer):

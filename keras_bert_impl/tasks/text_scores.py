@@ -1,12 +1,18 @@
 """Scores and files of classification and regression, as for GLUE."""
 
+import collections
 import dataclasses
 import os
 
 import numpy as np
 
-from keras_bert_impl.metrics import classification
+from keras_bert_impl.metrics import classification, intervals
 from keras_bert_impl.tasks import fine_tuning, prediction_files
+
+# A number is called right within this share of the range of the true ones.
+_NEAR = 0.1
+# Of the range of numbers, to count them by.
+_NUM_PARTS = 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,16 +77,37 @@ class ClassEvaluator(fine_tuning.Evaluator):
     path = prediction_files.write(folder, ids, found, columns)
     return {"predictions": path} | _submit(self.submissions, folder, ids, found)
 
-  def plot(self, examples, answers, scores, path):
-    """Draws the confusion matrix: rows are true, columns predicted."""
+  def plot(self, examples, answers, scores):
+    """Returns the confusion matrix: rows are true, columns predicted."""
     del scores
-    prediction_files.plot_confusion(
-      path,
-      self._targets(examples),
-      np.argmax(answers, axis=-1),
-      self.labels,
+    found = np.argmax(answers, axis=-1)
+    return prediction_files.plot_confusion(
+      self._targets(examples), found, self.labels
     )
-    return True
+
+  def intervals(self, examples, answers, scores):
+    """Returns those of all metrics, by resampling but for the accuracy."""
+    del scores
+    found = np.argmax(answers, axis=-1)
+    return _intervals(
+      classification.OF_CLASSES, self.metrics, self._targets(examples), found
+    )
+
+  def judge(self, examples, rows, outputs, answers, scores):
+    """Returns the classes and the probability of those that were found."""
+    del rows, outputs, scores
+    found = np.argmax(answers, axis=-1)
+    return fine_tuning.Judgement(
+      [example.label for example in examples],
+      [self.labels[answer] for answer in found],
+      found == self._targets(examples),
+      np.max(fine_tuning.softmax(answers), axis=-1),
+    )
+
+  def label_counts(self, examples):
+    """Returns the numbers of the classes, in their order."""
+    counts = collections.Counter(example.label for example in examples)
+    return {label: counts[label] for label in self.labels}
 
   def describe(self):
     """Returns the metrics, by which the best run was selected."""
@@ -147,11 +174,39 @@ class NumberEvaluator(fine_tuning.Evaluator):
       self.submissions, folder, ids, submitted
     )
 
-  def plot(self, examples, answers, scores, path):
-    """Draws the predicted numbers over the true ones."""
+  def plot(self, examples, answers, scores):
+    """Returns a picture of the predicted numbers over the true ones."""
     del scores
-    prediction_files.plot_scatter(path, self._targets(examples), answers)
-    return True
+    return prediction_files.plot_scatter(self._targets(examples), answers)
+
+  def intervals(self, examples, answers, scores):
+    """Returns those of all metrics, by resampling."""
+    del scores
+    return _intervals(
+      classification.OF_NUMBERS, self.metrics, self._targets(examples), answers
+    )
+
+  def judge(self, examples, rows, outputs, answers, scores):
+    """Returns the numbers; right are those near the true one."""
+    del rows, outputs, scores
+    targets = self._targets(examples)
+    distances = np.abs(answers - targets)
+    return fine_tuning.Judgement(
+      [f"{target:.4g}" for target in targets],
+      [f"{answer:.4g}" for answer in answers],
+      distances <= _NEAR * np.ptp(targets),
+      distances,
+      f"distance (right: up to {_NEAR:.0%} of the range)",
+    )
+
+  def label_counts(self, examples):
+    """Returns how many are in each of some equal parts of the range."""
+    targets = self._targets(examples)
+    counts, edges = np.histogram(targets, _NUM_PARTS)
+    return {
+      f"{low:.4g} to {high:.4g}": int(count)
+      for low, high, count in zip(edges, edges[1:], counts, strict=False)
+    }
 
   def describe(self):
     """Returns the metrics, by which the best run was selected."""
@@ -166,6 +221,22 @@ def _check_metrics(names, known):
   for name in names:
     if name not in known:
       raise ValueError(f"metrics ({name!r}) must be among {', '.join(known)}.")
+
+
+def _intervals(known, names, targets, found):
+  """Returns {metric: `Interval`} of the metrics `names` of the `known` ones."""
+
+  def scores(rows, weights):
+    return {name: known[name](*rows.T, weights) for name in names}
+
+  found_intervals = intervals.bootstrap(
+    scores, np.stack([targets, found], axis=1)
+  )
+  if "accuracy" in names:
+    found_intervals["accuracy"] = intervals.wilson(
+      np.sum(targets == found), len(targets)
+    )
+  return found_intervals
 
 
 def _best_constant(score, targets, constants):

@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_bert_impl import files, pictures
 from keras_bert_impl.layers import crf
-from keras_bert_impl.metrics import tagging
+from keras_bert_impl.metrics import intervals, tagging
 from keras_bert_impl.tasks import fine_tuning
 from keras_bert_impl.tasks import token_classification_rows as rows_lib
 
@@ -19,6 +19,7 @@ REPORT_NAME = "conlleval.txt"
 UNTAGGED = "_"
 # Paths that are searched at a time.
 _SENTENCES = 1024
+_CERTAINTY = "mean probability of the tags"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,12 +69,12 @@ class TagEvaluator(fine_tuning.Evaluator):
       )
     return paths
 
-  def plot(self, examples, answers, scores, path):
-    """Plots precision, recall and F1 of each entity type."""
+  def plot(self, examples, answers, scores):
+    """Returns a picture of precision, recall and F1 of each entity type."""
     evaluation = _evaluate(examples, answers)
     types = evaluation.types
     if not types:
-      return False
+      return None
     canvas = pictures.new_figure(2.5 + 1.1 * len(types), 4)
     axes = canvas.add_subplot()
     places = np.arange(len(types))
@@ -88,9 +89,32 @@ class TagEvaluator(fine_tuning.Evaluator):
     axes.set_xlabel("type and number of its entities")
     axes.set_title(f"F1 of all entities: {scores['f1']:.4f}")
     axes.grid(axis="y", alpha=0.3)
-    axes.legend(loc="upper center", ncols=3)
-    pictures.save(canvas, path)
-    return True
+    axes.legend(loc="upper center", ncols=3, frameon=False)
+    return canvas
+
+  def intervals(self, examples, answers, scores):
+    """Returns those of the shown metrics, by resampling sentences."""
+    del scores
+    return intervals.bootstrap(
+      _rates_of_sums, _counts_of_each(examples, answers)
+    )
+
+  def judge(self, examples, rows, outputs, answers, scores):
+    """Returns the entities of the sentences and how sure the tags are."""
+    del scores
+    return _judge(
+      examples,
+      [_entities_as_text(example, example.tags) for example in examples],
+      [
+        _entities_as_text(example, tags)
+        for example, tags in zip(examples, answers, strict=True)
+      ],
+      _certainties(examples, rows, outputs),
+    )
+
+  def label_counts(self, examples):
+    """Returns the numbers of the entities of each type."""
+    return dict(sorted(_evaluate(examples, _gold(examples)).gold.items()))
 
   def describe(self):
     """Returns the scheme of the data files."""
@@ -134,6 +158,27 @@ class SingleTagEvaluator(fine_tuning.Evaluator):
     )
     return max(gold.values()) / gold.total()
 
+  def intervals(self, examples, answers, scores):
+    """Returns that of the accuracy, by resampling sentences."""
+    del scores
+    counts = _counts_of_each(examples, answers)[:, :2]
+    return intervals.bootstrap(_accuracy_of_sums, counts)
+
+  def judge(self, examples, rows, outputs, answers, scores):
+    """Returns the tags of the sentences and how sure they are."""
+    del scores
+    return _judge(
+      examples,
+      [" ".join(example.tags) for example in examples],
+      [" ".join(tags) for tags in answers],
+      _certainties(examples, rows, outputs),
+    )
+
+  def label_counts(self, examples):
+    """Returns the numbers of the tags."""
+    counts = collections.Counter(itertools.chain(*_gold(examples)))
+    return dict(counts.most_common())
+
   def write(self, examples, answers, scores, folder):
     """Writes predictions.txt; see `TagEvaluator.write`."""
     del scores
@@ -154,6 +199,30 @@ def make_evaluator(labels, tag_scheme):
 def _predicted(labels, examples, rows, outputs):
   """Returns the likeliest tags of each sentence; None: no piece, no tag."""
   predicted = [[None] * len(example.tokens) for example in examples]
+  places, logits = _by_sentence(rows, outputs)
+  paths = _paths(logits, outputs.get("transitions"))
+  for (sentence, tokens), path in zip(places.items(), paths, strict=True):
+    for token, label in zip(tokens, path, strict=True):
+      predicted[sentence][token] = labels[label]
+  return predicted
+
+
+def _certainties(examples, rows, outputs):
+  """Returns the mean probability of the likeliest tag of each token, [N]."""
+  found = np.zeros(len(examples))
+  places, logits = _by_sentence(rows, outputs)
+  transitions = outputs.get("transitions")
+  if transitions is None:
+    probabilities = map(fine_tuning.softmax, logits)
+  else:
+    probabilities = _in_batches(crf.marginals, logits, transitions[0])
+  for sentence, each in zip(places, probabilities, strict=True):
+    found[sentence] = np.mean(np.max(each, axis=-1))
+  return found
+
+
+def _by_sentence(rows, outputs):
+  """Returns {sentence: its tokens with pieces}, and [float32 [tokens, C]]."""
   places, logits = {}, {}
   for index, sentence, found in zip(
     rows[rows_lib.TOKEN_INDEX],
@@ -165,12 +234,7 @@ def _predicted(labels, examples, rows, outputs):
     places.setdefault(int(sentence), []).extend(index[is_counted])
     logits.setdefault(int(sentence), []).append(found[is_counted])
   # A sentence is a path, whatever the windows it was read in.
-  logits = [np.concatenate(windows) for windows in logits.values()]
-  paths = _paths(logits, outputs.get("transitions"))
-  for (sentence, tokens), path in zip(places.items(), paths, strict=True):
-    for token, label in zip(tokens, path, strict=True):
-      predicted[sentence][token] = labels[label]
-  return predicted
+  return places, [np.concatenate(windows) for windows in logits.values()]
 
 
 def _paths(logits, transitions):
@@ -183,16 +247,21 @@ def _paths(logits, transitions):
   """
   if transitions is None:
     return [np.argmax(each, axis=-1) for each in logits]
-  paths = []
+  return _in_batches(crf.viterbi, logits, transitions[0])
+
+
+def _in_batches(function, logits, scores):
+  """Returns what a function of `layers.crf` finds in each sentence, list."""
+  found = []
   for start in range(0, len(logits), _SENTENCES):
     part = logits[start : start + _SENTENCES]
     lengths = np.array([len(each) for each in part])
     padded = np.zeros((len(part), max(lengths), part[0].shape[1]), "float32")
     for row, each in zip(padded, part, strict=True):
       row[: len(each)] = each
-    found = np.array(crf.viterbi(padded, transitions[0], lengths))
-    paths += [p[:n] for p, n in zip(found, lengths, strict=True)]
-  return paths
+    each = np.array(function(padded, scores, lengths))
+    found += [x[:n] for x, n in zip(each, lengths, strict=True)]
+  return found
 
 
 def _write_predictions(examples, answers, folder):
@@ -208,4 +277,62 @@ def _write_predictions(examples, answers, folder):
 
 
 def _evaluate(examples, answers):
-  return tagging.evaluate([example.tags for example in examples], answers)
+  return tagging.evaluate(_gold(examples), answers)
+
+
+def _gold(examples):
+  return [example.tags for example in examples]
+
+
+def _judge(examples, gold, found, certainties):
+  """Returns the `Judgement` of sentences: right are those without a fault."""
+  is_right = np.array([*map(operator.eq, gold, found)], bool)
+  return fine_tuning.Judgement(gold, found, is_right, certainties, _CERTAINTY)
+
+
+def _entities_as_text(example, tags):
+  """Returns the entities as "Seoul: LOC, ...", or "none"."""
+  # Characters stand without blanks between them.
+  between = " " if any(len(token) > 1 for token in example.tokens) else ""
+  entities = [
+    f"{between.join(example.tokens[start:end])}: {entity_type or 'entity'}"
+    for start, end, entity_type in tagging.entities_of(tags)
+  ]
+  return ", ".join(entities) or "none"
+
+
+def _counts_of_each(examples, answers):
+  """Returns [N, 5]: right tokens, tokens, right, found and gold entities."""
+  evaluations = [
+    tagging.evaluate([example.tags], [tags])
+    for example, tags in zip(examples, answers, strict=True)
+  ]
+  return np.array(
+    [
+      (
+        each.num_correct_tokens,
+        each.num_tokens,
+        each.correct.total(),
+        each.found.total(),
+        each.gold.total(),
+      )
+      for each in evaluations
+    ]
+  )
+
+
+def _rates_of_sums(rows, weights):
+  """Returns {metric: float [B]} of `_counts_of_each` in resamples."""
+  right, tokens, correct, found, gold = (weights @ rows).T
+  return {
+    "accuracy": right / tokens,
+    "precision": correct / np.maximum(1, found),
+    "recall": correct / np.maximum(1, gold),
+    "f1": 2 * correct / np.maximum(1, found + gold),
+  }
+
+
+def _accuracy_of_sums(rows, weights):
+  """Returns the accuracy of tokens in resamples."""
+  right, tokens = (weights @ rows).T
+  return {"accuracy": right / tokens}

@@ -1,5 +1,6 @@
 """Distribution strategies: one device, several, several machines, a TPU."""
 
+import collections
 import contextlib
 import functools
 import os
@@ -133,6 +134,19 @@ def num_workers(strategy):
     return 1
   cluster = strategy.cluster_resolver.cluster_spec().as_dict()
   return sum(len(addresses) for addresses in cluster.values())
+
+
+def device_names():
+  """Returns the devices of this machine, such as "2 x NVIDIA H100, CPU"."""
+  names = collections.Counter(
+    tf.config.experimental.get_device_details(device).get("device_name")
+    or device.device_type
+    for device in tf.config.list_physical_devices()
+  )
+  return ", ".join(
+    f"{number} x {name}" if number > 1 else name
+    for name, number in sorted(names.items())
+  )
 
 
 def is_chief(strategy):

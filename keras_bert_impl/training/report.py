@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import os
+import pathlib
 import platform
 
 from keras_bert_impl import files, pictures
@@ -19,6 +20,8 @@ _RESULT_TYPES = {
   "exported_step": int,
   "train": dict,
 }
+# Of a curve on a page.
+_MOST_POINTS = 500
 _PACKAGES = ("tensorflow", "keras", "numpy", "tensorflow-text")
 
 
@@ -31,6 +34,21 @@ def versions():
     except importlib.metadata.PackageNotFoundError:
       found[package] = None
   return found
+
+
+def machine():
+  """Returns {name: str}, what this machine is."""
+  processor = platform.machine()
+  cpus = pathlib.Path("/proc/cpuinfo")
+  if cpus.exists():
+    lines = cpus.read_text(encoding="utf-8", errors="replace").splitlines()
+    models = [x.partition(":")[2] for x in lines if x.startswith("model name")]
+    processor = " ".join([processor, *models[:1]])
+  return {
+    "system": platform.platform(),
+    "processor": " ".join(processor.split()),
+    "cores": str(os.cpu_count()),
+  }
 
 
 def read_json(path, kind=dict, types=None):
@@ -117,14 +135,38 @@ def plot_curves(path, entries, evaluation=None, short_names=None):
   """
   panels = list(_panels(entries[-1] if entries else (), short_names or {}))
   canvas = pictures.new_figure(12, 3.2 * -(-len(panels) // 3))
-  steps = [entry["step"] for entry in entries]
   for index, (name, label) in enumerate(panels):
     axes = canvas.add_subplot(-(-len(panels) // 3), 3, index + 1)
-    axes.plot(steps, [e[name] for e in entries], linewidth=1, label="training")
-    if evaluation and name in evaluation:
-      axes.plot([steps[-1]], [evaluation[name]], "o", label="held out")
-      axes.legend()
-    axes.set_xlabel("step")
+    _plot_curve(axes, entries, name, evaluation)
     axes.set_title(label)
-    axes.grid(alpha=0.3)
   pictures.save(canvas, path)
+
+
+def draw_curves(entries, evaluation=None, short_names=None):
+  """Yields (title, figure) of each curve of `plot_curves`, drawn for a page.
+
+  Of a long log, every so many entries.
+  """
+  entries = entries[:: -(-len(entries) // _MOST_POINTS) or 1]
+  for name, label in _panels(entries[-1] if entries else (), short_names or {}):
+    yield label, draw_curve(entries, name, evaluation)
+
+
+def draw_curve(entries, name, evaluation=None):
+  """Returns a small figure of a scalar over the steps; see `plot_curves`."""
+  canvas = pictures.new_figure(3.4, 2.2)
+  axes = canvas.add_axes((0.17, 0.2, 0.79, 0.7))
+  _plot_curve(axes, entries, name, evaluation)
+  return canvas
+
+
+def _plot_curve(axes, entries, name, evaluation):
+  """Draws a scalar of the log, and that of held-out data as a dot."""
+  steps = [entry["step"] for entry in entries]
+  axes.plot(steps, [e[name] for e in entries], linewidth=1, label="training")
+  if evaluation and name in evaluation:
+    axes.plot([steps[-1]], [evaluation[name]], "o", label="held out")
+    axes.legend(frameon=False)
+  axes.set_xlabel("step")
+  axes.locator_params(nbins=5)
+  axes.grid(alpha=0.3)

@@ -1,20 +1,27 @@
-"""A table of the paper beside ours: text, picture, results.json."""
+"""A table of the paper beside ours: text, picture, page, results.json."""
 
 import os
 
 from keras_bert_impl import files, pictures
 from keras_bert_impl.training import report as report_lib
 from official_tasks.ablation import rows as rows_lib
+from official_tasks.reports import page, sections
+
+_CAPTION = (
+  "Ours, in brackets the standard deviation (n - 1) and the number of"
+  " fine-tunings, | the paper's."
+)
 
 
-def write(table, rows, folder, configuration):
-  """Prints a table and writes results.json and table.png.
+def write(table, rows, folder, configuration, folders):
+  """Prints a table and writes results.json, table.png and report.html.
 
   Args:
     table: `rows.Table`.
     rows: as `plan.scores_of` returns them.
     folder: str.
     configuration: {name: JSON value} of the run.
+    folders: {title: folder} of the trainings, whose pages are linked.
   """
   os.makedirs(folder, exist_ok=True)
   print(f"\n{table.title}: ours (standard deviation, runs) | the paper's\n")
@@ -29,23 +36,52 @@ def write(table, rows, folder, configuration):
       "versions": report_lib.versions(),
     },
   )
+  figure = _plot(table, rows)
   picture = os.path.join(folder, "table.png")
-  if any(row.step is not None for row in table.rows):
-    _plot_steps(table, rows, picture)
-  elif len(rows) == 1:
-    _plot_row(table, rows[0], picture)
-  else:
-    _plot_bars(table, rows, picture)
-  print(f"\nresults  {results}\npicture  {picture}")
+  pictures.save(figure, picture)
+  path = page.write(
+    folder,
+    table.title,
+    [
+      page.Section("Scores", _as_html(rows) + page.note(_CAPTION)),
+      page.Section("Picture", page.figures([("", figure)])),
+      page.Section("Trainings", _links(folder, folders)),
+      *sections.origin(
+        configuration, report_lib.versions() | report_lib.machine()
+      ),
+    ],
+  )
+  print(f"\nresults  {results}\npicture  {picture}\nreport   {path}")
 
 
 def as_text(rows):
   """Returns the table as aligned text, ours and the paper's in each cell."""
+  return report_lib.table(_lines(rows), ("", *_columns(rows)))
+
+
+def _as_html(rows):
+  lines = [map(page.text, line) for line in _lines(rows)]
+  return page.table(("", *_columns(rows)), lines)
+
+
+def _lines(rows):
+  """Returns the cells of the rows, tuples of str, the names first."""
   columns = _columns(rows)
-  lines = [
+  return [
     (row["name"], *(_cell(row, column) for column in columns)) for row in rows
   ]
-  return report_lib.table(lines, ("", *columns))
+
+
+def _links(folder, folders):
+  """Returns links to the pages of the trainings that have one."""
+  links = [
+    (page.link(os.path.relpath(path, folder), title),)
+    for title, path in (
+      (title, os.path.join(each, page.NAME)) for title, each in folders.items()
+    )
+    if os.path.exists(path)
+  ]
+  return page.table((), links) if links else ""
 
 
 def _columns(rows):
@@ -67,8 +103,15 @@ def _cell(row, column):
   return ours if paper is None else f"{ours} | {paper}"
 
 
-def _plot_bars(table, rows, path):
-  """Draws the scores of each column as bars, with standard deviations."""
+def _plot(table, rows):
+  """Returns the figure of a table."""
+  if any(row.step is not None for row in table.rows):
+    return _plot_steps(table, rows)
+  return _plot_row(table, *rows) if len(rows) == 1 else _plot_bars(table, rows)
+
+
+def _plot_bars(table, rows):
+  """Returns the scores of each column as bars, with standard deviations."""
   columns = _columns(rows)
   figure = pictures.new_figure(max(4 * len(columns), 5), 0.4 * len(rows) + 1.4)
   for index, column in enumerate(columns):
@@ -86,11 +129,11 @@ def _plot_bars(table, rows, path):
     axes.set_xlim(max(low - margin, 0.0), high + margin)
     axes.set_title(column)
   figure.suptitle(table.title)
-  pictures.save(figure, path)
+  return figure
 
 
-def _plot_row(table, row, path):
-  """Draws the scores of a single row as bars, and the paper's as lines."""
+def _plot_row(table, row):
+  """Returns the scores of a single row as bars, and the paper's as lines."""
   columns = _columns([row])
   scores = [row["scores"][column] for column in columns]
   figure = pictures.new_figure(6, 0.4 * len(columns) + 1.2)
@@ -113,12 +156,12 @@ def _plot_row(table, row, path):
   axes.set_yticks(range(len(columns)), columns)
   axes.invert_yaxis()
   axes.set_title(table.title)
-  axes.legend()
-  pictures.save(figure, path)
+  axes.legend(frameon=False)
+  return figure
 
 
-def _plot_steps(table, rows, path):
-  """Draws the scores after k steps as a line for each pre-training."""
+def _plot_steps(table, rows):
+  """Returns the scores after k steps as a line for each pre-training."""
   columns = _columns(rows)
   figure = pictures.new_figure(5 * len(columns), 4)
   for index, column in enumerate(columns):
@@ -138,6 +181,6 @@ def _plot_steps(table, rows, path):
       )
     axes.set_xlabel("steps of pre-training")
     axes.set_title(column)
-    axes.legend()
+    axes.legend(frameon=False)
     axes.grid(alpha=0.3)
-  pictures.save(figure, path)
+  return figure

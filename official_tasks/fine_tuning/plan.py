@@ -1,12 +1,14 @@
 """Plan of a run: its steps, batches and configuration."""
 
 import dataclasses
+import functools
 import math
 
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import run_configuration
 from keras_bert_impl.training import saver as saver_lib
 from official_tasks.fine_tuning import config as fine_tuning_config
+from official_tasks.fine_tuning import material
 from tfrecords import lengths
 from tfrecords.labelled import length_batches
 
@@ -28,6 +30,11 @@ class Setup:
   settings: object
   training: dict
   config: dict
+
+  @functools.cached_property
+  def cards(self):
+    """`material.Cards` of the data, the same for all runs."""
+    return material.Cards(self.data, self.fine_tuning.evaluator)
 
   @property
   def lengths(self):

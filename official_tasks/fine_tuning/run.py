@@ -8,7 +8,7 @@ import time
 import keras
 from absl import logging
 
-from keras_bert_impl import files
+from keras_bert_impl import files, pictures
 from keras_bert_impl.checkpoints import config_json, description, names, reading
 from keras_bert_impl.training import experiment as experiment_lib
 from keras_bert_impl.training import report, run_configuration
@@ -16,10 +16,13 @@ from keras_bert_impl.training import saver as saver_lib
 from official_tasks.fine_tuning import (
   early_stopping,
   hidden_states,
+  material,
   predictions,
 )
 from official_tasks.fine_tuning import plan as plan_lib
+from official_tasks.fine_tuning import report as page_report
 from official_tasks.model_folders import run_folder, task_file
+from official_tasks.reports import page
 
 # The split whose thresholds are used for splits without labels.
 _DEV = "dev"
@@ -179,16 +182,19 @@ class Run:
         result["scores"] = {self.evaluator.main_metric: baseline}
       self.results.setdefault("eval", {})[split] = result
     self._save_results()
+    page_report.write(self, self._setup)
     saver_lib.remove_all(self.output_dir)
 
   def report(self):
-    """Writes the loss curves and results.json."""
+    """Writes the loss curves, report.html and results.json."""
     self.folder.plot_curves()
     self.folder.artifacts["checkpoint"] = (
       self.experiment.saver.latest() or self.experiment.config.init_checkpoint
     )
     self.folder.artifacts["results"] = self.folder.join(report.RESULTS_NAME)
+    self.folder.artifacts["report"] = self.folder.join(page.NAME)
     self._save_results()
+    page_report.write(self, self._setup)
 
   def close(self):
     """Frees the memory of the model; a later use builds it again."""
@@ -210,9 +216,17 @@ class Run:
       result["scores"] = scores
       result["shown"] = evaluator.shown_metrics or list(scores)
       result["baseline"] = evaluator.baseline(examples)
-      picture = os.path.join(folder, "scores.png")
-      if evaluator.plot(examples, answers, scores, picture):
-        artifacts[f"{split} picture"] = picture
+      intervals = evaluator.intervals(examples, answers, scores)
+      result["intervals"] = {k: v._asdict() for k, v in intervals.items()}
+      figure = evaluator.plot(examples, answers, scores)
+      if figure:
+        artifacts[f"{split} picture"] = os.path.join(folder, "scores.png")
+        pictures.save(figure, artifacts[f"{split} picture"])
+      judgement = evaluator.judge(examples, rows, outputs, answers, scores)
+      shown = material.of_answers(
+        self.data.preprocessor, examples, judgement, figure
+      )
+      material.keep(self.folder, material.ANSWERS, {split: shown})
     paths = evaluator.write(examples, answers, scores, folder)
     artifacts.update({f"{split} {what}": path for what, path in paths.items()})
     self.results.setdefault("eval", {})[split] = result

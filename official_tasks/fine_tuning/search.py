@@ -14,6 +14,7 @@ from absl import logging
 from keras_bert_impl import files
 from keras_bert_impl.training import loop, report
 from keras_bert_impl.training import saver as saver_lib
+from official_tasks.fine_tuning import report as page_report
 from official_tasks.fine_tuning import run as run_lib
 
 # Devlin et al. 2019, appendix A.3.
@@ -154,10 +155,13 @@ class _Search:
       if loser:
         saver_lib.remove_all(loser["folder"])
       results = self._write(entries, best)
+    page = page_report.write_search(self._output_dir, self._setup, results)
     self._print(entries, best)
+    print(f"report    {page}")
     if self._setup.settings.do_predict:
       run = self._make(best["values"])
       run.evaluate(self._setup.data.other_splits)
+      run.report()
       run.folder.print_report(run_lib.summary(run.results))
     return results
 

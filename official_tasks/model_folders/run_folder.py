@@ -8,6 +8,7 @@ from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import tokenizer_json_writing
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.training import report, run_log
+from official_tasks.reports import page
 
 
 class RunFolder:
@@ -91,6 +92,14 @@ class RunFolder:
       curves = self.join(report.CURVES_NAME)
       report.plot_curves(curves, entries, evaluation, short_names)
       self.artifacts["curves"] = curves
+
+  def write_report(self, title, sections):
+    """Writes report.html, if this worker is the chief.
+
+    Args: as `page.write`.
+    """
+    if self.is_chief:
+      page.write(self.path, title, sections)
 
   def print_report(self, table, **shown):
     """Prints the results and the paths of the files.

@@ -14,6 +14,8 @@ from keras_bert_impl.training import experiment as experiment_lib
 from keras_bert_impl.training import report, run_log
 from official_tasks.model_folders import run_folder
 from official_tasks.pretraining import records as records_lib
+from official_tasks.pretraining import report as page_report
+from official_tasks.reports import page
 from tfrecords.reading import scan
 
 
@@ -76,7 +78,7 @@ class PretrainingRun:
     batches = self.records.eval_batches(self.task.prepare)
     with scan.errors_explained(self.records.eval):
       metrics = self.experiment.evaluate(batches)
-      commonest = pretraining.commonest_label_share(batches)
+      commonest, number = pretraining.commonest_label_share(batches)
     metrics.pop("padding_share")
     tokens = self.task.token_loss
     perplexity = math.exp(min(metrics[f"{tokens}_loss"], 700.0))
@@ -85,6 +87,7 @@ class PretrainingRun:
       **metrics,
       f"{tokens}_perplexity": perplexity,
       f"{tokens}_baseline_accuracy": commonest,
+      f"{tokens}_number": number,
     }
     self._save_results()
 
@@ -118,11 +121,14 @@ class PretrainingRun:
       tensorboard=folder.join("tensorboard"),
       log=folder.join(run_log.LOG_NAME),
       results=folder.join(report.RESULTS_NAME),
+      report=folder.join(page.NAME),
     )
     folder.plot_curves(results.get("eval"), self.task.short_names)
     self._save_results()
+    filled = [*self._fill_masks()]
+    page_report.write(folder, self.task, self.config, filled)
     lines = [_summary(results, self.task), ""]
-    for text, fillings in self._fill_masks():
+    for text, fillings in filled:
       lines += [text, f"    {fillings}"]
     folder.print_report(
       "\n".join(lines).rstrip(), records=self.config.data.input_file
@@ -214,15 +220,10 @@ def _check_sizes(data, config, vocabulary):
 
 def _summary(results, task):
   """Returns the table of results, with the scores of guessing, str."""
-  rows = []
-  evaluation = results.get("eval")
-  if evaluation:
-    is_held_out = results["configuration"]["eval_input_file"]
-    data = "held-out" if is_held_out else "training-data"
-    rows = [
-      (f"{data} {name}", value, comparison)
-      for name, value, comparison in _evaluation_rows(evaluation, task)
-    ]
+  rows = [
+    (row.name, row.score, row.comparison)
+    for row in page_report.scores(results, task)
+  ]
   if "train" in results:
     train = results["train"]
     rows += [
@@ -231,19 +232,3 @@ def _summary(results, task):
       ("tokens/s (no padding)", f"{train['tokens_per_second']:.0f}", ""),
     ]
   return report.table(rows, ("", "this run", "for comparison"))
-
-
-def _evaluation_rows(evaluation, task):
-  """Yields (name, value, score of guessing) for each metric."""
-  guesses = task.guesses(evaluation)
-  for name, short in task.short_names.items():
-    accuracy = evaluation.get(f"{name}_accuracy")
-    if accuracy is not None:
-      yield f"{short} accuracy", f"{accuracy:.1%}", guesses.get(name, "")
-    if f"{name}_recall" in evaluation:
-      precision, recall = (
-        evaluation[f"{name}_{kind}"] for kind in ("precision", "recall")
-      )
-      yield f"{short} precision, recall", f"{precision:.1%}, {recall:.1%}", ""
-    if f"{name}_perplexity" in evaluation:
-      yield f"{short} perplexity", f"{evaluation[f'{name}_perplexity']:.1f}", ""

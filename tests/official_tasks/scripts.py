@@ -117,6 +117,15 @@ def results(output_dir, name="results.json"):
   return json.loads((pathlib.Path(output_dir) / name).read_text())
 
 
+def report(output_dir):
+  """Returns report.html, which must need nothing else, not even a script."""
+  page = (pathlib.Path(output_dir) / "report.html").read_text(encoding="utf-8")
+  assert page.endswith("</body></html>\n")
+  for loaded in ("http:", "https:", "<script", "<link", "@import", "src="):
+    assert loaded not in page
+  return page
+
+
 def write_model_files(folder, **overrides):
   """Writes vocab.txt and bert_config.json of a tiny model."""
   tokens = [*vocabulary.SPECIAL_TOKENS, ".", *WORDS]

@@ -90,8 +90,10 @@ def test_from_text_to_a_tuned_model_that_is_served(store):
     "pretrained/model.ckpt-9.index",
     "pretrained/train_log.jsonl",
     "pretrained/curves.png",
+    "pretrained/report.html",
     "pretrained/saved_model/fill_mask/1/saved_model.pb",
     "classifier/dev/predictions.tsv",
+    "classifier/report.html",
     "served/1/saved_model.pb",
   ):
     assert (folder / name).is_file(), name

@@ -83,6 +83,12 @@ def test_a_task_of_glue_is_learned_scored_and_handed_in(folder):
   answers = [answer for _, answer in submission[1:]]
   assert sum(a == str(i % 2) for i, a in enumerate(answers)) >= 8
   assert (folder / "sst/dev/scores.png").stat().st_size > 1000
+  page = scripts.report(folder / "sst")
+  assert "Answers to dev" in page and "--task_name=sst-2" in page
+  low, high = (
+    results["eval"]["dev"]["intervals"]["accuracy"][x] for x in ("low", "high")
+  )
+  assert f"{low:.4f} to {high:.4f}" in page
 
 
 def test_the_majority_class_is_handed_in_without_a_model(folder):
@@ -153,6 +159,8 @@ def test_replicas_learn_own_scores_of_pairs_and_evaluate_them_again(folder):
   status, _, err = scripts.run("run_classifier", **values)
   assert status == 0, err
   assert read_tsv(folder / "own/dev/predictions.tsv") == predictions
+  # What only the training knew is on the page of the second command too.
+  assert "<th>train</th>" in scripts.report(folder / "own")
   again = scripts.results(folder / "own")["eval"]["dev"]["scores"]
   assert again == trained["eval"]["dev"]["scores"]
 

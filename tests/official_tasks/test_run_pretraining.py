@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints import tf_format
+from keras_bert_impl.metrics import intervals
 from keras_bert_impl.tokenizers import vocabulary
 from tests.official_tasks import scripts
 from tests.tokenizers import vocabularies
@@ -88,6 +89,13 @@ def test_a_run_leaves_everything_it_names(uninterrupted):
   assert "the [MASK] sees a tree ." in out
   png = (output_dir / "curves.png").read_bytes()
   assert png.startswith(b"\x89PNG") and len(png) > 10_000
+  page = scripts.report(output_dir)
+  assert "the [MASK] sees a tree ." in page
+  accuracy, number = (
+    results["eval"][f"masked_lm_{what}"] for what in ("accuracy", "number")
+  )
+  low, high, _ = intervals.wilson(accuracy * number, number)
+  assert f"{low:.4f} to {high:.4f}" in page
 
 
 def test_checkpoints_are_rotated_and_in_the_originals_names(uninterrupted):

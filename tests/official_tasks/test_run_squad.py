@@ -122,6 +122,8 @@ def test_questions_are_learned_scored_and_answered(folder):
   assert dev["scores"]["f1"] > 0.6
   assert dev["scores"]["f1"] == dev["scores"]["best_f1"]
   assert "best_f1_thresh" in out
+  page = scripts.report(folder / "run")
+  assert "<dd>(no answer)</dd>" in page and "without" in page
   written = {path.name for path in (folder / "run/dev").iterdir()}
   assert written == {
     "predictions.json",

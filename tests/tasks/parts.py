@@ -4,7 +4,7 @@ import collections
 
 import numpy as np
 
-from keras_bert_impl import configs
+from keras_bert_impl import configs, pictures
 
 CONFIG = configs.EncoderConfig(
   vocab_size=400,
@@ -53,4 +53,18 @@ def plot(evaluator, examples, rows, outputs, path):
   """Draws the picture of outputs; returns whether there is one."""
   answers = evaluator.answers(examples, rows, outputs)
   scores = evaluator.score(examples, answers)
-  return evaluator.plot(examples, answers, scores, str(path))
+  figure = evaluator.plot(examples, answers, scores)
+  if figure:
+    pictures.save(figure, path)
+  return figure is not None
+
+
+def judge(evaluator, examples, rows, outputs):
+  """Returns (scores, intervals, judgement) of outputs."""
+  answers = evaluator.answers(examples, rows, outputs)
+  scores = evaluator.score(examples, answers)
+  return (
+    scores,
+    evaluator.intervals(examples, answers, scores),
+    evaluator.judge(examples, rows, outputs, answers, scores),
+  )

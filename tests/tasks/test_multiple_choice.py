@@ -126,3 +126,14 @@ def test_what_a_server_must_know_is_json():
   described = json.loads(json.dumps(whole.describe()))
   assert described["num_choices"] == 3
   assert described["head"] == "multiple_choice"
+
+
+def test_choices_are_judged_as_texts():
+  outputs = {"logits": np.log(np.array([[0.25, 0.5, 0.25], [0.2, 0.5, 0.3]]))}
+  _, intervals, judged = parts.judge(EVALUATOR, EXAMPLES, None, outputs)
+  places = [example.label for example in EXAMPLES]
+  assert judged.found == [example.choices[1] for example in EXAMPLES]
+  assert judged.is_right.tolist() == [place == 1 for place in places]
+  assert judged.certainty == pytest.approx([0.5, 0.5])
+  assert 0 <= intervals["accuracy"].low < intervals["accuracy"].high <= 1
+  assert sum(EVALUATOR.label_counts(EXAMPLES).values()) == 2

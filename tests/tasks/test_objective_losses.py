@@ -198,4 +198,4 @@ def test_the_commonest_label_counts_real_predictions_only():
     "masked_lm_ids": np.array([[5, 5, 7], [5, 0, 0]]),
     "masked_lm_weights": np.array([[1, 1, 1], [1, 0, 0]], "float32"),
   }
-  assert pretraining.commonest_label_share([batch, batch]) == 3 / 4
+  assert pretraining.commonest_label_share([batch, batch]) == (3 / 4, 8)

@@ -11,7 +11,7 @@ from keras_bert_impl import tokenizers
 from keras_bert_impl.tasks import (
   question_answering_scores,
 )
-from tests.tasks.parts import by_column, make_rows, plot, score, write
+from tests.tasks.parts import by_column, judge, make_rows, plot, score, write
 from tests.tasks.questions import TOKENS, example, pointing, preprocessor
 from tests.tokenizers import vocabularies
 from tfrecords.labelled import squad_files
@@ -120,6 +120,34 @@ def test_a_picture_is_drawn(wordpiece, tmp_path, has_null):
   table = by_column(task, rows)
   assert plot(evaluator, examples, table, pointing(rows), path)
   assert path.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("has_null", [False, True])
+def test_answers_are_judged_as_they_are_decided(wordpiece, has_null):
+  task = preprocessor(version_2_with_negative=has_null)
+  examples = [example(), example("from\nNorway", 29, number=2)]
+  if has_null:
+    examples.append(example(number=3, answers=()))
+  rows, _ = make_rows(task, examples, wordpiece)
+  table, outputs = by_column(task, rows), pointing(rows)
+  # The second question gets the answer to the first.
+  for logits in outputs.values():
+    logits[1] = logits[0]
+  evaluator = make_evaluator(version_2_with_negative=has_null)
+  scores, intervals, judged = judge(evaluator, examples, table, outputs)
+  assert judged.gold[:2] == ["1871", "from\nNorway"]
+  assert judged.found[:2] == ["1871", "1871"]
+  assert judged.is_right.tolist()[:2] == [True, False]
+  assert all(0.5 < certainty <= 1 for certainty in judged.certainty[:2])
+  if has_null:
+    assert judged.gold[2] == judged.found[2] == "(no answer)"
+    assert judged.is_right[2]
+  exact = "exact" if has_null else "exact_match"
+  assert set(intervals) == {exact, "f1"}
+  assert intervals[exact].low < scores[exact] < intervals[exact].high
+  assert intervals["f1"].low <= scores["f1"] <= intervals["f1"].high
+  counts = {"with an answer": 2, "without": int(has_null)}
+  assert evaluator.label_counts(examples) == counts
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 from keras_bert_impl.metrics import classification as metrics
 from keras_bert_impl.tasks import text_scores
 from keras_bert_impl.tasks.examples import TextExample
-from tests.tasks.parts import plot, score, write
+from tests.tasks.parts import judge, plot, score, write
 
 
 def classification(**options):
@@ -142,3 +142,33 @@ def test_both_kinds_draw_a_picture(tmp_path):
 def test_what_does_not_fit_is_told(make, options, message):
   with pytest.raises(ValueError, match=message):
     make(**options)
+
+
+def test_classes_have_intervals_and_are_judged_by_their_probability():
+  labels = ["yes", "no", "no", "yes"] * 10
+  logits = np.log([[0.1, 0.9], [0.2, 0.8], [0.7, 0.3], [0.5, 0.5]] * 10)
+  task = classification(metrics=("f1", "accuracy"))
+  examples = labelled(labels)
+  scores, found, judged = judge(task, examples, None, {"logits": logits})
+  for name, interval in found.items():
+    assert interval.low < scores[name] < interval.high
+  # Of 20 right of 40, by Wilson's formula.
+  assert found["accuracy"][:2] == pytest.approx((0.3520, 0.6480), abs=1e-4)
+  assert judged.gold == labels
+  assert judged.found == ["yes", "yes", "no", "no"] * 10
+  assert judged.is_right.tolist() == [True, False, True, False] * 10
+  assert judged.certainty[:4] == pytest.approx([0.9, 0.8, 0.7, 0.5])
+  assert task.label_counts(examples) == {"no": 20, "yes": 20}
+
+
+def test_numbers_near_the_true_one_are_right():
+  examples = labelled([0.0, 2.5, 5.0])
+  outputs = {"logits": np.array([[0.5], [2.5], [4.0]], "float32")}
+  _, found, judged = judge(regression(), examples, None, outputs)
+  assert set(found) == {"spearman", "pearson"}
+  assert judged.is_right.tolist() == [True, True, False]
+  assert judged.certainty.tolist() == [0.5, 0.0, 1.0]
+  assert judged.found == ["0.5", "2.5", "4"]
+  counts = regression().label_counts(examples)
+  assert [*counts] == ["0 to 1", "1 to 2", "2 to 3", "3 to 4", "4 to 5"]
+  assert [*counts.values()] == [1, 0, 1, 0, 1]

@@ -150,6 +150,70 @@ def test_the_scores_are_drawn(tokenizer, tmp_path):
   assert path.read_bytes().startswith(b"\x89PNG")
 
 
+def outputs_of(task, examples, rows, found, **more):
+  """Returns the logits of a model that is sure of other tags."""
+  answers = [sentence(" ".join(e.tokens), t) for e, t in zip(examples, found)]
+  outputs = gold_outputs(task, answers, rows)
+  return {"logits": [5 * logits for logits in outputs["logits"]], **more}
+
+
+def test_sentences_are_judged_by_their_entities(tokenizer):
+  examples = [
+    sentence("서울 a b", "B-LOC I-LOC O"),
+    sentence("a", "B-PER"),
+    sentence("b c", "O O"),
+  ]
+  task = preprocessor()
+  rows, _ = make_rows(task, examples, tokenizer)
+  found = ["B-LOC I-LOC O", "O", "B-PER O"]
+  outputs = outputs_of(task, examples, rows, found)
+  scores, intervals, judged = parts.judge(EVALUATOR, examples, rows, outputs)
+  assert judged.gold == ["서울 a: LOC", "a: PER", "none"]
+  assert judged.found == ["서울 a: LOC", "none", "b: PER"]
+  assert judged.is_right.tolist() == [True, False, False]
+  sure = np.exp(5) / (np.exp(5) + len(LABELS) - 1)
+  assert judged.certainty == pytest.approx([sure] * 3)
+  assert set(intervals) == {"accuracy", "precision", "recall", "f1"}
+  for name, interval in intervals.items():
+    assert interval.low <= scores[name] <= interval.high
+  assert EVALUATOR.label_counts(examples) == {"LOC": 1, "PER": 1}
+
+  # Without transitions a field is a softmax over each tag.
+  none = np.zeros((3, len(LABELS) + 2, len(LABELS)), "float32")
+  outputs |= {"transitions": none}
+  _, _, again = parts.judge(EVALUATOR, examples, rows, outputs)
+  assert again.certainty == pytest.approx(judged.certainty, abs=1e-6)
+
+
+def test_intervals_of_entities_are_those_of_resampled_sentences():
+  rng = np.random.default_rng(0)
+  examples = [sentence("a b", "B-PER B-LOC") for _ in range(60)]
+  answers = [
+    ["B-PER" if rng.random() < 0.7 else "O", "B-LOC"] for _ in examples
+  ]
+  found = EVALUATOR.intervals(examples, answers, {})["f1"]
+  values = []
+  for _ in range(400):
+    drawn = rng.integers(0, 60, 60)
+    gold, guessed = ([x[i] for i in drawn] for x in (examples, answers))
+    values.append(EVALUATOR.score(gold, guessed)["f1"])
+  expected = np.percentile(values, [2.5, 97.5])
+  np.testing.assert_allclose(found[:2], expected, atol=0.01)
+
+
+def test_tags_without_a_scheme_are_judged_one_by_one(tokenizer):
+  labels = ("NN", "VB")
+  evaluator = token_classification_scores.make_evaluator(labels, "none")
+  task = preprocessor(labels=labels, tag_scheme="none")
+  examples = [sentence("a b", "NN VB"), sentence("c", "NN")]
+  rows, _ = make_rows(task, examples, tokenizer)
+  outputs = gold_outputs(task, examples, rows)
+  scores, intervals, judged = parts.judge(evaluator, examples, rows, outputs)
+  assert scores == {"accuracy": 1.0} and set(intervals) == {"accuracy"}
+  assert judged.found == judged.gold == ["NN VB", "NN"]
+  assert evaluator.label_counts(examples) == {"NN": 2, "VB": 1}
+
+
 @pytest.mark.skipif(not DATA, reason="KERAS_BERT_DATA names no data")
 @pytest.mark.parametrize("size", [64, 16])
 def test_no_entity_of_klue_is_beyond_a_perfect_model(size):

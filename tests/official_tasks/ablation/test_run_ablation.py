@@ -9,6 +9,8 @@ from official_tasks.ablation import (
   commands,
   default_tasks,
   report,
+  scales,
+  tables,
 )
 from tests.official_tasks import scripts
 from tests.official_tasks.ablation import small
@@ -85,19 +87,33 @@ def test_too_little_text_is_refused(tmp_path):
     default_tasks.write(str(tmp_path), [str(tmp_path / "corpus.txt")])
 
 
-def test_a_table_shows_ours_beside_the_papers():
-  text = report.as_text(
-    [
-      {
-        "name": "BERT",
-        "scores": {"MNLI": {"mean": 61.23, "sd": 0.75, "n": 3}},
-        "paper": {"MNLI": 84.4, "QNLI": 88.4},
-      },
-      {"name": "other", "scores": {}, "paper": {}},
-    ]
-  )
+def test_a_table_shows_ours_beside_the_papers(tmp_path, capsys):
+  rows = [
+    {
+      "name": "BERT & co",
+      "scores": {"MNLI": {"mean": 61.23, "sd": 0.75, "n": 3}},
+      "paper": {"MNLI": 84.4, "QNLI": 88.4},
+    },
+    {"name": "other", "scores": {}, "paper": {}},
+  ]
+  text = report.as_text(rows)
   assert "61.2 (0.8, 3) | 84.4" in text
   assert "QNLI" not in text
+  trained = tmp_path / "fine_tuning/BERT"
+  trained.mkdir(parents=True)
+  (trained / "report.html").write_text("")
+  report.write(
+    tables.TABLES["5"](scales.SCALES["tiny"]),
+    rows,
+    str(tmp_path / "table_5"),
+    {"scale": "tiny"},
+    {"BERT on MNLI": str(trained), "not yet": str(tmp_path / "no")},
+  )
+  assert f"report   {tmp_path}/table_5/report.html" in capsys.readouterr().out
+  page = scripts.report(tmp_path / "table_5")
+  assert "<td>BERT &amp; co</td><td>61.2 (0.8, 3) | 84.4</td>" in page
+  assert '<a href="../fine_tuning/BERT/report.html">BERT on MNLI</a>' in page
+  assert "not yet" not in page
 
 
 @pytest.mark.parametrize(
@@ -165,3 +181,4 @@ def test_an_interrupted_table_ends_with_the_same_numbers(tmp_path):
   answers = {line.split("\t")[1] for line in first[1].splitlines()}
   assert len(answers) > 10
   assert second == first
+  assert '/report.html">' in scripts.report(whole / "models/table_glue")

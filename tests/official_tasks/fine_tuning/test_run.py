@@ -57,6 +57,14 @@ def test_it_learns_and_says_how_well(trained):
   assert results["configuration"]["train_file"] == "train.tsv"
   for path in results["artifacts"].values():
     assert os.path.exists(path) or os.path.exists(f"{path}.index")
+  page = scripts.report(trained.output_dir)
+  interval = results["eval"]["dev"]["intervals"]["accuracy"]
+  assert interval["method"] == "Wilson"
+  assert f"{interval['low']:.4f} to {interval['high']:.4f}" in page
+  for title in ("Scores", "Curves", "Answers to dev", "Data", "Environment"):
+    assert f"<h2>{title}</h2>" in page
+  trained.report()
+  assert scripts.report(trained.output_dir) == page
 
 
 def test_the_folder_describes_the_model_with_its_head(trained):
@@ -280,10 +288,16 @@ def test_a_search_keeps_the_best_and_flags_what_learned_nothing(
   before = {
     p: p.stat().st_mtime for p in tmp_path.glob("runs/*/run_config.json")
   }
+  page = scripts.report(tmp_path)
+  for name in (run["name"] for run in results["runs"]):
+    assert f'<a href="runs/{name}/report.html">{name}</a>' in page
+    assert "<h2>Scores</h2>" in scripts.report(tmp_path / "runs" / name)
+  assert f"{good['standard_deviation']:.4f}" in page
 
   # The same command again trains nothing.
   fine_tuning_search.run(setup)
   assert scripts.results(tmp_path) == results
+  assert scripts.report(tmp_path) == page
   assert before == {
     p: p.stat().st_mtime for p in tmp_path.glob("runs/*/run_config.json")
   }
@@ -431,6 +445,7 @@ def test_a_search_goes_on_after_a_run_that_diverged(model_folder, tmp_path):
   assert results["best"] == good and good["score"] > 0.9
   error = scripts.results(diverged["folder"])["train"]["error"]
   assert "not finite at step" in error
+  assert "not finite at step" in scripts.report(diverged["folder"])
 
 
 def test_rows_are_read_without_tensorflow_text(

@@ -1,0 +1,315 @@
+"""The page report.html of a run, and of the runs of a search."""
+
+import os
+
+from keras_bert_impl import pictures
+from keras_bert_impl.metrics import intervals
+from keras_bert_impl.training import distribution, run_log
+from keras_bert_impl.training import report as report_lib
+from official_tasks.fine_tuning import early_stopping, material
+from official_tasks.reports import page, sections
+
+_METHODS = (
+  f"{intervals.WILSON}: of a share of independent examples;"
+  f" {intervals.BOOTSTRAP}: percentiles over up to"
+  f" {intervals.NUM_RESAMPLES:,} resamples of the examples (of sentences, for"
+  " tags). Both are of one model: they say what other data would change, not"
+  " what another seed would. Guessing is the best constant answer."
+)
+_MOST_LABELS = 40
+
+
+def write(run, setup):
+  """Writes the page of a `run.Run`, of what is in its folder by now."""
+  data = material.keep(run.folder, material.DATA, setup.cards.of_read())
+  run.folder.write_report(
+    _title(setup, run.output_dir),
+    [
+      _scores(run.results, run.evaluator.main_metric),
+      _curves(run),
+      *_answers(data[material.ANSWERS]),
+      _data(data[material.DATA]),
+      *_origin(run.results.get("configuration", {})),
+    ],
+  )
+
+
+def write_search(folder, setup, results):
+  """Writes the page of a search; returns its path.
+
+  Args:
+    folder: str.
+    setup: `plan.Setup`.
+    results: dict, the content of its results.json.
+  """
+  best = results["best"]
+  answers = material.read(best["folder"])[material.ANSWERS]
+  found = report_lib.read_results(best["folder"])
+  return page.write(
+    folder,
+    _title(setup, folder),
+    [
+      _configurations(results),
+      _runs(folder, results),
+      _scores(found, results["metric"])._replace(
+        title=f"Scores of the best run, {best['name']}"
+      ),
+      *_answers(answers),
+      _data(setup.cards.of_read()),
+      *_origin(vars(setup.settings) | setup.config | setup.training),
+    ],
+  )
+
+
+def _title(setup, folder):
+  head = setup.fine_tuning.task.head or "fine-tuning"
+  name = os.path.basename(os.path.normpath(folder))
+  return f"{head.replace('_', ' ').capitalize()}: {name}"
+
+
+def _origin(configuration):
+  return sections.origin(
+    configuration,
+    report_lib.versions()
+    | report_lib.machine()
+    | {"devices": distribution.device_names()},
+  )
+
+
+def _scores(results, main_metric):
+  """Returns the section of the scores of all splits, and of the training."""
+  rows = []
+  for split, result in results.get("eval", {}).items():
+    known = result.get("intervals", {})
+    for name in result["shown"]:
+      interval = known.get(name)
+      rows.append(
+        (
+          f"{split} {name}",
+          f"{result['scores'][name]:.4f}",
+          interval and intervals.Interval(**interval),
+          f"{result['baseline']:.4f}" if name == main_metric else "",
+        )
+      )
+  body = sections.scores(rows) + page.note(_METHODS) if rows else ""
+  train = results.get("train", {})
+  if "error" in train:
+    body += page.note(train["error"])
+  elif train:
+    facts = f"{train['steps']} steps"
+    if "best_step" in train:
+      facts += f", the best at {train['best_step']}"
+    speed, padding = train["examples_per_second"], train["padding_share"]
+    padding = sections.percent(padding)
+    body += page.note(f"{facts}; {speed:.1f} examples/s; {padding} padding.")
+  return page.Section("Scores", body)
+
+
+def _curves(run):
+  """Returns the section of what was logged in training and between."""
+  section = sections.curves(run_log.read(run.output_dir))
+  metric = run.evaluator.main_metric
+  path = run.folder.join(early_stopping.EVALUATIONS_NAME)
+  entries = run_log.JsonLines(path).read()
+  if not entries:
+    return section
+  drawn = page.figures(
+    [(f"dev {metric}", report_lib.draw_curve(entries, metric))]
+  )
+  return section._replace(body=section.body + drawn)
+
+
+def _answers(answers):
+  """Returns the sections of the answers to each split."""
+  found = []
+  for split, shown in answers.items():
+    picture = shown.get("picture")
+    body = page.figures([("", picture)]) if picture else ""
+    if "measure" in shown:
+      wrong, number = shown["num_wrong"], shown["num_examples"]
+      share = sections.percent(wrong / number)
+      body += page.note(f"{wrong:,} of {number:,} are wrong ({share}).")
+      for title, entries in (
+        ("Wrong, the most certain first", shown["wrong"]),
+        ("Right, some from all parts", shown["right"]),
+      ):
+        if entries:
+          body += page.heading(title)
+          body += "\n".join(_example(x, shown["measure"]) for x in entries)
+    found.append(page.Section(f"Answers to {split}", body))
+  return found
+
+
+def _example(entry, measure):
+  texts = "".join(
+    f"<blockquote>{page.text(text)}</blockquote>" for text in entry["texts"]
+  )
+  facts = {
+    "true": entry["gold"],
+    "answer": entry["found"],
+    measure: f"{entry['certainty']:.4f}",
+  }
+  terms = "".join(
+    f"<dt>{page.text(name)}</dt><dd>{page.text(value)}</dd>"
+    for name, value in facts.items()
+  )
+  return f"<article>{texts}<dl>{terms}</dl></article>"
+
+
+def _data(cards):
+  """Returns the section of the splits: where from, how many, how long."""
+  if not cards:
+    return page.Section("Data", "")
+  rows = {
+    split: {
+      **{what: f"{n:,}" for what, n in card["counts"].items()},
+      **_length_facts(card["lengths"]),
+    }
+    | (
+      {"texts that are trained on too": f"{card['also_trained_on']:,}"}
+      if "also_trained_on" in card
+      else {}
+    )
+    for split, card in cards.items()
+  }
+  body = _by_split(rows)
+  body += page.figures(
+    [("Tokens of a row, share of rows", _plot_lengths(cards))]
+  )
+  body += _label_table(
+    {k: c["labels"] for k, c in cards.items() if "labels" in c}
+  )
+  files = {k: ", ".join(c["files"]) for k, c in cards.items() if c["files"]}
+  if files:
+    body += page.heading("Files") + page.pairs(files.items())
+  return page.Section("Data", body)
+
+
+def _length_facts(lengths):
+  return {
+    "shortest row": lengths["shortest"],
+    "median": f"{lengths['median']:.0f}",
+    "mean": f"{lengths['mean']:.1f}",
+    "longest row": lengths["longest"],
+    f"rows of all {lengths['limit']} tokens": sections.percent(
+      lengths["share_at_limit"]
+    ),
+  }
+
+
+def _by_split(columns):
+  """Returns a table of {split: {name: text}}, a column for each split."""
+  names = dict.fromkeys(name for column in columns.values() for name in column)
+  return page.table(
+    ("", *columns),
+    [
+      (page.text(name), *(page.text(c.get(name, "")) for c in columns.values()))
+      for name in names
+    ],
+  )
+
+
+def _label_table(counts):
+  """Returns the table of {split: {label: number}}, with their shares."""
+  labels = [*dict.fromkeys(label for each in counts.values() for label in each)]
+  if not labels:
+    return ""
+  columns = {}
+  for split, each in counts.items():
+    total = max(1, sum(each.values()))
+    columns[split] = {
+      label: f"{number:,} ({sections.percent(number / total)})"
+      for label, number in each.items()
+      if label in labels[:_MOST_LABELS]
+    }
+  rest = len(labels) - _MOST_LABELS
+  more = page.note(f"and {rest} more labels.") if rest > 0 else ""
+  return page.heading("Labels") + _by_split(columns) + more
+
+
+def _plot_lengths(cards):
+  """Returns a figure of the histograms of lengths of all splits."""
+  canvas = pictures.new_figure(4.6, 2.4)
+  axes = canvas.add_axes((0.14, 0.14, 0.83, 0.82))
+  for split, card in cards.items():
+    lengths = card["lengths"]
+    total = max(1, sum(lengths["counts"]))
+    shares = [count / total for count in lengths["counts"]]
+    axes.stairs(shares, lengths["edges"], label=split)
+  axes.locator_params(nbins=5)
+  axes.grid(alpha=0.3)
+  axes.legend(frameon=False)
+  return canvas
+
+
+def _configurations(results):
+  """Returns the section that compares the configurations of a search."""
+  metric, groups = results["metric"], results["configurations"]
+  rows = [
+    (
+      page.text(_name(group["values"])),
+      str(group["num_runs"]),
+      f"{group['mean']:.4f}",
+      f"{group['standard_deviation']:.4f}",
+      f"{group['best']:.4f}",
+      str(group["num_degenerate"]),
+    )
+    for group in groups
+  ]
+  body = page.table(
+    (f"dev {metric}", "runs", "mean", "s.d.", "best", "degenerate"), rows
+  )
+  body += page.figures([(f"dev {metric}", _plot_runs(results))])
+  return page.Section(
+    "Configurations",
+    body
+    + page.note(
+      "Dots are runs, lines the mean and one standard deviation (n - 1) of the"
+      " restarts. A degenerate run is no better than the best constant answer."
+    ),
+  )
+
+
+def _plot_runs(results):
+  """Returns a figure of the score of each run, by configuration."""
+  groups = results["configurations"]
+  canvas = pictures.new_figure(5, 0.9 + 0.3 * len(groups))
+  bottom = 0.45 / (0.9 + 0.3 * len(groups))
+  axes = canvas.add_axes((0.35, bottom, 0.6, 0.95 - bottom))
+  places = {_name(group["values"]): i for i, group in enumerate(groups)}
+  axes.errorbar(
+    [group["mean"] for group in groups],
+    [*places.values()],
+    xerr=[group["standard_deviation"] for group in groups],
+    fmt="|",
+    markersize=12,
+    capsize=3,
+  )
+  runs = results["runs"]
+  where = [places[_name(run["values"])] for run in runs]
+  axes.plot([run["score"] for run in runs], where, "o", markersize=4)
+  axes.set_yticks([*places.values()], [*places])
+  axes.set_ylim(len(groups) - 0.5, -0.5)
+  axes.locator_params(axis="x", nbins=4)
+  axes.grid(axis="x", alpha=0.3)
+  return canvas
+
+
+def _name(values):
+  shown = [f"{k}={v:g}" for k, v in values.items() if k != "random_seed"]
+  return ", ".join(shown) or "all"
+
+
+def _runs(folder, results):
+  """Returns the section with a line for each run, and its page."""
+  rows = []
+  for run in results["runs"]:
+    place = os.path.relpath(run["folder"], folder)
+    address = "/".join((*place.split(os.sep), page.NAME))
+    shown = page.link(address, run["name"])
+    if run["name"] == results["best"]["name"]:
+      shown += " (best)"
+    rows.append((shown, f"{run['score']:.4f}"))
+  return page.Section(
+    "Runs", page.table(("", f"dev {results['metric']}"), rows)
+  )

@@ -1,0 +1,128 @@
+"""Scores of a pre-training run, and its page report.html."""
+
+import os
+from typing import NamedTuple
+
+from keras_bert_impl.metrics import intervals
+from keras_bert_impl.training import distribution, run_log
+from keras_bert_impl.training import report as report_lib
+from official_tasks.reports import page, sections
+
+_METHOD = (
+  f"{intervals.WILSON}: of the share of tokens, as if they were independent of"
+  " each other. It says what other text would change, not what another seed"
+  " would."
+)
+
+
+class Score(NamedTuple):
+  """A line of the table of scores.
+
+  Attributes:
+    name: str.
+    score: str.
+    interval: `Interval`, or None.
+    comparison: str, the score of guessing, or "".
+  """
+
+  name: str
+  score: str
+  interval: object = None
+  comparison: str = ""
+
+
+def scores(results, task):
+  """Yields the `Score`s of the evaluation in the results, if there is one.
+
+  Args:
+    results: dict, the content of results.json.
+    task: `PretrainingTask`.
+  """
+  evaluation = results.get("eval")
+  if not evaluation:
+    return
+  is_held_out = results["configuration"]["eval_input_file"]
+  data = "held-out" if is_held_out else "training-data"
+  for score in _scores(evaluation, task):
+    yield score._replace(name=f"{data} {score.name}")
+
+
+def write(folder, task, config, filled):
+  """Writes the page of a run, of what is in its folder and its results.
+
+  Args:
+    folder: `RunFolder`.
+    task: `PretrainingTask`.
+    config: `config.PretrainingConfig`.
+    filled: list of (text with [MASK], most probable tokens).
+  """
+  results = folder.results
+  entries = run_log.read(folder.path)
+  environment = report_lib.versions() | report_lib.machine()
+  name = os.path.basename(os.path.normpath(folder.path))
+  folder.write_report(
+    f"Pre-training ({config.data.objective}): {name}",
+    [
+      _scores_section(results, task),
+      sections.curves(entries, results.get("eval"), task.short_names),
+      page.Section("Predictions for [MASK]", page.pairs(filled)),
+      _data(results, config),
+      *sections.origin(
+        results["configuration"],
+        environment | {"devices": distribution.device_names()},
+      ),
+    ],
+  )
+
+
+def _scores(evaluation, task):
+  """Yields the `Score`s of each loss, without the name of the data."""
+  guesses = task.guesses(evaluation)
+  for name, short in task.short_names.items():
+    accuracy = evaluation.get(f"{name}_accuracy")
+    if accuracy is not None:
+      number = evaluation.get(f"{name}_number")
+      interval = number and intervals.wilson(accuracy * number, number)
+      yield Score(
+        f"{short} accuracy",
+        f"{accuracy:.1%}",
+        interval or None,
+        guesses.get(name, ""),
+      )
+    if f"{name}_recall" in evaluation:
+      precision, recall = (
+        evaluation[f"{name}_{kind}"] for kind in ("precision", "recall")
+      )
+      rates = f"{precision:.1%}, {recall:.1%}"
+      yield Score(f"{short} precision, recall", rates)
+    if f"{name}_perplexity" in evaluation:
+      perplexity = evaluation[f"{name}_perplexity"]
+      yield Score(f"{short} perplexity", f"{perplexity:.1f}")
+
+
+def _scores_section(results, task):
+  rows = [*scores(results, task)]
+  body = sections.scores(rows) if rows else ""
+  if any(row.interval for row in rows):
+    body += page.note(_METHOD)
+  if "train" in results:
+    train = results["train"]
+    body += page.note(
+      f"{train['steps']} steps; {train['examples_per_second']:.1f} examples/s;"
+      f" {train['tokens_per_second']:.0f} tokens/s without padding."
+    )
+  return page.Section("Scores", body)
+
+
+def _data(results, config):
+  """Returns the section of the records: how many, of what, in which files."""
+  counts = {
+    name.removeprefix("num_").replace("_", " "): f"{number:,}"
+    for name, number in results["data"].items()
+    if number is not None
+  }
+  files = {
+    "training": config.data.input_file,
+    "evaluation": config.data.eval_input_file or config.data.input_file,
+  }
+  return page.Section("Data", page.pairs((counts | files).items()))

@@ -1,0 +1,136 @@
+"""The page report.html, as text and in a real browser."""
+
+import pytest
+
+from keras_bert_impl import files, pictures
+from keras_bert_impl.metrics import intervals
+from official_tasks.fine_tuning import material
+from official_tasks.fine_tuning import report as fine_tuning_report
+from official_tasks.reports import page, sections
+from tests import browser
+from tests.official_tasks import scripts
+
+EVIL = "<script>alert('1')</script> & \"이 영화는 최고\""
+WIDE = "철수" * 60 + "long" * 60
+
+
+def entry(*texts):
+  return {"texts": texts, "gold": "긍정", "found": EVIL, "certainty": 0.75}
+
+
+def card(**values):
+  counts = {"counts": [3, 0, 1], "edges": [0, 4, 8, 12]}
+  lengths = {"shortest": 2, "median": 3.0, "mean": 4.0, "longest": 9}
+  return {
+    "files": [f"{WIDE}.tsv"],
+    "counts": {"examples": 4, "rows": 4},
+    "lengths": {**lengths, "limit": 12, "share_at_limit": 0.0, **counts},
+    "labels": {"긍정": 3, EVIL: 1},
+    **values,
+  }
+
+
+def all_sections():
+  canvas = pictures.new_figure(4, 3)
+  canvas.add_subplot().plot([1, 2], [3, 4], label="훈련")
+  log = [{"step": k, "label_loss": 1 / k} for k in range(1, 2000)]
+  answers = {
+    "dev": {
+      "picture": pictures.to_svg(canvas, EVIL),
+      "measure": "probability",
+      "num_wrong": 1,
+      "num_examples": 4,
+      "wrong": [entry(EVIL, WIDE)],
+      "right": [entry("서울 " * 900)],
+    }
+  }
+  score = (f"dev {WIDE}", "0.5", intervals.wilson(1, 2), "0.25")
+  return [
+    page.Section("Scores", sections.scores([score])),
+    sections.curves(log),
+    *fine_tuning_report._answers(answers),
+    fine_tuning_report._data({"train": card(), "dev": card(also_trained_on=2)}),
+    page.Section("Nothing", ""),
+    *sections.origin({"train_file": EVIL, "rate": 0.1}, {"system": WIDE}),
+  ]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("report")
+  page.write(str(folder), f"Classification: {EVIL}", all_sections())
+  return folder
+
+
+def test_what_people_wrote_is_text_and_no_markup(folder):
+  html = scripts.report(folder)
+  assert html.count("&lt;script&gt;alert(&#x27;1&#x27;)&lt;/script&gt;") > 5
+  assert "이 영화는 최고" in html
+  assert "Nothing" not in html
+
+
+def test_the_same_sections_give_the_same_bytes(folder, tmp_path):
+  page.write(str(tmp_path), f"Classification: {EVIL}", all_sections())
+  assert scripts.report(tmp_path) == scripts.report(folder)
+  assert [path.name for path in tmp_path.iterdir()] == [page.NAME]
+
+
+def test_a_long_log_stays_small(folder):
+  assert len(scripts.report(folder)) < 100_000
+  log = [{"step": k, "a_loss": k % 7} for k in range(200_000)]
+  assert len(sections.curves(log).body) < 30_000
+
+
+def test_data_shows_shares_and_what_is_trained_on_too(folder):
+  html = scripts.report(folder)
+  assert "<td>긍정</td><td>3 (75.0 %)</td><td>3 (75.0 %)</td>" in html
+  assert "<td>texts that are trained on too</td><td></td><td>2</td>" in html
+
+
+def test_half_a_character_is_written_as_a_sign():
+  assert page.text("a\ud83d") == "a?"
+
+
+def test_later_splits_join_those_before(tmp_path):
+  class Folder:
+    path = str(tmp_path)
+
+    def write_json(self, name, content):
+      files.write_json(tmp_path / name, content)
+
+  material.keep(Folder(), material.DATA, {"train": {"a": 1}, "dev": {"b": 2}})
+  found = material.keep(Folder(), material.DATA, {"dev": {"a": 3}})
+  assert found == material.read(str(tmp_path))
+  assert found[material.DATA] == {"train": {"a": 1}, "dev": {"b": 2, "a": 3}}
+  (tmp_path / material.NAME).write_text('{"data": 3}')
+  with pytest.raises(ValueError, match="data in .*report.json must be an obj"):
+    material.read(str(tmp_path))
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+  with browser.running(tmp_path_factory.mktemp("profile")) as started:
+    yield started
+
+
+@browser.needed
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_it_in_light_and_dark(folder, driver, scheme):
+  papers = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}
+  with browser.colours(driver, scheme), browser.phone(driver, width=360):
+    driver.get((folder / page.NAME).as_uri())
+    run = driver.execute_script
+    assert browser.width_of_page(driver) == 360
+    run("for (const x of document.querySelectorAll('details')) x.open = true")
+    assert browser.width_of_page(driver) == 360
+    assert browser.least_contrast(driver) >= 4.5
+    ink, paper, fills = run(
+      "const style = getComputedStyle(document.body);"
+      "return [style.color, style.backgroundColor, [...new Set("
+      "  [...document.querySelectorAll('svg text')].map("
+      "    (node) => getComputedStyle(node).fill))]]"
+    )
+    assert paper == papers[scheme] and fills == [ink]
+    assert run("return performance.getEntriesByType('resource').length") == 0
+    assert run("return document.querySelectorAll('section').length") == 7
+  assert driver.get_log("browser") == []
