@@ -12,7 +12,7 @@ r"""Fine-tunes a model to label or score texts or pairs of texts: GLUE and more.
                                            its file without a model
 
 Writes checkpoints, predictions of each split (for the test sets of GLUE in its
-site's form), pictures and results.json into --output_dir.
+site's form), pictures, results.json and report.html into --output_dir.
 """
 
 import dataclasses

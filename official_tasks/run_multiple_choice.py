@@ -8,7 +8,7 @@ r"""Fine-tunes a model to choose among continuations or answers: SWAG and more.
     ... --train_file=mine.jsonl --dev_fraction=0.1 --text_column=question \
       --choice_columns=a,b,c               your own data
 
-Writes checkpoints, predictions of each split and results.json into
+Writes checkpoints, predictions of each split, results.json and report.html into
 --output_dir.
 """
 

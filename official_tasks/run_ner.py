@@ -13,8 +13,8 @@ r"""Fine-tunes a model to find named entities, other spans or parts of speech.
 Reads CoNLL-2003's columns, KLUE-NER and other files with a token a line, in
 IOB1, IOB2 or BIOES (found out by itself). A row is a sentence with as much of
 its document around it as --max_seq_length takes. Writes checkpoints, the
-predictions of each split as conlleval reads them, and results.json into
---output_dir. Use a cased model: capitals tell names.
+predictions of each split as conlleval reads them, results.json and report.html
+into --output_dir. Use a cased model: capitals tell names.
 
 Source: Devlin et al. 2019, section 5.3.
 """

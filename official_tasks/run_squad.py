@@ -12,8 +12,8 @@ r"""Fine-tunes a model to answer questions with spans of a text: SQuAD and more.
    ... --ensemble_dirs=squad_1,squad_2       averages the logits of runs
 
 Writes checkpoints, predictions.json, nbest_predictions.json, null_odds.json
-(2.0), a picture and results.json into --output_dir. Where --predict_file says
-what the answers are, EM and F1 are those of the official scripts.
+(2.0), a picture, results.json and report.html into --output_dir. Where
+--predict_file says what the answers are, EM and F1 are the official scripts'.
 """
 
 import dataclasses
