@@ -6,8 +6,8 @@ from keras_bert_impl import pictures
 from keras_bert_impl.metrics import intervals
 from keras_bert_impl.training import distribution, run_log
 from keras_bert_impl.training import report as report_lib
+from official_tasks.fine_tuning import data as data_lib
 from official_tasks.fine_tuning import early_stopping, material
-from official_tasks.fine_tuning.data import TRAIN
 from official_tasks.reports import page, sections
 
 _METHODS = (
@@ -161,8 +161,8 @@ def _data(cards):
   """Returns the section of the splits: where from, how many, how long."""
   if not cards:
     return page.Section("Data", "")
-  # Training first, as the names of its stages begin with "train".
-  cards = dict(sorted(cards.items(), key=lambda x: not x[0].startswith(TRAIN)))
+  train = [split for split in cards if split.startswith(data_lib.TRAIN)]
+  cards = {split: cards[split] for split in dict.fromkeys([*train, *cards])}
   rows = {
     split: {
       **{what: f"{n:,}" for what, n in card["counts"].items()},
