@@ -53,6 +53,7 @@ def test_choices_are_learned_scored_and_predicted(folder):
   assert result["baseline"] == 0.25
   assert result["scores"]["accuracy"] > 0.9
   assert "dev accuracy" in out
+  assert "<dt>true</dt><dd>the cat</dd>" in scripts.report(folder / "run")
   with open(folder / "run/dev/predictions.tsv", encoding="utf-8") as file:
     header, *rows = [line.split() for line in file]
   assert header == ["id", "label", "0", "1", "2", "3"]

@@ -229,6 +229,9 @@ def test_it_learns_the_entities_of_conll_files(folder, outcomes):
   assert scores["f1"] > 0.9
   assert {"precision", "recall", "accuracy", "f1_ANI", "f1_LOC"} <= set(scores)
   assert results["data"]["train"] == {"examples": 120, "rows": 120}
+  page = scripts.report(folder / "conll")
+  interval = results["eval"]["dev"]["intervals"]["f1"]
+  assert f"{interval['low']:.4f} to {interval['high']:.4f}" in page
   for path in results["artifacts"].values():
     assert pathlib.Path(path).exists() or pathlib.Path(f"{path}.index").exists()
 
@@ -319,6 +322,7 @@ def test_a_field_over_the_tags_is_saved_scored_and_served(folder, outcomes):
   assert outcomes["crf_again"][0] == 0, outcomes["crf_again"][1]
   evaluated = scripts.results(folder / "crf")["eval"]["dev"]
   assert evaluated["scores"]["f1"] > 0.9
+  assert "mean probability of the tags" in scripts.report(folder / "crf")
   assert not (folder / "crf/config.json").exists()  # Nobody else has it.
   tensors = reading.open_checkpoint(str(folder / "crf")).tensors
   tables = {n: tensors[n] for n in tensors.shapes if n.startswith("crf/")}

@@ -110,7 +110,7 @@ def test_checkpoints_are_rotated_and_in_the_originals_names(uninterrupted):
 
 def test_a_second_run_says_that_it_is_done(data, uninterrupted):
   output_dir, _ = uninterrupted
-  before = final_state(output_dir)
+  before, page = final_state(output_dir), scripts.report(output_dir)
   status, out, err = scripts.run(
     "run_pretraining",
     **flags(data, output_dir, do_eval=True, do_export=True),
@@ -121,6 +121,7 @@ def test_a_second_run_says_that_it_is_done(data, uninterrupted):
   # From the exported model, which this process did not make.
   assert "the [MASK] sees a tree .\n    " in out
   assert_equal_bitwise(final_state(output_dir), before)
+  assert scripts.report(output_dir) == page
   exports = (output_dir / "saved_model" / "encoder").iterdir()
   assert [path.name for path in exports if path.is_dir()] == ["1"]
 
