@@ -247,7 +247,7 @@ def scores_of(table, experiment):
   columns = columns_of(table, experiment.tasks)
   values = {row.name: {} for row in table.rows}
   for row, name, command in cells_of(table, experiment):
-    found = _restarts(command, columns[name].split, table.is_glue)
+    found = _restarts(columns[name], command, table.is_glue)
     values[row.name][name] = found
   for row in table.rows:
     if table.is_glue:
@@ -280,23 +280,35 @@ def _add_average(values):
   values[name] = [statistics.mean(scores) for scores in restarts]
 
 
-def _restarts(command, split, is_glue):
+def _restarts(column, command, is_glue):
   """Returns the scores of a fine-tuning's restarts in percent, list of float.
 
-  They are by the first metric, but the accuracy of classes where the table is
-  not GLUE: the papers have it there, also where GLUE has F1 first.
+  Args:
+    column: `Column`.
+    command: `Command` of the fine-tuning.
+    is_glue: as `rows.Table`.
   """
   results = _results(command.folder)
   names = [os.path.join("runs", run["name"]) for run in results.get("runs", [])]
   values = []
   for name in names or [""]:
     run = _results(os.path.join(command.folder, name))["eval"]
-    scores = run[split or next(iter(run))]["scores"]
-    metric = next(iter(scores))
-    if command.script == "run_classifier" and not is_glue:
-      metric = "accuracy" if "accuracy" in scores else metric
-    values.append(100 * scores[metric])
+    scores = run[column.split or next(iter(run))]["scores"]
+    values.append(100 * scores[_metric(column.task, scores, is_glue)])
   return values
+
+
+def _metric(task, scores, is_glue):
+  """Returns the metric of a task: F1 of answers and tags, else the first one.
+
+  Where the table is not GLUE, it is the accuracy of classes: the papers have it
+  there, also where GLUE has F1 first.
+  """
+  if task.kind in ("answers", "tags"):
+    return "f1"
+  if "accuracy" in scores and not is_glue:
+    return "accuracy"
+  return next(iter(scores))
 
 
 def _results(folder):

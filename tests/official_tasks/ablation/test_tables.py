@@ -1,6 +1,8 @@
 """Tables of the paper: their rows, and the commands that fill them."""
 
 import dataclasses
+import json
+import pathlib
 import subprocess
 import sys
 
@@ -131,6 +133,33 @@ def test_shares_of_masks_add_up():
     assert mask + same + random == 100
     assert flags["mask_token_prob"] == mask / 100
     assert flags["random_token_prob"] == random / 100
+
+
+@pytest.mark.parametrize("num_restarts", [1, 2])
+def test_scores_are_those_that_the_paper_has(num_restarts, tmp_path):
+  metrics = {  # In the order that the scripts write them in.
+    "MNLI": {"f1": 0.1, "accuracy": 0.7, "accuracy_and_f1": 0.2},
+    "SWAG": {"accuracy": 0.6},
+    "SQuAD": {"exact_match": 0.3, "f1": 0.5},
+    "NER": {"accuracy": 0.9, "precision": 0.1, "recall": 0.2, "f1": 0.4},
+  }
+  whole = experiment(model_dir=str(tmp_path))
+  names = [f"random_seed={number}" for number in range(num_restarts)]
+  for _, column, command in plan.cells_of(table("table 5"), whole):
+    run = {"eval": {"dev": {"scores": metrics[column]}}}
+    search = {"runs": [{"name": name} for name in names]}
+    results = {"": run}
+    if num_restarts > 1:
+      results = {"": search} | {f"runs/{name}": run for name in names}
+    for name, content in results.items():
+      path = pathlib.Path(command.folder, name, "results.json")
+      path.parent.mkdir(parents=True, exist_ok=True)
+      path.write_text(json.dumps(content))
+  found = plan.scores_of(table("table 5"), whole)[0]["scores"]
+  means = {name: score["mean"] for name, score in found.items()}
+  expected = {"MNLI": 70, "SWAG": 60, "SQuAD": 50, "NER": 40}
+  assert means == pytest.approx(expected)
+  assert all(score["n"] == num_restarts for score in found.values())
 
 
 def test_a_figure_fine_tunes_each_checkpoint():
