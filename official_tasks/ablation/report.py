@@ -124,7 +124,8 @@ def _plot_bars(table, rows):
     axes.barh(places, means, xerr=[score["sd"] for score in scores])
     axes.set_yticks(places, names)
     axes.invert_yaxis()
-    low, high = min(means), max(means)
+    low = min(score["mean"] - score["sd"] for score in scores)
+    high = max(score["mean"] + score["sd"] for score in scores)
     margin = max(high - low, 1.0)
     axes.set_xlim(max(low - margin, 0.0), high + margin)
     axes.set_title(column)
@@ -156,7 +157,9 @@ def _plot_row(table, row):
   axes.set_yticks(range(len(columns)), columns)
   axes.invert_yaxis()
   axes.set_title(table.title)
-  axes.legend(frameon=False)
+  axes.legend(
+    loc="upper center", bbox_to_anchor=(0.5, -0.05), ncols=2, frameon=False
+  )
   return figure
 
 
