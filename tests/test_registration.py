@@ -6,6 +6,17 @@ import sys
 import pytest
 
 from keras_bert_impl import configs, models
+from tests import slow
+
+IMPORTS = (
+  "import keras, keras_bert_impl",
+  "import keras_bert_impl, keras",
+  "import keras_bert_impl.layers, keras",
+  # Looking for Keras is not importing it.
+  "import importlib.util, keras_bert_impl\n"
+  "importlib.util.find_spec('keras')\n"
+  "import keras",
+)
 
 
 def run(program, *arguments):
@@ -40,18 +51,7 @@ def saved_model(tmp_path_factory):
   return path
 
 
-@pytest.mark.parametrize(
-  "imports",
-  [
-    "import keras, keras_bert_impl",
-    "import keras_bert_impl, keras",
-    "import keras_bert_impl.layers, keras",
-    # Looking for Keras is not importing it.
-    "import importlib.util, keras_bert_impl\n"
-    "importlib.util.find_spec('keras')\n"
-    "import keras",
-  ],
-)
+@pytest.mark.parametrize("imports", slow.all_but(IMPORTS[-1:], IMPORTS))
 def test_a_saved_model_loads_where_the_library_is_imported(
   saved_model, imports
 ):

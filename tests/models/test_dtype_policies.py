@@ -13,6 +13,7 @@ import pytest
 
 from keras_bert_impl import configs, layers, models
 from keras_bert_impl.checkpoints import reading
+from tests import slow
 
 ROOT = pathlib.Path(__file__).parents[2]
 CONFIG = configs.EncoderConfig(
@@ -59,12 +60,8 @@ MODELS = {
     CONFIG, 3, features="weighted_sum_all", lstm_width=4
   ),
 }
-slow = pytest.mark.slow
 # The others have the same layers, and take about ten seconds each.
-_QUICK = ("classifier_bilstm",)
-NAMES = [
-  name if name in _QUICK else pytest.param(name, marks=slow) for name in MODELS
-]
+NAMES = slow.all_but(("classifier_bilstm",), MODELS)
 IDS = np.array([[2, 7, 8, 3, 0], [2, 9, 10, 11, 3]], "int32")
 MASK = (IDS > 0).astype("int32")
 # What the sampler drew.
@@ -127,7 +124,7 @@ def test_a_quantized_model_computes_the_same_after_loading(tmp_path, name):
   assert_reloads(quantized(MODELS[name]()), tmp_path)
 
 
-@slow
+@pytest.mark.slow
 def test_a_quantized_model_does_so_on_jax_too(tmp_path):
   pytest.importorskip("jax")
   program = (
@@ -148,7 +145,7 @@ def test_a_quantized_model_does_so_on_jax_too(tmp_path):
   assert result.returncode == 0, result.stderr
 
 
-@slow
+@pytest.mark.slow
 def test_quantized_layers_reload_in_any_model(tmp_path):
   encoder = models.TransformerEncoder(CONFIG)
   # Their paths are others after loading: without "bert/encoder/".

@@ -10,6 +10,7 @@ import pytest
 
 from keras_bert_impl import configs, given_arrays, models
 from keras_bert_impl.checkpoints import description, mappings, writing
+from tests import slow
 from tests.models import opening_memory
 
 # As MiniLM: half of its 91 MB are one table.
@@ -32,7 +33,10 @@ def fixture_folder():
 @pytest.mark.skipif(
   not pathlib.Path("/proc/self/status").exists(), reason="Linux tells the peak"
 )
-@pytest.mark.parametrize("file_format", ["safetensors", "google", "keras"])
+@pytest.mark.parametrize(
+  "file_format",
+  slow.all_but(("safetensors",), ("safetensors", "google", "keras")),
+)
 def test_weights_are_in_memory_once(file_format, folder):
   with given_arrays.awaited():
     encoder = models.TransformerEncoder(CONFIG)

@@ -12,7 +12,7 @@ from keras_bert_impl.tasks import masked_lm
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import replica_program
 from official_tasks.pretraining import tpu_compiler
-from tests import architectures
+from tests import architectures, slow
 from tests.official_tasks import scripts
 from tests.training import replica_equality
 
@@ -27,7 +27,6 @@ FAMILIES = {
   "electra": {"embedding_size": 8},
   "deberta_v3": architectures.DEBERTA,
 }
-SLOW = ("deberta_v3",)
 
 
 def check(folder, objective="bert", **flags):
@@ -54,13 +53,7 @@ def figure(table, name):
 
 
 @needs_compiler
-@pytest.mark.parametrize(
-  "objective",
-  [
-    pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name
-    for name in FAMILIES
-  ],
-)
+@pytest.mark.parametrize("objective", slow.all_but(("bert",), FAMILIES))
 def test_a_step_of_every_family_compiles(tmp_path, objective):
   compiles(*check(tmp_path, objective, rematerialize=True))
 

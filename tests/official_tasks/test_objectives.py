@@ -11,7 +11,7 @@ from keras_bert_impl import models
 from keras_bert_impl.checkpoints import names, tf_format
 from keras_bert_impl.tasks import objectives
 from keras_bert_impl.training import run_log
-from tests import architectures
+from tests import architectures, slow
 from tests.official_tasks import scripts
 
 DEBERTA = architectures.DEBERTA | {"model_type": "deberta-v2"}
@@ -77,12 +77,9 @@ TRAINING = {
 }
 DETECTORS = ("electra", "deberta_v3")
 STEPS = 40
-# Their models, losses and checkpoints have quicker tests elsewhere.
-SLOW = ("modernbert", "deberta_v3")
-NAMES = [
-  pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name
-  for name in OBJECTIVES
-]
+# The others' models, losses and checkpoints have quicker tests elsewhere.
+QUICK = ("bert", "roberta", "albert", "spanbert", "electra", "left_to_right")
+NAMES = slow.all_but(QUICK, OBJECTIVES)
 
 
 def flags(folder, objective, **overrides):
@@ -139,19 +136,19 @@ def finished_runs(chosen, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-  fast = [name for name in OBJECTIVES if name not in SLOW]
-  return finished_runs(fast, tmp_path_factory)
+  return finished_runs(QUICK, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
 def slow_runs(tmp_path_factory):
-  return finished_runs(SLOW, tmp_path_factory)
+  others = [name for name in OBJECTIVES if name not in QUICK]
+  return finished_runs(others, tmp_path_factory)
 
 
 @pytest.fixture
 def folder(request, name):
   """Folder of the finished run of the objective `name`."""
-  return request.getfixturevalue("slow_runs" if name in SLOW else "runs")[name]
+  return request.getfixturevalue("runs" if name in QUICK else "slow_runs")[name]
 
 
 def test_each_objective_is_tested_here():
@@ -244,8 +241,9 @@ def test_a_discriminator_of_two_tables_is_read_with_their_sum(slow_runs):
   )
 
 
-def test_masks_are_filled_by_the_decoder_that_was_trained(runs):
-  out = runs["deberta"] / "out"
+@pytest.mark.slow
+def test_masks_are_filled_by_the_decoder_that_was_trained(slow_runs):
+  out = slow_runs["deberta"] / "out"
   model = models.from_checkpoint(out, heads=True)
   assert model.use_mask_decoder
   served = tf.saved_model.load(str(out / "saved_model" / "fill_mask" / "1"))

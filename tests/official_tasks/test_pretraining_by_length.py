@@ -80,6 +80,7 @@ def test_a_run_cannot_go_on_without(data, uninterrupted):
   assert "bucket_by_length=True, not False" in scripts.error_line(err)
 
 
+@pytest.mark.slow
 def test_two_workers_train_as_one_device(data, uninterrupted, tmp_path):
   overrides = flags(data, tmp_path)
   del overrides["output_dir"]

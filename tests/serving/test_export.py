@@ -14,6 +14,7 @@ import tensorflow as tf
 from keras_bert_impl import models
 from keras_bert_impl.serving import classification, export, fill_mask
 from keras_bert_impl.serving import encoder as encoder_lib
+from tests import slow
 from tests.serving import all_heads, answers, toy
 
 
@@ -103,15 +104,18 @@ def test_weights_of_half_precision_answer_nearly_the_same(
 
 @pytest.mark.parametrize(
   "name",
-  [
-    "encoder",
-    "fill_mask",
-    "question_answering",
-    pytest.param("classification", marks=pytest.mark.slow),
-    pytest.param("token_classification", marks=pytest.mark.slow),
-    pytest.param("replaced_tokens", marks=pytest.mark.slow),
-    pytest.param("multiple_choice", marks=pytest.mark.slow),
-  ],
+  slow.all_but(
+    ("encoder", "fill_mask", "question_answering"),
+    (
+      "encoder",
+      "fill_mask",
+      "question_answering",
+      "classification",
+      "token_classification",
+      "replaced_tokens",
+      "multiple_choice",
+    ),
+  ),
 )
 def test_a_model_in_bfloat16_answers_nearly_the_same(name, tmp_path):
   head = all_heads.make(name, tmp_path)

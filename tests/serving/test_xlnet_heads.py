@@ -19,6 +19,7 @@ from keras_bert_impl.serving import (
   question_answering,
   token_classification,
 )
+from tests import slow
 from tests.tokenizers import vocabularies
 
 TEXTS = ["the cat sat", "a dog", "the old house by the river and a tree"]
@@ -85,7 +86,9 @@ def make(head, tokenizer):
   return encoder.EncoderServable(models.make_encoder(config), tokenizer, 40)
 
 
-@pytest.mark.parametrize("head", ROWS)
+@pytest.mark.parametrize(
+  "head", slow.all_but(("classification", "question_answering"), ROWS)
+)
 def test_a_row_is_answered_the_same_alone_and_among_others(head, tokenizer):
   servable = make(head, tokenizer)
   answer = tf.function(servable.answer)

@@ -9,7 +9,7 @@ import pytest
 from keras_bert_impl import configs, models
 from keras_bert_impl.models import feature_models
 from keras_bert_impl.training import freezing, saver
-from tests import architectures
+from tests import architectures, slow
 from tests.training import replica_equality, test_loop
 
 CONFIG = configs.EncoderConfig(**architectures.THREE_LAYERS)
@@ -108,7 +108,9 @@ def test_what_is_frozen_stays_bit_for_bit(tmp_path):
   assert {name.rpartition("/")[0] for name in slots} == changed
 
 
-@pytest.mark.parametrize("options", [{}, {"rematerialize": True}])
+@pytest.mark.parametrize(
+  "options", slow.all_but(({},), ({}, {"rematerialize": True}))
+)
 def test_what_is_trained_moves_as_if_all_were(options):
   # Clipping to the norm of all gradients would not be the same.
   options = {"dropout": 0.1, "clip_norm": 0.0, **options}

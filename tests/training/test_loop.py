@@ -11,9 +11,25 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.training import distribution, loop
+from tests import slow
 from tests.training import replica_equality
 
 ROOT = pathlib.Path(__file__).parents[2]
+# Arguments of `replica_equality`: objective, optimizer, what is trained.
+OPTIONS = (
+  ("bert", "adamw"),
+  ("albert", "adamw"),
+  ("packed", "adamw"),
+  ("electra", "adamw"),
+  ("deberta", "adamw"),
+  ("deberta_v3", "adamw"),
+  ("modernbert", "adamw"),
+  ("pair", "adamw"),
+  ("elmo", "adamw"),
+  ("bert", "lamb"),
+  ("bert", "stable_adamw"),
+  ("bert", "adamw", "train_layers=last_1"),
+)
 
 
 def run_process(*arguments):
@@ -31,28 +47,7 @@ def result(process):
   return json.loads(output)
 
 
-@pytest.mark.parametrize(
-  "options",
-  [
-    ("bert", "adamw"),
-    *(
-      pytest.param(options, marks=pytest.mark.slow)
-      for options in (
-        ("albert", "adamw"),
-        ("packed", "adamw"),
-        ("electra", "adamw"),
-        ("deberta", "adamw"),
-        ("deberta_v3", "adamw"),
-        ("modernbert", "adamw"),
-        ("pair", "adamw"),
-        ("elmo", "adamw"),
-        ("bert", "lamb"),
-        ("bert", "stable_adamw"),
-        ("bert", "adamw", "train_layers=last_1"),
-      )
-    ),
-  ],
-)
+@pytest.mark.parametrize("options", slow.all_but(OPTIONS[:1], OPTIONS))
 def test_replicas_and_micro_batches_change_nothing(options):
   """Dropout masks and drawn tokens included."""
   processes = [run_process(replicas, *options) for replicas in (1, 2)]

@@ -24,7 +24,7 @@ from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import distribution
 from keras_bert_impl.training import loop as loop_lib
-from tests import architectures
+from tests import architectures, slow
 
 BATCH, LENGTH, PREDICTIONS = 8, 24, 5
 VOCABULARY = vocabulary_lib.Vocabulary(
@@ -118,8 +118,6 @@ TASKS |= {
     ("_with_memory", {"mem_len": 8}),
   )
 }
-# Its blocks, losses and embeddings are compiled for others too.
-SLOW = ("deberta_v3", "modernbert")
 
 
 def make_batches(task):
@@ -151,10 +149,7 @@ def make_batches(task):
 @pytest.mark.xla
 @pytest.mark.parametrize(
   "name",
-  [
-    pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name
-    for name in TASKS
-  ],
+  slow.all_but(("bert", "xlnet"), TASKS),
 )
 def test_an_objective_is_learned_under_xla(name):
   learn(name, jit_compile=True)

@@ -12,6 +12,7 @@ import tensorflow as tf
 from keras_bert_impl import layers, models
 from keras_bert_impl.layers import kernels
 from keras_bert_impl.training import distribution
+from tests import slow
 from tests.training import (
   rematerialized_memory,
   replica_equality,
@@ -20,6 +21,15 @@ from tests.training import (
 
 CONFIG = replica_equality.encoder_config(
   dropout=0.2, num_hidden_layers=3, initializer_range=0.2
+)
+FAMILIES = (
+  "bert",
+  "albert",
+  "electra",
+  "deberta",
+  "deberta_v3",
+  "pair",
+  "elmo",
 )
 
 
@@ -48,23 +58,7 @@ def gradients(task, model, rematerialize, jit_compile):
 @pytest.mark.parametrize(
   "jit_compile", [False, pytest.param(True, marks=pytest.mark.xla)]
 )
-@pytest.mark.parametrize(
-  "family",
-  [
-    "bert",
-    *(
-      pytest.param(family, marks=pytest.mark.slow)
-      for family in (
-        "albert",
-        "electra",
-        "deberta",
-        "deberta_v3",
-        "pair",
-        "elmo",
-      )
-    ),
-  ],
-)
+@pytest.mark.parametrize("family", slow.all_but(("bert",), FAMILIES))
 def test_losses_and_gradients_do_not_change(family, jit_compile):
   task = replica_equality.TASKS[family](CONFIG)
   keras.utils.set_random_seed(1)
@@ -88,7 +82,7 @@ def train(**overrides):
   return {weight.path: weight.numpy() for weight in training.model.weights}
 
 
-@pytest.mark.parametrize("accumulation", [1, 2])
+@pytest.mark.parametrize("accumulation", slow.all_but((2,), (1, 2)))
 def test_ten_steps_give_the_same_variables(accumulation, monkeypatch):
   # As in models of a useful size. Single ops TensorFlow fuses and rounds in
   # another way where a block is computed twice.
@@ -110,15 +104,12 @@ def test_replicas_give_the_same_as_without():
     np.testing.assert_allclose(found[1][path], value, atol=1e-6, err_msg=path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
   not sys.platform.startswith("linux"), reason="reads the peak from /proc"
 )
 @pytest.mark.parametrize(
-  "kind",
-  [
-    "graph",
-    pytest.param("xla", marks=[pytest.mark.xla, pytest.mark.slow]),
-  ],
+  "kind", ["graph", pytest.param("xla", marks=pytest.mark.xla)]
 )
 def test_it_takes_less_memory(kind):
   peaks = []

@@ -13,7 +13,7 @@ from keras_bert_impl import configs, models, tokenizers
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.serving import classification, export
 from official_tasks.model_folders import trained
-from tests import architectures
+from tests import architectures, slow
 from tests.official_tasks import scripts
 from tests.official_tasks.fine_tuning import toy as toy_fine_tuning
 from tests.tokenizers import vocabularies
@@ -21,6 +21,24 @@ from tests.tokenizers import vocabularies
 PARITY = scripts.ROOT / "tests/data/parity"
 NEW = {"classifier/output_weights", "classifier/output_bias"}
 NEW_POOLER = {"bert/pooler/dense/kernel", "bert/pooler/dense/bias"}
+# Checkpoints to start from, and what they lack.
+NEW_WEIGHTS = {
+  "bert_pretraining": NEW,
+  "albert_pretraining": NEW,
+  "roberta_masked_lm": NEW | NEW_POOLER,
+  "electra_discriminator": NEW | NEW_POOLER,
+  "roberta_classifier": NEW,  # of three classes
+  "distilbert_masked_lm": NEW | NEW_POOLER,
+  "xlm_roberta_masked_lm": NEW | NEW_POOLER,
+  "camembert_masked_lm": NEW | NEW_POOLER,
+  "mpnet_masked_lm": NEW | NEW_POOLER,
+  "xlnet_language_model": NEW | NEW_POOLER,
+  "deberta_masked_lm": NEW | NEW_POOLER,
+  "deberta_v2_masked_lm": NEW | NEW_POOLER,
+  # Its heads begin with the dense layer of the language model's.
+  "modernbert_masked_lm": NEW,
+}
+FAMILIES = ("distilbert", "xlm_roberta", "xlnet", "deberta_v2", "modernbert")
 
 
 @pytest.fixture(scope="module")
@@ -31,25 +49,10 @@ def model_folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-  ("name", "new"),
-  [
-    ("bert_pretraining", NEW),
-    ("albert_pretraining", NEW),
-    ("roberta_masked_lm", NEW | NEW_POOLER),
-    ("electra_discriminator", NEW | NEW_POOLER),
-    ("roberta_classifier", NEW),  # of three classes
-    ("distilbert_masked_lm", NEW | NEW_POOLER),
-    ("xlm_roberta_masked_lm", NEW | NEW_POOLER),
-    ("camembert_masked_lm", NEW | NEW_POOLER),
-    ("mpnet_masked_lm", NEW | NEW_POOLER),
-    ("xlnet_language_model", NEW | NEW_POOLER),
-    ("deberta_masked_lm", NEW | NEW_POOLER),
-    ("deberta_v2_masked_lm", NEW | NEW_POOLER),
-    # Its heads begin with the dense layer of the language model's.
-    ("modernbert_masked_lm", NEW),
-  ],
+  "name", slow.all_but(("bert_pretraining", "roberta_masked_lm"), NEW_WEIGHTS)
 )
-def test_a_family_is_fine_tuned(name, new, model_folder, tmp_path):
+def test_a_family_is_fine_tuned(name, model_folder, tmp_path):
+  new = NEW_WEIGHTS[name]
   checkpoint = reading.open_checkpoint(PARITY / name)
   setup = toy_fine_tuning.make_setup(
     model_folder,
@@ -78,16 +81,7 @@ def test_a_family_is_fine_tuned(name, new, model_folder, tmp_path):
   assert description.labels == toy_fine_tuning.LABELS
 
 
-@pytest.mark.parametrize(
-  "name",
-  [
-    "distilbert",
-    "xlm_roberta",
-    "xlnet",
-    "deberta_v2",
-    pytest.param("modernbert", marks=pytest.mark.slow),
-  ],
-)
+@pytest.mark.parametrize("name", slow.all_but(("distilbert",), FAMILIES))
 def test_a_family_is_served_as_it_was_trained(name, model_folder, tmp_path):
   head = "language_model" if name == "xlnet" else "masked_lm"
   source = shutil.copytree(PARITY / f"{name}_{head}", tmp_path / "source")
@@ -152,6 +146,7 @@ def test_a_family_is_served_as_it_was_trained(name, model_folder, tmp_path):
   np.testing.assert_allclose(served, tf.nn.softmax(logits), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_pair_is_fine_tuned_whose_embeddings_were_shared(
   model_folder, tmp_path
 ):
