@@ -7,7 +7,7 @@ r"""Fine-tunes a model to answer questions with spans of a text: SQuAD and more.
      --train_batch_size=32 --learning_rate=3e-5 --num_train_epochs=2
 
    ... --version_2_with_negative             SQuAD 2.0
-   ... --train_file=triviaqa.json,train-v1.1.json    one after the other
+   ... --train_file=triviaqa-rc/qa/wikipedia-train.json,train-v1.1.json
    ... --train_file=all.json --dev_articles=10       without a dev set
    ... --ensemble_dirs=squad_1,squad_2       averages the logits of runs
 

@@ -1,12 +1,13 @@
 """Reads files of questions, texts and answers.
 
-  SQuAD 1.1 and 2.0, XQuAD, KorQuAD 1.0, TriviaQA in this layout:
+  SQuAD 1.1 and 2.0, XQuAD, KorQuAD 1.0, others in this layout:
     {"data": [{"title", "paragraphs": [{"context", "qas": [{"id", "question",
     "answers": [{"text", "answer_start"}], "is_impossible"}]}]}]}
   CMRC 2018, as published in that layout or as
     [{"title", "context_text", "qas": [{"query_id", "query_text",
     "answers": [text]}]}]
     where nothing says at which character an answer begins.
+  TriviaQA's own layout, {"Data": [...]}; see `triviaqa_files`.
 
 A question without "answers" is to be predicted. One with an empty list, or with
 "is_impossible", has no answer.
@@ -15,6 +16,7 @@ A question without "answers" is to be predicted. One with an empty list, or with
 from keras_bert_impl import files
 from keras_bert_impl.tasks import examples as examples_lib
 from keras_bert_impl.tasks import question_answering_rows
+from tfrecords.labelled import triviaqa_files
 
 # The keys of SQuAD, and what the other layout of CMRC calls them.
 _CONTEXT = ("context", "context_text")
@@ -34,6 +36,8 @@ def read(path, name="train_file"):
     ValueError: it is of none of these layouts; names file and place.
   """
   data = files.read_json(path, (dict, list), name=name)
+  if isinstance(data, dict) and triviaqa_files.KEY in data:
+    return triviaqa_files.read(data, path)
   if isinstance(data, dict):
     place = f"{path}: data"
     entries = _get(data, ("data",), list, path)
