@@ -13,8 +13,10 @@ from keras_bert_impl.checkpoints import mappings
 
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
 POSITION_EMBEDDINGS = "bert/embeddings/position_embeddings"
+# Before the names of a discriminator's generator.
+GENERATOR = "generator/"
 # A discriminator may add a table of its own, the delta, to its generator's.
-GENERATOR_WORD_EMBEDDINGS = "generator/embeddings/word_embeddings"
+GENERATOR_WORD_EMBEDDINGS = GENERATOR + "embeddings/word_embeddings"
 DELTA = "bert/embeddings/word_embeddings_delta"
 # Before the names of the second encoder of a pair.
 RIGHT_TO_LEFT = "right_to_left/"

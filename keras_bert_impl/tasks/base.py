@@ -19,12 +19,14 @@ class Task(abc.ABC):
     has_frozen_encoder: bool, whether the encoder makes the same of a row at
       each step, untrained and without dropout, and the model is one in two
       parts, as `models.FeatureTagger`.
+    needs_weights: bool, whether training must start from a checkpoint.
   """
 
   head = None
   labels = None
   has_pooler = False
   has_frozen_encoder = False
+  needs_weights = False
 
   @property
   def has_standard_head(self):

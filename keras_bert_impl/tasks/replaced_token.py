@@ -14,6 +14,16 @@ with epy.lazy_imports():
   from keras_bert_impl.models import electra
 
 
+_ENCODER = "bert/"
+_GENERATORS_HEAD = "cls/predictions/"
+# Clark et al. 2020, section 3.2: the discriminator starts from the generator.
+_SECOND_STAGE = {
+  "generator_size": 1.0,
+  "generator_depth": 1.0,
+  "embedding_sharing": "none",
+}
+
+
 @dataclasses.dataclass(frozen=True)
 class ReplacedTokenOptions:
   """Options of --objective=electra and deberta_v3."""
@@ -42,6 +52,12 @@ class ReplacedTokenOptions:
     "Weight of the discriminator's loss beside the generator's.",
     interval="[0, inf)",
   )
+  freeze_generator: bool = options.field(
+    False,
+    "Whether the generator stays as it is in init_checkpoint, a masked language"
+    " model, and the discriminator starts from the same weights: the second of"
+    " two stages. Both have one size then and share nothing.",
+  )
 
 
 class ReplacedTokenTask(pretraining.PretrainingTask):
@@ -55,12 +71,18 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
     generator_depth: float, the same of their layers.
     embedding_sharing: str, see `models.ElectraPretrainingModel`.
     detection_weight: float, of the discriminator's loss beside the generator's.
+    freeze_generator: bool, whether only the discriminator is trained, the
+      second of the paper's two stages.
     is_packed: as `PretrainingTask`.
 
   Attributes:
     paper: {argument: value}, the paper's values of arguments that are None.
 
-  Source: Clark et al. 2020, section 2 and appendix A.
+  Raises:
+    ValueError: a frozen generator would share embeddings with a discriminator
+      that is trained; or as `models.electra_generator_config`.
+
+  Source: Clark et al. 2020, section 2, section 3.2 (two stages) and appendix A.
   """
 
   paper = {
@@ -78,6 +100,7 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
     generator_depth=None,
     embedding_sharing=None,
     detection_weight=50.0,
+    freeze_generator=False,
     is_packed=False,
   ):
     super().__init__(config, masking, is_packed)
@@ -86,12 +109,21 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
       "generator_depth": generator_depth,
       "embedding_sharing": embedding_sharing,
     }
-    chosen = self.paper | {k: x for k, x in given.items() if x is not None}
+    paper = _SECOND_STAGE if freeze_generator else self.paper
+    chosen = paper | {k: x for k, x in given.items() if x is not None}
     self.embedding_sharing = chosen["embedding_sharing"]
+    self.freeze_generator = self.needs_weights = freeze_generator
+    if freeze_generator and self.embedding_sharing != "none":
+      raise ValueError(
+        f"embedding_sharing ({self.embedding_sharing!r}) must be none with"
+        " freeze_generator: what both share would be trained."
+      )
     self.generator_config = electra.electra_generator_config(
       config, chosen["generator_size"], chosen["generator_depth"]
     )
     self.loss_weights = {"replaced_token": detection_weight}
+    if freeze_generator:
+      self.loss_weights["masked_lm"] = 0.0
 
   @classmethod
   def make(cls, config, data, options):
@@ -100,25 +132,36 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
 
   def build_model(self):
     """Returns an `ElectraPretrainingModel` with fresh weights."""
-    return electra.ElectraPretrainingModel(
+    model = electra.ElectraPretrainingModel(
       self.config,
       self.generator_config,
       use_sequence_ids=self.is_packed,
       embedding_sharing=self.embedding_sharing,
     )
+    if self.freeze_generator:
+      for variable in model.trainable_variables:
+        if variable.path.startswith((names.GENERATOR, _GENERATORS_HEAD)):
+          variable.trainable = False
+    return model
 
   def given_weights(self, tensors):
-    """Gives the generator the word table of a checkpoint without generator.
+    """Gives the generator weights of a checkpoint without generator.
 
-    With "gdes" sharing the discriminator then starts from this table too, as it
-    adds to the generator's.
+    A frozen one gets all of the encoder's, from which the discriminator starts
+    too. With "gdes" sharing it gets the word table, and the discriminator
+    starts from this one too, as it adds to the generator's.
     """
-    has_one = names.GENERATOR_WORD_EMBEDDINGS not in tensors
-    has_one = has_one and names.WORD_EMBEDDINGS in tensors
-    if self.embedding_sharing != "gdes" or not has_one:
+    if any(name.startswith(names.GENERATOR) for name in tensors):
       return tensors
-    origins = {name: name for name in tensors}
-    origins[names.GENERATOR_WORD_EMBEDDINGS] = names.WORD_EMBEDDINGS
+    if self.freeze_generator:
+      given = [name for name in tensors if name.startswith(_ENCODER)]
+    elif self.embedding_sharing == "gdes":
+      given = [name for name in tensors if name == names.WORD_EMBEDDINGS]
+    else:
+      given = []
+    origins = {name: name for name in tensors} | {
+      names.GENERATOR + name.removeprefix(_ENCODER): name for name in given
+    }
     return mappings.Renamed(tensors, origins)
 
   def weights(self, batch):

@@ -197,6 +197,11 @@ class Experiment:
     elif self.config.init_checkpoint:
       checkpoint = self.load(self.config.init_checkpoint)
       self._warn_of_differences(checkpoint)
+    elif self.task.needs_weights:
+      raise ValueError(
+        "--init_checkpoint must be given: a part of this model is not trained"
+        " and stays as it is there."
+      )
     else:
       logging.info("Weights drawn from seed %d.", self.config.random_seed)
 

@@ -227,6 +227,38 @@ def test_electras_checkpoint_holds_a_discriminator_like_any_encoder(runs):
 
 
 @pytest.mark.slow
+def test_a_discriminator_is_trained_in_a_second_stage(runs, tmp_path):
+  first = runs["roberta"] / "out"
+  values = flags(
+    runs["roberta"],
+    "electra",
+    output_dir=tmp_path,
+    freeze_generator=True,
+    allow_partial=True,
+  )
+  outcomes = scripts.run_each(
+    "run_pretraining", [values, values | {"init_checkpoint": first}]
+  )
+  [(refused, err), (status, log)] = outcomes
+  assert refused == 1
+  assert "--init_checkpoint must be given" in scripts.error_line(err)
+  assert status == 0, log
+  before, after = (
+    tf_format.read(str(folder / f"model.ckpt-{STEPS}"))
+    for folder in (first, tmp_path)
+  )
+  for name in (
+    names.WORD_EMBEDDINGS,
+    "bert/encoder/layer_0/output/dense/kernel",
+  ):
+    copy = name.replace("bert/", "generator/")
+    np.testing.assert_array_equal(after[copy], before[name], name)
+    assert not np.array_equal(after[name], before[name])
+  entries = run_log.read(str(tmp_path))
+  assert entries[-1]["replaced_token_loss"] < entries[0]["replaced_token_loss"]
+
+
+@pytest.mark.slow
 def test_a_discriminator_of_two_tables_is_read_with_their_sum(slow_runs):
   out = slow_runs["deberta_v3"] / "out"
   stored = tf_format.read(str(out / f"model.ckpt-{STEPS}"))
