@@ -90,6 +90,7 @@ setuptools.setup(
       # The layers are tested on Keras' JAX backend too.
       "jax>=0.4.34",
       "kagglehub>=0.3",
+      "mwparserfromhell>=0.6.6",
       "psutil>=5.9",
       "pytest>=8",
       "pytest-xdist>=3.6",
@@ -106,6 +107,8 @@ setuptools.setup(
       "tokenizers>=0.20",
       "uvicorn>=0.34",
     ],
+    # Dumps of Wikipedia as text; data sets of it come without.
+    "wikipedia": ["mwparserfromhell>=0.6.6"],
   },
   classifiers=[
     "Programming Language :: Python :: 3",

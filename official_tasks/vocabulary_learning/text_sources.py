@@ -4,7 +4,7 @@ import functools
 import itertools
 
 from official_tasks.command_line import common
-from tfrecords.text import documents, sources, tfds_documents
+from tfrecords.text import documents, sources
 from tfrecords.writing import beam_runner
 
 _SAMPLE_SENTENCES = 1000
@@ -57,7 +57,7 @@ class BeamSource:
       )
     names = common.split_names(config.input_file)
     beam_runner.prepare_data_sets(names, beam)
-    names = tfds_documents.replace_by_text(names, beside=config.vocab_file)
+    names = sources.replace_by_text(names, beside=config.vocab_file)
     self._chunks = documents.open_chunks(names, config.input_format)
     self._config, self._beam, self._counter = config, beam, counter
     sentences = (

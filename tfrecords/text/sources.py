@@ -1,16 +1,21 @@
-"""Documents of any source: text files or TensorFlow Datasets."""
+"""Documents of any source: text files, TensorFlow Datasets, Wikipedia dumps."""
 
 import itertools
+import os
+import re
+import zlib
 
-from tfrecords.text import documents, tfds_documents
+from keras_bert_impl import files
+from tfrecords.text import documents, tfds_documents, wikipedia
 
 
 def iter_documents(input_files, input_format="auto"):
-  """Yields the documents of text files and of TensorFlow Datasets.
+  """Yields the documents of all sources, one after the other.
 
   Args:
-    input_files: sequence of paths, glob patterns, folders, or sources of
-      TensorFlow Datasets (tfds_documents.py).
+    input_files: sequence of paths, glob patterns, folders, sources of
+      TensorFlow Datasets (tfds_documents.py) or dumps of Wikipedia
+      (wikipedia.py).
     input_format: one of `documents.FORMATS`.
 
   Yields:
@@ -20,12 +25,64 @@ def iter_documents(input_files, input_format="auto"):
     ValueError: nothing matches, or a file is not text; FileNotFoundError: a
       file does not exist.
   """
-  for is_tfds, names in itertools.groupby(
-    documents.checked_list(input_files), tfds_documents.is_source
+  for read, names in itertools.groupby(
+    documents.checked_list(input_files), _reader
   ):
-    if is_tfds:
+    if read:
       for name in names:
-        yield from tfds_documents.iter_documents(name)
+        yield from read(name)
     else:
       for chunk in documents.open_chunks(list(names), input_format):
         yield from documents.read_chunk(chunk)
+
+
+def replace_by_text(input_files, beside):
+  """Returns `input_files` with text files in place of other sources.
+
+  Unlike text, these cannot be read from the middle. The text files are kept, so
+  that a restart finds them.
+
+  Args:
+    input_files: sequence of str.
+    beside: str, local or gs://..., a file; the text is written to a folder
+      `source_text` beside it.
+  """
+  folder = os.path.join(os.path.dirname(beside), "source_text")
+  return [
+    write_text(name, folder) if _reader(name) else name for name in input_files
+  ]
+
+
+def write_text(source, folder):
+  """Writes a source as a text file, if that file does not exist yet.
+
+  Args:
+    source: str, of TensorFlow Datasets or a dump of Wikipedia.
+    folder: str, local or gs://...; created if necessary.
+
+  Returns:
+    str, path of a file of the format "sentences".
+  """
+  # Slow to import and needed for these sources only.
+  import tensorflow as tf
+
+  read = _reader(source)
+  tf.io.gfile.makedirs(folder)
+  name = re.sub(r"\W+", "_", os.path.basename(_name(source)))
+  path = os.path.join(folder, f"{name}_{zlib.crc32(source.encode()):08x}.txt")
+  if not files.exists(path):
+    documents.write_sentences(path, read(source))
+  return path
+
+
+def _reader(name):
+  """Returns what reads a source that is no text file; None for a text file."""
+  if tfds_documents.is_source(name):
+    return tfds_documents.iter_documents
+  return wikipedia.iter_documents if wikipedia.is_dump(name) else None
+
+
+def _name(source):
+  if tfds_documents.is_source(source):
+    return tfds_documents.parse(source).name.replace("/", "_")
+  return source

@@ -2,21 +2,21 @@
 
 A source is written `tfds:NAME[?split=SPLIT&feature=FEATURE&data_dir=DIR]`, for
 example `tfds:wikipedia/20230601.en?split=train[:1%]`. Every example is a
-document; its lines are paragraphs, which are split into sentences.
+document; its lines are paragraphs, which are split into sentences. Of Wikipedia
+(`wikipedia`, `wiki40b`) only running text is kept; see wikipedia.py.
 """
 
 import dataclasses
-import os
 import re
 import urllib.parse
-import zlib
 
-from tfrecords.text import documents, sentences
+from tfrecords.text import sentences, wikipedia
 
 SCHEME = "tfds:"
 
 # Wiki-40B marks its structure with special words in the text.
-_STRUCTURE = re.compile(r"_START_(?:ARTICLE|SECTION|PARAGRAPH)_")
+_HEADING = re.compile(r"_START_(?:ARTICLE|SECTION)_\s*[^\n]*")
+_PARAGRAPH = "_START_PARAGRAPH_"
 _NEWLINE = "_NEWLINE_"
 
 
@@ -124,55 +124,27 @@ def iter_documents(source):
     split=wanted.split, shuffle_files=False, decoders=decoders
   )
   for example in examples.as_numpy_iterator():
-    document = split_text(example[wanted.feature].decode("utf-8", "ignore"))
+    document = split_text(
+      example[wanted.feature].decode("utf-8", "ignore"), wanted.name
+    )
     if document:
       yield document
 
 
-def split_text(text):
-  """Returns the sentences of a text whose lines are paragraphs, list of str."""
-  text = _STRUCTURE.sub("\n", text).replace(_NEWLINE, "\n")
+def split_text(text, name=""):
+  """Returns the sentences of a text whose lines are paragraphs, list of str.
+
+  Args:
+    text: str.
+    name: str, the data set; of Wikipedia only running text is kept.
+  """
+  # Titles and headings of Wiki-40B follow marks of their own.
+  text = _HEADING.sub("\n", text).replace(_PARAGRAPH, "\n")
+  text = text.replace(_NEWLINE, "\n")
+  if wikipedia.is_data_set(name):
+    return wikipedia.split_passages(text)
   return [
     sentence
     for line in text.split("\n")
     for sentence in sentences.split_sentences(line)
   ]
-
-
-def replace_by_text(input_files, beside):
-  """Returns `input_files` with text files in place of data sets.
-
-  Unlike text, a data set cannot be read from the middle. The text files are
-  kept, so that a restart finds them.
-
-  Args:
-    input_files: sequence of str.
-    beside: str, local or gs://..., a file; the text is written to a folder
-      `tfds_text` beside it.
-  """
-  folder = os.path.join(os.path.dirname(beside), "tfds_text")
-  return [
-    write_text(name, folder) if is_source(name) else name
-    for name in input_files
-  ]
-
-
-def write_text(source, folder):
-  """Writes a source as a text file, if that file does not exist yet.
-
-  Args:
-    source: str, see the top of this file.
-    folder: str, local or gs://...; created if necessary.
-
-  Returns:
-    str, path of a file of the format "sentences".
-  """
-  # Slow to import and needed for this kind of source only.
-  import tensorflow as tf
-
-  tf.io.gfile.makedirs(folder)
-  name = re.sub(r"\W+", "_", parse(source).name)
-  path = os.path.join(folder, f"{name}_{zlib.crc32(source.encode()):08x}.txt")
-  if not tf.io.gfile.exists(path):
-    documents.write_sentences(path, iter_documents(source))
-  return path

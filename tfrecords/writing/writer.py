@@ -23,7 +23,7 @@ from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.training import stopping
 from tfrecords import manifest
-from tfrecords.text import documents, tfds_documents
+from tfrecords.text import documents, sources
 from tfrecords.writing import beam_runner, packings, shards
 from tfrecords.writing import config as writing_config
 
@@ -173,7 +173,7 @@ def write_shards(
   beam = beam or writing_config.BeamConfig()
   if beam.runner:
     beam_runner.prepare_data_sets(input_files, beam)
-  input_files = tfds_documents.replace_by_text(
+  input_files = sources.replace_by_text(
     input_files, beside=output_files[0] if output_files else ""
   )
   files = documents.open_files(input_files, input_format)

@@ -70,15 +70,23 @@ def test_splits_may_be_cut_and_empty_texts_are_left_out(data_dir):
 
 def test_the_structure_of_wiki40b_becomes_paragraphs():
   text = (
-    "\n_START_ARTICLE_\nMoon\n_START_PARAGRAPH_\n"
+    "\n_START_ARTICLE_\nMoon is here.\n_START_PARAGRAPH_\n"
     "It shines._NEWLINE_It is far. It is old."
+    "\n_START_SECTION_\nNotes.\n_START_PARAGRAPH_\n달은 밝다.\nItem one"
   )
-  assert tfds_documents.split_text(text) == [
-    "Moon",
+  assert tfds_documents.split_text(text, "wiki40b/ko:1.3.0") == [
     "It shines.",
     "It is far.",
     "It is old.",
+    "달은 밝다.",
   ]
+
+
+def test_only_running_text_of_wikipedia_is_kept():
+  text = "The moon shines.\n\nSee also\nList of moons\n달은 밝다. 둥글다."
+  running = ["The moon shines.", "달은 밝다.", "둥글다."]
+  assert tfds_documents.split_text(text, "wikipedia/20230601.ko") == running
+  assert "See also" in tfds_documents.split_text(text, "tiny_articles")
 
 
 def test_shards_are_written_and_continued_from_a_data_set(data_dir, tmp_path):
@@ -98,8 +106,8 @@ def test_the_text_is_kept_beside_the_output_wherever_that_is(
   # Addressed as an object store is.
   beside = f"file://{tmp_path}/out/data.tfrecord"
   source_of = source(data_dir)
-  [path, other] = tfds_documents.replace_by_text([source_of, "b.txt"], beside)
-  assert path.startswith(f"file://{tmp_path}/out/tfds_text/tiny_articles_")
+  [path, other] = sources.replace_by_text([source_of, "b.txt"], beside)
+  assert path.startswith(f"file://{tmp_path}/out/source_text/tiny_articles_")
   assert other == "b.txt"
   assert sorted(sources.iter_documents([path])) == sorted(
     sources.iter_documents([source_of])

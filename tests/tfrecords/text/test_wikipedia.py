@@ -1,0 +1,103 @@
+"""Dumps of Wikipedia as Wikimedia publishes them, in small."""
+
+import bz2
+import sys
+
+import pytest
+
+from tests.tfrecords import corpus
+from tfrecords.text import sources, wikipedia
+from tfrecords.writing import config as writing_config
+from tfrecords.writing import writer
+
+ARTICLE = """{{Infobox|name = Moon|text=Not {{nested|this}}.}}
+[[파일:달.jpg|thumb|A [[picture]] of it.]]
+'''The Moon''' is Earth's [[natural satellite|satellite]].<ref>A book.</ref> It
+shines.<!-- Nothing. -->
+== History ==
+달은 [[지구]]의 {{lang|en|only}} 위성이다. 밝다.
+* An item of a list.
+** Another item.
+# A third one.
+; A term.
+: Its meaning.
+{| class="wikitable"
+! Head. !! Second.
+|-
+| Cell.
+{|
+| Inner cell.
+|}
+|}
+The text goes on.
+<gallery>
+File:a.jpg|Caption.
+</gallery>
+=== See also. ===
+[[Category:Moons]][[분류:달]]
+"""
+DUMP = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/">
+<siteinfo><namespaces><namespace key="0" /><namespace key="6">파일</namespace>
+<namespace key="14">분류</namespace></namespaces></siteinfo>
+<page><title>Moon</title><ns>0</ns><revision><text>{article}</text></revision></page>
+<page><title>Luna</title><ns>0</ns><redirect title="Moon" />
+<revision><text>#REDIRECT [[Moon]]. It is.</text></revision></page>
+<page><title>Talk:Moon</title><ns>1</ns>
+<revision><text>I say.</text></revision></page>
+<page><title>Sun</title><ns>0</ns>
+<revision><text>The Sun is hot.</text></revision></page>
+</mediawiki>"""
+
+
+@pytest.fixture(name="dump")
+def fixture_dump(tmp_path):
+  path = tmp_path / "kowiki-20260101-pages-articles.xml.bz2"
+  article = ARTICLE.replace("&", "&amp;").replace("<", "&lt;")
+  content = DUMP.replace("{article}", article).encode()
+  path.write_bytes(bz2.compress(content))
+  return path
+
+
+def test_articles_are_running_text(dump):
+  pytest.importorskip("mwparserfromhell")
+  moon, sun = sources.iter_documents([str(dump)])
+  assert (
+    " ".join(moon).split()
+    == (
+      "The Moon is Earth's satellite. It shines."
+      " 달은 지구의 위성이다. 밝다. The text goes on."
+    ).split()
+  )
+  assert sun == ["The Sun is hot."]
+
+
+def test_records_are_written_from_a_dump(dump, tmp_path):
+  pytest.importorskip("mwparserfromhell")
+  config = writing_config.PretrainingDataConfig(
+    corpus.write_vocabulary(tmp_path),
+    max_seq_length=32,
+    packing="doc_sentences",
+  )
+  out = [str(tmp_path / "out" / "data.tfrecord")]
+  summary = writer.write_shards(config, [str(dump)], out)
+  assert summary.num_documents == 2
+  [text] = (tmp_path / "out" / "source_text").iterdir()
+  assert "Infobox" not in text.read_text("utf-8")
+
+
+def test_a_damaged_dump_is_named(tmp_path):
+  pytest.importorskip("mwparserfromhell")
+  path = tmp_path / "x-pages-articles.xml.bz2"
+  whole = bz2.compress(DUMP.encode() * 50)
+  for content in (whole[: len(whole) // 2], b"no dump", bz2.compress(b"text")):
+    path.write_bytes(content)
+    with pytest.raises(
+      ValueError, match="x-pages-articles.* is damaged, or no"
+    ):
+      list(wikipedia.iter_documents(str(path)))
+
+
+def test_the_extra_is_named(dump, monkeypatch):
+  monkeypatch.setitem(sys.modules, "mwparserfromhell", None)
+  with pytest.raises(ModuleNotFoundError, match=r"\.\[wikipedia\]"):
+    list(wikipedia.iter_documents(str(dump)))
