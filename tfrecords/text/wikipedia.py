@@ -119,7 +119,7 @@ def _pages(stream):
       names.append(element.text or "")
     elif tag == "page":
       hidden = hidden or re.compile(
-        rf"\s*:?(?:{'|'.join(map(re.escape, filter(None, names)))})\s*:",
+        rf"\s*(?:{'|'.join(map(re.escape, filter(None, names)))})\s*:",
         re.IGNORECASE,
       )
       text = _article(element)
