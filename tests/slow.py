@@ -1,11 +1,21 @@
-"""Parameters of a test of which only some are quick enough for every run."""
+"""Which parameters of a test are for every run, for CI, or for runs by hand."""
 
 import pytest
 
 
-def all_but(quick, values):
-  """Returns `values` as parameters of a test, slow but those in `quick`."""
+def all_but(quick, values, by_hand=()):
+  """Returns `values` as parameters of a test.
+
+  Args:
+    quick: those for every run.
+    values: iterable of parameters.
+    by_hand: of the others, those that CI leaves out too: about a minute each.
+  """
   return [
-    value if value in quick else pytest.param(value, marks=pytest.mark.slow)
-    for value in values
+    value if value in quick else _marked(value, by_hand) for value in values
   ]
+
+
+def _marked(value, by_hand):
+  mark = pytest.mark.acceptance if value in by_hand else pytest.mark.slow
+  return pytest.param(value, marks=mark)

@@ -11,6 +11,8 @@ import sys
 import numpy as np
 import pytest
 
+from tests import slow
+
 PROGRAM = """
 import sys
 import keras, numpy as np, tensorflow as tf
@@ -82,7 +84,9 @@ def test_the_graph_computes_what_single_calls_do(float32):
     np.testing.assert_allclose(graph, eager, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize(
+  "dtype", slow.all_but(("float32",), ("float32", "mixed_bfloat16"))
+)
 def test_frozen_weights_serve_every_size(tmp_path, float32, dtype):
   answers, _ = run(tmp_path, dtype, TF_ONEDNN_ASSUME_FROZEN_WEIGHTS="1")
   expected, _ = float32

@@ -124,7 +124,7 @@ def test_a_quantized_model_computes_the_same_after_loading(tmp_path, name):
   assert_reloads(quantized(MODELS[name]()), tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.acceptance
 def test_a_quantized_model_does_so_on_jax_too(tmp_path):
   pytest.importorskip("jax")
   program = (

@@ -340,7 +340,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 
 
 @needs_data
-@pytest.mark.slow
+@pytest.mark.acceptance
 def test_memory_does_not_grow_with_the_corpus(tmp_path):
   books = pathlib.Path(DATA, "text", "gutenberg").iterdir()
   whole = b"".join(sorted(book.read_bytes() for book in books))

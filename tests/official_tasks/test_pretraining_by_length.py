@@ -44,6 +44,7 @@ def uninterrupted(data, tmp_path_factory):
   return output_dir
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_with_the_same_bits(data, uninterrupted, tmp_path):
   output_dir = tmp_path / "killed"
   process = scripts.start(

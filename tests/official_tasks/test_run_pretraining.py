@@ -302,6 +302,7 @@ def test_the_default_runs_from_nothing_again_and_on(tmp_path, monkeypatch):
   assert not list(temporary.glob("__autograph*"))
 
 
+@pytest.mark.slow
 def test_training_needs_no_tensorflow_text(data, tmp_path, monkeypatch):
   missing = tmp_path / "site" / "tensorflow_text.py"
   missing.parent.mkdir()

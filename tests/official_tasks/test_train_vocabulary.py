@@ -148,7 +148,7 @@ def test_a_text_without_words_gives_one_line_and_writes_nothing(tmp_path):
   assert os.listdir(tmp_path) == ["empty.txt"]
 
 
-@pytest.mark.slow
+@pytest.mark.acceptance
 @pytest.mark.skipif(not DATA, reason="KERAS_BERT_DATA is not set")
 def test_books_give_the_same_16000_tokens_every_time(tmp_path):
   vocabularies = []

@@ -105,7 +105,7 @@ def test_weights_of_half_precision_answer_nearly_the_same(
 @pytest.mark.parametrize(
   "name",
   slow.all_but(
-    ("encoder", "fill_mask", "question_answering"),
+    ("question_answering",),
     (
       "encoder",
       "fill_mask",

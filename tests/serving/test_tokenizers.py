@@ -14,6 +14,7 @@ import tensorflow as tf
 from keras_bert_impl import models, tokenizers
 from keras_bert_impl.serving import classification, export, fill_mask
 from keras_bert_impl.serving import encoder as encoder_lib
+from tests import slow
 from tests.serving import all_heads, session_process, test_linked_ops, toy
 from tests.tokenizers import vocabularies
 
@@ -38,7 +39,7 @@ def _masked(kind):
   return [f"the {mask} sat {mask}", "cat", f"{mask}"]
 
 
-@pytest.fixture(scope="module", params=list(WRITERS))
+@pytest.fixture(scope="module", params=slow.all_but(("byte_bpe",), WRITERS))
 def served(request, tmp_path_factory):
   """A model with its tokenizer, and what its exports answer."""
   kind = request.param
