@@ -19,14 +19,16 @@ class Task(abc.ABC):
     has_frozen_encoder: bool, whether the encoder makes the same of a row at
       each step, untrained and without dropout, and the model is one in two
       parts, as `models.FeatureTagger`.
-    needs_weights: bool, whether training must start from a checkpoint.
+    required_prefixes: tuple of str, beginnings of the paths of the variables
+      that training must take from a checkpoint; empty: it may start from
+      nothing, and from a checkpoint the experiment says which.
   """
 
   head = None
   labels = None
   has_pooler = False
   has_frozen_encoder = False
-  needs_weights = False
+  required_prefixes = ()
 
   @property
   def has_standard_head(self):

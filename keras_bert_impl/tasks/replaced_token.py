@@ -15,7 +15,6 @@ with epy.lazy_imports():
 
 
 _ENCODER = "bert/"
-_GENERATORS_HEAD = "cls/predictions/"
 # Clark et al. 2020, section 3.2: the discriminator starts from the generator.
 _SECOND_STAGE = {
   "generator_size": 1.0,
@@ -112,7 +111,7 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
     paper = _SECOND_STAGE if freeze_generator else self.paper
     chosen = paper | {k: x for k, x in given.items() if x is not None}
     self.embedding_sharing = chosen["embedding_sharing"]
-    self.freeze_generator = self.needs_weights = freeze_generator
+    self.freeze_generator = freeze_generator
     if freeze_generator and self.embedding_sharing != "none":
       raise ValueError(
         f"embedding_sharing ({self.embedding_sharing!r}) must be none with"
@@ -124,11 +123,17 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
     self.loss_weights = {"replaced_token": detection_weight}
     if freeze_generator:
       self.loss_weights["masked_lm"] = 0.0
+      self.required_prefixes = (_ENCODER, *self._frozen)
 
   @classmethod
   def make(cls, config, data, options):
     """Returns the task for some records; see `PretrainingTask.make`."""
     return cls(config, data.masking, **vars(options), is_packed=data.is_packed)
+
+  @property
+  def _frozen(self):
+    """Beginnings of the paths of a frozen generator's weights."""
+    return names.GENERATOR, "cls/predictions/"
 
   def build_model(self):
     """Returns an `ElectraPretrainingModel` with fresh weights."""
@@ -140,7 +145,7 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
     )
     if self.freeze_generator:
       for variable in model.trainable_variables:
-        if variable.path.startswith((names.GENERATOR, _GENERATORS_HEAD)):
+        if variable.path.startswith(self._frozen):
           variable.trainable = False
     return model
 

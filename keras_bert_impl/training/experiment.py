@@ -122,13 +122,14 @@ class Experiment:
   def load(self, path):
     """Loads the weights of the checkpoint `path`, of any format."""
     checkpoint = reading.open_checkpoint(path)
+    required = self.task.required_prefixes
     result = assignment.assign(
       {weight.path: weight for weight in self.model.weights},
       self.task.given_weights(checkpoint.tensors),
       checkpoint.path,
-      self.config.allow_partial,
+      self.config.allow_partial and not required,
       self._remedy,
-      required_prefixes=self._required_prefixes,
+      required_prefixes=required or self._required_prefixes,
     )
     logging.info("Weights from %s: %s.", checkpoint.path, result)
     return checkpoint
@@ -197,7 +198,7 @@ class Experiment:
     elif self.config.init_checkpoint:
       checkpoint = self.load(self.config.init_checkpoint)
       self._warn_of_differences(checkpoint)
-    elif self.task.needs_weights:
+    elif self.task.required_prefixes:
       raise ValueError(
         "--init_checkpoint must be given: a part of this model is not trained"
         " and stays as it is there."

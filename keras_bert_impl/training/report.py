@@ -145,9 +145,10 @@ def plot_curves(path, entries, evaluation=None, short_names=None):
 def draw_curves(entries, evaluation=None, short_names=None):
   """Yields (title, figure) of each curve of `plot_curves`, drawn for a page.
 
-  Of a long log, every so many entries.
+  Of a long log, every so many entries, the last one always.
   """
-  entries = entries[:: -(-len(entries) // _MOST_POINTS) or 1]
+  step = -(-len(entries) // _MOST_POINTS) or 1
+  entries = entries[::-step][::-1]
   for name, label in _panels(entries[-1] if entries else (), short_names or {}):
     yield label, draw_curve(entries, name, evaluation)
 

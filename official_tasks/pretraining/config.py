@@ -48,6 +48,11 @@ class DataConfig:
   skip_corrupt_records: bool = options.field(
     False, "Whether to skip and count corrupt records instead of stopping."
   )
+  word_vectors: str | None = options.field(
+    None,
+    "Text file of GloVe, word2vec or fastText whose vectors the embeddings of"
+    " whole words start from, instead of random ones.",
+  )
   do_train: bool = options.common(False, "Whether to train.")
   do_eval: bool = options.common(False, "Whether to evaluate.")
   do_export: bool = options.field(
@@ -74,12 +79,22 @@ class PretrainingConfig:
     training: `TrainingConfig`.
     options: options of the objective, see `tasks.pretraining.Objective`; None
       for its defaults.
+
+  Raises:
+    ValueError: word_vectors would replace embeddings of init_checkpoint.
   """
 
   data: DataConfig
   masking: masking_config.MaskingConfig
   training: config_lib.TrainingConfig
   options: object = None
+
+  def __post_init__(self):
+    if self.data.word_vectors and self.training.init_checkpoint:
+      raise ValueError(
+        f"word_vectors ({self.data.word_vectors}) must be left out with"
+        " init_checkpoint, whose embeddings they would replace."
+      )
 
   @property
   def objective(self):

@@ -11,7 +11,7 @@ from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.tokenizers import vocabulary_files
 from keras_bert_impl.training import experiment as experiment_lib
-from keras_bert_impl.training import report, run_log
+from keras_bert_impl.training import report, run_log, word_vectors
 from official_tasks.model_folders import run_folder
 from official_tasks.pretraining import records as records_lib
 from official_tasks.pretraining import report as page_report
@@ -42,6 +42,7 @@ class PretrainingRun:
     self.experiment = experiment_lib.Experiment(
       self.task, config.training, self._identity()
     ).start()
+    self._take_word_vectors()
     self.folder = run_folder.RunFolder(
       config.training.output_dir, self.experiment.is_chief
     )
@@ -144,6 +145,22 @@ class PretrainingRun:
       **self.records.identity(),
       **self._options(),
     }
+
+  def _take_word_vectors(self):
+    """Assigns the vectors of --word_vectors to a model that begins."""
+    path, experiment = self.config.data.word_vectors, self.experiment
+    if not path or experiment.saver.latest():
+      return
+    if self.vocabulary is None:
+      raise ValueError(
+        f"word_vectors ({path}) need a vocabulary: give --vocab_file."
+      )
+    word_vectors.assign(
+      path,
+      self.vocabulary,
+      experiment.model.weights,
+      self.encoder_config.initializer_range,
+    )
 
   def _options(self):
     """Returns {name: value} of the objective's own options."""

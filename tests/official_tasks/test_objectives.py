@@ -234,7 +234,6 @@ def test_a_discriminator_is_trained_in_a_second_stage(runs, tmp_path):
     "electra",
     output_dir=tmp_path,
     freeze_generator=True,
-    allow_partial=True,
   )
   outcomes = scripts.run_each(
     "run_pretraining", [values, values | {"init_checkpoint": first}]

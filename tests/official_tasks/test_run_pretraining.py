@@ -243,6 +243,31 @@ def test_records_masked_at_write_time_train_without_a_vocabulary(
   assert "training-data MLM accuracy" in out
 
 
+def test_words_start_from_vectors(data, tmp_path):
+  tokens = (data / "vocab.txt").read_text().split()
+  size = json.loads((data / "bert_config.json").read_text())["hidden_size"]
+  vectors = tmp_path / "vectors.txt"
+  vectors.write_text("the" + " 3 -3" * (size // 2) + "\n")
+  values = flags(
+    data,
+    tmp_path / "out",
+    word_vectors=vectors,
+    learning_rate=0,
+    num_train_steps=2,
+  )
+  [(refused, err), (status, log)] = scripts.run_each(
+    "run_pretraining", [values | {"init_checkpoint": tmp_path}, values]
+  )
+  assert refused == 1
+  assert "must be left out with init_checkpoint" in scripts.error_line(err)
+  assert status == 0, log
+  table = tf_format.read(str(tmp_path / "out" / "model.ckpt-2"))[
+    "bert/embeddings/word_embeddings"
+  ]
+  row = table[tokens.index("the")]
+  np.testing.assert_allclose(row, [0.02, -0.02] * (size // 2), rtol=1e-6)
+
+
 def test_records_to_evaluate_on_may_be_masked_when_they_are_read(
   data, tmp_path
 ):
@@ -302,7 +327,6 @@ def test_the_default_runs_from_nothing_again_and_on(tmp_path, monkeypatch):
   assert not list(temporary.glob("__autograph*"))
 
 
-@pytest.mark.slow
 def test_training_needs_no_tensorflow_text(data, tmp_path, monkeypatch):
   missing = tmp_path / "site" / "tensorflow_text.py"
   missing.parent.mkdir()
@@ -320,6 +344,7 @@ def test_training_needs_no_tensorflow_text(data, tmp_path, monkeypatch):
   assert "MLM accuracy" in out
 
 
+@pytest.mark.slow
 def test_parts_of_characters_can_be_shown_as_fillings(tmp_path):
   scripts.write_text(tmp_path / "text.txt")
   path = vocabularies.write_byte_bpe(tmp_path)

@@ -37,7 +37,9 @@ def read(data, path):
     ValueError: it is not laid out so, has no answers, or no text holds one.
     FileNotFoundError: the folder of the texts is not there.
   """
-  folder = os.path.join(os.path.dirname(os.path.dirname(path)), _EVIDENCE)
+  # Of a file's name alone the folder above is found too.
+  whole = path if files.is_remote(path) else os.path.abspath(path)
+  folder = os.path.join(os.path.dirname(os.path.dirname(whole)), _EVIDENCE)
   if not files.exists(folder):
     raise FileNotFoundError(
       f"{path}: its texts must be in {folder}, as TriviaQA's archive has them."

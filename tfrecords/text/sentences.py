@@ -10,6 +10,12 @@ _BOUNDARY = re.compile(
   r"""(?=["'\u201c\u2018(\[\u300c\u300e<]*(?:[0-9]|[^\W\d_a-z]))"""
   r"""|(?P<wide>[\u3002\uff01\uff1f]+["'\u201d\u2019\u300d\u300f)\]]*)\s*"""
 )
+# The end of a line, with the stops that scripts have for themselves: danda,
+# Arabic, Burmese, Khmer, Ethiopic, Armenian.
+_END = re.compile(
+  "[.!?\u2026\u3002\uff01\uff1f\u0964\u0965\u06d4\u061f\u104b\u17d4\u1362\u0589]"
+  "[\"'\u201d\u2019)\\]\u00bb\u300d\u300f\uff09]*\\s*$"
+)
 _LAST_WORD = re.compile(r"[\w.&]+\Z")
 _ABBREVIATIONS = frozenset(
   """
@@ -48,6 +54,11 @@ def split_sentences(paragraph):
     start = match.end()
   sentences.append(paragraph[start:].strip())
   return [sentence for sentence in sentences if sentence]
+
+
+def ends_sentence(line):
+  """Returns whether a line ends as a sentence does, quotes around it or not."""
+  return bool(_END.search(line))
 
 
 def _is_abbreviation(paragraph, start, stop):

@@ -25,9 +25,7 @@ def iter_documents(input_files, input_format="auto"):
     ValueError: nothing matches, or a file is not text; FileNotFoundError: a
       file does not exist.
   """
-  for read, names in itertools.groupby(
-    documents.checked_list(input_files), _reader
-  ):
+  for read, names in itertools.groupby(_expand(input_files), _reader):
     if read:
       for name in names:
         yield from read(name)
@@ -49,7 +47,8 @@ def replace_by_text(input_files, beside):
   """
   folder = os.path.join(os.path.dirname(beside), "source_text")
   return [
-    write_text(name, folder) if _reader(name) else name for name in input_files
+    write_text(name, folder) if _reader(name) else name
+    for name in _expand(input_files)
   ]
 
 
@@ -57,22 +56,33 @@ def write_text(source, folder):
   """Writes a source as a text file, if that file does not exist yet.
 
   Args:
-    source: str, of TensorFlow Datasets or a dump of Wikipedia.
+    source: str, of TensorFlow Datasets or a dump of Wikipedia. A dump of the
+      same name and another size is written again.
     folder: str, local or gs://...; created if necessary.
 
   Returns:
     str, path of a file of the format "sentences".
   """
-  # Slow to import and needed for these sources only.
-  import tensorflow as tf
-
-  read = _reader(source)
-  tf.io.gfile.makedirs(folder)
-  name = re.sub(r"\W+", "_", os.path.basename(_name(source)))
-  path = os.path.join(folder, f"{name}_{zlib.crc32(source.encode()):08x}.txt")
+  if tfds_documents.is_source(source):
+    name, version = tfds_documents.parse(source).name, source
+  else:
+    name = os.path.basename(source)
+    version = f"{source} {files.size(source)}"
+  name = re.sub(r"\W+", "_", name)
+  path = os.path.join(folder, f"{name}_{zlib.crc32(version.encode()):08x}.txt")
   if not files.exists(path):
-    documents.write_sentences(path, read(source))
+    documents.write_sentences(path, _reader(source)(source))
   return path
+
+
+def _expand(input_files):
+  """Returns the names, with the files in place of patterns of dumps."""
+  for name in documents.checked_list(input_files):
+    found = [] if tfds_documents.is_source(name) else files.matches(name)
+    if any(map(wikipedia.is_dump, found)):
+      yield from found
+    else:
+      yield name
 
 
 def _reader(name):
@@ -80,9 +90,3 @@ def _reader(name):
   if tfds_documents.is_source(name):
     return tfds_documents.iter_documents
   return wikipedia.iter_documents if wikipedia.is_dump(name) else None
-
-
-def _name(source):
-  if tfds_documents.is_source(source):
-    return tfds_documents.parse(source).name.replace("/", "_")
-  return source

@@ -18,7 +18,7 @@ from tfrecords.text import sentences
 # What TensorFlow Datasets calls its articles.
 DATA_SETS = ("wikipedia", "wiki40b")
 
-_DUMP = re.compile(r"pages-articles[^/]*\.xml(?:\.bz2)?$")
+_DUMP = re.compile(r"pages-articles[^/*?]*\.xml(?:-p\d+p\d+)?(?:\.bz2)?$")
 # Keys of the namespaces whose links show no text.
 _FILE, _CATEGORY = "6", "14"
 _ARTICLES = "0"
@@ -32,9 +32,6 @@ _TABLE = re.compile(
 _LEFT_OUT = frozenset(
   "ref references table gallery math chem code syntaxhighlight timeline score"
   " imagemap ul ol dl".split()
-)
-_SENTENCE_END = re.compile(
-  r"[.!?\u2026\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*$"
 )
 # A paragraph of wikitext goes on in the next line.
 _WRAP = re.compile(r"(?<=\S)[ \t]*\n[ \t]*(?=\S)")
@@ -90,7 +87,7 @@ def split_passages(text):
   return [
     sentence
     for line in text.split("\n")
-    if _SENTENCE_END.search(line.rstrip()) and "|" not in line
+    if sentences.ends_sentence(line) and "|" not in line
     for sentence in sentences.split_sentences(line)
   ]
 

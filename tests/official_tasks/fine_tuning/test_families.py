@@ -147,7 +147,6 @@ def test_a_family_is_served_as_it_was_trained(name, model_folder, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_pair_is_fine_tuned_whose_embeddings_were_shared(
   model_folder, tmp_path
 ):

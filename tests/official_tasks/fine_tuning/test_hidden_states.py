@@ -140,7 +140,6 @@ def test_it_is_the_training_that_runs_the_encoder_at_every_step(
   assert slow.scores == trained.scores
 
 
-@pytest.mark.slow
 def test_the_folder_holds_a_whole_model(trained, model_folder):
   run = make_run(model_folder, trained.output_dir, do_train=False)
   for split in ("dev", "test"):
@@ -152,6 +151,7 @@ def test_the_folder_holds_a_whole_model(trained, model_folder):
   assert {n for n in names if n.endswith("states")} == {*NAMES}
 
 
+@pytest.mark.slow
 def test_all_runs_of_a_search_read_what_the_first_one_wrote(
   model_folder, tmp_path, encoded
 ):

@@ -96,7 +96,6 @@ def test_a_killed_run_goes_on_to_the_same_weights(
     np.testing.assert_array_equal(toy.weights(again)[path], expected, path)
 
 
-@pytest.mark.slow
 def test_a_run_of_the_head_goes_on_with_the_head(model_folder, tmp_path):
   def make_run(train_layers):
     training = {"train_layers": train_layers}
@@ -115,6 +114,7 @@ def test_a_run_of_the_head_goes_on_with_the_head(model_folder, tmp_path):
     make_run("all").check_same()
 
 
+@pytest.mark.slow
 def test_replicas_and_micro_batches_change_nothing(trained, tmp_path):
   """In a process of its own: strategies of one process disturb each other."""
   process = forked.Process([toy.__file__, str(tmp_path)])

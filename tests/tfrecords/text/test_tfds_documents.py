@@ -106,9 +106,10 @@ def test_the_text_is_kept_beside_the_output_wherever_that_is(
   # Addressed as an object store is.
   beside = f"file://{tmp_path}/out/data.tfrecord"
   source_of = source(data_dir)
-  [path, other] = sources.replace_by_text([source_of, "b.txt"], beside)
+  text = corpus.write_vocabulary(tmp_path)
+  [path, other] = sources.replace_by_text([source_of, text], beside)
   assert path.startswith(f"file://{tmp_path}/out/source_text/tiny_articles_")
-  assert other == "b.txt"
+  assert other == text
   assert sorted(sources.iter_documents([path])) == sorted(
     sources.iter_documents([source_of])
   )

@@ -71,6 +71,38 @@ def test_articles_are_running_text(dump):
   assert sun == ["The Sun is hot."]
 
 
+def test_dumps_in_parts_are_found_by_a_pattern(dump, tmp_path):
+  pytest.importorskip("mwparserfromhell")
+  folder = tmp_path / "parts"
+  folder.mkdir()
+  for part in ("1.xml-p1p9", "2.xml-p10p99"):
+    (folder / f"x-pages-articles{part}.bz2").write_bytes(dump.read_bytes())
+  for name in (folder, folder / "*.bz2"):
+    assert len(list(sources.iter_documents([str(name)]))) == 4
+
+
+def test_a_newer_dump_of_the_same_name_is_read_again(dump, tmp_path):
+  pytest.importorskip("mwparserfromhell")
+  beside = str(tmp_path / "out" / "data")
+  [first] = sources.replace_by_text([str(dump)], beside)
+  assert sources.replace_by_text([str(dump)], beside) == [first]
+  newer = bz2.decompress(dump.read_bytes()).replace(b"hot.", b"quite hot.")
+  dump.write_bytes(bz2.compress(newer))
+  [second] = sources.replace_by_text([str(dump)], beside)
+  assert "quite hot." in open(second, encoding="utf-8").read()
+
+
+def test_running_text_ends_with_the_stop_of_its_script():
+  lines = [
+    "यह चाँद है।",
+    "「月だ。」",
+    "يدور القمر؟",
+    "«Луна.»",
+    "Lists of moons",
+  ]
+  assert wikipedia.split_passages("\n".join(lines)) == lines[:-1]
+
+
 def test_records_are_written_from_a_dump(dump, tmp_path):
   pytest.importorskip("mwparserfromhell")
   config = writing_config.PretrainingDataConfig(
