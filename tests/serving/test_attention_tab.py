@@ -1,12 +1,16 @@
 """The tab of attention on the local server's page."""
 
+import asyncio
+import collections
 import re
+import time
 
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from keras_bert_impl import heads
+from keras_bert_impl.serving.local import attention_tab
 from tests import browser
 from tests.serving import local_server, stand_ins
 from tests.visualization import toy
@@ -23,7 +27,7 @@ def model_dir(tmp_path_factory):
 
 def draw(text, text_pair, above):
   if text == "bad":
-    raise ValueError("Not this one.")
+    raise ValueError("Not <this> one.")
   return f"{above}<p>{len(text)}, {text_pair and len(text_pair)}</p>"
 
 
@@ -47,17 +51,17 @@ def test_the_page_is_drawn_of_what_was_sent(client):
   assert "<p>3, None</p>" in response.text
 
 
-def test_it_begins_with_an_example(client):
-  assert re.search(r"<p>\d\d, None</p>", client.get("/attention").text)
+def test_it_begins_with_an_example_that_is_not_drawn(client):
+  response = client.get("/attention")
+  assert re.search(r">\nThe animal .*</textarea>", response.text)
+  assert "None</p>" not in response.text and "alert" not in response.text
   assert client.get("/model.json").json()["has_attention"] is True
 
 
 def test_bad_requests_get_one_line(client):
   for content, error in (
-    (b"text=" + 1001 * b"x", "1001 bytes"),
     (b"text=%ff", "no form"),
     ("text=가".encode(), "no form"),
-    (b"text=bad", "Not this one."),
   ):
     response = client.post("/attention", content=content, headers=FORM)
     assert response.status_code == 400
@@ -65,6 +69,40 @@ def test_bad_requests_get_one_line(client):
   other = {"Origin": "http://example.org", **FORM}
   response = client.post("/attention", content=b"text=a", headers=other)
   assert response.status_code == 403
+
+
+def test_a_text_that_cannot_be_drawn_stays_in_the_form(client):
+  for text, error in (
+    (1001 * "x", "1001 bytes"),
+    ("bad", "Not &lt;this&gt; one."),
+  ):
+    response = client.post("/attention", data={"text": text, "text_pair": ""})
+    assert response.status_code == 400
+    assert f"{text}</textarea>" in response.text
+    [found] = re.findall('role="alert">(.*)</p>', response.text)
+    assert error in found
+
+
+def test_texts_are_drawn_one_at_a_time():
+  counts = collections.Counter()
+
+  def draw_slowly(*unused_texts):
+    counts["now"] += 1
+    counts["most"] = max(counts["most"], counts["now"])
+    time.sleep(0.02)
+    counts["now"] -= 1
+    counts["drawn"] += 1
+    return ""
+
+  async def read_body(unused_request):
+    return b"text=a"
+
+  async def submit_together():
+    tab = attention_tab.AttentionTab(draw_slowly, read_body, 10, {})
+    await asyncio.gather(*(tab.submit(None) for _ in range(3)))
+
+  asyncio.run(submit_together())
+  assert counts["drawn"] == 3 and counts["most"] == 1
 
 
 def test_without_a_checkpoint_there_is_no_tab(model_dir):
@@ -89,11 +127,14 @@ def test_a_person_finds_the_tab_and_draws_a_text(model_dir, tmp_path):
     driver.get(url)
     wait.until(lambda _: find("#pages").is_displayed())
     find("#pages a:not([aria-current])").click()
-    wait.until(lambda _: find("#main").is_displayed())
+    wait.until(lambda _: driver.find_elements(By.ID, "text_pair"))
+    with browser.phone(driver, 360):
+      assert browser.width_of_page(driver) == 360
     field = find("#text")
     field.clear()
     field.send_keys("고양이 [MASK]")
     find("form button").click()
+    wait.until(lambda _: find("#main").is_displayed())
     wait.until(lambda _: "고양이" in find("#head-title").text)
     driver.execute_async_script("ready.then(arguments[0])")
     assert find("#text").get_property("value") == "고양이 [MASK]"

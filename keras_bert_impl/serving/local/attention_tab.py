@@ -1,15 +1,18 @@
 """The page's second tab: attention, drawn by what the server was given."""
 
+import asyncio
 import html
+import http
 import pathlib
 import string
 import urllib.parse
 
+from absl import logging
 from starlette import concurrency, responses
 
 from keras_bert_impl.serving.local import errors
 
-_FORM = pathlib.Path(__file__).parent / "page/attention_form.html"
+_PAGE_DIR = pathlib.Path(__file__).parent / "page"
 _EXAMPLE = "The animal did not cross the street because it was too tired."
 
 
@@ -29,40 +32,68 @@ class AttentionTab:
     self._read_body = read_body
     self._max_text_bytes = max_text_bytes
     self._headers = headers
-    self._form = string.Template(_FORM.read_text(encoding="utf-8"))
+    self._form, self._start = (
+      string.Template((_PAGE_DIR / name).read_text(encoding="utf-8"))
+      for name in ("attention_form.html", "attention_start.html")
+    )
+    # Those who wait take no thread from the pool that all requests share.
+    self._turn = asyncio.Lock()
 
   async def show(self, unused_request):
-    """Answers with the form and an example."""
-    return await self._answer(_EXAMPLE, "")
+    """Answers with the form and an example, which nobody asked to draw yet."""
+    return self._answer(self._page((_EXAMPLE, "")))
 
   async def submit(self, request):
-    """Answers with the form as it was sent, and its text drawn.
+    """Answers with the form as it was sent, and its text drawn or an error.
+
+    One text is drawn at a time.
 
     Raises:
-      RequestError: the request is no such form, or a text is too long.
+      RequestError: the request is no such form.
     """
     fields = _parse(await self._read_body(request))
     texts = [fields.get(name, "") for name in ("text", "text_pair")]
-    for text in texts:
-      size = len(text.encode("utf-8"))
-      if size > self._max_text_bytes:
-        raise errors.RequestError(
-          f"The text has {size} bytes; this server takes at most"
-          f" {self._max_text_bytes} (--max_text_bytes)."
-        )
-    return await self._answer(*texts)
-
-  async def _answer(self, text, text_pair):
-    form = self._form.substitute(
-      text=html.escape(text), text_pair=html.escape(text_pair)
-    )
+    fault = self._fault(texts)
+    if fault:
+      return self._refuse(texts, fault)
     try:
-      page = await concurrency.run_in_threadpool(
-        self._draw, text, text_pair or None, form
-      )
+      async with self._turn:
+        page = await concurrency.run_in_threadpool(
+          self._draw, texts[0], texts[1] or None, self._filled(texts)
+        )
     except ValueError as error:
-      raise errors.RequestError(str(error)) from error
-    return responses.HTMLResponse(page, headers=self._headers)
+      logging.warning("The attention tab drew nothing.", exc_info=True)
+      return self._refuse(texts, str(error))
+    return self._answer(page)
+
+  def _fault(self, texts):
+    """Returns what is wrong with texts, or None."""
+    size = max(len(text.encode("utf-8")) for text in texts)
+    if size <= self._max_text_bytes:
+      return None
+    return (
+      f"The text has {size} bytes; this server takes at most"
+      f" {self._max_text_bytes} (--max_text_bytes)."
+    )
+
+  def _refuse(self, texts, message):
+    page = self._page(texts, message)
+    return self._answer(page, http.HTTPStatus.BAD_REQUEST)
+
+  def _answer(self, page, status=http.HTTPStatus.OK):
+    return responses.HTMLResponse(page, status, self._headers)
+
+  def _page(self, texts, message=""):
+    """Returns the page with nothing drawn; with the message of an error."""
+    error = f'<p id="error" role="alert">{html.escape(message)}</p>'
+    return self._start.substitute(
+      form=self._filled(texts), error=error if message else ""
+    )
+
+  def _filled(self, texts):
+    """Returns the form with texts in it."""
+    text, text_pair = map(html.escape, texts)
+    return self._form.substitute(text=text, text_pair=text_pair)
 
 
 def _parse(body):
