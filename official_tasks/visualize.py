@@ -47,7 +47,9 @@ class VisualizationConfig(model_files.ModelFilesConfig):
   )
   output_file: str = options.common("attention.html", "Page to write.")
   layers: str | None = options.common(
-    None, "Layers to draw, from 1, as in 1,6,12; default: all."
+    None,
+    "Layers to draw: 1 for the first, -1 for the last, as in 1,6,-1; default:"
+    " all.",
   )
   head: str | None = options.common(
     None,
@@ -69,19 +71,9 @@ class VisualizationConfig(model_files.ModelFilesConfig):
     """Returns the layers, list of int, or None for all.
 
     Raises:
-      ValueError: they are no numbers, or one is there twice.
+      ValueError: they are no numbers.
     """
-    if self.layers is None:
-      return None
-    try:
-      numbers = [int(part) for part in common.split_names(self.layers)]
-    except ValueError:
-      numbers = []
-    if not numbers or len(set(numbers)) < len(numbers):
-      raise ValueError(
-        f"layers ({self.layers}) must be different numbers, as in 1,6,12."
-      )
-    return numbers
+    return self.layers and common.split_numbers(self.layers, "layers")
 
 
 common.define_flags(VisualizationConfig)

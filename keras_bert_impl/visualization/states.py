@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import keras
 import numpy as np
+from keras import ops
 
 from keras_bert_impl import models
 
 NUM_NEIGHBOURS = 5
+_TINY = 1e-12
 
 
 class States(NamedTuple):
@@ -21,34 +23,34 @@ class States(NamedTuple):
     attention: float32 [G, N, L, L], as of `TransformerEncoder.attention_probs`.
     hidden: float32 [S, L, H], of the embeddings and of the layers that were
       chosen.
-    table: float32 [V, E], of the word embeddings.
   """
 
   attention: np.ndarray
   hidden: np.ndarray
-  table: np.ndarray
 
 
 class StateReader:
   """Reads the attention and hidden states of an encoder.
 
   Args:
-    encoder: `TransformerEncoder` or `BidirectionalPair`.
-    layers: list of int, those to read, from 1; None for all.
+    encoder: `TransformerEncoder` or `BidirectionalPair`, whose weights stay as
+      they are.
+    layers: list of int, those to read: 1 is the first and -1 the last; None for
+      all.
 
   Attributes:
-    layers: list of int, as given or all.
+    layers: list of int from 1, as given or all.
     groups: list of str, the names of the G groups: "1", "2", ..., of a pair
       "1 →", ..., "1 ←", ...
 
   Raises:
-    ValueError: the encoder shows no attention, or has no such layer.
+    ValueError: the encoder shows no attention, has no such layer, or a layer is
+      given twice.
   """
 
   def __init__(self, encoder, layers=None):
     directions = _directions(encoder)
-    self.layers = layers or [*range(1, encoder.config.num_hidden_layers + 1)]
-    _check_layers(self.layers, encoder.config.num_hidden_layers)
+    self.layers = _resolve_layers(layers, encoder.config.num_hidden_layers)
     self.groups = [
       f"{layer} {arrow}".strip()
       for arrow in directions
@@ -64,6 +66,7 @@ class StateReader:
     self._hidden = keras.Model(encoder.input, states)
     first, *_ = directions.values()
     self._table = first.embeddings.word_embeddings
+    self._norms = np.maximum(_numpy(ops.norm(self._table, axis=-1)), _TINY)
 
   def read(self, inputs):
     """Returns the `States` of a row, {name: int32 [1, L]} without padding."""
@@ -71,8 +74,25 @@ class StateReader:
     return States(
       np.stack(attention),
       np.stack(_arrays(self._hidden, inputs)),
-      keras.ops.convert_to_numpy(self._table),
     )
+
+  def neighbours_in_table(self, ids, num_tokens):
+    """Returns the tokens whose word embeddings are most like those of others.
+
+    Args:
+      ids: int [L].
+      num_tokens: int, of the vocabulary; a table may have more rows.
+
+    Returns:
+      ids int [L, K] and cosines float [L, K], as `neighbours`.
+    """
+    # A table is large: no copy of it is made, transposed or normalized.
+    rows = ops.transpose(ops.take(self._table, ids, axis=0))
+    products = _numpy(ops.matmul(self._table, rows)).T  # [L, V]
+    cosines = products[:, :num_tokens] / self._norms[:num_tokens]
+    cosines /= self._norms[ids, None]
+    cosines[np.arange(len(ids)), ids] = -np.inf
+    return _largest(cosines, min(NUM_NEIGHBOURS, num_tokens - 1))
 
 
 def neighbours(hidden):
@@ -92,22 +112,6 @@ def neighbours(hidden):
   return _largest(cosines, min(NUM_NEIGHBOURS, len(place) - 1))
 
 
-def neighbours_in_table(table, ids):
-  """Returns the tokens whose word embeddings are most like those of others.
-
-  Args:
-    table: float [V, E].
-    ids: int [L].
-
-  Returns:
-    ids int [L, K] and cosines float [L, K], as `neighbours`.
-  """
-  unit = _unit(table)
-  cosines = unit[ids] @ unit.T
-  cosines[np.arange(len(ids)), ids] = -np.inf
-  return _largest(cosines, min(NUM_NEIGHBOURS, len(table) - 1))
-
-
 def _directions(encoder):
   """Returns {arrow: `TransformerEncoder`}; without an arrow, the only one."""
   if isinstance(encoder, models.BidirectionalPair):
@@ -125,29 +129,41 @@ def _directions(encoder):
   )
 
 
-def _check_layers(layers, num_layers):
+def _resolve_layers(layers, num_layers):
+  """Returns layers as numbers from 1, list of int."""
+  if layers is None:
+    return [*range(1, num_layers + 1)]
+  shown = ", ".join(map(str, layers))
   for layer in layers:
-    if not 1 <= layer <= num_layers:
+    if not 1 <= abs(layer) <= num_layers:
       raise ValueError(
-        f"layers ({', '.join(map(str, layers))}) must be from 1 to"
-        f" {num_layers}, the layers of the model, not {layer}."
+        f"layers ({shown}) must be from 1 to {num_layers}, the layers of the"
+        f" model, or from -1, the last one, to -{num_layers}, not {layer}."
       )
+  found = [layer if layer > 0 else num_layers + 1 + layer for layer in layers]
+  if len(set(found)) < len(found):
+    raise ValueError(f"layers ({shown}) must be different layers.")
+  return found
 
 
 def _arrays(model, inputs):
   """Returns the outputs of a model on a row, without axis B, float32."""
   outputs = model({name: inputs[name] for name in model.input})
   return [
-    keras.ops.convert_to_numpy(keras.ops.cast(x[0], "float32"))
+    _numpy(ops.cast(x[0], "float32"))
     for x in (outputs if isinstance(outputs, list) else [outputs])
   ]
 
 
+def _numpy(x):
+  return ops.convert_to_numpy(x)
+
+
 def _unit(x):
-  return x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-12)
+  return x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), _TINY)
 
 
 def _largest(values, count):
   """Returns the places and values of the largest along the last axis."""
-  places = np.argsort(-values, axis=-1, kind="stable")[..., :count]
-  return places, np.take_along_axis(values, places, axis=-1)
+  values, places = ops.top_k(values, count)
+  return _numpy(places), _numpy(values)

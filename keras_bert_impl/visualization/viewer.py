@@ -31,7 +31,8 @@ class Viewer:
     tokenizer: of `tokenizers.load`.
     max_seq_length: int, most tokens of a text or pair.
     labels: list of str, the names of the model's classes; None: numbered.
-    layers: list of int, those to show, from 1; None for all.
+    layers: list of int, those to show, as of `states.StateReader`; None for
+      all.
     name: str, what the page calls the model.
 
   Raises:
@@ -108,15 +109,14 @@ class Viewer:
         "places": places.tolist(),
         "cosines": _rounded(cosines),
       },
-      "alike": self._alike(row, found.table),
+      "alike": self._alike(row),
       **self._predictions(row),
     }
 
-  def _alike(self, row, table):
+  def _alike(self, row):
     """Returns [[token, cosine]] of the vocabulary for each token of a row."""
     ids = row.inputs[features.INPUT_IDS].numpy()[0]
-    table = table[: len(self._tokens)]
-    places, cosines = states.neighbours_in_table(table, ids)
+    places, cosines = self._reader.neighbours_in_table(ids, len(self._tokens))
     return [
       [
         [self._tokens[index], cosine]

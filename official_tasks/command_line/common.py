@@ -134,6 +134,21 @@ def split_names(value):
   return [name.strip() for name in value.split(",") if name.strip()]
 
 
+def split_numbers(value, name):
+  """Splits a flag's comma-separated numbers, list of int.
+
+  Raises:
+    ValueError: there is no number, or something else; it names the flag.
+  """
+  try:
+    numbers = [int(part) for part in split_names(value)]
+  except ValueError:
+    numbers = []
+  if not numbers:
+    raise ValueError(f"{name} ({value}) must be numbers, as in -1,-2.")
+  return numbers
+
+
 _DEFINE = {
   bool: flags.DEFINE_bool,
   int: flags.DEFINE_integer,

@@ -124,20 +124,13 @@ class Extractor:
 def _parse_layers(text, config):
   """Returns the layers of the flag, list of int."""
   number = config.num_hidden_layers
-  try:
-    layers = [int(index) for index in common.split_names(text)]
-  except ValueError as error:
-    raise ValueError(
-      f"layers ({text}) must be numbers, as in -1,-2."
-    ) from error
+  layers = common.split_numbers(text, "layers")
   for index in layers:
     if not -number - 1 <= index <= number:
       raise ValueError(
         f"layers ({text}) must be from 0, the embeddings, to {number}, or from"
         f" -1, the last layer, to {-number - 1}, not {index}."
       )
-  if not layers:
-    raise ValueError("layers is empty: name at least one, such as -1.")
   return layers
 
 

@@ -164,7 +164,7 @@ def test_records_have_a_line_each(folder, outcomes):
     ("ending", "features.txt.*--output_format"),
     ("layer", "layers .-1,3.*0, the embeddings, to 2.*not 3"),
     ("word", "layers .last. must be numbers"),
-    ("none", "layers is empty"),
+    ("none", "layers .,. must be numbers"),
     ("long", "max_seq_length .1000. must be at most 64"),
     ("missing", "none.txt. does not exist"),
     ("empty", "empty.txt. is empty"),

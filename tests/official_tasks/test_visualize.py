@@ -47,7 +47,7 @@ def outcomes(folder):
   runs = {
     "pair": {"text_pair": "a dog .", "output_file": folder / "pair.html"},
     "word": {"layers": "1,last"},
-    "twice": {"layers": "1,1"},
+    "twice": {"layers": "1,-1"},
     "missing": {"checkpoint_dir": folder / "none"},
   }
   found = scripts.run_each("visualize", [usual | run for run in runs.values()])
@@ -75,8 +75,8 @@ def test_the_page_of_a_run_has_its_text_and_prediction(folder, outcomes):
 @pytest.mark.parametrize(
   "name, error",
   [
-    ("word", r"layers \(1,last\) must be different numbers"),
-    ("twice", r"layers \(1,1\) must be different numbers"),
+    ("word", r"layers \(1,last\) must be numbers"),
+    ("twice", r"layers \(1, -1\) must be different layers"),
     ("missing", "none"),
   ],
 )

@@ -72,9 +72,12 @@ def test_layers_are_chosen_by_number(inputs):
   expected = outputs(encoder, encoder.attention_probs, inputs)
   np.testing.assert_allclose(found.attention[0], expected[1], atol=1e-7)
   assert len(found.attention) == 1 and len(found.hidden) == 2
-  for layers in ([0], [1, 3]):
+  assert states.StateReader(encoder, [-2, -1]).groups == ["1", "2"]
+  for layers in ([0], [1, 3], [-3]):
     with pytest.raises(ValueError, match="must be from 1 to 2"):
       states.StateReader(encoder, layers)
+  with pytest.raises(ValueError, match="must be different"):
+    states.StateReader(encoder, [2, -1])
 
 
 def test_an_encoder_without_attention_is_refused_with_a_reason():
@@ -109,9 +112,13 @@ def test_neighbours_are_the_nearest_by_cosine():
 
 
 def test_neighbours_in_the_vocabulary_are_other_tokens():
-  table = np.random.default_rng(1).normal(size=(30, 4))
-  ids, cosines = states.neighbours_in_table(table, np.array([7, 3]))
+  encoder = make()
+  reader = states.StateReader(encoder)
+  table = np.array(encoder.embeddings.word_embeddings)
+  # The last rows are no tokens.
+  size = len(table) - 2
+  ids, cosines = reader.neighbours_in_table(np.array([7, 3]), size)
   assert ids.shape == (2, 5) and 7 not in ids[0] and 3 not in ids[1]
-  best = max(set(range(30)) - {7}, key=lambda k: cosine(table[7], table[k]))
+  best = max(set(range(size)) - {7}, key=lambda k: cosine(table[7], table[k]))
   assert ids[0, 0] == best
   assert cosines[0, 0] == pytest.approx(cosine(table[7], table[best]))
