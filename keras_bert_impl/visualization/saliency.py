@@ -18,6 +18,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import heads, models
+from keras_bert_impl.checkpoints import description
+from keras_bert_impl.tasks import fine_tuning
 
 
 class Prediction(NamedTuple):
@@ -90,7 +92,8 @@ def saliency(model, row, found):
 def _classes(outputs, row, labels):
   logits = outputs["logits"]
   best, share = _best(logits)
-  label = f"{_name(labels, best)} ({share:.1%})"
+  labels = labels or description.default_labels(len(logits))
+  label = f"{labels[best]} ({share:.1%})"
   return [Prediction(label, "logits", (best,))]
 
 
@@ -129,9 +132,11 @@ def _answer(outputs, row, labels):
 
 def _tags(outputs, row, labels):
   found = []
+  logits = outputs["logits"]
+  labels = labels or description.default_labels(logits.shape[-1])
   for place in row.places(1, 2):
-    best, share = _best(outputs["logits"][place])
-    label = f"{row.tokens[place].text}: {_name(labels, best)} ({share:.1%})"
+    best, share = _best(logits[place])
+    label = f"{row.tokens[place].text}: {labels[best]} ({share:.1%})"
     found.append(Prediction(label, "logits", (place, best), place))
   return found
 
@@ -170,10 +175,6 @@ _REASONS = {
 
 def _best(logits):
   """Returns the likeliest class of logits [C] and its probability."""
-  shares = np.exp(logits - np.max(logits))
+  shares = fine_tuning.softmax(logits)
   best = int(np.argmax(shares))
-  return best, float(shares[best] / np.sum(shares))
-
-
-def _name(labels, index):
-  return labels[index] if labels else f"LABEL_{index}"
+  return best, float(shares[best])
