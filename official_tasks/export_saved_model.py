@@ -30,7 +30,7 @@ from official_tasks.model_folders import files as model_files
 from official_tasks.model_folders import trained as trained_models
 
 with epy.lazy_imports():
-  from keras_bert_impl import tokenizers
+  from keras_bert_impl.checkpoints import description
   from keras_bert_impl.serving import export, servables_of_heads
   from keras_bert_impl.training import report
   from tfrecords.labelled import classification_data
@@ -100,9 +100,10 @@ def main():
   chosen = common.from_flags(serving_options.AllOptions)
   logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
   export.check_folder(config.export_dir)
-  path = trained_models.find_folder(config.checkpoint_dir)
-  trained = trained_models.load(path, config.head)
-  servable = _servable(config, chosen, trained)
+  trained, *parts = trained_models.open_with_tokenizer(
+    config, config.checkpoint_dir, config.head, config.max_seq_length
+  )
+  servable = _servable(config, chosen, trained, *parts)
   version_dir = export.export(
     servable,
     config.export_dir,
@@ -113,19 +114,15 @@ def main():
   _report(config, chosen, trained, servable, version_dir)
 
 
-def _servable(config, chosen, trained):
+def _servable(config, chosen, trained, tokenizer, encoder_config):
   """Returns the servable of a `TrainedModel`."""
-  recorded = trained.recorded
-  max_seq_length = config.max_seq_length or recorded.get("max_seq_length")
-  files = model_files.find(config, trained.path, max_seq_length or 1)
-  tokenizer = tokenizers.load(
-    files.vocabulary_path, **vars(files.tokenizer_options)
-  )
   servable_class = servables_of_heads.SERVABLES[trained.head]
   return servable_class(
     trained.model,
     tokenizer,
-    max_seq_length or files.encoder_config.max_sequence_length,
+    config.max_seq_length
+    or trained.recorded.get("max_seq_length")
+    or encoder_config.max_sequence_length,
     **_arguments(chosen, trained, servable_class),
   )
 
@@ -161,7 +158,7 @@ def _arguments(chosen, trained, servable_class):
     )
   if "labels" in known and "labels" not in arguments:
     num_classes = trained.model.output["logits"].shape[-1]
-    arguments["labels"] = tuple(f"LABEL_{i}" for i in range(num_classes))
+    arguments["labels"] = description.default_labels(num_classes)
   if "label_names" in takes:
     task_name = trained.recorded.get("task_name")
     arguments["label_names"] = classification_data.label_names(task_name)

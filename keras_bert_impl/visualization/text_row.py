@@ -1,18 +1,20 @@
 """A text as the row of tokens that a model reads, named as people read them."""
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import features
+from keras_bert_impl import features, heads
+from keras_bert_impl.tokenizers import prompts, text_words, token_pieces
 
 
 class Token(NamedTuple):
   """A token of a row.
 
   Attributes:
-    text: str, its characters in the text as given, never parts of one: a
+    text: str, its characters in the text as read, never parts of one: a
       syllable of Hangul that is several tokens is the text of each. Of a token
       without characters, its name in the vocabulary.
     piece: str, the token as the tokenizer's `token_texts` has it.
@@ -44,20 +46,50 @@ class TextRow(NamedTuple):
     return [k for k, token in enumerate(self.tokens) if token.side in sides]
 
 
-def make(tokenizer, texts, max_seq_length, reads_masks=False):
+def reader(
+  head=None, token_unit=token_pieces.WORD, prompt="", do_lower_case=False
+):
+  """Returns how a model with a head reads a text, for `make`.
+
+  It is what the servable of the head does, see `serving.servables_of_heads`.
+
+  Args:
+    head: str, one of `heads.SERVED`, or None for texts as they are. To fill
+      masks, the literal [MASK], or what the vocabulary calls it, is the mask
+      token; to classify tokens, each is tokenized by itself.
+    token_unit: one of `token_pieces.UNITS`, what a classified token is.
+    prompt: str, what an encoder reads before each text.
+    do_lower_case: bool, whether an encoder's texts and prompt are lower-cased
+      before the tokenizer sees them.
+
+  Returns:
+    function of a tokenizer and a str to [(id, str)], the tokens of the text and
+    their characters in it.
+  """
+  if head == heads.FILL_MASK:
+    return _read_around_masks
+  if head == heads.TOKEN_CLASSIFICATION:
+    return functools.partial(_read_tokens, unit=token_unit)
+  if head == heads.ENCODER:
+    return functools.partial(
+      _read_with_prompt, prompt=prompt, do_lower_case=do_lower_case
+    )
+  return _read
+
+
+def make(tokenizer, texts, max_seq_length, read=None):
   """Returns the `TextRow` of a text or a pair.
 
   Args:
     tokenizer: of `tokenizers.load`.
     texts: list of one or two str.
     max_seq_length: int, L at most; longer texts are cut.
-    reads_masks: bool, whether the literal [MASK], or what the vocabulary calls
-      it, is the mask token.
+    read: function, as of `reader`; None: texts are read as they are.
 
   Raises:
     ValueError: max_seq_length leaves no room for a token of each text.
   """
-  read = _read_around_masks if reads_masks else _read
+  read = read or _read
   sides = [read(tokenizer, text) for text in texts]
   mask_id = tokenizer.vocabulary.role_ids.get("mask")
   pieces = [
@@ -107,6 +139,44 @@ def _read_around_masks(tokenizer, text):
     found += _read(tokenizer, stretch.rstrip())
     found.append((tokenizer.vocabulary.mask_id, mask))
   return found + _read(tokenizer, last)
+
+
+def _read_tokens(tokenizer, text, unit):
+  """Returns the same; each token by itself, as `tokenize_tokens`.
+
+  Pieces that do not show where they are in their token get all of it.
+  """
+  if unit == token_pieces.WORD:
+    split = tokenizer.split_words_with_offsets
+  else:
+    split = text_words.split_characters
+  tokens, starts, ends = split(tf.constant([text]))
+  pieces = tokenizer.tokenize_tokens(tokens, unit)[0].to_list()
+  # Of words among others: byte-level BPE reads the blank before them.
+  words = tf.strings.join([" ", tokens[0]])
+  aligned = (x.to_list() for x in tokenizer.tokenize_with_offsets(words))
+  found = []
+  for ids, start, end, word_ids, begins, stops in zip(
+    pieces, starts[0].numpy(), ends[0].numpy(), *aligned, strict=True
+  ):
+    if ids == word_ids:
+      spans = [
+        (start + a - 1, start + b - 1)
+        for a, b in zip(begins, stops, strict=True)
+      ]
+    else:
+      spans = [(start, end)] * len(ids)
+    found += [
+      (index, text[a:b] or _shown(tokenizer, index))
+      for index, (a, b) in zip(ids, spans, strict=True)
+    ]
+  return found
+
+
+def _read_with_prompt(tokenizer, text, prompt, do_lower_case):
+  """Returns the same, as `prompts.encode`."""
+  [text] = prompts.fold(tf.constant([prompt + text]), do_lower_case).numpy()
+  return _read(tokenizer, text.decode("utf-8"))
 
 
 def _shown(tokenizer, index):

@@ -34,6 +34,7 @@ class Viewer:
     layers: list of int, those to show, as of `states.StateReader`; None for
       all.
     name: str, what the page calls the model.
+    read: function, as of `text_row.reader`; None for that of the head.
 
   Raises:
     ValueError: as `states.StateReader`.
@@ -48,6 +49,7 @@ class Viewer:
     labels=None,
     layers=None,
     name="",
+    read=None,
   ):
     self._model = model
     self._encoder = getattr(model, "encoder", model)
@@ -57,6 +59,7 @@ class Viewer:
     self._tokens = [x.decode("utf-8", "replace") for x in tokenizer.token_texts]
     self._labels = self._tokens if head == heads.FILL_MASK else labels
     self._name = name
+    self._read = read or text_row.reader(head)
     self._reader = states.StateReader(self._encoder, layers)
 
   def view(self, text, text_pair=None, above=""):
@@ -75,9 +78,7 @@ class Viewer:
     texts = [text, text_pair] if text_pair else [text]
     length = self._max_seq_length
     while True:
-      row = text_row.make(
-        self._tokenizer, texts, length, self._head == heads.FILL_MASK
-      )
+      row = text_row.make(self._tokenizer, texts, length, self._read)
       found = self._reader.read(row.inputs)
       html = page.render(self._content(row, found), found.attention, above)
       size, length = len(html.encode("utf-8")), len(row.tokens)

@@ -7,8 +7,10 @@ import os
 from etils import epy
 
 from keras_bert_impl import files, heads, hub
+from official_tasks.model_folders import files as model_files
 
 with epy.lazy_imports():
+  from keras_bert_impl import tokenizers
   from keras_bert_impl.checkpoints import assignment, reading
   from keras_bert_impl.models import checkpoint as model_lib
   from keras_bert_impl.sentences import folders, sentence_encoder
@@ -43,6 +45,29 @@ class TrainedModel:
   head: str
   path: str
   recorded: dict
+
+
+def open_with_tokenizer(config, path, head=None, max_seq_length=None):
+  """Opens a trained model for use with texts.
+
+  Args:
+    config: `model_files.ModelFilesConfig`.
+    path: str, as of `load`, or a name of the hub.
+    head: as of `load`.
+    max_seq_length: int, length that the model must support, or None.
+
+  Returns:
+    `TrainedModel`, its tokenizer, and its `EncoderConfig`.
+
+  Raises:
+    FileNotFoundError: there is no checkpoint, or no vocabulary.
+    ValueError: as `load`, or the files do not fit together.
+  """
+  trained = load(find_folder(path), head)
+  found = model_files.find(config, trained.path, max_seq_length or 1)
+  options = vars(found.tokenizer_options)
+  tokenizer = tokenizers.load(found.vocabulary_path, **options)
+  return trained, tokenizer, found.encoder_config
 
 
 def find_folder(path):

@@ -14,9 +14,9 @@ from tests.visualization import toy
 _STEP = 1e-2
 
 
-def make_row(*texts, reads_masks=False):
+def make_row(*texts, head=None):
   return text_row.make(
-    toy.tokenizer(), list(texts), toy.LENGTH, reads_masks=reads_masks
+    toy.tokenizer(), list(texts), toy.LENGTH, text_row.reader(head)
   )
 
 
@@ -70,7 +70,7 @@ def test_it_is_what_a_logit_gains_if_an_embedding_grows(
   keras.utils.set_random_seed(1)
   # Smaller weights than elsewhere: differences are nearly gradients then.
   model = MODELS[head](toy.config(initializer_range=0.2, **changes))
-  row = make_row(*TEXTS, reads_masks=head == heads.FILL_MASK)
+  row = make_row(*TEXTS, head=head)
   labels = (
     toy.tokenizer().vocabulary.tokens if head == heads.FILL_MASK else None
   )
@@ -118,7 +118,7 @@ def test_an_answer_ends_behind_its_start_in_the_context():
 
 
 def test_each_mask_has_its_filling():
-  row = make_row("[MASK] cat [MASK]", reads_masks=True)
+  row = make_row("[MASK] cat [MASK]", head=heads.FILL_MASK)
   tokens = toy.tokenizer().vocabulary.tokens
   logits = np.zeros((5, len(tokens) + 2))  # A table with rows to spare.
   logits[:, -1] = 50

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from keras_bert_impl import tokenizers
+from keras_bert_impl import heads, tokenizers
 from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import vocabulary
+from keras_bert_impl.tokenizers import prompts, token_pieces, vocabulary
 from keras_bert_impl.visualization import text_row
+from tests.tokenizers import vocabularies
 from tests.visualization import toy
 
 
@@ -69,9 +71,46 @@ def test_a_long_text_is_cut_as_the_tokenizer_cuts_it():
 
 def test_masks_are_read_only_if_they_are_to_be():
   texts = ["the  [MASK] sees[MASK]."]
-  row = make(*texts, reads_masks=True)
+  row = make(*texts, read=text_row.reader(heads.FILL_MASK))
   assert texts_of(row)[1:-1] == ["the", "[MASK]", "sees", "[MASK]", "."]
   assert [token.is_mask for token in row.tokens].count(True) == 2
   ids = toy.tokenizer().tokenize_around_masks(texts).to_list()[0]
   assert row.inputs["input_ids"].numpy()[0, 1:-1].tolist() == ids
   assert not any(token.is_mask for token in make(*texts).tokens)
+
+
+@pytest.mark.parametrize(
+  "write",
+  [
+    vocabularies.write,
+    vocabularies.write_byte_bpe,
+    vocabularies.write_sentencepiece,
+  ],
+)
+@pytest.mark.parametrize("unit", token_pieces.UNITS)
+def test_a_tagger_reads_each_token_by_itself(tmp_path, write, unit):
+  tokenizer = tokenizers.load(write(tmp_path))
+  text = "hello, unwanted  가나 world"
+  is_word = unit == token_pieces.WORD
+  tokens = (
+    ["hello", ",", "unwanted", "가나", "world"] if is_word else list(text)
+  )
+  read = text_row.reader(heads.TOKEN_CLASSIFICATION, unit)
+  row = text_row.make(tokenizer, [text], 100, read)
+  pieces = tokenizer.tokenize_tokens(tf.ragged.constant([tokens]), unit)
+  expected = pieces.merge_dims(1, 2).to_list()[0]
+  assert row.inputs["input_ids"].numpy()[0, 1:-1].tolist() == expected
+  texts = [row.tokens[place].text for place in row.places(1)]
+  assert len(texts) == len(expected)
+  if not is_word:
+    assert all(len(token.strip("▁")) <= 1 for token in texts)
+
+
+def test_an_encoder_reads_its_prompt_and_lower_case():
+  read = text_row.reader(heads.ENCODER, prompt="A ", do_lower_case=True)
+  tokenizer = toy.tokenizer()
+  row = text_row.make(tokenizer, ["CAT 고양이"], toy.LENGTH, read)
+  assert texts_of(row)[1:-1] == ["a", "cat", "고양이"]
+  expected = prompts.encode(tokenizer, ["CAT 고양이"], "A ", toy.LENGTH, True)
+  for name, values in expected.items():
+    np.testing.assert_array_equal(row.inputs[name], values)

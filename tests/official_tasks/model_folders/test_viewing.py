@@ -1,0 +1,49 @@
+"""Trained models are shown texts as they read them."""
+
+import json
+
+from keras_bert_impl import configs
+from keras_bert_impl.tasks import (
+  fine_tuning,
+  token_classification,
+  token_classification_rows,
+  token_classification_scores,
+)
+from official_tasks.model_folders import files, viewing
+from tests.official_tasks import scripts, test_export_saved_model
+from tests.visualization import test_page
+
+SENTENCES = scripts.ROOT / "tests/data/sentences"
+TAGS = ("B-A", "I-A", "O")
+
+
+def shown(folder, text, **options):
+  """Returns the content of a text's page."""
+  viewer = viewing.open_viewer(files.ModelFilesConfig(), str(folder), **options)
+  return json.loads(test_page.stored(viewer.view(text).html, "content"))
+
+
+def test_a_tagger_of_characters_sees_each_by_itself(tmp_path):
+  scripts.write_model_files(tmp_path)
+  config = configs.EncoderConfig.from_json_file(tmp_path / "bert_config.json")
+  test_export_saved_model.write_run(
+    tmp_path,
+    fine_tuning.FineTuning(
+      token_classification_rows.TagPreprocessor(
+        16, TAGS, token_unit="character"
+      ),
+      token_classification.TokenClassificationTask(config, TAGS),
+      token_classification_scores.TagEvaluator(TAGS),
+    ),
+  )
+  found = shown(tmp_path, "고양이 a")
+  texts = [text for text, _, _ in found["tokens"]]
+  assert texts == ["[CLS]", *"고양이a", "[SEP]"]
+  labels = [label.partition(":")[0] for label, _, _ in found["predictions"]]
+  assert labels == [*"고양이a"]
+
+
+def test_a_sentence_encoder_sees_its_prompt():
+  found = shown(SENTENCES, "the cat", length=8)
+  texts = [text for text, _, _ in found["tokens"]]
+  assert texts[1:-1] == ["Query", ":", "the", "cat"]
