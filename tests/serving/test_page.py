@@ -435,6 +435,7 @@ TITLES = {
 }
 
 
+@pytest.mark.slow
 def test_every_exported_head_has_its_form_with_an_example(page, exports):
   assert set(TITLES) == set(all_heads.NAMES)
   for name, title in TITLES.items():

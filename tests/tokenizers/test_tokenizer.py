@@ -342,6 +342,7 @@ def test_a_copy_of_changed_files_is_refused(tmp_path):
     pickle.loads(pickled)
 
 
+@pytest.mark.slow
 def test_processes_that_are_spawned_take_it_along(tmp_path):
   folders = [tmp_path / kind for kind in WRITERS]
   for folder, write in zip(folders, WRITERS.values(), strict=True):

@@ -149,7 +149,7 @@ def make_batches(task):
 @pytest.mark.xla
 @pytest.mark.parametrize(
   "name",
-  slow.all_but(("bert", "xlnet"), TASKS),
+  slow.all_but(("bert",), TASKS),
 )
 def test_an_objective_is_learned_under_xla(name):
   learn(name, jit_compile=True)
