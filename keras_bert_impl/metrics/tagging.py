@@ -25,10 +25,10 @@ OUTSIDE = "O"
 SCHEMES = ("IOB1", "IOB2", "BIOES")
 # Where tags mark no entities.
 NO_SCHEME = "none"
+# What entities without a type are called, whose tags are only "B" and "I".
+NO_TYPE = "entity"
 
 _PREFIXES = ("B", "I", "E", "S")
-# The name of entities without a type, in scores.
-_NO_TYPE = "entity"
 
 
 class Entity(NamedTuple):
@@ -218,7 +218,7 @@ class Evaluation:
     }
     for entity_type in self.types:
       rates = self.rates_of(entity_type)
-      name = entity_type or _NO_TYPE
+      name = entity_type or NO_TYPE
       scores |= {f"{rate}_{name}": value for rate, value in rates.items()}
     return scores
 

@@ -17,8 +17,6 @@ from keras_bert_impl.tokenizers import alignment, text_words, token_pieces
 
 # Of a token that the model says nothing about.
 _UNKNOWN = -1
-# What entities are called whose tags are only "B" and "I".
-_NO_TYPE = "entity"
 
 
 class TokenClassificationServable(servables.Servable):
@@ -245,7 +243,7 @@ class _Tags:
     ]
     types.append(None)
     self._is_entity = np.array([t is not None for t in types])
-    self._types = [_NO_TYPE if t == "" else t or "" for t in types]
+    self._types = [tagging.NO_TYPE if t == "" else t or "" for t in types]
     # Whether an entity goes on from one label to the next, [C + 1, C + 1].
     labels = [*labels, tagging.OUTSIDE]
     self._goes_on = np.array(

@@ -19,7 +19,6 @@ REPORT_NAME = "conlleval.txt"
 UNTAGGED = "_"
 # Paths that are searched at a time.
 _SENTENCES = 1024
-_NO_TYPE = "entity"
 _CERTAINTY = "mean probability of the tags"
 
 
@@ -83,7 +82,7 @@ class TagEvaluator(fine_tuning.Evaluator):
     for offset, name in enumerate(("precision", "recall", "f1")):
       heights = [rate[name] for rate in rates]
       axes.bar(places + 0.27 * (offset - 1), heights, 0.25, label=name)
-    labels = [f"{t or _NO_TYPE}\n{evaluation.gold[t]}" for t in types]
+    labels = [f"{t or tagging.NO_TYPE}\n{evaluation.gold[t]}" for t in types]
     axes.set_xticks(places, labels)
     axes.set_yticks(np.linspace(0, 1, 6))
     axes.set_ylim(0, 1.15)  # The legend is above the bars.
@@ -116,7 +115,7 @@ class TagEvaluator(fine_tuning.Evaluator):
   def label_counts(self, examples):
     """Returns the numbers of the entities of each type."""
     counts = _evaluate(examples, _gold(examples)).gold
-    return {name or _NO_TYPE: counts[name] for name in sorted(counts)}
+    return {name or tagging.NO_TYPE: counts[name] for name in sorted(counts)}
 
   def describe(self):
     """Returns the scheme of the data files."""
@@ -297,8 +296,8 @@ def _entities_as_text(example, tags):
   # Characters stand without blanks between them.
   between = " " if any(len(token) > 1 for token in example.tokens) else ""
   entities = [
-    f"{between.join(example.tokens[start:end])}: {entity_type or _NO_TYPE}"
-    for start, end, entity_type in tagging.entities_of(tags)
+    f"{between.join(example.tokens[start:end])}: {name or tagging.NO_TYPE}"
+    for start, end, name in tagging.entities_of(tags)
   ]
   return ", ".join(entities) or "none"
 
