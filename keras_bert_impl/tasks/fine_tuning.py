@@ -182,6 +182,14 @@ class Evaluator(abc.ABC):
     del examples
     return 0.0
 
+  def baselines(self, examples):
+    """Returns {metric: float}, each of its own best constant answer.
+
+    They are the scores of a run that diverged. Metrics whose baseline is not
+    known are left out, but for the main one.
+    """
+    return {self.main_metric: self.baseline(examples)}
+
   def describe(self):
     """Returns {option: JSON value} on which a later run must agree."""
     return {}

@@ -63,9 +63,11 @@ class ClassEvaluator(fine_tuning.Evaluator):
 
   def baseline(self, examples):
     """Returns the score of always giving the same class."""
-    score = classification.OF_CLASSES[self.main_metric]
-    classes = range(len(self.labels))
-    return _best_constant(score, self._targets(examples), classes)
+    return self._baseline(examples, self.main_metric)
+
+  def baselines(self, examples):
+    """Returns those of all metrics."""
+    return {name: self._baseline(examples, name) for name in self.metrics}
 
   def write(self, examples, answers, scores, folder):
     """Writes predictions.tsv and, for GLUE, the file to hand in."""
@@ -113,6 +115,11 @@ class ClassEvaluator(fine_tuning.Evaluator):
     """Returns the metrics, by which the best run was selected."""
     return {"metrics": list(self.metrics)}
 
+  def _baseline(self, examples, metric):
+    score = classification.OF_CLASSES[metric]
+    classes = range(len(self.labels))
+    return _best_constant(score, self._targets(examples), classes)
+
   def _targets(self, examples):
     """Returns int32 [N]."""
     labels = [self.labels.index(example.label) for example in examples]
@@ -158,9 +165,11 @@ class NumberEvaluator(fine_tuning.Evaluator):
 
   def baseline(self, examples):
     """Returns the score of always giving the least or the greatest number."""
-    score = classification.OF_NUMBERS[self.main_metric]
-    targets = self._targets(examples)
-    return _best_constant(score, targets, (np.min(targets), np.max(targets)))
+    return self._baseline(examples, self.main_metric)
+
+  def baselines(self, examples):
+    """Returns those of all metrics."""
+    return {name: self._baseline(examples, name) for name in self.metrics}
 
   def write(self, examples, answers, scores, folder):
     """Writes predictions.tsv and, for GLUE, the file to hand in."""
@@ -211,6 +220,11 @@ class NumberEvaluator(fine_tuning.Evaluator):
   def describe(self):
     """Returns the metrics, by which the best run was selected."""
     return {"metrics": list(self.metrics)}
+
+  def _baseline(self, examples, metric):
+    score = classification.OF_NUMBERS[metric]
+    targets = self._targets(examples)
+    return _best_constant(score, targets, (np.min(targets), np.max(targets)))
 
   def _targets(self, examples):
     """Returns float32 [N]."""

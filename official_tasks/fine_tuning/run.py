@@ -172,14 +172,14 @@ class Run:
       self._save_results()
 
   def give_up(self, error):
-    """Records a diverged run with the scores of the best constant answer."""
+    """Records a diverged run with the scores of the best constant answers."""
     self.results["train"] = {"is_finished": True, "error": str(error)}
     for split in self.data.dev_splits:
       result = _unscored(self.data, split)
       if self.data.is_labelled(split):
-        baseline = self.evaluator.baseline(self.data.examples(split))
-        result["baseline"] = baseline
-        result["scores"] = {self.evaluator.main_metric: baseline}
+        scores = self.evaluator.baselines(self.data.examples(split))
+        result["baseline"] = scores[self.evaluator.main_metric]
+        result["scores"] = scores
       self.results.setdefault("eval", {})[split] = result
     self._save_results()
     page_report.write(self, self._setup)

@@ -43,6 +43,10 @@ def test_the_baseline_is_the_best_answer_that_is_always_the_same():
   # Always to say no gives an F1 of 0.
   task = classification(metrics=("f1",))
   assert task.baseline(examples) == pytest.approx(0.4)
+  task = classification(metrics=("f1", "accuracy"))
+  assert task.baselines(examples) == pytest.approx(
+    {"f1": 0.4, "accuracy": 0.75}
+  )
   assert regression().baseline(labelled([1.0, 2.0, 4.0])) == 0
   task = regression(metrics=("f1_from_3",))
   assert task.baseline(labelled([1.0, 2.0, 2.5, 4.0])) == pytest.approx(0.4)

@@ -13,7 +13,7 @@ import pytest
 from keras_bert_impl import tokenizers
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.tasks import examples as examples_lib
-from keras_bert_impl.tasks import text_rows
+from keras_bert_impl.tasks import text_rows, text_scores
 from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.training import saver as saver_lib
 from official_tasks.fine_tuning import config as config_lib
@@ -433,15 +433,23 @@ def test_a_run_that_is_closed_gives_its_memory_back(model_folder, tmp_path):
 
 
 def test_a_search_goes_on_after_a_run_that_diverged(model_folder, tmp_path):
+  def make_parts(config):
+    scores = text_scores.ClassEvaluator(toy.LABELS, ("accuracy", "macro_f1"))
+    return dataclasses.replace(toy.make_parts(config), evaluator=scores)
+
   setup = toy.make_setup(
     model_folder,
     tmp_path,
     num_train_epochs=6.0,
     grid="learning_rate=1e30,3e-3",
+    make_parts=make_parts,
   )
   fine_tuning_search.run(setup)
   results = scripts.results(tmp_path)
   diverged, good = results["runs"]
+  assert diverged["scores"] == pytest.approx(
+    {"accuracy": 0.5, "macro_f1": 1 / 3}
+  )
   assert diverged["is_degenerate"] and diverged["score"] == 0.5
   assert results["best"] == good and good["score"] > 0.9
   error = scripts.results(diverged["folder"])["train"]["error"]
