@@ -6,8 +6,12 @@ from keras_bert_impl import pictures
 from keras_bert_impl.metrics import intervals
 from keras_bert_impl.training import distribution, run_log
 from keras_bert_impl.training import report as report_lib
+from official_tasks.fine_tuning import (
+  configurations,
+  early_stopping,
+  material,
+)
 from official_tasks.fine_tuning import data as data_lib
-from official_tasks.fine_tuning import early_stopping, material
 from official_tasks.reports import page, sections
 
 _METHODS = (
@@ -247,22 +251,9 @@ def _plot_lengths(cards):
 
 def _configurations(results):
   """Returns the section that compares the configurations of a search."""
-  metric, groups = results["metric"], results["configurations"]
-  rows = [
-    (
-      page.text(_name(group["values"])),
-      str(group["num_runs"]),
-      f"{group['mean']:.4f}",
-      f"{group['standard_deviation']:.4f}",
-      f"{group['best']:.4f}",
-      str(group["num_degenerate"]),
-    )
-    for group in groups
-  ]
-  body = page.table(
-    (f"dev {metric}", "runs", "mean", "s.d.", "best", "degenerate"), rows
-  )
-  body += page.figures([(f"dev {metric}", _plot_runs(results))])
+  header, rows = configurations.table(results)
+  body = page.table(header, [map(page.text, row) for row in rows])
+  body += page.figures([(header[0], _plot_runs(results))])
   return page.Section(
     "Configurations",
     body
@@ -279,7 +270,10 @@ def _plot_runs(results):
   canvas = pictures.new_figure(5, 0.9 + 0.3 * len(groups))
   bottom = 0.45 / (0.9 + 0.3 * len(groups))
   axes = canvas.add_axes((0.35, bottom, 0.6, 0.95 - bottom))
-  places = {_name(group["values"]): i for i, group in enumerate(groups)}
+  places = {
+    configurations.name_without_seed(group["values"]): place
+    for place, group in enumerate(groups)
+  }
   axes.errorbar(
     [group["mean"] for group in groups],
     [*places.values()],
@@ -289,18 +283,15 @@ def _plot_runs(results):
     capsize=3,
   )
   runs = results["runs"]
-  where = [places[_name(run["values"])] for run in runs]
+  where = [
+    places[configurations.name_without_seed(run["values"])] for run in runs
+  ]
   axes.plot([run["score"] for run in runs], where, "o", markersize=4)
   axes.set_yticks([*places.values()], [*places])
   axes.set_ylim(len(groups) - 0.5, -0.5)
   axes.locator_params(axis="x", nbins=4)
   axes.grid(axis="x", alpha=0.3)
   return canvas
-
-
-def _name(values):
-  shown = [f"{k}={v:g}" for k, v in values.items() if k != "random_seed"]
-  return ", ".join(shown) or "all"
 
 
 def _runs(folder, results):

@@ -7,13 +7,13 @@ of the best run so far are kept.
 
 import itertools
 import os
-import statistics
 
 from absl import logging
 
 from keras_bert_impl import files
 from keras_bert_impl.training import loop, report
 from keras_bert_impl.training import saver as saver_lib
+from official_tasks.fine_tuning import configurations
 from official_tasks.fine_tuning import report as page_report
 from official_tasks.fine_tuning import run as run_lib
 
@@ -141,7 +141,8 @@ class _Search:
     entries, best = [], None
     for number, values in enumerate(self._runs):
       run = self._make(values)
-      print(f"\nRun {number + 1} of {len(self._runs)}: {name_of(values)}")
+      name = configurations.name_of(values)
+      print(f"\nRun {number + 1} of {len(self._runs)}: {name}")
       if run.is_scored:
         run.check_same()
       else:
@@ -156,7 +157,7 @@ class _Search:
         saver_lib.remove_all(loser["folder"])
       results = self._write(entries, best)
     page = page_report.write_search(self._output_dir, self._setup, results)
-    self._print(entries, best)
+    self._print(results)
     print(f"report    {page}")
     if self._setup.settings.do_predict:
       run = self._make(best["values"])
@@ -166,7 +167,9 @@ class _Search:
     return results
 
   def _make(self, values):
-    folder = os.path.join(self._output_dir, "runs", name_of(values))
+    folder = os.path.join(
+      self._output_dir, "runs", configurations.name_of(values)
+    )
     return run_lib.Run(self._setup, folder, **values)
 
   def _complete(self, run):
@@ -185,7 +188,7 @@ class _Search:
     result = run.results["eval"][run.data.selecting_split]
     score = result["scores"][self._metric]
     return {
-      "name": name_of(run.values),
+      "name": configurations.name_of(run.values),
       "values": run.values,
       "score": score,
       "scores": result["scores"],
@@ -199,7 +202,7 @@ class _Search:
     results = {
       "metric": self._metric,
       "best": best,
-      "configurations": summarize(entries),
+      "configurations": configurations.summarize(entries),
       "runs": entries,
       "num_runs": len(self._runs),
       "versions": report.versions(),
@@ -208,57 +211,9 @@ class _Search:
     files.write_json(path, results)
     return results
 
-  def _print(self, entries, best):
-    rows = [
-      (
-        name_of(group["values"]) or "all",
-        str(group["num_runs"]),
-        f"{group['mean']:.4f}",
-        f"{group['standard_deviation']:.4f}",
-        f"{group['best']:.4f}",
-        str(group["num_degenerate"]),
-      )
-      for group in summarize(entries)
-    ]
-    header = (
-      f"dev {self._metric}",
-      "runs",
-      "mean",
-      "std",
-      "best",
-      "degenerate",
-    )
+  def _print(self, results):
+    best = results["best"]
+    header, rows = configurations.table(results)
     print(f"\n{report.table(rows, header)}\n")
     print(f"best run  {best['score']:.4f}  {best['folder']}")
     print(f"results   {os.path.join(self._output_dir, report.RESULTS_NAME)}")
-
-
-def summarize(entries):
-  """Returns a summary of the restarts of each configuration, list of dicts.
-
-  The standard deviation is the sample's (n - 1); it is 0 for a single run.
-  """
-  groups = {}
-  for entry in entries:
-    values = {k: v for k, v in entry["values"].items() if k != "random_seed"}
-    groups.setdefault(name_of(values), (values, []))[1].append(entry)
-  summaries = []
-  for values, members in groups.values():
-    scores = [member["score"] for member in members]
-    summaries.append(
-      {
-        "values": values,
-        "num_runs": len(scores),
-        "mean": statistics.mean(scores),
-        "standard_deviation": statistics.stdev(scores) if scores[1:] else 0.0,
-        "best": max(scores),
-        "num_degenerate": sum(member["is_degenerate"] for member in members),
-      }
-    )
-  return summaries
-
-
-def name_of(values):
-  """Returns the name of a run's folder, such as "learning_rate=3e-05"."""
-  # Enough digits that no two runs have the same name.
-  return "-".join(f"{name}={value:.12g}" for name, value in values.items())

@@ -3,6 +3,7 @@
 import pytest
 
 from official_tasks.fine_tuning import config as config_lib
+from official_tasks.fine_tuning import configurations
 from official_tasks.fine_tuning import search as fine_tuning_search
 
 
@@ -66,29 +67,4 @@ def test_no_two_runs_share_a_folder():
     settings(grid="learning_rate=0.00012345678,0.00012345679", num_restarts=2),
     20240101,
   )
-  assert len({fine_tuning_search.name_of(values) for values in plan}) == 4
-
-
-def test_restarts_are_summed_up_by_configuration():
-  entries = [
-    {
-      "values": {"learning_rate": rate, "random_seed": seed},
-      "score": score,
-      "is_degenerate": score <= 0.5,
-    }
-    for rate, seed, score in [
-      (1e-3, 1, 0.5),
-      (1e-3, 2, 0.7),
-      (2e-3, 1, 0.9),
-    ]
-  ]
-  first, second = fine_tuning_search.summarize(entries)
-  assert first == {
-    "values": {"learning_rate": 1e-3},
-    "num_runs": 2,
-    "mean": pytest.approx(0.6),
-    "standard_deviation": pytest.approx(0.1 * 2**0.5),
-    "best": 0.7,
-    "num_degenerate": 1,
-  }
-  assert second["standard_deviation"] == 0.0
+  assert len({configurations.name_of(values) for values in plan}) == 4
