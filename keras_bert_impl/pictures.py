@@ -9,14 +9,6 @@ import numpy as np
 
 from keras_bert_impl import files
 
-# What a page colours itself, light or dark. A picture draws in the default
-# colours of matplotlib: black, and the first of its cycle.
-_COLORS = {
-  "#000000": "currentColor",
-  "#1f77b4": "var(--series-1)",
-  "#ff7f0e": "var(--series-2)",
-  "#2ca02c": "var(--series-3)",
-}
 # One hue, as a share of it: legible on white and on black.
 _HUE = (0.20, 0.50, 0.85)
 _MOST_OPAQUE = 0.75
@@ -48,17 +40,16 @@ def save(canvas, path):
   files.write_atomically(path, content.getvalue())
 
 
-def to_svg(canvas, title):
+def to_svg(canvas, title, colors):
   """Returns a figure as an SVG element for a page, str.
 
-  It has no background; black is the colour of the page's text, and the first
-  colours of a cycle are its --series-1 to --series-3. Text stays text, in the
-  page's fonts, which have the letters of its language. The same figure gives
-  the same element.
+  It has no background. Text stays text, in the page's fonts, which have the
+  letters of its language. The same figure gives the same element.
 
   Args:
     canvas: figure.
     title: str, what a screen reader says.
+    colors: {colour of the figure, such as "#000000": the page's, in CSS}.
   """
   import matplotlib
 
@@ -69,7 +60,7 @@ def to_svg(canvas, title):
     warnings.filterwarnings("ignore", "Glyph .* missing from font")
     canvas.savefig(content, format="svg", transparent=True)
   text = _NOISE.sub("", content.getvalue())
-  for color, name in _COLORS.items():
+  for color, name in colors.items():
     text = text.replace(color, name)
   opening, _, body = text[text.index("<svg") :].partition(">")
   box = re.search(r'viewBox="([^"]*)"', opening).group(1)

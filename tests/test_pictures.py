@@ -15,6 +15,9 @@ SCHEMES = {
 }
 
 
+COLORS = {"#000000": "currentColor", "#1f77b4": "var(--first)"}
+
+
 def draw():
   canvas = pictures.new_figure(3, 2)
   axes = canvas.add_subplot()
@@ -26,19 +29,20 @@ def draw():
 
 
 def test_text_stays_text_and_colours_are_the_pages():
-  svg = pictures.to_svg(draw(), 'a "title"')
+  svg = pictures.to_svg(draw(), 'a "title"', COLORS)
   xml.etree.ElementTree.fromstring(
     svg.replace("<svg", '<svg xmlns:xlink="x"', 1)
   )
   assert ">긍정 &lt;b&gt;</text>" in svg
   assert ">$5 &amp; $x_</text>" in svg
   assert 'aria-label="a &quot;title&quot;"' in svg
-  assert "currentColor" in svg and "var(--series-1)" in svg
+  assert "currentColor" in svg and "var(--first)" in svg
   assert not re.search("#0{6}|#1f77b4|#f{6}|http|font-family|metadata", svg)
 
 
 def test_the_same_figure_gives_the_same_picture():
-  assert pictures.to_svg(draw(), "a") == pictures.to_svg(draw(), "a")
+  first, second = (pictures.to_svg(draw(), "a", COLORS) for _ in range(2))
+  assert first == second
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

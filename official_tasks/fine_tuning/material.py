@@ -8,8 +8,8 @@ import os
 
 import numpy as np
 
-from keras_bert_impl import pictures
 from keras_bert_impl.training import report
+from official_tasks.reports import page
 
 NAME = "report.json"
 DATA = "data"
@@ -61,7 +61,7 @@ def of_answers(preprocessor, examples, judgement, figure):
     judgement: `Judgement` of the answers to them, or None.
     figure: of `Evaluator.plot`, or None.
   """
-  shown = {"picture": figure and pictures.to_svg(figure, "Scores")}
+  shown = {"picture": figure and page.svg(figure, "Scores")}
   if judgement is None:
     return shown
   is_right = np.asarray(judgement.is_right, bool)

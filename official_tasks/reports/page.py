@@ -53,6 +53,14 @@ pre { background: var(--field); border-radius: 0.4rem; margin: 0;
   padding: 0.5rem 0.75rem; white-space: pre-wrap }
 summary { cursor: pointer }
 """
+# What the style colours in pictures. They are drawn in the default colours of
+# matplotlib: black, and the first of its cycle.
+_COLORS = {
+  "#000000": "currentColor",
+  "#1f77b4": "var(--series-1)",
+  "#ff7f0e": "var(--series-2)",
+  "#2ca02c": "var(--series-3)",
+}
 
 
 class Section(NamedTuple):
@@ -123,7 +131,7 @@ def heading(value):
 
 
 def link(address, value):
-  """Returns a link to a file beside the page."""
+  """Returns a link to a file, by its path from the page."""
   return f'<a href="{text(address)}">{text(value)}</a>'
 
 
@@ -154,6 +162,11 @@ def folded(title, body):
   return f"<details><summary>{text(title)}</summary>\n{body}\n</details>"
 
 
+def svg(figure, title):
+  """Returns a matplotlib figure as SVG in the colours of the page."""
+  return pictures.to_svg(figure, title, _COLORS)
+
+
 def figures(pairs_of_figures):
   """Returns matplotlib figures side by side.
 
@@ -161,15 +174,11 @@ def figures(pairs_of_figures):
     pairs_of_figures: iterable of (title, figure, or SVG as str).
   """
   shown = [
-    f"<figure>{_svg(title, figure)}<figcaption>{text(title)}</figcaption>"
-    "</figure>"
+    f"<figure>{figure if isinstance(figure, str) else svg(figure, title)}"
+    f"<figcaption>{text(title)}</figcaption></figure>"
     for title, figure in pairs_of_figures
   ]
   return f'<div class="figures">{"".join(shown)}</div>' if shown else ""
-
-
-def _svg(title, figure):
-  return figure if isinstance(figure, str) else pictures.to_svg(figure, title)
 
 
 def _row(kind, cells):

@@ -36,7 +36,7 @@ def all_sections():
   log = [{"step": k, "label_loss": 1 / k} for k in range(1, 2000)]
   answers = {
     "dev": {
-      "picture": pictures.to_svg(canvas, EVIL),
+      "picture": page.svg(canvas, EVIL),
       "measure": "probability",
       "num_wrong": 1,
       "num_examples": 4,
@@ -63,10 +63,10 @@ def folder(tmp_path_factory):
 
 
 def test_what_people_wrote_is_text_and_no_markup(folder):
-  html = scripts.report(folder)
-  assert html.count("&lt;script&gt;alert(&#x27;1&#x27;)&lt;/script&gt;") > 5
-  assert "이 영화는 최고" in html
-  assert "Nothing" not in html
+  shown = scripts.report(folder)
+  assert shown.count("&lt;script&gt;alert(&#x27;1&#x27;)&lt;/script&gt;") > 5
+  assert "이 영화는 최고" in shown
+  assert "Nothing" not in shown
 
 
 def test_the_same_sections_give_the_same_bytes(folder, tmp_path):
@@ -82,9 +82,9 @@ def test_a_long_log_stays_small(folder):
 
 
 def test_data_shows_shares_and_what_is_trained_on_too(folder):
-  html = scripts.report(folder)
-  assert "<td>긍정</td><td>3 (75.0 %)</td><td>3 (75.0 %)</td>" in html
-  assert "<td>texts that are trained on too</td><td></td><td>2</td>" in html
+  shown = scripts.report(folder)
+  assert "<td>긍정</td><td>3 (75.0 %)</td><td>3 (75.0 %)</td>" in shown
+  assert "<td>texts that are trained on too</td><td></td><td>2</td>" in shown
 
 
 def test_half_a_character_is_written_as_a_sign():
