@@ -2,6 +2,7 @@
 
 import html
 import os
+import urllib.parse
 from typing import NamedTuple
 
 from keras_bert_impl import files, pictures
@@ -132,6 +133,7 @@ def heading(value):
 
 def link(address, value):
   """Returns a link to a file, by its path from the page."""
+  address = urllib.parse.quote(os.fsencode(address), safe="/=")
   return f'<a href="{text(address)}">{text(value)}</a>'
 
 
