@@ -14,6 +14,7 @@ _NONE = type(None)
 _RESULT_TYPES = {
   "artifacts": dict,
   "best": (dict, _NONE),
+  "commands": list,
   "configuration": dict,
   "data": dict,
   "eval": dict,
@@ -47,8 +48,15 @@ def machine():
   return {
     "system": platform.platform(),
     "processor": " ".join(processor.split()),
-    "cores": str(os.cpu_count()),
+    "cores": str(_num_cores()),
   }
+
+
+def _num_cores():
+  """Returns the number of cores that this process may use."""
+  if hasattr(os, "sched_getaffinity"):  # Not on macOS and Windows.
+    return len(os.sched_getaffinity(0))
+  return os.cpu_count()
 
 
 def read_json(path, kind=dict, types=None):

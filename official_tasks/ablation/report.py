@@ -46,9 +46,7 @@ def write(table, rows, folder, configuration, folders):
       page.Section("Scores", _as_html(rows) + page.note(_CAPTION)),
       page.Section("Picture", page.figures([("", figure)])),
       page.Section("Trainings", _links(folder, folders)),
-      *sections.origin(
-        configuration, report_lib.versions() | report_lib.machine()
-      ),
+      *sections.origin([sections.command(configuration)]),
     ],
   )
   print(f"\nresults  {results}\npicture  {picture}\nreport   {path}")

@@ -4,8 +4,8 @@ import os
 
 from keras_bert_impl import pictures
 from keras_bert_impl.metrics import intervals
-from keras_bert_impl.training import distribution, run_log
 from keras_bert_impl.training import report as report_lib
+from keras_bert_impl.training import run_log
 from official_tasks.fine_tuning import (
   configurations,
   early_stopping,
@@ -34,7 +34,6 @@ def write(run, setup):
       _curves(run),
       *_answers(data[material.ANSWERS]),
       _data(data[material.DATA]),
-      *_origin(run.results.get("configuration", {})),
     ],
   )
 
@@ -50,6 +49,7 @@ def write_search(folder, setup, results):
   best = results["best"]
   answers = material.read(best["folder"])[material.ANSWERS]
   found = report_lib.read_results(best["folder"])
+  configuration = vars(setup.settings) | setup.config | setup.training
   return page.write(
     folder,
     _title(setup, folder),
@@ -61,7 +61,7 @@ def write_search(folder, setup, results):
       ),
       *_answers(answers),
       _data(setup.cards.of_read()),
-      *_origin(vars(setup.settings) | setup.config | setup.training),
+      *sections.origin([sections.command(configuration)]),
     ],
   )
 
@@ -70,15 +70,6 @@ def _title(setup, folder):
   head = setup.fine_tuning.task.head or "fine-tuning"
   name = os.path.basename(os.path.normpath(folder))
   return f"{head.replace('_', ' ').capitalize()}: {name}"
-
-
-def _origin(configuration):
-  return sections.origin(
-    configuration,
-    report_lib.versions()
-    | report_lib.machine()
-    | {"devices": distribution.device_names()},
-  )
 
 
 def _scores(results, main_metric):

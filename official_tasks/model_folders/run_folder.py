@@ -8,7 +8,7 @@ from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import tokenizer_json_writing
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.training import report, run_log
-from official_tasks.reports import page
+from official_tasks.reports import page, sections
 
 
 class RunFolder:
@@ -40,6 +40,11 @@ class RunFolder:
     """{name: path} of the run's files; part of the results."""
     return self.results.setdefault("artifacts", {})
 
+  @property
+  def commands(self):
+    """List of the commands that changed the folder; part of the results."""
+    return self.results.setdefault("commands", [])
+
   def join(self, *names):
     """Returns the path of a file in the folder."""
     return os.path.join(self.path, *names)
@@ -50,12 +55,15 @@ class RunFolder:
       files.write_json(self.join(name), content)
 
   def save_results(self, configuration):
-    """Writes results.json.
+    """Writes results.json, in which all commands of the folder are kept.
 
     Args:
       configuration: {name: JSON value}, all that the run was configured with.
     """
     self.results["configuration"] = configuration
+    command = sections.command(configuration)
+    if command not in self.commands:
+      self.commands.append(command)
     self.results["versions"] = report.versions()
     self.write_json(report.RESULTS_NAME, self.results)
 
@@ -93,13 +101,16 @@ class RunFolder:
       report.plot_curves(curves, entries, evaluation, short_names)
       self.artifacts["curves"] = curves
 
-  def write_report(self, title, sections):
+  def write_report(self, title, parts):
     """Writes report.html, if this worker is the chief.
 
-    Args: as `page.write`.
+    Args:
+      title: str.
+      parts: iterable of `page.Section`; the commands follow them.
     """
     if self.is_chief:
-      page.write(self.path, title, sections)
+      origin = sections.origin(self.commands)
+      page.write(self.path, title, [*parts, *origin])
 
   def print_report(self, table, **shown):
     """Prints the results and the paths of the files.

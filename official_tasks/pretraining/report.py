@@ -4,8 +4,7 @@ import os
 from typing import NamedTuple
 
 from keras_bert_impl.metrics import intervals
-from keras_bert_impl.training import distribution, run_log
-from keras_bert_impl.training import report as report_lib
+from keras_bert_impl.training import run_log
 from official_tasks.reports import page, sections
 
 _METHOD = (
@@ -41,10 +40,18 @@ def scores(results, task):
   evaluation = results.get("eval")
   if not evaluation:
     return
-  is_held_out = results["configuration"]["eval_input_file"]
-  data = "held-out" if is_held_out else "training-data"
+  data = "held-out" if evaluated_file(results) else "training-data"
   for score in _scores(evaluation, task):
     yield score._replace(name=f"{data} {score.name}")
+
+
+def evaluated_file(results):
+  """Returns the --eval_input_file of the evaluation in the results, or None."""
+  # Earlier versions did not note it: that of their only command counts.
+  options = results.get("eval", {})
+  if "eval_input_file" not in options:
+    options = results["configuration"]
+  return options["eval_input_file"]
 
 
 def write(folder, task, config, filled):
@@ -58,7 +65,6 @@ def write(folder, task, config, filled):
   """
   results = folder.results
   entries = run_log.read(folder.path)
-  environment = report_lib.versions() | report_lib.machine()
   name = os.path.basename(os.path.normpath(folder.path))
   folder.write_report(
     f"Pre-training ({config.data.objective}): {name}",
@@ -67,10 +73,6 @@ def write(folder, task, config, filled):
       sections.curves(entries, results.get("eval"), task.short_names),
       page.Section("Predictions for [MASK]", page.pairs(filled)),
       _data(results, config),
-      *sections.origin(
-        results["configuration"],
-        environment | {"devices": distribution.device_names()},
-      ),
     ],
   )
 
@@ -123,6 +125,6 @@ def _data(results, config):
   }
   files = {
     "training": config.data.input_file,
-    "evaluation": config.data.eval_input_file or config.data.input_file,
+    "evaluation": evaluated_file(results) or config.data.input_file,
   }
   return page.Section("Data", page.pairs((counts | files).items()))

@@ -85,6 +85,7 @@ class PretrainingRun:
     perplexity = math.exp(min(metrics[f"{tokens}_loss"], 700.0))
     self.results["eval"] = {
       "step": self.experiment.loop.step,
+      "eval_input_file": self.config.data.eval_input_file,
       **metrics,
       f"{tokens}_perplexity": perplexity,
       f"{tokens}_baseline_accuracy": commonest,

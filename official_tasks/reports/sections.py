@@ -4,8 +4,14 @@ import json
 import shlex
 import sys
 
+from etils import epy
+
 from keras_bert_impl.training import report
 from official_tasks.reports import page
+
+with epy.lazy_imports():
+  # A table only starts other scripts: it needs no TensorFlow before its page.
+  from keras_bert_impl.training import distribution
 
 _NOTHING = "-"
 
@@ -37,31 +43,52 @@ def scores(rows):
   )
 
 
-def origin(configuration, environment):
-  """Returns the sections on how the run was made.
+def command(configuration):
+  """Returns what `origin` shows of this process, a JSON object.
 
   Args:
-    configuration: {name: JSON value}.
-    environment: {name: value}: versions, machine, devices.
+    configuration: {name: JSON value}, of all its flags.
   """
-  shown = {
-    name: value if isinstance(value, str) else json.dumps(value)
-    for name, value in sorted(configuration.items())
-  }
-  command = shlex.join(["python", *sys.argv])
+  line = shlex.join(["python", *sys.argv])
+  # As it is read again: tuples are lists.
+  return json.loads(
+    json.dumps({"command": line, "configuration": configuration})
+  )
+
+
+def origin(commands):
+  """Returns the sections on how a folder was made, and on what.
+
+  Args:
+    commands: list of what `command` returned, the first command first.
+  """
+  lines = [f"<pre>{page.text(each['command'])}</pre>" for each in commands]
+  options = [_options(each["configuration"]) for each in commands]
   return [
-    page.Section("Command line", f"<pre>{page.text(command)}</pre>"),
-    page.Section(
-      "Configuration",
-      page.folded(f"{len(shown)} options", page.pairs(shown.items())),
-    ),
-    page.Section("Environment", page.pairs(environment.items())),
+    page.Section("Command line", "\n".join(lines)),
+    page.Section("Configuration", "\n".join(options)),
+    page.Section("Environment", page.pairs(environment().items())),
   ]
+
+
+def environment():
+  """Returns {name: str}: versions, machine and devices."""
+  devices = {"devices": distribution.device_names()}
+  return report.versions() | report.machine() | devices
 
 
 def percent(share):
   """Returns a share as text, such as "12.5 %"."""
   return f"{100 * share:.1f} %"
+
+
+def _options(configuration):
+  """Returns the options of a command, folded."""
+  shown = {
+    name: value if isinstance(value, str) else json.dumps(value)
+    for name, value in sorted(configuration.items())
+  }
+  return page.folded(f"{len(shown)} options", page.pairs(shown.items()))
 
 
 def _interval(interval):

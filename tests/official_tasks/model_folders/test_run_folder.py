@@ -27,6 +27,24 @@ def test_results_are_there_when_the_folder_is_opened_again(tmp_path):
   assert again["versions"]["python"]
 
 
+def test_a_later_command_stands_below_that_of_the_training(
+  tmp_path, monkeypatch
+):
+  commands = [("--do_train", "영화.tsv"), ("--do_predict", None)]
+  for flag, train_file in [*commands, commands[1]]:
+    monkeypatch.setattr("sys.argv", ["run_classifier.py", flag])
+    folder = run_folder.RunFolder(str(tmp_path))
+    folder.save_results({"train_file": train_file, "sizes": (1, 2)})
+    folder.save_results({"train_file": train_file, "sizes": (1, 2)})
+  folder.write_report("Classification", [])
+  shown = (tmp_path / "report.html").read_text(encoding="utf-8")
+  lines = [
+    f"<pre>python run_classifier.py {flag}</pre>" for flag, _ in commands
+  ]
+  assert "\n".join(lines) in shown and shown.count("<pre>") == 2
+  assert "영화.tsv" in shown and shown.count("2 options") == 2
+
+
 def test_the_model_can_be_loaded_from_the_folder(tmp_path):
   folder = run_folder.RunFolder(str(tmp_path))
   folder.keep_model_files(CONFIG, VOCABULARY, OPTIONS)

@@ -1,5 +1,10 @@
 """The page report.html, as text and in a real browser."""
 
+import html
+import pathlib
+import re
+import urllib.parse
+
 import pytest
 
 from keras_bert_impl import files, pictures
@@ -51,7 +56,9 @@ def all_sections():
     *fine_tuning_report._answers(answers),
     fine_tuning_report._data({"train": card(), "dev": card(also_trained_on=2)}),
     page.Section("Nothing", ""),
-    *sections.origin({"train_file": EVIL, "rate": 0.1}, {"system": WIDE}),
+    *sections.origin(
+      [{"command": WIDE, "configuration": {"train_file": EVIL}}]
+    ),
   ]
 
 
@@ -85,6 +92,18 @@ def test_data_shows_shares_and_what_is_trained_on_too(folder):
   shown = scripts.report(folder)
   assert "<td>긍정</td><td>3 (75.0 %)</td><td>3 (75.0 %)</td>" in shown
   assert "<td>texts that are trained on too</td><td></td><td>2</td>" in shown
+
+
+def test_a_link_is_to_the_file_of_any_name(tmp_path):
+  place = "C#=50%/a?b&c/한국어.html"
+  (tmp_path / place).parent.mkdir(parents=True)
+  (tmp_path / place).touch()
+  address = re.search('href="([^"]*)"', page.link(place, "a")).group(1)
+  base = (tmp_path / page.NAME).as_uri()
+  url = urllib.parse.urlsplit(
+    urllib.parse.urljoin(base, html.unescape(address))
+  )
+  assert pathlib.Path(urllib.parse.unquote(url.path)) == tmp_path / place
 
 
 def test_half_a_character_is_written_as_a_sign():
