@@ -194,7 +194,7 @@ def make_inputs(model):
 )
 @pytest.mark.parametrize(
   "names",
-  [FAST, pytest.param(OTHERS, marks=pytest.mark.slow)],
+  [FAST, pytest.param(OTHERS, marks=pytest.mark.acceptance)],
   ids=[" ".join(FAST), "others"],
 )
 def test_jax_computes_the_same_as_tensorflow(tmp_path, names):

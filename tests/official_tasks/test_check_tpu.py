@@ -73,7 +73,7 @@ def compiles(status, out, err):
   assert re.search(r"^unsupported ops +none$", out, re.MULTILINE)
 
 
-@pytest.mark.slow
+@pytest.mark.acceptance
 @needs_compiler
 def test_what_does_not_fit_ends_with_what_would(tmp_path):
   status, out, err = check(

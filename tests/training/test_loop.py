@@ -30,7 +30,7 @@ OPTIONS = (
   ("bert", "lamb"),
   ("bert", "adamw", "train_layers=last_1"),
 )
-BY_HAND = OPTIONS[3:]
+BY_HAND = OPTIONS[2:]
 
 
 def run_process(*arguments):
