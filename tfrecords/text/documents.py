@@ -55,6 +55,9 @@ _PROSE_BREAK = re.compile(
     gutenberg.HEADING_PATTERN.encode("ascii"),
   )
 )
+_END_OF_SENTENCE = re.compile(
+  r"[.!?:;\u2026\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*$"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -263,7 +266,7 @@ def guess_format(text):
     widths = sorted(map(len, inner))
     width = widths[len(widths) * 49 // 50]
     full = sum(0.75 * width <= w <= width for w in widths)
-    open_ended = sum(not sentences.ends_sentence(line) for line in inner)
+    open_ended = sum(not _END_OF_SENTENCE.search(line) for line in inner)
     if (
       40 <= width <= 100
       and full > len(inner) / 2

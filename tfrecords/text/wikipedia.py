@@ -1,7 +1,8 @@
 """Running text of Wikipedia, without titles, headings, lists and tables.
 
 A dump is a file `<wiki>-<date>-pages-articles.xml.bz2` as Wikimedia publishes
-it, of any language. Redirects and pages that are no articles are left out.
+it, of any language whose sentences end in a stop. Redirects and pages that are
+no articles are left out.
 
 Source: Devlin et al. 2019, section 3.1: "we extract only the text passages and
 ignore lists, tables, and headers".
