@@ -60,10 +60,10 @@ def iter_documents(path):
     non-empty list of str sentences.
 
   Raises:
-    ValueError: the file is damaged, or no dump; names it.
-    ModuleNotFoundError: mwparserfromhell is not installed.
+    ValueError: the file is damaged, or no dump, and names it; or
+      mwparserfromhell is not installed.
   """
-  parse = _parser()
+  parse = _import_parser()
   with contextlib.closing(files.open_binary(path)) as file:
     stream = bz2.open(file) if path.endswith(".bz2") else file
     try:
@@ -93,13 +93,14 @@ def split_passages(text):
   ]
 
 
-def _parser():
+def _import_parser():
+  """Returns what parses wikitext."""
   try:
     import mwparserfromhell
-  except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-      "A dump of Wikipedia needs mwparserfromhell: pip install -e"
-      " '.[wikipedia]'."
+  except ImportError as error:
+    raise ValueError(
+      "A dump of Wikipedia needs mwparserfromhell, which is not installed:"
+      " pip install -e '.[wikipedia]'."
     ) from error
   return mwparserfromhell.parse
 
