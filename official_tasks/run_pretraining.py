@@ -57,6 +57,7 @@ def main():
     print(f"Finished after {time.monotonic() - started:.0f} s.")
   # A chief that fails in its last work is started again, and needs them.
   distribution.wait_for_all(strategy)
+  distribution.leave(strategy)
 
 
 if __name__ == "__main__":

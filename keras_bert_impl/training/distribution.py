@@ -175,9 +175,36 @@ def any_worker(strategy, is_true):
   return sum_over_workers(strategy, [is_true])[0] > 0
 
 
+def refuse_if_any(strategy, is_wrong, message):
+  """Raises an error in all workers if one finds something wrong.
+
+  Args:
+    strategy: `tf.distribute.Strategy`.
+    is_wrong: bool, of this worker.
+    message: str, of this worker's error.
+
+  Raises:
+    ValueError: `is_wrong` holds for any worker.
+  """
+  if any_worker(strategy, is_wrong):
+    leave(strategy)
+    raise ValueError(message)
+
+
 def wait_for_all(strategy):
   """Waits until all workers have called this."""
   any_worker(strategy, False)
+
+
+def leave(strategy):
+  """Waits until no worker needs this one any more; it may end then.
+
+  Each of them calls this after their last sum. The first to end breaks off a
+  sum that the others have not received yet: it would break this one, which
+  says nothing.
+  """
+  with contextlib.suppress(WorkerLostError):
+    wait_for_all(strategy)
 
 
 def sum_over_workers(strategy, values):

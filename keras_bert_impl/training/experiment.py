@@ -182,12 +182,13 @@ class Experiment:
       )
     distribution.wait_for_all(self.strategy)
     is_seen = self.is_chief or run_configuration.appears(output_dir)
-    if distribution.any_worker(self.strategy, not is_seen):
-      raise ValueError(
-        f"output_dir ({output_dir}) must be one folder that all workers see:"
-        " what the chief has written into it is not there for"
-        f" {'another one' if is_seen else 'this one'}."
-      )
+    distribution.refuse_if_any(
+      self.strategy,
+      not is_seen,
+      f"output_dir ({output_dir}) must be one folder that all workers see:"
+      " what the chief has written into it is not there for"
+      f" {'another one' if is_seen else 'this one'}.",
+    )
 
   def _initialise(self):
     """Initialises the weights: resumed, loaded, or random."""
@@ -287,22 +288,20 @@ def _check_workers(strategy, config, fixed, step):
   """Raises ValueError unless all workers agree on configuration and step."""
   given = {**vars(config), **fixed, "output_dir": None}
   checksum = zlib.crc32(json.dumps(given, sort_keys=True).encode()) % 2**24
-  if _is_another(strategy, checksum):
-    raise ValueError(
-      "the workers were given different flags, records or models: give all"
-      " of them the same command."
-    )
-  if _is_another(strategy, step):
-    raise ValueError(
-      f"output_dir ({config.output_dir}) must be one folder that all workers"
-      f" see: this one finds step {step} in it, another one another step."
-    )
-
-
-def _is_another(strategy, number):
-  """Returns whether the workers' numbers, below 2**24, differ."""
-  chiefs, _ = distribution.agree(strategy, number, False)
-  return distribution.any_worker(strategy, number != chiefs)
+  chiefs, _ = distribution.agree(strategy, checksum, False)
+  distribution.refuse_if_any(
+    strategy,
+    checksum != chiefs,
+    "the workers were given different flags, records or models: give all of"
+    " them the same command.",
+  )
+  chiefs, _ = distribution.agree(strategy, step, False)
+  distribution.refuse_if_any(
+    strategy,
+    step != chiefs,
+    f"output_dir ({config.output_dir}) must be one folder that all workers see:"
+    f" this one finds step {step} in it, another one another step.",
+  )
 
 
 def set_dtype_policy(config):
