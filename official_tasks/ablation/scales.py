@@ -18,6 +18,7 @@ class Scale:
     pretraining: {flag of run_pretraining.py: value}.
     fine_tuning: {flag of the fine-tuning scripts: value}.
     features: {the same: value} that differ where the encoder is frozen.
+    answers: {the same: value} that differ for answers in a text.
     num_restarts: int, runs of each fine-tuning.
     num_points: int, checkpoints of figure 5.
     config: {field of EncoderConfig: value}.
@@ -31,6 +32,7 @@ class Scale:
   pretraining: dict
   fine_tuning: dict
   features: dict
+  answers: dict
   num_restarts: int
   num_points: int = 5
   config: dict = dataclasses.field(default_factory=dict)
@@ -97,6 +99,7 @@ SCALES = {
       "use_bias_correction": True,
     },
     features={"learning_rate": 2e-3, "num_train_epochs": 6},
+    answers={"max_query_length": 24, "doc_stride": 32},
     num_restarts=2,
     # As in the default run of run_pretraining.py.
     config={"initializer_range": 0.05},
@@ -122,6 +125,7 @@ SCALES = {
       "use_bias_correction": True,
     },
     features={"learning_rate": 1e-3, "num_train_epochs": 10},
+    answers={"max_query_length": 32, "doc_stride": 64},
     num_restarts=5,
     num_points=10,
     config={"initializer_range": 0.03},
@@ -145,6 +149,8 @@ SCALES = {
       "num_train_epochs": 3,
     },
     features={"learning_rate": 1e-3, "num_train_epochs": 20},
+    # Those of the original's README.
+    answers={"max_seq_length": 384, "doc_stride": 128},
     num_restarts=5,
     num_points=10,
   ),

@@ -28,6 +28,7 @@ def make_small():
     },
     fine_tuning={"train_batch_size": 8, "num_train_epochs": 1},
     features={},
+    answers={"max_query_length": 8},
     num_restarts=2,
     num_points=2,
   )
