@@ -142,7 +142,7 @@ def _output_files(files):
 
 def _num_workers(files, beam):
   if files.num_workers is None:
-    return os.cpu_count() or 1
+    return report.num_cores()
   if beam.runner:
     raise ValueError(
       f"num_workers ({files.num_workers}) must be left out for "

@@ -48,11 +48,11 @@ def machine():
   return {
     "system": platform.platform(),
     "processor": " ".join(processor.split()),
-    "cores": str(_num_cores()),
+    "cores": str(num_cores()),
   }
 
 
-def _num_cores():
+def num_cores():
   """Returns the number of cores that this process may use."""
   if hasattr(os, "sched_getaffinity"):  # Not on macOS and Windows.
     return len(os.sched_getaffinity(0))
@@ -138,7 +138,7 @@ def plot_curves(path, entries, evaluation=None, short_names=None):
   Args:
     path: str, of the PNG.
     entries: list of dicts with `step` and scalars (`run_log.read`).
-    evaluation: {metric: float} of the held-out data, drawn as dots at the end.
+    evaluation: {metric: float}, drawn as dots at the end.
     short_names: {loss name: str}, for the titles.
   """
   panels = list(_panels(entries[-1] if entries else (), short_names or {}))
@@ -170,11 +170,11 @@ def draw_curve(entries, name, evaluation=None):
 
 
 def _plot_curve(axes, entries, name, evaluation):
-  """Draws a scalar of the log, and that of held-out data as a dot."""
+  """Draws a scalar of the log, and that of the evaluation as a dot."""
   steps = [entry["step"] for entry in entries]
   axes.plot(steps, [e[name] for e in entries], linewidth=1, label="training")
   if evaluation and name in evaluation:
-    axes.plot([steps[-1]], [evaluation[name]], "o", label="held out")
+    axes.plot([steps[-1]], [evaluation[name]], "o", label="evaluation")
     axes.legend(frameon=False)
   axes.set_xlabel("step")
   axes.locator_params(nbins=5)
