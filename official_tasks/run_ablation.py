@@ -11,7 +11,7 @@ same command continues after an interruption, to the same numbers.
     ... --table=8 --scale=small --corpus='books/*.txt' \
       --held_out_corpus=held_out.txt \
       --tasks=MNLI=glue/MNLI,NER=conll2003,QNLI=QNLI/dev.tsv
-    ... --table=glue --tasks=glue
+    ... --table=glue --tasks=glue --init_checkpoint=uncased_L-12_H-768_A-12
 
 A task is a folder with the published files of a data set, or a file of which a
 part is held out. Tables: 5 (objectives), 6 (sizes), 7 (features) and 8 (masks)
@@ -75,6 +75,11 @@ class AblationConfig:
   held_out_corpus: str | None = options.common(
     None, "Text for the perplexities of --corpus; table 6 needs it."
   )
+  init_checkpoint: str | None = options.common(
+    None,
+    "Model of a table that has one (7, glue), with its vocabulary, as of the"
+    " other scripts; default: pre-trained on the corpus.",
+  )
   vocab_file: str | None = options.common(
     None, "Vocabulary; default: WordPiece in lower case, learned from the text."
   )
@@ -112,7 +117,7 @@ def _tasks(config, table):
 def _experiment(config, scale, given):
   """Returns the `plan.Experiment` of the flags; writes the default data."""
   train, held_out = config.corpus, config.held_out_corpus or ""
-  if not train:
+  if not train and not (config.init_checkpoint and given):
     parts = default_pretraining.corpus(os.path.join(config.model_dir, "corpus"))
     train, held_out = (",".join(part) for part in parts)
   if not given:
@@ -129,6 +134,7 @@ def _experiment(config, scale, given):
     held_out,
     config.num_restarts or scale.num_restarts,
     config.random_seed,
+    config.init_checkpoint,
   )
 
 
@@ -146,8 +152,9 @@ def main():
       f"tasks ({config.tasks!r}): {table.title.lower()} needs a task of tags,"
       " such as NER=conll2003."
     )
-  todo = [] if config.vocab_file else [experiment.vocabulary()]
-  todo += plan.commands_of(table, experiment)
+  todo = plan.commands_of(table, experiment)
+  if not (config.vocab_file or config.init_checkpoint):
+    todo.insert(0, experiment.vocabulary())
   handed_in = []
   if table.is_glue:
     handed_in = glue.commands(config.tasks, experiment, todo)

@@ -29,6 +29,7 @@ class Experiment:
     held_out_text: str, files to evaluate on, or "".
     num_restarts: int.
     random_seed: int.
+    init_checkpoint: str, the model of a table of one; None to pre-train it.
   """
 
   model_dir: str
@@ -39,6 +40,7 @@ class Experiment:
   held_out_text: str
   num_restarts: int
   random_seed: int = 12345
+  init_checkpoint: str | None = None
 
   def join(self, *names):
     """Returns a path in `model_dir`."""
@@ -125,12 +127,16 @@ class Experiment:
 
   def fine_tuning(self, row, task, approach):
     """Returns the `Command` that fine-tunes a row's model on a task."""
-    checkpoint = self.join("pretraining", row.pretraining.name)
+    checkpoint = self.init_checkpoint or self.join(
+      "pretraining", row.pretraining.name
+    )
     name = row.pretraining.name
     if row.step is not None:
       name = f"{name}_{row.step}"
       checkpoint = os.path.join(checkpoint, f"model.ckpt-{row.step}")
     flags, head = self._head_flags(row, task, approach)
+    if task.kind == "answers":
+      flags = {**self.scale.answers, **flags}
     folder = self.join("fine_tuning", task.name, name + (head and f"_{head}"))
     return Command(
       f"{row.name} on {task.name}{', ' * bool(head)}{head}",
@@ -234,12 +240,22 @@ def pretrainings_of(table):
 
 
 def commands_of(table, experiment):
-  """Returns the `Command`s that a table needs, after the vocabulary, list."""
+  """Returns the `Command`s that a table needs, after the vocabulary, list.
+
+  Raises:
+    ValueError: a checkpoint is given for a table of several models.
+  """
   models = pretrainings_of(table)
-  records = [command for m in models for command in experiment.records(m)]
-  pretrainings = [experiment.pretraining(model) for model in models]
   cells = [command for _, _, command in cells_of(table, experiment)]
-  return records + pretrainings + cells
+  if experiment.init_checkpoint:
+    if len(models) > 1:
+      raise ValueError(
+        f"init_checkpoint ({experiment.init_checkpoint}) is one model:"
+        f" {table.name} compares {len(models)}, which it pre-trains."
+      )
+    return cells
+  records = [command for m in models for command in experiment.records(m)]
+  return records + [experiment.pretraining(model) for model in models] + cells
 
 
 def scores_of(table, experiment):

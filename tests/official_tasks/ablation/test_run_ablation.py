@@ -125,6 +125,10 @@ def test_a_table_shows_ours_beside_the_papers(tmp_path, capsys):
     ({"table": 5, "tasks": "MNLI"}, "must be NAME=PATH"),
     ({"table": 7, "corpus": "x", "tasks": "own={}"}, "needs a task of tags"),
     ({"table": "glue"}, "--table=glue needs --tasks"),
+    (
+      {"table": 5, "init_checkpoint": "x", "tasks": "own={}"},
+      "(x) is one model: table_5 compares 3",
+    ),
   ],
 )
 def test_wrong_flags_are_one_line(flags, message, tmp_path):

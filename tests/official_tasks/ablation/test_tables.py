@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from keras_bert_impl import choices, configs
+from keras_bert_impl.tasks import question_answering_rows
 from official_tasks.ablation import plan, rows, scales, tables
 from official_tasks.ablation import tasks as tasks_lib
 from tests.official_tasks import scripts
@@ -122,6 +123,29 @@ def test_features_are_those_of_words():
   columns = plan.columns_of(table("table 8"), TASKS)
   assert list(columns) == ["MNLI", "SWAG", "SQuAD", "NER", "NER, features"]
   assert list(plan.columns_of(table("table 7"), TASKS)) == ["NER"]
+
+
+@pytest.mark.parametrize("scale", scales.SCALES)
+def test_a_question_leaves_room_for_a_text(scale):
+  whole = experiment(scale)
+  command = whole.fine_tuning(table("table 5").rows[0], TASKS[2], "fine-tuning")
+  names = ("max_seq_length", "max_query_length", "doc_stride")
+  sizes = {n: command.flags[n] for n in names if n in command.flags}
+  preprocessor = question_answering_rows.QuestionPreprocessor(**sizes)
+  # After a question of mean length, windows overlap.
+  assert preprocessor.doc_stride < preprocessor.max_seq_length - 3 - 12
+
+
+def test_a_given_model_is_not_trained_before():
+  whole = dataclasses.replace(experiment(), init_checkpoint="bert/model.ckpt")
+  for name in ("glue", "7"):
+    wanted = table(f"table {name}")
+    found = plan.commands_of(wanted, whole)
+    assert found == [command for _, _, command in plan.cells_of(wanted, whole)]
+    for command in found:
+      assert command.flags["init_checkpoint"] == "bert/model.ckpt"
+  with pytest.raises(ValueError, match="one model: table_5 compares 3"):
+    plan.commands_of(table("table 5"), whole)
 
 
 def test_shares_of_masks_add_up():
