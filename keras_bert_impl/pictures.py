@@ -6,12 +6,24 @@ import re
 import warnings
 
 import numpy as np
+from absl import logging
 
 from keras_bert_impl import files
 
 # One hue, as a share of it: legible on white and on black.
 _HUE = (0.20, 0.50, 0.85)
 _MOST_OPAQUE = 0.75
+# Fonts with the letters that matplotlib's own lacks; the first one is taken.
+_FONTS = (
+  "Noto Sans CJK KR",
+  "Noto Sans CJK JP",
+  "Noto Sans KR",
+  "NanumGothic",
+  "Apple SD Gothic Neo",
+  "Malgun Gothic",
+  "Microsoft YaHei",
+  "WenQuanYi Zen Hei",
+)
 _STYLE = {"svg.fonttype": "none", "svg.hashsalt": "page"}
 # Addresses, names of fonts, which the page has, and of parts, which are the
 # same in every picture.
@@ -32,12 +44,29 @@ def new_figure(width, height):
 
 
 def save(canvas, path):
-  """Writes a figure atomically as PNG."""
+  """Writes a figure atomically as PNG; tells if no font has its letters."""
   content = io.BytesIO()
   _take_literally(canvas)
-  canvas.tight_layout()
-  canvas.savefig(content, format="png")
+  with warnings.catch_warnings(record=True) as found:
+    warnings.simplefilter("always")
+    canvas.tight_layout()
+    canvas.savefig(content, format="png")
   files.write_atomically(path, content.getvalue())
+  if any("missing from font" in str(each.message) for each in found):
+    _tell_of_fonts(path)
+
+
+def _tell_of_fonts(path):
+  import matplotlib
+
+  logging.warning(
+    "%s shows letters as boxes: install a font that has them (one of %s; on"
+    " Debian fonts-nanum or fonts-noto-cjk) and remove fontlist*.json, where"
+    " matplotlib remembers the old ones, from %s.",
+    path,
+    ", ".join(_FONTS),
+    matplotlib.get_cachedir(),
+  )
 
 
 def to_svg(canvas, title, colors):
@@ -72,11 +101,14 @@ def to_svg(canvas, title, colors):
 
 
 def _take_literally(canvas):
-  """Makes labels of a figure mean what they say, not formulas: "$a_$"."""
-  from matplotlib import text
+  """Makes labels mean what they say, in any script, not formulas: "$a_$"."""
+  from matplotlib import font_manager, text
 
+  installed = {font.name for font in font_manager.fontManager.ttflist}
+  others = [name for name in _FONTS if name in installed]
   for label in canvas.findobj(text.Text):
     label.set_parse_math(False)
+    label.set_fontfamily([*label.get_fontfamily(), *others[:1]])
 
 
 def shaded(shares):

@@ -45,6 +45,25 @@ def test_the_same_figure_gives_the_same_picture():
   assert first == second
 
 
+def test_letters_come_from_a_font_that_has_them(tmp_path, monkeypatch, caplog):
+  path = tmp_path / "picture.png"
+  canvas = pictures.new_figure(3, 2)
+  # Circled letters, which are in STIXGeneral alone of matplotlib's fonts.
+  canvas.add_subplot().set_yticks([0, 1], ["ⓑ", "Ⓐ"])
+  monkeypatch.setattr(pictures, "_FONTS", ("not installed", "STIXGeneral"))
+  pictures.save(canvas, path)
+  drawn = path.read_bytes()
+  assert not caplog.records
+  monkeypatch.setattr(pictures, "_FONTS", ("not installed",))
+  canvas.axes[0].set_yticks([0, 1], ["ⓑ", "Ⓐ"])
+  for label in canvas.axes[0].get_yticklabels():
+    label.set_fontfamily("sans-serif")
+  pictures.save(canvas, path)
+  assert path.read_bytes() != drawn
+  [warning] = caplog.messages
+  assert f"{path} shows letters as boxes: install a font" in warning
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_numbers_can_be_read_on_every_shade(scheme):
   def luminance(color):
