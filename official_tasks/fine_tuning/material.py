@@ -9,7 +9,7 @@ import os
 import numpy as np
 
 from keras_bert_impl.training import report
-from official_tasks.reports import page
+from official_tasks.reports import lengths, page
 
 NAME = "report.json"
 DATA = "data"
@@ -18,10 +18,9 @@ _TYPES = {DATA: dict, ANSWERS: dict}
 
 _NUM_WRONG = 20
 _NUM_RIGHT = 5
-# Characters of a text; files of a split; bars of a picture.
+# Characters of a text; files of a split.
 _LONGEST_TEXT = 2000
 _MOST_FILES = 10
-_MOST_BARS = 24
 
 
 def read(folder):
@@ -116,7 +115,7 @@ class Cards:
     card = {
       "files": [*filter(None, files)][:_MOST_FILES],
       "counts": data.counts[split],
-      "lengths": _lengths(
+      "lengths": lengths.summary(
         data.rows(split).lengths, data.preprocessor.max_seq_length
       ),
     }
@@ -140,22 +139,6 @@ class Cards:
         for example in self._data.examples(split)
       }
     return self._trained_on
-
-
-def _lengths(lengths, limit):
-  """Returns a summary of the tokens of rows, int [N], and their histogram."""
-  num_bars = min(_MOST_BARS, limit)
-  counts, edges = np.histogram(lengths, num_bars, (0, limit))
-  return {
-    "shortest": int(np.min(lengths)),
-    "median": float(np.median(lengths)),
-    "mean": float(np.mean(lengths)),
-    "longest": int(np.max(lengths)),
-    "share_at_limit": float(np.mean(np.equal(lengths, limit))),
-    "limit": limit,
-    "counts": counts.tolist(),
-    "edges": edges.tolist(),
-  }
 
 
 def _cut(text):

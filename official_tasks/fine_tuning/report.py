@@ -12,7 +12,7 @@ from official_tasks.fine_tuning import (
   material,
 )
 from official_tasks.fine_tuning import data as data_lib
-from official_tasks.reports import page, sections
+from official_tasks.reports import lengths, page, sections
 
 _METHODS = (
   f"{intervals.WILSON}: of a share of independent examples;"
@@ -161,7 +161,7 @@ def _data(cards):
   rows = {
     split: {
       **{what: f"{n:,}" for what, n in card["counts"].items()},
-      **_length_facts(card["lengths"]),
+      **lengths.facts(card["lengths"]),
     }
     | (
       {"texts that are trained on too": f"{card['also_trained_on']:,}"}
@@ -170,10 +170,8 @@ def _data(cards):
     )
     for split, card in cards.items()
   }
-  body = _by_split(rows)
-  body += page.figures(
-    [("Tokens of a row, share of rows", _plot_lengths(cards))]
-  )
+  body = sections.by_data_set(rows)
+  body += lengths.histograms({k: c["lengths"] for k, c in cards.items()})
   body += _label_table(
     {k: c["labels"] for k, c in cards.items() if "labels" in c}
   )
@@ -181,30 +179,6 @@ def _data(cards):
   if files:
     body += page.heading("Files") + page.pairs(files.items())
   return page.Section("Data", body)
-
-
-def _length_facts(lengths):
-  return {
-    "shortest row": lengths["shortest"],
-    "median": f"{lengths['median']:.0f}",
-    "mean": f"{lengths['mean']:.1f}",
-    "longest row": lengths["longest"],
-    f"rows of all {lengths['limit']} tokens": sections.percent(
-      lengths["share_at_limit"]
-    ),
-  }
-
-
-def _by_split(columns):
-  """Returns a table of {split: {name: text}}, a column for each split."""
-  names = dict.fromkeys(name for column in columns.values() for name in column)
-  return page.table(
-    ("", *columns),
-    [
-      (page.text(name), *(page.text(c.get(name, "")) for c in columns.values()))
-      for name in names
-    ],
-  )
 
 
 def _label_table(counts):
@@ -222,22 +196,7 @@ def _label_table(counts):
     }
   rest = len(labels) - _MOST_LABELS
   more = page.note(f"and {rest} more labels.") if rest > 0 else ""
-  return page.heading("Labels") + _by_split(columns) + more
-
-
-def _plot_lengths(cards):
-  """Returns a figure of the histograms of lengths of all splits."""
-  canvas = pictures.new_figure(4.6, 2.4)
-  axes = canvas.add_axes((0.14, 0.14, 0.83, 0.82))
-  for split, card in cards.items():
-    lengths = card["lengths"]
-    total = max(1, sum(lengths["counts"]))
-    shares = [count / total for count in lengths["counts"]]
-    axes.stairs(shares, lengths["edges"], label=split)
-  axes.locator_params(nbins=5)
-  axes.grid(alpha=0.3)
-  axes.legend(frameon=False)
-  return canvas
+  return page.heading("Labels") + sections.by_data_set(columns) + more
 
 
 def _configurations(results):

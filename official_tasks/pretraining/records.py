@@ -127,6 +127,13 @@ class PretrainingRecords:
       "num_corrupt_records": self.train.num_corrupt_records,
     }
 
+  def sample_lengths(self, number):
+    """Returns {data: tokens of up to `number` rows, int64 [N]}."""
+    opened = {"training": self.train}
+    if self._config.data.eval_input_file:
+      opened["evaluation"] = self.eval
+    return {k: reader.sample_lengths(v, number) for k, v in opened.items()}
+
   @property
   def _by_length(self):
     """Whether batches hold records of about the same length."""

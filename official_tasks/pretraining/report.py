@@ -5,13 +5,14 @@ from typing import NamedTuple
 
 from keras_bert_impl.metrics import intervals
 from keras_bert_impl.training import run_log
-from official_tasks.reports import page, sections
+from official_tasks.reports import lengths, page, sections
 
 _METHOD = (
   f"{intervals.WILSON}: of the share of tokens, as if they were independent of"
   " each other. It says what other text would change, not what another seed"
   " would."
 )
+_ROWS_MEASURED = 4096
 
 
 class Score(NamedTuple):
@@ -54,13 +55,14 @@ def evaluated_file(results):
   return options["eval_input_file"]
 
 
-def write(folder, task, config, filled):
+def write(folder, task, config, sample_lengths, filled):
   """Writes the page of a run, of what is in its folder and its results.
 
   Args:
     folder: `RunFolder`.
     task: `PretrainingTask`.
     config: `config.PretrainingConfig`.
+    sample_lengths: callable, number of rows -> {data: int [N], their tokens}.
     filled: list of (text with [MASK], most probable tokens).
   """
   results = folder.results
@@ -72,7 +74,7 @@ def write(folder, task, config, filled):
       _scores_section(results, task),
       sections.curves(entries, results.get("eval"), task.short_names),
       page.Section("Predictions for [MASK]", page.pairs(filled)),
-      _data(results, config),
+      _data(results, config, sample_lengths(_ROWS_MEASURED)),
     ],
   )
 
@@ -116,8 +118,18 @@ def _scores_section(results, task):
   return page.Section("Scores", body)
 
 
-def _data(results, config):
-  """Returns the section of the records: how many, of what, in which files."""
+def _data(results, config, found):
+  """Returns the section of the records: how many, of what, in which files.
+
+  Args:
+    results: dict, the content of results.json.
+    config: `config.PretrainingConfig`.
+    found: {data: int [N], tokens of some rows}.
+  """
+  summaries = {
+    name: lengths.summary(each, config.data.max_seq_length)
+    for name, each in found.items()
+  }
   counts = {
     name.removeprefix("num_").replace("_", " "): f"{number:,}"
     for name, number in results["data"].items()
@@ -127,4 +139,13 @@ def _data(results, config):
     "training": config.data.input_file,
     "evaluation": evaluated_file(results) or config.data.input_file,
   }
-  return page.Section("Data", page.pairs((counts | files).items()))
+  measured = {
+    name: {"rows measured": f"{len(found[name]):,}", **lengths.facts(each)}
+    for name, each in summaries.items()
+  }
+  return page.Section(
+    "Data",
+    page.pairs((counts | files).items())
+    + sections.by_data_set(measured)
+    + lengths.histograms(summaries),
+  )

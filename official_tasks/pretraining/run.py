@@ -128,7 +128,9 @@ class PretrainingRun:
     folder.plot_curves(results.get("eval"), self.task.short_names)
     self._save_results()
     filled = [*self._fill_masks()]
-    page_report.write(folder, self.task, self.config, filled)
+    page_report.write(
+      folder, self.task, self.config, self.records.sample_lengths, filled
+    )
     lines = [_summary(results, self.task), ""]
     for text, fillings in filled:
       lines += [text, f"    {fillings}"]

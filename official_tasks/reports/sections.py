@@ -43,6 +43,18 @@ def scores(rows):
   )
 
 
+def by_data_set(columns):
+  """Returns a table of {data set: {what: text or number}}, one column each."""
+  names = dict.fromkeys(name for column in columns.values() for name in column)
+  return page.table(
+    ("", *columns),
+    [
+      (page.text(name), *(page.text(c.get(name, "")) for c in columns.values()))
+      for name in names
+    ],
+  )
+
+
 def command(configuration):
   """Returns what `origin` shows of this process, a JSON object.
 

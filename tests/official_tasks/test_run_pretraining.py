@@ -91,6 +91,9 @@ def test_a_run_leaves_everything_it_names(uninterrupted):
   assert png.startswith(b"\x89PNG") and len(png) > 10_000
   page = scripts.report(output_dir)
   assert "the [MASK] sees a tree ." in page
+  number = min(4096, results["data"]["num_records"])
+  measured = f"<td>rows measured</td><td>{number:,}</td>"
+  assert measured in page and "Tokens of a row" in page
   accuracy, number = (
     results["eval"][f"masked_lm_{what}"] for what in ("accuracy", "number")
   )

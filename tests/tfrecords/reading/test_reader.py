@@ -18,6 +18,7 @@ from tests.tfrecords.reading.numbered_records import (
   assert_equal,
   batches,
   clean_record,
+  instance,
   make_dataset,
   masked_record,
   numbers,
@@ -25,6 +26,20 @@ from tests.tfrecords.reading.numbered_records import (
   serialized,
   write,
 )
+from tfrecords.reading import reader
+
+# Lengths.
+
+
+@pytest.mark.parametrize("make", [clean_record, masked_record])
+def test_lengths_are_those_of_the_records(make, tmp_path):
+  records = open_records(write(tmp_path, [8, 5], make))
+  found = reader.sample_lengths(records, 100)
+  assert sorted(found) == sorted(len(instance(n)) for n in range(13))
+  few = reader.sample_lengths(records, 3)
+  assert few.tolist() == reader.sample_lengths(records, 3).tolist()
+  assert len(few) == 3 and set(few) <= set(found)
+
 
 # Forms.
 
