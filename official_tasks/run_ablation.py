@@ -107,6 +107,16 @@ class AblationConfig:
       )
 
 
+def _check_model(init_checkpoint, table):
+  """Raises ValueError if a checkpoint is given for several models."""
+  number = len(plan.pretrainings_of(table))
+  if init_checkpoint and number > 1:
+    raise ValueError(
+      f"init_checkpoint ({init_checkpoint}) is one model: {table.name} compares"
+      f" {number}, which it pre-trains."
+    )
+
+
 def _tasks(config, table):
   """Returns the `tasks.Task`s of --tasks; () without."""
   if table.is_glue:
@@ -146,6 +156,7 @@ def main():
     table = tables.TABLES[config.table](scale)
   else:
     table = tables.FIGURES[config.figure](scale)
+  _check_model(config.init_checkpoint, table)
   experiment = _experiment(config, scale, _tasks(config, table))
   if not plan.columns_of(table, experiment.tasks):
     raise ValueError(

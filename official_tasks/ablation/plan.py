@@ -240,20 +240,11 @@ def pretrainings_of(table):
 
 
 def commands_of(table, experiment):
-  """Returns the `Command`s that a table needs, after the vocabulary, list.
-
-  Raises:
-    ValueError: a checkpoint is given for a table of several models.
-  """
-  models = pretrainings_of(table)
+  """Returns the `Command`s that a table needs, after the vocabulary, list."""
   cells = [command for _, _, command in cells_of(table, experiment)]
   if experiment.init_checkpoint:
-    if len(models) > 1:
-      raise ValueError(
-        f"init_checkpoint ({experiment.init_checkpoint}) is one model:"
-        f" {table.name} compares {len(models)}, which it pre-trains."
-      )
     return cells
+  models = pretrainings_of(table)
   records = [command for m in models for command in experiment.records(m)]
   return records + [experiment.pretraining(model) for model in models] + cells
 

@@ -144,8 +144,6 @@ def test_a_given_model_is_not_trained_before():
     assert found == [command for _, _, command in plan.cells_of(wanted, whole)]
     for command in found:
       assert command.flags["init_checkpoint"] == "bert/model.ckpt"
-  with pytest.raises(ValueError, match="one model: table_5 compares 3"):
-    plan.commands_of(table("table 5"), whole)
 
 
 def test_shares_of_masks_add_up():
