@@ -108,7 +108,8 @@ def _take_literally(canvas):
   others = [name for name in _FONTS if name in installed]
   for label in canvas.findobj(text.Text):
     label.set_parse_math(False)
-    label.set_fontfamily([*label.get_fontfamily(), *others[:1]])
+    families = dict.fromkeys([*label.get_fontfamily(), *others[:1]])
+    label.set_fontfamily([*families])
 
 
 def shaded(shares):

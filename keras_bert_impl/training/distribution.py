@@ -197,11 +197,10 @@ def wait_for_all(strategy):
 
 
 def leave(strategy):
-  """Waits until no worker needs this one any more; it may end then.
+  """Waits until all workers have received their last sum; each calls this.
 
-  Each of them calls this after their last sum. The first to end breaks off a
-  sum that the others have not received yet: it would break this one, which
-  says nothing.
+  A worker that ends before breaks off the sum that others still receive. The
+  sum that is broken off now tells nobody anything.
   """
   with contextlib.suppress(WorkerLostError):
     wait_for_all(strategy)
