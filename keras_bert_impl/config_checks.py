@@ -3,6 +3,8 @@
 Standard library only, as `configs`.
 """
 
+from keras_bert_impl import options
+
 SUMMARY_TYPES = ("first", "last", "mean", "cls_index")
 
 _OF_TRANSFORMER_XL = (
@@ -51,12 +53,11 @@ def transformer_xl(config):
     _unused(config, _OF_TRANSFORMER_XL, kind)
     return
   _unused(config, _OF_BLOCKS, "another position_embedding_type")
-  choice("summary_type", config.summary_type, SUMMARY_TYPES)
-  for name in ("clamp_len", "mem_len", "reuse_len"):
-    value, least = getattr(config, name), -1 if name == "clamp_len" else 0
-    if value is None and name != "clamp_len":
-      continue
-    integer(name, value, least)
+  options.check_choice("summary_type", config.summary_type, SUMMARY_TYPES)
+  options.check_integers("[-1, inf)", clamp_len=config.clamp_len)
+  for name in ("mem_len", "reuse_len"):
+    if getattr(config, name) is not None:
+      options.check_integers("[0, inf)", **{name: getattr(config, name)})
   if config.hidden_size % 2:
     raise ValueError(
       f"hidden_size ({config.hidden_size}) must be even with {kind}."
@@ -79,10 +80,17 @@ def disentangled(config):
   if not config.clears_padding:
     _unused(config, _OF_DISENTANGLED, "clears_padding True")
     return
-  choice("pos_att_type", config.pos_att_type, ("c2p|p2c", "c2p", "p2c", ""))
-  choice("norm_rel_ebd", config.norm_rel_ebd, ("none", "layer_norm"))
-  for name in ("position_buckets", "max_relative_positions"):
-    integer(name, getattr(config, name), -1)
+  options.check_choice(
+    "pos_att_type", config.pos_att_type, ("c2p|p2c", "c2p", "p2c", "")
+  )
+  options.check_choice(
+    "norm_rel_ebd", config.norm_rel_ebd, ("none", "layer_norm")
+  )
+  options.check_integers(
+    "[-1, inf)",
+    position_buckets=config.position_buckets,
+    max_relative_positions=config.max_relative_positions,
+  )
   if not config.relative_attention:
     _unused(config, _OF_RELATIVE, "relative_attention True")
   _buckets(config)
@@ -149,8 +157,11 @@ def _rotary(config):
     needed = "position_embedding_type 'rotary'"
     _unused(config, ("rotary_base", "local_rotary_base"), needed)
     return
-  for name in ("rotary_base", "local_rotary_base"):
-    number(name, getattr(config, name), 1.0, float("inf"))
+  options.check_numbers(
+    "[1, inf)",
+    rotary_base=config.rotary_base,
+    local_rotary_base=config.local_rotary_base,
+  )
   if config.hidden_size // config.num_attention_heads % 2:
     raise ValueError(
       f"hidden_size / num_attention_heads ({config.hidden_size} / "
@@ -169,8 +180,10 @@ def _rotary(config):
 
 
 def _window(config):
-  positive_integer("global_attention_every", config.global_attention_every)
-  integer("attention_window", config.attention_window, 0)
+  options.check_integers(
+    "[1, inf)", global_attention_every=config.global_attention_every
+  )
+  options.check_integers("[0, inf)", attention_window=config.attention_window)
   if not config.attention_window:
     _unused(config, ("global_attention_every",), "an attention_window")
     return
@@ -202,8 +215,8 @@ def _buckets(config):
 
 def _convolution(config):
   size, groups = config.conv_kernel_size, config.conv_groups
-  integer("conv_kernel_size", size, 0)
-  positive_integer("conv_groups", groups)
+  options.check_integers("[0, inf)", conv_kernel_size=size)
+  options.check_integers("[1, inf)", conv_groups=groups)
   if size and size % 2 == 0:
     raise ValueError(f"conv_kernel_size ({size}) must be odd, or 0 for none.")
   if config.hidden_size % groups:
@@ -234,28 +247,3 @@ def _unused(config, names, needed):
     value = getattr(config, name)
     if value != getattr(type(config), name):
       raise ValueError(f"{name} ({value!r}) needs {needed}.")
-
-
-def positive_integer(name, value):
-  """Raises ValueError unless `value` is an int above 0."""
-  if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-    raise ValueError(f"{name} ({value!r}) must be a positive integer.")
-
-
-def number(name, value, low, high):
-  """Raises ValueError unless `value` is a number in [low, high)."""
-  is_number = isinstance(value, int | float) and not isinstance(value, bool)
-  if not is_number or not low <= value < high:
-    raise ValueError(f"{name} ({value!r}) must be in [{low}, {high}).")
-
-
-def choice(name, value, allowed):
-  """Raises ValueError unless `value` is one of `allowed`."""
-  if value not in allowed:
-    raise ValueError(f"{name} ({value!r}) must be one of {list(allowed)}.")
-
-
-def integer(name, value, least):
-  """Raises ValueError unless `value` is an int that is not below `least`."""
-  if isinstance(value, bool) or not isinstance(value, int) or value < least:
-    raise ValueError(f"{name} ({value!r}) must be an integer >= {least}.")

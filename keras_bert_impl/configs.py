@@ -9,7 +9,7 @@ import dataclasses
 import json
 import pathlib
 
-from keras_bert_impl import config_checks, families, files
+from keras_bert_impl import config_checks, families, files, options
 
 ACTIVATIONS = ("gelu", "gelu_new", "relu", "silu", "tanh", "linear")
 POSITION_EMBEDDING_TYPES = (
@@ -324,26 +324,30 @@ def _check_keys(values, known, origin):
 
 
 def _check_sizes(config):
-  for name in SIZES:
-    config_checks.positive_integer(name, getattr(config, name))
-  if config.type_vocab_size != 0:
-    config_checks.positive_integer("type_vocab_size", config.type_vocab_size)
-  for name in ("embedding_size", "num_hidden_groups"):
-    if getattr(config, name) is not None:
-      config_checks.positive_integer(name, getattr(config, name))
+  optional = {
+    name: getattr(config, name)
+    for name in ("embedding_size", "num_hidden_groups")
+    if getattr(config, name) is not None
+  }
+  sizes = {name: getattr(config, name) for name in SIZES}
+  options.check_integers("[1, inf)", **sizes, **optional)
+  options.check_integers("[0, inf)", type_vocab_size=config.type_vocab_size)
   if config.hidden_size % config.num_attention_heads:
     raise ValueError(
       f"hidden_size ({config.hidden_size}) must be a multiple of "
       f"num_attention_heads ({config.num_attention_heads})."
     )
-  for name in (
-    "hidden_dropout_prob",
-    "attention_probs_dropout_prob",
-    "pooler_dropout",
-  ):
-    config_checks.number(name, getattr(config, name), 0.0, 1.0)
-  for name in ("initializer_range", "layer_norm_eps"):
-    config_checks.number(name, getattr(config, name), 0.0, float("inf"))
+  options.check_numbers(
+    "[0, 1)",
+    hidden_dropout_prob=config.hidden_dropout_prob,
+    attention_probs_dropout_prob=config.attention_probs_dropout_prob,
+    pooler_dropout=config.pooler_dropout,
+  )
+  options.check_numbers(
+    "[0, inf)",
+    initializer_range=config.initializer_range,
+    layer_norm_eps=config.layer_norm_eps,
+  )
   if config.num_hidden_layers > _MAX_HIDDEN_LAYERS:
     raise ValueError(
       f"num_hidden_layers ({config.num_hidden_layers}) must be at most "
@@ -386,7 +390,7 @@ def _check_kinds(config):
     "causal_direction": CAUSAL_DIRECTIONS,
   }
   for name, allowed in choices.items():
-    config_checks.choice(name, getattr(config, name), allowed)
+    options.check_choice(name, getattr(config, name), allowed)
 
 
 PRESETS = {

@@ -1,27 +1,49 @@
 """Fields of dataclasses of options: default, help and allowed values.
 
-Standard library only. The scripts make flags of such fields.
+Standard library only. The scripts make flags of such fields. An interval is
+written as in mathematics: "[0, 1)" holds 0 but not 1, and "(-inf, inf)" every
+number but infinities and NaN.
 """
 
 import dataclasses
 import functools
+import numbers
+
+# Intervals that several fields have.
+POSITIVE = "[1, inf)"
+SEEDS = "[0, 2147483647]"  # int32, as stateless random numbers take them
+SEQ_LENGTHS = "[1, 32768]"
+BATCH_SIZES = "[1, 1000000]"
+STEPS = "[1, 1000000000]"
+WIDTHS = "[1, 16384]"
+
+URL_SEPARATORS = "/:"  # not in the name of a model
 
 
-def field(default, description, choices=None, interval=None, is_common=False):
+def field(
+  default,
+  description,
+  choices=None,
+  interval=None,
+  forbidden=None,
+  is_common=False,
+):
   """Returns a dataclass field that the scripts can make a flag of.
 
   Args:
     default: the default value.
     description: str, for --help.
     choices: tuple of the allowed values; None for any.
-    interval: str, interval of the allowed numbers, such as "[0, 1)" or
-      "(0, inf)"; None for any.
+    interval: str, interval of the allowed numbers; a number without one cannot
+      be a flag.
+    forbidden: str, characters that a text must not contain; None for any.
     is_common: bool, whether --help shows the field; --helpfull shows all.
   """
   metadata = {
     "help": description,
     "choices": choices,
     "interval": interval,
+    "forbidden": forbidden,
     "is_common": is_common,
   }
   return dataclasses.field(default=default, metadata=metadata)
@@ -30,34 +52,67 @@ def field(default, description, choices=None, interval=None, is_common=False):
 common = functools.partial(field, is_common=True)
 
 
-def check_positive(**values):
-  """Raises ValueError naming the first of {name: int} that is not positive."""
-  for name, value in values.items():
-    if value < 1:
-      raise ValueError(f"{name} ({value}) must be positive.")
-
-
 def check_fields(config):
   """Checks the values of a dataclass of such fields; None passes.
 
   Raises:
-    ValueError: a value is not among the choices, outside its interval or NaN;
-      the message names the field, the value and what is allowed.
+    ValueError: a value is not among the choices, outside of its interval or
+      with a forbidden character; the message names the field, the value and
+      what is allowed.
   """
-  for entry in dataclasses.fields(config):
-    value = getattr(config, entry.name)
+  check_values(type(config), vars(config))
+
+
+def check_values(config_class, values):
+  """Checks values of fields before an instance is made of them.
+
+  Args:
+    config_class: dataclass of such fields.
+    values: {name of a field: value}; None passes.
+
+  Raises:
+    ValueError: as `check_fields`.
+  """
+  for entry in dataclasses.fields(config_class):
+    value = values.get(entry.name)
     if value is None:
       continue
-    choices = entry.metadata.get("choices")
-    if choices and value not in choices:
-      raise ValueError(
-        f"{entry.name} ({value!r}) must be one of {', '.join(choices)}."
-      )
-    interval = entry.metadata.get("interval")
-    if interval and not _is_within(value, interval):
-      raise ValueError(f"{entry.name} ({value}) must be in {interval}.")
-    if value != value:  # Only NaN is not itself.
-      raise ValueError(f"{entry.name} ({value}) must be a number.")
+    if entry.metadata.get("choices"):
+      check_choice(entry.name, value, entry.metadata["choices"])
+    if entry.metadata.get("interval"):
+      check_numbers(entry.metadata["interval"], **{entry.name: value})
+    if entry.metadata.get("forbidden"):
+      check_characters(entry.name, value, entry.metadata["forbidden"])
+
+
+def check_choice(name, value, allowed):
+  """Raises ValueError unless `value` is one of `allowed`."""
+  if value not in allowed:
+    listed = ", ".join(str(item) or "''" for item in allowed)
+    raise ValueError(f"{name} ({value!r}) must be one of {listed}.")
+
+
+def check_characters(name, value, forbidden):
+  """Raises ValueError if the str `value` has a forbidden character."""
+  if set(value) & set(forbidden):
+    listed = " and ".join(forbidden)
+    raise ValueError(f"{name} ({value!r}) must be without {listed}.")
+
+
+def check_numbers(interval, **values):
+  """Raises ValueError unless each {name: value} is a number of an interval."""
+  for name, value in values.items():
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or not _is_within(value, interval):
+      raise ValueError(f"{name} ({value!r}) must be in {interval}.")
+
+
+def check_integers(interval, **values):
+  """Raises ValueError unless each {name: value} is an int of an interval."""
+  for name, value in values.items():
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    if not is_integer or not _is_within(value, interval):
+      raise ValueError(f"{name} ({value!r}) must be an integer in {interval}.")
 
 
 def _is_within(value, interval):

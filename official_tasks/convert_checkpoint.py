@@ -38,11 +38,7 @@ KERAS_NAME = "model.keras"
 
 @dataclasses.dataclass(frozen=True)
 class ConversionConfig:
-  """Input, output and format of the conversion.
-
-  Raises:
-    ValueError: a value is out of range.
-  """
+  """Input, output and format of the conversion."""
 
   input: str = dataclasses.field(
     metadata={
@@ -75,13 +71,8 @@ class ConversionConfig:
   max_shard_size: int = options.field(
     safetensors_format.MAX_SHARD_SIZE // 10**6,
     "Maximum size of a safetensors file in megabytes.",
+    interval="[1, 1000000]",
   )
-
-  def __post_init__(self):
-    if self.max_shard_size < 1:
-      raise ValueError(
-        f"max_shard_size ({self.max_shard_size}) must be at least 1 megabyte."
-      )
 
 
 common.define_flags(ConversionConfig)

@@ -63,15 +63,17 @@ class FilesConfig:
   )
   num_shards: int | None = options.common(
     None,
-    "Number of files to split output_file into; their names end in"
-    " -00000-of-00008 and so on.",
+    "Files to split output_file into, named ...-00000-of-00008 and so on.",
+    interval=writing_config.NUM_SHARDS,
   )
   num_workers: int | None = options.common(
     None,
-    "Number of processes; default: one per core. The records do not depend on"
-    " it. Not with a runner, which has its own option for it.",
+    "Processes; default: one per core. Not with a runner, which has its own.",
+    interval="[1, 1024]",
   )
-  num_shown: int = options.field(3, "Number of instances to print at the end.")
+  num_shown: int = options.field(
+    3, "Number of instances to print at the end.", interval="[0, 1000000]"
+  )
 
 
 common.define_flags(FilesConfig)
@@ -121,10 +123,9 @@ def _warn_of_disagreement(tokenizer, input_files, input_format):
     sources.iter_documents(input_files, input_format)
   )
   sample = list(itertools.islice(sentences, SAMPLE_SENTENCES))
-  if sample:
-    warning = agreement.disagreement(tokenizer, sample)
-    if warning:
-      logging.warning("%s", warning)
+  warning = sample and agreement.disagreement(tokenizer, sample)
+  if warning:
+    logging.warning("%s", warning)
 
 
 def _output_files(files):

@@ -63,6 +63,7 @@ class ExportConfig(model_files.ModelFilesConfig):
     None,
     "Maximum tokens of a text or pair; default: as trained, or the model's"
     " maximum.",
+    interval=options.SEQ_LENGTHS,
   )
   compute_dtype: str = options.common(
     "float32",
@@ -77,14 +78,10 @@ class ExportConfig(model_files.ModelFilesConfig):
     choices.WEIGHTS_DTYPES,
   )
   model_name: str | None = options.field(
-    None, "Name of the model for clients; default: the name of export_dir."
+    None,
+    "Name of the model for clients; default: the name of export_dir.",
+    forbidden=options.URL_SEPARATORS,
   )
-
-  def __post_init__(self):
-    if self.max_seq_length is not None and self.max_seq_length < 1:
-      raise ValueError(
-        f"max_seq_length ({self.max_seq_length}) must be positive."
-      )
 
 
 # Arguments of servables that are no flags.

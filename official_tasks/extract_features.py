@@ -68,9 +68,13 @@ class ExtractionConfig(model_files.ModelFilesConfig):
     " last one.",
   )
   max_seq_length: int = options.common(
-    128, "Maximum tokens per line; longer lines are cut."
+    128,
+    "Maximum tokens per line; longer lines are cut.",
+    interval=options.SEQ_LENGTHS,
   )
-  batch_size: int = options.field(32, "Lines per batch.")
+  batch_size: int = options.field(
+    32, "Lines per batch.", interval=options.BATCH_SIZES
+  )
   compute_dtype: str = options.field(
     "float32",
     "Dtype the encoder computes in; bfloat16 is faster where the processor has"
@@ -82,9 +86,6 @@ class ExtractionConfig(model_files.ModelFilesConfig):
   )
 
   def __post_init__(self):
-    for name in ("batch_size", "max_seq_length"):
-      if getattr(self, name) < 1:
-        raise ValueError(f"{name} ({getattr(self, name)}) must be positive.")
     if self.format is None:
       raise ValueError(
         f"output_file ({self.output_file}) must end in {', '.join(_ENDINGS)}, "

@@ -91,9 +91,11 @@ class AblationConfig:
   num_restarts: int | None = options.common(
     None,
     "Fine-tunings of each model on each task; default: the scale's.",
-    interval="[1, inf)",
+    interval="[1, 1000]",
   )
-  random_seed: int = options.field(12345, "Seed of the first restart.")
+  random_seed: int = options.field(
+    12345, "Seed of the first restart.", interval=options.SEEDS
+  )
 
   def __post_init__(self):
     options.check_fields(self)

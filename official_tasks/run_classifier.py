@@ -73,8 +73,8 @@ class ClassifierConfig(labelled_splits.SplitsConfig):
     None,
     "Units of a BiLSTM that replaces the pooler, as in the paper's"
     " left-to-right model; default: no BiLSTM.",
+    interval=options.WIDTHS,
   )
-
   predict_majority: bool = options.field(
     False,
     "Whether to predict the majority class of the training data for every text,"

@@ -64,6 +64,7 @@ class NerConfig(tag_splits.TagSplitsConfig):
     None,
     "Tokens from one window of a long sentence to the next; default: half a"
     " window.",
+    interval=options.SEQ_LENGTHS,
   )
   approach: str = options.common(
     "fine_tuning",
@@ -77,7 +78,9 @@ class NerConfig(tag_splits.TagSplitsConfig):
     " frozen encoder, else the last layer.",
     tuple(choices.FEATURES),
   )
-  lstm_width: int = options.field(768, "Units of the BiLSTM per direction.")
+  lstm_width: int = options.field(
+    768, "Units of the BiLSTM per direction.", interval=options.WIDTHS
+  )
   use_crf: bool = options.common(
     False,
     "Whether a CRF chooses the tags of a sentence.",
@@ -89,10 +92,6 @@ class NerConfig(tag_splits.TagSplitsConfig):
       raise ValueError(
         "--features needs --approach=features or fine_tuning_bilstm."
       )
-    for name in ("doc_stride", "lstm_width"):
-      value = getattr(self, name)
-      if value is not None and value < 1:
-        raise ValueError(f"{name} ({value}) must be positive.")
 
 
 common.define_flags(NerConfig)

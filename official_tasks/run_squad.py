@@ -57,17 +57,26 @@ class SquadConfig:
     0,
     "Number of articles to hold out as the dev set, from the end of the last"
     " train_file; not with predict_file.",
+    interval="[0, 1000000000]",
   )
   doc_stride: int = options.field(
-    128, "Tokens from one window of a long text to the next."
+    128,
+    "Tokens from one window of a long text to the next.",
+    interval=options.SEQ_LENGTHS,
   )
   max_query_length: int = options.field(
-    64, "Maximum tokens of a question; longer questions are cut."
+    64,
+    "Maximum tokens of a question; longer questions are cut.",
+    interval=options.SEQ_LENGTHS,
   )
   n_best_size: int = options.field(
-    20, "Answers per question in nbest_predictions.json."
+    20,
+    "Answers per question in nbest_predictions.json.",
+    interval="[1, 10000]",
   )
-  max_answer_length: int = options.field(30, "Maximum tokens of an answer.")
+  max_answer_length: int = options.field(
+    30, "Maximum tokens of an answer.", interval=options.SEQ_LENGTHS
+  )
   version_2_with_negative: bool = options.common(
     False, "Whether questions may have no answer, as in SQuAD 2.0."
   )
@@ -75,6 +84,7 @@ class SquadConfig:
     None,
     "Answer nothing if the score of no answer is above that of the best answer"
     " by more than this; default: the best for F1 on the dev set, or 0.",
+    interval="(-inf, inf)",
   )
   answer_rules: str = options.field(
     "squad",
@@ -92,6 +102,7 @@ class SquadConfig:
     None,
     "Units of a BiLSTM between encoder and head, as in the paper's"
     " left-to-right model; default: no BiLSTM.",
+    interval=options.WIDTHS,
   )
 
   def __post_init__(self):

@@ -17,88 +17,79 @@ import importlib.util
 
 from absl import logging
 
+from keras_bert_impl import options
 from keras_bert_impl.serving.local import server
 from official_tasks.command_line import common
 from official_tasks.model_folders import files as model_files
 
 _DEFAULT_MODEL_NAME = "model"  # as the Docker image of TensorFlow Serving
-
-
-def _flag(help_text, **kwargs):
-  return dataclasses.field(metadata={"help": help_text}, **kwargs)
+_SIZES = "[1, 2147483647]"
 
 
 @dataclasses.dataclass(frozen=True)
 class ServerConfig:
-  """Model, address and limits of the server.
+  """Model, address and limits of the server."""
 
-  Raises:
-    ValueError: a number is out of range.
-  """
-
-  model_dir: str = _flag("Folder of the versions of a SavedModel.")
-  checkpoint_dir: str | None = _flag(
+  model_dir: str = dataclasses.field(
+    metadata={"help": "Folder of the versions of a SavedModel."}
+  )
+  checkpoint_dir: str | None = options.common(
+    None,
     "Checkpoint that was exported, for the page's tab of attention, which a"
     " SavedModel does not have; default: no such tab.",
-    default=None,
   )
-  model_name: str | None = _flag(
+  model_name: str | None = options.common(
+    None,
     "Name of the model in URLs; default: the name it was exported with, or "
     f"{_DEFAULT_MODEL_NAME!r}.",
-    default=None,
+    forbidden=options.URL_SEPARATORS,
   )
-  host: str = _flag(
-    "Address to listen on; 0.0.0.0 accepts other machines.",
-    default="127.0.0.1",
+  host: str = options.common(
+    "127.0.0.1", "Address to listen on; 0.0.0.0 accepts other machines."
   )
-  port: int = _flag("Port of the REST API; 0 for any free port.", default=8501)
-  allowed_hosts: str = _flag(
+  port: int = options.common(
+    8501, "Port of the REST API; 0 for any free port.", interval="[0, 65535]"
+  )
+  allowed_hosts: str = options.field(
+    "",
     "Host names of this machine, comma-separated; needed only if clients use a "
     "name instead of an address.",
-    default="",
   )
-  max_batch_size: int = _flag(
-    "Maximum rows of concurrent requests per batch.", default=32
+  max_batch_size: int = options.field(
+    32,
+    "Maximum rows of concurrent requests per batch.",
+    interval=options.BATCH_SIZES,
   )
-  batch_timeout_ms: float = _flag(
+  batch_timeout_ms: float = options.field(
+    2.0,
     "Milliseconds that a request waits for others to share its batch.",
-    default=2.0,
+    interval="[0, 60000]",
   )
-  max_queue: int = _flag(
-    "Maximum number of waiting requests; more get status 503.", default=1000
+  max_queue: int = options.field(
+    1000,
+    "Maximum number of waiting requests; more get status 503.",
+    interval="[1, 1000000]",
   )
-  max_request_bytes: int = _flag(
-    "Maximum size of a request; larger ones get status 413.", default=4 * 2**20
+  max_request_bytes: int = options.field(
+    4 * 2**20,
+    "Maximum size of a request; larger ones get status 413.",
+    interval=_SIZES,
   )
-  max_text_bytes: int = _flag(
+  max_text_bytes: int = options.field(
+    100_000,
     "Maximum size of a string in a request; longer ones get status 400.",
-    default=100_000,
+    interval=_SIZES,
   )
-  max_request_seconds: float = _flag(
+  max_request_seconds: float = options.field(
+    30.0,
     "Maximum seconds for a request to arrive; slower ones get status 408.",
-    default=30.0,
+    interval="(0, 86400]",
   )
-  poll_seconds: float = _flag(
-    "Seconds between checks of --model_dir for a new version.", default=2.0
+  poll_seconds: float = options.field(
+    2.0,
+    "Seconds between checks of --model_dir for a new version.",
+    interval="[0.01, 86400]",
   )
-
-  def __post_init__(self):
-    for name in (
-      "max_batch_size",
-      "max_queue",
-      "max_request_bytes",
-      "max_text_bytes",
-      "max_request_seconds",
-      "poll_seconds",
-    ):
-      if getattr(self, name) <= 0:
-        raise ValueError(f"--{name} ({getattr(self, name)}) must be above 0.")
-    if self.batch_timeout_ms < 0:
-      raise ValueError(
-        f"--batch_timeout_ms ({self.batch_timeout_ms}) must not be negative."
-      )
-    if not 0 <= self.port <= 65535:
-      raise ValueError(f"--port ({self.port}) must be between 0 and 65535.")
 
 
 common.define_flags(ServerConfig)

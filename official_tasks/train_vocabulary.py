@@ -87,18 +87,22 @@ class VocabularyConfig:
     " same token as elsewhere; default: true. byte_bpe only.",
   )
   vocab_size: int = options.common(
-    30522, "Number of tokens, including special tokens."
+    30522,
+    "Number of tokens, including special tokens.",
+    interval="[1, 10000000]",
   )
   min_frequency: int | None = options.field(
     None,
     "Minimum number of occurrences of a token in the text; default: 2. Not for"
     " sentencepiece_*.",
+    interval="[1, 1000000000]",
   )
   character_coverage: float | None = options.field(
     None,
     "Share of the text that the alphabet, the most frequent characters, must"
     " cover; 0.9995 is usual for Chinese and Japanese. Default: 1 for"
     " wordpiece, 0.99995 for sentencepiece_*. Not for byte_bpe.",
+    interval="(0, 1]",
   )
 
   def __post_init__(self):

@@ -57,14 +57,12 @@ class VisualizationConfig(model_files.ModelFilesConfig):
     heads.SERVED,
   )
   max_seq_length: int | None = options.common(
-    None, "Maximum tokens; default: 128, or the model's maximum if it is less."
+    None,
+    "Maximum tokens; default: 128, or the model's maximum if it is less.",
+    interval=options.SEQ_LENGTHS,
   )
 
   def __post_init__(self):
-    if self.max_seq_length is not None and self.max_seq_length < 1:
-      raise ValueError(
-        f"max_seq_length ({self.max_seq_length}) must be positive."
-      )
     self.layer_numbers()
 
   def layer_numbers(self):

@@ -28,7 +28,7 @@ class MaskingConfig:
   max_predictions_per_seq: int | None = options.common(
     None,
     "Maximum masked tokens per example; default: the objective's, mostly 20.",
-    interval="[1, inf)",
+    interval=options.SEQ_LENGTHS,
   )
   masked_lm_prob: float | None = options.common(
     None,

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import files, heads, models, tokenizers
+from keras_bert_impl import files, heads, models, options, tokenizers
 from keras_bert_impl.checkpoints import (
   description,
   mappings,
@@ -109,8 +109,7 @@ class SentenceEncoder:
     Raises:
       ValueError: there is no such prompt, or a batch_size below 1.
     """
-    if batch_size < 1:
-      raise ValueError(f"batch_size ({batch_size}) must be positive.")
+    options.check_numbers(options.POSITIVE, batch_size=batch_size)
     if isinstance(sentences, str):
       return self.encode(
         [sentences], prompt_name, prompt, batch_size, normalize_embeddings

@@ -17,7 +17,7 @@ import uuid
 
 import tensorflow as tf
 
-from keras_bert_impl import files
+from keras_bert_impl import files, options
 from keras_bert_impl.serving import servables, warmup
 from keras_bert_impl.tokenizers import tokenizer_json_writing
 
@@ -84,10 +84,7 @@ def export(
   check_folder(export_dir)
   # The name of "." is that of the folder it is.
   model_name = model_name or os.path.basename(os.path.abspath(export_dir))
-  if set(model_name) & set("/:"):
-    raise ValueError(
-      f"model_name ({model_name!r}) is part of a URL: leave out / and :."
-    )
+  options.check_characters("model_name", model_name, options.URL_SEPARATORS)
   servable.set_dtypes(compute_dtype, weights_dtype)
   gfile.makedirs(export_dir)
   name = f"tmp-{os.getpid()}-{uuid.uuid4().hex}"

@@ -25,9 +25,12 @@ class _WindowOptions:
   doc_stride: int | None = options.field(
     None,
     "Tokens from one window of a long text to the next; default: as trained.",
+    interval=options.SEQ_LENGTHS,
   )
   max_windows: int | None = options.field(
-    None, "Maximum windows of a long text; the rest is dropped. Default: 32."
+    None,
+    "Maximum windows of a long text; the rest is dropped. Default: 32.",
+    interval="[1, 1000000]",
   )
 
 
@@ -63,15 +66,20 @@ class QuestionAnsweringOptions(_WindowOptions):
   """Options of `question_answering.QuestionAnsweringServable`."""
 
   max_query_length: int | None = options.field(
-    None, "Maximum tokens of a question; default: as trained."
+    None,
+    "Maximum tokens of a question; default: as trained.",
+    interval=options.SEQ_LENGTHS,
   )
   max_answer_length: int | None = options.field(
-    None, "Maximum tokens of an answer; default: as trained."
+    None,
+    "Maximum tokens of an answer; default: as trained.",
+    interval=options.SEQ_LENGTHS,
   )
   null_score_diff_threshold: float | None = options.field(
     None,
     "Answer nothing if the score of no answer is above that of the best answer"
     " by more than this; default: the run's best threshold, if it has one.",
+    interval="(-inf, inf)",
   )
 
 
@@ -80,7 +88,9 @@ class FillMaskOptions:
   """Options of `fill_mask.FillMaskServable`."""
 
   top_k: int | None = options.field(
-    None, "Number of tokens to return per mask (fill_mask); default: 5."
+    None,
+    "Number of tokens to return per mask (fill_mask); default: 5.",
+    interval="[1, 10000000]",
   )
 
 

@@ -72,7 +72,8 @@ class QuestionAnsweringServable(servables.Servable):
     max_windows=32,
   ):
     super().__init__(model, tokenizer, max_seq_length)
-    options.check_positive(
+    options.check_numbers(
+      options.POSITIVE,
       doc_stride=doc_stride,
       max_query_length=max_query_length,
       max_answer_length=max_answer_length,

@@ -18,7 +18,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import choices, features
+from keras_bert_impl import choices, features, options
 from keras_bert_impl.checkpoints import mappings, names, vocab_size
 from keras_bert_impl.serving import input_checks, tf_examples
 from keras_bert_impl.tokenizers import assembly
@@ -164,8 +164,8 @@ class Servable(tf.Module, abc.ABC):
       ValueError: it is none of them.
     """
     weights_dtype = weights_dtype or compute_dtype
-    _check_dtype("compute_dtype", compute_dtype, choices.COMPUTE_DTYPES)
-    _check_dtype("weights_dtype", weights_dtype, choices.WEIGHTS_DTYPES)
+    options.check_choice("compute_dtype", compute_dtype, choices.COMPUTE_DTYPES)
+    options.check_choice("weights_dtype", weights_dtype, choices.WEIGHTS_DTYPES)
     if compute_dtype != self._model().compute_dtype:
       self._model = _plain_copy(
         self._trained_model(), self._build_model, compute_dtype, self.head
@@ -285,11 +285,6 @@ def _check(model, tokenizer, max_seq_length):
       f"max_seq_length ({max_seq_length}) must be at least 3: [CLS], one token "
       "and [SEP]."
     )
-
-
-def _check_dtype(name, dtype, allowed):
-  if dtype not in allowed:
-    raise ValueError(f"{name} ({dtype!r}) must be one of {', '.join(allowed)}.")
 
 
 def _check_labels(labels, num_classes):

@@ -62,7 +62,9 @@ class TokenClassificationServable(servables.Servable):
     super().__init__(model, tokenizer, max_seq_length, labels)
     self._size = max_seq_length - 2  # pieces of a row
     doc_stride = doc_stride or max(1, self._size // 2)
-    options.check_positive(doc_stride=doc_stride, max_windows=max_windows)
+    options.check_numbers(
+      options.POSITIVE, doc_stride=doc_stride, max_windows=max_windows
+    )
     faults = [tagging.find_fault(label, tag_scheme) for label in labels]
     if any(faults):
       raise ValueError(

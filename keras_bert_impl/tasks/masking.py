@@ -9,7 +9,7 @@ Axes: B batch, L sequence length, P predictions per sequence.
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import choices, features
+from keras_bert_impl import choices, features, options
 from keras_bert_impl.tasks import (
   masked_contexts,
   masked_spans,
@@ -305,24 +305,14 @@ def span_boundaries(positions, weights):
 def _check_choice(
   max_seq_length, max_predictions_per_seq, masked_lm_prob, masking_policy
 ):
-  _check_positive("max_seq_length", max_seq_length)
-  _check_positive("max_predictions_per_seq", max_predictions_per_seq)
-  if max_seq_length > 2**15:
-    raise ValueError(
-      f"max_seq_length ({max_seq_length}) must be at most {2**15}."
-    )
-  if not 0.0 < masked_lm_prob <= 1.0:
-    raise ValueError(f"masked_lm_prob ({masked_lm_prob}) must be in (0, 1].")
-  if masking_policy not in choices.MASKING_POLICIES:
-    raise ValueError(
-      f"masking_policy ({masking_policy!r}) must be one of"
-      f" {', '.join(choices.MASKING_POLICIES)}."
-    )
-
-
-def _check_positive(name, value):
-  if value < 1:
-    raise ValueError(f"{name} ({value}) must be at least 1.")
+  options.check_numbers(options.SEQ_LENGTHS, max_seq_length=max_seq_length)
+  options.check_numbers(
+    options.POSITIVE, max_predictions_per_seq=max_predictions_per_seq
+  )
+  options.check_numbers("(0, 1]", masked_lm_prob=masked_lm_prob)
+  options.check_choice(
+    "masking_policy", masking_policy, choices.MASKING_POLICIES
+  )
 
 
 def _check_shares(mask_token_prob, random_token_prob):

@@ -28,7 +28,7 @@ class PermutationOptions:
     0,
     "Tokens at the beginning of a row that XLNet reads as memory of the others:"
     " without gradient, and nothing is predicted there.",
-    interval="[0, inf)",
+    interval="[0, 32768]",
   )
 
 

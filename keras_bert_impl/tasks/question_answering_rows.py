@@ -72,8 +72,10 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
   }
 
   def __post_init__(self):
-    options.check_positive(
-      doc_stride=self.doc_stride, max_query_length=self.max_query_length
+    options.check_numbers(
+      options.POSITIVE,
+      doc_stride=self.doc_stride,
+      max_query_length=self.max_query_length,
     )
     if self.max_seq_length <= self.max_query_length + 3:
       raise ValueError(

@@ -51,8 +51,10 @@ class AnswerEvaluator(fine_tuning.Evaluator):
   token_outputs = ("start_logits", "end_logits")
 
   def __post_init__(self):
-    options.check_positive(
-      n_best_size=self.n_best_size, max_answer_length=self.max_answer_length
+    options.check_numbers(
+      options.POSITIVE,
+      n_best_size=self.n_best_size,
+      max_answer_length=self.max_answer_length,
     )
 
   def answers(self, examples, rows, outputs):

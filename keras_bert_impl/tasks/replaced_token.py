@@ -31,7 +31,7 @@ class ReplacedTokenOptions:
     None,
     "Width of the generator divided by that of the discriminator; default: 0.25"
     " (electra), 1 (deberta_v3).",
-    interval="(0, inf)",
+    interval="(0, 1000]",
   )
   generator_depth: float | None = options.field(
     None,
@@ -49,7 +49,7 @@ class ReplacedTokenOptions:
   detection_weight: float = options.field(
     50.0,
     "Weight of the discriminator's loss beside the generator's.",
-    interval="[0, inf)",
+    interval="[0, 1000000]",
   )
   freeze_generator: bool = options.field(
     False,

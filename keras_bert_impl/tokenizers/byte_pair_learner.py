@@ -8,6 +8,7 @@ import json
 
 from absl import logging
 
+from keras_bert_impl import options as options_lib
 from keras_bert_impl.tokenizers import byte_alphabet, vocabulary_files
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
@@ -37,10 +38,8 @@ def learn(
       `tokenizers` library is missing.
   """
   num_fixed = len(_FIRST_TOKENS) + len(byte_alphabet.CHARACTERS) + 1
-  if vocab_size < num_fixed:
-    raise ValueError(f"vocab_size ({vocab_size}) must be at least {num_fixed}.")
-  if min_frequency < 1:
-    raise ValueError(f"min_frequency ({min_frequency}) must be at least 1.")
+  options_lib.check_numbers(f"[{num_fixed}, inf)", vocab_size=vocab_size)
+  options_lib.check_numbers(options_lib.POSITIVE, min_frequency=min_frequency)
   tokens, merges = _train(texts, vocab_size - 1, options, min_frequency)
   if not merges:
     raise ValueError(

@@ -17,6 +17,7 @@ import sentencepiece
 import tensorflow as tf
 
 from keras_bert_impl import choices, files
+from keras_bert_impl import options as options_lib
 from keras_bert_impl.tokenizers import (
   sentence_piece,
   text_batches,
@@ -75,16 +76,10 @@ def learn(
     ValueError: on a value out of range, a text without words, or one that does
       not have so many pieces.
   """
-  if model_type not in choices.SENTENCE_PIECE_TYPES:
-    raise ValueError(
-      f"model_type ({model_type!r}) must be one of"
-      f" {', '.join(choices.SENTENCE_PIECE_TYPES)}."
-    )
-  if not 0 < character_coverage <= 1:
-    raise ValueError(
-      f"character_coverage ({character_coverage}) must be above 0 and at "
-      "most 1."
-    )
+  options_lib.check_choice(
+    "model_type", model_type, choices.SENTENCE_PIECE_TYPES
+  )
+  options_lib.check_numbers("(0, 1]", character_coverage=character_coverage)
   if model_type == "bpe":
     counts = count(texts, options)
     sentences = [f"{word}\t{counts[word]}" for word in sorted(counts)]

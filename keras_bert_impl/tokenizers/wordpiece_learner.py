@@ -19,6 +19,7 @@ import sentencepiece
 import tensorflow as tf
 from absl import logging
 
+from keras_bert_impl import options as options_lib
 from keras_bert_impl.tokenizers import (
   normalization,
   text_batches,
@@ -151,15 +152,9 @@ def learn_from_counts(
 
 def _check_arguments(vocab_size, min_frequency, character_coverage):
   least = len(vocabulary_lib.SPECIAL_TOKENS) + 1
-  if vocab_size < least:
-    raise ValueError(f"vocab_size ({vocab_size}) must be at least {least}.")
-  if min_frequency < 1:
-    raise ValueError(f"min_frequency ({min_frequency}) must be at least 1.")
-  if not 0 < character_coverage <= 1:
-    raise ValueError(
-      f"character_coverage ({character_coverage}) must be above 0 and at "
-      "most 1."
-    )
+  options_lib.check_numbers(f"[{least}, inf)", vocab_size=vocab_size)
+  options_lib.check_numbers(options_lib.POSITIVE, min_frequency=min_frequency)
+  options_lib.check_numbers("(0, 1]", character_coverage=character_coverage)
 
 
 def _cover_characters(counts, min_frequency, character_coverage):

@@ -37,19 +37,21 @@ class TrainingConfig:
     " shape, instead of stopping.",
   )
   train_batch_size: int = options.common(
-    32, "Examples per step, summed over all replicas.", interval="[1, inf)"
+    32,
+    "Examples per step, summed over all replicas.",
+    interval=options.BATCH_SIZES,
   )
   eval_batch_size: int = options.field(
-    8, "Examples per evaluation step.", interval="[1, inf)"
+    8, "Examples per evaluation step.", interval=options.BATCH_SIZES
   )
   learning_rate: float = options.common(
-    5e-5, "Peak learning rate, at the end of the warm-up.", interval="[0, inf)"
+    5e-5, "Peak learning rate, at the end of the warm-up.", interval="[0, 1e30]"
   )
   num_train_steps: int = options.common(
-    100000, "Total number of training steps.", interval="[1, inf)"
+    100000, "Total number of training steps.", interval=options.STEPS
   )
   num_warmup_steps: int = options.common(
-    10000, "Number of warm-up steps.", interval="[0, inf)"
+    10000, "Number of warm-up steps.", interval="[0, 1000000000]"
   )
   learning_rate_schedule: str = options.field(
     "linear",
@@ -62,26 +64,26 @@ class TrainingConfig:
     None,
     "Last steps, in which the trapezoidal learning rate falls to zero; default:"
     " a tenth of num_train_steps.",
-    interval="[0, inf)",
+    interval="[0, 1000000000]",
   )
   save_checkpoints_steps: int = options.field(
-    1000, "Steps between checkpoints.", interval="[1, inf)"
+    1000, "Steps between checkpoints.", interval=options.STEPS
   )
   keep_checkpoint_max: int = options.field(
-    5, "Number of recent checkpoints to keep.", interval="[1, inf)"
+    5, "Number of recent checkpoints to keep.", interval="[1, 1000000]"
   )
   iterations_per_loop: int = options.field(
     1000,
     "Maximum number of steps per call of the training function.",
-    interval="[1, inf)",
+    interval=options.STEPS,
   )
   max_eval_steps: int = options.field(
-    100, "Maximum number of evaluation steps.", interval="[1, inf)"
+    100, "Maximum number of evaluation steps.", interval=options.STEPS
   )
   random_seed: int = options.field(
     12345,
     "Seed for weights, data order, masking and dropout.",
-    interval="[0, 2147483647]",
+    interval=options.SEEDS,
   )
   optimizer: str = options.field(
     "adamw",
@@ -90,7 +92,7 @@ class TrainingConfig:
     OPTIMIZERS,
   )
   weight_decay_rate: float = options.field(
-    0.01, "Weight decay rate of the optimizer.", interval="[0, inf)"
+    0.01, "Weight decay rate of the optimizer.", interval="[0, 1000]"
   )
   adam_beta_1: float = options.field(
     0.9, "Decay rate of the first moment.", interval="[0, 1)"
@@ -101,7 +103,7 @@ class TrainingConfig:
   adam_epsilon: float = options.field(
     1e-6,
     "Constant added to the square root of the second moment.",
-    interval="(0, inf)",
+    interval="[1e-30, 1]",
   )
   use_bias_correction: bool = options.field(
     False, "Whether to use Adam's bias correction; BERT does not."
@@ -120,13 +122,13 @@ class TrainingConfig:
   clip_norm: float = options.field(
     1.0,
     "Maximum global norm of the gradients; 0: no clipping.",
-    interval="[0, inf)",
+    interval="[0, 1e30]",
   )
   gradient_accumulation_steps: int = options.field(
     1,
     "Micro-batches per step and replica, to save memory; train_batch_size is"
     " that of the whole step.",
-    interval="[1, inf)",
+    interval=options.BATCH_SIZES,
   )
   rematerialize: bool = options.field(
     False,
@@ -139,7 +141,7 @@ class TrainingConfig:
   num_logical_cpus: int = options.field(
     0,
     "Number of CPU replicas for the mirrored strategy without GPUs.",
-    interval="[0, inf)",
+    interval="[0, 1024]",
   )
   use_tpu: bool = options.field(False, "Same as distribution_strategy=tpu.")
   tpu_name: str | None = options.field(
@@ -149,7 +151,9 @@ class TrainingConfig:
     None, "Address of the TPU; another name for tpu_name."
   )
   num_tpu_cores: int = options.field(
-    8, "Ignored: all cores are used. For command lines of google-research/bert."
+    8,
+    "Ignored: all cores are used. For command lines of google-research/bert.",
+    interval="[0, 1000000]",
   )
   tpu_zone: str | None = options.field(
     None, "Cloud zone of the TPU; default: the zone of this VM."

@@ -91,13 +91,18 @@ def define_flags(config_class, leave_out=(), **defaults):
   """Defines one flag for each field of a dataclass.
 
   Args:
-    config_class: dataclass whose fields have `metadata["help"]` and, for an
-      enumeration, `metadata["choices"]`. A field without a default becomes a
-      required flag. --help shows those that are required or have
-      `metadata["is_common"]`, --helpfull all.
+    config_class: dataclass whose fields have `metadata["help"]`, for an
+      enumeration `metadata["choices"]`, and for a number `metadata["interval"]`
+      (see `options.field`). A field without a default becomes a required flag.
+      --help shows those that are required or have `metadata["is_common"]`,
+      --helpfull all.
     leave_out: names of fields that become no flags; `from_flags` needs them as
       overrides.
-    **defaults: {name: value}, defaults that replace those of the fields.
+    **defaults: {name: value}, defaults that replace those of the fields; they
+      are allowed, even outside of an interval.
+
+  Raises:
+    TypeError: a number has no interval.
   """
   _config_classes[config_class] = tuple(leave_out)
   types = typing.get_type_hints(config_class)
@@ -105,10 +110,13 @@ def define_flags(config_class, leave_out=(), **defaults):
     name, text = field.name, field.metadata["help"]
     is_required = _is_required(field)
     default = None if is_required else defaults.get(name, field.default)
+    kind = _plain_type(types[name])
+    if kind in (int, float) and not field.metadata.get("interval"):
+      raise TypeError(f"{config_class.__name__}.{name} needs an interval.")
     if field.metadata.get("choices"):
       flags.DEFINE_enum(name, default, field.metadata["choices"], text)
     else:
-      _DEFINE[_plain_type(types[name])](name, default, text)
+      _DEFINE[kind](name, default, text)
     if is_required:
       flags.mark_flag_as_required(name)
 
@@ -124,9 +132,8 @@ def from_flags(config_class, **overrides):
   values = {
     name: flags.FLAGS[name].value for name in names if name not in overrides
   }
-  config = config_class(**values | overrides)
-  options.check_fields(config)
-  return config
+  options.check_values(config_class, values | overrides)
+  return config_class(**values | overrides)
 
 
 def split_names(value):
@@ -161,6 +168,12 @@ _DEFINE = {
 def _flag_fields(config_class):
   left_out = _config_classes[config_class]
   return [f for f in dataclasses.fields(config_class) if f.name not in left_out]
+
+
+def _changed(config_class):
+  """Returns {name: value} of the flags of a class that are not the default."""
+  known = [flags.FLAGS[field.name] for field in _flag_fields(config_class)]
+  return {flag.name: flag.value for flag in known if flag.value != flag.default}
 
 
 def _is_required(field):
@@ -211,7 +224,9 @@ def _configure_output():
 def _check_values():
   """Raises ValueError on a wrong value, before anything is loaded."""
   for config_class, left_out in _config_classes.items():
-    if not left_out:
+    if left_out:
+      options.check_values(config_class, _changed(config_class))
+    else:
       from_flags(config_class)
 
 

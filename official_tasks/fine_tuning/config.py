@@ -1,7 +1,6 @@
 """Configuration of fine-tuning; its fields become flags of the scripts."""
 
 import dataclasses
-import math
 
 from keras_bert_impl import options
 from keras_bert_impl.training import config as config_lib
@@ -29,16 +28,22 @@ class FineTuningConfig(model_files.ModelFilesConfig):
   """
 
   max_seq_length: int = options.common(
-    128, "Maximum tokens per row; longer texts are cut or split into windows."
+    128,
+    "Maximum tokens per row; longer texts are cut or split into windows.",
+    interval=options.SEQ_LENGTHS,
   )
   do_train: bool = options.common(False, "Whether to train.")
   do_eval: bool = options.common(False, "Whether to score the dev set.")
   do_predict: bool = options.common(
     False, "Whether to write predictions for the test set."
   )
-  num_train_epochs: float = options.common(3.0, "Passes over the data.")
+  num_train_epochs: float = options.common(
+    3.0, "Passes over the data.", interval="(0, 1000000]"
+  )
   warmup_proportion: float = options.field(
-    0.1, "Share of the training steps for the learning-rate warm-up."
+    0.1,
+    "Share of the training steps for the learning-rate warm-up.",
+    interval="[0, 1]",
   )
   bucket_by_length: bool = options.field(
     True,
@@ -49,11 +54,13 @@ class FineTuningConfig(model_files.ModelFilesConfig):
     0,
     "Number of evaluations on the dev set, one per checkpoint, without a better"
     " score before training stops; the best checkpoint is kept. 0: never stop.",
+    interval="[0, 1000000]",
   )
   num_restarts: int = options.common(
     1,
     "Number of runs from the same checkpoint; each has its own seed for head,"
     " data order and dropout (random_seed, random_seed + 1, ...).",
+    interval="[1, 1000]",
   )
   grid: str | None = options.common(
     None,
@@ -68,25 +75,10 @@ class FineTuningConfig(model_files.ModelFilesConfig):
   )
 
   def __post_init__(self):
+    options.check_fields(self)
     if not (self.do_train or self.do_eval or self.do_predict):
       raise ValueError(
         "at least one of --do_train, --do_eval and --do_predict must be True."
-      )
-    for name in ("max_seq_length", "num_restarts"):
-      if getattr(self, name) < 1:
-        raise ValueError(f"{name} ({getattr(self, name)}) must be positive.")
-    if self.early_stopping_patience < 0:
-      raise ValueError(
-        f"early_stopping_patience ({self.early_stopping_patience}) must not be"
-        " negative."
-      )
-    if not 0 < self.num_train_epochs < math.inf:
-      raise ValueError(
-        f"num_train_epochs ({self.num_train_epochs}) must be positive."
-      )
-    if not 0 <= self.warmup_proportion <= 1:
-      raise ValueError(
-        f"warmup_proportion ({self.warmup_proportion}) must lie in [0, 1]."
       )
     if self.ensemble_dirs and self.do_train:
       raise ValueError(

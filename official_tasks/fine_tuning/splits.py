@@ -49,6 +49,7 @@ class SplitsConfig:
     0.0,
     "Share of the training examples to hold out as the dev set; the same"
     " examples every time.",
+    interval="[0, 1)",
   )
   columns: str | None = options.field(
     None,

@@ -45,6 +45,7 @@ class TagSplitsConfig:
     0.0,
     "Share of train_file's documents, or of its sentences if it marks none, to"
     " hold out as the dev set.",
+    interval="[0, 1)",
   )
   token_unit: str = options.common(
     token_pieces.WORD,
@@ -53,7 +54,9 @@ class TagSplitsConfig:
     token_pieces.UNITS,
   )
   tag_column: int = options.field(
-    -1, "Column of the tag: 0 is the token, -1 the last one."
+    -1,
+    "Column of the tag: 0 is the token, -1 the last one.",
+    interval="[-1000, 1000]",
   )
   tag_scheme: str | None = options.common(
     None,
@@ -67,8 +70,6 @@ class TagSplitsConfig:
       raise ValueError(
         "--dev_fraction cannot be combined with --dev_file: give one of them."
       )
-    if not 0 <= self.dev_fraction < 1:
-      raise ValueError(f"dev_fraction ({self.dev_fraction}) must be in [0, 1).")
 
   def path(self, split):
     """Returns the file of a split, or None."""

@@ -39,7 +39,9 @@ class DataConfig:
     "Pre-training objective and its masking.",
     tuple(objectives.OBJECTIVES),
   )
-  max_seq_length: int = options.common(128, "Maximum tokens per example.")
+  max_seq_length: int = options.common(
+    128, "Maximum tokens per example.", interval=options.SEQ_LENGTHS
+  )
   bucket_by_length: bool = options.field(
     False,
     "Whether to batch training records of similar length and pad them only to"

@@ -88,7 +88,7 @@ def test_the_form_of_transformers_5_is_written():
     ({"local_attention": 1}, "attention_window .1. must be at least 2"),
     (
       {"layer_types": ..., "global_attn_every_n_layers": 0},
-      "global_attention_every .0. must be a positive integer",
+      "global_attention_every .0. must be an integer in .1,",
     ),
     ({"classifier_pooling": "max"}, "classifier_pooling .'max'. must be one"),
     ({"is_decoder": True}, "is_decoder .True. in .* not supported"),

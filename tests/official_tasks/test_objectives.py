@@ -338,7 +338,7 @@ def test_data_of_another_objective_are_refused(runs, tmp_path):
     ),
     (
       flags(runs["electra"], "electra", detection_weight=-1),
-      "detection_weight (-1.0) must be in [0, inf)",
+      "detection_weight (-1.0) must be in [0, 1000000]",
     ),
     (
       flags(

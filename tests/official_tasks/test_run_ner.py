@@ -386,7 +386,7 @@ def test_features_of_a_frozen_encoder_are_an_approach(folder, outcomes):
     ),
     ("both", "--dev_fraction cannot be combined with --dev_file"),
     ("flag", "--features needs --approach=features"),
-    ("stride", r"doc_stride \(0\) must be positive"),
+    ("stride", r"doc_stride \(0\) must be in"),
     ("no_run", "no run of this script that names the labels: train"),
     ("unnamed", "unnamed_tagger.*: the tag 'LABEL_0' must be O, or one of"),
   ],

@@ -127,7 +127,7 @@ CASES = {
   "clip norm without end": (
     dict(clip_norm="inf"),
     1,
-    ["clip_norm (inf) must be in [0, inf)"],
+    ["clip_norm (inf) must be in [0, 1e30]"],
   ),
   "width that is no number": (
     dict(generator_size="nan"),

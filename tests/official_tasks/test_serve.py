@@ -213,7 +213,7 @@ def test_a_directory_that_holds_no_model_is_one_line(tmp_path):
     "nowhere is not a directory",
     "empty holds no version of a model",
     "1 is not a SavedModel that can be served",
-    "--max_queue (0) must be above 0",
+    "max_queue (0) must be in [1, 1000000]",
     "Cannot listen at no.such.host.invalid:8501",
   )
   for (status, err), message in zip(outcomes, expected, strict=True):

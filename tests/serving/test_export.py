@@ -338,7 +338,7 @@ def test_a_file_or_an_unknown_dtype_is_refused(encoder, tokenizer, tmp_path):
 def test_a_name_that_no_path_can_hold_is_refused(encoder, tokenizer, tmp_path):
   servable = encoder_lib.EncoderServable(encoder, tokenizer, 16)
   for name in ("a/b", "a:b"):
-    with pytest.raises(ValueError, match="leave out / and :"):
+    with pytest.raises(ValueError, match="must be without / and :"):
       export.export(servable, tmp_path / "versions", name)
   with pytest.raises(ValueError, match="export_dir is empty"):
     export.export(servable, "")

@@ -237,9 +237,9 @@ def test_a_megabyte_is_read_as_far_as_the_windows_go(servable):
 def test_what_does_not_fit_is_refused(tokenizer_of, wordpiece):
   model, tokenizer = wordpiece._model(), wordpiece.tokenizer
   make_one = question_answering.QuestionAnsweringServable
-  with pytest.raises(ValueError, match=r"doc_stride \(0\) must be positive"):
+  with pytest.raises(ValueError, match=r"doc_stride \(0\) must be in"):
     make_one(model, tokenizer, 32, doc_stride=0, max_query_length=8)
-  with pytest.raises(ValueError, match=r"max_windows \(-1\) must be positive"):
+  with pytest.raises(ValueError, match=r"max_windows \(-1\) must be in"):
     make_one(model, tokenizer, 32, max_query_length=8, max_windows=-1)
   with pytest.raises(ValueError, match=r"\(11\) must be above .* \(8\) \+ 3"):
     make_one(model, tokenizer, 11, max_query_length=8)

@@ -324,9 +324,9 @@ def test_what_does_not_fit_is_refused(words):
     make_one(model, tokenizer, 16, ("O", "B-LOC", "I-LOC", "PER", "I-PER"))
   with pytest.raises(ValueError, match=r"token_unit \('line'\) .*word, char"):
     make_one(model, tokenizer, 16, LABELS, token_unit="line")
-  with pytest.raises(ValueError, match=r"doc_stride \(-1\) must be positive"):
+  with pytest.raises(ValueError, match=r"doc_stride \(-1\) must be in"):
     make_one(model, tokenizer, 16, LABELS, doc_stride=-1)
-  with pytest.raises(ValueError, match=r"max_windows \(0\) must be positive"):
+  with pytest.raises(ValueError, match=r"max_windows \(0\) must be in"):
     make_one(model, tokenizer, 16, LABELS, max_windows=0)
 
 

@@ -197,5 +197,5 @@ def test_other_tokenizers_frame_as_they_do_elsewhere(tmp_path):
 
 @pytest.mark.parametrize("name", ["doc_stride", "max_query_length"])
 def test_what_must_be_positive_is_checked(name):
-  with pytest.raises(ValueError, match=rf"{name} \(0\) must be positive"):
+  with pytest.raises(ValueError, match=rf"{name} \(0\) must be in"):
     preprocessor(**{name: 0})

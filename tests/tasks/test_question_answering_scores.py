@@ -181,5 +181,5 @@ def test_outputs_sure_of_the_gold_pieces_score_nearly_all(version, least):
 
 @pytest.mark.parametrize("name", ["n_best_size", "max_answer_length"])
 def test_what_must_be_positive_is_checked(name):
-  with pytest.raises(ValueError, match=rf"{name} \(0\) must be positive"):
+  with pytest.raises(ValueError, match=rf"{name} \(0\) must be in"):
     make_evaluator(**{name: 0})

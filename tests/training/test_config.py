@@ -25,10 +25,10 @@ def test_what_no_run_can_use_is_named_with_its_range(name, value):
   [
     ("adam_beta_1", 1.0, 0.0, r"\[0, 1\)"),
     ("adam_beta_2", 2.0, 0.98, r"\[0, 1\)"),
-    ("adam_epsilon", 0.0, 1e-12, r"\(0, inf\)"),
+    ("adam_epsilon", 0.0, 1e-12, r"\[1e-30, 1\]"),
     ("layerwise_lr_decay", 1.5, 1.0, r"\(0, 1\]"),
-    ("clip_norm", -1.0, 0.0, r"\[0, inf\)"),
-    ("num_train_steps", 0, 1, r"\[1, inf\)"),
+    ("clip_norm", -1.0, 0.0, r"\[0, 1e30\]"),
+    ("num_train_steps", 0, 1, r"\[1, 1000000000\]"),
     ("random_seed", 2**31, 0, r"\[0, 2147483647\]"),
   ],
 )

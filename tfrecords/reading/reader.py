@@ -17,6 +17,7 @@ is the weight of a row in all counts of rows, such as the next sentence loss.
 
 import tensorflow as tf
 
+from keras_bert_impl import options
 from tfrecords.reading import by_length, scan
 from tfrecords.reading import lanes as lanes_lib
 from tfrecords.reading import plan as plan_lib
@@ -64,8 +65,8 @@ def make_dataset(
     ValueError: an argument is out of range, or there is no full batch.
   """
   _check_order(order)
-  _check_range("batch_size", batch_size, 1)
-  _check_range("start_batch", start_batch, 0)
+  options.check_numbers(options.POSITIVE, batch_size=batch_size)
+  options.check_numbers("[0, 2147483647]", start_batch=start_batch)
   _check_part(batch_size, part, num_parts)
   if drop_remainder:
     _check_full_batch(records, batch_size, order.num_epochs)
@@ -156,8 +157,8 @@ def _without_padding(prepare):
 
 
 def _check_order(order):
-  _check_range("seed", order.seed, 0)
-  _check_range("window_size", order.window_size, 1)
+  options.check_numbers(options.SEEDS, seed=order.seed)
+  options.check_numbers(options.POSITIVE, window_size=order.window_size)
   if order.by_length and order.num_epochs is not None:
     raise ValueError(
       f"num_epochs ({order.num_epochs}) must be None with by_length: a pool of"
@@ -166,7 +167,7 @@ def _check_order(order):
 
 
 def _check_part(batch_size, part, num_parts):
-  _check_range("num_parts", num_parts, 1)
+  options.check_numbers(options.POSITIVE, num_parts=num_parts)
   if batch_size % num_parts or not 0 <= part < num_parts:
     raise ValueError(
       f"batch_size ({batch_size}) must be a multiple of num_parts "
@@ -181,8 +182,3 @@ def _check_full_batch(records, batch_size, num_epochs):
       f"{total} records ({num_epochs} epochs) of {scan.listed(records.files)}"
       f" do not fill a batch of batch_size ({batch_size})."
     )
-
-
-def _check_range(name, value, lowest):
-  if not lowest <= value < 2**31:
-    raise ValueError(f"{name} ({value}) must be in [{lowest}, 2**31).")

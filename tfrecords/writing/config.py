@@ -8,6 +8,7 @@ from tfrecords import masking_config
 from tfrecords.writing import packings
 
 MASKINGS = ("dynamic", "static")
+NUM_SHARDS = "[1, 99999]"  # five digits in the names of the files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +53,12 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
     " (full_sentences) or not (doc_sentences).",
     choices.PACKINGS,
   )
-  max_seq_length: int = options.common(128, "Maximum tokens per instance.")
+  max_seq_length: int = options.common(
+    128,
+    "Maximum tokens per instance.",
+    # [CLS] A [SEP] B [SEP].
+    interval=f"[{packings.MIN_SEQ_LENGTH}, 32768]",
+  )
   short_seq_prob: float = options.field(
     0.1,
     "Share of the instances that are made shorter at random.",
@@ -61,9 +67,11 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
   dupe_factor: int = options.common(
     10,
     "Number of times to make (different) instances of the text.",
-    interval="[1, inf)",
+    interval="[1, 10000]",
   )
-  random_seed: int = options.common(12345, "Seed of all random choices.")
+  random_seed: int = options.common(
+    12345, "Seed of all random choices.", interval=options.SEEDS
+  )
   masking: str = options.common(
     "dynamic",
     "static: write masked records, as google-research/bert does; dynamic: let"
@@ -94,12 +102,6 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
       raise ValueError(
         f"pack_sequences needs texts, but packing={self.packing} makes sentence"
         " pairs: give --packing=doc_sentences or full_sentences."
-      )
-    shortest = packings.MIN_SEQ_LENGTH
-    if self.max_seq_length < shortest:
-      raise ValueError(
-        f"max_seq_length ({self.max_seq_length}) must be at least {shortest}: "
-        "[CLS] A [SEP] B [SEP]."
       )
 
   @property

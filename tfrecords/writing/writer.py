@@ -19,6 +19,7 @@ import time
 
 from absl import logging
 
+from keras_bert_impl import options
 from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.training import stopping
@@ -122,8 +123,7 @@ def shard_paths(output_file, num_shards):
       `<output_file>-00000-of-00008`.
     num_shards: int.
   """
-  if num_shards < 1:
-    raise ValueError(f"num_shards ({num_shards}) must be at least 1.")
+  options.check_numbers(writing_config.NUM_SHARDS, num_shards=num_shards)
   if num_shards == 1:
     return [output_file]
   return [
@@ -164,8 +164,7 @@ def write_shards(
     FileNotFoundError: a file is missing. OSError: writing failed; finished
       shards stay.
   """
-  if num_workers < 1:
-    raise ValueError(f"num_workers ({num_workers}) must be at least 1.")
+  options.check_numbers(options.POSITIVE, num_workers=num_workers)
   vocabulary = vocabulary_lib.Vocabulary.load(config.vocab_file)
   if config.masking_values["masking_policy"]:
     # Raises its errors before the work starts.

@@ -15,11 +15,19 @@ from official_tasks.command_line import common
 @dataclasses.dataclass
 class Config:
   kind: str = dataclasses.field(metadata={"help": "What happens."})
-  size: int = dataclasses.field(default=3, metadata={"help": "A number."})
+  size: int = dataclasses.field(
+    default=3, metadata={"help": "A number.", "interval": "[1, 1000]"}
+  )
   share: float = dataclasses.field(
     default=0.5, metadata={"help": "A share.", "interval": "[0, 1]"}
   )
-  limit: float = dataclasses.field(default=0.0, metadata={"help": "Any."})
+  limit: float = dataclasses.field(
+    default=0.0, metadata={"help": "Any.", "interval": "(-inf, inf)"}
+  )
+
+  def __post_init__(self):
+    list(range(self.size))
+    self.digits = round(self.limit)
 
 def main():
   config = common.from_flags(Config)
@@ -66,12 +74,70 @@ def test_a_mistake_of_the_user_gives_one_line_and_status_1(kind, line):
   [
     ("--share=2", "Error: share (2.0) must be in [0, 1].\n"),
     ("--share=nan", "Error: share (nan) must be in [0, 1].\n"),
-    ("--limit=nan", "Error: limit (nan) must be a number.\n"),
+    ("--limit=nan", "Error: limit (nan) must be in (-inf, inf).\n"),
+    ("--limit=-inf", "Error: limit (-inf) must be in (-inf, inf).\n"),
+    (f"--size={10**20}", f"Error: size ({10**20}) must be in [1, 1000].\n"),
   ],
 )
 def test_a_number_out_of_range_gives_its_name_and_range(flag, line):
   result = _run("--kind=none", flag)
   assert (result.returncode, result.stderr) == (1, line)
+
+
+_RANGES = """
+import importlib, sys
+from absl import flags
+from keras_bert_impl import options
+from official_tasks.command_line import common
+
+def is_refused(config_class, flag, value):
+  flag.value = value
+  try:
+    options.check_values(config_class, common._changed(config_class))
+  except ValueError as error:
+    return f"{flag.name} ({value}) must be in " in str(error)
+  finally:
+    flag.value = flag.default
+
+common.define_flags(common.OutputConfig)
+shared = set(flags.FLAGS)
+numbers = set()
+for script in sys.argv[1:]:
+  importlib.import_module(f"official_tasks.{script}")
+  for config_class in common._config_classes:
+    for field in common._flag_fields(config_class):
+      flag = flags.FLAGS[field.name]
+      wrong = {
+        "int": (-(10**20), 10**20),
+        "float": (float("nan"), float("inf"), float("-inf")),
+      }.get(flag.flag_type(), ())
+      for value in wrong:
+        assert is_refused(config_class, flag, value), (script, flag.name, value)
+        numbers.add(flag.name)
+  flags.FLAGS.remove_flag_values(set(flags.FLAGS) - shared)
+  common._config_classes.clear()
+print(len(numbers))
+"""
+
+
+def test_every_number_of_every_script_has_a_range_with_two_ends():
+  result = subprocess.run(
+    [sys.executable, "-c", _RANGES, *SCRIPTS],
+    capture_output=True,
+    text=True,
+    cwd=scripts.ROOT,
+  )
+  assert result.returncode == 0, result.stderr
+  assert int(result.stdout) > 60
+
+
+def test_a_number_without_a_range_is_no_flag():
+  result = subprocess.run(
+    [sys.executable, "-c", _SCRIPT.replace('"interval": "[1, 1000]"', "")],
+    capture_output=True,
+    text=True,
+  )
+  assert "TypeError: Config.size needs an interval." in result.stderr
 
 
 def test_debugging_shows_the_traceback():
@@ -154,7 +220,9 @@ def test_a_wrong_value_is_told_before_tensorflow_is_imported(tmp_path):
     env=_without_tensorflow(tmp_path),
   )
   assert result.returncode == 1
-  assert result.stderr == "Error: train_batch_size (0) must be in [1, inf).\n"
+  assert result.stderr == (
+    "Error: train_batch_size (0) must be in [1, 1000000].\n"
+  )
 
 
 def test_help_names_the_data_sets():

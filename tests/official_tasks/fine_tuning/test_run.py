@@ -332,7 +332,7 @@ def test_wrong_values_of_a_grid_are_told_before_the_first_run(
   for grid, message in (
     ("train_batch_size=8,0", r"train_batch_size \(0\) must be in"),
     ("learning_rate=1e-3,nan", r"learning_rate \(nan\) must be in"),
-    ("num_train_epochs=1,0", r"num_train_epochs \(0.0\) must be positive"),
+    ("num_train_epochs=1,0", r"num_train_epochs \(0.0\) must be in \(0,"),
   ):
     setup = toy.make_setup(model_folder, tmp_path, grid=grid)
     with pytest.raises(ValueError, match=message):

@@ -789,7 +789,7 @@ def test_a_single_document_without_pairs_is_enough(tmp_path, vocab_file, out):
 @pytest.mark.parametrize(
   ("changes", "named"),
   [
-    ({"max_seq_length": 4}, "max_seq_length .4. must be at least 5"),
+    ({"max_seq_length": 4}, "max_seq_length .4. must be in .5,"),
     ({"dupe_factor": 0}, "dupe_factor .0."),
     ({"random_token_prob": 0.5}, "mask_token_prob .0.8. and random_token"),
     ({"short_seq_prob": 1.5}, "short_seq_prob .1.5."),
