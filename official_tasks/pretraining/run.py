@@ -213,8 +213,9 @@ def _import_exports(consequence):
 
 def _find_vocabulary(data, model_type):
   """Returns the `Vocabulary` of the records, or None if there is no file."""
-  path = data.vocab_file
-  if not path:
+  if data.vocab_file:
+    path = vocabulary_files.find_file(data.vocab_file)
+  else:
     folder = os.path.dirname(data.bert_config_file) or "."
     try:
       path = vocabulary_files.find_file(folder)

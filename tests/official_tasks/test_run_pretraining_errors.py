@@ -38,7 +38,7 @@ def swapped(folder):
   path.parent.mkdir()
   *tokens, first, second = (folder / "vocab.txt").read_text("utf-8").split()
   path.write_text("\n".join([*tokens, second, first, ""]), encoding="utf-8")
-  return path
+  return path.parent
 
 
 def unknown_key(folder):

@@ -27,7 +27,7 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
   vocab_file: str = dataclasses.field(
     metadata={
       "help": "Vocabulary: vocab.txt (WordPiece), vocab.json with merges.txt"
-      " beside it (byte-level BPE) or *.model (SentencePiece)."
+      " beside it (byte-level BPE) or *.model (SentencePiece), or its folder."
     }
   )
   do_lower_case: bool | None = options.common(

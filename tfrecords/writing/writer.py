@@ -22,6 +22,7 @@ from absl import logging
 from keras_bert_impl import options
 from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import vocabulary_files
 from keras_bert_impl.training import stopping
 from tfrecords import manifest
 from tfrecords.text import documents, sources
@@ -165,7 +166,10 @@ def write_shards(
       shards stay.
   """
   options.check_numbers(options.POSITIVE, num_workers=num_workers)
-  vocabulary = vocabulary_lib.Vocabulary.load(config.vocab_file)
+  # Workers and Beam get the file, not the folder or the name it was found by.
+  path = vocabulary_files.find_file(config.vocab_file)
+  config = dataclasses.replace(config, vocab_file=path)
+  vocabulary = vocabulary_lib.Vocabulary.load(path)
   if config.masking_values["masking_policy"]:
     # Raises its errors before the work starts.
     shards.make_masking(config, vocabulary)

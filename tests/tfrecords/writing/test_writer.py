@@ -98,6 +98,18 @@ def test_clean_records_hold_ids_and_label(text, vocab_file, out):
   assert tokens == summary.num_tokens
 
 
+def test_the_folder_of_a_vocabulary_makes_the_records_of_its_file(
+  text, vocab_file, out
+):
+  folder = os.path.dirname(vocab_file)
+  results = []
+  for name, path in (("file", vocab_file), ("folder", folder)):
+    summary = write(text, path, f"{out}-{name}")
+    with open(summary.files[0], "rb") as file:
+      results.append(file.read())
+  assert results[0] == results[1]
+
+
 def test_masked_records_are_those_of_the_original(text, vocab_file, out):
   write(text, vocab_file, out, masking="static", max_predictions_per_seq=7)
   expected = features.masked_record(48, 7)
