@@ -26,6 +26,7 @@ import os
 from etils import epy
 
 from keras_bert_impl import options
+from keras_bert_impl.tokenizers import vocabulary_files
 from official_tasks.ablation import scales, tables
 from official_tasks.command_line import common
 
@@ -34,6 +35,7 @@ with epy.lazy_imports():
     commands,
     default_tasks,
     glue,
+    inputs,
     plan,
     report,
     tasks,
@@ -140,8 +142,9 @@ def _experiment(config, scale, given):
     config.model_dir,
     scale,
     given,
-    config.vocab_file
-    or os.path.join(config.model_dir, "vocabulary", "vocab.txt"),
+    vocabulary_files.find_file(config.vocab_file)
+    if config.vocab_file
+    else os.path.join(config.model_dir, "vocabulary", "vocab.txt"),
     train,
     held_out,
     config.num_restarts or scale.num_restarts,
@@ -159,6 +162,7 @@ def main():
   else:
     table = tables.FIGURES[config.figure](scale)
   _check_model(config.init_checkpoint, table)
+  inputs.check(config, config.num_restarts or scale.num_restarts)
   experiment = _experiment(config, scale, _tasks(config, table))
   if not plan.columns_of(table, experiment.tasks):
     raise ValueError(

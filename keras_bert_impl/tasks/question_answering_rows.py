@@ -152,7 +152,9 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
     place = locate(example.context, text, start)
     if place is None:
       return None
-    if start is not None and place[0] != start:
+    if start is not None and not 0 <= start < len(example.context):
+      counts["answers with an answer_start outside of their text"] += 1
+    elif start is not None and place[0] != start:
       counts["answers relocated"] += 1
     return _pieces_of(pieces, *place)
 
@@ -179,21 +181,21 @@ def locate(context, text, start):
   Args:
     context: str.
     text: str, the answer.
-    start: int, the offset that the data give; None for the first occurrence.
+    start: int, the offset that the data give, which may be wrong; None for the
+      first occurrence.
 
   Returns:
     (first character, last + 1), or None if the context does not contain it.
   """
-  if start is not None and text and context.startswith(text, start):
+  start = max(start or 0, 0)
+  if text and context.startswith(text, start):
     return start, start + len(text)
   characters = "".join(text.split())
   if not characters:
     return None
   pattern = re.compile(r"\s*".join(map(re.escape, characters)))
   places = [match.span() for match in pattern.finditer(context)]
-  return min(
-    places, key=lambda place: abs(place[0] - (start or 0)), default=None
-  )
+  return min(places, key=lambda place: abs(place[0] - start), default=None)
 
 
 class Framed(NamedTuple):

@@ -35,8 +35,13 @@ def extend(words_file, source, folder, tensors, description):
   options = tokenizer_options.resolve(old.origin)
   tokenizer = _load_tokenizer(old.origin, options)
   lines = {}
-  for word, line in _read_words(words_file).items():
-    word = _normalize(tokenizer, word)
+  for given, line in _read_words(words_file).items():
+    word = _normalize(tokenizer, given)
+    if not word:
+      raise ValueError(
+        f"{words_file}, line {line}: nothing is left of {given!r} as the"
+        " tokenizer normalises it: give a word."
+      )
     if word not in old.ids:
       lines.setdefault(word, line)
   if not lines:

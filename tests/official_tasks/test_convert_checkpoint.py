@@ -487,6 +487,10 @@ BAD_INPUTS = {
     words(b"heartbeat\nheart-card\n"),
     "words.txt, line 2: 'heart - card' would never be found",
   ),
+  "words with NULs": (
+    words(b"heartbeat\n\0\0\0\n"),
+    "words.txt, line 2: nothing is left of '\\x00\\x00\\x00'",
+  ),
   "no new words": (words(b"heart\n"), "words.txt must have a word that is not"),
   "words that are no text": (words(b"\xff\xfe"), "words.txt is not UTF-8"),
   "no file of words": (

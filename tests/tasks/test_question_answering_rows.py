@@ -99,11 +99,19 @@ def test_an_answer_that_no_window_holds_is_counted(wordpiece):
 
 def test_a_wrong_offset_is_relocated_to_the_nearest_place(wordpiece):
   context = "the normans, the normans, the normans"
-  for start, expected in ((1, 4), (15, 17), (99, 30), (None, 4)):
+  outside = "answers with an answer_start outside of their text"
+  for start, expected, what in (
+    (1, 4, "answers relocated"),
+    (15, 17, "answers relocated"),
+    (37, 30, outside),
+    (99, 30, outside),
+    (-7, 4, outside),
+    (None, 4, None),
+  ):
     question = example("normans", start, context=context)
     [row], counts = make_rows(preprocessor(), [question], wordpiece)
     assert row["piece_starts"][row["start_positions"]] == expected
-    assert counts == ({} if start is None else {"answers relocated": 1})
+    assert counts == ({what: 1} if what else {})
 
 
 def test_white_space_does_not_hide_an_answer(wordpiece):

@@ -11,6 +11,8 @@ import statistics
 from keras_bert_impl.tasks import examples as examples_lib
 from tfrecords.labelled import data_sets
 
+# Squares of such labels, summed over a batch, are float32.
+_LARGEST_SCORE = 1e15
 _NLI = ("contradiction", "entailment", "neutral")
 _TWO_WAY_NLI = ("entailment", "not_entailment")
 _BINARY = ("0", "1")
@@ -148,10 +150,10 @@ def _score(example):
     score = float(example.label)
   except ValueError:
     score = math.nan
-  if not math.isfinite(score):
+  if not abs(score) <= _LARGEST_SCORE:
     raise ValueError(
       f"{example.origin} has the score {example.label!r}, which must be a"
-      " number."
+      f" number in [-{_LARGEST_SCORE:g}, {_LARGEST_SCORE:g}]."
     )
   return score
 

@@ -22,6 +22,7 @@ from tfrecords.labelled import triviaqa_files
 _CONTEXT = ("context", "context_text")
 _ID = ("id", "query_id")
 _QUESTION = ("question", "query_text")
+_UNKNOWN_START = -1  # as CMRC has it
 
 
 def read(path, name="train_file"):
@@ -155,7 +156,7 @@ def _answer(answer, place):
     return answer, None
   text = _get(answer, ("text",), str, place)
   start = _get(answer, ("answer_start",), int, place, default=None)
-  return text, None if start is None or start < 0 else start
+  return text, None if start == _UNKNOWN_START else start
 
 
 _REQUIRED = object()

@@ -23,11 +23,14 @@ import bisect
 import codecs
 import contextlib
 import dataclasses
+import functools
 import itertools
 import os
 import re
 import unicodedata
 import zlib
+
+from absl import logging
 
 from keras_bert_impl import files as files_lib
 from tfrecords.text import gutenberg, sentences
@@ -241,13 +244,29 @@ def _check_text(path, head):
       f"{path} is a binary file (byte {head.index(0)} is zero): give text "
       "files, in UTF-8."
     )
-  text = head.decode("utf-8", "ignore")
-  num_others = len(head) - len(text.encode("utf-8"))
+  # An incremental decoder waits for the rest of a character that is cut.
+  decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+  text = decoder.decode(head)
+  unfinished, _ = decoder.getstate()
+  num_others = len(head) - len(text.encode("utf-8")) - len(unfinished)
   if num_others > _MOST_NOT_UTF8 * len(head):
     raise ValueError(
       f"{path} is not UTF-8 text: {num_others:,} of its first {len(head):,} "
       "bytes are not. Convert it to UTF-8 first, if it is text."
     )
+  if num_others:
+    _warn_of_bytes(path, num_others, len(head))
+
+
+@functools.cache  # The files of a corpus are opened more than once.
+def _warn_of_bytes(path, num_others, size):
+  logging.warning(
+    "%s: %d of its first %d bytes are not UTF-8 and are left out, as are others"
+    " behind them. If it is in another encoding, such as Latin-1, convert it.",
+    path,
+    num_others,
+    size,
+  )
 
 
 def guess_format(text):

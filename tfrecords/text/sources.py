@@ -34,6 +34,16 @@ def iter_documents(input_files, input_format="auto"):
         yield from documents.read_chunk(chunk)
 
 
+def check(input_files, input_format="auto"):
+  """Checks that sources can be opened, without reading them.
+
+  Args and errors: as for `iter_documents`.
+  """
+  names = [name for name in _expand(input_files) if not _reader(name)]
+  if names:
+    documents.open_files(names, input_format)
+
+
 def replace_by_text(input_files, beside):
   """Returns `input_files` with text files in place of other sources.
 

@@ -123,9 +123,18 @@ def test_a_table_shows_ours_beside_the_papers(tmp_path, capsys):
     ({"table": 5, "figure": 5}, "give --table or --figure"),
     ({"table": 6, "corpus": "x"}, "needs --held_out_corpus"),
     ({"table": 5, "tasks": "MNLI"}, "must be NAME=PATH"),
-    ({"table": 7, "corpus": "x", "tasks": "own={}"}, "needs a task of tags"),
+    ({"table": 7, "corpus": "{}", "tasks": "own={}"}, "needs a task of tags"),
     ({"table": "glue"}, "--table=glue needs --tasks"),
     ({"table": 5, "init_checkpoint": "x"}, "(x) is one model: table_5 com"),
+    ({"table": 7, "init_checkpoint": "no_model"}, "no_model"),
+    ({"table": 5, "corpus": "none"}, "none"),
+    ({"table": 5, "held_out_corpus": "none"}, "none"),
+    ({"table": 5, "vocab_file": "none"}, "none"),
+    ({"table": 5, "random_seed": -1}, "random_seed (-1) must be in [0, "),
+    (
+      {"table": 5, "random_seed": 2**31 - 2, "num_restarts": 3},
+      "random_seed of a restart (2147483648) must be in [0, 2147483647]",
+    ),
   ],
 )
 def test_wrong_flags_are_one_line(flags, message, tmp_path):

@@ -314,7 +314,7 @@ def test_labels_absent_from_training_are_counted():
   assert counts == {"y": 2, "z": 1}
 
 
-@pytest.mark.parametrize("label", ["good", "nan", "inf", ""])
+@pytest.mark.parametrize("label", ["good", "nan", "inf", "", "1e39", "-1e16"])
 def test_a_score_that_is_no_number_is_told_with_file_and_row(label):
   example = examples_lib.TextExample("0", "a", None, label, "x:9")
   with pytest.raises(ValueError, match=f"x:9 has the score '{label}'"):

@@ -206,10 +206,21 @@ def test_text_of_another_encoding_is_refused(tmp_path):
     read(path)
 
 
-def test_a_character_cut_by_the_sample_is_text(tmp_path, monkeypatch):
+def test_latin_1_is_told_once_with_the_number_of_its_bytes(tmp_path, caplog):
+  path = tmp_path / "text.txt"
+  line = "La plage était belle et nous avons bien mangé, tous.\n"
+  path.write_text(line * 3, encoding="latin-1")
+  assert len(read(path)) == 1
+  read(path)
+  [message] = caplog.messages
+  assert message.startswith(f"{path}: 6 of its first 159 bytes are not UTF-8")
+
+
+def test_a_character_cut_by_the_sample_is_text(tmp_path, monkeypatch, caplog):
   monkeypatch.setattr(documents, "_SAMPLE_BYTES", 40)
   text = "가나다라마바사아자차카타파하"
   assert read(write(tmp_path, text)) == [[text]]
+  assert not caplog.messages
 
 
 @pytest.mark.parametrize("word", ["word", "말"])
