@@ -98,10 +98,15 @@ def read_bytes(path, name="File"):
   Raises:
     FileNotFoundError: there is none; the message calls it `name`.
   """
-  if not exists(path):
-    raise FileNotFoundError(f"{name} ({path}) does not exist.")
+  check_exists(path, name)
   with open_binary(path) as file:
     return file.read()
+
+
+def check_exists(path, name="File"):
+  """Raises FileNotFoundError, which calls the path `name`, if it is missing."""
+  if not exists(path):
+    raise FileNotFoundError(f"{name} ({path}) does not exist.")
 
 
 def decode(content, path):

@@ -21,7 +21,7 @@ import dataclasses
 from absl import flags
 from etils import epy
 
-from keras_bert_impl import options
+from keras_bert_impl import files, options
 from keras_bert_impl.metrics import question_answering as metrics
 from official_tasks.command_line import common
 from official_tasks.fine_tuning import answer_heads, script
@@ -118,6 +118,8 @@ class SquadConfig:
 def _splits(config, settings):
   """Returns {split: examples} of the splits that the run needs."""
   splits = {}
+  if config.predict_file:
+    files.check_exists(config.predict_file, "predict_file")
   if settings.do_train or config.dev_articles:
     paths = common.split_names(config.train_file or "")
     if not paths:
@@ -172,6 +174,7 @@ def main():
       config.doc_stride,
       config.max_query_length,
       config.version_2_with_negative,
+      config.answer_rules,
     ),
     answer_heads.make_task(
       job, FLAGS.init_checkpoint, config.answer_head, config.bilstm_width

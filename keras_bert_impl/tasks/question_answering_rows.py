@@ -18,6 +18,7 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert_impl import features, options
+from keras_bert_impl.metrics import question_answering as metrics
 from keras_bert_impl.tasks import fine_tuning, windows
 
 START_POSITIONS = features.START_POSITIONS
@@ -48,6 +49,8 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
     max_query_length: int, maximum number of pieces of a question; longer
       questions are cut.
     version_2_with_negative: bool, whether questions may have no answer.
+    rules: how answers are compared, one of `metrics.question_answering.RULES`;
+      it decides what is counted, not the rows.
 
   Raises:
     ValueError: max_seq_length is too small for a question and a window.
@@ -57,6 +60,7 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
   doc_stride: int = 128
   max_query_length: int = 64
   version_2_with_negative: bool = False
+  rules: str = "squad"
 
   columns = {
     features.INPUT_IDS: fine_tuning.Column(),
@@ -83,6 +87,12 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
         f"max_query_length ({self.max_query_length}) + 3, or a question leaves "
         "no room for a text."
       )
+
+  def describe(self):
+    """Returns {option: JSON value} of everything that decides the rows."""
+    options_of_rows = super().describe()
+    del options_of_rows["rules"]
+    return options_of_rows
 
   def texts(self, example):
     """Returns the question and the context."""
@@ -156,7 +166,32 @@ class QuestionPreprocessor(fine_tuning.Preprocessor):
       counts["answers with an answer_start outside of their text"] += 1
     elif start is not None and place[0] != start:
       counts["answers relocated"] += 1
-    return _pieces_of(pieces, *place)
+    span = _pieces_of(pieces, *place)
+    if span and not self._is_expressible(example, pieces):
+      counts["questions that no span of whole pieces answers exactly"] += 1
+    return span
+
+  def _is_expressible(self, example, pieces):
+    """Returns whether a span of pieces matches a correct answer exactly.
+
+    In languages with particles, such as Korean, a piece often goes on after the
+    answer; then no model with this vocabulary gets it.
+    """
+    normalize = metrics.RULES[self.rules].normalize
+    golds = {normalize(text) for text, _ in example.answers}
+    for text, start in dict.fromkeys(example.answers):
+      first = locate(example.context, text, start)
+      for place in itertools.chain(
+        filter(None, [first]), _places(example.context, text)
+      ):
+        span = _pieces_of(pieces, *place)
+        if not span:
+          continue
+        found = slice(pieces.starts[span[0]], pieces.ends[span[1]])
+        golds.add(normalize(example.context[slice(*place)]))
+        if normalize(example.context[found]) in golds:
+          return True
+    return False
 
 
 def _batches(lengths):
@@ -190,12 +225,16 @@ def locate(context, text, start):
   start = max(start or 0, 0)
   if text and context.startswith(text, start):
     return start, start + len(text)
-  characters = "".join(text.split())
-  if not characters:
-    return None
-  pattern = re.compile(r"\s*".join(map(re.escape, characters)))
-  places = [match.span() for match in pattern.finditer(context)]
+  places = _places(context, text)
   return min(places, key=lambda place: abs(place[0] - start), default=None)
+
+
+def _places(context, text):
+  """Yields the spans of `text` in its context, white space ignored."""
+  characters = "".join(text.split())
+  if characters:
+    pattern = re.compile(r"\s*".join(map(re.escape, characters)))
+    yield from (match.span() for match in pattern.finditer(context))
 
 
 class Framed(NamedTuple):

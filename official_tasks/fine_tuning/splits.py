@@ -7,12 +7,14 @@ They are the published files of a data set in --data_dir, or the files of
 
 import collections
 import dataclasses
+import itertools
 
 from absl import flags, logging
 
-from keras_bert_impl import options
+from keras_bert_impl import files, options
 from official_tasks.command_line import common
 from tfrecords.labelled import data_sets
+from tfrecords.text import tfds_documents
 
 CUSTOM = "custom"
 _COLUMN_FLAGS = ("columns", "text_column", "label_column", "id_column")
@@ -109,26 +111,38 @@ def custom_splits(source):
   return dict.fromkeys(("train", "dev", "test"), source)
 
 
-def read_needed(settings, dev_fraction, read, hold_out):
+def read_needed(settings, dev_fraction, find, read, hold_out):
   """Returns {split: examples} of the splits that a run needs.
+
+  All files are found before the first is read.
 
   Args:
     settings: `config.FineTuningConfig`.
     dev_fraction: float, share of the training examples to hold out, or 0.
-    read: callable, (kind, flag that needs it) -> {split: examples}; kinds are
+    find: callable, (kind, flag that needs it) -> {split: paths}; kinds are
       "train", "dev" and "test".
+    read: callable, (split, paths) -> examples.
     hold_out: callable, (examples, dev_fraction) -> (training examples, dev
       examples).
+
+  Raises:
+    FileNotFoundError: a file does not exist.
   """
-  splits = {}
+  found = {}
   if settings.do_train or (settings.needs_dev and dev_fraction):
-    splits |= read("train", "--do_train")
-    if dev_fraction:
-      splits["train"], splits["dev"] = hold_out(splits["train"], dev_fraction)
+    found |= find("train", "--do_train")
   if settings.needs_dev and not dev_fraction:
-    splits |= read("dev", "--do_eval")
+    found |= find("dev", "--do_eval")
   if settings.do_predict:
-    splits |= read("test", "--do_predict")
+    found |= find("test", "--do_predict")
+  for path in itertools.chain.from_iterable(found.values()):
+    if not tfds_documents.is_source(path):
+      files.check_exists(path)
+  splits = {}
+  for split, paths in found.items():
+    splits[split] = read(split, paths)
+    if split == "train" and dev_fraction:
+      splits["train"], splits["dev"] = hold_out(splits["train"], dev_fraction)
   return splits
 
 
@@ -149,14 +163,14 @@ class Reader:
     self._config = config
     self._settings = settings
     self.counts = {}
-    files = {
+    given = {
       "train": config.train_file,
       "dev": config.dev_file,
       "test": config.test_file,
     }
     self._files = {
       split: common.split_names(names)
-      for split, names in files.items()
+      for split, names in given.items()
       if names
     }
 
@@ -170,17 +184,18 @@ class Reader:
     return read_needed(
       self._settings,
       self._config.dev_fraction,
+      self._find,
       self._read,
       data_sets.hold_out,
     )
 
-  def _read(self, kind, flag):
-    """Returns {split: examples} of the splits whose names begin with `kind`."""
+  def _find(self, kind, flag):
+    """Returns {split: paths} of the splits whose names begin with `kind`."""
     names = [s for s in self._data_set.splits if s.startswith(kind)]
     names = [s for s in names or [kind] if self._paths(s)]
     if not names:
       raise ValueError(self._missing(kind, flag))
-    return {split: self._read_split(split) for split in names}
+    return {split: self._paths(split) for split in names}
 
   def _missing(self, kind, flag):
     """Returns the error message for a split without files."""
@@ -199,8 +214,8 @@ class Reader:
     folder = self._config.data_dir
     return data_sets.paths_of(source, folder) if source else []
 
-  def _read_split(self, split):
-    sources, paths = self._data_set.splits, self._paths(split)
+  def _read(self, split, paths):
+    sources = self._data_set.splits
     # A split that was not published has the format of another split.
     source = sources.get(split) or next(iter(sources.values()))
     counts = self.counts[split] = collections.Counter()

@@ -15,11 +15,11 @@ from official_tasks.fine_tuning import splits as labelled_splits
 with epy.lazy_imports():
   from tfrecords.labelled import tag_files
 
-# File names in --data_dir; the first that exists is read.
+# Names of files in --data_dir, CoNLL-2003's too; the first that exists is read.
 _FILES = {
-  "train": ("train.txt", "eng.train"),
-  "dev": ("dev.txt", "valid.txt", "eng.testa"),
-  "test": ("test.txt", "eng.testb"),
+  "train": ("train.txt", "eng.train", "deu.train"),
+  "dev": ("dev.txt", "valid.txt", "testa.txt", "eng.testa", "deu.testa"),
+  "test": ("test.txt", "testb.txt", "eng.testb", "deu.testb"),
 }
 
 
@@ -33,8 +33,8 @@ class TagSplitsConfig:
 
   data_dir: str | None = options.common(
     None,
-    "Folder with train.txt, dev.txt and test.txt, or eng.train, eng.testa and"
-    " eng.testb.",
+    "Folder with train.txt, dev.txt (valid.txt, testa.txt) and test.txt"
+    " (testb.txt), or eng.train, eng.testa and eng.testb.",
   )
   train_file: str | None = options.common(None, "File to train on.")
   dev_file: str | None = options.common(None, "File to evaluate on.")
@@ -85,7 +85,8 @@ def read(config, settings):
   splits = labelled_splits.read_needed(
     settings,
     config.dev_fraction,
-    lambda split, flag: {split: _read(config, split, flag)},
+    lambda split, flag: {split: [_find(config, split, flag)]},
+    lambda split, paths: _read(config, split, *paths),
     tag_files.split_off,
   )
   for split, sentences in splits.items():
@@ -97,15 +98,19 @@ def read(config, settings):
   return splits
 
 
-def _read(config, split, flag):
+def _find(config, split, flag):
   path = config.path(split)
-  if path is None:
-    *others, last = _FILES[split]
-    names_there = f"{', '.join(others)} or {last}"
-    remedy = f"give --{split}_file, or --data_dir with {names_there}"
-    if split == "dev":
-      remedy += ", or --dev_fraction to hold out some of the training sentences"
-    raise ValueError(f"{flag}: {remedy}.")
+  if path:
+    return path
+  *others, last = _FILES[split]
+  names_there = f"{', '.join(others)} or {last}"
+  remedy = f"give --{split}_file, or --data_dir with {names_there}"
+  if split == "dev":
+    remedy += ", or --dev_fraction to hold out some of the training sentences"
+  raise ValueError(f"{flag}: {remedy}.")
+
+
+def _read(config, split, path):
   sentences = tag_files.read(
     path, config.token_unit, config.tag_column, config.tag_scheme
   )

@@ -105,10 +105,10 @@ def folder(tmp_path_factory):
   write_columns(data / "eng.train", make_sentences(rng, 119))
   with open(data / "eng.train", "a", encoding="utf-8") as file:
     file.write("cat X X B-ANI\n")  # As CoNLL-2003 has it twice: IOB2 in IOB1.
-  write_columns(data / "eng.testa", make_sentences(rng, 24))
+  write_columns(data / "testa.txt", make_sentences(rng, 24))
   # Many times as long as a row.
   test = make_sentences(rng, 8, longest=200)
-  write_columns(data / "eng.testb", test)
+  write_columns(data / "testb.txt", test)
   bare = "\n\n".join("\n".join(words) for words, _ in test)
   (folder / "bare.txt").write_text(bare + "\n")
   write_characters(folder / "characters.tsv", make_sentences(rng, 40))
@@ -241,7 +241,7 @@ def test_the_file_of_predictions_has_the_scores_and_the_scheme(
 ):
   assert outcomes["conll"][0] == 0
   tokens, gold, predicted = read_predictions(folder, "conll", "dev")
-  sentences = tag_files.read(str(folder / "data/eng.testa"))
+  sentences = tag_files.read(str(folder / "data/testa.txt"))
   assert [tuple(t) for t in tokens] == [s.tokens for s in sentences]
   assert [tuple(t) for t in gold] == [s.tags for s in sentences]
   assert tagging.detect_scheme(predicted) == "IOB1"
@@ -378,11 +378,11 @@ def test_features_of_a_frozen_encoder_are_an_approach(folder, outcomes):
     ("untagged", "bare.txt:1: the rows have no tags"),
     (
       "nothing",
-      "--do_train: .*--data_dir with train.txt or eng.train",
+      "--do_train: .*--data_dir with train.txt, eng.train or deu.train",
     ),
     (
       "no_dev",
-      "--do_eval: .* dev.txt, valid.txt or eng.testa, or --dev_fraction",
+      "--do_eval: .* dev.txt, valid.txt, .* or deu.testa, or --dev_fraction",
     ),
     ("both", "--dev_fraction cannot be combined with --dev_file"),
     ("flag", "--features needs --approach=features"),

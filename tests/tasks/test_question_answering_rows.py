@@ -97,6 +97,20 @@ def test_an_answer_that_no_window_holds_is_counted(wordpiece):
   assert [row["start_positions"] for row in rows] == [0, 0]
 
 
+def test_answers_that_the_pieces_cannot_give_are_counted(wordpiece):
+  what = "questions that no span of whole pieces answers exactly"
+  for text, expected in (
+    ("Norman", {what: 1}),  # "normans" is one piece.
+    ("(in 1871", {}),
+    ("Norway", {}),
+  ):
+    question = example(text, CONTEXT.index(text))
+    _, counts = make_rows(preprocessor(), [question], wordpiece)
+    assert counts == expected
+  twice = example("norman", 4, context="the normans, a norman")
+  assert make_rows(preprocessor(), [twice], wordpiece)[1][what] == 0
+
+
 def test_a_wrong_offset_is_relocated_to_the_nearest_place(wordpiece):
   context = "the normans, the normans, the normans"
   outside = "answers with an answer_start outside of their text"

@@ -2,6 +2,7 @@ import pytest
 
 from official_tasks.fine_tuning import config as config_lib
 from official_tasks.fine_tuning import splits as labelled_splits
+from official_tasks.fine_tuning import tag_splits
 from tfrecords.labelled import classification_data, data_sets
 
 HEADER = {
@@ -51,6 +52,37 @@ def test_only_what_is_needed_is_read(folder):
   assert read("MNLI", EVAL, data_dir=data_dir) == dev
   searched = TRAIN | {"num_restarts": 2}
   assert read("MNLI", searched, data_dir=data_dir) == {"train": 10} | dev
+
+
+def test_all_files_are_found_before_the_first_is_read(folder):
+  (folder / "train.tsv").write_text("no table")
+  with pytest.raises(FileNotFoundError, match="none.tsv"):
+    read("MNLI", TRAIN | EVAL, data_dir=str(folder), dev_file="none.tsv")
+
+
+@pytest.mark.parametrize(
+  "names",
+  [
+    ("train.txt", "testa.txt", "testb.txt"),
+    ("train.txt", "valid.txt", "test.txt"),
+    ("eng.train", "eng.testa", "eng.testb"),
+  ],
+)
+def test_conll_is_found_by_its_own_names(names, tmp_path):
+  for number, name in enumerate(names, start=1):
+    (tmp_path / name).write_text("cat NN B-NP B-ANI\n\n" * number)
+  config = tag_splits.TagSplitsConfig(data_dir=str(tmp_path))
+  settings = config_lib.FineTuningConfig(**TRAIN | EVAL | PREDICT)
+  splits = tag_splits.read(config, settings)
+  assert {split: len(each) for split, each in splits.items()} == {
+    "train": 1,
+    "dev": 2,
+    "test": 3,
+  }
+  (tmp_path / names[0]).write_text("no columns\nin this\n\n")
+  (tmp_path / names[1]).unlink()
+  with pytest.raises(ValueError, match="--do_eval: give --dev_file"):
+    tag_splits.read(config, settings)
 
 
 def test_a_missing_published_file_is_named(folder):
