@@ -28,6 +28,9 @@ _FILE_NAMES = (
   "tf_model.h5",
   keras_hub_config.WEIGHTS_FILE,
 )
+# What a search says of itself.
+_RESULTS_FILE = "results.json"
+_RESULT_TYPES = {"best": (dict, type(None))}
 
 
 def find(path):
@@ -87,14 +90,28 @@ def _find_in_folder(folder):
       return os.path.join(folder, found[0].removesuffix(".index"))
   if hub.OLD_TRANSFORMER in content:
     return _find(os.path.join(folder, hub.OLD_TRANSFORMER))
-  hint = (
-    " Of a search, name the folder of its best run."
-    if "runs" in content
-    else ""
-  )
+  best = best_run(folder)
   raise FileNotFoundError(
-    f"Folder {folder} holds no checkpoint: no safetensors, torch, "
-    f"TensorFlow or Keras file.{hint}"
+    f"Folder {folder} holds the runs of a search: give its best run, {best}."
+    if best
+    else f"Folder {folder} holds no checkpoint: no safetensors, torch, "
+    "TensorFlow or Keras file."
+  )
+
+
+def best_run(folder):
+  """Returns the folder of the best run of a search, or None for another folder.
+
+  Raises:
+    ValueError: the file that says so is damaged.
+  """
+  path = os.path.join(folder, _RESULTS_FILE)
+  best = (files.find_json(path, types=_RESULT_TYPES) or {}).get("best")
+  if not best:
+    return None
+  # By name: the whole folder may have moved.
+  return os.path.join(
+    folder, "runs", files.field(best, "name", str, f"best in {path}")
   )
 
 

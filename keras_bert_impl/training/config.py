@@ -50,8 +50,11 @@ class TrainingConfig:
   num_train_steps: int = options.common(
     100000, "Total number of training steps.", interval=options.STEPS
   )
-  num_warmup_steps: int = options.common(
-    10000, "Number of warm-up steps.", interval="[0, 1000000000]"
+  num_warmup_steps: int | None = options.common(
+    None,
+    "Number of warm-up steps; default: 10000, or a tenth of num_train_steps if"
+    " these are fewer than 10000.",
+    interval="[0, 1000000000]",
   )
   learning_rate_schedule: str = options.field(
     "linear",

@@ -14,6 +14,7 @@ _OPTIMIZERS = {
   "stable_adamw": stable_adamw.StableAdamW,
 }
 _TRAPEZOIDAL = "trapezoidal"
+_WARMUP_STEPS = 10000  # of google-research/bert
 
 
 def make_optimizer(config, model):
@@ -42,10 +43,11 @@ def make_optimizer(config, model):
 def schedule_steps(config):
   """Returns {field: int}, the numbers of steps that `make_schedule` takes."""
   total, decay = config.num_train_steps, config.num_decay_steps
-  steps = {
-    "num_train_steps": total,
-    "num_warmup_steps": config.num_warmup_steps,
-  }
+  warmup = config.num_warmup_steps
+  if warmup is None:
+    # Differs from the original, which refuses runs of fewer steps.
+    warmup = total // 10 if total < _WARMUP_STEPS else _WARMUP_STEPS
+  steps = {"num_train_steps": total, "num_warmup_steps": warmup}
   if config.learning_rate_schedule == _TRAPEZOIDAL:
     steps["num_decay_steps"] = total // 10 if decay is None else decay
   return steps

@@ -117,8 +117,6 @@ def define_flags(config_class, leave_out=(), **defaults):
       flags.DEFINE_enum(name, default, field.metadata["choices"], text)
     else:
       _DEFINE[kind](name, default, text)
-    if is_required:
-      flags.mark_flag_as_required(name)
 
 
 def from_flags(config_class, **overrides):
@@ -176,6 +174,20 @@ def _changed(config_class):
   return {flag.name: flag.value for flag in known if flag.value != flag.default}
 
 
+def _check_required():
+  """Raises flags.Error that names the required flags that are not given."""
+  missing = [
+    f"--{field.name}"
+    for config_class in _config_classes
+    for field in _flag_fields(config_class)
+    if _is_required(field) and flags.FLAGS[field.name].value is None
+  ]
+  if missing:
+    *others, last = missing
+    named = f"{', '.join(others)} and {last}" if others else last
+    raise flags.Error(f"{named} must be given")
+
+
 def _is_required(field):
   return field.default is dataclasses.MISSING
 
@@ -198,6 +210,7 @@ def _parse_flags(argv):
     sys.exit(0)
   try:
     rest = flags.FLAGS(argv)
+    _check_required()
     if len(rest) > 1:
       raise flags.Error(
         f"unexpected argument {rest[1]!r}: every value needs a --flag."

@@ -2,7 +2,6 @@
 
 import dataclasses
 import inspect
-import os
 
 from etils import epy
 
@@ -11,7 +10,7 @@ from official_tasks.model_folders import files as model_files
 
 with epy.lazy_imports():
   from keras_bert_impl import tokenizers
-  from keras_bert_impl.checkpoints import assignment, reading
+  from keras_bert_impl.checkpoints import assignment, locating, reading
   from keras_bert_impl.models import checkpoint as model_lib
   from keras_bert_impl.sentences import folders, sentence_encoder
   from keras_bert_impl.tasks import (
@@ -76,13 +75,8 @@ def find_folder(path):
   Of a search, that is the folder of its best run; of a name, see `hub`.
   """
   path = hub.local_path(path, weights=True)
-  if files.is_folder(path):
-    best = report.read_results(path).get("best")
-    if best:
-      # By name: the whole folder may have moved.
-      name = files.field(best, "name", str, f"best in {report.RESULTS_NAME}")
-      return os.path.join(path, "runs", name)
-  return path
+  best = locating.best_run(path) if files.is_folder(path) else None
+  return best or path
 
 
 def load(path, head=None):

@@ -198,8 +198,13 @@ def test_a_keras_file_of_another_model_is_refused(tmp_path):
 
 
 def test_the_folder_of_a_search_is_told_from_its_runs(tmp_path):
-  (tmp_path / "runs").mkdir()
-  with pytest.raises(FileNotFoundError, match="folder of its best run"):
+  results = {"best": {"name": "learning_rate=3e-05", "folder": "/gone"}}
+  (tmp_path / "results.json").write_text(json.dumps(results))
+  best = f"give its best run, {tmp_path}/runs/learning_rate=3e-05."
+  with pytest.raises(FileNotFoundError, match=best):
+    reading.open_checkpoint(str(tmp_path))
+  (tmp_path / "results.json").write_text(json.dumps({"best": None}))
+  with pytest.raises(FileNotFoundError, match="holds no checkpoint: no safe"):
     reading.open_checkpoint(str(tmp_path))
 
 

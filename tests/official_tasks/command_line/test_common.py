@@ -131,6 +131,18 @@ def test_every_number_of_every_script_has_a_range_with_two_ends():
   assert int(result.stdout) > 60
 
 
+def test_all_flags_that_are_missing_are_told_in_one_sentence():
+  path = "path: str = dataclasses.field(metadata={'help': 'A file.'})"
+  two = _SCRIPT.replace("  size: int", f"  {path}\n  size: int")
+  result = subprocess.run(
+    [sys.executable, "-c", two], capture_output=True, text=True
+  )
+  assert result.returncode == 2
+  assert result.stderr == (
+    "Error: --kind and --path must be given. See --help for the flags.\n"
+  )
+
+
 def test_a_number_without_a_range_is_no_flag():
   result = subprocess.run(
     [sys.executable, "-c", _SCRIPT.replace('"interval": "[1, 1000]"', "")],
@@ -156,7 +168,7 @@ def test_a_bug_shows_its_traceback():
     (["--kind=none", "--sise=5"], "'sise'. Did you mean: size ?"),
     (["--kind=none", "--size=many"], "--size=many"),
     (["--kind=none", "extra"], "unexpected argument 'extra'"),
-    ([], "--kind"),
+    ([], "Error: --kind must be given. See --help for the flags.\n"),
   ],
 )
 def test_a_wrong_flag_gives_one_line_and_status_2(arguments, message):
