@@ -4,7 +4,7 @@ import dataclasses
 
 import keras
 
-from keras_bert_impl import choices, configs, features, layers
+from keras_bert_impl import choices, configs, features, layers, options
 from keras_bert_impl.models import base, disentangled_embeddings, task_models
 from keras_bert_impl.models import encoder as encoder_lib
 
@@ -144,12 +144,7 @@ def electra_generator_config(config, share, depth=1.0):
 
   Source: Clark et al. 2020, section 3.2 and table 6.
   """
-  for what, value in (("width", share), ("depth", depth)):
-    if not 0 < value <= 1:
-      raise ValueError(
-        f"The generator's share of the {what} ({value}) must be above 0 and at "
-        "most 1."
-      )
+  options.check_numbers("(0, 1]", generator_size=share, generator_depth=depth)
   head_size = config.hidden_size // config.num_attention_heads
   num_heads = max(1, round(config.num_attention_heads * share))
   ratio = config.intermediate_size / config.hidden_size

@@ -6,7 +6,7 @@ candidates per mask.
 
 import tensorflow as tf
 
-from keras_bert_impl import features, models
+from keras_bert_impl import features, models, options
 from keras_bert_impl.serving import row_batches, servables, tokens
 
 
@@ -33,11 +33,7 @@ class FillMaskServable(servables.Servable):
   def __init__(self, model, tokenizer, max_seq_length, top_k=5):
     super().__init__(model, tokenizer, max_seq_length)
     size = tokenizer.vocabulary.size
-    if not 1 <= top_k <= size:
-      raise ValueError(
-        f"top_k ({top_k}) must be between 1 and the size of the vocabulary, "
-        f"{size}."
-      )
+    options.check_numbers(f"[1, {size}]", top_k=top_k)
     self.top_k = top_k
     mask = tokenizer.vocabulary.mask_token
     self.example = {servables.TEXT: [f"The cat sat on the {mask}."]}

@@ -31,7 +31,7 @@ class ReplacedTokenOptions:
     None,
     "Width of the generator divided by that of the discriminator; default: 0.25"
     " (electra), 1 (deberta_v3).",
-    interval="(0, 1000]",
+    interval="(0, 1]",
   )
   generator_depth: float | None = options.field(
     None,

@@ -114,5 +114,5 @@ def test_other_embeddings_for_the_generator_are_refused():
 
 @pytest.mark.parametrize("share", [0, -1, 1.5])
 def test_a_generator_has_a_share_of_the_width(share):
-  with pytest.raises(ValueError, match=f"share of the width .{share}."):
+  with pytest.raises(ValueError, match=f"generator_size .{share}. must be"):
     models.electra_generator_config(CONFIG, share)

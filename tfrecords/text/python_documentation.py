@@ -19,6 +19,7 @@ import zlib
 
 from absl import logging
 
+from keras_bert_impl import options
 from tfrecords.text import documents, sentences
 
 PACKAGES = ("tensorflow", "keras", "numpy")
@@ -67,10 +68,7 @@ def write_corpus(output_dir, held_out_share=0.05):
   Returns:
     (train_files, held_out_files), lists of str paths.
   """
-  if not 0 <= held_out_share < 1:
-    raise ValueError(
-      f"held_out_share ({held_out_share}) must be at least 0 and less than 1."
-    )
+  options.check_numbers("[0, 1)", held_out_share=held_out_share)
   os.makedirs(output_dir, exist_ok=True)
   train, held_out = [], []
   for name, document in iter_modules():
