@@ -170,14 +170,18 @@ CASES = {
   "too short": (
     ["--max_seq_length=4"],
     1,
-    ["max_seq_length (4)", "at least 5"],
+    ["max_seq_length (4) must be in [5, 32768]"],
   ),
   "shards of several files": (
     ["--output_file={}/a,{}/b", "--num_shards=2"],
     1,
     ["num_shards (2) needs a single output_file"],
   ),
-  "no workers": (["--num_workers=0"], 1, ["num_workers (0)", "at least 1"]),
+  "no workers": (
+    ["--num_workers=0"],
+    1,
+    ["num_workers (0) must be in [1, 1024]"],
+  ),
   "workers of a runner": (
     ["--num_workers=2", "--runner=DirectRunner"],
     1,
