@@ -21,6 +21,10 @@ from keras_bert_impl.checkpoints import (
 
 NAME = "tensorflow"
 
+# What TensorFlow raises for a damaged file; IndexError, for one with a hole.
+_FAULTS = (tf.errors.OpError, RuntimeError, IndexError)
+_REMEDY = "copy it again, or give another checkpoint."
+
 
 class UnreadableError(ValueError):
   """A checkpoint is missing or damaged."""
@@ -122,16 +126,12 @@ class StoredTensors(mappings.Tensors):
       )
     try:
       self._reader = tf.compat.v1.train.NewCheckpointReader(self.prefix)
-    except (tf.errors.OpError, RuntimeError) as error:
+      shapes = self._reader.get_variable_to_shape_map()
+    except _FAULTS as error:
       raise UnreadableError(
-        f"{self.prefix}.index is damaged: {error}"
+        f"{self.prefix}.index is damaged ({error}): {_REMEDY}"
       ) from error
-    self.shapes = {
-      name: tuple(shape)
-      for name, shape in sorted(
-        self._reader.get_variable_to_shape_map().items()
-      )
-    }
+    self.shapes = {name: tuple(shapes[name]) for name in sorted(shapes)}
 
   def __getitem__(self, name):
     """Reads one array.
@@ -144,7 +144,7 @@ class StoredTensors(mappings.Tensors):
       raise KeyError(name)
     try:
       return self._reader.get_tensor(name)
-    except (tf.errors.OpError, RuntimeError, IndexError) as error:
+    except _FAULTS as error:
       raise UnreadableError(
-        f"Cannot read {name} of checkpoint {self.prefix}: {error}"
+        f"Cannot read {name} of checkpoint {self.prefix} ({error}): {_REMEDY}"
       ) from error

@@ -46,10 +46,17 @@ class EarlyStopping:
     return len(values) - 1 - best >= self._patience
 
   def restore_best(self):
-    """Makes the best checkpoint the last one; returns its step."""
+    """Makes the best checkpoint the last one; returns its step.
+
+    Raises:
+      ValueError: it is not there any more, or damaged.
+    """
     experiment = self._run.experiment
-    saver = self._best_saver()
-    saver.restore(saver.latest())
+    if self._best_saver().restore_latest() is None:
+      raise ValueError(
+        f"output_dir ({self._run.output_dir}) has lost the checkpoint of its"
+        " best step: choose another --output_dir to train again."
+      )
     experiment.saver.save(experiment.loop.step)
     return experiment.loop.step
 

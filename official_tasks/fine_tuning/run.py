@@ -118,10 +118,7 @@ class Run:
 
   def train(self):
     """Trains to the last step."""
-    if self.results.get("train", {}).get("is_finished"):
-      run_configuration.check_same(
-        self.plan.training_config(), self.plan.fixed()
-      )
+    if _is_trained(self):
       print(f"{self.output_dir} holds a finished run: nothing left to train.")
       return
     # Errors in the other splits should show before the training.
@@ -270,6 +267,24 @@ def summary(results):
 def _unscored(data, split):
   """Returns the results of a split before it is scored."""
   return {"rows": data.fingerprint(split), "scores": {}, "shown": []}
+
+
+def _is_trained(run):
+  """Returns whether a run's folder holds the weights of a finished training.
+
+  One whose last checkpoint is damaged goes on from the one before.
+
+  Raises:
+    ValueError: its configuration is another one.
+  """
+  train = run.results.get("train", {})
+  if not train.get("is_finished"):
+    return False
+  run_configuration.check_same(run.plan.training_config(), run.plan.fixed())
+  if not saver_lib.latest(run.output_dir):  # Diverged, or not the best.
+    return True
+  last = train.get("best_step", train["steps"])
+  return run.experiment.loop.step == last
 
 
 def _check_weights(experiment, is_training):

@@ -1,6 +1,7 @@
 """Checkpoints: what is kept, what is restored, what is refused."""
 
 import os
+import random
 import shutil
 
 import keras
@@ -77,10 +78,22 @@ def test_another_models_checkpoint_is_refused_and_changes_nothing(tmp_path):
     np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("suffix", [".index", ".data-00000-of-00001"])
-@pytest.mark.parametrize("is_gone", [True, False])
+INDEX, DATA = ".index", ".data-00000-of-00001"
+DAMAGES = {
+  "gone": lambda content: None,
+  "empty": lambda content: b"",
+  "truncated": lambda content: content[: len(content) // 2],
+  "zeros": lambda content: bytes(len(content)),
+  "garbage": lambda content: random.Random(1).randbytes(len(content)),
+  "hole": lambda content: content[: len(content) // 3] + content[-60:],
+  "small hole": lambda content: content[:10] + content[20:],
+}
+
+
+@pytest.mark.parametrize("suffix", [INDEX, DATA])
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_the_one_before_takes_the_place_of_one_that_cannot_be_read(
-  tmp_path, caplog, suffix, is_gone
+  tmp_path, caplog, suffix, damage
 ):
   model, optimizer, saver = make(tmp_path)
   step(model, optimizer)
@@ -89,11 +102,10 @@ def test_the_one_before_takes_the_place_of_one_that_cannot_be_read(
   step(model, optimizer)
   saver.save(2)
   path = tmp_path / f"model.ckpt-2{suffix}"
-  if is_gone:
-    path.unlink()
-  else:
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2])
+  content = DAMAGES[damage](path.read_bytes())
+  path.unlink()
+  if content is not None:
+    path.write_bytes(content)
   model, optimizer, saver = make(tmp_path)
   with caplog.at_level("WARNING"):
     assert saver.restore_latest().endswith("model.ckpt-1")

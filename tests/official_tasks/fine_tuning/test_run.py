@@ -266,6 +266,26 @@ def test_early_stopping_keeps_the_best_checkpoint(model_folder, tmp_path):
   assert not os.path.exists(tmp_path / "best" / "checkpoint")
 
 
+def test_a_finished_run_with_a_damaged_checkpoint_is_finished_again(
+  model_folder, tmp_path
+):
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path,
+    training={"keep_checkpoint_max": 2},
+    num_train_epochs=2.0,
+  )
+  run = toy.make_run(setup)
+  run.train()
+  steps = run.results["train"]["steps"]
+  (tmp_path / f"model.ckpt-{steps}.index").write_bytes(b"damaged")
+  again = toy.make_run(setup)
+  again.train()
+  assert again.experiment.loop.step == steps
+  for path, expected in toy.weights(run).items():
+    np.testing.assert_array_equal(toy.weights(again)[path], expected, path)
+
+
 def test_a_search_keeps_the_best_and_flags_what_learned_nothing(
   model_folder, tmp_path, capsys
 ):
