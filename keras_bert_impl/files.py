@@ -13,6 +13,8 @@ import re
 import shutil
 import tempfile
 
+from keras_bert_impl import locks
+
 # Half a character of UTF-16, as it can be written in JSON.
 _SURROGATE = re.compile(
   r"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|[c-fC-F])"
@@ -238,7 +240,8 @@ def new_file(path):
   """Context of a new file that appears at `path` when it is complete.
 
   A reader sees the old file or the new one; after an error nothing is left of
-  the new one. Folders on the way are made.
+  the new one, and what a killed process left is removed by the next. Folders on
+  the way are made.
 
   Args:
     path: str, local or gs://...
@@ -247,19 +250,21 @@ def new_file(path):
     str, the path to write to, which becomes `path` at the end.
   """
   path = os.fspath(path)
-  gfile = _gfile() if is_remote(path) else None
-  make_folders = gfile.makedirs if gfile else _make_folders
-  make_folders(os.path.dirname(path) or ".")
-  temporary = f"{path}.tmp-{os.getpid()}"
+  if not is_remote(path):
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    _remove_leftovers(path)
+    with _temporary(path, _make_file, os.remove) as temporary:
+      yield temporary
+    return
+  gfile = _gfile()
+  gfile.makedirs(os.path.dirname(path))
+  temporary = _temporary_path(path)
   try:
     yield temporary
-    if gfile:
-      gfile.rename(temporary, path, overwrite=True)
-    else:
-      os.replace(temporary, path)
+    gfile.rename(temporary, path, overwrite=True)
   finally:
-    if exists(temporary):
-      (gfile or os).remove(temporary)
+    if gfile.exists(temporary):
+      gfile.remove(temporary)
 
 
 @contextlib.contextmanager
@@ -365,21 +370,77 @@ def new_folder(path):
     error nothing is left of it.
 
   Raises:
-    ValueError: `path` exists and is not an empty folder, or is not local.
+    ValueError: `path` exists and is not an empty folder, another process is
+      writing it, or it is not local.
   """
   path = os.fspath(path).rstrip("/")
   if is_remote(path):
     raise ValueError(f"{path} must be a local folder: copy it from there.")
+  _check_new(path)
+  os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+  if _remove_leftovers(path):
+    raise ValueError(
+      f"{path} is being written by another process: wait until that has ended,"
+      " or choose another folder."
+    )
+  with _temporary(path, os.mkdir, _remove_folder) as temporary:
+    yield temporary
+    _check_new(path)
+
+
+def _check_new(path):
+  """Raises ValueError unless `path` is free for a new folder."""
   if exists(path) and not (is_folder(path) and not list_folder(path)):
     raise ValueError(f"{path} exists already: choose another folder.")
-  os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-  temporary = f"{path}.tmp-{os.getpid()}"
-  os.mkdir(temporary)
+
+
+@contextlib.contextmanager
+def _temporary(path, make, remove):
+  """Context of a local file or folder that is renamed to `path` at the end.
+
+  Args:
+    path: str.
+    make: callable (path), which makes the temporary one.
+    remove: callable (path), which removes it after an error.
+  """
+  temporary = _temporary_path(path)
+  with locks.making(temporary, make):
+    try:
+      yield temporary
+      os.replace(temporary, path)
+    finally:
+      if os.path.exists(temporary):
+        remove(temporary)
+
+
+def _temporary_path(path):
+  return f"{path}.tmp-{os.getpid()}"
+
+
+def _remove_leftovers(path):
+  """Removes what killed processes left of a new local file or folder.
+
+  Returns:
+    bool, whether another process is writing it.
+  """
+  folder, name = os.path.split(path)
+  pattern = re.compile(rf"{re.escape(name)}\.tmp-\d+")
+  is_written = False
   try:
-    yield temporary
-    os.replace(temporary, path)
-  finally:
-    shutil.rmtree(temporary, ignore_errors=True)
+    entries = os.listdir(folder or ".")
+  except PermissionError:
+    return False
+  for entry in filter(pattern.fullmatch, entries):
+    leftover = os.path.join(folder, entry)
+    try:
+      with locks.held(leftover):
+        remove = _remove_folder if os.path.isdir(leftover) else os.remove
+        remove(leftover)
+    except BlockingIOError:
+      is_written = True
+    except OSError:  # Without locks nobody knows whose it is.
+      pass
+  return is_written
 
 
 def _to_dict(pairs):
@@ -430,8 +491,13 @@ def _check_characters(text, value, place):
     ) from None
 
 
-def _make_folders(path):
-  os.makedirs(path, exist_ok=True)
+def _make_file(path):
+  with open(path, "wb"):
+    pass
+
+
+def _remove_folder(path):
+  shutil.rmtree(path, ignore_errors=True)
 
 
 def is_remote(path):

@@ -25,7 +25,7 @@ import os
 
 from etils import epy
 
-from keras_bert_impl import options
+from keras_bert_impl import locks, options
 from keras_bert_impl.tokenizers import vocabulary_files
 from official_tasks.ablation import scales, tables
 from official_tasks.command_line import common
@@ -163,6 +163,12 @@ def main():
     table = tables.FIGURES[config.figure](scale)
   _check_model(config.init_checkpoint, table)
   inputs.check(config, config.num_restarts or scale.num_restarts)
+  with locks.of_folder(config.model_dir):
+    _run(config, scale, table)
+
+
+def _run(config, scale, table):
+  """Runs what is not finished yet in model_dir, and reports."""
   experiment = _experiment(config, scale, _tasks(config, table))
   if not plan.columns_of(table, experiment.tasks):
     raise ValueError(

@@ -37,13 +37,22 @@ def main():
   started = time.monotonic()
   config = config_lib.from_flags()
   strategy = experiment.strategy_of(config.training)
+  output_dir = config.training.output_dir
   if config.data.input_file is None:
     if distribution.num_workers(strategy) > 1:
       raise ValueError("--input_file must be given with several workers.")
+    output_dir = output_dir or default_pretraining.OUTPUT_DIR
+  if not output_dir:
+    raise ValueError("--output_dir must be given with --input_file.")
+  with experiment.holding(strategy, output_dir):
+    _run(config, strategy, started)
+
+
+def _run(config, strategy, started):
+  """Does what the flags say in the output directory."""
+  if config.data.input_file is None:
     default_pretraining.prepare(FLAGS)
     config = config_lib.from_flags()
-  if not config.training.output_dir:
-    raise ValueError("--output_dir must be given with --input_file.")
   run = pretraining_run.PretrainingRun(config)
   data = config.data
   if data.do_train:

@@ -5,6 +5,7 @@ Order of initialisation: (1) a checkpoint in the output directory is resumed,
 drawn from the seed.
 """
 
+import contextlib
 import json
 import zlib
 
@@ -12,6 +13,7 @@ import keras
 import tensorflow as tf
 from absl import logging
 
+from keras_bert_impl import locks
 from keras_bert_impl.checkpoints import assignment, description, names, reading
 from keras_bert_impl.tokenizers import vocabulary, vocabulary_files
 from keras_bert_impl.training import (
@@ -282,6 +284,30 @@ def strategy_of(config):
     config.gradient_accumulation_steps,
   )
   return strategy
+
+
+@contextlib.contextmanager
+def holding(strategy, output_dir):
+  """Context in which no other run writes into an output directory.
+
+  All workers enter it together; the chief locks the folder for all.
+
+  Raises:
+    ValueError: another process has locked it.
+  """
+  error = None
+  with contextlib.ExitStack() as stack:
+    if distribution.is_chief(strategy):
+      try:
+        stack.enter_context(locks.of_folder(output_dir))
+      except ValueError as in_use:
+        error = in_use
+    distribution.refuse_if_any(
+      strategy,
+      error is not None,
+      str(error or f"output_dir ({output_dir}) is in use by another run."),
+    )
+    yield
 
 
 def _check_workers(strategy, config, fixed, step):

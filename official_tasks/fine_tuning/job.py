@@ -17,7 +17,7 @@ one, the encoder comes from init_checkpoint and the head from random_seed.
 
 import os
 
-from keras_bert_impl import files
+from keras_bert_impl import files, locks
 from keras_bert_impl.training import experiment, freezing
 from official_tasks.fine_tuning import config as config_lib
 from official_tasks.fine_tuning import data as data_lib
@@ -40,7 +40,8 @@ class Job:
     encoder_config: `EncoderConfig` of the model to fine-tune.
 
   Raises:
-    ValueError: options, model and vocabulary do not fit together.
+    ValueError: options, model and vocabulary do not fit together, or another
+      process writes into output_dir.
     FileNotFoundError: the configuration or vocabulary does not exist.
   """
 
@@ -54,7 +55,9 @@ class Job:
         "distribution_strategy=multi_worker_mirrored is for pre-training:"
         " fine-tune with mirrored on one machine."
       )
-    # Wrong values and missing devices fail here, before examples are read.
+    # What is wrong fails here, before examples are read.
+    with locks.of_folder(self._training["output_dir"]):
+      pass
     experiment.strategy_of(config_lib.provisional_config(self._training))
     self._files = model_files.find(
       settings, self._checkpoint(), settings.max_seq_length
@@ -96,9 +99,11 @@ class Job:
       os.path.join(output_dir, "records"),
       counts,
     )
-    return search.run(
-      plan.Setup(fine_tuning, data, self.settings, self._training, config or {})
+    setup = plan.Setup(
+      fine_tuning, data, self.settings, self._training, config or {}
     )
+    with locks.of_folder(output_dir):
+      return search.run(setup)
 
   def described_task(self):
     """Returns task.json of the run to continue or use; {} if there is none."""

@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 
+from keras_bert_impl import locks
 from keras_bert_impl.training import distribution
 from tests.official_tasks import scripts, test_run_pretraining
 
@@ -229,3 +230,12 @@ def test_what_several_workers_cannot_do_is_said():
       distribution.check_cluster(json.dumps(cluster))
   cluster["task"]["index"] = 1
   distribution.check_cluster(json.dumps(cluster))
+
+
+def test_all_workers_are_told_of_a_folder_in_use(data, tmp_path):
+  with locks.of_folder(tmp_path / "out"):
+    outcomes = finish(start_two(data, [tmp_path / "out"] * 2))
+    for status, _, err in outcomes:
+      assert status == 1
+      assert "is in use by" in scripts.error_line(err)
+  assert not (tmp_path / "out").exists()

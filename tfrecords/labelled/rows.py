@@ -15,7 +15,7 @@ import copy
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import features
+from keras_bert_impl import features, files
 from tfrecords import manifest
 
 _RECORDS_PER_PARSE = 1024
@@ -97,18 +97,12 @@ def write(path, rows, columns, origin, counts):
     origin: dict, all that decides what the rows are.
     counts: {what: int}, filled while the rows are made; kept in the manifest.
   """
-  tf.io.gfile.makedirs(path.rpartition("/")[0] or ".")
-  temporary = f"{path}.tmp"
   num_rows = 0
-  try:
+  with files.new_file(path) as temporary:
     with tf.io.TFRecordWriter(temporary) as file:
       for row in rows:
         file.write(_serialize(row, columns))
         num_rows += 1
-    tf.io.gfile.rename(temporary, path, overwrite=True)
-  finally:
-    if tf.io.gfile.exists(temporary):
-      tf.io.gfile.remove(temporary)
   manifest.write(path, origin, {"num_records": num_rows, "counts": counts})
 
 

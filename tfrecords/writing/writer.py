@@ -19,7 +19,7 @@ import time
 
 from absl import logging
 
-from keras_bert_impl import options
+from keras_bert_impl import locks, options
 from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.tokenizers import vocabulary_files
@@ -160,8 +160,8 @@ def write_shards(
 
   Raises:
     ValueError: a value is wrong; the corpus is empty, or a single document
-      where pairs are needed; the output was started with other values; or
-      Apache Beam is needed and missing.
+      where pairs are needed; the output was started with other values, or
+      another process is writing it; or Apache Beam is needed and missing.
     FileNotFoundError: a file is missing. OSError: writing failed; finished
       shards stay.
   """
@@ -182,13 +182,10 @@ def write_shards(
   files = documents.open_files(input_files, input_format)
   _check_documents(files, config)
   tasks = plan_shards(config, vocabulary, files, output_files)
-  manifest.check_same_origin([task.path for task in tasks], tasks[0].origin)
-  unfinished = [task for task in tasks if not manifest.is_finished(task.path)]
-  shards.remove_temporaries([task.path for task in tasks])
-  start = time.monotonic()
-  _run(unfinished, num_workers, on_progress or (lambda done, total: None), beam)
-  seconds = time.monotonic() - start
-  return _summarize(tasks, unfinished, seconds)
+  with locks.of_file(tasks[0].path):
+    return _write(
+      tasks, num_workers, on_progress or (lambda done, total: None), beam
+    )
 
 
 def plan_shards(config, vocabulary, files, output_files):
@@ -258,6 +255,16 @@ def _origin(config, vocabulary, files, num_shards):
     {"files": [documents.fingerprint(file) for file in files]}
   )
   return values
+
+
+def _write(tasks, num_workers, on_progress, beam):
+  """Writes the shards that are not finished; returns the `Summary` of all."""
+  manifest.check_same_origin([task.path for task in tasks], tasks[0].origin)
+  unfinished = [task for task in tasks if not manifest.is_finished(task.path)]
+  shards.remove_temporaries([task.path for task in tasks])
+  start = time.monotonic()
+  _run(unfinished, num_workers, on_progress, beam)
+  return _summarize(tasks, unfinished, time.monotonic() - start)
 
 
 def _run(tasks, num_workers, on_progress, beam):
