@@ -77,9 +77,19 @@ def matches(name):
 
   Raises:
     FileNotFoundError: there is no file of this name.
+    ValueError: the name of a file is not UTF-8, which TensorFlow needs.
   """
   if is_remote(name):
     return sorted(_gfile().glob(name))
+  found = _local_matches(name)
+  for path in found:
+    if _is_no_text(path):
+      raise ValueError(f"The name of {path!r} is not UTF-8: rename the file.")
+  return found
+
+
+def _local_matches(name):
+  """Returns the sorted local paths of `matches`."""
   if os.path.isdir(name):
     entries = (os.path.join(name, entry) for entry in sorted(os.listdir(name)))
     return [
@@ -92,6 +102,15 @@ def matches(name):
   if glob.has_magic(name):
     return sorted(filter(os.path.isfile, glob.glob(name)))
   raise FileNotFoundError(f"Input file {name} does not exist.")
+
+
+def _is_no_text(path):
+  """Returns whether a path has bytes that are not UTF-8."""
+  try:
+    path.encode("utf-8")
+  except UnicodeEncodeError:
+    return True
+  return False
 
 
 def read_bytes(path, name="File"):
@@ -274,11 +293,16 @@ def writing(path):
     if is_remote(path):
       with _gfile().GFile(temporary, "wb") as file:
         yield file
-    else:
+      return
+    try:
       with open(temporary, "wb") as file:
         yield file
         file.flush()
         os.fsync(file.fileno())
+    except OSError as error:
+      # What fails to be written, for lack of room, does not say where.
+      error.filename = error.filename or path
+      raise
 
 
 def write_atomically(path, content):
@@ -327,9 +351,12 @@ def check_writable(path):
     folder = os.path.dirname(folder)
   try:
     tempfile.TemporaryFile(dir=folder).close()
+    with contextlib.suppress(FileNotFoundError):
+      os.lstat(_temporary_path(path))  # The name may be too long.
   except OSError as error:
     raise OSError(
-      f"{path} cannot be written: {error.strerror} ({folder})."
+      f"{path} cannot be written: {error.strerror} ({folder}). Choose another"
+      " place, or get the right to write there."
     ) from error
 
 

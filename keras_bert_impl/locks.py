@@ -94,7 +94,11 @@ def making(path, make):
 def _lock_file(lock, path):
   """Holds the lock file `lock` of an output `path`; removes it at the end."""
   while True:
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+      descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+      error.filename = path  # The name that the user knows.
+      raise
     try:
       try:
         _lock(descriptor)

@@ -1,5 +1,6 @@
 """Whatever is wrong with a file is told in one line that names it."""
 
+import os
 import subprocess
 import sys
 
@@ -89,3 +90,10 @@ def test_that_a_file_can_be_written_is_known_before(tmp_path):
     files.check_writable(tmp_path / "file" / "x")
   with pytest.raises(ValueError, match="is a folder"):
     files.check_writable(tmp_path)
+
+
+def test_a_name_that_is_no_utf_8_is_refused_by_name(tmp_path):
+  os.mknod(os.fsencode(tmp_path) + b"/\xff.txt")
+  for name in (tmp_path, f"{tmp_path}/*.txt"):
+    with pytest.raises(ValueError, match=r"udcff.txt' is not UTF-8: rename"):
+      files.matches(str(name))

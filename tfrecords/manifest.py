@@ -139,7 +139,7 @@ def _related(shards):
     stem = re.sub(_SHARD_NUMBER + r"\Z", "", name, count=1)
     pattern = re.compile(re.escape(stem) + _SHARD_NUMBER + re.escape(SUFFIX))
     if tf.io.gfile.isdir(folder or "."):
-      for entry in tf.io.gfile.listdir(folder or "."):
+      for entry in files.list_folder(folder or "."):
         if pattern.fullmatch(entry):
           related.add(os.path.join(folder, entry.removesuffix(SUFFIX)))
   return sorted(related)

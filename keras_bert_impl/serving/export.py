@@ -138,7 +138,7 @@ def _publish(temporary, export_dir):
   """Renames a folder to the next version and returns its new path."""
   gfile = tf.io.gfile
   while True:
-    names = [name.rstrip("/") for name in gfile.listdir(export_dir)]
+    names = files.list_folder(export_dir)
     newest = max((int(name) for name in names if name.isdecimal()), default=0)
     version_dir = os.path.join(export_dir, str(newest + 1))
     try:

@@ -14,7 +14,7 @@ import re
 import tensorflow as tf
 from absl import logging
 
-from keras_bert_impl import files
+from keras_bert_impl import file_errors, files
 from keras_bert_impl.checkpoints import assignment, tf_format
 
 GLOBAL_STEP = "global_step"
@@ -80,9 +80,10 @@ class Saver:
     except tf.errors.OpError as error:
       _remove(prefix)
       raise OSError(
-        f"checkpoint {prefix} could not be written ({error.message}). Last good"
-        f" one: {self.latest() or 'none yet'}. Make room and run the same"
-        " command again."
+        f"checkpoint {prefix} could not be written"
+        f" ({file_errors.reason(error)}). Last good one:"
+        f" {self.latest() or 'none yet'}. Make room and run the same command"
+        " again."
       ) from error
     others = [other for other in self._all() if other != prefix]
     kept = [*others, prefix][-self.keep_checkpoint_max :]
@@ -200,7 +201,7 @@ def _found(folder):
 
 def _matches(folder, pattern):
   """Returns the matches of a pattern in the file names of a folder."""
-  names = tf.io.gfile.listdir(folder) if tf.io.gfile.isdir(folder) else ()
+  names = files.list_folder(folder) if tf.io.gfile.isdir(folder) else ()
   return list(filter(None, map(pattern.fullmatch, names)))
 
 

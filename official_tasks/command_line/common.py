@@ -11,7 +11,7 @@ import typing
 
 from absl import app, flags, logging
 
-from keras_bert_impl import options
+from keras_bert_impl import file_errors, options
 from keras_bert_impl.training import stopping
 from official_tasks.command_line import tensorflow_imports
 
@@ -73,11 +73,12 @@ def run(main):
     except Exception as error:
       # `StoppedError` has one, and so have its subclasses.
       stopped = getattr(error, "exit_status", None)
-      if not stopped and not _is_user_error(error):
+      explained = file_errors.explained(error)
+      if not (stopped or explained or _is_user_error(error)):
         raise
       logging.debug("Traceback of the error:", exc_info=True)
       kind = "Stopped" if stopped else "Error"
-      sys.stderr.write(f"{kind}: {_one_line(error)}\n")
+      sys.stderr.write(f"{kind}: {explained or _one_line(error)}\n")
       return stopped or EXIT_USER_ERROR
     except KeyboardInterrupt as interrupt:
       name = str(interrupt) or signal.SIGINT.name
@@ -237,10 +238,24 @@ def _configure_output():
 def _check_values():
   """Raises ValueError on a wrong value, before anything is loaded."""
   for config_class, left_out in _config_classes.items():
+    for field in _flag_fields(config_class):
+      _check_characters(field.name, flags.FLAGS[field.name].value)
     if left_out:
       options.check_values(config_class, _changed(config_class))
     else:
       from_flags(config_class)
+
+
+def _check_characters(name, value):
+  """Raises ValueError if the value of a flag is not UTF-8."""
+  for text in value if isinstance(value, (list, tuple)) else [value]:
+    try:
+      str(text).encode("utf-8")
+    except UnicodeEncodeError:
+      raise ValueError(
+        f"{name} ({text!r}) is not UTF-8: give a file or folder such a name,"
+        " or type a text in it."
+      ) from None
 
 
 def _help(is_full):

@@ -224,6 +224,8 @@ def test_none_is_left_to_be_taken_up_after_all_were_removed(tmp_path):
 
 def test_a_folder_may_have_any_name(tmp_path):
   folder = tmp_path / "run [1] *"
+  folder.mkdir()
+  os.mknod(os.fsencode(folder) + b"/\xff")  # And its other files, too.
   _, _, saver = make(folder, keep=1)
   saver.save(1)
   saver.save(2)

@@ -91,7 +91,13 @@ def list_files(input_file):
   """
   files = set()
   for pattern in filter(None, input_file.split(",")):
-    found = tf.io.gfile.glob(pattern)
+    try:
+      found = tf.io.gfile.glob(pattern)
+    except UnicodeDecodeError:
+      raise ValueError(
+        f"input_file ({pattern}) matches a file whose name is not UTF-8: rename"
+        " that."
+      ) from None
     found = [file for file in found if not file.endswith(".json")]
     if not found:
       raise ValueError(

@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from keras_bert_impl import features, tokenizers
+from keras_bert_impl import features, file_errors, files, tokenizers
 from keras_bert_impl.tasks import masking as masking_lib
 from tfrecords import manifest
 from tfrecords.text import documents
@@ -122,7 +122,7 @@ def write_shard(task, on_chunk=None):
     manifest.write(task.path, task.origin, counts)
   except (tf.errors.OpError, OSError) as error:
     raise OSError(
-      f"writing {task.path} failed: {getattr(error, 'message', error)}. "
+      f"writing {task.path} failed: {file_errors.reason(error)}. "
       "Finished shards are kept: free some space or fix the cause, and run the "
       "same command again."
     ) from error
@@ -153,7 +153,7 @@ def remove_temporaries(paths):
     folder, name = os.path.split(path)
     names[folder or "."].add(name)
   for folder in filter(tf.io.gfile.isdir, names):
-    for entry in tf.io.gfile.listdir(folder):
+    for entry in files.list_folder(folder):
       match = _TEMPORARY.fullmatch(entry)
       if match and (match["name"] or match["described"]) in names[folder]:
         tf.io.gfile.remove(os.path.join(folder, entry))

@@ -9,7 +9,8 @@ import pytest
 from tests.official_tasks import scripts
 
 _SCRIPT = """
-import dataclasses, errno
+import dataclasses, os
+from keras_bert_impl import files
 from official_tasks.command_line import common
 
 @dataclasses.dataclass
@@ -34,7 +35,11 @@ def main():
   if config.kind == "value":
     raise ValueError("size (3) must be\\n  even.")
   if config.kind == "file":
-    raise FileNotFoundError(errno.ENOENT, "No such file", "a.txt")
+    open("absent.txt")
+  if config.kind == "full":
+    with files.writing("out.txt") as file, open("/dev/full", "wb") as full:
+      file.write(b"text")
+      os.write(full.fileno(), b"text")
   if config.kind == "bug":
     raise KeyError("bug")
   print(config.size)
@@ -61,12 +66,31 @@ def test_flags_come_from_the_fields():
   "kind, line",
   [
     ("value", "Error: size (3) must be even.\n"),
-    ("file", "Error: [Errno 2] No such file: 'a.txt'\n"),
+    (
+      "file",
+      "Error: absent.txt cannot be found (No such file or directory): check"
+      " the path.\n",
+    ),
+    (
+      "full",
+      "Error: out.txt cannot be written (No space left on device): make room"
+      " there, or choose another place.\n",
+    ),
+    (
+      "\udcff",
+      "Error: kind ('\\udcff') is not UTF-8: give a file or folder such a name,"
+      " or type a text in it.\n",
+    ),
   ],
 )
-def test_a_mistake_of_the_user_gives_one_line_and_status_1(kind, line):
+def test_a_mistake_of_the_user_gives_one_line_and_status_1(
+  kind, line, tmp_path, monkeypatch
+):
+  monkeypatch.setenv("PYTHONPATH", str(scripts.ROOT))
+  monkeypatch.chdir(tmp_path)
   result = _run(f"--kind={kind}")
   assert (result.returncode, result.stderr) == (1, line)
+  assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(
