@@ -91,12 +91,14 @@ class Experiment:
     """Whether all steps are done already."""
     return self.loop.step >= self.config.num_train_steps
 
-  def train(self, make_batches, after_save=None):
+  def train(self, make_batches, after_save=None, before_save=None):
     """Trains to the last step; arguments and result as in `runner.train`."""
     self._keep_schedule()
     log = self._open_log()
     try:
-      return runner.train(self.loop, self.saver, make_batches, log, after_save)
+      return runner.train(
+        self.loop, self.saver, make_batches, log, after_save, before_save
+      )
     finally:
       log.close()
 

@@ -19,7 +19,7 @@ class TrainingSummary:
   tokens_per_second: float
 
 
-def train(loop, saver, make_batches, log, after_save=None):
+def train(loop, saver, make_batches, log, after_save=None, before_save=None):
   """Trains from the loop's current step to the end of its configuration.
 
   Args:
@@ -31,6 +31,8 @@ def train(loop, saver, make_batches, log, after_save=None):
     log: `RunLog` or `NoLog`.
     after_save: callable (step) -> bool, called after each checkpoint, and with
       the one resumed from; True ends the training there.
+    before_save: callable (), called before each checkpoint; what it raises
+      leaves the one before in force.
 
   Returns:
     `TrainingSummary`; speeds count tokens that are not padding and leave out
@@ -46,6 +48,12 @@ def train(loop, saver, make_batches, log, after_save=None):
   batches = make_batches(loop.step)
   iterator = iter(distribution.distribute(loop.strategy, batches))
   meter = _Meter(config.iterations_per_loop, config.train_batch_size)
+
+  def save():
+    if before_save:
+      before_save()
+    return saver.save(loop.step)
+
   is_over = bool(after_save and loop.step and after_save(loop.step))
   with stopping.StopFlag() as stop:
     while True:
@@ -62,13 +70,12 @@ def train(loop, saver, make_batches, log, after_save=None):
       rates = meter.record(number, time.monotonic() - started, metrics)
       log.write(loop.step, {**metrics, **rates})
       if loop.step == goal:
-        saver.save(loop.step)
+        save()
         is_over = bool(after_save and after_save(loop.step))
   if was_stopped:
     cause = stop.name or "another worker got a signal"
     raise stopping.StoppedError(
-      f"{cause}: saved {saver.save(loop.step)}; the same command continues from"
-      " there."
+      f"{cause}: saved {save()}; the same command continues from there."
     )
   return TrainingSummary(steps=loop.step, **meter.totals())
 

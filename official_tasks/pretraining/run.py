@@ -63,9 +63,11 @@ class PretrainingRun:
         " choose another --output_dir."
       )
       return
-    with scan.errors_explained(self.records.train):
+    records = self.records.train
+    with scan.errors_explained(records):
       summary = self.experiment.train(
-        lambda step: self.records.train_batches(self.task.prepare, step)
+        lambda step: self.records.train_batches(self.task.prepare, step),
+        before_save=records.watch.check,
       )
     self.results["train"] = {
       "steps": summary.steps,
@@ -80,6 +82,7 @@ class PretrainingRun:
     with scan.errors_explained(self.records.eval):
       metrics = self.experiment.evaluate(batches)
       commonest, number = pretraining.commonest_label_share(batches)
+    self.records.eval.watch.check()
     metrics.pop("padding_share")
     tokens = self.task.token_loss
     perplexity = math.exp(min(metrics[f"{tokens}_loss"], 700.0))

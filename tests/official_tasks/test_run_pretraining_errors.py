@@ -2,13 +2,21 @@
 
 import functools
 import json
+import os
+import pathlib
 import resource
+import shutil
+import time
 
 import pytest
 import tensorflow as tf
 
 from tests.official_tasks import scripts
-from tests.official_tasks.test_run_pretraining import flags
+from tests.official_tasks.test_run_pretraining import (
+  assert_equal_bitwise,
+  final_state,
+  flags,
+)
 from tfrecords import manifest
 
 
@@ -257,3 +265,33 @@ def test_a_full_disk_keeps_the_last_good_checkpoint(data, tmp_path):
   assert "Make room" in line
   left = sorted(p.name for p in output_dir.glob("model.ckpt-*"))
   assert left == ["model.ckpt-4.data-00000-of-00001", "model.ckpt-4.index"]
+
+
+@pytest.mark.slow
+def test_records_exchanged_during_a_run_end_it(data, tmp_path):
+  source = pathlib.Path(data / f"records-dynamic-{scripts.LENGTH}")
+  records = tmp_path / "records"
+  shutil.copy(source, records)
+  shutil.copy(manifest.path_of(str(source)), manifest.path_of(str(records)))
+  command = flags(data, tmp_path / "out", input_file=records)
+  command |= {"num_train_steps": 400, "save_checkpoints_steps": 20}
+  process = scripts.start("run_pretraining", **command)
+  while not (tmp_path / "out" / "model.ckpt-20.index").exists():
+    assert process.poll() is None
+    time.sleep(0.05)
+  content = records.read_bytes()
+  os.rename(records, tmp_path / "before")
+  records.write_bytes(content[::-1])
+  _, err = process.communicate(timeout=300)
+  assert process.returncode == 1
+  assert f"{records} has been exchanged" in scripts.error_line(err)
+  assert not (tmp_path / "out" / "model.ckpt-400.index").exists()
+  os.replace(tmp_path / "before", records)
+  # The same command continues.
+  status, _, err = scripts.run("run_pretraining", **command)
+  assert status == 0, err
+  once = command | {"output_dir": tmp_path / "once"}
+  status, _, err = scripts.run("run_pretraining", **once)
+  assert status == 0, err
+  ours, theirs = (final_state(tmp_path / name, 400) for name in ("out", "once"))
+  assert_equal_bitwise(ours, theirs)

@@ -12,7 +12,7 @@ import itertools
 import tensorflow as tf
 from absl import logging
 
-from tfrecords.reading import frames, plan
+from tfrecords.reading import changes, frames, plan
 from tfrecords.reading import records as records_lib
 
 _BATCH = 512
@@ -57,12 +57,14 @@ class Records:
     layout: records.Layout, of all of them.
     segments: tuple of plan.Segment, the records to read.
     corrupt_records: tuple of CorruptRecord, those left out.
+    watch: changes.Watch, of the files.
   """
 
   files: tuple[str, ...]
   layout: records_lib.Layout
   segments: tuple[plan.Segment, ...]
-  corrupt_records: tuple[CorruptRecord, ...] = ()
+  corrupt_records: tuple[CorruptRecord, ...]
+  watch: changes.Watch = dataclasses.field(compare=False)
 
   @property
   def form(self):
@@ -127,6 +129,8 @@ def open_records(manifests, limits, skip_corrupt_records=False):
     FileNotFoundError: a file does not exist.
   """
   files = tuple(manifests)
+  # Before anything is read.
+  watch = changes.Watch(manifests)
   form = inspect(files, skip_corrupt_records)
   layout = records_lib.Layout(form, limits)
   segments, corrupt = [], []
@@ -137,7 +141,7 @@ def open_records(manifests, limits, skip_corrupt_records=False):
       corrupt += left_out
     else:
       segments.append(plan.Segment(file, 0, _count(file, content, layout)))
-  records = Records(files, layout, tuple(segments), tuple(corrupt))
+  records = Records(files, layout, tuple(segments), tuple(corrupt), watch)
   if not records.num_records:
     first = "".join(f" First: {bad}" for bad in corrupt[:1])
     raise ValueError(
@@ -191,7 +195,7 @@ def errors_explained(records):
   the error is raised as it came.
 
   Raises:
-    ValueError: a record is corrupt.
+    ValueError: a record is corrupt, or a file has changed.
     FileNotFoundError: a file is no longer there.
   """
   try:
@@ -203,6 +207,7 @@ def errors_explained(records):
           f"the TFRecord file {file} has vanished: bring it back and run the "
           "same command again."
         ) from error
+    records.watch.check()
     known = {(record.file, record.index) for record in records.corrupt_records}
     for file, num_records in _ends(records.segments).items():
       corrupt, _ = find_corrupt_records(file, records.layout, num_records)
