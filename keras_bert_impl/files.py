@@ -403,16 +403,12 @@ def new_folder(path):
   path = os.fspath(path).rstrip("/")
   if is_remote(path):
     raise ValueError(f"{path} must be a local folder: copy it from there.")
-  _check_new(path)
-  os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-  if _remove_leftovers(path):
-    raise ValueError(
-      f"{path} is being written by another process: wait until that has ended,"
-      " or choose another folder."
-    )
-  with _temporary(path, os.mkdir, _remove_folder) as temporary:
-    yield temporary
+  with locks.of_file(path):
     _check_new(path)
+    _remove_leftovers(path)
+    with _temporary(path, os.mkdir, _remove_folder) as temporary:
+      yield temporary
+      _check_new(path)
 
 
 def _check_new(path):
@@ -445,29 +441,16 @@ def _temporary_path(path):
 
 
 def _remove_leftovers(path):
-  """Removes what killed processes left of a new local file or folder.
-
-  Returns:
-    bool, whether another process is writing it.
-  """
+  """Removes what killed processes left of a new local file or folder."""
   folder, name = os.path.split(path)
   pattern = re.compile(rf"{re.escape(name)}\.tmp-\d+")
-  is_written = False
-  try:
-    entries = os.listdir(folder or ".")
-  except PermissionError:
-    return False
-  for entry in filter(pattern.fullmatch, entries):
-    leftover = os.path.join(folder, entry)
-    try:
-      with locks.held(leftover):
+  # Whose it is nobody knows without locks, and a folder may hide its names.
+  with contextlib.suppress(OSError):
+    for entry in filter(pattern.fullmatch, os.listdir(folder or ".")):
+      leftover = os.path.join(folder, entry)
+      with contextlib.suppress(BlockingIOError), locks.held(leftover):
         remove = _remove_folder if os.path.isdir(leftover) else os.remove
         remove(leftover)
-    except BlockingIOError:
-      is_written = True
-    except OSError:  # Without locks nobody knows whose it is.
-      pass
-  return is_written
 
 
 def _to_dict(pairs):

@@ -78,11 +78,14 @@ def making(path, make):
   """
   while True:
     make(path)
-    descriptor = _open(path)
+    # Until it is locked, another process can take it for a leftover.
+    try:
+      descriptor = _open(path)
+    except FileNotFoundError:
+      continue
     try:
       with contextlib.suppress(OSError):  # No locks here.
         _lock(descriptor, waits=True)
-      # Until it was locked, another process could take it for a leftover.
       if _is_at(descriptor, path):
         yield
         return

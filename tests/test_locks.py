@@ -1,6 +1,7 @@
 """Locks between processes, and what a killed one leaves."""
 
 import contextlib
+import os
 import pathlib
 import subprocess
 import sys
@@ -90,7 +91,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path, context):
     leftover = pathlib.Path(f"{output}.tmp-{process.pid}")
     if context == "new_folder":
       (leftover / "large").touch()
-      with pytest.raises(ValueError, match="out is being written by another"):
+      with pytest.raises(ValueError, match="out is in use by process"):
         with new(output):
           pass
     else:
@@ -99,9 +100,21 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path, context):
     assert leftover.exists()
   assert leftover.exists()
   (tmp_path / "out.tmp-notes").touch()  # Not ours.
-  with new(output):
-    pass
+  with new(output) as path:
+    assert not leftover.exists() and os.path.exists(path)
   assert {path.name for path in tmp_path.iterdir()} == {"out", "out.tmp-notes"}
+
+
+def test_what_is_taken_for_a_leftover_is_made_again(tmp_path):
+  made = []
+
+  def make(path):  # Another process removes it twice before it is locked.
+    made.append(path)
+    if len(made) > 2:
+      os.mkdir(path)
+
+  with locks.making(str(tmp_path / "new"), make):
+    assert len(made) == 3
 
 
 def test_of_two_new_folders_the_first_is_kept(tmp_path):
