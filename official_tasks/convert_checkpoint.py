@@ -156,7 +156,8 @@ def _write(config, folder, tensors, description):
   try:
     model.save(path)
   except OSError as error:
-    raise OSError(f"Cannot write {path}: {error}.") from error
+    error.filename = path  # Where there is no room, it names none.
+    raise
   writing.write_labels(folder, description)
   return result.left_over
 

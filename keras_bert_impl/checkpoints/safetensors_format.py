@@ -5,7 +5,9 @@ tensors to files. Local folders only.
 """
 
 import json
+import os
 import pathlib
+import re
 
 import numpy as np
 import safetensors
@@ -18,6 +20,8 @@ FILE_NAME = "model.safetensors"
 INDEX_NAME = "model.safetensors.index.json"
 MAX_SHARD_SIZE = 5_000_000_000
 
+# "I/O error: No space left on device (os error 28)".
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 # What NumPy calls them.
 _DTYPES = {
   "F16": "float16",
@@ -89,7 +93,11 @@ def _save(arrays, path):
     # `transformers` asks for this mark.
     safetensors.numpy.save_file(arrays, path, {"format": "pt"})
   except safetensors.SafetensorError as error:
-    raise OSError(f"Cannot write {path}: {error}.") from error
+    number = _OS_ERROR.search(str(error))
+    if not number:
+      raise OSError(f"Cannot write {path}: {error}.") from error
+    number = int(number[1])
+    raise OSError(number, os.strerror(number), str(path)) from error
 
 
 def _places(path):
