@@ -85,7 +85,7 @@ class ExportConfig(model_files.ModelFilesConfig):
 
 
 # Arguments of servables that are no flags.
-_ONLY_RECORDED = ("token_unit", "do_lower_case")
+_ONLY_RECORDED = ("do_lower_case",)
 
 common.define_flags(ExportConfig)
 common.define_flags(serving_options.AllOptions)

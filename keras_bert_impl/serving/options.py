@@ -9,6 +9,7 @@ import dataclasses
 
 from keras_bert_impl import choices, heads, options
 from keras_bert_impl.metrics import tagging
+from keras_bert_impl.tokenizers import token_pieces
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +54,13 @@ class ClassificationOptions(_LabelOptions, RegressionOptions):
 class TokenClassificationOptions(_LabelOptions, _WindowOptions):
   """Options of `token_classification.TokenClassificationServable`."""
 
+  trained_on: str | None = options.field(
+    None,
+    "What a model that labels tokens (token_classification) was trained on:"
+    " texts as they are, or given words or characters, each tokenized by"
+    " itself, as run_ner.py does. Default: as trained, or text.",
+    tuple(token_pieces.TRAINED_ON),
+  )
   tag_scheme: str | None = options.field(
     None,
     "none if the labels mark no entities (token_classification), such as parts"

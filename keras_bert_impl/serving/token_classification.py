@@ -11,9 +11,9 @@ import tensorflow as tf
 from keras_bert_impl import options
 from keras_bert_impl.layers import crf
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.serving import row_batches, servables
+from keras_bert_impl.serving import row_batches, servables, text_tokens
 from keras_bert_impl.tasks import windows
-from keras_bert_impl.tokenizers import alignment, text_words, token_pieces
+from keras_bert_impl.tokenizers import text_words, token_pieces
 
 # Of a token that the model says nothing about.
 _UNKNOWN = -1
@@ -33,7 +33,10 @@ class TokenClassificationServable(servables.Servable):
     tokenizer: as `Servable`.
     max_seq_length: as `Servable`.
     labels: tuple of str, tags in the order of the logits.
-    token_unit: what a token is, one of `token_pieces.UNITS`.
+    trained_on: what the model has read in training, one of
+      `token_pieces.TRAINED_ON`. Of "text", the model reads a text as it is, and
+      its pieces are grouped into words; of "words" and "characters", the text
+      is cut into these, and each is tokenized by itself. See `text_tokens`.
     doc_stride: int, pieces from one window to the next; None for half a window.
     max_windows: int, windows of a text that are read; tokens beyond them are
       in no entity.
@@ -54,7 +57,7 @@ class TokenClassificationServable(servables.Servable):
     tokenizer,
     max_seq_length,
     labels,
-    token_unit=token_pieces.WORD,
+    trained_on=token_pieces.TEXT,
     doc_stride=None,
     max_windows=32,
     tag_scheme=None,
@@ -71,12 +74,13 @@ class TokenClassificationServable(servables.Servable):
         f"labels: {next(filter(None, faults))}; for tags that mark no entities"
         f" give tag_scheme={tagging.NO_SCHEME}."
       )
-    if token_unit not in token_pieces.UNITS:
+    if trained_on not in token_pieces.TRAINED_ON:
       raise ValueError(
-        f"token_unit ({token_unit!r}) must be one of "
-        f"{', '.join(token_pieces.UNITS)}."
+        f"trained_on ({trained_on!r}) must be one of "
+        f"{', '.join(token_pieces.TRAINED_ON)}."
       )
-    self.token_unit = token_unit
+    self.trained_on = trained_on
+    self.token_unit = token_pieces.TRAINED_ON[trained_on]
     self.doc_stride = doc_stride
     self.max_windows = max_windows
     self.tag_scheme = tag_scheme
@@ -86,6 +90,7 @@ class TokenClassificationServable(servables.Servable):
   def describe(self):
     """Returns {name: JSON value} that describes it; see `Servable`."""
     return super().describe() | {
+      "trained_on": self.trained_on,
       "token_unit": self.token_unit,
       "doc_stride": self.doc_stride,
       "max_windows": self.max_windows,
@@ -107,11 +112,11 @@ class TokenClassificationServable(servables.Servable):
     """
     text = text_words.drop_invalid(text)
     characters = tf.strings.unicode_split(text, "UTF-8")  # [B, (characters)]
-    tokens, starts, ends = self._tokens(text)
+    tokens = text_tokens.read(self.tokenizer, text, self.trained_on)
     labels, probabilities, is_cut = self._label(tokens)
     first, last, labels, scores = self._tags.entities(labels, probabilities)
-    starts = tf.gather(starts.flat_values, first)
-    ends = tf.gather(ends.flat_values, last)
+    starts = tf.gather(tokens.starts.flat_values, first)
+    ends = tf.gather(tokens.ends.flat_values, last)
     offsets = tf.gather(
       tf.cast(characters.row_starts(), tf.int32), first.value_rowids()
     )
@@ -131,47 +136,41 @@ class TokenClassificationServable(servables.Servable):
       "is_cut": is_cut,
     }
 
-  def _tokens(self, text):
-    """Returns tokens, and where they start and end: ragged [B, (tokens)]."""
-    if self.token_unit == token_pieces.WORD:
-      return self.tokenizer.split_words_with_offsets(text)
-    return text_words.split_characters(text)
-
   def _label(self, tokens):
     """Returns the labels that the model gives to tokens.
 
     Args:
-      tokens: string RaggedTensor [B, (tokens)].
+      tokens: `text_tokens.TextTokens`.
 
     Returns:
       int32 RaggedTensor [B, (tokens)], the likeliest labels, _UNKNOWN for
       tokens without pieces or beyond the windows; float32, the same, their
       probabilities; bool [B], whether there are tokens beyond.
     """
-    pieces = self.tokenizer.tokenize_tokens(tokens, self.token_unit)
-    ids = alignment.merge_rows(pieces)  # [B, (pieces)]
+    ids, of_tokens = tokens.ids, tokens.starts
     lengths = ids.row_lengths()
     sizes = tf.fill(tf.shape(lengths), tf.constant(self._size, tf.int64))
     spans = windows.slide(lengths, sizes, self.doc_stride, self.max_windows)
     # The last window gets what is before it: a row is as full as it can be.
     left = tf.maximum(spans.ends - self._size, 0)  # [W]
     outputs = self._outputs(spans.gather(ids, left))
-    # Only a token's first piece counts.
     num_windows = tf.size(left, tf.int64)
     best = windows.best_windows(spans, lengths)[0].flat_values  # [pieces]
-    first = pieces.values.row_starts()  # [T]
-    window = tf.gather(tf.concat([best, [num_windows]], axis=0), first)
-    is_known = (pieces.values.row_lengths() > 0) & (window < num_windows)
-    first, window = (tf.boolean_mask(x, is_known) for x in (first, window))
+    # Only a token's first piece counts; what has none is in no window.
+    window = tf.gather(tf.concat([best, [num_windows]], axis=0), tokens.first)
+    is_known = window < num_windows
+    first, window = (
+      tf.boolean_mask(x, is_known) for x in (tokens.first, window)
+    )
     # From a place among all pieces to that of the row, which may have [CLS]
     # first.
     shifts = self.tokenizer.framing.num_before - left  # [W]
     shifts -= tf.gather(ids.row_starts(), spans.text_index)
     places = tf.stack([window, first + tf.gather(shifts, window)], axis=1)
-    texts = tf.boolean_mask(tokens.value_rowids(), is_known)
+    texts = tf.boolean_mask(of_tokens.value_rowids(), is_known)
     best, shares = _choose(
       tf.RaggedTensor.from_value_rowids(
-        tf.gather_nd(outputs["logits"], places), texts, tokens.nrows()
+        tf.gather_nd(outputs["logits"], places), texts, of_tokens.nrows()
       ),
       outputs.get("transitions"),
     )
@@ -180,8 +179,8 @@ class TokenClassificationServable(servables.Servable):
     labels = tf.tensor_scatter_nd_update(tf.fill(size, _UNKNOWN), known, best)
     probabilities = tf.scatter_nd(known, shares, tf.cast(size, tf.int64))
     return (
-      tokens.with_flat_values(labels),
-      tokens.with_flat_values(probabilities),
+      of_tokens.with_flat_values(labels),
+      of_tokens.with_flat_values(probabilities),
       spans.is_cut,
     )
 

@@ -172,7 +172,7 @@ def to_characters(begins, stops, units):
   sizes = after - before
   is_even = sizes[:, 0] == sizes[:, 1]
   # The unit of each byte of the batch, and one more after the last.
-  unit_of = _counts_up_to(before[1:, 0], before[-1, 0] + 1)
+  unit_of = counts_up_to(before[1:, 0], before[-1, 0] + 1)
 
   def start_at(byte):
     unit = tf.gather(unit_of, byte)
@@ -249,11 +249,16 @@ def rows_of(ragged):
   """Returns the row of each value, int32 [N]."""
   # Unlike `value_rowids`, it needs no memory of rows times the longest row.
   splits = tf.cast(ragged.row_splits, tf.int32)
-  return _counts_up_to(splits[1:], splits[-1] + 1)[:-1]
+  return counts_up_to(splits[1:], splits[-1] + 1)[:-1]
 
 
-def _counts_up_to(points, size):
-  """Counts the `points` [N] that are at most 0, 1, ...; int32 [size]."""
+def counts_up_to(points, size):
+  """Returns how many of some numbers are at most 0, 1, ...; int32 [size].
+
+  Args:
+    points: int32 [N], from 0 to size - 1.
+    size: int32 [].
+  """
   ones = tf.ones_like(points)
   return tf.cumsum(tf.math.unsorted_segment_sum(ones, points, size))
 

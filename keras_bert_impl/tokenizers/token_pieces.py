@@ -14,6 +14,10 @@ with epy.lazy_imports():  # The scripts list the units in --help.
 
 WORD, CHARACTER = "word", "character"
 UNITS = (WORD, CHARACTER)
+# What a model that labels tokens has read in training: texts as they are, or
+# given tokens, each tokenized by itself. {what: unit of the tokens}.
+TEXT, WORDS, CHARACTERS = "text", "words", "characters"
+TRAINED_ON = {TEXT: WORD, WORDS: WORD, CHARACTERS: CHARACTER}
 
 _SENTENCES_AT_ONCE = 1024
 

@@ -47,7 +47,7 @@ class TextRow(NamedTuple):
 
 
 def reader(
-  head=None, token_unit=token_pieces.WORD, prompt="", do_lower_case=False
+  head=None, trained_on=token_pieces.TEXT, prompt="", do_lower_case=False
 ):
   """Returns how a model with a head reads a text, for `make`.
 
@@ -56,8 +56,9 @@ def reader(
   Args:
     head: str, one of `heads.SERVED`, or None for texts as they are. To fill
       masks, the literal [MASK], or what the vocabulary calls it, is the mask
-      token; to classify tokens, each is tokenized by itself.
-    token_unit: one of `token_pieces.UNITS`, what a classified token is.
+      token; by a model trained on given tokens, each is tokenized by itself.
+    trained_on: one of `token_pieces.TRAINED_ON`, of a model that classifies
+      tokens.
     prompt: str, what an encoder reads before each text.
     do_lower_case: bool, whether an encoder's texts and prompt are lower-cased
       before the tokenizer sees them.
@@ -68,8 +69,9 @@ def reader(
   """
   if head == heads.FILL_MASK:
     return _read_around_masks
-  if head == heads.TOKEN_CLASSIFICATION:
-    return functools.partial(_read_tokens, unit=token_unit)
+  if head == heads.TOKEN_CLASSIFICATION and trained_on != token_pieces.TEXT:
+    unit = token_pieces.TRAINED_ON[trained_on]
+    return functools.partial(_read_tokens, unit=unit)
   if head == heads.ENCODER:
     return functools.partial(
       _read_with_prompt, prompt=prompt, do_lower_case=do_lower_case

@@ -307,7 +307,7 @@ def _keep_model_files(folder, setup, config):
   """
   task = setup.fine_tuning.task
   folder.keep_model_files(config, setup.data.vocabulary, setup.data.options)
-  folder.write_json(task_file.NAME, setup.fine_tuning.describe())
+  folder.write_json(task_file.NAME, task_file.describe(setup.fine_tuning))
   if not task.has_standard_head:
     return
   described = description.Description(config, task.head, task.labels)

@@ -2,7 +2,8 @@
 
 import os
 
-from keras_bert_impl import files
+from keras_bert_impl import files, heads
+from keras_bert_impl.tokenizers import token_pieces
 from keras_bert_impl.training import report
 
 NAME = "task.json"
@@ -25,6 +26,7 @@ _TYPES = {
   "tag_scheme": str,
   "text_pairs": (bool, _NONE),
   "token_unit": str,
+  "trained_on": str,
   "use_crf": bool,
   "version_2_with_negative": bool,
 }
@@ -41,4 +43,25 @@ def read(folder):
   for name in ("labels", "metrics"):
     for value in task.get(name) or ():
       files.check_type(value, str, f"each of {name} in {path}")
+  task = _with_trained_on(task)
+  trained_on = task.get("trained_on", token_pieces.TEXT)
+  if trained_on not in token_pieces.TRAINED_ON:
+    raise ValueError(
+      f"trained_on ({trained_on!r}) in {path} must be one of"
+      f" {', '.join(token_pieces.TRAINED_ON)}."
+    )
   return task
+
+
+def describe(fine_tuning):
+  """Returns the content of the file, of a `fine_tuning.FineTuning`."""
+  return _with_trained_on(fine_tuning.describe())
+
+
+def _with_trained_on(task):
+  """Adds what a tagger was trained on; older files have only the unit."""
+  if task.get("head") != heads.TOKEN_CLASSIFICATION:
+    return task
+  is_character = task.get("token_unit") == token_pieces.CHARACTER
+  given = token_pieces.CHARACTERS if is_character else token_pieces.WORDS
+  return {"trained_on": given} | task

@@ -12,7 +12,7 @@ with epy.lazy_imports():
   from tfrecords.labelled import classification_data
 
 # What a model's texts are read by, besides its tokenizer.
-_OF_READING = ("token_unit", "prompt", "do_lower_case")
+_OF_READING = ("trained_on", "prompt", "do_lower_case")
 # More cells than these nobody can tell apart.
 MOST_TOKENS = 128
 

@@ -30,6 +30,7 @@ from keras_bert_impl.tasks import (
 from tests.official_tasks import scripts
 
 SENTENCES = scripts.ROOT / "tests/data/sentences"
+TAGGED = scripts.ROOT / "tests/data/tagged/roberta"
 PARITY = scripts.ROOT / "tests/data/parity"
 TAGS = ("O", "B-CAT", "I-CAT")
 IDS = {
@@ -189,6 +190,7 @@ def exported(tmp_path_factory):
       max_seq_length=8,
       prompt="the ",
     ),
+    "tags": dict(checkpoint_dir=TAGGED),
     "discriminator": dict(checkpoint_dir=folder / "electra_discriminator"),
     "foreign": dict(
       checkpoint_dir=folder / "bert_classifier", text_pairs=False
@@ -328,8 +330,25 @@ def test_entities_are_found_by_a_bilstm_on_features(exported):
   signatures, description = load(exported, "entities")
   assert description["head"] == "token_classification"
   assert description["labels"] == list(TAGS)
+  # Of a task.json that does not say it.
+  assert description["trained_on"] == "characters"
   assert description["token_unit"] == "character"
   check_ids(signatures, exported.trained["entities"])
+
+
+def test_tags_of_a_checkpoint_of_transformers_are_those_of_raw_text(exported):
+  signatures, description = load(exported, "tags")
+  assert description["trained_on"] == "text"
+  lines = (TAGGED / "expected.jsonl").read_text("utf-8").splitlines()
+  row = json.loads(lines[-1])
+  found = signatures["serving_default"](text=tf.constant([row["text"]]))
+  names = ("labels", "starts", "ends")
+  assert [
+    [label.decode(), start, end]
+    for label, start, end in zip(
+      *(found[name][0].numpy().tolist() for name in names), strict=True
+    )
+  ] == row["entities"]
 
 
 def test_the_encoder_of_any_model_is_exported(exported):

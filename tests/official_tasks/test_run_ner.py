@@ -289,6 +289,15 @@ def test_characters_have_their_own_rows_and_blanks_are_counted(
   assert " " in tokens[0]
 
 
+@pytest.mark.parametrize(
+  "run, trained_on", [("conll", "words"), ("characters", "characters")]
+)
+def test_a_run_says_what_it_was_trained_on(folder, outcomes, run, trained_on):
+  assert outcomes[run][0] == 0, outcomes[run][1]
+  path = folder / run / "task.json"
+  assert json.loads(path.read_text())["trained_on"] == trained_on
+
+
 def test_tags_that_mark_no_entities_are_scored_one_by_one(folder, outcomes):
   assert outcomes["parts"][0] == 0, outcomes["parts"][1]
   evaluated = scripts.results(folder / "parts")["eval"]["dev"]
@@ -308,7 +317,10 @@ def test_tags_that_mark_no_entities_are_scored_one_by_one(folder, outcomes):
     found.model,
     tokenizers.load(folder / "parts"),
     TRAINING["max_seq_length"],
-    **{name: found.recorded[name] for name in ("labels", "tag_scheme")},
+    **{
+      name: found.recorded[name]
+      for name in ("labels", "tag_scheme", "trained_on")
+    },
   )
   answer = servable.answer(tf.constant(["the cat  sees a a bird"]))
   labels = [b"O", b"NN", b"VBZ", b"B", b"B", b"NN"]
@@ -341,6 +353,7 @@ def test_a_field_over_the_tags_is_saved_scored_and_served(folder, outcomes):
     tokenizers.load(folder / "crf"),
     TRAINING["max_seq_length"],
     found.recorded["labels"],
+    found.recorded["trained_on"],
   )
   served = servable.answer(tf.constant([" ".join(s.tokens) for s in sentences]))
   _, _, predicted = read_predictions(folder, "crf_again", "dev")

@@ -136,14 +136,16 @@ def model_outputs(servable, rows):
 @pytest.fixture(
   scope="module",
   params=[
-    *((kind, unit) for kind in toy.KINDS for unit in ("word", "character")),
-    ("wordpiece", "word", "crf"),
+    *itertools.product(toy.KINDS, ("words", "characters")),
+    # Whose pieces do not depend on the blank before a word.
+    ("wordpiece", "text"),
+    ("wordpiece", "text", "crf"),
   ],
   ids="-".join,
 )
 def servable(request, tokenizer_of):
-  kind, unit, *crf = request.param
-  return make(tokenizer_of(kind), use_crf=bool(crf), token_unit=unit)
+  kind, trained_on, *crf = request.param
+  return make(tokenizer_of(kind), use_crf=bool(crf), trained_on=trained_on)
 
 
 def test_entities_are_those_of_the_task(servable):
@@ -224,7 +226,7 @@ def test_an_entity_has_its_words_and_all_between_them(words):
 
 
 def test_characters_without_pieces_are_inside_of_what_goes_on(tokenizer_of):
-  servable = make(tokenizer_of("wordpiece"), token_unit="character")
+  servable = make(tokenizer_of("wordpiece"), trained_on="characters")
   play(
     servable,
     {
@@ -322,8 +324,8 @@ def test_what_does_not_fit_is_refused(words):
     make_one(model, tokenizer, 16, ("O", "B-PER"))
   with pytest.raises(ValueError, match="labels: the tag 'PER'"):
     make_one(model, tokenizer, 16, ("O", "B-LOC", "I-LOC", "PER", "I-PER"))
-  with pytest.raises(ValueError, match=r"token_unit \('line'\) .*word, char"):
-    make_one(model, tokenizer, 16, LABELS, token_unit="line")
+  with pytest.raises(ValueError, match=r"trained_on \('line'\) .*text, words"):
+    make_one(model, tokenizer, 16, LABELS, trained_on="line")
   with pytest.raises(ValueError, match=r"doc_stride \(-1\) must be in"):
     make_one(model, tokenizer, 16, LABELS, doc_stride=-1)
   with pytest.raises(ValueError, match=r"max_windows \(0\) must be in"):
@@ -332,7 +334,7 @@ def test_what_does_not_fit_is_refused(words):
 
 def test_decomposed_text_has_the_same_entities(tokenizer_of):
   # As macOS writes it; a vocabulary of whole syllables, composed before.
-  servable = make(tokenizer_of("wordpiece"), token_unit="character")
+  servable = make(tokenizer_of("wordpiece"), trained_on="characters")
   texts = ["한국어 hello 中文 café", "é" * 40, "\u0301the", ""]
   composed = [unicodedata.normalize("NFC", text) for text in texts]
   decomposed = [unicodedata.normalize("NFD", text) for text in texts]

@@ -95,7 +95,7 @@ def test_a_tagger_reads_each_token_by_itself(tmp_path, write, unit):
   tokens = (
     ["hello", ",", "unwanted", "가나", "world"] if is_word else list(text)
   )
-  read = text_row.reader(heads.TOKEN_CLASSIFICATION, unit)
+  read = text_row.reader(heads.TOKEN_CLASSIFICATION, f"{unit}s")
   row = text_row.make(tokenizer, [text], 100, read)
   pieces = tokenizer.tokenize_tokens(tf.ragged.constant([tokens]), unit)
   expected = pieces.merge_dims(1, 2).to_list()[0]
@@ -104,6 +104,14 @@ def test_a_tagger_reads_each_token_by_itself(tmp_path, write, unit):
   assert len(texts) == len(expected)
   if not is_word:
     assert all(len(token.strip("▁")) <= 1 for token in texts)
+
+
+def test_a_tagger_trained_on_raw_text_reads_it_as_it_is(tmp_path):
+  tokenizer = tokenizers.load(vocabularies.write_byte_bpe(tmp_path))
+  read = text_row.reader(heads.TOKEN_CLASSIFICATION)
+  row = text_row.make(tokenizer, ["the cat's"], 100, read)
+  texts = [row.tokens[place].text for place in row.places(1)]
+  assert texts == ["t", "he", "cat", "'s"]
 
 
 def test_an_encoder_reads_its_prompt_and_lower_case():

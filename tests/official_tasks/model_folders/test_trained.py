@@ -17,6 +17,10 @@ from official_tasks.model_folders import trained as trained_models
     ({"max_seq_length": "128"}, "max_seq_length in .*task.json .* an integer"),
     ({"labels": "yes,no"}, "labels in .*task.json must be a list"),
     ({"labels": ["yes", 1]}, "each of labels in .*task.json must be a text"),
+    (
+      {"head": "token_classification", "trained_on": "lines"},
+      "trained_on .'lines'. in .*task.json must be one of text, words",
+    ),
     ([], "task.json must be an object"),
   ],
 )
@@ -24,6 +28,23 @@ def test_a_task_of_other_types_is_refused(tmp_path, content, message):
   (tmp_path / "task.json").write_text(json.dumps(content))
   with pytest.raises(ValueError, match=message):
     task_file.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+  "task, trained_on",
+  [
+    ({}, "words"),
+    ({"token_unit": "word"}, "words"),
+    ({"token_unit": "character"}, "characters"),
+    ({"token_unit": "word", "trained_on": "text"}, "text"),
+  ],
+)
+def test_a_tagger_of_before_was_trained_on_given_tokens(
+  tmp_path, task, trained_on
+):
+  task = {"head": "token_classification", **task}
+  (tmp_path / "task.json").write_text(json.dumps(task))
+  assert task_file.read(tmp_path)["trained_on"] == trained_on
 
 
 def test_a_head_that_is_not_known_is_refused(tmp_path):

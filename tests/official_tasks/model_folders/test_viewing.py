@@ -14,6 +14,7 @@ from tests.official_tasks import scripts, test_export_saved_model
 from tests.visualization import test_page
 
 SENTENCES = scripts.ROOT / "tests/data/sentences"
+TAGGED = scripts.ROOT / "tests/data/tagged/roberta"
 TAGS = ("B-A", "I-A", "O")
 
 
@@ -41,6 +42,12 @@ def test_a_tagger_of_characters_sees_each_by_itself(tmp_path):
   assert texts == ["[CLS]", *"고양이a", "[SEP]"]
   labels = [label.partition(":")[0] for label, _, _ in found["predictions"]]
   assert labels == [*"고양이a"]
+
+
+def test_a_tagger_of_raw_text_sees_its_own_pieces():
+  found = shown(TAGGED, "the cat, the mat")
+  texts = [text for text, _, _ in found["tokens"]]
+  assert texts[1:-1] == ["the", "cat", ",", "the", "mat"]
 
 
 def test_a_sentence_encoder_sees_its_prompt():
