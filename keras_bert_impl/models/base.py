@@ -30,7 +30,8 @@ class EncoderModel(keras.Model):
   real then, and of the first segment. So may `sequence_ids`, the input of a
   model for rows of several texts: a row is one text then; and `pooling_mask`,
   of a model that need not pool all tokens: it pools them all then; and those
-  of `XLNetEncoder`. What is none of its inputs, such as labels, is passed over.
+  of `XLNetEncoder`. What is none of its inputs, such as labels, is passed over,
+  but for `masked_lm_positions` where masks are to be filled.
 
   Args:
     config: `configs.EncoderConfig`.
@@ -45,9 +46,12 @@ class EncoderModel(keras.Model):
     config: as given.
     heads: tuple of str, of `keras_bert_impl.heads`, that models of this class
       have; of the class.
+    fills_all_masks: bool, whether it fills masks, but at no given positions; of
+      the class.
   """
 
   heads = ()
+  fills_all_masks = False
 
   def __init__(self, config, dtype_policy, inputs, outputs, name, **arguments):
     super().__init__(inputs, outputs, name=name)
@@ -59,9 +63,12 @@ class EncoderModel(keras.Model):
     """Calls the model with all its inputs.
 
     Raises:
-      ValueError: the mask or segments have the names of `transformers`.
+      ValueError: the mask or segments have the names of `transformers`; or
+        there are `masked_lm_positions`, but `fills_all_masks`.
     """
     if isinstance(inputs, dict) and features.INPUT_IDS in inputs:
+      if self.fills_all_masks:
+        _refuse_positions(self, inputs)
       for name in _FOREIGN_NAMES.keys() & inputs.keys():
         raise ValueError(
           f"The input {name!r} must be named {_FOREIGN_NAMES[name]!r}."
@@ -113,6 +120,18 @@ class EncoderModel(keras.Model):
     del custom_objects  # There are none inside.
     encoder_config = configs.EncoderConfig.from_dict(config["config"])
     return with_policies(cls, {**config, "config": encoder_config})
+
+
+def _refuse_positions(model, inputs):
+  """Raises ValueError if there are positions that would be passed over."""
+  name = features.MASKED_LM_POSITIONS
+  if name in inputs:
+    raise ValueError(
+      f"The input {name!r} is none of {type(model).__name__}, whose inputs are"
+      f" {', '.join(sorted(model.input))}: leave it out and gather its"
+      " token_logits, which are those of every position, or of the queries in"
+      " target_mapping (XLNet)."
+    )
 
 
 def saved_policies(model):

@@ -24,6 +24,7 @@ class PermutationLanguageModel(task_models.HeadModel):
   """
 
   heads = (heads.FILL_MASK,)
+  fills_all_masks = True
 
   def __init__(
     self,

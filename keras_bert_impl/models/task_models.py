@@ -286,6 +286,7 @@ class MaskedLanguageModel(HeadModel):
   """
 
   heads = (heads.FILL_MASK, heads.PRETRAINING)
+  fills_all_masks = True
 
   def __init__(
     self,

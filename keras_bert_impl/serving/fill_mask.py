@@ -112,7 +112,8 @@ class FillMaskServable(servables.Servable):
     """
     if features.TARGET_MAPPING not in self._model().input:
       return rows
-    ids, places = rows[features.INPUT_IDS], rows[features.MASKED_LM_POSITIONS]
+    ids, rows = rows[features.INPUT_IDS], dict(rows)
+    places = rows.pop(features.MASKED_LM_POSITIONS)
     length = tf.shape(ids)[1]
     is_mask = ids == self.tokenizer.vocabulary.mask_id
     hidden = is_mask[:, tf.newaxis] | tf.eye(length, dtype=tf.bool)

@@ -34,6 +34,14 @@ class TextTokenizer(piece_tokenizer.PieceTokenizer):
       autograph=False,
     )
 
+  @property
+  def adds_mask(self):
+    """Whether the mask token is found in any text, as a tokenizer.json says."""
+    return self.rules is not None and any(
+      token.content == self.vocabulary.mask_token
+      for token in self.rules.added_tokens
+    )
+
   def normalize(self, texts, options=None):
     """Normalises texts [B], string [B]: pieces are looked up in the result.
 

@@ -128,8 +128,11 @@ class Tokenizer(text_tokenizer.TextTokenizer):
     """Tokenizes texts that may contain the mask token.
 
     As `tokenize`, but "[MASK]" in a text (or the vocabulary's name for it) is
-    the mask token, and includes the blanks before it.
+    the mask token, and includes the blanks before it. A tokenizer.json that
+    adds it says itself which blanks it includes.
     """
+    if self.adds_mask:
+      return self.tokenize(texts)
     return _apply(
       lambda batch: _tokenize_around_masks(
         batch, self.tokenize, self.vocabulary

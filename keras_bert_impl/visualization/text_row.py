@@ -134,6 +134,8 @@ def _read(tokenizer, text):
 
 def _read_around_masks(tokenizer, text):
   """Returns the same; as `Tokenizer.tokenize_around_masks`."""
+  if tokenizer.adds_mask:
+    return _read(tokenizer, text)
   mask = tokenizer.vocabulary.mask_token
   *before, last = text.split(mask)
   found = []

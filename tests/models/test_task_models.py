@@ -146,6 +146,24 @@ def test_every_position_is_scored_as_the_training_form_scores_masks():
   )
 
 
+@pytest.mark.parametrize(
+  "make",
+  [
+    lambda: models.MaskedLanguageModel(CONFIG),
+    lambda: models.PermutationLanguageModel(
+      dataclasses.replace(
+        CONFIG, position_embedding_type="transformer_xl", type_vocab_size=4
+      )
+    ),
+  ],
+)
+def test_places_of_masks_are_not_passed_over(make):
+  inputs = make_inputs()
+  places = np.array([[1, 5], [0, 6]], "int32")
+  with pytest.raises(ValueError, match="masked_lm_positions.*leave it out"):
+    make()({**inputs, "masked_lm_positions": places})
+
+
 def test_dropout_before_the_head_follows_its_rate():
   inputs = make_inputs()
   model = models.SequenceClassifier(CONFIG, 3, dropout_rate=0.9)

@@ -306,6 +306,20 @@ def test_what_is_beyond_the_windows_is_not_read(tokenizer_of):
   assert [len(row) for row in entities] == [1, 1, 0]
 
 
+@pytest.mark.parametrize("kind", ["byte_bpe", "sentencepiece"])
+def test_raw_text_of_many_windows_is_found_where_it_stands(tokenizer_of, kind):
+  servable = make(tokenizer_of(kind))
+  cat = {"byte_bpe": "Ġcat", "sentencepiece": "▁cat"}[kind]
+  play(servable, {cat: ("B-PER", 2.0)})
+  text = "the cat, (cat) 한국어 " * 20
+  found, [entities] = tag(servable, [text])
+  assert found["is_cut"] == [False]
+  # In brackets it is another piece.
+  assert [e[1:4] for e in entities] == [
+    (19 * number + 4, 19 * number + 7, b"cat") for number in range(20)
+  ]
+
+
 @pytest.mark.slow
 def test_a_megabyte_is_read_as_far_as_the_windows_go(servable):
   text = "the cat sat 한국어 문장은 😀 " * 30_000

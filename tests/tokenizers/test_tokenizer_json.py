@@ -14,8 +14,9 @@ import pytest
 import tensorflow as tf
 import tokenizers as reference
 
-from keras_bert_impl import tokenizers
+from keras_bert_impl import heads, tokenizers
 from keras_bert_impl.tokenizers import tokenizer_json_writing
+from keras_bert_impl.visualization import text_row
 from tests.tokenizers import vocabularies
 
 WRITERS = {
@@ -248,6 +249,30 @@ def test_runs_of_spaces_are_tokens(contents, tmp_path):
   check(
     write(tmp_path, content), [*TEXTS, "a  b     c\n   <mask>  e\u0301    "]
   )
+
+
+@pytest.mark.parametrize("takes_blanks", [False, True])
+def test_masks_to_be_filled_take_the_blanks_that_the_file_says(
+  content, tmp_path, takes_blanks
+):
+  token = content["added_tokens"][-1]
+  token |= dict.fromkeys(("lstrip", "rstrip"), takes_blanks)
+  path = write(tmp_path, content)
+  ours, theirs = tokenizers.load(path), reference.Tokenizer.from_file(path)
+  mask = token["content"]
+  assert mask == ours.vocabulary.mask_token
+  texts = [f"the  {mask} sat", f"the{mask}", f" {mask}{mask} \n cat {mask} "]
+  expected = [theirs.encode(x, add_special_tokens=False).ids for x in texts]
+  assert ours.tokenize_around_masks(texts).to_list() == expected
+  # And so does the page of a model's attention.
+  read = text_row.reader(heads.FILL_MASK)
+  for text, ids in zip(texts, expected, strict=True):
+    row = text_row.make(ours, [text], 100, read)
+    assert [t.is_mask for t in row.tokens if t.side] == [
+      index == ours.vocabulary.mask_id for index in ids
+    ]
+    sides = [place for place, token in enumerate(row.tokens) if token.side]
+    assert row.inputs["input_ids"].numpy()[0, sides].tolist() == ids
 
 
 def test_words_given_one_by_one_may_be_added_tokens(content, tmp_path):
