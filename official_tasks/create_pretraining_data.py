@@ -35,6 +35,7 @@ with epy.lazy_imports():
   from tfrecords.writing import beam_runner, shards, writer
 
 SAMPLE_SENTENCES = 1000
+_ALLOW = "(--max_unknown_share=1 allows it.)"
 
 # What label 1 of a pair means: its share in the results and in the summary.
 _POSITIVE = {
@@ -74,6 +75,12 @@ class FilesConfig:
   num_shown: int = options.field(
     3, "Number of instances to print at the end.", interval="[0, 1000000]"
   )
+  max_unknown_share: float = options.field(
+    0.5,
+    "Most [UNK] that the text may have: more is an error, as its vocabulary is"
+    " another text's. 1 allows any.",
+    interval="[0, 1]",
+  )
 
 
 common.define_flags(FilesConfig)
@@ -92,8 +99,8 @@ def main():
   if beam.runner:
     # Before the text is looked into.
     beam_runner.prepare_data_sets(input_files, beam)
-  if tokenizer.vocabulary.kind == vocabulary_files.WORDPIECE:
-    _warn_of_disagreement(tokenizer, input_files, files.input_format)
+  if tokenizer.vocabulary.kind != vocabulary_files.BYTE_BPE:
+    _check_agreement(tokenizer, input_files, files)
   output_files = _output_files(files)
   logging.info("*** Output files ***")
   for path in output_files:
@@ -115,17 +122,34 @@ def main():
   path = os.path.splitext(output_files[0])[0] + ".results.json"
   files_lib.write_json(path, results)
   _print_summary(summary, config, path)
+  _check_unknown(summary, files)
 
 
-def _warn_of_disagreement(tokenizer, input_files, input_format):
-  """Warns if vocabulary, text normalisation and text do not fit together."""
+def _check_agreement(tokenizer, input_files, files):
+  """Checks that vocabulary, text normalisation and text fit together.
+
+  Where they do not quite, there is a warning.
+  """
   sentences = itertools.chain.from_iterable(
-    sources.iter_documents(input_files, input_format)
+    sources.iter_documents(input_files, files.input_format)
   )
   sample = list(itertools.islice(sentences, SAMPLE_SENTENCES))
-  warning = sample and agreement.disagreement(tokenizer, sample)
-  if warning:
-    logging.warning("%s", warning)
+  misfit = agreement.disagreement(tokenizer, sample) if sample else None
+  if not misfit:
+    return
+  if agreement.unknown_share(tokenizer, sample) > files.max_unknown_share:
+    raise ValueError(f"{misfit} {_ALLOW}")
+  logging.warning("%s", misfit)
+
+
+def _check_unknown(summary, files):
+  """Checks the whole text, of which `_check_agreement` saw the beginning."""
+  if summary.unknown_share > files.max_unknown_share:
+    raise ValueError(
+      f"{summary.unknown_share:.1%} of the tokens in the records are [UNK], so"
+      f" that they teach little: learn a vocabulary from all of the text. "
+      f"{_ALLOW}"
+    )
 
 
 def _output_files(files):

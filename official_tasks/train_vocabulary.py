@@ -7,8 +7,9 @@ r"""Learns a vocabulary of WordPiece, byte-level BPE or SentencePiece from text.
     ... --tokenizer=sentencepiece_unigram --vocab_file=model/spiece.model
 
 Writes the vocabulary (for byte-level BPE merges.txt too); beside it
-tokenizer_config.json, from which the other scripts read how text is normalised,
-and <vocab_file>.results.json. --runner counts the words on Apache Beam, see
+tokenizer_config.json, from which the other scripts read how text is normalised
+(that of another vocabulary in the folder is put aside for it), and
+<vocab_file>.results.json. --runner counts the words on Apache Beam, see
 docs/beam.md.
 """
 
@@ -137,7 +138,10 @@ def main():
   method = methods.METHODS[config.tokenizer]
   options = dataclasses.replace(method.options, **config.given(_OPTION_FLAGS))
   beam = common.from_flags(writing_config.BeamConfig)
-  files.check_writable(config.vocab_file)  # Learning takes a while.
+  # Learning takes a while.
+  files.check_writable(config.vocab_file)
+  if method.kind == vocabulary_files.BYTE_BPE:
+    vocabulary_files.check_merges(config.vocab_file)
   if beam.runner:
     source = text_sources.BeamSource(config, beam, method.counter)
   else:

@@ -2,7 +2,8 @@
 
 The file is beside the vocabulary. It has the text normalisation and the model
 family, which decides the framing of sequences, so that later commands use the
-same.
+same. It names its vocabulary; of several in a folder it is that of the last one
+written, and the others have theirs in "<vocabulary>.tokenizer_config.json".
 """
 
 import dataclasses
@@ -133,7 +134,8 @@ def load(vocab_file):
   Raises:
     ValueError: on an unknown key, family or a value that is not true or false.
   """
-  path, stored = _options_path(vocab_file), _stored(vocab_file)
+  path = vocabulary_files.options_path(vocab_file)
+  stored = _stored(vocab_file)
   if stored is None:
     return None
   kind = _kind_of(vocab_file)
@@ -181,7 +183,8 @@ def find_family(vocab_file):
   Raises:
     ValueError: tokenizer_config.json names an unknown family.
   """
-  path, stored = _options_path(vocab_file), _stored(vocab_file) or {}
+  path = vocabulary_files.options_path(vocab_file)
+  stored = _stored(vocab_file) or {}
   if stored.get("family") is not None:
     return _check_family(stored["family"], f" in {path}")
   stem = str(stored.get("tokenizer_class"))
@@ -225,6 +228,8 @@ def resolve(vocab_file, default_family=None, **given):
   if "family" in given:
     _check_family(given["family"])
   stored = load(vocab_file)
+  if stored is not None and not vocabulary_files.is_tokenizer_json(vocab_file):
+    _warn_of_others(vocab_file)
   default = _OPTIONS[kind](family=find_family(vocab_file))
   options = dataclasses.replace(stored or default, **given)
   if options.family is None:
@@ -233,7 +238,7 @@ def resolve(vocab_file, default_family=None, **given):
     logging.warning(
       "The vocabulary was made for %s (%s), but is used with %s.",
       stored,
-      _options_path(vocab_file),
+      vocabulary_files.options_path(vocab_file),
       options,
     )
   return options
@@ -246,8 +251,11 @@ def save(vocab_file, options, others=None):
     vocab_file: str.
     options: as `resolve` returns them.
     others: {key: value} for other programs, or None.
+
+  What is stored of another vocabulary in the folder is put aside.
   """
-  path = _options_path(vocab_file)
+  vocabulary_files.put_options_aside(vocab_file)
+  path = vocabulary_files.beside(vocab_file, OPTIONS_FILE)
   values = dataclasses.asdict(options) | (others or {})
   values[_VOCABULARY] = os.path.basename(os.fspath(vocab_file))
   files.write_json(path, dict(sorted(values.items())))
@@ -256,8 +264,21 @@ def save(vocab_file, options, others=None):
 
 def _stored(vocab_file):
   """Returns the options beside a vocabulary or in its preset, dict or None."""
-  stored = files.find_json(_options_path(vocab_file))
+  stored = files.find_json(vocabulary_files.options_path(vocab_file))
   return keras_hub_tokenizer.options(vocab_file) if stored is None else stored
+
+
+def _warn_of_others(vocab_file):
+  path = vocabulary_files.options_path(vocab_file)
+  named = vocabulary_files.named_vocabulary(path)
+  if named not in (None, os.path.basename(os.fspath(vocab_file))):
+    logging.warning(
+      "The options of %s in %s are those of %s: give others by flags, or put"
+      " the two into folders of their own.",
+      vocab_file,
+      path,
+      named,
+    )
 
 
 def _kind_of(vocab_file):
@@ -297,7 +318,3 @@ def _check_foreign(stored, options, path):
 
 def _option_names(kind):
   return [field.name for field in dataclasses.fields(_OPTIONS[kind])]
-
-
-def _options_path(vocab_file):
-  return vocabulary_files.beside(vocab_file, OPTIONS_FILE)

@@ -22,7 +22,6 @@ from keras_bert_impl.tokenizers import (
 )
 from keras_bert_impl.tokenizers.vocabulary_files import (
   BYTE_BPE,
-  OPTIONS_FILE,
   ROLES,
   ROLES_FILE,
   SENTENCEPIECE,
@@ -350,8 +349,10 @@ def _check_tokens(vocabulary):
 def _load_role_names(vocab_file):
   """Returns ((role, token), ...) as named in files beside `vocab_file`."""
   names = {}
-  for name in (OPTIONS_FILE, ROLES_FILE):
-    path = vocabulary_files.beside(vocab_file, name)
+  for path in (
+    vocabulary_files.options_path(vocab_file),
+    vocabulary_files.beside(vocab_file, ROLES_FILE),
+  ):
     stored = files.find_json(path) or {}
     for role in ROLES:
       token = stored.get(f"{role}_token")

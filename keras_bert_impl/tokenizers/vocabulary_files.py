@@ -31,6 +31,7 @@ _MODEL_ENDS = (".model", ".spm")
 TOKENIZER_JSON = "tokenizer.json"
 # The kind of each model in a tokenizer.json.
 MODELS = {"WordPiece": WORDPIECE, "BPE": BYTE_BPE, "Unigram": SENTENCEPIECE}
+_STANDARD_NAMES = (TOKENIZER_JSON, *FILE_NAMES.values())
 MERGES_FILE = "merges.txt"
 OPTIONS_FILE = "tokenizer_config.json"
 VOCABULARY_KEY = "vocabulary"
@@ -43,7 +44,7 @@ ROLES = ("pad", "unk", "cls", "sep", "mask")
 
 def is_tokenizer_json(path):
   """Returns whether `path` is named tokenizer.json."""
-  return os.path.basename(os.fspath(path)) == TOKENIZER_JSON
+  return _name(path) == TOKENIZER_JSON
 
 
 def read_tokenizer_json(path):
@@ -83,7 +84,7 @@ def kind_of(path):
 
   A tokenizer.json says its kind itself, so that it must exist.
   """
-  name = os.path.basename(os.fspath(path))
+  name = _name(path)
   if name == TOKENIZER_JSON:
     return MODELS[read_tokenizer_json(path)["model"]["type"]]
   if name.endswith(".json"):
@@ -96,10 +97,82 @@ def merges_path(path):
 
   merges.txt beside it, or "name-merges.txt" beside "name-vocab.json".
   """
-  name = os.path.basename(os.fspath(path))
+  name = _name(path)
   standard = FILE_NAMES[BYTE_BPE]
   prefix = name.removesuffix(standard) if name.endswith(standard) else ""
   return beside(path, prefix + MERGES_FILE)
+
+
+def options_path(path):
+  """Returns the path of the options of the vocabulary file `path`.
+
+  tokenizer_config.json beside it; where that names another vocabulary and the
+  options of this one have been put aside, "<path>.tokenizer_config.json".
+  """
+  shared = beside(path, OPTIONS_FILE)
+  aside = _put_aside_path(path)
+  if not files.exists(aside) or named_vocabulary(shared) == _name(path):
+    return shared
+  return aside
+
+
+def named_vocabulary(path):
+  """Returns the name that a tokenizer_config.json says it is of, or None.
+
+  None too where no such vocabulary is beside it: it has been renamed.
+  """
+  name = (files.find_json(path) or {}).get(VOCABULARY_KEY)
+  is_there = isinstance(name, str) and files.exists(beside(path, name))
+  return name if is_there else None
+
+
+def put_options_aside(path):
+  """Keeps the options of others in a folder, where `path` gets the first place.
+
+  Args:
+    path: str, of a vocabulary file whose tokenizer_config.json is to be
+      written.
+  """
+  shared, folder = beside(path, OPTIONS_FILE), os.path.dirname(path) or "."
+  if not files.is_folder(folder):
+    return
+  named = named_vocabulary(shared)
+  names = [named] if named else _standard_names(folder)
+  stored = files.find_json(shared) or {}
+  for name in set(names) - {_name(path)}:
+    aside = _put_aside_path(beside(path, name))
+    if named or not files.exists(aside):
+      files.write_json(aside, stored | {VOCABULARY_KEY: name})
+
+
+def check_merges(path):
+  """Checks that the merges of a new vocabulary replace no others.
+
+  Raises:
+    ValueError: there are merges where those of the vocab.json `path`, which
+      does not exist yet, would be.
+  """
+  merges = merges_path(path)
+  if not files.exists(path) and files.exists(merges):
+    raise ValueError(
+      f"{path} would replace {merges}, which is of another vocabulary: name"
+      f" it {beside(path, 'NAME-vocab.json')}, whose merges are in"
+      f" NAME-{MERGES_FILE}."
+    )
+
+
+def _put_aside_path(path):
+  return f"{os.fspath(path)}.{OPTIONS_FILE}"
+
+
+def _name(path):
+  return os.path.basename(os.fspath(path))
+
+
+def _standard_names(folder):
+  """Returns the names of the vocabularies in a folder, list of str."""
+  found = files.list_folder(folder)
+  return [name for name in _STANDARD_NAMES if name in found]
 
 
 def beside(path, name):
@@ -126,12 +199,15 @@ def find_file(path):
   if preset:
     return preset
   names = files.list_folder(path)
-  known = (TOKENIZER_JSON, *FILE_NAMES.values())
-  found = [name for name in known if name in names]
+  found = _standard_names(path)
   found = found or [name for name in names if name.endswith(".model")]
-  stored = files.find_json(os.path.join(path, OPTIONS_FILE)) or {}
-  if stored.get(VOCABULARY_KEY) in found:
-    return os.path.join(path, stored[VOCABULARY_KEY])
+  named = named_vocabulary(os.path.join(path, OPTIONS_FILE))
+  if named in found:
+    return os.path.join(path, named)
+  # Another one took the place of its options.
+  aside = [name for name in found if _put_aside_path(name) in names]
+  if len(aside) == 1:
+    return os.path.join(path, aside[0])
   if TOKENIZER_JSON in found:
     return os.path.join(path, TOKENIZER_JSON)
   models = [name for name in names if name.endswith(".model")]
@@ -142,8 +218,8 @@ def find_file(path):
     return find_file(os.path.join(path, hub.OLD_TRANSFORMER))
   if not found:
     raise FileNotFoundError(
-      f"{path} has no vocabulary: add {', '.join(known)} or another *.model, or"
-      " name the file (--vocab_file)."
+      f"{path} has no vocabulary: add {', '.join(_STANDARD_NAMES)} or another"
+      " *.model, or name the file (--vocab_file)."
     )
   if len(found) > 1:
     raise ValueError(

@@ -1,6 +1,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -197,6 +198,11 @@ CASES = {
     1,
     ["no_such_data_set", "not known"],
   ),
+  "text of another vocabulary": (
+    ["--input_file={}/korean.txt"],
+    1,
+    ["become [UNK]", "vocab.txt does not fit", "--max_unknown_share=1"],
+  ),
   "unknown flag": (["--max_seq_len=4"], 2, ["max_seq_len"]),
   "malformed flag": (["--dupe_factor=two"], 2, ["dupe_factor"]),
   "policies that contradict": (
@@ -223,6 +229,7 @@ def fixture_outcomes(text, vocab_file, tmp_path_factory):
   out.mkdir()
   (folder / "empty.txt").write_text("\n \n")
   (folder / "single.txt").write_text("the dog.\nthe moon.\n")
+  (folder / "korean.txt").write_text("나무가 있다.\n\n집이 있다.\n")
   byte_pairs = pathlib.Path(corpus.write_byte_pairs(folder))
   (folder / "alone").mkdir()
   (folder / "alone" / "vocab.json").write_bytes(byte_pairs.read_bytes())
@@ -250,6 +257,30 @@ def test_one_line_names_what_is_wrong(outcomes, case):
   line = scripts.error_line(err)
   for word in expected_words:
     assert word in line
+
+
+def test_a_text_that_becomes_unknown_is_taken_if_that_is_allowed(
+  text, vocab_file, tmp_path
+):
+  # More than the 1,000 sentences that are looked at first.
+  known = "the dog.\n" * 1100
+  path = tmp_path / "korean.txt"
+  path.write_text(f"{known}\n" + "나무 집 " * 9000 + "\n")
+  flags = dict(
+    input_file=path,
+    output_file=tmp_path / "data.tfrecord",
+    vocab_file=vocab_file,
+    dupe_factor=1,
+    num_workers=1,
+  )
+  status, _, err = create(**flags)
+  assert status == 1
+  line = scripts.error_line(err)
+  assert re.search(r"8\d.\d% of the tokens in the records are \[UNK\]", line)
+  assert "--max_unknown_share=1" in line
+  status, out, err = create(**flags, max_unknown_share=1)
+  assert status == 0, err
+  assert "0, 1" in out  # shards written, finished before
 
 
 needs_data = pytest.mark.skipif(not DATA, reason="KERAS_BERT_DATA is not set")

@@ -136,6 +136,22 @@ def test_flags_that_do_not_fit_are_told_in_one_line(tmp_path, flags, message):
   assert "Traceback" not in result.stderr
 
 
+def test_merges_of_another_vocabulary_are_not_replaced(tmp_path):
+  (tmp_path / "text.txt").write_text("a b\n")
+  for name in ("first.json", "merges.txt"):
+    (tmp_path / name).write_text("kept")
+  result = _run(
+    f"--input_file={tmp_path}/text.txt",
+    f"--vocab_file={tmp_path}/second.json",
+    "--tokenizer=byte_bpe",
+  )
+  assert result.returncode == 1
+  [line] = [x for x in result.stderr.splitlines() if x.startswith("Error: ")]
+  assert "merges.txt, which is of another vocabulary" in line
+  assert "NAME-vocab.json" in line
+  assert (tmp_path / "merges.txt").read_text() == "kept"
+
+
 def test_a_text_without_words_gives_one_line_and_writes_nothing(tmp_path):
   (tmp_path / "empty.txt").write_text("\n\n")
   vocab_file = tmp_path / "vocab.txt"

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from keras_bert_impl.tokenizers import options as tokenizer_options
+from keras_bert_impl.tokenizers import vocabulary
 from tests.tokenizers import vocabularies
 
 
@@ -33,6 +34,61 @@ def test_an_option_that_is_given_wins_over_the_stored_one(tmp_path, caplog):
   given = tokenizer_options.resolve(path, do_lower_case=False)
   assert not given.do_lower_case
   assert "was made for" in caplog.text
+
+
+def _learn_another(folder, name, options):
+  path = folder / name
+  tokenizer_options.save(path, options)
+  path.write_text("[PAD]\n")
+  return path
+
+
+def test_two_vocabularies_in_a_folder_keep_their_options(tmp_path):
+  kept = {
+    "korean.txt": tokenizer_options.WordPieceOptions(True, True),
+    "cased.txt": tokenizer_options.WordPieceOptions(False),
+    "spiece.model": tokenizer_options.SentencePieceOptions(True),
+  }
+  for name, options in kept.items():
+    _learn_another(tmp_path, name, options)
+  # Learned anew, the first one has other options.
+  kept["korean.txt"] = tokenizer_options.WordPieceOptions(False)
+  _learn_another(tmp_path, "korean.txt", kept["korean.txt"])
+  found = {name: tokenizer_options.load(tmp_path / name) for name in kept}
+  assert found == kept
+
+
+def test_a_vocabulary_without_options_gets_none_of_the_next_one(tmp_path):
+  path = vocabularies.write(tmp_path)
+  (tmp_path / "config.json").write_text('{"model_type": "electra"}')
+  before = tokenizer_options.resolve(path)
+  options = tokenizer_options.WordPieceOptions(True, True)
+  other = _learn_another(tmp_path, "korean.txt", options)
+  assert tokenizer_options.resolve(path) == before
+  assert tokenizer_options.resolve(path).family == "electra"
+  assert tokenizer_options.load(other) == options
+
+
+def test_what_others_wrote_of_a_vocabulary_is_kept(tmp_path):
+  path = vocabularies.write(tmp_path)
+  foreign = {"tokenizer_class": "BertTokenizer", "do_lower_case": False}
+  foreign["cls_token"] = "hello"
+  (tmp_path / "tokenizer_config.json").write_text(json.dumps(foreign))
+  _learn_another(tmp_path, "korean.txt", tokenizer_options.WordPieceOptions())
+  assert not tokenizer_options.load(path).do_lower_case
+  assert tokenizer_options.find_family(path) == "bert"
+  known = vocabulary.Vocabulary.load(path)
+  assert known.tokens[known.cls_id] == "hello"
+
+
+def test_options_of_another_vocabulary_are_used_with_a_warning(
+  tmp_path, caplog
+):
+  options = tokenizer_options.WordPieceOptions(True, True)
+  _learn_another(tmp_path, "korean.txt", options)
+  path = vocabularies.write(tmp_path)  # Copied there later.
+  assert tokenizer_options.resolve(path) == options
+  assert "are those of korean.txt" in caplog.text
 
 
 @pytest.mark.parametrize(
