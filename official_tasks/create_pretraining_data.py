@@ -35,7 +35,6 @@ with epy.lazy_imports():
   from tfrecords.writing import beam_runner, shards, writer
 
 SAMPLE_SENTENCES = 1000
-_ALLOW = "(--max_unknown_share=1 allows it.)"
 
 # What label 1 of a pair means: its share in the results and in the summary.
 _POSITIVE = {
@@ -77,8 +76,7 @@ class FilesConfig:
   )
   max_unknown_share: float = options.field(
     0.5,
-    "Most [UNK] that the text may have: more is an error, as its vocabulary is"
-    " another text's. 1 allows any.",
+    "Most [UNK] in the text, above which it is refused; 1 allows any.",
     interval="[0, 1]",
   )
 
@@ -102,9 +100,7 @@ def main():
   if tokenizer.vocabulary.kind != vocabulary_files.BYTE_BPE:
     _check_agreement(tokenizer, input_files, files)
   output_files = _output_files(files)
-  logging.info("*** Output files ***")
-  for path in output_files:
-    logging.info("  %s", path)
+  logging.info("Output files:\n  %s", "\n  ".join(output_files))
   with progress.bar("Text", unit="B", unit_scale=True) as bar:
     summary = writer.write_shards(
       config,
@@ -122,34 +118,16 @@ def main():
   path = os.path.splitext(output_files[0])[0] + ".results.json"
   files_lib.write_json(path, results)
   _print_summary(summary, config, path)
-  _check_unknown(summary, files)
+  agreement.check_unknown(summary.unknown_share, files.max_unknown_share)
 
 
 def _check_agreement(tokenizer, input_files, files):
-  """Checks that vocabulary, text normalisation and text fit together.
-
-  Where they do not quite, there is a warning.
-  """
+  """Checks that vocabulary, normalisation and beginning of the text fit."""
   sentences = itertools.chain.from_iterable(
     sources.iter_documents(input_files, files.input_format)
   )
   sample = list(itertools.islice(sentences, SAMPLE_SENTENCES))
-  misfit = agreement.disagreement(tokenizer, sample) if sample else None
-  if not misfit:
-    return
-  if agreement.unknown_share(tokenizer, sample) > files.max_unknown_share:
-    raise ValueError(f"{misfit} {_ALLOW}")
-  logging.warning("%s", misfit)
-
-
-def _check_unknown(summary, files):
-  """Checks the whole text, of which `_check_agreement` saw the beginning."""
-  if summary.unknown_share > files.max_unknown_share:
-    raise ValueError(
-      f"{summary.unknown_share:.1%} of the tokens in the records are [UNK], so"
-      f" that they teach little: learn a vocabulary from all of the text. "
-      f"{_ALLOW}"
-    )
+  agreement.check(tokenizer, sample, files.max_unknown_share)
 
 
 def _output_files(files):

@@ -16,7 +16,6 @@ docs/beam.md.
 import dataclasses
 import time
 
-from absl import logging
 from etils import epy
 
 from keras_bert_impl import files, options
@@ -158,9 +157,7 @@ def main():
   tokenizer_options.save(config.vocab_file, options)
   learned.save(config.vocab_file)
   tokenizer = tokenizers.load(config.vocab_file)
-  warning = agreement.disagreement(tokenizer, source.sample)
-  if warning:
-    logging.warning("%s", warning)
+  agreement.check(tokenizer, source.sample)
   results = {
     "data": {
       "num_documents": source.num_documents,

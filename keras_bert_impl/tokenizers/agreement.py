@@ -11,6 +11,7 @@ import dataclasses
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
 from keras_bert_impl.tokenizers import normalization, vocabulary_files
 from keras_bert_impl.tokenizers import options as tokenizer_options
@@ -135,6 +136,39 @@ def disagreement(tokenizer, texts):
       f"{_describe(best.options)}: it seems made for the latter."
     )
   return _misfit(current.unknown, origin)
+
+
+def check(tokenizer, texts, max_unknown_share=1):
+  """Warns of what `disagreement` tells.
+
+  Args:
+    tokenizer: any tokenizer of `keras_bert_impl.tokenizers`.
+    texts: list of str or bytes, a sample of the text.
+    max_unknown_share: float, of words with [UNK] in the sample.
+
+  Raises:
+    ValueError: more words have it.
+  """
+  misfit = disagreement(tokenizer, texts)
+  if misfit is None:
+    return
+  share = unknown_share(tokenizer, texts)
+  check_unknown(share, max_unknown_share, "a sample", misfit)
+  logging.warning("%s", misfit)
+
+
+def check_unknown(share, most, place="the text", reason=""):
+  """Checks that not too much of a text is [UNK].
+
+  Raises:
+    ValueError: `share` is above `most`.
+  """
+  if share > most:
+    raise ValueError(
+      f"max_unknown_share ({most}) is exceeded: {share:.1%} of {place} is"
+      f" [UNK]. {reason or 'Learn a vocabulary from all of the text.'} Give"
+      " --max_unknown_share=1 to allow it."
+    )
 
 
 def _misfit(unknown, origin):

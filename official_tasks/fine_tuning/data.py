@@ -149,11 +149,7 @@ class Data:
     texts = itertools.chain.from_iterable(
       map(self.preprocessor.texts, examples)
     )
-    warning = agreement.disagreement(
-      tokenizer, list(itertools.islice(texts, _SAMPLE_TEXTS))
-    )
-    if warning:
-      logging.warning("%s", warning)
+    agreement.check(tokenizer, list(itertools.islice(texts, _SAMPLE_TEXTS)))
 
   def _origin(self, examples):
     """Returns a dict that identifies the rows that the examples make."""
