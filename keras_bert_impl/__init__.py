@@ -79,6 +79,7 @@ _NAMES = {
     "EmbeddingModel",
     "FeatureTagger",
     "MaskedLanguageModel",
+    "Model",
     "MultipleChoice",
     "PermutationLanguageModel",
     "PermutationPretrainingModel",

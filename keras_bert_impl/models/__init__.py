@@ -1,6 +1,7 @@
 """Keras models: the encoder, and the encoder with heads."""
 
 from keras_bert_impl.models.answer_beam import AnswerBeam
+from keras_bert_impl.models.base import Model
 from keras_bert_impl.models.bidirectional_lm import (
   BidirectionalLanguageModel,
   ElmoLanguageModel,
@@ -42,6 +43,7 @@ __all__ = [
   "EmbeddingModel",
   "FeatureTagger",
   "MaskedLanguageModel",
+  "Model",
   "MultipleChoice",
   "PermutationLanguageModel",
   "PermutationPretrainingModel",

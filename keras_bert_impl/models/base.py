@@ -23,15 +23,55 @@ _FOREIGN_NAMES = {
 }
 
 
-class EncoderModel(keras.Model):
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class Model(keras.Model):
+  """`keras.Model` of an encoder's inputs, most of which may be left out.
+
+    classifier = kb.Model(encoder.input, keras.layers.Dense(2)(hidden))
+    classifier.fit({"input_ids": input_ids}, labels)
+
+  Without `input_mask` all tokens are real, without `segment_ids` of the first
+  segment; without `sequence_ids`, the input of a model for rows of several
+  texts, a row is one text; without `pooling_mask` all real tokens are pooled.
+  The inputs of `XLNetEncoder` may be left out too. What is no input, such as
+  labels, is passed over. `keras.Model` itself wants the name of every input.
+
+  Args:
+    inputs: dict of symbolic tensors by name, `input_ids` and others.
+    outputs: structure of symbolic tensors.
+    name: str.
+  """
+
+  def __call__(self, inputs, *args, **kwargs):
+    """Calls the model with all its inputs.
+
+    Raises:
+      ValueError: the mask or segments have the names of `transformers`.
+    """
+    return super().__call__(self._filled(inputs), *args, **kwargs)
+
+  def call(self, inputs, training=None, mask=None, **kwargs):
+    """Computes the outputs; on JAX, `fit` and others begin here."""
+    inputs = self._filled(inputs)
+    return super().call(inputs, training=training, mask=mask, **kwargs)
+
+  def _filled(self, inputs):
+    """Returns the inputs, with defaults for those that are left out."""
+    if not isinstance(inputs, dict) or features.INPUT_IDS not in inputs:
+      return inputs
+    for name in _FOREIGN_NAMES.keys() & inputs.keys():
+      raise ValueError(
+        f"The input {name!r} must be named {_FOREIGN_NAMES[name]!r}."
+      )
+    known = {name: x for name, x in inputs.items() if name in self.input}
+    return _with_defaults(known, self.input)
+
+
+class EncoderModel(Model):
   """Functional model with inputs `input_ids`, `input_mask` and `segment_ids`.
 
-  The latter two may be left out of the dict it is called with: all tokens are
-  real then, and of the first segment. So may `sequence_ids`, the input of a
-  model for rows of several texts: a row is one text then; and `pooling_mask`,
-  of a model that need not pool all tokens: it pools them all then; and those
-  of `XLNetEncoder`. What is none of its inputs, such as labels, is passed over,
-  but for `masked_lm_positions` where masks are to be filled.
+  Like `Model`'s, most inputs may be left out. `masked_lm_positions` are refused
+  where all masks are filled.
 
   Args:
     config: `configs.EncoderConfig`.
@@ -59,24 +99,15 @@ class EncoderModel(keras.Model):
     self.dtype_policy = dtype_policy
     self._arguments = arguments
 
-  def __call__(self, inputs, *args, **kwargs):
-    """Calls the model with all its inputs.
+  def _filled(self, inputs):
+    """Returns the inputs, with defaults for those that are left out.
 
     Raises:
-      ValueError: the mask or segments have the names of `transformers`; or
-        there are `masked_lm_positions`, but `fills_all_masks`.
+      ValueError: there are `masked_lm_positions`, but `fills_all_masks`.
     """
-    if isinstance(inputs, dict) and features.INPUT_IDS in inputs:
-      if self.fills_all_masks:
-        _refuse_positions(self, inputs)
-      for name in _FOREIGN_NAMES.keys() & inputs.keys():
-        raise ValueError(
-          f"The input {name!r} must be named {_FOREIGN_NAMES[name]!r}."
-        )
-      known = {name: x for name, x in inputs.items() if name in self.input}
-      missing = self.input.keys() - known.keys()
-      inputs = _with_defaults(known, missing, self.config)
-    return super().__call__(inputs, *args, **kwargs)
+    if self.fills_all_masks and isinstance(inputs, dict):
+      _refuse_positions(self, inputs)
+    return super()._filled(inputs)
 
   def predict(self, x, *args, **kwargs):
     """Returns the outputs for many inputs; as `keras.Model.predict`.
@@ -156,9 +187,14 @@ def with_policies(model_class, arguments):
   return model
 
 
-def _with_defaults(inputs, missing, config):
-  """Returns `inputs` with defaults for those `missing` that have one."""
-  missing = missing & _OPTIONAL
+def _with_defaults(inputs, symbolic):
+  """Returns `inputs` with defaults for missing ones that have one.
+
+  Args:
+    inputs: dict of arrays or tensors.
+    symbolic: dict of the symbolic tensors of all inputs.
+  """
+  missing = (symbolic.keys() - inputs.keys()) & _OPTIONAL
   if not missing:
     return inputs
   # Keras refuses a mixture of arrays and tensors.
@@ -175,7 +211,7 @@ def _with_defaults(inputs, missing, config):
     features.POOLING_MASK: lambda: mask,
     features.PERM_MASK: lambda: _no_permutation(input_ids),
     features.IS_REVERSED: lambda: _second_half(input_ids),
-    features.MEMS: lambda: _no_memory(input_ids, config),
+    features.MEMS: lambda: _no_memory(input_ids, symbolic[features.MEMS]),
   }
   return {name: defaults[name]() for name in missing} | inputs
 
@@ -190,8 +226,9 @@ def _second_half(input_ids):
   return ops.cast(ops.arange(batch) >= (batch + 1) // 2, "int32")
 
 
-def _no_memory(input_ids, config):
+def _no_memory(input_ids, mems):
+  _, num_layers, _, hidden_size = mems.shape
   # Of the ids, as they may be symbolic: [B, layers, 0, H].
   nothing = ops.cast(input_ids[:, None, :0, None], "float32")
-  nothing = ops.repeat(nothing, config.num_hidden_layers, axis=1)
-  return ops.repeat(nothing, config.hidden_size, axis=3)
+  nothing = ops.repeat(nothing, num_layers, axis=1)
+  return ops.repeat(nothing, hidden_size, axis=3)

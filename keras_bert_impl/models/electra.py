@@ -10,7 +10,7 @@ from keras_bert_impl.models import encoder as encoder_lib
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class ElectraPretrainingModel(keras.Model):
+class ElectraPretrainingModel(base.Model):
   """ELECTRA's generator, token sampler and discriminator in one model.
 
   Called with the encoder's inputs (masked), `masked_lm_positions` and

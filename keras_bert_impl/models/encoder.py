@@ -21,9 +21,9 @@ class TransformerEncoder(base.EncoderModel):
   last one that is no padding. The paths of its variables are the names in
   Google's checkpoints.
 
-  Any inner tensor is the output of some `keras.Model(e.input, tensor)`:
+  Any inner tensor is the output of some `kb.Model(e.input, tensor)`:
 
-    last_four = keras.Model(encoder.input, encoder.hidden_states[-4:])
+    last_four = kb.Model(encoder.input, encoder.hidden_states[-4:])
 
   Args:
     config: `configs.EncoderConfig`.
