@@ -3,6 +3,7 @@
 python -m keras_bert_impl run_pretraining --help
 """
 
+import importlib.metadata
 import pathlib
 import runpy
 import sys
@@ -28,11 +29,15 @@ SCRIPTS = (
 def main():
   """Runs the script that the first argument names with those after it."""
   name = sys.argv[1] if len(sys.argv) > 1 else "--help"
+  if name == "--version":
+    print(f"keras-bert-impl {importlib.metadata.version('keras-bert-impl')}")
+    return
   if name not in SCRIPTS:
     is_help = name in ("-h", "--help")
     (sys.stdout if is_help else sys.stderr).write(
       f"{'' if is_help else f'Error: there is no script {name!r}. '}Usage:"
-      f" keras-bert-impl SCRIPT [flags]; scripts: {', '.join(SCRIPTS)}.\n"
+      " keras-bert-impl SCRIPT [flags], keras-bert-impl --version; scripts:"
+      f" {', '.join(SCRIPTS)}.\n"
     )
     sys.exit(0 if is_help else 2)
   bundled = pathlib.Path(__file__).parent / "bundled"

@@ -167,7 +167,8 @@ def _check_packages():
   ]
   if missing:
     raise ValueError(
-      f'serve.py needs {" and ".join(missing)}: pip install -e ".[serving]"'
+      f"serve.py needs {' and '.join(missing)}: pip install"
+      " 'keras-bert-impl[serving]'"
     )
 
 

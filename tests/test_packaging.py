@@ -1,5 +1,6 @@
 """What is installed, and where."""
 
+import importlib.metadata
 import os
 import pathlib
 import shutil
@@ -36,9 +37,18 @@ def test_a_script_is_run_by_its_name():
   result = run("train_vocabulary", "--help")
   assert result.returncode == 0, result.stderr
   assert result.stdout.startswith("Learns a vocabulary")
+  assert "\n    keras-bert-impl train_vocabulary \\\n" in result.stdout
+  assert "official_tasks/" not in result.stdout
   result = run("train_vocabulary", "--vocab_size=many")
   assert result.returncode == 2
   assert "--vocab_size=many" in result.stderr
+
+
+def test_the_version_is_told():
+  result = run("--version")
+  assert result.returncode == 0, result.stderr
+  version = importlib.metadata.version("keras-bert-impl")
+  assert result.stdout == f"keras-bert-impl {version}\n"
 
 
 def test_an_unknown_name_lists_the_scripts():

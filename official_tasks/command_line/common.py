@@ -3,6 +3,7 @@
 import dataclasses
 import logging as standard_logging
 import os
+import re
 import shutil
 import signal
 import sys
@@ -27,6 +28,7 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 _HELP = {"help", "h", "helpshort", "?"}
 _FULL_HELP = {"helpfull"}
+_SCRIPT = re.compile(r"(?:python )?official_tasks/(\w+)\.py")
 _NAME_WIDTH = 30  # of the column of names in --help
 
 # The dataclasses that flags were made of, and the fields that are no flags.
@@ -261,7 +263,7 @@ def _check_characters(name, value):
 def _help(is_full):
   """Returns the text of --help or --helpfull."""
   width = min(shutil.get_terminal_size().columns, 100)
-  lines = [(sys.modules["__main__"].__doc__ or "").strip()]
+  lines = [_as_called((sys.modules["__main__"].__doc__ or "").strip())]
   number = 0
   for config_class in _config_classes:
     fields = _flag_fields(config_class)
@@ -316,4 +318,12 @@ def _is_user_error(error):
 
 
 def _one_line(error):
-  return " ".join(str(error).split()) or type(error).__name__
+  return _as_called(" ".join(str(error).split())) or type(error).__name__
+
+
+def _as_called(text):
+  """Returns a text whose scripts are named as this one was called."""
+  if sys.modules["__main__"].__spec__ is None:
+    return text
+  # By `keras-bert-impl`; there may be no folder official_tasks.
+  return _SCRIPT.sub(r"keras-bert-impl \1", text)

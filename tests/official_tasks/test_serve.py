@@ -237,5 +237,5 @@ def test_without_the_packages_it_says_how_to_install_them(tmp_path):
   )
   assert process.returncode == 1
   assert scripts.error_line(process.stderr) == (
-    'Error: serve.py needs uvicorn: pip install -e ".[serving]"'
+    "Error: serve.py needs uvicorn: pip install 'keras-bert-impl[serving]'"
   )

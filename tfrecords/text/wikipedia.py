@@ -100,7 +100,7 @@ def _import_parser():
   except ImportError as error:
     raise ValueError(
       "A dump of Wikipedia needs mwparserfromhell, which is not installed:"
-      " pip install -e '.[wikipedia]'."
+      " pip install 'keras-bert-impl[wikipedia]'."
     ) from error
   return mwparserfromhell.parse
 

@@ -138,7 +138,7 @@ def _import_beam():
   except ImportError as error:
     raise ValueError(
       "--runner needs Apache Beam, which is not installed: "
-      "pip install -e '.[beam]'."
+      "pip install 'keras-bert-impl[beam]'."
     ) from error
   return apache_beam
 

@@ -284,6 +284,6 @@ def test_without_apache_beam_it_is_asked_for(
 ):
   monkeypatch.setitem(sys.modules, "apache_beam", None)
   config = writing_config.BeamConfig("DirectRunner")
-  with pytest.raises(ValueError, match=r"pip install -e '.\[beam\]'"):
+  with pytest.raises(ValueError, match=r"'keras-bert-impl\[beam\]'"):
     write(text, vocab_file, tmp_path / "out", config)
   assert not (tmp_path / "out").exists()
