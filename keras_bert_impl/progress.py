@@ -4,11 +4,13 @@ The environment variable TQDM_DISABLE=1 turns it off.
 """
 
 import io
+import os
 import sys
 
 import tqdm
 
 _SECONDS_PER_LINE = 30.0
+_USUAL_SIZE = {"ncols": 79, "nrows": 24}
 _LINE = (
   "{desc}: {percentage:.0f} %, {n_fmt}/{total_fmt} [{elapsed}<{remaining},"
   " {rate_fmt}{postfix}]"
@@ -23,9 +25,10 @@ def bar(description, **options):
     **options: of `tqdm.tqdm`.
   """
   if sys.stderr.isatty():
-    return tqdm.tqdm(
-      desc=description, dynamic_ncols=True, mininterval=1.0, **options
-    )
+    # Some terminals say no size, for which tqdm would draw nothing.
+    has_size = all(os.get_terminal_size(sys.stderr.fileno()))
+    size = {"dynamic_ncols": True} if has_size else _USUAL_SIZE
+    return tqdm.tqdm(desc=description, mininterval=1.0, **size, **options)
   return tqdm.tqdm(
     desc=description,
     file=_Lines(sys.stderr),

@@ -14,6 +14,7 @@ from keras_bert_impl import configs, files
 from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.training import report
+from tfrecords import manifest
 from tfrecords.text import python_documentation, sources
 
 OUTPUT_DIR = "pretraining_output"
@@ -131,11 +132,11 @@ def _records(files, vocab_file, output_file, num_shards):
   from tfrecords.writing import config as writing_config
   from tfrecords.writing import writer
 
-  logging.info("Writing TFRecords to %s.", output_file)
+  paths = writer.shard_paths(output_file, num_shards)
+  if not all(map(manifest.is_finished, paths)):
+    logging.info("Writing TFRecords to %s.", output_file)
   config = writing_config.PretrainingDataConfig(
     vocab_file=vocab_file, max_seq_length=MAX_SEQ_LENGTH, dupe_factor=1
   )
   # One worker: for so few records, a second costs more than it saves.
-  writer.write_shards(
-    config, files, writer.shard_paths(output_file, num_shards)
-  )
+  writer.write_shards(config, files, paths)

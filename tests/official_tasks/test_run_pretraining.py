@@ -311,7 +311,7 @@ def test_the_default_runs_from_nothing_again_and_on(tmp_path, monkeypatch):
   temporary = tmp_path / "temporary"
   temporary.mkdir()
   monkeypatch.setenv("TMPDIR", str(temporary))
-  for steps in (3, 3, 5):
+  for steps, is_first in ((3, True), (3, False), (5, False)):
     status, out, err = scripts.run(
       "run_pretraining",
       is_fresh=True,
@@ -322,6 +322,8 @@ def test_the_default_runs_from_nothing_again_and_on(tmp_path, monkeypatch):
     assert scripts.results(tmp_path / "out")["train"]["steps"] == steps
     assert "held-out MLM accuracy" in out
     assert "Returns the [MASK] of the array." in out
+    assert ("Writing TFRecords" in err) == is_first
+    assert ("Documentation: " in err) == is_first
   results = scripts.results(tmp_path / "out")
   assert results["data"]["num_documents"] > 1500
   assert results["eval"]["masked_lm_baseline_accuracy"] > 0.03

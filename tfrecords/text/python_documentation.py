@@ -19,7 +19,7 @@ import zlib
 
 from absl import logging
 
-from keras_bert_impl import options
+from keras_bert_impl import options, progress
 from tfrecords.text import documents, sentences
 
 PACKAGES = ("tensorflow", "keras", "numpy")
@@ -97,16 +97,23 @@ def iter_modules():
     document: list of str sentences.
   """
   seen = collections.Counter()
-  for package, root in _roots():
-    for path in _python_files(root):
-      name = ".".join((package, *path.relative_to(root).with_suffix("").parts))
-      document = []
-      for paragraph in module_paragraphs(path):
-        seen[paragraph] += 1
-        if seen[paragraph] <= _MAX_REPEATS:
-          document += filter(_is_prose, sentences.split_sentences(paragraph))
-      if len(document) >= _MIN_SENTENCES:
-        yield name, document
+  paths = [
+    (package, root, path)
+    for package, root in _roots()
+    for path in _python_files(root)
+  ]
+  # Half a minute of work, and more on a busy machine.
+  for package, root, path in progress.bar(
+    "Documentation", iterable=paths, unit="file"
+  ):
+    name = ".".join((package, *path.relative_to(root).with_suffix("").parts))
+    document = []
+    for paragraph in module_paragraphs(path):
+      seen[paragraph] += 1
+      if seen[paragraph] <= _MAX_REPEATS:
+        document += filter(_is_prose, sentences.split_sentences(paragraph))
+    if len(document) >= _MIN_SENTENCES:
+      yield name, document
 
 
 def module_paragraphs(path):
