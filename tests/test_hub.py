@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from keras_bert_impl import hub
-from tests import hub_server
+from tests import hub_server, installed
 from tests.official_tasks import scripts
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -55,26 +55,15 @@ def resolve(names, folder, **environment):
   return [tuple(outcome) for outcome in outcomes], process.stderr
 
 
-def install_package(site, name, files):
-  """Makes an installed package of some empty files."""
-  info = site / f"{name}-1.0.dist-info"
-  info.mkdir(parents=True)
-  (info / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\n")
-  (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
-  for file in files:
-    (site / file).parent.mkdir(parents=True, exist_ok=True)
-    (site / file).touch()
-
-
 def test_the_model_in_an_installed_package_is_found(tmp_path, monkeypatch):
   monkeypatch.syspath_prepend(str(tmp_path))
   model = "tiny_model/model"
-  install_package(
+  installed.write(
     tmp_path,
     "tiny_model",
     [f"{model}/1_Pooling/config.json", f"{model}/config.json"],
   )
-  install_package(tmp_path, "no_model", ["no_model/__init__.py"])
+  installed.write(tmp_path, "no_model", ["no_model/__init__.py"])
   # Names of packages are written either way.
   found = hub.local_path("package://tiny-model", weights=True)
   assert found == str(tmp_path / model)
