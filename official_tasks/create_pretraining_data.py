@@ -23,7 +23,6 @@ from etils import epy
 
 from keras_bert_impl import files as files_lib
 from keras_bert_impl import options
-from keras_bert_impl.tokenizers import vocabulary_files
 from official_tasks.command_line import common
 from tfrecords.text import documents, sources
 from tfrecords.writing import config as writing_config
@@ -97,8 +96,7 @@ def main():
   if beam.runner:
     # Before the text is looked into.
     beam_runner.prepare_data_sets(input_files, beam)
-  if tokenizer.vocabulary.kind != vocabulary_files.BYTE_BPE:
-    _check_agreement(tokenizer, input_files, files)
+  _check_agreement(tokenizer, input_files, files)
   output_files = _output_files(files)
   logging.info("Output files:\n  %s", "\n  ".join(output_files))
   with progress.bar("Text", unit="B", unit_scale=True) as bar:
