@@ -85,6 +85,13 @@ class ServerConfig:
     "Maximum seconds for a request to arrive; slower ones get status 408.",
     interval="(0, 86400]",
   )
+  max_connections: int = options.field(
+    1000,
+    "Maximum number of open connections, and at most 256 fewer than the files "
+    "that the process may open (ulimit -n). One more takes the place of the "
+    "one that has kept the server waiting longest.",
+    interval="[1, 1000000]",
+  )
   poll_seconds: float = options.field(
     2.0,
     "Seconds between checks of --model_dir for a new version.",
@@ -126,16 +133,14 @@ def serve(config):
         served,
         batcher,
         name,
-        app.Limits(
-          config.max_request_bytes,
-          config.max_text_bytes,
-          config.max_request_seconds,
-        ),
+        app.Limits(config.max_request_bytes, config.max_text_bytes),
         [config.host, *common.split_names(config.allowed_hosts)],
         _draw_attention(config.checkpoint_dir),
       )
       server.announce(name, served.current.version, listener)
-      server.run(application, listener)
+      server.create(
+        application, config.max_connections, config.max_request_seconds
+      ).run(sockets=[listener])
     finally:
       served.stop()
       batcher.close()

@@ -1,9 +1,11 @@
 """The local server as a process of its own, as a user runs it."""
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -20,6 +22,7 @@ from tests.official_tasks import scripts
 from tests.serving import stand_ins
 
 NUM_THREADS, NUM_REQUESTS = 32, 1000
+MAX_OPEN_FILES = 256
 
 
 class Server:
@@ -74,10 +77,22 @@ def served(tmp_path_factory):
   base = folder / "base"
   stand_ins.save("fill_mask", base / "1", tag="one:")
   stand_ins.save("fill_mask", folder / "next", tag="two:")
-  server = Server(model_dir=base, model_name="toy", poll_seconds=0.1)
+  with few_files():
+    server = Server(model_dir=base, model_name="toy", poll_seconds=0.1)
   yield types.SimpleNamespace(folder=folder, base=base, server=server)
   server.process.kill()
   server.process.wait()
+
+
+@contextlib.contextmanager
+def few_files():
+  """Context in which a process starts with a low `ulimit -n`."""
+  before = resource.getrlimit(resource.RLIMIT_NOFILE)
+  resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_OPEN_FILES, before[1]))
+  try:
+    yield
+  finally:
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def requests_of_mixed_lengths():
@@ -159,6 +174,16 @@ def test_what_is_no_request_does_no_harm(served):
   with pytest.raises(urllib.error.HTTPError, match="413"):
     served.server.predict(["x" * 5_000_000])
   assert len(served.server.predict(["x [MASK]"])) == 1
+
+
+def test_more_half_sent_requests_than_files_keep_nobody_out(served):
+  logged = len(served.server.log)
+  with contextlib.ExitStack() as stack:
+    for _ in range(2 * MAX_OPEN_FILES):
+      client = socket.create_connection(served.server.address, 20)
+      stack.enter_context(client).sendall(b"POST /v1/mod")
+    assert len(served.server.predict(["x [MASK]"])) == 1
+  assert served.server.log[logged:] == []
 
 
 def test_a_port_in_use_is_one_line(served):

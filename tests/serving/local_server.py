@@ -1,15 +1,13 @@
 """The local server inside the process of a test."""
 
 import contextlib
-import socket
 import threading
 
-import uvicorn
 from starlette import testclient
 
-from keras_bert_impl.serving.local import app, batching, versions
+from keras_bert_impl.serving.local import app, batching, server, versions
 
-LIMITS = app.Limits(request_bytes=2**21, text_bytes=1000, request_seconds=30.0)
+LIMITS = app.Limits(request_bytes=2**21, text_bytes=1000)
 
 
 @contextlib.contextmanager
@@ -35,17 +33,17 @@ def client(application, **options):
 
 
 @contextlib.contextmanager
-def running(model_dir, limits=LIMITS, draw_attention=None):
+def running(model_dir, draw_attention=None, max_connections=500, seconds=30.0):
   """Yields the address of a server of a directory, on a port of its own."""
-  with application(model_dir, limits, draw_attention) as (asgi, _):
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(
-      uvicorn.Config(asgi, lifespan="off", log_level="warning")
+  with application(model_dir, draw_attention=draw_attention) as (asgi, _):
+    listener = server.bind("127.0.0.1", 0)
+    running_server = server.create(asgi, max_connections, seconds)
+    thread = threading.Thread(
+      target=running_server.run, kwargs={"sockets": [listener]}
     )
-    thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     try:
       yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
-      server.should_exit = True
+      running_server.should_exit = True
       thread.join()

@@ -1,11 +1,8 @@
 """What the local server answers at TF Serving's REST paths."""
 
 import base64
-import contextlib
 import json
 import re
-import socket
-import urllib.parse
 
 import numpy as np
 import pytest
@@ -482,36 +479,6 @@ def test_a_link_from_another_site_opens_the_page(clients):
 def test_no_answer_is_guessed_to_be_something_else(clients, method, path):
   response = clients["regression"].request(method, path)
   assert response.headers["x-content-type-options"] == "nosniff"
-
-
-@contextlib.contextmanager
-def half_sent(folder, **limits):
-  """Yields a connection over which half a request has been sent."""
-  stand_ins.save("regression", folder / "1")
-  limits = local_server.LIMITS._replace(**limits)
-  with local_server.running(folder, limits) as url:
-    address = urllib.parse.urlsplit(url)
-    with socket.create_connection((address.hostname, address.port), 20) as sent:
-      sent.sendall(
-        f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\n"
-        "Content-Length: 99\r\n\r\n{".encode()
-      )
-      yield sent
-
-
-def test_a_request_that_does_not_arrive_is_given_up(tmp_path):
-  with half_sent(tmp_path, request_seconds=0.2) as connection:
-    with connection.makefile("rb") as file:
-      reply = file.read()  # The server ends the connection.
-  assert reply.startswith(b"HTTP/1.1 408 ")
-  assert b"not arrived within 0.2 seconds (--max_request_seconds)" in reply
-
-
-def test_a_client_that_leaves_is_no_failure(tmp_path, capfd):
-  with half_sent(tmp_path) as connection:
-    connection.close()
-  printed = capfd.readouterr()
-  assert "Traceback" not in printed.err + printed.out
 
 
 def test_the_page_may_load_nothing_from_elsewhere(clients):

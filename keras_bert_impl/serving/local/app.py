@@ -61,17 +61,15 @@ _ATTENTION_HEADERS = _PAGE_HEADERS | {
 
 
 class Limits(NamedTuple):
-  """Limits of a request's size and time.
+  """Limits of a request's size.
 
   Attributes:
     request_bytes: int, the longest body.
     text_bytes: int, the longest string in it.
-    request_seconds: float, how long a body may take to arrive.
   """
 
   request_bytes: int
   text_bytes: int
-  request_seconds: float
 
 
 def create(
@@ -175,18 +173,6 @@ class _Api:
     )
 
   async def read_body(self, request):
-    """Returns the body, unless it is too long or takes too long to arrive."""
-    seconds = self._limits.request_seconds
-    try:
-      return await asyncio.wait_for(self._body(request), seconds)
-    except asyncio.TimeoutError as error:
-      raise errors.RequestError(
-        f"The request has not arrived within {seconds:g} seconds "
-        "(--max_request_seconds).",
-        http.HTTPStatus.REQUEST_TIMEOUT,
-      ) from error
-
-  async def _body(self, request):
     """Returns the body; one that is too long is read, but not kept.
 
     Reading it to its end lets the client see the answer instead of a broken
@@ -357,11 +343,7 @@ def _error(message, status):
 
 
 async def _show_request_error(unused_request, error):
-  response = _error(str(error), error.status)
-  if error.status == http.HTTPStatus.REQUEST_TIMEOUT:
-    # What is still to come belongs to no request.
-    response.headers["Connection"] = "close"
-  return response
+  return _error(str(error), error.status)
 
 
 async def _show_nobody(unused_request, unused_error):

@@ -7,6 +7,22 @@ from absl import logging
 
 _SHUTDOWN_SECONDS = 30
 
+# Connections that wait to be accepted. More of them try again after a second,
+# which is sooner than at the end of a longer queue.
+_QUEUE = 1024
+
+# asyncio accepts as many before it tells of the first one, and runs out of
+# descriptors where they are more than are left.
+_ACCEPTED_AT_ONCE = 32
+
+
+class _Listener(socket.socket):
+  """A socket that lets many wait, however few are accepted at once."""
+
+  def listen(self, unused_backlog=0):
+    """Listens with a queue of its own length; asyncio has one number only."""
+    super().listen(_QUEUE)
+
 
 def bind(host, port):
   """Returns a socket that listens at an address; taken before a model loads.
@@ -18,11 +34,11 @@ def bind(host, port):
     family, kind, protocol, _, address = socket.getaddrinfo(
       host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
-    listener = socket.socket(family, kind, protocol)
+    listener = _Listener(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(address)
     # Only this keeps another server, which is loading too, from the address.
-    listener.listen(socket.SOMAXCONN)
+    listener.listen()
   except OSError as error:
     raise OSError(
       f"Cannot listen at {host}:{port}: {error.strerror}. Choose another "
@@ -55,18 +71,38 @@ def announce(name, version, listener):
     )
 
 
-def run(application, listener):
-  """Serves until the process gets SIGINT or SIGTERM."""
+def create(application, max_connections, max_seconds):
+  """Returns the server of an application.
+
+  Args:
+    application: ASGI application.
+    max_connections: int, the most open connections. Another one takes the
+      place of the one whose request the server has waited for longest.
+    max_seconds: float, how long a request may take to arrive.
+
+  Returns:
+    `uvicorn.Server`; `run(sockets=[listener])` serves until the process gets
+    SIGINT or SIGTERM.
+  """
   import uvicorn  # an extra
 
-  server = uvicorn.Server(
+  from keras_bert_impl.serving.local import connections
+
+  return uvicorn.Server(
     uvicorn.Config(
       application,
+      # Which other packages are installed makes no difference.
+      loop="asyncio",
+      http=connections.protocol(max_connections, max_seconds),
+      backlog=_ACCEPTED_AT_ONCE,
       lifespan="off",
       ws="none",
-      log_level="warning",
+      # The log is that of the script. A warning is of a client's fault, and
+      # the client has been told.
+      log_config=None,
+      log_level="error",
+      access_log=False,
       server_header=False,
       timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
   )
-  server.run(sockets=[listener])

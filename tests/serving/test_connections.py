@@ -1,0 +1,207 @@
+"""Clients of the local server that keep it waiting."""
+
+import contextlib
+import select
+import socket
+import threading
+import time
+import urllib.parse
+import urllib.request
+
+import pytest
+
+from tests.serving import local_server, stand_ins
+
+MAX_CONNECTIONS = 8
+PREDICT = "/v1/models/toy:predict"
+BODY = b'{"instances": ["four"]}'
+POST = f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\n".encode()
+# What clients send before they send no more.
+BEGINNINGS = {
+  "nothing": b"",
+  "half a head": b"POST /v1/mod",
+  "half a body": POST + b"Content-Length: 99\r\n\r\n{",
+  "a head without the body": (
+    b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n"
+  ),
+  "no HTTP": b"\x00 no HTTP\r\n\r\n",
+}
+REQUEST = POST + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
+LONG_ANSWER = 50_000_000
+
+
+@pytest.fixture(scope="module")
+def model_dir(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("model")
+  stand_ins.save("regression", folder / "1")
+  return folder
+
+
+@contextlib.contextmanager
+def connected(url, beginning, number=1):
+  """Yields connections over which `beginning` has been sent."""
+  address = urllib.parse.urlsplit(url)
+  with contextlib.ExitStack() as stack:
+    clients = []
+    for _ in range(number):
+      client = stack.enter_context(
+        socket.create_connection((address.hostname, address.port), 20)
+      )
+      client.sendall(beginning)
+      clients.append(client)
+    yield clients
+
+
+def is_answered(url):
+  with urllib.request.urlopen(url + PREDICT, BODY, timeout=20) as reply:
+    return reply.read() == b'{"predictions": [4.0]}'
+
+
+def read_to_end(client):
+  """Returns what the server sends until it ends the connection."""
+  received = b""
+  with contextlib.suppress(ConnectionResetError):
+    while chunk := client.recv(2**20):
+      received += chunk
+  return received
+
+
+def form(text):
+  body = f"text={text}".encode()
+  return (
+    b"POST /attention HTTP/1.1\r\nHost: localhost\r\n"
+    b"Content-Length: %d\r\n\r\n" % len(body) + body
+  )
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS)
+def test_clients_that_keep_it_waiting_do_not_keep_others_out(
+  model_dir, beginning, caplog
+):
+  with (
+    local_server.running(model_dir, max_connections=MAX_CONNECTIONS) as url,
+    connected(url, beginning, 5 * MAX_CONNECTIONS) as clients,
+  ):
+    for _ in range(3):
+      assert is_answered(url)
+    ended, _, _ = select.select(clients, [], [], 1)
+    assert len(ended) >= 4 * MAX_CONNECTIONS
+  assert caplog.messages == []
+
+
+def test_clients_that_may_ask_again_do_not_keep_others_out(model_dir):
+  with (
+    local_server.running(model_dir, max_connections=MAX_CONNECTIONS) as url,
+    contextlib.ExitStack() as stack,
+  ):
+    for _ in range(5 * MAX_CONNECTIONS):
+      [client] = stack.enter_context(connected(url, REQUEST))
+      assert client.recv(20).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+  ("beginning", "reply"),
+  [
+    ("nothing", b""),
+    ("half a head", b"HTTP/1.1 408 "),
+    ("half a body", b"HTTP/1.1 408 "),
+    ("a head without the body", b"HTTP/1.1 200 "),
+  ],
+)
+def test_a_request_that_does_not_arrive_is_given_up(
+  model_dir, beginning, reply
+):
+  with (
+    local_server.running(model_dir, seconds=0.2) as url,
+    connected(url, BEGINNINGS[beginning]) as [client],
+  ):
+    received = read_to_end(client)
+  assert received.startswith(reply)
+  assert b" 408 " not in received or (
+    b"not arrived within 0.2 seconds (--max_request_seconds)" in received
+  )
+
+
+def test_a_client_that_sends_a_bit_now_and_then_is_given_up(model_dir):
+  with (
+    local_server.running(model_dir, seconds=0.3) as url,
+    connected(url, b"G") as [client],
+  ):
+    started = time.monotonic()
+    while not select.select([client], [], [], 0.05)[0]:
+      client.sendall(b"E")
+      assert time.monotonic() < started + 10
+    assert read_to_end(client).startswith(b"HTTP/1.1 408 ")
+
+
+@contextlib.contextmanager
+def asked(model_dir, **limits):
+  """Yields (url, a client that waits for an answer, what lets it come)."""
+  begun, go_on = threading.Event(), threading.Event()
+
+  def draw(*unused_texts):
+    begun.set()
+    assert go_on.wait(20)
+    return "drawn"
+
+  with (
+    local_server.running(model_dir, draw, **limits) as url,
+    connected(url, form("a")) as [client],
+  ):
+    assert begun.wait(20)
+    yield url, client, go_on
+
+
+def test_a_client_that_waits_for_its_answer_is_not_ended(model_dir):
+  limits = {"max_connections": MAX_CONNECTIONS, "seconds": 0.2}
+  with asked(model_dir, **limits) as (url, patient, go_on):
+    with connected(url, b"G", 5 * MAX_CONNECTIONS) as impatient:
+      assert impatient[-1].recv(20)  # The others have been read, too.
+    go_on.set()
+    assert patient.recv(20).startswith(b"HTTP/1.1 200 ")
+
+
+def test_where_everybody_waits_for_an_answer_another_one_is_told(model_dir):
+  with asked(model_dir, max_connections=1) as (url, _, go_on):
+    with connected(url, b"") as [late]:
+      reply = read_to_end(late)
+    go_on.set()
+  assert reply.startswith(b"HTTP/1.1 503 ")
+  assert b"no more than 1 connections (--max_connections)" in reply
+
+
+def test_an_answer_that_nobody_reads_is_given_up(model_dir):
+  with (
+    local_server.running(
+      model_dir, lambda *_: "a" * LONG_ANSWER, seconds=0.3
+    ) as url,
+    connected(url, form("a")) as [client],
+  ):
+    time.sleep(1)
+    assert len(read_to_end(client)) < LONG_ANSWER
+
+
+def test_an_answer_that_is_read_slowly_is_given_in_full(model_dir):
+  with (
+    local_server.running(
+      model_dir, lambda *_: "a" * LONG_ANSWER, seconds=0.3
+    ) as url,
+    connected(url, form("a")) as [client],
+  ):
+    received = 0
+    for _ in range(8):
+      time.sleep(0.1)
+      received += len(client.recv(4_000_000, socket.MSG_WAITALL))
+    client.settimeout(20)
+    while received < LONG_ANSWER:
+      chunk = client.recv(2**20)
+      assert chunk, received
+      received += len(chunk)
+
+
+def test_a_client_that_leaves_is_no_failure(model_dir, caplog):
+  with local_server.running(model_dir) as url:
+    with connected(url, BEGINNINGS["half a body"]):
+      pass
+    assert is_answered(url)
+  assert caplog.messages == []
