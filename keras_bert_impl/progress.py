@@ -15,6 +15,8 @@ _LINE = (
   "{desc}: {percentage:.0f} %, {n_fmt}/{total_fmt} [{elapsed}<{remaining},"
   " {rate_fmt}{postfix}]"
 )
+# Nobody knows of how many.
+_OPEN_LINE = "{desc}: {n_fmt} [{elapsed}, {rate_fmt}{postfix}]"
 
 
 def bar(description, **options):
@@ -29,12 +31,11 @@ def bar(description, **options):
     has_size = all(os.get_terminal_size(sys.stderr.fileno()))
     size = {"dynamic_ncols": True} if has_size else _USUAL_SIZE
     return tqdm.tqdm(desc=description, mininterval=1.0, **size, **options)
-  return tqdm.tqdm(
+  return _LineBar(
     desc=description,
     file=_Lines(sys.stderr),
     mininterval=_SECONDS_PER_LINE,
     miniters=1,
-    bar_format=_LINE,
     **options,
   )
 
@@ -43,6 +44,16 @@ def advance(bar, done, total):
   """Moves a bar to `done` of `total`, which may not have been known before."""
   bar.total = total
   bar.update(done - bar.n)
+
+
+class _LineBar(tqdm.tqdm):
+  """A bar in words, whose total may become known later."""
+
+  @property
+  def format_dict(self):
+    """{name: value} of what a line shows, and its format."""
+    line = _LINE if self.total else _OPEN_LINE
+    return super().format_dict | {"bar_format": line}
 
 
 class _Lines(io.TextIOBase):

@@ -25,3 +25,35 @@ def test_a_terminal_shows_a_bar_whatever_size_it_says(
   shown = os.read(screen, 10_000).decode()
   os.close(screen)
   assert "Work" in shown and "|" in shown
+
+
+@pytest.fixture
+def lines(monkeypatch, capsys):
+  monkeypatch.delenv("TQDM_DISABLE", raising=False)
+  monkeypatch.setattr(progress, "_SECONDS_PER_LINE", 0)
+  return lambda: capsys.readouterr().err.splitlines()
+
+
+def test_each_state_is_a_line_with_the_share_that_is_done(lines):
+  with progress.bar("Texts", total=4) as bar:
+    bar.update(1)
+  assert lines()[1].startswith("Texts: 25 %, 1/4 [")
+
+
+def test_no_share_is_told_of_an_unknown_total(lines):
+  with progress.bar("Texts") as bar:
+    bar.update(3)
+    bar.set_postfix(loss=1.5)
+  written = lines()
+  assert written[1].startswith("Texts: 3 [")
+  assert "loss=1.5" in written[-1]
+  assert not any(" %" in line or "/?" in line for line in written)
+
+
+def test_a_total_that_becomes_known_is_told(lines):
+  with progress.bar("Text") as bar:
+    progress.advance(bar, 10, 40)
+    progress.advance(bar, 20, 40)
+  written = lines()
+  assert written[0].startswith("Text: 0 [")
+  assert written[-1].startswith("Text: 50 %, 20/40 [")
