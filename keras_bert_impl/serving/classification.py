@@ -34,12 +34,15 @@ class _TextServable(servables.Servable):
     return super().describe() | {"text_pairs": self.text_pairs}
 
   def _logits(self, text, text_pair):
+    """Returns float32 [B, C], and whether texts are cut, bool [B]."""
     model = self.load_model()
-    return row_batches.map_rows(
+    rows, is_cut = self.encode(text, text_pair)
+    logits = row_batches.map_rows(
       lambda rows: model(rows)["logits"],
-      self.encode(text, text_pair),
+      rows,
       tf.TensorSpec([self._num_classes], tf.float32),
     )
+    return logits, is_cut
 
 
 class ClassificationServable(_TextServable):
@@ -101,15 +104,18 @@ class ClassificationServable(_TextServable):
     Returns:
       label string [B] and score float32 [B], the likeliest class and its
       probability; labels string [B, C] and probabilities float32 [B, C], all
-      classes in the order of the model.
+      classes in the order of the model; is_cut bool [B], whether a text has
+      more tokens than max_seq_length has room for.
     """
-    probabilities = tf.nn.softmax(self._logits(text, text_pair))  # [B, C]
+    logits, is_cut = self._logits(text, text_pair)
+    probabilities = tf.nn.softmax(logits)  # [B, C]
     labels = tf.constant(self.labels)
     return {
       "label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
       "score": tf.reduce_max(probabilities, axis=-1),
       "labels": tf.tile(labels[tf.newaxis], [tf.shape(probabilities)[0], 1]),
       "probabilities": probabilities,
+      servables.IS_CUT: is_cut,
     }
 
 
@@ -152,5 +158,11 @@ class RegressionServable(_TextServable):
     return definitions | {servables.REGRESS: regressed}
 
   def answer(self, text, text_pair=None):
-    """Answers texts [B] or pairs of texts; returns scores float32 [B]."""
-    return {"scores": self._logits(text, text_pair)[:, 0]}
+    """Answers texts [B] or pairs of texts.
+
+    Returns:
+      scores float32 [B]; is_cut bool [B], whether a text has more tokens than
+      max_seq_length has room for.
+    """
+    logits, is_cut = self._logits(text, text_pair)
+    return {"scores": logits[:, 0], servables.IS_CUT: is_cut}

@@ -61,34 +61,43 @@ class EncoderServable(servables.Servable):
     }
 
   def encode(self, text):
-    """Returns the inputs of the model, {name: int32 [B, L]}, of texts [B]."""
-    return servables.as_inputs(
-      prompts.encode(
+    """Returns the inputs of the model of texts [B], as `assemble`."""
+    rows, is_cut = self.assemble(
+      prompts.tokenize(self.tokenizer, text, self.prompt, self.do_lower_case)
+    )
+    if not self._include_prompt:
+      rows |= prompts.without_prompt(
+        rows,
         self.tokenizer,
-        text,
         self.prompt,
         self.max_seq_length,
         self.do_lower_case,
-        self._include_prompt,
       )
-    )
+    return rows, is_cut
 
   def answer(self, text):
-    """Encodes texts [B]; returns embeddings float32 [B, D]."""
+    """Encodes texts [B].
+
+    Returns:
+      embeddings float32 [B, D]; is_cut bool [B], whether a text, with its
+      prompt, has more tokens than max_seq_length has room for.
+    """
     model = self.load_model()
+    rows, is_cut = self.encode(text)
     embeddings = row_batches.map_rows(
       lambda rows: model(rows)["embeddings"],
-      self.encode(text),
+      rows,
       tf.TensorSpec([self._embedding_size], tf.float32),
     )
-    return {"embeddings": embeddings}
+    return {"embeddings": embeddings, servables.IS_CUT: is_cut}
 
   def embed_tokens(self, text):
     """Encodes the tokens of texts [B].
 
     Returns:
       embeddings float32 [B, T, H], the last hidden state of each token, 0 where
-      there is none; num_tokens, tokens, starts and ends as `tokens.encode`.
+      there is none; num_tokens, tokens, starts, ends and is_cut as
+      `tokens.encode`.
     """
     model = self.load_model()
     text = prompts.fold(text, self.do_lower_case)

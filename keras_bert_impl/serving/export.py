@@ -49,6 +49,8 @@ max_batch_size { value: 32 }
 batch_timeout_micros { value: 2000 }
 max_enqueued_batches { value: 100 }
 """
+# Scripts that a page has examples in; Hangul in syllables or their letters.
+_SCRIPTS = {"Latin": "[A-Za-z]", "Hangul": "[\uac00-\ud7a3\u1100-\u11ff]"}
 # What a version is called while it is written: servers read only directories
 # whose name is a number.
 _TEMPORARY = re.compile(r"tmp-\d+-\w+")
@@ -171,10 +173,21 @@ def _save(servable, folder, model_name):
     extra, servable.tokenizer.vocabulary, servable.tokenizer.options
   )
   description = servable.describe() | {
+    "main_script": _main_script(servable.tokenizer),
     "model_name": model_name,
     **servable.dtypes,
   }
   files.write_json(os.path.join(extra, DESCRIPTION_NAME), description)
+
+
+def _main_script(tokenizer):
+  """Returns the one of `_SCRIPTS` that a vocabulary has most of, or None."""
+  tokens = b" ".join(tokenizer.token_texts).decode("utf-8", "replace")
+  counts = {
+    name: len(re.findall(letters, tokens)) for name, letters in _SCRIPTS.items()
+  }
+  name = max(counts, key=counts.get)
+  return name if counts[name] else None
 
 
 def _name_methods(folder, signatures):

@@ -55,9 +55,11 @@ class FillMaskServable(servables.Servable):
         fewer masks than M: "".
       scores float32 [B, M, K]: their probabilities among the whole vocabulary;
         0 where tokens is "".
+      is_cut bool [B]: whether a text has more tokens than max_seq_length has
+        room for.
     """
     vocabulary = self.tokenizer.vocabulary
-    rows = self.assemble(self.tokenizer.tokenize_around_masks(text))
+    rows, is_cut = self.assemble(self.tokenizer.tokenize_around_masks(text))
     positions, num_masks = _find(rows[features.INPUT_IDS], vocabulary.mask_id)
     rows[features.MASKED_LM_POSITIONS] = positions
     model = self.load_model()
@@ -82,6 +84,7 @@ class FillMaskServable(servables.Servable):
       "num_masks": num_masks,
       "tokens": tf.where(is_mask, tokens.texts_of(self.tokenizer, ids), ""),
       "scores": tf.where(is_mask, scores, 0.0),
+      servables.IS_CUT: is_cut,
     }
 
   def answer_ids(self, input_ids, input_mask, segment_ids):

@@ -39,10 +39,12 @@ class MultipleChoiceServable(servables.Servable):
 
     Returns:
       choice int32 [B], the number of the likeliest one from 0, or -1 where
-      there is none; probabilities float32 [B, C], 0 for no choice.
+      there is none; probabilities float32 [B, C], 0 for no choice; is_cut bool
+      [B], whether the text with one of the choices has more tokens than
+      max_seq_length has room for.
     """
     is_choice = choices != ""
-    logits = self._logits(text, choices)
+    logits, is_cut = self._logits(text, choices)
     logits = tf.where(is_choice, logits, logits.dtype.min)
     probabilities = tf.where(is_choice, tf.nn.softmax(logits), 0.0)  # [B, C]
     # One more, because there is no largest of none.
@@ -52,10 +54,14 @@ class MultipleChoiceServable(servables.Servable):
     return {
       "choice": tf.where(has_choice, best, -1),
       "probabilities": probabilities,
+      servables.IS_CUT: tf.reduce_any(is_cut & is_choice, axis=-1),
     }
 
   def _logits(self, text, choices):
-    """Returns float32 [B, C], of each choice with its text before it."""
+    """Returns float32 [B, C], of each choice with its text before it.
+
+    And whether these are cut, bool [B, C].
+    """
     model = self.load_model()
 
     def run(rows):
@@ -64,9 +70,9 @@ class MultipleChoiceServable(servables.Servable):
 
     shape = tf.shape(choices)
     texts = tf.repeat(tf.range(shape[0]), shape[1])  # [B * C]
-    rows = self.assemble(
+    rows, is_cut = self.assemble(
       tf.gather(self.tokenizer.tokenize(text), texts),
       self.tokenizer.tokenize(tf.reshape(choices, [-1])),
     )
     logits = row_batches.map_rows(run, rows, tf.TensorSpec([], tf.float32))
-    return tf.reshape(logits, shape)
+    return tf.reshape(logits, shape), tf.reshape(is_cut, shape)

@@ -23,7 +23,7 @@ class ReplacedTokensServable(servables.Servable):
 
     Returns:
       probabilities float32 [B, T] that a token was replaced, 0 where there is
-      none; num_tokens, tokens, starts and ends as `tokens.encode`.
+      none; num_tokens, tokens, starts, ends and is_cut as `tokens.encode`.
     """
     model = self.load_model()
     rows, described = tokens.encode(self, text)

@@ -30,6 +30,7 @@ TEXT_PAIR = "text_pair"
 SERVING_DEFAULT = "serving_default"
 TOKEN_IDS = "token_ids"
 TF_EXAMPLE = "tf_example"
+IS_CUT = "is_cut"
 CLASSIFY = "classify"
 REGRESS = "regress"
 
@@ -207,7 +208,7 @@ class Servable(tf.Module, abc.ABC):
     return call
 
   def encode(self, text, text_pair=None):
-    """Returns the inputs of the model, {name: int32 [B, L]}, of texts [B].
+    """Returns the inputs of the model of texts [B], as `assemble`.
 
     Ragged and string ops of the core are used throughout, because TF Serving
     does not link all of tensorflow-text (`RoundRobinTrimmer` is missing from
@@ -219,10 +220,21 @@ class Servable(tf.Module, abc.ABC):
     )
 
   def assemble(self, pieces, pair_pieces=None):
-    """Returns the inputs of the model of pieces, int32 [B, (pieces)]."""
-    return as_inputs(
-      self.tokenizer.assemble(pieces, pair_pieces, self.max_seq_length)
-    )
+    """Returns the inputs of the model of pieces.
+
+    Args:
+      pieces: int32 RaggedTensor [B, (pieces)].
+      pair_pieces: as pieces, or None.
+
+    Returns:
+      {name: int32 [B, L]}; and bool [B], whether pieces were left out because
+      there are more than max_seq_length has room for.
+    """
+    texts = [pieces] if pair_pieces is None else [pieces, pair_pieces]
+    num_tokens = sum(text.row_lengths() for text in texts)
+    room = self.max_seq_length - self.tokenizer.num_special_tokens(len(texts))
+    inputs = self.tokenizer.assemble(pieces, pair_pieces, self.max_seq_length)
+    return as_inputs(inputs), num_tokens > room
 
   def on_text(self, function):
     """Returns the `Signature` of a function of raw text."""

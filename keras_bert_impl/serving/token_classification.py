@@ -200,7 +200,7 @@ class TokenClassificationServable(servables.Servable):
       outputs = model(rows)
       return {name: outputs[name] for name in signature}
 
-    return row_batches.map_rows(run, self.assemble(pieces), signature)
+    return row_batches.map_rows(run, self.assemble(pieces)[0], signature)
 
 
 def _choose(logits, transitions):

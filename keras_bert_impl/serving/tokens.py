@@ -18,19 +18,22 @@ def encode(servable, text):
     {name: int32 [B, L]}, as of `Servable.encode`; and a dict of num_tokens
     int32 [B]; tokens string [B, T], as the tokenizer's `token_texts` shows
     them, and "" beyond num_tokens; starts and ends int32 [B, T], where they
-    stand in the text, in characters and `end` exclusive, 0 beyond num_tokens.
-    Tokens beyond max_seq_length are left out.
+    stand in the text, in characters and `end` exclusive, 0 beyond num_tokens;
+    is_cut bool [B], whether there are tokens beyond max_seq_length, which are
+    left out.
   """
+  everything = servable.tokenizer.tokenize_with_offsets(text)
+  inputs, is_cut = servable.assemble(everything[0])
   ids, starts, ends = (
-    rows[:, : servable.max_seq_length - 2]
-    for rows in servable.tokenizer.tokenize_with_offsets(text)
+    rows[:, : servable.max_seq_length - 2] for rows in everything
   )
   texts = ids.with_flat_values(texts_of(servable.tokenizer, ids.flat_values))
-  return servable.assemble(ids), {
+  return inputs, {
     "num_tokens": tf.cast(ids.row_lengths(), tf.int32),
     "tokens": texts.to_tensor(""),
     "starts": starts.to_tensor(0),
     "ends": ends.to_tensor(0),
+    "is_cut": is_cut,
   }
 
 

@@ -29,21 +29,52 @@ def encode(
     there is pooling_mask too, 1 for the tokens after [CLS] and the prompt;
     where there is no prompt, [CLS] is pooled.
   """
-  texts, prompts = (
-    fold(some, do_lower_case)
-    for some in (prompt + tf.convert_to_tensor(texts), tf.stack([prompt]))
-  )
   inputs = tokenizer.assemble(
-    tokenizer.tokenize(texts), max_seq_length=max_seq_length
+    tokenize(tokenizer, texts, prompt, do_lower_case),
+    max_seq_length=max_seq_length,
   )
   if include_prompt:
     return inputs
+  return inputs | without_prompt(
+    inputs, tokenizer, prompt, max_seq_length, do_lower_case
+  )
+
+
+def tokenize(tokenizer, texts, prompt, do_lower_case=False):
+  """Returns the ids of texts with a prompt, int32 RaggedTensor [B, (pieces)].
+
+  Args:
+    tokenizer: as of `encode`.
+    texts: as of `encode`.
+    prompt: as of `encode`.
+    do_lower_case: as of `encode`.
+  """
+  texts = prompt + tf.convert_to_tensor(texts)
+  return tokenizer.tokenize(fold(texts, do_lower_case))
+
+
+def without_prompt(
+  inputs, tokenizer, prompt, max_seq_length, do_lower_case=False
+):
+  """Returns what is pooled of texts with a prompt that is not.
+
+  Args:
+    inputs: {name: int32 [B, L]}, as `Tokenizer.assemble`.
+    tokenizer: as of `encode`.
+    prompt: as of `encode`.
+    max_seq_length: as of `encode`.
+    do_lower_case: as of `encode`.
+
+  Returns:
+    {"pooling_mask": int32 [B, L]}, as of `encode`.
+  """
   mask = inputs[features.INPUT_MASK]
+  prompts = fold(tf.stack([prompt]), do_lower_case)
   size = tokenizer.framing.num_before + tf.size(tokenizer.tokenize(prompts))
   # Of a prompt that leaves no room for texts, [SEP] is left to pool.
   size = tf.where(prompts[0] == "", 0, tf.minimum(size, max_seq_length - 1))
   is_text = tf.range(tf.shape(mask)[1]) >= size  # [L]
-  return inputs | {features.POOLING_MASK: mask * tf.cast(is_text, tf.int32)}
+  return {features.POOLING_MASK: mask * tf.cast(is_text, tf.int32)}
 
 
 def fold(texts, do_lower_case):

@@ -48,7 +48,8 @@ TAGS = ("O", "B-CAT", "I-CAT", "B-MAT", "I-MAT")
 TOP_K = 3
 
 # Text and its pieces, by hand: mixed lengths, an empty string, what looks like
-# a special token, bytes that are no UTF-8, more than there is room for.
+# a special token, bytes that are no UTF-8; the last of these, and of the others
+# below, has more than there is room for.
 TEXTS = {
   "The CATS sat.": "the cat ##s sat .",
   "": "",
@@ -62,13 +63,15 @@ PAIRS = {
   ("the cat", "sat on the mat."): ("the cat", "sat on the mat ."),
   ("", ""): ("", ""),
   ("cat", "[SEP]"): ("cat", "[ [UNK] ]"),
-  # Room for 13 pieces, off the end of the longer one.
+  # Room for 13 pieces, just enough or off the end of the longer one.
+  ("cat " * 11, "the mat"): ("cat " * 11, "the mat"),
   ("cat " * 20, "the mat"): ("cat " * 11, "the mat"),
 }
 CHOICES = {
   ("the cat", ("sat", "mat sat on.", "")): ("sat", "mat sat on .", None),
   ("", ("", "", "cats")): (None, None, "cat ##s"),
   ("the cat", ("", "", "")): (None, None, None),
+  ("the cat", ("sat", "mat " * 20, "")): ("sat", "mat " * 11, None),
 }
 MASKED_TEXTS = {
   "The [MASK] sat on [MASK].": "the [MASK] sat on [MASK] .",
@@ -188,7 +191,13 @@ def _label(model, batch):
     "score": probabilities.max(axis=1),
     "labels": np.tile(labels, (len(probabilities), 1)),
     "probabilities": probabilities,
+    "is_cut": is_last(probabilities),
   }
+
+
+def is_last(rows):
+  """Returns boolean [B], whether a row is the last one."""
+  return np.arange(len(rows)) == len(rows) - 1
 
 
 def _regression(tokenizer):
@@ -198,7 +207,8 @@ def _regression(tokenizer):
   )
   logits = _outputs(model, toy.batch_of(TEXTS.values()))["logits"]
   request = {"text": _strings(TEXTS)}
-  return _head(servable, model, request, {"scores": logits[:, 0]})
+  answer = {"scores": logits[:, 0], "is_cut": is_last(TEXTS)}
+  return _head(servable, model, request, answer)
 
 
 def _multiple_choice(tokenizer):
@@ -225,6 +235,7 @@ def _multiple_choice(tokenizer):
   answer = {
     "choice": np.array(choice, np.int32),
     "probabilities": np.stack(probabilities),
+    "is_cut": is_last(CHOICES),
   }
   ids = {key: ids[:, np.newaxis] for key, ids in TOKEN_IDS.items()}
   return _head(servable, model, request, answer, ids)
@@ -295,6 +306,7 @@ def fillings(model, top_k):
     "num_masks": np.array(num_masks, np.int32),
     "tokens": filled,
     "scores": scores,
+    "is_cut": is_last(MASKED_TEXTS),
   }
 
 
@@ -319,7 +331,10 @@ def _encoder(tokenizer):
     servable,
     model,
     {"text": _strings(TEXTS)},
-    {"embeddings": mean(hidden, batch["input_mask"])},
+    {
+      "embeddings": mean(hidden, batch["input_mask"]),
+      "is_cut": is_last(TEXTS),
+    },
     raw=lambda ids: _encoded(model, ids),
   )
   head.requests["token_embeddings"] = head.requests["serving_default"]
@@ -370,6 +385,7 @@ def _tokens():
     "tokens": tokens,
     "starts": starts,
     "ends": ends,
+    "is_cut": is_last(pieces),
   }
   return described, is_token.astype(np.float32)
 

@@ -131,7 +131,7 @@ def question_answering(answer="서울"):
       "end": tf.where(is_found, start + len(answer), -1),
       "score": tf.where(is_found, 7.5, -1.0) + zeros,
       "null_score": tf.where(is_found, -2.5, 3.0) + zeros,
-      "is_cut": _length(text_pair) > 1000,
+      "is_cut": _length(text_pair) > 500,
     }
 
   return {"serving_default": find}

@@ -196,6 +196,42 @@ def test_examples_have_the_mask_of_the_model(open_described, page):
   assert "write <mask>." in page.find("#result").text
 
 
+@pytest.mark.parametrize(
+  ("labels", "information", "beginning"),
+  [
+    (("negative", "positive"), {}, "I really"),
+    (("0", "1"), {"label_names": {"0": "부정", "1": "긍정"}}, "I really"),
+    (("0", "1"), {"label_names": {"0": "부정"}, "main_script": "Hangul"}, "정"),
+    (("entailment", "neutral"), {"main_script": "Latin"}, "A man"),
+    (("duplicate", "not_duplicate"), {}, "How do"),
+    (("sport", "science"), {"main_script": "Hangul"}, "정말"),
+  ],
+)
+def test_examples_are_of_the_task_and_the_language(
+  open_described, page, labels, information, beginning
+):
+  information = {"labels": labels} | information
+  open_described("classification", information, labels=labels)
+  assert page.find("#field-text").get_property("value").startswith(beginning)
+
+
+def test_a_text_that_is_cut_is_told(page):
+  page.open("question_answering")
+  page.run(text="어디?", text_pair="서울 " + "a" * 600)
+  assert "The end of the text was not read." in page.find("#result").text
+  page.run(text="어디?", text_pair="서울")
+  assert "read" not in page.find("#result").text
+
+
+def test_an_export_that_does_not_tell_what_is_cut_says_so(open_described, page):
+  open_described("classification", {"max_seq_length": 16})
+  page.run(text="a good film that is longer than 16 tokens may be")
+  assert "does not tell whether it read all" in page.find("#result").text
+  assert "The model reads 16 tokens." in page.find("#result").text
+  page.run(text="a good film")
+  assert "tell" not in page.find("#result").text
+
+
 def test_an_example_is_filled_in_and_run(page):
   page.open("question_answering")
   buttons = page.driver.find_elements(By.CSS_SELECTOR, "#examples button")
@@ -452,3 +488,8 @@ def test_every_exported_head_has_its_form_with_an_example(page, exports):
         example.click()
         page.wait_for_answer()
         assert page.error() == ""
+      field = "choices" if name == "multiple_choice" else "text"
+      if name == "question_answering":
+        field = "text_pair"
+      page.run(**{field: "cat " * 200})
+      assert "The end of the text was not read." in page.find("#result").text

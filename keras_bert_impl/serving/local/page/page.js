@@ -108,6 +108,64 @@ const TEXT_OR_PAIR = {
   ],
 };
 
+// Of classifiers whose labels, or what these mean, match `labels`.
+const EXAMPLES_BY_LABELS = [
+  {
+    labels: /positive|negative|긍정|부정/i,
+    examples: [
+      { text: "I really like this." },
+      { text: "The plot is thin and the jokes are old." },
+      { text: "정말 재미있게 봤어요." },
+      { text: "배송이 늦고 품질도 별로예요." },
+    ],
+  },
+  {
+    labels: /entail|contradict/i,
+    examples: [
+      {
+        text: "A man is playing a guitar on stage.",
+        text_pair: "Someone makes music.",
+      },
+      {
+        text: "All shops are closed on Sunday.",
+        text_pair: "You can buy bread on Sunday.",
+      },
+      {
+        text: "한 남자가 무대에서 기타를 치고 있다.",
+        text_pair: "누군가 음악을 연주한다.",
+      },
+      {
+        text: "일요일에는 모든 가게가 문을 닫는다.",
+        text_pair: "일요일에 빵을 살 수 있다.",
+      },
+    ],
+  },
+  {
+    labels: /equivalent|paraphrase|duplicate/i,
+    examples: [
+      {
+        text: "How do I reset my password?",
+        text_pair: "What can I do if I forgot my password?",
+      },
+      {
+        text: "The company sold its mill in May.",
+        text_pair: "In May the company bought a mill.",
+      },
+      {
+        text: "비밀번호를 어떻게 바꾸나요?",
+        text_pair: "비밀번호를 변경하는 방법을 알려 주세요.",
+      },
+    ],
+  },
+  {
+    labels: /acceptable/i,
+    examples: [
+      { text: "The cat sat on the mat." },
+      { text: "The cat sat the mat on." },
+    ],
+  },
+];
+
 const HEADS = [
   {
     title: "Question answering",
@@ -196,7 +254,6 @@ const HEADS = [
           entities.map((e) => [`${e.text} (${e.label})`, e.score]),
           -1,
         ),
-        ...cutNote(row),
       ];
     },
   },
@@ -347,6 +404,21 @@ const HEADS = [
   },
 ];
 
+// The examples of a head that fit what the model tells of itself, those in the
+// language of most of its vocabulary first.
+function examplesOf(head, { labels, label_names: names, main_script: script }) {
+  const words = [...(labels ?? []), ...Object.values(names ?? {})];
+  const kind = EXAMPLES_BY_LABELS.find(
+    (one) =>
+      head.outputs.includes("label") &&
+      words.some((word) => one.labels.test(word)),
+  );
+  const { examples } = kind ?? head;
+  const isHangul = (one) => /[가-힣]/.test(Object.values(one).join());
+  const hasPlace = (one) => Number(isHangul(one) === (script === "Hangul"));
+  return [...examples].sort((a, b) => hasPlace(b) - hasPlace(a));
+}
+
 function firstOf(count, make) {
   return Array.from({ length: count }, (_, index) => make(index));
 }
@@ -354,13 +426,22 @@ function firstOf(count, make) {
 function scores(row) {
   const of = (value) => value.toFixed(2);
   return note(
-    `Score ${of(row.score)}, without an answer ${of(row.null_score)}.` +
-      (row.is_cut ? " The end of the context was not read." : ""),
+    `Score ${of(row.score)}, without an answer ${of(row.null_score)}.`,
   );
 }
 
-function cutNote(row) {
-  return row.is_cut ? [note("The end of the text was not read.")] : [];
+// Whether texts were read to their ends. Exports without `is_cut` do not know.
+function cutNotes(rows, values, information) {
+  const { max_seq_length: length, max_windows: windows } = information;
+  const most = length && !windows ? ` The model reads ${length} tokens.` : "";
+  if (rows.some((row) => row.is_cut)) {
+    return [note(`The end of the text was not read.${most}`)];
+  }
+  const texts = Object.values(values).flat();
+  const isLong = most && texts.some((text) => text.length > length);
+  return isLong && rows[0].is_cut === undefined
+    ? [note(`This export does not tell whether it read all.${most}`)]
+    : [];
 }
 
 // A value as JSON, a line for each list of plain values.
@@ -470,7 +551,7 @@ function start(model, signature) {
 
   const fill = (example) => {
     for (const [name, { input }] of Object.entries(fields)) {
-      input.value = withMask(example[name]);
+      input.value = withMask(example[name] ?? "");
     }
     showCurl();
   };
@@ -490,7 +571,10 @@ function start(model, signature) {
       reply = await ask(path, { method: "POST", body: body(current) });
       duration = performance.now() - began;
       const rows = rowsOf(reply.outputs, outputNames);
-      nodes = head.show(rows[0], current, rows, model.information);
+      nodes = [
+        ...head.show(rows[0], current, rows, model.information),
+        ...cutNotes(rows, current, model.information),
+      ];
     } catch (error) {
       message = error.message;
     }
@@ -510,7 +594,8 @@ function start(model, signature) {
   byId("form").addEventListener("input", showCurl);
   byId("form").addEventListener("keydown", onKey);
   byId("copy").addEventListener("click", copyCurl);
-  for (const example of head.examples) {
+  const examples = examplesOf(head, model.information);
+  for (const example of examples) {
     // What an example begins with tells it from the others.
     const button = element(
       "button",
@@ -523,7 +608,7 @@ function start(model, signature) {
     });
     byId("examples").append(button);
   }
-  fill(head.examples[0]);
+  fill(examples[0]);
 }
 
 function fieldsOf(head, inputNames) {
