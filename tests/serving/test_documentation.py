@@ -9,6 +9,9 @@ pytest.importorskip(
   "tensorflow_serving.apis", reason="needs tensorflow-serving-api"
 )
 
+from google.protobuf import text_format  # noqa: E402
+from tensorflow_serving.config import model_server_config_pb2  # noqa: E402
+
 from tests.serving import prediction_service  # noqa: E402
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -26,7 +29,8 @@ SNIPPETS = [
 def places(exports):
   """{what the page says: what is there in this test}."""
   version_dir = exports["classification_of_pairs"].version_dir
-  with prediction_service.serve({"qnli": version_dir}) as address:
+  models = {"qnli": version_dir, "stsb": exports["regression"].version_dir}
+  with prediction_service.serve(models) as address:
     yield {"localhost:8500": address, "served/qnli/1": str(version_dir)}
 
 
@@ -38,3 +42,26 @@ def test_the_code_of_the_page_runs(places, number, capsys):
   assert code != SNIPPETS[number], "The code asks no model."
   exec(code, {})
   assert capsys.readouterr().out
+
+
+def blocks(language):
+  page = (ROOT / "docs/deployment.md").read_text("utf-8")
+  return re.findall(rf"```{language}\n(.*?)```", page, re.S)
+
+
+def test_the_configuration_of_versions_is_one_of_tf_serving():
+  [text] = [block for block in blocks("proto") if "model_config_list" in block]
+  config = model_server_config_pb2.ModelServerConfig()
+  [model] = text_format.Parse(text, config).model_config_list.config
+  served = set(model.model_version_policy.specific.versions)
+  assert set(model.version_labels.values()) == served == {1, 2}
+
+
+def test_the_yaml_of_the_page_is_yaml():
+  yaml = pytest.importorskip("yaml")
+  kinds = [
+    document.get("kind") or next(iter(document))
+    for block in blocks("yaml")
+    for document in yaml.safe_load_all(block)
+  ]
+  assert kinds == ["services", "Deployment", "Service", "scrape_configs"]
