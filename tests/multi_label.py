@@ -121,9 +121,10 @@ class MultiLabelServable(servables.Servable):
 
   def answer(self, text):
     model = self.load_model()
+    rows, _ = self.encode(text)
     logits = row_batches.map_rows(
       lambda rows: model(rows)["logits"],
-      self.encode(text),
+      rows,
       tf.TensorSpec([len(self.labels)], tf.float32),
     )
     return {"probabilities": tf.sigmoid(logits)}
