@@ -57,6 +57,22 @@ def _compile(function):
   return call
 
 
+def _differentiable(function):
+  """Returns a function of tensors with a gradient of its own, on TensorFlow.
+
+  `tf.custom_gradient` alone would register a gradient for good at every call in
+  a graph, and each would keep that graph alive, with its model's weights. Here
+  a call in a graph is one of a function that is traced once for each shape.
+
+  Args:
+    function: callable of tensors, as `tf.custom_gradient` has it. It must read
+      nothing but its arguments.
+  """
+  import tensorflow as tf
+
+  return tf.function(tf.custom_gradient(function), autograph=False)
+
+
 def _wide(*tensors):
   return [ops.cast(tensor, "float32") for tensor in tensors]
 
@@ -110,13 +126,12 @@ def _drop(x, numbers, threshold):
 @functools.cache
 def _compiled_drop(threshold):
   """Returns `_drop` and its gradient, which is the same, compiled by XLA."""
-  import tensorflow as tf
 
   @_compile
   def apply(x, numbers):
     return _drop(x, numbers, threshold)
 
-  @tf.custom_gradient
+  @_differentiable
   def compiled(x, numbers):
     return apply(x, numbers), lambda upstream: (apply(upstream, numbers), None)
 
@@ -163,13 +178,12 @@ def _compiled_arrangement(function, shapes, num_others):
       found = function(*tensors, *others)
     return tape.gradient(found, tensors, upstream)
 
+  @_differentiable
   def compiled(others, *tensors):
-    @tf.custom_gradient
-    def of_tensors(*tensors):
-      found = value(*tensors, *others)
-      return found, functools.partial(gradient, others)
+    def slopes(*upstream):
+      return [None] * len(others), gradient(others, *upstream)
 
-    return of_tensors(*tensors)
+    return value(*tensors, *others), slopes
 
   return compiled
 
@@ -282,7 +296,7 @@ def _compiled_layer_norm(epsilon):
       tf.cast(tf.reduce_sum(upstream_, axis=0), gamma.dtype),
     ]
 
-  @tf.custom_gradient
+  @_differentiable
   def compiled(x, gamma, beta):
     return value(x, gamma, beta), functools.partial(gradient, x, gamma)
 
@@ -313,7 +327,7 @@ def _compiled(activation, num_terms):
     slopes = tape.gradient(y, terms, upstream)
     return [tf.cast(slope, terms_and_upstream[0].dtype) for slope in slopes]
 
-  @tf.custom_gradient
+  @_differentiable
   def compiled(*terms):
     return value(*terms), functools.partial(gradient, *terms)
 
@@ -382,14 +396,10 @@ def _cross_entropy():
     slope = tf.where(is_label, probs - 1.0, probs)
     return slope * upstream[:, tf.newaxis], None
 
-  @tf.custom_gradient
+  @_differentiable
   def losses(logits, labels):
     labels = tf.cast(labels, tf.int32)
     found, log_total = value(logits, labels)
-    log_total = tf.raw_ops.PreventGradient(
-      input=log_total,
-      message="The cross-entropy of a vocabulary has no second derivative.",
-    )
     return found, functools.partial(gradient, logits, labels, log_total)
 
   @_compile

@@ -15,9 +15,14 @@ import tensorflow as tf
 
 from keras_bert_impl import features, frozen_weights
 from keras_bert_impl.layers import dropout, rematerialization
-from keras_bert_impl.training import distribution, row_numbers
+from keras_bert_impl.training import (
+  distribution,
+  graph_gradients,
+  row_numbers,
+)
 
 _SUM = tf.distribute.ReduceOp.SUM
+_held = graph_gradients.held_by_graphs()  # A decorator.
 
 
 class DivergedError(ValueError):
@@ -63,8 +68,8 @@ class TrainingLoop:
     self._gradients = traced(
       self._sum_gradients, jit_compile=config.jit_compile
     )
-    self._run_steps = traced(self._steps)
-    self._run_evaluation = traced(self._evaluation)
+    self._run_steps = _held(traced(self._steps))
+    self._run_evaluation = _held(traced(self._evaluation))
     # Lengths differ from batch to batch.
     self._run_prediction = traced(self._prediction, reduce_retracing=True)
 

@@ -1,10 +1,13 @@
 """The training loop: equal on every strategy, and honest about divergence."""
 
+import gc
+import itertools
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -158,3 +161,15 @@ def test_evaluation_ignores_padding_rows():
   )
   for name in ("masked_lm_loss", "masked_lm_accuracy", "next_sentence_loss"):
     assert with_padding[name] == pytest.approx(metrics[name], abs=1e-6)
+
+
+@pytest.mark.parametrize("rematerialize", [False, True])
+def test_nothing_keeps_the_weights_of_a_finished_training(rematerialize):
+  training = replica_equality.build(dropout=0.2, rematerialize=rematerialize)
+  data = distribution.distribute(training.strategy, replica_equality.dataset())
+  training.train(iter(data), 1)
+  training.evaluate(itertools.islice(data, 1))
+  weights = [weakref.ref(weight.value) for weight in training.model.weights]
+  del training
+  gc.collect()
+  assert not any(weight() for weight in weights)

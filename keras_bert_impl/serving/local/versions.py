@@ -1,5 +1,6 @@
 """Chooses the version of a model to serve: the highest that loads."""
 
+import gc
 import pathlib
 import threading
 
@@ -112,6 +113,7 @@ class Versions:
       states[self._current.version] = (END, "")
     self._note(states)
     self._current = model
+    gc.collect()  # The graphs of what was served refer to each other.
     logging.info("Version %d of %s is served.", model.version, self._dir)
 
   def _note(self, states):
