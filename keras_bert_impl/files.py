@@ -381,11 +381,11 @@ def parse_pieces(content, place):
     if not content:
       raise RuntimeError("the file is empty")
     processor = sentencepiece.SentencePieceProcessor(model_proto=content)
-  except RuntimeError as error:
+    return [processor.id_to_piece(i) for i in range(processor.get_piece_size())]
+  except (RuntimeError, UnicodeDecodeError) as error:
     raise ValueError(
       f"{place} is not a SentencePiece model, or is incomplete: copy it again."
     ) from error
-  return [processor.id_to_piece(i) for i in range(processor.get_piece_size())]
 
 
 @contextlib.contextmanager

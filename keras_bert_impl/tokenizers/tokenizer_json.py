@@ -246,7 +246,7 @@ def _read_byte_bpe(model, place, tokens, rules):
   known = frozenset(
     token for index, token in enumerate(tokens) if index not in rules.outside
   )
-  merges = []
+  merges = {}  # {merge: its entry}, in their order.
   for line, merge in enumerate(files.field(model, "merges", list, place)):
     pair = merge.split(" ") if isinstance(merge, str) else merge
     if not (
@@ -263,7 +263,13 @@ def _read_byte_bpe(model, place, tokens, rules):
         f"merges of {place}, entry {line}: {files.shown(merge)} names or makes"
         " what is not in its vocab."
       )
-    merges.append(" ".join(pair))
+    merge = " ".join(pair)
+    if merge in merges:
+      raise ValueError(
+        f"merges of {place}, entry {line}: {merge!r} is entry {merges[merge]}"
+        " too: restore the file."
+      )
+    merges[merge] = line
   return rules, {"merges": tuple(merges)}
 
 

@@ -281,10 +281,11 @@ def parse_merges(content, path, tokens):
   """Returns the lines of a merges.txt, tuple of "left right".
 
   Raises:
-    ValueError: if a line is no pair, or names or makes what is no token.
+    ValueError: if a line is no pair, comes twice, or names or makes what is no
+      token.
   """
   known = frozenset(tokens)
-  merges = []
+  merges = {}  # {line: its number}, in their order.
   for line, text in enumerate(files.decode(content, path).split("\n"), start=1):
     text = text.removesuffix("\r")
     if not text or text.startswith("#version"):
@@ -301,5 +302,10 @@ def parse_merges(content, path, tokens):
           f"{path}, line {line}: {token!r} is not in the vocabulary beside it:"
           " give the two files of one model."
         )
-    merges.append(text)
+    if text in merges:
+      raise ValueError(
+        f"{path}, line {line}: {text!r} stands on line {merges[text]} too:"
+        " restore the file."
+      )
+    merges[text] = line
   return tuple(merges)

@@ -95,3 +95,20 @@ def test_a_directory_without_a_model_is_refused_in_words(models, tmp_path):
   with pytest.raises(ValueError, match="1 is not a SavedModel") as caught:
     versions.Versions(tmp_path)
   assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+  "content",
+  ["[]", "[" * 50_000 + "]" * 50_000, '{"model_name": 1}', "{", b"\xff"],
+  ids=["list", "deep", "number", "half", "not UTF-8"],
+)
+def test_a_damaged_description_is_one_line(models, tmp_path, content):
+  shutil.copytree(models / "one", tmp_path / "1")
+  description = tmp_path / "1" / "assets.extra" / "model.json"
+  description.parent.mkdir(exist_ok=True)
+  description.write_bytes(
+    content if isinstance(content, bytes) else content.encode()
+  )
+  with pytest.raises(ValueError, match="model.json") as caught:
+    versions.Versions(tmp_path)
+  assert "\n" not in str(caught.value)

@@ -244,3 +244,12 @@ def _random_texts(count):
     "".join(rng.choice(rng.choice(pools)) for _ in range(rng.randrange(25)))
     for _ in range(count)
   ]
+
+
+def test_a_merge_that_comes_twice_is_named(tmp_path):
+  vocab_file = vocabularies.write_byte_bpe(tmp_path)
+  merges = tmp_path / "merges.txt"
+  last = merges.read_text("utf-8").splitlines()[-1]
+  merges.write_text(merges.read_text("utf-8").rstrip("\n") + f"\n{last}\n")
+  with pytest.raises(ValueError, match="merges.txt, line .* stands on line"):
+    tokenizers.load(vocab_file)

@@ -349,3 +349,11 @@ def test_it_works_after_a_random_seed_is_set(model_type, tmp_path):
     before, made.tokenize_with_offsets(texts), strict=True
   ):
     assert values.to_list() == same.to_list()
+
+
+def test_a_model_whose_pieces_are_not_utf8_is_named(tmp_path):
+  path = pathlib.Path(vocabularies.write_sentencepiece(tmp_path))
+  start = "\u2581".encode()
+  path.write_bytes(path.read_bytes().replace(start, b"\xff" + start[1:]))
+  with pytest.raises(ValueError, match="spiece.model is not a SentencePiece"):
+    tokenizers.load(path)

@@ -484,6 +484,12 @@ ADDED = {
     (
       "byte_bpe",
       ["model", "merges"],
+      ["h e", ["h", "e"]],
+      "entry 1: 'h e' is entry 0 too",
+    ),
+    (
+      "byte_bpe",
+      ["model", "merges"],
       None,
       "merges in model .* must be a list",
     ),

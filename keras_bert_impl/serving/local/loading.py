@@ -127,4 +127,14 @@ def _signature_defs(path):
 def _information(path):
   if not path.exists():
     return {}
-  return json.loads(path.read_text(encoding="utf-8"))
+  try:
+    information = json.loads(path.read_text(encoding="utf-8"))
+  except (ValueError, RecursionError) as error:
+    raise ValueError(f"{path.name} is not JSON ({error}).") from error
+  # The only part that the server itself reads.
+  name = "model_name"
+  if not isinstance(information, dict) or not isinstance(
+    information.get(name, ""), str
+  ):
+    raise ValueError(f"{path.name} must be an object whose {name} is a text.")
+  return information
