@@ -44,7 +44,14 @@ def open_weights(path, declared):
   """
   try:
     model, places = _open(path)
-  except (AttributeError, KeyError, OSError, TypeError, ValueError) as error:
+  except (
+    AttributeError,
+    ImportError,  # Layers of another backend, which is not installed.
+    KeyError,
+    OSError,
+    TypeError,
+    ValueError,
+  ) as error:
     reason = str(error).strip().partition("\n")[0]
     raise ValueError(
       f"{path} is damaged, or not a model of this library: {reason}"

@@ -116,7 +116,17 @@ def best_run(folder):
 
 
 def _newest(folder):
-  """Returns the prefix that the state file names last, None if it is gone."""
+  """Returns the prefix that the state file names last, None if it is gone.
+
+  Raises:
+    ValueError: the state file is damaged; names it.
+  """
   import tensorflow as tf
 
-  return tf.train.latest_checkpoint(folder)
+  try:
+    return tf.train.latest_checkpoint(folder)
+  except ValueError as error:
+    raise ValueError(
+      f"{os.path.join(folder, 'checkpoint')} is damaged ({error}): name one of"
+      " the folder's checkpoints, or remove that file."
+    ) from error

@@ -2,7 +2,7 @@
 
 import os
 
-from keras_bert_impl import files, heads
+from keras_bert_impl import files, heads, options
 from keras_bert_impl.tokenizers import token_pieces
 from keras_bert_impl.training import report
 
@@ -30,6 +30,18 @@ _TYPES = {
   "use_crf": bool,
   "version_2_with_negative": bool,
 }
+# Heads whose classes have names.
+_NAMED = (heads.CLASSIFICATION, heads.TOKEN_CLASSIFICATION)
+# Sizes that a model or its windows are made of.
+_INTERVALS = {
+  "bilstm_width": options.WIDTHS,
+  "end_n_top": "[1, 10000]",
+  "lstm_width": options.WIDTHS,
+  "max_query_length": options.SEQ_LENGTHS,
+  "max_seq_length": options.SEQ_LENGTHS,
+  "num_choices": "[1, 10000]",
+  "start_n_top": "[1, 10000]",
+}
 
 
 def read(folder):
@@ -40,9 +52,7 @@ def read(folder):
   """
   path = os.path.join(folder, NAME)
   task = report.read_json(path, types=_TYPES) or {}
-  for name in ("labels", "metrics"):
-    for value in task.get(name) or ():
-      files.check_type(value, str, f"each of {name} in {path}")
+  _check(task, path)
   task = _with_trained_on(task)
   trained_on = task.get("trained_on", token_pieces.TEXT)
   if trained_on not in token_pieces.TRAINED_ON:
@@ -51,6 +61,23 @@ def read(folder):
       f" {', '.join(token_pieces.TRAINED_ON)}."
     )
   return task
+
+
+def _check(task, path):
+  """Checks the values of a task file, whose types are right."""
+  for name in ("labels", "metrics"):
+    for value in task.get(name) or ():
+      files.check_type(value, str, f"each of {name} in {path}")
+  if task.get("head") in _NAMED and not task.get("labels", True):
+    raise ValueError(
+      f"labels ({task['labels']!r}) in {path} must be the names of the classes."
+    )
+  for name, interval in _INTERVALS.items():
+    if task.get(name) is not None:
+      try:
+        options.check_integers(interval, **{name: task[name]})
+      except ValueError as error:
+        raise ValueError(f"{error} See {path}.") from error
 
 
 def describe(fine_tuning):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 
+import keras
 import numpy as np
 import pytest
 
@@ -153,6 +154,30 @@ def test_what_is_missing_or_damaged_is_named(damage, kind, message, folder):
   with pytest.raises(kind, match=message) as error:
     reading.open_checkpoint(folder)
   assert str(folder) in str(error.value)
+
+
+def test_a_damaged_state_file_is_named(tmp_path):
+  (tmp_path / "checkpoint").write_bytes(b"\xff\xfe no text")
+  with pytest.raises(ValueError, match="/checkpoint is damaged .*: name one"):
+    reading.open_checkpoint(tmp_path)
+
+
+def test_a_keras_file_with_a_layer_of_torch_is_refused(tmp_path):
+  path = tmp_path / "model.keras"
+  inputs = keras.Input((2,))
+  keras.Model(inputs, keras.layers.Dense(2)(inputs)).save(path)
+  with zipfile.ZipFile(path) as file:
+    entries = {name: file.read(name) for name in file.namelist()}
+  config = json.loads(entries["config.json"])
+  layer = config["config"]["layers"][1]
+  layer |= {"class_name": "TorchModuleWrapper", "registered_name": None}
+  layer["config"] = {"name": "wrapped", "module": "no module"}
+  entries["config.json"] = json.dumps(config)
+  with zipfile.ZipFile(path, "w") as file:
+    for name, content in entries.items():
+      file.writestr(name, content)
+  with pytest.raises(ValueError, match="model.keras is damaged, or not a"):
+    reading.open_checkpoint(path)
 
 
 def test_a_file_of_no_known_kind_is_refused(tmp_path):

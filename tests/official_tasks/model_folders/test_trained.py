@@ -21,6 +21,12 @@ from official_tasks.model_folders import trained as trained_models
       {"head": "token_classification", "trained_on": "lines"},
       "trained_on .'lines'. in .*task.json must be one of text, words",
     ),
+    (
+      {"head": "token_classification", "labels": None},
+      "labels .None. in .*task.json must be the names",
+    ),
+    ({"bilstm_width": 10**9}, "bilstm_width .10{9}. must be .*task.json"),
+    ({"num_choices": 0}, "num_choices .0. must be .*task.json"),
     ([], "task.json must be an object"),
   ],
 )
