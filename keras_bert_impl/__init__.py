@@ -9,11 +9,13 @@
 All models and layers, and the other names in `_NAMES`, are attributes of it.
 Modules are imported when they are first used: `kb.models` needs no import of
 its own, and importing this package imports neither Keras nor TensorFlow.
+
+`keras.models.load_model` knows the classes of this package if Keras was
+imported before it, or if any attribute of it was used.
 """
 
 import importlib
-
-from keras_bert_impl import registration
+import sys
 
 __version__ = "0.1.0"
 
@@ -38,6 +40,7 @@ _NAMES = {
     "AnswerBeamHead",
     "BiLSTM",
     "BidirectionalBlock",
+    "BlockConfig",
     "ClassificationHead",
     "ConditionalRandomField",
     "DiscriminatorHead",
@@ -45,7 +48,9 @@ _NAMES = {
     "Dropout",
     "Embeddings",
     "FeedForward",
+    "FullAttention",
     "HeadTransform",
+    "LocalAttention",
     "MaskedLanguageModelHead",
     "Pooler",
     "Pooling",
@@ -97,9 +102,11 @@ _NAMES = {
   ),
   "sentences.sentence_encoder": ("SentenceEncoder",),
   "serving.export": ("export",),
+  "tokenizers": ("load_tokenizer",),
   "training.config": ("TrainingConfig",),
   "training.experiment": ("Experiment",),
 }
+_ALIASES = {"load_tokenizer": "load"}
 _MODULE_OF = {
   name: module for module, names in _NAMES.items() for name in names
 }
@@ -107,17 +114,25 @@ _MODULE_OF = {
 
 def __getattr__(name):
   if name in _MODULES:
-    return importlib.import_module(f"{__name__}.{name}")
-  if name == "load_tokenizer":
-    return __getattr__("tokenizers").load
-  if name in _MODULE_OF:
-    module = importlib.import_module(f"{__name__}.{_MODULE_OF[name]}")
-    return getattr(module, name)
-  raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _import(name)
+  if name not in _MODULE_OF:
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+  value = getattr(_import(_MODULE_OF[name]), _ALIASES.get(name, name))
+  globals()[name] = value  # It is not looked up here again.
+  return value
 
 
 def __dir__():
-  return sorted({*globals(), *_MODULES, *_MODULE_OF, "load_tokenizer"})
+  return sorted({*globals(), *_MODULES, *_MODULE_OF})
 
 
-registration.register_with_keras()
+def _import(name):
+  """Returns a module, and registers the models with Keras where that is."""
+  module = importlib.import_module(f"{__name__}.{name}")
+  if "keras" in sys.modules:
+    importlib.import_module(f"{__name__}.models")
+  return module
+
+
+if "keras" in sys.modules:
+  _import("models")

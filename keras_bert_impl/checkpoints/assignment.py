@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from keras_bert_impl import given_arrays
+from keras_bert_impl.layers.basics import initializers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,21 +76,9 @@ def assign(
   _raise_any(errors, origin, remedy)
   loaded = [name for name in variables if name not in problems]
   for name in loaded:
-    variables[name].assign(given_arrays.Given(read(tensors, name, origin)))
+    variables[name].assign(initializers.Given(read(tensors, name, origin)))
   left_over = [name for name in tensors.shapes if name not in loaded]
   return Assignment(loaded, list(problems), left_over)
-
-
-def check_shapes(expected, tensors, origin):
-  """Raises ValueError if tensors are missing or have another shape.
-
-  Args:
-    expected: dict of name -> tuple of int.
-    tensors: as for `assign`.
-    origin: as for `assign`.
-  """
-  problems = _problems(expected, tensors.shapes)
-  _raise_any(list(problems.values()), origin)
 
 
 def read(tensors, name, origin):

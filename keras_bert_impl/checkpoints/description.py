@@ -9,29 +9,6 @@ import dataclasses
 from keras_bert_impl import configs, heads
 from keras_bert_impl.checkpoints import names
 
-# What the same weights can be used with, but were not trained for.
-_BEHAVIOUR = (
-  "num_attention_heads",
-  "hidden_act",
-  "use_causal_mask",
-  "causal_direction",
-  "position_embedding_type",
-  "position_offset",
-  "layer_norm_eps",
-  "clamp_len",
-  "same_length",
-  "pos_att_type",
-  "position_buckets",
-  "max_relative_positions",
-  "conv_act",
-  "clears_padding",
-  "rotary_base",
-  "local_rotary_base",
-  "attention_window",
-  "global_attention_every",
-  "norm_first",
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class Description:
@@ -106,8 +83,12 @@ def differences(config, other, use_pooler=True):
     other: `EncoderConfig`.
     use_pooler: bool, whether there is a pooler in both.
   """
-  of_pooler = ["pooler_act", "summary_type", "classifier_pooling"]
-  fields = [*_BEHAVIOUR, *(of_pooler if use_pooler else [])]
+  fields = [
+    entry.name
+    for entry in dataclasses.fields(config)
+    if not entry.metadata.get("shows")
+    and (use_pooler or not entry.metadata.get("of_pooler"))
+  ]
   return [
     f"{field} is {getattr(config, field)!r}, not {getattr(other, field)!r}"
     for field in fields

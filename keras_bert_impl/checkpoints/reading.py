@@ -17,7 +17,6 @@ import dataclasses
 import os
 
 from keras_bert_impl.checkpoints import (
-  assignment,
   config_json,
   google_config,
   locating,
@@ -61,7 +60,7 @@ class Checkpoint:
     Raises:
       FileNotFoundError: there is none.
       ValueError: the vocabulary beside it has more tokens than the table rows,
-        or the matrices of the encoder have other shapes than it says.
+        or there are fewer layers than it says.
     """
     if self.description is None:
       raise FileNotFoundError(
@@ -70,17 +69,24 @@ class Checkpoint:
         "are."
       )
     if not allow_partial:
-      self._check_encoder()
+      self._check_layers()
     vocab_size.check_beside(self.description.config, self.path)
     return self.description
 
-  def _check_encoder(self):
-    """Compares sizes before a model of these sizes takes memory."""
-    assignment.check_shapes(
-      names.encoder_matrices(self.description.config),
-      self.tensors,
-      self.path,
+  def _check_layers(self):
+    """Compares depths before a model of so many layers takes its time."""
+    config = self.description.config
+    groups = config.num_hidden_groups
+    last = (
+      f"{names.LAYER}{config.num_hidden_layers - 1}/"
+      if groups is None
+      else f"{names.GROUP}{groups - 1}/"
     )
+    if not any(name.startswith(last) for name in self.tensors.shapes):
+      raise ValueError(
+        f"{last.rstrip('/')} is missing in checkpoint {self.path}: its"
+        f" configuration has {config.num_hidden_layers} layers."
+      )
 
 
 def open_checkpoint(path):

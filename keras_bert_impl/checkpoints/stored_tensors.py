@@ -6,8 +6,8 @@ import math
 import ml_dtypes  # noqa: F401  (makes bfloat16 known to NumPy)
 import numpy as np
 
-from keras_bert_impl import given_arrays
 from keras_bert_impl.checkpoints import mappings
+from keras_bert_impl.layers.basics import initializers
 
 # What training in half precision leaves; all are read as float32.
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -84,7 +84,7 @@ class StoredTensors(mappings.Tensors):
 
 def _read(place):
   # A copy: the file may be written anew.
-  copy = given_arrays.zeros(place.shape)
+  copy = initializers.zeros(place.shape)
   if 0 in place.shape:
     return copy
   dtype = np.dtype(place.dtype)

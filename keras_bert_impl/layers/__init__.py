@@ -9,53 +9,61 @@ Axes, everywhere in this project:
   I intermediate size, V vocabulary size, C classes.
 """
 
-from keras_bert_impl.layers.answer_beam import AnswerBeamHead
-from keras_bert_impl.layers.bilstm import BiLSTM
-from keras_bert_impl.layers.convolution import TokenConvolution
-from keras_bert_impl.layers.crf import ConditionalRandomField
-from keras_bert_impl.layers.disentangled import (
+from keras_bert_impl.layers.attention.buckets import RelativePositionBias
+from keras_bert_impl.layers.attention.disentangled import (
   DisentangledBias,
   RelativeEmbeddings,
 )
-from keras_bert_impl.layers.dropout import Dropout, random_seed
-from keras_bert_impl.layers.embeddings import Embeddings
-from keras_bert_impl.layers.feed_forward import FeedForward
-from keras_bert_impl.layers.head_transform import HeadTransform
-from keras_bert_impl.layers.heads import (
-  ClassificationHead,
-  DiscriminatorHead,
-  MaskedLanguageModelHead,
-  Pooler,
-  SpanBoundaryHead,
-  VocabularyHead,
-)
-from keras_bert_impl.layers.pooling import Pooling
-from keras_bert_impl.layers.projected_lstm import (
-  BidirectionalBlock,
-  ProjectedLSTM,
-)
-from keras_bert_impl.layers.relative_attention import (
+from keras_bert_impl.layers.attention.relative_attention import (
   RelativeAttention,
   RelativeStructure,
 )
-from keras_bert_impl.layers.relative_positions import RelativePositionBias
-from keras_bert_impl.layers.rematerialization import rematerialize
-from keras_bert_impl.layers.residual_output import ResidualOutput
-from keras_bert_impl.layers.rotary import RotaryEmbedding
-from keras_bert_impl.layers.scalar_mix import ScalarMix
-from keras_bert_impl.layers.summary import SequenceSummary
-from keras_bert_impl.layers.token_embeddings import TokenEmbeddings
-from keras_bert_impl.layers.token_sampler import TokenSampler
-from keras_bert_impl.layers.transformer_block import (
+from keras_bert_impl.layers.attention.rotary import RotaryEmbedding
+from keras_bert_impl.layers.attention.self_attention import (
+  FullAttention,
   SelfAttention,
+)
+from keras_bert_impl.layers.attention.window import LocalAttention
+from keras_bert_impl.layers.basics.dropout import (
+  Dropout,
+  random_seed,
+  rematerialize,
+)
+from keras_bert_impl.layers.blocks.convolution import TokenConvolution
+from keras_bert_impl.layers.blocks.embeddings import Embeddings
+from keras_bert_impl.layers.blocks.projected_lstm import (
+  BidirectionalBlock,
+  ProjectedLSTM,
+)
+from keras_bert_impl.layers.blocks.token_embeddings import TokenEmbeddings
+from keras_bert_impl.layers.blocks.transformer_block import (
+  BlockConfig,
+  FeedForward,
+  ResidualOutput,
   TransformerBlock,
 )
-from keras_bert_impl.layers.two_stream_block import TwoStreamBlock
+from keras_bert_impl.layers.blocks.two_stream_block import TwoStreamBlock
+from keras_bert_impl.layers.heads.answer_beam import AnswerBeamHead
+from keras_bert_impl.layers.heads.bilstm import BiLSTM
+from keras_bert_impl.layers.heads.crf import ConditionalRandomField
+from keras_bert_impl.layers.heads.head_transform import HeadTransform
+from keras_bert_impl.layers.heads.heads import (
+  ClassificationHead,
+  DiscriminatorHead,
+  MaskedLanguageModelHead,
+  SpanBoundaryHead,
+  VocabularyHead,
+)
+from keras_bert_impl.layers.heads.pooling import Pooler, Pooling
+from keras_bert_impl.layers.heads.scalar_mix import ScalarMix
+from keras_bert_impl.layers.heads.summary import SequenceSummary
+from keras_bert_impl.layers.heads.token_sampler import TokenSampler
 
 __all__ = [
   "AnswerBeamHead",
   "BiLSTM",
   "BidirectionalBlock",
+  "BlockConfig",
   "ClassificationHead",
   "ConditionalRandomField",
   "DiscriminatorHead",
@@ -63,7 +71,9 @@ __all__ = [
   "Dropout",
   "Embeddings",
   "FeedForward",
+  "FullAttention",
   "HeadTransform",
+  "LocalAttention",
   "MaskedLanguageModelHead",
   "Pooler",
   "Pooling",

@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from keras_bert_impl import configs, features
-from keras_bert_impl.layers import base as layers_base
-from keras_bert_impl.layers import ids
+from keras_bert_impl.layers.basics import base as layers_base
+from keras_bert_impl.layers.blocks import embeddings
 
 _OPTIONAL = {
   features.INPUT_MASK,
@@ -122,7 +122,7 @@ class EncoderModel(Model):
     for name in x if isinstance(x, dict) else ():
       # With one segment its ids are ignored.
       if sizes.get(name, 1) > 1:
-        ids.check(name, x[name], sizes[name])
+        embeddings.check_ids(name, x[name], sizes[name])
     return super().predict(x, *args, **kwargs)
 
   @classmethod

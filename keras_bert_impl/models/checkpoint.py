@@ -4,9 +4,9 @@ import contextlib
 import dataclasses
 import warnings
 
-from keras_bert_impl import given_arrays
 from keras_bert_impl import heads as heads_lib
 from keras_bert_impl.checkpoints import assignment, names, reading
+from keras_bert_impl.layers.basics import initializers
 from keras_bert_impl.models import (
   answer_beam,
   bidirectional_lm,
@@ -108,7 +108,7 @@ def load(checkpoint, description, allow_partial=False, dtype=None, remedy=None):
     ValueError: weights are missing or have another shape, or the encoder has no
       place for some of those stored.
   """
-  fresh = contextlib.nullcontext() if allow_partial else given_arrays.awaited()
+  fresh = contextlib.nullcontext() if allow_partial else initializers.awaited()
   with fresh:
     model = build(description, checkpoint.tensors.shapes, dtype)
   result = assignment.assign(

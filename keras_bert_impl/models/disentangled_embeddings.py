@@ -13,8 +13,7 @@ import functools
 from keras import ops
 
 from keras_bert_impl.checkpoints import names
-from keras_bert_impl.layers import embeddings
-from keras_bert_impl.models import encoder_layers
+from keras_bert_impl.layers.blocks import embeddings
 
 
 def make(config, generator):
@@ -27,7 +26,7 @@ def make(config, generator):
   make_layer = functools.partial(
     _DisentangledEmbeddings, generator.embeddings.word_embeddings
   )
-  return encoder_layers.embeddings(config, generator.dtype_policy, make_layer)
+  return embeddings.of_config(config, generator.dtype_policy, make_layer)
 
 
 class _DisentangledEmbeddings(embeddings.Embeddings):

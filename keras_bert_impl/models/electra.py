@@ -84,8 +84,7 @@ class ElectraPretrainingModel(base.Model):
     logits = task_models.token_logits(
       generator,
       labels[features.MASKED_LM_POSITIONS],
-      use_mask_decoder=config.clears_padding
-      and config.position_embedding_type == "none",
+      use_mask_decoder=config.use_mask_decoder,
     )
     sampler = layers.TokenSampler(dtype=generator.dtype_policy, name="sampler")
     input_ids, is_replaced = sampler(

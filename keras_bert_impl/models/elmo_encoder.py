@@ -4,7 +4,8 @@ import keras
 from keras import ops
 
 from keras_bert_impl import features, heads, layers
-from keras_bert_impl.models import base, encoder_layers
+from keras_bert_impl.layers.blocks import embeddings as embeddings_lib
+from keras_bert_impl.models import base
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -45,7 +46,7 @@ class ElmoEncoder(base.EncoderModel):
 
     # Wiring.
     with keras.name_scope(name):
-      embeddings = encoder_layers.embeddings(config, dtype)
+      embeddings = embeddings_lib.of_config(config, dtype)
       hidden, table = embeddings(input_ids, segment_ids, mask)
       directions, hidden_states = (hidden, hidden), [_join(hidden, hidden)]
       with keras.name_scope("encoder"):

@@ -3,6 +3,7 @@
 import keras
 
 from keras_bert_impl import features, layers
+from keras_bert_impl.layers.heads import pooling as pooling_lib
 from keras_bert_impl.models import base, encoders
 
 POOLER = "pooler"
@@ -135,7 +136,7 @@ def is_normalization(layer):
 def _pooled_output(encoder):
   if "pooled_output" not in encoder.output:
     raise ValueError(
-      f"pooling ({POOLER!r}) must be one of {', '.join(layers.pooling.MODES)}:"
+      f"pooling ({POOLER!r}) must be one of {', '.join(pooling_lib.MODES)}:"
       " the encoder has no pooler."
     )
   if encoder.config.pads_left:

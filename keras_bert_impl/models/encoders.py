@@ -8,17 +8,13 @@ from keras_bert_impl.models import (
   xlnet_encoder,
 )
 
-# {position_embedding_type: class}, where it is no transformer of BERT's kind.
-_OTHERS = {
-  "recurrent": elmo_encoder.ElmoEncoder,
-  "transformer_xl": xlnet_encoder.XLNetEncoder,
-}
-
 
 def class_of(config):
   """Returns the class of an encoder of a configuration."""
-  if config.position_embedding_type in _OTHERS:
-    return _OTHERS[config.position_embedding_type]
+  if config.is_recurrent:
+    return elmo_encoder.ElmoEncoder
+  if config.is_transformer_xl:
+    return xlnet_encoder.XLNetEncoder
   if config.causal_direction == "both":
     return bidirectional_pair.BidirectionalPair
   return encoder.TransformerEncoder

@@ -1,8 +1,8 @@
 """DeBERTa's decoder of masked tokens, on an encoder."""
 
 from keras_bert_impl import features
-from keras_bert_impl.layers import attention
-from keras_bert_impl.layers import mask_decoder as mask_decoder_lib
+from keras_bert_impl.layers.attention import scores
+from keras_bert_impl.layers.blocks import mask_decoder as mask_decoder_lib
 
 
 def decode(encoder):
@@ -35,15 +35,15 @@ def decode(encoder):
     )
   last = encoder.block_calls[-1]
   decoder = mask_decoder_lib.MaskDecoder(
-    last.func,
+    last.block,
     config.max_position_embeddings,
     config.initializer_range,
     dtype=encoder.dtype_policy,
     # Its table of positions gets the name of those in other encoders.
     name=encoder.name,
   )
-  _, position_ids = attention.structure(
+  _, position_ids = scores.structure(
     encoder.input[features.INPUT_MASK],
     encoder.input.get(features.SEQUENCE_IDS),
   )
-  return decoder(*last.args, **last.keywords, position_ids=position_ids)
+  return decoder(last.hidden, last.seen, last.positions, position_ids)

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl import features, heads, layers
-from keras_bert_impl.layers import attention
+from keras_bert_impl.layers.attention import scores
 from keras_bert_impl.models import base
 
 
@@ -141,7 +141,7 @@ class _States(NamedTuple):
 
 def _run_blocks(config, dtype, inputs, states):
   """Appends the states of each layer to `states`, which hold the first."""
-  seen, _ = attention.structure(
+  seen, _ = scores.structure(
     inputs[features.INPUT_MASK], inputs.get(features.SEQUENCE_IDS)
   )
   mems = inputs.get(features.MEMS)

@@ -15,7 +15,7 @@ from keras_bert_impl.checkpoints import (
   safetensors_format,
   torch_format,
 )
-from keras_bert_impl.layers import pooling
+from keras_bert_impl.layers.heads import pooling
 from keras_bert_impl.sentences import folders
 
 _CONFIG = "config.json"

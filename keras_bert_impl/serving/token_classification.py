@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import options
-from keras_bert_impl.layers import crf
+from keras_bert_impl.layers.heads import crf
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.serving import row_batches, servables, text_tokens
 from keras_bert_impl.tasks import windows

@@ -9,7 +9,7 @@ from keras_bert_impl import features
 with epy.lazy_imports():
   from keras import ops
 
-  from keras_bert_impl.layers import kernels
+  from keras_bert_impl.layers.basics import kernels
 
 
 class Prediction(NamedTuple):

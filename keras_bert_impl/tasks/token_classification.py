@@ -12,7 +12,7 @@ from keras import ops
 
 from keras_bert_impl import configs, heads, models
 from keras_bert_impl import features as features_lib
-from keras_bert_impl.layers import crf
+from keras_bert_impl.layers.heads import crf
 from keras_bert_impl.models import feature_models
 from keras_bert_impl.tasks import base, cross_entropy
 

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import features, frozen_weights
-from keras_bert_impl.layers import dropout, rematerialization
+from keras_bert_impl.layers.basics import dropout
 from keras_bert_impl.training import (
   distribution,
   graph_gradients,
@@ -197,7 +197,7 @@ class TrainingLoop:
     """Returns dense gradients, and {metric: float32 [2]}, of a micro-batch."""
     with (
       _random_seed(self.config.random_seed, step, part),
-      rematerialization.rematerialize(self.config.rematerialize),
+      dropout.rematerialize(self.config.rematerialize),
       # What is watched alone is recorded: nothing below the trained layers.
       tf.GradientTape(watch_accessed_variables=False) as tape,
     ):

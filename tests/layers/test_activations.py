@@ -3,7 +3,7 @@ import math
 import keras
 import numpy as np
 
-from keras_bert_impl.layers import activations
+from keras_bert_impl.layers.basics import activations
 
 X = np.linspace(-4, 4, 41, dtype="float32")
 

@@ -16,6 +16,15 @@ def make(hidden=HIDDEN, **changes):
   return layer
 
 
+def both(layer, hidden=HIDDEN, mask=None):
+  """Returns the context and the attention probabilities."""
+  return layer(hidden, mask), layer.attention_probs(hidden, mask)
+
+
+def directed(direction):
+  return layers.FullAttention(direction)
+
+
 def softmax(x):
   e = np.exp(x - x.max(-1, keepdims=True))
   return e / e.sum(-1, keepdims=True)
@@ -23,7 +32,7 @@ def softmax(x):
 
 def test_it_computes_the_formula_of_the_paper():
   layer = make()
-  context, probs = layer(HIDDEN, return_attention_scores=True)
+  context, probs = both(layer)
   for head in range(2):
     columns = slice(4 * head, 4 * head + 4)
     query, key, value = (
@@ -54,7 +63,7 @@ def test_padding_is_not_seen():
 
 def make_call(mask, **changes):
   keras.utils.set_random_seed(0)
-  context, probs = make(**changes)(HIDDEN, mask, return_attention_scores=True)
+  context, probs = both(make(**changes), HIDDEN, mask)
   return np.array(context), np.array(probs)
 
 
@@ -85,14 +94,14 @@ def test_a_causal_layer_sees_only_what_precedes_or_follows():
     ("left_to_right", before),
     ("right_to_left", before.T),
   ):
-    _, probs = make_call(None, causal_direction=direction)
+    _, probs = make_call(None, kind=directed(direction))
     seen = np.broadcast_to(sees, probs.shape)
     np.testing.assert_array_equal(probs > 0, seen)
 
 
 def test_causal_and_padding_masks_combine():
   mask = np.array([[1, 1, 1, 0, 0], [1, 1, 0, 1, 1]])
-  _, probs = make_call(mask, causal_direction="left_to_right")
+  _, probs = make_call(mask, kind=directed("left_to_right"))
   seen = np.tri(5, dtype=bool)[None] & mask[:, None, :].astype(bool)
   np.testing.assert_array_equal(
     probs > 0, np.broadcast_to(seen[:, None], probs.shape)
@@ -116,8 +125,9 @@ def test_a_position_that_sees_nothing_gives_no_nan():
 
 def test_the_probabilities_are_those_before_dropout():
   layer = make(dropout_rate=0.5)
+  probs = layer.attention_probs(HIDDEN)
   with layers.random_seed([1, 2]):
-    context, probs = layer(HIDDEN, return_attention_scores=True, training=True)
+    context = layer(HIDDEN, training=True)
   np.testing.assert_allclose(np.array(probs).sum(-1), 1, rtol=1e-5)
   assert (np.array(context) != np.array(layer(HIDDEN))).any()
 
@@ -129,14 +139,14 @@ def test_heads_that_do_not_divide_the_hidden_size_are_refused():
 
 def test_an_unknown_direction_is_refused():
   with pytest.raises(ValueError, match=r"'up'\).*left_to_right, right_to_left"):
-    make(causal_direction="up")
+    directed("up")
 
 
 def test_it_works_and_reloads_in_any_model(tmp_path):
   inputs = keras.Input((None, 8))
-  layer = layers.SelfAttention(2, causal_direction="left_to_right")
-  model = keras.Model(inputs, layer(inputs, return_attention_scores=True))
+  layer = layers.SelfAttention(2, kind=directed("left_to_right"))
+  model = keras.Model(inputs, layer(inputs))
   model.save(tmp_path / "model.keras")
   again = keras.models.load_model(tmp_path / "model.keras")
-  for new, old in zip(again(HIDDEN), model(HIDDEN), strict=True):
-    np.testing.assert_array_equal(new, old)
+  np.testing.assert_array_equal(again(HIDDEN), model(HIDDEN))
+  assert again.layers[1].kind.causal_direction == "left_to_right"

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import layers
-from keras_bert_impl.layers import attention
+from keras_bert_impl.layers.attention import scores
 
 
 def test_a_token_sees_its_own_text_and_positions_start_again():
   ids = np.array([[1, 1, 2, 2, 2, 0], [1, 2, 3, 3, 0, 0]], "int32")
-  seen, positions = attention.structure(np.ones_like(ids), ids)
+  seen, positions = scores.structure(np.ones_like(ids), ids)
   np.testing.assert_array_equal(
-    attention.whole_mask(seen), ids[:, :, None] == ids[:, None, :]
+    scores.whole_mask(seen), ids[:, :, None] == ids[:, None, :]
   )
   np.testing.assert_array_equal(
     positions, [[0, 1, 0, 1, 2, 0], [0, 0, 0, 1, 0, 1]]
@@ -18,7 +18,7 @@ def test_a_token_sees_its_own_text_and_positions_start_again():
 
 def test_without_sequence_ids_a_row_is_one_text():
   mask = np.array([[1, 1, 0]], "int32")
-  seen, positions = attention.structure(mask)
+  seen, positions = scores.structure(mask)
   assert seen is mask and positions is None
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.layers import crf
+from keras_bert_impl.layers.heads import crf
 
 
 def score_of(path, logits, scores):

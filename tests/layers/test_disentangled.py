@@ -6,8 +6,11 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import layers
-from keras_bert_impl.layers import attention as attention_lib
-from keras_bert_impl.layers import disentangled, relative_attention
+from keras_bert_impl.layers.attention import (
+  disentangled,
+  relative_attention,
+)
+from keras_bert_impl.layers.attention import scores as scores_lib
 from tests.layers.arrays import assert_close
 
 HIDDEN = 8
@@ -25,7 +28,7 @@ OPTIONS = {
 def make(
   num_distances=3,
   use_layer_norm=False,
-  block_size=None,
+  chunk_size=None,
   causal_direction=None,
   **options,
 ):
@@ -33,14 +36,14 @@ def make(
   table = layers.RelativeEmbeddings(
     num_distances, use_layer_norm, initializer_range=0.5
   )
-  attention = layers.SelfAttention(
-    HEADS,
-    0.0,
-    causal_direction,
+  kind = layers.DisentangledBias(
+    **OPTIONS | options,
     initializer_range=0.5,
-    block_size=block_size,
-    disentangled=OPTIONS | options,
+    causal_direction=causal_direction,
+    chunk_size=chunk_size,
+    name="disentangled",
   )
+  attention = layers.SelfAttention(HEADS, 0.0, kind, initializer_range=0.5)
   table.build((None, None, HIDDEN))
   attention.build((None, None, HIDDEN))
   rng = np.random.default_rng(1)
@@ -51,9 +54,8 @@ def make(
 
 def expected_scores(hidden, mask, rows, attention, row_of):
   """Returns [B, N, L, L], a pair at a time; `row_of` of a distance."""
-  share = attention.disentangled["share_att_key"]
-  positions = attention.disentangled_bias
-  kinds = attention.disentangled["pos_att_type"]
+  positions = attention.kind
+  share, kinds = positions.share_att_key, positions.pos_att_type
   to_key = attention.key if share else positions.pos_key
   to_query = attention.query if share else positions.pos_query
 
@@ -96,12 +98,7 @@ def test_scores_are_sums_over_contents_and_positions(
   hidden = rng.normal(size=(2, length, HIDDEN)).astype("float32")
   mask = np.ones((2, length), "int32")
   mask[1, length // 2 + 1 :] = 0
-  _, probs = attention(
-    hidden,
-    mask,
-    position_bias=table(hidden),
-    return_attention_scores=True,
-  )
+  probs = attention.attention_probs(hidden, mask, {"distances": table(hidden)})
   rows = np.asarray(table.rel_embeddings)
   scores = expected_scores(
     hidden, mask, rows, attention, lambda d: np.clip(d, -3, 2) + 3
@@ -113,9 +110,7 @@ def test_padding_sees_all_alike_and_is_not_seen():
   table, attention = make()
   hidden = np.random.default_rng(0).normal(size=(1, 5, HIDDEN))
   mask = np.array([[1, 1, 1, 0, 0]])
-  _, probs = attention(
-    hidden, mask, position_bias=table(hidden), return_attention_scores=True
-  )
+  probs = attention.attention_probs(hidden, mask, {"distances": table(hidden)})
   np.testing.assert_allclose(probs[:, :, 3:], 0.2, atol=1e-6)
   np.testing.assert_array_equal(probs[:, :, :3, 3:], 0.0)
 
@@ -176,7 +171,9 @@ def test_blocks_of_tokens_score_as_all_at_once(length, monkeypatch):
   found = []
   for size in (length, 4):
     monkeypatch.setattr(disentangled, "_BLOCK_SIZE", size)
-    found.append(attention(hidden, mask, position_bias=table(hidden)))
+    found.append(
+      attention(hidden, mask, positions={"distances": table(hidden)})
+    )
   np.testing.assert_allclose(*found, atol=1e-5)
 
 
@@ -192,17 +189,17 @@ MASKS = {
 }
 
 
-def run(block_size, mask, length=LENGTH, **options):
+def run(chunk_size, mask, length=LENGTH, **options):
   """Returns the context, and gradients of states, table and weights."""
   options |= {"position_buckets": 4, "max_relative_positions": 8}
-  table, attention = make(block_size=block_size, **options)
+  table, attention = make(chunk_size=chunk_size, **options)
 
   @tf.function(input_signature=[tf.TensorSpec([2, length, HIDDEN])])
   def call(hidden):
     with tf.GradientTape() as tape:
       tape.watch(hidden)
       context = attention(
-        hidden, mask, position_bias=table(hidden), training=True
+        hidden, mask, positions={"distances": table(hidden)}, training=True
       )
       loss = tf.reduce_sum(context**2)
     weights = [w.value for w in (*table.weights, *attention.trainable_weights)]
@@ -217,7 +214,7 @@ def run(block_size, mask, length=LENGTH, **options):
 )
 def test_blocks_of_a_row_attend_as_the_whole_does(mask, length, monkeypatch):
   expected = run(None, MASKS["packed" if mask == "texts" else mask])
-  monkeypatch.setattr(attention_lib, "FEW_SCORES", 0)
+  monkeypatch.setattr(scores_lib, "FEW_SCORES", 0)
   assert_close(run(8, MASKS[mask], length), expected)
 
 
@@ -227,9 +224,9 @@ def test_blocks_of_a_row_attend_as_the_whole_does(mask, length, monkeypatch):
 )
 def test_a_causal_direction_hides_the_other(direction, triangle, monkeypatch):
   expected = run(None, triangle(np.ones((2, LENGTH, LENGTH), "bool")))
-  monkeypatch.setattr(attention_lib, "FEW_SCORES", 0)
-  for block_size in (None, 8):
-    assert_close(run(block_size, None, causal_direction=direction), expected)
+  monkeypatch.setattr(scores_lib, "FEW_SCORES", 0)
+  for chunk_size in (None, 8):
+    assert_close(run(chunk_size, None, causal_direction=direction), expected)
 
 
 def test_no_scores_of_positions_are_of_all_pairs(monkeypatch):
@@ -240,7 +237,7 @@ def test_no_scores_of_positions_are_of_all_pairs(monkeypatch):
     return shift(scores, num_tokens)
 
   monkeypatch.setattr(relative_attention, "shift", recorded)
-  monkeypatch.setattr(attention_lib, "FEW_SCORES", 0)
+  monkeypatch.setattr(scores_lib, "FEW_SCORES", 0)
   monkeypatch.setattr(disentangled, "_BLOCK_SIZE", 4)
   run(8, None)
   # Rows of 8 by 37 tokens, each with 4 distances more in any 4 of them.

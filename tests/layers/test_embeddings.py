@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import layers
-from keras_bert_impl.layers import ids, positions
+from keras_bert_impl.layers.blocks import embeddings
 
 IDS = np.array([[1, 2, 3], [4, 0, 0]])
 SEGMENTS = np.array([[0, 0, 1], [0, 0, 0]])
@@ -49,7 +49,7 @@ def test_without_segments_there_is_no_table_of_them():
 
 
 def test_sinusoidal_positions_are_those_of_the_paper():
-  table = positions.sinusoidal(3, 4)
+  table = embeddings.sinusoidal(3, 4)
   assert table.shape == (3, 4)
   np.testing.assert_allclose(table[0], [0, 1, 0, 1])
   np.testing.assert_allclose(
@@ -187,5 +187,5 @@ def test_checking_ids_adds_nothing_to_a_traced_step(monkeypatch):
     return [operation.type for operation in graph.graph.get_operations()]
 
   checked = operations()
-  monkeypatch.setattr(ids, "check", lambda *_: None)
+  monkeypatch.setattr(embeddings, "check_ids", lambda *_: None)
   assert checked == operations()

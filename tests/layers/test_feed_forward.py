@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import layers
-from keras_bert_impl.layers import activations
+from keras_bert_impl.layers.basics import activations
 
 HIDDEN = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
 
@@ -22,8 +22,10 @@ def normalized(x):
 
 
 def test_a_gated_one_multiplies_what_the_activation_lets_through():
-  options = {"norm_first": True, "norm_bias": False}
-  layer = make(is_gated=True, use_bias=False, residual_options=options)
+  options = layers.BlockConfig(
+    norm_first=True, norm_bias=False, gated_feed_forward=True, mlp_bias=False
+  )
+  layer = make(options=options)
   assert [tuple(weight.shape) for weight in layer.weights] == [
     (8, 12),
     (6, 8),
@@ -40,9 +42,8 @@ def test_gates_give_the_same_in_training(activation):
   for use_bias in (True, False):
     layer = make(
       activation=activation,
-      is_gated=True,
-      use_bias=use_bias,
-      residual_options={"dropout_rate": 0.0},
+      dropout_rate=0.0,
+      options=layers.BlockConfig(gated_feed_forward=True, mlp_bias=use_bias),
     )
     np.testing.assert_allclose(
       layer(HIDDEN), layer(HIDDEN, training=True), atol=1e-5
@@ -60,7 +61,12 @@ def test_without_an_outer_layer_it_keeps_its_own_scope():
 
 def test_two_in_a_model_have_names_of_their_own_and_reload(tmp_path):
   model = keras.Sequential(
-    [layers.FeedForward(6, is_gated=True), layers.FeedForward(6)]
+    [
+      layers.FeedForward(
+        6, options=layers.BlockConfig(gated_feed_forward=True)
+      ),
+      layers.FeedForward(6),
+    ]
   )
   expected = model(HIDDEN)
   paths = [weight.path for weight in model.weights]

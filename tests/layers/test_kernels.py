@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.layers import activations, dense, kernels
+from keras_bert_impl.layers.basics import activations, base, kernels
 
 GELUS = [keras.activations.gelu, activations.gelu_new]
 # From where the slope is almost 0 to where it is almost 1.
@@ -78,7 +78,7 @@ def test_gelu_has_a_second_derivative():
 @pytest.mark.parametrize("is_dynamic", [False, True])
 @pytest.mark.parametrize("training", [False, True])
 def test_a_dense_layer_is_that_of_keras(shape, is_dynamic, training):
-  ours = dense.Dense(7, "gelu", bias_initializer="normal")
+  ours = base.Dense(7, "gelu", bias_initializer="normal")
   keras_layer = keras.layers.Dense(7, "gelu")
   x = np.random.default_rng(0).normal(size=shape).astype("float32")
   for layer in (ours, keras_layer):
@@ -95,7 +95,7 @@ def test_a_dense_layer_is_that_of_keras(shape, is_dynamic, training):
 @pytest.mark.parametrize("activation", ["gelu", "gelu_new", None])
 def test_gradients_of_a_dense_layer_are_those_of_keras(activation):
   function = activations.get(activation)
-  ours = dense.Dense(7, function, bias_initializer="normal")
+  ours = base.Dense(7, function, bias_initializer="normal")
   keras_layer = keras.layers.Dense(7, function)
   rng = np.random.default_rng(0)
   x, upstream = rng.normal(size=(2, 4, 5, 7)).astype("float32")[..., :7]
@@ -123,21 +123,21 @@ def test_scores_of_rows_are_a_product_with_the_transposed_table():
 
 
 def test_without_bias_or_activation_it_is_a_product():
-  layer = dense.Dense(3, use_bias=False)
+  layer = base.Dense(3, use_bias=False)
   x = np.ones((2, 5, 4), "float32")
   np.testing.assert_allclose(layer(x), x @ layer.kernel.numpy(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("training", [False, True])
 def test_only_training_has_functions_that_xla_compiles(training):
-  layer = dense.Dense(4, "gelu")
+  layer = base.Dense(4, "gelu")
   layer.build((None, 4))
   call = tf.function(lambda x: layer(x, training=training))
   assert bool(compiled_functions(call, [None, 4])) == training
 
 
 def test_few_numbers_are_not_worth_a_program_of_xla(fewest_numbers):
-  layer = dense.Dense(4, "gelu")
+  layer = base.Dense(4, "gelu")
   layer.build((None, 4))
   call = tf.function(lambda x: layer(x, training=True))
   assert bool(compiled_functions(call, [8, 4])) == (fewest_numbers == 0)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.layers import layer_norm
+from keras_bert_impl.layers.basics import base
 
 SIZE = 48
 TOLERANCE = {"float32": 1e-5, "bfloat16": 0.03, "mixed_bfloat16": 0.03}
@@ -15,7 +15,7 @@ def make(dtype):
   """Returns our layer, and Keras' with the same weights in float32."""
   rng = np.random.default_rng(0)
   layers = [
-    layer_norm.LayerNormalization(epsilon=1e-12, dtype=dtype),
+    base.LayerNormalization(epsilon=1e-12, dtype=dtype),
     keras.layers.LayerNormalization(epsilon=1e-12),
   ]
   weights = [rng.normal(1, 0.3, SIZE), rng.normal(0, 0.3, SIZE)]

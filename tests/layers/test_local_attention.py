@@ -19,16 +19,17 @@ TEXTS = np.cumsum(RNG.random((2, LENGTH)) < 0.1, axis=1)
 PACKED = TEXTS[:, :, None] == TEXTS[:, None, :]
 
 
-def make(window=WINDOW, dropout_rate=0.0, **options):
+def make(window=WINDOW, dropout_rate=0.0, causal_direction=None):
   keras.utils.set_random_seed(0)
-  layer = layers.SelfAttention(
-    2, dropout_rate, initializer_range=0.5, window=window, **options
-  )
+  kind = layers.FullAttention(causal_direction)
+  if window:
+    kind = layers.LocalAttention(window, causal_direction)
+  layer = layers.SelfAttention(2, dropout_rate, kind, initializer_range=0.5)
   layer.build((None, None, 8))
   return layer
 
 
-def run(layer, mask, length=LENGTH, jit_compile=False, rotary=None):
+def run(layer, mask, length=LENGTH, jit_compile=False, positions=None):
   """Returns the context and the gradients of input and weights."""
 
   @tf.function(
@@ -37,7 +38,7 @@ def run(layer, mask, length=LENGTH, jit_compile=False, rotary=None):
   def call(hidden):
     with tf.GradientTape() as tape:
       tape.watch(hidden)
-      context = layer(hidden, mask, rotary=rotary, training=True)
+      context = layer(hidden, mask, positions=positions, training=True)
       loss = tf.reduce_sum(context**2)
     weights = [variable.value for variable in layer.trainable_variables]
     return context, *tape.gradient(loss, [hidden, *weights])
@@ -65,9 +66,9 @@ def test_it_is_what_a_mask_of_the_window_gives(mask, seen, direction):
 
 
 def test_queries_and_keys_are_turned():
-  rotary = layers.RotaryEmbedding(4)(HIDDEN)
-  expected = run(make(None), NEAR[None], rotary=rotary)
-  assert_close(run(make(), None, rotary=rotary), expected)
+  positions = {"rotary": layers.RotaryEmbedding(4)(HIDDEN)}
+  expected = run(make(None), NEAR[None], positions=positions)
+  assert_close(run(make(), None, positions=positions), expected)
   assert np.abs(expected[0] - run(make(), None)[0]).max() > 0.1
 
 
@@ -108,12 +109,11 @@ def test_what_sees_nothing_gets_the_mean_of_the_row():
 
 
 def test_probabilities_are_returned_for_all_positions():
-  context, probs = make()(HIDDEN, return_attention_scores=True)
+  probs = make().attention_probs(HIDDEN)
   assert probs.shape == (2, 2, LENGTH, LENGTH)
   np.testing.assert_array_equal(
     np.array(probs) > 0, np.broadcast_to(NEAR, probs.shape)
   )
-  np.testing.assert_allclose(context, make()(HIDDEN), atol=1e-5)
 
 
 @pytest.mark.parametrize("texts", [False, True])
@@ -152,15 +152,13 @@ def test_a_batch_may_be_empty():
 @pytest.mark.parametrize("window", [1, 0, -2, 2.0, True])
 def test_a_window_of_no_neighbours_is_refused(window):
   with pytest.raises(ValueError, match=f"window .{window}. of .* at least 2"):
-    layers.SelfAttention(2, window=window)
+    layers.LocalAttention(window)
 
 
 def test_other_scores_are_refused():
-  message = "window .8. of .* must be None with disentangled attention or a pos"
-  with pytest.raises(ValueError, match=message):
-    make(disentangled={})
-  with pytest.raises(ValueError, match=message):
-    make()(HIDDEN, position_bias=np.zeros((1, 2, LENGTH, LENGTH), "float32"))
+  bias = np.zeros((1, 2, LENGTH, LENGTH), "float32")
+  with pytest.raises(ValueError, match="bias .* does not go .* window .8. of"):
+    make()(HIDDEN, positions={"bias": bias})
 
 
 def test_every_block_has_a_dropout_mask_of_its_own():

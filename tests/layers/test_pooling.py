@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import choices, layers
-from keras_bert_impl.layers import pooling
+from keras_bert_impl.layers.heads import pooling
 from keras_bert_impl.models import embedding_model
 
 # Three tokens and padding; one token; none.

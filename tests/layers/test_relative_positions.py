@@ -63,7 +63,7 @@ def test_it_is_a_part_of_any_model():
   inputs = keras.Input((None, 8))
   bias = layers.RelativePositionBias(2, 8, name="bias")(inputs)
   assert bias.shape == (1, 2, None, None)
-  hidden = layers.TransformerBlock(2, 16)(inputs, position_bias=bias)
+  hidden = layers.TransformerBlock(2, 16)(inputs, positions={"bias": bias})
   model = keras.Model(inputs, hidden)
   again = keras.Model.from_config(model.get_config())
   again.set_weights(model.get_weights())

@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import layers
-from keras_bert_impl.layers import rotary
+from keras_bert_impl.layers.attention import rotary
 
 RNG = np.random.default_rng(0)
 HIDDEN = RNG.normal(size=(2, 5, 8)).astype("float32")
@@ -26,9 +26,9 @@ def test_scores_depend_on_the_distance_of_two_positions():
   same = np.broadcast_to(HIDDEN[:1, :1], (1, 5, 8))
   embedding = layers.RotaryEmbedding(4, base=10.0)
   positions = np.arange(5)[None]
-  _, first = layer(same, rotary=embedding(same), return_attention_scores=True)
-  _, moved = layer(
-    same, rotary=embedding(same, positions + 300), return_attention_scores=True
+  first, moved = (
+    layer.attention_probs(same, positions={"rotary": embedding(same, places)})
+    for places in (positions, positions + 300)
   )
   np.testing.assert_allclose(first, moved, atol=1e-4)
   scores = np.log(np.array(first)[0, 0])
@@ -49,21 +49,21 @@ def test_angles_stay_exact_in_bfloat16():
     given = np.array(keras.ops.cast(angles, dtype)).astype("float32")
     cosine = given[0, :, 0, 0] + given[0, :, 0, 8]
     np.testing.assert_allclose(cosine, expected, atol=1e-5)
-  x = keras.ops.ones((1, 2, 24), "bfloat16")
+  x = keras.ops.ones((1, 2, 3, 8), "bfloat16")
   for training in (False, True):
-    heads = rotary.split_heads((x, x, x), 3, angles, training)
+    heads = rotary.split_heads((x, x, x), angles, training)
     assert [head.dtype for head in heads] == 3 * ["bfloat16"]
 
 
 def test_the_compiled_program_and_its_gradient_are_those_of_plain_ops():
-  projections = tuple(tf.constant(RNG.normal(size=(3, 2, 5, 24)), "float32"))
+  projections = tuple(tf.constant(RNG.normal(size=(3, 2, 5, 3, 8)), "float32"))
   upstream = RNG.normal(size=(3, 2, 3, 5, 8))
   angles = layers.RotaryEmbedding(8)(HIDDEN, RNG.integers(0, 99, (2, 5)))
   found = []
   for training in (False, True):
     with tf.GradientTape() as tape:
       tape.watch(projections)
-      heads = rotary.split_heads(projections, 3, angles, training)
+      heads = rotary.split_heads(projections, angles, training)
       loss = tf.reduce_sum(tf.stack(heads) * upstream)
     found.append((*heads, *tape.gradient(loss, projections)))
   for plain, compiled in zip(*found, strict=True):
@@ -72,9 +72,10 @@ def test_the_compiled_program_and_its_gradient_are_those_of_plain_ops():
 
 @pytest.mark.parametrize("window", [None, 2])
 def test_angles_of_another_head_size_are_refused(window):
-  layer = layers.SelfAttention(2, window=window)
+  kind = window and layers.LocalAttention(window)
+  layer = layers.SelfAttention(2, kind=kind)
   with pytest.raises(ValueError, match="head_size .2. of .* must be .* .4."):
-    layer(HIDDEN, rotary=layers.RotaryEmbedding(2)(HIDDEN))
+    layer(HIDDEN, positions={"rotary": layers.RotaryEmbedding(2)(HIDDEN)})
 
 
 def test_an_odd_head_is_refused():
@@ -84,9 +85,9 @@ def test_an_odd_head_is_refused():
 
 def test_it_is_saved_with_its_base(tmp_path):
   inputs = keras.Input((None, 8))
-  attention = layers.SelfAttention(2, window=4)
+  attention = layers.SelfAttention(2, kind=layers.LocalAttention(4))
   angles = layers.RotaryEmbedding(4, base=50.0)(inputs)
-  model = keras.Model(inputs, attention(inputs, rotary=angles))
+  model = keras.Model(inputs, attention(inputs, positions={"rotary": angles}))
   model.save(tmp_path / "model.keras")
   again = keras.models.load_model(tmp_path / "model.keras")
   np.testing.assert_array_equal(again(HIDDEN), model(HIDDEN))

@@ -36,10 +36,9 @@ def dense(layer, x):
 def test_it_is_two_sublayers_with_residual_and_normalization_after():
   block = make()
   hidden = block(HIDDEN, MASK)
-  probs = block(HIDDEN, MASK, only_attention_scores=True)
-  context, expected_probs = block.attention(
-    HIDDEN, MASK, return_attention_scores=True
-  )
+  probs = block.attention_probs(HIDDEN, MASK)
+  context = block.attention(HIDDEN, MASK)
+  expected_probs = block.attention.attention_probs(HIDDEN, MASK)
   middle = normalized(
     HIDDEN + dense(block.attention_output.dense, np.array(context))
   )
@@ -76,8 +75,9 @@ def test_its_weights_are_named_as_in_the_original_checkpoints():
 
 def test_pre_norm_normalizes_what_each_half_reads():
   block = make(
-    residual_options={"norm_first": True, "norm_bias": False},
-    attention_options={"use_bias": False},
+    options=layers.BlockConfig(
+      norm_first=True, norm_bias=False, attention_bias=False
+    ),
     use_attention_norm=False,
   )
   names = {weight.path.removeprefix("layer_0/") for weight in block.weights}
@@ -118,22 +118,16 @@ def test_it_works_and_reloads_in_any_model(tmp_path, dtype):
   hidden = keras.Input((None, 8))
   mask = keras.Input((None,), dtype="int32")
   block = make(activation="relu", dtype=dtype)
-  outputs = [
-    block(hidden, mask),
-    block(hidden, mask, only_attention_scores=True),
-  ]
-  model = keras.Model([hidden, mask], outputs)
+  model = keras.Model([hidden, mask], block(hidden, mask))
   model.save(tmp_path / "model.keras")
   model.save_weights(tmp_path / "model.weights.h5")
   again = keras.models.load_model(tmp_path / "model.keras")
   clone = keras.models.clone_model(model)
   clone.load_weights(tmp_path / "model.weights.h5")
   for other in (again, clone):
-    for new, old in zip(
-      other([HIDDEN, MASK]), model([HIDDEN, MASK]), strict=True
-    ):
-      assert new.dtype == old.dtype
-      np.testing.assert_array_equal(new, old)
+    new, old = other([HIDDEN, MASK]), model([HIDDEN, MASK])
+    assert new.dtype == old.dtype
+    np.testing.assert_array_equal(new, old)
 
 
 def stack():

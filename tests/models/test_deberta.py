@@ -118,7 +118,7 @@ def test_positions_that_are_not_for_the_input_are_for_the_decoder_of_masks(
     ({"position_buckets": 1}, "position_buckets .1. must be from 2"),
     ({"position_buckets": 16}, "rel_embeddings has shape .16, 32. there, but"),
     ({"share_att_key": False}, "pos_key/kernel is missing"),
-    ({"relative_attention": False}, "needs relative_attention True"),
+    ({"relative_attention": False}, "needs relative_attention"),
   ],
 )
 def test_wrong_configurations_are_refused_in_one_line(folder, changes, message):

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs, layers, models
-from keras_bert_impl.layers import initializers
+from keras_bert_impl.layers.basics import initializers
 from tests import architectures
 
 TINY = configs.EncoderConfig(

@@ -103,16 +103,16 @@ import jax
 import keras
 import numpy as np
 from keras_bert_impl import layers, models
-from keras_bert_impl.layers import attention
+from keras_bert_impl.layers.attention import scores
 
 # So that long rows are cut into blocks.
-attention.FEW_SCORES, attention.BLOCK_SIZE = 0, 3
+scores.FEW_SCORES, scores.CHUNK_SIZE = 0, 3
 RECOMPUTED = ("bert", "albert", "electra", "xlnet", "deberta", "modernbert")
 assert keras.backend.backend() == "jax"
 for path in pathlib.Path(sys.argv[1]).glob("*.keras"):
   model = keras.models.load_model(path)
   if path.stem == "long":
-    assert model.encoder.get_layer("layer_0").attention.block_size == 3
+    assert model.encoder.get_layer("layer_0").kind.chunk_size == 3
   inputs = dict(np.load(path.with_suffix(".inputs.npz")))
   np.savez(path.with_suffix(".outputs.npz"), **model(inputs))
 

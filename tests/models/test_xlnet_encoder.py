@@ -8,7 +8,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs, models
-from keras_bert_impl.layers import attention, random_seed, rematerialize
+from keras_bert_impl.layers import random_seed, rematerialize
+from keras_bert_impl.layers.attention import scores
 
 CONFIG = configs.EncoderConfig(
   vocab_size=40,
@@ -219,8 +220,8 @@ def test_blocks_of_a_row_change_nothing(monkeypatch):
     return logits, *tape.gradient(loss, weights)
 
   expected = run("whole")
-  monkeypatch.setattr(attention, "FEW_SCORES", 0)
-  monkeypatch.setattr(attention, "BLOCK_SIZE", 4)
+  monkeypatch.setattr(scores, "FEW_SCORES", 0)
+  monkeypatch.setattr(scores, "CHUNK_SIZE", 4)
   for found, value in zip(run("blocks"), expected, strict=True):
     found, value = map(tf.convert_to_tensor, (found, value))
     atol = 1e-5 * max(np.abs(value).max(), 1.0)

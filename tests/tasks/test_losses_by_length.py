@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.layers import dropout
+from keras_bert_impl.layers.basics import dropout
 from keras_bert_impl.tasks import masking, objectives, pretraining
 from tests import architectures
 from tests.tasks import test_packed_losses

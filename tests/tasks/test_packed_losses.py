@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs
-from keras_bert_impl.layers import dropout
+from keras_bert_impl.layers.basics import dropout
 from keras_bert_impl.tasks import (
   masked_lm,
   masking,

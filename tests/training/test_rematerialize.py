@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import layers, models
-from keras_bert_impl.layers import kernels
+from keras_bert_impl.layers.basics import kernels
 from keras_bert_impl.training import distribution
 from tests import slow
 from tests.training import (

@@ -1,0 +1,1 @@
+"""What each position sees of the others, and how."""

@@ -1,0 +1,160 @@
+"""Rotary position embeddings: queries and keys turned by their positions."""
+
+import dataclasses
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_bert_impl.layers.attention import buckets, scores
+from keras_bert_impl.layers.basics import base as base_lib
+from keras_bert_impl.layers.basics import kernels, parts
+
+
+@dataclasses.dataclass(frozen=True)
+class RotaryConfig(parts.Part):
+  """Fields of rotary positions, position_embedding_type "rotary".
+
+  Attributes:
+    rotary_base: base (theta) of the wave lengths of rotary positions, >= 1.
+    local_rotary_base: the same, for layers with a window.
+  """
+
+  rotary_base: float = parts.field(10000.0, "[1, inf)")
+  local_rotary_base: float = parts.field(10000.0, "[1, inf)")
+
+  KIND = "rotary"
+  EXCLUDES = (buckets.BucketsConfig,)
+
+  @classmethod
+  def check(cls, config):
+    """Raises ValueError if heads cannot be turned."""
+    if config.hidden_size // config.num_attention_heads % 2:
+      raise ValueError(
+        f"hidden_size / num_attention_heads ({config.hidden_size} / "
+        f"{config.num_attention_heads}) must be even with {cls.needs()}."
+      )
+
+  @classmethod
+  def positions(cls, config, dtype, hidden, position_ids):
+    """Returns the cosines and sines of each layer; see `parts.Part`."""
+    bases = [
+      config.local_rotary_base if window else config.rotary_base
+      for window in config.windows
+    ]
+    size = config.hidden_size // config.num_attention_heads
+    angles = {
+      base: RotaryEmbedding(size, base, name=f"rotary_{index}")(
+        hidden, position_ids
+      )
+      for index, base in enumerate(sorted(set(bases)))
+    }
+    return [{"rotary": angles[base]} for base in bases]
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class RotaryEmbedding(base_lib.Layer):
+  """Rotary position embedding (RoPE): cosines and sines of each position.
+
+  `SelfAttention` rotates each query and key by the angles of its position, so
+  that a score depends on the distance of two positions.
+
+  Args:
+    head_size: int, D, even.
+    base: float, theta: about the ratio of the longest wave length to the
+      shortest.
+    **kwargs: of `keras.layers.Layer`.
+
+  Raises:
+    ValueError: an odd `head_size`.
+
+  Source: Su et al. 2021 (RoFormer), section 3.2.
+  """
+
+  def __init__(self, head_size, base=10000.0, **kwargs):
+    # Positions stay float32: bfloat16 does not hold all integers above 256.
+    super().__init__(autocast=False, **kwargs)
+    if head_size % 2:
+      raise ValueError(f"head_size ({head_size}) of {self.name} must be even.")
+    self.head_size = head_size
+    self.base = base
+
+  def call(self, hidden, position_ids=None):
+    """Returns cosines and sines of all angles, in two parts to be added.
+
+    Keras casts the inputs of layers to bfloat16 under a mixed policy: then the
+    first part has 8 bits of each number and the second one the next 8.
+
+    Args:
+      hidden: float [B, L, H], of which only L is read.
+      position_ids: int [B, L]; None means the places in the row.
+
+    Returns:
+      float32 [B or 1, L, 1, 2 D]: D / 2 cosines and D / 2 sines, rounded; then
+      what rounding took from them.
+    """
+    if position_ids is None:
+      position_ids = ops.arange(ops.shape(hidden)[1])[None]
+    size = self.head_size
+    frequency = self.base ** (-np.arange(0, size, 2) / size)
+    position = ops.cast(position_ids, "float32")[:, :, None, None]
+    angle = position * frequency.astype("float32")  # [B or 1, L, 1, D / 2]
+    table = ops.concatenate([ops.cos(angle), ops.sin(angle)], axis=-1)
+    coarse = ops.round(table * 256.0) / 256.0
+    return ops.concatenate([coarse, table - coarse], axis=-1)
+
+  def compute_output_spec(self, hidden, position_ids=None):
+    """Returns the shape and dtype of `call`."""
+    batch = 1 if position_ids is None else hidden.shape[0]
+    shape = (batch, hidden.shape[1], 1, 2 * self.head_size)
+    return keras.KerasTensor(shape, "float32")
+
+
+def split_heads(projections, rotary, training):
+  """Returns query, key and value by head, query and key rotated.
+
+  Args:
+    projections: tuple of query, key and value, float [B, L, N, D].
+    rotary: float [B or 1, L, 1, 2 D], of `RotaryEmbedding`; None rotates
+      nothing.
+    training: bool, whether there will be a gradient.
+
+  Returns:
+    tuple of float [B, N, L, D].
+
+  Raises:
+    ValueError: as `turn`.
+  """
+  if rotary is None:
+    return tuple(map(scores.split_heads, projections))
+  return kernels.arrange(_turned_heads, projections, (rotary,), training)
+
+
+def _turned_heads(query, key, value, rotary):
+  tensors = turn(query, rotary), turn(key, rotary), value
+  return tuple(map(scores.split_heads, tensors))
+
+
+def turn(x, rotary):
+  """Returns queries or keys, rotated by the angles of their positions.
+
+  Args:
+    x: float [B, L, N, D].
+    rotary: float [B or 1, L, 1, 2 D], of `RotaryEmbedding`.
+
+  Returns:
+    `x`'s shape and dtype.
+
+  Raises:
+    ValueError: the angles are those of heads of another size.
+  """
+  if rotary.shape[-1] != 2 * x.shape[-1]:
+    raise ValueError(
+      f"head_size ({rotary.shape[-1] // 2}) of RotaryEmbedding must be that of"
+      f" the attention ({x.shape[-1]}): hidden size / num_heads."
+    )
+  first, second = ops.split(ops.cast(x, "float32"), 2, axis=-1)
+  table = sum(ops.split(ops.cast(rotary, "float32"), 2, axis=-1))
+  cosine, sine = ops.split(table, 2, axis=-1)
+  halves = [first * cosine - second * sine, second * cosine + first * sine]
+  return ops.cast(ops.concatenate(halves, axis=-1), x.dtype)

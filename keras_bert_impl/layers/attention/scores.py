@@ -1,0 +1,209 @@
+"""Scaled dot-product attention: what each position sees, and what it gets.
+
+All positions attend at once, or in chunks, with memory that is linear in L.
+
+`rows` is a dict of what belongs to the R positions that see others, on axis 2:
+`query` [B, N, R, D] and perhaps `seen` bool [B, 1, 1 or R, L], or `text` int
+[B, 1, R, 1] and `texts` int [B, 1, 1, L] (each sees its own text), `last` or
+`first` int [1, 1, R, 1] (the last or first place that each sees: its own),
+`position_bias` float [B or 1, N, R, L].
+
+Source: Vaswani et al. 2017, section 3.2.1.
+"""
+
+from keras import ops
+
+from keras_bert_impl.layers.basics import chunks, dropout
+
+# Scores of a batch, 256 MiB: up to so many are kept for rows of any length.
+FEW_SCORES = 2**26
+CHUNK_SIZE = 512
+_LONG = 2 * CHUNK_SIZE  # positions, of which all scores are kept at once
+# Added to the scores of positions that are not seen; finite in every dtype, so
+# that a row whose positions are all masked (padding in a packed batch) gives no
+# NaN.
+_UNSEEN = -3e4
+# What each causal direction limits: `rows`, see above.
+LIMITS = {"left_to_right": "last", "right_to_left": "first"}
+
+
+def structure(input_mask, sequence_ids=None):
+  """Returns what the positions of a row see, and where in a text they are.
+
+  In a packed row a token sees the tokens of its own text only, and positions
+  are counted from 0 in every text. Padding is a text of its own, which no token
+  of another sees.
+
+  Args:
+    input_mask: int [B, L], 1 for a token and 0 for padding.
+    sequence_ids: int [B, L], the same for the tokens of a text, which are next
+      to each other: 1, 2, ..., and 0 for padding. None: a row is one text.
+
+  Returns:
+    attention_mask: `input_mask`; or int [B, L, 1], `sequence_ids`.
+    position_ids: None, which means the places in the row; or int32 [B, L].
+  """
+  if sequence_ids is None:
+    return input_mask, None
+  place = ops.cumsum(ops.ones_like(sequence_ids), axis=1)  # [B, L]
+  before = ops.pad(sequence_ids[:, :-1], [[0, 0], [1, 0]], constant_values=-1)
+  is_first = ops.not_equal(sequence_ids, before)
+  number = ops.cumsum(ops.cast(is_first, "int32"), axis=1)  # of the text
+  # The first places of all texts, and then others, which are larger.
+  first = ops.sort(ops.where(is_first, place, 2**30), axis=1)
+  first = ops.take_along_axis(first, number - 1, axis=1)
+  return sequence_ids[:, :, None], ops.cast(place - first, "int32")
+
+
+def chunk_size(longest):
+  """Returns the size of chunks for rows of so many positions, None for all.
+
+  Args:
+    longest: int, or None for any number.
+  """
+  return CHUNK_SIZE if longest is None or longest > _LONG else None
+
+
+def split_heads(x):
+  """Returns [B, N, L, D] of `x` [B, L, N, D]."""
+  return ops.transpose(x, (0, 2, 1, 3))
+
+
+def merge_heads(x):
+  """Returns [B, L, H] of `x` [B, N, L, D]."""
+  batch, heads, length, size = ops.shape(x)
+  x = ops.transpose(x, (0, 2, 1, 3))
+  return ops.reshape(x, (batch, length, heads * size))
+
+
+def rows(query, attention_mask, causal_direction, position_bias):
+  """Returns what belongs to each position, see above.
+
+  Args:
+    query: float [B, N, L, D].
+    attention_mask: bool or int, true where a position may be seen: [B, L] or
+      [B, L, L], from each position to each; or int [B, L, 1], the same for the
+      positions of a text, which see each other. None: all are seen.
+    causal_direction: str, one of `LIMITS`: a position sees itself and those
+      before it, or after it, alone. None: it sees all.
+    position_bias: float [B or 1, N, L, L], added to the scores; or None.
+  """
+  found = {"query": query, **_mask(attention_mask)}
+  if position_bias is not None:
+    found["position_bias"] = position_bias
+  if causal_direction:
+    places = ops.arange(ops.shape(query)[2])[None, None, :, None]
+    found[LIMITS[causal_direction]] = places
+  return found
+
+
+def attend(
+  rows, key, value, drop, size=None, training=False, bias=None, tables=()
+):
+  """Returns the context [B, N, L, D] and the probabilities [B, N, L, L].
+
+  Args:
+    rows: dict, see above.
+    key: float [B, N, L, D].
+    value: float [B, N, L, D].
+    drop: callable, dropout of the probabilities; see `Dropout.drawn`.
+    size: int, positions of a chunk: memory is linear in L, and None is returned
+      instead of the probabilities. None: all positions attend at once.
+    training: bool, whether there will be a gradient.
+    bias: callable (number of the chunk, None of all rows; rows, key, *tables).
+      It returns what is added to the scores, float32 [B or 1, N or 1, R, L] or
+      None, and is to see to the mask. None: `seen` is the mask.
+    tables: list of float tensors, which `bias` reads.
+  """
+  if size is None:
+    return _attend(None, rows, (key, value, *tables), drop, bias)
+
+  def context(number, rows, *others):
+    return _attend(number, rows, others, drop, bias)[0]
+
+  others = (key, value, *tables)
+  return in_chunks(context, rows, others, drop, size, training), None
+
+
+def in_chunks(function, rows, others, drop, size, training):
+  """Returns what `chunks.apply` does; few scores are kept for a gradient.
+
+  Args:
+    function: as of `chunks.apply`, like the others.
+    rows: dict, see above.
+    others: list of float tensors.
+    drop: as of `attend`.
+    size: int.
+    training: bool, whether there will be a gradient.
+  """
+  batch, num_heads, length, _ = rows["query"].shape
+  is_known = None not in (batch, length)
+  are_few = is_known and batch * num_heads * length**2 <= FEW_SCORES
+  # To attend at once is faster still, but each chunk draws its own dropout: its
+  # masks would depend on how a batch is divided.
+  if are_few and drop is dropout.keep:
+    return function(None, rows, *others)
+  return chunks.apply(function, rows, others, size, training and not are_few)
+
+
+def _attend(number, rows, others, drop, bias):
+  """Returns `attend` for the rows of a chunk; others: key, value and tables."""
+  key, value, *tables = others
+  # TensorFlow computes product, scale and mask as one, if the scale comes right
+  # before and the mask right behind, in the same dtype.
+  query = rows["query"] * key.shape[-1] ** -0.5
+  scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
+  seen = what_is_seen(rows, ops.shape(key)[2]) if bias is None else None
+  if seen is not None:
+    scores = scores + ops.cast(ops.where(seen, 0.0, _UNSEEN), scores.dtype)
+  scores = ops.cast(scores, "float32")  # [B, N, R, L]
+  added = rows.get("position_bias")
+  if bias is not None:
+    added = bias(number, rows, key, *tables)
+  if added is not None:  # Keras casts it with the other inputs.
+    scores = scores + ops.cast(added, "float32")
+  probs = ops.cast(ops.softmax(scores), value.dtype)
+  return ops.matmul(drop(probs, number), value), probs
+
+
+def _mask(attention_mask):
+  """Returns the part of `rows` that says what each position sees."""
+  if attention_mask is None:
+    return {}
+  if is_of_texts(attention_mask):
+    texts = ops.squeeze(attention_mask, -1)
+    return {"text": texts[:, None, :, None], "texts": texts[:, None, None]}
+  seen = ops.cast(attention_mask, "bool")
+  return {"seen": ops.expand_dims(seen, (1, 2) if len(seen.shape) == 2 else 1)}
+
+
+def is_of_texts(attention_mask):
+  """Whether a mask is of [B, L, 1]; a single position may be either."""
+  return len(attention_mask.shape) == 3 and attention_mask.shape[-1] == 1
+
+
+def what_is_seen(rows, length):
+  """Returns what positions see, bool [B or 1, 1, 1 or R, L]; None for all.
+
+  Args:
+    rows: dict, see above.
+    length: int or scalar tensor, L.
+  """
+  seen = rows.get("seen")
+  if "text" in rows:
+    seen = ops.equal(rows["text"], rows["texts"])
+  place = ops.arange(length)
+  for limit, is_within in (
+    ("last", ops.less_equal),
+    ("first", ops.greater_equal),
+  ):
+    if limit in rows:
+      causal = is_within(place, rows[limit])  # [1, 1, R, L]
+      seen = causal if seen is None else seen & causal
+  return seen
+
+
+def whole_mask(attention_mask):
+  """Returns an attention mask, as of `rows`, as bool [B, 1 or L, L]."""
+  length = ops.shape(attention_mask)[1]
+  return what_is_seen(_mask(attention_mask), length)[:, 0]

@@ -1,0 +1,272 @@
+"""Self-attention, and the kind of it in which each position sees all."""
+
+import dataclasses
+
+import keras
+from keras import ops
+
+from keras_bert_impl.layers.attention import rotary, scores
+from keras_bert_impl.layers.basics import base, parts
+
+
+@dataclasses.dataclass(frozen=True)
+class DirectionConfig(parts.Part):
+  """Fields of what a position sees: all, or what precedes or follows it.
+
+  Attributes:
+    use_causal_mask: whether a position sees only itself and what precedes it.
+    causal_direction: "right_to_left": it sees what follows it instead; "both":
+      the encoder is a `models.BidirectionalPair`, one for each, H wide each.
+  """
+
+  use_causal_mask: bool = parts.field(False)
+  causal_direction: str = parts.choice(
+    "left_to_right", ("left_to_right", "right_to_left", "both")
+  )
+
+  @classmethod
+  def check(cls, config):
+    """Raises ValueError if there is a direction without a causal mask."""
+    if not config.use_causal_mask and config.causal_direction != (
+      "left_to_right"
+    ):
+      raise ValueError(
+        f"causal_direction ({config.causal_direction!r}) needs"
+        " use_causal_mask True."
+      )
+
+  @property
+  def reading_direction(self):
+    """Direction in which a causal encoder reads, str; None for others."""
+    return self.causal_direction if self.use_causal_mask else None
+
+  @classmethod
+  def attention(cls, config, dtype, index):
+    """Returns a new `FullAttention`."""
+    return FullAttention(**of_config(config), dtype=dtype)
+
+
+def of_config(config):
+  """Returns the arguments that every kind of attention has, dict.
+
+  Raises:
+    ValueError: the configuration is of a pair of encoders.
+  """
+  if config.causal_direction == "both":
+    raise ValueError(
+      "causal_direction ('both') is of models.BidirectionalPair, which"
+      " --objective=bidirectional_pair trains: give a direction."
+    )
+  return {
+    "causal_direction": config.reading_direction,
+    "chunk_size": scores.chunk_size(config.longest_input),
+  }
+
+
+class AttentionKind(base.Layer):
+  """What each position sees of the others, and how; a part of `SelfAttention`.
+
+  Args:
+    causal_direction: str, "left_to_right" or "right_to_left": a position sees
+      itself and those before it, or after it, alone. None: it sees all.
+    chunk_size: int, for how many positions scores are kept at a time: memory
+      grows with L, not with its square. None: for all.
+    **kwargs: of `keras.layers.Layer`.
+
+  Raises:
+    ValueError: another direction.
+  """
+
+  use_key_bias = True  # Constructors may take it as an argument.
+
+  def __init__(self, causal_direction=None, chunk_size=None, **kwargs):
+    super().__init__(**kwargs)
+    if causal_direction not in (None, *scores.LIMITS):
+      raise ValueError(
+        f"causal_direction ({causal_direction!r}) of {self.name} must be one of"
+        f" {', '.join(scores.LIMITS)}, or None."
+      )
+    self.causal_direction = causal_direction
+    self.chunk_size = chunk_size
+
+  def project(self, positions, query, key, training):
+    """Returns `positions` as `attend` reads them.
+
+    Args:
+      positions: dict, as of `SelfAttention.call`.
+      query: layer that projects [..., H] to queries.
+      key: layer that projects [..., H] to keys.
+      training: bool.
+    """
+    del query, key, training
+    return positions
+
+  def attend(
+    self, query, key, value, seen, positions, drop, *, whole, training
+  ):
+    """Computes the context of each position.
+
+    Args:
+      query: float [B, L, N, D].
+      key: float [B, L, N, D].
+      value: float [B, L, N, D].
+      seen: bool or int, `attention_mask` of `SelfAttention.call`, or None.
+      positions: dict, as `project` returns it.
+      drop: callable, dropout of the probabilities; see `Dropout.drawn`.
+      whole: bool, whether the probabilities are returned, which takes memory
+        that grows with L * L.
+      training: bool, whether there will be a gradient.
+
+    Returns:
+      Tuple of the context, float [B, L, H], and, if `whole`, the attention
+      probabilities [B, N, L, L], before dropout.
+    """
+    raise NotImplementedError
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class FullAttention(AttentionKind):
+  """Each position sees all others, or all on one side of it.
+
+  Positions may come as "rotary", as of `RotaryEmbedding`, or as "bias", float
+  [B or 1, N, L, L], which is added to the scores.
+
+  Source: Vaswani et al. 2017, section 3.2.1.
+  """
+
+  def attend(
+    self, query, key, value, seen, positions, drop, *, whole, training
+  ):
+    """Computes the context of each position; as `AttentionKind.attend`."""
+    query, key, value = rotary.split_heads(
+      (query, key, value), positions.get("rotary"), training
+    )
+    rows = scores.rows(
+      query, seen, self.causal_direction, positions.get("bias")
+    )
+    size = None if whole else self.chunk_size
+    context, probs = scores.attend(rows, key, value, drop, size, training)
+    return scores.merge_heads(context), probs
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class SelfAttention(base.Layer):
+  """Multi-head self-attention, scaled dot-product, N heads of size D.
+
+  It uses Keras' implicit mask, such as that of `Embedding(mask_zero=True)`, and
+  passes it on.
+
+  Args:
+    num_heads: int, N; must divide H.
+    dropout_rate: float in [0, 1), of the attention probabilities.
+    kind: `FullAttention` (None: a new one), `LocalAttention` or
+      `DisentangledBias`: what each position sees, and how.
+    use_bias: bool, whether the projections have biases.
+    initializer_range: float, standard deviation.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: Vaswani et al. 2017, section 3.2.
+  """
+
+  def __init__(
+    self,
+    num_heads,
+    dropout_rate=0.1,
+    kind=None,
+    use_bias=True,
+    initializer_range=0.02,
+    **kwargs,
+  ):
+    super().__init__(**kwargs)
+    self.supports_masking = True
+    self.num_heads = num_heads
+    self.dropout_rate = dropout_rate
+    self.kind = kind or FullAttention(dtype=self.dtype_policy)
+    self.use_bias = use_bias
+    self.initializer_range = initializer_range
+
+  def build(self, hidden_shape, **other_shapes):
+    """Creates the weights."""
+    size = hidden_shape[-1]
+    if size % self.num_heads:
+      raise ValueError(
+        f"The hidden size ({size}) of {self.name} must be a multiple of"
+        f" num_heads ({self.num_heads})."
+      )
+    self.query, self.key, self.value = (
+      self._dense(size, hidden_shape, name=name, use_bias=use_bias)
+      for name, use_bias in (
+        ("query", self.use_bias),
+        ("key", self.use_bias and self.kind.use_key_bias),
+        ("value", self.use_bias),
+      )
+    )
+    self.dropout = self._dropout(hidden_shape, self.dropout_rate)
+    self.kind.build(hidden_shape)
+
+  def call(
+    self,
+    hidden,
+    attention_mask=None,
+    mask=None,
+    positions=None,
+    query_hidden=None,
+    training=False,
+  ):
+    """Computes the attention of each position to all others.
+
+    Args:
+      hidden: float [B, L, H].
+      attention_mask: bool or int, true where a position may be seen: [B, L] or
+        [B, L, L] (by each); or int [B, L, 1], its text's number. None: `mask`.
+      mask: bool [B, L], of the layers before, by Keras. None: all are seen.
+      positions: dict of what the kind of attention knows of positions, such as
+        {"bias": float [B or 1, N, L, L]}, which is added to the scores before
+        softmax; see the layers `RotaryEmbedding`, `RelativePositionBias` and
+        `RelativeEmbeddings`. None: nothing.
+      query_hidden: float [B, L, H], which looks at `hidden`; None: the same.
+      training: bool.
+
+    Returns:
+      float [B, L, H].
+    """
+    looking = hidden if query_hidden is None else query_hidden
+    seen = mask if attention_mask is None else attention_mask
+    drop = self.dropout.drawn(training)
+    return self._attend(looking, hidden, seen, positions, drop, training)[0]
+
+  def attention_probs(self, hidden, attention_mask=None, positions=None):
+    """Returns the attention probabilities, float [B, N, L, L]; as `call`."""
+    hidden = ops.convert_to_tensor(hidden, dtype=self.compute_dtype)
+    drop = self.dropout.drawn(training=False)
+    return self._attend(
+      hidden, hidden, attention_mask, positions, drop, whole=True
+    )[1]
+
+  def _attend(
+    self, looking, hidden, seen, positions, drop, training=False, whole=False
+  ):
+    """Returns what `AttentionKind.attend` does."""
+    positions = self.kind.project(
+      positions or {}, self.query, self.key, training
+    )
+    query = self._split(self.query(looking))
+    key, value = self._split(self.key(hidden)), self._split(self.value(hidden))
+    return self.kind.attend(
+      query, key, value, seen, positions, drop, whole=whole, training=training
+    )
+
+  def _split(self, x):
+    """[B, L, H] -> [B, L, N, D]."""
+    batch, length, size = ops.shape(x)
+    shape = (batch, length, self.num_heads, size // self.num_heads)
+    return ops.reshape(x, shape)
+
+  def compute_output_spec(self, hidden, *args, **kwargs):
+    """Returns the shape and dtype of `call`."""
+    return keras.KerasTensor(hidden.shape, self.compute_dtype)
+
+  @property
+  def disentangled_bias(self):
+    """The kind, by the name that `.keras` files have for its weights."""
+    return self.kind

@@ -1,0 +1,246 @@
+"""Local (sliding window) attention: each position sees only those near it.
+
+A row is cut into blocks as long as the window. The queries of a block meet the
+keys of two blocks: of their own, and of half a block on either side. So scores
+and time grow with the length of a row, not with its square.
+
+Axes, besides those of `layers`: W positions of a block, S blocks of a row.
+
+Source: Beltagy et al. 2020 (Longformer), section 3.1; Warner et al. 2024
+(ModernBERT), section 2.1.2.
+"""
+
+import dataclasses
+import functools
+
+import keras
+from keras import ops
+
+from keras_bert_impl.layers.attention import (
+  buckets,
+  disentangled,
+  rotary,
+  scores,
+  self_attention,
+)
+from keras_bert_impl.layers.basics import kernels, parts
+
+
+@dataclasses.dataclass(frozen=True)
+class WindowConfig(parts.Part):
+  """Fields of layers in which a token sees only those near it.
+
+  Attributes:
+    attention_window: tokens of a window: a token sees those up to half of it
+      away; 0 means that it sees all.
+    global_attention_every: n: the first layer and every n-th after it see all.
+  """
+
+  attention_window: int = parts.field(0)
+  global_attention_every: int = parts.field(1, "[1, inf)")
+
+  SWITCH = "attention_window"
+  EXCLUDES = (buckets.BucketsConfig, disentangled.DisentangledConfig)
+
+  @classmethod
+  def check(cls, config):
+    """Raises ValueError if a window has no token on either side."""
+    if config.attention_window < 2:
+      raise ValueError(
+        f"attention_window ({config.attention_window}) must be at least 2, one "
+        "token on either side, or 0 for none."
+      )
+
+  @property
+  def windows(self):
+    """The window of each layer's attention, None where it sees all; a list."""
+    every, size = self.global_attention_every, self.attention_window
+    numbers = range(self.num_hidden_layers)
+    return [size if size and number % every else None for number in numbers]
+
+  @classmethod
+  def attention(cls, config, dtype, index):
+    """Returns a new `LocalAttention`, or None for a layer that sees all."""
+    window = config.windows[index]
+    if window is None:
+      return None
+    options = self_attention.of_config(config)
+    return LocalAttention(window, **options, dtype=dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class LocalAttention(self_attention.AttentionKind):
+  """Each position sees those up to half a window away, in time linear in L.
+
+  Positions may come as "rotary", as of `RotaryEmbedding`.
+
+  Args:
+    window: int, at least 2.
+    causal_direction: str or None; see `AttentionKind`.
+    chunk_size: int or None, without effect here.
+    **kwargs: of `keras.layers.Layer`.
+
+  Raises:
+    ValueError: the window is no integer of at least 2.
+
+  Source: Beltagy et al. 2020 (Longformer), section 3.1.
+  """
+
+  def __init__(self, window, causal_direction=None, chunk_size=None, **kwargs):
+    super().__init__(causal_direction, chunk_size, **kwargs)
+    if not isinstance(window, int) or window < 2:
+      raise ValueError(
+        f"window ({window!r}) of {self.name} must be an integer of at least 2."
+      )
+    self.window = window
+
+  def attend(
+    self, query, key, value, seen, positions, drop, *, whole, training
+  ):
+    """Computes the context of each position; as `AttentionKind.attend`.
+
+    A position of a mask [B, L] that sees nothing, such as padding far from all
+    tokens, gets the mean of the row's values.
+
+    Raises:
+      ValueError: positions are a bias, which a window has no place for.
+    """
+    if "bias" in positions:
+      raise ValueError(
+        f"A bias of positions does not go with the window ({self.window}) of"
+        f" {self.name}."
+      )
+    attention_mask, angles = seen, positions.get("rotary")
+    shape, half = ops.shape(query)[:2], self.window // 2
+    length, direction = shape[1], self.causal_direction
+    # Two blocks have as many scores as the whole row.
+    whole |= isinstance(length, int) and length <= 4 * half
+    mean = ops.mean(value, axis=1, keepdims=True)
+    tensors = (query, key, value)
+    if whole:
+      seen = _band(attention_mask, length, half, direction)
+      query, key, value = rotary.split_heads(tensors, angles, training)
+    else:
+      seen = _seen_in_blocks(attention_mask, shape, half, direction)
+      others = () if angles is None else (angles,)
+      query, key, value = kernels.arrange(
+        _heads_in_blocks(half), tensors, others, training
+      )
+    rows = scores.rows(query, seen, None, None)
+    context, probs = scores.attend(rows, key, value, drop)
+
+    def as_rows(x):  # [B S, W, ...] -> [B, L, ...]
+      if whole:
+        return x
+      padded = length + _fill(length, 2 * half)
+      return ops.reshape(x, (shape[0], padded, x.shape[-1]))[:, :length]
+
+    context = as_rows(scores.merge_heads(context))
+    if attention_mask is not None and len(attention_mask.shape) == 2:
+      sees_any = as_rows(ops.any(seen, axis=-1, keepdims=True))
+      mean = ops.reshape(mean, (shape[0], 1, context.shape[-1]))
+      context = ops.where(sees_any, context, mean)
+    return context, probs
+
+
+# Cached, because `kernels.arrange` compiles a program for each function object.
+@functools.cache
+def _heads_in_blocks(half):
+  """Returns a function that splits query, key and value by block and head.
+
+  It takes them as [B, L, N, D] and perhaps the angles of `RotaryEmbedding`,
+  turns query and key by these, and returns [B S, N, W or 2 W, D].
+  """
+
+  def arrange(query, key, value, *angles):
+    if angles:
+      query, key = (rotary.turn(x, *angles) for x in (query, key))
+    blocks = (
+      _blocks(query, 2 * half),
+      _neighbourhoods(key, half),
+      _neighbourhoods(value, half),
+    )
+    return tuple(map(scores.split_heads, blocks))
+
+  return arrange
+
+
+def _band(attention_mask, length, half, direction):
+  """Returns which positions each one of a row sees, bool [B or 1, L, L]."""
+  place = ops.arange(length)
+  near = _is_near(place[None, :] - place[:, None], half, direction)[None]
+  if attention_mask is None:
+    return near
+  return near & scores.whole_mask(attention_mask)
+
+
+def _seen_in_blocks(attention_mask, shape, half, direction):
+  """Returns which of its neighbourhood a position sees, bool [B S, W, 2 W]."""
+  size = 2 * half
+  distance = ops.arange(2 * size)[None, :] - half - ops.arange(size)[:, None]
+  near = _is_near(distance, half, direction)
+  if attention_mask is None:
+    attention_mask = ops.ones(shape, "bool")
+  if scores.is_of_texts(attention_mask):
+    # From 1 on, as what is before and after the row is 0.
+    texts = ops.squeeze(attention_mask, -1) + 1
+    own = _blocks(texts, size)[:, :, None]
+    return near & ops.equal(own, _neighbourhoods(texts, half)[:, None])
+  attention_mask = ops.cast(attention_mask, "bool")
+  if len(attention_mask.shape) == 2:
+    return near & _neighbourhoods(attention_mask, half)[:, None]
+  return near & _diagonal(attention_mask, half)
+
+
+def _is_near(distance, half, direction):
+  """Returns whether a position sees another one at that distance, bool."""
+  first = 0 if direction == "right_to_left" else -half
+  last = 0 if direction == "left_to_right" else half
+  return (distance >= first) & (distance <= last)
+
+
+def _pad(x, axis, before, after):
+  """Returns `x` with zeros before and after it on an axis."""
+  padding = [[0, 0] for _ in x.shape]
+  padding[axis] = [before, after]
+  return ops.pad(x, padding)
+
+
+def _fill(length, size):
+  """Returns how many positions of padding make a row one of whole blocks."""
+  return -(-length // size) * size - length
+
+
+def _blocks(x, size):
+  """[B, L, ...] -> [B S, W, ...], padded."""
+  _, length, *rest = ops.shape(x)
+  x = _pad(x, 1, 0, _fill(length, size))
+  return ops.reshape(x, (-1, size, *rest))
+
+
+def _neighbourhoods(x, half):
+  """[B, L, ...] -> [B S, 2 W, ...]: each block, and half of one around it."""
+  batch, length, *rest = ops.shape(x)
+  size, fill = 2 * half, _fill(length, 2 * half)
+  x = _pad(x, 1, half, fill + half)
+  # Not -1, which TensorFlow cannot infer for a batch of no rows.
+  num_blocks = (length + fill) // size + 1
+  x = ops.reshape(x, (batch, num_blocks, size, *rest))  # [B, S + 1, W, ...]
+  x = ops.concatenate([x[:, :-1], x[:, 1:]], axis=2)
+  return ops.reshape(x, (-1, 2 * size, *rest))
+
+
+def _diagonal(x, half):
+  """[B, L, L] -> [B S, W, 2 W]: for each block, its neighbourhood's columns."""
+  batch, length, _ = ops.shape(x)
+  size, fill = 2 * half, _fill(length, 2 * half)
+  x = _pad(_pad(x, 1, 0, fill), 2, half, fill + half)
+  _, rows, columns = ops.shape(x)
+  blocks = rows // size
+  # The columns of each block begin W further right than those of the block
+  # before. With W zeros after each block, and read row after row, they all
+  # begin at 0.
+  x = _pad(ops.reshape(x, (batch, rows * columns)), 1, 0, rows)
+  x = ops.reshape(x, (batch, blocks, size * columns + size))
+  x = ops.reshape(x[:, :, : size * columns], (-1, size, columns))
+  return x[:, :, : 2 * size]

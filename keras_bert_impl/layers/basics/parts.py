@@ -1,0 +1,223 @@
+"""Parts of an encoder's configuration: each mechanism declares its fields.
+
+A mechanism is one file: its fields with their rules (a `Part`), and the layers
+that compute it. `configs.EncoderConfig` inherits from all parts, so that its
+fields are flat, as in `bert_config.json`.
+"""
+
+import dataclasses
+import types
+import typing
+
+from keras_bert_impl import options
+
+ACTIVATIONS = ("gelu", "gelu_new", "relu", "silu", "tanh", "linear")
+
+
+def field(
+  default=dataclasses.MISSING,
+  interval="[0, inf)",
+  *,
+  choices=None,
+  shows=False,
+  of_pooler=False,
+):
+  """Returns a field of a part.
+
+  Args:
+    default: the default value; without it the field must be given.
+    interval: str, of the allowed numbers, as of `options.field`.
+    choices: tuple of the allowed values; None for any number in the interval,
+      any bool or any text, as the field's annotation says.
+    shows: bool, whether its value shows in the shapes of the weights, or
+      changes nothing that trained weights compute.
+    of_pooler: bool, whether it changes only what the pooler computes.
+  """
+  metadata = {
+    "interval": interval,
+    "choices": choices,
+    "shows": shows,
+    "of_pooler": of_pooler,
+  }
+  return dataclasses.field(default=default, metadata=metadata)
+
+
+def choice(default, choices, **rules):
+  """Returns a `field` with choices."""
+  return field(default, choices=choices, **rules)
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+  """Fields of `configs.EncoderConfig` that belong to one mechanism.
+
+  The class methods are those of one part and take the whole configuration.
+
+  Attributes:
+    KIND: str, the `position_embedding_type` that the part is of, or None.
+    SWITCH: str, the field without which the part has no effect, or None.
+    EXCLUDES: tuple of other parts, whose fields must have their defaults where
+      this one is used.
+  """
+
+  KIND: typing.ClassVar[str | None] = None
+  SWITCH: typing.ClassVar[str | None] = None
+  EXCLUDES: typing.ClassVar[tuple] = ()
+
+  def get_config(self):
+    """Returns the values of the part's fields, for Keras."""
+    return dataclasses.asdict(self)
+
+  @classmethod
+  def from_config(cls, config):
+    """Returns the part of the values that `get_config` returned."""
+    return cls(**config)
+
+  @classmethod
+  def of(cls, config):
+    """Returns the part of a configuration: an object with its fields alone."""
+    return cls(
+      **{entry.name: getattr(config, entry.name) for entry in fields(cls)}
+    )
+
+  @classmethod
+  def is_used(cls, config):
+    """Whether the fields of this part have an effect."""
+    is_of_kind = cls.KIND in (None, config.position_embedding_type)
+    return is_of_kind and (cls.SWITCH is None or getattr(config, cls.SWITCH))
+
+  @classmethod
+  def needs(cls):
+    """Returns what makes the part one that is used, in words, for messages."""
+    return cls.SWITCH or f"position_embedding_type {cls.KIND!r}"
+
+  @classmethod
+  def check(cls, config):
+    """Raises ValueError if fields do not go together."""
+
+  @classmethod
+  def positions(cls, config, dtype, hidden, position_ids):
+    """Returns what the part tells each block of positions.
+
+    Args:
+      config: `configs.EncoderConfig`.
+      dtype: dtype policy of Keras.
+      hidden: float [B, L, H], symbolic, the first hidden states.
+      position_ids: int [B, L], or None for the places in the row.
+
+    Returns:
+      list with a dict of symbolic tensors for each layer, the argument
+      `positions` of `TransformerBlock`; None from parts of another kind.
+    """
+
+  @classmethod
+  def attention(cls, config, dtype, index):
+    """Returns the new kind of attention of a layer; None from other parts.
+
+    Args:
+      config: `configs.EncoderConfig`.
+      dtype: dtype policy of Keras.
+      index: int, number of the layer.
+
+    Returns:
+      `AttentionKind`, the argument `kind` of `SelfAttention`.
+    """
+
+
+def fields(part):
+  """Returns the `dataclasses.Field`s that a part itself declares."""
+  own = vars(part).get("__annotations__", {})
+  return [entry for entry in dataclasses.fields(part) if entry.name in own]
+
+
+def check(config):
+  """Checks all fields of a configuration.
+
+  Args:
+    config: `configs.EncoderConfig`.
+
+  Raises:
+    ValueError: a value is not allowed, has no effect or does not go with
+      others; the message names the field, the value and what is allowed.
+  """
+  for entry in dataclasses.fields(config):
+    check_value(entry, getattr(config, entry.name))
+  for part in reversed(type(config).__bases__):
+    if not part.is_used(config):
+      check_defaults(config, fields(part), f"needs {part.needs()}")
+      continue
+    for other in part.EXCLUDES:
+      check_defaults(config, fields(other), f"must be {{}} with {part.needs()}")
+    part.check(config)
+
+
+def positions_of(config, dtype, hidden, position_ids):
+  """Returns what each block is told of positions; as `Part.positions`."""
+  for part in type(config).__bases__:
+    if part.is_used(config):
+      found = part.positions(config, dtype, hidden, position_ids)
+      if found is not None:
+        return found
+  return config.num_hidden_layers * [{}]
+
+
+def attention_of(config, dtype, index):
+  """Returns the kind of attention of a layer; as `Part.attention`."""
+  for part in type(config).__bases__:
+    if part.is_used(config):
+      kind = part.attention(config, dtype, index)
+      if kind is not None:
+        return kind
+  raise ValueError("No part of the configuration has a kind of attention.")
+
+
+def check_value(entry, value):
+  """Raises ValueError if the value of a field is not allowed.
+
+  Args:
+    entry: `dataclasses.Field`, as `field` returns it.
+    value: its value.
+  """
+  types_ = typing.get_args(entry.type) or (entry.type,)
+  rules, named = entry.metadata, {entry.name: value}
+  if bool in types_:
+    options.check_choice(entry.name, value, (True, False))
+  elif rules["choices"]:
+    options.check_choice(entry.name, value, rules["choices"])
+  elif str in types_ or (value is None and types.NoneType in types_):
+    return
+  elif int in types_:
+    options.check_integers(rules["interval"], **named)
+  else:
+    options.check_numbers(rules["interval"], **named)
+
+
+def check_defaults(config, entries, why):
+  """Raises ValueError unless fields have their defaults.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    entries: iterable of `dataclasses.Field`.
+    why: str, what is wrong with another value, for the message; {} in it is
+      the default.
+  """
+  for entry in entries:
+    value = getattr(config, entry.name)
+    if value != entry.default:
+      raise ValueError(
+        f"{entry.name} ({value!r}) {why.format(repr(entry.default))}."
+      )
+
+
+def check_one_width(config, what):
+  """Raises ValueError unless embeddings are as wide as hidden states.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    what: str, what needs it, for the message.
+  """
+  if config.embedding_size not in (None, config.hidden_size):
+    raise ValueError(
+      f"embedding_size ({config.embedding_size}) must be {config.hidden_size}"
+      f" with {what}, as hidden_size."
+    )

@@ -1,0 +1,1 @@
+"""The encoder's parts: embeddings, blocks, and what stands beside them."""

@@ -1,0 +1,358 @@
+"""Word, segment and position embeddings, learned or sinusoidal."""
+
+import dataclasses
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_bert_impl.layers.basics import base, initializers, parts
+
+# Kinds of positions that are rows of a table, added to the words'.
+TABLES = ("learned", "sinusoidal")
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbeddingsConfig(parts.Part):
+  """Fields of the embeddings.
+
+  Attributes:
+    type_vocab_size: number of segments; with 1, segment ids are ignored; with
+      0, there are no embeddings of them.
+    embedding_size: E, width of the embedding tables; None means H. If it
+      differs from H, a dense layer maps E to H (as in ALBERT and ELECTRA).
+    max_position_embeddings: rows of the position table; see `longest_input`.
+    position_offset: row of the position table that the first token takes; the
+      row before it is that of padding (RoBERTa: 2; else 0).
+  """
+
+  type_vocab_size: int = parts.field(2, shows=True)
+  embedding_size: int | None = parts.field(None, "[1, inf)", shows=True)
+  max_position_embeddings: int = parts.field(512, "[1, inf)", shows=True)
+  position_offset: int = parts.field(0)
+
+  @classmethod
+  def check(cls, config):
+    """Raises ValueError if positions have an offset without a table."""
+    offset, positions = config.position_offset, config.max_position_embeddings
+    if offset >= positions:
+      raise ValueError(
+        f"position_offset ({offset}) must be an integer from 0 to below"
+        f" max_position_embeddings ({positions})."
+      )
+    kind = config.position_embedding_type
+    has_none = kind not in (*TABLES, "none") or config.clears_padding
+    if offset and has_none:
+      raise ValueError(
+        f"position_offset ({offset}) must be 0 with position_embedding_type"
+        f" {kind!r} and clears_padding {config.clears_padding}."
+      )
+
+  @property
+  def has_positions_in_input(self):
+    """Whether embeddings of positions are added to those of words."""
+    return self.position_embedding_type in TABLES
+
+  @property
+  def max_sequence_length(self):
+    """Most tokens of a sequence, by default: less `position_offset`."""
+    return self.max_position_embeddings - self.position_offset
+
+  @property
+  def longest_input(self):
+    """Most tokens that it can read; None where no table has their positions."""
+    return self.max_sequence_length if self.has_positions_in_input else None
+
+
+def of_config(config, dtype, make=None):
+  """Returns new `Embeddings`; `make` is called instead of the class."""
+  kind = config.position_embedding_type
+  return (make or Embeddings)(
+    vocab_size=config.vocab_size,
+    embedding_size=config.embedding_size or config.hidden_size,
+    max_position_embeddings=config.max_position_embeddings,
+    type_vocab_size=config.type_vocab_size,
+    position_embedding_type=kind if config.has_positions_in_input else "none",
+    position_offset=config.position_offset,
+    dropout_rate=config.hidden_dropout_prob,
+    layer_norm_eps=config.layer_norm_eps,
+    initializer_range=config.initializer_range,
+    hidden_size=config.hidden_size if config.clears_padding else None,
+    clears_padding=config.clears_padding,
+    norm_bias=config.norm_bias,
+    dtype=dtype,
+    name="embeddings",
+  )
+
+
+def to_hidden_size(config, dtype, hidden):
+  """Returns the embeddings [B, L, E] mapped to [B, L, H], if E differs."""
+  if hidden.shape[-1] == config.hidden_size:
+    return hidden
+  initial = initializers.truncated_normal(config.initializer_range)
+  return base.Dense(
+    config.hidden_size,
+    kernel_initializer=initial,
+    dtype=dtype,
+    name="embedding_hidden_mapping_in",
+  )(hidden)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class Embeddings(base.Layer):
+  """Sum of word, segment and position embeddings, with LayerNorm and dropout.
+
+  Args:
+    vocab_size: int, V.
+    embedding_size: int, E.
+    max_position_embeddings: int, rows of the position table.
+    type_vocab_size: int, number of segments; with 1, segment ids are ignored;
+      with 0, there is no table of them.
+    position_embedding_type: "learned", "sinusoidal" or "none".
+    position_offset: int, row of the position table that the first token takes.
+      Where it is not 0, padding takes the row before it (RoBERTa: 2 and 1).
+    dropout_rate: float in [0, 1).
+    layer_norm_eps: float.
+    initializer_range: float, standard deviation.
+    hidden_size: int, H, to which the sum is mapped, without bias; None: E.
+    clears_padding: bool, whether the states of padding are 0.
+    norm_bias: bool, whether LayerNorm adds a bias.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: google-research/bert, modeling.py, embedding_postprocessor; fairseq's
+  RoBERTa for the offset.
+  """
+
+  def __init__(
+    self,
+    vocab_size,
+    embedding_size,
+    max_position_embeddings=512,
+    type_vocab_size=2,
+    position_embedding_type="learned",
+    position_offset=0,
+    dropout_rate=0.1,
+    layer_norm_eps=1e-12,
+    initializer_range=0.02,
+    hidden_size=None,
+    clears_padding=False,
+    norm_bias=True,
+    **kwargs,
+  ):
+    # Keras may pass ids as floats; bfloat16 would round them.
+    super().__init__(autocast=False, **kwargs)
+    check_type(position_embedding_type, self.name)
+    self.vocab_size = vocab_size
+    self.embedding_size = embedding_size
+    self.max_position_embeddings = max_position_embeddings
+    self.type_vocab_size = type_vocab_size
+    self.position_embedding_type = position_embedding_type
+    self.position_offset = position_offset
+    self.dropout_rate = dropout_rate
+    self.layer_norm_eps = layer_norm_eps
+    self.initializer_range = initializer_range
+    self.hidden_size = hidden_size
+    self.clears_padding = clears_padding
+    self.norm_bias = norm_bias
+
+  def build(self, input_ids_shape, **other_shapes):
+    """Creates the weights."""
+    size = self.hidden_size or self.embedding_size
+    hidden_shape = (*input_ids_shape, size)
+    self.word_embeddings = self._add_table("word_embeddings", self.vocab_size)
+    if self.type_vocab_size:
+      self.token_type_embeddings = self._add_table(
+        "token_type_embeddings", self.type_vocab_size
+      )
+    if self.position_embedding_type == "learned":
+      self.position_embeddings = self._add_table(
+        "position_embeddings", self.max_position_embeddings
+      )
+    elif self.position_embedding_type == "sinusoidal":
+      self.position_embeddings = sinusoidal(
+        self.max_position_embeddings, self.embedding_size
+      )
+    self.embed_proj = None
+    if size != self.embedding_size:
+      shape = (None, self.embedding_size)
+      self.embed_proj = self._dense(
+        size, shape, name="embed_proj", use_bias=False
+      )
+    self.layer_norm = self._layer_norm(hidden_shape)
+    self.dropout = self._dropout(hidden_shape, self.dropout_rate)
+
+  def _add_table(self, name, num_rows):
+    return self.add_weight(
+      name=name,
+      shape=(num_rows, self.embedding_size),
+      initializer=initializers.truncated_normal(self.initializer_range),
+      # Gathers rows in float32 and casts them, instead of the whole table.
+      autocast=False,
+    )
+
+  def call(
+    self,
+    input_ids,
+    segment_ids,
+    input_mask=None,
+    position_ids=None,
+    training=False,
+  ):
+    """Embeds a batch.
+
+    Args:
+      input_ids: int [B, L], in [0, V).
+      segment_ids: int [B, L], in [0, type_vocab_size).
+      input_mask: int [B, L], 1 for a token and 0 for padding; only positions
+        with an offset depend on it. None: no padding.
+      position_ids: int [B, L], from 0 on. None: counted in each row.
+      training: bool.
+
+    Returns:
+      Tuple of the hidden states [B, L, E or H] and the word embedding table
+      [V, E], to which `MaskedLanguageModelHead` ties its output.
+
+    Raises:
+      ValueError: as `check_length`, L above what the table has; or,
+        as `check_ids`, ids out of range.
+    """
+    check_length(input_ids.shape[1], self)
+    check_inputs(input_ids, segment_ids, self)
+    input_ids = ops.cast(input_ids, "int32")
+    table = ops.convert_to_tensor(self.word_embeddings)
+    hidden = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, L, E]
+    if self.type_vocab_size:
+      hidden += self._embed_segments(ops.cast(segment_ids, "int32"))
+    if self.position_embedding_type != "none":
+      hidden += self._embed_positions(input_ids, input_mask, position_ids)
+    hidden = ops.cast(hidden, self.compute_dtype)
+    hidden = hidden if self.embed_proj is None else self.embed_proj(hidden)
+    hidden = self.layer_norm(hidden)
+    if self.clears_padding and input_mask is not None:
+      hidden *= ops.cast(input_mask, hidden.dtype)[:, :, None]
+    return self.dropout(hidden, training=training), table
+
+  def _embed_segments(self, segment_ids):
+    """Returns [B, L, E], or [E] where there is one segment."""
+    if self.type_vocab_size == 1:
+      return self.token_type_embeddings[0]
+    # With so few rows a product is faster than a gather, both ways.
+    table = self.token_type_embeddings
+    one_hot = ops.one_hot(segment_ids, self.type_vocab_size, dtype=table.dtype)
+    return ops.matmul(one_hot, table)
+
+  def _embed_positions(self, input_ids, input_mask, position_ids):
+    """Returns [L, E], or with an offset or position ids [B, L, E]."""
+    table = ops.convert_to_tensor(self.position_embeddings)
+    if position_ids is None:
+      if not self.position_offset:
+        return table[: ops.shape(input_ids)[1]]
+      position_ids = positions_of_tokens(input_ids, input_mask)
+    return ops.take(table, position_ids + self.position_offset, axis=0)
+
+  def compute_output_spec(self, input_ids, *args, **kwargs):
+    """Returns the shapes and dtypes of `call`."""
+    check_length(input_ids.shape[1], self)
+    shape = (*input_ids.shape, self.hidden_size or self.embedding_size)
+    table_shape = (self.vocab_size, self.embedding_size)
+    hidden = keras.KerasTensor(shape, self.compute_dtype)
+    return hidden, keras.KerasTensor(table_shape, self.variable_dtype)
+
+
+def sinusoidal(length, size):
+  """Returns the sinusoidal position embeddings of the original Transformer.
+
+  Args:
+    length: int, number of positions.
+    size: int, E.
+
+  Returns:
+    float32 array [length, E]: sine in the even, cosine in the odd columns.
+
+  Source: Vaswani et al. 2017, section 3.5.
+  """
+  column = np.arange(size)
+  frequency = 1.0 / 10000.0 ** (2 * (column // 2) / size)
+  angle = np.arange(length)[:, None] * frequency[None, :]
+  table = np.where(column % 2 == 0, np.sin(angle), np.cos(angle))
+  return table.astype("float32")
+
+
+def positions_of_tokens(input_ids, input_mask=None):
+  """Returns int32 [B, L]: tokens counted from 0 in each row; -1 for padding.
+
+  Args:
+    input_ids: int [B, L].
+    input_mask: int [B, L], 1 for a token and 0 for padding. None: no padding.
+  """
+  if input_mask is None:
+    input_mask = ops.ones_like(input_ids)
+  is_token = ops.cast(input_mask, "int32")
+  return ops.cumsum(is_token, axis=1) * is_token - 1
+
+
+def check_type(position_embedding_type, name):
+  """Raises ValueError if there are no position embeddings of that type."""
+  if position_embedding_type not in (*TABLES, "none"):
+    raise ValueError(
+      f"position_embedding_type ({position_embedding_type!r}) of {name} must be"
+      " 'learned', 'sinusoidal' or 'none'."
+    )
+
+
+def check_length(length, embeddings):
+  """Raises ValueError if sequences are longer than a table of positions.
+
+  Args:
+    length: int, L, or None where it is not known.
+    embeddings: `Embeddings`, or another layer with the attributes read here;
+      of type "none" it has no table.
+  """
+  if length is None or embeddings.position_embedding_type == "none":
+    return
+  offset = embeddings.position_offset
+  longest = embeddings.max_position_embeddings - offset
+  if length > longest:
+    raise ValueError(
+      f"The sequence length ({length}) must be at most {longest}: "
+      f"max_position_embeddings ({embeddings.max_position_embeddings}) less "
+      f"position_offset ({offset})."
+    )
+
+
+def check_ids(name, ids, size):
+  """Raises ValueError if ids are out of range; traced ids are not checked.
+
+  A look-up of such ids gives rows of other tokens, zeros or NaN, depending on
+  backend and device. While a step is traced, ids have no values yet: nothing is
+  checked, and the step costs nothing more.
+
+  Args:
+    name: str, for the message.
+    ids: int tensor, array or list.
+    size: int; ids must be in [0, size).
+  """
+  try:
+    values = np.asarray(ids)
+  # Traced by TensorFlow or JAX, or partly on another machine.
+  except (RuntimeError, TypeError):
+    return
+  wrong = values[(values < 0) | (values >= size)]
+  if wrong.size:
+    raise ValueError(
+      f"{name} ({wrong[0]}) must be from 0 to {size - 1}: tokenize with the "
+      "model's own vocabulary."
+    )
+
+
+def check_inputs(input_ids, segment_ids, embeddings):
+  """Checks the inputs of an embedding layer, as `check_ids` does.
+
+  Args:
+    input_ids: int [B, L].
+    segment_ids: int [B, L]; ignored where there are fewer than two segments.
+    embeddings: `Embeddings`.
+  """
+  check_ids("input_ids", input_ids, embeddings.vocab_size)
+  if embeddings.type_vocab_size > 1:
+    check_ids("segment_ids", segment_ids, embeddings.type_vocab_size)

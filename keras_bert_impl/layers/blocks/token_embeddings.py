@@ -1,0 +1,102 @@
+"""Word embeddings alone, and the embedding of a query."""
+
+import keras
+from keras import ops
+
+from keras_bert_impl.layers.basics import base, initializers
+from keras_bert_impl.layers.blocks import embeddings
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class TokenEmbeddings(base.Layer):
+  """Word embeddings without positions or segments, as XLNet has them.
+
+  Args:
+    vocab_size: int, V.
+    embedding_size: int, H.
+    type_vocab_size: int, number of segments, only to check segment ids.
+    dropout_rate: float in [0, 1).
+    initializer_range: float, standard deviation.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: Yang et al. 2019, section 2.3.
+  """
+
+  def __init__(
+    self,
+    vocab_size,
+    embedding_size,
+    type_vocab_size=4,
+    dropout_rate=0.1,
+    initializer_range=0.02,
+    **kwargs,
+  ):
+    # As in `Embeddings`.
+    super().__init__(autocast=False, **kwargs)
+    self.vocab_size = vocab_size
+    self.embedding_size = embedding_size
+    self.type_vocab_size = type_vocab_size
+    self.dropout_rate = dropout_rate
+    self.initializer_range = initializer_range
+
+  def build(self, input_ids_shape, target_mapping_shape=None, **other_shapes):
+    """Creates the weights; without queries, theirs is not trained."""
+    self.word_embeddings = self._add(
+      "word_embeddings", self.vocab_size, self.embedding_size
+    )
+    # With the axes of a batch, as in released weights.
+    self.mask_embedding = self._add("mask_embedding", 1, 1, self.embedding_size)
+    self.mask_embedding.trainable = target_mapping_shape is not None
+    self.dropout = self._dropout(
+      (*input_ids_shape, self.embedding_size), self.dropout_rate
+    )
+
+  def _add(self, name, *shape):
+    return self.add_weight(
+      name=name,
+      shape=shape,
+      initializer=initializers.truncated_normal(self.initializer_range),
+      # Gathers rows in float32 and casts them, instead of the whole table.
+      autocast=False,
+    )
+
+  def call(self, input_ids, segment_ids, target_mapping=None, training=False):
+    """Embeds a batch.
+
+    Args:
+      input_ids: int [B, L], in [0, V).
+      segment_ids: int [B, L], in [0, type_vocab_size).
+      target_mapping: float [B, P, L], places of queries, or None.
+      training: bool.
+
+    Returns:
+      Tuple of the hidden states [B, L, H]; the word embedding table [V, H]; and
+      with `target_mapping` the first states of the queries [B, P, H].
+
+    Raises:
+      ValueError: as `embeddings.check_ids`, ids out of range.
+    """
+    embeddings.check_inputs(input_ids, segment_ids, self)
+    table = ops.convert_to_tensor(self.word_embeddings)
+    input_ids = ops.cast(input_ids, "int32")
+    hidden = ops.take(self.word_embeddings, input_ids, axis=0)
+    hidden = ops.cast(hidden, self.compute_dtype)
+    hidden = self.dropout(hidden, training=training)
+    if target_mapping is None:
+      return hidden, table
+    batch, num_queries, _ = ops.shape(target_mapping)
+    query = ops.cast(self.mask_embedding, self.compute_dtype)
+    query = ops.broadcast_to(query, (batch, num_queries, self.embedding_size))
+    return hidden, table, self.dropout(query, training=training)
+
+  def compute_output_spec(
+    self, input_ids, segment_ids, target_mapping=None, training=False
+  ):
+    """Returns the shapes and dtypes of `call`."""
+    size = self.embedding_size
+    hidden = keras.KerasTensor((*input_ids.shape, size), self.compute_dtype)
+    table = keras.KerasTensor((self.vocab_size, size), self.variable_dtype)
+    if target_mapping is None:
+      return hidden, table
+    shape = (*target_mapping.shape[:2], size)
+    return hidden, table, keras.KerasTensor(shape, self.compute_dtype)

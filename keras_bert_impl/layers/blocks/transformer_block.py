@@ -1,0 +1,420 @@
+"""The transformer block: self-attention, then a feed-forward layer."""
+
+import dataclasses
+
+import keras
+from keras import ops
+
+from keras_bert_impl.layers.attention import self_attention
+from keras_bert_impl.layers.basics import base, dropout, initializers, parts
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+@dataclasses.dataclass(frozen=True)
+class BlockConfig(parts.Part):
+  """Fields of what a block is made of.
+
+  Attributes:
+    num_hidden_groups: groups of layers that share their parameters, which
+      divide the layers evenly; None gives every layer its own (ALBERT: 1).
+    norm_first: whether LayerNorm comes before attention and feed-forward layer
+      (before the first, that of the embeddings), and after the last block.
+    gated_feed_forward: whether the feed-forward layer is gated (GeGLU).
+    attention_bias, mlp_bias, norm_bias: whether the dense layers of attention,
+      those of the feed-forward layer, and LayerNorm have biases.
+    use_scaled_initializer: whether the kernels that end both halves of a block
+      are drawn with `initializer_range` / sqrt(2 `num_hidden_layers`).
+  """
+
+  num_hidden_groups: int | None = parts.field(None, "[1, inf)", shows=True)
+  norm_first: bool = parts.field(False)
+  gated_feed_forward: bool = parts.field(False, shows=True)
+  attention_bias: bool = parts.field(True, shows=True)
+  mlp_bias: bool = parts.field(True, shows=True)
+  norm_bias: bool = parts.field(True, shows=True)
+  use_scaled_initializer: bool = parts.field(False, shows=True)
+
+  @classmethod
+  def check(cls, config):
+    """Raises ValueError if layers that differ share their parameters."""
+    groups = config.num_hidden_groups
+    if config.num_hidden_layers % (groups or 1):
+      raise ValueError(
+        f"num_hidden_layers ({config.num_hidden_layers}) must be a multiple of"
+        f" num_hidden_groups ({groups})."
+      )
+    differ = (
+      config.norm_first or config.attention_window or config.clears_padding
+    )
+    if groups and differ:
+      raise ValueError(
+        f"num_hidden_groups ({groups}) must be None with norm_first,"
+        " attention_window or clears_padding, as layers differ."
+      )
+
+  @classmethod
+  def blocks(cls, config, dtype):
+    """Returns the block of each layer; layers of a group share one."""
+    num_layers, num_groups = config.num_hidden_layers, config.num_hidden_groups
+    stem = "layer" if num_groups is None else "group"
+    size = num_groups or num_layers
+    blocks = [
+      _block(config, dtype, index, f"{stem}_{index}") for index in range(size)
+    ]
+    return [blocks[i * size // num_layers] for i in range(num_layers)]
+
+
+def _block(config, dtype, index, name):
+  """Returns a new `TransformerBlock`."""
+  return TransformerBlock(
+    num_heads=config.num_attention_heads,
+    intermediate_size=config.intermediate_size,
+    activation=config.hidden_act,
+    dropout_rate=config.hidden_dropout_prob,
+    attention_dropout_rate=config.attention_probs_dropout_prob,
+    layer_norm_eps=config.layer_norm_eps,
+    initializer_range=config.initializer_range,
+    kind=parts.attention_of(config, dtype, index),
+    options=BlockConfig.of(config),
+    num_layers=config.num_hidden_layers,
+    # With pre-norm, that of the embeddings normalizes the first input.
+    use_attention_norm=index > 0 or not config.norm_first,
+    dtype=dtype,
+    name=name,
+  )
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class ResidualOutput(base.Layer):
+  """Dense layer, dropout, residual sum and LayerNorm: the end of half a block.
+
+  A half is `output.around(sublayer, hidden)`. With pre-norm, LayerNorm
+  normalizes what the sublayer reads; else, the sum.
+
+  Args:
+    dropout_rate: float in [0, 1).
+    use_dense: bool, whether there is a dense layer.
+    use_bias: bool, whether the dense layer has a bias.
+    use_norm: bool, whether there is LayerNorm.
+    norm_first: bool, whether it comes before the sublayer (pre-norm).
+    norm_bias: bool, whether LayerNorm adds a bias.
+    layer_norm_eps: float.
+    initializer_range: float, standard deviation.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: Vaswani et al. 2017, section 3.1; Xiong et al. 2020 for pre-norm.
+  """
+
+  def __init__(
+    self,
+    dropout_rate=0.1,
+    use_dense=True,
+    use_bias=True,
+    use_norm=True,
+    norm_first=False,
+    norm_bias=True,
+    layer_norm_eps=1e-12,
+    initializer_range=0.02,
+    **kwargs,
+  ):
+    super().__init__(**kwargs)
+    self.supports_masking = True
+    self.dropout_rate = dropout_rate
+    self.use_dense = use_dense
+    self.use_bias = use_bias
+    self.use_norm = use_norm
+    self.norm_first = norm_first
+    self.norm_bias = norm_bias
+    self.layer_norm_eps = layer_norm_eps
+    self.initializer_range = initializer_range
+
+  def build(self, update_shape, hidden_shape):
+    """Creates the weights."""
+    self.dense = base.identity
+    if self.use_dense:
+      size = hidden_shape[-1]
+      self.dense = self._dense(size, update_shape, use_bias=self.use_bias)
+    self.dropout = self._dropout(hidden_shape, self.dropout_rate)
+    self.layer_norm = self._layer_norm(hidden_shape, is_there=self.use_norm)
+
+  def around(self, sublayer, hidden, training=False):
+    """Returns the output of a half, float [B, L, H].
+
+    Args:
+      sublayer: callable [B, L, H] -> [B, L, H or I], such as attention.
+      hidden: float [B, L, H], the input of the half.
+      training: bool.
+    """
+    update = sublayer(self.norm_before(hidden, training=training))
+    return self(update, hidden, training=training)
+
+  def norm_before(self, hidden, training=False):
+    """Returns what the sublayer reads, float [B, L, H]."""
+    norm = self.layer_norm if self.norm_first else base.identity
+    return norm(hidden, training=training)
+
+  def call(self, update, hidden, training=False):
+    """Returns the output of the half for that of its sublayer.
+
+    Args:
+      update: float [B, L, H or I], the result of attention or of the first
+        dense layer.
+      hidden: float [B, L, H], the input of the half, not normalized.
+      training: bool.
+
+    Returns:
+      float [B, L, H].
+    """
+    # Inside keras.remat the layers do not get `training` from Keras.
+    update = self.dropout(
+      self.dense(update, training=training), training=training
+    )
+    norm = base.identity if self.norm_first else self.layer_norm
+    return norm(hidden + update, training=training)
+
+  def compute_output_spec(self, update, hidden, training=False):
+    """Returns the shape and dtype of `call`."""
+    return keras.KerasTensor(hidden.shape, self.compute_dtype)
+
+
+def _residual_output(layer, use_bias, use_norm=True):
+  """Returns a new `ResidualOutput`.
+
+  Args:
+    layer: `TransformerBlock` or `FeedForward`, whose half it ends.
+    use_bias: bool, whether its dense layer has a bias.
+    use_norm: bool, whether there is LayerNorm.
+  """
+  options = layer.options
+  depth = layer.num_layers if options.use_scaled_initializer else None
+  return ResidualOutput(
+    layer.dropout_rate,
+    use_bias=use_bias,
+    use_norm=use_norm,
+    norm_first=options.norm_first,
+    norm_bias=options.norm_bias,
+    layer_norm_eps=layer.layer_norm_eps,
+    initializer_range=initializers.residual_stddev(
+      layer.initializer_range, depth
+    ),
+    dtype=layer.dtype_policy,
+    name="output",
+  )
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class FeedForward(base.Layer):
+  """Feed-forward half of a block: a dense layer, then `ResidualOutput`.
+
+  With gates, the first dense layer has 2 I columns: the activation of the first
+  I is multiplied by the other I (GeGLU; with "silu", SwiGLU).
+
+  Args:
+    intermediate_size: int, I.
+    activation: str, between the dense layers; see `activations.get`.
+    dropout_rate: float in [0, 1), of the output.
+    inner_dropout_rate: float in [0, 1), between the dense layers.
+    layer_norm_eps: float.
+    initializer_range: float, standard deviation.
+    options: `BlockConfig`, of which the feed-forward layer reads norms, gates
+      and biases; None: the defaults.
+    num_layers: int, layers of the encoder, for `use_scaled_initializer`.
+    use_own_scope: bool, whether the paths of the weights contain the layer's
+      own name. False leaves it out, as in Google's checkpoints:
+      layer_0/intermediate/dense/kernel, ..., layer_0/output/LayerNorm/beta.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: Vaswani et al. 2017, section 3.3; Shazeer 2020 for gates; Xiong et al.
+  2020 for pre-norm.
+  """
+
+  def __init__(
+    self,
+    intermediate_size,
+    activation="gelu",
+    dropout_rate=0.1,
+    inner_dropout_rate=0.0,
+    layer_norm_eps=1e-12,
+    initializer_range=0.02,
+    options=None,
+    num_layers=None,
+    use_own_scope=True,
+    **kwargs,
+  ):
+    super().__init__(**kwargs)
+    self.supports_masking = True
+    self.intermediate_size = intermediate_size
+    self.activation = activation
+    self.dropout_rate = dropout_rate
+    self.inner_dropout_rate = inner_dropout_rate
+    self.layer_norm_eps = layer_norm_eps
+    self.initializer_range = initializer_range
+    self.options = options or BlockConfig()
+    self.num_layers = num_layers
+    self.use_own_scope = use_own_scope
+
+  def build(self, hidden_shape):
+    """Creates the weights."""
+    inner_shape = (*hidden_shape[:-1], self.intermediate_size)
+    outer, _, scope = self.path.rpartition("/")
+    if outer and not self.use_own_scope:
+      outer, _, scope = outer.rpartition("/")
+    is_gated = self.options.gated_feed_forward
+    with keras.name_scope(scope, override_parent=outer):
+      with keras.name_scope("intermediate"):
+        self.dense = self._dense(
+          self.intermediate_size * (2 if is_gated else 1),
+          hidden_shape,
+          self.activation,
+          use_bias=self.options.mlp_bias,
+          is_gated=is_gated,
+        )
+        self.dropout = base.identity
+        if self.inner_dropout_rate:
+          self.dropout = self._dropout(inner_shape, self.inner_dropout_rate)
+      self.output_layer = _residual_output(self, self.options.mlp_bias)
+      self.output_layer.build(inner_shape, hidden_shape)
+
+  def call(self, hidden, training=False):
+    """Transforms the hidden states, float [B, L, H] to [B, L, H]."""
+
+    def widen(x):
+      # Inside keras.remat the layers do not get `training` from Keras.
+      inner = self.dense(x, training=training)  # [B, L, I]
+      return self.dropout(inner, training=training)
+
+    return self.output_layer.around(widen, hidden, training)
+
+  def compute_output_spec(self, hidden, training=False):
+    """Returns the shape and dtype of `call`."""
+    return keras.KerasTensor(hidden.shape, self.compute_dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class TransformerBlock(base.Layer):
+  """Transformer block: self-attention and feed-forward layer, post-norm or not.
+
+  The names of the weights are those of Google's checkpoints:
+  attention/self/query/kernel, ..., output/LayerNorm/beta. Keras' implicit mask
+  is used and passed on, as in `SelfAttention`.
+
+  Args:
+    num_heads: int, N; must divide H.
+    intermediate_size: int, I.
+    activation: str, of the feed-forward layer; see `activations.get`.
+    dropout_rate: float in [0, 1), of both outputs.
+    attention_dropout_rate: float in [0, 1), of the attention probabilities.
+    layer_norm_eps: float.
+    initializer_range: float, standard deviation.
+    kind: the kind of attention, as of `SelfAttention`.
+    options: `BlockConfig`: norms, gates and biases; None: the defaults.
+    num_layers: int, layers of the encoder, for `use_scaled_initializer`.
+    use_attention_norm: bool, whether the half with attention has LayerNorm.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3; Xiong
+  et al. 2020 for pre-norm.
+  """
+
+  def __init__(
+    self,
+    num_heads,
+    intermediate_size,
+    activation="gelu",
+    dropout_rate=0.1,
+    attention_dropout_rate=0.1,
+    layer_norm_eps=1e-12,
+    initializer_range=0.02,
+    kind=None,
+    options=None,
+    num_layers=None,
+    use_attention_norm=True,
+    **kwargs,
+  ):
+    super().__init__(**kwargs)
+    self.supports_masking = True
+    self.num_heads = num_heads
+    self.intermediate_size = intermediate_size
+    self.activation = activation
+    self.dropout_rate = dropout_rate
+    self.attention_dropout_rate = attention_dropout_rate
+    self.layer_norm_eps = layer_norm_eps
+    self.initializer_range = initializer_range
+    self.options = options or BlockConfig()
+    self.num_layers = num_layers
+    self.use_attention_norm = use_attention_norm
+    self.attention = self_attention.SelfAttention(
+      num_heads,
+      attention_dropout_rate,
+      kind,
+      self.options.attention_bias,
+      name="self",
+      **self._inherited,
+    )
+
+  def build(self, hidden_shape, **other_shapes):
+    """Creates the weights."""
+    with keras.name_scope("attention"):
+      self.attention.build(hidden_shape)
+      self.attention_output = _residual_output(
+        self, self.options.attention_bias, self.use_attention_norm
+      )
+      self.attention_output.build(hidden_shape, hidden_shape)
+    self.feed_forward = FeedForward(
+      self.intermediate_size,
+      self.activation,
+      self.dropout_rate,
+      layer_norm_eps=self.layer_norm_eps,
+      options=self.options,
+      num_layers=self.num_layers,
+      use_own_scope=False,
+      **self._inherited,
+    )
+    self.feed_forward.build(hidden_shape)
+
+  @dropout.rematerialized
+  def call(
+    self,
+    hidden,
+    attention_mask=None,
+    mask=None,
+    positions=None,
+    query_hidden=None,
+    training=False,
+  ):
+    """Transforms the hidden states; arguments as of `SelfAttention.call`.
+
+    With `query_hidden` these are transformed instead, by looking at `hidden`.
+
+    Returns:
+      The hidden states [B, L, H].
+    """
+
+    def attend(x):
+      return self.attention(
+        x if query_hidden is None else hidden,
+        attention_mask,
+        mask=mask,
+        positions=positions,
+        query_hidden=query_hidden,
+        training=training,
+      )
+
+    looking = hidden if query_hidden is None else query_hidden
+    hidden = self.attention_output.around(attend, looking, training)
+    return self.feed_forward(hidden, training=training)
+
+  def attention_probs(self, hidden, attention_mask=None, positions=None):
+    """Returns the attention probabilities, float [B, N, L, L]; as `call`."""
+    hidden = ops.convert_to_tensor(hidden, dtype=self.compute_dtype)
+    read = self.attention_output.norm_before(hidden)
+    return self.attention.attention_probs(read, attention_mask, positions)
+
+  @property
+  def kind(self):
+    """The kind of attention, as of `SelfAttention`."""
+    return self.attention.kind
+
+  def compute_output_spec(self, hidden, *args, **kwargs):
+    """Returns the shape and dtype of `call`."""
+    return keras.KerasTensor(hidden.shape, self.compute_dtype)

@@ -1,0 +1,1 @@
+"""Layers on top of the encoder."""

@@ -1,0 +1,54 @@
+"""A bidirectional LSTM over padded sequences."""
+
+import keras
+from keras import ops
+
+from keras_bert_impl.layers.basics import base
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class BiLSTM(base.Layer):
+  """One bidirectional LSTM layer; the outputs are concatenated.
+
+  Padding does not change the other outputs; its own are zeros.
+
+  Args:
+    width: int, size of the state in each direction.
+    **kwargs: of `keras.layers.Layer`.
+  """
+
+  def __init__(self, width, **kwargs):
+    super().__init__(**kwargs)
+    self.width = width
+
+  # Keras 3.12 passes no shapes for arguments whose names end in "mask".
+  def build(self, hidden_shape, input_mask_shape=None):
+    """Creates the weights."""
+    lstm = keras.layers.LSTM(
+      self.width, return_sequences=True, dtype=self.dtype_policy, name="lstm"
+    )
+    self.lstm = keras.layers.Bidirectional(
+      lstm, dtype=self.dtype_policy, name="bidirectional"
+    )
+    self.lstm.build(hidden_shape)
+
+  def call(self, hidden, input_mask):
+    """Reads the sequences.
+
+    Args:
+      hidden: float [B, L, H].
+      input_mask: int [B, L], 1 for tokens and 0 for padding, which must be on
+        the right.
+
+    Returns:
+      float [B, L, 2 * width].
+    """
+    mask = ops.cast(input_mask, "bool")
+    # A row of padding alone makes one step, or cuDNN would refuse it.
+    is_first = ops.arange(ops.shape(mask)[1]) == 0
+    output = self.lstm(hidden, mask=ops.logical_or(mask, is_first))
+    return output * ops.cast(mask, output.dtype)[:, :, None]
+
+  def compute_output_shape(self, hidden_shape, input_mask_shape=None):
+    """Returns the shape of `call`."""
+    return (*hidden_shape[:-1], 2 * self.width)

@@ -1,0 +1,261 @@
+"""Poolers: one vector of the hidden states of a text's tokens."""
+
+import dataclasses
+
+import keras
+from keras import ops
+
+from keras_bert_impl.layers.basics import base, parts
+
+
+@dataclasses.dataclass(frozen=True)
+class PoolerConfig(parts.Part):
+  """Fields of the pooler, and of the dense layer of heads without one.
+
+  Attributes:
+    pooler_act: activation of the pooler, where a model has one; one of
+      `parts.ACTIVATIONS`.
+    pooler_dropout: dropout before the pooler.
+    classifier_pooling: "cls" or "mean", the token or the mean of the tokens
+      that heads for whole texts read; all heads then begin with the dense layer
+      and LayerNorm of the masked language model's head. None: heads for texts
+      read the pooler, and only the masked language model's has that layer.
+    classifier_act: activation of that dense layer; None means `hidden_act`.
+    classifier_bias: whether that dense layer has a bias.
+    decoder_bias: whether the masked language model's output has a bias.
+  """
+
+  pooler_act: str = parts.choice("tanh", parts.ACTIVATIONS, of_pooler=True)
+  pooler_dropout: float = parts.field(0.0, "[0, 1)", shows=True)
+  classifier_pooling: str | None = parts.choice(
+    None, (None, "cls", "mean"), of_pooler=True
+  )
+  classifier_act: str | None = parts.choice(
+    None, (None, *parts.ACTIVATIONS), shows=True
+  )
+  classifier_bias: bool = parts.field(True, shows=True)
+  decoder_bias: bool = parts.field(True, shows=True)
+
+  @classmethod
+  def check(cls, config):
+    """Raises ValueError if an encoder cannot do without its own pooler."""
+    has_own = config.is_transformer_xl or config.causal_direction == "both"
+    if config.classifier_pooling is not None and has_own:
+      raise ValueError(
+        f"classifier_pooling ({config.classifier_pooling!r}) must be None with"
+        f" position_embedding_type {config.position_embedding_type!r} and"
+        f" causal_direction {config.causal_direction!r}."
+      )
+
+
+def of_config(config, dtype):
+  """Returns a new `Pooler`, or `Pooling` where heads have the dense layer."""
+  # The first token of a left-to-right model has seen no other.
+  use_last_token = config.reading_direction == "left_to_right"
+  if config.classifier_pooling:
+    mode = config.classifier_pooling
+    if mode == "cls" and use_last_token:
+      mode = "lasttoken"
+    return Pooling(mode, dtype=dtype, name="pooler")
+  return Pooler(
+    config.initializer_range,
+    config.pooler_act,
+    use_last_token=use_last_token,
+    dropout_rate=config.pooler_dropout,
+    dtype=dtype,
+    name="pooler",
+  )
+
+
+def _first(mask, positions):
+  return _one_hot(mask)
+
+
+def _last(mask, positions):
+  # Times the mask, for a row that has no token.
+  return _one_hot(mask * positions) * mask
+
+
+def _mean(mask, positions):
+  return mask / _sum(mask)
+
+
+def _mean_sqrt_len(mask, positions):
+  return mask / ops.sqrt(_sum(mask))
+
+
+def _weighted_mean(mask, positions):
+  return mask * positions / _sum(mask * positions)
+
+
+# The weights [B, L] of tokens in the sum that is the vector, from their mask
+# [B, L] and positions [L], 1 for the first token of the row.
+_WEIGHTS = {
+  "cls": _first,
+  "mean": _mean,
+  "mean_sqrt_len_tokens": _mean_sqrt_len,
+  "weightedmean": _weighted_mean,
+  "lasttoken": _last,
+}
+_MAX = "max"
+MODES = (*_WEIGHTS, _MAX)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class Pooling(base.Layer):
+  """Pools hidden states [B, L, H] to vectors [B, D], D = H times the modes.
+
+  Args:
+    modes: str, or tuple of str whose vectors are joined, of
+      "cls", the state of the first token;
+      "mean", their mean;
+      "mean_sqrt_len_tokens", their sum over the root of their number;
+      "weightedmean", their mean, weighted by 1, 2, 3, ... of their positions;
+      "lasttoken", the state of the last token;
+      "max", the maximum of each component.
+    **kwargs: of `keras.layers.Layer`.
+
+  Raises:
+    ValueError: an unknown mode.
+
+  Source: Reimers and Gurevych 2019, section 3; sentence-transformers,
+  pooling.py.
+  """
+
+  def __init__(self, modes=("mean",), **kwargs):
+    super().__init__(**kwargs)
+    self.modes = (modes,) if isinstance(modes, str) else tuple(modes)
+    for mode in self.modes:
+      if mode not in MODES:
+        raise ValueError(
+          f"pooling ({mode!r}) must be one of {', '.join(MODES)}."
+        )
+
+  def call(self, hidden, input_mask):
+    """Pools float [B, L, H] where `input_mask`, int [B, L], is 1, to [B, D].
+
+    Raises:
+      ValueError: the rows hold several texts, with a mask of 3 axes.
+    """
+    check_mask(input_mask)
+    # bfloat16 does not hold all integers above 256.
+    mask = ops.cast(input_mask, "float32")
+    positions = ops.arange(1, ops.shape(hidden)[1] + 1, dtype="float32")
+
+    def pool(mode):
+      if mode == _MAX:
+        return _max(hidden, mask)
+      weights = ops.cast(_WEIGHTS[mode](mask, positions), hidden.dtype)
+      return ops.einsum("bl,blh->bh", weights, hidden)
+
+    return ops.concatenate([pool(mode) for mode in self.modes], axis=-1)
+
+  def compute_mask(self, inputs, previous_mask):
+    """Returns None: a vector has no positions to mask."""
+    return None
+
+  def compute_output_spec(self, hidden, input_mask):
+    """Returns the shape and dtype of `call`."""
+    check_mask(input_mask)
+    shape = (hidden.shape[0], len(self.modes) * hidden.shape[-1])
+    return keras.KerasTensor(shape, self.compute_dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class Pooler(base.Layer):
+  """Dense layer on one token: the first ([CLS]) or the last one.
+
+  Args:
+    initializer_range: float, standard deviation.
+    activation: str; BERT's is "tanh".
+    use_last_token: bool, whether to read the last token that is not padding.
+    dropout_rate: float in [0, 1), before the layer.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: google-research/bert, modeling.py.
+  """
+
+  def __init__(
+    self,
+    initializer_range=0.02,
+    activation="tanh",
+    use_last_token=False,
+    dropout_rate=0.0,
+    **kwargs,
+  ):
+    super().__init__(**kwargs)
+    self.initializer_range = initializer_range
+    self.activation = activation
+    self.use_last_token = use_last_token
+    self.dropout_rate = dropout_rate
+
+  def build(self, hidden_shape, **other_shapes):
+    """Creates the weights."""
+    batch, _, hidden_size = hidden_shape
+    shape = (batch, hidden_size)
+    self.dropout = None  # BERT's pooler has none.
+    if self.dropout_rate:
+      self.dropout = self._dropout(shape, self.dropout_rate)
+    self.dense = self._dense(hidden_size, shape, self.activation)
+
+  def call(self, hidden, input_mask=None, training=False):
+    """Pools float [B, L, H] to [B, H].
+
+    Args:
+      hidden: float [B, L, H].
+      input_mask: int [B, L], 1 for a token and 0 for padding; needed only with
+        `use_last_token`.
+      training: bool.
+
+    Raises:
+      ValueError: the rows hold several texts, with a mask of 3 axes.
+    """
+    check_mask(input_mask)
+    if not self.use_last_token:
+      return self._project(hidden[:, 0], training)
+    last = ops.maximum(ops.sum(input_mask, axis=1) - 1, 0)  # [B]
+    token = ops.take_along_axis(hidden, last[:, None, None], axis=1)
+    return self._project(token[:, 0], training)
+
+  def _project(self, token, training):
+    if self.dropout is not None:
+      token = self.dropout(token, training=training)
+    return self.dense(token)
+
+  def compute_mask(self, inputs, previous_mask):
+    """Returns None: a vector has no positions to mask."""
+    return None
+
+  def compute_output_spec(self, hidden, input_mask=None, training=False):
+    """Returns the shape and dtype of `call`."""
+    check_mask(input_mask)
+    shape = (hidden.shape[0], hidden.shape[-1])
+    return keras.KerasTensor(shape, self.compute_dtype)
+
+
+def check_mask(input_mask):
+  """Raises ValueError if a mask is that of rows of several texts: of 3 axes."""
+  if input_mask is not None and len(input_mask.shape) == 3:
+    raise ValueError(
+      "A pooler reads one text of a row, but the rows hold several texts, with "
+      f"a mask of shape {tuple(input_mask.shape)}: give use_pooler=False with "
+      "use_sequence_ids=True."
+    )
+
+
+def _one_hot(scores):
+  """Returns 1 at the first of the highest scores of each row, 0 elsewhere."""
+  best = ops.argmax(scores, axis=1)
+  return ops.one_hot(best, ops.shape(scores)[1], dtype=scores.dtype)
+
+
+def _sum(weights):
+  # The sum of a row without tokens is to divide by too.
+  return ops.maximum(ops.sum(weights, axis=1, keepdims=True), 1e-9)
+
+
+def _max(hidden, mask):
+  """Returns the maximum [B, H] of tokens; 0 for a row that has none."""
+  is_token = mask[:, :, None] > 0
+  highest = ops.max(ops.where(is_token, hidden, float("-inf")), axis=1)
+  return ops.where(ops.any(is_token, axis=1), highest, 0.0)

@@ -1,0 +1,81 @@
+"""Summary of a row of hidden states in one vector, with a dense layer."""
+
+import keras
+from keras import ops
+
+from keras_bert_impl.layers.basics import activations, base
+
+_READ = {
+  "first": lambda hidden: hidden[:, 0],
+  "last": lambda hidden: hidden[:, -1],
+  "mean": lambda hidden: ops.mean(hidden, axis=1),
+  "cls_index": lambda hidden: hidden[:, -1],
+}
+TYPES = tuple(_READ)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class SequenceSummary(base.Layer):
+  """Reads one place of a row, whatever stands there: dropout, dense layer.
+
+  Unlike `Pooler` it knows no mask: rows are padded on the other side.
+
+  Args:
+    summary_type: "first", "last" or "cls_index", of the token there, or "mean"
+      of the row.
+    use_projection: bool, whether there is a dense layer.
+    activation: str, after it; see `activations.get`.
+    dropout_rate: float in [0, 1), before it.
+    initializer_range: float, standard deviation.
+    **kwargs: of `keras.layers.Layer`.
+
+  Raises:
+    ValueError: an unknown summary_type.
+
+  Source: zihangdai/xlnet, modeling.py, summarize_sequence.
+  """
+
+  def __init__(
+    self,
+    summary_type="last",
+    use_projection=True,
+    activation="tanh",
+    dropout_rate=0.1,
+    initializer_range=0.02,
+    **kwargs,
+  ):
+    super().__init__(**kwargs)
+    if summary_type not in _READ:
+      raise ValueError(
+        f"summary_type ({summary_type!r}) of {self.name} must be one of "
+        f"{[*_READ]}."
+      )
+    self.summary_type = summary_type
+    self.use_projection = use_projection
+    self.activation = activation
+    self.dropout_rate = dropout_rate
+    self.initializer_range = initializer_range
+
+  def build(self, hidden_shape):
+    """Creates the weights."""
+    batch, _, hidden_size = hidden_shape
+    shape = (batch, hidden_size)
+    self.dropout = self._dropout(shape, self.dropout_rate)
+    if self.use_projection:
+      self.dense = self._dense(hidden_size, shape, self.activation)
+
+  def call(self, hidden, training=False):
+    """Summarizes [B, L, H] in [B, H]."""
+    summary = _READ[self.summary_type](hidden)
+    summary = self.dropout(summary, training=training)
+    if self.use_projection:
+      return self.dense(summary)
+    return activations.get(self.activation)(summary)
+
+  def compute_mask(self, inputs, previous_mask):
+    """Returns None: a vector has no positions to mask."""
+    return None
+
+  def compute_output_shape(self, hidden_shape):
+    """Returns the shape of `call`."""
+    return (hidden_shape[0], hidden_shape[-1])
