@@ -50,6 +50,7 @@ _NAMES = {
     "FeedForward",
     "FullAttention",
     "HeadTransform",
+    "LinearPositionBias",
     "LocalAttention",
     "MaskedLanguageModelHead",
     "Pooler",

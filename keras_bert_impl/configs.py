@@ -11,6 +11,7 @@ import pathlib
 
 from keras_bert_impl import families, files
 from keras_bert_impl.layers.attention import (
+  alibi,
   buckets,
   disentangled,
   rotary,
@@ -120,6 +121,7 @@ class EncoderConfig(
   convolution.ConvolutionConfig,
   window.WindowConfig,
   disentangled.DisentangledConfig,
+  alibi.AlibiConfig,
   rotary.RotaryConfig,
   buckets.BucketsConfig,
   transformer_block.BlockConfig,

@@ -9,6 +9,7 @@ Axes, everywhere in this project:
   I intermediate size, V vocabulary size, C classes.
 """
 
+from keras_bert_impl.layers.attention.alibi import LinearPositionBias
 from keras_bert_impl.layers.attention.buckets import RelativePositionBias
 from keras_bert_impl.layers.attention.disentangled import (
   DisentangledBias,
@@ -73,6 +74,7 @@ __all__ = [
   "FeedForward",
   "FullAttention",
   "HeadTransform",
+  "LinearPositionBias",
   "LocalAttention",
   "MaskedLanguageModelHead",
   "Pooler",

@@ -1,0 +1,81 @@
+"""ALiBi: attention with linear biases, position_embedding_type "alibi"."""
+
+import dataclasses
+import math
+
+import keras
+from keras import ops
+
+from keras_bert_impl.layers.attention import buckets, disentangled, window
+from keras_bert_impl.layers.basics import base, parts
+
+
+@dataclasses.dataclass(frozen=True)
+class AlibiConfig(parts.Part):
+  """Linear biases of attention, which have no fields and no weights."""
+
+  KIND = "alibi"
+  EXCLUDES = (
+    buckets.BucketsConfig,
+    disentangled.DisentangledConfig,
+    window.WindowConfig,
+  )
+
+  @classmethod
+  def positions(cls, config, dtype, hidden, position_ids):
+    """Returns the same biases for each layer; see `parts.Part`."""
+    bias = LinearPositionBias(config.num_attention_heads, name="alibi")(
+      hidden, position_ids
+    )
+    return config.num_hidden_layers * [{"bias": bias}]
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class LinearPositionBias(base.Layer):
+  """Biases of attention that fall with the distance, on both sides alike.
+
+  The bias of head n is -slope_n * distance. The slopes are a geometric series
+  from 2^(-8 / N) on, for a number of heads N that is a power of two; for
+  another, those of the power below and every other one of twice as many.
+
+  Args:
+    num_heads: int, N.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: Press et al. 2022, section 3 and its code for the slopes; Portes et
+  al. 2023 (MosaicBERT), section 3.1, for encoders.
+  """
+
+  def __init__(self, num_heads, **kwargs):
+    # Positions stay integers: bfloat16 does not hold all above 256.
+    super().__init__(autocast=False, **kwargs)
+    self.num_heads = num_heads
+
+  def call(self, hidden, position_ids=None):
+    """Returns the biases, float32 [B or 1, N, L, L].
+
+    Args:
+      hidden: float [B, L, H], of which only L is read.
+      position_ids: int [B, L]; None means the places in the row.
+    """
+    if position_ids is None:
+      position_ids = ops.arange(ops.shape(hidden)[1])[None]
+    places = ops.cast(position_ids, "int32")
+    distances = ops.abs(places[:, None, :] - places[:, :, None])  # [B, L, L]
+    slopes = ops.convert_to_tensor(_slopes(self.num_heads), "float32")
+    return -slopes[:, None, None] * ops.cast(distances, "float32")[:, None]
+
+  def compute_output_spec(self, hidden, position_ids=None):
+    """Returns the shape and dtype of `call`."""
+    batch = 1 if position_ids is None else hidden.shape[0]
+    length = hidden.shape[1]
+    return keras.KerasTensor((batch, self.num_heads, length, length), "float32")
+
+
+def _slopes(num_heads):
+  """Returns the slope of each head, list of float."""
+  power = 2 ** int(math.log2(num_heads))
+  slopes = [2 ** (-8 * (n + 1) / power) for n in range(power)]
+  if power < num_heads:
+    slopes += _slopes(2 * power)[::2][: num_heads - power]
+  return slopes
