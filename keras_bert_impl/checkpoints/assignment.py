@@ -3,8 +3,11 @@
 import dataclasses
 
 import numpy as np
+from etils import epy
 
-from keras_bert_impl.layers.basics import initializers
+# Keras, which takes seconds to import, is for those who build models.
+with epy.lazy_imports():
+  from keras_bert_impl.layers.basics import initializers
 
 
 @dataclasses.dataclass(frozen=True)

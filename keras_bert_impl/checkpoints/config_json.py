@@ -4,19 +4,18 @@ import dataclasses
 import difflib
 import os
 
-from keras_bert_impl import configs, families, files, heads
+from etils import epy
+
+from keras_bert_impl import families, files, heads
 from keras_bert_impl.checkpoints import description as description_lib
 from keras_bert_impl.checkpoints import keras_hub_config
 
+# Keras, which takes seconds to import, is for those who build models.
+with epy.lazy_imports():
+  from keras_bert_impl import configs
+
 FILE_NAME = "config.json"
 
-# Sizes, which a config.json must have, unless its family has a default.
-_REQUIRED = (
-  *configs.SIZES,
-  "embedding_size",
-  "num_hidden_groups",
-  "relative_attention_num_buckets",
-)
 # Of what is looked at here and not checked by `EncoderConfig`.
 _TYPES = {
   "architectures": (list, type(None)),
@@ -62,7 +61,7 @@ def from_dict(values, origin):
   family.check_fixed(values, origin)
   values = family.read(values, origin) if family.read else values
   keys = family.config_keys
-  required = {*_REQUIRED} - {*family.defaults}
+  required = _required() - {*family.defaults}
   for field, key in keys.items():
     if field in required and key not in values:
       raise ValueError(f"{origin} lacks the configuration key {key!r}.")
@@ -85,6 +84,12 @@ def from_dict(values, origin):
     _labels(values, origin),
     source=source,
   )
+
+
+def _required():
+  """Returns the fields that a config.json must have, a set of sizes."""
+  named = {"embedding_size", "num_hidden_groups"}
+  return named | {"relative_attention_num_buckets", *configs.SIZES}
 
 
 def to_dict(description):

@@ -6,8 +6,14 @@ The files that hold them are read and written in `config_json` and
 
 import dataclasses
 
-from keras_bert_impl import configs, heads
+from etils import epy
+
+from keras_bert_impl import heads
 from keras_bert_impl.checkpoints import names
+
+# Keras, which takes seconds to import, is for those who build models.
+with epy.lazy_imports():
+  from keras_bert_impl import configs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +29,7 @@ class Description:
       is written again.
   """
 
-  config: configs.EncoderConfig
+  config: "configs.EncoderConfig"
   head: str = heads.ENCODER
   labels: tuple[str, ...] | None = None
   use_pooler: bool = True

@@ -5,9 +5,15 @@ Google's releases have them; our runs write the first, with more keys.
 
 import os
 
-from keras_bert_impl import configs, families, files
+from etils import epy
+
+from keras_bert_impl import families, files
 from keras_bert_impl.checkpoints import description as description_lib
 from keras_bert_impl.checkpoints import names
+
+# Keras, which takes seconds to import, is for those who build models.
+with epy.lazy_imports():
+  from keras_bert_impl import configs
 
 FILE_NAME = "bert_config.json"
 

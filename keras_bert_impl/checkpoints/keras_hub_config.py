@@ -4,8 +4,14 @@
 constructor. They are read by name; no class is looked up.
 """
 
-from keras_bert_impl import configs, families, files
+from etils import epy
+
+from keras_bert_impl import families, files
 from keras_bert_impl.checkpoints import description
+
+# Keras, which takes seconds to import, is for those who build models.
+with epy.lazy_imports():
+  from keras_bert_impl import configs
 
 WEIGHTS_FILE = "model.weights.h5"
 # Of a model with a head, the head alone.

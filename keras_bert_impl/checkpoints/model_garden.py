@@ -10,8 +10,13 @@ Source: tensorflow/models 2.20, official/nlp/modeling/networks/bert_encoder.py.
 import dataclasses
 import re
 
-from keras_bert_impl import configs
+from etils import epy
+
 from keras_bert_impl.checkpoints import google_config, mappings, names
+
+# Keras, which takes seconds to import, is for those who build models.
+with epy.lazy_imports():
+  from keras_bert_impl import configs
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _SLOT = ".OPTIMIZER_SLOT"

@@ -5,9 +5,13 @@ import math
 
 import ml_dtypes  # noqa: F401  (makes bfloat16 known to NumPy)
 import numpy as np
+from etils import epy
 
 from keras_bert_impl.checkpoints import mappings
-from keras_bert_impl.layers.basics import initializers
+
+# Keras, which takes seconds to import, is for those who build models.
+with epy.lazy_imports():
+  from keras_bert_impl.layers.basics import initializers
 
 # What training in half precision leaves; all are read as float32.
 FLOATS = ("float16", "bfloat16", "float32", "float64")

@@ -2,7 +2,11 @@
 
 import dataclasses
 
-from keras_bert_impl import configs
+from etils import epy
+
+# Keras, which takes seconds to import, is not for --help.
+with epy.lazy_imports():
+  from keras_bert_impl import configs
 
 
 @dataclasses.dataclass(frozen=True)
