@@ -22,14 +22,14 @@ FEATURES = {
 PAIR_PACKINGS = ("next_sentence", "sentence_order")
 PACKINGS = (*PAIR_PACKINGS, "full_sentences", "doc_sentences")
 
-# Units that are masked together; see `tasks/masking.py`.
+# Units that are masked together; see `tasks/masking/masking.py`.
 MASKING_POLICIES = ("token", "whole_word", "ngram", "span", "context")
 
 # How generator and discriminator share embeddings; see `models/electra.py`.
 EMBEDDING_SHARINGS = ("shared", "gdes", "none")
 
 # Text around a tagged sentence in its row, and trained parts of a tagger; see
-# `tasks/token_classification.py`.
+# `tasks/tags/token_classification.py`.
 CONTEXTS = ("document", "sentence")
 APPROACHES = ("fine_tuning", "features", "fine_tuning_bilstm")
 

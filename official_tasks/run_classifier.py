@@ -28,8 +28,8 @@ from official_tasks.fine_tuning import splits as labelled_splits
 from tfrecords.labelled import classification_data
 
 with epy.lazy_imports():
-  from keras_bert_impl.tasks import (
-    fine_tuning,
+  from keras_bert_impl.tasks.basics import fine_tuning
+  from keras_bert_impl.tasks.texts import (
     sequence_classification,
     sequence_regression,
     text_rows,

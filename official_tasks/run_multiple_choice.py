@@ -25,7 +25,8 @@ from official_tasks.fine_tuning import splits as labelled_splits
 from tfrecords.labelled import choice_data, data_sets
 
 with epy.lazy_imports():
-  from keras_bert_impl.tasks import fine_tuning, multiple_choice
+  from keras_bert_impl.tasks.basics import fine_tuning
+  from keras_bert_impl.tasks.texts import multiple_choice
 
 
 @dataclasses.dataclass(frozen=True)

@@ -30,8 +30,8 @@ from official_tasks.command_line import common
 from official_tasks.fine_tuning import script, tag_splits
 
 with epy.lazy_imports():
-  from keras_bert_impl.tasks import (
-    fine_tuning,
+  from keras_bert_impl.tasks.basics import fine_tuning
+  from keras_bert_impl.tasks.tags import (
     token_classification,
     token_classification_rows,
     token_classification_scores,

@@ -27,11 +27,11 @@ from official_tasks.command_line import common
 from official_tasks.fine_tuning import answer_heads, script
 
 with epy.lazy_imports():
-  from keras_bert_impl.tasks import (
-    fine_tuning,
+  from keras_bert_impl.tasks.answers import (
     question_answering_rows,
     question_answering_scores,
   )
+  from keras_bert_impl.tasks.basics import fine_tuning
   from tfrecords.labelled import squad_files
 
 FLAGS = flags.FLAGS

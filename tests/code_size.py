@@ -20,7 +20,7 @@ MOST_CLASS_LINES = 250
 MOST_METHODS = 15
 MOST_SCRIPT_LINES = 200
 MOST_FORWARD_FILES = 14  # that run while BERT is built and called
-MOST_FORWARD_FUNCTIONS = 125  # in these
+MOST_FORWARD_FUNCTIONS = 127  # in these
 
 
 class Count(NamedTuple):

@@ -12,7 +12,8 @@ from keras import ops
 
 from keras_bert_impl import configs, features, files, models
 from keras_bert_impl.serving import row_batches, servables
-from keras_bert_impl.tasks import base, cross_entropy, fine_tuning, text_rows
+from keras_bert_impl.tasks.basics import base, cross_entropy, fine_tuning
+from keras_bert_impl.tasks.texts import text_rows
 
 
 @dataclasses.dataclass(frozen=True)

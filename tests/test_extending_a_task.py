@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.serving import export
-from keras_bert_impl.tasks import fine_tuning as fine_tuning_lib
 from keras_bert_impl.tasks import fine_tuning_tasks
+from keras_bert_impl.tasks.basics import fine_tuning as fine_tuning_lib
 from official_tasks.fine_tuning import config, job
 from official_tasks.model_folders import trained
 from tests import multi_label

@@ -1,7 +1,7 @@
 """Servable of question answering: answers as spans of a text.
 
 Rows and spans are made by the code of `tasks.question_answering_rows`,
-`tasks.answers` and `tasks.answer_beams`, as in training. Axes: B questions, W
+`tasks.answers`, as in training. Axes: B questions, W
 windows of all of them, R some of them, K most windows of a question, L ids.
 """
 
@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_bert_impl import features, models, options
 from keras_bert_impl.serving import row_batches, servables
-from keras_bert_impl.tasks import (
+from keras_bert_impl.tasks.answers import (
   answer_beams,
   answers,
   question_answering_rows,

@@ -1,7 +1,7 @@
 """Servable of token classification: the entities of texts.
 
-Windows are made by the code of `tasks.windows`, as in training; which labels
-make an entity is read off `metrics.tagging`. Axes: B texts, T tokens of all of
+`tasks.basics.windows` makes the windows, as in training; which labels make an
+entity is read off `metrics.tagging`. Axes: B texts, T tokens of all of
 them, W windows of all of them, E most entities of a text, C labels.
 """
 
@@ -12,7 +12,7 @@ from keras_bert_impl import options
 from keras_bert_impl.layers.heads import crf
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.serving import row_batches, servables, text_tokens
-from keras_bert_impl.tasks import windows
+from keras_bert_impl.tasks.basics import windows
 from keras_bert_impl.tokenizers import text_words, token_pieces
 
 # Of a token that the model says nothing about.

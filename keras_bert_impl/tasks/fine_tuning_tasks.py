@@ -1,11 +1,11 @@
 """The fine-tuning tasks by the head that they train."""
 
-from keras_bert_impl.tasks import (
+from keras_bert_impl.tasks.answers import question_answering
+from keras_bert_impl.tasks.tags import token_classification
+from keras_bert_impl.tasks.texts import (
   multiple_choice,
-  question_answering,
   sequence_classification,
   sequence_regression,
-  token_classification,
 )
 
 TASKS = {

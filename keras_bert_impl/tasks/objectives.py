@@ -4,7 +4,7 @@ Imports neither Keras nor TensorFlow: the scripts list the names and options of
 all objectives in --help, and data preparation reads their choices.
 """
 
-from keras_bert_impl.tasks import (
+from keras_bert_impl.tasks.pretraining import (
   bidirectional_pair,
   causal_lm,
   elmo,

@@ -35,7 +35,7 @@ class Experiment:
       run.train(make_batches)
 
   Args:
-    task: `tasks.base.Task`.
+    task: `tasks.basics.base.Task`.
     config: `TrainingConfig`.
     fixed: {name: JSON value}, what else a continued run must agree on (model,
       vocabulary, records); `vocabulary` is a fingerprint or None. Default:

@@ -33,7 +33,7 @@ class TrainingLoop:
   """Runs training and evaluation steps of a task on a strategy.
 
   Args:
-    task: `tasks.base.Task`.
+    task: `tasks.basics.base.Task`.
     model: `keras.Model` made by the task, in the scope of the strategy.
     optimizer: one of `keras_bert_impl.optimizers`, made in that scope;
       built here.

@@ -40,7 +40,7 @@ def trace(task, make_optimizer, batch_spec, num_replicas, config):
   """Returns the `ReplicaProgram` of a task.
 
   Args:
-    task: `tasks.base.Task`.
+    task: `tasks.basics.base.Task`.
     make_optimizer: callable, from the model to its optimizer.
     batch_spec: {name: tf.TensorSpec [B / num_replicas, ...]}, of one replica.
     num_replicas: int.

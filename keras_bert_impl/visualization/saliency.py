@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from keras_bert_impl import heads, models
 from keras_bert_impl.checkpoints import description
-from keras_bert_impl.tasks import fine_tuning
+from keras_bert_impl.tasks.basics import fine_tuning
 
 
 class Prediction(NamedTuple):

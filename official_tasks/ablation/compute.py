@@ -5,7 +5,7 @@ look-up of embeddings is none; Clark et al. 2020 (google-research/electra,
 flops_computation.py) count it as a product, and the backward pass once.
 """
 
-from keras_bert_impl.tasks import replaced_token
+from keras_bert_impl.tasks.pretraining import replaced_token
 
 
 def electra_ratio(config, seq_length, num_predictions):

@@ -6,7 +6,7 @@ from keras_bert_impl import heads
 
 with epy.lazy_imports():
   from keras_bert_impl.checkpoints import reading
-  from keras_bert_impl.tasks import question_answering
+  from keras_bert_impl.tasks.answers import question_answering
 
 SIMPLE, BEAM = "simple", "beam"
 NAMES = (SIMPLE, BEAM)

@@ -16,7 +16,7 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert_impl import features, files, progress
-from keras_bert_impl.tasks import fine_tuning
+from keras_bert_impl.tasks.basics import fine_tuning
 from keras_bert_impl.training import distribution
 from tfrecords import manifest
 from tfrecords.labelled import length_batches

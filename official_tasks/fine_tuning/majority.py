@@ -9,7 +9,7 @@ import dataclasses
 
 import numpy as np
 
-from keras_bert_impl.tasks import text_scores
+from keras_bert_impl.tasks.texts import text_scores
 from keras_bert_impl.training import report
 from official_tasks.fine_tuning import splits as labelled_splits
 from official_tasks.model_folders import run_folder

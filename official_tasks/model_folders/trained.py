@@ -13,10 +13,8 @@ with epy.lazy_imports():
   from keras_bert_impl.checkpoints import assignment, locating, reading
   from keras_bert_impl.models import checkpoint as model_lib
   from keras_bert_impl.sentences import folders, sentence_encoder
-  from keras_bert_impl.tasks import (
-    fine_tuning_tasks,
-    question_answering_scores,
-  )
+  from keras_bert_impl.tasks import fine_tuning_tasks
+  from keras_bert_impl.tasks.answers import question_answering_scores
   from keras_bert_impl.training import report
   from official_tasks.model_folders import task_file
 

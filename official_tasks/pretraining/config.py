@@ -79,8 +79,8 @@ class PretrainingConfig:
     data: `DataConfig`.
     masking: `MaskingConfig`.
     training: `TrainingConfig`.
-    options: options of the objective, see `tasks.pretraining.Objective`; None
-      for its defaults.
+    options: options of the objective, see `tasks.basics.pretraining.Objective`;
+      None for its defaults.
 
   Raises:
     ValueError: word_vectors would replace embeddings of init_checkpoint.

@@ -2,8 +2,8 @@
 
 import os
 
-from keras_bert_impl.tasks import masking as masking_lib
-from keras_bert_impl.tasks import pretraining
+from keras_bert_impl.tasks.basics import pretraining
+from keras_bert_impl.tasks.masking import masking as masking_lib
 from tfrecords import manifest, masking_config
 from tfrecords.reading import lanes, reader, scan
 from tfrecords.reading import records as records_lib

@@ -6,7 +6,7 @@ import os
 from absl import logging
 
 from keras_bert_impl.checkpoints import google_config, vocab_size
-from keras_bert_impl.tasks import pretraining
+from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from keras_bert_impl.tokenizers import vocabulary_files

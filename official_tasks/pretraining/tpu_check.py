@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_bert_impl import features
 from keras_bert_impl.checkpoints import google_config
-from keras_bert_impl.tasks import pretraining
+from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.training import (
   distribution,
   experiment,

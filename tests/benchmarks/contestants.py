@@ -115,7 +115,7 @@ def ours(case, jit_compile):
     )
 
   from keras_bert_impl.optimizers import adamw
-  from keras_bert_impl.tasks import masked_lm
+  from keras_bert_impl.tasks.pretraining import masked_lm
   from keras_bert_impl.training import config as config_lib
   from keras_bert_impl.training import loop as loop_lib
 

@@ -193,7 +193,7 @@ def _write_text(folder, megabytes):
 
 def _read(pattern):
   """Reads one epoch of records, as training does, masked by token."""
-  from keras_bert_impl.tasks import masking
+  from keras_bert_impl.tasks.masking import masking
   from keras_bert_impl.tokenizers import vocabulary
   from tfrecords import manifest
   from tfrecords.reading import lanes, reader, scan

@@ -22,8 +22,8 @@ import collections  # noqa: E402
 from absl import app, flags  # noqa: E402
 
 from keras_bert_impl import configs  # noqa: E402
-from keras_bert_impl.tasks import (  # noqa: E402
-  fine_tuning,
+from keras_bert_impl.tasks.basics import fine_tuning
+from keras_bert_impl.tasks.texts import (
   sequence_classification,
   text_rows,
   text_scores,

@@ -23,7 +23,7 @@ import tensorflow as tf  # noqa: E402
 
 from keras_bert_impl import configs, features  # noqa: E402
 from keras_bert_impl.optimizers import adamw  # noqa: E402
-from keras_bert_impl.tasks import token_classification  # noqa: E402
+from keras_bert_impl.tasks.tags import token_classification
 from keras_bert_impl.training import config as config_lib  # noqa: E402
 from keras_bert_impl.training import loop as loop_lib  # noqa: E402
 

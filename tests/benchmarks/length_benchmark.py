@@ -64,7 +64,8 @@ def make_loop(preset, length, num_layers, is_packed):
 
   from keras_bert_impl import configs
   from keras_bert_impl.optimizers import adamw
-  from keras_bert_impl.tasks import masked_lm, question_answering
+  from keras_bert_impl.tasks.answers import question_answering
+  from keras_bert_impl.tasks.pretraining import masked_lm
   from keras_bert_impl.training import config as config_lib
   from keras_bert_impl.training import loop
 

@@ -25,7 +25,8 @@ from absl import app, flags  # noqa: E402
 
 from keras_bert_impl import configs, features  # noqa: E402
 from keras_bert_impl.optimizers import adamw  # noqa: E402
-from keras_bert_impl.tasks import masked_lm, masking  # noqa: E402
+from keras_bert_impl.tasks.masking import masking  # noqa: E402
+from keras_bert_impl.tasks.pretraining import masked_lm
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib  # noqa: E402
 from keras_bert_impl.training import config as config_lib  # noqa: E402
 from keras_bert_impl.training import distribution, loop, report  # noqa: E402

@@ -24,7 +24,7 @@ import tensorflow as tf  # noqa: E402
 from absl import app, flags  # noqa: E402
 
 from keras_bert_impl import choices  # noqa: E402
-from keras_bert_impl.tasks import masking  # noqa: E402
+from keras_bert_impl.tasks.masking import masking  # noqa: E402
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib  # noqa: E402
 from tfrecords.reading import lanes, reader, scan  # noqa: E402
 from tfrecords.reading import records as records_lib  # noqa: E402

@@ -151,7 +151,7 @@ def measure(preset, seq_length, batch_size, accumulation, replicas, steps=None):
 
   from keras_bert_impl import configs
   from keras_bert_impl.optimizers import adamw
-  from keras_bert_impl.tasks import masked_lm
+  from keras_bert_impl.tasks.pretraining import masked_lm
   from keras_bert_impl.training import config as config_lib
   from keras_bert_impl.training import distribution
   from keras_bert_impl.training import loop as loop_lib

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_bert_impl import layers, models
 from keras_bert_impl.checkpoints import mappings, names
-from keras_bert_impl.tasks import replaced_token
+from keras_bert_impl.tasks.pretraining import replaced_token
 from tests import architectures
 
 CONFIG = architectures.TINY_DEBERTA

@@ -6,7 +6,8 @@ import pytest
 
 from keras_bert_impl import configs, models
 from keras_bert_impl.checkpoints import tf_format
-from keras_bert_impl.tasks import objectives, pretraining
+from keras_bert_impl.tasks import objectives
+from keras_bert_impl.tasks.basics import pretraining
 from tests import architectures
 from tests.models import directions
 

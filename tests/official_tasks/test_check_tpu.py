@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.optimizers import adamw
-from keras_bert_impl.tasks import masked_lm
+from keras_bert_impl.tasks.pretraining import masked_lm
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import replica_program
 from official_tasks.pretraining import tpu_compiler

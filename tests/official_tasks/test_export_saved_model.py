@@ -13,19 +13,23 @@ import tensorflow_text  # noqa: F401  Registers the ops of the tokenizer.
 
 from keras_bert_impl import configs, models
 from keras_bert_impl.checkpoints import tf_format
-from keras_bert_impl.tasks import (
-  fine_tuning,
-  multiple_choice,
+from keras_bert_impl.tasks.answers import (
   question_answering,
   question_answering_rows,
   question_answering_scores,
+)
+from keras_bert_impl.tasks.basics import fine_tuning
+from keras_bert_impl.tasks.tags import (
+  token_classification,
+  token_classification_rows,
+  token_classification_scores,
+)
+from keras_bert_impl.tasks.texts import (
+  multiple_choice,
   sequence_classification,
   sequence_regression,
   text_rows,
   text_scores,
-  token_classification,
-  token_classification_rows,
-  token_classification_scores,
 )
 from tests.official_tasks import scripts
 

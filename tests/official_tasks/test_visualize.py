@@ -8,8 +8,8 @@ import zlib
 import pytest
 
 from keras_bert_impl import configs
-from keras_bert_impl.tasks import (
-  fine_tuning,
+from keras_bert_impl.tasks.basics import fine_tuning
+from keras_bert_impl.tasks.texts import (
   sequence_classification,
   text_rows,
   text_scores,

@@ -10,9 +10,9 @@ import tensorflow as tf
 
 from keras_bert_impl import models
 from keras_bert_impl.serving import question_answering
-from keras_bert_impl.tasks import answers
-from keras_bert_impl.tasks import examples as examples_lib
-from keras_bert_impl.tasks import question_answering_rows as rows_lib
+from keras_bert_impl.tasks.answers import answers
+from keras_bert_impl.tasks.answers import question_answering_rows as rows_lib
+from keras_bert_impl.tasks.basics import examples as examples_lib
 from tests.serving import toy
 from tests.tokenizers import vocabularies
 

@@ -12,8 +12,8 @@ import tensorflow as tf
 from keras_bert_impl import models
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.serving import token_classification
-from keras_bert_impl.tasks import examples as examples_lib
-from keras_bert_impl.tasks import (
+from keras_bert_impl.tasks.basics import examples as examples_lib
+from keras_bert_impl.tasks.tags import (
   token_classification_rows,
   token_classification_scores,
 )

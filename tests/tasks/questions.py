@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from keras_bert_impl.tasks import examples, question_answering_rows
+from keras_bert_impl.tasks.answers import question_answering_rows
+from keras_bert_impl.tasks.basics import examples
 
 TOKENS = [
   *"in 1871 ( ) , . ? the normans were from norway where when did come".split(),

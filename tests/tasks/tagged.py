@@ -5,8 +5,8 @@ import collections
 import numpy as np
 
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.tasks import examples as examples_lib
-from keras_bert_impl.tasks import token_classification_rows
+from keras_bert_impl.tasks.basics import examples as examples_lib
+from keras_bert_impl.tasks.tags import token_classification_rows
 
 LABELS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 

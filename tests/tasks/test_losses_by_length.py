@@ -7,7 +7,9 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.layers.basics import dropout
-from keras_bert_impl.tasks import masking, objectives, pretraining
+from keras_bert_impl.tasks import objectives
+from keras_bert_impl.tasks.basics import pretraining
+from keras_bert_impl.tasks.masking import masking
 from tests import architectures
 from tests.tasks import test_packed_losses
 from tfrecords.reading import by_length

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.tasks import masked_spans, masking
+from keras_bert_impl.tasks.masking import masked_spans, masking
 from tests.tasks import test_masking as rows_of
 
 CLS, SEP, MASK = rows_of.CLS, rows_of.SEP, rows_of.MASK

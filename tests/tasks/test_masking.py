@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import choices, features
-from keras_bert_impl.tasks import masking
+from keras_bert_impl.tasks.masking import masking
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 LENGTH = 64

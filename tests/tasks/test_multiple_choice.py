@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tasks import cross_entropy, fine_tuning, multiple_choice
-from keras_bert_impl.tasks.examples import MultipleChoiceExample
+from keras_bert_impl.tasks.basics import cross_entropy, fine_tuning
+from keras_bert_impl.tasks.basics.examples import MultipleChoiceExample
+from keras_bert_impl.tasks.texts import multiple_choice
 from tests.tasks import parts
 from tests.tasks.parts import CONFIG
 from tests.tokenizers import vocabularies

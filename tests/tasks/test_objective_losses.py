@@ -5,10 +5,10 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs
-from keras_bert_impl.tasks import (
+from keras_bert_impl.tasks.basics import pretraining
+from keras_bert_impl.tasks.pretraining import (
   causal_lm,
   masked_lm,
-  pretraining,
   replaced_token,
   span_boundary,
 )

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from keras_bert_impl import choices, configs
-from keras_bert_impl.tasks import objectives, pretraining
+from keras_bert_impl.tasks import objectives
+from keras_bert_impl.tasks.basics import pretraining
 
 CONFIG = configs.EncoderConfig(
   vocab_size=50,

@@ -8,12 +8,10 @@ import tensorflow as tf
 
 from keras_bert_impl import configs
 from keras_bert_impl.layers.basics import dropout
-from keras_bert_impl.tasks import (
-  masked_lm,
-  masking,
-  objectives,
-  pretraining,
-)
+from keras_bert_impl.tasks import objectives
+from keras_bert_impl.tasks.basics import pretraining
+from keras_bert_impl.tasks.masking import masking
+from keras_bert_impl.tasks.pretraining import masked_lm
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from tests import architectures
 

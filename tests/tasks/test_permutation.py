@@ -7,12 +7,9 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs
-from keras_bert_impl.tasks import (
-  masked_contexts,
-  masking,
-  permutation,
-  pretraining,
-)
+from keras_bert_impl.tasks.basics import pretraining
+from keras_bert_impl.tasks.masking import masked_contexts, masking
+from keras_bert_impl.tasks.pretraining import permutation
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 LENGTH, PREDICTIONS, ROWS = 64, 16, 32

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs, tokenizers
-from keras_bert_impl.tasks import question_answering
+from keras_bert_impl.tasks.answers import question_answering
 from tests.tasks.parts import CONFIG, make_rows
 from tests.tasks.questions import TOKENS, example, preprocessor
 from tests.tokenizers import vocabularies

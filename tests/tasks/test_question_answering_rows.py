@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tasks import question_answering_rows
+from keras_bert_impl.tasks.answers import question_answering_rows
 from tests.tasks.parts import make_rows
 from tests.tasks.questions import CONTEXT, TOKENS, example, preprocessor
 from tests.tokenizers import vocabularies

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tasks import (
-  question_answering_scores,
-)
+from keras_bert_impl.tasks.answers import question_answering_scores
 from tests.tasks.parts import by_column, judge, make_rows, plot, score, write
 from tests.tasks.questions import TOKENS, example, pointing, preprocessor
 from tests.tokenizers import vocabularies

@@ -6,7 +6,7 @@ import pytest
 
 from keras_bert_impl import configs, models
 from keras_bert_impl.checkpoints import mappings
-from keras_bert_impl.tasks import replaced_token
+from keras_bert_impl.tasks.pretraining import replaced_token
 from tests import architectures
 
 CONFIG = configs.EncoderConfig(**architectures.SMALL)

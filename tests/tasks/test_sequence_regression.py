@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from keras_bert_impl.tasks import (
-  fine_tuning,
+from keras_bert_impl.tasks.basics import fine_tuning
+from keras_bert_impl.tasks.texts import (
   sequence_regression,
   text_rows,
   text_scores,

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import choices, tokenizers
-from keras_bert_impl.tasks import token_classification
+from keras_bert_impl.tasks.tags import token_classification
 from tests.tasks.parts import CONFIG
 from tests.tasks.tagged import LABELS, preprocessor, sentence
 from tests.tokenizers import vocabularies

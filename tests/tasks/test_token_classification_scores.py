@@ -9,10 +9,8 @@ import pytest
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.tasks import (
-  examples as examples_lib,
-)
-from keras_bert_impl.tasks import (
+from keras_bert_impl.tasks.basics import examples as examples_lib
+from keras_bert_impl.tasks.tags import (
   token_classification_rows,
   token_classification_scores,
 )

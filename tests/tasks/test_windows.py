@@ -4,7 +4,7 @@ import random
 
 import tensorflow as tf
 
-from keras_bert_impl.tasks import windows
+from keras_bert_impl.tasks.basics import windows
 
 
 def int64(values):

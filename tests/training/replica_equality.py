@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from keras_bert_impl import configs
 from keras_bert_impl.optimizers import adamw, lamb, stable_adamw
-from keras_bert_impl.tasks import (
+from keras_bert_impl.tasks.pretraining import (
   bidirectional_pair,
   elmo,
   mask_decoder,

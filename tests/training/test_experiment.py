@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from keras_bert_impl.tasks import masked_lm
+from keras_bert_impl.tasks.pretraining import masked_lm
 from keras_bert_impl.training import config as config_lib
 from keras_bert_impl.training import experiment, runner
 from tests.training import replica_equality

@@ -9,13 +9,13 @@ import tensorflow as tf
 
 from keras_bert_impl import configs
 from keras_bert_impl.optimizers import adamw
-from keras_bert_impl.tasks import (
+from keras_bert_impl.tasks.masking import masking
+from keras_bert_impl.tasks.pretraining import (
   bidirectional_pair,
   causal_lm,
   elmo,
   mask_decoder,
   masked_lm,
-  masking,
   permutation,
   replaced_token,
   span_boundary,

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from keras_bert_impl.tasks import examples as examples_lib
+from keras_bert_impl.tasks.basics import examples as examples_lib
 from tfrecords.labelled import data_sets
 
 

@@ -8,7 +8,7 @@ import dataclasses
 import math
 import statistics
 
-from keras_bert_impl.tasks import examples as examples_lib
+from keras_bert_impl.tasks.basics import examples as examples_lib
 from tfrecords.labelled import data_sets
 
 # Squares of such labels, summed over a batch, are float32.

@@ -14,8 +14,8 @@ A question without "answers" is to be predicted. One with an empty list, or with
 """
 
 from keras_bert_impl import files
-from keras_bert_impl.tasks import examples as examples_lib
-from keras_bert_impl.tasks import question_answering_rows
+from keras_bert_impl.tasks.answers import question_answering_rows
+from keras_bert_impl.tasks.basics import examples as examples_lib
 from tfrecords.labelled import triviaqa_files
 
 # The keys of SQuAD, and what the other layout of CMRC calls them.

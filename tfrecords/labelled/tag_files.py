@@ -13,7 +13,7 @@ import random
 
 from keras_bert_impl import files
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.tasks import examples as examples_lib
+from keras_bert_impl.tasks.basics import examples as examples_lib
 from keras_bert_impl.tokenizers import token_pieces
 
 _DOCUMENT_START = "-DOCSTART-"

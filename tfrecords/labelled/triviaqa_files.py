@@ -15,7 +15,7 @@ import re
 from absl import logging
 
 from keras_bert_impl import files
-from keras_bert_impl.tasks import examples as examples_lib
+from keras_bert_impl.tasks.basics import examples as examples_lib
 
 KEY = "Data"
 MAX_WORDS = 400

@@ -18,7 +18,7 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert_impl import features, file_errors, files, tokenizers
-from keras_bert_impl.tasks import masking as masking_lib
+from keras_bert_impl.tasks.masking import masking as masking_lib
 from tfrecords import manifest
 from tfrecords.text import documents
 from tfrecords.writing import config as writing_config

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs
-from keras_bert_impl.tasks import masked_lm, replaced_token
+from keras_bert_impl.tasks.pretraining import masked_lm, replaced_token
 from official_tasks.ablation import compute, scales, tables
 
 LENGTH, MASKED = 24, 5

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from keras_bert_impl import choices, configs
-from keras_bert_impl.tasks import question_answering_rows
+from keras_bert_impl.tasks.answers import question_answering_rows
 from official_tasks.ablation import plan, rows, scales, tables
 from official_tasks.ablation import tasks as tasks_lib
 from tests.official_tasks import scripts

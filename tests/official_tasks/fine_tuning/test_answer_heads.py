@@ -6,7 +6,7 @@ import types
 import pytest
 
 from keras_bert_impl.checkpoints import reading
-from keras_bert_impl.tasks import question_answering
+from keras_bert_impl.tasks.answers import question_answering
 from official_tasks.fine_tuning import answer_heads
 
 PARITY = pathlib.Path(__file__).parents[2] / "data/parity"

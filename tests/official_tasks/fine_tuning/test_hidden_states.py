@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, models
-from keras_bert_impl.tasks import examples as examples_lib
-from keras_bert_impl.tasks import (
-  fine_tuning,
+from keras_bert_impl.tasks.basics import examples as examples_lib
+from keras_bert_impl.tasks.basics import fine_tuning
+from keras_bert_impl.tasks.tags import (
   token_classification,
   token_classification_rows,
   token_classification_scores,

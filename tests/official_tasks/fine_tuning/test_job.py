@@ -5,8 +5,8 @@ import os
 import pytest
 
 from keras_bert_impl.checkpoints import reading
-from keras_bert_impl.tasks import fine_tuning as fine_tuning_lib
-from keras_bert_impl.tasks import (
+from keras_bert_impl.tasks.basics import fine_tuning as fine_tuning_lib
+from keras_bert_impl.tasks.texts import (
   sequence_classification,
   text_rows,
   text_scores,

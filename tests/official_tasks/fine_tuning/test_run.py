@@ -12,8 +12,8 @@ import pytest
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.checkpoints import reading
-from keras_bert_impl.tasks import examples as examples_lib
-from keras_bert_impl.tasks import text_rows, text_scores
+from keras_bert_impl.tasks.basics import examples as examples_lib
+from keras_bert_impl.tasks.texts import text_rows, text_scores
 from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.training import saver as saver_lib
 from official_tasks.fine_tuning import config as config_lib

@@ -13,9 +13,9 @@ import sys
 import numpy as np
 
 from keras_bert_impl import configs
-from keras_bert_impl.tasks import examples as examples_lib
-from keras_bert_impl.tasks import (
-  fine_tuning,
+from keras_bert_impl.tasks.basics import examples as examples_lib
+from keras_bert_impl.tasks.basics import fine_tuning
+from keras_bert_impl.tasks.texts import (
   sequence_classification,
   text_rows,
   text_scores,

@@ -3,8 +3,8 @@
 import json
 
 from keras_bert_impl import configs
-from keras_bert_impl.tasks import (
-  fine_tuning,
+from keras_bert_impl.tasks.basics import fine_tuning
+from keras_bert_impl.tasks.tags import (
   token_classification,
   token_classification_rows,
   token_classification_scores,

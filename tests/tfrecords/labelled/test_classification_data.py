@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from keras_bert_impl.tasks import examples as examples_lib
+from keras_bert_impl.tasks.basics import examples as examples_lib
 from tfrecords.labelled import classification_data, data_sets
 
 DATA = os.environ.get("KERAS_BERT_DATA")

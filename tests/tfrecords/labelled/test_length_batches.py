@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from keras_bert_impl.tasks import fine_tuning
+from keras_bert_impl.tasks.basics import fine_tuning
 from tfrecords import lengths as lengths_lib
 from tfrecords.labelled import length_batches
 from tfrecords.labelled import rows as rows_lib

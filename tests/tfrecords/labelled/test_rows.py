@@ -5,7 +5,7 @@ import collections
 import numpy as np
 import pytest
 
-from keras_bert_impl.tasks import fine_tuning
+from keras_bert_impl.tasks.basics import fine_tuning
 from tfrecords.labelled import rows as rows_lib
 
 COLUMNS = {

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.tasks import masking
+from keras_bert_impl.tasks.masking import masking
 from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 from tfrecords import manifest
 from tfrecords.reading import lanes, reader, scan

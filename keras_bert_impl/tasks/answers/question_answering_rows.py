@@ -19,7 +19,7 @@ from absl import logging
 
 from keras_bert_impl import features, options
 from keras_bert_impl.metrics import question_answering as metrics
-from keras_bert_impl.tasks import fine_tuning, windows
+from keras_bert_impl.tasks.basics import fine_tuning, windows
 
 START_POSITIONS = features.START_POSITIONS
 END_POSITIONS = "end_positions"

@@ -14,8 +14,8 @@ import dataclasses
 from keras import ops
 
 from keras_bert_impl import configs, features, heads, models
-from keras_bert_impl.tasks import base, cross_entropy
-from keras_bert_impl.tasks import question_answering_rows as rows
+from keras_bert_impl.tasks.answers import question_answering_rows as rows
+from keras_bert_impl.tasks.basics import base, cross_entropy
 
 
 class _AnswerTask(base.Task):

@@ -1,6 +1,7 @@
 """DeBERTa's objective: masked tokens, by a decoder that knows positions."""
 
-from keras_bert_impl.tasks import masked_lm, pretraining
+from keras_bert_impl.tasks.basics import pretraining
+from keras_bert_impl.tasks.pretraining import masked_lm
 
 
 class MaskDecoderTask(masked_lm.MaskedLanguageModelTask):

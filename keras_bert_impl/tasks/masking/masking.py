@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import choices, features, options
-from keras_bert_impl.tasks import (
+from keras_bert_impl.tasks.masking import (
   masked_contexts,
   masked_spans,
   masked_tokens,

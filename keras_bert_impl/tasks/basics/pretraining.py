@@ -14,7 +14,7 @@ import dataclasses
 from etils import epy
 
 from keras_bert_impl import choices, features
-from keras_bert_impl.tasks import base, cross_entropy
+from keras_bert_impl.tasks.basics import base, cross_entropy
 
 with epy.lazy_imports():
   import numpy as np

@@ -3,11 +3,11 @@
 from etils import epy
 
 from keras_bert_impl import features
-from keras_bert_impl.tasks import cross_entropy, pretraining
+from keras_bert_impl.tasks.basics import cross_entropy, pretraining
 
 with epy.lazy_imports():
   from keras_bert_impl.models import span_boundary as models
-  from keras_bert_impl.tasks import masking
+  from keras_bert_impl.tasks.masking import masking
 
 
 class SpanBoundaryTask(pretraining.PretrainingTask):

@@ -3,7 +3,7 @@
 from etils import epy
 
 from keras_bert_impl import features
-from keras_bert_impl.tasks import cross_entropy, pretraining
+from keras_bert_impl.tasks.basics import cross_entropy, pretraining
 
 with epy.lazy_imports():
   import tensorflow as tf

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.tasks import answers
+from keras_bert_impl.tasks.answers import answers
 
 
 class Spans(NamedTuple):

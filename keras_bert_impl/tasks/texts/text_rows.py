@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from keras_bert_impl import features
-from keras_bert_impl.tasks import fine_tuning
+from keras_bert_impl.tasks.basics import fine_tuning
 
 # Texts that the tokenizer is given at once.
 _TEXTS = 1000

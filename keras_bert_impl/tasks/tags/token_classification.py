@@ -14,7 +14,7 @@ from keras_bert_impl import configs, heads, models
 from keras_bert_impl import features as features_lib
 from keras_bert_impl.layers.heads import crf
 from keras_bert_impl.models import feature_models
-from keras_bert_impl.tasks import base, cross_entropy
+from keras_bert_impl.tasks.basics import base, cross_entropy
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ import os
 import numpy as np
 
 from keras_bert_impl.metrics import classification, intervals
-from keras_bert_impl.tasks import fine_tuning, prediction_files
+from keras_bert_impl.tasks.basics import fine_tuning, prediction_files
 
 # A number is called right within this share of the range of the true ones.
 _NEAR = 0.1

@@ -8,7 +8,7 @@ import dataclasses
 from keras import ops
 
 from keras_bert_impl import configs, features, heads, models
-from keras_bert_impl.tasks import base, cross_entropy
+from keras_bert_impl.tasks.basics import base, cross_entropy
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,8 @@ import dataclasses
 from etils import epy
 
 from keras_bert_impl import features, options
-from keras_bert_impl.tasks import causal_lm, cross_entropy, pretraining
+from keras_bert_impl.tasks.basics import cross_entropy, pretraining
+from keras_bert_impl.tasks.pretraining import causal_lm
 
 with epy.lazy_imports():
   from keras import ops

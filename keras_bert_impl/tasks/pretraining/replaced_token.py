@@ -5,7 +5,7 @@ import dataclasses
 from etils import epy
 
 from keras_bert_impl import choices, features, options
-from keras_bert_impl.tasks import cross_entropy, pretraining
+from keras_bert_impl.tasks.basics import cross_entropy, pretraining
 
 with epy.lazy_imports():
   from keras import ops

@@ -6,7 +6,7 @@ Axes: B batch, L sequence length, S most spans of a row.
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.tasks import masked_spans, masked_tokens
+from keras_bert_impl.tasks.masking import masked_spans, masked_tokens
 
 # Every draw names its algorithm: "auto_select" differs between devices.
 _RNG = "philox"

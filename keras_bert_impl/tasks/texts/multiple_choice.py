@@ -13,13 +13,13 @@ from keras import ops
 
 from keras_bert_impl import configs, features, heads, models
 from keras_bert_impl.metrics import classification, intervals
-from keras_bert_impl.tasks import (
+from keras_bert_impl.tasks.basics import (
   base,
   cross_entropy,
   fine_tuning,
   prediction_files,
-  text_rows,
 )
+from keras_bert_impl.tasks.texts import text_rows
 
 _ID_NAMES = (features.INPUT_IDS, features.SEGMENT_IDS, features.INPUT_MASK)
 

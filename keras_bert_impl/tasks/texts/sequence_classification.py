@@ -11,7 +11,7 @@ import dataclasses
 from keras import ops
 
 from keras_bert_impl import configs, heads, models
-from keras_bert_impl.tasks import base, cross_entropy
+from keras_bert_impl.tasks.basics import base, cross_entropy
 
 
 @dataclasses.dataclass(frozen=True)

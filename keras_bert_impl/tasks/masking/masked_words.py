@@ -6,7 +6,7 @@ the words of a whole batch, without padding.
 
 import tensorflow as tf
 
-from keras_bert_impl.tasks import masked_tokens
+from keras_bert_impl.tasks.masking import masked_tokens
 
 # Every draw names its algorithm: "auto_select" differs between devices.
 _RNG = "philox"

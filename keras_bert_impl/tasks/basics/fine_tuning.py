@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_bert_impl.tasks import base
+from keras_bert_impl.tasks.basics import base
 
 
 class Column(NamedTuple):

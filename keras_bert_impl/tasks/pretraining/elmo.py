@@ -2,7 +2,8 @@
 
 from etils import epy
 
-from keras_bert_impl.tasks import bidirectional_pair, pretraining
+from keras_bert_impl.tasks.basics import pretraining
+from keras_bert_impl.tasks.pretraining import bidirectional_pair
 
 with epy.lazy_imports():
   from keras_bert_impl.models import bidirectional_lm

@@ -1,0 +1,1 @@
+"""What all tasks are made of."""

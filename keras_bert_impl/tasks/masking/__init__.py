@@ -1,0 +1,1 @@
+"""Which tokens are predicted, and what stands in their place."""

@@ -1,0 +1,1 @@
+"""Tasks of pre-training, a file for each objective."""

@@ -1,0 +1,1 @@
+"""Classes, scores and choices of whole texts."""
