@@ -345,7 +345,7 @@ def test_ctrl_c_leaves_nothing_half_written_and_no_worker(
       vocab_file=vocab_file,
       num_shards=2,
       num_workers=2,
-      dupe_factor=10**6,  # No shard is finished when Ctrl-C comes.
+      dupe_factor=10**4,  # No shard is finished when Ctrl-C comes.
     ),
     stdout=subprocess.PIPE,
     stderr=subprocess.PIPE,

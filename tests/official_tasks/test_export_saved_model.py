@@ -363,6 +363,7 @@ def test_the_encoder_of_any_model_is_exported(exported):
     "max_seq_length": 8,
     "pooling": "cls",
     "normalize": True,
+    "main_script": "Latin",
     "model_name": "vectors",
     "compute_dtype": "float32",
     "weights_dtype": "float16",

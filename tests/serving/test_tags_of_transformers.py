@@ -66,7 +66,7 @@ def test_every_piece_has_the_label_it_has_there(family, expected):
     texts = tf.constant([row["text"]])
     tokens = text_tokens.read(servable.tokenizer, texts, servable.trained_on)
     assert tokens.ids.to_list() == [row["ids"]]
-    inputs = servable.assemble(tokens.ids)
+    inputs, _ = servable.assemble(tokens.ids)
     logits = servable.answer_ids(**inputs)["logits"][0, framing.num_before :]
     labels = tf.argmax(logits[: -framing.num_after], -1).numpy()
     assert [servable.labels[label] for label in labels] == row["labels"]

@@ -241,7 +241,7 @@ def test_help_and_a_typo_are_answered_before_tensorflow_is_imported(
   result = run(help=True)
   assert (result.returncode, result.stderr) == (0, "")
   assert f"official_tasks/{script}.py" in result.stdout
-  assert result.stdout.count("\n") < 85
+  assert result.stdout.count("\n") <= 85
   result = run(no_such_flag=1)
   assert (result.returncode, result.stdout) == (2, "")
   assert "no_such_flag" in result.stderr

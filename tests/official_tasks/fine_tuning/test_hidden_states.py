@@ -1,5 +1,6 @@
 """A frozen encoder runs once over each row, and nothing else changes."""
 
+import errno
 import os
 import pathlib
 import shutil
@@ -203,10 +204,12 @@ def test_what_was_interrupted_is_begun_again(
   assert read(tmp_path, NAMES[0]) == content
 
 
-def test_a_full_disk_is_one_line(model_folder, tmp_path):
-  (tmp_path / "records").mkdir()
-  temporary = f"records/train.hidden_states.tmp-{os.getpid()}"
-  os.symlink("/dev/full", tmp_path / temporary)
+def test_a_full_disk_is_one_line(model_folder, tmp_path, monkeypatch):
+  def fill(descriptor):
+    if "hidden_states" in os.readlink(f"/proc/self/fd/{descriptor}"):
+      raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+  monkeypatch.setattr(os, "fsync", fill)
   message = r"train.hidden_states cannot be written \(No space left.*make room"
   with pytest.raises(OSError, match=message):
     add_states(make_setup(model_folder, tmp_path))
