@@ -152,10 +152,15 @@ def test_wrong_flags_are_one_line(flags, message, tmp_path):
 @pytest.mark.slow
 def test_an_interrupted_table_ends_with_the_same_numbers(tmp_path):
   scripts.write_model_files(tmp_path)
+  vocab_file = tmp_path / "vocab.txt"
+  tokens = vocab_file.read_text(encoding="utf-8").splitlines()
+  tokens += ["여기", ",", "마리가", "번", "앉았다", *map(str, range(60))]
+  tokens = dict.fromkeys(tokens)  # Some words are in both texts.
+  vocab_file.write_text("\n".join(tokens), encoding="utf-8")
   flags = {
     "table": "glue",
     "tasks": tmp_path / "glue",
-    "vocab_file": tmp_path / "vocab.txt",
+    "vocab_file": vocab_file,
     "num_restarts": 1,
   }
   for name in ("train", "dev"):
