@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import models
+from keras_bert_impl import models, tokenizers
 from keras_bert_impl.serving import classification, export, fill_mask
 from keras_bert_impl.serving import encoder as encoder_lib
 from tests import slow
@@ -194,6 +194,18 @@ def test_a_description_says_what_was_trained(exports):
   assert describe("classification_of_pairs")["text_pairs"] is True
   assert describe("encoder")["pooling"] == "mean"
   assert describe("fill_mask")["mask_token"] == "[MASK]"
+
+
+def test_a_description_says_what_most_of_the_vocabulary_is_written_in(tmp_path):
+  korean = "서울은 대한민국의 수도이며 가장 큰 도시이다".split()
+  tokens = [*toy.TOKENS[:5], *korean]
+  (tmp_path / "vocab.txt").write_text("\n".join(tokens), encoding="utf-8")
+  tokenizer = tokenizers.load(tmp_path, do_lower_case=False)
+  model = models.SequenceClassifier(toy.config(tokenizer), 2)
+  servable = classification.ClassificationServable(model, tokenizer, 16, "ab")
+  version_dir = export.export(servable, tmp_path / "versions")
+  with open(f"{version_dir}/assets.extra/model.json") as file:
+    assert json.load(file)["main_script"] == "Hangul"
 
 
 def test_only_labels_that_the_model_has_are_described(tokenizer):
