@@ -7,10 +7,6 @@ from absl import logging
 
 _SHUTDOWN_SECONDS = 30
 
-# Connections that wait to be accepted. More of them try again after a second,
-# which is sooner than at the end of a longer queue.
-_QUEUE = 1024
-
 # asyncio accepts as many before it tells of the first one, and runs out of
 # descriptors where they are more than are left.
 _ACCEPTED_AT_ONCE = 32
@@ -20,8 +16,8 @@ class _Listener(socket.socket):
   """A socket that lets many wait, however few are accepted at once."""
 
   def listen(self, unused_backlog=0):
-    """Listens with a queue of its own length; asyncio has one number only."""
-    super().listen(_QUEUE)
+    """Listens with the longest queue; asyncio has one number for both."""
+    super().listen(socket.SOMAXCONN)
 
 
 def bind(host, port):
