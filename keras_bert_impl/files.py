@@ -301,7 +301,8 @@ def writing(path):
         os.fsync(file.fileno())
     except OSError as error:
       # What fails to be written, for lack of room, does not say where.
-      error.filename = error.filename or path
+      if error.errno is not None and error.filename is None:
+        error.filename = path
       raise
 
 

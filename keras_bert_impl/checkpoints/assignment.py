@@ -3,11 +3,8 @@
 import dataclasses
 
 import numpy as np
-from etils import epy
 
-# Keras, which takes seconds to import, is for those who build models.
-with epy.lazy_imports():
-  from keras_bert_impl.layers.basics import initializers
+from keras_bert_impl import given_arrays
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +76,7 @@ def assign(
   _raise_any(errors, origin, remedy)
   loaded = [name for name in variables if name not in problems]
   for name in loaded:
-    variables[name].assign(initializers.Given(read(tensors, name, origin)))
+    variables[name].assign(given_arrays.Given(read(tensors, name, origin)))
   left_over = [name for name in tensors.shapes if name not in loaded]
   return Assignment(loaded, list(problems), left_over)
 

@@ -13,7 +13,7 @@ import h5py
 import keras
 import numpy as np
 
-from keras_bert_impl import configs, heads
+from keras_bert_impl import configs, given_arrays, heads
 from keras_bert_impl.checkpoints import (
   description,
   h5_format,
@@ -21,7 +21,6 @@ from keras_bert_impl.checkpoints import (
   stored_tensors,
   zip_entries,
 )
-from keras_bert_impl.layers.basics import initializers
 
 NAME = "keras"
 
@@ -71,7 +70,7 @@ def _open(path):
   with zip_entries.GuardedFile(path, _MOST_BYTES) as file:
     entries = zip_entries.entries(file)
     config = json.loads(zip_entries.content(file, entries[_CONFIG]))
-    with initializers.awaited():
+    with given_arrays.awaited():
       model = keras.saving.deserialize_keras_object(config)
     weights = _weight_names(model)
     start = zip_entries.offset(file, entries[_WEIGHTS])

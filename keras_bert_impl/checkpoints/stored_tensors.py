@@ -5,13 +5,9 @@ import math
 
 import ml_dtypes  # noqa: F401  (makes bfloat16 known to NumPy)
 import numpy as np
-from etils import epy
 
+from keras_bert_impl import given_arrays
 from keras_bert_impl.checkpoints import mappings
-
-# Keras, which takes seconds to import, is for those who build models.
-with epy.lazy_imports():
-  from keras_bert_impl.layers.basics import initializers
 
 # What training in half precision leaves; all are read as float32.
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -88,7 +84,7 @@ class StoredTensors(mappings.Tensors):
 
 def _read(place):
   # A copy: the file may be written anew.
-  copy = initializers.zeros(place.shape)
+  copy = given_arrays.zeros(place.shape)
   if 0 in place.shape:
     return copy
   dtype = np.dtype(place.dtype)

@@ -4,9 +4,9 @@ import contextlib
 import dataclasses
 import warnings
 
+from keras_bert_impl import given_arrays
 from keras_bert_impl import heads as heads_lib
 from keras_bert_impl.checkpoints import assignment, names, reading
-from keras_bert_impl.layers.basics import initializers
 from keras_bert_impl.models import (
   answer_beam,
   bidirectional_lm,
@@ -108,9 +108,15 @@ def load(checkpoint, description, allow_partial=False, dtype=None, remedy=None):
     ValueError: weights are missing or have another shape, or the encoder has no
       place for some of those stored.
   """
-  fresh = contextlib.nullcontext() if allow_partial else initializers.awaited()
+  fresh = contextlib.nullcontext() if allow_partial else given_arrays.awaited()
   with fresh:
-    model = build(description, checkpoint.tensors.shapes, dtype)
+    try:
+      model = build(description, checkpoint.tensors.shapes, dtype)
+    except MemoryError as error:
+      raise ValueError(
+        f"The model of {checkpoint.path} cannot be built: {error}. Give the"
+        " configuration of these weights."
+      ) from error
   result = assignment.assign(
     {weight.path: weight for weight in model.weights},
     checkpoint.tensors,

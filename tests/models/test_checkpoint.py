@@ -15,8 +15,7 @@ import safetensors.numpy
 import sentencepiece
 
 from keras_bert_impl import models
-from keras_bert_impl.checkpoints import names, tf_format
-from keras_bert_impl.models import checkpoint as checkpoint_lib
+from keras_bert_impl.checkpoints import tf_format
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
 PARITY = DATA / "parity"
@@ -146,7 +145,7 @@ def test_an_electra_run_gives_its_discriminator(tmp_path):
     ),
     (
       {"num_hidden_layers": 4},
-      "layer_3/attention/self/query/kernel is missing",
+      "layer_3 is missing .* 4 layers",
     ),
     (
       {"num_hidden_layers": 2},
@@ -166,37 +165,23 @@ def test_a_configuration_of_other_weights_is_refused(change, message, folder):
   ("change", "message"),
   [
     ({"hidden_size": 8000}, r"there, but \(120, 8000\) in the model"),
-    ({"intermediate_size": 10**9}, r"there, but \(32, 1000000000\) in"),
-    ({"max_position_embeddings": 10**9}, r"but \(1000000000, 32\) in"),
-    ({"num_hidden_layers": 1000}, "layer_3/.*query/kernel is missing.* more"),
-    ({"num_hidden_layers": 10**9}, r"\(1000000000\) must be at most 1000"),
+    # Refused by the system, or by the shapes where it lends so much.
+    ({"intermediate_size": 10**9}, r"\(32, 1000000000\) (does not fit|in)"),
+    ({"max_position_embeddings": 10**9}, r"\(1000000000, 32\) (does|in)"),
+    ({"num_hidden_layers": 1000}, "layer_999 is missing .* 1000 layers"),
+    ({"num_hidden_layers": 10**9}, r"\(1000000000\) must be .* 1000\]"),
     ({"num_labels": 10**9}, "num_labels .* must be in .1, 1000000"),
   ],
 )
-def test_sizes_of_other_weights_are_refused_before_a_model_is_built(
-  change, message, folder, monkeypatch
+def test_sizes_of_other_weights_are_refused_before_they_take_memory(
+  change, message, folder
 ):
-  monkeypatch.setattr(checkpoint_lib, "build", None)
   config = json.loads((folder / "config.json").read_text())
   del config["id2label"]
   (folder / "config.json").write_text(json.dumps(config | change))
   with pytest.raises(ValueError, match=message) as error:
     models.from_checkpoint(folder)
   assert str(folder) in str(error.value) and len(str(error.value)) < 3000
-
-
-@pytest.mark.parametrize("name", [f.name for f in sorted(PARITY.iterdir())])
-def test_the_matrices_of_an_encoder_are_known_without_building_it(name):
-  encoder = models.from_checkpoint(PARITY / name)
-  shapes = {weight.path: tuple(weight.shape) for weight in encoder.weights}
-  matrices = {
-    path: shape
-    for path, shape in shapes.items()
-    if len(shape) > 1
-    and "pooler" not in path
-    and not path.endswith(("_bias", "self/segments", "mask_embedding"))
-  }
-  assert names.encoder_matrices(encoder.config) == matrices
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

@@ -8,9 +8,8 @@ import tempfile
 
 import pytest
 
-from keras_bert_impl import configs, models
+from keras_bert_impl import configs, given_arrays, models
 from keras_bert_impl.checkpoints import description, mappings, writing
-from keras_bert_impl.layers.basics import initializers
 from tests import slow
 from tests.models import opening_memory
 
@@ -39,7 +38,7 @@ def fixture_folder():
   slow.all_but(("safetensors",), ("safetensors", "google", "keras")),
 )
 def test_weights_are_in_memory_once(file_format, folder):
-  with initializers.awaited():
+  with given_arrays.awaited():
     encoder = models.TransformerEncoder(CONFIG)
   tensors = mappings.Arrays({weight.path: weight for weight in encoder.weights})
   described = description.Description(CONFIG)

@@ -16,7 +16,7 @@ from tests.official_tasks import memory_of_repetitions
 @pytest.mark.parametrize("kind", memory_of_repetitions.KINDS)
 def test_memory_does_not_grow(kind, tmp_path):
   output = subprocess.run(
-    [sys.executable, memory_of_repetitions.__file__, kind, str(tmp_path)],
+    [sys.executable, "-m", memory_of_repetitions.__name__, kind, str(tmp_path)],
     stdout=subprocess.PIPE,
     env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
     check=True,

@@ -250,7 +250,7 @@ def test_file_cut_during_the_run_is_an_error(tmp_path):
   with open(records.files[0], "rb+") as file:
     file.truncate(sum(map(len, _frames([clean_record(n) for n in range(4)]))))
   with (
-    pytest.raises(ValueError, match="record 4: is missing"),
+    pytest.raises(ValueError, match="was read: bring it back"),
     scan.errors_explained(records),
   ):
     batches(records, take=5)

@@ -131,5 +131,5 @@ def test_a_damaged_dump_is_named(tmp_path):
 
 def test_the_extra_is_named(dump, monkeypatch):
   monkeypatch.setitem(sys.modules, "mwparserfromhell", None)
-  with pytest.raises(ValueError, match=r"\.\[wikipedia\]"):
+  with pytest.raises(ValueError, match=r"keras-bert-impl\[wikipedia\]"):
     list(wikipedia.iter_documents(str(dump)))
