@@ -2,26 +2,12 @@
 
 import pathlib
 import re
-import sys
 
 import setuptools
 
 ROOT = pathlib.Path(__file__).parent
 
-# In a checkout these stand beside the library. Installed, they lie inside it:
-# another package called tfrecords exists. `python -m keras_bert_impl` finds
-# them there.
-_BESIDE = setuptools.find_packages(include=["tfrecords*", "official_tasks*"])
-_PACKAGES = setuptools.find_packages(include=["keras_bert_impl*"])
-if "editable_wheel" in sys.argv:
-  _PACKAGE_DIR = {}
-  _PACKAGES += _BESIDE
-else:
-  _PACKAGE_DIR = {
-    f"keras_bert_impl.bundled.{name}": name.replace(".", "/")
-    for name in _BESIDE
-  }
-  _PACKAGES += _PACKAGE_DIR
+PACKAGES = ("keras_bert_impl*", "official_tasks*", "tfrecords*")
 
 
 def long_description():
@@ -39,8 +25,7 @@ setuptools.setup(
   author="The keras_bert_impl authors",
   license="Apache-2.0",
   python_requires=">=3.10,<3.14",
-  packages=_PACKAGES,
-  package_dir=_PACKAGE_DIR,
+  packages=setuptools.find_packages(include=PACKAGES),
   entry_points={
     "console_scripts": ["keras-bert-impl = keras_bert_impl.__main__:main"]
   },

@@ -104,7 +104,7 @@ _NAMES = {
   "sentences.sentence_encoder": ("SentenceEncoder",),
   "serving.export": ("export",),
   "tokenizers": ("load_tokenizer",),
-  "training.config": ("TrainingConfig",),
+  "training.training_config": ("TrainingConfig",),
   "training.experiment": ("Experiment",),
 }
 _ALIASES = {"load_tokenizer": "load"}

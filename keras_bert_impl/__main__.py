@@ -4,7 +4,6 @@ python -m keras_bert_impl run_pretraining --help
 """
 
 import importlib.metadata
-import pathlib
 import runpy
 import sys
 
@@ -40,10 +39,6 @@ def main():
       f" {', '.join(SCRIPTS)}.\n"
     )
     sys.exit(0 if is_help else 2)
-  bundled = pathlib.Path(__file__).parent / "bundled"
-  if bundled.is_dir():
-    # Before all others: a package of another project is called tfrecords too.
-    sys.path.insert(0, str(bundled))
   del sys.argv[0]
   runpy.run_module(
     f"official_tasks.{name}", run_name="__main__", alter_sys=True

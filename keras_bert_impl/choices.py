@@ -25,7 +25,7 @@ PACKINGS = (*PAIR_PACKINGS, "full_sentences", "doc_sentences")
 # Units that are masked together; see `tasks/masking/masking.py`.
 MASKING_POLICIES = ("token", "whole_word", "ngram", "span", "context")
 
-# How generator and discriminator share embeddings; see `models/electra.py`.
+# How ELECTRA's generator and discriminator share embeddings.
 EMBEDDING_SHARINGS = ("shared", "gdes", "none")
 
 # Text around a tagged sentence in its row, and trained parts of a tagger; see

@@ -11,7 +11,7 @@ import mmap
 
 import numpy as np
 
-_awaited = contextvars.ContextVar("awaited", default=False)
+AWAITED = contextvars.ContextVar("awaited", default=False)  # see `awaited`
 
 
 @contextlib.contextmanager
@@ -21,16 +21,11 @@ def awaited():
   For models whose weights are all loaded afterwards: drawing random weights of
   BERT-Large takes longer than reading them from a file, and doubles the memory.
   """
-  token = _awaited.set(True)
+  token = AWAITED.set(True)
   try:
     yield
   finally:
-    _awaited.reset(token)
-
-
-def are_awaited():
-  """Returns whether this is inside of `awaited`."""
-  return _awaited.get()
+    AWAITED.reset(token)
 
 
 def zeros(shape, dtype="float32"):

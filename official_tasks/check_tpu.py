@@ -14,11 +14,11 @@ import dataclasses
 from etils import epy
 
 from keras_bert_impl import options
-from official_tasks.command_line import common
-from official_tasks.pretraining import config as config_lib
+from keras_bert_impl.command_line import program
+from keras_bert_impl.runs.pretraining import pretraining_config
 
 with epy.lazy_imports():
-  from official_tasks.pretraining import tpu_check, tpu_compiler
+  from keras_bert_impl.runs.pretraining import tpu_check, tpu_compiler
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,16 +33,16 @@ class CheckConfig:
   )
 
 
-config_lib.define_flags()
-common.define_flags(CheckConfig)
+pretraining_config.define_flags()
+program.define_flags(CheckConfig)
 
 
 def main():
   """Compiles the step, or finds what would fit; returns the exit status."""
-  config = config_lib.from_flags()
+  config = pretraining_config.from_flags()
   if not config.data.bert_config_file:
     raise ValueError("--bert_config_file must be given.")
-  flags = common.from_flags(CheckConfig)
+  flags = program.from_flags(CheckConfig)
   topology = tpu_compiler.Topology(flags.topology)
   check = tpu_check.Check(config, topology, flags.pack_sequences)
   training = config.training
@@ -52,8 +52,8 @@ def main():
   except tpu_compiler.OutOfMemoryError as error:
     print(f"The step {error}\n", flush=True)
     print(check.advice(training, error))
-    return common.EXIT_USER_ERROR
+    return program.EXIT_USER_ERROR
 
 
 if __name__ == "__main__":
-  common.run(main)
+  program.run(main)

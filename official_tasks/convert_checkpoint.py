@@ -16,21 +16,16 @@ import os
 from etils import epy
 
 from keras_bert_impl import files, options
-from keras_bert_impl.checkpoints import safetensors_format
-from official_tasks.command_line import common
+from keras_bert_impl.checkpoints.formats import safetensors_format
+from keras_bert_impl.command_line import program
 
 with epy.lazy_imports():
-  from keras_bert_impl.checkpoints import (
-    assignment,
-    mappings,
-    names,
-    reading,
-    writing,
-  )
-  from keras_bert_impl.models import checkpoint as model_lib
+  from keras_bert_impl.checkpoints import assignment, reading, writing
+  from keras_bert_impl.checkpoints.naming import mappings, names
+  from keras_bert_impl.model_folders import pairing, vocabulary_extension
+  from keras_bert_impl.models import checkpoint_loading
   from keras_bert_impl.tokenizers import tokenizer_json_writing
-  from keras_bert_impl.training import report
-  from official_tasks.model_folders import pairing, vocabulary_extension
+  from keras_bert_impl.training import run_results
 
 FORMATS = ("google", "safetensors", "keras")
 KERAS_NAME = "model.keras"
@@ -75,12 +70,12 @@ class ConversionConfig:
   )
 
 
-common.define_flags(ConversionConfig)
+program.define_flags(ConversionConfig)
 
 
 def main():
   """Reads, checks, writes and reports."""
-  config = common.from_flags(ConversionConfig)
+  config = program.from_flags(ConversionConfig)
   with files.new_folder(config.output) as folder:
     checkpoint = reading.open_checkpoint(config.input)
     if config.right_to_left:
@@ -117,9 +112,9 @@ def main():
         "left_out": left_out,
       },
       "configuration": dataclasses.asdict(config),
-      "versions": report.versions(),
+      "versions": run_results.versions(),
     }
-    files.write_json(os.path.join(folder, report.RESULTS_NAME), results)
+    files.write_json(os.path.join(folder, run_results.RESULTS_NAME), results)
   _print_summary(config, results)
 
 
@@ -130,7 +125,9 @@ def _load(checkpoint, description, allow_partial):
     (mapping of names -> arrays, `assignment.Assignment`); what the model has
     no use for, such as ELECTRA's generator, is among the former.
   """
-  model, result = model_lib.load(checkpoint, description, allow_partial)
+  model, result = checkpoint_loading.load(
+    checkpoint, description, allow_partial
+  )
   variables = {weight.path: weight for weight in model.weights}
   rest = {
     name: assignment.read(checkpoint.tensors, name, checkpoint.path)
@@ -148,7 +145,7 @@ def _write(config, folder, tensors, description):
     return writing.write_safetensors(
       folder, tensors, description, config.max_shard_size * 10**6
     )
-  model = model_lib.build(description, tensors.shapes)
+  model = checkpoint_loading.build(description, tensors.shapes)
   result = assignment.assign(
     {weight.path: weight for weight in model.weights}, tensors, folder
   )
@@ -178,7 +175,7 @@ def _print_summary(config, results):
   ]
   if config.extend_vocab:
     rows.append(("Words added", str(model["num_added_words"])))
-  print(report.table(rows))
+  print(run_results.table(rows))
   for what in ("new", "left_out"):
     for name in tensors[what]:
       print(f"{what.replace('_', ' ')}: {name}")
@@ -187,4 +184,4 @@ def _print_summary(config, results):
 
 
 if __name__ == "__main__":
-  common.run(main)
+  program.run(main)

@@ -23,14 +23,14 @@ from etils import epy
 
 from keras_bert_impl import files as files_lib
 from keras_bert_impl import options
-from official_tasks.command_line import common
+from keras_bert_impl.command_line import program, startup
 from tfrecords.text import documents, sources
-from tfrecords.writing import config as writing_config
+from tfrecords.writing import writing_config
 
 with epy.lazy_imports():
   from keras_bert_impl import progress, tokenizers
   from keras_bert_impl.tokenizers import agreement
-  from keras_bert_impl.training import report
+  from keras_bert_impl.training import run_results
   from tfrecords.writing import beam_runner, shards, writer
 
 SAMPLE_SENTENCES = 1000
@@ -80,18 +80,18 @@ class FilesConfig:
   )
 
 
-common.define_flags(FilesConfig)
-common.define_flags(writing_config.BeamConfig)
-common.define_flags(writing_config.PretrainingDataConfig)
+program.define_flags(FilesConfig)
+program.define_flags(writing_config.BeamConfig)
+program.define_flags(writing_config.PretrainingDataConfig)
 
 
 def main():
   """Writes the shards, prints some records and a summary."""
-  files = common.from_flags(FilesConfig)
-  beam = common.from_flags(writing_config.BeamConfig)
-  config = common.from_flags(writing_config.PretrainingDataConfig)
+  files = program.from_flags(FilesConfig)
+  beam = program.from_flags(writing_config.BeamConfig)
+  config = program.from_flags(writing_config.PretrainingDataConfig)
   num_workers = _num_workers(files, beam)
-  input_files = common.split_names(files.input_file)
+  input_files = program.split_names(files.input_file)
   tokenizer = tokenizers.load(config.vocab_file, **config.tokenizer_options)
   if beam.runner:
     # Before the text is looked into.
@@ -130,7 +130,7 @@ def _check_agreement(tokenizer, input_files, files):
 
 def _output_files(files):
   """Returns the paths of the shards."""
-  names = common.split_names(files.output_file)
+  names = program.split_names(files.output_file)
   if files.num_shards is None:
     return names
   if len(names) != 1:
@@ -143,7 +143,7 @@ def _output_files(files):
 
 def _num_workers(files, beam):
   if files.num_workers is None:
-    return report.num_cores()
+    return run_results.num_cores()
   if beam.runner:
     raise ValueError(
       f"num_workers ({files.num_workers}) must be left out for "
@@ -166,7 +166,7 @@ def _results(summary, files, beam, config, tokenizer_options):
       **dataclasses.asdict(config),
       **dataclasses.asdict(tokenizer_options),
     },
-    "versions": report.versions(),
+    "versions": run_results.versions(),
     "artifacts": {"tfrecords": list(summary.files)},
   }
 
@@ -190,11 +190,13 @@ def _print_summary(summary, config, path):
     ("Shards written, finished before", f"{written}, {found}"),
     ("Text per second", f"{summary.megabytes_per_second:.2f} MB"),
   ]
-  print(report.table(rows))
+  print(run_results.table(rows))
   print(f"TFRecords: {summary.files[0]}", end="")
   print(" ..." if len(summary.files) > 1 else "")
   print(f"Results: {path}")
 
 
 if __name__ == "__main__":
-  common.run(main)
+  program.run(main)
+elif __name__ == "__mp_main__":  # in a worker process
+  startup.import_quietly("keras")

@@ -24,15 +24,15 @@ from absl import logging
 from etils import epy
 
 from keras_bert_impl import choices, files, heads, options
-from keras_bert_impl.serving import options as serving_options
-from official_tasks.command_line import common
-from official_tasks.model_folders import files as model_files
-from official_tasks.model_folders import trained as trained_models
+from keras_bert_impl.command_line import program
+from keras_bert_impl.model_folders import model_files, trained_models
+from keras_bert_impl.serving import servable_options
 
 with epy.lazy_imports():
-  from keras_bert_impl.checkpoints import description
-  from keras_bert_impl.serving import export, servables_of_heads
-  from keras_bert_impl.training import report
+  from keras_bert_impl.checkpoints.descriptions import description
+  from keras_bert_impl.serving import export
+  from keras_bert_impl.serving.heads import servables_of_heads
+  from keras_bert_impl.training import run_results
   from tfrecords.labelled import classification_data
 
 
@@ -87,14 +87,14 @@ class ExportConfig(model_files.ModelFilesConfig):
 # Arguments of servables that are no flags.
 _ONLY_RECORDED = ("do_lower_case",)
 
-common.define_flags(ExportConfig)
-common.define_flags(serving_options.AllOptions)
+program.define_flags(ExportConfig)
+program.define_flags(servable_options.AllOptions)
 
 
 def main():
   """Loads the model, exports it and prints where."""
-  config = common.from_flags(ExportConfig)
-  chosen = common.from_flags(serving_options.AllOptions)
+  config = program.from_flags(ExportConfig)
+  chosen = program.from_flags(servable_options.AllOptions)
   logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
   export.check_folder(config.export_dir)
   trained, *parts = trained_models.open_with_tokenizer(
@@ -131,7 +131,7 @@ def _arguments(chosen, trained, servable_class):
     ValueError: a flag is for another head, or a required one is missing.
   """
   given = {name: v for name, v in vars(chosen).items() if v is not None}
-  known = serving_options.names(serving_options.OPTIONS[trained.head])
+  known = servable_options.names(servable_options.OPTIONS[trained.head])
   for name in sorted(given):
     if name not in known:
       raise ValueError(
@@ -139,7 +139,7 @@ def _arguments(chosen, trained, servable_class):
         " have it."
       )
   if "labels" in given:
-    given["labels"] = tuple(common.split_names(given["labels"]))
+    given["labels"] = tuple(program.split_names(given["labels"]))
   takes = inspect.signature(servable_class).parameters
   recorded = {
     name: trained.recorded[name]
@@ -171,10 +171,10 @@ def _report(config, chosen, trained, servable, version_dir):
     "model": described,
     "signatures": sorted(servable.signatures),
     "configuration": dataclasses.asdict(config) | dataclasses.asdict(chosen),
-    "versions": report.versions(),
+    "versions": run_results.versions(),
   }
   files.write_json(
-    os.path.join(config.export_dir, report.RESULTS_NAME), results
+    os.path.join(config.export_dir, run_results.RESULTS_NAME), results
   )
   rows = [
     (name, ", ".join(value) if isinstance(value, list) else str(value))
@@ -190,4 +190,4 @@ def _report(config, chosen, trained, servable, version_dir):
 
 
 if __name__ == "__main__":
-  common.run(main)
+  program.run(main)

@@ -26,13 +26,13 @@ import time
 from etils import epy
 
 from keras_bert_impl import choices, files, frozen_weights, options
-from official_tasks.command_line import common
-from official_tasks.model_folders import files as model_files
+from keras_bert_impl.command_line import program
+from keras_bert_impl.model_folders import model_files
 
 with epy.lazy_imports():
-  from keras_bert_impl.training import report
-  from official_tasks.feature_extraction import extractor as extractor_lib
-  from official_tasks.feature_extraction import line_files
+  from keras_bert_impl.runs.feature_extraction import extractor as extractor_lib
+  from keras_bert_impl.runs.feature_extraction import line_files
+  from keras_bert_impl.training import run_results
 
 FORMATS = ("jsonl", "npz", "tfrecord")
 _ENDINGS = {
@@ -99,12 +99,12 @@ class ExtractionConfig(model_files.ModelFilesConfig):
     return self.output_format or _ENDINGS.get(ending)
 
 
-common.define_flags(ExtractionConfig)
+program.define_flags(ExtractionConfig)
 
 
 def main():
   """Loads the encoder, reads, encodes, writes."""
-  config = common.from_flags(ExtractionConfig)
+  config = program.from_flags(ExtractionConfig)
   if config.compute_dtype == "bfloat16":
     frozen_weights.assume()
   extractor = extractor_lib.Extractor(config)
@@ -125,9 +125,9 @@ def main():
     ("Layers", config.layers),
     ("Lines/s", f"{counts['lines'] / seconds:.1f}"),
   ]
-  print(report.table(rows))
+  print(run_results.table(rows))
   print(config.output_file)
 
 
 if __name__ == "__main__":
-  common.run(main)
+  program.run(main)

@@ -26,21 +26,21 @@ import os
 from etils import epy
 
 from keras_bert_impl import locks, options
+from keras_bert_impl.command_line import program
+from keras_bert_impl.runs.ablation import scales, tables
 from keras_bert_impl.tokenizers import vocabulary_files
-from official_tasks.ablation import scales, tables
-from official_tasks.command_line import common
 
 with epy.lazy_imports():
-  from official_tasks.ablation import (
+  from keras_bert_impl.runs.ablation import (
     commands,
     default_tasks,
     glue,
     inputs,
-    plan,
-    report,
-    tasks,
+    labelled_tasks,
+    table_plan,
+    table_report,
   )
-  from official_tasks.pretraining import default as default_pretraining
+  from keras_bert_impl.runs.pretraining import default_pretraining
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +113,7 @@ class AblationConfig:
 
 def _check_model(init_checkpoint, table):
   """Raises ValueError if a checkpoint is given for several models."""
-  number = len(plan.pretrainings_of(table))
+  number = len(table_plan.pretrainings_of(table))
   if init_checkpoint and number > 1:
     raise ValueError(
       f"init_checkpoint ({init_checkpoint}) is one model: {table.name} compares"
@@ -122,10 +122,10 @@ def _check_model(init_checkpoint, table):
 
 
 def _tasks(config, table):
-  """Returns the `tasks.Task`s of --tasks; () without."""
+  """Returns the `labelled_tasks.Task`s of --tasks; () without."""
   if table.is_glue:
     return glue.tasks(config.tasks)
-  return tasks.parse(config.tasks) if config.tasks else ()
+  return labelled_tasks.parse(config.tasks) if config.tasks else ()
 
 
 def _experiment(config, scale, given):
@@ -136,9 +136,9 @@ def _experiment(config, scale, given):
     train, held_out = (",".join(part) for part in parts)
   if not given:
     given = default_tasks.write(
-      os.path.join(config.model_dir, "tasks"), common.split_names(train)
+      os.path.join(config.model_dir, "tasks"), program.split_names(train)
     )
-  return plan.Experiment(
+  return table_plan.Experiment(
     config.model_dir,
     scale,
     given,
@@ -155,7 +155,7 @@ def _experiment(config, scale, given):
 
 def main():
   """Runs the commands of the table and reports its scores."""
-  config = common.from_flags(AblationConfig)
+  config = program.from_flags(AblationConfig)
   scale = scales.SCALES[config.scale]
   if config.table:
     table = tables.TABLES[config.table](scale)
@@ -170,12 +170,12 @@ def main():
 def _run(config, scale, table):
   """Runs what is not finished yet in model_dir, and reports."""
   experiment = _experiment(config, scale, _tasks(config, table))
-  if not plan.columns_of(table, experiment.tasks):
+  if not table_plan.columns_of(table, experiment.tasks):
     raise ValueError(
       f"tasks ({config.tasks!r}): {table.title.lower()} needs a task of tags,"
       " such as NER=conll2003."
     )
-  todo = plan.commands_of(table, experiment)
+  todo = table_plan.commands_of(table, experiment)
   if not (config.vocab_file or config.init_checkpoint):
     todo.insert(0, experiment.vocabulary())
   handed_in = []
@@ -183,9 +183,9 @@ def _run(config, scale, table):
     handed_in = glue.commands(config.tasks, experiment, todo)
   commands.run_all(todo + handed_in, table.name.replace("_", " ").capitalize())
   folder = experiment.join(table.name)
-  report.write(
+  table_report.write(
     table,
-    plan.scores_of(table, experiment),
+    table_plan.scores_of(table, experiment),
     folder,
     dataclasses.asdict(config),
     {command.title: command.folder for command in todo},
@@ -194,7 +194,7 @@ def _run(config, scale, table):
     print(glue.write_zip(folder, handed_in))
 
 
-common.define_flags(AblationConfig)
+program.define_flags(AblationConfig)
 
 if __name__ == "__main__":
-  common.run(main)
+  program.run(main)

@@ -21,13 +21,14 @@ from absl import flags, logging
 from etils import epy
 
 from keras_bert_impl import options
-from official_tasks.command_line import common
-from official_tasks.fine_tuning import config as fine_tuning_config
-from official_tasks.fine_tuning import script, text_splits
-from official_tasks.fine_tuning import splits as labelled_splits
+from keras_bert_impl.command_line import program
+from keras_bert_impl.runs.fine_tuning import fine_tuning_config
+from keras_bert_impl.runs.labelled_data import labelled_splits, text_splits
+from official_tasks import fine_tuning_flags
 from tfrecords.labelled import classification_data
 
 with epy.lazy_imports():
+  from keras_bert_impl.runs.labelled_data import majority
   from keras_bert_impl.tasks.basics import fine_tuning
   from keras_bert_impl.tasks.texts import (
     sequence_classification,
@@ -35,7 +36,6 @@ with epy.lazy_imports():
     text_rows,
     text_scores,
   )
-  from official_tasks.fine_tuning import majority
 
 FLAGS = flags.FLAGS
 _CUSTOM_FLAGS = ("text_pair_column", "labels", "regression", "metrics")
@@ -145,13 +145,13 @@ def _parts(config, data_set, job, labels, splits):
 
 def main():
   """Reads the flags and the data; the rest is `job.Job`."""
-  config = common.from_flags(ClassifierConfig)
+  config = program.from_flags(ClassifierConfig)
   data_set = text_splits.data_set(config)
   if config.predict_majority:
-    settings = common.from_flags(fine_tuning_config.FineTuningConfig)
+    settings = program.from_flags(fine_tuning_config.FineTuningConfig)
     majority.predict(data_set, config, settings, FLAGS.output_dir)
     return
-  job = script.read_flags()
+  job = fine_tuning_flags.read_flags()
   reader = labelled_splits.Reader(data_set, config, job.settings)
   splits = reader.read()
   labels = None
@@ -173,9 +173,9 @@ def main():
     print(f"\n{data_set.note}")
 
 
-common.define_flags(ClassifierConfig)
+program.define_flags(ClassifierConfig)
 labelled_splits.list_data_sets(classification_data.DATA_SETS)
-script.define_flags()
+fine_tuning_flags.define_flags()
 
 if __name__ == "__main__":
-  common.run(main)
+  program.run(main)

@@ -19,9 +19,9 @@ from absl import logging
 from etils import epy
 
 from keras_bert_impl import options
-from official_tasks.command_line import common
-from official_tasks.fine_tuning import script
-from official_tasks.fine_tuning import splits as labelled_splits
+from keras_bert_impl.command_line import program
+from keras_bert_impl.runs.labelled_data import labelled_splits
+from official_tasks import fine_tuning_flags
 from tfrecords.labelled import choice_data, data_sets
 
 with epy.lazy_imports():
@@ -59,7 +59,7 @@ def _data_set(config):
   if not config.is_custom:
     return data_sets.find(choice_data.DATA_SETS, config.task_name)
   source = choice_data.ChoiceSource(
-    choices=tuple(common.split_names(config.choice_columns)),
+    choices=tuple(program.split_names(config.choice_columns)),
     **config.source_options,
   )
   return data_sets.DataSet(
@@ -69,9 +69,9 @@ def _data_set(config):
 
 def main():
   """Reads the flags and the data; the rest is `job.Job`."""
-  config = common.from_flags(MultipleChoiceConfig)
+  config = program.from_flags(MultipleChoiceConfig)
   data_set = _data_set(config)
-  job = script.read_flags()
+  job = fine_tuning_flags.read_flags()
   reader = labelled_splits.Reader(data_set, config, job.settings)
   splits = reader.read()
   num_choices = choice_data.count_choices([*itertools.chain(*splits.values())])
@@ -86,9 +86,9 @@ def main():
   job.run(parts, splits, dataclasses.asdict(config), reader.counts)
 
 
-common.define_flags(MultipleChoiceConfig)
+program.define_flags(MultipleChoiceConfig)
 labelled_splits.list_data_sets(choice_data.DATA_SETS)
-script.define_flags()
+fine_tuning_flags.define_flags()
 
 if __name__ == "__main__":
-  common.run(main)
+  program.run(main)

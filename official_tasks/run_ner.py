@@ -25,9 +25,10 @@ from absl import flags, logging
 from etils import epy
 
 from keras_bert_impl import choices, options
+from keras_bert_impl.command_line import program
 from keras_bert_impl.metrics import tagging
-from official_tasks.command_line import common
-from official_tasks.fine_tuning import script, tag_splits
+from keras_bert_impl.runs.labelled_data import tag_splits
+from official_tasks import fine_tuning_flags
 
 with epy.lazy_imports():
   from keras_bert_impl.tasks.basics import fine_tuning
@@ -94,14 +95,14 @@ class NerConfig(tag_splits.TagSplitsConfig):
       )
 
 
-common.define_flags(NerConfig)
-script.define_flags()
+program.define_flags(NerConfig)
+fine_tuning_flags.define_flags()
 
 
 def main():
   """Reads the flags and the data; the rest is `job.Job`."""
-  config = common.from_flags(NerConfig)
-  job = script.read_flags()
+  config = program.from_flags(NerConfig)
+  job = fine_tuning_flags.read_flags()
   splits = tag_splits.read(config, job.settings)
   labels, scheme = _labels_and_scheme(config, job, splits)
   parts = fine_tuning.FineTuning(
@@ -148,4 +149,4 @@ def _labels_and_scheme(config, job, splits):
 
 
 if __name__ == "__main__":
-  common.run(main)
+  program.run(main)

@@ -17,25 +17,27 @@ import time
 from absl import flags
 from etils import epy
 
-from official_tasks.command_line import common
-from official_tasks.pretraining import config as config_lib
+from keras_bert_impl.command_line import program
+from keras_bert_impl.runs.pretraining import pretraining_config
 
 with epy.lazy_imports():
+  from keras_bert_impl.runs.pretraining import (
+    default_pretraining,
+    pretraining_run,
+  )
   from keras_bert_impl.training import distribution, experiment
-  from official_tasks.pretraining import default as default_pretraining
-  from official_tasks.pretraining import run as pretraining_run
 
 FLAGS = flags.FLAGS
 
 
-config_lib.define_flags()
+pretraining_config.define_flags()
 flags.DEFINE_alias("steps_per_loop", "iterations_per_loop")
 
 
 def main():
   """Prepares the data if none is named, then trains, evaluates and exports."""
   started = time.monotonic()
-  config = config_lib.from_flags()
+  config = pretraining_config.from_flags()
   strategy = experiment.strategy_of(config.training)
   output_dir = config.training.output_dir
   if config.data.input_file is None:
@@ -52,7 +54,7 @@ def _run(config, strategy, started):
   """Does what the flags say in the output directory."""
   if config.data.input_file is None:
     default_pretraining.prepare(FLAGS)
-    config = config_lib.from_flags()
+    config = pretraining_config.from_flags()
   run = pretraining_run.PretrainingRun(config)
   data = config.data
   if data.do_train:
@@ -70,4 +72,4 @@ def _run(config, strategy, started):
 
 
 if __name__ == "__main__":
-  common.run(main)
+  program.run(main)

@@ -22,9 +22,10 @@ from absl import flags
 from etils import epy
 
 from keras_bert_impl import files, options
+from keras_bert_impl.command_line import program
 from keras_bert_impl.metrics import question_answering as metrics
-from official_tasks.command_line import common
-from official_tasks.fine_tuning import answer_heads, script
+from keras_bert_impl.runs.fine_tuning import answer_heads
+from official_tasks import fine_tuning_flags
 
 with epy.lazy_imports():
   from keras_bert_impl.tasks.answers import (
@@ -121,7 +122,7 @@ def _splits(config, settings):
   if config.predict_file:
     files.check_exists(config.predict_file, "predict_file")
   if settings.do_train or config.dev_articles:
-    paths = common.split_names(config.train_file or "")
+    paths = program.split_names(config.train_file or "")
     if not paths:
       raise ValueError("--do_train needs --train_file.")
     stages = [squad_files.read(path) for path in paths]
@@ -165,8 +166,8 @@ def _check_answers(examples, flag):
 
 def main():
   """Reads the flags and the data; the rest is `job.Job`."""
-  config = common.from_flags(SquadConfig)
-  job = script.read_flags()
+  config = program.from_flags(SquadConfig)
+  job = fine_tuning_flags.read_flags()
   splits = _splits(config, job.settings)
   parts = fine_tuning.FineTuning(
     question_answering_rows.QuestionPreprocessor(
@@ -190,9 +191,9 @@ def main():
   job.run(parts, splits, dataclasses.asdict(config))
 
 
-common.define_flags(SquadConfig)
-script.define_flags()
+program.define_flags(SquadConfig)
+fine_tuning_flags.define_flags()
 FLAGS.set_default("max_seq_length", 384)
 
 if __name__ == "__main__":
-  common.run(main)
+  program.run(main)

@@ -21,9 +21,9 @@ import importlib.util
 from absl import logging
 
 from keras_bert_impl import options
+from keras_bert_impl.command_line import program
+from keras_bert_impl.model_folders import model_files
 from keras_bert_impl.serving.local import server
-from official_tasks.command_line import common
-from official_tasks.model_folders import files as model_files
 
 _DEFAULT_MODEL_NAME = "model"  # as the Docker image of TensorFlow Serving
 _SIZES = "[1, 2147483647]"
@@ -102,7 +102,7 @@ class ServerConfig:
   )
 
 
-common.define_flags(ServerConfig)
+program.define_flags(ServerConfig)
 
 
 def serve(config):
@@ -137,7 +137,7 @@ def serve(config):
         batcher,
         name,
         app.Limits(config.max_request_bytes, config.max_text_bytes),
-        [config.host, *common.split_names(config.allowed_hosts)],
+        [config.host, *program.split_names(config.allowed_hosts)],
         _draw_attention(config.checkpoint_dir),
       )
       server.announce(name, served.current.version, listener)
@@ -153,7 +153,7 @@ def main():
   """Serves the model of the flags."""
   # uvicorn ends in order on either signal and then raises it again.
   with contextlib.suppress(KeyboardInterrupt):
-    serve(common.from_flags(ServerConfig))
+    serve(program.from_flags(ServerConfig))
   logging.info("The server has ended.")
 
 
@@ -161,7 +161,7 @@ def _draw_attention(checkpoint_dir):
   """Returns what draws the tab of attention, or None without a checkpoint."""
   if not checkpoint_dir:
     return None
-  from official_tasks.model_folders import viewing
+  from keras_bert_impl.model_folders import viewing
 
   viewer = viewing.open_viewer(model_files.ModelFilesConfig(), checkpoint_dir)
   return lambda *texts: viewer.view(*texts).html
@@ -181,4 +181,4 @@ def _check_packages():
 
 
 if __name__ == "__main__":
-  common.run(main)
+  program.run(main, imports=("tensorflow",))

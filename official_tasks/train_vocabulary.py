@@ -19,18 +19,17 @@ import time
 from etils import epy
 
 from keras_bert_impl import files, options
-from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import vocabulary_files
-from official_tasks.command_line import common
-from official_tasks.vocabulary_learning import methods
+from keras_bert_impl.command_line import program
+from keras_bert_impl.runs.vocabulary_learning import methods
+from keras_bert_impl.tokenizers import tokenizer_options, vocabulary_files
 from tfrecords.text import documents
-from tfrecords.writing import config as writing_config
+from tfrecords.writing import writing_config
 
 with epy.lazy_imports():
   from keras_bert_impl import tokenizers
+  from keras_bert_impl.runs.vocabulary_learning import text_sources
   from keras_bert_impl.tokenizers import agreement
-  from keras_bert_impl.training import report
-  from official_tasks.vocabulary_learning import text_sources
+  from keras_bert_impl.training import run_results
 
 # Flags that not every tokenizer has.
 _OPTION_FLAGS = (
@@ -127,16 +126,16 @@ class VocabularyConfig:
     return {name: v for name, v in values.items() if v is not None}
 
 
-common.define_flags(VocabularyConfig)
-common.define_flags(writing_config.BeamConfig)
+program.define_flags(VocabularyConfig)
+program.define_flags(writing_config.BeamConfig)
 
 
 def main():
   """Learns, writes and reports."""
-  config = common.from_flags(VocabularyConfig)
+  config = program.from_flags(VocabularyConfig)
   method = methods.METHODS[config.tokenizer]
   options = dataclasses.replace(method.options, **config.given(_OPTION_FLAGS))
-  beam = common.from_flags(writing_config.BeamConfig)
+  beam = program.from_flags(writing_config.BeamConfig)
   # Learning takes a while.
   files.check_writable(config.vocab_file)
   if method.kind == vocabulary_files.BYTE_BPE:
@@ -173,7 +172,7 @@ def main():
     "config": dataclasses.asdict(config)
     | dataclasses.asdict(beam)
     | dataclasses.asdict(options),
-    "versions": report.versions(),
+    "versions": run_results.versions(),
     "artifacts": {"vocab_file": config.vocab_file},
   }
   files.write_json(f"{config.vocab_file}.results.json", results)
@@ -190,9 +189,9 @@ def _print_summary(config, results):
     ("Unknown words in a sample", f"{learned['unknown_share']:.2%}"),
     ("CPU time", f"{results['train']['cpu_seconds']:.1f} s"),
   ]
-  print(report.table(rows))
+  print(run_results.table(rows))
   print(f"Vocabulary: {config.vocab_file}")
 
 
 if __name__ == "__main__":
-  common.run(main)
+  program.run(main)

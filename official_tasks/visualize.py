@@ -19,11 +19,11 @@ from absl import logging
 from etils import epy
 
 from keras_bert_impl import files, heads, options
-from official_tasks.command_line import common
-from official_tasks.model_folders import files as model_files
+from keras_bert_impl.command_line import program
+from keras_bert_impl.model_folders import model_files
 
 with epy.lazy_imports():
-  from official_tasks.model_folders import viewing
+  from keras_bert_impl.model_folders import viewing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,15 +71,15 @@ class VisualizationConfig(model_files.ModelFilesConfig):
     Raises:
       ValueError: they are no numbers.
     """
-    return self.layers and common.split_numbers(self.layers, "layers")
+    return self.layers and program.split_numbers(self.layers, "layers")
 
 
-common.define_flags(VisualizationConfig)
+program.define_flags(VisualizationConfig)
 
 
 def main():
   """Loads the model, reads the text and writes the page."""
-  config = common.from_flags(VisualizationConfig)
+  config = program.from_flags(VisualizationConfig)
   viewer = viewing.open_viewer(
     config,
     config.checkpoint_dir,
@@ -100,4 +100,4 @@ def main():
 
 
 if __name__ == "__main__":
-  common.run(main)
+  program.run(main)

@@ -18,7 +18,7 @@ MOST_BODY_LINES = 50  # of a function, without its docstring
 MOST_ARGUMENTS = 8  # of a function; constructors of layers may have more
 MOST_CLASS_LINES = 250
 MOST_METHODS = 15
-MOST_SCRIPT_LINES = 200
+MOST_SCRIPT_LINES = 220
 MOST_FORWARD_FILES = 14  # that run while BERT is built and called
 MOST_FORWARD_FUNCTIONS = 127  # in these
 

@@ -12,7 +12,7 @@ from keras import ops
 
 from keras_bert_impl import configs, features, files, models
 from keras_bert_impl.serving import row_batches, servables
-from keras_bert_impl.tasks.basics import base, cross_entropy, fine_tuning
+from keras_bert_impl.tasks.basics import cross_entropy, fine_tuning, task
 from keras_bert_impl.tasks.texts import text_rows
 
 
@@ -61,7 +61,7 @@ class MultiLabelPreprocessor(fine_tuning.Preprocessor):
 
 
 @dataclasses.dataclass(frozen=True)
-class MultiLabelTask(base.Task):
+class MultiLabelTask(task.Task):
   """A logit for each label, by binary cross-entropy."""
 
   config: configs.EncoderConfig

@@ -10,11 +10,12 @@ import pytest
 import safetensors.numpy
 
 from keras_bert_impl import configs, families, heads, models, tokenizers
-from keras_bert_impl.checkpoints import description, mappings, writing
+from keras_bert_impl.checkpoints import writing
+from keras_bert_impl.checkpoints.descriptions import description
+from keras_bert_impl.checkpoints.naming import mappings
+from keras_bert_impl.runs.pretraining import pretraining_config, pretraining_run
 from keras_bert_impl.tasks import objectives
-from keras_bert_impl.training import config as config_lib
-from official_tasks.pretraining import config as pretraining_config
-from official_tasks.pretraining import run as pretraining_run
+from keras_bert_impl.training import training_config
 from tests.official_tasks import scripts
 from tests.tokenizers import vocabularies
 from tfrecords import masking_config
@@ -44,7 +45,7 @@ def test_an_objective_is_one_file_and_one_line(tmp_path, monkeypatch):
       do_train=True,
     ),
     masking_config.MaskingConfig(max_predictions_per_seq=5),
-    config_lib.TrainingConfig(
+    training_config.TrainingConfig(
       output_dir=str(tmp_path / "out"),
       train_batch_size=8,
       eval_batch_size=8,

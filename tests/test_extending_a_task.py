@@ -6,13 +6,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import tokenizers
+from keras_bert_impl.model_folders import trained_models
+from keras_bert_impl.runs.fine_tuning import fine_tuning_config, job
 from keras_bert_impl.serving import export
 from keras_bert_impl.tasks import fine_tuning_tasks
 from keras_bert_impl.tasks.basics import fine_tuning as fine_tuning_lib
-from official_tasks.fine_tuning import config, job
-from official_tasks.model_folders import trained
 from tests import multi_label
-from tests.official_tasks.fine_tuning import toy
+from tests.runs.fine_tuning import toy
 
 LABELS = ("cat", "dog", "house")
 
@@ -32,7 +32,7 @@ def make_examples(number, seed):
 
 def test_a_fine_tuning_task_is_one_file(tmp_path, monkeypatch):
   toy.write_model(tmp_path / "model")
-  settings = config.FineTuningConfig(
+  settings = fine_tuning_config.FineTuningConfig(
     bert_config_file=str(tmp_path / "model/bert_config.json"),
     do_train=True,
     do_eval=True,
@@ -55,7 +55,7 @@ def test_a_fine_tuning_task_is_one_file(tmp_path, monkeypatch):
   # A line in the table of tasks loads it again.
   task_class = multi_label.MultiLabelTask
   monkeypatch.setitem(fine_tuning_tasks.TASKS, "multi_label", task_class)
-  model = trained.load(folder)
+  model = trained_models.load(folder)
   assert model.recorded["labels"] == list(LABELS)
   tokenizer = tokenizers.load(f"{folder}/vocab.txt")
   servable = multi_label.MultiLabelServable(model.model, tokenizer, 16, LABELS)

@@ -48,11 +48,11 @@ def test_the_names_of_other_modules_are_there():
   from keras_bert_impl import configs, tokenizers
   from keras_bert_impl.sentences import sentence_encoder
   from keras_bert_impl.serving import export
-  from keras_bert_impl.training import config, experiment
+  from keras_bert_impl.training import experiment, training_config
 
   assert kb.EncoderConfig is configs.EncoderConfig
   assert kb.Experiment is experiment.Experiment
-  assert kb.TrainingConfig is config.TrainingConfig
+  assert kb.TrainingConfig is training_config.TrainingConfig
   assert kb.SentenceEncoder is sentence_encoder.SentenceEncoder
   assert kb.export is export.export
   assert kb.load_tokenizer is tokenizers.load

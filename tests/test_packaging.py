@@ -28,7 +28,7 @@ def test_every_script_has_its_name():
   found = [
     path.stem
     for path in (ROOT / "official_tasks").glob("*.py")
-    if "common.run(main)" in path.read_text(encoding="utf-8")
+    if "program.run(main" in path.read_text(encoding="utf-8")
   ]
   assert sorted(found) == list(command_line.SCRIPTS)
 
@@ -57,8 +57,20 @@ def test_an_unknown_name_lists_the_scripts():
   assert "'pretrain'" in result.stderr and "run_pretraining" in result.stderr
 
 
+# As in the README, docs/ and the scripts.
+_DOCUMENTED = """
+import os
+import keras_bert_impl, official_tasks, tfrecords
+from keras_bert_impl.runs.fine_tuning import job
+from official_tasks import run_classifier
+from tfrecords.labelled import classification_data
+packages = (keras_bert_impl, official_tasks, tfrecords)
+print(*{os.path.dirname(package.__path__[0]) for package in packages})
+"""
+
+
 @pytest.mark.slow
-def test_a_wheel_claims_one_name_and_holds_the_scripts(tmp_path):
+def test_a_wheel_holds_three_packages_that_are_imported_as_documented(tmp_path):
   checkout = tmp_path / "checkout"
   shutil.copytree(
     ROOT, checkout, ignore=shutil.ignore_patterns(".git", "tests")
@@ -73,11 +85,18 @@ def test_a_wheel_claims_one_name_and_holds_the_scripts(tmp_path):
   with zipfile.ZipFile(wheel) as archive:
     archive.extractall(site)
   top = {path.name for path in site.iterdir() if path.suffix != ".dist-info"}
-  assert top == {"keras_bert_impl"}
-  # The package of another project, which the scripts must not find.
-  (site / "tfrecords").mkdir()
-  (site / "tfrecords" / "__init__.py").write_text("raise SystemError")
+  assert top == {"keras_bert_impl", "official_tasks", "tfrecords"}
 
+  environment = {**os.environ, "PYTHONPATH": str(site)}
+  found = subprocess.run(
+    [sys.executable, "-c", _DOCUMENTED],
+    stdout=subprocess.PIPE,
+    text=True,
+    cwd=tmp_path,
+    env=environment,
+    check=True,
+  ).stdout
+  assert found == f"{site}\n"
   (tmp_path / "text.txt").write_text("a cat sees a dog .\n" * 50)
   result = run(
     "train_vocabulary",
@@ -85,7 +104,7 @@ def test_a_wheel_claims_one_name_and_holds_the_scripts(tmp_path):
     "--vocab_file=vocab.txt",
     "--vocab_size=40",
     cwd=tmp_path,
-    env={**os.environ, "PYTHONPATH": str(site)},
+    env=environment,
   )
   assert result.returncode == 0, result.stderr
   (tmp_path / "text.txt").write_text("a cat sees a dog .\n\n" * 50)
@@ -97,6 +116,6 @@ def test_a_wheel_claims_one_name_and_holds_the_scripts(tmp_path):
     "--num_shards=2",
     "--num_workers=2",
     cwd=tmp_path,
-    env={**os.environ, "PYTHONPATH": str(site)},
+    env=environment,
   )
   assert result.returncode == 0, result.stderr

@@ -6,7 +6,9 @@ import re
 import pytest
 
 import keras_bert_impl as kb
-from keras_bert_impl.checkpoints import description, mappings, writing
+from keras_bert_impl.checkpoints import writing
+from keras_bert_impl.checkpoints.descriptions import description
+from keras_bert_impl.checkpoints.naming import mappings
 from tests import installed
 from tests.official_tasks import scripts
 

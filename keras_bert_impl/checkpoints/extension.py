@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from keras_bert_impl.checkpoints import mappings, names
+from keras_bert_impl.checkpoints.naming import mappings, names
 
 # What has a row for each token.
 _TABLES = (

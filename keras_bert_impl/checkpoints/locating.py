@@ -4,7 +4,8 @@ import importlib
 import os
 
 from keras_bert_impl import files, hub
-from keras_bert_impl.checkpoints import keras_hub_config, safetensors_format
+from keras_bert_impl.checkpoints.descriptions import keras_hub_config
+from keras_bert_impl.checkpoints.formats import safetensors_format
 
 _TORCH = (".bin", ".pt", ".pth", ".pkl")
 # What reads a file, by its ending; a TensorFlow checkpoint's prefix has none.
@@ -49,7 +50,7 @@ def find(path):
   found = _find(hub.local_path(path, weights=True))
   readers = (name for end, name in _READERS.items() if found.endswith(end))
   name = next(readers, "tf_format")
-  return found, importlib.import_module(f"{__package__}.{name}")
+  return found, importlib.import_module(f"{__package__}.formats.{name}")
 
 
 def _find(path):

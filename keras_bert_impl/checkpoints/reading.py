@@ -16,14 +16,16 @@ import collections.abc
 import dataclasses
 import os
 
-from keras_bert_impl.checkpoints import (
+from keras_bert_impl.checkpoints import locating
+from keras_bert_impl.checkpoints.descriptions import (
   config_json,
   google_config,
-  locating,
-  names,
   vocab_size,
 )
-from keras_bert_impl.checkpoints import description as description_lib
+from keras_bert_impl.checkpoints.descriptions import (
+  description as description_lib,
+)
+from keras_bert_impl.checkpoints.naming import names
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,15 +9,13 @@ import os
 import shutil
 
 from keras_bert_impl import heads
-from keras_bert_impl.checkpoints import (
+from keras_bert_impl.checkpoints.descriptions import (
   config_json,
-  fused,
   google_config,
   keras_hub_tokenizer,
-  mappings,
-  names,
-  safetensors_format,
 )
+from keras_bert_impl.checkpoints.formats import safetensors_format
+from keras_bert_impl.checkpoints.naming import fused, mappings, names
 
 _TOKENIZER_FILES = (
   "added_tokens.json",
@@ -72,7 +70,7 @@ def write_google(folder, tensors, description):
   Raises:
     ValueError: Google's code has no such model.
   """
-  from keras_bert_impl.checkpoints import tf_format
+  from keras_bert_impl.checkpoints.formats import tf_format
 
   values = google_config.to_dict(description)
   family = description.config.family

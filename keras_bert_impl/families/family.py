@@ -212,7 +212,7 @@ class Family:
       after `pad_token_id`.
     fused_projections: str, "head by head" or "one after the other", the order
       of query, key and value where `transformers` has them in one matrix, which
-      we call "attention/self/in_proj/kernel": see `checkpoints.fused`. None
+      we call "attention/self/in_proj/kernel", see `naming.fused`. None
       where they are three.
     written: {key: value} that a config.json gets, whatever it said when read.
     spare: tuple of our names of weights that a checkpoint may have beside the

@@ -48,7 +48,7 @@ from keras_bert_impl.layers.heads.answer_beam import AnswerBeamHead
 from keras_bert_impl.layers.heads.bilstm import BiLSTM
 from keras_bert_impl.layers.heads.crf import ConditionalRandomField
 from keras_bert_impl.layers.heads.head_transform import HeadTransform
-from keras_bert_impl.layers.heads.heads import (
+from keras_bert_impl.layers.heads.output_heads import (
   ClassificationHead,
   DiscriminatorHead,
   MaskedLanguageModelHead,

@@ -1,29 +1,18 @@
 """Keras models: the encoder, and the encoder with heads."""
 
-from keras_bert_impl.models.answer_beam import AnswerBeam
-from keras_bert_impl.models.base import Model
-from keras_bert_impl.models.bidirectional_lm import (
-  BidirectionalLanguageModel,
-  ElmoLanguageModel,
+from keras_bert_impl.models.checkpoint_loading import from_checkpoint
+from keras_bert_impl.models.encoders.bidirectional_pair import BidirectionalPair
+from keras_bert_impl.models.encoders.elmo_encoder import ElmoEncoder
+from keras_bert_impl.models.encoders.encoder_choice import make as make_encoder
+from keras_bert_impl.models.encoders.encoder_model import Model
+from keras_bert_impl.models.encoders.transformer_encoder import (
+  TransformerEncoder,
 )
-from keras_bert_impl.models.bidirectional_pair import BidirectionalPair
-from keras_bert_impl.models.checkpoint import from_checkpoint
-from keras_bert_impl.models.electra import (
-  ElectraPretrainingModel,
-  electra_generator_config,
-)
-from keras_bert_impl.models.elmo_encoder import ElmoEncoder
-from keras_bert_impl.models.embedding_model import EmbeddingModel
-from keras_bert_impl.models.encoder import TransformerEncoder
-from keras_bert_impl.models.encoders import make as make_encoder
-from keras_bert_impl.models.feature_models import FeatureTagger
-from keras_bert_impl.models.permutation import (
-  PermutationLanguageModel,
-  PermutationPretrainingModel,
-)
-from keras_bert_impl.models.pretrainer import PretrainingModel
-from keras_bert_impl.models.span_boundary import SpanBoundaryModel
-from keras_bert_impl.models.task_models import (
+from keras_bert_impl.models.encoders.xlnet_encoder import XLNetEncoder
+from keras_bert_impl.models.heads.answer_beam import AnswerBeam
+from keras_bert_impl.models.heads.embedding_model import EmbeddingModel
+from keras_bert_impl.models.heads.feature_models import FeatureTagger
+from keras_bert_impl.models.heads.task_models import (
   MaskedLanguageModel,
   MultipleChoice,
   QuestionAnswering,
@@ -31,7 +20,20 @@ from keras_bert_impl.models.task_models import (
   SequenceClassifier,
   TokenClassifier,
 )
-from keras_bert_impl.models.xlnet_encoder import XLNetEncoder
+from keras_bert_impl.models.pretraining.bidirectional_lm import (
+  BidirectionalLanguageModel,
+  ElmoLanguageModel,
+)
+from keras_bert_impl.models.pretraining.electra import (
+  ElectraPretrainingModel,
+  electra_generator_config,
+)
+from keras_bert_impl.models.pretraining.permutation import (
+  PermutationLanguageModel,
+  PermutationPretrainingModel,
+)
+from keras_bert_impl.models.pretraining.pretrainer import PretrainingModel
+from keras_bert_impl.models.pretraining.span_boundary import SpanBoundaryModel
 
 __all__ = [
   "AnswerBeam",

@@ -11,7 +11,7 @@ _FINAL_NORM = "bert/encoder/LayerNorm/"
 _CRF, _CRF_RATE = "crf/", 100.0
 # It is added to the output of the first layer.
 _CONVOLUTION = "bert/encoder/conv/"
-# `checkpoints.names.RIGHT_TO_LEFT`: --help imports this module, not NumPy.
+# `naming.names.RIGHT_TO_LEFT`: --help imports this module, not NumPy.
 _SECOND = "right_to_left/"
 
 

@@ -10,11 +10,8 @@ import os
 import keras
 
 from keras_bert_impl import files
-from keras_bert_impl.checkpoints import (
-  mappings,
-  safetensors_format,
-  torch_format,
-)
+from keras_bert_impl.checkpoints.formats import safetensors_format, torch_format
+from keras_bert_impl.checkpoints.naming import mappings
 from keras_bert_impl.layers.heads import pooling
 from keras_bert_impl.sentences import folders
 

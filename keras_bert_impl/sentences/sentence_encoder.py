@@ -8,15 +8,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import files, heads, models, options, tokenizers
-from keras_bert_impl.checkpoints import (
-  description,
-  mappings,
-  safetensors_format,
-  writing,
-)
-from keras_bert_impl.models import embedding_model
+from keras_bert_impl.checkpoints import writing
+from keras_bert_impl.checkpoints.descriptions import description
+from keras_bert_impl.checkpoints.formats import safetensors_format
+from keras_bert_impl.checkpoints.naming import mappings
+from keras_bert_impl.models.heads import embedding_model
 from keras_bert_impl.sentences import folders, modules
-from keras_bert_impl.serving import encoder as encoder_servable
+from keras_bert_impl.serving.heads import text_vectors
 from keras_bert_impl.tokenizers import prompts
 
 
@@ -129,7 +127,7 @@ class SentenceEncoder:
 
   def servable(self):
     """Returns the `EncoderServable` for `kb.export`, with its prompt."""
-    return encoder_servable.EncoderServable(
+    return text_vectors.EncoderServable(
       self.model,
       self.tokenizer,
       self.texts.max_seq_length,

@@ -19,7 +19,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import choices, features, options
-from keras_bert_impl.checkpoints import mappings, names, vocab_size
+from keras_bert_impl.checkpoints.descriptions import vocab_size
+from keras_bert_impl.checkpoints.naming import mappings, names
 from keras_bert_impl.serving import input_checks, tf_examples
 from keras_bert_impl.tokenizers import assembly
 

@@ -11,14 +11,13 @@ tensorflow_text.
 
 import importlib
 
-from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import vocabulary_files
-from keras_bert_impl.tokenizers.options import (
+from keras_bert_impl.tokenizers import tokenizer_options, vocabulary_files
+from keras_bert_impl.tokenizers.tokenizer_options import (
   BytePairOptions,
   SentencePieceOptions,
   WordPieceOptions,
 )
-from keras_bert_impl.tokenizers.vocabulary import Vocabulary
+from keras_bert_impl.tokenizers.vocabularies import Vocabulary
 
 _MODULES = {
   "WordPieceTokenizer": "wordpiece",

@@ -13,9 +13,12 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from keras_bert_impl.tokenizers import normalization, vocabulary_files
-from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import (
+  normalization,
+  tokenizer_options,
+  vocabularies,
+  vocabulary_files,
+)
 
 # A healthy pair has less than 1 % of each.
 _NOTABLE_UNKNOWN = 0.01
@@ -79,7 +82,7 @@ def unreachable_share(vocabulary, options):
     float in [0, 1]; 0 if all tokens are in brackets.
   """
   tokens = [
-    token.removeprefix(vocabulary_lib.CONTINUATION_PREFIX)
+    token.removeprefix(vocabularies.CONTINUATION_PREFIX)
     for token in vocabulary.tokens
     if not (token.startswith("[") and token.endswith("]"))
   ]

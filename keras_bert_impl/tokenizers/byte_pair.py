@@ -15,10 +15,10 @@ from keras_bert_impl.tokenizers import (
   byte_pair_words,
   text_words,
   tokenizer,
+  tokenizer_options,
+  vocabularies,
   vocabulary_files,
 )
-from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 # Rank of a pair that no merge joins.
 _NO_MERGE = np.iinfo(np.int32).max
@@ -63,7 +63,7 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     paths = [vocab_file]
     if not vocabulary_files.is_tokenizer_json(vocab_file):
       paths.append(merges_file or vocabulary_files.merges_path(vocab_file))
-    vocabulary = vocabulary_lib.Vocabulary.load(*paths)
+    vocabulary = vocabularies.Vocabulary.load(*paths)
     options = tokenizer_options.BytePairOptions(bool(add_prefix_space), family)
     super().__init__(vocabulary, options, paths, name)
     self._byte_ids = _byte_ids(vocabulary)

@@ -9,8 +9,11 @@ import json
 from absl import logging
 
 from keras_bert_impl import options as options_lib
-from keras_bert_impl.tokenizers import byte_alphabet, vocabulary_files
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import (
+  byte_alphabet,
+  vocabularies,
+  vocabulary_files,
+)
 
 # RoBERTa's, at its ids; the mask is the last token of all.
 _FIRST_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
@@ -55,7 +58,7 @@ def learn(
       vocab_size,
       min_frequency,
     )
-  return vocabulary_lib.Vocabulary(
+  return vocabularies.Vocabulary(
     tuple(tokens), origin, vocabulary_files.BYTE_BPE, merges=tuple(merges)
   )
 

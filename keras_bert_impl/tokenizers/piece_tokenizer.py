@@ -7,8 +7,7 @@ import os
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import tokenizer_json_writing
+from keras_bert_impl.tokenizers import tokenizer_json_writing, tokenizer_options
 
 
 class PieceTokenizer(tf.Module):

@@ -20,11 +20,11 @@ from keras_bert_impl.tokenizers import (
   piece_tokenizer,
   text_words,
   tokenizer,
+  tokenizer_options,
+  vocabularies,
   vocabulary_files,
   white_space,
 )
-from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 # Characters that normalisation may join into one: quotes, and Hangul letters.
@@ -75,7 +75,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     family=None,
     name="sentencepiece_tokenizer",
   ):
-    vocabulary = vocabulary_lib.Vocabulary.load(model_file, family=family)
+    vocabulary = vocabularies.Vocabulary.load(model_file, family=family)
     options = tokenizer_options.SentencePieceOptions(
       bool(do_lower_case),
       bool(keep_accents),

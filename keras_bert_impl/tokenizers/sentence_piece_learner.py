@@ -21,9 +21,9 @@ from keras_bert_impl import options as options_lib
 from keras_bert_impl.tokenizers import (
   sentence_piece,
   text_batches,
+  vocabularies,
   vocabulary_files,
 )
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 # At a hundred bytes each, about a gigabyte while learning.
 MAX_SENTENCES = 2_000_000
@@ -116,7 +116,7 @@ def learn(
     ) from error
   content = model.getvalue()
   pieces = files.parse_pieces(content, origin)
-  return vocabulary_lib.Vocabulary(
+  return vocabularies.Vocabulary(
     tuple(pieces), origin, vocabulary_files.SENTENCEPIECE, model=content
   )
 

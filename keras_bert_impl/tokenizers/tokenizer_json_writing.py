@@ -13,9 +13,12 @@ import json
 from absl import logging
 
 from keras_bert_impl import families, files
-from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import piece_model, vocabulary_files
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import (
+  piece_model,
+  tokenizer_options,
+  vocabularies,
+  vocabulary_files,
+)
 from keras_bert_impl.tokenizers.vocabulary_files import (
   BYTE_BPE,
   SENTENCEPIECE,
@@ -42,7 +45,7 @@ def save(folder, vocabulary, options):
   Returns:
     str, the path of the vocabulary.
   """
-  name = vocabulary_lib.file_name(vocabulary)
+  name = vocabularies.file_name(vocabulary)
   path = vocabulary_files.beside(f"{folder}/", name)
   # The vocabulary last: where it is, its options are too.
   tokenizer_options.save(path, options, _for_transformers(vocabulary, options))
@@ -72,7 +75,7 @@ def add(folder, model_type):
     if vocabulary_files.is_tokenizer_json(path):
       return
     options = tokenizer_options.resolve(path, model_type)
-    vocabulary = vocabulary_lib.Vocabulary.load(path, family=options.family)
+    vocabulary = vocabularies.Vocabulary.load(path, family=options.family)
     write(folder, vocabulary, options)
   except FileNotFoundError:
     return

@@ -17,7 +17,7 @@ import functools
 import os
 
 from keras_bert_impl import files, hub
-from keras_bert_impl.checkpoints import keras_hub_tokenizer
+from keras_bert_impl.checkpoints.descriptions import keras_hub_tokenizer
 
 WORDPIECE, BYTE_BPE, SENTENCEPIECE = "wordpiece", "byte_bpe", "sentencepiece"
 # The file name of each kind in the folder of a model.

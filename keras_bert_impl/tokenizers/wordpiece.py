@@ -10,9 +10,9 @@ from keras_bert_impl.tokenizers import (
   piece_tokenizer,
   text_words,
   tokenizer,
+  tokenizer_options,
+  vocabularies,
 )
-from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 # Limit of tensorflow_text, without the "##".
 _MAX_TOKEN_BYTES = 256
@@ -50,7 +50,7 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
     family=None,
     name="wordpiece_tokenizer",
   ):
-    vocabulary = vocabulary_lib.Vocabulary.load(vocab_file)
+    vocabulary = vocabularies.Vocabulary.load(vocab_file)
     options = tokenizer_options.WordPieceOptions(
       bool(do_lower_case), bool(compose_hangul), family
     )
@@ -60,7 +60,7 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
       self._max_characters = self.rules.max_word_characters
     self._lookup = _build_lookup(vocabulary, self._max_characters)
     self._ids = piece_tokenizer.build_ids(vocabulary)
-    prefix = vocabulary_lib.CONTINUATION_PREFIX
+    prefix = vocabularies.CONTINUATION_PREFIX
     self._continuing = tf.constant(
       [
         vocabulary.ids.get(prefix + token, index)
@@ -94,7 +94,7 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
 
   def _tokenize_inside(self, texts, pieces):
     texts = self.normalize(texts)
-    prefix = vocabulary_lib.CONTINUATION_PREFIX
+    prefix = vocabularies.CONTINUATION_PREFIX
     whole = self._ids.lookup(tf.strings.join([prefix, texts]))
     return piece_tokenizer.replace_first(pieces, self._continuing, whole)
 
@@ -142,7 +142,7 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
   def _join(self, token_texts):
     texts = tf.strings.reduce_join(token_texts, axis=-1, separator=" ")
     return tf.strings.regex_replace(
-      texts, f" {vocabulary_lib.CONTINUATION_PREFIX}", ""
+      texts, f" {vocabularies.CONTINUATION_PREFIX}", ""
     )
 
 
@@ -170,7 +170,7 @@ def _build_lookup(vocabulary, max_word_characters):
   model = tf_text.build_fast_wordpiece_model(
     tokens,
     4 * max_word_characters,  # Above every word that is let through.
-    vocabulary_lib.CONTINUATION_PREFIX,
+    vocabularies.CONTINUATION_PREFIX,
     vocabulary.tokens[vocabulary.unk_id],
     bool(vocabulary.rules),  # no_pretokenization
     False,  # support_detokenization

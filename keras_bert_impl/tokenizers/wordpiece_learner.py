@@ -23,10 +23,10 @@ from keras_bert_impl import options as options_lib
 from keras_bert_impl.tokenizers import (
   normalization,
   text_batches,
+  tokenizer_options,
+  vocabularies,
   vocabulary_files,
 )
-from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
 
 _MAX_PIECE_CHARACTERS = 16
 # A million words take 0.9 GB and half a minute to learn from, and a tenth of
@@ -129,11 +129,11 @@ def learn_from_counts(
     if characters.issuperset(word)
   }
   alphabet = _alphabet(words, characters)
-  tokens = [*vocabulary_lib.SPECIAL_TOKENS, *alphabet]
+  tokens = [*vocabularies.SPECIAL_TOKENS, *alphabet]
   if len(tokens) > vocab_size:
     raise ValueError(
       f"vocab_size ({vocab_size}) is smaller than the {len(alphabet)} "
-      f"characters of the text and {len(vocabulary_lib.SPECIAL_TOKENS)} "
+      f"characters of the text and {len(vocabularies.SPECIAL_TOKENS)} "
       "special tokens: raise it, or lower character_coverage "
       f"({character_coverage})."
     )
@@ -151,7 +151,7 @@ def learn_from_counts(
 
 
 def _check_arguments(vocab_size, min_frequency, character_coverage):
-  least = len(vocabulary_lib.SPECIAL_TOKENS) + 1
+  least = len(vocabularies.SPECIAL_TOKENS) + 1
   options_lib.check_numbers(f"[{least}, inf)", vocab_size=vocab_size)
   options_lib.check_numbers(options_lib.POSITIVE, min_frequency=min_frequency)
   options_lib.check_numbers("(0, 1]", character_coverage=character_coverage)
@@ -183,7 +183,7 @@ def _alphabet(words, characters):
   """
   continuations = {character for word in words for character in word[1:]}
   return sorted(characters) + [
-    vocabulary_lib.CONTINUATION_PREFIX + character
+    vocabularies.CONTINUATION_PREFIX + character
     for character in sorted(continuations)
   ]
 
@@ -283,19 +283,19 @@ def _train_sentencepiece(words, size):
 def _to_wordpiece(piece):
   if piece.startswith(vocabulary_files.WORD_START):
     return piece.removeprefix(vocabulary_files.WORD_START)
-  return vocabulary_lib.CONTINUATION_PREFIX + piece
+  return vocabularies.CONTINUATION_PREFIX + piece
 
 
 def _count_pieces(pieces, words):
   """Counts pieces in the words, each both as "ing" and as "##ing"."""
   frequencies = {}
   for piece in pieces:
-    characters = piece.removeprefix(vocabulary_lib.CONTINUATION_PREFIX)
+    characters = piece.removeprefix(vocabularies.CONTINUATION_PREFIX)
     frequencies[characters] = 0
-    frequencies[vocabulary_lib.CONTINUATION_PREFIX + characters] = 0
+    frequencies[vocabularies.CONTINUATION_PREFIX + characters] = 0
   for word, count in words.items():
     for start in range(len(word)):
-      prefix = vocabulary_lib.CONTINUATION_PREFIX if start else ""
+      prefix = vocabularies.CONTINUATION_PREFIX if start else ""
       stop = min(start + _MAX_PIECE_CHARACTERS, len(word))
       for end in range(start + 1, stop + 1):
         piece = prefix + word[start:end]
@@ -311,8 +311,8 @@ def _has_rare_merge(pieces, frequencies, min_frequency):
   at most as frequent as its characters anywhere.
   """
   for piece in pieces:
-    characters = piece.removeprefix(vocabulary_lib.CONTINUATION_PREFIX)
-    continuation = vocabulary_lib.CONTINUATION_PREFIX + characters
+    characters = piece.removeprefix(vocabularies.CONTINUATION_PREFIX)
+    continuation = vocabularies.CONTINUATION_PREFIX + characters
     frequency = frequencies[characters] + frequencies[continuation]
     if len(characters) > 1 and frequency < min_frequency:
       return True

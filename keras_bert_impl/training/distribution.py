@@ -10,7 +10,7 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert_impl import files
-from keras_bert_impl.training import config, stopping
+from keras_bert_impl.training import stopping, training_config
 
 _EXAMPLE = (
   '{"cluster": {"worker": ["host0:2222", "host1:2222"]},'
@@ -61,7 +61,7 @@ def create_strategy(name="one_device", num_logical_cpus=0, **tpu):
     return _tpu(**tpu)
   raise ValueError(
     f"distribution_strategy ({name!r}) must be one of"
-    f" {', '.join(config.STRATEGIES)}."
+    f" {', '.join(training_config.STRATEGIES)}."
   )
 
 

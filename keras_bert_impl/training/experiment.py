@@ -14,8 +14,10 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert_impl import locks
-from keras_bert_impl.checkpoints import assignment, description, names, reading
-from keras_bert_impl.tokenizers import vocabulary, vocabulary_files
+from keras_bert_impl.checkpoints import assignment, reading
+from keras_bert_impl.checkpoints.descriptions import description
+from keras_bert_impl.checkpoints.naming import names
+from keras_bert_impl.tokenizers import vocabularies, vocabulary_files
 from keras_bert_impl.training import (
   distribution,
   freezing,
@@ -23,9 +25,9 @@ from keras_bert_impl.training import (
   run_configuration,
   run_log,
   runner,
+  savers,
+  training_loop,
 )
-from keras_bert_impl.training import loop as loop_lib
-from keras_bert_impl.training import saver as saver_lib
 
 
 class Experiment:
@@ -35,7 +37,7 @@ class Experiment:
       run.train(make_batches)
 
   Args:
-    task: `tasks.basics.base.Task`.
+    task: `tasks.basics.task.Task`.
     config: `TrainingConfig`.
     fixed: {name: JSON value}, what else a continued run must agree on (model,
       vocabulary, records); `vocabulary` is a fingerprint or None. Default:
@@ -77,7 +79,7 @@ class Experiment:
     self.strategy = strategy_of(config)
     self.is_chief = distribution.is_chief(self.strategy)
     tf.io.gfile.makedirs(config.output_dir)
-    if saver_lib.latest(config.output_dir):
+    if savers.latest(config.output_dir):
       run_configuration.check_same(config, self._fixed)
     self._build()
     self._initialise()
@@ -162,10 +164,10 @@ class Experiment:
       self.model = self.task.build_model()
       freezing.freeze(self.model, config.train_layers)
       optimizer = optimization.make_optimizer(config, self.model)
-    self.loop = loop_lib.TrainingLoop(
+    self.loop = training_loop.TrainingLoop(
       self.task, self.model, optimizer, self.strategy, config
     )
-    self.saver = saver_lib.Saver(
+    self.saver = savers.Saver(
       config.output_dir,
       self.model,
       optimizer,
@@ -348,6 +350,6 @@ def vocabulary_fingerprint(folder):
   """Returns the fingerprint of the vocabulary in `folder`, None without one."""
   try:
     path = vocabulary_files.find_file(folder)
-    return vocabulary.Vocabulary.load(path).fingerprint
+    return vocabularies.Vocabulary.load(path).fingerprint
   except (FileNotFoundError, ValueError):
     return None

@@ -12,7 +12,7 @@ import re
 import tensorflow as tf
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
-from keras_bert_impl.training import loop as loop_lib
+from keras_bert_impl.training import training_loop
 
 
 class UnsupportedOpError(ValueError):
@@ -40,7 +40,7 @@ def trace(task, make_optimizer, batch_spec, num_replicas, config):
   """Returns the `ReplicaProgram` of a task.
 
   Args:
-    task: `tasks.basics.base.Task`.
+    task: `tasks.basics.task.Task`.
     make_optimizer: callable, from the model to its optimizer.
     batch_spec: {name: tf.TensorSpec [B / num_replicas, ...]}, of one replica.
     num_replicas: int.
@@ -51,7 +51,7 @@ def trace(task, make_optimizer, batch_spec, num_replicas, config):
   """
   strategy = _Replicas(num_replicas)
   model = task.build_model()
-  loop = loop_lib.TrainingLoop(
+  loop = training_loop.TrainingLoop(
     task, model, make_optimizer(model), strategy, config
   )
   names = list(batch_spec)

@@ -7,8 +7,7 @@ import os
 import time
 
 from keras_bert_impl import files
-from keras_bert_impl.training import config as config_lib
-from keras_bert_impl.training import report
+from keras_bert_impl.training import run_results, training_config
 
 NAME = "run_config.json"
 NUM_REPLICAS = "num_replicas"
@@ -19,7 +18,7 @@ _PATIENCE_SECONDS = 10
 
 def read(output_dir):
   """Returns the content of a folder's file, {} without a run."""
-  return report.read_json(_path(output_dir)) or {}
+  return run_results.read_json(_path(output_dir)) or {}
 
 
 def read_agreed(output_dir):
@@ -91,7 +90,7 @@ def _agreed(config, fixed):
   return {
     name: value
     for name, value in vars(config).items()
-    if name not in config_lib.FREE_FIELDS
+    if name not in training_config.FREE_FIELDS
   } | fixed
 
 

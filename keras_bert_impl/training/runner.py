@@ -3,8 +3,7 @@
 import dataclasses
 import time
 
-from keras_bert_impl.training import distribution, stopping
-from keras_bert_impl.training import loop as loop_lib
+from keras_bert_impl.training import distribution, stopping, training_loop
 
 _SECONDS_PER_REPORT = 2.0
 
@@ -88,9 +87,9 @@ def _train_or_explain(loop, saver, iterator, number):
   try:
     with distribution.losses_explained(loop.strategy):
       return loop.train(iterator, number)
-  except loop_lib.DivergedError as error:
+  except training_loop.DivergedError as error:
     kept = saver.latest() or "none yet"
-    raise loop_lib.DivergedError(
+    raise training_loop.DivergedError(
       f"{error} Last good checkpoint: {kept}."
     ) from error
 

@@ -14,7 +14,7 @@ import numpy as np
 from absl import logging
 
 from keras_bert_impl import files
-from keras_bert_impl.checkpoints import names
+from keras_bert_impl.checkpoints.naming import names
 from keras_bert_impl.tokenizers import byte_alphabet, vocabulary_files
 
 

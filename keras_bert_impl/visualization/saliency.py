@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import heads, models
-from keras_bert_impl.checkpoints import description
+from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.tasks.basics import fine_tuning
 
 

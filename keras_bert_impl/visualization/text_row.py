@@ -51,7 +51,7 @@ def reader(
 ):
   """Returns how a model with a head reads a text, for `make`.
 
-  It is what the servable of the head does, see `serving.servables_of_heads`.
+  It is what the servable of the head does, see `serving.heads`.
 
   Args:
     head: str, one of `heads.SERVED`, or None for texts as they are. To fill

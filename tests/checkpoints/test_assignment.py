@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, layers, models
-from keras_bert_impl.checkpoints import assignment, mappings
+from keras_bert_impl.checkpoints import assignment
+from keras_bert_impl.checkpoints.naming import mappings
 
 TINY = configs.EncoderConfig(
   vocab_size=20,

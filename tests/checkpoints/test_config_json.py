@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from keras_bert_impl import configs, heads
-from keras_bert_impl.checkpoints import config_json, description
+from keras_bert_impl.checkpoints.descriptions import config_json, description
 
 PARITY = sorted((pathlib.Path(__file__).parents[1] / "data/parity").iterdir())
 

@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from keras_bert_impl import configs, heads
-from keras_bert_impl.checkpoints import description, names
+from keras_bert_impl.checkpoints.descriptions import description
+from keras_bert_impl.checkpoints.naming import names
 
 BERT = configs.EncoderConfig(
   vocab_size=20,

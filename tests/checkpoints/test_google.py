@@ -10,14 +10,10 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs, heads, models
-from keras_bert_impl.checkpoints import (
-  assignment,
-  description,
-  mappings,
-  reading,
-  tf_format,
-  writing,
-)
+from keras_bert_impl.checkpoints import assignment, reading, writing
+from keras_bert_impl.checkpoints.descriptions import description
+from keras_bert_impl.checkpoints.formats import tf_format
+from keras_bert_impl.checkpoints.naming import mappings
 
 BERT = configs.EncoderConfig(
   vocab_size=20,

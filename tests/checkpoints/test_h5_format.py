@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import models
-from keras_bert_impl.checkpoints import (
-  h5_format,
-  reading,
-  safetensors_format,
-)
+from keras_bert_impl.checkpoints import reading
+from keras_bert_impl.checkpoints.formats import h5_format, safetensors_format
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 # As in files that it wrote.

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from keras_bert_impl.checkpoints import torch_format
+from keras_bert_impl.checkpoints.formats import torch_format
 from tests.checkpoints import torch_files as t
 
 MOST_MEMORY = 150 << 20

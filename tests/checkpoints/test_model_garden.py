@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, heads, models
-from keras_bert_impl.checkpoints import reading, tf_format
+from keras_bert_impl.checkpoints import reading
+from keras_bert_impl.checkpoints.formats import tf_format
 
 DATA = pathlib.Path(__file__).parents[1] / "data/model_garden"
 CONFIG = configs.EncoderConfig(

@@ -3,7 +3,7 @@
 import pytest
 
 from keras_bert_impl import heads
-from keras_bert_impl.checkpoints import names
+from keras_bert_impl.checkpoints.naming import names
 from keras_bert_impl.families import FAMILIES
 
 

@@ -14,12 +14,9 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, heads, models
-from keras_bert_impl.checkpoints import (
-  config_json,
-  description,
-  reading,
-  tf_format,
-)
+from keras_bert_impl.checkpoints import reading
+from keras_bert_impl.checkpoints.descriptions import config_json, description
+from keras_bert_impl.checkpoints.formats import tf_format
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 TINY = configs.EncoderConfig(

@@ -12,7 +12,8 @@ import pytest
 import safetensors
 import safetensors.numpy
 
-from keras_bert_impl.checkpoints import mappings, safetensors_format
+from keras_bert_impl.checkpoints.formats import safetensors_format
+from keras_bert_impl.checkpoints.naming import mappings
 
 ARRAYS = {
   "a.weight": np.arange(6, dtype="float32").reshape(2, 3),
@@ -101,7 +102,7 @@ def test_reading_bfloat16_needs_neither_tensorflow_nor_jax(tmp_path):
   )
   program = (
     "import sys\n"
-    "from keras_bert_impl.checkpoints import safetensors_format\n"
+    "from keras_bert_impl.checkpoints.formats import safetensors_format\n"
     f"path = {str(tmp_path / 'model.safetensors')!r}\n"
     "assert safetensors_format.read(path)['a'] == [1.5]\n"
     "assert not {'tensorflow', 'jax', 'torch'} & set(sys.modules)\n"

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.checkpoints import tf_format
+from keras_bert_impl.checkpoints.formats import tf_format
 
 ARRAYS = {
   "bert/encoder/layer_0/output/dense/kernel": np.arange(

@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import models
-from keras_bert_impl.checkpoints import (
-  reading,
-  safetensors_format,
-  torch_format,
-)
+from keras_bert_impl.checkpoints import reading
+from keras_bert_impl.checkpoints.formats import safetensors_format, torch_format
 from tests.checkpoints import torch_files as t
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
@@ -155,7 +152,7 @@ def test_a_file_needs_its_configuration(tmp_path):
 def test_neither_torch_nor_tensorflow_nor_pickle_is_needed():
   program = (
     "import sys\n"
-    "from keras_bert_impl.checkpoints import torch_format\n"
+    "from keras_bert_impl.checkpoints.formats import torch_format\n"
     "import pickle\n"
     "pickle.Unpickler = pickle._Unpickler = pickle.loads = None\n"
     "assert torch_format.read(sys.argv[1])['scalar'] == 3\n"

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.layers.basics import activations, base, kernels
+from keras_bert_impl.layers.basics import activations, kernels
+from keras_bert_impl.layers.basics import layer as base
 
 GELUS = [keras.activations.gelu, activations.gelu_new]
 # From where the slope is almost 0 to where it is almost 1.

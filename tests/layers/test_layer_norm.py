@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.layers.basics import base
+from keras_bert_impl.layers.basics import layer as base
 
 SIZE = 48
 TOLERANCE = {"float32": 1e-5, "bfloat16": 0.03, "mixed_bfloat16": 0.03}

@@ -4,7 +4,7 @@ import pytest
 
 from keras_bert_impl import choices, layers
 from keras_bert_impl.layers.heads import pooling
-from keras_bert_impl.models import embedding_model
+from keras_bert_impl.models.heads import embedding_model
 
 # Three tokens and padding; one token; none.
 HIDDEN = np.array(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, models
-from keras_bert_impl.checkpoints import tf_format
+from keras_bert_impl.checkpoints.formats import tf_format
 from tests import architectures
 from tests.models import directions
 

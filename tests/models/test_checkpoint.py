@@ -15,7 +15,7 @@ import safetensors.numpy
 import sentencepiece
 
 from keras_bert_impl import models
-from keras_bert_impl.checkpoints import tf_format
+from keras_bert_impl.checkpoints.formats import tf_format
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
 PARITY = DATA / "parity"

@@ -9,13 +9,10 @@ import pytest
 import safetensors.numpy
 
 from keras_bert_impl import configs, models
-from keras_bert_impl.checkpoints import (
-  config_json,
-  mappings,
-  reading,
-  writing,
-)
-from keras_bert_impl.models import checkpoint as checkpoint_lib
+from keras_bert_impl.checkpoints import reading, writing
+from keras_bert_impl.checkpoints.descriptions import config_json
+from keras_bert_impl.checkpoints.naming import mappings
+from keras_bert_impl.models import checkpoint_loading
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 
@@ -83,7 +80,7 @@ def test_positions_that_are_not_for_the_input_are_for_the_decoder_of_masks(
   change(folder, lambda arrays: arrays | {name: table})
   encoder = models.from_checkpoint(folder)
   checkpoint = reading.open_checkpoint(folder)
-  model, result = checkpoint_lib.load(checkpoint, checkpoint.described())
+  model, result = checkpoint_loading.load(checkpoint, checkpoint.described())
   assert model.use_mask_decoder and not result.left_over
   assert "bert/embeddings/position_embeddings" not in [
     weight.path for weight in encoder.weights

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import layers, models
-from keras_bert_impl.checkpoints import mappings, names
+from keras_bert_impl.checkpoints.naming import mappings, names
 from keras_bert_impl.tasks.pretraining import replaced_token
 from tests import architectures
 

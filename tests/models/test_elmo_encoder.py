@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, models
-from keras_bert_impl.checkpoints import tf_format
+from keras_bert_impl.checkpoints.formats import tf_format
 from keras_bert_impl.tasks import objectives
 from keras_bert_impl.tasks.basics import pretraining
 from tests import architectures

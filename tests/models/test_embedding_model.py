@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, models
-from keras_bert_impl.models import embedding_model
+from keras_bert_impl.models.heads import embedding_model
 
 CONFIG = configs.EncoderConfig(
   vocab_size=50,

@@ -10,14 +10,10 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import heads, models
-from keras_bert_impl.checkpoints import (
-  description,
-  mappings,
-  names,
-  reading,
-  writing,
-)
-from keras_bert_impl.models import checkpoint as checkpoint_lib
+from keras_bert_impl.checkpoints import reading, writing
+from keras_bert_impl.checkpoints.descriptions import description
+from keras_bert_impl.checkpoints.naming import mappings, names
+from keras_bert_impl.models import checkpoint_loading
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 CONFIGS = {
@@ -75,7 +71,7 @@ def build(config, head):
     config, head, labels, use_pooler=config.family.has_pooler
   )
   shapes = {names.CLASSIFIER: (rows, config.hidden_size)}
-  return checkpoint_lib.build(described, shapes), described
+  return checkpoint_loading.build(described, shapes), described
 
 
 def write(form, folder, model, described):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, models
-from keras_bert_impl.checkpoints import config_json, description
+from keras_bert_impl.checkpoints.descriptions import config_json, description
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 VALUES = json.loads((PARITY / "modernbert_encoder/config.json").read_text())

@@ -9,7 +9,9 @@ import tempfile
 import pytest
 
 from keras_bert_impl import configs, given_arrays, models
-from keras_bert_impl.checkpoints import description, mappings, writing
+from keras_bert_impl.checkpoints import writing
+from keras_bert_impl.checkpoints.descriptions import description
+from keras_bert_impl.checkpoints.naming import mappings
 from tests import slow
 from tests.models import opening_memory
 

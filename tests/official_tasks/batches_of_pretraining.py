@@ -7,7 +7,7 @@ import pathlib
 
 import numpy as np
 
-from official_tasks.pretraining import run as pretraining_run
+from keras_bert_impl.runs.pretraining import pretraining_run
 from tests.official_tasks import scripts
 
 NUM_BATCHES = 4

@@ -14,10 +14,11 @@ import keras
 import numpy as np
 
 from keras_bert_impl import configs, models, tokenizers
-from keras_bert_impl.serving import classification, export
+from keras_bert_impl.runs.fine_tuning import search
+from keras_bert_impl.serving import export
+from keras_bert_impl.serving.heads import classification
 from keras_bert_impl.serving.local import versions
-from official_tasks.fine_tuning import search
-from tests.official_tasks.fine_tuning import toy
+from tests.runs.fine_tuning import toy
 
 _SIZES = {"hidden_size": 64, "max_position_embeddings": 100_000}
 

@@ -13,11 +13,9 @@ import sys
 from absl import flags
 
 from keras_bert_impl import configs
-from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import vocabulary
+from keras_bert_impl.tokenizers import tokenizer_options, vocabularies
 from tests.official_tasks import forked
-from tfrecords.writing import config as writing_config
-from tfrecords.writing import writer
+from tfrecords.writing import writer, writing_config
 
 ROOT = pathlib.Path(__file__).parents[2]
 LENGTH = 32
@@ -128,7 +126,7 @@ def report(output_dir):
 
 def write_model_files(folder, **overrides):
   """Writes vocab.txt and bert_config.json of a tiny model."""
-  tokens = [*vocabulary.SPECIAL_TOKENS, ".", *WORDS]
+  tokens = [*vocabularies.SPECIAL_TOKENS, ".", *WORDS]
   folder.mkdir(parents=True, exist_ok=True)
   (folder / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
   tokenizer_options.save(

@@ -8,10 +8,9 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.optimizers import adamw
+from keras_bert_impl.runs.pretraining import tpu_compiler
 from keras_bert_impl.tasks.pretraining import masked_lm
-from keras_bert_impl.training import config as config_lib
-from keras_bert_impl.training import replica_program
-from official_tasks.pretraining import tpu_compiler
+from keras_bert_impl.training import replica_program, training_config
 from tests import architectures, slow
 from tests.official_tasks import scripts
 from tests.training import replica_equality
@@ -131,7 +130,7 @@ def trace(task_class):
     lambda model: adamw.AdamW(0.1),
     {name: tf.TensorSpec(x.shape, x.dtype) for name, x in batch.items()},
     4,
-    config_lib.TrainingConfig(train_batch_size=32),
+    training_config.TrainingConfig(train_batch_size=32),
   )
 
 

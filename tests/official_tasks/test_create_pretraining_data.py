@@ -366,7 +366,7 @@ def test_ctrl_c_leaves_nothing_half_written_and_no_worker(
 
 WRITE_AND_MEASURE = """
 import resource, sys
-from tfrecords.writing import config as writing_config, writer
+from tfrecords.writing import writing_config, writer
 text, vocab_file, out = sys.argv[1:]
 config = writing_config.PretrainingDataConfig(vocab_file, dupe_factor=1)
 writer.write_shards(config, [text], [out])

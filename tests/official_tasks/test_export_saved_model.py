@@ -12,7 +12,7 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  Registers the ops of the tokenizer.
 
 from keras_bert_impl import configs, models
-from keras_bert_impl.checkpoints import tf_format
+from keras_bert_impl.checkpoints.formats import tf_format
 from keras_bert_impl.tasks.answers import (
   question_answering,
   question_answering_rows,

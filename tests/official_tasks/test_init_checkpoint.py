@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, heads, models
-from keras_bert_impl.checkpoints import description, mappings, writing
-from keras_bert_impl.tokenizers import vocabulary
+from keras_bert_impl.checkpoints import writing
+from keras_bert_impl.checkpoints.descriptions import description
+from keras_bert_impl.checkpoints.naming import mappings
+from keras_bert_impl.tokenizers import vocabularies
 from tests.official_tasks import scripts
 from tests.official_tasks.test_run_pretraining import final_state, flags
 
@@ -110,9 +112,9 @@ def test_other_heads_and_another_vocabulary_do_not_pass_silently(
   source = write_safetensors(
     tmp_path / "model", model, heads.PRETRAINING, num_attention_heads=4
   )
-  tokens = vocabulary.Vocabulary.load(data / "vocab.txt").tokens
+  tokens = vocabularies.Vocabulary.load(data / "vocab.txt").tokens
   swapped = (*tokens[:-2], tokens[-1], tokens[-2])
-  vocabulary.Vocabulary(swapped).save(source / "vocab.txt")
+  vocabularies.Vocabulary(swapped).save(source / "vocab.txt")
   status, _, err = scripts.run(
     "run_pretraining",
     **one_step(data, tmp_path / "out", init_checkpoint=source),

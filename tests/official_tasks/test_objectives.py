@@ -8,7 +8,8 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  Registers the ops of the tokenizer.
 
 from keras_bert_impl import models
-from keras_bert_impl.checkpoints import names, tf_format
+from keras_bert_impl.checkpoints.formats import tf_format
+from keras_bert_impl.checkpoints.naming import names
 from keras_bert_impl.tasks import objectives
 from keras_bert_impl.training import run_log
 from tests import architectures, slow

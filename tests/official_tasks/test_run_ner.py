@@ -11,15 +11,12 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs, heads, models, tokenizers
-from keras_bert_impl.checkpoints import (
-  description,
-  mappings,
-  reading,
-  writing,
-)
+from keras_bert_impl.checkpoints import reading, writing
+from keras_bert_impl.checkpoints.descriptions import description
+from keras_bert_impl.checkpoints.naming import mappings
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.serving import token_classification
-from official_tasks.model_folders import trained
+from keras_bert_impl.model_folders import trained_models
+from keras_bert_impl.serving.heads import token_classification
 from tests.official_tasks import scripts
 from tfrecords.labelled import tag_files
 
@@ -312,7 +309,7 @@ def test_tags_that_mark_no_entities_are_scored_one_by_one(folder, outcomes):
   assert not (folder / "parts/dev/conlleval.txt").exists()
 
   # What is exported of it tags every word.
-  found = trained.load(folder / "parts")
+  found = trained_models.load(folder / "parts")
   servable = token_classification.TokenClassificationServable(
     found.model,
     tokenizers.load(folder / "parts"),
@@ -346,7 +343,7 @@ def test_a_field_over_the_tags_is_saved_scored_and_served(folder, outcomes):
   assert all(np.any(x) for x in tables.values())
 
   # An exported model finds the paths that the evaluation finds.
-  found = trained.load(folder / "crf")
+  found = trained_models.load(folder / "crf")
   sentences = tag_files.read(str(folder / "far.txt"))
   servable = token_classification.TokenClassificationServable(
     found.model,

@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.serving import question_answering
-from official_tasks.model_folders import trained
+from keras_bert_impl.model_folders import trained_models
+from keras_bert_impl.serving.heads import question_answering
 from tests.official_tasks import scripts
 
 ANIMALS = ("cat", "dog", "bird")
@@ -210,7 +210,7 @@ def test_xlnet_is_trained_and_served_with_its_beam(tmp_path):
   assert task["head"] == "answer_beam" and task["start_n_top"] == 5
 
   # From the folder of the run alone.
-  found = trained.load(tmp_path / "run")
+  found = trained_models.load(tmp_path / "run")
   assert found.head == "question_answering"
   servable = question_answering.QuestionAnsweringServable(
     found.model,

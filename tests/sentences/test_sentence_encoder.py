@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 import keras_bert_impl as kb
-from keras_bert_impl.checkpoints import safetensors_format
+from keras_bert_impl.checkpoints.formats import safetensors_format
 from keras_bert_impl.sentences import folders
 from tests import hub_server
 from tests.checkpoints import torch_files

@@ -12,14 +12,14 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import models, tokenizers
-from keras_bert_impl.serving import (
+from keras_bert_impl.serving import servables
+from keras_bert_impl.serving.heads import (
   classification,
-  encoder,
   fill_mask,
   multiple_choice,
   question_answering,
   replaced_tokens,
-  servables,
+  text_vectors,
   token_classification,
 )
 from tests.serving import toy
@@ -321,7 +321,7 @@ def _logits_everywhere(model, batch):
 
 def _encoder(tokenizer):
   model = models.TransformerEncoder(toy.config(tokenizer))
-  servable = encoder.EncoderServable(
+  servable = text_vectors.EncoderServable(
     model, tokenizer, toy.MAX_SEQ_LENGTH, pooling="mean", normalize=True
   )
   batch = toy.batch_of(TEXTS.values())

@@ -14,7 +14,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import models
-from keras_bert_impl.serving import export, fill_mask
+from keras_bert_impl.serving import export
+from keras_bert_impl.serving.heads import fill_mask
 from tests.serving import toy
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import models
-from keras_bert_impl.serving import encoder as encoder_lib
+from keras_bert_impl.serving.heads import text_vectors
 from tests.serving import toy
 
 TEXTS = ["the cat", "cats sat on the mat.", ""]
@@ -24,7 +24,7 @@ def encoder(tokenizer):
 
 
 def answer(model, tokenizer, **options):
-  servable = encoder_lib.EncoderServable(model, tokenizer, 16, **options)
+  servable = text_vectors.EncoderServable(model, tokenizer, 16, **options)
   return servable, servable.answer(TEXTS)["embeddings"].numpy()
 
 

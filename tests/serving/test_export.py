@@ -12,8 +12,12 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import models, tokenizers
-from keras_bert_impl.serving import classification, export, fill_mask
-from keras_bert_impl.serving import encoder as encoder_lib
+from keras_bert_impl.serving import export
+from keras_bert_impl.serving.heads import (
+  classification,
+  fill_mask,
+  text_vectors,
+)
 from tests import slow
 from tests.serving import all_heads, answers, toy
 
@@ -233,7 +237,7 @@ def encoder(tokenizer):
 
 def test_each_export_is_the_next_version(encoder, tokenizer, tmp_path):
   (tmp_path / "versions" / "8").mkdir(parents=True)
-  servable = encoder_lib.EncoderServable(encoder, tokenizer, 16)
+  servable = text_vectors.EncoderServable(encoder, tokenizer, 16)
   path = export.export(servable, tmp_path / "versions")
   assert path == str(tmp_path / "versions" / "9")
   assert sorted(os.listdir(tmp_path / "versions")) == (
@@ -244,7 +248,7 @@ def test_each_export_is_the_next_version(encoder, tokenizer, tmp_path):
 def test_an_export_beside_another_takes_the_next_number(
   encoder, tokenizer, tmp_path, monkeypatch
 ):
-  servable = encoder_lib.EncoderServable(encoder, tokenizer, 16)
+  servable = text_vectors.EncoderServable(encoder, tokenizer, 16)
   written = []
 
   def write_slowly(module, path, signatures):
@@ -272,7 +276,7 @@ def test_a_number_that_is_taken_at_the_last_moment_is_passed_over(
   found = iter([[], ["1"]])
   monkeypatch.setattr(tf.io.gfile, "listdir", lambda _: next(found))
   monkeypatch.setattr(tf.saved_model, "save", lambda _, p, **__: os.mkdir(p))
-  servable = encoder_lib.EncoderServable(encoder, tokenizer, 16)
+  servable = text_vectors.EncoderServable(encoder, tokenizer, 16)
   path = export.export(servable, tmp_path / "versions")
   assert path == str(tmp_path / "versions" / "2")
 
@@ -284,7 +288,7 @@ def test_what_a_killed_export_left_is_removed(
   (folder / "tmp-7-1234/variables").mkdir(parents=True)
   (folder / "tmp-mine").mkdir()  # No export is called so.
   monkeypatch.setattr(tf.saved_model, "save", lambda _, p, **__: os.mkdir(p))
-  export.export(encoder_lib.EncoderServable(encoder, tokenizer, 16), folder)
+  export.export(text_vectors.EncoderServable(encoder, tokenizer, 16), folder)
   assert sorted(os.listdir(folder)) == (
     ["1", "batching.config", "models.config", "tmp-mine"]
   )
@@ -300,7 +304,7 @@ def test_a_failed_export_leaves_nothing(
   monkeypatch.setattr(tf.saved_model, "save", write_half)
   with pytest.raises(OSError, match="disk full"):
     export.export(
-      encoder_lib.EncoderServable(encoder, tokenizer, 16),
+      text_vectors.EncoderServable(encoder, tokenizer, 16),
       tmp_path / "versions",
     )
   assert os.listdir(tmp_path / "versions") == []
@@ -309,17 +313,17 @@ def test_a_failed_export_leaves_nothing(
 def test_an_encoder_without_a_pooler_is_exported(tokenizer):
   config = toy.config(tokenizer, num_hidden_layers=1)
   encoder = models.TransformerEncoder(config, use_pooler=False)
-  servable = encoder_lib.EncoderServable(encoder, tokenizer, 16)
+  servable = text_vectors.EncoderServable(encoder, tokenizer, 16)
   outputs = servable.signatures["token_ids"](
     **servable.example_inputs["token_ids"]
   )
   assert set(outputs) == {"sequence_output", "embeddings"}
   with pytest.raises(ValueError, match="the encoder has no pooler"):
-    encoder_lib.EncoderServable(encoder, tokenizer, 16, pooling="pooler")
+    text_vectors.EncoderServable(encoder, tokenizer, 16, pooling="pooler")
 
 
 def test_what_does_not_fit_together_is_refused(encoder, tokenizer, tmp_path):
-  make_encoder = encoder_lib.EncoderServable
+  make_encoder = text_vectors.EncoderServable
   with pytest.raises(ValueError, match=r"max_seq_length \(25\).*\(24\)"):
     make_encoder(encoder, tokenizer, 25)
   with pytest.raises(ValueError, match=r"max_seq_length \(2\).*at least 3"):
@@ -337,7 +341,7 @@ def test_what_does_not_fit_together_is_refused(encoder, tokenizer, tmp_path):
 
 
 def test_a_file_or_an_unknown_dtype_is_refused(encoder, tokenizer, tmp_path):
-  servable = encoder_lib.EncoderServable(encoder, tokenizer, 16)
+  servable = text_vectors.EncoderServable(encoder, tokenizer, 16)
   (tmp_path / "file").write_text("")
   with pytest.raises(ValueError, match="file.* is a file: name a folder"):
     export.export(servable, tmp_path / "file")
@@ -349,7 +353,7 @@ def test_a_file_or_an_unknown_dtype_is_refused(encoder, tokenizer, tmp_path):
 
 
 def test_a_name_that_no_path_can_hold_is_refused(encoder, tokenizer, tmp_path):
-  servable = encoder_lib.EncoderServable(encoder, tokenizer, 16)
+  servable = text_vectors.EncoderServable(encoder, tokenizer, 16)
   for name in ("a/b", "a:b"):
     with pytest.raises(ValueError, match="must be without / and :"):
       export.export(servable, tmp_path / "versions", name)

@@ -9,10 +9,10 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import models
-from keras_bert_impl.serving import question_answering
+from keras_bert_impl.serving.heads import question_answering
 from keras_bert_impl.tasks.answers import answers
 from keras_bert_impl.tasks.answers import question_answering_rows as rows_lib
-from keras_bert_impl.tasks.basics import examples as examples_lib
+from keras_bert_impl.tasks.basics import example_types
 from tests.serving import toy
 from tests.tokenizers import vocabularies
 
@@ -80,7 +80,7 @@ def expected(servable, questions, contexts):
     version_2_with_negative=True, **ROW
   )
   examples = [
-    examples_lib.QuestionExample(str(index), question, context)
+    example_types.QuestionExample(str(index), question, context)
     for index, (question, context) in enumerate(zip(questions, contexts))
   ]
   counts = collections.Counter()

@@ -12,7 +12,8 @@ import tensorflow as tf
 
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints import reading
-from keras_bert_impl.serving import text_tokens, token_classification
+from keras_bert_impl.serving import text_tokens
+from keras_bert_impl.serving.heads import token_classification
 from tests import slow
 
 FOLDER = pathlib.Path(__file__).parents[1] / "data/tagged"

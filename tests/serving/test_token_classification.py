@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from keras_bert_impl import models
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.serving import token_classification
-from keras_bert_impl.tasks.basics import examples as examples_lib
+from keras_bert_impl.serving.heads import token_classification
+from keras_bert_impl.tasks.basics import example_types
 from keras_bert_impl.tasks.tags import (
   token_classification_rows,
   token_classification_scores,
@@ -96,7 +96,9 @@ def expected(servable, texts):
   """Returns entities as tuples, by the task's code and the servable's model."""
   tokens = [tokens_of(servable, text) for text in texts]
   sentences = [
-    examples_lib.TaggedSentence(tuple(text[start:end] for start, end in places))
+    example_types.TaggedSentence(
+      tuple(text[start:end] for start, end in places)
+    )
     for text, places in zip(texts, tokens)
   ]
   preprocessor = token_classification_rows.TagPreprocessor(

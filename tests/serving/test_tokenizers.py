@@ -12,8 +12,12 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import models, tokenizers
-from keras_bert_impl.serving import classification, export, fill_mask
-from keras_bert_impl.serving import encoder as encoder_lib
+from keras_bert_impl.serving import export
+from keras_bert_impl.serving.heads import (
+  classification,
+  fill_mask,
+  text_vectors,
+)
 from tests import slow
 from tests.serving import all_heads, session_process, test_linked_ops, toy
 from tests.tokenizers import vocabularies
@@ -53,7 +57,7 @@ def served(request, tmp_path_factory):
   folders = [
     export.export(servable, folder / servable.head)
     for servable in (
-      encoder_lib.EncoderServable(model, *arguments),
+      text_vectors.EncoderServable(model, *arguments),
       fill_mask.FillMaskServable(model, *arguments, top_k=3),
       classification.ClassificationServable(
         classifier, *arguments, LABELS, text_pairs=True
@@ -185,4 +189,4 @@ def test_a_model_takes_no_more_positions_than_it_has(tmp_path):
   config = toy.config(tokenizer, num_hidden_layers=1, position_offset=2)
   encoder = models.TransformerEncoder(config)
   with pytest.raises(ValueError, match=r"max_seq_length \(23\) .*\(22\)"):
-    encoder_lib.EncoderServable(encoder, tokenizer, 23)
+    text_vectors.EncoderServable(encoder, tokenizer, 23)

@@ -11,12 +11,12 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs, models, tokenizers
-from keras_bert_impl.serving import (
+from keras_bert_impl.serving.heads import (
   classification,
-  encoder,
   fill_mask,
   multiple_choice,
   question_answering,
+  text_vectors,
   token_classification,
 )
 from tests import slow
@@ -83,7 +83,9 @@ def make(head, tokenizer):
   if head == "fill_mask":
     model = models.PermutationLanguageModel(config)
     return fill_mask.FillMaskServable(model, tokenizer, 40)
-  return encoder.EncoderServable(models.make_encoder(config), tokenizer, 40)
+  return text_vectors.EncoderServable(
+    models.make_encoder(config), tokenizer, 40
+  )
 
 
 @pytest.mark.parametrize(

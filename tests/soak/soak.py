@@ -29,7 +29,7 @@ import numpy as np
 from absl import app, flags
 
 from keras_bert_impl import configs
-from keras_bert_impl.checkpoints import tf_format
+from keras_bert_impl.checkpoints.formats import tf_format
 
 flags.DEFINE_string("input_file", None, "Text.", required=True)
 flags.DEFINE_string(

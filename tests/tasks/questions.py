@@ -3,7 +3,7 @@
 import numpy as np
 
 from keras_bert_impl.tasks.answers import question_answering_rows
-from keras_bert_impl.tasks.basics import examples
+from keras_bert_impl.tasks.basics import example_types
 
 TOKENS = [
   *"in 1871 ( ) , . ? the normans were from norway where when did come".split(),
@@ -22,7 +22,7 @@ def example(text="1871", start=22, number=1, context=CONTEXT, **values):
     "origin": f"file: data[{number}]",
     **values,
   }
-  return examples.QuestionExample(**values)
+  return example_types.QuestionExample(**values)
 
 
 def preprocessor(max_seq_length=32, max_query_length=8, **options):

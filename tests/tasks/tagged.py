@@ -5,14 +5,14 @@ import collections
 import numpy as np
 
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.tasks.basics import examples as examples_lib
+from keras_bert_impl.tasks.basics import example_types
 from keras_bert_impl.tasks.tags import token_classification_rows
 
 LABELS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 
 
 def sentence(text, tags=None, document=None):
-  return examples_lib.TaggedSentence(
+  return example_types.TaggedSentence(
     tuple(text.split()), tags and tuple(tags.split()), document, "file:1"
   )
 

@@ -7,19 +7,19 @@ import tensorflow as tf
 
 from keras_bert_impl import choices, features
 from keras_bert_impl.tasks.masking import masking
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import vocabularies
 
 LENGTH = 64
 NUM_WORDS, NUM_PIECES = 60, 35
-VOCABULARY = vocabulary_lib.Vocabulary(
+VOCABULARY = vocabularies.Vocabulary(
   (
-    *vocabulary_lib.SPECIAL_TOKENS,
+    *vocabularies.SPECIAL_TOKENS,
     *(f"w{k}" for k in range(NUM_WORDS)),
     *(f"##p{k}" for k in range(NUM_PIECES)),
   )
 )
 CLS, SEP, MASK = VOCABULARY.cls_id, VOCABULARY.sep_id, VOCABULARY.mask_id
-FIRST_WORD = len(vocabulary_lib.SPECIAL_TOKENS)
+FIRST_WORD = len(vocabularies.SPECIAL_TOKENS)
 FIRST_PIECE = FIRST_WORD + NUM_WORDS
 
 
@@ -149,8 +149,8 @@ def test_documents_of_a_record_without_pairs_are_one_segment():
 
 
 def test_padding_is_the_vocabularys():
-  special = vocabulary_lib.SPECIAL_TOKENS
-  vocabulary = vocabulary_lib.Vocabulary(("w", *special))  # [PAD] is 1
+  special = vocabularies.SPECIAL_TOKENS
+  vocabulary = vocabularies.Vocabulary(("w", *special))  # [PAD] is 1
   row = [vocabulary.cls_id, 0, vocabulary.sep_id]
   masked = masking.Masking(vocabulary, 5)(
     {"input_ids": ragged([row])}, tf.constant([1, 2])

@@ -7,13 +7,12 @@ import pytest
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.tasks.basics import cross_entropy, fine_tuning
-from keras_bert_impl.tasks.basics.examples import MultipleChoiceExample
+from keras_bert_impl.tasks.basics.example_types import MultipleChoiceExample
 from keras_bert_impl.tasks.texts import multiple_choice
 from tests.tasks import parts
 from tests.tasks.parts import CONFIG
 from tests.tokenizers import vocabularies
-from tfrecords.labelled import length_batches
-from tfrecords.labelled import rows as rows_lib
+from tfrecords.labelled import length_batches, row_files
 
 EXAMPLES = [
   MultipleChoiceExample("0", "hello", ("world", "the cls token", "mask"), 1),
@@ -63,9 +62,9 @@ def test_batches_are_what_the_model_takes(tmp_path):
   rows, counts = make_rows(tokenizer)
   path = str(tmp_path / "rows")
   columns = preprocessor().columns
-  rows_lib.write(path, rows, columns, {}, counts)
+  row_files.write(path, rows, columns, {}, counts)
   batches, order = length_batches.evaluation_batches(
-    rows_lib.read(path, columns), 4, (8, 16)
+    row_files.read(path, columns), 4, (8, 16)
   )
   [batch] = list(batches)
   model = task().build_model()

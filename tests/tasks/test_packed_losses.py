@@ -12,12 +12,12 @@ from keras_bert_impl.tasks import objectives
 from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tasks.masking import masking
 from keras_bert_impl.tasks.pretraining import masked_lm
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import vocabularies
 from tests import architectures
 
 LENGTH, PREDICTIONS = 24, 5
-VOCABULARY = vocabulary_lib.Vocabulary(
-  (*vocabulary_lib.SPECIAL_TOKENS, *(f"w{k}" for k in range(20)))
+VOCABULARY = vocabularies.Vocabulary(
+  (*vocabularies.SPECIAL_TOKENS, *(f"w{k}" for k in range(20)))
 )
 CONFIG = configs.EncoderConfig(
   vocab_size=VOCABULARY.size,

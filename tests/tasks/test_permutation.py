@@ -10,12 +10,12 @@ from keras_bert_impl import configs
 from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tasks.masking import masked_contexts, masking
 from keras_bert_impl.tasks.pretraining import permutation
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import vocabularies
 
 LENGTH, PREDICTIONS, ROWS = 64, 16, 32
-VOCABULARY = vocabulary_lib.Vocabulary(
+VOCABULARY = vocabularies.Vocabulary(
   (
-    *vocabulary_lib.SPECIAL_TOKENS,
+    *vocabularies.SPECIAL_TOKENS,
     *(f"w{k}" for k in range(60)),
     *(f"##x{k}" for k in range(20)),
   )

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, models
-from keras_bert_impl.checkpoints import mappings
+from keras_bert_impl.checkpoints.naming import mappings
 from keras_bert_impl.tasks.pretraining import replaced_token
 from tests import architectures
 

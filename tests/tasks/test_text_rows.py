@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tasks.basics.examples import TextExample
+from keras_bert_impl.tasks.basics.example_types import TextExample
 from keras_bert_impl.tasks.texts import text_rows
 from tests.tasks.parts import make_rows
 from tests.tokenizers import vocabularies

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.metrics import classification as metrics
-from keras_bert_impl.tasks.basics.examples import TextExample
+from keras_bert_impl.tasks.basics.example_types import TextExample
 from keras_bert_impl.tasks.texts import text_scores
 from tests.tasks.parts import judge, plot, score, write
 

@@ -11,8 +11,7 @@ from keras_bert_impl.tasks.tags import token_classification
 from tests.tasks.parts import CONFIG
 from tests.tasks.tagged import LABELS, preprocessor, sentence
 from tests.tokenizers import vocabularies
-from tfrecords.labelled import length_batches
-from tfrecords.labelled import rows as rows_lib
+from tfrecords.labelled import length_batches, row_files
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +24,8 @@ def make_batches(examples, tokenizer, folder, batch_size, length):
   columns, counts = preprocessor().columns, collections.Counter()
   rows = preprocessor().make_rows(examples, tokenizer, counts)
   path = str(folder / "rows")
-  rows_lib.write(path, rows, columns, {}, counts)
-  rows = rows_lib.read(path, columns)
+  row_files.write(path, rows, columns, {}, counts)
+  rows = row_files.read(path, columns)
   return [
     *length_batches.evaluation_batches(rows, batch_size, (length,), False)[0]
   ]

@@ -9,7 +9,7 @@ import pytest
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.tasks.basics import examples as examples_lib
+from keras_bert_impl.tasks.basics import example_types
 from keras_bert_impl.tasks.tags import (
   token_classification_rows,
   token_classification_scores,
@@ -72,7 +72,7 @@ def test_a_token_longer_than_a_row_is_predicted_too(tokenizer):
 
 def test_tokens_without_pieces_go_with_the_entity_around_them(tokenizer):
   task = preprocessor(token_unit="character")
-  example = examples_lib.TaggedSentence(
+  example = example_types.TaggedSentence(
     tuple(" ab c d"), ("O", "B-PER", "I-PER", "I-PER", "I-PER", "O", "B-PER")
   )
   rows, counts = make_rows(task, [example], tokenizer)
@@ -83,7 +83,7 @@ def test_tokens_without_pieces_go_with_the_entity_around_them(tokenizer):
 
 def test_a_sentence_without_any_piece_is_outside(tokenizer):
   examples = [sentence("a", "B-PER")]
-  examples.append(examples_lib.TaggedSentence(("\u200b",), ("O",)))
+  examples.append(example_types.TaggedSentence(("\u200b",), ("O",)))
   task = preprocessor()
   rows, counts = make_rows(task, examples, tokenizer)
   outputs = gold_outputs(task, examples, rows)
@@ -237,7 +237,7 @@ def test_tags_of_no_scheme_stay_as_they_are(tokenizer, tmp_path):
   # B and I would be an entity, and O outside of any.
   examples = [
     sentence("a b c", "B I O"),
-    examples_lib.TaggedSentence(("\u200b", "d"), ("O", "NN")),
+    example_types.TaggedSentence(("\u200b", "d"), ("O", "NN")),
   ]
   labels = token_classification_rows.labels_of(examples, "none")
   assert labels == ("B", "I", "NN", "O")

@@ -6,11 +6,13 @@ from keras_bert_impl import tokenizers
 from keras_bert_impl.tokenizers import (
   agreement,
   sentence_piece_learner,
-  vocabulary,
+  tokenizer_options,
   wordpiece,
   wordpiece_learner,
 )
-from keras_bert_impl.tokenizers import options as tokenizer_options
+from keras_bert_impl.tokenizers import (
+  vocabularies as vocabulary,
+)
 from tests.tokenizers import vocabularies
 
 ENGLISH = [

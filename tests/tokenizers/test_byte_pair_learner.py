@@ -3,8 +3,7 @@ import sys
 import pytest
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tokenizers import byte_pair_learner
-from keras_bert_impl.tokenizers import options as tokenizer_options
+from keras_bert_impl.tokenizers import byte_pair_learner, tokenizer_options
 from tests.tokenizers import vocabularies
 
 PREFIXED = tokenizer_options.BytePairOptions(add_prefix_space=True)

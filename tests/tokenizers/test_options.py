@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import vocabulary
+from keras_bert_impl.tokenizers import tokenizer_options
+from keras_bert_impl.tokenizers import vocabularies as vocabulary
 from tests.tokenizers import vocabularies
 
 

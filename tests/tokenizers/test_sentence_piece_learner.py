@@ -3,8 +3,7 @@ import random
 import pytest
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import sentence_piece_learner
+from keras_bert_impl.tokenizers import sentence_piece_learner, tokenizer_options
 from tests.tokenizers import vocabularies
 
 ALBERT = tokenizer_options.SentencePieceOptions(

@@ -15,7 +15,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs, models, tokenizers
-from keras_bert_impl.tokenizers import options as tokenizer_options
+from keras_bert_impl.tokenizers import tokenizer_options
 from tests.tokenizers import vocabularies
 
 WRITERS = {

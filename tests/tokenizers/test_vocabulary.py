@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import files, tokenizers
-from keras_bert_impl.tokenizers import vocabulary
+from keras_bert_impl.tokenizers import vocabularies as vocabulary
 from tests.tokenizers import vocabularies
 
 

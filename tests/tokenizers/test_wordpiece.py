@@ -11,8 +11,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tokenizers import normalization
-from keras_bert_impl.tokenizers import options as tokenizer_options
+from keras_bert_impl.tokenizers import normalization, tokenizer_options
 from tests.tokenizers import reference, vocabularies
 
 DATA = os.environ.get("KERAS_BERT_DATA")
@@ -198,7 +197,7 @@ def test_a_token_that_cannot_be_looked_up_is_refused(tmp_path):
 
 def test_reading_a_vocabulary_needs_neither_tensorflow_nor_its_text_ops():
   program = (
-    "import sys; from keras_bert_impl.tokenizers import vocabulary; "
+    "import sys; from keras_bert_impl.tokenizers import vocabularies; "
     "sys.exit('tensorflow' in sys.modules)"
   )
   assert subprocess.run([sys.executable, "-c", program]).returncode == 0

@@ -2,8 +2,11 @@ import random
 
 import pytest
 
-from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import text_batches, wordpiece
+from keras_bert_impl.tokenizers import (
+  text_batches,
+  tokenizer_options,
+  wordpiece,
+)
 from keras_bert_impl.tokenizers import wordpiece_learner as learner
 from tests.tokenizers import vocabularies
 

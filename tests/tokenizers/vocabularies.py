@@ -7,7 +7,7 @@ import random
 
 import sentencepiece
 
-from keras_bert_impl.tokenizers import byte_alphabet, vocabulary
+from keras_bert_impl.tokenizers import byte_alphabet, vocabularies
 
 # Both cases, accents, several scripts, jamo and syllables, single symbols.
 CHARACTERS = (
@@ -46,7 +46,7 @@ def write(directory, tokens=None):
   if tokens is None:
     characters = sorted(set(CHARACTERS))
     tokens = characters + ["##" + c for c in characters] + WORDS.split()
-  tokens = list(dict.fromkeys([*vocabulary.SPECIAL_TOKENS, *tokens]))
+  tokens = list(dict.fromkeys([*vocabularies.SPECIAL_TOKENS, *tokens]))
   path = os.path.join(directory, "vocab.txt")
   with open(path, "w", encoding="utf-8") as file:
     file.write("".join(f"{token}\n" for token in tokens))

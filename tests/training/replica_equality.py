@@ -23,8 +23,12 @@ from keras_bert_impl.tasks.pretraining import (
   masked_lm,
   replaced_token,
 )
-from keras_bert_impl.training import config as config_lib
-from keras_bert_impl.training import distribution, freezing, loop
+from keras_bert_impl.training import (
+  distribution,
+  freezing,
+  training_config,
+  training_loop,
+)
 from tests import architectures
 
 OPTIMIZERS = {
@@ -134,7 +138,7 @@ def build(
   strategy = strategy or distribution.create_strategy(
     "mirrored" if replicas > 1 else "one_device", num_logical_cpus=replicas
   )
-  config = config_lib.TrainingConfig(
+  config = training_config.TrainingConfig(
     train_batch_size=BATCH,
     gradient_accumulation_steps=accumulation,
     **overrides,
@@ -145,7 +149,7 @@ def build(
     model = task.build_model()
     freezing.freeze(model, config.train_layers)
     optimizer = OPTIMIZERS[optimizer](learning_rate)
-  return loop.TrainingLoop(task, model, optimizer, strategy, config)
+  return training_loop.TrainingLoop(task, model, optimizer, strategy, config)
 
 
 def run(replicas, accumulation, family, optimizer, *fields):

@@ -4,11 +4,11 @@ import dataclasses
 
 import pytest
 
-from keras_bert_impl.training import config, optimization
+from keras_bert_impl.training import optimization, training_config
 
 FLOATS = [
   field.name
-  for field in dataclasses.fields(config.TrainingConfig)
+  for field in dataclasses.fields(training_config.TrainingConfig)
   if isinstance(field.default, float)
 ]
 
@@ -17,7 +17,7 @@ FLOATS = [
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
 def test_what_no_run_can_use_is_named_with_its_range(name, value):
   with pytest.raises(ValueError, match=rf"{name} \({value}\) must be in [\[(]"):
-    config.TrainingConfig(**{name: value})
+    training_config.TrainingConfig(**{name: value})
 
 
 @pytest.mark.parametrize(
@@ -35,11 +35,11 @@ def test_what_no_run_can_use_is_named_with_its_range(name, value):
 def test_the_ends_of_a_range_belong_to_it_or_not(
   name, outside, inside, interval
 ):
-  config.TrainingConfig(**{name: inside})
+  training_config.TrainingConfig(**{name: inside})
   with pytest.raises(
     ValueError, match=rf"{name} \({outside}\) must be in {interval}"
   ):
-    config.TrainingConfig(**{name: outside})
+    training_config.TrainingConfig(**{name: outside})
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_ends_of_a_range_belong_to_it_or_not(
 def test_a_run_shorter_than_the_usual_warm_up_has_a_shorter_one(
   num_train_steps, given, expected
 ):
-  values = config.TrainingConfig(
+  values = training_config.TrainingConfig(
     num_train_steps=num_train_steps, num_warmup_steps=given
   )
   steps = optimization.schedule_steps(values)
@@ -69,11 +69,11 @@ def test_a_choice_that_there_is_none_of_is_named_with_the_others():
   with pytest.raises(
     ValueError, match=r"optimizer \('adam'\) must be one of adamw, lamb"
   ):
-    config.TrainingConfig(optimizer="adam")
+    training_config.TrainingConfig(optimizer="adam")
 
 
 def test_a_line_to_zero_has_no_decay_of_its_own():
   with pytest.raises(
     ValueError, match="num_decay_steps .5. needs learning_rat"
   ):
-    config.TrainingConfig(num_decay_steps=5)
+    training_config.TrainingConfig(num_decay_steps=5)

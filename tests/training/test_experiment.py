@@ -5,8 +5,7 @@ import shutil
 import pytest
 
 from keras_bert_impl.tasks.pretraining import masked_lm
-from keras_bert_impl.training import config as config_lib
-from keras_bert_impl.training import experiment, runner
+from keras_bert_impl.training import experiment, runner, training_config
 from tests.training import replica_equality
 
 FIELDS = {
@@ -19,7 +18,9 @@ FIELDS = {
 
 def prepare(folder, fixed=None, **changes):
   """Returns an `Experiment` with a tiny model in a folder, not started."""
-  config = config_lib.TrainingConfig(output_dir=str(folder), **FIELDS | changes)
+  config = training_config.TrainingConfig(
+    output_dir=str(folder), **FIELDS | changes
+  )
   task = masked_lm.MaskedLanguageModelTask(
     replica_equality.encoder_config(0.0, num_hidden_layers=1)
   )

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, models
-from keras_bert_impl.models import feature_models
-from keras_bert_impl.training import freezing, saver
+from keras_bert_impl.models.heads import feature_models
+from keras_bert_impl.training import freezing, savers
 from tests import architectures, slow
 from tests.training import replica_equality, test_loop
 
@@ -98,11 +98,11 @@ def test_what_is_frozen_stays_bit_for_bit(tmp_path):
   assert changed == {path for path in before if not path.startswith(below)}
 
   # Nor are there moments of it to save.
-  of_run = saver.Saver(str(tmp_path), training.model, training.optimizer)
+  of_run = savers.Saver(str(tmp_path), training.model, training.optimizer)
   of_run.save(3)
   slots = [
     name
-    for name in saver.tf_format.read(of_run.latest()).shapes
+    for name in savers.tf_format.read(of_run.latest()).shapes
     if name.endswith(("/adam_m", "/adam_v"))
   ]
   assert {name.rpartition("/")[0] for name in slots} == changed

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl.training import distribution, loop
+from keras_bert_impl.training import distribution, training_loop
 from tests import slow
 from tests.training import replica_equality
 
@@ -136,7 +136,7 @@ def test_a_loss_that_is_not_finite_names_its_step():
 
   data = replica_equality.dataset(5).enumerate().map(poison)
   iterator = iter(distribution.distribute(training.strategy, data))
-  with pytest.raises(loop.DivergedError, match="not finite at step 5"):
+  with pytest.raises(training_loop.DivergedError, match="not finite at step 5"):
     training.train(iterator, 5)
 
 

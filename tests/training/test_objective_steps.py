@@ -20,15 +20,17 @@ from keras_bert_impl.tasks.pretraining import (
   replaced_token,
   span_boundary,
 )
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
-from keras_bert_impl.training import config as config_lib
-from keras_bert_impl.training import distribution
-from keras_bert_impl.training import loop as loop_lib
+from keras_bert_impl.tokenizers import vocabularies
+from keras_bert_impl.training import (
+  distribution,
+  training_config,
+  training_loop,
+)
 from tests import architectures, slow
 
 BATCH, LENGTH, PREDICTIONS = 8, 24, 5
-VOCABULARY = vocabulary_lib.Vocabulary(
-  (*vocabulary_lib.SPECIAL_TOKENS, *(f"w{k}" for k in range(20)))
+VOCABULARY = vocabularies.Vocabulary(
+  (*vocabularies.SPECIAL_TOKENS, *(f"w{k}" for k in range(20)))
 )
 CONFIG = configs.EncoderConfig(
   vocab_size=VOCABULARY.size,
@@ -172,11 +174,11 @@ def learn(name, **options):
   for feature in batches.element_spec.values():
     assert feature.shape.is_fully_defined()
     assert feature.dtype in (tf.int32, tf.float32)
-  config = config_lib.TrainingConfig(
+  config = training_config.TrainingConfig(
     train_batch_size=BATCH, num_train_steps=60, **options
   )
   strategy = tf.distribute.get_strategy()
-  loop = loop_lib.TrainingLoop(
+  loop = training_loop.TrainingLoop(
     task,
     task.build_model(),
     adamw.AdamW(5e-3, use_bias_correction=True),

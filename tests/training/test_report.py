@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from keras_bert_impl.training import report
+from keras_bert_impl.training import run_results
 
 
 def test_a_file_that_is_no_json_is_named(tmp_path):
   path = tmp_path / "results.json"
-  assert report.read_json(path) is None
+  assert run_results.read_json(path) is None
   path.write_text("{not")
   with pytest.raises(ValueError, match="results.json is not JSON.*delete"):
-    report.read_json(path)
+    run_results.read_json(path)
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,13 @@ def test_a_file_that_is_no_json_is_named(tmp_path):
 def test_results_of_other_types_are_refused(tmp_path, content, message):
   (tmp_path / "results.json").write_text(json.dumps(content))
   with pytest.raises(ValueError, match=message):
-    report.read_results(tmp_path)
+    run_results.read_results(tmp_path)
 
 
 def test_scores_are_those_of_a_split():
   results = {"eval": {"dev": {"scores": {"f1": 0.5}}, "test": {}}}
-  assert report.scores_of(results, "dev") == {"f1": 0.5}
-  assert report.scores_of(results, "test") == {}
-  assert report.scores_of({}, "dev") == {}
+  assert run_results.scores_of(results, "dev") == {"f1": 0.5}
+  assert run_results.scores_of(results, "test") == {}
+  assert run_results.scores_of({}, "dev") == {}
   with pytest.raises(ValueError, match="f1 in eval of dev in results.json"):
-    report.scores_of({"eval": {"dev": {"scores": {"f1": "x"}}}}, "dev")
+    run_results.scores_of({"eval": {"dev": {"scores": {"f1": "x"}}}}, "dev")

@@ -2,14 +2,13 @@
 
 import pytest
 
-from keras_bert_impl.training import config as config_lib
-from keras_bert_impl.training import run_configuration
+from keras_bert_impl.training import run_configuration, training_config
 
 FIXED = {"encoder": {"hidden_size": 8}, "vocabulary": "abc"}
 
 
 def config(folder, **changes):
-  return config_lib.TrainingConfig(output_dir=str(folder), **changes)
+  return training_config.TrainingConfig(output_dir=str(folder), **changes)
 
 
 def test_a_folder_without_a_run_agrees_with_all(tmp_path):

@@ -1,6 +1,6 @@
 """The log of a run, also of one that was killed and resumed."""
 
-from keras_bert_impl.training import report, run_log
+from keras_bert_impl.training import run_log, run_results
 
 SCALARS = {"loss": 1.5, "examples_per_second": 10.0}
 
@@ -25,7 +25,7 @@ def test_a_resumed_log_reads_like_an_uninterrupted_one(tmp_path):
 
 
 def test_the_table_aligns_its_columns():
-  lines = report.table(
+  lines = run_results.table(
     [("accuracy", "9.5%"), ("steps", "12000")], ("", "value")
   ).splitlines()
   assert lines == [
@@ -39,6 +39,6 @@ def test_the_table_aligns_its_columns():
 def test_curves_are_drawn_for_what_was_logged(tmp_path):
   path = tmp_path / "curves.png"
   entries = [{"step": s, "masked_lm_loss": 1 / s} for s in range(1, 9)]
-  report.plot_curves(str(path), entries, {"masked_lm_loss": 0.2})
+  run_results.plot_curves(str(path), entries, {"masked_lm_loss": 0.2})
   assert path.read_bytes().startswith(b"\x89PNG")
   assert not list(tmp_path.glob("*.tmp"))

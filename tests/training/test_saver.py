@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.optimizers import adamw
-from keras_bert_impl.training import saver as saver_lib
+from keras_bert_impl.training import savers
 
 
 def make(folder, units=3, keep=2):
@@ -21,7 +21,7 @@ def make(folder, units=3, keep=2):
   )
   optimizer = adamw.AdamW(0.1)
   optimizer.build(model.trainable_variables)
-  return model, optimizer, saver_lib.Saver(str(folder), model, optimizer, keep)
+  return model, optimizer, savers.Saver(str(folder), model, optimizer, keep)
 
 
 def step(model, optimizer):
@@ -217,7 +217,7 @@ def test_none_is_left_to_be_taken_up_after_all_were_removed(tmp_path):
   saver.save(1)
   for path in tmp_path.glob("model.ckpt-1.*"):  # The state does not name it.
     shutil.copy(path, tmp_path / path.name.replace("-1.", "-2.", 1))
-  saver_lib.remove_all(str(tmp_path))
+  savers.remove_all(str(tmp_path))
   assert not list(tmp_path.iterdir())
   assert saver.restore_latest() is None
 

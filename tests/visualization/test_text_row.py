@@ -5,8 +5,14 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import heads, tokenizers
-from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import prompts, token_pieces, vocabulary
+from keras_bert_impl.tokenizers import (
+  prompts,
+  token_pieces,
+  tokenizer_options,
+)
+from keras_bert_impl.tokenizers import (
+  vocabularies as vocabulary,
+)
 from keras_bert_impl.visualization import text_row
 from tests.tokenizers import vocabularies
 from tests.visualization import toy

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from keras_bert_impl.tasks.basics import examples as examples_lib
+from keras_bert_impl.tasks.basics import example_types
 from tfrecords.labelled import data_sets
 
 
@@ -27,7 +27,7 @@ class ChoiceSource(data_sets.Source):
     if self.opening is not None:
       opening = row.value(self.opening)
       choices = [f"{opening} {choice}".strip() for choice in choices]
-    return examples_lib.MultipleChoiceExample(
+    return example_types.MultipleChoiceExample(
       name,
       row.value(self.text),
       tuple(choices),

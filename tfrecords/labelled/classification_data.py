@@ -8,7 +8,7 @@ import dataclasses
 import math
 import statistics
 
-from keras_bert_impl.tasks.basics import examples as examples_lib
+from keras_bert_impl.tasks.basics import example_types
 from tfrecords.labelled import data_sets
 
 # Squares of such labels, summed over a batch, are float32.
@@ -50,7 +50,7 @@ class TextSource(data_sets.Source):
 
   def example(self, row, name, label):
     """Returns the `TextExample` of a row; its label is a str or None."""
-    return examples_lib.TextExample(
+    return example_types.TextExample(
       name,
       row.value(self.text),
       None if self.text_pair is None else row.value(self.text_pair),

@@ -15,7 +15,7 @@ A question without "answers" is to be predicted. One with an empty list, or with
 
 from keras_bert_impl import files
 from keras_bert_impl.tasks.answers import question_answering_rows
-from keras_bert_impl.tasks.basics import examples as examples_lib
+from keras_bert_impl.tasks.basics import example_types
 from tfrecords.labelled import triviaqa_files
 
 # The keys of SQuAD, and what the other layout of CMRC calls them.
@@ -140,7 +140,7 @@ def _example(question, context, title, place):
       _answer(answer, f"{place}.answers[{i}]")
       for i, answer in enumerate(answers)
     )
-  return examples_lib.QuestionExample(
+  return example_types.QuestionExample(
     id=str(_get(question, _ID, (str, int), place)),
     question=_get(question, _QUESTION, str, place),
     context=context,

@@ -13,7 +13,7 @@ import random
 
 from keras_bert_impl import files
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.tasks.basics import examples as examples_lib
+from keras_bert_impl.tasks.basics import example_types
 from keras_bert_impl.tokenizers import token_pieces
 
 _DOCUMENT_START = "-DOCSTART-"
@@ -158,7 +158,7 @@ def _check_row(columns, num_columns, origin, tag_column, tag_scheme):
 
 def _sentence(rows, path, tag_column, document):
   has_tags = len(rows[0][1]) > 1
-  return examples_lib.TaggedSentence(
+  return example_types.TaggedSentence(
     tokens=tuple(columns[0] for _, columns in rows),
     tags=tuple(c[tag_column] for _, c in rows) if has_tags else None,
     document=document,

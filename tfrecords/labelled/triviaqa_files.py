@@ -15,7 +15,7 @@ import re
 from absl import logging
 
 from keras_bert_impl import files
-from keras_bert_impl.tasks.basics import examples as examples_lib
+from keras_bert_impl.tasks.basics import example_types
 
 KEY = "Data"
 MAX_WORDS = 400
@@ -55,7 +55,7 @@ def read(data, path):
       found = text and pattern.search(text)
       if found:
         examples.append(
-          examples_lib.QuestionExample(
+          example_types.QuestionExample(
             id=f"{files.field(entry, 'QuestionId', str, place)}--{name}",
             question=files.field(entry, "Question", str, place),
             context=text,

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_bert_impl import features
 from tfrecords import lengths
 from tfrecords.reading import lanes as lanes_lib
-from tfrecords.reading import records as records_lib
+from tfrecords.reading import record_parsing
 
 # Keeps the order of the batches apart from other draws of the same seed.
 _POOL = 0x706F
@@ -46,7 +46,7 @@ def read(records, lanes, batch_size, start_batch):
   first_pool, passed = divmod(start_batch, size)
 
   def sort(index, pool):
-    num_tokens = records_lib.row_lengths(pool, records.layout)
+    num_tokens = record_parsing.row_lengths(pool, records.layout)
     pool = tf.gather(pool, tf.argsort(num_tokens, stable=True))
     seed = [lanes.order.seed, tf.cast(index, tf.int32)]
     return lanes_lib.shuffled(

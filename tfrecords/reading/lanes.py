@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from tfrecords.reading import plan
+from tfrecords.reading import batch_plan
 
 _INTERLEAVED_FILES = 8  # of all lanes
 _READ_BUFFER_BYTES = 1 << 20
@@ -52,7 +52,7 @@ class Lanes:
     self.number = number
     self.order = order
     self._window_size = -(-order.window_size // number)
-    lanes = plan.cut_into_lanes(segments, number)
+    lanes = batch_plan.cut_into_lanes(segments, number)
     parts = [segment for lane in lanes for segment in lane]
     self._files = tf.constant([segment.file for segment in parts])
     self._starts = tf.constant([segment.start for segment in parts], tf.int64)

@@ -18,10 +18,8 @@ is the weight of a row in all counts of rows, such as the next sentence loss.
 import tensorflow as tf
 
 from keras_bert_impl import options
-from tfrecords.reading import by_length, scan
+from tfrecords.reading import batch_plan, by_length, record_parsing, scan
 from tfrecords.reading import lanes as lanes_lib
-from tfrecords.reading import plan as plan_lib
-from tfrecords.reading import records as records_lib
 
 
 # AutoGraph has nothing to convert here, and would take seconds to find out.
@@ -74,8 +72,8 @@ def make_dataset(
   num_lanes = 1
   # The length of a batch depends on all of its rows.
   if is_endless and not order.by_length:
-    num_lanes = plan_lib.choose_num_lanes(records.segments, batch_size)
-  plan = plan_lib.plan_part(num_lanes, batch_size, part, num_parts)
+    num_lanes = batch_plan.choose_num_lanes(records.segments, batch_size)
+  plan = batch_plan.plan_part(num_lanes, batch_size, part, num_parts)
   lanes = lanes_lib.Lanes(records.segments, num_lanes, order)
   if order.by_length:
     dataset = by_length.read(records, lanes, batch_size, start_batch)
@@ -104,7 +102,7 @@ def sample_lengths(records, number):
   order = lanes_lib.Order(seed=0, num_epochs=1)
   lanes = lanes_lib.Lanes(records.segments, 1, order)
   rows = lanes.read(tf.constant(0, tf.int64), passed=0).rebatch(number)
-  lengths = records_lib.row_lengths(next(iter(rows)), records.layout)
+  lengths = record_parsing.row_lengths(next(iter(rows)), records.layout)
   return lengths.numpy()
 
 
@@ -130,7 +128,7 @@ def _prepare(dataset, plan, layout, prepare, seed, start_batch):
     batch, read_before = index // plan.num_read, index % plan.num_read
     lane = plan.first_lane + read_before
     serial = (start_batch + batch) * plan.num_lanes + lane
-    rows = records_lib.parse_batch(serialized, plan.rows_of_lane, layout)
+    rows = record_parsing.parse_batch(serialized, plan.rows_of_lane, layout)
     return prepare(rows, tf.stack([seed, tf.cast(serial, tf.int32)]))
 
   return dataset.enumerate().map(

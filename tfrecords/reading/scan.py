@@ -12,8 +12,7 @@ import itertools
 import tensorflow as tf
 from absl import logging
 
-from tfrecords.reading import changes, frames, plan
-from tfrecords.reading import records as records_lib
+from tfrecords.reading import batch_plan, changes, frames, record_parsing
 
 _BATCH = 512
 # What reading a corrupt record raises; UnicodeDecodeError where TensorFlow's
@@ -61,8 +60,8 @@ class Records:
   """
 
   files: tuple[str, ...]
-  layout: records_lib.Layout
-  segments: tuple[plan.Segment, ...]
+  layout: record_parsing.Layout
+  segments: tuple[batch_plan.Segment, ...]
   corrupt_records: tuple[CorruptRecord, ...]
   watch: changes.Watch = dataclasses.field(compare=False)
 
@@ -132,7 +131,7 @@ def open_records(manifests, limits, skip_corrupt_records=False):
   # Before anything is read.
   watch = changes.Watch(manifests)
   form = inspect(files, skip_corrupt_records)
-  layout = records_lib.Layout(form, limits)
+  layout = record_parsing.Layout(form, limits)
   segments, corrupt = [], []
   for file, content in manifests.items():
     if skip_corrupt_records:
@@ -140,7 +139,9 @@ def open_records(manifests, limits, skip_corrupt_records=False):
       segments += sound
       corrupt += left_out
     else:
-      segments.append(plan.Segment(file, 0, _count(file, content, layout)))
+      segments.append(
+        batch_plan.Segment(file, 0, _count(file, content, layout))
+      )
   records = Records(files, layout, tuple(segments), tuple(corrupt), watch)
   if not records.num_records:
     first = "".join(f" First: {bad}" for bad in corrupt[:1])
@@ -174,7 +175,7 @@ def inspect(files, skip_corrupt_records=False):
       raise FileNotFoundError(f"the TFRecord file {file} does not exist.")
   for file in files:
     for index, (record, fault, _) in enumerate(frames.iter_frames(file)):
-      form = None if fault else records_lib.form_of(record)
+      form = None if fault else record_parsing.form_of(record)
       if form:
         return form
       if not skip_corrupt_records:
@@ -239,7 +240,7 @@ def find_corrupt_records(path, layout, num_expected=None):
   if num_records is None:
     num_records = 0
     for record, fault, ends_file in frames.iter_frames(path):
-      fault = fault or records_lib.find_fault(record, layout)
+      fault = fault or record_parsing.find_fault(record, layout)
       if fault:
         corrupt.append(CorruptRecord(path, num_records, fault))
       num_records += not ends_file
@@ -255,7 +256,7 @@ def find_corrupt_records(path, layout, num_expected=None):
 def _count(file, content, layout):
   """Returns the number of records of a file and checks the first of them."""
   for record, fault, _ in itertools.islice(frames.iter_frames(file), 1):
-    fault = fault or records_lib.find_fault(record, layout)
+    fault = fault or record_parsing.find_fault(record, layout)
     if fault:
       raise ValueError(str(CorruptRecord(file, 0, fault)))
   with contextlib.suppress(tf.errors.DataLossError):
@@ -282,7 +283,7 @@ def _sound_segments(file, content, layout):
   start = 0
   for bad in [record.index for record in corrupt] + [num_records]:
     if bad > start:
-      segments.append(plan.Segment(file, start, bad - start))
+      segments.append(batch_plan.Segment(file, start, bad - start))
     start = bad + 1
   return segments, corrupt
 
@@ -297,7 +298,7 @@ def _count_if_sound(path, layout):
 
   @tf.autograph.experimental.do_not_convert
   def check(serialized):
-    batch = records_lib.parse_batch(serialized, _BATCH, layout)
+    batch = record_parsing.parse_batch(serialized, _BATCH, layout)
     with tf.control_dependencies(tf.nest.flatten(batch, True)):
       return tf.size(serialized)
 

@@ -21,8 +21,7 @@ from keras_bert_impl import features, file_errors, files, tokenizers
 from keras_bert_impl.tasks.masking import masking as masking_lib
 from tfrecords import manifest
 from tfrecords.text import documents
-from tfrecords.writing import config as writing_config
-from tfrecords.writing import instances, packed_rows, packings
+from tfrecords.writing import instances, packed_rows, packings, writing_config
 
 # Other documents from which an instance can draw its random next sentences.
 NUM_OTHERS = 8

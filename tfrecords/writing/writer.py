@@ -20,14 +20,15 @@ import time
 from absl import logging
 
 from keras_bert_impl import locks, options
-from keras_bert_impl.tokenizers import options as tokenizer_options
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
-from keras_bert_impl.tokenizers import vocabulary_files
+from keras_bert_impl.tokenizers import (
+  tokenizer_options,
+  vocabularies,
+  vocabulary_files,
+)
 from keras_bert_impl.training import stopping
 from tfrecords import manifest
 from tfrecords.text import documents, sources
-from tfrecords.writing import beam_runner, packings, shards
-from tfrecords.writing import config as writing_config
+from tfrecords.writing import beam_runner, packings, shards, writing_config
 
 _CHUNK_BYTES = 4 << 20
 _POLL_SECONDS = 0.5
@@ -169,7 +170,7 @@ def write_shards(
   # Workers and Beam get the file, not the folder or the name it was found by.
   path = vocabulary_files.find_file(config.vocab_file)
   config = dataclasses.replace(config, vocab_file=path)
-  vocabulary = vocabulary_lib.Vocabulary.load(path)
+  vocabulary = vocabularies.Vocabulary.load(path)
   if config.masking_values["masking_policy"]:
     # Raises its errors before the work starts.
     shards.make_masking(config, vocabulary)

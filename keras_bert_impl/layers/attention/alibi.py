@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl.layers.attention import buckets, disentangled, window
-from keras_bert_impl.layers.basics import base, parts
+from keras_bert_impl.layers.basics import layer, parts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ class AlibiConfig(parts.Part):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class LinearPositionBias(base.Layer):
+class LinearPositionBias(layer.Layer):
   """Biases of attention that fall with the distance, on both sides alike.
 
   The bias of head n is -slope_n * distance. The slopes are a geometric series

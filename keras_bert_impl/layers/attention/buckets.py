@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert_impl.layers.basics import base, initializers, parts
+from keras_bert_impl.layers.basics import initializers, layer, parts
 
 _MAX_DISTANCE = 128
 
@@ -44,7 +44,7 @@ class BucketsConfig(parts.Part):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class RelativePositionBias(base.Layer):
+class RelativePositionBias(layer.Layer):
   """Biases of attention scores by distance, one of each head in each bucket.
 
   Half of the buckets are of positions before, half of those after. Of either

@@ -17,7 +17,7 @@ from keras_bert_impl.layers.attention import (
   scores,
   self_attention,
 )
-from keras_bert_impl.layers.basics import base, initializers, parts
+from keras_bert_impl.layers.basics import initializers, layer, parts
 
 _BLOCK_SIZE = 128  # tokens whose distances are looked up together
 _FURTHEST = 2**16  # distance that is told apart by buckets
@@ -124,7 +124,7 @@ class DisentangledConfig(parts.Part):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class RelativeEmbeddings(base.Layer):
+class RelativeEmbeddings(layer.Layer):
   """Embeddings of relative positions, which all layers share.
 
   Args:

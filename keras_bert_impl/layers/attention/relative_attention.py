@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_impl.layers.attention import scores as scores_lib
-from keras_bert_impl.layers.basics import base, initializers
+from keras_bert_impl.layers.basics import initializers, layer
 
 # As in the code that made the released weights: it leaves nothing of a score,
 # so that a token that sees none sees all alike.
@@ -17,7 +17,7 @@ _UNSEEN = -1e30
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class RelativeAttention(base.Layer):
+class RelativeAttention(layer.Layer):
   """Multi-head attention whose scores depend on content, distance and segment.
 
   Of one stream, or of two with the same weights: that of the contents, in which
@@ -225,7 +225,7 @@ def shift(scores, num_tokens):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class RelativeStructure(base.Layer):
+class RelativeStructure(layer.Layer):
   """What each token of a row sees, how far off, and in which segment.
 
   Args:

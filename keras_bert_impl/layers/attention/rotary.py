@@ -7,8 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_impl.layers.attention import buckets, scores
-from keras_bert_impl.layers.basics import base as base_lib
-from keras_bert_impl.layers.basics import kernels, parts
+from keras_bert_impl.layers.basics import kernels, layer, parts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +52,7 @@ class RotaryConfig(parts.Part):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class RotaryEmbedding(base_lib.Layer):
+class RotaryEmbedding(layer.Layer):
   """Rotary position embedding (RoPE): cosines and sines of each position.
 
   `SelfAttention` rotates each query and key by the angles of its position, so

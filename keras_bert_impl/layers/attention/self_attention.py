@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl.layers.attention import rotary, scores
-from keras_bert_impl.layers.basics import base, parts
+from keras_bert_impl.layers.basics import layer, parts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +63,7 @@ def of_config(config):
   }
 
 
-class AttentionKind(base.Layer):
+class AttentionKind(layer.Layer):
   """What each position sees of the others, and how; a part of `SelfAttention`.
 
   Args:
@@ -150,7 +150,7 @@ class FullAttention(AttentionKind):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class SelfAttention(base.Layer):
+class SelfAttention(layer.Layer):
   """Multi-head self-attention, scaled dot-product, N heads of size D.
 
   It uses Keras' implicit mask, such as that of `Embedding(mask_zero=True)`, and

@@ -21,7 +21,7 @@ def truncated_normal(stddev):
   """
   # Made in any case: it counts in the sequence of seeds.
   initializer = keras.initializers.TruncatedNormal(stddev=stddev)
-  return _Unwritten() if given_arrays.are_awaited() else initializer
+  return _Unwritten() if given_arrays.AWAITED.get() else initializer
 
 
 def residual_stddev(stddev, num_layers):

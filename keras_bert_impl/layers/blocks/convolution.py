@@ -5,7 +5,12 @@ import dataclasses
 import keras
 from keras import ops
 
-from keras_bert_impl.layers.basics import activations, base, initializers, parts
+from keras_bert_impl.layers.basics import (
+  activations,
+  initializers,
+  layer,
+  parts,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +66,7 @@ def of_config(config, dtype, use_sequence_ids):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class TokenConvolution(base.Layer):
+class TokenConvolution(layer.Layer):
   """Convolution of neighbouring tokens, added to the output of a block.
 
   Args:

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert_impl.layers.basics import base, initializers, parts
+from keras_bert_impl.layers.basics import initializers, layer, parts
 
 # Kinds of positions that are rows of a table, added to the words'.
 TABLES = ("learned", "sinusoidal")
@@ -90,7 +90,7 @@ def to_hidden_size(config, dtype, hidden):
   if hidden.shape[-1] == config.hidden_size:
     return hidden
   initial = initializers.truncated_normal(config.initializer_range)
-  return base.Dense(
+  return layer.Dense(
     config.hidden_size,
     kernel_initializer=initial,
     dtype=dtype,
@@ -99,7 +99,7 @@ def to_hidden_size(config, dtype, hidden):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class Embeddings(base.Layer):
+class Embeddings(layer.Layer):
   """Sum of word, segment and position embeddings, with LayerNorm and dropout.
 
   Args:

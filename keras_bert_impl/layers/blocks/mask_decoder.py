@@ -3,13 +3,13 @@
 import keras
 from keras import ops
 
-from keras_bert_impl.layers.basics import base, initializers
+from keras_bert_impl.layers.basics import initializers, layer
 from keras_bert_impl.layers.blocks import embeddings
 
 _NUM_ROUNDS = 2
 
 
-class MaskDecoder(base.Layer):
+class MaskDecoder(layer.Layer):
   """Applies a block twice more, with absolute positions in its queries.
 
   Keys and values come from the input of the block. The queries are first that

@@ -10,7 +10,7 @@ from keras_bert_impl.layers.attention import (
   disentangled,
   window,
 )
-from keras_bert_impl.layers.basics import base, initializers, parts
+from keras_bert_impl.layers.basics import initializers, layer, parts
 from keras_bert_impl.layers.blocks import transformer_block
 
 # Of cell and output; Jozefowicz et al. 2016, allenai/bilm-tf.
@@ -50,7 +50,7 @@ class RecurrentConfig(parts.Part):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class ProjectedLSTM(base.Layer):
+class ProjectedLSTM(layer.Layer):
   """An LSTM whose output is a projection of its state, which it reads again.
 
   Padding changes no other output; its own are zeros. It computes in float32
@@ -146,7 +146,7 @@ class _Cell(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class BidirectionalBlock(base.Layer):
+class BidirectionalBlock(layer.Layer):
   """A layer of ELMo: an LSTM in each direction, perhaps added to its input.
 
   Args:

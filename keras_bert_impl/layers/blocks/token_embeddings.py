@@ -3,12 +3,12 @@
 import keras
 from keras import ops
 
-from keras_bert_impl.layers.basics import base, initializers
+from keras_bert_impl.layers.basics import initializers, layer
 from keras_bert_impl.layers.blocks import embeddings
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class TokenEmbeddings(base.Layer):
+class TokenEmbeddings(layer.Layer):
   """Word embeddings without positions or segments, as XLNet has them.
 
   Args:

@@ -6,7 +6,14 @@ import keras
 from keras import ops
 
 from keras_bert_impl.layers.attention import self_attention
-from keras_bert_impl.layers.basics import base, dropout, initializers, parts
+from keras_bert_impl.layers.basics import (
+  dropout,
+  initializers,
+  parts,
+)
+from keras_bert_impl.layers.basics import (
+  layer as base,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

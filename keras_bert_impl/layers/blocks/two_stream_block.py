@@ -10,7 +10,7 @@ from keras_bert_impl.layers.attention import (
   relative_attention,
   window,
 )
-from keras_bert_impl.layers.basics import base, dropout, parts
+from keras_bert_impl.layers.basics import dropout, layer, parts
 from keras_bert_impl.layers.blocks import transformer_block
 from keras_bert_impl.layers.heads import summary
 
@@ -77,7 +77,7 @@ class TransformerXLConfig(parts.Part):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class TwoStreamBlock(base.Layer):
+class TwoStreamBlock(layer.Layer):
   """Transformer block with `RelativeAttention` and feed-forward layer.
 
   Post-norm, each with dropout, the residual sum and LayerNorm; the streams of

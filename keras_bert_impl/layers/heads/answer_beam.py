@@ -3,13 +3,13 @@
 import keras
 from keras import ops
 
-from keras_bert_impl.layers.basics import base
+from keras_bert_impl.layers.basics import layer
 
 _NEVER = -1e9  # Logit of places where an answer must not begin or end.
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class AnswerBeamHead(base.Layer):
+class AnswerBeamHead(layer.Layer):
   """Scores starts of answers, ends for the likeliest starts, and "no answer".
 
   Args:

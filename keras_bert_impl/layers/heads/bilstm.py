@@ -3,11 +3,11 @@
 import keras
 from keras import ops
 
-from keras_bert_impl.layers.basics import base
+from keras_bert_impl.layers.basics import layer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class BiLSTM(base.Layer):
+class BiLSTM(layer.Layer):
   """One bidirectional LSTM layer; the outputs are concatenated.
 
   Padding does not change the other outputs; its own are zeros.

@@ -2,11 +2,11 @@
 
 import keras
 
-from keras_bert_impl.layers.basics import base
+from keras_bert_impl.layers.basics import layer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class HeadTransform(base.Layer):
+class HeadTransform(layer.Layer):
   """Dense layer with activation, then LayerNorm: the beginning of a head.
 
   Args:

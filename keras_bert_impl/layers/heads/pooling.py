@@ -5,7 +5,7 @@ import dataclasses
 import keras
 from keras import ops
 
-from keras_bert_impl.layers.basics import base, parts
+from keras_bert_impl.layers.basics import layer, parts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +102,7 @@ MODES = (*_WEIGHTS, _MAX)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class Pooling(base.Layer):
+class Pooling(layer.Layer):
   """Pools hidden states [B, L, H] to vectors [B, D], D = H times the modes.
 
   Args:
@@ -162,7 +162,7 @@ class Pooling(base.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class Pooler(base.Layer):
+class Pooler(layer.Layer):
   """Dense layer on one token: the first ([CLS]) or the last one.
 
   Args:

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert_impl.layers.basics import activations, base
+from keras_bert_impl.layers.basics import activations, layer
 
 _READ = {
   "first": lambda hidden: hidden[:, 0],
@@ -15,7 +15,7 @@ TYPES = tuple(_READ)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class SequenceSummary(base.Layer):
+class SequenceSummary(layer.Layer):
   """Reads one place of a row, whatever stands there: dropout, dense layer.
 
   Unlike `Pooler` it knows no mask: rows are padded on the other side.

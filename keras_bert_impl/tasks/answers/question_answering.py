@@ -15,10 +15,10 @@ from keras import ops
 
 from keras_bert_impl import configs, features, heads, models
 from keras_bert_impl.tasks.answers import question_answering_rows as rows
-from keras_bert_impl.tasks.basics import base, cross_entropy
+from keras_bert_impl.tasks.basics import cross_entropy, task
 
 
-class _AnswerTask(base.Task):
+class _AnswerTask(task.Task):
   """Base class of tasks that find answers: half of each cross-entropy.
 
   Attributes:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_bert_impl.tasks.basics import base
+from keras_bert_impl.tasks.basics import task as base
 
 
 class Column(NamedTuple):
@@ -117,7 +117,7 @@ class Evaluator(abc.ABC):
 
     Args:
       examples: list of the task's examples.
-      rows: `tfrecords.labelled.rows.Rows` that were made of them:
+      rows: `tfrecords.labelled.row_files.Rows` that were made of them:
         `rows["name"]` is the column as a list-like of arrays, or an array [N]
         of scalars.
       outputs: {output of the model: array [N, ...] or, of `token_outputs`,

@@ -14,7 +14,8 @@ import dataclasses
 from etils import epy
 
 from keras_bert_impl import choices, features
-from keras_bert_impl.tasks.basics import base, cross_entropy
+from keras_bert_impl.tasks.basics import cross_entropy
+from keras_bert_impl.tasks.basics import task as base
 
 with epy.lazy_imports():
   import numpy as np

@@ -11,7 +11,7 @@ from keras_bert_impl.tasks.pretraining import causal_lm
 with epy.lazy_imports():
   from keras import ops
 
-  from keras_bert_impl.models import bidirectional_lm
+  from keras_bert_impl.models.pretraining import bidirectional_lm
 
 
 @dataclasses.dataclass(frozen=True)

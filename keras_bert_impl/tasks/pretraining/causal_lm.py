@@ -8,7 +8,7 @@ from keras_bert_impl.tasks.basics import cross_entropy, pretraining
 with epy.lazy_imports():
   import tensorflow as tf
 
-  from keras_bert_impl.models import pretrainer
+  from keras_bert_impl.models.pretraining import pretrainer
 
 
 class LeftToRightTask(pretraining.PretrainingTask):

@@ -6,7 +6,7 @@ from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tasks.pretraining import bidirectional_pair
 
 with epy.lazy_imports():
-  from keras_bert_impl.models import bidirectional_lm
+  from keras_bert_impl.models.pretraining import bidirectional_lm
 
 
 class ElmoTask(bidirectional_pair.BidirectionalPairTask):

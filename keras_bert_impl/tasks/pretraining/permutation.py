@@ -10,7 +10,7 @@ from keras_bert_impl.tasks.basics import cross_entropy, pretraining
 with epy.lazy_imports():
   import tensorflow as tf
 
-  from keras_bert_impl.models import permutation
+  from keras_bert_impl.models.pretraining import permutation
 
 # Every draw names its algorithm: "auto_select" differs between devices.
 _RNG = "philox"

@@ -10,8 +10,8 @@ from keras_bert_impl.tasks.basics import cross_entropy, pretraining
 with epy.lazy_imports():
   from keras import ops
 
-  from keras_bert_impl.checkpoints import mappings, names
-  from keras_bert_impl.models import electra
+  from keras_bert_impl.checkpoints.naming import mappings, names
+  from keras_bert_impl.models.pretraining import electra
 
 
 _ENCODER = "bert/"

@@ -6,7 +6,7 @@ from keras_bert_impl import features
 from keras_bert_impl.tasks.basics import cross_entropy, pretraining
 
 with epy.lazy_imports():
-  from keras_bert_impl.models import span_boundary as models
+  from keras_bert_impl.models.pretraining import span_boundary as models
   from keras_bert_impl.tasks.masking import masking
 
 

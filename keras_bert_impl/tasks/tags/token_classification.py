@@ -13,12 +13,12 @@ from keras import ops
 from keras_bert_impl import configs, heads, models
 from keras_bert_impl import features as features_lib
 from keras_bert_impl.layers.heads import crf
-from keras_bert_impl.models import feature_models
-from keras_bert_impl.tasks.basics import base, cross_entropy
+from keras_bert_impl.models.heads import feature_models
+from keras_bert_impl.tasks.basics import cross_entropy, task
 
 
 @dataclasses.dataclass(frozen=True)
-class TokenClassificationTask(base.Task):
+class TokenClassificationTask(task.Task):
   """Token classification with IOB2 tags.
 
   Attributes:

@@ -14,10 +14,10 @@ from keras import ops
 from keras_bert_impl import configs, features, heads, models
 from keras_bert_impl.metrics import classification, intervals
 from keras_bert_impl.tasks.basics import (
-  base,
   cross_entropy,
   fine_tuning,
   prediction_files,
+  task,
 )
 from keras_bert_impl.tasks.texts import text_rows
 
@@ -78,7 +78,7 @@ class ChoicePreprocessor(fine_tuning.Preprocessor):
 
 
 @dataclasses.dataclass(frozen=True)
-class MultipleChoiceTask(base.Task):
+class MultipleChoiceTask(task.Task):
   """Scores each choice for a text, with a softmax over the choices.
 
   Attributes:

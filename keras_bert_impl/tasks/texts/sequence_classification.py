@@ -11,11 +11,11 @@ import dataclasses
 from keras import ops
 
 from keras_bert_impl import configs, heads, models
-from keras_bert_impl.tasks.basics import base, cross_entropy
+from keras_bert_impl.tasks.basics import cross_entropy, task
 
 
 @dataclasses.dataclass(frozen=True)
-class SequenceClassificationTask(base.Task):
+class SequenceClassificationTask(task.Task):
   """Classifies texts or pairs of texts, by cross-entropy.
 
   Attributes:

@@ -8,11 +8,11 @@ import dataclasses
 from keras import ops
 
 from keras_bert_impl import configs, features, heads, models
-from keras_bert_impl.tasks.basics import base, cross_entropy
+from keras_bert_impl.tasks.basics import cross_entropy, task
 
 
 @dataclasses.dataclass(frozen=True)
-class SequenceRegressionTask(base.Task):
+class SequenceRegressionTask(task.Task):
   """Scores texts or pairs of texts, by the mean squared error.
 
   Attributes:

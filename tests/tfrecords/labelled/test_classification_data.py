@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from keras_bert_impl.tasks.basics import examples as examples_lib
+from keras_bert_impl.tasks.basics import example_types
 from tfrecords.labelled import classification_data, data_sets
 
 DATA = os.environ.get("KERAS_BERT_DATA")
@@ -297,7 +297,7 @@ def test_what_a_row_lacks_is_told_with_file_and_row(tmp_path, lines, message):
 
 def test_an_unknown_label_is_told_with_file_and_row():
   examples = [
-    examples_lib.TextExample("0", "a", None, label, f"x.tsv:{row}")
+    example_types.TextExample("0", "a", None, label, f"x.tsv:{row}")
     for row, label in ((2, "0"), (3, None), (4, "2"))
   ]
   classification_data.check_labels(examples[:2], ("0", "1"))
@@ -307,7 +307,7 @@ def test_an_unknown_label_is_told_with_file_and_row():
 
 def test_labels_absent_from_training_are_counted():
   examples = [
-    examples_lib.TextExample("0", "a", None, label)
+    example_types.TextExample("0", "a", None, label)
     for label in ("x", "y", "y", None, "z")
   ]
   counts = classification_data.count_untrained(examples, examples[:1])
@@ -316,14 +316,14 @@ def test_labels_absent_from_training_are_counted():
 
 @pytest.mark.parametrize("label", ["good", "nan", "inf", "", "1e39", "-1e16"])
 def test_a_score_that_is_no_number_is_told_with_file_and_row(label):
-  example = examples_lib.TextExample("0", "a", None, label, "x:9")
+  example = example_types.TextExample("0", "a", None, label, "x:9")
   with pytest.raises(ValueError, match=f"x:9 has the score '{label}'"):
     classification_data.with_scores([example])
 
 
 def test_scores_become_numbers():
   examples = [
-    examples_lib.TextExample(label, "a", None, label)
+    example_types.TextExample(label, "a", None, label)
     for label in ("4.25", "-1", None)
   ]
   labels = [e.label for e in classification_data.with_scores(examples)]

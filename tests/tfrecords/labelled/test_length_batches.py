@@ -8,8 +8,7 @@ import pytest
 
 from keras_bert_impl.tasks.basics import fine_tuning
 from tfrecords import lengths as lengths_lib
-from tfrecords.labelled import length_batches
-from tfrecords.labelled import rows as rows_lib
+from tfrecords.labelled import length_batches, row_files
 
 COLUMNS = {
   "input_ids": fine_tuning.Column(),
@@ -27,7 +26,7 @@ def make_rows(lengths, columns=COLUMNS, first=0):
     name: np.repeat(numbers, lengths) if column.shape else numbers
     for name, column in columns.items()
   }
-  return rows_lib.Rows(columns, values, splits)
+  return row_files.Rows(columns, values, splits)
 
 
 def take(dataset, number):
@@ -137,7 +136,7 @@ def test_choices_come_in_front_of_the_length():
     "input_ids": np.array([[1, 5], [2, 6], [3, 0]], np.int32),
     "input_mask": np.array([[1, 1], [1, 1], [1, 0]], np.int32),
   }
-  rows = rows_lib.Rows(columns, values, np.array([0, 3]))
+  rows = row_files.Rows(columns, values, np.array([0, 3]))
   dataset, _ = length_batches.evaluation_batches(rows, 1, (4,))
   [batch] = take(dataset, 1)
   assert batch["input_ids"].tolist() == [[[1, 2, 3, 0], [5, 6, 0, 0]]]
@@ -170,7 +169,7 @@ def test_rows_may_share_the_values_of_a_column():
   rows = make_rows([2, 3, 2]).with_column(
     "hidden_states",
     fine_tuning.Column("float32", (None, 1, 2)),
-    rows_lib.Ragged(values, np.array([3, 0, 3]), np.array([2, 3, 2])),
+    row_files.Ragged(values, np.array([3, 0, 3]), np.array([2, 3, 2])),
   )
   dataset, order = length_batches.evaluation_batches(rows, 3, (4,))
   [batch] = take(dataset, 1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.tasks.basics import fine_tuning
-from tfrecords.labelled import rows as rows_lib
+from tfrecords.labelled import row_files
 
 COLUMNS = {
   "input_ids": fine_tuning.Column(),
@@ -26,8 +26,8 @@ def row(length, score):
 
 def test_what_is_read_is_what_was_written(tmp_path):
   path = str(tmp_path / "records" / "train.tf_record")
-  rows_lib.write(path, [row(3, 0.5), row(1, -2.0)], COLUMNS, {"a": 1}, {})
-  rows = rows_lib.read(path, COLUMNS)
+  row_files.write(path, [row(3, 0.5), row(1, -2.0)], COLUMNS, {"a": 1}, {})
+  rows = row_files.read(path, COLUMNS)
   assert len(rows) == 2
   assert rows.lengths.tolist() == [3, 1]
   assert rows["input_ids"][0].tolist() == [1, 2, 3]
@@ -41,18 +41,18 @@ def test_what_is_read_is_what_was_written(tmp_path):
 def test_only_rows_of_the_same_origin_are_found(tmp_path):
   path = str(tmp_path / "train.tf_record")
   counts = collections.Counter({"texts cut": 2})
-  rows_lib.write(path, [row(3, 0.5)], COLUMNS, {"a": 1}, counts)
-  assert rows_lib.find(path, {"a": 1}) == {"texts cut": 2}
-  assert rows_lib.find(path, {"a": 2}) is None
+  row_files.write(path, [row(3, 0.5)], COLUMNS, {"a": 1}, counts)
+  assert row_files.find(path, {"a": 1}) == {"texts cut": 2}
+  assert row_files.find(path, {"a": 2}) is None
 
 
 def test_damaged_rows_are_not_found(tmp_path):
   path = tmp_path / "train.tf_record"
-  rows_lib.write(str(path), [row(3, 0.5)], COLUMNS, {"a": 1}, {})
+  row_files.write(str(path), [row(3, 0.5)], COLUMNS, {"a": 1}, {})
   path.write_bytes(path.read_bytes()[:-1])
-  assert rows_lib.find(str(path), {"a": 1}) is None
+  assert row_files.find(str(path), {"a": 1}) is None
   with pytest.raises(ValueError, match="train.tf_record is damaged"):
-    rows_lib.read(str(path), COLUMNS)
+    row_files.read(str(path), COLUMNS)
 
 
 def test_nothing_is_left_of_rows_that_fail_half_way(tmp_path):
@@ -61,5 +61,5 @@ def test_nothing_is_left_of_rows_that_fail_half_way(tmp_path):
     raise ValueError("no label")
 
   with pytest.raises(ValueError, match="no label"):
-    rows_lib.write(str(tmp_path / "t.tf_record"), rows(), COLUMNS, {}, {})
+    row_files.write(str(tmp_path / "t.tf_record"), rows(), COLUMNS, {}, {})
   assert list(tmp_path.iterdir()) == []

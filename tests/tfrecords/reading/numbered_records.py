@@ -6,17 +6,16 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.tasks.masking import masking
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import vocabularies
 from tfrecords import manifest
-from tfrecords.reading import lanes, reader, scan
-from tfrecords.reading import records as records_lib
+from tfrecords.reading import lanes, reader, record_parsing, scan
 
 LENGTH, PREDICTIONS = 16, 4
-VOCABULARY = vocabulary_lib.Vocabulary(
-  (*vocabulary_lib.SPECIAL_TOKENS, *(f"w{k}" for k in range(95)))
+VOCABULARY = vocabularies.Vocabulary(
+  (*vocabularies.SPECIAL_TOKENS, *(f"w{k}" for k in range(95)))
 )
 MASKING = masking.Masking(VOCABULARY, LENGTH, PREDICTIONS)
-LIMITS = records_lib.Limits(LENGTH, PREDICTIONS, VOCABULARY.size)
+LIMITS = record_parsing.Limits(LENGTH, PREDICTIONS, VOCABULARY.size)
 _ORDER = {field.name for field in dataclasses.fields(lanes.Order)}
 
 

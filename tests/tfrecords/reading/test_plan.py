@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfrecords.reading import plan
+from tfrecords.reading import batch_plan
 
 
 @pytest.mark.parametrize(
@@ -19,40 +19,40 @@ from tfrecords.reading import plan
   ],
 )
 def test_lanes_have_a_file_and_64_rows_each(counts, batch_size, number):
-  segments = [plan.Segment(str(k), 0, n) for k, n in enumerate(counts)]
-  assert plan.choose_num_lanes(segments, batch_size) == number
+  segments = [batch_plan.Segment(str(k), 0, n) for k, n in enumerate(counts)]
+  assert batch_plan.choose_num_lanes(segments, batch_size) == number
 
 
 def test_lanes_are_equal_stretches_to_a_record():
-  segments = [plan.Segment("a", 2, 7), plan.Segment("b", 0, 4)]
-  assert plan.cut_into_lanes(segments, 3) == [
-    [plan.Segment("a", 2, 3)],
-    [plan.Segment("a", 5, 4)],
-    [plan.Segment("b", 0, 4)],
+  segments = [batch_plan.Segment("a", 2, 7), batch_plan.Segment("b", 0, 4)]
+  assert batch_plan.cut_into_lanes(segments, 3) == [
+    [batch_plan.Segment("a", 2, 3)],
+    [batch_plan.Segment("a", 5, 4)],
+    [batch_plan.Segment("b", 0, 4)],
   ]
-  assert plan.cut_into_lanes(segments, 2) == [
-    [plan.Segment("a", 2, 5)],
-    [plan.Segment("a", 7, 2), plan.Segment("b", 0, 4)],
+  assert batch_plan.cut_into_lanes(segments, 2) == [
+    [batch_plan.Segment("a", 2, 5)],
+    [batch_plan.Segment("a", 7, 2), batch_plan.Segment("b", 0, 4)],
   ]
 
 
 @pytest.mark.parametrize(
   "num_lanes,num_parts,part,expected",
   [
-    (1, 1, 0, plan.Plan(1, 24, 0, 1, 0, 24)),
+    (1, 1, 0, batch_plan.Plan(1, 24, 0, 1, 0, 24)),
     # A part is a lane.
-    (4, 4, 2, plan.Plan(4, 6, 2, 1, 0, 6)),
+    (4, 4, 2, batch_plan.Plan(4, 6, 2, 1, 0, 6)),
     # Parts share a lane.
-    (2, 4, 3, plan.Plan(2, 12, 1, 1, 6, 6)),
+    (2, 4, 3, batch_plan.Plan(2, 12, 1, 1, 6, 6)),
     # A part lies in two lanes, and in the middle of three.
-    (3, 2, 1, plan.Plan(3, 8, 1, 2, 4, 12)),
-    (8, 3, 1, plan.Plan(8, 3, 2, 4, 2, 8)),
+    (3, 2, 1, batch_plan.Plan(3, 8, 1, 2, 4, 12)),
+    (8, 3, 1, batch_plan.Plan(8, 3, 2, 4, 2, 8)),
   ],
 )
 def test_a_part_reads_the_lanes_that_it_lies_in(
   num_lanes, num_parts, part, expected
 ):
-  assert plan.plan_part(num_lanes, 24, part, num_parts) == expected
+  assert batch_plan.plan_part(num_lanes, 24, part, num_parts) == expected
 
 
 @pytest.mark.parametrize("num_lanes", [1, 2, 3, 4, 6, 12])
@@ -60,7 +60,7 @@ def test_a_part_reads_the_lanes_that_it_lies_in(
 def test_the_parts_of_a_batch_are_all_of_its_rows(num_lanes, num_parts):
   rows = []
   for part in range(num_parts):
-    made = plan.plan_part(num_lanes, 24, part, num_parts)
+    made = batch_plan.plan_part(num_lanes, 24, part, num_parts)
     first = made.first_lane * made.rows_of_lane
     read = range(first, first + made.num_read * made.rows_of_lane)
     rows += read[made.skipped_rows : made.skipped_rows + made.rows_of_part]

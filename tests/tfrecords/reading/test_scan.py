@@ -23,8 +23,7 @@ from tests.tfrecords.reading.numbered_records import (
   write,
 )
 from tfrecords import manifest
-from tfrecords.reading import records as records_lib
-from tfrecords.reading import scan
+from tfrecords.reading import record_parsing, scan
 
 
 def test_form_is_that_of_the_first_record(tmp_path):
@@ -67,13 +66,13 @@ def test_packed_records_are_found_out_and_read(tmp_path):
 )
 def test_wrong_sequence_ids_are_refused(texts, message):
   form = features.RecordForm(False, False, is_packed=True)
-  layout = records_lib.Layout(form, LIMITS)
+  layout = record_parsing.Layout(form, LIMITS)
   good, bad = packed_record(1), packed_record(2, texts)
-  assert records_lib.find_fault(good, layout) is None
-  assert message in records_lib.find_fault(bad, layout)
+  assert record_parsing.find_fault(good, layout) is None
+  assert message in record_parsing.find_fault(bad, layout)
   if texts is not None:
     with pytest.raises(tf.errors.InvalidArgumentError):
-      records_lib.parse_batch(tf.constant([good, bad]), 2, layout)
+      record_parsing.parse_batch(tf.constant([good, bad]), 2, layout)
 
 
 def test_packed_records_are_not_read_as_others(tmp_path):
@@ -168,13 +167,13 @@ BAD = [
 def test_graph_refuses_what_has_a_fault(make, name):
   changes, message = {**BAD_FEATURES, **BAD_MASKED_FEATURES}[name]
   form = features.RecordForm(make is masked_record, use_pairs=True)
-  layout = records_lib.Layout(form, LIMITS)
+  layout = record_parsing.Layout(form, LIMITS)
   good, bad = make(1), make(14, **changes)
-  assert records_lib.find_fault(good, layout) is None
-  records_lib.parse_batch(tf.constant([good, good]), 2, layout)
-  assert re.search(message, records_lib.find_fault(bad, layout))
+  assert record_parsing.find_fault(good, layout) is None
+  record_parsing.parse_batch(tf.constant([good, good]), 2, layout)
+  assert re.search(message, record_parsing.find_fault(bad, layout))
   with pytest.raises(tf.errors.InvalidArgumentError):
-    records_lib.parse_batch(tf.constant([good, bad]), 2, layout)
+    record_parsing.parse_batch(tf.constant([good, bad]), 2, layout)
 
 
 def _write_bad(folder, make, name, with_manifest):

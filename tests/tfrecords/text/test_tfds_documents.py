@@ -3,8 +3,7 @@ import pytest
 
 from tests.tfrecords import corpus
 from tfrecords.text import sources, tfds_documents
-from tfrecords.writing import config as writing_config
-from tfrecords.writing import writer
+from tfrecords.writing import writer, writing_config
 
 TEXTS = [
   f"Article {i} begins. It has a\u00e9rated lines.\nLine two of {i}! More."

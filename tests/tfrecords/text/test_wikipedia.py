@@ -7,8 +7,7 @@ import pytest
 
 from tests.tfrecords import corpus
 from tfrecords.text import sources, wikipedia
-from tfrecords.writing import config as writing_config
-from tfrecords.writing import writer
+from tfrecords.writing import writer, writing_config
 
 ARTICLE = """{{Infobox|name = Moon|text=Not {{nested|this}}.}}
 [[파일:달.jpg|thumb|A [[picture]] of it.]]

@@ -8,17 +8,16 @@ import time
 import psutil
 import pytest
 
-from keras_bert_impl.tokenizers import options as tokenizer_options
 from keras_bert_impl.tokenizers import (
   sentence_piece_learner,
+  tokenizer_options,
   wordpiece_learner,
 )
 from tests.official_tasks import scripts
 from tests.tfrecords import corpus
 from tfrecords import manifest
 from tfrecords.text import documents, sources
-from tfrecords.writing import beam_runner, writer
-from tfrecords.writing import config as writing_config
+from tfrecords.writing import beam_runner, writer, writing_config
 
 TWO_WORKERS = "--direct_num_workers=2 --direct_running_mode=multi_processing"
 # The DirectRunner of Beam without the attempt to download another one.

@@ -13,14 +13,12 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import choices, features, tokenizers
-from keras_bert_impl.tokenizers import vocabulary as vocabulary_lib
+from keras_bert_impl.tokenizers import vocabularies
 from tests.tfrecords import corpus
 from tfrecords import manifest, masking_config
-from tfrecords.reading import lanes, reader, scan
-from tfrecords.reading import records as records_lib
+from tfrecords.reading import lanes, reader, record_parsing, scan
 from tfrecords.text import documents
-from tfrecords.writing import config as writing_config
-from tfrecords.writing import shards, writer
+from tfrecords.writing import shards, writer, writing_config
 
 CLS, SEP, MASK = 3, 4, 5
 
@@ -377,7 +375,7 @@ def test_words_of_other_tokenizers_are_masked_whole(
     max_predictions_per_seq=40,
     dupe_factor=1,
   )
-  vocabulary = vocabulary_lib.Vocabulary.load(vocab_file)
+  vocabulary = vocabularies.Vocabulary.load(vocab_file)
   special = vocabulary.cls_id, vocabulary.sep_id
   num_runs = 0
   for example in examples(out):
@@ -405,9 +403,9 @@ def test_words_of_other_tokenizers_are_masked_whole(
 
 def test_the_reader_reads_what_was_written(text, vocab_file, out):
   summary = write(text, vocab_file, out, num_shards=3)
-  vocab_size = vocabulary_lib.Vocabulary.load(vocab_file).size
+  vocab_size = vocabularies.Vocabulary.load(vocab_file).size
   manifests = {f: manifest.read(f) for f in scan.list_files(out + "*")}
-  limits = records_lib.Limits(48, 20, vocab_size)
+  limits = record_parsing.Limits(48, 20, vocab_size)
   records = scan.open_records(manifests, limits)
   assert records.num_records == summary.num_instances
   dataset = reader.make_dataset(
@@ -445,7 +443,7 @@ def test_a_task_can_be_sent_elsewhere(text, vocab_file, out, small_chunks):
   os.remove(manifest.path_of(path))
   tasks = writer.plan_shards(
     config(vocab_file),
-    vocabulary_lib.Vocabulary.load(vocab_file),
+    vocabularies.Vocabulary.load(vocab_file),
     documents.open_files([text]),
     writer.shard_paths(out, 2),
   )
@@ -474,7 +472,7 @@ def test_a_vocabulary_that_changes_while_shards_are_written_is_an_error(
 ):
   [task] = writer.plan_shards(
     config(vocab_file),
-    vocabulary_lib.Vocabulary.load(vocab_file),
+    vocabularies.Vocabulary.load(vocab_file),
     documents.open_files([text]),
     [out],
   )
@@ -553,7 +551,7 @@ def test_the_manifest_tells_what_the_shard_holds(text, vocab_file, out):
   assert content["num_documents"] == 60
   assert content["num_bytes"] == os.path.getsize(out)
   assert content["origin"]["max_seq_length"] == 48
-  fingerprint = vocabulary_lib.Vocabulary.load(vocab_file).fingerprint
+  fingerprint = vocabularies.Vocabulary.load(vocab_file).fingerprint
   assert content["origin"]["vocab_file_hash"] == fingerprint
 
 
@@ -631,7 +629,7 @@ def test_masks_that_are_left_open_are_not_kept(text, vocab_file, out):
 
 WRITE_SLOWLY = """
 import sys, time
-from tfrecords.writing import config as writing_config, writer
+from tfrecords.writing import writing_config, writer
 text, vocab_file, out = sys.argv[1:]
 writer._CHUNK_BYTES = 3000
 config = writing_config.PretrainingDataConfig(

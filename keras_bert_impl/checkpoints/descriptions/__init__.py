@@ -1,0 +1,1 @@
+"""Files beside weights: configurations, heads, labels, tokenizers."""

@@ -1,0 +1,232 @@
+"""The file config.json of `transformers`: configuration, head and labels."""
+
+import dataclasses
+import difflib
+import os
+
+from etils import epy
+
+from keras_bert_impl import families, files, heads
+from keras_bert_impl.checkpoints.descriptions import (
+  description as description_lib,
+)
+from keras_bert_impl.checkpoints.descriptions import keras_hub_config
+
+# Keras, which takes seconds to import, is for those who build models.
+with epy.lazy_imports():
+  from keras_bert_impl import configs
+
+FILE_NAME = "config.json"
+
+# Of what is looked at here and not checked by `EncoderConfig`.
+_TYPES = {
+  "architectures": (list, type(None)),
+  "is_decoder": (bool, type(None)),
+  "model_type": (str, type(None)),
+  "num_labels": (int, type(None)),
+  "pad_token_id": (int, type(None)),
+}
+# Each gets a name before it is known how many classes the weights have.
+_MOST_LABELS = 1_000_000
+
+
+def find(folder):
+  """Reads the `Description` in the config.json of a folder, None without one.
+
+  It may be that of a preset of KerasHub.
+
+  Raises:
+    ValueError: as `from_dict`, or `keras_hub_config.from_dict`.
+  """
+  path = os.path.join(folder, FILE_NAME)
+  values = files.find_json(path)
+  if values is None:
+    return None
+  is_preset = keras_hub_config.describes(values)
+  return (keras_hub_config.from_dict if is_preset else from_dict)(values, path)
+
+
+def from_dict(values, origin):
+  """Returns the `Description` in `values`, the content of a config.json.
+
+  Whether there is a pooler, and what head, the weights show better.
+
+  Args:
+    values: dict.
+    origin: str, the file, for messages.
+
+  Raises:
+    ValueError: another family of models, or a variant that we lack.
+  """
+  files.check_fields(values, _TYPES, origin)
+  family, source = _family(values, origin), values
+  family.check_fixed(values, origin)
+  values = family.read(values, origin) if family.read else values
+  keys = family.config_keys
+  required = _required() - {*family.defaults}
+  for field, key in keys.items():
+    if field in required and key not in values:
+      raise ValueError(f"{origin} lacks the configuration key {key!r}.")
+  fields = family.defaults | {
+    field: _value(family, key, values[key], origin)
+    for field, key in keys.items()
+    if key in values
+  }
+  fields |= family.implied | {"model_type": family.name}
+  if "use_causal_mask" not in keys:
+    fields["use_causal_mask"] = bool(values.get("is_decoder", False))
+  if family.position_offset_from_padding:
+    pad_id = values.get("pad_token_id")
+    fields["position_offset"] = 2 if pad_id is None else pad_id + 1
+  if family.always_projects:
+    _check_projection(fields, origin)
+  return description_lib.Description(
+    configs.EncoderConfig.from_dict(fields, origin),
+    _declared_head(values, family),
+    _labels(values, origin),
+    source=source,
+  )
+
+
+def _required():
+  """Returns the fields that a config.json must have, a set of sizes."""
+  named = {"embedding_size", "num_hidden_groups"}
+  return named | {"relative_attention_num_buckets", *configs.SIZES}
+
+
+def to_dict(description):
+  """Returns the content of a config.json; see `from_dict`.
+
+  Raises:
+    ValueError: `transformers` has no such model.
+  """
+  config = description_lib.explicit(description.config)
+  family = config.family
+  values = dict(description.source or family.constants)
+  known = _known_fields(description)
+  for field, key in family.config_keys.items():
+    value = getattr(config, field)
+    if field in known and known[field] == value:
+      continue
+    values[key] = value
+    for theirs, ours in family.values.get(key, {}).items():
+      if ours == value:
+        values[key] = theirs
+        break
+  values |= family.written | {"model_type": family.name}
+  values["architectures"] = [_architecture(config, description.head)]
+  if family.position_offset_from_padding:
+    values["pad_token_id"] = config.position_offset - 1
+  if config.use_causal_mask and "use_causal_mask" not in family.config_keys:
+    values["is_decoder"] = True
+  if family.write:
+    values = family.write(values, config)
+  if description.labels:
+    values["id2label"] = {str(i): n for i, n in enumerate(description.labels)}
+    values["label2id"] = {n: i for i, n in enumerate(description.labels)}
+  for key in {"dtype", "torch_dtype"} & values.keys():
+    values[key] = "float32"  # as all is written
+  again = from_dict(values, FILE_NAME).config
+  description_lib.check_expressed(
+    description, again, f"transformers' {family.class_stem}"
+  )
+  return dict(sorted(values.items()))
+
+
+def _known_fields(description):
+  """Returns {field: value} of fields that need not be written with that value.
+
+  They are those of the file that was read, whose keys stay as they are. Without
+  a file, a family with a default for it need not write that embeddings are as
+  wide as the hidden states.
+  """
+  if description.source:
+    config = from_dict(description.source, FILE_NAME).config
+    return dataclasses.asdict(description_lib.explicit(config))
+  config = description.config
+  may_be_left_out = "embedding_size" in config.family.defaults
+  return {"embedding_size": config.hidden_size} if may_be_left_out else {}
+
+
+def _family(values, origin):
+  """Returns the `Family` of a config.json."""
+  model_type = values.get("model_type", families.DEFAULT)
+  if model_type not in families.FAMILIES:
+    near = difflib.get_close_matches(str(model_type), families.FAMILIES, 1, 0)
+    raise ValueError(
+      f"Unknown model_type {model_type!r} in {origin}; the nearest known one is"
+      f" {near[0]!r}, and all are {', '.join(families.FAMILIES)}."
+    )
+  return families.FAMILIES[model_type]
+
+
+def _value(family, key, value, origin):
+  """Returns our value of a key of a config.json."""
+  known = family.values.get(key)
+  if known is None:
+    return value
+  if isinstance(value, list):  # Of choices that may be joined by bars.
+    value = "|".join(map(str, value)) or None
+  if value not in known:
+    raise ValueError(
+      f"{key} ({value!r}) in {origin} must be one of {[*known]}."
+    )
+  return known[value]
+
+
+def _check_projection(fields, origin):
+  size = fields["hidden_size"]
+  if fields["embedding_size"] == size:
+    raise ValueError(
+      f"embedding_size in {origin} must not be hidden_size ({size}): "
+      "transformers' code maps the one to the other even then, Google's and "
+      "ours do not."
+    )
+
+
+def _declared_head(values, family):
+  """Returns the head named by `architectures`, if it is one of ours."""
+  [architecture, *_] = values.get("architectures") or [""]
+  bare = heads.HEADS[heads.ENCODER].architecture
+  for name, own in family.architectures.items():
+    if own not in (None, bare) and str(architecture).endswith(own):
+      return name
+  # Of two, the one that is last here is the usual one.
+  for name, head in reversed(heads.HEADS.items()):
+    if name != heads.ENCODER and str(architecture).endswith(head.architecture):
+      return name
+  return heads.ENCODER
+
+
+def _architecture(config, head):
+  """Returns the name of the class in `transformers`."""
+  stem = config.family.class_stem
+  if head == heads.FILL_MASK and config.use_causal_mask:
+    return stem + config.family.causal_class
+  own = config.family.architectures.get(head, heads.HEADS[head].architecture)
+  if own is None:
+    raise ValueError(
+      f"transformers has no model of {stem} with the head {head!r}: convert to "
+      "another format."
+    )
+  return stem + own
+
+
+def _labels(values, origin):
+  """Returns the names of the classes in order, or None."""
+  if "id2label" in values:
+    try:
+      by_id = {int(i): str(name) for i, name in values["id2label"].items()}
+      return tuple(by_id[i] for i in range(len(by_id)))
+    except (AttributeError, KeyError, ValueError) as error:
+      raise ValueError(
+        f"id2label in {origin} does not name the classes 0, 1, 2, ..."
+      ) from error
+  number = values.get("num_labels")
+  if number is None:
+    return None
+  if not 0 < number <= _MOST_LABELS:
+    raise ValueError(
+      f"num_labels in {origin} must be in [1, {_MOST_LABELS}], not {number}."
+    )
+  return description_lib.default_labels(number)

@@ -1,0 +1,1 @@
+"""Formats of weights: TensorFlow, safetensors, PyTorch, Keras, HDF5."""

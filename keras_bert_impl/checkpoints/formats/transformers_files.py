@@ -1,0 +1,79 @@
+"""What the files of `transformers` have in common, whatever their form.
+
+Names of parameters, and an index, `*.index.json`, of a checkpoint of several
+files.
+"""
+
+import pathlib
+
+from keras_bert_impl import files
+from keras_bert_impl.checkpoints.descriptions import config_json
+from keras_bert_impl.checkpoints.naming import fused, names
+
+
+def open_weights(read, path, declared):
+  """Opens the weights of a model of `transformers`, under our names.
+
+  Args:
+    read: function of a path that returns `stored_tensors.StoredTensors` under
+      `transformers`' names.
+    path: str, as for `read`.
+    declared: `description.Description` of the files beside it, or None.
+
+  Returns:
+    (mapping of names -> arrays, with `shapes`; `declared`).
+
+  Raises:
+    FileNotFoundError: nothing is declared: names differ between families.
+    ValueError: as `read`.
+  """
+  stored = read(path)
+  if declared is None:
+    raise FileNotFoundError(
+      f"There is no {config_json.FILE_NAME} beside {path}: it says what the "
+      "weights are."
+    )
+  origins, family = {}, declared.config.family
+  for name in stored:
+    ours = names.from_transformers(name, family, declared.head)
+    if ours is not None:
+      origins.setdefault(ours, name)
+  transposed = {name for name in origins if names.is_transposed(name)}
+  tensors = stored.renamed(origins, transposed)
+  if family.fused_projections:
+    tensors = fused.Split(tensors, declared.config)
+  return tensors, declared
+
+
+def weight_files(path):
+  """Returns the paths of a checkpoint's files, list.
+
+  Args:
+    path: path of its only file, or of its index: {"weight_map": {name: file}}.
+
+  Raises:
+    ValueError: the index is damaged, or points outside its folder.
+    FileNotFoundError: there is no such file, or one of the index is missing.
+  """
+  path = pathlib.Path(path)
+  paths = _indexed(path) if path.suffix == ".json" else [path]
+  for path in paths:
+    if not path.is_file():
+      raise FileNotFoundError(f"There is no file {path}.")
+  return paths
+
+
+def _indexed(index_path):
+  """Returns the files of an index, in its folder."""
+  index = files.read_json(index_path)
+  weight_map = files.field(index, "weight_map", dict, index_path)
+  files.check_fields(weight_map, dict.fromkeys(weight_map, str), index_path)
+  file_names = set(weight_map.values())
+  for name in file_names:
+    # What a stranger wrote must not make us read anywhere else.
+    if pathlib.PurePath(name).name != name or name == "..":
+      raise ValueError(
+        f"{index_path} points outside its folder, to {name!r}: the files of a "
+        "checkpoint must lie beside their index."
+      )
+  return [index_path.parent / name for name in sorted(file_names)]

@@ -1,0 +1,1 @@
+"""Names of weights: ours, and those of released checkpoints."""

@@ -1,0 +1,324 @@
+"""Converts names of weights between ours and those of released checkpoints.
+
+Our names are the paths of the variables, which are the names in Google's BERT
+checkpoints. The names of each family are in `families`.
+"""
+
+import functools
+import math
+import re
+
+from keras_bert_impl import families, heads
+from keras_bert_impl.checkpoints.naming import mappings
+
+WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
+POSITION_EMBEDDINGS = "bert/embeddings/position_embeddings"
+# Before the names of a discriminator's generator.
+GENERATOR = "generator/"
+# A discriminator may add a table of its own, the delta, to its generator's.
+GENERATOR_WORD_EMBEDDINGS = GENERATOR + "embeddings/word_embeddings"
+DELTA = "bert/embeddings/word_embeddings_delta"
+# Before the names of the second encoder of a pair.
+RIGHT_TO_LEFT = "right_to_left/"
+# Before the number of a block; of a group of blocks that share their weights.
+LAYER = "bert/encoder/layer_"
+GROUP = "bert/encoder/group_"
+_PARTS = ("bert/embeddings/", "bert/encoder/")
+ENCODER_PREFIXES = (*_PARTS, *(RIGHT_TO_LEFT + part for part in _PARTS))
+CLASSIFIER = "classifier/output_weights"
+CRF = "crf/transitions"
+POOLER = "bert/pooler/dense/kernel"
+
+# Copies of tied weights and constants, which old files hold too.
+_COPIES = re.compile(r"(^|\.)(position_ids|token_type_ids)$|\.decoder\.weight$")
+_HEADS = ("classifier", "cls/squad", "cls/seq_relationship", "cls/predictions")
+_WEIGHTS = ("kernel", "gamma", "output_weights")
+_BIASES = ("bias", "beta", "output_bias")
+
+
+def from_google(name):
+  """Returns our name of a weight in Google's checkpoints, or in ours."""
+  layouts = [family.google for family in families.FAMILIES.values()]
+  pairs = [pair[::-1] for google in layouts if google for pair in google.names]
+  return rename(name, pairs) or name
+
+
+def to_google(name, family):
+  """Returns the name of our weight `name` in Google's code of the family."""
+  return rename(name, family.google.names) or name
+
+
+def from_transformers(name, family, head=None):
+  """Returns our name of a parameter, or None.
+
+  Args:
+    name: str, as in a safetensors file, such as "bert.pooler.dense.weight".
+    family: `families.family.Family`.
+    head: str, one of `heads.HEADS`, which a config.json names; or None.
+
+  Returns:
+    str; None for copies of tied weights and for constants.
+  """
+  if _COPIES.search(name) or name in family.copies:
+    return None
+  if name.partition(".")[0] in family.encoder_parts:
+    name = f"{family.prefix}.{name}"
+  # A tied copy too, but sometimes the only one.
+  name = name.replace(".decoder.bias", ".bias")
+  module, _, leaf = name.replace(".", "/").rpartition("/")
+  ours = rename(
+    name.replace(".", "/"), [pair[::-1] for pair in family.parameters]
+  )
+  if ours is not None:
+    return ours
+  own = family.answer_names if head == heads.QUESTION_ANSWERING else ()
+  pairs = (*own, *family.classifier_names, *family.names)
+  ours = rename(module, [pair[::-1] for pair in pairs])
+  leaf = _leaf(ours, leaf)
+  if ours is None or leaf is None:
+    return name
+  return f"{ours}/{leaf}".removesuffix("/")
+
+
+def to_transformers(name, family, head):
+  """Returns the parameter's name of our weight `name`, None without one.
+
+  Args:
+    name: str, our name.
+    family: `families.family.Family`.
+    head: str, one of `heads.HEADS`.
+  """
+  prefixes = heads.HEADS[head].prefixes
+  prefixes += family.every_head if prefixes else ()
+  if not name.startswith(("bert/", *prefixes)):
+    return None
+  module, _, leaf = name.rpartition("/")
+  if leaf not in (*_WEIGHTS, *_BIASES):
+    module = name
+  if module == "bert/pooler/dense" and not _has_pooler(family, head):
+    return None
+  theirs = rename(name, family.parameters)
+  if theirs is None:
+    theirs = rename(module, _pairs(family, head))
+    if theirs is None:
+      return None
+    theirs += "/bias" if leaf in _BIASES else "/weight"
+  if head == heads.ENCODER:
+    theirs = theirs.removeprefix(f"{family.prefix}/")
+  return theirs.replace("/", ".")
+
+
+def _pairs(family, head):
+  """Returns the pairs of names in models with a head."""
+  if head in (heads.CLASSIFICATION, heads.REGRESSION):
+    return (*family.classifier_names, *family.names)
+  if head == heads.MULTIPLE_CHOICE:
+    return (*family.choice_names, *family.names)
+  if head == heads.QUESTION_ANSWERING:
+    return (*family.answer_names, *family.names)
+  return family.names
+
+
+def completed(tensors):
+  """Adds the embeddings of encoders that were trained with those of others.
+
+  Args:
+    tensors: mapping of our names -> arrays, with `shapes`.
+
+  Returns:
+    `tensors`; with a delta to a generator's table, also `WORD_EMBEDDINGS`, the
+    sum of both; with a right-to-left encoder that has none, also embeddings
+    of its own, which are those from left to right.
+
+  Source: He et al. 2023 (DeBERTaV3), section 3.2, for the sum.
+  """
+  if any(name.startswith(RIGHT_TO_LEFT) for name in tensors.shapes):
+    shared = {
+      RIGHT_TO_LEFT + name: name
+      for name in tensors.shapes
+      if name.startswith("bert/embeddings/")
+    }
+    own = {name: name for name in tensors.shapes}
+    return mappings.Renamed(tensors, shared | own)
+  parts = (GENERATOR_WORD_EMBEDDINGS, DELTA)
+  if not all(part in tensors.shapes for part in parts):
+    return tensors
+  return mappings.Summed(tensors, WORD_EMBEDDINGS, parts)
+
+
+def encoder_matrices(config):
+  """Returns the shapes of an encoder's matrices without building a model.
+
+  Args:
+    config: `configs.EncoderConfig`.
+
+  Returns:
+    Dict of name -> tuple of int.
+  """
+  hidden, inner = config.hidden_size, config.intermediate_size
+  embedding = config.embedding_size or hidden
+  shapes = {WORD_EMBEDDINGS: (config.vocab_size, embedding)}
+  is_relative = config.position_embedding_type == "transformer_xl"
+  if config.type_vocab_size and not is_relative:
+    shapes["bert/embeddings/token_type_embeddings"] = (
+      config.type_vocab_size,
+      embedding,
+    )
+  if config.position_embedding_type == "learned":
+    shapes[POSITION_EMBEDDINGS] = (
+      config.max_position_embeddings,
+      embedding,
+    )
+  if embedding != hidden and config.clears_padding:
+    shapes["bert/embeddings/embed_proj/kernel"] = (embedding, hidden)
+  elif embedding != hidden:
+    shapes["bert/encoder/embedding_hidden_mapping_in/kernel"] = (
+      embedding,
+      hidden,
+    )
+  if config.relative_attention_num_buckets:
+    shapes["bert/encoder/relative_attention_bias/distance_embeddings"] = (
+      config.relative_attention_num_buckets,
+      config.num_attention_heads,
+    )
+  shapes |= _disentangled_matrices(config)
+  groups = config.num_hidden_groups
+  block = "layer" if groups is None else "group"
+  for index in range(groups or config.num_hidden_layers):
+    prefix = f"bert/encoder/{block}_{index}"
+    if config.position_embedding_type == "recurrent":
+      shapes |= _recurrent_matrices(config, prefix)
+      continue
+    for name, shape in _attention_matrices(config).items():
+      shapes[f"{prefix}/attention/{name}"] = shape
+    columns = 2 * inner if config.gated_feed_forward else inner
+    shapes[f"{prefix}/intermediate/dense/kernel"] = (hidden, columns)
+    shapes[f"{prefix}/output/dense/kernel"] = (inner, hidden)
+  return shapes
+
+
+def _recurrent_matrices(config, prefix):
+  """Returns {name: shape} of a layer's LSTMs."""
+  hidden, units = config.hidden_size, config.intermediate_size
+  return {
+    f"{prefix}/{direction}/{name}": shape
+    for direction in ("left_to_right", "right_to_left")
+    for name, shape in (
+      ("gates/kernel", (hidden, 4 * units)),
+      ("lstm/cell/kernel", (hidden, 4 * units)),
+      ("lstm/cell/projection", (units, hidden)),
+    )
+  }
+
+
+def _attention_matrices(config):
+  """Returns {name: shape} of a layer's attention."""
+  hidden, num_heads = config.hidden_size, config.num_attention_heads
+  if config.position_embedding_type == "transformer_xl":
+    names = (
+      "self/query",
+      "self/key",
+      "self/value",
+      "self/distance",
+      "self/output",
+    )
+    shape = (hidden, num_heads, hidden // num_heads)
+    return dict.fromkeys(names, shape)
+  names = ("self/query", "self/key", "self/value", "output/dense")
+  if config.relative_attention and not config.share_att_key:
+    own = {
+      "c2p": "self/disentangled/pos_key",
+      "p2c": "self/disentangled/pos_query",
+    }
+    names += tuple(
+      name for kind, name in own.items() if kind in config.pos_att_type
+    )
+  return dict.fromkeys((f"{name}/kernel" for name in names), (hidden, hidden))
+
+
+def _disentangled_matrices(config):
+  """Returns {name: shape} of relative positions and of the convolution."""
+  hidden, shapes = config.hidden_size, {}
+  if config.relative_attention:
+    shapes["bert/encoder/relative/rel_embeddings"] = (
+      2 * config.num_relative_positions,
+      hidden,
+    )
+  if config.conv_kernel_size:
+    shapes["bert/encoder/conv/kernel"] = (
+      config.conv_kernel_size,
+      hidden // config.conv_groups,
+      hidden,
+    )
+  return shapes
+
+
+def is_transposed(name):
+  """Whether `transformers` stores our weight `name` transposed, [out, in].
+
+  True of the matrices of dense layers.
+  """
+  return name.endswith("/kernel")
+
+
+def shape_without_heads(name, shape):
+  """Returns the shape of our weight `name` without an axis for heads.
+
+  Args:
+    name: str.
+    shape: tuple of int, with such an axis or not.
+  """
+  if "/attention/" not in name or len(shape) < 2:
+    return shape
+  if name.endswith("/output/dense/kernel"):
+    return (math.prod(shape[:-1]), shape[-1])
+  if name.endswith("/kernel"):
+    return (shape[0], math.prod(shape[1:]))
+  return (math.prod(shape),)
+
+
+def _has_pooler(family, head):
+  """Whether the architecture of `transformers` with that head has a pooler."""
+  has_pooler = heads.HEADS[head].has_pooler
+  return family.has_pooler if has_pooler is None else has_pooler
+
+
+def _leaf(module, leaf):
+  """Returns the rest of a name after our `module`, or None."""
+  if module is None:
+    return None
+  # As in files of 2018 and 2019.
+  leaf = {"gamma": "weight", "beta": "bias"}.get(leaf, leaf)
+  if module.endswith("_embeddings"):
+    return {"weight": ""}.get(leaf)
+  if module.endswith("LayerNorm"):
+    return {"weight": "gamma", "bias": "beta"}.get(leaf)
+  if module in _HEADS:
+    return {"weight": "output_weights", "bias": "output_bias"}.get(leaf)
+  return {"weight": "kernel", "bias": "bias"}.get(leaf)
+
+
+def rename(name, pairs):
+  """Replaces the beginning of `name` by the first of `pairs` that fits.
+
+  Args:
+    name: str.
+    pairs: iterable of (old, new), where # is any number.
+
+  Returns:
+    str, or None if none fits.
+  """
+  for old, new in pairs:
+    match = _beginning(old).match(name)
+    if match:
+      for number in match.groups():
+        new = new.replace("#", number, 1)
+      return new + name[match.end() :]
+  return None
+
+
+@functools.cache
+def _beginning(pattern):
+  """Returns a regular expression of whole parts between slashes."""
+  end = "" if pattern.endswith("/") else "(?=/|$)"
+  return re.compile(re.escape(pattern).replace(r"\#", r"(\d+)") + end)

@@ -1,0 +1,336 @@
+"""Heads: layers on top of the encoder, of all objectives."""
+
+import keras
+from keras import ops
+
+from keras_bert_impl.layers.basics import initializers, kernels
+from keras_bert_impl.layers.basics import layer as base
+from keras_bert_impl.layers.heads import head_transform
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class MaskedLanguageModelHead(base.Layer):
+  """Masked language model head: logits of the vocabulary at masked positions.
+
+  The output matrix is the word embedding table (tied weights); the layer owns
+  the transformation before it and the bias after it.
+
+  Args:
+    activation: str, of the transformation.
+    layer_norm_eps: float.
+    initializer_range: float, standard deviation.
+    use_bias: bool, whether the transformation's dense layer has a bias.
+    norm_bias: bool, whether the transformation's LayerNorm adds a bias.
+    use_output_bias: bool, whether there is a bias after the output matrix.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: google-research/bert, run_pretraining.py, get_masked_lm_output.
+  """
+
+  def __init__(
+    self,
+    activation="gelu",
+    layer_norm_eps=1e-12,
+    initializer_range=0.02,
+    use_bias=True,
+    norm_bias=True,
+    use_output_bias=True,
+    **kwargs,
+  ):
+    # Keras may pass positions as floats; bfloat16 would round them.
+    super().__init__(autocast=False, **kwargs)
+    self.activation = activation
+    self.layer_norm_eps = layer_norm_eps
+    self.initializer_range = initializer_range
+    self.use_bias = use_bias
+    self.norm_bias = norm_bias
+    self.use_output_bias = use_output_bias
+
+  def build(
+    self, hidden_shape, masked_lm_positions_shape, embedding_table_shape
+  ):
+    """Creates the weights."""
+    vocab_size, embedding_size = embedding_table_shape
+    self.transform = head_transform.HeadTransform(
+      embedding_size,
+      self.activation,
+      self.use_bias,
+      self.norm_bias,
+      self.layer_norm_eps,
+      self.initializer_range,
+      dtype=self.dtype_policy,
+      name="transform",
+    )
+    self.transform.build((None, hidden_shape[-1]))
+    self.output_bias = None
+    if self.use_output_bias:
+      self.output_bias = self.add_weight(
+        name="output_bias",
+        shape=(vocab_size,),
+        initializer="zeros",
+        autocast=False,
+      )
+
+  def call(self, hidden, masked_lm_positions, embedding_table):
+    """Scores the word pieces.
+
+    Args:
+      hidden: float [B, L, H].
+      masked_lm_positions: int [B, P], in [0, L).
+      embedding_table: float [V, E], the second output of `Embeddings`.
+
+    Returns:
+      Logits, float32 [B, P, V].
+    """
+    batch, num_predictions = ops.shape(masked_lm_positions)
+    masked = _gather_positions(hidden, masked_lm_positions)  # [B * P, H]
+    masked = self.transform(masked)  # [B * P, E]
+    logits = _score_words(masked, embedding_table, self.compute_dtype)
+    if self.output_bias is not None:
+      logits = logits + self.output_bias
+    return ops.reshape(
+      logits, (batch, num_predictions, embedding_table.shape[0])
+    )
+
+  def compute_output_spec(self, hidden, masked_lm_positions, embedding_table):
+    """Returns the shapes and dtypes of `call`."""
+    return keras.KerasTensor(
+      (*masked_lm_positions.shape, embedding_table.shape[0]), "float32"
+    )
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class VocabularyHead(base.Layer):
+  """Language model head without transformation: the tied table, and a bias.
+
+  Args:
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: zihangdai/xlnet, modeling.py, lm_loss.
+  """
+
+  def __init__(self, **kwargs):
+    super().__init__(autocast=False, **kwargs)
+
+  def build(self, hidden_shape, embedding_table_shape):
+    """Creates the weights."""
+    self.output_bias = self.add_weight(
+      name="output_bias", shape=(embedding_table_shape[0],), initializer="zeros"
+    )
+
+  def call(self, hidden, embedding_table):
+    """Scores word pieces: [B, P, H] and [V, H] -> logits, float32 [B, P, V]."""
+    batch, length, size = ops.shape(hidden)
+    rows = ops.cast(ops.reshape(hidden, (-1, size)), self.compute_dtype)
+    logits = _score_words(rows, embedding_table, self.compute_dtype)
+    logits = logits + self.output_bias
+    return ops.reshape(logits, (batch, length, embedding_table.shape[0]))
+
+  def compute_output_spec(self, hidden, embedding_table):
+    """Returns the shapes and dtypes of `call`."""
+    return keras.KerasTensor(
+      (*hidden.shape[:2], embedding_table.shape[0]), "float32"
+    )
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class SpanBoundaryHead(base.Layer):
+  """Span boundary head: predicts masked tokens from the span's two neighbours.
+
+  Two dense layers, each with GELU and LayerNorm, on the hidden states of the
+  two outer tokens and an embedding of the place in the span; the output matrix
+  is the word embedding table, as in `MaskedLanguageModelHead`.
+
+  Args:
+    max_span_length: int, rows of the table of places; later places share the
+      last row.
+    position_embedding_size: int, width of that table.
+    layer_norm_eps: float.
+    initializer_range: float, standard deviation.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: Joshi et al. 2020, section 3.2; the width of 200 is that of the
+  released code.
+  """
+
+  def __init__(
+    self,
+    max_span_length=20,
+    position_embedding_size=200,
+    layer_norm_eps=1e-12,
+    initializer_range=0.02,
+    **kwargs,
+  ):
+    # As in MaskedLanguageModelHead.
+    super().__init__(autocast=False, **kwargs)
+    self.max_span_length = max_span_length
+    self.position_embedding_size = position_embedding_size
+    self.layer_norm_eps = layer_norm_eps
+    self.initializer_range = initializer_range
+
+  def build(
+    self,
+    hidden_shape,
+    masked_lm_positions_shape,
+    span_boundaries_shape,
+    embedding_table_shape,
+  ):
+    """Creates the weights."""
+    vocab_size, embedding_size = embedding_table_shape
+    hidden_size = hidden_shape[-1]
+    self.position_embeddings = self.add_weight(
+      name="position_embeddings",
+      shape=(self.max_span_length, self.position_embedding_size),
+      initializer=initializers.truncated_normal(self.initializer_range),
+      autocast=False,
+    )
+    width = 2 * hidden_size + self.position_embedding_size
+    self.transforms = []
+    for name, size in (("inner", hidden_size), ("outer", embedding_size)):
+      with keras.name_scope(name):
+        self.transforms += (
+          self._dense(size, (None, width), "gelu"),
+          self._layer_norm((None, size)),
+        )
+      width = size
+    self.output_bias = self.add_weight(
+      name="output_bias",
+      shape=(vocab_size,),
+      initializer="zeros",
+      autocast=False,
+    )
+
+  def call(self, hidden, masked_lm_positions, span_boundaries, embedding_table):
+    """Scores the word pieces.
+
+    Args:
+      hidden: float [B, L, H].
+      masked_lm_positions: int [B, P], in [0, L).
+      span_boundaries: int [B, P, 2], positions of the tokens left and right of
+        the prediction's span, in [0, L).
+      embedding_table: float [V, E], the second output of `Embeddings`.
+
+    Returns:
+      Logits, float32 [B, P, V].
+    """
+    batch, num_predictions = ops.shape(masked_lm_positions)
+    left, right = span_boundaries[:, :, 0], span_boundaries[:, :, 1]
+    place = ops.cast(masked_lm_positions - left - 1, "int32")
+    place = ops.clip(ops.reshape(place, (-1,)), 0, self.max_span_length - 1)
+    places = ops.take(self.position_embeddings, place, axis=0)
+    x = ops.concatenate(
+      [
+        _gather_positions(hidden, left),
+        _gather_positions(hidden, right),
+        ops.cast(places, hidden.dtype),
+      ],
+      axis=-1,
+    )  # [B * P, 2 H + 200]
+    for layer in self.transforms:
+      x = layer(x)
+    logits = _score_words(x, embedding_table, self.compute_dtype)
+    logits = logits + self.output_bias
+    return ops.reshape(
+      logits, (batch, num_predictions, embedding_table.shape[0])
+    )
+
+  def compute_output_spec(
+    self, hidden, masked_lm_positions, span_boundaries, embedding_table
+  ):
+    """Returns the shapes and dtypes of `call`."""
+    return keras.KerasTensor(
+      (*masked_lm_positions.shape, embedding_table.shape[0]), "float32"
+    )
+
+
+def _score_words(x, embedding_table, dtype):
+  """[N, E] against the table [V, E] -> float32 [N, V]."""
+  scores = kernels.score_rows(x, ops.cast(embedding_table, dtype))
+  return ops.cast(scores, "float32")
+
+
+def _gather_positions(hidden, positions):
+  """[B, L, H] at [B, P] -> [B * P, H].
+
+  One gather of rows: `take_along_axis` would broadcast the positions over H.
+  """
+  batch, length, size = ops.shape(hidden)
+  first_row = ops.arange(batch, dtype="int32")[:, None] * length
+  rows = ops.reshape(ops.cast(positions, "int32") + first_row, (-1,))
+  return ops.take(ops.reshape(hidden, (-1, size)), rows, axis=0)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class ClassificationHead(base.Layer):
+  """Classification head: logits of C classes for each vector.
+
+  It serves next sentence, sentence order, labels of sequences or tokens, and
+  start and end of an answer. Its matrix is [C, H], as in Google's checkpoints.
+
+  Args:
+    num_classes: int, C.
+    initializer_range: float, standard deviation.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: google-research/bert, run_pretraining.py, run_classifier.py and
+  run_squad.py.
+  """
+
+  def __init__(self, num_classes, initializer_range=0.02, **kwargs):
+    super().__init__(**kwargs)
+    self.supports_masking = True
+    self.num_classes = num_classes
+    self.initializer_range = initializer_range
+
+  def build(self, hidden_shape):
+    """Creates the weights."""
+    self.output_weights = self.add_weight(
+      name="output_weights",
+      shape=(self.num_classes, hidden_shape[-1]),
+      initializer=initializers.truncated_normal(self.initializer_range),
+    )
+    self.output_bias = self.add_weight(
+      name="output_bias", shape=(self.num_classes,), initializer="zeros"
+    )
+
+  def call(self, hidden):
+    """[..., H] -> logits, float32 [..., C]."""
+    logits = ops.matmul(hidden, ops.transpose(self.output_weights))
+    return ops.cast(logits + self.output_bias, "float32")
+
+  def compute_output_spec(self, hidden):
+    """Returns the shapes and dtypes of `call`."""
+    return keras.KerasTensor((*hidden.shape[:-1], self.num_classes), "float32")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class DiscriminatorHead(base.Layer):
+  """ELECTRA's discriminator head: one logit for each token, was it replaced?
+
+  Args:
+    activation: str, of the hidden layer.
+    initializer_range: float, standard deviation.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: Clark et al. 2020, section 2; google-research/electra,
+  run_pretraining.py, _get_discriminator_output.
+  """
+
+  def __init__(self, activation="gelu", initializer_range=0.02, **kwargs):
+    super().__init__(**kwargs)
+    self.activation = activation
+    self.initializer_range = initializer_range
+
+  def build(self, hidden_shape):
+    """Creates the weights."""
+    self.dense = self._dense(hidden_shape[-1], hidden_shape, self.activation)
+    self.output_dense = self._dense(1, hidden_shape, name="dense_1")
+
+  def call(self, hidden):
+    """[B, L, H] -> logits, float32 [B, L]; above 0 means replaced."""
+    logits = self.output_dense(self.dense(hidden))
+    return ops.cast(ops.squeeze(logits, axis=-1), "float32")
+
+  def compute_output_spec(self, hidden):
+    """Returns the shapes and dtypes of `call`."""
+    return keras.KerasTensor(hidden.shape[:-1], "float32")

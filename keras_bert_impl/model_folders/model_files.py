@@ -1,0 +1,91 @@
+"""Finds a model's configuration and vocabulary, by flags or beside it."""
+
+import dataclasses
+import os
+
+from keras_bert_impl import files, hub, options
+from keras_bert_impl.checkpoints import reading
+from keras_bert_impl.checkpoints.descriptions import google_config, vocab_size
+from keras_bert_impl.tokenizers import (
+  tokenizer_options,
+  vocabularies,
+  vocabulary_files,
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelFilesConfig:
+  """Files to use instead of those beside a checkpoint."""
+
+  bert_config_file: str | None = options.common(
+    None,
+    "Model configuration, as in bert_config.json; default: the file beside the"
+    " checkpoint.",
+  )
+  vocab_file: str | None = options.common(
+    None,
+    "Vocabulary (vocab.txt, vocab.json or *.model); default: the file beside"
+    " the configuration or the checkpoint.",
+  )
+  do_lower_case: bool | None = options.common(
+    None,
+    "Whether to lower-case text; default: as stored beside the vocabulary.",
+  )
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelFiles:
+  """The files that belong to a model's weights.
+
+  Attributes:
+    encoder_config: `EncoderConfig`.
+    vocabulary_path: str.
+    tokenizer_options: options, as `tokenizer_options.resolve` returns them.
+  """
+
+  encoder_config: object
+  vocabulary_path: str
+  tokenizer_options: object
+
+
+def find(config, checkpoint, max_seq_length):
+  """Returns the `ModelFiles` for flags and a checkpoint.
+
+  Args:
+    config: `ModelFilesConfig`.
+    checkpoint: str, or None.
+    max_seq_length: int, length that the model must support.
+
+  Raises:
+    FileNotFoundError: the configuration or vocabulary does not exist.
+    ValueError: configuration, vocabulary and max_seq_length do not fit.
+  """
+  if config.bert_config_file:
+    encoder_config = google_config.read(config.bert_config_file)
+  else:
+    encoder_config = reading.open_checkpoint(checkpoint).described().config
+  path = vocabulary_files.find_file(
+    config.vocab_file or folder_of(config.bert_config_file or checkpoint)
+  )
+  options = tokenizer_options.resolve(
+    path, encoder_config.model_type, do_lower_case=config.do_lower_case
+  )
+  vocabulary = vocabularies.Vocabulary.load(path, family=options.family)
+  _check_sizes(encoder_config, vocabulary, max_seq_length)
+  return ModelFiles(encoder_config, path, options)
+
+
+def folder_of(path):
+  """Returns the folder of the files beside a model's `path`, or of its name."""
+  path = hub.local_path(path)
+  return path if files.is_folder(path) else os.path.dirname(path) or "."
+
+
+def _check_sizes(encoder_config, vocabulary, max_seq_length):
+  longest = encoder_config.longest_input
+  if longest is not None and max_seq_length > longest:
+    raise ValueError(
+      f"max_seq_length ({max_seq_length}) must be at most {longest}, the"
+      " positions of the model."
+    )
+  vocab_size.check(encoder_config, vocabulary.size, vocabulary.origin)

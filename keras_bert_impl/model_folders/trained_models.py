@@ -1,0 +1,202 @@
+"""Finds and loads trained models, with what is known about their use."""
+
+import dataclasses
+import inspect
+
+from etils import epy
+
+from keras_bert_impl import files, heads, hub
+from keras_bert_impl.model_folders import model_files
+
+with epy.lazy_imports():
+  from keras_bert_impl import tokenizers
+  from keras_bert_impl.checkpoints import assignment, locating, reading
+  from keras_bert_impl.model_folders import task_file
+  from keras_bert_impl.models import checkpoint_loading
+  from keras_bert_impl.sentences import folders, sentence_encoder
+  from keras_bert_impl.tasks import fine_tuning_tasks
+  from keras_bert_impl.tasks.answers import question_answering_scores
+  from keras_bert_impl.training import run_results
+
+# Of a run's flags, what its model is used with.
+_OF_CONFIGURATION = {
+  "max_answer_length": int,
+  "max_seq_length": int,
+  "task_name": (str, type(None)),
+}
+_THRESHOLD = "null_score_diff_threshold"
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainedModel:
+  """A trained model, with what is known about its use.
+
+  Attributes:
+    model: `EncoderModel`.
+    head: one of `heads.SERVED`.
+    path: str, the checkpoint.
+    recorded: {name: value}, what is known of its use, such as "labels".
+  """
+
+  model: object
+  head: str
+  path: str
+  recorded: dict
+
+
+def open_with_tokenizer(config, path, head=None, max_seq_length=None):
+  """Opens a trained model for use with texts.
+
+  Args:
+    config: `model_files.ModelFilesConfig`.
+    path: str, as of `load`, or a name of the hub.
+    head: as of `load`.
+    max_seq_length: int, length that the model must support, or None.
+
+  Returns:
+    `TrainedModel`, its tokenizer, and its `EncoderConfig`.
+
+  Raises:
+    FileNotFoundError: there is no checkpoint, or no vocabulary.
+    ValueError: as `load`, or the files do not fit together.
+  """
+  trained = load(find_folder(path), head)
+  found = model_files.find(config, trained.path, max_seq_length or 1)
+  options = vars(found.tokenizer_options)
+  tokenizer = tokenizers.load(found.vocabulary_path, **options)
+  return trained, tokenizer, found.encoder_config
+
+
+def find_folder(path):
+  """Returns the folder or checkpoint of `path`.
+
+  Of a search, that is the folder of its best run; of a name, see `hub`.
+  """
+  path = hub.local_path(path, weights=True)
+  best = locating.best_run(path) if files.is_folder(path) else None
+  return best or path
+
+
+def load(path, head=None):
+  """Loads the `TrainedModel` at `path`.
+
+  Args:
+    path: str, the output_dir of a run, a folder of sentence-transformers, or a
+      checkpoint of any known format.
+    head: one of `heads.SERVED`, or None for what the model was trained for.
+
+  Raises:
+    FileNotFoundError: there is no checkpoint.
+    ValueError: it is damaged, or has no such head.
+  """
+  if folders.is_one(path) and head in (None, heads.ENCODER):
+    return _load_sentence_encoder(path)
+  checkpoint = reading.open_checkpoint(path)
+  recorded = _recorded(checkpoint.folder)
+  trained_head = recorded.get("head")
+  use = heads.USES.get(trained_head, trained_head)
+  if trained_head and head in (None, use):
+    model = _load_task(trained_head, checkpoint, recorded)
+    return TrainedModel(model, use, checkpoint.path, recorded)
+  description = checkpoint.described()
+  head = head or _use_of(description)
+  _check_head(checkpoint, description.head, head)
+  is_beam = description.head == heads.ANSWER_BEAM
+  # Only a beam answers questions by another head than that of this name.
+  if not (is_beam and head == heads.QUESTION_ANSWERING):
+    description = dataclasses.replace(description, head=head)
+  model, _ = checkpoint_loading.load(
+    checkpoint,
+    description,
+    remedy=f"Choose a --head other than {head}, which it was not trained for.",
+  )
+  if description.labels:
+    recorded = {"labels": description.labels} | recorded
+  return TrainedModel(model, head, checkpoint.path, recorded)
+
+
+def _load_sentence_encoder(path):
+  """Loads the model of a folder of sentence-transformers."""
+  folder = folders.read(path)
+  model = sentence_encoder.load_model(folder)
+  texts = folder.texts.limited_to(model.config)
+  recorded = {
+    "max_seq_length": texts.max_seq_length,
+    "prompt": texts.prompt(),
+    "do_lower_case": texts.do_lower_case,
+  }
+  return TrainedModel(model, heads.ENCODER, folder.transformer, recorded)
+
+
+def _recorded(folder):
+  """Returns what a folder's run recorded about the use of its model."""
+  results = run_results.read_results(folder)
+  configuration = results.get("configuration", {})
+  files.check_fields(
+    configuration,
+    _OF_CONFIGURATION | {_THRESHOLD: (float, type(None))},
+    f"configuration in {folder}/{run_results.RESULTS_NAME}",
+  )
+  task = task_file.read(folder)
+  recorded = {
+    name: configuration[name]
+    for name in _OF_CONFIGURATION
+    if name in configuration
+  } | task
+  if task.get("version_2_with_negative"):
+    recorded[_THRESHOLD] = _threshold(results)
+  return recorded
+
+
+def _threshold(results):
+  """Returns the threshold of a SQuAD 2.0 run: given, found best, or 0."""
+  given = results.get("configuration", {}).get(_THRESHOLD)
+  if given is not None:
+    return given
+  scores = run_results.scores_of(results, "dev")
+  return scores.get(question_answering_scores.BEST_THRESHOLD, 0.0)
+
+
+def _load_task(head, checkpoint, recorded):
+  """Returns the model that a run trained for a head, with its weights."""
+  if head not in fine_tuning_tasks.TASKS:
+    raise ValueError(
+      f"head ({head!r}) in {checkpoint.folder}/{task_file.NAME} must be one of "
+      f"{', '.join(fine_tuning_tasks.TASKS)}."
+    )
+  task_class = fine_tuning_tasks.TASKS[head]
+  arguments = {
+    name: recorded[name]
+    for name in inspect.signature(task_class).parameters
+    if name in recorded
+  }
+  model = task_class(checkpoint.described().config, **arguments).build_model()
+  assignment.assign(
+    {weight.path: weight for weight in model.weights},
+    checkpoint.tensors,
+    checkpoint.path,
+    remedy=f"Is the {task_file.NAME} beside it another run's?",
+  )
+  return model
+
+
+def _use_of(description):
+  """Returns what a model is used for that was trained as a checkpoint says."""
+  if description.head in (heads.FILL_MASK, heads.PRETRAINING):
+    # From left to right there is nothing to be seen behind a mask.
+    is_causal = description.config.use_causal_mask
+    return heads.ENCODER if is_causal else heads.FILL_MASK
+  return heads.USES.get(description.head, description.head)
+
+
+def _check_head(checkpoint, stored, head):
+  """Raises ValueError if a checkpoint has no weights for a head."""
+  has = {heads.USES.get(stored, stored), heads.ENCODER}
+  # All classifiers have the same weights.
+  if stored in heads.CLASSIFIERS:
+    has.update(heads.CLASSIFIERS)
+  if head not in has:
+    raise ValueError(
+      f"--head={head} does not fit {checkpoint.path}: give one of"
+      f" {', '.join(sorted(has))}."
+    )

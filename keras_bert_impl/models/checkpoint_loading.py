@@ -1,0 +1,151 @@
+"""Loads models from checkpoints of any known format."""
+
+import contextlib
+import dataclasses
+import warnings
+
+from keras_bert_impl import given_arrays
+from keras_bert_impl import heads as heads_lib
+from keras_bert_impl.checkpoints import assignment, reading
+from keras_bert_impl.checkpoints.naming import names
+from keras_bert_impl.models.encoders import (
+  bidirectional_pair,
+  elmo_encoder,
+  encoder_choice,
+  transformer_encoder,
+  xlnet_encoder,
+)
+from keras_bert_impl.models.heads import answer_beam, task_models
+from keras_bert_impl.models.pretraining import bidirectional_lm, permutation
+
+# {head: class of model}.
+MODELS = {
+  head: model
+  for model in (
+    transformer_encoder.TransformerEncoder,
+    task_models.MaskedLanguageModel,
+    task_models.MultipleChoice,
+    task_models.QuestionAnswering,
+    task_models.ReplacedTokenDetector,
+    task_models.SequenceClassifier,
+    task_models.TokenClassifier,
+  )
+  for head in model.heads
+}
+
+# The same, of heads that other models have on other encoders.
+OTHER_MODELS = {
+  xlnet_encoder.XLNetEncoder: {
+    heads_lib.ENCODER: xlnet_encoder.XLNetEncoder,
+    heads_lib.FILL_MASK: permutation.PermutationLanguageModel,
+    heads_lib.ANSWER_BEAM: answer_beam.AnswerBeam,
+  },
+  bidirectional_pair.BidirectionalPair: {
+    heads_lib.ENCODER: bidirectional_pair.BidirectionalPair,
+    heads_lib.FILL_MASK: bidirectional_lm.BidirectionalLanguageModel,
+  },
+  elmo_encoder.ElmoEncoder: {
+    heads_lib.ENCODER: elmo_encoder.ElmoEncoder,
+    heads_lib.FILL_MASK: bidirectional_lm.ElmoLanguageModel,
+  },
+}
+
+
+def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
+  """Loads a model with its weights from a checkpoint.
+
+  Args:
+    path: str: a folder or file of `transformers`, safetensors,
+      pytorch_model.bin or tf_model.h5; a TensorFlow checkpoint of Google's or
+      of a run here; a preset of KerasHub; a `.keras` file; or the name of a
+      model, such as "klue/bert-base"; see `checkpoints.reading` and `hub`.
+    heads: bool, whether to return the model with the head that is stored. It
+      has outputs such as `token_logits` or `start_logits`.
+    allow_partial: bool, whether weights that are missing or have another shape
+      keep fresh values.
+    dtype: as `TransformerEncoder`.
+
+  Returns:
+    `TransformerEncoder`, with a pooler if one is stored; with `heads` one of
+    the models in `task_models`.
+
+  Raises:
+    FileNotFoundError: there is no such checkpoint, or nothing beside it says
+      what the encoder is.
+    ValueError: it is damaged, of an unknown kind or family, its weights do not
+      fit its configuration, or no head is stored.
+  """
+  checkpoint = reading.open_checkpoint(path)
+  description = checkpoint.described(allow_partial)
+  if heads and description.head == heads_lib.ENCODER:
+    raise ValueError(
+      f"Checkpoint {checkpoint.path} has no head of a known kind: give heads="
+      "False to load its encoder."
+    )
+  if not heads:
+    description = dataclasses.replace(description, head=heads_lib.ENCODER)
+  model, result = load(checkpoint, description, allow_partial, dtype)
+  if result.new:
+    warnings.warn(f"Weights from {checkpoint.path}: {result}.", stacklevel=2)
+  return model
+
+
+def load(checkpoint, description, allow_partial=False, dtype=None, remedy=None):
+  """Loads a model from an open checkpoint; returns the assignment too.
+
+  Args:
+    checkpoint: `checkpoints.reading.Checkpoint`.
+    description: `description.Description` of the model.
+    allow_partial: as `from_checkpoint`.
+    dtype: as `TransformerEncoder`.
+    remedy: as `checkpoints.assignment.assign`.
+
+  Returns:
+    (model, `checkpoints.assignment.Assignment`).
+
+  Raises:
+    ValueError: weights are missing or have another shape, or the encoder has no
+      place for some of those stored.
+  """
+  fresh = contextlib.nullcontext() if allow_partial else given_arrays.awaited()
+  with fresh:
+    try:
+      model = build(description, checkpoint.tensors.shapes, dtype)
+    except MemoryError as error:
+      raise ValueError(
+        f"The model of {checkpoint.path} cannot be built: {error}. Give the"
+        " configuration of these weights."
+      ) from error
+  result = assignment.assign(
+    {weight.path: weight for weight in model.weights},
+    checkpoint.tensors,
+    checkpoint.path,
+    allow_partial,
+    remedy,
+  )
+  spare = (*description.config.family.spare, names.DELTA)
+  surplus = [
+    name
+    for name in result.left_over
+    if name.startswith(names.ENCODER_PREFIXES) and name not in spare
+  ]
+  if surplus and not allow_partial:
+    raise ValueError(
+      f"Checkpoint {checkpoint.path} has weights that its configuration has no "
+      f"place for: {', '.join(surplus)}. Give the configuration of these "
+      "weights, or allow_partial=True to leave them out."
+    )
+  return model, result
+
+
+def build(description, shapes, dtype=None):
+  """Returns the model of a checkpoint, with fresh weights.
+
+  Args:
+    description: `description.Description`.
+    shapes: dict of names -> tuple of int, of the checkpoint's tensors.
+    dtype: as `TransformerEncoder`.
+  """
+  encoder_class = encoder_choice.class_of(description.config)
+  models = MODELS | OTHER_MODELS.get(encoder_class, {})
+  return models[description.head].of_checkpoint(description, shapes, dtype)

@@ -1,0 +1,37 @@
+"""The encoder that a configuration is for."""
+
+from keras_bert_impl import configs
+from keras_bert_impl.models.encoders import (
+  bidirectional_pair,
+  elmo_encoder,
+  transformer_encoder,
+  xlnet_encoder,
+)
+
+
+def class_of(config):
+  """Returns the class of an encoder of a configuration."""
+  if config.is_recurrent:
+    return elmo_encoder.ElmoEncoder
+  if config.is_transformer_xl:
+    return xlnet_encoder.XLNetEncoder
+  if config.causal_direction == "both":
+    return bidirectional_pair.BidirectionalPair
+  return transformer_encoder.TransformerEncoder
+
+
+def make(config, dtype=None, **options):
+  """Returns an encoder with fresh weights.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    dtype: as `TransformerEncoder`.
+    **options: of the class' constructor, such as `use_pooler`.
+  """
+  return class_of(config)(config, dtype, **options)
+
+
+def from_config(values):
+  """Returns an encoder with fresh weights, of its `get_config`."""
+  config = configs.EncoderConfig.from_dict(values["config"])
+  return class_of(config).from_config(values)

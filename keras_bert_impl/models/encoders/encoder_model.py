@@ -1,0 +1,234 @@
+"""Base class of the models on an encoder's inputs."""
+
+import keras
+from keras import ops
+
+from keras_bert_impl import configs, features
+from keras_bert_impl.layers.basics import layer
+from keras_bert_impl.layers.blocks import embeddings
+
+_OPTIONAL = {
+  features.INPUT_MASK,
+  features.SEGMENT_IDS,
+  features.SEQUENCE_IDS,
+  features.POOLING_MASK,
+  features.PERM_MASK,
+  features.IS_REVERSED,
+  features.MEMS,
+}
+# What `transformers` calls our inputs.
+_FOREIGN_NAMES = {
+  "attention_mask": features.INPUT_MASK,
+  "token_type_ids": features.SEGMENT_IDS,
+}
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class Model(keras.Model):
+  """`keras.Model` of an encoder's inputs, most of which may be left out.
+
+    classifier = kb.Model(encoder.input, keras.layers.Dense(2)(hidden))
+    classifier.fit({"input_ids": input_ids}, labels)
+
+  Without `input_mask` all tokens are real, without `segment_ids` of the first
+  segment; without `sequence_ids`, the input of a model for rows of several
+  texts, a row is one text; without `pooling_mask` all real tokens are pooled.
+  The inputs of `XLNetEncoder` may be left out too. What is no input, such as
+  labels, is passed over. `keras.Model` itself wants the name of every input.
+
+  Args:
+    inputs: dict of symbolic tensors by name, `input_ids` and others.
+    outputs: structure of symbolic tensors.
+    name: str.
+  """
+
+  def __call__(self, inputs, *args, **kwargs):
+    """Calls the model with all its inputs.
+
+    Raises:
+      ValueError: the mask or segments have the names of `transformers`.
+    """
+    return super().__call__(self._filled(inputs), *args, **kwargs)
+
+  def call(self, inputs, training=None, mask=None, **kwargs):
+    """Computes the outputs; on JAX, `fit` and others begin here."""
+    inputs = self._filled(inputs)
+    return super().call(inputs, training=training, mask=mask, **kwargs)
+
+  def _filled(self, inputs):
+    """Returns the inputs, with defaults for those that are left out."""
+    if not isinstance(inputs, dict) or features.INPUT_IDS not in inputs:
+      return inputs
+    for name in _FOREIGN_NAMES.keys() & inputs.keys():
+      raise ValueError(
+        f"The input {name!r} must be named {_FOREIGN_NAMES[name]!r}."
+      )
+    known = {name: x for name, x in inputs.items() if name in self.input}
+    return _with_defaults(known, self.input)
+
+
+class EncoderModel(Model):
+  """Functional model with inputs `input_ids`, `input_mask` and `segment_ids`.
+
+  Like `Model`'s, most inputs may be left out. `masked_lm_positions` are refused
+  where all masks are filled.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    dtype_policy: of Keras.
+    inputs: dict of symbolic tensors.
+    outputs: dict of symbolic tensors.
+    name: str.
+    **arguments: of the subclass' constructor, besides config, dtype and name,
+      in plain types; for `from_config`.
+
+  Attributes:
+    config: as given.
+    heads: tuple of str, of `keras_bert_impl.heads`, that models of this class
+      have; of the class.
+    fills_all_masks: bool, whether it fills masks, but at no given positions; of
+      the class.
+  """
+
+  heads = ()
+  fills_all_masks = False
+
+  def __init__(self, config, dtype_policy, inputs, outputs, name, **arguments):
+    super().__init__(inputs, outputs, name=name)
+    self.config = config
+    self.dtype_policy = dtype_policy
+    self._arguments = arguments
+
+  def _filled(self, inputs):
+    """Returns the inputs, with defaults for those that are left out.
+
+    Raises:
+      ValueError: there are `masked_lm_positions`, but `fills_all_masks`.
+    """
+    if self.fills_all_masks and isinstance(inputs, dict):
+      _refuse_positions(self, inputs)
+    return super()._filled(inputs)
+
+  def predict(self, x, *args, **kwargs):
+    """Returns the outputs for many inputs; as `keras.Model.predict`.
+
+    Raises:
+      ValueError: ids in a dict of arrays are out of range.
+    """
+    sizes = {
+      features.INPUT_IDS: self.config.vocab_size,
+      features.SEGMENT_IDS: self.config.type_vocab_size,
+    }
+    for name in x if isinstance(x, dict) else ():
+      # With one segment its ids are ignored.
+      if sizes.get(name, 1) > 1:
+        embeddings.check_ids(name, x[name], sizes[name])
+    return super().predict(x, *args, **kwargs)
+
+  @classmethod
+  def of_checkpoint(cls, description, shapes, dtype=None):
+    """Returns the model of a checkpoint, with fresh weights.
+
+    Args:
+      description: `description.Description`.
+      shapes: {name: tuple of int} of the checkpoint's tensors.
+      dtype: as `TransformerEncoder`.
+    """
+    return cls(description.config, dtype=dtype)
+
+  def get_config(self):
+    """Returns what `from_config` needs, in plain types."""
+    return {
+      "config": self.config.to_dict(),
+      **self._arguments,
+      **saved_policies(self),
+      "name": self.name,
+    }
+
+  @classmethod
+  def from_config(cls, config, custom_objects=None):
+    """Returns a new model of the same configuration."""
+    del custom_objects  # There are none inside.
+    encoder_config = configs.EncoderConfig.from_dict(config["config"])
+    return with_policies(cls, {**config, "config": encoder_config})
+
+
+def _refuse_positions(model, inputs):
+  """Raises ValueError if there are positions that would be passed over."""
+  name = features.MASKED_LM_POSITIONS
+  if name in inputs:
+    raise ValueError(
+      f"The input {name!r} is none of {type(model).__name__}, whose inputs are"
+      f" {', '.join(sorted(model.input))}: leave it out and gather its"
+      " token_logits, which are those of every position, or of the queries in"
+      " target_mapping (XLNet)."
+    )
+
+
+def saved_policies(model):
+  """Returns the dtype policies of a model and its layers, for `get_config`."""
+  return {
+    "dtype": keras.dtype_policies.serialize(model.dtype_policy),
+    "inner_policies": layer.inner_policies(model),
+  }
+
+
+def with_policies(model_class, arguments):
+  """Builds a model with the dtype policies of its saved arguments.
+
+  Args:
+    model_class: class of a model.
+    arguments: dict, of its constructor, and `saved_policies`.
+  """
+  arguments = dict(arguments)
+  inner_policies = arguments.pop("inner_policies", {})
+  model = model_class(**arguments)
+  layer.restore_inner_policies(model, inner_policies)
+  return model
+
+
+def _with_defaults(inputs, symbolic):
+  """Returns `inputs` with defaults for missing ones that have one.
+
+  Args:
+    inputs: dict of arrays or tensors.
+    symbolic: dict of the symbolic tensors of all inputs.
+  """
+  missing = (symbolic.keys() - inputs.keys()) & _OPTIONAL
+  if not missing:
+    return inputs
+  # Keras refuses a mixture of arrays and tensors.
+  inputs = {
+    name: x if keras.utils.is_keras_tensor(x) else ops.convert_to_tensor(x)
+    for name, x in inputs.items()
+  }
+  input_ids = inputs[features.INPUT_IDS]
+  mask = inputs.get(features.INPUT_MASK, ops.ones_like(input_ids))
+  defaults = {
+    features.INPUT_MASK: lambda: mask,
+    features.SEGMENT_IDS: lambda: ops.zeros_like(input_ids),
+    features.SEQUENCE_IDS: lambda: mask,
+    features.POOLING_MASK: lambda: mask,
+    features.PERM_MASK: lambda: _no_permutation(input_ids),
+    features.IS_REVERSED: lambda: _second_half(input_ids),
+    features.MEMS: lambda: _no_memory(input_ids, symbolic[features.MEMS]),
+  }
+  return {name: defaults[name]() for name in missing} | inputs
+
+
+def _no_permutation(input_ids):
+  batch, length = ops.shape(input_ids)
+  return ops.zeros((batch, length, length))
+
+
+def _second_half(input_ids):
+  batch = ops.shape(input_ids)[0]
+  return ops.cast(ops.arange(batch) >= (batch + 1) // 2, "int32")
+
+
+def _no_memory(input_ids, mems):
+  _, num_layers, _, hidden_size = mems.shape
+  # Of the ids, as they may be symbolic: [B, layers, 0, H].
+  nothing = ops.cast(input_ids[:, None, :0, None], "float32")
+  nothing = ops.repeat(nothing, num_layers, axis=1)
+  return ops.repeat(nothing, hidden_size, axis=3)

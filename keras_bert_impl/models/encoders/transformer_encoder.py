@@ -1,0 +1,165 @@
+"""The transformer encoder of all families."""
+
+import functools
+from typing import NamedTuple
+
+import keras
+from keras import ops
+
+from keras_bert_impl import features, heads
+from keras_bert_impl.layers.attention import scores
+from keras_bert_impl.layers.basics import layer, parts
+from keras_bert_impl.layers.blocks import (
+  convolution,
+  transformer_block,
+)
+from keras_bert_impl.layers.blocks import (
+  embeddings as embeddings_lib,
+)
+from keras_bert_impl.layers.heads import pooling
+from keras_bert_impl.models.encoders import encoder_model
+
+
+class BlockCall(NamedTuple):
+  """A block of an encoder and the symbolic tensors that it is called with."""
+
+  block: transformer_block.TransformerBlock
+  hidden: keras.KerasTensor
+  seen: keras.KerasTensor
+  positions: dict
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class TransformerEncoder(encoder_model.EncoderModel):
+  """Bidirectional (or causal) transformer encoder.
+
+  Called with a dict of int32 [B, L] tensors `input_ids`, `input_mask` (1 = a
+  real token, 0 = padding; default 1) and `segment_ids` (default 0), it returns
+  a dict of float32 tensors `sequence_output` [B, L, H] and, with a pooler,
+  `pooled_output` [B, H], of the first token or, from left to right, of the
+  last one that is no padding. The paths of its variables are the names in
+  Google's checkpoints.
+
+  Any inner tensor is the output of some `kb.Model(e.input, tensor)`:
+
+    last_four = kb.Model(encoder.input, encoder.hidden_states[-4:])
+
+  Args:
+    config: `configs.EncoderConfig`.
+    dtype: a dtype policy of Keras or its name; None means the global one.
+    name: str, also the first part of each variable's path.
+    embeddings: `layers.Embeddings` of another encoder to share, as ELECTRA's
+      generator does; None makes them.
+    use_pooler: bool, whether there is a `pooled_output`.
+    use_sequence_ids: bool, whether there is an input `sequence_ids`, of rows
+      that hold several texts: see `layers/attention/scores.py`.
+
+  Attributes:
+    config: as given.
+    embeddings: the layer.
+    hidden_states: list of symbolic tensors [B, L, H]: the output of the
+      embeddings, then of each layer; the last one normalized.
+    embedding_table: symbolic tensor [V, E], for heads tied to it.
+    block_calls: list of `BlockCall`, one of each block.
+
+  Source: Devlin et al. 2019, section 3; google-research/bert, modeling.py; for
+  shared layers Lan et al. 2020, section 3.1.
+  """
+
+  heads = (heads.ENCODER,)
+
+  def __init__(
+    self,
+    config,
+    dtype=None,
+    name="bert",
+    embeddings=None,
+    use_pooler=True,
+    use_sequence_ids=False,
+  ):
+    dtype = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+
+    # Inputs.
+    keys = features.ENCODER_INPUTS + (features.SEQUENCE_IDS,) * use_sequence_ids
+    inputs = {k: keras.Input((None,), dtype="int32", name=k) for k in keys}
+    input_ids, mask, segment_ids, *sequence_ids = inputs.values()
+    seen, position_ids = scores.structure(mask, *sequence_ids)
+
+    # Wiring.
+    with keras.name_scope(name):
+      embeddings = embeddings or embeddings_lib.of_config(config, dtype)
+      hidden, table = embeddings(input_ids, segment_ids, mask, position_ids)
+      with keras.name_scope("encoder"):
+        hidden = embeddings_lib.to_hidden_size(config, dtype, hidden)
+        hidden_states, calls = [hidden], []
+        blocks = transformer_block.BlockConfig.blocks(config, dtype)
+        conv = None
+        if config.conv_kernel_size:
+          conv = convolution.of_config(config, dtype, use_sequence_ids)
+        told = parts.positions_of(config, dtype, hidden, position_ids)
+        for block, positions in zip(blocks, told, strict=True):
+          calls.append(BlockCall(block, hidden, seen, positions))
+          hidden = block(hidden, seen, positions=positions)
+          if conv and len(hidden_states) == 1:
+            hidden = conv(hidden_states[0], hidden, mask)
+          hidden_states.append(hidden)
+        if config.norm_first:
+          hidden = _final_norm(config, dtype)(hidden)
+          hidden_states[-1] = hidden
+      outputs = {"sequence_output": ops.cast(hidden, "float32")}
+      if use_pooler:
+        pooled = pooling.of_config(config, dtype)(hidden, seen)
+        outputs["pooled_output"] = ops.cast(pooled, "float32")
+    options = {"use_pooler": use_pooler, "use_sequence_ids": use_sequence_ids}
+    super().__init__(config, dtype, inputs, outputs, name, **options)
+
+    # Attributes.
+    self.embeddings = embeddings
+    self.hidden_states = hidden_states
+    self.embedding_table = table
+    self.block_calls = calls
+
+  @functools.cached_property
+  def attention_probs(self):
+    """A list of symbolic tensors [B, N, L, L]; large, so made if asked for."""
+    return [
+      _AttentionProbs(call.block)(call.hidden, call.seen, call.positions)
+      for call in self.block_calls
+    ]
+
+  @classmethod
+  def of_checkpoint(cls, description, shapes, dtype=None):
+    """Returns an encoder, with a pooler if the checkpoint has one."""
+    return cls(description.config, dtype, use_pooler=description.use_pooler)
+
+
+def _final_norm(config, dtype):
+  """Returns a new LayerNorm for the output of the last pre-norm block."""
+  return layer.LayerNormalization(
+    epsilon=config.layer_norm_eps,
+    center=config.norm_bias,
+    dtype=dtype,
+    name="LayerNorm",
+  )
+
+
+class _AttentionProbs(keras.layers.Layer):
+  """The attention probabilities of a block, as a layer of a model.
+
+  Args:
+    block: `TransformerBlock`, which is built.
+  """
+
+  def __init__(self, block):
+    super().__init__(dtype=block.dtype_policy)
+    self.block = block
+
+  def call(self, hidden, seen, positions):
+    """Returns float [B, N, L, L]; as `TransformerBlock.attention_probs`."""
+    return self.block.attention_probs(hidden, seen, positions)
+
+  def compute_output_spec(self, hidden, seen, positions):
+    """Returns the shape and dtype of `call`."""
+    batch, length, _ = hidden.shape
+    shape = (batch, self.block.num_heads, length, length)
+    return keras.KerasTensor(shape, self.compute_dtype)

@@ -1,0 +1,229 @@
+"""XLNet's encoder: relative positions, memory, and a stream of queries."""
+
+from typing import NamedTuple
+
+import keras
+from keras import ops
+
+from keras_bert_impl import features, heads, layers
+from keras_bert_impl.layers.attention import scores
+from keras_bert_impl.models.encoders import encoder_model
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class XLNetEncoder(encoder_model.EncoderModel):
+  """Transformer encoder with the relative positions of Transformer-XL.
+
+  Called as `TransformerEncoder`, it returns the same: `sequence_output`
+  [B, L, H] and, with a pooler, `pooled_output` [B, H]. That reads the last
+  place of a row, as published: rows are to be padded on the left.
+
+  Args:
+    config: `configs.EncoderConfig` with position_embedding_type
+      "transformer_xl". With `bi_data` there is an input `is_reversed`, int32
+      [B], 1 for a row whose text runs backwards; by default those of the second
+      half of the batch.
+    dtype: as `TransformerEncoder`.
+    name: str, also the first part of each variable's path.
+    use_pooler: bool, whether there is a `pooled_output`.
+    use_sequence_ids: bool, as `TransformerEncoder`.
+    use_queries: bool, whether there is a second stream, of queries. It needs
+      the inputs `perm_mask`, float32 [B, L, L], above 0 where a token does not
+      see another (default: it sees all), and `target_mapping`, float32
+      [B, P, L], 1 at the place of each query; and there is an output
+      `query_output` [B, P, H].
+    use_mems: bool, whether there is an input `mems`, float32 [B, layers, M, H],
+      states of the tokens before, and an output `mems` for the row after: of
+      the last `config.mem_len` tokens of both, or of all.
+
+  Attributes:
+    config: as given.
+    embeddings: the layer.
+    hidden_states: list of symbolic tensors [B, L, H], as `TransformerEncoder`.
+    query_states: list of symbolic tensors [B, P, H]; empty without queries.
+    embedding_table: symbolic tensor [V, H], for heads tied to it.
+
+  Source: Yang et al. 2019; zihangdai/xlnet, modeling.py.
+  """
+
+  heads = (heads.ENCODER,)
+
+  def __init__(
+    self,
+    config,
+    dtype=None,
+    name="bert",
+    use_pooler=True,
+    use_sequence_ids=False,
+    use_queries=False,
+    use_mems=False,
+  ):
+    dtype = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+
+    if use_pooler and use_sequence_ids:
+      raise ValueError(
+        "a pooler reads one token of a row, but the rows hold several texts: "
+        "give use_pooler=False with use_sequence_ids=True."
+      )
+
+    # Inputs.
+    inputs = _inputs(config, use_sequence_ids, use_queries, use_mems)
+
+    # Wiring.
+    with keras.name_scope(name):
+      embeddings = _embeddings(config, dtype)
+      hidden, table, *query = embeddings(
+        inputs[features.INPUT_IDS],
+        inputs[features.SEGMENT_IDS],
+        inputs.get(features.TARGET_MAPPING),
+      )
+      with keras.name_scope("encoder"):
+        states = _States([hidden], query)
+        _run_blocks(config, dtype, inputs, states)
+      outputs = {"sequence_output": ops.cast(states.hidden[-1], "float32")}
+      if use_queries:
+        outputs["query_output"] = ops.cast(states.query[-1], "float32")
+      if use_mems:
+        remember = _Remember(config.mem_len, config.reuse_len, name="remember")
+        found = ops.cast(ops.stack(states.hidden[:-1], axis=1), "float32")
+        outputs[features.MEMS] = remember(inputs[features.MEMS], found)
+      if use_pooler:
+        pooled = _summary(config, dtype)(states.hidden[-1])
+        outputs["pooled_output"] = ops.cast(pooled, "float32")
+    super().__init__(
+      config,
+      dtype,
+      inputs,
+      outputs,
+      name,
+      use_pooler=use_pooler,
+      use_sequence_ids=use_sequence_ids,
+      use_queries=use_queries,
+      use_mems=use_mems,
+    )
+
+    # Attributes.
+    self.embeddings = embeddings
+    self.hidden_states = states.hidden
+    self.query_states = states.query
+    self.embedding_table = table
+
+  @classmethod
+  def of_checkpoint(cls, description, shapes, dtype=None):
+    """Returns an encoder, with a pooler if the checkpoint has one."""
+    return cls(description.config, dtype, use_pooler=description.use_pooler)
+
+
+def _inputs(config, use_sequence_ids, use_queries, use_mems):
+  """Returns the symbolic inputs by name."""
+  integers = features.ENCODER_INPUTS
+  integers += (features.SEQUENCE_IDS,) * use_sequence_ids
+  inputs = {k: keras.Input((None,), dtype="int32", name=k) for k in integers}
+  if config.bi_data:
+    name = features.IS_REVERSED
+    inputs[name] = keras.Input((), dtype="int32", name=name)
+  for name in (features.PERM_MASK, features.TARGET_MAPPING) * use_queries:
+    inputs[name] = keras.Input((None, None), dtype="float32", name=name)
+  if use_mems:
+    shape = (config.num_hidden_layers, None, config.hidden_size)
+    inputs[features.MEMS] = keras.Input(
+      shape, dtype="float32", name=features.MEMS
+    )
+  return inputs
+
+
+class _States(NamedTuple):
+  """Symbolic tensors of each layer, as the attributes of `XLNetEncoder`."""
+
+  hidden: list
+  query: list
+
+
+def _run_blocks(config, dtype, inputs, states):
+  """Appends the states of each layer to `states`, which hold the first."""
+  seen, _ = scores.structure(
+    inputs[features.INPUT_MASK], inputs.get(features.SEQUENCE_IDS)
+  )
+  mems = inputs.get(features.MEMS)
+  structure = layers.RelativeStructure(
+    config.hidden_size,
+    config.use_causal_mask,
+    config.same_length,
+    config.clamp_len,
+    dtype="float32",
+    name="structure",
+  )(
+    seen,
+    inputs[features.SEGMENT_IDS],
+    perm_mask=inputs.get(features.PERM_MASK),
+    memory=mems,
+    is_reversed=inputs.get(features.IS_REVERSED),
+  )
+  for index in range(config.num_hidden_layers):
+    hidden, *query = _block(config, dtype, f"layer_{index}")(
+      states.hidden[-1],
+      structure,
+      query_hidden=states.query[-1] if states.query else None,
+      target_mapping=inputs.get(features.TARGET_MAPPING),
+      memory=None if mems is None else mems[:, index],
+    )
+    states.hidden.append(hidden)
+    states.query.extend(query)
+
+
+def _embeddings(config, dtype_policy):
+  return layers.TokenEmbeddings(
+    config.vocab_size,
+    config.hidden_size,
+    type_vocab_size=config.type_vocab_size,
+    dropout_rate=config.hidden_dropout_prob,
+    initializer_range=config.initializer_range,
+    dtype=dtype_policy,
+    name="embeddings",
+  )
+
+
+def _block(config, dtype_policy, name):
+  return layers.TwoStreamBlock(
+    num_heads=config.num_attention_heads,
+    intermediate_size=config.intermediate_size,
+    activation=config.hidden_act,
+    dropout_rate=config.hidden_dropout_prob,
+    attention_dropout_rate=config.attention_probs_dropout_prob,
+    layer_norm_eps=config.layer_norm_eps,
+    initializer_range=config.initializer_range,
+    dtype=dtype_policy,
+    name=name,
+  )
+
+
+def _summary(config, dtype_policy):
+  return layers.SequenceSummary(
+    config.summary_type,
+    config.summary_use_proj,
+    config.pooler_act,
+    config.hidden_dropout_prob,
+    config.initializer_range,
+    dtype=dtype_policy,
+    name="pooler",
+  )
+
+
+class _Remember(keras.layers.Layer):
+  """Joins memory and new states; keeps the last ones, without gradient."""
+
+  def __init__(self, mem_len, reuse_len, **kwargs):
+    super().__init__(dtype="float32", **kwargs)
+    self.mem_len = mem_len
+    self.reuse_len = reuse_len
+
+  def call(self, mems, states):
+    """[B, layers, M, H] and [B, layers, L, H] -> [B, layers, up to both, H]."""
+    if self.reuse_len:
+      states = states[:, :, : self.reuse_len]
+    mems = ops.concatenate([mems, states], axis=2)
+    return ops.stop_gradient(mems[:, :, -(self.mem_len or 0) :])
+
+  def compute_output_spec(self, mems, states):
+    shape = (*mems.shape[:2], None, mems.shape[3])
+    return keras.KerasTensor(shape, self.compute_dtype)

@@ -1,0 +1,1 @@
+"""Models for fine-tuning and serving: an encoder with one head."""

@@ -1,0 +1,413 @@
+"""The encoder with one head: the models for fine-tuning and serving.
+
+Each is called with the encoder's inputs (see `TransformerEncoder`) and returns
+a dict of float32 logits. Axes: C classes, and those in `layers/__init__.py`.
+"""
+
+import keras
+from keras import ops
+
+from keras_bert_impl import features, heads, layers
+from keras_bert_impl.checkpoints.naming import names
+from keras_bert_impl.models.encoders import encoder_choice, encoder_model
+from keras_bert_impl.models.heads import feature_models, mask_decoding
+
+
+class HeadModel(encoder_model.EncoderModel):
+  """Base class of models with an encoder and heads.
+
+  A subclass wires itself on the encoder's own symbolic tensors, not on a call
+  of it, so that `encoder.hidden_states` are reachable from its inputs.
+
+  Attributes:
+    encoder: the `TransformerEncoder`.
+  """
+
+  def __init__(self, encoder, inputs, outputs, name, **arguments):
+    super().__init__(
+      encoder.config, encoder.dtype_policy, inputs, outputs, name, **arguments
+    )
+    self.encoder = encoder
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class SequenceClassifier(HeadModel):
+  """Classifier or regressor of sequences: `logits` [B, C], from the pooler.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    num_classes: int, C; 1 for regression.
+    dropout_rate: float in [0, 1), before the head; None means
+      `config.hidden_dropout_prob`.
+    bilstm_width: int, units of a BiLSTM whose state at the first token replaces
+      the pooled output; None for no BiLSTM. The paper uses it on a
+      left-to-right encoder (section 5.1).
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+
+  Source: Devlin et al. 2019, figure 4 (a, b); google-research/bert,
+  run_classifier.py.
+  """
+
+  heads = (heads.CLASSIFICATION, heads.REGRESSION)
+
+  def __init__(
+    self,
+    config,
+    num_classes,
+    dropout_rate=None,
+    bilstm_width=None,
+    dtype=None,
+    name="sequence_classifier",
+  ):
+    encoder = encoder_choice.make(
+      config, dtype, use_pooler=bilstm_width is None
+    )
+    if bilstm_width is None:
+      pooled = _transform(encoder, encoder.output["pooled_output"])
+    else:
+      pooled = _last_hidden(encoder, bilstm_width)[:, 0]
+    pooled = _dropout(encoder, pooled, dropout_rate)
+    super().__init__(
+      encoder,
+      encoder.input,
+      {"logits": _classify(encoder, pooled, num_classes)},
+      name,
+      num_classes=num_classes,
+      dropout_rate=dropout_rate,
+      bilstm_width=bilstm_width,
+    )
+
+  @classmethod
+  def of_checkpoint(cls, description, shapes, dtype=None):
+    """Returns a model with as many classes as the stored classifier."""
+    num_classes = shapes[names.CLASSIFIER][0]
+    return cls(description.config, num_classes, dtype=dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class TokenClassifier(HeadModel):
+  """Token classifier: `logits` [B, L, C].
+
+  Args:
+    config: `configs.EncoderConfig`.
+    num_classes: int, C.
+    dropout_rate: as `SequenceClassifier`.
+    use_crf: bool, whether tags are chosen together: there is an output
+      `transitions` [B, C + 2, C] too, with which `layers.crf` finds them.
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+
+  Source: Devlin et al. 2019, figure 4 (d).
+  """
+
+  heads = (heads.TOKEN_CLASSIFICATION,)
+
+  def __init__(
+    self,
+    config,
+    num_classes,
+    dropout_rate=None,
+    use_crf=False,
+    dtype=None,
+    name="token_classifier",
+  ):
+    encoder = encoder_choice.make(config, dtype, use_pooler=False)
+    hidden = _transform(encoder, encoder.hidden_states[-1])
+    hidden = _dropout(encoder, hidden, dropout_rate)
+    logits = _classify(encoder, hidden, num_classes)
+    super().__init__(
+      encoder,
+      encoder.input,
+      feature_models.outputs_of_tags(logits, use_crf),
+      name,
+      num_classes=num_classes,
+      dropout_rate=dropout_rate,
+      use_crf=use_crf,
+    )
+
+  @classmethod
+  def of_checkpoint(cls, description, shapes, dtype=None):
+    """Returns a model with the classes and the field of the checkpoint."""
+    num_classes, use_crf = shapes[names.CLASSIFIER][0], names.CRF in shapes
+    return cls(description.config, num_classes, use_crf=use_crf, dtype=dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class QuestionAnswering(HeadModel):
+  """Question answering: `start_logits` and `end_logits` of the answer, [B, L].
+
+  Args:
+    config: `configs.EncoderConfig`.
+    bilstm_width: int, width of a BiLSTM between encoder and head; None for
+      none.
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+
+  Source: Devlin et al. 2019, section 4.2; google-research/bert, run_squad.py.
+  """
+
+  heads = (heads.QUESTION_ANSWERING,)
+
+  def __init__(
+    self, config, bilstm_width=None, dtype=None, name="question_answering"
+  ):
+    encoder = encoder_choice.make(config, dtype, use_pooler=False)
+    hidden = _last_hidden(encoder, bilstm_width)
+    if bilstm_width is None:
+      hidden = _transform(encoder, hidden)
+    with keras.name_scope("cls"):
+      logits = _head(encoder, 2, "squad")(hidden)
+    outputs = {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
+    super().__init__(
+      encoder, encoder.input, outputs, name, bilstm_width=bilstm_width
+    )
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class MultipleChoice(HeadModel):
+  """Multiple choice: `logits` [B, choices].
+
+  Its inputs are the encoder's with an axis more, [B, choices, L]: one sequence
+  for each choice, any number of them. `encoder.hidden_states` belong to the
+  encoder's own inputs, [B * choices, L].
+
+  Args:
+    config: `configs.EncoderConfig`.
+    dropout_rate: as `SequenceClassifier`.
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+
+  Source: Devlin et al. 2019, section 4.4.
+  """
+
+  heads = (heads.MULTIPLE_CHOICE,)
+
+  def __init__(
+    self, config, dropout_rate=None, dtype=None, name="multiple_choice"
+  ):
+    encoder = encoder_choice.make(config, dtype, use_pooler=True)
+    inputs = {
+      key: keras.Input((None, None), dtype="int32", name=key)
+      for key in encoder.input
+    }
+    rows = {key: _MergeChoices()(value) for key, value in inputs.items()}
+    pooled = encoder(rows)["pooled_output"]  # [B * choices, H]
+    pooled = _transform(encoder, pooled)
+    logits = _classify(encoder, _dropout(encoder, pooled, dropout_rate), 1)
+    logits = _SplitChoices()(logits, inputs[features.INPUT_IDS])
+    super().__init__(
+      encoder, inputs, {"logits": logits}, name, dropout_rate=dropout_rate
+    )
+
+
+class _MergeChoices(keras.layers.Layer):
+  """[B, choices, L] -> [B * choices, L]."""
+
+  def call(self, x):
+    batch, choices, length = ops.shape(x)
+    return ops.reshape(x, (batch * choices, length))
+
+  def compute_output_spec(self, x):
+    return keras.KerasTensor((None, x.shape[-1]), x.dtype)
+
+
+class _SplitChoices(keras.layers.Layer):
+  """[B * choices, 1] -> [B, choices] of `inputs` [B, choices, L]."""
+
+  def call(self, logits, inputs):
+    return ops.reshape(logits, ops.shape(inputs)[:2])
+
+  def compute_output_spec(self, logits, inputs):
+    return keras.KerasTensor(inputs.shape[:2], logits.dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class ReplacedTokenDetector(HeadModel):
+  """ELECTRA's discriminator: `logits` [B, L], above 0 for replaced tokens.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+    use_sequence_ids: bool, as `TransformerEncoder`.
+    embeddings: as `TransformerEncoder`.
+
+  Source: Clark et al. 2020, section 2.
+  """
+
+  heads = (heads.REPLACED_TOKENS,)
+
+  def __init__(
+    self,
+    config,
+    dtype=None,
+    name="replaced_token_detector",
+    use_sequence_ids=False,
+    embeddings=None,
+  ):
+    options = {"use_sequence_ids": use_sequence_ids}
+    if embeddings is not None:
+      options["embeddings"] = embeddings
+    encoder = encoder_choice.make(config, dtype, use_pooler=False, **options)
+    head = layers.DiscriminatorHead(
+      config.hidden_act,
+      config.initializer_range,
+      dtype=encoder.dtype_policy,
+      name="discriminator_predictions",
+    )
+    outputs = {"logits": head(encoder.hidden_states[-1])}
+    super().__init__(
+      encoder, encoder.input, outputs, name, use_sequence_ids=use_sequence_ids
+    )
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class MaskedLanguageModel(HeadModel):
+  """Masked language model at every position: `token_logits` [B, L, V].
+
+  The weights are those of `PretrainingModel`, which scores masked positions
+  only. With a sentence head there are `sentence_logits` [B, 2] too.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    use_sentence_head: bool, whether there is a head for the next sentence, or
+      for the order of two.
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+    use_mask_decoder: bool, as `PretrainingModel`.
+
+  Attributes:
+    use_mask_decoder: as given.
+
+  Source: Devlin et al. 2019, section 3.1.
+  """
+
+  heads = (heads.FILL_MASK, heads.PRETRAINING)
+  fills_all_masks = True
+
+  def __init__(
+    self,
+    config,
+    use_sentence_head=False,
+    dtype=None,
+    name="masked_language_model",
+    use_mask_decoder=False,
+  ):
+    encoder = encoder_choice.make(config, dtype, use_pooler=use_sentence_head)
+    logits = token_logits(encoder, use_mask_decoder=use_mask_decoder)
+    outputs = {"token_logits": logits}
+    if use_sentence_head:
+      outputs["sentence_logits"] = sentence_logits(encoder)
+    super().__init__(
+      encoder,
+      encoder.input,
+      outputs,
+      name,
+      use_sentence_head=use_sentence_head,
+      use_mask_decoder=use_mask_decoder,
+    )
+    self.use_mask_decoder = use_mask_decoder
+
+  @classmethod
+  def of_checkpoint(cls, description, shapes, dtype=None):
+    """Returns a model with the sentence head and decoder of the checkpoint.
+
+    A table of positions that the input does not use is that of the decoder.
+    """
+    config = description.config
+    has_table = names.POSITION_EMBEDDINGS in shapes
+    return cls(
+      config,
+      description.head == heads.PRETRAINING,
+      dtype,
+      use_mask_decoder=has_table and config.position_embedding_type == "none",
+    )
+
+
+def token_logits(encoder, positions=None, use_mask_decoder=False):
+  """Returns logits [B, P, V] of a new masked-LM head, at cls/predictions.
+
+  Args:
+    encoder: `TransformerEncoder`.
+    positions: int [B, P]; None for every position, [B, L].
+    use_mask_decoder: bool, as `PretrainingModel`.
+  """
+  config, hidden = encoder.config, encoder.hidden_states[-1]
+  if positions is None:
+    input_ids = encoder.input[features.INPUT_IDS]
+    positions = ops.cumsum(ops.ones_like(input_ids), axis=1) - 1
+  if use_mask_decoder:
+    hidden = mask_decoding.decode(encoder)
+  head = layers.MaskedLanguageModelHead(
+    activation=config.classifier_act or config.hidden_act,
+    layer_norm_eps=config.layer_norm_eps,
+    initializer_range=config.initializer_range,
+    use_bias=config.classifier_bias,
+    norm_bias=config.norm_bias,
+    use_output_bias=config.decoder_bias,
+    dtype=encoder.dtype_policy,
+    name="predictions",
+  )
+  # A layer takes its path from where it is first called.
+  with keras.name_scope("cls"):
+    return head(hidden, positions, encoder.embedding_table)
+
+
+def sentence_logits(encoder):
+  """Returns logits [B, 2] of a new head, at cls/seq_relationship."""
+  with keras.name_scope("cls"):
+    return _head(encoder, 2, "seq_relationship")(
+      encoder.output["pooled_output"]
+    )
+
+
+def _transform(encoder, hidden):
+  """Returns vectors float [..., H], transformed as the configuration says.
+
+  With `config.classifier_pooling` all heads begin like the masked language
+  model's, with weights of the same names; otherwise nothing is transformed.
+  """
+  config = encoder.config
+  if not config.classifier_pooling:
+    return hidden
+  transform = layers.HeadTransform(
+    config.hidden_size,
+    config.classifier_act or config.hidden_act,
+    config.classifier_bias,
+    config.norm_bias,
+    config.layer_norm_eps,
+    config.initializer_range,
+    dtype=encoder.dtype_policy,
+    name="transform",
+  )
+  with keras.name_scope("cls"), keras.name_scope("predictions"):
+    return transform(hidden)
+
+
+def _last_hidden(encoder, bilstm_width):
+  """Returns the last hidden state, read by a BiLSTM if it has a width."""
+  hidden = encoder.hidden_states[-1]
+  if bilstm_width is None:
+    return hidden
+  return feature_models.read_by_bilstm(encoder, hidden, bilstm_width)
+
+
+def _head(encoder, num_classes, name):
+  return layers.ClassificationHead(
+    num_classes,
+    encoder.config.initializer_range,
+    dtype=encoder.dtype_policy,
+    name=name,
+  )
+
+
+def _classify(encoder, hidden, num_classes):
+  return _head(encoder, num_classes, "classifier")(hidden)
+
+
+def _dropout(encoder, hidden, rate):
+  if rate is None:
+    rate = encoder.config.hidden_dropout_prob
+  dropout = layers.Dropout(rate, dtype=encoder.dtype_policy, name="dropout")
+  return dropout(hidden)

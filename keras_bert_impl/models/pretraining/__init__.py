@@ -1,0 +1,1 @@
+"""Models of the pre-training objectives: an encoder with its heads."""

@@ -1,0 +1,1 @@
+"""Runs behind the scripts: pre-training, fine-tuning and what else they do."""

@@ -1,0 +1,81 @@
+"""Early stopping: ends a run when its dev scores stop improving."""
+
+import os
+
+import numpy as np
+from absl import logging
+
+from keras_bert_impl.training import run_log, savers
+
+EVALUATIONS_NAME = "eval_log.jsonl"
+_BEST = "best"
+
+
+class EarlyStopping:
+  """Scores the dev set at each checkpoint; keeps the best one.
+
+  Args:
+    run: `Run`.
+    patience: int, evaluations without a better score before training ends.
+
+  Raises:
+    ValueError: the run has no dev set with labels.
+  """
+
+  def __init__(self, run, patience):
+    self._run = run
+    self._patience = patience
+    self._split = run.data.selecting_split
+    if self._split is None:
+      raise ValueError(
+        "--early_stopping_patience needs a dev set with labels: give one, or 0"
+        " to train to the end."
+      )
+    self._lines = run_log.JsonLines(
+      os.path.join(run.output_dir, EVALUATIONS_NAME)
+    )
+
+  def __call__(self, step):
+    """Returns whether to stop at `step`."""
+    self._lines.cut(step)
+    if step not in [entry["step"] for entry in self._lines.read()]:
+      self._score(step)
+    values = self._values()
+    best = int(np.argmax(values))
+    return len(values) - 1 - best >= self._patience
+
+  def restore_best(self):
+    """Makes the best checkpoint the last one; returns its step.
+
+    Raises:
+      ValueError: it is not there any more, or damaged.
+    """
+    experiment = self._run.experiment
+    if self._best_saver().restore_latest() is None:
+      raise ValueError(
+        f"output_dir ({self._run.output_dir}) has lost the checkpoint of its"
+        " best step: choose another --output_dir to train again."
+      )
+    experiment.saver.save(experiment.loop.step)
+    return experiment.loop.step
+
+  def remove_best(self):
+    """Deletes the copy of the best checkpoint."""
+    savers.remove_all(self._best_saver().output_dir)
+
+  def _score(self, step):
+    scores = self._run.score(self._split)
+    logging.info("Step %d: %s.", step, scores)
+    main_metric = self._run.evaluator.main_metric
+    if scores[main_metric] > max(self._values(), default=-np.inf):
+      self._best_saver().save(step)
+    self._lines.append({"step": step, **scores})
+
+  def _values(self):
+    """Returns the scores so far, list of float."""
+    main_metric = self._run.evaluator.main_metric
+    return [entry[main_metric] for entry in self._lines.read()]
+
+  def _best_saver(self):
+    folder = os.path.join(self._run.output_dir, _BEST)
+    return self._run.experiment.saver.in_folder(folder)

@@ -1,0 +1,143 @@
+"""Configuration of fine-tuning; its fields become flags of the scripts."""
+
+import dataclasses
+
+from keras_bert_impl import options
+from keras_bert_impl.command_line import program
+from keras_bert_impl.model_folders import model_files
+from keras_bert_impl.training import training_config
+
+# Fields of `TrainingConfig` that num_train_epochs, warmup_proportion and the
+# number of rows replace.
+DERIVED = ("num_train_steps", "num_warmup_steps", "max_eval_steps")
+# Defaults that differ from those of pre-training; 0 means one epoch.
+DEFAULTS = {
+  "save_checkpoints_steps": 0,
+  "keep_checkpoint_max": 1,
+  "eval_batch_size": 32,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class FineTuningConfig(model_files.ModelFilesConfig):
+  """Configuration of fine-tuning; names and defaults of google-research/bert.
+
+  Raises:
+    ValueError: a value is out of range, or neither training, evaluation nor
+      prediction is requested.
+  """
+
+  max_seq_length: int = options.common(
+    128,
+    "Maximum tokens per row; longer texts are cut or split into windows.",
+    interval=options.SEQ_LENGTHS,
+  )
+  do_train: bool = options.common(False, "Whether to train.")
+  do_eval: bool = options.common(False, "Whether to score the dev set.")
+  do_predict: bool = options.common(
+    False, "Whether to write predictions for the test set."
+  )
+  num_train_epochs: float = options.common(
+    3.0, "Passes over the data.", interval="(0, 1000000]"
+  )
+  warmup_proportion: float = options.field(
+    0.1,
+    "Share of the training steps for the learning-rate warm-up.",
+    interval="[0, 1]",
+  )
+  bucket_by_length: bool = options.field(
+    True,
+    "Whether to batch rows of similar length and pad them only to the longest;"
+    " False, and TPUs, pad all rows to max_seq_length.",
+  )
+  early_stopping_patience: int = options.field(
+    0,
+    "Number of evaluations on the dev set, one per checkpoint, without a better"
+    " score before training stops; the best checkpoint is kept. 0: never stop.",
+    interval="[0, 1000000]",
+  )
+  num_restarts: int = options.common(
+    1,
+    "Number of runs from the same checkpoint; each has its own seed for head,"
+    " data order and dropout (random_seed, random_seed + 1, ...).",
+    interval="[1, 1000]",
+  )
+  grid: str | None = options.common(
+    None,
+    "Hyper-parameters to search; the best run on the dev set is kept. paper"
+    " (batch 16, 32; learning rate 5e-5, 4e-5, 3e-5, 2e-5; 2 to 4 epochs), or"
+    ' lists such as "learning_rate=5e-5,3e-5;num_train_epochs=2,3".',
+  )
+  ensemble_dirs: str | None = options.field(
+    None,
+    "output_dirs of finished runs, comma-separated, that predict together as an"
+    " ensemble: their logits are averaged. Not with --do_train.",
+  )
+
+  def __post_init__(self):
+    options.check_fields(self)
+    if not (self.do_train or self.do_eval or self.do_predict):
+      raise ValueError(
+        "at least one of --do_train, --do_eval and --do_predict must be True."
+      )
+    if self.ensemble_dirs and self.do_train:
+      raise ValueError(
+        "--ensemble_dirs cannot be combined with --do_train: give one of them."
+      )
+    if self.ensemble_dirs and not self.members:
+      raise ValueError(
+        f"ensemble_dirs ({self.ensemble_dirs!r}) must name at least one"
+        " output_dir of a finished run."
+      )
+
+  @property
+  def members(self):
+    """Output directories of the runs in the ensemble, list of str."""
+    return program.split_names(self.ensemble_dirs or "")
+
+  @property
+  def needs_dev(self):
+    """Whether a dev set is needed for scores, selection or early stopping."""
+    is_selected = (
+      self.grid or self.num_restarts > 1 or self.early_stopping_patience
+    )
+    return self.do_eval or bool(self.do_train and is_selected)
+
+
+def training_values(**values):
+  """Returns {field of `TrainingConfig`: value}, without the numbers of steps.
+
+  Args:
+    **values: values that replace the defaults; save_checkpoints_steps=0 means
+      one epoch.
+
+  Raises:
+    ValueError: a name is no such field.
+  """
+  defaults = {
+    field.name: field.default
+    for field in dataclasses.fields(training_config.TrainingConfig)
+    if field.name not in DERIVED
+  } | DEFAULTS
+  unknown = values.keys() - defaults.keys()
+  if unknown:
+    raise ValueError(
+      f"{sorted(unknown)[0]!r} is not an option of fine-tuning: choose from"
+      f" {', '.join(sorted(defaults))}."
+    )
+  return defaults | values
+
+
+def provisional_config(values):
+  """Returns a `TrainingConfig` before the number of steps is known.
+
+  Args:
+    values: as `training_values` returns them.
+
+  Raises:
+    ValueError: one is out of range.
+  """
+  every = values["save_checkpoints_steps"] or 1
+  return training_config.TrainingConfig(
+    **values | {"save_checkpoints_steps": every}
+  )

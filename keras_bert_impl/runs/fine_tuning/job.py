@@ -1,0 +1,138 @@
+"""Fine-tuning from examples to scores and files, for scripts and Python.
+
+A script reads its examples and chooses its task; this package does the rest:
+
+  config.py          options
+  data.py            splits, and their rows on disk
+  plan.py            steps, batches, and what a continued run must agree on
+  run.py             one run in its folder: training, scores, files, report
+  early_stopping.py  ends a run when its dev scores stop improving
+  hidden_states.py   what a frozen encoder makes of the rows, on disk
+  predictions.py     outputs of a model, or of an ensemble
+  search.py          restarts, and a grid of hyper-parameters
+
+Order of initialisation: (1) a checkpoint in output_dir is resumed; (2) without
+one, the encoder comes from init_checkpoint and the head from random_seed.
+"""
+
+import os
+
+from keras_bert_impl import files, locks
+from keras_bert_impl.model_folders import model_files, task_file
+from keras_bert_impl.runs.fine_tuning import (
+  fine_tuning_config,
+  run_setup,
+  search,
+)
+from keras_bert_impl.runs.labelled_data import fine_tuning_data
+from keras_bert_impl.training import experiment, freezing
+
+
+class Job:
+  """Fine-tuning of one model: the body of every fine-tuning script.
+
+  Args:
+    settings: `config.FineTuningConfig`.
+    **training: fields of `TrainingConfig` except the numbers of steps:
+      output_dir, init_checkpoint, learning_rate, ...; the defaults are those of
+      the scripts.
+
+  Attributes:
+    settings: as given.
+    encoder_config: `EncoderConfig` of the model to fine-tune.
+
+  Raises:
+    ValueError: options, model and vocabulary do not fit together, or another
+      process writes into output_dir.
+    FileNotFoundError: the configuration or vocabulary does not exist.
+  """
+
+  def __init__(self, settings, **training):
+    self.settings = settings
+    self._training = fine_tuning_config.training_values(**training)
+    if not self._training["output_dir"]:
+      raise ValueError("--output_dir must be given.")
+    if self._training["distribution_strategy"] == "multi_worker_mirrored":
+      raise ValueError(
+        "distribution_strategy=multi_worker_mirrored is for pre-training:"
+        " fine-tune with mirrored on one machine."
+      )
+    # What is wrong fails here, before examples are read.
+    with locks.of_folder(self._training["output_dir"]):
+      pass
+    experiment.strategy_of(
+      fine_tuning_config.provisional_config(self._training)
+    )
+    self._files = model_files.find(
+      settings, self._checkpoint(), settings.max_seq_length
+    )
+    freezing.check(self._training["train_layers"], self.encoder_config)
+
+  @property
+  def encoder_config(self):
+    """`EncoderConfig` of the model to fine-tune."""
+    return self._files.encoder_config
+
+  def run(self, fine_tuning, splits, config=None, counts=None):
+    """Trains, evaluates, predicts and reports, as the settings say.
+
+    Args:
+      fine_tuning: `FineTuning`, the task.
+      splits: {name: list of examples}. "train" may also be a list of such
+        lists, to train on one after the other. Names that begin with "test" are
+        for do_predict; all others are for evaluation, and the first of those
+        with labels selects runs and checkpoints.
+      config: {name: JSON value}, a script's own settings, for results.json.
+      counts: {split: {what: int}}, counts of the readers of the examples.
+
+    Returns:
+      dict, the content of results.json.
+    """
+    longest = fine_tuning.preprocessor.max_seq_length
+    if longest != self.settings.max_seq_length:
+      raise ValueError(
+        f"max_seq_length of the preprocessor ({longest}) must equal that of the"
+        f" settings ({self.settings.max_seq_length})."
+      )
+    output_dir = self._training["output_dir"]
+    data = fine_tuning_data.Data(
+      fine_tuning.preprocessor,
+      splits,
+      self._files.vocabulary_path,
+      self._files.tokenizer_options,
+      os.path.join(output_dir, "records"),
+      counts,
+    )
+    setup = run_setup.Setup(
+      fine_tuning, data, self.settings, self._training, config or {}
+    )
+    with locks.of_folder(output_dir):
+      return search.run(setup)
+
+  def described_task(self):
+    """Returns task.json of the run to continue or use; {} if there is none."""
+    folders = [self._training["output_dir"], *self.settings.members]
+    if self._training["init_checkpoint"]:
+      folders.append(model_files.folder_of(self._training["init_checkpoint"]))
+    for folder in folders:
+      task = task_file.read(folder)
+      if task:
+        return task
+    return {}
+
+  def _checkpoint(self):
+    """Returns the path of the checkpoint that describes the model, or None."""
+    settings, training = self.settings, self._training
+    if settings.members:
+      return settings.members[0]
+    if training["init_checkpoint"]:
+      return training["init_checkpoint"]
+    if files.is_folder(training["output_dir"]):
+      return training["output_dir"]
+    if not settings.bert_config_file:
+      raise ValueError(
+        "--init_checkpoint must be given: the model to fine-tune, such as"
+        " uncased_L-12_H-768_A-12/bert_model.ckpt; or --bert_config_file, to"
+        " start from random weights."
+      )
+    return None

@@ -1,0 +1,146 @@
+"""What report.html shows of data and answers, kept in report.json.
+
+The page is made of the files in the folder of a run, so that a later command
+that knows only a part of the data (new texts to predict) loses nothing of it.
+"""
+
+import os
+
+import numpy as np
+
+from keras_bert_impl.reports import length_facts, report_page
+from keras_bert_impl.training import run_results
+
+NAME = "report.json"
+DATA = "data"
+ANSWERS = "answers"
+_TYPES = {DATA: dict, ANSWERS: dict}
+
+_NUM_WRONG = 20
+_NUM_RIGHT = 5
+# Characters of a text; files of a split.
+_LONGEST_TEXT = 2000
+_MOST_FILES = 10
+
+
+def read(folder):
+  """Returns {"data": {split: dict}, "answers": {split: dict}} of a folder.
+
+  Args:
+    folder: str.
+  """
+  found = run_results.read_json(os.path.join(folder, NAME), types=_TYPES) or {}
+  return {DATA: {}, ANSWERS: {}} | found
+
+
+def keep(folder, kind, values):
+  """Adds to report.json, over what was there of the same splits.
+
+  Args:
+    folder: `RunFolder`.
+    kind: `DATA` or `ANSWERS`.
+    values: {split: {name: JSON value}}.
+
+  Returns:
+    The whole content, as `read` returns it.
+  """
+  content = read(folder.path)
+  for split, new in values.items():
+    content[kind][split] = content[kind].get(split, {}) | new
+  folder.write_json(NAME, content)
+  return content
+
+
+def of_answers(preprocessor, examples, judgement, figure):
+  """Returns what the page shows of the answers to a split, a JSON object.
+
+  Args:
+    preprocessor: `Preprocessor`, which knows the texts.
+    examples: list of N examples.
+    judgement: `Judgement` of the answers to them, or None.
+    figure: of `Evaluator.plot`, or None.
+  """
+  shown = {"picture": figure and report_page.svg(figure, "Scores")}
+  if judgement is None:
+    return shown
+  is_right = np.asarray(judgement.is_right, bool)
+  certainty = np.asarray(judgement.certainty, np.float64)
+  order = np.argsort(-certainty, kind="stable")
+  wrong = order[~is_right[order]][:_NUM_WRONG]
+  right = np.flatnonzero(is_right)
+  few = np.linspace(0, max(len(right) - 1, 0), min(_NUM_RIGHT, len(right)))
+  right = right[few.astype(int)]  # From all parts of the file.
+
+  def entry(index):
+    return {
+      "texts": [_cut(text) for text in preprocessor.texts(examples[index])],
+      "gold": _cut(judgement.gold[index]),
+      "found": _cut(judgement.found[index]),
+      "certainty": float(certainty[index]),
+    }
+
+  return shown | {
+    "measure": judgement.measure,
+    "num_wrong": int(np.sum(~is_right)),
+    "num_examples": len(examples),
+    "wrong": [*map(entry, wrong)],
+    "right": [*map(entry, right)],
+  }
+
+
+class Cards:
+  """What the page shows of the splits of a task, counted once for all runs.
+
+  Args:
+    data: `data.Data`.
+    evaluator: `Evaluator`.
+  """
+
+  def __init__(self, data, evaluator):
+    self._data = data
+    self._evaluator = evaluator
+    self._made = {}
+    self._trained_on = None
+
+  def of_read(self):
+    """Returns {split: JSON object} of the splits whose rows have been read."""
+    for split in self._data.counts:
+      if split not in self._made:
+        self._made[split] = self._make(split)
+    return {split: self._made[split] for split in self._data.counts}
+
+  def _make(self, split):
+    data, examples = self._data, self._data.examples(split)
+    files = dict.fromkeys(x.origin.rpartition(":")[0] for x in examples)
+    card = {
+      "files": [*filter(None, files)][:_MOST_FILES],
+      "counts": data.counts[split],
+      "lengths": length_facts.summary(
+        data.rows(split).lengths, data.preprocessor.max_seq_length
+      ),
+    }
+    if data.is_labelled(split):
+      card["labels"] = self._evaluator.label_counts(examples)
+    if data.stages and split not in data.stages:
+      trained_on = self._texts_trained_on()
+      card["also_trained_on"] = sum(
+        self._texts(example) in trained_on for example in examples
+      )
+    return card
+
+  def _texts(self, example):
+    return tuple(self._data.preprocessor.texts(example))
+
+  def _texts_trained_on(self):
+    if self._trained_on is None:
+      self._trained_on = {
+        self._texts(example)
+        for split in self._data.stages
+        for example in self._data.examples(split)
+      }
+    return self._trained_on
+
+
+def _cut(text):
+  is_long = len(text) > _LONGEST_TEXT
+  return text[:_LONGEST_TEXT] + "..." if is_long else text

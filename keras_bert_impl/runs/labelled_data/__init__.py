@@ -1,0 +1,1 @@
+"""Labelled data of a run: splits, their rows and hidden states."""

@@ -1,0 +1,173 @@
+"""Examples of fine-tuning and their tokenized rows, on disk and in memory."""
+
+import collections
+import dataclasses
+import hashlib
+import itertools
+import os
+
+from absl import logging
+
+from keras_bert_impl import tokenizers
+from keras_bert_impl.tokenizers import vocabularies
+from tfrecords.labelled import row_files
+
+TRAIN = "train"
+_SAMPLE_TEXTS = 500
+
+
+class Data:
+  """The splits of a task.
+
+  Args:
+    preprocessor: `fine_tuning.Preprocessor`.
+    splits: {name: list of examples}, as in `job.Job.run`.
+    vocabulary_path: str.
+    options: options of its tokenizer.
+    folder: str, folder for the rows.
+    counts: {split: {what: int}}, counts of the readers of the examples.
+
+  Attributes:
+    preprocessor: as given.
+    vocabulary: `Vocabulary`.
+    options: as given.
+    stages: list of str, the splits to train on, one after the other.
+    counts: {split: {what: int}}, for the splits whose rows have been read.
+  """
+
+  def __init__(
+    self, preprocessor, splits, vocabulary_path, options, folder, counts=None
+  ):
+    self.preprocessor = preprocessor
+    self.vocabulary = vocabularies.Vocabulary.load(
+      vocabulary_path, family=options.family
+    )
+    self.options = options
+    self.counts = {}
+    self._read_counts = counts or {}
+    self._folder = folder
+    self._rows = {}
+    stages = splits.get(TRAIN, [])
+    if stages and not isinstance(stages[0], list):
+      stages = [stages]
+    self.stages = [
+      f"{TRAIN}_{number}" if number > 1 else TRAIN
+      for number in range(1, len(stages) + 1)
+    ]
+    self._examples = {**splits, **dict(zip(self.stages, stages, strict=True))}
+
+  @property
+  def other_splits(self):
+    """Names of the splits that are not for training, list of str."""
+    return [
+      name
+      for name in self._examples
+      if name != TRAIN and name not in self.stages
+    ]
+
+  @property
+  def dev_splits(self):
+    """Names of the splits for evaluation, without test sets, list of str."""
+    return [name for name in self.other_splits if not name.startswith("test")]
+
+  @property
+  def selecting_split(self):
+    """Name of the split that selects runs and checkpoints, or None."""
+    for split in self.dev_splits:
+      if self.is_labelled(split):
+        return split
+    return None
+
+  def is_labelled(self, split):
+    """Returns whether all examples of a split can be scored."""
+    return all(example.is_labelled for example in self.examples(split))
+
+  def examples(self, split):
+    """Returns the list of examples of a split."""
+    return self._examples[split]
+
+  def fingerprint(self, split):
+    """Returns the SHA-256 of the rows of a split, hex."""
+    self.rows(split)
+    return row_files.fingerprint(self.path(split))
+
+  def rows(self, split):
+    """Returns the `Rows` of a split; writes them first if necessary.
+
+    Raises:
+      ValueError: the split has no examples, or they make no rows.
+    """
+    if split not in self._rows:
+      examples = self.examples(split)
+      if not examples:
+        raise ValueError(
+          f"the {split} split has no examples: check its file and its columns."
+        )
+      path = self.path(split)
+      origin = self._origin(examples)
+      counts = row_files.find(path, origin)
+      if counts is None:
+        counts = self._write(path, origin, split)
+      rows = row_files.read(path, self.preprocessor.columns)
+      self._rows[split] = rows
+      self.counts[split] = {
+        "examples": len(examples),
+        "rows": len(rows),
+        **self._read_counts.get(split, {}),
+        **counts,
+      }
+    return self._rows[split]
+
+  def path(self, split):
+    """Returns the path of the file of a split's rows."""
+    return os.path.join(self._folder, f"{split}.tf_record")
+
+  def _write(self, path, origin, split):
+    examples = self.examples(split)
+    logging.info("Tokenizing %d examples of %s.", len(examples), split)
+    # Training from rows on disk must not need tensorflow-text.
+    try:
+      tokenizer = tokenizers.load(self.vocabulary.origin, **vars(self.options))
+    except ImportError as error:
+      raise ValueError(
+        f"{path} cannot be written ({error}): install tensorflow-text, or copy"
+        f" {self._folder} from a machine that has it."
+      ) from error
+    if split == TRAIN:
+      self._warn_of_disagreement(tokenizer, examples)
+    counts = collections.Counter()
+    rows = self.preprocessor.make_rows(examples, tokenizer, counts)
+    row_files.write(path, rows, self.preprocessor.columns, origin, counts)
+    for what, number in counts.items():
+      logging.warning("%s: %d %s.", split, number, what)
+    return counts
+
+  def _warn_of_disagreement(self, tokenizer, examples):
+    """Warns if vocabulary, text normalisation and texts do not fit together."""
+    from keras_bert_impl.tokenizers import agreement  # needs tensorflow-text
+
+    texts = itertools.chain.from_iterable(
+      map(self.preprocessor.texts, examples)
+    )
+    agreement.check(tokenizer, list(itertools.islice(texts, _SAMPLE_TEXTS)))
+
+  def _origin(self, examples):
+    """Returns a dict that identifies the rows that the examples make."""
+    digest = hashlib.sha256()
+    for example in examples:
+      # Without paths, because files may move.
+      example = dataclasses.replace(example, origin="")
+      digest.update(repr(example).encode("utf-8", "surrogatepass"))
+    return {
+      "examples": digest.hexdigest(),
+      "vocabulary": self.vocabulary.fingerprint,
+      "options": vars(self.options),
+      "columns": {
+        name: [*map(str, column)]
+        for name, column in self.preprocessor.columns.items()
+      },
+      "preprocessor": {
+        "name": type(self.preprocessor).__name__,
+        **self.preprocessor.describe(),
+      },
+    }

@@ -1,0 +1,226 @@
+"""Splits of labelled examples: the files that scripts read.
+
+They are the published files of a data set in --data_dir, or the files of
+--train_file, --dev_file and --test_file, which need no data set
+(--task_name=custom).
+"""
+
+import collections
+import dataclasses
+import itertools
+
+from absl import flags, logging
+
+from keras_bert_impl import files, options
+from keras_bert_impl.command_line import program
+from tfrecords.labelled import data_sets
+from tfrecords.text import tfds_documents
+
+CUSTOM = "custom"
+_COLUMN_FLAGS = ("columns", "text_column", "label_column", "id_column")
+
+
+@dataclasses.dataclass(frozen=True)
+class SplitsConfig:
+  """Files and columns of the examples.
+
+  Raises:
+    ValueError: flags contradict each other.
+  """
+
+  task_name: str = options.common(
+    CUSTOM,
+    "Data set, or custom for your own files with --text_column, --label_column"
+    " and so on.",
+  )
+  data_dir: str | None = options.common(
+    None, "Folder with the published files of the data set."
+  )
+  train_file: str | None = options.common(
+    None,
+    "Files to train on, comma-separated, instead of the published files: .tsv"
+    " or .txt (tabs, no quoting), .csv, .jsonl or .json.",
+  )
+  dev_file: str | None = options.common(
+    None, "Files to evaluate on, instead of the published files."
+  )
+  test_file: str | None = options.common(
+    None, "Files to predict, instead of the published files."
+  )
+  dev_fraction: float = options.common(
+    0.0,
+    "Share of the training examples to hold out as the dev set; the same"
+    " examples every time.",
+    interval="[0, 1)",
+  )
+  columns: str | None = options.field(
+    None,
+    "Column names, comma-separated, for files without a header line.",
+  )
+  text_column: str | None = options.common(
+    None, "Name of the text column; default: text."
+  )
+  label_column: str | None = options.common(
+    None, "Name of the label column; default: label."
+  )
+  id_column: str | None = options.field(
+    None, "Name of the example id column; default: number the rows from 0."
+  )
+
+  def __post_init__(self):
+    if self.dev_fraction and self.dev_file:
+      raise ValueError(
+        "--dev_fraction cannot be combined with --dev_file: give one of them."
+      )
+    if not self.is_custom:
+      self._check_columns(_COLUMN_FLAGS)
+
+  @property
+  def is_custom(self):
+    """Whether flags name the columns, instead of a data set."""
+    return self.task_name.lower() == CUSTOM
+
+  @property
+  def source_options(self):
+    """Arguments of `data_sets.Source` from the column flags, {name: value}."""
+    options = {
+      "columns": self.columns and tuple(program.split_names(self.columns)),
+      "text": self.text_column or "text",
+      "label": self.label_column or "label",
+      "id": self.id_column,
+    }
+    return {name: value for name, value in options.items() if value}
+
+  def _check_columns(self, names):
+    for name in names:
+      if getattr(self, name):
+        raise ValueError(
+          f"--{name} needs --task_name={CUSTOM}: the columns of "
+          f"{self.task_name} are known; leave --{name} out."
+        )
+
+
+def list_data_sets(data_sets):
+  """Adds the names of `DataSet`s to the help of --task_name."""
+  names = ", ".join(data_set.name for data_set in data_sets)
+  flags.FLAGS["task_name"].help += f" Data sets: {names}."
+
+
+def custom_splits(source):
+  """Returns {split: source} with the same source for all splits."""
+  return dict.fromkeys(("train", "dev", "test"), source)
+
+
+def read_needed(settings, dev_fraction, find, read, hold_out):
+  """Returns {split: examples} of the splits that a run needs.
+
+  All files are found before the first is read.
+
+  Args:
+    settings: `config.FineTuningConfig`.
+    dev_fraction: float, share of the training examples to hold out, or 0.
+    find: callable, (kind, flag that needs it) -> {split: paths}; kinds are
+      "train", "dev" and "test".
+    read: callable, (split, paths) -> examples.
+    hold_out: callable, (examples, dev_fraction) -> (training examples, dev
+      examples).
+
+  Raises:
+    FileNotFoundError: a file does not exist.
+  """
+  found = {}
+  if settings.do_train or (settings.needs_dev and dev_fraction):
+    found |= find("train", "--do_train")
+  if settings.needs_dev and not dev_fraction:
+    found |= find("dev", "--do_eval")
+  if settings.do_predict:
+    found |= find("test", "--do_predict")
+  for path in itertools.chain.from_iterable(found.values()):
+    if not tfds_documents.is_source(path):
+      files.check_exists(path)
+  splits = {}
+  for split, paths in found.items():
+    splits[split] = read(split, paths)
+    if split == "train" and dev_fraction:
+      splits["train"], splits["dev"] = hold_out(splits["train"], dev_fraction)
+  return splits
+
+
+class Reader:
+  """Reads the splits that a run needs.
+
+  Args:
+    data_set: `data_sets.DataSet`.
+    config: `SplitsConfig`.
+    settings: `config.FineTuningConfig`.
+
+  Attributes:
+    counts: {split: {what: int}}, rows that were left out.
+  """
+
+  def __init__(self, data_set, config, settings):
+    self._data_set = data_set
+    self._config = config
+    self._settings = settings
+    self.counts = {}
+    given = {
+      "train": config.train_file,
+      "dev": config.dev_file,
+      "test": config.test_file,
+    }
+    self._files = {
+      split: program.split_names(names)
+      for split, names in given.items()
+      if names
+    }
+
+  def read(self):
+    """Returns {split: list of examples}, "dev..." before "test...".
+
+    Raises:
+      ValueError: a split that is needed is missing or malformed.
+      FileNotFoundError: a file does not exist.
+    """
+    return read_needed(
+      self._settings,
+      self._config.dev_fraction,
+      self._find,
+      self._read,
+      data_sets.hold_out,
+    )
+
+  def _find(self, kind, flag):
+    """Returns {split: paths} of the splits whose names begin with `kind`."""
+    names = [s for s in self._data_set.splits if s.startswith(kind)]
+    names = [s for s in names or [kind] if self._paths(s)]
+    if not names:
+      raise ValueError(self._missing(kind, flag))
+    return {split: self._paths(split) for split in names}
+
+  def _missing(self, kind, flag):
+    """Returns the error message for a split without files."""
+    remedy = f"give --{kind}_file"
+    if kind in self._data_set.splits and not self._config.is_custom:
+      remedy += f" or --data_dir, the folder of {self._data_set.name}"
+    if kind == "dev":
+      remedy += ", or --dev_fraction to hold out some training examples"
+    return " ".join(filter(None, (f"{flag}: {remedy}.", self._data_set.note)))
+
+  def _paths(self, split):
+    """Returns the paths of a split, list of str; [] if it has no files."""
+    if split in self._files:
+      return self._files[split]
+    source = self._data_set.splits.get(split)
+    folder = self._config.data_dir
+    return data_sets.paths_of(source, folder) if source else []
+
+  def _read(self, split, paths):
+    sources = self._data_set.splits
+    # A split that was not published has the format of another split.
+    source = sources.get(split) or next(iter(sources.values()))
+    counts = self.counts[split] = collections.Counter()
+    examples = source.read(paths, not split.startswith("test"), counts)
+    logging.info("%s: %d examples of %s.", split, len(examples), paths)
+    for what, number in counts.items():
+      logging.warning("%s: %d %s were left out.", split, number, what)
+    return examples

@@ -1,0 +1,151 @@
+"""Scores of a pre-training run, and its page report.html."""
+
+import os
+from typing import NamedTuple
+
+from keras_bert_impl.metrics import intervals
+from keras_bert_impl.reports import length_facts, report_page, sections
+from keras_bert_impl.training import run_log
+
+_METHOD = (
+  f"{intervals.WILSON}: of the share of tokens, as if they were independent of"
+  " each other. It says what other text would change, not what another seed"
+  " would."
+)
+_ROWS_MEASURED = 4096
+
+
+class Score(NamedTuple):
+  """A line of the table of scores.
+
+  Attributes:
+    name: str.
+    score: str.
+    interval: `Interval`, or None.
+    comparison: str, the score of guessing, or "".
+  """
+
+  name: str
+  score: str
+  interval: object = None
+  comparison: str = ""
+
+
+def scores(results, task):
+  """Yields the `Score`s of the evaluation in the results, if there is one.
+
+  Args:
+    results: dict, the content of results.json.
+    task: `PretrainingTask`.
+  """
+  evaluation = results.get("eval")
+  if not evaluation:
+    return
+  data = "held-out" if evaluated_file(results) else "training-data"
+  for score in _scores(evaluation, task):
+    yield score._replace(name=f"{data} {score.name}")
+
+
+def evaluated_file(results):
+  """Returns the --eval_input_file of the evaluation in the results, or None."""
+  # Earlier versions did not note it: that of their only command counts.
+  options = results.get("eval", {})
+  if "eval_input_file" not in options:
+    options = results["configuration"]
+  return options["eval_input_file"]
+
+
+def write(folder, task, config, sample_lengths, filled):
+  """Writes the page of a run, of what is in its folder and its results.
+
+  Args:
+    folder: `RunFolder`.
+    task: `PretrainingTask`.
+    config: `config.PretrainingConfig`.
+    sample_lengths: callable, number of rows -> {data: int [N], their tokens}.
+    filled: list of (text with [MASK], most probable tokens).
+  """
+  results = folder.results
+  entries = run_log.read(folder.path)
+  name = os.path.basename(os.path.normpath(folder.path))
+  folder.write_report(
+    f"Pre-training ({config.data.objective}): {name}",
+    [
+      _scores_section(results, task),
+      sections.curves(entries, results.get("eval"), task.short_names),
+      report_page.Section("Predictions for [MASK]", report_page.pairs(filled)),
+      _data(results, config, sample_lengths(_ROWS_MEASURED)),
+    ],
+  )
+
+
+def _scores(evaluation, task):
+  """Yields the `Score`s of each loss, without the name of the data."""
+  guesses = task.guesses(evaluation)
+  for name, short in task.short_names.items():
+    accuracy = evaluation.get(f"{name}_accuracy")
+    if accuracy is not None:
+      number = evaluation.get(f"{name}_number")
+      interval = number and intervals.wilson(accuracy * number, number)
+      yield Score(
+        f"{short} accuracy",
+        f"{accuracy:.1%}",
+        interval or None,
+        guesses.get(name, ""),
+      )
+    if f"{name}_recall" in evaluation:
+      precision, recall = (
+        evaluation[f"{name}_{kind}"] for kind in ("precision", "recall")
+      )
+      rates = f"{precision:.1%}, {recall:.1%}"
+      yield Score(f"{short} precision, recall", rates)
+    if f"{name}_perplexity" in evaluation:
+      perplexity = evaluation[f"{name}_perplexity"]
+      yield Score(f"{short} perplexity", f"{perplexity:.1f}")
+
+
+def _scores_section(results, task):
+  rows = [*scores(results, task)]
+  body = sections.scores(rows) if rows else ""
+  if any(row.interval for row in rows):
+    body += report_page.note(_METHOD)
+  if "train" in results:
+    train = results["train"]
+    body += report_page.note(
+      f"{train['steps']} steps; {train['examples_per_second']:.1f} examples/s;"
+      f" {train['tokens_per_second']:.0f} tokens/s without padding."
+    )
+  return report_page.Section("Scores", body)
+
+
+def _data(results, config, found):
+  """Returns the section of the records: how many, of what, in which files.
+
+  Args:
+    results: dict, the content of results.json.
+    config: `config.PretrainingConfig`.
+    found: {data: int [N], tokens of some rows}.
+  """
+  summaries = {
+    name: length_facts.summary(each, config.data.max_seq_length)
+    for name, each in found.items()
+  }
+  counts = {
+    name.removeprefix("num_").replace("_", " "): f"{number:,}"
+    for name, number in results["data"].items()
+    if number is not None
+  }
+  files = {
+    "training": config.data.input_file,
+    "evaluation": evaluated_file(results) or config.data.input_file,
+  }
+  measured = {
+    name: {"rows measured": f"{len(found[name]):,}", **length_facts.facts(each)}
+    for name, each in summaries.items()
+  }
+  return report_page.Section(
+    "Data",
+    report_page.pairs((counts | files).items())
+    + sections.by_data_set(measured)
+    + length_facts.histograms(summaries),
+  )

@@ -1,0 +1,268 @@
+"""One pre-training run in its output directory, from records to report."""
+
+import math
+import os
+
+from absl import logging
+
+from keras_bert_impl.checkpoints.descriptions import google_config, vocab_size
+from keras_bert_impl.model_folders import run_folder
+from keras_bert_impl.reports import report_page
+from keras_bert_impl.runs.pretraining import (
+  pretraining_records,
+  pretraining_report,
+)
+from keras_bert_impl.tasks.basics import pretraining
+from keras_bert_impl.tokenizers import (
+  tokenizer_options,
+  vocabularies,
+  vocabulary_files,
+)
+from keras_bert_impl.training import experiment as experiment_lib
+from keras_bert_impl.training import (
+  run_log,
+  word_vectors,
+)
+from keras_bert_impl.training import (
+  run_results as report,
+)
+from tfrecords.reading import scan
+
+
+class PretrainingRun:
+  """A pre-training run in its output directory.
+
+  Args:
+    config: `config.PretrainingConfig`.
+  """
+
+  def __init__(self, config):
+    self.config = config
+    self.encoder_config = google_config.read(config.data.bert_config_file)
+    self.vocabulary = _find_vocabulary(
+      config.data, self.encoder_config.model_type
+    )
+    _check_sizes(config.data, self.encoder_config, self.vocabulary)
+    self.records = pretraining_records.PretrainingRecords(
+      config, self.encoder_config.vocab_size, self.vocabulary
+    )
+    self.task = config.objective.make_task(
+      self.encoder_config, self.records.for_task(), config.options
+    )
+    self.experiment = experiment_lib.Experiment(
+      self.task, config.training, self._identity()
+    ).start()
+    self._take_word_vectors()
+    self.folder = run_folder.RunFolder(
+      config.training.output_dir, self.experiment.is_chief
+    )
+    self.folder.keep_model_files(self.encoder_config, self.vocabulary)
+
+  @property
+  def results(self):
+    """The content of results.json, dict."""
+    return self.folder.results
+
+  def train(self):
+    """Trains to the last step."""
+    training = self.config.training
+    if self.experiment.is_complete:
+      print(
+        f"{training.output_dir} already has all {training.num_train_steps}"
+        " steps: nothing left to train. Raise --num_train_steps to continue, or"
+        " choose another --output_dir."
+      )
+      return
+    records = self.records.train
+    with scan.errors_explained(records):
+      summary = self.experiment.train(
+        lambda step: self.records.train_batches(self.task.prepare, step),
+        before_save=records.watch.check,
+      )
+    self.results["train"] = {
+      "steps": summary.steps,
+      "examples_per_second": summary.examples_per_second,
+      "tokens_per_second": summary.tokens_per_second,
+    }
+    self._save_results()
+
+  def evaluate(self):
+    """Evaluates on the held-out records."""
+    batches = self.records.eval_batches(self.task.prepare)
+    with scan.errors_explained(self.records.eval):
+      metrics = self.experiment.evaluate(batches)
+      commonest, number = pretraining.commonest_label_share(batches)
+    self.records.eval.watch.check()
+    metrics.pop("padding_share")
+    tokens = self.task.token_loss
+    perplexity = math.exp(min(metrics[f"{tokens}_loss"], 700.0))
+    self.results["eval"] = {
+      "step": self.experiment.loop.step,
+      "eval_input_file": self.config.data.eval_input_file,
+      **metrics,
+      f"{tokens}_perplexity": perplexity,
+      f"{tokens}_baseline_accuracy": commonest,
+      f"{tokens}_number": number,
+    }
+    self._save_results()
+
+  def export(self):
+    """Exports the objective's heads as SavedModels, once per step."""
+    step = self.experiment.loop.step
+    if self.results.get("exported_step") == step or self.vocabulary is None:
+      return
+    exports = _import_exports("No SavedModels are written")
+    if exports is None:
+      return
+    paths = exports.export_heads(
+      self.config.objective.servables,
+      self.experiment.model,
+      self.vocabulary,
+      self.config.data.max_seq_length,
+      lambda head: self.folder.join("saved_model", head),
+    )
+    self.folder.artifacts.update(paths)
+    self.results["exported_step"] = step
+    self._save_results()
+
+  def report(self):
+    """Prints and writes the results: table, predictions, curves, paths."""
+    results, folder = self.results, self.folder
+    results["data"] = self.records.counts()
+    folder.artifacts.update(
+      records=self.records.train.files,
+      vocabulary=self.vocabulary and folder.vocabulary_path(self.vocabulary),
+      checkpoint=self.experiment.saver.latest(),
+      tensorboard=folder.join("tensorboard"),
+      log=folder.join(run_log.LOG_NAME),
+      results=folder.join(report.RESULTS_NAME),
+      report=folder.join(report_page.NAME),
+    )
+    folder.plot_curves(results.get("eval"), self.task.short_names)
+    self._save_results()
+    filled = [*self._fill_masks()]
+    pretraining_report.write(
+      folder, self.task, self.config, self.records.sample_lengths, filled
+    )
+    lines = [_summary(results, self.task), ""]
+    for text, fillings in filled:
+      lines += [text, f"    {fillings}"]
+    folder.print_report(
+      "\n".join(lines).rstrip(), records=self.config.data.input_file
+    )
+
+  def _identity(self):
+    """Returns {name: JSON value} that a resumed run must keep."""
+    return {
+      "encoder": self.encoder_config.to_dict(),
+      "vocabulary": self.vocabulary and self.vocabulary.fingerprint,
+      "objective": self.config.data.objective,
+      "max_seq_length": self.config.data.max_seq_length,
+      **self.records.identity(),
+      **self._options(),
+    }
+
+  def _take_word_vectors(self):
+    """Assigns the vectors of --word_vectors to a model that begins."""
+    path, experiment = self.config.data.word_vectors, self.experiment
+    if not path or experiment.saver.latest():
+      return
+    if self.vocabulary is None:
+      raise ValueError(
+        f"word_vectors ({path}) need a vocabulary: give --vocab_file."
+      )
+    word_vectors.assign(
+      path,
+      self.vocabulary,
+      experiment.model.weights,
+      self.encoder_config.initializer_range,
+    )
+
+  def _options(self):
+    """Returns {name: value} of the objective's own options."""
+    return vars(self.config.options) if self.config.options else {}
+
+  def _fill_masks(self):
+    """Yields (text, most probable tokens) from the exported model."""
+    texts = self.config.data.example_text
+    saved_model = self.folder.artifacts.get("fill_mask_saved_model")
+    if not texts or not saved_model:
+      return
+    # An earlier process may have exported, so import here too.
+    exports = _import_exports("No predictions for [MASK] are shown")
+    if exports:
+      yield from exports.fill_masks(saved_model, texts)
+
+  def _save_results(self):
+    self.folder.save_results(
+      {
+        **vars(self.config.data),
+        **self._options(),
+        **self.records.masking,
+        **vars(self.config.training),
+      }
+    )
+
+
+def _import_exports(consequence):
+  """Returns the module `exports`, or None without tensorflow-text.
+
+  It is imported here because training must not need tensorflow-text.
+
+  Args:
+    consequence: str, what is missing without it, for the warning.
+  """
+  try:
+    from keras_bert_impl.runs.pretraining import exports
+  except ImportError as error:
+    logging.warning(
+      "%s (%s): install tensorflow-text and run the same command again.",
+      consequence,
+      error,
+    )
+    return None
+  return exports
+
+
+def _find_vocabulary(data, model_type):
+  """Returns the `Vocabulary` of the records, or None if there is no file."""
+  if data.vocab_file:
+    path = vocabulary_files.find_file(data.vocab_file)
+  else:
+    folder = os.path.dirname(data.bert_config_file) or "."
+    try:
+      path = vocabulary_files.find_file(folder)
+    except FileNotFoundError:
+      return None
+  options = tokenizer_options.resolve(path, model_type)
+  return vocabularies.Vocabulary.load(path, family=options.family)
+
+
+def _check_sizes(data, config, vocabulary):
+  """Raises ValueError if model, vocabulary and lengths do not fit together."""
+  length, origin = data.max_seq_length, data.bert_config_file
+  if length > config.max_sequence_length:
+    raise ValueError(
+      f"max_seq_length ({length}) must be at most {config.max_sequence_length},"
+      f" which max_position_embeddings ({config.max_position_embeddings}) of"
+      f" {origin} allows: shorten the records or train a model with more"
+      " positions."
+    )
+  if vocabulary:
+    vocab_size.check(config, vocabulary.size, vocabulary.origin, origin)
+
+
+def _summary(results, task):
+  """Returns the table of results, with the scores of guessing, str."""
+  rows = [
+    (row.name, row.score, row.comparison)
+    for row in pretraining_report.scores(results, task)
+  ]
+  if "train" in results:
+    train = results["train"]
+    rows += [
+      ("steps", str(train["steps"]), ""),
+      ("examples/s", f"{train['examples_per_second']:.1f}", ""),
+      ("tokens/s (no padding)", f"{train['tokens_per_second']:.0f}", ""),
+    ]
+  return report.table(rows, ("", "this run", "for comparison"))

@@ -1,0 +1,1 @@
+"""Servables, one for each head."""

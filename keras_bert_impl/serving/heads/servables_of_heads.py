@@ -1,0 +1,25 @@
+"""The servables by the head that they serve."""
+
+from keras_bert_impl.serving.heads import (
+  classification,
+  fill_mask,
+  multiple_choice,
+  question_answering,
+  replaced_tokens,
+  text_vectors,
+  token_classification,
+)
+
+SERVABLES = {
+  servable.head: servable
+  for servable in (
+    classification.ClassificationServable,
+    classification.RegressionServable,
+    text_vectors.EncoderServable,
+    fill_mask.FillMaskServable,
+    multiple_choice.MultipleChoiceServable,
+    question_answering.QuestionAnsweringServable,
+    replaced_tokens.ReplacedTokensServable,
+    token_classification.TokenClassificationServable,
+  )
+}

@@ -1,0 +1,132 @@
+"""Servable of the encoder: vectors of texts and of their tokens."""
+
+import tensorflow as tf
+
+from keras_bert_impl.models.heads import embedding_model
+from keras_bert_impl.serving import row_batches, servables, tokens
+from keras_bert_impl.tokenizers import prompts
+
+TOKEN_EMBEDDINGS = "token_embeddings"
+
+
+class EncoderServable(servables.Servable):
+  """Embeds texts: one vector for each text, or for each token.
+
+  Args:
+    model: `EmbeddingModel`, `TransformerEncoder`, or any model on one.
+    tokenizer: as `Servable`.
+    max_seq_length: as `Servable`.
+    pooling: what the vector of a text is, as of `EmbeddingModel`; None for what
+      an `EmbeddingModel` does, and the mean of all tokens, [CLS] and [SEP]
+      included, of other models.
+    normalize: bool, whether vectors have length 1; None for what an
+      `EmbeddingModel` does, and False for other models.
+    prompt: str, text to put before each text; not for single tokens.
+    do_lower_case: bool, whether to lower-case texts before the tokenizer.
+
+  Raises:
+    ValueError: as `Servable`; an unknown pooling, or "pooler" without one.
+  """
+
+  head = "encoder"
+
+  def __init__(
+    self,
+    model,
+    tokenizer,
+    max_seq_length,
+    pooling=None,
+    normalize=None,
+    prompt="",
+    do_lower_case=False,
+  ):
+    model = embedding_model.on_encoder_of(model, pooling, normalize)
+    super().__init__(model, tokenizer, max_seq_length)
+    self.prompt = prompt
+    self.do_lower_case = do_lower_case
+    self._include_prompt = model.include_prompt
+    self._hidden_size = model.output["sequence_output"].shape[-1]
+    self._embedding_size = model.output["embeddings"].shape[-1]
+    self._described = {
+      "pooling": ", ".join(model.pooling),
+      "normalize": any(
+        map(embedding_model.is_normalization, model.final_layers[-1:])
+      ),
+    }
+
+  def definitions(self):
+    """Returns as `Servable`, with a signature for the tokens."""
+    return super().definitions() | {
+      TOKEN_EMBEDDINGS: self.on_text(self.embed_tokens)
+    }
+
+  def encode(self, text):
+    """Returns the inputs of the model of texts [B], as `assemble`."""
+    rows, is_cut = self.assemble(
+      prompts.tokenize(self.tokenizer, text, self.prompt, self.do_lower_case)
+    )
+    if not self._include_prompt:
+      rows |= prompts.without_prompt(
+        rows,
+        self.tokenizer,
+        self.prompt,
+        self.max_seq_length,
+        self.do_lower_case,
+      )
+    return rows, is_cut
+
+  def answer(self, text):
+    """Encodes texts [B].
+
+    Returns:
+      embeddings float32 [B, D]; is_cut bool [B], whether a text, with its
+      prompt, has more tokens than max_seq_length has room for.
+    """
+    model = self.load_model()
+    rows, is_cut = self.encode(text)
+    embeddings = row_batches.map_rows(
+      lambda rows: model(rows)["embeddings"],
+      rows,
+      tf.TensorSpec([self._embedding_size], tf.float32),
+    )
+    return {"embeddings": embeddings, servables.IS_CUT: is_cut}
+
+  def embed_tokens(self, text):
+    """Encodes the tokens of texts [B].
+
+    Returns:
+      embeddings float32 [B, T, H], the last hidden state of each token, 0 where
+      there is none; num_tokens, tokens, starts, ends and is_cut as
+      `tokens.encode`.
+    """
+    model = self.load_model()
+    text = prompts.fold(text, self.do_lower_case)
+    rows, described = tokens.encode(self, text)
+    hidden = row_batches.map_rows(
+      lambda rows: model(rows)["sequence_output"],
+      rows,
+      tf.TensorSpec([None, self._hidden_size], tf.float32),
+    )
+    return described | {
+      "embeddings": tokens.select(
+        hidden, described["num_tokens"], self.tokenizer.framing
+      )
+    }
+
+  def describe(self):
+    """Returns {name: JSON value} that describes it; see `Servable`."""
+    described = super().describe() | self._described
+    return described | ({"prompt": self.prompt} if self.prompt else {})
+
+  def _build_model(self, model, dtype):
+    """Returns the model for rows of one text."""
+    config = model.get_config()
+    encoder = config["encoder"]
+    # Inputs of pre-training are left out, and texts read forwards.
+    options = ("use_sequence_ids", "use_queries", "use_mems")
+    encoder |= {name: False for name in options if name in encoder}
+    encoder |= {
+      "dtype": dtype,
+      "config": encoder["config"] | {"bi_data": False},
+    }
+    return type(model).from_config(config)

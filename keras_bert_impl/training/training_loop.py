@@ -1,0 +1,324 @@
+"""The training loop: one optimizer update per step, the same on any strategy.
+
+Not `Model.fit`: under tf.distribute, Keras 3's `fit` clips before the
+all-reduce, averages per replica and breaks on gradient accumulation. Here a
+step is: sum the loss denominators over everything, sum the gradients of all
+micro-batches locally, one all-reduce, clip, update; and every row gets the
+random numbers that it would get in the undivided batch. So 1 replica, N
+replicas and accumulated micro-batches give the same weights.
+"""
+
+import functools
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl import features, frozen_weights
+from keras_bert_impl.layers.basics import dropout
+from keras_bert_impl.training import (
+  distribution,
+  graph_gradients,
+  row_numbers,
+)
+
+_SUM = tf.distribute.ReduceOp.SUM
+_held = graph_gradients.held_by_graphs()  # A decorator.
+
+
+class DivergedError(ValueError):
+  """A loss or gradient is NaN or infinite."""
+
+
+class TrainingLoop:
+  """Runs training and evaluation steps of a task on a strategy.
+
+  Args:
+    task: `tasks.basics.task.Task`.
+    model: `keras.Model` made by the task, in the scope of the strategy.
+    optimizer: one of `keras_bert_impl.optimizers`, made in that scope;
+      built here.
+    strategy: `tf.distribute.Strategy`.
+    config: `TrainingConfig`.
+
+  Attributes:
+    variables: list of `tf.Variable`, what is trained.
+
+  Raises:
+    ValueError: the batch cannot be divided, or `frozen_weights` are assumed.
+  """
+
+  def __init__(self, task, model, optimizer, strategy, config):
+    frozen_weights.check_trainable()
+    distribution.check_divisible(
+      config.train_batch_size,
+      strategy.num_replicas_in_sync,
+      config.gradient_accumulation_steps,
+    )
+    self.task = task
+    self.model = model
+    self.optimizer = optimizer
+    self.strategy = strategy
+    self.config = config
+    with strategy.scope():
+      optimizer.build(model.trainable_variables)
+    self.variables = [variable.value for variable in model.trainable_variables]
+    self._input_names = [tensor.name for tensor in model.inputs]
+    # There is nothing to convert, and looking through a model takes seconds.
+    traced = functools.partial(tf.function, autograph=False)
+    self._gradients = traced(
+      self._sum_gradients, jit_compile=config.jit_compile
+    )
+    self._run_steps = _held(traced(self._steps))
+    self._run_evaluation = _held(traced(self._evaluation))
+    # Lengths differ from batch to batch.
+    self._run_prediction = traced(self._prediction, reduce_retracing=True)
+
+  @property
+  def step(self):
+    """int, optimizer updates made so far."""
+    return int(self.optimizer.iterations.numpy())
+
+  def train(self, iterator, num_steps):
+    """Makes `num_steps` updates.
+
+    Args:
+      iterator: iterator over `distribution.distribute(...)`.
+      num_steps: int > 0.
+
+    Returns:
+      {metric: float}, means over the steps: the task's metrics, `loss`,
+      `tokens_per_step` (without padding), `gradient_norm` and `learning_rate`.
+
+    Raises:
+      DivergedError: if a step gave a non-finite loss or gradient. The weights
+        are unusable then.
+    """
+    first = self.step + 1
+    names, history = _columns(
+      self._run_steps(iterator, tf.constant(num_steps))
+    )  # [num_steps, M, 2]
+    _check_finite(history, first)
+    return _means(names, history.sum(axis=0))
+
+  def evaluate(self, batches):
+    """Returns {metric: float}, means over all `batches` (distributed)."""
+    names, total = (), 0
+    for index, batch in enumerate(batches):
+      names, sums = _columns(self._run_evaluation(batch, tf.constant(index)))
+      total += sums  # [M, 2]
+    if not np.any(total):
+      raise ValueError("the evaluation data must have at least one example.")
+    return _means(names, total)
+
+  def predict(self, batches):
+    """Yields the outputs {name: array [B, ...]} of `batches` (distributed)."""
+    for index, batch in enumerate(batches):
+      replicas = [
+        self.strategy.experimental_local_results(output)
+        for output in self._run_prediction(batch, tf.constant(index)).values()
+      ]
+      yield {
+        name: np.concatenate([part.numpy() for part in parts])
+        for name, parts in zip(self.model.output, replicas, strict=True)
+      }
+
+  # The methods below run in graphs.
+
+  def _steps(self, iterator, num_steps):
+    """Returns {metric: float32 [num_steps, 2]}, sum and count of each step."""
+    names = {}  # In their order, filled while the step is traced.
+
+    def run_step(batch):
+      metrics = self.train_step(batch)
+      names.update(dict.fromkeys(metrics))
+      return tf.stack(list(metrics.values()))
+
+    def record_step(i, history):
+      metrics = self.strategy.run(run_step, args=(next(iterator),))
+      # All replicas hold the same sums after the all-reduce.
+      metrics = self.strategy.experimental_local_results(metrics)[0]
+      return i + 1, history.write(i, metrics)
+
+    start = 0, tf.TensorArray(tf.float32, size=num_steps)
+    _, history = tf.while_loop(lambda i, _: i < num_steps, record_step, start)
+    columns = tf.unstack(history.stack(), len(names), axis=1)
+    return dict(zip(names, columns, strict=True))
+
+  def train_step(self, batch):
+    """Makes one update, in replica context.
+
+    Args:
+      batch: {name: tensor}, the rows of this replica.
+
+    Returns:
+      {metric: float32 [2]}, sum and count over all replicas.
+    """
+    context = tf.distribute.get_replica_context()
+    denominators = context.all_reduce(_SUM, self.task.denominators(batch))
+    gradients, metrics = self._accumulate(batch, denominators, context)
+    *gradients, sums = context.all_reduce(
+      _SUM, [*gradients, tf.stack(list(metrics.values()))]
+    )
+    norm = tf.linalg.global_norm(gradients)
+    learning_rate = self.optimizer.learning_rate
+    scale = _clipping_factor(norm, self.config.clip_norm)
+    self._update(gradients, learning_rate, scale)
+    return {
+      **dict(zip(metrics, tf.unstack(sums), strict=True)),
+      "gradient_norm": tf.stack([norm, 1.0]),
+      "learning_rate": tf.stack([tf.cast(learning_rate, tf.float32), 1.0]),
+    }
+
+  def _accumulate(self, batch, denominators, context):
+    """Sums gradients and metrics over the micro-batches of this replica."""
+    number = self.config.gradient_accumulation_steps
+    first_part = tf.cast(context.replica_id_in_sync_group, tf.int32) * number
+    step = tf.cast(self.optimizer.iterations.value, tf.int32)
+    micro_batches = {
+      name: distribution.split_rows(x, number) for name, x in batch.items()
+    }
+
+    def sums(index):
+      micro_batch = {name: x[index] for name, x in micro_batches.items()}
+      part = first_part + index
+      return self._gradients(micro_batch, denominators, step, part)
+
+    def add_sums(index, total):
+      return index + 1, tf.nest.map_structure(tf.add, total, sums(index))
+
+    if number == 1:
+      return sums(0)
+    _, total = tf.while_loop(
+      lambda index, _: index < number, add_sums, (1, sums(0))
+    )
+    return total
+
+  def _sum_gradients(self, batch, denominators, step, part):
+    """Returns dense gradients, and {metric: float32 [2]}, of a micro-batch."""
+    with (
+      _random_seed(self.config.random_seed, step, part),
+      dropout.rematerialize(self.config.rematerialize),
+      # What is watched alone is recorded: nothing below the trained layers.
+      tf.GradientTape(watch_accessed_variables=False) as tape,
+    ):
+      tape.watch(self.variables)
+      outputs = self._call_model(batch, training=True)
+      losses = self.task.losses(batch, outputs)
+      loss = tf.add_n(
+        [losses[name] / tf.maximum(denominators[name], 1.0) for name in losses]
+      )
+    gradients = [
+      # The slices of a gathered table may repeat rows: Adam needs their sum.
+      tf.convert_to_tensor(gradient)
+      for gradient in tape.gradient(loss, self.variables)
+    ]
+    share = 1.0 / (
+      self.strategy.num_replicas_in_sync
+      * self.config.gradient_accumulation_steps
+    )
+    tokens = tf.cast(tf.reduce_sum(batch[features.INPUT_MASK]), tf.float32)
+    metrics = {
+      "loss": (loss, share),
+      "tokens_per_step": (tokens, share),
+      **self.task.metrics(batch, outputs),
+    }
+    return gradients, {name: tf.stack(pair) for name, pair in metrics.items()}
+
+  def _call_model(self, batch, training):
+    if features.HIDDEN_STATES in batch:  # A frozen encoder has run already.
+      return self.model.read(batch, training)
+    inputs = {name: batch[name] for name in self._input_names}
+    return self.model(inputs, training=training)
+
+  def _update(self, gradients, learning_rate, scale):
+    """Applies gradients that are already summed over the replicas.
+
+    `optimizer.apply` would sum them once more under tf.distribute.
+    """
+
+    def update_one(variable, gradient, learning_rate, scale):
+      self.optimizer.update_step(gradient, variable, learning_rate, scale)
+
+    def update(strategy, gradients, learning_rate, scale):
+      for variable, gradient in zip(self.variables, gradients, strict=True):
+        strategy.extended.update(
+          variable,
+          update_one,
+          args=(gradient, learning_rate, scale),
+          group=False,
+        )
+
+    tf.__internal__.distribute.interim.maybe_merge_call(
+      update, self.strategy, gradients, learning_rate, scale
+    )
+    self.optimizer.iterations.assign_add(1)
+
+  def _evaluation(self, batch, index):
+    """Returns {metric: float32 [2]}, sum and count over all replicas."""
+    names = {}  # As in `_steps`.
+
+    def run_step(batch, index):
+      metrics = self.task.metrics(batch, self._forward(batch, index))
+      names.update(dict.fromkeys(metrics))
+      return tf.distribute.get_replica_context().all_reduce(
+        _SUM, tf.stack([tf.stack(pair) for pair in metrics.values()])
+      )
+
+    metrics = self.strategy.run(run_step, args=(batch, index))
+    sums = self.strategy.experimental_local_results(metrics)[0]
+    return dict(zip(names, tf.unstack(sums), strict=True))
+
+  def _prediction(self, batch, index):
+    """Returns {name: per-replica float32 [B / R, ...]}."""
+    return self.strategy.run(self._forward, args=(batch, index))
+
+  def _forward(self, batch, index):
+    """Returns the outputs for a batch outside of training."""
+    context = tf.distribute.get_replica_context()
+    # ELECTRA draws tokens here too.
+    part = context.replica_id_in_sync_group
+    with _random_seed(self.config.random_seed, index, part):
+      return self._call_model(batch, training=False)
+
+
+def _check_finite(history, first):
+  """Raises DivergedError for [num_steps, M, 2] from the step `first` on."""
+  finite = np.isfinite(history).all(axis=(1, 2))  # [num_steps]
+  if not finite.all():
+    bad = int(np.argmin(finite))
+    raise DivergedError(
+      f"loss or gradient is not finite at step {first + bad}; lower"
+      " --learning_rate, lengthen --num_warmup_steps or check the data."
+    )
+
+
+def _clipping_factor(norm, clip_norm):
+  """Returns the factor that clips gradients of this norm."""
+  return clip_norm / tf.maximum(norm, clip_norm) if clip_norm else tf.ones([])
+
+
+def _random_seed(seed, index, part):
+  """Makes layers draw the random numbers of a part of the whole batch.
+
+  Args:
+    seed: int, of the run.
+    index: int32 scalar, of the batch.
+    part: int32 scalar, which of the equal parts of the batch it is.
+  """
+  return dropout.random_seed(
+    [seed, index], functools.partial(row_numbers.uniform, part)
+  )
+
+
+def _columns(metrics):
+  """Returns the names and one array [..., M, 2] of {name: tensor [..., 2]}."""
+  arrays = [values.numpy() for values in metrics.values()]
+  return tuple(metrics), np.stack(arrays, axis=-2)
+
+
+def _means(names, sums):
+  """Returns {name: sum / count} of float32 [M, 2] sums and counts."""
+  return {
+    name: float(value / max(count, 1e-30))
+    for name, (value, count) in zip(names, sums, strict=True)
+  }

@@ -1,0 +1,37 @@
+"""Flags shared by the fine-tuning scripts, and the `job.Job` made of them."""
+
+import dataclasses
+
+from absl import flags
+from etils import epy
+
+from keras_bert_impl.command_line import program
+from keras_bert_impl.runs.fine_tuning import fine_tuning_config
+from keras_bert_impl.training import training_config
+
+with epy.lazy_imports():
+  from keras_bert_impl.runs.fine_tuning import job
+
+
+def define_flags():
+  """Defines the flags of `FineTuningConfig` and `TrainingConfig`."""
+  program.define_flags(fine_tuning_config.FineTuningConfig)
+  program.define_flags(
+    training_config.TrainingConfig,
+    leave_out=fine_tuning_config.DERIVED,
+    **fine_tuning_config.DEFAULTS,
+  )
+  flags.FLAGS["save_checkpoints_steps"].help += " 0: once per epoch."
+  flags.DEFINE_alias("predict_batch_size", "eval_batch_size")
+
+
+def read_flags():
+  """Returns the `Job` that the flags of `define_flags` describe."""
+  training = {
+    field.name: flags.FLAGS[field.name].value
+    for field in dataclasses.fields(training_config.TrainingConfig)
+    if field.name not in fine_tuning_config.DERIVED
+  }
+  return job.Job(
+    program.from_flags(fine_tuning_config.FineTuningConfig), **training
+  )

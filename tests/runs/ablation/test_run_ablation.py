@@ -1,0 +1,200 @@
+"""run_ablation.py: from a corpus to a table, at once or with interruptions."""
+
+import signal
+import time
+
+import pytest
+
+from keras_bert_impl.runs.ablation import (
+  commands,
+  default_tasks,
+  scales,
+  table_report,
+  tables,
+)
+from tests.official_tasks import scripts
+from tests.runs.ablation import small
+
+
+def vocabulary(folder, **changes):
+  """A command that is quickly done."""
+  flags = {
+    "input_file": folder / "text.txt",
+    "vocab_size": 100,
+    "do_lower_case": None,
+  }
+  flags["vocab_file"] = folder / "done/vocab.txt"
+  return commands.Command(
+    "a vocabulary", "train_vocabulary", str(folder / "done"), flags | changes
+  )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("commands")
+  scripts.write_text(folder / "text.txt")
+  commands.run_all([vocabulary(folder)], "Vocabulary")
+  return folder
+
+
+def test_a_finished_command_is_not_run_again(folder):
+  path = folder / "done/vocab.txt"
+  before = path.stat().st_mtime_ns
+  commands.run_all([vocabulary(folder)] * 2, "Vocabulary")
+  assert path.stat().st_mtime_ns == before
+
+
+def test_a_folder_made_with_other_flags_is_refused(folder):
+  with pytest.raises(ValueError, match="other values of vocab_size: choose"):
+    commands.run_all([vocabulary(folder, vocab_size=110)], "Vocabulary")
+
+
+def test_what_a_script_says_of_a_mistake_is_repeated(folder, tmp_path):
+  wrong = vocabulary(folder, input_file=tmp_path / "no.txt")
+  wrong = commands.Command("words", wrong.script, str(tmp_path), wrong.flags)
+  with pytest.raises(ValueError, match=r"failed \(words\): Error: .*no\.txt"):
+    commands.run_all([wrong], "Vocabulary")
+  assert not wrong.is_finished()
+
+
+def test_default_tasks_are_made_of_any_text(tmp_path):
+  small.write_corpus(tmp_path / "corpus.txt")
+  order, punctuation = default_tasks.write(
+    str(tmp_path), [str(tmp_path / "corpus.txt")]
+  )
+  rows = open(order.flags["train_file"], encoding="utf-8").read().splitlines()
+  assert rows[0] == "text\tlabel"
+  labels = [row.split("\t")[1] for row in rows[1:]]
+  assert labels.count("swapped") == len(labels) // 2
+  for row, label in zip(rows[1:], labels):
+    words = row.split("\t")[0].split()
+    is_whole = (
+      words[0] == "여기,"
+      and words[-1] == "앉았다."
+      and (words[1], words[3], words[5]) == ("고양이", "마리가", "번")
+    )
+    assert is_whole == (label == "as it was"), row
+  text = open(punctuation.flags["train_file"], encoding="utf-8").read()
+  sentence = text.partition("\n\n")[0].splitlines()
+  assert sentence[0] == "여기 B-COMMA"
+  assert sentence[6].split() == ["앉았다", "B-END"]
+  assert len(sentence) == 13  # Without the last word, which all would know.
+
+
+def test_too_little_text_is_refused(tmp_path):
+  small.write_corpus(tmp_path / "corpus.txt", 2)
+  with pytest.raises(ValueError, match="10 pairs of sentences"):
+    default_tasks.write(str(tmp_path), [str(tmp_path / "corpus.txt")])
+
+
+def test_a_table_shows_ours_beside_the_papers(tmp_path, capsys):
+  rows = [
+    {
+      "name": "BERT & co",
+      "scores": {"MNLI": {"mean": 61.23, "sd": 0.75, "n": 3}},
+      "paper": {"MNLI": 84.4, "QNLI": 88.4},
+    },
+    {"name": "other", "scores": {}, "paper": {}},
+  ]
+  text = table_report.as_text(rows)
+  assert "61.2 (0.8, 3) | 84.4" in text
+  assert "QNLI" not in text
+  trained = tmp_path / "fine_tuning/BERT"
+  trained.mkdir(parents=True)
+  (trained / "report.html").write_text("")
+  table_report.write(
+    tables.TABLES["5"](scales.SCALES["tiny"]),
+    rows,
+    str(tmp_path / "table_5"),
+    {"scale": "tiny"},
+    {"BERT on MNLI": str(trained), "not yet": str(tmp_path / "no")},
+  )
+  assert f"report   {tmp_path}/table_5/report.html" in capsys.readouterr().out
+  page = scripts.report(tmp_path / "table_5")
+  assert "<td>BERT &amp; co</td><td>61.2 (0.8, 3) | 84.4</td>" in page
+  assert '<a href="../fine_tuning/BERT/report.html">BERT on MNLI</a>' in page
+  assert "not yet" not in page
+
+
+@pytest.mark.parametrize(
+  "flags, message",
+  [
+    ({}, "give --table or --figure"),
+    ({"table": 5, "figure": 5}, "give --table or --figure"),
+    ({"table": 6, "corpus": "x"}, "needs --held_out_corpus"),
+    ({"table": 5, "tasks": "MNLI"}, "must be NAME=PATH"),
+    ({"table": 7, "corpus": "{}", "tasks": "own={}"}, "needs a task of tags"),
+    ({"table": "glue"}, "--table=glue needs --tasks"),
+    ({"table": 5, "init_checkpoint": "x"}, "(x) is one model: table_5 com"),
+    ({"table": 7, "init_checkpoint": "no_model"}, "no_model"),
+    ({"table": 5, "corpus": "none"}, "none"),
+    ({"table": 5, "held_out_corpus": "none"}, "none"),
+    ({"table": 5, "vocab_file": "none"}, "none"),
+    ({"table": 5, "random_seed": -1}, "random_seed (-1) must be in [0, "),
+    (
+      {"table": 5, "random_seed": 2**31 - 2, "num_restarts": 3},
+      "random_seed of a restart (2147483648) must be in [0, 2147483647]",
+    ),
+  ],
+)
+def test_wrong_flags_are_one_line(flags, message, tmp_path):
+  path = tmp_path / "own.tsv"
+  path.write_text("")
+  flags = {k: str(v).replace("{}", str(path)) for k, v in flags.items()}
+  [(status, err)] = scripts.run_each(
+    "run_ablation", [flags | {"model_dir": tmp_path / "out"}]
+  )
+  assert status == 1
+  assert message in scripts.error_line(err)
+  assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_an_interrupted_table_ends_with_the_same_numbers(tmp_path):
+  scripts.write_model_files(tmp_path)
+  vocab_file = tmp_path / "vocab.txt"
+  tokens = vocab_file.read_text(encoding="utf-8").splitlines()
+  tokens += ["여기", ",", "마리가", "번", "앉았다", *map(str, range(60))]
+  tokens = dict.fromkeys(tokens)  # Some words are in both texts.
+  vocab_file.write_text("\n".join(tokens), encoding="utf-8")
+  flags = {
+    "table": "glue",
+    "tasks": tmp_path / "glue",
+    "vocab_file": vocab_file,
+    "num_restarts": 1,
+  }
+  for name in ("train", "dev"):
+    small.write_pairs(
+      tmp_path / f"glue/STS-B/{name}.tsv", "score", ("0.5", "4.0", "2.5")
+    )
+  whole, parts = tmp_path / "whole", tmp_path / "parts"
+  process = small.start(whole, **flags)
+  _, err = process.communicate(timeout=300)
+  assert process.returncode == 0, err
+  for num_finished in (1, 2):  # Stops in the middle of the next command.
+    process = small.start(parts, **flags)
+    while len([*parts.rglob("command.json")]) < num_finished:
+      assert process.poll() is None
+      time.sleep(0.2)
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 75, err
+    assert err.splitlines()[-1].startswith("Stopped: SIGINT")
+    assert not (parts / "models/table_glue").exists()
+  process = small.start(parts, **flags)
+  _, err = process.communicate(timeout=300)
+  assert process.returncode == 0, err
+  # Scores of so few steps say little; predictions depend on every bit.
+  predictions = "models/fine_tuning/STS-B/bert/dev/predictions.tsv"
+  first, second = (
+    (
+      scripts.results(folder / "models/table_glue")["rows"],
+      (folder / predictions).read_text(),
+    )
+    for folder in (whole, parts)
+  )
+  answers = {line.split("\t")[1] for line in first[1].splitlines()}
+  assert len(answers) > 10
+  assert second == first
+  assert '/report.html">' in scripts.report(whole / "models/table_glue")

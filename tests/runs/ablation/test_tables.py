@@ -1,0 +1,323 @@
+"""Tables of the paper: their rows, and the commands that fill them."""
+
+import dataclasses
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from keras_bert_impl import choices, configs
+from keras_bert_impl.runs.ablation import (
+  labelled_tasks,
+  scales,
+  table_plan,
+  table_rows,
+  tables,
+)
+from keras_bert_impl.tasks.answers import question_answering_rows
+from tests.official_tasks import scripts
+
+TASKS = (
+  labelled_tasks.Task(
+    "MNLI", "texts", {"task_name": "MNLI", "data_dir": "mnli"}
+  ),
+  labelled_tasks.Task("SWAG", "choices", {"data_dir": "swag"}),
+  labelled_tasks.Task(
+    "SQuAD", "answers", {"train_file": "a", "dev_articles": 1}
+  ),
+  labelled_tasks.Task("NER", "tags", {"train_file": "b", "dev_fraction": 0.2}),
+)
+ALL = {f"table {name}": make for name, make in tables.TABLES.items()} | {
+  f"figure {name}": make for name, make in tables.FIGURES.items()
+}
+
+
+def table(name, scale="tiny"):
+  return ALL[name](scales.SCALES[scale])
+
+
+def experiment(scale="tiny", model_dir="models"):
+  return table_plan.Experiment(
+    model_dir, scales.SCALES[scale], TASKS, "v.txt", "text", "held_out", 2
+  )
+
+
+def commands_of(name, scale="tiny"):
+  whole = experiment(scale)
+  return [
+    whole.vocabulary(),
+    *table_plan.commands_of(table(name, scale), whole),
+  ]
+
+
+@pytest.fixture(scope="module")
+def flags_of():
+  """{script: names of its flags}."""
+  found = {}
+  names = {command.script for name in ALL for command in commands_of(name)}
+  for name in names:
+    process = subprocess.run(
+      [
+        sys.executable,
+        scripts.ROOT / f"official_tasks/{name}.py",
+        "--helpfull",
+      ],
+      capture_output=True,
+      text=True,
+    )
+    found[name] = process.stdout
+  return found
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("scale", scales.SCALES)
+def test_every_flag_is_one_of_its_script(name, scale, flags_of):
+  for command in commands_of(name, scale):
+    for flag in command.flags:
+      text = flags_of[command.script]
+      assert f"--{flag}" in text or f"--[no]{flag}" in text, command
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_two_commands_share_a_folder(name):
+  commands = {c.folder: c for c in commands_of(name)}
+  for command in commands_of(name):
+    assert commands[command.folder] == command
+
+
+def test_tables_share_the_models_that_are_equal():
+  whole = experiment()
+  for number in "578":
+    models = {
+      m.name: m for m in table_plan.pretrainings_of(table(f"table {number}"))
+    }
+    assert whole.pretraining(models["bert"]) == whole.pretraining(
+      table_rows.BERT
+    )
+
+
+def test_the_usual_model_of_other_papers_is_bert():
+  shared = [
+    row.name
+    for name in ("roberta1", "spanbert6", "glue")
+    for row in table(f"table {name}").rows
+    if row.pretraining == table_rows.BERT
+  ]
+  assert shared == ["dynamic", "Subword tokens", "BERT"]
+
+
+def test_static_masks_are_written_with_the_text():
+  [train, _] = experiment().records(table("table roberta1").rows[0].pretraining)
+  assert train.flags["masking"] == "static"
+  assert train.flags["dupe_factor"] == 10
+  assert train.folder != experiment().records(table_rows.BERT)[0].folder
+
+
+def test_sentence_losses_are_of_one_model_and_one_masking():
+  models = [row.pretraining for row in table("table albert5").rows]
+  assert [m.objective for m in models] == ["roberta", "bert", "albert"]
+  for model in models:
+    assert model.flags == {"masking_policy": "ngram"}
+    config = scales.SCALES["base"].encoder_config(model, 30000)
+    assert config == configs.EncoderConfig.preset("albert_base_v1")
+
+
+def test_a_bilstm_is_trained_where_there_is_one():
+  cells = {
+    (row.name, column): command.flags
+    for row, column, command in table_plan.cells_of(
+      table("table 5"), experiment()
+    )
+  }
+  assert cells["+ BiLSTM", "MNLI"]["bilstm_width"] == 128
+  assert cells["+ BiLSTM", "NER"]["approach"] == "fine_tuning_bilstm"
+  assert ("+ BiLSTM", "SWAG") not in cells
+  assert "bilstm_width" not in cells["LTR & No NSP", "MNLI"]
+
+
+def test_features_are_those_of_words():
+  columns = table_plan.columns_of(table("table 8"), TASKS)
+  assert list(columns) == ["MNLI", "SWAG", "SQuAD", "NER", "NER, features"]
+  assert list(table_plan.columns_of(table("table 7"), TASKS)) == ["NER"]
+
+
+@pytest.mark.parametrize("scale", scales.SCALES)
+def test_a_question_leaves_room_for_a_text(scale):
+  whole = experiment(scale)
+  command = whole.fine_tuning(table("table 5").rows[0], TASKS[2], "fine-tuning")
+  names = ("max_seq_length", "max_query_length", "doc_stride")
+  sizes = {n: command.flags[n] for n in names if n in command.flags}
+  preprocessor = question_answering_rows.QuestionPreprocessor(**sizes)
+  # After a question of mean length, windows overlap.
+  assert preprocessor.doc_stride < preprocessor.max_seq_length - 3 - 12
+
+
+def test_a_given_model_is_not_trained_before():
+  whole = dataclasses.replace(experiment(), init_checkpoint="bert/model.ckpt")
+  for name in ("glue", "7"):
+    wanted = table(f"table {name}")
+    found = table_plan.commands_of(wanted, whole)
+    assert found == [
+      command for _, _, command in table_plan.cells_of(wanted, whole)
+    ]
+    for command in found:
+      assert command.flags["init_checkpoint"] == "bert/model.ckpt"
+
+
+def test_shares_of_masks_add_up():
+  for row in table("table 8").rows[1:]:
+    mask, same, random = (
+      int(part.split("%")[0]) for part in row.name.split(",")
+    )
+    flags = row.pretraining.flags
+    assert mask + same + random == 100
+    assert flags["mask_token_prob"] == mask / 100
+    assert flags["random_token_prob"] == random / 100
+
+
+@pytest.mark.parametrize("num_restarts", [1, 2])
+def test_scores_are_those_that_the_paper_has(num_restarts, tmp_path):
+  metrics = {  # In the order that the scripts write them in.
+    "MNLI": {"f1": 0.1, "accuracy": 0.7, "accuracy_and_f1": 0.2},
+    "SWAG": {"accuracy": 0.6},
+    "SQuAD": {"exact_match": 0.3, "f1": 0.5},
+    "NER": {"accuracy": 0.9, "precision": 0.1, "recall": 0.2, "f1": 0.4},
+  }
+  whole = experiment(model_dir=str(tmp_path))
+  names = [f"random_seed={number}" for number in range(num_restarts)]
+  for _, column, command in table_plan.cells_of(table("table 5"), whole):
+    run = {"eval": {"dev": {"scores": metrics[column]}}}
+    search = {"runs": [{"name": name} for name in names]}
+    results = {"": run}
+    if num_restarts > 1:
+      results = {"": search} | {f"runs/{name}": run for name in names}
+    for name, content in results.items():
+      path = pathlib.Path(command.folder, name, "results.json")
+      path.parent.mkdir(parents=True, exist_ok=True)
+      path.write_text(json.dumps(content))
+  found = table_plan.scores_of(table("table 5"), whole)[0]["scores"]
+  means = {name: score["mean"] for name, score in found.items()}
+  expected = {"MNLI": 70, "SWAG": 60, "SQuAD": 50, "NER": 40}
+  assert means == pytest.approx(expected)
+  assert all(score["n"] == num_restarts for score in found.values())
+
+
+def test_a_figure_fine_tunes_each_checkpoint():
+  found = table("figure 5")
+  steps = {row.step for row in found.rows}
+  model = experiment().pretraining(found.rows[0].pretraining)
+  assert steps == {80, 160, 240, 320, 400}
+  assert model.flags["save_checkpoints_steps"] == 80
+  assert model.flags["keep_checkpoint_max"] == 5
+
+
+@pytest.mark.parametrize("scale", scales.SCALES)
+def test_sizes_have_models(scale):
+  whole = scales.SCALES[scale]
+  sizes = [whole.size]
+  sizes += [whole.shrink(r.pretraining.size) for r in table("table 6").rows]
+  for layers, hidden, heads in sizes:
+    configs.EncoderConfig.preset(
+      "bert_base",
+      num_hidden_layers=layers,
+      hidden_size=hidden,
+      num_attention_heads=heads,
+    )
+  assert len(set(sizes[1:])) == 6
+  if scale == "base":
+    presets = {
+      (c.num_hidden_layers, c.hidden_size, c.num_attention_heads)
+      for name, c in configs.PRESETS.items()
+      if name.startswith("bert_")
+    }
+    assert presets.issuperset(sizes)
+  needed = max(choices.FEATURES.values())
+  assert whole.size[0] >= needed
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_published_scores_are_of_columns_that_exist(name):
+  known = {"MNLI", "QNLI", "MRPC", "SST-2", "SQuAD", "SQuAD 2.0", "NER"}
+  known |= {"NER, features", "GLUE", table_rows.PERPLEXITY}
+  if name == "table glue":
+    known |= {
+      "MNLI-m",
+      "MNLI-mm",
+      "QQP",
+      "CoLA",
+      "STS-B",
+      "RTE",
+      table_rows.AVERAGE,
+    }
+  for row in table(name).rows:
+    assert row.paper.keys() <= known
+    assert row.paper or row.step
+
+
+@pytest.mark.parametrize(
+  "text, expected",
+  [
+    (
+      "qnli={folder}",
+      labelled_tasks.Task(
+        "QNLI", "texts", {"task_name": "QNLI", "data_dir": "{folder}"}
+      ),
+    ),
+    (
+      "MNLI={file}",
+      labelled_tasks.Task(
+        "MNLI",
+        "texts",
+        {"task_name": "MNLI", "train_file": "{file}", "dev_fraction": 0.2},
+      ),
+    ),
+    (
+      "CoNLL-2003={folder}",
+      labelled_tasks.Task("NER", "tags", {"data_dir": "{folder}"}),
+    ),
+    (
+      "SQuAD={file}",
+      labelled_tasks.Task(
+        "SQuAD", "answers", {"train_file": "{file}", "dev_articles": 10}
+      ),
+    ),
+    (
+      "codah={folder}",
+      labelled_tasks.Task(
+        "CODAH", "choices", {"task_name": "CODAH", "data_dir": "{folder}"}
+      ),
+    ),
+    (
+      "리뷰={file}",
+      labelled_tasks.Task(
+        "리뷰", "texts", {"train_file": "{file}", "dev_fraction": 0.2}
+      ),
+    ),
+  ],
+)
+def test_a_task_is_a_name_and_a_path(text, expected, tmp_path):
+  file = tmp_path / "file.tsv"
+  file.write_text("")
+  names = {"{folder}": str(tmp_path), "{file}": str(file)}
+  for name, path in names.items():
+    text = text.replace(name, path)
+  flags = {k: names.get(v, v) for k, v in expected.flags.items()}
+  assert labelled_tasks.parse(text) == (
+    dataclasses.replace(expected, flags=flags),
+  )
+
+
+@pytest.mark.parametrize(
+  "text, error, message",
+  [
+    ("MNLI", ValueError, "NAME=PATH"),
+    ("MNLI=/no/such", FileNotFoundError, "/no/such, of the task MNLI"),
+    ("mine={folder}", ValueError, "'mine' is no known data set"),
+    ("QNLI={folder},qnli={folder}", ValueError, "each task once"),
+  ],
+)
+def test_a_wrong_task_is_named(text, error, message, tmp_path):
+  with pytest.raises(error, match=message):
+    labelled_tasks.parse(text.replace("{folder}", str(tmp_path)))

@@ -1,0 +1,80 @@
+"""A fine-tuning from Python, without flags."""
+
+import os
+
+import pytest
+
+from keras_bert_impl.checkpoints import reading
+from keras_bert_impl.runs.fine_tuning import fine_tuning_config, job
+from keras_bert_impl.tasks.basics import fine_tuning as fine_tuning_lib
+from keras_bert_impl.tasks.texts import (
+  sequence_classification,
+  text_rows,
+  text_scores,
+)
+from tests.official_tasks import scripts
+from tests.runs.fine_tuning import toy
+
+
+def make_job(folder, training=(), **settings):
+  settings = {"do_train": True, "do_eval": True, **settings}
+  return job.Job(
+    fine_tuning_config.FineTuningConfig(
+      max_seq_length=16,
+      num_train_epochs=4.0,
+      bert_config_file=str(folder / "model/bert_config.json"),
+      **settings,
+    ),
+    output_dir=str(folder / "run"),
+    learning_rate=3e-3,
+    train_batch_size=8,
+    **dict(training),
+  )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("job")
+  toy.write_model(folder / "model")
+  return folder
+
+
+def test_python_needs_no_flags(folder):
+  this = make_job(folder)
+  fine_tuning = fine_tuning_lib.FineTuning(
+    text_rows.TextPreprocessor(16, toy.LABELS),
+    sequence_classification.SequenceClassificationTask(
+      this.encoder_config, toy.LABELS
+    ),
+    text_scores.ClassEvaluator(toy.LABELS),
+  )
+  splits = {"train": toy.make_examples(96, 1), "dev": toy.make_examples(40, 2)}
+  results = this.run(fine_tuning, splits)
+  assert results["eval"]["dev"]["scores"]["accuracy"] > 0.9
+  assert results == scripts.results(folder / "run")
+  assert os.path.exists(results["artifacts"]["dev predictions"])
+  described = reading.open_checkpoint(str(folder / "run")).described()
+  assert described.labels == toy.LABELS
+
+  # What was trained is known to a later job in the folder.
+  later = make_job(folder, do_train=False)
+  assert later.described_task()["labels"] == list(toy.LABELS)
+  again = later.run(fine_tuning, {"dev": splits["dev"]})
+  assert again["eval"]["dev"]["scores"] == results["eval"]["dev"]["scores"]
+
+
+def test_lengths_of_rows_and_settings_are_the_same(folder):
+  this = make_job(folder)
+  with pytest.raises(ValueError, match=r"processor \(8\) must equal that of"):
+    this.run(toy.make_parts(this.encoder_config, 8), {})
+
+
+@pytest.mark.parametrize("value", ["last_0", "last_99", "foo"])
+def test_layers_that_are_not_there_are_refused_at_once(folder, value):
+  with pytest.raises(ValueError, match=rf"train_layers \('{value}'\) must be"):
+    make_job(folder, {"train_layers": value})
+
+
+def test_an_option_of_pre_training_is_refused():
+  with pytest.raises(ValueError, match="'num_train_steps' is not an option of"):
+    fine_tuning_config.training_values(num_train_steps=3)

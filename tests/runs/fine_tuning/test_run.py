@@ -1,0 +1,573 @@
+"""One fine-tuning after the other, on a tiny model and in this process."""
+
+import dataclasses
+import json
+import math
+import os
+import shutil
+import weakref
+
+import numpy as np
+import pytest
+
+from keras_bert_impl import tokenizers
+from keras_bert_impl.checkpoints import reading
+from keras_bert_impl.runs.fine_tuning import fine_tuning_config, fine_tuning_run
+from keras_bert_impl.runs.fine_tuning import search as fine_tuning_search
+from keras_bert_impl.runs.labelled_data import fine_tuning_data
+from keras_bert_impl.tasks.basics import example_types
+from keras_bert_impl.tasks.texts import text_rows, text_scores
+from keras_bert_impl.tokenizers import tokenizer_options
+from keras_bert_impl.training import savers
+from tests.official_tasks import forked, scripts
+from tests.runs.fine_tuning import toy
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("model")
+  toy.write_model(folder)
+  return folder
+
+
+@pytest.fixture(scope="module")
+def trained(model_folder, tmp_path_factory):
+  """A finished run that saw nothing happen to it."""
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path_factory.mktemp("trained"),
+    do_eval=True,
+    num_train_epochs=4.0,
+  )
+  run = toy.make_run(setup)
+  run.train()
+  run.evaluate(["dev"])
+  run.report()
+  return run
+
+
+def test_it_learns_and_says_how_well(trained):
+  results = scripts.results(trained.output_dir)
+  assert results["eval"]["dev"]["scores"]["accuracy"] > 0.9
+  assert 0.5 <= results["eval"]["dev"]["baseline"] < 0.7
+  assert results["train"]["steps"] == 48
+  assert results["train"]["is_finished"]
+  assert results["data"]["train"] == {"examples": 96, "rows": 96}
+  assert results["configuration"]["train_file"] == "train.tsv"
+  for path in results["artifacts"].values():
+    assert os.path.exists(path) or os.path.exists(f"{path}.index")
+  page = scripts.report(trained.output_dir)
+  interval = results["eval"]["dev"]["intervals"]["accuracy"]
+  assert interval["method"] == "Wilson"
+  assert f"{interval['low']:.4f} to {interval['high']:.4f}" in page
+  for title in ("Scores", "Curves", "Answers to dev", "Data", "Environment"):
+    assert f"<h2>{title}</h2>" in page
+  trained.report()
+  assert scripts.report(trained.output_dir) == page
+
+
+def test_the_folder_describes_the_model_with_its_head(trained):
+  description = reading.open_checkpoint(trained.output_dir).described()
+  assert description.head == "classification"
+  assert description.labels == toy.LABELS
+  task = json.loads(open(os.path.join(trained.output_dir, "task.json")).read())
+  assert task["max_seq_length"] == 16
+
+
+def test_a_killed_run_goes_on_to_the_same_weights(
+  trained, model_folder, tmp_path
+):
+  class Killed(Exception):
+    pass
+
+  def kill(step):
+    if step == 24:
+      raise Killed
+
+  setup = toy.make_setup(model_folder, tmp_path, num_train_epochs=4.0)
+  first = toy.make_run(setup)
+  with pytest.raises(Killed):
+    first.experiment.train(first.plan.batches, kill)
+  again = toy.make_run(setup)
+  assert again.experiment.loop.step == 24
+  again.train()
+  for path, expected in toy.weights(trained).items():
+    np.testing.assert_array_equal(toy.weights(again)[path], expected, path)
+
+
+def test_a_run_of_the_head_goes_on_with_the_head(model_folder, tmp_path):
+  def make_run(train_layers):
+    training = {"train_layers": train_layers}
+    setup = toy.make_setup(
+      model_folder, tmp_path, training=training, num_train_epochs=1.0
+    )
+    return toy.make_run(setup)
+
+  run = make_run("head")
+  before = toy.weights(run)
+  run.train()
+  after = toy.weights(make_run("head"))  # Of the checkpoint.
+  changed = {path for path in after if np.any(after[path] != before[path])}
+  assert changed == {path for path in before if "bert/e" not in path}
+  with pytest.raises(ValueError, match="a run with train_layers='head', not"):
+    make_run("all").check_same()
+
+
+@pytest.mark.slow
+def test_replicas_and_micro_batches_change_nothing(trained, tmp_path):
+  """In a process of its own: strategies of one process disturb each other."""
+  process = forked.Process([toy.__file__, str(tmp_path)])
+  out, err = process.communicate(timeout=300)
+  assert process.returncode == 0, err
+  one, two = json.loads(out.splitlines()[-1])
+  np.testing.assert_allclose(one, two, atol=1e-4)
+  assert np.ptp(one) > 1  # The two classes are apart.
+
+
+def test_restarts_differ_in_head_and_order(trained, model_folder, tmp_path):
+  run = toy.make_run(
+    toy.make_setup(model_folder, tmp_path, num_train_epochs=4.0),
+    random_seed=5,
+  )
+  head = "classifier/output_weights"
+  assert not np.allclose(toy.weights(run)[head], toy.weights(trained)[head])
+  first = next(iter(run.plan.batches(0)))["input_ids"]
+  other = next(iter(trained.plan.batches(0)))["input_ids"]
+  assert not np.array_equal(first, other)
+
+
+def test_a_finished_run_is_scored_without_its_flags_of_training(
+  trained, model_folder
+):
+  setup = toy.make_setup(
+    model_folder,
+    trained.output_dir,
+    {"other": toy.make_examples(30, 9)},
+    training={"learning_rate": 5e-5, "train_batch_size": 32},
+    do_train=False,
+    do_eval=True,
+  )
+  run = toy.make_run(setup)
+  run.evaluate(["other"])
+  assert run.results["eval"]["other"]["scores"]["accuracy"] > 0.9
+  assert run.experiment.config.learning_rate == 3e-3
+
+
+def test_a_checkpoint_without_a_head_is_not_scored(
+  model_folder, trained, tmp_path
+):
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path / "a",
+    {"train": toy.make_examples(8, 1)},
+    num_train_epochs=1.0,
+  )
+  run = toy.make_run(setup)
+  run.train()
+  run.experiment.model.encoder.save(tmp_path / "encoder.keras")
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path / "b",
+    training={"init_checkpoint": str(tmp_path / "encoder.keras")},
+    do_train=False,
+    do_eval=True,
+  )
+  message = "classifier/output_weights is missing.*with --do_train"
+  with pytest.raises(ValueError, match=message):
+    toy.make_run(setup).evaluate(["dev"])
+  assert not list((tmp_path / "b").iterdir())  # Nor was anything tokenized.
+
+
+def test_training_starts_from_an_encoder_with_a_new_head(
+  trained, model_folder, tmp_path
+):
+  trained.experiment.model.encoder.save(tmp_path / "encoder.keras")
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path,
+    training={"init_checkpoint": str(tmp_path / "encoder.keras")},
+  )
+  run = toy.make_run(setup)
+  table = "bert/embeddings/word_embeddings"
+  expected = toy.weights(trained)[table]
+  np.testing.assert_array_equal(toy.weights(run)[table], expected)
+
+
+def test_an_ensemble_averages_the_logits(trained, model_folder, tmp_path):
+  other = toy.make_run(
+    toy.make_setup(model_folder, tmp_path / "other"), random_seed=3
+  )
+  other.train()
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path / "ensemble",
+    do_train=False,
+    do_eval=True,
+    ensemble_dirs=f"{trained.output_dir},{other.output_dir}",
+  )
+  ensemble = toy.make_run(setup)
+  found, _ = ensemble.outputs("dev")
+  expected = np.mean(
+    [run.outputs("dev")[0]["logits"] for run in (trained, other)], axis=0
+  )
+  np.testing.assert_allclose(found["logits"], expected, atol=1e-6)
+
+  # A member with the classes in another order is none.
+  path = tmp_path / "other/config.json"
+  content = json.loads(path.read_text())
+  content["id2label"] = {"0": "thing", "1": "animal"}
+  path.write_text(json.dumps(content))
+  with pytest.raises(ValueError, match="other has the classes thing, animal"):
+    toy.make_run(setup).outputs("dev")
+
+
+def test_an_ensemble_of_two_vocabularies_is_refused(
+  trained, model_folder, tmp_path
+):
+  other = tmp_path / "other"
+  shutil.copytree(trained.output_dir, other)
+  tokens = (other / "vocab.txt").read_text(encoding="utf-8").splitlines()
+  tokens[-2:] = reversed(tokens[-2:])
+  (other / "vocab.txt").write_text("\n".join(tokens), encoding="utf-8")
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path / "ensemble",
+    do_train=False,
+    do_eval=True,
+    ensemble_dirs=f"{trained.output_dir},{other}",
+  )
+  with pytest.raises(ValueError, match="dirs: .*other has another vocabulary"):
+    toy.make_run(setup).outputs("dev")
+
+
+def test_early_stopping_keeps_the_best_checkpoint(model_folder, tmp_path):
+  # Too fast to be stable: the best epoch is not the last.
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path,
+    training={"learning_rate": 3e-2},
+    num_train_epochs=20.0,
+    early_stopping_patience=2,
+  )
+  run = toy.make_run(setup)
+  run.train()
+  with open(tmp_path / "eval_log.jsonl") as file:
+    entries = [json.loads(line) for line in file]
+  accuracies = [entry["accuracy"] for entry in entries]
+  best = int(np.argmax(accuracies))
+  assert best == len(accuracies) - 3
+  assert run.results["train"]["best_step"] == entries[best]["step"]
+  run.evaluate(["dev"])
+  assert run.scores["accuracy"] == accuracies[best]
+  again = toy.make_run(setup)
+  again.evaluate(["dev"])
+  assert again.scores["accuracy"] == accuracies[best]
+  assert not os.path.exists(tmp_path / "best" / "checkpoint")
+
+
+def test_a_finished_run_with_a_damaged_checkpoint_is_finished_again(
+  model_folder, tmp_path
+):
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path,
+    training={"keep_checkpoint_max": 2},
+    num_train_epochs=2.0,
+  )
+  run = toy.make_run(setup)
+  run.train()
+  steps = run.results["train"]["steps"]
+  (tmp_path / f"model.ckpt-{steps}.index").write_bytes(b"damaged")
+  again = toy.make_run(setup)
+  again.train()
+  assert again.experiment.loop.step == steps
+  for path, expected in toy.weights(run).items():
+    np.testing.assert_array_equal(toy.weights(again)[path], expected, path)
+
+
+def test_a_search_keeps_the_best_and_flags_what_learned_nothing(
+  model_folder, tmp_path, capsys
+):
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path,
+    do_eval=True,
+    num_train_epochs=6.0,
+    grid="learning_rate=3e-3,1e-9",
+    num_restarts=2,
+  )
+  fine_tuning_search.run(setup)
+  results = scripts.results(tmp_path)
+  good, bad = results["configurations"]
+  assert good["mean"] > 0.9 and good["num_degenerate"] == 0
+  # Their heads are random: at most a little luck.
+  assert bad["mean"] < 0.7 and bad["num_degenerate"] >= 1
+  assert results["best"]["score"] == max(r["score"] for r in results["runs"])
+  kept = {str(p.parent) for p in tmp_path.glob("runs/*/model.ckpt-*.index")}
+  assert kept == {results["best"]["folder"]}
+  before = {
+    p: p.stat().st_mtime for p in tmp_path.glob("runs/*/run_config.json")
+  }
+  page = scripts.report(tmp_path)
+  for name in (run["name"] for run in results["runs"]):
+    assert f'<a href="runs/{name}/report.html">{name}</a>' in page
+    assert "<h2>Scores</h2>" in scripts.report(tmp_path / "runs" / name)
+  assert f"{good['standard_deviation']:.4f}" in page
+
+  # The same command again trains nothing.
+  fine_tuning_search.run(setup)
+  assert scripts.results(tmp_path) == results
+  assert scripts.report(tmp_path) == page
+  assert before == {
+    p: p.stat().st_mtime for p in tmp_path.glob("runs/*/run_config.json")
+  }
+  assert "degenerate" in capsys.readouterr().out
+
+  # Its runs are no runs of other data.
+  others = {"train": toy.make_examples(96, 3), "dev": toy.make_examples(40, 2)}
+  for splits, message in (
+    (others, "holds a run with train_rows="),
+    (
+      {"train": toy.make_examples(96, 1), "dev": others["train"]},
+      "has scores of other dev examples",
+    ),
+  ):
+    setup = toy.make_setup(
+      model_folder,
+      tmp_path,
+      splits,
+      do_eval=True,
+      num_train_epochs=6.0,
+      grid="learning_rate=3e-3,1e-9",
+      num_restarts=2,
+    )
+    with pytest.raises(ValueError, match=message):
+      fine_tuning_search.run(setup)
+
+
+def test_wrong_values_of_a_grid_are_told_before_the_first_run(
+  model_folder, tmp_path
+):
+  for grid, message in (
+    ("train_batch_size=8,0", r"train_batch_size \(0\) must be in"),
+    ("learning_rate=1e-3,nan", r"learning_rate \(nan\) must be in"),
+    ("num_train_epochs=1,0", r"num_train_epochs \(0.0\) must be in \(0,"),
+  ):
+    setup = toy.make_setup(model_folder, tmp_path, grid=grid)
+    with pytest.raises(ValueError, match=message):
+      fine_tuning_search.run(setup)
+  assert not os.listdir(tmp_path)
+
+
+def test_half_scored_runs_of_a_search_are_scored_whole(model_folder, tmp_path):
+  splits = {
+    "train": toy.make_examples(16, 1),
+    "dev": toy.make_examples(8, 2),
+    "dev_mismatched": toy.make_examples(8, 3),
+  }
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path,
+    splits,
+    do_eval=True,
+    num_train_epochs=1.0,
+    num_restarts=2,
+  )
+  first = fine_tuning_run.Run(
+    setup, str(tmp_path / "runs/random_seed=12345"), random_seed=12345
+  )
+  first.train()
+  first.evaluate(["dev"])
+  fine_tuning_search.run(setup)
+  for run in scripts.results(tmp_path)["runs"]:
+    assert set(scripts.results(run["folder"])["eval"]) == {
+      "dev",
+      "dev_mismatched",
+    }
+
+
+def test_a_finished_run_without_its_weights_predicts_nothing(
+  model_folder, tmp_path
+):
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path,
+    {"train": toy.make_examples(8, 1), "dev": toy.make_examples(8, 2)},
+    num_train_epochs=1.0,
+  )
+  run = toy.make_run(setup)
+  run.train()
+  savers.remove_all(run.output_dir)
+  again = toy.make_run(setup)
+  again.train()
+  with pytest.raises(ValueError, match="whose checkpoint was deleted"):
+    again.evaluate(["dev"])
+
+
+def test_a_finished_run_of_other_settings_is_not_called_done(
+  trained, model_folder, capsys
+):
+  setup = toy.make_setup(model_folder, trained.output_dir, num_train_epochs=3.0)
+  with pytest.raises(ValueError, match="holds a run with num_train_"):
+    toy.make_run(setup).train()
+  assert "nothing left" not in capsys.readouterr().out
+
+
+def test_another_checkpoint_is_not_scored_as_the_one_before(
+  trained, model_folder, tmp_path
+):
+  other = toy.make_run(
+    toy.make_setup(model_folder, tmp_path / "other", num_train_epochs=1.0)
+  )
+  other.train()
+
+  def make_run(origin, folder):
+    return toy.make_run(
+      toy.make_setup(
+        model_folder,
+        folder,
+        training={"init_checkpoint": origin},
+        do_train=False,
+        do_eval=True,
+      )
+    )
+
+  for origin in (trained, other):
+    run = make_run(origin.output_dir, tmp_path / "scores")
+    found, expected = (x.outputs("dev")[0]["logits"] for x in (run, origin))
+    np.testing.assert_array_equal(found, expected)
+  # Nor is the run in the folder scored instead of it.
+  with pytest.raises(ValueError, match="holds a run with init_checkpoint=None"):
+    make_run(trained.output_dir, other.output_dir).outputs("dev")
+
+
+def test_a_run_that_is_closed_gives_its_memory_back(model_folder, tmp_path):
+  run = toy.make_run(toy.make_setup(model_folder, tmp_path))
+  run.train()
+  run.evaluate(["dev"])
+  model = weakref.ref(run.experiment.model)
+  assert model() is not None
+  run.close()
+  assert model() is None
+
+
+def test_a_search_goes_on_after_a_run_that_diverged(model_folder, tmp_path):
+  def make_parts(config):
+    scores = text_scores.ClassEvaluator(toy.LABELS, ("accuracy", "macro_f1"))
+    return dataclasses.replace(toy.make_parts(config), evaluator=scores)
+
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path,
+    num_train_epochs=6.0,
+    grid="learning_rate=1e30,3e-3",
+    make_parts=make_parts,
+  )
+  fine_tuning_search.run(setup)
+  results = scripts.results(tmp_path)
+  diverged, good = results["runs"]
+  assert diverged["scores"] == pytest.approx(
+    {"accuracy": 0.5, "macro_f1": 1 / 3}
+  )
+  assert diverged["is_degenerate"] and diverged["score"] == 0.5
+  assert results["best"] == good and good["score"] > 0.9
+  error = scripts.results(diverged["folder"])["train"]["error"]
+  assert "not finite at step" in error
+  assert "not finite at step" in scripts.report(diverged["folder"])
+
+
+def test_rows_are_read_without_tensorflow_text(
+  trained, model_folder, monkeypatch, tmp_path
+):
+  def load(path, **options):
+    raise ImportError("No module named 'tensorflow_text'")
+
+  monkeypatch.setattr(tokenizers, "load", load)
+  setup = toy.make_setup(model_folder, trained.output_dir)
+  assert len(setup.data.rows("train")) == 96
+  setup = toy.make_setup(model_folder, tmp_path)
+  with pytest.raises(
+    ValueError, match="train.tf_record cannot be written.*install"
+  ):
+    setup.data.rows("train")
+
+
+def test_a_search_without_a_dev_set_is_refused(model_folder, tmp_path):
+  setup = toy.make_setup(
+    model_folder,
+    tmp_path,
+    {"train": toy.make_examples(8, 1)},
+    num_restarts=2,
+  )
+  with pytest.raises(ValueError, match="a dev set with labels"):
+    fine_tuning_search.run(setup)
+
+
+def test_rows_are_made_once(model_folder, trained):
+  path = os.path.join(trained.output_dir, "records", "train.tf_record")
+  before = os.stat(path).st_mtime_ns
+  setup = toy.make_setup(model_folder, trained.output_dir)
+  assert len(setup.data.rows("train")) == 96
+  assert os.stat(path).st_mtime_ns == before
+  moved = [
+    dataclasses.replace(example, origin="elsewhere.tsv:1")
+    for example in toy.make_examples(96, 1)
+  ]
+  setup = toy.make_setup(model_folder, trained.output_dir, {"train": moved})
+  assert len(setup.data.rows("train")) == 96
+  assert os.stat(path).st_mtime_ns == before
+  other = {"train": toy.make_examples(20, 7)}
+  setup = toy.make_setup(model_folder, trained.output_dir, other)
+  assert len(setup.data.rows("train")) == 20
+
+
+def test_a_vocabulary_that_does_not_fit_the_text_is_warned_of(tmp_path, caplog):
+  vocab_file = tmp_path / "vocab.txt"
+  tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "영화", "최고"]
+  vocab_file.write_text("\n".join(tokens), encoding="utf-8")
+  preprocessor = text_rows.TextPreprocessor(8, ("a", "b"))
+  example = example_types.TextExample("0", "영화 최고", None, "a")
+  for lower, warned in ((False, False), (True, True)):
+    caplog.clear()
+    data = fine_tuning_data.Data(
+      preprocessor,
+      {"train": [example]},
+      str(vocab_file),
+      tokenizer_options.resolve(str(vocab_file), do_lower_case=lower),
+      str(tmp_path / f"records_{lower}"),
+    )
+    assert len(data.rows("train")) == 1
+    told = "100.0% of the words of the sample become [UNK]" in caplog.text
+    assert told == warned
+
+
+def test_several_training_sets_are_read_in_order(model_folder, tmp_path):
+  stages = [
+    toy.make_examples(40, 1),
+    toy.make_examples(24, 2),
+  ]
+  setup = toy.make_setup(
+    model_folder, tmp_path, {"train": stages}, num_train_epochs=2.0
+  )
+  run = toy.make_run(setup)
+  run.train()
+  assert run.results["train"]["steps"] == 10 + 6
+  assert run.results["data"]["train_2"]["rows"] == 24
+
+
+@pytest.mark.parametrize(
+  ("values", "message"),
+  [
+    ({}, "at least one of --do_train"),
+    ({"do_train": True, "num_restarts": 0}, r"num_restarts \(0\)"),
+    ({"do_train": True, "num_train_epochs": 0.0}, r"num_train_epochs \(0.0\)"),
+    ({"do_eval": True, "warmup_proportion": 2.0}, r"warmup_proportion \(2.0\)"),
+    ({"do_train": True, "ensemble_dirs": "a"}, "--ensemble_dirs cannot be"),
+    ({"do_eval": True, "ensemble_dirs": ","}, r"ensemble_dirs \(','\) must"),
+    ({"do_train": True, "num_train_epochs": math.nan}, r"epochs \(nan\) must"),
+    ({"do_train": True, "early_stopping_patience": -1}, r"\(-1\) must be in"),
+  ],
+)
+def test_settings_out_of_range(values, message):
+  with pytest.raises(ValueError, match=message):
+    fine_tuning_config.FineTuningConfig(**values)
