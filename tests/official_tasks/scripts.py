@@ -98,7 +98,7 @@ def serve():
     err = io.StringIO()
     with contextlib.redirect_stderr(err):
       try:
-        script.common.run(script.main)
+        script.program.run(script.main)
       except SystemExit as stop:
         outcomes.append((stop.code or 0, err.getvalue()))
   print(json.dumps(outcomes))
