@@ -10,7 +10,6 @@ import time
 from keras_bert_impl import files, progress
 from keras_bert_impl.training import stopping
 
-_SCRIPTS = pathlib.Path(__file__).parents[1]
 _FINISHED = "command.json"
 _LOG = "log.txt"
 _POLL_SECONDS = 0.1
@@ -38,11 +37,11 @@ class Command:
 
   def arguments(self):
     """Returns the argument list of the process, list of str."""
-    path = str(_SCRIPTS / f"{self.script}.py")
     flags = self._record()["flags"].items()
     return [
       sys.executable,
-      path,
+      "-m",
+      f"official_tasks.{self.script}",
       *(f"--{name}={value}" for name, value in flags),
     ]
 
