@@ -194,7 +194,7 @@ def _write_text(folder, megabytes):
 def _read(pattern):
   """Reads one epoch of records, as training does, masked by token."""
   from keras_bert_impl.tasks.masking import masking
-  from keras_bert_impl.tokenizers import vocabularies
+  from keras_bert_impl.tokenizers.formats import vocabularies
   from tfrecords import manifest
   from tfrecords.reading import lanes, reader, record_parsing, scan
 

@@ -34,7 +34,7 @@ from keras_bert_impl.tasks.texts import (
   text_rows,
   text_scores,
 )
-from keras_bert_impl.tokenizers import tokenizer_options, vocabularies
+from keras_bert_impl.tokenizers.formats import tokenizer_options, vocabularies
 from keras_bert_impl.training import run_results
 from tfrecords.labelled import (
   classification_data,  # noqa: E402

@@ -27,7 +27,7 @@ from keras_bert_impl import configs, features  # noqa: E402
 from keras_bert_impl.optimizers import adamw  # noqa: E402
 from keras_bert_impl.tasks.masking import masking  # noqa: E402
 from keras_bert_impl.tasks.pretraining import masked_lm
-from keras_bert_impl.tokenizers import vocabularies
+from keras_bert_impl.tokenizers.formats import vocabularies
 from keras_bert_impl.training import (
   distribution,
   run_results,

@@ -25,7 +25,7 @@ from absl import app, flags  # noqa: E402
 
 from keras_bert_impl import choices  # noqa: E402
 from keras_bert_impl.tasks.masking import masking  # noqa: E402
-from keras_bert_impl.tokenizers import vocabularies  # noqa: E402
+from keras_bert_impl.tokenizers.formats import vocabularies  # noqa: E402
 from tfrecords.reading import lanes, reader, record_parsing, scan  # noqa: E402
 from tfrecords.writing import shards  # noqa: E402
 

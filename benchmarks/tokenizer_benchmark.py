@@ -25,7 +25,7 @@ import tensorflow as tf  # noqa: E402
 from absl import app, flags  # noqa: E402
 
 from keras_bert_impl import tokenizers  # noqa: E402
-from keras_bert_impl.tokenizers import vocabulary_files  # noqa: E402
+from keras_bert_impl.tokenizers.formats import vocabulary_files  # noqa: E402
 from tests.tokenizers import reference  # noqa: E402
 
 FLAGS = flags.FLAGS

@@ -24,7 +24,7 @@ with epy.lazy_imports():
   from keras_bert_impl.checkpoints.naming import mappings, names
   from keras_bert_impl.model_folders import pairing, vocabulary_extension
   from keras_bert_impl.models import checkpoint_loading
-  from keras_bert_impl.tokenizers import tokenizer_json_writing
+  from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
   from keras_bert_impl.training import run_results
 
 FORMATS = ("google", "safetensors", "keras")

@@ -28,7 +28,7 @@ from etils import epy
 from keras_bert_impl import locks, options
 from keras_bert_impl.command_line import program
 from keras_bert_impl.runs.ablation import scales, tables
-from keras_bert_impl.tokenizers import vocabulary_files
+from keras_bert_impl.tokenizers.formats import vocabulary_files
 
 with epy.lazy_imports():
   from keras_bert_impl.runs.ablation import (

@@ -21,7 +21,10 @@ from etils import epy
 from keras_bert_impl import files, options
 from keras_bert_impl.command_line import program
 from keras_bert_impl.runs.vocabulary_learning import methods
-from keras_bert_impl.tokenizers import tokenizer_options, vocabulary_files
+from keras_bert_impl.tokenizers.formats import (
+  tokenizer_options,
+  vocabulary_files,
+)
 from tfrecords.text import documents
 from tfrecords.writing import writing_config
 

@@ -34,7 +34,10 @@ ORDER = (
   ("keras_bert_impl.configs",),
   ("keras_bert_impl.checkpoints",),
   ("keras_bert_impl.models",),
-  ("keras_bert_impl.tokenizers", "keras_bert_impl.metrics"),
+  ("keras_bert_impl.tokenizers.formats", "keras_bert_impl.metrics"),
+  ("keras_bert_impl.tokenizers.graph",),
+  ("keras_bert_impl.tokenizers.learning",),
+  ("keras_bert_impl.tokenizers",),
   ("keras_bert_impl.tasks.basics",),
   ("keras_bert_impl.tasks.masking",),
   (

@@ -6,7 +6,7 @@ import os
 from keras_bert_impl import files, hub, options
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.descriptions import google_config, vocab_size
-from keras_bert_impl.tokenizers import (
+from keras_bert_impl.tokenizers.formats import (
   tokenizer_options,
   vocabularies,
   vocabulary_files,

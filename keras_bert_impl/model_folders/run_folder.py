@@ -5,7 +5,7 @@ import os
 from keras_bert_impl import files
 from keras_bert_impl.checkpoints.descriptions import google_config
 from keras_bert_impl.reports import report_page, sections
-from keras_bert_impl.tokenizers import (
+from keras_bert_impl.tokenizers.formats import (
   tokenizer_json_writing,
   tokenizer_options,
   vocabularies,

@@ -3,7 +3,7 @@
 import os
 
 from keras_bert_impl import files, heads, options
-from keras_bert_impl.tokenizers import token_pieces
+from keras_bert_impl.tokenizers.graph import token_pieces
 from keras_bert_impl.training import run_results
 
 NAME = "task.json"

@@ -4,7 +4,7 @@ import dataclasses
 import os
 
 from keras_bert_impl.checkpoints import extension
-from keras_bert_impl.tokenizers import (
+from keras_bert_impl.tokenizers.formats import (
   tokenizer_json_writing,
   tokenizer_options,
   vocabularies,
@@ -88,7 +88,7 @@ def _load_vocabulary(source):
 
 def _load_tokenizer(vocab_file, options):
   # Late: nothing else here needs tensorflow_text.
-  from keras_bert_impl.tokenizers import wordpiece
+  from keras_bert_impl.tokenizers.graph import wordpiece
 
   return wordpiece.WordPieceTokenizer(vocab_file, **vars(options))
 

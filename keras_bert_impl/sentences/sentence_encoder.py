@@ -15,7 +15,7 @@ from keras_bert_impl.checkpoints.naming import mappings
 from keras_bert_impl.models.heads import embedding_model
 from keras_bert_impl.sentences import folders, modules
 from keras_bert_impl.serving.heads import text_vectors
-from keras_bert_impl.tokenizers import prompts
+from keras_bert_impl.tokenizers.graph import prompts
 
 
 class SentenceEncoder:

@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from keras_bert_impl import files, options
 from keras_bert_impl.serving import servables, warmup
-from keras_bert_impl.tokenizers import tokenizer_json_writing
+from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
 
 DESCRIPTION_NAME = "model.json"
 MODELS_NAME = "models.config"

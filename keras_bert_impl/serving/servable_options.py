@@ -9,7 +9,7 @@ import dataclasses
 
 from keras_bert_impl import choices, heads, options
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.tokenizers import token_pieces
+from keras_bert_impl.tokenizers.graph import token_pieces
 
 
 @dataclasses.dataclass(frozen=True)

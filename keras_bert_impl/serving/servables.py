@@ -22,7 +22,7 @@ from keras_bert_impl import choices, features, options
 from keras_bert_impl.checkpoints.descriptions import vocab_size
 from keras_bert_impl.checkpoints.naming import mappings, names
 from keras_bert_impl.serving import input_checks, tf_examples
-from keras_bert_impl.tokenizers import assembly
+from keras_bert_impl.tokenizers.graph import assembly
 
 # Names of a text, and of the second text of a pair, in requests.
 TEXT = "text"

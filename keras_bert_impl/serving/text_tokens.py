@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenizers import alignment, text_words, token_pieces
+from keras_bert_impl.tokenizers.graph import alignment, text_words, token_pieces
 
 
 class TextTokens(NamedTuple):

@@ -1,9 +1,9 @@
 """Tokenizers in the TensorFlow graph, vocabularies, and learning them.
 
 Attributes:
-  WordPieceTokenizer: of `wordpiece.py`, for vocab.txt (BERT, ELECTRA).
-  BytePairTokenizer: of `byte_pair.py`, for vocab.json (RoBERTa).
-  SentencePieceTokenizer: of `sentence_piece.py`, for *.model (ALBERT).
+  WordPieceTokenizer: of `graph/wordpiece.py`, for vocab.txt (BERT, ELECTRA).
+  BytePairTokenizer: of `graph/byte_pair.py`, for vocab.json (RoBERTa).
+  SentencePieceTokenizer: of `graph/sentence_piece.py`, for *.model (ALBERT).
 
 The tokenizers are loaded at first use: training reads vocabularies without
 tensorflow_text.
@@ -11,13 +11,16 @@ tensorflow_text.
 
 import importlib
 
-from keras_bert_impl.tokenizers import tokenizer_options, vocabulary_files
-from keras_bert_impl.tokenizers.tokenizer_options import (
+from keras_bert_impl.tokenizers.formats import (
+  tokenizer_options,
+  vocabulary_files,
+)
+from keras_bert_impl.tokenizers.formats.tokenizer_options import (
   BytePairOptions,
   SentencePieceOptions,
   WordPieceOptions,
 )
-from keras_bert_impl.tokenizers.vocabularies import Vocabulary
+from keras_bert_impl.tokenizers.formats.vocabularies import Vocabulary
 
 _MODULES = {
   "WordPieceTokenizer": "wordpiece",
@@ -73,6 +76,6 @@ def load(path, default_family=None, **options):
 
 def __getattr__(name):
   if name in _MODULES:
-    module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+    module = importlib.import_module(f"{__name__}.graph.{_MODULES[name]}")
     return getattr(module, name)
   raise AttributeError(f"module {__name__!r} has no attribute {name!r}.")

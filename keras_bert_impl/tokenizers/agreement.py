@@ -13,12 +13,12 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from keras_bert_impl.tokenizers import (
-  normalization,
+from keras_bert_impl.tokenizers.formats import (
   tokenizer_options,
   vocabularies,
   vocabulary_files,
 )
+from keras_bert_impl.tokenizers.graph import normalization
 
 # A healthy pair has less than 1 % of each.
 _NOTABLE_UNKNOWN = 0.01

@@ -8,7 +8,7 @@ import re
 
 from absl import logging
 
-from keras_bert_impl.tokenizers import vocabulary_files
+from keras_bert_impl.tokenizers.formats import vocabulary_files
 
 _MOST_UNKNOWN = 0.1
 # Smaller ones are of tests, or of text that is like no other.

@@ -15,7 +15,7 @@ from absl import logging
 
 from keras_bert_impl import files
 from keras_bert_impl.checkpoints.naming import names
-from keras_bert_impl.tokenizers import byte_alphabet, vocabulary_files
+from keras_bert_impl.tokenizers.formats import byte_alphabet, vocabulary_files
 
 
 def assign(path, vocabulary, weights, deviation):

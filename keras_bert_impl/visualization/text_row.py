@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import features, heads
-from keras_bert_impl.tokenizers import prompts, text_words, token_pieces
+from keras_bert_impl.tokenizers.graph import prompts, text_words, token_pieces
 
 
 class Token(NamedTuple):

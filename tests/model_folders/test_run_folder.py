@@ -6,7 +6,7 @@ import pytest
 
 from keras_bert_impl import configs
 from keras_bert_impl.model_folders import run_folder
-from keras_bert_impl.tokenizers import tokenizer_options, vocabularies
+from keras_bert_impl.tokenizers.formats import tokenizer_options, vocabularies
 
 CONFIG = configs.EncoderConfig(vocab_size=6)
 VOCABULARY = vocabularies.Vocabulary((*vocabularies.SPECIAL_TOKENS, "a"))

@@ -13,7 +13,7 @@ import sys
 from absl import flags
 
 from keras_bert_impl import configs
-from keras_bert_impl.tokenizers import tokenizer_options, vocabularies
+from keras_bert_impl.tokenizers.formats import tokenizer_options, vocabularies
 from tests.official_tasks import forked
 from tfrecords.writing import writer, writing_config
 

@@ -16,12 +16,8 @@ import tensorflow as tf
 from keras_bert_impl import families, models, tokenizers
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.formats import tf_format
-from keras_bert_impl.tokenizers import (
-  tokenizer_json_writing,
-)
-from keras_bert_impl.tokenizers import (
-  vocabularies as vocabulary,
-)
+from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
+from keras_bert_impl.tokenizers.formats import vocabularies as vocabulary
 from tests import architectures
 from tests.official_tasks import scripts
 from tests.tokenizers import vocabularies

@@ -9,7 +9,7 @@ from keras_bert_impl import configs, heads, models
 from keras_bert_impl.checkpoints import writing
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.checkpoints.naming import mappings
-from keras_bert_impl.tokenizers import vocabularies
+from keras_bert_impl.tokenizers.formats import vocabularies
 from tests.official_tasks import scripts
 from tests.official_tasks.test_run_pretraining import final_state, flags
 

@@ -10,7 +10,7 @@ import pytest
 
 from keras_bert_impl.checkpoints.formats import tf_format
 from keras_bert_impl.metrics import intervals
-from keras_bert_impl.tokenizers import vocabularies as vocabulary
+from keras_bert_impl.tokenizers.formats import vocabularies as vocabulary
 from tests.official_tasks import scripts
 from tests.tokenizers import vocabularies
 

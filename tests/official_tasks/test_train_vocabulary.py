@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tokenizers import tokenizer_options
-from keras_bert_impl.tokenizers import vocabularies as vocabulary
+from keras_bert_impl.tokenizers.formats import tokenizer_options
+from keras_bert_impl.tokenizers.formats import vocabularies as vocabulary
 from tests.official_tasks import forked, scripts
 
 DATA = os.environ.get("KERAS_BERT_DATA")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from keras_bert_impl import configs
-from keras_bert_impl.tokenizers import wordpiece
+from keras_bert_impl.tokenizers.graph import wordpiece
 from tests.tokenizers import vocabularies
 
 TOKENS = (

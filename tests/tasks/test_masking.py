@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_bert_impl import choices, features
 from keras_bert_impl.tasks.masking import masking
-from keras_bert_impl.tokenizers import vocabularies
+from keras_bert_impl.tokenizers.formats import vocabularies
 
 LENGTH = 64
 NUM_WORDS, NUM_PIECES = 60, 35

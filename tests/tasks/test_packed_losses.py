@@ -12,7 +12,7 @@ from keras_bert_impl.tasks import objectives
 from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tasks.masking import masking
 from keras_bert_impl.tasks.pretraining import masked_lm
-from keras_bert_impl.tokenizers import vocabularies
+from keras_bert_impl.tokenizers.formats import vocabularies
 from tests import architectures
 
 LENGTH, PREDICTIONS = 24, 5

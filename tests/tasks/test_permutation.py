@@ -10,7 +10,7 @@ from keras_bert_impl import configs
 from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tasks.masking import masked_contexts, masking
 from keras_bert_impl.tasks.pretraining import permutation
-from keras_bert_impl.tokenizers import vocabularies
+from keras_bert_impl.tokenizers.formats import vocabularies
 
 LENGTH, PREDICTIONS, ROWS = 64, 16, 32
 VOCABULARY = vocabularies.Vocabulary(

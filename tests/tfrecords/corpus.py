@@ -7,7 +7,7 @@ import string
 
 import sentencepiece
 
-from keras_bert_impl.tokenizers import byte_alphabet
+from keras_bert_impl.tokenizers.formats import byte_alphabet
 
 WORDS = ("the", "a", "of", "in", "play", "walk", "quiet", "dog", "moon", "sing")
 ENDINGS = ("ing", "ed", "s", "ly")

@@ -3,15 +3,13 @@ import re
 import pytest
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tokenizers import (
-  agreement,
+from keras_bert_impl.tokenizers import agreement
+from keras_bert_impl.tokenizers.formats import tokenizer_options
+from keras_bert_impl.tokenizers.formats import vocabularies as vocabulary
+from keras_bert_impl.tokenizers.graph import wordpiece
+from keras_bert_impl.tokenizers.learning import (
   sentence_piece_learner,
-  tokenizer_options,
-  wordpiece,
   wordpiece_learner,
-)
-from keras_bert_impl.tokenizers import (
-  vocabularies as vocabulary,
 )
 from tests.tokenizers import vocabularies
 

@@ -7,7 +7,7 @@ import random
 
 import sentencepiece
 
-from keras_bert_impl.tokenizers import byte_alphabet, vocabularies
+from keras_bert_impl.tokenizers.formats import byte_alphabet, vocabularies
 
 # Both cases, accents, several scripts, jamo and syllables, single symbols.
 CHARACTERS = (

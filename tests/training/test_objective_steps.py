@@ -20,7 +20,7 @@ from keras_bert_impl.tasks.pretraining import (
   replaced_token,
   span_boundary,
 )
-from keras_bert_impl.tokenizers import vocabularies
+from keras_bert_impl.tokenizers.formats import vocabularies
 from keras_bert_impl.training import (
   distribution,
   training_config,

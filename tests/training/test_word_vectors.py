@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, models
-from keras_bert_impl.tokenizers import vocabularies as vocabulary_lib
+from keras_bert_impl.tokenizers.formats import vocabularies as vocabulary_lib
 from keras_bert_impl.training import word_vectors
 from tests import architectures
 from tests.tokenizers import vocabularies

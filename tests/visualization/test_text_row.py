@@ -5,14 +5,9 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import heads, tokenizers
-from keras_bert_impl.tokenizers import (
-  prompts,
-  token_pieces,
-  tokenizer_options,
-)
-from keras_bert_impl.tokenizers import (
-  vocabularies as vocabulary,
-)
+from keras_bert_impl.tokenizers.formats import tokenizer_options
+from keras_bert_impl.tokenizers.formats import vocabularies as vocabulary
+from keras_bert_impl.tokenizers.graph import prompts, token_pieces
 from keras_bert_impl.visualization import text_row
 from tests.tokenizers import vocabularies
 from tests.visualization import toy

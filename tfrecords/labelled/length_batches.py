@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import features
-from keras_bert_impl.tokenizers import assembly
+from keras_bert_impl.tokenizers.graph import assembly
 from tfrecords import lengths as lengths_lib
 
 

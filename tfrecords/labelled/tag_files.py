@@ -14,7 +14,7 @@ import random
 from keras_bert_impl import files
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.tasks.basics import example_types
-from keras_bert_impl.tokenizers import token_pieces
+from keras_bert_impl.tokenizers.graph import token_pieces
 
 _DOCUMENT_START = "-DOCSTART-"
 _COMMENT = "##"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_bert_impl.tokenizers import text_batches
+from keras_bert_impl.tokenizers.graph import text_batches
 
 _SENTENCES_PER_CALL = 4096
 

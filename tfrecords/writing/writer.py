@@ -20,7 +20,7 @@ import time
 from absl import logging
 
 from keras_bert_impl import locks, options
-from keras_bert_impl.tokenizers import (
+from keras_bert_impl.tokenizers.formats import (
   tokenizer_options,
   vocabularies,
   vocabulary_files,

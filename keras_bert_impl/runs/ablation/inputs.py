@@ -3,7 +3,7 @@
 from keras_bert_impl import options
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.command_line import program
-from keras_bert_impl.tokenizers import vocabularies, vocabulary_files
+from keras_bert_impl.tokenizers.formats import vocabularies, vocabulary_files
 from tfrecords.text import sources
 
 

@@ -8,7 +8,7 @@ import statistics
 from keras_bert_impl import files
 from keras_bert_impl.runs.ablation import table_rows
 from keras_bert_impl.runs.ablation.commands import Command
-from keras_bert_impl.tokenizers import vocabularies
+from keras_bert_impl.tokenizers.formats import vocabularies
 from keras_bert_impl.training import run_results
 
 _CONFIG = "bert_config.json"

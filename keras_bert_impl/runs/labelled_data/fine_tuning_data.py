@@ -9,7 +9,7 @@ import os
 from absl import logging
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tokenizers import vocabularies
+from keras_bert_impl.tokenizers.formats import vocabularies
 from tfrecords.labelled import row_files
 
 TRAIN = "train"

@@ -10,7 +10,7 @@ from keras_bert_impl import files, heads, options
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.runs.labelled_data import labelled_splits
-from keras_bert_impl.tokenizers import token_pieces
+from keras_bert_impl.tokenizers.graph import token_pieces
 
 with epy.lazy_imports():
   from tfrecords.labelled import tag_files

@@ -11,7 +11,7 @@ import os
 from absl import logging
 
 from keras_bert_impl import configs, files
-from keras_bert_impl.tokenizers import tokenizer_options, vocabularies
+from keras_bert_impl.tokenizers.formats import tokenizer_options, vocabularies
 from keras_bert_impl.training import run_results
 from tfrecords import manifest
 from tfrecords.text import python_documentation, sources
@@ -115,7 +115,7 @@ def _vocabulary(files, vocab_file):
     return
   logging.info("Learning a vocabulary of %d tokens.", VOCAB_SIZE)
   # Imported here: an existing vocabulary needs no tensorflow-text.
-  from keras_bert_impl.tokenizers import wordpiece_learner
+  from keras_bert_impl.tokenizers.learning import wordpiece_learner
 
   sentences = itertools.chain.from_iterable(sources.iter_documents(files))
   tokens = wordpiece_learner.learn(sentences, VOCAB_SIZE)

@@ -13,7 +13,7 @@ from keras_bert_impl.runs.pretraining import (
   pretraining_report,
 )
 from keras_bert_impl.tasks.basics import pretraining
-from keras_bert_impl.tokenizers import (
+from keras_bert_impl.tokenizers.formats import (
   tokenizer_options,
   vocabularies,
   vocabulary_files,

@@ -11,14 +11,14 @@ import functools
 from etils import epy
 
 from keras_bert_impl import choices
-from keras_bert_impl.tokenizers import (
+from keras_bert_impl.tokenizers.formats import (
   tokenizer_options,
   vocabularies,
   vocabulary_files,
 )
 
 with epy.lazy_imports():
-  from keras_bert_impl.tokenizers import (
+  from keras_bert_impl.tokenizers.learning import (
     byte_pair_learner,
     sentence_piece_learner,
     wordpiece_learner,

@@ -15,7 +15,8 @@ from keras_bert_impl.tasks.answers import (
   answers,
   question_answering_rows,
 )
-from keras_bert_impl.tokenizers import text_words, white_space
+from keras_bert_impl.tokenizers.formats import white_space
+from keras_bert_impl.tokenizers.graph import text_words
 
 _STARTS, _ENDS = "starts", "ends"
 # Of a place that is no piece of the text, or one that may begin no answer.

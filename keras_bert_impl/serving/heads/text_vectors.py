@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from keras_bert_impl.models.heads import embedding_model
 from keras_bert_impl.serving import row_batches, servables, tokens
-from keras_bert_impl.tokenizers import prompts
+from keras_bert_impl.tokenizers.graph import prompts
 
 TOKEN_EMBEDDINGS = "token_embeddings"
 

@@ -13,7 +13,7 @@ from keras_bert_impl.layers.heads import crf
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.serving import row_batches, servables, text_tokens
 from keras_bert_impl.tasks.basics import windows
-from keras_bert_impl.tokenizers import text_words, token_pieces
+from keras_bert_impl.tokenizers.graph import text_words, token_pieces
 
 # Of a token that the model says nothing about.
 _UNKNOWN = -1

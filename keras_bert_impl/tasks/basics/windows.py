@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenizers import alignment
+from keras_bert_impl.tokenizers.graph import alignment
 
 
 class Windows(NamedTuple):

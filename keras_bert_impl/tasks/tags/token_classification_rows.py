@@ -17,7 +17,7 @@ import tensorflow as tf
 from keras_bert_impl import features
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.tasks.basics import fine_tuning, windows
-from keras_bert_impl.tokenizers import token_pieces
+from keras_bert_impl.tokenizers.graph import token_pieces
 
 TOKEN_INDEX = "token_index"
 EXAMPLE_INDEX = "example_index"

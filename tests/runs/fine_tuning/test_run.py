@@ -17,7 +17,7 @@ from keras_bert_impl.runs.fine_tuning import search as fine_tuning_search
 from keras_bert_impl.runs.labelled_data import fine_tuning_data
 from keras_bert_impl.tasks.basics import example_types
 from keras_bert_impl.tasks.texts import text_rows, text_scores
-from keras_bert_impl.tokenizers import tokenizer_options
+from keras_bert_impl.tokenizers.formats import tokenizer_options
 from keras_bert_impl.training import savers
 from tests.official_tasks import forked, scripts
 from tests.runs.fine_tuning import toy

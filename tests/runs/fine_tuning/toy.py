@@ -25,7 +25,7 @@ from keras_bert_impl.tasks.texts import (
   text_rows,
   text_scores,
 )
-from keras_bert_impl.tokenizers import tokenizer_options
+from keras_bert_impl.tokenizers.formats import tokenizer_options
 from keras_bert_impl.training import distribution
 from tests.official_tasks import scripts
 

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.tasks.masking import masking
-from keras_bert_impl.tokenizers import vocabularies
+from keras_bert_impl.tokenizers.formats import vocabularies
 from tfrecords import manifest
 from tfrecords.reading import lanes, reader, record_parsing, scan
 

@@ -8,9 +8,9 @@ import time
 import psutil
 import pytest
 
-from keras_bert_impl.tokenizers import (
+from keras_bert_impl.tokenizers.formats import tokenizer_options
+from keras_bert_impl.tokenizers.learning import (
   sentence_piece_learner,
-  tokenizer_options,
   wordpiece_learner,
 )
 from tests.official_tasks import scripts

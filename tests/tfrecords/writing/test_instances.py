@@ -1,6 +1,6 @@
 import numpy as np
 
-from keras_bert_impl.tokenizers import text_batches
+from keras_bert_impl.tokenizers.graph import text_batches
 from tests.tfrecords.writing.test_packings import chunk_of
 from tfrecords.writing import instances
 

@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import choices, features, tokenizers
-from keras_bert_impl.tokenizers import vocabularies
+from keras_bert_impl.tokenizers.formats import vocabularies
 from tests.tfrecords import corpus
 from tfrecords import manifest, masking_config
 from tfrecords.reading import lanes, reader, record_parsing, scan

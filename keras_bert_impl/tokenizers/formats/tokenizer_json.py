@@ -1,0 +1,314 @@
+"""Reads tokenizer.json, the format of the `tokenizers` library.
+
+What the tokenizers here can do is read from it: the vocabulary and its model,
+normalisation, added tokens, special tokens and framing. All else is refused by
+name.
+"""
+
+import dataclasses
+import functools
+
+from keras_bert_impl import files
+from keras_bert_impl.tokenizers.formats import (
+  piece_model,
+  text_rules,
+  vocabulary_files,
+)
+from keras_bert_impl.tokenizers.formats import (
+  tokenizer_json_pipeline as pipeline,
+)
+from keras_bert_impl.tokenizers.formats.vocabulary_files import (
+  BYTE_BPE,
+  SENTENCEPIECE,
+  WORDPIECE,
+)
+
+_BYTE_PIECES = frozenset(f"<0x{byte:02X}>" for byte in range(256))
+# RE2 counts no further.
+_MOST_WORD_CHARACTERS = 1000
+_FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
+_NONE = type(None)
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizerJson:
+  """What a tokenizer.json holds.
+
+  Attributes:
+    kind: one of the kinds in `vocabulary_files`.
+    tokens: tuple of V strings, the token of each id.
+    roles: {role: token}, of special tokens with the usual names.
+    named_roles: {role: token}, of the special tokens that it uses.
+    rules: `text_rules.TextRules`.
+    merges: as `vocabulary.Vocabulary`.
+    model: bytes, a SentencePiece model made of it.
+  """
+
+  kind: str
+  tokens: tuple
+  roles: dict
+  named_roles: dict
+  rules: text_rules.TextRules
+  merges: tuple = ()
+  model: bytes = b""
+
+
+def read(path):
+  """Returns the `TokenizerJson` in the file `path`.
+
+  Raises:
+    FileNotFoundError: there is no such file.
+    ValueError: it is damaged, or asks for what the tokenizers here cannot do.
+  """
+  return _read(files.read_bytes(path, "vocab_file"), path)
+
+
+# A large vocabulary takes a second.
+@functools.lru_cache(maxsize=1)
+def _read(content, path):
+  values = vocabulary_files.parse_tokenizer_json(content, path)
+  model = values["model"]
+  kind = vocabulary_files.MODELS[model["type"]]
+  place = f"model in {path}"
+  if kind == SENTENCEPIECE:
+    tokens = _piece_names(model, place)
+  else:
+    tokens = _tokens_by_id(files.field(model, "vocab", dict, place), place)
+  added = _added_tokens(values, path)
+  tokens, outside = _with_added(tokens, added, path)
+  framing, named = pipeline.framing(values, path)
+  unk = _unknown_token(kind, model, place)
+  if unk is not None:
+    named["unk"] = unk
+  for role, token in named.items():
+    if token not in tokens:
+      raise ValueError(
+        f"{path} has no token {token!r}, which it names for {role}."
+      )
+  rules = text_rules.TextRules(
+    normalizers=tuple(pipeline.normalizers(values.get("normalizer"), path)),
+    added_tokens=added,
+    framing=framing,
+    outside=outside,
+    content=content,
+    **pipeline.PRE_TOKENIZERS[kind](values.get("pre_tokenizer"), path),
+  )
+  rules, more = _MODELS[kind](model, place, tokens, rules)
+  return TokenizerJson(
+    kind, tuple(tokens), _usual_roles(added), named, rules, **more
+  )
+
+
+# Vocabularies.
+
+
+def _tokens_by_id(ids, place):
+  """Returns {id: token} of {token: id}."""
+  for token, index in ids.items():
+    files.check_type(index, int, f"the id of {token!r} of {place}")
+  by_id = {index: token for token, index in ids.items()}
+  if len(by_id) < len(ids):
+    twice = next(t for t, index in ids.items() if by_id[index] != t)
+    raise ValueError(
+      f"vocab of {place} gives {twice!r} and {by_id[ids[twice]]!r} the same id"
+      f" ({ids[twice]})."
+    )
+  return by_id
+
+
+def _piece_names(model, place):
+  """Returns {id: piece} of the vocabulary of a unigram model."""
+  pieces = files.field(model, "vocab", list, place)
+  for index, entry in enumerate(pieces):
+    if not (
+      isinstance(entry, list)
+      and len(entry) == 2
+      and isinstance(entry[0], str)
+      and type(entry[1]) in (int, float)
+      and abs(entry[1]) < 1e30
+    ):
+      raise ValueError(
+        f"vocab of {place}, entry {index} must be a piece and its score, not"
+        f" {files.shown(entry)}."
+      )
+  return dict(enumerate(piece for piece, _ in pieces))
+
+
+def _added_tokens(values, path):
+  """Returns the `AddedToken`s of a file, tuple."""
+  added = []
+  entries = values.get("added_tokens")
+  for entry in files.check_type(
+    [] if entries is None else entries, list, f"added_tokens in {path}"
+  ):
+    place = f"an entry of added_tokens in {path}"
+    content = files.field(entry, "content", str, place)
+    index = files.field(entry, "id", int, place)
+    place = f"added token {content!r} in {path}"
+    flags = {
+      name: files.field(entry, name, bool, place, False) for name in _FLAGS
+    }
+    if not content:
+      raise ValueError(f"{place} must not be empty.")
+    if flags.pop("single_word"):
+      raise ValueError(
+        f"single_word (True) of {place} is not supported; only False is."
+      )
+    added.append(text_rules.AddedToken(content, index, **flags))
+  return tuple(added)
+
+
+def _with_added(by_id, added, path):
+  """Returns all tokens, and the ids of those that only added_tokens has.
+
+  Args:
+    by_id: {id: token}, of the model.
+    added: tuple of `AddedToken`.
+    path: str.
+
+  Returns:
+    (list of str, frozenset of int).
+  """
+  ids = {token: index for index, token in by_id.items()}
+  all_tokens = dict(by_id)
+  for token in added:
+    index = ids.get(token.content, token.index)
+    taken = all_tokens.get(token.index, token.content)
+    if index != token.index:
+      raise ValueError(
+        f"added token {token.content!r} in {path} has the id {token.index}, but"
+        f" {index} in the vocab of its model."
+      )
+    if taken != token.content:
+      raise ValueError(
+        f"added token {token.content!r} in {path} has the id {token.index},"
+        f" which {taken!r} has."
+      )
+    all_tokens[token.index] = token.content
+  for index in range(len(all_tokens)):
+    if index not in all_tokens:
+      raise ValueError(
+        f"{path} must give its {len(all_tokens)} tokens the ids from 0 to"
+        f" {len(all_tokens) - 1}, but no token has {index}."
+      )
+  tokens = [all_tokens[index] for index in range(len(all_tokens))]
+  return tokens, frozenset(all_tokens.keys() - by_id.keys())
+
+
+def _unknown_token(kind, model, place):
+  """Returns the token of what is unknown, or None."""
+  if kind == SENTENCEPIECE:
+    index = files.field(model, "unk_id", int, place)
+    if not 0 <= index < len(model["vocab"]):
+      raise ValueError(f"unk_id ({index}) of {place} is no id of its vocab.")
+    return model["vocab"][index][0]
+  required = {} if kind == WORDPIECE else {"default": None}
+  kinds = str if kind == WORDPIECE else (str, _NONE)
+  return files.field(model, "unk_token", kinds, place, **required)
+
+
+def _usual_roles(added):
+  """Returns {role: token} of special tokens that are named as usual."""
+  special = {token.content for token in added if token.special}
+  return {
+    role: name
+    for role in vocabulary_files.ROLES
+    for name in (f"<{role}>", f"[{role.upper()}]")
+    if name in special
+  }
+
+
+# Models.
+
+
+def _read_wordpiece(model, place, unused_tokens, rules):
+  if model["unk_token"] not in model["vocab"]:
+    raise ValueError(
+      f"unk_token ({model['unk_token']!r}) of {place} is not in its vocab."
+    )
+  pipeline.check(model, "continuing_subword_prefix", ("##",), place, "##")
+  most = files.field(model, "max_input_chars_per_word", int, place, 100)
+  if not 0 < most <= _MOST_WORD_CHARACTERS:
+    raise ValueError(
+      f"max_input_chars_per_word ({most}) of {place} must be at most"
+      f" {_MOST_WORD_CHARACTERS} and positive."
+    )
+  return dataclasses.replace(rules, max_word_characters=most), {}
+
+
+def _read_byte_bpe(model, place, tokens, rules):
+  for name, allowed in (
+    ("dropout", (None, 0, 0.0)),
+    ("continuing_subword_prefix", (None, "")),
+    ("end_of_word_suffix", (None, "")),
+    ("byte_fallback", (None, False)),
+    ("ignore_merges", (None, False)),
+  ):
+    pipeline.check(model, name, allowed, place)
+  known = frozenset(
+    token for index, token in enumerate(tokens) if index not in rules.outside
+  )
+  merges = {}  # {merge: its entry}, in their order.
+  for line, merge in enumerate(files.field(model, "merges", list, place)):
+    pair = merge.split(" ") if isinstance(merge, str) else merge
+    if not (
+      isinstance(pair, list)
+      and len(pair) == 2
+      and all(isinstance(part, str) for part in pair)
+    ):
+      raise ValueError(
+        f"merges of {place}, entry {line} must be two tokens, not"
+        f" {files.shown(merge)}."
+      )
+    if not {*pair, "".join(pair)} <= known:
+      raise ValueError(
+        f"merges of {place}, entry {line}: {files.shown(merge)} names or makes"
+        " what is not in its vocab."
+      )
+    merge = " ".join(pair)
+    if merge in merges:
+      raise ValueError(
+        f"merges of {place}, entry {line}: {merge!r} is entry {merges[merge]}"
+        " too: restore the file."
+      )
+    merges[merge] = line
+  return rules, {"merges": tuple(merges)}
+
+
+def _read_unigram(model, place, unused_tokens, rules):
+  """Makes a model whose pieces have the ids of the file.
+
+  A piece that no text can have any more gets a name that is in no text: of
+  equal ones, all but the last; with a blank inside, where words are split
+  before blanks.
+  """
+  fallback = files.field(model, "byte_fallback", bool, place, False)
+  start = vocabulary_files.WORD_START
+  last = {piece: index for index, (piece, _) in enumerate(model["vocab"])}
+  pieces = [
+    (
+      piece
+      if last[piece] == index
+      and piece
+      and "\0" not in piece
+      and not (rules.split_at_blanks and start in piece[1:])
+      else f"\ufdd0{index}\ufdd0",
+      float(score),
+    )
+    for index, (piece, score) in enumerate(model["vocab"])
+  ]
+  byte_pieces = _BYTE_PIECES if fallback else ()
+  if not set(byte_pieces) <= last.keys():
+    raise ValueError(
+      f"byte_fallback (True) of {place} needs a piece for each byte, <0x00> to"
+      " <0xFF>, in its vocab."
+    )
+  content = piece_model.unigram(pieces, model["unk_id"], byte_pieces)
+  return rules, {"model": content}
+
+
+_MODELS = {
+  WORDPIECE: _read_wordpiece,
+  BYTE_BPE: _read_byte_bpe,
+  SENTENCEPIECE: _read_unigram,
+}

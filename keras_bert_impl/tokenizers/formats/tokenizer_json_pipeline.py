@@ -1,0 +1,294 @@
+"""Reads the steps of a tokenizer.json around its model.
+
+The `tokenizers` library calls them the pipeline: normalizer, pre_tokenizer and
+post_processor.
+"""
+
+import base64
+import binascii
+import itertools
+import re
+
+from keras_bert_impl import files
+from keras_bert_impl.families import family
+from keras_bert_impl.tokenizers.formats import (
+  piece_model,
+  re2,
+  vocabulary_files,
+  white_space,
+)
+from keras_bert_impl.tokenizers.formats.vocabulary_files import (
+  BYTE_BPE,
+  SENTENCEPIECE,
+  WORDPIECE,
+)
+
+# Of regular expressions, what means the same in RE2.
+_PLAIN_PATTERN = re.compile(r"([^\\.^$(){}+*?]|\\[nrt]|\{\d+,?\d*\}|[+*?])+")
+_NONE = type(None)
+
+
+def check(values, name, allowed, place, default=None):
+  """Raises ValueError if a field has a value that is not allowed."""
+  value = values.get(name, default)
+  if value not in allowed:
+    shown = " or ".join(repr(one) for one in allowed)
+    raise ValueError(
+      f"{name} ({files.shown(value)}) of {place} is not supported; only {shown}"
+      " is."
+    )
+
+
+# Splitting into words.
+
+
+def _bert_words(values, path):
+  names = [name for name, _, _ in _steps(values, "pretokenizers", path)]
+  if names != ["BertPreTokenizer"]:
+    _refuse("pre_tokenizer", names, path, "BertPreTokenizer")
+  return {}
+
+
+def _byte_level_words(values, path):
+  steps = list(_steps(values, "pretokenizers", path))
+  names = [name for name, _, _ in steps]
+  if names != ["ByteLevel"]:
+    _refuse("pre_tokenizer of BPE", names, path, "ByteLevel")
+  [(_, step, place)] = steps
+  check(step, "use_regex", (True,), place, True)
+  return {"add_prefix": files.field(step, "add_prefix_space", bool, place)}
+
+
+def _sentence_piece_words(values, path):
+  steps = list(_steps(values, "pretokenizers", path))
+  names = [name for name, _, _ in steps]
+  if names not in (["Metaspace"], ["WhitespaceSplit", "Metaspace"]):
+    allowed = "Metaspace or WhitespaceSplit, Metaspace"
+    _refuse("pre_tokenizer of Unigram", names, path, allowed)
+  _, step, place = steps[-1]
+  start = vocabulary_files.WORD_START
+  check(step, "replacement", (start,), place, start)
+  # Older files have a bool.
+  usual = files.field(step, "add_prefix_space", bool, place, True)
+  scheme = "always" if usual else "never"
+  allowed = ("always",) if len(steps) > 1 else ("always", "never")
+  check(step, "prepend_scheme", allowed, place, scheme)
+  return {
+    "add_prefix": step.get("prepend_scheme", scheme) == "always",
+    "split_white_space": len(steps) > 1,
+    "split_at_blanks": files.field(step, "split", bool, place, True),
+  }
+
+
+PRE_TOKENIZERS = {
+  WORDPIECE: _bert_words,
+  BYTE_BPE: _byte_level_words,
+  SENTENCEPIECE: _sentence_piece_words,
+}
+
+
+# Normalisation.
+
+
+def normalizers(values, path):
+  """Yields the steps of a normalizer, (name in `normalizers`, *arguments)."""
+  maps = 0
+  for name, step, place in _steps(values, "normalizers", path):
+    if name not in _NORMALIZERS:
+      _refuse("normalizer", name, path, ", ".join(_NORMALIZERS))
+    maps += name == "Precompiled"
+    yield from _NORMALIZERS[name](step, place)
+  if maps > 1:
+    _refuse("normalizer", f"{maps} x Precompiled", path, "one")
+
+
+def _bert_normalizer(step, place):
+  if files.field(step, "clean_text", bool, place, True):
+    yield ("clean",)
+  if files.field(step, "handle_chinese_chars", bool, place, True):
+    yield ("space_chinese",)
+  lowercase = files.field(step, "lowercase", bool, place, True)
+  strips = files.field(step, "strip_accents", (bool, _NONE), place, None)
+  if lowercase if strips is None else strips:
+    yield ("unicode", "NFD")
+    yield ("strip_nonspacing",)
+  if lowercase:
+    yield ("lower",)
+
+
+def _replace(step, place):
+  pattern = files.field(step, "pattern", dict, place)
+  content = files.field(step, "content", str, place).replace("\\", "\\\\")
+  if "String" in pattern:
+    text = files.field(pattern, "String", str, f"pattern of {place}")
+    if not text:
+      raise ValueError(f"pattern of {place} must not be empty.")
+    yield ("replace", re2.literal(text), content)
+    return
+  text = files.field(pattern, "Regex", str, f"pattern of {place}")
+  found = text.replace(r"\s", white_space.ANY)
+  # Inside of a class of characters it is written otherwise.
+  is_plain = _PLAIN_PATTERN.fullmatch(text.replace(r"\s", "s"))
+  if not is_plain or re.search(r"\[[^\]]*\\s", text) or "[^" in text:
+    raise ValueError(
+      f"pattern ({text!r}) of {place} is not supported: only characters,"
+      " classes of characters, \\s, |, {}, +, * and ? are."
+    )
+  yield ("replace", found, content)
+
+
+def _character_map(step, place):
+  text = files.field(step, "precompiled_charsmap", (str, _NONE), place)
+  if text:
+    try:
+      charsmap = base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+      raise ValueError(
+        f"precompiled_charsmap of {place} is not base64 ({error})."
+      ) from error
+    if not piece_model.is_character_map(charsmap):
+      raise ValueError(
+        f"precompiled_charsmap of {place} is damaged: copy the file again."
+      )
+    yield ("character_map", charsmap)
+
+
+_NORMALIZERS = {
+  "BertNormalizer": _bert_normalizer,
+  **{
+    name: lambda step, place: [("unicode", step["type"])]
+    for name in ("NFC", "NFD", "NFKC", "NFKD")
+  },
+  "Lowercase": lambda step, place: [("lower",)],
+  "StripAccents": lambda step, place: [("strip_marks",)],
+  "Strip": lambda step, place: [
+    (
+      "strip",
+      files.field(step, "strip_left", bool, place, True),
+      files.field(step, "strip_right", bool, place, True),
+    )
+  ],
+  "Replace": _replace,
+  "Precompiled": _character_map,
+}
+
+
+# Framing.
+
+
+def framing(values, path):
+  """Returns the framing of a file and its roles.
+
+  Returns:
+    (`Framing` or None, {role: token}).
+  """
+  steps = [
+    step
+    for step in _steps(values.get("post_processor"), "processors", path)
+    # Only about offsets.
+    if step[0] != "ByteLevel"
+  ]
+  if not steps:
+    return None, {}
+  names = [name for name, _, _ in steps]
+  if len(names) > 1 or names[0] not in (
+    "TemplateProcessing",
+    "BertProcessing",
+    "RobertaProcessing",
+  ):
+    allowed = "TemplateProcessing, BertProcessing or RobertaProcessing"
+    _refuse("post_processor", names, path, allowed)
+  [(name, step, place)] = steps
+  if name == "TemplateProcessing":
+    return _template_framing(step, place)
+  roles = {}
+  for role in ("cls", "sep"):
+    pair = files.field(step, role, list, place)
+    files.check_type((pair or [None])[0], str, f"{role} of {place}")
+    roles[role] = pair[0]
+  if name == "BertProcessing":
+    return family.Framing(), roles
+  return family.Framing(separators=2, segments=False), roles
+
+
+def _template_framing(step, place):
+  single, pair = (
+    [
+      _template_entry(entry, place)
+      for entry in files.field(step, name, list, place)
+    ]
+    for name in ("single", "pair")
+  )
+  named = dict.fromkeys(name for name, _ in single if name != "A")
+  for separators, segments, cls_at_end in itertools.product(
+    (1, 2), (True, False), (False, True)
+  ):
+    framing = family.Framing(separators, segments, cls_at_end)
+    for roles in itertools.permutations(named, 2):
+      named_by = dict(zip(("cls", "sep"), roles, strict=True))
+      templates = [
+        [(named_by.get(name, name), segment) for name, segment in template]
+        for template in map(framing.template, (1, 2))
+      ]
+      if [single, pair] == templates:
+        return framing, _tokens_of(step, named_by, place)
+  shown = " ".join(f"{name}:{segment}" for name, segment in pair)
+  raise ValueError(
+    f"{place} frames pairs as {shown!r}, which is not supported: only"
+    " '[CLS] A [SEP] B [SEP]' and 'A [SEP] B [SEP] [CLS]' are, with one or two"
+    " [SEP] between A and B and with segments 0 and 1 or none."
+  )
+
+
+def _template_entry(entry, place):
+  """Returns (name of a token or text, its segment)."""
+  place = f"an entry of a template of {place}"
+  files.check_type(entry, dict, place)
+  name = "Sequence" if "Sequence" in entry else "SpecialToken"
+  value = files.field(entry, name, dict, place)
+  return files.field(value, "id", str, place), files.field(
+    value, "type_id", int, place, 0
+  )
+
+
+def _tokens_of(step, roles, place):
+  """Returns {role: token} of {role: name in a template}."""
+  special = files.field(step, "special_tokens", dict, place)
+  tokens = {}
+  for role, name in roles.items():
+    entry = files.field(special, name, dict, f"special_tokens of {place}")
+    several = files.field(entry, "tokens", list, f"{name!r} of {place}")
+    if len(several) != 1 or not isinstance(several[0], str):
+      raise ValueError(f"{name!r} of {place} must be one token.")
+    tokens[role] = several[0]
+  return tokens
+
+
+# Of all parts.
+
+
+def _steps(values, several, path):
+  """Yields (type, object, place) of a part of the file, or of a sequence.
+
+  Args:
+    values: the part; None has no steps.
+    several: str, what a sequence calls its parts.
+    path: str.
+  """
+  if values is None:
+    return
+  name = files.field(values, "type", str, path)
+  place = f"{name} in {path}"
+  if name != "Sequence":
+    yield name, values, place
+    return
+  for value in files.field(values, several, list, place):
+    yield from _steps(value, several, path)
+
+
+def _refuse(what, value, path, allowed):
+  if isinstance(value, list):
+    value = ", ".join(value) or "none"
+  raise ValueError(
+    f"{what} ({value}) in {path} is not supported; only {allowed} is."
+  )

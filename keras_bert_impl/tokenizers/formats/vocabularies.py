@@ -1,0 +1,366 @@
+"""The vocabulary of a model, and the roles of its special tokens.
+
+`special_tokens_map.json` or `tokenizer_config.json` beside it, as
+`transformers` writes them, may name the special tokens.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+
+import numpy as np
+
+from keras_bert_impl import families, files
+from keras_bert_impl.tokenizers.formats import (
+  byte_alphabet,
+  text_rules,
+  tokenizer_json,
+  tokenizer_options,
+  vocabulary_files,
+)
+from keras_bert_impl.tokenizers.formats.vocabulary_files import (
+  BYTE_BPE,
+  ROLES,
+  ROLES_FILE,
+  SENTENCEPIECE,
+  WORDPIECE,
+)
+
+PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
+SPECIAL_TOKENS = (PAD, UNK, CLS, SEP, MASK)
+CONTINUATION_PREFIX = "##"
+
+# What the published vocabularies call them; the first that is there has the
+# role (XLNet has <s> too, but frames with <cls>).
+_ROLE_TOKENS = {
+  "pad": (PAD, "<pad>"),
+  "unk": (UNK, "<unk>"),
+  "cls": (CLS, "<cls>", "<s>"),
+  "sep": (SEP, "<sep>", "</s>"),
+  "mask": (MASK, "<mask>"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Vocabulary:
+  """A vocabulary: tokens by id, and the roles of special tokens.
+
+  Special tokens have roles: padding, unknown, begin, end and mask. A vocabulary
+  may lack a role; only the functions that need it fail.
+
+  Attributes:
+    tokens: tuple of V strings, token of each id.
+    origin: str, the file it came from, for messages.
+    kind: one of the kinds in `vocabulary_files`.
+    role_names: tuple of (role, token), where the usual names do not hold.
+    merges: tuple of "left right", the first ones first (byte-level BPE).
+    model: bytes, the whole file (SentencePiece).
+    rules: `text_rules.TextRules`, what a tokenizer.json says besides; None for
+      the other files, whose texts are treated as the options say.
+    is_listed: bool, whether a vocab.txt beside the model says the ids of its
+      pieces.
+
+  Raises:
+    ValueError: if a token is missing, repeated or empty, naming file and line.
+  """
+
+  tokens: tuple[str, ...]
+  origin: str = "vocabulary"
+  kind: str = WORDPIECE
+  role_names: tuple[tuple[str, str], ...] = ()
+  merges: tuple[str, ...] = dataclasses.field(default=(), repr=False)
+  model: bytes = dataclasses.field(default=b"", repr=False)
+  rules: text_rules.TextRules | None = None
+  is_listed: bool = False
+
+  def __post_init__(self):
+    object.__setattr__(self, "tokens", tuple(self.tokens))
+    _check_tokens(self)
+
+  @classmethod
+  def load(cls, path, merges_file=None, family=None):
+    """Returns the vocabulary in the file `path` (local or gs://...).
+
+    Args:
+      path: str, a file whose name says its kind; see `vocabulary_files`.
+      merges_file: str, of byte-level BPE; default: the one beside `path`.
+      family: str, which says the ids of the pieces of a SentencePiece model and
+        the names of special tokens; default: as `options.find_family`.
+
+    Raises:
+      FileNotFoundError: if there is no such file.
+      ValueError: if it is empty, not of its kind, repeats a token or, for
+        WordPiece, lacks one of the special tokens.
+    """
+    path = os.fspath(path)
+    if vocabulary_files.is_tokenizer_json(path):
+      return _load_tokenizer_json(cls, path)
+    kind = vocabulary_files.kind_of(path)
+    content = files.read_bytes(path, "vocab_file")
+    family = families.FAMILIES[
+      family or tokenizer_options.find_family(path) or families.DEFAULT
+    ]
+    rules = {}
+    if kind == BYTE_BPE:
+      tokens = vocabulary_files.parse_ids(content, path)
+      merges_file = os.fspath(merges_file or vocabulary_files.merges_path(path))
+      merges = files.read_bytes(merges_file, "merges_file")
+      rules["merges"] = vocabulary_files.parse_merges(
+        merges, merges_file, tokens
+      )
+    elif kind == SENTENCEPIECE:
+      pieces = files.parse_pieces(content, path)
+      listed = vocabulary_files.listed_pieces(path)
+      tokens = listed or family.piece_tokens(pieces)
+      rules["is_listed"] = bool(listed)
+      rules["model"] = content
+    else:
+      tokens = vocabulary_files.parse_lines(content, path)
+    names = {r: t for r, t in family.special_tokens.items() if t in tokens}
+    names |= dict(_load_role_names(path))
+    return cls(tuple(tokens), path, kind, tuple(sorted(names.items())), **rules)
+
+  @property
+  def size(self):
+    """Number of tokens, V."""
+    return len(self.tokens)
+
+  @functools.cached_property
+  def ids(self):
+    """Dict of token to id."""
+    return {token: index for index, token in enumerate(self.tokens)}
+
+  @functools.cached_property
+  def role_ids(self):
+    """Dict of role to id, of the roles that exist, in the order of `ROLES`."""
+    candidates = _ROLE_TOKENS | {r: (token,) for r, token in self.role_names}
+    found = {}
+    for role in ROLES:
+      ids = [self.ids[t] for t in candidates[role] if t in self.ids]
+      if ids:
+        found[role] = ids[0]
+    return found
+
+  @property
+  def pad_id(self):
+    """Id of [PAD] or <pad>, which fills a batch."""
+    return _role_id(self, "pad")
+
+  @property
+  def unk_id(self):
+    """Id of [UNK] or <unk>, which replaces text without pieces."""
+    return _role_id(self, "unk")
+
+  @property
+  def cls_id(self):
+    """Id of [CLS] or <s>, the first of every sequence."""
+    return _role_id(self, "cls")
+
+  @property
+  def sep_id(self):
+    """Id of [SEP] or </s>, which ends a segment."""
+    return _role_id(self, "sep")
+
+  @property
+  def mask_id(self):
+    """Id of [MASK] or <mask>, which hides a token from the model."""
+    return _role_id(self, "mask")
+
+  @property
+  def mask_token(self):
+    """The token of `mask_id`."""
+    return self.tokens[self.mask_id]
+
+  @property
+  def special_ids(self):
+    """Ids of the tokens with a role, of those there, in the order of `ROLES`.
+
+    For BERT: [PAD], [UNK], [CLS], [SEP] and [MASK].
+    """
+    return tuple(self.role_ids.values())
+
+  @functools.cached_property
+  def is_continuation(self):
+    """Boolean [V]: True where a token continues a word.
+
+    In WordPiece these begin with "##"; in the other kinds they lack the space
+    mark ("Ġ", "▁"), so a comma belongs to the word before it. Special tokens
+    continue no word, except SentencePiece's <unk>, the unknown part of a word.
+    """
+    if self.kind == WORDPIECE:
+      continues = [t.startswith(CONTINUATION_PREFIX) for t in self.tokens]
+    else:
+      is_bpe = self.kind == BYTE_BPE
+      blank = byte_alphabet.BLANK if is_bpe else vocabulary_files.WORD_START
+      continues = [not token.startswith(blank) for token in self.tokens]
+    for token in self.rules.added_tokens if self.rules else ():
+      continues[token.index] = False
+    for role, index in self.role_ids.items():
+      continues[index] = role == "unk" and self.kind == SENTENCEPIECE
+    return np.array(continues, dtype=np.bool_)
+
+  @functools.cached_property
+  def fingerprint(self):
+    """SHA-256, hex, of everything that decides the ids of a text."""
+    digest = hashlib.sha256("\n".join(self.tokens).encode("utf-8"))
+    if self.merges:
+      digest.update("\n".join(["", "", *self.merges]).encode("utf-8"))
+    digest.update(self.model)
+    if self.rules:
+      digest.update(repr(self.rules).encode("utf-8"))
+    return digest.hexdigest()
+
+  def save(self, path):
+    """Writes the vocabulary to `path` atomically.
+
+    What else belongs to it is written before it: the merges beside a
+    vocab.json, the names of special tokens that are not the usual ones.
+
+    Raises:
+      ValueError: if the name of `path` is that of another kind.
+    """
+    is_json = vocabulary_files.is_tokenizer_json(path)
+    if (
+      is_json != bool(self.rules)
+      or not is_json
+      and vocabulary_files.kind_of(path) != self.kind
+    ):
+      raise ValueError(
+        f"{os.fspath(path)} cannot hold the vocabulary of {self.origin}: name "
+        f"it like {file_name(self)}."
+      )
+    if self.role_names:
+      names = {f"{role}_token": token for role, token in self.role_names}
+      files.write_json(
+        vocabulary_files.beside(path, ROLES_FILE), dict(sorted(names.items()))
+      )
+    if self.rules:
+      files.write_atomically(path, self.rules.content)
+    elif self.kind == SENTENCEPIECE:
+      if self.is_listed:
+        list_path = vocabulary_files.beside(
+          path, vocabulary_files.FILE_NAMES[WORDPIECE]
+        )
+        files.write_atomically(list_path, "\n".join([*self.tokens, ""]))
+      files.write_atomically(path, self.model)
+    elif self.kind == BYTE_BPE:
+      lines = ["#version: 0.2", *self.merges, ""]
+      files.write_atomically(
+        vocabulary_files.merges_path(path), "\n".join(lines)
+      )
+      files.write_atomically(
+        path, json.dumps(self.ids, ensure_ascii=False) + "\n"
+      )
+    else:
+      files.write_atomically(
+        path, "".join(f"{token}\n" for token in self.tokens)
+      )
+
+
+def file_name(vocabulary):
+  """Returns the name of the file of a `Vocabulary` in a folder of a model."""
+  if vocabulary.rules:
+    return vocabulary_files.TOKENIZER_JSON
+  return vocabulary_files.FILE_NAMES[vocabulary.kind]
+
+
+def _load_tokenizer_json(cls, path):
+  """Returns the `Vocabulary` in a tokenizer.json.
+
+  What it says of special tokens goes before what files beside it say.
+  """
+  found = tokenizer_json.read(path)
+  beside = {
+    role: token
+    for role, token in _load_role_names(path)
+    if token in found.tokens
+  }
+  return cls(
+    found.tokens,
+    path,
+    found.kind,
+    tuple(sorted((found.roles | beside | found.named_roles).items())),
+    found.merges,
+    found.model,
+    found.rules,
+  )
+
+
+def _role_id(vocabulary, role):
+  """Returns the id of the token with a role, int.
+
+  Raises:
+    ValueError: the vocabulary has no such token.
+  """
+  if role not in vocabulary.role_ids:
+    names = dict(vocabulary.role_names).get(role) or " or ".join(
+      _ROLE_TOKENS[role]
+    )
+    raise ValueError(
+      f"{vocabulary.origin} has no {names}, which is needed here: name the "
+      f'token of this role in {ROLES_FILE} beside it ("{role}_token"), or use '
+      "another vocabulary."
+    )
+  return vocabulary.role_ids[role]
+
+
+def _check_tokens(vocabulary):
+  tokens, origin = vocabulary.tokens, vocabulary.origin
+  if not tokens:
+    raise ValueError(
+      f"{origin} has no tokens: check that it is the right file and complete."
+    )
+  # A unigram model in a tokenizer.json may have a piece twice.
+  lines = {}
+  for line, token in enumerate(tokens, start=1):
+    if not token:
+      raise ValueError(
+        f"{origin}, line {line} is empty: every line must have a token."
+      )
+    if "\0" in token:
+      raise ValueError(
+        f"{origin}, line {line}: {token[:40]!r} has a NUL character, which no "
+        "text has: give a vocabulary file."
+      )
+    if token in lines and vocabulary.kind != SENTENCEPIECE:
+      raise ValueError(
+        f"{origin}, line {line}: {token!r} is on line {lines[token]} too, but "
+        "every token must be unique."
+      )
+    lines[token] = line
+  if vocabulary.kind != WORDPIECE:
+    return
+  named = dict(vocabulary.role_names)
+  missing = [
+    named.get(role, _ROLE_TOKENS[role][0])
+    for role in ROLES
+    if role not in vocabulary.role_ids
+  ]
+  if missing:
+    raise ValueError(
+      f"{origin} has no {' '.join(missing)}: add it as a line of its own (in "
+      "the place of an unused token, so that the other ids stay), or learn a "
+      "vocabulary with official_tasks/train_vocabulary.py."
+    )
+
+
+def _load_role_names(vocab_file):
+  """Returns ((role, token), ...) as named in files beside `vocab_file`."""
+  names = {}
+  for path in (
+    vocabulary_files.options_path(vocab_file),
+    vocabulary_files.beside(vocab_file, ROLES_FILE),
+  ):
+    stored = files.find_json(path) or {}
+    for role in ROLES:
+      token = stored.get(f"{role}_token")
+      # `transformers` writes a token or a dict with more about it.
+      if isinstance(token, dict):
+        token = token.get("content")
+      if isinstance(token, str):
+        names[role] = token
+      elif token is not None:
+        raise ValueError(f"{role}_token ({token!r}) in {path} must be a token.")
+  return tuple(sorted(names.items()))

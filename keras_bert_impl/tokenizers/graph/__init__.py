@@ -1,0 +1,1 @@
+"""Tokenizers and their parts in TensorFlow graphs."""

@@ -1,0 +1,377 @@
+"""Base class of all tokenizers.
+
+Axes: B texts, L ids of the longest sequence of the batch, V vocabulary. Methods
+for texts [B] also take a single text and then return tensors without axis B.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl import families
+from keras_bert_impl.tokenizers.formats import white_space
+from keras_bert_impl.tokenizers.graph import (
+  alignment,
+  assembly,
+  text_tokenizer,
+  text_words,
+  token_pieces,
+)
+
+_BLANKS_AT_END = white_space.ANY + "+$"
+
+
+class Tokenizer(text_tokenizer.TextTokenizer):
+  """Tokenizer: text to ids and back, in graph ops. Abstract.
+
+  Works eagerly, in tf.data and inside a SavedModel, which contains the
+  vocabulary (in the graph, and as a file under assets/). Special tokens written
+  in a text are text, but for those that a tokenizer.json adds. A copy or pickle
+  holds the paths of the files and reads them again.
+
+  Args:
+    vocabulary: `Vocabulary`.
+    options: its options, as `tokenizer_options.resolve` returns them.
+    files: list of paths to put under the assets/ of a SavedModel.
+    name: name of the module.
+
+  Attributes:
+    vocabulary: as given.
+    options: as given.
+    framing: `families.family.Framing` of its sequences.
+    sentence_prefix: str, to put before a sentence that is tokenized separately
+      from the one before it, so that its first word keeps its token.
+  """
+
+  sentence_prefix = ""
+
+  def __init__(self, vocabulary, options, files, name):
+    super().__init__(vocabulary, options, files, name)
+    family = families.FAMILIES[options.family or families.DEFAULT]
+    # What a tokenizer.json says goes before the family.
+    own = self.rules.framing if self.rules else None
+    self.framing = own or family.framing
+
+  def num_special_tokens(self, num_texts=1):
+    """Returns the number of special tokens around a text or a pair, int."""
+    return assembly.num_special_tokens(self.framing, num_texts)
+
+  def tokenize(self, texts):
+    """Tokenizes texts into ids.
+
+    Args:
+      texts: string [B], or a list of str or bytes.
+
+    Returns:
+      int32 RaggedTensor [B, (pieces)], without special tokens.
+    """
+    return _apply(self._tokenize, texts)
+
+  def tokenize_with_offsets(self, texts):
+    """Tokenizes texts into ids with offsets.
+
+    A piece that is part of a character, or of one with its marks, gets the
+    whole character. Deleted characters belong to a piece only if they are
+    inside it; the blank before a word belongs to none. [UNK] is a whole word
+    or, in SentencePiece, the part between its neighbours.
+
+    Args:
+      texts: string [B], or a list of str or bytes; bytes that are not UTF-8 do
+        not count as characters.
+
+    Returns:
+      (ids, starts, ends), int32 RaggedTensor [B, (pieces)]: the ids of
+      `tokenize`; the first character of each piece, and the one after its last.
+      Both are equal for a piece that is only a blank.
+    """
+    return _apply(self._align, texts)
+
+  def split_words_with_offsets(self, texts):
+    """Splits texts into words with offsets.
+
+    Args:
+      texts: string [B], or a list of str or bytes.
+
+    Returns:
+      (words, starts, ends), as `text_words.split_with_offsets`, which is the
+      same for all tokenizers.
+    """
+    return _apply(text_words.split_with_offsets, texts)
+
+  def tokenize_tokens(self, tokens, unit=token_pieces.WORD):
+    """Tokenizes texts that are split into tokens, each token by itself.
+
+    Byte-level BPE puts a space before each word (SentencePiece adds its own). A
+    character starts a word after white space, punctuation and ideographs, where
+    the normalisation splits. Other characters get continuation pieces, such as
+    "##x", or the piece for the start of a word if the vocabulary lacks those.
+
+    Args:
+      tokens: string RaggedTensor [B, (tokens)].
+      unit: one of `token_pieces.UNITS`: whether tokens are words or characters.
+
+    Returns:
+      int32 RaggedTensor [B, (tokens), (pieces)]; white space and deleted
+      characters have no pieces.
+    """
+    different, index = tf.unique(tokens.flat_values)
+    is_blank = tf.strings.regex_full_match(different, f"{white_space.PYTHON}*")
+    texts = tf.where(is_blank, "", different)
+    pieces = self._tokenize_words(texts)
+    if unit == token_pieces.CHARACTER:
+      apart = self._set_apart(different)
+      continues = _continue_words(tokens, apart, index)
+      pieces = tf.concat([pieces, self._tokenize_inside(texts, pieces)], axis=0)
+      index = tf.where(continues, index + tf.size(different), index)
+    return tokens.with_flat_values(tf.gather(pieces, index))
+
+  def tokenize_around_masks(self, texts):
+    """Tokenizes texts that may contain the mask token.
+
+    As `tokenize`, but "[MASK]" in a text (or the vocabulary's name for it) is
+    the mask token, and includes the blanks before it. A tokenizer.json that
+    adds it says itself which blanks it includes.
+    """
+    if self.adds_mask:
+      return self.tokenize(texts)
+    return _apply(
+      lambda batch: _tokenize_around_masks(
+        batch, self.tokenize, self.vocabulary
+      ),
+      texts,
+    )
+
+  def tokenize_with_word_ids(self, texts):
+    """Tokenizes texts into ids with the number of each piece's word.
+
+    Args:
+      texts: string [B], or a list of str or bytes.
+
+    Returns:
+      (ids, word_ids), both int32 RaggedTensor [B, (pieces)]; word_ids count
+      from 0 in each text.
+    """
+
+    def split(batch):
+      ids = self.tokenize(batch)
+      return ids, self.word_ids(ids)
+
+    return _apply(split, texts)
+
+  def word_ids(self, ids):
+    """Returns the number of each piece's word in its row, from 0.
+
+    `Vocabulary.is_continuation` decides where words start.
+
+    Args:
+      ids: int32 RaggedTensor [B, (pieces)]; a special token is a word.
+
+    Returns:
+      int32 RaggedTensor [B, (pieces)].
+    """
+    return assembly.word_ids(ids, self.vocabulary.is_continuation)
+
+  def __call__(
+    self,
+    texts,
+    text_pairs=None,
+    max_seq_length=None,
+    padding="longest",
+    truncation=True,
+    with_word_ids=False,
+  ):
+    """Tokenizes texts or pairs of texts into the inputs of an encoder.
+
+    Args:
+      texts: string [B], or a list of str or bytes.
+      text_pairs: as texts, or None.
+      max_seq_length: int or None; see `assembly.assemble`, as for the others.
+      padding: "longest" or "max_length".
+      truncation: bool.
+      with_word_ids: bool.
+
+    Returns:
+      {name: int32 [B, L]}, as `assembly.assemble`.
+
+    Raises:
+      ValueError: as `assembly.assemble`.
+    """
+
+    def encode(*sides):
+      inputs = self.assemble(
+        *map(self.tokenize, sides),
+        max_seq_length=max_seq_length,
+        padding=padding,
+        truncation=truncation,
+        with_word_ids=with_word_ids,
+        pads_left=self.framing.cls_at_end,
+      )
+      for values in inputs.values():
+        # The pieces of some tokenizers do not know how many texts there are.
+        values.set_shape([sides[0].shape[0], None])
+      return inputs
+
+    sides = [texts] if text_pairs is None else [texts, text_pairs]
+    return _apply(encode, *sides)
+
+  def assemble(
+    self,
+    pieces,
+    pair_pieces=None,
+    max_seq_length=None,
+    padding="longest",
+    truncation=True,
+    with_word_ids=False,
+    pads_left=False,
+  ):
+    """Adds special tokens and padding to ids: the inputs of an encoder.
+
+    Args:
+      pieces: int32 RaggedTensor [B, (pieces)].
+      pair_pieces: as pieces, or None.
+      max_seq_length: int or None; see `assembly.assemble`, as for the others.
+      padding: "longest" or "max_length".
+      truncation: bool.
+      with_word_ids: bool.
+      pads_left: bool.
+
+    Returns:
+      {name: int32 [B, L]}, as `assembly.assemble`.
+
+    Raises:
+      ValueError: as `assembly.assemble`.
+    """
+    return assembly.assemble(
+      [pieces] if pair_pieces is None else [pieces, pair_pieces],
+      self.vocabulary,
+      self.framing,
+      max_seq_length,
+      padding=padding,
+      truncation=truncation,
+      with_word_ids=with_word_ids,
+      pads_left=pads_left,
+    )
+
+  def detokenize(self, ids):
+    """Returns the text of ids, without padding, [CLS] and [SEP].
+
+    White space, case and accents that the normalisation has removed stay
+    removed; byte-level BPE removes nothing.
+
+    Args:
+      ids: int [B, (pieces)], ragged or dense, or lists of them; or those of one
+        text, [pieces].
+
+    Returns:
+      string [B]; of one text, a scalar.
+    """
+    ids = _ragged(ids)
+    if not isinstance(ids, tf.RaggedTensor):
+      return self.detokenize(ids[tf.newaxis])[0]
+    shown = _without_frame(ids, self.vocabulary)
+    return self._join(tf.gather(tf.constant(self.token_texts), shown))
+
+
+def _tokenize_around_masks(texts, tokenize, vocabulary):
+  """Returns the ids of texts that may contain the mask token.
+
+  Args:
+    texts: string [B].
+    tokenize: function string [S] -> int32 RaggedTensor [S, (pieces)].
+    vocabulary: `Vocabulary`.
+
+  Returns:
+    int32 RaggedTensor [B, (pieces)].
+  """
+  # [B, (stretches)]
+  stretches = tf.strings.split(texts, sep=vocabulary.mask_token)
+  # All stretches but the last of a text are followed by a mask.
+  rows = alignment.rows_of(stretches)
+  is_last = tf.concat([rows[1:] != rows[:-1], [True]], 0)[: tf.size(rows)]
+  flat = stretches.flat_values  # [S]
+  flat = tf.where(
+    is_last,
+    flat,
+    tf.strings.regex_replace(flat, _BLANKS_AT_END, ""),
+  )
+  pieces = tokenize(flat)  # [S, (pieces)]
+  masks = tf.fill([tf.size(flat), 1], vocabulary.mask_id)
+  # Puts a mask before every stretch and drops that of the first.
+  pieces = stretches.with_flat_values(tf.concat([masks, pieces], axis=1))
+  return alignment.merge_rows(pieces)[:, 1:]
+
+
+def _continue_words(tokens, texts, index):
+  """Returns whether tokens continue a word.
+
+  Args:
+    tokens: string RaggedTensor [B, (tokens)], N in all.
+    texts: string [D], the different tokens, with blanks around characters
+      that are words.
+    index: int32 [N], where in `texts` each token is.
+
+  Returns:
+    bool [N].
+  """
+  begins_apart, ends_apart = (
+    tf.strings.regex_full_match(texts, pattern)
+    for pattern in (
+      f"(?s){white_space.PYTHON}.*",
+      f"(?s).*{white_space.PYTHON}",
+    )
+  )
+  # Deleted tokens are skipped: their neighbours are neighbours.
+  places = tf.where(tf.gather(texts != "", index))[:, 0]
+  index = tf.gather(index, places)
+  rows = tf.gather(alignment.rows_of(tokens), places)
+  is_same_text = rows[1:] == rows[:-1]
+  in_word = is_same_text & ~tf.gather(ends_apart, index[:-1])
+  in_word &= ~tf.gather(begins_apart, index[1:])
+  return tf.scatter_nd(
+    places[1:, tf.newaxis], in_word, tf.shape(tokens.flat_values, tf.int64)
+  )
+
+
+def _apply(function, *sides):
+  """Applies a function of batches to texts, or to one text.
+
+  Args:
+    function: callable of string tensors [B].
+    *sides: string [B] or [], or what can be made one: the texts, and their
+      pairs if there are any.
+  """
+  sides = [tf.convert_to_tensor(side, tf.string) for side in sides]
+  ranks = {side.shape.rank for side in sides}
+  if ranks == {1}:
+    return function(*sides)
+  if ranks == {0}:
+    results = function(*(side[tf.newaxis] for side in sides))
+    return tf.nest.map_structure(lambda result: result[0], results)
+  shapes = " and ".join(str(side.shape) for side in sides)
+  raise ValueError(
+    f"texts must be one text, shape [], or a list of them, shape [B], and pairs"
+    f" like them; not of shape {shapes}."
+  )
+
+
+def _ragged(ids):
+  """Converts ids, a tensor or lists, to int RaggedTensor or tensor [pieces]."""
+  if isinstance(ids, tf.RaggedTensor):
+    return ids
+  if isinstance(ids, list | tuple) and (not ids or np.ndim(ids[0]) > 0):
+    rows = [np.asarray(row).tolist() for row in ids]
+    return tf.ragged.constant(rows, tf.int32, ragged_rank=1)
+  ids = tf.convert_to_tensor(ids)
+  return tf.RaggedTensor.from_tensor(ids) if ids.shape.rank == 2 else ids
+
+
+def _without_frame(ids, vocabulary):
+  """Returns int32 RaggedTensor `ids` without padding, [CLS] and [SEP]."""
+  flat = tf.cast(ids.flat_values, tf.int32)
+  role_ids = vocabulary.role_ids
+  silent = [role_ids[r] for r in ("pad", "cls", "sep") if r in role_ids]
+  is_shown = tf.reduce_all(
+    flat[:, tf.newaxis] != tf.constant(silent, tf.int32), axis=-1
+  )
+  return tf.ragged.boolean_mask(
+    ids.with_flat_values(flat), ids.with_flat_values(is_shown)
+  )

@@ -1,0 +1,1 @@
+"""Learns vocabularies from text."""

@@ -1,0 +1,583 @@
+"""tokenizer.json, compared with the `tokenizers` library that defines it."""
+
+import base64
+import copy
+import json
+import os
+import pathlib
+import pickle
+import struct
+import unicodedata
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tokenizers as reference
+
+from keras_bert_impl import heads, tokenizers
+from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
+from keras_bert_impl.visualization import text_row
+from tests.tokenizers import vocabularies
+
+WRITERS = {
+  "wordpiece": vocabularies.write,
+  "byte_bpe": vocabularies.write_byte_bpe,
+  "sentencepiece": vocabularies.write_sentencepiece,
+}
+TEXTS = [
+  "hello world, the mask cls token playing",
+  "Hello  World Café café naïve",
+  "e\u0301 한국어 中国語",
+  "The cat sat on the mat, in 1987.",
+  "a\u00a0b\u3000c\u2028d\te\r\nf   g",
+  "a\0b a\x01b a\u200bb a\ue000b a\ufffdb \x85",
+  "ΟΔΟΣ Σ İstanbul ﬁne ＡＢ ½",
+  "``so'' I'm 's 😀 👩\u200d👧",
+  "the [MASK] sat [SEP] <mask> x<mask>y </s><s> [UNK] <unk>",
+  "",
+  "   ",
+  "x" * 101,
+  "▁a ▁ b",
+]
+PARITY = pathlib.Path(os.environ.get("KERAS_BERT_DATA", "/-")) / "../parity"
+FIXTURES = sorted((PARITY / "tokenizer_json").glob("*/tokenizer.json"))
+
+
+def json_of(kind, folder):
+  """Returns the content of a tokenizer.json of a kind, to be changed."""
+  made = tokenizers.load(WRITERS[kind](folder))
+  return json.loads(
+    tokenizer_json_writing.content(made.vocabulary, made.options)
+  )
+
+
+@pytest.fixture(scope="module")
+def contents(tmp_path_factory):
+  return {
+    kind: json_of(kind, tmp_path_factory.mktemp(kind)) for kind in WRITERS
+  }
+
+
+@pytest.fixture(params=list(WRITERS))
+def content(contents, request):
+  return copy.deepcopy(contents[request.param])
+
+
+def write(folder, content):
+  path = folder / "tokenizer.json"
+  path.write_text(json.dumps(content), "utf-8")
+  return str(path)
+
+
+def check(path, texts=TEXTS):
+  """Checks the ids and offsets of texts; returns the tokenizer."""
+  ours, theirs = tokenizers.load(path), reference.Tokenizer.from_file(path)
+  check_offsets(ours, theirs, texts)
+  return ours
+
+
+def check_framing(path, texts):
+  """Checks ids and segments of texts and pairs; returns the tokenizer."""
+  ours, theirs = tokenizers.load(path), reference.Tokenizer.from_file(path)
+  for pairs in ([], [texts[::-1]]):
+    inputs = {k: v.numpy() for k, v in ours(texts, *pairs).items()}
+    for row, sides in enumerate(zip(texts, *pairs, strict=True)):
+      expected = theirs.encode(*sides)
+      mask = inputs["input_mask"][row]
+      # Padding comes first where the last token is [CLS].
+      first = 0 if mask[0] else len(mask) - len(expected.ids)
+      tokens = slice(first, first + len(expected.ids))
+      assert mask[tokens].all() and mask.sum() == len(expected.ids)
+      assert inputs["input_ids"][row][tokens].tolist() == expected.ids
+      assert inputs["segment_ids"][row][tokens].tolist() == expected.type_ids
+  return ours
+
+
+def check_offsets(ours, theirs, texts):
+  """Checks that pieces have the same letters of the texts.
+
+  Marks belong to their letter here, and a blank to no piece.
+  """
+  ids, starts, ends = (
+    values.to_list() for values in ours.tokenize_with_offsets(texts)
+  )
+  for row, text in enumerate(texts):
+    expected = theirs.encode(text, add_special_tokens=False)
+    assert ids[row] == expected.ids
+    for place, (start, end) in enumerate(expected.offsets):
+      if expected.tokens[place] in ("▁", "Ġ"):
+        continue
+      found = text[starts[row][place] : ends[row][place]]
+      assert _letters(found) == _letters(text[start:end]), (text, place)
+
+
+def _letters(text):
+  kept = (c for c in text if unicodedata.category(c)[0] != "M")
+  return "".join(kept).strip()
+
+
+def test_each_kind_has_the_ids_of_the_library(content, tmp_path):
+  path = write(tmp_path, content)
+  check(path)
+  check_framing(path, TEXTS)
+
+
+@pytest.mark.parametrize(
+  "changes",
+  [
+    {"lowercase": False},
+    {"lowercase": True, "strip_accents": False},
+    {"lowercase": False, "strip_accents": True},
+    {"handle_chinese_chars": False},
+    {"clean_text": False},
+  ],
+)
+def test_bert_normalizer(contents, tmp_path, changes):
+  content = copy.deepcopy(contents["wordpiece"])
+  content["normalizer"] |= changes
+  content["model"]["max_input_chars_per_word"] = 20
+  check(write(tmp_path, content))
+
+
+def steps(*several):
+  return {"type": "Sequence", "normalizers": list(several)}
+
+
+@pytest.mark.parametrize(
+  "normalizer",
+  [
+    {"type": "NFC"},
+    {"type": "NFKC"},
+    steps({"type": "NFD"}, {"type": "StripAccents"}, {"type": "Lowercase"}),
+    steps(
+      {"type": "Replace", "pattern": {"String": "ﬁ"}, "content": "\\1"},
+      {
+        "type": "Replace",
+        "pattern": {"Regex": r"\s{2,}|[\n\r\t]"},
+        "content": " ",
+      },
+    ),
+    {"type": "Strip", "strip_left": False, "strip_right": True},
+  ],
+)
+@pytest.mark.parametrize("kind", ["byte_bpe", "sentencepiece"])
+def test_normalizers(contents, tmp_path, normalizer, kind):
+  content = copy.deepcopy(contents[kind])
+  content["normalizer"] = normalizer
+  path = write(tmp_path, content)
+  if kind == "byte_bpe" and "Regex" in str(normalizer):
+    # What spans several characters makes offsets of whole texts.
+    ours, theirs = tokenizers.load(path), reference.Tokenizer.from_file(path)
+    for text, ids in zip(TEXTS, ours.tokenize(TEXTS).to_list(), strict=True):
+      assert ids == theirs.encode(text, add_special_tokens=False).ids
+    return
+  check(path)
+
+
+@pytest.mark.parametrize("split_first", [True, False])
+def test_metaspace(contents, tmp_path, split_first):
+  content = copy.deepcopy(contents["sentencepiece"])
+  several = [content["pre_tokenizer"]]
+  if split_first:
+    several.insert(0, {"type": "WhitespaceSplit"})
+  content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": several}
+  check(write(tmp_path, content))
+
+
+def test_text_begins_without_a_blank_if_the_file_says_so(contents, tmp_path):
+  content = copy.deepcopy(contents["sentencepiece"])
+  content["pre_tokenizer"]["prepend_scheme"] = "never"
+  check(write(tmp_path, content))
+  content = copy.deepcopy(contents["byte_bpe"])
+  content["pre_tokenizer"]["add_prefix_space"] = True
+  check(write(tmp_path, content))
+
+
+def test_unknown_bytes_are_pieces(contents, tmp_path):
+  content = copy.deepcopy(contents["sentencepiece"])
+  content["model"]["vocab"] += [
+    [f"<0x{byte:02X}>", -20.0] for byte in range(256)
+  ]
+  content["model"]["byte_fallback"] = True
+  path = write(tmp_path, content)
+  ours, theirs = tokenizers.load(path), reference.Tokenizer.from_file(path)
+  texts = ["語 x😀", "the ж cat"]
+  for text, ids in zip(texts, ours.tokenize(texts).to_list(), strict=True):
+    assert ids == theirs.encode(text, add_special_tokens=False).ids
+
+
+@pytest.mark.parametrize("flags", [{}, {"lstrip": True}, {"rstrip": True}])
+def test_added_tokens_are_found_in_text(content, tmp_path, flags):
+  size = len(content["model"]["vocab"])
+  for number, (text, normalized) in enumerate(
+    [("New", True), ("New York", True), ("<x>", False), ("Ça", False)]
+  ):
+    content["added_tokens"].append(
+      {
+        "id": size + number,
+        "content": text,
+        "single_word": False,
+        "lstrip": False,
+        "rstrip": False,
+        "normalized": normalized,
+        "special": False,
+      }
+      | flags
+    )
+  texts = [
+    "New York is new york, NEW  York",
+    "a <x>  <x> b<x>c<X>",
+    "Ça ça xÇay \u3000<x>\u2003 y",
+    "  New  ",
+    *TEXTS,
+  ]
+  if content["model"]["type"] == "BPE" and flags:
+    content["normalizer"] = None
+  check(write(tmp_path, content), texts)
+
+
+def test_runs_of_spaces_are_tokens(contents, tmp_path):
+  content = copy.deepcopy(contents["byte_bpe"])
+  content["normalizer"] = {"type": "NFC"}
+  size = len(content["model"]["vocab"])
+  for length in (4, 3, 2):
+    content["added_tokens"].append(
+      {"id": size, "content": length * " ", "normalized": True}
+      | dict.fromkeys(("single_word", "lstrip", "rstrip", "special"), False)
+    )
+    size += 1
+  check(
+    write(tmp_path, content), [*TEXTS, "a  b     c\n   <mask>  e\u0301    "]
+  )
+
+
+@pytest.mark.parametrize("takes_blanks", [False, True])
+def test_masks_to_be_filled_take_the_blanks_that_the_file_says(
+  content, tmp_path, takes_blanks
+):
+  token = content["added_tokens"][-1]
+  token |= dict.fromkeys(("lstrip", "rstrip"), takes_blanks)
+  path = write(tmp_path, content)
+  ours, theirs = tokenizers.load(path), reference.Tokenizer.from_file(path)
+  mask = token["content"]
+  assert mask == ours.vocabulary.mask_token
+  texts = [f"the  {mask} sat", f"the{mask}", f" {mask}{mask} \n cat {mask} "]
+  expected = [theirs.encode(x, add_special_tokens=False).ids for x in texts]
+  assert ours.tokenize_around_masks(texts).to_list() == expected
+  # And so does the page of a model's attention.
+  read = text_row.reader(heads.FILL_MASK)
+  for text, ids in zip(texts, expected, strict=True):
+    row = text_row.make(ours, [text], 100, read)
+    assert [t.is_mask for t in row.tokens if t.side] == [
+      index == ours.vocabulary.mask_id for index in ids
+    ]
+    sides = [place for place, token in enumerate(row.tokens) if token.side]
+    assert row.inputs["input_ids"].numpy()[0, sides].tolist() == ids
+
+
+def test_words_given_one_by_one_may_be_added_tokens(content, tmp_path):
+  mask = content["added_tokens"][-1]["content"]
+  content["added_tokens"][-1]["lstrip"] = False
+  ours = tokenizers.load(write(tmp_path, content))
+  ids = ours.tokenize_tokens(tf.ragged.constant([["the", mask, "cat"]]))
+  assert ids[0, 1].numpy().tolist() == [ours.vocabulary.ids[mask]]
+  plain = ours.tokenize_tokens(tf.ragged.constant([["the", "cat"]]))
+  assert ids[0, 0].numpy().tolist() == plain[0, 0].numpy().tolist()
+
+
+def test_framing_is_that_of_the_file(content, tmp_path):
+  cls, sep = ("<s>", "</s>")
+  if "[CLS]" in json.dumps(content["added_tokens"]):
+    cls, sep = ("[CLS]", "[SEP]")
+  ids = {token["content"]: token["id"] for token in content["added_tokens"]}
+  for name in ("BertProcessing", "RobertaProcessing"):
+    content["post_processor"] = {
+      "type": name,
+      "sep": [sep, ids[sep]],
+      "cls": [cls, ids[cls]],
+    }
+    if name == "RobertaProcessing":
+      content["post_processor"] |= {
+        "trim_offsets": True,
+        "add_prefix_space": True,
+      }
+    ours = check_framing(write(tmp_path, content), ["the cat", "a"])
+    assert ours.num_special_tokens(2) == 3 + (name == "RobertaProcessing")
+
+  def entry(name, segment):
+    kind = "Sequence" if name in "AB" else "SpecialToken"
+    return {kind: {"id": name, "type_id": segment}}
+
+  content["post_processor"] = {
+    "type": "TemplateProcessing",
+    "single": [entry("A", 0), entry(sep, 0), entry(cls, 2)],
+    "pair": [
+      entry(*part)
+      for part in (("A", 0), (sep, 0), ("B", 1), (sep, 1), (cls, 2))
+    ],
+    "special_tokens": {
+      name: {"id": name, "ids": [ids[name]], "tokens": [name]}
+      for name in (cls, sep)
+    },
+  }
+  check_framing(write(tmp_path, content), ["the cat", "a"])
+
+
+def test_the_names_of_special_tokens_come_from_the_file(contents, tmp_path):
+  content = copy.deepcopy(contents["wordpiece"])
+  vocab = content["model"]["vocab"]
+  for token in content["added_tokens"]:
+    role = token["content"].strip("[]").lower()
+    vocab[f"<{role}>"] = len(vocab)
+  ours = tokenizers.load(write(tmp_path, content))
+  # Of two usual names, the one that is special here.
+  assert ours.vocabulary.tokens[ours.vocabulary.pad_id] == "[PAD]"
+  assert ours.vocabulary.tokens[ours.vocabulary.cls_id] == "[CLS]"
+
+
+def test_it_goes_before_another_vocabulary_beside_it(contents, tmp_path):
+  vocabularies.write(tmp_path, ["stale"])
+  path = write(tmp_path, contents["wordpiece"])
+  found = tokenizers.load(tmp_path)
+  assert found.vocabulary.origin == path
+  found.save(tmp_path / "saved")
+  assert tokenizers.load(tmp_path / "saved").tokenize("hello").numpy().tolist()
+
+
+def test_what_was_saved_here_is_read_by_its_own_file(tmp_path):
+  # "[MASK]" is text to a vocab.txt, and a token to its tokenizer.json.
+  vocabularies.write(tmp_path)
+  made = tokenizers.load(tmp_path)
+  made.save(tmp_path / "saved")
+  saved = tokenizers.load(tmp_path / "saved")
+  assert saved.vocabulary.origin.endswith("vocab.txt")
+  assert saved.vocabulary.fingerprint == made.vocabulary.fingerprint
+  assert saved.tokenize("[MASK]").shape[0] == 3
+
+
+def test_options_beside_it_are_refused(contents, tmp_path):
+  path = write(tmp_path, contents["wordpiece"])
+  with pytest.raises(
+    ValueError, match=r"do_lower_case is no option for .*json"
+  ):
+    tokenizers.load(path, do_lower_case=False)
+  with pytest.raises(ValueError, match="says itself how text is normalised"):
+    tokenizers.WordPieceTokenizer(path, do_lower_case=False)
+
+
+def test_special_tokens_as_text_are_refused(contents, tmp_path):
+  write(tmp_path, contents["wordpiece"])
+  (tmp_path / "tokenizer_config.json").write_text(
+    '{"split_special_tokens": true}'
+  )
+  with pytest.raises(ValueError, match=r"split_special_tokens \(True\) in .*"):
+    tokenizers.load(tmp_path)
+
+
+def test_it_works_in_data_sets_saved_models_and_pickles(content, tmp_path):
+  ours = tokenizers.load(write(tmp_path, content))
+  expected = ours(TEXTS, max_seq_length=16)["input_ids"].numpy()
+  data = tf.data.Dataset.from_tensor_slices(TEXTS).batch(len(TEXTS))
+  [batch] = data.map(lambda some: ours(some, max_seq_length=16))
+  np.testing.assert_array_equal(batch["input_ids"], expected)
+  copied = pickle.loads(pickle.dumps(ours))
+  assert copied.tokenize(TEXTS).to_list() == ours.tokenize(TEXTS).to_list()
+
+  module = tf.Module()
+  module.tokenizer = ours
+
+  @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+  def serve(texts):
+    found = ours(texts, max_seq_length=16)
+    _, starts, ends = ours.tokenize_with_offsets(texts)
+    return found | {"starts": starts.flat_values, "ends": ends.flat_values}
+
+  tf.saved_model.save(module, tmp_path / "model", signatures=serve)
+  assert (tmp_path / "model/assets/tokenizer.json").exists()
+  served = tf.saved_model.load(tmp_path / "model").signatures[
+    "serving_default"
+  ](tf.constant(TEXTS))
+  np.testing.assert_array_equal(served["input_ids"], expected)
+  starts = ours.tokenize_with_offsets(TEXTS)[1].flat_values
+  np.testing.assert_array_equal(served["starts"], starts)
+
+
+def damaged(content, *path, value):
+  """Returns `content` with another value at a path of names."""
+  changed = copy.deepcopy(content)
+  place = changed
+  for name in path[:-1]:
+    place = place[name]
+  place[path[-1]] = value
+  return changed
+
+
+ADDED = {
+  "id": 0,
+  "content": "[PAD]",
+  "single_word": False,
+  "lstrip": False,
+  "rstrip": False,
+  "normalized": False,
+  "special": True,
+}
+
+
+@pytest.mark.parametrize(
+  "kind, path, value, message",
+  [
+    ("wordpiece", ["model"], [], r"model in .* must be an object"),
+    ("wordpiece", ["model", "type"], "WordLevel", "'WordLevel'.* one of WordP"),
+    ("wordpiece", ["model", "vocab"], [], "vocab in model .* an object"),
+    ("wordpiece", ["model", "vocab"], {}, "is not in its vocab"),
+    ("wordpiece", ["model", "vocab", "a"], "1", "id of 'a' .* an integer"),
+    ("wordpiece", ["model", "vocab", "a"], 0, "same id"),
+    ("wordpiece", ["model", "vocab", "a"], 10**9, "but no token has"),
+    (
+      "wordpiece",
+      ["model", "unk_token"],
+      "none",
+      "no token 'none', which it names for unk",
+    ),
+    ("wordpiece", ["model", "continuing_subword_prefix"], "@@", "only '##' is"),
+    ("wordpiece", ["model", "max_input_chars_per_word"], 9999, "at most 1000"),
+    (
+      "wordpiece",
+      ["pre_tokenizer"],
+      None,
+      "pre_tokenizer .none.* only BertPre",
+    ),
+    (
+      "wordpiece",
+      ["pre_tokenizer"],
+      {"type": "Split"},
+      "only BertPreTokenizer",
+    ),
+    ("wordpiece", ["normalizer"], {"type": "Nmt"}, r"normalizer \(Nmt\)"),
+    ("wordpiece", ["normalizer"], {}, "has no 'type'"),
+    ("wordpiece", ["normalizer", "lowercase"], 1, "true or false"),
+    ("wordpiece", ["added_tokens"], {}, "added_tokens in .* must be a list"),
+    (
+      "wordpiece",
+      ["added_tokens"],
+      [ADDED | {"id": 1}],
+      "'.PAD.'.* id 1, but 0",
+    ),
+    (
+      "wordpiece",
+      ["added_tokens"],
+      [ADDED | {"content": "x y", "id": 3}],
+      "id 3, which '.SEP.' has",
+    ),
+    (
+      "wordpiece",
+      ["added_tokens"],
+      [ADDED | {"single_word": True}],
+      "single_w",
+    ),
+    ("wordpiece", ["added_tokens"], [ADDED | {"content": ""}], "not be empty"),
+    ("wordpiece", ["post_processor", "pair"], [], "frames pairs as ''"),
+    ("wordpiece", ["post_processor"], {"type": "X"}, "only TemplateProcessing"),
+    ("wordpiece", ["post_processor", "special_tokens"], {}, "has no '.CLS.'"),
+    ("byte_bpe", ["model", "merges"], ["a b c"], "entry 0 must be two tokens"),
+    ("byte_bpe", ["model", "merges"], [["q", "zz"]], "not in its vocab"),
+    (
+      "byte_bpe",
+      ["model", "merges"],
+      ["h e", ["h", "e"]],
+      "entry 1: 'h e' is entry 0 too",
+    ),
+    (
+      "byte_bpe",
+      ["model", "merges"],
+      None,
+      "merges in model .* must be a list",
+    ),
+    ("byte_bpe", ["model", "dropout"], 0.1, "dropout .0.1.* only None"),
+    ("byte_bpe", ["model", "ignore_merges"], True, "ignore_merges .True"),
+    ("byte_bpe", ["pre_tokenizer"], {"type": "Metaspace"}, "only ByteLevel is"),
+    ("byte_bpe", ["pre_tokenizer", "use_regex"], False, "use_regex .False"),
+    ("sentencepiece", ["model", "unk_id"], None, "unk_id .* an integer"),
+    ("sentencepiece", ["model", "unk_id"], 10**6, "is no id"),
+    ("sentencepiece", ["model", "vocab"], {"a": 1}, "must be a list"),
+    ("sentencepiece", ["model", "vocab", 7], ["a"], "entry 7 must be a piece"),
+    ("sentencepiece", ["model", "vocab", 7], ["a", 1e300], "entry 7 must be"),
+    (
+      "sentencepiece",
+      ["model", "byte_fallback"],
+      True,
+      "a piece for each byte",
+    ),
+    ("sentencepiece", ["pre_tokenizer", "prepend_scheme"], "first", "first"),
+    (
+      "sentencepiece",
+      ["normalizer"],
+      {"type": "Precompiled", "precompiled_charsmap": "=?"},
+      "not base64",
+    ),
+    (
+      "sentencepiece",
+      ["normalizer"],
+      {"type": "Replace", "pattern": {"Regex": r"\w(?=x)"}, "content": ""},
+      "only characters, classes",
+    ),
+  ],
+)
+def test_damage_and_what_is_not_supported_give_one_line(
+  contents, tmp_path, kind, path, value, message
+):
+  file = write(tmp_path, damaged(contents[kind], *path, value=value))
+  with pytest.raises(ValueError, match=message) as caught:
+    tokenizers.load(file)
+  assert "\n" not in str(caught.value)
+  assert "tokenizer.json" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+  "charsmap",
+  [
+    b"abc",
+    b"\xff\xff\xff\x7fabc",
+    # Places outside of the tables would be read.
+    b"\x08\0\0\0abcdefgh\0",
+    struct.pack("<257I", 1024, *([0xFFFFFE00] * 256)) + b"\0",
+    struct.pack("<257I", 1024, *([1 << 31 | 9] * 256)) + b"\0",
+  ],
+)
+def test_a_damaged_character_map_gives_one_line(contents, tmp_path, charsmap):
+  text = base64.b64encode(charsmap).decode()
+  step = {"type": "Precompiled", "precompiled_charsmap": text}
+  content = damaged(contents["sentencepiece"], "normalizer", value=step)
+  with pytest.raises(ValueError, match="precompiled_charsmap") as caught:
+    tokenizers.load(write(tmp_path, content))
+  assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"model": ', "[" * 10**5, "\xff"])
+def test_what_is_no_json_gives_one_line(tmp_path, text):
+  path = tmp_path / "tokenizer.json"
+  path.write_text(text, "latin-1")
+  with pytest.raises(ValueError) as caught:
+    tokenizers.load(tmp_path)
+  assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(not FIXTURES, reason="KERAS_BERT_DATA has no parity folder")
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.parent.name)
+def test_the_ids_are_those_of_transformers(path):
+  lines = (path.parent / "expected.jsonl").read_bytes().splitlines()
+  cases = [json.loads(line) for line in lines]
+  ours = tokenizers.load(path.parent)
+  singles = [case for case in cases if "text_pair" not in case]
+  found = ours([case["text"] for case in singles])
+  for row, case in enumerate(singles):
+    # Padding comes first where the last token is [CLS].
+    is_token = found["input_mask"][row].numpy() > 0
+    assert found["input_ids"][row].numpy()[is_token].tolist() == case["ids"]
+  for case in cases[len(singles) :]:
+    found = ours(case["text"], case["text_pair"])["input_ids"]
+    assert found.numpy().tolist() == case["ids"]
+  theirs = reference.Tokenizer.from_file(str(path))
+  # The half-width sound mark belongs to the letter before it.
+  texts = [case["text"] for case in singles if "ﾟ" not in case["text"]]
+  check_offsets(ours, theirs, texts)

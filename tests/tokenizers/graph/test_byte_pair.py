@@ -1,0 +1,255 @@
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import unicodedata
+
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl import tokenizers
+from keras_bert_impl.tokenizers.formats import byte_alphabet
+from tests.tokenizers import vocabularies
+
+DATA = os.environ.get("KERAS_BERT_DATA")
+
+
+@pytest.fixture(name="vocab_file", scope="module")
+def _vocab_file(tmp_path_factory):
+  return vocabularies.write_byte_bpe(tmp_path_factory.mktemp("vocabulary"))
+
+
+@pytest.fixture(name="tokenizer", scope="module")
+def _tokenizer(vocab_file):
+  return tokenizers.BytePairTokenizer(vocab_file)
+
+
+def _pieces(tokenizer, text):
+  ids = tokenizer.tokenize([text])[0].numpy()
+  return [tokenizer.vocabulary.tokens[index] for index in ids]
+
+
+@pytest.mark.skipif(not DATA, reason="KERAS_BERT_DATA is not set")
+def test_ids_equal_those_of_roberta():
+  path = pathlib.Path(DATA).parent / "parity/tokenizers/subword.jsonl"
+  with open(path, encoding="utf-8") as file:
+    examples = [json.loads(line) for line in file]
+  folder = os.path.join(DATA, "vocab", "roberta")
+  tokenizer = tokenizers.BytePairTokenizer(
+    os.path.join(folder, "vocab.json"), os.path.join(folder, "merges.txt")
+  )
+  texts = [example["text"] for example in examples]
+  ids = tokenizer.tokenize(texts).to_list()
+  for example, got in zip(examples, ids, strict=True):
+    assert got == example["roberta_bpe"], example["text"]
+  assert tokenizer.detokenize(tokenizer.tokenize(texts)).numpy().tolist() == (
+    [text.encode() for text in texts]
+  )
+
+
+@pytest.mark.parametrize("add_prefix_space", [False, True])
+def test_ids_equal_those_of_the_library_on_any_text(
+  vocab_file, add_prefix_space
+):
+  library = pytest.importorskip("tokenizers")
+  merges_file = os.path.join(os.path.dirname(vocab_file), "merges.txt")
+  expected = library.Tokenizer(
+    library.models.BPE.from_file(vocab_file, merges_file)
+  )
+  expected.pre_tokenizer = library.pre_tokenizers.ByteLevel(
+    add_prefix_space=add_prefix_space
+  )
+  tokenizer = tokenizers.BytePairTokenizer(
+    vocab_file, add_prefix_space=add_prefix_space
+  )
+  texts = _random_texts(3000)
+  ids = tokenizer.tokenize(texts).to_list()
+  for text, got in zip(texts, ids, strict=True):
+    assert got == expected.encode(text).ids, ascii(text)
+
+
+@pytest.mark.parametrize(
+  "text, words",
+  [
+    ("a cat", ["a", " cat"]),
+    ("it's we'll 'tis", ["it", "'s", " we", "'ll", " '", "tis"]),
+    ("'s'sx's", ["'s", "'s", "x", "'s"]),
+    ("IT'S '", ["IT", "'", "S", " '"]),
+    ("!'s", ["!'", "s"]),
+    ("a  b", ["a", " ", " b"]),
+    ("a \n b", ["a", " \n", " b"]),
+    ("a \nb", ["a", " ", "\n", "b"]),
+    ("a  ", ["a", "  "]),
+    ("\u00a0's \u3000a", ["\u00a0", "'s", " ", "\u3000", "a"]),
+    ("12ab ½!?", ["12", "ab", " ½", "!?"]),
+    ("中文 x_y", ["中文", " x", "_", "y"]),
+  ],
+)
+def test_words_are_those_of_the_original_pattern(tmp_path, text, words):
+  # Whatever is a token as a whole shows where words begin: no merge crosses.
+  tokenizer = tokenizers.BytePairTokenizer(
+    vocabularies.write_byte_bpe(tmp_path, _merges_of(words))
+  )
+  ids = tokenizer.tokenize([text])[0].numpy()
+  assert [tokenizer.token_texts[i].decode() for i in ids] == words
+
+
+def _merges_of(words):
+  """Merges that make each of the words one token, from its left to its end."""
+  merges = {}
+  for word in words:
+    characters = _in_alphabet(word)
+    for end in range(1, len(characters)):
+      merges[f"{characters[:end]} {characters[end]}"] = None
+  return list(merges)
+
+
+def _in_alphabet(word):
+  return "".join(byte_alphabet.CHARACTERS[b] for b in word.encode())
+
+
+def test_the_first_merge_of_the_file_comes_first(tmp_path):
+  path = vocabularies.write_byte_bpe(tmp_path, ["b c", "a b", "ab c"])
+  assert _pieces(tokenizers.BytePairTokenizer(path), "abc ab") == (
+    ["a", "bc", "Ġ", "ab"]
+  )
+
+
+def test_equal_pairs_are_merged_from_the_left(tmp_path):
+  path = vocabularies.write_byte_bpe(tmp_path, ["a a", "aa a", "aa aa"])
+  tokenizer = tokenizers.BytePairTokenizer(path)
+  assert _pieces(tokenizer, "aaa") == ["aaa"]
+  assert _pieces(tokenizer, "aaaaa") == ["aa", "aaa"]
+  assert _pieces(tokenizer, "baaaab") == ["b", "aaaa", "b"]
+
+
+def test_any_bytes_survive_encoding_and_decoding(tokenizer):
+  rng = random.Random(3)
+  texts = [rng.randbytes(rng.randrange(50)) for _ in range(2000)]
+  texts += [
+    b"",
+    b"\0",
+    b"a\0b",
+    bytes(range(256)),
+    b"\xef\xbb\xbfa",
+    b"\xe4\xb8",
+  ]
+  there_and_back = tf.function(
+    lambda texts: tokenizer.detokenize(tokenizer.tokenize(texts))
+  )
+  assert there_and_back(tf.constant(texts)).numpy().tolist() == texts
+
+
+def test_a_prefixed_blank_makes_the_first_word_like_the_others(vocab_file):
+  tokenizer = tokenizers.BytePairTokenizer(vocab_file, add_prefix_space=True)
+  texts = ["the cat", " the cat", "", "\nthe"]
+  assert _pieces(tokenizer, texts[0]) == ["Ġthe", "Ġcat"]
+  assert _pieces(tokenizer, texts[1]) == ["Ġthe", "Ġcat"]
+  assert _pieces(tokenizer, texts[2]) == []
+  decoded = tokenizer.detokenize(tokenizer.tokenize(texts)).numpy().tolist()
+  assert decoded == [b"the cat", b"the cat", b"", b"\nthe"]
+
+
+def test_a_word_has_the_same_pieces_wherever_it_stands(tokenizer):
+  texts = ["hello the world"] * 3 + [" the", "hello"]
+  rows = tokenizer.tokenize(texts).to_list()
+  assert rows[0] == rows[1] == rows[2]
+  assert rows[4] + rows[3] == rows[0][:2]
+
+
+def test_a_literal_special_token_stays_text(tokenizer):
+  ids = tokenizer.tokenize(["<s> <mask></s>"])[0].numpy()
+  assert not set(ids) & set(tokenizer.vocabulary.special_ids)
+  assert tokenizer.detokenize([ids]).numpy()[0] == b"<s> <mask></s>"
+
+
+def test_detokenize_leaves_out_what_frames_a_text(tokenizer):
+  ids = tokenizer.vocabulary.ids
+  row = [ids[t] for t in ("<s>", "Ġthe", "<mask>", "</s>", "<pad>")]
+  assert tokenizer.detokenize(tf.constant([row])).numpy()[0] == b" the<mask>"
+
+
+def test_words_begin_with_a_blank(tokenizer):
+  ids, word_ids = tokenizer.tokenize_with_word_ids(
+    ["", "hello world. cat", "x"]
+  )
+  assert [tokenizer.token_texts[i] for i in ids[1].numpy()] == (
+    [b"hello", b" world", b".", b" cat"]
+  )
+  assert word_ids.to_list() == [[], [0, 1, 1, 2], [0]]
+
+
+def test_ids_are_ragged_int32_in_a_pipeline_and_out_of_it(tokenizer):
+  texts = ["hello world", "", "the 中"]
+  ids = tokenizer.tokenize(texts)
+  assert ids.dtype == tf.int32
+  assert ids.shape.as_list() == [3, None]
+  dataset = tf.data.Dataset.from_tensor_slices(texts).batch(2)
+  batches = [batch.to_list() for batch in dataset.map(tokenizer.tokenize)]
+  assert sum(batches, []) == ids.to_list()
+  assert tokenizer.tokenize(tf.constant([], tf.string)).to_list() == []
+
+
+def test_merges_may_stand_elsewhere(vocab_file, tokenizer, tmp_path):
+  merges = pathlib.Path(vocab_file).with_name("merges.txt").read_bytes()
+  (tmp_path / "other.txt").write_bytes(merges)
+  other = tokenizers.BytePairTokenizer(vocab_file, tmp_path / "other.txt")
+  assert other.vocabulary.fingerprint == tokenizer.vocabulary.fingerprint
+
+
+def test_a_vocabulary_without_merges_has_only_bytes(tmp_path):
+  tokenizer = tokenizers.BytePairTokenizer(
+    vocabularies.write_byte_bpe(tmp_path, [])
+  )
+  assert _pieces(tokenizer, "a b") == ["a", "Ġ", "b"]
+
+
+def test_a_vocabulary_in_which_a_byte_is_missing_is_refused(tmp_path):
+  path = pathlib.Path(vocabularies.write_byte_bpe(tmp_path))
+  ids = json.loads(path.read_text())
+  ids["instead"] = ids.pop("Ā")
+  path.write_text(json.dumps(ids))
+  with pytest.raises(ValueError, match="vocab.json has no token for 1 of"):
+    tokenizers.BytePairTokenizer(path)
+
+
+def test_it_needs_no_tensorflow_text():
+  program = (
+    "import sys; from keras_bert_impl import tokenizers; "
+    "tokenizers.BytePairTokenizer; sys.exit('tensorflow_text' in sys.modules)"
+  )
+  assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
+def _random_texts(count):
+  """Words of the vocabulary, contractions, odd characters and white space."""
+  rng = random.Random(11)
+  odd = [
+    chr(code)
+    for code in range(0x3100)
+    # Whatever is assigned here in every Unicode that Python and the library
+    # may have.
+    if unicodedata.ucd_3_2_0.category(chr(code)) != "Cn"
+  ]
+  pools = (
+    " \n\t\u00a0\u3000\x85\x1c\u2028",
+    ["'s", "'t", "'re", "'ve", "'m", "'ll", "'d", "'", "'S", "'v", "l"],
+    "the cat sat hello world in 19 中文 é 한 aaaa".split(),
+    odd,
+    [chr(code) for code in range(128)],
+  )
+  return [
+    "".join(rng.choice(rng.choice(pools)) for _ in range(rng.randrange(25)))
+    for _ in range(count)
+  ]
+
+
+def test_a_merge_that_comes_twice_is_named(tmp_path):
+  vocab_file = vocabularies.write_byte_bpe(tmp_path)
+  merges = tmp_path / "merges.txt"
+  last = merges.read_text("utf-8").splitlines()[-1]
+  merges.write_text(merges.read_text("utf-8").rstrip("\n") + f"\n{last}\n")
+  with pytest.raises(ValueError, match="merges.txt, line .* stands on line"):
+    tokenizers.load(vocab_file)

@@ -1,0 +1,103 @@
+from keras_bert_impl import tokenizers
+from keras_bert_impl.tokenizers.graph import token_pieces
+from tests.tokenizers import vocabularies
+
+WORDS = [
+  "a",
+  "ab",
+  "##b",
+  "##c",
+  "한",
+  "##국",
+  "b",
+  "c",
+  "(",
+  "##(",
+  "中",
+  "##中",
+]
+
+
+def wordpiece(folder, **options):
+  return tokenizers.load(vocabularies.write(folder, WORDS), **options)
+
+
+def texts_of(tokenizer, tokens, unit="word"):
+  [pieces] = token_pieces.tokenize(tokenizer, [tokens], unit)
+  names = tokenizer.vocabulary.tokens
+  return [" ".join(names[index] for index in row) for row in pieces]
+
+
+def test_each_word_has_its_own_pieces(tmp_path):
+  tokenizer = wordpiece(tmp_path)
+  found = texts_of(tokenizer, ["ab", "abc", "a(b", "?", "\u200b", " "])
+  assert found == ["ab", "ab ##c", "a ( b", "[UNK]", "", ""]
+
+
+def test_characters_inside_of_a_word_continue_it(tmp_path):
+  tokenizer = wordpiece(tmp_path, do_lower_case=False)
+  assert texts_of(tokenizer, "ab 한국 cb", "character") == [
+    *("a", "##b", "", "한", "##국", "", "c", "##b"),
+  ]
+
+
+def test_what_stands_alone_in_text_ends_a_word(tmp_path):
+  tokenizer = wordpiece(tmp_path)
+  for token in "(中":
+    found = texts_of(tokenizer, ["a", token, "b"], "character")
+    assert found == ["a", token, "b"]
+
+
+def test_a_deleted_character_does_not_end_a_word(tmp_path):
+  tokenizer = wordpiece(tmp_path)
+  assert texts_of(tokenizer, "a\u200bb", "character") == ["a", "", "##b"]
+
+
+def test_a_character_without_a_continuation_keeps_its_piece(tmp_path):
+  tokenizer = wordpiece(tmp_path)
+  assert texts_of(tokenizer, "aa?", "character") == ["a", "a", "[UNK]"]
+
+
+def test_byte_level_words_have_their_blank_and_inner_characters_none(tmp_path):
+  tokenizer = tokenizers.load(vocabularies.write_byte_bpe(tmp_path))
+  assert texts_of(tokenizer, ["the", "cat"]) == ["Ġthe", "Ġcat"]
+  found = texts_of(tokenizer, "te é", "character")
+  assert found == ["Ġt", "e", "", "Ġ Ã©"]
+
+
+def test_sentencepiece_words_have_their_sign_and_inner_characters_none(
+  tmp_path,
+):
+  tokenizer = tokenizers.load(vocabularies.write_sentencepiece(tmp_path))
+  for text in texts_of(tokenizer, ["the", "cat"]):
+    assert text.startswith("▁")
+  found = texts_of(tokenizer, "the s", "character")
+  assert found[0].startswith("▁") and found[1:4] == ["h", "e", ""]
+  assert found[4].startswith("▁")
+
+
+def test_sentences_do_not_continue_each_other(tmp_path):
+  tokenizer = wordpiece(tmp_path)
+  names = tokenizer.vocabulary.tokens
+  for unit, inner in (("word", "b"), ("character", "##b")):
+    rows = token_pieces.tokenize(
+      tokenizer, [["a"], ["b", "", "b"], [], ["b"]], unit
+    )
+    found = [["".join(names[i] for i in ids) for ids in row] for row in rows]
+    assert found == [["a"], ["b", "", inner], [], ["b"]]
+  assert token_pieces.tokenize(tokenizer, []) == []
+
+
+def test_what_looks_like_a_special_token_is_text(tmp_path):
+  for write in (vocabularies.write, vocabularies.write_sentencepiece):
+    tokenizer = tokenizers.load(write(tmp_path))
+    special = set(tokenizer.vocabulary.special_ids)
+    special.remove(tokenizer.vocabulary.unk_id)
+    for token in tokenizer.vocabulary.special_ids:
+      token = tokenizer.vocabulary.tokens[token]
+      for pieces in token_pieces.tokenize(
+        tokenizer, [["a", token]], "character"
+      )[0]:
+        assert not special & set(pieces.tolist())
+    for path in tmp_path.iterdir():
+      path.unlink()

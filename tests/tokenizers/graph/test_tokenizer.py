@@ -1,0 +1,480 @@
+"""What all tokenizers share, each time with a vocabulary of every kind."""
+
+import copy
+import json
+import os
+import pickle
+import random
+import subprocess
+import sys
+import warnings
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl import configs, models, tokenizers
+from keras_bert_impl.tokenizers.formats import tokenizer_options
+from tests.tokenizers import vocabularies
+
+WRITERS = {
+  "wordpiece": vocabularies.write,
+  "byte_bpe": vocabularies.write_byte_bpe,
+  "sentencepiece": vocabularies.write_sentencepiece,
+}
+# [CLS] A [SEP] and [CLS] A [SEP] B [SEP], by the tokens of each kind.
+SINGLE = {
+  "wordpiece": "[CLS] A [SEP]",
+  "byte_bpe": "<s> A </s>",
+  "sentencepiece": "[CLS] A [SEP]",
+}
+PAIR = {
+  "wordpiece": "[CLS] A [SEP] B [SEP]",
+  "byte_bpe": "<s> A </s> </s> B </s>",
+  "sentencepiece": "[CLS] A [SEP] B [SEP]",
+}
+TEXTS = ["the cat sat", "", "hello world, the mat", "x"]
+PAIRS = ["hello", "the world", "", "cat sat hello the cat sat on"]
+SPAWNING = """
+import concurrent.futures, multiprocessing, sys
+from keras_bert_impl import tokenizers
+
+def tokenize(tokenizer):
+  return tokenizer.tokenize(["the cat sat"]).to_list()
+
+if __name__ == "__main__":
+  made = [tokenizers.load(folder) for folder in sys.argv[1:]]
+  context = multiprocessing.get_context("spawn")
+  with concurrent.futures.ProcessPoolExecutor(1, context) as pool:
+    assert [*pool.map(tokenize, made)] == [*map(tokenize, made)]
+"""
+
+
+@pytest.fixture(params=list(WRITERS))
+def kind(request):
+  return request.param
+
+
+@pytest.fixture
+def tokenizer(kind, tmp_path):
+  return tokenizers.load(WRITERS[kind](tmp_path))
+
+
+def _framed(tokenizer, frame, *texts):
+  """Returns (ids, segments, words) of one row, by the frame's letters."""
+  words = tokenizer.vocabulary.ids
+  ids, segments, word_ids, segment = [], [], [], 0
+  has_segments = "[SEP]" in frame
+  for part in frame.split():
+    if part in "AB":
+      segment = "AB".index(part) * has_segments
+      row = texts["AB".index(part)]
+      ids += row
+      word_ids += _word_ids(tokenizer, row)
+      segments += [segment] * len(row)
+    else:
+      ids.append(words[part])
+      word_ids.append(-1)
+      segments.append(segment)
+  return ids, segments, word_ids
+
+
+def _word_ids(tokenizer, row):
+  continues = tokenizer.vocabulary.is_continuation
+  words = []
+  for index in row:
+    words.append(words[-1] + (not continues[index]) if words else 0)
+  return words
+
+
+def _check(tokenizer, inputs, frame, rows):
+  framed = [_framed(tokenizer, frame, *texts) for texts in rows]
+  length = max(len(ids) for ids, _, _ in framed)
+  assert set(inputs) == {"input_ids", "input_mask", "segment_ids", "word_ids"}
+  for values in inputs.values():
+    assert values.dtype == tf.int32
+    assert values.shape == (len(rows), length)
+  for row, (ids, segments, words) in enumerate(framed):
+    padding = length - len(ids)
+    pad = [tokenizer.vocabulary.pad_id] * padding
+    got = {
+      name: values[row].numpy().tolist() for name, values in inputs.items()
+    }
+    assert got == {
+      "input_ids": ids + pad,
+      "input_mask": [1] * len(ids) + [0] * padding,
+      "segment_ids": segments + [0] * padding,
+      "word_ids": words + [-1] * padding,
+    }
+
+
+def test_a_text_is_framed_and_padded(tokenizer, kind):
+  rows = tokenizer.tokenize(TEXTS).to_list()
+  inputs = tokenizer(TEXTS, with_word_ids=True)
+  _check(tokenizer, inputs, SINGLE[kind], [[row] for row in rows])
+
+
+def test_a_pair_is_framed_as_its_family_does(tokenizer, kind):
+  firsts = tokenizer.tokenize(TEXTS).to_list()
+  seconds = tokenizer.tokenize(PAIRS).to_list()
+  inputs = tokenizer(TEXTS, PAIRS, with_word_ids=True)
+  _check(tokenizer, inputs, PAIR[kind], list(zip(firsts, seconds)))
+
+
+def test_the_framing_is_that_of_the_family_whatever_the_kind(kind, tmp_path):
+  path = WRITERS[kind](tmp_path)
+  cls, sep = SINGLE[kind].replace(" A", "").split()
+  for family, frame in (
+    ("bert", f"{cls} A {sep} B {sep}"),
+    ("roberta", f"{cls} A {sep} {sep} B {sep}"),
+  ):
+    tokenizer = tokenizers.load(path, family=family)
+    tokenizer = pickle.loads(pickle.dumps(tokenizer))
+    assert tokenizer.num_special_tokens(2) == len(frame.split()) - 2
+    inputs = tokenizer(["the cat"], ["sat"])
+    first, second = tokenizer.tokenize(["the cat", "sat"]).to_list()
+    segments = inputs["segment_ids"].numpy().tolist()
+    size = inputs["input_ids"].shape[1]
+    if family == "bert":
+      assert segments == [[0] * (len(first) + 2) + [1] * (len(second) + 1)]
+    else:
+      assert segments == [[0] * size]
+    ids, _, _ = _framed(tokenizer, frame, first, second)
+    assert inputs["input_ids"].numpy().tolist() == [ids]
+
+
+@pytest.mark.parametrize("max_seq_length", [6, 7, 8, 13])
+def test_the_longer_text_of_a_pair_loses_its_end_first(
+  tokenizer, kind, max_seq_length
+):
+  rng = random.Random(max_seq_length)
+  words = "the cat sat hello world on".split()
+  texts, pairs = (
+    [" ".join(rng.choices(words, k=rng.randrange(12))) for _ in range(40)]
+    for _ in range(2)
+  )
+  num_special = len(PAIR[kind].split()) - 2
+  rows = []
+  for first, second in zip(
+    tokenizer.tokenize(texts).to_list(), tokenizer.tokenize(pairs).to_list()
+  ):
+    while len(first) + len(second) > max_seq_length - num_special:
+      (first if len(first) > len(second) else second).pop()
+    rows.append((first, second))
+  inputs = tokenizer(texts, pairs, max_seq_length, with_word_ids=True)
+  _check(tokenizer, inputs, PAIR[kind], rows)
+
+
+def test_a_text_loses_its_end(tokenizer, kind):
+  rows = tokenizer.tokenize(TEXTS).to_list()
+  inputs = tokenizer(TEXTS, max_seq_length=4, with_word_ids=True)
+  _check(tokenizer, inputs, SINGLE[kind], [[row[:2]] for row in rows])
+
+
+def test_no_room_for_text_is_refused(tokenizer, kind):
+  with pytest.raises(
+    ValueError, match=r"max_seq_length \(2\) .* at least 3: 2"
+  ):
+    tokenizer(["a"], max_seq_length=2)
+  least = len(PAIR[kind].split())
+  with pytest.raises(ValueError, match=rf"at least {least}: {least - 2} spec"):
+    tokenizer(["a"], ["b"], max_seq_length=least - 1)
+
+
+def test_a_batch_may_be_empty(tokenizer):
+  inputs = tokenizer(tf.constant([], tf.string))
+  assert inputs["input_ids"].shape == (0, 0)
+
+
+def test_inputs_are_made_in_a_data_pipeline_too(tokenizer):
+  dataset = tf.data.Dataset.from_tensor_slices((TEXTS, PAIRS)).batch(len(TEXTS))
+  [made] = dataset.map(lambda a, b: tokenizer(a, b, 9))
+  for name, expected in tokenizer(TEXTS, PAIRS, 9).items():
+    np.testing.assert_array_equal(made[name], expected)
+
+
+def test_a_single_text_gives_what_a_batch_of_it_does(tokenizer):
+  mask = tokenizer.vocabulary.mask_token
+  for method, text in (
+    (tokenizer, "hello world"),
+    (tokenizer.tokenize, "hello world"),
+    (tokenizer.tokenize, ""),
+    (tokenizer.tokenize, b"the cat"),
+    (tokenizer.tokenize_with_offsets, "hello world"),
+    (tokenizer.split_words_with_offsets, "hello world"),
+    (tokenizer.tokenize_with_word_ids, "hello world"),
+    (tokenizer.tokenize_around_masks, f"the {mask} sat"),
+  ):
+    tf.nest.map_structure(
+      lambda one, batch: np.testing.assert_array_equal(one, batch[0]),
+      method(text),
+      method([text]),
+    )
+  pair = tokenizer("the cat", "sat")["input_ids"]
+  np.testing.assert_array_equal(
+    pair, tokenizer(["the cat"], ["sat"])["input_ids"][0]
+  )
+
+
+def test_texts_of_other_shapes_are_refused(tokenizer):
+  with pytest.raises(ValueError, match=r"not of shape \(1, 1\)"):
+    tokenizer.tokenize([["hello"]])
+  with pytest.raises(ValueError, match=r"not of shape \(\) and \(1,\)"):
+    tokenizer("hello", ["world"])
+
+
+@pytest.mark.parametrize("method", ["__call__", "assemble"])
+def test_pairs_must_be_as_many_as_texts(tokenizer, method):
+  sides = TEXTS, PAIRS[:3]
+  if method == "assemble":
+    sides = map(tokenizer.tokenize, sides)
+  with pytest.raises(ValueError, match="4 texts have 3 text_pairs"):
+    getattr(tokenizer, method)(*sides)
+
+
+def test_padding_to_the_longest_allowed_fixes_the_shape(tokenizer):
+  short = tokenizer(TEXTS, PAIRS, 30)
+  long = tokenizer(TEXTS, PAIRS, 30, padding="max_length")
+  pad_ids = {"input_ids": tokenizer.vocabulary.pad_id}
+  for name, values in long.items():
+    assert values.shape == (len(TEXTS), 30)
+    length = short[name].shape[1]
+    np.testing.assert_array_equal(values[:, :length], short[name])
+    assert np.all(values[:, length:] == pad_ids.get(name, 0))
+  with pytest.raises(ValueError, match="max_length needs max_seq_length"):
+    tokenizer(TEXTS, padding="max_length")
+  with pytest.raises(ValueError, match=r"padding \('longer'\) must be one of"):
+    tokenizer(TEXTS, padding="longer")
+
+
+def test_without_truncation_a_long_sequence_is_an_error(tokenizer):
+  longest = tokenizer(TEXTS)["input_ids"].shape[1]
+  inputs = tokenizer(TEXTS, max_seq_length=longest, truncation=False)
+  assert inputs["input_ids"].shape[1] == longest
+  with pytest.raises(tf.errors.InvalidArgumentError, match="truncation=True"):
+    tokenizer(TEXTS, max_seq_length=longest - 1, truncation=False)
+
+
+@pytest.mark.parametrize("is_batched", [False, True])
+def test_a_data_pipeline_knows_the_fixed_shapes(tokenizer, is_batched):
+  dataset = tf.data.Dataset.from_tensor_slices((TEXTS, PAIRS))
+  if is_batched:
+    dataset = dataset.batch(len(TEXTS), drop_remainder=True)
+  dataset = dataset.map(
+    lambda text, pair: tokenizer(text, pair, 9, padding="max_length")
+  )
+  if not is_batched:
+    dataset = dataset.batch(len(TEXTS), drop_remainder=True)
+  for spec in dataset.element_spec.values():
+    assert spec.shape == (len(TEXTS), 9)
+  [made] = dataset
+  for name, expected in tokenizer(TEXTS, PAIRS, 9, "max_length").items():
+    np.testing.assert_array_equal(made[name], expected)
+
+
+def test_a_model_on_an_encoders_input_takes_what_it_makes(tokenizer):
+  config = configs.EncoderConfig(
+    vocab_size=tokenizer.vocab_size,
+    hidden_size=8,
+    num_hidden_layers=1,
+    num_attention_heads=2,
+    intermediate_size=8,
+    max_position_embeddings=32,
+  )
+  encoder = models.TransformerEncoder(config)
+  model = keras.Model(encoder.input, encoder.output)
+  with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    model(tokenizer(TEXTS))
+    model.predict(tokenizer(TEXTS), verbose=0)
+
+
+def test_text_comes_back_from_ids_of_any_form(tokenizer):
+  ids = tokenizer.tokenize(["the cat", "hello"])
+  expected = tokenizer.detokenize(ids).numpy().tolist()
+  rows = ids.to_list()
+  for form in (
+    rows,
+    [np.array(row) for row in rows],
+    tuple(map(tf.constant, rows)),
+    tokenizer(["the cat", "hello"])["input_ids"],
+    tokenizer(["the cat", "hello"])["input_ids"].numpy().tolist(),
+  ):
+    assert tokenizer.detokenize(form).numpy().tolist() == expected
+  for form in (rows[0], np.array(rows[0]), ids[0]):
+    assert tokenizer.detokenize(form).numpy() == expected[0]
+  assert tokenizer.detokenize([]).shape == (0,)
+  assert tokenizer.detokenize([[], rows[1]]).numpy().tolist() == [
+    b"",
+    expected[1],
+  ]
+
+
+def test_it_has_as_many_tokens_as_its_vocabulary(tokenizer):
+  assert tokenizer.vocab_size == len(tokenizer.vocabulary.tokens)
+
+
+def test_a_copy_gives_the_same_ids(kind, tmp_path, monkeypatch):
+  option = {
+    "wordpiece": {"do_lower_case": False},
+    "byte_bpe": {"add_prefix_space": True},
+    "sentencepiece": {"do_lower_case": True, "remove_space": True},
+  }[kind]
+  monkeypatch.chdir(tmp_path)
+  path = WRITERS[kind](".")
+  first = tokenizers.load(path, **option)
+  pickled = pickle.dumps(first)
+  (tmp_path / "elsewhere").mkdir()
+  monkeypatch.chdir(tmp_path / "elsewhere")
+  for second in (pickle.loads(pickled), copy.deepcopy(first), copy.copy(first)):
+    assert type(second) is type(first)
+    assert second.options == first.options
+    assert second.name == first.name
+    assert second.tokenize(TEXTS).to_list() == first.tokenize(TEXTS).to_list()
+
+
+def test_a_copy_of_changed_files_is_refused(tmp_path):
+  path = vocabularies.write(tmp_path, ["one", "two"])
+  pickled = pickle.dumps(tokenizers.load(path))
+  vocabularies.write(tmp_path, ["two", "one"])
+  with pytest.raises(ValueError, match="vocab.txt was changed since"):
+    pickle.loads(pickled)
+
+
+@pytest.mark.slow
+def test_processes_that_are_spawned_take_it_along(tmp_path):
+  folders = [tmp_path / kind for kind in WRITERS]
+  for folder, write in zip(folders, WRITERS.values(), strict=True):
+    folder.mkdir()
+    write(folder)
+  script = tmp_path / "script.py"
+  script.write_text(SPAWNING)
+  subprocess.run([sys.executable, script, *folders], check=True, timeout=500)
+
+
+def test_masks_are_read_where_they_are_asked_for(tokenizer):
+  mask = tokenizer.vocabulary.mask_token
+  texts = tf.constant(
+    [f"the {mask} sat", f"{mask}{mask}\u3000 {mask}s", "cat", ""]
+  )
+  mask_id = tokenizer.vocabulary.mask_id
+  the, sat, s, cat = tokenizer.tokenize(["the", " sat", "s", "cat"]).to_list()
+  assert tokenizer.tokenize_around_masks(texts).to_list() == [
+    [*the, mask_id, *sat],
+    [mask_id, mask_id, mask_id, *s],
+    cat,
+    [],
+  ]
+
+
+def test_it_is_made_again_from_the_files_it_saves(kind, tmp_path):
+  options = {
+    "wordpiece": {"do_lower_case": False},
+    "byte_bpe": {"add_prefix_space": True},
+    "sentencepiece": {"do_lower_case": True, "keep_accents": False},
+  }[kind]
+  (tmp_path / "from").mkdir()
+  first = tokenizers.load(WRITERS[kind](tmp_path / "from"), **options)
+  path = first.save(tmp_path / "to")
+  assert os.path.dirname(path) == str(tmp_path / "to")
+  for place in (path, tmp_path / "to"):
+    second = tokenizers.load(place)
+    assert second.options == first.options
+    assert second.vocabulary.fingerprint == first.vocabulary.fingerprint
+    assert second.tokenize(TEXTS).to_list() == first.tokenize(TEXTS).to_list()
+
+
+def test_an_option_of_another_kind_is_refused(kind, tmp_path):
+  path = WRITERS[kind](tmp_path)
+  wrong = "do_lower_case" if kind == "byte_bpe" else "add_prefix_space"
+  with pytest.raises(ValueError, match=f"{wrong} is no option for .*{kind}"):
+    tokenizers.load(path, **{wrong: True})
+  # What is None was not given.
+  assert tokenizers.load(path, **{wrong: None}).vocabulary.kind == kind
+
+
+@pytest.mark.parametrize(
+  "kind, config, expected",
+  [
+    (
+      "wordpiece",
+      {"tokenizer_class": "BertTokenizer", "do_lower_case": False},
+      tokenizer_options.WordPieceOptions(do_lower_case=False),
+    ),
+    (
+      "byte_bpe",
+      {"tokenizer_class": "RobertaTokenizer", "trim_offsets": True},
+      tokenizer_options.BytePairOptions(add_prefix_space=False),
+    ),
+    (
+      "byte_bpe",
+      {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": True},
+      tokenizer_options.BytePairOptions(add_prefix_space=True),
+    ),
+    (
+      "sentencepiece",
+      {"tokenizer_class": "AlbertTokenizer", "model_max_length": 512},
+      tokenizer_options.SentencePieceOptions(
+        do_lower_case=True, keep_accents=False, remove_space=True
+      ),
+    ),
+    (
+      "sentencepiece",
+      {"tokenizer_class": "XLNetTokenizer", "keep_accents": True},
+      tokenizer_options.SentencePieceOptions(
+        do_lower_case=False, keep_accents=True, remove_space=True
+      ),
+    ),
+  ],
+)
+def test_the_files_of_transformers_are_understood(
+  tmp_path, kind, config, expected
+):
+  WRITERS[kind](tmp_path)
+  mask = "[MASK]" if kind != "byte_bpe" else "<mask>"
+  config |= {"mask_token": {"content": mask, "lstrip": True}}
+  (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+  tokenizer = tokenizers.load(tmp_path)
+  assert tokenizer.options == expected
+  assert tokenizer.vocabulary.mask_token == mask
+
+
+def test_a_folder_without_a_vocabulary_or_with_two_is_refused(tmp_path):
+  with pytest.raises(
+    FileNotFoundError, match="has no vocabulary: add tokenizer.json, vocab.txt"
+  ):
+    tokenizers.load(tmp_path)
+  vocabularies.write(tmp_path)
+  vocabularies.write_byte_bpe(tmp_path)
+  with pytest.raises(ValueError, match=r"\(vocab.txt, vocab.json\): name the"):
+    tokenizers.load(tmp_path)
+
+
+def test_a_model_of_any_name_is_found_in_its_folder(tmp_path):
+  path = vocabularies.write_sentencepiece(tmp_path)
+  os.rename(path, tmp_path / "30k-clean.model")
+  assert tokenizers.load(tmp_path).vocabulary.kind == "sentencepiece"
+
+
+def test_words_are_cut_from_a_text_as_they_are_written(tokenizer):
+  text = "\ufeffHéllo, W\u00e4\u200brld!\u3000 中国\x00 (U.S.)\n\ufffd"
+  words, starts, ends = tokenizer.split_words_with_offsets([text, " ", "a b"])
+  expected = "Héllo , W\u00e4\u200brld ! 中 国 ( U . S . )".split(" ")
+  assert [word.decode() for word in words.to_list()[0]] == expected
+  assert expected == [
+    text[start:end]
+    for start, end in zip(starts.to_list()[0], ends.to_list()[0])
+  ]
+  assert [words.to_list()[1:], starts.to_list()[1:], ends.to_list()[1:]] == [
+    [[], [b"a", b"b"]],
+    [[], [0, 2]],
+    [[], [1, 3]],
+  ]
+  assert starts.dtype == ends.dtype == tf.int32
+
+
+def test_bytes_that_are_no_text_are_in_no_word(tokenizer):
+  words, starts, _ = tokenizer.split_words_with_offsets([b"a\xffb\xed\xa0 c"])
+  assert words.to_list() == [[b"ab", b"c"]]
+  assert starts.to_list() == [[0, 3]]
