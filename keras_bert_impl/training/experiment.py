@@ -17,11 +17,11 @@ from keras_bert_impl import locks
 from keras_bert_impl.checkpoints import assignment, reading
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.checkpoints.naming import names
+from keras_bert_impl.optimizers import optimization
 from keras_bert_impl.tokenizers.formats import vocabularies, vocabulary_files
 from keras_bert_impl.training import (
   distribution,
   freezing,
-  optimization,
   run_configuration,
   run_log,
   runner,

@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from keras_bert_impl.training import optimization, training_config
+from keras_bert_impl.optimizers import optimization
+from keras_bert_impl.training import training_config
 
 FLOATS = [
   field.name

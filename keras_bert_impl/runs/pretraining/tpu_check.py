@@ -7,12 +7,12 @@ import tensorflow as tf
 
 from keras_bert_impl import features
 from keras_bert_impl.checkpoints.descriptions import google_config
+from keras_bert_impl.optimizers import optimization
 from keras_bert_impl.runs.pretraining import tpu_compiler
 from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.training import (
   distribution,
   experiment,
-  optimization,
   replica_program,
   run_results,
 )
