@@ -22,8 +22,6 @@ ORDER = (
     "keras_bert_impl.features",
     "keras_bert_impl.frozen_weights",
     "keras_bert_impl.heads",
-    "keras_bert_impl.hub",
-    "keras_bert_impl.pictures",
     "keras_bert_impl.progress",
   ),
   ("keras_bert_impl.layers.basics",),

@@ -3,7 +3,8 @@
 import importlib
 import os
 
-from keras_bert_impl import files, hub
+from keras_bert_impl import files
+from keras_bert_impl.checkpoints import hub
 from keras_bert_impl.checkpoints.descriptions import keras_hub_config
 from keras_bert_impl.checkpoints.formats import safetensors_format
 

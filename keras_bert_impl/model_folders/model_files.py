@@ -3,8 +3,8 @@
 import dataclasses
 import os
 
-from keras_bert_impl import files, hub, options
-from keras_bert_impl.checkpoints import reading
+from keras_bert_impl import files, options
+from keras_bert_impl.checkpoints import hub, reading
 from keras_bert_impl.checkpoints.descriptions import google_config, vocab_size
 from keras_bert_impl.tokenizers.formats import (
   tokenizer_options,

@@ -5,7 +5,8 @@ import inspect
 
 from etils import epy
 
-from keras_bert_impl import files, heads, hub
+from keras_bert_impl import files, heads
+from keras_bert_impl.checkpoints import hub
 from keras_bert_impl.model_folders import model_files
 
 with epy.lazy_imports():

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from keras_bert_impl import pictures
 from keras_bert_impl.reports import report_page, sections
+from keras_bert_impl.tasks.basics import pictures
 
 _MOST_BARS = 24
 

@@ -5,7 +5,8 @@ import os
 import urllib.parse
 from typing import NamedTuple
 
-from keras_bert_impl import files, pictures
+from keras_bert_impl import files
+from keras_bert_impl.tasks.basics import pictures
 
 NAME = "report.html"
 

@@ -12,7 +12,8 @@ import dataclasses
 import os
 import pathlib
 
-from keras_bert_impl import files, hub
+from keras_bert_impl import files
+from keras_bert_impl.checkpoints import hub
 
 MODULES_FILE = "modules.json"
 _SETTINGS_FILE = "config_sentence_transformers.json"

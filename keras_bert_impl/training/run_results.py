@@ -5,7 +5,8 @@ import os
 import pathlib
 import platform
 
-from keras_bert_impl import files, pictures
+from keras_bert_impl import files
+from keras_bert_impl.tasks.basics import pictures
 
 RESULTS_NAME = "results.json"
 CURVES_NAME = "curves.png"

@@ -7,10 +7,11 @@ import urllib.parse
 
 import pytest
 
-from keras_bert_impl import files, pictures
+from keras_bert_impl import files
 from keras_bert_impl.metrics import intervals
 from keras_bert_impl.reports import report_page, sections
 from keras_bert_impl.runs.fine_tuning import fine_tuning_report, report_material
+from keras_bert_impl.tasks.basics import pictures
 from tests import browser
 from tests.official_tasks import scripts
 

@@ -15,8 +15,7 @@ import tensorflow as tf
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints.formats import safetensors_format
 from keras_bert_impl.sentences import folders
-from tests import hub_server
-from tests.checkpoints import torch_files
+from tests.checkpoints import hub_server, torch_files
 
 # Made by `make_fixture.py`.
 FOLDER = pathlib.Path(__file__).parents[1] / "data/sentences"

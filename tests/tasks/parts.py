@@ -4,7 +4,8 @@ import collections
 
 import numpy as np
 
-from keras_bert_impl import configs, pictures
+from keras_bert_impl import configs
+from keras_bert_impl.tasks.basics import pictures
 
 CONFIG = configs.EncoderConfig(
   vocab_size=400,

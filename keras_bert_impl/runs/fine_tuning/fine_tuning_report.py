@@ -2,15 +2,19 @@
 
 import os
 
-from keras_bert_impl import pictures
 from keras_bert_impl.metrics import intervals
-from keras_bert_impl.reports import length_facts, report_page, sections
+from keras_bert_impl.reports import (
+  length_facts,
+  report_page,
+  sections,
+)
 from keras_bert_impl.runs.fine_tuning import (
   configurations,
   early_stopping,
   report_material,
 )
 from keras_bert_impl.runs.labelled_data import fine_tuning_data
+from keras_bert_impl.tasks.basics import pictures
 from keras_bert_impl.training import run_log, run_results
 
 _METHODS = (

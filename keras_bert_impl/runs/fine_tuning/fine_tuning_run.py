@@ -8,7 +8,7 @@ import time
 import keras
 from absl import logging
 
-from keras_bert_impl import files, pictures
+from keras_bert_impl import files
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.descriptions import config_json, description
 from keras_bert_impl.checkpoints.naming import names
@@ -22,6 +22,7 @@ from keras_bert_impl.runs.fine_tuning import (
   run_setup,
 )
 from keras_bert_impl.runs.labelled_data import hidden_states
+from keras_bert_impl.tasks.basics import pictures
 from keras_bert_impl.training import experiment as experiment_lib
 from keras_bert_impl.training import run_configuration, savers
 from keras_bert_impl.training import run_results as report

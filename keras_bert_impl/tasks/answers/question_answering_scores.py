@@ -7,13 +7,13 @@ import os
 
 import numpy as np
 
-from keras_bert_impl import files, options, pictures
+from keras_bert_impl import files, options
 from keras_bert_impl.metrics import intervals
 from keras_bert_impl.metrics import question_answering as metrics
 from keras_bert_impl.tasks.answers import answer_beams
 from keras_bert_impl.tasks.answers import answers as answers_lib
 from keras_bert_impl.tasks.answers import question_answering_rows as rows_lib
-from keras_bert_impl.tasks.basics import fine_tuning
+from keras_bert_impl.tasks.basics import fine_tuning, pictures
 
 PREDICTIONS_NAME = "predictions.json"
 NBEST_NAME = "nbest_predictions.json"

@@ -4,7 +4,8 @@ import os
 
 import numpy as np
 
-from keras_bert_impl import files, pictures
+from keras_bert_impl import files
+from keras_bert_impl.tasks.basics import pictures
 
 PREDICTIONS_NAME = "predictions.tsv"
 # More classes than this leave no room for numbers in their cells.

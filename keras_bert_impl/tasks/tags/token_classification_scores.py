@@ -8,10 +8,10 @@ import os
 
 import numpy as np
 
-from keras_bert_impl import files, pictures
+from keras_bert_impl import files
 from keras_bert_impl.layers.heads import crf
 from keras_bert_impl.metrics import intervals, tagging
-from keras_bert_impl.tasks.basics import fine_tuning
+from keras_bert_impl.tasks.basics import fine_tuning, pictures
 from keras_bert_impl.tasks.tags import token_classification_rows as rows_lib
 
 PREDICTIONS_NAME = "predictions.txt"

@@ -16,7 +16,8 @@ A preset of KerasHub has them in assets/tokenizer, under names of its own.
 import functools
 import os
 
-from keras_bert_impl import files, hub
+from keras_bert_impl import files
+from keras_bert_impl.checkpoints import hub
 from keras_bert_impl.checkpoints.descriptions import keras_hub_tokenizer
 
 WORDPIECE, BYTE_BPE, SENTENCEPIECE = "wordpiece", "byte_bpe", "sentencepiece"

@@ -6,7 +6,7 @@ import xml.etree.ElementTree
 import numpy as np
 import pytest
 
-from keras_bert_impl import pictures
+from keras_bert_impl.tasks.basics import pictures
 
 # Of report.html: ink and paper.
 SCHEMES = {

@@ -9,17 +9,18 @@ import sys
 
 import pytest
 
-from keras_bert_impl import hub
-from tests import hub_server, installed
+from keras_bert_impl.checkpoints import hub
+from tests import installed
+from tests.checkpoints import hub_server
 from tests.official_tasks import scripts
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
 PARITY = ROOT / "tests/data/parity"
 
 PROGRAM = """
 import json, sys
 from absl import logging
-from keras_bert_impl import hub
+from keras_bert_impl.checkpoints import hub
 logging.set_verbosity(logging.INFO)
 outcomes = []
 for name, weights in json.loads(sys.argv[1]):
