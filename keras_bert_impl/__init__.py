@@ -6,7 +6,7 @@
     tokenizer = kb.load_tokenizer("uncased_L-12_H-768_A-12")
     outputs = encoder(tokenizer(["Hello!"], max_seq_length=128))
 
-All models and layers, and the other names in `_NAMES`, are attributes of it.
+All models and layers, and the names in `_NAMES`, are attributes of it.
 Modules are imported when they are first used: `kb.models` needs no import of
 its own, and importing this package imports neither Keras nor TensorFlow.
 
@@ -16,6 +16,17 @@ imported before it, or if any attribute of it was used.
 
 import importlib
 import sys
+import typing
+
+if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
+  from keras_bert_impl.configs import EncoderConfig
+  from keras_bert_impl.layers import *
+  from keras_bert_impl.models import *
+  from keras_bert_impl.sentences.sentence_encoder import SentenceEncoder
+  from keras_bert_impl.serving.export import export
+  from keras_bert_impl.tokenizers import load as load_tokenizer
+  from keras_bert_impl.training.experiment import Experiment
+  from keras_bert_impl.training.training_config import TrainingConfig
 
 __version__ = "0.1.0"
 
@@ -33,98 +44,45 @@ _MODULES = (
   "tokenizers",
   "training",
 )
-# {module: names in it that are attributes of the package too}.
+# {name: where it stands}; other classes are those of layers and models.
 _NAMES = {
-  "configs": ("EncoderConfig",),
-  "layers": (
-    "AnswerBeamHead",
-    "BiLSTM",
-    "BidirectionalBlock",
-    "BlockConfig",
-    "ClassificationHead",
-    "ConditionalRandomField",
-    "DiscriminatorHead",
-    "DisentangledBias",
-    "Dropout",
-    "Embeddings",
-    "FeedForward",
-    "FullAttention",
-    "HeadTransform",
-    "LinearPositionBias",
-    "LocalAttention",
-    "MaskedLanguageModelHead",
-    "Pooler",
-    "Pooling",
-    "ProjectedLSTM",
-    "RelativeAttention",
-    "RelativeEmbeddings",
-    "RelativePositionBias",
-    "RelativeStructure",
-    "ResidualOutput",
-    "RotaryEmbedding",
-    "ScalarMix",
-    "SelfAttention",
-    "SequenceSummary",
-    "SpanBoundaryHead",
-    "TokenConvolution",
-    "TokenEmbeddings",
-    "TokenSampler",
-    "TransformerBlock",
-    "TwoStreamBlock",
-    "VocabularyHead",
-    "random_seed",
-    "rematerialize",
-  ),
-  "models": (
-    "AnswerBeam",
-    "BidirectionalLanguageModel",
-    "BidirectionalPair",
-    "ElectraPretrainingModel",
-    "ElmoEncoder",
-    "ElmoLanguageModel",
-    "EmbeddingModel",
-    "FeatureTagger",
-    "MaskedLanguageModel",
-    "Model",
-    "MultipleChoice",
-    "PermutationLanguageModel",
-    "PermutationPretrainingModel",
-    "PretrainingModel",
-    "QuestionAnswering",
-    "ReplacedTokenDetector",
-    "SequenceClassifier",
-    "SpanBoundaryModel",
-    "TokenClassifier",
-    "TransformerEncoder",
-    "XLNetEncoder",
-    "electra_generator_config",
-    "from_checkpoint",
-    "make_encoder",
-  ),
-  "sentences.sentence_encoder": ("SentenceEncoder",),
-  "serving.export": ("export",),
-  "tokenizers": ("load_tokenizer",),
-  "training.training_config": ("TrainingConfig",),
-  "training.experiment": ("Experiment",),
-}
-_ALIASES = {"load_tokenizer": "load"}
-_MODULE_OF = {
-  name: module for module, names in _NAMES.items() for name in names
+  "EncoderConfig": ("configs", "EncoderConfig"),
+  "Experiment": ("training.experiment", "Experiment"),
+  "SentenceEncoder": ("sentences.sentence_encoder", "SentenceEncoder"),
+  "TrainingConfig": ("training.training_config", "TrainingConfig"),
+  "electra_generator_config": ("models", "electra_generator_config"),
+  "export": ("serving.export", "export"),
+  "from_checkpoint": ("models", "from_checkpoint"),
+  "load_tokenizer": ("tokenizers", "load"),
+  "make_encoder": ("models", "make_encoder"),
+  "random_seed": ("layers", "random_seed"),
+  "rematerialize": ("layers", "rematerialize"),
 }
 
 
 def __getattr__(name):
   if name in _MODULES:
     return _import(name)
-  if name not in _MODULE_OF:
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-  value = getattr(_import(_MODULE_OF[name]), _ALIASES.get(name, name))
+  if name in _NAMES:
+    module, name_there = _NAMES[name]
+    value = getattr(_import(module), name_there)
+  else:
+    value = _class(name)
   globals()[name] = value  # It is not looked up here again.
   return value
 
 
 def __dir__():
-  return sorted({*globals(), *_MODULES, *_MODULE_OF})
+  public = {*_import("layers").__all__, *_import("models").__all__}
+  return sorted({*globals(), *_MODULES, *_NAMES, *public})
+
+
+def _class(name):
+  if name[0].isupper():  # Python asks for the names of modules here, too.
+    for module in map(_import, ("layers", "models")):
+      if name in module.__all__:
+        return getattr(module, name)
+  raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _import(name):
