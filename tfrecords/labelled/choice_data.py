@@ -81,43 +81,29 @@ def _index(label, num_choices, origin):
   return int(label)
 
 
-_SWAG = ChoiceSource(
-  text="sent1",
-  opening="sent2",
-  choices=("ending0", "ending1", "ending2", "ending3"),
-)
-_CODAH = ChoiceSource(
-  columns=("category", "prompt", "a0", "a1", "a2", "a3", "label"),
-  text="prompt",
-  choices=("a0", "a1", "a2", "a3"),
-)
-_JCOMMONSENSEQA = ChoiceSource(
-  id="q_id",
-  text="question",
-  choices=("choice0", "choice1", "choice2", "choice3", "choice4"),
-)
-
 DATA_SETS = (
   data_sets.DataSet(
     "SWAG",
-    {
-      "train": dataclasses.replace(_SWAG, files=("train.csv",)),
-      "dev": dataclasses.replace(_SWAG, files=("val.csv",)),
-      "test": dataclasses.replace(_SWAG, files=("test.csv",)),
-    },
+    ChoiceSource(
+      text="sent1",
+      opening="sent2",
+      choices=("ending0", "ending1", "ending2", "ending3"),
+    ).in_splits(train="train.csv", dev="val.csv", test="test.csv"),
   ),
   data_sets.DataSet(
     "CODAH",
-    {
-      split: dataclasses.replace(_CODAH, files=(f"{split}.tsv",))
-      for split in ("train", "dev", "test")
-    },
+    ChoiceSource(
+      columns=("category", "prompt", "a0", "a1", "a2", "a3", "label"),
+      text="prompt",
+      choices=("a0", "a1", "a2", "a3"),
+    ).in_splits(train="train.tsv", dev="dev.tsv", test="test.tsv"),
   ),
   data_sets.DataSet(
     "JCommonsenseQA",
-    {
-      "train": dataclasses.replace(_JCOMMONSENSEQA, files=("train-v1.3.json",)),
-      "dev": dataclasses.replace(_JCOMMONSENSEQA, files=("valid-v1.3.json",)),
-    },
+    ChoiceSource(
+      id="q_id",
+      text="question",
+      choices=("choice0", "choice1", "choice2", "choice3", "choice4"),
+    ).in_splits(train="train-v1.3.json", dev="valid-v1.3.json"),
   ),
 )

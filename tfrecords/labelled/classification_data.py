@@ -16,21 +16,15 @@ _LARGEST_SCORE = 1e15
 _NLI = ("contradiction", "entailment", "neutral")
 _TWO_WAY_NLI = ("entailment", "not_entailment")
 _BINARY = ("0", "1")
-# What these mean.
+# Meanings of the classes 0 and 1.
 _ACCEPTABILITY = ("unacceptable", "acceptable")
 _SENTIMENT = ("negative", "positive")
 _EQUIVALENCE = ("not_equivalent", "equivalent")
 _DUPLICATION = ("not_duplicate", "duplicate")
-# As AdvGLUE numbers the classes of MNLI.
-_NUMBERED_NLI = (
-  ("0", "entailment"),
-  ("1", "neutral"),
-  ("2", "contradiction"),
-)
-_TFDS_SPLITS = (("train", "train"), ("dev", "validation"), ("test", "test"))
-_NUMBERED_TWO_WAY = tuple(
-  (str(number), label) for number, label in enumerate(_TWO_WAY_NLI)
-)
+_FOLLOWS = ("not_entailment", "entailment")
+# Metrics of several data sets.
+_MATTHEWS = ("matthews", "accuracy")
+_F1 = ("f1", "accuracy", "accuracy_and_f1")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,348 +152,242 @@ def _score(example):
   return score
 
 
-def _glue(name, text, text_pair=None, **options):
-  """Returns a data set of GLUE with the usual files."""
-  source = TextSource(
-    text=text,
-    text_pair=text_pair,
-    label=options.pop("label", "label"),
-    has_malformed_rows=options.pop("has_malformed_rows", False),
-  )
-  splits = {
-    split: dataclasses.replace(source, files=(f"{split}.tsv",))
-    for split in ("train", "dev")
-  }
-  splits["test"] = dataclasses.replace(
-    source, files=("test.tsv",), id=options.pop("test_id", "index")
-  )
+def _glue(name, source, tfds_texts=None, test_id="index", **options):
+  """Returns a data set of GLUE with the usual files.
+
+  Args:
+    name: str.
+    source: `TextSource` of its columns.
+    tfds_texts: (column, column or None) of the texts in TensorFlow Datasets,
+      where these are others.
+    test_id: str, column of the names of rows in the test set.
+    **options: fields of `TextDataSet`.
+  """
+  test = dataclasses.replace(source, id=test_id, columns=None)
+  texts = tfds_texts or (source.text, source.text_pair)
   return TextDataSet(
     name,
-    options.pop("splits", splits),
+    source.in_splits(train="train.tsv", dev="dev.tsv")
+    | test.in_splits(test="test.tsv"),
     submissions={"test": f"{name}.tsv"},
+    tfds_splits=_tfds(
+      name,
+      TextSource(
+        text=texts[0],
+        text_pair=texts[1],
+        label_names=tuple(
+          zip(options.get("class_names", ()), _BINARY, strict=False)
+        ),
+      ),
+      train="train",
+      dev="validation",
+      test="test",
+    ),
     **options,
   )
 
 
-def _tfds(name, text, text_pair=None, label_names=(), splits=_TFDS_SPLITS):
-  """Returns the splits of a part of GLUE in TensorFlow Datasets."""
+def _tfds(name, source, **splits):
+  """Returns {split: source} of a part of GLUE in TensorFlow Datasets."""
   return {
-    split: TextSource(
-      (f"tfds:glue/{name}?split={published}",),
+    split: dataclasses.replace(
+      source,
+      files=(f"tfds:glue/{data_sets.plain(name)}?split={published}",),
       # The label column of a test set has placeholders, so it is not read.
       label="hidden" if split.startswith("test") else "label",
       id="idx",
-      text=text,
-      text_pair=text_pair,
-      label_names=label_names,
     )
-    for split, published in splits
+    for split, published in splits.items()
   }
 
 
-def _binary(no, yes):
-  """Returns the `label_names` of the classes 0 and 1."""
-  return (no, "0"), (yes, "1")
+def _adv_glue(attacked, numbered=(), **keys):
+  """Returns the part of AdvGLUE for models of a part of GLUE.
 
-
-def _cola():
-  published = TextSource(
-    columns=("source", "label", "mark", "sentence"), text="sentence"
-  )
-  return _glue(
-    "CoLA",
-    "sentence",
-    class_names=_ACCEPTABILITY,
-    metrics=("matthews", "accuracy"),
-    splits={
-      "train": dataclasses.replace(published, files=("train.tsv",)),
-      "dev": dataclasses.replace(published, files=("dev.tsv",)),
-      "test": TextSource(("test.tsv",), id="index", text="sentence"),
-    },
-    tfds_splits=_tfds("cola", "sentence", None, _binary(*_ACCEPTABILITY)),
-  )
-
-
-def _mnli():
+  Args:
+    attacked: `TextDataSet` of GLUE.
+    numbered: tuple of str, the labels that its numbers mean.
+    **keys: str, lists of the file by split.
+  """
+  texts = next(iter(attacked.tfds_splits.values()))
   source = TextSource(
-    label="gold_label", text="sentence1", text_pair="sentence2"
+    ("dev_ann.json",),
+    id="idx",
+    text=texts.text,
+    text_pair=texts.text_pair,
+    label_names=tuple((str(k), label) for k, label in enumerate(numbered)),
   )
+  keys = {"dev": data_sets.plain(attacked.name), **keys}
   return TextDataSet(
-    "MNLI",
+    f"AdvGLUE-{attacked.name}",
     {
-      "train": dataclasses.replace(source, files=("train.tsv",)),
-      "dev": dataclasses.replace(source, files=("dev_matched.tsv",)),
-      "dev_mismatched": dataclasses.replace(
-        source, files=("dev_mismatched.tsv",)
-      ),
-      "test": dataclasses.replace(
-        source, files=("test_matched.tsv",), id="index"
-      ),
-      "test_mismatched": dataclasses.replace(
-        source, files=("test_mismatched.tsv",), id="index"
-      ),
+      split: dataclasses.replace(source, key=key) for split, key in keys.items()
     },
-    labels=_NLI,
-    submissions={"test": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv"},
-    tfds_splits=_tfds(
-      "mnli",
-      "premise",
-      "hypothesis",
-      splits=(
-        ("train", "train"),
-        ("dev", "validation_matched"),
-        ("dev_mismatched", "validation_mismatched"),
-        ("test", "test_matched"),
-        ("test_mismatched", "test_mismatched"),
-      ),
-    ),
-  )
-
-
-def _ax():
-  return TextDataSet(
-    "AX",
-    {
-      "dev": TextSource(
-        ("diagnostic-full.tsv",),
-        label="Label",
-        text="Premise",
-        text_pair="Hypothesis",
-      ),
-      "test": TextSource(
-        ("diagnostic.tsv",),
-        id="index",
-        text="sentence1",
-        text_pair="sentence2",
-      ),
-    },
-    note="AX has no training data: start from --init_checkpoint of MNLI.",
-    labels=_NLI,
-    metrics=("matthews", "accuracy"),
-    submissions={"test": "AX.tsv"},
-    tfds_splits=_tfds(
-      "ax", "premise", "hypothesis", splits=(("test", "test"),)
-    ),
+    note="AdvGLUE is for evaluation: start from --init_checkpoint of"
+    f" {attacked.name}.",
+    labels=attacked.labels,
   )
 
 
 def xnli(language):
   """Returns XNLI in a language ("zh", "de", ...), translated for training."""
-  published = TextSource(
-    label="gold_label",
-    where=("language", language),
-    text="sentence1",
-    text_pair="sentence2",
+  translated = TextSource(
+    text="premise",
+    text_pair="hypo",
+    label_names=(("contradictory", "contradiction"),),
   )
+  published = dataclasses.replace(_GOLD, where=("language", language))
   return TextDataSet(
     "XNLI",
-    {
-      "train": TextSource(
-        (f"multinli/multinli.train.{language}.tsv",),
-        text="premise",
-        text_pair="hypo",
-        label_names=(("contradictory", "contradiction"),),
-      ),
-      "dev": dataclasses.replace(published, files=("xnli.dev.tsv",)),
-      "test": dataclasses.replace(published, files=("xnli.test.tsv",)),
-    },
+    translated.in_splits(train=f"multinli/multinli.train.{language}.tsv")
+    | published.in_splits(dev="xnli.dev.tsv", test="xnli.test.tsv"),
     labels=_NLI,
   )
 
 
-def _nsmc():
-  source = TextSource(id="id", text="document")
-  return TextDataSet(
-    "NSMC",
-    {
-      "train": dataclasses.replace(source, files=("ratings_train.txt",)),
-      "test": dataclasses.replace(source, files=("ratings_test.txt",)),
-    },
-    class_names=_SENTIMENT,
-  )
+_SENTENCE = TextSource(text="sentence")
+_SENTENCES = TextSource(text="sentence1", text_pair="sentence2")
+_QUESTIONS = TextSource(text="question1", text_pair="question2")
+_GOLD = dataclasses.replace(_SENTENCES, label="gold_label")
+_PREMISES = TextSource(text="premise", text_pair="hypothesis")
 
-
-def _klue(name, source, **options):
-  file = f"{name.lower()}-v1.1"
-  return TextDataSet(
-    name,
-    {
-      split: dataclasses.replace(source, files=(f"{file}_{split}.json",))
-      for split in ("train", "dev")
-    },
-    **options,
-  )
-
-
-def _kor_nli():
-  source = TextSource(
-    label="gold_label", text="sentence1", text_pair="sentence2"
-  )
-  return TextDataSet(
-    "KorNLI",
-    {
-      split: dataclasses.replace(source, files=files)
-      for split, files in (
-        ("train", ("snli_1.0_train.ko.tsv", "multinli.train.ko.tsv")),
-        ("dev", ("xnli.dev.ko.tsv",)),
-        ("test", ("xnli.test.ko.tsv",)),
-      )
-    },
-    labels=_NLI,
-  )
-
-
-def _kor_sts():
-  source = TextSource(label="score", text="sentence1", text_pair="sentence2")
-  return TextDataSet(
-    "KorSTS",
-    {
-      split: dataclasses.replace(source, files=(f"sts-{split}.tsv",))
-      for split in ("train", "dev", "test")
-    },
-    labels=None,
-    metrics=("spearman", "pearson"),
-  )
-
-
-def _adv_glue(name, text, text_pair, labels, label_names=(), **keys):
-  """Returns a part of AdvGLUE, for models of the part of GLUE it attacks."""
-  return TextDataSet(
-    f"AdvGLUE-{name}",
-    {
-      split: TextSource(
-        ("dev_ann.json",),
-        id="idx",
-        key=key,
-        text=text,
-        text_pair=text_pair,
-        label_names=label_names,
-      )
-      for split, key in keys.items()
-    },
-    note=f"AdvGLUE is for evaluation: start from --init_checkpoint of {name}.",
-    labels=labels,
-  )
-
-
-DATA_SETS = (
-  _cola(),
+_GLUE = (
   _glue(
-    "SST-2",
-    "sentence",
-    class_names=_SENTIMENT,
-    tfds_splits=_tfds("sst2", "sentence", None, _binary(*_SENTIMENT)),
+    "CoLA",
+    dataclasses.replace(
+      _SENTENCE, columns=("source", "label", "mark", "sentence")
+    ),
+    class_names=_ACCEPTABILITY,
+    metrics=_MATTHEWS,
   ),
+  _glue("SST-2", _SENTENCE, class_names=_SENTIMENT),
   _glue(
     "MRPC",
-    "#1 String",
-    "#2 String",
-    label="Quality",
+    TextSource(text="#1 String", text_pair="#2 String", label="Quality"),
+    tfds_texts=("sentence1", "sentence2"),
     class_names=_EQUIVALENCE,
-    metrics=("f1", "accuracy", "accuracy_and_f1"),
-    tfds_splits=_tfds("mrpc", "sentence1", "sentence2", _binary(*_EQUIVALENCE)),
+    metrics=_F1,
   ),
   _glue(
     "QQP",
-    "question1",
-    "question2",
-    label="is_duplicate",
+    # Some questions of the published training data hold tabs or line feeds.
+    dataclasses.replace(
+      _QUESTIONS, label="is_duplicate", has_malformed_rows=True
+    ),
     test_id="id",
     class_names=_DUPLICATION,
-    # Some questions of the published training data hold tabs or line feeds.
-    has_malformed_rows=True,
-    metrics=("f1", "accuracy", "accuracy_and_f1"),
-    tfds_splits=_tfds("qqp", "question1", "question2", _binary(*_DUPLICATION)),
+    metrics=_F1,
   ),
   _glue(
     "STS-B",
-    "sentence1",
-    "sentence2",
-    label="score",
+    dataclasses.replace(_SENTENCES, label="score"),
     labels=None,
     metrics=("spearman", "pearson", "pearson_and_spearman"),
-    tfds_splits=_tfds("stsb", "sentence1", "sentence2"),
   ),
-  _mnli(),
+  TextDataSet(
+    "MNLI",
+    _GOLD.in_splits(
+      train="train.tsv",
+      dev="dev_matched.tsv",
+      dev_mismatched="dev_mismatched.tsv",
+    )
+    | dataclasses.replace(_GOLD, id="index").in_splits(
+      test="test_matched.tsv", test_mismatched="test_mismatched.tsv"
+    ),
+    labels=_NLI,
+    submissions={"test": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv"},
+    tfds_splits=_tfds(
+      "MNLI",
+      _PREMISES,
+      train="train",
+      dev="validation_matched",
+      dev_mismatched="validation_mismatched",
+      test="test_matched",
+      test_mismatched="test_mismatched",
+    ),
+  ),
   _glue(
     "QNLI",
-    "question",
-    "sentence",
+    TextSource(text="question", text_pair="sentence"),
     labels=_TWO_WAY_NLI,
-    tfds_splits=_tfds("qnli", "question", "sentence"),
   ),
-  _glue(
-    "RTE",
-    "sentence1",
-    "sentence2",
-    labels=_TWO_WAY_NLI,
-    tfds_splits=_tfds("rte", "sentence1", "sentence2"),
-  ),
+  _glue("RTE", _SENTENCES, labels=_TWO_WAY_NLI),
   _glue(
     "WNLI",
-    "sentence1",
-    "sentence2",
+    _SENTENCES,
     note=(
       "The paper leaves WNLI out and hands in the majority class, which no"
       " system had beaten (65.1 % of the test set): a score below the baseline"
       " is what to expect. --do_predict --predict_majority writes its file."
     ),
-    class_names=_TWO_WAY_NLI[::-1],
-    tfds_splits=_tfds(
-      "wnli", "sentence1", "sentence2", _binary(*_TWO_WAY_NLI[::-1])
-    ),
+    class_names=_FOLLOWS,
   ),
-  _ax(),
+  TextDataSet(
+    "AX",
+    TextSource(text="Premise", text_pair="Hypothesis", label="Label").in_splits(
+      dev="diagnostic-full.tsv"
+    )
+    | dataclasses.replace(_SENTENCES, id="index").in_splits(
+      test="diagnostic.tsv"
+    ),
+    note="AX has no training data: start from --init_checkpoint of MNLI.",
+    labels=_NLI,
+    metrics=_MATTHEWS,
+    submissions={"test": "AX.tsv"},
+    tfds_splits=_tfds("AX", _PREMISES, test="test"),
+  ),
+)
+_ATTACKED = {data_set.name: data_set for data_set in _GLUE}
+
+DATA_SETS = (
+  *_GLUE,
   xnli("zh"),
-  _nsmc(),
-  _klue(
+  TextDataSet(
+    "NSMC",
+    TextSource(text="document", id="id").in_splits(
+      train="ratings_train.txt", test="ratings_test.txt"
+    ),
+    class_names=_SENTIMENT,
+  ),
+  TextDataSet(
     "KLUE-NLI",
-    TextSource(
-      id="guid",
-      label="gold_label",
-      text="premise",
-      text_pair="hypothesis",
+    dataclasses.replace(_PREMISES, id="guid", label="gold_label").in_splits(
+      train="klue-nli-v1.1_train.json", dev="klue-nli-v1.1_dev.json"
     ),
     labels=_NLI,
   ),
-  _klue(
+  TextDataSet(
     "KLUE-STS",
-    TextSource(
-      id="guid",
-      label="labels.label",
-      text="sentence1",
-      text_pair="sentence2",
+    dataclasses.replace(_SENTENCES, id="guid", label="labels.label").in_splits(
+      train="klue-sts-v1.1_train.json", dev="klue-sts-v1.1_dev.json"
     ),
     labels=None,
     metrics=("pearson", "f1_from_3"),
   ),
-  _kor_nli(),
-  _kor_sts(),
-  _adv_glue("SST-2", "sentence", None, _BINARY, dev="sst2"),
-  _adv_glue("QQP", "question1", "question2", _BINARY, dev="qqp"),
+  TextDataSet(
+    "KorNLI",
+    _GOLD.in_splits(
+      train="snli_1.0_train.ko.tsv multinli.train.ko.tsv",
+      dev="xnli.dev.ko.tsv",
+      test="xnli.test.ko.tsv",
+    ),
+    labels=_NLI,
+  ),
+  TextDataSet(
+    "KorSTS",
+    dataclasses.replace(_SENTENCES, label="score").in_splits(
+      train="sts-train.tsv", dev="sts-dev.tsv", test="sts-test.tsv"
+    ),
+    labels=None,
+    metrics=("spearman", "pearson"),
+  ),
+  _adv_glue(_ATTACKED["SST-2"]),
+  _adv_glue(_ATTACKED["QQP"]),
   _adv_glue(
-    "MNLI",
-    "premise",
-    "hypothesis",
-    _NLI,
-    _NUMBERED_NLI,
-    dev="mnli",
+    _ATTACKED["MNLI"],
+    ("entailment", "neutral", "contradiction"),
     dev_mismatched="mnli-mm",
   ),
-  _adv_glue(
-    "QNLI",
-    "question",
-    "sentence",
-    _TWO_WAY_NLI,
-    _NUMBERED_TWO_WAY,
-    dev="qnli",
-  ),
-  _adv_glue(
-    "RTE",
-    "sentence1",
-    "sentence2",
-    _TWO_WAY_NLI,
-    _NUMBERED_TWO_WAY,
-    dev="rte",
-  ),
+  _adv_glue(_ATTACKED["QNLI"], _TWO_WAY_NLI),
+  _adv_glue(_ATTACKED["RTE"], _TWO_WAY_NLI),
 )

@@ -80,6 +80,17 @@ class Source(abc.ABC):
       for number, row in enumerate(rows)
     ]
 
+  def in_splits(self, **files):
+    """Returns {split: source}: this one with the files of each split.
+
+    Args:
+      **files: str, the published names, separated by blanks.
+    """
+    return {
+      split: dataclasses.replace(self, files=tuple(names.split()))
+      for split, names in files.items()
+    }
+
   def _name(self, row, number):
     return str(number) if self.id is None else row.value(self.id)
 
@@ -109,19 +120,24 @@ class DataSet:
   note: str = ""
 
 
+def plain(name):
+  """Returns the name of a data set in small letters alone."""
+  return name.lower().replace("-", "").replace("_", "")
+
+
 def find(data_sets, name):
   """Returns the data set of a name; case and "-" do not matter.
 
   Raises:
     ValueError: there is none.
   """
-  by_name = {_plain(data_set.name): data_set for data_set in data_sets}
-  if _plain(name) not in by_name:
+  by_name = {plain(data_set.name): data_set for data_set in data_sets}
+  if plain(name) not in by_name:
     raise ValueError(
       f"task_name ({name!r}) must be one of "
       f"{', '.join(data_set.name for data_set in data_sets)}, or custom."
     )
-  return by_name[_plain(name)]
+  return by_name[plain(name)]
 
 
 def paths_of(source, folder):
@@ -158,7 +174,3 @@ def hold_out(examples, fraction):
   held = set(sorted(range(len(examples)), key=draws.__getitem__)[:count])
   rest = [e for i, e in enumerate(examples) if i not in held]
   return rest, [examples[i] for i in sorted(held)]
-
-
-def _plain(name):
-  return name.lower().replace("-", "").replace("_", "")

@@ -15,6 +15,7 @@ tfds_documents.py. Its columns are the features that are texts, classes (by
 name; no column where unknown) or numbers.
 """
 
+import contextlib
 import csv
 import io
 import json
@@ -26,14 +27,7 @@ from keras_bert_impl import files
 from tfrecords.text import tfds_documents
 
 _ANY = object  # of JSON's types
-_TABS, _COMMAS, _JSON_LINES, _JSON = ".tsv", ".csv", ".jsonl", ".json"
-_SUFFIXES = {
-  ".tsv": _TABS,
-  ".txt": _TABS,
-  ".csv": _COMMAS,
-  ".jsonl": _JSON_LINES,
-  ".json": _JSON,
-}
+_SUFFIXES = (".tsv", ".txt", ".csv", ".jsonl", ".json")
 
 
 class Row(NamedTuple):
@@ -78,22 +72,18 @@ def read(path, columns=None, key=None, counts=None):
   """
   if path.startswith(tfds_documents.SCHEME):
     return _read_tfds(path)
-  text = files.decode(files.read_bytes(path, "Data file"), path)
-  kind = _kind_of(path)
-  if kind in (_JSON_LINES, _JSON):
-    return _read_json(text, path, kind, key)
-  lines = _comma_lines(text, path) if kind == _COMMAS else _tab_lines(text)
-  return _to_rows(lines, path, columns, counts)
-
-
-def _kind_of(path):
   suffix = os.path.splitext(path)[1].lower()
   if suffix not in _SUFFIXES:
     raise ValueError(
       f"{path} must end in one of {', '.join(_SUFFIXES)}, which name its "
       "format: rename it."
     )
-  return _SUFFIXES[suffix]
+  text = files.decode(files.read_bytes(path, "Data file"), path)
+  if suffix in (".jsonl", ".json"):
+    content = _json_list(text, path, key) if suffix == ".json" else None
+    return _json_rows(content or _json_lines(text, path), path)
+  lines = _comma_lines(text, path) if suffix == ".csv" else _tab_lines(text)
+  return _to_rows(lines, path, columns, counts)
 
 
 def _read_tfds(source):
@@ -175,13 +165,8 @@ def _checked_header(fields, origin):
   return names
 
 
-def _read_json(text, path, kind, key):
-  """Returns the rows of a .jsonl or .json file."""
-  objects = None
-  if kind == _JSON:
-    objects = _json_lists(text, path, key)
-  if objects is None:
-    objects = _json_lines(text, path)
+def _json_rows(objects, path):
+  """Returns the rows of (number, JSON value)."""
   rows = []
   for number, value in objects:
     origin = f"{path}:{number}"
@@ -190,15 +175,17 @@ def _read_json(text, path, kind, key):
   return rows
 
 
-def _json_lists(text, path, key):
+def _json_list(text, path, key):
   """Returns (number, value) of a list; None for what has an object a line."""
   try:
     content = files.parse_json(text, path, _ANY)
   except ValueError:
     # A line that is valid by itself begins a file of one object a line.
     first, _, rest = text.lstrip().partition("\n")
-    if rest and _is_json(first):
-      return None
+    with contextlib.suppress(ValueError):
+      if rest:
+        files.parse_json(first, path, _ANY)
+        return None
     raise
   if isinstance(content, dict):
     if key is None:
@@ -219,14 +206,6 @@ def _json_lines(text, path):
   for number, line in enumerate(text.split("\n"), start=1):
     if line.strip():
       yield number, files.parse_json(line, f"{path}:{number}", _ANY)
-
-
-def _is_json(text):
-  try:
-    files.parse_json(text, "", _ANY)
-  except ValueError:
-    return False
-  return True
 
 
 def _flatten(value, prefix=""):
