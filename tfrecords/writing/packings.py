@@ -48,34 +48,21 @@ def next_sentence(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
     raise ValueError(one_document_message())
   offsets = chunk.sentence_splits.tolist()
   splits = chunk.document_splits.tolist()
-  max_tokens = max_seq_length - 3
-  made = []
   coin = _Coin(rng)
-  for document in _repeated(range(chunk.num_own), dupe_factor):
-    start, stop = splits[document], splits[document + 1]
-    while start < stop:
-      target = _draw_target(max_tokens, short_seq_prob, rng)
-      end = _reach(offsets, start, stop, target)
-      is_free = end - start > 1
-      middle = start + (rng.randrange(1, end - start) if is_free else 1)
-      is_random = coin.toss() if is_free else coin.heads()
-      if is_random:
-        b_start, b_end = _random_sentences(
-          offsets,
-          splits,
-          document,
-          target - (offsets[middle] - offsets[start]),
-          rng,
-        )
-        next_start = middle
-      else:
-        b_start, b_end = middle, end
-        next_start = end
-      a = offsets[start], offsets[middle]
-      b = offsets[b_start], offsets[b_end]
-      made.append(_pair(a, b, max_tokens, is_random, rng))
-      start = next_start
-  return made
+
+  def take(document, start, end, target):
+    if end - start > 1:
+      middle, is_random = start + rng.randrange(1, end - start), coin.toss()
+    else:
+      middle, is_random = end, coin.heads()
+    first = offsets[start], offsets[middle]
+    if not is_random:
+      return (first, (offsets[middle], offsets[end]), 0), end
+    room = target - (first[1] - first[0])
+    b_start, b_end = _random_sentences(offsets, splits, document, room, rng)
+    return (first, (offsets[b_start], offsets[b_end]), 1), middle
+
+  return _pairs(chunk, max_seq_length, short_seq_prob, dupe_factor, rng, take)
 
 
 def sentence_order(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
@@ -103,24 +90,18 @@ def sentence_order(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
   create_pretraining_data.py.
   """
   offsets = chunk.sentence_splits.tolist()
-  splits = chunk.document_splits.tolist()
-  max_tokens = max_seq_length - 3
-  made = []
   coin = _Coin(rng)
-  for document in _repeated(range(chunk.num_own), dupe_factor):
-    start, stop = splits[document], splits[document + 1]
-    while start < stop:
-      target = _draw_target(max_tokens, short_seq_prob, rng)
-      end = _reach(offsets, start, stop, target)
-      middle = _middle(offsets, start, end, rng)
-      if middle is not None:
-        first, second = (offsets[start], middle), (middle, offsets[end])
-        is_swapped = coin.toss()
-        if is_swapped:
-          first, second = second, first
-        made.append(_pair(first, second, max_tokens, is_swapped, rng))
-      start = end
-  return made
+
+  def take(unused_document, start, end, unused_target):
+    middle = _middle(offsets, start, end, rng)
+    if middle is None:
+      return None, end
+    first, second = (offsets[start], middle), (middle, offsets[end])
+    if coin.toss():
+      return (second, first, 1), end
+    return (first, second, 0), end
+
+  return _pairs(chunk, max_seq_length, short_seq_prob, dupe_factor, rng, take)
 
 
 def full_sentences(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
@@ -144,27 +125,9 @@ def full_sentences(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
 
   Source: Liu et al. 2019, section 4.2, "FULL-SENTENCES".
   """
-  offsets = chunk.sentence_splits.tolist()
-  made = []
-  for _ in range(dupe_factor):
-    segments = []
-    room = _draw_target(max_seq_length - 2, short_seq_prob, rng)
-    for start, stop in _document_bounds(chunk):
-      while start < stop:
-        end = _whole_sentences(offsets, start, stop, room)
-        if end == start and not segments:
-          end = min(start + room, stop)
-        if end > start:
-          segments.append((start, end))
-          room -= end - start + 1  # the [SEP] before the next document
-          start = end
-        if start < stop:
-          made.append(instances.Instance(tuple(segments)))
-          segments = []
-          room = _draw_target(max_seq_length - 2, short_seq_prob, rng)
-    if segments:
-      made.append(instances.Instance(tuple(segments)))
-  return made
+  return _singles(
+    chunk, max_seq_length, short_seq_prob, dupe_factor, rng, crosses=True
+  )
 
 
 def doc_sentences(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
@@ -186,17 +149,9 @@ def doc_sentences(chunk, max_seq_length, short_seq_prob, dupe_factor, rng):
 
   Source: Liu et al. 2019, section 4.2, "DOC-SENTENCES".
   """
-  offsets = chunk.sentence_splits.tolist()
-  made = []
-  for start, stop in _repeated(_document_bounds(chunk), dupe_factor):
-    while start < stop:
-      target = _draw_target(max_seq_length - 2, short_seq_prob, rng)
-      end = _whole_sentences(offsets, start, stop, target)
-      if end == start:
-        end = min(start + target, stop)
-      made.append(instances.Instance(((start, end),)))
-      start = end
-  return made
+  return _singles(
+    chunk, max_seq_length, short_seq_prob, dupe_factor, rng, crosses=False
+  )
 
 
 # The values of --packing.
@@ -218,15 +173,54 @@ def one_document_message():
   )
 
 
-def _document_bounds(chunk):
-  """Returns a list of (start, stop), the token range of each own document."""
-  splits = chunk.document_splits[: chunk.num_own + 1]
-  bounds = chunk.sentence_splits[splits].tolist()
-  return list(itertools.pairwise(bounds))
+def _pairs(chunk, max_seq_length, short_seq_prob, dupe_factor, rng, take):
+  """Returns pairs of segments, in the order of the text.
+
+  `take` is called with (document, start, end, target), the sentences from which
+  about `target` tokens are to be taken. It returns a pair (segment, segment,
+  label) or None, and the sentence where the next pair starts.
+  """
+  offsets = chunk.sentence_splits.tolist()
+  splits = chunk.document_splits.tolist()
+  max_tokens = max_seq_length - 3
+  made = []
+  for document in [*range(chunk.num_own)] * dupe_factor:
+    start, stop = splits[document], splits[document + 1]
+    while start < stop:
+      target = _draw_target(max_tokens, short_seq_prob, rng)
+      end = _reach(offsets, start, stop, target)
+      pair, start = take(document, start, end, target)
+      if pair:
+        first, second, label = pair
+        bounds = _truncate_pair(*first, *second, max_tokens, rng)
+        made.append(instances.Instance((bounds[:2], bounds[2:]), label))
+  return made
 
 
-def _repeated(items, times):
-  return itertools.chain.from_iterable(itertools.repeat(items, times))
+def _singles(chunk, max_seq_length, short_seq_prob, dupe_factor, rng, crosses):
+  """Returns instances without pairs, which may cross ends of documents."""
+  offsets = chunk.sentence_splits.tolist()
+  bounds = chunk.sentence_splits[chunk.document_splits[: chunk.num_own + 1]]
+  made = []
+  for _ in range(dupe_factor):
+    segments = []
+    for start, stop in itertools.pairwise(bounds.tolist()):
+      while start < stop:
+        if not segments:
+          room = _draw_target(max_seq_length - 2, short_seq_prob, rng)
+        end = _whole_sentences(offsets, start, stop, room)
+        if end == start and not segments:
+          end = min(start + room, stop)
+        if end > start:
+          segments.append((start, end))
+          room -= end - start + 1  # the [SEP] before the next document
+          start = end
+        if start < stop or not crosses:
+          made.append(instances.Instance(tuple(segments)))
+          segments = []
+    if segments:
+      made.append(instances.Instance(tuple(segments)))
+  return made
 
 
 class _Coin:
@@ -306,12 +300,6 @@ def _middle(offsets, start, end, rng):
   if offsets[end] - offsets[start] > 1:
     return rng.randrange(offsets[start] + 1, offsets[end])
   return None
-
-
-def _pair(a, b, max_tokens, label, rng):
-  """Returns the `Instance` of two segments (start, stop), cut to fit."""
-  bounds = _truncate_pair(*a, *b, max_tokens, rng)
-  return instances.Instance((bounds[:2], bounds[2:]), int(label))
 
 
 def _truncate_pair(a_start, a_stop, b_start, b_stop, max_tokens, rng):
