@@ -3,6 +3,7 @@
 import struct
 
 import tensorflow as tf
+from tensorboard.summary.writer import record_writer
 
 _BATCH = 512
 _HEADER = struct.Struct("<QI")
@@ -42,7 +43,7 @@ def iter_frames(path):
         yield b"", truncated, True
         return
       length, checksum = _HEADER.unpack(header)
-      if checksum != _masked_crc32c(header[:8]):
+      if checksum != record_writer.masked_crc32c(header[:8]):
         fault = (
           "has a wrong checksum of its length, or this is no TFRecord file"
         )
@@ -52,23 +53,6 @@ def iter_frames(path):
       if len(footer) < _FOOTER.size:
         yield b"", truncated, True
         return
-      is_sound = _FOOTER.unpack(footer)[0] == _masked_crc32c(record)
+      (checksum,) = _FOOTER.unpack(footer)
+      is_sound = checksum == record_writer.masked_crc32c(record)
       yield record, None if is_sound else "has a wrong checksum", False
-
-
-def _masked_crc32c(data):
-  """Returns the checksum of TFRecord files (core/lib/hash/crc32c.h)."""
-  crc = 0xFFFFFFFF
-  for byte in data:
-    crc = _CRC32C[(crc ^ byte) & 0xFF] ^ (crc >> 8)
-  crc ^= 0xFFFFFFFF
-  return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def _crc32c_of_byte(byte):
-  for _ in range(8):
-    byte = (byte >> 1) ^ (0x82F63B78 if byte & 1 else 0)
-  return byte
-
-
-_CRC32C = [_crc32c_of_byte(byte) for byte in range(256)]
