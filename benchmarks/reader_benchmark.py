@@ -26,8 +26,8 @@ from absl import app, flags  # noqa: E402
 from keras_bert_impl import choices  # noqa: E402
 from keras_bert_impl.tasks.masking import masking  # noqa: E402
 from keras_bert_impl.tokenizers.formats import vocabularies  # noqa: E402
+from tfrecords import examples  # noqa: E402
 from tfrecords.reading import lanes, reader, record_parsing, scan  # noqa: E402
-from tfrecords.writing import shards  # noqa: E402
 
 flags.DEFINE_integer("num_records", 100_000, "Records of the synthetic shards.")
 flags.DEFINE_integer(
@@ -107,7 +107,7 @@ def _write_clean(folder, vocabulary):
         ids[0] = vocabulary.cls_id
         ids[[n // 2, n - 1]] = vocabulary.sep_id
         record = {"input_ids": ids, "next_sentence_labels": [0]}
-        writer.write(shards.serialize_record(record))
+        writer.write(examples.serialize(record))
   return files
 
 
@@ -118,7 +118,7 @@ def _write_static(folder, clean, mask):
   )
   with tf.io.TFRecordWriter(file) as writer:
     for batch in dataset.unbatch().as_numpy_iterator():
-      writer.write(shards.serialize_record(batch))
+      writer.write(examples.serialize(batch, ("masked_lm_weights",)))
   return [file]
 
 

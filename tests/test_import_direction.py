@@ -49,7 +49,12 @@ ORDER = (
   ("keras_bert_impl.training",),
   ("keras_bert_impl.serving",),
   ("keras_bert_impl.sentences", "keras_bert_impl.visualization"),
-  ("tfrecords.lengths", "tfrecords.manifest", "tfrecords.masking_config"),
+  (
+    "tfrecords.examples",
+    "tfrecords.lengths",
+    "tfrecords.manifest",
+    "tfrecords.masking_config",
+  ),
   ("tfrecords.text",),
   ("tfrecords.writing", "tfrecords.reading", "tfrecords.labelled"),
   ("keras_bert_impl.command_line", "keras_bert_impl.reports"),

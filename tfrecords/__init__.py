@@ -7,8 +7,8 @@
   reading/   shards -> records -> batches of a training
                scan.py opens files, reader.py makes batches
   labelled/  GLUE, SQuAD, CoNLL, tables -> examples -> rows -> batches
-               data_sets.py says what there is, rows.py keeps them on disk
+               data_sets.py says what there is, row_files.py keeps them on disk
 
-Between writing and reading: manifest.py, masking_config.py; for both kinds of
-reading by length: lengths.py.
+Between writing and reading: manifest.py, masking_config.py; for records and
+rows: examples.py, their bytes, and lengths.py, those of batches.
 """

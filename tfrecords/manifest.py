@@ -78,12 +78,6 @@ def read(shard):
   return content
 
 
-def origin_of(shard):
-  """Returns the origin that `write` was given, {} without a manifest."""
-  content = read(shard)
-  return content["origin"] if content else {}
-
-
 def is_intact(shard, content):
   """Returns whether a shard matches its manifest."""
   return (

@@ -92,14 +92,7 @@ class MaskingConfig:
     paper = objectives.OBJECTIVES[objective]
     if paper.masking_policy is None:
       self._check_nothing_is_masked(objective)
-    values = {
-      "max_predictions_per_seq": paper.max_predictions_per_seq,
-      "masked_lm_prob": paper.masked_lm_prob,
-      "masking_policy": paper.masking_policy,
-      "mask_token_prob": paper.mask_token_prob,
-      "random_token_prob": paper.random_token_prob,
-      **self.given,
-    }
+    values = {name: getattr(paper, name) for name in NAMES} | self.given
     masks, randoms = values["mask_token_prob"], values["random_token_prob"]
     if masks + randoms > 1 + 1e-6:
       raise ValueError(

@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import features, files
-from tfrecords import manifest
+from tfrecords import examples, manifest
 
 _RECORDS_PER_PARSE = 1024
 
@@ -97,11 +97,13 @@ def write(path, rows, columns, origin, counts):
     origin: dict, all that decides what the rows are.
     counts: {what: int}, filled while the rows are made; kept in the manifest.
   """
+  float_names = [n for n, c in columns.items() if c.dtype == "float32"]
   num_rows = 0
   with files.new_file(path) as temporary:
     with tf.io.TFRecordWriter(temporary) as file:
       for row in rows:
-        file.write(_serialize(row, columns))
+        values = {name: np.ravel(row[name]) for name in columns}
+        file.write(examples.serialize(values, float_names))
         num_rows += 1
   manifest.write(path, origin, {"num_records": num_rows, "counts": counts})
 
@@ -145,22 +147,6 @@ def read(path, columns):
   splits = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
   values = {name: np.concatenate(chunk) for name, chunk in chunks.items()}
   return Rows(columns, values, splits)
-
-
-def _serialize(row, columns):
-  feature = {}
-  for name, column in columns.items():
-    values = np.ravel(row[name])
-    if column.dtype == "float32":
-      feature[name] = tf.train.Feature(
-        float_list=tf.train.FloatList(value=values)
-      )
-    else:
-      feature[name] = tf.train.Feature(
-        int64_list=tf.train.Int64List(value=values)
-      )
-  example = tf.train.Example(features=tf.train.Features(feature=feature))
-  return example.SerializeToString(deterministic=True)
 
 
 def _parser(columns):

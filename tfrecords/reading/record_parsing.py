@@ -10,6 +10,7 @@ import tensorflow as tf
 from google.protobuf import message
 
 from keras_bert_impl import features
+from tfrecords import examples
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,11 +189,9 @@ def find_fault(serialized, layout):
 
 def _padding_record(layout):
   """Returns the serialized record that fills a batch up."""
-  example = tf.train.Example()
-  for name, feature in layout.features.items():
-    value_list = getattr(example.features.feature[name], _kind(feature.dtype))
-    value_list.value.extend([0] * (feature.shape[0] or 0))
-  return example.SerializeToString(deterministic=True)
+  zeros = {n: [0] * (f.shape[0] or 0) for n, f in layout.features.items()}
+  floats = [n for n, f in layout.features.items() if f.dtype == "float32"]
+  return examples.serialize(zeros, floats)
 
 
 def _feature_fault(found, name, expected, limits, bound):

@@ -19,7 +19,7 @@ from absl import logging
 
 from keras_bert_impl import features, file_errors, files, tokenizers
 from keras_bert_impl.tasks.masking import masking as masking_lib
-from tfrecords import manifest
+from tfrecords import examples, manifest
 from tfrecords.text import documents
 from tfrecords.writing import instances, packed_rows, packings, writing_config
 
@@ -32,17 +32,34 @@ _TEMPORARY = re.compile(
   r"\.(?P<name>.+)\.[0-9a-f]{32}\.tmp"
   rf"|(?P<described>.+){re.escape(manifest.SUFFIX)}\.tmp-\d+"
 )
-_COUNTS = (
-  "num_documents",
-  "num_sentences",
-  "num_text_bytes",
-  "num_text_tokens",
-  "num_unknown_tokens",
-  "num_instances",
-  "num_records",
-  "num_tokens",
-  "num_positive",
-)
+
+
+@dataclasses.dataclass(kw_only=True)
+class Counts:
+  """Numbers of what shards hold.
+
+  Attributes:
+    num_documents: int.
+    num_sentences: int.
+    num_text_bytes: int, size of the text.
+    num_text_tokens: int, tokens of the text.
+    num_unknown_tokens: int, how many of them are [UNK].
+    num_instances: int, texts or pairs of them.
+    num_records: int, as many, or fewer where several share a row.
+    num_tokens: int, tokens of the records, [CLS] and [SEP] included.
+    num_positive: int, instances whose second segment is random or, for
+      sentence-order prediction, whose segments are swapped.
+  """
+
+  num_documents: int = 0
+  num_sentences: int = 0
+  num_text_bytes: int = 0
+  num_text_tokens: int = 0
+  num_unknown_tokens: int = 0
+  num_instances: int = 0
+  num_records: int = 0
+  num_tokens: int = 0
+  num_positive: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +106,7 @@ class ShardTask:
 
 
 def write_shard(task, on_chunk=None):
-  """Writes one shard and its manifest atomically.
+  """Writes one shard and its manifest, of the `Counts`, atomically.
 
   Chunks follow each other; the instances of a chunk, from all its repetitions,
   are shuffled.
@@ -98,15 +115,12 @@ def write_shard(task, on_chunk=None):
     task: ShardTask.
     on_chunk: callable (bytes of text), called after every chunk, or None.
 
-  Returns:
-    dict of the numbers in the manifest, see `writer.Summary`.
-
   Raises:
     OSError: writing failed.
   """
   folder = os.path.dirname(task.path)
   temporary = temporary_path(task.path)
-  counts = collections.Counter()
+  counts = Counts()
   try:
     if folder:
       tf.io.gfile.makedirs(folder)
@@ -117,8 +131,7 @@ def write_shard(task, on_chunk=None):
         if on_chunk:
           on_chunk(chunk.num_bytes)
     tf.io.gfile.rename(temporary, task.path, overwrite=True)
-    counts = {field: counts[field] for field in _COUNTS}
-    manifest.write(task.path, task.origin, counts)
+    manifest.write(task.path, task.origin, dataclasses.asdict(counts))
   except (tf.errors.OpError, OSError) as error:
     raise OSError(
       f"writing {task.path} failed: {file_errors.reason(error)}. "
@@ -128,7 +141,6 @@ def write_shard(task, on_chunk=None):
   finally:
     if tf.io.gfile.exists(temporary):
       tf.io.gfile.remove(temporary)
-  return counts
 
 
 def temporary_path(path):
@@ -206,12 +218,12 @@ def _records_of(chunk, task, counts):
   if config.pack_sequences:
     rows = packed_rows.fill(made, config.max_seq_length, rng)
   _count(tokenized, made, chunk, vocabulary, counts)
-  counts["num_records"] += len(rows)
+  counts.num_records += len(rows)
   for start in range(0, len(rows), _MASKED_AT_ONCE):
     batch = _columns(
       rows[start : start + _MASKED_AT_ONCE], tokenized, vocabulary, config
     )
-    counts["num_tokens"] += sum(map(len, batch[features.INPUT_IDS]))
+    counts.num_tokens += sum(map(len, batch[features.INPUT_IDS]))
     seed = [rng.getrandbits(31), rng.getrandbits(31)]
     yield from make_records(batch, seed)
 
@@ -266,7 +278,8 @@ def _prepare(config, vocab_file_hash, tokenizer_options):
 def _records(columns, unused_seed=None):
   """Yields the records of {feature: list of B lists of numbers}, bytes."""
   for values in zip(*columns.values(), strict=True):
-    yield serialize_record(dict(zip(columns, values, strict=True)))
+    record = dict(zip(columns, values, strict=True))
+    yield examples.serialize(record, (features.MASKED_LM_WEIGHTS,))
 
 
 def _masked_records(mask, columns, seed):
@@ -290,19 +303,6 @@ def _ragged(rows):
   values = np.fromiter(itertools.chain.from_iterable(rows), np.int32)
   lengths = np.fromiter(map(len, rows), np.int64)
   return tf.RaggedTensor.from_row_lengths(values, lengths)
-
-
-def serialize_record(record):
-  """Returns the bytes of a record, dict of lists of int or float."""
-  example = tf.train.Example()
-  for name, values in record.items():
-    feature = example.features.feature[name]
-    if name == features.MASKED_LM_WEIGHTS:
-      feature.float_list.value.extend(values)
-    else:
-      feature.int64_list.value.extend(values)
-  # Maps have no order of their own.
-  return example.SerializeToString(deterministic=True)
 
 
 def log_records(paths, count, tokens):
@@ -331,10 +331,10 @@ def _count(tokenized, made, chunk, vocabulary, counts):
   num_sentences = int(tokenized.document_splits[tokenized.num_own])
   num_tokens = int(tokenized.sentence_splits[num_sentences])
   unknown = tokenized.ids[:num_tokens] == vocabulary.role_ids.get("unk", -1)
-  counts["num_documents"] += tokenized.num_own
-  counts["num_sentences"] += num_sentences
-  counts["num_text_bytes"] += chunk.num_bytes
-  counts["num_text_tokens"] += num_tokens
-  counts["num_unknown_tokens"] += int(unknown.sum())
-  counts["num_instances"] += len(made)
-  counts["num_positive"] += sum(i.label for i in made)
+  counts.num_documents += tokenized.num_own
+  counts.num_sentences += num_sentences
+  counts.num_text_bytes += chunk.num_bytes
+  counts.num_text_tokens += num_tokens
+  counts.num_unknown_tokens += int(unknown.sum())
+  counts.num_instances += len(made)
+  counts.num_positive += sum(i.label for i in made)

@@ -42,22 +42,12 @@ _OTHER_NAMES = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Summary:
-  """Contents of the shards, and the time it took to write them.
+@dataclasses.dataclass(kw_only=True)
+class Summary(shards.Counts):
+  """Contents of all shards, and the time it took to write them.
 
   Attributes:
     files: tuple of str, paths of the shards.
-    num_documents: int.
-    num_sentences: int.
-    num_text_tokens: int, tokens of the text.
-    num_unknown_tokens: int, how many of them are [UNK].
-    num_instances: int, texts or pairs of them.
-    num_records: int, as many, or fewer where several share a row.
-    num_tokens: int, tokens of the records, [CLS] and [SEP] included.
-    num_positive: int, instances whose second segment is random or, for
-      sentence-order prediction, whose segments are swapped.
-    num_text_bytes: int, size of the text.
     num_written_shards: int, shards written by this run, without those that were
       finished before.
     num_written_bytes: int, size of their text.
@@ -65,15 +55,6 @@ class Summary:
   """
 
   files: tuple[str, ...]
-  num_documents: int
-  num_sentences: int
-  num_text_tokens: int
-  num_unknown_tokens: int
-  num_instances: int
-  num_records: int
-  num_tokens: int
-  num_positive: int
-  num_text_bytes: int
   num_written_shards: int
   num_written_bytes: int
   seconds: float
@@ -99,17 +80,13 @@ class Summary:
 
   def describe_data(self):
     """Returns {name: number} of what the shards hold, for results.json."""
-    names = (
-      "num_documents",
-      "num_sentences",
-      "num_text_bytes",
-      "num_text_tokens",
-      "unknown_share",
-      "num_instances",
-      "num_records",
-      "num_tokens",
-    )
-    return {name: getattr(self, name) for name in names}
+    left_out = ("num_unknown_tokens", "num_positive")
+    numbers = {
+      field.name: getattr(self, field.name)
+      for field in dataclasses.fields(shards.Counts)
+      if field.name not in left_out
+    }
+    return {**numbers, "unknown_share": self.unknown_share}
 
   def describe_work(self):
     """Returns {name: number} of what this run wrote, for results.json."""
@@ -371,10 +348,10 @@ def _write_in_worker(task):
 def _summarize(tasks, written, seconds):
   """Returns the `Summary` of finished shards, from their manifests."""
   contents = [manifest.read(task.path) for task in tasks]
-
-  def total(name):
-    return sum(content[name] for content in contents)
-
+  totals = {
+    field.name: sum(content[field.name] for content in contents)
+    for field in dataclasses.fields(shards.Counts)
+  }
   for task, content in zip(tasks, contents, strict=True):
     if not content["num_records"]:
       logging.warning(
@@ -382,22 +359,14 @@ def _summarize(tasks, written, seconds):
         task.path,
         len(tasks),
       )
-  if not total("num_records"):
+  if not totals["num_records"]:
     raise ValueError(
       "no sentence of the corpus has a token, so there are no instances: "
       "check input_file and vocab_file."
     )
   return Summary(
     files=tuple(task.path for task in tasks),
-    num_documents=total("num_documents"),
-    num_sentences=total("num_sentences"),
-    num_text_tokens=total("num_text_tokens"),
-    num_unknown_tokens=total("num_unknown_tokens"),
-    num_instances=total("num_instances"),
-    num_records=total("num_records"),
-    num_tokens=total("num_tokens"),
-    num_positive=total("num_positive"),
-    num_text_bytes=total("num_text_bytes"),
+    **totals,
     num_written_shards=len(written),
     num_written_bytes=sum(task.num_bytes for task in written),
     seconds=seconds,

@@ -607,7 +607,7 @@ def test_another_text_or_vocabulary_is_an_error(
 def test_clean_records_keep_how_they_are_to_be_masked(text, vocab_file, out):
   chosen = dict(do_whole_word_mask=True, masked_lm_prob=0.3, mask_token_prob=1)
   write(text, vocab_file, out, **chosen, random_token_prob=0.0)
-  origin = manifest.origin_of(out)
+  origin = manifest.read(out)["origin"]
   assert masking_config.agreed(
     masking_config.MaskingConfig(), "bert", {out: origin}
   ) == {
@@ -624,7 +624,7 @@ def test_clean_records_keep_how_they_are_to_be_masked(text, vocab_file, out):
 
 def test_masks_that_are_left_open_are_not_kept(text, vocab_file, out):
   write(text, vocab_file, out, objective="electra")
-  assert not manifest.origin_of(out).keys() & set(masking_config.NAMES)
+  assert not manifest.read(out)["origin"].keys() & set(masking_config.NAMES)
 
 
 WRITE_SLOWLY = """
