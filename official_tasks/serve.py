@@ -19,11 +19,15 @@ import dataclasses
 import importlib.util
 
 from absl import logging
+from etils import epy
 
 from keras_bert_impl import options
 from keras_bert_impl.command_line import program
 from keras_bert_impl.model_folders import model_files
-from keras_bert_impl.serving.local import server
+
+with epy.lazy_imports():
+  from keras_bert_impl.model_folders import viewing
+  from keras_bert_impl.serving.local import app, batching, server, versions
 
 _DEFAULT_MODEL_NAME = "model"  # as the Docker image of TensorFlow Serving
 _SIZES = "[1, 2147483647]"
@@ -118,9 +122,6 @@ def serve(config):
   """
   _check_packages()
   with server.bind(config.host, config.port) as listener:
-    # Not at the top: they are an extra, and loading TensorFlow takes seconds.
-    from keras_bert_impl.serving.local import app, batching, versions
-
     served = versions.Versions(config.model_dir)
     batcher = batching.Batcher(
       config.max_batch_size, config.batch_timeout_ms / 1000, config.max_queue
@@ -161,8 +162,6 @@ def _draw_attention(checkpoint_dir):
   """Returns what draws the tab of attention, or None without a checkpoint."""
   if not checkpoint_dir:
     return None
-  from keras_bert_impl.model_folders import viewing
-
   viewer = viewing.open_viewer(model_files.ModelFilesConfig(), checkpoint_dir)
   return lambda *texts: viewer.view(*texts).html
 

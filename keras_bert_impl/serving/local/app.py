@@ -101,12 +101,15 @@ def create(
       *_attention_routes(draw_attention, api, limits),
     ],
     middleware=[middleware.Middleware(_OriginCheck, host_names=host_names)],
-    exception_handlers={
-      errors.RequestError: _show_request_error,
-      requests.ClientDisconnect: _show_nobody,
-      exceptions.HTTPException: _show_http_error,
-      Exception: _show_own_error,
-    },
+    exception_handlers=dict.fromkeys(
+      (
+        errors.RequestError,
+        exceptions.HTTPException,
+        requests.ClientDisconnect,
+        Exception,
+      ),
+      _show_error,
+    ),
   )
 
 
@@ -342,22 +345,16 @@ def _error(message, status):
   return _json({"error": message}, status)
 
 
-async def _show_request_error(unused_request, error):
-  return _error(str(error), error.status)
-
-
-async def _show_nobody(unused_request, unused_error):
-  # The client left before its request had arrived: nobody reads this.
-  return _error("The request is not complete.", http.HTTPStatus.BAD_REQUEST)
-
-
-async def _show_http_error(request, error):
-  return _error(
-    f"{error.detail}: {request.method} {request.url.path}", error.status_code
-  )
-
-
-async def _show_own_error(unused_request, unused_error):
+async def _show_error(request, error):
+  """Answers with the one line that tells a client what is wrong."""
+  if isinstance(error, errors.RequestError):
+    return _error(str(error), error.status)
+  if isinstance(error, exceptions.HTTPException):
+    place = f"{request.method} {request.url.path}"
+    return _error(f"{error.detail}: {place}", error.status_code)
+  if isinstance(error, requests.ClientDisconnect):
+    # The client left before its request had arrived: nobody reads this.
+    return _error("The request is not complete.", http.HTTPStatus.BAD_REQUEST)
   return _error(
     "The server failed; its log tells more.",
     http.HTTPStatus.INTERNAL_SERVER_ERROR,

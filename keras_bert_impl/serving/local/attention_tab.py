@@ -41,7 +41,7 @@ class AttentionTab:
 
   async def show(self, unused_request):
     """Answers with the form and an example, which nobody asked to draw yet."""
-    return self._answer(self._page((_EXAMPLE, "")))
+    return self._undrawn((_EXAMPLE, ""))
 
   async def submit(self, request):
     """Answers with the form as it was sent, and its text drawn or an error.
@@ -53,9 +53,13 @@ class AttentionTab:
     """
     fields = _parse(await self._read_body(request))
     texts = [fields.get(name, "") for name in ("text", "text_pair")]
-    fault = self._fault(texts)
-    if fault:
-      return self._refuse(texts, fault)
+    size = max(len(text.encode("utf-8")) for text in texts)
+    if size > self._max_text_bytes:
+      return self._undrawn(
+        texts,
+        f"The text has {size} bytes; this server takes at most"
+        f" {self._max_text_bytes} (--max_text_bytes).",
+      )
     try:
       async with self._turn:
         page = await concurrency.run_in_threadpool(
@@ -63,32 +67,17 @@ class AttentionTab:
         )
     except ValueError as error:
       logging.warning("The attention tab drew nothing.", exc_info=True)
-      return self._refuse(texts, str(error))
-    return self._answer(page)
+      return self._undrawn(texts, str(error))
+    return responses.HTMLResponse(page, headers=self._headers)
 
-  def _fault(self, texts):
-    """Returns what is wrong with texts, or None."""
-    size = max(len(text.encode("utf-8")) for text in texts)
-    if size <= self._max_text_bytes:
-      return None
-    return (
-      f"The text has {size} bytes; this server takes at most"
-      f" {self._max_text_bytes} (--max_text_bytes)."
-    )
-
-  def _refuse(self, texts, message):
-    page = self._page(texts, message)
-    return self._answer(page, http.HTTPStatus.BAD_REQUEST)
-
-  def _answer(self, page, status=http.HTTPStatus.OK):
+  def _undrawn(self, texts, message=None):
+    """Answers with the form, nothing drawn, and the message of an error."""
+    error, status = "", http.HTTPStatus.OK
+    if message is not None:
+      error = f'<p id="error" role="alert">{html.escape(message)}</p>'
+      status = http.HTTPStatus.BAD_REQUEST
+    page = self._start.substitute(form=self._filled(texts), error=error)
     return responses.HTMLResponse(page, status, self._headers)
-
-  def _page(self, texts, message=""):
-    """Returns the page with nothing drawn; with the message of an error."""
-    error = f'<p id="error" role="alert">{html.escape(message)}</p>'
-    return self._start.substitute(
-      form=self._filled(texts), error=error if message else ""
-    )
 
   def _filled(self, texts):
     """Returns the form with texts in it."""

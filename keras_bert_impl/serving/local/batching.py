@@ -9,7 +9,6 @@ import time
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from keras_bert_impl.serving.local import errors
 
@@ -91,21 +90,19 @@ class Batcher:
 
   def _work(self):
     while batch := self._next_batch():
-      _run(batch)
+      _answer([r for r in batch if r.future.set_running_or_notify_cancel()])
 
   def _next_batch(self):
     """Waits for the oldest request and those to join it; [] at the end."""
     with self._changed:
-      while not self._queue and not self._is_closed:
-        self._changed.wait()
+      self._changed.wait_for(lambda: self._queue or self._is_closed)
       if not self._queue:
         return []
       oldest = self._queue[0]
-      while not self._is_closed and not self._is_full(oldest):
-        seconds = oldest.deadline - time.monotonic()
-        if seconds <= 0:
-          break
-        self._changed.wait(seconds)
+      self._changed.wait_for(
+        lambda: self._is_closed or self._is_full(oldest),
+        oldest.deadline - time.monotonic(),
+      )
       return self._take(oldest)
 
   def _is_full(self, oldest):
@@ -141,26 +138,25 @@ def _joining_key(signature, inputs):
   return (id(signature), shapes), num_rows.pop()
 
 
-def _run(batch):
+def _answer(batch):
   """Answers the requests of a batch."""
-  batch = [r for r in batch if r.future.set_running_or_notify_cancel()]
-  if not batch:
-    return
-  if len(batch) > 1:
-    try:
-      answers = _run_joined(batch)
-    except Exception:  # Whose fault it is, each one's own run tells.
-      pass
-    else:
-      for request, answer in zip(batch, answers, strict=True):
-        request.future.set_result(answer)
+  try:
+    answers = _run(batch)
+  except Exception as error:  # The thread must go on for the others.
+    if len(batch) == 1:
+      batch[0].future.set_exception(errors.of_model(error))
       return
-  for request in batch:
-    _run_alone(request)
+    for request in batch:  # Whose fault it is, each one's own run tells.
+      _answer([request])
+  else:
+    for request, answer in zip(batch, answers, strict=True):
+      request.future.set_result(answer)
 
 
-def _run_joined(batch):
+def _run(batch):
   """Returns the outputs of each request of a batch."""
+  if len(batch) < 2:
+    return [request.signature.run(request.inputs) for request in batch]
   inputs = {
     name: np.concatenate([request.inputs[name] for request in batch])
     for name in batch[0].inputs
@@ -174,15 +170,6 @@ def _run_joined(batch):
     {name: part[index] for name, part in parts.items()}
     for index in range(len(batch))
   ]
-
-
-def _run_alone(request):
-  try:
-    request.future.set_result(request.signature.run(request.inputs))
-  except (tf.errors.OpError, UnicodeDecodeError) as error:
-    request.future.set_exception(errors.of_model(error))
-  except Exception as error:  # The thread must go on for the others.
-    request.future.set_exception(error)
 
 
 def _unavailable(message):

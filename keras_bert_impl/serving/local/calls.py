@@ -58,7 +58,10 @@ def read(method, body, signatures, max_text_bytes):
       f"Serving signature name: {tensor_json.shown(name)} not found in "
       f"signature def; the model has {', '.join(sorted(signatures))}."
     )
-  return _READERS[method](request, name, signatures[name], max_text_bytes)
+  signature = signatures[name]
+  if method == "predict":
+    return _read_predict(request, signature, max_text_bytes)
+  return _read_examples(method, request, name, signature, max_text_bytes)
 
 
 def _parse(body):
@@ -80,16 +83,17 @@ def _parse(body):
   return request
 
 
-def _read_predict(request, unused_name, signature, max_text_bytes):
+def _read_predict(request, signature, max_text_bytes):
   is_row_form = "instances" in request
   if is_row_form == ("inputs" in request):
     raise errors.RequestError(
       'A predict request needs "instances" or "inputs", one of them.'
     )
+  names = list(signature.inputs)
   values = (
-    _columns_of(request["instances"], list(signature.inputs))
+    _columns_of(request["instances"], names)
     if is_row_form
-    else _columns(request["inputs"], list(signature.inputs))
+    else _columns(request["inputs"], names)
   )
   inputs = {
     name: tensor_json.to_array(name, values[name], spec, max_text_bytes)
@@ -105,7 +109,7 @@ def _columns_of(instances, names):
   if not _is_object(instances[0]):
     if any(_is_object(row) for row in instances):
       raise errors.RequestError('"instances" mixes values and objects.')
-    return {_only(names, "instances"): instances}
+    return {_only_name(names, "instances"): instances}
   for index, row in enumerate(instances):
     if not _is_object(row) or set(row) != set(names):
       raise errors.RequestError(
@@ -118,7 +122,7 @@ def _columns_of(instances, names):
 def _columns(inputs, names):
   """Returns {name: value} of the column form."""
   if not _is_object(inputs):
-    return {_only(names, "inputs"): inputs}
+    return {_only_name(names, "inputs"): inputs}
   # Differs from TF Serving, which ignores inputs that it does not know.
   if set(inputs) != set(names):
     raise errors.RequestError(
@@ -132,7 +136,7 @@ def _is_object(value):
   return isinstance(value, dict) and not tensor_json.is_base64(value)
 
 
-def _only(names, key):
+def _only_name(names, key):
   if len(names) > 1:
     raise errors.RequestError(
       f'"{key}" holds plain values, but the signature has several inputs: give '
@@ -141,49 +145,20 @@ def _only(names, key):
   return names[0]
 
 
-def _predictions(outputs):
-  columns = {
-    name: tensor_json.to_json(name, array) for name, array in outputs.items()
-  }
-  if len(columns) == 1:
-    return {"predictions": next(iter(columns.values()))}
-  rows = zip(*columns.values(), strict=True)
-  return {"predictions": [dict(zip(columns, row, strict=True)) for row in rows]}
-
-
 def _outputs(outputs):
   columns = {
     name: tensor_json.to_json(name, array) for name, array in outputs.items()
   }
-  if len(columns) == 1:
-    return {"outputs": next(iter(columns.values()))}
-  return {"outputs": columns}
+  # One output goes without its name.
+  return {"outputs": columns if len(columns) > 1 else [*columns.values()][0]}
 
 
-def _read_classify(request, name, signature, max_text_bytes):
-  if not {"classes", "scores"} & set(signature.outputs):
-    raise errors.RequestError(
-      f'Signature {name} does not classify: it has no output "classes" or '
-      '"scores". Name one that does as "signature_name".'
-    )
-  return Call(
-    signature,
-    _read_examples(request, name, signature, max_text_bytes),
-    _classifications,
-  )
-
-
-def _read_regress(request, name, signature, max_text_bytes):
-  if "outputs" not in signature.outputs:
-    raise errors.RequestError(
-      f'Signature {name} does not regress: it has no output "outputs". Name '
-      'one that does as "signature_name".'
-    )
-  return Call(
-    signature,
-    _read_examples(request, name, signature, max_text_bytes),
-    _regressions,
-  )
+def _predictions(outputs):
+  columns = _outputs(outputs)["outputs"]
+  if len(outputs) == 1:
+    return {"predictions": columns}
+  rows = zip(*columns.values(), strict=True)
+  return {"predictions": [dict(zip(columns, row, strict=True)) for row in rows]}
 
 
 def _classifications(outputs):
@@ -210,8 +185,15 @@ def _regressions(outputs):
   return {"results": tensor_json.to_json("outputs", values)}
 
 
-def _read_examples(request, name, signature, max_text_bytes):
-  """Returns the inputs of a signature that takes serialized tf.Examples."""
+def _read_examples(method, request, name, signature, max_text_bytes):
+  """Returns the `Call` of classify or regress, of serialized tf.Examples."""
+  outputs, answer = _OF_EXAMPLES[method]
+  if not {*outputs} & {*signature.outputs}:
+    listed = " or ".join(f'"{output}"' for output in outputs)
+    raise errors.RequestError(
+      f"Signature {name} does not {method}: it has no output {listed}. Name "
+      'one that does as "signature_name".'
+    )
   if list(signature.inputs) != [_EXAMPLES_INPUT]:
     raise errors.RequestError(
       f"Signature {name} takes no tf.Examples: its one input must be named "
@@ -220,31 +202,28 @@ def _read_examples(request, name, signature, max_text_bytes):
   examples = request.get("examples")
   if not isinstance(examples, list) or not examples:
     raise errors.RequestError('"examples" must be a list that is not empty.')
-  context = _example(request.get("context", {}), max_text_bytes)
-  serialized = np.empty(len(examples), object)
-  for index, features in enumerate(examples):
-    example = tf.train.Example()
-    example.CopyFrom(context)
-    # A feature of the example stands before the same one of the context.
-    for key, feature in _example(
-      features, max_text_bytes
-    ).features.feature.items():
-      example.features.feature[key].CopyFrom(feature)
-    serialized[index] = example.SerializeToString(deterministic=True)
-  return {_EXAMPLES_INPUT: serialized}
+  context = request.get("context", {})
+  serialized = [
+    _serialized(context, features, max_text_bytes) for features in examples
+  ]
+  inputs = {_EXAMPLES_INPUT: np.array(serialized, object)}
+  return Call(signature, inputs, answer)
 
 
-def _example(features, max_text_bytes):
-  if not isinstance(features, dict):
-    raise errors.RequestError(
-      f"An example must be a JSON object, not {tensor_json.shown(features)}."
-    )
+def _serialized(context, features, max_text_bytes):
+  """Returns the tf.Example of features and of those of a context, bytes."""
+  for part in (context, features):
+    if not isinstance(part, dict):
+      raise errors.RequestError(
+        f"An example must be a JSON object, not {tensor_json.shown(part)}."
+      )
   example = tf.train.Example()
-  for key, value in features.items():
+  # A feature of the example stands before the same one of the context.
+  for key, value in (context | features).items():
     tensor_json.to_bytes("key", key)  # Refuses what is no text.
     values = value if isinstance(value, list) else [value]
     _fill(example.features.feature[key], key, values, max_text_bytes)
-  return example
+  return example.SerializeToString(deterministic=True)
 
 
 def _fill(feature, key, values, max_text_bytes):
@@ -257,14 +236,13 @@ def _fill(feature, key, values, max_text_bytes):
   elif all(isinstance(value, float) for value in values):
     feature.float_list.value.extend(values)
   else:
-    for value in values:
-      text = tensor_json.to_bytes(key, value)
-      tensor_json.check_text(key, text, max_text_bytes)
-      feature.bytes_list.value.append(text)
+    feature.bytes_list.value.extend(
+      tensor_json.to_bytes(key, value, max_text_bytes) for value in values
+    )
 
 
-_READERS = {
-  "predict": _read_predict,
-  "classify": _read_classify,
-  "regress": _read_regress,
+# {method: (outputs, one of which it needs; what makes the reply)}.
+_OF_EXAMPLES = {
+  "classify": (("classes", "scores"), _classifications),
+  "regress": (("outputs",), _regressions),
 }

@@ -40,7 +40,9 @@ class RequestError(Exception):
 
 
 def of_model(error):
-  """Converts an exception of a running model to a RequestError.
+  """Returns the RequestError of an exception of a running model.
+
+  An exception of anything else is returned as it is.
 
   Args:
     error: `tf.errors.OpError`; or UnicodeDecodeError, which TensorFlow raises
@@ -48,8 +50,10 @@ def of_model(error):
   """
   if isinstance(error, UnicodeDecodeError):
     text, code = error.object.decode("utf-8", "replace"), _CODE_OF_NO_TEXT
-  else:
+  elif isinstance(error, tf.errors.OpError):
     text, code = error.message, error.error_code
+  else:
+    return error
   status = _HTTP_STATUSES.get(code, http.HTTPStatus.INTERNAL_SERVER_ERROR)
   return RequestError(f"The model failed: {_one_line(text)}", status)
 

@@ -3,7 +3,10 @@
 import ipaddress
 import socket
 
+import uvicorn
 from absl import logging
+
+from keras_bert_impl.serving.local import connections
 
 _SHUTDOWN_SECONDS = 30
 
@@ -80,10 +83,6 @@ def create(application, max_connections, max_seconds):
     `uvicorn.Server`; `run(sockets=[listener])` serves until the process gets
     SIGINT or SIGTERM.
   """
-  import uvicorn  # an extra
-
-  from keras_bert_impl.serving.local import connections
-
   return uvicorn.Server(
     uvicorn.Config(
       application,

@@ -33,32 +33,50 @@ def to_array(name, value, spec, max_text_bytes):
   Raises:
     RequestError: if the value does not fit, or its lists are of mixed lengths.
   """
-  shape = _shape(value)
-  if not spec.shape.is_compatible_with(shape):
+  # Lists that numpy cannot make an axis of stay as values.
+  array = np.array(value, object)
+  if not spec.shape.is_compatible_with(array.shape):
     raise errors.RequestError(
       f'Input "{name}" must have the shape {_shown_shape(spec.shape)}, where '
-      f"-1 is any size, and not {_shown_shape(shape)}."
+      f"-1 is any size, and not {_shown_shape(array.shape)}."
     )
-  leaves = []
-  _collect(name, value, shape, leaves)
-  convert = _converter(spec.dtype)
-  values = [convert(name, leaf, spec.dtype) for leaf in leaves]
+  values = array.ravel().tolist()
+  if any(isinstance(value, list) for value in values):
+    raise errors.RequestError(
+      f'Input "{name}" must have lists of one length and depth.'
+    )
   if spec.dtype == tf.string:
-    for text in values:
-      check_text(name, text, max_text_bytes)
-    array = np.empty(len(values), object)
-    array[:] = values
-  else:
-    array = np.array(values, spec.dtype.as_numpy_dtype)
-  return array.reshape(shape)
+    values = [to_bytes(name, value, max_text_bytes) for value in values]
+    return np.array(values, object).reshape(array.shape)
+  for value in values:
+    if not _fits(value, spec.dtype):
+      raise errors.RequestError(
+        f'Input "{name}": {shown(value)} is no {spec.dtype.name}.'
+      )
+  return np.array(values, spec.dtype.as_numpy_dtype).reshape(array.shape)
 
 
-def to_bytes(name, value):
+def to_bytes(name, value, max_bytes=math.inf):
   """Returns the bytes of a JSON string, in UTF-8, or of a {"b64": str}.
 
+  Args:
+    name: str, of its input or feature, for messages.
+    value: JSON value.
+    max_bytes: int, the longest string that is accepted.
+
   Raises:
-    RequestError: if it is neither, or no valid one.
+    RequestError: if it is neither, no valid one, or too long.
   """
+  text = _decoded(name, value)
+  if len(text) > max_bytes:
+    raise errors.RequestError(
+      f'"{name}": a string of {len(text)} bytes is longer than the '
+      f"{max_bytes} that this server takes (--max_text_bytes)."
+    )
+  return text
+
+
+def _decoded(name, value):
   if is_base64(value):
     try:
       return base64.b64decode(value[_BASE64_KEY], validate=True)
@@ -75,24 +93,6 @@ def to_bytes(name, value):
       f'"{name}": {shown(value)} holds half of a surrogate pair, which is no '
       "character."
     ) from error
-
-
-def check_text(name, text, max_text_bytes):
-  """Refuses a string that is too long.
-
-  Args:
-    name: str, of its input or feature.
-    text: bytes.
-    max_text_bytes: int.
-
-  Raises:
-    RequestError: if it is.
-  """
-  if len(text) > max_text_bytes:
-    raise errors.RequestError(
-      f'"{name}": a string of {len(text)} bytes is longer than the '
-      f"{max_text_bytes} that this server takes (--max_text_bytes)."
-    )
 
 
 def is_base64(value):
@@ -118,7 +118,7 @@ def to_json(name, array):
   if array.dtype.kind in "OS":
     is_binary = name.endswith(_BYTES_SUFFIX)
     texts = [_text_json(text, is_binary) for text in array.ravel().tolist()]
-    return _nested(texts, array.shape)
+    return np.array(texts, object).reshape(array.shape).tolist()
   if array.dtype.kind in "biu" or array.dtype == np.float64:
     return array.tolist()
   return _short_doubles(array.astype(np.float32)).tolist()
@@ -134,75 +134,20 @@ def shown(value):
   return f"{text[:_SHOWN_CHARACTERS]}..."
 
 
-def _shape(value):
-  """Returns the shape of nested lists, by the first element of each."""
-  shape = []
-  while isinstance(value, list):
-    shape.append(len(value))
-    if not value:
-      break
-    value = value[0]
-  return shape
-
-
-def _collect(name, value, shape, leaves):
-  """Appends the values of nested lists of this shape, in order."""
-  if not shape:
-    if isinstance(value, list):
-      raise _mixed_lengths(name)
-    leaves.append(value)
-    return
-  if not isinstance(value, list) or len(value) != shape[0]:
-    raise _mixed_lengths(name)
-  for element in value:
-    _collect(name, element, shape[1:], leaves)
-
-
-def _mixed_lengths(name):
-  return errors.RequestError(
-    f'Input "{name}" must have lists of one length and depth.'
-  )
-
-
 def _shown_shape(shape):
-  if isinstance(shape, tf.TensorShape):
-    shape = shape.as_list()
-  return str([-1 if size is None else size for size in shape])
+  sizes = tf.TensorShape(shape).as_list()
+  return str([-1 if size is None else size for size in sizes])
 
 
-def _converter(dtype):
-  if dtype == tf.string:
-    return lambda name, value, unused_dtype: to_bytes(name, value)
-  if dtype == tf.bool:
-    return _to_bool
-  return _to_integer if dtype.is_integer else _to_float
-
-
-def _to_bool(name, value, dtype):
-  if not isinstance(value, bool):
-    raise _wrong_type(name, value, dtype)
-  return value
-
-
-def _to_integer(name, value, dtype):
-  is_integer = isinstance(value, int) and not isinstance(value, bool)
-  if not is_integer or not dtype.min <= value <= dtype.max:
-    raise _wrong_type(name, value, dtype)
-  return value
-
-
-def _to_float(name, value, dtype):
-  if isinstance(value, bool) or not isinstance(value, (int, float)):
-    raise _wrong_type(name, value, dtype)
+def _fits(value, dtype):
+  """Returns whether a JSON value is one of a dtype that is no string."""
+  if dtype.is_bool or isinstance(value, bool):
+    return dtype.is_bool and isinstance(value, bool)
+  if dtype.is_integer:
+    return isinstance(value, int) and dtype.min <= value <= dtype.max
   # An integer may be above every float.
-  if float(dtype.max) < abs(value) < math.inf:
-    raise _wrong_type(name, value, dtype)
-  return value
-
-
-def _wrong_type(name, value, dtype):
-  return errors.RequestError(
-    f'Input "{name}": {shown(value)} is no {dtype.name}.'
+  return isinstance(value, (int, float)) and not (
+    float(dtype.max) < abs(value) < math.inf
   )
 
 
@@ -213,17 +158,6 @@ def _text_json(text, is_binary):
     except UnicodeDecodeError:
       pass
   return {_BASE64_KEY: base64.b64encode(text).decode("ascii")}
-
-
-def _nested(values, shape):
-  """Nests a flat list into lists of this shape."""
-  if not shape:
-    return values[0]
-  stride = math.prod(shape[1:])
-  return [
-    _nested(values[row * stride : (row + 1) * stride], shape[1:])
-    for row in range(shape[0])
-  ]
 
 
 def _short_doubles(values):
