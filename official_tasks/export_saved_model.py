@@ -84,17 +84,14 @@ class ExportConfig(model_files.ModelFilesConfig):
   )
 
 
-# Arguments of servables that are no flags.
-_ONLY_RECORDED = ("do_lower_case",)
-
 program.define_flags(ExportConfig)
-program.define_flags(servable_options.AllOptions)
+program.define_flags(servable_options.ServableOptions)
 
 
 def main():
   """Loads the model, exports it and prints where."""
   config = program.from_flags(ExportConfig)
-  chosen = program.from_flags(servable_options.AllOptions)
+  chosen = program.from_flags(servable_options.ServableOptions)
   logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
   export.check_folder(config.export_dir)
   trained, *parts = trained_models.open_with_tokenizer(
@@ -131,7 +128,7 @@ def _arguments(chosen, trained, servable_class):
     ValueError: a flag is for another head, or a required one is missing.
   """
   given = {name: v for name, v in vars(chosen).items() if v is not None}
-  known = servable_options.names(servable_options.OPTIONS[trained.head])
+  known = servable_class.options
   for name in sorted(given):
     if name not in known:
       raise ValueError(
@@ -143,9 +140,8 @@ def _arguments(chosen, trained, servable_class):
   takes = inspect.signature(servable_class).parameters
   recorded = {
     name: trained.recorded[name]
-    for name in takes
-    if name in (*known, *_ONLY_RECORDED)
-    and trained.recorded.get(name) is not None
+    for name in (*known, "do_lower_case")
+    if name in takes and trained.recorded.get(name) is not None
   }
   arguments = recorded | given
   if "text_pairs" in known and "text_pairs" not in arguments:

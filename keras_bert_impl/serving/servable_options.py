@@ -1,28 +1,28 @@
 """Options of servables, which are the flags of an export.
 
-Standard library only, so that `export_saved_model.py --help` is quick. A field
-is an argument of the servable's constructor; None leaves its default, or what
-the training recorded.
+Standard library only, so that `export_saved_model.py --help` is quick.
 """
 
 import dataclasses
 
-from keras_bert_impl import choices, heads, options
+from keras_bert_impl import choices, options
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.tokenizers.graph import token_pieces
 
 
 @dataclasses.dataclass(frozen=True)
-class _LabelOptions:
+class ServableOptions:
+  """The options of all servables; see `servables.Servable.options`.
+
+  A field is an argument of the servable's constructor; None leaves its default,
+  or what the training recorded.
+  """
+
   labels: str | None = options.common(
     None,
     "Class names, comma-separated, in the order of the logits; default: as"
     " trained.",
   )
-
-
-@dataclasses.dataclass(frozen=True)
-class _WindowOptions:
   doc_stride: int | None = options.field(
     None,
     "Tokens from one window of a long text to the next; default: as trained.",
@@ -33,27 +33,10 @@ class _WindowOptions:
     "Maximum windows of a long text; the rest is dropped. Default: 32.",
     interval="[1, 1000000]",
   )
-
-
-@dataclasses.dataclass(frozen=True)
-class RegressionOptions:
-  """Options of `classification.RegressionServable`."""
-
   text_pairs: bool | None = options.field(
     None,
     "Whether a classifier takes pairs of texts; default: as trained.",
   )
-
-
-@dataclasses.dataclass(frozen=True)
-class ClassificationOptions(_LabelOptions, RegressionOptions):
-  """Options of `classification.ClassificationServable`."""
-
-
-@dataclasses.dataclass(frozen=True)
-class TokenClassificationOptions(_LabelOptions, _WindowOptions):
-  """Options of `token_classification.TokenClassificationServable`."""
-
   trained_on: str | None = options.field(
     None,
     "What a model that labels tokens (token_classification) was trained on:"
@@ -67,12 +50,6 @@ class TokenClassificationOptions(_LabelOptions, _WindowOptions):
     " of speech: each token is answered by itself; default: as trained.",
     (*tagging.SCHEMES, tagging.NO_SCHEME),
   )
-
-
-@dataclasses.dataclass(frozen=True)
-class QuestionAnsweringOptions(_WindowOptions):
-  """Options of `question_answering.QuestionAnsweringServable`."""
-
   max_query_length: int | None = options.field(
     None,
     "Maximum tokens of a question; default: as trained.",
@@ -89,23 +66,11 @@ class QuestionAnsweringOptions(_WindowOptions):
     " by more than this; default: the run's best threshold, if it has one.",
     interval="(-inf, inf)",
   )
-
-
-@dataclasses.dataclass(frozen=True)
-class FillMaskOptions:
-  """Options of `fill_mask.FillMaskServable`."""
-
   top_k: int | None = options.field(
     None,
     "Number of tokens to return per mask (fill_mask); default: 5.",
     interval="[1, 10000000]",
   )
-
-
-@dataclasses.dataclass(frozen=True)
-class EncoderOptions:
-  """Options of `encoder.EncoderServable`."""
-
   pooling: str | None = options.common(
     None,
     "Vector of a text (encoder): the hidden state of [CLS] or of the last"
@@ -123,36 +88,3 @@ class EncoderOptions:
     "Text to put before each text (encoder), such as 'query: '; default: the"
     " model's default prompt, or none.",
   )
-
-
-@dataclasses.dataclass(frozen=True)
-class NoOptions:
-  """No options, for servables that have none."""
-
-
-OPTIONS = {
-  heads.CLASSIFICATION: ClassificationOptions,
-  heads.REGRESSION: RegressionOptions,
-  heads.MULTIPLE_CHOICE: NoOptions,
-  heads.TOKEN_CLASSIFICATION: TokenClassificationOptions,
-  heads.QUESTION_ANSWERING: QuestionAnsweringOptions,
-  heads.FILL_MASK: FillMaskOptions,
-  heads.REPLACED_TOKENS: NoOptions,
-  heads.ENCODER: EncoderOptions,
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class AllOptions(
-  ClassificationOptions,
-  TokenClassificationOptions,
-  QuestionAnsweringOptions,
-  FillMaskOptions,
-  EncoderOptions,
-):
-  """The options of all servables."""
-
-
-def names(options_class):
-  """Returns the names of the options of a class, list of str."""
-  return [field.name for field in dataclasses.fields(options_class)]

@@ -55,7 +55,9 @@ class Servable(tf.Module, abc.ABC):
 
   A subclass says in `answer` what raw text is answered with and, if its inputs
   are not one text, in `inputs` and `example` what they are; signatures besides
-  the common ones it adds in `definitions`.
+  the common ones it adds in `definitions`. In `options` it names the arguments
+  of its constructor that are fields of `servable_options.ServableOptions`: an
+  export may be told them, and attributes of their names describe the servable.
 
   Args:
     model: `EncoderModel` that has the weights, made under any strategy and
@@ -68,6 +70,7 @@ class Servable(tf.Module, abc.ABC):
     head: str, what the SavedModel is for.
     inputs: {name: `tf.TensorSpec`} of raw text.
     example: {name: list of str}, inputs of a batch of one.
+    options: tuple of str, names of its options.
     has_pooler: bool, whether it answers with what the encoder's pooler reads;
       where that is the last place of a row, rows get their padding first.
     tokenizer: as given.
@@ -82,6 +85,7 @@ class Servable(tf.Module, abc.ABC):
   head = None
   inputs = {TEXT: tf.TensorSpec([None], tf.string, TEXT)}
   example = {TEXT: ["The cat sat on the mat."]}
+  options = ()
   ids_rank = 2
   has_pooler = False
 
@@ -149,11 +153,9 @@ class Servable(tf.Module, abc.ABC):
 
   def describe(self):
     """Returns {name: JSON value} that describes it to people."""
-    return {
-      "head": self.head,
-      "labels": self.labels and list(self.labels),
-      "max_seq_length": self.max_seq_length,
-    }
+    names = ("head", "labels", "max_seq_length", *self.options)
+    described = {name: getattr(self, name) for name in names}
+    return described | {"labels": self.labels and list(self.labels)}
 
   def set_dtypes(self, compute_dtype="float32", weights_dtype=None):
     """Sets in what dtype the model computes and its weights are stored.

@@ -51,16 +51,18 @@ def predictions(model, head, row, labels=None):
   Returns:
     list of `Prediction`, and a str that says why there is none, or "".
   """
-  if head not in _FINDERS:
-    return [], f"There is no saliency: {_REASONS[head]}."
+  find, reason = _OF_HEADS.get(head, _UNKNOWN)
+  reason = f"There is no saliency: {reason}."
+  if find is None:
+    return [], reason
   if isinstance(model.encoder, models.BidirectionalPair):
     return [], "There is no saliency of a pair of encoders."
   outputs = model({name: row.inputs[name] for name in model.input})
   outputs = {
     name: keras.ops.convert_to_numpy(x[0]) for name, x in outputs.items()
   }
-  found = _FINDERS[head](outputs, row, labels)
-  return found, "" if found else f"There is no saliency: {_REASONS[head]}."
+  found = find(outputs, row, labels)
+  return found, "" if found else reason
 
 
 def saliency(model, row, found):
@@ -154,23 +156,21 @@ def _replacements(outputs, row, labels):
   ]
 
 
-_FINDERS = {
-  heads.CLASSIFICATION: _classes,
-  heads.REGRESSION: _value,
-  heads.FILL_MASK: _fillings,
-  heads.QUESTION_ANSWERING: _answer,
-  heads.TOKEN_CLASSIFICATION: _tags,
-  heads.REPLACED_TOKENS: _replacements,
+# {head: (what finds its predictions, or None; why there may be none)}.
+_OF_HEADS = {
+  heads.CLASSIFICATION: (_classes, ""),
+  heads.REGRESSION: (_value, ""),
+  heads.FILL_MASK: (_fillings, "the text has no mask to fill"),
+  heads.QUESTION_ANSWERING: (
+    _answer,
+    "a question needs a context, the second text",
+  ),
+  heads.TOKEN_CLASSIFICATION: (_tags, "the text has no tokens"),
+  heads.REPLACED_TOKENS: (_replacements, "the text has no tokens"),
+  heads.ENCODER: (None, "an encoder without a head predicts nothing"),
+  heads.MULTIPLE_CHOICE: (None, "this model compares several texts"),
 }
-# Why there is none.
-_REASONS = {
-  heads.ENCODER: "an encoder without a head predicts nothing",
-  heads.MULTIPLE_CHOICE: "this model compares several texts",
-  heads.FILL_MASK: "the text has no mask to fill",
-  heads.QUESTION_ANSWERING: "a question needs a context, the second text",
-  heads.TOKEN_CLASSIFICATION: "the text has no tokens",
-  heads.REPLACED_TOKENS: "the text has no tokens",
-}
+_UNKNOWN = (None, "what this head predicts is not known")
 
 
 def _best(logits):

@@ -16,6 +16,7 @@ class _TextServable(servables.Servable):
     text_pairs: bool, whether there are two texts, the second as `text_pair`.
   """
 
+  options = ("text_pairs",)
   has_pooler = True
 
   def __init__(
@@ -28,10 +29,6 @@ class _TextServable(servables.Servable):
       name = servables.TEXT_PAIR
       self.inputs = self.inputs | {name: tf.TensorSpec([None], tf.string, name)}
       self.example = self.example | {name: ["Where did the cat sit?"]}
-
-  def describe(self):
-    """Returns {name: JSON value} that describes it; see `Servable`."""
-    return super().describe() | {"text_pairs": self.text_pairs}
 
   def _logits(self, text, text_pair):
     """Returns float32 [B, C], and whether texts are cut, bool [B]."""
@@ -61,6 +58,7 @@ class ClassificationServable(_TextServable):
   """
 
   head = "classification"
+  options = ("labels", "text_pairs")
 
   def __init__(
     self,

@@ -29,6 +29,7 @@ class FillMaskServable(servables.Servable):
   """
 
   head = "fill_mask"
+  options = ("top_k",)
 
   def __init__(self, model, tokenizer, max_seq_length, top_k=5):
     super().__init__(model, tokenizer, max_seq_length)
@@ -103,10 +104,8 @@ class FillMaskServable(servables.Servable):
 
   def describe(self):
     """Returns {name: JSON value} that describes it; see `Servable`."""
-    return super().describe() | {
-      "mask_token": self.tokenizer.vocabulary.mask_token,
-      "top_k": self.top_k,
-    }
+    mask = self.tokenizer.vocabulary.mask_token
+    return super().describe() | {"mask_token": mask}
 
   def _with_queries(self, rows):
     """Returns rows with the inputs of a model with two streams, if it is one.

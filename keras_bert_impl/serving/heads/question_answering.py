@@ -53,6 +53,13 @@ class QuestionAnsweringServable(servables.Servable):
   """
 
   head = "question_answering"
+  options = (
+    "doc_stride",
+    "max_query_length",
+    "max_answer_length",
+    "null_score_diff_threshold",
+    "max_windows",
+  )
   inputs = servables.Servable.inputs | {
     servables.TEXT_PAIR: tf.TensorSpec([None], tf.string, servables.TEXT_PAIR)
   }
@@ -92,16 +99,6 @@ class QuestionAnsweringServable(servables.Servable):
     self.max_answer_length = min(max_answer_length, max_seq_length)
     self.null_score_diff_threshold = null_score_diff_threshold
     self.max_windows = max_windows
-
-  def describe(self):
-    """Returns {name: JSON value} that describes it; see `Servable`."""
-    return super().describe() | {
-      "doc_stride": self.doc_stride,
-      "max_query_length": self.max_query_length,
-      "max_answer_length": self.max_answer_length,
-      "null_score_diff_threshold": self.null_score_diff_threshold,
-      "max_windows": self.max_windows,
-    }
 
   def answer(self, text, text_pair):
     """Answers questions.

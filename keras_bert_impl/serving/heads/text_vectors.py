@@ -29,6 +29,7 @@ class EncoderServable(servables.Servable):
   """
 
   head = "encoder"
+  options = ("pooling", "normalize", "prompt")
 
   def __init__(
     self,
@@ -47,12 +48,10 @@ class EncoderServable(servables.Servable):
     self._include_prompt = model.include_prompt
     self._hidden_size = model.output["sequence_output"].shape[-1]
     self._embedding_size = model.output["embeddings"].shape[-1]
-    self._described = {
-      "pooling": ", ".join(model.pooling),
-      "normalize": any(
-        map(embedding_model.is_normalization, model.final_layers[-1:])
-      ),
-    }
+    self.pooling = ", ".join(model.pooling)
+    self.normalize = any(
+      map(embedding_model.is_normalization, model.final_layers[-1:])
+    )
 
   def definitions(self):
     """Returns as `Servable`, with a signature for the tokens."""
@@ -115,8 +114,10 @@ class EncoderServable(servables.Servable):
 
   def describe(self):
     """Returns {name: JSON value} that describes it; see `Servable`."""
-    described = super().describe() | self._described
-    return described | ({"prompt": self.prompt} if self.prompt else {})
+    described = super().describe()
+    if not self.prompt:
+      del described["prompt"]
+    return described
 
   def _build_model(self, model, dtype):
     """Returns the model for rows of one text."""

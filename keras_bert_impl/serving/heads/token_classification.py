@@ -49,6 +49,7 @@ class TokenClassificationServable(servables.Servable):
   """
 
   head = "token_classification"
+  options = ("labels", "trained_on", "doc_stride", "max_windows", "tag_scheme")
   example = {servables.TEXT: ["Ada Lovelace lived in London."]}
 
   def __init__(
@@ -89,13 +90,7 @@ class TokenClassificationServable(servables.Servable):
 
   def describe(self):
     """Returns {name: JSON value} that describes it; see `Servable`."""
-    return super().describe() | {
-      "trained_on": self.trained_on,
-      "token_unit": self.token_unit,
-      "doc_stride": self.doc_stride,
-      "max_windows": self.max_windows,
-      "tag_scheme": self.tag_scheme,
-    }
+    return super().describe() | {"token_unit": self.token_unit}
 
   def answer(self, text):
     """Finds the entities of texts.
