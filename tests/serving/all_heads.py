@@ -22,6 +22,7 @@ from keras_bert_impl.serving.heads import (
   text_vectors,
   token_classification,
 )
+from tests import slow
 from tests.serving import toy
 
 NAMES = (
@@ -43,6 +44,13 @@ OTHER_TOKENIZERS = {
   for kind in ("byte_bpe", "sentencepiece")
 }
 ALL = (*NAMES, *OTHER_TOKENIZERS)
+# Those that every run exports. Op by op, `test_heads` answers by all of them.
+QUICK = (
+  "classification_of_pairs",
+  "regression",
+  "question_answering_of_byte_bpe",
+)
+EXPORTED = slow.all_but(QUICK, ALL)
 LABELS = ("no", "예", "maybe")
 TAGS = ("O", "B-CAT", "I-CAT", "B-MAT", "I-MAT")
 TOP_K = 3
@@ -164,23 +172,23 @@ def softmax(logits):
 
 
 def _classification(tokenizer):
-  model = models.SequenceClassifier(toy.config(tokenizer), len(LABELS))
-  servable = classification.ClassificationServable(
-    model, tokenizer, toy.MAX_SEQ_LENGTH, LABELS
-  )
-  answer = _label(model, toy.batch_of(TEXTS.values()))
-  return _head(servable, model, {"text": _strings(TEXTS)}, answer)
+  request, batch = {"text": _strings(TEXTS)}, toy.batch_of(TEXTS.values())
+  return _classifier(tokenizer, request, batch)
 
 
 def _classification_of_pairs(tokenizer):
-  model = models.SequenceClassifier(toy.config(tokenizer), len(LABELS))
-  servable = classification.ClassificationServable(
-    model, tokenizer, toy.MAX_SEQ_LENGTH, LABELS, text_pairs=True
-  )
   texts, text_pairs = zip(*PAIRS, strict=True)
   request = {"text": _strings(texts), "text_pair": _strings(text_pairs)}
-  answer = _label(model, toy.batch_of(*zip(*PAIRS.values(), strict=True)))
-  return _head(servable, model, request, answer)
+  batch = toy.batch_of(*zip(*PAIRS.values(), strict=True))
+  return _classifier(tokenizer, request, batch, text_pairs=True)
+
+
+def _classifier(tokenizer, request, batch, **options):
+  model = models.SequenceClassifier(toy.config(tokenizer), len(LABELS))
+  servable = classification.ClassificationServable(
+    model, tokenizer, toy.MAX_SEQ_LENGTH, LABELS, **options
+  )
+  return _head(servable, model, request, _label(model, batch))
 
 
 def _label(model, batch):

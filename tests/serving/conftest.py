@@ -1,31 +1,26 @@
-"""One export of every head for all tests of this folder."""
+"""Exports of heads for all tests of this folder, each made when asked for."""
 
 import collections.abc
-import fcntl
 import functools
-import os
 import pathlib
 import shutil
-import types
-import uuid
 from typing import NamedTuple
 
 import keras
 import pytest
+import tensorflow as tf
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.serving import export
 from tests.serving import (
   all_heads,
+  answers,
   bad_requests,
   cpp_client,
   session_process,
   toy,
   warmup_logs,
 )
-
-# Which rows of a request are asked for.
-PARTS = {"all": slice(None), "none": slice(0), "first": slice(1)}
 
 
 class Export(NamedTuple):
@@ -49,11 +44,16 @@ def tokenizer_of(tmp_path_factory):
   return load
 
 
-class _Exports(collections.abc.Mapping):
-  """{name of `all_heads.ALL`: `Export`}, each made when it is asked for.
+@pytest.fixture
+def eagerly():
+  """Runs functions op by op, without tracing them."""
+  tf.config.run_functions_eagerly(True)
+  yield
+  tf.config.run_functions_eagerly(False)
 
-  Several processes share the folder: who comes first exports.
-  """
+
+class _Exports(collections.abc.Mapping):
+  """{name of `all_heads.ALL`: `Export`}."""
 
   def __init__(self, folder):
     self._folder = folder
@@ -71,18 +71,14 @@ class _Exports(collections.abc.Mapping):
     return self._made[name]
 
   def _make(self, name):
-    vocabularies = self._folder / f"vocabulary_{uuid.uuid4().hex}"
-    vocabularies.mkdir(parents=True)
-    head = all_heads.make(name, vocabularies)
-    moved = self._folder / "moved" / name
-    with open(self._folder / f"{name}.lock", "w") as lock:
-      fcntl.flock(lock, fcntl.LOCK_EX)
-      if not moved.exists():
-        export.export(head.servable, self._folder / "made" / name)
-        moved.parent.mkdir(exist_ok=True)
-        (self._folder / "made" / name).rename(moved)
-    shutil.rmtree(vocabularies)
-    return Export(head, moved / "1")
+    vocabulary, moved = self._folder / "vocabulary", self._folder / "moved"
+    for folder in (vocabulary, moved):
+      folder.mkdir(exist_ok=True)
+    head = all_heads.make(name, vocabulary)
+    export.export(head.servable, self._folder / "made" / name)
+    (self._folder / "made" / name).rename(moved / name)
+    shutil.rmtree(vocabulary)
+    return Export(head, moved / name / "1")
 
 
 @pytest.fixture(scope="session")
@@ -92,11 +88,7 @@ def exports(tmp_path_factory):
   The directories were moved after the export, and the vocabularies that the
   models were made with are gone.
   """
-  folder = tmp_path_factory.getbasetemp()
-  # Of a process of pytest-xdist; the parent is that of the whole run.
-  if "PYTEST_XDIST_WORKER" in os.environ:
-    folder = folder.parent
-  return _Exports(folder / "heads")
+  return _Exports(tmp_path_factory.mktemp("heads"))
 
 
 @pytest.fixture(scope="session")
@@ -111,41 +103,39 @@ def program(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def asked(exports, tmp_path_factory):
-  """What all SavedModels answer in a session, all in one process.
+  """Returns a function from a name to what its SavedModel answers a session.
 
-  Its `answers` are of {key: answer or error}, with the keys
+  {key: answer or error}, with the keys
 
-    (name, signature, part)   the requests of `all_heads`, and parts of them
-    (name, signature, "warm-up")   what TF Serving warms up with
-    (name, "ids", number)     `bad_requests.of_ids`
-    "tracked", "mirrored"     exports of `folder` that were made otherwise
+    (signature, part)   the requests of `all_heads`, and `answers.PARTS` of them
+    (signature, "warm-up")   what TF Serving warms up with
+    ("ids", number)     `bad_requests.of_ids`
+
+  One process is asked for all of `all_heads.QUICK`, and one for the others.
   """
-  folder = tmp_path_factory.mktemp("asked")
-  model = exports["encoder"].head.model
-  session_process.save_tracking_the_model(model, folder / "tracked")
-  toy.write_vocabulary(folder / "vocab.txt")
-  session_process.run_module(
-    "export_under_strategy", folder / "vocab.txt", folder / "mirrored"
-  )
-  masked = exports["fill_mask"].head.requests["serving_default"]
-  requests = {
-    "tracked": (folder / "tracked", "token_ids", all_heads.TOKEN_IDS),
-    "mirrored": (folder / "mirrored/1", "serving_default", masked),
-  }
-  for name, (head, version_dir) in exports.items():
-    for key, signature, inputs in _requests(head, version_dir):
-      requests[(name, *key)] = (version_dir, signature, inputs)
-  requests = {k: (str(d), *rest) for k, (d, *rest) in requests.items()}
-  answers = session_process.ask(folder, requests)
-  return types.SimpleNamespace(folder=folder, answers=answers)
+
+  @functools.cache
+  def ask(is_quick):
+    requests = {
+      (name, *key): (str(exports[name].version_dir), signature, inputs)
+      for name in all_heads.ALL
+      if (name in all_heads.QUICK) == is_quick
+      for key, signature, inputs in _requests(*exports[name])
+    }
+    folder = tmp_path_factory.mktemp("asked")
+    found = collections.defaultdict(dict)
+    for (name, *key), answer in session_process.ask(folder, requests).items():
+      found[name][tuple(key)] = answer
+    return found
+
+  return lambda name: ask(name in all_heads.QUICK)[name]
 
 
 def _requests(head, version_dir):
   """Yields (key, signature, {input: value}) for a session."""
   for signature, inputs in head.requests.items():
-    for part, rows in PARTS.items():
-      some = {key: value[rows] for key, value in inputs.items()}
-      yield (signature, part), signature, some
+    for part in answers.PARTS:
+      yield (signature, part), signature, answers.part_of(inputs, part)
   for log in warmup_logs.read(version_dir):
     _, request, inputs = warmup_logs.request_of(log)
     signature = request.model_spec.signature_name
@@ -178,14 +168,14 @@ def printed(program, exports, tmp_path_factory):
     ],
   )
   assert process.returncode == 0, process.stderr
-  answers = iter(cpp_client.parse(process.stdout))
+  printed_answers = iter(cpp_client.parse(process.stdout))
   found = {}
   for name, asked_for in requests.items():
-    own = [next(answers) for _ in asked_for]
+    own = [next(printed_answers) for _ in asked_for]
     good = list(exports[name].head.requests)
     found[name] = (
       own[: -len(good)],
       dict(zip(good, own[-len(good) :], strict=True)),
     )
-  assert next(answers, None) is None
+  assert next(printed_answers, None) is None
   return found

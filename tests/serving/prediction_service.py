@@ -5,10 +5,8 @@ import contextlib
 
 import grpc
 import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import (
   classification_pb2,
-  get_model_metadata_pb2,
   predict_pb2,
   prediction_service_pb2_grpc,
   regression_pb2,
@@ -16,14 +14,13 @@ from tensorflow_serving.apis import (
 
 
 class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
-  """Predict, Classify, Regress and GetModelMetadata.
+  """Predict, Classify and Regress.
 
   Args:
     version_dirs: {name of a model: directory of its SavedModel}.
   """
 
   def __init__(self, version_dirs):
-    self.version_dirs = version_dirs
     self.signatures = {
       name: tf.saved_model.load(str(version_dir)).signatures
       for name, version_dir in version_dirs.items()
@@ -31,14 +28,14 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
 
   def Predict(self, request, context):  # noqa: N802
     inputs = {k: tf.make_ndarray(v) for k, v in request.inputs.items()}
-    outputs = self._run(request.model_spec, inputs, context)
+    outputs = self._run(request.model_spec, inputs)
     response = predict_pb2.PredictResponse(model_spec=request.model_spec)
     for name, value in outputs.items():
       response.outputs[name].CopyFrom(tf.make_tensor_proto(value))
     return response
 
   def Classify(self, request, context):  # noqa: N802
-    outputs = self._run_on_examples(request, context)
+    outputs = self._run_on_examples(request)
     response = classification_pb2.ClassificationResponse()
     for labels, scores in zip(outputs["classes"], outputs["scores"]):
       classes = response.result.classifications.add().classes
@@ -47,46 +44,21 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     return response
 
   def Regress(self, request, context):  # noqa: N802
-    outputs = self._run_on_examples(request, context)
+    outputs = self._run_on_examples(request)
     response = regression_pb2.RegressionResponse()
     for [value] in outputs["outputs"]:
       response.result.regressions.add(value=value)
     return response
 
-  def GetModelMetadata(self, request, context):  # noqa: N802
-    self._check_name(request.model_spec, context)
-    version_dir = self.version_dirs[request.model_spec.name]
-    content = (version_dir / "saved_model.pb").read_bytes()
-    [meta_graph] = saved_model_pb2.SavedModel.FromString(content).meta_graphs
-    signatures = get_model_metadata_pb2.SignatureDefMap()
-    for name, definition in meta_graph.signature_def.items():
-      signatures.signature_def[name].CopyFrom(definition)
-    response = get_model_metadata_pb2.GetModelMetadataResponse(
-      model_spec=request.model_spec
-    )
-    response.metadata["signature_def"].Pack(signatures)
-    return response
-
-  def _run_on_examples(self, request, context):
+  def _run_on_examples(self, request):
     examples = request.input.example_list.examples
     serialized = [example.SerializeToString() for example in examples]
-    return self._run(request.model_spec, {"inputs": serialized}, context)
+    return self._run(request.model_spec, {"inputs": serialized})
 
-  def _run(self, model_spec, inputs, context):
-    self._check_name(model_spec, context)
-    signatures = self.signatures[model_spec.name]
-    signature = model_spec.signature_name or "serving_default"
-    if signature not in signatures:
-      message = f'Serving signature name: "{signature}" not found'
-      context.abort(grpc.StatusCode.FAILED_PRECONDITION, message)
-    tensors = {k: tf.constant(v) for k, v in inputs.items()}
-    outputs = signatures[signature](**tensors)
+  def _run(self, model_spec, inputs):
+    signature = self.signatures[model_spec.name][model_spec.signature_name]
+    outputs = signature(**{k: tf.constant(v) for k, v in inputs.items()})
     return {name: value.numpy() for name, value in outputs.items()}
-
-  def _check_name(self, model_spec, context):
-    if model_spec.name not in self.version_dirs:
-      message = f"Servable not found for request: {model_spec.name}"
-      context.abort(grpc.StatusCode.NOT_FOUND, message)
 
 
 @contextlib.contextmanager

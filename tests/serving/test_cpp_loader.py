@@ -13,6 +13,9 @@ from keras_bert_impl.sentences import sentence_encoder
 from keras_bert_impl.serving import export
 from tests.serving import all_heads, answers, cpp_client, session_process
 
+# It takes a compiler half a minute; `test_export` asks the same in a session.
+pytestmark = pytest.mark.slow
+
 SENTENCES = pathlib.Path(__file__).parents[1] / "data/sentences"
 
 

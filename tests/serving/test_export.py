@@ -19,45 +19,40 @@ from keras_bert_impl.serving.heads import (
   text_vectors,
 )
 from tests import slow
-from tests.serving import all_heads, answers, toy
+from tests.serving import all_heads, answers, session_process, toy
 
 
-@pytest.mark.parametrize("name", all_heads.ALL)
+@pytest.mark.parametrize("name", all_heads.EXPORTED)
 def test_every_signature_answers_as_the_eager_model(exports, asked, name):
-  head = exports[name].head
-  assert set(head.servable.signatures) == set(head.requests)
-  for signature, expected in head.expected.items():
-    answers.check(asked.answers[name, signature, "all"], expected)
-
-
-@pytest.mark.parametrize("name", all_heads.ALL)
-def test_a_batch_of_nothing_is_answered_with_nothing(exports, asked, name):
   for signature, expected in exports[name].head.expected.items():
-    answer = asked.answers[name, signature, "none"]
-    assert set(answer) == set(expected)
-    for output, value in answer.items():
-      assert len(value) == 0
-      assert value.ndim == expected[output].ndim
-      assert value.dtype == expected[output].dtype
+    for part in answers.PARTS:
+      answers.check(asked(name)[signature, part], expected, part)
 
 
-@pytest.mark.parametrize("name", all_heads.ALL)
-def test_a_text_alone_is_answered_as_among_longer_ones(exports, asked, name):
-  for signature, expected in exports[name].head.expected.items():
-    for output, value in asked.answers[name, signature, "first"].items():
-      # The batch of one is padded less.
-      assert value.ndim == expected[output].ndim
-      among = expected[output][tuple(slice(size) for size in value.shape)]
-      if value.dtype == np.float32:
-        np.testing.assert_allclose(value, among, atol=1e-5)
-      else:
-        np.testing.assert_array_equal(value, among)
+@pytest.fixture(scope="module")
+def made_otherwise(exports, tmp_path_factory):
+  """The folder of two exports by other ways, and what they answer."""
+  folder = tmp_path_factory.mktemp("otherwise")
+  model = exports["encoder"].head.model
+  session_process.save_tracking_the_model(model, folder / "tracked")
+  toy.write_vocabulary(folder / "vocab.txt")
+  session_process.run_module(
+    "export_under_strategy", folder / "vocab.txt", folder / "mirrored"
+  )
+  masked = exports["fill_mask"].head.requests["serving_default"]
+  requests = {
+    "tracked": (str(folder / "tracked"), "token_ids", all_heads.TOKEN_IDS),
+    "mirrored": (str(folder / "mirrored/1"), "serving_default", masked),
+  }
+  return folder, session_process.ask(folder, requests)
 
 
-def test_a_tracked_model_would_not_have_loaded(exports, asked):
-  assert "Could not find variable" in asked.answers["tracked"]
+@pytest.mark.slow
+def test_a_tracked_model_would_not_have_loaded(exports, made_otherwise):
+  folder, answer = made_otherwise
+  assert "Could not find variable" in answer["tracked"]
   # Although in Python it loads.
-  loaded = tf.saved_model.load(str(asked.folder / "tracked"))
+  loaded = tf.saved_model.load(str(folder / "tracked"))
   tensors = {k: tf.constant(v) for k, v in all_heads.TOKEN_IDS.items()}
   outputs = loaded.signatures["token_ids"](**tensors)
   expected = exports["encoder"].head.expected["token_ids"]
@@ -66,59 +61,26 @@ def test_a_tracked_model_would_not_have_loaded(exports, asked):
   )
 
 
+@pytest.mark.slow
 def test_a_bfloat16_model_of_two_replicas_is_exported_as_plain_float32(
-  asked, tmp_path
+  made_otherwise,
 ):
-  toy.write_vocabulary(tmp_path / "vocab.txt")
-  tokenizer = toy.tokenizer(tmp_path / "vocab.txt")
+  folder, answer = made_otherwise
+  tokenizer = toy.tokenizer(folder / "vocab.txt")
   model = models.PretrainingModel(toy.config(tokenizer))
-  with np.load(asked.folder / "mirrored/weights.npz") as weights:
+  with np.load(folder / "mirrored/weights.npz") as weights:
     model.set_weights(list(weights.values()))
   expected = all_heads.fillings(model, top_k=5)
-  answers.check(asked.answers["mirrored"], expected)
-  refusal = (asked.folder / "mirrored/refusal.txt").read_text()
+  answers.check(answer["mirrored"], expected)
+  refusal = (folder / "mirrored/refusal.txt").read_text()
   assert "strategy.scope()" in refusal
-
-
-@pytest.mark.parametrize(
-  ("dtype", "precision"), [("bfloat16", 2**-8), ("float16", 2**-11)]
-)
-def test_weights_of_half_precision_answer_nearly_the_same(
-  dtype, precision, tmp_path
-):
-  head = all_heads.make("encoder", tmp_path)
-  rounded = [
-    tf.cast(tf.cast(weight, dtype), tf.float32).numpy()
-    for weight in head.model.get_weights()
-  ]
-  path = export.export(
-    head.servable, tmp_path / "versions", weights_dtype=dtype
-  )
-  signature = tf.saved_model.load(path).signatures["token_ids"]
-  tensors = {k: tf.constant(v) for k, v in all_heads.TOKEN_IDS.items()}
-  hidden = signature(**tensors)["sequence_output"]
-  assert hidden.dtype == tf.float32
-  error = np.abs(hidden - head.expected["token_ids"]["sequence_output"])
-  assert 0 < error.max() < 32 * precision
-  # Only the weights are rounded, nothing that is computed from them.
-  head.model.set_weights(rounded)
-  expected = head.model(all_heads.TOKEN_IDS, training=False)
-  np.testing.assert_allclose(hidden, expected["sequence_output"], atol=1e-5)
 
 
 @pytest.mark.parametrize(
   "name",
   slow.all_but(
-    ("question_answering",),
-    (
-      "encoder",
-      "fill_mask",
-      "question_answering",
-      "classification",
-      "token_classification",
-      "replaced_tokens",
-      "multiple_choice",
-    ),
+    ("classification",),
+    [name for name in all_heads.NAMES if name not in all_heads.QUICK],
   ),
 )
 def test_a_model_in_bfloat16_answers_nearly_the_same(name, tmp_path):
@@ -154,26 +116,24 @@ def test_a_model_goes_back_to_float32(tmp_path):
     np.testing.assert_array_equal(weight, first)
 
 
-def test_files_for_tf_serving_stand_beside_the_versions(exports):
-  for name, (_, version_dir) in exports.items():
-    models_config = (version_dir.parent / "models.config").read_text()
-    assert f'name: "{name}"' in models_config
-    assert f'base_path: "/models/{name}"' in models_config
-    # A batch of texts with more and fewer choices would fail as a whole.
-    has_batching = (version_dir.parent / "batching.config").exists()
-    assert has_batching == (name != "multiple_choice")
-
-
-def test_no_batch_is_padded_to_a_size(exports):
-  # TF Serving pads with a row of a request, and aborts where that has none.
-  folder = exports["classification"].version_dir.parent
+@pytest.mark.parametrize("name", all_heads.QUICK)
+def test_files_for_tf_serving_stand_beside_the_versions(exports, name):
+  folder = exports[name].version_dir.parent
+  models_config = (folder / "models.config").read_text()
+  assert f'name: "{name}"' in models_config
+  assert f'base_path: "/models/{name}"' in models_config
   batching = (folder / "batching.config").read_text()
   assert "max_batch_size { value: 32 }" in batching
+  # TF Serving pads with a row of a request, and aborts where that has none.
   assert "allowed_batch_sizes" not in batching
 
 
-def test_a_batching_configuration_that_would_harm_is_removed(tmp_path):
+def test_a_batching_configuration_that_would_harm_is_removed(
+  tmp_path, monkeypatch
+):
+  # A batch of texts with more and fewer choices would fail as a whole.
   head = all_heads.make("multiple_choice", tmp_path)
+  monkeypatch.setattr(tf.saved_model, "save", lambda _, p, **__: os.mkdir(p))
   (tmp_path / "versions").mkdir()
   (tmp_path / "versions/batching.config").write_text("of an earlier export")
   export.export(head.servable, tmp_path / "versions")
@@ -181,32 +141,31 @@ def test_a_batching_configuration_that_would_harm_is_removed(tmp_path):
 
 
 def test_a_description_says_what_was_trained(exports):
-  def describe(name):
-    extra = exports[name].version_dir / "assets.extra"
-    return json.loads((extra / "model.json").read_text(encoding="utf-8"))
-
-  assert describe("classification") == {
+  head, version_dir = exports["classification_of_pairs"]
+  path = version_dir / "assets.extra/model.json"
+  assert json.loads(path.read_text(encoding="utf-8")) == {
     "head": "classification",
     "labels": list(all_heads.LABELS),
     "max_seq_length": toy.MAX_SEQ_LENGTH,
-    "text_pairs": False,
+    "text_pairs": True,
     "main_script": "Latin",
-    "model_name": "classification",
+    "model_name": "classification_of_pairs",
     "compute_dtype": "float32",
     "weights_dtype": "float32",
   }
-  assert describe("classification_of_pairs")["text_pairs"] is True
-  assert describe("encoder")["pooling"] == "mean"
-  assert describe("fill_mask")["mask_token"] == "[MASK]"
 
 
-def test_a_description_says_what_most_of_the_vocabulary_is_written_in(tmp_path):
+def test_a_description_says_what_most_of_the_vocabulary_is_written_in(
+  tmp_path, monkeypatch
+):
   korean = "서울은 대한민국의 수도이며 가장 큰 도시이다".split()
   tokens = [*toy.TOKENS[:5], *korean]
   (tmp_path / "vocab.txt").write_text("\n".join(tokens), encoding="utf-8")
   tokenizer = tokenizers.load(tmp_path, do_lower_case=False)
-  model = models.SequenceClassifier(toy.config(tokenizer), 2)
-  servable = classification.ClassificationServable(model, tokenizer, 16, "ab")
+  config = toy.config(tokenizer, num_hidden_layers=1)
+  encoder = models.TransformerEncoder(config)
+  servable = text_vectors.EncoderServable(encoder, tokenizer, 16)
+  monkeypatch.setattr(tf.saved_model, "save", lambda _, p, **__: os.mkdir(p))
   version_dir = export.export(servable, tmp_path / "versions")
   with open(f"{version_dir}/assets.extra/model.json") as file:
     assert json.load(file)["main_script"] == "Hangul"
@@ -224,20 +183,26 @@ def test_only_labels_that_the_model_has_are_described(tokenizer):
   assert "label_names" not in describe(("no", "yes"))
 
 
-@pytest.fixture
-def tokenizer(tmp_path):
-  toy.write_vocabulary(tmp_path / "vocab.txt")
-  return toy.tokenizer(tmp_path / "vocab.txt")
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+  path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
+  toy.write_vocabulary(path)
+  return toy.tokenizer(path)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def encoder(tokenizer):
   return models.TransformerEncoder(toy.config(tokenizer, num_hidden_layers=1))
 
 
-def test_each_export_is_the_next_version(encoder, tokenizer, tmp_path):
+@pytest.fixture(scope="module")
+def servable(encoder, tokenizer):
+  return text_vectors.EncoderServable(encoder, tokenizer, 16)
+
+
+def test_each_export_is_the_next_version(servable, tmp_path, monkeypatch):
+  monkeypatch.setattr(tf.saved_model, "save", lambda _, p, **__: os.mkdir(p))
   (tmp_path / "versions" / "8").mkdir(parents=True)
-  servable = text_vectors.EncoderServable(encoder, tokenizer, 16)
   path = export.export(servable, tmp_path / "versions")
   assert path == str(tmp_path / "versions" / "9")
   assert sorted(os.listdir(tmp_path / "versions")) == (
@@ -246,9 +211,8 @@ def test_each_export_is_the_next_version(encoder, tokenizer, tmp_path):
 
 
 def test_an_export_beside_another_takes_the_next_number(
-  encoder, tokenizer, tmp_path, monkeypatch
+  servable, tmp_path, monkeypatch
 ):
-  servable = text_vectors.EncoderServable(encoder, tokenizer, 16)
   written = []
 
   def write_slowly(module, path, signatures):
@@ -269,44 +233,36 @@ def test_an_export_beside_another_takes_the_next_number(
 
 
 def test_a_number_that_is_taken_at_the_last_moment_is_passed_over(
-  encoder, tokenizer, tmp_path, monkeypatch
+  servable, tmp_path, monkeypatch
 ):
   (tmp_path / "versions/1/variables").mkdir(parents=True)
   # What was found before the other export was ready, and what is there now.
   found = iter([[], ["1"]])
   monkeypatch.setattr(tf.io.gfile, "listdir", lambda _: next(found))
   monkeypatch.setattr(tf.saved_model, "save", lambda _, p, **__: os.mkdir(p))
-  servable = text_vectors.EncoderServable(encoder, tokenizer, 16)
   path = export.export(servable, tmp_path / "versions")
   assert path == str(tmp_path / "versions" / "2")
 
 
-def test_what_a_killed_export_left_is_removed(
-  encoder, tokenizer, tmp_path, monkeypatch
-):
+def test_what_a_killed_export_left_is_removed(servable, tmp_path, monkeypatch):
   folder = tmp_path / "versions"
   (folder / "tmp-7-1234/variables").mkdir(parents=True)
   (folder / "tmp-mine").mkdir()  # No export is called so.
   monkeypatch.setattr(tf.saved_model, "save", lambda _, p, **__: os.mkdir(p))
-  export.export(text_vectors.EncoderServable(encoder, tokenizer, 16), folder)
+  export.export(servable, folder)
   assert sorted(os.listdir(folder)) == (
     ["1", "batching.config", "models.config", "tmp-mine"]
   )
 
 
-def test_a_failed_export_leaves_nothing(
-  encoder, tokenizer, tmp_path, monkeypatch
-):
+def test_a_failed_export_leaves_nothing(servable, tmp_path, monkeypatch):
   def write_half(module, path, signatures):
     os.makedirs(path)
     raise OSError("disk full")
 
   monkeypatch.setattr(tf.saved_model, "save", write_half)
   with pytest.raises(OSError, match="disk full"):
-    export.export(
-      text_vectors.EncoderServable(encoder, tokenizer, 16),
-      tmp_path / "versions",
-    )
+    export.export(servable, tmp_path / "versions")
   assert os.listdir(tmp_path / "versions") == []
 
 
@@ -340,8 +296,7 @@ def test_what_does_not_fit_together_is_refused(encoder, tokenizer, tmp_path):
     fill_mask.FillMaskServable(model, tokenizer, 16, top_k=21)
 
 
-def test_a_file_or_an_unknown_dtype_is_refused(encoder, tokenizer, tmp_path):
-  servable = text_vectors.EncoderServable(encoder, tokenizer, 16)
+def test_a_file_or_an_unknown_dtype_is_refused(servable, tmp_path):
   (tmp_path / "file").write_text("")
   with pytest.raises(ValueError, match="file.* is a file: name a folder"):
     export.export(servable, tmp_path / "file")
@@ -352,8 +307,7 @@ def test_a_file_or_an_unknown_dtype_is_refused(encoder, tokenizer, tmp_path):
   assert not (tmp_path / "out").exists()
 
 
-def test_a_name_that_no_path_can_hold_is_refused(encoder, tokenizer, tmp_path):
-  servable = text_vectors.EncoderServable(encoder, tokenizer, 16)
+def test_a_name_that_no_path_can_hold_is_refused(servable, tmp_path):
   for name in ("a/b", "a:b"):
     with pytest.raises(ValueError, match="must be without / and :"):
       export.export(servable, tmp_path / "versions", name)

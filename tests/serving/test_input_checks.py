@@ -6,6 +6,34 @@ import tensorflow as tf
 from tests.serving import all_heads, answers, bad_requests
 
 
+@pytest.mark.parametrize("name", ["classification_of_pairs", "multiple_choice"])
+def test_a_function_refuses_what_has_no_row_or_another_rank_or_size(
+  name, tmp_path, eagerly
+):
+  head = all_heads.make(name, tmp_path)
+  functions = head.servable.signatures
+  for signature, inputs, message in bad_requests.of(head):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+      functions[signature](**{k: tf.constant(v) for k, v in inputs.items()})
+  inputs = head.requests["serving_default"]
+  for part in ("none", "first"):
+    fewer = inputs | answers.part_of({"text": inputs["text"]}, part)
+    with pytest.raises(
+      tf.errors.InvalidArgumentError, match=bad_requests.WRONG_SIZE
+    ):
+      functions["serving_default"](
+        **{k: tf.constant(v) for k, v in fewer.items()}
+      )
+
+
+@pytest.mark.parametrize("name", all_heads.EXPORTED)
+def test_a_session_refuses_ids_that_have_no_row(asked, exports, name):
+  wrong = bad_requests.of_ids(exports[name].head)
+  for number, (_, message) in enumerate(wrong):
+    assert message in asked(name)["ids", number]
+
+
+@pytest.mark.slow  # Compiles a program, for all loaders without Python.
 @pytest.mark.parametrize("name", all_heads.ALL)
 def test_no_input_ends_the_process(printed, exports, name):
   head = exports[name].head
@@ -16,34 +44,3 @@ def test_no_input_ends_the_process(printed, exports, name):
     assert message in error, (signature, inputs)
   for signature, answer in found.items():
     answers.check(answer, head.expected[signature])
-
-
-@pytest.mark.parametrize("name", all_heads.ALL)
-def test_a_session_refuses_ids_that_have_no_row(asked, exports, name):
-  wrong = bad_requests.of_ids(exports[name].head)
-  for number, (_, message) in enumerate(wrong):
-    assert message in asked.answers[name, "ids", number]
-
-
-@pytest.mark.parametrize("name", ["encoder", "multiple_choice"])
-def test_a_model_loaded_in_python_refuses_ids_that_have_no_row(exports, name):
-  head, version_dir = exports[name]
-  signature = tf.saved_model.load(str(version_dir)).signatures["token_ids"]
-  for inputs, message in bad_requests.of_ids(head):
-    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-      signature(**{name: tf.constant(ids) for name, ids in inputs.items()})
-
-
-@pytest.mark.parametrize("name", ["classification_of_pairs", "multiple_choice"])
-def test_texts_without_as_many_others_are_refused(exports, name):
-  head, version_dir = exports[name]
-  loaded = tf.saved_model.load(str(version_dir))
-  inputs = head.requests["serving_default"]
-  for rows in (slice(0), slice(1)):
-    fewer = inputs | {"text": inputs["text"][rows]}
-    with pytest.raises(
-      tf.errors.InvalidArgumentError, match=bad_requests.WRONG_SIZE
-    ):
-      loaded.signatures["serving_default"](
-        **{name: tf.constant(texts) for name, texts in fewer.items()}
-      )

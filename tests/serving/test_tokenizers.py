@@ -1,9 +1,8 @@
-"""Models with each kind of tokenizer, loaded as TF Serving loads them.
+"""Models with each kind of tokenizer, op by op.
 
-The vocabulary's files are gone by then.
+The graphs of these tokenizers are in the exports of `all_heads`.
 """
 
-import pathlib
 import types
 
 import keras
@@ -12,14 +11,12 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import models, tokenizers
-from keras_bert_impl.serving import export
 from keras_bert_impl.serving.heads import (
   classification,
   fill_mask,
   text_vectors,
 )
-from tests import slow
-from tests.serving import all_heads, session_process, test_linked_ops, toy
+from tests.serving import all_heads, toy
 from tests.tokenizers import vocabularies
 
 OPTIONS = {
@@ -43,50 +40,37 @@ def _masked(kind):
   return [f"the {mask} sat {mask}", "cat", f"{mask}"]
 
 
-@pytest.fixture(scope="module", params=slow.all_but(("byte_bpe",), WRITERS))
+@pytest.fixture(scope="module", params=WRITERS)
 def served(request, tmp_path_factory):
-  """A model with its tokenizer, and what its exports answer."""
+  """A model with its tokenizer, and what it answers as served."""
   kind = request.param
   folder = tmp_path_factory.mktemp(kind)
-  (folder / "model").mkdir()
-  tokenizer = tokenizers.load(WRITERS[kind](folder / "model"), **OPTIONS[kind])
+  tokenizer = tokenizers.load(WRITERS[kind](folder), **OPTIONS[kind])
   keras.utils.set_random_seed(0)
   model = models.PretrainingModel(toy.config(tokenizer))
   classifier = models.SequenceClassifier(toy.config(tokenizer), len(LABELS))
   arguments = (tokenizer, toy.MAX_SEQ_LENGTH)
-  folders = [
-    export.export(servable, folder / servable.head)
-    for servable in (
-      text_vectors.EncoderServable(model, *arguments),
-      fill_mask.FillMaskServable(model, *arguments, top_k=3),
-      classification.ClassificationServable(
-        classifier, *arguments, LABELS, text_pairs=True
-      ),
-    )
-  ]
-  for path in (folder / "model").iterdir():
-    path.unlink()
-  texts, pairs = (
-    {"text": TEXTS + BROKEN},
-    dict(zip(("text", "text_pair"), PAIRS)),
+  encoder = text_vectors.EncoderServable(model, *arguments)
+  filler = fill_mask.FillMaskServable(model, *arguments, top_k=3)
+  of_pairs = classification.ClassificationServable(
+    classifier, *arguments, LABELS, text_pairs=True
   )
-  answers = session_process.ask(
-    folder,
-    {
-      "text": (folders[0], "serving_default", texts),
-      "tokens": (folders[0], "token_embeddings", texts),
-      "masks": (folders[1], "serving_default", {"text": _masked(kind)}),
-      "pairs": (folders[2], "serving_default", pairs),
-    },
-  )
+  texts = tf.constant(TEXTS + BROKEN)
+  answers = {
+    "text": encoder.answer(texts),
+    "tokens": encoder.embed_tokens(texts),
+    "masks": filler.answer(tf.constant(_masked(kind))),
+    "pairs": of_pairs.answer(*map(tf.constant, PAIRS)),
+  }
   return types.SimpleNamespace(
     kind=kind,
-    folder=folder,
-    version_dirs=[pathlib.Path(path) for path in folders],
     model=model,
     classifier=classifier,
     tokenizer=tokenizer,
-    answers=answers,
+    answers={
+      name: {key: value.numpy() for key, value in answer.items()}
+      for name, answer in answers.items()
+    },
   )
 
 
@@ -126,19 +110,6 @@ def test_masks_are_filled_with_tokens_that_people_can_read(served):
       ]
 
 
-def test_the_files_of_the_vocabulary_are_assets(served):
-  names = {"byte_bpe": {"vocab.json", "merges.txt"}}
-  assets = served.folder / "encoder" / "1" / "assets"
-  assert {path.name for path in assets.iterdir()} == names.get(
-    served.kind, {"spiece.model"}
-  )
-  # Enough to make the tokenizer again.
-  again = tokenizers.load(assets, **OPTIONS[served.kind])
-  assert again.tokenize(TEXTS).to_list() == (
-    served.tokenizer.tokenize(TEXTS).to_list()
-  )
-
-
 def test_a_pair_is_classified_as_the_tokenizer_joins_it(served):
   # Byte-level BPE has two separators between the texts and one segment.
   inputs = served.tokenizer(*PAIRS, toy.MAX_SEQ_LENGTH)
@@ -167,13 +138,6 @@ def test_tokens_are_text_that_stands_where_they_say(served):
         assert token.strip() == place.numpy()[0].decode("utf-8").strip()
   assert (answer["tokens"][1] == b"").all()
   assert not answer["embeddings"][1].any()
-
-
-def test_tf_serving_links_every_op(served):
-  for version_dir in served.version_dirs:
-    ops = test_linked_ops.ops_of(version_dir)
-    of_others = {op for op in ops if not hasattr(tf.raw_ops, op)}
-    assert of_others <= test_linked_ops.TEXT_OPS
 
 
 def test_a_byte_level_mask_takes_the_blank_before_it(tmp_path):
