@@ -49,11 +49,11 @@ PICKLES = {
   ),
   "stacked global of a number": (
     t.number(1) + t.text("system") + b"\x93",
-    "has a int where a str must be",
+    "STACK_GLOBAL requires str",
   ),
   "stacked global of a global": (
     t.mention("collections", "OrderedDict") + t.text("x") + b"\x93",
-    "has a Global where a str must be",
+    "STACK_GLOBAL requires str",
   ),
   "call within a call": (
     of_tensor(values=SYSTEM),
@@ -61,15 +61,15 @@ PICKLES = {
   ),
   "call of a result": (
     t.call("collections", "OrderedDict") + b")R",
-    "has a dict where a Global must be",
+    "'_Dict' object is not callable",
   ),
   "call of a type": (
     t.mention("torch", "FloatStorage") + b")R",
-    "calls torch.FloatStorage",
+    "'str' object is not callable",
   ),
   "call with the wrong arguments": (
     t.call("torch._utils", "_rebuild_tensor_v2", t.number(1)),
-    "opcode REDUCE",
+    "_tensor() missing 3 required",
   ),
   "INST": (b"(" + TOUCH + b"ios\nsystem\n", "opcode INST"),
   "OBJ": (b"(cos\nsystem\n" + TOUCH + b"o", "names 'os.system'"),
@@ -86,7 +86,7 @@ PICKLES = {
     of_tensor(values=t.storage("0", 6, "FloatStorage", VIEW)),
     "view of a storage",
   ),
-  "state for what is no dict": (b"]}b", "has a list where a dict must be"),
+  "state for what is no dict": (b"]}b", "holds 0 state dicts"),
   "storage of a path": (
     of_tensor(values=t.storage("../../secret")),
     "storage named '../../secret'",
@@ -132,11 +132,11 @@ PICKLES = {
   "huge pickle": (t.text("x" * (5 << 20)), "directory has 524"),
   "huge length of a text": (b"\x8d" + 7 * b"\xff" + b"\x00", "expected"),
   "huge length of a number": (b"\x8b\xff\xff\xff\x7f", "not enough data"),
-  "value that was never kept": (b"h\x07", "opcode BINGET at byte"),
-  "nothing to take": (b"R", "opcode REDUCE at byte"),
-  "no mark": (b"t", "opcode TUPLE at byte"),
-  "two values": (b"))", "ends with other than one value"),
-  "a key without a value": (b"}(" + TOUCH + b"u", "key without a value"),
+  "value that was never kept": (b"h\x07", "Memo value not found at index 7"),
+  "nothing to take": (b"R", "lacks what it works on"),
+  "no mark": (b"t", "lacks what it works on"),
+  "two values": (b"))", "holds 0 state dicts"),
+  "a key without a value": (b"}(" + TOUCH + b"u", "list index out of range"),
   "no opcode": (b"\xff", "opcode b'\\xff' unknown"),
   "name of a tensor on two lines": (
     t.dictionary({"a\nb": t.tensor()}),
@@ -243,7 +243,7 @@ FILES = {
     {"0": bytes(40_000_000)},
     compressed=["data/0"],
   ),
-  "encrypted": patched("or encrypted", b"model/data.pkl", 8, b"\1"),
+  "encrypted": patched("is encrypted", b"model/data.pkl", 8, b"\1"),
   "method of compression": patched(
     "is compressed", b"model/data/0", 10, b"\x63"
   ),
@@ -257,10 +257,15 @@ FILES = {
   "short storage": zipped("has 20 bytes, not 24", storages={"0": bytes(20)}),
   "long storage": zipped("has 28 bytes, not 24", storages={"0": bytes(28)}),
   "other name in the entry": patched(
-    "is not where it must be", b"model/data/0", 30, b"x", bytes.find, 30
+    "File name in directory",
+    b"model/data/0",
+    30,
+    b"x",
+    bytes.find,
+    30,
   ),
   "entry beyond the file": patched(
-    "a part is to be at byte", b"model/data/0", 42, b"\xff\xff\xff\x7f"
+    "Truncated file header", b"model/data/0", 42, b"\xff\xff\xff\x7f"
   ),
   "size beyond the file": patched(
     "entry model/data/0 has", b"model/data/0", 24, b"\xff\xff\xff\x7f"

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import pathlib
 import tempfile
+import zipfile
 
 import h5py
 import keras
@@ -48,9 +49,8 @@ def open_weights(path, declared):
     AttributeError,
     ImportError,  # Layers of another backend, which is not installed.
     KeyError,
-    OSError,
     TypeError,
-    ValueError,
+    *zip_entries.FAULTS,
   ) as error:
     reason = str(error).strip().partition("\n")[0]
     raise ValueError(
@@ -67,13 +67,16 @@ def open_weights(path, declared):
 
 def _open(path):
   """Returns the model, its weights not read, and {name of weight: `Place`}."""
-  with zip_entries.GuardedFile(path, _MOST_BYTES) as file:
-    entries = zip_entries.entries(file)
-    config = json.loads(zip_entries.content(file, entries[_CONFIG]))
+  with (
+    zip_entries.GuardedFile(path, _MOST_BYTES) as file,
+    zipfile.ZipFile(file) as archive,
+  ):
+    entries = zip_entries.entries(archive)
+    config = json.loads(zip_entries.content(archive, entries[_CONFIG]))
     with given_arrays.awaited():
       model = keras.saving.deserialize_keras_object(config)
     weights = _weight_names(model)
-    start = zip_entries.offset(file, entries[_WEIGHTS])
+    start = zip_entries.offset(archive, entries[_WEIGHTS])
     places = {}
 
     def add(name, item):

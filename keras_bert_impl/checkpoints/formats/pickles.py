@@ -1,13 +1,13 @@
-"""Reads the pickles of `torch.save` without running them.
+"""Reads the pickles of `torch.save`, which make nothing but tensors.
 
-A pickle is a program that may call anything. This interpreter knows the
-instructions that a state dict of tensors is made of, calls nothing but
-functions of its own, and refuses all else by name.
+A pickle is a program that may call anything. Its instructions are looked
+through before the first one is followed: those that no state dict of tensors is
+made of are refused by name. What the others call are functions of this module.
 """
 
-import dataclasses
 import io
 import math
+import pickle
 import pickletools
 from typing import NamedTuple
 
@@ -16,22 +16,31 @@ MOST_BYTES = 4 << 20
 _MOST_OPCODES = 1 << 18
 _MOST_AXES = 32
 
+_OPCODES = frozenset(
+  (
+    "APPEND APPENDS BINFLOAT BINGET BININT BININT1 BININT2 BINPERSID BINPUT"
+    " BINUNICODE BUILD EMPTY_DICT EMPTY_LIST EMPTY_TUPLE FRAME GLOBAL LONG1"
+    " LONG_BINGET LONG_BINPUT MARK MEMOIZE NEWFALSE NEWTRUE NONE PROTO REDUCE"
+    " SETITEM SETITEMS SHORT_BINUNICODE STACK_GLOBAL STOP TUPLE TUPLE1 TUPLE2"
+    " TUPLE3"
+  ).split()
+)
+# {name of a storage's type: what NumPy calls it}.
 _STORAGES = {
-  "torch BFloat16Storage": "bfloat16",
-  "torch BoolStorage": "bool",
-  "torch ByteStorage": "uint8",
-  "torch CharStorage": "int8",
-  "torch DoubleStorage": "float64",
-  "torch FloatStorage": "float32",
-  "torch HalfStorage": "float16",
-  "torch IntStorage": "int32",
-  "torch LongStorage": "int64",
-  "torch ShortStorage": "int16",
+  "torch.BFloat16Storage": "bfloat16",
+  "torch.BoolStorage": "bool",
+  "torch.ByteStorage": "uint8",
+  "torch.CharStorage": "int8",
+  "torch.DoubleStorage": "float64",
+  "torch.FloatStorage": "float32",
+  "torch.HalfStorage": "float16",
+  "torch.IntStorage": "int32",
+  "torch.LongStorage": "int64",
+  "torch.ShortStorage": "int16",
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Storage:
+class Storage(NamedTuple):
   """A run of numbers outside of the pickle.
 
   Attributes:
@@ -45,8 +54,7 @@ class Storage:
   size: int
 
 
-@dataclasses.dataclass(frozen=True)
-class Tensor:
+class Tensor(NamedTuple):
   """A view of a storage.
 
   Attributes:
@@ -83,67 +91,100 @@ def read(content):
     ValueError: it is cut off, or holds anything else; says what, for the end of
       a sentence.
   """
-  machine = _Machine()
-  opcodes = pickletools.genops(io.BytesIO(content))
-  for count, (opcode, argument, position) in enumerate(opcodes):
-    if opcode.name == "STOP":
-      break
+  for count, instruction in enumerate(pickletools.genops(content)):
+    opcode, argument, position = instruction
     if count == _MOST_OPCODES:
       raise ValueError(f"its pickle has more than {count} opcodes")
     if opcode.name not in _OPCODES:
       raise ValueError(f"opcode {opcode.name} is at byte {position}")
-    try:
-      _OPCODES[opcode.name](machine, argument)
-    except (IndexError, KeyError, TypeError) as error:
-      raise ValueError(
-        f"opcode {opcode.name} at byte {position} lacks what it works on"
-      ) from error
-  [frame] = machine.frames if len(machine.frames) == 1 else [[]]
-  if len(frame) != 1:
-    raise ValueError("its pickle ends with other than one value")
-  return Pickle(frame[0], machine.storages, position + 1)
+    if opcode.name == "GLOBAL":
+      _known(*argument.split(" ", 1))
+  unpickler = _Unpickler(io.BytesIO(content[: position + 1]))
+  try:
+    value = unpickler.load()
+  except (
+    AttributeError,
+    EOFError,
+    IndexError,
+    KeyError,
+    TypeError,
+    pickle.UnpicklingError,
+  ) as error:
+    raise ValueError(
+      f"an instruction of its pickle lacks what it works on: {error}"
+    ) from error
+  return Pickle(value, unpickler.storages, position + 1)
 
 
-class _Machine:
-  """State of the interpreter.
+class _Dict(dict):
+  """Dict that a pickle fills item by item."""
+
+  def __setitem__(self, key, value):
+    # Of a nested tuple the hash may take forever.
+    if type(key) not in (str, int):
+      raise ValueError(f"its pickle has a key of type {type(key).__name__}")
+    super().__setitem__(key, value)
+
+
+# The class in Python, whose instructions can be replaced; it is also slower,
+# and keeps its memo in a dict, which no index makes large.
+class _Unpickler(pickle._Unpickler):
+  """Unpickler that knows three functions, which are none of torch's.
 
   Attributes:
-    frames: list of lists, the stack, with a list for each mark.
-    memo: {int: value}.
     storages: {key: `Storage`}.
   """
 
-  def __init__(self):
-    self.frames = [[]]
-    self.memo = {}
+  def __init__(self, file):
+    super().__init__(file)
     self.storages = {}
 
-  def push(self, value):
-    self.frames[-1].append(value)
+  def find_class(self, module, name):
+    return _known(module, name)
 
-  def pop(self):
-    return self.frames[-1].pop()
+  def persistent_load(self, pid):
+    """Returns the storage of ("storage", type, key, device, size, view)."""
+    if type(pid) is not tuple or len(pid) not in (5, 6) or pid[0] != "storage":
+      raise ValueError("its pickle refers to other than a storage")
+    if pid[5:] not in ((), (None,)):
+      raise ValueError(
+        "its pickle has a view of a storage, as before torch 0.4"
+      )
+    _, dtype, key, _, size, *_ = pid
+    if _checked(dtype, str) not in _STORAGES.values():
+      raise ValueError(f"its pickle has a storage of type {dtype!r:.100}")
+    if not (_checked(key, str).isascii() and key.isdigit()):
+      raise ValueError(f"its pickle has a storage named {key!r:.100}")
+    storage = Storage(key, dtype, _count(size))
+    if self.storages.setdefault(key, storage) != storage:
+      raise ValueError(f"its pickle has two storages named {key}")
+    return storage
 
-  def pop_to_mark(self):
-    values = self.frames.pop()
-    self.frames[-1]  # An IndexError without a mark.
-    return values
+  def load_empty_dictionary(self):
+    self.append(_Dict())
 
-  def top(self):
-    return self.frames[-1][-1]
+  def load_build(self):
+    self.stack.pop()  # Attributes of a dict, such as `_metadata`.
+
+  dispatch = pickle._Unpickler.dispatch | {
+    pickle.EMPTY_DICT[0]: load_empty_dictionary,
+    pickle.BUILD[0]: load_build,
+  }
 
 
-class _Global(NamedTuple):
-  """A name that a pickle may mention."""
-
-  name: str
+def _known(module, name):
+  """Returns what a name in a pickle stands for here."""
+  name = f"{module}.{name}"
+  if name not in _KNOWN:
+    raise ValueError(f"its pickle names {name!r:.100}")
+  return _KNOWN[name]
 
 
 def _checked(value, kind):
   if type(value) is not kind:
     raise ValueError(
       f"its pickle has a {type(value).__name__.lstrip('_')} where a"
-      f" {kind.__name__.lstrip('_')} must be"
+      f" {kind.__name__} must be"
     )
   return value
 
@@ -155,78 +196,8 @@ def _count(value):
   return value
 
 
-def _mention(machine, name):
-  if name not in _FUNCTIONS and name not in _STORAGES:
-    raise ValueError(f"its pickle names {name.replace(' ', '.')!r:.100}")
-  machine.push(_Global(name))
-
-
-def _mention_stacked(machine, _):
-  name, module = machine.pop(), machine.pop()
-  _mention(machine, f"{_checked(module, str)} {_checked(name, str)}")
-
-
-def _call(machine, _):
-  arguments, function = machine.pop(), machine.pop()
-  name = _checked(function, _Global).name
-  if name not in _FUNCTIONS:
-    raise ValueError(f"its pickle calls {name.replace(' ', '.')}")
-  machine.push(_FUNCTIONS[name](*_checked(arguments, tuple)))
-
-
-def _set_items(machine, values):
-  target = _checked(machine.top(), dict)
-  if len(values) % 2:
-    raise ValueError("its pickle has a key without a value")
-  for key, value in zip(values[::2], values[1::2], strict=True):
-    # Of a nested tuple the hash may take forever.
-    if type(key) not in (str, int):
-      raise ValueError(f"its pickle has a key of type {type(key).__name__}")
-    target[key] = value
-
-
-def _set_item(machine, _):
-  value, key = machine.pop(), machine.pop()
-  _set_items(machine, [key, value])
-
-
-def _append(machine, values):
-  _checked(machine.top(), list).extend(values)
-
-
-def _set_state(machine, _):
-  """Leaves out the attributes of a dict, such as `_metadata`."""
-  machine.pop()
-  _checked(machine.top(), dict)
-
-
-def _push_tuple(machine, length):
-  machine.push(tuple([machine.pop() for _ in range(length)][::-1]))
-
-
-def _push_storage(machine, _):
-  """Pushes the storage of ("storage", type, key, device, size, view)."""
-  values = _checked(machine.pop(), tuple)
-  if len(values) not in (5, 6) or values[0] != "storage":
-    raise ValueError("its pickle refers to other than a storage")
-  if values[5:] not in ((), (None,)):
-    raise ValueError("its pickle has a view of a storage, as before torch 0.4")
-  kind = _checked(values[1], _Global).name
-  if kind not in _STORAGES:
-    raise ValueError(f"its pickle has a storage of type {kind}")
-  key = _checked(values[2], str)
-  if not (key.isascii() and key.isdigit()):
-    raise ValueError(f"its pickle has a storage named {key!r:.100}")
-  storage = Storage(key, _STORAGES[kind], _count(values[4]))
-  if machine.storages.setdefault(key, storage) != storage:
-    raise ValueError(f"its pickle has two storages named {key}")
-  machine.push(storage)
-
-
-def _ordered_dict(*items):
-  if items:
-    raise ValueError("its pickle makes an OrderedDict of items")
-  return {}
+def _ordered_dict():
+  return _Dict()
 
 
 def _tensor(storage, offset, shape, strides, *_):
@@ -254,48 +225,8 @@ def _parameter(tensor, *_):
   return _checked(tensor, Tensor)
 
 
-_FUNCTIONS = {
-  "collections OrderedDict": _ordered_dict,
-  "torch._utils _rebuild_parameter": _parameter,
-  "torch._utils _rebuild_tensor_v2": _tensor,
-}
-_NOTHING = ("PROTO", "FRAME")
-_VALUES = (
-  "BINFLOAT",
-  "BININT",
-  "BININT1",
-  "BININT2",
-  "BINUNICODE",
-  "LONG1",
-  "SHORT_BINUNICODE",
-)
-_PUTS = ("BINPUT", "LONG_BINPUT")
-_GETS = ("BINGET", "LONG_BINGET")
-# {opcode: function of the machine and the opcode's argument}.
-_OPCODES = {
-  **dict.fromkeys(_NOTHING, lambda m, value: None),
-  **dict.fromkeys(_VALUES, lambda m, value: m.push(value)),
-  **dict.fromkeys(_PUTS, lambda m, i: m.memo.update({i: m.top()})),
-  **dict.fromkeys(_GETS, lambda m, i: m.push(m.memo[i])),
-  "NONE": lambda m, _: m.push(None),
-  "NEWTRUE": lambda m, _: m.push(True),
-  "NEWFALSE": lambda m, _: m.push(False),
-  "EMPTY_DICT": lambda m, _: m.push({}),
-  "EMPTY_LIST": lambda m, _: m.push([]),
-  "EMPTY_TUPLE": lambda m, _: m.push(()),
-  "TUPLE1": lambda m, _: _push_tuple(m, 1),
-  "TUPLE2": lambda m, _: _push_tuple(m, 2),
-  "TUPLE3": lambda m, _: _push_tuple(m, 3),
-  "TUPLE": lambda m, _: m.push(tuple(m.pop_to_mark())),
-  "MARK": lambda m, _: m.frames.append([]),
-  "MEMOIZE": lambda m, _: m.memo.update({len(m.memo): m.top()}),
-  "APPEND": lambda m, _: _append(m, [m.pop()]),
-  "APPENDS": lambda m, _: _append(m, m.pop_to_mark()),
-  "SETITEM": _set_item,
-  "SETITEMS": lambda m, _: _set_items(m, m.pop_to_mark()),
-  "GLOBAL": _mention,
-  "STACK_GLOBAL": _mention_stacked,
-  "REDUCE": _call,
-  "BUILD": _set_state,
-  "BINPERSID": _push_storage,
+_KNOWN = _STORAGES | {
+  "collections.OrderedDict": _ordered_dict,
+  "torch._utils._rebuild_parameter": _parameter,
+  "torch._utils._rebuild_tensor_v2": _tensor,
 }

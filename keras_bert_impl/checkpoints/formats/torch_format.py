@@ -1,11 +1,12 @@
 """Reads what `torch.save` writes of a state dict, without torch.
 
 Two forms: a zip file whose entries, not compressed, are a pickle and the
-storages; and the older one, five pickles and then the storages. The pickle is
-never run: see `pickles`. Local files only.
+storages; and the older one, five pickles and then the storages. The pickle runs
+nothing of torch or Python: see `pickles`. Local files only.
 """
 
 import struct
+import zipfile
 
 import numpy as np
 
@@ -22,6 +23,7 @@ INDEX_NAME = "pytorch_model.bin.index.json"
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _LENGTH = struct.Struct("<q")
+_ZIP = b"PK\3\4"
 
 
 def open_weights(path, declared):
@@ -39,58 +41,57 @@ def read(path):
   """
   places = {}
   for file_path in transformers_files.weight_files(path):
-    try:
-      places |= _places(file_path)
-    except (ValueError, struct.error) as error:
-      reason = str(error).partition("\n")[0]
-      raise ValueError(
-        f"{file_path} is damaged, or holds more than a state dict of tensors: "
-        f"{reason}. Where you trust it, write it anew with torch: "
-        "torch.save(model.state_dict(), path)."
-      ) from error
+    with zip_entries.GuardedFile(file_path, pickles.MOST_BYTES) as file:
+      try:
+        places |= _places(file_path, file)
+      except (*zip_entries.FAULTS, struct.error) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(
+          f"{file_path} is damaged, or holds more than a state dict of tensors:"
+          f" {reason}. Where you trust it, write it anew with torch: "
+          "torch.save(model.state_dict(), path)."
+        ) from error
   return stored_tensors.StoredTensors(places)
 
 
-def _places(path):
+def _places(path, file):
   """Returns {name: `Place`} of the tensors in a file."""
-  with zip_entries.GuardedFile(path, pickles.MOST_BYTES) as file:
-    is_zip = file.read(4) == b"PK\3\4"
-    value, offsets = (_open_zip if is_zip else _open_legacy)(file)
+  is_zip = file.read(4) == _ZIP
+  file.seek(0)
+  value, offsets = (_open_zip if is_zip else _open_legacy)(file)
   places = {}
-  for name, tensor in _state_dict(value).items():
-    storage = tensor.storage
-    offset = offsets[storage.key] + tensor.offset * _itemsize(storage)
-    places[name] = stored_tensors.Place(
-      path, storage.dtype, offset, tensor.shape, tensor.strides
-    )
+  for name, (storage, offset, *view) in _state_dict(value).items():
+    offset = offsets[storage.key] + offset * _itemsize(storage)
+    places[name] = stored_tensors.Place(path, storage.dtype, offset, *view)
   return places
 
 
 def _open_zip(file):
   """Returns (value of the pickle, {key of storage: byte offset})."""
-  entries = zip_entries.entries(file)
-  pickled = [
-    n for n in entries if n.count("/") == 1 and n.endswith("/data.pkl")
-  ]
-  if len(pickled) != 1:
-    raise ValueError(f"it has {len(pickled)} entries */data.pkl, not one")
-  root = pickled[0].removesuffix("data.pkl")
-  if f"{root}byteorder" in entries:
-    order = zip_entries.content(file, entries[f"{root}byteorder"])
-    _check_little_endian(order == b"little")
-  pickle = pickles.read(zip_entries.content(file, entries[pickled[0]]))
-  used, offsets = [], {}
-  for key, storage in pickle.storages.items():
-    name = f"{root}data/{key}"
-    if name not in entries:
-      raise ValueError(f"entry {name} is missing")
-    size = storage.size * _itemsize(storage)
-    if entries[name].file_size != size:
-      raise ValueError(
-        f"entry {name} has {entries[name].file_size} bytes, not {size}"
-      )
-    used.append(entries[name])
-    offsets[key] = zip_entries.offset(file, entries[name])
+  with zipfile.ZipFile(file) as archive:
+    entries = zip_entries.entries(archive)
+    pickled = [
+      n for n in entries if n.count("/") == 1 and n.endswith("/data.pkl")
+    ]
+    if len(pickled) != 1:
+      raise ValueError(f"it has {len(pickled)} entries */data.pkl, not one")
+    root = pickled[0].removesuffix("data.pkl")
+    if f"{root}byteorder" in entries:
+      order = zip_entries.content(archive, entries[f"{root}byteorder"])
+      _check_little_endian(order == b"little")
+    pickle = pickles.read(zip_entries.content(archive, entries[pickled[0]]))
+    used, offsets = [], {}
+    for key, storage in pickle.storages.items():
+      name = f"{root}data/{key}"
+      if name not in entries:
+        raise ValueError(f"entry {name} is missing")
+      used.append(entries[name])
+      size = storage.size * _itemsize(storage)
+      if used[-1].file_size != size:
+        raise ValueError(
+          f"entry {name} has {used[-1].file_size} bytes, not {size}"
+        )
+      offsets[key] = zip_entries.offset(archive, used[-1])
   if zip_entries.overlap(used):
     raise ValueError("its entries overlap")
   return pickle.value, offsets
@@ -98,7 +99,7 @@ def _open_zip(file):
 
 def _open_legacy(file):
   """Returns (value of the pickle, {key of storage: byte offset})."""
-  content = file.read_at(0, min(file.num_bytes, pickles.MOST_BYTES))
+  content = file.read(min(file.num_bytes, pickles.MOST_BYTES))
   position, found = 0, []
   for _ in range(5):
     found.append(pickles.read(content[position:]))
@@ -114,14 +115,15 @@ def _open_legacy(file):
     storage = pickle.storages.get(key) if isinstance(key, str) else None
     if storage is None:
       raise ValueError("it has a storage that its pickle does not name")
-    [size] = _LENGTH.unpack(file.read_at(position, _LENGTH.size))
+    file.seek(position)
+    [size] = _LENGTH.unpack(file.read(_LENGTH.size))
     if size != storage.size:
       raise ValueError(
         f"storage {key} has {size} values there, {storage.size} in the pickle"
       )
     offsets[key] = position + _LENGTH.size
     position = offsets[key] + size * _itemsize(storage)
-    file.check_inside(position, 0, f"storage {key}")
+    file.check_inside(position, f"storage {key}")
   for key in pickle.storages:
     if key not in offsets:
       raise ValueError(f"storage {key} is missing")

@@ -3,14 +3,17 @@
 import io
 import itertools
 import os
-import struct
 import zipfile
 
-_MARK = b"PK\3\4"  # with which each entry begins
-# The fields of an entry before its name: at the end the sizes of the name and
-# of what comes between it and the content.
-_LOCAL_HEADER = struct.Struct("<26xHH")
-_ENCRYPTED = 1
+# What `zipfile` and these functions raise for damaged files.
+FAULTS = (
+  NotImplementedError,
+  OSError,
+  OverflowError,
+  RuntimeError,
+  ValueError,
+  zipfile.BadZipFile,
+)
 
 
 class GuardedFile(io.FileIO):
@@ -43,23 +46,10 @@ class GuardedFile(io.FileIO):
       )
     return super().read(size)
 
-  def read_at(self, offset, size):
-    """Returns `size` bytes; fewer at the end of the file.
-
-    Raises:
-      ValueError: as `read`, or `offset` is not in the file.
-    """
-    if not 0 <= offset <= self.num_bytes:
-      raise ValueError(f"a part is to be at byte {offset} of {self.num_bytes}")
-    self.seek(offset)
-    return self.read(size)
-
-  def check_inside(self, offset, size, what):
-    """Raises ValueError if a part does not end in the file."""
-    if offset + size > self.num_bytes:
-      raise ValueError(
-        f"{what} ends at byte {offset + size} of {self.num_bytes}"
-      )
+  def check_inside(self, end, what):
+    """Raises ValueError if a part ends beyond the file."""
+    if end > self.num_bytes:
+      raise ValueError(f"{what} ends at byte {end} of {self.num_bytes}")
 
 
 class Window(io.RawIOBase):
@@ -82,18 +72,6 @@ class Window(io.RawIOBase):
     self._place = base[whence] + offset
     return self._place
 
-  def tell(self):
-    """Returns the byte of the part that is read next."""
-    return self._place
-
-  def seekable(self):
-    """Returns True."""
-    return True
-
-  def readable(self):
-    """Returns True."""
-    return True
-
   def readinto(self, buffer):
     """Reads bytes into a buffer, and returns their number."""
     count = max(min(len(buffer), self._size - self._place), 0)
@@ -103,54 +81,43 @@ class Window(io.RawIOBase):
     return count
 
 
-def entries(file):
-  """Returns {name: `zipfile.ZipInfo`} of an open zip file.
+def entries(archive):
+  """Returns {name: `zipfile.ZipInfo`} of an open `zipfile.ZipFile`.
 
   Raises:
-    ValueError: it is damaged, or two entries have one name.
+    ValueError: two entries have one name.
   """
-  try:
-    with zipfile.ZipFile(file) as archive:
-      infos = archive.infolist()
-  except (
-    NotImplementedError,
-    OSError,
-    OverflowError,
-    RuntimeError,
-    zipfile.BadZipFile,
-  ) as error:
-    raise ValueError(str(error)) from error
-  found = {info.filename: info for info in infos}
-  if len(found) < len(infos):
+  found = archive.NameToInfo
+  if len(found) < len(archive.infolist()):
     raise ValueError("two of its entries have one name")
   return found
 
 
-def offset(file, info):
+def offset(archive, info):
   """Returns the byte of the file at which an entry's content begins, int.
 
   Args:
-    file: `GuardedFile`.
+    archive: `zipfile.ZipFile` of a `GuardedFile`.
     info: `zipfile.ZipInfo`.
 
   Raises:
-    ValueError: it is compressed or encrypted, or not in the file.
+    ValueError: the entry is compressed, or not in the file.
+    Others of `FAULTS`: it is encrypted, or not where it must be.
   """
-  name = info.filename.encode()
-  if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & _ENCRYPTED:
-    raise ValueError(f"entry {info.filename!r:.100} is compressed or encrypted")
-  header = file.read_at(info.header_offset, _LOCAL_HEADER.size + len(name))
-  if not header.startswith(_MARK) or header[_LOCAL_HEADER.size :] != name:
-    raise ValueError(f"entry {info.filename!r:.100} is not where it must be")
-  name_size, extra_size = _LOCAL_HEADER.unpack_from(header)
-  begin = info.header_offset + _LOCAL_HEADER.size + name_size + extra_size
-  file.check_inside(begin, info.file_size, f"entry {info.filename!r:.100}")
+  if info.compress_type != zipfile.ZIP_STORED:
+    raise ValueError(f"entry {info.filename!r:.100} is compressed")
+  with archive.open(info):
+    begin = archive.fp.tell()
+  archive.fp.check_inside(
+    begin + info.file_size, f"entry {info.filename!r:.100}"
+  )
   return begin
 
 
-def content(file, info):
+def content(archive, info):
   """Returns the bytes of an entry; errors as of `offset`."""
-  return file.read_at(offset(file, info), info.file_size)
+  offset(archive, info)
+  return archive.read(info)
 
 
 def overlap(infos):
