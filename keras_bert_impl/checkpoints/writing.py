@@ -43,7 +43,7 @@ def write_safetensors(folder, tensors, description, max_shard_size):
   values = config_json.to_dict(description)
   family = description.config.family
   if family.fused_projections:
-    tensors = fused.Joined(tensors, description.config)
+    tensors = fused.join(tensors, description.config)
   origins, transposed, left_out = {}, set(), []
   for name in tensors:
     theirs = names.to_transformers(name, family, description.head)

@@ -26,6 +26,18 @@ def _size(num_hidden_layers, hidden_size, num_attention_heads, dropout):
   )
 
 
+def read(values, origin):
+  """Checks the size of embeddings; see `Family.read`."""
+  size = values.get("hidden_size")
+  if size is not None and values.get("embedding_size") == size:
+    raise ValueError(
+      f"embedding_size in {origin} must not be hidden_size ({size}): "
+      "transformers' code maps the one to the other even then, Google's and "
+      "ours do not."
+    )
+  return values
+
+
 FAMILY = family.Family(
   name="albert",
   class_stem="Albert",
@@ -53,7 +65,8 @@ FAMILY = family.Family(
   },
   fixed=family.FIXED
   | {"inner_group_num": 1, "net_structure_type": 0, "num_memory_blocks": 0},
-  always_projects=True,
+  required=("embedding_size", "num_hidden_groups"),
+  read=read,
   names=(
     (_OURS + "attention/output/dense", _THEIRS + "attention/dense"),
     (_OURS + "attention/output/LayerNorm", _THEIRS + "attention/LayerNorm"),

@@ -40,9 +40,6 @@ FIXED = {
   "tie_word_embeddings": True,
 }
 CONSTANTS = {"pad_token_id": 0}
-# Of the two layouts of the masked language model head, the one whose names are
-# those of BERT's; they compute the same.
-WRITTEN = {"legacy": True}
 OURS = "bert/encoder/layer_#/attention/self/"
 THEIRS = "deberta/encoder/layer/#/attention/self/"
 NAMES = (
@@ -75,8 +72,8 @@ SHARED = {
 }
 
 
-def check(values, origin):
-  """Checks that sizes are those of the rest; see `Family.check`."""
+def read(values, origin):
+  """Checks that sizes are those of the rest; see `Family.read`."""
   size, heads = values.get("hidden_size"), values.get("num_attention_heads")
   pooler_size = values.get("pooler_hidden_size")
   if pooler_size not in (None, size):
@@ -90,6 +87,16 @@ def check(values, origin):
       f"attention_head_size ({head_size!r}) in {origin} must be hidden_size / "
       f"num_attention_heads ({size!r} / {heads!r})."
     )
+  return values
+
+
+def write(values, config):
+  """Adds the layout of the masked language model head; see `Family.write`.
+
+  The one of two with the names of BERT's; both compute the same.
+  """
+  del config
+  return values | {"legacy": True}
 
 
 FAMILY = family.Family(
@@ -109,9 +116,9 @@ FAMILY = family.Family(
   fixed=FIXED,
   defaults=DEFAULTS,
   values=VALUES,
-  check=check,
+  read=read,
+  write=write,
   fused_projections="head by head",
-  written=WRITTEN,
   spare=("bert/embeddings/position_embeddings",),
   names=(
     (OURS + "disentangled/pos_key", THEIRS + "pos_proj"),

@@ -30,6 +30,7 @@ FAMILY = family.Family(
     "electra_large_generator": _size(24, 256, embedding_size=1024),
   },
   config_keys=family.CONFIG_KEYS | {"embedding_size": "embedding_size"},
+  required=("embedding_size",),
   # Of the classifier that `transformers` gives it; the paper's has none.
   implied={"pooler_act": "gelu"},
   constants={
@@ -63,10 +64,7 @@ FAMILY = family.Family(
     ("discriminator_predictions/", "discriminator_predictions/"),
     *family.TASKS,
   ),
-  classifier_names=(
-    ("bert/pooler/dense", "classifier/dense"),
-    ("classifier", "classifier/out_proj"),
-  ),
+  head_names=family.DENSE_CLASSIFIER,
   prefix="electra",
   encoder_parts=("embeddings", "encoder", "embeddings_project"),
   copies=("generator_lm_head.weight",),

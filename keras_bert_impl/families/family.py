@@ -46,6 +46,16 @@ FIXED = {
   "pruned_heads": {},
   "tie_word_embeddings": True,
 }
+# Heads that classify sequences, and the names of a classifier that has the
+# pooler in it.
+CLASSIFIERS = ("classification", "regression")
+DENSE_CLASSIFIER = dict.fromkeys(
+  CLASSIFIERS,
+  (
+    ("bert/pooler/dense", "classifier/dense"),
+    ("classifier", "classifier/out_proj"),
+  ),
+)
 # Heads that have the same names in all families. In `transformers` a name is a
 # module and "weight" or "bias"; these are modules, with its dots as slashes.
 TASKS = (("cls/squad", "qa_outputs"), ("classifier", "classifier"))
@@ -202,28 +212,21 @@ class Family:
     fixed: {key: value} of a config.json, the only value that we know.
     defaults: {field: value}, where a config.json leaves a key out.
     values: {key: {theirs: ours}}, all values of keys that have others there.
-    check: function (values of a config.json, where they are from) that raises
-      ValueError where keys contradict each other; None for none.
+    required: tuple of fields, besides sizes, whose keys must be there.
     read: function (values of a config.json, where they are from) that returns
-      them with the keys of `config_keys`; None where they have them.
+      them with the keys of `config_keys`, and raises ValueError where keys
+      contradict each other; None where there is nothing to do.
     write: function (values with these keys, `configs.EncoderConfig`) that
       returns them as they are written; None where they are.
-    position_offset_from_padding: bool, whether the first position is the one
-      after `pad_token_id`.
     fused_projections: str, "head by head" or "one after the other", the order
       of query, key and value where `transformers` has them in one matrix, which
       we call "attention/self/in_proj/kernel", see `naming.fused`. None
       where they are three.
-    written: {key: value} that a config.json gets, whatever it said when read.
     spare: tuple of our names of weights that a checkpoint may have beside the
       encoder, for something else.
-    always_projects: bool, whether the code in `transformers` maps embeddings to
-      the hidden size even if they have it.
 
     names: pairs of names of weights in `transformers`.
-    classifier_names: the same, before them, in models that classify sequences.
-    choice_names: the same, in models of multiple choice.
-    answer_names: the same, in models that answer questions.
+    head_names: {head: the same, before them, in models with that head}.
     every_head: tuple of beginnings of our names, of weights that models with
       any head have.
     parameters: pairs of whole names of parameters whose names there do not end
@@ -258,19 +261,14 @@ class Family:
   fixed: dict = dataclasses.field(default_factory=lambda: FIXED)
   defaults: dict = dataclasses.field(default_factory=dict)
   values: dict = dataclasses.field(default_factory=dict)
-  check: Callable | None = None
-  position_offset_from_padding: bool = False
-  always_projects: bool = False
+  required: tuple = ()
   read: Callable | None = None
   write: Callable | None = None
   fused_projections: str | None = None
-  written: dict = dataclasses.field(default_factory=dict)
   spare: tuple = ()
 
   names: tuple
-  classifier_names: tuple = ()
-  choice_names: tuple = ()
-  answer_names: tuple = ()
+  head_names: dict = dataclasses.field(default_factory=dict)
   every_head: tuple = ()
   parameters: tuple = ()
   prefix: str
@@ -288,29 +286,28 @@ class Family:
   sentencepiece_options: dict | None = None
   piece_ids: PieceIds | None = None
 
-  def check_fixed(self, values, origin):
-    """Checks that a configuration asks for nothing that we do not know.
-
-    Args:
-      values: dict, of a config.json or bert_config.json.
-      origin: str, the file, for messages.
-
-    Raises:
-      ValueError: it has another value than the only one in `fixed`, or keys
-        contradict each other.
-    """
-    for key, only in self.fixed.items():
-      if values.get(key, only) not in (only, None):
-        raise ValueError(
-          f"{key} ({values[key]!r}) in {origin} is not supported; only "
-          f"{only!r} is."
-        )
-    if self.check:
-      self.check(values, origin)
-
   def piece_tokens(self, pieces):
     """Returns the tokens by id of a SentencePiece model with `pieces`, list."""
     return self.piece_ids.tokens(pieces) if self.piece_ids else pieces
+
+
+def check_fixed(values, fixed, origin):
+  """Checks that a configuration asks for nothing that we do not know.
+
+  Args:
+    values: dict, of a configuration file.
+    fixed: {key: the only value that we know}; null counts as left out.
+    origin: str, the file, for messages.
+
+  Raises:
+    ValueError: it has another value.
+  """
+  for key, only in fixed.items():
+    if values.get(key, only) not in (only, None):
+      raise ValueError(
+        f"{key} ({values[key]!r}) in {origin} is not supported; only {only!r} "
+        "is."
+      )
 
 
 def size(num_hidden_layers, hidden_size, **others):

@@ -182,7 +182,7 @@ FAMILY = family.Family(
     ("cls/predictions/transform/LayerNorm", "head/norm"),
     ("classifier", "classifier"),
   ),
-  answer_names=(("cls/squad", "classifier"),),
+  head_names={"question_answering": (("cls/squad", "classifier"),)},
   every_head=("cls/predictions/transform/",),
   parameters=(("cls/predictions/output_bias", "decoder/bias"),),
   prefix="model",

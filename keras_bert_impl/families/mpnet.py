@@ -4,7 +4,7 @@ The vocabulary is BERT's with RoBERTa's special tokens; positions start after
 the padding's, as RoBERTa's.
 """
 
-from keras_bert_impl.families import family
+from keras_bert_impl.families import family, roberta
 
 _SHARED = {
   "max_position_embeddings": 514,
@@ -22,10 +22,13 @@ FAMILY = family.Family(
   config_keys={
     **{k: v for k, v in family.CONFIG_KEYS.items() if k != "type_vocab_size"},
     "relative_attention_num_buckets": "relative_attention_num_buckets",
+    **roberta.POSITIONS,
   },
   implied={"type_vocab_size": 0},
   constants={"bos_token_id": 0, "eos_token_id": 2},
-  position_offset_from_padding=True,
+  required=("relative_attention_num_buckets",),
+  read=roberta.read,
+  write=roberta.write,
   names=(
     (
       "bert/encoder/relative_attention_bias/distance_embeddings",
@@ -43,10 +46,7 @@ FAMILY = family.Family(
     ("cls/predictions", "lm_head"),
     *family.TASKS,
   ),
-  classifier_names=(
-    ("bert/pooler/dense", "classifier/dense"),
-    ("classifier", "classifier/out_proj"),
-  ),
+  head_names=family.DENSE_CLASSIFIER,
   prefix="mpnet",
   framing=family.Framing(separators=2, segments=False),
   # The vocabulary still has BERT's.

@@ -13,6 +13,23 @@ SHARED = {
   "layer_norm_eps": 1e-5,
 }
 
+# The key that `read` makes of the padding's id.
+POSITIONS = {"position_offset": "position_offset"}
+
+
+def read(values, origin):
+  """Adds the first position, the one after the padding; see `Family.read`."""
+  del origin
+  pad_id = values.get("pad_token_id")
+  return values | {"position_offset": 2 if pad_id is None else pad_id + 1}
+
+
+def write(values, config):
+  """Writes the padding's id for the first position; see `Family.write`."""
+  values = values | {"pad_token_id": config.position_offset - 1}
+  return {key: values[key] for key in values if key not in POSITIONS}
+
+
 FAMILY = family.Family(
   name="roberta",
   class_stem="Roberta",
@@ -21,7 +38,9 @@ FAMILY = family.Family(
     "roberta_large": family.size(24, 1024, vocab_size=50265, **SHARED),
   },
   constants={"bos_token_id": 0, "eos_token_id": 2, "use_cache": True},
-  position_offset_from_padding=True,
+  config_keys=family.CONFIG_KEYS | POSITIONS,
+  read=read,
+  write=write,
   names=(
     ("bert/encoder/layer_#/", "roberta/encoder/layer/#/"),
     ("bert/", "roberta/"),
@@ -30,10 +49,7 @@ FAMILY = family.Family(
     ("cls/predictions", "lm_head"),
     *family.TASKS,
   ),
-  classifier_names=(
-    ("bert/pooler/dense", "classifier/dense"),
-    ("classifier", "classifier/out_proj"),
-  ),
+  head_names=family.DENSE_CLASSIFIER,
   prefix="roberta",
   # Its positions start at 0, and the row of segments is in none.
   keras_hub=family.KerasHubLayout(

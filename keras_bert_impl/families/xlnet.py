@@ -23,7 +23,8 @@ _SHARED = {
 }
 
 
-def _check_head_size(values, origin):
+def read(values, origin):
+  """Checks the size of heads; see `Family.read`."""
   size, heads, head_size = (
     values.get(key) for key in ("d_model", "n_head", "d_head")
   )
@@ -34,6 +35,7 @@ def _check_head_size(values, origin):
       f"d_head ({head_size!r}) in {origin} must be d_model / n_head "
       f"({size!r} / {heads!r})."
     )
+  return values
 
 
 FAMILY = family.Family(
@@ -88,7 +90,7 @@ FAMILY = family.Family(
     "tie_word_embeddings": True,
     "untie_r": True,
   },
-  check=_check_head_size,
+  read=read,
   names=(
     (_OURS + "attention/output/LayerNorm", _THEIRS + "rel_attn/layer_norm"),
     (_OURS + "intermediate/dense", _THEIRS + "ff/layer_1"),
@@ -102,8 +104,7 @@ FAMILY = family.Family(
     *family.TASKS,
     *_SUMMARY[:1],
   ),
-  classifier_names=_SUMMARY,
-  choice_names=_SUMMARY,
+  head_names=dict.fromkeys((*family.CLASSIFIERS, "multiple_choice"), _SUMMARY),
   parameters=(
     (_OURS + "attention/self/query", _THEIRS + "rel_attn/q"),
     (_OURS + "attention/self/key", _THEIRS + "rel_attn/k"),

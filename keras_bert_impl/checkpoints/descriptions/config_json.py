@@ -11,6 +11,7 @@ from keras_bert_impl.checkpoints.descriptions import (
   description as description_lib,
 )
 from keras_bert_impl.checkpoints.descriptions import keras_hub_config
+from keras_bert_impl.families import family as family_lib
 
 # Keras, which takes seconds to import, is for those who build models.
 with epy.lazy_imports():
@@ -60,10 +61,10 @@ def from_dict(values, origin):
   """
   files.check_fields(values, _TYPES, origin)
   family, source = _family(values, origin), values
-  family.check_fixed(values, origin)
+  family_lib.check_fixed(values, family.fixed, origin)
   values = family.read(values, origin) if family.read else values
   keys = family.config_keys
-  required = _required() - {*family.defaults}
+  required = {*configs.SIZES, *family.required} - family.defaults.keys()
   for field, key in keys.items():
     if field in required and key not in values:
       raise ValueError(f"{origin} lacks the configuration key {key!r}.")
@@ -75,23 +76,12 @@ def from_dict(values, origin):
   fields |= family.implied | {"model_type": family.name}
   if "use_causal_mask" not in keys:
     fields["use_causal_mask"] = bool(values.get("is_decoder", False))
-  if family.position_offset_from_padding:
-    pad_id = values.get("pad_token_id")
-    fields["position_offset"] = 2 if pad_id is None else pad_id + 1
-  if family.always_projects:
-    _check_projection(fields, origin)
   return description_lib.Description(
     configs.EncoderConfig.from_dict(fields, origin),
     _declared_head(values, family),
     _labels(values, origin),
     source=source,
   )
-
-
-def _required():
-  """Returns the fields that a config.json must have, a set of sizes."""
-  named = {"embedding_size", "num_hidden_groups"}
-  return named | {"relative_attention_num_buckets", *configs.SIZES}
 
 
 def to_dict(description):
@@ -113,10 +103,8 @@ def to_dict(description):
       if ours == value:
         values[key] = theirs
         break
-  values |= family.written | {"model_type": family.name}
+  values["model_type"] = family.name
   values["architectures"] = [_architecture(config, description.head)]
-  if family.position_offset_from_padding:
-    values["pad_token_id"] = config.position_offset - 1
   if config.use_causal_mask and "use_causal_mask" not in family.config_keys:
     values["is_decoder"] = True
   if family.write:
@@ -172,16 +160,6 @@ def _value(family, key, value, origin):
       f"{key} ({value!r}) in {origin} must be one of {[*known]}."
     )
   return known[value]
-
-
-def _check_projection(fields, origin):
-  size = fields["hidden_size"]
-  if fields["embedding_size"] == size:
-    raise ValueError(
-      f"embedding_size in {origin} must not be hidden_size ({size}): "
-      "transformers' code maps the one to the other even then, Google's and "
-      "ours do not."
-    )
 
 
 def _declared_head(values, family):

@@ -12,6 +12,7 @@ from keras_bert_impl.checkpoints.descriptions import (
   description as description_lib,
 )
 from keras_bert_impl.checkpoints.naming import names
+from keras_bert_impl.families import family as family_lib
 
 # Keras, which takes seconds to import, is for those who build models.
 with epy.lazy_imports():
@@ -149,7 +150,7 @@ def fields_of_shapes(shapes, head_size):
 
 def _from_google(values, family, origin):
   """Returns the fields of `EncoderConfig` in a configuration of Google's."""
-  family.check_fixed(values, origin)
+  family_lib.check_fixed(values, family.fixed, origin)
   google = family.google
   values = {k: v for k, v in values.items() if k not in google.constants}
   activation = values.get("hidden_act")

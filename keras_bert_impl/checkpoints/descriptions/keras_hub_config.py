@@ -8,6 +8,7 @@ from etils import epy
 
 from keras_bert_impl import families, files
 from keras_bert_impl.checkpoints.descriptions import description
+from keras_bert_impl.families import family as family_lib
 
 # Keras, which takes seconds to import, is for those who build models.
 with epy.lazy_imports():
@@ -53,11 +54,7 @@ def from_dict(values, origin):
     )
   family, layout = known[name], known[name].keras_hub
   own = files.field(values, "config", dict, origin)
-  for key, only in layout.fixed.items():
-    if own.get(key, only) != only:
-      raise ValueError(
-        f"{key} ({own[key]!r}) in {origin} is not supported; only {only!r} is."
-      )
+  family_lib.check_fixed(own, layout.fixed, origin)
   for key in layout.config_keys.values():
     if key not in own:
       raise ValueError(f"{origin} lacks the configuration key {key!r}.")

@@ -7,6 +7,7 @@ Its tokenizer.json is a configuration, unlike the file of that name of the
 import os
 
 from keras_bert_impl import families, files
+from keras_bert_impl.families import family as family_lib
 
 _CONFIG = "tokenizer.json"
 _ASSETS = os.path.join("assets", "tokenizer")
@@ -57,12 +58,7 @@ def options(vocab_file):
   if name == "vocabulary.txt":
     found["do_lower_case"] = own.get("lowercase", False)
     only = _FIXED | ({} if found["do_lower_case"] else {"strip_accents": False})
-    for key, value in only.items():
-      if own.get(key, value) != value:
-        raise ValueError(
-          f"{key} ({own[key]!r}) in {origin} is not supported; only {value!r} "
-          "is."
-        )
+    family_lib.check_fixed(own, only, origin)
   return found
 
 

@@ -8,6 +8,7 @@ Source: tensorflow/models 2.20, official/nlp/modeling/networks/bert_encoder.py.
 """
 
 import dataclasses
+import functools
 import re
 
 from etils import epy
@@ -26,38 +27,45 @@ _QUERY = "_attention_layer/_query_dense/kernel"
 _FIRST_BLOCK = re.compile(
   rf"(.*/)?(_transformer_layers/0|layer_with_weights-4)/{_QUERY}{_VALUE}"
 )
-_NUMBERED = {
-  "0/embeddings": "_embedding_layer/embeddings",
-  "1/embeddings": "_position_embedding_layer/embeddings",
-  "2/embeddings": "_type_embedding_layer/embeddings",
-  "3/beta": "_embedding_norm_layer/beta",
-  "3/gamma": "_embedding_norm_layer/gamma",
-}
+# `BertEncoder` numbers its layers: embeddings, blocks, pooler.
 _NUM_BEFORE_BLOCKS = 4
-# {beginning of a name in the encoder: ours}; # is the number of a layer.
-_ENCODER = {
-  "_embedding_layer/embeddings": "bert/embeddings/word_embeddings",
-  "_position_embedding_layer/embeddings": "bert/embeddings/position_embeddings",
-  "_type_embedding_layer/embeddings": "bert/embeddings/token_type_embeddings",
-  "_embedding_norm_layer": "bert/embeddings/LayerNorm",
-  "_pooler_layer": "bert/pooler/dense",
-  "#/_attention_layer/_query_dense": "#/attention/self/query",
-  "#/_attention_layer/_key_dense": "#/attention/self/key",
-  "#/_attention_layer/_value_dense": "#/attention/self/value",
-  "#/_attention_layer/_output_dense": "#/attention/output/dense",
-  "#/_attention_layer_norm": "#/attention/output/LayerNorm",
-  "#/_intermediate_dense": "#/intermediate/dense",
-  "#/_output_dense": "#/output/dense",
-  "#/_output_layer_norm": "#/output/LayerNorm",
-}
-# The same of names in a `BertPretrainerV2`, without the encoder's.
-_HEAD = {
+_NUMBERED_BLOCK = re.compile(r"^layer_with_weights-(\d+)/(?=_)")
+_EMBEDDINGS = "bert/embeddings/"
+# Pairs (theirs, ours) of names in the encoder; see `names.rename`.
+_ENCODER = (
+  ("_embedding_layer/embeddings", _EMBEDDINGS + "word_embeddings"),
+  ("_position_embedding_layer/embeddings", _EMBEDDINGS + "position_embeddings"),
+  ("_type_embedding_layer/embeddings", _EMBEDDINGS + "token_type_embeddings"),
+  ("_embedding_norm_layer", _EMBEDDINGS + "LayerNorm"),
+  ("_pooler_layer", "bert/pooler/dense"),
+  ("layer_with_weights-0/embeddings", _EMBEDDINGS + "word_embeddings"),
+  ("layer_with_weights-1/embeddings", _EMBEDDINGS + "position_embeddings"),
+  ("layer_with_weights-2/embeddings", _EMBEDDINGS + "token_type_embeddings"),
+  ("layer_with_weights-3/", _EMBEDDINGS + "LayerNorm/"),
+  ("layer_with_weights-#/kernel", "bert/pooler/dense/kernel"),
+  ("layer_with_weights-#/bias", "bert/pooler/dense/bias"),
+  *(
+    (f"_transformer_layers/#/{theirs}", f"bert/encoder/layer_#/{ours}")
+    for theirs, ours in (
+      ("_attention_layer/_query_dense", "attention/self/query"),
+      ("_attention_layer/_key_dense", "attention/self/key"),
+      ("_attention_layer/_value_dense", "attention/self/value"),
+      ("_attention_layer/_output_dense", "attention/output/dense"),
+      ("_attention_layer_norm", "attention/output/LayerNorm"),
+      ("_intermediate_dense", "intermediate/dense"),
+      ("_output_dense", "output/dense"),
+      ("_output_layer_norm", "output/LayerNorm"),
+    )
+  ),
+)
+# The same in a `BertPretrainerV2`, outside of the encoder.
+_HEAD = (
   # The same variable as in the encoder, whose name it hides.
-  "masked_lm/embedding_table": "bert/embeddings/word_embeddings",
-  "masked_lm/dense": "cls/predictions/transform/dense",
-  "masked_lm/layer_norm": "cls/predictions/transform/LayerNorm",
-  "masked_lm/output_bias.Sbias": "cls/predictions/output_bias",
-}
+  ("masked_lm/embedding_table", _EMBEDDINGS + "word_embeddings"),
+  ("masked_lm/dense", "cls/predictions/transform/dense"),
+  ("masked_lm/layer_norm", "cls/predictions/transform/LayerNorm"),
+  ("masked_lm/output_bias.Sbias", "cls/predictions/output_bias"),
+)
 
 
 def under_our_names(stored):
@@ -78,13 +86,17 @@ def under_our_names(stored):
     ours = _our_name(name, root)
     if ours:
       origins.setdefault(ours, name)
-  return mappings.Reshaped(
-    mappings.Renamed(stored, origins),
-    {
-      ours: names.shape_without_heads(ours, stored.shapes[name])
-      for ours, name in origins.items()
-    },
-  )
+  renamed = mappings.Renamed(stored, origins)
+  shapes = {
+    name: names.shape_without_heads(name, shape)
+    for name, shape in renamed.shapes.items()
+  }
+
+  def reshaped(name):
+    return renamed[name].reshape(shapes[name])
+
+  makers = {name: functools.partial(reshaped, name) for name in shapes}
+  return mappings.Computed(renamed, shapes, makers)
 
 
 def config_of(stored, tensors, declared):
@@ -129,31 +141,13 @@ def _our_name(name, root):
   if not name.endswith(_VALUE) or _SLOT in name:
     return None
   name = name.removesuffix(_VALUE)
-  for theirs, ours in _HEAD.items():
-    match = re.fullmatch(rf"(?:[^/]+/)?{re.escape(theirs)}(/.*)?", name)
-    if match:
-      return ours + (match[1] or "")
-  if not name.startswith(root):
-    return None
-  name = _without_numbers(name.removeprefix(root))
-  number = re.match(r"_transformer_layers/(\d+)/", name)
-  if number:
-    name = name.replace(number[0], "#/", 1)
-  for theirs, ours in _ENCODER.items():
-    if name == theirs or name.startswith(f"{theirs}/"):
-      block = f"bert/encoder/layer_{number[1]}/" if number else ""
-      return ours.replace("#/", block) + name.removeprefix(theirs)
-  return None
+  ours = names.rename(re.sub("^[^/]+/(?=masked_lm/)", "", name), _HEAD)
+  if ours or not name.startswith(root):
+    return ours
+  name = _NUMBERED_BLOCK.sub(_with_number_of_block, name.removeprefix(root))
+  return names.rename(name, _ENCODER)
 
 
-def _without_numbers(name):
-  """Returns the name in `BertEncoderV2` of a weight of `BertEncoder`."""
-  match = re.fullmatch(r"layer_with_weights-(\d+)/(.*)", name)
-  if not match:
-    return name
-  number, rest = match.groups()
-  if int(number) < _NUM_BEFORE_BLOCKS:
-    return _NUMBERED.get(f"{number}/{rest}", name)
-  if rest in ("kernel", "bias"):
-    return f"_pooler_layer/{rest}"
-  return f"_transformer_layers/{int(number) - _NUM_BEFORE_BLOCKS}/{rest}"
+def _with_number_of_block(match):
+  """Returns the beginning in `BertEncoderV2` of a block of `BertEncoder`."""
+  return f"_transformer_layers/{int(match[1]) - _NUM_BEFORE_BLOCKS}/"

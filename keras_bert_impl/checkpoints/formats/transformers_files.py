@@ -41,7 +41,7 @@ def open_weights(read, path, declared):
   transposed = {name for name in origins if names.is_transposed(name)}
   tensors = stored.renamed(origins, transposed)
   if family.fused_projections:
-    tensors = fused.Split(tensors, declared.config)
+    tensors = fused.split(tensors, declared.config)
   return tensors, declared
 
 

@@ -48,42 +48,23 @@ class Renamed(Tensors):
     return array.T if name in self._transposed else array
 
 
-class Reshaped(Tensors):
-  """Arrays of another mapping in other shapes, read on demand.
+class Computed(Tensors):
+  """Arrays of another mapping, and some that are made on demand.
 
   Args:
     stored: mapping of name -> array.
-    shapes: dict of name -> tuple of int.
+    shapes: dict of name -> tuple of int, of all names that there are to be.
+    makers: {name: function that returns the array}.
   """
 
-  def __init__(self, stored, shapes):
+  def __init__(self, stored, shapes, makers):
     self._stored = stored
+    self._makers = makers
     self.shapes = shapes
 
   def __getitem__(self, name):
-    return self._stored[name].reshape(self.shapes[name])
-
-
-class Summed(Tensors):
-  """Arrays of another mapping, and the sum of two of them, made on demand.
-
-  Args:
-    stored: mapping of name -> array, with `shapes`.
-    name: str, name of the sum.
-    parts: tuple of two str, names in `stored` of arrays of one shape.
-  """
-
-  def __init__(self, stored, name, parts):
-    self._stored = stored
-    self._name = name
-    self._parts = parts
-    self.shapes = {**stored.shapes, name: stored.shapes[parts[0]]}
-
-  def __getitem__(self, name):
-    if name != self._name:
-      return self._stored[name]
-    first, second = (self._stored[part] for part in self._parts)
-    return first + second
+    make = self._makers.get(name)
+    return make() if make else self._stored[name]
 
 
 class Arrays(Tensors):

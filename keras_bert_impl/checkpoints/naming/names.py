@@ -71,8 +71,10 @@ def from_transformers(name, family, head=None):
   )
   if ours is not None:
     return ours
-  own = family.answer_names if head == heads.QUESTION_ANSWERING else ()
-  pairs = (*own, *family.classifier_names, *family.names)
+  # A classifier may be in a file that does not name it.
+  of_head = family.head_names.get(head, ())
+  of_head += family.head_names.get(heads.CLASSIFICATION, ())
+  pairs = (*of_head, *family.names)
   ours = rename(module, [pair[::-1] for pair in pairs])
   leaf = _leaf(ours, leaf)
   if ours is None or leaf is None:
@@ -99,24 +101,13 @@ def to_transformers(name, family, head):
     return None
   theirs = rename(name, family.parameters)
   if theirs is None:
-    theirs = rename(module, _pairs(family, head))
+    theirs = rename(module, (*family.head_names.get(head, ()), *family.names))
     if theirs is None:
       return None
     theirs += "/bias" if leaf in _BIASES else "/weight"
   if head == heads.ENCODER:
     theirs = theirs.removeprefix(f"{family.prefix}/")
   return theirs.replace("/", ".")
-
-
-def _pairs(family, head):
-  """Returns the pairs of names in models with a head."""
-  if head in (heads.CLASSIFICATION, heads.REGRESSION):
-    return (*family.classifier_names, *family.names)
-  if head == heads.MULTIPLE_CHOICE:
-    return (*family.choice_names, *family.names)
-  if head == heads.QUESTION_ANSWERING:
-    return (*family.answer_names, *family.names)
-  return family.names
 
 
 def completed(tensors):
@@ -140,10 +131,14 @@ def completed(tensors):
     }
     own = {name: name for name in tensors.shapes}
     return mappings.Renamed(tensors, shared | own)
-  parts = (GENERATOR_WORD_EMBEDDINGS, DELTA)
-  if not all(part in tensors.shapes for part in parts):
+  if not {GENERATOR_WORD_EMBEDDINGS, DELTA} <= set(tensors.shapes):
     return tensors
-  return mappings.Summed(tensors, WORD_EMBEDDINGS, parts)
+
+  def total():
+    return tensors[GENERATOR_WORD_EMBEDDINGS] + tensors[DELTA]
+
+  shapes = tensors.shapes | {WORD_EMBEDDINGS: tensors.shapes[DELTA]}
+  return mappings.Computed(tensors, shapes, {WORD_EMBEDDINGS: total})
 
 
 def is_transposed(name):
