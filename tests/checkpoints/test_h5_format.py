@@ -89,8 +89,10 @@ def test_names_are_those_of_the_model_in_torch(name):
   assert h5_format.torch_name(name) == NAMES[name]
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in PARITY.iterdir()))
-def test_every_family_and_head_opens_as_from_safetensors(name, tmp_path):
+@pytest.mark.parametrize(
+  "name", ["bert_pretraining", "distilbert_masked_lm", "roberta_classifier"]
+)
+def test_a_model_opens_as_from_safetensors(name, tmp_path):
   source = PARITY / name
   (tmp_path / "config.json").write_bytes((source / "config.json").read_bytes())
   write(tmp_path, stored(source))

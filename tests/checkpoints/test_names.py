@@ -1,10 +1,38 @@
-"""Renaming, where parity models and Google's names do not reach."""
+"""Names of weights, in and out."""
 
+import json
+import pathlib
+
+import numpy as np
 import pytest
+import safetensors.numpy
 
 from keras_bert_impl import heads
+from keras_bert_impl.checkpoints import reading, writing
 from keras_bert_impl.checkpoints.naming import names
 from keras_bert_impl.families import FAMILIES
+
+PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in PARITY.iterdir()))
+def test_every_model_of_transformers_is_written_as_it_was_read(name, tmp_path):
+  checkpoint = reading.open_checkpoint(PARITY / name)
+  left_out = writing.write_safetensors(
+    tmp_path, checkpoint.tensors, checkpoint.described(), 10**9
+  )
+  assert not left_out
+  assert json.loads((tmp_path / "config.json").read_text()) == json.loads(
+    (PARITY / name / "config.json").read_text()
+  )
+  written, expected = (
+    safetensors.numpy.load_file(folder / "model.safetensors")
+    for folder in (tmp_path, PARITY / name)
+  )
+  assert written.keys() == expected.keys()
+  for key, array in expected.items():
+    np.testing.assert_array_equal(written[key], array)
+    assert written[key].dtype == array.dtype
 
 
 @pytest.mark.parametrize(

@@ -55,9 +55,15 @@ def stored(folder):
   return {name: tensors[name] for name in tensors}
 
 
-@pytest.mark.parametrize("write", [t.write_zip, t.write_legacy])
-@pytest.mark.parametrize("name", sorted(path.name for path in PARITY.iterdir()))
-def test_every_family_and_head_opens_as_from_safetensors(name, write, tmp_path):
+@pytest.mark.parametrize(
+  ("name", "write"),
+  [
+    ("bert_classifier", t.write_zip),
+    ("albert_pretraining", t.write_legacy),
+    ("modernbert_masked_lm", t.write_zip),
+  ],
+)
+def test_a_model_opens_as_from_safetensors(name, write, tmp_path):
   source = PARITY / name
   (tmp_path / "config.json").write_bytes((source / "config.json").read_bytes())
   t.write_arrays(tmp_path / "pytorch_model.bin", stored(source), write)
