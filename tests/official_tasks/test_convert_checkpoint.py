@@ -1,7 +1,6 @@
 """Conversions between all formats, as a user runs them."""
 
 import dataclasses
-import functools
 import json
 import pathlib
 import resource
@@ -13,9 +12,10 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
-from keras_bert_impl import models, tokenizers
+from keras_bert_impl import file_errors, models, tokenizers
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.formats import tf_format
+from keras_bert_impl.model_folders import conversion
 from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
 from keras_bert_impl.tokenizers.formats import vocabularies as vocabulary
 from tests import architectures
@@ -36,27 +36,29 @@ MODELS = {
 PAIRS = [(form, name) for form, names in MODELS.items() for name in names]
 
 
-def convert(*conversions):
-  """Runs conversions, dicts of flags, in one process; expects success."""
-  outcomes = scripts.run_each("convert_checkpoint", conversions)
-  for status, err in outcomes:
-    assert status == 0, err
+def convert(**options):
+  """Converts as the script does with these flags."""
+  flags = {
+    name: str(value) if isinstance(value, pathlib.Path) else value
+    for name, value in options.items()
+  }
+  conversion.convert(conversion.ConversionConfig(**flags))
+
+
+def refusal(**flags):
+  """Returns what a conversion is refused with, str."""
+  with pytest.raises((ValueError, OSError)) as error:
+    convert(**flags)
+  return str(error.value)
 
 
 @pytest.fixture(scope="module", name="out")
 def fixture_out(tmp_path_factory):
   """Parity models in all formats, and from there in safetensors again."""
   out = tmp_path_factory.mktemp("out")
-  convert(
-    *(
-      dict(input=PARITY / name, output=out / form / name, format=form)
-      for form, name in PAIRS
-    ),
-    *(
-      dict(input=out / form / name, output=out / "back" / form / name)
-      for form, name in PAIRS
-    ),
-  )
+  for form, name in PAIRS:
+    convert(input=PARITY / name, output=out / form / name, format=form)
+    convert(input=out / form / name, output=out / "back" / form / name)
   return out
 
 
@@ -160,10 +162,8 @@ def test_an_electra_run_is_written_whole_for_google_else_without_generator(
   run, tmp_path
 ):
   folder, model = run
-  convert(
-    dict(input=folder, output=tmp_path / "google", format="google"),
-    dict(input=folder, output=tmp_path / "st", format="safetensors"),
-  )
+  convert(input=folder, output=tmp_path / "google", format="google")
+  convert(input=folder, output=tmp_path / "st", format="safetensors")
   written = dict(tf.train.list_variables(str(tmp_path / "google")))
   assert len(written) == len(model.weights)
   assert {name.partition("/")[0] for name in written} == {
@@ -190,10 +190,8 @@ def test_tokenizer_files_go_along_under_the_names_of_the_format(tmp_path):
   model = (source / "spiece.model").read_bytes()
   (source / "tokenizer_config.json").write_text("{}")
   (source / "README.md").write_text("not copied")
-  convert(
-    dict(input=source, output=tmp_path / "google", format="google"),
-    dict(input=tmp_path / "google", output=tmp_path / "st"),
-  )
+  convert(input=source, output=tmp_path / "google", format="google")
+  convert(input=tmp_path / "google", output=tmp_path / "st")
   assert (tmp_path / "google/30k-clean.model").read_bytes() == model
   assert (tmp_path / "st/spiece.model").read_bytes() == model
   assert (tmp_path / "st/tokenizer_config.json").exists()
@@ -208,10 +206,8 @@ def test_shards_are_read_as_one(tmp_path, monkeypatch):
   safetensors.numpy.save_file(arrays, source / "model.safetensors")
   config = read_config(source) | {"vocab_size": len(table)}
   (source / "config.json").write_text(json.dumps(config))
-  convert(
-    dict(input=source, output=tmp_path / "shards", max_shard_size=1),
-    dict(input=tmp_path / "shards", output=tmp_path / "whole"),
-  )
+  convert(input=source, output=tmp_path / "shards", max_shard_size=1)
+  convert(input=tmp_path / "shards", output=tmp_path / "whole")
   assert (tmp_path / "shards/model.safetensors.index.json").exists()
   assert_same_arrays(tmp_path / "whole", source)
 
@@ -257,7 +253,7 @@ def test_words_take_unused_slots_then_new_rows_and_mean_their_pieces(
 ):
   source, words = domain
   convert(
-    dict(input=source, output=tmp_path / "out", format=form, extend_vocab=words)
+    input=source, output=tmp_path / "out", format=form, extend_vocab=words
   )
   extended = vocabulary.Vocabulary.load(tmp_path / "out/vocab.txt")
   assert extended.tokens == (
@@ -293,7 +289,7 @@ def test_words_are_added_to_a_tokenizer_json(domain, tmp_path):
   source, words = domain
   tokenizer_json_writing.add(str(source), "bert")
   (source / "vocab.txt").unlink()
-  convert(dict(input=source, output=tmp_path / "out", extend_vocab=words))
+  convert(input=source, output=tmp_path / "out", extend_vocab=words)
   assert not (tmp_path / "out/vocab.txt").exists()
   tokenizer = tokenizers.load(tmp_path / "out")
   assert tokenizer.tokenize("a Heartbeat").shape[0] == 2
@@ -302,7 +298,7 @@ def test_words_are_added_to_a_tokenizer_json(domain, tmp_path):
 def test_words_are_added_as_the_tokenizer_normalises_them(domain, tmp_path):
   source, words = domain
   words.write_text("Heartbeat\nheartbeat\n한국어\n", encoding="utf-8")
-  convert(dict(input=source, output=tmp_path / "out", extend_vocab=words))
+  convert(input=source, output=tmp_path / "out", extend_vocab=words)
   extended = vocabulary.Vocabulary.load(tmp_path / "out/vocab.txt")
   # Lower case takes syllables of Hangul apart.
   hangul = unicodedata.normalize("NFD", "한국어")
@@ -320,7 +316,7 @@ def test_rows_to_spare_are_used_before_the_table_grows(domain, tmp_path):
   source, words = domain
   shorter = [token for token in TOKENS if not token.startswith("[unused")]
   (source / "vocab.txt").write_text("\n".join(shorter) + "\n")
-  convert(dict(input=source, output=tmp_path / "out", extend_vocab=words))
+  convert(input=source, output=tmp_path / "out", extend_vocab=words)
   found = reading.open_checkpoint(tmp_path / "out").described()
   assert found.config.vocab_size == len(shorter) + 3 == len(TOKENS) + 1
 
@@ -332,12 +328,8 @@ def test_words_in_sub_word_vocabularies_are_refused_with_the_reason(
   (source / "vocab.txt").unlink()
   (source / "vocab.json").write_text('{"a": 0}')
   (source / "merges.txt").write_text("#version: 0.2\n")
-  [(status, err)] = scripts.run_each(
-    "convert_checkpoint",
-    [dict(input=source, output=tmp_path / "out", extend_vocab=words)],
-  )
-  assert status == 1
-  assert "merges" in scripts.error_line(err)
+  flags = dict(input=source, output=tmp_path / "out", extend_vocab=words)
+  assert "merges" in refusal(**flags)
   assert not (tmp_path / "out").exists()
 
 
@@ -485,53 +477,52 @@ BAD_INPUTS = {
 }
 
 
-@pytest.fixture(scope="module", name="outcomes")
-def fixture_outcomes(tmp_path_factory):
-  """{case: (exit status, stderr, what its folder held before and after)}."""
-  folders = {case: tmp_path_factory.mktemp("bad") for case in BAD_INPUTS}
-  flags = [
-    {"output": folder / "out"} | BAD_INPUTS[case][0](folder)
-    for case, folder in folders.items()
-  ]
-  before = [sorted(folder.rglob("*")) for folder in folders.values()]
-  outcomes = scripts.run_each("convert_checkpoint", flags)
-  after = [sorted(folder.rglob("*")) for folder in folders.values()]
-  return {
-    case: (*outcome, old, new)
-    for case, outcome, old, new in zip(BAD_INPUTS, outcomes, before, after)
-  }
-
-
 @pytest.mark.parametrize("case", BAD_INPUTS)
-def test_bad_input_gives_one_clear_line_and_writes_nothing(case, outcomes):
-  status, err, before, after = outcomes[case]
-  assert status == 1, err
-  assert BAD_INPUTS[case][1] in scripts.error_line(err)
-  assert before == after
+def test_bad_input_is_refused_by_name_and_nothing_is_written(case, tmp_path):
+  make, message = BAD_INPUTS[case]
+  flags = {"output": tmp_path / "out"} | make(tmp_path)
+  before = sorted(tmp_path.rglob("*"))
+  assert message in refusal(**flags)
+  assert before == sorted(tmp_path.rglob("*"))
+
+
+def test_the_script_converts_or_says_in_one_line_why_not(tmp_path):
+  outcomes = scripts.run_each(
+    "convert_checkpoint",
+    [
+      dict(input=PARITY / "bert_classifier", output=tmp_path / "out"),
+      {"output": tmp_path / "no"} | truncated_tensorflow(tmp_path),
+    ],
+  )
+  assert [status for status, _ in outcomes] == [0, 1]
+  assert_same_arrays(tmp_path / "out", PARITY / "bert_classifier")
+  assert "Cannot read bert/" in scripts.error_line(outcomes[1][1])
+  assert not (tmp_path / "no").exists()
 
 
 @pytest.mark.parametrize("form", ["safetensors", "keras"])
-def test_a_full_disk_gives_one_line_and_leaves_nothing(tmp_path, form):
-  status, _, err = scripts.run(
-    "convert_checkpoint",
-    # A limit on the size of a file fails like a full disk: in the middle.
-    before=functools.partial(
-      resource.setrlimit, resource.RLIMIT_FSIZE, (20_000, 20_000)
-    ),
-    input=PARITY / "bert_classifier",
-    output=tmp_path / "new/out",
-    format=form,
-  )
-  assert status == 1, err
-  line = scripts.error_line(err)
-  assert str(tmp_path / "new/out") in line
+def test_a_full_disk_leaves_nothing(tmp_path, form):
+  # A limit on the size of a file fails like a full disk: in the middle.
+  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+  try:
+    with pytest.raises(OSError) as error:
+      convert(
+        input=PARITY / "bert_classifier",
+        output=tmp_path / "new/out",
+        format=form,
+      )
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+  line = file_errors.explained(error.value)
+  assert f"{tmp_path / 'new/out'}/" in line and "cannot be written" in line
   assert not list((tmp_path / "new").iterdir())
 
 
 def test_a_part_is_enough_if_told_so(tmp_path):
   source = shutil.copytree(PARITY / "bert_classifier", tmp_path / "source")
   set_values(num_hidden_layers=4)(source / "config.json")
-  convert(dict(input=source, output=tmp_path / "out", allow_partial=True))
+  convert(input=source, output=tmp_path / "out", allow_partial=True)
   new = scripts.results(tmp_path / "out")["tensors"]["new"]
   assert len(new) == 16
   assert all(name.startswith("bert/encoder/layer_3/") for name in new)
@@ -542,7 +533,7 @@ def test_a_part_is_enough_if_told_so(tmp_path):
 def test_layers_too_many_are_dropped_if_a_part_is_enough(tmp_path):
   source = shutil.copytree(PARITY / "bert_classifier", tmp_path / "source")
   set_values(num_hidden_layers=2)(source / "config.json")
-  convert(dict(input=source, output=tmp_path / "out", allow_partial=True))
+  convert(input=source, output=tmp_path / "out", allow_partial=True)
   arrays = read_arrays(tmp_path / "out")
   assert "bert.encoder.layer.1.output.dense.weight" in arrays
   assert not any(name.startswith("bert.encoder.layer.2") for name in arrays)
@@ -550,6 +541,7 @@ def test_layers_too_many_are_dropped_if_a_part_is_enough(tmp_path):
 
 def test_two_directions_make_a_pair(tmp_path):
   base = models.from_checkpoint(PARITY / "bert_pretraining").config
+  base = dataclasses.replace(base, num_hidden_layers=1)
   both = [
     models.MaskedLanguageModel(dataclasses.replace(base, **changes))
     for changes in ({"use_causal_mask": True}, architectures.RIGHT_TO_LEFT)
@@ -561,7 +553,7 @@ def test_two_directions_make_a_pair(tmp_path):
     "right_to_left": tmp_path / "backward.keras",
     "format": "keras",
   }
-  convert(flags | {"output": tmp_path / "out"})
+  convert(**flags, output=tmp_path / "out")
   pair = models.from_checkpoint(tmp_path / "out", heads=True)
   inputs = {"input_ids": np.arange(5, 11, dtype="int32")[None]}
   found = pair(inputs)
@@ -579,12 +571,8 @@ def test_two_directions_make_a_pair(tmp_path):
       "causal_direction 'right_to_left', not None",
     ),
   ]
-  outcomes = scripts.run_each(
-    "convert_checkpoint",
-    [flags | changes | {"output": tmp_path / "no"} for changes, _ in wrong],
-  )
-  for (status, err), (_, words) in zip(outcomes, wrong, strict=True):
-    assert status == 1 and words in scripts.error_line(err)
+  for changes, words in wrong:
+    assert words in refusal(**flags | changes, output=tmp_path / "no")
 
 
 def test_a_left_to_right_model_is_a_decoder_there_and_causal_again(tmp_path):
@@ -592,7 +580,7 @@ def test_a_left_to_right_model_is_a_decoder_there_and_causal_again(tmp_path):
   config = dataclasses.replace(encoder.config, use_causal_mask=True)
   model = models.MaskedLanguageModel(config)
   model.save(tmp_path / "model.keras")
-  convert(dict(input=tmp_path / "model.keras", output=tmp_path / "out"))
+  convert(input=tmp_path / "model.keras", output=tmp_path / "out")
   assert read_config(tmp_path / "out")["is_decoder"] is True
   again = models.from_checkpoint(tmp_path / "out", heads=True)
   assert again.config == config

@@ -1,0 +1,174 @@
+"""Converts checkpoints from any known format into another."""
+
+import dataclasses
+import math
+import os
+
+from etils import epy
+
+from keras_bert_impl import files, options
+from keras_bert_impl.checkpoints.formats import safetensors_format
+
+with epy.lazy_imports():
+  from keras_bert_impl.checkpoints import assignment, reading, writing
+  from keras_bert_impl.checkpoints.naming import mappings, names
+  from keras_bert_impl.model_folders import pairing, vocabulary_extension
+  from keras_bert_impl.models import checkpoint_loading
+  from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
+  from keras_bert_impl.training import run_results
+
+FORMATS = ("google", "safetensors", "keras")
+KERAS_NAME = "model.keras"
+
+
+@dataclasses.dataclass(frozen=True)
+class ConversionConfig:
+  """Input, output and format of the conversion."""
+
+  input: str = dataclasses.field(
+    metadata={
+      "help": "Checkpoint to read: a folder, a file, a prefix such as"
+      " bert_model.ckpt, or a name such as klue/bert-base."
+    }
+  )
+  output: str = dataclasses.field(
+    metadata={"help": "Folder to write, which must be new or empty."}
+  )
+  format: str = options.common(
+    "safetensors",
+    "Output format: a TensorFlow checkpoint for Google's code, safetensors for"
+    " transformers, or a .keras file.",
+    FORMATS,
+  )
+  allow_partial: bool = options.common(
+    False, "Whether to initialise weights that the input lacks."
+  )
+  extend_vocab: str | None = options.common(
+    None,
+    "File with one word per line to add to a WordPiece vocabulary. Words take"
+    " [unused] tokens, then new rows; each starts as the mean of its pieces.",
+  )
+  right_to_left: str | None = options.field(
+    None,
+    "Checkpoint of a right-to-left model, to make a pair with the left-to-right"
+    " one of --input, with --format=keras.",
+  )
+  max_shard_size: int = options.field(
+    safetensors_format.MAX_SHARD_SIZE // 10**6,
+    "Maximum size of a safetensors file in megabytes.",
+    interval="[1, 1000000]",
+  )
+
+
+def convert(config):
+  """Reads, checks, writes and reports.
+
+  Args:
+    config: `ConversionConfig`.
+
+  Raises:
+    FileNotFoundError: there is no such checkpoint, or no file of words.
+    ValueError: it is damaged, the format has no such model, a word is none, or
+      the output exists.
+    OSError: the file system refuses, for instance a full disk.
+  """
+  with files.new_folder(config.output) as folder:
+    checkpoint = reading.open_checkpoint(config.input)
+    if config.right_to_left:
+      other = reading.open_checkpoint(config.right_to_left)
+      checkpoint = pairing.pair(checkpoint, other)
+    description = checkpoint.described(config.allow_partial)
+    tensors, result = _load(checkpoint, description, config.allow_partial)
+    num_words = 0
+    if config.extend_vocab:
+      tensors, description, num_words = vocabulary_extension.extend(
+        config.extend_vocab, checkpoint.folder, folder, tensors, description
+      )
+    left_out = _write(config, folder, tensors, description)
+    family = description.config.family
+    layout = family.google if config.format == "google" else family
+    writing.copy_tokenizer_files(
+      checkpoint.folder, folder, layout.sentencepiece_file
+    )
+    tokenizer_json_writing.add(folder, description.config.model_type)
+    results = {
+      "input": {"path": checkpoint.path, "format": checkpoint.format},
+      "model": {
+        "family": description.config.model_type,
+        "head": description.head,
+        "labels": description.labels,
+        "num_parameters": sum(math.prod(s) for s in tensors.shapes.values()),
+        "vocab_size": description.config.vocab_size,
+        "num_added_words": num_words,
+      },
+      "tensors": dataclasses.asdict(result) | {"left_out": left_out},
+      "configuration": dataclasses.asdict(config),
+      "versions": run_results.versions(),
+    }
+    files.write_json(os.path.join(folder, run_results.RESULTS_NAME), results)
+  _print_summary(config, results)
+
+
+def _load(checkpoint, description, allow_partial):
+  """Loads all tensors and checks that they make a model.
+
+  Returns:
+    (mapping of names -> arrays, `assignment.Assignment`); what the model has
+    no use for, such as ELECTRA's generator, is among the former.
+  """
+  model, result = checkpoint_loading.load(
+    checkpoint, description, allow_partial
+  )
+  variables = {weight.path: weight for weight in model.weights}
+  rest = {
+    name: assignment.read(checkpoint.tensors, name, checkpoint.path)
+    for name in result.left_over
+    if not name.startswith(names.ENCODER_PREFIXES)
+  }
+  return mappings.Arrays(rest | variables), result
+
+
+def _write(config, folder, tensors, description):
+  """Writes the weights; returns the names of those without a place."""
+  if config.format == "google":
+    return writing.write_google(folder, tensors, description)
+  if config.format == "safetensors":
+    return writing.write_safetensors(
+      folder, tensors, description, config.max_shard_size * 10**6
+    )
+  model = checkpoint_loading.build(description, tensors.shapes)
+  result = assignment.assign(
+    {weight.path: weight for weight in model.weights}, tensors, folder
+  )
+  path = os.path.join(folder, KERAS_NAME)
+  try:
+    model.save(path)
+  except OSError as error:
+    error.filename = path  # Where there is no room, it names none.
+    raise
+  writing.write_labels(folder, description)
+  return result.left_over
+
+
+def _print_summary(config, results):
+  model, tensors = results["model"], results["tensors"]
+  rows = [
+    ("Read", results["input"]["format"]),
+    ("Written", config.format),
+    ("Family", model["family"]),
+    ("Head", model["head"] or "none"),
+    ("Parameters", f"{model['num_parameters']:,}"),
+    ("Vocabulary", f"{model['vocab_size']:,}"),
+    ("Tensors read", str(len(tensors["loaded"]))),
+    ("  new", str(len(tensors["new"]))),
+    ("  in no head", str(len(tensors["left_over"]))),
+    ("  left out", str(len(tensors["left_out"]))),
+  ]
+  if config.extend_vocab:
+    rows.append(("Words added", str(model["num_added_words"])))
+  print(run_results.table(rows))
+  for what in ("new", "left_out"):
+    for name in tensors[what]:
+      print(f"{what.replace('_', ' ')}: {name}")
+  for name in sorted(os.listdir(config.output)):
+    print(os.path.join(config.output, name))
