@@ -17,7 +17,6 @@ To try it out: python official_tasks/serve.py --model_dir=served/mrpc
 """
 
 import dataclasses
-import inspect
 import os
 
 from absl import logging
@@ -25,15 +24,13 @@ from etils import epy
 
 from keras_bert_impl import choices, files, heads, options
 from keras_bert_impl.command_line import program
-from keras_bert_impl.model_folders import model_files, trained_models
+from keras_bert_impl.model_folders import model_files
 from keras_bert_impl.serving import servable_options
 
 with epy.lazy_imports():
-  from keras_bert_impl.checkpoints.descriptions import description
+  from keras_bert_impl.model_folders import trained_servables
   from keras_bert_impl.serving import export
-  from keras_bert_impl.serving.heads import servables_of_heads
   from keras_bert_impl.training import run_results
-  from tfrecords.labelled import classification_data
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,10 +91,9 @@ def main():
   chosen = program.from_flags(servable_options.ServableOptions)
   logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
   export.check_folder(config.export_dir)
-  trained, *parts = trained_models.open_with_tokenizer(
-    config, config.checkpoint_dir, config.head, config.max_seq_length
+  servable, checkpoint = trained_servables.make(
+    config, config.checkpoint_dir, config.head, config.max_seq_length, chosen
   )
-  servable = _servable(config, chosen, trained, *parts)
   version_dir = export.export(
     servable,
     config.export_dir,
@@ -105,64 +101,14 @@ def main():
     config.weights_dtype,
     config.compute_dtype,
   )
-  _report(config, chosen, trained, servable, version_dir)
+  _report(config, chosen, checkpoint, servable, version_dir)
 
 
-def _servable(config, chosen, trained, tokenizer, encoder_config):
-  """Returns the servable of a `TrainedModel`."""
-  servable_class = servables_of_heads.SERVABLES[trained.head]
-  return servable_class(
-    trained.model,
-    tokenizer,
-    config.max_seq_length
-    or trained.recorded.get("max_seq_length")
-    or encoder_config.max_sequence_length,
-    **_arguments(chosen, trained, servable_class),
-  )
-
-
-def _arguments(chosen, trained, servable_class):
-  """Returns {name: value} for a servable, from flags and the training run.
-
-  Raises:
-    ValueError: a flag is for another head, or a required one is missing.
-  """
-  given = {name: v for name, v in vars(chosen).items() if v is not None}
-  known = servable_class.options
-  for name in sorted(given):
-    if name not in known:
-      raise ValueError(
-        f"--{name} must be left out for --head={trained.head}, which does not"
-        " have it."
-      )
-  if "labels" in given:
-    given["labels"] = tuple(program.split_names(given["labels"]))
-  takes = inspect.signature(servable_class).parameters
-  recorded = {
-    name: trained.recorded[name]
-    for name in (*known, "do_lower_case")
-    if name in takes and trained.recorded.get(name) is not None
-  }
-  arguments = recorded | given
-  if "text_pairs" in known and "text_pairs" not in arguments:
-    raise ValueError(
-      f"{trained.path} does not say whether it was trained on pairs of texts:"
-      " give --text_pairs or --notext_pairs."
-    )
-  if "labels" in known and "labels" not in arguments:
-    num_classes = trained.model.output["logits"].shape[-1]
-    arguments["labels"] = description.default_labels(num_classes)
-  if "label_names" in takes:
-    task_name = trained.recorded.get("task_name")
-    arguments["label_names"] = classification_data.label_names(task_name)
-  return arguments
-
-
-def _report(config, chosen, trained, servable, version_dir):
+def _report(config, chosen, checkpoint, servable, version_dir):
   """Prints and writes the results."""
   described = servable.describe()
   results = {
-    "checkpoint": trained.path,
+    "checkpoint": checkpoint,
     "version_dir": version_dir,
     "model": described,
     "signatures": sorted(servable.signatures),

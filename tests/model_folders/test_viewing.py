@@ -1,21 +1,13 @@
 """Trained models are shown texts as they read them."""
 
 import json
+import pathlib
 
-from keras_bert_impl import configs
 from keras_bert_impl.model_folders import model_files, viewing
-from keras_bert_impl.tasks.basics import fine_tuning
-from keras_bert_impl.tasks.tags import (
-  token_classification,
-  token_classification_rows,
-  token_classification_scores,
-)
-from tests.official_tasks import scripts, test_export_saved_model
+from tests.model_folders import runs
 from tests.visualization import test_page
 
-SENTENCES = scripts.ROOT / "tests/data/sentences"
-TAGGED = scripts.ROOT / "tests/data/tagged/roberta"
-TAGS = ("B-A", "I-A", "O")
+DATA = pathlib.Path(__file__).parents[1] / "data"
 
 
 def shown(folder, text, **options):
@@ -27,18 +19,7 @@ def shown(folder, text, **options):
 
 
 def test_a_tagger_of_characters_sees_each_by_itself(tmp_path):
-  scripts.write_model_files(tmp_path)
-  config = configs.EncoderConfig.from_json_file(tmp_path / "bert_config.json")
-  test_export_saved_model.write_run(
-    tmp_path,
-    fine_tuning.FineTuning(
-      token_classification_rows.TagPreprocessor(
-        16, TAGS, token_unit="character"
-      ),
-      token_classification.TokenClassificationTask(config, TAGS),
-      token_classification_scores.TagEvaluator(TAGS),
-    ),
-  )
+  runs.write(tmp_path, "characters")
   found = shown(tmp_path, "고양이 a")
   texts = [text for text, _, _ in found["tokens"]]
   assert texts == ["[CLS]", *"고양이a", "[SEP]"]
@@ -47,12 +28,12 @@ def test_a_tagger_of_characters_sees_each_by_itself(tmp_path):
 
 
 def test_a_tagger_of_raw_text_sees_its_own_pieces():
-  found = shown(TAGGED, "the cat, the mat")
+  found = shown(DATA / "tagged/roberta", "the cat, the mat")
   texts = [text for text, _, _ in found["tokens"]]
   assert texts[1:-1] == ["the", "cat", ",", "the", "mat"]
 
 
 def test_a_sentence_encoder_sees_its_prompt():
-  found = shown(SENTENCES, "the cat", length=8)
+  found = shown(DATA / "sentences", "the cat", length=8)
   texts = [text for text, _, _ in found["tokens"]]
   assert texts[1:-1] == ["Query", ":", "the", "cat"]

@@ -7,32 +7,15 @@ import zlib
 
 import pytest
 
-from keras_bert_impl import configs
-from keras_bert_impl.tasks.basics import fine_tuning
-from keras_bert_impl.tasks.texts import (
-  sequence_classification,
-  text_rows,
-  text_scores,
-)
-from tests.official_tasks import scripts, test_export_saved_model
+from tests.model_folders import runs
+from tests.official_tasks import scripts
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
   """A folder with that of a run that has learnt classes."""
   folder = tmp_path_factory.mktemp("visualize")
-  scripts.write_model_files(folder / "run")
-  path = folder / "run/bert_config.json"
-  config = configs.EncoderConfig.from_json_file(path)
-  labels = ("부정", "긍정")
-  test_export_saved_model.write_run(
-    folder / "run",
-    fine_tuning.FineTuning(
-      text_rows.TextPreprocessor(16, labels, text_pairs=True),
-      sequence_classification.SequenceClassificationTask(config, labels),
-      text_scores.ClassEvaluator(labels),
-    ),
-  )
+  runs.write(folder / "run", "bilstm", configuration={"task_name": "mrpc"})
   return folder
 
 
@@ -66,7 +49,7 @@ def test_the_page_of_a_run_has_its_text_and_prediction(folder, outcomes):
   texts = [text for text, _, _ in found["tokens"]]
   assert texts == "[CLS] 고양이 본다 [SEP] a dog . [SEP]".split()
   [[label, place, saliency]] = found["predictions"]
-  assert re.fullmatch(r"(부정|긍정) \(\d\d\.\d%\)", label)
+  assert re.fullmatch(r"(not_)?equivalent \(\d\d\.\d%\)", label)
   assert place is None and len(saliency) == len(texts)
   assert found["name"] == "run"
   assert not (folder / "no.html").exists()

@@ -1,0 +1,80 @@
+"""Servables of trained models, used as they were trained or as one is told."""
+
+import inspect
+
+from keras_bert_impl.checkpoints.descriptions import description
+from keras_bert_impl.command_line import program
+from keras_bert_impl.model_folders import trained_models
+from keras_bert_impl.serving import servable_options
+from keras_bert_impl.serving.heads import servables_of_heads
+from tfrecords.labelled import classification_data
+
+
+def make(config, path, head=None, max_seq_length=None, chosen=None):
+  """Returns the `Servable` of a trained model, and the path of its checkpoint.
+
+  Args:
+    config: `model_files.ModelFilesConfig`.
+    path: str, as of `trained_models.open_with_tokenizer`.
+    head: one of `heads.SERVED`, or None for what the model was trained for.
+    max_seq_length: int, most tokens of a text or pair; None: as trained, or as
+      many as the model can.
+    chosen: `servable_options.ServableOptions`; default: all as trained.
+
+  Raises:
+    FileNotFoundError: there is no checkpoint, or no vocabulary.
+    ValueError: the model, its files and the options do not fit together, or an
+      option is needed that the training has not recorded.
+  """
+  trained, tokenizer, encoder_config = trained_models.open_with_tokenizer(
+    config, path, head, max_seq_length
+  )
+  servable_class = servables_of_heads.SERVABLES[trained.head]
+  servable = servable_class(
+    trained.model,
+    tokenizer,
+    max_seq_length
+    or trained.recorded.get("max_seq_length")
+    or encoder_config.max_sequence_length,
+    **_arguments(
+      chosen or servable_options.ServableOptions(), trained, servable_class
+    ),
+  )
+  return servable, trained.path
+
+
+def _arguments(chosen, trained, servable_class):
+  """Returns {name: value} for a servable, from flags and the training run.
+
+  Raises:
+    ValueError: a flag is for another head, or a required one is missing.
+  """
+  given = {name: v for name, v in vars(chosen).items() if v is not None}
+  known = servable_class.options
+  for name in sorted(given):
+    if name not in known:
+      raise ValueError(
+        f"--{name} must be left out for --head={trained.head}, which does not"
+        " have it."
+      )
+  if "labels" in given:
+    given["labels"] = tuple(program.split_names(given["labels"]))
+  takes = inspect.signature(servable_class).parameters
+  recorded = {
+    name: trained.recorded[name]
+    for name in (*known, "do_lower_case")
+    if name in takes and trained.recorded.get(name) is not None
+  }
+  arguments = recorded | given
+  if "text_pairs" in known and "text_pairs" not in arguments:
+    raise ValueError(
+      f"{trained.path} does not say whether it was trained on pairs of texts:"
+      " give --text_pairs or --notext_pairs."
+    )
+  if "labels" in known and "labels" not in arguments:
+    num_classes = trained.model.output["logits"].shape[-1]
+    arguments["labels"] = description.default_labels(num_classes)
+  if "label_names" in takes:
+    task_name = trained.recorded.get("task_name")
+    arguments["label_names"] = classification_data.label_names(task_name)
+  return arguments
