@@ -45,10 +45,19 @@ def lengths():
   return np.random.default_rng(0).integers(3, 60, size=230)
 
 
-@pytest.mark.parametrize("steps", [(64,), lengths_lib.padded_lengths(64)])
+STEPS = lengths_lib.padded_lengths(64)
+
+
+def train(rows, number, batch_size=23, seed=1, steps=STEPS, start=0):
+  dataset = length_batches.training_batches(
+    [(rows, 9)], batch_size, seed, steps, start
+  )
+  return take(dataset, number)
+
+
+@pytest.mark.parametrize("steps", [(64,), STEPS])
 def test_an_epoch_has_every_row_once(lengths, steps):
-  rows = make_rows(lengths)
-  batches = take(length_batches.training_batches([(rows, 9)], 23, 1, steps), 30)
+  batches = train(make_rows(lengths), 30, steps=steps)
   counts = collections.Counter(numbers(batches[:10]).tolist())
   assert set(counts.values()) == {1}
   assert len(counts) == 230
@@ -57,9 +66,7 @@ def test_an_epoch_has_every_row_once(lengths, steps):
 
 
 def test_epochs_run_on_where_a_batch_does_not_divide_them(lengths):
-  rows = make_rows(lengths)
-  steps = lengths_lib.padded_lengths(64)
-  batches = take(length_batches.training_batches([(rows, 9)], 32, 1, steps), 36)
+  batches = train(make_rows(lengths), 36, batch_size=32)
   counts = collections.Counter(numbers(batches).tolist())
   assert sum(counts.values()) == 36 * 32
   # Five epochs and two of the rows of a sixth.
@@ -68,51 +75,36 @@ def test_epochs_run_on_where_a_batch_does_not_divide_them(lengths):
 
 
 def test_fewer_rows_than_a_batch_are_repeated():
-  rows = make_rows([4, 5, 6])
-  [batch] = take(length_batches.training_batches([(rows, 1)], 7, 1, (8,)), 1)
-  assert collections.Counter(batch["label_ids"].tolist()).keys() == {1, 2, 3}
+  [batch] = train(make_rows([4, 5, 6]), 1, batch_size=7, steps=(8,))
+  assert set(batch["label_ids"].tolist()) == {1, 2, 3}
 
 
 def test_a_batch_is_a_function_of_seed_and_step_alone(lengths):
   rows = make_rows(lengths)
-  steps = lengths_lib.padded_lengths(64)
-
-  def batches(seed, start, number):
-    stages = [(rows, 9)]
-    return take(
-      length_batches.training_batches(stages, 16, seed, steps, start), number
-    )
-
-  whole = batches(1, 0, 40)
-  for start in (1, 13, 14, 29):
-    for again, before in zip(batches(1, start, 40 - start), whole[start:]):
+  whole = train(rows, 40, batch_size=16)
+  for start in (1, 14, 29):
+    again = train(rows, 40 - start, batch_size=16, start=start)
+    for batch, before in zip(again, whole[start:], strict=True):
       for name, values in before.items():
-        np.testing.assert_array_equal(again[name], values)
-  assert not np.array_equal(numbers(batches(2, 0, 5)), numbers(whole[:5]))
+        np.testing.assert_array_equal(batch[name], values)
+  other = train(rows, 5, batch_size=16, seed=2)
+  assert not np.array_equal(numbers(other), numbers(whole[:5]))
 
 
 def test_batches_of_about_the_same_length_have_little_padding(lengths):
-  rows = make_rows(lengths)
   shares = {}
   for by_length in (True, False):
     steps = lengths_lib.padded_lengths(128, by_length)
-    batches = take(
-      length_batches.training_batches([(rows, 9)], 23, 1, steps), 30
-    )
-    masks = [batch["input_mask"] for batch in batches]
-    shares[by_length] = 1 - sum(m.sum() for m in masks) / sum(
-      m.size for m in masks
-    )
+    batches = train(make_rows(lengths), 30, steps=steps)
+    masks = np.concatenate([batch["input_mask"].ravel() for batch in batches])
+    shares[by_length] = 1 - masks.mean()
   assert shares[True] < 0.2
   assert shares[False] > 0.7
 
 
 def test_batches_are_not_in_the_order_of_their_lengths(lengths):
-  steps = lengths_lib.padded_lengths(64)
-  dataset = length_batches.training_batches(
-    [(make_rows(lengths), 9)], 23, 1, steps
-  )
-  found = [batch["input_ids"].shape[1] for batch in take(dataset, 10)]
+  batches = train(make_rows(lengths), 10)
+  found = [batch["input_ids"].shape[1] for batch in batches]
   assert found != sorted(found)
   assert len(set(found)) > 3
 
@@ -144,9 +136,9 @@ def test_choices_come_in_front_of_the_length():
 
 
 def test_evaluation_reads_every_row_once_and_says_which(lengths):
-  rows = make_rows(lengths)
-  steps = lengths_lib.padded_lengths(64)
-  dataset, order = length_batches.evaluation_batches(rows, 32, steps)
+  dataset, order = length_batches.evaluation_batches(
+    make_rows(lengths), 32, STEPS
+  )
   batches = take(dataset, None)
   assert len(batches) == 8
   found = numbers(batches)

@@ -1,8 +1,11 @@
+import concurrent.futures
 import dataclasses
+import functools
 import json
 import os
 import pickle
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,14 +26,28 @@ from tfrecords.writing import shards, writer, writing_config
 CLS, SEP, MASK = 3, 4, 5
 
 
-@pytest.fixture(name="vocab_file")
-def fixture_vocab_file(tmp_path):
-  return corpus.write_vocabulary(tmp_path)
+@pytest.fixture(name="vocab_file", scope="module")
+def fixture_vocab_file(tmp_path_factory):
+  return corpus.write_vocabulary(tmp_path_factory.mktemp("model"))
 
 
-@pytest.fixture(name="text")
-def fixture_text(tmp_path):
-  return corpus.write_text(tmp_path)
+@pytest.fixture(name="text", scope="module")
+def fixture_text(tmp_path_factory):
+  return corpus.write_text(tmp_path_factory.mktemp("text"))
+
+
+@pytest.fixture(name="written", scope="module")
+def fixture_written(text, vocab_file, tmp_path_factory):
+  """Callable (**changes) -> (`Summary`, examples), once for each of them."""
+
+  @functools.cache
+  def written(**changes):
+    # In a folder that has to be made.
+    out = str(tmp_path_factory.mktemp("out") / "new" / "data.tfrecord")
+    summary = write(text, vocab_file, out, **changes)
+    return summary, examples(*summary.files)
+
+  return written
 
 
 @pytest.fixture(name="out")
@@ -59,6 +76,15 @@ def write(text, vocab_file, out, num_shards=1, num_workers=1, **changes):
   )
 
 
+def plan(text, vocab_file, out, num_shards=1):
+  return writer.plan_shards(
+    config(vocab_file),
+    vocabularies.Vocabulary.load(vocab_file),
+    documents.open_files([text]),
+    writer.shard_paths(out, num_shards),
+  )
+
+
 def examples(*paths):
   return [
     tf.train.Example.FromString(record.numpy())
@@ -70,6 +96,19 @@ def ids_of(example, name=features.INPUT_IDS):
   return list(example.features.feature[name].int64_list.value)
 
 
+def weights_of(example):
+  feature = example.features.feature[features.MASKED_LM_WEIGHTS]
+  return list(feature.float_list.value)
+
+
+def predictions_of(example):
+  """Returns {position: original id} of the masked tokens."""
+  columns = features.MASKED_LM_POSITIONS, features.MASKED_LM_IDS
+  positions, originals = (ids_of(example, name) for name in columns)
+  rows = zip(positions, originals, weights_of(example))
+  return {position: original for position, original, weight in rows if weight}
+
+
 def contents(out):
   folder = os.path.dirname(out)
   return {
@@ -78,40 +117,43 @@ def contents(out):
   }
 
 
-def test_clean_records_hold_ids_and_label(text, vocab_file, out):
-  summary = write(text, vocab_file, out)
-  found = examples(out)
+# What the records hold.
+
+
+@pytest.mark.parametrize("packing", choices.PACKINGS)
+def test_clean_records_hold_ids_and_the_label_of_pairs(written, packing):
+  summary, found = written(packing=packing)
   assert len(found) == summary.num_instances > 100
-  tokens = 0
-  for example in found:
-    assert sorted(example.features.feature) == [
-      features.INPUT_IDS,
-      features.NEXT_SENTENCE_LABELS,
-    ]
-    ids = ids_of(example)
-    tokens += len(ids)
-    assert len(ids) <= 48
-    assert ids[0] == CLS and ids[-1] == SEP and ids.count(SEP) == 2
-    assert len(ids_of(example, features.NEXT_SENTENCE_LABELS)) == 1
-  assert tokens == summary.num_tokens
+  has_label = packing in choices.PAIR_PACKINGS
+  names = [features.INPUT_IDS, features.NEXT_SENTENCE_LABELS][: 1 + has_label]
+  assert all(sorted(e.features.feature) == names for e in found)
+  rows = [ids_of(example) for example in found]
+  assert all(ids[0] == CLS and ids[-1] == SEP for ids in rows)
+  assert max(map(len, rows)) <= 48
+  assert sum(map(len, rows)) == summary.num_tokens
+  num_separators = {ids.count(SEP) for ids in rows}
+  if packing == "full_sentences":  # One more where a document ends.
+    assert num_separators >= {1, 2}
+  else:
+    assert num_separators == {1 + has_label}
+  labels = [ids_of(e, features.NEXT_SENTENCE_LABELS) for e in found]
+  assert {len(label) for label in labels} == {int(has_label)}
+  assert sum(map(sum, labels)) == summary.num_positive
 
 
 def test_the_folder_of_a_vocabulary_makes_the_records_of_its_file(
-  text, vocab_file, out
+  written, text, vocab_file, out
 ):
-  folder = os.path.dirname(vocab_file)
-  results = []
-  for name, path in (("file", vocab_file), ("folder", folder)):
-    summary = write(text, path, f"{out}-{name}")
-    with open(summary.files[0], "rb") as file:
-      results.append(file.read())
-  assert results[0] == results[1]
+  write(text, os.path.dirname(vocab_file), out)
+  assert examples(out) == written()[1]
 
 
-def test_masked_records_are_those_of_the_original(text, vocab_file, out):
-  write(text, vocab_file, out, masking="static", max_predictions_per_seq=7)
+@pytest.mark.parametrize("policy", choices.MASKING_POLICIES)
+def test_masked_records_are_those_of_the_original(written, policy):
   expected = features.masked_record(48, 7)
-  for example in examples(out):
+  for example in written(
+    masking="static", masking_policy=policy, max_predictions_per_seq=7
+  )[1]:
     found = example.features.feature
     assert sorted(found) == sorted(expected)
     for name, feature in expected.items():
@@ -130,86 +172,36 @@ def texts_of(example):
 
 
 @pytest.mark.parametrize("packing", ["doc_sentences", "full_sentences"])
-def test_packed_records_hold_the_same_texts(text, vocab_file, out, packing):
-  plain_out = out + "-plain"
-  plain = write(text, vocab_file, plain_out, packing=packing)
-  packed = write(text, vocab_file, out, packing=packing, pack_sequences=True)
-  found = [one for example in examples(out) for one in texts_of(example)]
-  expected = [tuple(ids_of(example)) for example in examples(plain_out)]
-  assert sorted(found) == sorted(expected)
+def test_packed_records_hold_the_same_texts(written, packing):
+  plain, expected = written(packing=packing)
+  packed, found = written(packing=packing, pack_sequences=True)
+  texts = [text for example in found for text in texts_of(example)]
+  assert sorted(texts) == sorted(tuple(ids_of(e)) for e in expected)
   assert packed.num_instances == plain.num_instances == plain.num_records
   assert packed.num_tokens == plain.num_tokens
-  assert packed.num_records == len(examples(out)) < plain.num_records
+  assert packed.num_records == len(found) < plain.num_records
   assert packed.padding_share(48) < plain.padding_share(48)
 
 
-def test_packed_records_can_be_masked_when_written(text, vocab_file, out):
-  write(
-    text,
-    vocab_file,
-    out,
-    objective="spanbert",
-    masking="static",
-    pack_sequences=True,
-  )
-  write(
-    text, vocab_file, out + "-clean", objective="spanbert", pack_sequences=True
-  )
-  for masked, clean in zip(
-    examples(out), examples(out + "-clean"), strict=True
-  ):
+def test_packed_records_can_be_masked_when_written(written):
+  options = dict(objective="spanbert", pack_sequences=True)
+  _, found = written(**options, masking="static")
+  for masked, clean in zip(found, written(**options)[1], strict=True):
     numbers = ids_of(masked, features.SEQUENCE_IDS)
     mask = ids_of(masked, features.INPUT_MASK)
     assert len(numbers) == 48 and [n > 0 for n in numbers] == [*map(bool, mask)]
     assert numbers[: sum(mask)] == ids_of(clean, features.SEQUENCE_IDS)
-    weights = masked.features.feature[features.MASKED_LM_WEIGHTS]
-    num_masked = sum(weights.float_list.value)
-    assert num_masked <= max(round(0.15 * sum(mask)), 1)
+    assert sum(weights_of(masked)) <= max(round(0.15 * sum(mask)), 1)
 
 
-def test_packed_records_do_not_depend_on_the_number_of_workers(
-  text, vocab_file, tmp_path, small_chunks
-):
-  found = []
-  for num_workers in (1, 2):
-    out = tmp_path / str(num_workers) / "data"
-    write(
-      text,
-      vocab_file,
-      str(out),
-      3,
-      num_workers,
-      objective="electra",
-      pack_sequences=True,
-    )
-    found.append(contents(str(out)))
-  assert found[0] == found[1]
-  assert len(found[0]) == 6
-
-
-def test_pairs_are_not_packed(vocab_file):
-  with pytest.raises(ValueError, match="pack_sequences needs texts"):
-    config(vocab_file, pack_sequences=True)
-
-
-def test_masking_changes_only_what_it_says(text, vocab_file, out, tmp_path):
-  clean_out = str(tmp_path / "clean.tfrecord")
-  write(text, vocab_file, clean_out)
-  write(text, vocab_file, out, masking="static", do_whole_word_mask=True)
+def test_masking_changes_only_what_it_says(written):
+  _, found = written(masking="static", do_whole_word_mask=True)
   num_masks = 0
-  for clean, masked in zip(examples(clean_out), examples(out), strict=True):
+  for clean, masked in zip(written()[1], found, strict=True):
     ids = ids_of(masked)
-    weights = masked.features.feature[features.MASKED_LM_WEIGHTS]
-    predictions = zip(
-      ids_of(masked, features.MASKED_LM_POSITIONS),
-      ids_of(masked, features.MASKED_LM_IDS),
-      weights.float_list.value,
-      strict=True,
-    )
-    for position, original, weight in predictions:
-      if weight:
-        num_masks += ids[position] == MASK
-        ids[position] = original
+    for position, original in predictions_of(masked).items():
+      num_masks += ids[position] == MASK
+      ids[position] = original
     length = sum(ids_of(masked, features.INPUT_MASK))
     assert ids[:length] == ids_of(clean)
     assert not any(ids[length:])
@@ -223,75 +215,22 @@ def test_masking_changes_only_what_it_says(text, vocab_file, out, tmp_path):
   assert num_masks > 100
 
 
-def test_records_without_pairs_have_no_label(text, vocab_file, out):
-  summary = write(text, vocab_file, out, packing="doc_sentences")
-  assert summary.num_positive == 0
-  for example in examples(out):
-    assert list(example.features.feature) == [features.INPUT_IDS]
-    assert ids_of(example).count(SEP) == 1
-
-
-def test_full_sentences_have_a_separator_between_documents(
-  text, vocab_file, out
-):
-  summary = write(text, vocab_file, out, packing="full_sentences")
-  found = [ids_of(example) for example in examples(out)]
-  assert sum(map(len, found)) == summary.num_tokens
-  assert max(map(len, found)) <= 48
-  assert {ids.count(SEP) for ids in found} >= {1, 2}
-  assert all(ids[0] == CLS and ids[-1] == SEP for ids in found)
-
-
-def test_records_of_full_sentences_have_one_segment(text, vocab_file, out):
-  write(text, vocab_file, out, packing="full_sentences", masking="static")
-  for example in examples(out):
+def test_full_sentences_have_one_segment(written):
+  for example in written(packing="full_sentences", masking="static")[1]:
     assert features.NEXT_SENTENCE_LABELS not in example.features.feature
     assert not any(ids_of(example, features.SEGMENT_IDS))
 
 
-def test_one_document_gives_ordered_pairs(tmp_path, vocab_file, out):
-  text = corpus.write_text(tmp_path, num_documents=1, name="one.txt")
-  summary = write(
-    text, vocab_file, out, packing="sentence_order", dupe_factor=50
-  )
-  assert summary.num_documents == 1
-  assert 0.45 < summary.positive_share < 0.55
-  labels = [
-    ids_of(example, features.NEXT_SENTENCE_LABELS) for example in examples(out)
-  ]
-  assert sum(label for [label] in labels) == summary.num_positive
-
-
-@pytest.mark.parametrize("policy", choices.MASKING_POLICIES)
-def test_every_policy_gives_the_records_of_the_original(
-  text, vocab_file, out, policy
-):
-  write(text, vocab_file, out, masking="static", masking_policy=policy)
-  expected = features.masked_record(48, 20)
-  for example in examples(out):
-    found = example.features.feature
-    lengths = {name: len(ids_of(example, name)) for name in found}
-    lengths[features.MASKED_LM_WEIGHTS] = len(
-      found[features.MASKED_LM_WEIGHTS].float_list.value
-    )
-    assert lengths == {name: f.shape[0] for name, f in expected.items()}
-
-
-def decided(**values):
-  made = writing_config.PretrainingDataConfig("vocab.txt", **values)
-  masking = made.masking_values
-  return (
-    made.packing,
-    masking["masking_policy"],
-    masking["mask_token_prob"],
-    masking["random_token_prob"],
-  )
-
-
 def test_the_objective_decides_what_is_not_given():
+  def decided(**values):
+    made = config("vocab.txt", **values)
+    masking = made.masking_values
+    return made.packing, *(masking[name] for name in masking_config.NAMES[2:])
+
   assert decided() == ("next_sentence", "token", 0.8, 0.1)
   assert decided(objective="albert") == ("sentence_order", "ngram", 0.8, 0.1)
   assert decided(objective="electra") == ("doc_sentences", "token", 1.0, 0.0)
+  assert decided(do_whole_word_mask=True, objective="albert")[1] == "whole_word"
   given = dict(
     objective="spanbert",
     packing="full_sentences",
@@ -301,95 +240,57 @@ def test_the_objective_decides_what_is_not_given():
   assert decided(**given) == ("full_sentences", "token", 0.0, 0.1)
 
 
-def test_the_flag_of_the_original_stands_for_its_policy():
-  assert decided(do_whole_word_mask=True)[1] == "whole_word"
-  assert decided(do_whole_word_mask=True, objective="albert")[1] == "whole_word"
-  with pytest.raises(ValueError, match="masking_policy .span. contradicts"):
-    decided(do_whole_word_mask=True, masking_policy="span")
-
-
-def test_two_names_of_one_policy_give_one_output(text, vocab_file, out):
-  write(text, vocab_file, out, masking="static", do_whole_word_mask=True)
-  again = write(
-    text, vocab_file, out, masking="static", masking_policy="whole_word"
-  )
-  assert again.num_written_shards == 0
-
-
-def test_what_masks_nothing_cannot_be_masked_now(text, vocab_file, out):
-  with pytest.raises(ValueError, match="'left_to_right' masks nothing"):
-    write(text, vocab_file, out, masking="static", objective="left_to_right")
-  summary = write(text, vocab_file, out, objective="left_to_right")
-  assert summary.num_instances
-
-
-@pytest.mark.parametrize(
-  "write_vocabulary", [corpus.write_byte_pairs, corpus.write_sentence_pieces]
+@pytest.fixture(
+  name="other_vocab_file",
+  scope="module",
+  params=[corpus.write_byte_pairs, corpus.write_sentence_pieces],
 )
+def fixture_other_vocab_file(request, tmp_path_factory):
+  return request.param(tmp_path_factory.mktemp("other_model"))
+
+
+# Room for the longest word in every record.
+FULL = dict(packing="full_sentences", short_seq_prob=0.0, max_seq_length=128)
+
+
 def test_records_of_other_tokenizers_hold_the_text(
-  tmp_path, out, write_vocabulary
+  tmp_path, out, other_vocab_file
 ):
   path = tmp_path / "one.txt"
   path.write_text("the dog sing.\n\n a moon walks.\nthe play.\nof the dog.\n")
-  vocab_file = write_vocabulary(tmp_path)
-  write(
-    str(path),
-    vocab_file,
-    out,
-    packing="full_sentences",
-    short_seq_prob=0.0,
-    dupe_factor=1,
-    max_seq_length=128,
-  )
-  tokenizer = tokenizers.load(vocab_file)
+  write(str(path), other_vocab_file, out, dupe_factor=1, **FULL)
+  tokenizer = tokenizers.load(other_vocab_file)
   [example] = examples(out)
   cls_id, *ids, sep_id = ids_of(example)
   assert cls_id == tokenizer.vocabulary.cls_id
   assert sep_id == tokenizer.vocabulary.sep_id
   middle = ids.index(sep_id)
-  documents = tf.ragged.constant([ids[:middle], ids[middle + 1 :]])
-  assert tokenizer.detokenize(documents).numpy().tolist() == [
+  texts = tf.ragged.constant([ids[:middle], ids[middle + 1 :]])
+  assert tokenizer.detokenize(texts).numpy().tolist() == [
     b"the dog sing.",
     b"a moon walks. the play. of the dog.",
   ]
 
 
-@pytest.mark.parametrize(
-  "write_vocabulary", [corpus.write_byte_pairs, corpus.write_sentence_pieces]
-)
 def test_words_of_other_tokenizers_are_masked_whole(
-  tmp_path, text, out, write_vocabulary
+  text, out, other_vocab_file
 ):
-  vocab_file = write_vocabulary(tmp_path)
   write(
     text,
-    vocab_file,
+    other_vocab_file,
     out,
     objective="spanbert",
     masking="static",
-    # Room for the longest word in every record.
-    packing="full_sentences",
-    short_seq_prob=0.0,
-    max_seq_length=128,
     masked_lm_prob=0.3,
     max_predictions_per_seq=40,
     dupe_factor=1,
+    **FULL,
   )
-  vocabulary = vocabularies.Vocabulary.load(vocab_file)
+  vocabulary = vocabularies.Vocabulary.load(other_vocab_file)
   special = vocabulary.cls_id, vocabulary.sep_id
   num_runs = 0
   for example in examples(out):
-    ids = ids_of(example)
-    weights = example.features.feature[features.MASKED_LM_WEIGHTS]
-    chosen = {
-      position: original
-      for position, original, weight in zip(
-        ids_of(example, features.MASKED_LM_POSITIONS),
-        ids_of(example, features.MASKED_LM_IDS),
-        weights.float_list.value,
-      )
-      if weight
-    }
+    ids, chosen = ids_of(example), predictions_of(example)
     for position, original in chosen.items():
       # What precedes and follows a span is not of its words.
       before, after = ids[position - 1], ids[position + 1]
@@ -401,10 +302,10 @@ def test_words_of_other_tokenizers_are_masked_whole(
   assert num_runs > 100
 
 
-def test_the_reader_reads_what_was_written(text, vocab_file, out):
-  summary = write(text, vocab_file, out, num_shards=3)
+def test_the_reader_reads_what_was_written(written, vocab_file):
+  summary, _ = written(num_shards=3)
   vocab_size = vocabularies.Vocabulary.load(vocab_file).size
-  manifests = {f: manifest.read(f) for f in scan.list_files(out + "*")}
+  manifests = {file: manifest.read(file) for file in summary.files}
   limits = record_parsing.Limits(48, 20, vocab_size)
   records = scan.open_records(manifests, limits)
   assert records.num_records == summary.num_instances
@@ -415,24 +316,27 @@ def test_the_reader_reads_what_was_written(text, vocab_file, out):
   assert sum(map(len, labels)) == summary.num_instances // 8 * 8
 
 
-@pytest.mark.parametrize("masking", ["dynamic", "static"])
+# Always the same bytes.
+
+
+@pytest.mark.parametrize(
+  "changes",
+  [
+    {"objective": "electra", "pack_sequences": True},
+    # Masks, pairs of other chunks.
+    pytest.param({"masking": "static"}, marks=pytest.mark.slow),
+  ],
+)
 def test_any_number_of_chunks_and_workers_gives_the_same_bytes(
-  text, vocab_file, out, tmp_path, small_chunks, masking
+  text, vocab_file, out, tmp_path, small_chunks, changes
 ):
-  write(text, vocab_file, out, num_shards=2, masking=masking)
-  found = contents(out)
-  assert len(found) == 4
-  if masking == "static":
-    write(text, vocab_file, out, num_shards=2, masking=masking)
-    assert contents(out) == found
-    return
-  other = tmp_path / "other"
-  other.mkdir()
+  write(text, vocab_file, out, 3, **changes)
   # `small_chunks` does not reach other processes, but the plan is made here.
-  write(
-    text, vocab_file, str(other / "data.tfrecord"), num_shards=2, num_workers=2
-  )
-  assert contents(str(other / "data.tfrecord")) == found
+  other = str(tmp_path / "other" / "data")
+  write(text, vocab_file, other, 3, num_workers=2, **changes)
+  found = [*contents(other).values()]
+  assert found == [*contents(out).values()]
+  assert len(found) == 6
 
 
 def test_a_task_can_be_sent_elsewhere(text, vocab_file, out, small_chunks):
@@ -441,58 +345,27 @@ def test_a_task_can_be_sent_elsewhere(text, vocab_file, out, small_chunks):
   path = writer.shard_paths(out, 2)[1]
   os.remove(path)
   os.remove(manifest.path_of(path))
-  tasks = writer.plan_shards(
-    config(vocab_file),
-    vocabularies.Vocabulary.load(vocab_file),
-    documents.open_files([text]),
-    writer.shard_paths(out, 2),
-  )
-  shards.write_shard(pickle.loads(pickle.dumps(tasks[1])))
+  task = plan(text, vocab_file, out, 2)[1]
+  shards.write_shard(pickle.loads(pickle.dumps(task)))
   assert contents(out) == expected
 
 
-def test_every_dupe_is_made_anew_and_the_seed_matters(
-  text, vocab_file, tmp_path
-):
-  def records(name, **changes):
-    path = str(tmp_path / name)
-    write(text, vocab_file, path, **changes)
-    return [tuple(ids_of(example)) for example in examples(path)]
+def test_every_dupe_is_made_anew_and_the_seed_matters(written):
+  def records(**changes):
+    return [tuple(ids_of(example)) for example in written(**changes)[1]]
 
-  once = records("once", dupe_factor=1)
-  thrice = records("thrice", dupe_factor=3)
+  once, thrice = records(dupe_factor=1), records(dupe_factor=3)
   assert len(thrice) == pytest.approx(3 * len(once), rel=0.1)
   assert set(once) < set(thrice)
   assert len(set(thrice)) > 2.5 * len(once)
-  assert set(records("seed", dupe_factor=1, random_seed=1)) != set(once)
-
-
-def test_a_vocabulary_that_changes_while_shards_are_written_is_an_error(
-  text, vocab_file, out
-):
-  [task] = writer.plan_shards(
-    config(vocab_file),
-    vocabularies.Vocabulary.load(vocab_file),
-    documents.open_files([text]),
-    [out],
-  )
-  with open(vocab_file, "a") as file:
-    file.write("more\n")
-  with pytest.raises(ValueError, match="vocab.txt. has changed"):
-    shards.write_shard(task)
-  assert contents(out) == {}
-
-
-def test_the_folder_of_the_output_is_made(text, vocab_file, tmp_path):
-  summary = write(text, vocab_file, str(tmp_path / "new" / "folder" / "data"))
-  assert os.path.exists(summary.files[0])
+  assert set(records(dupe_factor=1, random_seed=1)) != set(once)
 
 
 def test_all_documents_give_instances_in_many_shards(
-  text, vocab_file, out, small_chunks
+  written, text, vocab_file, out, small_chunks
 ):
-  one = write(text, vocab_file, out)
-  many = write(text, vocab_file, out + "s", num_shards=7)
+  one, _ = written()
+  many = write(text, vocab_file, out, num_shards=7)
   for name in ("num_documents", "num_sentences", "num_text_tokens"):
     assert getattr(one, name) == getattr(many, name)
   assert one.num_documents == 60
@@ -510,6 +383,9 @@ def test_a_shard_without_documents_is_empty_and_said_so(
   assert sum(not os.path.getsize(path) for path in summary.files) >= 5
 
 
+# Starting again.
+
+
 def test_finished_shards_are_left_alone(text, vocab_file, out):
   first = write(text, vocab_file, out, num_shards=3)
   paths = first.files
@@ -517,19 +393,13 @@ def test_finished_shards_are_left_alone(text, vocab_file, out):
   before = [os.stat(path).st_mtime_ns for path in paths]
   second = write(text, vocab_file, out, num_shards=3)
   after = [os.stat(path).st_mtime_ns for path in paths]
-  assert [a == b for a, b in zip(before, after, strict=True)] == [
-    True,
-    False,
-    True,
-  ]
-  assert first.num_written_shards == 3
-  assert second.num_written_shards == 1
-  unchanged = ("num_written_shards", "num_written_bytes", "seconds")
-  assert {
-    k: v for k, v in dataclasses.asdict(first).items() if k not in unchanged
-  } == {
-    k: v for k, v in dataclasses.asdict(second).items() if k not in unchanged
-  }
+  same = [a == b for a, b in zip(before, after, strict=True)]
+  assert same == [True, False, True]
+  assert (first.num_written_shards, second.num_written_shards) == (3, 1)
+  changed = dict(num_written_shards=1, num_written_bytes=0, seconds=0)
+  assert dataclasses.replace(first, **changed) == dataclasses.replace(
+    second, **changed
+  )
 
 
 def test_a_damaged_shard_is_written_anew(text, vocab_file, out, caplog):
@@ -543,13 +413,14 @@ def test_a_damaged_shard_is_written_anew(text, vocab_file, out, caplog):
   assert "does not match its manifest" in caplog.text
 
 
-def test_the_manifest_tells_what_the_shard_holds(text, vocab_file, out):
-  summary = write(text, vocab_file, out)
-  with open(manifest.path_of(out)) as file:
+def test_the_manifest_tells_what_the_shard_holds(written, vocab_file):
+  summary, _ = written()
+  [path] = summary.files
+  with open(manifest.path_of(path)) as file:
     content = json.load(file)
   assert content["num_records"] == summary.num_instances
   assert content["num_documents"] == 60
-  assert content["num_bytes"] == os.path.getsize(out)
+  assert content["num_bytes"] == os.path.getsize(path)
   assert content["origin"]["max_seq_length"] == 48
   fingerprint = vocabularies.Vocabulary.load(vocab_file).fingerprint
   assert content["origin"]["vocab_file_hash"] == fingerprint
@@ -576,55 +447,87 @@ def test_what_is_no_manifest_is_refused_with_the_remedy(tmp_path, content):
       {"packing": "sentence_order"},
       "packing='next_sentence', not 'sentence_order'",
     ),
-    ({"num_shards": 3}, "num_shards=2, not 3"),
+    ({"num_shards": 2}, "num_shards=3, not 2"),
   ],
 )
 def test_another_configuration_in_the_same_output_is_an_error(
-  text, vocab_file, out, changes, named
+  written, text, vocab_file, changes, named
 ):
-  write(text, vocab_file, out, num_shards=2)
-  expected = contents(out)
+  path = written(num_shards=3)[0].files[0].removesuffix("-00000-of-00003")
+  expected = contents(path)
   with pytest.raises(ValueError, match=named):
-    write(text, vocab_file, out, **({"num_shards": 2} | changes))
-  assert contents(out) == expected
+    write(text, vocab_file, path, **({"num_shards": 3} | changes))
+  assert contents(path) == expected
 
 
 def test_another_text_or_vocabulary_is_an_error(
   text, vocab_file, out, tmp_path
 ):
+  text = shutil.copy(text, tmp_path)
+  vocab_file = shutil.copy(vocab_file, tmp_path)
+
+  def add(line, path):
+    with open(path, "a") as file:
+      file.write(f"{line}\n")
+
+  [task] = plan(text, vocab_file, out)
+  add("more", vocab_file)
+  with pytest.raises(ValueError, match="vocab.txt. has changed"):
+    shards.write_shard(task)
+  assert contents(out) == {}
   write(text, vocab_file, out)
-  with open(text, "a") as file:
-    file.write("the moon.\n")
-  with pytest.raises(ValueError, match="input_files_hash"):
-    write(text, vocab_file, out)
-  corpus.write_text(tmp_path)
-  with open(vocab_file, "a") as file:
-    file.write("more\n")
+  add("still_more", vocab_file)
   with pytest.raises(ValueError, match="vocab_file_hash"):
+    write(text, vocab_file, out)
+  add("the moon.", text)
+  with pytest.raises(ValueError, match="input_files_hash"):
     write(text, vocab_file, out)
 
 
 def test_clean_records_keep_how_they_are_to_be_masked(text, vocab_file, out):
-  chosen = dict(do_whole_word_mask=True, masked_lm_prob=0.3, mask_token_prob=1)
-  write(text, vocab_file, out, **chosen, random_token_prob=0.0)
+  chosen = dict(masked_lm_prob=0.3, mask_token_prob=1, random_token_prob=0.0)
+  write(text, vocab_file, out, **chosen, do_whole_word_mask=True)
   origin = manifest.read(out)["origin"]
-  assert masking_config.agreed(
-    masking_config.MaskingConfig(), "bert", {out: origin}
-  ) == {
+  flags = masking_config.MaskingConfig()
+  assert masking_config.agreed(flags, "bert", {out: origin}) == chosen | {
     "max_predictions_per_seq": 20,
-    "masked_lm_prob": 0.3,
     "masking_policy": "whole_word",
-    "mask_token_prob": 1,
-    "random_token_prob": 0.0,
   }
   assert "max_predictions_per_seq" not in origin  # That is left open.
   with pytest.raises(ValueError, match="with mask_token_prob=1, not None"):
     write(text, vocab_file, out)
+  # Two names of one policy.
+  again = write(text, vocab_file, out, **chosen, masking_policy="whole_word")
+  assert again.num_written_shards == 0
 
 
-def test_masks_that_are_left_open_are_not_kept(text, vocab_file, out):
-  write(text, vocab_file, out, objective="electra")
-  assert not manifest.read(out)["origin"].keys() & set(masking_config.NAMES)
+def test_masks_that_are_left_open_are_not_kept(written):
+  [path] = written(objective="left_to_right")[0].files
+  origin = manifest.read(path)["origin"]
+  assert not origin.keys() & set(masking_config.NAMES)
+
+
+def test_broken_off_and_started_again_gives_the_same_shards(
+  text, vocab_file, out, tmp_path, small_chunks
+):
+  def break_off(done, unused_total):
+    if done > 9000:
+      raise KeyboardInterrupt
+
+  other = str(tmp_path / "other" / "data.tfrecord")
+  with pytest.raises(KeyboardInterrupt):
+    writer.write_shards(
+      config(vocab_file),
+      [text],
+      writer.shard_paths(other, 5),
+      on_progress=break_off,
+    )
+  num_finished = len(contents(other)) // 2
+  assert 0 < num_finished < 5
+  summary = write(text, vocab_file, other, num_shards=5)
+  assert summary.num_written_shards == 5 - num_finished
+  write(text, vocab_file, out, num_shards=5)
+  assert contents(other) == contents(out)
 
 
 WRITE_SLOWLY = """
@@ -632,9 +535,7 @@ import sys, time
 from tfrecords.writing import writing_config, writer
 text, vocab_file, out = sys.argv[1:]
 writer._CHUNK_BYTES = 3000
-config = writing_config.PretrainingDataConfig(
-  vocab_file, max_seq_length=48, dupe_factor=2
-)
+config = writing_config.PretrainingDataConfig(vocab_file, max_seq_length=48)
 def wait(done, total):
   print(done, flush=True)
   time.sleep(0.05)
@@ -644,30 +545,22 @@ writer.write_shards(
 """
 
 
-def test_killed_and_started_again_gives_the_same_shards(
-  text, vocab_file, out, tmp_path, small_chunks
+@pytest.mark.slow  # A real kill, which cleans nothing up.
+def test_whatever_has_the_name_of_a_shard_after_a_kill_is_whole(
+  text, vocab_file, out
 ):
-  killed = tmp_path / "killed"
-  killed.mkdir()
-  killed_out = str(killed / "data.tfrecord")
-  command = [sys.executable, "-c", WRITE_SLOWLY, text, vocab_file, killed_out]
+  command = [sys.executable, "-c", WRITE_SLOWLY, text, vocab_file, out]
   process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
   for _ in range(4):
     assert process.stdout.readline()
   process.send_signal(signal.SIGKILL)
-  process.wait()
-  process.stdout.close()
-  names = set(contents(killed_out))
-  finished = {name for name in names if name.endswith(manifest.SUFFIX)}
-  assert 0 < len(finished) < 5
-  # Whatever has the name of a shard is whole.
-  for name in finished:
-    path = str(killed / name.removesuffix(manifest.SUFFIX))
+  process.communicate()
+  names = [name for name in contents(out) if name.endswith(manifest.SUFFIX)]
+  assert 0 < len(names) < 5
+  for name in names:
+    path = os.path.join(os.path.dirname(out), name)
+    path = path.removesuffix(manifest.SUFFIX)
     assert manifest.is_intact(path, manifest.read(path))
-  summary = write(text, vocab_file, killed_out, num_shards=5)
-  assert summary.num_written_shards == 5 - len(finished)
-  write(text, vocab_file, out, num_shards=5)
-  assert contents(killed_out) == contents(out)
 
 
 def test_what_killed_processes_left_is_removed(text, vocab_file, out):
@@ -685,44 +578,47 @@ def test_what_killed_processes_left_is_removed(text, vocab_file, out):
   assert set(contents(out)) == expected
 
 
-@pytest.fixture(name="full_disk")
-def fixture_full_disk():
-  """Files cannot grow beyond 20 kB, as if the disk were full."""
-  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-  resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
-  yield
-  resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-
-def test_a_full_disk_leaves_nothing_half_written(
-  text, vocab_file, out, full_disk
-):
-  with pytest.raises(OSError, match="data.tfrecord failed: .*free some space"):
-    write(text, vocab_file, out)
-  assert contents(out) == {}
-
-
-def test_a_full_disk_keeps_finished_shards(
-  text, vocab_file, out, tmp_path, full_disk
+def test_a_full_disk_keeps_finished_shards_and_nothing_half_written(
+  text, vocab_file, out, tmp_path
 ):
   few = corpus.write_text(tmp_path, num_documents=2, name="few.txt")
   write(few, vocab_file, out)
   expected = contents(out)
-  with pytest.raises(OSError, match="free some space"):
-    write(text, vocab_file, out + "2")
+  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+  try:
+    with pytest.raises(OSError, match="record2 failed: .*free some space"):
+      write(text, vocab_file, out + "2")
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
   assert contents(out) == expected
 
 
-def be_killed(unused_task):
-  os.kill(os.getpid(), signal.SIGKILL)
+# Workers.
+
+
+class DeadWorkers(concurrent.futures.Executor):
+  """An executor whose processes were killed."""
+
+  def __init__(self, *unused):
+    pass
+
+  def submit(self, function, task):
+    future = concurrent.futures.Future()
+    error = concurrent.futures.process.BrokenProcessPool()
+    future.set_exception(error)
+    return future
 
 
 def test_a_killed_worker_is_said_to_be_killed(
   text, vocab_file, out, monkeypatch
 ):
-  monkeypatch.setattr(writer, "_write_in_worker", be_killed)
-  with pytest.raises(OSError, match="a worker process was killed"):
+  monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", DeadWorkers)
+  with pytest.raises(
+    OSError, match=r"worker process was killed.*num_workers \(2"
+  ):
     write(text, vocab_file, out, num_shards=2, num_workers=2)
+  assert contents(out) == {}
 
 
 WAIT_IN_A_WORKER = """
@@ -740,6 +636,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow  # The death of a parent, which no other test has.
 def test_workers_end_with_their_parent(tmp_path):
   script = tmp_path / "wait_in_a_worker.py"
   script.write_text(WAIT_IN_A_WORKER)
@@ -750,8 +647,7 @@ def test_workers_end_with_their_parent(tmp_path):
   time.sleep(1)
   os.kill(worker, 0)
   parent.kill()
-  parent.wait()
-  parent.stdout.close()
+  parent.communicate()
   for _ in range(300):
     if not is_alive(worker):
       return
@@ -768,22 +664,25 @@ def is_alive(pid):
     return False
 
 
+# What is wrong.
+
+
 @pytest.mark.parametrize(
-  ("text_content", "changes", "named"),
+  ("text_content", "named"),
   [
-    ("", {}, "the corpus is empty"),
-    (" \n\n \n", {}, "the corpus is empty"),
-    ("the dog.\nthe moon.\n", {}, "a single document.*--packing=doc_sentences"),
-    ("\u200b\n\n\u200b\n", {}, "there are no instances"),
+    ("", "the corpus is empty"),
+    (" \n\n \n", "the corpus is empty"),
+    ("the dog.\nthe moon.\n", "a single document.*--packing=doc_sentences"),
+    ("\u200b\n\n\u200b\n", "there are no instances"),
   ],
 )
 def test_too_little_text_is_an_error(
-  tmp_path, vocab_file, out, text_content, changes, named
+  tmp_path, vocab_file, out, text_content, named
 ):
   path = tmp_path / "little.txt"
   path.write_text(text_content, encoding="utf-8")
   with pytest.raises(ValueError, match=named):
-    write(str(path), vocab_file, out, **changes)
+    write(str(path), vocab_file, out)
 
 
 def test_a_single_document_without_pairs_is_enough(tmp_path, vocab_file, out):
@@ -806,9 +705,11 @@ def test_a_single_document_without_pairs_is_enough(tmp_path, vocab_file, out):
     ({"masking": "none"}, "masking .'none'. must be one of dynamic, static"),
     ({"packing": "words"}, "packing .'words'. must be one of next_sentence"),
     ({"objective": "gpt"}, "objective .'gpt'. must be one of bert, roberta"),
-    ({"masking_policy": "line"}, "masking_policy .'line'. must be one of"),
-    ({"masked_lm_prob": 2.0}, "masked_lm_prob .2.0."),
-    ({"max_predictions_per_seq": 0}, "max_predictions_per_seq .0."),
+    (
+      {"objective": "left_to_right", "masking": "static"},
+      "'left_to_right' masks nothing",
+    ),
+    ({"pack_sequences": True}, "pack_sequences needs texts"),
     ({"num_workers": 0}, "num_workers .0."),
     ({"num_shards": 0}, "num_shards .0."),
   ],
