@@ -1,8 +1,6 @@
 """Whatever is wrong with a file is told in one line that names it."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -71,14 +69,6 @@ def test_fields_have_a_type_and_may_have_a_default():
     files.field(values, "b", (str, type(None)), "there")
   with pytest.raises(ValueError, match="there must be an object, not 3"):
     files.field(3, "a", int, "there")
-
-
-def test_local_files_need_no_tensorflow():
-  code = (
-    "import sys; from keras_bert_impl import files;"
-    "files.find_json('absent'); assert 'tensorflow' not in sys.modules"
-  )
-  subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_that_a_file_can_be_written_is_known_before(tmp_path):

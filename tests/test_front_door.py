@@ -1,4 +1,4 @@
-"""What `import keras_bert_impl as kb` gives, in processes of their own."""
+"""What `import keras_bert_impl as kb` gives, and what it imports."""
 
 import subprocess
 import sys
@@ -6,35 +6,67 @@ import sys
 import pytest
 
 import keras_bert_impl as kb
-from keras_bert_impl import layers, models
+from keras_bert_impl import configs, layers, models, tokenizers
+from keras_bert_impl.sentences import sentence_encoder
+from keras_bert_impl.serving import export
+from keras_bert_impl.training import experiment, training_config
+from tests.official_tasks import forked
+
+# In a fresh process, where nothing is imported yet.
+FRESH = """
+import sys
+import keras_bert_impl as kb
+from keras_bert_impl import features, files, locks
+
+assert files.find_json("absent") is None and not hasattr(kb, "__wrapped__")
+heavy = {"keras", "tensorflow", "jax", "numpy", "absl"}
+assert not heavy & set(sys.modules), heavy & set(sys.modules)
+assert {"models", "layers"} <= set(dir(kb))
+sizes = dict(vocab_size=9, hidden_size=8, intermediate_size=8)
+kb.EncoderConfig(num_hidden_layers=1, num_attention_heads=2, **sizes)
+assert kb.layers.TransformerBlock
+assert not hasattr(kb, "nothing")
+import keras
+
+model = keras.models.load_model(sys.argv[1])
+assert type(model) is kb.models.SequenceClassifier
+assert "tensorflow_text" not in sys.modules
+"""
+KERAS_FIRST = """
+import sys
+import keras, keras_bert_impl
+
+model = keras.models.load_model(sys.argv[1])
+assert type(model) is keras_bert_impl.models.SequenceClassifier
+"""
 
 
-def run(code):
-  """Runs Python code; returns what it printed."""
-  result = subprocess.run(
-    [sys.executable, "-c", code], capture_output=True, text=True
+@pytest.fixture(name="saved_model", scope="module")
+def fixture_saved_model(tmp_path_factory):
+  path = tmp_path_factory.mktemp("saved") / "model.keras"
+  config = configs.EncoderConfig(
+    vocab_size=30,
+    hidden_size=8,
+    num_hidden_layers=1,
+    num_attention_heads=2,
+    intermediate_size=16,
+    max_position_embeddings=10,
   )
-  assert result.returncode == 0, result.stderr
-  return result.stdout
+  models.SequenceClassifier(config, 3).save(path)
+  return path
 
 
-def test_importing_it_imports_neither_keras_nor_tensorflow():
-  code = (
-    "import sys, keras_bert_impl as kb; hasattr(kb, '__wrapped__');"
-    "from keras_bert_impl import files;"
-    "print([n for n in ('keras', 'tensorflow', 'numpy') if n in sys.modules])"
-  )
-  assert run(code) == "[]\n"
+def test_it_imports_nothing_heavy_until_it_is_used(saved_model):
+  subprocess.run([sys.executable, "-c", FRESH, saved_model], check=True)
 
 
-def test_models_need_no_tensorflow_text():
-  code = (
-    "import sys, keras_bert_impl as kb; config = kb.EncoderConfig(vocab_size=9,"
-    "hidden_size=8, num_hidden_layers=1, num_attention_heads=2,"
-    "intermediate_size=8); kb.TransformerEncoder(config);"
-    "print('tensorflow_text' in sys.modules)"
-  )
-  assert run(code).endswith("False\n")
+def test_a_saved_model_loads_where_keras_was_imported_before(
+  saved_model, tmp_path
+):
+  (tmp_path / "program.py").write_text(KERAS_FIRST)
+  process = forked.Process([str(tmp_path / "program.py"), str(saved_model)])
+  _, err = process.communicate()
+  assert process.returncode == 0, err
 
 
 def test_all_models_and_layers_are_there():
@@ -45,11 +77,6 @@ def test_all_models_and_layers_are_there():
 
 
 def test_the_names_of_other_modules_are_there():
-  from keras_bert_impl import configs, tokenizers
-  from keras_bert_impl.sentences import sentence_encoder
-  from keras_bert_impl.serving import export
-  from keras_bert_impl.training import experiment, training_config
-
   assert kb.EncoderConfig is configs.EncoderConfig
   assert kb.Experiment is experiment.Experiment
   assert kb.TrainingConfig is training_config.TrainingConfig

@@ -1,5 +1,6 @@
 """What is installed, and where."""
 
+import ast
 import importlib.metadata
 import os
 import pathlib
@@ -11,17 +12,19 @@ import zipfile
 import pytest
 
 from keras_bert_impl import __main__ as command_line
+from tests import test_documents
 
 ROOT = pathlib.Path(__file__).parents[1]
+PACKAGES = ("keras_bert_impl", "official_tasks", "tfrecords")
 
 
 def run(*arguments, **options):
-  return subprocess.run(
-    [sys.executable, "-m", "keras_bert_impl", *arguments],
-    capture_output=True,
-    text=True,
-    **{"cwd": ROOT, **options},
+  """Runs Python with these arguments; returns what it printed."""
+  result = subprocess.run(
+    [sys.executable, *arguments], capture_output=True, text=True, **options
   )
+  assert result.returncode == 0, result.stderr
+  return result.stdout
 
 
 def test_every_script_has_its_name():
@@ -33,89 +36,112 @@ def test_every_script_has_its_name():
   assert sorted(found) == list(command_line.SCRIPTS)
 
 
-def test_a_script_is_run_by_its_name():
-  result = run("train_vocabulary", "--help")
-  assert result.returncode == 0, result.stderr
-  assert result.stdout.startswith("Learns a vocabulary")
-  assert "\n    keras-bert-impl train_vocabulary \\\n" in result.stdout
-  assert "official_tasks/" not in result.stdout
-  result = run("train_vocabulary", "--vocab_size=many")
-  assert result.returncode == 2
-  assert "--vocab_size=many" in result.stderr
-
-
-def test_the_version_is_told():
-  result = run("--version")
-  assert result.returncode == 0, result.stderr
-  version = importlib.metadata.version("keras-bert-impl")
-  assert result.stdout == f"keras-bert-impl {version}\n"
-
-
-def test_an_unknown_name_lists_the_scripts():
-  result = run("pretrain")
-  assert result.returncode == 2
-  assert "'pretrain'" in result.stderr and "run_pretraining" in result.stderr
-
-
-# As in the README, docs/ and the scripts.
-_DOCUMENTED = """
-import os
-import keras_bert_impl, official_tasks, tfrecords
-from keras_bert_impl.runs.fine_tuning import job
-from official_tasks import run_classifier
-from tfrecords.labelled import classification_data
-packages = (keras_bert_impl, official_tasks, tfrecords)
-print(*{os.path.dirname(package.__path__[0]) for package in packages})
+# Each in a copy of a process that has imported nothing.
+_HELP = """
+import os, sys
+from keras_bert_impl import __main__ as command_line
+for name in command_line.SCRIPTS:
+  child = os.fork()
+  if not child:
+    sys.argv = ["keras-bert-impl", name, "--help"]
+    try:
+      command_line.main()
+    except SystemExit as stop:
+      heavy = {"keras", "tensorflow", "jax"} & set(sys.modules)
+      sys.stdout.flush()
+      os._exit(stop.code or len(heavy))
+  assert os.waitpid(child, 0)[1] == 0, name
 """
 
 
-@pytest.mark.slow
-def test_a_wheel_holds_three_packages_that_are_imported_as_documented(tmp_path):
-  checkout = tmp_path / "checkout"
-  shutil.copytree(
-    ROOT, checkout, ignore=shutil.ignore_patterns(".git", "tests")
-  )
-  subprocess.run(
-    [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", checkout],
-    check=True,
-    cwd=tmp_path,
-  )
-  [wheel] = tmp_path.glob("*.whl")
-  site = tmp_path / "site"
-  with zipfile.ZipFile(wheel) as archive:
-    archive.extractall(site)
-  top = {path.name for path in site.iterdir() if path.suffix != ".dist-info"}
-  assert top == {"keras_bert_impl", "official_tasks", "tfrecords"}
+def test_every_script_tells_its_flags_without_importing_anything_heavy():
+  told = run("-c", _HELP, cwd=ROOT)
+  assert told.startswith("Compiles a training step")
+  assert "\n    keras-bert-impl train_vocabulary \\\n" in told
+  assert "official_tasks/" not in told
+  assert told.count("--helpfull shows all") == len(command_line.SCRIPTS)
 
+
+def test_the_version_is_told(monkeypatch, capsys):
+  monkeypatch.setattr(sys, "argv", ["keras-bert-impl", "--version"])
+  command_line.main()
+  version = importlib.metadata.version("keras-bert-impl")
+  assert capsys.readouterr().out == f"keras-bert-impl {version}\n"
+
+
+def test_an_unknown_name_lists_the_scripts(monkeypatch, capsys):
+  monkeypatch.setattr(sys, "argv", ["keras-bert-impl", "pretrain"])
+  with pytest.raises(SystemExit) as stopped:
+    command_line.main()
+  assert stopped.value.code == 2
+  told = capsys.readouterr().err
+  assert "'pretrain'" in told and "run_pretraining" in told
+
+
+@pytest.fixture(name="site", scope="module")
+def fixture_site(tmp_path_factory):
+  """Folder of packages into which a wheel of the checkout was unpacked."""
+  folder = tmp_path_factory.mktemp("wheel")
+  ignored = shutil.ignore_patterns(".git", "tests", "docs", "__pycache__")
+  shutil.copytree(ROOT, folder / "checkout", ignore=ignored)
+  options = ("-q", "--no-deps", "--no-build-isolation")
+  run("-m", "pip", "wheel", *options, "./checkout", cwd=folder)
+  [wheel] = folder.glob("*.whl")
+  with zipfile.ZipFile(wheel) as archive:
+    archive.extractall(folder / "site")
+  return folder / "site"
+
+
+def test_a_wheel_holds_three_packages(site):
+  top = {path.name for path in site.iterdir() if path.suffix != ".dist-info"}
+  assert top == set(PACKAGES)
+  for folder in ("serving/local", "visualization"):
+    page = pathlib.Path("keras_bert_impl", folder, "page")
+    names = {path.name for path in (ROOT / page).iterdir()}
+    assert {path.name for path in (site / page).iterdir()} == names != set()
+
+
+def documented_imports():
+  """Returns the statements of all pages that import one of the packages."""
+  nodes = [
+    node
+    for page in test_documents.PAGES
+    for code in test_documents.blocks(page, "python")
+    for node in ast.walk(ast.parse(code))
+    if isinstance(node, ast.Import | ast.ImportFrom)
+  ]
+  return {
+    ast.unparse(node)
+    for node in nodes
+    if ast.unparse(node).split()[1].partition(".")[0] in PACKAGES
+  }
+
+
+def test_every_documented_import_works_outside_of_the_checkout(site, tmp_path):
+  statements = documented_imports()
+  assert len(statements) > 8
+  program = "\n".join(
+    [
+      *statements,
+      f"import os, {', '.join(PACKAGES)}",
+      "from official_tasks import run_classifier",
+      f"paths = [package.__path__[0] for package in ({', '.join(PACKAGES)})]",
+      "print(*{os.path.dirname(path) for path in paths})",
+    ]
+  )
   environment = {**os.environ, "PYTHONPATH": str(site)}
-  found = subprocess.run(
-    [sys.executable, "-c", _DOCUMENTED],
-    stdout=subprocess.PIPE,
-    text=True,
-    cwd=tmp_path,
-    env=environment,
-    check=True,
-  ).stdout
-  assert found == f"{site}\n"
-  (tmp_path / "text.txt").write_text("a cat sees a dog .\n" * 50)
-  result = run(
-    "train_vocabulary",
-    "--input_file=text.txt",
-    "--vocab_file=vocab.txt",
-    "--vocab_size=40",
-    cwd=tmp_path,
-    env=environment,
-  )
-  assert result.returncode == 0, result.stderr
+  assert run("-c", program, cwd=tmp_path, env=environment) == f"{site}\n"
+
+
+@pytest.mark.slow  # Their processes of workers too.
+def test_scripts_run_outside_of_the_checkout(site, tmp_path):
   (tmp_path / "text.txt").write_text("a cat sees a dog .\n\n" * 50)
-  result = run(
-    "create_pretraining_data",
-    "--input_file=text.txt",
-    "--output_file=a.tfrecord",
-    "--vocab_file=vocab.txt",
-    "--num_shards=2",
-    "--num_workers=2",
-    cwd=tmp_path,
-    env=environment,
-  )
-  assert result.returncode == 0, result.stderr
+  for arguments in (
+    "train_vocabulary --input_file=text.txt --vocab_file=vocab.txt"
+    " --vocab_size=40",
+    "create_pretraining_data --input_file=text.txt --output_file=a.tfrecord"
+    " --vocab_file=vocab.txt --num_shards=2 --num_workers=2",
+  ):
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    arguments = ["-m", "keras_bert_impl", *arguments.split()]
+    run(*arguments, cwd=tmp_path, env=environment)
