@@ -5,10 +5,7 @@ all objectives in --help, and data preparation reads their choices.
 """
 
 from keras_bert_impl.tasks.pretraining import (
-  bidirectional_pair,
-  causal_lm,
-  elmo,
-  mask_decoder,
+  language_models,
   masked_lm,
   permutation,
   replaced_token,
@@ -21,12 +18,12 @@ OBJECTIVES = {
   "albert": masked_lm.ALBERT,
   "spanbert": span_boundary.SPANBERT,
   "electra": replaced_token.ELECTRA,
-  "left_to_right": causal_lm.LEFT_TO_RIGHT,
-  "right_to_left": causal_lm.RIGHT_TO_LEFT,
-  "bidirectional_pair": bidirectional_pair.BIDIRECTIONAL_PAIR,
-  "elmo": elmo.ELMO,
+  "left_to_right": language_models.LEFT_TO_RIGHT,
+  "right_to_left": language_models.RIGHT_TO_LEFT,
+  "bidirectional_pair": language_models.BIDIRECTIONAL_PAIR,
+  "elmo": language_models.ELMO,
   "xlnet": permutation.XLNET,
   "modernbert": masked_lm.MODERNBERT,
-  "deberta": mask_decoder.DEBERTA,
+  "deberta": masked_lm.DEBERTA,
   "deberta_v3": replaced_token.DEBERTA_V3,
 }

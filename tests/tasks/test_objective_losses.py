@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras_bert_impl import configs
 from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tasks.pretraining import (
-  causal_lm,
+  language_models,
   masked_lm,
   replaced_token,
   span_boundary,
@@ -137,7 +137,7 @@ def left_to_right_task(**changes):
   config = configs.EncoderConfig(
     **{**CONFIG.to_dict(), "use_causal_mask": True, **changes}
   )
-  return causal_lm.LeftToRightTask(config, max_seq_length=5)
+  return language_models.LeftToRightTask(config, max_seq_length=5)
 
 
 def test_left_to_right_every_token_is_the_label_of_the_one_before():
@@ -162,7 +162,7 @@ def test_right_to_left_every_token_is_the_label_of_the_one_after_it():
   config = configs.EncoderConfig(
     **{**CONFIG.to_dict(), **architectures.RIGHT_TO_LEFT}
   )
-  batch = causal_lm.RightToLeftTask(config, max_seq_length=5).prepare(
+  batch = language_models.RightToLeftTask(config, max_seq_length=5).prepare(
     {"input_ids": tf.ragged.constant([[1, 2, 3], [1, 3, 3, 2, 2]])},
     tf.constant([1, 2]),
   )

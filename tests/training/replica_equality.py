@@ -17,9 +17,7 @@ import tensorflow as tf
 from keras_bert_impl import configs
 from keras_bert_impl.optimizers import adamw, lamb, stable_adamw
 from keras_bert_impl.tasks.pretraining import (
-  bidirectional_pair,
-  elmo,
-  mask_decoder,
+  language_models,
   masked_lm,
   replaced_token,
 )
@@ -55,7 +53,7 @@ TASKS |= {
     dataclasses.replace(config, initializer_range=0.2, **architectures.DEBERTA)
   )
   for name, task in (
-    ("deberta", mask_decoder.MaskDecoderTask),
+    ("deberta", masked_lm.MaskDecoderTask),
     ("deberta_v3", replaced_token.DisentangledSharingTask),
   )
 }
@@ -63,12 +61,12 @@ TASKS["modernbert"] = lambda config: TASKS["packed"](
   dataclasses.replace(config, **architectures.MODERNBERT)
 )
 TASKS |= {
-  "pair": lambda config: bidirectional_pair.BidirectionalPairTask(
+  "pair": lambda config: language_models.BidirectionalPairTask(
     dataclasses.replace(config, **architectures.PAIR),
     LENGTH,
     share_pair_embeddings=True,
   ),
-  "elmo": lambda config: elmo.ElmoTask(
+  "elmo": lambda config: language_models.ElmoTask(
     dataclasses.replace(config, **architectures.ELMO), LENGTH
   ),
 }

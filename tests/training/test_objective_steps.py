@@ -11,10 +11,7 @@ from keras_bert_impl import configs
 from keras_bert_impl.optimizers import adamw
 from keras_bert_impl.tasks.masking import masking
 from keras_bert_impl.tasks.pretraining import (
-  bidirectional_pair,
-  causal_lm,
-  elmo,
-  mask_decoder,
+  language_models,
   masked_lm,
   permutation,
   replaced_token,
@@ -74,28 +71,26 @@ TASKS = {
   "electra": lambda: replaced_token.ReplacedTokenTask(
     CONFIG, make_masking("token", 1.0, 0.0), generator_size=0.5
   ),
-  "left_to_right": lambda: causal_lm.LeftToRightTask(
+  "left_to_right": lambda: language_models.LeftToRightTask(
     dataclasses.replace(CONFIG, use_causal_mask=True), LENGTH
   ),
-  "right_to_left": lambda: causal_lm.RightToLeftTask(
+  "right_to_left": lambda: language_models.RightToLeftTask(
     dataclasses.replace(CONFIG, **architectures.RIGHT_TO_LEFT), LENGTH
   ),
-  "bidirectional_pair": lambda: bidirectional_pair.BidirectionalPairTask(
+  "bidirectional_pair": lambda: language_models.BidirectionalPairTask(
     dataclasses.replace(CONFIG, **architectures.PAIR),
     LENGTH,
     is_packed=True,
     share_pair_embeddings=True,
   ),
-  "elmo": lambda: elmo.ElmoTask(
+  "elmo": lambda: language_models.ElmoTask(
     dataclasses.replace(CONFIG, **architectures.ELMO), LENGTH
   ),
 }
 
 DEBERTA = dataclasses.replace(CONFIG, **architectures.DEBERTA)
 TASKS |= {
-  "deberta": lambda: mask_decoder.MaskDecoderTask(
-    DEBERTA, make_masking("ngram")
-  ),
+  "deberta": lambda: masked_lm.MaskDecoderTask(DEBERTA, make_masking("ngram")),
   "deberta_v3": lambda: replaced_token.DisentangledSharingTask(
     DEBERTA, make_masking("token", 1.0, 0.0)
   ),

@@ -8,17 +8,16 @@ Source: Devlin et al. 2019, sections 4.2 and 4.3; google-research/bert,
 run_squad.py.
 """
 
-import abc
 import dataclasses
 
 from keras import ops
 
 from keras_bert_impl import configs, features, heads, models
 from keras_bert_impl.tasks.answers import question_answering_rows as rows
-from keras_bert_impl.tasks.basics import cross_entropy, task
+from keras_bert_impl.tasks.basics import cross_entropy, fine_tuning
 
 
-class _AnswerTask(task.Task):
+class _AnswerTask(cross_entropy.ClassifyingTask):
   """Base class of tasks that find answers: half of each cross-entropy.
 
   Attributes:
@@ -27,34 +26,30 @@ class _AnswerTask(task.Task):
 
   loss_names = ("answer_start", "answer_end")
 
-  @abc.abstractmethod
-  def predictions(self, batch, outputs):
-    """Returns {loss name: `cross_entropy.Prediction`} of rows."""
+  @property
+  def loss_weights(self):
+    """Half for each loss."""
+    return dict.fromkeys(self.loss_names, 0.5)
 
-  def denominators(self, batch):
-    """Returns the number of rows whose answer is known."""
-    return {name: ops.sum(w) for name, w in self._weights(batch).items()}
-
-  def losses(self, batch, outputs):
-    """Returns half the summed cross-entropies, in nats."""
-    sums = cross_entropy.losses(
-      self.predictions(batch, outputs), self._weights(batch)
-    )
-    return {name: 0.5 * loss for name, loss in sums.items()}
-
-  def metrics(self, batch, outputs):
-    """Returns losses, accuracies and the share of padding."""
-    predictions = self.predictions(batch, outputs)
-    return cross_entropy.metrics(batch, predictions, self._weights(batch))
-
-  def _weights(self, batch):
-    """Returns {loss name: float32 [B]}, 1 for rows whose answer is known."""
+  def weights(self, batch):
+    """Returns 1 for rows whose answer is known, [B]."""
     weights = cross_entropy.row_weights(batch) * batch[rows.ANSWER_WEIGHTS]
     return dict.fromkeys(self.loss_names, weights)
 
+  def predictions(self, batch, outputs):
+    """Returns start and end [B], softmax over the positions."""
+    # Padding cannot be predicted.
+    padding = 1.0 - ops.cast(batch[features.INPUT_MASK], "float32")
+    return {
+      f"answer_{side}": cross_entropy.Prediction(
+        outputs[f"{side}_logits"] - 1e9 * padding, batch[f"{side}_positions"]
+      )
+      for side in ("start", "end")
+    }
+
 
 @dataclasses.dataclass(frozen=True)
-class QuestionAnsweringTask(_AnswerTask):
+class QuestionAnsweringTask(fine_tuning.BilstmTask, _AnswerTask):
   """Question answering: classifies the first and last piece of an answer.
 
   Attributes:
@@ -67,22 +62,9 @@ class QuestionAnsweringTask(_AnswerTask):
 
   head = heads.QUESTION_ANSWERING
 
-  @property
-  def has_standard_head(self):
-    """Whether other libraries can load the head: False with a BiLSTM."""
-    return self.bilstm_width is None
-
   def build_model(self):
     """Returns a `QuestionAnswering` model with fresh weights."""
     return models.QuestionAnswering(self.config, self.bilstm_width)
-
-  def predictions(self, batch, outputs):
-    """Returns start and end, softmax over the positions."""
-    return _sides(batch, outputs)
-
-  def describe(self):
-    """Returns the entries of `Task`, with the width of the BiLSTM."""
-    return {"labels": None, "bilstm_width": self.bilstm_width}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +116,7 @@ class AnswerBeamTask(_AnswerTask):
     no_answer = cross_entropy.binary(
       outputs["cls_logits"], ops.cast(is_none, "int32")
     )
-    return _sides(batch, outputs) | {"no_answer": no_answer}
+    return super().predictions(batch, outputs) | {"no_answer": no_answer}
 
   def describe(self):
     """Returns the entries of `Task`, with the size of the beam."""
@@ -143,15 +125,3 @@ class AnswerBeamTask(_AnswerTask):
       "start_n_top": self.start_n_top,
       "end_n_top": self.end_n_top,
     }
-
-
-def _sides(batch, outputs):
-  """Returns the predictions of start and end, softmax over the positions."""
-  # Padding cannot be predicted.
-  padding = 1.0 - ops.cast(batch[features.INPUT_MASK], "float32")
-  return {
-    f"answer_{side}": cross_entropy.Prediction(
-      outputs[f"{side}_logits"] - 1e9 * padding, batch[f"{side}_positions"]
-    )
-    for side in ("start", "end")
-  }

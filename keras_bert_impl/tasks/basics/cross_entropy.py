@@ -1,10 +1,12 @@
 """Cross-entropy losses: those of pre-training and most other tasks."""
 
+import abc
 from typing import NamedTuple
 
 from etils import epy
 
 from keras_bert_impl import features
+from keras_bert_impl.tasks.basics import task
 
 with epy.lazy_imports():
   from keras import ops
@@ -17,6 +19,68 @@ class Prediction(NamedTuple):
 
   logits: object
   labels: object
+
+
+class ClassifyingTask(task.Task):
+  """A task whose loss is a weighted sum of classifications.
+
+  Attributes:
+    loss_weights: {loss name: float}, factors of the losses other than 1.
+  """
+
+  loss_weights = {}
+
+  @abc.abstractmethod
+  def weights(self, batch):
+    """Returns {loss name: float32 [...]}, 1 where there is a prediction.
+
+    Depends on the labels alone, not on the outputs of the model.
+    """
+
+  @abc.abstractmethod
+  def predictions(self, batch, outputs):
+    """Returns {loss name: `Prediction`} of the shapes of `weights`."""
+
+  def denominators(self, batch):
+    """Returns the numbers of predictions."""
+    return {name: ops.sum(w) for name, w in self.weights(batch).items()}
+
+  def losses(self, batch, outputs):
+    """Returns the summed cross-entropies in nats, times `loss_weights`."""
+    sums = losses(self.predictions(batch, outputs), self.weights(batch))
+    return {
+      name: self.loss_weights.get(name, 1.0) * loss
+      for name, loss in sums.items()
+    }
+
+  def metrics(self, batch, outputs):
+    """Returns loss and accuracy of each loss, and the padding share.
+
+    Their losses are not multiplied by `loss_weights`.
+    """
+    result = {"padding_share": padding_share(batch)}
+    predictions = self.predictions(batch, outputs)
+    weights = self.weights(batch)
+    sums = losses(predictions, weights)
+    for name, prediction in predictions.items():
+      correct = kernels.is_predicted(prediction.logits, prediction.labels)
+      correct = ops.cast(correct, "float32")
+      count = ops.sum(weights[name])
+      result[f"{name}_loss"] = (sums[name], count)
+      result[f"{name}_accuracy"] = (ops.sum(correct * weights[name]), count)
+    return result
+
+
+class RowClassifyingTask(ClassifyingTask):
+  """A task with a class for each row: labels int32 [B], "logits" [B, C]."""
+
+  def weights(self, batch):
+    """Returns 1 for examples, 0 for the padding rows of a batch."""
+    return {"label": row_weights(batch)}
+
+  def predictions(self, batch, outputs):
+    """Returns the classes of the rows."""
+    return {"label": Prediction(outputs["logits"], batch[features.LABEL_IDS])}
 
 
 def binary(scores, labels):
@@ -45,42 +109,6 @@ def losses(predictions, weights):
     )
     for name, prediction in predictions.items()
   }
-
-
-def metrics(batch, predictions, weights):
-  """Returns loss and accuracy of each loss, and the padding share.
-
-  Args:
-    batch: {column: [B, ...]}.
-    predictions: as `losses`.
-    weights: as `losses`.
-
-  Returns:
-    {metric name: (sum, count)}, float32 scalars.
-  """
-  result = {"padding_share": padding_share(batch)}
-  sums = losses(predictions, weights)
-  for name, prediction in predictions.items():
-    correct = kernels.is_predicted(prediction.logits, prediction.labels)
-    correct = ops.cast(correct, "float32")
-    count = ops.sum(weights[name])
-    result[f"{name}_loss"] = (sums[name], count)
-    result[f"{name}_accuracy"] = (ops.sum(correct * weights[name]), count)
-  return result
-
-
-def of_rows(batch, outputs):
-  """Returns the arguments of `losses` for tasks with a class for each row.
-
-  Args:
-    batch: {column: [B, ...]}, of `features.LABEL_IDS` int32 [B].
-    outputs: {"logits": float32 [B, C]}.
-
-  Returns:
-    ({"label": `Prediction`}, {"label": float32 [B]}).
-  """
-  prediction = Prediction(outputs["logits"], batch[features.LABEL_IDS])
-  return {"label": prediction}, {"label": row_weights(batch)}
 
 
 def padding_share(batch):

@@ -64,6 +64,25 @@ class Judgement(NamedTuple):
   measure: str = "probability"
 
 
+class BilstmTask(base.Task):
+  """A task whose head may read a BiLSTM on the encoder.
+
+  Attributes:
+    bilstm_width: int, units of the BiLSTM per direction; None without one.
+  """
+
+  bilstm_width = None
+
+  @property
+  def has_standard_head(self):
+    """Whether other programs have such a head: none with a BiLSTM."""
+    return self.bilstm_width is None
+
+  def describe(self):
+    """Returns the entries of `Task`, with the width of the BiLSTM."""
+    return {"labels": self.labels, "bilstm_width": self.bilstm_width}
+
+
 class Preprocessor(abc.ABC):
   """Examples to rows of ids. Abstract; a subclass is a frozen dataclass.
 

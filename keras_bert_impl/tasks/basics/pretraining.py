@@ -7,7 +7,6 @@ task and, as an `Objective`, its choice of data, options and exports.
 Keras and TensorFlow are imported when a task is made; see `objectives`.
 """
 
-import abc
 import collections
 import dataclasses
 
@@ -15,12 +14,10 @@ from etils import epy
 
 from keras_bert_impl import choices, features
 from keras_bert_impl.tasks.basics import cross_entropy
-from keras_bert_impl.tasks.basics import task as base
 
 with epy.lazy_imports():
   import numpy as np
   import tensorflow as tf
-  from keras import ops
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +43,7 @@ class PretrainingData:
   by_length: bool = False
 
 
-class PretrainingTask(base.Task):
+class PretrainingTask(cross_entropy.ClassifyingTask):
   """A weighted sum of classification losses over masked records.
 
   Args:
@@ -55,13 +52,11 @@ class PretrainingTask(base.Task):
     is_packed: as `PretrainingData`.
 
   Attributes:
-    loss_weights: {loss name: float}, factors of the losses other than 1.
     token_loss: str, name of the loss whose labels are `masked_lm_ids`; its
       exponential is the perplexity.
     short_names: {loss name: str}, for tables and pictures.
   """
 
-  loss_weights = {}
   token_loss = "masked_lm"
   short_names = {"masked_lm": "MLM"}
 
@@ -82,8 +77,8 @@ class PretrainingTask(base.Task):
     Raises:
       ValueError: configuration, data and options do not fit together.
     """
-    del options  # It has none, unless it says otherwise.
-    return cls(config, data.masking, is_packed=data.is_packed)
+    options = vars(options) if options else {}
+    return cls(config, data.masking, is_packed=data.is_packed, **options)
 
   def prepare(self, batch, seed):
     """Turns a batch of records into a batch of training examples, in tf.data.
@@ -106,36 +101,6 @@ class PretrainingTask(base.Task):
       name: tf.cast(tensor, tf.int32) if tensor.dtype.is_integer else tensor
       for name, tensor in batch.items()
     }
-
-  @abc.abstractmethod
-  def weights(self, batch):
-    """Returns {loss name: float32 [...]}, 1 where there is a prediction.
-
-    Depends on the labels alone, not on the outputs of the model.
-    """
-
-  @abc.abstractmethod
-  def predictions(self, batch, outputs):
-    """Returns {loss name: Prediction} of the shapes of `weights`."""
-
-  def denominators(self, batch):
-    """Returns the numbers of predictions."""
-    return {name: ops.sum(w) for name, w in self.weights(batch).items()}
-
-  def losses(self, batch, outputs):
-    """Returns the summed cross-entropies in nats, times `loss_weights`."""
-    sums = cross_entropy.losses(
-      self.predictions(batch, outputs), self.weights(batch)
-    )
-    return {
-      name: self.loss_weights.get(name, 1.0) * loss
-      for name, loss in sums.items()
-    }
-
-  def metrics(self, batch, outputs):
-    """Returns loss and accuracy of each loss, and the padding share."""
-    predictions = self.predictions(batch, outputs)
-    return cross_entropy.metrics(batch, predictions, self.weights(batch))
 
   def guesses(self, evaluation):
     """Returns {loss name: str}, accuracies of answers that ignore the input.

@@ -87,6 +87,23 @@ class MaskedLanguageModelTask(pretraining.PretrainingTask):
     return guesses
 
 
+class MaskDecoderTask(MaskedLanguageModelTask):
+  """Masked language model of an encoder without positions in its input.
+
+  A decoder that knows positions predicts the tokens.
+
+  Args: as `pretraining.PretrainingTask`.
+
+  Source: He et al. 2021 (DeBERTa), section 3.2.
+  """
+
+  short_names = {"masked_lm": "MLM"}
+  use_mask_decoder = True
+
+  def __init__(self, config, masking=None, sentence_loss=None, is_packed=False):
+    super().__init__(config, masking, sentence_loss, is_packed)
+
+
 # Devlin et al. 2019: masked tokens and next sentence.
 BERT = pretraining.Objective(
   MaskedLanguageModelTask, packing="next_sentence", masking_policy="token"
@@ -109,4 +126,8 @@ MODERNBERT = pretraining.Objective(
   masking_policy="token",
   masked_lm_prob=0.3,
   max_predictions_per_seq=40,
+)
+# He et al. 2021, appendix A: spans of up to three words, rows of whole text.
+DEBERTA = pretraining.Objective(
+  MaskDecoderTask, packing="full_sentences", masking_policy="ngram"
 )

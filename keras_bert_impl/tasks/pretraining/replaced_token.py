@@ -125,11 +125,6 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
       self.loss_weights["masked_lm"] = 0.0
       self.required_prefixes = (_ENCODER, *self._frozen)
 
-  @classmethod
-  def make(cls, config, data, options):
-    """Returns the task for some records; see `PretrainingTask.make`."""
-    return cls(config, data.masking, **vars(options), is_packed=data.is_packed)
-
   @property
   def _frozen(self):
     """Beginnings of the paths of a frozen generator's weights."""

@@ -14,11 +14,11 @@ from keras_bert_impl import configs, heads, models
 from keras_bert_impl import features as features_lib
 from keras_bert_impl.layers.heads import crf
 from keras_bert_impl.models.heads import feature_models
-from keras_bert_impl.tasks.basics import cross_entropy, task
+from keras_bert_impl.tasks.basics import cross_entropy
 
 
 @dataclasses.dataclass(frozen=True)
-class TokenClassificationTask(task.Task):
+class TokenClassificationTask(cross_entropy.ClassifyingTask):
   """Token classification with IOB2 tags.
 
   Attributes:
@@ -68,21 +68,26 @@ class TokenClassificationTask(task.Task):
       use_crf=self.use_crf,
     )
 
-  def denominators(self, batch):
-    """Returns the number of tokens with a label."""
-    return {"tag": ops.sum(_weights(batch))}
+  def weights(self, batch):
+    """Returns 1 for the first piece of each labelled token, [B, L]."""
+    return {"tag": ops.cast(batch[features_lib.LABEL_IDS] >= 0, "float32")}
+
+  def predictions(self, batch, outputs):
+    """Returns the tags [B, L]."""
+    labels = ops.maximum(batch[features_lib.LABEL_IDS], 0)
+    return {"tag": cross_entropy.Prediction(outputs["logits"], labels)}
 
   def losses(self, batch, outputs):
     """Returns the summed cross-entropy of tags or, of a CRF, paths, in nats."""
     if self.use_crf:
       return {"tag": ops.sum(_path_losses(batch, outputs))}
-    return cross_entropy.losses(*_predictions(batch, outputs))
+    return super().losses(batch, outputs)
 
   def metrics(self, batch, outputs):
     """Returns loss, accuracy and the share of padding; of a CRF the last."""
     if self.use_crf:
       return {"padding_share": cross_entropy.padding_share(batch)}
-    return cross_entropy.metrics(batch, *_predictions(batch, outputs))
+    return super().metrics(batch, outputs)
 
   def describe(self):
     """Returns the entries of `Task`, with the approach and its options."""
@@ -93,18 +98,6 @@ class TokenClassificationTask(task.Task):
       "lstm_width": self.lstm_width,
       "use_crf": self.use_crf,
     }
-
-
-def _weights(batch):
-  """Returns float32 [B, L], 1 for the first piece of each labelled token."""
-  return ops.cast(batch[features_lib.LABEL_IDS] >= 0, "float32")
-
-
-def _predictions(batch, outputs):
-  """Returns the `Prediction` of the tags and its weights, by loss name."""
-  labels = ops.maximum(batch[features_lib.LABEL_IDS], 0)
-  prediction = cross_entropy.Prediction(outputs["logits"], labels)
-  return {"tag": prediction}, {"tag": _weights(batch)}
 
 
 def _path_losses(batch, outputs):

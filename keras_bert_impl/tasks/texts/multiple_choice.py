@@ -9,17 +9,13 @@ import collections
 import dataclasses
 
 import numpy as np
-from keras import ops
 
 from keras_bert_impl import configs, features, heads, models
-from keras_bert_impl.metrics import classification, intervals
 from keras_bert_impl.tasks.basics import (
   cross_entropy,
   fine_tuning,
-  prediction_files,
-  task,
 )
-from keras_bert_impl.tasks.texts import text_rows
+from keras_bert_impl.tasks.texts import text_rows, text_scores
 
 _ID_NAMES = (features.INPUT_IDS, features.SEGMENT_IDS, features.INPUT_MASK)
 
@@ -78,7 +74,7 @@ class ChoicePreprocessor(fine_tuning.Preprocessor):
 
 
 @dataclasses.dataclass(frozen=True)
-class MultipleChoiceTask(task.Task):
+class MultipleChoiceTask(cross_entropy.RowClassifyingTask):
   """Scores each choice for a text, with a softmax over the choices.
 
   Attributes:
@@ -101,74 +97,30 @@ class MultipleChoiceTask(task.Task):
     """Returns a `MultipleChoice` model."""
     return models.MultipleChoice(self.config)
 
-  def denominators(self, batch):
-    """Returns the number of examples."""
-    return {"label": ops.sum(cross_entropy.row_weights(batch))}
-
-  def losses(self, batch, outputs):
-    """Returns the summed cross-entropy over the choices in nats."""
-    return cross_entropy.losses(*cross_entropy.of_rows(batch, outputs))
-
-  def metrics(self, batch, outputs):
-    """Returns loss, accuracy and padding share."""
-    return cross_entropy.metrics(batch, *cross_entropy.of_rows(batch, outputs))
-
 
 @dataclasses.dataclass(frozen=True)
-class ChoiceEvaluator(fine_tuning.Evaluator):
+class ChoiceEvaluator(text_scores.LikeliestEvaluator):
   """Scores choices by accuracy."""
 
-  main_metric = "accuracy"
+  metrics = ("accuracy",)
 
-  def answers(self, examples, rows, outputs):
-    """Returns the logits, float32 [N, C]."""
-    del examples, rows
-    return outputs["logits"]
+  def targets(self, examples):
+    """Returns the places of the right choices, int [N]."""
+    return np.array([example.label for example in examples])
 
-  def score(self, examples, answers):
-    """Returns the accuracy."""
-    labels = [example.label for example in examples]
-    return {
-      "accuracy": classification.accuracy(labels, np.argmax(answers, axis=-1))
-    }
+  def names(self, num_classes):
+    """Returns the numbers of the choices from 0."""
+    return [*map(str, range(num_classes))]
 
-  def baseline(self, examples):
-    """Returns the accuracy of always taking the same place."""
-    counts = collections.Counter(example.label for example in examples)
-    return counts.most_common(1)[0][1] / len(examples)
-
-  def intervals(self, examples, answers, scores):
-    """Returns that of the accuracy."""
-    del scores
-    labels = [example.label for example in examples]
-    num_right = np.sum(np.equal(labels, np.argmax(answers, axis=-1)))
-    return {"accuracy": intervals.wilson(num_right, len(examples))}
-
-  def judge(self, examples, rows, outputs, answers, scores):
-    """Returns the choices as texts, and the probability of those found."""
-    del rows, outputs, scores
-    found = np.argmax(answers, axis=-1)
-    pairs = [*zip(examples, found, strict=True)]
-    return fine_tuning.Judgement(
-      [example.choices[example.label] for example in examples],
-      [example.choices[answer] for example, answer in pairs],
-      np.array([example.label == answer for example, answer in pairs]),
-      np.max(fine_tuning.softmax(answers), axis=-1),
-    )
+  def text(self, example, value):
+    """Returns the text of a choice."""
+    return example.choices[value]
 
   def label_counts(self, examples):
     """Returns how often each place has the right choice."""
     counts = collections.Counter(example.label for example in examples)
     return {str(place): counts[place] for place in sorted(counts)}
 
-  def write(self, examples, answers, scores, folder):
-    """Writes predictions.tsv: id, choice, probability of each choice."""
-    del scores
-    probabilities = fine_tuning.softmax(answers)  # [N, C]
-    path = prediction_files.write(
-      folder,
-      [example.id for example in examples],
-      [str(answer) for answer in np.argmax(probabilities, axis=-1)],
-      {str(choice): p for choice, p in enumerate(probabilities.T)},
-    )
-    return {"predictions": path}
+  def describe(self):
+    """Returns nothing: there is one metric."""
+    return {}

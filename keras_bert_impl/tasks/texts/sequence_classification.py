@@ -8,14 +8,14 @@ run_classifier.py.
 
 import dataclasses
 
-from keras import ops
-
 from keras_bert_impl import configs, heads, models
-from keras_bert_impl.tasks.basics import cross_entropy, task
+from keras_bert_impl.tasks.basics import cross_entropy, fine_tuning
 
 
 @dataclasses.dataclass(frozen=True)
-class SequenceClassificationTask(task.Task):
+class SequenceClassificationTask(
+  fine_tuning.BilstmTask, cross_entropy.RowClassifyingTask
+):
   """Classifies texts or pairs of texts, by cross-entropy.
 
   Attributes:
@@ -41,11 +41,6 @@ class SequenceClassificationTask(task.Task):
       )
 
   @property
-  def has_standard_head(self):
-    """Whether other programs have such a head: none with a BiLSTM."""
-    return self.bilstm_width is None
-
-  @property
   def has_pooler(self):
     """Whether the head reads the encoder's pooler: none with a BiLSTM."""
     return self.bilstm_width is None
@@ -55,19 +50,3 @@ class SequenceClassificationTask(task.Task):
     return models.SequenceClassifier(
       self.config, len(self.labels), bilstm_width=self.bilstm_width
     )
-
-  def denominators(self, batch):
-    """Returns the number of examples."""
-    return {"label": ops.sum(cross_entropy.row_weights(batch))}
-
-  def losses(self, batch, outputs):
-    """Returns the summed cross-entropy in nats."""
-    return cross_entropy.losses(*cross_entropy.of_rows(batch, outputs))
-
-  def metrics(self, batch, outputs):
-    """Returns loss, accuracy and padding share."""
-    return cross_entropy.metrics(batch, *cross_entropy.of_rows(batch, outputs))
-
-  def describe(self):
-    """Returns as `Task`, with the width of the BiLSTM."""
-    return {"labels": self.labels, "bilstm_width": self.bilstm_width}

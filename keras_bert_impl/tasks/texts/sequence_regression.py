@@ -8,11 +8,11 @@ import dataclasses
 from keras import ops
 
 from keras_bert_impl import configs, features, heads, models
-from keras_bert_impl.tasks.basics import cross_entropy, task
+from keras_bert_impl.tasks.basics import cross_entropy, fine_tuning
 
 
 @dataclasses.dataclass(frozen=True)
-class SequenceRegressionTask(task.Task):
+class SequenceRegressionTask(fine_tuning.BilstmTask):
   """Scores texts or pairs of texts, by the mean squared error.
 
   Attributes:
@@ -27,11 +27,6 @@ class SequenceRegressionTask(task.Task):
   mean_score: float = 0.0
 
   head = heads.REGRESSION
-
-  @property
-  def has_standard_head(self):
-    """Whether other programs have such a head: none with a BiLSTM."""
-    return self.bilstm_width is None
 
   @property
   def has_pooler(self):
@@ -66,7 +61,3 @@ class SequenceRegressionTask(task.Task):
         self.denominators(batch)["label"],
       ),
     }
-
-  def describe(self):
-    """Returns as `Task`, without the head's first bias."""
-    return {"labels": None, "bilstm_width": self.bilstm_width}

@@ -1,5 +1,6 @@
 """Scores and files of classification and regression, as for GLUE."""
 
+import abc
 import collections
 import dataclasses
 import os
@@ -15,16 +16,168 @@ _NEAR = 0.1
 _NUM_PARTS = 5
 
 
+class ValueEvaluator(fine_tuning.Evaluator):
+  """Scores a value for each example. Abstract.
+
+  Attributes:
+    known: {name: metric}, of `metrics.classification`.
+    metrics: tuple of names of `known`; the first is the main one.
+    submissions: {split: file name}, of the splits whose predictions are handed
+      in to GLUE.
+
+  Raises:
+    ValueError: a metric is none of `known`.
+  """
+
+  known: dict
+  metrics: tuple
+  submissions = {}
+
+  def __post_init__(self):
+    for name in self.metrics:
+      if name not in self.known:
+        raise ValueError(
+          f"metrics ({name!r}) must be among {', '.join(self.known)}."
+        )
+
+  @property
+  def main_metric(self):
+    """The first of the metrics."""
+    return self.metrics[0]
+
+  @abc.abstractmethod
+  def targets(self, examples):
+    """Returns the true values, array [N]."""
+
+  @abc.abstractmethod
+  def values(self, answers):
+    """Returns the values that `answers` mean, array [N]."""
+
+  @abc.abstractmethod
+  def constants(self, targets):
+    """Returns the values, one of which is the best constant answer."""
+
+  def score(self, examples, answers):
+    """Returns the metrics of the values."""
+    targets, found = self.targets(examples), self.values(answers)
+    return {name: self.known[name](targets, found) for name in self.metrics}
+
+  def baseline(self, examples):
+    """Returns the main score of always giving the same value."""
+    return self._baseline(examples, self.main_metric)
+
+  def baselines(self, examples):
+    """Returns those of all metrics."""
+    return {name: self._baseline(examples, name) for name in self.metrics}
+
+  def intervals(self, examples, answers, scores):
+    """Returns those of all metrics, by resampling but for the accuracy."""
+    del scores
+    targets, found = self.targets(examples), self.values(answers)
+    resampled = [name for name in self.metrics if name != "accuracy"]
+
+    def scores_of(rows, weights):
+      return {name: self.known[name](*rows.T, weights) for name in resampled}
+
+    result = {}
+    if resampled:
+      pairs = np.stack([targets, found], axis=1)
+      result = intervals.bootstrap(scores_of, pairs)
+    if "accuracy" in self.metrics:
+      num_right = np.sum(targets == found)
+      result["accuracy"] = intervals.wilson(num_right, len(targets))
+    return {name: result[name] for name in self.metrics}
+
+  def describe(self):
+    """Returns the metrics, by which the best run was selected."""
+    return {"metrics": list(self.metrics)}
+
+  def write_values(self, examples, folder, values, columns, submitted=None):
+    """Writes predictions.tsv and, for GLUE, the file to hand in.
+
+    Args:
+      examples: as `Evaluator.write`.
+      folder: the same.
+      values: list of N str.
+      columns: as `prediction_files.write`.
+      submitted: list of N str, what is handed in; default: the values.
+
+    Returns:
+      {what: path}.
+    """
+    ids = [example.id for example in examples]
+    paths = {
+      "predictions": prediction_files.write(folder, ids, values, columns)
+    }
+    split = os.path.basename(os.path.normpath(folder))
+    if split in self.submissions:
+      paths["submission"] = prediction_files.write_submission(
+        os.path.join(folder, self.submissions[split]), ids, submitted or values
+      )
+    return paths
+
+  def _baseline(self, examples, metric):
+    targets = self.targets(examples)
+    return max(
+      self.known[metric](targets, np.full_like(targets, constant))
+      for constant in self.constants(targets)
+    )
+
+
+class LikeliestEvaluator(ValueEvaluator):
+  """Scores the likeliest of some classes or choices. Abstract."""
+
+  known = classification.OF_CLASSES
+
+  def answers(self, examples, rows, outputs):
+    """Returns the logits, float32 [N, C]."""
+    del examples, rows
+    return outputs["logits"]
+
+  def values(self, answers):
+    """Returns the likeliest, int [N]."""
+    return np.argmax(answers, axis=-1)
+
+  def constants(self, targets):
+    """Returns those that there are."""
+    return np.unique(targets)
+
+  @abc.abstractmethod
+  def names(self, num_classes):
+    """Returns the names of the classes in the files, C str."""
+
+  @abc.abstractmethod
+  def text(self, example, value):
+    """Returns a class or choice as the report shows it, str."""
+
+  def write(self, examples, answers, scores, folder):
+    """Writes predictions.tsv: id, class, probability of each class."""
+    del scores
+    names = self.names(answers.shape[1])
+    found = [names[value] for value in self.values(answers)]
+    columns = zip(names, fine_tuning.softmax(answers).T, strict=True)
+    return self.write_values(examples, folder, found, dict(columns))
+
+  def judge(self, examples, rows, outputs, answers, scores):
+    """Returns the classes and the probability of those that were found."""
+    del rows, outputs, scores
+    targets, found = self.targets(examples), self.values(answers)
+    return fine_tuning.Judgement(
+      [*map(self.text, examples, targets)],
+      [*map(self.text, examples, found)],
+      found == targets,
+      np.max(fine_tuning.softmax(answers), axis=-1),
+    )
+
+
 @dataclasses.dataclass(frozen=True)
-class ClassEvaluator(fine_tuning.Evaluator):
+class ClassEvaluator(LikeliestEvaluator):
   """Scores classes.
 
   Attributes:
     labels: tuple of str, names of the classes in the order of the logits.
-    metrics: tuple of names in `metrics.classification.OF_CLASSES`; the first is
-      the main one.
-    submissions: {split: file name}, of the splits whose predictions are handed
-      in to GLUE.
+    metrics: as `ValueEvaluator`.
+    submissions: as `ValueEvaluator`.
 
   Raises:
     ValueError: a metric is none of classes or, "f1", not of that many.
@@ -35,7 +188,7 @@ class ClassEvaluator(fine_tuning.Evaluator):
   submissions: dict = dataclasses.field(default_factory=dict)
 
   def __post_init__(self):
-    _check_metrics(self.metrics, classification.OF_CLASSES)
+    super().__post_init__()
     of_two = sorted({"f1", "accuracy_and_f1"} & set(self.metrics))
     if of_two and len(self.labels) != 2:
       raise ValueError(
@@ -43,67 +196,24 @@ class ClassEvaluator(fine_tuning.Evaluator):
         "take macro_f1."
       )
 
-  @property
-  def main_metric(self):
-    """The first of the metrics."""
-    return self.metrics[0]
+  def targets(self, examples):
+    """Returns the numbers of the classes, int32 [N]."""
+    labels = [self.labels.index(example.label) for example in examples]
+    return np.array(labels, np.int32)
 
-  def answers(self, examples, rows, outputs):
-    """Returns the logits, float32 [N, C]."""
-    del examples, rows
-    return outputs["logits"]
+  def names(self, num_classes):
+    """Returns the labels."""
+    return self.labels
 
-  def score(self, examples, answers):
-    """Returns the metrics of the likeliest classes."""
-    targets, found = self._targets(examples), np.argmax(answers, axis=-1)
-    return {
-      name: classification.OF_CLASSES[name](targets, found)
-      for name in self.metrics
-    }
-
-  def baseline(self, examples):
-    """Returns the score of always giving the same class."""
-    return self._baseline(examples, self.main_metric)
-
-  def baselines(self, examples):
-    """Returns those of all metrics."""
-    return {name: self._baseline(examples, name) for name in self.metrics}
-
-  def write(self, examples, answers, scores, folder):
-    """Writes predictions.tsv and, for GLUE, the file to hand in."""
-    del scores
-    probabilities = fine_tuning.softmax(answers)
-    found = [self.labels[answer] for answer in np.argmax(answers, axis=-1)]
-    columns = dict(zip(self.labels, probabilities.T, strict=True))
-    ids = [example.id for example in examples]
-    path = prediction_files.write(folder, ids, found, columns)
-    return {"predictions": path} | _submit(self.submissions, folder, ids, found)
+  def text(self, example, value):
+    """Returns a label."""
+    return self.labels[value]
 
   def plot(self, examples, answers, scores):
     """Returns the confusion matrix: rows are true, columns predicted."""
     del scores
-    found = np.argmax(answers, axis=-1)
     return prediction_files.plot_confusion(
-      self._targets(examples), found, self.labels
-    )
-
-  def intervals(self, examples, answers, scores):
-    """Returns those of all metrics, by resampling but for the accuracy."""
-    del scores
-    found = np.argmax(answers, axis=-1)
-    return _intervals(
-      classification.OF_CLASSES, self.metrics, self._targets(examples), found
-    )
-
-  def judge(self, examples, rows, outputs, answers, scores):
-    """Returns the classes and the probability of those that were found."""
-    del rows, outputs, scores
-    found = np.argmax(answers, axis=-1)
-    return fine_tuning.Judgement(
-      [example.label for example in examples],
-      [self.labels[answer] for answer in found],
-      found == self._targets(examples),
-      np.max(fine_tuning.softmax(answers), axis=-1),
+      self.targets(examples), self.values(answers), self.labels
     )
 
   def label_counts(self, examples):
@@ -111,29 +221,14 @@ class ClassEvaluator(fine_tuning.Evaluator):
     counts = collections.Counter(example.label for example in examples)
     return {label: counts[label] for label in self.labels}
 
-  def describe(self):
-    """Returns the metrics, by which the best run was selected."""
-    return {"metrics": list(self.metrics)}
-
-  def _baseline(self, examples, metric):
-    score = classification.OF_CLASSES[metric]
-    classes = range(len(self.labels))
-    return _best_constant(score, self._targets(examples), classes)
-
-  def _targets(self, examples):
-    """Returns int32 [N]."""
-    labels = [self.labels.index(example.label) for example in examples]
-    return np.array(labels, np.int32)
-
 
 @dataclasses.dataclass(frozen=True)
-class NumberEvaluator(fine_tuning.Evaluator):
+class NumberEvaluator(ValueEvaluator):
   """Scores numbers.
 
   Attributes:
-    metrics: tuple of names in `metrics.classification.OF_NUMBERS`; the first is
-      the main one.
-    submissions: as `ClassEvaluator`.
+    metrics: as `ValueEvaluator`.
+    submissions: as `ValueEvaluator`.
 
   Raises:
     ValueError: a metric is none of numbers.
@@ -142,63 +237,42 @@ class NumberEvaluator(fine_tuning.Evaluator):
   metrics: tuple[str, ...] = ("spearman", "pearson")
   submissions: dict = dataclasses.field(default_factory=dict)
 
-  def __post_init__(self):
-    _check_metrics(self.metrics, classification.OF_NUMBERS)
-
-  @property
-  def main_metric(self):
-    """The first of the metrics."""
-    return self.metrics[0]
+  known = classification.OF_NUMBERS
 
   def answers(self, examples, rows, outputs):
     """Returns the numbers, float32 [N]."""
     del examples, rows
     return outputs["logits"][:, 0]
 
-  def score(self, examples, answers):
-    """Returns the metrics."""
-    targets = self._targets(examples)
-    return {
-      name: classification.OF_NUMBERS[name](targets, answers)
-      for name in self.metrics
-    }
+  def targets(self, examples):
+    """Returns the numbers, float32 [N]."""
+    return np.array([example.label for example in examples], np.float32)
 
-  def baseline(self, examples):
-    """Returns the score of always giving the least or the greatest number."""
-    return self._baseline(examples, self.main_metric)
+  def values(self, answers):
+    """Returns the answers as they are."""
+    return answers
 
-  def baselines(self, examples):
-    """Returns those of all metrics."""
-    return {name: self._baseline(examples, name) for name in self.metrics}
+  def constants(self, targets):
+    """Returns the least and the greatest number."""
+    return np.min(targets), np.max(targets)
 
   def write(self, examples, answers, scores, folder):
     """Writes predictions.tsv and, for GLUE, the file to hand in."""
     del scores
-    ids = [example.id for example in examples]
     found = [*map(prediction_files.exact, answers)]
-    path = prediction_files.write(folder, ids, found, {})
     # GLUE takes what is in the range of STS-B only.
     submitted = [f"{answer:.3f}" for answer in np.clip(answers, 0, 5)]
-    return {"predictions": path} | _submit(
-      self.submissions, folder, ids, submitted
-    )
+    return self.write_values(examples, folder, found, {}, submitted)
 
   def plot(self, examples, answers, scores):
     """Returns a picture of the predicted numbers over the true ones."""
     del scores
-    return prediction_files.plot_scatter(self._targets(examples), answers)
-
-  def intervals(self, examples, answers, scores):
-    """Returns those of all metrics, by resampling."""
-    del scores
-    return _intervals(
-      classification.OF_NUMBERS, self.metrics, self._targets(examples), answers
-    )
+    return prediction_files.plot_scatter(self.targets(examples), answers)
 
   def judge(self, examples, rows, outputs, answers, scores):
     """Returns the numbers; right are those near the true one."""
     del rows, outputs, scores
-    targets = self._targets(examples)
+    targets = self.targets(examples)
     distances = np.abs(answers - targets)
     return fine_tuning.Judgement(
       [f"{target:.4g}" for target in targets],
@@ -210,60 +284,8 @@ class NumberEvaluator(fine_tuning.Evaluator):
 
   def label_counts(self, examples):
     """Returns how many are in each of some equal parts of the range."""
-    targets = self._targets(examples)
-    counts, edges = np.histogram(targets, _NUM_PARTS)
+    counts, edges = np.histogram(self.targets(examples), _NUM_PARTS)
     return {
       f"{low:.4g} to {high:.4g}": int(count)
       for low, high, count in zip(edges, edges[1:], counts, strict=False)
     }
-
-  def describe(self):
-    """Returns the metrics, by which the best run was selected."""
-    return {"metrics": list(self.metrics)}
-
-  def _baseline(self, examples, metric):
-    score = classification.OF_NUMBERS[metric]
-    targets = self._targets(examples)
-    return _best_constant(score, targets, (np.min(targets), np.max(targets)))
-
-  def _targets(self, examples):
-    """Returns float32 [N]."""
-    return np.array([example.label for example in examples], np.float32)
-
-
-def _check_metrics(names, known):
-  for name in names:
-    if name not in known:
-      raise ValueError(f"metrics ({name!r}) must be among {', '.join(known)}.")
-
-
-def _intervals(known, names, targets, found):
-  """Returns {metric: `Interval`} of the metrics `names` of the `known` ones."""
-
-  def scores(rows, weights):
-    return {name: known[name](*rows.T, weights) for name in names}
-
-  found_intervals = intervals.bootstrap(
-    scores, np.stack([targets, found], axis=1)
-  )
-  if "accuracy" in names:
-    found_intervals["accuracy"] = intervals.wilson(
-      np.sum(targets == found), len(targets)
-    )
-  return found_intervals
-
-
-def _best_constant(score, targets, constants):
-  """Returns the best score of always answering one of `constants`."""
-  return max(
-    score(targets, np.full_like(targets, constant)) for constant in constants
-  )
-
-
-def _submit(submissions, folder, ids, found):
-  """Writes GLUE's file if the split of `folder` has one."""
-  split = os.path.basename(os.path.normpath(folder))
-  if split not in submissions:
-    return {}
-  path = os.path.join(folder, submissions[split])
-  return {"submission": prediction_files.write_submission(path, ids, found)}

@@ -1,0 +1,262 @@
+"""Language models: left to right, BERT's control; back; and both, as ELMo."""
+
+import dataclasses
+
+from etils import epy
+
+from keras_bert_impl import features, options
+from keras_bert_impl.tasks.basics import cross_entropy, pretraining
+
+with epy.lazy_imports():
+  import tensorflow as tf
+  from keras import ops
+
+  from keras_bert_impl.models.pretraining import bidirectional_lm, pretrainer
+
+
+@dataclasses.dataclass(frozen=True)
+class BidirectionalPairOptions:
+  """Options of --objective=bidirectional_pair."""
+
+  share_pair_embeddings: bool = options.field(
+    False,
+    "Whether both encoders of bidirectional_pair learn one layer of"
+    " embeddings; after pre-training each has its own.",
+  )
+
+
+class LeftToRightTask(pretraining.PretrainingTask):
+  """Left-to-right language model: predicts the next token ("LTR & No NSP").
+
+  The model is that of the masked language model with every position but the
+  last as a prediction of the token after it; nothing is masked.
+
+  Args:
+    config: `EncoderConfig` with a causal mask of the same direction.
+    max_seq_length: int, L.
+    pad_id: int, of the padding.
+    is_packed: as `PretrainingTask`; the first token of a text is predicted from
+      no other one.
+
+  Raises:
+    ValueError: `config` has no causal mask, or one of another direction.
+
+  Source: Devlin et al. 2019, section 5.1.
+  """
+
+  objective = direction = "left_to_right"
+  token_loss = "language_model"
+  short_names = {"language_model": "LM"}
+
+  def __init__(self, config, max_seq_length, pad_id=0, is_packed=False):
+    super().__init__(config, is_packed=is_packed)
+    if not config.use_causal_mask:
+      raise ValueError(
+        "use_causal_mask (False) must be True in the encoder configuration for "
+        f"the objective {self.objective}: every token would see the one it is"
+        " to predict."
+      )
+    if config.causal_direction != self.direction:
+      raise ValueError(
+        f"causal_direction ({config.causal_direction!r}) must be"
+        f" {self.direction!r} in the encoder configuration for the objective"
+        f" {self.objective}."
+      )
+    self.max_seq_length = max_seq_length
+    self.pad_id = pad_id
+
+  @classmethod
+  def make(cls, config, data, options):
+    """Returns the task for some records; see `PretrainingTask.make`."""
+    options = vars(options) if options else {}
+    row = data.max_seq_length, data.pad_id, data.is_packed
+    return cls(config, *row, **options)
+
+  def prepare(self, batch, seed):
+    """Pads clean records and makes each token the label of its neighbour."""
+    del seed  # Nothing is drawn.
+    ragged = tf.cast(batch[features.INPUT_IDS], tf.int32)
+    shape = [ragged.shape[0], self.max_seq_length]
+    ids = ragged.to_tensor(self.pad_id, shape=shape)  # [B, L]
+    mask = tf.sequence_mask(ragged.row_lengths(), self.max_seq_length)
+    mask = tf.ensure_shape(tf.cast(mask, tf.int32), shape)
+    texts = mask
+    if features.SEQUENCE_IDS in batch:
+      texts = batch[features.SEQUENCE_IDS].to_tensor(shape=shape)
+    # A token and the one before it are of one text; 0 is padding.
+    are_neighbours = (texts[:, 1:] == texts[:, :-1]) & (texts[:, 1:] > 0)
+    prepared = {
+      features.INPUT_IDS: ids,
+      features.INPUT_MASK: mask,
+      features.SEGMENT_IDS: tf.zeros_like(ids),
+      **self._predictions(ids, are_neighbours),
+    }
+    if self.is_packed:
+      prepared[features.SEQUENCE_IDS] = tf.cast(texts, tf.int32)
+    return prepared
+
+  def _predictions(self, ids, are_neighbours):
+    """Returns the three `masked_lm_` features [B, L - 1].
+
+    Args:
+      ids: int32 [B, L].
+      are_neighbours: bool [B, L - 1], whether a token and the next are of one
+        text.
+    """
+    places = tf.broadcast_to(tf.range(ids.shape[1]), ids.shape)
+    before, after = slice(None, -1), slice(1, None)
+    if self.direction == "right_to_left":
+      before, after = after, before
+    return {
+      # 0 for none: those of padding may be cut off the row.
+      features.MASKED_LM_POSITIONS: tf.where(
+        are_neighbours, places[:, before], 0
+      ),
+      features.MASKED_LM_IDS: ids[:, after],
+      features.MASKED_LM_WEIGHTS: tf.cast(are_neighbours, tf.float32),
+    }
+
+  def build_model(self):
+    """Returns a `PretrainingModel` with fresh weights."""
+    return pretrainer.PretrainingModel(
+      self.config, use_sentence_head=False, use_sequence_ids=self.is_packed
+    )
+
+  def weights(self, batch):
+    """Returns 1 for every token but the first that is read of a text."""
+    return {"language_model": batch[features.MASKED_LM_WEIGHTS]}
+
+  def predictions(self, batch, outputs):
+    """Returns the neighbours to predict, [B, L - 1]."""
+    return {
+      "language_model": cross_entropy.Prediction(
+        outputs["token_logits"], batch[features.MASKED_LM_IDS]
+      )
+    }
+
+
+class RightToLeftTask(LeftToRightTask):
+  """Right-to-left language model: predicts the token before.
+
+  Source: the mirror image of `LeftToRightTask`; Peters et al. 2018 (ELMo),
+  section 3.1, the backward language model.
+  """
+
+  objective = direction = "right_to_left"
+
+
+class BidirectionalPairTask(LeftToRightTask):
+  """A left-to-right and a right-to-left language model.
+
+  The loss is the sum of both: of the next token, from those before it, and of
+  the previous token, from those after it.
+
+  Args:
+    config: `EncoderConfig` of either encoder, with causal_direction "both".
+    max_seq_length: int, L.
+    pad_id: int, of the padding.
+    is_packed: as `LeftToRightTask`.
+    share_pair_embeddings: bool, as `BidirectionalPairOptions`.
+
+  Raises:
+    ValueError: as `LeftToRightTask`.
+
+  Source: Devlin et al. 2019, section 5.1; Peters et al. 2018 (ELMo), section
+  3.1, for the sum.
+  """
+
+  objective = "bidirectional_pair"
+  direction = "both"
+  short_names = {
+    "language_model": "LM",
+    "backward_language_model": "backward LM",
+  }
+
+  def __init__(
+    self,
+    config,
+    max_seq_length,
+    pad_id=0,
+    is_packed=False,
+    share_pair_embeddings=False,
+  ):
+    super().__init__(config, max_seq_length, pad_id, is_packed)
+    self.share_pair_embeddings = share_pair_embeddings
+
+  def build_model(self):
+    """Returns a `BidirectionalLanguageModel` with fresh weights."""
+    return bidirectional_lm.BidirectionalLanguageModel(
+      self.config,
+      use_sequence_ids=self.is_packed,
+      shares_embeddings=self.share_pair_embeddings,
+    )
+
+  def weights(self, batch):
+    """Returns 1 where a token has a neighbour to predict, [B, L] both."""
+    length = ops.shape(batch[features.INPUT_IDS])[1]
+    # Of a token and the next one; without some of the padding, or all of it.
+    weights = batch[features.MASKED_LM_WEIGHTS]
+    return {
+      name: ops.pad(weights, [[0, 0], [place, length]])[:, :length]
+      for place, name in enumerate(self.short_names)
+    }
+
+  def predictions(self, batch, outputs):
+    """Returns the next and the previous tokens, [B, L]."""
+    ids = batch[features.INPUT_IDS]
+    return {
+      "language_model": cross_entropy.Prediction(
+        outputs["token_logits"], ops.roll(ids, -1, axis=1)
+      ),
+      "backward_language_model": cross_entropy.Prediction(
+        outputs["backward_token_logits"], ops.roll(ids, 1, axis=1)
+      ),
+    }
+
+
+class ElmoTask(BidirectionalPairTask):
+  """Predicts the next and the previous token, by LSTMs and one softmax.
+
+  Args:
+    config: `EncoderConfig`, as of `models.ElmoEncoder`.
+    max_seq_length: int, L.
+    pad_id: int, of the padding.
+
+  Raises:
+    ValueError: the configuration is of another encoder.
+
+  Source: Peters et al. 2018, section 3.1. Differs from it: the state begins
+  anew in each row.
+  """
+
+  objective = "elmo"
+
+  def __init__(self, config, max_seq_length, pad_id=0, is_packed=False):
+    del is_packed  # `Objective.make_task` tells of it.
+    if config.position_embedding_type != "recurrent":
+      raise ValueError(
+        f"position_embedding_type ({config.position_embedding_type!r}) must be"
+        " 'recurrent' in the encoder configuration for the objective elmo."
+      )
+    super().__init__(config, max_seq_length, pad_id)
+
+  def build_model(self):
+    """Returns an `ElmoLanguageModel` with fresh weights."""
+    return bidirectional_lm.ElmoLanguageModel(self.config)
+
+
+# Devlin et al. 2019, section 5.1, "LTR & No NSP". A mask cannot be filled from
+# what comes before it, or after it.
+LEFT_TO_RIGHT = pretraining.Objective(
+  LeftToRightTask,
+  packing="doc_sentences",
+  masking_policy=None,
+  servables=("encoder",),
+)
+RIGHT_TO_LEFT = dataclasses.replace(LEFT_TO_RIGHT, task=RightToLeftTask)
+BIDIRECTIONAL_PAIR = dataclasses.replace(
+  LEFT_TO_RIGHT,
+  task=BidirectionalPairTask,
+  options=BidirectionalPairOptions,
+)
+ELMO = dataclasses.replace(LEFT_TO_RIGHT, task=ElmoTask)
