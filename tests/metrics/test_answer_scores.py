@@ -87,35 +87,25 @@ def test_the_best_threshold_answers_the_likeliest_questions():
 
 
 @pytest.mark.parametrize(
-  "answer, prediction, exact, f1",
+  "rules, answer, prediction, exact, f1",
   [
-    ("《춘향전》", "'춘향전'", 100.0, 100.0),
-    ("1990년 3월", "1990년(3월)", 100.0, 100.0),
-    # Five characters of six, and of five.
-    ("서울특별시", "서울특별시에", 0.0, 100.0 * 10 / 11),
-    ("나", "가", 0.0, 0.0),
-  ],
-)
-def test_korquad_counts_characters(answer, prediction, exact, f1):
-  scores = question_answering.evaluate(
-    {"1": [answer]}, {"1": prediction}, "korquad"
-  )
-  assert scores == {"exact_match": exact, "f1": pytest.approx(f1)}
-
-
-@pytest.mark.parametrize(
-  "answer, prediction, exact, f1",
-  [
-    ("《三国》", "三国。", 100.0, 100.0),
+    ("korquad", "《춘향전》", "'춘향전'", 100.0, 100.0),
+    ("korquad", "1990년 3월", "1990년(3월)", 100.0, 100.0),
+    # Characters: five of six, and of five.
+    ("korquad", "서울특별시", "서울특별시에", 0.0, 100.0 * 10 / 11),
+    ("korquad", "나", "가", 0.0, 0.0),
+    ("cmrc", "《三国》", "三国。", 100.0, 100.0),
     # The longest run they share has two of four.
-    ("大连海事", "海事大连", 0.0, 50.0),
-    ("BERT模型", "bert 模", 0.0, 80.0),
-    ("东", "西", 0.0, 0.0),
+    ("cmrc", "大连海事", "海事大连", 0.0, 50.0),
+    ("cmrc", "BERT模型", "bert 模", 0.0, 80.0),
+    ("cmrc", "东", "西", 0.0, 0.0),
   ],
 )
-def test_cmrc_counts_the_longest_run(answer, prediction, exact, f1):
+def test_other_languages_have_rules_of_their_own(
+  rules, answer, prediction, exact, f1
+):
   scores = question_answering.evaluate(
-    {"1": [answer]}, {"1": prediction}, "cmrc"
+    {"1": [answer]}, {"1": prediction}, rules
   )
   assert scores == {"exact_match": exact, "f1": pytest.approx(f1)}
 
@@ -142,6 +132,7 @@ def _golds(data, version):
   }
 
 
+@pytest.mark.slow  # A file of 2.0 has all rules; here others' files.
 def test_published_predictions_of_1_1_get_their_scores(data):
   folder = "fixtures/squad_predictions"
   golds = _golds(data, "1.1")
@@ -155,6 +146,7 @@ def test_published_predictions_of_1_1_get_their_scores(data):
     assert sum(key not in predictions for key in golds) == wanted["missing"]
 
 
+@pytest.mark.slow  # As above.
 def test_published_predictions_of_2_0_get_all_digits(data):
   folder = "fixtures/squad_predictions"
   golds = _golds(data, "2.0")

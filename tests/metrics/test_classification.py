@@ -1,3 +1,5 @@
+"""Scores of classes and numbers, by hand and as references have them."""
+
 import warnings
 
 import numpy as np
@@ -7,108 +9,67 @@ import sklearn.metrics
 
 from keras_bert_impl.metrics import classification
 
-CASES = 1000
+ALL = classification.OF_CLASSES | classification.OF_NUMBERS
+LABELS, FOUND = np.array([0, 0, 1, 1, 1, 2]), np.array([0, 1, 1, 1, 0, 2])
+PAIR = LABELS[:5], FOUND[:5]
+# In fifths, so with ties.
+NUMBERS = np.array([0.2, 1.0, 1.0, 3.0, 3.4]), np.array([0.0, 2.0, 1.0, 5, 4])
 
 
-def random_classes(seed, num_classes):
-  """Labels, and predictions that are right more or less often."""
-  rng = np.random.default_rng(seed)
-  size = rng.integers(2, 200)
-  labels = rng.integers(0, num_classes, size)
-  is_right = rng.random(size) < rng.random()
-  guesses = rng.integers(0, num_classes, size)
-  return labels, np.where(is_right, labels, guesses)
+@pytest.mark.parametrize(
+  ("name", "values", "expected"),
+  [
+    ("accuracy", PAIR, 3 / 5),
+    ("f1", PAIR, 2 / 3),  # 2 hits, 1 miss, 1 alarm
+    ("accuracy_and_f1", PAIR, (3 / 5 + 2 / 3) / 2),
+    ("matthews", PAIR, (2 * 1 - 1 * 1) / np.sqrt(3 * 3 * 2 * 2)),
+    ("accuracy", (LABELS, FOUND), 4 / 6),
+    ("macro_f1", (LABELS, FOUND), (1 / 2 + 2 / 3 + 1) / 3),
+    ("macro_f1", ([0, 0], [0, 3]), (2 / 3 + 0) / 2),
+    ("pearson", ([1.0, 2.0, 4.0], [1.0, 3.0, 2.0]), 0.32732683535398854),
+    # The ranks are 1, 2.5, 2.5, 4, 5 and 1, 3, 2, 5, 4.
+    ("spearman", NUMBERS, 8.5 / np.sqrt(9.5 * 10)),
+    ("f1_from_3", ([3.0, 2.9, 5.0, 0.0], [3.0, 3.1, 2.9, 1.0]), 0.5),
+  ],
+)
+def test_scores_are_those_by_hand(name, values, expected):
+  assert ALL[name](*values) == pytest.approx(expected, abs=1e-12)
 
 
-def random_numbers(seed):
-  """Scores in fifths (so with ties), and predictions near or far."""
-  rng = np.random.default_rng(seed)
-  size = rng.integers(2, 200)
-  labels = rng.integers(0, 26, size) / 5
-  noise = rng.normal(0, 5 * rng.random(), size)
-  return labels, (labels + noise).astype(np.float32)
+REFERENCES = {
+  "accuracy": sklearn.metrics.accuracy_score,
+  "f1": sklearn.metrics.f1_score,
+  "matthews": sklearn.metrics.matthews_corrcoef,
+  "pearson": lambda *pair: scipy.stats.pearsonr(*pair).statistic,
+  "spearman": lambda *pair: scipy.stats.spearmanr(*pair).statistic,
+}
 
 
-def test_two_classes_score_as_by_the_definitions():
-  for seed in range(CASES):
-    labels, predictions = random_classes(seed, 2)
-    hits = np.sum((labels == 1) & (predictions == 1))
-    misses = np.sum((labels == 1) & (predictions == 0))
-    alarms = np.sum((labels == 0) & (predictions == 1))
-    rests = np.sum((labels == 0) & (predictions == 0))
-    f1 = 2 * hits / max(1, 2 * hits + misses + alarms)
-    accuracy = (hits + rests) / len(labels)
-    product = (
-      (hits + alarms) * (hits + misses) * (rests + alarms) * (rests + misses)
-    )
-    matthews = (hits * rests - alarms * misses) / np.sqrt(float(product) or 1.0)
-    for name, expected in {
-      "accuracy": accuracy,
-      "f1": f1,
-      "matthews": matthews,
-    }.items():
-      score = classification.OF_CLASSES[name](labels, predictions)
-      assert score == pytest.approx(expected, abs=1e-12), (name, seed)
+@pytest.mark.parametrize("name", REFERENCES)
+def test_scores_are_the_references_and_a_weight_counts_as_often(name):
+  rng = np.random.default_rng(3)
+  top = 2 if name in classification.OF_CLASSES else 6
+  labels, noise = rng.integers(0, top, (2, 200))
+  found = np.where(rng.random(200) < 0.5, labels, noise)
+  reference = REFERENCES[name]
+  score = ALL[name](labels, found)
+  assert score == pytest.approx(reference(labels, found), abs=1e-12)
+  weights = rng.integers(0, 4, (5, 200))
+  for got, counts in zip(ALL[name](labels, found, weights), weights):
+    expected = reference(np.repeat(labels, counts), np.repeat(found, counts))
+    assert got == pytest.approx(expected, abs=1e-9)
 
 
-def test_many_classes_score_as_in_scikit_learn():
-  for seed in range(CASES):
-    labels, predictions = random_classes(seed, 2 + seed % 5)
-    assert classification.accuracy(labels, predictions) == pytest.approx(
-      sklearn.metrics.accuracy_score(labels, predictions)
-    )
-    assert classification.macro_f1(labels, predictions) == pytest.approx(
-      np.mean(
-        [
-          2
-          * np.sum((labels == c) & (predictions == c))
-          / (np.sum(labels == c) + np.sum(predictions == c))
-          for c in np.union1d(labels, predictions)
-        ]
-      )
-    )
+def test_pearson_and_spearman_have_a_mean():
+  first, second = (ALL[name](*NUMBERS) for name in ("pearson", "spearman"))
+  mean = ALL["pearson_and_spearman"](*NUMBERS)
+  assert mean == (first + second) / 2
 
 
-def test_numbers_correlate_as_by_the_definitions():
-  for seed in range(CASES):
-    labels, predictions = random_numbers(seed)
-    if len(set(labels)) == 1:
-      continue
-    ranks = [scipy.stats.rankdata(v) for v in (labels, predictions)]
-    pearson = np.corrcoef(labels, predictions)[0, 1]
-    spearman = np.corrcoef(*ranks)[0, 1]
-    for name, expected in {
-      "pearson": pearson,
-      "spearman": spearman,
-    }.items():
-      score = classification.OF_NUMBERS[name](labels, predictions)
-      assert score == pytest.approx(expected, abs=1e-6), (name, seed)
-
-
-def test_the_scores_of_two_kinds_are_their_means():
-  labels, predictions = random_classes(7, 2)
-  assert (
-    classification.accuracy_and_f1(labels, predictions)
-    == (
-      classification.accuracy(labels, predictions)
-      + classification.f1(labels, predictions)
-    )
-    / 2
-  )
-  labels, predictions = random_numbers(7)
-  assert (
-    classification.pearson_and_spearman(labels, predictions)
-    == (
-      classification.pearson(labels, predictions)
-      + classification.spearman(labels, predictions)
-    )
-    / 2
-  )
-
-
-def test_f1_from_3_takes_3_as_similar():
-  score = classification.f1_from_3([3.0, 2.9, 5.0, 0.0], [3.0, 3.1, 2.9, 1.0])
-  assert score == pytest.approx(0.5)
+def test_macro_f1_leaves_out_what_a_resample_does_not_have():
+  labels, found = np.array([0, 1, 2]), np.array([0, 2, 2])
+  scores = classification.macro_f1(labels, found, [[2, 1, 1], [1, 0, 0]])
+  np.testing.assert_allclose(scores, [(1 + 0 + 2 / 3) / 3, 1.0])
 
 
 @pytest.mark.parametrize(
@@ -128,7 +89,6 @@ def test_f1_from_3_takes_3_as_similar():
   ],
 )
 def test_what_is_not_defined_is_0_without_a_warning(name, labels, predictions):
-  score = {**classification.OF_CLASSES, **classification.OF_NUMBERS}[name]
   with warnings.catch_warnings():
     warnings.simplefilter("error")
-    assert score(np.array(labels), np.array(predictions)) == 0.0
+    assert ALL[name](np.array(labels), np.array(predictions)) == 0.0

@@ -103,81 +103,17 @@ SINGLE_POLICIES = pytest.mark.parametrize("policy", ("token", "whole_word"))
 
 
 @POLICIES
-def test_features_are_those_of_a_masked_record(policy):
-  masked = mask(instances(7), labels=[[0]] * 6 + [[1]], masking_policy=policy)
+def test_a_masked_batch_has_the_features_of_a_masked_record(policy):
+  rows = instances(50)
+  labels = [[0]] * 49 + [[1]]
+  masked = mask(rows, labels=labels, masking_policy=policy)
   expected = features.masked_record(LENGTH, 20)
   assert masked.keys() == expected.keys()
   for name, feature in expected.items():
-    assert masked[name].shape == (7, *feature.shape)
+    assert masked[name].shape == (50, *feature.shape)
     assert masked[name].dtype == feature.dtype.replace("int64", "int32")
-  assert masked["next_sentence_labels"][:, 0].tolist() == [0] * 6 + [1]
-
-
-def test_labels_are_absent_without_pairs():
-  assert features.NEXT_SENTENCE_LABELS not in mask(instances(2))
-
-
-@POLICIES
-def test_labels_restore_the_record(policy):
-  rows = instances(50)
-  assert unmasked(mask(rows, masking_policy=policy)) == rows
-
-
-def test_segments_and_mask_by_hand():
-  w = FIRST_WORD
-  masked = mask(
-    [[CLS, w, SEP, w, w, SEP], [CLS, w, SEP]],
-    max_seq_length=8,
-    labels=[[1], [0]],
-  )
-  assert masked["segment_ids"].tolist() == [
-    [0, 0, 0, 1, 1, 1, 0, 0],
-    [0] * 8,
-  ]
-  assert masked["input_mask"].tolist() == [
-    [1, 1, 1, 1, 1, 1, 0, 0],
-    [1, 1, 1, 0, 0, 0, 0, 0],
-  ]
-  assert masked["input_ids"][:, 6:].tolist() == [[0, 0], [0, 0]]
-
-
-def test_documents_of_a_record_without_pairs_are_one_segment():
-  w = FIRST_WORD
-  masked = mask([[CLS, w, SEP, w, w, SEP]], max_seq_length=8)
-  assert not masked["segment_ids"].any()
-  assert masked["input_mask"].tolist() == [[1] * 6 + [0] * 2]
-
-
-def test_padding_is_the_vocabularys():
-  special = vocabularies.SPECIAL_TOKENS
-  vocabulary = vocabularies.Vocabulary(("w", *special))  # [PAD] is 1
-  row = [vocabulary.cls_id, 0, vocabulary.sep_id]
-  masked = masking.Masking(vocabulary, 5)(
-    {"input_ids": ragged([row])}, tf.constant([1, 2])
-  )
-  assert masked["input_ids"][0, 3:].numpy().tolist() == [1, 1]
-
-
-@POLICIES
-@pytest.mark.parametrize("prob,most", [(0.15, 20), (0.15, 5), (0.3, 40)])
-def test_number_of_predictions_is_that_of_the_original(policy, prob, most):
-  rows = [[CLS] + [FIRST_WORD] * (n - 2) + [SEP] for n in range(3, LENGTH + 1)]
-  masked = mask(
-    rows,
-    masking_policy=policy,
-    masked_lm_prob=prob,
-    max_predictions_per_seq=most,
-  )
-  expected = [min(most, max(1, round(len(row) * prob))) for row in rows]
-  # The original would go on to mask [CLS] where only special tokens are left.
-  expected = [min(k, len(row) - 2) for k, row in zip(expected, rows)]
-  assert masked["masked_lm_weights"].sum(axis=1).tolist() == expected
-
-
-@POLICIES
-def test_predictions_ascend_and_avoid_special_tokens(policy):
-  rows = instances(200)
-  masked = mask(rows, masking_policy=policy)
+  assert masked["next_sentence_labels"].tolist() == labels
+  assert unmasked(masked) == rows
   for row, positions, ids, weights in zip(
     rows,
     masked["masked_lm_positions"],
@@ -194,59 +130,87 @@ def test_predictions_ascend_and_avoid_special_tokens(policy):
     assert not positions[count:].any() and not ids[count:].any()
 
 
-@POLICIES
-def test_chosen_tokens_become_mask_random_or_stay(policy):
+def test_segments_and_mask_by_hand():
+  w = FIRST_WORD
   masked = mask(
-    instances(4000, LENGTH),
-    masking_policy=policy,
-    mask_token_prob=0.6,
-    random_token_prob=0.3,
+    [[CLS, w, SEP, w, w, SEP], [CLS, w, SEP]],
+    max_seq_length=8,
+    labels=[[1], [0]],
   )
+  assert masked["segment_ids"].tolist() == [
+    [0, 0, 0, 1, 1, 1, 0, 0],
+    [0] * 8,
+  ]
+  # Without pairs the documents of a record are one segment.
+  alone = mask([[CLS, w, SEP, w, w, SEP]], max_seq_length=8)
+  assert features.NEXT_SENTENCE_LABELS not in alone
+  assert not alone["segment_ids"].any()
+  assert masked["input_mask"].tolist() == [
+    [1, 1, 1, 1, 1, 1, 0, 0],
+    [1, 1, 1, 0, 0, 0, 0, 0],
+  ]
+  assert masked["input_ids"][:, 6:].tolist() == [[0, 0], [0, 0]]
+
+
+def test_padding_is_the_vocabularys():
+  special = vocabularies.SPECIAL_TOKENS
+  vocabulary = vocabularies.Vocabulary(("w", *special))  # [PAD] is 1
+  row = [vocabulary.cls_id, 0, vocabulary.sep_id]
+  masked = masking.Masking(vocabulary, 5)(
+    {"input_ids": ragged([row])}, tf.constant([1, 2])
+  )
+  assert masked["input_ids"][0, 3:].numpy().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+  ("policy", "prob", "most"),
+  [
+    *((policy, 0.15, 20) for policy in choices.MASKING_POLICIES),
+    ("token", 0.15, 5),
+    ("span", 0.3, 40),
+  ],
+)
+def test_number_of_predictions_is_that_of_the_original(policy, prob, most):
+  rows = [[CLS] + [FIRST_WORD] * (n - 2) + [SEP] for n in range(3, LENGTH + 1)]
+  masked = mask(
+    rows,
+    masking_policy=policy,
+    masked_lm_prob=prob,
+    max_predictions_per_seq=most,
+  )
+  expected = [min(most, max(1, round(len(row) * prob))) for row in rows]
+  # The original would go on to mask [CLS] where only special tokens are left.
+  expected = [min(k, len(row) - 2) for k, row in zip(expected, rows)]
+  assert masked["masked_lm_weights"].sum(axis=1).tolist() == expected
+
+
+@pytest.mark.parametrize(
+  ("options", "masks", "kept"),
+  [
+    ({}, 0.8, 0.1),
+    ({"mask_token_prob": 0.6, "random_token_prob": 0.3}, 0.6, 0.1),
+    ({"mask_token_prob": 1.0, "random_token_prob": 0.0}, 1.0, 0.0),
+  ],
+)
+def test_chosen_tokens_become_mask_random_or_stay(options, masks, kept):
+  masked = mask(instances(3000, LENGTH), **options)
   weights = masked["masked_lm_weights"] > 0
+  assert weights.sum() / weights.shape[0] == 10  # 15 % of 64
   found = np.take_along_axis(
     masked["input_ids"], masked["masked_lm_positions"], axis=1
   )[weights]
   labels = masked["masked_lm_ids"][weights]
-  total = len(labels)
-  by_chance = 0.3 / VOCABULARY.size  # [MASK] or the label drawn as random
-  assert (found == MASK).sum() / total == pytest.approx(
-    0.6 + by_chance, abs=0.01
-  )
-  assert (found == labels).sum() / total == pytest.approx(
-    0.1 + by_chance, abs=0.01
-  )
+  # [MASK] or the label drawn as random.
+  by_chance = (1 - masks - kept) / VOCABULARY.size
+  assert np.mean(found == MASK) == pytest.approx(masks + by_chance, abs=0.01)
+  assert np.mean(found == labels) == pytest.approx(kept + by_chance, abs=0.01)
   # The whole vocabulary is drawn from, special tokens included.
   random = found[(found != MASK) & (found != labels)]
-  counts = np.bincount(random, minlength=VOCABULARY.size)
-  others = np.delete(counts, MASK)
-  assert others.min() > 0.7 * others.mean()
-  assert others.max() < 1.3 * others.mean()
-
-
-def test_defaults_mask_15_percent_80_10_10():
-  masked = mask(instances(4000, LENGTH))
-  weights = masked["masked_lm_weights"] > 0
-  assert weights.sum() / (4000 * LENGTH) == pytest.approx(10 / LENGTH)
-  found = np.take_along_axis(
-    masked["input_ids"], masked["masked_lm_positions"], axis=1
-  )[weights]
-  labels = masked["masked_lm_ids"][weights]
-  assert np.mean(found == MASK) == pytest.approx(0.801, abs=0.01)
-  assert np.mean(found == labels) == pytest.approx(0.101, abs=0.01)
-
-
-@POLICIES
-def test_every_chosen_token_can_become_a_mask(policy):
-  masked = mask(
-    instances(500),
-    masking_policy=policy,
-    mask_token_prob=1.0,
-    random_token_prob=0.0,
-  )
-  found = np.take_along_axis(
-    masked["input_ids"], masked["masked_lm_positions"], axis=1
-  )
-  assert (found[masked["masked_lm_weights"] > 0] == MASK).all()
+  if masks == 0.6:
+    counts = np.bincount(random, minlength=VOCABULARY.size)
+    others = np.delete(counts, MASK)
+    assert others.min() > 0.6 * others.mean()
+    assert others.max() < 1.4 * others.mean()
 
 
 @SINGLE_POLICIES
@@ -333,22 +297,14 @@ def test_word_does_not_reach_over_a_separator(policy):
 
 
 @POLICIES
-def test_same_seed_same_masks_and_another_seed_others(policy):
+def test_masks_are_those_of_the_seed_in_a_graph_too(policy):
   rows = instances(20)
-  first, again = (mask(rows, masking_policy=policy) for _ in range(2))
+  expected = mask(rows, masking_policy=policy)
   other = mask(rows, (1, 3), masking_policy=policy)
-  for name, array in first.items():
-    assert (again[name] == array).all()
-  assert (other["masked_lm_positions"] != first["masked_lm_positions"]).any()
-
-
-@POLICIES
-def test_graph_gives_what_eager_gives_for_any_integers(policy):
-  rows = instances(20)
+  assert (other["masked_lm_positions"] != expected["masked_lm_positions"]).any()
   mask_batch = tf.function(
     masking.Masking(VOCABULARY, LENGTH, masking_policy=policy), autograph=False
   )
-  expected = mask(rows, masking_policy=policy)
   for dtype, splits in (("int32", tf.int64), ("int64", tf.int32)):
     ids = ragged(rows, dtype, splits)
     masked = mask_batch({"input_ids": ids}, tf.constant([1, 2]))
@@ -357,22 +313,16 @@ def test_graph_gives_what_eager_gives_for_any_integers(policy):
 
 
 @POLICIES
-def test_empty_row_gives_padding(policy):
-  rows = instances(3)
-  alone = mask(rows, masking_policy=policy)
-  masked = mask([*rows, [], []], masking_policy=policy)
+def test_rows_with_nothing_to_predict_have_no_prediction(policy):
+  rows = [*instances(3), [CLS, SEP, SEP], [], []]
+  masked = mask(rows, masking_policy=policy)
+  assert masked["masked_lm_weights"][:3].any(axis=1).all()
+  assert masked["input_ids"][3, :3].tolist() == [CLS, SEP, SEP]
+  assert not masked["masked_lm_weights"][3:].any()
   for array in masked.values():
-    assert not array[3:].any()
-  assert masked["input_mask"][:3].tolist() == alone["input_mask"].tolist()
+    assert not array[4:].any()
   for array in mask([[], []], masking_policy=policy).values():
     assert not array.any()
-
-
-@POLICIES
-def test_row_of_special_tokens_has_no_prediction(policy):
-  masked = mask([[CLS, SEP, SEP]], masking_policy=policy)
-  assert masked["input_ids"][0, :3].tolist() == [CLS, SEP, SEP]
-  assert not masked["masked_lm_weights"].any()
 
 
 @SINGLE_POLICIES

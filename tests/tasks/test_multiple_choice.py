@@ -5,13 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from keras_bert_impl import tokenizers
 from keras_bert_impl.tasks.basics import cross_entropy, fine_tuning
 from keras_bert_impl.tasks.basics.example_types import MultipleChoiceExample
 from keras_bert_impl.tasks.texts import multiple_choice
 from tests.tasks import parts
 from tests.tasks.parts import CONFIG
-from tests.tokenizers import vocabularies
 from tfrecords.labelled import length_batches, row_files
 
 EXAMPLES = [
@@ -35,16 +33,9 @@ def make_rows(tokenizer, examples=EXAMPLES, **options):
   return parts.make_rows(preprocessor(**options), examples, tokenizer)
 
 
-@pytest.mark.parametrize(
-  "write",
-  [
-    vocabularies.write,
-    vocabularies.write_byte_bpe,
-    vocabularies.write_sentencepiece,
-  ],
-)
-def test_each_choice_is_a_sequence_after_the_text(tmp_path, write):
-  tokenizer = tokenizers.load(write(tmp_path))
+@pytest.mark.parametrize("kind", ("wordpiece", "sentencepiece"))
+def test_each_choice_is_a_sequence_after_the_text(tokenizers_of_kinds, kind):
+  tokenizer = tokenizers_of_kinds[kind]
   rows, _ = make_rows(tokenizer)
   for example, row in zip(EXAMPLES, rows, strict=True):
     for index, choice in enumerate(example.choices):
@@ -57,8 +48,7 @@ def test_each_choice_is_a_sequence_after_the_text(tmp_path, write):
   assert [row["label_ids"] for row in rows] == [1, 2]
 
 
-def test_batches_are_what_the_model_takes(tmp_path):
-  tokenizer = tokenizers.load(vocabularies.write(tmp_path))
+def test_batches_are_what_the_model_takes(tokenizer, tmp_path):
   rows, counts = make_rows(tokenizer)
   path = str(tmp_path / "rows")
   columns = preprocessor().columns
@@ -78,8 +68,7 @@ def test_batches_are_what_the_model_takes(tmp_path):
   ]
 
 
-def test_long_texts_are_cut_and_counted_and_empty_choices_kept(tmp_path):
-  tokenizer = tokenizers.load(vocabularies.write(tmp_path))
+def test_long_texts_are_cut_and_counted_and_empty_choices_kept(tokenizer):
   example = MultipleChoiceExample("0", "hello " * 9, ("world", " "), 0)
   [row], counts = make_rows(
     tokenizer, [example], num_choices=2, max_seq_length=8

@@ -133,18 +133,18 @@ def test_detection_counts_every_token_and_weighs_fifty_times():
   assert metric(metrics, "replaced_token_recall") == pytest.approx(1 / 2)
 
 
-def left_to_right_task(**changes):
+RAGGED = {"input_ids": tf.ragged.constant([[1, 2, 3], [1, 3, 3, 2, 2]])}
+
+
+def left_to_right_task(task=language_models.LeftToRightTask, **changes):
   config = configs.EncoderConfig(
     **{**CONFIG.to_dict(), "use_causal_mask": True, **changes}
   )
-  return language_models.LeftToRightTask(config, max_seq_length=5)
+  return task(config, max_seq_length=5)
 
 
 def test_left_to_right_every_token_is_the_label_of_the_one_before():
-  batch = left_to_right_task().prepare(
-    {"input_ids": tf.ragged.constant([[1, 2, 3], [1, 3, 3, 2, 2]])},
-    tf.constant([1, 2]),
-  )
+  batch = left_to_right_task().prepare(RAGGED, tf.constant([1, 2]))
   expected = {
     "input_ids": [[1, 2, 3, 0, 0], [1, 3, 3, 2, 2]],
     "input_mask": [[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]],
@@ -159,13 +159,10 @@ def test_left_to_right_every_token_is_the_label_of_the_one_before():
 
 
 def test_right_to_left_every_token_is_the_label_of_the_one_after_it():
-  config = configs.EncoderConfig(
-    **{**CONFIG.to_dict(), **architectures.RIGHT_TO_LEFT}
-  )
-  batch = language_models.RightToLeftTask(config, max_seq_length=5).prepare(
-    {"input_ids": tf.ragged.constant([[1, 2, 3], [1, 3, 3, 2, 2]])},
-    tf.constant([1, 2]),
-  )
+  changes = architectures.RIGHT_TO_LEFT
+  batch = left_to_right_task(
+    language_models.RightToLeftTask, **changes
+  ).prepare(RAGGED, tf.constant([1, 2]))
   expected = {
     "masked_lm_positions": [[1, 2, 0, 0], [1, 2, 3, 4]],
     "masked_lm_ids": [[1, 2, 3, 0], [1, 3, 3, 2]],

@@ -3,17 +3,9 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl import tokenizers
 from keras_bert_impl.tasks.answers import question_answering_rows
 from tests.tasks.parts import make_rows
-from tests.tasks.questions import CONTEXT, TOKENS, example, preprocessor
-from tests.tokenizers import vocabularies
-
-
-@pytest.fixture(scope="module")
-def wordpiece(tmp_path_factory):
-  path = vocabularies.write(tmp_path_factory.mktemp("wordpiece"), TOKENS)
-  return tokenizers.load(path, do_lower_case=True)
+from tests.tasks.questions import CONTEXT, example, preprocessor
 
 
 def _tokens(tokenizer, row):
@@ -180,13 +172,13 @@ def test_a_long_question_is_cut_and_counted(wordpiece):
   assert counts == {"questions cut to max_query_length": 1}
 
 
-def test_a_row_without_room_for_text_is_refused(tmp_path):
+def test_a_row_without_room_for_text_is_refused(tokenizers_of_kinds):
   with pytest.raises(
     ValueError, match=r"max_seq_length \(11\) must be above .* \(8\) \+ 3"
   ):
     preprocessor(max_seq_length=11)
   # Byte-level BPE has one special token more.
-  tokenizer = tokenizers.load(vocabularies.write_byte_bpe(tmp_path))
+  tokenizer = tokenizers_of_kinds["byte_bpe"]
   with pytest.raises(
     ValueError, match=r"file: data\[1\]: the 8 pieces of question 'q1' leave"
   ):
@@ -201,15 +193,10 @@ def test_half_a_character_counts_as_one(wordpiece):
   assert not counts
 
 
-def test_other_tokenizers_frame_as_they_do_elsewhere(tmp_path):
+def test_other_tokenizers_frame_as_they_do_elsewhere(tokenizers_of_kinds):
   question = example("hello", 4, context="the hello world", question="the cat")
-  for write in (
-    vocabularies.write_byte_bpe,
-    vocabularies.write_sentencepiece,
-  ):
-    folder = tmp_path / write.__name__
-    folder.mkdir()
-    tokenizer = tokenizers.load(write(folder))
+  for kind in ("byte_bpe", "sentencepiece"):
+    tokenizer = tokenizers_of_kinds[kind]
     [row], _ = make_rows(preprocessor(), [question], tokenizer)
     expected = tokenizer([question.question], [question.context])
     for name in ("input_ids", "segment_ids"):

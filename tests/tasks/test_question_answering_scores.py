@@ -10,15 +10,8 @@ import pytest
 from keras_bert_impl import tokenizers
 from keras_bert_impl.tasks.answers import question_answering_scores
 from tests.tasks.parts import by_column, judge, make_rows, plot, score, write
-from tests.tasks.questions import TOKENS, example, pointing, preprocessor
-from tests.tokenizers import vocabularies
+from tests.tasks.questions import example, pointing, preprocessor
 from tfrecords.labelled import squad_files
-
-
-@pytest.fixture(scope="module")
-def wordpiece(tmp_path_factory):
-  path = vocabularies.write(tmp_path_factory.mktemp("wordpiece"), TOKENS)
-  return tokenizers.load(path, do_lower_case=True)
 
 
 def make_evaluator(**options):
@@ -109,19 +102,9 @@ def test_the_files_are_those_of_the_original(wordpiece, tmp_path):
 
 
 @pytest.mark.parametrize("has_null", [False, True])
-def test_a_picture_is_drawn(wordpiece, tmp_path, has_null):
-  task = preprocessor(version_2_with_negative=has_null)
-  examples = [example(), example(number=2)]
-  rows, _ = make_rows(task, examples, wordpiece)
-  path = tmp_path / "scores.png"
-  evaluator = make_evaluator(version_2_with_negative=has_null)
-  table = by_column(task, rows)
-  assert plot(evaluator, examples, table, pointing(rows), path)
-  assert path.read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize("has_null", [False, True])
-def test_answers_are_judged_as_they_are_decided(wordpiece, has_null):
+def test_answers_are_judged_as_they_are_decided_and_drawn(
+  wordpiece, tmp_path, has_null
+):
   task = preprocessor(version_2_with_negative=has_null)
   examples = [example(), example("from\nNorway", 29, number=2)]
   if has_null:
@@ -146,6 +129,9 @@ def test_answers_are_judged_as_they_are_decided(wordpiece, has_null):
   assert intervals["f1"].low <= scores["f1"] <= intervals["f1"].high
   counts = {"with an answer": 2, "without": int(has_null)}
   assert evaluator.label_counts(examples) == counts
+  path = tmp_path / "scores.png"
+  assert plot(evaluator, examples, table, outputs, path)
+  assert path.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow

@@ -3,33 +3,25 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl import tokenizers
 from keras_bert_impl.tasks.basics.example_types import TextExample
 from keras_bert_impl.tasks.texts import text_rows
 from tests.tasks.parts import make_rows
-from tests.tokenizers import vocabularies
 
 
 def preprocessor(text_pairs=False, labels=("no", "yes")):
   return text_rows.TextPreprocessor(16, labels, text_pairs)
 
 
-@pytest.fixture(name="tokenizer", scope="module")
-def fixture_tokenizer(tmp_path_factory):
-  return tokenizers.load(vocabularies.write(tmp_path_factory.mktemp("v")))
-
-
 @pytest.mark.parametrize(
-  "write",
+  ("kind", "pair"),
   [
-    vocabularies.write,
-    vocabularies.write_byte_bpe,
-    vocabularies.write_sentencepiece,
+    ("wordpiece", None),
+    ("byte_bpe", "world the mask"),
+    ("sentencepiece", "world the mask"),
   ],
 )
-@pytest.mark.parametrize("pair", [None, "world the mask"])
-def test_rows_are_what_the_tokenizer_assembles(tmp_path, write, pair):
-  tokenizer = tokenizers.load(write(tmp_path))
+def test_rows_are_what_the_tokenizer_assembles(tokenizers_of_kinds, kind, pair):
+  tokenizer = tokenizers_of_kinds[kind]
   examples = [
     TextExample("0", "hello", pair, "yes"),
     TextExample("1", "hello world, hello café", pair, "no"),

@@ -30,13 +30,6 @@ def test_classes_are_scored_by_the_metrics_asked_for():
   assert task.main_metric == "f1"
 
 
-def test_scores_are_scored_by_correlation():
-  outputs = {"logits": np.array([[1.0], [2.0], [9.0]], "float32")}
-  scores = score(regression(), labelled([0.0, 2.5, 5.0]), None, outputs)
-  assert scores["spearman"] == pytest.approx(1)
-  assert 0.9 < scores["pearson"] < 1
-
-
 def test_the_baseline_is_the_best_answer_that_is_always_the_same():
   examples = labelled(["no", "no", "no", "yes"])
   assert classification().baseline(examples) == 0.75
@@ -119,18 +112,6 @@ def test_scores_are_handed_in_within_their_range(tmp_path):
   ]
 
 
-def test_both_kinds_draw_a_picture(tmp_path):
-  cases = (
-    (classification(), ["no", "yes"], [[0.0, 1.0], [1.0, 0.0]]),
-    (regression(), [1.0, 3.0], [[1.5], [2.5]]),
-  )
-  for task, labels, logits in cases:
-    path = tmp_path / f"{type(task).__name__}.png"
-    outputs = {"logits": np.array(logits, "float32")}
-    assert plot(task, labelled(labels), None, outputs, path)
-    assert path.read_bytes().startswith(b"\x89PNG")
-
-
 @pytest.mark.parametrize(
   ("make", "options", "message"),
   [
@@ -148,7 +129,7 @@ def test_what_does_not_fit_is_told(make, options, message):
     make(**options)
 
 
-def test_classes_have_intervals_and_are_judged_by_their_probability():
+def test_classes_have_intervals_and_are_judged_and_drawn(tmp_path):
   labels = ["yes", "no", "no", "yes"] * 10
   logits = np.log([[0.1, 0.9], [0.2, 0.8], [0.7, 0.3], [0.5, 0.5]] * 10)
   task = classification(metrics=("f1", "accuracy"))
@@ -163,16 +144,24 @@ def test_classes_have_intervals_and_are_judged_by_their_probability():
   assert judged.is_right.tolist() == [True, False, True, False] * 10
   assert judged.certainty[:4] == pytest.approx([0.9, 0.8, 0.7, 0.5])
   assert task.label_counts(examples) == {"no": 20, "yes": 20}
+  path = tmp_path / "scores.png"
+  assert plot(task, examples, None, {"logits": logits}, path)
+  assert path.read_bytes().startswith(b"\x89PNG")
 
 
-def test_numbers_near_the_true_one_are_right():
+def test_numbers_near_the_true_one_are_right(tmp_path):
   examples = labelled([0.0, 2.5, 5.0])
   outputs = {"logits": np.array([[0.5], [2.5], [4.0]], "float32")}
-  _, found, judged = judge(regression(), examples, None, outputs)
+  scores, found, judged = judge(regression(), examples, None, outputs)
   assert set(found) == {"spearman", "pearson"}
+  assert scores["spearman"] == pytest.approx(1)
+  assert 0.9 < scores["pearson"] < 1
   assert judged.is_right.tolist() == [True, True, False]
   assert judged.certainty.tolist() == [0.5, 0.0, 1.0]
   assert judged.found == ["0.5", "2.5", "4"]
   counts = regression().label_counts(examples)
   assert [*counts] == ["0 to 1", "1 to 2", "2 to 3", "3 to 4", "4 to 5"]
   assert [*counts.values()] == [1, 0, 1, 0, 1]
+  path = tmp_path / "scores.png"
+  assert plot(regression(), examples, None, outputs, path)
+  assert path.read_bytes().startswith(b"\x89PNG")

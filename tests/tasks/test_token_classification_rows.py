@@ -3,15 +3,8 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl import tokenizers
 from keras_bert_impl.tasks.tags import token_classification_rows
 from tests.tasks.tagged import LABELS, make_rows, preprocessor, sentence
-from tests.tokenizers import vocabularies
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-  return tokenizers.load(vocabularies.write(tmp_path_factory.mktemp("vocab")))
 
 
 def texts_of(rows, tokenizer):
@@ -29,6 +22,8 @@ def test_labels_are_of_every_type_in_iob2():
   )
   with pytest.raises(ValueError, match="no entities"):
     token_classification_rows.labels_of([sentence("a b", "O O")])
+  with pytest.raises(ValueError, match="no tag but NN: check the file"):
+    token_classification_rows.labels_of([sentence("a b", "NN NN")], "none")
 
 
 def test_the_first_piece_of_a_token_has_its_label(tokenizer):

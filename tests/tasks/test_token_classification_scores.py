@@ -22,26 +22,17 @@ from tests.tasks.tagged import (
   preprocessor,
   sentence,
 )
-from tests.tokenizers import vocabularies
 from tfrecords.labelled import tag_files
 
 DATA = os.environ.get("KERAS_BERT_DATA")
-KINDS = {
-  "wordpiece": vocabularies.write,
-  "byte_bpe": vocabularies.write_byte_bpe,
-  "sentencepiece": vocabularies.write_sentencepiece,
-}
 EVALUATOR = token_classification_scores.TagEvaluator(LABELS)
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-  return tokenizers.load(vocabularies.write(tmp_path_factory.mktemp("vocab")))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_token_of_a_long_sentence_is_predicted_once(tmp_path, kind):
-  tokenizer = tokenizers.load(KINDS[kind](tmp_path))
+@pytest.mark.parametrize("kind", ("wordpiece", "byte_bpe"))
+def test_every_token_of_a_long_sentence_is_predicted_once(
+  tokenizers_of_kinds, kind
+):
+  tokenizer = tokenizers_of_kinds[kind]
   task = preprocessor(max_seq_length=10)
   long = " ".join(["hello", "cat", "the", "sat"] * 20)
   examples = [
@@ -199,19 +190,7 @@ def test_intervals_of_entities_are_those_of_resampled_sentences():
   np.testing.assert_allclose(found[:2], expected, atol=0.01)
 
 
-def test_tags_without_a_scheme_are_judged_one_by_one(tokenizer):
-  labels = ("NN", "VB")
-  evaluator = token_classification_scores.make_evaluator(labels, "none")
-  task = preprocessor(labels=labels, tag_scheme="none")
-  examples = [sentence("a b", "NN VB"), sentence("c", "NN")]
-  rows, _ = make_rows(task, examples, tokenizer)
-  outputs = gold_outputs(task, examples, rows)
-  scores, intervals, judged = parts.judge(evaluator, examples, rows, outputs)
-  assert scores == {"accuracy": 1.0} and set(intervals) == {"accuracy"}
-  assert judged.found == judged.gold == ["NN VB", "NN"]
-  assert evaluator.label_counts(examples) == {"NN": 2, "VB": 1}
-
-
+@pytest.mark.slow  # On the faults and lengths of real sentences.
 @pytest.mark.skipif(not DATA, reason="KERAS_BERT_DATA names no data")
 @pytest.mark.parametrize("size", [64, 16])
 def test_no_entity_of_klue_is_beyond_a_perfect_model(size):
@@ -249,12 +228,13 @@ def test_tags_of_no_scheme_stay_as_they_are(tokenizer, tmp_path):
   assert answers == [["B", "I", "O"], ["_", "NN"]]
   assert evaluator.score(examples, answers) == {"accuracy": 0.8}
   assert evaluator.baseline(examples) == 0.4
+  scores, intervals, judged = parts.judge(evaluator, examples, rows, outputs)
+  assert scores == {"accuracy": 0.8} and set(intervals) == {"accuracy"}
+  assert judged.gold == ["B I O", "O NN"]
+  assert judged.found == ["B I O", "_ NN"]
+  assert judged.is_right.tolist() == [True, False]
+  assert evaluator.label_counts(examples) == {"O": 2, "B": 1, "I": 1, "NN": 1}
   paths = evaluator.write(examples, answers, {}, str(tmp_path))
   text = (tmp_path / "predictions.txt").read_text()
   assert text == "a B B\nb I I\nc O O\n\n\u200b O _\nd NN NN\n\n"
   assert list(paths) == ["predictions"]
-
-
-def test_a_single_tag_is_nothing_to_learn():
-  with pytest.raises(ValueError, match="no tag but NN: check the file"):
-    token_classification_rows.labels_of([sentence("a b", "NN NN")], "none")

@@ -11,11 +11,6 @@ def int64(values):
   return tf.constant(values, tf.int64)
 
 
-def slide(length, size, stride):
-  """Returns the windows of one text, list of (start, end)."""
-  return spans_of(windows.slide(int64([length]), int64([size]), stride), 0)
-
-
 def spans_of(found, text):
   is_of_text = found.text_index.numpy() == text
   return list(
@@ -36,32 +31,11 @@ def best_windows(spans, length):
   return best[0].numpy().tolist()
 
 
-def test_what_fits_is_one_window():
-  assert slide(7, 7, 3) == [(0, 7)]
-  assert slide(1, 7, 3) == [(0, 1)]
-  assert slide(0, 7, 3) == [(0, 0)]
-
-
-def test_the_next_window_begins_a_stride_further_on():
-  assert slide(10, 4, 3) == [(0, 4), (3, 7), (6, 10)]
-  assert slide(11, 4, 3) == [(0, 4), (3, 7), (6, 10), (9, 11)]
-
-
-def test_a_stride_above_the_size_leaves_no_gap():
-  assert slide(10, 4, 9) == [(0, 4), (4, 8), (8, 10)]
-
-
 def test_a_piece_belongs_to_the_window_with_the_most_context():
   # The example of the original: "bought" has 1 word of context to its right
   # in B = (3, 8) and 3 to its left in C = (6, 11).
   spans = [(0, 5), (3, 8), (6, 11)]
   assert best_windows(spans, 11) == [0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2]
-
-
-def test_of_equal_contexts_the_longer_then_the_first_wins():
-  assert best_windows([(0, 4), (2, 6)], 6)[2:4] == [0, 1]
-  assert best_windows([(0, 3), (2, 6)], 6)[2] == 1
-  assert best_windows([(0, 3), (0, 3)], 3) == [0, 0, 0]
 
 
 def _original_spans(length, size, stride):

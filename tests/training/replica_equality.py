@@ -1,12 +1,10 @@
-"""Prints what ten steps give on some number of replicas; run as a module.
+"""Prints what some steps give on some number of replicas; run as a module.
 
-Arguments: number of replicas, family, optimizer, and other fields, "name" for
-True or "name=value". The steps are made twice, in one and in two micro-batches.
-Strategies of one process disturb each other, so each gets its own.
+Arguments: numbers of replicas and of micro-batches, family, optimizer, and
+other fields, "name" for True or "name=value".
 """
 
 import dataclasses
-import functools
 import json
 import sys
 
@@ -34,43 +32,39 @@ OPTIMIZERS = {
   "lamb": lamb.LAMB,
   "stable_adamw": stable_adamw.StableAdamW,
 }
+PACKED = {"sentence_loss": None, "is_packed": True}
+# So that scores of positions count for something.
+DEBERTA = architectures.DEBERTA | {"initializer_range": 0.2}
+# Arguments of the task, and what its configuration needs.
 TASKS = {
-  "bert": masked_lm.MaskedLanguageModelTask,
-  "albert": lambda config: masked_lm.MaskedLanguageModelTask(
-    dataclasses.replace(config, num_hidden_groups=1, embedding_size=8),
-    sentence_loss="sentence_order",
+  "bert": (masked_lm.MaskedLanguageModelTask, {}, {}),
+  "albert": (
+    masked_lm.MaskedLanguageModelTask,
+    {"sentence_loss": "sentence_order"},
+    {"num_hidden_groups": 1, "embedding_size": 8},
   ),
-  "packed": functools.partial(
-    masked_lm.MaskedLanguageModelTask, sentence_loss=None, is_packed=True
+  "packed": (masked_lm.MaskedLanguageModelTask, PACKED, {}),
+  "electra": (replaced_token.ReplacedTokenTask, {"generator_size": 0.5}, {}),
+  "deberta": (masked_lm.MaskDecoderTask, {}, DEBERTA),
+  "deberta_v3": (replaced_token.DisentangledSharingTask, {}, DEBERTA),
+  "modernbert": (
+    masked_lm.MaskedLanguageModelTask,
+    PACKED,
+    architectures.MODERNBERT,
   ),
-  "electra": functools.partial(
-    replaced_token.ReplacedTokenTask, generator_size=0.5
+  "pair": (
+    language_models.BidirectionalPairTask,
+    {"max_seq_length": 12, "share_pair_embeddings": True},
+    architectures.PAIR,
   ),
-}
-TASKS |= {
-  name: lambda config, task=task: task(
-    # So that scores of positions count for something.
-    dataclasses.replace(config, initializer_range=0.2, **architectures.DEBERTA)
-  )
-  for name, task in (
-    ("deberta", masked_lm.MaskDecoderTask),
-    ("deberta_v3", replaced_token.DisentangledSharingTask),
-  )
-}
-TASKS["modernbert"] = lambda config: TASKS["packed"](
-  dataclasses.replace(config, **architectures.MODERNBERT)
-)
-TASKS |= {
-  "pair": lambda config: language_models.BidirectionalPairTask(
-    dataclasses.replace(config, **architectures.PAIR),
-    LENGTH,
-    share_pair_embeddings=True,
-  ),
-  "elmo": lambda config: language_models.ElmoTask(
-    dataclasses.replace(config, **architectures.ELMO), LENGTH
+  "elmo": (
+    language_models.ElmoTask,
+    {"max_seq_length": 12},
+    architectures.ELMO,
   ),
 }
 VOCAB_SIZE, LENGTH, PREDICTIONS, BATCH = 50, 12, 4, 8
+STEPS = 4
 
 
 def batches(number):
@@ -123,6 +117,11 @@ def encoder_config(dropout, num_hidden_layers=2, **overrides):
   )
 
 
+def make_task(family, config):
+  task, options, changes = TASKS[family]
+  return task(dataclasses.replace(config, **changes), **options)
+
+
 def build(
   replicas=1,
   accumulation=1,
@@ -131,6 +130,7 @@ def build(
   optimizer="adamw",
   family="bert",
   learning_rate=0.01,
+  num_hidden_layers=2,
   **overrides,
 ):
   strategy = strategy or distribution.create_strategy(
@@ -142,7 +142,7 @@ def build(
     **overrides,
   )
   keras.utils.set_random_seed(1)
-  task = TASKS[family](encoder_config(dropout))
+  task = make_task(family, encoder_config(dropout, num_hidden_layers))
   with strategy.scope():
     model = task.build_model()
     freezing.freeze(model, config.train_layers)
@@ -164,18 +164,18 @@ def run(replicas, accumulation, family, optimizer, *fields):
       for name, _, value in (field.partition("=") for field in fields)
     },
   )
-  data = distribution.distribute(training.strategy, dataset())
-  metrics = training.train(iter(data), 10)
+  data = distribution.distribute(training.strategy, dataset(STEPS))
+  metrics = training.train(iter(data), STEPS)
   weights = {v.path: v.numpy().tolist() for v in training.model.weights}
   evaluation = training.evaluate(
-    distribution.distribute(training.strategy, dataset(3))
+    distribution.distribute(training.strategy, dataset(2))
   )
   return metrics, weights, evaluation
 
 
 def main():
-  replicas = int(sys.argv[1])
-  print(json.dumps([run(replicas, parts, *sys.argv[2:]) for parts in (1, 2)]))
+  replicas, accumulation = map(int, sys.argv[1:3])
+  print(json.dumps(run(replicas, accumulation, *sys.argv[3:])))
 
 
 if __name__ == "__main__":

@@ -4,16 +4,10 @@ import shutil
 
 import pytest
 
-from keras_bert_impl.tasks.pretraining import masked_lm
 from keras_bert_impl.training import experiment, runner, training_config
-from tests.training import replica_equality
+from tests.training import tiny
 
-FIELDS = {
-  "train_batch_size": replica_equality.BATCH,
-  "learning_rate": 0.01,
-  "num_train_steps": 2,
-  "num_warmup_steps": 1,
-}
+FIELDS = tiny.FIELDS | {"num_train_steps": 2, "num_warmup_steps": 1}
 
 
 def prepare(folder, fixed=None, **changes):
@@ -21,10 +15,7 @@ def prepare(folder, fixed=None, **changes):
   config = training_config.TrainingConfig(
     output_dir=str(folder), **FIELDS | changes
   )
-  task = masked_lm.MaskedLanguageModelTask(
-    replica_equality.encoder_config(0.0, num_hidden_layers=1)
-  )
-  return experiment.Experiment(task, config, fixed)
+  return experiment.Experiment(tiny.TinyTask(), config, fixed)
 
 
 def make(folder, fixed=None, **changes):
@@ -35,7 +26,7 @@ def make(folder, fixed=None, **changes):
 @pytest.fixture(name="finished", scope="module")
 def fixture_finished(tmp_path_factory):
   folder = tmp_path_factory.mktemp("run") / "finished"
-  make(folder).train(replica_equality.dataset(2).skip)
+  make(folder).train(tiny.dataset(2).skip)
   return folder
 
 

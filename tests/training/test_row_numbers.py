@@ -15,10 +15,15 @@ def draw(shape, part=0, seed=(1, 2), dtype="float32"):
 
 
 @pytest.mark.parametrize(
-  "jit_compile", [False, pytest.param(True, marks=pytest.mark.xla)]
+  ("row", "dtype", "jit_compile"),
+  [
+    ((), "float32", False),
+    ((3,), "uint16", False),
+    ((5, 7), "float32", False),
+    pytest.param((5, 7), "float32", True, marks=pytest.mark.xla),
+    pytest.param((2, 8, 8), "uint16", True, marks=pytest.mark.xla),
+  ],
 )
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("row", [(), (3,), (5, 7), (2, 8, 8)])
 def test_parts_draw_what_the_whole_batch_draws(row, dtype, jit_compile):
   @tf.function(jit_compile=jit_compile)
   def run(part, num_rows):
@@ -60,7 +65,7 @@ def test_the_numbers_are_uniform(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_parts_steps_and_layers_are_independent(dtype):
-  shape = (64, 4096)
+  shape = (64, 2048)
   first = draw(shape, dtype=dtype)
   others = {
     "places": np.roll(first, 1, axis=1),
@@ -72,7 +77,7 @@ def test_rows_parts_steps_and_layers_are_independent(dtype):
   }
   for name, numbers in others.items():
     correlation = np.corrcoef(first.ravel(), numbers.ravel())[0, 1]
-    assert abs(correlation) < 0.01, name  # Standard error: 0.002.
+    assert abs(correlation) < 0.014, name  # Standard error: 0.0028.
 
 
 def test_layers_draw_with_it():

@@ -1,4 +1,4 @@
-"""Losses and gradients of packed rows are those of rows of one text."""
+"""Losses and gradients do not depend on how rows are packed or padded."""
 
 import dataclasses
 
@@ -13,7 +13,8 @@ from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tasks.masking import masking
 from keras_bert_impl.tasks.pretraining import masked_lm
 from keras_bert_impl.tokenizers.formats import vocabularies
-from tests import architectures
+from tests import architectures, slow
+from tfrecords.reading import by_length
 
 LENGTH, PREDICTIONS = 24, 5
 VOCABULARY = vocabularies.Vocabulary(
@@ -43,12 +44,30 @@ CHANGES = {
   "deberta": architectures.DEBERTA,
   "deberta_v3": architectures.DEBERTA,
 }
-# Of the texts of two rows.
-LENGTHS = ((7, 4, 12), (16, 6))
+# These refuse packed rows: see `test_permutation` and `test_elmo_encoder`.
+UNPACKED = {
+  "albert": {"num_hidden_groups": 1},
+  "elmo": architectures.ELMO,
+  "xlnet": {"position_embedding_type": "transformer_xl", "type_vocab_size": 4},
+}
+# The others have no loss, mask or kind of position of their own here.
+QUICK_PACKED = ("spanbert", "electra", "bidirectional_pair", "modernbert")
+QUICK_PADDED = ("albert", "electra", "elmo", "xlnet")
+# Of the texts of two rows, and of three rows of one text.
+TEXTS = ((7, 4, 12), (16, 6))
+ROWS = (7, 12, 3)
 OF_PREDICTIONS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 
 
-def make_task(name, is_packed):
+def make_task(name, is_packed=False, has_pairs=False, **options):
+  """Returns the task of an objective, for a tiny configuration.
+
+  Args:
+    name: str, of the objective.
+    is_packed: as `PretrainingData`.
+    has_pairs: bool, whether records are pairs where the objective needs them.
+    **options: of the objective.
+  """
   objective = objectives.OBJECTIVES[name]
   make_masking = None
   if objective.masking_policy:
@@ -62,33 +81,37 @@ def make_task(name, is_packed):
       objective.random_token_prob,
     )
   return objective.make_task(
-    dataclasses.replace(CONFIG, **CHANGES[name]),
-    pretraining.PretrainingData(LENGTH, make_masking, is_packed=is_packed),
+    dataclasses.replace(CONFIG, **{**CHANGES, **UNPACKED}[name]),
+    pretraining.PretrainingData(
+      LENGTH,
+      make_masking,
+      objective.sentence_loss if has_pairs else None,
+      is_packed=is_packed,
+    ),
+    objective.options(**options) if options else None,
   )
 
 
-def packed_records():
-  """Returns a batch of two clean records, [CLS] A [SEP] [CLS] B [SEP] ..."""
+def records(rows):
+  """Returns clean records of rows of texts, [CLS] A [SEP] [CLS] B [SEP] ..."""
   rng = np.random.default_rng(0)
   ids, texts = [], []
-  for lengths in LENGTHS:
-    words = [rng.integers(5, VOCABULARY.size, n - 2) for n in lengths]
-    ids.append(
-      np.concatenate(
-        [[VOCABULARY.cls_id, *w, VOCABULARY.sep_id] for w in words]
-      )
-    )
-    texts.append(np.repeat(np.arange(len(lengths)) + 1, lengths))
+  for lengths in rows:
+    ids.append([])
+    for n in lengths:
+      words = rng.integers(5, VOCABULARY.size, n - 2).tolist()
+      ids[-1] += [VOCABULARY.cls_id, *words, VOCABULARY.sep_id]
+    texts.append(np.repeat(np.arange(len(lengths)) + 1, lengths).tolist())
   return {
-    "input_ids": tf.ragged.constant([row.tolist() for row in ids], tf.int64),
-    "sequence_ids": tf.ragged.constant([row.tolist() for row in texts]),
+    "input_ids": tf.ragged.constant(ids, tf.int64),
+    "sequence_ids": tf.ragged.constant(texts),
   }
 
 
 def unpacked(batch):
   """Returns a prepared batch with a row for each text, masked alike."""
   rows = []
-  for row, lengths in enumerate(LENGTHS):
+  for row, lengths in enumerate(TEXTS):
     ends = np.cumsum(lengths)
     for start, end in zip(ends - lengths, ends, strict=True):
       rows.append(_cut({name: x[row] for name, x in batch.items()}, start, end))
@@ -131,45 +154,71 @@ def sums_and_gradients(task, model, batch):
   return sums, gradients
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_packing_changes_neither_losses_nor_gradients(name, monkeypatch):
-  # ELECTRA's draws depend on the row.
-  monkeypatch.setattr(dropout, "draw", lambda layer, shape: tf.fill(shape, 0.5))
-  task, of_texts = make_task(name, True), make_task(name, False)
-  batch = task.prepare(packed_records(), tf.constant([1, 2]))
-  batch = {feature: x.numpy() for feature, x in batch.items()}
-  model, model_of_texts = task.build_model(), of_texts.build_model()
-  model_of_texts.set_weights(model.get_weights())
-  found, gradients = sums_and_gradients(task, model, batch)
-  expected, expected_gradients = sums_and_gradients(
-    of_texts, model_of_texts, unpacked(batch)
-  )
-  assert found["counts"] == expected["counts"]
-  assert found["losses"] == pytest.approx(expected["losses"], rel=1e-5)
+def check_equal(found, expected):
+  """Compares what `sums_and_gradients` returned."""
+  (sums, gradients), (expected_sums, expected_gradients) = found, expected
+  assert sums["counts"] == expected_sums["counts"]
+  assert sums["losses"] == pytest.approx(expected_sums["losses"], rel=1e-5)
   scale = max(np.abs(gradient).max() for gradient in expected_gradients)
   for a, b in zip(gradients, expected_gradients, strict=True):
     np.testing.assert_allclose(a, b, atol=1e-5 * scale)
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_fifteen_percent_of_the_row_are_predicted(name):
-  batch = make_task(name, True).prepare(packed_records(), tf.constant([1, 2]))
-  for row, lengths in enumerate(LENGTHS):
+@pytest.fixture(autouse=True)
+def fixture_draws(monkeypatch):
+  """Those of ELECTRA's generator depend on the row and the shape."""
+  monkeypatch.setattr(dropout, "draw", lambda layer, shape: tf.fill(shape, 0.5))
+
+
+@pytest.mark.parametrize("name", slow.all_but(QUICK_PACKED, CHANGES))
+def test_packing_changes_neither_losses_nor_gradients(name):
+  task, of_texts = make_task(name, is_packed=True), make_task(name)
+  batch = task.prepare(records(TEXTS), tf.constant([1, 2]))
+  batch = {feature: x.numpy() for feature, x in batch.items()}
+  model, model_of_texts = task.build_model(), of_texts.build_model()
+  model_of_texts.set_weights(model.get_weights())
+  check_equal(
+    sums_and_gradients(task, model, batch),
+    sums_and_gradients(of_texts, model_of_texts, unpacked(batch)),
+  )
+
+
+@pytest.mark.parametrize(
+  "name", slow.all_but(QUICK_PADDED, objectives.OBJECTIVES)
+)
+def test_less_padding_changes_neither_losses_nor_gradients(name):
+  task = make_task(name, has_pairs=name == "albert")
+  model = task.build_model()
+  clean = records([[n] for n in ROWS])
+  del clean["sequence_ids"]
+  clean["next_sentence_labels"] = tf.constant([[0], [1], [1]])
+  padded = task.prepare(clean, tf.constant([1, 2]))
+  cut = by_length.cut_padding(padded)
+  assert padded["input_ids"].shape[1] == LENGTH
+  assert cut["input_ids"].shape[1] == 16
+  check_equal(
+    sums_and_gradients(task, model, cut),
+    sums_and_gradients(task, model, padded),
+  )
+
+
+@pytest.mark.parametrize("name", ("roberta", "spanbert", "left_to_right"))
+def test_the_predictions_are_a_share_of_the_whole_row(name):
+  task = make_task(name, is_packed=True)
+  clean = records(TEXTS)
+  batch = task.prepare(dict(clean), tf.constant([1, 2]))
+  for row, lengths in enumerate(TEXTS):
     expected = min(PREDICTIONS, round(0.3 * sum(lengths)))
     if objectives.OBJECTIVES[name].masking_policy is None:
       expected = sum(lengths) - len(lengths)  # all but one of a text
     assert batch["masked_lm_weights"][row].numpy().sum() == expected
+  # A record that is not packed is a row of one text.
+  del clean["sequence_ids"]
+  batch = task.prepare(clean, tf.constant([1, 2]))
+  np.testing.assert_array_equal(batch["sequence_ids"], batch["input_mask"])
 
 
-def test_a_record_that_is_not_packed_is_a_row_of_one_text():
-  records = packed_records()
-  del records["sequence_ids"]
-  for name in CHANGES:
-    batch = make_task(name, True).prepare(dict(records), tf.constant([1, 2]))
-    np.testing.assert_array_equal(batch["sequence_ids"], batch["input_mask"])
-
-
-def test_pairs_are_refused():
+def test_what_cannot_be_packed_is_refused():
   data = pretraining.PretrainingData(
     LENGTH, sentence_loss="next_sentence", is_packed=True
   )
@@ -177,8 +226,6 @@ def test_pairs_are_refused():
   with pytest.raises(ValueError, match="the rows hold several texts"):
     task.build_model()
 
-
-def test_a_task_that_does_not_know_packed_rows_refuses_them():
   class Plain(masked_lm.MaskedLanguageModelTask):
     @classmethod
     def make(cls, config, data, options):
@@ -191,9 +238,4 @@ def test_a_task_that_does_not_know_packed_rows_refuses_them():
 
 
 def test_every_objective_is_tested_here():
-  with_pairs = {
-    name for name, x in objectives.OBJECTIVES.items() if x.needs_pairs
-  }
-  # These refuse packed rows: see `test_permutation` and `test_elmo_encoder`.
-  others = {*with_pairs, "xlnet", "elmo"}
-  assert CHANGES.keys() == objectives.OBJECTIVES.keys() - others
+  assert {*CHANGES, *UNPACKED} == objectives.OBJECTIVES.keys()
