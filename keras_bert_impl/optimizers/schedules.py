@@ -41,11 +41,7 @@ class WarmupThenLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 
   def get_config(self):
     """Returns the constructor's arguments."""
-    return {
-      "peak": self.peak,
-      "warmup_steps": self.warmup_steps,
-      "total_steps": self.total_steps,
-    }
+    return dict(vars(self))
 
 
 @keras.saving.register_keras_serializable("keras_bert_impl")
@@ -92,9 +88,4 @@ class Trapezoidal(keras.optimizers.schedules.LearningRateSchedule):
 
   def get_config(self):
     """Returns the constructor's arguments."""
-    return {
-      "peak": self.peak,
-      "warmup_steps": self.warmup_steps,
-      "total_steps": self.total_steps,
-      "decay_steps": self.decay_steps,
-    }
+    return dict(vars(self))

@@ -52,7 +52,7 @@ UNPACKED = {
 }
 # The others have no loss, mask or kind of position of their own here.
 QUICK_PACKED = ("spanbert", "electra", "bidirectional_pair", "modernbert")
-QUICK_PADDED = ("albert", "electra", "elmo", "xlnet")
+QUICK_PADDED = ("electra", "xlnet")
 # Of the texts of two rows, and of three rows of one text.
 TEXTS = ((7, 4, 12), (16, 6))
 ROWS = (7, 12, 3)

@@ -6,6 +6,8 @@ masking), and the reader, on batches of clean records ("dynamic" masking).
 Axes: B batch, L sequence length, P predictions per sequence.
 """
 
+import dataclasses
+
 import numpy as np
 import tensorflow as tf
 
@@ -26,6 +28,7 @@ _WORDS_OF_A_SPAN = {
 _RNG = "philox"
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class Masking:
   """Masks a batch of clean records.
 
@@ -59,56 +62,50 @@ class Masking:
   every maximal run of chosen tokens is one span. If far more than 15 % of the
   tokens are to be predicted, fewer are, because spans must not touch.
 
+  Attributes:
+    vocabulary: Vocabulary of the records' ids.
+    max_seq_length: int, L.
+    max_predictions_per_seq: int, P.
+    masked_lm_prob: float in (0, 1], share of the tokens to predict.
+    masking_policy: one of `choices.MASKING_POLICIES`.
+    mask_token_prob: float, share of the chosen tokens that become [MASK].
+    random_token_prob: float, share of the chosen tokens that become a random
+      token; the others stay as they are.
+
+  Raises:
+    ValueError: one of them is out of range.
+
   Source: Devlin et al. 2019, section 3.1 and appendix A.1;
   google-research/bert, create_pretraining_data.py,
   create_masked_lm_predictions; Lan et al. 2020, section 4.1; Joshi et al.
   2020, section 3.1.
   """
 
-  def __init__(
-    self,
-    vocabulary,
-    max_seq_length,
-    max_predictions_per_seq=20,
-    masked_lm_prob=0.15,
-    masking_policy="token",
-    mask_token_prob=0.8,
-    random_token_prob=0.1,
-  ):
-    """Checks and stores the arguments.
+  vocabulary: object
+  max_seq_length: int
+  max_predictions_per_seq: int = 20
+  masked_lm_prob: float = 0.15
+  masking_policy: str = "token"
+  mask_token_prob: float = 0.8
+  random_token_prob: float = 0.1
 
-    Args:
-      vocabulary: Vocabulary of the records' ids.
-      max_seq_length: int, L.
-      max_predictions_per_seq: int, P.
-      masked_lm_prob: float in (0, 1], share of the tokens to predict.
-      masking_policy: one of `choices.MASKING_POLICIES`.
-      mask_token_prob: float, share of the chosen tokens that become [MASK].
-      random_token_prob: float, share of the chosen tokens that become a random
-        token; the others stay as they are.
-
-    Raises:
-      ValueError: an argument is out of range.
-    """
-    _check_choice(
-      max_seq_length, max_predictions_per_seq, masked_lm_prob, masking_policy
+  def __post_init__(self):
+    for interval, name in (
+      (options.SEQ_LENGTHS, "max_seq_length"),
+      (options.POSITIVE, "max_predictions_per_seq"),
+      ("(0, 1]", "masked_lm_prob"),
+      ("[0, 1]", "mask_token_prob"),
+      ("[0, 1]", "random_token_prob"),
+    ):
+      options.check_numbers(interval, **{name: getattr(self, name)})
+    options.check_choice(
+      "masking_policy", self.masking_policy, choices.MASKING_POLICIES
     )
-    _check_shares(mask_token_prob, random_token_prob)
-    self.vocabulary = vocabulary
-    self.max_seq_length = max_seq_length
-    self.max_predictions_per_seq = max_predictions_per_seq
-    self.masking_policy = masking_policy
-    self.masked_lm_prob = masked_lm_prob
-    self.mask_token_prob = mask_token_prob
-    self.random_token_prob = random_token_prob
-    # Python's round of float64 products, as in the original.
-    self._num_to_predict = np.array(
-      [
-        min(max_predictions_per_seq, max(1, round(n * masked_lm_prob)))
-        for n in range(max_seq_length + 1)
-      ],
-      np.int32,
-    )
+    if self.mask_token_prob + self.random_token_prob > 1.0 + 1e-6:
+      raise ValueError(
+        f"mask_token_prob ({self.mask_token_prob}) and random_token_prob"
+        f" ({self.random_token_prob}) must sum to at most 1."
+      )
 
   def __call__(self, batch, seed):
     """Returns the masked batch: a pure function of `batch` and `seed`.
@@ -144,7 +141,7 @@ class Masking:
     ids = ragged.to_tensor(
       self.vocabulary.pad_id, shape=[num_rows, self.max_seq_length]
     )  # [B, L]
-    num_to_predict = tf.gather(self._num_to_predict, lengths)  # [B]
+    num_to_predict = tf.gather(self._numbers_to_predict(), lengths)  # [B]
     key_seed, action_seed, random_seed = tf.unstack(
       tf.random.split(seed, 3, alg=_RNG)
     )
@@ -161,6 +158,14 @@ class Masking:
         batch[features.SEQUENCE_IDS].to_tensor(shape=ids.shape), tf.int32
       )
     return masked
+
+  def _numbers_to_predict(self):
+    """Returns int32 [L + 1], the number of predictions of each length."""
+    # Python's round of float64 products, as in the original.
+    rounded = [
+      round(n * self.masked_lm_prob) for n in range(self.max_seq_length + 1)
+    ]
+    return np.clip(rounded, 1, self.max_predictions_per_seq).astype(np.int32)
 
   def _is_special(self, ids):
     """Returns bool of the shape of `ids`: [CLS] or [SEP], never masked."""
@@ -300,27 +305,3 @@ def span_boundaries(positions, weights):
     axis=2,
   )
   return tf.where(is_prediction[:, :, tf.newaxis], outer, 0)
-
-
-def _check_choice(
-  max_seq_length, max_predictions_per_seq, masked_lm_prob, masking_policy
-):
-  options.check_numbers(options.SEQ_LENGTHS, max_seq_length=max_seq_length)
-  options.check_numbers(
-    options.POSITIVE, max_predictions_per_seq=max_predictions_per_seq
-  )
-  options.check_numbers("(0, 1]", masked_lm_prob=masked_lm_prob)
-  options.check_choice(
-    "masking_policy", masking_policy, choices.MASKING_POLICIES
-  )
-
-
-def _check_shares(mask_token_prob, random_token_prob):
-  if (
-    min(mask_token_prob, random_token_prob) < 0.0
-    or mask_token_prob + random_token_prob > 1.0 + 1e-6
-  ):
-    raise ValueError(
-      f"mask_token_prob ({mask_token_prob}) and random_token_prob "
-      f"({random_token_prob}) must not be negative and sum to at most 1."
-    )

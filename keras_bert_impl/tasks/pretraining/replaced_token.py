@@ -65,14 +65,8 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
   Args:
     config: `EncoderConfig` of the discriminator.
     masking: as `PretrainingTask`.
-    generator_size: float, width of the generator divided by that of the
-      discriminator; see `models.electra_generator_config`.
-    generator_depth: float, the same of their layers.
-    embedding_sharing: str, see `models.ElectraPretrainingModel`.
-    detection_weight: float, of the discriminator's loss beside the generator's.
-    freeze_generator: bool, whether only the discriminator is trained, the
-      second of the paper's two stages.
     is_packed: as `PretrainingTask`.
+    **given: fields of `ReplacedTokenOptions`.
 
   Attributes:
     paper: {argument: value}, the paper's values of arguments that are None.
@@ -91,25 +85,15 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
   }
   short_names = {"masked_lm": "MLM", "replaced_token": "RTD"}
 
-  def __init__(
-    self,
-    config,
-    masking=None,
-    generator_size=None,
-    generator_depth=None,
-    embedding_sharing=None,
-    detection_weight=50.0,
-    freeze_generator=False,
-    is_packed=False,
-  ):
+  def __init__(self, config, masking=None, is_packed=False, **given):
     super().__init__(config, masking, is_packed)
-    given = {
-      "generator_size": generator_size,
-      "generator_depth": generator_depth,
-      "embedding_sharing": embedding_sharing,
-    }
+    given = ReplacedTokenOptions(**given)
+    freeze_generator = given.freeze_generator
     paper = _SECOND_STAGE if freeze_generator else self.paper
-    chosen = paper | {k: x for k, x in given.items() if x is not None}
+    chosen = {
+      name: default if getattr(given, name) is None else getattr(given, name)
+      for name, default in paper.items()
+    }
     self.embedding_sharing = chosen["embedding_sharing"]
     self.freeze_generator = freeze_generator
     if freeze_generator and self.embedding_sharing != "none":
@@ -120,7 +104,7 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
     self.generator_config = electra.electra_generator_config(
       config, chosen["generator_size"], chosen["generator_depth"]
     )
-    self.loss_weights = {"replaced_token": detection_weight}
+    self.loss_weights = {"replaced_token": given.detection_weight}
     if freeze_generator:
       self.loss_weights["masked_lm"] = 0.0
       self.required_prefixes = (_ENCODER, *self._frozen)

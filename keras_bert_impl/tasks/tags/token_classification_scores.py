@@ -1,5 +1,6 @@
 """Scores and prediction files of tagged sentences, entities as in conlleval."""
 
+import abc
 import collections
 import dataclasses
 import itertools
@@ -22,8 +23,59 @@ _SENTENCES = 1024
 _CERTAINTY = "mean probability of the tags"
 
 
+class SentenceEvaluator(fine_tuning.Evaluator):
+  """Scores the tags of sentences. Abstract.
+
+  Attributes:
+    labels: tuple of str, in the order of the logits.
+    tag_scheme: scheme of the data files.
+  """
+
+  token_outputs = ("logits",)
+
+  @abc.abstractmethod
+  def text(self, example, tags):
+    """Returns tags of a sentence as the report shows them, str."""
+
+  def write(self, examples, answers, scores, folder):
+    """Writes predictions.txt: "token gold predicted" in each line.
+
+    An empty line ends a sentence. If the sentences have no gold tags, that
+    column is left out.
+    """
+    del scores
+    lines = []
+    for example, tags in zip(examples, answers, strict=True):
+      gold = [example.tags] if example.is_labelled else []
+      columns = zip(example.tokens, *gold, tags, strict=True)
+      lines += [*map(" ".join, columns), ""]
+    path = os.path.join(folder, PREDICTIONS_NAME)
+    files.write_atomically(path, "\n".join(lines) + "\n")
+    return {"predictions": path}
+
+  def judge(self, examples, rows, outputs, answers, scores):
+    """Returns the tags of the sentences and how sure they are.
+
+    Right are sentences without a fault.
+    """
+    del scores
+    gold = [*map(self.text, examples, _gold(examples))]
+    found = [*map(self.text, examples, answers)]
+    return fine_tuning.Judgement(
+      gold,
+      found,
+      np.array([*map(operator.eq, gold, found)], bool),
+      _certainties(examples, rows, outputs),
+      _CERTAINTY,
+    )
+
+  def describe(self):
+    """Returns the scheme of the data files."""
+    return {"tag_scheme": self.tag_scheme}
+
+
 @dataclasses.dataclass(frozen=True)
-class TagEvaluator(fine_tuning.Evaluator):
+class TagEvaluator(SentenceEvaluator):
   """Scores predicted entities as conlleval does.
 
   Attributes:
@@ -37,7 +89,6 @@ class TagEvaluator(fine_tuning.Evaluator):
   main_metric = "f1"
   # The report has the scores of each type.
   shown_metrics = ["precision", "recall", "f1", "accuracy"]
-  token_outputs = ("logits",)
 
   def answers(self, examples, rows, outputs):
     """Returns the predicted tags of each sentence, list of lists of str.
@@ -57,11 +108,9 @@ class TagEvaluator(fine_tuning.Evaluator):
   def write(self, examples, answers, scores, folder):
     """Writes predictions.txt, conlleval's input, and its report.
 
-    Each line is "token gold predicted", and an empty line ends a sentence. If
-    the sentences have no gold tags, that column and the report are left out.
+    The report is left out if the sentences have no gold tags.
     """
-    del scores
-    paths = _write_predictions(examples, answers, folder)
+    paths = super().write(examples, answers, scores, folder)
     if all(example.is_labelled for example in examples):
       paths["report"] = os.path.join(folder, REPORT_NAME)
       files.write_atomically(
@@ -99,31 +148,24 @@ class TagEvaluator(fine_tuning.Evaluator):
       _rates_of_sums, _counts_of_each(examples, answers)
     )
 
-  def judge(self, examples, rows, outputs, answers, scores):
-    """Returns the entities of the sentences and how sure the tags are."""
-    del scores
-    return _judge(
-      examples,
-      [_entities_as_text(example, example.tags) for example in examples],
-      [
-        _entities_as_text(example, tags)
-        for example, tags in zip(examples, answers, strict=True)
-      ],
-      _certainties(examples, rows, outputs),
-    )
+  def text(self, example, tags):
+    """Returns the entities as "Seoul: LOC, ...", or "none"."""
+    # Characters stand without blanks between them.
+    between = " " if any(len(token) > 1 for token in example.tokens) else ""
+    entities = [
+      f"{between.join(example.tokens[start:end])}: {name or tagging.NO_TYPE}"
+      for start, end, name in tagging.entities_of(tags)
+    ]
+    return ", ".join(entities) or "none"
 
   def label_counts(self, examples):
     """Returns the numbers of the entities of each type."""
     counts = _evaluate(examples, _gold(examples)).gold
     return {name or tagging.NO_TYPE: counts[name] for name in sorted(counts)}
 
-  def describe(self):
-    """Returns the scheme of the data files."""
-    return {"tag_scheme": self.tag_scheme}
-
 
 @dataclasses.dataclass(frozen=True)
-class SingleTagEvaluator(fine_tuning.Evaluator):
+class SingleTagEvaluator(SentenceEvaluator):
   """Scores tags that mark no entities, such as parts of speech, one by one.
 
   Attributes:
@@ -133,7 +175,7 @@ class SingleTagEvaluator(fine_tuning.Evaluator):
   labels: tuple[str, ...]
 
   main_metric = "accuracy"
-  token_outputs = ("logits",)
+  tag_scheme = tagging.NO_SCHEME
 
   def answers(self, examples, rows, outputs):
     """Returns the predicted tags of each sentence, list of lists of str.
@@ -165,29 +207,14 @@ class SingleTagEvaluator(fine_tuning.Evaluator):
     counts = _counts_of_each(examples, answers)[:, :2]
     return intervals.bootstrap(_accuracy_of_sums, counts)
 
-  def judge(self, examples, rows, outputs, answers, scores):
-    """Returns the tags of the sentences and how sure they are."""
-    del scores
-    return _judge(
-      examples,
-      [" ".join(example.tags) for example in examples],
-      [" ".join(tags) for tags in answers],
-      _certainties(examples, rows, outputs),
-    )
+  def text(self, example, tags):
+    """Returns the tags."""
+    return " ".join(tags)
 
   def label_counts(self, examples):
     """Returns the numbers of the tags."""
     counts = collections.Counter(itertools.chain(*_gold(examples)))
     return dict(counts.most_common())
-
-  def write(self, examples, answers, scores, folder):
-    """Writes predictions.txt; see `TagEvaluator.write`."""
-    del scores
-    return _write_predictions(examples, answers, folder)
-
-  def describe(self):
-    """Returns that there is no scheme."""
-    return {"tag_scheme": tagging.NO_SCHEME}
 
 
 def make_evaluator(labels, tag_scheme):
@@ -265,41 +292,12 @@ def _in_batches(function, logits, scores):
   return found
 
 
-def _write_predictions(examples, answers, folder):
-  """Writes predictions.txt; returns its path by name."""
-  lines = []
-  for example, tags in zip(examples, answers, strict=True):
-    gold = [example.tags] if example.tags is not None else []
-    columns = zip(example.tokens, *gold, tags, strict=True)
-    lines += [*map(" ".join, columns), ""]
-  path = os.path.join(folder, PREDICTIONS_NAME)
-  files.write_atomically(path, "\n".join(lines) + "\n")
-  return {"predictions": path}
-
-
 def _evaluate(examples, answers):
   return tagging.evaluate(_gold(examples), answers)
 
 
 def _gold(examples):
   return [example.tags for example in examples]
-
-
-def _judge(examples, gold, found, certainties):
-  """Returns the `Judgement` of sentences: right are those without a fault."""
-  is_right = np.array([*map(operator.eq, gold, found)], bool)
-  return fine_tuning.Judgement(gold, found, is_right, certainties, _CERTAINTY)
-
-
-def _entities_as_text(example, tags):
-  """Returns the entities as "Seoul: LOC, ...", or "none"."""
-  # Characters stand without blanks between them.
-  between = " " if any(len(token) > 1 for token in example.tokens) else ""
-  entities = [
-    f"{between.join(example.tokens[start:end])}: {name or tagging.NO_TYPE}"
-    for start, end, name in tagging.entities_of(tags)
-  ]
-  return ", ".join(entities) or "none"
 
 
 def _counts_of_each(examples, answers):
