@@ -96,13 +96,10 @@ class Experiment:
   def train(self, make_batches, after_save=None, before_save=None):
     """Trains to the last step; arguments and result as in `runner.train`."""
     self._keep_schedule()
-    log = self._open_log()
-    try:
+    with contextlib.closing(self._open_log()) as log:
       return runner.train(
         self.loop, self.saver, make_batches, log, after_save, before_save
       )
-    finally:
-      log.close()
 
   def evaluate(self, batches):
     """Returns {metric: float}, means over all `batches`.
@@ -318,20 +315,20 @@ def _check_workers(strategy, config, fixed, step):
   """Raises ValueError unless all workers agree on configuration and step."""
   given = {**vars(config), **fixed, "output_dir": None}
   checksum = zlib.crc32(json.dumps(given, sort_keys=True).encode()) % 2**24
-  chiefs, _ = distribution.agree(strategy, checksum, False)
-  distribution.refuse_if_any(
-    strategy,
-    checksum != chiefs,
-    "the workers were given different flags, records or models: give all of"
-    " them the same command.",
-  )
-  chiefs, _ = distribution.agree(strategy, step, False)
-  distribution.refuse_if_any(
-    strategy,
-    step != chiefs,
-    f"output_dir ({config.output_dir}) must be one folder that all workers see:"
-    f" this one finds step {step} in it, another one another step.",
-  )
+  for number, message in (
+    (
+      checksum,
+      "the workers were given different flags, records or models: give all of"
+      " them the same command.",
+    ),
+    (
+      step,
+      f"output_dir ({config.output_dir}) must be one folder that all workers"
+      f" see: this one finds step {step} in it, another one another step.",
+    ),
+  ):
+    chiefs, _ = distribution.agree(strategy, number, False)
+    distribution.refuse_if_any(strategy, number != chiefs, message)
 
 
 def set_dtype_policy(config):

@@ -86,7 +86,7 @@ class Saver:
         f" {self.latest() or 'none yet'}. Make room and run the same command"
         " again."
       ) from error
-    others = [other for other in self._all() if other != prefix]
+    others = [p for p in _checkpoints(self.output_dir) if p != prefix]
     kept = [*others, prefix][-self.keep_checkpoint_max :]
     self._write_state(kept)
     for stale in set(others) - set(kept):
@@ -102,7 +102,7 @@ class Saver:
     Raises:
       ValueError: there are some, but none can be read; or as `restore`.
     """
-    prefixes = self._all()
+    prefixes = _checkpoints(self.output_dir)
     for prefix in reversed(prefixes):
       try:
         self.restore(prefix)
@@ -153,9 +153,6 @@ class Saver:
     lines += [f"all_model_checkpoint_paths: {json.dumps(n)}" for n in names]
     path = _state_path(self.output_dir)
     files.write_atomically(path, "\n".join(lines) + "\n")
-
-  def _all(self):
-    return _checkpoints(self.output_dir)
 
 
 def latest(folder):

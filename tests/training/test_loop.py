@@ -32,6 +32,7 @@ OPTIONS = (
   ("elmo", "adamw"),
   ("bert", "lamb"),
   ("bert", "adamw", "train_layers=last_1"),
+  ("bert", "adamw", "rematerialize"),
 )
 BY_HAND = OPTIONS[2:]
 

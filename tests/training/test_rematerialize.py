@@ -10,13 +10,10 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import layers, models
-from keras_bert_impl.layers.basics import kernels
-from keras_bert_impl.training import distribution
 from tests import slow
 from tests.training import (
   rematerialized_memory,
   replica_equality,
-  test_loop,
 )
 
 CONFIG = replica_equality.encoder_config(
@@ -82,36 +79,6 @@ def check_gradients(family, jit_compile):
   scale = max(np.abs(gradient).max() for gradient in expected)
   for path, a, b in zip(paths, expected, found):
     np.testing.assert_allclose(b, a, rtol=0, atol=1e-6 * scale, err_msg=path)
-
-
-def train(**overrides):
-  training = replica_equality.build(dropout=0.2, **overrides)
-  data = replica_equality.dataset()
-  training.train(iter(distribution.distribute(training.strategy, data)), 10)
-  return {weight.path: weight.numpy() for weight in training.model.weights}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("accumulation", [1, 2])
-def test_ten_steps_give_the_same_variables(accumulation, monkeypatch):
-  # As in models of a useful size. Single ops TensorFlow fuses and rounds in
-  # another way where a block is computed twice.
-  monkeypatch.setattr(kernels, "_FEWEST_NUMBERS", 0)
-  expected = train(accumulation=accumulation)
-  found = train(accumulation=accumulation, rematerialize=True)
-  assert list(found) == list(expected)
-  for path, value in expected.items():
-    np.testing.assert_allclose(found[path], value, atol=1e-6, err_msg=path)
-
-
-@pytest.mark.acceptance
-def test_replicas_give_the_same_as_without():
-  expected, found = (
-    test_loop.run_process(2, 2, "bert", "adamw", *arguments)
-    for arguments in ((), ("rematerialize",))
-  )
-  for path, value in expected[1].items():
-    np.testing.assert_allclose(found[1][path], value, atol=1e-6, err_msg=path)
 
 
 @pytest.mark.skipif(

@@ -332,20 +332,12 @@ def _rows(framed, pieces, spans, counts, framing):
         ANSWER_WEIGHTS: float(spans[text] is not None),
       },
     )
-  for what, number in (
-    ("questions with several windows", np.sum(np.bincount(texts) > 1)),
-    (
-      "answers that no window holds",
-      sum(
-        bool(span and span[0] >= 0 and not windows_with_answer)
-        for span, windows_with_answer in zip(
-          spans, num_with_answer, strict=True
-        )
-      ),
-    ),
-  ):
-    if number:
-      counts[what] += int(number)
+  has_answer = np.array([bool(span and span[0] >= 0) for span in spans], bool)
+  numbers = {
+    "questions with several windows": np.sum(np.bincount(texts) > 1),
+    "answers that no window holds": np.sum(has_answer & (num_with_answer == 0)),
+  }
+  fine_tuning.add_counts(counts, numbers)
 
 
 def _locate_all(tokenizer, texts):

@@ -238,6 +238,16 @@ class FineTuning:
     }
 
 
+def add_counts(counts, numbers):
+  """Adds {what: number} to `counts`, as of `Preprocessor.make_rows`.
+
+  What did not happen is not reported.
+  """
+  for what, number in numbers.items():
+    if number:
+      counts[what] += int(number)
+
+
 def softmax(logits):
   """Returns the probabilities over the last axis, float32 as `logits`."""
   shifted = np.exp(logits - np.max(logits, axis=-1, keepdims=True))

@@ -40,7 +40,13 @@ def labels_of(sentences, tag_scheme="IOB2"):
     ValueError: no sentence has an entity, or all tags are the same.
   """
   if tag_scheme == tagging.NO_SCHEME:
-    return _different_tags(sentences)
+    tags = sorted({tag for sentence in sentences for tag in sentence.tags})
+    if len(tags) < 2:
+      raise ValueError(
+        f"The training sentences have no tag but {tags[0]}: check the file and "
+        "--tag_column."
+      )
+    return tuple(tags)
   types = sorted(
     {
       entity.type
@@ -56,16 +62,6 @@ def labels_of(sentences, tag_scheme="IOB2"):
   tags = [tagging.OUTSIDE]
   for entity_type in types:
     tags += tagging.tags_of([tagging.Entity(0, 2, entity_type)], 2)
-  return tuple(tags)
-
-
-def _different_tags(sentences):
-  tags = sorted({tag for sentence in sentences for tag in sentence.tags})
-  if len(tags) < 2:
-    raise ValueError(
-      f"The training sentences have no tag but {tags[0]}: check the file and "
-      "--tag_column."
-    )
   return tuple(tags)
 
 
@@ -134,7 +130,15 @@ class TagPreprocessor(fine_tuning.Preprocessor):
       _Sentence(of_tokens, self._label_ids(example, counts))
       for example, of_tokens in zip(examples, pieces, strict=True)
     ]
-    _count(sentences, self.size, counts)
+    num_cut = sum(len(s.ids) > self.size for s in sentences)
+    num_empty = sum(s.num_empty for s in sentences)
+    fine_tuning.add_counts(
+      counts,
+      {
+        "sentences cut into windows": num_cut,
+        "tokens without pieces": num_empty,
+      },
+    )
     slices = self._windows(sentences)
     for start, end in _documents(examples, self.context):
       ids = np.concatenate([s.ids for s in sentences[start:end]])
@@ -247,16 +251,6 @@ class _Sentence:
     starts = np.cumsum(lengths) - lengths
     self.token_index[starts[has_pieces]] = np.flatnonzero(has_pieces)
     self.num_empty = int(np.sum(~has_pieces))
-
-
-def _count(sentences, size, counts):
-  """Adds the numbers of split sentences and of empty tokens to `counts`."""
-  for what, number in (
-    ("sentences cut into windows", sum(len(s.ids) > size for s in sentences)),
-    ("tokens without pieces", sum(s.num_empty for s in sentences)),
-  ):
-    if number:
-      counts[what] += number
 
 
 def _documents(examples, context):

@@ -42,13 +42,10 @@ class TextPreprocessor(fine_tuning.Preprocessor):
   def make_rows(self, examples, tokenizer, counts):
     """Yields a row for each example; see `Preprocessor`."""
     for example in examples:
-      if self.text_pairs and example.text_pair is None:
+      if self.text_pairs != (example.text_pair is not None):
+        number = "two texts" if self.text_pairs else "one text"
         raise ValueError(
-          f"{example.origin} must have two texts, as other examples have."
-        )
-      if not self.text_pairs and example.text_pair is not None:
-        raise ValueError(
-          f"{example.origin} must have one text, as other examples have."
+          f"{example.origin} must have {number}, as other examples have."
         )
     framed = iter_rows(
       [example.text for example in examples],
@@ -112,9 +109,8 @@ def _count(pieces, kept, counts):
   """
   lengths = [side.row_lengths().numpy() for side in pieces]
   what = "texts" if len(pieces) == 1 else "pairs"
-  for name, count in (
-    (f"{what} cut to max_seq_length", np.sum(kept < sum(lengths))),
-    ("empty texts", sum(np.sum(side == 0) for side in lengths)),
-  ):
-    if count:
-      counts[name] += int(count)
+  numbers = {
+    f"{what} cut to max_seq_length": np.sum(kept < sum(lengths)),
+    "empty texts": sum(np.sum(side == 0) for side in lengths),
+  }
+  fine_tuning.add_counts(counts, numbers)
