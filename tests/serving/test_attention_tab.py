@@ -112,9 +112,10 @@ def test_without_a_checkpoint_there_is_no_tab(model_dir):
     assert client.get("/model.json").json()["has_attention"] is False
 
 
-@pytest.mark.slow
 @browser.needed
-def test_a_person_finds_the_tab_and_draws_a_text(model_dir, tmp_path):
+def test_a_person_fills_a_mask_and_finds_the_tab_that_draws_a_text(
+  model_dir, tmp_path
+):
   viewer = toy.viewer(toy.masked_language_model(), heads.FILL_MASK)
   with (
     local_server.running(
@@ -126,6 +127,10 @@ def test_a_person_finds_the_tab_and_draws_a_text(model_dir, tmp_path):
     find = lambda css: driver.find_element(By.CSS_SELECTOR, css)  # noqa: E731
     driver.get(url)
     wait.until(lambda _: find("#pages").is_displayed())
+    find("#field-text").send_keys("!")
+    find("button").click()
+    wait.until(lambda _: driver.find_elements(By.CSS_SELECTOR, ".bars .name"))
+    assert find(".bars .share").text == "75.0 %"
     find("#pages a:not([aria-current])").click()
     wait.until(lambda _: driver.find_elements(By.ID, "text_pair"))
     with browser.phone(driver, 360):

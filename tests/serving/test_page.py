@@ -1,4 +1,7 @@
-"""The page of the local server, in a real browser."""
+"""The page of the local server, in a real browser, with every head.
+
+`test_attention_tab` opens it in every run.
+"""
 
 import contextlib
 import json
@@ -15,7 +18,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from tests import browser
 from tests.serving import all_heads, local_server, stand_ins
 
-pytestmark = browser.needed
+pytestmark = [browser.needed, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -111,15 +114,11 @@ class Page:
     )
 
 
-def test_it_says_what_it_serves_and_that_it_is_for_development(page):
+def test_masks_are_filled_with_bars_of_candidates(page):
   page.open("fill_mask")
   assert page.find("h1").text == "Masked words"
   assert page.find("#subtitle").text == "toy, version 1"
   assert "Production is TensorFlow Serving" in page.find(".notice").text
-
-
-def test_masks_are_filled_with_bars_of_candidates(page):
-  page.open("fill_mask")
   page.run(text="Seoul [MASK] of [MASK].")
   assert page.texts("#result h2") == ["Mask 1", "Mask 2"]
   assert page.texts(".bars .name")[::2] == ["Seoul ", "of "]
@@ -133,14 +132,11 @@ def test_masks_are_filled_with_bars_of_candidates(page):
   assert "write [MASK]" in page.find("#result").text
 
 
-def test_what_a_model_says_is_text_and_no_html(page):
+def test_what_models_and_people_write_is_text_and_no_html(page):
   page.open("fill_mask")
   page.run(text="[MASK]")
   assert page.texts(".bars .name")[1] == "<b>x</b>"
   assert page.texts("#result b") == []
-
-
-def test_what_a_person_writes_is_text_and_no_html(page):
   page.open("question_answering")
   context = "<img src=x onerror='window.isBroken = 1'> </p><b>서울</b>"
   page.run(text="<script>window.isBroken = 1</script>", text_pair=context)
@@ -215,14 +211,6 @@ def test_examples_are_of_the_task_and_the_language(
   assert page.find("#field-text").get_property("value").startswith(beginning)
 
 
-def test_a_text_that_is_cut_is_told(page):
-  page.open("question_answering")
-  page.run(text="어디?", text_pair="서울 " + "a" * 600)
-  assert "The end of the text was not read." in page.find("#result").text
-  page.run(text="어디?", text_pair="서울")
-  assert "read" not in page.find("#result").text
-
-
 def test_an_export_that_does_not_tell_what_is_cut_says_so(open_described, page):
   open_described("classification", {"max_seq_length": 16})
   page.run(text="a good film that is longer than 16 tokens may be")
@@ -232,22 +220,16 @@ def test_an_export_that_does_not_tell_what_is_cut_says_so(open_described, page):
   assert "tell" not in page.find("#result").text
 
 
-def test_an_example_is_filled_in_and_run(page):
+def test_an_example_is_run_and_its_time_and_reply_are_shown(page):
   page.open("question_answering")
   buttons = page.driver.find_elements(By.CSS_SELECTOR, "#examples button")
   assert len(buttons) >= 3
+  assert not page.find("#reply").is_displayed()
   buttons[-1].click()
   page.wait_for_answer()
   question = page.find("#field-text").get_property("value")
   assert question == buttons[-1].text
   assert page.find("#result .number").text == "서울"
-  assert question in page.find("#curl").text
-
-
-def test_the_time_and_the_reply_itself_are_shown(page):
-  page.open("question_answering")
-  assert not page.find("#reply").is_displayed()
-  page.run(text="어디?", text_pair="서울")
   assert re.fullmatch(r"Answered in [\d.]+ ms\.", page.find("#latency").text)
   assert not page.find("#json").is_displayed()
   page.find("summary").click()
@@ -281,13 +263,11 @@ def test_the_answer_is_marked_in_its_context_even_after_an_emoji(page):
   )
   assert before == "👩‍👩‍👧 살던 곳은 🏠\n"
   assert "Score 7.50, without an answer -2.50" in page.find("#result").text
-
-
-def test_a_question_without_an_answer_says_so(page):
-  page.open("question_answering")
-  page.run(text="어디?", text_pair="부산")
+  assert "read" not in page.find("#result").text
+  page.run(text="어디?", text_pair="부산 " + "a" * 600)
   assert page.find("#result h2").text == "No answer"
   assert page.texts(".passage mark") == []
+  assert "The end of the text was not read." in page.find("#result").text
 
 
 def test_entities_are_coloured_and_named_with_a_legend(page):
@@ -316,28 +296,26 @@ def test_replaced_tokens_are_the_hotter_the_likelier(page):
   assert list(page.bars())[0] == "fox"
 
 
+@pytest.mark.parametrize(
+  ("head", "values", "number"),
+  [
+    ("encoder", {"text": "a long text", "other": "another long one"}, "1.000"),
+    ("encoder", {"text": "a long text", "other": "short"}, "0.000"),
+    ("regression", {"text": "고양이"}, "3"),
+    ("pair_regression", {"text": "고양이", "text_pair": "집"}, "2"),
+  ],
+)
+def test_a_number_is_shown(page, head, values, number):
+  page.open(head)
+  page.run(**values)
+  assert page.find("#result .number").text == number
+
+
 def test_choices_are_one_a_line(page):
   page.open("multiple_choice")
   page.run(text="She", choices="ab\n\nabcdef\n")
   assert page.bars() == {"ab": "25.0 %", "abcdef": "75.0 %"}
   assert page.texts(".bars .best .name") == ["abcdef"]
-
-
-def test_two_texts_are_compared(page):
-  page.open("encoder")
-  page.run(text="a long text", other="another long one")
-  assert page.find("#result .number").text == "1.000"
-  page.run(text="a long text", other="short")
-  assert page.find("#result .number").text == "0.000"
-
-
-def test_a_value_is_shown_for_one_text_or_a_pair(page):
-  page.open("regression")
-  page.run(text="고양이")
-  assert page.find("#result .number").text == "3"
-  page.open("pair_regression")
-  page.run(text="고양이", text_pair="집")
-  assert page.find("#result .number").text == "2"
 
 
 def test_an_error_is_shown_in_words_and_goes_away(page):
@@ -416,16 +394,7 @@ def test_enter_while_a_syllable_is_composed_does_not_run(page):
 
 
 @pytest.mark.parametrize(
-  "head",
-  [
-    "classification",
-    "encoder",
-    "fill_mask",
-    "multiple_choice",
-    "question_answering",
-    "replaced_tokens",
-    "token_classification",
-  ],
+  "head", ["fill_mask", "multiple_choice", "token_classification"]
 )
 def test_a_phone_needs_no_scrolling_sideways(page, head):
   with browser.phone(page.driver, width=360):
@@ -471,7 +440,6 @@ TITLES = {
 }
 
 
-@pytest.mark.slow
 def test_every_exported_head_has_its_form_with_an_example(page, exports):
   assert set(TITLES) == set(all_heads.NAMES)
   for name, title in TITLES.items():

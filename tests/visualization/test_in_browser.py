@@ -1,4 +1,7 @@
-"""The file of a page in a real browser, without a server."""
+"""The file of a page in a real browser, without a server.
+
+tests/serving/test_attention_tab.py opens one in every run.
+"""
 
 import keras
 import numpy as np
@@ -11,7 +14,7 @@ from keras_bert_impl import heads, models
 from tests import architectures, browser
 from tests.visualization import toy
 
-pytestmark = browser.needed
+pytestmark = [browser.needed, pytest.mark.slow]
 
 TEXT = "고양이 본다 the [MASK] 집 <b>cat</b>"
 PAIR = "강아지 ."
@@ -183,7 +186,6 @@ def test_neighbours_are_told_layer_by_layer(page):
     assert len(values) == 5 and values == sorted(values, reverse=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
   "changes, caption",
   [
