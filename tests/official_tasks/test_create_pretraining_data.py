@@ -66,193 +66,159 @@ def test_the_command_of_the_original_writes_records(text, vocab_file, tmp_path):
   assert "0, 1" in out  # shards written, finished before
 
 
-def test_several_outputs_and_inputs_are_lists(text, vocab_file, tmp_path):
-  more = corpus.write_text(tmp_path, seed=2, name="more.txt")
-  outputs = [str(tmp_path / name) for name in ("a.tfrecord", "b.tfrecord")]
-  status, out, err = create(
-    input_file=f"{text},{more}",
-    output_file=",".join(outputs),
-    vocab_file=vocab_file,
-    masking="static",
-    num_workers=1,
-    dupe_factor=1,
-    num_shown=1,
-  )
-  assert status == 0, err
-  assert "masked_lm_positions: " in err
-  assert "120" in out
-  for path in outputs:
-    assert os.path.getsize(path)
-
-
-@pytest.mark.parametrize(
-  ("objective", "shown"),
-  [("albert", "Swapped segments"), ("spanbert", "Tokens of the instances")],
-)
-def test_an_objective_decides_the_form_of_the_data(
-  text, vocab_file, tmp_path, objective, shown
-):
-  status, out, err = create(
-    input_file=text,
-    output_file=tmp_path / "data.tfrecord",
-    vocab_file=vocab_file,
-    objective=objective,
-    masking="static",
-    num_workers=1,
-    dupe_factor=2,
-  )
-  assert status == 0, err
-  assert shown in out
-  results = json.loads((tmp_path / "data.results.json").read_text())
-  expected = {
-    "albert": ("sentence_order", "ngram"),
-    "spanbert": ("doc_sentences", "span"),
-  }[objective]
-  written = results["config"]
-  assert (written["packing"], written["masking_policy"]) == expected
-  assert "next_sentence_random_share" not in results["data"]
-  if objective == "albert":
-    assert 0.48 < results["data"]["sentence_order_swapped_share"] < 0.52
-
-
-@pytest.mark.parametrize(
-  "write_vocabulary", [corpus.write_byte_pairs, corpus.write_sentence_pieces]
-)
-def test_the_name_of_the_vocabulary_decides_on_the_tokenizer(
-  text, tmp_path, write_vocabulary
-):
-  vocab_file = write_vocabulary(tmp_path)
-  status, out, err = create(
-    input_file=text,
-    output_file=tmp_path / "data.tfrecord",
-    vocab_file=vocab_file,
-    objective="roberta",
-    masking="static",
-    do_whole_word_mask=True,
-    num_workers=1,
-    dupe_factor=1,
-  )
-  assert status == 0, err
-  assert "Tokens of the instances" in out
-  results = json.loads((tmp_path / "data.results.json").read_text())
-  assert results["data"]["unknown_share"] == 0.0
-  assert results["config"]["masking_policy"] == "whole_word"
-
-
+# {name: changes of the flags}; {} is the folder.
+RUNS = {
+  "lists": {
+    "input_file": "{}/text.txt,{}/more.txt",
+    "output_file": "{}/a.tfrecord,{}/b.tfrecord",
+  },
+  "albert": {"objective": "albert", "dupe_factor": 2},
+  "spanbert": {"objective": "spanbert"},
+  "pairs": {"vocab_file": "{}/vocab.json", "objective": "roberta"},
+  "pieces": {"vocab_file": "{}/spiece.model", "objective": "roberta"},
+  "unknown": {"input_file": "{}/mostly_korean.txt"},
+  "unknown allowed": {
+    "input_file": "{}/mostly_korean.txt",
+    "output_file": "{}/unknown",
+    "max_unknown_share": 1,
+  },
+}
+# {name: changes of the flags, exit status, words of the error}.
 CASES = {
-  "missing file": (["--input_file={}/no.txt"], 1, ["no.txt does not exist"]),
-  "no match": (["--input_file={}/*.no"], 1, ["*.no", "match no file"]),
-  "empty corpus": (["--input_file={}/empty.txt"], 1, ["empty.txt", "empty"]),
-  "single document": (
-    ["--input_file={}/single.txt"],
+  "missing file": (
+    {"input_file": "{}/no.txt"},
     1,
-    ["single document", "--packing=doc_sentences"],
+    ["no.txt does not exist"],
   ),
   "missing vocabulary": (
-    ["--vocab_file={}/no.txt"],
+    {"vocab_file": "{}/no.txt"},
     1,
     ["vocab_file", "no.txt"],
   ),
   "vocabulary without [MASK]": (
-    ["--vocab_file={}/no_mask.txt"],
+    {"vocab_file": "{}/no_mask.txt"},
     1,
     ["no_mask.txt has no [MASK]"],
   ),
   "option of another tokenizer": (
-    ["--vocab_file={}/vocab.json", "--do_lower_case=True"],
+    {"vocab_file": "{}/vocab.json", "do_lower_case": True},
     1,
     ["do_lower_case is no option", "vocab.json", "add_prefix_space"],
   ),
   "no merges": (
-    ["--vocab_file={}/alone/vocab.json"],
+    {"vocab_file": "{}/alone/vocab.json"},
     1,
     ["merges_file", "alone/merges.txt", "does not exist"],
   ),
-  "too short": (
-    ["--max_seq_length=4"],
-    1,
-    ["max_seq_length (4) must be in [5, 32768]"],
-  ),
   "shards of several files": (
-    ["--output_file={}/a,{}/b", "--num_shards=2"],
+    {"output_file": "{}/a,{}/b", "num_shards": 2},
     1,
     ["num_shards (2) needs a single output_file"],
   ),
   "no workers": (
-    ["--num_workers=0"],
+    {"num_workers": 0},
     1,
     ["num_workers (0) must be in [1, 1024]"],
   ),
   "workers of a runner": (
-    ["--num_workers=2", "--runner=DirectRunner"],
+    {"num_workers": 2, "runner": "DirectRunner"},
     1,
     ["num_workers (2)", "pipeline_options", "--direct_num_workers"],
   ),
   "options without a runner": (
-    ["--pipeline_options=--parallelism=2"],
+    {"pipeline_options": "--parallelism=2"},
     1,
     ["pipeline_options (--parallelism=2)", "need a runner"],
   ),
-  "unknown data set": (
-    ["--input_file=tfds:no_such_data_set"],
-    1,
-    ["no_such_data_set", "not known"],
-  ),
   "text of another vocabulary": (
-    ["--input_file={}/korean.txt"],
+    {"input_file": "{}/korean.txt"},
     1,
     ["max_unknown_share (0.5)", "vocab.txt does not fit"],
   ),
-  "unknown flag": (["--max_seq_len=4"], 2, ["max_seq_len"]),
-  "malformed flag": (["--dupe_factor=two"], 2, ["dupe_factor"]),
-  "policies that contradict": (
-    ["--masking_policy=span", "--do_whole_word_mask=True"],
-    1,
-    ["masking_policy (span)", "do_whole_word_mask"],
-  ),
-  "masks of an objective without": (
-    ["--objective=left_to_right", "--masking=static"],
-    1,
-    ["'left_to_right' masks nothing", "must be dynamic"],
-  ),
-  "unknown objective": (["--objective=gpt"], 2, ["objective", "albert"]),
-  "unknown packing": (["--packing=words"], 2, ["packing", "full_sentences"]),
-  "unknown masking": (["--masking=both"], 2, ["masking", "static"]),
+  "unknown flag": ({"max_seq_len": 4}, 2, ["max_seq_len"]),
+  "malformed flag": ({"dupe_factor": "two"}, 2, ["dupe_factor"]),
+  "unknown objective": ({"objective": "gpt"}, 2, ["objective", "albert"]),
+  "unknown packing": ({"packing": "words"}, 2, ["packing", "full_sentences"]),
+  "unknown masking": ({"masking": "both"}, 2, ["masking", "static"]),
 }
 
 
 @pytest.fixture(name="outcomes", scope="module")
-def fixture_outcomes(text, vocab_file, tmp_path_factory):
-  """{case: (exit status, stderr)}, and the folder that must stay empty."""
-  folder = tmp_path_factory.mktemp("wrong")
-  out = folder / "out"
-  out.mkdir()
-  (folder / "empty.txt").write_text("\n \n")
-  (folder / "single.txt").write_text("the dog.\nthe moon.\n")
+def fixture_outcomes(vocab_file, tmp_path_factory):
+  """Folder, and {run or case: (exit status, stderr)}."""
+  folder = tmp_path_factory.mktemp("runs")
+  corpus.write_text(folder)
+  corpus.write_text(folder, seed=2, name="more.txt")
   (folder / "korean.txt").write_text("나무가 있다.\n\n집이 있다.\n")
+  # More than the 1,000 sentences that are looked at first.
+  known = "the dog.\n" * 1100
+  mostly_korean = f"{known}\n" + "나무 집 " * 9000 + "\n"
+  (folder / "mostly_korean.txt").write_text(mostly_korean)
   byte_pairs = pathlib.Path(corpus.write_byte_pairs(folder))
+  corpus.write_sentence_pieces(folder)
   (folder / "alone").mkdir()
   (folder / "alone" / "vocab.json").write_bytes(byte_pairs.read_bytes())
   tokens = pathlib.Path(vocab_file).read_text()
   (folder / "no_mask.txt").write_text(tokens.replace("[MASK]", "[unused2]"))
-  commands = []
-  for arguments, _, _ in CASES.values():
-    right = {
-      "input_file": text,
-      "output_file": out / "data.tfrecord",
+
+  def command(changes, **others):
+    usual = {
+      "input_file": "{}/text.txt",
       "vocab_file": vocab_file,
+      "masking": "static",
+      "do_whole_word_mask": True,
+      "dupe_factor": 1,
+      "num_workers": 1,
     }
-    wrong = (a.replace("{}", str(folder)).lstrip("-") for a in arguments)
-    commands.append(right | dict(a.split("=", 1) for a in wrong))
-  outcomes = scripts.run_each("create_pretraining_data", commands)
-  assert os.listdir(out) == []
-  return dict(zip(CASES, outcomes, strict=True))
+    values = usual | others | changes
+    return {k: str(v).replace("{}", str(folder)) for k, v in values.items()}
+
+  right = [command(RUNS[n], output_file=f"{{}}/{n}") for n in RUNS]
+  wrong = [command(c, output_file="{}/none/data") for c, _, _ in CASES.values()]
+  outcomes = scripts.run_each("create_pretraining_data", right + wrong)
+  assert not (folder / "none").exists()
+  return folder, dict(zip([*RUNS, *CASES], outcomes, strict=True))
+
+
+@pytest.fixture(name="results_of", scope="module")
+def fixture_results_of(outcomes):
+  """Callable (run) -> content of its results.json."""
+  folder, statuses = outcomes
+
+  def results_of(name, file=None):
+    status, err = statuses[name]
+    assert status == 0, err
+    return scripts.results(folder, f"{file or name}.results.json")
+
+  return results_of
+
+
+def test_several_outputs_and_inputs_are_lists(results_of):
+  results = results_of("lists", "a")
+  assert results["data"]["num_documents"] == 120
+  assert len(results["artifacts"]["tfrecords"]) == 2
+  assert all(map(os.path.getsize, results["artifacts"]["tfrecords"]))
+
+
+def test_an_objective_decides_the_form_of_the_data(results_of):
+  albert, spanbert = results_of("albert"), results_of("spanbert")
+  assert albert["config"]["packing"] == "sentence_order"
+  assert spanbert["config"]["packing"] == "doc_sentences"
+  assert "next_sentence_random_share" not in albert["data"] | spanbert["data"]
+  assert 0.48 < albert["data"]["sentence_order_swapped_share"] < 0.52
+
+
+@pytest.mark.parametrize("name", ["pairs", "pieces"])
+def test_the_name_of_the_vocabulary_decides_on_the_tokenizer(results_of, name):
+  results = results_of(name)
+  assert results["data"]["unknown_share"] == 0.0
+  assert results["config"]["masking_policy"] == "whole_word"
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_one_line_names_what_is_wrong(outcomes, case):
   _, expected_status, expected_words = CASES[case]
-  status, err = outcomes[case]
+  status, err = outcomes[1][case]
   assert status == expected_status, err
   line = scripts.error_line(err)
   for word in expected_words:
@@ -260,27 +226,14 @@ def test_one_line_names_what_is_wrong(outcomes, case):
 
 
 def test_a_text_that_becomes_unknown_is_taken_if_that_is_allowed(
-  text, vocab_file, tmp_path
+  outcomes, results_of
 ):
-  # More than the 1,000 sentences that are looked at first.
-  known = "the dog.\n" * 1100
-  path = tmp_path / "korean.txt"
-  path.write_text(f"{known}\n" + "나무 집 " * 9000 + "\n")
-  flags = dict(
-    input_file=path,
-    output_file=tmp_path / "data.tfrecord",
-    vocab_file=vocab_file,
-    dupe_factor=1,
-    num_workers=1,
-  )
-  status, _, err = create(**flags)
+  status, err = outcomes[1]["unknown"]
   assert status == 1
   line = scripts.error_line(err)
   assert re.search(r"8\d.\d% of the text is \[UNK\]", line)
   assert "--max_unknown_share=1" in line
-  status, out, err = create(**flags, max_unknown_share=1)
-  assert status == 0, err
-  assert "0, 1" in out  # shards written, finished before
+  assert results_of("unknown allowed", "unknown")["data"]["unknown_share"] > 0.8
 
 
 needs_data = pytest.mark.skipif(not DATA, reason="KERAS_BERT_DATA is not set")
@@ -318,6 +271,8 @@ def children_of(process):
   return tasks.joinpath(f"{process.pid}/children").read_text().split()
 
 
+# What processes do that a test of `writer` takes for granted.
+@pytest.mark.slow
 @pytest.mark.parametrize(
   "has_begun",
   [

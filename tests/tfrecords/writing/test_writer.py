@@ -3,6 +3,7 @@ import dataclasses
 import functools
 import json
 import os
+import pathlib
 import pickle
 import resource
 import shutil
@@ -597,26 +598,32 @@ def test_a_full_disk_keeps_finished_shards_and_nothing_half_written(
 # Workers.
 
 
-class DeadWorkers(concurrent.futures.Executor):
-  """An executor whose processes were killed."""
-
-  def __init__(self, *unused):
-    pass
-
-  def submit(self, function, task):
-    future = concurrent.futures.Future()
-    error = concurrent.futures.process.BrokenProcessPool()
-    future.set_exception(error)
-    return future
-
-
-def test_a_killed_worker_is_said_to_be_killed(
-  text, vocab_file, out, monkeypatch
+@pytest.mark.parametrize(
+  ("error", "raised", "message"),
+  [
+    (
+      concurrent.futures.process.BrokenProcessPool(),
+      OSError,
+      r"a worker process was killed.*num_workers \(2",
+    ),
+    (KeyboardInterrupt(), KeyboardInterrupt, ""),
+  ],
+)
+def test_workers_that_are_killed_or_stopped_leave_nothing(
+  text, vocab_file, out, monkeypatch, error, raised, message
 ):
-  monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", DeadWorkers)
-  with pytest.raises(
-    OSError, match=r"worker process was killed.*num_workers \(2"
-  ):
+  class Workers(concurrent.futures.Executor):
+    def __init__(self, *unused):
+      pass
+
+    def submit(self, function, task):
+      pathlib.Path(shards.temporary_path(task.path)).touch()
+      future = concurrent.futures.Future()
+      future.set_exception(error)
+      return future
+
+  monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", Workers)
+  with pytest.raises(raised, match=message):
     write(text, vocab_file, out, num_shards=2, num_workers=2)
   assert contents(out) == {}
 
