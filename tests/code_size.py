@@ -7,6 +7,7 @@ holds the limits.
 """
 
 import ast
+import functools
 import pathlib
 import sys
 from typing import NamedTuple
@@ -37,6 +38,12 @@ def source_files():
   ]
 
 
+@functools.cache
+def parsed(path):
+  """Returns the syntax tree of a file."""
+  return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def body_lines(function):
   """Returns the number of lines of a function after its docstring."""
   body = function.body
@@ -62,7 +69,7 @@ def num_arguments(function):
 def functions():
   """Yields (where, node, name of its class or None) for every function."""
   for path in source_files():
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     owners = {
       child: node.name
       for node in ast.walk(tree)
@@ -78,7 +85,7 @@ def functions():
 def classes():
   """Yields (where, node) for every class."""
   for path in source_files():
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
       if isinstance(node, ast.ClassDef):
         yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
 
@@ -172,7 +179,7 @@ def imports():
   found = {}
   for name, path in modules.items():
     named = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
       if isinstance(node, ast.Import):
         named.update(alias.name for alias in node.names)
       elif isinstance(node, ast.ImportFrom):

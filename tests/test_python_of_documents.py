@@ -9,7 +9,7 @@ import keras_bert_impl as kb
 from keras_bert_impl.checkpoints import writing
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.checkpoints.naming import mappings
-from tests import installed
+from tests import installed, slow
 from tests.official_tasks import scripts
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -34,7 +34,10 @@ def write_encoder(folder):
   )
 
 
-@pytest.mark.parametrize("page", ["README.md", "README.ko.md"])
+# The same calls with other texts.
+@pytest.mark.parametrize(
+  "page", slow.all_but(["README.md"], ["README.md", "README.ko.md"])
+)
 def test_the_readme_loads_and_trains(page, tmp_path, monkeypatch):
   write_encoder(tmp_path / "model/out")
   # In place of the package with MiniLM.
