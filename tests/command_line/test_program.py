@@ -45,15 +45,17 @@ def main():
   print(config.size)
 
 program.define_flags(Config)
-program.run(main)
+program.run(main, imports=())
 """
 
 
-def _run(*arguments):
+def _run(*arguments, code=_SCRIPT, **environment):
+  """Runs Python code with flags; returns its `CompletedProcess`."""
   return subprocess.run(
-    [sys.executable, "-c", _SCRIPT, *arguments],
+    [sys.executable, "-c", code, *arguments],
     capture_output=True,
     text=True,
+    env=os.environ | {"PYTHONPATH": str(scripts.ROOT)} | environment,
   )
 
 
@@ -86,7 +88,6 @@ def test_flags_come_from_the_fields():
 def test_a_mistake_of_the_user_gives_one_line_and_status_1(
   kind, line, tmp_path, monkeypatch
 ):
-  monkeypatch.setenv("PYTHONPATH", str(scripts.ROOT))
   monkeypatch.chdir(tmp_path)
   result = _run(f"--kind={kind}")
   assert (result.returncode, result.stderr) == (1, line)
@@ -145,12 +146,7 @@ print(len(numbers))
 
 
 def test_every_number_of_every_script_has_a_range_with_two_ends():
-  result = subprocess.run(
-    [sys.executable, "-c", _RANGES, *SCRIPTS],
-    capture_output=True,
-    text=True,
-    cwd=scripts.ROOT,
-  )
+  result = _run(*SCRIPTS, code=_RANGES)
   assert result.returncode == 0, result.stderr
   assert int(result.stdout) > 60
 
@@ -158,9 +154,7 @@ def test_every_number_of_every_script_has_a_range_with_two_ends():
 def test_all_flags_that_are_missing_are_told_in_one_sentence():
   path = "path: str = dataclasses.field(metadata={'help': 'A file.'})"
   two = _SCRIPT.replace("  size: int", f"  {path}\n  size: int")
-  result = subprocess.run(
-    [sys.executable, "-c", two], capture_output=True, text=True
-  )
+  result = _run(code=two)
   assert result.returncode == 2
   assert result.stderr == (
     "Error: --kind and --path must be given. See --help for the flags.\n"
@@ -168,11 +162,7 @@ def test_all_flags_that_are_missing_are_told_in_one_sentence():
 
 
 def test_a_number_without_a_range_is_no_flag():
-  result = subprocess.run(
-    [sys.executable, "-c", _SCRIPT.replace('"interval": "[1, 1000]"', "")],
-    capture_output=True,
-    text=True,
-  )
+  result = _run(code=_SCRIPT.replace('"interval": "[1, 1000]"', ""))
   assert "TypeError: Config.size needs an interval." in result.stderr
 
 
@@ -261,85 +251,68 @@ def test_a_wrong_value_is_told_before_tensorflow_is_imported(tmp_path):
   )
 
 
-def test_help_names_the_data_sets():
+@pytest.mark.parametrize(
+  "script, words",
+  [
+    ("run_classifier", ("MRPC", "NSMC")),
+    (
+      "run_squad",
+      (
+        "--num_restarts=1            Number of runs from",
+        "--[no]version_2_with_negative",
+        "run_squad.py \\\n",
+      ),
+    ),
+  ],
+)
+def test_help_has_what_scripts_share_and_the_names_of_data_sets(script, words):
   result = subprocess.run(
-    scripts.command("run_classifier", help=True),
-    capture_output=True,
-    text=True,
+    scripts.command(script, help=True), capture_output=True, text=True
   )
-  assert "MRPC" in result.stdout and "NSMC" in result.stdout
-
-
-def test_help_lists_what_the_fine_tuning_scripts_share():
-  result = subprocess.run(
-    scripts.command("run_squad", help=True), capture_output=True, text=True
-  )
-  assert "--num_restarts=1            Number of runs from" in result.stdout
-  assert "--[no]version_2_with_negative" in result.stdout
-  assert "run_squad.py \\\n" in result.stdout
-
-
-_IMPORTS = """
-import sys
-from keras_bert_impl.command_line import program
-
-def main():
-  assert {"keras", "tensorflow"} <= set(sys.modules)
-  assert not {"matplotlib", "sklearn"} & set(sys.modules)
-  import matplotlib.figure, sklearn.metrics
-
-program.run(main)
-"""
-
-
-def test_keras_is_imported_without_what_scripts_do_not_use_of_it():
-  result = subprocess.run(
-    [sys.executable, "-c", _IMPORTS],
-    capture_output=True,
-    text=True,
-    cwd=scripts.ROOT,
-  )
-  assert result.returncode == 0, result.stderr
+  assert all(word in result.stdout for word in words)
 
 
 _LOUD = """
-import os, sys
-from absl import flags, logging
-from etils import epy
+import sys
+from absl import logging
 from keras_bert_impl.command_line import program
-with epy.lazy_imports():
+
+def use_tensorflow():
+  assert {"keras", "tensorflow"} <= set(sys.modules)
+  assert not {"matplotlib", "sklearn"} & set(sys.modules)
+  import matplotlib.figure, sklearn.metrics
   import tensorflow as tf
-  from keras_bert_impl import progress
+  tf.print(tf.config.list_physical_devices("GPU"), output_stream=sys.stdout)
 
 def main():
+  if IMPORTS:
+    use_tensorflow()
   logging.info("a remark")
   logging.warning("a warning")
-  tf.print(tf.config.list_physical_devices("GPU"), output_stream=sys.stdout)
+  from keras_bert_impl import progress
   with progress.bar("Work", total=2) as bar:
     bar.update(2)
   print("result")
 
-program.run(main)
+program.run(main, IMPORTS)
 """
 
 
 @pytest.mark.parametrize("is_quiet", [False, True])
-def test_stderr_holds_log_and_progress_and_no_remarks_of_tensorflow(is_quiet):
-  env = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
-  result = subprocess.run(
-    [sys.executable, "-c", _LOUD, *(["--quiet"] if is_quiet else [])],
-    capture_output=True,
-    text=True,
-    env=env,
-    cwd=scripts.ROOT,
-  )
+def test_stderr_holds_log_and_progress_and_no_remarks_of_tensorflow(
+  is_quiet, monkeypatch
+):
+  """Nor does Keras import what scripts do not use of it."""
+  monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+  flags, imports = (["--quiet"], ()) if is_quiet else ([], ("keras",))
+  result = _run(*flags, code=_LOUD.replace("IMPORTS", str(imports)))
   assert result.returncode == 0, result.stderr
   lines = result.stderr.splitlines()
   assert "result" in result.stdout
   assert "\r" not in result.stderr
   warning = [line for line in lines if "a warning" in line]
   if is_quiet:
-    assert lines == warning
+    assert lines == warning != []
   else:
     log = re.compile(r"[IW]\d{4} [^]]*\] (.*)")
     kinds = [
@@ -361,7 +334,7 @@ def main():
     print("cleared", flush=True)
     time.sleep(float(os.environ["SECONDS_TO_CLEAR"]))
 
-program.run(main)
+program.run(main, imports=())
 """
 
 
@@ -402,13 +375,8 @@ program.run(lambda: print("not reached"), imports=("tensorflow",))
 
 def test_a_signal_waits_for_the_import_of_tensorflow(tmp_path):
   tmp_path.joinpath("tensorflow.py").write_text(_INTERRUPTED_MODULE)
-  done = subprocess.run(
-    [sys.executable, "-c", _IMPORTING],
-    capture_output=True,
-    text=True,
-    env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    cwd=scripts.ROOT,
-  )
+  path = f"{tmp_path}{os.pathsep}{scripts.ROOT}"
+  done = _run(code=_IMPORTING, PYTHONPATH=path)
   assert (done.returncode, done.stdout) == (75, "whole\n")
   assert done.stderr == "Stopped: SIGINT; the same command continues.\n"
 
