@@ -129,7 +129,7 @@ def _tasks(config, table):
 
 
 def _experiment(config, scale, given):
-  """Returns the `plan.Experiment` of the flags; writes the default data."""
+  """Returns the `Experiment` of the flags; writes the default data."""
   train, held_out = config.corpus, config.held_out_corpus or ""
   if not train and not (config.init_checkpoint and given):
     parts = default_pretraining.corpus(os.path.join(config.model_dir, "corpus"))
@@ -157,10 +157,7 @@ def main():
   """Runs the commands of the table and reports its scores."""
   config = program.from_flags(AblationConfig)
   scale = scales.SCALES[config.scale]
-  if config.table:
-    table = tables.TABLES[config.table](scale)
-  else:
-    table = tables.FIGURES[config.figure](scale)
+  table = tables.find(config.table, config.figure, scale)
   _check_model(config.init_checkpoint, table)
   inputs.check(config, config.num_restarts or scale.num_restarts)
   with locks.of_folder(config.model_dir):

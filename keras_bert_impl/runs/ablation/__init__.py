@@ -1,14 +1,13 @@
 """The papers' experiments behind run_ablation.py.
 
-- `rows.py`: what a table is made of.
-- `tables.py`: the tables by name, and those of the BERT paper.
-- `later_tables.py`: those of later papers, and GLUE.
+- `table_rows.py`: what a table is made of.
+- `tables.py`: the tables of BERT's and later papers by name, and GLUE.
 - `compute.py`: floating-point operations of pre-training.
 - `scales.py`: sizes, steps and rates from tiny to the paper's.
-- `tasks.py`: labelled data to fine-tune on, by name and path.
+- `labelled_tasks.py`: labelled data to fine-tune on, by name and path.
 - `glue.py`: GLUE's tasks in a folder, and the file for its site.
 - `default_tasks.py`: two small tasks made of the corpus, without any file.
-- `plan.py`: the commands that a table needs, and where their scores stand.
+- `table_plan.py`: the commands that a table needs, and where their scores are.
 - `commands.py`: runs scripts one after the other; finished ones stay.
-- `report.py`: the table as text, picture and results.json.
+- `table_report.py`: the table as text, picture and results.json.
 """

@@ -32,7 +32,7 @@ def write(folder, input_files):
     input_files: list of str, the corpus.
 
   Returns:
-    tuple of `tasks.Task`.
+    tuple of `labelled_tasks.Task`.
 
   Raises:
     ValueError: the corpus has too few sentences.

@@ -25,7 +25,7 @@ _OLDEST = (1980, 1, 1, 0, 0, 0)  # So that equal predictions give equal files.
 
 
 def tasks(folder):
-  """Returns the tasks of GLUE in a folder, tuple of `tasks.Task`.
+  """Returns the tasks of GLUE in a folder, tuple of `labelled_tasks.Task`.
 
   Args:
     folder: str; a task is a folder in it, with the task's name ("SST-2",
@@ -58,7 +58,7 @@ def commands(folder, experiment, before):
 
   Args:
     folder: str, as of `tasks`.
-    experiment: `plan.Experiment`.
+    experiment: `table_plan.Experiment`.
     before: list of `Command`, the fine-tunings among them.
 
   Raises:

@@ -52,7 +52,7 @@ class Scale:
     """Returns the `EncoderConfig` of a model at this scale.
 
     Args:
-      model: `rows.Pretraining`.
+      model: `table_rows.Pretraining`.
       vocab_size: int, of the vocabulary; default: that of the scale.
     """
     layers, hidden, heads = self.shrink(model.size) if model.size else self.size
@@ -81,6 +81,28 @@ def _small(size):
   return -(-layers // 2), hidden // 3 // 12 * 12, {12: 6, 3: 2, 16: 6}[heads]
 
 
+_CORRECTED = {"use_bias_correction": True}
+
+
+def _training(batch_size, learning_rate, steps, warmup_steps):
+  """Returns the flags of a pre-training."""
+  return {
+    "train_batch_size": batch_size,
+    "learning_rate": learning_rate,
+    "num_train_steps": steps,
+    "num_warmup_steps": warmup_steps,
+  }
+
+
+def _tuning(batch_size, learning_rate, epochs):
+  """Returns the flags of a fine-tuning."""
+  return {
+    "train_batch_size": batch_size,
+    "learning_rate": learning_rate,
+    "num_train_epochs": epochs,
+  }
+
+
 SCALES = {
   # A few minutes a model on two CPU cores.
   "tiny": Scale(
@@ -89,23 +111,12 @@ SCALES = {
     vocab_size=8000,
     max_seq_length=64,
     records={"max_predictions_per_seq": 10, "dupe_factor": 1},
-    pretraining={
-      "train_batch_size": 32,
-      "learning_rate": 2e-3,
-      "use_bias_correction": True,
-      "num_train_steps": 400,
-      "num_warmup_steps": 40,
-    },
-    fine_tuning={
-      "train_batch_size": 32,
-      "learning_rate": 5e-4,
-      "num_train_epochs": 4,
-      "use_bias_correction": True,
-    },
+    pretraining=_training(32, 2e-3, 400, 40) | _CORRECTED,
+    fine_tuning=_tuning(32, 5e-4, 4) | _CORRECTED,
     features={"learning_rate": 2e-3, "num_train_epochs": 6},
     answers={"max_query_length": 24, "doc_stride": 32},
     num_restarts=2,
-    # As in the default run of run_pretraining.py.
+    # The default run of run_pretraining.py has it too.
     config={"initializer_range": 0.05},
   ),
   # Hours a model on two CPU cores, minutes on a GPU.
@@ -115,19 +126,8 @@ SCALES = {
     vocab_size=16000,
     max_seq_length=128,
     records={"max_predictions_per_seq": 20, "dupe_factor": 5},
-    pretraining={
-      "train_batch_size": 64,
-      "learning_rate": 1e-3,
-      "use_bias_correction": True,
-      "num_train_steps": 20000,
-      "num_warmup_steps": 2000,
-    },
-    fine_tuning={
-      "train_batch_size": 32,
-      "learning_rate": 1e-4,
-      "num_train_epochs": 3,
-      "use_bias_correction": True,
-    },
+    pretraining=_training(64, 1e-3, 20000, 2000) | _CORRECTED,
+    fine_tuning=_tuning(32, 1e-4, 3) | _CORRECTED,
     features={"learning_rate": 1e-3, "num_train_epochs": 10},
     answers={"max_query_length": 32, "doc_stride": 64},
     num_restarts=5,
@@ -141,19 +141,10 @@ SCALES = {
     vocab_size=30522,
     max_seq_length=128,
     records={"max_predictions_per_seq": 20, "dupe_factor": 10},
-    pretraining={
-      "train_batch_size": 256,
-      "learning_rate": 1e-4,
-      "num_train_steps": 1000000,
-      "num_warmup_steps": 10000,
-    },
-    fine_tuning={
-      "train_batch_size": 32,
-      "learning_rate": 3e-5,
-      "num_train_epochs": 3,
-    },
+    pretraining=_training(256, 1e-4, 1000000, 10000),
+    fine_tuning=_tuning(32, 3e-5, 3),
     features={"learning_rate": 1e-3, "num_train_epochs": 20},
-    # Those of the original's README.
+    # From the original's README.
     answers={"max_seq_length": 384, "doc_stride": 128},
     num_restarts=5,
     num_points=10,

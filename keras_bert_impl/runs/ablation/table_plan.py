@@ -23,7 +23,7 @@ class Experiment:
   Attributes:
     model_dir: str, folder of all models.
     scale: `scales.Scale`.
-    tasks: tuple of `tasks.Task`.
+    tasks: tuple of `labelled_tasks.Task`.
     vocab_file: str; it is learned if it lies in `model_dir`.
     train_text: str, files to pre-train on, comma-separated.
     held_out_text: str, files to evaluate on, or "".
@@ -60,7 +60,7 @@ class Experiment:
     )
 
   def records(self, model):
-    """Returns the `Command`s that write a `rows.Pretraining`'s records."""
+    """Returns the `Command`s that write records of a `Pretraining`."""
     parts = {"train": self.train_text, "held_out": self.held_out_text}
     return [
       Command(
@@ -86,7 +86,7 @@ class Experiment:
     return self.join("records", folder, "records.tfrecord")
 
   def pretraining(self, model):
-    """Returns the `Command` that pre-trains a `rows.Pretraining`."""
+    """Returns the `Command` that pre-trains a `table_rows.Pretraining`."""
     folder = self.join("pretraining", model.name)
     steps = self.scale.checkpoint_steps
     held_out = self.held_out_text and self._records_file(model, "held_out")
@@ -173,10 +173,10 @@ class Experiment:
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-  """What a column of scores is about.
+  """Task and approach of a column of scores.
 
   Attributes:
-    task: `tasks.Task`.
+    task: `labelled_tasks.Task`.
     approach: FINE_TUNING or FEATURES.
     split: str, the dev set; None for the task's only one.
   """
@@ -233,7 +233,7 @@ def cells_of(table, experiment):
 
 
 def pretrainings_of(table):
-  """Returns the different `rows.Pretraining` of a table, tuple."""
+  """Returns the different `table_rows.Pretraining` of a table, tuple."""
   return tuple(
     {row.pretraining.name: row.pretraining for row in table.rows}.values()
   )
@@ -293,7 +293,7 @@ def _restarts(column, command, is_glue):
   Args:
     column: `Column`.
     command: `Command` of the fine-tuning.
-    is_glue: as `rows.Table`.
+    is_glue: as `table_rows.Table`.
   """
   results = _results(command.folder)
   names = [os.path.join("runs", run["name"]) for run in results.get("runs", [])]

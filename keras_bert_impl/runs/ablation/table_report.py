@@ -18,8 +18,8 @@ def write(table, rows, folder, configuration, folders):
   """Prints a table and writes results.json, table.png and report.html.
 
   Args:
-    table: `rows.Table`.
-    rows: as `plan.scores_of` returns them.
+    table: `table_rows.Table`.
+    rows: as `table_plan.scores_of` returns them.
     folder: str.
     configuration: {name: JSON value} of the run.
     folders: {title: folder} of the trainings, whose pages are linked.
@@ -45,7 +45,9 @@ def write(table, rows, folder, configuration, folders):
     table.title,
     [
       report_page.Section(
-        "Scores", _as_html(rows) + report_page.note(_CAPTION)
+        "Scores",
+        report_page.table(("", *_columns(rows)), _lines(rows))
+        + report_page.note(_CAPTION),
       ),
       report_page.Section("Picture", report_page.figures([("", figure)])),
       report_page.Section("Trainings", _links(folder, folders)),
@@ -60,11 +62,6 @@ def as_text(rows):
   return run_results.table(_lines(rows), ("", *_columns(rows)))
 
 
-def _as_html(rows):
-  lines = [map(report_page.text, line) for line in _lines(rows)]
-  return report_page.table(("", *_columns(rows)), lines)
-
-
 def _lines(rows):
   """Returns the cells of the rows, tuples of str, the names first."""
   columns = _columns(rows)
@@ -75,15 +72,18 @@ def _lines(rows):
 
 def _links(folder, folders):
   """Returns links to the pages of the trainings that have one."""
-  links = [
-    (report_page.link(os.path.relpath(path, folder), title),)
-    for title, path in (
-      (title, os.path.join(each, report_page.NAME))
-      for title, each in folders.items()
-    )
-    if os.path.exists(path)
-  ]
-  return report_page.table((), links) if links else ""
+  pages = {
+    title: os.path.join(each, report_page.NAME)
+    for title, each in folders.items()
+  }
+  return report_page.table(
+    (),
+    [
+      (report_page.link(os.path.relpath(path, folder), title),)
+      for title, path in pages.items()
+      if os.path.exists(path)
+    ],
+  )
 
 
 def _columns(rows):

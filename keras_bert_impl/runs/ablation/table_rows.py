@@ -1,4 +1,4 @@
-"""What tables are made of: rows, and the models that are pre-trained for them.
+"""Parts of tables: rows, and the models that are pre-trained for them.
 
 Published scores are accuracies on dev sets in percent; F1 of SQuAD, SQuAD 2.0
 and of CoNLL-2003's entities.
@@ -13,7 +13,7 @@ AVERAGE = "Average"
 
 @dataclasses.dataclass(frozen=True)
 class Pretraining:
-  """What is pre-trained for some rows.
+  """A model that is pre-trained for some rows.
 
   Attributes:
     name: str, of its folder.
@@ -74,7 +74,7 @@ class Table:
     rows: tuple of `Row`.
     approaches: tuple of FINE_TUNING and FEATURES, the columns of each task.
     has_perplexity: bool, whether a column is the perplexity of masked tokens.
-    kinds: tuple of str, kinds of `tasks.Task` that it is about; empty for all.
+    kinds: tuple of str, kinds of tasks that it is about; empty for all.
     is_glue: bool, whether it scores as GLUE does: each task by its own metric,
       MNLI by both of its dev sets, and the average of all columns.
   """
@@ -92,8 +92,3 @@ BERT = Pretraining("bert")
 LEFT_TO_RIGHT = Pretraining(
   "left_to_right", "left_to_right", config={"use_causal_mask": True}
 )
-
-
-def scores(names, *values):
-  """Returns {name: value}, the published scores of a row."""
-  return dict(zip(names, values, strict=True))

@@ -10,7 +10,7 @@ from keras_bert_impl.runs.ablation import glue, scales, table_plan, tables
 from tests.official_tasks import scripts
 from tests.runs.ablation import small
 
-TABLE = tables.TABLES["glue"](scales.SCALES["tiny"])
+TABLE = tables.TABLES["glue"]
 PAPER = TABLE.rows[0].paper
 USUAL = ("train", "dev", "test")
 MNLI = (

@@ -1,6 +1,8 @@
 """run_ablation.py: from a corpus to a table, at once or with interruptions."""
 
+import functools
 import signal
+import sys
 import time
 
 import pytest
@@ -8,7 +10,6 @@ import pytest
 from keras_bert_impl.runs.ablation import (
   commands,
   default_tasks,
-  scales,
   table_report,
   tables,
 )
@@ -16,44 +17,32 @@ from tests.official_tasks import scripts
 from tests.runs.ablation import small
 
 
-def vocabulary(folder, **changes):
-  """A command that is quickly done."""
-  flags = {
-    "input_file": folder / "text.txt",
-    "vocab_size": 100,
-    "do_lower_case": None,
-  }
-  flags["vocab_file"] = folder / "done/vocab.txt"
-  return commands.Command(
-    "a vocabulary", "train_vocabulary", str(folder / "done"), flags | changes
-  )
+class Quick(commands.Command):
+  """A command whose script notes that it was run, or fails without a size."""
+
+  def arguments(self):
+    code = "import sys; print(open(sys.argv[1], 'a').write(sys.argv[2]))"
+    path = f"{self.folder}/runs.txt"
+    return [sys.executable, "-c", code, path, *self.flags.get("size", "")]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-  folder = tmp_path_factory.mktemp("commands")
-  scripts.write_text(folder / "text.txt")
-  commands.run_all([vocabulary(folder)], "Vocabulary")
-  return folder
+def quick(folder, **flags):
+  return Quick("a size", "quick", str(folder), {"unset": None, **flags})
 
 
-def test_a_finished_command_is_not_run_again(folder):
-  path = folder / "done/vocab.txt"
-  before = path.stat().st_mtime_ns
-  commands.run_all([vocabulary(folder)] * 2, "Vocabulary")
-  assert path.stat().st_mtime_ns == before
+def test_a_finished_command_is_not_run_again(tmp_path):
+  for _ in range(2):
+    commands.run_all([quick(tmp_path, size="3")] * 2, "Sizes")
+  assert (tmp_path / "runs.txt").read_text() == "3"
+  assert (tmp_path / "log.txt").read_text() == "1\n"
+  with pytest.raises(ValueError, match="other values of size: choose another"):
+    commands.run_all([quick(tmp_path, size="4")], "Sizes")
 
 
-def test_a_folder_made_with_other_flags_is_refused(folder):
-  with pytest.raises(ValueError, match="other values of vocab_size: choose"):
-    commands.run_all([vocabulary(folder, vocab_size=110)], "Vocabulary")
-
-
-def test_what_a_script_says_of_a_mistake_is_repeated(folder, tmp_path):
-  wrong = vocabulary(folder, input_file=tmp_path / "no.txt")
-  wrong = commands.Command("words", wrong.script, str(tmp_path), wrong.flags)
-  with pytest.raises(ValueError, match=r"failed \(words\): Error: .*no\.txt"):
-    commands.run_all([wrong], "Vocabulary")
+def test_what_a_script_says_of_a_mistake_is_repeated(tmp_path):
+  wrong = quick(tmp_path)
+  with pytest.raises(ValueError, match=r"quick failed \(a size\): Index"):
+    commands.run_all([wrong], "Sizes")
   assert not wrong.is_finished()
 
 
@@ -103,7 +92,7 @@ def test_a_table_shows_ours_beside_the_papers(tmp_path, capsys):
   trained.mkdir(parents=True)
   (trained / "report.html").write_text("")
   table_report.write(
-    tables.TABLES["5"](scales.SCALES["tiny"]),
+    tables.TABLES["5"],
     rows,
     str(tmp_path / "table_5"),
     {"scale": "tiny"},
@@ -116,14 +105,18 @@ def test_a_table_shows_ours_beside_the_papers(tmp_path, capsys):
   assert "not yet" not in page
 
 
-@pytest.mark.parametrize(
-  "flags, message",
-  [
+def test_wrong_flags_are_one_line(tmp_path):
+  path = tmp_path / "own.tsv"
+  path.write_text("")
+  cases = [
     ({}, "give --table or --figure"),
     ({"table": 5, "figure": 5}, "give --table or --figure"),
     ({"table": 6, "corpus": "x"}, "needs --held_out_corpus"),
     ({"table": 5, "tasks": "MNLI"}, "must be NAME=PATH"),
-    ({"table": 7, "corpus": "{}", "tasks": "own={}"}, "needs a task of tags"),
+    (
+      {"table": 7, "corpus": path, "tasks": f"own={path}"},
+      "needs a task of tags",
+    ),
     ({"table": "glue"}, "--table=glue needs --tasks"),
     ({"table": 5, "init_checkpoint": "x"}, "(x) is one model: table_5 com"),
     ({"table": 7, "init_checkpoint": "no_model"}, "no_model"),
@@ -135,17 +128,9 @@ def test_a_table_shows_ours_beside_the_papers(tmp_path, capsys):
       {"table": 5, "random_seed": 2**31 - 2, "num_restarts": 3},
       "random_seed of a restart (2147483648) must be in [0, 2147483647]",
     ),
-  ],
-)
-def test_wrong_flags_are_one_line(flags, message, tmp_path):
-  path = tmp_path / "own.tsv"
-  path.write_text("")
-  flags = {k: str(v).replace("{}", str(path)) for k, v in flags.items()}
-  [(status, err)] = scripts.run_each(
-    "run_ablation", [flags | {"model_dir": tmp_path / "out"}]
-  )
-  assert status == 1
-  assert message in scripts.error_line(err)
+  ]
+  usual = functools.partial(dict, model_dir=tmp_path / "out")
+  scripts.check_mistakes("run_ablation", cases, usual)
   assert not (tmp_path / "out").exists()
 
 
