@@ -72,7 +72,7 @@ def run(main, imports=("keras",)):
         startup.import_quietly(*imports)
         return main()
     except Exception as error:
-      # `StoppedError` has one, and so have its subclasses.
+      # Only StoppedError and its subclasses have an exit status.
       stopped = getattr(error, "exit_status", None)
       explained = file_errors.explained(error)
       if not (stopped or explained or _is_user_error(error)):
@@ -229,9 +229,10 @@ def _configure_output():
   if flags.FLAGS.quiet:
     logging.set_verbosity(logging.WARNING)
     os.environ["TQDM_DISABLE"] = "1"
-  for library in ("httpx", "httpx2"):  # Of huggingface_hub, about each request.
+  # huggingface_hub's libraries log each request.
+  for library in ("httpx", "httpx2"):
     standard_logging.getLogger(library).setLevel("WARNING")
-  # What fails in TensorFlow comes as an exception too.
+  # TensorFlow's errors come as exceptions too.
   is_debug = logging.get_verbosity() >= logging.DEBUG
   os.environ.setdefault(startup.LEVEL, "0" if is_debug else "3")
 

@@ -1,6 +1,6 @@
 """The page report.html that every training and every table ends with.
 
-- `page.py`: sections to one HTML file that needs nothing else.
+- `report_page.py`: sections to one HTML file that needs nothing else.
 - `sections.py`: what all pages have: curves, data, configuration, environment.
 
 Scores and examples come from those who know them: the packages of the runs.

@@ -55,14 +55,18 @@ pre { background: var(--field); border-radius: 0.4rem; margin: 0;
   padding: 0.5rem 0.75rem; white-space: pre-wrap }
 summary { cursor: pointer }
 """
-# What the style colours in pictures. They are drawn in the default colours of
-# matplotlib: black, and the first of its cycle.
+# Colours of pictures that the style replaces: the default ones of matplotlib,
+# black and the first of its cycle.
 _COLORS = {
   "#000000": "currentColor",
   "#1f77b4": "var(--series-1)",
   "#ff7f0e": "var(--series-2)",
   "#2ca02c": "var(--series-3)",
 }
+
+
+class Html(str):
+  """Text that is markup already, which `text` leaves alone."""
 
 
 class Section(NamedTuple):
@@ -116,10 +120,12 @@ def to_html(title, sections):
 
 
 def text(value):
-  """Returns a value as HTML: nothing in it is markup."""
+  """Returns a value as `Html`: nothing in it is markup."""
+  if isinstance(value, Html):
+    return value
   # Half a character cannot be written, and can come from a user's JSON.
   value = str(value).encode("utf-8", "replace").decode("utf-8")
-  return html.escape(value)
+  return Html(html.escape(value))
 
 
 def note(value):
@@ -135,20 +141,22 @@ def heading(value):
 def link(address, value):
   """Returns a link to a file, by its path from the page."""
   address = urllib.parse.quote(os.fsencode(address), safe="/=")
-  return f'<a href="{text(address)}">{text(value)}</a>'
+  return Html(f'<a href="{text(address)}">{text(value)}</a>')
 
 
 def table(header, rows, is_numeric=True):
-  """Returns a table.
+  """Returns a table; "" without rows.
 
   Args:
     header: tuple of str; empty for none.
-    rows: iterable of tuples of HTML.
+    rows: iterable of tuples of values, `Html` or any other.
     is_numeric: bool, whether all columns but the first are aligned right.
   """
   lines = [_row("td", row) for row in rows]
-  if header and lines:
-    lines.insert(0, _row("th", map(text, header)))
+  if not lines:
+    return ""
+  if header:
+    lines.insert(0, _row("th", header))
   kind = ' class="numbers"' if is_numeric else ""
   body = "\n".join(lines)
   return f'<div class="wide"><table{kind}>\n{body}\n</table></div>'
@@ -156,12 +164,11 @@ def table(header, rows, is_numeric=True):
 
 def pairs(values):
   """Returns a table of (name, value); "" of none."""
-  rows = [(text(name), text(value)) for name, value in values]
-  return table((), rows, is_numeric=False) if rows else ""
+  return table((), values, is_numeric=False)
 
 
 def folded(title, body):
-  """Returns what is seen when its title is opened."""
+  """Returns a section that is closed until its title is clicked."""
   return f"<details><summary>{text(title)}</summary>\n{body}\n</details>"
 
 
@@ -185,4 +192,5 @@ def figures(pairs_of_figures):
 
 
 def _row(kind, cells):
-  return "<tr>" + "".join(f"<{kind}>{x}</{kind}>" for x in cells) + "</tr>"
+  shown = "".join(f"<{kind}>{text(cell)}</{kind}>" for cell in cells)
+  return f"<tr>{shown}</tr>"

@@ -17,7 +17,7 @@ _NOTHING = "-"
 
 
 def curves(entries, evaluation=None, short_names=None):
-  """Returns the section of a training log; see `report.plot_curves`."""
+  """Returns the section of a training log; see `run_results.plot_curves`."""
   drawn = run_results.draw_curves(entries, evaluation, short_names)
   return report_page.Section("Curves", report_page.figures(drawn))
 
@@ -32,12 +32,7 @@ def scores(rows):
   return report_page.table(
     ("", "score", "95 % interval", "by", "guessing"),
     [
-      (
-        report_page.text(name),
-        report_page.text(score),
-        *_interval(interval),
-        report_page.text(other),
-      )
+      (name, score, *_interval(interval), other)
       for name, score, interval, other in rows
     ],
   )
@@ -49,23 +44,20 @@ def by_data_set(columns):
   return report_page.table(
     ("", *columns),
     [
-      (
-        report_page.text(name),
-        *(report_page.text(c.get(name, "")) for c in columns.values()),
-      )
+      (name, *(column.get(name, "") for column in columns.values()))
       for name in names
     ],
   )
 
 
 def command(configuration):
-  """Returns what `origin` shows of this process, a JSON object.
+  """Returns the command of this process for `origin`, a JSON object.
 
   Args:
     configuration: {name: JSON value}, of all its flags.
   """
   line = shlex.join(["python", *sys.argv])
-  # As it is read again: tuples are lists.
+  # A file that is read again has lists for tuples.
   return json.loads(
     json.dumps({"command": line, "configuration": configuration})
   )
@@ -117,4 +109,4 @@ def _interval(interval):
   if interval is None:
     return _NOTHING, _NOTHING
   low, high, method = interval
-  return f"{low:.4f} to {high:.4f}", report_page.text(method)
+  return f"{low:.4f} to {high:.4f}", method

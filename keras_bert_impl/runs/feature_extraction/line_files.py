@@ -14,7 +14,7 @@ def read_lines(path):
   with tf.io.gfile.GFile(path, "rb") as file:
     for number, line in enumerate(file, start=1):
       try:
-        # Only the first line can begin with a byte-order mark.
+        # A file, not a later line, can begin with a byte-order mark.
         yield line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
       except UnicodeDecodeError as error:
         raise ValueError(

@@ -48,7 +48,7 @@ def make_task(job, init_checkpoint, answer_head=None, bilstm_width=None):
 
 
 def _known(job, init_checkpoint):
-  """Returns what a run's task.json or a checkpoint says of its head."""
+  """Returns the head and its options of a run's task.json or a checkpoint."""
   task = job.described_task()
   if task or not init_checkpoint:
     return task

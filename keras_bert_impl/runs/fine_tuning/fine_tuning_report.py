@@ -28,7 +28,7 @@ _MOST_LABELS = 40
 
 
 def write(run, setup):
-  """Writes the page of a `run.Run`, of what is in its folder by now."""
+  """Writes the page of a `fine_tuning_run.Run`, of its folder's content."""
   data = report_material.keep(
     run.folder, report_material.DATA, setup.cards.of_read()
   )
@@ -48,7 +48,7 @@ def write_search(folder, setup, results):
 
   Args:
     folder: str.
-    setup: `plan.Setup`.
+    setup: `run_setup.Setup`.
     results: dict, the content of its results.json.
   """
   best = results["best"]
@@ -210,7 +210,7 @@ def _label_table(counts):
 def _configurations(results):
   """Returns the section that compares the configurations of a search."""
   header, rows = configurations.table(results)
-  body = report_page.table(header, [map(report_page.text, row) for row in rows])
+  body = report_page.table(header, rows)
   body += report_page.figures([(header[0], _plot_runs(results))])
   return report_page.Section(
     "Configurations",
@@ -260,7 +260,7 @@ def _runs(folder, results):
     address = "/".join((*place.split(os.sep), report_page.NAME))
     shown = report_page.link(address, run["name"])
     if run["name"] == results["best"]["name"]:
-      shown += " (best)"
+      shown = report_page.Html(f"{shown} (best)")
     rows.append((shown, f"{run['score']:.4f}"))
   return report_page.Section(
     "Runs", report_page.table(("", f"dev {results['metric']}"), rows)

@@ -39,7 +39,7 @@ class Run:
   """One fine-tuning run.
 
   Args:
-    setup: `plan.Setup`.
+    setup: `run_setup.Setup`.
     output_dir: str.
     **values: values that replace those of the setup: fields of
       `TrainingConfig` or `FineTuningConfig`.
@@ -48,8 +48,8 @@ class Run:
     output_dir: as given.
     values: as given.
     folder: `RunFolder`.
-    plan: `plan.Plan`.
-    data: `data.Data`.
+    plan: `run_setup.Plan`.
+    data: `fine_tuning_data.Data`.
     evaluator: `Evaluator`.
     settings: `FineTuningConfig`, with the values.
   """
@@ -305,7 +305,7 @@ def _keep_model_files(folder, setup, config):
 
   Args:
     folder: `RunFolder`.
-    setup: `plan.Setup`.
+    setup: `run_setup.Setup`.
     config: `EncoderConfig` of the model.
   """
   task = setup.fine_tuning.task
@@ -325,7 +325,7 @@ def _check_checkpoints(setup, members, origin):
   """Checks classes and vocabulary of the checkpoints to evaluate.
 
   Args:
-    setup: `plan.Setup`.
+    setup: `run_setup.Setup`.
     members: list of str, checkpoints of an ensemble, or [].
     origin: str, the checkpoint of a single model, or None.
 

@@ -2,14 +2,15 @@
 
 A script reads its examples and chooses its task; this package does the rest:
 
-  config.py          options
-  data.py            splits, and their rows on disk
-  plan.py            steps, batches, and what a continued run must agree on
-  run.py             one run in its folder: training, scores, files, report
-  early_stopping.py  ends a run when its dev scores stop improving
-  hidden_states.py   what a frozen encoder makes of the rows, on disk
-  predictions.py     outputs of a model, or of an ensemble
-  search.py          restarts, and a grid of hyper-parameters
+  fine_tuning_config.py  options
+  run_setup.py           steps, batches, and what a continued run must keep
+  fine_tuning_run.py     one run in its folder: training, scores, files, report
+  early_stopping.py      ends a run when its dev scores stop improving
+  predictions.py         outputs of a model, or of an ensemble
+  search.py              restarts, and a grid of hyper-parameters
+
+The splits, their rows on disk and the outputs of a frozen encoder for them are
+those of `runs/labelled_data`.
 
 Order of initialisation: (1) a checkpoint in output_dir is resumed; (2) without
 one, the encoder comes from init_checkpoint and the head from random_seed.
@@ -32,7 +33,7 @@ class Job:
   """Fine-tuning of one model: the body of every fine-tuning script.
 
   Args:
-    settings: `config.FineTuningConfig`.
+    settings: `fine_tuning_config.FineTuningConfig`.
     **training: fields of `TrainingConfig` except the numbers of steps:
       output_dir, init_checkpoint, learning_rate, ...; the defaults are those of
       the scripts.
@@ -57,7 +58,7 @@ class Job:
         "distribution_strategy=multi_worker_mirrored is for pre-training:"
         " fine-tune with mirrored on one machine."
       )
-    # What is wrong fails here, before examples are read.
+    # A wrong option fails here, before examples are read.
     with locks.of_folder(self._training["output_dir"]):
       pass
     experiment.strategy_of(

@@ -1,4 +1,4 @@
-"""What report.html shows of data and answers, kept in report.json.
+"""Facts of data and answers for report.html, kept in report.json.
 
 The page is made of the files in the folder of a run, so that a later command
 that knows only a part of the data (new texts to predict) loses nothing of it.
@@ -52,7 +52,7 @@ def keep(folder, kind, values):
 
 
 def of_answers(preprocessor, examples, judgement, figure):
-  """Returns what the page shows of the answers to a split, a JSON object.
+  """Returns the facts of the answers to a split, a JSON object.
 
   Args:
     preprocessor: `Preprocessor`, which knows the texts.
@@ -89,10 +89,10 @@ def of_answers(preprocessor, examples, judgement, figure):
 
 
 class Cards:
-  """What the page shows of the splits of a task, counted once for all runs.
+  """Facts of the splits of a task, counted once for all runs.
 
   Args:
-    data: `data.Data`.
+    data: `fine_tuning_data.Data`.
     evaluator: `Evaluator`.
   """
 

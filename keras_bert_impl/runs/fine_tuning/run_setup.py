@@ -17,9 +17,9 @@ class Setup:
 
   Attributes:
     fine_tuning: `FineTuning`, the task.
-    data: `data.Data`.
-    settings: `config.FineTuningConfig`.
-    training: {field of `TrainingConfig`: value}, of `config.training_values`.
+    data: `fine_tuning_data.Data`.
+    settings: `fine_tuning_config.FineTuningConfig`.
+    training: {field of `TrainingConfig`: value}, of `training_values`.
     config: {name: value}, the script's own settings, for results.json.
   """
 
@@ -31,7 +31,7 @@ class Setup:
 
   @functools.cached_property
   def cards(self):
-    """`material.Cards` of the data, the same for all runs."""
+    """`report_material.Cards` of the data, the same for all runs."""
     return report_material.Cards(self.data, self.fine_tuning.evaluator)
 
   @property
@@ -56,7 +56,7 @@ class Plan:
 
   Attributes:
     setup: as given.
-    settings: `config.FineTuningConfig`, with the values.
+    settings: `fine_tuning_config.FineTuningConfig`, with the values.
 
   Raises:
     ValueError: a value is out of range.

@@ -81,7 +81,7 @@ def run(setup):
   """Does the run of the settings, or all runs of a search, and reports.
 
   Args:
-    setup: `plan.Setup`.
+    setup: `run_setup.Setup`.
 
   Returns:
     dict, the content of results.json in its output_dir.
@@ -110,7 +110,7 @@ class _Search:
   """The runs of a grid search or of restarts.
 
   Args:
-    setup: `plan.Setup`.
+    setup: `run_setup.Setup`.
     runs: list of {name: value}, as `plan` returns it.
 
   Raises:

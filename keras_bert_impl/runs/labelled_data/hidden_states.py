@@ -31,7 +31,7 @@ def add(plan, experiment):
   training loop runs the encoder then.
 
   Args:
-    plan: `plan.Plan` of the run.
+    plan: `run_setup.Plan` of the run.
     experiment: `Experiment` of a task that `has_frozen_encoder`.
 
   Raises:

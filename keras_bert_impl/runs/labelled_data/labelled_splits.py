@@ -117,7 +117,7 @@ def read_needed(settings, dev_fraction, find, read, hold_out):
   All files are found before the first is read.
 
   Args:
-    settings: `config.FineTuningConfig`.
+    settings: `fine_tuning_config.FineTuningConfig`.
     dev_fraction: float, share of the training examples to hold out, or 0.
     find: callable, (kind, flag that needs it) -> {split: paths}; kinds are
       "train", "dev" and "test".
@@ -152,7 +152,7 @@ class Reader:
   Args:
     data_set: `data_sets.DataSet`.
     config: `SplitsConfig`.
-    settings: `config.FineTuningConfig`.
+    settings: `fine_tuning_config.FineTuningConfig`.
 
   Attributes:
     counts: {split: {what: int}}, rows that were left out.

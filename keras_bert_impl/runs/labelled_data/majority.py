@@ -24,8 +24,8 @@ def predict(data_set, config, settings, output_dir):
 
   Args:
     data_set: `classification_data.TextDataSet`.
-    config: `splits.SplitsConfig`.
-    settings: `config.FineTuningConfig` with do_predict alone.
+    config: `labelled_splits.SplitsConfig`.
+    settings: `fine_tuning_config.FineTuningConfig` with do_predict alone.
     output_dir: str, folder for the files.
 
   Raises:

@@ -12,7 +12,7 @@ class PretrainingRecords:
   """The records for training and evaluation.
 
   Args:
-    config: `config.PretrainingConfig`.
+    config: `pretraining_config.PretrainingConfig`.
     vocab_size: int, V of the model.
     vocabulary: `Vocabulary` of the records, or None if it is unknown.
 

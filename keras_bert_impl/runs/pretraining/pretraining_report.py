@@ -61,7 +61,7 @@ def write(folder, task, config, sample_lengths, filled):
   Args:
     folder: `RunFolder`.
     task: `PretrainingTask`.
-    config: `config.PretrainingConfig`.
+    config: `pretraining_config.PretrainingConfig`.
     sample_lengths: callable, number of rows -> {data: int [N], their tokens}.
     filled: list of (text with [MASK], most probable tokens).
   """
@@ -106,7 +106,7 @@ def _scores(evaluation, task):
 
 def _scores_section(results, task):
   rows = [*scores(results, task)]
-  body = sections.scores(rows) if rows else ""
+  body = sections.scores(rows)
   if any(row.interval for row in rows):
     body += report_page.note(_METHOD)
   if "train" in results:
@@ -123,7 +123,7 @@ def _data(results, config, found):
 
   Args:
     results: dict, the content of results.json.
-    config: `config.PretrainingConfig`.
+    config: `pretraining_config.PretrainingConfig`.
     found: {data: int [N], tokens of some rows}.
   """
   summaries = {

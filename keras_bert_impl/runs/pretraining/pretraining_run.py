@@ -33,7 +33,7 @@ class PretrainingRun:
   """A pre-training run in its output directory.
 
   Args:
-    config: `config.PretrainingConfig`.
+    config: `pretraining_config.PretrainingConfig`.
   """
 
   def __init__(self, config):

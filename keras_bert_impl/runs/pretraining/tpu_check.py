@@ -25,7 +25,7 @@ class Check:
   """Compiles the training steps of an objective for a TPU topology.
 
   Args:
-    config: `config.PretrainingConfig`; it needs no records.
+    config: `pretraining_config.PretrainingConfig`; it needs no records.
     topology: `tpu_compiler.Topology`.
     is_packed: bool, whether rows hold several texts.
 
@@ -77,23 +77,30 @@ class Check:
       flush=True,
     )
     compiled = topology.compile(program)
+    memory, reductions = compiled["memory"], compiled["reductions"]
+    arguments, temporaries = (
+      memory.argument_size_in_bytes,
+      memory.temp_size_in_bytes,
+    )
+    # Other results reuse the memory of arguments.
+    results = memory.output_size_in_bytes - memory.alias_size_in_bytes
     # XLA counts the body of a loop once. The first micro-batch is before the
     # loop, so it counts two micro-batches.
     number = training.gradient_accumulation_steps
-    flops = compiled.flops * max(number / 2, 1)
+    flops = compiled["flops"] * max(number / 2, 1)
     once = " (loop body once)" if number > 2 else ""
     return run_results.table(
       [
-        ("arguments", _gib(compiled.argument_bytes)),
-        ("temporaries", _gib(compiled.temporary_bytes)),
-        ("total memory", _gib(compiled.total_bytes)),
+        ("arguments", _gib(arguments)),
+        ("temporaries", _gib(temporaries)),
+        ("total memory", _gib(arguments + temporaries + results)),
         ("available memory", _gib(topology.limit)),
         ("FLOPs per step", f"{flops:.3g}"),
-        (f"bytes accessed{once}", _gib(compiled.bytes_accessed)),
-        ("all-reduces", f"{compiled.num_all_reduces}"),
-        ("bytes reduced", _gib(compiled.all_reduce_bytes)),
+        (f"bytes accessed{once}", _gib(compiled["bytes accessed"])),
+        ("all-reduces", f"{len(reductions)}"),
+        ("bytes reduced", _gib(sum(reductions))),
         ("unsupported ops", "none"),
-        ("compiled in", f"{compiled.seconds:.0f} s"),
+        ("compiled in", f"{compiled['seconds']:.0f} s"),
       ],
       ("", "per chip" if topology.cores_per_chip == 1 else "per core"),
     )

@@ -4,7 +4,6 @@ The extra `tpu-check` pins both, because this module uses private interfaces of
 JAX.
 """
 
-import dataclasses
 import logging
 import os
 import re
@@ -70,32 +69,6 @@ class OutOfMemoryError(ValueError):
     self.limit = limit
 
 
-@dataclasses.dataclass(frozen=True)
-class Compiled:
-  """Statistics of a compiled program, for one chip.
-
-  Attributes:
-    argument_bytes: int, size of batch and variables.
-    temporary_bytes: int, size of intermediate results.
-    total_bytes: int, size of arguments, temporaries and results that reuse no
-      argument's memory.
-    flops: float, counted by XLA, which counts the body of a loop once.
-    bytes_accessed: float, counted in the same way.
-    num_all_reduces: int.
-    all_reduce_bytes: int, size of what they reduce.
-    seconds: float, time of the compilation.
-  """
-
-  argument_bytes: int
-  temporary_bytes: int
-  total_bytes: int
-  flops: float
-  bytes_accessed: float
-  num_all_reduces: int
-  all_reduce_bytes: int
-  seconds: float
-
-
 class Topology:
   """A topology of chips to compile programs for.
 
@@ -145,7 +118,10 @@ class Topology:
       program: `replica_program.ReplicaProgram`.
 
     Returns:
-      `Compiled`.
+      dict, what the program needs on one chip: "memory", JAX's statistics of
+      it; "flops" and "bytes accessed", counted by XLA, which counts the body
+      of a loop once; "reductions", the bytes of each all-reduce; "seconds",
+      the time of the compilation.
 
     Raises:
       OutOfMemoryError: the program does not fit.
@@ -174,23 +150,12 @@ class Topology:
         )
       except _jax.JaxRuntimeError as error:
         raise self._explained(str(error), program) from error
-    seconds = time.monotonic() - started
-    memory = executable.get_compiled_memory_stats()
-    cost = executable.cost_analysis()
-    reductions = _all_reduces(executable.hlo_modules()[0].to_string())
-    own_results = memory.output_size_in_bytes - memory.alias_size_in_bytes
-    return Compiled(
-      argument_bytes=memory.argument_size_in_bytes,
-      temporary_bytes=memory.temp_size_in_bytes,
-      total_bytes=memory.argument_size_in_bytes
-      + memory.temp_size_in_bytes
-      + own_results,
-      flops=cost["flops"],
-      bytes_accessed=cost["bytes accessed"],
-      num_all_reduces=len(reductions),
-      all_reduce_bytes=sum(reductions),
-      seconds=seconds,
-    )
+    return {
+      **executable.cost_analysis(),
+      "seconds": time.monotonic() - started,
+      "memory": executable.get_compiled_memory_stats(),
+      "reductions": _all_reduces(executable.hlo_modules()[0].to_string()),
+    }
 
   def _explained(self, message, program):
     """Returns the exception for an error message of the compiler."""
