@@ -2,7 +2,7 @@
 
 From a path to an open checkpoint, in this order:
 
-  locating            the file of weights that a path means
+  hub                 the files of a model that is given by name
   config_json,        what the files beside it declare
   google_config
   safetensors_format, the weights under our names (`names`)
@@ -12,7 +12,7 @@ From a path to an open checkpoint, in this order:
   model_garden,
   keras_format
   description         configuration, head and labels, completed by the weights
-  reading             all of this: `open_checkpoint`
+  reading             finds the file, and does all of this: `open_checkpoint`
   assignment          the weights into a model
 
 `writing` goes the other way.

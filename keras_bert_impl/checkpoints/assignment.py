@@ -6,6 +6,12 @@ import numpy as np
 
 from keras_bert_impl import given_arrays
 
+_MOST_ERRORS = 20
+_REMEDY = (
+  "Give the configuration that belongs to the weights, or --allow_partial "
+  "(allow_partial=True) to start these from fresh values."
+)
+
 
 @dataclasses.dataclass(frozen=True)
 class Assignment:
@@ -73,7 +79,13 @@ def assign(
   ]
   if len(problems) == len(variables):
     errors = list(problems.values())
-  _raise_any(errors, origin, remedy)
+  if errors:
+    shown, rest = "; ".join(errors[:_MOST_ERRORS]), len(errors) - _MOST_ERRORS
+    more = f"; and {rest} more" if rest > 0 else ""
+    raise ValueError(
+      f"Checkpoint {origin} does not fit the model: {shown}{more}."
+      f" {remedy or _REMEDY}"
+    )
   loaded = [name for name in variables if name not in problems]
   for name in loaded:
     variables[name].assign(given_arrays.Given(read(tensors, name, origin)))
@@ -115,23 +127,6 @@ def _problems(expected, shapes):
         "model"
       )
   return problems
-
-
-def _raise_any(errors, origin, remedy=None):
-  if errors:
-    rest = len(errors) - _MOST_ERRORS
-    more = f"; and {rest} more" if rest > 0 else ""
-    raise ValueError(
-      f"Checkpoint {origin} does not fit the model: "
-      f"{'; '.join(errors[:_MOST_ERRORS])}{more}. {remedy or _REMEDY}"
-    )
-
-
-_MOST_ERRORS = 20
-_REMEDY = (
-  "Give the configuration that belongs to the weights, or --allow_partial "
-  "(allow_partial=True) to start these from fresh values."
-)
 
 
 def _examples(members, how_many):

@@ -11,7 +11,7 @@ from keras_bert_impl.model_folders import model_files
 
 with epy.lazy_imports():
   from keras_bert_impl import tokenizers
-  from keras_bert_impl.checkpoints import assignment, locating, reading
+  from keras_bert_impl.checkpoints import assignment, reading
   from keras_bert_impl.model_folders import task_file
   from keras_bert_impl.models import checkpoint_loading
   from keras_bert_impl.sentences import folders, sentence_encoder
@@ -74,7 +74,7 @@ def find_folder(path):
   Of a search, that is the folder of its best run; of a name, see `hub`.
   """
   path = hub.local_path(path, weights=True)
-  best = locating.best_run(path) if files.is_folder(path) else None
+  best = reading.best_run(path) if files.is_folder(path) else None
   return best or path
 
 
