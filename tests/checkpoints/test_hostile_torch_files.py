@@ -33,15 +33,8 @@ VIEW = t.sequence(t.text("1"), t.number(0), t.number(3))
 # {what: (part of a pickle, what the message says)}.
 PICKLES = {
   "os.system": (SYSTEM, "names 'os.system'"),
-  "posix.system": (t.call("posix", "system", TOUCH), "names 'posix.system'"),
   "eval": (t.call("builtins", "eval", TOUCH), "names 'builtins.eval'"),
-  "exec of Python 2": (
-    t.call("__builtin__", "exec", TOUCH),
-    "names '__builtin__.exec'",
-  ),
-  "getattr": (t.call("builtins", "getattr", TOUCH), "'builtins.getattr'"),
   "a program of torch": (t.call("torch", "load", TOUCH), "'torch.load'"),
-  "torch.hub": (t.mention("torch.hub", "load") + b")R", "'torch.hub.load'"),
   "stacked global": (stacked("os", "system") + b")R", "names 'os.system'"),
   "path through a global": (
     stacked("torch._utils", "_rebuild_tensor_v2.__globals__"),
@@ -73,12 +66,7 @@ PICKLES = {
   ),
   "INST": (b"(" + TOUCH + b"ios\nsystem\n", "opcode INST"),
   "OBJ": (b"(cos\nsystem\n" + TOUCH + b"o", "names 'os.system'"),
-  "OBJ of a known name": (b"(ctorch\nIntStorage\no", "opcode OBJ"),
   "NEWOBJ": (t.mention("torch", "IntStorage") + b")\x81", "opcode NEWOBJ"),
-  "NEWOBJ_EX": (
-    t.mention("torch", "IntStorage") + b")}\x92",
-    "opcode NEWOBJ_EX",
-  ),
   "extension registry": (b"\x82\x01", "opcode EXT1"),
   "text of a persistent id": (b"Pos.system\n", "opcode PERSID"),
   "persistent id of no storage": (b")Q", "refers to other than a storage"),
@@ -113,7 +101,6 @@ PICKLES = {
   "offset beyond the storage": (of_tensor(offset=1), "larger than storage"),
   "negative offset": (of_tensor(offset=-1), "negative size, offset"),
   "negative stride": (of_tensor(strides=(-3, 1)), "negative size, offset"),
-  "negative size": (of_tensor(shape=(-2, -3)), "negative size, offset"),
   "strides of another shape": (
     of_tensor(strides=(1,)),
     "2 sizes and 1 strides",
@@ -163,18 +150,11 @@ def assert_refused(path, message, monkeypatch):
   assert list(path.parent.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("write", [t.write_zip, t.write_legacy])
 @pytest.mark.parametrize("case", PICKLES)
-def test_a_hostile_pickle_is_refused_by_name(
-  case, write, tmp_path, monkeypatch
-):
+def test_a_hostile_pickle_is_refused_by_name(case, tmp_path, monkeypatch):
   part, message = PICKLES[case]
-  if write is t.write_legacy:
-    # There a size stands beside its storage, and a pickle's own nowhere.
-    message = message.replace("bytes, not", "values there")
-    message = message.replace("directory has 524", "only 419")
   storages = None if b"Storage" in part else {}
-  path = write(tmp_path / "model.bin", part, storages)
+  path = t.write_zip(tmp_path / "model.bin", part, storages)
   assert_refused(path, message, monkeypatch)
 
 
@@ -290,6 +270,14 @@ FILES = {
   "other magic number": (
     lambda path: t.write_legacy(path, magic=7),
     "not of torch.save",
+  ),
+  "old form, call": (
+    lambda path: t.write_legacy(path, SYSTEM, {}),
+    "names 'os.system'",
+  ),
+  "old form, huge pickle": (
+    lambda path: t.write_legacy(path, t.text("x" * (5 << 20)), {}),
+    "only 419",
   ),
   "old form, big-endian": (
     lambda path: t.write_legacy(path, little=b"\x89"),

@@ -11,8 +11,10 @@ import sys
 import zipfile
 
 import keras
+import ml_dtypes
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from keras_bert_impl import configs, heads, models
 from keras_bert_impl.checkpoints import reading
@@ -93,17 +95,26 @@ def test_weights_without_a_configuration_are_only_weights(tmp_path):
     checkpoint.described()
 
 
-def test_safetensors_need_no_tensorflow_where_keras_runs_on_another_backend():
+def test_safetensors_and_torch_need_no_tensorflow_on_another_backend(tmp_path):
+  path = tmp_path / "bfloat16.safetensors"
+  values = {"a": np.array([1.5], ml_dtypes.bfloat16)}
+  safetensors.numpy.save_file(values, path)
   program = (
-    "import sys\n"
+    "import pickle, sys\n"
     "from keras_bert_impl.checkpoints import reading\n"
+    "from keras_bert_impl.checkpoints.formats import safetensors_format\n"
+    "from keras_bert_impl.checkpoints.formats import torch_format\n"
     "tensors = reading.open_checkpoint(sys.argv[1]).tensors\n"
     "assert tensors['bert/pooler/dense/kernel'].shape == (32, 32)\n"
+    "assert safetensors_format.read(sys.argv[2])['a'] == [1.5]\n"
+    # What torch wrote is followed by no unpickler that calls what it names.
+    "pickle.Unpickler = pickle.load = pickle.loads = None\n"
+    "assert torch_format.read(sys.argv[3])['scalar'] == 3\n"
     "assert not {'tensorflow', 'torch', 'transformers'} & set(sys.modules)\n"
   )
-  folder = PARITY / "bert_pretraining"
+  folder, torch = PARITY / "bert_pretraining", PARITY.parent / "torch/zip.bin"
   subprocess.run(
-    [sys.executable, "-c", program, folder],
+    [sys.executable, "-c", program, folder, path, torch],
     check=True,
     env=os.environ | {"KERAS_BACKEND": "jax"},
   )
@@ -215,8 +226,6 @@ def test_a_keras_file_whose_entries_are_elsewhere_is_refused(tmp_path):
 
 
 def test_a_keras_file_of_another_model_is_refused(tmp_path):
-  import keras
-
   keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)]).save(
     tmp_path / "model.keras"
   )

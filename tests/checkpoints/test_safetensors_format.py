@@ -3,8 +3,6 @@
 import json
 import os
 import resource
-import subprocess
-import sys
 
 import ml_dtypes
 import numpy as np
@@ -68,13 +66,6 @@ def test_a_tensor_above_the_limit_has_a_shard_of_its_own(tmp_path):
   assert len(shards) == 3
 
 
-def test_transposed_views_are_written_as_they_read(tmp_path):
-  [path] = write(tmp_path, {"a": ARRAYS["a.weight"].T})
-  np.testing.assert_array_equal(
-    safetensors_format.read(path)["a"], ARRAYS["a.weight"].T
-  )
-
-
 def test_a_full_disk_is_an_error_of_the_file_system(tmp_path):
   # A limit on the size of a file fails like a full disk: in the middle.
   limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -96,20 +87,6 @@ def test_other_floats_are_read_as_float32(dtype, tmp_path):
   np.testing.assert_array_equal(array, [1.5, -2])
 
 
-def test_reading_bfloat16_needs_neither_tensorflow_nor_jax(tmp_path):
-  safetensors.numpy.save_file(
-    {"a": np.array([1.5], ml_dtypes.bfloat16)}, tmp_path / "model.safetensors"
-  )
-  program = (
-    "import sys\n"
-    "from keras_bert_impl.checkpoints.formats import safetensors_format\n"
-    f"path = {str(tmp_path / 'model.safetensors')!r}\n"
-    "assert safetensors_format.read(path)['a'] == [1.5]\n"
-    "assert not {'tensorflow', 'jax', 'torch'} & set(sys.modules)\n"
-  )
-  subprocess.run([sys.executable, "-c", program], check=True)
-
-
 def test_quantised_weights_are_refused_with_name_and_type(tmp_path):
   safetensors.numpy.save_file(
     {"a": np.array([1], "int8")}, tmp_path / "model.safetensors"
@@ -119,19 +96,18 @@ def test_quantised_weights_are_refused_with_name_and_type(tmp_path):
     checkpoint["a"]
 
 
-@pytest.mark.parametrize("length", [0, 4, 30, -1])
-def test_a_truncated_file_is_refused_with_its_name(length, tmp_path):
+@pytest.mark.parametrize(
+  "damage",
+  [
+    lambda content: b"",
+    lambda content: content[:4],
+    lambda content: content[:-1],
+    lambda content: content[:8] + b"not a header" + content[20:],
+  ],
+)
+def test_a_damaged_file_is_refused_with_its_name(damage, tmp_path):
   [path] = write(tmp_path)
-  path.write_bytes(path.read_bytes()[:length])
-  with pytest.raises(ValueError, match="model.safetensors is damaged"):
-    safetensors_format.read(path)
-
-
-def test_a_corrupt_header_is_refused_with_the_files_name(tmp_path):
-  [path] = write(tmp_path)
-  content = bytearray(path.read_bytes())
-  content[8:20] = b"not a header"
-  path.write_bytes(content)
+  path.write_bytes(damage(path.read_bytes()))
   with pytest.raises(ValueError, match="model.safetensors is damaged"):
     safetensors_format.read(path)
 
