@@ -33,7 +33,7 @@ CONFIG = configs.EncoderConfig(
 )
 # What a configuration needs for the objective.
 CHANGES = {
-  "bert": {},
+  "bert": {"num_hidden_layers": 1},
   "roberta": {"position_offset": 2, "max_position_embeddings": LENGTH + 2},
   "spanbert": {},
   "electra": {"embedding_size": 8},

@@ -160,7 +160,7 @@ def run(replicas, accumulation, family, optimizer, *fields):
     family=family,
     learning_rate=0.001,  # Adam magnifies the rounding of small gradients.
     **{
-      name: value or True
+      name: int(value) if value.isdigit() else value or True
       for name, _, value in (field.partition("=") for field in fields)
     },
   )

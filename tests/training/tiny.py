@@ -10,6 +10,7 @@ from keras_bert_impl.optimizers import adamw
 from keras_bert_impl.tasks.basics import cross_entropy
 from keras_bert_impl.training import (
   distribution,
+  freezing,
   training_config,
   training_loop,
 )
@@ -19,15 +20,25 @@ FIELDS = {"train_batch_size": BATCH, "learning_rate": 0.01}
 
 
 class TinyTask(cross_entropy.RowClassifyingTask):
-  """Says which of two classes a bag of tokens is in."""
+  """Says which of two classes a bag of tokens is in.
+
+  The variables of its "encoder" have names like those of two blocks.
+  """
 
   def build_model(self):
     ids = keras.Input((LENGTH,), dtype="int32", name="input_ids")
-    hidden = keras.layers.Embedding(VOCAB_SIZE, 4, name="table")(ids)
-    hidden = layers.Dropout(0.1, name="dropout")(ops.mean(hidden, axis=1))
-    logits = keras.layers.Dense(2, name="dense")(hidden)
+    with keras.name_scope("bert"):
+      hidden = keras.layers.Embedding(VOCAB_SIZE, 4, name="embeddings")(ids)
+      hidden = layers.Dropout(0.1, name="dropout")(ops.mean(hidden, axis=1))
+      with keras.name_scope("encoder"):
+        for index in range(2):
+          dense = keras.layers.Dense(4, name=f"layer_{index}")
+          hidden += dense(hidden)
+    logits = keras.layers.Dense(2, name="classifier")(hidden)
     model = keras.Model({"input_ids": ids}, {"logits": logits})
-    model.config = configs.EncoderConfig(vocab_size=VOCAB_SIZE)
+    model.config = configs.EncoderConfig(
+      vocab_size=VOCAB_SIZE, num_hidden_layers=2
+    )
     return model
 
   def weights(self, batch):
@@ -55,9 +66,11 @@ def build(**fields):
   config = training_config.TrainingConfig(**FIELDS | fields)
   keras.utils.set_random_seed(1)
   task = TinyTask()
+  model = task.build_model()
+  freezing.freeze(model, config.train_layers)
   return training_loop.TrainingLoop(
     task,
-    task.build_model(),
+    model,
     adamw.AdamW(0.01),
     distribution.create_strategy(),
     config,
