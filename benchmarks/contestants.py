@@ -22,7 +22,7 @@ PEAK_FLOPS = 2 * max(PEAK_SIZES) ** 3
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-  """What is measured.
+  """Sizes and dtype of a computation that is measured.
 
   Attributes:
     mode: "step", of pre-training by masked tokens and the next sentence, with

@@ -69,7 +69,7 @@ def run(name, folder):
   for output in CONTESTANTS[name](folder):  # noqa: B007
     clocks.append(time.time())
   print("ANSWER", json.dumps([clocks, output[0, :, 0].tolist()]), flush=True)
-  # What ends then belongs to none of the stages.
+  # Calls that end then belong to none of the stages.
   os._exit(0)
 
 

@@ -35,7 +35,7 @@ with epy.lazy_imports():
 
 SAMPLE_SENTENCES = 1000
 
-# What label 1 of a pair means: its share in the results and in the summary.
+# Names of the share of pairs with label 1, in the results and in the summary.
 _POSITIVE = {
   "next_sentence": ("next_sentence_random_share", "Random next sentences"),
   "sentence_order": ("sentence_order_swapped_share", "Swapped segments"),

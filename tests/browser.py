@@ -12,7 +12,7 @@ needed = pytest.mark.skipif(
   reason="no chromedriver: apt-get install chromium chromium-driver",
 )
 
-# What a model's page must not load, show or do without being told.
+# Against all that a browser loads, shows or does without being told.
 _FLAGS = """
   --headless --no-sandbox --disable-gpu --disable-quic --no-first-run
   --disable-background-networking --disable-component-update --disable-sync

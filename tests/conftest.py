@@ -9,7 +9,7 @@ import pytest
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _SERVING = "tests/serving/"
-# What takes longest comes first, so that no process is left with it at the end.
+# The longest tests come first, so that no process is left with it at the end.
 _FIRST = (_SERVING, "tests/official_tasks/", "tests/training/")
 
 

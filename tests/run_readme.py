@@ -20,7 +20,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).parents[1]
 _BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.M | re.S)
-# Of the caller's environment; a newcomer has no others.
+# Variables of the caller that a newcomer has too.
 _VARIABLES = ("HOME", "LANG", "PATH", "TERM", "TMPDIR")
 _PREFIXES = ("PIP_", "SSL_", "REQUESTS_", "HTTP", "http", "NO_PROXY")
 

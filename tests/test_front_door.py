@@ -1,4 +1,4 @@
-"""What `import keras_bert_impl as kb` gives, and what it imports."""
+"""The names that `import keras_bert_impl as kb` gives, and its imports."""
 
 import subprocess
 import sys

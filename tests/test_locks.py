@@ -38,7 +38,7 @@ def another_process(path, context):
 def test_an_output_in_use_is_refused_until_its_process_ends(tmp_path, name):
   output = tmp_path / "out"
   with another_process(output, f"locks.{name}") as process:
-    for _ in range(2):  # What is refused takes nothing away.
+    for _ in range(2):  # A refused lock takes nothing away.
       with pytest.raises(ValueError) as refused, LOCKS[name](output):
         pass
       assert str(refused.value).startswith(

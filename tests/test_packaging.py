@@ -1,4 +1,4 @@
-"""What is installed, and where."""
+"""The packages and scripts that are installed."""
 
 import ast
 import importlib.metadata

@@ -1,4 +1,4 @@
-"""What a bar of progress shows, and where."""
+"""Bars of progress: what they show, and where."""
 
 import fcntl
 import os

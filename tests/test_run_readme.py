@@ -1,4 +1,4 @@
-"""What is run of a README, and its small data."""
+"""The parts of a README that are run, and its small data."""
 
 import os
 import pathlib

@@ -172,7 +172,7 @@ def _check_objective(objective, file, origin):
   """Raises ValueError if spans or n-grams are needed, but others masked."""
   wanted = objectives.OBJECTIVES[objective].masking_policy
   found = origin.get("masking_policy")
-  # As in google-research/bert, tokens and whole words are interchangeable.
+  # Tokens and whole words are interchangeable, as in google-research/bert.
   if wanted in ("ngram", "span") and found not in (None, wanted):
     raise ValueError(
       f"{file} was masked with masking_policy={found}, but --objective="

@@ -271,7 +271,7 @@ def children_of(process):
   return tasks.joinpath(f"{process.pid}/children").read_text().split()
 
 
-# What processes do that a test of `writer` takes for granted.
+# Real processes, which the test of `writer` replaces.
 @pytest.mark.slow
 @pytest.mark.parametrize(
   "has_begun",
@@ -310,7 +310,7 @@ def test_ctrl_c_leaves_nothing_half_written_and_no_worker(
   while not has_begun(process, out):
     assert process.poll() is None
     time.sleep(0.05)
-  # As the terminal does: to all processes.
+  # To all processes, as the terminal does.
   os.killpg(process.pid, signal.SIGINT)
   _, err = process.communicate()  # Ends when no process holds stderr any more.
   assert process.returncode == 75

@@ -1,7 +1,7 @@
 """Rows of fine-tuning examples: a TFRecord file on disk, columns in memory.
 
-  rows.write(path, task.make_rows(...), task.columns, origin, counts)
-  table = rows.read(path, task.columns)
+  row_files.write(path, task.make_rows(...), task.columns, origin, counts)
+  table = row_files.read(path, task.columns)
   table["input_ids"][7]  # int32 [n]
 
 Fine-tuning data fits in memory as ids (MNLI's 393,000 pairs take 150 MB). With

@@ -37,7 +37,7 @@ def read(data, path):
     ValueError: it is not laid out so, has no answers, or no text holds one.
     FileNotFoundError: the folder of the texts is not there.
   """
-  # Of a file's name alone the folder above is found too.
+  # The folder above is found from a bare file name too.
   whole = path if files.is_remote(path) else os.path.abspath(path)
   folder = os.path.join(os.path.dirname(os.path.dirname(whole)), _EVIDENCE)
   if not files.exists(folder):

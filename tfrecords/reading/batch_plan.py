@@ -25,7 +25,7 @@ class Segment:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-  """What to read for one of the equal parts of every batch.
+  """The lanes and rows to read for one of the equal parts of every batch.
 
   The rows of a batch are those of its lanes, one lane after the other.
 

@@ -1,4 +1,4 @@
-"""Reads lanes of records (see `plan`) in an order that a seed decides."""
+"""Reads lanes of records (see `batch_plan`) in an order that a seed decides."""
 
 import dataclasses
 
@@ -43,7 +43,7 @@ class Lanes:
   """Records cut into lanes.
 
   Args:
-    segments: sequence of `plan.Segment`.
+    segments: sequence of `batch_plan.Segment`.
     number: int, of the lanes; at most the number of records.
     order: Order.
   """

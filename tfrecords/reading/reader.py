@@ -1,7 +1,9 @@
 """Reads TFRecord files as batches, the same ones every time.
 
   manifests = {file: manifest.read(file) for file in scan.list_files("train-*")}
-  records = scan.open_records(manifests, records.Limits(128, 20, vocab_size))
+  records = scan.open_records(
+    manifests, record_parsing.Limits(128, 20, vocab_size)
+  )
   dataset = reader.make_dataset(
     records, task.prepare, batch_size=32, order=lanes.Order(seed=1)
   )
@@ -37,16 +39,16 @@ def make_dataset(
   """Returns the batches of some records, from `start_batch` on.
 
   Batches continue across the ends of epochs. Without a last epoch, a large
-  batch of several files is made of lanes (see `plan`): a worker that needs a
-  part of each batch reads and prepares only the lanes of that part, and gets
-  the same rows as a worker that reads all lanes.
+  batch of several files is made of lanes (see `batch_plan`): a worker that
+  needs a part of each batch reads and prepares only the lanes of that part, and
+  gets the same rows as a worker that reads all lanes.
 
   Args:
     records: scan.Records.
     prepare: callable (batch, seed) -> batch, traced without AutoGraph; `batch`
-      is what records.parse_batch returns for the rows of one lane, `seed` int32
-      [2], different for every lane of every batch: all that its randomness may
-      depend on.
+      is what record_parsing.parse_batch returns for the rows of one lane,
+      `seed` int32 [2], different for every lane of every batch: all that its
+      randomness may depend on.
     batch_size: int, B.
     order: lanes.Order.
     start_batch: int, batches that were read before; passing over them is

@@ -242,7 +242,7 @@ def _is_within(values, bound):
     values = values.values
   if values.dtype.is_floating:  # Every comparison with NaN is false.
     return tf.reduce_all((values >= 0) & (values < bound))
-  # As unsigned, negative numbers are large: one pass instead of two.
+  # Negative numbers are large as unsigned ones: one pass instead of two.
   return tf.reduce_max(tf.bitcast(values, tf.uint64)) < bound
 
 

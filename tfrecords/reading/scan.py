@@ -15,7 +15,7 @@ from absl import logging
 from tfrecords.reading import batch_plan, changes, frames, record_parsing
 
 _BATCH = 512
-# What reading a corrupt record raises; UnicodeDecodeError where TensorFlow's
+# The errors of reading a corrupt record; UnicodeDecodeError where TensorFlow's
 # message quotes its bytes.
 ERRORS = (
   tf.errors.DataLossError,
@@ -53,8 +53,8 @@ class Records:
 
   Attributes:
     files: tuple of str.
-    layout: records.Layout, of all of them.
-    segments: tuple of plan.Segment, the records to read.
+    layout: record_parsing.Layout, of all of them.
+    segments: tuple of batch_plan.Segment, the records to read.
     corrupt_records: tuple of CorruptRecord, those left out.
     watch: changes.Watch, of the files.
   """
@@ -118,7 +118,7 @@ def open_records(manifests, limits, skip_corrupt_records=False):
 
   Args:
     manifests: {path (local, gs://...): what `manifest.read` returns for it}.
-    limits: records.Limits.
+    limits: record_parsing.Limits.
     skip_corrupt_records: bool, whether corrupt records are left out, counted
       and listed in `corrupt_records`, instead of being an error.
 
@@ -228,7 +228,7 @@ def find_corrupt_records(path, layout, num_expected=None):
 
   Args:
     path: str, anything tf.io.gfile opens.
-    layout: records.Layout its records should have.
+    layout: record_parsing.Layout its records should have.
     num_expected: int, number of records it should have; None if unknown.
 
   Returns:

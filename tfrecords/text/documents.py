@@ -46,7 +46,7 @@ _BLOCK_BYTES = 1 << 20
 _LONGEST_LINE = 1 << 16
 _PROSE_BLANK_LINES = 3
 _HEADING_BLANK_LINES = 2
-# Of the beginning of a file; text with a stray byte here and there is text.
+# Share of the beginning of a file; a text may have a stray byte here and there.
 _MOST_NOT_UTF8 = 0.1
 
 _BLANK_LINE = re.compile(rb"\n[^\S\n]*\n")

@@ -70,17 +70,15 @@ def write_corpus(output_dir, held_out_share=0.05):
   """
   options.check_numbers("[0, 1)", held_out_share=held_out_share)
   os.makedirs(output_dir, exist_ok=True)
-  train, held_out = [], []
+  found = {"train": [], "held_out": []}
   for name, document in iter_modules():
     is_held_out = zlib.crc32(name.encode()) < held_out_share * 2**32
-    (held_out if is_held_out else train).append(document)
+    found["held_out" if is_held_out else "train"].append(document)
   files = [], []
-  for paths, part, part_name in zip(
-    files, (train, held_out), ("train", "held_out"), strict=True
-  ):
-    if part:
-      path = os.path.join(output_dir, f"python_documentation_{part_name}.txt")
-      documents.write_sentences(path, part)
+  for paths, (part, texts) in zip(files, found.items(), strict=True):
+    if texts:
+      path = os.path.join(output_dir, f"python_documentation_{part}.txt")
+      documents.write_sentences(path, texts)
       paths.append(path)
   return files
 

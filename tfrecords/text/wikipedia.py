@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from keras_bert_impl import files
 from tfrecords.text import sentences
 
-# What TensorFlow Datasets calls its articles.
+# Names of its articles in TensorFlow Datasets.
 DATA_SETS = ("wikipedia", "wiki40b")
 
 _DUMP = re.compile(r"pages-articles[^/*?]*\.xml(?:-p\d+p\d+)?(?:\.bz2)?$")
@@ -24,7 +24,7 @@ _DUMP = re.compile(r"pages-articles[^/*?]*\.xml(?:-p\d+p\d+)?(?:\.bz2)?$")
 _FILE, _CATEGORY = "6", "14"
 _ARTICLES = "0"
 _LIST_ITEM = re.compile(r"^[ \t]*[*#:;].*$", re.MULTILINE)
-# An innermost one.
+# A table that holds no other.
 _TABLE = re.compile(
   r"^[ \t:]*\{\|(?:(?!^[ \t:]*\{\|).)*?^[ \t]*\|\}",
   re.MULTILINE | re.DOTALL,

@@ -27,7 +27,7 @@ from tfrecords.writing import instances, packed_rows, packings, writing_config
 NUM_OTHERS = 8
 
 _MASKED_AT_ONCE = 1024
-# Of a file, and of the manifest of one.
+# Names of temporary files: of a file, and of the manifest of one.
 _TEMPORARY = re.compile(
   r"\.(?P<name>.+)\.[0-9a-f]{32}\.tmp"
   rf"|(?P<described>.+){re.escape(manifest.SUFFIX)}\.tmp-\d+"
@@ -191,7 +191,7 @@ def make_masking(config, vocabulary):
 def _records_of(chunk, task, counts):
   """Yields the serialized records of a chunk and adds up `counts`."""
   config = task.config
-  tokenizer, make_records = _prepare(
+  tokenizer, mask = _prepare(
     config,
     task.origin["vocab_file_hash"],
     tuple(task.origin["tokenizer_options"].items()),
@@ -225,7 +225,11 @@ def _records_of(chunk, task, counts):
     )
     counts.num_tokens += sum(map(len, batch[features.INPUT_IDS]))
     seed = [rng.getrandbits(31), rng.getrandbits(31)]
-    yield from make_records(batch, seed)
+    if mask:
+      batch = _masked(mask, batch, seed)
+    for values in zip(*batch.values(), strict=True):
+      record = dict(zip(batch, values, strict=True))
+      yield examples.serialize(record, (features.MASKED_LM_WEIGHTS,))
 
 
 def _columns(rows, tokenized, vocabulary, config):
@@ -251,7 +255,7 @@ def _columns(rows, tokenized, vocabulary, config):
 # A tokenizer takes half a second to build; a process writes many shards.
 @functools.lru_cache(maxsize=1)
 def _prepare(config, vocab_file_hash, tokenizer_options):
-  """Returns (tokenizer, function that makes records of sequences)."""
+  """Returns (tokenizer, function that masks; None if nothing is masked)."""
   tokenizer = tokenizers.load(config.vocab_file, **dict(tokenizer_options))
   if tokenizer.vocabulary.fingerprint != vocab_file_hash:
     raise ValueError(
@@ -259,7 +263,7 @@ def _prepare(config, vocab_file_hash, tokenizer_options):
       "it, or start again with another output_file."
     )
   if config.masking == "dynamic":
-    return tokenizer, _records
+    return tokenizer, None
   masking = make_masking(config, tokenizer.vocabulary)
   # One trace for all batches, including the smaller last one of a chunk.
   batch = {features.INPUT_IDS: tf.RaggedTensorSpec([None, None], tf.int32)}
@@ -272,18 +276,11 @@ def _prepare(config, vocab_file_hash, tokenizer_options):
     input_signature=[batch, tf.TensorSpec([2], tf.int32)],
     autograph=False,
   )
-  return tokenizer, functools.partial(_masked_records, mask)
+  return tokenizer, mask
 
 
-def _records(columns, unused_seed=None):
-  """Yields the records of {feature: list of B lists of numbers}, bytes."""
-  for values in zip(*columns.values(), strict=True):
-    record = dict(zip(columns, values, strict=True))
-    yield examples.serialize(record, (features.MASKED_LM_WEIGHTS,))
-
-
-def _masked_records(mask, columns, seed):
-  """Yields the masked records of clean ones, bytes.
+def _masked(mask, columns, seed):
+  """Returns {feature: list of B lists of numbers} of clean columns, masked.
 
   Args:
     mask: function (batch, seed) -> masked batch.
@@ -295,7 +292,7 @@ def _masked_records(mask, columns, seed):
     labels = batch[features.NEXT_SENTENCE_LABELS]
     batch[features.NEXT_SENTENCE_LABELS] = labels.to_tensor(shape=[None, 1])
   masked = mask(batch, tf.constant(seed, tf.int32))
-  return _records({name: x.numpy().tolist() for name, x in masked.items()})
+  return {name: x.numpy().tolist() for name, x in masked.items()}
 
 
 def _ragged(rows):

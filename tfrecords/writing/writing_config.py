@@ -125,7 +125,7 @@ class PretrainingDataConfig(masking_config.MaskingConfig):
 
 @dataclasses.dataclass(frozen=True)
 class BeamConfig:
-  """Where data preparation runs: on this machine or on Apache Beam.
+  """Choice of this machine or of Apache Beam for data preparation.
 
   Raises:
     ValueError: pipeline_options are given without a runner.

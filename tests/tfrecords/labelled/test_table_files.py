@@ -16,12 +16,43 @@ def values(path, *args, **options):
   return [row.values for row in table_files.read(path, *args, **options)]
 
 
-def test_quotes_in_a_tsv_are_text(tmp_path):
-  path = write(tmp_path, "a.tsv", 'id\ttext\n1\t"Yes, he said\n2\tit\'s "so"\n')
-  assert values(path) == [
-    {"id": "1", "text": '"Yes, he said'},
-    {"id": "2", "text": 'it\'s "so"'},
-  ]
+@pytest.mark.parametrize(
+  ("name", "text", "expected"),
+  [
+    # Quotes in a .tsv are text.
+    (
+      "a.tsv",
+      'id\ttext\n1\t"Yes, he said\n2\tit\'s "so"\n',
+      [{"id": "1", "text": '"Yes, he said'}, {"id": "2", "text": 'it\'s "so"'}],
+    ),
+    # No other character than a line feed ends a line.
+    (
+      "a.tsv",
+      "text\na\x0bb\x85c\u2028d\x1ce\n",
+      [{"text": "a\x0bb\x85c\u2028d\x1ce"}],
+    ),
+    ("a.jsonl", '{"text": "x\u2028y"}\n', [{"text": "x\u2028y"}]),
+    # A byte-order mark, carriage returns and blank ends are dropped.
+    (
+      "a.tsv",
+      "\ufeffid\ttext\r\n1\ta\r\n2\t\r\n\r\n\n",
+      [{"id": "1", "text": "a"}, {"id": "2", "text": ""}],
+    ),
+    # One line of JSON is a row, and what is inside has a name with a dot.
+    (
+      "a.json",
+      '{"q": "a", "choices": ["b", "c"]}',
+      [{"q": "a", "choices.0": "b", "choices.1": "c"}],
+    ),
+    (
+      "a.json",
+      '[\n{"labels": {"label": 4.9, "raters": ["x"]},\n"s": "a"}\n]',
+      [{"labels.label": "4.9", "labels.raters.0": "x", "s": "a"}],
+    ),
+  ],
+)
+def test_a_table_is_rows_of_columns(tmp_path, name, text, expected):
+  assert values(write(tmp_path, name, text)) == expected
 
 
 def test_quotes_in_a_csv_enclose_commas_and_lines(tmp_path):
@@ -35,30 +66,11 @@ def test_quotes_in_a_csv_enclose_commas_and_lines(tmp_path):
   ]
 
 
-def test_only_line_feeds_end_a_line(tmp_path):
-  text = "a\x0bb\x85c\u2028d\x1ce"
-  path = write(tmp_path, "a.tsv", f"id\ttext\n1\t{text}\n")
-  assert values(path) == [{"id": "1", "text": text}]
-  path = write(tmp_path, "a.jsonl", json.dumps({"text": "x\u2028y"}) + "\n")
-  assert values(path) == [{"text": "x\u2028y"}]
-
-
-def test_a_byte_order_mark_carriage_returns_and_blank_ends_are_dropped(
-  tmp_path,
-):
-  path = write(tmp_path, "a.tsv", "\ufeffid\ttext\r\n1\ta\r\n2\t\r\n\r\n\n")
-  assert values(path) == [{"id": "1", "text": "a"}, {"id": "2", "text": ""}]
-
-
 def test_a_file_without_a_header_gets_names(tmp_path):
   path = write(tmp_path, "a.txt", "gj04\t1\t\tBirds sing.\n")
-  rows = table_files.read(path, ["source", "label", "mark", "sentence"])
-  assert rows == [
-    (
-      {"source": "gj04", "label": "1", "mark": "", "sentence": "Birds sing."},
-      f"{path}:1",
-    )
-  ]
+  [row] = table_files.read(path, ["source", "label", "mark", "sentence"])
+  assert [*row.values.values()] == ["gj04", "1", "", "Birds sing."]
+  assert (row.value("sentence"), row.origin) == ("Birds sing.", f"{path}:1")
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
@@ -66,28 +78,9 @@ def test_an_object_a_line_is_a_row(tmp_path, name):
   path = write(
     tmp_path, name, '{"q": "고양이", "n": 2, "b": true, "z": null}\n\n{"q": ""}'
   )
-  rows = table_files.read(path)
-  assert rows == [
+  assert table_files.read(path) == [
     ({"q": "고양이", "n": "2", "b": "true"}, f"{path}:1"),
     ({"q": ""}, f"{path}:3"),
-  ]
-
-
-def test_one_line_of_json_is_a_row(tmp_path):
-  path = write(tmp_path, "a.json", '{"q": "a", "choices": ["b", "c"]}')
-  assert values(path) == [{"q": "a", "choices.0": "b", "choices.1": "c"}]
-
-
-def test_what_is_inside_of_an_object_has_a_name_with_a_dot(tmp_path):
-  content = [{"labels": {"label": 4.9, "raters": ["x", "y"]}, "s": "a"}]
-  path = write(tmp_path, "a.json", json.dumps(content, indent=1))
-  assert values(path) == [
-    {
-      "labels.label": "4.9",
-      "labels.raters.0": "x",
-      "labels.raters.1": "y",
-      "s": "a",
-    }
   ]
 
 

@@ -61,7 +61,7 @@ def test_texts_that_hold_an_answer_are_examples(tmp_path):
   # The 400th word is the last.
   assert cut.context == f"{LONG}Paris"
   assert cut.answers == (("Paris", len(LONG)),)
-  # As a word of its own.
+  # The answer is a word of its own.
   assert korean.answers == (("서울", 10),)
 
 

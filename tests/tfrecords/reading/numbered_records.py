@@ -48,7 +48,7 @@ def clean_record(number, **changes):
 
 
 def masked_record(number, **changes):
-  """As the original's create_pretraining_data.py writes it."""
+  """Returns a record as the original's script writes it."""
   ids = instance(number)
   padding = [0] * (LENGTH - len(ids))
   segments = [0] * 4 + [1] * (len(ids) - 4)

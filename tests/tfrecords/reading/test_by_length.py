@@ -130,8 +130,8 @@ def test_another_seed_gives_other_batches(records, found):
 
 def test_parts_have_the_rows_and_the_length_of_the_whole(tmp_path):
   # So many that they would be read in lanes otherwise.
-  records = open_records(write(tmp_path, [300, 300]))
-  options = {"take": 5, "by_length": True}
+  records = open_records(write(tmp_path, [300, 300], masked_record))
+  options = {"prepare": as_read, "take": 5, "by_length": True}
   parts = [
     batches(records, 128, part=part, num_parts=2, **options)
     for part in range(2)

@@ -231,17 +231,16 @@ def test_parts_of_a_batch_are_the_rows_of_the_whole(opened, sizes):
 
 def test_evaluation_can_start_at_any_batch_and_in_parts(opened):
   records = opened(50, 49)
-  whole = batches(records, 64, **EVALUATION)
+  whole = batches(records, 64, as_read, **EVALUATION)
   assert len(whole) == 2
-  assert_equal(
-    read_parts(records, 64, 2, start_batch=1, **EVALUATION), whole[1:]
-  )
+  rest = read_parts(records, 64, 2, as_read, start_batch=1, **EVALUATION)
+  assert_equal(rest, whole[1:])
 
 
 def test_a_part_reads_the_files_of_its_lanes_and_no_others(tmp_path):
   files = write(tmp_path, [100] * 4)
   records = open_records(files)
-  options = {"part": 1, "num_parts": 4, "take": 9}
+  options = {"prepare": as_read, "part": 1, "num_parts": 4, "take": 9}
   whole = batches(records, 256, **options)
   for file in files[:1] + files[2:]:
     os.remove(file)

@@ -113,7 +113,7 @@ def test_every_sentence_begins_or_continues_an_instance():
     used.update(range(*a))
     if not instance.label:
       used.update(range(*b))
-  # What truncation cuts off is lost, here less than a sentence per instance.
+  # Truncation loses some, here less than a sentence per instance.
   assert len(used) > len(chunk.ids) - 5 * len(made)
 
 
@@ -123,7 +123,7 @@ def test_the_target_is_shortened_per_instance():
   lengths = np.array([length_of(m) for m in made])
   real = np.array([not m.label for m in made])
   most = MAX_LENGTH - 3
-  # Of 2 ... most, the longest is drawn as a short one too.
+  # The longest of 2 ... most is drawn as a short one too.
   expected = 0.1 * (1 - 1 / (most - 1))
   assert np.mean(lengths[real] < most) == pytest.approx(expected, abs=0.02)
   assert lengths.min() == 2
@@ -312,7 +312,7 @@ def test_full_sentences_run_over_the_ends_of_documents():
     ((115, 125),),  # The long sentence is not begun in what is left.
     ((125, 187),),
     ((187, 230),),
-    ((230, 291),),  # What is left is the room of a separator alone.
+    ((230, 291),),  # The room of a separator is left alone.
     ((291, 292), (292, 301)),
   ]
 

@@ -118,7 +118,7 @@ def contents(out):
   }
 
 
-# What the records hold.
+# The records.
 
 
 @pytest.mark.parametrize("packing", choices.PACKINGS)
@@ -293,7 +293,7 @@ def test_words_of_other_tokenizers_are_masked_whole(
   for example in examples(out):
     ids, chosen = ids_of(example), predictions_of(example)
     for position, original in chosen.items():
-      # What precedes and follows a span is not of its words.
+      # Tokens before and after a span are not of its words.
       before, after = ids[position - 1], ids[position + 1]
       if position - 1 not in chosen and before not in special:
         num_runs += 1
@@ -494,7 +494,7 @@ def test_clean_records_keep_how_they_are_to_be_masked(text, vocab_file, out):
     "max_predictions_per_seq": 20,
     "masking_policy": "whole_word",
   }
-  assert "max_predictions_per_seq" not in origin  # That is left open.
+  assert "max_predictions_per_seq" not in origin  # It is left open.
   with pytest.raises(ValueError, match="with mask_token_prob=1, not None"):
     write(text, vocab_file, out)
   # Two names of one policy.
@@ -671,7 +671,7 @@ def is_alive(pid):
     return False
 
 
-# What is wrong.
+# Wrong input.
 
 
 @pytest.mark.parametrize(
