@@ -66,75 +66,55 @@ def num_arguments(function):
   return len(names) - (bool(names) and names[0] in ("self", "cls"))
 
 
-def functions():
-  """Yields (where, node, name of its class or None) for every function."""
-  for path in source_files():
-    tree = parsed(path)
-    owners = {
-      child: node.name
-      for node in ast.walk(tree)
-      if isinstance(node, ast.ClassDef)
-      for child in node.body
-    }
-    for node in ast.walk(tree):
-      if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        where = f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
-        yield where, node, owners.get(node)
+def num_lines(definition):
+  """Returns the number of lines of a class."""
+  return definition.end_lineno - definition.lineno + 1
 
 
-def classes():
-  """Yields (where, node) for every class."""
-  for path in source_files():
-    for node in ast.walk(parsed(path)):
-      if isinstance(node, ast.ClassDef):
-        yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
+def num_methods(definition):
+  """Returns the number of methods of a class."""
+  return sum(isinstance(each, ast.FunctionDef) for each in definition.body)
 
 
-def long_functions():
-  """Returns `Count`s of functions above `MOST_BODY_LINES`."""
-  counts = [Count(where, body_lines(node)) for where, node, _ in functions()]
-  return [count for count in counts if count.size > MOST_BODY_LINES]
-
-
-def wide_functions():
-  """Returns `Count`s of functions above `MOST_ARGUMENTS`."""
-  counts = [
-    Count(where, num_arguments(node))
-    for where, node, _ in functions()
-    if not (node.name == "__init__" and "/layers/" in where)
-  ]
-  return [count for count in counts if count.size > MOST_ARGUMENTS]
-
-
-def large_classes():
-  """Returns `Count`s of classes above `MOST_CLASS_LINES`."""
-  counts = [
-    Count(where, node.end_lineno - node.lineno + 1) for where, node in classes()
-  ]
-  return [count for count in counts if count.size > MOST_CLASS_LINES]
-
-
-def many_methods():
-  """Returns `Count`s of classes above `MOST_METHODS`."""
-  counts = [
-    Count(where, sum(isinstance(e, ast.FunctionDef) for e in node.body))
-    for where, node in classes()
-  ]
-  return [count for count in counts if count.size > MOST_METHODS]
-
-
-def num_lines(path):
+def num_file_lines(path):
   """Returns the number of lines of a file."""
   return len(path.read_text(encoding="utf-8").splitlines())
 
 
-def long_scripts():
-  """Returns `Count`s of scripts above `MOST_SCRIPT_LINES`."""
-  counts = [
-    Count(str(path.relative_to(ROOT)), num_lines(path))
-    for path in sorted((ROOT / "official_tasks").glob("*.py"))
+def definitions(*kinds):
+  """Yields (where, node) for every definition of these kinds of nodes."""
+  for path in source_files():
+    for node in ast.walk(parsed(path)):
+      if isinstance(node, kinds):
+        yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
+
+
+def above_limits():
+  """Returns {what: list of `Count`} of all that is larger than it may be."""
+  functions = [*definitions(ast.FunctionDef, ast.AsyncFunctionDef)]
+  constructors = [
+    (where, node)
+    for where, node in functions
+    if node.name == "__init__" and "/layers/" in where
   ]
-  return [count for count in counts if count.size > MOST_SCRIPT_LINES]
+  others = [each for each in functions if each not in constructors]
+  classes = [*definitions(ast.ClassDef)]
+  scripts = [
+    (path.name, path) for path in sorted((ROOT / "official_tasks").glob("*.py"))
+  ]
+  limits = (
+    ("functions", "lines", MOST_BODY_LINES, functions, body_lines),
+    ("functions", "arguments", MOST_ARGUMENTS, others, num_arguments),
+    ("classes", "lines", MOST_CLASS_LINES, classes, num_lines),
+    ("classes", "methods", MOST_METHODS, classes, num_methods),
+    ("scripts", "lines", MOST_SCRIPT_LINES, scripts, num_file_lines),
+  )
+  return {
+    f"{kind} above {limit} {unit}": [
+      Count(where, size(each)) for where, each in found if size(each) > limit
+    ]
+    for kind, unit, limit, found, size in limits
+  }
 
 
 def forward_functions():
@@ -234,13 +214,7 @@ def main():
   functions = forward_functions()
   num_files = len({path for path, _ in functions})
   print(f"BERT built and called: {num_files} files, {len(functions)} functions")
-  for title, counts in (
-    (f"functions above {MOST_BODY_LINES} lines", long_functions()),
-    (f"functions above {MOST_ARGUMENTS} arguments", wide_functions()),
-    (f"classes above {MOST_CLASS_LINES} lines", large_classes()),
-    (f"classes above {MOST_METHODS} methods", many_methods()),
-    (f"scripts above {MOST_SCRIPT_LINES} lines", long_scripts()),
-  ):
+  for title, counts in above_limits().items():
     print(f"{title}: {len(counts)}")
     for count in sorted(counts, key=lambda count: -count.size):
       print(f"  {count.size:5} {count.where}")

@@ -3,21 +3,8 @@
 from tests import code_size
 
 
-def test_functions_are_short():
-  assert code_size.long_functions() == []
-
-
-def test_functions_have_few_arguments():
-  assert code_size.wide_functions() == []
-
-
-def test_classes_are_small():
-  assert code_size.large_classes() == []
-  assert code_size.many_methods() == []
-
-
-def test_scripts_are_thin():
-  assert code_size.long_scripts() == []
+def test_functions_classes_and_scripts_are_small():
+  assert not sum(code_size.above_limits().values(), [])
 
 
 def test_the_forward_pass_runs_through_few_files_and_functions():

@@ -5,9 +5,7 @@ import sys
 
 import pytest
 
-from tests.tfrecords import corpus
 from tfrecords.text import sources, wikipedia
-from tfrecords.writing import writer, writing_config
 
 ARTICLE = """{{Infobox|name = Moon|text=Not {{nested|this}}.}}
 [[파일:달.jpg|thumb|A [[picture]] of it.]]
@@ -100,20 +98,6 @@ def test_running_text_ends_with_the_stop_of_its_script():
     "Lists of moons",
   ]
   assert wikipedia.split_passages("\n".join(lines)) == lines[:-1]
-
-
-def test_records_are_written_from_a_dump(dump, tmp_path):
-  pytest.importorskip("mwparserfromhell")
-  config = writing_config.PretrainingDataConfig(
-    corpus.write_vocabulary(tmp_path),
-    max_seq_length=32,
-    packing="doc_sentences",
-  )
-  out = [str(tmp_path / "out" / "data.tfrecord")]
-  summary = writer.write_shards(config, [str(dump)], out)
-  assert summary.num_documents == 2
-  [text] = (tmp_path / "out" / "source_text").iterdir()
-  assert "Infobox" not in text.read_text("utf-8")
 
 
 def test_a_damaged_dump_is_named(tmp_path):
