@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from keras_bert_impl.optimizers import schedules
+from keras_bert_impl.optimizers import optimization, schedules
+from keras_bert_impl.training import training_config
 
 
 def test_rate_rises_linearly_then_follows_the_decay_line_of_the_original():
@@ -42,3 +43,26 @@ def test_a_trapezoid_may_lack_warm_up_or_decay():
 def test_a_trapezoid_that_does_not_fit_into_the_run_is_refused(steps):
   with pytest.raises(ValueError, match="num_decay_steps .*num_train_steps"):
     schedules.Trapezoidal(1e-3, *steps)
+
+
+@pytest.mark.parametrize(
+  ("num_train_steps", "given", "expected"),
+  [
+    (1, None, 0),
+    (1500, None, 150),
+    (9999, None, 999),
+    (10000, None, 10000),
+    (100000, None, 10000),
+    (1500, 7, 7),
+    (1500, 0, 0),
+  ],
+)
+def test_a_run_shorter_than_the_usual_warm_up_has_a_shorter_one(
+  num_train_steps, given, expected
+):
+  values = training_config.TrainingConfig(
+    num_train_steps=num_train_steps, num_warmup_steps=given
+  )
+  steps = optimization.schedule_steps(values)
+  assert steps["num_warmup_steps"] == expected
+  optimization.make_schedule(values, **steps)

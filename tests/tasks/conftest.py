@@ -3,7 +3,7 @@
 import pytest
 
 from keras_bert_impl import tokenizers
-from tests.tasks.questions import TOKENS
+from tests.tasks.answers.questions import TOKENS
 from tests.tokenizers import vocabularies
 
 

@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 
-from keras_bert_impl.optimizers import optimization
 from keras_bert_impl.training import training_config
 
 FLOATS = [
@@ -43,29 +42,6 @@ def test_the_ends_of_a_range_belong_to_it_or_not(
     ValueError, match=rf"{name} \({outside}\) must be in {interval}"
   ):
     training_config.TrainingConfig(**{name: outside})
-
-
-@pytest.mark.parametrize(
-  ("num_train_steps", "given", "expected"),
-  [
-    (1, None, 0),
-    (1500, None, 150),
-    (9999, None, 999),
-    (10000, None, 10000),
-    (100000, None, 10000),
-    (1500, 7, 7),
-    (1500, 0, 0),
-  ],
-)
-def test_a_run_shorter_than_the_usual_warm_up_has_a_shorter_one(
-  num_train_steps, given, expected
-):
-  values = training_config.TrainingConfig(
-    num_train_steps=num_train_steps, num_warmup_steps=given
-  )
-  steps = optimization.schedule_steps(values)
-  assert steps["num_warmup_steps"] == expected
-  optimization.make_schedule(values, **steps)
 
 
 def test_a_choice_that_there_is_none_of_is_named_with_the_others():

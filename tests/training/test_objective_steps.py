@@ -13,7 +13,7 @@ from keras_bert_impl.training import (
   training_loop,
 )
 from tests import slow
-from tests.tasks import test_rows_of_objectives as rows_of
+from tests.tasks.pretraining import test_rows_of_objectives as rows_of
 
 BATCH = 8
 CASES = {

@@ -1,6 +1,6 @@
 """The log of a run, also of one that was killed and resumed."""
 
-from keras_bert_impl.training import run_log, run_results
+from keras_bert_impl.training import run_log
 
 SCALARS = {"loss": 1.5, "examples_per_second": 10.0}
 
@@ -22,23 +22,3 @@ def test_a_resumed_log_reads_like_an_uninterrupted_one(tmp_path):
   assert [entry["step"] for entry in entries] == [1, 4, 5, 9]
   assert entries[0] == {"step": 1, **SCALARS}
   assert list((tmp_path / "tensorboard").iterdir())
-
-
-def test_the_table_aligns_its_columns():
-  lines = run_results.table(
-    [("accuracy", "9.5%"), ("steps", "12000")], ("", "value")
-  ).splitlines()
-  assert lines == [
-    "          value",
-    "--------  -----",
-    "accuracy   9.5%",
-    "steps     12000",
-  ]
-
-
-def test_curves_are_drawn_for_what_was_logged(tmp_path):
-  path = tmp_path / "curves.png"
-  entries = [{"step": s, "masked_lm_loss": 1 / s} for s in range(1, 9)]
-  run_results.plot_curves(str(path), entries, {"masked_lm_loss": 0.2})
-  assert path.read_bytes().startswith(b"\x89PNG")
-  assert not list(tmp_path.glob("*.tmp"))

@@ -9,8 +9,15 @@ import pytest
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.tasks.answers import question_answering_scores
-from tests.tasks.parts import by_column, judge, make_rows, plot, score, write
-from tests.tasks.questions import example, pointing, preprocessor
+from tests.tasks.answers.questions import example, pointing, preprocessor
+from tests.tasks.basics.parts import (
+  by_column,
+  judge,
+  make_rows,
+  plot,
+  score,
+  write,
+)
 from tfrecords.labelled import squad_files
 
 

@@ -6,9 +6,9 @@ import tensorflow as tf
 
 from keras_bert_impl import configs
 from keras_bert_impl.tasks.answers import question_answering
-from tests.tasks import steps
-from tests.tasks.parts import CONFIG, make_rows
-from tests.tasks.questions import example, preprocessor
+from tests.tasks.answers.questions import example, preprocessor
+from tests.tasks.basics import steps
+from tests.tasks.basics.parts import CONFIG, make_rows
 
 TASK = question_answering.QuestionAnsweringTask(CONFIG)
 

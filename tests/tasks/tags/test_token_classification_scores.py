@@ -14,8 +14,8 @@ from keras_bert_impl.tasks.tags import (
   token_classification_rows,
   token_classification_scores,
 )
-from tests.tasks import parts
-from tests.tasks.tagged import (
+from tests.tasks.basics import parts
+from tests.tasks.tags.tagged import (
   LABELS,
   gold_outputs,
   make_rows,

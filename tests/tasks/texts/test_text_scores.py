@@ -6,7 +6,7 @@ import pytest
 from keras_bert_impl.metrics import classification as metrics
 from keras_bert_impl.tasks.basics.example_types import TextExample
 from keras_bert_impl.tasks.texts import text_scores
-from tests.tasks.parts import judge, plot, score, write
+from tests.tasks.basics.parts import judge, plot, score, write
 
 
 def classification(**options):

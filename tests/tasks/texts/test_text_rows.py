@@ -5,7 +5,7 @@ import pytest
 
 from keras_bert_impl.tasks.basics.example_types import TextExample
 from keras_bert_impl.tasks.texts import text_rows
-from tests.tasks.parts import make_rows
+from tests.tasks.basics.parts import make_rows
 
 
 def preprocessor(text_pairs=False, labels=("no", "yes")):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.tasks.answers import question_answering_rows
-from tests.tasks.parts import make_rows
-from tests.tasks.questions import CONTEXT, example, preprocessor
+from tests.tasks.answers.questions import CONTEXT, example, preprocessor
+from tests.tasks.basics.parts import make_rows
 
 
 def _tokens(tokenizer, row):

@@ -12,8 +12,8 @@ from keras_bert_impl.tasks.texts import (
   text_rows,
   text_scores,
 )
-from tests.tasks import steps
-from tests.tasks.parts import CONFIG
+from tests.tasks.basics import steps
+from tests.tasks.basics.parts import CONFIG
 
 LABELS = ("no", "yes")
 # Two examples and a padding row.

@@ -1,4 +1,4 @@
-"""Results that are read again."""
+"""Results: read again, in tables and as curves."""
 
 import json
 
@@ -36,3 +36,23 @@ def test_scores_are_those_of_a_split():
   assert run_results.scores_of({}, "dev") == {}
   with pytest.raises(ValueError, match="f1 in eval of dev in results.json"):
     run_results.scores_of({"eval": {"dev": {"scores": {"f1": "x"}}}}, "dev")
+
+
+def test_the_table_aligns_its_columns():
+  lines = run_results.table(
+    [("accuracy", "9.5%"), ("steps", "12000")], ("", "value")
+  ).splitlines()
+  assert lines == [
+    "          value",
+    "--------  -----",
+    "accuracy   9.5%",
+    "steps     12000",
+  ]
+
+
+def test_curves_are_drawn_for_what_was_logged(tmp_path):
+  path = tmp_path / "curves.png"
+  entries = [{"step": s, "masked_lm_loss": 1 / s} for s in range(1, 9)]
+  run_results.plot_curves(str(path), entries, {"masked_lm_loss": 0.2})
+  assert path.read_bytes().startswith(b"\x89PNG")
+  assert not list(tmp_path.glob("*.tmp"))

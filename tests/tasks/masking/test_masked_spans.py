@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.tasks.masking import masked_spans, masking
-from tests.tasks import test_masking as rows_of
+from tests.tasks.masking import test_masking as rows_of
 
 CLS, SEP, MASK = rows_of.CLS, rows_of.SEP, rows_of.MASK
 WORD, PIECE = rows_of.FIRST_WORD, rows_of.FIRST_PIECE
