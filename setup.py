@@ -85,8 +85,6 @@ setuptools.setup(
       "scipy>=1.13",
       # Drives the page of the local server in a browser.
       "selenium>=4.20",
-      # The reference of the scores of named entities.
-      "seqeval>=1.2.2",
       "starlette>=1.0",
       "tensorflow-serving-api>=2.20,<2.22",
       "tokenizers>=0.20",

@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 OUTSIDE = "O"
 SCHEMES = ("IOB1", "IOB2", "BIOES")
-# Where tags mark no entities.
+# The scheme of tags that mark no entities.
 NO_SCHEME = "none"
-# What entities without a type are called, whose tags are only "B" and "I".
+# The name of entities without a type, whose tags are only "B" and "I".
 NO_TYPE = "entity"
 
 _PREFIXES = ("B", "I", "E", "S")

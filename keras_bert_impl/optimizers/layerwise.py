@@ -9,7 +9,7 @@ _FINAL_NORM = "bert/encoder/LayerNorm/"
 # A conditional random field starts at zero and needs scores of several units,
 # which the rates of an encoder would not reach.
 _CRF, _CRF_RATE = "crf/", 100.0
-# It is added to the output of the first layer.
+# A convolution whose output is added to that of the first layer.
 _CONVOLUTION = "bert/encoder/conv/"
 # `naming.names.RIGHT_TO_LEFT`: --help imports this module, not NumPy.
 _SECOND = "right_to_left/"

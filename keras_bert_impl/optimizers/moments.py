@@ -205,9 +205,9 @@ def _update(step_of, handles, gradient, scale, rates):
     tf.raw_ops.AssignVariableOp(resource=handle, value=value)
 
 
-# It reads and writes weights, moments and gradient once, where kernels for
-# clipping, decay and moments would each read and write some of them again:
-# memory is what the update of a large variable waits for.
+# The compiled update reads and writes weights, moments and gradient once, where
+# kernels for clipping, decay and moments would each read and write some of them
+# again: memory is what the update of a large variable waits for.
 _compiled_update = tf.function(
   _update, jit_compile=True, autograph=False, reduce_retracing=True
 )

@@ -84,7 +84,7 @@ class Experiment:
     self._build()
     self._initialise()
     _check_workers(self.strategy, config, self._fixed, self.loop.step)
-    # Only now: what could not start is no run that another must agree with.
+    # Recorded last: a run that could not start binds no other.
     self._record_configuration()
     return self
 

@@ -22,7 +22,7 @@ _RESULT_TYPES = {
   "exported_step": int,
   "train": dict,
 }
-# Of a curve on a page.
+# Points of a curve on a page.
 _MOST_POINTS = 500
 _PACKAGES = ("tensorflow", "keras", "numpy", "tensorflow-text")
 

@@ -63,7 +63,7 @@ class TrainingLoop:
       optimizer.build(model.trainable_variables)
     self.variables = [variable.value for variable in model.trainable_variables]
     self._input_names = [tensor.name for tensor in model.inputs]
-    # There is nothing to convert, and looking through a model takes seconds.
+    # Autograph finds nothing to convert here, and takes seconds to look.
     traced = functools.partial(tf.function, autograph=False)
     self._gradients = traced(
       self._sum_gradients, jit_compile=config.jit_compile
@@ -198,7 +198,7 @@ class TrainingLoop:
     with (
       _random_seed(self.config.random_seed, step, part),
       dropout.rematerialize(self.config.rematerialize),
-      # What is watched alone is recorded: nothing below the trained layers.
+      # Records the trained variables alone: nothing below their layers.
       tf.GradientTape(watch_accessed_variables=False) as tape,
     ):
       tape.watch(self.variables)

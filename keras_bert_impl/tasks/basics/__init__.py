@@ -1,1 +1,1 @@
-"""What all tasks are made of."""
+"""Base classes of all tasks, and what their files have in common."""

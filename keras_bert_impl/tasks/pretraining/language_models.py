@@ -194,7 +194,7 @@ class BidirectionalPairTask(LeftToRightTask):
   def weights(self, batch):
     """Returns 1 where a token has a neighbour to predict, [B, L] both."""
     length = ops.shape(batch[features.INPUT_IDS])[1]
-    # Of a token and the next one; without some of the padding, or all of it.
+    # Weights of a token and the next one, for rows with less padding or none.
     weights = batch[features.MASKED_LM_WEIGHTS]
     return {
       name: ops.pad(weights, [[0, 0], [place, length]])[:, :length]

@@ -12,7 +12,7 @@ from keras_bert_impl.tasks.basics import fine_tuning, prediction_files
 
 # A number is called right within this share of the range of the true ones.
 _NEAR = 0.1
-# Of the range of numbers, to count them by.
+# Parts of the range of numbers, to count them by.
 _NUM_PARTS = 5
 
 
