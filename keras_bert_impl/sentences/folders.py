@@ -17,14 +17,9 @@ from keras_bert_impl.checkpoints import hub
 
 MODULES_FILE = "modules.json"
 _SETTINGS_FILE = "config_sentence_transformers.json"
-_TEXTS_FILE = "sentence_bert_config.json"
-# As old versions called it.
-_OLD_TEXTS_FILES = tuple(
-  f"sentence_{name}_config.json"
-  for name in (
-    *("roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"),
-  )
-)
+# Old versions named it after the kind of the model.
+_TEXTS_FILES = "sentence_{}_config.json"
+_KINDS = "bert roberta distilbert camembert albert xlm-roberta xlnet".split()
 _TOKENIZER_FILE = "tokenizer_config.json"
 
 TRANSFORMER, POOLING = "Transformer", "Pooling"
@@ -148,32 +143,22 @@ def write(folder, modules, texts):
     texts: `Texts`.
   """
   modules = (Module(TRANSFORMER, folder), *modules)
-  files.write_json(
-    os.path.join(folder, MODULES_FILE),
-    [
-      {
-        "idx": index,
-        "name": str(index),
-        "path": os.path.relpath(module.path, folder).removeprefix("."),
-        "type": _CLASS.format(module.kind),
-      }
-      for index, module in enumerate(modules)
-    ],
-  )
-  files.write_json(
-    os.path.join(folder, _TEXTS_FILE),
+  listed = [
     {
-      "max_seq_length": texts.max_seq_length,
-      "do_lower_case": texts.do_lower_case,
-    },
-  )
-  files.write_json(
-    os.path.join(folder, _SETTINGS_FILE),
-    {
-      "prompts": texts.prompts,
-      "default_prompt_name": texts.default_prompt_name,
-    },
-  )
+      "idx": index,
+      "name": str(index),
+      "path": os.path.relpath(module.path, folder).removeprefix("."),
+      "type": _CLASS.format(module.kind),
+    }
+    for index, module in enumerate(modules)
+  ]
+  files.write_json(os.path.join(folder, MODULES_FILE), listed)
+  for name, fields in (
+    (_TEXTS_FILES.format("bert"), ("max_seq_length", "do_lower_case")),
+    (_SETTINGS_FILE, ("prompts", "default_prompt_name")),
+  ):
+    values = {field: getattr(texts, field) for field in fields}
+    files.write_json(os.path.join(folder, name), values)
 
 
 def _read_modules(folder):
@@ -215,7 +200,7 @@ def _kind(name, place):
 
 def _read_texts(folder, transformer):
   """Returns the `Texts` of a folder."""
-  names = (_TEXTS_FILE, *_OLD_TEXTS_FILES)
+  names = map(_TEXTS_FILES.format, _KINDS)
   paths = [os.path.join(transformer.path, name) for name in names]
   path = next(filter(files.exists, paths), paths[0])
   types = {"max_seq_length": _NUMBER, "do_lower_case": (bool, _NONE)}

@@ -28,16 +28,11 @@ _FLAGS = {
 # {our activation: theirs}.
 _ACTIVATIONS = {
   "linear": "torch.nn.modules.linear.Identity",
-  **{
-    name: f"torch.nn.modules.activation.{class_name}"
-    for name, class_name in (
-      ("tanh", "Tanh"),
-      ("relu", "ReLU"),
-      ("gelu", "GELU"),
-      ("sigmoid", "Sigmoid"),
-      ("silu", "SiLU"),
-    )
-  },
+  "tanh": "torch.nn.modules.activation.Tanh",
+  "relu": "torch.nn.modules.activation.ReLU",
+  "gelu": "torch.nn.modules.activation.GELU",
+  "sigmoid": "torch.nn.modules.activation.Sigmoid",
+  "silu": "torch.nn.modules.activation.SiLU",
 }
 _KERNEL, _BIAS = "linear.weight", "linear.bias"
 _VECTOR = "sentence_embedding"
@@ -149,11 +144,7 @@ def _write_pooling(module, model):
 
 def _read_dense(module, values, size, name):
   path = os.path.join(module.path, _CONFIG)
-  types = {
-    "activation_function": str,
-    "bias": bool,
-    "use_residual": bool,
-  }
+  types = {"activation_function": str, "bias": bool, "use_residual": bool}
   files.check_fields(values, types, path)
   if values.get("use_residual"):
     raise ValueError(f"use_residual (True) in {path} is not supported.")

@@ -11,7 +11,13 @@ import pytest
 
 from keras_bert_impl.sentences import sentence_encoder
 from keras_bert_impl.serving import export
-from tests.serving import all_heads, answers, cpp_client, session_process
+from tests.serving import (
+  all_heads,
+  answers,
+  bad_requests,
+  cpp_client,
+  session_process,
+)
 
 # It takes a compiler half a minute; `test_export` asks the same in a session.
 pytestmark = pytest.mark.slow
@@ -20,9 +26,22 @@ SENTENCES = pathlib.Path(__file__).parents[1] / "data/sentences"
 
 
 @pytest.mark.parametrize("name", all_heads.ALL)
-def test_the_program_answers_as_the_eager_model(printed, exports, name):
-  for signature, expected in exports[name].head.expected.items():
-    answers.check(printed[name][1][signature], expected)
+def test_the_program_outlives_bad_requests_and_answers_as_the_eager_model(
+  program, exports, tmp_path, name
+):
+  head, version_dir = exports[name]
+  bad = [*bad_requests.of(head)]
+  requests = [request[:2] for request in bad] + [*head.requests.items()]
+  process = cpp_client.run(
+    program, tmp_path / "requests", [(version_dir, *r) for r in requests]
+  )
+  assert process.returncode == 0, process.stderr
+  printed = cpp_client.parse(process.stdout)
+  for (signature, inputs, message), error in zip(bad, printed, strict=False):
+    assert message in error, (signature, inputs)
+  found = dict(zip(head.requests, printed[len(bad) :], strict=True))
+  for signature, expected in head.expected.items():
+    answers.check(found[signature], expected)
 
 
 def test_vectors_are_those_of_sentence_transformers(program, tmp_path):

@@ -31,16 +31,3 @@ def test_a_session_refuses_ids_that_have_no_row(asked, exports, name):
   wrong = bad_requests.of_ids(exports[name].head)
   for number, (_, message) in enumerate(wrong):
     assert message in asked(name)["ids", number]
-
-
-@pytest.mark.slow  # Compiles a program, for all loaders without Python.
-@pytest.mark.parametrize("name", all_heads.ALL)
-def test_no_input_ends_the_process(printed, exports, name):
-  head = exports[name].head
-  errors, found = printed[name]
-  for (signature, inputs, message), error in zip(
-    bad_requests.of(head), errors, strict=True
-  ):
-    assert message in error, (signature, inputs)
-  for signature, answer in found.items():
-    answers.check(answer, head.expected[signature])

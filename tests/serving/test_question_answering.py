@@ -121,11 +121,11 @@ def test_answers_are_those_of_the_task(servable):
   assert not any(found["is_cut"])
 
 
-def test_a_question_is_answered_alike_in_every_batch(servable):
+def test_a_question_is_answered_alike_in_every_batch(wordpiece):
   questions, contexts = TEXTS[:6], TEXTS[1:7]
-  together = ask(servable, questions, contexts)
+  together = ask(wordpiece, questions, contexts)
   for index, pair in enumerate(zip(questions, contexts)):
-    alone = ask(servable, [pair[0]], [pair[1]])
+    alone = ask(wordpiece, [pair[0]], [pair[1]])
     for name in ("answer", "start", "end", "is_cut"):
       assert alone[name] == together[name][index : index + 1]
     np.testing.assert_allclose(
@@ -133,16 +133,16 @@ def test_a_question_is_answered_alike_in_every_batch(servable):
     )
 
 
-def test_a_batch_may_be_empty(servable):
-  found = ask(servable, [], [])
+def test_a_batch_may_be_empty(wordpiece):
+  found = ask(wordpiece, [], [])
   assert found == {
     name: []
     for name in ("answer", "start", "end", "score", "null_score", "is_cut")
   }
 
 
-def test_nothing_has_no_answer(servable):
-  found = ask(servable, ["", "the cat", ""], ["", " \n ", "the cat"])
+def test_nothing_has_no_answer(wordpiece):
+  found = ask(wordpiece, ["", "the cat", ""], ["", " \n ", "the cat"])
   assert found["answer"][:2] == [b"", b""]
   assert found["start"][:2] == found["end"][:2] == [-1, -1]
   assert found["score"][:2] == [0.0, 0.0]
@@ -150,10 +150,10 @@ def test_nothing_has_no_answer(servable):
   assert np.isfinite(found["null_score"]).all()
 
 
-def test_bytes_that_are_no_utf8_do_not_count(servable):
+def test_bytes_that_are_no_utf8_do_not_count(wordpiece):
   broken = [b"\xff\xe4the ca\xf0\x9ft \xed\xa0\x80sat"]
   whole = [b"the cat sat"]
-  assert ask(servable, broken, broken) == ask(servable, whole, whole)
+  assert ask(wordpiece, broken, broken) == ask(wordpiece, whole, whole)
 
 
 def test_the_null_threshold_decides(tokenizer_of, wordpiece):

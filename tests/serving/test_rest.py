@@ -51,14 +51,56 @@ def error_of(response, status=400):
   return content["error"]
 
 
-def test_rows_of_one_input_are_bare_values_and_so_is_one_output(clients):
-  body = {"instances": ["four", "고양이", ""]}
-  assert post(clients["regression"], body) == {"predictions": [4.0, 3.0, 0.0]}
+BROKEN = base64.b64encode(b"\xff\xfe").decode()
+NUMBERS = {"numbers": [0.1, -3e-9], "ids": [1, -2, 3], "flags": True}
 
 
-def test_rows_may_name_their_one_input(clients):
-  body = {"instances": [{"text": "four"}]}
-  assert post(clients["regression"], body) == {"predictions": [4.0]}
+@pytest.mark.parametrize(
+  ("head", "body", "reply"),
+  [
+    # One input needs no name, and one output has none.
+    (
+      "regression",
+      {"instances": ["four", "고양이", ""]},
+      {"predictions": [4.0, 3.0, 0.0]},
+    ),
+    (
+      "regression",
+      {"instances": [{"text": "four"}]},
+      {"predictions": [4.0]},
+    ),
+    ("regression", {"inputs": ["four"]}, {"outputs": [4.0]}),
+    ("regression", {"inputs": {"text": ["four"]}}, {"outputs": [4.0]}),
+    ("regression", {"inputs": []}, {"outputs": []}),
+    (
+      "plain",
+      {"signature_name": "echo", "instances": [NUMBERS]},
+      {"predictions": [{f"{k}_out": v for k, v in NUMBERS.items()}]},
+    ),
+    (
+      "plain",
+      {
+        "signature_name": "strings",
+        "instances": ["plain", {"b64": BROKEN}, {"b64": "6rCA"}],
+      },
+      {
+        "predictions": [
+          {"same": "plain", "same_bytes": {"b64": "cGxhaW4="}},
+          # No UTF-8, of which JSON could not be made.
+          {"same": {"b64": BROKEN}, "same_bytes": {"b64": BROKEN}},
+          {"same": "가", "same_bytes": {"b64": "6rCA"}},
+        ]
+      },
+    ),
+    (
+      "plain",
+      {"signature_name": "strings", "inputs": [{"b64": "6rCA"}]},
+      {"outputs": {"same": ["가"], "same_bytes": [{"b64": "6rCA"}]}},
+    ),
+  ],
+)
+def test_a_request_gets_its_reply(clients, head, body, reply):
+  assert post(clients[head], body) == reply
 
 
 def test_several_inputs_and_outputs_are_objects_in_row_form(clients):
@@ -85,27 +127,12 @@ def test_columns_give_columns(clients):
   assert outputs["score"] == [7.5, -1.0]
 
 
-def test_columns_of_one_input_and_output_are_bare_values(clients):
-  client = clients["regression"]
-  assert post(client, {"inputs": ["four"]}) == {"outputs": [4.0]}
-  assert post(client, {"inputs": {"text": ["four"]}}) == {"outputs": [4.0]}
-
-
 def test_a_batch_of_zero_is_answered_in_column_form(clients):
-  assert post(clients["regression"], {"inputs": []}) == {"outputs": []}
   outputs = post(clients["classification"], {"inputs": []})["outputs"]
   assert outputs["label"] == outputs["probabilities"] == []
   # As in TF Serving, not in row form.
   response = clients["regression"].post(PREDICT, json={"instances": []})
   assert "not empty" in error_of(response)
-
-
-def test_every_kind_of_number_goes_there_and_back(clients):
-  row = {"numbers": [0.1, -3e-9], "ids": [1, -2, 3], "flags": True}
-  body = {"signature_name": "echo", "instances": [row]}
-  assert post(clients["plain"], body)["predictions"] == [
-    {f"{name}_out": value for name, value in row.items()}
-  ]
 
 
 def test_numbers_without_a_value_are_tokens_of_their_own(clients):
@@ -125,25 +152,6 @@ def test_floats_are_written_with_as_few_digits_as_tell_them():
   again = json.loads(json.dumps(tensor_json.to_json("x", random)))
   np.testing.assert_array_equal(np.array(again, np.float32), random)
   assert all(len(repr(abs(value))) <= 13 for value in again)
-
-
-def test_bytes_are_base64_there_and_back(clients):
-  broken = base64.b64encode(b"\xff\xfe").decode()
-  body = {
-    "signature_name": "strings",
-    "instances": ["plain", {"b64": broken}, {"b64": "6rCA"}],
-  }
-  assert post(clients["plain"], body)["predictions"] == [
-    {"same": "plain", "same_bytes": {"b64": "cGxhaW4="}},
-    # No UTF-8, of which JSON could not be made.
-    {"same": {"b64": broken}, "same_bytes": {"b64": broken}},
-    {"same": "가", "same_bytes": {"b64": "6rCA"}},
-  ]
-
-
-def test_an_object_named_b64_may_be_the_one_input(clients):
-  body = {"signature_name": "strings", "inputs": [{"b64": "6rCA"}]}
-  assert post(clients["plain"], body)["outputs"]["same"] == ["가"]
 
 
 def test_an_unpaired_surrogate_is_no_character(clients):
@@ -387,19 +395,13 @@ def test_bytes_that_are_no_example_are_refused_in_words(clients, content):
   assert "is not a serialized tf.Example" in error_of(response)
 
 
-def test_a_version_may_be_named(clients):
+def test_a_version_may_be_named_and_health_names_it(clients):
   body = {"instances": ["four"]}
   path = "/v1/models/toy/versions/1:predict"
   assert post(clients["regression"], body, path) == {"predictions": [4.0]}
-
-
-def test_health_names_the_model(clients):
+  health = {"status": "ok", "model": "toy", "version": 1}
   for path in ("/health", "/healthz"):
-    assert clients["regression"].get(path).json() == {
-      "status": "ok",
-      "model": "toy",
-      "version": 1,
-    }
+    assert clients["regression"].get(path).json() == health
 
 
 @pytest.mark.parametrize(

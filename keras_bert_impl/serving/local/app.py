@@ -97,7 +97,7 @@ def create(
       routing.Route("/health", api.health),
       routing.Route("/healthz", api.health),
       routing.Route("/model.json", api.describe),
-      *(_page_route(path, *file) for path, file in _PAGE_FILES.items()),
+      *(routing.Route(path, _show_page) for path in _PAGE_FILES),
       *_attention_routes(draw_attention, api, limits),
     ],
     middleware=[middleware.Middleware(_OriginCheck, host_names=host_names)],
@@ -125,11 +125,8 @@ class _Api:
 
   async def post(self, request):
     """Answers predict, classify and regress."""
-    match = _CALL_PATH.fullmatch(request.url.path)
-    if not match:
-      raise _malformed(request)
-    name, version, label, method = match.groups()
-    model = self._find(name, version, label)
+    name, version, method = _parts(_CALL_PATH, request)
+    model = self._find(name, version)
     body = await self.read_body(request)
     # Long requests and replies take a while to convert: off the event loop.
     call = await concurrency.run_in_threadpool(
@@ -148,15 +145,12 @@ class _Api:
 
   async def get(self, request):
     """Answers status and metadata."""
-    match = _STATUS_PATH.fullmatch(request.url.path)
-    if not match:
-      raise _malformed(request)
-    name, version, label, resource = match.groups()
+    name, version, resource = _parts(_STATUS_PATH, request)
     if name is None:
       raise errors.RequestError("Missing model name in request.")
     if resource:
-      return _json(self._metadata(self._find(name, version, label)))
-    return _json(self._status(name, version, label))
+      return _json(self._metadata(self._find(name, version)))
+    return _json(self._status(name, version))
 
   async def health(self, unused_request):
     """Answers 200: the server starts with a model that has been loaded."""
@@ -194,9 +188,8 @@ class _Api:
       )
     return bytes(body)
 
-  def _find(self, name, version, label):
+  def _find(self, name, version):
     """Returns the model that a path names."""
-    _refuse_label(label)
     model = self._served.current
     if name == self._name and version in (None, str(model.version)):
       return model
@@ -207,8 +200,7 @@ class _Api:
       f"Servable not found for request: {wanted}", http.HTTPStatus.NOT_FOUND
     )
 
-  def _status(self, name, version, label):
-    _refuse_label(label)
+  def _status(self, name, version):
     states = self._served.states if name == self._name else {}
     if version is not None:
       states = {v: s for v, s in states.items() if v == int(version)}
@@ -296,15 +288,11 @@ def _is_foreign(method, headers, host):
   return site not in ("same-origin", "none") and not is_link
 
 
-def _page_route(path, file_name, media_type):
-  content = (_PAGE_DIR / file_name).read_text(encoding="utf-8")
-
-  async def endpoint(unused_request):
-    return responses.Response(
-      content, media_type=media_type, headers=_PAGE_HEADERS
-    )
-
-  return routing.Route(path, endpoint)
+async def _show_page(request):
+  name, media_type = _PAGE_FILES[request.url.path]
+  return responses.FileResponse(
+    _PAGE_DIR / name, media_type=media_type, headers=_PAGE_HEADERS
+  )
 
 
 def _attention_routes(draw, api, limits):
@@ -319,15 +307,21 @@ def _attention_routes(draw, api, limits):
   ]
 
 
-def _refuse_label(label):
+def _parts(pattern, request):
+  """Returns what stands in a path: model, version and what is asked of them.
+
+  Raises:
+    RequestError: it is no such path, or has a label, which no version has here.
+  """
+  match = pattern.fullmatch(request.url.path)
+  if not match:
+    raise errors.RequestError(
+      f"Malformed request: {request.method} {request.url.path}"
+    )
+  name, version, label, rest = match.groups()
   if label is not None:
     raise errors.RequestError(f"Unrecognized servable version label: {label}")
-
-
-def _malformed(request):
-  return errors.RequestError(
-    f"Malformed request: {request.method} {request.url.path}"
-  )
+  return name, version, rest
 
 
 def _json(content, status=http.HTTPStatus.OK):
