@@ -83,7 +83,7 @@ def matches(name):
     return sorted(_gfile().glob(name))
   found = _local_matches(name)
   for path in found:
-    if _is_no_text(path):
+    if path.encode("utf-8", "replace") != os.fsencode(path):
       raise ValueError(f"The name of {path!r} is not UTF-8: rename the file.")
   return found
 
@@ -102,15 +102,6 @@ def _local_matches(name):
   if glob.has_magic(name):
     return sorted(filter(os.path.isfile, glob.glob(name)))
   raise FileNotFoundError(f"Input file {name} does not exist.")
-
-
-def _is_no_text(path):
-  """Returns whether a path has bytes that are not UTF-8."""
-  try:
-    path.encode("utf-8")
-  except UnicodeEncodeError:
-    return True
-  return False
 
 
 def read_bytes(path, name="File"):
@@ -176,6 +167,8 @@ def parse_json(text, place, kind=dict, types=None):
   """
   try:
     value = json.loads(text, object_pairs_hook=_to_dict)
+    if _is_deep(value):
+      raise RecursionError
   except json.JSONDecodeError as error:
     line = f":{error.lineno}" if "\n" in text.strip() else ""
     raise ValueError(
@@ -183,11 +176,12 @@ def parse_json(text, place, kind=dict, types=None):
       " file and complete."
     ) from error
   except RecursionError:
-    raise ValueError(_too_deep(place)) from None
+    raise ValueError(
+      f"{place} is not usable: lists and objects in each other, more than"
+      f" {_DEEPEST} deep."
+    ) from None
   except ValueError as error:
     raise ValueError(f"{place} is not usable: {error}.") from error
-  if _is_deep(value):
-    raise ValueError(_too_deep(place))
   _check_characters(text, value, place)
   check_type(value, kind, str(place))
   check_fields(value, types or {}, place)
@@ -464,13 +458,6 @@ def _to_dict(pairs):
   return values
 
 
-def _too_deep(place):
-  return (
-    f"{place} is not usable: lists and objects in each other, more than"
-    f" {_DEEPEST} deep."
-  )
-
-
 def _is_deep(value):
   """Returns whether a JSON value is nested more than `_DEEPEST` deep."""
   level = [value]
@@ -503,8 +490,7 @@ def _check_characters(text, value, place):
 
 
 def _make_file(path):
-  with open(path, "wb"):
-    pass
+  open(path, "wb").close()
 
 
 def _remove_folder(path):

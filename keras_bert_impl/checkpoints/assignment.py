@@ -7,6 +7,7 @@ import numpy as np
 from keras_bert_impl import given_arrays
 
 _MOST_ERRORS = 20
+_MOST_EXAMPLES = 8
 _REMEDY = (
   "Give the configuration that belongs to the weights, or --allow_partial "
   "(allow_partial=True) to start these from fresh values."
@@ -28,14 +29,12 @@ class Assignment:
   left_over: list
 
   def __str__(self):
-    return "; ".join(
-      f"{len(members)} {what}" + _examples(members, how_many)
-      for what, members, how_many in (
-        ("loaded", self.loaded, 0),
-        ("new", self.new, 8),
-        ("left over", self.left_over, 8),
-      )
-    )
+    told = f"{len(self.loaded)} loaded"
+    for what, members in (("new", self.new), ("left over", self.left_over)):
+      more = ", ..." if len(members) > _MOST_EXAMPLES else ""
+      examples = f" ({', '.join(members[:_MOST_EXAMPLES])}{more})"
+      told += f"; {len(members)} {what}{examples if members else ''}"
+    return told
 
 
 def assign(
@@ -127,10 +126,3 @@ def _problems(expected, shapes):
         "model"
       )
   return problems
-
-
-def _examples(members, how_many):
-  if not members or not how_many:
-    return ""
-  more = ", ..." if len(members) > how_many else ""
-  return f" ({', '.join(members[:how_many])}{more})"

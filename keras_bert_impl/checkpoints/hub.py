@@ -171,12 +171,10 @@ def _weights_among(names):
     forms = (
       [os.path.join(folder, pattern) for pattern in form] for form in _WEIGHTS
     )
-    found += next((f for f in forms if _any_match(names, f)), [])
+    found += next(
+      (f for f in forms if any(fnmatch.filter(names, p) for p in f)), []
+    )
   return found or [*itertools.chain(*_WEIGHTS)]
-
-
-def _any_match(names, patterns):
-  return any(fnmatch.filter(names, pattern) for pattern in patterns)
 
 
 def _from_kaggle(given):

@@ -116,9 +116,9 @@ def check_expressed(description, expressed, whose):
   config, expressed = explicit(description.config), explicit(expressed)
   for field in dataclasses.fields(config):
     value = getattr(config, field.name)
-    if field.name == "pooler_act" and not description.use_pooler:
+    if field.metadata["of_pooler"] and not description.use_pooler:
       continue
-    if field.name == "use_scaled_initializer":  # Of new weights only.
+    if field.name == "use_scaled_initializer":  # Trained weights have values.
       continue
     # Where layers are in groups, there is no name for those of none.
     is_ungrouped = (

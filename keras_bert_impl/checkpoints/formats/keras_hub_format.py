@@ -10,6 +10,7 @@ Source: keras-team/keras 3, keras/src/saving/saving_lib.py.
 
 import dataclasses
 import os
+import re
 
 import h5py
 
@@ -23,20 +24,13 @@ from keras_bert_impl.checkpoints.naming import names
 NAME = "keras_hub"
 
 _VARIABLES = "/vars"
-_EMBEDDINGS = (
+# Some families have the embeddings in a layer.
+_AROUND_EMBEDDINGS = re.compile("^(embeddings|token_and_position_embedding)/")
+# Pairs of layers (ours, theirs) in all families.
+_LAYERS = (
   ("bert/embeddings/word_embeddings", "token_embedding"),
   ("bert/embeddings/position_embeddings", "position_embedding"),
   ("bert/embeddings/token_type_embeddings", "segment_embedding"),
-)
-# Pairs of layers (ours, theirs) in all families.
-_LAYERS = (
-  *_EMBEDDINGS,
-  # Of token and position at once.
-  *((ours, f"embeddings/{theirs}") for ours, theirs in _EMBEDDINGS),
-  *(
-    (ours, f"token_and_position_embedding/{theirs}")
-    for ours, theirs in _EMBEDDINGS
-  ),
   ("bert/embeddings/LayerNorm", "embeddings_layer_norm"),
   ("bert/encoder/embedding_hidden_mapping_in", "embedding_projection"),
   ("bert/encoder/embedding_hidden_mapping_in", "embeddings_projection"),
@@ -130,6 +124,7 @@ def _layer(owner, layer_names):
 
 def _our_name(layer, index, layers):
   """Returns our name of a variable, None if it is none of a model's."""
+  layer = _AROUND_EMBEDDINGS.sub("", layer)
   ours = names.rename(layer, [pair[::-1] for pair in layers])
   if ours is None:
     return None

@@ -5,6 +5,7 @@ tensors to files. Local folders only.
 """
 
 import json
+import math
 import os
 import pathlib
 import re
@@ -50,27 +51,29 @@ def write(folder, tensors, max_shard_size=MAX_SHARD_SIZE):
     OSError: the file system refuses, for instance a full disk.
   """
   folder = pathlib.Path(folder)
-  shards = _shards(tensors.shapes, max_shard_size)
-  file_names = [FILE_NAME]
-  if len(shards) > 1:
-    file_names = [
-      f"model-{number:05d}-of-{len(shards):05d}.safetensors"
-      for number in range(1, len(shards) + 1)
-    ]
-  for file_name, shard in zip(file_names, shards, strict=True):
+  sizes = {name: 4 * math.prod(s) for name, s in tensors.shapes.items()}
+  shards = _shards(sizes, max_shard_size)
+  weight_map, paths = {}, []
+  for number, shard in enumerate(shards, 1):
+    paths.append(folder / FILE_NAME)
+    if len(shards) > 1:
+      name = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
+      paths[-1] = folder / name
     # Transposed views would be written as they lie in memory.
     arrays = {
       name: np.ascontiguousarray(tensors[name], "float32") for name in shard
     }
-    _save(arrays, folder / file_name)
+    _save(arrays, paths[-1])
+    weight_map |= dict.fromkeys(shard, paths[-1].name)
   if len(shards) > 1:
-    _write_index(
-      folder / INDEX_NAME,
-      dict(zip(file_names, shards, strict=True)),
-      tensors.shapes,
-    )
-    file_names.append(INDEX_NAME)
-  return [folder / name for name in file_names]
+    paths.append(folder / INDEX_NAME)
+    index = {
+      "metadata": {"total_size": sum(sizes.values())},
+      "weight_map": weight_map,
+    }
+    text = json.dumps(index, indent=2) + "\n"
+    paths[-1].write_text(text, encoding="utf-8")
+  return paths
 
 
 def open_weights(path, declared):
@@ -127,26 +130,13 @@ def _places(path):
   }
 
 
-def _shards(shapes, max_shard_size):
+def _shards(sizes, max_shard_size):
   """Groups names in order into shards of at most the allowed size."""
   shards, size = [[]], 0
-  for name, shape in shapes.items():
-    bytes_of_it = 4 * int(np.prod(shape))
+  for name, bytes_of_it in sizes.items():
     if shards[-1] and size + bytes_of_it > max_shard_size:
       shards.append([])
       size = 0
     shards[-1].append(name)
     size += bytes_of_it
   return shards
-
-
-def _write_index(path, shards, shapes):
-  index = {
-    "metadata": {
-      "total_size": sum(4 * int(np.prod(shape)) for shape in shapes.values())
-    },
-    "weight_map": {
-      name: file_name for file_name, shard in shards.items() for name in shard
-    },
-  }
-  path.write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")

@@ -96,20 +96,14 @@ def _under_our_names(stored):
   return names.completed(mappings.Renamed(stored, origins))
 
 
-def read(prefix):
-  """Opens the `StoredTensors` at `prefix`.
-
-  Raises:
-    UnreadableError: there is none, or its index is damaged; names the prefix.
-  """
-  return StoredTensors(prefix)
-
-
 class StoredTensors(mappings.Tensors):
   """Mapping of name -> numpy array, read on demand.
 
   Args:
     prefix: str, path without suffix.
+
+  Raises:
+    UnreadableError: there is none, or its index is damaged; names the prefix.
   """
 
   def __init__(self, prefix):
@@ -144,3 +138,6 @@ class StoredTensors(mappings.Tensors):
       raise UnreadableError(
         f"Cannot read {name} of checkpoint {self.prefix} ({error}): {_REMEDY}"
       ) from error
+
+
+read = StoredTensors
