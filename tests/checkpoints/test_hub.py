@@ -162,46 +162,43 @@ def test_a_revision_is_another_model(server, tmp_path):
   ]
 
 
+# {name: (error, message)}.
+REFUSED = {
+  "klue/tyni": (
+    "FileNotFoundError",
+    "There is no file or folder klue/tyni, and the Hugging Face hub has no"
+    " model klue/tyni, or not for you: check the name, or log in with `hf auth"
+    " login`.",
+  ),
+  "meta/gated": (
+    "PermissionError",
+    "meta/gated is gated: accept its terms on its page and log in with `hf auth"
+    " login`.",
+  ),
+  "hf://klue/tiny@v9": (
+    "FileNotFoundError",
+    "hf://klue/tiny@v9 cannot be fetched: klue/tiny has no revision v9.",
+  ),
+  "hf://klue/tiny/bert": (
+    "ValueError",
+    "hf://klue/tiny/bert is no name of a model: it is hf://organisation/name,"
+    " with @revision if it is not the newest.",
+  ),
+  "kaggle://bert": (
+    "ValueError",
+    "kaggle://bert is no name of a model: it is"
+    " kaggle://owner/model/framework/variation, with /version if it is not the"
+    " newest.",
+  ),
+}
+
+
 def test_what_cannot_be_fetched_is_told_in_one_line(server, tmp_path):
   server.models["meta/gated"] = server.models["klue/tiny"]
   server.gated.add("meta/gated")
-  names = [
-    "klue/tyni",
-    "meta/gated",
-    "hf://klue/tiny@v9",
-    "hf://klue/tiny/bert",
-    "kaggle://bert",
-  ]
   environment = server.environment(tmp_path / "home")
-  outcomes, _ = resolve(names, tmp_path, **environment)
-  assert outcomes == [
-    (
-      "FileNotFoundError",
-      "There is no file or folder klue/tyni, and the Hugging Face hub has no"
-      " model klue/tyni, or not for you: check the name, or log in with `hf"
-      " auth login`.",
-    ),
-    (
-      "PermissionError",
-      "meta/gated is gated: accept its terms on its page and log in with `hf"
-      " auth login`.",
-    ),
-    (
-      "FileNotFoundError",
-      "hf://klue/tiny@v9 cannot be fetched: klue/tiny has no revision v9.",
-    ),
-    (
-      "ValueError",
-      "hf://klue/tiny/bert is no name of a model: it is hf://organisation/name,"
-      " with @revision if it is not the newest.",
-    ),
-    (
-      "ValueError",
-      "kaggle://bert is no name of a model: it is"
-      " kaggle://owner/model/framework/variation, with /version if it is not"
-      " the newest.",
-    ),
-  ]
+  outcomes, _ = resolve([*REFUSED], tmp_path, **environment)
+  assert dict(zip(REFUSED, outcomes, strict=True)) == REFUSED
 
 
 def test_a_model_that_came_only_in_part_is_not_taken_for_whole(
@@ -260,51 +257,28 @@ def test_paths_are_no_names(path):
   assert hub.local_path(path, weights=True) == path
 
 
-WITHOUT = """
-import sys
-sys.modules["huggingface_hub"] = sys.modules["kagglehub"] = None
-"""
+@pytest.mark.parametrize(
+  ("name", "library"),
+  [
+    ("klue/bert-base", "huggingface_hub"),
+    ("kaggle://a/b/c/d", "kagglehub"),
+  ],
+)
+def test_a_missing_library_is_named(name, library, tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setitem(sys.modules, library, None)
+  message = f"{name} cannot be fetched without {library}: pip install"
+  with pytest.raises(FileNotFoundError, match=message):
+    hub.local_path(name)
 
 
-def test_a_missing_library_is_named(tmp_path):
-  process = subprocess.run(
-    [
-      sys.executable,
-      "-c",
-      WITHOUT + PROGRAM,
-      json.dumps([["klue/bert-base", True], ["kaggle://a/b/c/d", True]]),
-    ],
-    env=os.environ | {"PYTHONPATH": str(ROOT)},
-    cwd=tmp_path,
-    capture_output=True,
-    text=True,
-  )
-  assert json.loads(process.stdout) == [
-    [
-      "FileNotFoundError",
-      "There is no file or folder klue/bert-base, and klue/bert-base cannot"
-      " be fetched without huggingface_hub: pip install"
-      " 'keras-bert-impl[hub]'.",
-    ],
-    [
-      "FileNotFoundError",
-      "kaggle://a/b/c/d cannot be fetched without kagglehub: pip install"
-      " 'keras-bert-impl[hub]'.",
-    ],
-  ]
-
-
-def test_kaggles_cache_is_used(tmp_path):
-  cache = tmp_path / "cache"
-  folder = cache / "models/google/bert/tensorFlow2/tiny/2"
-  shutil.copytree(PARITY / "bert_classifier", folder)
+def test_kaggles_cache_is_used(tmp_path, monkeypatch):
+  folder = tmp_path / "models/google/bert/tensorFlow2/tiny/2"
+  folder.mkdir(parents=True)
   (folder.parent / "2.complete").touch()
-  outcomes, _ = resolve(
-    ["kaggle://google/bert/tensorFlow2/tiny/2"],
-    tmp_path,
-    KAGGLEHUB_CACHE=str(cache),
-  )
-  assert outcomes == [("", str(folder))]
+  monkeypatch.setenv("KAGGLEHUB_CACHE", str(tmp_path))
+  found = hub.local_path("kaggle://google/bert/tensorFlow2/tiny/2")
+  assert found == str(folder)
 
 
 def test_a_script_takes_a_name(server, tmp_path, monkeypatch):

@@ -139,29 +139,37 @@ def test_results_say_what_became_of_each_tensor(out):
   )
 
 
-@pytest.fixture(name="run")
-def fixture_run(tmp_path):
-  """The output folder of an ELECTRA pre-training."""
+def electra_run(folder, **changed):
+  """Writes the output folder of an ELECTRA pre-training.
+
+  Args:
+    folder: path.
+    **changed: {name of a weight: number that fills it}.
+
+  Returns:
+    (path, number of weights).
+  """
   config = models.from_checkpoint(PARITY / "electra_discriminator").config
   model = models.ElectraPretrainingModel(
     config, models.electra_generator_config(config, 0.5)
   )
   weights = {weight.path: weight for weight in model.weights}
-  tf_format.write(
-    tmp_path / "run/model.ckpt-7", {**weights, "global_step": np.int64(7)}
-  )
-  config.to_json_file(tmp_path / "run/bert_config.json")
-  return tmp_path / "run", model
+  for name, value in changed.items():
+    weights[name] = np.full(weights[name].shape, value, "float32")
+  weights["global_step"] = np.int64(7)
+  tf_format.write(folder / "run/model.ckpt-7", weights)
+  config.to_json_file(folder / "run/bert_config.json")
+  return folder / "run", len(model.weights)
 
 
 def test_an_electra_run_is_written_whole_for_google_else_without_generator(
-  run, tmp_path
+  tmp_path,
 ):
-  folder, model = run
+  folder, num_weights = electra_run(tmp_path)
   convert(input=folder, output=tmp_path / "google", format="google")
   convert(input=folder, output=tmp_path / "st", format="safetensors")
   written = dict(tf.train.list_variables(str(tmp_path / "google")))
-  assert len(written) == len(model.weights)
+  assert len(written) == num_weights
   assert {name.partition("/")[0] for name in written} == {
     "electra",
     "generator",
@@ -372,15 +380,8 @@ def diverge(name):
 
 def diverged_generator(folder):
   """A checkpoint of ELECTRA whose generator, which is only copied, is NaN."""
-  config = models.from_checkpoint(PARITY / "electra_discriminator").config
-  run = models.ElectraPretrainingModel(
-    config, models.electra_generator_config(config, 0.5)
-  )
-  arrays = {weight.path: np.array(weight) for weight in run.weights}
-  arrays["cls/predictions/output_bias"][0] = np.inf
-  tf_format.write(folder / "tf/model.ckpt-1", arrays)
-  config.to_json_file(folder / "tf/bert_config.json")
-  return dict(input=folder / "tf", format="google")
+  bias = {"cls/predictions/output_bias": np.inf}
+  return dict(input=electra_run(folder, **bias)[0], format="google")
 
 
 def words(content, **flags):
