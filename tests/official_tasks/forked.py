@@ -1,8 +1,8 @@
 """Processes of scripts that find TensorFlow and Keras imported already.
 
 Importing both takes half the processor time of a script on a few sentences.
-Here one process imports them and is forked for every script. All else, the
-project's own modules too, is imported by the script itself.
+Here one process imports them, and modules that most scripts need, and is forked
+for every script.
 """
 
 import multiprocessing

@@ -10,7 +10,7 @@ import random
 import subprocess
 import sys
 
-from absl import flags
+from absl import flags, logging
 
 from keras_bert_impl import configs
 from keras_bert_impl.tokenizers.formats import tokenizer_options, vocabularies
@@ -68,39 +68,61 @@ def run(script, **values):
   return process.returncode, out, err
 
 
-def run_each(script, list_of_values, module="tests/official_tasks/scripts.py"):
+def run_all(script, commands, before=None):
   """Runs a script once for each dict of flags, in one process, to save time.
 
   Args:
     script: str, its name.
-    list_of_values: list of dicts.
-    module: str, file that the process runs: `serve` of this one, or of another
-      one that changes the script first.
+    commands: {name: flags of a run}.
+    before: see `forked.Process`.
 
   Returns:
-    list of (exit status, stderr of the script).
+    {name: (exit status, stdout, stderr)}.
   """
-  lists = [command(script, **values)[1:] for values in list_of_values]
-  process = forked.Process([str(ROOT / module), script, json.dumps(lists)])
+  lists = [command(script, **values)[1:] for values in commands.values()]
+  process = forked.Process([__file__, script, json.dumps(lists)], before)
   out, err = process.communicate(timeout=300 * len(lists))
   assert process.returncode == 0, err
-  return json.loads(out.splitlines()[-1])
+  outcomes = map(tuple, json.loads(out.splitlines()[-1]))
+  return dict(zip(commands, outcomes, strict=True))
+
+
+def run_each(script, list_of_values):
+  """Returns [(exit status, stderr)] of `run_all`."""
+  outcomes = run_all(script, dict(enumerate(list_of_values)))
+  return [(status, err) for status, _, err in outcomes.values()]
+
+
+def check_mistakes(script, cases, usual):
+  """Checks that each case ends with status 1 and one line that says why.
+
+  Args:
+    script: str, its name.
+    cases: list of (flags, what the line must hold).
+    usual: callable, flags of a case -> all flags.
+  """
+  outcomes = run_each(script, [usual(**values) for values, _ in cases])
+  for (values, message), (status, err) in zip(cases, outcomes, strict=True):
+    assert status == 1, (values, err)
+    assert message in error_line(err), values
 
 
 def serve():
-  """The process behind `run_each`."""
+  """The process behind `run_all`."""
   script = importlib.import_module(f"official_tasks.{sys.argv[1]}")
   outcomes = []
   for arguments in json.loads(sys.argv[2]):
     for name in flags.FLAGS:
       flags.FLAGS[name].unparse()
+    logging.set_verbosity(logging.INFO)  # As absl's first run does.
     sys.argv = arguments
-    err = io.StringIO()
-    with contextlib.redirect_stderr(err):
+    out, err = io.StringIO(), io.StringIO()
+    logging.get_absl_handler().python_handler.stream = err
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
       try:
         script.program.run(script.main)
       except SystemExit as stop:
-        outcomes.append((stop.code or 0, err.getvalue()))
+        outcomes.append((stop.code or 0, out.getvalue(), err.getvalue()))
   print(json.dumps(outcomes))
 
 

@@ -11,7 +11,7 @@ from keras_bert_impl.optimizers import adamw
 from keras_bert_impl.runs.pretraining import tpu_compiler
 from keras_bert_impl.tasks.pretraining import masked_lm
 from keras_bert_impl.training import replica_program, training_config
-from tests import architectures, slow
+from tests import architectures
 from tests.official_tasks import scripts
 from tests.training import replica_equality
 
@@ -28,22 +28,25 @@ FAMILIES = {
 }
 
 
-def check(folder, objective="bert", **flags):
-  scripts.write_model_files(
-    folder, max_position_embeddings=512, **FAMILIES[objective]
-  )
-  return scripts.run(
-    "check_tpu",
-    **{
-      "bert_config_file": folder / "bert_config.json",
-      "objective": objective,
+def check_all(folder, **cases):
+  """Runs the script in one process; returns its outcomes by case.
+
+  A case has the flags that differ from the usual ones.
+  """
+  commands = {}
+  for case, flags in cases.items():
+    objective = flags.get("objective", "bert")
+    scripts.write_model_files(
+      folder / objective, max_position_embeddings=512, **FAMILIES[objective]
+    )
+    commands[case] = {
+      "bert_config_file": folder / objective / "bert_config.json",
       "max_seq_length": scripts.LENGTH,
       "max_predictions_per_seq": 5,
       "train_batch_size": 32,
       "topology": "v5e:2x2",
-    }
-    | flags,
-  )
+    } | flags
+  return scripts.run_all("check_tpu", commands)
 
 
 def figure(table, name):
@@ -51,15 +54,31 @@ def figure(table, name):
   return float(re.search(rf"^{name} +([\d.e+]+)", table, re.MULTILINE).group(1))
 
 
-@needs_compiler
-@pytest.mark.parametrize("objective", slow.all_but(("bert",), FAMILIES))
-def test_a_step_of_every_family_compiles(tmp_path, objective):
-  compiles(*check(tmp_path, objective, rematerialize=True))
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory):
+  return check_all(
+    tmp_path_factory.mktemp("tpu"),
+    packed={"objective": "electra", "pack_sequences": True},
+    topology={"topology": "v5e:7x9x9"},
+    pairs={"objective": "albert", "pack_sequences": True},
+    batch={"train_batch_size": 30},
+  )
 
 
 @needs_compiler
-def test_a_step_of_packed_rows_compiles(tmp_path):
-  compiles(*check(tmp_path, "electra", pack_sequences=True))
+def test_a_step_of_packed_rows_compiles(outcomes):
+  compiles(*outcomes["packed"])
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_a_step_of_every_family_compiles(tmp_path):
+  """Adds pairs, recomputation and the layers of other families."""
+  steps = {
+    name: {"objective": name, "rematerialize": True} for name in FAMILIES
+  }
+  for outcome in check_all(tmp_path, **steps).values():
+    compiles(*outcome)
 
 
 def compiles(status, out, err):
@@ -75,9 +94,9 @@ def compiles(status, out, err):
 @pytest.mark.acceptance
 @needs_compiler
 def test_what_does_not_fit_ends_with_what_would(tmp_path):
-  status, out, err = check(
-    tmp_path, train_batch_size=2**15, max_seq_length=512, dtype="bfloat16"
-  )
+  large = {"train_batch_size": 2**15, "max_seq_length": 512}
+  outcomes = check_all(tmp_path, large=large | {"dtype": "bfloat16"})
+  status, out, err = outcomes["large"]
   assert status == 1, err
   assert re.search(r"The step does not fit: [\d.]+ of 15.75 GiB", out)
   [number] = re.findall(
@@ -89,24 +108,18 @@ def test_what_does_not_fit_ends_with_what_would(tmp_path):
 
 
 @needs_compiler
-def test_wrong_flags_are_told_in_a_line(tmp_path):
-  status, _, err = check(tmp_path, topology="v5e:7x9x9")
+@pytest.mark.parametrize(
+  "case, message",
+  [
+    ("topology", "topology ('v5e:7x9x9')"),
+    ("pairs", "learns from sentence pairs"),
+    ("batch", "must be a multiple"),
+  ],
+)
+def test_a_mistake_is_told_in_a_line(outcomes, case, message):
+  status, _, err = outcomes[case]
   assert status == 1
-  assert "topology ('v5e:7x9x9')" in scripts.error_line(err)
-
-
-@needs_compiler
-def test_pairs_in_packed_rows_are_told_in_a_line(tmp_path):
-  status, _, err = check(tmp_path, "albert", pack_sequences=True)
-  assert status == 1
-  assert "learns from sentence pairs" in scripts.error_line(err)
-
-
-@needs_compiler
-def test_a_batch_that_cannot_be_divided_is_told_in_a_line(tmp_path):
-  status, _, err = check(tmp_path, train_batch_size=30)
-  assert status == 1
-  assert "must be a multiple" in scripts.error_line(err)
+  assert message in scripts.error_line(err)
 
 
 def test_without_the_extra_it_says_so(monkeypatch):

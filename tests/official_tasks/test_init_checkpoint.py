@@ -11,16 +11,16 @@ from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.checkpoints.naming import mappings
 from keras_bert_impl.tokenizers.formats import vocabularies
 from tests.official_tasks import scripts
-from tests.official_tasks.test_run_pretraining import final_state, flags
+from tests.official_tasks.test_run_pretraining import (
+  final_state,
+  flags,
+  write_data,
+)
 
 
 @pytest.fixture(scope="module", name="data")
 def fixture_data(tmp_path_factory):
-  """Folder with vocab.txt, bert_config.json and records."""
-  folder = tmp_path_factory.mktemp("data")
-  scripts.write_model_files(folder)
-  scripts.write_records(folder)
-  return folder
+  return write_data(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture(scope="module", name="model")
@@ -40,106 +40,104 @@ def write_safetensors(folder, model, head, **changes):
   return folder
 
 
-def one_step(data, output_dir, **values):
-  # The rate of the first step is zero: what is saved is what was loaded.
-  return flags(
-    data, output_dir, num_train_steps=1, num_warmup_steps=1, **values
+@pytest.fixture(scope="module", name="folder")
+def fixture_folder(data, model, tmp_path_factory):
+  """Folder of checkpoints to start from, and of the folders of runs."""
+  folder = tmp_path_factory.mktemp("checkpoints")
+  write_safetensors(folder / "whole", model, heads.PRETRAINING)
+  write_safetensors(folder / "encoder", model, heads.ENCODER)
+  other = write_safetensors(
+    folder / "other", model, heads.PRETRAINING, num_attention_heads=4
+  )
+  tokens = vocabularies.Vocabulary.load(data / "vocab.txt").tokens
+  swapped = (*tokens[:-2], tokens[-1], tokens[-2])
+  vocabularies.Vocabulary(swapped).save(other / "vocab.txt")
+  model.save(folder / "model.keras")
+  (folder / "pytorch_model.bin").write_bytes(b"\x80\x04.")
+  (folder / "cut.safetensors").write_bytes(
+    (folder / "whole/model.safetensors").read_bytes()[:100]
+  )
+  return folder
+
+
+BAD = {
+  "pytorch_model.bin": "is damaged, or holds more than a state dict",
+  "cut.safetensors": "is damaged",
+  "absent": "There is no checkpoint",
+}
+
+
+@pytest.fixture(scope="module", name="outcomes")
+def fixture_outcomes(data, folder):
+  """{checkpoint or run: (status, stdout, stderr)}, in runs/ of the folder."""
+  paths = {
+    name: name for name in ("whole", "model.keras", "encoder", "other", *BAD)
+  } | {"part": "encoder"}
+  return scripts.run_all(
+    "run_pretraining",
+    {
+      # The rate of the first step is zero: what is saved is what was loaded.
+      name: flags(
+        data,
+        folder / "runs" / name,
+        init_checkpoint=folder / path,
+        num_train_steps=1,
+        num_warmup_steps=1,
+        allow_partial=name == "part",
+      )
+      for name, path in paths.items()
+    },
   )
 
 
-def assert_has(state, weights):
+def check_loaded(outcomes, folder, name, weights):
+  """Checks that a run has started from weights; returns its state."""
+  assert outcomes[name][0] == 0, outcomes[name]
+  state = final_state(folder / "runs" / name, step=1)
   for weight in weights:
     np.testing.assert_array_equal(state[weight.path], weight, weight.path)
+  return state
 
 
-def test_safetensors_start_a_run_and_all_is_said_of_them(data, model, tmp_path):
-  source = write_safetensors(tmp_path / "model", model, heads.PRETRAINING)
-  status, _, err = scripts.run(
-    "run_pretraining",
-    **one_step(data, tmp_path / "out", init_checkpoint=source),
-  )
-  assert status == 0, err
-  assert_has(final_state(tmp_path / "out", step=1), model.weights)
+def test_safetensors_start_a_run_and_all_is_said_of_them(
+  outcomes, folder, model
+):
+  check_loaded(outcomes, folder, "whole", model.weights)
+  err = outcomes["whole"][2]
   expected = f"{len(model.weights)} loaded; 0 new; 0 left over."
-  assert f"{source}/model.safetensors: {expected}" in err
+  assert f"{folder}/whole/model.safetensors: {expected}" in err
   assert "Unlike in" not in err and "The vocabulary of this" not in err
 
 
-def test_a_keras_file_starts_a_run(data, model, tmp_path):
-  model.save(tmp_path / "model.keras")
-  status, _, err = scripts.run(
-    "run_pretraining",
-    **one_step(
-      data, tmp_path / "out", init_checkpoint=tmp_path / "model.keras"
-    ),
-  )
-  assert status == 0, err
-  assert_has(final_state(tmp_path / "out", step=1), model.weights)
+def test_a_keras_file_starts_a_run(outcomes, folder, model):
+  check_loaded(outcomes, folder, "model.keras", model.weights)
 
 
 def test_heads_that_are_missing_stop_a_run_unless_a_part_is_enough(
-  data, model, tmp_path
+  outcomes, folder, model
 ):
-  source = write_safetensors(tmp_path / "model", model, heads.ENCODER)
-  refused, accepted = scripts.run_each(
-    "run_pretraining",
-    [
-      one_step(data, tmp_path / "refused", init_checkpoint=source),
-      one_step(
-        data,
-        tmp_path / "accepted",
-        init_checkpoint=source,
-        allow_partial=True,
-      ),
-    ],
-  )
-  assert refused[0] == 1
-  line = scripts.error_line(refused[1])
+  refused, _, err = outcomes["encoder"]
+  assert refused == 1
+  line = scripts.error_line(err)
   of_heads = [w.path for w in model.weights if w.path.startswith("cls/")]
   assert len(of_heads) == 7
   assert all(f"{path} is missing" in line for path in of_heads)
   assert "--allow_partial" in line
-  assert not (tmp_path / "refused").exists()
-  assert accepted[0] == 0, accepted[1]
-  state = final_state(tmp_path / "accepted", step=1)
-  assert_has(state, model.encoder.weights)
+  assert not (folder / "runs/encoder").exists()
+  state = check_loaded(outcomes, folder, "part", model.encoder.weights)
   assert set(of_heads) <= set(state)
 
 
-def test_other_heads_and_another_vocabulary_do_not_pass_silently(
-  data, model, tmp_path
-):
-  source = write_safetensors(
-    tmp_path / "model", model, heads.PRETRAINING, num_attention_heads=4
-  )
-  tokens = vocabularies.Vocabulary.load(data / "vocab.txt").tokens
-  swapped = (*tokens[:-2], tokens[-1], tokens[-2])
-  vocabularies.Vocabulary(swapped).save(source / "vocab.txt")
-  status, _, err = scripts.run(
-    "run_pretraining",
-    **one_step(data, tmp_path / "out", init_checkpoint=source),
-  )
+def test_other_heads_and_another_vocabulary_do_not_pass_silently(outcomes):
+  status, _, err = outcomes["other"]
   assert status == 0, err
   assert "num_attention_heads is 2, not 4" in err
   assert "The vocabulary of this run is not the one beside" in err
 
 
-def test_bad_checkpoints_stop_a_run_with_one_line(data, model, tmp_path):
-  pickle = tmp_path / "pytorch_model.bin"
-  pickle.write_bytes(b"\x80\x04.")
-  source = write_safetensors(tmp_path / "model", model, heads.PRETRAINING)
-  truncated = source / "model.safetensors"
-  truncated.write_bytes(truncated.read_bytes()[:100])
-  cases = {
-    pickle: "is damaged, or holds more than a state dict",
-    truncated: "is damaged",
-    tmp_path / "absent": "There is no checkpoint",
-  }
-  outcomes = scripts.run_each(
-    "run_pretraining",
-    [one_step(data, tmp_path / "out", init_checkpoint=path) for path in cases],
-  )
-  for (status, err), (path, message) in zip(outcomes, cases.items()):
-    assert status == 1
-    line = scripts.error_line(err)
-    assert str(path) in line and message in line
+@pytest.mark.parametrize("name", BAD)
+def test_bad_checkpoints_stop_a_run_with_one_line(outcomes, folder, name):
+  status, _, err = outcomes[name]
+  assert status == 1
+  line = scripts.error_line(err)
+  assert str(folder / name) in line and BAD[name] in line

@@ -1,8 +1,11 @@
-"""What one script is told of masking, the other does: in the batches."""
+"""Flags of masking of either script show in the batches."""
+
+import pathlib
 
 import numpy as np
 import pytest
 
+from keras_bert_impl.runs.pretraining import pretraining_run
 from tests.official_tasks import scripts
 from tests.tfrecords import corpus
 
@@ -50,9 +53,30 @@ CASES = {
 }
 
 
+NUM_BATCHES = 4
+
+
+def save_batches(run):
+  """Saves batches instead of training on them."""
+  batches = run.records.train_batches(run.task.prepare, 0)(0, 1)
+  columns = list(batches.take(NUM_BATCHES).as_numpy_iterator())
+  np.savez(
+    pathlib.Path(run.config.training.output_dir) / "batches.npz",
+    **{
+      name: np.concatenate([batch[name] for batch in columns])
+      for name in columns[0]
+    },
+  )
+
+
+def replace_training():
+  pretraining_run.PretrainingRun.train = save_batches
+  pretraining_run.PretrainingRun.report = lambda run: None
+
+
 @pytest.fixture(name="runs", scope="module")
 def fixture_runs(tmp_path_factory):
-  """Folder of the runs, and {case: (exit status, stderr)}."""
+  """Folder of the runs, and {case: (exit status, stdout, stderr)}."""
   folder = tmp_path_factory.mktemp("masking")
   with open(corpus.write_vocabulary(folder)) as file:
     size = len(file.read().split())
@@ -72,10 +96,10 @@ def fixture_runs(tmp_path_factory):
     ],
   )
   assert {status for status, _ in prepared} == {0}, prepared
-  trained = scripts.run_each(
+  trained = scripts.run_all(
     "run_pretraining",
-    [
-      files
+    {
+      case: files
       | {
         "bert_config_file": folder / "model/bert_config.json",
         "input_file": folder / (case if created else "whole words"),
@@ -84,10 +108,10 @@ def fixture_runs(tmp_path_factory):
       }
       | flags
       for case, (created, flags) in CASES.items()
-    ],
-    module="tests/official_tasks/batches_of_pretraining.py",
+    },
+    replace_training,
   )
-  return folder, dict(zip(CASES, trained, strict=True))
+  return folder, trained
 
 
 @pytest.fixture(name="tokens", scope="module")
@@ -98,7 +122,7 @@ def fixture_tokens(runs):
 def read(runs, case):
   """Yields (ids, positions of the masked tokens, {position: id}) by row."""
   folder, outcomes = runs
-  status, err = outcomes[case]
+  status, _, err = outcomes[case]
   assert status == 0, err
   batches = np.load(folder / f"{case} trained" / "batches.npz")
   for ids, mask, positions, labels, weights in zip(
@@ -168,7 +192,7 @@ def test_results_say_how_it_was_masked(runs):
 
 
 def test_a_flag_that_contradicts_the_manifest_names_both(runs):
-  status, err = runs[1]["contradiction"]
+  status, _, err = runs[1]["contradiction"]
   assert status == 1
   line = scripts.error_line(err)
   assert "--do_whole_word_mask=False" in line

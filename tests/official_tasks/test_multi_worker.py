@@ -93,9 +93,9 @@ def check_same(ours, theirs, tolerance):
 
 @pytest.fixture(scope="module")
 def undisturbed(data, tmp_path_factory):
-  """What two workers left, and what they printed."""
+  """The folder of two workers, and their outcomes."""
   output_dir = tmp_path_factory.mktemp("runs") / "two"
-  outcomes = run_two(data, output_dir, do_eval=True, do_export=True)
+  outcomes = run_two(data, output_dir, do_eval=True)
   return output_dir, outcomes
 
 
@@ -117,7 +117,7 @@ def test_the_chief_alone_writes_and_reports(undisturbed):
   assert "training-data MLM accuracy" in chiefs
   assert others == ""
   names = {path.name for path in output_dir.iterdir()}
-  assert {"results.json", "saved_model", "vocab.txt"} <= names
+  assert {"results.json", "report.html", "vocab.txt"} <= names
   events = list((output_dir / "tensorboard").iterdir())
   assert len(events) == 1
   lines = (output_dir / "train_log.jsonl").read_text().splitlines()
@@ -232,7 +232,9 @@ def test_what_several_workers_cannot_do_is_said():
   distribution.check_cluster(json.dumps(cluster))
 
 
+@pytest.mark.slow
 def test_all_workers_are_told_of_a_folder_in_use(data, tmp_path):
+  """Adds the chief's refusal, which the others hear of, to that of a lock."""
   with locks.of_folder(tmp_path / "out"):
     outcomes = finish(start_two(data, [tmp_path / "out"] * 2))
     for status, _, err in outcomes:

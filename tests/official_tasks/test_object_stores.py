@@ -23,7 +23,7 @@ def store(tmp_path, monkeypatch):
   (tmp_path / "train.tsv").write_text("text\tlabel\n" + ROWS)
   elsewhere = tmp_path / "elsewhere"
   elsewhere.mkdir()
-  # Where a path would end up that is not understood.
+  # A path that is not understood would end up here.
   monkeypatch.chdir(elsewhere)
   return tmp_path, f"file://{tmp_path}"
 

@@ -14,9 +14,10 @@ from keras_bert_impl.tasks import objectives
 from keras_bert_impl.training import run_log
 from tests import architectures, slow
 from tests.official_tasks import scripts
+from tfrecords import manifest
 
 DEBERTA = architectures.DEBERTA | {"model_type": "deberta-v2"}
-# What a configuration needs for it; and its losses in the log.
+# Fields of a configuration that it needs; and its losses in the log.
 OBJECTIVES = {
   "bert": ({}, ["masked_lm", "next_sentence"]),
   "roberta": (
@@ -78,9 +79,12 @@ TRAINING = {
 }
 DETECTORS = ("electra", "deberta_v3")
 STEPS = 40
-# The others' models, losses and checkpoints have quicker tests elsewhere.
-QUICK = ("bert", "roberta", "albert", "spanbert", "electra", "left_to_right")
+# Pairs of sentences, and two models in one; the models, losses and checkpoints
+# of the others have quicker tests elsewhere.
+QUICK = ("albert", "electra")
 NAMES = slow.all_but(QUICK, OBJECTIVES)
+# Trained on packed records, and evaluated on others.
+PACKED = ("electra", "roberta")
 
 
 def flags(folder, objective, **overrides):
@@ -117,21 +121,30 @@ def write_data(folder, objective, **changes):
   }
 
 
+def check_all(script, commands):
+  """Runs a script for each dict of flags; all must end well."""
+  outcomes = scripts.run_each(script, commands)
+  assert {status for status, _ in outcomes} == {0}, outcomes
+
+
 def finished_runs(chosen, tmp_path_factory):
   """Returns {name of an objective: folder of its finished run}."""
   folders = {name: tmp_path_factory.mktemp(name) for name in chosen}
-  prepared = scripts.run_each(
-    "create_pretraining_data",
-    [
-      write_data(folder, name, **OBJECTIVES[name][0])
-      for name, folder in folders.items()
-    ],
-  )
-  assert [status for status, _ in prepared] == [0] * len(chosen), prepared
-  trained = scripts.run_each(
-    "run_pretraining", [flags(folders[name], name) for name in chosen]
-  )
-  assert [status for status, _ in trained] == [0] * len(chosen), trained
+  written, trained = [], []
+  for name, folder in folders.items():
+    data = write_data(folder, name, **OBJECTIVES[name][0])
+    training = flags(folder, name)
+    if name in PACKED:
+      held_out = folder / "held_out"
+      data["packing"] = "doc_sentences"
+      written.append(data | {"output_file": held_out})
+      data["pack_sequences"] = True
+      training |= {"eval_input_file": held_out}
+      training |= {"gradient_accumulation_steps": 2}
+    written.append(data)
+    trained.append(training)
+  check_all("create_pretraining_data", written)
+  check_all("run_pretraining", trained)
   return folders
 
 
@@ -178,6 +191,15 @@ def test_what_can_be_served_is_exported(folder, name):
   assert (saved_models / "replaced_tokens").exists() == (name in DETECTORS)
 
 
+@pytest.mark.parametrize("name", slow.all_but(QUICK, PACKED))
+def test_packed_records_hold_several_texts(folder, name):
+  content = manifest.read(str(folder / "records"))
+  assert content["origin"]["pack_sequences"]
+  assert content["num_records"] < content["num_instances"]
+  results = scripts.results(folder / "out")
+  assert results["data"]["num_instances"] == content["num_instances"]
+
+
 @pytest.mark.slow
 def test_modernbert_goes_on_with_longer_rows_and_another_base(
   slow_runs, tmp_path
@@ -187,15 +209,10 @@ def test_modernbert_goes_on_with_longer_rows_and_another_base(
   values |= {"max_position_embeddings": 128, "rotary_base": 1.6e5}
   (tmp_path / "bert_config.json").write_text(json.dumps(values))
   longer = {"max_seq_length": 128, "max_predictions_per_seq": 40}
-  [(status, err)] = scripts.run_each(
-    "create_pretraining_data",
-    [
-      write_data(folder, "modernbert", **OBJECTIVES["modernbert"][0])
-      | longer
-      | {"output_file": data}
-    ],
+  values = write_data(folder, "modernbert", **OBJECTIVES["modernbert"][0])
+  check_all(
+    "create_pretraining_data", [values | longer | {"output_file": data}]
   )
-  assert status == 0, err
   second = flags(
     folder,
     "modernbert",
@@ -210,8 +227,7 @@ def test_modernbert_goes_on_with_longer_rows_and_another_base(
     do_export=False,
     **longer,
   )
-  [(status, err)] = scripts.run_each("run_pretraining", [second])
-  assert status == 0, err
+  check_all("run_pretraining", [second])
   first, longer = (
     run_log.read(str(path / "out"))[0]["masked_lm_loss"]
     for path in (folder, tmp_path)
@@ -228,10 +244,10 @@ def test_electras_checkpoint_holds_a_discriminator_like_any_encoder(runs):
 
 
 @pytest.mark.slow
-def test_a_discriminator_is_trained_in_a_second_stage(runs, tmp_path):
-  first = runs["roberta"] / "out"
+def test_a_discriminator_is_trained_in_a_second_stage(slow_runs, tmp_path):
+  first = slow_runs["roberta"] / "out"
   values = flags(
-    runs["roberta"],
+    slow_runs["roberta"],
     "electra",
     output_dir=tmp_path,
     freeze_generator=True,
@@ -292,91 +308,76 @@ def test_masks_are_filled_by_the_decoder_that_was_trained(slow_runs):
   )
 
 
-def test_evaluation_of_electra_does_not_depend_on_when_it_is_done(runs):
-  first = scripts.results(runs["electra"] / "out")["eval"]
-  [(status, err)] = scripts.run_each(
-    "run_pretraining",
-    [flags(runs["electra"], "electra", do_train=False, do_export=False)],
+def test_the_seed_draws_replaced_tokens_again_in_training_and_evaluation(
+  runs, tmp_path
+):
+  """A run of the same seed is equal, and a later evaluation of it."""
+  folder = runs["electra"]
+  first = scripts.results(folder / "out")["eval"]
+  same = flags(
+    folder,
+    "electra",
+    do_export=False,
+    eval_input_file=folder / "held_out",
+    gradient_accumulation_steps=2,
   )
-  assert status == 0, err
-  again = scripts.results(runs["electra"] / "out")["eval"]
-  assert again == pytest.approx(first)
-
-
-def test_data_of_another_objective_are_refused(runs, tmp_path):
-  static = write_data(runs["roberta"], "bert") | {
-    "output_file": tmp_path / "static",
-    "masking": "static",
-  }
-  [(status, err)] = scripts.run_each("create_pretraining_data", [static])
-  assert status == 0, err
-  wrong = [
-    (
-      flags(runs["albert"], "albert", input_file=runs["roberta"] / "records"),
-      "not sentence pairs",
-    ),
-    (
-      flags(runs["albert"], "albert", input_file=runs["bert"] / "records"),
-      "has pairs of packing=next_sentence",
-    ),
-    (
-      flags(
-        runs["left_to_right"], "left_to_right", input_file=tmp_path / "static"
-      ),
-      "masked already",
-    ),
-    (
-      flags(
-        runs["left_to_right"],
-        "left_to_right",
-        bert_config_file=runs["bert"] / "bert_config.json",
-      ),
-      "use_causal_mask",
-    ),
-    (
-      flags(runs["spanbert"], "spanbert", input_file=tmp_path / "static"),
-      "masked with masking_policy=token",
-    ),
-    (
-      flags(runs["electra"], "electra", detection_weight=-1),
-      "detection_weight (-1.0) must be in [0, 1000000]",
-    ),
-    (
-      flags(
-        runs["bert"], "bert", masking_policy="span", do_whole_word_mask=True
-      ),
-      "contradicts do_whole_word_mask",
-    ),
-  ]
-  outcomes = scripts.run_each(
+  check_all(
     "run_pretraining",
     [
-      values | {"output_dir": tmp_path / str(index)}
-      for index, (values, _) in enumerate(wrong)
+      same | {"do_train": False},
+      same | {"output_dir": tmp_path, "do_eval": False},
     ],
   )
-  for (status, err), (_, words) in zip(outcomes, wrong, strict=True):
-    assert status == 1
-    assert words in scripts.error_line(err)
-
-
-def test_the_seed_draws_the_replaced_tokens_again(runs, tmp_path):
-  """Two runs of the same seed are equal, ELECTRA's draws included."""
-  twice = [
-    flags(
-      runs["electra"],
-      "electra",
-      output_dir=tmp_path / name,
-      num_train_steps=6,
-      do_eval=False,
-      do_export=False,
-    )
-    for name in ("a", "b")
-  ]
-  outcomes = scripts.run_each("run_pretraining", twice)
-  assert [status for status, _ in outcomes] == [0, 0], outcomes
+  again = scripts.results(folder / "out")["eval"]
+  assert again == pytest.approx(first)
   first, second = (
-    tf_format.read(str(tmp_path / name / "model.ckpt-6")) for name in "ab"
+    tf_format.read(str(path / f"model.ckpt-{STEPS}"))
+    for path in (folder / "out", tmp_path)
   )
   for name in first:
-    np.testing.assert_array_equal(first[name], second[name])
+    np.testing.assert_array_equal(first[name], second[name], name)
+
+
+def test_data_of_another_objective_are_refused(tmp_path):
+  folders = {}
+  written = []
+  for name in ("bert", "roberta", "albert", "spanbert", "left_to_right"):
+    folders[name] = tmp_path / name
+    written.append(
+      write_data(folders[name], name, **OBJECTIVES[name][0])
+      | {"dupe_factor": 1}
+    )
+  static = {"output_file": tmp_path / "static", "masking": "static"}
+  pairs = written[2] | {"pack_sequences": True}
+  *outcomes, (status, err) = scripts.run_each(
+    "create_pretraining_data", [*written[:2], written[0] | static, pairs]
+  )
+  assert {status for status, _ in outcomes} == {0}, outcomes
+  assert status == 1
+  assert "pack_sequences needs texts" in scripts.error_line(err)
+
+  records = {name: folder / "records" for name, folder in folders.items()}
+  records["static"] = tmp_path / "static"
+  of_bert = {"bert_config_file": folders["bert"] / "bert_config.json"}
+  cases = (
+    ("albert", "roberta", {}, "not sentence pairs"),
+    ("albert", "bert", {}, "has pairs of packing=next_sentence"),
+    ("left_to_right", "static", {}, "masked already"),
+    ("left_to_right", "bert", of_bert, "use_causal_mask"),
+    ("spanbert", "static", {}, "masked with masking_policy=token"),
+    ("bert", "bert", {"detection_weight": -1}, "detection_weight (-1.0) must"),
+    (
+      "bert",
+      "bert",
+      {"masking_policy": "span", "do_whole_word_mask": True},
+      "contradicts do_whole_word_mask",
+    ),
+  )
+  scripts.check_mistakes(
+    "run_pretraining",
+    [
+      (flags(folders[name], name, input_file=records[read], **more), words)
+      for name, read, more, words in cases
+    ],
+    dict,
+  )

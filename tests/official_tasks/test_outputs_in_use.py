@@ -1,4 +1,4 @@
-"""Of two processes with one output, the second is refused."""
+"""The second of two processes with one output is refused."""
 
 import pytest
 

@@ -36,12 +36,26 @@ def flags(data, output_dir, **overrides):
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(data, tmp_path_factory):
+def runs(data, tmp_path_factory):
+  """Folder of runs, and {run: (status, stdout, stderr)}."""
+  folder = tmp_path_factory.mktemp("runs")
+  padded = {"bucket_by_length": False}
+  outcomes = scripts.run_all(
+    "run_pretraining",
+    {
+      "whole": flags(data, folder / "whole"),
+      "padded": flags(data, folder / "padded", **padded),
+      "padded on": flags(data, folder / "whole", **padded),
+    },
+  )
+  assert outcomes["whole"][0] == outcomes["padded"][0] == 0, outcomes
+  return folder, outcomes
+
+
+@pytest.fixture
+def uninterrupted(runs):
   """Folder of a finished run."""
-  output_dir = tmp_path_factory.mktemp("runs") / "uninterrupted"
-  status, _, err = scripts.run("run_pretraining", **flags(data, output_dir))
-  assert status == 0, err
-  return output_dir
+  return runs[0] / "whole"
 
 
 @pytest.mark.slow
@@ -61,22 +75,18 @@ def test_a_killed_run_ends_with_the_same_bits(data, uninterrupted, tmp_path):
   )
 
 
-def test_there_is_less_padding(data, uninterrupted, tmp_path):
-  status, _, err = scripts.run(
-    "run_pretraining", **flags(data, tmp_path, bucket_by_length=False)
-  )
-  assert status == 0, err
+def test_there_is_less_padding(runs):
   by_length, padded = (
-    np.mean([entry["padding_share"] for entry in run_log.read(str(folder))])
-    for folder in (uninterrupted, tmp_path)
+    np.mean(
+      [entry["padding_share"] for entry in run_log.read(str(runs[0] / name))]
+    )
+    for name in ("whole", "padded")
   )
   assert by_length < 0.7 * padded
 
 
-def test_a_run_cannot_go_on_without(data, uninterrupted):
-  [(status, err)] = scripts.run_each(
-    "run_pretraining", [flags(data, uninterrupted, bucket_by_length=False)]
-  )
+def test_a_run_cannot_go_on_without(runs):
+  status, _, err = runs[1]["padded on"]
   assert status == 1
   assert "bucket_by_length=True, not False" in scripts.error_line(err)
 

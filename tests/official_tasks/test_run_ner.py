@@ -3,7 +3,6 @@
 import json
 import pathlib
 import random
-import re
 import shutil
 
 import numpy as np
@@ -122,19 +121,20 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def outcomes(folder):
-  """(exit status, stderr) of each run, in the folder of its name."""
-  config = {"bert_config_file": folder / "bert_config.json"}
-  usual = {**TRAINING, **config}
-  training = {**usual, "do_eval": False}
+  """(exit status, stdout, stderr) of each run, in the folder of its name."""
+  length = {"max_seq_length": TRAINING["max_seq_length"]}
+  usual = {**TRAINING, "bert_config_file": folder / "bert_config.json"}
   data = {"data_dir": folder / "data"}
-  characters = {
-    "train_file": folder / "characters.tsv",
-    "token_unit": "character",
-    "dev_fraction": 0.25,
-  }
+  bare = {**length, "test_file": folder / "bare.txt", "do_predict": True}
   runs = {
     "conll": {**usual, **data, "do_predict": True},
-    "characters": {**usual, **characters, "num_train_epochs": 1},
+    "characters": {
+      **usual,
+      "train_file": folder / "characters.tsv",
+      "token_unit": "character",
+      "dev_fraction": 0.25,
+      "num_train_epochs": 1,
+    },
     "features": {
       **usual,
       "use_crf": True,
@@ -159,56 +159,19 @@ def outcomes(folder):
       "use_crf": True,
       "learning_rate": 3e-3,
     },
-    "crf_again": {
-      "init_checkpoint": folder / "crf",
-      "dev_file": folder / "far.txt",
-      "use_crf": True,
-      "do_eval": True,
-      "max_seq_length": TRAINING["max_seq_length"],
-    },
-    "outside": {**training, "train_file": folder / "outside.txt"},
-    "columns": {**training, "train_file": folder / "columns.txt"},
-    "prefix": {**training, "train_file": folder / "prefix.txt"},
-    "empty": {**training, "train_file": folder / "empty.txt"},
-    "untagged": {**training, "train_file": folder / "bare.txt"},
-    "nothing": training,
-    "no_dev": {**usual, "train_file": folder / "data/eng.train"},
-    "both": {**usual, **data, "dev_fraction": 0.1, "dev_file": "dev.txt"},
-    "flag": {**usual, **data, "features": "last"},
-    "stride": {**usual, **data, "doc_stride": 0},
-    "foreign": {
-      "init_checkpoint": folder / "tagger",
-      "max_seq_length": TRAINING["max_seq_length"],
-      "test_file": folder / "bare.txt",
-      "do_predict": True,
-    },
-    "unnamed": {
-      "init_checkpoint": folder / "unnamed_tagger",
-      "max_seq_length": TRAINING["max_seq_length"],
-      "test_file": folder / "bare.txt",
-      "do_predict": True,
-    },
-    "no_run": {
-      **config,
-      "max_seq_length": TRAINING["max_seq_length"],
-      "test_file": folder / "bare.txt",
-      "do_predict": True,
-    },
+    "foreign": {**bare, "init_checkpoint": folder / "tagger"},
+    "bare": {**bare, "init_checkpoint": folder / "conll"},
   }
-  runs = {
-    name: {**values, "output_dir": folder / name}
-    for name, values in runs.items()
-  }
-  # Afterwards, with the checkpoint of the first one.
-  runs["bare"] = {
-    "output_dir": folder / "bare",
-    "init_checkpoint": folder / "conll",
-    "test_file": folder / "bare.txt",
-    "do_predict": True,
-    "max_seq_length": TRAINING["max_seq_length"],
-  }
-  found = scripts.run_each("run_ner", list(runs.values()))
-  return dict(zip(runs, found))
+  found = scripts.run_all(
+    "run_ner",
+    {
+      name: {**values, "output_dir": folder / name}
+      for name, values in runs.items()
+    },
+  )
+  for name, (status, _, err) in found.items():
+    assert status == 0, (name, err)
+  return found
 
 
 def read_predictions(folder, run, split):
@@ -219,8 +182,19 @@ def read_predictions(folder, run, split):
   return [[[row[i] for row in block] for block in rows] for i in range(3)]
 
 
+def servable_of(folder):
+  """Returns the servable of a finished run, from its folder alone."""
+  found = trained_models.load(folder)
+  names = ("labels", "tag_scheme", "trained_on")
+  return token_classification.TokenClassificationServable(
+    found.model,
+    tokenizers.load(folder),
+    TRAINING["max_seq_length"],
+    **{name: found.recorded[name] for name in names if name in found.recorded},
+  )
+
+
 def test_it_learns_the_entities_of_conll_files(folder, outcomes):
-  assert outcomes["conll"][0] == 0, outcomes["conll"][1]
   results = scripts.results(folder / "conll")
   scores = results["eval"]["dev"]["scores"]
   assert scores["f1"] > 0.9
@@ -236,7 +210,6 @@ def test_it_learns_the_entities_of_conll_files(folder, outcomes):
 def test_the_file_of_predictions_has_the_scores_and_the_scheme(
   folder, outcomes
 ):
-  assert outcomes["conll"][0] == 0
   tokens, gold, predicted = read_predictions(folder, "conll", "dev")
   sentences = tag_files.read(str(folder / "data/testa.txt"))
   assert [tuple(t) for t in tokens] == [s.tokens for s in sentences]
@@ -250,7 +223,6 @@ def test_the_file_of_predictions_has_the_scores_and_the_scheme(
 
 
 def test_sentences_longer_than_a_row_are_tagged_to_their_end(folder, outcomes):
-  assert outcomes["bare"][0] == 0, outcomes["bare"][1]
   predicted = tag_files.read(str(folder / "bare/test/predictions.txt"))
   sentences = tag_files.read(str(folder / "bare.txt"))
   assert [s.tokens for s in predicted] == [s.tokens for s in sentences]
@@ -266,7 +238,6 @@ def test_sentences_longer_than_a_row_are_tagged_to_their_end(folder, outcomes):
 
 
 def test_a_tagger_of_other_programs_predicts_its_own_classes(folder, outcomes):
-  assert outcomes["foreign"][0] == 0, outcomes["foreign"][1]
   task = json.loads((folder / "foreign/task.json").read_text())
   assert task["labels"] == ["B-ANI", "O", "E-ANI", "S-ANI"]
   assert task["tag_scheme"] == "BIOES"
@@ -278,7 +249,6 @@ def test_a_tagger_of_other_programs_predicts_its_own_classes(folder, outcomes):
 def test_characters_have_their_own_rows_and_blanks_are_counted(
   folder, outcomes
 ):
-  assert outcomes["characters"][0] == 0, outcomes["characters"][1]
   counts = scripts.results(folder / "characters")["data"]
   assert counts["train"]["examples"] == 30 and counts["dev"]["examples"] == 10
   assert counts["dev"]["tokens without pieces"] > 10
@@ -290,13 +260,11 @@ def test_characters_have_their_own_rows_and_blanks_are_counted(
   "run, trained_on", [("conll", "words"), ("characters", "characters")]
 )
 def test_a_run_says_what_it_was_trained_on(folder, outcomes, run, trained_on):
-  assert outcomes[run][0] == 0, outcomes[run][1]
   path = folder / run / "task.json"
   assert json.loads(path.read_text())["trained_on"] == trained_on
 
 
 def test_tags_that_mark_no_entities_are_scored_one_by_one(folder, outcomes):
-  assert outcomes["parts"][0] == 0, outcomes["parts"][1]
   evaluated = scripts.results(folder / "parts")["eval"]["dev"]
   assert list(evaluated["scores"]) == ["accuracy"]
   _, gold, predicted = read_predictions(folder, "parts", "dev")
@@ -308,18 +276,10 @@ def test_tags_that_mark_no_entities_are_scored_one_by_one(folder, outcomes):
   assert evaluated["baseline"] == pytest.approx(most)
   assert not (folder / "parts/dev/conlleval.txt").exists()
 
-  # What is exported of it tags every word.
-  found = trained_models.load(folder / "parts")
-  servable = token_classification.TokenClassificationServable(
-    found.model,
-    tokenizers.load(folder / "parts"),
-    TRAINING["max_seq_length"],
-    **{
-      name: found.recorded[name]
-      for name in ("labels", "tag_scheme", "trained_on")
-    },
+  # An exported model tags every word.
+  answer = servable_of(folder / "parts").answer(
+    tf.constant(["the cat  sees a a bird"])
   )
-  answer = servable.answer(tf.constant(["the cat  sees a a bird"]))
   labels = [b"O", b"NN", b"VBZ", b"B", b"B", b"NN"]
   assert answer["labels"].numpy().tolist() == [labels]
   assert answer["texts"].numpy()[0, 4:].tolist() == [b"a", b"bird"]
@@ -327,8 +287,6 @@ def test_tags_that_mark_no_entities_are_scored_one_by_one(folder, outcomes):
 
 
 def test_a_field_over_the_tags_is_saved_scored_and_served(folder, outcomes):
-  assert outcomes["crf"][0] == 0, outcomes["crf"][1]
-  assert outcomes["crf_again"][0] == 0, outcomes["crf_again"][1]
   evaluated = scripts.results(folder / "crf")["eval"]["dev"]
   assert evaluated["scores"]["f1"] > 0.9
   assert "mean probability of the tags" in scripts.report(folder / "crf")
@@ -343,17 +301,9 @@ def test_a_field_over_the_tags_is_saved_scored_and_served(folder, outcomes):
   assert all(np.any(x) for x in tables.values())
 
   # An exported model finds the paths that the evaluation finds.
-  found = trained_models.load(folder / "crf")
-  sentences = tag_files.read(str(folder / "far.txt"))
-  servable = token_classification.TokenClassificationServable(
-    found.model,
-    tokenizers.load(folder / "crf"),
-    TRAINING["max_seq_length"],
-    found.recorded["labels"],
-    found.recorded["trained_on"],
-  )
-  served = servable.answer(tf.constant([" ".join(s.tokens) for s in sentences]))
-  _, _, predicted = read_predictions(folder, "crf_again", "dev")
+  tokens, _, predicted = read_predictions(folder, "crf", "dev")
+  texts = tf.constant([" ".join(words) for words in tokens])
+  served = servable_of(folder / "crf").answer(texts)
   for row, tags in enumerate(predicted):
     types = [entity.type.encode() for entity in tagging.entities_of(tags)]
     number = served["num_entities"][row]
@@ -364,7 +314,6 @@ def test_a_field_over_the_tags_is_saved_scored_and_served(folder, outcomes):
 
 
 def test_features_of_a_frozen_encoder_are_an_approach(folder, outcomes):
-  assert outcomes["features"][0] == 0, outcomes["features"][1]
   assert "f1" in scripts.results(folder / "features")["eval"]["dev"]["scores"]
   task = (folder / "features/task.json").read_text()
   assert '"features": "last"' in task
@@ -378,30 +327,44 @@ def test_features_of_a_frozen_encoder_are_an_approach(folder, outcomes):
     np.testing.assert_array_equal(unfrozen[name], frozen[name])
 
 
-@pytest.mark.parametrize(
-  "name, message",
-  [
-    ("outside", "no entities, only O"),
-    ("columns", "columns.txt:2: 3 columns"),
-    ("prefix", "prefix.txt:2: the tag 'U-ANI'.* --tag_scheme=none"),
-    ("empty", "empty.txt has no sentences"),
-    ("untagged", "bare.txt:1: the rows have no tags"),
-    (
-      "nothing",
-      "--do_train: .*--data_dir with train.txt, eng.train or deu.train",
-    ),
-    (
-      "no_dev",
-      "--do_eval: .* dev.txt, valid.txt, .* or deu.testa, or --dev_fraction",
-    ),
-    ("both", "--dev_fraction cannot be combined with --dev_file"),
-    ("flag", "--features needs --approach=features"),
-    ("stride", r"doc_stride \(0\) must be in"),
-    ("no_run", "no run of this script that names the labels: train"),
-    ("unnamed", "unnamed_tagger.*: the tag 'LABEL_0' must be O, or one of"),
-  ],
-)
-def test_a_mistake_is_one_line(outcomes, name, message):
-  status, err = outcomes[name]
-  assert status == 1
-  assert re.search(message, scripts.error_line(err))
+def test_a_mistake_is_one_line(folder):
+  def trained_on(name):
+    return {"train_file": folder / name, "do_eval": False}
+
+  predicting = {
+    "do_train": False,
+    "do_eval": False,
+    "do_predict": True,
+    "test_file": folder / "bare.txt",
+  }
+  data = {"data_dir": folder / "data"}
+  unnamed = {"init_checkpoint": folder / "unnamed_tagger"}
+  scripts.check_mistakes(
+    "run_ner",
+    [
+      (trained_on("outside.txt"), "no entities, only O"),
+      (trained_on("columns.txt"), "columns.txt:2: 3 columns"),
+      (trained_on("prefix.txt"), "prefix.txt:2: the tag 'U-ANI' must"),
+      (trained_on("empty.txt"), "empty.txt has no sentences"),
+      (trained_on("bare.txt"), "bare.txt:1: the rows have no tags"),
+      ({}, "--data_dir with train.txt, eng.train or deu.train"),
+      (
+        {"train_file": folder / "data/eng.train"},
+        "eng.testa or deu.testa, or --dev_fraction",
+      ),
+      (
+        {**data, "dev_fraction": 0.1, "dev_file": "dev.txt"},
+        "--dev_fraction cannot be combined with --dev_file",
+      ),
+      ({**data, "features": "last"}, "--features needs --approach=features"),
+      ({**data, "doc_stride": 0}, "doc_stride (0) must be in"),
+      (predicting, "no run of this script that names the labels: train"),
+      (predicting | unnamed, "unnamed_tagger: the tag 'LABEL_0' must be O"),
+    ],
+    lambda **values: {
+      **TRAINING,
+      "bert_config_file": folder / "bert_config.json",
+      "output_dir": folder / "wrong",
+      **values,
+    },
+  )

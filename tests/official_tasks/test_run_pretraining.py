@@ -1,7 +1,11 @@
-"""run_pretraining.py end to end, its resume and its refusals."""
+"""run_pretraining.py: runs of one process, and runs that are stopped."""
 
+import functools
+import itertools
 import json
 import pathlib
+import resource
+import shutil
 import signal
 import time
 
@@ -10,23 +14,31 @@ import pytest
 
 from keras_bert_impl.checkpoints.formats import tf_format
 from keras_bert_impl.metrics import intervals
+from keras_bert_impl.runs.pretraining import default_pretraining
 from keras_bert_impl.tokenizers.formats import vocabularies as vocabulary
 from tests.official_tasks import scripts
 from tests.tokenizers import vocabularies
+from tfrecords.text import python_documentation
+
+TEXT = "the [MASK] sees a tree ."
+RECORDS = f"records-dynamic-{scripts.LENGTH}"
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-  """Folder with vocab.txt, bert_config.json and records."""
-  folder = tmp_path_factory.mktemp("data")
+def write_data(folder):
+  """Writes vocab.txt, bert_config.json and records; returns the folder."""
   scripts.write_model_files(folder)
   scripts.write_records(folder)
   return folder
 
 
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+  return write_data(tmp_path_factory.mktemp("data"))
+
+
 def flags(data, output_dir, **overrides):
   values = {
-    "input_file": data / f"records-dynamic-{scripts.LENGTH}",
+    "input_file": data / RECORDS,
     "output_dir": output_dir,
     "bert_config_file": data / "bert_config.json",
     "do_train": True,
@@ -54,21 +66,67 @@ def assert_equal_bitwise(ours, theirs):
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(data, tmp_path_factory):
-  """A finished run with evaluation and exports."""
-  output_dir = tmp_path_factory.mktemp("runs") / "uninterrupted"
-  status, out, err = scripts.run(
+def folder(tmp_path_factory):
+  """Folder of the folders of all runs."""
+  return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def outcomes(data, folder):
+  """{folder of a run, or of a repeated one: (status, stdout, stderr)}."""
+  config = json.loads((data / "bert_config.json").read_text())
+  alone, spare = folder / "alone.json", folder / "spare.json"
+  alone.write_text(json.dumps(config))
+  config["vocab_size"] += 3
+  spare.write_text(json.dumps(config))
+  (folder / "vectors.txt").write_text("the" + " 3 -3" * 8 + "\n")
+  longer = 2 * scripts.LENGTH
+  short = {"num_train_steps": 2}
+  static = {
+    "input_file": scripts.write_records(data, masking="static"),
+    "do_eval": True,
+    **short,
+  }
+  whole = {"do_eval": True, "do_export": True, "example_text": TEXT}
+  vectors = {"word_vectors": folder / "vectors.txt", "learning_rate": 0}
+  runs = {
+    "whole": whole,
+    "again": whole | {"output_dir": folder / "whole"},
+    "long": {
+      "input_file": scripts.write_records(data, length=longer),
+      "max_seq_length": longer,
+      "init_checkpoint": folder / "whole",
+      "num_train_steps": 1,
+      "num_warmup_steps": 1,  # the rate of the first step is zero
+    },
+    "spare": {
+      "bert_config_file": spare,
+      "vocab_file": data / "vocab.txt",
+      **short,
+    },
+    "static": static | {"bert_config_file": alone},
+    "mixed": static | {"eval_input_file": data / RECORDS},
+    "vectors refused": vectors | {"init_checkpoint": folder},
+    "vectors": vectors | short,
+  }
+  return scripts.run_all(
     "run_pretraining",
-    **flags(data, output_dir, do_eval=True, do_export=True),
-    example_text="the [MASK] sees a tree .",
+    {
+      name: flags(data, **{"output_dir": folder / name, **values})
+      for name, values in runs.items()
+    },
   )
-  assert status == 0, err
-  return output_dir, out
 
 
-def test_a_run_leaves_everything_it_names(uninterrupted):
-  output_dir, out = uninterrupted
-  results = scripts.results(output_dir)
+@pytest.fixture
+def whole(outcomes, folder):
+  """Folder of a finished run with evaluation and exports."""
+  assert outcomes["whole"][0] == 0, outcomes["whole"]
+  return folder / "whole"
+
+
+def test_a_run_leaves_everything_it_names(outcomes, whole):
+  results, out = scripts.results(whole), outcomes["whole"][1]
   for name in (
     "masked_lm_accuracy",
     "masked_lm_baseline_accuracy",
@@ -86,11 +144,11 @@ def test_a_run_leaves_everything_it_names(uninterrupted):
       found = pathlib.Path(one)
       assert found.exists() or found.with_name(found.name + ".index").exists()
   assert "training-data MLM accuracy" in out
-  assert "the [MASK] sees a tree ." in out
-  png = (output_dir / "curves.png").read_bytes()
+  assert TEXT in out
+  png = (whole / "curves.png").read_bytes()
   assert png.startswith(b"\x89PNG") and len(png) > 10_000
-  page = scripts.report(output_dir)
-  assert "the [MASK] sees a tree ." in page
+  page = scripts.report(whole)
+  assert TEXT in page
   number = min(4096, results["data"]["num_records"])
   measured = f"<td>rows measured</td><td>{number:,}</td>"
   assert measured in page and "Tokens of a row" in page
@@ -101,32 +159,59 @@ def test_a_run_leaves_everything_it_names(uninterrupted):
   assert f"{low:.4f} to {high:.4f}" in page
 
 
-def test_checkpoints_are_rotated_and_in_the_originals_names(uninterrupted):
-  output_dir, _ = uninterrupted
-  state = final_state(output_dir)
+def test_checkpoints_are_rotated_and_in_the_originals_names(whole):
+  state = final_state(whole)
   assert state["global_step"] == 12
   kernel = "bert/encoder/layer_0/attention/self/query/kernel"
   assert {kernel, f"{kernel}/adam_m", f"{kernel}/adam_v"} <= state.keys()
-  kept = sorted(p.name for p in output_dir.glob("model.ckpt-*.index"))
+  kept = sorted(p.name for p in whole.glob("model.ckpt-*.index"))
   assert kept == [f"model.ckpt-{s}.index" for s in (12, 4, 8)]
 
 
-def test_a_second_run_says_that_it_is_done(data, uninterrupted):
-  output_dir, _ = uninterrupted
-  before, page = final_state(output_dir), scripts.report(output_dir)
-  status, out, err = scripts.run(
-    "run_pretraining",
-    **flags(data, output_dir, do_eval=True, do_export=True),
-    example_text="the [MASK] sees a tree .",
-  )
+def test_a_second_run_says_that_it_is_done(outcomes, whole):
+  status, out, err = outcomes["again"]
   assert status == 0, err
   assert "already has all 12 steps" in out
-  # From the exported model, which this process did not make.
-  assert "the [MASK] sees a tree .\n    " in out
-  assert_equal_bitwise(final_state(output_dir), before)
-  assert scripts.report(output_dir) == page
-  exports = (output_dir / "saved_model" / "encoder").iterdir()
+  assert f"{TEXT}\n    " in out  # From the model exported before.
+  exports = (whole / "saved_model" / "encoder").iterdir()
   assert [path.name for path in exports if path.is_dir()] == ["1"]
+
+
+def test_two_phases_carry_weights_and_positions_over(outcomes, whole, folder):
+  assert outcomes["long"][0] == 0, outcomes["long"]
+  first, second = final_state(whole), final_state(folder / "long", step=1)
+  name = "bert/embeddings/position_embeddings"
+  np.testing.assert_array_equal(first[name], second[name])
+  assert first[name].shape == (2 * scripts.LENGTH, 16)
+
+
+def test_a_table_may_have_rows_to_spare(outcomes, folder):
+  status, _, err = outcomes["spare"]
+  assert status == 0, err
+  size = json.loads((folder / "spare.json").read_text())["vocab_size"]
+  assert f"fewer than the vocab_size ({size})" in err
+
+
+@pytest.mark.parametrize(
+  "run, evaluated", [("static", "training-data"), ("mixed", "held-out")]
+)
+def test_masked_records_need_no_vocabulary_others_may_be_beside_them(
+  outcomes, run, evaluated
+):
+  status, out, err = outcomes[run]
+  assert status == 0, err
+  assert f"{evaluated} MLM accuracy" in out
+
+
+def test_words_start_from_vectors(data, outcomes, folder):
+  refused, _, err = outcomes["vectors refused"]
+  assert refused == 1
+  assert "must be left out with init_checkpoint" in scripts.error_line(err)
+  assert outcomes["vectors"][0] == 0, outcomes["vectors"]
+  state = final_state(folder / "vectors", step=2)
+  table = state["bert/embeddings/word_embeddings"]
+  row = table[(data / "vocab.txt").read_text().split().index("the")]
+  np.testing.assert_allclose(row, [0.02, -0.02] * 8, rtol=1e-6)
 
 
 def wait_for_step(output_dir, step, process):
@@ -140,33 +225,14 @@ def wait_for_step(output_dir, step, process):
   pytest.fail(f"ended before step {step}: {process.communicate()[1]}")
 
 
-def test_a_killed_run_ends_with_the_same_bits(data, uninterrupted, tmp_path):
-  output_dir = tmp_path / "killed"
-  for step in (1, 5):
-    process = scripts.start(
-      "run_pretraining", **flags(data, output_dir, iterations_per_loop=1)
-    )
-    wait_for_step(output_dir, step, process)
-    process.kill()
-    process.communicate()
-  status, _, err = scripts.run("run_pretraining", **flags(data, output_dir))
-  assert status == 0, err
-  assert_equal_bitwise(final_state(output_dir), final_state(uninterrupted[0]))
-  steps = [
-    json.loads(line)["step"]
-    for line in (output_dir / "train_log.jsonl").read_text().splitlines()
-  ]
-  assert steps == sorted(set(steps))
-
-
-def test_ctrl_c_saves_and_the_same_command_continues(
-  data, uninterrupted, tmp_path
+def test_a_run_stopped_then_killed_ends_with_the_same_bits(
+  data, whole, tmp_path
 ):
   output_dir = tmp_path / "stopped"
-  command = flags(
-    data, output_dir, iterations_per_loop=1, save_checkpoints_steps=1000
+  command = flags(data, output_dir, iterations_per_loop=1)
+  process = scripts.start(
+    "run_pretraining", **command | {"save_checkpoints_steps": 1000}
   )
-  process = scripts.start("run_pretraining", **command)
   wait_for_step(output_dir, 2, process)
   process.send_signal(signal.SIGINT)
   _, err = process.communicate(timeout=60)
@@ -174,119 +240,40 @@ def test_ctrl_c_saves_and_the_same_command_continues(
   assert "Stopped: SIGINT: saved" in err
   assert "Traceback" not in err
   assert list(output_dir.glob("model.ckpt-*.index"))
+  process = scripts.start("run_pretraining", **command)
+  wait_for_step(output_dir, 9, process)
+  process.kill()
+  process.communicate()
   status, _, err = scripts.run("run_pretraining", **command)
   assert status == 0, err
-  assert_equal_bitwise(final_state(output_dir), final_state(uninterrupted[0]))
-
-
-def test_two_phases_carry_weights_and_positions_over(
-  data, uninterrupted, tmp_path
-):
-  longer = 2 * scripts.LENGTH
-  scripts.write_records(data, length=longer)
-  status, _, err = scripts.run(
-    "run_pretraining",
-    **flags(
-      data,
-      tmp_path / "long",
-      input_file=data / f"records-dynamic-{longer}",
-      max_seq_length=longer,
-      init_checkpoint=uninterrupted[0],
-      num_train_steps=1,
-      num_warmup_steps=1,  # the rate of the first step is zero
-    ),
-  )
-  assert status == 0, err
-  first, second = (
-    final_state(uninterrupted[0]),
-    final_state(tmp_path / "long", step=1),
-  )
-  name = "bert/embeddings/position_embeddings"
-  np.testing.assert_array_equal(first[name], second[name])
-  assert first[name].shape == (longer, 16)
-
-
-def test_a_table_may_have_rows_to_spare(data, tmp_path):
-  config = json.loads((data / "bert_config.json").read_text())
-  config["vocab_size"] += 3
-  (tmp_path / "bert_config.json").write_text(json.dumps(config))
-  status, _, err = scripts.run(
-    "run_pretraining",
-    **flags(
-      data,
-      tmp_path / "out",
-      bert_config_file=tmp_path / "bert_config.json",
-      vocab_file=data / "vocab.txt",
-      do_eval=True,
-      num_train_steps=2,
-    ),
-  )
-  assert status == 0, err
-  assert f"fewer than the vocab_size ({config['vocab_size']})" in err
-
-
-def test_records_masked_at_write_time_train_without_a_vocabulary(
-  data, tmp_path
-):
-  records = scripts.write_records(data, masking="static")
-  config = tmp_path / "bert_config.json"
-  config.write_text((data / "bert_config.json").read_text())
-  status, out, err = scripts.run(
-    "run_pretraining",
-    **flags(
-      data,
-      tmp_path / "out",
-      input_file=records,
-      bert_config_file=config,
-      do_eval=True,
-      num_train_steps=2,
-    ),
-  )
-  assert status == 0, err
-  assert "training-data MLM accuracy" in out
-
-
-def test_words_start_from_vectors(data, tmp_path):
-  tokens = (data / "vocab.txt").read_text().split()
-  size = json.loads((data / "bert_config.json").read_text())["hidden_size"]
-  vectors = tmp_path / "vectors.txt"
-  vectors.write_text("the" + " 3 -3" * (size // 2) + "\n")
-  values = flags(
-    data,
-    tmp_path / "out",
-    word_vectors=vectors,
-    learning_rate=0,
-    num_train_steps=2,
-  )
-  [(refused, err), (status, log)] = scripts.run_each(
-    "run_pretraining", [values | {"init_checkpoint": tmp_path}, values]
-  )
-  assert refused == 1
-  assert "must be left out with init_checkpoint" in scripts.error_line(err)
-  assert status == 0, log
-  table = tf_format.read(str(tmp_path / "out" / "model.ckpt-2"))[
-    "bert/embeddings/word_embeddings"
+  assert_equal_bitwise(final_state(output_dir), final_state(whole))
+  steps = [
+    json.loads(line)["step"]
+    for line in (output_dir / "train_log.jsonl").read_text().splitlines()
   ]
-  row = table[tokens.index("the")]
-  np.testing.assert_allclose(row, [0.02, -0.02] * (size // 2), rtol=1e-6)
+  assert steps == sorted(set(steps))
 
 
-def test_records_to_evaluate_on_may_be_masked_when_they_are_read(
-  data, tmp_path
-):
-  status, out, err = scripts.run(
+def test_a_full_disk_keeps_the_last_good_checkpoint(data, whole, tmp_path):
+  for path in whole.glob("*"):
+    if path.is_file():
+      shutil.copy(path, tmp_path)
+  # A limit on the size of a file fails like a full disk: in the middle.
+  status, _, err = scripts.run(
     "run_pretraining",
-    **flags(
-      data,
-      tmp_path / "out",
-      input_file=scripts.write_records(data, masking="static"),
-      eval_input_file=data / f"records-dynamic-{scripts.LENGTH}",
-      do_eval=True,
-      num_train_steps=2,
+    before=functools.partial(
+      resource.setrlimit, resource.RLIMIT_FSIZE, (20_000, 20_000)
     ),
+    **flags(data, tmp_path, num_train_steps=16),
   )
-  assert status == 0, err
-  assert "held-out MLM accuracy" in out
+  assert status == 1
+  line = scripts.error_line(err)
+  assert "model.ckpt-16" in line
+  assert "model.ckpt-12" in line
+  assert "Make room" in line
+  assert {p.stem for p in tmp_path.glob("model.ckpt-*")} == {
+    f"model.ckpt-{step}" for step in (4, 8, 12)
+  }
 
 
 def test_replicas_accumulation_and_bfloat16_run(data, tmp_path):
@@ -307,24 +294,53 @@ def test_replicas_accumulation_and_bfloat16_run(data, tmp_path):
   assert scripts.results(tmp_path / "out")["train"]["steps"] == 3
 
 
-def test_the_default_runs_from_nothing_again_and_on(tmp_path, monkeypatch):
+def shrink_default():
+  """Makes the default run take a few texts of the machine."""
+  find = python_documentation.iter_modules
+  python_documentation.iter_modules = lambda: itertools.islice(find(), 150)
+  default_pretraining.VOCAB_SIZE = 500
+
+
+def check_default(output_dir, outcome, steps, is_first):
+  status, out, err = outcome
+  assert status == 0, err
+  assert scripts.results(output_dir)["train"]["steps"] == steps
+  assert "held-out MLM accuracy" in out
+  assert ("Writing TFRecords" in err) == is_first
+  assert ("Gathering the documentation" in err) == is_first
+
+
+def test_the_default_runs_from_nothing_and_goes_on(tmp_path):
+  values = {"output_dir": tmp_path / "out", "do_export": False}
+  outcomes = scripts.run_all(
+    "run_pretraining",
+    {steps: values | {"num_train_steps": steps} for steps in (2, 3)},
+    shrink_default,
+  )
+  for steps, outcome in outcomes.items():
+    check_default(tmp_path / "out", outcome, 3, is_first=steps == 2)
+  assert "Resuming at step 2" in outcomes[3][2]
+
+
+@pytest.mark.slow
+def test_the_default_runs_whole_from_nothing_again_and_on(
+  tmp_path, monkeypatch
+):
+  """Adds the whole text, the exports and the modules that a user imports."""
   temporary = tmp_path / "temporary"
   temporary.mkdir()
   monkeypatch.setenv("TMPDIR", str(temporary))
+  output_dir = tmp_path / "out"
   for steps, is_first in ((3, True), (3, False), (5, False)):
-    status, out, err = scripts.run(
+    outcome = scripts.run(
       "run_pretraining",
       is_fresh=True,
-      output_dir=tmp_path / "out",
+      output_dir=output_dir,
       num_train_steps=steps,
     )
-    assert status == 0, err
-    assert scripts.results(tmp_path / "out")["train"]["steps"] == steps
-    assert "held-out MLM accuracy" in out
-    assert "Returns the [MASK] of the array." in out
-    assert ("Writing TFRecords" in err) == is_first
-    assert ("Documentation: " in err) == is_first
-  results = scripts.results(tmp_path / "out")
+    check_default(output_dir, outcome, steps, is_first)
+    assert "Returns the [MASK] of the array." in outcome[1]
+  results = scripts.results(output_dir)
   assert results["data"]["num_documents"] > 1500
   assert results["eval"]["masked_lm_baseline_accuracy"] > 0.03
   assert pathlib.Path(results["artifacts"]["fill_mask_saved_model"]).exists()
@@ -355,20 +371,20 @@ def test_parts_of_characters_can_be_shown_as_fillings(tmp_path):
   path = vocabularies.write_byte_bpe(tmp_path)
   size = vocabulary.Vocabulary.load(path).size
   scripts.write_model_files(tmp_path / "config", vocab_size=size)
-  status, err = scripts.run_each(
+  [(status, err)] = scripts.run_each(
     "create_pretraining_data",
     [
       {
         "objective": "roberta",
         "input_file": tmp_path / "text.txt",
-        "output_file": tmp_path / f"records-dynamic-{scripts.LENGTH}",
+        "output_file": tmp_path / RECORDS,
         "vocab_file": path,
         "max_seq_length": scripts.LENGTH,
         "max_predictions_per_seq": 5,
         "num_workers": 1,
       }
     ],
-  )[0]
+  )
   assert status == 0, err
   # Half of the tokens are no UTF-8, and 30 fillings are shown.
   status, out, err = scripts.run(

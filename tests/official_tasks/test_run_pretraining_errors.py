@@ -1,10 +1,8 @@
-"""What a user can get wrong: one clear line, a status, nothing lost."""
+"""A user's mistakes: one clear line, a status, nothing lost."""
 
-import functools
 import json
 import os
 import pathlib
-import resource
 import shutil
 import time
 
@@ -13,9 +11,11 @@ import tensorflow as tf
 
 from tests.official_tasks import scripts
 from tests.official_tasks.test_run_pretraining import (
+  RECORDS,
   assert_equal_bitwise,
   final_state,
   flags,
+  write_data,
 )
 from tfrecords import manifest
 
@@ -56,7 +56,7 @@ def unknown_key(folder):
 
 def torn(folder):
   path = folder / "torn"
-  content = (folder / f"records-dynamic-{scripts.LENGTH}").read_bytes()
+  content = (folder / RECORDS).read_bytes()
   path.write_bytes(content[: len(content) // 2])
   return path
 
@@ -167,109 +167,94 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-  folder = tmp_path_factory.mktemp("bad_data")
-  scripts.write_model_files(folder)
-  scripts.write_records(folder)
-  return folder
+  return write_data(tmp_path_factory.mktemp("bad_data"))
 
 
 @pytest.fixture(scope="module")
-def outcomes(data, tmp_path_factory):
-  """{case: (status, stderr)}."""
-  runs = tmp_path_factory.mktemp("runs")
-  commands = []
+def runs(tmp_path_factory):
+  """Folder of the folders of all runs."""
+  return tmp_path_factory.mktemp("runs")
+
+
+def write_reordered(data, runs):
+  """Writes the records in two orders; yields the path of each."""
+  source = str(data / RECORDS)
+  content = manifest.read(source)
+  counts = {k: v for k, v in content.items() if k.startswith("num_")}
+  rows = [row.numpy() for row in tf.data.TFRecordDataset(source)]
+  for name, written in (("a", rows), ("b", rows[::-1])):
+    (runs / name).mkdir()
+    records = str(runs / name / "records")
+    with tf.io.TFRecordWriter(records) as writer:
+      for row in written:
+        writer.write(row)
+    manifest.write(records, content["origin"], counts)
+    yield records
+
+
+@pytest.fixture(scope="module")
+def outcomes(data, runs):
+  """{case or run: (status, stdout, stderr)}."""
+  commands = {}
   for case, (wrong, _, _) in CASES.items():
     wrong = {
       name: value(data) if callable(value) else value
       for name, value in wrong.items()
     }
-    output_dir = runs / case.replace(" ", "_")
-    commands.append(flags(data, output_dir, **wrong))
-  outcomes = scripts.run_each("run_pretraining", commands)
-  return dict(zip(CASES, outcomes, strict=True))
+    commands[case] = flags(data, runs / case, **wrong)
+  first, second = write_reordered(data, runs)
+  started = flags(data, runs / "started", num_train_steps=2)
+  commands |= {
+    "not started": started | {"init_checkpoint": "/no/bert_model.ckpt"},
+    "started": started | {"input_file": first},
+    "other records": started | {"input_file": second},
+    "other rate": started | {"input_file": first, "learning_rate": 2e-3},
+  }
+  return scripts.run_all("run_pretraining", commands)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_one_line_names_what_is_wrong(outcomes, case):
   _, expected_status, expected_words = CASES[case]
-  status, err = outcomes[case]
+  status, _, err = outcomes[case]
   assert status == expected_status, err
   line = scripts.error_line(err)
   for word in expected_words:
     assert word in line
 
 
-def test_another_configuration_does_not_touch_the_run(data, tmp_path):
-  output_dir = tmp_path / "out"
-  status, _, err = scripts.run(
-    "run_pretraining", **flags(data, output_dir, num_train_steps=2)
-  )
-  assert status == 0, err
-  before = {p.name: p.stat().st_mtime_ns for p in output_dir.iterdir()}
-  status, _, err = scripts.run(
-    "run_pretraining",
-    **flags(data, output_dir, num_train_steps=2, learning_rate=2e-3),
-  )
+def test_a_run_that_could_not_start_does_not_bind_the_next(outcomes):
+  assert outcomes["not started"][0] == 1
+  assert outcomes["started"][0] == 0, outcomes["started"]
+
+
+@pytest.mark.parametrize(
+  "case, words",
+  [
+    ("other rate", "learning_rate=0.001, not 0.002"),
+    ("other records", "holds a run with records_sha256.records='"),
+  ],
+)
+def test_another_configuration_or_data_do_not_touch_the_run(
+  outcomes, runs, case, words
+):
+  status, _, err = outcomes[case]
   assert status == 1
-  assert "learning_rate=0.001, not 0.002" in err
-  assert before == {p.name: p.stat().st_mtime_ns for p in output_dir.iterdir()}
-
-
-def test_other_records_under_the_same_name_are_noticed(data, tmp_path):
-  source = str(data / f"records-dynamic-{scripts.LENGTH}")
-  content = manifest.read(source)
-  counts = {k: v for k, v in content.items() if k.startswith("num_")}
-  rows = [row.numpy() for row in tf.data.TFRecordDataset(source)]
-  commands = []
-  for name, written in (("a", rows), ("b", rows[::-1])):
-    (tmp_path / name).mkdir()
-    records = str(tmp_path / name / "records")
-    with tf.io.TFRecordWriter(records) as writer:
-      for row in written:
-        writer.write(row)
-    manifest.write(records, content["origin"], counts)
-    commands.append(
-      flags(data, tmp_path / "out", input_file=records, num_train_steps=2)
-    )
-  (trained, err), (status, line) = scripts.run_each("run_pretraining", commands)
-  assert trained == 0, err
-  assert status == 1
-  assert "holds a run with records_sha256.records='" in scripts.error_line(line)
-
-
-def test_a_run_that_could_not_start_does_not_bind_the_next(data, tmp_path):
-  wrong = flags(data, tmp_path / "out", init_checkpoint="/no/bert_model.ckpt")
-  right = flags(data, tmp_path / "out", num_train_steps=2)
-  outcomes = scripts.run_each("run_pretraining", [wrong, right])
-  assert [status for status, _ in outcomes] == [1, 0], outcomes
-
-
-def test_a_full_disk_keeps_the_last_good_checkpoint(data, tmp_path):
-  output_dir = tmp_path / "out"
-  status, _, err = scripts.run(
-    "run_pretraining", **flags(data, output_dir, num_train_steps=4)
-  )
-  assert status == 0, err
-  # A limit on the size of a file fails like a full disk: in the middle.
-  status, _, err = scripts.run(
-    "run_pretraining",
-    before=functools.partial(
-      resource.setrlimit, resource.RLIMIT_FSIZE, (20_000, 20_000)
-    ),
-    **flags(data, output_dir),
-  )
-  assert status == 1
-  line = scripts.error_line(err)
-  assert "model.ckpt-8" in line
-  assert "model.ckpt-4" in line
-  assert "Make room" in line
-  left = sorted(p.name for p in output_dir.glob("model.ckpt-*"))
-  assert left == ["model.ckpt-4.data-00000-of-00001", "model.ckpt-4.index"]
+  assert words in scripts.error_line(err)
+  folder = runs / "started"
+  configuration = scripts.results(folder)["configuration"]
+  assert configuration["learning_rate"] == 1e-3
+  assert configuration["input_file"] == str(runs / "a/records")
+  times = [
+    (folder / name).stat().st_mtime_ns
+    for name in ("run_config.json", "model.ckpt-2.index", "results.json")
+  ]
+  assert times == sorted(times)
 
 
 @pytest.mark.slow
 def test_records_exchanged_during_a_run_end_it(data, tmp_path):
-  source = pathlib.Path(data / f"records-dynamic-{scripts.LENGTH}")
+  source = pathlib.Path(data / RECORDS)
   records = tmp_path / "records"
   shutil.copy(source, records)
   shutil.copy(manifest.path_of(str(source)), manifest.path_of(str(records)))

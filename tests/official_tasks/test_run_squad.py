@@ -1,5 +1,6 @@
 """run_squad.py as a user runs it, on questions that a tiny model can answer."""
 
+import functools
 import json
 import random
 
@@ -97,21 +98,45 @@ def folder(tmp_path_factory):
   return folder
 
 
-def test_questions_are_learned_scored_and_answered(folder):
+@pytest.fixture(scope="module")
+def outcomes(folder):
+  """{run: (status, stdout, stderr)}."""
   # Two files one after the other; the last articles are held out.
   extra = _write(folder / "extra.json", _content(5, seed=1, first=1000))
-  status, out, err = scripts.run(
+  held_out = _content(20)
+  held_out["data"] = held_out["data"][-4:]
+  unknown = _without_answers(_content(2, seed=2))
+  return scripts.run_all(
     "run_squad",
-    **_flags(
-      folder,
-      "run",
-      train_file=f"{extra},{folder}/train.json",
-      dev_articles=4,
-      do_train=True,
-      do_predict=True,
-      num_train_epochs=6,
-    ),
+    {
+      "trained": _flags(
+        folder,
+        "run",
+        train_file=f"{extra},{folder}/train.json",
+        dev_articles=4,
+        do_train=True,
+        do_predict=True,
+        num_train_epochs=6,
+      ),
+      "later": _flags(
+        folder,
+        "run",
+        predict_file=_write(folder / "test.json", unknown),
+        do_predict=True,
+      ),
+      "ensemble": _flags(
+        folder,
+        "ensemble",
+        predict_file=_write(folder / "dev.json", held_out),
+        ensemble_dirs=f"{folder}/run,{folder}/run",
+        do_eval=True,
+      ),
+    },
   )
+
+
+def test_questions_are_learned_scored_and_answered(folder, outcomes):
+  status, out, err = outcomes["trained"]
   assert status == 0, err
   results = scripts.results(folder / "run")
   assert results["data"]["train"]["examples"] == 100
@@ -131,51 +156,31 @@ def test_questions_are_learned_scored_and_answered(folder):
     "null_odds.json",
     "scores.png",
   }
-  _check_answers_of_a_finished_run(folder, dev["scores"]["best_f1_thresh"])
-  _check_ensemble(folder, dev["scores"])
 
 
-def _check_answers_of_a_finished_run(folder, threshold):
-  """A file without answers gets those of the threshold tuned before."""
-  content = _without_answers(_content(2, seed=2))
-  status, out, err = scripts.run(
-    "run_squad",
-    **_flags(
-      folder,
-      "run",
-      predict_file=_write(folder / "test.json", content),
-      do_predict=True,
-    ),
-  )
+def test_answers_without_scores_take_the_threshold_tuned_before(
+  folder, outcomes
+):
+  status, out, err = outcomes["later"]
   assert status == 0, err
+  scores = scripts.results(folder / "run")["eval"]["dev"]["scores"]
   predictions, null_odds = (
     json.loads((folder / "run/test" / name).read_text())
     for name in ("predictions.json", "null_odds.json")
   )
   assert len(predictions) == 40
   for key, text in predictions.items():
-    assert (text == "") == (null_odds[key] > threshold)
+    assert (text == "") == (null_odds[key] > scores["best_f1_thresh"])
   assert "test f1" not in out
 
 
-def _check_ensemble(folder, scores):
-  """A run averaged with itself says what it said."""
-  held_out = _content(20)
-  held_out["data"] = held_out["data"][-4:]
-  runs = f"{folder}/run,{folder}/run"
-  status, _, err = scripts.run(
-    "run_squad",
-    **_flags(
-      folder,
-      "ensemble",
-      predict_file=_write(folder / "dev.json", held_out),
-      ensemble_dirs=runs,
-      do_eval=True,
-    ),
+def test_a_run_averaged_with_itself_says_what_it_said(folder, outcomes):
+  assert outcomes["ensemble"][0] == 0, outcomes["ensemble"]
+  found, expected = (
+    scripts.results(folder / name)["eval"]["dev"]["scores"]
+    for name in ("ensemble", "run")
   )
-  assert status == 0, err
-  found = scripts.results(folder / "ensemble")["eval"]["dev"]["scores"]
-  assert found == pytest.approx(scores, abs=1e-4)
+  assert found == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.slow
@@ -319,9 +324,6 @@ def test_bad_flags_and_files_are_named_in_one_line(folder):
       "bilstm_width (4) needs --answer_head=simple",
     ),
   ]
-  outcomes = scripts.run_each(
-    "run_squad", [_flags(folder, "bad", **values) for values, _ in cases]
+  scripts.check_mistakes(
+    "run_squad", cases, functools.partial(_flags, folder, "bad")
   )
-  for (values, message), (status, err) in zip(cases, outcomes):
-    assert status == 1, (values, err)
-    assert message in scripts.error_line(err), values

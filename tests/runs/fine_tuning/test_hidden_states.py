@@ -81,9 +81,9 @@ def make_run(*args, **settings):
   return toy.make_run(make_setup(*args, **settings))
 
 
-def add_states(setup):
-  run = toy.make_run(setup)
-  hidden_states.add(run.plan, run.experiment)
+def add_states(setup, experiment):
+  """Encodes the rows of a run with the encoder of an `Experiment`."""
+  hidden_states.add(toy.make_run(setup).plan, experiment)
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_the_folder_holds_a_whole_model(trained, model_folder):
     found, expected = (x.outputs(split)[0]["logits"] for x in (run, trained))
     for one, other in zip(found, expected, strict=True):
       np.testing.assert_allclose(one, other, atol=1e-5)
-  # What is predicted once is not kept.
+  # States of rows that are predicted once are not kept.
   names = os.listdir(os.path.join(trained.output_dir, "records"))
   assert {n for n in names if n.endswith("states")} == {*NAMES}
 
@@ -168,13 +168,15 @@ def test_other_weights_or_rows_are_encoded_anew(
 ):
   shutil.copytree(f"{trained.output_dir}/records", tmp_path / "records")
   before = read(tmp_path, NAMES[0])
-  add_states(make_setup(model_folder, tmp_path))
+  add_states(make_setup(model_folder, tmp_path), trained.experiment)
   assert encoded == []
-  add_states(make_setup(model_folder, tmp_path, "other"))
+  setup = make_setup(model_folder, tmp_path, "other")
+  other = toy.make_run(setup).experiment
+  add_states(setup, other)
   assert encoded == [16, 6]
   after = read(tmp_path, NAMES[0])
   assert len(after) == len(before) and after != before
-  add_states(make_setup(model_folder, tmp_path, "other", seed=4))
+  add_states(make_setup(model_folder, tmp_path, "other", seed=4), other)
   assert encoded == [16, 6, 16]  # Of the same dev set.
 
 
@@ -191,20 +193,20 @@ def test_what_was_interrupted_is_begun_again(
   with monkeypatch.context() as patch:
     patch.setattr(hidden_states, "_encode", stop_in_the_middle)
     with pytest.raises(KeyboardInterrupt):
-      add_states(setup)
+      add_states(setup, trained.experiment)
   assert not list((tmp_path / "records").glob("*.hidden_states*"))
 
-  # What else may be lost: the end of a file that was whole.
+  # A file that was whole may lose its end.
   whole = pathlib.Path(trained.output_dir) / "records"
   content = (whole / NAMES[0]).read_bytes()
   (tmp_path / "records" / NAMES[0]).write_bytes(content[:-8])
   name = f"{NAMES[0]}.manifest.json"
   shutil.copy(whole / name, tmp_path / "records" / name)
-  add_states(setup)
+  add_states(setup, trained.experiment)
   assert read(tmp_path, NAMES[0]) == content
 
 
-def test_a_full_disk_is_one_line(model_folder, tmp_path, monkeypatch):
+def test_a_full_disk_is_one_line(trained, model_folder, tmp_path, monkeypatch):
   def fill(descriptor):
     if "hidden_states" in os.readlink(f"/proc/self/fd/{descriptor}"):
       raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -212,11 +214,12 @@ def test_a_full_disk_is_one_line(model_folder, tmp_path, monkeypatch):
   monkeypatch.setattr(os, "fsync", fill)
   message = r"train.hidden_states cannot be written \(No space left.*make room"
   with pytest.raises(OSError, match=message):
-    add_states(make_setup(model_folder, tmp_path))
+    add_states(make_setup(model_folder, tmp_path), trained.experiment)
   assert not list((tmp_path / "records").glob("*.hidden_states*"))
 
 
-def test_an_object_store_keeps_none(model_folder, tmp_path, caplog):
-  add_states(make_setup(model_folder, f"file://{tmp_path}"))
+def test_an_object_store_keeps_none(trained, model_folder, tmp_path, caplog):
+  setup = make_setup(model_folder, f"file://{tmp_path}")
+  add_states(setup, trained.experiment)
   assert "it can only be in a local folder: the frozen" in caplog.text
   assert not list((tmp_path / "records").glob("*.hidden_states*"))

