@@ -163,8 +163,9 @@ def test_all_save_when_one_is_asked_to_stop(data, undisturbed, tmp_path):
   step = stop_two(data, output_dir, 1, signal.SIGTERM)
   assert 15 <= step < NUM_STEPS
   shutil.copytree(output_dir, tmp_path / "fewer")
-  run_two(data, output_dir)
+  run_two(data, output_dir, do_export=True)
   check_same(final_state(output_dir), final_state(undisturbed[0]), 0)
+  assert (output_dir / "saved_model/encoder/1").exists()
   # And one device goes on where two workers stopped.
   output_dir = tmp_path / "fewer"
   status, _, err = scripts.run("run_pretraining", **flags(data, output_dir))
