@@ -111,9 +111,6 @@ def folder(tmp_path_factory):
   write_parts_of_speech(folder / "parts.txt", make_sentences(rng, 120))
   write_columns(folder / "far.txt", make_sentences(rng, 160), "IOB2")
   (folder / "outside.txt").write_text("the O\n\ncat O\n")
-  (folder / "columns.txt").write_text("the O\ncat X B-ANI\n")
-  (folder / "prefix.txt").write_text("the O\ncat U-ANI\n")
-  (folder / "empty.txt").write_text("\n")
   write_tagger(folder, "tagger", ("B-ANI", "O", "E-ANI", "S-ANI"))
   write_tagger(folder, "unnamed_tagger", ("LABEL_0", "LABEL_1"))
   return folder
@@ -343,9 +340,6 @@ def test_a_mistake_is_one_line(folder):
     "run_ner",
     [
       (trained_on("outside.txt"), "no entities, only O"),
-      (trained_on("columns.txt"), "columns.txt:2: 3 columns"),
-      (trained_on("prefix.txt"), "prefix.txt:2: the tag 'U-ANI' must"),
-      (trained_on("empty.txt"), "empty.txt has no sentences"),
       (trained_on("bare.txt"), "bare.txt:1: the rows have no tags"),
       ({}, "--data_dir with train.txt, eng.train or deu.train"),
       (
