@@ -81,15 +81,6 @@ def choose(word_lengths, budget, shares, count=1, seed=(3, 4), **options):
   ).numpy()
 
 
-@SHARES
-def test_a_span_has_as_many_words_as_its_share_says(shares):
-  # Two pieces to a word, room for the longest, and no second span.
-  chosen = choose([2] * 30, 20, shares, count=10_000, max_spans=1)
-  words, odd = np.divmod(chosen.sum(axis=1), 2)
-  assert not odd.any()
-  assert_follows(collections.Counter(words.tolist()), shares)
-
-
 def test_a_span_begins_wherever_it_has_room_with_equal_chances():
   three_words = [0.0, 0.0, 1.0]
   chosen = choose([1] * 10, 3, three_words, count=10_000)

@@ -213,28 +213,13 @@ def test_chosen_tokens_become_mask_random_or_stay(options, masks, kept):
     assert others.max() < 1.4 * others.mean()
 
 
-@SINGLE_POLICIES
-def test_all_positions_are_chosen_alike(policy):
-  row = [CLS] + [FIRST_WORD] * 20 + [SEP] + [FIRST_WORD] * 40 + [SEP]
-  count = 20_000
-  masked = mask([row] * count, masking_policy=policy)
-  weights = masked["masked_lm_weights"] > 0
-  hits = np.bincount(masked["masked_lm_positions"][weights])
-  ordinary = [p for p, token in enumerate(row) if token == FIRST_WORD]
-  assert set(np.flatnonzero(hits)) == set(ordinary)
-  share = round(0.15 * len(row)) / len(ordinary)
-  deviation = np.sqrt(count * share * (1 - share))
-  for position in ordinary:
-    assert abs(hits[position] - count * share) < 5 * deviation
-
-
 def test_all_sets_of_tokens_are_chosen_alike():
   row = [CLS] + [FIRST_WORD] * 6 + [SEP]
-  count = 40_000
+  count = 20_000
   masked = mask([row] * count, masked_lm_prob=0.5, max_predictions_per_seq=3)
   sets = collections.Counter(map(frozenset, chosen(masked)))
   assert len(sets) == 20  # 3 of 6
-  assert all(abs(n / count - 1 / 20) < 0.006 for n in sets.values())
+  assert all(abs(n / count - 1 / 20) < 0.008 for n in sets.values())
 
 
 @pytest.mark.parametrize("prob,most", [(0.15, 20), (0.5, 3), (0.5, 1)])

@@ -129,16 +129,6 @@ def test_predictions_of_untagged_sentences_have_two_columns(
   assert again[0].tags == ("B-LOC", "I-LOC")
 
 
-def test_the_scores_are_drawn(tokenizer, tmp_path):
-  task = preprocessor()
-  examples = [sentence("a b", "B-PER B-LOC")]
-  rows, _ = make_rows(task, examples, tokenizer)
-  outputs = gold_outputs(task, examples, rows)
-  path = tmp_path / "dev/scores.png"
-  assert parts.plot(EVALUATOR, examples, rows, outputs, path)
-  assert path.read_bytes().startswith(b"\x89PNG")
-
-
 def outputs_of(task, examples, rows, found, **more):
   """Returns the logits of a model that is sure of other tags."""
   answers = [sentence(" ".join(e.tokens), t) for e, t in zip(examples, found)]
@@ -146,7 +136,7 @@ def outputs_of(task, examples, rows, found, **more):
   return {"logits": [5 * logits for logits in outputs["logits"]], **more}
 
 
-def test_sentences_are_judged_by_their_entities(tokenizer):
+def test_sentences_are_judged_by_their_entities_and_drawn(tokenizer, tmp_path):
   examples = [
     sentence("서울 a b", "B-LOC I-LOC O"),
     sentence("a", "B-PER"),
@@ -166,6 +156,9 @@ def test_sentences_are_judged_by_their_entities(tokenizer):
   for name, interval in intervals.items():
     assert interval.low <= scores[name] <= interval.high
   assert EVALUATOR.label_counts(examples) == {"LOC": 1, "PER": 1}
+  path = tmp_path / "dev/scores.png"
+  assert parts.plot(EVALUATOR, examples, rows, outputs, path)
+  assert path.read_bytes().startswith(b"\x89PNG")
 
   # Without transitions a field is a softmax over each tag.
   none = np.zeros((3, len(LABELS) + 2, len(LABELS)), "float32")
