@@ -1,24 +1,18 @@
 """The Python code of the READMEs and of the pages on training runs."""
 
-import pathlib
-import re
-
 import pytest
 
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints import writing
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.checkpoints.naming import mappings
-from tests import installed, slow
+from tests import installed, slow, test_documents
 from tests.official_tasks import scripts
-
-ROOT = pathlib.Path(__file__).parents[1]
 
 
 def python_of(page):
   """Returns all Python code of a page, one block after the other."""
-  text = (ROOT / page).read_text("utf-8")
-  return "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
+  return "\n".join(test_documents.blocks(test_documents.ROOT / page, "python"))
 
 
 def write_encoder(folder):

@@ -272,20 +272,19 @@ def test_labels_absent_from_training_are_counted():
   assert counts == {"y": 2, "z": 1}
 
 
-@pytest.mark.parametrize("label", ["good", "nan", "inf", "", "1e39", "-1e16"])
-def test_a_score_that_is_no_number_is_told_with_file_and_row(label):
+def scored(label):
   example = example_types.TextExample("0", "a", None, label, "x:9")
-  with pytest.raises(ValueError, match=f"x:9 has the score '{label}'"):
-    classification_data.with_scores([example])
+  return classification_data.with_scores([example])[0].label
 
 
 def test_scores_become_numbers():
-  examples = [
-    example_types.TextExample(label, "a", None, label)
-    for label in ("4.25", "-1", None)
-  ]
-  labels = [e.label for e in classification_data.with_scores(examples)]
-  assert labels == [4.25, -1.0, None]
+  assert [*map(scored, ("4.25", "-1", None))] == [4.25, -1.0, None]
+
+
+@pytest.mark.parametrize("label", ["good", "nan", "inf", "", "1e39", "-1e16"])
+def test_a_score_that_is_no_number_is_told_with_file_and_row(label):
+  with pytest.raises(ValueError, match=f"x:9 has the score '{label}'"):
+    scored(label)
 
 
 def test_the_part_held_out_is_the_same_every_time_and_not_periodic():

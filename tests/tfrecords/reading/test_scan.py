@@ -1,6 +1,5 @@
 """Files that are opened: their form, how many records, what is wrong."""
 
-import json
 import os
 import re
 import tempfile
@@ -24,15 +23,6 @@ from tests.tfrecords.reading.numbered_records import (
 )
 from tfrecords import manifest
 from tfrecords.reading import record_parsing, scan
-
-
-def test_form_is_that_of_the_first_record(tmp_path):
-  clean = write(tmp_path, [2])
-  masked = write(tmp_path, [2], masked_record)
-  assert not scan.inspect(clean).is_masked
-  assert scan.inspect(masked).is_masked
-  assert scan.inspect(clean).use_pairs
-
 
 # Packed records.
 
@@ -73,12 +63,6 @@ def test_wrong_sequence_ids_are_refused(texts, message):
   if texts is not None:
     with pytest.raises(tf.errors.InvalidArgumentError):
       record_parsing.parse_batch(tf.constant([good, bad]), 2, layout)
-
-
-def test_packed_records_are_not_read_as_others(tmp_path):
-  files = write(tmp_path, [2]) + write(tmp_path, [2], packed_record)
-  with pytest.raises(ValueError, match="holds several texts, but the first"):
-    open_records(files)
 
 
 # Bad input.
@@ -286,12 +270,18 @@ def test_record_of_another_length_is_an_error(tmp_path):
     open_records(masked, max_seq_length=32, skip_corrupt_records=True)
 
 
-def test_files_of_both_forms_do_not_mix(tmp_path):
-  files = write(tmp_path, [3]) + write(tmp_path, [3], masked_record)
-  with pytest.raises(ValueError, match="masked_record-00, record 0: is masked"):
+@pytest.mark.parametrize(
+  ("makes", "message"),
+  [
+    ((clean_record, masked_record), "masked_record-00, record 0: is masked"),
+    ((masked_record, clean_record), "clean_record-00, record 0: "),
+    ((clean_record, packed_record), "holds several texts, but the first"),
+  ],
+)
+def test_files_of_several_forms_do_not_mix(tmp_path, makes, message):
+  files = [file for make in makes for file in write(tmp_path, [2], make)]
+  with pytest.raises(ValueError, match=message):
     open_records(files)
-  with pytest.raises(ValueError, match="clean_record-00, record 0: "):
-    open_records(files[::-1])
 
 
 def test_nothing_to_read_is_an_error(tmp_path):
@@ -313,14 +303,6 @@ def test_file_of_another_kind_is_an_error(tmp_path):
     writer.write(serialized({"image": [1]}))
   with pytest.raises(ValueError, match="other, record 0: .*input_ids"):
     open_records([str(tmp_path / "other")])
-
-
-def test_broken_manifest_is_an_error(tmp_path):
-  files = write(tmp_path, [3])
-  with open(manifest.path_of(files[0]), "w") as file:
-    json.dump({"num_records": "many"}, file)
-  with pytest.raises(ValueError, match="manifest"):
-    open_records(files)
 
 
 def test_patterns_are_expanded_without_manifests(tmp_path):

@@ -317,14 +317,6 @@ def test_full_sentences_run_over_the_ends_of_documents():
   ]
 
 
-def test_full_sentences_are_nearly_full():
-  chunk = random_chunk(seed=10, num_documents=500, sentences=(1, 4))
-  full = singles(chunk, packings.full_sentences)
-  by_document = singles(chunk, packings.doc_sentences)
-  assert np.mean([length_of(m) for m in full]) > 0.75 * MAX_LENGTH
-  assert len(full) < 0.75 * len(by_document)
-
-
 def test_documents_of_the_pool_are_not_packed():
   chunk = chunk_of([[5, 5], [6], [7]], num_own=2)
   for packing in (packings.doc_sentences, packings.full_sentences):
