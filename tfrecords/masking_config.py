@@ -90,8 +90,13 @@ class MaskingConfig:
         objective that masks nothing.
     """
     paper = objectives.OBJECTIVES[objective]
-    if paper.masking_policy is None:
-      self._check_nothing_is_masked(objective)
+    for name, value in self.given.items():
+      is_limit = name == "max_predictions_per_seq"  # Which 0 masks meet.
+      if paper.masking_policy is None and not is_limit:
+        raise ValueError(
+          f"{name} ({value}) must be left out: objective {objective!r} masks"
+          " nothing."
+        )
     values = {name: getattr(paper, name) for name in NAMES} | self.given
     masks, randoms = values["mask_token_prob"], values["random_token_prob"]
     if masks + randoms > 1 + 1e-6:
@@ -100,14 +105,6 @@ class MaskingConfig:
         " to at most 1."
       )
     return values
-
-  def _check_nothing_is_masked(self, objective):
-    for name, value in self.given.items():
-      if name != "max_predictions_per_seq":  # A limit, which 0 masks meet.
-        raise ValueError(
-          f"{name} ({value}) must be left out: objective {objective!r} masks"
-          " nothing."
-        )
 
 
 def agreed(flags, objective, origins):

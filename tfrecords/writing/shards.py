@@ -35,7 +35,7 @@ _TEMPORARY = re.compile(
 
 
 @dataclasses.dataclass(kw_only=True)
-class Counts:
+class ShardCounts:
   """Numbers of what shards hold.
 
   Attributes:
@@ -106,7 +106,7 @@ class ShardTask:
 
 
 def write_shard(task, on_chunk=None):
-  """Writes one shard and its manifest, of the `Counts`, atomically.
+  """Writes one shard and its manifest, of its `ShardCounts`, atomically.
 
   Chunks follow each other; the instances of a chunk, from all its repetitions,
   are shuffled.
@@ -120,7 +120,7 @@ def write_shard(task, on_chunk=None):
   """
   folder = os.path.dirname(task.path)
   temporary = temporary_path(task.path)
-  counts = Counts()
+  counts = ShardCounts()
   try:
     if folder:
       tf.io.gfile.makedirs(folder)

@@ -43,7 +43,7 @@ _OTHER_NAMES = (
 
 
 @dataclasses.dataclass(kw_only=True)
-class Summary(shards.Counts):
+class Summary(shards.ShardCounts):
   """Contents of all shards, and the time it took to write them.
 
   Attributes:
@@ -83,7 +83,7 @@ class Summary(shards.Counts):
     left_out = ("num_unknown_tokens", "num_positive")
     numbers = {
       field.name: getattr(self, field.name)
-      for field in dataclasses.fields(shards.Counts)
+      for field in dataclasses.fields(shards.ShardCounts)
       if field.name not in left_out
     }
     return {**numbers, "unknown_share": self.unknown_share}
@@ -350,7 +350,7 @@ def _summarize(tasks, written, seconds):
   contents = [manifest.read(task.path) for task in tasks]
   totals = {
     field.name: sum(content[field.name] for content in contents)
-    for field in dataclasses.fields(shards.Counts)
+    for field in dataclasses.fields(shards.ShardCounts)
   }
   for task, content in zip(tasks, contents, strict=True):
     if not content["num_records"]:
