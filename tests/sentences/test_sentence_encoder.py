@@ -219,18 +219,6 @@ def test_a_saved_model_gives_the_same_vectors(tmp_path, encoder):
   np.testing.assert_allclose(vectors, EXPECTED["query"], atol=1e-5)
 
 
-def test_two_lines_are_enough_in_a_fresh_process():
-  code = (
-    "import sys, keras_bert_impl as kb;"
-    "encoder = kb.SentenceEncoder.from_checkpoint(sys.argv[1]);"
-    "print(encoder.encode(['고양이가 앉았다', 'the cat']).shape)"
-  )
-  result = subprocess.run(
-    [sys.executable, "-c", code, FOLDER], capture_output=True, text=True
-  )
-  assert result.stdout == "(2, 5)\n", result.stderr
-
-
 def _modules(*kinds):
   return [
     {"type": f"sentence_transformers.models.{kind}", "path": ""}
@@ -313,7 +301,7 @@ def test_weights_of_another_size_are_refused(tmp_path):
     kb.SentenceEncoder.from_checkpoint(folder)
 
 
-def test_a_model_comes_by_its_name(tmp_path):
+def test_a_model_comes_by_its_name_with_two_lines(tmp_path):
   shutil.copytree(FOLDER, tmp_path / "served")
   code = (
     "import keras_bert_impl as kb;"

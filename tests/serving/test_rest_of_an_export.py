@@ -1,22 +1,13 @@
 """An export behind the local server, asked as a client of TF Serving asks.
 
-`test_page` asks the exports of all heads.
+`test_rest` asks for all that the server knows, and `test_page` all heads.
 """
 
 import base64
 
 import numpy as np
-import pytest
 
 from tests.serving import answers, local_server
-
-
-@pytest.fixture(scope="module")
-def served(exports):
-  """(head, a client of its server)."""
-  head, version_dir = exports["classification_of_pairs"]
-  with local_server.application(version_dir.parent) as (asgi, _):
-    yield head, local_server.client(asgi)
 
 
 def to_json(value):
@@ -40,64 +31,24 @@ def from_json(value, like):
   return array.astype(like.dtype)
 
 
-def ask(client, method="predict", **body):
-  response = client.post(f"/v1/models/toy:{method}", json=body)
-  assert response.status_code == 200, response.text
-  return response.json()
-
-
-def columns(outputs, expected):
-  if len(expected) == 1:
-    outputs = dict.fromkeys(expected, outputs)
-  assert set(outputs) == set(expected)
-  return {
-    name: from_json(outputs[name], value) for name, value in expected.items()
-  }
-
-
-def test_every_signature_answers_columns_as_the_eager_model_does(served):
-  head, client = served
-  assert set(head.requests) == set(head.expected)
-  for signature, expected in head.expected.items():
-    inputs = head.requests[signature]
-    outputs = ask(
-      client,
-      signature_name=signature,
-      inputs={name: to_json(value) for name, value in inputs.items()},
-    )["outputs"]
-    answers.check(columns(outputs, expected), expected)
-
-
-def test_rows_are_answered_row_by_row(served):
-  head, client = served
-  expected = head.expected["serving_default"]
-  inputs = head.requests["serving_default"]
-  instances = [
-    dict(zip(inputs, map(to_json, row))) for row in zip(*inputs.values())
-  ]
-  rows = ask(client, instances=instances)["predictions"]
-  rows = {name: [row[name] for row in rows] for name in expected}
-  answers.check(columns(rows, expected), expected)
-
-
-def test_classify_keeps_its_contract(served):
-  head, client = served
-  texts = head.requests["serving_default"]
-  examples = [
-    dict(zip(texts, map(to_json, row))) for row in zip(*texts.values())
-  ]
-  expected = head.expected["classify"]
-  results = ask(
-    client, "classify", signature_name="classify", examples=examples
-  )["results"]
-  labels = [[label for label, _ in row] for row in results]
-  scores = [[score for _, score in row] for row in results]
-  both = {"classes": labels, "scores": scores}
-  answers.check(columns(both, expected), expected)
-
-
-def test_a_batch_of_zero_is_answered_with_nothing(served):
-  head, client = served
-  inputs = head.requests["serving_default"]
-  outputs = ask(client, inputs={name: [] for name in inputs})["outputs"]
-  assert list(outputs.values()) == [[]] * len(outputs)
+def test_every_signature_answers_columns_as_the_eager_model_does(exports):
+  head, version_dir = exports["classification_of_pairs"]
+  with local_server.application(version_dir.parent) as (asgi, _):
+    client = local_server.client(asgi)
+    for signature, expected in head.expected.items():
+      inputs = head.requests[signature]
+      body = {
+        "signature_name": signature,
+        "inputs": {name: to_json(value) for name, value in inputs.items()},
+      }
+      response = client.post("/v1/models/toy:predict", json=body)
+      assert response.status_code == 200, response.text
+      outputs = response.json()["outputs"]
+      if len(expected) == 1:
+        outputs = dict.fromkeys(expected, outputs)
+      found = {
+        name: from_json(outputs[name], value)
+        for name, value in expected.items()
+      }
+      assert set(outputs) == set(found)
+      answers.check(found, expected)

@@ -34,6 +34,35 @@ ROWS = {
 }
 
 
+QUESTIONS = question_answering.QuestionAnsweringServable
+# {head: (what makes the model, class of the servable, its options)}.
+HEADS = {
+  "classification": (
+    lambda config: models.SequenceClassifier(config, 2),
+    classification.ClassificationServable,
+    *(40, ("a", "b")),
+  ),
+  "multiple_choice": (
+    models.MultipleChoice,
+    multiple_choice.MultipleChoiceServable,
+    40,
+  ),
+  "question_answering": (models.QuestionAnswering, QUESTIONS, 60, 128, 30),
+  "answer_beam": (models.AnswerBeam, QUESTIONS, 60, 128, 30),
+  "token_classification": (
+    lambda config: models.TokenClassifier(config, 3),
+    token_classification.TokenClassificationServable,
+    *(40, ("O", "B-X", "I-X")),
+  ),
+  "fill_mask": (
+    models.PermutationLanguageModel,
+    fill_mask.FillMaskServable,
+    40,
+  ),
+  "encoder": (models.make_encoder, text_vectors.EncoderServable, 40),
+}
+
+
 @pytest.fixture(name="tokenizer", scope="module")
 def fixture_tokenizer(tmp_path_factory):
   folder = tmp_path_factory.mktemp("vocabulary")
@@ -51,7 +80,7 @@ def fixture_tokenizer(tmp_path_factory):
 
 
 def make(head, tokenizer):
-  """Returns the servable of a head and its model."""
+  """Returns the servable of a head."""
   config = configs.EncoderConfig.preset(
     "xlnet_base",
     vocab_size=tokenizer.vocabulary.size,
@@ -61,39 +90,15 @@ def make(head, tokenizer):
     intermediate_size=24,
     initializer_range=0.4,
   )
-  if head == "classification":
-    model = models.SequenceClassifier(config, 2)
-    return classification.ClassificationServable(
-      model, tokenizer, 40, ("a", "b")
-    )
-  if head == "multiple_choice":
-    model = models.MultipleChoice(config)
-    return multiple_choice.MultipleChoiceServable(model, tokenizer, 40)
-  if head in ("question_answering", "answer_beam"):
-    is_beam = head == "answer_beam"
-    kind = models.AnswerBeam if is_beam else models.QuestionAnswering
-    return question_answering.QuestionAnsweringServable(
-      kind(config), tokenizer, 60, max_query_length=30
-    )
-  if head == "token_classification":
-    model = models.TokenClassifier(config, 3)
-    return token_classification.TokenClassificationServable(
-      model, tokenizer, 40, ("O", "B-X", "I-X")
-    )
-  if head == "fill_mask":
-    model = models.PermutationLanguageModel(config)
-    return fill_mask.FillMaskServable(model, tokenizer, 40)
-  return text_vectors.EncoderServable(
-    models.make_encoder(config), tokenizer, 40
-  )
+  model_class, servable_class, *options = HEADS[head]
+  return servable_class(model_class(config), tokenizer, *options)
 
 
 @pytest.mark.parametrize(
   "head", slow.all_but(("classification", "question_answering"), ROWS)
 )
 def test_a_row_is_answered_the_same_alone_and_among_others(head, tokenizer):
-  servable = make(head, tokenizer)
-  answer = tf.function(servable.answer)
+  answer = make(head, tokenizer).answer
   together = answer(**{k: tf.constant(v) for k, v in ROWS[head].items()})
   for index in range(3):
     alone = answer(
