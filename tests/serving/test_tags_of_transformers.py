@@ -3,6 +3,7 @@
 Expected ones are stored; `tests/data/tagged/make.py` has made them.
 """
 
+import functools
 import itertools
 import json
 import pathlib
@@ -20,17 +21,6 @@ FOLDER = pathlib.Path(__file__).parents[1] / "data/tagged"
 FAMILIES = sorted(path.parent.name for path in FOLDER.glob("*/config.json"))
 
 
-def servable_of(family, **options):
-  folder = FOLDER / family
-  return token_classification.TokenClassificationServable(
-    kb.from_checkpoint(folder, heads=True),
-    kb.load_tokenizer(folder),
-    122,
-    reading.open_checkpoint(folder).described().labels,
-    **options,
-  )
-
-
 @pytest.fixture(
   scope="module", params=slow.all_but(("roberta", "xlm_roberta"), FAMILIES)
 )
@@ -39,14 +29,27 @@ def family(request):
 
 
 @pytest.fixture(scope="module")
+def make(family):
+  """Returns what makes the servable of a family of options."""
+  folder = FOLDER / family
+  return functools.partial(
+    token_classification.TokenClassificationServable,
+    kb.from_checkpoint(folder, heads=True),
+    kb.load_tokenizer(folder),
+    122,
+    reading.open_checkpoint(folder).described().labels,
+  )
+
+
+@pytest.fixture(scope="module")
 def expected(family):
   lines = (FOLDER / family / "expected.jsonl").read_text("utf-8").splitlines()
   return [json.loads(line) for line in lines]
 
 
-def answers(family, texts, **options):
+def answers(servable, texts):
   """Returns [(label, start, end)] of each text, as served."""
-  answer = servable_of(family, **options).answer(tf.constant(texts))
+  answer = servable.answer(tf.constant(texts))
   answer = {name: values.numpy().tolist() for name, values in answer.items()}
   assert not any(answer["is_cut"])
   rows = zip(*(answer[n] for n in ("labels", "starts", "ends")), strict=True)
@@ -60,8 +63,8 @@ def answers(family, texts, **options):
   ]
 
 
-def test_every_piece_has_the_label_it_has_there(family, expected):
-  servable = servable_of(family)
+def test_every_piece_has_the_label_it_has_there(make, expected):
+  servable = make()
   framing = servable.tokenizer.framing
   for row in expected:
     texts = tf.constant([row["text"]])
@@ -97,14 +100,14 @@ def words_there(tokenizer, row):
   ]
 
 
-def test_words_and_entities_are_those_there_if_grouped_alike(family, expected):
-  tokenizer = kb.load_tokenizer(FOLDER / family)
+def test_words_and_entities_are_those_there_if_grouped_alike(make, expected):
+  servable = make()
   texts = [row["text"] for row in expected]
-  words = answers(family, texts, tag_scheme="none")
-  entities = answers(family, texts)
+  words = answers(make(tag_scheme="none"), texts)
+  entities = answers(servable, texts)
   num_words = num_texts = 0
   for row, ours, found in zip(expected, words, entities, strict=True):
-    theirs = words_there(tokenizer, row)
+    theirs = words_there(servable.tokenizer, row)
     # Mere blanks are words there too.
     spans = [word[1:] for word in theirs]
     alike = [word for word in ours if spans.count(word[1:]) == 1]
