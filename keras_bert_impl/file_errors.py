@@ -35,11 +35,11 @@ _MEANINGS = {
   errno.ESTALE: ("opened", "the network file system has lost it: try again"),
 }
 _NUMBERS = {os.strerror(number): number for number in _MEANINGS}
-# As TensorFlow reports: "/a/b; No space left on device [Op:SaveV2] name: ".
+# TensorFlow reports "/a/b; No space left on device [Op:SaveV2] name: ".
 _TENSORFLOW = re.compile(
   rf"(?:.*\}}\}} )?(?P<path>[^;]*?); (?P<reason>{'|'.join(_NUMBERS)})\b.*"
 )
-# What a file is called while it is written.
+# Ends of names of files while they are written.
 _TEMPORARY = re.compile(r"\.tmp-\d+(?=/|$)|\.tempstate\d+$")
 
 

@@ -234,7 +234,7 @@ def check_type(value, kind, place):
     ValueError: it is not of type `kind`, or of one of several.
   """
   kinds = kind if isinstance(kind, tuple) else (kind,)
-  # What is true is no number, and what has no fraction is one.
+  # True is no number, and an integer is one.
   accepted = (*kinds, int) if float in kinds else kinds
   if object in kinds or type(value) in accepted:
     return value
@@ -294,7 +294,7 @@ def writing(path):
         file.flush()
         os.fsync(file.fileno())
     except OSError as error:
-      # What fails to be written, for lack of room, does not say where.
+      # An error for lack of room does not say where.
       if error.errno is not None and error.filename is None:
         error.filename = path
       raise

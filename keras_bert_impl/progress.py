@@ -15,7 +15,7 @@ _LINE = (
   "{desc}: {percentage:.0f} %, {n_fmt}/{total_fmt} [{elapsed}<{remaining},"
   " {rate_fmt}{postfix}]"
 )
-# Nobody knows of how many.
+# The format where the total is not known.
 _OPEN_LINE = "{desc}: {n_fmt} [{elapsed}, {rate_fmt}{postfix}]"
 
 

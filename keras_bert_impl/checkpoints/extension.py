@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_bert_impl.checkpoints.naming import mappings, names
 
-# What has a row for each token.
+# Tensors with a row for each token.
 _TABLES = (
   names.WORD_EMBEDDINGS,
   "cls/predictions/output_bias",

@@ -22,9 +22,9 @@ _NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(@[\w./-]+)?")
 # The ends of names of files, which no model's name has.
 _FILES = re.compile(r"\.(bin|ckpt(-\d+)?|h5|json|keras|model|safetensors|txt)$")
 _MODULE = "[0-9]_*"  # of sentence-transformers
-# Where its old versions keep the transformer and the tokenizer.
+# Folder of the transformer and the tokenizer in its old versions.
 OLD_TRANSFORMER = "0_Transformer"
-# What says what a model is, and its tokenizer.
+# Files that describe a model, and those of its tokenizer.
 _DESCRIPTIONS = (
   "config.json",
   "*_config.json",
@@ -39,7 +39,7 @@ _DESCRIPTIONS = (
   "assets/tokenizer/*",
 )
 _DESCRIPTIONS += tuple(f"{_MODULE}/{name}" for name in _DESCRIPTIONS)
-# Its weights, in one of these forms.
+# Files of weights, in one of these forms.
 _WEIGHTS = (
   ("model*.safetensors", "model.safetensors.index.json"),
   ("pytorch_model*.bin", "pytorch_model.bin.index.json"),
@@ -96,7 +96,7 @@ def _from_package(name, given):
   configs = [path for path in found if path.name == "config.json"]
   if not configs:
     raise FileNotFoundError(f"{given} has no model: no file is a config.json.")
-  # Those in folders below are of parts, such as poolings.
+  # Files in folders below are of parts, such as poolings.
   config = min(configs, key=lambda path: len(path.parts))
   return str(config.locate().parent)
 

@@ -32,8 +32,8 @@ from keras_bert_impl.checkpoints.formats import safetensors_format
 from keras_bert_impl.checkpoints.naming import names
 
 _TORCH = (".bin", ".pt", ".pth", ".pkl")
-# What reads a file, by its ending; a TensorFlow checkpoint's prefix has none.
-# Late: safetensors must be readable without TensorFlow.
+# {ending: module that reads it}; a TensorFlow checkpoint's prefix has none.
+# The module is imported late: safetensors are read without TensorFlow.
 _READERS = {
   ".safetensors": "safetensors_format",
   ".bin.index.json": "torch_format",
@@ -53,7 +53,7 @@ _FILE_NAMES = (
   "tf_model.h5",
   keras_hub_config.WEIGHTS_FILE,
 )
-# What a search says of itself.
+# File of a search's results.
 _RESULTS_FILE = "results.json"
 _RESULT_TYPES = {"best": (dict, type(None))}
 

@@ -5,7 +5,7 @@ Source: google-research/albert, modeling.py.
 
 from keras_bert_impl.families import family
 
-# Only one block per group was ever released.
+# No release has more than one block per group.
 _OURS = "bert/encoder/group_#/"
 _THEIRS = "albert/encoder/albert_layer_groups/#/albert_layers/0/"
 _GOOGLES = "bert/encoder/transformer/group_#/inner_group_0/"
@@ -52,10 +52,7 @@ FAMILY = family.Family(
     "albert_xxlarge_v2": _size(12, 4096, 64, dropout=0.0),
   },
   config_keys=family.CONFIG_KEYS
-  | {
-    "embedding_size": "embedding_size",
-    "num_hidden_groups": "num_hidden_groups",
-  },
+  | family.same("embedding_size", "num_hidden_groups"),
   constants={
     "bos_token_id": 2,
     "classifier_dropout_prob": 0.1,
@@ -109,7 +106,7 @@ FAMILY = family.Family(
       "inner_group_num": 1,
       "down_scale_factor": 1,
     },
-    # Theirs is the form with tanh.
+    # Google's GELU is the form with tanh.
     activations={"gelu": "gelu_new"},
     sentencepiece_file="30k-clean.model",
   ),

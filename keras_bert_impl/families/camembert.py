@@ -18,7 +18,7 @@ FAMILY = dataclasses.replace(
   keras_hub=None,
   sentencepiece_file="sentencepiece.bpe.model",
   sentencepiece_options={},
-  # Its <s> and </s> are those of the model, and fairseq's are not used.
+  # CamemBERT uses the <s> and </s> of the model, not fairseq's.
   piece_ids=family.PieceIds(
     ("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED"), skipped=1
   ),

@@ -5,7 +5,7 @@ Source: microsoft/DeBERTa, and its form in transformers.
 
 from keras_bert_impl.families import family
 
-# Of all versions.
+# Fields of all versions.
 IMPLIED = {"clears_padding": True}
 DEFAULTS = {
   "type_vocab_size": 0,

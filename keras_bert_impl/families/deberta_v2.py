@@ -30,17 +30,14 @@ FAMILY = dataclasses.replace(
     "mdeberta_v3_base": family.size(12, 768, vocab_size=251000, **_SHARED),
   },
   config_keys=deberta.CONFIG_KEYS
-  | {
-    name: name
-    for name in (
-      "position_buckets",
-      "share_att_key",
-      "norm_rel_ebd",
-      "conv_kernel_size",
-      "conv_groups",
-      "conv_act",
-    )
-  },
+  | family.same(
+    "position_buckets",
+    "share_att_key",
+    "norm_rel_ebd",
+    "conv_kernel_size",
+    "conv_groups",
+    "conv_act",
+  ),
   implied=deberta.IMPLIED,
   fused_projections=None,
   names=(

@@ -31,7 +31,7 @@ FAMILY = family.Family(
   },
   config_keys=family.CONFIG_KEYS | {"embedding_size": "embedding_size"},
   required=("embedding_size",),
-  # Of the classifier that `transformers` gives it; the paper's has none.
+  # The pooler is the classifier's in `transformers`; the paper has none.
   implied={"pooler_act": "gelu"},
   constants={
     "pad_token_id": 0,
@@ -85,7 +85,7 @@ FAMILY = family.Family(
       ("cls/predictions/transform/", "generator_predictions/"),
       *family.GOOGLE_CLASSIFIER,
     ),
-    # Its original code has no such file; these are for ours.
+    # The original code has no such file; these fields are for ours.
     own_fields=("model_type", "pooler_act"),
     has_state_file=True,
     only_weights=("discriminator_predictions/", "generator/"),

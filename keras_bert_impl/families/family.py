@@ -10,24 +10,27 @@ Standard library only: `configs` reads it, and with it every script.
 import dataclasses
 from collections.abc import Callable
 
+
+def same(*fields):
+  """Returns {field: key of a config.json} where they have one name."""
+  return dict(zip(fields, fields, strict=True))
+
+
 # {field of `EncoderConfig`: key of a config.json}, of most families.
-CONFIG_KEYS = {
-  name: name
-  for name in (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "max_position_embeddings",
-    "hidden_act",
-    "hidden_dropout_prob",
-    "attention_probs_dropout_prob",
-    "type_vocab_size",
-    "initializer_range",
-    "layer_norm_eps",
-  )
-}
+CONFIG_KEYS = same(
+  "vocab_size",
+  "hidden_size",
+  "num_hidden_layers",
+  "num_attention_heads",
+  "intermediate_size",
+  "max_position_embeddings",
+  "hidden_act",
+  "hidden_dropout_prob",
+  "attention_probs_dropout_prob",
+  "type_vocab_size",
+  "initializer_range",
+  "layer_norm_eps",
+)
 # {field of `EncoderConfig`: key of a preset's config.json}, in KerasHub.
 KERAS_HUB_KEYS = {
   "vocab_size": "vocabulary_size",

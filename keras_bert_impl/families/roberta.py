@@ -5,7 +5,7 @@ Positions start after the padding's, in the released code only (fairseq).
 
 from keras_bert_impl.families import family
 
-# Of all sizes; on the vocabulary of another family too.
+# Fields of all sizes; on the vocabulary of another family too.
 SHARED = {
   "max_position_embeddings": 514,
   "position_offset": 2,
@@ -14,7 +14,7 @@ SHARED = {
 }
 
 # The key that `read` makes of the padding's id.
-POSITIONS = {"position_offset": "position_offset"}
+POSITIONS = family.same("position_offset")
 
 
 def read(values, origin):
@@ -51,7 +51,7 @@ FAMILY = family.Family(
   ),
   head_names=family.DENSE_CLASSIFIER,
   prefix="roberta",
-  # Its positions start at 0, and the row of segments is in none.
+  # KerasHub's positions start at 0, and it has no row of segments.
   keras_hub=family.KerasHubLayout(
     backbone="RobertaBackbone",
     implied={"type_vocab_size": 0, "layer_norm_eps": 1e-5},

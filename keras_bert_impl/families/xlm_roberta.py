@@ -21,6 +21,6 @@ FAMILY = dataclasses.replace(
   ),
   sentencepiece_file="sentencepiece.bpe.model",
   sentencepiece_options={},
-  # Their own <unk>, <s> and </s> give way to fairseq's.
+  # The model's own <unk>, <s> and </s> give way to fairseq's.
   piece_ids=family.PieceIds(("<s>", "<pad>", "</s>", "<unk>"), skipped=3),
 )

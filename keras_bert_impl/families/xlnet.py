@@ -15,7 +15,7 @@ _SUMMARY = (
   ("classifier", "logits_proj"),
 )
 _ACTIVATIONS = ("tanh", "gelu", "gelu_new", "relu", "silu", "linear")
-# Of all sizes. No table limits the length; records of pre-training do.
+# Fields of all sizes. No table limits the length; records do.
 _SHARED = {
   "max_position_embeddings": 2**15,
   "position_embedding_type": "transformer_xl",
@@ -28,7 +28,7 @@ def read(values, origin):
   size, heads, head_size = (
     values.get(key) for key in ("d_model", "n_head", "d_head")
   )
-  # Where d_head is left out, it is that; the others are checked elsewhere.
+  # A d_head that is left out fits; the others are checked elsewhere.
   are_known = all(isinstance(x, int) for x in (size, heads, head_size))
   if are_known and size != heads * head_size:
     raise ValueError(

@@ -1,4 +1,4 @@
-"""What a model takes from a checkpoint, and what is said about the rest."""
+"""Assignment of a checkpoint to a model, and what is said about the rest."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""What configuration files say, and what they may not say."""
+"""Configuration files, and what they may not say."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""What weights show of a model, and what they do not."""
+"""Descriptions from weights, and what these do not show."""
 
 import dataclasses
 

@@ -60,7 +60,7 @@ BLOCK = (
   ("output/dense", DENSE),
   ("output/LayerNorm", NORM),
 )
-# As albert/modeling.py names them.
+# Names of albert/modeling.py.
 ALBERT_BLOCK = (
   ("attention_1/self/query", DENSE),
   ("attention_1/self/key", DENSE),

@@ -11,7 +11,7 @@ from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.formats import h5_format, safetensors_format
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
-# As in files that it wrote.
+# Names in files that `transformers` wrote.
 NAMES = {
   "bert/tf_bert_model/bert/embeddings/word_embeddings/weight:0": (
     "bert.embeddings.word_embeddings.weight"

@@ -64,7 +64,7 @@ def test_an_encoder_has_the_outputs_of_the_original(name):
 def test_a_head_has_the_outputs_of_the_original(name):
   described = reading.open_checkpoint(DATA / name).described()
   assert described.head == HEADS[name]
-  # Its masked LM head has the exact GELU and another epsilon than its encoder.
+  # The masked LM head there has the exact GELU and an epsilon of its own.
   atol = 1e-2 if described.head == heads.FILL_MASK else 1e-5
   model = models.from_checkpoint(DATA / name, heads=True)
   assert_outputs(model, DATA / name, atol)
@@ -120,7 +120,7 @@ def test_bfloat16_is_read(tmp_path):
   with h5py.File(tmp_path / "model.weights.h5", "r+") as file:
     table = file[name][()]
     del file[name]
-    # As Keras writes it: the higher half of each float32.
+    # Keras writes the higher half of each float32.
     halves = (table.view(np.uint32) >> 16).astype(np.uint16).view("V2")
     file.create_dataset(name, data=halves).attrs["dtype"] = "bfloat16"
   tensors = reading.open_checkpoint(tmp_path).tensors

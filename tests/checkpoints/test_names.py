@@ -45,7 +45,7 @@ def test_every_model_of_transformers_is_written_as_it_was_read(name, tmp_path):
       "encoder.layer.11.output.dense.weight",
       "bert/encoder/layer_11/output/dense/kernel",
     ),
-    # As written in 2018 and 2019.
+    # Names of 2018 and 2019.
     ("bert.embeddings.LayerNorm.gamma", "bert/embeddings/LayerNorm/gamma"),
     ("bert.embeddings.LayerNorm.beta", "bert/embeddings/LayerNorm/beta"),
     # Copies and constants.

@@ -107,7 +107,7 @@ def test_safetensors_and_torch_need_no_tensorflow_on_another_backend(tmp_path):
     "tensors = reading.open_checkpoint(sys.argv[1]).tensors\n"
     "assert tensors['bert/pooler/dense/kernel'].shape == (32, 32)\n"
     "assert safetensors_format.read(sys.argv[2])['a'] == [1.5]\n"
-    # What torch wrote is followed by no unpickler that calls what it names.
+    # Files of torch go through no unpickler that calls what they name.
     "pickle.Unpickler = pickle.load = pickle.loads = None\n"
     "assert torch_format.read(sys.argv[3])['scalar'] == 3\n"
     "assert not {'tensorflow', 'torch', 'transformers'} & set(sys.modules)\n"
@@ -256,5 +256,5 @@ def test_googles_file_says_what_a_tensorflow_encoder_is(tmp_path):
   TINY.to_json_file(tmp_path / "bert_config.json")
   found = reading.open_checkpoint(tmp_path).description
   assert found.config == TINY
-  # What only config.json has is kept.
+  # Keys that only config.json has are kept.
   assert found.source == values

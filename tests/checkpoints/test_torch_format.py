@@ -12,7 +12,7 @@ from tests.checkpoints import torch_files as t
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
 PARITY = DATA / "parity"
-# What tests/data/torch holds; written by torch 2.13.
+# Content of tests/data/torch; written by torch 2.13.
 BASE = np.arange(24, dtype="float32")
 EXPECTED = {
   "weight": BASE[:6].reshape(2, 3),

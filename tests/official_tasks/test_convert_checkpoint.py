@@ -42,7 +42,7 @@ def convert(**options):
 
 
 def refusal(**flags):
-  """Returns what a conversion is refused with, str."""
+  """Returns the message with which a conversion is refused, str."""
   with pytest.raises((ValueError, OSError)) as error:
     convert(**flags)
   return str(error.value)

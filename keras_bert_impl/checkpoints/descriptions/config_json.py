@@ -19,7 +19,7 @@ with epy.lazy_imports():
 
 FILE_NAME = "config.json"
 
-# Of what is looked at here and not checked by `EncoderConfig`.
+# Types of keys that are no fields, which `EncoderConfig` would check.
 _TYPES = {
   "architectures": (list, type(None)),
   "is_decoder": (bool, type(None)),
@@ -169,7 +169,7 @@ def _declared_head(values, family):
   for name, own in family.architectures.items():
     if own not in (None, bare) and str(architecture).endswith(own):
       return name
-  # Of two, the one that is last here is the usual one.
+  # The usual head comes last of those with one architecture.
   for name, head in reversed(heads.HEADS.items()):
     if name != heads.ENCODER and str(architecture).endswith(head.architecture):
       return name

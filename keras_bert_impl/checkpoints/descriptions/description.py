@@ -120,7 +120,7 @@ def check_expressed(description, expressed, whose):
       continue
     if field.name == "use_scaled_initializer":  # Trained weights have values.
       continue
-    # Where layers are in groups, there is no name for those of none.
+    # Layers outside of groups have no names in families with groups.
     is_ungrouped = (
       field.name == "num_hidden_groups"
       and value is None

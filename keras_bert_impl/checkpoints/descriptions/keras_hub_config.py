@@ -15,7 +15,7 @@ with epy.lazy_imports():
   from keras_bert_impl import configs
 
 WEIGHTS_FILE = "model.weights.h5"
-# Of a model with a head, the head alone.
+# The head of a model with one, alone.
 TASK_WEIGHTS_FILE = "task.weights.h5"
 
 

@@ -12,13 +12,13 @@ from keras_bert_impl.families import family as family_lib
 _CONFIG = "tokenizer.json"
 _ASSETS = os.path.join("assets", "tokenizer")
 # {name of a vocabulary: its name elsewhere}; None: a SentencePiece model.
-_FILES = {
+_VOCABULARIES = {
   "vocabulary.txt": "vocab.txt",
   "vocabulary.json": "vocab.json",
   "vocabulary.spm": None,
 }
-_MERGES = "merges.txt"
-# What a WordPiece tokenizer does, of what it could be told.
+_FILES = _VOCABULARIES | {"merges.txt": "merges.txt"}
+# Options of a WordPiece tokenizer that have one value here.
 _FIXED = {"split": True, "suffix_indicator": "##"}
 
 
@@ -27,7 +27,7 @@ def find(folder):
   assets = os.path.join(folder, _ASSETS)
   if not files.is_folder(assets) or _read(folder) is None:
     return None
-  found = [name for name in _FILES if name in files.list_folder(assets)]
+  found = [x for x in _VOCABULARIES if x in files.list_folder(assets)]
   return os.path.join(assets, found[0]) if found else None
 
 
@@ -46,7 +46,7 @@ def options(vocab_file):
   """
   assets, name = os.path.split(os.fspath(vocab_file))
   folder = os.path.dirname(os.path.dirname(assets))
-  is_preset = name in _FILES and assets.endswith(_ASSETS)
+  is_preset = name in _VOCABULARIES and assets.endswith(_ASSETS)
   values = _read(folder) if is_preset else None
   if values is None:
     return None
@@ -72,10 +72,12 @@ def files_to_copy(folder, sentencepiece_file):
   vocabulary = find(folder)
   if vocabulary is None:
     return {}
-  name = _FILES[os.path.basename(vocabulary)]
-  merges = os.path.join(os.path.dirname(vocabulary), _MERGES)
-  found = {vocabulary: name or sentencepiece_file}
-  return found | ({merges: _MERGES} if files.exists(merges) else {})
+  assets = os.path.dirname(vocabulary)
+  return {
+    os.path.join(assets, name): _FILES[name] or sentencepiece_file
+    for name in files.list_folder(assets)
+    if name in _FILES
+  }
 
 
 def _read(folder):

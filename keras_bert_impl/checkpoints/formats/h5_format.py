@@ -24,7 +24,7 @@ _LEAVES = {
   "gamma": "weight",
   "kernel": "weight",
 }
-# What HDF5 has for bfloat16; Keras says beside it what it is.
+# The type of bfloat16 in HDF5; Keras writes its name beside it.
 _TWO_BYTES = "|V2"
 # ALBERT's head adds it in TensorFlow, and has no use for its ".bias".
 _DECODER_BIAS = ".decoder.bias"

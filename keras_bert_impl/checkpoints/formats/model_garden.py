@@ -58,9 +58,9 @@ _ENCODER = (
     )
   ),
 )
-# The same in a `BertPretrainerV2`, outside of the encoder.
+# Pairs of names in a `BertPretrainerV2`, outside of the encoder.
 _HEAD = (
-  # The same variable as in the encoder, whose name it hides.
+  # The encoder's variable, whose name there this one hides.
   ("masked_lm/embedding_table", _EMBEDDINGS + "word_embeddings"),
   ("masked_lm/dense", "cls/predictions/transform/dense"),
   ("masked_lm/layer_norm", "cls/predictions/transform/LayerNorm"),
@@ -119,7 +119,7 @@ def config_of(stored, tensors, declared):
       return None
     declared = configs.EncoderConfig(**fields)
   if declared.hidden_act == "gelu":
-    # Its own is the form with tanh.
+    # The Garden's GELU is the form with tanh.
     return dataclasses.replace(declared, hidden_act="gelu_new")
   return declared
 

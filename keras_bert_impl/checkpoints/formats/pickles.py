@@ -71,7 +71,7 @@ class Tensor(NamedTuple):
 
 
 class Pickle(NamedTuple):
-  """What a pickle holds.
+  """Content of a pickle.
 
   Attributes:
     value: dicts, lists, tuples, constants and `Tensor`s in each other.
@@ -120,7 +120,7 @@ class _Dict(dict):
   """Dict that a pickle fills item by item."""
 
   def __setitem__(self, key, value):
-    # Of a nested tuple the hash may take forever.
+    # The hash of a nested tuple may take forever.
     if type(key) not in (str, int):
       raise ValueError(f"its pickle has a key of type {type(key).__name__}")
     super().__setitem__(key, value)
@@ -173,7 +173,7 @@ class _Unpickler(pickle._Unpickler):
 
 
 def _known(module, name):
-  """Returns what a name in a pickle stands for here."""
+  """Returns the function or type that a name in a pickle stands for."""
   name = f"{module}.{name}"
   if name not in _KNOWN:
     raise ValueError(f"its pickle names {name!r:.100}")
@@ -213,7 +213,7 @@ def _tensor(storage, offset, shape, strides, *_):
   num_values = math.prod(shape)
   steps = [stride * (n - 1) for n, stride in zip(shape, strides, strict=True)]
   last = _count(offset) + sum(steps) if num_values else 0
-  # One that repeats values could be far larger than its file.
+  # A tensor that repeats values could be far larger than its file.
   if num_values > size or (num_values and last >= size):
     raise ValueError(
       f"its pickle has a tensor that is larger than storage {storage.key}"

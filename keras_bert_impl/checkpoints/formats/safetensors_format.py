@@ -26,7 +26,7 @@ MAX_SHARD_SIZE = 5_000_000_000
 
 # "I/O error: No space left on device (os error 28)".
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
-# What NumPy calls them.
+# {name of a type in a header: NumPy's}.
 _DTYPES = {
   "F16": "float16",
   "BF16": "bfloat16",

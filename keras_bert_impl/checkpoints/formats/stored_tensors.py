@@ -9,7 +9,7 @@ import numpy as np
 from keras_bert_impl import given_arrays
 from keras_bert_impl.checkpoints.naming import mappings
 
-# What training in half precision leaves; all are read as float32.
+# Types that training in any precision leaves; all are read as float32.
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 # Columns that are copied at once where rows are not in order: as many rows as
 # processors keep in their nearest memory.

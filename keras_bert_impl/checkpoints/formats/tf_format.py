@@ -17,7 +17,7 @@ from keras_bert_impl.checkpoints.naming import mappings, names
 
 NAME = "tensorflow"
 
-# What TensorFlow raises for a damaged file; IndexError, for one with a hole.
+# Errors of TensorFlow for a damaged file; IndexError for one with a hole.
 _FAULTS = (tf.errors.OpError, RuntimeError, IndexError)
 _REMEDY = "copy it again, or give another checkpoint."
 

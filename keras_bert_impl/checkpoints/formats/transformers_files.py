@@ -1,4 +1,4 @@
-"""What the files of `transformers` have in common, whatever their form.
+"""Files of `transformers`, whatever their form.
 
 Names of parameters, and an index, `*.index.json`, of a checkpoint of several
 files.
@@ -70,7 +70,7 @@ def _indexed(index_path):
   files.check_fields(weight_map, dict.fromkeys(weight_map, str), index_path)
   file_names = set(weight_map.values())
   for name in file_names:
-    # What a stranger wrote must not make us read anywhere else.
+    # A stranger's index must not make us read anywhere else.
     if pathlib.PurePath(name).name != name or name == "..":
       raise ValueError(
         f"{index_path} points outside its folder, to {name!r}: the files of a "

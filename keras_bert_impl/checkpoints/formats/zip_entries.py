@@ -5,7 +5,7 @@ import itertools
 import os
 import zipfile
 
-# What `zipfile` and these functions raise for damaged files.
+# Errors of `zipfile` and of these functions for damaged files.
 FAULTS = (
   NotImplementedError,
   OSError,

@@ -175,7 +175,7 @@ def _leaf(module, leaf):
   """Returns the rest of a name after our `module`, or None."""
   if module is None:
     return None
-  # As in files of 2018 and 2019.
+  # Files of 2018 and 2019 have these names.
   leaf = {"gamma": "weight", "beta": "bias"}.get(leaf, leaf)
   if module.endswith("_embeddings"):
     return {"weight": ""}.get(leaf)
