@@ -123,6 +123,22 @@ def test_a_loss_falls_and_one_that_is_not_finite_names_its_step():
     training.train(data, 5)
 
 
+@pytest.mark.parametrize("clip_norm", [0.0, 0.01])
+def test_gradients_are_clipped_by_the_norm_of_all(clip_norm):
+  training = tiny.build(clip_norm=clip_norm)
+  metrics = training.train(tiny.iterate(training, tiny.dataset(1)), 1)
+  assert metrics["gradient_norm"] > 0.02
+  assert metrics["tokens_per_step"] == tiny.BATCH * tiny.LENGTH
+  # The first moments are a tenth of the gradients.
+  gradients = [
+    10 * moment.numpy()
+    for name, moment in training.optimizer.slot_variables().items()
+    if name.endswith("adam_m")
+  ]
+  norm = np.sqrt(sum(np.sum(gradient**2) for gradient in gradients))
+  assert norm == pytest.approx(clip_norm or metrics["gradient_norm"], rel=1e-4)
+
+
 @pytest.mark.parametrize("accumulation", [3, 16])
 def test_a_batch_that_cannot_be_divided_is_refused(accumulation):
   with pytest.raises(ValueError, match="batch size .8. must be a multiple"):
