@@ -144,14 +144,15 @@ def main():
   if method.kind == vocabulary_files.BYTE_BPE:
     vocabulary_files.check_merges(config.vocab_file)
   if beam.runner:
-    source = text_sources.BeamSource(config, beam, method.counter)
+    source = text_sources.BeamSource(config, beam, method)
   else:
     source = text_sources.TextSource(config)
-  learned = method.learn(
+  learned = method.learner.learn(
     source.texts(),
     config.vocab_size,
     options,
-    config.vocab_file,
+    origin=config.vocab_file,
+    **method.settings,
     **config.given(_ARGUMENT_FLAGS),
     **source.arguments(),
   )

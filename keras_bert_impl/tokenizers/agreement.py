@@ -18,7 +18,7 @@ from keras_bert_impl.tokenizers.formats import (
   vocabularies,
   vocabulary_files,
 )
-from keras_bert_impl.tokenizers.graph import normalization
+from keras_bert_impl.tokenizers.graph import steps
 
 # A healthy pair has less than 1 % of each.
 _NOTABLE_UNKNOWN = 0.01
@@ -60,7 +60,7 @@ def unknown_share(tokenizer, texts, options=None):
   """
   texts = [text[:_MOST_CHARACTERS] for text in texts]
   normalized = tokenizer.normalize(tf.constant(texts, tf.string), options)
-  ids = tokenizer.tokenize_normalized(normalized)
+  ids = tokenizer.pipeline.look_up(normalized)
   row_starts = ids.row_starts().numpy()[ids.row_lengths().numpy() > 0]
   ids = ids.flat_values.numpy()
   is_start = ~tokenizer.vocabulary.is_continuation[ids]
@@ -89,7 +89,8 @@ def unreachable_share(vocabulary, options):
   if not tokens:
     return 0.0
   tokens = tf.constant(tokens)
-  normalized = tf.strings.strip(normalization.normalize(tokens, options))
+  words = steps.words_of(tokens, options)
+  normalized = tf.strings.reduce_join(words, axis=-1, separator=" ")
   return float(tf.reduce_mean(tf.cast(normalized != tokens, tf.float32)))
 
 

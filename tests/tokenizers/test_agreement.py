@@ -27,10 +27,8 @@ COMPOSED = tokenizer_options.WordPieceOptions(
 
 def _tokenizer(directory, texts, made_for, used_with):
   """A tokenizer with another normalisation than its vocabulary's."""
-  tokens = wordpiece_learner.learn(
-    texts, 500, made_for.do_lower_case, made_for.compose_hangul
-  )
-  path = vocabularies.write(directory, tokens)
+  learned = wordpiece_learner.learn(texts, 500, made_for)
+  path = vocabularies.write(directory, learned.tokens)
   return wordpiece.WordPieceTokenizer(
     path, used_with.do_lower_case, used_with.compose_hangul
   )

@@ -1,5 +1,6 @@
 """Small vocabularies of the tests' own."""
 
+import functools
 import io
 import json
 import os
@@ -74,6 +75,15 @@ def write_sentencepiece(directory, **settings):
     directory: path.
     **settings: of `SentencePieceTrainer.train`, in place of the usual ones.
   """
+  path = os.path.join(directory, "spiece.model")
+  with open(path, "wb") as file:
+    file.write(_sentencepiece_model(json.dumps(settings, sort_keys=True)))
+  return path
+
+
+@functools.cache
+def _sentencepiece_model(settings):
+  """Returns a model as bytes; `settings` are JSON."""
   model = io.BytesIO()
   sentencepiece.SentencePieceTrainer.train(
     sentence_iterator=iter(SENTENCES * 3),
@@ -88,13 +98,10 @@ def write_sentencepiece(directory, **settings):
       "bos_id": -1,
       "eos_id": -1,
       "control_symbols": ["[CLS]", "[SEP]", "[MASK]"],
-      **settings,
+      **json.loads(settings),
     },
   )
-  path = os.path.join(directory, "spiece.model")
-  with open(path, "wb") as file:
-    file.write(model.getvalue())
-  return path
+  return model.getvalue()
 
 
 def write_deberta_pieces(directory, vocab_size=400):

@@ -118,12 +118,12 @@ def _vocabulary(files, vocab_file):
   from keras_bert_impl.tokenizers.learning import wordpiece_learner
 
   sentences = itertools.chain.from_iterable(sources.iter_documents(files))
-  tokens = wordpiece_learner.learn(sentences, VOCAB_SIZE)
+  learned = wordpiece_learner.learn(sentences, VOCAB_SIZE)
   # The run writes options with the family into the same folder.
-  family = encoder_config(len(tokens)).model_type
+  family = encoder_config(learned.size).model_type
   options = tokenizer_options.WordPieceOptions(family=family)
   tokenizer_options.save(vocab_file, options)
-  vocabularies.Vocabulary(tuple(tokens)).save(vocab_file)
+  learned.save(vocab_file)
 
 
 def _records(files, vocab_file, output_file, num_shards):

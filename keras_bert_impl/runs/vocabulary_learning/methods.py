@@ -4,16 +4,13 @@ The learners are imported when they are used, because the script's flags are
 made from `METHODS`.
 """
 
-import collections.abc
 import dataclasses
-import functools
 
 from etils import epy
 
 from keras_bert_impl import choices
 from keras_bert_impl.tokenizers.formats import (
   tokenizer_options,
-  vocabularies,
   vocabulary_files,
 )
 
@@ -25,48 +22,26 @@ with epy.lazy_imports():
   )
 
 
-def _learn_wordpiece(texts, vocab_size, options, origin, **arguments):
-  tokens = wordpiece_learner.learn(
-    texts,
-    vocab_size,
-    do_lower_case=options.do_lower_case,
-    compose_hangul=options.compose_hangul,
-    **arguments,
-  )
-  return vocabularies.Vocabulary(tuple(tokens), origin)
-
-
-def _learn_byte_bpe(texts, vocab_size, options, origin, **arguments):
-  return byte_pair_learner.learn(
-    texts, vocab_size, options, origin=origin, **arguments
-  )
-
-
-def _learn_sentencepiece(texts, vocab_size, options, origin, **arguments):
-  return sentence_piece_learner.learn(
-    texts, vocab_size, options, origin=origin, **arguments
-  )
-
-
 @dataclasses.dataclass(frozen=True)
 class Method:
   """A method of learning one kind of vocabulary.
 
   Attributes:
     kind: str, of the file; see `vocabulary_files`.
-    learn: callable (texts, vocab_size, options, origin, **arguments) ->
-      Vocabulary.
+    learner: module with `learn`; where words are counted, with `count_words`
+      too, in place of which `learn` takes another `count`.
     options: what is normalised, unless flags say otherwise.
     arguments: tuple of the other flags that `learn` takes.
-    counter: module whose `count_words` makes what is learned from, and in place
-      of which `learn` takes another `count`; None if words are not counted.
+    counts_words: bool.
+    settings: {name: value} of other arguments of `learn`.
   """
 
   kind: str
-  learn: collections.abc.Callable
+  learner: object
   options: object
   arguments: tuple[str, ...]
-  counter: object = None
+  counts_words: bool = False
+  settings: dict = dataclasses.field(default_factory=dict)
 
 
 _ALBERT = tokenizer_options.SentencePieceOptions(
@@ -75,24 +50,25 @@ _ALBERT = tokenizer_options.SentencePieceOptions(
 METHODS = {
   "wordpiece": Method(
     vocabulary_files.WORDPIECE,
-    _learn_wordpiece,
+    wordpiece_learner,
     tokenizer_options.WordPieceOptions(),
     ("min_frequency", "character_coverage"),
-    wordpiece_learner,
+    counts_words=True,
   ),
   "byte_bpe": Method(
     vocabulary_files.BYTE_BPE,
-    _learn_byte_bpe,
+    byte_pair_learner,
     tokenizer_options.BytePairOptions(add_prefix_space=True),
     ("min_frequency",),
   ),
 } | {
   f"sentencepiece_{model_type}": Method(
     vocabulary_files.SENTENCEPIECE,
-    functools.partial(_learn_sentencepiece, model_type=model_type),
+    sentence_piece_learner,
     _ALBERT,
     ("character_coverage",),
-    sentence_piece_learner if model_type == "bpe" else None,
+    counts_words=model_type == "bpe",
+    settings={"model_type": model_type},
   )
   for model_type in choices.SENTENCE_PIECE_TYPES
 }

@@ -48,8 +48,8 @@ class BeamSource:
   counted.
   """
 
-  def __init__(self, config, beam, counter):
-    if counter is None:
+  def __init__(self, config, beam, method):
+    if not method.counts_words:
       raise ValueError(
         f"runner ({beam.runner}) must be left out for "
         f"--tokenizer={config.tokenizer}, which does not learn from counted "
@@ -59,7 +59,7 @@ class BeamSource:
     beam_runner.prepare_data_sets(names, beam)
     names = sources.replace_by_text(names, beside=config.vocab_file)
     self._chunks = documents.open_chunks(names, config.input_format)
-    self._config, self._beam, self._counter = config, beam, counter
+    self._config, self._beam, self._learner = config, beam, method.learner
     sentences = (
       sentence
       for chunk in self._chunks
@@ -81,7 +81,7 @@ class BeamSource:
   def _count(self, chunks, options):
     counts = beam_runner.count_words(
       chunks,
-      functools.partial(self._counter.count_words, options=options),
+      functools.partial(self._learner.count_words, options=options),
       self._config.vocab_file,
       self._beam,
     )

@@ -15,7 +15,7 @@ from keras_bert_impl.tasks.answers import (
   answers,
   question_answering_rows,
 )
-from keras_bert_impl.tokenizers.formats import white_space
+from keras_bert_impl.tokenizers.formats import characters
 from keras_bert_impl.tokenizers.graph import text_words
 
 _STARTS, _ENDS = "starts", "ends"
@@ -275,7 +275,7 @@ def _without_blanks(texts, starts, ends):
     end if all between them is blank.
   """
   codes = tf.strings.unicode_decode(texts, "UTF-8")  # [B, (characters)]
-  blanks = [*white_space.CODE_POINTS, *white_space.PYTHON_ONLY]
+  blanks = characters.PYTHON_SPACES
   is_blank = np.zeros(max(blanks) + 2, bool)  # The last for all beyond.
   is_blank[blanks] = True
   is_shown = ~tf.gather(

@@ -1,8 +1,18 @@
-"""What a tokenizer.json says of texts, besides the vocabulary."""
+"""How texts become what a model looks up: steps, added tokens and framing.
+
+A tokenizer.json says it itself; for the other files, options do (`of_options`).
+"""
 
 import dataclasses
 
 from keras_bert_impl.families import family
+from keras_bert_impl.tokenizers.formats import (
+  characters,
+  tokenizer_options,
+  vocabulary_files,
+)
+
+MOST_WORD_CHARACTERS = 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,13 +38,14 @@ class AddedToken:
 
 @dataclasses.dataclass(frozen=True)
 class TextRules:
-  """What a tokenizer.json says of texts, besides the vocabulary.
+  """How texts become what a model looks up.
+
+  The names of a step are those in `graph/steps.py`.
 
   Attributes:
-    normalizers: tuple of (name of a function in `normalizers`, *arguments), how
-      texts are normalised, in order.
+    normalizers: tuple of steps (name, *arguments), how texts are normalised.
     added_tokens: tuple of `AddedToken`.
-    framing: `families.family.Framing`; None if the file does not say it.
+    framing: `families.family.Framing`; None if it is the family's.
     outside: frozenset of ids of the tokens that the model does not know.
     add_prefix: bool, put a blank before a text that has none.
     split_white_space: bool, whether white space is left out, not only blanks
@@ -42,7 +53,9 @@ class TextRules:
     split_at_blanks: bool, whether no piece goes on after a blank
       (SentencePiece).
     max_word_characters: int, longer words are unknown (WordPiece).
-    content: bytes, the whole file.
+    content: bytes, a whole tokenizer.json.
+    words: tuple of steps, how normalised texts are split into words.
+    split_digit_commas: bool, as `SentencePieceOptions`.
   """
 
   normalizers: tuple = ()
@@ -53,4 +66,83 @@ class TextRules:
   split_white_space: bool = False
   split_at_blanks: bool = True
   max_word_characters: int = 0
+  # Fingerprints of vocabularies are made of the others.
   content: bytes = dataclasses.field(default=b"", repr=False, compare=False)
+  words: tuple = dataclasses.field(default=(), repr=False)
+  split_digit_commas: bool = dataclasses.field(default=False, repr=False)
+
+
+def of_options(options):
+  """Returns the `TextRules` of a vocabulary that is no tokenizer.json.
+
+  Args:
+    options: its options, as `tokenizer_options.resolve` returns them.
+  """
+  if isinstance(options, tokenizer_options.BytePairOptions):
+    add_prefix = options.add_prefix_space
+    words = prefix(" ") if add_prefix else ()
+    return TextRules(add_prefix=add_prefix, words=words)
+  if isinstance(options, tokenizer_options.SentencePieceOptions):
+    return TextRules(
+      tuple(_of_albert(options)), split_digit_commas=options.split_digit_commas
+    )
+  return TextRules(
+    tuple(_of_bert(options)),
+    max_word_characters=MOST_WORD_CHARACTERS,
+    words=(("set_apart", characters.SINGLE),),
+  )
+
+
+def prefix(*starts):
+  """Returns the steps that put a blank before texts without any of `starts`."""
+  return (("prefix", *(start.encode("utf-8") for start in starts)),)
+
+
+def _of_bert(options):
+  """Yields the steps of `WordPieceOptions`.
+
+  Source: google-research/bert, tokenization.py, BasicTokenizer.
+  """
+  yield "replace", characters.DELETED, ""
+  if options.do_lower_case:
+    yield ("lower_words",)
+    yield "unicode", "NFD"
+    yield ("strip_nonspacing",)
+    if options.compose_hangul:
+      yield "unicode", "NFC"
+
+
+def _of_albert(options):
+  """Yields the steps of `SentencePieceOptions`.
+
+  Source: google-research/albert, tokenization.py, preprocess_text.
+  """
+  if options.remove_space:
+    yield "replace", f"{characters.PYTHON_SPACE}+", " "
+    yield "strip", True, True
+    yield "replace", "``|''", '"'
+  if not options.keep_accents:
+    yield "unicode", "NFKD"
+    yield "replace", f"{characters.combining()}+", ""
+    if options.compose_hangul:
+      yield "unicode", "NFC"
+  if options.do_lower_case:
+    # Differs from the original: drops NUL, where lower-casing would stop.
+    yield "replace", r"\x00", ""
+    yield ("lower_words",)
+
+
+def words_of_pieces(add_prefix, split_white_space):
+  """Returns the steps that split texts for a SentencePiece model."""
+  start, steps = vocabulary_files.WORD_START, ()
+  if split_white_space:
+    steps += (
+      ("replace", f"{characters.SPACE}+", " "),
+      ("strip", True, True),
+    )
+  if add_prefix:
+    steps += prefix(" ", start)
+  if split_white_space:
+    # A word has one, its own or this.
+    steps += (("replace", f" {start}", start),)
+  return steps

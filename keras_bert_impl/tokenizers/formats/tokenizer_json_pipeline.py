@@ -12,10 +12,10 @@ import re
 from keras_bert_impl import files
 from keras_bert_impl.families import family
 from keras_bert_impl.tokenizers.formats import (
+  characters,
   piece_model,
-  re2,
+  text_rules,
   vocabulary_files,
-  white_space,
 )
 from keras_bert_impl.tokenizers.formats.vocabulary_files import (
   BYTE_BPE,
@@ -46,7 +46,7 @@ def _bert_words(values, path):
   names = [name for name, _, _ in _steps(values, "pretokenizers", path)]
   if names != ["BertPreTokenizer"]:
     _refuse("pre_tokenizer", names, path, "BertPreTokenizer")
-  return {}
+  return {"words": (("set_apart", characters.PUNCTUATION),)}
 
 
 def _byte_level_words(values, path):
@@ -56,7 +56,9 @@ def _byte_level_words(values, path):
     _refuse("pre_tokenizer of BPE", names, path, "ByteLevel")
   [(_, step, place)] = steps
   check(step, "use_regex", (True,), place, True)
-  return {"add_prefix": files.field(step, "add_prefix_space", bool, place)}
+  add_prefix = files.field(step, "add_prefix_space", bool, place)
+  words = text_rules.prefix(" ") if add_prefix else ()
+  return {"add_prefix": add_prefix, "words": words}
 
 
 def _sentence_piece_words(values, path):
@@ -73,9 +75,11 @@ def _sentence_piece_words(values, path):
   scheme = "always" if usual else "never"
   allowed = ("always",) if len(steps) > 1 else ("always", "never")
   check(step, "prepend_scheme", allowed, place, scheme)
+  add_prefix = step.get("prepend_scheme", scheme) == "always"
   return {
-    "add_prefix": step.get("prepend_scheme", scheme) == "always",
+    "add_prefix": add_prefix,
     "split_white_space": len(steps) > 1,
+    "words": text_rules.words_of_pieces(add_prefix, len(steps) > 1),
     "split_at_blanks": files.field(step, "split", bool, place, True),
   }
 
@@ -91,7 +95,7 @@ PRE_TOKENIZERS = {
 
 
 def normalizers(values, path):
-  """Yields the steps of a normalizer, (name in `normalizers`, *arguments)."""
+  """Yields the steps of a normalizer, (name, *arguments)."""
   maps = 0
   for name, step, place in _steps(values, "normalizers", path):
     if name not in _NORMALIZERS:
@@ -123,10 +127,10 @@ def _replace(step, place):
     text = files.field(pattern, "String", str, f"pattern of {place}")
     if not text:
       raise ValueError(f"pattern of {place} must not be empty.")
-    yield ("replace", re2.literal(text), content)
+    yield ("replace", characters.literal(text), content)
     return
   text = files.field(pattern, "Regex", str, f"pattern of {place}")
-  found = text.replace(r"\s", white_space.ANY)
+  found = text.replace(r"\s", characters.SPACE)
   # Inside of a class of characters it is written otherwise.
   is_plain = _PLAIN_PATTERN.fullmatch(text.replace(r"\s", "s"))
   if not is_plain or re.search(r"\[[^\]]*\\s", text) or "[^" in text:

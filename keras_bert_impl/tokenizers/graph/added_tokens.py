@@ -9,13 +9,13 @@ Axes: B texts, S sections of the batch.
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenizers.formats import re2, white_space
-from keras_bert_impl.tokenizers.graph import alignment
+from keras_bert_impl.tokenizers.formats import characters
+from keras_bert_impl.tokenizers.graph import alignment, text_words
 
 # No valid UTF-8 contains it.
 _CUT = b"\xff"
 _TOKEN, _PER_TOKEN = 2, 4  # place of a token among its four sections
-_SPACE = white_space.ANY + "*"
+_SPACE = characters.SPACE + "*"
 
 
 class AddedTokens(tf.Module):
@@ -25,7 +25,7 @@ class AddedTokens(tf.Module):
   there the longest.
 
   Args:
-    tokens: list of `AddedToken`.
+    tokens: list of `AddedToken`; without any, all is text.
     contents: list of bytes, what to look for, one of each.
     origin: str, their file, for messages.
 
@@ -35,6 +35,9 @@ class AddedTokens(tf.Module):
 
   def __init__(self, tokens, contents, origin):
     super().__init__(name="added_tokens")
+    self._pattern = None
+    if not tokens:
+      return
     self._pattern, self._rewrite = _pattern(tokens, contents, origin)
     unique = dict(zip(contents, (t.index for t in tokens), strict=True))
     self._ids = tf.lookup.StaticHashTable(
@@ -48,10 +51,12 @@ class AddedTokens(tf.Module):
     """Returns the ids of texts, int32 RaggedTensor [B, (pieces)].
 
     Args:
-      texts: string [B], UTF-8.
+      texts: string [B].
       tokenize: function string [S] -> int32 RaggedTensor [S, (pieces)], of the
         texts between added tokens.
     """
+    if self._pattern is None:
+      return tokenize(texts)
     sections, is_text, found = self._split(texts)
     pieces = tokenize(tf.where(is_text, sections.flat_values, ""))
     pieces = tf.concat([pieces, found], axis=1)
@@ -61,7 +66,7 @@ class AddedTokens(tf.Module):
     """Returns the ids of texts with offsets.
 
     Args:
-      texts: string [B], UTF-8.
+      texts: string [B].
       align: function string [S] -> (ids, begins, stops), int32 RaggedTensor
         [S, (pieces)], of the texts between added tokens.
       measure: function string [S] -> int32 [S], the sizes of sections in the
@@ -70,6 +75,8 @@ class AddedTokens(tf.Module):
     Returns:
       (ids, begins, stops), int32 RaggedTensor [B, (pieces)].
     """
+    if self._pattern is None:
+      return align(texts)
     sections, is_text, found = self._split(texts)
     flat = sections.flat_values
     sizes = measure(flat)
@@ -94,6 +101,7 @@ class AddedTokens(tf.Module):
       whether a section is a text between tokens; int32 RaggedTensor
       [S, (0 or 1)], the id of a section that is a token.
     """
+    texts = text_words.drop_invalid(texts)
     cut = tf.strings.regex_replace(texts, self._pattern, self._rewrite)
     sections = tf.strings.split(cut, sep=_CUT)
     places = tf.ragged.range(sections.row_lengths()).flat_values % _PER_TOKEN
@@ -125,7 +133,7 @@ def _pattern(tokens, contents, origin):
     # RE2 takes the first that fits: the longest.
     longest_first = sorted(several, key=lambda text: (-len(text), text))
     names = "|".join(
-      re2.literal(text.decode("utf-8")) for text in longest_first
+      characters.literal(text.decode("utf-8")) for text in longest_first
     )
     parts = [("t", names)]
     parts = [("l", _SPACE), *parts] if lstrip else parts

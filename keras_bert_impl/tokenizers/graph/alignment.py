@@ -15,15 +15,8 @@ stretches, U different units, N values of the batch.
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenizers.formats import re2, white_space
+from keras_bert_impl.tokenizers.formats import characters
 
-# Characters that combine with the one before: marks, vowels and final
-# consonants of Hangul, the half-width sound marks of Katakana.
-COMBINING = r"[\pM\x{1160}-\x{11ff}\x{d7b0}-\x{d7ff}\x{ff9e}\x{ff9f}]"
-# Other control characters are deleted or belong to a stretch.
-BLANKS = re2.any_of(
-  (*map(ord, " \t\n\r"), *(c for c in white_space.CODE_POINTS if c >= 0xA0))
-)
 # Replaces bytes that are not UTF-8; no text can contain it.
 _INVALID = 0xD800
 
@@ -48,7 +41,7 @@ def units_of_bytes(texts):
   return codes.with_flat_values(tf.stack([ends - starts, lengths], axis=1))
 
 
-def units_of(texts, unit_pattern, look_up, blanks=BLANKS):
+def units_of(texts, unit_pattern, look_up, blanks=characters.BLANK):
   """Returns the units of texts that are normalised.
 
   Args:
@@ -87,7 +80,9 @@ def units_with_blanks(texts, look_up):
     return tf.strings.regex_replace(some, " ", "_")
 
   return _units_of_stretches(
-    fill(texts), f"(?s).{COMBINING}*", lambda units: fill(look_up(units))
+    fill(texts),
+    f"(?s).{characters.COMBINING}*",
+    lambda units: fill(look_up(units)),
   )
 
 

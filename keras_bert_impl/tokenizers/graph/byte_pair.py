@@ -18,6 +18,7 @@ from keras_bert_impl.tokenizers.formats import (
 from keras_bert_impl.tokenizers.graph import (
   alignment,
   byte_pair_words,
+  pipeline,
   text_words,
   tokenizer,
 )
@@ -67,7 +68,14 @@ class BytePairTokenizer(tokenizer.Tokenizer):
       paths.append(merges_file or vocabulary_files.merges_path(vocab_file))
     vocabulary = vocabularies.Vocabulary.load(*paths)
     options = tokenizer_options.BytePairOptions(bool(add_prefix_space), family)
-    super().__init__(vocabulary, options, paths, name)
+    super().__init__(_BytePairs, vocabulary, options, paths, name)
+
+
+class _BytePairs(pipeline.Pipeline):
+  """Pieces of words, as merges of bytes make them."""
+
+  def __init__(self, vocabulary, rules):
+    super().__init__(vocabulary, rules)
     self._byte_ids = _byte_ids(vocabulary)
     self._byte_characters = tf.constant(
       [ord(character) for character in byte_alphabet.CHARACTERS]
@@ -80,83 +88,61 @@ class BytePairTokenizer(tokenizer.Tokenizer):
       [len(text) - len(text.lstrip(b" ") or text) for text in texts]
     )
     # Eager calls use the graph too, because merging op by op is slow.
-    self._encode = tf.function(
-      self._encode_batch,
+    self.look_up = tf.function(
+      self._look_up,
       input_signature=[tf.TensorSpec([None], tf.string)],
       autograph=False,
     )
 
-  def _prepare(self, texts, options=None):
-    if not self._adds_prefix(options):
-      return texts
-    as_it_is = (tf.strings.substr(texts, 0, 1) == " ") | (texts == "")
-    return tf.where(as_it_is, texts, tf.strings.join([" ", texts]))
+  def start_words(self, texts):
+    return tf.where(texts == "", "", tf.strings.join([" ", texts]))
 
-  def tokenize_normalized(self, texts):
-    """Returns the ids, int32 [B, (pieces)], of `normalize`d texts [B]."""
-    return self._encode(texts)
+  def look_up_inside(self, texts, pieces):
+    return self.look_up(self.fold(texts))
 
-  def _tokenize_words(self, texts):
-    def tokenize(some):
-      words = tf.where(some == "", "", tf.strings.join([" ", some]))
-      return self._tokenize_between(words)
-
-    return self._tokenize(texts, tokenize)
-
-  def _tokenize_inside(self, texts, pieces):
-    return self.tokenize_normalized(self._fold(texts))
-
-  def _find_bytes(self, texts):
-    prepared = self._prepare(texts)
-    ids = self.tokenize_normalized(prepared)
+  def find_bytes(self, texts):
+    words = self.split(texts)
+    ids = self.look_up(words)
     sizes = tf.gather(self._token_sizes, ids)
     stops = alignment.running_sums(sizes)
     begins = stops - sizes + tf.gather(self._token_blanks, ids)
-    # Offsets must not count the space that `_prepare` added.
-    num_added = tf.strings.length(prepared) - tf.strings.length(texts)
+    # Offsets must not count the blank that was added before the first word.
+    num_added = tf.strings.length(words) - tf.strings.length(texts)
     num_added = alignment.spread(num_added, ids)
     return (
       ids,
       *(x.with_flat_values(x.flat_values - num_added) for x in (begins, stops)),
     )
 
-  def _num_bytes(self, texts):
+  def num_bytes(self, texts):
     return tf.strings.length(texts)
 
-  def _units(self, texts):
-    if self.rules and self.rules.normalizers:
-      texts = text_words.drop_invalid(texts)
-      return alignment.units_with_blanks(
-        texts, lambda parts: self._fold(parts, are_parts=True)
-      )
-    return alignment.units_of_bytes(texts)
+  def units(self, texts):
+    if not self.rules.normalizers:
+      return alignment.units_of_bytes(texts)
+    return alignment.units_with_blanks(
+      text_words.drop_invalid(texts),
+      lambda parts: self.fold(parts, are_parts=True),
+    )
 
   @functools.cached_property
   def token_texts(self):
-    """List of V bytes, the text of each token."""
     special = {*self.vocabulary.special_ids}
-    if self.rules:
-      special.update(token.index for token in self.rules.added_tokens)
+    special.update(token.index for token in self.rules.added_tokens)
     texts = []
     for index, token in enumerate(self.vocabulary.tokens):
       content = None if index in special else byte_alphabet.to_bytes(token)
       texts.append(token.encode("utf-8") if content is None else content)
     return texts
 
-  def _join(self, token_texts):
+  def join(self, token_texts):
     texts = tf.strings.reduce_join(token_texts, axis=-1)
-    if self._adds_prefix():
+    if self.rules.add_prefix:
       texts = tf.strings.regex_replace(texts, "^ ", "")
     return texts
 
-  def _adds_prefix(self, options=None):
-    """Returns whether a space is put before each text."""
-    if self.rules:
-      return self.rules.add_prefix
-    return (options or self.options).add_prefix_space
-
-  def _encode_batch(self, texts):
-    """Returns the ids, int32 [B, (pieces)], of texts [B]."""
+  def _look_up(self, texts):
+    """Returns the ids of `Pipeline.look_up`."""
     # [W, (bytes)]
     words, num_words = byte_pair_words.split(texts, self._pages, self._page_of)
     # `tf.unique` needs strings; the byte alphabet has no NUL and is UTF-8.

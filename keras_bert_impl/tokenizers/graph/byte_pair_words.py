@@ -10,7 +10,7 @@ import unicodedata
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl.tokenizers.formats import white_space
+from keras_bert_impl.tokenizers.formats import characters
 from keras_bert_impl.tokenizers.graph import alignment
 
 # Classes of characters; _END follows each text.
@@ -125,7 +125,7 @@ def _pages_of_classes():
   kinds = {"L": _LETTER, "N": _NUMBER}
   for code in range(_NUM_CODE_POINTS):
     classes[code] = kinds.get(unicodedata.category(chr(code))[0], _OTHER)
-  classes[list(white_space.CODE_POINTS)] = _SPACE
+  classes[list(characters.SPACES)] = _SPACE
   classes[ord(" ")] = _BLANK
   classes[_NUM_CODE_POINTS] = _END
   return np.unique(classes.reshape(-1, _PAGE), axis=0, return_inverse=True)

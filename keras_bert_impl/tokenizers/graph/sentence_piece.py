@@ -1,10 +1,7 @@
 """SentencePiece tokenizer in graph ops, with ALBERT's text normalisation."""
 
 import functools
-import itertools
 import re
-import sys
-import unicodedata
 
 import numpy as np
 import sentencepiece
@@ -13,17 +10,16 @@ import tensorflow_text as tf_text
 
 from keras_bert_impl import files
 from keras_bert_impl.tokenizers.formats import (
+  characters,
   piece_model,
   tokenizer_options,
   vocabularies,
   vocabulary_files,
-  white_space,
 )
 from keras_bert_impl.tokenizers.graph import (
   alignment,
-  normalization,
   piece_op,
-  piece_tokenizer,
+  pipeline,
   text_words,
   tokenizer,
 )
@@ -33,7 +29,7 @@ _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 # ASCII words without quotes keep one byte per character.
 _UNIT = (
   r"^[!-&(-_a-~]+$|``|''|[\x{3131}-\x{314e}][\x{314f}-\x{3163}]"
-  rf"|(?s).{alignment.COMBINING}*"
+  rf"|(?s).{characters.COMBINING}*"
 )
 _BLANKS = f"[ {vocabulary_files.WORD_START}]"
 # In texts of more bytes, words are cut after 200 characters for the slow op,
@@ -86,11 +82,18 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
       bool(split_digit_commas),
       family,
     )
-    super().__init__(vocabulary, options, [model_file], name)
+    super().__init__(_SentencePieces, vocabulary, options, [model_file], name)
+
+
+class _SentencePieces(pipeline.Pipeline):
+  """Pieces of texts, as a model of SentencePiece cuts them."""
+
+  def __init__(self, vocabulary, rules):
+    super().__init__(vocabulary, rules)
     self._lookup = _build_lookup(vocabulary.model)
     self._ids_of_pieces = _ids_of_pieces(vocabulary)
     self._spelling = piece_op.PieceOp(vocabulary.model, tf.string)
-    self._ids = piece_tokenizer.build_ids(vocabulary)
+    self._ids = pipeline.build_ids(vocabulary)
     start = vocabulary_files.WORD_START
     self._start_id = vocabulary.ids.get(start, -1)
     self._continuing = tf.constant(
@@ -102,17 +105,11 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     self._token_sizes = tf.constant(
       [len(text.replace(b" ", b"")) for text in self.token_texts]
     )
-    self._parts = (
-      _parts_of_digit_commas(vocabulary) if split_digit_commas else None
-    )
+    self._parts = None
+    if rules.split_digit_commas:
+      self._parts = _parts_of_digit_commas(vocabulary)
 
-  def _prepare(self, texts, options=None):
-    if self.rules:
-      return _mark_words(text_words.drop_invalid(texts), self.rules)
-    return normalize(texts, options or self.options)
-
-  def tokenize_normalized(self, texts):
-    """Returns the ids, int32 [B, (pieces)], of `normalize`d texts [B]."""
+  def look_up(self, texts):
     ids = self._lookup.tokenize(texts).with_row_splits_dtype(tf.int64)
     if self._ids_of_pieces is not None:
       ids = tf.gather(self._ids_of_pieces, ids)
@@ -121,7 +118,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     parts = tf.gather(self._parts, ids.flat_values)
     return alignment.merge_rows(ids.with_flat_values(parts))
 
-  def _tokenize_inside(self, texts, pieces):
+  def look_up_inside(self, texts, pieces):
     ids, begins = pieces.flat_values, pieces.row_starts()
     # If the space is a piece, the pieces after it are those inside words.
     is_blank = pieces.row_lengths() > 1
@@ -129,13 +126,13 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     begins += tf.cast(is_blank, tf.int64)
     pieces = tf.gather(ids, tf.ragged.range(begins, pieces.row_limits()))
     whole = tf.where(is_blank, -1, self._ids.lookup(texts))
-    return piece_tokenizer.replace_first(pieces, self._continuing, whole)
+    return pipeline.replace_first(pieces, self._continuing, whole)
 
-  def _find_bytes(self, texts):
-    prepared = self._prepare(texts)
-    ids = self.tokenize_normalized(prepared)
+  def find_bytes(self, texts):
+    words = self.split(texts)
+    ids = self.look_up(words)
     sizes = ids.with_flat_values(tf.gather(self._token_sizes, ids.flat_values))
-    sizes = self._with_unknown_sizes(prepared, ids, sizes)
+    sizes = self._with_unknown_sizes(words, ids, sizes)
     stops = alignment.running_sums(sizes)
     return ids, stops - sizes, stops
 
@@ -174,26 +171,24 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     is_long = tf.strings.length(texts) > _MOST_BYTES
     return self._spelling.tokenize(tf.where(is_long, words, texts))
 
-  def _units(self, texts):
-    texts = text_words.drop_invalid(texts)
+  def num_bytes(self, texts):
+    return tf.strings.length(tf.strings.regex_replace(texts, _BLANKS, ""))
+
+  def units(self, texts):
     # Other white space may be a piece.
-    blanks = " " if self.rules else alignment.BLANKS
-    return alignment.units_of(texts, _UNIT, self._content, blanks)
+    texts = text_words.drop_invalid(texts)
+    return alignment.units_of(texts, _UNIT, self._content, " ")
 
   def _content(self, texts):
-    folded = self._fold(texts, are_parts=True)
-    pieces = self._spell(self._prepare(folded))
+    folded = self.fold(texts, are_parts=True)
+    pieces = self._spell(self.split(folded))
     # One character for each byte piece: only their number matters.
     pieces = tf.strings.regex_replace(pieces, f"^{_BYTE_PIECE.pattern}$", "?")
     texts = tf.strings.reduce_join(pieces, axis=-1)
     return tf.strings.regex_replace(texts, vocabulary_files.WORD_START, "")
 
-  def _num_bytes(self, texts):
-    return tf.strings.length(tf.strings.regex_replace(texts, _BLANKS, ""))
-
   @functools.cached_property
   def token_texts(self):
-    """List of V bytes, the text of each token, with spaces."""
     texts = []
     for token in self.vocabulary.tokens:
       byte = _BYTE_PIECE.fullmatch(token)
@@ -201,62 +196,10 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
       texts.append(bytes([int(byte[1], 16)]) if byte else text)
     return texts
 
-  def _join(self, token_texts):
+  def join(self, token_texts):
     texts = tf.strings.reduce_join(token_texts, axis=-1)
     # The model puts a space before every text.
     return tf.strings.regex_replace(texts, "^ ", "")
-
-
-def normalize(texts, options):
-  """Returns texts normalised for the model.
-
-  Args:
-    texts: string tensor of any shape; invalid UTF-8 is dropped, as in the
-      original.
-    options: `SentencePieceOptions`.
-
-  Returns:
-    string tensor of the same shape, valid UTF-8.
-  """
-  texts = text_words.drop_invalid(texts)
-  if options.remove_space:
-    texts = tf.strings.regex_replace(texts, f"{white_space.PYTHON}+", " ")
-    texts = tf.strings.regex_replace(texts, "^ | $", "")
-    texts = tf.strings.regex_replace(texts, "``|''", '"')
-  if not options.keep_accents:
-    texts = tf_text.normalize_utf8(texts, "NFKD")
-    texts = tf.strings.regex_replace(texts, f"{_combining()}+", "")
-    if options.compose_hangul:
-      texts = tf_text.normalize_utf8(texts, "NFC")
-  if options.do_lower_case:
-    # Differs from the original: drops NUL, where lower-casing would stop.
-    texts = tf.strings.regex_replace(texts, r"\x00", "")
-    texts = normalization.lower(texts)
-  return texts
-
-
-def _mark_words(texts, rules):
-  """Returns normalised texts as a tokenizer.json has them split into words.
-
-  Args:
-    texts: string tensor of any shape.
-    rules: `text_rules.TextRules`.
-
-  Returns:
-    string tensor of the same shape, with a blank before words.
-  """
-  if rules.split_white_space:
-    white = white_space.ANY
-    texts = tf.strings.regex_replace(texts, f"{white}+", " ")
-    texts = tf.strings.regex_replace(texts, "^ | $", "")
-  if rules.add_prefix:
-    start = tf.strings.regex_full_match(texts, f"(?s)({_BLANKS}.*)?")
-    texts = tf.where(start, texts, tf.strings.join([" ", texts]))
-  if rules.split_white_space:
-    # A word has one, its own or this.
-    start = vocabulary_files.WORD_START
-    texts = tf.strings.regex_replace(texts, f" {start}", start)
-  return texts
 
 
 def _num_bytes(texts):
@@ -296,22 +239,6 @@ def _build_lookup(model):
   ):
     return tf_text.FastSentencepieceTokenizer(model)
   return piece_op.PieceOp(model, tf.int32)
-
-
-@functools.cache
-def _combining():
-  """Returns an RE2 class of all combining characters."""
-  codes = filter(
-    lambda code: unicodedata.combining(chr(code)), range(sys.maxunicode + 1)
-  )
-  ranges = []
-  # In a run of consecutive codes, code minus index is constant.
-  for _, run in itertools.groupby(
-    enumerate(codes), lambda item: item[1] - item[0]
-  ):
-    run = [code for _, code in run]
-    ranges.append(rf"\x{{{run[0]:x}}}-\x{{{run[-1]:x}}}")
-  return "[" + "".join(ranges) + "]"
 
 
 def _parts_of_digit_commas(vocabulary):

@@ -2,31 +2,11 @@
 
 import tensorflow as tf
 
-from keras_bert_impl.tokenizers.formats import re2, white_space
+from keras_bert_impl.tokenizers.formats import characters
 from keras_bert_impl.tokenizers.graph import alignment
 
-# RE2 classes. Categories Cc (but tab, newline and carriage return) and Cf, NUL
-# and the replacement character are deleted.
-DELETED = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9f}\x{fffd}\p{Cf}]"
-# What the splitting at ASCII white space leaves.
-WIDE_SPACE = re2.any_of(
-  code for code in white_space.CODE_POINTS if code >= 0xA0
-)
-_IDEOGRAPHS = (
-  r"\x{4e00}-\x{9fff}\x{3400}-\x{4dbf}\x{20000}-\x{2a6df}\x{2a700}-\x{2b73f}"
-  r"\x{2b740}-\x{2b81f}\x{2b820}-\x{2ceaf}\x{f900}-\x{faff}"
-  r"\x{2f800}-\x{2fa1f}"
-)
-_PUNCTUATION = r"!-/:-@\[-`{-~\p{P}"
-IDEOGRAPH = f"[{_IDEOGRAPHS}]"
-PUNCTUATION = f"[{_PUNCTUATION}]"
-# Punctuation, ASCII symbols and CJK ideographs: each is a word of its own.
-SINGLE = f"[{_PUNCTUATION}{_IDEOGRAPHS}]"
-# Code points that belong to the character before: combining marks, and vowels
-# and finals of Hangul in jamo.
-_CONTINUING = r"[\p{M}\x{1160}-\x{11ff}\x{d7b0}-\x{d7ff}]"
 # What is deleted before a text, the text, and what is deleted after it.
-_TRIMMED = f"(?s)^({DELETED}*)(.*?)({DELETED}*)$"
+_TRIMMED = f"(?s)^({characters.DELETED}*)(.*?)({characters.DELETED}*)$"
 
 
 def drop_invalid(texts):
@@ -44,7 +24,7 @@ def split_with_offsets(texts):
   """Returns the words of texts as written, and their offsets.
 
   A word ends at white space; each punctuation mark, ASCII symbol and ideograph
-  is a word. Characters of `DELETED` belong to a word only inside it.
+  is a word. Characters of `characters.DELETED` belong to a word only inside it.
 
   Args:
     texts: string [B], any bytes; those that are not UTF-8 do not count.
@@ -53,10 +33,8 @@ def split_with_offsets(texts):
     (words, starts, ends), string and int32 RaggedTensor [B, (words)]: the first
     character of each, and the one after its last.
   """
-  texts = tf.strings.regex_replace(
-    drop_invalid(texts), rf"[\t\n\r]|{WIDE_SPACE}", " "
-  )
-  texts = tf.strings.regex_replace(texts, f" |{SINGLE}", "\n\\0\n")
+  texts = tf.strings.regex_replace(drop_invalid(texts), characters.BLANK, " ")
+  texts = tf.strings.regex_replace(texts, f" |{characters.SINGLE}", "\n\\0\n")
   parts = tf.strings.split(texts, sep="\n")  # [B, (parts)]
   trimmed = tf.strings.regex_replace(
     parts.flat_values, _TRIMMED, r"\1" "\n" r"\2" "\n" r"\3"
@@ -93,17 +71,19 @@ def split_characters(texts):
   codes = tf.strings.unicode_split(texts, "UTF-8")  # [B, (code points)]
   rows = codes.value_rowids()
   places = tf.ragged.range(codes.row_lengths()).flat_values
-  is_first = ~tf.strings.regex_full_match(codes.flat_values, _CONTINUING)
+  is_first = ~tf.strings.regex_full_match(
+    codes.flat_values, characters.CONTINUING
+  )
   is_first |= places == 0
   numbers = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
-  characters = tf.strings.unsorted_segment_join(
+  found = tf.strings.unsorted_segment_join(
     codes.flat_values, numbers, tf.reduce_sum(tf.cast(is_first, tf.int32))
   )
   starts = tf.cast(tf.boolean_mask(places, is_first), tf.int32)
-  lengths = tf.strings.length(characters, "UTF8_CHAR")
+  lengths = tf.strings.length(found, "UTF8_CHAR")
   return tuple(
     tf.RaggedTensor.from_value_rowids(
       values, tf.boolean_mask(rows, is_first), codes.nrows()
     )
-    for values in (characters, starts, starts + lengths)
+    for values in (found, starts, starts + lengths)
   )

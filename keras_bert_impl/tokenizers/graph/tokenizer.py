@@ -4,23 +4,62 @@ Axes: B texts, L ids of the longest sequence of the batch, V vocabulary. Methods
 for texts [B] also take a single text and then return tensors without axis B.
 """
 
+import os
+
 import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import families
-from keras_bert_impl.tokenizers.formats import white_space
+from keras_bert_impl.tokenizers.formats import (
+  characters,
+  text_rules,
+  tokenizer_json_writing,
+  tokenizer_options,
+)
 from keras_bert_impl.tokenizers.graph import (
   alignment,
   assembly,
-  text_tokenizer,
   text_words,
   token_pieces,
 )
 
-_BLANKS_AT_END = white_space.ANY + "+$"
+_BLANKS_AT_END = characters.SPACE + "+$"
 
 
-class Tokenizer(text_tokenizer.TextTokenizer):
+class _FromFiles(tf.Module):
+  """A tokenizer that files make; a copy or pickle reads them again.
+
+  Args:
+    files: list of paths to put under the assets/ of a SavedModel; the first
+      arguments of the subclass.
+    name: name of the module.
+  """
+
+  def __init__(self, files, name):
+    super().__init__(name=name)
+    # Tracked, so that a SavedModel holds the files.
+    self._assets = [tf.saved_model.Asset(path) for path in files]
+    self._files = tuple(map(_absolute, files))
+
+  def __reduce__(self):
+    return _load, (
+      type(self),
+      tuple(self._files),
+      self.options,
+      self.name,
+      self.vocabulary.fingerprint,
+    )
+
+  def save(self, folder):
+    """Writes the files that `tokenizers.load(folder)` and other programs read.
+
+    Returns:
+      str, the path of the vocabulary.
+    """
+    return tokenizer_json_writing.save(folder, self.vocabulary, self.options)
+
+
+class Tokenizer(_FromFiles):
   """Tokenizer: text to ids and back, in graph ops. Abstract.
 
   Works eagerly, in tf.data and inside a SavedModel, which contains the
@@ -29,27 +68,55 @@ class Tokenizer(text_tokenizer.TextTokenizer):
   holds the paths of the files and reads them again.
 
   Args:
+    pieces: subclass of `pipeline.Pipeline`.
     vocabulary: `Vocabulary`.
     options: its options, as `tokenizer_options.resolve` returns them.
     files: list of paths to put under the assets/ of a SavedModel.
     name: name of the module.
 
   Attributes:
-    vocabulary: as given.
-    options: as given.
+    vocabulary: as given; so are the options.
+    vocab_size: int, number of tokens, V.
+    pipeline: `Pipeline`, from texts to ids.
     framing: `families.family.Framing` of its sequences.
+    adds_mask: bool, whether the mask token is found in any text, as a
+      tokenizer.json says.
     sentence_prefix: str, to put before a sentence that is tokenized separately
       from the one before it, so that its first word keeps its token.
   """
 
   sentence_prefix = ""
 
-  def __init__(self, vocabulary, options, files, name):
-    super().__init__(vocabulary, options, files, name)
+  def __init__(self, pieces, vocabulary, options, files, name):
+    super().__init__(files, name)
+    self.vocabulary = vocabulary
+    self.vocab_size = vocabulary.size
+    self.options = _options(vocabulary, options)
+    rules = vocabulary.rules or text_rules.of_options(options)
+    self.pipeline = pieces(vocabulary, rules)
     family = families.FAMILIES[options.family or families.DEFAULT]
-    # What a tokenizer.json says goes before the family.
-    own = self.rules.framing if self.rules else None
-    self.framing = own or family.framing
+    self.framing = rules.framing or family.framing
+    mask_id = vocabulary.role_ids.get("mask")
+    self.adds_mask = mask_id in [token.index for token in rules.added_tokens]
+
+  @property
+  def token_texts(self):
+    """List of V bytes, each token as people read it.
+
+    A blank in front means that it starts a word; in WordPiece, "##" that it
+    does not. A token of byte-level BPE may be a part of a character.
+    """
+    return self.pipeline.token_texts
+
+  def normalize(self, texts, options=None):
+    """Normalises texts [B], string [B]: pieces are looked up in the result.
+
+    Args:
+      texts: string [B].
+      options: in place of the tokenizer's own; of no meaning for a
+        tokenizer.json.
+    """
+    return self.pipeline.normalize(texts, options)
 
   def num_special_tokens(self, num_texts=1):
     """Returns the number of special tokens around a text or a pair, int."""
@@ -64,7 +131,7 @@ class Tokenizer(text_tokenizer.TextTokenizer):
     Returns:
       int32 RaggedTensor [B, (pieces)], without special tokens.
     """
-    return _apply(self._tokenize, texts)
+    return _apply(self.pipeline.tokenize, texts)
 
   def tokenize_with_offsets(self, texts):
     """Tokenizes texts into ids with offsets.
@@ -83,7 +150,7 @@ class Tokenizer(text_tokenizer.TextTokenizer):
       `tokenize`; the first character of each piece, and the one after its last.
       Both are equal for a piece that is only a blank.
     """
-    return _apply(self._align, texts)
+    return _apply(self.pipeline.align, texts)
 
   def split_words_with_offsets(self, texts):
     """Splits texts into words with offsets.
@@ -114,13 +181,16 @@ class Tokenizer(text_tokenizer.TextTokenizer):
       characters have no pieces.
     """
     different, index = tf.unique(tokens.flat_values)
-    is_blank = tf.strings.regex_full_match(different, f"{white_space.PYTHON}*")
+    is_blank = tf.strings.regex_full_match(
+      different, f"{characters.PYTHON_SPACE}*"
+    )
     texts = tf.where(is_blank, "", different)
-    pieces = self._tokenize_words(texts)
+    pieces = self.pipeline.tokenize(texts, are_words=True)
     if unit == token_pieces.CHARACTER:
-      apart = self._set_apart(different)
+      apart = self.pipeline.set_apart(different)
       continues = _continue_words(tokens, apart, index)
-      pieces = tf.concat([pieces, self._tokenize_inside(texts, pieces)], axis=0)
+      inside = self.pipeline.look_up_inside(texts, pieces)
+      pieces = tf.concat([pieces, inside], axis=0)
       index = tf.where(continues, index + tf.size(different), index)
     return tokens.with_flat_values(tf.gather(pieces, index))
 
@@ -133,12 +203,7 @@ class Tokenizer(text_tokenizer.TextTokenizer):
     """
     if self.adds_mask:
       return self.tokenize(texts)
-    return _apply(
-      lambda batch: _tokenize_around_masks(
-        batch, self.tokenize, self.vocabulary
-      ),
-      texts,
-    )
+    return _apply(lambda batch: _tokenize_around_masks(self, batch), texts)
 
   def tokenize_with_word_ids(self, texts):
     """Tokenizes texts into ids with the number of each piece's word.
@@ -171,23 +236,17 @@ class Tokenizer(text_tokenizer.TextTokenizer):
     return assembly.word_ids(ids, self.vocabulary.is_continuation)
 
   def __call__(
-    self,
-    texts,
-    text_pairs=None,
-    max_seq_length=None,
-    padding="longest",
-    truncation=True,
-    with_word_ids=False,
+    self, texts, text_pairs=None, max_seq_length=None, *others, **named
   ):
     """Tokenizes texts or pairs of texts into the inputs of an encoder.
 
     Args:
       texts: string [B], or a list of str or bytes.
       text_pairs: as texts, or None.
-      max_seq_length: int or None; see `assembly.assemble`, as for the others.
-      padding: "longest" or "max_length".
-      truncation: bool.
-      with_word_ids: bool.
+      max_seq_length: int or None, L at most.
+      *others: padding ("longest" or "max_length"), truncation (bool) and
+        with_word_ids (bool) of `assembly.assemble`; also by name.
+      **named: those.
 
     Returns:
       {name: int32 [B, L]}, as `assembly.assemble`.
@@ -195,44 +254,30 @@ class Tokenizer(text_tokenizer.TextTokenizer):
     Raises:
       ValueError: as `assembly.assemble`.
     """
+    named |= {"pads_left": self.framing.cls_at_end}
 
     def encode(*sides):
-      inputs = self.assemble(
-        *map(self.tokenize, sides),
-        max_seq_length=max_seq_length,
-        padding=padding,
-        truncation=truncation,
-        with_word_ids=with_word_ids,
-        pads_left=self.framing.cls_at_end,
-      )
+      pieces = [*map(self.tokenize, sides), None][:2]
+      inputs = self.assemble(*pieces, max_seq_length, *others, **named)
       for values in inputs.values():
         # The pieces of some tokenizers do not know how many texts there are.
         values.set_shape([sides[0].shape[0], None])
       return inputs
 
-    sides = [texts] if text_pairs is None else [texts, text_pairs]
-    return _apply(encode, *sides)
+    return _apply(encode, *_given(texts, text_pairs))
 
   def assemble(
-    self,
-    pieces,
-    pair_pieces=None,
-    max_seq_length=None,
-    padding="longest",
-    truncation=True,
-    with_word_ids=False,
-    pads_left=False,
+    self, pieces, pair_pieces=None, max_seq_length=None, *others, **named
   ):
     """Adds special tokens and padding to ids: the inputs of an encoder.
 
     Args:
       pieces: int32 RaggedTensor [B, (pieces)].
       pair_pieces: as pieces, or None.
-      max_seq_length: int or None; see `assembly.assemble`, as for the others.
-      padding: "longest" or "max_length".
-      truncation: bool.
-      with_word_ids: bool.
-      pads_left: bool.
+      max_seq_length: int or None, L at most.
+      *others: padding, truncation, with_word_ids and pads_left of
+        `assembly.assemble`; also by name.
+      **named: those.
 
     Returns:
       {name: int32 [B, L]}, as `assembly.assemble`.
@@ -240,16 +285,8 @@ class Tokenizer(text_tokenizer.TextTokenizer):
     Raises:
       ValueError: as `assembly.assemble`.
     """
-    return assembly.assemble(
-      [pieces] if pair_pieces is None else [pieces, pair_pieces],
-      self.vocabulary,
-      self.framing,
-      max_seq_length,
-      padding=padding,
-      truncation=truncation,
-      with_word_ids=with_word_ids,
-      pads_left=pads_left,
-    )
+    texts, known = _given(pieces, pair_pieces), (self.vocabulary, self.framing)
+    return assembly.assemble(texts, *known, max_seq_length, *others, **named)
 
   def detokenize(self, ids):
     """Returns the text of ids, without padding, [CLS] and [SEP].
@@ -268,20 +305,49 @@ class Tokenizer(text_tokenizer.TextTokenizer):
     if not isinstance(ids, tf.RaggedTensor):
       return self.detokenize(ids[tf.newaxis])[0]
     shown = _without_frame(ids, self.vocabulary)
-    return self._join(tf.gather(tf.constant(self.token_texts), shown))
+    return self.pipeline.join(tf.gather(tf.constant(self.token_texts), shown))
 
 
-def _tokenize_around_masks(texts, tokenize, vocabulary):
-  """Returns the ids of texts that may contain the mask token.
+def _options(vocabulary, options):
+  """Returns the options of a tokenizer, which a tokenizer.json has none of.
 
-  Args:
-    texts: string [B].
-    tokenize: function string [S] -> int32 RaggedTensor [S, (pieces)].
-    vocabulary: `Vocabulary`.
-
-  Returns:
-    int32 RaggedTensor [B, (pieces)].
+  Raises:
+    ValueError: some are given, but the vocabulary is a tokenizer.json.
   """
+  if not vocabulary.rules:
+    return options
+  if options != type(options)():
+    raise ValueError(
+      f"{options} cannot be used with {vocabulary.origin}, which says itself"
+      " how text is normalised: leave them out."
+    )
+  return tokenizer_options.TokenizerJsonOptions(options.family)
+
+
+def _absolute(path):
+  path = os.fspath(path)
+  return path if "://" in path else os.path.abspath(path)
+
+
+def _load(its_class, files, options, name, fingerprint):
+  """Loads a pickled tokenizer.
+
+  Raises:
+    FileNotFoundError: a file is not there any more.
+    ValueError: a file was changed since.
+  """
+  tokenizer = its_class(*files, **vars(options), name=name)
+  if tokenizer.vocabulary.fingerprint != fingerprint:
+    raise ValueError(
+      f"{files[0]} was changed since the tokenizer was pickled: make the "
+      "tokenizer again from it."
+    )
+  return tokenizer
+
+
+def _tokenize_around_masks(tokenizer, texts):
+  """Returns the ids of texts [B] that may contain the mask token, ragged."""
+  vocabulary = tokenizer.vocabulary
   # [B, (stretches)]
   stretches = tf.strings.split(texts, sep=vocabulary.mask_token)
   # All stretches but the last of a text are followed by a mask.
@@ -293,7 +359,7 @@ def _tokenize_around_masks(texts, tokenize, vocabulary):
     flat,
     tf.strings.regex_replace(flat, _BLANKS_AT_END, ""),
   )
-  pieces = tokenize(flat)  # [S, (pieces)]
+  pieces = tokenizer.tokenize(flat)  # [S, (pieces)]
   masks = tf.fill([tf.size(flat), 1], vocabulary.mask_id)
   # Puts a mask before every stretch and drops that of the first.
   pieces = stretches.with_flat_values(tf.concat([masks, pieces], axis=1))
@@ -315,8 +381,8 @@ def _continue_words(tokens, texts, index):
   begins_apart, ends_apart = (
     tf.strings.regex_full_match(texts, pattern)
     for pattern in (
-      f"(?s){white_space.PYTHON}.*",
-      f"(?s).*{white_space.PYTHON}",
+      f"(?s){characters.PYTHON_SPACE}.*",
+      f"(?s).*{characters.PYTHON_SPACE}",
     )
   )
   # Deleted tokens are skipped: their neighbours are neighbours.
@@ -351,6 +417,10 @@ def _apply(function, *sides):
     f"texts must be one text, shape [], or a list of them, shape [B], and pairs"
     f" like them; not of shape {shapes}."
   )
+
+
+def _given(*sides):
+  return [side for side in sides if side is not None]
 
 
 def _ragged(ids):

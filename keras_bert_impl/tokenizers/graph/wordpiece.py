@@ -4,22 +4,27 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from keras_bert_impl.tokenizers.formats import tokenizer_options, vocabularies
+from keras_bert_impl.tokenizers.formats import (
+  characters,
+  tokenizer_options,
+  vocabularies,
+)
 from keras_bert_impl.tokenizers.graph import (
   alignment,
-  normalization,
-  piece_tokenizer,
+  pipeline,
+  steps,
   text_words,
   tokenizer,
 )
 
 # Limit of tensorflow_text, without the "##".
 _MAX_TOKEN_BYTES = 256
+_PREFIX = vocabularies.CONTINUATION_PREFIX
 # Deleted characters do not separate a character from its marks. A long run of
 # them is one unit, or each of them would search for the marks after it.
 _UNIT = (
-  rf"^[!-~]+$|(?s)(?:{text_words.DELETED}+|.)"
-  rf"(?:{text_words.DELETED}*{alignment.COMBINING})*"
+  rf"^[!-~]+$|(?s)(?:{characters.DELETED}+|.)"
+  rf"(?:{characters.DELETED}*{characters.COMBINING})*"
 )
 
 
@@ -49,59 +54,46 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
     family=None,
     name="wordpiece_tokenizer",
   ):
-    vocabulary = vocabularies.Vocabulary.load(vocab_file)
     options = tokenizer_options.WordPieceOptions(
       bool(do_lower_case), bool(compose_hangul), family
     )
-    super().__init__(vocabulary, options, [vocab_file], name)
-    self._max_characters = normalization.MAX_WORD_CHARACTERS
-    if self.rules:
-      self._max_characters = self.rules.max_word_characters
-    self._lookup = _build_lookup(vocabulary, self._max_characters)
-    self._ids = piece_tokenizer.build_ids(vocabulary)
-    prefix = vocabularies.CONTINUATION_PREFIX
+    vocabulary = vocabularies.Vocabulary.load(vocab_file)
+    super().__init__(_WordPieces, vocabulary, options, [vocab_file], name)
+
+
+class _WordPieces(pipeline.Pipeline):
+  """Pieces of words, the longest first."""
+
+  def __init__(self, vocabulary, rules):
+    super().__init__(vocabulary, rules)
+    self._lookup = _build_lookup(vocabulary, rules)
+    self._ids = pipeline.build_ids(vocabulary)
     self._continuing = tf.constant(
       [
-        vocabulary.ids.get(prefix + token, index)
+        vocabulary.ids.get(_PREFIX + token, index)
         for index, token in enumerate(vocabulary.tokens)
       ]
     )
 
-  def _prepare(self, texts, options=None):
-    if self.rules:
-      return normalization.hide_overlong_words(
-        self._clean(texts), self._max_characters
-      )
-    return normalization.normalize(texts, options or self.options)
+  def split(self, texts):
+    return self._hide_overlong(self._words(texts))
 
-  def tokenize_normalized(self, texts):
-    """Returns the ids, int32 [B, (pieces)], of `normalize`d texts [B]."""
-    if not self.rules:
-      return self._lookup.tokenize(texts)
-    words = normalization.split_words(texts)
+  def look_up(self, texts):
+    words = tf.strings.split(texts)  # [B, (words)]
     pieces = self._lookup.tokenize(words.flat_values)
     return alignment.merge_rows(words.with_flat_values(pieces))
 
-  def _clean(self, texts):
-    """Returns texts with blanks between words, overlong words unchanged."""
-    if self.rules:
-      return normalization.set_words_apart(text_words.drop_invalid(texts))
-    return normalization.clean(texts, self.options)
-
-  def _set_apart(self, texts):
+  def set_apart(self, texts):
     return self.normalize(texts)
 
-  def _tokenize_inside(self, texts, pieces):
+  def look_up_inside(self, texts, pieces):
     texts = self.normalize(texts)
-    prefix = vocabularies.CONTINUATION_PREFIX
-    whole = self._ids.lookup(tf.strings.join([prefix, texts]))
-    return piece_tokenizer.replace_first(pieces, self._continuing, whole)
+    whole = self._ids.lookup(tf.strings.join([_PREFIX, texts]))
+    return pipeline.replace_first(pieces, self._continuing, whole)
 
-  def _find_bytes(self, texts):
-    words = normalization.split_words(self._clean(texts))  # [B, (words)]
-    shown = normalization.hide_overlong_words(
-      words.flat_values, self._max_characters
-    )
+  def find_bytes(self, texts):
+    words = tf.strings.split(self._words(texts))  # [B, (words)]
+    shown = self._hide_overlong(words.flat_values)
     ids, begins, stops = self._lookup.tokenize_with_offsets(shown)
     begins, stops = (
       tf.cast(places.flat_values, tf.int32) for places in (begins, stops)
@@ -120,39 +112,33 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
       *(ids.with_flat_values(places + shift) for places in (begins, stops)),
     )
 
-  def _units(self, texts):
+  def num_bytes(self, texts):
+    return tf.strings.length(self._content(texts))
+
+  def units(self, texts):
     return alignment.units_of(
-      text_words.drop_invalid(texts), _UNIT, self._content
+      text_words.drop_invalid(texts),
+      _UNIT,
+      lambda parts: self._content(self.fold(parts, are_parts=True)),
     )
 
   def _content(self, texts):
-    texts = self._clean(self._fold(texts, are_parts=True))
-    return tf.strings.regex_replace(texts, r"[ \t\n\r]", "")
+    return tf.strings.regex_replace(self._words(texts), r"[ \t\n\r]", "")
 
-  def _num_bytes(self, texts):
-    texts = self._clean(texts)
-    return tf.strings.length(tf.strings.regex_replace(texts, r"[ \t\n\r]", ""))
+  def _hide_overlong(self, texts):
+    return steps.hide_overlong_words(texts, self.rules.max_word_characters)
 
   @property
   def token_texts(self):
-    """List of V bytes, the tokens as they are."""
     return [token.encode("utf-8") for token in self.vocabulary.tokens]
 
-  def _join(self, token_texts):
+  def join(self, token_texts):
     texts = tf.strings.reduce_join(token_texts, axis=-1, separator=" ")
-    return tf.strings.regex_replace(
-      texts, f" {vocabularies.CONTINUATION_PREFIX}", ""
-    )
+    return tf.strings.regex_replace(texts, f" {_PREFIX}", "")
 
 
-def _build_lookup(vocabulary, max_word_characters):
-  """Returns a longest-match-first look-up, linear in the text's length.
-
-  It splits at white space, punctuation and CJK by its own rules, which change
-  nothing, because normalised text has blanks at all these places already. With
-  a tokenizer.json, whose rules may be others, it looks up words.
-  """
-  outside = vocabulary.rules.outside if vocabulary.rules else ()
+def _build_lookup(vocabulary, rules):
+  """Returns a longest-match-first look-up of words, linear in their length."""
   tokens = []
   for index, token in enumerate(vocabulary.tokens):
     size = len(token.encode("utf-8"))
@@ -161,17 +147,17 @@ def _build_lookup(vocabulary, max_word_characters):
         f"{vocabulary.origin}, line {index + 1}: the token has {size} bytes; "
         f"at most {_MAX_TOKEN_BYTES} are possible."
       )
-    if normalization.OVERLONG_WORD in token or index in outside:
+    if steps.OVERLONG_WORD in token or index in rules.outside:
       # No text contains it, and an overlong word must not match it; or it is
       # none of the model's.
       token = f"[{token} {index}]"
     tokens.append(token)
   model = tf_text.build_fast_wordpiece_model(
     tokens,
-    4 * max_word_characters,  # Above every word that is let through.
-    vocabularies.CONTINUATION_PREFIX,
+    4 * rules.max_word_characters,  # Above every word that is let through.
+    _PREFIX,
     vocabulary.tokens[vocabulary.unk_id],
-    bool(vocabulary.rules),  # no_pretokenization
+    True,  # no_pretokenization
     False,  # support_detokenization
   )
   return tf_text.FastWordpieceTokenizer(

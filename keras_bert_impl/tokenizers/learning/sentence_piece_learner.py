@@ -9,17 +9,16 @@ Source: google-research/albert, README (the command of its vocabulary).
 """
 
 import collections
-import functools
 import io
 import random
 
 import sentencepiece
-import tensorflow as tf
 
 from keras_bert_impl import choices, files
 from keras_bert_impl import options as options_lib
 from keras_bert_impl.tokenizers.formats import vocabularies, vocabulary_files
-from keras_bert_impl.tokenizers.graph import sentence_piece, text_batches
+from keras_bert_impl.tokenizers.graph import steps
+from keras_bert_impl.tokenizers.learning import normalized_batches
 
 # At a hundred bytes each, about a gigabyte while learning.
 MAX_SENTENCES = 2_000_000
@@ -119,21 +118,10 @@ def learn(
 
 def _prepare(texts, options):
   """Yields the normalised `texts` that contain words."""
-  normalize = _compile_normalizer(options)
-  for batch in text_batches.of_texts(texts):
-    for text in normalize(tf.constant(batch, tf.string)).numpy():
+  for batch in normalized_batches.of_texts(texts, steps.normalize, options):
+    for text in batch:
       if text.strip():
         yield text.decode("utf-8")
-
-
-# Compiled once: eager ops cost more than the work on short texts.
-@functools.lru_cache(maxsize=1)
-def _compile_normalizer(options):
-  return tf.function(
-    lambda batch: sentence_piece.normalize(batch, options),
-    input_signature=[tf.TensorSpec([None], tf.string)],
-    autograph=False,
-  )
 
 
 def _sample(texts, size):

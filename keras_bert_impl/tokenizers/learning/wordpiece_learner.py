@@ -11,12 +11,10 @@ frequency (Sennrich et al. 2016) instead of by likelihood.
 """
 
 import collections
-import functools
 import heapq
 import io
 
 import sentencepiece
-import tensorflow as tf
 from absl import logging
 
 from keras_bert_impl import options as options_lib
@@ -25,8 +23,10 @@ from keras_bert_impl.tokenizers.formats import (
   vocabularies,
   vocabulary_files,
 )
-from keras_bert_impl.tokenizers.graph import normalization, text_batches
+from keras_bert_impl.tokenizers.graph import steps
+from keras_bert_impl.tokenizers.learning import normalized_batches
 
+_UNCASED = tokenizer_options.WordPieceOptions()
 _MAX_PIECE_CHARACTERS = 16
 # A million words take 0.9 GB and half a minute to learn from, and a tenth of
 # that to count.
@@ -44,53 +44,43 @@ def count_words(texts, options):
     collections.Counter of str, without the words that are too long to be
     looked up.
   """
-  split = _compile_splitter(options)
   counts = collections.Counter()
-  for batch in text_batches.of_texts(texts):
-    counts.update(split(tf.constant(batch)).numpy().tolist())
-  counts.pop(normalization.OVERLONG_WORD.encode("utf-8"), None)
+  for words in normalized_batches.of_texts(texts, _words_of, options):
+    counts.update(words.tolist())
+  counts.pop(steps.OVERLONG_WORD.encode("utf-8"), None)
   return collections.Counter(
     {word.decode("utf-8"): count for word, count in counts.items()}
   )
 
 
-# Compiled once: eager ops cost more than the work on short texts.
-@functools.lru_cache(maxsize=1)
-def _compile_splitter(options):
-  @tf.function(
-    input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
-  )
-  def split(batch):
-    normalized = normalization.normalize(batch, options)
-    return normalization.split_words(normalized).flat_values
-
-  return split
+def _words_of(texts, options):
+  return steps.words_of(texts, options).flat_values
 
 
 def learn(
   texts,
   vocab_size,
-  do_lower_case=True,
-  compose_hangul=False,
+  options=_UNCASED,
   min_frequency=2,
   character_coverage=1.0,
+  origin=vocabulary_files.WORDPIECE,
   count=count_words,
 ):
-  """Learns a vocabulary from `texts` and returns its tokens.
+  """Returns the `Vocabulary` for `texts`.
 
   Args:
     texts: iterable of str or bytes, read once; or anything that `count` takes.
     vocab_size: int, tokens wanted, special ones included.
-    do_lower_case: bool, as the tokenizer will be used.
-    compose_hangul: bool, as the tokenizer will be used.
+    options: `WordPieceOptions`, as the tokenizer will be used.
     min_frequency: int, how often a token must occur to be learned.
     character_coverage: float in (0, 1], share of the text's characters that
       must be in the alphabet; rarer ones become [UNK] with their words.
+    origin: str, name of the vocabulary in messages.
     count: callable (texts, options) -> Counter, as `count_words`.
 
   Returns:
-    list of str: the special tokens ([PAD] is 0), the alphabet, and pieces with
-    the earliest merge first. Shorter than vocab_size, with a warning, if the
+    `Vocabulary`: the special tokens ([PAD] is 0), the alphabet, and pieces with
+    the earliest merge first. Smaller than vocab_size, with a warning, if the
     text has not enough pieces.
 
   Raises:
@@ -98,16 +88,16 @@ def learn(
       larger than the vocabulary.
   """
   _check_arguments(vocab_size, min_frequency, character_coverage)
-  options = tokenizer_options.WordPieceOptions(do_lower_case, compose_hangul)
-  return learn_from_counts(
+  tokens = learn_from_counts(
     count(texts, options), vocab_size, min_frequency, character_coverage
   )
+  return vocabularies.Vocabulary(tuple(tokens), origin)
 
 
 def learn_from_counts(
   counts, vocab_size, min_frequency=2, character_coverage=1.0
 ):
-  """Learns a vocabulary from counts of words; as `learn`.
+  """Returns the tokens for counts of words, list of str; as `learn`.
 
   Args:
     counts: dict of word to its number of occurrences, as of `count_words`.

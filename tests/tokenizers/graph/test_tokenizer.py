@@ -51,14 +51,14 @@ if __name__ == "__main__":
 """
 
 
-@pytest.fixture(params=list(WRITERS))
+@pytest.fixture(params=list(WRITERS), scope="module")
 def kind(request):
   return request.param
 
 
-@pytest.fixture
-def tokenizer(kind, tmp_path):
-  return tokenizers.load(WRITERS[kind](tmp_path))
+@pytest.fixture(scope="module")
+def tokenizer(kind, tmp_path_factory):
+  return tokenizers.load(WRITERS[kind](tmp_path_factory.mktemp(kind)))
 
 
 def _framed(tokenizer, frame, *texts):

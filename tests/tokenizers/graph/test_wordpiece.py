@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.tokenizers.formats import tokenizer_options
-from keras_bert_impl.tokenizers.graph import normalization
+from keras_bert_impl.tokenizers.graph import steps
 from tests.tokenizers import reference, vocabularies
 
 DATA = os.environ.get("KERAS_BERT_DATA")
@@ -86,8 +86,7 @@ def test_every_character_is_treated_as_by_the_reference(options):
   expected = reference.ReferenceTokenizer(
     ["[UNK]"], options.do_lower_case, options.compose_hangul
   )
-  normalized = normalization.normalize(tf.constant(texts), options)
-  words = normalization.split_words(normalized).to_list()
+  words = steps.words_of(tf.constant(texts), options).to_list()
   for text, got in zip(texts, words, strict=True):
     assert [word.decode() for word in got] == expected.words(text), repr(text)
 
@@ -97,9 +96,7 @@ def test_the_lookup_splits_at_no_other_characters_than_normalisation(tmp_path):
     vocabularies.write(tmp_path, ["a", "b"]), do_lower_case=False
   )
   texts = tf.constant([f"a{chr(code)}b" for code in _code_points()])
-  words = normalization.split_words(
-    normalization.normalize(texts, tokenizer.options)
-  )
+  words = steps.words_of(texts, tokenizer.options)
   ids = tokenizer.tokenize(texts)
   # Every word has one piece: a, b or [UNK].
   assert ids.row_lengths().numpy().tolist() == (

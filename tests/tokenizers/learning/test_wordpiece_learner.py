@@ -10,19 +10,23 @@ from tests.tokenizers import vocabularies
 UNCASED = tokenizer_options.WordPieceOptions()
 
 
+def learn(*arguments, **named):
+  return [*learner.learn(*arguments, **named).tokens]
+
+
 def test_special_tokens_come_first_and_padding_is_zero():
-  tokens = learner.learn(vocabularies.sentences(), 200)
+  tokens = learn(vocabularies.sentences(), 200)
   assert tokens[:5] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
 @pytest.mark.parametrize("vocab_size", [60, 201, 500])
 def test_the_size_is_exact_where_the_text_has_enough_pieces(vocab_size):
-  tokens = learner.learn(vocabularies.sentences(), vocab_size)
+  tokens = learn(vocabularies.sentences(), vocab_size)
   assert len(tokens) == len(set(tokens)) == vocab_size
 
 
 def test_too_little_text_gives_fewer_tokens_and_says_so(caplog):
-  tokens = learner.learn(["aba abb"] * 2, 1000)
+  tokens = learn(["aba abb"] * 2, 1000)
   assert len(tokens) < 30
   assert f"yields {len(tokens)} tokens, fewer than vocab_size (1000)" in (
     caplog.text
@@ -31,16 +35,16 @@ def test_too_little_text_gives_fewer_tokens_and_says_so(caplog):
 
 def test_the_same_text_gives_the_same_tokens_in_any_order():
   texts = vocabularies.sentences()
-  first = learner.learn(texts, 300)
-  assert learner.learn(texts, 300) == first
-  assert learner.learn(reversed(texts), 300) == first
-  assert learner.learn(iter([" ".join(texts)]), 300) == first
+  first = learn(texts, 300)
+  assert learn(texts, 300) == first
+  assert learn(reversed(texts), 300) == first
+  assert learn(iter([" ".join(texts)]), 300) == first
 
 
 def test_frequent_words_become_one_token(tmp_path):
   texts = ["the cat sat on the mat"] * 50 + vocabularies.sentences()
   tokenizer = wordpiece.WordPieceTokenizer(
-    vocabularies.write(tmp_path, learner.learn(texts, 400))
+    vocabularies.write(tmp_path, learn(texts, 400))
   )
   ids = tokenizer.tokenize(["the cat", "sat mat"])
   assert ids.row_lengths().numpy().tolist() == [2, 2]
@@ -49,7 +53,7 @@ def test_frequent_words_become_one_token(tmp_path):
 def test_no_word_of_the_text_is_unknown(tmp_path):
   texts = vocabularies.sentences() + ["Çà et là: 中国 한국어 (3d) don't"] * 2
   tokenizer = wordpiece.WordPieceTokenizer(
-    vocabularies.write(tmp_path, learner.learn(texts, 200))
+    vocabularies.write(tmp_path, learn(texts, 200))
   )
   unknown = tokenizer.vocabulary.unk_id
   assert unknown not in tokenizer.tokenize(texts).flat_values.numpy()
@@ -80,16 +84,18 @@ def test_text_is_read_once_and_in_batches(monkeypatch):
 
 def test_case_accents_and_hangul_follow_the_options():
   texts = ["Été 한국 Été 한국"]
-  assert "E" in "".join(learner.learn(texts, 100, do_lower_case=False))
-  lowered = learner.learn(texts, 100)
+  assert "E" in "".join(
+    learn(texts, 100, tokenizer_options.WordPieceOptions(False))
+  )
+  lowered = learn(texts, 100)
   assert "ete" in lowered
   assert "한국" not in lowered
-  composed = learner.learn(texts, 100, compose_hangul=True)
+  composed = learn(texts, 100, tokenizer_options.WordPieceOptions(True, True))
   assert {"ete", "한국"} <= set(composed)
 
 
 def test_every_character_stands_alone_and_continues_where_it_did():
-  tokens = learner.learn(["ab!"] * 3, 10, min_frequency=3)
+  tokens = learn(["ab!"] * 3, 10, min_frequency=3)
   assert tokens[5:] == ["!", "a", "b", "##b", "ab"]
 
 
@@ -160,10 +166,10 @@ def test_coverage_leaves_out_the_rarest_characters():
 )
 def test_values_out_of_range_are_named(arguments, message):
   with pytest.raises(ValueError, match=message):
-    learner.learn(vocabularies.sentences(), **({"vocab_size": 300} | arguments))
+    learn(vocabularies.sentences(), **({"vocab_size": 300} | arguments))
 
 
 @pytest.mark.parametrize("texts", [[], [""], [" \n", "\0"]])
 def test_a_text_without_words_is_refused(texts):
   with pytest.raises(ValueError, match="has no words"):
-    learner.learn(texts, 100)
+    learn(texts, 100)
