@@ -50,13 +50,12 @@ setuptools.setup(
     "tensorflow>=2.20,<2.22",
     "tensorflow-datasets>=4.9.7",
     "tensorflow-text>=2.20,<2.22",
+    "tokenizers>=0.20",
     "tqdm>=4.66",
   ],
   extras_require={
     # Data preparation on many machines; docs/beam.md.
     "beam": ["apache-beam>=2.77,<2.78"],
-    # Learning a byte-level BPE vocabulary; using one needs nothing more.
-    "bpe": ["tokenizers>=0.20"],
     # Models by name.
     "hub": ["huggingface-hub>=0.30", "kagglehub>=0.3"],
     # The local server; the protocol buffers of clients of TensorFlow Serving.
@@ -87,7 +86,6 @@ setuptools.setup(
       "selenium>=4.20",
       "starlette>=1.0",
       "tensorflow-serving-api>=2.20,<2.22",
-      "tokenizers>=0.20",
       "uvicorn>=0.34",
     ],
     # Dumps of Wikipedia as text; data sets of it come without.

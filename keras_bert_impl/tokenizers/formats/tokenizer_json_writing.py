@@ -6,15 +6,16 @@ of, tokenizer_config.json names that one, so that it is read here; there
 `transformers` finds the class that takes tokenizer.json as it is.
 """
 
-import base64
 import dataclasses
 import json
 
 from absl import logging
+from etils import epy
 
 from keras_bert_impl import families, files
 from keras_bert_impl.tokenizers.formats import (
   piece_model,
+  text_rules,
   tokenizer_options,
   vocabularies,
   vocabulary_files,
@@ -25,13 +26,9 @@ from keras_bert_impl.tokenizers.formats.vocabulary_files import (
   WORDPIECE,
 )
 
-_MOST_WORD_CHARACTERS = 200  # as in `normalization`
-_METASPACE = {
-  "type": "Metaspace",
-  "replacement": vocabulary_files.WORD_START,
-  "prepend_scheme": "always",
-}
-_BYTE_LEVEL = {"type": "ByteLevel", "trim_offsets": True, "use_regex": True}
+with epy.lazy_imports():
+  import tokenizers
+  from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 
 def save(folder, vocabulary, options):
@@ -119,16 +116,40 @@ def content(vocabulary, options):
   """
   if vocabulary.rules:
     return vocabulary.rules.content
-  values = {
-    "version": "1.0",
-    "truncation": None,
-    "padding": None,
-    "added_tokens": _added_tokens(vocabulary),
-    "normalizer": None,
-    "pre_tokenizer": None,
-    "post_processor": _post_processor(vocabulary, options),
-  }
-  return files.to_json(values | _KINDS[vocabulary.kind](vocabulary, options))
+  model, normalizer, splitter, decoder = _KINDS[vocabulary.kind](
+    vocabulary, options
+  )
+  made = tokenizers.Tokenizer(model)
+  made.pre_tokenizer, made.decoder = splitter, decoder
+  if normalizer:
+    made.normalizer = normalizer
+  if {"cls", "sep"} <= vocabulary.role_ids.keys():
+    made.post_processor = _framer(vocabulary, _framing(vocabulary, options))
+  mask = vocabulary.role_ids.get("mask")
+  for index in sorted(vocabulary.special_ids):
+    # [MASK] takes the blanks before it.
+    lstrip = vocabulary.kind != WORDPIECE and index == mask
+    token = tokenizers.AddedToken(
+      vocabulary.tokens[index], lstrip=lstrip, normalized=False, special=True
+    )
+    made.add_special_tokens([token])
+  return made.to_str(pretty=True) + "\n"
+
+
+def _framer(vocabulary, framing):
+  """Returns the post-processor of a framing."""
+  ids = vocabulary.role_ids
+  names = {role: vocabulary.tokens[ids[role]] for role in ("cls", "sep")}
+  single, pair = (
+    [
+      f"{names.get(name, f'${name}')}:{segment}"
+      for name, segment in framing.template(number)
+    ]
+    for number in (1, 2)
+  )
+  return tokenizers.processors.TemplateProcessing(
+    single, pair, [(name, ids[role]) for role, name in sorted(names.items())]
+  )
 
 
 def _for_transformers(vocabulary, options):
@@ -159,122 +180,60 @@ def _framing(vocabulary, options):
   return own or families.FAMILIES[options.family or families.DEFAULT].framing
 
 
-def _added_tokens(vocabulary):
-  """Returns the special tokens; [MASK] takes the blanks before it."""
-  takes_blanks = vocabulary.kind != WORDPIECE
-  mask = vocabulary.role_ids.get("mask")
-  return [
-    {
-      "id": index,
-      "content": vocabulary.tokens[index],
-      "single_word": False,
-      "lstrip": takes_blanks and index == mask,
-      "rstrip": False,
-      "normalized": False,
-      "special": True,
-    }
-    for index in sorted(vocabulary.special_ids)
-  ]
-
-
-def _post_processor(vocabulary, options):
-  """Returns the framing of the family; None without [CLS] or [SEP]."""
-  ids = vocabulary.role_ids
-  if not {"cls", "sep"} <= ids.keys():
-    return None
-  framing = _framing(vocabulary, options)
-  names = {role: vocabulary.tokens[ids[role]] for role in ("cls", "sep")}
-
-  def entry(name, segment):
-    kind = "SpecialToken" if name in names else "Sequence"
-    return {kind: {"id": names.get(name, name), "type_id": segment}}
-
-  single, pair = (
-    [entry(*part) for part in framing.template(number)] for number in (1, 2)
-  )
-  return {
-    "type": "TemplateProcessing",
-    "single": single,
-    "pair": pair,
-    "special_tokens": {
-      name: {"id": name, "ids": [ids[role]], "tokens": [name]}
-      for role, name in sorted(names.items())
-    },
-  }
-
-
 def _wordpiece(vocabulary, options):
-  normalizer = {
-    "type": "BertNormalizer",
-    "clean_text": True,
-    "handle_chinese_chars": True,
-    "strip_accents": None,
-    "lowercase": options.do_lower_case,
-  }
+  """Returns a model, normalizer or None, pre-tokenizer and decoder."""
+  steps = normalizers.BertNormalizer(lowercase=options.do_lower_case)
   if options.do_lower_case and options.compose_hangul:
-    normalizer = _sequence("normalizers", [normalizer, {"type": "NFC"}])
-  return {
-    "normalizer": normalizer,
-    "pre_tokenizer": {"type": "BertPreTokenizer"},
-    "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
-    "model": {
-      "type": "WordPiece",
-      "unk_token": vocabulary.tokens[vocabulary.unk_id],
-      "continuing_subword_prefix": "##",
-      "max_input_chars_per_word": _MOST_WORD_CHARACTERS,
-      "vocab": vocabulary.ids,
-    },
-  }
+    steps = normalizers.Sequence([steps, normalizers.NFC()])
+  model = models.WordPiece(
+    vocabulary.ids,
+    unk_token=vocabulary.tokens[vocabulary.unk_id],
+    max_input_chars_per_word=text_rules.MOST_WORD_CHARACTERS,
+  )
+  return model, steps, pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
 
 
 def _byte_bpe(vocabulary, options):
-  return {
-    "pre_tokenizer": _BYTE_LEVEL
-    | {"add_prefix_space": options.add_prefix_space},
-    "decoder": _BYTE_LEVEL | {"add_prefix_space": True},
-    "model": _bpe_model(
-      vocabulary.ids, [merge.split(" ") for merge in vocabulary.merges]
-    ),
-  }
+  merges = [tuple(merge.split(" ")) for merge in vocabulary.merges]
+  splitter = pre_tokenizers.ByteLevel(options.add_prefix_space)
+  return (
+    models.BPE(vocabulary.ids, merges),
+    None,
+    splitter,
+    decoders.ByteLevel(),
+  )
 
 
 def _sentence_piece(vocabulary, options):
   model = piece_model.parse(vocabulary.model)
   settings = model.normalizer_spec
   scores = {piece.piece: piece.score for piece in model.pieces}
-  scored = [[token, scores.get(token, 0.0)] for token in vocabulary.tokens]
   steps = list(_normalizers(options))
   if settings.precompiled_charsmap:
-    charsmap = base64.b64encode(settings.precompiled_charsmap).decode("ascii")
-    steps.append({"type": "Precompiled", "precompiled_charsmap": charsmap})
+    steps.append(normalizers.Precompiled(settings.precompiled_charsmap))
   if settings.remove_extra_whitespaces:
     steps += [
-      {"type": "Strip", "strip_left": True, "strip_right": True},
-      {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
+      normalizers.Strip(),
+      normalizers.Replace(tokenizers.Regex(" {2,}"), " "),
     ]
-  scheme = "always" if settings.add_dummy_prefix else "never"
   has_blanks = any(vocabulary_files.WORD_START in piece[1:] for piece in scores)
-  metaspace = _METASPACE | {"prepend_scheme": scheme, "split": not has_blanks}
+  scheme = "always" if settings.add_dummy_prefix else "never"
+  spaces = {"prepend_scheme": scheme, "split": not has_blanks}
   fallback = model.trainer_spec.byte_fallback
   if model.trainer_spec.model_type == piece_model.UNIGRAM:
-    written = {
-      "type": "Unigram",
-      "unk_id": vocabulary.unk_id,
-      "vocab": scored,
-      "byte_fallback": fallback,
-    }
+    scored = [(token, scores.get(token, 0.0)) for token in vocabulary.tokens]
+    written = models.Unigram(scored, vocabulary.unk_id, fallback)
   else:
-    written = _bpe_model(vocabulary.ids, _merges(scores)) | {
-      "unk_token": vocabulary.tokens[vocabulary.unk_id],
-      "fuse_unk": True,
-      "byte_fallback": fallback,
-    }
-  return {
-    "normalizer": _sequence("normalizers", steps) if steps else None,
-    "pre_tokenizer": metaspace,
-    "decoder": metaspace,
-    "model": written,
-  }
+    written = models.BPE(
+      vocabulary.ids,
+      _merges(scores),
+      unk_token=vocabulary.tokens[vocabulary.unk_id],
+      fuse_unk=True,
+      byte_fallback=fallback,
+    )
+  splitter = pre_tokenizers.Metaspace(**spaces)
+  steps = normalizers.Sequence(steps) if steps else None
+  return written, steps, splitter, decoders.Metaspace(**spaces)
 
 
 _KINDS = {
@@ -287,17 +246,17 @@ _KINDS = {
 def _normalizers(options):
   """Yields the normalizers for `SentencePieceOptions`."""
   if options.remove_space:
-    yield {"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "}
-    yield {"type": "Strip", "strip_left": True, "strip_right": True}
+    yield normalizers.Replace(tokenizers.Regex(r"\s+"), " ")
+    yield normalizers.Strip()
     for quotes in ("``", "''"):
-      yield {"type": "Replace", "pattern": {"String": quotes}, "content": '"'}
+      yield normalizers.Replace(quotes, '"')
   if not options.keep_accents:
-    yield {"type": "NFKD"}
-    yield {"type": "StripAccents"}
+    yield normalizers.NFKD()
+    yield normalizers.StripAccents()
     if options.compose_hangul:
-      yield {"type": "NFC"}
+      yield normalizers.NFC()
   if options.do_lower_case:
-    yield {"type": "Lowercase"}
+    yield normalizers.Lowercase()
 
 
 def _merges(scores):
@@ -309,27 +268,8 @@ def _merges(scores):
     scores: {piece: float}.
   """
   return [
-    [piece[:place], piece[place:]]
+    (piece[:place], piece[place:])
     for piece in sorted(scores, key=scores.get, reverse=True)
     for place in range(1, len(piece))
     if piece[:place] in scores and piece[place:] in scores
   ]
-
-
-def _bpe_model(ids, merges):
-  return {
-    "type": "BPE",
-    "dropout": None,
-    "unk_token": None,
-    "continuing_subword_prefix": None,
-    "end_of_word_suffix": None,
-    "fuse_unk": False,
-    "byte_fallback": False,
-    "ignore_merges": False,
-    "vocab": ids,
-    "merges": merges,
-  }
-
-
-def _sequence(name, steps):
-  return {"type": "Sequence", name: steps}

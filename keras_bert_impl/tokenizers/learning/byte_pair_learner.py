@@ -7,6 +7,7 @@ same vocabulary, in any order.
 import json
 
 from absl import logging
+from etils import epy
 
 from keras_bert_impl import options as options_lib
 from keras_bert_impl.tokenizers.formats import (
@@ -14,6 +15,9 @@ from keras_bert_impl.tokenizers.formats import (
   vocabularies,
   vocabulary_files,
 )
+
+with epy.lazy_imports():
+  import tokenizers
 
 # RoBERTa's, at its ids; the mask is the last token of all.
 _FIRST_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
@@ -37,8 +41,7 @@ def learn(
     Smaller than vocab_size, with a warning, if the text has not enough pairs.
 
   Raises:
-    ValueError: on a value out of range, a text without words, or if the
-      `tokenizers` library is missing.
+    ValueError: on a value out of range or a text without words.
   """
   num_fixed = len(_FIRST_TOKENS) + len(byte_alphabet.CHARACTERS) + 1
   options_lib.check_numbers(f"[{num_fixed}, inf)", vocab_size=vocab_size)
@@ -65,13 +68,6 @@ def learn(
 
 def _train(texts, size, options, min_frequency):
   """Returns the tokens, list of str, and merges, list of "left right"."""
-  try:
-    import tokenizers
-  except ImportError as error:
-    raise ValueError(
-      "Learning byte-level BPE needs the tokenizers library: pip install "
-      "tokenizers. (Encoding does not.)"
-    ) from error
   splitter = tokenizers.pre_tokenizers.ByteLevel(
     add_prefix_space=options.add_prefix_space
   )
