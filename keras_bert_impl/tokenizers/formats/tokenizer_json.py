@@ -30,31 +30,13 @@ _FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 _NONE = type(None)
 
 
-@dataclasses.dataclass(frozen=True)
-class TokenizerJson:
-  """What a tokenizer.json holds.
-
-  Attributes:
-    kind: one of the kinds in `vocabulary_files`.
-    tokens: tuple of V strings, the token of each id.
-    roles: {role: token}, of special tokens with the usual names.
-    named_roles: {role: token}, of the special tokens that it uses.
-    rules: `text_rules.TextRules`.
-    merges: as `vocabulary.Vocabulary`.
-    model: bytes, a SentencePiece model made of it.
-  """
-
-  kind: str
-  tokens: tuple
-  roles: dict
-  named_roles: dict
-  rules: text_rules.TextRules
-  merges: tuple = ()
-  model: bytes = b""
-
-
 def read(path):
-  """Returns the `TokenizerJson` in the file `path`.
+  """Returns what is in the file `path`.
+
+  Returns:
+    (fields, roles, named_roles): {name: value} of `vocabularies.Vocabulary`;
+    {role: token} of special tokens with the usual names; {role: token} of the
+    special tokens that it uses.
 
   Raises:
     FileNotFoundError: there is no such file.
@@ -94,9 +76,8 @@ def _read(content, path):
     **pipeline.PRE_TOKENIZERS[kind](values.get("pre_tokenizer"), path),
   )
   rules, more = _MODELS[kind](model, place, tokens, rules)
-  return TokenizerJson(
-    kind, tuple(tokens), _usual_roles(added), named, rules, **more
-  )
+  fields = {"tokens": tuple(tokens), "kind": kind, "rules": rules, **more}
+  return fields, _usual_roles(added), named
 
 
 # Vocabularies.

@@ -33,9 +33,13 @@ _FOREIGN_MARKS = frozenset(
     "vocab_type",
   )
 )
-# Names the vocabulary that the options are of.
-_VOCABULARY = vocabulary_files.VOCABULARY_KEY
-# Of a model; they may say of which family it is.
+# What `transformers` may ask for and is not done here, and why.
+_BY_PUNCTUATION = {"split_by_punct": ""}
+_REFUSED = dict.fromkeys((WORDPIECE, BYTE_BPE, SENTENCEPIECE), _BY_PUNCTUATION)
+_REFUSED[vocabulary_files.TOKENIZER_JSON] = {
+  "split_special_tokens": ": special tokens are found in texts"
+}
+# The files of a model that may say of which family it is.
 _MODEL_FILES = ("config.json", "bert_config.json")
 
 
@@ -114,10 +118,8 @@ class SentencePieceOptions:
   family: str | None = _family()
 
 
-# What a tokenizer.json needs no options for.
-_TOKENIZER_JSON = vocabulary_files.TOKENIZER_JSON
 _OPTIONS = {
-  _TOKENIZER_JSON: TokenizerJsonOptions,
+  vocabulary_files.TOKENIZER_JSON: TokenizerJsonOptions,
   WORDPIECE: WordPieceOptions,
   BYTE_BPE: BytePairOptions,
   SENTENCEPIECE: SentencePieceOptions,
@@ -134,41 +136,7 @@ def load(vocab_file):
   Raises:
     ValueError: on an unknown key, family or a value that is not true or false.
   """
-  path = vocabulary_files.options_path(vocab_file)
-  stored = _stored(vocab_file)
-  if stored is None:
-    return None
-  kind = _kind_of(vocab_file)
-  if kind == _TOKENIZER_JSON:
-    if stored.get("split_special_tokens"):
-      raise ValueError(
-        f"split_special_tokens (True) in {path} is not supported; only False"
-        " is: special tokens are found in texts."
-      )
-    return TokenizerJsonOptions(find_family(vocab_file))
-  known = _option_names(kind)
-  is_foreign = bool(_FOREIGN_MARKS & set(stored))
-  named = {f"{role}_token" for role in ROLES}
-  unknown = sorted(set(stored) - set(known) - named - {_VOCABULARY})
-  if unknown and not is_foreign:
-    raise ValueError(
-      f"unknown key {unknown[0]!r} in {path}; known: {', '.join(known)}."
-    )
-  family = find_family(vocab_file)
-  values = _foreign_defaults(kind, stored, family) if is_foreign else {}
-  values = values | {name: stored[name] for name in known if name in stored}
-  values.pop("family", None)
-  for name, value in values.items():
-    if not isinstance(value, bool):
-      raise ValueError(f"{name} ({value!r}) in {path} must be true or false.")
-  options = _OPTIONS[kind](**values, family=family)
-  if kind == WORDPIECE:
-    _check_foreign(stored, options, path)
-  if stored.get("split_by_punct"):
-    raise ValueError(
-      f"split_by_punct (True) in {path} is not supported; only False is."
-    )
-  return options
+  return _load(_kind_of(vocab_file), *_beside(vocab_file))
 
 
 def find_family(vocab_file):
@@ -183,20 +151,7 @@ def find_family(vocab_file):
   Raises:
     ValueError: tokenizer_config.json names an unknown family.
   """
-  path = vocabulary_files.options_path(vocab_file)
-  stored = _stored(vocab_file) or {}
-  if stored.get("family") is not None:
-    return _check_family(stored["family"], f" in {path}")
-  stem = str(stored.get("tokenizer_class"))
-  stem = stem.removesuffix("Fast").removesuffix("Tokenizer")
-  for family in families.FAMILIES.values():
-    if stem == family.class_stem:
-      return family.name
-  for name in _MODEL_FILES:
-    model = files.find_json(vocabulary_files.beside(vocab_file, name)) or {}
-    if model.get("model_type") in [*families.FAMILIES]:
-      return model["model_type"]
-  return None
+  return _beside(vocab_file)[-1]
 
 
 def resolve(vocab_file, default_family=None, **given):
@@ -227,18 +182,27 @@ def resolve(vocab_file, default_family=None, **given):
       )
   if "family" in given:
     _check_family(given["family"])
-  stored = load(vocab_file)
-  if stored is not None and not vocabulary_files.is_tokenizer_json(vocab_file):
-    _warn_of_others(vocab_file)
-  default = _OPTIONS[kind](family=find_family(vocab_file))
-  options = dataclasses.replace(stored or default, **given)
+  path, values, family = _beside(vocab_file)
+  stored = _load(kind, path, values, family)
+  named = vocabulary_files.named_vocabulary(path)
+  own_name = os.path.basename(os.fspath(vocab_file))
+  if kind in vocabulary_files.FILE_NAMES and named not in (None, own_name):
+    logging.warning(
+      "The options of %s in %s are those of %s: give others by flags, or put"
+      " the two into folders of their own.",
+      vocab_file,
+      path,
+      named,
+    )
+  options = stored or _OPTIONS[kind](family=family)
+  options = dataclasses.replace(options, **given)
   if options.family is None:
     options = dataclasses.replace(options, family=default_family)
   if stored not in (None, options):
     logging.warning(
       "The vocabulary was made for %s (%s), but is used with %s.",
       stored,
-      vocabulary_files.options_path(vocab_file),
+      path,
       options,
     )
   return options
@@ -257,33 +221,74 @@ def save(vocab_file, options, others=None):
   vocabulary_files.put_options_aside(vocab_file)
   path = vocabulary_files.beside(vocab_file, OPTIONS_FILE)
   values = dataclasses.asdict(options) | (others or {})
-  values[_VOCABULARY] = os.path.basename(os.fspath(vocab_file))
+  values[vocabulary_files.VOCABULARY_KEY] = os.path.basename(
+    os.fspath(vocab_file)
+  )
   files.write_json(path, dict(sorted(values.items())))
   return path
 
 
-def _stored(vocab_file):
-  """Returns the options beside a vocabulary or in its preset, dict or None."""
-  stored = files.find_json(vocabulary_files.options_path(vocab_file))
-  return keras_hub_tokenizer.options(vocab_file) if stored is None else stored
+def _beside(vocab_file):
+  """Returns what files beside a vocabulary, or in its preset, say of it.
 
-
-def _warn_of_others(vocab_file):
+  Returns:
+    (path, values, family): the path of its options; what is there, dict or
+    None; the name of its family or None.
+  """
   path = vocabulary_files.options_path(vocab_file)
-  named = vocabulary_files.named_vocabulary(path)
-  if named not in (None, os.path.basename(os.fspath(vocab_file))):
-    logging.warning(
-      "The options of %s in %s are those of %s: give others by flags, or put"
-      " the two into folders of their own.",
-      vocab_file,
-      path,
-      named,
+  values = files.find_json(path)
+  if values is None:
+    values = keras_hub_tokenizer.options(vocab_file)
+  named = values or {}
+  if named.get("family") is not None:
+    return path, values, _check_family(named["family"], f" in {path}")
+  stem = str(named.get("tokenizer_class"))
+  stem = stem.removesuffix("Fast").removesuffix("Tokenizer")
+  for family in families.FAMILIES.values():
+    if stem == family.class_stem:
+      return path, values, family.name
+  for name in _MODEL_FILES:
+    model = files.find_json(vocabulary_files.beside(vocab_file, name)) or {}
+    if model.get("model_type") in [*families.FAMILIES]:
+      return path, values, model["model_type"]
+  return path, values, None
+
+
+def _load(kind, path, stored, family):
+  """Returns the options of a kind, as `load`; arguments as of `_beside`."""
+  if stored is None:
+    return None
+  for name, reason in _REFUSED.get(kind, {}).items():
+    if stored.get(name):
+      raise ValueError(
+        f"{name} (True) in {path} is not supported; only False is{reason}."
+      )
+  if kind == vocabulary_files.TOKENIZER_JSON:
+    return TokenizerJsonOptions(family)
+  known = _option_names(kind)
+  is_foreign = bool(_FOREIGN_MARKS & set(stored))
+  others = {f"{role}_token" for role in ROLES}
+  others.add(vocabulary_files.VOCABULARY_KEY)
+  unknown = sorted(set(stored) - set(known) - others)
+  if unknown and not is_foreign:
+    raise ValueError(
+      f"unknown key {unknown[0]!r} in {path}; known: {', '.join(known)}."
     )
+  values = _foreign_defaults(kind, family) if is_foreign else {}
+  values = values | {name: stored[name] for name in known if name in stored}
+  values.pop("family", None)
+  for name, value in values.items():
+    if not isinstance(value, bool):
+      raise ValueError(f"{name} ({value!r}) in {path} must be true or false.")
+  options = _OPTIONS[kind](**values, family=family)
+  if kind == WORDPIECE:
+    _check_foreign(stored, options, path)
+  return options
 
 
 def _kind_of(vocab_file):
   if vocabulary_files.is_tokenizer_json(vocab_file):
-    return _TOKENIZER_JSON
+    return vocabulary_files.TOKENIZER_JSON
   return vocabulary_files.kind_of(vocab_file)
 
 
@@ -295,7 +300,7 @@ def _check_family(name, place=""):
   return name
 
 
-def _foreign_defaults(kind, stored, family):
+def _foreign_defaults(kind, family):
   """Returns the options that `transformers` leaves out when they are these."""
   if kind != SENTENCEPIECE:
     return {}

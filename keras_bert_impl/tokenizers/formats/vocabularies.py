@@ -271,21 +271,11 @@ def _load_tokenizer_json(cls, path):
 
   What it says of special tokens goes before what files beside it say.
   """
-  found = tokenizer_json.read(path)
-  beside = {
-    role: token
-    for role, token in _load_role_names(path)
-    if token in found.tokens
-  }
-  return cls(
-    found.tokens,
-    path,
-    found.kind,
-    tuple(sorted((found.roles | beside | found.named_roles).items())),
-    found.merges,
-    found.model,
-    found.rules,
-  )
+  fields, usual, named = tokenizer_json.read(path)
+  beside = _load_role_names(path)
+  beside = {role: t for role, t in beside if t in fields["tokens"]}
+  names = usual | beside | named
+  return cls(origin=path, role_names=tuple(sorted(names.items())), **fields)
 
 
 def _role_id(vocabulary, role):
