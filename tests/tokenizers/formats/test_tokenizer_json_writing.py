@@ -79,8 +79,15 @@ def settings_of(folder):
   return json.loads((folder / "tokenizer_config.json").read_text())
 
 
-@pytest.mark.parametrize("kind", WRITERS)
-@pytest.mark.parametrize("family", ["bert", "roberta", "xlnet", None])
+@pytest.mark.parametrize(
+  "kind, family",
+  [
+    ("wordpiece", "bert"),
+    ("byte_bpe", "roberta"),
+    ("sentencepiece", "xlnet"),
+    ("wordpiece", None),
+  ],
+)
 def test_transformers_takes_the_tokenizer_as_its_file_says(
   kind, family, tmp_path
 ):

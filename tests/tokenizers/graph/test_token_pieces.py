@@ -1,25 +1,16 @@
+import pytest
+
 from keras_bert_impl import tokenizers
 from keras_bert_impl.tokenizers.graph import token_pieces
 from tests.tokenizers import vocabularies
 
-WORDS = [
-  "a",
-  "ab",
-  "##b",
-  "##c",
-  "한",
-  "##국",
-  "b",
-  "c",
-  "(",
-  "##(",
-  "中",
-  "##中",
-]
+WORDS = "a ab ##b ##c 한 ##국 b c ( ##( 中 ##中".split()
 
 
-def wordpiece(folder, **options):
-  return tokenizers.load(vocabularies.write(folder, WORDS), **options)
+@pytest.fixture(scope="module")
+def wordpiece(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("wordpiece")
+  return tokenizers.load(vocabularies.write(folder, WORDS), compose_hangul=True)
 
 
 def texts_of(tokenizer, tokens, unit="word"):
@@ -28,34 +19,29 @@ def texts_of(tokenizer, tokens, unit="word"):
   return [" ".join(names[index] for index in row) for row in pieces]
 
 
-def test_each_word_has_its_own_pieces(tmp_path):
-  tokenizer = wordpiece(tmp_path)
-  found = texts_of(tokenizer, ["ab", "abc", "a(b", "?", "\u200b", " "])
+def test_each_word_has_its_own_pieces(wordpiece):
+  found = texts_of(wordpiece, ["ab", "abc", "a(b", "?", "\u200b", " "])
   assert found == ["ab", "ab ##c", "a ( b", "[UNK]", "", ""]
 
 
-def test_characters_inside_of_a_word_continue_it(tmp_path):
-  tokenizer = wordpiece(tmp_path, do_lower_case=False)
-  assert texts_of(tokenizer, "ab 한국 cb", "character") == [
+def test_characters_inside_of_a_word_continue_it(wordpiece):
+  assert texts_of(wordpiece, "ab 한국 cb", "character") == [
     *("a", "##b", "", "한", "##국", "", "c", "##b"),
   ]
 
 
-def test_what_stands_alone_in_text_ends_a_word(tmp_path):
-  tokenizer = wordpiece(tmp_path)
+def test_what_stands_alone_in_text_ends_a_word(wordpiece):
   for token in "(中":
-    found = texts_of(tokenizer, ["a", token, "b"], "character")
+    found = texts_of(wordpiece, ["a", token, "b"], "character")
     assert found == ["a", token, "b"]
 
 
-def test_a_deleted_character_does_not_end_a_word(tmp_path):
-  tokenizer = wordpiece(tmp_path)
-  assert texts_of(tokenizer, "a\u200bb", "character") == ["a", "", "##b"]
+def test_a_deleted_character_does_not_end_a_word(wordpiece):
+  assert texts_of(wordpiece, "a\u200bb", "character") == ["a", "", "##b"]
 
 
-def test_a_character_without_a_continuation_keeps_its_piece(tmp_path):
-  tokenizer = wordpiece(tmp_path)
-  assert texts_of(tokenizer, "aa?", "character") == ["a", "a", "[UNK]"]
+def test_a_character_without_a_continuation_keeps_its_piece(wordpiece):
+  assert texts_of(wordpiece, "aa?", "character") == ["a", "a", "[UNK]"]
 
 
 def test_byte_level_words_have_their_blank_and_inner_characters_none(tmp_path):
@@ -76,16 +62,15 @@ def test_sentencepiece_words_have_their_sign_and_inner_characters_none(
   assert found[4].startswith("▁")
 
 
-def test_sentences_do_not_continue_each_other(tmp_path):
-  tokenizer = wordpiece(tmp_path)
-  names = tokenizer.vocabulary.tokens
+def test_sentences_do_not_continue_each_other(wordpiece):
+  names = wordpiece.vocabulary.tokens
   for unit, inner in (("word", "b"), ("character", "##b")):
     rows = token_pieces.tokenize(
-      tokenizer, [["a"], ["b", "", "b"], [], ["b"]], unit
+      wordpiece, [["a"], ["b", "", "b"], [], ["b"]], unit
     )
     found = [["".join(names[i] for i in ids) for ids in row] for row in rows]
     assert found == [["a"], ["b", "", inner], [], ["b"]]
-  assert token_pieces.tokenize(tokenizer, []) == []
+  assert token_pieces.tokenize(wordpiece, []) == []
 
 
 def test_what_looks_like_a_special_token_is_text(tmp_path):

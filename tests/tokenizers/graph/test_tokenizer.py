@@ -311,10 +311,6 @@ def test_text_comes_back_from_ids_of_any_form(tokenizer):
   ]
 
 
-def test_it_has_as_many_tokens_as_its_vocabulary(tokenizer):
-  assert tokenizer.vocab_size == len(tokenizer.vocabulary.tokens)
-
-
 def test_a_copy_gives_the_same_ids(kind, tmp_path, monkeypatch):
   option = {
     "wordpiece": {"do_lower_case": False},

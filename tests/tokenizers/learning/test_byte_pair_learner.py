@@ -1,5 +1,3 @@
-import sys
-
 import pytest
 
 from keras_bert_impl import tokenizers
@@ -20,11 +18,6 @@ def _load(folder, learned, options):
   learned.save(path)
   tokenizer_options.save(path, options)
   return tokenizers.load(path)
-
-
-@pytest.fixture(autouse=True)
-def _needs_the_library():
-  pytest.importorskip("tokenizers")
 
 
 def test_special_tokens_have_the_ids_of_roberta():
@@ -78,9 +71,3 @@ def test_what_cannot_be_learned_is_said(texts, arguments, message):
   arguments = {"vocab_size": 300, "options": PREFIXED} | arguments
   with pytest.raises(ValueError, match=message):
     byte_pair_learner.learn(texts, **arguments)
-
-
-def test_a_missing_library_is_named_with_the_remedy(monkeypatch):
-  monkeypatch.setitem(sys.modules, "tokenizers", None)
-  with pytest.raises(ValueError, match="pip install tokenizers"):
-    byte_pair_learner.learn(["a"], 300, PREFIXED)
