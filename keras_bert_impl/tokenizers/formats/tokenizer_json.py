@@ -55,7 +55,9 @@ def _read(content, path):
   if kind == SENTENCEPIECE:
     tokens = _piece_names(model, place)
   else:
-    tokens = _tokens_by_id(files.field(model, "vocab", dict, place), place)
+    tokens = vocabulary_files.by_id(
+      files.field(model, "vocab", dict, place), place
+    )
   added = _added_tokens(values, path)
   tokens, outside = _with_added(tokens, added, path)
   framing, named = pipeline.framing(values, path)
@@ -81,20 +83,6 @@ def _read(content, path):
 
 
 # Vocabularies.
-
-
-def _tokens_by_id(ids, place):
-  """Returns {id: token} of {token: id}."""
-  for token, index in ids.items():
-    files.check_type(index, int, f"the id of {token!r} of {place}")
-  by_id = {index: token for token, index in ids.items()}
-  if len(by_id) < len(ids):
-    twice = next(t for t, index in ids.items() if by_id[index] != t)
-    raise ValueError(
-      f"vocab of {place} gives {twice!r} and {by_id[ids[twice]]!r} the same id"
-      f" ({ids[twice]})."
-    )
-  return by_id
 
 
 def _piece_names(model, place):
@@ -166,13 +154,7 @@ def _with_added(by_id, added, path):
         f" which {taken!r} has."
       )
     all_tokens[token.index] = token.content
-  for index in range(len(all_tokens)):
-    if index not in all_tokens:
-      raise ValueError(
-        f"{path} must give its {len(all_tokens)} tokens the ids from 0 to"
-        f" {len(all_tokens) - 1}, but no token has {index}."
-      )
-  tokens = [all_tokens[index] for index in range(len(all_tokens))]
+  tokens = vocabulary_files.in_order(all_tokens, path)
   return tokens, frozenset(all_tokens.keys() - by_id.keys())
 
 
@@ -226,34 +208,13 @@ def _read_byte_bpe(model, place, tokens, rules):
     ("ignore_merges", (None, False)),
   ):
     pipeline.check(model, name, allowed, place)
-  known = frozenset(
-    token for index, token in enumerate(tokens) if index not in rules.outside
+  known = (t for index, t in enumerate(tokens) if index not in rules.outside)
+  merges = vocabulary_files.pairs(
+    enumerate(files.field(model, "merges", list, place)),
+    known,
+    f"merges of {place}, entry",
   )
-  merges = {}  # {merge: its entry}, in their order.
-  for line, merge in enumerate(files.field(model, "merges", list, place)):
-    pair = merge.split(" ") if isinstance(merge, str) else merge
-    if not (
-      isinstance(pair, list)
-      and len(pair) == 2
-      and all(isinstance(part, str) for part in pair)
-    ):
-      raise ValueError(
-        f"merges of {place}, entry {line} must be two tokens, not"
-        f" {files.shown(merge)}."
-      )
-    if not {*pair, "".join(pair)} <= known:
-      raise ValueError(
-        f"merges of {place}, entry {line}: {files.shown(merge)} names or makes"
-        " what is not in its vocab."
-      )
-    merge = " ".join(pair)
-    if merge in merges:
-      raise ValueError(
-        f"merges of {place}, entry {line}: {merge!r} is entry {merges[merge]}"
-        " too: restore the file."
-      )
-    merges[merge] = line
-  return rules, {"merges": tuple(merges)}
+  return rules, {"merges": merges}
 
 
 def _read_unigram(model, place, unused_tokens, rules):

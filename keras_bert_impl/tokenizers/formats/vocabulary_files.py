@@ -266,47 +266,87 @@ def parse_ids(content, path):
     ValueError: if it does not give every id from 0 on to one token.
   """
   ids = files.parse_json(files.decode(content, path), path)
+  return in_order(by_id(ids, path), path)
+
+
+def by_id(ids, place):
+  """Returns {id: token} of {token: id}.
+
+  Raises:
+    ValueError: an id is no integer, or that of two tokens.
+  """
   for token, index in ids.items():
-    files.check_type(index, int, f"the id of {token!r} in {path}")
-  by_id = {index: token for token, index in ids.items()}
-  for index in range(len(ids)):
-    if index not in by_id:
+    files.check_type(index, int, f"the id of {token!r} in {place}")
+  tokens = {index: token for token, index in ids.items()}
+  for token, index in ids.items():
+    if tokens[index] != token:
       raise ValueError(
-        f"{path} must give its {len(ids)} tokens the ids from 0 to "
-        f"{len(ids) - 1}, but no token has {index}."
+        f"{place} gives {token!r} and {tokens[index]!r} the same id ({index})."
       )
-  return [by_id[index] for index in range(len(ids))]
+  return tokens
+
+
+def in_order(tokens, path):
+  """Returns the tokens of {id: token}, list of str.
+
+  Raises:
+    ValueError: there is no token of an id.
+  """
+  for index in range(len(tokens)):
+    if index not in tokens:
+      raise ValueError(
+        f"{path} must give its {len(tokens)} tokens the ids from 0 to"
+        f" {len(tokens) - 1}, but no token has {index}."
+      )
+  return [tokens[index] for index in range(len(tokens))]
 
 
 def parse_merges(content, path, tokens):
-  """Returns the lines of a merges.txt, tuple of "left right".
+  """Returns the lines of a merges.txt; as `pairs`."""
+  lines = files.decode(content, path).split("\n")
+  merges = (
+    (number, line.removesuffix("\r"))
+    for number, line in enumerate(lines, start=1)
+    if line not in ("", "\r") and not line.startswith("#version")
+  )
+  return pairs(merges, tokens, f"{path}, line")
+
+
+def pairs(merges, tokens, place):
+  """Returns merges, tuple of "left right".
+
+  Args:
+    merges: iterable of (number, "left right" or [left, right]).
+    tokens: iterable of str, the vocabulary.
+    place: str, where the numbers count, for messages.
 
   Raises:
-    ValueError: if a line is no pair, comes twice, or names or makes what is no
+    ValueError: if one is no pair, comes twice, or names or makes what is no
       token.
   """
-  known = frozenset(tokens)
-  merges = {}  # {line: its number}, in their order.
-  for line, text in enumerate(files.decode(content, path).split("\n"), start=1):
-    text = text.removesuffix("\r")
-    if not text or text.startswith("#version"):
-      continue
-    pair = text.split(" ")
-    if len(pair) != 2:
+  known, numbers = frozenset(tokens), {}
+  for number, merge in merges:
+    pair = merge.split(" ") if isinstance(merge, str) else merge
+    if not (
+      isinstance(pair, list)
+      and len(pair) == 2
+      and all(isinstance(part, str) for part in pair)
+    ):
       raise ValueError(
-        f"{path}, line {line}: {text!r} must be two tokens with a space"
-        " between."
+        f"{place} {number}: {files.shown(merge)} must be two tokens with a"
+        " space between."
       )
     for token in (*pair, "".join(pair)):
       if token not in known:
         raise ValueError(
-          f"{path}, line {line}: {token!r} is not in the vocabulary beside it:"
-          " give the two files of one model."
+          f"{place} {number}: {token!r} is not in the vocabulary: give the"
+          " merges of the same model."
         )
-    if text in merges:
+    merge = " ".join(pair)
+    if merge in numbers:
       raise ValueError(
-        f"{path}, line {line}: {text!r} stands on line {merges[text]} too:"
-        " restore the file."
+        f"{place} {number}: {merge!r} stands in {numbers[merge]} too: restore"
+        " the file."
       )
-    merges[text] = line
-  return tuple(merges)
+    numbers[merge] = number
+  return tuple(numbers)

@@ -407,13 +407,13 @@ def test_it_works_in_data_sets_saved_models_and_pickles(content, tmp_path):
   np.testing.assert_array_equal(served["starts"], starts)
 
 
-def damaged(content, *path, value):
-  """Returns `content` with another value at a path of names."""
-  changed = copy.deepcopy(content)
-  place = changed
-  for name in path[:-1]:
+def damaged(content, path, value):
+  """Returns `content` with another value at a path of names and places."""
+  changed = place = copy.deepcopy(content)
+  *path, last = (int(x) if x.isdigit() else x for x in path.split("/"))
+  for name in path:
     place = place[name]
-  place[path[-1]] = value
+  place[last] = value
   return changed
 
 
@@ -431,107 +431,72 @@ ADDED = {
 @pytest.mark.parametrize(
   "kind, path, value, message",
   [
-    ("wordpiece", ["model"], [], r"model in .* must be an object"),
-    ("wordpiece", ["model", "type"], "WordLevel", "'WordLevel'.* one of WordP"),
-    ("wordpiece", ["model", "vocab"], [], "vocab in model .* an object"),
-    ("wordpiece", ["model", "vocab"], {}, "is not in its vocab"),
-    ("wordpiece", ["model", "vocab", "a"], "1", "id of 'a' .* an integer"),
-    ("wordpiece", ["model", "vocab", "a"], 0, "same id"),
-    ("wordpiece", ["model", "vocab", "a"], 10**9, "but no token has"),
+    ("wordpiece", "model", [], r"model in .* must be an object"),
+    ("wordpiece", "model/type", "WordLevel", "'WordLevel'.* one of WordP"),
+    ("wordpiece", "model/vocab", [], "vocab in model .* an object"),
+    ("wordpiece", "model/vocab", {}, "is not in its vocab"),
+    ("wordpiece", "model/vocab/a", "1", "id of 'a' .* an integer"),
+    ("wordpiece", "model/vocab/a", 0, "same id"),
+    ("wordpiece", "model/vocab/a", 10**9, "but no token has"),
+    ("wordpiece", "model/unk_token", "none", "no token 'none', which"),
+    ("wordpiece", "model/continuing_subword_prefix", "@@", "only '##' is"),
+    ("wordpiece", "model/max_input_chars_per_word", 9999, "at most 1000"),
+    ("wordpiece", "pre_tokenizer", None, "none.* only BertPre"),
+    ("wordpiece", "pre_tokenizer", {"type": "Split"}, "only BertPre"),
+    ("wordpiece", "normalizer", {"type": "Nmt"}, r"normalizer \(Nmt\)"),
+    ("wordpiece", "normalizer", {}, "has no 'type'"),
+    ("wordpiece", "normalizer/lowercase", 1, "true or false"),
+    ("wordpiece", "added_tokens", {}, "added_tokens in .* must be a list"),
+    ("wordpiece", "added_tokens", [ADDED | {"id": 1}], "'.PAD.'.* id 1, but 0"),
     (
       "wordpiece",
-      ["model", "unk_token"],
-      "none",
-      "no token 'none', which it names for unk",
-    ),
-    ("wordpiece", ["model", "continuing_subword_prefix"], "@@", "only '##' is"),
-    ("wordpiece", ["model", "max_input_chars_per_word"], 9999, "at most 1000"),
-    (
-      "wordpiece",
-      ["pre_tokenizer"],
-      None,
-      "pre_tokenizer .none.* only BertPre",
-    ),
-    (
-      "wordpiece",
-      ["pre_tokenizer"],
-      {"type": "Split"},
-      "only BertPreTokenizer",
-    ),
-    ("wordpiece", ["normalizer"], {"type": "Nmt"}, r"normalizer \(Nmt\)"),
-    ("wordpiece", ["normalizer"], {}, "has no 'type'"),
-    ("wordpiece", ["normalizer", "lowercase"], 1, "true or false"),
-    ("wordpiece", ["added_tokens"], {}, "added_tokens in .* must be a list"),
-    (
-      "wordpiece",
-      ["added_tokens"],
-      [ADDED | {"id": 1}],
-      "'.PAD.'.* id 1, but 0",
-    ),
-    (
-      "wordpiece",
-      ["added_tokens"],
+      "added_tokens",
       [ADDED | {"content": "x y", "id": 3}],
-      "id 3, which '.SEP.' has",
+      "id 3, which '.SEP",
     ),
-    (
-      "wordpiece",
-      ["added_tokens"],
-      [ADDED | {"single_word": True}],
-      "single_w",
-    ),
-    ("wordpiece", ["added_tokens"], [ADDED | {"content": ""}], "not be empty"),
-    ("wordpiece", ["post_processor", "pair"], [], "frames pairs as ''"),
-    ("wordpiece", ["post_processor"], {"type": "X"}, "only TemplateProcessing"),
-    ("wordpiece", ["post_processor", "special_tokens"], {}, "has no '.CLS.'"),
-    ("byte_bpe", ["model", "merges"], ["a b c"], "entry 0 must be two tokens"),
-    ("byte_bpe", ["model", "merges"], [["q", "zz"]], "not in its vocab"),
+    ("wordpiece", "added_tokens", [ADDED | {"single_word": True}], "single_w"),
+    ("wordpiece", "added_tokens", [ADDED | {"content": ""}], "not be empty"),
+    ("wordpiece", "post_processor/pair", [], "frames pairs as ''"),
+    ("wordpiece", "post_processor", {"type": "X"}, "only TemplateProcessing"),
+    ("wordpiece", "post_processor/special_tokens", {}, "has no '.CLS.'"),
+    ("byte_bpe", "model/merges", ["a b c"], "entry 0: .* must be two"),
+    ("byte_bpe", "model/merges", [["q", "zz"]], "not in the vocab"),
     (
       "byte_bpe",
-      ["model", "merges"],
+      "model/merges",
       ["h e", ["h", "e"]],
-      "entry 1: 'h e' is entry 0 too",
+      "entry 1: 'h e' stands in 0 too",
     ),
-    (
-      "byte_bpe",
-      ["model", "merges"],
-      None,
-      "merges in model .* must be a list",
-    ),
-    ("byte_bpe", ["model", "dropout"], 0.1, "dropout .0.1.* only None"),
-    ("byte_bpe", ["model", "ignore_merges"], True, "ignore_merges .True"),
-    ("byte_bpe", ["pre_tokenizer"], {"type": "Metaspace"}, "only ByteLevel is"),
-    ("byte_bpe", ["pre_tokenizer", "use_regex"], False, "use_regex .False"),
-    ("sentencepiece", ["model", "unk_id"], None, "unk_id .* an integer"),
-    ("sentencepiece", ["model", "unk_id"], 10**6, "is no id"),
-    ("sentencepiece", ["model", "vocab"], {"a": 1}, "must be a list"),
-    ("sentencepiece", ["model", "vocab", 7], ["a"], "entry 7 must be a piece"),
-    ("sentencepiece", ["model", "vocab", 7], ["a", 1e300], "entry 7 must be"),
+    ("byte_bpe", "model/merges", None, "merges in .* a list"),
+    ("byte_bpe", "model/dropout", 0.1, "dropout .0.1.* only None"),
+    ("byte_bpe", "model/ignore_merges", True, "ignore_merges .True"),
+    ("byte_bpe", "pre_tokenizer", {"type": "Metaspace"}, "only ByteLevel is"),
+    ("byte_bpe", "pre_tokenizer/use_regex", False, "use_regex .False"),
+    ("sentencepiece", "model/unk_id", None, "unk_id .* an integer"),
+    ("sentencepiece", "model/unk_id", 10**6, "is no id"),
+    ("sentencepiece", "model/vocab", {"a": 1}, "must be a list"),
+    ("sentencepiece", "model/vocab/7", ["a"], "entry 7 must be a piece"),
+    ("sentencepiece", "model/vocab/7", ["a", 1e300], "entry 7 must be"),
+    ("sentencepiece", "model/byte_fallback", True, "a piece for each"),
+    ("sentencepiece", "pre_tokenizer/prepend_scheme", "first", "first"),
     (
       "sentencepiece",
-      ["model", "byte_fallback"],
-      True,
-      "a piece for each byte",
-    ),
-    ("sentencepiece", ["pre_tokenizer", "prepend_scheme"], "first", "first"),
-    (
-      "sentencepiece",
-      ["normalizer"],
+      "normalizer",
       {"type": "Precompiled", "precompiled_charsmap": "=?"},
       "not base64",
     ),
     (
       "sentencepiece",
-      ["normalizer"],
+      "normalizer",
       {"type": "Replace", "pattern": {"Regex": r"\w(?=x)"}, "content": ""},
-      "only characters, classes",
+      "only characters, cl",
     ),
   ],
 )
 def test_damage_and_what_is_not_supported_give_one_line(
   contents, tmp_path, kind, path, value, message
 ):
-  file = write(tmp_path, damaged(contents[kind], *path, value=value))
+  file = write(tmp_path, damaged(contents[kind], path, value))
   with pytest.raises(ValueError, match=message) as caught:
     tokenizers.load(file)
   assert "\n" not in str(caught.value)
@@ -552,7 +517,7 @@ def test_damage_and_what_is_not_supported_give_one_line(
 def test_a_damaged_character_map_gives_one_line(contents, tmp_path, charsmap):
   text = base64.b64encode(charsmap).decode()
   step = {"type": "Precompiled", "precompiled_charsmap": text}
-  content = damaged(contents["sentencepiece"], "normalizer", value=step)
+  content = damaged(contents["sentencepiece"], "normalizer", step)
   with pytest.raises(ValueError, match="precompiled_charsmap") as caught:
     tokenizers.load(write(tmp_path, content))
   assert "\n" not in str(caught.value)

@@ -182,7 +182,7 @@ def test_the_fingerprint_depends_on_the_merges(tmp_path):
       "",
       "2 tokens the ids from 0 to 1, but no token has 1",
     ),
-    ('{"a": 0, "b": 0}', "", "no token has 1"),
+    ('{"a": 0, "b": 0}', "", "gives 'a' and 'b' the same id"),
     ('{"hidden_act": "x"}', "", "id of 'hidden_act' in .* an integer, not 'x'"),
     ('{"labels": [1]}', "", "id of 'labels' in .* an integer, not"),
     ('{"a": 0, "b": 1}', "#version: 0.2\na\n", "txt, line 2: 'a' must be two"),

@@ -252,5 +252,5 @@ def test_a_merge_that_comes_twice_is_named(tmp_path):
   merges = tmp_path / "merges.txt"
   last = merges.read_text("utf-8").splitlines()[-1]
   merges.write_text(merges.read_text("utf-8").rstrip("\n") + f"\n{last}\n")
-  with pytest.raises(ValueError, match="merges.txt, line .* stands on line"):
+  with pytest.raises(ValueError, match="merges.txt, line .* stands in"):
     tokenizers.load(vocab_file)
