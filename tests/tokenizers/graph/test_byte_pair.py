@@ -160,12 +160,6 @@ def test_a_word_has_the_same_pieces_wherever_it_stands(tokenizer):
   assert rows[4] + rows[3] == rows[0][:2]
 
 
-def test_a_literal_special_token_stays_text(tokenizer):
-  ids = tokenizer.tokenize(["<s> <mask></s>"])[0].numpy()
-  assert not set(ids) & set(tokenizer.vocabulary.special_ids)
-  assert tokenizer.detokenize([ids]).numpy()[0] == b"<s> <mask></s>"
-
-
 def test_detokenize_leaves_out_what_frames_a_text(tokenizer):
   ids = tokenizer.vocabulary.ids
   row = [ids[t] for t in ("<s>", "Ġthe", "<mask>", "</s>", "<pad>")]
@@ -180,17 +174,6 @@ def test_words_begin_with_a_blank(tokenizer):
     [b"hello", b" world", b".", b" cat"]
   )
   assert word_ids.to_list() == [[], [0, 1, 1, 2], [0]]
-
-
-def test_ids_are_ragged_int32_in_a_pipeline_and_out_of_it(tokenizer):
-  texts = ["hello world", "", "the 中"]
-  ids = tokenizer.tokenize(texts)
-  assert ids.dtype == tf.int32
-  assert ids.shape.as_list() == [3, None]
-  dataset = tf.data.Dataset.from_tensor_slices(texts).batch(2)
-  batches = [batch.to_list() for batch in dataset.map(tokenizer.tokenize)]
-  assert sum(batches, []) == ids.to_list()
-  assert tokenizer.tokenize(tf.constant([], tf.string)).to_list() == []
 
 
 def test_merges_may_stand_elsewhere(vocab_file, tokenizer, tmp_path):

@@ -7,7 +7,6 @@ import unicodedata
 import keras
 import pytest
 import sentencepiece
-import tensorflow as tf
 
 from keras_bert_impl import families, tokenizers
 from tests.tokenizers import vocabularies
@@ -281,22 +280,6 @@ def test_detokenize_joins_the_bytes_of_unknown_characters(tmp_path):
   )
   decoded = tokenizer.detokenize(tokenizer.tokenize(["the ☃ 😀"])).numpy()
   assert decoded[0].decode() == "the ☃ 😀"
-
-
-def test_a_literal_special_token_stays_text(tokenizer):
-  ids = tokenizer.tokenize(["[CLS] the [MASK]"])[0].numpy()
-  assert not set(ids) & {
-    tokenizer.vocabulary.cls_id,
-    tokenizer.vocabulary.mask_id,
-  }
-
-
-def test_it_runs_in_a_data_pipeline(tokenizer):
-  texts = ["the cat", "", "sat on"]
-  dataset = tf.data.Dataset.from_tensor_slices(texts).batch(2)
-  batches = [batch.to_list() for batch in dataset.map(tokenizer.tokenize)]
-  assert sum(batches, []) == tokenizer.tokenize(texts).to_list()
-  assert tokenizer.tokenize(tf.constant([], tf.string)).to_list() == []
 
 
 def _prepare(text, do_lower_case, keep_accents, remove_space):

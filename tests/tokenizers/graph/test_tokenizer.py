@@ -109,6 +109,20 @@ def _check(tokenizer, inputs, frame, rows):
     }
 
 
+def test_ids_are_ragged_int32_of_the_batch(tokenizer):
+  ids = tokenizer.tokenize(TEXTS)
+  assert ids.dtype == tf.int32
+  assert ids.shape.as_list() == [len(TEXTS), None]
+  assert tokenizer.tokenize(tf.constant([], tf.string)).to_list() == []
+
+
+def test_a_literal_special_token_stays_text(tokenizer):
+  special = tokenizer.vocabulary.special_ids
+  texts = [tokenizer.vocabulary.tokens[index] for index in special]
+  ids = tokenizer.tokenize([*texts, " ".join(texts)]).flat_values.numpy()
+  assert {*special} & {*ids} <= {tokenizer.vocabulary.unk_id}
+
+
 def test_a_text_is_framed_and_padded(tokenizer, kind):
   rows = tokenizer.tokenize(TEXTS).to_list()
   inputs = tokenizer(TEXTS, with_word_ids=True)

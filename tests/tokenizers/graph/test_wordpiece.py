@@ -104,12 +104,6 @@ def test_the_lookup_splits_at_no_other_characters_than_normalisation(tmp_path):
   )
 
 
-def test_a_literal_special_token_stays_text(tokenizer):
-  assert _pieces(tokenizer, "the [MASK] [CLS]") == (
-    ["the", "[", "mask", "]", "[", "cls", "]"]
-  )
-
-
 def test_the_longest_piece_wins_and_a_word_is_whole_or_unknown(tokenizer):
   assert _pieces(tokenizer, "Unbelievable tokenizations ☃") == (
     ["un", "##believ", "##able", "token", "##ization", "##s", "[UNK]"]
@@ -138,13 +132,6 @@ def test_empty_texts_and_batches_have_no_pieces(tokenizer):
   assert empty.to_list() == []
   ids, word_ids = tokenizer.tokenize_with_word_ids(["", ""])
   assert ids.to_list() == word_ids.to_list() == [[], []]
-
-
-def test_ids_are_ragged_int32_of_the_batch(tokenizer):
-  ids = tokenizer.tokenize(["hello world", "the"])
-  assert isinstance(ids, tf.RaggedTensor)
-  assert ids.dtype == tf.int32
-  assert ids.shape.as_list() == [2, None]
 
 
 def test_hangul_stays_whole_only_when_composed(vocab_file):
@@ -178,13 +165,6 @@ def test_detokenize_leaves_out_what_frames_a_text(tokenizer):
   row = [ids[t] for t in ("[CLS]", "the", "[MASK]", "##s", "[SEP]", "[PAD]")]
   texts = tokenizer.detokenize(tf.constant([row])).numpy().tolist()
   assert texts == [b"the [MASK]s"]
-
-
-def test_it_runs_in_a_data_pipeline(tokenizer):
-  texts = ["hello world", "the token", "mask"]
-  dataset = tf.data.Dataset.from_tensor_slices(texts).batch(2)
-  batches = [ids.to_list() for ids in dataset.map(tokenizer.tokenize)]
-  assert sum(batches, []) == tokenizer.tokenize(texts).to_list()
 
 
 def test_a_token_that_cannot_be_looked_up_is_refused(tmp_path):
