@@ -167,8 +167,8 @@ def test_a_folder_that_gets_one_keeps_its_settings(kind, tmp_path):
     # A private character, and a final sigma.
     ("google_uncased/vocab.txt", {}, {"a\ue000b", "ΟΔΟΣ Σ"}),
     ("koelectra/vocab.txt", {"do_lower_case": False}, {"a\ue000b"}),
-    ("roberta/vocab.json", {}, set()),
-    ("xlnet/spiece.model", {}, set()),
+    pytest.param("roberta/vocab.json", {}, set(), marks=pytest.mark.slow),
+    pytest.param("xlnet/spiece.model", {}, set(), marks=pytest.mark.slow),
     ("albert_vi_30k/30k-clean.model", ALBERT, {"a\0b", "ΟΔΟΣ Σ"}),
   ],
 )

@@ -1,3 +1,4 @@
+import ast
 import json
 import os
 import pathlib
@@ -14,6 +15,7 @@ from keras_bert_impl import tokenizers
 from keras_bert_impl.tokenizers.formats import byte_alphabet
 from tests.tokenizers import vocabularies
 
+ROOT = pathlib.Path(__file__).parents[3]
 DATA = os.environ.get("KERAS_BERT_DATA")
 
 
@@ -199,6 +201,30 @@ def test_a_vocabulary_in_which_a_byte_is_missing_is_refused(tmp_path):
     tokenizers.BytePairTokenizer(path)
 
 
+def imported(module, found):
+  """Adds the modules that are loaded with one of ours to the set `found`."""
+  path = ROOT / f"{module.replace('.', '/')}.py"
+  if module in found or not path.exists():
+    found.add(module)
+    return
+  found.add(module)
+  for node in ast.parse(path.read_text("utf-8")).body:
+    if isinstance(node, ast.Import):
+      found.update(alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+      for alias in node.names:
+        imported(f"{node.module}.{alias.name}", found)
+
+
+def test_what_it_imports_imports_no_tensorflow_text():
+  found = set()
+  imported("keras_bert_impl.tokenizers.graph.byte_pair", found)
+  assert {"tensorflow", "keras_bert_impl.tokenizers.graph.steps"} <= found
+  assert "tensorflow_text" not in found
+
+
+# The same in a process, of every module that is loaded.
+@pytest.mark.slow
 def test_it_needs_no_tensorflow_text():
   program = (
     "import sys; from keras_bert_impl import tokenizers; "

@@ -181,6 +181,9 @@ def test_reading_a_vocabulary_needs_neither_tensorflow_nor_its_text_ops():
   assert subprocess.run([sys.executable, "-c", program]).returncode == 0
 
 
+# What this adds to the tests of SavedModels: a process without the files, in
+# another locale.
+@pytest.mark.slow
 def test_a_saved_model_needs_no_vocabulary_file_and_no_locale(tmp_path):
   vocab_file = vocabularies.write(tmp_path)
   tokenizer = tokenizers.WordPieceTokenizer(vocab_file)
