@@ -37,7 +37,7 @@ def test_a_fine_tuning_task_is_one_file(tmp_path, monkeypatch):
     do_train=True,
     do_eval=True,
     max_seq_length=16,
-    num_train_epochs=16.0,
+    num_train_epochs=9.0,
   )
   folder = str(tmp_path / "run")
   this = job.Job(

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_bert_impl.tasks.masking import masking
 from keras_bert_impl.tokenizers.formats import vocabularies
-from tfrecords import manifest
+from tfrecords import examples, manifest
 from tfrecords.reading import lanes, reader, record_parsing, scan
 
 LENGTH, PREDICTIONS = 16, 4
@@ -27,15 +27,10 @@ def instance(number):
 
 
 def serialized(values):
-  """Returns a tf.train.Example; ints and floats by the type of the values."""
-  example = tf.train.Example()
-  for name, numbers in values.items():
-    feature = example.features.feature[name]
-    if any(isinstance(number, float) for number in numbers):
-      feature.float_list.value.extend(numbers)
-    else:
-      feature.int64_list.value.extend(int(number) for number in numbers)
-  return example.SerializeToString(deterministic=True)
+  """Returns the bytes of an example; floats by the type of the values."""
+  return examples.serialize(
+    values, [n for n, x in values.items() if isinstance((*x, 0)[0], float)]
+  )
 
 
 def clean_record(number, **changes):
