@@ -159,7 +159,7 @@ def main():
 
 
 def _draw_attention(checkpoint_dir):
-  """Returns what draws the tab of attention, or None without a checkpoint."""
+  """Returns the function behind the tab of attention; None: no checkpoint."""
   if not checkpoint_dir:
     return None
   viewer = viewing.open_viewer(model_files.ModelFilesConfig(), checkpoint_dir)

@@ -19,7 +19,7 @@ with epy.lazy_imports():
   from keras_bert_impl.tasks.answers import question_answering_scores
   from keras_bert_impl.training import run_results
 
-# Of a run's flags, what its model is used with.
+# Flags of a run that its model is used with, and their types.
 _OF_CONFIGURATION = {
   "max_answer_length": int,
   "max_seq_length": int,
@@ -103,7 +103,7 @@ def load(path, head=None):
   head = head or _use_of(description)
   _check_head(checkpoint, description.head, head)
   is_beam = description.head == heads.ANSWER_BEAM
-  # Only a beam answers questions by another head than that of this name.
+  # A beam answers questions by another head than that of this name.
   if not (is_beam and head == heads.QUESTION_ANSWERING):
     description = dataclasses.replace(description, head=head)
   model, _ = checkpoint_loading.load(
@@ -182,7 +182,7 @@ def _load_task(head, checkpoint, recorded):
 
 
 def _use_of(description):
-  """Returns what a model is used for that was trained as a checkpoint says."""
+  """Returns the use of a model that was trained as a checkpoint says."""
   if description.head in (heads.FILL_MASK, heads.PRETRAINING):
     # From left to right there is nothing to be seen behind a mask.
     is_causal = description.config.use_causal_mask

@@ -11,7 +11,7 @@ with epy.lazy_imports():
   from keras_bert_impl.visualization import text_row
   from tfrecords.labelled import classification_data
 
-# What a model's texts are read by, besides its tokenizer.
+# Options by which a model's texts are read, besides its tokenizer.
 _OF_READING = ("trained_on", "prompt", "do_lower_case")
 # More cells than these nobody can tell apart.
 MOST_TOKENS = 128

@@ -25,7 +25,7 @@ _TOKENIZER_FILE = "tokenizer_config.json"
 TRANSFORMER, POOLING = "Transformer", "Pooling"
 DENSE, NORMALIZE = "Dense", "Normalize"
 _PACKAGE = "sentence_transformers"
-# Where all versions find their classes.
+# The module in which all versions find their classes.
 _CLASS = "sentence_transformers.models.{}"
 _ENCODERS = ("SentenceTransformer", None)
 _TASKS = ("feature-extraction", None)
@@ -82,7 +82,7 @@ class Texts:
     return self.prompts[name]
 
   def limited_to(self, config):
-    """Returns the same with texts that a model can read.
+    """Returns these settings, for texts that a model can read.
 
     Args:
       config: `EncoderConfig`, whose length counts where none is given.
@@ -95,7 +95,7 @@ class Texts:
 
 @dataclasses.dataclass(frozen=True)
 class Folder:
-  """What a folder says of its model.
+  """The description that a folder has of its model.
 
   Attributes:
     transformer: str, folder or other path of the encoder's checkpoint.
@@ -169,7 +169,7 @@ def _read_modules(folder):
     place = f"module {index} of {path}"
     kind = _kind(files.field(values, "type", str, place), place)
     name = files.field(values, "path", str, place)
-    # What a stranger wrote must not make us read anywhere else.
+    # A stranger's file must not make us read anywhere else.
     if os.path.isabs(name) or ".." in pathlib.PurePath(name).parts:
       raise ValueError(
         f"path ({name!r}) of {place} must be in the folder of that file."

@@ -25,8 +25,8 @@ DESCRIPTION_NAME = "model.json"
 MODELS_NAME = "models.config"
 BATCHING_NAME = "batching.config"
 
-# What TF Serving's Classify and Regress look for; tf.saved_model.save writes
-# the method of Predict for all.
+# The methods that TF Serving's Classify and Regress look for, where
+# tf.saved_model.save writes that of Predict.
 _METHODS = {
   servables.CLASSIFY: "tensorflow/serving/classify",
   servables.REGRESS: "tensorflow/serving/regress",
@@ -51,7 +51,7 @@ max_enqueued_batches { value: 100 }
 """
 # Scripts that a page has examples in; Hangul in syllables or their letters.
 _SCRIPTS = {"Latin": "[A-Za-z]", "Hangul": "[\uac00-\ud7a3\u1100-\u11ff]"}
-# What a version is called while it is written: servers read only directories
+# The name of a version while it is written: servers read only directories
 # whose name is a number.
 _TEMPORARY = re.compile(r"tmp-\d+-\w+")
 

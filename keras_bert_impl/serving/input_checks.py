@@ -79,7 +79,7 @@ def check_ids(model, inputs):
 def _check_range(name, values, limit):
   least, largest = tf.reduce_min(values), tf.reduce_max(values)
   return tf.debugging.Assert(
-    # Of no values, too: then the least is the largest integer.
+    # Without values the least is the largest integer, and this is true.
     (least >= 0) & (largest < limit),
     [
       f"{name} must be from 0 to {limit - 1}, but are from",

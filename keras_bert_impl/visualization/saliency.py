@@ -1,4 +1,4 @@
-"""What a prediction of a model rests on: gradient x input of each token.
+"""Saliency, what a prediction rests on: gradient x input of each token.
 
 The gradient of a logit to the embedding of a token, as the first layer gets it
 (word, segment and position, normalized), times that embedding: how much the
@@ -39,7 +39,7 @@ class Prediction(NamedTuple):
 
 
 def predictions(model, head, row, labels=None):
-  """Returns what a model predicts of a row.
+  """Returns the predictions of a model for a row.
 
   Args:
     model: with the head.

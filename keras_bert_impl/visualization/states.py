@@ -17,7 +17,7 @@ _TINY = 1e-12
 
 
 class States(NamedTuple):
-  """What an encoder makes of a row.
+  """Attention and hidden states of a row.
 
   Attributes:
     attention: float32 [G, N, L, L], as of `TransformerEncoder.attention_probs`.

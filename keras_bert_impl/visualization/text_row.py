@@ -126,14 +126,14 @@ def _read(tokenizer, text):
   """Returns [(id, str)], the tokens of a text and their characters in it."""
   found = (x.numpy().tolist() for x in tokenizer.tokenize_with_offsets(text))
   return [
-    # Of a blank alone there are no characters.
+    # A token that is only a blank has no characters of the text.
     (index, text[start:end] or _shown(tokenizer, index))
     for index, start, end in zip(*found, strict=True)
   ]
 
 
 def _read_around_masks(tokenizer, text):
-  """Returns the same; as `Tokenizer.tokenize_around_masks`."""
+  """Returns tokens as `_read`; read as `Tokenizer.tokenize_around_masks`."""
   if tokenizer.adds_mask:
     return _read(tokenizer, text)
   mask = tokenizer.vocabulary.mask_token
@@ -146,7 +146,7 @@ def _read_around_masks(tokenizer, text):
 
 
 def _read_tokens(tokenizer, text, unit):
-  """Returns the same; each token by itself, as `tokenize_tokens`.
+  """Returns tokens as `_read`; each by itself, as `tokenize_tokens`.
 
   Pieces that do not show where they are in their token get all of it.
   """
@@ -156,7 +156,7 @@ def _read_tokens(tokenizer, text, unit):
     split = text_words.split_characters
   tokens, starts, ends = split(tf.constant([text]))
   pieces = tokenizer.tokenize_tokens(tokens, unit)[0].to_list()
-  # Of words among others: byte-level BPE reads the blank before them.
+  # Each word behind a blank, which byte-level BPE reads.
   words = tf.strings.join([" ", tokens[0]])
   aligned = (x.to_list() for x in tokenizer.tokenize_with_offsets(words))
   found = []
@@ -178,7 +178,7 @@ def _read_tokens(tokenizer, text, unit):
 
 
 def _read_with_prompt(tokenizer, text, prompt, do_lower_case):
-  """Returns the same, as `prompts.encode`."""
+  """Returns tokens as `_read`, with a prompt, as `prompts.encode`."""
   [text] = prompts.fold(tf.constant([prompt + text]), do_lower_case).numpy()
   return _read(tokenizer, text.decode("utf-8"))
 

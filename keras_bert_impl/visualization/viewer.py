@@ -84,7 +84,7 @@ class Viewer:
       size, length = len(html.encode("utf-8")), len(row.tokens)
       if size <= page.MOST_BYTES:
         return View(html, length, row.num_tokens - length)
-      # What a page takes grows with the square of the length.
+      # The size of a page grows with the square of the length.
       length = min(length - 1, int(length * (page.MOST_BYTES / size) ** 0.5))
       if length < 8:
         raise ValueError(
@@ -93,7 +93,7 @@ class Viewer:
         )
 
   def _content(self, row, found):
-    """Returns what the page shows besides attention, a JSON value."""
+    """Returns all that the page shows besides attention, a JSON value."""
     places, cosines = states.neighbours(found.hidden)
     config = self._encoder.config
     return {

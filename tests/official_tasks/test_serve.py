@@ -162,7 +162,7 @@ def test_sigterm_answers_what_has_begun_and_ends_in_order(served):
   _, log = process.communicate(60)
   assert process.returncode == 0
   assert "for development. For production use TensorFlow Serving" in log
-  # Of all that went before, nothing is told but what it serves.
+  # Nothing of all that went before is told but what it serves.
   lines = [line for line in log.splitlines() if " of " in line]
   assert ["Version" in line for line in lines] == [True, True]
   assert "Traceback" not in log

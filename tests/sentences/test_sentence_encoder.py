@@ -114,7 +114,7 @@ def test_folders_of_old_versions_are_read(tmp_path, encoder):
   np.testing.assert_allclose(old.encode(TEXTS), expected, atol=1e-5)
   unit = old.encode(TEXTS, normalize_embeddings=True)
   np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1, atol=1e-5)
-  # Of such a folder, this is the transformer and its tokenizer.
+  # The folder within holds the transformer and its tokenizer.
   inner = kb.from_checkpoint(folder)
   for weight, same in zip(
     inner.weights, old.model.encoder.weights, strict=True
@@ -212,10 +212,8 @@ def test_vectors_follow_the_training_of_the_model():
   assert np.abs(encoder.encode(TEXTS) - before).max() > 0.01
 
 
-def test_a_saved_model_gives_the_same_vectors(tmp_path, encoder):
-  version_dir = kb.export(encoder.servable(), tmp_path / "served")
-  served = tf.saved_model.load(version_dir).signatures["serving_default"]
-  vectors = served(text=tf.constant(TEXTS))["embeddings"]
+def test_its_servable_gives_the_same_vectors(encoder):
+  vectors = encoder.servable().answer(tf.constant(TEXTS))["embeddings"]
   np.testing.assert_allclose(vectors, EXPECTED["query"], atol=1e-5)
 
 

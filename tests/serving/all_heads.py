@@ -44,7 +44,7 @@ OTHER_TOKENIZERS = {
   for kind in ("byte_bpe", "sentencepiece")
 }
 ALL = (*NAMES, *OTHER_TOKENIZERS)
-# Those that every run exports. Op by op, `test_heads` answers by all of them.
+# Heads that every run exports; `test_heads` asks all of them op by op.
 QUICK = (
   "classification_of_pairs",
   "regression",
@@ -90,7 +90,7 @@ MASKED_TEXTS = {
   # Room for 14 pieces: the second mask is cut off.
   "cat " * 13 + "[MASK] [MASK]": "cat " * 13 + "[MASK]",
 }
-# Where the pieces of TEXTS stand.
+# Places of the pieces of TEXTS.
 OFFSETS = (
   ((0, 3), (4, 7), (7, 8), (9, 12), (12, 13)),
   (),

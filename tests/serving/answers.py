@@ -2,7 +2,7 @@
 
 import numpy as np
 
-# Which rows of a request are asked for.
+# Rows of a request that are asked for.
 PARTS = {"all": slice(None), "none": slice(0), "first": slice(1)}
 
 

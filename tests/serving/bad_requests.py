@@ -2,7 +2,7 @@
 
 import numpy as np
 
-# What an exported graph says of a rank, and of sizes.
+# Messages of an exported graph about a rank, and about sizes.
 WRONG_RANK = "is not compatible with expected shape"
 WRONG_SIZE = "must be equally long, but have the shapes"
 

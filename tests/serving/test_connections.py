@@ -16,7 +16,7 @@ MAX_CONNECTIONS = 8
 PREDICT = "/v1/models/toy:predict"
 BODY = b'{"instances": ["four"]}'
 POST = f"POST {PREDICT} HTTP/1.1\r\nHost: localhost\r\n".encode()
-# What clients send before they send no more.
+# Bytes that clients send before they send no more.
 BEGINNINGS = {
   "nothing": b"",
   "half a head": b"POST /v1/mod",

@@ -236,7 +236,7 @@ def test_a_number_that_is_taken_at_the_last_moment_is_passed_over(
   servable, tmp_path, monkeypatch
 ):
   (tmp_path / "versions/1/variables").mkdir(parents=True)
-  # What was found before the other export was ready, and what is there now.
+  # Versions before the other export was ready, and those that are there now.
   found = iter([[], ["1"]])
   monkeypatch.setattr(tf.io.gfile, "listdir", lambda _: next(found))
   monkeypatch.setattr(tf.saved_model, "save", lambda _, p, **__: os.mkdir(p))

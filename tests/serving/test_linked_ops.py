@@ -48,8 +48,8 @@ TEXT_OPS = {
   "WhitespaceTokenizeWithOffsets",
   "WordpieceTokenizeWithOffsets",
 }
-# What TensorFlow itself has registered since 2.12.1, up to 2.21.0; without ops
-# of TPUs, of XLA and of its own optimizers, which no exported graph holds.
+# Ops that TensorFlow has registered since 2.12.1, up to 2.21.0, but for those
+# of TPUs, XLA and its own optimizers, which no exported graph holds.
 CORE_OPS_SINCE_2_12 = {
   "CheckPinned",
   "CollectiveAllToAllV2",

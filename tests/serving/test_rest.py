@@ -130,7 +130,7 @@ def test_columns_give_columns(clients):
 def test_a_batch_of_zero_is_answered_in_column_form(clients):
   outputs = post(clients["classification"], {"inputs": []})["outputs"]
   assert outputs["label"] == outputs["probabilities"] == []
-  # As in TF Serving, not in row form.
+  # In row form there is no such request, as in TF Serving.
   response = clients["regression"].post(PREDICT, json={"instances": []})
   assert "not empty" in error_of(response)
 

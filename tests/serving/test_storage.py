@@ -78,7 +78,7 @@ def test_weights_of_half_precision_take_half_the_space_and_answer_nearly_alike(
   assert logits.dtype == tf.float32
   error = np.abs(logits - head.expected["token_ids"]["logits"])
   assert 0 < error.max() < 32 * precision
-  # Only the weights are rounded, nothing that is computed from them.
+  # The weights are rounded, and nothing that is computed from them.
   head.model.set_weights(rounded)
   expected = head.model(all_heads.TOKEN_IDS, training=False)
   np.testing.assert_allclose(logits, expected["logits"], atol=1e-5)

@@ -24,7 +24,7 @@ def signatures_of(version_dir):
   content = (version_dir / "saved_model.pb").read_bytes()
   [meta_graph] = saved_model_pb2.SavedModel.FromString(content).meta_graphs
   signatures = dict(meta_graph.signature_def)
-  # What SavedModels of TensorFlow 2 start with, no one's to call.
+  # SavedModels of TensorFlow 2 start with it; nobody calls it.
   del signatures["__saved_model_init_op"]
   return signatures
 

@@ -141,7 +141,7 @@ def model_outputs(servable, rows):
     ("wordpiece", "words"),
     ("byte_bpe", "words"),
     ("sentencepiece", "characters"),
-    # Of this kind, pieces do not depend on the blank before a word.
+    # The pieces of this kind do not depend on the blank before a word.
     ("wordpiece", "text", "crf"),
   ],
   ids="-".join,
@@ -251,7 +251,7 @@ def test_characters_without_pieces_are_inside_of_what_goes_on(tokenizer_of):
     [(b"PER", 0, 1, b"a"), (b"LOC", 2, 3, b"d")],
     [(b"PER", 0, 1, b"a")],
   ]
-  # What has no pieces has no probability.
+  # A character without pieces has no probability.
   ab = np.exp([2.0, 3.0]) / (np.exp([2.0, 3.0]) + 4)
   np.testing.assert_allclose(entities[0][0][4], ab.mean(), rtol=1e-5)
 
@@ -350,7 +350,7 @@ def test_what_does_not_fit_is_refused(words):
 
 
 def test_decomposed_text_has_the_same_entities(tokenizer_of):
-  # As macOS writes it; a vocabulary of whole syllables, composed before.
+  # Decomposed as macOS writes it; the vocabulary has whole syllables.
   servable = make(tokenizer_of("wordpiece"), trained_on="characters")
   texts = ["한국어 hello 中文 café", "é" * 40, "\u0301the", ""]
   composed = [unicodedata.normalize("NFC", text) for text in texts]

@@ -67,7 +67,7 @@ class FillMaskServable(servables.Servable):
 
     def run(rows):
       rows = self._with_queries(rows)
-      # As wide as the rows at most, and no row has more masks than that.
+      # Logits are as wide as the rows, and no row has more masks than that.
       logits = model(rows)["token_logits"][..., : vocabulary.size]
       return tuple(tf.math.top_k(tf.nn.softmax(logits), self.top_k))
 

@@ -19,7 +19,7 @@ from keras_bert_impl.tokenizers.formats import characters
 from keras_bert_impl.tokenizers.graph import text_words
 
 _STARTS, _ENDS = "starts", "ends"
-# Of a place that is no piece of the text, or one that may begin no answer.
+# Stands where there is no piece of the text, or one that begins no answer.
 _NONE = -1
 _SPANS = {
   "score": tf.TensorSpec([], tf.float64),

@@ -15,7 +15,7 @@ from keras_bert_impl.serving import row_batches, servables, text_tokens
 from keras_bert_impl.tasks.basics import windows
 from keras_bert_impl.tokenizers.graph import text_words, token_pieces
 
-# Of a token that the model says nothing about.
+# The label of a token that the model says nothing about.
 _UNKNOWN = -1
 
 
@@ -146,12 +146,12 @@ class TokenClassificationServable(servables.Servable):
     lengths = ids.row_lengths()
     sizes = tf.fill(tf.shape(lengths), tf.constant(self._size, tf.int64))
     spans = windows.slide(lengths, sizes, self.doc_stride, self.max_windows)
-    # The last window gets what is before it: a row is as full as it can be.
+    # Shift the last window left so that it is full.
     left = tf.maximum(spans.ends - self._size, 0)  # [W]
     outputs = self._outputs(spans.gather(ids, left))
     num_windows = tf.size(left, tf.int64)
     best = windows.best_windows(spans, lengths)[0].flat_values  # [pieces]
-    # Only a token's first piece counts; what has none is in no window.
+    # A token has the label of its first piece; without pieces it has none.
     window = tf.gather(tf.concat([best, [num_windows]], axis=0), tokens.first)
     is_known = window < num_windows
     first, window = (

@@ -53,7 +53,7 @@ _PAGE_HEADERS = _HEADERS | {
   "Referrer-Policy": "no-referrer",
 }
 _ATTENTION_HEADERS = _PAGE_HEADERS | {
-  # What it may run stands in it.
+  # The page itself says what it may run.
   "Content-Security-Policy": "frame-ancestors 'none'",
   # Without a referrer its form would come from nowhere, and be refused.
   "Referrer-Policy": "same-origin",
@@ -308,7 +308,7 @@ def _attention_routes(draw, api, limits):
 
 
 def _parts(pattern, request):
-  """Returns what stands in a path: model, version and what is asked of them.
+  """Returns the parts of a path: model, version and what is asked of them.
 
   Raises:
     RequestError: it is no such path, or has a label, which no version has here.

@@ -36,7 +36,7 @@ class AttentionTab:
       string.Template((_PAGE_DIR / name).read_text(encoding="utf-8"))
       for name in ("attention_form.html", "attention_start.html")
     )
-    # Those who wait take no thread from the pool that all requests share.
+    # Clients who wait take no thread from the pool that all requests share.
     self._turn = asyncio.Lock()
 
   async def show(self, unused_request):

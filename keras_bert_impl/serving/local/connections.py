@@ -17,7 +17,7 @@ from uvicorn.protocols.http import h11_impl
 # Open files that are left to the model and to sockets that are just accepted.
 _FILES_LEFT = 256
 
-# What h11 lets a server answer: nothing begun, or a request without an answer.
+# States in which h11 lets a server answer: nothing begun, or no answer yet.
 _UNANSWERED = (h11.IDLE, h11.SEND_RESPONSE)
 
 

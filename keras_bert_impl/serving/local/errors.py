@@ -5,7 +5,7 @@ import re
 
 import tensorflow as tf
 
-# As in TF Serving, model_servers/http_server.cc; any other code is 500.
+# Statuses of TF Serving, model_servers/http_server.cc; any other code is 500.
 _HTTP_STATUSES = {
   tf.errors.INVALID_ARGUMENT: http.HTTPStatus.BAD_REQUEST,
   tf.errors.FAILED_PRECONDITION: http.HTTPStatus.BAD_REQUEST,
@@ -15,10 +15,10 @@ _HTTP_STATUSES = {
   tf.errors.UNIMPLEMENTED: http.HTTPStatus.NOT_IMPLEMENTED,
   tf.errors.UNAVAILABLE: http.HTTPStatus.SERVICE_UNAVAILABLE,
 }
-# Only what a client sends can be no text, and only a refusal quotes it.
+# Bytes that are no text come from a client, and a refusal quotes them.
 _CODE_OF_NO_TEXT = tf.errors.INVALID_ARGUMENT
 
-# What is said by an assertion in the graph, and by the parser of examples.
+# Messages of an assertion in the graph, and of the parser of examples.
 _ASSERTION = re.compile(r"assertion failed: ((?:\[.*?\] ?)+)")
 _NO_FEATURE = re.compile(
   r"Feature: (\S+) .* is required but could not be found"

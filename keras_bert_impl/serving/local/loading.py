@@ -11,7 +11,7 @@ from google.protobuf import json_format
 from tensorflow.core.protobuf import saved_model_pb2
 
 _SERVE_TAG = "serve"
-# Of the loader itself, not of the model.
+# Signatures of the loader itself, not of the model.
 _OWN_SIGNATURES = ("__saved_model_init_op", "__saved_model_train_op")
 
 

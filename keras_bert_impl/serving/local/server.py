@@ -36,7 +36,7 @@ def bind(host, port):
     listener = _Listener(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(address)
-    # Only this keeps another server, which is loading too, from the address.
+    # Listening keeps another server, which is loading too, from the address.
     listener.listen()
   except OSError as error:
     raise OSError(
@@ -86,7 +86,7 @@ def create(application, max_connections, max_seconds):
   return uvicorn.Server(
     uvicorn.Config(
       application,
-      # Which other packages are installed makes no difference.
+      # The same, whichever other packages are installed.
       loop="asyncio",
       http=connections.protocol(max_connections, max_seconds),
       backlog=_ACCEPTED_AT_ONCE,
