@@ -140,9 +140,7 @@ def _check_row(columns, num_columns, origin, tag_column, tag_scheme):
   if num_columns == 1:
     return
   # Column 0 is the token.
-  if not 0 < tag_column % num_columns or not (
-    -num_columns < tag_column < num_columns
-  ):
+  if tag_column % num_columns == 0 or abs(tag_column) > num_columns:
     raise ValueError(
       f"{origin}: tag_column ({tag_column}) must be one of the row's "
       f"{num_columns} columns, and not 0, the token."

@@ -131,10 +131,10 @@ def paragraphs(lines):
     text = found[index].text
     if _NOTE.match(text) or _NOTE_HEADING.fullmatch(text):
       index = _end_of_note(found, index)
-      continue
-    if not _is_of_the_file(text):
-      kept.append(found[index].lines)
-    index += 1
+    else:
+      if not _is_of_the_file(text):
+        kept.append(found[index].lines)
+      index += 1
   return kept
 
 
@@ -185,6 +185,5 @@ def _end_of_note(found, start):
 
 def _is_of_the_file(text):
   """Returns whether a paragraph is about the file and not part of the book."""
-  if _LAST_WORDS.match(text):
-    return True
-  return bool(_CREDIT.match(text) and _OF_COMPUTERS.search(text))
+  is_credit = _CREDIT.match(text) and _OF_COMPUTERS.search(text)
+  return bool(_LAST_WORDS.match(text) or is_credit)

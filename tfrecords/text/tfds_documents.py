@@ -110,11 +110,8 @@ def iter_documents(source):
   builder = open_builder(source)
   feature = dict(builder.info.features).get(wanted.feature)
   if not isinstance(feature, tfds.features.Text):
-    texts = [
-      key
-      for key, value in builder.info.features.items()
-      if isinstance(value, tfds.features.Text)
-    ]
+    features = builder.info.features.items()
+    texts = [k for k, v in features if isinstance(v, tfds.features.Text)]
     raise ValueError(
       f"feature {wanted.feature!r} of {source} is not a text; text features of "
       f"{wanted.name}: {', '.join(texts) or 'none'}."
