@@ -28,19 +28,20 @@ from etils import epy
 from keras_bert_impl import locks, options
 from keras_bert_impl.command_line import program
 from keras_bert_impl.runs.ablation import scales, tables
-from keras_bert_impl.tokenizers.formats import vocabulary_files
+from keras_bert_impl.tokenizers.formats import vocabularies, vocabulary_files
 
 with epy.lazy_imports():
+  from keras_bert_impl.checkpoints import reading
   from keras_bert_impl.runs.ablation import (
     commands,
     default_tasks,
     glue,
-    inputs,
     labelled_tasks,
     table_plan,
     table_report,
   )
   from keras_bert_impl.runs.pretraining import default_pretraining
+  from tfrecords.text import sources
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,14 +112,29 @@ class AblationConfig:
       )
 
 
-def _check_model(init_checkpoint, table):
-  """Raises ValueError if a checkpoint is given for several models."""
+def _check(config, table, num_restarts):
+  """Checks what is given before the first command takes a while.
+
+  Raises:
+    FileNotFoundError: a file is missing.
+    ValueError: a file cannot be used, a checkpoint is given for several models,
+      or there are not so many seeds.
+  """
   number = len(table_plan.pretrainings_of(table))
-  if init_checkpoint and number > 1:
+  if config.init_checkpoint and number > 1:
     raise ValueError(
-      f"init_checkpoint ({init_checkpoint}) is one model: {table.name} compares"
-      f" {number}, which it pre-trains."
+      f"init_checkpoint ({config.init_checkpoint}) is one model: {table.name}"
+      f" compares {number}, which it pre-trains."
     )
+  for text in (config.corpus, config.held_out_corpus):
+    sources.check(program.split_names(text or ""))
+  if config.vocab_file:
+    path = vocabulary_files.find_file(config.vocab_file)
+    vocabularies.Vocabulary.load(path)
+  if config.init_checkpoint:
+    reading.open_checkpoint(config.init_checkpoint)
+  last = config.random_seed + num_restarts - 1
+  options.check_numbers(options.SEEDS, **{"random_seed of a restart": last})
 
 
 def _tasks(config, table):
@@ -158,8 +174,7 @@ def main():
   config = program.from_flags(AblationConfig)
   scale = scales.SCALES[config.scale]
   table = tables.find(config.table, config.figure, scale)
-  _check_model(config.init_checkpoint, table)
-  inputs.check(config, config.num_restarts or scale.num_restarts)
+  _check(config, table, config.num_restarts or scale.num_restarts)
   with locks.of_folder(config.model_dir):
     _run(config, scale, table)
 
