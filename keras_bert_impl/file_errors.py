@@ -39,8 +39,10 @@ _NUMBERS = {os.strerror(number): number for number in _MEANINGS}
 _TENSORFLOW = re.compile(
   rf"(?:.*\}}\}} )?(?P<path>[^;]*?); (?P<reason>{'|'.join(_NUMBERS)})\b.*"
 )
-# Ends of names of files while they are written.
-_TEMPORARY = re.compile(r"\.tmp-\d+(?=/|$)|\.tempstate\d+$")
+# Names of files, and of folders of versions, while they are written.
+_TEMPORARY = re.compile(
+  r"\.tmp-\d+(?=/|$)|\.tempstate\d+$|\.tmp[0-9a-f]{32}$|(?<=/)tmp-\d+-\w+/"
+)
 
 
 def explained(error):
@@ -65,6 +67,12 @@ def reason(error):
   """Returns why the file system refused, str, without the path."""
   number, _ = _parse(error)
   return os.strerror(number) if number else str(error)
+
+
+def remedy(error):
+  """Returns what to do about an exception of the file system, str."""
+  number, _ = _parse(error)
+  return _MEANINGS.get(number, (None, "fix the cause"))[1]
 
 
 def _parse(error):

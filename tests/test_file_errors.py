@@ -58,8 +58,16 @@ def test_temporary_names_are_not_shown():
   for name in ("out.tmp-12", "out.tempstate123"):
     error = OSError(errno.ENOSPC, "No space left on device", name)
     assert file_errors.explained(error).startswith("out cannot be written (No")
-  error = OSError(errno.EFBIG, os.strerror(errno.EFBIG), "out.tmp-12/weights")
-  assert file_errors.explained(error).startswith("out/weights cannot be writ")
+  half, random = "tmp-12-" + 4 * "0123cdef", 4 * "89abcdef"
+  for name in ("out.tmp-12/weights", f"out/{half}/weights.tmp{random}"):
+    error = OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
+    assert file_errors.explained(error).startswith("out/weights cannot be writ")
+
+
+def test_a_line_of_our_own_takes_the_remedy_of_the_error():
+  error = OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+  assert file_errors.remedy(error).startswith("raise the limit of file sizes")
+  assert file_errors.remedy(OSError("another")) == "fix the cause"
 
 
 @pytest.mark.parametrize(

@@ -83,8 +83,8 @@ class Saver:
       raise OSError(
         f"checkpoint {prefix} could not be written"
         f" ({file_errors.reason(error)}). Last good one:"
-        f" {self.latest() or 'none yet'}. Make room and run the same command"
-        " again."
+        f" {self.latest() or 'none yet'}. Remedy: {file_errors.remedy(error)};"
+        " then run the same command again."
       ) from error
     others = [p for p in _checkpoints(self.output_dir) if p != prefix]
     kept = [*others, prefix][-self.keep_checkpoint_max :]

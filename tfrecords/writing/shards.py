@@ -135,7 +135,7 @@ def write_shard(task, on_chunk=None):
   except (tf.errors.OpError, OSError) as error:
     raise OSError(
       f"writing {task.path} failed: {file_errors.reason(error)}. "
-      "Finished shards are kept: free some space or fix the cause, and run the "
+      f"Finished shards are kept: {file_errors.remedy(error)}; then run the "
       "same command again."
     ) from error
   finally:
