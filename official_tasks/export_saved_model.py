@@ -34,20 +34,13 @@ with epy.lazy_imports():
 
 
 @dataclasses.dataclass(frozen=True)
-class ExportConfig(model_files.ModelFilesConfig):
+class ExportConfig(model_files.TrainedModelConfig):
   """Model, head and format of the export.
 
   Raises:
     ValueError: a value is out of range.
   """
 
-  checkpoint_dir: str = dataclasses.field(
-    metadata={
-      "help": "output_dir of a run_*.py or of a search, a folder of"
-      " sentence-transformers, or a checkpoint: a folder of safetensors, a"
-      " prefix such as bert_model.ckpt, a name such as klue/bert-base, ..."
-    }
-  )
   export_dir: str = dataclasses.field(
     metadata={"help": "Folder of the model's versions; each export adds one."}
   )

@@ -27,20 +27,13 @@ with epy.lazy_imports():
 
 
 @dataclasses.dataclass(frozen=True)
-class VisualizationConfig(model_files.ModelFilesConfig):
+class VisualizationConfig(model_files.TrainedModelConfig):
   """Model, text and page.
 
   Raises:
     ValueError: a value is out of range.
   """
 
-  checkpoint_dir: str = dataclasses.field(
-    metadata={
-      "help": "output_dir of a run_*.py or of a search, a folder of"
-      " sentence-transformers, or a checkpoint: a folder of safetensors, a"
-      " prefix such as bert_model.ckpt, a name such as klue/bert-base, ..."
-    }
-  )
   text: str = dataclasses.field(metadata={"help": "Text to look at."})
   text_pair: str | None = options.common(
     None, "Second text of a pair, such as the context of a question."
