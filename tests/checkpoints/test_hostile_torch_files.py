@@ -83,6 +83,14 @@ PICKLES = {
     of_tensor(values=t.storage("0", 6, "QInt8Storage")),
     "names 'torch.QInt8Storage'",
   ),
+  "storage of no type": (
+    of_tensor(values=t.storage("0", 6, "", kind_part=t.text("float99"))),
+    "storage of type 'float99'",
+  ),
+  "tensor of no storage": (
+    of_tensor(values=t.number(1)),
+    "has a int where a Storage must be",
+  ),
   "huge storage": (of_tensor(values=t.storage("0", 2**62)), "bytes, not"),
   "negative storage": (of_tensor(values=t.storage("0", -1)), "negative size"),
   "one storage of two sizes": (

@@ -43,11 +43,11 @@ def call(module, name, *arguments):
   return mention(module, name) + sequence(*arguments) + b"R"
 
 
-def storage(key="0", size=6, kind="FloatStorage", *view):
+def storage(key="0", size=6, kind="FloatStorage", *view, kind_part=None):
   return (
     sequence(
       text("storage"),
-      mention("torch", kind),
+      kind_part or mention("torch", kind),
       text(key),
       text("cpu"),
       number(size),
