@@ -16,7 +16,7 @@ import urllib.request
 import pytest
 
 from tests.official_tasks import scripts
-from tests.serving import stand_ins
+from tests.serving.local import stand_ins
 
 NUM_THREADS, NUM_REQUESTS = 32, 300
 MAX_OPEN_FILES = 256

@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras_bert_impl import tokenizers
 from keras_bert_impl.serving import text_tokens
 from tests.serving import toy
-from tests.serving.test_token_classification import TEXTS
+from tests.serving.heads.test_token_classification import TEXTS
 from tests.tokenizers import vocabularies
 
 

@@ -1,6 +1,6 @@
 """The file of a page in a real browser, without a server.
 
-tests/serving/test_attention_tab.py opens one in every run.
+tests/serving/local/test_attention_tab.py opens one in every run.
 """
 
 import keras

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from keras_bert_impl.serving.local import versions
-from tests.serving import local_server, stand_ins
+from tests.serving.local import local_server, stand_ins
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests import browser
-from tests.serving import all_heads, local_server, stand_ins
+from tests.serving import all_heads
+from tests.serving.local import local_server, stand_ins
 
 pytestmark = [browser.needed, pytest.mark.slow]
 

@@ -7,7 +7,8 @@ import base64
 
 import numpy as np
 
-from tests.serving import answers, local_server
+from tests.serving import answers
+from tests.serving.local import local_server
 
 
 def to_json(value):

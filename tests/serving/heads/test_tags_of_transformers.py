@@ -17,7 +17,7 @@ from keras_bert_impl.serving import text_tokens
 from keras_bert_impl.serving.heads import token_classification
 from tests import slow
 
-FOLDER = pathlib.Path(__file__).parents[1] / "data/tagged"
+FOLDER = pathlib.Path(__file__).parents[2] / "data/tagged"
 FAMILIES = sorted(path.parent.name for path in FOLDER.glob("*/config.json"))
 
 

@@ -12,7 +12,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from keras_bert_impl import heads
 from keras_bert_impl.serving.local import attention_tab
 from tests import browser
-from tests.serving import local_server, stand_ins
+from tests.serving.local import local_server, stand_ins
 from tests.visualization import toy
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}

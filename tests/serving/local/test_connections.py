@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from tests.serving import local_server, stand_ins
+from tests.serving.local import local_server, stand_ins
 
 MAX_CONNECTIONS = 8
 PREDICT = "/v1/models/toy:predict"

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl.serving.local import calls, loading, tensor_json
-from tests.serving import local_server, stand_ins
+from tests.serving.local import local_server, stand_ins
 
 PREDICT = "/v1/models/toy:predict"
 
