@@ -169,9 +169,9 @@ def test_few_scores_are_kept_whole(monkeypatch):
 def test_few_scores_are_dropped_alike_and_not_computed_again(
   jit_compile, monkeypatch
 ):
-  layer, calls, attend = make(8, dropout_rate=0.5), [], scores._attend
+  layer, calls, seen = make(8, dropout_rate=0.5), [], scores.what_is_seen
   monkeypatch.setattr(
-    scores, "_attend", lambda *x: calls.append(x) or attend(*x)
+    scores, "what_is_seen", lambda *x: calls.append(x) or seen(*x)
   )
   options = {"length": LENGTH, "jit_compile": jit_compile}
   many = run(layer, **options)

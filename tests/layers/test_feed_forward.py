@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import layers
-from keras_bert_impl.layers.basics import activations
+from keras_bert_impl.layers.basics import kernels
 
 HIDDEN = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
 
@@ -51,7 +51,7 @@ def test_gates_give_the_same_in_training(activation):
 
 
 def test_one_gate_is_one_function():
-  assert activations.gated("gelu") is activations.gated("gelu")
+  assert kernels.gated("gelu") is kernels.gated("gelu")
 
 
 def test_without_an_outer_layer_it_keeps_its_own_scope():

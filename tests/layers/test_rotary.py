@@ -5,9 +5,14 @@ import tensorflow as tf
 
 from keras_bert_impl import layers
 from keras_bert_impl.layers.attention import rotary
+from keras_bert_impl.layers.basics import kernels
 
 RNG = np.random.default_rng(0)
 HIDDEN = RNG.normal(size=(2, 5, 8)).astype("float32")
+
+
+def turned(projections, angles, training):
+  return kernels.arrange(rotary.turned_heads, projections, (angles,), training)
 
 
 def test_the_angles_are_those_of_the_paper():
@@ -51,7 +56,7 @@ def test_angles_stay_exact_in_bfloat16():
     np.testing.assert_allclose(cosine, expected, atol=1e-5)
   x = keras.ops.ones((1, 2, 3, 8), "bfloat16")
   for training in (False, True):
-    heads = rotary.split_heads((x, x, x), angles, training)
+    heads = turned(3 * (x,), angles, training)
     assert [head.dtype for head in heads] == 3 * ["bfloat16"]
 
 
@@ -63,7 +68,7 @@ def test_the_compiled_program_and_its_gradient_are_those_of_plain_ops():
   for training in (False, True):
     with tf.GradientTape() as tape:
       tape.watch(projections)
-      heads = rotary.split_heads(projections, angles, training)
+      heads = turned(projections, angles, training)
       loss = tf.reduce_sum(tf.stack(heads) * upstream)
     found.append((*heads, *tape.gradient(loss, projections)))
   for plain, compiled in zip(*found, strict=True):

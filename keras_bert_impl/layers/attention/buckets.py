@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert_impl.layers.basics import initializers, layer, parts
+from keras_bert_impl.layers.basics import layer, parts
 
 _MAX_DISTANCE = 128
 
@@ -68,17 +68,12 @@ class RelativePositionBias(layer.Layer):
   ):
     super().__init__(**kwargs)
     _check_number(f"num_buckets of {self.name}", num_buckets)
-    self.num_heads = num_heads
-    self.num_buckets = num_buckets
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   def build(self, hidden_shape):
     """Creates the weights."""
-    self.embeddings = self.add_weight(
-      name="distance_embeddings",
-      shape=(self.num_buckets, self.num_heads),
-      initializer=initializers.truncated_normal(self.initializer_range),
-      autocast=False,
+    self.embeddings = self._weight(
+      "distance_embeddings", self.num_buckets, self.num_heads, autocast=False
     )
 
   def call(self, hidden):

@@ -17,7 +17,7 @@ from keras_bert_impl.layers.attention import (
   scores,
   self_attention,
 )
-from keras_bert_impl.layers.basics import initializers, layer, parts
+from keras_bert_impl.layers.basics import layer, parts
 
 _BLOCK_SIZE = 128  # tokens whose distances are looked up together
 _FURTHEST = 2**16  # distance that is told apart by buckets
@@ -109,16 +109,17 @@ class DisentangledConfig(parts.Part):
   @classmethod
   def attention(cls, config, dtype, index):
     """Returns a new `DisentangledBias`."""
-    return DisentangledBias(
-      config.pos_att_type,
-      config.share_att_key,
-      config.use_key_bias,
-      config.position_buckets,
-      config.max_relative_distance,
-      config.hidden_dropout_prob,
-      config.initializer_range,
-      **self_attention.of_config(config),
-      dtype=dtype,
+    return self_attention.of_config(
+      config,
+      dtype,
+      DisentangledBias,
+      pos_att_type=config.pos_att_type,
+      share_att_key=config.share_att_key,
+      use_key_bias=config.use_key_bias,
+      position_buckets=config.position_buckets,
+      max_relative_positions=config.max_relative_distance,
+      dropout_rate=config.hidden_dropout_prob,
+      initializer_range=config.initializer_range,
       name="disentangled",
     )
 
@@ -146,20 +147,12 @@ class RelativeEmbeddings(layer.Layer):
     **kwargs,
   ):
     super().__init__(**kwargs)
-    self.num_distances = num_distances
-    self.use_layer_norm = use_layer_norm
-    self.layer_norm_eps = layer_norm_eps
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   def build(self, hidden_shape):
     """Creates the weights."""
     shape = (2 * self.num_distances, hidden_shape[-1])
-    self.rel_embeddings = self.add_weight(
-      name="rel_embeddings",
-      shape=shape,
-      initializer=initializers.truncated_normal(self.initializer_range),
-      autocast=False,
-    )
+    self.rel_embeddings = self._weight("rel_embeddings", *shape, autocast=False)
     self.layer_norm = self._layer_norm(shape) if self.use_layer_norm else None
 
   def call(self, hidden, training=False):
@@ -221,13 +214,7 @@ class DisentangledBias(self_attention.AttentionKind):
     **kwargs,
   ):
     super().__init__(causal_direction, chunk_size, **kwargs)
-    self.pos_att_type = pos_att_type
-    self.share_att_key = share_att_key
-    self.use_key_bias = use_key_bias
-    self.position_buckets = position_buckets
-    self.max_relative_positions = max_relative_positions
-    self.dropout_rate = dropout_rate
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   def build(self, hidden_shape):
     """Creates the weights."""
@@ -249,8 +236,6 @@ class DisentangledBias(self_attention.AttentionKind):
 
   def project(self, positions, query, key, training):
     """Returns "key" (c2p) and "query" (p2c), the projected table [2 S, H]."""
-    if "distances" not in positions:
-      return {}
     to_query, to_key = query, key
     if not self.share_att_key:
       to_query, to_key = self.pos_query, self.pos_key
@@ -270,20 +255,14 @@ class DisentangledBias(self_attention.AttentionKind):
     Padding in a mask [B, L] is not seen and sees all alike.
     """
     query, key, value = map(scores.split_heads, (query, key, value))
-    rows = scores.rows(query * self.scale, seen, self.causal_direction, None)
+    rows = scores.rows(query * self.scale, seen, self.causal_direction)
     if seen is not None and len(seen.shape) == 2:
       rows["is_token"] = ops.cast(seen, "bool")[:, None, :, None]
+    others = (key, value, *positions.values())
     # With scores of several kinds, chunks of half the size take as much.
     size = self.chunk_size and max(self.chunk_size // 2, 1)
     context, probs = scores.attend(
-      rows,
-      key,
-      value,
-      drop,
-      None if whole else size,
-      training,
-      self._bias,
-      list(positions.values()),
+      rows, others, drop, None if whole else size, training, self._bias
     )
     return scores.merge_heads(context), probs
 

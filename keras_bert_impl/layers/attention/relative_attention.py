@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_impl.layers.attention import scores as scores_lib
-from keras_bert_impl.layers.basics import initializers, layer
+from keras_bert_impl.layers.basics import layer
 
 # As in the code that made the released weights: it leaves nothing of a score,
 # so that a token that sees none sees all alike.
@@ -38,9 +38,7 @@ class RelativeAttention(layer.Layer):
     self, num_heads, dropout_rate=0.1, initializer_range=0.02, **kwargs
   ):
     super().__init__(**kwargs)
-    self.num_heads = num_heads
-    self.dropout_rate = dropout_rate
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
@@ -51,21 +49,17 @@ class RelativeAttention(layer.Layer):
         f" num_heads ({self.num_heads})."
       )
     of_head = (self.num_heads, hidden_size // self.num_heads)
-    self.query = self._add("query", hidden_size, *of_head)
-    self.key = self._add("key", hidden_size, *of_head)
-    self.value = self._add("value", hidden_size, *of_head)
-    self.distance = self._add("distance", hidden_size, *of_head)
-    self.output_weights = self._add("output", hidden_size, *of_head)
-    self.content_bias = self._add("content_bias", *of_head)
-    self.distance_bias = self._add("distance_bias", *of_head)
-    self.segment_bias = self._add("segment_bias", *of_head)
-    self.segments = self._add("segments", 2, *of_head)
+    self.query = self._weight("query", hidden_size, *of_head)
+    self.key = self._weight("key", hidden_size, *of_head)
+    self.value = self._weight("value", hidden_size, *of_head)
+    self.distance = self._weight("distance", hidden_size, *of_head)
+    self.output_weights = self._weight("output", hidden_size, *of_head)
+    self.content_bias = self._weight("content_bias", *of_head)
+    self.distance_bias = self._weight("distance_bias", *of_head)
+    self.segment_bias = self._weight("segment_bias", *of_head)
+    self.segments = self._weight("segments", 2, *of_head)
     probs_shape = (batch, self.num_heads, length, None)
     self.dropout = self._dropout(probs_shape, self.dropout_rate)
-
-  def _add(self, name, *shape):
-    initializer = initializers.truncated_normal(self.initializer_range)
-    return self.add_weight(name=name, shape=shape, initializer=initializer)
 
   def call(
     self,
@@ -249,10 +243,7 @@ class RelativeStructure(layer.Layer):
     **kwargs,
   ):
     super().__init__(autocast=False, **kwargs)
-    self.hidden_size = hidden_size
-    self.use_causal_mask = use_causal_mask
-    self.same_length = same_length
-    self.clamp_len = clamp_len
+    self._keep(locals())
 
   def call(
     self,

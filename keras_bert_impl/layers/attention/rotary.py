@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_impl.layers.attention import buckets, scores
-from keras_bert_impl.layers.basics import kernels, layer, parts
+from keras_bert_impl.layers.basics import layer, parts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,8 +75,7 @@ class RotaryEmbedding(layer.Layer):
     super().__init__(autocast=False, **kwargs)
     if head_size % 2:
       raise ValueError(f"head_size ({head_size}) of {self.name} must be even.")
-    self.head_size = head_size
-    self.base = base
+    self._keep(locals())
 
   def call(self, hidden, position_ids=None):
     """Returns cosines and sines of all angles, in two parts to be added.
@@ -109,14 +108,15 @@ class RotaryEmbedding(layer.Layer):
     return keras.KerasTensor(shape, "float32")
 
 
-def split_heads(projections, rotary, training):
-  """Returns query, key and value by head, query and key rotated.
+def turned_heads(query, key, value, *rotary):
+  """Returns query, key and value by head, query and key turned.
 
   Args:
-    projections: tuple of query, key and value, float [B, L, N, D].
-    rotary: float [B or 1, L, 1, 2 D], of `RotaryEmbedding`; None rotates
+    query: float [B, L, N, D], as key and value.
+    key: float.
+    value: float.
+    *rotary: float [B or 1, L, 1, 2 D], of `RotaryEmbedding`; none turns
       nothing.
-    training: bool, whether there will be a gradient.
 
   Returns:
     tuple of float [B, N, L, D].
@@ -124,14 +124,9 @@ def split_heads(projections, rotary, training):
   Raises:
     ValueError: as `turn`.
   """
-  if rotary is None:
-    return tuple(map(scores.split_heads, projections))
-  return kernels.arrange(_turned_heads, projections, (rotary,), training)
-
-
-def _turned_heads(query, key, value, rotary):
-  tensors = turn(query, rotary), turn(key, rotary), value
-  return tuple(map(scores.split_heads, tensors))
+  if rotary:
+    query, key = turn(query, *rotary), turn(key, *rotary)
+  return tuple(map(scores.split_heads, (query, key, value)))
 
 
 def turn(x, rotary):

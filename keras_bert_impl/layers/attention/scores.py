@@ -11,6 +11,8 @@ All positions attend at once, or in chunks, with memory that is linear in L.
 Source: Vaswani et al. 2017, section 3.2.1.
 """
 
+import functools
+
 from keras import ops
 
 from keras_bert_impl.layers.basics import chunks, dropout
@@ -18,7 +20,7 @@ from keras_bert_impl.layers.basics import chunks, dropout
 # Scores of a batch, 256 MiB: up to so many are kept for rows of any length.
 FEW_SCORES = 2**26
 CHUNK_SIZE = 512
-_LONG = 2 * CHUNK_SIZE  # positions, of which all scores are kept at once
+LONG = 2 * CHUNK_SIZE  # positions, of which all scores are kept at once
 # Added to the scores of positions that are not seen; finite in every dtype, so
 # that a row whose positions are all masked (padding in a packed batch) gives no
 # NaN.
@@ -55,99 +57,63 @@ def structure(input_mask, sequence_ids=None):
   return sequence_ids[:, :, None], ops.cast(place - first, "int32")
 
 
-def chunk_size(longest):
-  """Returns the size of chunks for rows of so many positions, None for all.
-
-  Args:
-    longest: int, or None for any number.
-  """
-  return CHUNK_SIZE if longest is None or longest > _LONG else None
-
-
-def split_heads(x):
-  """Returns [B, N, L, D] of `x` [B, L, N, D]."""
-  return ops.transpose(x, (0, 2, 1, 3))
+# [B, L, N, D] -> [B, N, L, D].
+split_heads = functools.partial(ops.transpose, axes=(0, 2, 1, 3))
 
 
 def merge_heads(x):
   """Returns [B, L, H] of `x` [B, N, L, D]."""
   batch, heads, length, size = ops.shape(x)
-  x = ops.transpose(x, (0, 2, 1, 3))
-  return ops.reshape(x, (batch, length, heads * size))
+  return ops.reshape(split_heads(x), (batch, length, heads * size))
 
 
-def rows(query, attention_mask, causal_direction, position_bias):
-  """Returns what belongs to each position, see above.
+def rows(query, attention_mask, causal_direction=None, position_bias=None):
+  """Returns what belongs to each position of `query` [B, N, L, D]; see above.
 
-  Args:
-    query: float [B, N, L, D].
-    attention_mask: bool or int, true where a position may be seen: [B, L] or
-      [B, L, L], from each position to each; or int [B, L, 1], the same for the
-      positions of a text, which see each other. None: all are seen.
-    causal_direction: str, one of `LIMITS`: a position sees itself and those
-      before it, or after it, alone. None: it sees all.
-    position_bias: float [B or 1, N, L, L], added to the scores; or None.
+  The mask is that of `SelfAttention.call`, the direction that of
+  `AttentionKind`, the bias float [B or 1, N, L, L]; or each is None.
   """
-  found = {"query": query, **_mask(attention_mask)}
+  found = {"query": query}
   if position_bias is not None:
     found["position_bias"] = position_bias
   if causal_direction:
     places = ops.arange(ops.shape(query)[2])[None, None, :, None]
     found[LIMITS[causal_direction]] = places
+  if attention_mask is None:
+    return found
+  if len(attention_mask.shape) == 2:
+    found["seen"] = ops.cast(attention_mask, "bool")[:, None, None]
+  elif is_of_texts(attention_mask):
+    texts = ops.squeeze(attention_mask, -1)
+    found["text"] = texts[:, None, :, None]
+    found["texts"] = texts[:, None, None]
+  else:
+    found["seen"] = ops.cast(attention_mask, "bool")[:, None]
   return found
 
 
 def attend(
-  rows, key, value, drop, size=None, training=False, bias=None, tables=()
+  rows, others, drop, size=None, training=False, bias=None, number=None
 ):
-  """Returns the context [B, N, L, D] and the probabilities [B, N, L, L].
+  """Returns the context [B, N, R, D] and the probabilities [B, N, R, L].
 
   Args:
     rows: dict, see above.
-    key: float [B, N, L, D].
-    value: float [B, N, L, D].
+    others: key and value, float [B, N, L, D], and tables that `bias` reads.
     drop: callable, dropout of the probabilities; see `Dropout.drawn`.
-    size: int, positions of a chunk: memory is linear in L, and None is returned
-      instead of the probabilities. None: all positions attend at once.
+    size: int, positions of a chunk: memory is linear in L, and there are no
+      probabilities but None. None: all positions attend at once.
     training: bool, whether there will be a gradient.
-    bias: callable (number of the chunk, None of all rows; rows, key, *tables).
-      It returns what is added to the scores, float32 [B or 1, N or 1, R, L] or
-      None, and is to see to the mask. None: `seen` is the mask.
-    tables: list of float tensors, which `bias` reads.
+    bias: callable (number, rows, key, *tables) of what is added to the scores,
+      float32 [B or 1, N or 1, R, L] or None, the mask among it. None: `seen`.
+    number: int tensor, of the chunk that `rows` are; None: they are all.
   """
-  if size is None:
-    return _attend(None, rows, (key, value, *tables), drop, bias)
+  if size is not None:
 
-  def context(number, rows, *others):
-    return _attend(number, rows, others, drop, bias)[0]
+    def context(number, rows, *others):
+      return attend(rows, others, drop, bias=bias, number=number)[0]
 
-  others = (key, value, *tables)
-  return in_chunks(context, rows, others, drop, size, training), None
-
-
-def in_chunks(function, rows, others, drop, size, training):
-  """Returns what `chunks.apply` does; few scores are kept for a gradient.
-
-  Args:
-    function: as of `chunks.apply`, like the others.
-    rows: dict, see above.
-    others: list of float tensors.
-    drop: as of `attend`.
-    size: int.
-    training: bool, whether there will be a gradient.
-  """
-  batch, num_heads, length, _ = rows["query"].shape
-  is_known = None not in (batch, length)
-  are_few = is_known and batch * num_heads * length**2 <= FEW_SCORES
-  # To attend at once is faster still, but each chunk draws its own dropout: its
-  # masks would depend on how a batch is divided.
-  if are_few and drop is dropout.keep:
-    return function(None, rows, *others)
-  return chunks.apply(function, rows, others, size, training and not are_few)
-
-
-def _attend(number, rows, others, drop, bias):
-  """Returns `attend` for the rows of a chunk; others: key, value and tables."""
+    return in_chunks(context, rows, others, drop, size, training), None
   key, value, *tables = others
   # TensorFlow computes product, scale and mask as one, if the scale comes right
   # before and the mask right behind, in the same dtype.
@@ -166,15 +132,25 @@ def _attend(number, rows, others, drop, bias):
   return ops.matmul(drop(probs, number), value), probs
 
 
-def _mask(attention_mask):
-  """Returns the part of `rows` that says what each position sees."""
-  if attention_mask is None:
-    return {}
-  if is_of_texts(attention_mask):
-    texts = ops.squeeze(attention_mask, -1)
-    return {"text": texts[:, None, :, None], "texts": texts[:, None, None]}
-  seen = ops.cast(attention_mask, "bool")
-  return {"seen": ops.expand_dims(seen, (1, 2) if len(seen.shape) == 2 else 1)}
+def in_chunks(function, rows, others, drop, size, training):
+  """Returns what `chunks.apply` does; few scores are kept for a gradient.
+
+  Args:
+    function: as of `chunks.apply`, like the others.
+    rows: dict, see above.
+    others: list of float tensors.
+    drop: as of `attend`.
+    size: int, the most positions of a chunk.
+    training: bool, whether there will be a gradient.
+  """
+  batch, num_heads, length, _ = rows["query"].shape
+  is_known = None not in (batch, length)
+  are_few = is_known and batch * num_heads * length**2 <= FEW_SCORES
+  # To attend at once is faster still, but each chunk draws its own dropout: its
+  # masks would depend on how a batch is divided.
+  if are_few and drop is dropout.keep:
+    return function(None, rows, *others)
+  return chunks.apply(function, rows, others, size, training and not are_few)
 
 
 def is_of_texts(attention_mask):
@@ -183,27 +159,21 @@ def is_of_texts(attention_mask):
 
 
 def what_is_seen(rows, length):
-  """Returns what positions see, bool [B or 1, 1, 1 or R, L]; None for all.
-
-  Args:
-    rows: dict, see above.
-    length: int or scalar tensor, L.
-  """
+  """Returns which of L positions `rows` see, bool [B or 1, 1, 1 or R, L]."""
   seen = rows.get("seen")
   if "text" in rows:
     seen = ops.equal(rows["text"], rows["texts"])
-  place = ops.arange(length)
-  for limit, is_within in (
-    ("last", ops.less_equal),
-    ("first", ops.greater_equal),
-  ):
-    if limit in rows:
-      causal = is_within(place, rows[limit])  # [1, 1, R, L]
-      seen = causal if seen is None else seen & causal
-  return seen
+  place, causal = ops.arange(length), None
+  if "last" in rows:
+    causal = place <= rows["last"]  # [1, 1, R, L]
+  elif "first" in rows:
+    causal = place >= rows["first"]
+  if causal is None or seen is None:
+    return seen if causal is None else causal
+  return seen & causal
 
 
 def whole_mask(attention_mask):
   """Returns an attention mask, as of `rows`, as bool [B, 1 or L, L]."""
   length = ops.shape(attention_mask)[1]
-  return what_is_seen(_mask(attention_mask), length)[:, 0]
+  return what_is_seen(rows(None, attention_mask), length)[:, 0]

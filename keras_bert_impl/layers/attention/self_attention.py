@@ -1,12 +1,14 @@
 """Self-attention, and the kind of it in which each position sees all."""
 
 import dataclasses
+import functools
+import math
 
 import keras
 from keras import ops
 
 from keras_bert_impl.layers.attention import rotary, scores
-from keras_bert_impl.layers.basics import layer, parts
+from keras_bert_impl.layers.basics import kernels, layer, parts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,27 +42,24 @@ class DirectionConfig(parts.Part):
     """Direction in which a causal encoder reads, str; None for others."""
     return self.causal_direction if self.use_causal_mask else None
 
-  @classmethod
-  def attention(cls, config, dtype, index):
-    """Returns a new `FullAttention`."""
-    return FullAttention(**of_config(config), dtype=dtype)
 
+def of_config(config, dtype, make=None, **options):
+  """Returns a new kind of attention of a class; of a pair, raises ValueError.
 
-def of_config(config):
-  """Returns the arguments that every kind of attention has, dict.
-
-  Raises:
-    ValueError: the configuration is of a pair of encoders.
+  `options` are of its constructor, besides what every kind has.
   """
   if config.causal_direction == "both":
     raise ValueError(
       "causal_direction ('both') is of models.BidirectionalPair, which"
       " --objective=bidirectional_pair trains: give a direction."
     )
-  return {
-    "causal_direction": config.reading_direction,
-    "chunk_size": scores.chunk_size(config.longest_input),
-  }
+  is_short = (config.longest_input or math.inf) <= scores.LONG
+  return (make or FullAttention)(
+    causal_direction=config.reading_direction,
+    chunk_size=None if is_short else scores.CHUNK_SIZE,
+    dtype=dtype,
+    **options,
+  )
 
 
 class AttentionKind(layer.Layer):
@@ -86,8 +85,7 @@ class AttentionKind(layer.Layer):
         f"causal_direction ({causal_direction!r}) of {self.name} must be one of"
         f" {', '.join(scores.LIMITS)}, or None."
       )
-    self.causal_direction = causal_direction
-    self.chunk_size = chunk_size
+    self._keep(locals())
 
   def project(self, positions, query, key, training):
     """Returns `positions` as `attend` reads them.
@@ -138,14 +136,18 @@ class FullAttention(AttentionKind):
     self, query, key, value, seen, positions, drop, *, whole, training
   ):
     """Computes the context of each position; as `AttentionKind.attend`."""
-    query, key, value = rotary.split_heads(
-      (query, key, value), positions.get("rotary"), training
-    )
+    heads, angles = (query, key, value), positions.get("rotary")
+    if angles is None:
+      query, key, value = map(scores.split_heads, heads)
+    else:
+      query, key, value = kernels.arrange(
+        rotary.turned_heads, heads, (angles,), training
+      )
     rows = scores.rows(
       query, seen, self.causal_direction, positions.get("bias")
     )
     size = None if whole else self.chunk_size
-    context, probs = scores.attend(rows, key, value, drop, size, training)
+    context, probs = scores.attend(rows, (key, value), drop, size, training)
     return scores.merge_heads(context), probs
 
 
@@ -179,11 +181,8 @@ class SelfAttention(layer.Layer):
   ):
     super().__init__(**kwargs)
     self.supports_masking = True
-    self.num_heads = num_heads
-    self.dropout_rate = dropout_rate
+    self._keep(locals())
     self.kind = kind or FullAttention(dtype=self.dtype_policy)
-    self.use_bias = use_bias
-    self.initializer_range = initializer_range
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
@@ -193,14 +192,11 @@ class SelfAttention(layer.Layer):
         f"The hidden size ({size}) of {self.name} must be a multiple of"
         f" num_heads ({self.num_heads})."
       )
-    self.query, self.key, self.value = (
-      self._dense(size, hidden_shape, name=name, use_bias=use_bias)
-      for name, use_bias in (
-        ("query", self.use_bias),
-        ("key", self.use_bias and self.kind.use_key_bias),
-        ("value", self.use_bias),
-      )
-    )
+    dense = functools.partial(self._dense, size, hidden_shape, None)
+    key_bias = self.use_bias and self.kind.use_key_bias
+    self.query = dense("query", self.use_bias)
+    self.key = dense("key", key_bias)
+    self.value = dense("value", self.use_bias)
     self.dropout = self._dropout(hidden_shape, self.dropout_rate)
     self.kind.build(hidden_shape)
 
@@ -247,24 +243,20 @@ class SelfAttention(layer.Layer):
     self, looking, hidden, seen, positions, drop, training=False, whole=False
   ):
     """Returns what `AttentionKind.attend` does."""
-    positions = self.kind.project(
-      positions or {}, self.query, self.key, training
-    )
-    query = self._split(self.query(looking))
-    key, value = self._split(self.key(hidden)), self._split(self.value(hidden))
+    if positions:
+      positions = self.kind.project(positions, self.query, self.key, training)
+    batch, length, size = ops.shape(hidden)
+    heads = (batch, length, self.num_heads, size // self.num_heads)
     return self.kind.attend(
-      query, key, value, seen, positions, drop, whole=whole, training=training
+      ops.reshape(self.query(looking), heads),
+      ops.reshape(self.key(hidden), heads),
+      ops.reshape(self.value(hidden), heads),
+      seen,
+      positions or {},
+      drop,
+      whole=whole,
+      training=training,
     )
-
-  def _split(self, x):
-    """[B, L, H] -> [B, L, N, D]."""
-    batch, length, size = ops.shape(x)
-    shape = (batch, length, self.num_heads, size // self.num_heads)
-    return ops.reshape(x, shape)
-
-  def compute_output_spec(self, hidden, *args, **kwargs):
-    """Returns the shape and dtype of `call`."""
-    return keras.KerasTensor(hidden.shape, self.compute_dtype)
 
   @property
   def disentangled_bias(self):

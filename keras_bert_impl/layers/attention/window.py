@@ -64,8 +64,9 @@ class WindowConfig(parts.Part):
     window = config.windows[index]
     if window is None:
       return None
-    options = self_attention.of_config(config)
-    return LocalAttention(window, **options, dtype=dtype)
+    return self_attention.of_config(
+      config, dtype, LocalAttention, window=window
+    )
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -110,24 +111,24 @@ class LocalAttention(self_attention.AttentionKind):
         f"A bias of positions does not go with the window ({self.window}) of"
         f" {self.name}."
       )
-    attention_mask, angles = seen, positions.get("rotary")
+    attention_mask = seen
+    others = (positions["rotary"],) if "rotary" in positions else ()
     shape, half = ops.shape(query)[:2], self.window // 2
     length, direction = shape[1], self.causal_direction
     # Two blocks have as many scores as the whole row.
     whole |= isinstance(length, int) and length <= 4 * half
     mean = ops.mean(value, axis=1, keepdims=True)
-    tensors = (query, key, value)
     if whole:
       seen = _band(attention_mask, length, half, direction)
-      query, key, value = rotary.split_heads(tensors, angles, training)
+      arrange = rotary.turned_heads
     else:
       seen = _seen_in_blocks(attention_mask, shape, half, direction)
-      others = () if angles is None else (angles,)
-      query, key, value = kernels.arrange(
-        _heads_in_blocks(half), tensors, others, training
-      )
-    rows = scores.rows(query, seen, None, None)
-    context, probs = scores.attend(rows, key, value, drop)
+      arrange = _heads_in_blocks(half)
+    query, key, value = kernels.arrange(
+      arrange, (query, key, value), others, training
+    )
+    rows = scores.rows(query, seen)
+    context, probs = scores.attend(rows, (key, value), drop)
 
     def as_rows(x):  # [B S, W, ...] -> [B, L, ...]
       if whole:
@@ -154,7 +155,7 @@ def _heads_in_blocks(half):
 
   def arrange(query, key, value, *angles):
     if angles:
-      query, key = (rotary.turn(x, *angles) for x in (query, key))
+      query, key = rotary.turn(query, *angles), rotary.turn(key, *angles)
     blocks = (
       _blocks(query, 2 * half),
       _neighbourhoods(key, half),

@@ -18,7 +18,7 @@ from keras import ops
 
 from keras_bert_impl.layers.basics import kernels
 
-# Of the parts of a draw; odd, so that no two parts have the same.
+# Times the number of a part of a draw; odd, so that no two have the same.
 _PART_KEY = 0x1E3779B1
 
 
@@ -46,19 +46,8 @@ class _Context(threading.local):
 _context = _Context()
 
 
-def _keras_numbers(shape, seed, dtype):
-  """Returns `keras.random.uniform`, spread over all numbers of an int dtype."""
-  # JAX takes its keys unsigned, TensorFlow signed.
-  is_jax = keras.backend.backend() == "jax"
-  seed = _GivenSeed(ops.cast(seed, "uint32" if is_jax else "int32"))
-  numbers = keras.random.uniform(shape, dtype="float32", seed=seed)
-  if dtype == "float32":
-    return numbers
-  return ops.cast(ops.floor(numbers * kernels.NUM_DRAWS), dtype)
-
-
 @contextlib.contextmanager
-def random_seed(seed, numbers=_keras_numbers):
+def random_seed(seed, numbers=kernels.random_numbers):
   """Makes every layer called inside draw its random numbers from `seed`.
 
   The training loop enters it while it traces its step, with a seed computed
@@ -121,19 +110,24 @@ def rematerialized(call):
   def wrapper(layer, *args, training=False, **kwargs):
     if not (training and _context.rematerializes):
       return call(layer, *args, training=training, **kwargs)
-    given = (args, kwargs)
-    floats = [x for x in keras.tree.flatten(given) if _is_float(x)]
-
-    def compute(*floats):
-      left = iter(floats)
-      args, kwargs = keras.tree.map_structure(
-        lambda x: next(left) if _is_float(x) else x, given
-      )
-      return call(layer, *args, training=training, **kwargs)
-
-    return keras.remat(_repeatable(compute))(*floats)
+    return _computed_again(call, layer, args, kwargs)
 
   return wrapper
+
+
+def _computed_again(call, layer, args, kwargs):
+  """Returns what `call` does in training, computed again for the gradient."""
+  given = (args, kwargs)
+  floats = [x for x in keras.tree.flatten(given) if _is_float(x)]
+
+  def compute(*floats):
+    left = iter(floats)
+    args, kwargs = keras.tree.map_structure(
+      lambda x: next(left) if _is_float(x) else x, given
+    )
+    return call(layer, *args, training=True, **kwargs)
+
+  return keras.remat(_repeatable(compute))(*floats)
 
 
 def _is_float(x):
@@ -180,53 +174,29 @@ def draw(layer, shape, dtype="float32"):
     shape: tuple of int or int scalar tensors; its first axis is the batch.
     dtype: "float32", numbers in [0, 1), or "uint16", all numbers.
   """
-  return _next_draw(layer)(shape, dtype)
+  numbers, seed = _next_draw(layer)
+  return numbers(shape, seed, dtype)
 
 
 def _next_draw(layer):
-  """Returns the next draw of a layer, callable (shape, dtype, number=None).
-
-  It is a pure function: parts of a draw, such as blocks of a row, which are
-  numbered from 0, may be drawn later, in any order and again.
-  """
+  """Returns the pure function and the seed of a layer's next numbers."""
   source = _context.source
   if source is None:
-    seed, numbers = layer.seed_generator.next(), _keras_numbers
-  else:
-    count = source.num_draws[layer.path]
-    source.num_draws[layer.path] += 1
-    name = f"{layer.path}:{count}" if count else layer.path
-    # Unlike hash(), crc32 is the same in every process.
-    key = ops.array([zlib.crc32(name.encode()) & 0x7FFFFFFF, 0], "int32")
-    seed = ops.bitwise_xor(source.seed, key)
-    has_rows = getattr(layer, "has_rows", True)
-    numbers = source.numbers if has_rows else _keras_numbers
-
-  def draw_part(shape, dtype, number=None):
-    if number is None:
-      return numbers(shape, seed, dtype)
-    key = ops.stack([ops.cast(number, "int32") * _PART_KEY, 0])
-    return numbers(shape, ops.bitwise_xor(ops.cast(seed, "int32"), key), dtype)
-
-  return draw_part
+    return kernels.random_numbers, layer.seed_generator.next()
+  count = source.num_draws[layer.path]
+  source.num_draws[layer.path] += 1
+  name = f"{layer.path}:{count}" if count else layer.path
+  # Unlike hash(), crc32 is the same in every process.
+  key = ops.array([zlib.crc32(name.encode()) & 0x7FFFFFFF, 0], "int32")
+  has_rows = getattr(layer, "has_rows", True)
+  numbers = source.numbers if has_rows else kernels.random_numbers
+  return numbers, ops.bitwise_xor(source.seed, key)
 
 
 def keep(inputs, number=None):
   """Returns `inputs`: the dropout of a call that drops nothing."""
   del number
   return inputs
-
-
-class _GivenSeed(keras.random.SeedGenerator):
-  """Gives `keras.random` a seed tensor instead of a variable's next state."""
-
-  def __init__(self, seed):
-    # Without super().__init__, which would create the state variable.
-    self._seed = seed
-
-  def next(self, ordered=True):
-    del ordered  # There is only one.
-    return self._seed
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -274,13 +244,14 @@ class Dropout(keras.layers.Layer):
     """
     if not training or not self.rate:
       return keep
-    draw_part = _next_draw(self)
+    return functools.partial(self._drop, *_next_draw(self))
 
-    def drop(inputs, number=None):
-      numbers = draw_part(ops.shape(inputs), "uint16", number)
-      return kernels.drop(inputs, numbers, self.rate)
-
-    return drop
+  def _drop(self, numbers, seed, inputs, number=None):
+    if number is not None:
+      key = ops.stack([ops.cast(number, "int32") * _PART_KEY, 0])
+      seed = ops.bitwise_xor(ops.cast(seed, "int32"), key)
+    numbers = numbers(ops.shape(inputs), seed, "uint16")
+    return kernels.drop(inputs, numbers, self.rate)
 
   def compute_output_shape(self, input_shape):
     """Returns the shape of `call`."""

@@ -1,4 +1,4 @@
-"""Base class of layers, and the dense layer and LayerNorm inside of them.
+"""Base class of layers, and what is inside of them: dense layers, LayerNorm.
 
 Keras saves the dtype policy of each layer that it creates itself. Our layers
 create dense layers and norms in `build`, with their own policy; this class
@@ -10,12 +10,8 @@ import inspect
 import keras
 from keras import ops
 
-from keras_bert_impl.layers.basics import (
-  activations,
-  dropout,
-  initializers,
-  kernels,
-)
+from keras_bert_impl import given_arrays
+from keras_bert_impl.layers.basics import dropout, kernels
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -56,21 +52,46 @@ class LayerNormalization(keras.layers.LayerNormalization):
     return super().call(inputs) if fast is None else fast
 
 
-def identity(x, training=None):
-  """Returns `x`: what is computed where a layer is absent."""
-  del training
-  return x
+def truncated_normal(stddev):
+  """Returns a NEW truncated normal initializer, as google-research/bert has it.
+
+  Each weight needs its own: one of Keras 3 returns the same values every time
+  it is called, so that query, key and value kernels would be equal.
+  """
+  # Made in any case: it counts in the sequence of seeds.
+  initializer = keras.initializers.TruncatedNormal(stddev=stddev)
+  return _Unwritten() if given_arrays.AWAITED.get() else initializer
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class _Unwritten(keras.initializers.Zeros):
+  """Zeros that take no memory before they are written."""
+
+  def __call__(self, shape, dtype=None):
+    """Returns the zeros."""
+    return given_arrays.Given(given_arrays.zeros(shape, dtype))
 
 
 class Layer(keras.layers.Layer):
   """A layer that derives its configuration from its constructor's arguments.
 
-  Subclasses keep each argument as an attribute of the same name. The layers
-  that they create with the methods below keep their dtype policies when the
-  outer layer is saved.
+  Subclasses keep each argument as an attribute of the same name; `_keep` does.
+  The layers that they create with the methods below keep their dtype policies
+  when the outer layer is saved.
   """
 
   norm_bias = True  # Constructors may take it as an argument.
+
+  def _keep(self, arguments):
+    """Keeps the arguments of the constructor, its `locals()`."""
+    for name, value in arguments.items():
+      is_property = isinstance(getattr(type(self), name, None), property)
+      if name not in ("self", "kwargs", "__class__") and not is_property:
+        setattr(self, name, value)
+
+  def compute_output_spec(self, hidden, *args, **kwargs):
+    """Returns the shape and dtype of `call`: those of its first argument."""
+    return keras.KerasTensor(hidden.shape, self.compute_dtype)
 
   def get_config(self):
     """Returns the arguments of the constructor; objects in plain types."""
@@ -90,22 +111,22 @@ class Layer(keras.layers.Layer):
   @classmethod
   def from_config(cls, config):
     """Returns a layer of the configuration that `get_config` returned."""
-    return super().from_config(
-      {
-        name: keras.saving.deserialize_keras_object(value)
-        if isinstance(value, dict) and "class_name" in value
-        else value
-        for name, value in config.items()
-      }
-    )
-
-  @property
-  def _inherited(self):
-    """Arguments that inner layers take over from this one, dict."""
-    return {
-      "initializer_range": self.initializer_range,
-      "dtype": self.dtype_policy,
+    inner = {
+      name: value
+      for name, value in config.items()
+      if isinstance(value, dict) and "class_name" in value
     }
+    # The layer builds them itself, where the paths of their weights begin.
+    objects = {
+      name: keras.saving.deserialize_keras_object(value | {"build_config": {}})
+      for name, value in inner.items()
+    }
+    return super().from_config(config | objects)
+
+  def _weight(self, name, *shape, autocast=True):
+    """Returns a new weight of random numbers."""
+    initial = truncated_normal(self.initializer_range)
+    return self.add_weight(shape, initial, name=name, autocast=autocast)
 
   def _dense(
     self,
@@ -115,37 +136,22 @@ class Layer(keras.layers.Layer):
     name="dense",
     use_bias=True,
     is_gated=False,
-    stddev=None,
   ):
-    """Returns a built `Dense`.
-
-    Args:
-      units: int, columns of the kernel; with gates two for each output.
-      input_shape: tuple.
-      activation: str or None, as in `activations.get`.
-      name: str.
-      use_bias: bool.
-      is_gated: bool, whether the activation is `activations.gated`.
-      stddev: float, of the kernel; None means `initializer_range`.
-    """
-    get = activations.gated if is_gated else activations.get
+    """Returns a built `Dense`; with gates two units are one output."""
+    get = kernels.gated if is_gated else kernels.activation
     layer = Dense(
       units,
       get(activation),
       use_bias=use_bias,
-      kernel_initializer=initializers.truncated_normal(
-        self.initializer_range if stddev is None else stddev
-      ),
+      kernel_initializer=truncated_normal(self.initializer_range),
       dtype=self.dtype_policy,
       name=name,
     )
     layer.build(input_shape)
     return layer
 
-  def _layer_norm(self, shape, is_there=True):
-    """Returns a built `LayerNormalization`, or `identity`."""
-    if not is_there:
-      return identity
+  def _layer_norm(self, shape):
+    """Returns a built `LayerNormalization`."""
     layer = LayerNormalization(
       epsilon=self.layer_norm_eps,
       center=self.norm_bias,

@@ -51,7 +51,15 @@ def choice(default, choices, **rules):
 class Part:
   """Fields of `configs.EncoderConfig` that belong to one mechanism.
 
-  The class methods are those of one part and take the whole configuration.
+  The class methods are those of one part and take the whole configuration. A
+  part may have two more, which `ask` asks; their answer may be None.
+
+    positions(config, dtype, hidden, position_ids): a list with a dict of
+      symbolic tensors for each layer, the argument `positions` of
+      `TransformerBlock`; `hidden` are the first states, float [B, L, H],
+      `position_ids` int [B, L], or None for the places in the row.
+    attention(config, dtype, index): the new kind of attention of a layer, the
+      argument `kind` of `SelfAttention`; `FullAttention` if no part has one.
 
   Attributes:
     KIND: str, the `position_embedding_type` that the part is of, or None.
@@ -74,13 +82,6 @@ class Part:
     return cls(**config)
 
   @classmethod
-  def of(cls, config):
-    """Returns the part of a configuration: an object with its fields alone."""
-    return cls(
-      **{entry.name: getattr(config, entry.name) for entry in fields(cls)}
-    )
-
-  @classmethod
   def is_used(cls, config):
     """Whether the fields of this part have an effect."""
     is_of_kind = cls.KIND in (None, config.position_embedding_type)
@@ -94,34 +95,6 @@ class Part:
   @classmethod
   def check(cls, config):
     """Raises ValueError if fields do not go together."""
-
-  @classmethod
-  def positions(cls, config, dtype, hidden, position_ids):
-    """Returns what the part tells each block of positions.
-
-    Args:
-      config: `configs.EncoderConfig`.
-      dtype: dtype policy of Keras.
-      hidden: float [B, L, H], symbolic, the first hidden states.
-      position_ids: int [B, L], or None for the places in the row.
-
-    Returns:
-      list with a dict of symbolic tensors for each layer, the argument
-      `positions` of `TransformerBlock`; None from parts of another kind.
-    """
-
-  @classmethod
-  def attention(cls, config, dtype, index):
-    """Returns the new kind of attention of a layer; None from other parts.
-
-    Args:
-      config: `configs.EncoderConfig`.
-      dtype: dtype policy of Keras.
-      index: int, number of the layer.
-
-    Returns:
-      `AttentionKind`, the argument `kind` of `SelfAttention`.
-    """
 
 
 def fields(part):
@@ -151,24 +124,17 @@ def check(config):
     part.check(config)
 
 
-def positions_of(config, dtype, hidden, position_ids):
-  """Returns what each block is told of positions; as `Part.positions`."""
-  for part in type(config).__bases__:
-    if part.is_used(config):
-      found = part.positions(config, dtype, hidden, position_ids)
-      if found is not None:
-        return found
-  return config.num_hidden_layers * [{}]
+def ask(question, config, *arguments):
+  """Returns the first answer of the parts in use that is not None, or None.
 
-
-def attention_of(config, dtype, index):
-  """Returns the kind of attention of a layer; as `Part.attention`."""
+  The question is "positions" or "attention"; see `Part` for the arguments.
+  """
+  answer = None
   for part in type(config).__bases__:
-    if part.is_used(config):
-      kind = part.attention(config, dtype, index)
-      if kind is not None:
-        return kind
-  raise ValueError("No part of the configuration has a kind of attention.")
+    method = getattr(part, question, None)
+    if answer is None and method and part.is_used(config):
+      answer = method(config, *arguments)
+  return answer
 
 
 def check_value(entry, value):

@@ -6,8 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl.layers.basics import (
-  activations,
-  initializers,
+  kernels,
   layer,
   parts,
 )
@@ -72,7 +71,7 @@ class TokenConvolution(layer.Layer):
   Args:
     kernel_size: int, K, an odd number of tokens.
     groups: int, parts of H, each of which sees only its own.
-    activation: str, see `activations.get`.
+    activation: str, see `kernels.activation`.
     dropout_rate: float in [0, 1), before the activation.
     layer_norm_eps: float.
     initializer_range: float, standard deviation.
@@ -92,20 +91,13 @@ class TokenConvolution(layer.Layer):
     **kwargs,
   ):
     super().__init__(**kwargs)
-    self.kernel_size = kernel_size
-    self.groups = groups
-    self.activation = activation
-    self.dropout_rate = dropout_rate
-    self.layer_norm_eps = layer_norm_eps
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
     size = hidden_shape[-1]
-    self.kernel = self.add_weight(
-      name="kernel",
-      shape=(self.kernel_size, size // self.groups, size),
-      initializer=initializers.truncated_normal(self.initializer_range),
+    self.kernel = self._weight(
+      "kernel", self.kernel_size, size // self.groups, size
     )
     self.bias = self.add_weight(name="bias", shape=(size,), initializer="zeros")
     self.dropout = self._dropout(hidden_shape, self.dropout_rate)
@@ -125,7 +117,7 @@ class TokenConvolution(layer.Layer):
     """
     mask = ops.cast(input_mask, hidden.dtype)[:, :, None]
     found = self._convolve(hidden) * mask
-    found = activations.get(self.activation)(
+    found = kernels.activation(self.activation)(
       self.dropout(found, training=training)
     )
     return self.layer_norm(output + found, training=training) * mask
@@ -143,7 +135,3 @@ class TokenConvolution(layer.Layer):
     kernel = ops.reshape(self.kernel, (count, size // groups, *part))
     found = ops.einsum("blkgi,kigo->blgo", windows, kernel)
     return ops.reshape(found, (batch, length, size)) + self.bias
-
-  def compute_output_spec(self, hidden, *args, **kwargs):
-    """Returns the shape and dtype of `call`."""
-    return keras.KerasTensor(hidden.shape, self.compute_dtype)

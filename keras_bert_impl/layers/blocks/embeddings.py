@@ -1,12 +1,13 @@
 """Word, segment and position embeddings, learned or sinusoidal."""
 
 import dataclasses
+import functools
 
 import keras
 import numpy as np
 from keras import ops
 
-from keras_bert_impl.layers.basics import initializers, layer, parts
+from keras_bert_impl.layers.basics import layer, parts
 
 # Kinds of positions that are rows of a table, added to the words'.
 TABLES = ("learned", "sinusoidal")
@@ -61,7 +62,9 @@ class EmbeddingsConfig(parts.Part):
   @property
   def longest_input(self):
     """Most tokens that it can read; None where no table has their positions."""
-    return self.max_sequence_length if self.has_positions_in_input else None
+    if self.position_embedding_type not in TABLES:
+      return None
+    return self.max_position_embeddings - self.position_offset
 
 
 def of_config(config, dtype, make=None):
@@ -72,7 +75,7 @@ def of_config(config, dtype, make=None):
     embedding_size=config.embedding_size or config.hidden_size,
     max_position_embeddings=config.max_position_embeddings,
     type_vocab_size=config.type_vocab_size,
-    position_embedding_type=kind if config.has_positions_in_input else "none",
+    position_embedding_type=kind if kind in TABLES else "none",
     position_offset=config.position_offset,
     dropout_rate=config.hidden_dropout_prob,
     layer_norm_eps=config.layer_norm_eps,
@@ -86,13 +89,10 @@ def of_config(config, dtype, make=None):
 
 
 def to_hidden_size(config, dtype, hidden):
-  """Returns the embeddings [B, L, E] mapped to [B, L, H], if E differs."""
-  if hidden.shape[-1] == config.hidden_size:
-    return hidden
-  initial = initializers.truncated_normal(config.initializer_range)
+  """Returns the embeddings [B, L, E], mapped to [B, L, H]."""
   return layer.Dense(
     config.hidden_size,
-    kernel_initializer=initial,
+    kernel_initializer=layer.truncated_normal(config.initializer_range),
     dtype=dtype,
     name="embedding_hidden_mapping_in",
   )(hidden)
@@ -141,54 +141,36 @@ class Embeddings(layer.Layer):
   ):
     # Keras may pass ids as floats; bfloat16 would round them.
     super().__init__(autocast=False, **kwargs)
-    check_type(position_embedding_type, self.name)
-    self.vocab_size = vocab_size
-    self.embedding_size = embedding_size
-    self.max_position_embeddings = max_position_embeddings
-    self.type_vocab_size = type_vocab_size
-    self.position_embedding_type = position_embedding_type
-    self.position_offset = position_offset
-    self.dropout_rate = dropout_rate
-    self.layer_norm_eps = layer_norm_eps
-    self.initializer_range = initializer_range
-    self.hidden_size = hidden_size
-    self.clears_padding = clears_padding
-    self.norm_bias = norm_bias
+    if position_embedding_type not in (*TABLES, "none"):
+      raise ValueError(
+        f"position_embedding_type ({position_embedding_type!r}) of {self.name}"
+        " must be 'learned', 'sinusoidal' or 'none'."
+      )
+    self._keep(locals())
 
   def build(self, input_ids_shape, **other_shapes):
     """Creates the weights."""
     size = self.hidden_size or self.embedding_size
     hidden_shape = (*input_ids_shape, size)
-    self.word_embeddings = self._add_table("word_embeddings", self.vocab_size)
+    # Rows are gathered in float32 and cast, instead of the whole table.
+    table = functools.partial(self._weight, autocast=False)
+    length, width = self.max_position_embeddings, self.embedding_size
+    self.word_embeddings = table("word_embeddings", self.vocab_size, width)
     if self.type_vocab_size:
-      self.token_type_embeddings = self._add_table(
-        "token_type_embeddings", self.type_vocab_size
+      self.token_type_embeddings = table(
+        "token_type_embeddings", self.type_vocab_size, width
       )
     if self.position_embedding_type == "learned":
-      self.position_embeddings = self._add_table(
-        "position_embeddings", self.max_position_embeddings
-      )
+      self.position_embeddings = table("position_embeddings", length, width)
     elif self.position_embedding_type == "sinusoidal":
-      self.position_embeddings = sinusoidal(
-        self.max_position_embeddings, self.embedding_size
-      )
+      self.position_embeddings = sinusoidal(length, width)
     self.embed_proj = None
-    if size != self.embedding_size:
-      shape = (None, self.embedding_size)
+    if size != width:
       self.embed_proj = self._dense(
-        size, shape, name="embed_proj", use_bias=False
+        size, (None, width), name="embed_proj", use_bias=False
       )
     self.layer_norm = self._layer_norm(hidden_shape)
     self.dropout = self._dropout(hidden_shape, self.dropout_rate)
-
-  def _add_table(self, name, num_rows):
-    return self.add_weight(
-      name=name,
-      shape=(num_rows, self.embedding_size),
-      initializer=initializers.truncated_normal(self.initializer_range),
-      # Gathers rows in float32 and casts them, instead of the whole table.
-      autocast=False,
-    )
 
   def call(
     self,
@@ -217,12 +199,20 @@ class Embeddings(layer.Layer):
         as `check_ids`, ids out of range.
     """
     check_length(input_ids.shape[1], self)
-    check_inputs(input_ids, segment_ids, self)
+    check_ids("input_ids", input_ids, self.vocab_size)
+    if self.type_vocab_size > 1:
+      check_ids("segment_ids", segment_ids, self.type_vocab_size)
     input_ids = ops.cast(input_ids, "int32")
     table = ops.convert_to_tensor(self.word_embeddings)
     hidden = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, L, E]
-    if self.type_vocab_size:
-      hidden += self._embed_segments(ops.cast(segment_ids, "int32"))
+    if self.type_vocab_size == 1:
+      hidden += self.token_type_embeddings[0]
+    elif self.type_vocab_size:
+      # With so few rows a product is faster than a gather, both ways.
+      is_segment = ops.one_hot(
+        ops.cast(segment_ids, "int32"), self.type_vocab_size, dtype=table.dtype
+      )
+      hidden += ops.matmul(is_segment, self.token_type_embeddings)
     if self.position_embedding_type != "none":
       hidden += self._embed_positions(input_ids, input_mask, position_ids)
     hidden = ops.cast(hidden, self.compute_dtype)
@@ -231,15 +221,6 @@ class Embeddings(layer.Layer):
     if self.clears_padding and input_mask is not None:
       hidden *= ops.cast(input_mask, hidden.dtype)[:, :, None]
     return self.dropout(hidden, training=training), table
-
-  def _embed_segments(self, segment_ids):
-    """Returns [B, L, E], or [E] where there is one segment."""
-    if self.type_vocab_size == 1:
-      return self.token_type_embeddings[0]
-    # With so few rows a product is faster than a gather, both ways.
-    table = self.token_type_embeddings
-    one_hot = ops.one_hot(segment_ids, self.type_vocab_size, dtype=table.dtype)
-    return ops.matmul(one_hot, table)
 
   def _embed_positions(self, input_ids, input_mask, position_ids):
     """Returns [L, E], or with an offset or position ids [B, L, E]."""
@@ -291,28 +272,15 @@ def positions_of_tokens(input_ids, input_mask=None):
   return ops.cumsum(is_token, axis=1) * is_token - 1
 
 
-def check_type(position_embedding_type, name):
-  """Raises ValueError if there are no position embeddings of that type."""
-  if position_embedding_type not in (*TABLES, "none"):
-    raise ValueError(
-      f"position_embedding_type ({position_embedding_type!r}) of {name} must be"
-      " 'learned', 'sinusoidal' or 'none'."
-    )
-
-
 def check_length(length, embeddings):
-  """Raises ValueError if sequences are longer than a table of positions.
+  """Raises ValueError if L, int or None, is above what a layer has positions.
 
-  Args:
-    length: int, L, or None where it is not known.
-    embeddings: `Embeddings`, or another layer with the attributes read here;
-      of type "none" it has no table.
+  The layer is `Embeddings`, or another one with the attributes read here.
   """
-  if length is None or embeddings.position_embedding_type == "none":
-    return
   offset = embeddings.position_offset
   longest = embeddings.max_position_embeddings - offset
-  if length > longest:
+  has_table = embeddings.position_embedding_type != "none"
+  if has_table and length is not None and length > longest:
     raise ValueError(
       f"The sequence length ({length}) must be at most {longest}: "
       f"max_position_embeddings ({embeddings.max_position_embeddings}) less "
@@ -321,16 +289,10 @@ def check_length(length, embeddings):
 
 
 def check_ids(name, ids, size):
-  """Raises ValueError if ids are out of range; traced ids are not checked.
+  """Raises ValueError unless ids, int, are in [0, size).
 
-  A look-up of such ids gives rows of other tokens, zeros or NaN, depending on
-  backend and device. While a step is traced, ids have no values yet: nothing is
-  checked, and the step costs nothing more.
-
-  Args:
-    name: str, for the message.
-    ids: int tensor, array or list.
-    size: int; ids must be in [0, size).
+  A look-up of others gives rows of other tokens, zeros or NaN, depending on
+  the device. Nothing is checked while a step is traced: ids have no values yet.
   """
   try:
     values = np.asarray(ids)
@@ -343,16 +305,3 @@ def check_ids(name, ids, size):
       f"{name} ({wrong[0]}) must be from 0 to {size - 1}: tokenize with the "
       "model's own vocabulary."
     )
-
-
-def check_inputs(input_ids, segment_ids, embeddings):
-  """Checks the inputs of an embedding layer, as `check_ids` does.
-
-  Args:
-    input_ids: int [B, L].
-    segment_ids: int [B, L]; ignored where there are fewer than two segments.
-    embeddings: `Embeddings`.
-  """
-  check_ids("input_ids", input_ids, embeddings.vocab_size)
-  if embeddings.type_vocab_size > 1:
-    check_ids("segment_ids", segment_ids, embeddings.type_vocab_size)

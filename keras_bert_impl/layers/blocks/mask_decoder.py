@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert_impl.layers.basics import initializers, layer
+from keras_bert_impl.layers.basics import layer
 from keras_bert_impl.layers.blocks import embeddings
 
 _NUM_ROUNDS = 2
@@ -36,16 +36,14 @@ class MaskDecoder(layer.Layer):
   ):
     # As in `Embeddings`.
     super().__init__(autocast=False, **kwargs)
-    self.block = block
-    self.max_position_embeddings = max_position_embeddings
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the table, under the name that DeBERTa's releases have."""
     # `add_weight` would leave the scope out of the path.
     with keras.name_scope("embeddings"):
       self.position_embeddings = keras.Variable(
-        initializers.truncated_normal(self.initializer_range),
+        layer.truncated_normal(self.initializer_range),
         shape=(self.max_position_embeddings, hidden_shape[-1]),
         dtype=self.variable_dtype,
         autocast=False,
@@ -99,4 +97,4 @@ class MaskDecoder(layer.Layer):
   def compute_output_spec(self, hidden, *args, **kwargs):
     """Returns the shape and dtype of `call`."""
     embeddings.check_length(hidden.shape[1], self)
-    return keras.KerasTensor(hidden.shape, self.compute_dtype)
+    return super().compute_output_spec(hidden)

@@ -10,7 +10,7 @@ from keras_bert_impl.layers.attention import (
   disentangled,
   window,
 )
-from keras_bert_impl.layers.basics import initializers, layer, parts
+from keras_bert_impl.layers.basics import layer, parts
 from keras_bert_impl.layers.blocks import transformer_block
 
 # Of cell and output; Jozefowicz et al. 2016, allenai/bilm-tf.
@@ -75,10 +75,7 @@ class ProjectedLSTM(layer.Layer):
     **kwargs,
   ):
     super().__init__(**{**kwargs, "dtype": "float32"})
-    self.units = units
-    self.projection_size = projection_size
-    self.is_reversed = is_reversed
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   # Keras 3.12 passes no shapes for arguments whose names end in "mask".
   def build(self, hidden_shape, input_mask_shape=None):
@@ -121,7 +118,7 @@ class _Cell(keras.layers.Layer):
     self.initializer_range = initializer_range
 
   def build(self, input_shape):
-    initializer = initializers.truncated_normal(self.initializer_range)
+    initializer = layer.truncated_normal(self.initializer_range)
     self.kernel = self.add_weight(
       name="kernel",
       shape=(self.output_size, 4 * self.units),
@@ -168,10 +165,7 @@ class BidirectionalBlock(layer.Layer):
     **kwargs,
   ):
     super().__init__(**kwargs)
-    self.units = units
-    self.is_residual = is_residual
-    self.dropout_rate = dropout_rate
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   def build(self, forward_shape, backward_shape, input_mask_shape=None):
     """Creates the weights."""

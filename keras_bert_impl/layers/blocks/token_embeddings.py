@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert_impl.layers.basics import initializers, layer
+from keras_bert_impl.layers.basics import layer
 from keras_bert_impl.layers.blocks import embeddings
 
 
@@ -33,32 +33,22 @@ class TokenEmbeddings(layer.Layer):
   ):
     # As in `Embeddings`.
     super().__init__(autocast=False, **kwargs)
-    self.vocab_size = vocab_size
-    self.embedding_size = embedding_size
-    self.type_vocab_size = type_vocab_size
-    self.dropout_rate = dropout_rate
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   def build(self, input_ids_shape, target_mapping_shape=None, **other_shapes):
     """Creates the weights; without queries, theirs is not trained."""
-    self.word_embeddings = self._add(
-      "word_embeddings", self.vocab_size, self.embedding_size
+    size = self.embedding_size
+    # Without autocast it gathers rows in float32 and casts them, instead of the
+    # whole table.
+    self.word_embeddings = self._weight(
+      "word_embeddings", self.vocab_size, size, autocast=False
     )
     # With the axes of a batch, as in released weights.
-    self.mask_embedding = self._add("mask_embedding", 1, 1, self.embedding_size)
+    self.mask_embedding = self._weight(
+      "mask_embedding", 1, 1, size, autocast=False
+    )
     self.mask_embedding.trainable = target_mapping_shape is not None
-    self.dropout = self._dropout(
-      (*input_ids_shape, self.embedding_size), self.dropout_rate
-    )
-
-  def _add(self, name, *shape):
-    return self.add_weight(
-      name=name,
-      shape=shape,
-      initializer=initializers.truncated_normal(self.initializer_range),
-      # Gathers rows in float32 and casts them, instead of the whole table.
-      autocast=False,
-    )
+    self.dropout = self._dropout((*input_ids_shape, size), self.dropout_rate)
 
   def call(self, input_ids, segment_ids, target_mapping=None, training=False):
     """Embeds a batch.
@@ -76,7 +66,9 @@ class TokenEmbeddings(layer.Layer):
     Raises:
       ValueError: as `embeddings.check_ids`, ids out of range.
     """
-    embeddings.check_inputs(input_ids, segment_ids, self)
+    embeddings.check_ids("input_ids", input_ids, self.vocab_size)
+    if self.type_vocab_size > 1:
+      embeddings.check_ids("segment_ids", segment_ids, self.type_vocab_size)
     table = ops.convert_to_tensor(self.word_embeddings)
     input_ids = ops.cast(input_ids, "int32")
     hidden = ops.take(self.word_embeddings, input_ids, axis=0)

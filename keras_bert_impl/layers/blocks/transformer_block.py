@@ -1,19 +1,14 @@
 """The transformer block: self-attention, then a feed-forward layer."""
 
 import dataclasses
+import math
 
 import keras
 from keras import ops
 
 from keras_bert_impl.layers.attention import self_attention
-from keras_bert_impl.layers.basics import (
-  dropout,
-  initializers,
-  parts,
-)
-from keras_bert_impl.layers.basics import (
-  layer as base,
-)
+from keras_bert_impl.layers.basics import dropout, parts
+from keras_bert_impl.layers.basics import layer as base
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -61,42 +56,39 @@ class BlockConfig(parts.Part):
 
   @classmethod
   def blocks(cls, config, dtype):
-    """Returns the block of each layer; layers of a group share one."""
-    num_layers, num_groups = config.num_hidden_layers, config.num_hidden_groups
-    stem = "layer" if num_groups is None else "group"
-    size = num_groups or num_layers
-    blocks = [
-      _block(config, dtype, index, f"{stem}_{index}") for index in range(size)
-    ]
-    return [blocks[i * size // num_layers] for i in range(num_layers)]
-
-
-def _block(config, dtype, index, name):
-  """Returns a new `TransformerBlock`."""
-  return TransformerBlock(
-    num_heads=config.num_attention_heads,
-    intermediate_size=config.intermediate_size,
-    activation=config.hidden_act,
-    dropout_rate=config.hidden_dropout_prob,
-    attention_dropout_rate=config.attention_probs_dropout_prob,
-    layer_norm_eps=config.layer_norm_eps,
-    initializer_range=config.initializer_range,
-    kind=parts.attention_of(config, dtype, index),
-    options=BlockConfig.of(config),
-    num_layers=config.num_hidden_layers,
-    # With pre-norm, that of the embeddings normalizes the first input.
-    use_attention_norm=index > 0 or not config.norm_first,
-    dtype=dtype,
-    name=name,
-  )
+    """Returns the block of each layer, a list; layers of a group share one."""
+    layers, groups = config.num_hidden_layers, config.num_hidden_groups
+    stem, size = ("group", groups) if groups else ("layer", layers)
+    # The fields of this part alone, in their order.
+    options, blocks = cls(*map(vars(config).get, cls.__annotations__)), []
+    for index in range(size):
+      kind = parts.ask("attention", config, dtype, index)
+      block = TransformerBlock(
+        num_heads=config.num_attention_heads,
+        intermediate_size=config.intermediate_size,
+        activation=config.hidden_act,
+        dropout_rate=config.hidden_dropout_prob,
+        attention_dropout_rate=config.attention_probs_dropout_prob,
+        layer_norm_eps=config.layer_norm_eps,
+        initializer_range=config.initializer_range,
+        kind=kind or self_attention.of_config(config, dtype),
+        options=options,
+        num_layers=layers,
+        # With pre-norm, that of the embeddings normalizes the first input.
+        use_attention_norm=index > 0 or not config.norm_first,
+        dtype=dtype,
+        name=f"{stem}_{index}",
+      )
+      blocks += layers // size * [block]
+    return blocks
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class ResidualOutput(base.Layer):
   """Dense layer, dropout, residual sum and LayerNorm: the end of half a block.
 
-  A half is `output.around(sublayer, hidden)`. With pre-norm, LayerNorm
-  normalizes what the sublayer reads; else, the sum.
+  A half is `output(sublayer(output.norm_before(hidden)), hidden)`. With
+  pre-norm, LayerNorm normalizes what the sublayer reads; else, the sum.
 
   Args:
     dropout_rate: float in [0, 1).
@@ -126,39 +118,24 @@ class ResidualOutput(base.Layer):
   ):
     super().__init__(**kwargs)
     self.supports_masking = True
-    self.dropout_rate = dropout_rate
-    self.use_dense = use_dense
-    self.use_bias = use_bias
-    self.use_norm = use_norm
-    self.norm_first = norm_first
-    self.norm_bias = norm_bias
-    self.layer_norm_eps = layer_norm_eps
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   def build(self, update_shape, hidden_shape):
     """Creates the weights."""
-    self.dense = base.identity
+    size = hidden_shape[-1]
+    self.dense = None
     if self.use_dense:
-      size = hidden_shape[-1]
       self.dense = self._dense(size, update_shape, use_bias=self.use_bias)
     self.dropout = self._dropout(hidden_shape, self.dropout_rate)
-    self.layer_norm = self._layer_norm(hidden_shape, is_there=self.use_norm)
-
-  def around(self, sublayer, hidden, training=False):
-    """Returns the output of a half, float [B, L, H].
-
-    Args:
-      sublayer: callable [B, L, H] -> [B, L, H or I], such as attention.
-      hidden: float [B, L, H], the input of the half.
-      training: bool.
-    """
-    update = sublayer(self.norm_before(hidden, training=training))
-    return self(update, hidden, training=training)
+    self.layer_norm = None
+    if self.use_norm:
+      self.layer_norm = self._layer_norm(hidden_shape)
 
   def norm_before(self, hidden, training=False):
     """Returns what the sublayer reads, float [B, L, H]."""
-    norm = self.layer_norm if self.norm_first else base.identity
-    return norm(hidden, training=training)
+    if self.layer_norm is None or not self.norm_first:
+      return hidden
+    return self.layer_norm(hidden, training=training)
 
   def call(self, update, hidden, training=False):
     """Returns the output of the half for that of its sublayer.
@@ -173,27 +150,26 @@ class ResidualOutput(base.Layer):
       float [B, L, H].
     """
     # Inside keras.remat the layers do not get `training` from Keras.
-    update = self.dropout(
-      self.dense(update, training=training), training=training
-    )
-    norm = base.identity if self.norm_first else self.layer_norm
-    return norm(hidden + update, training=training)
+    if self.dense is not None:
+      update = self.dense(update, training=training)
+    hidden = hidden + self.dropout(update, training=training)
+    if self.layer_norm is None or self.norm_first:
+      return hidden
+    return self.layer_norm(hidden, training=training)
 
   def compute_output_spec(self, update, hidden, training=False):
     """Returns the shape and dtype of `call`."""
-    return keras.KerasTensor(hidden.shape, self.compute_dtype)
+    return super().compute_output_spec(hidden)
 
 
 def _residual_output(layer, use_bias, use_norm=True):
-  """Returns a new `ResidualOutput`.
-
-  Args:
-    layer: `TransformerBlock` or `FeedForward`, whose half it ends.
-    use_bias: bool, whether its dense layer has a bias.
-    use_norm: bool, whether there is LayerNorm.
-  """
-  options = layer.options
-  depth = layer.num_layers if options.use_scaled_initializer else None
+  """Returns a new `ResidualOutput` of a `TransformerBlock` or `FeedForward`."""
+  options, stddev = layer.options, layer.initializer_range
+  if options.use_scaled_initializer and layer.num_layers is not None:
+    # The hidden states are the sum of the outputs of all halves, two for each
+    # layer: smaller kernels keep this sum from growing with the number of
+    # layers; Shoeybi et al. 2019 (Megatron-LM), section 4.2.
+    stddev /= math.sqrt(2 * layer.num_layers)
   return ResidualOutput(
     layer.dropout_rate,
     use_bias=use_bias,
@@ -201,9 +177,7 @@ def _residual_output(layer, use_bias, use_norm=True):
     norm_first=options.norm_first,
     norm_bias=options.norm_bias,
     layer_norm_eps=layer.layer_norm_eps,
-    initializer_range=initializers.residual_stddev(
-      layer.initializer_range, depth
-    ),
+    initializer_range=stddev,
     dtype=layer.dtype_policy,
     name="output",
   )
@@ -218,7 +192,7 @@ class FeedForward(base.Layer):
 
   Args:
     intermediate_size: int, I.
-    activation: str, between the dense layers; see `activations.get`.
+    activation: str, between the dense layers; see `kernels.activation`.
     dropout_rate: float in [0, 1), of the output.
     inner_dropout_rate: float in [0, 1), between the dense layers.
     layer_norm_eps: float.
@@ -250,15 +224,8 @@ class FeedForward(base.Layer):
   ):
     super().__init__(**kwargs)
     self.supports_masking = True
-    self.intermediate_size = intermediate_size
-    self.activation = activation
-    self.dropout_rate = dropout_rate
-    self.inner_dropout_rate = inner_dropout_rate
-    self.layer_norm_eps = layer_norm_eps
-    self.initializer_range = initializer_range
-    self.options = options or BlockConfig()
-    self.num_layers = num_layers
-    self.use_own_scope = use_own_scope
+    options = options or BlockConfig()
+    self._keep(locals())
 
   def build(self, hidden_shape):
     """Creates the weights."""
@@ -276,7 +243,7 @@ class FeedForward(base.Layer):
           use_bias=self.options.mlp_bias,
           is_gated=is_gated,
         )
-        self.dropout = base.identity
+        self.dropout = None
         if self.inner_dropout_rate:
           self.dropout = self._dropout(inner_shape, self.inner_dropout_rate)
       self.output_layer = _residual_output(self, self.options.mlp_bias)
@@ -284,17 +251,12 @@ class FeedForward(base.Layer):
 
   def call(self, hidden, training=False):
     """Transforms the hidden states, float [B, L, H] to [B, L, H]."""
-
-    def widen(x):
-      # Inside keras.remat the layers do not get `training` from Keras.
-      inner = self.dense(x, training=training)  # [B, L, I]
-      return self.dropout(inner, training=training)
-
-    return self.output_layer.around(widen, hidden, training)
-
-  def compute_output_spec(self, hidden, training=False):
-    """Returns the shape and dtype of `call`."""
-    return keras.KerasTensor(hidden.shape, self.compute_dtype)
+    # Inside keras.remat the layers do not get `training` from Keras.
+    read = self.output_layer.norm_before(hidden, training)
+    inner = self.dense(read, training=training)  # [B, L, I]
+    if self.dropout is not None:
+      inner = self.dropout(inner, training=training)
+    return self.output_layer(inner, hidden, training=training)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -308,7 +270,7 @@ class TransformerBlock(base.Layer):
   Args:
     num_heads: int, N; must divide H.
     intermediate_size: int, I.
-    activation: str, of the feed-forward layer; see `activations.get`.
+    activation: str, of the feed-forward layer; see `kernels.activation`.
     dropout_rate: float in [0, 1), of both outputs.
     attention_dropout_rate: float in [0, 1), of the attention probabilities.
     layer_norm_eps: float.
@@ -340,23 +302,16 @@ class TransformerBlock(base.Layer):
   ):
     super().__init__(**kwargs)
     self.supports_masking = True
-    self.num_heads = num_heads
-    self.intermediate_size = intermediate_size
-    self.activation = activation
-    self.dropout_rate = dropout_rate
-    self.attention_dropout_rate = attention_dropout_rate
-    self.layer_norm_eps = layer_norm_eps
-    self.initializer_range = initializer_range
-    self.options = options or BlockConfig()
-    self.num_layers = num_layers
-    self.use_attention_norm = use_attention_norm
+    options = options or BlockConfig()
+    self._keep(locals())
     self.attention = self_attention.SelfAttention(
       num_heads,
       attention_dropout_rate,
       kind,
-      self.options.attention_bias,
+      options.attention_bias,
+      initializer_range,
       name="self",
-      **self._inherited,
+      dtype=self.dtype_policy,
     )
 
   def build(self, hidden_shape, **other_shapes):
@@ -375,7 +330,8 @@ class TransformerBlock(base.Layer):
       options=self.options,
       num_layers=self.num_layers,
       use_own_scope=False,
-      **self._inherited,
+      initializer_range=self.initializer_range,
+      dtype=self.dtype_policy,
     )
     self.feed_forward.build(hidden_shape)
 
@@ -396,19 +352,17 @@ class TransformerBlock(base.Layer):
     Returns:
       The hidden states [B, L, H].
     """
-
-    def attend(x):
-      return self.attention(
-        x if query_hidden is None else hidden,
-        attention_mask,
-        mask=mask,
-        positions=positions,
-        query_hidden=query_hidden,
-        training=training,
-      )
-
     looking = hidden if query_hidden is None else query_hidden
-    hidden = self.attention_output.around(attend, looking, training)
+    read = self.attention_output.norm_before(looking, training)
+    context = self.attention(
+      read if query_hidden is None else hidden,
+      attention_mask,
+      mask=mask,
+      positions=positions,
+      query_hidden=query_hidden,
+      training=training,
+    )
+    hidden = self.attention_output(context, looking, training=training)
     return self.feed_forward(hidden, training=training)
 
   def attention_probs(self, hidden, attention_mask=None, positions=None):
@@ -421,7 +375,3 @@ class TransformerBlock(base.Layer):
   def kind(self):
     """The kind of attention, as of `SelfAttention`."""
     return self.attention.kind
-
-  def compute_output_spec(self, hidden, *args, **kwargs):
-    """Returns the shape and dtype of `call`."""
-    return keras.KerasTensor(hidden.shape, self.compute_dtype)

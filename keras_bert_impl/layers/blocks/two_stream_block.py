@@ -86,7 +86,7 @@ class TwoStreamBlock(layer.Layer):
   Args:
     num_heads: int, N; must divide H.
     intermediate_size: int, I.
-    activation: str, of the feed-forward layer; see `activations.get`.
+    activation: str, of the feed-forward layer; see `kernels.activation`.
     dropout_rate: float in [0, 1), of the outputs and inside the feed-forward
       layer.
     attention_dropout_rate: float in [0, 1), of the attention probabilities.
@@ -109,13 +109,7 @@ class TwoStreamBlock(layer.Layer):
     **kwargs,
   ):
     super().__init__(**kwargs)
-    self.num_heads = num_heads
-    self.intermediate_size = intermediate_size
-    self.activation = activation
-    self.dropout_rate = dropout_rate
-    self.attention_dropout_rate = attention_dropout_rate
-    self.layer_norm_eps = layer_norm_eps
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
@@ -124,7 +118,8 @@ class TwoStreamBlock(layer.Layer):
         self.num_heads,
         self.attention_dropout_rate,
         name="self",
-        **self._inherited,
+        initializer_range=self.initializer_range,
+        dtype=self.dtype_policy,
       )
       self.attention.build(hidden_shape)
       self.attention_output = transformer_block.ResidualOutput(
@@ -132,7 +127,8 @@ class TwoStreamBlock(layer.Layer):
         use_dense=False,
         layer_norm_eps=self.layer_norm_eps,
         name="output",
-        **self._inherited,
+        initializer_range=self.initializer_range,
+        dtype=self.dtype_policy,
       )
       self.attention_output.build(hidden_shape, hidden_shape)
     self.feed_forward = transformer_block.FeedForward(
@@ -142,7 +138,8 @@ class TwoStreamBlock(layer.Layer):
       inner_dropout_rate=self.dropout_rate,
       layer_norm_eps=self.layer_norm_eps,
       use_own_scope=False,
-      **self._inherited,
+      initializer_range=self.initializer_range,
+      dtype=self.dtype_policy,
     )
     self.feed_forward.build(hidden_shape)
 

@@ -39,11 +39,7 @@ class AnswerBeamHead(layer.Layer):
     for name, value in (("start_n_top", start_n_top), ("end_n_top", end_n_top)):
       if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"{name} ({value!r}) must be a positive integer.")
-    self.start_n_top = start_n_top
-    self.end_n_top = end_n_top
-    self.dropout_rate = dropout_rate
-    self.layer_norm_eps = layer_norm_eps
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""

@@ -49,6 +49,7 @@ class BiLSTM(layer.Layer):
     output = self.lstm(hidden, mask=ops.logical_or(mask, is_first))
     return output * ops.cast(mask, output.dtype)[:, :, None]
 
-  def compute_output_shape(self, hidden_shape, input_mask_shape=None):
-    """Returns the shape of `call`."""
-    return (*hidden_shape[:-1], 2 * self.width)
+  def compute_output_spec(self, hidden, input_mask):
+    """Returns the shape and dtype of `call`."""
+    shape = (*hidden.shape[:-1], 2 * self.width)
+    return keras.KerasTensor(shape, self.compute_dtype)

@@ -11,7 +11,7 @@ class HeadTransform(layer.Layer):
 
   Args:
     units: int, size of the outputs.
-    activation: str, of the dense layer; see `activations.get`.
+    activation: str, of the dense layer; see `kernels.activation`.
     use_bias: bool, whether the dense layer has a bias.
     norm_bias: bool, whether LayerNorm adds a bias.
     layer_norm_eps: float.
@@ -32,12 +32,7 @@ class HeadTransform(layer.Layer):
     **kwargs,
   ):
     super().__init__(**kwargs)
-    self.units = units
-    self.activation = activation
-    self.use_bias = use_bias
-    self.norm_bias = norm_bias
-    self.layer_norm_eps = layer_norm_eps
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   def build(self, hidden_shape):
     """Creates the weights."""

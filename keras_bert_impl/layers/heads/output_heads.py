@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert_impl.layers.basics import initializers, kernels
+from keras_bert_impl.layers.basics import kernels
 from keras_bert_impl.layers.basics import layer as base
 from keras_bert_impl.layers.heads import head_transform
 
@@ -39,12 +39,7 @@ class MaskedLanguageModelHead(base.Layer):
   ):
     # Keras may pass positions as floats; bfloat16 would round them.
     super().__init__(autocast=False, **kwargs)
-    self.activation = activation
-    self.layer_norm_eps = layer_norm_eps
-    self.initializer_range = initializer_range
-    self.use_bias = use_bias
-    self.norm_bias = norm_bias
-    self.use_output_bias = use_output_bias
+    self._keep(locals())
 
   def build(
     self, hidden_shape, masked_lm_positions_shape, embedding_table_shape
@@ -163,10 +158,7 @@ class SpanBoundaryHead(base.Layer):
   ):
     # As in MaskedLanguageModelHead.
     super().__init__(autocast=False, **kwargs)
-    self.max_span_length = max_span_length
-    self.position_embedding_size = position_embedding_size
-    self.layer_norm_eps = layer_norm_eps
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   def build(
     self,
@@ -178,10 +170,10 @@ class SpanBoundaryHead(base.Layer):
     """Creates the weights."""
     vocab_size, embedding_size = embedding_table_shape
     hidden_size = hidden_shape[-1]
-    self.position_embeddings = self.add_weight(
-      name="position_embeddings",
-      shape=(self.max_span_length, self.position_embedding_size),
-      initializer=initializers.truncated_normal(self.initializer_range),
+    self.position_embeddings = self._weight(
+      "position_embeddings",
+      self.max_span_length,
+      self.position_embedding_size,
       autocast=False,
     )
     width = 2 * hidden_size + self.position_embedding_size
@@ -279,15 +271,12 @@ class ClassificationHead(base.Layer):
   def __init__(self, num_classes, initializer_range=0.02, **kwargs):
     super().__init__(**kwargs)
     self.supports_masking = True
-    self.num_classes = num_classes
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   def build(self, hidden_shape):
     """Creates the weights."""
-    self.output_weights = self.add_weight(
-      name="output_weights",
-      shape=(self.num_classes, hidden_shape[-1]),
-      initializer=initializers.truncated_normal(self.initializer_range),
+    self.output_weights = self._weight(
+      "output_weights", self.num_classes, hidden_shape[-1]
     )
     self.output_bias = self.add_weight(
       name="output_bias", shape=(self.num_classes,), initializer="zeros"
@@ -318,8 +307,7 @@ class DiscriminatorHead(base.Layer):
 
   def __init__(self, activation="gelu", initializer_range=0.02, **kwargs):
     super().__init__(**kwargs)
-    self.activation = activation
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   def build(self, hidden_shape):
     """Creates the weights."""

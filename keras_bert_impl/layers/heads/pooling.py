@@ -184,10 +184,7 @@ class Pooler(layer.Layer):
     **kwargs,
   ):
     super().__init__(**kwargs)
-    self.initializer_range = initializer_range
-    self.activation = activation
-    self.use_last_token = use_last_token
-    self.dropout_rate = dropout_rate
+    self._keep(locals())
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
@@ -211,13 +208,10 @@ class Pooler(layer.Layer):
       ValueError: the rows hold several texts, with a mask of 3 axes.
     """
     check_mask(input_mask)
-    if not self.use_last_token:
-      return self._project(hidden[:, 0], training)
-    last = ops.maximum(ops.sum(input_mask, axis=1) - 1, 0)  # [B]
-    token = ops.take_along_axis(hidden, last[:, None, None], axis=1)
-    return self._project(token[:, 0], training)
-
-  def _project(self, token, training):
+    if self.use_last_token:
+      last = ops.maximum(ops.sum(input_mask, axis=1) - 1, 0)  # [B]
+      hidden = ops.take_along_axis(hidden, last[:, None, None], axis=1)
+    token = hidden[:, 0]
     if self.dropout is not None:
       token = self.dropout(token, training=training)
     return self.dense(token)
@@ -226,11 +220,8 @@ class Pooler(layer.Layer):
     """Returns None: a vector has no positions to mask."""
     return None
 
-  def compute_output_spec(self, hidden, input_mask=None, training=False):
-    """Returns the shape and dtype of `call`."""
-    check_mask(input_mask)
-    shape = (hidden.shape[0], hidden.shape[-1])
-    return keras.KerasTensor(shape, self.compute_dtype)
+  # The shape of `call`, not that of its argument.
+  compute_output_spec = keras.layers.Layer.compute_output_spec
 
 
 def check_mask(input_mask):

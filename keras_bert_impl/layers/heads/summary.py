@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert_impl.layers.basics import activations, layer
+from keras_bert_impl.layers.basics import kernels, layer
 
 _READ = {
   "first": lambda hidden: hidden[:, 0],
@@ -24,7 +24,7 @@ class SequenceSummary(layer.Layer):
     summary_type: "first", "last" or "cls_index", of the token there, or "mean"
       of the row.
     use_projection: bool, whether there is a dense layer.
-    activation: str, after it; see `activations.get`.
+    activation: str, after it; see `kernels.activation`.
     dropout_rate: float in [0, 1), before it.
     initializer_range: float, standard deviation.
     **kwargs: of `keras.layers.Layer`.
@@ -50,11 +50,7 @@ class SequenceSummary(layer.Layer):
         f"summary_type ({summary_type!r}) of {self.name} must be one of "
         f"{[*_READ]}."
       )
-    self.summary_type = summary_type
-    self.use_projection = use_projection
-    self.activation = activation
-    self.dropout_rate = dropout_rate
-    self.initializer_range = initializer_range
+    self._keep(locals())
 
   def build(self, hidden_shape):
     """Creates the weights."""
@@ -70,12 +66,12 @@ class SequenceSummary(layer.Layer):
     summary = self.dropout(summary, training=training)
     if self.use_projection:
       return self.dense(summary)
-    return activations.get(self.activation)(summary)
+    return kernels.activation(self.activation)(summary)
 
   def compute_mask(self, inputs, previous_mask):
     """Returns None: a vector has no positions to mask."""
     return None
 
-  def compute_output_shape(self, hidden_shape):
-    """Returns the shape of `call`."""
-    return (hidden_shape[0], hidden_shape[-1])
+  def compute_output_spec(self, hidden, training=False):
+    """Returns the shape and dtype of `call`."""
+    return keras.KerasTensor(hidden[:, 0].shape, self.compute_dtype)

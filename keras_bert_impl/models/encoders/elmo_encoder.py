@@ -40,8 +40,7 @@ class ElmoEncoder(encoder_model.EncoderModel):
     dtype = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
 
     # Inputs.
-    keys = features.ENCODER_INPUTS
-    inputs = {k: keras.Input((None,), dtype="int32", name=k) for k in keys}
+    inputs = encoder_model.integer_inputs(features.ENCODER_INPUTS)
     input_ids, mask, segment_ids = inputs.values()
 
     # Wiring.

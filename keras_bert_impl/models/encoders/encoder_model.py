@@ -40,13 +40,20 @@ class Model(keras.Model):
     inputs: dict of symbolic tensors by name, `input_ids` and others.
     outputs: structure of symbolic tensors.
     name: str.
+
+  Attributes:
+    fills_all_masks: bool, whether it fills masks, but at no given positions; of
+      the class.
   """
+
+  fills_all_masks = False
 
   def __call__(self, inputs, *args, **kwargs):
     """Calls the model with all its inputs.
 
     Raises:
-      ValueError: the mask or segments have the names of `transformers`.
+      ValueError: the mask or segments have the names of `transformers`; or
+        there are `masked_lm_positions`, but `fills_all_masks`.
     """
     return super().__call__(self._filled(inputs), *args, **kwargs)
 
@@ -57,7 +64,11 @@ class Model(keras.Model):
 
   def _filled(self, inputs):
     """Returns the inputs, with defaults for those that are left out."""
-    if not isinstance(inputs, dict) or features.INPUT_IDS not in inputs:
+    if not isinstance(inputs, dict) or inputs.keys() == self.input.keys():
+      return inputs
+    if self.fills_all_masks:
+      _refuse_positions(self, inputs)
+    if features.INPUT_IDS not in inputs:
       return inputs
     for name in _FOREIGN_NAMES.keys() & inputs.keys():
       raise ValueError(
@@ -86,28 +97,15 @@ class EncoderModel(Model):
     config: as given.
     heads: tuple of str, of `keras_bert_impl.heads`, that models of this class
       have; of the class.
-    fills_all_masks: bool, whether it fills masks, but at no given positions; of
-      the class.
   """
 
   heads = ()
-  fills_all_masks = False
 
   def __init__(self, config, dtype_policy, inputs, outputs, name, **arguments):
     super().__init__(inputs, outputs, name=name)
     self.config = config
     self.dtype_policy = dtype_policy
     self._arguments = arguments
-
-  def _filled(self, inputs):
-    """Returns the inputs, with defaults for those that are left out.
-
-    Raises:
-      ValueError: there are `masked_lm_positions`, but `fills_all_masks`.
-    """
-    if self.fills_all_masks and isinstance(inputs, dict):
-      _refuse_positions(self, inputs)
-    return super()._filled(inputs)
 
   def predict(self, x, *args, **kwargs):
     """Returns the outputs for many inputs; as `keras.Model.predict`.
@@ -151,6 +149,14 @@ class EncoderModel(Model):
     del custom_objects  # There are none inside.
     encoder_config = configs.EncoderConfig.from_dict(config["config"])
     return with_policies(cls, {**config, "config": encoder_config})
+
+
+def integer_inputs(names):
+  """Returns new symbolic inputs, {name: int32 [B, L]}."""
+  inputs = {}
+  for name in names:
+    inputs[name] = keras.Input((None,), dtype="int32", name=name)
+  return inputs
 
 
 def _refuse_positions(model, inputs):

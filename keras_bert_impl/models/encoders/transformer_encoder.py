@@ -81,31 +81,32 @@ class TransformerEncoder(encoder_model.EncoderModel):
 
     # Inputs.
     keys = features.ENCODER_INPUTS + (features.SEQUENCE_IDS,) * use_sequence_ids
-    inputs = {k: keras.Input((None,), dtype="int32", name=k) for k in keys}
+    inputs = encoder_model.integer_inputs(keys)
     input_ids, mask, segment_ids, *sequence_ids = inputs.values()
-    seen, position_ids = scores.structure(mask, *sequence_ids)
+    seen, position_ids = mask, None
+    if use_sequence_ids:
+      seen, position_ids = scores.structure(mask, *sequence_ids)
 
     # Wiring.
     with keras.name_scope(name):
       embeddings = embeddings or embeddings_lib.of_config(config, dtype)
       hidden, table = embeddings(input_ids, segment_ids, mask, position_ids)
       with keras.name_scope("encoder"):
-        hidden = embeddings_lib.to_hidden_size(config, dtype, hidden)
+        if hidden.shape[-1] != config.hidden_size:
+          hidden = embeddings_lib.to_hidden_size(config, dtype, hidden)
         hidden_states, calls = [hidden], []
         blocks = transformer_block.BlockConfig.blocks(config, dtype)
-        conv = None
-        if config.conv_kernel_size:
-          conv = convolution.of_config(config, dtype, use_sequence_ids)
-        told = parts.positions_of(config, dtype, hidden, position_ids)
-        for block, positions in zip(blocks, told, strict=True):
+        told = parts.ask("positions", config, dtype, hidden, position_ids)
+        for index, block in enumerate(blocks):
+          positions = told[index] if told else {}
           calls.append(BlockCall(block, hidden, seen, positions))
           hidden = block(hidden, seen, positions=positions)
-          if conv and len(hidden_states) == 1:
+          if index == 0 and config.conv_kernel_size:
+            conv = convolution.of_config(config, dtype, use_sequence_ids)
             hidden = conv(hidden_states[0], hidden, mask)
           hidden_states.append(hidden)
         if config.norm_first:
-          hidden = _final_norm(config, dtype)(hidden)
-          hidden_states[-1] = hidden
+          hidden = hidden_states[-1] = _final_norm(config, dtype)(hidden)
       outputs = {"sequence_output": ops.cast(hidden, "float32")}
       if use_pooler:
         pooled = pooling.of_config(config, dtype)(hidden, seen)

@@ -118,7 +118,7 @@ def _inputs(config, use_sequence_ids, use_queries, use_mems):
   """Returns the symbolic inputs by name."""
   integers = features.ENCODER_INPUTS
   integers += (features.SEQUENCE_IDS,) * use_sequence_ids
-  inputs = {k: keras.Input((None,), dtype="int32", name=k) for k in integers}
+  inputs = encoder_model.integer_inputs(integers)
   if config.bi_data:
     name = features.IS_REVERSED
     inputs[name] = keras.Input((), dtype="int32", name=name)

@@ -94,7 +94,7 @@ class PermutationPretrainingModel(encoder_model.EncoderModel):
       features.PERMUTATION_ORDER,
       features.MASKED_LM_POSITIONS,
     )
-    inputs = {k: keras.Input((None,), dtype="int32", name=k) for k in keys}
+    inputs = encoder_model.integer_inputs(keys)
     if bi_data:
       name_of = features.IS_REVERSED
       inputs[name_of] = keras.Input((), dtype="int32", name=name_of)
