@@ -55,12 +55,8 @@ class _DisentangledEmbeddings(embeddings.Embeddings):
   def word_embeddings(self, delta):
     self._delta = delta
 
-  def _add_table(self, name, num_rows):
+  def _weight(self, name, *shape, autocast=True):
     if name != "word_embeddings":
-      return super()._add_table(name, num_rows)
-    return self.add_weight(
-      name=names.DELTA.rpartition("/")[2],
-      shape=(num_rows, self.embedding_size),
-      initializer="zeros",
-      autocast=False,
-    )
+      return super()._weight(name, *shape, autocast=autocast)
+    own = names.DELTA.rpartition("/")[2]
+    return self.add_weight(shape, "zeros", name=own, autocast=autocast)
