@@ -6,6 +6,7 @@ differences are data in `families`.
 """
 
 import dataclasses
+import functools
 import json
 import pathlib
 
@@ -94,6 +95,43 @@ class SizesConfig(parts.Part):
   position_embedding_type: str = parts.field("learned")
   model_type: str = parts.field(families.DEFAULT, shows=True)
 
+  @property
+  def dropout_rate(self):
+    """Rate of dropout where hidden states are dropped, float."""
+    return self.hidden_dropout_prob
+
+  @property
+  def block_options(self):
+    """Arguments of the constructors of blocks that all of them have, dict."""
+    return {
+      "num_heads": self.num_attention_heads,
+      "intermediate_size": self.intermediate_size,
+      "activation": self.hidden_act,
+      "dropout_rate": self.hidden_dropout_prob,
+      "attention_dropout_rate": self.attention_probs_dropout_prob,
+      "layer_norm_eps": self.layer_norm_eps,
+      "initializer_range": self.initializer_range,
+    }
+
+  def without_dropout(self):
+    """Returns the same configuration with rates of 0."""
+    return dataclasses.replace(
+      self, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
+
+  def check_positions(self, kind, what):
+    """Raises ValueError unless positions are of a kind.
+
+    Args:
+      kind: str, a `position_embedding_type`.
+      what: str, what needs it, for the message.
+    """
+    if self.position_embedding_type != kind:
+      raise ValueError(
+        f"position_embedding_type ({self.position_embedding_type!r}) must be"
+        f" {kind!r} in the encoder configuration for {what}."
+      )
+
   @classmethod
   def check(cls, config):
     """Raises ValueError if heads do not divide H, or the kind is unknown."""
@@ -146,6 +184,11 @@ class EncoderConfig(
 
   def __post_init__(self):
     parts.check(self)
+
+  @functools.cached_property
+  def parts_in_use(self):
+    """The parts whose fields have an effect, a tuple of classes."""
+    return tuple(p for p in type(self).__bases__ if p.is_used(self))
 
   @classmethod
   def from_dict(cls, values, origin="the given dictionary"):

@@ -29,7 +29,6 @@ from keras_bert_impl.checkpoints.descriptions import (
   description as description_lib,
 )
 from keras_bert_impl.checkpoints.formats import safetensors_format
-from keras_bert_impl.checkpoints.naming import names
 
 _TORCH = (".bin", ".pt", ".pth", ".pkl")
 # {ending: module that reads it}; a TensorFlow checkpoint's prefix has none.
@@ -108,15 +107,10 @@ class Checkpoint:
   def _check_layers(self):
     """Compares depths before a model of so many layers takes its time."""
     config = self.description.config
-    groups = config.num_hidden_groups
-    last = (
-      f"{names.LAYER}{config.num_hidden_layers - 1}/"
-      if groups is None
-      else f"{names.GROUP}{groups - 1}/"
-    )
-    if not any(name.startswith(last) for name in self.tensors.shapes):
+    last = f"bert/encoder/{config.last_block}"
+    if not any(name.startswith(last + "/") for name in self.tensors.shapes):
       raise ValueError(
-        f"{last.rstrip('/')} is missing in checkpoint {self.path}: its"
+        f"{last} is missing in checkpoint {self.path}: its"
         f" configuration has {config.num_hidden_layers} layers."
       )
 

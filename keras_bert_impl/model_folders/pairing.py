@@ -24,7 +24,7 @@ def pair(forward, backward):
   first, second = forward.described(), backward.described()
   _check_direction(forward.path, first.config, "left_to_right")
   _check_direction(backward.path, second.config, "right_to_left")
-  config = dataclasses.replace(first.config, causal_direction="both")
+  config = first.config.in_direction("both")
   _check_same(config, second.config, forward.path, backward.path)
   vocabularies = {
     experiment.vocabulary_fingerprint(checkpoint.folder)
@@ -64,7 +64,7 @@ class _Joined(mappings.Tensors):
 
 
 def _check_direction(path, config, direction):
-  found = config.causal_direction if config.use_causal_mask else None
+  found = config.reading_direction
   if found != direction:
     raise ValueError(
       f"{path} must be a model of causal_direction {direction!r}, not"

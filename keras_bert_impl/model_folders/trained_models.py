@@ -185,7 +185,7 @@ def _use_of(description):
   """Returns the use of a model that was trained as a checkpoint says."""
   if description.head in (heads.FILL_MASK, heads.PRETRAINING):
     # From left to right there is nothing to be seen behind a mask.
-    is_causal = description.config.use_causal_mask
+    is_causal = description.config.reading_direction is not None
     return heads.ENCODER if is_causal else heads.FILL_MASK
   return heads.USES.get(description.head, description.head)
 

@@ -31,11 +31,8 @@ def multipliers(paths, config, decay):
 
   Source: Howard and Ruder 2018; Clark et al. 2020, appendix A.
   """
-  if decay != 1.0 and config.num_hidden_groups is not None:
-    raise ValueError(
-      f"layerwise_lr_decay ({decay}) must be 1 for a model whose layers share"
-      f" parameters (num_hidden_groups = {config.num_hidden_groups})."
-    )
+  if decay != 1.0:
+    config.check_own_blocks(f"layerwise_lr_decay ({decay}) must be 1")
   num_layers = config.num_hidden_layers
   top = num_layers + 1
   rates = {path: decay ** (top - depth(path, num_layers)) for path in paths}

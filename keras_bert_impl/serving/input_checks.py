@@ -66,7 +66,7 @@ def check_ids(model, inputs):
     features.INPUT_IDS: config.vocab_size,
     features.INPUT_MASK: 2,
     # With one segment they are ignored, and may be those of pairs.
-    features.SEGMENT_IDS: max(2, config.type_vocab_size),
+    features.SEGMENT_IDS: max(2, config.num_ids[features.SEGMENT_IDS]),
   }
   checks = [_check_range(k, inputs[k], limits[k]) for k in limits]
   if longest is not None:

@@ -47,11 +47,9 @@ def check(train_layers, config):
       weights.
   """
   number = num_blocks(train_layers)
-  if number and config.num_hidden_groups is not None:
-    raise ValueError(
-      f"train_layers ({train_layers!r}) must be all or head for a model whose"
-      " blocks share their weights (num_hidden_groups ="
-      f" {config.num_hidden_groups})."
+  if number:
+    config.check_own_blocks(
+      f"train_layers ({train_layers!r}) must be all or head"
     )
   if number and number > config.num_hidden_layers:
     raise ValueError(

@@ -118,8 +118,7 @@ def _directions(encoder):
     return {"→": encoder.forward, "←": encoder.backward}
   if isinstance(encoder, models.TransformerEncoder):
     return {"": encoder}
-  kind = encoder.config.position_embedding_type
-  if kind == "recurrent":
+  if encoder.config.is_recurrent:
     raise ValueError(
       "The checkpoint's encoder has no attention to show: ELMo reads by LSTMs."
     )

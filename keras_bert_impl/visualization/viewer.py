@@ -102,7 +102,7 @@ class Viewer:
       "groups": self._reader.groups,
       "layers": self._reader.layers,
       "heads": config.num_attention_heads,
-      "direction": config.causal_direction if config.use_causal_mask else "",
+      "direction": config.reading_direction or "",
       "window": config.attention_window,
       "tokens": [[token.text, token.piece, token.side] for token in row.tokens],
       "numCut": row.num_tokens - len(row.tokens),

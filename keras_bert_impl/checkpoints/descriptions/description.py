@@ -135,8 +135,7 @@ def check_expressed(description, expressed, whose):
 
 def explicit(config):
   """Returns the same configuration with the embedding size spelled out."""
-  size = config.embedding_size or config.hidden_size
-  return dataclasses.replace(config, embedding_size=size)
+  return dataclasses.replace(config, embedding_size=config.embedding_width)
 
 
 def default_labels(num_classes):

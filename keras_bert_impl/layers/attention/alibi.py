@@ -1,4 +1,4 @@
-"""ALiBi: attention with linear biases, position_embedding_type "alibi"."""
+"""ALiBi: attention with linear biases instead of embeddings of positions."""
 
 import dataclasses
 import math

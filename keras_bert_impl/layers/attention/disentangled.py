@@ -55,15 +55,11 @@ class DisentangledConfig(parts.Part):
   norm_rel_ebd: str = parts.choice("none", ("none", "layer_norm"), shows=True)
 
   SWITCH = "clears_padding"
-  EXCLUDES = (buckets.BucketsConfig,)
+  EXCLUDES = (buckets.BucketsConfig, self_attention.DirectionConfig)
 
   @classmethod
   def check(cls, config):
     """Raises ValueError if there are more buckets than distances, and such."""
-    if config.use_causal_mask:
-      raise ValueError(
-        "use_causal_mask (True) must be False with clears_padding."
-      )
     if not config.relative_attention:
       parts.check_defaults(
         config, parts.fields(cls)[3:], "needs relative_attention"
@@ -118,7 +114,7 @@ class DisentangledConfig(parts.Part):
       use_key_bias=config.use_key_bias,
       position_buckets=config.position_buckets,
       max_relative_positions=config.max_relative_distance,
-      dropout_rate=config.hidden_dropout_prob,
+      dropout_rate=config.dropout_rate,
       initializer_range=config.initializer_range,
       name="disentangled",
     )

@@ -12,7 +12,7 @@ from keras_bert_impl.layers.basics import layer, parts
 
 @dataclasses.dataclass(frozen=True)
 class RotaryConfig(parts.Part):
-  """Fields of rotary positions, position_embedding_type "rotary".
+  """Fields of rotary positions.
 
   Attributes:
     rotary_base: base (theta) of the wave lengths of rotary positions, >= 1.

@@ -67,7 +67,7 @@ def merge_heads(x):
   return ops.reshape(split_heads(x), (batch, length, heads * size))
 
 
-def rows(query, attention_mask, causal_direction=None, position_bias=None):
+def rows(query, attention_mask, direction=None, position_bias=None):
   """Returns what belongs to each position of `query` [B, N, L, D]; see above.
 
   The mask is that of `SelfAttention.call`, the direction that of
@@ -76,9 +76,9 @@ def rows(query, attention_mask, causal_direction=None, position_bias=None):
   found = {"query": query}
   if position_bias is not None:
     found["position_bias"] = position_bias
-  if causal_direction:
+  if direction:
     places = ops.arange(ops.shape(query)[2])[None, None, :, None]
-    found[LIMITS[causal_direction]] = places
+    found[LIMITS[direction]] = places
   if attention_mask is None:
     return found
   if len(attention_mask.shape) == 2:

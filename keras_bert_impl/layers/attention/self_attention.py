@@ -38,6 +38,30 @@ class DirectionConfig(parts.Part):
       )
 
   @property
+  def is_pair(self):
+    """Whether the encoder is one for each direction."""
+    return self.causal_direction == "both"
+
+  def in_direction(self, direction):
+    """Returns the same configuration for another direction."""
+    return dataclasses.replace(self, causal_direction=direction)
+
+  def check_direction(self, direction, what):
+    """Raises ValueError unless an encoder reads in a direction alone.
+
+    Args:
+      direction: str, "left_to_right", "right_to_left" or "both".
+      what: str, what needs it, for the message.
+    """
+    for name, only in (
+      ("use_causal_mask", True),
+      ("causal_direction", direction),
+    ):
+      value = getattr(self, name)
+      if value != only:
+        raise ValueError(f"{name} ({value!r}) must be {only!r} {what}.")
+
+  @property
   def reading_direction(self):
     """Direction in which a causal encoder reads, str; None for others."""
     return self.causal_direction if self.use_causal_mask else None

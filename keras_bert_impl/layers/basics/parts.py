@@ -130,10 +130,9 @@ def ask(question, config, *arguments):
   The question is "positions" or "attention"; see `Part` for the arguments.
   """
   answer = None
-  for part in type(config).__bases__:
-    method = getattr(part, question, None)
-    if answer is None and method and part.is_used(config):
-      answer = method(config, *arguments)
+  for part in config.parts_in_use:
+    if answer is None and hasattr(part, question):
+      answer = getattr(part, question)(config, *arguments)
   return answer
 
 
@@ -173,17 +172,3 @@ def check_defaults(config, entries, why):
       raise ValueError(
         f"{entry.name} ({value!r}) {why.format(repr(entry.default))}."
       )
-
-
-def check_one_width(config, what):
-  """Raises ValueError unless embeddings are as wide as hidden states.
-
-  Args:
-    config: `configs.EncoderConfig`.
-    what: str, what needs it, for the message.
-  """
-  if config.embedding_size not in (None, config.hidden_size):
-    raise ValueError(
-      f"embedding_size ({config.embedding_size}) must be {config.hidden_size}"
-      f" with {what}, as hidden_size."
-    )

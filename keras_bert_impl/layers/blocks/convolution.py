@@ -56,7 +56,7 @@ def of_config(config, dtype, use_sequence_ids):
     config.conv_kernel_size,
     config.conv_groups,
     config.conv_act,
-    config.hidden_dropout_prob,
+    config.dropout_rate,
     config.layer_norm_eps,
     config.initializer_range,
     dtype=dtype,

@@ -55,6 +55,21 @@ class EmbeddingsConfig(parts.Part):
     return self.position_embedding_type in TABLES
 
   @property
+  def has_no_positions(self):
+    """Whether the encoder knows no positions at all."""
+    return self.position_embedding_type == "none"
+
+  @property
+  def embedding_width(self):
+    """The width of the tables, E, int."""
+    return self.embedding_size or self.hidden_size
+
+  @property
+  def num_ids(self):
+    """How many ids there are in each input that is looked up, {name: int}."""
+    return {"input_ids": self.vocab_size, "segment_ids": self.type_vocab_size}
+
+  @property
   def max_sequence_length(self):
     """Most tokens of a sequence, by default: less `position_offset`."""
     return self.max_position_embeddings - self.position_offset
@@ -79,10 +94,10 @@ def of_config(config, dtype, make=None):
     position_offset=config.position_offset,
     dropout_rate=config.hidden_dropout_prob,
     layer_norm_eps=config.layer_norm_eps,
+    norm_bias=config.norm_bias,
     initializer_range=config.initializer_range,
     hidden_size=config.hidden_size if config.clears_padding else None,
     clears_padding=config.clears_padding,
-    norm_bias=config.norm_bias,
     dtype=dtype,
     name="embeddings",
   )
@@ -272,20 +287,53 @@ def positions_of_tokens(input_ids, input_mask=None):
   return ops.cumsum(is_token, axis=1) * is_token - 1
 
 
-def check_length(length, embeddings):
-  """Raises ValueError if L, int or None, is above what a layer has positions.
-
-  The layer is `Embeddings`, or another one with the attributes read here.
-  """
-  offset = embeddings.position_offset
-  longest = embeddings.max_position_embeddings - offset
-  has_table = embeddings.position_embedding_type != "none"
-  if has_table and length is not None and length > longest:
+def check_length(length, layer):
+  """Raises ValueError if L, int or None, is above what a layer has rows for."""
+  rows, offset = layer.max_position_embeddings, layer.position_offset
+  has_rows = layer.position_embedding_type != "none"
+  if has_rows and length is not None and length > rows - offset:
     raise ValueError(
-      f"The sequence length ({length}) must be at most {longest}: "
-      f"max_position_embeddings ({embeddings.max_position_embeddings}) less "
-      f"position_offset ({offset})."
+      f"The sequence length ({length}) must be at most {rows - offset}: "
+      f"max_position_embeddings ({rows}) less position_offset ({offset})."
     )
+
+
+def check_one_width(config, what):
+  """Raises ValueError unless embeddings are as wide as hidden states.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    what: str, what needs it, for the message.
+  """
+  if config.embedding_size not in (None, config.hidden_size):
+    raise ValueError(
+      f"embedding_size ({config.embedding_size}) must be {config.hidden_size}"
+      f" with {what}, as hidden_size."
+    )
+
+
+def check_same_tables(config, other):
+  """Raises ValueError if embeddings of a generator have other tables.
+
+  Args:
+    config: `configs.EncoderConfig`, of ELECTRA's discriminator.
+    other: the same, of its generator.
+  """
+  for name in (
+    "vocab_size",
+    "type_vocab_size",
+    "max_position_embeddings",
+    "position_embedding_type",
+    "position_offset",
+    "embedding_width",
+  ):
+    ours, theirs = getattr(config, name), getattr(other, name)
+    if ours != theirs:
+      shown = name.replace("width", "size")
+      raise ValueError(
+        f"{shown} of the generator ({theirs}) must be the discriminator's "
+        f"({ours}): their embeddings have the same tables."
+      )
 
 
 def check_ids(name, ids, size):

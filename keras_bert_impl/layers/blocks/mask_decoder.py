@@ -28,8 +28,7 @@ class MaskDecoder(layer.Layer):
   Source: He et al. 2021 (DeBERTa), section 3.2 and appendix A.
   """
 
-  position_embedding_type = "learned"
-  position_offset = 0
+  position_embedding_type, position_offset = "learned", 0
 
   def __init__(
     self, block, max_position_embeddings=512, initializer_range=0.02, **kwargs

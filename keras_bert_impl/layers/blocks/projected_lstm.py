@@ -11,7 +11,7 @@ from keras_bert_impl.layers.attention import (
   window,
 )
 from keras_bert_impl.layers.basics import layer, parts
-from keras_bert_impl.layers.blocks import transformer_block
+from keras_bert_impl.layers.blocks import embeddings, transformer_block
 
 # Of cell and output; Jozefowicz et al. 2016, allenai/bilm-tf.
 _LARGEST = 3.0
@@ -19,7 +19,7 @@ _LARGEST = 3.0
 
 @dataclasses.dataclass(frozen=True)
 class RecurrentConfig(parts.Part):
-  """ELMo's kind of encoder, position_embedding_type "recurrent".
+  """ELMo's kind of encoder, instead of positions.
 
   `models.ElmoEncoder`: LSTMs with I units in either direction.
   """
@@ -35,18 +35,13 @@ class RecurrentConfig(parts.Part):
   @classmethod
   def check(cls, config):
     """Raises ValueError if it is not of both directions, or sizes differ."""
-    parts.check_one_width(config, cls.needs())
-    for name, only in (("use_causal_mask", True), ("causal_direction", "both")):
-      value = getattr(config, name)
-      if value != only:
-        raise ValueError(
-          f"{name} ({value!r}) must be {only!r} with {cls.needs()}."
-        )
+    embeddings.check_one_width(config, cls.needs())
+    config.check_direction("both", f"with {cls.needs()}")
 
   @property
   def is_recurrent(self):
     """Whether the encoder is a `models.ElmoEncoder`."""
-    return self.position_embedding_type == RecurrentConfig.KIND
+    return RecurrentConfig.is_used(self)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

@@ -54,6 +54,31 @@ class BlockConfig(parts.Part):
         " attention_window or clears_padding, as layers differ."
       )
 
+  @property
+  def norm_options(self):
+    """Arguments of the constructors of layers with LayerNorm, dict."""
+    return {"layer_norm_eps": self.layer_norm_eps, "norm_bias": self.norm_bias}
+
+  @property
+  def shares_blocks(self):
+    """Whether several layers have the same weights."""
+    return self.num_hidden_groups is not None
+
+  def check_own_blocks(self, what):
+    """Raises ValueError if several layers have the same weights."""
+    if self.shares_blocks:
+      raise ValueError(
+        f"{what} for a model whose blocks share their weights"
+        f" (num_hidden_groups = {self.num_hidden_groups})."
+      )
+
+  @property
+  def last_block(self):
+    """Name of the last block, as in the paths of its weights."""
+    if self.shares_blocks:
+      return f"group_{self.num_hidden_groups - 1}"
+    return f"layer_{self.num_hidden_layers - 1}"
+
   @classmethod
   def blocks(cls, config, dtype):
     """Returns the block of each layer, a list; layers of a group share one."""
@@ -64,13 +89,7 @@ class BlockConfig(parts.Part):
     for index in range(size):
       kind = parts.ask("attention", config, dtype, index)
       block = TransformerBlock(
-        num_heads=config.num_attention_heads,
-        intermediate_size=config.intermediate_size,
-        activation=config.hidden_act,
-        dropout_rate=config.hidden_dropout_prob,
-        attention_dropout_rate=config.attention_probs_dropout_prob,
-        layer_norm_eps=config.layer_norm_eps,
-        initializer_range=config.initializer_range,
+        **config.block_options,
         kind=kind or self_attention.of_config(config, dtype),
         options=options,
         num_layers=layers,

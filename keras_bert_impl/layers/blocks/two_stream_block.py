@@ -11,13 +11,13 @@ from keras_bert_impl.layers.attention import (
   window,
 )
 from keras_bert_impl.layers.basics import dropout, layer, parts
-from keras_bert_impl.layers.blocks import transformer_block
+from keras_bert_impl.layers.blocks import embeddings, transformer_block
 from keras_bert_impl.layers.heads import summary
 
 
 @dataclasses.dataclass(frozen=True)
 class TransformerXLConfig(parts.Part):
-  """Fields of XLNet, position_embedding_type "transformer_xl".
+  """Fields of XLNet's encoder, whose positions are those of Transformer-XL.
 
   Attributes:
     clamp_len: largest distance between tokens that is told apart; without
@@ -57,17 +57,14 @@ class TransformerXLConfig(parts.Part):
       raise ValueError(
         f"hidden_size ({config.hidden_size}) must be even with {cls.needs()}."
       )
-    parts.check_one_width(config, cls.needs())
-    if config.causal_direction != "left_to_right":
-      raise ValueError(
-        f"causal_direction ({config.causal_direction!r}) must be"
-        f" 'left_to_right' with {cls.needs()}."
-      )
+    embeddings.check_one_width(config, cls.needs())
+    if config.reading_direction not in (None, "left_to_right"):
+      config.check_direction("left_to_right", f"with {cls.needs()}")
 
   @property
   def is_transformer_xl(self):
     """Whether the encoder is a `models.XLNetEncoder`."""
-    return self.position_embedding_type == TransformerXLConfig.KIND
+    return TransformerXLConfig.is_used(self)
 
   @property
   def pads_left(self):

@@ -20,7 +20,7 @@ class PoolerConfig(parts.Part):
       that heads for whole texts read; all heads then begin with the dense layer
       and LayerNorm of the masked language model's head. None: heads for texts
       read the pooler, and only the masked language model's has that layer.
-    classifier_act: activation of that dense layer; None means `hidden_act`.
+    classifier_act: activation of that dense layer; None means the blocks'.
     classifier_bias: whether that dense layer has a bias.
     decoder_bias: whether the masked language model's output has a bias.
   """
@@ -36,15 +36,28 @@ class PoolerConfig(parts.Part):
   classifier_bias: bool = parts.field(True, shows=True)
   decoder_bias: bool = parts.field(True, shows=True)
 
+  @property
+  def transform_options(self):
+    """Arguments of `HeadTransform`, and of heads that begin with it, dict."""
+    return {
+      "activation": self.classifier_act or self.block_options["activation"],
+      "use_bias": self.classifier_bias,
+      **self.norm_options,
+      "initializer_range": self.initializer_range,
+    }
+
   @classmethod
   def check(cls, config):
     """Raises ValueError if an encoder cannot do without its own pooler."""
-    has_own = config.is_transformer_xl or config.causal_direction == "both"
-    if config.classifier_pooling is not None and has_own:
+    why = None
+    if config.is_transformer_xl:
+      why = "XLNet's encoder"
+    elif config.is_pair:
+      why = "a pair of encoders"
+    if why and config.classifier_pooling is not None:
       raise ValueError(
         f"classifier_pooling ({config.classifier_pooling!r}) must be None with"
-        f" position_embedding_type {config.position_embedding_type!r} and"
-        f" causal_direction {config.causal_direction!r}."
+        f" {why}, which has a pooler of its own."
       )
 
 

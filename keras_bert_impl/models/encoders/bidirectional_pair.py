@@ -1,7 +1,5 @@
 """Two encoders side by side: one reads left to right, one right to left."""
 
-import dataclasses
-
 import keras
 from keras import ops
 
@@ -24,7 +22,7 @@ class BidirectionalPair(encoder_model.EncoderModel):
   of the second the same behind "right_to_left/".
 
   Args:
-    config: `configs.EncoderConfig` of either, with causal_direction "both".
+    config: `configs.EncoderConfig` of either, which `is_pair`.
     dtype: as `TransformerEncoder`.
     name: str, a part of each variable's path.
     use_pooler: bool, whether there is a `pooled_output`.
@@ -54,11 +52,11 @@ class BidirectionalPair(encoder_model.EncoderModel):
   ):
     options = {"use_pooler": use_pooler, "use_sequence_ids": use_sequence_ids}
     forward = transformer_encoder.TransformerEncoder(
-      _of_direction(config, "left_to_right"), dtype, name, **options
+      config.in_direction("left_to_right"), dtype, name, **options
     )
     with keras.name_scope(SCOPE):
       backward = transformer_encoder.TransformerEncoder(
-        _of_direction(config, "right_to_left"),
+        config.in_direction("right_to_left"),
         dtype,
         name,
         forward.embeddings if shares_embeddings else None,
@@ -91,10 +89,6 @@ class BidirectionalPair(encoder_model.EncoderModel):
   def of_checkpoint(cls, description, shapes, dtype=None):
     """Returns a pair, with poolers if the checkpoint has them."""
     return cls(description.config, dtype, use_pooler=description.use_pooler)
-
-
-def _of_direction(config, direction):
-  return dataclasses.replace(config, causal_direction=direction)
 
 
 def _join(forward, backward):

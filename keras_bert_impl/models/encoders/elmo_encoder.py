@@ -17,7 +17,7 @@ class ElmoEncoder(encoder_model.EncoderModel):
   left to right and of the first from right to left.
 
   Args:
-    config: `configs.EncoderConfig` with position_embedding_type "recurrent".
+    config: `configs.EncoderConfig` of an encoder that `is_recurrent`.
     dtype: as `TransformerEncoder`; the LSTMs compute in float32.
     name: str, also the first part of each variable's path.
     use_pooler: bool, whether there is a `pooled_output`.
@@ -53,7 +53,7 @@ class ElmoEncoder(encoder_model.EncoderModel):
           directions = layers.BidirectionalBlock(
             config.intermediate_size,
             index > 0,
-            config.hidden_dropout_prob,
+            config.dropout_rate,
             config.initializer_range,
             dtype=dtype,
             name=f"layer_{index}",

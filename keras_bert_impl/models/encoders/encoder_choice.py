@@ -15,7 +15,7 @@ def class_of(config):
     return elmo_encoder.ElmoEncoder
   if config.is_transformer_xl:
     return xlnet_encoder.XLNetEncoder
-  if config.causal_direction == "both":
+  if config.is_pair:
     return bidirectional_pair.BidirectionalPair
   return transformer_encoder.TransformerEncoder
 

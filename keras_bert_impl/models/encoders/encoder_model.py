@@ -113,14 +113,10 @@ class EncoderModel(Model):
     Raises:
       ValueError: ids in a dict of arrays are out of range.
     """
-    sizes = {
-      features.INPUT_IDS: self.config.vocab_size,
-      features.SEGMENT_IDS: self.config.type_vocab_size,
-    }
-    for name in x if isinstance(x, dict) else ():
+    for name, size in self.config.num_ids.items():
       # With one segment its ids are ignored.
-      if sizes.get(name, 1) > 1:
-        embeddings.check_ids(name, x[name], sizes[name])
+      if size > 1 and isinstance(x, dict) and name in x:
+        embeddings.check_ids(name, x[name], size)
     return super().predict(x, *args, **kwargs)
 
   @classmethod

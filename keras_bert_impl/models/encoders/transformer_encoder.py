@@ -138,7 +138,7 @@ def _final_norm(config, dtype):
   """Returns a new LayerNorm for the output of the last pre-norm block."""
   return layer.LayerNormalization(
     epsilon=config.layer_norm_eps,
-    center=config.norm_bias,
+    center=config.norm_options["norm_bias"],
     dtype=dtype,
     name="LayerNorm",
   )

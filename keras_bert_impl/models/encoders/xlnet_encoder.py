@@ -19,8 +19,8 @@ class XLNetEncoder(encoder_model.EncoderModel):
   place of a row, as published: rows are to be padded on the left.
 
   Args:
-    config: `configs.EncoderConfig` with position_embedding_type
-      "transformer_xl". With `bi_data` there is an input `is_reversed`, int32
+    config: `configs.EncoderConfig` with positions of Transformer-XL. With
+      `bi_data` there is an input `is_reversed`, int32
       [B], 1 for a row whose text runs backwards; by default those of the second
       half of the batch.
     dtype: as `TransformerEncoder`.
@@ -147,7 +147,7 @@ def _run_blocks(config, dtype, inputs, states):
   mems = inputs.get(features.MEMS)
   structure = layers.RelativeStructure(
     config.hidden_size,
-    config.use_causal_mask,
+    config.reading_direction is not None,
     config.same_length,
     config.clamp_len,
     dtype="float32",
@@ -175,8 +175,8 @@ def _embeddings(config, dtype_policy):
   return layers.TokenEmbeddings(
     config.vocab_size,
     config.hidden_size,
-    type_vocab_size=config.type_vocab_size,
-    dropout_rate=config.hidden_dropout_prob,
+    config.num_ids[features.SEGMENT_IDS],
+    dropout_rate=config.dropout_rate,
     initializer_range=config.initializer_range,
     dtype=dtype_policy,
     name="embeddings",
@@ -185,15 +185,7 @@ def _embeddings(config, dtype_policy):
 
 def _block(config, dtype_policy, name):
   return layers.TwoStreamBlock(
-    num_heads=config.num_attention_heads,
-    intermediate_size=config.intermediate_size,
-    activation=config.hidden_act,
-    dropout_rate=config.hidden_dropout_prob,
-    attention_dropout_rate=config.attention_probs_dropout_prob,
-    layer_norm_eps=config.layer_norm_eps,
-    initializer_range=config.initializer_range,
-    dtype=dtype_policy,
-    name=name,
+    **config.block_options, dtype=dtype_policy, name=name
   )
 
 
@@ -202,7 +194,7 @@ def _summary(config, dtype_policy):
     config.summary_type,
     config.summary_use_proj,
     config.pooler_act,
-    config.hidden_dropout_prob,
+    config.dropout_rate,
     config.initializer_range,
     dtype=dtype_policy,
     name="pooler",

@@ -65,7 +65,7 @@ class AnswerBeam(task_models.HeadModel):
     head = layers.AnswerBeamHead(
       start_n_top,
       end_n_top,
-      config.hidden_dropout_prob,
+      config.dropout_rate,
       config.layer_norm_eps,
       config.initializer_range,
       dtype=encoder.dtype_policy,

@@ -4,7 +4,6 @@ Devlin et al. 2019, section 5.3 (the feature-based approach) and section 5.1
 (the ablation that puts a BiLSTM on a left-to-right model).
 """
 
-import dataclasses
 import functools
 
 import keras
@@ -74,7 +73,7 @@ class FeatureTagger(encoder_model.EncoderModel):
   ):
     _check_features(features, config)
     encoder = encoder_choice.make(
-      _without_dropout(config) if is_frozen else config, dtype, use_pooler=False
+      config.without_dropout() if is_frozen else config, dtype, use_pooler=False
     )
     encoder.trainable = not is_frozen
 
@@ -83,7 +82,7 @@ class FeatureTagger(encoder_model.EncoderModel):
     hidden = _join(states, features, encoder.dtype_policy)  # [B, L, H or 4 H]
     hidden = read_by_bilstm(encoder, hidden, lstm_width)
     hidden = layers.Dropout(
-      config.hidden_dropout_prob, dtype="float32", name="dropout"
+      config.dropout_rate, dtype="float32", name="dropout"
     )(hidden)
     logits = layers.ClassificationHead(
       num_classes, config.initializer_range, dtype="float32", name="classifier"
@@ -195,12 +194,6 @@ def _check_features(features, config):
       f"features={features} needs {needed} layers, but the encoder "
       f"has num_hidden_layers={config.num_hidden_layers}."
     )
-
-
-def _without_dropout(config):
-  return dataclasses.replace(
-    config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
-  )
 
 
 def _join(states, features, dtype):

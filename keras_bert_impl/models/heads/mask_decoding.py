@@ -21,13 +21,11 @@ def decode(encoder):
     ValueError: its input has positions, or it is pre-norm.
   """
   config = encoder.config
-  kind = config.position_embedding_type
-  if kind != "none":
-    raise ValueError(
-      f"position_embedding_type ({kind!r}) must be 'none' in the encoder"
-      " configuration for the objective deberta: positions come in where masked"
-      " tokens are predicted."
-    )
+  config.check_positions(
+    "none",
+    "the objective deberta: positions come in where masked tokens are"
+    " predicted",
+  )
   if config.norm_first:
     raise ValueError(
       f"norm_first ({config.norm_first}) must be False in the encoder"

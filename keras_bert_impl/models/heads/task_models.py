@@ -38,7 +38,7 @@ class SequenceClassifier(HeadModel):
     config: `configs.EncoderConfig`.
     num_classes: int, C; 1 for regression.
     dropout_rate: float in [0, 1), before the head; None means
-      `config.hidden_dropout_prob`.
+      `config.dropout_rate`.
     bilstm_width: int, units of a BiLSTM whose state at the first token replaces
       the pooled output; None for no BiLSTM. The paper uses it on a
       left-to-right encoder (section 5.1).
@@ -251,7 +251,7 @@ class ReplacedTokenDetector(HeadModel):
       options["embeddings"] = embeddings
     encoder = encoder_choice.make(config, dtype, use_pooler=False, **options)
     head = layers.DiscriminatorHead(
-      config.hidden_act,
+      config.block_options["activation"],
       config.initializer_range,
       dtype=encoder.dtype_policy,
       name="discriminator_predictions",
@@ -321,7 +321,7 @@ class MaskedLanguageModel(HeadModel):
       config,
       description.head == heads.PRETRAINING,
       dtype,
-      use_mask_decoder=has_table and config.position_embedding_type == "none",
+      use_mask_decoder=has_table and config.has_no_positions,
     )
 
 
@@ -340,11 +340,7 @@ def token_logits(encoder, positions=None, use_mask_decoder=False):
   if use_mask_decoder:
     hidden = mask_decoding.decode(encoder)
   head = layers.MaskedLanguageModelHead(
-    activation=config.classifier_act or config.hidden_act,
-    layer_norm_eps=config.layer_norm_eps,
-    initializer_range=config.initializer_range,
-    use_bias=config.classifier_bias,
-    norm_bias=config.norm_bias,
+    **config.transform_options,
     use_output_bias=config.decoder_bias,
     dtype=encoder.dtype_policy,
     name="predictions",
@@ -373,11 +369,7 @@ def _transform(encoder, hidden):
     return hidden
   transform = layers.HeadTransform(
     config.hidden_size,
-    config.classifier_act or config.hidden_act,
-    config.classifier_bias,
-    config.norm_bias,
-    config.layer_norm_eps,
-    config.initializer_range,
+    **config.transform_options,
     dtype=encoder.dtype_policy,
     name="transform",
   )
@@ -408,6 +400,6 @@ def _classify(encoder, hidden, num_classes):
 
 def _dropout(encoder, hidden, rate):
   if rate is None:
-    rate = encoder.config.hidden_dropout_prob
+    rate = encoder.config.dropout_rate
   dropout = layers.Dropout(rate, dtype=encoder.dtype_policy, name="dropout")
   return dropout(hidden)

@@ -5,6 +5,7 @@ import dataclasses
 import keras
 
 from keras_bert_impl import choices, configs, features, layers, options
+from keras_bert_impl.layers.blocks import embeddings as embeddings_lib
 from keras_bert_impl.models.encoders import encoder_model, transformer_encoder
 from keras_bert_impl.models.heads import task_models
 from keras_bert_impl.models.pretraining import disentangled_embeddings
@@ -150,7 +151,7 @@ def electra_generator_config(config, share, depth=1.0):
   ratio = config.intermediate_size / config.hidden_size
   return dataclasses.replace(
     config,
-    embedding_size=config.embedding_size or config.hidden_size,
+    embedding_size=config.embedding_width,
     hidden_size=head_size * num_heads,
     num_hidden_layers=max(1, round(config.num_hidden_layers * depth)),
     num_attention_heads=num_heads,
@@ -196,23 +197,4 @@ def _check(config, generator_config, sharing):
       f"embedding_sharing ({sharing!r}) must be one of"
       f" {', '.join(choices.EMBEDDING_SHARINGS)}."
     )
-  both = (config, generator_config)
-  sizes = {
-    name: [getattr(one, name) for one in both]
-    for name in (
-      "vocab_size",
-      "type_vocab_size",
-      "max_position_embeddings",
-      "position_embedding_type",
-      "position_offset",
-    )
-  }
-  sizes["embedding_size"] = [
-    one.embedding_size or one.hidden_size for one in both
-  ]
-  for name, (ours, theirs) in sizes.items():
-    if ours != theirs:
-      raise ValueError(
-        f"{name} of the generator ({theirs}) must be the discriminator's "
-        f"({ours}): their embeddings have the same tables."
-      )
+  embeddings_lib.check_same_tables(config, generator_config)

@@ -38,7 +38,7 @@ class PermutationLanguageModel(task_models.HeadModel):
       config, dtype, use_pooler=False, use_queries=True, use_mems=use_mems
     )
     dtype = encoder.dtype_policy
-    dropout = layers.Dropout(config.hidden_dropout_prob, dtype=dtype)
+    dropout = layers.Dropout(config.dropout_rate, dtype=dtype)
     head = layers.VocabularyHead(dtype=dtype, name="predictions")
     with keras.name_scope("cls"):
       query = dropout(encoder.query_states[-1])

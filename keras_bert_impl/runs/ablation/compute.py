@@ -30,7 +30,7 @@ def masked_lm(config, seq_length, num_predictions):
     seq_length: int, tokens of the row.
     num_predictions: int, masked tokens of the row.
   """
-  width = config.embedding_size or config.hidden_size
+  width = config.embedding_width
   head = 2 * width * (config.hidden_size + config.vocab_size)
   return 3 * (_encoder(config, seq_length) + num_predictions * head)
 
@@ -48,7 +48,7 @@ def _encoder(config, seq_length):
   keys, and weights by values.
   """
   hidden = config.hidden_size
-  width = config.embedding_size or hidden
+  width = config.embedding_width
   block = hidden * (4 * hidden + 2 * config.intermediate_size)
   attention = 2 * seq_length * hidden
   mapping = 0 if width == hidden else width * hidden

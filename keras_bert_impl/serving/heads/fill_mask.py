@@ -128,7 +128,7 @@ class FillMaskServable(servables.Servable):
     }
 
   def _build_model(self, model, dtype):
-    if model.config.position_embedding_type == "transformer_xl":
+    if model.config.is_transformer_xl:
       return models.PermutationLanguageModel(model.config, dtype)
     return models.PretrainingModel(
       model.config,

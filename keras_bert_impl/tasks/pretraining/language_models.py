@@ -50,18 +50,11 @@ class LeftToRightTask(pretraining.PretrainingTask):
 
   def __init__(self, config, max_seq_length, pad_id=0, is_packed=False):
     super().__init__(config, is_packed=is_packed)
-    if not config.use_causal_mask:
-      raise ValueError(
-        "use_causal_mask (False) must be True in the encoder configuration for "
-        f"the objective {self.objective}: every token would see the one it is"
-        " to predict."
-      )
-    if config.causal_direction != self.direction:
-      raise ValueError(
-        f"causal_direction ({config.causal_direction!r}) must be"
-        f" {self.direction!r} in the encoder configuration for the objective"
-        f" {self.objective}."
-      )
+    config.check_direction(
+      self.direction,
+      f"in the encoder configuration for the objective {self.objective}: no"
+      " token is to see the one that it predicts",
+    )
     self.max_seq_length = max_seq_length
     self.pad_id = pad_id
 
@@ -152,7 +145,7 @@ class BidirectionalPairTask(LeftToRightTask):
   the previous token, from those after it.
 
   Args:
-    config: `EncoderConfig` of either encoder, with causal_direction "both".
+    config: `EncoderConfig` of either encoder, which `is_pair`.
     max_seq_length: int, L.
     pad_id: int, of the padding.
     is_packed: as `LeftToRightTask`.
@@ -233,11 +226,7 @@ class ElmoTask(BidirectionalPairTask):
 
   def __init__(self, config, max_seq_length, pad_id=0, is_packed=False):
     del is_packed  # `Objective.make_task` tells of it.
-    if config.position_embedding_type != "recurrent":
-      raise ValueError(
-        f"position_embedding_type ({config.position_embedding_type!r}) must be"
-        " 'recurrent' in the encoder configuration for the objective elmo."
-      )
+    config.check_positions("recurrent", "the objective elmo")
     super().__init__(config, max_seq_length, pad_id)
 
   def build_model(self):

@@ -62,12 +62,7 @@ class PermutationTask(pretraining.PretrainingTask):
     self, config, masking=None, max_seq_length=512, bi_data=False, mem_len=0
   ):
     super().__init__(config, masking)
-    if config.position_embedding_type != "transformer_xl":
-      raise ValueError(
-        f"position_embedding_type ({config.position_embedding_type!r}) must be"
-        " 'transformer_xl' in the encoder configuration for the objective"
-        " xlnet."
-      )
+    config.check_positions("transformer_xl", "the objective xlnet")
     if mem_len >= max_seq_length:
       raise ValueError(
         f"mem_len ({mem_len}) must be below max_seq_length ({max_seq_length})."
