@@ -53,7 +53,7 @@ class PoolerConfig(parts.Part):
     if config.is_transformer_xl:
       why = "XLNet's encoder"
     elif config.is_pair:
-      why = "a pair of encoders"
+      why = "a pair of encoders, of direction 'both'"
     if why and config.classifier_pooling is not None:
       raise ValueError(
         f"classifier_pooling ({config.classifier_pooling!r}) must be None with"
