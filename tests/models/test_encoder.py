@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs, layers, models
-from keras_bert_impl.layers.basics import initializers
+from keras_bert_impl.layers.basics import layer
 from tests import architectures
 
 TINY = configs.EncoderConfig(
@@ -192,7 +192,7 @@ def test_the_small_sizes_have_the_number_of_parameters_of_their_tables(
 
 def draw_zeros(monkeypatch):
   """Spares the time of drawing what nobody looks at."""
-  monkeypatch.setattr(initializers, "truncated_normal", lambda stddev: "zeros")
+  monkeypatch.setattr(layer, "truncated_normal", lambda stddev: "zeros")
 
 
 def test_the_same_seed_initializes_the_same_weights():
