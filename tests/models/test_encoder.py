@@ -304,9 +304,9 @@ def test_a_sequence_longer_than_the_positions_is_refused():
 def test_each_dropout_of_an_encoder_draws_its_own_mask():
   encoder = models.TransformerEncoder(TINY)
   paths = [
-    layer.path
-    for layer in encoder._flatten_layers()
-    if isinstance(layer, layers.Dropout)
+    inner.path
+    for inner in encoder._flatten_layers()
+    if isinstance(inner, layers.Dropout)
   ]
   assert len(paths) == len(set(paths)) == 1 + 3 * 3
 
@@ -337,8 +337,8 @@ def test_layers_of_a_group_share_their_parameters():
   values = {weight.path: weight for weight in encoder.weights}
   for weight in apart.weights:
     path = weight.path
-    for layer in range(4):
-      path = path.replace(f"/layer_{layer}/", f"/group_{layer // 2}/")
+    for index in range(4):
+      path = path.replace(f"/layer_{index}/", f"/group_{index // 2}/")
     weight.assign(values[path])
   for new, old in zip(
     apart(make_inputs()).values(), encoder(make_inputs()).values(), strict=True
