@@ -47,16 +47,16 @@ def run(layer, mask, length=LENGTH, jit_compile=False, positions=None):
 
 
 @pytest.mark.parametrize(
-  ("mask", "seen"),
+  ("mask", "seen", "direction"),
   [
-    (None, NEAR[None]),
-    (PADDING, NEAR & PADDING[:, None]),
-    (PACKED, NEAR & PACKED),
-    (TEXTS[:, :, None], NEAR & PACKED),
+    (None, NEAR[None], None),
+    (PADDING, NEAR & PADDING[:, None], "left_to_right"),
+    (PADDING, NEAR & PADDING[:, None], "right_to_left"),
+    (PACKED, NEAR & PACKED, None),
+    (TEXTS[:, :, None], NEAR & PACKED, "right_to_left"),
   ],
-  ids=["all", "padding", "packed", "texts"],
+  ids=["all", "before", "after", "packed", "texts"],
 )
-@pytest.mark.parametrize("direction", [None, "left_to_right", "right_to_left"])
 def test_it_is_what_a_mask_of_the_window_gives(mask, seen, direction):
   if mask is PADDING and direction == "right_to_left":
     # Behind all tokens it would see nothing, which is not defined.

@@ -47,9 +47,9 @@ HEADS = {
   "albert": (*COMMON, heads.PRETRAINING),
   "electra": (*COMMON, heads.REPLACED_TOKENS),
   "xlnet": (*COMMON, heads.ANSWER_BEAM),
-  # There is no DebertaForMultipleChoice.
-  "deberta": [head for head in COMMON if head != heads.MULTIPLE_CHOICE],
 }
+# Every head of one family, and two heads of each family.
+OWN = {"electra": heads.REPLACED_TOKENS, "xlnet": heads.ANSWER_BEAM}
 CASES = [
   (form, family, head)
   for form, families in (
@@ -59,6 +59,8 @@ CASES = [
   )
   for family in families
   for head in HEADS.get(family, COMMON)
+  if family == "bert"
+  or head in (heads.CLASSIFICATION, heads.FILL_MASK, OWN.get(family))
 ]
 
 

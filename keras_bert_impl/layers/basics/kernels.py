@@ -386,7 +386,9 @@ def is_predicted(logits, labels):
   if not _is_vocabulary(logits):
     predicted = ops.cast(ops.argmax(logits, axis=-1), "int32")
     return ops.equal(predicted, ops.cast(labels, "int32"))
-  return _by_rows(functools.partial(_run, _are_predicted, ()), logits, labels)
+  return _by_rows(
+    functools.partial(_run, _are_predicted, (logits.shape[-1],)), logits, labels
+  )
 
 
 def _is_vocabulary(logits):
@@ -404,40 +406,38 @@ def _by_rows(function, logits, labels):
 def _losses(logits, labels):
   """Returns `cross_entropy` of rows, as `tf.custom_gradient` has it."""
   labels = ops.cast(labels, "int32")
-  found, log_total = _run(_loss, (), logits, labels)
+  # Each number of classes has programs of its own.
+  options = (logits.shape[-1],)
+  found, log_total = _run(_loss, options, logits, labels)
   return found, functools.partial(
-    _run, _loss_gradient, (), logits, labels, log_total
+    _run, _loss_gradient, options, logits, labels, log_total
   )
 
 
-def _loss(logits, labels):
+def _loss(num_classes, logits, labels):
   import tensorflow as tf
 
   largest = tf.reduce_max(logits, axis=-1, keepdims=True)
   total = tf.reduce_sum(tf.exp(logits - largest), axis=-1)
   log_total = tf.math.log(total) + largest[:, 0]
   found = log_total - tf.gather(logits, labels, batch_dims=1)
-  is_class = (labels >= 0) & (labels < logits.shape[-1])
+  is_class = (labels >= 0) & (labels < num_classes)
   # XLA would read the nearest class.
   return tf.where(is_class, found, np.nan), log_total
 
 
-def _loss_gradient(logits, labels, log_total, upstream):
+def _loss_gradient(num_classes, logits, labels, log_total, upstream):
   probs = ops.exp(logits - log_total[:, None])
-  is_label = ops.equal(_classes(logits), labels[:, None])
+  is_label = ops.equal(ops.arange(num_classes)[None], labels[:, None])
   slope = ops.where(is_label, probs - 1.0, probs)
   return slope * upstream[:, None], None
 
 
-def _are_predicted(logits, labels):
+def _are_predicted(num_classes, logits, labels):
   import tensorflow as tf
 
   labels = tf.cast(labels, tf.int32)
   own = tf.gather(logits, labels, batch_dims=1)[:, tf.newaxis]
-  is_before = _classes(logits) < labels[:, tf.newaxis]
+  is_before = ops.arange(num_classes)[None] < labels[:, tf.newaxis]
   is_better = (logits > own) | ((logits == own) & is_before)
   return tf.logical_not(tf.reduce_any(is_better, axis=-1))
-
-
-def _classes(logits):
-  return ops.arange(logits.shape[-1])[None]
