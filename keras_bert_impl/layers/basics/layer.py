@@ -83,7 +83,7 @@ class Layer(keras.layers.Layer):
   norm_bias = True  # Constructors may take it as an argument.
 
   def _keep(self, arguments):
-    """Keeps the arguments of the constructor, its `locals()`."""
+    """Keeps the arguments of the constructor: `locals()` before any others."""
     for name, value in arguments.items():
       is_property = isinstance(getattr(type(self), name, None), property)
       if name not in ("self", "kwargs", "__class__") and not is_property:

@@ -36,10 +36,10 @@ class AnswerBeamHead(layer.Layer):
     **kwargs,
   ):
     super().__init__(**kwargs)
+    self._keep(locals())
     for name, value in (("start_n_top", start_n_top), ("end_n_top", end_n_top)):
       if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"{name} ({value!r}) must be a positive integer.")
-    self._keep(locals())
 
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
