@@ -66,6 +66,15 @@ def test_the_labels_of_a_model_tell_its_scheme(labels, scheme):
 def test_entities_may_break_their_scheme_or_have_no_type():
   found = tagging.entities_of(["I-PER", "I-LOC", "O", "E-LOC", "I-LOC"])
   assert found == [(0, 1, "PER"), (1, 2, "LOC"), (3, 4, "LOC"), (4, 5, "LOC")]
+  # S stands alone on both sides, E ends what is before it.
+  found = tagging.entities_of(["I-A", "S-A", "I-A", "E-A", "I-A", "B-A"])
+  assert [entity[:2] for entity in found] == [
+    (0, 1),
+    (1, 2),
+    (2, 4),
+    (4, 5),
+    (5, 6),
+  ]
   assert tagging.entities_of(["B", "I", "B", "O"]) == [(0, 2, ""), (2, 3, "")]
   assert tagging.convert(["B", "I", "B"], "BIOES") == ["B", "E", "S"]
 

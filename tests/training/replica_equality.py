@@ -26,6 +26,7 @@ from keras_bert_impl.training import (
   training_loop,
 )
 from tests import architectures
+from tests.training import tiny
 
 OPTIMIZERS = {
   "adamw": adamw.AdamW,
@@ -37,6 +38,7 @@ PACKED = {"sentence_loss": None, "is_packed": True}
 DEBERTA = architectures.DEBERTA | {"initializer_range": 0.2}
 # Arguments of the task, and what its configuration needs.
 TASKS = {
+  "tiny": (tiny.TinyTask, {}, {}),
   "bert": (masked_lm.MaskedLanguageModelTask, {}, {}),
   "albert": (
     masked_lm.MaskedLanguageModelTask,
@@ -64,7 +66,7 @@ TASKS = {
   ),
 }
 VOCAB_SIZE, LENGTH, PREDICTIONS, BATCH = 50, 12, 4, 8
-STEPS = 4
+STEPS = 3
 
 
 def batches(number):
@@ -164,11 +166,12 @@ def run(replicas, accumulation, family, optimizer, *fields):
       for name, _, value in (field.partition("=") for field in fields)
     },
   )
-  data = distribution.distribute(training.strategy, dataset(STEPS))
+  batches_of = tiny.dataset if family == "tiny" else dataset
+  data = distribution.distribute(training.strategy, batches_of(STEPS))
   metrics = training.train(iter(data), STEPS)
   weights = {v.path: v.numpy().tolist() for v in training.model.weights}
   evaluation = training.evaluate(
-    distribution.distribute(training.strategy, dataset(2))
+    distribution.distribute(training.strategy, batches_of(2))
   )
   return metrics, weights, evaluation
 

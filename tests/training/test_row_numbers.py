@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import layers
+from keras_bert_impl import configs, layers, models
 from keras_bert_impl.training import row_numbers
+from tests import architectures
 
 DTYPES = ("float32", "uint16")
 
@@ -78,6 +79,27 @@ def test_rows_parts_steps_and_layers_are_independent(dtype):
   for name, numbers in others.items():
     correlation = np.corrcoef(first.ravel(), numbers.ravel())[0, 1]
     assert abs(correlation) < 0.014, name  # Standard error: 0.0028.
+
+
+def test_a_model_draws_with_it():
+  config = configs.EncoderConfig(
+    **architectures.SMALL | {"num_hidden_layers": 1}
+  )
+  model = models.TransformerEncoder(config)
+
+  def run(part, ids):
+    with layers.random_seed(
+      [1, 2], lambda *draw: row_numbers.uniform(part, *draw)
+    ):
+      inputs = {"input_ids": ids}
+      return model(inputs, training=True)["sequence_output"].numpy()
+
+  ids = np.random.default_rng(0).integers(0, 50, (8, 7), "int32")
+  whole = run(0, ids)
+  halves = [run(0, ids[:4]), run(1, ids[4:])]
+  np.testing.assert_allclose(np.concatenate(halves), whole, atol=1e-5)
+  # Without numbers of the rows the second half would draw those of the first.
+  assert np.abs(run(0, ids[4:]) - whole[4:]).max() > 0.1
 
 
 def test_layers_draw_with_it():

@@ -25,6 +25,9 @@ class TinyTask(cross_entropy.RowClassifyingTask):
   The variables of its "encoder" have names like those of two blocks.
   """
 
+  def __init__(self, config=None):
+    del config  # It has one of its own.
+
   def build_model(self):
     ids = keras.Input((LENGTH,), dtype="int32", name="input_ids")
     with keras.name_scope("bert"):
@@ -48,15 +51,15 @@ class TinyTask(cross_entropy.RowClassifyingTask):
 
 def dataset(number=10):
   """Returns batches of random rows; the first token tells the class."""
-  ids = np.random.default_rng(0).integers(
-    1, VOCAB_SIZE, (number, BATCH, LENGTH), "int32"
-  )
+  rng = np.random.default_rng(0)
+  ids = rng.integers(1, VOCAB_SIZE, (number, BATCH, LENGTH), "int32")
+  importance = rng.random((number, BATCH)) < 0.7
   return tf.data.Dataset.from_tensor_slices(
     {
       "input_ids": ids,
       "input_mask": np.ones_like(ids),
       "label_ids": ids[..., 0] % 2,
-      "importance": np.ones((number, BATCH), "float32"),
+      "importance": importance.astype("float32"),
     }
   )
 

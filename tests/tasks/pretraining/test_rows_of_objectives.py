@@ -51,8 +51,8 @@ UNPACKED = {
   "xlnet": {"position_embedding_type": "transformer_xl", "type_vocab_size": 4},
 }
 # The others have no loss, mask or kind of position of their own here.
-QUICK_PACKED = ("spanbert", "electra", "bidirectional_pair", "modernbert")
-QUICK_PADDED = ("electra", "xlnet")
+QUICK_PACKED = ("spanbert", "electra", "left_to_right", "modernbert")
+QUICK_PADDED = ("bidirectional_pair", "xlnet")
 # Of the texts of two rows, and of three rows of one text.
 TEXTS = ((7, 4, 12), (16, 6))
 ROWS = (7, 12, 3)
