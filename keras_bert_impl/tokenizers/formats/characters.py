@@ -37,6 +37,9 @@ SPACES = (
 PYTHON_SPACES = (*SPACES, 0x1C, 0x1D, 0x1E, 0x1F)
 _WIDE_SPACES = [code for code in SPACES if code >= 0xA0]
 SPACE = any_of(SPACES)
+# White space of one byte, at which TensorFlow splits, and the rest.
+ASCII_SPACE = r"[ \t-\r]"
+WIDE_SPACE = any_of(code for code in SPACES if code > 0x7F)
 PYTHON_SPACE = any_of(PYTHON_SPACES)
 # White space that no normalisation deletes: other control characters are
 # deleted or belong to words.

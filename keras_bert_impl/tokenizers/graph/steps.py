@@ -99,10 +99,10 @@ def hide_overlong_words(texts, most):
   """Replaces words of over `most` characters by `OVERLONG_WORD`.
 
   Args:
-    texts: string tensor of any shape, words with blanks between.
+    texts: string tensor of any shape, words with white space between.
     most: int, at most 1,000: RE2 counts no further.
   """
-  beyond = r"[^ \t\n\r]"
+  beyond = r"[^ \t-\r]"
   pattern = f"{beyond}{{{most}}}{beyond}+"
   return tf.strings.regex_replace(texts, pattern, OVERLONG_WORD)
 
@@ -121,10 +121,13 @@ def _clean(texts):
 
 
 def _set_apart(texts, pattern):
-  """Puts blanks around what matches a pattern and in place of white space."""
+  """Puts blanks around what matches a pattern and in place of white space.
+
+  That of ASCII stays: there are many, and texts are split there anyway.
+  """
   # The group is empty where the other side of the | matched.
   return tf.strings.regex_replace(
-    texts, f"({pattern})|{characters.SPACE}", r" \1 "
+    texts, f"({pattern})|{characters.WIDE_SPACE}", r" \1 "
   )
 
 

@@ -123,7 +123,8 @@ class _WordPieces(pipeline.Pipeline):
     )
 
   def _content(self, texts):
-    return tf.strings.regex_replace(self._words(texts), r"[ \t\n\r]", "")
+    words = self._words(texts)
+    return tf.strings.regex_replace(words, characters.ASCII_SPACE, "")
 
   def _hide_overlong(self, texts):
     return steps.hide_overlong_words(texts, self.rules.max_word_characters)

@@ -78,9 +78,10 @@ def check(path, texts=TEXTS):
   return ours
 
 
-def check_framing(path, texts):
+def check_framing(path, texts, ours=None):
   """Checks ids and segments of texts and pairs; returns the tokenizer."""
-  ours, theirs = tokenizers.load(path), reference.Tokenizer.from_file(path)
+  ours = ours or tokenizers.load(path)
+  theirs = reference.Tokenizer.from_file(path)
   for pairs in ([], [texts[::-1]]):
     inputs = {k: v.numpy() for k, v in ours(texts, *pairs).items()}
     for row, sides in enumerate(zip(texts, *pairs, strict=True)):
@@ -120,18 +121,15 @@ def _letters(text):
 
 def test_each_kind_has_the_ids_of_the_library(content, tmp_path):
   path = write(tmp_path, content)
-  check(path)
-  check_framing(path, TEXTS)
+  check_framing(path, TEXTS, check(path))
 
 
 @pytest.mark.parametrize(
   "changes",
   [
     {"lowercase": False},
-    {"lowercase": True, "strip_accents": False},
-    {"lowercase": False, "strip_accents": True},
-    {"handle_chinese_chars": False},
-    {"clean_text": False},
+    {"lowercase": True, "strip_accents": False, "clean_text": False},
+    {"strip_accents": True, "lowercase": False, "handle_chinese_chars": False},
   ],
 )
 def test_bert_normalizer(contents, tmp_path, changes):
@@ -169,12 +167,9 @@ def test_normalizers(contents, tmp_path, normalizer):
   check(write(tmp_path, content))
 
 
-@pytest.mark.parametrize("split_first", [True, False])
-def test_metaspace(contents, tmp_path, split_first):
+def test_metaspace_after_splitting_at_white_space(contents, tmp_path):
   content = copy.deepcopy(contents["sentencepiece"])
-  several = [content["pre_tokenizer"]]
-  if split_first:
-    several.insert(0, {"type": "WhitespaceSplit"})
+  several = [{"type": "WhitespaceSplit"}, content["pre_tokenizer"]]
   content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": several}
   check(write(tmp_path, content))
 
@@ -290,6 +285,7 @@ def test_words_given_one_by_one_may_be_added_tokens(content, tmp_path):
   assert ids[0, 0].numpy().tolist() == plain[0, 0].numpy().tolist()
 
 
+@pytest.mark.parametrize("content", ["wordpiece", "byte_bpe"], indirect=True)
 def test_framing_is_that_of_the_file(content, tmp_path):
   cls, sep = ("<s>", "</s>")
   if "[CLS]" in json.dumps(content["added_tokens"]):
