@@ -108,7 +108,7 @@ class RunFolder:
 
     Args:
       title: str.
-      parts: iterable of `page.Section`; the commands follow them.
+      parts: iterable of `report_page.Section`; the commands follow them.
     """
     if self.is_chief:
       origin = sections.origin(self.commands)

@@ -169,6 +169,16 @@ def test_what_is_missing_or_damaged_is_named(damage, kind, message, folder):
   assert str(folder) in str(error.value)
 
 
+def test_fewer_layers_than_the_configuration_says_are_refused(tmp_path):
+  save_tensorflow(tmp_path / "bert_model.ckpt")
+  deeper = dataclasses.replace(TINY, num_hidden_layers=7)
+  deeper.to_json_file(tmp_path / "bert_config.json")
+  checkpoint = reading.open_checkpoint(tmp_path)
+  with pytest.raises(ValueError, match=r"layer_6 is missing .* 7 layers"):
+    checkpoint.described()
+  assert checkpoint.described(allow_partial=True).config == deeper
+
+
 def test_a_damaged_state_file_is_named(tmp_path):
   (tmp_path / "checkpoint").write_bytes(b"\xff\xfe no text")
   with pytest.raises(ValueError, match="/checkpoint is damaged .*: name one"):
