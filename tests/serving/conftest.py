@@ -16,11 +16,10 @@ from tests.serving import (
   all_heads,
   answers,
   bad_requests,
-  cpp_client,
-  session_process,
   toy,
   warmup_logs,
 )
+from tests.serving.loaders import cpp_client, session_process
 
 
 class Export(NamedTuple):

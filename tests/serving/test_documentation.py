@@ -12,7 +12,7 @@ pytest.importorskip(
 from google.protobuf import text_format  # noqa: E402
 from tensorflow_serving.config import model_server_config_pb2  # noqa: E402
 
-from tests.serving import prediction_service  # noqa: E402
+from tests.serving.loaders import prediction_service  # noqa: E402
 
 ROOT = pathlib.Path(__file__).parents[2]
 SNIPPETS = [

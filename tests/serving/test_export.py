@@ -19,7 +19,8 @@ from keras_bert_impl.serving.heads import (
   text_vectors,
 )
 from tests import slow
-from tests.serving import all_heads, answers, session_process, toy
+from tests.serving import all_heads, answers, toy
+from tests.serving.loaders import session_process
 
 
 @pytest.mark.parametrize("name", all_heads.EXPORTED)

@@ -11,18 +11,13 @@ import pytest
 
 from keras_bert_impl.sentences import sentence_encoder
 from keras_bert_impl.serving import export
-from tests.serving import (
-  all_heads,
-  answers,
-  bad_requests,
-  cpp_client,
-  session_process,
-)
+from tests.serving import all_heads, answers, bad_requests
+from tests.serving.loaders import cpp_client, session_process
 
 # It takes a compiler half a minute; `test_export` asks the same in a session.
 pytestmark = pytest.mark.slow
 
-SENTENCES = pathlib.Path(__file__).parents[1] / "data/sentences"
+SENTENCES = pathlib.Path(__file__).parents[2] / "data/sentences"
 
 
 @pytest.mark.parametrize("name", all_heads.ALL)

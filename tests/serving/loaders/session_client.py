@@ -1,6 +1,6 @@
 """Loads SavedModels as TF Serving does, in a process that knows nothing else.
 
-usage: python -m tests.serving.session_client REQUESTS RESPONSES
+usage: python -m tests.serving.loaders.session_client REQUESTS RESPONSES
 
 REQUESTS is a pickled list of (model directory, signature, {input: value}),
 RESPONSES becomes a pickled list of {output: array}, or an error's text.

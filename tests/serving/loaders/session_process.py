@@ -8,12 +8,17 @@ import sys
 
 import tensorflow as tf
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 
 
 def run_module(name, *arguments):
   subprocess.run(
-    [sys.executable, "-m", f"tests.serving.{name}", *map(str, arguments)],
+    [
+      sys.executable,
+      "-m",
+      f"tests.serving.loaders.{name}",
+      *map(str, arguments),
+    ],
     check=True,
     cwd=ROOT,
     env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
