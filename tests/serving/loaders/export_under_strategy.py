@@ -1,6 +1,7 @@
 """Exports a model made under a strategy, in bfloat16.
 
-usage: python -m tests.serving.loaders.export_under_strategy VOCAB_FILE EXPORT_DIR
+usage: python -m tests.serving.loaders.export_under_strategy VOCAB_FILE \
+  EXPORT_DIR
 
 Writes the weights of the model beside the versions, as weights.npz, and what
 an export inside `strategy.scope()` says, as refusal.txt.
