@@ -275,7 +275,7 @@ def _without_blanks(texts, starts, ends):
     end if all between them is blank.
   """
   codes = tf.strings.unicode_decode(texts, "UTF-8")  # [B, (characters)]
-  blanks = characters.PYTHON_SPACES
+  blanks = list(characters.PYTHON_SPACES)
   is_blank = np.zeros(max(blanks) + 2, bool)  # The last for all beyond.
   is_blank[blanks] = True
   is_shown = ~tf.gather(
