@@ -248,3 +248,14 @@ def test_no_scores_of_positions_are_of_all_pairs(monkeypatch):
   run(8, None)
   # Rows of 8 by 37 tokens, each with 4 distances more in any 4 of them.
   assert max(sizes) <= 2 * HEADS * 40 * (8 + 4)
+
+
+def test_it_is_saved_inside_any_model(tmp_path):
+  table, attention = make()
+  inputs = keras.Input((None, HIDDEN))
+  model = keras.Model(
+    inputs, attention(inputs, positions={"distances": table(inputs)})
+  )
+  model.save(tmp_path / "model.keras")
+  again = keras.models.load_model(tmp_path / "model.keras")
+  np.testing.assert_array_equal(again(STATES), model(STATES))
