@@ -13,7 +13,7 @@ FEATURES = {
   "weighted_sum_last_four": 4,
   "concat_last_four": 4,
   "weighted_sum_all": 2,
-  # Of the embeddings too: Peters et al. 2018, equation 1.
+  # The weighted sum includes the embeddings: Peters et al. 2018, equation 1.
   "weighted_sum_from_embeddings": 0,
 }
 

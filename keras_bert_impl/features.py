@@ -31,7 +31,7 @@ MASKED_LM_IDS = "masked_lm_ids"
 MASKED_LM_WEIGHTS = "masked_lm_weights"
 NEXT_SENTENCE_LABELS = "next_sentence_labels"
 
-# Of a model with two streams: where a token does not see another, and the
+# Inputs of models with two streams: where a token does not see another, and the
 # places of the queries.
 PERM_MASK = "perm_mask"
 TARGET_MAPPING = "target_mapping"
@@ -40,17 +40,17 @@ IS_REVERSED = "is_reversed"
 # Hidden states of the tokens before a row.
 MEMS = "mems"
 
-# Of fine-tuning, beside the rows on disk: what the layers of a frozen encoder
-# give, [L, K, H] of K of them, in the dtype that it computes in.
+# Outputs of a frozen encoder's K layers, [L, K, H], kept beside the rows of
+# fine-tuning in the dtype that the encoder computes in.
 HIDDEN_STATES = "hidden_states"
 
-# Of XLNet's pre-training, not on disk: int32 [L], the place of a token in the
+# XLNet's pre-training only, not on disk: int32 [L], the place of a token in the
 # order in which tokens are predicted; -1 where all see it.
 PERMUTATION_ORDER = "permutation_order"
 
 ENCODER_INPUTS = (INPUT_IDS, INPUT_MASK, SEGMENT_IDS)
 
-# Of fine-tuning.
+# Labels of fine-tuning.
 LABEL_IDS = "label_ids"
 START_POSITIONS = "start_positions"
 

@@ -70,7 +70,7 @@ def reason(error):
 
 
 def remedy(error):
-  """Returns what to do about an exception of the file system, str."""
+  """Returns the remedy for an exception of the file system, str."""
   number, _ = _parse(error)
   return _MEANINGS.get(number, (None, "fix the cause"))[1]
 

@@ -72,5 +72,5 @@ CLASSIFIERS = (
 )
 # {head that is only stored: the head that a model with it is used as}.
 USES = {PRETRAINING: FILL_MASK, ANSWER_BEAM: QUESTION_ANSWERING}
-# What a model can be used for.
+# Heads that a SavedModel can be made of.
 SERVED = tuple(name for name in HEADS if name not in USES)

@@ -171,7 +171,7 @@ def main():
       "fingerprint": learned.fingerprint,
       "unknown_share": agreement.unknown_share(tokenizer, source.sample),
     },
-    # Of the whole process, its start included.
+    # CPU time of the whole process, its start included.
     "train": {"cpu_seconds": time.process_time()},
     "config": dataclasses.asdict(config)
     | dataclasses.asdict(beam)

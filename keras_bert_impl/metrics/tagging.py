@@ -229,7 +229,7 @@ class Evaluation:
     )
 
   def report(self):
-    """Returns what conlleval prints, as one text."""
+    """Returns the report of conlleval, as one text."""
     scores = self.scores()
     lines = [
       f"processed {self.num_tokens} tokens with {self.gold.total()} phrases; "

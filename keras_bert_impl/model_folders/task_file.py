@@ -45,7 +45,7 @@ _INTERVALS = {
 
 
 def read(folder):
-  """Returns what `task.json` in a folder says of a run's task, {} without one.
+  """Returns the task of a run from `task.json` in its folder, {} without one.
 
   Raises:
     ValueError: no run has written it so; names the file.

@@ -130,7 +130,7 @@ def _load_sentence_encoder(path):
 
 
 def _recorded(folder):
-  """Returns what a folder's run recorded about the use of its model."""
+  """Returns the notes of a folder's run about the use of its model."""
   results = run_results.read_results(folder)
   configuration = results.get("configuration", {})
   files.check_fields(

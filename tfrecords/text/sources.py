@@ -96,7 +96,7 @@ def _expand(input_files):
 
 
 def _reader(name):
-  """Returns what reads a source that is no text file; None for a text file."""
+  """Returns the reader of a source that is no text file; None for a file."""
   if tfds_documents.is_source(name):
     return tfds_documents.iter_documents
   return wikipedia.iter_documents if wikipedia.is_dump(name) else None

@@ -94,7 +94,7 @@ def split_passages(text):
 
 
 def _import_parser():
-  """Returns what parses wikitext."""
+  """Returns the parser of wikitext."""
   try:
     import mwparserfromhell
   except ImportError as error:

@@ -1,1 +1,1 @@
-"""What each position sees of the others, and how."""
+"""Attention: what each position sees of the others, and how."""

@@ -226,7 +226,7 @@ class DisentangledBias(self_attention.AttentionKind):
 
   @property
   def scale(self):
-    """What the scores are multiplied by, as there are several to add, float."""
+    """Factor of the scores, as there are several to add, float."""
     kinds = [kind for kind in self.pos_att_type.split("|") if kind]
     return (1 + len(kinds)) ** -0.5
 
@@ -263,7 +263,7 @@ class DisentangledBias(self_attention.AttentionKind):
     return scores.merge_heads(context), probs
 
   def _bias(self, number, rows, key, *tables):
-    """Returns what is added to the scores of contents; see `scores.attend`.
+    """Returns the bias of the scores of contents; see `scores.attend`.
 
     Returns:
       float32 [B or 1, N or 1, R, L], or None.

@@ -11,8 +11,8 @@ from keras import ops
 from keras_bert_impl.layers.attention import scores as scores_lib
 from keras_bert_impl.layers.basics import layer
 
-# As in the code that made the released weights: it leaves nothing of a score,
-# so that a token that sees none sees all alike.
+# Value of the code that made the released weights: it leaves nothing of a
+# score, so that a token that sees none sees all alike.
 _UNSEEN = -1e30
 
 
@@ -220,7 +220,7 @@ def shift(scores, num_tokens):
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class RelativeStructure(layer.Layer):
-  """What each token of a row sees, how far off, and in which segment.
+  """Structure of rows: what each token sees, how far off, in which segment.
 
   Args:
     hidden_size: int, H, of the encodings of distances.

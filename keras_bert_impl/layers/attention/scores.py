@@ -25,12 +25,12 @@ LONG = 2 * CHUNK_SIZE  # positions, of which all scores are kept at once
 # that a row whose positions are all masked (padding in a packed batch) gives no
 # NaN.
 _UNSEEN = -3e4
-# What each causal direction limits: `rows`, see above.
+# The limit in `rows` of each causal direction; see above.
 LIMITS = {"left_to_right": "last", "right_to_left": "first"}
 
 
 def structure(input_mask, sequence_ids=None):
-  """Returns what the positions of a row see, and where in a text they are.
+  """Returns mask and positions of rows that may hold several texts.
 
   In a packed row a token sees the tokens of its own text only, and positions
   are counted from 0 in every text. Padding is a text of its own, which no token
@@ -68,7 +68,7 @@ def merge_heads(x):
 
 
 def rows(query, attention_mask, direction=None, position_bias=None):
-  """Returns what belongs to each position of `query` [B, N, L, D]; see above.
+  """Returns the `rows` of the positions of `query` [B, N, L, D]; see above.
 
   The mask is that of `SelfAttention.call`, the direction that of
   `AttentionKind`, the bias float [B or 1, N, L, L]; or each is None.
@@ -133,7 +133,7 @@ def attend(
 
 
 def in_chunks(function, rows, others, drop, size, training):
-  """Returns what `chunks.apply` does; few scores are kept for a gradient.
+  """Returns the results of `chunks.apply`; keeps few scores for a gradient.
 
   Args:
     function: as of `chunks.apply`, like the others.

@@ -87,7 +87,7 @@ def of_config(config, dtype, make=None, **options):
 
 
 class AttentionKind(layer.Layer):
-  """What each position sees of the others, and how; a part of `SelfAttention`.
+  """Kind of `SelfAttention`: what a position sees of the others, and how.
 
   Args:
     causal_direction: str, "left_to_right" or "right_to_left": a position sees
@@ -266,7 +266,7 @@ class SelfAttention(layer.Layer):
   def _attend(
     self, looking, hidden, seen, positions, drop, training=False, whole=False
   ):
-    """Returns what `AttentionKind.attend` does."""
+    """Returns context and probabilities, as `AttentionKind.attend`."""
     if positions:
       positions = self.kind.project(positions, self.query, self.key, training)
     batch, length, size = ops.shape(hidden)

@@ -1,1 +1,1 @@
-"""What all layers are made of."""
+"""Parts that all layers are made of."""

@@ -116,7 +116,7 @@ def rematerialized(call):
 
 
 def _computed_again(call, layer, args, kwargs):
-  """Returns what `call` does in training, computed again for the gradient."""
+  """Returns the result of `call`, computed again for the gradient."""
   given = (args, kwargs)
   floats = [x for x in keras.tree.flatten(given) if _is_float(x)]
 

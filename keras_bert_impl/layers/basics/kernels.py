@@ -76,7 +76,7 @@ def gated(name):
   return apply
 
 
-# What has programs of XLA, as the same objects.
+# Activations that have programs of XLA, as the same objects.
 _COMPILED = (
   *map(activation, ("gelu", "gelu_new")),
   *map(gated, ("gelu", "gelu_new", "silu")),
@@ -148,7 +148,7 @@ def finish(x, bias, activation, training):
     # A variable would be one of the function that is differentiated.
     terms = [x] if bias is None else [x, tf.convert_to_tensor(bias)]
     if training and activation in _COMPILED:
-      # Those of one and of two terms have programs of their own.
+      # Sums of one and of two terms have programs of their own.
       programs = (_activate, _activate_gradient, (None, None))
       options = (activation, len(terms))
       return _with_gradient(_two_programs, *programs, options)(*terms)
@@ -282,7 +282,7 @@ def score_rows(x, table):
     return ops.matmul(x, ops.transpose(table))
   import tensorflow as tf
 
-  # Its gradients need no transposition of the table or the scores.
+  # The gradients of this product need no transposition of table or scores.
   return tf.matmul(x, table, transpose_b=True)
 
 

@@ -170,7 +170,7 @@ class Layer(keras.layers.Layer):
     return layer
 
   def get_build_config(self):
-    """Returns what `build_from_config` needs, in plain types."""
+    """Returns the argument of `build_from_config`, in plain types."""
     config = super().get_build_config()
     policies = inner_policies(self)
     if config and policies:

@@ -89,7 +89,7 @@ class Part:
 
   @classmethod
   def needs(cls):
-    """Returns what makes the part one that is used, in words, for messages."""
+    """Returns the field that puts the part to use, in words, for messages."""
     return cls.SWITCH or f"position_embedding_type {cls.KIND!r}"
 
   @classmethod

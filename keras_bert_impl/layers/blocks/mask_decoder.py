@@ -33,7 +33,7 @@ class MaskDecoder(layer.Layer):
   def __init__(
     self, block, max_position_embeddings=512, initializer_range=0.02, **kwargs
   ):
-    # As in `Embeddings`.
+    # Ids stay integers, as in `Embeddings`.
     super().__init__(autocast=False, **kwargs)
     self._keep(locals())
 

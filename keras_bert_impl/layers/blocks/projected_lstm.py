@@ -13,7 +13,7 @@ from keras_bert_impl.layers.attention import (
 from keras_bert_impl.layers.basics import layer, parts
 from keras_bert_impl.layers.blocks import embeddings, transformer_block
 
-# Of cell and output; Jozefowicz et al. 2016, allenai/bilm-tf.
+# Limit of cell and output; Jozefowicz et al. 2016, allenai/bilm-tf.
 _LARGEST = 3.0
 
 

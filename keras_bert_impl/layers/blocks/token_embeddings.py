@@ -31,7 +31,7 @@ class TokenEmbeddings(layer.Layer):
     initializer_range=0.02,
     **kwargs,
   ):
-    # As in `Embeddings`.
+    # Ids stay integers, as in `Embeddings`.
     super().__init__(autocast=False, **kwargs)
     self._keep(locals())
 

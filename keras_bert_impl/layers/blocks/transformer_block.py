@@ -151,7 +151,7 @@ class ResidualOutput(base.Layer):
       self.layer_norm = self._layer_norm(hidden_shape)
 
   def norm_before(self, hidden, training=False):
-    """Returns what the sublayer reads, float [B, L, H]."""
+    """Returns the input of the sublayer, float [B, L, H]."""
     if self.layer_norm is None or not self.norm_first:
       return hidden
     return self.layer_norm(hidden, training=training)

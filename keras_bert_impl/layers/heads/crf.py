@@ -177,7 +177,7 @@ def _backward(logits, scores, lengths):
 
 
 def _scan(step, initial, values, flags, reverse=False):
-  """Returns what `step` finds at each token, [B, T, ...].
+  """Returns the results of `step` at each token, [B, T, ...].
 
   Args:
     step: callable of the last carry, of values [B, C] and of flags [B, 1];

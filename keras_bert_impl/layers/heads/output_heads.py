@@ -156,7 +156,7 @@ class SpanBoundaryHead(base.Layer):
     initializer_range=0.02,
     **kwargs,
   ):
-    # As in MaskedLanguageModelHead.
+    # Ids stay as they are, as in MaskedLanguageModelHead.
     super().__init__(autocast=False, **kwargs)
     self._keep(locals())
 

@@ -16,7 +16,7 @@ _OPTIONAL = {
   features.IS_REVERSED,
   features.MEMS,
 }
-# What `transformers` calls our inputs.
+# Names of `transformers` for our inputs.
 _FOREIGN_NAMES = {
   "attention_mask": features.INPUT_MASK,
   "token_type_ids": features.SEGMENT_IDS,
@@ -131,7 +131,7 @@ class EncoderModel(Model):
     return cls(description.config, dtype=dtype)
 
   def get_config(self):
-    """Returns what `from_config` needs, in plain types."""
+    """Returns the argument of `from_config`, in plain types."""
     return {
       "config": self.config.to_dict(),
       **self._arguments,
@@ -230,7 +230,7 @@ def _second_half(input_ids):
 
 def _no_memory(input_ids, mems):
   _, num_layers, _, hidden_size = mems.shape
-  # Of the ids, as they may be symbolic: [B, layers, 0, H].
+  # Made of the ids, as they may be symbolic: [B, layers, 0, H].
   nothing = ops.cast(input_ids[:, None, :0, None], "float32")
   nothing = ops.repeat(nothing, num_layers, axis=1)
   return ops.repeat(nothing, hidden_size, axis=3)

@@ -76,7 +76,7 @@ class EmbeddingModel(encoder_model.EncoderModel):
     self.include_prompt = include_prompt
 
   def get_config(self):
-    """Returns what `from_config` needs, in plain types."""
+    """Returns the argument of `from_config`, in plain types."""
     return {
       "encoder": self.encoder.get_config(),
       "pooling": list(self.pooling),

@@ -197,7 +197,7 @@ def _check_features(features, config):
 
 
 def _join(states, features, dtype):
-  """Returns what the BiLSTM reads of hidden states [B, L, K, H]."""
+  """Returns the BiLSTM's input from hidden states [B, L, K, H]."""
   states = [states[:, :, index] for index in range(states.shape[2])]
   if features.startswith("weighted_sum"):
     return layers.ScalarMix(dtype=dtype, name="scalar_mix")(states)

@@ -37,7 +37,7 @@ def decode(encoder):
     config.max_position_embeddings,
     config.initializer_range,
     dtype=encoder.dtype_policy,
-    # Its table of positions gets the name of those in other encoders.
+    # The table of positions gets the same name as in other encoders.
     name=encoder.name,
   )
   _, position_ids = scores.structure(

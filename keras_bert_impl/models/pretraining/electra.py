@@ -110,7 +110,7 @@ class ElectraPretrainingModel(encoder_model.Model):
     self.embedding_sharing = embedding_sharing
 
   def get_config(self):
-    """Returns what `from_config` needs, in plain types."""
+    """Returns the argument of `from_config`, in plain types."""
     return {
       "config": self.config.to_dict(),
       "generator_config": self.generator_config.to_dict(),

@@ -22,7 +22,7 @@ _UNANSWERED = (h11.IDLE, h11.SEND_RESPONSE)
 
 
 def protocol(max_connections, max_seconds):
-  """Returns what makes a protocol for each connection, as uvicorn wants it.
+  """Returns the maker of a protocol for each connection, as uvicorn wants it.
 
   Args:
     max_connections: int, the most open connections; fewer where the limit of

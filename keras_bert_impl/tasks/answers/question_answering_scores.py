@@ -149,7 +149,7 @@ class AnswerEvaluator(fine_tuning.Evaluator):
     return canvas
 
   def intervals(self, examples, answers, scores):
-    """Returns those of exact match, a share, and of F1, by resampling."""
+    """Returns the intervals of exact match, a share, and F1, by resampling."""
     each = self._score_each(examples, answers, scores)
     f1 = intervals.bootstrap(
       lambda rows, weights: {"f1": weights @ rows[:, 0] / weights.sum(-1)},

@@ -46,7 +46,7 @@ class Column(NamedTuple):
 
 
 class Judgement(NamedTuple):
-  """What N answers are worth, for people.
+  """Judgement of N answers, for people.
 
   Attributes:
     gold: list of N str, the right answers.

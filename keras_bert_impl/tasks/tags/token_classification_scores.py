@@ -142,7 +142,7 @@ class TagEvaluator(SentenceEvaluator):
     return canvas
 
   def intervals(self, examples, answers, scores):
-    """Returns those of the shown metrics, by resampling sentences."""
+    """Returns the intervals of the shown metrics, by resampling sentences."""
     del scores
     return intervals.bootstrap(
       _rates_of_sums, _counts_of_each(examples, answers)
@@ -202,7 +202,7 @@ class SingleTagEvaluator(SentenceEvaluator):
     return max(gold.values()) / gold.total()
 
   def intervals(self, examples, answers, scores):
-    """Returns that of the accuracy, by resampling sentences."""
+    """Returns the interval of the accuracy, by resampling sentences."""
     del scores
     counts = _counts_of_each(examples, answers)[:, :2]
     return intervals.bootstrap(_accuracy_of_sums, counts)
@@ -279,7 +279,7 @@ def _paths(logits, transitions):
 
 
 def _in_batches(function, logits, scores):
-  """Returns what a function of `layers.crf` finds in each sentence, list."""
+  """Returns the results of a function of `layers.crf` by sentence, list."""
   found = []
   for start in range(0, len(logits), _SENTENCES):
     part = logits[start : start + _SENTENCES]

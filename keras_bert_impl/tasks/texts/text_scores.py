@@ -67,11 +67,11 @@ class ValueEvaluator(fine_tuning.Evaluator):
     return self._baseline(examples, self.main_metric)
 
   def baselines(self, examples):
-    """Returns those of all metrics."""
+    """Returns the baseline of each metric."""
     return {name: self._baseline(examples, name) for name in self.metrics}
 
   def intervals(self, examples, answers, scores):
-    """Returns those of all metrics, by resampling but for the accuracy."""
+    """Returns the interval of each metric; all but the accuracy resample."""
     del scores
     targets, found = self.targets(examples), self.values(answers)
     resampled = [name for name in self.metrics if name != "accuracy"]
@@ -139,7 +139,7 @@ class LikeliestEvaluator(ValueEvaluator):
     return np.argmax(answers, axis=-1)
 
   def constants(self, targets):
-    """Returns those that there are."""
+    """Returns the constant answers to compare with: all targets there are."""
     return np.unique(targets)
 
   @abc.abstractmethod

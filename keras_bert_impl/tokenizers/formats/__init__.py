@@ -1,1 +1,1 @@
-"""What says how texts become ids, and the files that hold it; no TensorFlow."""
+"""Rules by which texts become ids, and the files of these; no TensorFlow."""

@@ -33,7 +33,7 @@ SPACES = (
   0x205F,
   0x3000,
 )
-# What Python's str.split() counts as white space.
+# White space of Python's str.split().
 PYTHON_SPACES = (*SPACES, 0x1C, 0x1D, 0x1E, 0x1F)
 _WIDE_SPACES = [code for code in SPACES if code >= 0xA0]
 SPACE = any_of(SPACES)
@@ -57,12 +57,12 @@ _PUNCTUATION = r"!-/:-@\[-`{-~\p{P}"
 IDEOGRAPH = f"[{_IDEOGRAPHS}]"
 # Punctuation and ASCII symbols.
 PUNCTUATION = f"[{_PUNCTUATION}]"
-# Those and CJK ideographs: each is a word of its own.
+# Punctuation and CJK ideographs: each is a word of its own.
 SINGLE = f"[{_PUNCTUATION}{_IDEOGRAPHS}]"
-# What belongs to the character before: marks, and vowels and final consonants
-# of Hangul in jamo.
+# Characters that belong to the one before: marks, and vowels and final
+# consonants of Hangul in jamo.
 CONTINUING = r"[\p{M}\x{1160}-\x{11ff}\x{d7b0}-\x{d7ff}]"
-# What may combine with it: the half-width sound marks of Katakana too.
+# Characters that may combine: the half-width sound marks of Katakana too.
 COMBINING = CONTINUING[:-1] + r"\x{ff9e}\x{ff9f}]"
 
 

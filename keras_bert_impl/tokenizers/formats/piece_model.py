@@ -107,7 +107,7 @@ def character_map(charsmap):
     bytes.
   """
   model = _model_class().FromString(
-    # Only blanks are known, so that what is not known stays short.
+    # Blanks alone are known, so that unknown pieces stay short.
     unigram([("<unk>", 0.0), (" ", 0.0)], 0)
   )
   model.normalizer_spec.escape_whitespaces = False

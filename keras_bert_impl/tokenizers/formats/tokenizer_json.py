@@ -31,7 +31,7 @@ _NONE = type(None)
 
 
 def read(path):
-  """Returns what is in the file `path`.
+  """Returns the tokenizer in the file `path`.
 
   Returns:
     (fields, roles, named_roles): {name: value} of `vocabularies.Vocabulary`;

@@ -23,7 +23,7 @@ from keras_bert_impl.tokenizers.formats.vocabulary_files import (
   WORDPIECE,
 )
 
-# Of regular expressions, what means the same in RE2.
+# Parts of regular expressions that mean the same in RE2.
 _PLAIN_PATTERN = re.compile(r"([^\\.^$(){}+*?]|\\[nrt]|\{\d+,?\d*\}|[+*?])+")
 _NONE = type(None)
 
@@ -189,7 +189,7 @@ def framing(values, path):
   steps = [
     step
     for step in _steps(values.get("post_processor"), "processors", path)
-    # Only about offsets.
+    # ByteLevel changes offsets, not ids.
     if step[0] != "ByteLevel"
   ]
   if not steps:
@@ -268,7 +268,7 @@ def _tokens_of(step, roles, place):
   return tokens
 
 
-# Of all parts.
+# Helpers of all parts.
 
 
 def _steps(values, several, path):

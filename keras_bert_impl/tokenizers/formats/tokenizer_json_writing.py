@@ -153,7 +153,7 @@ def _framer(vocabulary, framing):
 
 
 def _for_transformers(vocabulary, options):
-  """Returns what tokenizer_config.json tells `transformers`, dict.
+  """Returns the fields of tokenizer_config.json for `transformers`, dict.
 
   The classes of families would normalise as they are used to, and models
   without segments refuse their ids.

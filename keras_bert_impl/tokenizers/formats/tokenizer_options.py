@@ -23,7 +23,7 @@ from keras_bert_impl.tokenizers.formats.vocabulary_files import (
   WORDPIECE,
 )
 
-# What `transformers` writes into its file of the same name, besides our keys.
+# Keys that `transformers` writes into its file of the same name.
 _FOREIGN_MARKS = frozenset(
   (
     "tokenizer_class",
@@ -33,7 +33,7 @@ _FOREIGN_MARKS = frozenset(
     "vocab_type",
   )
 )
-# What `transformers` may ask for and is not done here, and why.
+# Options of `transformers` that are not supported here, and why.
 _BY_PUNCTUATION = {"split_by_punct": ""}
 _REFUSED = dict.fromkeys((WORDPIECE, BYTE_BPE, SENTENCEPIECE), _BY_PUNCTUATION)
 _REFUSED[vocabulary_files.TOKENIZER_JSON] = {
@@ -229,7 +229,7 @@ def save(vocab_file, options, others=None):
 
 
 def _beside(vocab_file):
-  """Returns what files beside a vocabulary, or in its preset, say of it.
+  """Returns the options in files beside a vocabulary, or in its preset.
 
   Returns:
     (path, values, family): the path of its options; what is there, dict or

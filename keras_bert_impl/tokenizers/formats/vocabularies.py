@@ -32,8 +32,8 @@ PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 SPECIAL_TOKENS = (PAD, UNK, CLS, SEP, MASK)
 CONTINUATION_PREFIX = "##"
 
-# What the published vocabularies call them; the first that is there has the
-# role (XLNet has <s> too, but frames with <cls>).
+# Names in the published vocabularies; the first that is there has the role
+# (XLNet has <s> too, but frames with <cls>).
 _ROLE_TOKENS = {
   "pad": (PAD, "<pad>"),
   "unk": (UNK, "<unk>"),

@@ -61,7 +61,7 @@ def read_tokenizer_json(path):
 # Several megabytes, which whoever opens a tokenizer asks for more than once.
 @functools.lru_cache(maxsize=1)
 def parse_tokenizer_json(content, path):
-  """Returns what `read_tokenizer_json` does, of the bytes of the file."""
+  """Returns the values of `read_tokenizer_json`, from the file's bytes."""
   values = files.parse_json(files.decode(content, path), path)
   model = files.field(values, "model", dict, path)
   place = f"model in {path}"

@@ -216,7 +216,7 @@ def _truncate(texts, max_tokens):
   if len(texts) == 1:
     return [texts[0][:, :max_tokens]]
   lengths = [text.row_lengths() for text in texts]
-  # What is left when tokens go one by one off the longer text.
+  # The lengths left when tokens go one by one off the longer text.
   shares = [max_tokens - max_tokens // 2, max_tokens // 2]
   kept = [
     tf.minimum(

@@ -56,7 +56,7 @@ def tokenize(tokenizer, texts, prompt, do_lower_case=False):
 def without_prompt(
   inputs, tokenizer, prompt, max_seq_length, do_lower_case=False
 ):
-  """Returns what is pooled of texts with a prompt that is not.
+  """Returns the mask of pooling for texts after a prompt that is not pooled.
 
   Args:
     inputs: {name: int32 [B, L]}, as `Tokenizer.assemble`.
@@ -71,7 +71,7 @@ def without_prompt(
   mask = inputs[features.INPUT_MASK]
   prompts = fold(tf.stack([prompt]), do_lower_case)
   size = tokenizer.framing.num_before + tf.size(tokenizer.tokenize(prompts))
-  # Of a prompt that leaves no room for texts, [SEP] is left to pool.
+  # A prompt that leaves no room for texts leaves [SEP] to pool.
   size = tf.where(prompts[0] == "", 0, tf.minimum(size, max_seq_length - 1))
   is_text = tf.range(tf.shape(mask)[1]) >= size  # [L]
   return {features.POOLING_MASK: mask * tf.cast(is_text, tf.int32)}

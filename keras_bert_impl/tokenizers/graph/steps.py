@@ -25,7 +25,7 @@ from keras_bert_impl.tokenizers.graph import text_words
 OVERLONG_WORD = "\ufffd"
 
 _NO_CHARACTER = "\U0010ffff"  # by definition
-# As `characters.DELETED`, and what is for private use.
+# Characters of `characters.DELETED`, and those for private use.
 _DELETED = characters.DELETED[:-1] + r"\p{Co}]"
 
 

@@ -5,7 +5,7 @@ import tensorflow as tf
 from keras_bert_impl.tokenizers.formats import characters
 from keras_bert_impl.tokenizers.graph import alignment
 
-# What is deleted before a text, the text, and what is deleted after it.
+# Three groups: characters deleted before a text, the text, those after it.
 _TRIMMED = f"(?s)^({characters.DELETED}*)(.*?)({characters.DELETED}*)$"
 
 

@@ -14,8 +14,8 @@ with epy.lazy_imports():  # The scripts list the units in --help.
 
 WORD, CHARACTER = "word", "character"
 UNITS = (WORD, CHARACTER)
-# What a model that labels tokens has read in training: texts as they are, or
-# given tokens, each tokenized by itself. {what: unit of the tokens}.
+# Kinds of input that a model which labels tokens was trained on: texts as they
+# are, or given tokens, each tokenized by itself. {what: unit of the tokens}.
 TEXT, WORDS, CHARACTERS = "text", "words", "characters"
 TRAINED_ON = {TEXT: WORD, WORDS: WORD, CHARACTERS: CHARACTER}
 
