@@ -526,7 +526,13 @@ def test_several_training_sets_are_read_in_order(model_folder, tmp_path):
   plan = toy.make_run(setup).plan
   assert plan.training_config().num_train_steps == 10 + 6
   assert setup.data.counts["train_2"]["rows"] == 24
-  assert len([*plan.batches(0)]) == 16
+  texts = [
+    {tuple(row) for row in setup.data.rows(split)["input_ids"]}
+    for split in ("train", "train_2")
+  ]
+  for step, batch in enumerate(plan.batches(0).take(16)):
+    for row, mask in zip(batch["input_ids"], batch["input_mask"], strict=True):
+      assert tuple(row[mask == 1].numpy()) in texts[step >= 10]
 
 
 @pytest.mark.parametrize(
