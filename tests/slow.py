@@ -1,4 +1,4 @@
-"""Which parameters of a test are for every run, for CI, or for runs by hand."""
+"""Parameters of a test: for every run, for slow runs, or for runs by hand."""
 
 import pytest
 
@@ -9,7 +9,7 @@ def all_but(quick, values, by_hand=()):
   Args:
     quick: those for every run.
     values: iterable of parameters.
-    by_hand: of the others, those that CI leaves out too: about a minute each.
+    by_hand: of the others, those for acceptance: about a minute each.
   """
   return [
     value if value in quick else _marked(value, by_hand) for value in values
