@@ -643,7 +643,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow  # The death of a parent, which no other test has.
 def test_workers_end_with_their_parent(tmp_path):
   script = tmp_path / "wait_in_a_worker.py"
   script.write_text(WAIT_IN_A_WORKER)
