@@ -36,32 +36,6 @@ def test_every_script_has_its_name():
   assert sorted(found) == list(command_line.SCRIPTS)
 
 
-# Each in a copy of a process that has imported nothing.
-_HELP = """
-import os, sys
-from keras_bert_impl import __main__ as command_line
-for name in command_line.SCRIPTS:
-  child = os.fork()
-  if not child:
-    sys.argv = ["keras-bert-impl", name, "--help"]
-    try:
-      command_line.main()
-    except SystemExit as stop:
-      heavy = {"keras", "tensorflow", "jax"} & set(sys.modules)
-      sys.stdout.flush()
-      os._exit(stop.code or len(heavy))
-  assert os.waitpid(child, 0)[1] == 0, name
-"""
-
-
-def test_every_script_tells_its_flags_without_importing_anything_heavy():
-  told = run("-c", _HELP, cwd=ROOT)
-  assert told.startswith("Compiles a training step")
-  assert "\n    keras-bert-impl train_vocabulary \\\n" in told
-  assert "official_tasks/" not in told
-  assert told.count("--helpfull shows all") == len(command_line.SCRIPTS)
-
-
 def test_the_version_is_told(monkeypatch, capsys):
   monkeypatch.setattr(sys, "argv", ["keras-bert-impl", "--version"])
   command_line.main()

@@ -1,3 +1,6 @@
+"""Command line of scripts: flags, help, mistakes, output and signals."""
+
+import dataclasses
 import os
 import re
 import signal
@@ -6,268 +9,169 @@ import sys
 
 import pytest
 
+from keras_bert_impl import __main__ as command_line
+from keras_bert_impl.command_line import program
+from tests.command_line import all_scripts
 from tests.official_tasks import scripts
 
-_SCRIPT = """
-import dataclasses, os
-from keras_bert_impl import files
-from keras_bert_impl.command_line import program
-
-@dataclasses.dataclass
-class Config:
-  kind: str = dataclasses.field(metadata={"help": "What happens."})
-  size: int = dataclasses.field(
-    default=3, metadata={"help": "A number.", "interval": "[1, 1000]"}
-  )
-  share: float = dataclasses.field(
-    default=0.5, metadata={"help": "A share.", "interval": "[0, 1]"}
-  )
-  limit: float = dataclasses.field(
-    default=0.0, metadata={"help": "Any.", "interval": "(-inf, inf)"}
-  )
-
-  def __post_init__(self):
-    list(range(self.size))
-    self.digits = round(self.limit)
-
-def main():
-  config = program.from_flags(Config)
-  if config.kind == "value":
-    raise ValueError("size (3) must be\\n  even.")
-  if config.kind == "file":
-    open("absent.txt")
-  if config.kind == "full":
-    with files.writing("out.txt") as file, open("/dev/full", "wb") as full:
-      file.write(b"text")
-      os.write(full.fileno(), b"text")
-  if config.kind == "bug":
-    raise KeyError("bug")
-  print(config.size)
-
-program.define_flags(Config)
-program.run(main, imports=())
-"""
+_SAMPLE = "tests.command_line.sample"
 
 
-def _run(*arguments, code=_SCRIPT, **environment):
-  """Runs Python code with flags; returns its `CompletedProcess`."""
+def _run(*arguments, **environment):
+  """Runs Python with arguments; returns its `CompletedProcess`."""
   return subprocess.run(
-    [sys.executable, "-c", code, *arguments],
+    [sys.executable, *arguments],
     capture_output=True,
     text=True,
     env=os.environ | {"PYTHONPATH": str(scripts.ROOT)} | environment,
   )
 
 
-def test_flags_come_from_the_fields():
-  result = _run("--kind=none", "--size=5")
-  assert (result.returncode, result.stdout) == (0, "5\n")
-
-
 _SEE_HELP = " See --help for the flags."
+# {arguments: exit status and error}; with --path=out.txt.
+_MISTAKES = {
+  ("--kind=value",): (1, "size (3) must be even."),
+  ("--kind=file",): (
+    1,
+    "absent.txt cannot be found (No such file or directory): check the path.",
+  ),
+  ("--kind=full",): (
+    1,
+    "out.txt cannot be written (No space left on device): make room there, or"
+    " choose another place.",
+  ),
+  ("--kind=\udcff",): (
+    1,
+    "kind ('\\udcff') is not UTF-8: give a file or folder such a name, or"
+    " type a text in it.",
+  ),
+  ("--kind=a", "--share=2"): (1, "share (2.0) must be in [0, 1]."),
+  ("--kind=a", "--share=nan"): (1, "share (nan) must be in [0, 1]."),
+  ("--kind=a", "--limit=nan"): (1, "limit (nan) must be in (-inf, inf)."),
+  ("--kind=a", "--limit=-inf"): (1, "limit (-inf) must be in (-inf, inf)."),
+  ("--kind=a", f"--size={10**20}"): (
+    1,
+    f"size ({10**20}) must be in [1, 1000].",
+  ),
+  ("--kind=a", "--sise=5"): (
+    2,
+    f"Unknown command line flag 'sise'. Did you mean: size ?.{_SEE_HELP}",
+  ),
+  ("--kind=a", "--size=many"): (
+    2,
+    "flag --size=many: invalid literal for int() with base 10:"
+    f" 'many'.{_SEE_HELP}",
+  ),
+  ("--kind=a", "extra"): (
+    2,
+    f"unexpected argument 'extra': every value needs a --flag.{_SEE_HELP}",
+  ),
+  (): (2, f"--kind must be given.{_SEE_HELP}"),
+}
+_OTHERS = {
+  "none": [],
+  "size": ["--kind=none", "--path=out.txt", "--size=5"],
+  "debug": ["--kind=value", "--path=out.txt", "--verbosity=1"],
+  "help": ["--help"],
+  "full help": ["--helpfull"],
+}
 
 
-@pytest.mark.parametrize(
-  "arguments, status, line",
-  [
-    (["--kind=value"], 1, "size (3) must be even."),
-    (
-      ["--kind=file"],
-      1,
-      "absent.txt cannot be found (No such file or directory): check the path.",
-    ),
-    (
-      ["--kind=full"],
-      1,
-      "out.txt cannot be written (No space left on device): make room there, or"
-      " choose another place.",
-    ),
-    (
-      ["--kind=\udcff"],
-      1,
-      "kind ('\\udcff') is not UTF-8: give a file or folder such a name, or"
-      " type a text in it.",
-    ),
-    (["--share=2"], 1, "share (2.0) must be in [0, 1]."),
-    (["--share=nan"], 1, "share (nan) must be in [0, 1]."),
-    (["--limit=nan"], 1, "limit (nan) must be in (-inf, inf)."),
-    (["--limit=-inf"], 1, "limit (-inf) must be in (-inf, inf)."),
-    ([f"--size={10**20}"], 1, f"size ({10**20}) must be in [1, 1000]."),
-    (
-      ["--sise=5"],
-      2,
-      f"Unknown command line flag 'sise'. Did you mean: size ?.{_SEE_HELP}",
-    ),
-    (
-      ["--size=many"],
-      2,
-      "flag --size=many: invalid literal for int() with base 10:"
-      f" 'many'.{_SEE_HELP}",
-    ),
-    (
-      ["extra"],
-      2,
-      f"unexpected argument 'extra': every value needs a --flag.{_SEE_HELP}",
-    ),
-    ([], 2, f"--kind must be given.{_SEE_HELP}"),
-  ],
-)
-def test_a_mistake_of_the_user_gives_one_line_and_a_status(
-  arguments, status, line, tmp_path, monkeypatch
-):
-  monkeypatch.chdir(tmp_path)
-  if arguments and not arguments[0].startswith("--kind"):
-    arguments = ["--kind=none", *arguments]
-  result = _run(*arguments)
-  assert (result.returncode, result.stderr) == (status, f"Error: {line}\n")
-  assert not [*tmp_path.iterdir()]
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory):
+  """{arguments, or a name of others: (exit status, stdout, stderr)}."""
+  lists = {x: ["--path=out.txt", *x] for x in _MISTAKES} | _OTHERS
+  folder = tmp_path_factory.mktemp("sample")
+  with pytest.MonkeyPatch.context() as patch:
+    patch.chdir(folder)
+    found = scripts.run_lists(_SAMPLE, lists)
+  assert not [*folder.iterdir()]
+  return found
 
 
-_RANGES = """
-import importlib, sys
-from absl import flags
-from keras_bert_impl import options
-from keras_bert_impl.command_line import program
+@pytest.mark.parametrize("arguments", _MISTAKES, ids=repr)
+def test_a_mistake_of_the_user_gives_one_line_and_a_status(outcomes, arguments):
+  status, line = _MISTAKES[arguments]
+  assert outcomes[arguments] == (status, "", f"Error: {line}\n")
 
-def is_refused(config_class, flag, value):
-  flag.value = value
-  try:
-    options.check_values(config_class, program._changed(config_class))
-  except ValueError as error:
-    return f"{flag.name} ({value}) must be in " in str(error)
-  finally:
-    flag.value = flag.default
 
-program.define_flags(program.OutputConfig)
-shared = set(flags.FLAGS)
-numbers = set()
-for script in sys.argv[1:]:
-  importlib.import_module(f"official_tasks.{script}")
-  for config_class in program._config_classes:
-    for field in program._flag_fields(config_class):
-      flag = flags.FLAGS[field.name]
-      wrong = {
-        "int": (-(10**20), 10**20),
-        "float": (float("nan"), float("inf"), float("-inf")),
-      }.get(flag.flag_type(), ())
-      for value in wrong:
-        assert is_refused(config_class, flag, value), (script, flag.name, value)
-        numbers.add(flag.name)
-  flags.FLAGS.remove_flag_values(set(flags.FLAGS) - shared)
-  program._config_classes.clear()
-print(len(numbers))
-"""
+def test_flags_come_from_the_fields(outcomes):
+  assert outcomes["size"][:2] == (0, "5\n")
+
+
+def test_all_flags_that_are_missing_are_told_in_one_sentence(outcomes):
+  line = f"Error: --kind and --path must be given.{_SEE_HELP}\n"
+  assert outcomes["none"] == (2, "", line)
+
+
+def test_a_number_without_a_range_is_no_flag(monkeypatch):
+  monkeypatch.setattr(program, "_config_classes", {})
+  field = dataclasses.field(default=1, metadata={"help": "A number."})
+  config_class = dataclasses.make_dataclass("Bare", [("size", int, field)])
+  with pytest.raises(TypeError, match="Bare.size needs an interval."):
+    program.define_flags(config_class)
+
+
+def test_bugs_and_debugging_show_the_traceback(outcomes):
+  assert "Traceback" in outcomes["debug"][2]
+  bug = _run("-m", _SAMPLE, "--kind=bug", "--path=a")
+  assert bug.returncode == 1
+  assert "Traceback" in bug.stderr and "KeyError: 'bug'" in bug.stderr
+
+
+def test_help_shows_the_flags_most_users_want_and_full_help_all(outcomes):
+  common, full = outcomes["help"], outcomes["full help"]
+  assert common[0] == full[0] == 0
+  assert "--kind                      What happens. Required." in common[1]
+  assert "--size" not in common[1]
+  assert "--helpfull shows all 6 flags." in common[1]
+  assert "--size=3                    A number." in full[1]
+  assert "--verbosity" in full[1]
+
+
+@pytest.mark.parametrize("script", command_line.SCRIPTS)
+def test_help_and_a_typo_are_answered_before_anything_heavy_is_imported(script):
+  told = all_scripts.told()[script]
+  status, out, err = told["--help"]
+  assert (status, err) == (0, "")
+  assert f"   keras-bert-impl {script}" in out and "official_tasks/" not in out
+  assert "--helpfull shows all" in out
+  assert out.count("\n") <= 85
+  status, out, err = told["--no_such_flag=1"]
+  assert (status, out) == (2, "")
+  assert "no_such_flag" in err and err.count("\n") == 1
 
 
 def test_every_number_of_every_script_has_a_range_with_two_ends():
-  result = _run(*SCRIPTS, code=_RANGES)
-  assert result.returncode == 0, result.stderr
-  assert int(result.stdout) > 60
+  assert all_scripts.told()[""] > 60
 
 
-def test_all_flags_that_are_missing_are_told_in_one_sentence():
-  path = "path: str = dataclasses.field(metadata={'help': 'A file.'})"
-  two = _SCRIPT.replace("  size: int", f"  {path}\n  size: int")
-  result = _run(code=two)
-  assert result.returncode == 2
-  assert result.stderr == (
-    "Error: --kind and --path must be given. See --help for the flags.\n"
+def test_help_has_what_scripts_share_and_the_names_of_data_sets():
+  classifier, squad = (
+    all_scripts.told()[name]["--help"][1]
+    for name in ("run_classifier", "run_squad")
   )
+  assert "MRPC" in classifier and "NSMC" in classifier
+  assert "--num_restarts=1            Number of runs from" in squad
+  assert "--[no]version_2_with_negative" in squad
 
 
-def test_a_number_without_a_range_is_no_flag():
-  result = _run(code=_SCRIPT.replace('"interval": "[1, 1000]"', ""))
-  assert "TypeError: Config.size needs an interval." in result.stderr
-
-
-def test_debugging_shows_the_traceback():
-  assert "Traceback" in _run("--kind=value", "--verbosity=1").stderr
-
-
-def test_a_bug_shows_its_traceback():
-  result = _run("--kind=bug")
-  assert result.returncode == 1
-  assert "Traceback" in result.stderr
-
-
-def test_help_shows_the_flags_most_users_want_and_full_help_all():
-  common, full = _run("--help"), _run("--helpfull")
-  assert common.returncode == full.returncode == 0
-  assert "--kind                      What happens. Required." in common.stdout
-  assert "--size" not in common.stdout
-  assert "--helpfull shows all 5 flags." in common.stdout
-  assert "--size=3                    A number." in full.stdout
-  assert "--verbosity" in full.stdout
-
-
-def _without_tensorflow(folder):
-  """Returns the environment of a process in which its import is an error."""
+def test_a_script_by_its_path_tells_before_tensorflow_is_imported(tmp_path):
   for name in ("tensorflow", "tensorflow_text", "keras", "tqdm"):
-    (folder / f"{name}.py").write_text("raise SystemError('imported')")
-  return {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{scripts.ROOT}"}
+    (tmp_path / f"{name}.py").write_text("raise SystemError('imported')")
+  path = f"{tmp_path}{os.pathsep}{scripts.ROOT}"
 
+  def run(script, **flags):
+    return _run(*scripts.command(script, **flags)[1:], PYTHONPATH=path)
 
-SCRIPTS = [
-  path.stem
-  for path in sorted((scripts.ROOT / "official_tasks").glob("*.py"))
-  if "program.run(main" in path.read_text(encoding="utf-8")
-]
-
-
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_help_and_a_typo_are_answered_before_tensorflow_is_imported(
-  script, tmp_path
-):
-  def run(**flags):
-    return subprocess.run(
-      scripts.command(script, **flags),
-      capture_output=True,
-      text=True,
-      env=_without_tensorflow(tmp_path),
-    )
-
-  result = run(help=True)
+  result = run("run_squad", help=True)
   assert (result.returncode, result.stderr) == (0, "")
-  assert f"official_tasks/{script}.py" in result.stdout
-  assert result.stdout.count("\n") <= 85
-  result = run(no_such_flag=1)
-  assert (result.returncode, result.stdout) == (2, "")
-  assert "no_such_flag" in result.stderr
-  assert result.stderr.count("\n") == 1
-
-
-def test_a_wrong_value_is_told_before_tensorflow_is_imported(tmp_path):
-  result = subprocess.run(
-    scripts.command("run_pretraining", train_batch_size=0),
-    capture_output=True,
-    text=True,
-    env=_without_tensorflow(tmp_path),
-  )
+  assert "official_tasks/run_squad.py \\\n" in result.stdout
+  result = run("run_pretraining", train_batch_size=0)
   assert result.returncode == 1
   assert result.stderr == (
     "Error: train_batch_size (0) must be in [1, 1000000].\n"
   )
-
-
-@pytest.mark.parametrize(
-  "script, words",
-  [
-    ("run_classifier", ("MRPC", "NSMC")),
-    (
-      "run_squad",
-      (
-        "--num_restarts=1            Number of runs from",
-        "--[no]version_2_with_negative",
-        "run_squad.py \\\n",
-      ),
-    ),
-  ],
-)
-def test_help_has_what_scripts_share_and_the_names_of_data_sets(script, words):
-  result = subprocess.run(
-    scripts.command(script, help=True), capture_output=True, text=True
-  )
-  assert all(word in result.stdout for word in words)
 
 
 _LOUD = """
@@ -303,7 +207,7 @@ def test_stderr_holds_log_and_progress_and_no_remarks_of_tensorflow(
   """Nor does Keras import what scripts do not use of it."""
   monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
   flags, imports = (["--quiet"], ()) if is_quiet else ([], ("keras",))
-  result = _run(*flags, code=_LOUD.replace("IMPORTS", str(imports)))
+  result = _run("-c", _LOUD.replace("IMPORTS", str(imports)), *flags)
   assert result.returncode == 0, result.stderr
   lines = result.stderr.splitlines()
   assert "result" in result.stdout
@@ -374,7 +278,7 @@ program.run(lambda: print("not reached"), imports=("tensorflow",))
 def test_a_signal_waits_for_the_import_of_tensorflow(tmp_path):
   tmp_path.joinpath("tensorflow.py").write_text(_INTERRUPTED_MODULE)
   path = f"{tmp_path}{os.pathsep}{scripts.ROOT}"
-  done = _run(code=_IMPORTING, PYTHONPATH=path)
+  done = _run("-c", _IMPORTING, PYTHONPATH=path)
   assert (done.returncode, done.stdout) == (75, "whole\n")
   assert done.stderr == "Stopped: SIGINT; the same command continues.\n"
 

@@ -79,12 +79,18 @@ def run_all(script, commands, before=None):
   Returns:
     {name: (exit status, stdout, stderr)}.
   """
-  lists = [command(script, **values)[1:] for values in commands.values()]
-  process = forked.Process([__file__, script, json.dumps(lists)], before)
+  lists = {name: command(script, **x)[2:] for name, x in commands.items()}
+  return run_lists(f"official_tasks.{script}", lists, before)
+
+
+def run_lists(module, lists, before=None):
+  """Does the same for a module, of {name: list of arguments}."""
+  arguments = [__file__, module, json.dumps([*lists.values()])]
+  process = forked.Process(arguments, before)
   out, err = process.communicate(timeout=300 * len(lists))
   assert process.returncode == 0, err
   outcomes = map(tuple, json.loads(out.splitlines()[-1]))
-  return dict(zip(commands, outcomes, strict=True))
+  return dict(zip(lists, outcomes, strict=True))
 
 
 def run_each(script, list_of_values):
@@ -109,13 +115,13 @@ def check_mistakes(script, cases, usual):
 
 def serve():
   """The process behind `run_all`."""
-  script = importlib.import_module(f"official_tasks.{sys.argv[1]}")
+  script = importlib.import_module(sys.argv[1])
   outcomes = []
   for arguments in json.loads(sys.argv[2]):
     for name in flags.FLAGS:
       flags.FLAGS[name].unparse()
     logging.set_verbosity(logging.INFO)  # As absl's first run does.
-    sys.argv = arguments
+    sys.argv = [script.__file__, *arguments]
     out, err = io.StringIO(), io.StringIO()
     logging.get_absl_handler().python_handler.stream = err
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -3,8 +3,6 @@
 import dataclasses
 import json
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
@@ -17,7 +15,7 @@ from keras_bert_impl.runs.ablation import (
   tables,
 )
 from keras_bert_impl.tasks.answers import question_answering_rows
-from tests.official_tasks import scripts
+from tests.command_line import all_scripts
 
 TASKS = (
   labelled_tasks.Task(
@@ -52,31 +50,12 @@ def commands_of(name, scale="tiny"):
   ]
 
 
-@pytest.fixture(scope="module")
-def flags_of():
-  """{script: names of its flags}."""
-  found = {}
-  names = {command.script for name in ALL for command in commands_of(name)}
-  for name in names:
-    process = subprocess.run(
-      [
-        sys.executable,
-        scripts.ROOT / f"official_tasks/{name}.py",
-        "--helpfull",
-      ],
-      capture_output=True,
-      text=True,
-    )
-    found[name] = process.stdout
-  return found
-
-
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("scale", scales.SCALES)
-def test_every_flag_is_one_of_its_script(name, scale, flags_of):
+def test_every_flag_is_one_of_its_script(name, scale):
   for command in commands_of(name, scale):
+    text = all_scripts.told()[command.script]["--helpfull"][1]
     for flag in command.flags:
-      text = flags_of[command.script]
       assert f"--{flag}" in text or f"--[no]{flag}" in text, command
 
 
