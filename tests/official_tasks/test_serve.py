@@ -71,8 +71,8 @@ def served(tmp_path_factory):
   """A server whose every answer starts with the tag of its version."""
   folder = tmp_path_factory.mktemp("served")
   base = folder / "base"
-  stand_ins.save("fill_mask", base / "1", tag="one:")
-  stand_ins.save("fill_mask", folder / "next", tag="two:")
+  stand_ins.save(base / "1", "one:")
+  stand_ins.save(folder / "next", "two:")
   server = Server(model_dir=base, model_name="toy", poll_seconds=0.1)
   server.wait_for_version(1)
   yield types.SimpleNamespace(folder=folder, base=base, server=server)

@@ -77,13 +77,11 @@ def load(path, version):
   """
   path = pathlib.Path(path)
   try:
+    # First what takes no time.
+    information = _information(path / "assets.extra" / "model.json")
+    signature_defs = _signature_defs(path / "saved_model.pb")
     signatures = _signatures(tf.saved_model.load(str(path)))
-    return LoadedModel(
-      version,
-      signatures,
-      _signature_defs(path / "saved_model.pb"),
-      _information(path / "assets.extra" / "model.json"),
-    )
+    return LoadedModel(version, signatures, signature_defs, information)
   # A broken file shows itself in errors of many kinds.
   except Exception as error:
     reason = next(iter(str(error).splitlines()), type(error).__name__)

@@ -5,37 +5,36 @@ import threading
 
 from starlette import testclient
 
-from keras_bert_impl.serving.local import app, batching, server, versions
+from keras_bert_impl.serving.local import app, batching, server
 
 LIMITS = app.Limits(request_bytes=2**21, text_bytes=1000)
 
 
 @contextlib.contextmanager
-def application(model_dir, limits=LIMITS, draw_attention=None):
-  """Yields (the ASGI application, its Versions) of a directory."""
-  served = versions.Versions(str(model_dir))
+def application(served, draw_attention=None):
+  """Yields the ASGI application of `versions.Versions` or a stand-in."""
   batcher = batching.Batcher(
     max_batch_size=8, timeout_seconds=0.001, max_queue=100
   )
   try:
-    yield (
-      app.create(served, batcher, "toy", limits, draw_attention=draw_attention),
-      served,
+    yield app.create(
+      served, batcher, "toy", LIMITS, draw_attention=draw_attention
     )
   finally:
     batcher.close()
 
 
-def client(application, **options):
-  return testclient.TestClient(
-    application, base_url="http://127.0.0.1:8501", **options
-  )
+@contextlib.contextmanager
+def client(served, **options):
+  """Yields a client of an `application`."""
+  with application(served, **options) as asgi:
+    yield testclient.TestClient(asgi, base_url="http://127.0.0.1:8501")
 
 
 @contextlib.contextmanager
-def running(model_dir, draw_attention=None, max_connections=500, seconds=30.0):
-  """Yields the address of a server of a directory, on a port of its own."""
-  with application(model_dir, draw_attention=draw_attention) as (asgi, _):
+def running(served, draw_attention=None, max_connections=500, seconds=30.0):
+  """Yields the address of a server, on a port of its own."""
+  with application(served, draw_attention) as asgi:
     listener = server.bind("127.0.0.1", 0)
     running_server = server.create(asgi, max_connections, seconds)
     thread = threading.Thread(

@@ -1,173 +1,198 @@
-"""SavedModels with the signatures of every head and no network inside.
+"""Models with the signatures of every head and no network inside.
 
 Each answers what can be told from the text by eye, so that a test of a client
-knows what to expect.
+knows what to expect. Those of `HEADS` stay in memory; only `save` makes a
+SavedModel.
 """
 
+import inspect
+
+import numpy as np
 import tensorflow as tf
 
-_TEXT = tf.TensorSpec([None], tf.string, "text")
-_PAIR = tf.TensorSpec([None], tf.string, "text_pair")
-_CHOICES = tf.TensorSpec([None, None], tf.string, "choices")
-_EXAMPLES = tf.TensorSpec([None], tf.string, "inputs")
+from keras_bert_impl.serving.local import loading
 
 
-def save(head, path, **options):
-  """Saves the stand-in of a head; `options` are its own."""
-  signatures = HEADS[head](**options)
-  tf.saved_model.save(tf.Module(), str(path), signatures=signatures)
+class Served:
+  """Stands for the `versions.Versions` of one of `HEADS`.
+
+  Args:
+    head: str.
+    information: JSON object, as of a model's description.
+    **options: of the head.
+  """
+
+  def __init__(self, head, information=None, **options):
+    signatures = HEADS[head](**options)
+    definitions = {
+      name: {
+        "inputs": dict.fromkeys(signature.inputs),
+        "outputs": dict.fromkeys(signature.outputs),
+      }
+      for name, signature in signatures.items()
+    }
+    self.current = loading.LoadedModel(
+      1, signatures, definitions, information or {}
+    )
+    self.states = {1: ("AVAILABLE", "")}
 
 
-def _function(*specs):
-  return tf.function(input_signature=specs)
+def save(path, tag=""):
+  """Saves the stand-in that fills masks; every answer starts with the tag."""
+  function = fill_mask(tag)["serving_default"].function
+  tf.saved_model.save(tf.Module(), str(path), {"serving_default": function})
 
 
-def _length(text):
-  return tf.strings.length(text, unit="UTF8_CHAR")
+def _spec(name, dtype=tf.string, shape=(None,)):
+  return tf.TensorSpec(shape, dtype, name)
 
 
-def _start(text, found):
-  """Returns the character where `found` begins, the length without it."""
-  return _length(tf.strings.regex_replace(text, f"(?s){found}.*", ""))
+def _signature(outputs, function, *inputs):
+  specs = {spec.name: spec for spec in inputs or [_spec("text")]}
+  outputs = dict.fromkeys(outputs, tf.TensorSpec([None]))
+  return loading.Signature(specs, outputs, function)
 
 
-def _has(text, found):
-  return tf.strings.regex_full_match(text, f"(?s).*{found}.*")
+def _in_graph(*outputs, inputs=()):
+  """Decorates a function, and makes it a signature."""
+  specs = inputs or [_spec("text")]
+
+  def decorate(function):
+    function = tf.function(function, input_signature=specs)
+    return _signature(outputs, function, *specs)
+
+  return decorate
 
 
-def _positive(text):
-  """Returns the probability of "positive": 0.75 with a "good" in the text."""
-  return tf.where(_has(text, "good"), 0.75, 0.25)
+def _of_rows(answer):
+  """Returns the signature of a function from the str of a row to its answer.
+
+  Args:
+    answer: from str, and a list of them named `choices`, to {output: value, or
+      lists of any length}.
+  """
+  names = [*inspect.signature(answer).parameters]
+  outputs = [*answer(*["" for _ in names])]
+
+  def answer_all(**columns):
+    columns = [_texts(columns[name].numpy()) for name in names]
+    rows = [answer(*row) for row in zip(*columns, strict=True)]
+    return {name: _padded([row[name] for row in rows]) for name in outputs}
+
+  specs = [_spec(x, shape=[None] * (1 + (x == "choices"))) for x in names]
+  return _signature(outputs, answer_all, *specs)
 
 
-def _class_outputs(text, labels):
-  positive = _positive(text)
-  probabilities = tf.stack([1 - positive, positive], 1)
-  names = tf.constant(labels)
-  return {
-    "label": tf.gather(names, tf.argmax(probabilities, 1)),
-    "score": tf.reduce_max(probabilities, 1),
-    "labels": tf.tile(names[None], [tf.size(text), 1]),
-    "probabilities": probabilities,
-  }
+def _of_examples(answer):
+  """Returns the signature of a function as of `_of_rows`, for tf.Examples."""
+  outputs, inputs = [*answer("")], [_spec("inputs")]
+  feature = tf.io.FixedLenFeature([], tf.string)
 
+  @tf.function(input_signature=inputs)
+  def parse(inputs):
+    return tf.io.parse_example(inputs, {"text": feature})["text"]
 
-def _texts_of(examples):
-  parsed = tf.io.parse_example(
-    examples, {"text": tf.io.FixedLenFeature([], tf.string)}
+  answer_all = _of_rows(answer).function
+  return _signature(
+    outputs, lambda inputs: answer_all(text=parse(inputs)), *inputs
   )
-  return parsed["text"]
+
+
+def _texts(values):
+  """Returns bytes as str, an array of them as lists."""
+  is_text = isinstance(values, bytes)
+  return values.decode() if is_text else [_texts(value) for value in values]
+
+
+def _padded(rows):
+  tensor = tf.ragged.constant(rows)
+  return tensor.to_tensor() if isinstance(tensor, tf.RaggedTensor) else tensor
 
 
 def classification(labels=("negative", "positive")):
-  """Signatures serving_default and classify."""
+  """Positive with 0.75 if there is a "good" in the text."""
 
-  @_function(_TEXT)
-  def text_to_label(text):
-    return _class_outputs(text, labels)
+  def shares(text):
+    return [0.25, 0.75] if "good" in text else [0.75, 0.25]
 
-  @_function(_EXAMPLES)
-  def classify(inputs):
-    outputs = _class_outputs(_texts_of(inputs), labels)
-    return {"classes": outputs["labels"], "scores": outputs["probabilities"]}
-
-  return {"serving_default": text_to_label, "classify": classify}
+  return {
+    "serving_default": _of_rows(
+      lambda text: {
+        "label": labels["good" in text],
+        "score": 0.75,
+        "labels": [*labels],
+        "probabilities": shares(text),
+      }
+    ),
+    "classify": _of_examples(
+      lambda text: {"classes": [*labels], "scores": shares(text)}
+    ),
+  }
 
 
 def regression():
-  """The length of a text, in characters; serving_default and regress."""
-
-  @_function(_TEXT)
-  def score(text):
-    return {"scores": tf.cast(_length(text), tf.float32)}
-
-  @_function(_EXAMPLES)
-  def regress(inputs):
-    lengths = _length(_texts_of(inputs))[:, None]
-    return {"outputs": tf.cast(lengths, tf.float32)}
-
-  return {"serving_default": score, "regress": regress}
+  """The length of a text."""
+  return {
+    "serving_default": _of_rows(lambda text: {"scores": float(len(text))}),
+    "regress": _of_examples(lambda text: {"outputs": [float(len(text))]}),
+  }
 
 
 def pair_regression():
   """The difference of two lengths."""
 
-  @_function(_TEXT, _PAIR)
+  @_in_graph("scores", inputs=[_spec("text"), _spec("text_pair")])
   def score(text, text_pair):
-    difference = _length(text) - _length(text_pair)
-    return {"scores": tf.cast(difference, tf.float32)}
+    lengths = [tf.strings.length(x, "UTF8_CHAR") for x in (text, text_pair)]
+    return {"scores": tf.cast(lengths[0] - lengths[1], tf.float32)}
 
   return {"serving_default": score}
 
 
-def multiple_choice():
+def choose(text, choices):
   """The longest choice."""
-
-  @_function(_TEXT, _CHOICES)
-  def choose(text, choices):
-    lengths = tf.cast(_length(choices), tf.float32)
-    total = tf.reduce_sum(lengths, 1, keepdims=True)
-    probabilities = tf.math.divide_no_nan(lengths, total)
-    probabilities += 0.0 * tf.cast(_length(text), tf.float32)[:, None]
-    return {
-      "choice": tf.argmax(probabilities, 1, tf.int32),
-      "probabilities": probabilities,
-    }
-
-  return {"serving_default": choose}
+  lengths = [len(choice) for choice in choices]
+  return {
+    "choice": int(np.argmax([*lengths, 0])),
+    "probabilities": [length / sum(lengths) for length in lengths],
+  }
 
 
-def question_answering(answer="서울"):
+def find_answer(text, text_pair):
   """The one answer it knows, wherever it stands in the context."""
-
-  @_function(_TEXT, _PAIR)
-  def find(text, text_pair):
-    is_found = _has(text_pair, answer)
-    start = tf.where(is_found, _start(text_pair, answer), -1)
-    zeros = 0.0 * tf.cast(_length(text), tf.float32)
-    return {
-      "answer": tf.where(is_found, answer, ""),
-      "start": start,
-      "end": tf.where(is_found, start + len(answer), -1),
-      "score": tf.where(is_found, 7.5, -1.0) + zeros,
-      "null_score": tf.where(is_found, -2.5, 3.0) + zeros,
-      "is_cut": _length(text_pair) > 500,
-    }
-
-  return {"serving_default": find}
+  answer = "서울" if "서울" in text_pair else ""
+  start = text_pair.index(answer) if answer else -1
+  return {
+    "answer": answer,
+    "start": start,
+    "end": start + len(answer),
+    "score": 7.5 if answer else -1.0,
+    "null_score": -2.5 if answer else 3.0,
+    "is_cut": len(text_pair) > 500,
+  }
 
 
-def token_classification(names=(("철수", "PER"), ("Paris", "LOC"))):
+def find_names(text):
   """The names it knows, in this order, if a text has them all; else none."""
-
-  @_function(_TEXT)
-  def find(text):
-    is_found = tf.reduce_all([_has(text, name) for name, _ in names], 0)
-    starts = tf.stack([_start(text, name) for name, _ in names], 1)
-    sizes = tf.constant([len(name) for name, _ in names])
-    rows = [tf.size(text), 1]
-
-    def where_found(values):
-      empty = tf.zeros_like(values)
-      return tf.where(is_found[:, None], values, empty)
-
-    return {
-      "num_entities": tf.where(is_found, len(names), 0),
-      "labels": where_found(tf.tile([[label for _, label in names]], rows)),
-      "texts": where_found(tf.tile([[name for name, _ in names]], rows)),
-      "starts": where_found(starts),
-      "ends": where_found(starts + sizes),
-      "scores": where_found(tf.tile([[0.9] * len(names)], rows)),
-      "is_cut": tf.zeros_like(is_found),
-    }
-
-  return {"serving_default": find}
+  names = {"철수": "PER", "Paris": "LOC"}
+  if not all(name in text for name in names):
+    names = {}
+  starts = [text.index(name) for name in names]
+  return {
+    "num_entities": len(names),
+    "labels": [*names.values()],
+    "texts": [*names],
+    "starts": starts,
+    "ends": [start + len(name) for start, name in zip(starts, names)],
+    "scores": [0.9 for _ in names],
+    "is_cut": False,
+  }
 
 
 def fill_mask(tag=""):
   """What stands before each [MASK], with a tag; padded to the most masks."""
 
-  @_function(_TEXT)
+  @_in_graph("num_masks", "tokens", "scores")
   def fill(text):
     parts = tf.strings.split(
       tf.strings.regex_replace(text, r"\[MASK\]", "\x01"), "\x01"
@@ -187,79 +212,63 @@ def fill_mask(tag=""):
   return {"serving_default": fill}
 
 
-def encoder():
+def embed(text):
   """Vectors of two dimensions: whether a text is long, and whether short."""
-
-  @_function(_TEXT)
-  def encode(text):
-    is_long = tf.cast(_length(text) > 5, tf.float32)
-    return {"embeddings": tf.stack([is_long, 1 - is_long], 1)}
-
-  return {"serving_default": encode}
+  return {"embeddings": [1.0, 0.0] if len(text) > 5 else [0.0, 1.0]}
 
 
-def replaced_tokens():
+def detect(text):
   """Words with an "x" are the replaced ones."""
-
-  @_function(_TEXT)
-  def detect(text):
-    words = tf.strings.split(text)
-    lengths = _length(words.flat_values)
-    lengths = words.with_flat_values(lengths)
-    ends = tf.cumsum(lengths.to_tensor() + 1, axis=1) - 1
-    tokens = words.to_tensor("")
-    return {
-      "num_tokens": tf.cast(words.row_lengths(), tf.int32),
-      "tokens": tokens,
-      "starts": ends - lengths.to_tensor(),
-      "ends": ends,
-      "probabilities": tf.where(_has(tokens, "x"), 0.875, 0.125),
-    }
-
-  return {"serving_default": detect}
+  words = text.split()
+  ends = [len(" ".join(words[: i + 1])) for i in range(len(words))]
+  return {
+    "num_tokens": len(words),
+    "tokens": words,
+    "starts": [end - len(word) for end, word in zip(ends, words)],
+    "ends": ends,
+    "probabilities": [0.875 if "x" in word else 0.125 for word in words],
+  }
 
 
 def plain():
   """Numbers and strings of every kind that JSON has rules for."""
-  spec = tf.TensorSpec([None, 2], tf.float32, "numbers")
-  ids = tf.TensorSpec([None, None], tf.int32, "ids")
-  flags = tf.TensorSpec([None], tf.bool, "flags")
+  numbers = _spec("numbers", tf.float32, [None, 2])
+  others = _spec("ids", tf.int32, [None, None]), _spec("flags", tf.bool)
 
-  @_function(spec)
-  def halve(numbers):
-    return {"halves": numbers / 2}
-
-  @_function(spec, ids, flags)
-  def echo(numbers, ids, flags):
-    return {"flags_out": flags, "ids_out": ids, "numbers_out": numbers}
-
-  @_function(_TEXT)
-  def strings(text):
-    return {"same": text, "same_bytes": text}
-
-  @_function(_TEXT)
+  @_in_graph("same")
   def refuse_bad(text):
-    is_good = tf.debugging.assert_equal(_has(text, "bad"), False, "bad text")
+    is_bad = tf.strings.regex_full_match(text, "(?s).*bad.*")
+    is_good = tf.debugging.assert_equal(is_bad, False, "bad text")
     with tf.control_dependencies([is_good]):
       return {"same": tf.identity(text)}
 
+  def halve(numbers):
+    return {"halves": numbers / 2}
+
+  def echo(numbers, ids, flags):
+    return {"flags_out": flags, "ids_out": ids, "numbers_out": numbers}
+
+  def repeat(text):
+    return {"same": text, "same_bytes": text}
+
   return {
-    "serving_default": halve,
-    "echo": echo,
-    "strings": strings,
+    "serving_default": _signature(["halves"], halve, numbers),
+    "echo": _signature(["flags_out"], echo, numbers, *others),
+    "strings": _signature(["same", "same_bytes"], repeat),
     "refuse_bad": refuse_bad,
   }
 
 
+# {head: function of its options to {name: `loading.Signature`}}.
 HEADS = {
   "classification": classification,
   "regression": regression,
   "pair_regression": pair_regression,
-  "multiple_choice": multiple_choice,
-  "question_answering": question_answering,
-  "token_classification": token_classification,
+  "multiple_choice": lambda: {"serving_default": _of_rows(choose)},
+  "question_answering": lambda: {"serving_default": _of_rows(find_answer)},
+  "token_classification": lambda: {"serving_default": _of_rows(find_names)},
   "fill_mask": fill_mask,
-  "encoder": encoder,
-  "replaced_tokens": replaced_tokens,
+  "encoder": lambda: {"serving_default": _of_rows(embed)},
+  "replaced_tokens": lambda: {"serving_default": _of_rows(detect)},
   "plain": plain,
 }

@@ -18,13 +18,6 @@ from tests.visualization import toy
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
-@pytest.fixture(scope="module")
-def model_dir(tmp_path_factory):
-  folder = tmp_path_factory.mktemp("model")
-  stand_ins.save("fill_mask", folder / "1")
-  return folder
-
-
 def draw(text, text_pair, above):
   if text == "bad":
     raise ValueError("Not <this> one.")
@@ -32,9 +25,10 @@ def draw(text, text_pair, above):
 
 
 @pytest.fixture(scope="module")
-def client(model_dir):
-  with local_server.application(model_dir, draw_attention=draw) as (asgi, _):
-    yield local_server.client(asgi)
+def client():
+  served = stand_ins.Served("fill_mask")
+  with local_server.client(served, draw_attention=draw) as client:
+    yield client
 
 
 def test_the_page_is_drawn_of_what_was_sent(client):
@@ -105,21 +99,19 @@ def test_texts_are_drawn_one_at_a_time():
   assert counts["drawn"] == 3 and counts["most"] == 1
 
 
-def test_without_a_checkpoint_there_is_no_tab(model_dir):
-  with local_server.application(model_dir) as (asgi, _):
-    client = local_server.client(asgi)
+def test_without_a_checkpoint_there_is_no_tab():
+  with local_server.client(stand_ins.Served("fill_mask")) as client:
     assert client.get("/attention").status_code == 404
     assert client.get("/model.json").json()["has_attention"] is False
 
 
 @browser.needed
-def test_a_person_fills_a_mask_and_finds_the_tab_that_draws_a_text(
-  model_dir, tmp_path
-):
+def test_a_person_fills_a_mask_and_finds_the_tab_that_draws_a_text(tmp_path):
   viewer = toy.viewer(toy.masked_language_model(), heads.FILL_MASK)
+  served = stand_ins.Served("fill_mask")
   with (
     local_server.running(
-      model_dir, draw_attention=lambda *texts: viewer.view(*texts).html
+      served, draw_attention=lambda *texts: viewer.view(*texts).html
     ) as url,
     browser.running(tmp_path) as driver,
   ):

@@ -6,7 +6,9 @@
 import base64
 
 import numpy as np
+import pytest
 
+from keras_bert_impl.serving.local import versions
 from tests.serving import answers
 from tests.serving.local import local_server
 
@@ -32,24 +34,55 @@ def from_json(value, like):
   return array.astype(like.dtype)
 
 
-def test_every_signature_answers_columns_as_the_eager_model_does(exports):
-  head, version_dir = exports["classification_of_pairs"]
-  with local_server.application(version_dir.parent) as (asgi, _):
-    client = local_server.client(asgi)
-    for signature, expected in head.expected.items():
-      inputs = head.requests[signature]
-      body = {
-        "signature_name": signature,
-        "inputs": {name: to_json(value) for name, value in inputs.items()},
-      }
-      response = client.post("/v1/models/toy:predict", json=body)
-      assert response.status_code == 200, response.text
-      outputs = response.json()["outputs"]
-      if len(expected) == 1:
-        outputs = dict.fromkeys(expected, outputs)
-      found = {
-        name: from_json(outputs[name], value)
-        for name, value in expected.items()
-      }
-      assert set(outputs) == set(found)
-      answers.check(found, expected)
+@pytest.fixture(scope="module")
+def client(exports):
+  served = versions.Versions(
+    exports["classification_of_pairs"].version_dir.parent
+  )
+  with local_server.client(served) as client:
+    yield client
+
+
+def test_every_signature_answers_columns_as_the_eager_model_does(
+  exports, client
+):
+  head = exports["classification_of_pairs"].head
+  for signature, expected in head.expected.items():
+    inputs = head.requests[signature]
+    body = {
+      "signature_name": signature,
+      "inputs": {name: to_json(value) for name, value in inputs.items()},
+    }
+    response = client.post("/v1/models/toy:predict", json=body)
+    assert response.status_code == 200, response.text
+    outputs = response.json()["outputs"]
+    found = {
+      name: from_json(outputs[name], value) for name, value in expected.items()
+    }
+    assert set(outputs) == set(found)
+    answers.check(found, expected)
+
+
+def test_the_metadata_are_the_signatures(client):
+  content = client.get("/v1/models/toy/metadata").json()
+  assert content["model_spec"] == {
+    "name": "toy",
+    "signature_name": "",
+    "version": "1",
+  }
+  signatures = content["metadata"]["signature_def"]["signature_def"]
+  assert list(signatures) == [
+    "classify",
+    "serving_default",
+    "tf_example",
+    "token_ids",
+  ]
+  inputs = signatures["serving_default"]["inputs"]
+  assert set(inputs) == {"text", "text_pair"}
+  assert inputs["text"]["dtype"] == "DT_STRING"
+  assert inputs["text"]["tensor_shape"] == {
+    "dim": [{"size": "-1", "name": ""}],
+    "unknown_rank": False,
+  }
+  method = signatures["serving_default"]["method_name"]
+  assert method == "tensorflow/serving/predict"
