@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
 
 _CHROMEDRIVER = shutil.which("chromedriver")
 needed = pytest.mark.skipif(
@@ -30,6 +32,30 @@ def running(profile):
   started = webdriver.Chrome(options, webdriver.ChromeService(_CHROMEDRIVER))
   yield started
   started.quit()
+
+
+class Page:
+  """A page in a browser."""
+
+  def __init__(self, driver):
+    self.driver = driver
+
+  def wait(self, condition):
+    """Waits until a function of nothing returns something true."""
+    return WebDriverWait(self.driver, 20).until(lambda _: condition())
+
+  def find(self, css):
+    return self.driver.find_element(By.CSS_SELECTOR, css)
+
+  def all(self, css):
+    return self.driver.find_elements(By.CSS_SELECTOR, css)
+
+  def texts(self, css):
+    return [node.get_property("textContent") for node in self.all(css)]
+
+  def evaluate(self, script, *arguments):
+    """Returns what an expression of JavaScript says."""
+    return self.driver.execute_script(f"return {script}", *arguments)
 
 
 @contextlib.contextmanager

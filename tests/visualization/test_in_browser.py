@@ -26,33 +26,20 @@ def driver(tmp_path_factory):
     yield started
 
 
-class Page:
+class Page(browser.Page):
   """What a person does with the page and sees of it."""
 
   def __init__(self, driver, folder):
-    self.driver = driver
-    self._folder = folder
+    super().__init__(driver)
+    self._path = folder / "attention.html"
 
   def open(self, viewer, *texts):
-    path = self._folder / "attention.html"
-    path.write_text(viewer.view(*texts).html, encoding="utf-8")
-    self.reload(path)
+    self._path.write_text(viewer.view(*texts).html, encoding="utf-8")
+    self.driver.get(self._path.as_uri())
+    self.wait_for_script()
 
-  def reload(self, path):
-    self.driver.get(path.as_uri())
+  def wait_for_script(self):
     self.driver.execute_async_script("ready.then(arguments[0])")
-
-  def run(self, script, *args):
-    return self.driver.execute_script(f"return {script}", *args)
-
-  def all(self, css):
-    return self.driver.find_elements(By.CSS_SELECTOR, css)
-
-  def find(self, css):
-    return self.driver.find_element(By.CSS_SELECTOR, css)
-
-  def texts(self, css):
-    return [node.get_property("textContent") for node in self.all(css)]
 
   def status(self):
     """Returns which tokens the line of the pointer names, and the number."""
@@ -61,7 +48,7 @@ class Page:
 
   def names(self, css="#tokens button"):
     """Returns what tokens are called, without the numbers under them."""
-    return self.run(
+    return self.evaluate(
       "[...document.querySelectorAll(arguments[0])].map("
       "  (node) => node.firstChild.textContent)",
       css,
@@ -95,7 +82,7 @@ def attention():
 
 def test_its_script_reads_the_attention_to_a_millionth(page, attention):
   shape = attention.shape
-  found = page.run(
+  found = page.evaluate(
     "Array.from({length: arguments[0]}, (_, g) =>"
     " Array.from({length: arguments[1]}, (_, h) =>"
     "  places().map((from) => places().map((to) => weight(g, h, from, to)))))",
@@ -165,7 +152,7 @@ def test_the_prediction_rests_on_tokens_with_signs(page):
   assert len(options) == 1 and options[0].endswith("%)")
   assert page.names("#salient span") == page.names()
   assert (
-    page.run(
+    page.evaluate(
       "document.querySelector('#salient [aria-current]').firstChild.data"
     )
     == "[MASK]"
@@ -210,7 +197,7 @@ def test_the_mask_of_the_checkpoint_is_marked(page, tmp_path, changes, caption):
   assert marked == [f"{caption} (this checkpoint)"]
   assert "predicts nothing" in other.find("#reason").text
   page.driver.back()
-  page.driver.execute_async_script("ready.then(arguments[0])")
+  page.wait_for_script()
 
 
 def test_the_keyboard_alone_is_enough(page):
@@ -235,7 +222,7 @@ def test_it_is_legible_on_a_phone_in_light_and_dark(page, scheme):
   papers = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}
   with browser.colours(page.driver, scheme), browser.phone(page.driver, 360):
     assert browser.width_of_page(page.driver) == 360
-    paper = page.run("getComputedStyle(document.body).backgroundColor")
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert paper == papers[scheme]
     page.all("#heads button")[0].click()
     assert browser.least_contrast(page.driver) >= 4.5
@@ -246,7 +233,7 @@ def test_it_prints_in_light_and_keeps_its_shades(page):
   emulate = page.driver.execute_cdp_cmd
   dark = [{"name": "prefers-color-scheme", "value": "dark"}]
   emulate("Emulation.setEmulatedMedia", {"media": "print", "features": dark})
-  style = lambda css, name: page.run(  # noqa: E731
+  style = lambda css, name: page.evaluate(  # noqa: E731
     "getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]",
     css,
     name,
@@ -266,5 +253,5 @@ def test_names_that_would_be_too_small_are_left_out(page):
     page.driver.execute_async_script(
       "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
     )
-    sizes = page.run("byId('matrix').viewBox.baseVal.width")
+    sizes = page.evaluate("byId('matrix').viewBox.baseVal.width")
     assert not any(shown()) and sizes == 18 * 16 + 2

@@ -6,8 +6,6 @@ import re
 import time
 
 import pytest
-from selenium.webdriver.common.by import By
-from selenium.webdriver.support.wait import WebDriverWait
 
 from keras_bert_impl import heads
 from keras_bert_impl.serving.local import attention_tab
@@ -115,29 +113,28 @@ def test_a_person_fills_a_mask_and_finds_the_tab_that_draws_a_text(tmp_path):
     ) as url,
     browser.running(tmp_path) as driver,
   ):
-    wait = WebDriverWait(driver, 20)
-    find = lambda css: driver.find_element(By.CSS_SELECTOR, css)  # noqa: E731
+    page = browser.Page(driver)
     driver.get(url)
-    wait.until(lambda _: find("#pages").is_displayed())
-    find("#field-text").send_keys("!")
-    find("button").click()
-    wait.until(lambda _: driver.find_elements(By.CSS_SELECTOR, ".bars .name"))
-    assert find(".bars .share").text == "75.0 %"
-    find("#pages a:not([aria-current])").click()
-    wait.until(lambda _: driver.find_elements(By.ID, "text_pair"))
+    page.wait(lambda: page.find("#pages").is_displayed())
+    page.find("#field-text").send_keys("!")
+    page.find("button").click()
+    page.wait(lambda: page.all(".bars .name"))
+    assert page.find(".bars .share").text == "75.0 %"
+    page.find("#pages a:not([aria-current])").click()
+    page.wait(lambda: page.all("#text_pair"))
     with browser.phone(driver, 360):
       assert browser.width_of_page(driver) == 360
-    field = find("#text")
+    field = page.find("#text")
     field.clear()
     field.send_keys("고양이 [MASK]")
-    find("form button").click()
-    wait.until(lambda _: find("#main").is_displayed())
-    wait.until(lambda _: "고양이" in find("#head-title").text)
+    page.find("form button").click()
+    page.wait(lambda: page.find("#main").is_displayed())
+    page.wait(lambda: "고양이" in page.find("#head-title").text)
     driver.execute_async_script("ready.then(arguments[0])")
-    assert find("#text").get_property("value") == "고양이 [MASK]"
-    assert find("#prediction option").text.endswith("%)")
+    assert page.find("#text").get_property("value") == "고양이 [MASK]"
+    assert page.find("#prediction option").text.endswith("%)")
     with browser.phone(driver, 360):
       assert browser.width_of_page(driver) == 360
     assert driver.get_log("browser") == []
-    find("nav a:not([aria-current])").click()
-    wait.until(lambda _: find("#form").is_displayed())
+    page.find("nav a:not([aria-current])").click()
+    page.wait(lambda: page.find("#form").is_displayed())

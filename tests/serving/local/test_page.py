@@ -11,10 +11,9 @@ import urllib.request
 
 import pytest
 from selenium import webdriver
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.wait import WebDriverWait
 
+from keras_bert_impl.serving.local import versions
 from tests import browser
 from tests.serving import all_heads
 from tests.serving.local import local_server, stand_ins
@@ -29,15 +28,13 @@ def driver(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def urls(tmp_path_factory):
+def urls():
   """{head: address of its server}, each started when it is asked for."""
-  folder = tmp_path_factory.mktemp("models")
   with contextlib.ExitStack() as stack:
 
     class Urls(dict):
       def __missing__(self, head):
-        stand_ins.save(head, folder / head / "1")
-        running = local_server.running(folder / head)
+        running = local_server.running(stand_ins.Served(head))
         self[head] = stack.enter_context(running)
         return self[head]
 
@@ -53,26 +50,16 @@ def page(driver, urls):
   assert complaints == []
 
 
-class Page:
+class Page(browser.Page):
   """What a person does with the page and sees of it."""
 
   def __init__(self, driver, urls):
-    self.driver = driver
+    super().__init__(driver)
     self.urls = urls
 
   def open(self, head):
     self.driver.get(self.urls[head])
     self.wait(lambda: self.find("#subtitle").text)
-
-  def wait(self, condition):
-    return WebDriverWait(self.driver, 20).until(lambda _: condition())
-
-  def find(self, css):
-    return self.driver.find_element(By.CSS_SELECTOR, css)
-
-  def texts(self, css):
-    found = self.driver.find_elements(By.CSS_SELECTOR, css)
-    return [element.get_property("textContent") for element in found]
 
   def fill(self, **values):
     for name, value in values.items():
@@ -101,16 +88,16 @@ class Page:
     return dict(zip(names, shares))
 
   def styles(self, css, name):
-    return self.driver.execute_script(
-      "return [...document.querySelectorAll(arguments[0])].map("
+    return self.evaluate(
+      "[...document.querySelectorAll(arguments[0])].map("
       "  (node) => getComputedStyle(node)[arguments[1]])",
       css,
       name,
     )
 
   def num_requests(self):
-    return self.driver.execute_script(
-      "return performance.getEntriesByType('resource')"
+    return self.evaluate(
+      "performance.getEntriesByType('resource')"
       ".filter((entry) => entry.name.endsWith(':predict')).length"
     )
 
@@ -124,8 +111,8 @@ def test_masks_are_filled_with_bars_of_candidates(page):
   assert page.texts("#result h2") == ["Mask 1", "Mask 2"]
   assert page.texts(".bars .name")[::2] == ["Seoul ", "of "]
   assert page.texts(".bars .share") == ["75.0 %", "12.5 %"] * 2
-  widths = page.driver.execute_script(
-    "return [...document.querySelectorAll('.bar')].map("
+  widths = page.evaluate(
+    "[...document.querySelectorAll('.bar')].map("
     "(bar) => bar.offsetWidth / bar.parentNode.offsetWidth)"
   )
   assert widths == pytest.approx([0.75, 0.125] * 2, abs=0.01)
@@ -143,7 +130,7 @@ def test_what_models_and_people_write_is_text_and_no_html(page):
   page.run(text="<script>window.isBroken = 1</script>", text_pair=context)
   assert page.texts(".passage") == [context]
   assert page.texts("#result img, #result b, #curl script") == []
-  assert page.driver.execute_script("return window.isBroken") is None
+  assert page.evaluate("window.isBroken") is None
 
 
 def test_classes_are_shown_the_likeliest_first(page):
@@ -157,20 +144,17 @@ def test_classes_are_shown_the_likeliest_first(page):
   page.run(text="a film")
   assert page.find("#result h2").text == "negative"
   # One text is what this model takes.
-  assert page.driver.find_elements(By.ID, "field-text_pair") == []
+  assert page.all("#field-text_pair") == []
 
 
 @pytest.fixture
-def open_described(page, tmp_path):
+def open_described(page):
   """Opens the page of a stand-in that has a description."""
   with contextlib.ExitStack() as stack:
 
     def open_page(head, information, **options):
-      stand_ins.save(head, tmp_path / "1", **options)
-      extra = tmp_path / "1/assets.extra"
-      extra.mkdir()
-      (extra / "model.json").write_text(json.dumps(information))
-      running = local_server.running(tmp_path)
+      served = stand_ins.Served(head, information, **options)
+      running = local_server.running(served)
       page.urls["described"] = stack.enter_context(running)
       page.open("described")
 
@@ -223,7 +207,7 @@ def test_an_export_that_does_not_tell_what_is_cut_says_so(open_described, page):
 
 def test_an_example_is_run_and_its_time_and_reply_are_shown(page):
   page.open("question_answering")
-  buttons = page.driver.find_elements(By.CSS_SELECTOR, "#examples button")
+  buttons = page.all("#examples button")
   assert len(buttons) >= 3
   assert not page.find("#reply").is_displayed()
   buttons[-1].click()
@@ -259,8 +243,8 @@ def test_the_answer_is_marked_in_its_context_even_after_an_emoji(page):
   assert page.texts(".passage mark") == ["서울"]
   assert page.texts(".passage") == [context]
   # The first one, by the text before the mark.
-  before = page.driver.execute_script(
-    "return document.querySelector('mark').previousSibling.textContent"
+  before = page.evaluate(
+    "document.querySelector('mark').previousSibling.textContent"
   )
   assert before == "👩‍👩‍👧 살던 곳은 🏠\n"
   assert "Score 7.50, without an answer -2.50" in page.find("#result").text
@@ -332,9 +316,8 @@ def test_an_error_is_shown_in_words_and_goes_away(page):
   assert "400 (Bad Request)" in complaint["message"]
 
 
-def test_a_server_that_is_gone_is_told_in_words(page, tmp_path):
-  stand_ins.save("regression", tmp_path / "1")
-  with local_server.running(tmp_path) as url:
+def test_a_server_that_is_gone_is_told_in_words(page):
+  with local_server.running(stand_ins.Served("regression")) as url:
     page.urls["gone"] = url
     page.open("gone")
   page.run(text="x")
@@ -444,16 +427,14 @@ TITLES = {
 def test_every_exported_head_has_its_form_with_an_example(page, exports):
   assert set(TITLES) == set(all_heads.NAMES)
   for name, title in TITLES.items():
-    model_dir = exports[name].version_dir.parent
-    with local_server.running(model_dir) as page.urls[name]:
+    served = versions.Versions(exports[name].version_dir.parent)
+    with local_server.running(served) as page.urls[name]:
       page.open(name)
       assert page.find("h1").text == title
       page.run()
       assert page.error() == ""
       assert page.texts("#result h2"), name
-      for example in page.driver.find_elements(
-        By.CSS_SELECTOR, "#examples button"
-      ):
+      for example in page.all("#examples button"):
         example.click()
         page.wait_for_answer()
         assert page.error() == ""
