@@ -115,10 +115,13 @@ def ours(case, jit_compile):
     )
 
   from keras_bert_impl.optimizers import adamw
+  from keras_bert_impl.tasks.basics import pretraining
   from keras_bert_impl.tasks.pretraining import masked_lm
   from keras_bert_impl.training import training_config, training_loop
 
-  task = masked_lm.MaskedLanguageModelTask(config)
+  task = masked_lm.MaskedLanguageModelTask(
+    config, pretraining.PretrainingData(sentence_loss="next_sentence")
+  )
   loop = training_loop.TrainingLoop(
     task,
     task.build_model(),

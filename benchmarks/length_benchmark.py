@@ -65,6 +65,7 @@ def make_loop(preset, length, num_layers, is_packed):
   from keras_bert_impl import configs
   from keras_bert_impl.optimizers import adamw
   from keras_bert_impl.tasks.answers import question_answering
+  from keras_bert_impl.tasks.basics import pretraining
   from keras_bert_impl.tasks.pretraining import masked_lm
   from keras_bert_impl.training import training_config
   from keras_bert_impl.training import training_loop as loop
@@ -77,7 +78,7 @@ def make_loop(preset, length, num_layers, is_packed):
   task = question_answering.QuestionAnsweringTask(config)
   if is_packed:
     task = masked_lm.MaskedLanguageModelTask(
-      config, sentence_loss=None, is_packed=True
+      config, pretraining.PretrainingData(is_packed=True)
     )
   return loop.TrainingLoop(
     task,

@@ -25,6 +25,7 @@ from absl import app, flags  # noqa: E402
 
 from keras_bert_impl import configs, features  # noqa: E402
 from keras_bert_impl.optimizers import adamw  # noqa: E402
+from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tasks.masking import masking  # noqa: E402
 from keras_bert_impl.tasks.pretraining import masked_lm
 from keras_bert_impl.tokenizers.formats import vocabularies
@@ -62,7 +63,8 @@ class Contestant:
     strategy = tf.distribute.get_strategy()
     vocab_size = vocabularies.Vocabulary.load(FLAGS.vocab_file).size
     task = masked_lm.MaskedLanguageModelTask(
-      _encoder_config(vocab_size), None, None, is_packed
+      _encoder_config(vocab_size),
+      pretraining.PretrainingData(is_packed=is_packed),
     )
     self._loop = training_loop.TrainingLoop(
       task,

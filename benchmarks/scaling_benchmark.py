@@ -152,6 +152,7 @@ def measure(preset, seq_length, batch_size, accumulation, replicas, steps=None):
   from benchmarks import contestants
   from keras_bert_impl import configs
   from keras_bert_impl.optimizers import adamw
+  from keras_bert_impl.tasks.basics import pretraining
   from keras_bert_impl.tasks.pretraining import masked_lm
   from keras_bert_impl.training import (
     distribution,
@@ -166,7 +167,9 @@ def measure(preset, seq_length, batch_size, accumulation, replicas, steps=None):
   else:
     strategy = distribution.create_strategy()
   encoder = configs.EncoderConfig.preset(preset)
-  task = masked_lm.MaskedLanguageModelTask(encoder)
+  task = masked_lm.MaskedLanguageModelTask(
+    encoder, pretraining.PretrainingData(sentence_loss="next_sentence")
+  )
   config = training_config.TrainingConfig(
     train_batch_size=batch_size, gradient_accumulation_steps=accumulation
   )

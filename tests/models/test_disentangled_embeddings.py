@@ -23,9 +23,8 @@ INPUTS = {
 
 
 def make(sharing):
-  task = replaced_token.DisentangledSharingTask(
-    CONFIG, embedding_sharing=sharing
-  )
+  options = replaced_token.ReplacedTokenOptions(embedding_sharing=sharing)
+  task = replaced_token.DisentangledSharingTask(CONFIG, options=options)
   return task, task.build_model()
 
 

@@ -82,11 +82,11 @@ def test_a_tagger_mixes_all_layers_the_embeddings_too(tmp_path):
 def test_rows_of_several_texts_are_refused():
   data = pretraining.PretrainingData(16, is_packed=True)
   with pytest.raises(ValueError, match="ElmoTask cannot learn from rows of"):
-    objectives.OBJECTIVES["elmo"].make_task(CONFIG, data)
+    objectives.OBJECTIVES["elmo"].task(CONFIG, data)
 
 
 def test_another_encoder_is_refused():
   config = configs.EncoderConfig(vocab_size=50, **architectures.PAIR)
   data = pretraining.PretrainingData(16)
   with pytest.raises(ValueError, match="'recurrent' in the encoder config"):
-    objectives.OBJECTIVES["elmo"].make_task(config, data)
+    objectives.OBJECTIVES["elmo"].task(config, data)

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_bert_impl.optimizers import adamw
 from keras_bert_impl.runs.pretraining import tpu_compiler
+from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tasks.pretraining import masked_lm
 from keras_bert_impl.training import replica_program, training_config
 from tests import architectures
@@ -139,7 +140,10 @@ class PrintingTask(masked_lm.MaskedLanguageModelTask):
 def trace(task_class):
   [batch] = replica_equality.dataset(1)
   return replica_program.trace(
-    task_class(replica_equality.encoder_config(0.1, num_hidden_layers=1)),
+    task_class(
+      replica_equality.encoder_config(0.1, num_hidden_layers=1),
+      pretraining.PretrainingData(sentence_loss="next_sentence"),
+    ),
     lambda model: adamw.AdamW(0.1),
     {name: tf.TensorSpec(x.shape, x.dtype) for name, x in batch.items()},
     4,

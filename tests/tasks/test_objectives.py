@@ -45,7 +45,7 @@ def test_an_objective_makes_a_task_whose_losses_have_names(name):
     position_embedding_type=kinds.get(name, "learned"),
   )
   data = pretraining.PretrainingData(16, None, objective.sentence_loss)
-  task = objective.make_task(config, data)
+  task = objective.task(config, data)
   assert {task.token_loss, objective.sentence_loss} <= {None, *task.short_names}
   evaluation = {
     f"{task.token_loss}_baseline_accuracy": 0.25,
@@ -59,8 +59,7 @@ def test_an_objective_makes_a_task_whose_losses_have_names(name):
 def test_options_reach_the_task():
   electra = objectives.OBJECTIVES["electra"]
   options = electra.options(generator_size=0.5, detection_weight=7.0)
-  data = pretraining.PretrainingData(16)
-  task = electra.make_task(CONFIG, data, options)
+  task = electra.task(CONFIG, options=options)
   assert task.loss_weights == {"replaced_token": 7.0}
   assert task.generator_config.hidden_size == 4
   assert task.embedding_sharing == "shared"
@@ -68,14 +67,13 @@ def test_options_reach_the_task():
 
 def test_two_objectives_with_the_same_options_have_their_own_defaults():
   config = dataclasses.replace(CONFIG, num_hidden_layers=4)
-  data = pretraining.PretrainingData(16)
   deberta = objectives.OBJECTIVES["deberta_v3"]
   assert deberta.options is objectives.OBJECTIVES["electra"].options
-  task = deberta.make_task(config, data)
+  task = deberta.task(config)
   assert task.embedding_sharing == "gdes"
   generator = task.generator_config
   assert (generator.hidden_size, generator.num_hidden_layers) == (8, 2)
   options = deberta.options(embedding_sharing="none", generator_depth=1.0)
-  task = deberta.make_task(config, data, options)
+  task = deberta.task(config, options=options)
   assert task.embedding_sharing == "none"
   assert task.generator_config.num_hidden_layers == 4

@@ -14,11 +14,8 @@ import tensorflow as tf
 
 from keras_bert_impl import configs
 from keras_bert_impl.optimizers import adamw, lamb, stable_adamw
-from keras_bert_impl.tasks.pretraining import (
-  language_models,
-  masked_lm,
-  replaced_token,
-)
+from keras_bert_impl.tasks import objectives
+from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.training import (
   distribution,
   freezing,
@@ -33,37 +30,31 @@ OPTIMIZERS = {
   "lamb": lamb.LAMB,
   "stable_adamw": stable_adamw.StableAdamW,
 }
-PACKED = {"sentence_loss": None, "is_packed": True}
+PAIRS = {"sentence_loss": "next_sentence"}
+PACKED = {"is_packed": True}
 # So that scores of positions count for something.
 DEBERTA = architectures.DEBERTA | {"initializer_range": 0.2}
-# Arguments of the task, and what its configuration needs.
+# The objective, its data and options, and what its configuration needs.
 TASKS = {
-  "tiny": (tiny.TinyTask, {}, {}),
-  "bert": (masked_lm.MaskedLanguageModelTask, {}, {}),
+  "bert": ("bert", PAIRS, {}, {}),
   "albert": (
-    masked_lm.MaskedLanguageModelTask,
+    "albert",
     {"sentence_loss": "sentence_order"},
+    {},
     {"num_hidden_groups": 1, "embedding_size": 8},
   ),
-  "packed": (masked_lm.MaskedLanguageModelTask, PACKED, {}),
-  "electra": (replaced_token.ReplacedTokenTask, {"generator_size": 0.5}, {}),
-  "deberta": (masked_lm.MaskDecoderTask, {}, DEBERTA),
-  "deberta_v3": (replaced_token.DisentangledSharingTask, {}, DEBERTA),
-  "modernbert": (
-    masked_lm.MaskedLanguageModelTask,
-    PACKED,
-    architectures.MODERNBERT,
-  ),
+  "packed": ("roberta", PACKED, {}, {}),
+  "electra": ("electra", {}, {"generator_size": 0.5}, {}),
+  "deberta": ("deberta", {}, {}, DEBERTA),
+  "deberta_v3": ("deberta_v3", {}, {}, DEBERTA),
+  "modernbert": ("modernbert", PACKED, {}, architectures.MODERNBERT),
   "pair": (
-    language_models.BidirectionalPairTask,
-    {"max_seq_length": 12, "share_pair_embeddings": True},
+    "bidirectional_pair",
+    {},
+    {"share_pair_embeddings": True},
     architectures.PAIR,
   ),
-  "elmo": (
-    language_models.ElmoTask,
-    {"max_seq_length": 12},
-    architectures.ELMO,
-  ),
+  "elmo": ("elmo", {}, {}, architectures.ELMO),
 }
 VOCAB_SIZE, LENGTH, PREDICTIONS, BATCH = 50, 12, 4, 8
 STEPS = 3
@@ -120,8 +111,15 @@ def encoder_config(dropout, num_hidden_layers=2, **overrides):
 
 
 def make_task(family, config):
-  task, options, changes = TASKS[family]
-  return task(dataclasses.replace(config, **changes), **options)
+  if family == "tiny":
+    return tiny.TinyTask()
+  name, data, options, changes = TASKS[family]
+  objective = objectives.OBJECTIVES[name]
+  return objective.task(
+    dataclasses.replace(config, **changes),
+    pretraining.PretrainingData(LENGTH, **data),
+    objective.options(**options) if options else None,
+  )
 
 
 def build(

@@ -25,9 +25,6 @@ class TinyTask(cross_entropy.RowClassifyingTask):
   The variables of its "encoder" have names like those of two blocks.
   """
 
-  def __init__(self, config=None):
-    del config  # It has one of its own.
-
   def build_model(self):
     ids = keras.Input((LENGTH,), dtype="int32", name="input_ids")
     with keras.name_scope("bert"):

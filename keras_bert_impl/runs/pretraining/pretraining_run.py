@@ -46,7 +46,7 @@ class PretrainingRun:
     self.records = pretraining_records.PretrainingRecords(
       config, self.encoder_config.vocab_size, self.vocabulary
     )
-    self.task = config.objective.make_task(
+    self.task = config.objective.task(
       self.encoder_config, self.records.for_task(), config.options
     )
     self.experiment = experiment_lib.Experiment(

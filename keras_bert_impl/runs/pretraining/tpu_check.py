@@ -49,7 +49,7 @@ class Check:
       use_pairs=sentence_loss is not None,
       is_packed=is_packed,
     )
-    self.task = objective.make_task(
+    self.task = objective.task(
       google_config.read(config.data.bert_config_file),
       pretraining.PretrainingData(
         config.data.max_seq_length,

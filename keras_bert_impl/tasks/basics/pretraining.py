@@ -35,7 +35,7 @@ class PretrainingData:
     by_length: bool, whether batches are cut to the longest of their rows.
   """
 
-  max_seq_length: int
+  max_seq_length: int = 512
   masking: object = None
   sentence_loss: str | None = None
   pad_id: int = 0
@@ -48,37 +48,36 @@ class PretrainingTask(cross_entropy.ClassifyingTask):
 
   Args:
     config: `EncoderConfig`.
-    masking: as `PretrainingData`.
-    is_packed: as `PretrainingData`.
+    data: `PretrainingData`; None: clean records without pairs.
+    options: `options_class`, or None for its defaults.
 
   Attributes:
+    can_pack: bool, whether it learns from rows of several texts.
+    options_class: dataclass of the settings that the task alone has, or None;
+      the scripts make flags of its fields.
     token_loss: str, name of the loss whose labels are `masked_lm_ids`; its
       exponential is the perplexity.
     short_names: {loss name: str}, for tables and pictures.
+
+  Raises:
+    ValueError: configuration, data and options do not fit together.
   """
 
+  can_pack = False
+  options_class = None
   token_loss = "masked_lm"
   short_names = {"masked_lm": "MLM"}
 
-  def __init__(self, config, masking=None, is_packed=False):
+  def __init__(self, config, data=None, options=None):
+    data = data or PretrainingData()
+    if data.is_packed and not self.can_pack:
+      raise ValueError(
+        f"{type(self).__name__} cannot learn from rows of several texts: write"
+        " records without --pack_sequences."
+      )
     self.config = config
-    self.masking = masking
-    self.is_packed = is_packed
-
-  @classmethod
-  def make(cls, config, data, options):
-    """Returns the task for some records.
-
-    Args:
-      config: `EncoderConfig`.
-      data: `PretrainingData`.
-      options: of the class `options` of the `Objective`, or None without one.
-
-    Raises:
-      ValueError: configuration, data and options do not fit together.
-    """
-    options = vars(options) if options else {}
-    return cls(config, data.masking, is_packed=data.is_packed, **options)
+    self.data = data
+    self.options = options or (self.options_class and self.options_class())
 
   def prepare(self, batch, seed):
     """Turns a batch of records into a batch of training examples, in tf.data.
@@ -93,13 +92,25 @@ class PretrainingTask(cross_entropy.ClassifyingTask):
       {name: tensor} with static shapes [B, ...]; integers as int32.
     """
     if features.MASKED_LM_POSITIONS not in batch:
-      batch = self.masking(batch, seed)
-    if self.is_packed:
+      batch = self.data.masking(batch, seed)
+    if self.data.is_packed:
       # A record that is not packed is a row of one text.
       batch = {features.SEQUENCE_IDS: batch[features.INPUT_MASK], **batch}
     return {
       name: tf.cast(tensor, tf.int32) if tensor.dtype.is_integer else tensor
       for name, tensor in batch.items()
+    }
+
+  def weights(self, batch):
+    """Returns 1 for the tokens to predict."""
+    return {self.token_loss: batch[features.MASKED_LM_WEIGHTS]}
+
+  def predictions(self, batch, outputs):
+    """Returns the tokens to predict, [B, P]."""
+    return {
+      self.token_loss: cross_entropy.Prediction(
+        outputs["token_logits"], batch[features.MASKED_LM_IDS]
+      )
     }
 
   def guesses(self, evaluation):
@@ -128,8 +139,6 @@ class Objective:
     random_token_prob: float, share that becomes a random token.
     needs_pairs: bool, whether records without sentence pairs are an error;
       else the loss of the pairs is left out.
-    options: dataclass of the settings that the task alone has, or None; the
-      scripts make flags of its fields.
     servables: tuple of str, the heads that are exported after training.
   """
 
@@ -141,7 +150,6 @@ class Objective:
   mask_token_prob: float = 0.8
   random_token_prob: float = 0.1
   needs_pairs: bool = False
-  options: type | None = None
   servables: tuple[str, ...] = ("encoder", "fill_mask")
 
   @property
@@ -149,17 +157,10 @@ class Objective:
     """Name of the loss of sentence pairs, None where none is learned."""
     return self.packing if self.packing in choices.PAIR_PACKINGS else None
 
-  def make_task(self, config, data, options=None):
-    """Returns the task; arguments and errors as of `PretrainingTask.make`."""
-    if options is None and self.options:
-      options = self.options()
-    task = self.task.make(config, data, options)
-    if data.is_packed and not task.is_packed:
-      raise ValueError(
-        f"{self.task.__name__} cannot learn from rows of several texts: write"
-        " records without --pack_sequences."
-      )
-    return task
+  @property
+  def options(self):
+    """Class of the task's options, or None."""
+    return self.task.options_class
 
 
 def commonest_label_share(batches):

@@ -33,10 +33,8 @@ class LeftToRightTask(pretraining.PretrainingTask):
 
   Args:
     config: `EncoderConfig` with a causal mask of the same direction.
-    max_seq_length: int, L.
-    pad_id: int, of the padding.
-    is_packed: as `PretrainingTask`; the first token of a text is predicted from
-      no other one.
+    data: as `PretrainingTask`; of packed rows, the first token of a text is
+      predicted from no other one.
 
   Raises:
     ValueError: `config` has no causal mask, or one of another direction.
@@ -45,33 +43,25 @@ class LeftToRightTask(pretraining.PretrainingTask):
   """
 
   objective = direction = "left_to_right"
+  can_pack = True
   token_loss = "language_model"
   short_names = {"language_model": "LM"}
 
-  def __init__(self, config, max_seq_length, pad_id=0, is_packed=False):
-    super().__init__(config, is_packed=is_packed)
+  def __init__(self, config, data=None, options=None):
+    super().__init__(config, data, options)
     config.check_direction(
       self.direction,
       f"in the encoder configuration for the objective {self.objective}: no"
       " token is to see the one that it predicts",
     )
-    self.max_seq_length = max_seq_length
-    self.pad_id = pad_id
-
-  @classmethod
-  def make(cls, config, data, options):
-    """Returns the task for some records; see `PretrainingTask.make`."""
-    options = vars(options) if options else {}
-    row = data.max_seq_length, data.pad_id, data.is_packed
-    return cls(config, *row, **options)
 
   def prepare(self, batch, seed):
     """Pads clean records and makes each token the label of its neighbour."""
     del seed  # Nothing is drawn.
     ragged = tf.cast(batch[features.INPUT_IDS], tf.int32)
-    shape = [ragged.shape[0], self.max_seq_length]
-    ids = ragged.to_tensor(self.pad_id, shape=shape)  # [B, L]
-    mask = tf.sequence_mask(ragged.row_lengths(), self.max_seq_length)
+    shape = [ragged.shape[0], self.data.max_seq_length]
+    ids = ragged.to_tensor(self.data.pad_id, shape=shape)  # [B, L]
+    mask = tf.sequence_mask(ragged.row_lengths(), self.data.max_seq_length)
     mask = tf.ensure_shape(tf.cast(mask, tf.int32), shape)
     texts = mask
     if features.SEQUENCE_IDS in batch:
@@ -84,7 +74,7 @@ class LeftToRightTask(pretraining.PretrainingTask):
       features.SEGMENT_IDS: tf.zeros_like(ids),
       **self._predictions(ids, are_neighbours),
     }
-    if self.is_packed:
+    if self.data.is_packed:
       prepared[features.SEQUENCE_IDS] = tf.cast(texts, tf.int32)
     return prepared
 
@@ -112,20 +102,10 @@ class LeftToRightTask(pretraining.PretrainingTask):
   def build_model(self):
     """Returns a `PretrainingModel` with fresh weights."""
     return pretrainer.PretrainingModel(
-      self.config, use_sentence_head=False, use_sequence_ids=self.is_packed
+      self.config,
+      use_sentence_head=False,
+      use_sequence_ids=self.data.is_packed,
     )
-
-  def weights(self, batch):
-    """Returns 1 for every token but the first that is read of a text."""
-    return {"language_model": batch[features.MASKED_LM_WEIGHTS]}
-
-  def predictions(self, batch, outputs):
-    """Returns the neighbours to predict, [B, L - 1]."""
-    return {
-      "language_model": cross_entropy.Prediction(
-        outputs["token_logits"], batch[features.MASKED_LM_IDS]
-      )
-    }
 
 
 class RightToLeftTask(LeftToRightTask):
@@ -146,10 +126,8 @@ class BidirectionalPairTask(LeftToRightTask):
 
   Args:
     config: `EncoderConfig` of either encoder, which `is_pair`.
-    max_seq_length: int, L.
-    pad_id: int, of the padding.
-    is_packed: as `LeftToRightTask`.
-    share_pair_embeddings: bool, as `BidirectionalPairOptions`.
+    data: as `LeftToRightTask`.
+    options: `BidirectionalPairOptions`.
 
   Raises:
     ValueError: as `LeftToRightTask`.
@@ -160,28 +138,18 @@ class BidirectionalPairTask(LeftToRightTask):
 
   objective = "bidirectional_pair"
   direction = "both"
+  options_class = BidirectionalPairOptions
   short_names = {
     "language_model": "LM",
     "backward_language_model": "backward LM",
   }
 
-  def __init__(
-    self,
-    config,
-    max_seq_length,
-    pad_id=0,
-    is_packed=False,
-    share_pair_embeddings=False,
-  ):
-    super().__init__(config, max_seq_length, pad_id, is_packed)
-    self.share_pair_embeddings = share_pair_embeddings
-
   def build_model(self):
     """Returns a `BidirectionalLanguageModel` with fresh weights."""
     return bidirectional_lm.BidirectionalLanguageModel(
       self.config,
-      use_sequence_ids=self.is_packed,
-      shares_embeddings=self.share_pair_embeddings,
+      use_sequence_ids=self.data.is_packed,
+      shares_embeddings=self.options.share_pair_embeddings,
     )
 
   def weights(self, batch):
@@ -212,8 +180,7 @@ class ElmoTask(BidirectionalPairTask):
 
   Args:
     config: `EncoderConfig`, as of `models.ElmoEncoder`.
-    max_seq_length: int, L.
-    pad_id: int, of the padding.
+    data: as `PretrainingTask`.
 
   Raises:
     ValueError: the configuration is of another encoder.
@@ -222,12 +189,13 @@ class ElmoTask(BidirectionalPairTask):
   anew in each row.
   """
 
+  can_pack = False
   objective = "elmo"
+  options_class = None
 
-  def __init__(self, config, max_seq_length, pad_id=0, is_packed=False):
-    del is_packed  # `Objective.make_task` tells of it.
+  def __init__(self, config, data=None, options=None):
     config.check_positions("recurrent", "the objective elmo")
-    super().__init__(config, max_seq_length, pad_id)
+    super().__init__(config, data, options)
 
   def build_model(self):
     """Returns an `ElmoLanguageModel` with fresh weights."""
@@ -244,8 +212,6 @@ LEFT_TO_RIGHT = pretraining.Objective(
 )
 RIGHT_TO_LEFT = dataclasses.replace(LEFT_TO_RIGHT, task=RightToLeftTask)
 BIDIRECTIONAL_PAIR = dataclasses.replace(
-  LEFT_TO_RIGHT,
-  task=BidirectionalPairTask,
-  options=BidirectionalPairOptions,
+  LEFT_TO_RIGHT, task=BidirectionalPairTask
 )
 ELMO = dataclasses.replace(LEFT_TO_RIGHT, task=ElmoTask)

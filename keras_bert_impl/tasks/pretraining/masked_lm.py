@@ -14,18 +14,17 @@ with epy.lazy_imports():
 class MaskedLanguageModelTask(pretraining.PretrainingTask):
   """Masked language model, with or without a classification of sentence pairs.
 
-  Args:
-    config: `EncoderConfig`.
-    masking: as `PretrainingTask`.
-    sentence_loss: None (RoBERTa, and the paper's "No NSP"), or the name of the
-      pair's loss: "next_sentence" (BERT) or "sentence_order" (ALBERT). Both
-      have the labels `next_sentence_labels` and the head cls/seq_relationship.
-    is_packed: as `PretrainingTask`; not with a sentence loss.
+  Without one if `data.sentence_loss` is None (RoBERTa, and the paper's "No
+  NSP"); "next_sentence" (BERT) and "sentence_order" (ALBERT) have the labels
+  `next_sentence_labels` and the head cls/seq_relationship.
+
+  Args: as `pretraining.PretrainingTask`; not packed with a sentence loss.
 
   Source: Devlin et al. 2019, section 3.1; google-research/bert,
   run_pretraining.py; Lan et al. 2020, section 3.1.
   """
 
+  can_pack = True
   short_names = {
     "masked_lm": "MLM",
     "next_sentence": "NSP",
@@ -33,47 +32,27 @@ class MaskedLanguageModelTask(pretraining.PretrainingTask):
   }
   use_mask_decoder = False  # As `PretrainingModel`.
 
-  def __init__(
-    self,
-    config,
-    masking=None,
-    sentence_loss="next_sentence",
-    is_packed=False,
-  ):
-    super().__init__(config, masking, is_packed)
-    self.sentence_loss = sentence_loss
-
-  @classmethod
-  def make(cls, config, data, options):
-    """Returns the task for some records; see `PretrainingTask.make`."""
-    del options  # It has none.
-    return cls(config, data.masking, data.sentence_loss, data.is_packed)
-
   def build_model(self):
     """Returns a `PretrainingModel` with fresh weights."""
     return pretrainer.PretrainingModel(
       self.config,
-      use_sentence_head=self.sentence_loss is not None,
-      use_sequence_ids=self.is_packed,
+      use_sentence_head=self.data.sentence_loss is not None,
+      use_sequence_ids=self.data.is_packed,
       use_mask_decoder=self.use_mask_decoder,
     )
 
   def weights(self, batch):
     """Returns 1 for masked tokens and for (real) sentence pairs."""
-    result = {"masked_lm": batch[features.MASKED_LM_WEIGHTS]}
-    if self.sentence_loss:
-      result[self.sentence_loss] = cross_entropy.row_weights(batch)
+    result = super().weights(batch)
+    if self.data.sentence_loss:
+      result[self.data.sentence_loss] = cross_entropy.row_weights(batch)
     return result
 
   def predictions(self, batch, outputs):
     """Returns the masked tokens [B, P] and the pairs [B]."""
-    result = {
-      "masked_lm": cross_entropy.Prediction(
-        outputs["token_logits"], batch[features.MASKED_LM_IDS]
-      )
-    }
-    if self.sentence_loss:
-      result[self.sentence_loss] = cross_entropy.Prediction(
+    result = super().predictions(batch, outputs)
+    if self.data.sentence_loss:
+      result[self.data.sentence_loss] = cross_entropy.Prediction(
         outputs["sentence_logits"],
         ops.reshape(batch[features.NEXT_SENTENCE_LABELS], (-1,)),
       )
@@ -82,8 +61,8 @@ class MaskedLanguageModelTask(pretraining.PretrainingTask):
   def guesses(self, evaluation):
     """Adds the accuracy of guessing the labels of pairs."""
     guesses = super().guesses(evaluation)
-    if self.sentence_loss:
-      guesses[self.sentence_loss] = "50 % (chance)"
+    if self.data.sentence_loss:
+      guesses[self.data.sentence_loss] = "50 % (chance)"
     return guesses
 
 
@@ -99,9 +78,6 @@ class MaskDecoderTask(MaskedLanguageModelTask):
 
   short_names = {"masked_lm": "MLM"}
   use_mask_decoder = True
-
-  def __init__(self, config, masking=None, sentence_loss=None, is_packed=False):
-    super().__init__(config, masking, sentence_loss, is_packed)
 
 
 # Devlin et al. 2019: masked tokens and next sentence.

@@ -5,7 +5,7 @@ import dataclasses
 from etils import epy
 
 from keras_bert_impl import features, options
-from keras_bert_impl.tasks.basics import cross_entropy, pretraining
+from keras_bert_impl.tasks.basics import pretraining
 
 with epy.lazy_imports():
   import tensorflow as tf
@@ -41,45 +41,35 @@ class PermutationTask(pretraining.PretrainingTask):
 
   Args:
     config: `EncoderConfig`, as of `models.XLNetEncoder`.
-    masking: `masking.Masking` that leaves tokens as they are.
-    max_seq_length: int, L.
-    bi_data: bool, whether every other row is read backwards.
-    mem_len: int, as `models.PermutationPretrainingModel`.
+    data: `PretrainingData`, whose `masking` leaves tokens as they are.
+    options: `PermutationOptions`.
 
   Raises:
-    ValueError: the configuration is of another encoder, or the memory leaves
-      nothing of a row.
+    ValueError: the configuration is of another encoder, the memory leaves
+      nothing of a row, or rows have several lengths.
 
   Source: Yang et al. 2019, sections 2.2, 2.3 and 3.1; zihangdai/xlnet,
   data_utils.py. Differs from it: the memory is the beginning of the same row,
   not the row of the step before, so that a batch depends on nothing but itself.
   """
 
+  options_class = PermutationOptions
   token_loss = "permutation_lm"
   short_names = {"permutation_lm": "PLM"}
 
-  def __init__(
-    self, config, masking=None, max_seq_length=512, bi_data=False, mem_len=0
-  ):
-    super().__init__(config, masking)
+  def __init__(self, config, data=None, options=None):
+    super().__init__(config, data, options)
     config.check_positions("transformer_xl", "the objective xlnet")
-    if mem_len >= max_seq_length:
+    mem_len, length = self.options.mem_len, self.data.max_seq_length
+    if mem_len >= length:
       raise ValueError(
-        f"mem_len ({mem_len}) must be below max_seq_length ({max_seq_length})."
+        f"mem_len ({mem_len}) must be below max_seq_length ({length})."
       )
-    self.max_seq_length = max_seq_length
-    self.bi_data = bi_data
-    self.mem_len = mem_len
-
-  @classmethod
-  def make(cls, config, data, options):
-    """Returns the task for some records; see `PretrainingTask.make`."""
-    if options.mem_len and data.by_length:
+    if mem_len and self.data.by_length:
       raise ValueError(
-        f"mem_len ({options.mem_len}) needs rows of one length: leave out "
+        f"mem_len ({mem_len}) needs rows of one length: leave out "
         "bucket_by_length."
       )
-    return cls(config, data.masking, data.max_seq_length, **vars(options))
 
   def prepare(self, batch, seed):
     """Chooses what is predicted, and the order; see `PretrainingTask`.
@@ -95,12 +85,12 @@ class PermutationTask(pretraining.PretrainingTask):
     mask_seed, order_seed = tf.unstack(tf.random.split(seed, 2, alg=_RNG))
     rows = batch[features.INPUT_IDS]
     rows = tf.concat([rows[:, 1:], rows[:, :1]], axis=1)  # [CLS] at the end
-    masked = self.masking({features.INPUT_IDS: rows}, mask_seed)
+    masked = self.data.masking({features.INPUT_IDS: rows}, mask_seed)
     ids, mask = masked[features.INPUT_IDS], masked[features.INPUT_MASK]
     is_target = self._targets(masked)
     num_rows = ids.shape[0]
     prepared = {features.INPUT_MASK: mask}
-    if self.bi_data:
+    if self.options.bi_data:
       is_reversed = tf.range(num_rows) % 2
       # All but [SEP] and [CLS] at the end.
       lengths = tf.maximum(tf.reduce_sum(mask, axis=1) - 2, 1)
@@ -109,8 +99,8 @@ class PermutationTask(pretraining.PretrainingTask):
         tf.reverse_sequence(x, lengths, seq_axis=1) for x in (ids, is_target)
       )
       prepared[features.IS_REVERSED] = is_reversed
-    if self.mem_len:
-      is_target &= tf.range(self.max_seq_length) >= self.mem_len
+    if self.options.mem_len:
+      is_target &= tf.range(self.data.max_seq_length) >= self.options.mem_len
     has_pairs = features.NEXT_SENTENCE_LABELS in batch
     return prepared | {
       features.INPUT_IDS: ids,
@@ -122,20 +112,8 @@ class PermutationTask(pretraining.PretrainingTask):
   def build_model(self):
     """Returns a `PermutationPretrainingModel` with fresh weights."""
     return permutation.PermutationPretrainingModel(
-      self.config, self.mem_len, self.bi_data
+      self.config, self.options.mem_len, self.options.bi_data
     )
-
-  def weights(self, batch):
-    """Returns 1 for the tokens to predict."""
-    return {self.token_loss: batch[features.MASKED_LM_WEIGHTS]}
-
-  def predictions(self, batch, outputs):
-    """Returns the tokens to predict, [B, P]."""
-    return {
-      self.token_loss: cross_entropy.Prediction(
-        outputs["token_logits"], batch[features.MASKED_LM_IDS]
-      )
-    }
 
   def _targets(self, masked):
     """Returns bool [B, L], the tokens that `masking` chose."""
@@ -144,13 +122,13 @@ class PermutationTask(pretraining.PretrainingTask):
       masked[features.MASKED_LM_POSITIONS],
       -1,
     )
-    columns = tf.range(self.max_seq_length)
+    columns = tf.range(self.data.max_seq_length)
     return tf.reduce_any(places[:, :, tf.newaxis] == columns, axis=1)
 
   def _predictions(self, ids, is_target):
     """Returns the three `masked_lm_` features, with the positions from -1."""
-    columns = tf.where(is_target, tf.range(self.max_seq_length), -1)
-    size = self.masking.max_predictions_per_seq
+    columns = tf.where(is_target, tf.range(self.data.max_seq_length), -1)
+    size = self.data.masking.max_predictions_per_seq
     # The largest first; -1 for none.
     positions = tf.math.top_k(columns, size).values  # [B, P]
     is_prediction = positions >= 0
@@ -163,7 +141,7 @@ class PermutationTask(pretraining.PretrainingTask):
 
   def _segments(self, ids, mask, has_pairs):
     """Returns int32 [B, L]: 0 and 1 of the texts, 2 of [CLS], 3 of padding."""
-    vocabulary = self.masking.vocabulary
+    vocabulary = self.data.masking.vocabulary
     is_sep = tf.cast(ids == vocabulary.sep_id, tf.int32)
     segments = tf.minimum(tf.cumsum(is_sep, axis=1, exclusive=True), 1)
     segments *= int(has_pairs)
@@ -172,7 +150,7 @@ class PermutationTask(pretraining.PretrainingTask):
 
   def _order(self, ids, mask, is_target, seed):
     """Returns int32 [B, L]: places in a random order, -1 where all see it."""
-    vocabulary = self.masking.vocabulary
+    vocabulary = self.data.masking.vocabulary
     is_special = (ids == vocabulary.cls_id) | (ids == vocabulary.sep_id)
     keys = tf.random.stateless_uniform(ids.shape, seed, alg=_RNG)
     order = tf.argsort(tf.argsort(keys, axis=1), axis=1)
@@ -187,5 +165,4 @@ XLNET = pretraining.Objective(
   masked_lm_prob=1 / 6,
   mask_token_prob=0.0,
   random_token_prob=0.0,
-  options=PermutationOptions,
 )

@@ -64,12 +64,11 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
 
   Args:
     config: `EncoderConfig` of the discriminator.
-    masking: as `PretrainingTask`.
-    is_packed: as `PretrainingTask`.
-    **given: fields of `ReplacedTokenOptions`.
+    data: as `PretrainingTask`.
+    options: `ReplacedTokenOptions`.
 
   Attributes:
-    paper: {argument: value}, the paper's values of arguments that are None.
+    paper: {option: value}, the paper's values of options that are None.
 
   Raises:
     ValueError: a frozen generator would share embeddings with a discriminator
@@ -78,6 +77,8 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
   Source: Clark et al. 2020, section 2, section 3.2 (two stages) and appendix A.
   """
 
+  can_pack = True
+  options_class = ReplacedTokenOptions
   paper = {
     "generator_size": 0.25,
     "generator_depth": 1.0,
@@ -85,9 +86,9 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
   }
   short_names = {"masked_lm": "MLM", "replaced_token": "RTD"}
 
-  def __init__(self, config, masking=None, is_packed=False, **given):
-    super().__init__(config, masking, is_packed)
-    given = ReplacedTokenOptions(**given)
+  def __init__(self, config, data=None, options=None):
+    super().__init__(config, data, options)
+    given = self.options
     freeze_generator = given.freeze_generator
     paper = _SECOND_STAGE if freeze_generator else self.paper
     chosen = {
@@ -95,7 +96,6 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
       for name, default in paper.items()
     }
     self.embedding_sharing = chosen["embedding_sharing"]
-    self.freeze_generator = freeze_generator
     if freeze_generator and self.embedding_sharing != "none":
       raise ValueError(
         f"embedding_sharing ({self.embedding_sharing!r}) must be none with"
@@ -119,10 +119,10 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
     model = electra.ElectraPretrainingModel(
       self.config,
       self.generator_config,
-      use_sequence_ids=self.is_packed,
+      use_sequence_ids=self.data.is_packed,
       embedding_sharing=self.embedding_sharing,
     )
-    if self.freeze_generator:
+    if self.options.freeze_generator:
       for variable in model.trainable_variables:
         if variable.path.startswith(self._frozen):
           variable.trainable = False
@@ -137,7 +137,7 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
     """
     if any(name.startswith(names.GENERATOR) for name in tensors):
       return tensors
-    if self.freeze_generator:
+    if self.options.freeze_generator:
       given = [name for name in tensors if name.startswith(_ENCODER)]
     elif self.embedding_sharing == "gdes":
       given = [name for name in tensors if name == names.WORD_EMBEDDINGS]
@@ -150,21 +150,15 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
 
   def weights(self, batch):
     """Returns 1 for masked tokens and for all tokens that are not padding."""
-    return {
-      "masked_lm": batch[features.MASKED_LM_WEIGHTS],
-      "replaced_token": ops.cast(batch[features.INPUT_MASK], "float32"),
-    }
+    is_token = ops.cast(batch[features.INPUT_MASK], "float32")
+    return super().weights(batch) | {"replaced_token": is_token}
 
   def predictions(self, batch, outputs):
     """Returns the masked tokens [B, P] and all tokens [B, L]."""
-    return {
-      "masked_lm": cross_entropy.Prediction(
-        outputs["token_logits"], batch[features.MASKED_LM_IDS]
-      ),
-      "replaced_token": cross_entropy.binary(
-        outputs["replaced_token_logits"], outputs["is_replaced"]
-      ),
-    }
+    replaced = cross_entropy.binary(
+      outputs["replaced_token_logits"], outputs["is_replaced"]
+    )
+    return super().predictions(batch, outputs) | {"replaced_token": replaced}
 
   def metrics(self, batch, outputs):
     """Adds share, precision and recall of replaced tokens, which are few.
@@ -221,7 +215,6 @@ ELECTRA = pretraining.Objective(
   masking_policy="token",
   mask_token_prob=1.0,
   random_token_prob=0.0,
-  options=ReplacedTokenOptions,
   servables=("encoder", "replaced_tokens"),
 )
 # He et al. 2023, section 3.1: the same; rows of whole text, as of DeBERTa.

@@ -16,6 +16,7 @@ class SpanBoundaryTask(pretraining.PretrainingTask):
   Source: Joshi et al. 2020, section 3.
   """
 
+  can_pack = True
   short_names = {"masked_lm": "MLM", "span_boundary": "SBO"}
 
   def prepare(self, batch, seed):
@@ -29,23 +30,20 @@ class SpanBoundaryTask(pretraining.PretrainingTask):
   def build_model(self):
     """Returns a `SpanBoundaryModel` with fresh weights."""
     return models.SpanBoundaryModel(
-      self.config, use_sequence_ids=self.is_packed
+      self.config, use_sequence_ids=self.data.is_packed
     )
 
   def weights(self, batch):
     """Returns 1 for masked tokens."""
-    weights = batch[features.MASKED_LM_WEIGHTS]
-    return {"masked_lm": weights, "span_boundary": weights}
+    weights = super().weights(batch)
+    return weights | {"span_boundary": weights["masked_lm"]}
 
   def predictions(self, batch, outputs):
     """Returns the masked tokens [B, P], twice."""
-    labels = batch[features.MASKED_LM_IDS]
-    return {
-      "masked_lm": cross_entropy.Prediction(outputs["token_logits"], labels),
-      "span_boundary": cross_entropy.Prediction(
-        outputs["span_boundary_logits"], labels
-      ),
-    }
+    boundary = cross_entropy.Prediction(
+      outputs["span_boundary_logits"], batch[features.MASKED_LM_IDS]
+    )
+    return super().predictions(batch, outputs) | {"span_boundary": boundary}
 
   def guesses(self, evaluation):
     """Adds that of the span boundary, whose tokens are the same."""

@@ -42,7 +42,7 @@ def multiplications(model, attention):
 def test_flops_are_those_of_the_models_matrices(embedding_size):
   chosen = config(embedding_size=embedding_size)
   table = chosen.vocab_size * embedding_size
-  model = masked_lm.MaskedLanguageModelTask(chosen, sentence_loss=None)
+  model = masked_lm.MaskedLanguageModelTask(chosen)
   # The table of words is the softmax too.
   expected = MASKED * table + multiplications(model.build_model(), [(3, 48)])
   found = compute.masked_lm(chosen, LENGTH, MASKED)

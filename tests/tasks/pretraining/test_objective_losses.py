@@ -52,7 +52,8 @@ def metric(pairs, name):
 
 @pytest.mark.parametrize("sentence_loss", ["next_sentence", "sentence_order"])
 def test_masked_tokens_and_pairs_are_summed_apart(sentence_loss):
-  task = masked_lm.MaskedLanguageModelTask(CONFIG, None, sentence_loss)
+  data = pretraining.PretrainingData(sentence_loss=sentence_loss)
+  task = masked_lm.MaskedLanguageModelTask(CONFIG, data)
   outputs = {
     "token_logits": LOG(PROBABILITIES),
     "sentence_logits": LOG([[0.8, 0.2], [0.9, 0.1]]).astype("float32"),
@@ -69,7 +70,7 @@ def test_masked_tokens_and_pairs_are_summed_apart(sentence_loss):
 
 
 def test_without_a_sentence_loss_the_labels_of_pairs_are_left_alone():
-  task = masked_lm.MaskedLanguageModelTask(CONFIG, None, None)
+  task = masked_lm.MaskedLanguageModelTask(CONFIG)
   assert not task.build_model().use_sentence_head
   losses = values(task.losses(BATCH, {"token_logits": LOG(PROBABILITIES)}))
   assert losses == pytest.approx({"masked_lm": TOKEN_LOSS}, rel=1e-5)
@@ -140,7 +141,7 @@ def left_to_right_task(task=language_models.LeftToRightTask, **changes):
   config = configs.EncoderConfig(
     **{**CONFIG.to_dict(), "use_causal_mask": True, **changes}
   )
-  return task(config, max_seq_length=5)
+  return task(config, pretraining.PretrainingData(5))
 
 
 def test_left_to_right_every_token_is_the_label_of_the_one_before():

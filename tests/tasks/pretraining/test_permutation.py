@@ -37,7 +37,11 @@ def task_of(**options):
   masks = masking.Masking(
     VOCABULARY, LENGTH, PREDICTIONS, 1 / 6, "context", 0.0, 0.0
   )
-  return permutation.PermutationTask(CONFIG, masks, LENGTH, **options)
+  return permutation.PermutationTask(
+    CONFIG,
+    pretraining.PretrainingData(LENGTH, masks),
+    permutation.PermutationOptions(**options),
+  )
 
 
 def make_records():
@@ -163,11 +167,11 @@ def test_wrong_configurations_and_records_are_refused():
     task_of(mem_len=LENGTH)
   data = pretraining.PretrainingData(LENGTH, is_packed=True)
   with pytest.raises(ValueError, match="cannot learn from rows of several"):
-    permutation.XLNET.make_task(CONFIG, data)
+    permutation.XLNET.task(CONFIG, data)
   data = pretraining.PretrainingData(LENGTH, by_length=True)
   options = permutation.PermutationOptions(mem_len=4)
   with pytest.raises(ValueError, match="leave out bucket_by_length"):
-    permutation.PermutationTask.make(CONFIG, data, options)
+    permutation.PermutationTask(CONFIG, data, options)
   _, records = make_records()
   with pytest.raises(ValueError, match="masked already"):
     task_of().prepare(

@@ -12,11 +12,16 @@ from tests import architectures
 CONFIG = configs.EncoderConfig(**architectures.SMALL)
 
 
+def second_stage(**given):
+  options = replaced_token.ReplacedTokenOptions(freeze_generator=True, **given)
+  return replaced_token.ReplacedTokenTask(CONFIG, options=options)
+
+
 def test_both_start_from_a_masked_language_model_and_one_learns():
   keras.utils.set_random_seed(0)
   first = models.MaskedLanguageModel(CONFIG)
   tensors = mappings.Arrays({w.path: w.numpy() for w in first.weights})
-  task = replaced_token.ReplacedTokenTask(CONFIG, freeze_generator=True)
+  task = second_stage()
   model = task.build_model()
   given = task.given_weights(tensors)
   encoder = {p: x for p, x in tensors.items() if p.startswith("bert/")}
@@ -41,7 +46,7 @@ def test_both_start_from_a_masked_language_model_and_one_learns():
 
 
 def test_a_checkpoint_with_a_generator_is_taken_as_it_is():
-  task = replaced_token.ReplacedTokenTask(CONFIG, freeze_generator=True)
+  task = second_stage()
   tensors = mappings.Arrays(
     {w.path: np.zeros(w.shape) for w in task.build_model().weights}
   )
@@ -50,6 +55,4 @@ def test_a_checkpoint_with_a_generator_is_taken_as_it_is():
 
 def test_what_is_frozen_cannot_be_shared():
   with pytest.raises(ValueError, match=r"\('shared'\) must be none"):
-    replaced_token.ReplacedTokenTask(
-      CONFIG, embedding_sharing="shared", freeze_generator=True
-    )
+    second_stage(embedding_sharing="shared")
