@@ -181,13 +181,6 @@ def prepare_worker():
   tf.config.set_visible_devices([], "GPU")
 
 
-def make_masking(config, vocabulary):
-  """Returns the `Masking` of a configuration."""
-  return masking_lib.Masking(
-    vocabulary, config.max_seq_length, **config.masking_values
-  )
-
-
 def _records_of(chunk, task, counts):
   """Yields the serialized records of a chunk and adds up `counts`."""
   config = task.config
@@ -264,7 +257,9 @@ def _prepare(config, vocab_file_hash, tokenizer_options):
     )
   if config.masking == "dynamic":
     return tokenizer, None
-  masking = make_masking(config, tokenizer.vocabulary)
+  masking = masking_lib.Masking(
+    tokenizer.vocabulary, config.max_seq_length, **config.masking_values
+  )
   # One trace for all batches, including the smaller last one of a chunk.
   batch = {features.INPUT_IDS: tf.RaggedTensorSpec([None, None], tf.int32)}
   if config.use_pairs:

@@ -148,9 +148,6 @@ def write_shards(
   path = vocabulary_files.find_file(config.vocab_file)
   config = dataclasses.replace(config, vocab_file=path)
   vocabulary = vocabularies.Vocabulary.load(path)
-  if config.masking_values["masking_policy"]:
-    # Raises its errors before the work starts.
-    shards.make_masking(config, vocabulary)
   beam = beam or writing_config.BeamConfig()
   if beam.runner:
     beam_runner.prepare_data_sets(input_files, beam)

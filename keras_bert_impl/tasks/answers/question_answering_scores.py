@@ -160,7 +160,6 @@ class AnswerEvaluator(fine_tuning.Evaluator):
 
   def judge(self, examples, rows, outputs, answers, scores):
     """Returns the answers; right are those that match one exactly."""
-    del rows, outputs
     decided = self._decided(examples, answers, scores)
     found = [decided[example.id] for example in examples]
     golds = [

@@ -47,10 +47,10 @@ class ClassifyingTask(task.Task):
 
   def losses(self, batch, outputs):
     """Returns the summed cross-entropies in nats, times `loss_weights`."""
-    sums = losses(self.predictions(batch, outputs), self.weights(batch))
+    weights = self.weights(batch)
     return {
-      name: self.loss_weights.get(name, 1.0) * loss
-      for name, loss in sums.items()
+      name: self.loss_weights.get(name, 1.0) * _loss(prediction, weights[name])
+      for name, prediction in self.predictions(batch, outputs).items()
     }
 
   def metrics(self, batch, outputs):
@@ -59,14 +59,11 @@ class ClassifyingTask(task.Task):
     Their losses are not multiplied by `loss_weights`.
     """
     result = {"padding_share": padding_share(batch)}
-    predictions = self.predictions(batch, outputs)
     weights = self.weights(batch)
-    sums = losses(predictions, weights)
-    for name, prediction in predictions.items():
-      correct = kernels.is_predicted(prediction.logits, prediction.labels)
-      correct = ops.cast(correct, "float32")
+    for name, prediction in self.predictions(batch, outputs).items():
+      correct = ops.cast(kernels.is_predicted(*prediction), "float32")
       count = ops.sum(weights[name])
-      result[f"{name}_loss"] = (sums[name], count)
+      result[f"{name}_loss"] = (_loss(prediction, weights[name]), count)
       result[f"{name}_accuracy"] = (ops.sum(correct * weights[name]), count)
     return result
 
@@ -95,20 +92,9 @@ def binary(scores, labels):
   return Prediction(logits, labels)
 
 
-def losses(predictions, weights):
-  """Returns {loss name: float32 scalar}, summed cross-entropies in nats.
-
-  Args:
-    predictions: {loss name: `Prediction`}.
-    weights: {loss name: float32 [...]}, 1 where there is a prediction.
-  """
-  return {
-    name: ops.sum(
-      weights[name]
-      * kernels.cross_entropy(prediction.logits, prediction.labels)
-    )
-    for name, prediction in predictions.items()
-  }
+def _loss(prediction, weights):
+  """Returns the summed cross-entropy in nats, float32 scalar."""
+  return ops.sum(weights * kernels.cross_entropy(*prediction))
 
 
 def padding_share(batch):

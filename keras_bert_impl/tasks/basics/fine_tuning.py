@@ -169,7 +169,6 @@ class Evaluator(abc.ABC):
 
   def plot(self, examples, answers, scores):
     """Returns a figure of the scores, of `pictures.new_figure`, or None."""
-    del examples, answers, scores
     return None
 
   def intervals(self, examples, answers, scores):
@@ -177,7 +176,6 @@ class Evaluator(abc.ABC):
 
     Args: as `write`, the examples labelled.
     """
-    del examples, answers, scores
     return {}
 
   def judge(self, examples, rows, outputs, answers, scores):
@@ -185,12 +183,10 @@ class Evaluator(abc.ABC):
 
     Args: as `answers` and `write`, the examples labelled.
     """
-    del examples, rows, outputs, answers, scores
     return None
 
   def label_counts(self, examples):
     """Returns {label: number of labelled examples, or of parts of them}."""
-    del examples
     return {}
 
   def baseline(self, examples):
@@ -198,7 +194,6 @@ class Evaluator(abc.ABC):
 
     A run that does not beat it has learned nothing ("degenerate").
     """
-    del examples
     return 0.0
 
   def baselines(self, examples):

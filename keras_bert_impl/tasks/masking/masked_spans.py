@@ -6,8 +6,7 @@ Axes: B batch, L sequence length, P predictions per sequence.
 import numpy as np
 import tensorflow as tf
 
-# Every draw names its algorithm: "auto_select" differs between devices.
-_RNG = "philox"
+from keras_bert_impl.tasks.masking import masked_tokens
 
 
 def ngram_shares(longest=3):
@@ -56,9 +55,11 @@ def choose(begins, is_ordinary, budget, shares, max_spans, seed):
   word_here = tf.cumsum(tf.cast(begins, tf.int32), axis=1)  # [B, L]
   word = tf.concat([word_here, word_here[:, -1:] + 1], axis=1)  # [B, L + 1]
   shape = [tf.shape(begins)[0], max_spans]
-  length_seed, place_seed = tf.unstack(tf.random.split(seed, 2, alg=_RNG))
+  length_seed, place_seed = tf.unstack(
+    tf.random.split(seed, 2, alg=masked_tokens.RNG)
+  )
   lengths = _draw_lengths(shape, shares, length_seed)
-  places = tf.random.stateless_uniform(shape, place_seed, alg=_RNG)
+  places = tf.random.stateless_uniform(shape, place_seed, alg=masked_tokens.RNG)
 
   # The latest end of a span that starts here, or this position if none can
   # start here.
@@ -157,7 +158,7 @@ def runs(positions, is_prediction):
 
 def _draw_lengths(shape, shares, seed):
   """Returns int32 of `shape`, numbers of words drawn by `shares`."""
-  uniform = tf.random.stateless_uniform(shape, seed, alg=_RNG)
+  uniform = tf.random.stateless_uniform(shape, seed, alg=masked_tokens.RNG)
   bounds = np.cumsum(shares)[:-1].astype(np.float32)
   flat = tf.searchsorted(bounds, tf.reshape(uniform, [-1]), side="right")
   return tf.reshape(flat, shape) + 1

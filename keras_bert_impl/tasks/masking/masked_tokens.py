@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 # Every draw names its algorithm: "auto_select" differs between devices.
-_RNG = "philox"
+RNG = "philox"
 
 
 def choose(is_ordinary, num_to_predict, max_predictions, seed):
@@ -68,7 +68,7 @@ def _sample(population, size, max_size, seed):
   is_drawn = k < size[:, tf.newaxis]
   lowest_last = (population - size)[:, tf.newaxis]  # [B, 1]
   last = lowest_last + k  # [B, P]
-  uniform = tf.random.stateless_uniform(tf.shape(last), seed, alg=_RNG)
+  uniform = tf.random.stateless_uniform(tf.shape(last), seed, alg=RNG)
   draw = tf.cast(uniform * tf.cast(last + 1, tf.float32), tf.int32)
   # A number was drawn before if an earlier draw gave it, or if it is the last
   # of an earlier draw (its owner) that gave way to it.

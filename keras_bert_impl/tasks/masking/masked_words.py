@@ -8,9 +8,6 @@ import tensorflow as tf
 
 from keras_bert_impl.tasks.masking import masked_tokens
 
-# Every draw names its algorithm: "auto_select" differs between devices.
-_RNG = "philox"
-
 
 def choose(
   is_special, continues, num_to_predict, max_predictions, num_columns, seed
@@ -37,7 +34,7 @@ def choose(
     minval=None,
     maxval=None,
     dtype=tf.int64,
-    alg=_RNG,
+    alg=masked_tokens.RNG,
   )
   # Random key, position and length in one integer: one sort moves all three.
   keys = tf.bitwise.bitwise_and(keys, (2**31 - 1) * 2**32)

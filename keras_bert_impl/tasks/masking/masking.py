@@ -11,7 +11,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import choices, features, options
+from keras_bert_impl import features
 from keras_bert_impl.tasks.masking import (
   masked_contexts,
   masked_spans,
@@ -23,9 +23,6 @@ _WORDS_OF_A_SPAN = {
   "ngram": masked_spans.ngram_shares(),
   "span": masked_spans.geometric_shares(),
 }
-
-# Every draw names its algorithm: "auto_select" differs between devices.
-_RNG = "philox"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -66,14 +63,13 @@ class Masking:
     vocabulary: Vocabulary of the records' ids.
     max_seq_length: int, L.
     max_predictions_per_seq: int, P.
-    masked_lm_prob: float in (0, 1], share of the tokens to predict.
+    masked_lm_prob: float, share of the tokens to predict.
     masking_policy: one of `choices.MASKING_POLICIES`.
     mask_token_prob: float, share of the chosen tokens that become [MASK].
     random_token_prob: float, share of the chosen tokens that become a random
       token; the others stay as they are.
 
-  Raises:
-    ValueError: one of them is out of range.
+  `tfrecords.masking_config` says which values they may have.
 
   Source: Devlin et al. 2019, section 3.1 and appendix A.1;
   google-research/bert, create_pretraining_data.py,
@@ -88,24 +84,6 @@ class Masking:
   masking_policy: str = "token"
   mask_token_prob: float = 0.8
   random_token_prob: float = 0.1
-
-  def __post_init__(self):
-    for interval, name in (
-      (options.SEQ_LENGTHS, "max_seq_length"),
-      (options.POSITIVE, "max_predictions_per_seq"),
-      ("(0, 1]", "masked_lm_prob"),
-      ("[0, 1]", "mask_token_prob"),
-      ("[0, 1]", "random_token_prob"),
-    ):
-      options.check_numbers(interval, **{name: getattr(self, name)})
-    options.check_choice(
-      "masking_policy", self.masking_policy, choices.MASKING_POLICIES
-    )
-    if self.mask_token_prob + self.random_token_prob > 1.0 + 1e-6:
-      raise ValueError(
-        f"mask_token_prob ({self.mask_token_prob}) and random_token_prob"
-        f" ({self.random_token_prob}) must sum to at most 1."
-      )
 
   def __call__(self, batch, seed):
     """Returns the masked batch: a pure function of `batch` and `seed`.
@@ -143,7 +121,7 @@ class Masking:
     )  # [B, L]
     num_to_predict = tf.gather(self._numbers_to_predict(), lengths)  # [B]
     key_seed, action_seed, random_seed = tf.unstack(
-      tf.random.split(seed, 3, alg=_RNG)
+      tf.random.split(seed, 3, alg=masked_tokens.RNG)
     )
     positions = self._choose(ragged, ids, num_to_predict, key_seed)
     masked = self._masked_inputs(ids, positions, action_seed, random_seed)
@@ -250,12 +228,19 @@ class Masking:
     positions = tf.where(is_prediction, positions, 0)
     shape = tf.shape(positions)
     originals = tf.gather(ids, positions, batch_dims=1)  # [B, P]
-    action = tf.random.stateless_uniform(shape, action_seed, alg=_RNG)
+    action = tf.random.stateless_uniform(
+      shape, action_seed, alg=masked_tokens.RNG
+    )
     if self.masking_policy == "span":
       first, _ = masked_spans.runs(positions, is_prediction)
       action = tf.gather(action, first, batch_dims=1)
     random_ids = tf.random.stateless_uniform(
-      shape, random_seed, 0, self.vocabulary.size, dtype=tf.int32, alg=_RNG
+      shape,
+      random_seed,
+      0,
+      self.vocabulary.size,
+      dtype=tf.int32,
+      alg=masked_tokens.RNG,
     )
     replaced = tf.where(
       action < self.mask_token_prob + self.random_token_prob,

@@ -57,7 +57,6 @@ class LeftToRightTask(pretraining.PretrainingTask):
 
   def prepare(self, batch, seed):
     """Pads clean records and makes each token the label of its neighbour."""
-    del seed  # Nothing is drawn.
     ragged = tf.cast(batch[features.INPUT_IDS], tf.int32)
     shape = [ragged.shape[0], self.data.max_seq_length]
     ids = ragged.to_tensor(self.data.pad_id, shape=shape)  # [B, L]

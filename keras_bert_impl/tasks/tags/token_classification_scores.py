@@ -43,7 +43,6 @@ class SentenceEvaluator(fine_tuning.Evaluator):
     An empty line ends a sentence. If the sentences have no gold tags, that
     column is left out.
     """
-    del scores
     lines = []
     for example, tags in zip(examples, answers, strict=True):
       gold = [example.tags] if example.is_labelled else []
@@ -58,7 +57,6 @@ class SentenceEvaluator(fine_tuning.Evaluator):
 
     Right are sentences without a fault.
     """
-    del scores
     gold = [*map(self.text, examples, _gold(examples))]
     found = [*map(self.text, examples, answers)]
     return fine_tuning.Judgement(
@@ -143,7 +141,6 @@ class TagEvaluator(SentenceEvaluator):
 
   def intervals(self, examples, answers, scores):
     """Returns the intervals of the shown metrics, by resampling sentences."""
-    del scores
     return intervals.bootstrap(
       _rates_of_sums, _counts_of_each(examples, answers)
     )
@@ -203,7 +200,6 @@ class SingleTagEvaluator(SentenceEvaluator):
 
   def intervals(self, examples, answers, scores):
     """Returns the interval of the accuracy, by resampling sentences."""
-    del scores
     counts = _counts_of_each(examples, answers)[:, :2]
     return intervals.bootstrap(_accuracy_of_sums, counts)
 

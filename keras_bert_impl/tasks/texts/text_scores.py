@@ -72,7 +72,6 @@ class ValueEvaluator(fine_tuning.Evaluator):
 
   def intervals(self, examples, answers, scores):
     """Returns the interval of each metric; all but the accuracy resample."""
-    del scores
     targets, found = self.targets(examples), self.values(answers)
     resampled = [name for name in self.metrics if name != "accuracy"]
 
@@ -131,7 +130,6 @@ class LikeliestEvaluator(ValueEvaluator):
 
   def answers(self, examples, rows, outputs):
     """Returns the logits, float32 [N, C]."""
-    del examples, rows
     return outputs["logits"]
 
   def values(self, answers):
@@ -152,7 +150,6 @@ class LikeliestEvaluator(ValueEvaluator):
 
   def write(self, examples, answers, scores, folder):
     """Writes predictions.tsv: id, class, probability of each class."""
-    del scores
     names = self.names(answers.shape[1])
     found = [names[value] for value in self.values(answers)]
     columns = zip(names, fine_tuning.softmax(answers).T, strict=True)
@@ -160,7 +157,6 @@ class LikeliestEvaluator(ValueEvaluator):
 
   def judge(self, examples, rows, outputs, answers, scores):
     """Returns the classes and the probability of those that were found."""
-    del rows, outputs, scores
     targets, found = self.targets(examples), self.values(answers)
     return fine_tuning.Judgement(
       [*map(self.text, examples, targets)],
@@ -211,7 +207,6 @@ class ClassEvaluator(LikeliestEvaluator):
 
   def plot(self, examples, answers, scores):
     """Returns the confusion matrix: rows are true, columns predicted."""
-    del scores
     return prediction_files.plot_confusion(
       self.targets(examples), self.values(answers), self.labels
     )
@@ -241,7 +236,6 @@ class NumberEvaluator(ValueEvaluator):
 
   def answers(self, examples, rows, outputs):
     """Returns the numbers, float32 [N]."""
-    del examples, rows
     return outputs["logits"][:, 0]
 
   def targets(self, examples):
@@ -258,7 +252,6 @@ class NumberEvaluator(ValueEvaluator):
 
   def write(self, examples, answers, scores, folder):
     """Writes predictions.tsv and, for GLUE, the file to hand in."""
-    del scores
     found = [*map(prediction_files.exact, answers)]
     # GLUE takes what is in the range of STS-B only.
     submitted = [f"{answer:.3f}" for answer in np.clip(answers, 0, 5)]
@@ -266,12 +259,10 @@ class NumberEvaluator(ValueEvaluator):
 
   def plot(self, examples, answers, scores):
     """Returns a picture of the predicted numbers over the true ones."""
-    del scores
     return prediction_files.plot_scatter(self.targets(examples), answers)
 
   def judge(self, examples, rows, outputs, answers, scores):
     """Returns the numbers; right are those near the true one."""
-    del rows, outputs, scores
     targets = self.targets(examples)
     distances = np.abs(answers - targets)
     return fine_tuning.Judgement(

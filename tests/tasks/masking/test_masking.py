@@ -327,21 +327,3 @@ def test_more_predictions_than_tokens_are_padded(policy):
 def test_row_longer_than_max_seq_length_is_an_error():
   with pytest.raises(tf.errors.InvalidArgumentError, match="max_seq_length"):
     mask([[CLS] + [FIRST_WORD] * 8 + [SEP]], max_seq_length=9)
-
-
-@pytest.mark.parametrize(
-  "options,message",
-  [
-    ({"masking_policy": "sentence"}, "'sentence'.*ngram"),
-    ({"masked_lm_prob": 0.0}, r"masked_lm_prob \(0.0\)"),
-    ({"masked_lm_prob": 1.5}, r"masked_lm_prob \(1.5\)"),
-    ({"max_predictions_per_seq": 0}, r"max_predictions_per_seq \(0\)"),
-    ({"max_seq_length": 0}, r"max_seq_length \(0\)"),
-    ({"max_seq_length": 2**15 + 1}, "32769"),
-    ({"mask_token_prob": -0.1}, r"mask_token_prob \(-0.1\)"),
-    ({"random_token_prob": 0.3}, r"random_token_prob \(0.3\)"),
-  ],
-)
-def test_argument_out_of_range_is_an_error(options, message):
-  with pytest.raises(ValueError, match=message):
-    masking.Masking(VOCABULARY, **{"max_seq_length": LENGTH, **options})
