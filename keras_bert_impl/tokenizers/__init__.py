@@ -70,7 +70,7 @@ def load(path, default_family=None, **options):
   options = tokenizer_options.resolve(path, default_family, **options)
   name = _CLASSES[vocabulary_files.kind_of(path)]
   tokenizer = __getattr__(name)(path, **vars(options))
-  importlib.import_module(f"{__name__}.probe").warn_of_unknown(tokenizer)
+  importlib.import_module(f"{__name__}.agreement").warn_of_unknown(tokenizer)
   return tokenizer
 
 

@@ -5,9 +5,13 @@ Korean vocabulary with lower-casing but without compose_hangul trains without an
 error and badly. Two numbers show it: the share of a sample's words that contain
 [UNK] and, for WordPiece, the share of the vocabulary that no normalised text
 can contain. Byte-level BPE normalises nothing and knows every text.
+
+A vocabulary of another layout than it is read with gives [UNK] for every word:
+a few sentences in its own script show that.
 """
 
 import dataclasses
+import re
 
 import numpy as np
 import tensorflow as tf
@@ -26,6 +30,51 @@ _HIGH_UNKNOWN = 0.05
 _NOTABLE_UNREACHABLE = 0.05
 # Characters to read of each text of a sample: a line may be a whole book.
 _MOST_CHARACTERS = 2000
+
+# Of a sample in the vocabulary's own script.
+_HIGH_UNKNOWN_OF_OWN = 0.1
+# Smaller ones are of tests, or of text that is like no other.
+_FEWEST_TOKENS = 1000
+_MOST_TOKENS = 20000
+# {script: (class of its characters, sentences)}
+_SCRIPTS = {
+  "Latin": (
+    "a-zA-Z",
+    "The people of the city were there when the water came in the night. He "
+    "said that she had been at work for more than two years, and that they all "
+    "knew it.",
+  ),
+  "Hangul": (
+    "\uac00-\ud7a3\u1100-\u11ff",
+    "오늘은 날씨가 아주 좋아서 친구와 함께 공원에 갔다. 그는 지난 "
+    "해에 서울에서 일을 시작했고 많은 사람들을 만났다.",
+  ),
+  "Han": (
+    "\u4e00-\u9fff",
+    "今天天气很好，我们一起去公园走走。他在中国工作了两年，认识了很多人。",
+  ),
+  "Kana": (
+    "\u3041-\u30ff",
+    "きょうはとてもいい天気なので、みんなで山に行きました。あの人はここにいる。",
+  ),
+  "Cyrillic": (
+    "\u0400-\u04ff",
+    "В этом году он начал работать в большом городе и узнал много людей. Она "
+    "сказала, что это было давно.",
+  ),
+  "Greek": (
+    "\u0370-\u03ff",
+    "Αυτή είναι μια μεγάλη πόλη και οι άνθρωποι εδώ είναι πολύ καλοί.",
+  ),
+  "Arabic": (
+    "\u0600-\u06ff",
+    "هذا هو اليوم الذي ذهب فيه الرجل إلى المدينة مع كل الناس.",
+  ),
+  "Devanagari": (
+    "\u0900-\u097f",
+    "यह एक बड़ा शहर है और यहाँ बहुत से लोग रहते हैं।",
+  ),
+}
 
 _ALTERNATIVES = {
   vocabulary_files.WORDPIECE: (
@@ -161,6 +210,35 @@ def check(tokenizer, texts, max_unknown_share=1):
   logging.warning("%s", misfit)
 
 
+def warn_of_unknown(tokenizer):
+  """Warns if a tokenizer does not know the words of its own script.
+
+  Args:
+    tokenizer: any tokenizer of `keras_bert_impl.tokenizers`.
+  """
+  vocabulary = tokenizer.vocabulary
+  if (
+    # Byte-level BPE knows every text.
+    vocabulary.kind == vocabulary_files.BYTE_BPE
+    or vocabulary.size < _FEWEST_TOKENS
+  ):
+    return
+  script = _script_of(vocabulary.tokens)
+  text = _SCRIPTS[script][1]
+  share = unknown_share(tokenizer, [text])
+  if share > _HIGH_UNKNOWN_OF_OWN:
+    logging.warning(
+      "%.0f%% of the words of a sample in its own script (%s) are unknown to "
+      "%s, read as %s with %s: is it of another kind, or are these others' "
+      "options?",
+      100 * share,
+      script,
+      vocabulary.origin,
+      vocabulary.kind,
+      tokenizer.options,
+    )
+
+
 def check_unknown(share, most, place="the text", reason=""):
   """Checks that not too much of a text is [UNK].
 
@@ -182,6 +260,14 @@ def _misfit(unknown, origin):
   return (
     f"{unknown:.1%} of the words of the sample become [UNK]: {origin} does not"
     " fit the text; learn one from it with official_tasks/train_vocabulary.py."
+  )
+
+
+def _script_of(tokens):
+  """Returns the script that most characters of a sample of tokens have."""
+  text = "".join(tokens[:: 1 + len(tokens) // _MOST_TOKENS])
+  return max(
+    _SCRIPTS, key=lambda name: len(re.findall(f"[{_SCRIPTS[name][0]}]", text))
   )
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tokenizers import probe
+from keras_bert_impl.tokenizers import agreement as probe
 from tests.tokenizers import vocabularies
 
 KOREAN = (

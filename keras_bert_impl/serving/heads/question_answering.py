@@ -16,7 +16,7 @@ from keras_bert_impl.tasks.answers import (
   question_answering_rows,
 )
 from keras_bert_impl.tokenizers.formats import characters
-from keras_bert_impl.tokenizers.graph import text_words
+from keras_bert_impl.tokenizers.graph import steps
 
 _STARTS, _ENDS = "starts", "ends"
 # Stands where there is no piece of the text, or one that begins no answer.
@@ -118,8 +118,8 @@ class QuestionAnsweringServable(servables.Servable):
         the logit that there is no answer.
       is_cut: bool [B], whether text_pair has more than max_windows windows.
     """
-    contexts = text_words.drop_invalid(text_pair)
-    rows, spans = self._rows(text_words.drop_invalid(text), contexts)
+    contexts = steps.drop_invalid(text_pair)
+    rows, spans = self._rows(steps.drop_invalid(text), contexts)
     model = self.load_model()
     found = row_batches.map_rows(
       lambda rows: self._best_spans(rows, model(rows)), rows, _SPANS

@@ -13,7 +13,7 @@ from keras_bert_impl.layers.heads import crf
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.serving import row_batches, servables, text_tokens
 from keras_bert_impl.tasks.basics import windows
-from keras_bert_impl.tokenizers.graph import text_words, token_pieces
+from keras_bert_impl.tokenizers.graph import steps, token_pieces
 
 # The label of a token that the model says nothing about.
 _UNKNOWN = -1
@@ -105,7 +105,7 @@ class TokenClassificationServable(servables.Servable):
       probability of the labels of an entity's tokens, 0 beyond them; is_cut
       bool [B], whether the text has more than max_windows windows.
     """
-    text = text_words.drop_invalid(text)
+    text = steps.drop_invalid(text)
     characters = tf.strings.unicode_split(text, "UTF-8")  # [B, (characters)]
     tokens = text_tokens.read(self.tokenizer, text, self.trained_on)
     labels, probabilities, is_cut = self._label(tokens)

@@ -10,7 +10,7 @@ Axes: B texts, S sections of the batch.
 import tensorflow as tf
 
 from keras_bert_impl.tokenizers.formats import characters
-from keras_bert_impl.tokenizers.graph import alignment, text_words
+from keras_bert_impl.tokenizers.graph import alignment, steps
 
 # No valid UTF-8 contains it.
 _CUT = b"\xff"
@@ -25,7 +25,7 @@ class AddedTokens(tf.Module):
   there the longest.
 
   Args:
-    tokens: list of `AddedToken`; without any, all is text.
+    tokens: list of `AddedToken`, one at least.
     contents: list of bytes, what to look for, one of each.
     origin: str, their file, for messages.
 
@@ -35,9 +35,6 @@ class AddedTokens(tf.Module):
 
   def __init__(self, tokens, contents, origin):
     super().__init__(name="added_tokens")
-    self._pattern = None
-    if not tokens:
-      return
     self._pattern, self._rewrite = _pattern(tokens, contents, origin)
     unique = dict(zip(contents, (t.index for t in tokens), strict=True))
     self._ids = tf.lookup.StaticHashTable(
@@ -47,51 +44,35 @@ class AddedTokens(tf.Module):
       default_value=-1,
     )
 
-  def tokenize(self, texts, tokenize):
-    """Returns the ids of texts, int32 RaggedTensor [B, (pieces)].
+  def around(self, texts, find, measure=None):
+    """Returns the pieces of texts, with added tokens among them.
 
     Args:
       texts: string [B].
-      tokenize: function string [S] -> int32 RaggedTensor [S, (pieces)], of the
-        texts between added tokens.
-    """
-    if self._pattern is None:
-      return tokenize(texts)
-    sections, is_text, found = self._split(texts)
-    pieces = tokenize(tf.where(is_text, sections.flat_values, ""))
-    pieces = tf.concat([pieces, found], axis=1)
-    return alignment.merge_rows(sections.with_flat_values(pieces))
-
-  def align(self, texts, align, measure):
-    """Returns the ids of texts with offsets.
-
-    Args:
-      texts: string [B].
-      align: function string [S] -> (ids, begins, stops), int32 RaggedTensor
-        [S, (pieces)], of the texts between added tokens.
+      find: function string [S] -> [ids], or [ids, begins, stops], of the texts
+        between added tokens; each int32 RaggedTensor [S, (pieces)].
       measure: function string [S] -> int32 [S], the sizes of sections in the
-        unit of the offsets.
+        unit of the offsets; None without these.
 
     Returns:
-      (ids, begins, stops), int32 RaggedTensor [B, (pieces)].
+      list of int32 RaggedTensor [B, (pieces)], what `find` returns.
     """
-    if self._pattern is None:
-      return align(texts)
     sections, is_text, found = self._split(texts)
     flat = sections.flat_values
+    ids, *places = find(tf.where(is_text, flat, ""))
+    ids = tf.concat([ids, found], axis=1)
+    pieces = alignment.merge_rows(sections.with_flat_values(ids))
+    if not places:
+      return [pieces]
     sizes = measure(flat)
     ends = alignment.running_sums(sections.with_flat_values(sizes)).flat_values
-    starts = ends - sizes
-    ids, *places = align(tf.where(is_text, flat, ""))
+    shifts = alignment.spread(ends - sizes, ids)
     own = (tf.zeros_like(sizes), sizes)
-    ids = tf.concat([ids, found], axis=1)
-    shifts = alignment.spread(starts, ids)
     places = (
       tf.concat([some, _rows(found, values)], axis=1).flat_values + shifts
       for some, values in zip(places, own, strict=True)
     )
-    pieces = alignment.merge_rows(sections.with_flat_values(ids))
-    return pieces, *(pieces.with_flat_values(values) for values in places)
+    return [pieces, *map(pieces.with_flat_values, places)]
 
   def _split(self, texts):
     """Returns the sections of texts.
@@ -101,7 +82,7 @@ class AddedTokens(tf.Module):
       whether a section is a text between tokens; int32 RaggedTensor
       [S, (0 or 1)], the id of a section that is a token.
     """
-    texts = text_words.drop_invalid(texts)
+    texts = steps.drop_invalid(texts)
     cut = tf.strings.regex_replace(texts, self._pattern, self._rewrite)
     sections = tf.strings.split(cut, sep=_CUT)
     places = tf.ragged.range(sections.row_lengths()).flat_values % _PER_TOKEN

@@ -12,14 +12,13 @@ import tensorflow as tf
 from keras_bert_impl.tokenizers.formats import (
   byte_alphabet,
   tokenizer_options,
-  vocabularies,
   vocabulary_files,
 )
 from keras_bert_impl.tokenizers.graph import (
   alignment,
   byte_pair_words,
   pipeline,
-  text_words,
+  steps,
   tokenizer,
 )
 
@@ -42,10 +41,10 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     vocab_file: path of a vocab.json, {token: id}, or tokenizer.json.
     merges_file: path of the merges.txt of a vocab.json; default: the file
       beside it.
-    add_prefix_space: bool, see `options.BytePairOptions`; `detokenize` removes
-      the space.
-    family: str, see `options.WordPieceOptions`.
+    *options: add_prefix_space, ...: the fields of `BytePairOptions`, also by
+      name; `detokenize` removes the space.
     name: name of the module.
+    **named: those.
 
   Raises:
     FileNotFoundError, ValueError: as `Vocabulary.load`.
@@ -59,16 +58,15 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     self,
     vocab_file,
     merges_file=None,
-    add_prefix_space=False,
-    family=None,
+    *options,
     name="byte_pair_tokenizer",
+    **named,
   ):
     paths = [vocab_file]
     if not vocabulary_files.is_tokenizer_json(vocab_file):
       paths.append(merges_file or vocabulary_files.merges_path(vocab_file))
-    vocabulary = vocabularies.Vocabulary.load(*paths)
-    options = tokenizer_options.BytePairOptions(bool(add_prefix_space), family)
-    super().__init__(_BytePairs, vocabulary, options, paths, name)
+    options = tokenizer_options.BytePairOptions(*options, **named)
+    super().__init__(_BytePairs, options, paths, name)
 
 
 class _BytePairs(pipeline.Pipeline):
@@ -121,7 +119,7 @@ class _BytePairs(pipeline.Pipeline):
     if not self.rules.normalizers:
       return alignment.units_of_bytes(texts)
     return alignment.units_with_blanks(
-      text_words.drop_invalid(texts),
+      steps.drop_invalid(texts),
       lambda parts: self.fold(parts, are_parts=True),
     )
 

@@ -10,7 +10,6 @@ from keras_bert_impl.tokenizers.graph import (
   added_tokens,
   alignment,
   steps,
-  text_words,
 )
 
 
@@ -43,13 +42,15 @@ class Pipeline(tf.Module):
       t for t in rules.added_tokens if t.normalized and rules.normalizers
     ]
     now = [t for t in rules.added_tokens if t not in later]
-    contents = self.fold([token.content for token in later] or [""])
-    self._added = added_tokens.AddedTokens(
-      now, [t.content.encode("utf-8") for t in now], vocabulary.origin
-    )
-    self._added_normalized = added_tokens.AddedTokens(
-      later, tf.convert_to_tensor(contents).numpy().tolist(), vocabulary.origin
-    )
+    self._added = self._added_normalized = None
+    if now:
+      contents = [token.content.encode("utf-8") for token in now]
+      self._added = added_tokens.AddedTokens(now, contents, vocabulary.origin)
+    if later:
+      contents = self.fold([token.content for token in later]).numpy().tolist()
+      self._added_normalized = added_tokens.AddedTokens(
+        later, contents, vocabulary.origin
+      )
     # One trace for all callers; eager ops would be slow.
     self.align = tf.function(
       self._align,
@@ -61,14 +62,14 @@ class Pipeline(tf.Module):
     """Returns texts [B] without added tokens, or parts of them, normalised."""
     if self._normalizer is None:
       return texts
-    return self._normalizer(text_words.drop_invalid(texts), are_parts)
+    return self._normalizer(steps.drop_invalid(texts), are_parts)
 
   def normalize(self, texts, options=None):
     """Returns texts [B] as `look_up` takes them; see `Tokenizer.normalize`."""
     if options is None:
       return self.split(self.fold(texts))
     other = steps.Steps(text_rules.of_options(options).normalizers)
-    return self.split(other(text_words.drop_invalid(texts)))
+    return self.split(other(steps.drop_invalid(texts)))
 
   def tokenize(self, texts, are_words=False):
     """Returns the ids, int32 RaggedTensor [B, (pieces)], of texts [B].
@@ -79,27 +80,30 @@ class Pipeline(tf.Module):
     """
 
     def look_up(some):
-      return self.look_up(self.split(some))
+      return [self.look_up(self.split(some))]
 
     def tokenize_between(some):
       some = self.start_words(some) if are_words else some
-      return self._added_normalized.tokenize(self.fold(some), look_up)
+      return _around(self._added_normalized, self.fold(some), look_up)
 
-    return self._added.tokenize(texts, tokenize_between)
+    return _around(self._added, texts, tokenize_between)[0]
 
   def _align(self, texts):
     """Returns the ids, starts and ends of texts [B]; as `tokenize`."""
 
     def align_between(some):
-      found = self._added_normalized.align(
-        self.fold(some), self.find_bytes, self.num_bytes
+      ids, begins, stops = _around(
+        self._added_normalized,
+        self.fold(some),
+        self.find_bytes,
+        self.num_bytes,
       )
-      ids, begins, stops = found
       return ids, *alignment.to_characters(begins, stops, self.units(some))
 
-    return self._added.align(
-      texts, align_between, lambda some: tf.strings.length(some, "UTF8_CHAR")
-    )
+    def num_characters(some):
+      return tf.strings.length(some, "UTF8_CHAR")
+
+    return tuple(_around(self._added, texts, align_between, num_characters))
 
   def split(self, texts):
     """Returns normalised texts [B], split into the words to look up."""
@@ -151,6 +155,11 @@ class Pipeline(tf.Module):
   def join(self, token_texts):
     """Returns string [B] of ragged `token_texts` [B, (pieces)]."""
     raise NotImplementedError
+
+
+def _around(added, texts, find, measure=None):
+  """Returns `added.around` of texts, or what is found without added tokens."""
+  return added.around(texts, find, measure) if added else find(texts)
 
 
 def build_ids(vocabulary):

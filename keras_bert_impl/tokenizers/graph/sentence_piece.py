@@ -13,14 +13,13 @@ from keras_bert_impl.tokenizers.formats import (
   characters,
   piece_model,
   tokenizer_options,
-  vocabularies,
   vocabulary_files,
 )
 from keras_bert_impl.tokenizers.graph import (
   alignment,
   piece_op,
   pipeline,
-  text_words,
+  steps,
   tokenizer,
 )
 
@@ -48,13 +47,10 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
 
   Args:
     model_file: path of a *.model or tokenizer.json.
-    do_lower_case: bool, see `options.SentencePieceOptions` for all options.
-    keep_accents: bool.
-    remove_space: bool.
-    compose_hangul: bool.
-    split_digit_commas: bool.
-    family: str, see `tokenizer_options.WordPieceOptions`.
+    *options: do_lower_case, ...: the fields of `SentencePieceOptions`, also by
+      name.
     name: name of the module.
+    **named: those.
 
   Raises:
     FileNotFoundError, ValueError: as `Vocabulary.load`.
@@ -63,26 +59,12 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
   """
 
   def __init__(
-    self,
-    model_file,
-    do_lower_case=False,
-    keep_accents=True,
-    remove_space=False,
-    compose_hangul=False,
-    split_digit_commas=False,
-    family=None,
-    name="sentencepiece_tokenizer",
+    self, model_file, *options, name="sentencepiece_tokenizer", **named
   ):
-    vocabulary = vocabularies.Vocabulary.load(model_file, family=family)
-    options = tokenizer_options.SentencePieceOptions(
-      bool(do_lower_case),
-      bool(keep_accents),
-      bool(remove_space),
-      bool(compose_hangul),
-      bool(split_digit_commas),
-      family,
+    options = tokenizer_options.SentencePieceOptions(*options, **named)
+    super().__init__(
+      _SentencePieces, options, [model_file], name, options.family
     )
-    super().__init__(_SentencePieces, vocabulary, options, [model_file], name)
 
 
 class _SentencePieces(pipeline.Pipeline):
@@ -176,7 +158,7 @@ class _SentencePieces(pipeline.Pipeline):
 
   def units(self, texts):
     # Other white space may be a piece.
-    texts = text_words.drop_invalid(texts)
+    texts = steps.drop_invalid(texts)
     return alignment.units_of(texts, _UNIT, self._content, " ")
 
   def _content(self, texts):

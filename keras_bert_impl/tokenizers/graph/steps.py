@@ -19,7 +19,6 @@ from keras_bert_impl.tokenizers.formats import (
   piece_model,
   text_rules,
 )
-from keras_bert_impl.tokenizers.graph import text_words
 
 # Replaces overlong words; normalised text cannot have this character.
 OVERLONG_WORD = "\ufffd"
@@ -66,6 +65,17 @@ class Steps(tf.Module):
     return texts
 
 
+def drop_invalid(texts):
+  """Drops the bytes that are not UTF-8 from string `texts` of any shape."""
+  return tf.strings.unicode_transcode(
+    texts,
+    "UTF-8",
+    "UTF-8",
+    errors="ignore",
+    replace_control_characters=False,
+  )
+
+
 def normalize(texts, options):
   """Returns texts normalised as options say.
 
@@ -78,7 +88,7 @@ def normalize(texts, options):
     string [B], valid UTF-8.
   """
   rules = text_rules.of_options(options)
-  return Steps(rules.normalizers + rules.words)(text_words.drop_invalid(texts))
+  return Steps(rules.normalizers + rules.words)(drop_invalid(texts))
 
 
 def words_of(texts, options):

@@ -3,21 +3,10 @@
 import tensorflow as tf
 
 from keras_bert_impl.tokenizers.formats import characters
-from keras_bert_impl.tokenizers.graph import alignment
+from keras_bert_impl.tokenizers.graph import alignment, steps
 
 # Three groups: characters deleted before a text, the text, those after it.
 _TRIMMED = f"(?s)^({characters.DELETED}*)(.*?)({characters.DELETED}*)$"
-
-
-def drop_invalid(texts):
-  """Drops the bytes that are not UTF-8 from string `texts` of any shape."""
-  return tf.strings.unicode_transcode(
-    texts,
-    "UTF-8",
-    "UTF-8",
-    errors="ignore",
-    replace_control_characters=False,
-  )
 
 
 def split_with_offsets(texts):
@@ -33,7 +22,9 @@ def split_with_offsets(texts):
     (words, starts, ends), string and int32 RaggedTensor [B, (words)]: the first
     character of each, and the one after its last.
   """
-  texts = tf.strings.regex_replace(drop_invalid(texts), characters.BLANK, " ")
+  texts = tf.strings.regex_replace(
+    steps.drop_invalid(texts), characters.BLANK, " "
+  )
   texts = tf.strings.regex_replace(texts, f" |{characters.SINGLE}", "\n\\0\n")
   parts = tf.strings.split(texts, sep="\n")  # [B, (parts)]
   trimmed = tf.strings.regex_replace(

@@ -15,6 +15,7 @@ from keras_bert_impl.tokenizers.formats import (
   text_rules,
   tokenizer_json_writing,
   tokenizer_options,
+  vocabularies,
 )
 from keras_bert_impl.tokenizers.graph import (
   alignment,
@@ -69,13 +70,15 @@ class Tokenizer(_FromFiles):
 
   Args:
     pieces: subclass of `pipeline.Pipeline`.
-    vocabulary: `Vocabulary`.
-    options: its options, as `tokenizer_options.resolve` returns them.
-    files: list of paths to put under the assets/ of a SavedModel.
+    options: as `tokenizer_options.resolve` returns them.
+    files: list of paths of the vocabulary, to put under the assets/ of a
+      SavedModel.
     name: name of the module.
+    family: str, as of `Vocabulary.load`.
 
   Attributes:
-    vocabulary: as given; so are the options.
+    vocabulary: `Vocabulary`.
+    options: as given.
     vocab_size: int, number of tokens, V.
     pipeline: `Pipeline`, from texts to ids.
     framing: `families.family.Framing` of its sequences.
@@ -87,7 +90,8 @@ class Tokenizer(_FromFiles):
 
   sentence_prefix = ""
 
-  def __init__(self, pieces, vocabulary, options, files, name):
+  def __init__(self, pieces, options, files, name, family=None):
+    vocabulary = vocabularies.Vocabulary.load(*files, family=family)
     super().__init__(files, name)
     self.vocabulary = vocabulary
     self.vocab_size = vocabulary.size

@@ -13,7 +13,6 @@ from keras_bert_impl.tokenizers.graph import (
   alignment,
   pipeline,
   steps,
-  text_words,
   tokenizer,
 )
 
@@ -36,29 +35,18 @@ class WordPieceTokenizer(tokenizer.Tokenizer):
 
   Args:
     vocab_file: path of a vocab.txt or tokenizer.json.
-    do_lower_case: bool, lower-case and strip accents (uncased models).
-    compose_hangul: bool, keep Hangul syllables whole under do_lower_case; see
-      `WordPieceOptions`.
-    family: str, see `WordPieceOptions`.
+    *options: do_lower_case, ...: the fields of `WordPieceOptions`, also by
+      name.
     name: name of the module.
+    **named: those.
 
   Raises:
     FileNotFoundError, ValueError: as `Vocabulary.load`.
   """
 
-  def __init__(
-    self,
-    vocab_file,
-    do_lower_case=True,
-    compose_hangul=False,
-    family=None,
-    name="wordpiece_tokenizer",
-  ):
-    options = tokenizer_options.WordPieceOptions(
-      bool(do_lower_case), bool(compose_hangul), family
-    )
-    vocabulary = vocabularies.Vocabulary.load(vocab_file)
-    super().__init__(_WordPieces, vocabulary, options, [vocab_file], name)
+  def __init__(self, vocab_file, *options, name="wordpiece_tokenizer", **named):
+    options = tokenizer_options.WordPieceOptions(*options, **named)
+    super().__init__(_WordPieces, options, [vocab_file], name)
 
 
 class _WordPieces(pipeline.Pipeline):
@@ -117,7 +105,7 @@ class _WordPieces(pipeline.Pipeline):
 
   def units(self, texts):
     return alignment.units_of(
-      text_words.drop_invalid(texts),
+      steps.drop_invalid(texts),
       _UNIT,
       lambda parts: self._content(self.fold(parts, are_parts=True)),
     )
