@@ -25,7 +25,7 @@ from keras_bert_impl import configs  # noqa: E402
 from keras_bert_impl.runs.fine_tuning import (
   fine_tuning_config,
   fine_tuning_run,
-  run_setup,
+  run_actions,
 )
 from keras_bert_impl.runs.labelled_data import fine_tuning_data
 from keras_bert_impl.tasks.basics import fine_tuning
@@ -136,10 +136,10 @@ def _run(data, parts, output_dir, by_length, seed):
     num_train_epochs=FLAGS.num_epochs,
     bucket_by_length=by_length,
   )
-  setup = run_setup.Setup(parts, data, settings, training, {})
-  run = fine_tuning_run.Run(setup, output_dir, random_seed=seed)
-  run.train()
-  run.evaluate(["dev"])
+  run = fine_tuning_run.Run(parts, data, settings, training)
+  run = run.varied(output_dir, random_seed=seed)
+  run_actions.train(run)
+  run_actions.evaluate(run, ["dev"])
   return run
 
 

@@ -17,16 +17,18 @@ class EarlyStopping:
   Args:
     run: `Run`.
     patience: int, evaluations without a better score before training ends.
+    score: callable without arguments -> {metric: float} of the dev set.
 
   Raises:
     ValueError: the run has no dev set with labels.
   """
 
-  def __init__(self, run, patience):
+  def __init__(self, run, patience, score):
     self._run = run
     self._patience = patience
-    self._split = run.data.selecting_split
-    if self._split is None:
+    self._score = score
+    self._main_metric = run.fine_tuning.evaluator.main_metric
+    if run.data.selecting_split is None:
       raise ValueError(
         "--early_stopping_patience needs a dev set with labels: give one, or 0"
         " to train to the end."
@@ -39,7 +41,11 @@ class EarlyStopping:
     """Returns whether to stop at `step`."""
     self._lines.cut(step)
     if step not in [entry["step"] for entry in self._lines.read()]:
-      self._score(step)
+      scores = self._score()
+      logging.info("Step %d: %s.", step, scores)
+      if scores[self._main_metric] > max(self._values(), default=-np.inf):
+        self._best_saver().save(step)
+      self._lines.append({"step": step, **scores})
     values = self._values()
     best = int(np.argmax(values))
     return len(values) - 1 - best >= self._patience
@@ -63,18 +69,9 @@ class EarlyStopping:
     """Deletes the copy of the best checkpoint."""
     savers.remove_all(self._best_saver().output_dir)
 
-  def _score(self, step):
-    scores = self._run.score(self._split)
-    logging.info("Step %d: %s.", step, scores)
-    main_metric = self._run.evaluator.main_metric
-    if scores[main_metric] > max(self._values(), default=-np.inf):
-      self._best_saver().save(step)
-    self._lines.append({"step": step, **scores})
-
   def _values(self):
     """Returns the scores so far, list of float."""
-    main_metric = self._run.evaluator.main_metric
-    return [entry[main_metric] for entry in self._lines.read()]
+    return [entry[self._main_metric] for entry in self._lines.read()]
 
   def _best_saver(self):
     folder = os.path.join(self._run.output_dir, _BEST)

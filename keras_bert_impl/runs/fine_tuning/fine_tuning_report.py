@@ -27,15 +27,17 @@ _METHODS = (
 _MOST_LABELS = 40
 
 
-def write(run, setup):
+def write(run):
   """Writes the page of a `fine_tuning_run.Run`, of its folder's content."""
   data = report_material.keep(
-    run.folder, report_material.DATA, setup.cards.of_read()
+    run.folder,
+    report_material.DATA,
+    report_material.cards(run.data, run.fine_tuning.evaluator),
   )
   run.folder.write_report(
-    _title(setup, run.output_dir),
+    _title(run),
     [
-      _scores(run.results, run.evaluator.main_metric),
+      _scores(run.results, run.fine_tuning.evaluator.main_metric),
       _curves(run),
       *_answers(data[report_material.ANSWERS]),
       _data(data[report_material.DATA]),
@@ -43,37 +45,36 @@ def write(run, setup):
   )
 
 
-def write_search(folder, setup, results):
+def write_search(search, results):
   """Writes the page of a search; returns its path.
 
   Args:
-    folder: str.
-    setup: `run_setup.Setup`.
+    search: `fine_tuning_run.Run`, what its runs have in common.
     results: dict, the content of its results.json.
   """
   best = results["best"]
   answers = report_material.read(best["folder"])[report_material.ANSWERS]
   found = run_results.read_results(best["folder"])
-  configuration = vars(setup.settings) | setup.config | setup.training
+  configuration = vars(search.settings) | search.config | search.training
   return report_page.write(
-    folder,
-    _title(setup, folder),
+    search.output_dir,
+    _title(search),
     [
       _configurations(results),
-      _runs(folder, results),
+      _runs(search.output_dir, results),
       _scores(found, results["metric"])._replace(
         title=f"Scores of the best run, {best['name']}"
       ),
       *_answers(answers),
-      _data(setup.cards.of_read()),
+      _data(report_material.cards(search.data, search.fine_tuning.evaluator)),
       *sections.origin([sections.command(configuration)]),
     ],
   )
 
 
-def _title(setup, folder):
-  head = setup.fine_tuning.task.head or "fine-tuning"
-  name = os.path.basename(os.path.normpath(folder))
+def _title(run):
+  head = run.fine_tuning.task.head or "fine-tuning"
+  name = os.path.basename(os.path.normpath(run.output_dir))
   return f"{head.replace('_', ' ').capitalize()}: {name}"
 
 
@@ -111,7 +112,7 @@ def _scores(results, main_metric):
 def _curves(run):
   """Returns the section of what was logged in training and between."""
   section = sections.curves(run_log.read(run.output_dir))
-  metric = run.evaluator.main_metric
+  metric = run.fine_tuning.evaluator.main_metric
   path = run.folder.join(early_stopping.EVALUATIONS_NAME)
   entries = run_log.JsonLines(path).read()
   if not entries:

@@ -1,9 +1,9 @@
-"""One fine-tuning run in its folder: training, scores, files and report."""
+"""One fine-tuning run: what it is made of, its steps and its model."""
 
 import dataclasses
+import functools
 import gc
-import os
-import time
+import math
 
 import keras
 from absl import logging
@@ -13,57 +13,73 @@ from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.descriptions import config_json, description
 from keras_bert_impl.checkpoints.naming import names
 from keras_bert_impl.model_folders import run_folder, task_file
-from keras_bert_impl.reports import report_page
-from keras_bert_impl.runs.fine_tuning import (
-  early_stopping,
-  fine_tuning_report,
-  predictions,
-  report_material,
-  run_setup,
-)
-from keras_bert_impl.runs.labelled_data import hidden_states
-from keras_bert_impl.tasks.basics import pictures
+from keras_bert_impl.runs.fine_tuning import fine_tuning_config
 from keras_bert_impl.training import experiment as experiment_lib
-from keras_bert_impl.training import run_configuration, savers
-from keras_bert_impl.training import run_results as report
+from keras_bert_impl.training import run_configuration, run_results, savers
+from keras_bert_impl.training import training_config as config_lib
+from tfrecords import lengths
+from tfrecords.labelled import length_batches
 
-# The split whose thresholds are used for splits without labels.
-_DEV = "dev"
 _UNTRAINED = (
   "Train the missing weights with --do_train, or give the configuration of the"
   " checkpoint."
 )
 
 
+@dataclasses.dataclass(eq=False)
 class Run:
-  """One fine-tuning run.
-
-  Args:
-    setup: `run_setup.Setup`.
-    output_dir: str.
-    **values: values that replace those of the setup: fields of
-      `TrainingConfig` or `FineTuningConfig`.
+  """A run, or what the runs of a search have in common.
 
   Attributes:
-    output_dir: as given.
-    values: as given.
-    folder: `RunFolder`.
-    plan: `run_setup.Plan`.
+    fine_tuning: `FineTuning`, the task.
     data: `fine_tuning_data.Data`.
-    evaluator: `Evaluator`.
-    settings: `FineTuningConfig`, with the values.
+    settings: `fine_tuning_config.FineTuningConfig`.
+    training: {field of `TrainingConfig`: value}, of `training_values`.
+    config: {name: value}, the script's own settings, for results.json.
+    values: {name: value} in which it differs from others of a search.
+    replaced_rows: {split: `Rows`} to read instead of those of the data: the
+      same ones with more columns.
+
+  Raises:
+    ValueError: a value is out of range.
   """
 
-  def __init__(self, setup, output_dir, **values):
-    self.output_dir = output_dir
-    self.values = values
-    self.data = setup.data
-    self.evaluator = setup.fine_tuning.evaluator
-    self._setup = setup
-    self.plan = run_setup.Plan(setup, output_dir, values)
-    self.settings = self.plan.settings
-    self.folder = run_folder.RunFolder(output_dir)
-    self._experiment = None
+  fine_tuning: object
+  data: object
+  settings: object
+  training: dict
+  config: dict = dataclasses.field(default_factory=dict)
+  values: dict = dataclasses.field(default_factory=dict)
+  replaced_rows: dict = dataclasses.field(default_factory=dict, init=False)
+
+  def __post_init__(self):
+    fine_tuning_config.provisional_config(self.training)  # Checks the values.
+
+  def varied(self, output_dir, **values):
+    """Returns a `Run` in another folder.
+
+    Args:
+      output_dir: str.
+      **values: fields of `TrainingConfig` or `FineTuningConfig` that differ.
+    """
+    of_training = {k: v for k, v in values.items() if k in self.training}
+    of_settings = {k: v for k, v in values.items() if k not in of_training}
+    return dataclasses.replace(
+      self,
+      settings=dataclasses.replace(self.settings, **of_settings),
+      training=self.training | of_training | {"output_dir": output_dir},
+      values=values,
+    )
+
+  @property
+  def output_dir(self):
+    """Folder of checkpoints and results, str."""
+    return self.training["output_dir"]
+
+  @functools.cached_property
+  def folder(self):
+    """The `RunFolder`."""
+    return run_folder.RunFolder(self.output_dir)
 
   @property
   def results(self):
@@ -79,28 +95,114 @@ class Run:
   @property
   def scores(self):
     """{metric: float}, scores of the split that selects runs, or {}."""
-    return report.scores_of(self.results, self.data.selecting_split)
+    return run_results.scores_of(self.results, self.data.selecting_split)
 
   @property
+  def lengths(self):
+    """Padded lengths of batches, ascending tuple of int."""
+    training = self.training
+    is_tpu = training["use_tpu"] or training["distribution_strategy"] == "tpu"
+    return lengths.padded_lengths(
+      self.fine_tuning.preprocessor.max_seq_length,
+      by_length=self.settings.bucket_by_length and not is_tpu,
+    )
+
+  def rows(self, split):
+    """Returns the `Rows` of a split as the run reads them."""
+    return self.replaced_rows.get(split) or self.data.rows(split)
+
+  def stages(self):
+    """Returns [(`Rows`, int: steps)] of the training data, in order."""
+    if not self.data.stages:
+      raise ValueError(
+        'splits must have the key "train": --do_train needs training data.'
+      )
+    stages = []
+    for split in self.data.stages:
+      rows = self.rows(split)
+      steps = len(rows) * self.settings.num_train_epochs
+      steps = int(steps / self.training["train_batch_size"])
+      stages.append((rows, max(1, steps)))
+    return stages
+
+  def batches(self, start_step):
+    """Returns the batches of the training from `start_step` on."""
+    return length_batches.training_batches(
+      self.stages(),
+      self.training["train_batch_size"],
+      self.training["random_seed"],
+      self.lengths,
+      start_step,
+      self.fine_tuning.task.pads_left,
+    )
+
+  def training_config(self):
+    """Returns the `TrainingConfig`, with the numbers of steps."""
+    values, settings = self.training, self.settings
+    if settings.do_train:
+      steps = sum(number for _, number in self.stages())
+      every = values["save_checkpoints_steps"] or math.ceil(
+        steps / settings.num_train_epochs
+      )
+      return config_lib.TrainingConfig(
+        **values
+        | {
+          "num_train_steps": steps,
+          "num_warmup_steps": int(steps * settings.warmup_proportion),
+          "save_checkpoints_steps": every,
+        }
+      )
+    # Evaluation takes the training options from the recorded run, except an
+    # --init_checkpoint that is given.
+    values = values | {
+      k: v
+      for k, v in self._recorded().items()
+      if k in values
+      and k not in config_lib.FREE_FIELDS
+      and not (k == "init_checkpoint" and values[k])
+    }
+    values["save_checkpoints_steps"] = 1
+    if settings.members:
+      values["init_checkpoint"] = settings.members[0]
+    return config_lib.TrainingConfig(**values | {"num_warmup_steps": 0})
+
+  def fixed(self):
+    """Returns {name: value} that a resumed run must keep, beside its config."""
+    if self.settings.do_train:
+      of_training = {
+        "lengths": list(self.lengths),
+        "num_train_epochs": self.settings.num_train_epochs,
+        "warmup_proportion": self.settings.warmup_proportion,
+        "train_rows": [*map(self.data.fingerprint, self.data.stages)],
+      }
+    else:
+      of_training = {
+        name: value
+        for name, value in self._recorded().items()
+        if name not in self.training
+      }
+    return of_training | {
+      "encoder": self.fine_tuning.task.config.to_dict(),
+      "vocabulary": self.data.vocabulary.fingerprint,
+      "task": self.fine_tuning.describe(),
+    }
+
+  @functools.cached_property
   def experiment(self):
     """The `Experiment`, built at first use."""
-    if self._experiment is None:
-      is_training = self.settings.do_train
-      config = self.plan.training_config()
-      self._experiment = experiment_lib.Experiment(
-        self._setup.fine_tuning.task,
-        config,
-        self.plan.fixed(),
-        # Training can start from a random head; predictions cannot.
-        required_prefixes=names.ENCODER_PREFIXES if is_training else ("",),
-        remedy=None if is_training else _UNTRAINED,
-      ).start()
-      if not is_training:
-        _check_checkpoints(
-          self._setup, self.settings.members, config.init_checkpoint
-        )
-      _keep_model_files(self.folder, self._setup, self._experiment.model.config)
-    return self._experiment
+    is_training, config = self.settings.do_train, self.training_config()
+    experiment = experiment_lib.Experiment(
+      self.fine_tuning.task,
+      config,
+      self.fixed(),
+      # Training can start from a random head; predictions cannot.
+      required_prefixes=names.ENCODER_PREFIXES if is_training else ("",),
+      remedy=None if is_training else _UNTRAINED,
+    ).start()
+    if not is_training:
+      _check_checkpoints(self, config.init_checkpoint)
+    _keep_model_files(self, experiment.model.config)
+    return experiment
 
   def check_same(self):
     """Checks that the run in the folder has this configuration and data.
@@ -108,8 +210,8 @@ class Run:
     Raises:
       ValueError: they differ; the message names the difference.
     """
-    run_configuration.check_same(self.plan.training_config(), self.plan.fixed())
-    where = self.folder.join(report.RESULTS_NAME)
+    run_configuration.check_same(self.training_config(), self.fixed())
+    where = self.folder.join(run_results.RESULTS_NAME)
     for split in self.data.dev_splits:
       evaluation = files.field(self.results["eval"], split, dict, where)
       rows = files.field(evaluation, "rows", str, where)
@@ -119,198 +221,29 @@ class Run:
           " examples: choose another --output_dir."
         )
 
-  def train(self):
-    """Trains to the last step."""
-    if _is_trained(self):
-      print(f"{self.output_dir} holds a finished run: nothing left to train.")
-      return
-    # Errors in the other splits should show before the training.
-    for split in self.data.other_splits:
-      self.data.rows(split)
-    if self._setup.fine_tuning.task.has_frozen_encoder:
-      hidden_states.add(self.plan, self.experiment)
-    patience = self.settings.early_stopping_patience
-    stopping = patience and early_stopping.EarlyStopping(self, patience)
-    summary = self.experiment.train(self.plan.batches, stopping or None)
-    self.results["train"] = dataclasses.asdict(summary)
-    if stopping:
-      self.results["train"]["best_step"] = stopping.restore_best()
-    self.results["train"]["is_finished"] = True
-    self._save_results()
-    if stopping:
-      stopping.remove_best()  # Only now: a killed run needs it again.
-
-  def outputs(self, split):
-    """Returns (model outputs for a split, rows per second).
-
-    Outputs are as `Evaluator.answers` takes them; an ensemble gives its mean.
-    """
-    started = time.monotonic()
-    rows = self.plan.rows(split)
-    outputs = predictions.predict(
-      self.experiment,
-      rows,
-      self._setup.lengths,
-      self.evaluator.token_outputs,
-      self.settings.members,
-    )
-    return outputs, len(rows) / (time.monotonic() - started)
-
-  def score(self, split):
-    """Returns the scores {metric: float} of a split with labels."""
-    examples, rows = self.data.examples(split), self.data.rows(split)
-    outputs, _ = self.outputs(split)
-    answers = self.evaluator.answers(examples, rows, outputs)
-    return self.evaluator.score(examples, answers)
-
-  def evaluate(self, splits):
-    """Predicts splits, scores those with labels, and writes the results."""
-    for split in splits:
-      # Before the texts are tokenized, which takes long.
-      _check_weights(self.experiment, self.settings.do_train)
-      self._evaluate(split)
-      self._save_results()
-
-  def give_up(self, error):
-    """Records a diverged run with the scores of the best constant answers."""
-    self.results["train"] = {"is_finished": True, "error": str(error)}
-    for split in self.data.dev_splits:
-      result = _unscored(self.data, split)
-      if self.data.is_labelled(split):
-        scores = self.evaluator.baselines(self.data.examples(split))
-        result["baseline"] = scores[self.evaluator.main_metric]
-        result["scores"] = scores
-      self.results.setdefault("eval", {})[split] = result
-    self._save_results()
-    fine_tuning_report.write(self, self._setup)
-    savers.remove_all(self.output_dir)
-
-  def report(self):
-    """Writes the loss curves, report.html and results.json."""
-    self.folder.plot_curves()
-    self.folder.artifacts["checkpoint"] = (
-      self.experiment.saver.latest() or self.experiment.config.init_checkpoint
-    )
-    self.folder.artifacts["results"] = self.folder.join(report.RESULTS_NAME)
-    self.folder.artifacts["report"] = self.folder.join(report_page.NAME)
-    self._save_results()
-    fine_tuning_report.write(self, self._setup)
-
   def close(self):
     """Frees the memory of the model; a later use builds it again."""
-    self._experiment = None
+    self.__dict__.pop("experiment", None)
     keras.utils.clear_session()
     gc.collect()  # Graphs and models refer to each other.
 
-  def _evaluate(self, split):
-    """Predicts a split, and scores it if it has labels."""
-    evaluator, artifacts = self.evaluator, self.folder.artifacts
-    examples, rows = self.data.examples(split), self.data.rows(split)
-    outputs, speed = self.outputs(split)
-    folder = self.folder.join(split)
-    result = _unscored(self.data, split) | {"rows_per_second": speed}
-    answers = evaluator.answers(examples, rows, outputs)
-    scores = report.scores_of(self.results, _DEV)
-    if self.data.is_labelled(split):
-      scores = evaluator.score(examples, answers)
-      result["scores"] = scores
-      result["shown"] = evaluator.shown_metrics or list(scores)
-      result["baseline"] = evaluator.baseline(examples)
-      intervals = evaluator.intervals(examples, answers, scores)
-      result["intervals"] = {k: v._asdict() for k, v in intervals.items()}
-      figure = evaluator.plot(examples, answers, scores)
-      if figure:
-        artifacts[f"{split} picture"] = os.path.join(folder, "scores.png")
-        pictures.save(figure, artifacts[f"{split} picture"])
-      judgement = evaluator.judge(examples, rows, outputs, answers, scores)
-      shown = report_material.of_answers(
-        self.data.preprocessor, examples, judgement, figure
-      )
-      report_material.keep(self.folder, report_material.ANSWERS, {split: shown})
-    paths = evaluator.write(examples, answers, scores, folder)
-    artifacts.update({f"{split} {what}": path for what, path in paths.items()})
-    self.results.setdefault("eval", {})[split] = result
-
-  def _save_results(self):
-    """Writes results.json."""
-    self.results["data"] = self.results.get("data", {}) | self.data.counts
-    self.folder.save_results(
-      {
-        **vars(self.settings),
-        **self._setup.config,
-        **vars(self.experiment.config),
-      }
-    )
+  def _recorded(self):
+    """Returns the configuration recorded in the folder; {} without a run."""
+    if not savers.latest(self.output_dir):
+      return {}
+    return run_configuration.read_agreed(self.output_dir)
 
 
-def summary(results):
-  """Returns the table of results, str."""
-  rows = []
-  for split, result in results.get("eval", {}).items():
-    for name in result["shown"]:
-      rows.append((f"{split} {name}", f"{result['scores'][name]:.4f}"))
-    if result["scores"]:
-      baseline = f"{result['baseline']:.4f}"
-      rows.append((f"{split}: best constant answer", baseline))
-    rows.append((f"{split} rows/s", f"{result['rows_per_second']:.1f}"))
-  if "train" in results:
-    train = results["train"]
-    rows += [
-      ("steps", str(train["steps"])),
-      ("examples/s", f"{train['examples_per_second']:.1f}"),
-      ("padding", f"{train['padding_share']:.1%}"),
-    ]
-  data = [
-    f"{split}: " + ", ".join(f"{n} {what}" for what, n in counts.items())
-    for split, counts in results["data"].items()
-  ]
-  return "\n".join([report.table(rows, ("", "this run")), "", *data])
-
-
-def _unscored(data, split):
-  """Returns the results of a split before it is scored."""
-  return {"rows": data.fingerprint(split), "scores": {}, "shown": []}
-
-
-def _is_trained(run):
-  """Returns whether a run's folder holds the weights of a finished training.
-
-  One whose last checkpoint is damaged goes on from the one before.
-
-  Raises:
-    ValueError: its configuration is another one.
-  """
-  train = run.results.get("train", {})
-  if not train.get("is_finished"):
-    return False
-  run_configuration.check_same(run.plan.training_config(), run.plan.fixed())
-  if not savers.latest(run.output_dir):  # Diverged, or not the best.
-    return True
-  last = train.get("best_step", train["steps"])
-  return run.experiment.loop.step == last
-
-
-def _check_weights(experiment, is_training):
-  """Raises ValueError unless there are trained weights."""
-  if is_training and not experiment.saver.latest():
-    raise ValueError(
-      f"output_dir ({experiment.config.output_dir}) holds a finished run whose"
-      " checkpoint was deleted: choose another --output_dir to train it again."
-    )
-  experiment.check_weights()
-
-
-def _keep_model_files(folder, setup, config):
+def _keep_model_files(run, config):
   """Writes the model's files and task.json beside the checkpoints.
 
   Args:
-    folder: `RunFolder`.
-    setup: `run_setup.Setup`.
+    run: `Run`.
     config: `EncoderConfig` of the model.
   """
-  task = setup.fine_tuning.task
-  folder.keep_model_files(config, setup.data.vocabulary, setup.data.options)
-  folder.write_json(task_file.NAME, task_file.describe(setup.fine_tuning))
+  task, folder = run.fine_tuning.task, run.folder
+  folder.keep_model_files(config, run.data.vocabulary, run.data.options)
+  folder.write_json(task_file.NAME, task_file.describe(run.fine_tuning))
   if not task.has_standard_head:
     return
   described = description.Description(config, task.head, task.labels)
@@ -321,19 +254,18 @@ def _keep_model_files(folder, setup, config):
     logging.warning("%s is not written: %s", config_json.FILE_NAME, error)
 
 
-def _check_checkpoints(setup, members, origin):
+def _check_checkpoints(run, origin):
   """Checks classes and vocabulary of the checkpoints to evaluate.
 
   Args:
-    setup: `run_setup.Setup`.
-    members: list of str, checkpoints of an ensemble, or [].
+    run: `Run`.
     origin: str, the checkpoint of a single model, or None.
 
   Raises:
     ValueError: a head has other classes, or members of the ensemble have
       different vocabularies.
   """
-  ours = setup.fine_tuning.task.labels or ()
+  ours, members = run.fine_tuning.task.labels or (), run.settings.members
   for path in members or filter(None, [origin]):
     checkpoint = reading.open_checkpoint(path)
     theirs = checkpoint.description and checkpoint.description.labels
@@ -344,7 +276,7 @@ def _check_checkpoints(setup, members, origin):
         " checkpoint of this task."
       )
     theirs = experiment_lib.vocabulary_fingerprint(checkpoint.folder)
-    if members and theirs not in (None, setup.data.vocabulary.fingerprint):
+    if members and theirs not in (None, run.data.vocabulary.fingerprint):
       raise ValueError(
         f"ensemble_dirs: {path} has another vocabulary than the other runs, so"
         " its ids mean other tokens: give runs with the same vocabulary."

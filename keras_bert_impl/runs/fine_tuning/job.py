@@ -3,8 +3,8 @@
 A script reads its examples and chooses its task; this package does the rest:
 
   fine_tuning_config.py  options
-  run_setup.py           steps, batches, and what a continued run must keep
-  fine_tuning_run.py     one run in its folder: training, scores, files, report
+  fine_tuning_run.py     a run: steps, batches, what a continued one must keep
+  run_actions.py         what is done with it: training, scores, files, report
   early_stopping.py      ends a run when its dev scores stop improving
   predictions.py         outputs of a model, or of an ensemble
   search.py              restarts, and a grid of hyper-parameters
@@ -22,7 +22,7 @@ from keras_bert_impl import files, locks
 from keras_bert_impl.model_folders import model_files, task_file
 from keras_bert_impl.runs.fine_tuning import (
   fine_tuning_config,
-  run_setup,
+  fine_tuning_run,
   search,
 )
 from keras_bert_impl.runs.labelled_data import fine_tuning_data
@@ -104,11 +104,11 @@ class Job:
       os.path.join(output_dir, "records"),
       counts,
     )
-    setup = run_setup.Setup(
+    run = fine_tuning_run.Run(
       fine_tuning, data, self.settings, self._training, config or {}
     )
     with locks.of_folder(output_dir):
-      return search.run(setup)
+      return search.run(run)
 
   def described_task(self):
     """Returns task.json of the run to continue or use; {} if there is none."""

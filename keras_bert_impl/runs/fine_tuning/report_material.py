@@ -88,57 +88,52 @@ def of_answers(preprocessor, examples, judgement, figure):
   }
 
 
-class Cards:
-  """Facts of the splits of a task, counted once for all runs.
+def cards(data, evaluator):
+  """Returns {split: JSON object}, facts of the splits whose rows were read.
+
+  They are counted once for all runs of a search.
 
   Args:
     data: `fine_tuning_data.Data`.
     evaluator: `Evaluator`.
   """
+  new = [split for split in data.counts if split not in data.cards]
+  trained_on = set()
+  if not set(new) <= set(data.stages):
+    trained_on = {x for split in data.stages for x in _texts(data, split)}
+  for split in new:
+    data.cards[split] = _card(data, evaluator, split, trained_on)
+  return {split: data.cards[split] for split in data.counts}
 
-  def __init__(self, data, evaluator):
-    self._data = data
-    self._evaluator = evaluator
-    self._made = {}
-    self._trained_on = None
 
-  def of_read(self):
-    """Returns {split: JSON object} of the splits whose rows have been read."""
-    for split in self._data.counts:
-      if split not in self._made:
-        self._made[split] = self._make(split)
-    return {split: self._made[split] for split in self._data.counts}
+def _card(data, evaluator, split, trained_on):
+  """Returns the facts of a split.
 
-  def _make(self, split):
-    data, examples = self._data, self._data.examples(split)
-    files = dict.fromkeys(x.origin.rpartition(":")[0] for x in examples)
-    card = {
-      "files": [*filter(None, files)][:_MOST_FILES],
-      "counts": data.counts[split],
-      "lengths": length_facts.summary(
-        data.rows(split).lengths, data.preprocessor.max_seq_length
-      ),
-    }
-    if data.is_labelled(split):
-      card["labels"] = self._evaluator.label_counts(examples)
-    if data.stages and split not in data.stages:
-      trained_on = self._texts_trained_on()
-      card["also_trained_on"] = sum(
-        self._texts(example) in trained_on for example in examples
-      )
-    return card
+  Args:
+    data: `fine_tuning_data.Data`.
+    evaluator: `Evaluator`.
+    split: str.
+    trained_on: set of the texts of the training examples, tuples of str.
+  """
+  examples = data.examples(split)
+  files = dict.fromkeys(x.origin.rpartition(":")[0] for x in examples)
+  card = {
+    "files": [*filter(None, files)][:_MOST_FILES],
+    "counts": data.counts[split],
+    "lengths": length_facts.summary(
+      data.rows(split).lengths, data.preprocessor.max_seq_length
+    ),
+  }
+  if data.is_labelled(split):
+    card["labels"] = evaluator.label_counts(examples)
+  if data.stages and split not in data.stages:
+    card["also_trained_on"] = sum(x in trained_on for x in _texts(data, split))
+  return card
 
-  def _texts(self, example):
-    return tuple(self._data.preprocessor.texts(example))
 
-  def _texts_trained_on(self):
-    if self._trained_on is None:
-      self._trained_on = {
-        self._texts(example)
-        for split in self._data.stages
-        for example in self._data.examples(split)
-      }
-    return self._trained_on
+def _texts(data, split):
+  """Yields the texts of each example, tuples of str."""
+  return map(tuple, map(data.preprocessor.texts, data.examples(split)))
 
 
 def _cut(text):

@@ -14,7 +14,7 @@ from keras_bert_impl import files
 from keras_bert_impl.runs.fine_tuning import (
   configurations,
   fine_tuning_report,
-  fine_tuning_run,
+  run_actions,
 )
 from keras_bert_impl.training import run_results, savers, training_loop
 
@@ -77,148 +77,109 @@ def plan(settings, random_seed):
   ]
 
 
-def run(setup):
+def run(common):
   """Does the run of the settings, or all runs of a search, and reports.
 
   Args:
-    setup: `run_setup.Setup`.
+    common: `fine_tuning_run.Run`, what all runs have in common.
 
   Returns:
     dict, the content of results.json in its output_dir.
-  """
-  output_dir = setup.training["output_dir"]
-  runs = plan(setup.settings, setup.training["random_seed"])
-  if len(runs) == 1:
-    return _run_one(fine_tuning_run.Run(setup, output_dir, **runs[0]))
-  return _Search(setup, runs).run()
-
-
-def _run_one(run):
-  settings = run.settings
-  if settings.do_train:
-    run.train()
-  splits = run.data.dev_splits if settings.do_eval else []
-  if settings.do_predict:
-    splits = run.data.other_splits
-  run.evaluate(splits)
-  run.report()
-  run.folder.print_report(fine_tuning_run.summary(run.results))
-  return run.results
-
-
-class _Search:
-  """The runs of a grid search or of restarts.
-
-  Args:
-    setup: `run_setup.Setup`.
-    runs: list of {name: value}, as `plan` returns it.
 
   Raises:
     ValueError: no labelled dev set selects the best run, or a value is out of
       range.
   """
-
-  def __init__(self, setup, runs):
-    settings = setup.settings
-    data = setup.data
-    if not settings.do_train or not data.selecting_split:
-      raise ValueError(
-        "--grid and --num_restarts need --do_train and a dev set with labels,"
-        " which selects the best run."
-      )
-    self._setup = setup
-    self._metric = setup.fine_tuning.evaluator.main_metric
-    self._output_dir = setup.training["output_dir"]
-    self._runs = runs
-    for values in runs:
-      self._make(values)  # Wrong values fail before the first run.
-
-  def run(self):
-    """Does the runs that are not finished yet; reports on all runs.
-
-    Returns:
-      dict, the content of results.json of the search.
-    """
-    entries, best = [], None
-    for number, values in enumerate(self._runs):
-      run = self._make(values)
-      name = configurations.name_of(values)
-      print(f"\nRun {number + 1} of {len(self._runs)}: {name}")
-      if run.is_scored:
-        run.check_same()
-      else:
-        self._complete(run)
-      entries.append(self._entry(run))
-      print(f"dev {self._metric} {entries[-1]['score']:.4f}")
-      if best is None or entries[-1]["score"] > best["score"]:
-        best, loser = entries[-1], best
-      else:
-        loser = entries[-1]
-      if loser:
-        savers.remove_all(loser["folder"])
-      results = self._write(entries, best)
-    page = fine_tuning_report.write_search(
-      self._output_dir, self._setup, results
+  varied = plan(common.settings, common.training["random_seed"])
+  if len(varied) == 1:
+    only = common.varied(common.output_dir, **varied[0])
+    run_actions.do(only)
+    return only.results
+  if not common.settings.do_train or not common.data.selecting_split:
+    raise ValueError(
+      "--grid and --num_restarts need --do_train and a dev set with labels,"
+      " which selects the best run."
     )
-    self._print(results)
-    print(f"report    {page}")
-    if self._setup.settings.do_predict:
-      run = self._make(best["values"])
-      run.evaluate(self._setup.data.other_splits)
-      run.report()
-      run.folder.print_report(fine_tuning_run.summary(run.results))
-    return results
-
-  def _make(self, values):
-    folder = os.path.join(
-      self._output_dir, "runs", configurations.name_of(values)
+  # Wrong values fail before the first run.
+  runs = [
+    common.varied(
+      os.path.join(common.output_dir, "runs", configurations.name_of(values)),
+      **values,
     )
-    return fine_tuning_run.Run(self._setup, folder, **values)
+    for values in varied
+  ]
+  return _search(common, runs)
 
-  def _complete(self, run):
-    """Trains and scores a run; a diverged one gets the baseline's score."""
-    try:
-      run.train()
-    except training_loop.DivergedError as error:
-      logging.warning("%s", error)
-      run.give_up(error)
+
+def _search(common, runs):
+  """Does the runs that are not finished yet; reports on all runs.
+
+  Returns:
+    dict, the content of results.json of the search.
+  """
+  metric = common.fine_tuning.evaluator.main_metric
+  path = os.path.join(common.output_dir, run_results.RESULTS_NAME)
+  entries, best = [], None
+  for number, run in enumerate(runs, start=1):
+    name = configurations.name_of(run.values)
+    print(f"\nRun {number} of {len(runs)}: {name}")
+    if run.is_scored:
+      run.check_same()
     else:
-      run.evaluate(self._setup.data.dev_splits)
-      run.report()
-    run.close()
-
-  def _entry(self, run):
-    result = run.results["eval"][run.data.selecting_split]
-    score = result["scores"][self._metric]
-    return {
-      "name": configurations.name_of(run.values),
-      "values": run.values,
-      "score": score,
-      "scores": result["scores"],
-      # The run learned nothing, as happens on small data.
-      "is_degenerate": score <= result["baseline"] + _MARGIN,
-      "folder": run.output_dir,
-    }
-
-  def _write(self, entries, best):
-    """Writes results.json of the search; returns its content."""
+      _complete(run)
+    entries.append(_entry(run, metric))
+    score = entries[-1]["score"]
+    print(f"dev {metric} {score:.4f}")
+    loser = run
+    if best is None or score > best.scores[metric]:
+      best, loser = run, best
+    if loser:
+      savers.remove_all(loser.output_dir)
     results = {
-      "metric": self._metric,
-      "best": best,
+      "metric": metric,
+      "best": entries[runs.index(best)],
       "configurations": configurations.summarize(entries),
       "runs": entries,
-      "num_runs": len(self._runs),
+      "num_runs": len(runs),
       "versions": run_results.versions(),
     }
-    path = os.path.join(self._output_dir, run_results.RESULTS_NAME)
     files.write_json(path, results)
-    return results
+  page = fine_tuning_report.write_search(common, results)
+  header, rows = configurations.table(results)
+  print(f"\n{run_results.table(rows, header)}\n")
+  print(f"best run  {results['best']['score']:.4f}  {best.output_dir}")
+  print(f"results   {path}")
+  print(f"report    {page}")
+  if common.settings.do_predict:
+    run_actions.evaluate(best, common.data.other_splits)
+    run_actions.write_report(best)
+    best.folder.print_report(run_actions.summary(best.results))
+  return results
 
-  def _print(self, results):
-    best = results["best"]
-    header, rows = configurations.table(results)
-    print(f"\n{run_results.table(rows, header)}\n")
-    print(f"best run  {best['score']:.4f}  {best['folder']}")
-    print(
-      f"results   {os.path.join(self._output_dir, run_results.RESULTS_NAME)}"
-    )
+
+def _complete(run):
+  """Trains and scores a run; a diverged one gets the baseline's score."""
+  try:
+    run_actions.train(run)
+  except training_loop.DivergedError as error:
+    logging.warning("%s", error)
+    run_actions.give_up(run, error)
+  else:
+    run_actions.evaluate(run, run.data.dev_splits)
+    run_actions.write_report(run)
+  run.close()
+
+
+def _entry(run, metric):
+  """Returns what results.json of the search tells of a run."""
+  result = run.results["eval"][run.data.selecting_split]
+  score = result["scores"][metric]
+  return {
+    "name": configurations.name_of(run.values),
+    "values": run.values,
+    "score": score,
+    "scores": result["scores"],
+    # The run learned nothing, as happens on small data.
+    "is_degenerate": score <= result["baseline"] + _MARGIN,
+    "folder": run.output_dir,
+  }

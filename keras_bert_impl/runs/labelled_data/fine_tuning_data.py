@@ -33,6 +33,7 @@ class Data:
     options: as given.
     stages: list of str, the splits to train on, one after the other.
     counts: {split: {what: int}}, for the splits whose rows have been read.
+    cards: {split: JSON object}, what `report_material.cards` has counted.
   """
 
   def __init__(
@@ -43,7 +44,7 @@ class Data:
       vocabulary_path, family=options.family
     )
     self.options = options
-    self.counts = {}
+    self.counts, self.cards = {}, {}
     self._read_counts = counts or {}
     self._folder = folder
     self._rows = {}

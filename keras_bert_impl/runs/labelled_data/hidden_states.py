@@ -22,7 +22,7 @@ from tfrecords import manifest
 from tfrecords.labelled import length_batches, row_files
 
 
-def add(plan, experiment):
+def add(run, experiment):
   """Adds the column `features.HIDDEN_STATES` to the rows that a run repeats.
 
   These are the rows of training and dev sets. The encoder runs unless the file
@@ -31,16 +31,17 @@ def add(plan, experiment):
   training loop runs the encoder then.
 
   Args:
-    plan: `run_setup.Plan` of the run.
+    run: `fine_tuning_run.Run`.
     experiment: `Experiment` of a task that `has_frozen_encoder`.
 
   Raises:
     OSError: a file cannot be written.
   """
-  data = plan.setup.data
+  data = run.data
   for split in (*data.stages, *data.dev_splits):
-    rows = _with_states(experiment, data, split, plan.setup.lengths)
-    plan.replace_rows(split, rows)
+    run.replaced_rows[split] = _with_states(
+      experiment, data, split, run.lengths
+    )
 
 
 def _with_states(experiment, data, split, lengths):

@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_bert_impl import configs, models, tokenizers
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.model_folders import trained_models
+from keras_bert_impl.runs.fine_tuning import run_actions
 from keras_bert_impl.serving import export
 from keras_bert_impl.serving.heads import classification
 from tests import architectures, slow
@@ -67,7 +68,7 @@ def test_a_family_is_fine_tuned(name, model_folder, tmp_path):
   for path, value in before.items():
     if path not in new:
       np.testing.assert_array_equal(value, checkpoint.tensors[path], path)
-  run.train()
+  run_actions.train(run)
   after = toy_fine_tuning.weights(run)
   assert all(np.isfinite(value).all() for value in after.values())
   table = "bert/embeddings/word_embeddings"
@@ -121,9 +122,9 @@ def test_a_family_is_served_as_it_was_trained(name, model_folder, tmp_path):
     num_train_epochs=1.0,
   )
   run = toy_fine_tuning.make_run(setup)
-  run.train()
+  run_actions.train(run)
   assert run.results["train"]["steps"] == 2
-  logits = run.outputs("dev")[0]["logits"]
+  logits = run_actions.outputs(run, "dev")[0]["logits"]
 
   # From the folder of the run alone.
   found = trained_models.load(tmp_path / "out")
@@ -168,8 +169,8 @@ def test_a_pair_is_fine_tuned_whose_embeddings_were_shared(
   table = "bert/embeddings/word_embeddings"
   for name in (table, f"right_to_left/{table}"):
     np.testing.assert_array_equal(start[name], given[table])
-  run.train()
-  run.evaluate(["dev"])
+  run_actions.train(run)
+  run_actions.evaluate(run, ["dev"])
   assert run.scores["accuracy"] > 0.9
   found = trained_models.load(tmp_path / "out")
   assert found.model.encoder.output["sequence_output"].shape[-1] == (
@@ -191,6 +192,6 @@ def test_a_left_to_right_encoder_classifies_what_it_has_read(
     num_train_epochs=8.0,
   )
   run = toy_fine_tuning.make_run(setup)
-  run.train()
-  run.evaluate(["dev"])
+  run_actions.train(run)
+  run_actions.evaluate(run, ["dev"])
   assert run.scores["accuracy"] > 0.9

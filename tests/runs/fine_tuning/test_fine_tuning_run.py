@@ -13,7 +13,7 @@ import pytest
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.checkpoints import reading
-from keras_bert_impl.runs.fine_tuning import fine_tuning_config, fine_tuning_run
+from keras_bert_impl.runs.fine_tuning import fine_tuning_config, run_actions
 from keras_bert_impl.runs.fine_tuning import search as fine_tuning_search
 from keras_bert_impl.runs.labelled_data import fine_tuning_data
 from keras_bert_impl.tasks.basics import example_types
@@ -41,20 +41,24 @@ def trained(model_folder, tmp_path_factory):
     num_train_epochs=4.0,
   )
   run = toy.make_run(setup)
-  run.train()
-  run.evaluate(["dev"])
-  run.report()
+  run_actions.train(run)
+  run_actions.evaluate(run, ["dev"])
+  run_actions.write_report(run)
   return run
 
 
 @pytest.fixture(scope="module")
 def other(model_folder, tmp_path_factory):
-  """A short run from other random numbers."""
+  """A short run from other random numbers, with two checkpoints."""
   setup = toy.make_setup(
-    model_folder, tmp_path_factory.mktemp("other"), few(), num_train_epochs=1.0
+    model_folder,
+    tmp_path_factory.mktemp("other"),
+    few(48),
+    {"keep_checkpoint_max": 2},
+    num_train_epochs=2.0,
   )
   run = toy.make_run(setup, random_seed=3)
-  run.train()
+  run_actions.train(run)
   return run
 
 
@@ -82,7 +86,7 @@ def test_it_learns_and_says_how_well(trained):
   assert f"{interval['low']:.4f} to {interval['high']:.4f}" in page
   for title in ("Scores", "Curves", "Answers to dev", "Data", "Environment"):
     assert f"<h2>{title}</h2>" in page
-  trained.report()
+  run_actions.write_report(trained)
   assert scripts.report(trained.output_dir) == page
   # The folder describes the model with its head.
   description = reading.open_checkpoint(trained.output_dir).described()
@@ -90,27 +94,6 @@ def test_it_learns_and_says_how_well(trained):
   assert description.labels == toy.LABELS
   task = scripts.results(trained.output_dir, "task.json")
   assert task["max_seq_length"] == 16
-
-
-def test_a_killed_run_goes_on_to_the_same_weights(
-  trained, model_folder, tmp_path
-):
-  class Killed(Exception):
-    pass
-
-  def kill(step):
-    if step == 24:
-      raise Killed
-
-  setup = toy.make_setup(model_folder, tmp_path, num_train_epochs=4.0)
-  first = toy.make_run(setup)
-  with pytest.raises(Killed):
-    first.experiment.train(first.plan.batches, kill)
-  again = toy.make_run(setup)
-  assert again.experiment.loop.step == 24
-  again.train()
-  for path, expected in toy.weights(trained).items():
-    np.testing.assert_array_equal(toy.weights(again)[path], expected, path)
 
 
 def test_a_run_of_the_head_goes_on_with_the_head(model_folder, tmp_path):
@@ -123,7 +106,7 @@ def test_a_run_of_the_head_goes_on_with_the_head(model_folder, tmp_path):
 
   run = make_run("head")
   before = toy.weights(run)
-  run.train()
+  run_actions.train(run)
   after = toy.weights(make_run("head"))  # Of the checkpoint.
   changed = {path for path in after if np.any(after[path] != before[path])}
   assert changed == {path for path in before if "bert/e" not in path}
@@ -149,8 +132,8 @@ def test_restarts_differ_in_head_and_order(trained, model_folder, tmp_path):
   )
   head = "classifier/output_weights"
   assert not np.allclose(toy.weights(run)[head], toy.weights(trained)[head])
-  first = next(iter(run.plan.batches(0)))["input_ids"]
-  other = next(iter(trained.plan.batches(0)))["input_ids"]
+  first = next(iter(run.batches(0)))["input_ids"]
+  other = next(iter(trained.batches(0)))["input_ids"]
   assert not np.array_equal(first, other)
 
 
@@ -166,7 +149,7 @@ def test_a_finished_run_is_scored_without_its_flags_of_training(
     do_eval=True,
   )
   run = toy.make_run(setup)
-  run.evaluate(["other"])
+  run_actions.evaluate(run, ["other"])
   assert run.results["eval"]["other"]["scores"]["accuracy"] > 0.9
   assert run.experiment.config.learning_rate == 3e-3
 
@@ -190,7 +173,8 @@ def test_an_encoder_starts_a_training_but_is_not_scored(
   np.testing.assert_array_equal(toy.weights(make_run("a"))[table], expected)
   message = "classifier/output_weights is missing.*with --do_train"
   with pytest.raises(ValueError, match=message):
-    make_run("b", do_train=False, do_eval=True).evaluate(["dev"])
+    run = make_run("b", do_train=False, do_eval=True)
+    run_actions.evaluate(run, ["dev"])
   assert not list((tmp_path / "b").iterdir())  # Nor was anything tokenized.
 
 
@@ -210,9 +194,10 @@ def test_an_ensemble_averages_the_logits(
 ):
   folders = (trained.output_dir, other.output_dir)
   ensemble = make_ensemble(model_folder, tmp_path, *folders)
-  found, _ = ensemble.outputs("dev")
+  found, _ = run_actions.outputs(ensemble, "dev")
   expected = np.mean(
-    [run.outputs("dev")[0]["logits"] for run in (trained, other)], axis=0
+    [run_actions.outputs(run, "dev")[0]["logits"] for run in (trained, other)],
+    axis=0,
   )
   np.testing.assert_allclose(found["logits"], expected, atol=1e-6)
 
@@ -245,7 +230,7 @@ def test_an_ensemble_of_other_classes_or_vocabularies_is_refused(
     model_folder, tmp_path / "ensemble", trained.output_dir, copy
   )
   with pytest.raises(ValueError, match=message):
-    ensemble.outputs("dev")
+    run_actions.outputs(ensemble, "dev")
 
 
 def test_early_stopping_keeps_the_best_checkpoint(model_folder, tmp_path):
@@ -259,51 +244,51 @@ def test_early_stopping_keeps_the_best_checkpoint(model_folder, tmp_path):
     early_stopping_patience=2,
   )
   run = toy.make_run(setup)
-  run.train()
+  run_actions.train(run)
   with open(tmp_path / "eval_log.jsonl") as file:
     entries = [json.loads(line) for line in file]
   accuracies = [entry["accuracy"] for entry in entries]
   best = int(np.argmax(accuracies))
   assert best == len(accuracies) - 3
   assert run.results["train"]["best_step"] == entries[best]["step"]
-  run.evaluate(["dev"])
-  assert run.scores["accuracy"] == accuracies[best]
-  again = toy.make_run(setup)
-  again.evaluate(["dev"])
-  assert again.scores["accuracy"] == accuracies[best]
   assert not os.path.exists(tmp_path / "best" / "checkpoint")
+  # A run that is closed gives its memory back, and is there again.
+  model = weakref.ref(run.experiment.model)
+  assert model() is not None
+  run.close()
+  assert model() is None
+  run_actions.evaluate(run, ["dev"])
+  assert run.scores["accuracy"] == accuracies[best]
 
 
 def test_a_finished_run_is_finished_again_or_predicts_nothing(
-  model_folder, tmp_path
+  other, model_folder, tmp_path
 ):
+  """One whose last checkpoint is damaged goes on, as after a kill."""
+  folder = shutil.copytree(other.output_dir, tmp_path / "copy")
+  steps = other.results["train"]["steps"]
+  (folder / f"model.ckpt-{steps}.index").write_bytes(b"damaged")
   setup = toy.make_setup(
-    model_folder,
-    tmp_path,
-    few(),
-    {"keep_checkpoint_max": 2},
-    num_train_epochs=2.0,
+    model_folder, folder, few(48), {"random_seed": 3}, num_train_epochs=2.0
   )
-  run = toy.make_run(setup)
-  run.train()
-  steps = run.results["train"]["steps"]
-  (tmp_path / f"model.ckpt-{steps}.index").write_bytes(b"damaged")
   again = toy.make_run(setup)
-  again.train()
+  assert again.experiment.loop.step == steps // 2
+  run_actions.train(again)
   assert again.experiment.loop.step == steps
-  for path, expected in toy.weights(run).items():
-    np.testing.assert_array_equal(toy.weights(again)[path], expected, path)
+  expected = toy.weights(other)
+  for path, found in toy.weights(again).items():
+    np.testing.assert_array_equal(found, expected[path], path)
 
   # Without its weights it is finished too.
-  savers.remove_all(run.output_dir)
+  savers.remove_all(again.output_dir)
   again = toy.make_run(setup)
-  again.train()
+  run_actions.train(again)
   with pytest.raises(ValueError, match="whose checkpoint was deleted"):
-    again.evaluate(["dev"])
+    run_actions.evaluate(again, ["dev"])
 
 
-def make_searched(model_folder, folder, splits=None):
-  """Returns the `Setup` of a search of which half of the runs diverge."""
+def make_searched(model_folder, folder, **splits):
+  """Returns the `Run` of a search of which one of two runs diverges."""
 
   def make_parts(config):
     scores = text_scores.ClassEvaluator(toy.LABELS, ("accuracy", "macro_f1"))
@@ -312,11 +297,15 @@ def make_searched(model_folder, folder, splits=None):
   return toy.make_setup(
     model_folder,
     folder,
-    splits,
+    {
+      "train": toy.make_examples(96, 1),
+      "dev": toy.make_examples(40, 2),
+      "dev_mismatched": toy.make_examples(8, 3),
+      **splits,
+    },
     do_eval=True,
     num_train_epochs=6.0,
     grid="learning_rate=1e30,3e-3",
-    num_restarts=2,
     make_parts=make_parts,
   )
 
@@ -324,50 +313,58 @@ def make_searched(model_folder, folder, splits=None):
 def test_a_search_keeps_the_best_and_flags_what_learned_nothing(
   model_folder, tmp_path, capsys
 ):
-  setup = make_searched(model_folder, tmp_path)
-  fine_tuning_search.run(setup)
+  search = make_searched(model_folder, tmp_path)
+  # A run that was stopped before all was scored is scored whole.
+  values = {"learning_rate": 3e-3, "random_seed": 12345}
+  half_scored = search.varied(
+    str(tmp_path / "runs/learning_rate=0.003-random_seed=12345"), **values
+  )
+  run_actions.train(half_scored)
+  run_actions.evaluate(half_scored, ["dev"])
+  fine_tuning_search.run(search)
+  assert "degenerate" in capsys.readouterr().out
   results = scripts.results(tmp_path)
   bad, good = results["configurations"]
   assert good["mean"] > 0.9 and good["num_degenerate"] == 0
-  assert bad["mean"] == 0.5 and bad["num_degenerate"] == 2
-  assert results["best"]["score"] == max(r["score"] for r in results["runs"])
-  diverged = results["runs"][0]
+  assert bad["mean"] == 0.5 and bad["num_degenerate"] == 1
+  diverged, finished = results["runs"]
+  assert results["best"] == finished and finished["score"] == good["mean"]
   assert diverged["scores"] == pytest.approx(
     {"accuracy": 0.5, "macro_f1": 1 / 3}
   )
+  page = scripts.report(tmp_path)
+  for run in results["runs"]:
+    evaluated = scripts.results(run["folder"])["eval"]
+    assert set(evaluated) == {"dev", "dev_mismatched"}
+    address = urllib.parse.quote(f"runs/{run['name']}/report.html", safe="/=")
+    assert f'<a href="{address}">{run["name"]}</a>' in page
+    assert "<h2>Scores</h2>" in scripts.report(run["folder"])
   error = scripts.results(diverged["folder"])["train"]["error"]
   assert "not finite at step" in error
-  assert "not finite at step" in scripts.report(diverged["folder"])
+  assert error.split(":")[0] in scripts.report(diverged["folder"])
   kept = {str(p.parent) for p in tmp_path.glob("runs/*/model.ckpt-*.index")}
-  assert kept == {results["best"]["folder"]}
-  before = {
-    p: p.stat().st_mtime for p in tmp_path.glob("runs/*/run_config.json")
-  }
-  page = scripts.report(tmp_path)
-  for name in (run["name"] for run in results["runs"]):
-    address = urllib.parse.quote(f"runs/{name}/report.html", safe="/=")
-    assert f'<a href="{address}">{name}</a>' in page
-    assert "<h2>Scores</h2>" in scripts.report(tmp_path / "runs" / name)
-  assert f"{good['standard_deviation']:.4f}" in page
+  assert kept == {finished["folder"]}
 
   # The same command again trains nothing.
-  fine_tuning_search.run(setup)
+  def times():
+    files = tmp_path.glob("runs/*/run_config.json")
+    return {path: path.stat().st_mtime for path in files}
+
+  before = times()
+  fine_tuning_search.run(make_searched(model_folder, tmp_path))
   assert scripts.results(tmp_path) == results
   assert scripts.report(tmp_path) == page
-  assert before == {
-    p: p.stat().st_mtime for p in tmp_path.glob("runs/*/run_config.json")
-  }
-  assert "degenerate" in capsys.readouterr().out
+  assert times() == before
 
   # Runs of a search are no runs of other data.
-  trained_on, others = toy.make_examples(96, 1), toy.make_examples(96, 3)
+  others = toy.make_examples(96, 3)
   for splits, message in (
-    ({"train": others, "dev": few()["dev"]}, "holds a run with train_rows="),
-    ({"train": trained_on, "dev": others}, "has scores of other dev examples"),
+    ({"train": others}, "holds a run with train_rows="),
+    ({"dev": others}, "has scores of other dev examples"),
   ):
-    setup = make_searched(model_folder, tmp_path, splits)
+    search = make_searched(model_folder, tmp_path, **splits)
     with pytest.raises(ValueError, match=message):
-      fine_tuning_search.run(setup)
+      fine_tuning_search.run(search)
 
 
 def test_wrong_values_of_a_grid_are_told_before_the_first_run(
@@ -384,39 +381,12 @@ def test_wrong_values_of_a_grid_are_told_before_the_first_run(
   assert not os.listdir(tmp_path)
 
 
-def test_half_scored_runs_of_a_search_are_scored_whole(model_folder, tmp_path):
-  splits = {
-    "train": toy.make_examples(16, 1),
-    "dev": toy.make_examples(8, 2),
-    "dev_mismatched": toy.make_examples(8, 3),
-  }
-  setup = toy.make_setup(
-    model_folder,
-    tmp_path,
-    splits,
-    do_eval=True,
-    num_train_epochs=1.0,
-    num_restarts=2,
-  )
-  first = fine_tuning_run.Run(
-    setup, str(tmp_path / "runs/random_seed=12345"), random_seed=12345
-  )
-  first.train()
-  first.evaluate(["dev"])
-  fine_tuning_search.run(setup)
-  for run in scripts.results(tmp_path)["runs"]:
-    assert set(scripts.results(run["folder"])["eval"]) == {
-      "dev",
-      "dev_mismatched",
-    }
-
-
 def test_a_finished_run_of_other_settings_is_not_called_done(
   trained, model_folder, capsys
 ):
   setup = toy.make_setup(model_folder, trained.output_dir, num_train_epochs=3.0)
   with pytest.raises(ValueError, match="holds a run with num_train_"):
-    toy.make_run(setup).train()
+    run_actions.train(toy.make_run(setup))
   assert "nothing left" not in capsys.readouterr().out
 
 
@@ -428,29 +398,21 @@ def test_another_checkpoint_is_not_scored_as_the_one_before(
       toy.make_setup(
         model_folder,
         folder,
-        training={"init_checkpoint": origin},
+        training={"init_checkpoint": origin.output_dir},
         do_train=False,
         do_eval=True,
       )
     )
 
   for origin in (trained, other):
-    run = make_run(origin.output_dir, tmp_path)
-    found, expected = (x.outputs("dev")[0]["logits"] for x in (run, origin))
+    run = make_run(origin, tmp_path)
+    found, expected = (
+      run_actions.outputs(x, "dev")[0]["logits"] for x in (run, origin)
+    )
     np.testing.assert_array_equal(found, expected)
   # Nor is the run in the folder scored instead of it.
   with pytest.raises(ValueError, match="holds a run with init_checkpoint=None"):
-    make_run(trained.output_dir, other.output_dir).outputs("dev")
-
-
-def test_a_run_that_is_closed_gives_its_memory_back(model_folder, tmp_path):
-  run = toy.make_run(toy.make_setup(model_folder, tmp_path, few()))
-  run.train()
-  run.evaluate(["dev"])
-  model = weakref.ref(run.experiment.model)
-  assert model() is not None
-  run.close()
-  assert model() is None
+    run_actions.outputs(make_run(trained, other.output_dir), "dev")
 
 
 def test_rows_are_read_without_tensorflow_text(
@@ -523,14 +485,14 @@ def test_several_training_sets_are_read_in_order(model_folder, tmp_path):
   setup = toy.make_setup(
     model_folder, tmp_path, {"train": stages}, num_train_epochs=2.0
   )
-  plan = toy.make_run(setup).plan
-  assert plan.training_config().num_train_steps == 10 + 6
+  run = toy.make_run(setup)
+  assert run.training_config().num_train_steps == 10 + 6
   assert setup.data.counts["train_2"]["rows"] == 24
   texts = [
     {tuple(row) for row in setup.data.rows(split)["input_ids"]}
     for split in ("train", "train_2")
   ]
-  for step, batch in enumerate(plan.batches(0).take(16)):
+  for step, batch in enumerate(run.batches(0).take(16)):
     for row, mask in zip(batch["input_ids"], batch["input_mask"], strict=True):
       assert tuple(row[mask == 1].numpy()) in texts[step >= 10]
 

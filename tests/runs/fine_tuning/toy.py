@@ -16,7 +16,7 @@ from keras_bert_impl import configs
 from keras_bert_impl.runs.fine_tuning import (
   fine_tuning_config,
   fine_tuning_run,
-  run_setup,
+  run_actions,
 )
 from keras_bert_impl.runs.labelled_data import fine_tuning_data
 from keras_bert_impl.tasks.basics import example_types, fine_tuning
@@ -75,7 +75,7 @@ def make_setup(
   make_parts=make_parts,
   **settings,
 ):
-  """Returns the `Setup` that the flags would give."""
+  """Returns the `Run` that the flags would give."""
   settings = {"do_train": True, "max_seq_length": 16, **settings}
   training = fine_tuning_config.training_values(
     **{
@@ -102,7 +102,7 @@ def make_setup(
     tokenizer_options.resolve(vocab_file, config.model_type),
     os.path.join(output_dir, "records"),
   )
-  return run_setup.Setup(
+  return fine_tuning_run.Run(
     parts,
     data,
     fine_tuning_config.FineTuningConfig(**settings),
@@ -116,7 +116,8 @@ def weights(run):
 
 
 def make_run(setup, **values):
-  return fine_tuning_run.Run(setup, setup.training["output_dir"], **values)
+  """Returns a `Run` like another that knows only what is in its folder."""
+  return setup.varied(setup.output_dir, **values)
 
 
 def main():
@@ -140,8 +141,8 @@ def main():
       folder / "model", folder / name, training=training, num_train_epochs=4.0
     )
     run = make_run(setup)
-    run.train()
-    logits.append(run.outputs("dev")[0]["logits"].tolist())
+    run_actions.train(run)
+    logits.append(run_actions.outputs(run, "dev")[0]["logits"].tolist())
   print(json.dumps(logits))
 
 

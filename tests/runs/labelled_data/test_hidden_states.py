@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, models
-from keras_bert_impl.runs.fine_tuning import search
+from keras_bert_impl.runs.fine_tuning import run_actions, search
 from keras_bert_impl.runs.labelled_data import hidden_states
 from keras_bert_impl.tasks.basics import example_types, fine_tuning
 from keras_bert_impl.tasks.tags import (
@@ -83,7 +83,7 @@ def make_run(*args, **settings):
 
 def add_states(setup, experiment):
   """Encodes the rows of a run with the encoder of an `Experiment`."""
-  hidden_states.add(toy.make_run(setup).plan, experiment)
+  hidden_states.add(toy.make_run(setup), experiment)
 
 
 @pytest.fixture
@@ -103,8 +103,8 @@ def encoded(monkeypatch):
 @pytest.fixture(scope="module")
 def trained(model_folder, tmp_path_factory):
   run = make_run(model_folder, tmp_path_factory.mktemp("trained"))
-  run.train()
-  run.evaluate(["dev", "test"])
+  run_actions.train(run)
+  run_actions.evaluate(run, ["dev", "test"])
   return run
 
 
@@ -118,8 +118,8 @@ def test_it_is_the_training_that_runs_the_encoder_at_every_step(
   usage = shutil.disk_usage(tmp_path)._replace(free=100)
   monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
   slow = make_run(model_folder, tmp_path)
-  slow.train()
-  slow.evaluate(["dev"])
+  run_actions.train(slow)
+  run_actions.evaluate(slow, ["dev"])
   assert "train.hidden_states is not written, as 0.0 GB are" in caplog.text
   assert not list((tmp_path / "records").glob("*.hidden_states*"))
 
@@ -144,7 +144,9 @@ def test_it_is_the_training_that_runs_the_encoder_at_every_step(
 def test_the_folder_holds_a_whole_model(trained, model_folder):
   run = make_run(model_folder, trained.output_dir, do_train=False)
   for split in ("dev", "test"):
-    found, expected = (x.outputs(split)[0]["logits"] for x in (run, trained))
+    found, expected = (
+      run_actions.outputs(x, split)[0]["logits"] for x in (run, trained)
+    )
     for one, other in zip(found, expected, strict=True):
       np.testing.assert_allclose(one, other, atol=1e-5)
   # States of rows that are predicted once are not kept.

@@ -1,0 +1,215 @@
+"""What is done with a `Run`: training, scores, files and report."""
+
+import dataclasses
+import os
+import time
+
+from keras_bert_impl.reports import report_page
+from keras_bert_impl.runs.fine_tuning import (
+  early_stopping,
+  fine_tuning_report,
+  predictions,
+  report_material,
+)
+from keras_bert_impl.runs.labelled_data import hidden_states
+from keras_bert_impl.tasks.basics import pictures
+from keras_bert_impl.training import run_configuration, savers
+from keras_bert_impl.training import run_results as report
+
+# The split whose thresholds are used for splits without labels.
+_DEV = "dev"
+
+
+def do(run):
+  """Trains, evaluates, predicts and reports, as the settings say."""
+  settings = run.settings
+  if settings.do_train:
+    train(run)
+  splits = run.data.dev_splits if settings.do_eval else []
+  if settings.do_predict:
+    splits = run.data.other_splits
+  evaluate(run, splits)
+  write_report(run)
+  run.folder.print_report(summary(run.results))
+
+
+def train(run):
+  """Trains to the last step."""
+  if _is_trained(run):
+    print(f"{run.output_dir} holds a finished run: nothing left to train.")
+    return
+  # Errors in the other splits should show before the training.
+  for split in run.data.other_splits:
+    run.data.rows(split)
+  if run.fine_tuning.task.has_frozen_encoder:
+    hidden_states.add(run, run.experiment)
+  patience = run.settings.early_stopping_patience
+  stopping = patience and early_stopping.EarlyStopping(
+    run, patience, lambda: score(run, run.data.selecting_split)
+  )
+  summary = run.experiment.train(run.batches, stopping or None)
+  run.results["train"] = dataclasses.asdict(summary)
+  if stopping:
+    run.results["train"]["best_step"] = stopping.restore_best()
+  run.results["train"]["is_finished"] = True
+  _save_results(run)
+  if stopping:
+    stopping.remove_best()  # Only now: a killed run needs it again.
+
+
+def outputs(run, split):
+  """Returns (model outputs for a split, rows per second).
+
+  Outputs are as `Evaluator.answers` takes them; an ensemble gives its mean.
+  """
+  started = time.monotonic()
+  rows = run.rows(split)
+  found = predictions.predict(
+    run.experiment,
+    rows,
+    run.lengths,
+    run.fine_tuning.evaluator.token_outputs,
+    run.settings.members,
+  )
+  return found, len(rows) / (time.monotonic() - started)
+
+
+def score(run, split):
+  """Returns the scores {metric: float} of a split with labels."""
+  evaluator, examples = run.fine_tuning.evaluator, run.data.examples(split)
+  found, _ = outputs(run, split)
+  answers = evaluator.answers(examples, run.data.rows(split), found)
+  return evaluator.score(examples, answers)
+
+
+def evaluate(run, splits):
+  """Predicts splits, scores those with labels, and writes the results."""
+  for split in splits:
+    # Before the texts are tokenized, which takes long.
+    _check_weights(run)
+    _evaluate(run, split)
+    _save_results(run)
+
+
+def give_up(run, error):
+  """Records a diverged run with the scores of the best constant answers."""
+  evaluator = run.fine_tuning.evaluator
+  run.results["train"] = {"is_finished": True, "error": str(error)}
+  for split in run.data.dev_splits:
+    result = _unscored(run.data, split)
+    if run.data.is_labelled(split):
+      scores = evaluator.baselines(run.data.examples(split))
+      result["baseline"] = scores[evaluator.main_metric]
+      result["scores"] = scores
+    run.results.setdefault("eval", {})[split] = result
+  _save_results(run)
+  fine_tuning_report.write(run)
+  savers.remove_all(run.output_dir)
+
+
+def write_report(run):
+  """Writes the loss curves, report.html and results.json."""
+  folder, experiment = run.folder, run.experiment
+  folder.plot_curves()
+  folder.artifacts["checkpoint"] = (
+    experiment.saver.latest() or experiment.config.init_checkpoint
+  )
+  folder.artifacts["results"] = folder.join(report.RESULTS_NAME)
+  folder.artifacts["report"] = folder.join(report_page.NAME)
+  _save_results(run)
+  fine_tuning_report.write(run)
+
+
+def summary(results):
+  """Returns the table of results, str."""
+  rows = []
+  for split, result in results.get("eval", {}).items():
+    for name in result["shown"]:
+      rows.append((f"{split} {name}", f"{result['scores'][name]:.4f}"))
+    if result["scores"]:
+      baseline = f"{result['baseline']:.4f}"
+      rows.append((f"{split}: best constant answer", baseline))
+    rows.append((f"{split} rows/s", f"{result['rows_per_second']:.1f}"))
+  if "train" in results:
+    train = results["train"]
+    rows += [
+      ("steps", str(train["steps"])),
+      ("examples/s", f"{train['examples_per_second']:.1f}"),
+      ("padding", f"{train['padding_share']:.1%}"),
+    ]
+  data = [
+    f"{split}: " + ", ".join(f"{n} {what}" for what, n in counts.items())
+    for split, counts in results["data"].items()
+  ]
+  return "\n".join([report.table(rows, ("", "this run")), "", *data])
+
+
+def _evaluate(run, split):
+  """Predicts a split, and scores it if it has labels."""
+  evaluator, artifacts = run.fine_tuning.evaluator, run.folder.artifacts
+  examples, rows = run.data.examples(split), run.data.rows(split)
+  found, speed = outputs(run, split)
+  folder = run.folder.join(split)
+  result = _unscored(run.data, split) | {"rows_per_second": speed}
+  answers = evaluator.answers(examples, rows, found)
+  scores = report.scores_of(run.results, _DEV)
+  if run.data.is_labelled(split):
+    scores = evaluator.score(examples, answers)
+    result["scores"] = scores
+    result["shown"] = evaluator.shown_metrics or list(scores)
+    result["baseline"] = evaluator.baseline(examples)
+    intervals = evaluator.intervals(examples, answers, scores)
+    result["intervals"] = {k: v._asdict() for k, v in intervals.items()}
+    figure = evaluator.plot(examples, answers, scores)
+    if figure:
+      artifacts[f"{split} picture"] = os.path.join(folder, "scores.png")
+      pictures.save(figure, artifacts[f"{split} picture"])
+    judgement = evaluator.judge(examples, rows, found, answers, scores)
+    shown = report_material.of_answers(
+      run.data.preprocessor, examples, judgement, figure
+    )
+    report_material.keep(run.folder, report_material.ANSWERS, {split: shown})
+  paths = evaluator.write(examples, answers, scores, folder)
+  artifacts.update({f"{split} {what}": path for what, path in paths.items()})
+  run.results.setdefault("eval", {})[split] = result
+
+
+def _unscored(data, split):
+  """Returns the results of a split before it is scored."""
+  return {"rows": data.fingerprint(split), "scores": {}, "shown": []}
+
+
+def _is_trained(run):
+  """Returns whether a run's folder holds the weights of a finished training.
+
+  One whose last checkpoint is damaged goes on from the one before.
+
+  Raises:
+    ValueError: its configuration is another one.
+  """
+  train = run.results.get("train", {})
+  if not train.get("is_finished"):
+    return False
+  run_configuration.check_same(run.training_config(), run.fixed())
+  if not savers.latest(run.output_dir):  # Diverged, or not the best.
+    return True
+  last = train.get("best_step", train["steps"])
+  return run.experiment.loop.step == last
+
+
+def _check_weights(run):
+  """Raises ValueError unless there are trained weights."""
+  if run.settings.do_train and not run.experiment.saver.latest():
+    raise ValueError(
+      f"output_dir ({run.output_dir}) holds a finished run whose checkpoint was"
+      " deleted: choose another --output_dir to train it again."
+    )
+  run.experiment.check_weights()
+
+
+def _save_results(run):
+  """Writes results.json."""
+  run.results["data"] = run.results.get("data", {}) | run.data.counts
+  run.folder.save_results(
+    {**vars(run.settings), **run.config, **vars(run.experiment.config)}
+  )
