@@ -2,6 +2,7 @@
 
 import collections.abc
 import functools
+import os
 import pathlib
 import shutil
 from typing import NamedTuple
@@ -12,14 +13,8 @@ import tensorflow as tf
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.serving import export
-from tests.serving import (
-  all_heads,
-  answers,
-  bad_requests,
-  toy,
-  warmup_logs,
-)
-from tests.serving.loaders import cpp_client, session_process
+from tests.serving import all_heads, answers, toy, warmup_logs
+from tests.serving.loaders import session_client
 
 
 class Export(NamedTuple):
@@ -49,6 +44,20 @@ def eagerly():
   tf.config.run_functions_eagerly(True)
   yield
   tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture
+def without_saving(monkeypatch):
+  """Exports make the folder of a version, and save no graph into it."""
+  monkeypatch.setattr(tf.saved_model, "save", lambda _, p, **__: os.mkdir(p))
+
+
+@pytest.fixture(scope="session")
+def tokenizer(tmp_path_factory):
+  """The tokenizer of `toy.TOKENS`."""
+  path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
+  toy.write_vocabulary(path)
+  return toy.tokenizer(path)
 
 
 class _Exports(collections.abc.Mapping):
@@ -91,53 +100,24 @@ def exports(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def program(tmp_path_factory):
-  """The program of `cpp_client`."""
-  if shutil.which("g++") is None:
-    pytest.skip("needs g++")
-  path = tmp_path_factory.mktemp("program") / "saved_model_client"
-  cpp_client.build(path)
-  return path
-
-
-@pytest.fixture(scope="session")
 def asked(exports, tmp_path_factory):
-  """Returns a function from a name to what its SavedModel answers a session.
+  """{(name, signature, part): what its SavedModel answers a session}.
 
-  {key: answer or error}, with the keys
-
-    (signature, part)   the requests of `all_heads`, and `answers.PARTS` of them
-    (signature, "warm-up")   what TF Serving warms up with
-    ("ids", number)     `bad_requests.of_ids`
-
-  One process is asked for all of `all_heads.QUICK`, and one for the others.
+  The names are `all_heads.QUICK`; `test_cpp_loader` asks all heads. The parts
+  are `answers.PARTS` of the requests of `all_heads`, and "warm-up": what TF
+  Serving warms up with.
   """
-
-  @functools.cache
-  def ask(is_quick):
-    requests = {
-      (name, *key): (str(exports[name].version_dir), signature, inputs)
-      for name in all_heads.ALL
-      if (name in all_heads.QUICK) == is_quick
-      for key, signature, inputs in _requests(*exports[name])
-    }
-    folder = tmp_path_factory.mktemp("asked")
-    found = collections.defaultdict(dict)
-    for (name, *key), answer in session_process.ask(folder, requests).items():
-      found[name][tuple(key)] = answer
-    return found
-
-  return lambda name: ask(name in all_heads.QUICK)[name]
-
-
-def _requests(head, version_dir):
-  """Yields (key, signature, {input: value}) for a session."""
-  for signature, inputs in head.requests.items():
-    for part in answers.PARTS:
-      yield (signature, part), signature, answers.part_of(inputs, part)
-  for log in warmup_logs.read(version_dir):
-    _, request, inputs = warmup_logs.request_of(log)
-    signature = request.model_spec.signature_name
-    yield (signature, "warm-up"), signature, inputs
-  for number, (inputs, _) in enumerate(bad_requests.of_ids(head)):
-    yield ("ids", number), "token_ids", inputs
+  requests = {}
+  for name in all_heads.QUICK:
+    head, version_dir = exports[name]
+    folder = str(version_dir)
+    for signature, inputs in head.requests.items():
+      is_default = signature == "serving_default"
+      for part in answers.PARTS if is_default else ("all",):
+        some = answers.part_of(inputs, part)
+        requests[name, signature, part] = (folder, signature, some)
+    for log in warmup_logs.read(version_dir):
+      _, request, inputs = warmup_logs.request_of(log)
+      signature = request.model_spec.signature_name
+      requests[name, signature, "warm-up"] = (folder, signature, inputs)
+  return session_client.ask(tmp_path_factory.mktemp("asked"), requests)

@@ -9,9 +9,15 @@ pytest.importorskip(
   "tensorflow_serving.apis", reason="needs tensorflow-serving-api"
 )
 
-from google.protobuf import text_format  # noqa: E402
+import grpc  # noqa: E402
+from google.protobuf import json_format, text_format  # noqa: E402
+from tensorflow_serving.apis import (  # noqa: E402
+  get_model_metadata_pb2,
+  prediction_service_pb2_grpc,
+)
 from tensorflow_serving.config import model_server_config_pb2  # noqa: E402
 
+from keras_bert_impl.serving.local import loading  # noqa: E402
 from tests.serving.loaders import prediction_service  # noqa: E402
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -42,6 +48,24 @@ def test_the_code_of_the_page_runs(places, number, capsys):
   assert code != SNIPPETS[number], "The code asks no model."
   exec(code, {})
   assert capsys.readouterr().out
+
+
+def test_metadata_over_grpc_are_those_of_the_local_server(places, exports):
+  request = get_model_metadata_pb2.GetModelMetadataRequest()
+  request.model_spec.name = "qnli"
+  request.metadata_field.append("signature_def")
+  with grpc.insecure_channel(places["localhost:8500"]) as channel:
+    stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+    response = stub.GetModelMetadata(request, timeout=60)
+  found = get_model_metadata_pb2.SignatureDefMap()
+  response.metadata["signature_def"].Unpack(found)
+  del found.signature_def["__saved_model_init_op"]
+  version_dir = exports["classification_of_pairs"].version_dir
+  local = loading.load(version_dir, 1).signature_defs
+  expected = get_model_metadata_pb2.SignatureDefMap()
+  json_format.ParseDict({"signature_def": local}, expected)
+  assert found == expected
+  assert len(found.signature_def) == 4
 
 
 def blocks(language):

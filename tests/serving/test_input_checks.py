@@ -1,4 +1,4 @@
-"""Inputs that a signature refuses, in every loader; the process lives on."""
+"""Inputs that a signature refuses; `test_cpp_loader` asks every head."""
 
 import pytest
 import tensorflow as tf
@@ -24,10 +24,3 @@ def test_a_function_refuses_what_has_no_row_or_another_rank_or_size(
       functions["serving_default"](
         **{k: tf.constant(v) for k, v in fewer.items()}
       )
-
-
-@pytest.mark.parametrize("name", all_heads.EXPORTED)
-def test_a_session_refuses_ids_that_have_no_row(asked, exports, name):
-  wrong = bad_requests.of_ids(exports[name].head)
-  for number, (_, message) in enumerate(wrong):
-    assert message in asked(name)["ids", number]

@@ -49,39 +49,52 @@ def is_served(weight, name):
   return name != "fill_mask" or not any(p in weight.path for p in training_only)
 
 
-@pytest.mark.parametrize(
-  ("dtype", "precision"),
-  [
-    ("bfloat16", 2**-8),
-    pytest.param("float16", 2**-11, marks=pytest.mark.slow),
-  ],
-)
-def test_weights_of_half_precision_take_half_the_space_and_answer_nearly_alike(
-  exports, dtype, precision, tmp_path
+PRECISIONS = {"bfloat16": 2**-8, "float16": 2**-11}
+
+
+def check_answers_with_rounded_weights(function, head, dtype):
+  """Checks a function of ids whose weights are stored in a dtype."""
+  tensors = {k: tf.constant(v) for k, v in all_heads.TOKEN_IDS.items()}
+  logits = function(**tensors)["logits"]
+  assert logits.dtype == tf.float32
+  error = np.abs(logits - head.expected["token_ids"]["logits"])
+  assert 0 < error.max() < 32 * PRECISIONS[dtype]
+  # The weights are rounded, and nothing that is computed from them.
+  head.model.set_weights(
+    [
+      tf.cast(tf.cast(weight, dtype), tf.float32).numpy()
+      for weight in head.model.get_weights()
+    ]
+  )
+  expected = head.model(all_heads.TOKEN_IDS, training=False)
+  np.testing.assert_allclose(logits, expected["logits"], atol=1e-5)
+
+
+def test_weights_may_be_held_in_half_precision(tmp_path):
+  head = all_heads.make("regression", tmp_path)
+  head.servable.set_dtypes(weights_dtype="bfloat16")
+  assert {w.dtype for w in head.servable.model_weights} == {tf.bfloat16}
+  check_answers_with_rounded_weights(head.servable.answer_ids, head, "bfloat16")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", PRECISIONS)
+def test_weights_of_half_precision_take_half_the_space(
+  exports, dtype, tmp_path
 ):
   head = all_heads.make("regression", tmp_path)
-  rounded = [
-    tf.cast(tf.cast(weight, dtype), tf.float32).numpy()
-    for weight in head.model.get_weights()
-  ]
   version_dir = tmp_path / "half" / "1"
   export.export(head.servable, version_dir.parent, weights_dtype=dtype)
   stored = stored_weights(version_dir)
   assert {stored_dtype.name for _, stored_dtype in stored.values()} == {dtype}
-  saved = 2 * sum(weight.size for weight in rounded)
+  saved = 2 * sum(weight.size for weight in head.model.get_weights())
   assert saved == 2 * num_elements(shape for shape, _ in stored.values())
   whole = exports["regression"].version_dir
   assert size_of(whole) - size_of(version_dir) >= saved
   loaded = tf.saved_model.load(str(version_dir))
-  tensors = {k: tf.constant(v) for k, v in all_heads.TOKEN_IDS.items()}
-  logits = loaded.signatures["token_ids"](**tensors)["logits"]
-  assert logits.dtype == tf.float32
-  error = np.abs(logits - head.expected["token_ids"]["logits"])
-  assert 0 < error.max() < 32 * precision
-  # The weights are rounded, and nothing that is computed from them.
-  head.model.set_weights(rounded)
-  expected = head.model(all_heads.TOKEN_IDS, training=False)
-  np.testing.assert_allclose(logits, expected["logits"], atol=1e-5)
+  check_answers_with_rounded_weights(
+    loaded.signatures["token_ids"], head, dtype
+  )
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def config(tokenizer, **changes):
   fields = dict(
     vocab_size=tokenizer.vocabulary.size,
     hidden_size=16,
-    num_hidden_layers=2,
+    num_hidden_layers=1,
     num_attention_heads=2,
     intermediate_size=32,
     max_position_embeddings=24,

@@ -28,6 +28,6 @@ def request_of(log):
     inputs = {k: tf.make_ndarray(v) for k, v in request.inputs.items()}
   else:
     examples = request.input.example_list.examples
-    serialized = [example.SerializeToString() for example in examples]
+    serialized = [x.SerializeToString(deterministic=True) for x in examples]
     inputs = {"inputs": np.array(serialized, object)}
   return kind, request, inputs

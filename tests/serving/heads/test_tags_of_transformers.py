@@ -66,14 +66,15 @@ def answers(servable, texts):
 def test_every_piece_has_the_label_it_has_there(make, expected):
   servable = make()
   framing = servable.tokenizer.framing
-  for row in expected:
-    texts = tf.constant([row["text"]])
-    tokens = text_tokens.read(servable.tokenizer, texts, servable.trained_on)
-    assert tokens.ids.to_list() == [row["ids"]]
-    inputs, _ = servable.assemble(tokens.ids)
-    logits = servable.answer_ids(**inputs)["logits"][0, framing.num_before :]
-    labels = tf.argmax(logits[: -framing.num_after], -1).numpy()
-    assert [servable.labels[label] for label in labels] == row["labels"]
+  texts = tf.constant([row["text"] for row in expected])
+  tokens = text_tokens.read(servable.tokenizer, texts, servable.trained_on)
+  assert tokens.ids.to_list() == [row["ids"] for row in expected]
+  inputs, _ = servable.assemble(tokens.ids)
+  logits = servable.answer_ids(**inputs)["logits"]
+  for row, mask, of_row in zip(expected, inputs["input_mask"], logits):
+    labels = tf.argmax(of_row[mask == 1], -1).numpy()[framing.num_before :]
+    labels = [servable.labels[label] for label in labels[: -framing.num_after]]
+    assert labels == row["labels"]
 
 
 def words_there(tokenizer, row):

@@ -12,13 +12,6 @@ TEXTS = ["the cat", "cats sat on the mat.", ""]
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-  path = tmp_path_factory.mktemp("vectors") / "vocab.txt"
-  toy.write_vocabulary(path)
-  return toy.tokenizer(path)
-
-
-@pytest.fixture(scope="module")
 def encoder(tokenizer):
   return models.TransformerEncoder(toy.config(tokenizer))
 

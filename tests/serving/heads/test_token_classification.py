@@ -36,9 +36,7 @@ TEXTS = (
 
 def make(tokenizer, labels=LABELS, use_crf=False, **options):
   """Returns a servable of a tiny model that tags at random."""
-  config = toy.config(
-    tokenizer, max_position_embeddings=64, num_hidden_layers=1
-  )
+  config = toy.config(tokenizer, max_position_embeddings=64)
   model = models.TokenClassifier(config, len(labels), use_crf=use_crf)
   rng = np.random.default_rng(0)
   for weight in model.weights:
@@ -172,26 +170,6 @@ def test_entities_are_those_of_the_task(servable):
 @pytest.fixture(scope="module")
 def words(tokenizer_of):
   return make(tokenizer_of("wordpiece"))
-
-
-def test_a_text_is_tagged_alike_in_every_batch(words):
-  texts = [TEXTS[0], TEXTS[6], TEXTS[9]]
-  _, together = tag(words, texts)
-  for text, wanted in zip(texts, together):
-    _, [alone] = tag(words, [text])
-    assert [e[:4] for e in alone] == [e[:4] for e in wanted]
-    np.testing.assert_allclose(
-      [e[4] for e in alone], [e[4] for e in wanted], atol=1e-5
-    )
-
-
-def test_a_batch_may_be_empty_and_so_may_a_text(words):
-  found, _ = tag(words, [])
-  assert all(values == [] for values in found.values())
-  found, entities = tag(words, ["", " "])
-  assert entities == [[], []]
-  assert found["labels"] == found["scores"] == [[], []]
-  assert found["is_cut"] == [False, False]
 
 
 def test_an_entity_has_its_words_and_all_between_them(words):

@@ -1,10 +1,10 @@
 """Exports a model made under a strategy, in bfloat16.
 
-usage: python -m tests.serving.loaders.export_under_strategy VOCAB_FILE \
-  EXPORT_DIR
+usage: python -m tests.serving.loaders.export_under_strategy FOLDER
 
-Writes the weights of the model beside the versions, as weights.npz, and what
-an export inside `strategy.scope()` says, as refusal.txt.
+Writes the versions into FOLDER/mirrored and beside it the weights of the model,
+as weights.npz, and what an export inside `strategy.scope()` says, as
+refusal.txt.
 """
 
 import pathlib
@@ -20,26 +20,26 @@ from keras_bert_impl.serving.heads import fill_mask
 from tests.serving import toy
 
 
-def main(vocab_file, export_dir):
+def main(folder):
+  folder = pathlib.Path(folder)
   cpus = tf.config.list_physical_devices("CPU")
   tf.config.set_logical_device_configuration(
     cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2
   )
   keras.config.set_dtype_policy("mixed_bfloat16")
-  tokenizer = toy.tokenizer(vocab_file)
-  config = toy.config(tokenizer)
+  toy.write_vocabulary(folder / "vocab.txt")
+  tokenizer = toy.tokenizer(folder / "vocab.txt")
   strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
   with strategy.scope():
-    model = models.PretrainingModel(config)
+    model = models.PretrainingModel(toy.config(tokenizer))
   arguments = (model, tokenizer, toy.MAX_SEQ_LENGTH)
-  export.export(fill_mask.FillMaskServable(*arguments), export_dir)
-  export_dir = pathlib.Path(export_dir)
-  np.savez(export_dir / "weights.npz", *model.get_weights())
+  export.export(fill_mask.FillMaskServable(*arguments), folder / "mirrored")
+  np.savez(folder / "weights.npz", *model.get_weights())
   with strategy.scope():
     try:
       fill_mask.FillMaskServable(*arguments)
     except ValueError as error:
-      (export_dir / "refusal.txt").write_text(str(error), encoding="utf-8")
+      (folder / "refusal.txt").write_text(str(error), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,10 @@ import contextlib
 
 import grpc
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import (
   classification_pb2,
+  get_model_metadata_pb2,
   predict_pb2,
   prediction_service_pb2_grpc,
   regression_pb2,
@@ -14,13 +16,14 @@ from tensorflow_serving.apis import (
 
 
 class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
-  """Predict, Classify and Regress.
+  """Predict, Classify, Regress and GetModelMetadata.
 
   Args:
     version_dirs: {name of a model: directory of its SavedModel}.
   """
 
   def __init__(self, version_dirs):
+    self.version_dirs = version_dirs
     self.signatures = {
       name: tf.saved_model.load(str(version_dir)).signatures
       for name, version_dir in version_dirs.items()
@@ -48,6 +51,18 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     response = regression_pb2.RegressionResponse()
     for [value] in outputs["outputs"]:
       response.result.regressions.add(value=value)
+    return response
+
+  def GetModelMetadata(self, request, context):  # noqa: N802
+    path = self.version_dirs[request.model_spec.name] / "saved_model.pb"
+    saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+    signatures = get_model_metadata_pb2.SignatureDefMap(
+      signature_def=saved.meta_graphs[0].signature_def
+    )
+    response = get_model_metadata_pb2.GetModelMetadataResponse(
+      model_spec=request.model_spec
+    )
+    response.metadata["signature_def"].Pack(signatures)
     return response
 
   def _run_on_examples(self, request):

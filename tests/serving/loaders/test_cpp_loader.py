@@ -4,20 +4,32 @@ TF Serving loads models with the same function, `tensorflow::LoadSavedModel`.
 """
 
 import pathlib
+import shutil
 import subprocess
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_bert_impl.sentences import sentence_encoder
 from keras_bert_impl.serving import export
 from tests.serving import all_heads, answers, bad_requests
-from tests.serving.loaders import cpp_client, session_process
+from tests.serving.loaders import cpp_client
 
 # It takes a compiler half a minute; `test_export` asks the same in a session.
 pytestmark = pytest.mark.slow
 
 SENTENCES = pathlib.Path(__file__).parents[2] / "data/sentences"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+  """The program of `cpp_client`."""
+  if shutil.which("g++") is None:
+    pytest.skip("needs g++")
+  path = tmp_path_factory.mktemp("program") / "saved_model_client"
+  cpp_client.build(path)
+  return path
 
 
 @pytest.mark.parametrize("name", all_heads.ALL)
@@ -64,13 +76,26 @@ def test_there_is_no_python_in_the_program(program):
 
 
 def test_a_tracked_model_does_not_run(program, exports, tmp_path):
-  # Without the recipe of the exports; in Python it would run.
-  model = exports["encoder"].head.model
-  session_process.save_tracking_the_model(model, tmp_path / "1")
-  ids = np.array([[2, 5, 3]], np.int32)
-  inputs = dict.fromkeys(("input_ids", "input_mask", "segment_ids"), ids)
-  process = cpp_client.run(
-    program, tmp_path / "requests", [(tmp_path / "1", "token_ids", inputs)]
+  # Without the recipe of the exports; in Python it runs.
+  head = exports["encoder"].head
+  module = tf.Module()
+  module.model = head.model
+  names = [*all_heads.TOKEN_IDS]
+  module.encode = tf.function(
+    lambda *ids: head.model(dict(zip(names, ids, strict=True))),
+    input_signature=[
+      tf.TensorSpec([None, None], tf.int32, name) for name in names
+    ],
   )
+  version_dir = tmp_path / "1"
+  tf.saved_model.save(module, str(version_dir), {"token_ids": module.encode})
+  loaded = tf.saved_model.load(str(version_dir)).signatures["token_ids"]
+  outputs = loaded(
+    **{k: tf.constant(v) for k, v in all_heads.TOKEN_IDS.items()}
+  )
+  expected = head.expected["token_ids"]["pooled_output"]
+  np.testing.assert_allclose(outputs["pooled_output"], expected, atol=1e-5)
+  request = (version_dir, "token_ids", all_heads.TOKEN_IDS)
+  process = cpp_client.run(program, tmp_path / "requests", [request])
   assert "\terror: " in process.stdout
   assert "Could not find variable" in process.stdout
