@@ -76,6 +76,21 @@ def write(folder, counts, make=clean_record, with_manifest=False):
   return files
 
 
+def as_read(batch, unused_seed):
+  """A `prepare` that changes nothing but the ragged ids."""
+  ids = batch["input_ids"]
+  if isinstance(ids, tf.RaggedTensor):
+    batch["input_ids"] = ids.to_tensor(shape=[ids.shape[0], LENGTH])
+  return batch
+
+
+def drawn(batch, seed):
+  """A `prepare` with draws for each row, which is traced in a moment."""
+  batch = as_read(batch, seed)
+  shape = batch["input_ids"].shape
+  return batch | {"draws": tf.random.stateless_uniform(shape, seed)}
+
+
 def open_records(files, **options):
   """Returns the `scan.Records` of files; `options` are limits or arguments."""
   skip_corrupt_records = options.pop("skip_corrupt_records", False)
@@ -84,7 +99,7 @@ def open_records(files, **options):
   return scan.open_records(manifests, limits, skip_corrupt_records)
 
 
-def make_dataset(records, batch_size=4, prepare=MASKING, **options):
+def make_dataset(records, batch_size=4, prepare=drawn, **options):
   """Returns a dataset; `options` are fields of the order, or arguments."""
   order = {name: options.pop(name) for name in _ORDER & options.keys()}
   return reader.make_dataset(
@@ -92,17 +107,10 @@ def make_dataset(records, batch_size=4, prepare=MASKING, **options):
   )
 
 
-def batches(records, batch_size=4, prepare=MASKING, take=-1, **options):
+def batches(records, batch_size=4, prepare=drawn, take=-1, **options):
   """Returns the batches as dicts of arrays."""
   dataset = make_dataset(records, batch_size, prepare, **options)
   return list(dataset.take(take).as_numpy_iterator())
-
-
-def as_read(batch, unused_seed):
-  """A `prepare` that changes nothing but the ragged ids."""
-  if isinstance(batch["input_ids"], tf.RaggedTensor):
-    batch["input_ids"] = batch["input_ids"].to_tensor(shape=[None, LENGTH])
-  return batch
 
 
 def numbers(read):

@@ -48,12 +48,13 @@ def fixture_opened(tmp_path_factory):
 
 @pytest.mark.parametrize("make", [clean_record, masked_record])
 def test_lengths_are_those_of_the_records(make, opened):
-  records = opened(8, 5, make=make)
-  found = reader.sample_lengths(records, 100)
+  found = reader.sample_lengths(opened(8, 5, make=make), 100)
   assert sorted(found) == sorted(len(instance(n)) for n in range(13))
-  few = reader.sample_lengths(records, 3)
-  assert few.tolist() == reader.sample_lengths(records, 3).tolist()
-  assert len(few) == 3 and set(few) <= set(found)
+
+
+def test_lengths_of_a_sample_are_always_the_same(opened):
+  first, again = (reader.sample_lengths(opened(8, 5), 3) for _ in range(2))
+  assert first.tolist() == again.tolist() and len(first) == 3
 
 
 # Forms.
@@ -66,14 +67,14 @@ def alone(number):
 def test_records_without_pairs_give_batches_without_labels(opened):
   records = opened(8, make=alone)
   assert not records.form.use_pairs
-  (batch,) = batches(records, take=1)
+  (batch,) = batches(records, prepare=MASKING, take=1)
   assert features.NEXT_SENTENCE_LABELS not in batch
 
 
 @pytest.mark.parametrize("options", [{}, EVALUATION])
 def test_batches_have_static_shapes(opened, options):
   expected = features.masked_record(LENGTH, PREDICTIONS)
-  dataset = make_dataset(opened(9), **options)
+  dataset = make_dataset(opened(9), prepare=MASKING, **options)
   shapes = {k: tuple(v.shape) for k, v in dataset.element_spec.items()}
   assert shapes == {name: (4, *f.shape) for name, f in expected.items()}
 
@@ -89,10 +90,10 @@ def test_records_of_the_original_are_read_as_they_are_in_order(opened):
 
 
 def test_static_and_dynamic_masks_have_the_same_statistics(opened, tmp_path):
-  clean = opened(3000)
+  clean = opened(2000)
   static = str(tmp_path / "static")
   with tf.io.TFRecordWriter(static) as writer:
-    for batch in batches(clean, 100, seed=5, num_epochs=1):
+    for batch in batches(clean, 500, MASKING, seed=5, num_epochs=1):
       for values in zip(*batch.values(), strict=True):
         row = {k: v.tolist() for k, v in zip(batch, values, strict=True)}
         writer.write(serialized(row))
@@ -110,9 +111,9 @@ def test_static_and_dynamic_masks_have_the_same_statistics(opened, tmp_path):
       **{f"at {p}": np.mean(positions[weights] == p) for p in range(LENGTH)},
     }
 
-  dynamic_rates = rates(batches(clean, 100, num_epochs=1))
+  dynamic_rates = rates(batches(clean, 500, MASKING, num_epochs=1))
   static_rates = rates(
-    batches(open_records([static]), 100, as_read, num_epochs=1)
+    batches(open_records([static]), 500, as_read, num_epochs=1)
   )
   assert static_rates["predictions"] == dynamic_rates["predictions"]
   for name, rate in static_rates.items():
@@ -124,7 +125,7 @@ def test_static_and_dynamic_masks_have_the_same_statistics(opened, tmp_path):
 
 def test_every_epoch_reads_every_record_once_in_an_order_of_its_own(opened):
   records = opened(7, 30, 0, 1, 22)
-  read = numbers(batches(records, 60, as_read, take=3, window_size=16))
+  read = numbers(batches(records, 60, take=3, window_size=16))
   epochs = [read[k : k + 60] for k in (0, 60, 120)]
   for epoch in epochs:
     assert sorted(epoch) == list(range(60))
@@ -133,20 +134,18 @@ def test_every_epoch_reads_every_record_once_in_an_order_of_its_own(opened):
 
 
 def test_records_of_all_files_are_mixed(opened):
-  read = numbers(batches(opened(100, 100, 100, 100), 100, as_read, take=1))
+  read = numbers(batches(opened(100, 100, 100, 100), 100, take=1))
   files = collections.Counter(number // 100 for number in read)
   assert set(files) == {0, 1, 2, 3}
   assert max(files.values()) < 50
 
 
 def test_batches_run_on_over_the_end_of_an_epoch(opened):
-  read = numbers(batches(opened(10), 4, as_read, num_epochs=3))
+  read = numbers(batches(opened(10), 4, num_epochs=3))
   assert len(read) == 28
   assert sorted(read[:10]) == sorted(read[10:20]) == list(range(10))
-
-
-def test_batch_may_be_larger_than_an_epoch(opened):
-  (batch,) = batches(opened(3), 8, as_read, take=1)
+  # And may be larger than an epoch.
+  (batch,) = batches(opened(3), 8, take=1)
   assert collections.Counter(numbers([batch])).most_common()[-1][1] == 2
 
 
@@ -159,7 +158,7 @@ def fixture_whole(opened):
   return batches(opened(*UNEVEN), 5, take=30, window_size=8)
 
 
-def test_order_and_masks_depend_on_the_seed_and_nothing_else(opened, whole):
+def test_order_and_draws_depend_on_the_seed_and_nothing_else(opened, whole):
   tf.random.set_seed(0)
   again, other = (
     batches(opened(*UNEVEN), 5, take=12, window_size=8, seed=seed)
@@ -172,12 +171,10 @@ def test_order_and_masks_depend_on_the_seed_and_nothing_else(opened, whole):
   )
 
 
-def test_epochs_mask_a_record_differently(opened):
-  read = batches(opened(20), 20, take=2, shuffle=False)
-  assert (read[0]["input_mask"] == read[1]["input_mask"]).all()
-  assert (
-    read[0]["masked_lm_positions"] != read[1]["masked_lm_positions"]
-  ).any()
+def test_epochs_draw_for_a_record_differently(opened):
+  first, second = batches(opened(20), 20, take=2, shuffle=False)
+  assert (first["input_ids"] == second["input_ids"]).all()
+  assert (first["draws"] != second["draws"]).any()
 
 
 # Resume.
@@ -200,19 +197,23 @@ def test_any_batch_of_masked_records_in_order_can_be_the_first(opened):
 
 # Lanes.
 
+# Records of four lanes: three batches of 64 rows from each.
+OF_LANES = (100, 300, 200, 168)
 
-def read_parts(records, batch_size, num_parts, prepare=MASKING, **options):
-  """Returns the first batches, put together from what each part reads."""
-  parts = [
-    batches(
-      records, batch_size, prepare, part=k, num_parts=num_parts, **options
-    )
-    for k in range(num_parts)
-  ]
-  return [
-    {name: np.concatenate([part[name] for part in batch]) for name in batch[0]}
-    for batch in zip(*parts, strict=True)
-  ]
+
+@pytest.fixture(name="of_lanes", scope="module")
+def fixture_of_lanes(opened):
+  return batches(opened(*OF_LANES), 256, take=6, window_size=64)
+
+
+def read_part(records, batch_size, part, num_parts, **options):
+  """Returns what a part reads of the first batches."""
+  parts = {"part": part, "num_parts": num_parts}
+  return batches(records, batch_size, **parts, **options)
+
+
+def part_of(batch, part, num_parts):
+  return {k: np.split(x, num_parts)[part] for k, x in batch.items()}
 
 
 # In 2, 6 or 3 lanes: parts that are lanes, share one, lie in two.
@@ -226,34 +227,33 @@ def test_parts_of_a_batch_are_the_rows_of_the_whole(opened, sizes):
   batch_size, num_parts = sizes
   records = opened(40, 3, 70, 60, 9, 21, 33)
   whole = batches(records, batch_size, take=5)
-  assert_equal(read_parts(records, batch_size, num_parts, take=5), whole)
+  for part in range(num_parts):
+    found = read_part(records, *(batch_size, part, num_parts), take=5)
+    assert_equal(found, [part_of(batch, part, num_parts) for batch in whole])
 
 
 def test_evaluation_can_start_at_any_batch_and_in_parts(opened):
   records = opened(50, 49)
-  whole = batches(records, 64, as_read, **EVALUATION)
-  assert len(whole) == 2
-  rest = read_parts(records, 64, 2, as_read, start_batch=1, **EVALUATION)
-  assert_equal(rest, whole[1:])
+  _, second = batches(records, 64, **EVALUATION)
+  rest = read_part(records, 64, 1, 2, start_batch=1, **EVALUATION)
+  assert_equal(rest, [part_of(second, 1, 2)])
 
 
 def test_a_part_reads_the_files_of_its_lanes_and_no_others(tmp_path):
   files = write(tmp_path, [100] * 4)
   records = open_records(files)
-  options = {"prepare": as_read, "part": 1, "num_parts": 4, "take": 9}
-  whole = batches(records, 256, **options)
+  whole = batches(records, 256, take=5)
   for file in files[:1] + files[2:]:
     os.remove(file)
-  assert_equal(batches(records, 256, **options), whole)
+  found = read_part(records, 256, 1, 4, take=5)
+  assert_equal(found, [part_of(batch, 1, 4) for batch in whole])
   os.remove(files[1])
   with pytest.raises(tf.errors.NotFoundError):
-    batches(records, 256, **options)
+    read_part(records, 256, 1, 4, take=5)
 
 
-def test_every_lane_reads_its_records_once_in_each_of_its_epochs(opened):
-  # 768 records in four lanes: three batches of 64 rows from each.
-  records = opened(100, 300, 200, 168)
-  read = numbers(batches(records, 256, as_read, take=6, window_size=64))
+def test_every_lane_reads_its_records_once_in_each_of_its_epochs(of_lanes):
+  read = numbers(of_lanes)
   epochs = [read[:768], read[768:]]
   for epoch in epochs:
     assert sorted(epoch) == list(range(768))
@@ -264,21 +264,15 @@ def test_every_lane_reads_its_records_once_in_each_of_its_epochs(opened):
   assert epochs[0] != epochs[1]
 
 
-def test_any_batch_of_lanes_can_be_the_first(opened):
-  records = opened(41, 30, 26)
-  whole = batches(records, 128, take=9, window_size=16)
-  rest = batches(records, 128, take=2, start_batch=7, window_size=16)
-  assert_equal(rest, whole[7:])
+def test_any_batch_of_lanes_can_be_the_first(opened, of_lanes):
+  records = opened(*OF_LANES)
+  rest = batches(records, 256, take=2, start_batch=4, window_size=64)
+  assert_equal(rest, of_lanes[4:])
 
 
-def the_same(unused_number):
-  return clean_record(1)
-
-
-def test_lanes_mask_the_same_text_differently(opened):
-  [batch] = batches(opened(64, 64, make=the_same), 128, take=1)
-  positions = np.split(batch["masked_lm_positions"], 2)
-  assert (positions[0] != positions[1]).any()
+def test_lanes_have_draws_of_their_own(of_lanes):
+  first, second, *_ = np.split(of_lanes[0]["draws"], 4)
+  assert (first != second).any()
 
 
 # Evaluation.

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_bert_impl import features
 from tests.tfrecords.reading.numbered_records import (
   LIMITS,
-  as_read,
+  MASKING,
   assert_equal,
   batches,
   clean_record,
@@ -38,7 +38,7 @@ def test_packed_records_are_found_out_and_read(tmp_path):
   records = open_records(write(tmp_path, [3], packed_record))
   assert records.form == features.RecordForm(False, False, is_packed=True)
   [batch] = batches(
-    records, 4, num_epochs=1, shuffle=False, drop_remainder=False
+    records, 4, MASKING, num_epochs=1, shuffle=False, drop_remainder=False
   )
   texts = [1, 1, 1, 2, 2, 2] + [0] * 10
   np.testing.assert_array_equal(
@@ -177,15 +177,29 @@ def test_bad_record_is_named_or_left_out(tmp_path, make, name, with_manifest):
   with pytest.raises(ValueError, match=f"bad, record 5: .*{message}"):
     records = open_records(files)
     with scan.errors_explained(records):
-      batches(records, prepare=as_read, num_epochs=1)
+      raise scan.ERRORS[0](None, None, "as reading it does")
   records = open_records(files, skip_corrupt_records=True)
   assert records.num_records == len(left)
+  assert [
+    9 * files.index(segment.file) + segment.start + k
+    for segment in records.segments
+    for k in range(segment.count)
+  ] == left
   (corrupt,) = records.corrupt_records
   assert (corrupt.file, corrupt.index) == (files[1], 5)
   lost = 18 - len(left) if with_manifest else 1
   assert records.num_corrupt_records == lost
-  read = batches(records, 1, as_read, num_epochs=1)
-  assert sorted(numbers(read)) == left
+
+
+def test_what_is_found_while_it_is_read_is_named(tmp_path):
+  files, message, _ = _write_bad(tmp_path, clean_record, "wrong bytes", False)
+  manifest.write(files[1], {}, {"num_records": 9})
+  records = open_records(files)
+  with (
+    pytest.raises(ValueError, match=f"bad, record 5: .*{message}"),
+    scan.errors_explained(records),
+  ):
+    batches(records, num_epochs=1)
 
 
 def test_bad_first_record_can_be_left_out(tmp_path):
@@ -195,7 +209,7 @@ def test_bad_first_record_can_be_left_out(tmp_path):
   with pytest.raises(ValueError, match="bad, record 0: has a wrong checksum"):
     open_records([str(file)])
   records = open_records([str(file)], skip_corrupt_records=True)
-  assert numbers(batches(records, 1, as_read, num_epochs=1)) == [1]
+  assert numbers(batches(records, 1, num_epochs=1)) == [1]
 
 
 def test_file_cut_between_two_records_is_an_error_with_a_manifest(tmp_path):
@@ -248,7 +262,7 @@ def test_damaged_bytes_lose_no_sound_record(tmp_path):
     open_records([str(file)])
   records = open_records([str(file)], skip_corrupt_records=True)
   assert {record.index for record in records.corrupt_records} == bodies
-  read = batches(records, 1, as_read, num_epochs=1)
+  read = batches(records, 1, num_epochs=1)
   assert sorted(numbers(read)) == sorted(set(range(60)) - bodies)
 
 
