@@ -4,6 +4,8 @@ Standard library only, because scripts use it before TensorFlow is imported.
 """
 
 import contextlib
+import multiprocessing.connection
+import os
 import signal
 import threading
 
@@ -70,6 +72,17 @@ def postponed():
     yield
   if stop.name:
     signal.raise_signal(signal.Signals[stop.name])
+
+
+def end_with_parent():
+  """Lets this process end when the one that started it has, however it did."""
+  parent = multiprocessing.parent_process().sentinel
+
+  def wait():
+    multiprocessing.connection.wait([parent])
+    os._exit(1)
+
+  threading.Thread(target=wait, daemon=True).start()
 
 
 def _kill_next_time():

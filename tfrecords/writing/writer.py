@@ -11,10 +11,7 @@ import contextlib
 import dataclasses
 import itertools
 import multiprocessing
-import multiprocessing.connection
-import os
 import signal
-import threading
 import time
 
 from absl import logging
@@ -325,13 +322,7 @@ def _start_worker(done):
   global _worker_progress
   _worker_progress = done
   shards.prepare_worker()
-  parent = multiprocessing.parent_process().sentinel
-
-  def die_with_parent():
-    multiprocessing.connection.wait([parent])
-    os._exit(1)
-
-  threading.Thread(target=die_with_parent, daemon=True).start()
+  stopping.end_with_parent()
 
 
 def _write_in_worker(task):
