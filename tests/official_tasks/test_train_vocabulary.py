@@ -38,7 +38,7 @@ def test_it_writes_a_vocabulary_its_options_and_its_results(tmp_path):
   learned = vocabulary.Vocabulary.load(vocab_file)
   assert learned.size == 58
   assert {"러", "rust"} <= set(learned.tokens)
-  assert tokenizer_options.load(vocab_file).compose_hangul
+  assert tokenizer_options.resolve(vocab_file).compose_hangul
   results = json.loads((tmp_path / "model/vocab.txt.results.json").read_text())
   assert results["data"]["num_documents"] == 3
   assert results["data"]["num_sentences"] == 5

@@ -18,6 +18,9 @@ ENGLISH = [
   "The Queen of Hearts met Bill the Lizard in London and in Paris.",
 ] * 3
 KOREAN = ["러스트는 빠르고 안전한 언어입니다.", "함수는 값을 반환합니다."] * 3
+SYLLABLES = (
+  "가각간갈감갑강개객거건걸검게겨격견결경계고곡곤골공과관교구국군권그극근글금기"
+)
 UNCASED = tokenizer_options.WordPieceOptions(do_lower_case=True)
 CASED = tokenizer_options.WordPieceOptions(do_lower_case=False)
 COMPOSED = tokenizer_options.WordPieceOptions(
@@ -61,8 +64,10 @@ def test_a_mismatch_is_told_in_one_line(
   assert "\n" not in warning
 
 
-@pytest.mark.parametrize("texts", [ENGLISH, KOREAN], ids=["english", "korean"])
-@pytest.mark.parametrize("options", [UNCASED, CASED, COMPOSED], ids=str)
+@pytest.mark.parametrize(
+  "texts, options",
+  [(ENGLISH, UNCASED), (ENGLISH, CASED), (KOREAN, CASED), (KOREAN, COMPOSED)],
+)
 def test_a_vocabulary_used_as_it_was_learned_gives_no_warning(
   tmp_path, texts, options
 ):
@@ -106,9 +111,6 @@ def test_unknown_share_counts_words_not_pieces(tmp_path):
   tokenizer = tokenizers.load(vocabularies.write_sentencepiece(tmp_path))
   share = agreement.unknown_share(tokenizer, ["a☃b☃ the", "☃", ""])
   assert share == pytest.approx(2 / 3)
-
-
-def test_unknown_share_counts_words(tmp_path):
   path = vocabularies.write(tmp_path, ["play", "##ing", "the"])
   tokenizer = wordpiece.WordPieceTokenizer(path)
   share = agreement.unknown_share(tokenizer, ["the playing x", "The y"])
@@ -130,3 +132,28 @@ def test_a_sample_is_looked_at_in_part_only(tmp_path, monkeypatch):
   tokenizer = _tokenizer(tmp_path, ENGLISH, UNCASED, UNCASED)
   monkeypatch.setattr(agreement, "_MOST_CHARACTERS", 4)
   assert agreement.unknown_share(tokenizer, ["was 語語語語語"]) == 0
+
+
+def test_a_vocabulary_of_another_layout_gives_a_warning(tmp_path, monkeypatch):
+  lines = []
+  monkeypatch.setattr(
+    agreement.logging, "warning", lambda *line: lines.append(line)
+  )
+  syllables = [a + b for a in SYLLABLES for b in SYLLABLES]
+  # As KoBERT's vocabulary: words begin with a mark.
+  vocabularies.write(tmp_path, ["▁" + word for word in syllables])
+  tokenizers.load(tmp_path)
+  [line] = lines
+  shown = line[0] % line[1:]
+  assert "100% of the words" in shown and "Hangul" in shown
+  assert str(tmp_path) in shown and "\n" not in shown
+
+
+def test_a_vocabulary_that_fits_gives_none(tmp_path, monkeypatch):
+  monkeypatch.setattr(agreement.logging, "warning", pytest.fail)
+  letters = [chr(c) for c in range(0x250) if chr(c).isalpha()]
+  vocabularies.write(
+    tmp_path,
+    [*letters, *("##" + c for c in letters), ",", ".", *map(str, range(900))],
+  )
+  tokenizers.load(tmp_path)

@@ -104,6 +104,13 @@ def _sentencepiece_model(settings):
   return model.getvalue()
 
 
+WRITERS = {
+  "wordpiece": write,
+  "byte_bpe": write_byte_bpe,
+  "sentencepiece": write_sentencepiece,
+}
+
+
 def write_deberta_pieces(directory, vocab_size=400):
   """Writes spm.model with the tokens of DeBERTa-v2; returns its path.
 

@@ -126,19 +126,6 @@ _OPTIONS = {
 }
 
 
-def load(vocab_file):
-  """Returns the options stored beside `vocab_file`, or None without any.
-
-  A file of the same name as `transformers` writes it is read too: its other
-  keys are ignored, unless they ask for another normalisation, and what it
-  leaves out is as there.
-
-  Raises:
-    ValueError: on an unknown key, family or a value that is not true or false.
-  """
-  return _load(_kind_of(vocab_file), *_beside(vocab_file))
-
-
 def find_family(vocab_file):
   """Returns the family named by files beside a vocabulary, or None.
 
@@ -255,7 +242,21 @@ def _beside(vocab_file):
 
 
 def _load(kind, path, stored, family):
-  """Returns the options of a kind, as `load`; arguments as of `_beside`."""
+  """Returns the options of a kind, or None without any.
+
+  A file of the same name as `transformers` writes it is read too: its other
+  keys are ignored, unless they ask for another normalisation, and what it
+  leaves out is as there.
+
+  Args:
+    kind: str, of the vocabulary.
+    path: str, the file, as are the others of `_beside`.
+    stored: as of `_beside`.
+    family: as of `_beside`.
+
+  Raises:
+    ValueError: on an unknown key, or a value that is not true or false.
+  """
   if stored is None:
     return None
   for name, reason in _REFUSED.get(kind, {}).items():

@@ -7,27 +7,15 @@ from keras_bert_impl.tokenizers.formats import vocabularies as vocabulary
 from tests.tokenizers import vocabularies
 
 
-def _write(directory, content):
-  path = directory / "vocab.txt"
-  path.write_bytes(content)
-  return path
-
-
-def test_options_are_stored_beside_the_vocabulary(tmp_path):
-  path = vocabularies.write(tmp_path)
-  assert tokenizer_options.load(path) is None
-  options = tokenizer_options.WordPieceOptions(
-    do_lower_case=True, compose_hangul=True
-  )
-  tokenizer_options.save(path, options)
-  assert tokenizer_options.load(path) == options
-  assert (tmp_path / "tokenizer_config.json").exists()
+def _family(path):
+  return tokenizer_options.resolve(path).family
 
 
 def test_an_option_that_is_given_wins_over_the_stored_one(tmp_path, caplog):
   path = vocabularies.write(tmp_path)
   assert tokenizer_options.resolve(path) == tokenizer_options.WordPieceOptions()
   tokenizer_options.save(path, tokenizer_options.WordPieceOptions(True, True))
+  assert (tmp_path / "tokenizer_config.json").exists()
   assert tokenizer_options.resolve(path).compose_hangul
   assert tokenizer_options.resolve(path, do_lower_case=True).compose_hangul
   assert not caplog.records
@@ -54,7 +42,7 @@ def test_two_vocabularies_in_a_folder_keep_their_options(tmp_path):
   # Learned anew, the first one has other options.
   kept["korean.txt"] = tokenizer_options.WordPieceOptions(False)
   _learn_another(tmp_path, "korean.txt", kept["korean.txt"])
-  found = {name: tokenizer_options.load(tmp_path / name) for name in kept}
+  found = {name: tokenizer_options.resolve(tmp_path / name) for name in kept}
   assert found == kept
 
 
@@ -66,7 +54,7 @@ def test_a_vocabulary_without_options_gets_none_of_the_next_one(tmp_path):
   other = _learn_another(tmp_path, "korean.txt", options)
   assert tokenizer_options.resolve(path) == before
   assert tokenizer_options.resolve(path).family == "electra"
-  assert tokenizer_options.load(other) == options
+  assert tokenizer_options.resolve(other) == options
 
 
 def test_what_others_wrote_of_a_vocabulary_is_kept(tmp_path):
@@ -75,8 +63,8 @@ def test_what_others_wrote_of_a_vocabulary_is_kept(tmp_path):
   foreign["cls_token"] = "hello"
   (tmp_path / "tokenizer_config.json").write_text(json.dumps(foreign))
   _learn_another(tmp_path, "korean.txt", tokenizer_options.WordPieceOptions())
-  assert not tokenizer_options.load(path).do_lower_case
-  assert tokenizer_options.find_family(path) == "bert"
+  assert not tokenizer_options.resolve(path).do_lower_case
+  assert _family(path) == "bert"
   known = vocabulary.Vocabulary.load(path)
   assert known.tokens[known.cls_id] == "hello"
 
@@ -98,25 +86,18 @@ def test_options_of_another_vocabulary_are_used_with_a_warning(
     ("[]", "must be an object"),
     ('{"do_lowercase": true}', "unknown key 'do_lowercase' in .*; known: do_l"),
     ('{"do_lower_case": "yes"}', r"do_lower_case \('yes'\) in .* true or fal"),
+    (
+      '{"tokenizer_class": "BertTokenizer", "strip_accents": false}',
+      "strip_accents .False. .* not support",
+    ),
+    ('{"family": ["bert"]}', r"family .* in .*config.json must be"),
   ],
 )
 def test_unusable_options_are_refused(tmp_path, content, message):
   path = vocabularies.write(tmp_path)
   (tmp_path / "tokenizer_config.json").write_text(content)
   with pytest.raises(ValueError, match=message):
-    tokenizer_options.load(path)
-
-
-def test_the_options_of_a_transformers_model_are_understood(tmp_path):
-  path = vocabularies.write(tmp_path)
-  foreign = {"do_lower_case": False, "tokenizer_class": "BertTokenizer"}
-  config = tmp_path / "tokenizer_config.json"
-  config.write_text(json.dumps(foreign))
-  assert not tokenizer_options.load(path).do_lower_case
-  foreign |= {"do_lower_case": True, "strip_accents": False}
-  config.write_text(json.dumps(foreign))
-  with pytest.raises(ValueError, match="strip_accents .False. .* not support"):
-    tokenizer_options.load(path)
+    tokenizer_options.resolve(path)
 
 
 @pytest.mark.parametrize(
@@ -150,12 +131,11 @@ def test_the_files_beside_a_vocabulary_say_its_family(
   path = vocabularies.write(tmp_path)
   for name, content in contents.items():
     (tmp_path / name).write_text(json.dumps(content))
-  assert tokenizer_options.find_family(path) == family
-  assert tokenizer_options.resolve(path).family == family
+  assert _family(path) == family
   assert tokenizer_options.resolve(path, family="bert").family == "bert"
   saved = tokenizer_options.resolve(path, "bert")
   tokenizer_options.save(tmp_path / "new" / "vocab.txt", saved)
-  again = tokenizer_options.load(tmp_path / "new" / "vocab.txt")
+  again = tokenizer_options.resolve(tmp_path / "new" / "vocab.txt")
   assert again.family == saved.family == (family or "bert")
 
 
@@ -165,6 +145,3 @@ def test_an_unknown_family_is_refused(tmp_path):
     ValueError, match=r"family \('gpt2'\) must be one of bert"
   ):
     tokenizer_options.resolve(path, family="gpt2")
-  (tmp_path / "tokenizer_config.json").write_text('{"family": ["bert"]}')
-  with pytest.raises(ValueError, match=r"family .* in .*config.json must be"):
-    tokenizer_options.load(path)

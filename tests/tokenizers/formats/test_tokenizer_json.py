@@ -19,11 +19,6 @@ from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
 from keras_bert_impl.visualization import text_row
 from tests.tokenizers import vocabularies
 
-WRITERS = {
-  "wordpiece": vocabularies.write,
-  "byte_bpe": vocabularies.write_byte_bpe,
-  "sentencepiece": vocabularies.write_sentencepiece,
-}
 TEXTS = [
   "hello world, the mask cls token playing",
   "Hello  World Café café naïve",
@@ -39,6 +34,9 @@ TEXTS = [
   "x" * 101,
   "▁a ▁ b",
 ]
+ADDED = {"id": 0, "content": "[PAD]", "special": True} | dict.fromkeys(
+  ("single_word", "lstrip", "rstrip", "normalized"), False
+)
 PARITY = pathlib.Path(os.environ.get("KERAS_BERT_DATA", "/-")) / "../parity"
 FIXTURES = sorted((PARITY / "tokenizer_json").glob("*/tokenizer.json"))
 
@@ -47,7 +45,7 @@ FIRST = ("bert_uncased", "modernbert", "albert")
 
 def json_of(kind, folder):
   """Returns the content of a tokenizer.json of a kind, to be changed."""
-  made = tokenizers.load(WRITERS[kind](folder))
+  made = tokenizers.load(vocabularies.WRITERS[kind](folder))
   return json.loads(
     tokenizer_json_writing.content(made.vocabulary, made.options)
   )
@@ -56,11 +54,12 @@ def json_of(kind, folder):
 @pytest.fixture(scope="module")
 def contents(tmp_path_factory):
   return {
-    kind: json_of(kind, tmp_path_factory.mktemp(kind)) for kind in WRITERS
+    kind: json_of(kind, tmp_path_factory.mktemp(kind))
+    for kind in vocabularies.WRITERS
   }
 
 
-@pytest.fixture(params=list(WRITERS))
+@pytest.fixture(params=list(vocabularies.WRITERS))
 def content(contents, request):
   return copy.deepcopy(contents[request.param])
 
@@ -94,6 +93,14 @@ def check_framing(path, texts, ours=None):
       assert inputs["input_ids"][row][tokens].tolist() == expected.ids
       assert inputs["segment_ids"][row][tokens].tolist() == expected.type_ids
   return ours
+
+
+def check_rows(ours, cases, *sides):
+  """Checks the ids of cases that have these sides."""
+  found = ours(*([case[side] for case in cases] for side in sides))
+  is_token = found["input_mask"] > 0
+  ids = tf.ragged.boolean_mask(found["input_ids"], is_token).to_list()
+  assert ids == [case["ids"] for case in cases]
 
 
 def check_offsets(ours, theirs, texts):
@@ -143,6 +150,10 @@ def steps(*several):
   return {"type": "Sequence", "normalizers": list(several)}
 
 
+def replace(pattern, content):
+  return {"type": "Replace", "pattern": pattern, "content": content}
+
+
 @pytest.mark.parametrize(
   "normalizer",
   [
@@ -150,12 +161,8 @@ def steps(*several):
     {"type": "NFKC"},
     steps({"type": "NFD"}, {"type": "StripAccents"}, {"type": "Lowercase"}),
     steps(
-      {"type": "Replace", "pattern": {"String": "ﬁ"}, "content": "\\1"},
-      {
-        "type": "Replace",
-        "pattern": {"Regex": r"\s{2,}|[\n\r\t]"},
-        "content": " ",
-      },
+      replace({"String": "ﬁ"}, "\\1"),
+      replace({"Regex": r"\s{2,}|[\n\r\t]"}, " "),
     ),
     {"type": "Strip", "strip_left": False, "strip_right": True},
   ],
@@ -212,18 +219,8 @@ def test_added_tokens_are_found_in_text(contents, tmp_path, kind, flags):
   for number, (text, normalized) in enumerate(
     [("New", True), ("New York", True), ("<x>", False), ("Ça", False)]
   ):
-    content["added_tokens"].append(
-      {
-        "id": size + number,
-        "content": text,
-        "single_word": False,
-        "lstrip": False,
-        "rstrip": False,
-        "normalized": normalized,
-        "special": False,
-      }
-      | flags
-    )
+    named = {"id": size + number, "content": text, "normalized": normalized}
+    content["added_tokens"].append(ADDED | named | {"special": False} | flags)
   texts = [
     "New York is new york, NEW  York",
     "a <x>  <x> b<x>c<X>",
@@ -241,17 +238,24 @@ def test_runs_of_spaces_are_tokens(contents, tmp_path):
   content["normalizer"] = {"type": "NFC"}
   size = len(content["model"]["vocab"])
   for length in (4, 3, 2):
-    content["added_tokens"].append(
-      {"id": size, "content": length * " ", "normalized": True}
-      | dict.fromkeys(("single_word", "lstrip", "rstrip", "special"), False)
-    )
+    named = {"id": size, "content": length * " ", "normalized": True}
+    content["added_tokens"].append(ADDED | named | {"special": False})
     size += 1
   check(
     write(tmp_path, content), [*TEXTS, "a  b     c\n   <mask>  e\u0301    "]
   )
 
 
-@pytest.mark.parametrize("takes_blanks", [False, True])
+@pytest.mark.parametrize(
+  "content, takes_blanks",
+  [
+    ("wordpiece", False),
+    ("wordpiece", True),
+    ("byte_bpe", False),
+    ("sentencepiece", True),
+  ],
+  indirect=["content"],
+)
 def test_masks_to_be_filled_take_the_blanks_that_the_file_says(
   content, tmp_path, takes_blanks
 ):
@@ -356,7 +360,7 @@ def test_what_was_saved_here_is_read_by_its_own_file(tmp_path):
   assert saved.tokenize("[MASK]").shape[0] == 3
 
 
-def test_options_beside_it_are_refused(contents, tmp_path):
+def test_options_and_special_tokens_as_text_are_refused(contents, tmp_path):
   path = write(tmp_path, contents["wordpiece"])
   with pytest.raises(
     ValueError, match=r"do_lower_case is no option for .*json"
@@ -364,10 +368,6 @@ def test_options_beside_it_are_refused(contents, tmp_path):
     tokenizers.load(path, do_lower_case=False)
   with pytest.raises(ValueError, match="says itself how text is normalised"):
     tokenizers.WordPieceTokenizer(path, do_lower_case=False)
-
-
-def test_special_tokens_as_text_are_refused(contents, tmp_path):
-  write(tmp_path, contents["wordpiece"])
   (tmp_path / "tokenizer_config.json").write_text(
     '{"split_special_tokens": true}'
   )
@@ -375,6 +375,18 @@ def test_special_tokens_as_text_are_refused(contents, tmp_path):
     tokenizers.load(tmp_path)
 
 
+@pytest.mark.parametrize(
+  "content",
+  [
+    # Added tokens, which only a tokenizer.json has, and an op of its own. What
+    # is exported with a model is tested with the servables.
+    "sentencepiece",
+    *(
+      pytest.param(k, marks=pytest.mark.slow) for k in ("wordpiece", "byte_bpe")
+    ),
+  ],
+  indirect=True,
+)
 def test_it_works_in_data_sets_saved_models_and_pickles(content, tmp_path):
   ours = tokenizers.load(write(tmp_path, content))
   expected = ours(TEXTS, max_seq_length=16)["input_ids"].numpy()
@@ -411,17 +423,6 @@ def damaged(content, path, value):
     place = place[name]
   place[last] = value
   return changed
-
-
-ADDED = {
-  "id": 0,
-  "content": "[PAD]",
-  "single_word": False,
-  "lstrip": False,
-  "rstrip": False,
-  "normalized": False,
-  "special": True,
-}
 
 
 @pytest.mark.parametrize(
@@ -484,8 +485,8 @@ ADDED = {
     (
       "sentencepiece",
       "normalizer",
-      {"type": "Replace", "pattern": {"Regex": r"\w(?=x)"}, "content": ""},
-      "only characters, cl",
+      replace({"Regex": r"\w(?=x)"}, ""),
+      "only ch",
     ),
   ],
 )
@@ -546,14 +547,8 @@ def test_the_ids_are_those_of_transformers(path):
   cases = [json.loads(line) for line in lines]
   ours = tokenizers.load(path.parent)
   singles = [case for case in cases if "text_pair" not in case]
-  found = ours([case["text"] for case in singles])
-  for row, case in enumerate(singles):
-    # Padding comes first where the last token is [CLS].
-    is_token = found["input_mask"][row].numpy() > 0
-    assert found["input_ids"][row].numpy()[is_token].tolist() == case["ids"]
-  for case in cases[len(singles) :]:
-    found = ours(case["text"], case["text_pair"])["input_ids"]
-    assert found.numpy().tolist() == case["ids"]
+  check_rows(ours, singles, "text")
+  check_rows(ours, cases[len(singles) :], "text", "text_pair")
   theirs = reference.Tokenizer.from_file(str(path))
   # The half-width sound mark belongs to the letter before it.
   texts = [case["text"] for case in singles if "ﾟ" not in case["text"]]

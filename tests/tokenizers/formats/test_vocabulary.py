@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import pathlib
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ def _write(directory, content):
   return path
 
 
-def test_the_line_number_is_the_id(tmp_path):
+def test_the_line_number_is_the_id_and_roles_are_found_by_name(tmp_path):
   path = _write(tmp_path, b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\n")
   loaded = vocabulary.Vocabulary.load(path)
   assert loaded.size == 7
@@ -25,20 +26,11 @@ def test_the_line_number_is_the_id(tmp_path):
   assert loaded.ids["##b"] == 6
   assert loaded.is_continuation.tolist() == [False] * 6 + [True]
 
-
-def test_special_tokens_are_found_by_name_not_by_place(tmp_path):
   path = _write(tmp_path, b"a\r\n[MASK]\r\n[SEP]\r\n[CLS]\r\n[UNK]\r\n[PAD]")
   loaded = vocabulary.Vocabulary.load(path)
-  assert loaded.mask_id == 1
-  assert loaded.sep_id == 2
-  assert loaded.cls_id == 3
-  assert loaded.unk_id == 4
-  assert loaded.pad_id == 5
-
-
-def test_a_missing_file_is_named(tmp_path):
-  with pytest.raises(FileNotFoundError, match="vocab_file .*nowhere.txt"):
-    vocabulary.Vocabulary.load(tmp_path / "nowhere.txt")
+  assert loaded.special_ids == (5, 4, 3, 2, 1)
+  ids = (loaded.pad_id, loaded.unk_id, loaded.cls_id, loaded.sep_id)
+  assert (*ids, loaded.mask_id) == loaded.special_ids
 
 
 @pytest.mark.parametrize(
@@ -61,21 +53,17 @@ def test_an_unusable_file_is_refused_with_file_and_line(
   assert "vocab.txt" in str(caught.value)
 
 
-def test_saving_and_loading_changes_nothing(tmp_path):
-  first = vocabulary.Vocabulary.load(vocabularies.write(tmp_path))
-  first.save(tmp_path / "other" / "copy.txt")
-  second = vocabulary.Vocabulary.load(tmp_path / "other" / "copy.txt")
-  assert second.tokens == first.tokens
-  assert second.fingerprint == first.fingerprint
-
-
-def test_the_fingerprint_depends_on_the_order(tmp_path):
-  tokens = (*vocabulary.SPECIAL_TOKENS, "a", "b")
-  turned = (*vocabulary.SPECIAL_TOKENS, "b", "a")
-  assert (
-    vocabulary.Vocabulary(tokens).fingerprint
-    != vocabulary.Vocabulary(turned).fingerprint
-  )
+def test_the_fingerprint_depends_on_the_order_and_the_merges(tmp_path):
+  (tmp_path / "other").mkdir()
+  merges, special = ["a b", "b c"], vocabulary.SPECIAL_TOKENS
+  prints = {
+    vocabulary.Vocabulary((*special, "a", "b")).fingerprint,
+    vocabulary.Vocabulary((*special, "b", "a")).fingerprint,
+  }
+  for folder, order in (("", merges), ("other", merges[::-1])):
+    path = vocabularies.write_byte_bpe(tmp_path / folder, order)
+    prints.add(vocabulary.Vocabulary.load(path).fingerprint)
+  assert len(prints) == 4
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
@@ -92,10 +80,13 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
   assert os.listdir(tmp_path) == ["vocab.txt"]
 
 
-def test_roles_are_found_by_the_names_of_each_family(tmp_path):
+def test_roles_and_words_are_found_by_the_names_of_each_kind(tmp_path):
   bytes_ = vocabulary.Vocabulary.load(vocabularies.write_byte_bpe(tmp_path))
   assert bytes_.special_ids == (1, 3, 0, 2, bytes_.size - 1)
   assert bytes_.mask_token == "<mask>"
+  continues = dict(zip(bytes_.tokens, bytes_.is_continuation, strict=True))
+  assert not continues["Ġthe"] and continues["he"] and continues["!"]
+  assert not continues["<s>"] and not continues["<mask>"]
   pieces = vocabulary.Vocabulary.load(
     vocabularies.write_sentencepiece(tmp_path)
   )
@@ -106,6 +97,9 @@ def test_roles_are_found_by_the_names_of_each_family(tmp_path):
     kind=vocabulary.SENTENCEPIECE,
   )
   assert other.special_ids == (5, 0, 3, 4, 6)
+  tokens = ("<pad>", "<unk>", "[CLS]", "▁a", "b")
+  pieces = vocabulary.Vocabulary(tokens, kind=vocabulary.SENTENCEPIECE)
+  assert pieces.is_continuation.tolist() == [False, True, False, False, True]
 
 
 def test_a_missing_role_is_told_only_when_it_is_needed():
@@ -133,43 +127,19 @@ def test_special_tokens_may_have_other_names(tmp_path, name):
   assert copy.role_ids == loaded.role_ids
 
 
-def test_words_begin_where_the_kind_says(tmp_path):
-  known = vocabulary.Vocabulary.load(vocabularies.write_byte_bpe(tmp_path))
-  continues = {t: bool(c) for t, c in zip(known.tokens, known.is_continuation)}
-  assert not continues["Ġthe"] and continues["he"] and continues["!"]
-  assert not continues["<s>"] and not continues["<mask>"]
-  known = vocabulary.Vocabulary(
-    ("<pad>", "<unk>", "[CLS]", "▁a", "b"), kind=vocabulary.SENTENCEPIECE
-  )
-  assert known.is_continuation.tolist() == [False, True, False, False, True]
-
-
-@pytest.mark.parametrize("name", ["vocab.json", "spiece.model"])
-def test_other_kinds_are_saved_and_loaded_too(tmp_path, name):
-  write = {
-    "vocab.json": vocabularies.write_byte_bpe,
-    "spiece.model": vocabularies.write_sentencepiece,
-  }[name]
-  first = vocabulary.Vocabulary.load(write(tmp_path))
+@pytest.mark.parametrize("kind", vocabularies.WRITERS)
+def test_saving_and_loading_changes_nothing(tmp_path, kind):
+  path = vocabularies.WRITERS[kind](tmp_path)
+  name = os.path.basename(path)
+  first = vocabulary.Vocabulary.load(path)
   first.save(tmp_path / "other" / name)
   second = vocabulary.Vocabulary.load(tmp_path / "other" / name)
   assert second.tokens == first.tokens
   assert (second.merges, second.model) == (first.merges, first.model)
   assert second.fingerprint == first.fingerprint
-  with pytest.raises(ValueError, match=f"vocab.txt cannot hold .*{name}"):
-    first.save(tmp_path / "vocab.txt")
-
-
-def test_the_fingerprint_depends_on_the_merges(tmp_path):
-  (tmp_path / "other").mkdir()
-  merges = ["a b", "b c"]
-  prints = {
-    vocabulary.Vocabulary.load(
-      vocabularies.write_byte_bpe(tmp_path / folder, order)
-    ).fingerprint
-    for folder, order in (("", merges), ("other", merges[::-1]))
-  }
-  assert len(prints) == 2
+  wrong = "vocab.json" if name == "vocab.txt" else "vocab.txt"
+  with pytest.raises(ValueError, match=f"{wrong} cannot hold .*{name}"):
+    first.save(tmp_path / wrong)
 
 
 @pytest.mark.parametrize(
@@ -187,6 +157,11 @@ def test_the_fingerprint_depends_on_the_merges(tmp_path):
     ('{"labels": [1]}', "", "id of 'labels' in .* an integer, not"),
     ('{"a": 0, "b": 1}', "#version: 0.2\na\n", "txt, line 2: 'a' must be two"),
     ('{"a": 0, "b": 1}', "a b\n", "merges.txt, line 1: 'ab' is not in the"),
+    (
+      '{"a": 0, "b": 1, "ab": 2}',
+      "a b\na b\n",
+      "merges.txt, line 2: 'a b' stands in 1 too",
+    ),
   ],
 )
 def test_unusable_byte_level_files_are_refused(
@@ -198,21 +173,22 @@ def test_unusable_byte_level_files_are_refused(
     vocabulary.Vocabulary.load(tmp_path / "vocab.json")
 
 
-def test_missing_merges_are_named(tmp_path):
+def test_missing_files_are_named(tmp_path):
+  with pytest.raises(FileNotFoundError, match="vocab_file .*nowhere.txt"):
+    vocabulary.Vocabulary.load(tmp_path / "nowhere.txt")
   (tmp_path / "roberta-vocab.json").write_text("{}")
   with pytest.raises(FileNotFoundError, match="merges_file .*roberta-merges"):
     vocabulary.Vocabulary.load(tmp_path / "roberta-vocab.json")
 
 
-@pytest.mark.parametrize("size", [0, 100, -1])
-def test_a_broken_sentencepiece_model_is_refused(tmp_path, size):
-  path = vocabularies.write_sentencepiece(tmp_path)
-  with open(path, "rb") as file:
-    content = file.read()
-  with open(path, "wb") as file:
-    file.write(content[:size])
-  with pytest.raises(ValueError, match="spiece.model is not a SentencePiece"):
-    vocabulary.Vocabulary.load(path)
+def test_a_broken_sentencepiece_model_is_refused(tmp_path):
+  path = pathlib.Path(vocabularies.write_sentencepiece(tmp_path))
+  content, start = path.read_bytes(), "\u2581".encode()
+  no_text = content.replace(start, b"\xff" + start[1:])
+  for broken in (b"", content[:100], content[:-1], no_text):
+    path.write_bytes(broken)
+    with pytest.raises(ValueError, match="spiece.model is not a SentencePiece"):
+      vocabulary.Vocabulary.load(path)
 
 
 def test_a_family_says_which_of_the_usual_names_it_uses(tmp_path):
@@ -236,13 +212,7 @@ def test_the_mask_of_deberta_v2_follows_the_pieces_of_its_model(tmp_path):
   (tmp_path / "config.json").write_text('{"model_type": "deberta-v2"}')
   loaded = vocabulary.Vocabulary.load(path)
   last = loaded.size - 1
-  assert loaded.role_ids == {
-    "pad": 0,
-    "unk": 3,
-    "cls": 1,
-    "sep": 2,
-    "mask": last,
-  }
+  assert loaded.special_ids == (0, 3, 1, 2, last)
   made = tokenizers.load(tmp_path)
   # As DebertaV2Tokenizer of transformers 5.23 frames them.
   [ids] = np.asarray(made(["the cat"], ["sat"])["input_ids"])
@@ -259,14 +229,9 @@ def test_the_byte_level_vocabulary_of_deberta_has_the_names_of_bert(tmp_path):
   path = vocabularies.write_byte_bpe(tmp_path)
   with open(path, encoding="utf-8") as file:
     ids = json.load(file)
-  names = {
-    "<s>": "[CLS]",
-    "<pad>": "[PAD]",
-    "</s>": "[SEP]",
-    "<unk>": "[UNK]",
-    "<mask>": "[MASK]",
-  }
-  renamed = {names.get(token, token): index for token, index in ids.items()}
+  names = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+  renamed = dict(zip(names, "[CLS] [PAD] [SEP] [UNK] [MASK]".split()))
+  renamed = {renamed.get(token, token): index for token, index in ids.items()}
   (tmp_path / "vocab.json").write_text(json.dumps(renamed))
   (tmp_path / "tokenizer_config.json").write_text(
     '{"do_lower_case": false, "vocab_type": "gpt2"}'

@@ -28,184 +28,152 @@ def _pieces(tokenizer, text):
 
 
 @pytest.fixture(scope="module")
-def wordpiece(tmp_path_factory):
-  path = vocabularies.write(tmp_path_factory.mktemp("wordpiece"))
+def made(tmp_path_factory):
+  """Returns {name: tokenizer}."""
+  words, pairs, pieces = (
+    vocabularies.WRITERS[kind](tmp_path_factory.mktemp(kind))
+    for kind in ("wordpiece", "byte_bpe", "sentencepiece")
+  )
   return {
-    "uncased": tokenizers.load(path, do_lower_case=True),
-    "cased": tokenizers.load(path, do_lower_case=False),
-    "korean": tokenizers.load(path, do_lower_case=True, compose_hangul=True),
+    "uncased": tokenizers.load(words, do_lower_case=True),
+    "cased": tokenizers.load(words, do_lower_case=False),
+    "korean": tokenizers.load(words, compose_hangul=True),
+    "bytes": tokenizers.load(pairs),
+    "prefixed": tokenizers.load(pairs, add_prefix_space=True),
+    "plain": tokenizers.load(pieces),
+    "albert": tokenizers.load(pieces, **ALBERT, split_digit_commas=True),
   }
 
 
-@pytest.fixture(scope="module")
-def byte_pair(tmp_path_factory):
-  path = vocabularies.write_byte_bpe(tmp_path_factory.mktemp("bpe"))
-  return {p: tokenizers.load(path, add_prefix_space=p) for p in (False, True)}
+# A long run of deleted characters: each took seconds when the time grew with
+# the square of its length.
+RUN = "\u200b" * 20_000
+DECOMPOSED = "\u1112\u1161\u11ab\u1100\u116e\u11a8"  # 한국
+UNKNOWN = "\u2603x\u2603"
+# What looks like a special token is text.
+SPECIAL = "[MASK]x"
 
 
-@pytest.fixture(scope="module")
-def sentence_piece(tmp_path_factory):
-  path = vocabularies.write_sentencepiece(tmp_path_factory.mktemp("spm"))
-  return {
-    "plain": tokenizers.load(path),
-    "albert": tokenizers.load(path, **ALBERT, split_digit_commas=True),
-  }
+def same(text):
+  return [(piece, piece) for piece in text.split()]
 
 
-def test_blanks_case_and_punctuation_do_not_count(wordpiece):
-  assert _pieces(wordpiece["uncased"], "  Hello,\tUNbelievable\u3000") == [
-    ("hello", "Hello"),
-    (",", ","),
-    ("un", "UN"),
-    ("##believ", "believ"),
-    ("##able", "able"),
-  ]
+@pytest.mark.parametrize(
+  "kind, text, pieces",
+  [
+    (
+      "uncased",
+      "  Hello,\tUNbelievable\u3000",
+      [
+        *(("hello", "Hello"), (",", ",")),
+        *(("un", "UN"), ("##believ", "believ"), ("##able", "able")),
+      ],
+    ),
+    (
+      "uncased",
+      "NAi\u0308VE caf\u00e9 xi\u0308.",
+      [
+        ("naive", "NAi\u0308VE"),
+        *(("c", "c"), ("##a", "a"), ("##f", "f"), ("##e", "\u00e9")),
+        *(("x", "x"), ("##i", "i\u0308"), (".", ".")),
+      ],
+    ),
+    # Where accents stay, they may be pieces of their own.
+    (
+      "cased",
+      "ao\u0301",
+      [("a", "a"), ("##o", "o"), ("##\u0301", "\u0301")],
+    ),
+    (
+      "uncased",
+      "\x00wo\u200brld\x07 \ufeffthe",
+      [("world", "wo\u200brld"), ("the", "the")],
+    ),
+    (
+      "uncased",
+      f"{RUN}hello{RUN} e{RUN}\u0301" + f" a {RUN}" * 17,
+      [("hello", "hello"), ("e", f"e{RUN}\u0301"), *[("a", "a")] * 17],
+    ),
+    (
+      "uncased",
+      f"the {UNKNOWN}, ({UNKNOWN}) {'y' * 201}! {UNKNOWN}",
+      [
+        *(("the", "the"), ("[UNK]", UNKNOWN), (",", ",")),
+        *(("(", "("), ("[UNK]", UNKNOWN), (")", ")")),
+        *(("[UNK]", "y" * 201), ("!", "!"), ("[UNK]", UNKNOWN)),
+      ],
+    ),
+    (
+      "uncased",
+      SPECIAL,
+      [("[", "["), ("mask", "MASK"), ("]", "]"), ("x", "x")],
+    ),
+    (
+      "korean",
+      f"한국어 a{DECOMPOSED}x",
+      [
+        *(("한국", "한국"), ("##어", "어"), ("a", "a")),
+        *(("##한", DECOMPOSED[:3]), ("##국", DECOMPOSED[3:]), ("##x", "x")),
+      ],
+    ),
+    (
+      "uncased",
+      "한국",
+      [
+        (f"{'##' if place else ''}{letter}", "한국"[place // 3])
+        for place, letter in enumerate(DECOMPOSED)
+      ],
+    ),
+    ("cased", "x中国語y", same("x 中 国 語 y")),
+    # The sigma at the end of a word is another letter.
+    (
+      "uncased",
+      "AΣ, ΣA",
+      [("a", "A"), ("##ς", "Σ"), (",", ","), ("σ", "Σ"), ("##a", "A")],
+    ),
+    (
+      "bytes",
+      "the the 中x",
+      [
+        *(("t", "t"), ("he", "he"), ("Ġthe", "the")),
+        *(("Ġ", " "), ("ä¸Ń", "中"), ("x", "x")),
+      ],
+    ),
+    # Each of the bytes of a character has all of it.
+    ("bytes", "😀é", [*((c, "😀") for c in "ðŁĺĢ"), ("Ã©", "é")]),
+    # A blank that is put before the text takes no place.
+    ("prefixed", "the world", [("Ġthe", "the"), ("Ġworld", "world")]),
+    ("prefixed", " the", [("Ġthe", "the")]),
+    ("prefixed", "\nx", [("Ġ", ""), ("Ċ", "\n"), ("x", "x")]),
+  ],
+)
+def test_pieces_have_their_slices_of_the_text(made, kind, text, pieces):
+  assert _pieces(made[kind], text) == pieces
 
 
-def test_a_piece_has_the_accents_of_its_characters(wordpiece):
-  text = "NAi\u0308VE caf\u00e9 xi\u0308."
-  assert _pieces(wordpiece["uncased"], text) == [
-    ("naive", "NAi\u0308VE"),
-    *(("c", "c"), ("##a", "a"), ("##f", "f"), ("##e", "\u00e9")),
-    ("x", "x"),
-    ("##i", "i\u0308"),
-    (".", "."),
-  ]
-  # Where accents stay, they may be pieces of their own.
-  assert _pieces(wordpiece["cased"], "ao\u0301") == [
-    ("a", "a"),
-    ("##o", "o"),
-    ("##\u0301", "\u0301"),
-  ]
+@pytest.mark.parametrize(
+  "kind, text, joined",
+  [
+    # Composed, decomposed and full-width characters.
+    ("plain", "Tｈe  ｏﬃ e\u0301", "Tｈeｏﬃﬃﬃe\u0301"),
+    ("plain", "The ☃☃cat\u2603 ☃ sat", "The☃☃cat☃☃sat"),
+    # A control character that stays is no blank.
+    ("plain", "\x85 the \x85 the", "\x85the\x85the"),
+    # Two characters become one.
+    ("albert", "the ``Cat'' sat, 1,987,", "the``Cat''sat,1,987,"),
+  ],
+)
+def test_slices_of_sentence_pieces_make_up_the_text(made, kind, text, joined):
+  found = _pieces(made[kind], text)
+  assert "".join(slice for _, slice in found) == joined
+  # What is unknown is what its neighbours leave.
+  unknown = [slice for token, slice in found if token == "<unk>"]
+  assert unknown == (["☃☃", "☃", "☃"] if "☃" in text else [])
+  assert ("``" in text) == ("``" in [slice for _, slice in found])
 
 
-def test_deleted_characters_belong_to_the_piece_around_them(wordpiece):
-  assert _pieces(wordpiece["uncased"], "\x00wo\u200brld\x07 \ufeffthe") == [
-    ("world", "wo\u200brld"),
-    ("the", "the"),
-  ]
-
-
-@pytest.mark.parametrize("deleted", ["\0", "\u200b", "\U000e0001"])
-def test_long_runs_of_deleted_characters_take_no_longer(wordpiece, deleted):
-  run = deleted * 20_000
-  # Twenty runs, of which each took seconds when it took the square of itself.
-  text = f"{run}hello{run} e{run}\u0301" + f" a {run}" * 17
-  assert _pieces(wordpiece["uncased"], text) == [
-    ("hello", "hello"),
-    ("e", f"e{run}\u0301"),
-    *[("a", "a")] * 17,
-  ]
-
-
-def test_an_unknown_word_is_all_of_the_word(wordpiece):
-  unknown = "\u2603x\u2603"
-  text = f"the {unknown}, ({unknown}) {'y' * 201}! {unknown}"
-  assert _pieces(wordpiece["uncased"], text) == [
-    ("the", "the"),
-    ("[UNK]", unknown),
-    (",", ","),
-    ("(", "("),
-    ("[UNK]", unknown),
-    (")", ")"),
-    ("[UNK]", "y" * 201),
-    ("!", "!"),
-    ("[UNK]", unknown),
-  ]
-
-
-def test_what_looks_like_a_special_token_is_text(wordpiece):
-  assert _pieces(wordpiece["uncased"], "[MASK]x") == [
-    ("[", "["),
-    ("mask", "MASK"),
-    ("]", "]"),
-    ("x", "x"),
-  ]
-
-
-def test_hangul_is_found_whole_and_in_jamo(wordpiece):
-  decomposed = "\u1112\u1161\u11ab\u1100\u116e\u11a8"  # the same two syllables
-  assert _pieces(wordpiece["korean"], f"한국어 a{decomposed}x") == [
-    ("한국", "한국"),
-    ("##어", "어"),
-    ("a", "a"),
-    ("##한", decomposed[:3]),
-    ("##국", decomposed[3:]),
-    ("##x", "x"),
-  ]
-  jamo = _pieces(wordpiece["uncased"], "한국")
-  assert [slice for _, slice in jamo] == ["한"] * 3 + ["국"] * 3
-
-
-def test_ideographs_are_found_one_by_one(wordpiece):
-  assert _pieces(wordpiece["cased"], "x中国語y") == [
-    (token, token) for token in "x中国語y"
-  ]
-
-
-def test_a_letter_that_depends_on_its_neighbours_is_found(wordpiece):
-  # The sigma at the end of a word is another letter.
-  assert _pieces(wordpiece["uncased"], "AΣ, ΣA") == [
-    ("a", "A"),
-    ("##ς", "Σ"),
-    (",", ","),
-    ("σ", "Σ"),
-    ("##a", "A"),
-  ]
-
-
-def test_bytes_are_given_their_characters(byte_pair):
-  assert _pieces(byte_pair[False], "the the 中x") == [
-    ("t", "t"),
-    ("he", "he"),
-    ("Ġthe", "the"),
-    ("Ġ", " "),
-    ("ä¸Ń", "中"),
-    ("x", "x"),
-  ]
-  # Each of the bytes of a character has all of it.
-  assert [slice for _, slice in _pieces(byte_pair[False], "😀é")] == [
-    *("😀" * 4),
-    "é",
-  ]
-
-
-def test_a_blank_put_before_the_text_takes_no_place(byte_pair):
-  assert _pieces(byte_pair[True], "the world") == [
-    ("Ġthe", "the"),
-    ("Ġworld", "world"),
-  ]
-  assert _pieces(byte_pair[True], " the") == [("Ġthe", "the")]
-  assert _pieces(byte_pair[True], "\nx") == [("Ġ", ""), ("Ċ", "\n"), ("x", "x")]
-
-
-def test_sentence_pieces_are_found_in_what_was_composed(sentence_piece):
-  found = _pieces(sentence_piece["plain"], "Tｈe  ｏﬃ e\u0301")
-  assert "".join(slice for _, slice in found) == "Tｈeｏﬃﬃﬃe\u0301"
-  assert found[-1][1] == "e\u0301"
-
-
-def test_an_unknown_sentence_piece_is_what_its_neighbours_leave(sentence_piece):
-  plain = sentence_piece["plain"]
-  found = _pieces(plain, "The ☃☃cat\u2603 ☃ sat")
-  assert [s for token, s in found if token == "<unk>"] == ["☃☃", "☃", "☃"]
-  assert "".join(s for _, s in found) == "The☃☃cat☃☃sat"
-
-
-def test_a_control_character_that_stays_is_no_blank(sentence_piece):
-  pieces = _pieces(sentence_piece["plain"], "\x85 the \x85 the")
-  found = [text for _, text in pieces if text]
-  assert found == ["\x85", "the", "\x85", "the"]
-
-
-def test_quotes_of_two_characters_become_one_piece(sentence_piece):
-  found = _pieces(sentence_piece["albert"], "the ``Cat'' sat, 1,987,")
-  assert "".join(s for _, s in found) == "the``Cat''sat,1,987,"
-  assert "``" in [s for _, s in found]
-
-
-def test_letters_of_hangul_are_found_in_what_they_become(sentence_piece):
-  found = _pieces(sentence_piece["plain"], "the ㅎㅏㅋㅋ. ㅠㅠ.")
+def test_letters_of_hangul_are_found_in_what_they_become(made):
+  found = _pieces(made["plain"], "the ㅎㅏㅋㅋ. ㅠㅠ.")
   assert "".join(dict.fromkeys(s for _, s in found if s)) == "theㅎㅏㅋㅋ.ㅠㅠ"
 
 
@@ -215,33 +183,24 @@ def test_pieces_of_bytes_have_all_of_their_character(tmp_path):
   assert [s for _, s in found if s] == ["☃"] * 3 + ["x"] + ["中"] * 3
 
 
-@pytest.mark.parametrize("text", ["", " \u3000 ", b"\xed\xa0\x80", "\x00"])
-def test_texts_without_text_have_no_offsets(
-  text, wordpiece, byte_pair, sentence_piece
-):
-  everyone = [wordpiece["uncased"], byte_pair[False], sentence_piece["plain"]]
-  for tokenizer in everyone:
-    ids, starts, ends = tokenizer.tokenize_with_offsets([text, "the"])
-    for rows in (starts, ends):
-      np.testing.assert_array_equal(rows.row_splits, ids.row_splits)
-      assert rows.dtype == tf.int32
-    assert starts[1][0] == 0
-    assert ends[1][-1] == 3
-    for rows in tokenizer.tokenize_with_offsets([]):
-      assert rows.to_list() == []
+@pytest.mark.parametrize("kind", ["uncased", "bytes", "plain"])
+def test_texts_without_text_have_no_offsets(made, kind):
+  empty = ["", " \u3000 ", b"\xed\xa0\x80", "\x00"]
+  ids, starts, ends = made[kind].tokenize_with_offsets([*empty, "the"])
+  for rows in (starts, ends):
+    np.testing.assert_array_equal(rows.row_splits, ids.row_splits)
+    assert rows.dtype == tf.int32
+  assert (starts[-1][0], ends[-1][-1]) == (0, 3)
+  for rows in made[kind].tokenize_with_offsets([]):
+    assert rows.to_list() == []
 
 
-def test_bytes_that_are_no_text_do_not_count(
-  wordpiece, byte_pair, sentence_piece
-):
-  for tokenizer in (
-    wordpiece["cased"],
-    byte_pair[True],
-    sentence_piece["plain"],
-  ):
-    _, starts, ends = tokenizer.tokenize_with_offsets([b"\xed\xa0\xbd\xff the"])
-    assert starts[0][-1] >= 1
-    assert ends[0][-1] == 4
+@pytest.mark.parametrize("kind", ["cased", "prefixed", "plain"])
+def test_bytes_that_are_no_text_do_not_count(made, kind):
+  text = b"\xed\xa0\xbd\xff the"
+  _, starts, ends = made[kind].tokenize_with_offsets([text])
+  assert starts[0][-1] >= 1
+  assert ends[0][-1] == 4
 
 
 def test_units_that_do_not_add_up_are_one_up_to_the_next_blank():

@@ -3,8 +3,6 @@ import json
 import os
 import pathlib
 import random
-import subprocess
-import sys
 import unicodedata
 
 import pytest
@@ -66,7 +64,7 @@ def test_ids_equal_those_of_the_library_on_any_text(
   tokenizer = tokenizers.BytePairTokenizer(
     vocab_file, add_prefix_space=add_prefix_space
   )
-  texts = _random_texts(3000)
+  texts = _random_texts(1500)
   ids = tokenizer.tokenize(texts).to_list()
   for text, got in zip(texts, ids, strict=True):
     assert got == expected.encode(text).ids, ascii(text)
@@ -113,24 +111,22 @@ def _in_alphabet(word):
   return "".join(byte_alphabet.CHARACTERS[b] for b in word.encode())
 
 
-def test_the_first_merge_of_the_file_comes_first(tmp_path):
-  path = vocabularies.write_byte_bpe(tmp_path, ["b c", "a b", "ab c"])
-  assert _pieces(tokenizers.BytePairTokenizer(path), "abc ab") == (
-    ["a", "bc", "Ġ", "ab"]
-  )
-
-
-def test_equal_pairs_are_merged_from_the_left(tmp_path):
-  path = vocabularies.write_byte_bpe(tmp_path, ["a a", "aa a", "aa aa"])
+def test_the_first_merge_of_the_file_comes_first_and_from_the_left(tmp_path):
+  merges = ["b c", "a b", "ab c", "x x", "xx x", "xx xx"]
+  path = vocabularies.write_byte_bpe(tmp_path, merges)
   tokenizer = tokenizers.BytePairTokenizer(path)
-  assert _pieces(tokenizer, "aaa") == ["aaa"]
-  assert _pieces(tokenizer, "aaaaa") == ["aa", "aaa"]
-  assert _pieces(tokenizer, "baaaab") == ["b", "aaaa", "b"]
+  for text, pieces in {
+    "abc ab": "a bc Ġ ab",
+    "xxx": "xxx",
+    "xxxxx": "xx xxx",
+    "bxxxxb": "b xxxx b",
+  }.items():
+    assert _pieces(tokenizer, text) == pieces.split()
 
 
 def test_any_bytes_survive_encoding_and_decoding(tokenizer):
   rng = random.Random(3)
-  texts = [rng.randbytes(rng.randrange(50)) for _ in range(2000)]
+  texts = [rng.randbytes(rng.randrange(50)) for _ in range(1000)]
   texts += [
     b"",
     b"\0",
@@ -155,13 +151,6 @@ def test_a_prefixed_blank_makes_the_first_word_like_the_others(vocab_file):
   assert decoded == [b"the cat", b"the cat", b"", b"\nthe"]
 
 
-def test_a_word_has_the_same_pieces_wherever_it_stands(tokenizer):
-  texts = ["hello the world"] * 3 + [" the", "hello"]
-  rows = tokenizer.tokenize(texts).to_list()
-  assert rows[0] == rows[1] == rows[2]
-  assert rows[4] + rows[3] == rows[0][:2]
-
-
 def test_detokenize_leaves_out_what_frames_a_text(tokenizer):
   ids = tokenizer.vocabulary.ids
   row = [ids[t] for t in ("<s>", "Ġthe", "<mask>", "</s>", "<pad>")]
@@ -178,18 +167,14 @@ def test_words_begin_with_a_blank(tokenizer):
   assert word_ids.to_list() == [[], [0, 1, 1, 2], [0]]
 
 
-def test_merges_may_stand_elsewhere(vocab_file, tokenizer, tmp_path):
-  merges = pathlib.Path(vocab_file).with_name("merges.txt").read_bytes()
-  (tmp_path / "other.txt").write_bytes(merges)
-  other = tokenizers.BytePairTokenizer(vocab_file, tmp_path / "other.txt")
-  assert other.vocabulary.fingerprint == tokenizer.vocabulary.fingerprint
-
-
-def test_a_vocabulary_without_merges_has_only_bytes(tmp_path):
-  tokenizer = tokenizers.BytePairTokenizer(
-    vocabularies.write_byte_bpe(tmp_path, [])
-  )
+def test_merges_may_stand_elsewhere_or_be_none(vocab_file, tmp_path):
+  path = vocabularies.write_byte_bpe(tmp_path, [])
+  tokenizer = tokenizers.BytePairTokenizer(path)
   assert _pieces(tokenizer, "a b") == ["a", "Ġ", "b"]
+  merges = pathlib.Path(vocab_file).with_name("merges.txt")
+  (tmp_path / "other.txt").write_bytes(merges.read_bytes())
+  tokenizer = tokenizers.BytePairTokenizer(vocab_file, tmp_path / "other.txt")
+  assert _pieces(tokenizer, " the") == ["Ġthe"]
 
 
 def test_a_vocabulary_in_which_a_byte_is_missing_is_refused(tmp_path):
@@ -204,6 +189,7 @@ def test_a_vocabulary_in_which_a_byte_is_missing_is_refused(tmp_path):
 def imported(module, found):
   """Adds the modules that are loaded with one of ours to the set `found`."""
   path = ROOT / f"{module.replace('.', '/')}.py"
+  path = path if path.exists() else path.with_suffix("") / "__init__.py"
   if module in found or not path.exists():
     found.add(module)
     return
@@ -216,21 +202,18 @@ def imported(module, found):
         imported(f"{node.module}.{alias.name}", found)
 
 
-def test_what_it_imports_imports_no_tensorflow_text():
+@pytest.mark.parametrize(
+  "module, absent",
+  [
+    ("graph.byte_pair", "tensorflow_text"),
+    ("formats.vocabularies", "tensorflow"),
+  ],
+)
+def test_it_imports_no_more_than_it_needs(module, absent):
   found = set()
-  imported("keras_bert_impl.tokenizers.graph.byte_pair", found)
-  assert {"tensorflow", "keras_bert_impl.tokenizers.graph.steps"} <= found
-  assert "tensorflow_text" not in found
-
-
-# The same in a process, of every module that is loaded.
-@pytest.mark.slow
-def test_it_needs_no_tensorflow_text():
-  program = (
-    "import sys; from keras_bert_impl import tokenizers; "
-    "tokenizers.BytePairTokenizer; sys.exit('tensorflow_text' in sys.modules)"
-  )
-  assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+  imported(f"keras_bert_impl.tokenizers.{module}", found)
+  assert "keras_bert_impl.tokenizers.formats.characters" in found
+  assert absent not in found
 
 
 def _random_texts(count):
@@ -254,12 +237,3 @@ def _random_texts(count):
     "".join(rng.choice(rng.choice(pools)) for _ in range(rng.randrange(25)))
     for _ in range(count)
   ]
-
-
-def test_a_merge_that_comes_twice_is_named(tmp_path):
-  vocab_file = vocabularies.write_byte_bpe(tmp_path)
-  merges = tmp_path / "merges.txt"
-  last = merges.read_text("utf-8").splitlines()[-1]
-  merges.write_text(merges.read_text("utf-8").rstrip("\n") + f"\n{last}\n")
-  with pytest.raises(ValueError, match="merges.txt, line .* stands in"):
-    tokenizers.load(vocab_file)

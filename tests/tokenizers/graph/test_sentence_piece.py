@@ -153,16 +153,6 @@ def test_pieces_have_fairseqs_ids_in_families_that_do(
   for made in (tokenizer, tokenizers.load(tokenizer.save(tmp_path / "new"))):
     assert made.tokenize(texts).to_list() == expected
     assert made.framing.separators == 2
-  for ours, theirs in zip(
-    tokenizer.tokenize_with_offsets(texts), own.tokenize_with_offsets(texts)
-  ):
-    if ours.to_list() != expected:
-      assert ours.to_list() == theirs.to_list()
-  around = tokenizer.tokenize_around_masks("the <mask> cats").numpy().tolist()
-  assert around.count(mask) == 1
-  assert tokenizer.detokenize(tokenizer(["the cats sat"])["input_ids"]) == [
-    b"the cats sat"
-  ]
 
 
 def test_a_model_with_a_mask_has_ids_of_its_own(model_file, library):
@@ -188,7 +178,7 @@ def test_ids_equal_those_of_the_library_for_any_model(tmp_path, settings):
   path = vocabularies.write_sentencepiece(tmp_path, **settings)
   library = sentencepiece.SentencePieceProcessor(model_file=path)
   tokenizer = tokenizers.SentencePieceTokenizer(path)
-  texts = _random_texts(1000)
+  texts = _random_texts(600)
   ids = tokenizer.tokenize(texts).to_list()
   for text, got in zip(texts, ids, strict=True):
     assert got == library.encode(text), ascii(text)
@@ -199,7 +189,6 @@ def test_ids_equal_those_of_the_library_for_any_model(tmp_path, settings):
   [
     (True, True, False),
     (False, False, False),
-    (False, True, True),
     (True, False, True),
   ],
 )
@@ -209,7 +198,7 @@ def test_text_is_prepared_as_for_albert(
   tokenizer = tokenizers.SentencePieceTokenizer(
     model_file, do_lower_case, keep_accents, remove_space
   )
-  texts = _random_texts(1500)
+  texts = _random_texts(600)
   if do_lower_case:
     texts = [text.replace("\0", "") for text in texts]
   ids = tokenizer.tokenize(texts).to_list()
@@ -273,13 +262,11 @@ def test_words_begin_with_a_blank_and_hold_what_is_unknown(tokenizer):
   assert word_ids.to_list()[1][-1] == 1
 
 
-def test_detokenize_brings_back_what_the_model_keeps(tokenizer):
+def test_detokenize_brings_back_what_the_model_keeps(tokenizer, tmp_path):
   texts = ["The cat  sat.", "", "In 1987, 12,345 ships"]
   decoded = tokenizer.detokenize(tokenizer.tokenize(texts)).numpy().tolist()
   assert decoded == [b"The cat sat.", b"", b"In 1987, 12,345 ships"]
-
-
-def test_detokenize_joins_the_bytes_of_unknown_characters(tmp_path):
+  # And joins the bytes of unknown characters.
   tokenizer = tokenizers.SentencePieceTokenizer(
     vocabularies.write_sentencepiece(tmp_path, byte_fallback=True)
   )
@@ -343,11 +330,3 @@ def test_it_works_after_a_random_seed_is_set(model_type, tmp_path):
     before, made.tokenize_with_offsets(texts), strict=True
   ):
     assert values.to_list() == same.to_list()
-
-
-def test_a_model_whose_pieces_are_not_utf8_is_named(tmp_path):
-  path = pathlib.Path(vocabularies.write_sentencepiece(tmp_path))
-  start = "\u2581".encode()
-  path.write_bytes(path.read_bytes().replace(start, b"\xff" + start[1:]))
-  with pytest.raises(ValueError, match="spiece.model is not a SentencePiece"):
-    tokenizers.load(path)

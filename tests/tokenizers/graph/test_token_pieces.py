@@ -19,29 +19,27 @@ def texts_of(tokenizer, tokens, unit="word"):
   return [" ".join(names[index] for index in row) for row in pieces]
 
 
-def test_each_word_has_its_own_pieces(wordpiece):
-  found = texts_of(wordpiece, ["ab", "abc", "a(b", "?", "\u200b", " "])
-  assert found == ["ab", "ab ##c", "a ( b", "[UNK]", "", ""]
-
-
-def test_characters_inside_of_a_word_continue_it(wordpiece):
-  assert texts_of(wordpiece, "ab 한국 cb", "character") == [
-    *("a", "##b", "", "한", "##국", "", "c", "##b"),
-  ]
-
-
-def test_what_stands_alone_in_text_ends_a_word(wordpiece):
-  for token in "(中":
-    found = texts_of(wordpiece, ["a", token, "b"], "character")
-    assert found == ["a", token, "b"]
-
-
-def test_a_deleted_character_does_not_end_a_word(wordpiece):
-  assert texts_of(wordpiece, "a\u200bb", "character") == ["a", "", "##b"]
-
-
-def test_a_character_without_a_continuation_keeps_its_piece(wordpiece):
-  assert texts_of(wordpiece, "aa?", "character") == ["a", "a", "[UNK]"]
+@pytest.mark.parametrize(
+  "tokens, unit, expected",
+  [
+    (
+      ["ab", "abc", "a(b", "?", "\u200b", " "],
+      "word",
+      ["ab", "ab ##c", "a ( b", "[UNK]", "", ""],
+    ),
+    # Inside of a word they continue it,
+    ("ab 한국 cb", "character", [*"a|##b||한|##국||c|##b".split("|")]),
+    # which ends at what stands alone in text
+    ("a(b", "character", ["a", "(", "b"]),
+    ("a中b", "character", ["a", "中", "b"]),
+    # and not at what is deleted.
+    ("a\u200bb", "character", ["a", "", "##b"]),
+    # Without a continuation they keep their piece.
+    ("aa?", "character", ["a", "a", "[UNK]"]),
+  ],
+)
+def test_each_token_has_its_own_pieces(wordpiece, tokens, unit, expected):
+  assert texts_of(wordpiece, tokens, unit) == expected
 
 
 def test_byte_level_words_have_their_blank_and_inner_characters_none(tmp_path):

@@ -14,14 +14,10 @@ def learn(*arguments, **named):
   return [*learner.learn(*arguments, **named).tokens]
 
 
-def test_special_tokens_come_first_and_padding_is_zero():
-  tokens = learn(vocabularies.sentences(), 200)
-  assert tokens[:5] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-
-
 @pytest.mark.parametrize("vocab_size", [60, 201, 500])
 def test_the_size_is_exact_where_the_text_has_enough_pieces(vocab_size):
   tokens = learn(vocabularies.sentences(), vocab_size)
+  assert tokens[:5] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
   assert len(tokens) == len(set(tokens)) == vocab_size
 
 
@@ -63,16 +59,9 @@ def test_words_are_counted_as_the_tokenizer_sees_them():
   counts = learner.count_words(
     ["Don't, DON'T!", b"caf\xc3\xa9\xff", "中国", "x" * 201], UNCASED
   )
-  assert counts == {
-    "don": 2,
-    "'": 2,
-    "t": 2,
-    ",": 1,
-    "!": 1,
-    "cafe": 1,
-    "中": 1,
-    "国": 1,
-  }
+  assert sorted(counts.elements()) == [
+    *("!", "'", "'", ",", "cafe", "don", "don", "t", "t", "中", "国"),
+  ]
 
 
 def test_text_is_read_once_and_in_batches(monkeypatch):
@@ -126,12 +115,6 @@ def test_of_too_many_words_the_frequent_ones_are_learned_from(monkeypatch):
   for items in (counts.items(), reversed(counts.items())):
     tokens = learner.learn_from_counts(dict(items), 100, min_frequency=1)
     assert "cd" in tokens and "xyz" not in tokens
-
-
-def test_a_piece_is_learned_only_in_the_form_that_occurs():
-  tokens = learner.learn_from_counts({"abc": 5, "xd": 5}, 100)
-  assert "abc" in tokens
-  assert not {"##ab", "##abc", "##x"} & set(tokens)
 
 
 def test_merges_that_only_lead_to_others_do_not_cost_the_size():
