@@ -22,6 +22,7 @@ FOLDER = pathlib.Path(__file__).parents[1] / "data/sentences"
 EXPECTED = dict(np.load(FOLDER / "expected.npz"))
 TEXTS = EXPECTED["texts"].tolist()
 QUERY = "Query: "
+SETTINGS = "config_sentence_transformers"
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +30,8 @@ def encoder():
   return kb.SentenceEncoder.from_checkpoint(FOLDER)
 
 
-def copy(folder, **changes):
-  """Copies the folder; changes values of its JSON files by their paths."""
-  shutil.copytree(FOLDER, folder)
-  for name, values in changes.items():
-    path = folder / f"{name}.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | values))
-  return folder
+def copy(folder):
+  return pathlib.Path(shutil.copytree(FOLDER, folder))
 
 
 def write_old(folder, pooling, texts, modules=()):
@@ -49,13 +45,8 @@ def write_old(folder, pooling, texts, modules=()):
   (transformer / "sentence_bert_config.json").write_text(json.dumps(texts))
   kinds = ("Transformer", "Pooling", *modules)
   values = [
-    {
-      "idx": index,
-      "name": str(index),
-      "path": f"{index}_{kind}",
-      "type": f"sentence_transformers.models.{kind}",
-    }
-    for index, kind in enumerate(kinds)
+    values | {"path": f"{index}_{kind}"}
+    for index, (kind, values) in enumerate(zip(kinds, _modules(*kinds)))
   ]
   (folder / "modules.json").write_text(json.dumps(values))
   (folder / "1_Pooling").mkdir()
@@ -145,10 +136,7 @@ def test_what_is_saved_reads_back_the_same(tmp_path, encoder):
   np.testing.assert_array_equal(again.encode(TEXTS), encoder.encode(TEXTS))
   with pytest.raises(ValueError, match="exists already"):
     encoder.save(tmp_path / "saved")
-
-
-def test_what_is_saved_has_the_files_that_were_read(tmp_path, encoder):
-  encoder.save(tmp_path / "saved")
+  # The files are those that were read.
   stored = {path.relative_to(FOLDER) for path in FOLDER.rglob("*.*")}
   saved = {p.relative_to(tmp_path / "saved") for p in tmp_path.rglob("*.*")}
   left_out = {
@@ -236,34 +224,18 @@ def _modules(*kinds):
       "Transformer, Normalize:",
     ),
     ("modules", [], r"modules \(none\)"),
-    (
-      "modules",
-      [{"type": "sentence_transformers.models.Transformer", "path": "../x"}],
-      "'../x'",
-    ),
+    ("modules", [_modules("Transformer")[0] | {"path": "../x"}], "'../x'"),
     ("1_Pooling/config", {"pooling_mode": "median"}, "'median'.*1_Pooling"),
     ("2_Dense/config", {"activation_function": "os.abort"}, "'os.abort'.*2_D"),
     ("2_Dense/config", {"use_residual": True}, "use_residual .True."),
     ("2_Dense/config", {"module_input_name": "scores"}, "'scores'.*2_Dense"),
     ("2_Dense/config", {"bias": False}, "linear.bias.*asks for linear.weight"),
     ("4_Normalize/config", {"module_output_name": "b"}, "'b'.*4_Normalize"),
-    (
-      "sentence_bert_config",
-      {"max_seq_length": 1},
-      "1 tokens in .*bert_config",
-    ),
+    ("sentence_bert_config", {"max_seq_length": 1}, "1 tokens in .*bert_con"),
     ("sentence_bert_config", {"transformer_task": "fill-mask"}, "fill-mask"),
-    (
-      "config_sentence_transformers",
-      {"model_type": "SparseEncoder"},
-      "model_type .'SparseEncoder'",
-    ),
-    (
-      "config_sentence_transformers",
-      {"default_prompt_name": "web"},
-      "'web'.*query",
-    ),
-    ("config_sentence_transformers", {"prompts": {"a": 1}}, "a in prompts of"),
+    (SETTINGS, {"model_type": "SparseEncoder"}, "model_type .'SparseEncoder'"),
+    (SETTINGS, {"default_prompt_name": "web"}, "'web'.*query"),
+    (SETTINGS, {"prompts": {"a": 1}}, "a in prompts of"),
   ],
 )
 def test_what_is_not_supported_is_told_by_name(tmp_path, name, values, words):
@@ -299,6 +271,16 @@ def test_weights_of_another_size_are_refused(tmp_path):
     kb.SentenceEncoder.from_checkpoint(folder)
 
 
+def test_a_name_is_looked_up(monkeypatch):
+  folder = str(FOLDER)
+  places = {"org/tiny": folder, folder: folder}
+  monkeypatch.setattr(
+    folders.hub, "local_path", lambda path, weights: places[path]
+  )
+  assert folders.read("org/tiny") == folders.read(folder)
+
+
+@pytest.mark.slow
 def test_a_model_comes_by_its_name_with_two_lines(tmp_path):
   shutil.copytree(FOLDER, tmp_path / "served")
   code = (

@@ -81,9 +81,9 @@ def test_fewer_rows_than_a_batch_are_repeated():
 
 def test_a_batch_is_a_function_of_seed_and_step_alone(lengths):
   rows = make_rows(lengths)
-  whole = train(rows, 40, batch_size=16)
-  for start in (1, 14, 29):
-    again = train(rows, 40 - start, batch_size=16, start=start)
+  whole = train(rows, 31, batch_size=16)
+  for start in (1, 29):
+    again = train(rows, 31 - start, batch_size=16, start=start)
     for batch, before in zip(again, whole[start:], strict=True):
       for name, values in before.items():
         np.testing.assert_array_equal(batch[name], values)
@@ -100,9 +100,7 @@ def test_batches_of_about_the_same_length_have_little_padding(lengths):
     shares[by_length] = 1 - masks.mean()
   assert shares[True] < 0.2
   assert shares[False] > 0.7
-
-
-def test_batches_are_not_in_the_order_of_their_lengths(lengths):
+  # And not in the order of their lengths.
   batches = train(make_rows(lengths), 10)
   found = [batch["input_ids"].shape[1] for batch in batches]
   assert found != sorted(found)
@@ -144,9 +142,7 @@ def test_evaluation_reads_every_row_once_and_says_which(lengths):
   found = numbers(batches)
   np.testing.assert_array_equal(found[:230], order + 1)
   assert set(found[230:]) == {0}
-
-
-def test_selected_rows_alone_are_read(lengths):
+  # Or the selected ones.
   rows = make_rows(lengths)
   dataset, order = length_batches.evaluation_batches(
     rows, 2, (64,), selected=np.array([7, 3, 11])

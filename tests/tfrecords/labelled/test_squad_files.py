@@ -32,18 +32,15 @@ def _squad(*questions, context="in Paris", **paragraph):
 
 
 def test_squad_is_read(tmp_path):
-  path = _write(tmp_path, _squad(QUESTION, {**QUESTION, "id": "q2"}))
+  text = json.dumps(_squad(QUESTION, {**QUESTION, "id": "q2"}))
+  # A byte-order mark does not matter.
+  path = _write(tmp_path, "\ufeff" + text)
   first, second = squad_files.read(path)
   assert (first.id, second.id) == ("q1", "q2")
   assert (first.question, first.context) == ("Where?", "in Paris")
   assert first.answers == (("Paris", 3), ("in Paris", 0))
   assert first.title == "T"
   assert second.origin == f"{path}: data[0].paragraphs[0].qas[1]"
-
-
-def test_a_byte_order_mark_does_not_matter(tmp_path):
-  text = "\ufeff" + json.dumps(_squad(QUESTION))
-  assert squad_files.read(_write(tmp_path, text))[0].id == "q1"
 
 
 def test_no_answer_and_an_unknown_one_are_told_apart(tmp_path):
@@ -63,23 +60,12 @@ def test_both_layouts_of_cmrc_are_read(tmp_path):
   )
   [example] = squad_files.read(_write(tmp_path, like_squad))
   assert example.answers == (("巴黎", None),)
-  flat = [
-    {
-      "context_id": "TRAIN_0",
-      "title": "法国",
-      "context_text": "在巴黎",
-      "qas": [
-        {
-          "query_id": "TRAIN_0_QUERY_0",
-          "query_text": "哪里？",
-          "answers": ["巴黎", "在巴黎"],
-        }
-      ],
-    }
-  ]
-  path = _write(tmp_path, flat)
+  question = {"query_id": "TRAIN_0", "query_text": "哪里？"}
+  question["answers"] = ["巴黎", "在巴黎"]
+  flat = {"title": "法国", "context_text": "在巴黎", "qas": [question]}
+  path = _write(tmp_path, [flat])
   [example] = squad_files.read(path)
-  assert example.id == "TRAIN_0_QUERY_0"
+  assert example.id == "TRAIN_0"
   assert (example.context, example.question) == ("在巴黎", "哪里？")
   assert example.answers == (("巴黎", None), ("在巴黎", None))
   assert (example.title, example.origin) == ("法国", f"{path}: [0].qas[0]")
@@ -103,10 +89,7 @@ def _without(key):
     (_squad(_without("id")), r"paragraphs\[0\].qas\[0\] has no 'id', but"),
     (_squad(QUESTION, _without("question")), r"qas\[1\] has no 'question'"),
     (_squad(QUESTION, context=None), r"context in .*paragraphs\[0\] must be"),
-    (
-      _squad({**QUESTION, "answers": "Paris"}),
-      "answers in .*not 'Paris'",
-    ),
+    (_squad({**QUESTION, "answers": "Paris"}), "answers in .*not 'Paris'"),
     (
       _squad({**QUESTION, "answers": [{"answer_start": 1}]}),
       r"qas\[0\].answers\[0\] has no 'text', but 'answer_start'",
@@ -115,10 +98,7 @@ def _without(key):
       _squad({**QUESTION, "answers": [{"text": "a", "answer_start": "1"}]}),
       r"start in .*answers\[0\] must be an integer, not '1'",
     ),
-    (
-      _squad({**QUESTION, "is_impossible": "no"}),
-      "impossible in .*not 'no'",
-    ),
+    (_squad({**QUESTION, "is_impossible": "no"}), "impossible in .*not 'no'"),
   ],
 )
 def test_what_is_wrong_is_named_with_its_place(tmp_path, content, message):
@@ -126,12 +106,9 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, content, message):
     squad_files.read(_write(tmp_path, content))
 
 
-def test_a_missing_file_is_named_as_the_flag(tmp_path):
+def test_a_missing_file_and_two_questions_with_one_id_are_refused(tmp_path):
   with pytest.raises(FileNotFoundError, match="predict_file .*none.json"):
     squad_files.read(str(tmp_path / "none.json"), "predict_file")
-
-
-def test_two_questions_with_one_id_are_refused(tmp_path):
   examples = squad_files.read(_write(tmp_path, _squad(QUESTION, QUESTION)))
   with pytest.raises(ValueError, match=r"qas\[1\] has the id 'q1' of .*\[0\],"):
     squad_files.check_ids(examples)
@@ -144,30 +121,20 @@ def test_a_file_none_of_whose_answers_is_in_its_text_is_refused(tmp_path):
     ValueError, match=rf"{path}: none of the 1 answers .*'Paris' in .*qas\[1\]"
   ):
     squad_files.check_located(squad_files.read(path), path)
-
-
-@pytest.mark.parametrize("found", [QUESTION, {**QUESTION, "answers": []}])
-def test_one_answer_in_its_text_or_none_at_all_is_enough(tmp_path, found):
+  # One answer in its text, or none at all, is enough.
   elsewhere = {**QUESTION, "answers": [{"text": "Rome", "answer_start": 0}]}
-  questions = [elsewhere, found] if found["answers"] else [found]
-  path = _write(tmp_path, _squad(*questions))
-  squad_files.check_located(squad_files.read(path), path)
+  for questions in ([elsewhere, QUESTION], [{**QUESTION, "answers": []}]):
+    path = _write(tmp_path, _squad(*questions))
+    squad_files.check_located(squad_files.read(path), path)
 
 
 def test_the_last_articles_are_split_off(tmp_path):
-  content = {
-    "data": [
-      {
-        "title": title,
-        "paragraphs": [
-          {"context": "c", "qas": [{**QUESTION, "id": f"{title}{i}"}]}
-          for i in range(2)
-        ],
-      }
-      for title in "ABC"
-    ]
-  }
-  examples = squad_files.read(_write(tmp_path, content))
+  articles = []
+  for title in "ABC":
+    questions = ({**QUESTION, "id": f"{title}{i}"} for i in range(2))
+    [article] = _squad(*questions)["data"]
+    articles.append({**article, "title": title})
+  examples = squad_files.read(_write(tmp_path, {"data": articles}))
   train, dev = squad_files.split_off_articles(examples, 2)
   assert [e.id for e in train] == ["A0", "A1"]
   assert [e.id for e in dev] == ["B0", "B1", "C0", "C1"]

@@ -119,22 +119,17 @@ def test_a_malformed_file_is_named_with_its_row(tmp_path, name, text, message):
     table_files.read(path)
 
 
-def test_a_missing_file_is_named(tmp_path):
-  with pytest.raises(FileNotFoundError, match="no.tsv.* does not exist"):
-    table_files.read(str(tmp_path / "no.tsv"))
-
-
 def test_malformed_rows_are_left_out_and_counted_where_they_are_known(tmp_path):
   path = write(tmp_path, "a.tsv", "a\tb\n1\t2\n3\n4\t5\t6\n7\t8\n")
   counts = collections.Counter()
-  assert values(path, counts=counts) == [
-    {"a": "1", "b": "2"},
-    {"a": "7", "b": "8"},
-  ]
+  rows = values(path, counts=counts)
+  assert rows == [{"a": "1", "b": "2"}, {"a": "7", "b": "8"}]
   assert counts == {"malformed rows": 2}
 
 
-def test_a_missing_column_is_named_with_those_there_are(tmp_path):
+def test_a_missing_file_or_column_is_named(tmp_path):
+  with pytest.raises(FileNotFoundError, match="no.tsv.* does not exist"):
+    table_files.read(str(tmp_path / "no.tsv"))
   path = write(tmp_path, "a.tsv", "a\tb\n1\t2\n")
   [row] = table_files.read(path)
   with pytest.raises(ValueError, match="a.tsv:2 has no column 'c'; .*'a', 'b'"):

@@ -41,15 +41,10 @@ def write(folder, text, name="train.txt"):
 def test_columns_of_conll_have_sentences_and_documents(tmp_path):
   path = write(tmp_path, CONLL)
   sentences = tag_files.read(path)
-  assert [s.tokens for s in sentences] == [
-    ("EU", "rejects"),
-    ("Peter", "Blackburn"),
-    ("LONDON",),
-  ]
-  assert [s.tags for s in sentences] == [
-    ("I-ORG", "O"),
-    ("I-PER", "I-PER"),
-    ("I-LOC",),
+  assert [(s.tokens, s.tags) for s in sentences] == [
+    (("EU", "rejects"), ("I-ORG", "O")),
+    (("Peter", "Blackburn"), ("I-PER", "I-PER")),
+    (("LONDON",), ("I-LOC",)),
   ]
   first, second, third = (s.document for s in sentences)
   assert first != second and second == third
@@ -64,22 +59,33 @@ def test_another_column_can_be_the_tag(tmp_path):
     assert tag_files.read(path, tag_column=column)[0].tags == ("I-NP", "I-VP")
 
 
-def test_tabs_carriage_returns_and_a_byte_order_mark_are_read(tmp_path):
-  text = "\ufeffNew York\tB-LOC\r\nis\tO\r\n\r\n \r\n\r\nbig\tO\r\n"
-  sentences = tag_files.read(write(tmp_path, text))
-  assert [s.tokens for s in sentences] == [("New York", "is"), ("big",)]
-  assert sentences[0].tags == ("B-LOC", "O")
-  assert sentences[0].document is None
-
-
-@pytest.mark.parametrize("separator", " \t")
-def test_other_white_space_than_blanks_and_tabs_is_of_a_token(
-  tmp_path, separator
+@pytest.mark.parametrize(
+  "text, unit, expected",
+  [
+    # Tabs, carriage returns and a byte-order mark; without documents.
+    (
+      "\ufeffNew York\tB-LOC\r\nis\tO\r\n\r\n \r\n\r\nbig\tO\r\n",
+      "word",
+      [("New York", "is"), ("big",)],
+    ),
+    # Other white space than blanks and tabs is of a token.
+    ("10\xa0000 O\n\u3000 O\n", "word", [("10\xa0000", "\u3000")]),
+    ("10\xa0000\tO\na\x85b\tO\n", "word", [("10\xa0000", "a\x85b")]),
+    ("\t\tO\n\u2028\tO\n\xa0\tO\n", "character", [("\t", "\u2028", "\xa0")]),
+    # Without tags.
+    ("one\ntwo\n\nthree\n", "word", [("one", "two"), ("three",)]),
+  ],
+)
+def test_white_space_may_be_of_a_token_or_between(
+  tmp_path, text, unit, expected
 ):
-  tokens = ("10\xa0000", "\u3000", "a\x85b")
-  rows = "".join(f"{token}{separator}O\n" for token in tokens)
-  [sentence] = tag_files.read(write(tmp_path, rows))
-  assert sentence.tokens == tokens
+  sentences = tag_files.read(write(tmp_path, text), unit)
+  assert [sentence.tokens for sentence in sentences] == expected
+  for sentence in sentences:
+    assert sentence.document is None
+    assert (sentence.tags is None) == ("O" not in text)
+  if "LOC" in text:
+    assert sentences[0].tags == ("B-LOC", "O")
 
 
 def test_characters_of_klue_are_tokens_blanks_included(tmp_path):
@@ -88,16 +94,6 @@ def test_characters_of_klue_are_tokens_blanks_included(tmp_path):
   assert [s.tokens for s in sentences] == [tuple("경찰은 #"), ("또",)]
   assert sentences[0].tags == ("B-OG", "I-OG", "O", "O", "O")
   assert sentences[1].origin == f"{path}:10"
-
-
-def test_white_space_and_line_separators_can_be_characters(tmp_path):
-  path = write(tmp_path, "\t\tO\n\u2028\tO\n\xa0\tO\n")
-  assert tag_files.read(path, "character")[0].tokens == ("\t", "\u2028", "\xa0")
-
-
-def test_a_file_without_tags_gives_sentences_without(tmp_path):
-  for sentence in tag_files.read(write(tmp_path, "one\ntwo\n\nthree\n")):
-    assert sentence.tags is None
 
 
 @pytest.mark.parametrize(
@@ -121,21 +117,18 @@ def test_a_bad_file_is_refused_by_file_and_row(tmp_path, text, message):
   assert path in str(error.value)
 
 
-@pytest.mark.parametrize("column", [0, 2, -2, -3])
-def test_a_column_that_is_no_tag_is_refused(tmp_path, column):
-  with pytest.raises(ValueError, match=f":1: tag_column .{column}. must .* 2"):
-    tag_files.read(write(tmp_path, "a O\n"), tag_column=column)
-
-
-@pytest.mark.parametrize("row", ["ab\tO", "a", "a\tO\tO"])
-def test_a_bad_row_of_characters_is_refused(tmp_path, row):
-  with pytest.raises(ValueError, match=":4: [13] columns"):
-    tag_files.read(write(tmp_path, f"## x\na\tO\n\n{row}\n"), "character")
-
-
-def test_a_missing_file_is_named(tmp_path):
+def test_bad_columns_and_rows_of_characters_are_refused(tmp_path):
   with pytest.raises(FileNotFoundError, match="none.txt"):
     tag_files.read(str(tmp_path / "none.txt"))
+  path = write(tmp_path, "a O\n")
+  for column in (0, 2, -2, -3):
+    message = f":1: tag_column .{column}. must .* 2"
+    with pytest.raises(ValueError, match=message):
+      tag_files.read(path, tag_column=column)
+  for row in ("ab\tO", "a", "a\tO\tO"):
+    path = write(tmp_path, f"## x\na\tO\n\n{row}\n")
+    with pytest.raises(ValueError, match=":4: [13] columns"):
+      tag_files.read(path, "character")
 
 
 def test_a_split_keeps_documents_whole_and_is_the_same_every_time(tmp_path):
@@ -155,6 +148,7 @@ def test_a_split_without_documents_is_by_sentence(tmp_path):
     tag_files.split_off(sentences[:1], 0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA, reason="KERAS_BERT_DATA names no data")
 def test_all_of_klue_is_read():
   path = pathlib.Path(DATA, "tasks/klue/klue-ner-v1.1_dev.tsv")

@@ -1,17 +1,9 @@
 import itertools
+import textwrap
 
 import pytest
 
 from tfrecords.text import documents, sources
-
-LICENCE_HEADER = (
-  "\ufeffThe Project Gutenberg EBook of A Book\r\n\r\nTitle: A Book\r\n\r\n"
-  "*** START OF THIS PROJECT GUTENBERG EBOOK\r\nA BOOK ***\r\n\r\n\r\n\r\n"
-)
-LICENCE_FOOTER = (
-  "\r\n\r\n\r\nEnd of the Project Gutenberg EBook of A Book\r\n\r\n"
-  "*** END OF THIS PROJECT GUTENBERG EBOOK A BOOK ***\r\n\r\nLicence.\r\n"
-)
 
 
 def write(folder, text, name="text.txt"):
@@ -60,34 +52,52 @@ def test_folders_and_patterns_stand_for_their_files(tmp_path):
   assert read(tmp_path / "*.txt") == expected
 
 
+BOOK = """\ufeffThe Project Gutenberg EBook of A Book
+
+*** START OF THIS PROJECT GUTENBERG EBOOK
+A BOOK ***
+
+
+
+CHAPTER I
+
+[Illustration: A boat]
+
+It was the best of
+times. It was the
+worst of times.
+
+So it
+began.
+
+
+
+CHAPTER II
+
+It went on.
+
+
+End of the Project Gutenberg EBook of A Book
+
+*** END OF THIS PROJECT GUTENBERG EBOOK A BOOK ***
+
+Licence.
+"""
+
+
 def test_a_published_book_becomes_chapters_of_whole_sentences(tmp_path):
-  body = (
-    "CHAPTER I\r\n\r\n[Illustration: A boat]\r\n\r\n"
-    "It was the best of\r\ntimes. It was the\r\nworst of times.\r\n\r\n"
-    "So it\r\nbegan.\r\n\r\n\r\n\r\nCHAPTER II\r\n\r\nIt went on."
+  sentences = (
+    "It was the best of times.|It was the worst of times.|So it began."
   )
-  path = write(tmp_path, LICENCE_HEADER + body + LICENCE_FOOTER)
-  assert read(path) == [
-    [
-      "CHAPTER I",
-      "It was the best of times.",
-      "It was the worst of times.",
-      "So it began.",
-    ],
+  assert read(write(tmp_path, BOOK.replace("\n", "\r\n"))) == [
+    ["CHAPTER I", *sentences.split("|")],
     ["CHAPTER II", "It went on."],
   ]
 
 
 def test_hard_wrapped_lines_are_recognised_without_a_licence(tmp_path):
-  words = "the quick brown fox jumps over the lazy dog and runs. Then it rests"
-  text = " ".join([words] * 40)
-  lines, line = [], ""
-  for word in text.split():
-    if len(line) + len(word) > 70:
-      lines.append(line.strip())
-      line = ""
-    line += word + " "
-  path = write(tmp_path, "\n".join([*lines, line]))
+  words = "the quick brown fox jumps over the lazy dog and runs. Then it rests "
+  path = write(tmp_path, textwrap.fill(words * 40))
   assert read(path)[0][1] == (
     "Then it rests the quick brown fox jumps over the lazy dog and runs."
   )
@@ -136,18 +146,14 @@ def test_an_endless_document_is_cut_at_a_line(tmp_path, monkeypatch):
   assert documents.count_documents(files, at_most=5) == 1
 
 
-def test_documents_are_counted_no_further_than_asked(tmp_path):
-  path = write(tmp_path, "\n\nA.\n\n\nB.\nB.\n\nC.\n")
+def test_written_sentences_are_read_back_and_counted(tmp_path):
+  path = str(tmp_path / "out.txt")
+  written = [["A."], ["B.", "B."], ["C."]]
+  documents.write_sentences(path, written)
+  assert read(path, input_format="sentences") == written
   files = documents.open_files([path])
   assert documents.count_documents(files, at_most=2) == 2
   assert documents.count_documents(files, at_most=9) == 3
-
-
-def test_written_sentences_are_read_back(tmp_path):
-  path = tmp_path / "out.txt"
-  written = [["A.", "B."], ["C."]]
-  documents.write_sentences(str(path), written)
-  assert read(path, input_format="sentences") == written
 
 
 def test_failing_while_writing_leaves_the_old_file(tmp_path):

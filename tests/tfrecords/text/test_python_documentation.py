@@ -105,10 +105,7 @@ def test_a_module_is_a_document_in_the_order_of_the_source(package):
     "They are all true of 7.",
     "Does what number 7 does best.",
   ]
-
-
-def test_copied_paragraphs_are_kept_twice(package):
-  sentences = [s for _, d in python_documentation.iter_modules() for s in d]
+  sentences = [s for document in modules.values() for s in document]
   assert sentences.count("This paragraph is copied everywhere.") == 2
 
 
@@ -121,12 +118,10 @@ def test_held_out_documents_are_set_apart(package, tmp_path):
   assert 3 <= len(held_out_documents) <= 20
   again = python_documentation.write_corpus(tmp_path / "again", 0.25)
   assert list(sources.iter_documents(again[1])) == held_out_documents
-
-
-def test_nothing_is_held_out_if_not_wanted(package, tmp_path):
   train, held_out = python_documentation.write_corpus(tmp_path / "out", 0)
-  assert len(train) == 1
-  assert held_out == []
+  assert (len(train), held_out) == (1, [])
+  with pytest.raises(ValueError, match="held_out_share .1.5."):
+    python_documentation.write_corpus(tmp_path, 1.5)
 
 
 def test_texts_in_tables_and_calls_count_as_documentation(package):
@@ -137,8 +132,3 @@ def test_texts_in_tables_and_calls_count_as_documentation(package):
   )
   modules = dict(python_documentation.iter_modules())
   assert len(modules["package.newdocs"]) == 3
-
-
-def test_the_share_must_be_a_share(tmp_path):
-  with pytest.raises(ValueError, match="held_out_share .1.5."):
-    python_documentation.write_corpus(tmp_path, 1.5)
