@@ -90,6 +90,15 @@ def create(
     `starlette.applications.Starlette`.
   """
   api = _Api(served, batcher, model_name, limits, bool(draw_attention))
+  attention = []
+  if draw_attention:
+    tab = attention_tab.AttentionTab(
+      draw_attention, api.read_body, limits.text_bytes, _ATTENTION_HEADERS
+    )
+    attention = [
+      routing.Route("/attention", tab.show, methods=["GET"]),
+      routing.Route("/attention", tab.submit, methods=["POST"]),
+    ]
   return applications.Starlette(
     routes=[
       routing.Route("/v1/{rest:path}", api.get, methods=["GET"]),
@@ -98,7 +107,7 @@ def create(
       routing.Route("/healthz", api.health),
       routing.Route("/model.json", api.describe),
       *(routing.Route(path, _show_page) for path in _PAGE_FILES),
-      *_attention_routes(draw_attention, api, limits),
+      *attention,
     ],
     middleware=[middleware.Middleware(_OriginCheck, host_names=host_names)],
     exception_handlers=dict.fromkeys(
@@ -129,12 +138,9 @@ class _Api:
     model = self._find(name, version)
     body = await self.read_body(request)
     # Long requests and replies take a while to convert: off the event loop.
+    limit = self._limits.text_bytes
     call = await concurrency.run_in_threadpool(
-      calls.read,
-      method.lower(),
-      body,
-      model.signatures,
-      self._limits.text_bytes,
+      calls.read, method.lower(), body, model.signatures, limit
     )
     outputs = await asyncio.wrap_future(
       self._batcher.submit(call.signature, call.inputs)
@@ -248,30 +254,23 @@ class _OriginCheck:
     self._names = {"localhost", *(name.lower() for name in host_names)}
 
   async def __call__(self, scope, receive, send):
-    if scope["type"] == "http":
-      request = requests.Request(scope)
-      host = request.headers.get("host", "")
-      if not self._is_known(host):
-        message = f"This server is not known as {json.dumps(host)}."
-      elif _is_foreign(request.method, request.headers, host):
-        message = "This server answers no pages of other sites."
-      else:
-        message = None
-      if message:
-        response = _error(message, http.HTTPStatus.FORBIDDEN)
-        await response(scope, receive, send)
-        return
-    await self._app(scope, receive, send)
+    request = requests.Request(scope)
+    host = request.headers.get("host", "")
+    answer = self._app
+    if not self._is_known(host):
+      message = f"This server is not known as {json.dumps(host)}."
+      answer = _error(message, http.HTTPStatus.FORBIDDEN)
+    elif _is_foreign(request.method, request.headers, host):
+      message = "This server answers no pages of other sites."
+      answer = _error(message, http.HTTPStatus.FORBIDDEN)
+    await answer(scope, receive, send)
 
   def _is_known(self, host):
     try:
       name = urllib.parse.urlsplit(f"//{host}").hostname or ""
-      if name in self._names:
-        return True
-      ipaddress.ip_address(name)
+      return name in self._names or bool(ipaddress.ip_address(name))
     except ValueError:
       return False
-    return True
 
 
 def _is_foreign(method, headers, host):
@@ -293,18 +292,6 @@ async def _show_page(request):
   return responses.FileResponse(
     _PAGE_DIR / name, media_type=media_type, headers=_PAGE_HEADERS
   )
-
-
-def _attention_routes(draw, api, limits):
-  if draw is None:
-    return []
-  tab = attention_tab.AttentionTab(
-    draw, api.read_body, limits.text_bytes, _ATTENTION_HEADERS
-  )
-  return [
-    routing.Route("/attention", tab.show, methods=["GET"]),
-    routing.Route("/attention", tab.submit, methods=["POST"]),
-  ]
 
 
 def _parts(pattern, request):
@@ -341,15 +328,14 @@ def _error(message, status):
 
 async def _show_error(request, error):
   """Answers with the one line that tells a client what is wrong."""
+  status = http.HTTPStatus.INTERNAL_SERVER_ERROR
+  message = "The server failed; its log tells more."
   if isinstance(error, errors.RequestError):
-    return _error(str(error), error.status)
-  if isinstance(error, exceptions.HTTPException):
-    place = f"{request.method} {request.url.path}"
-    return _error(f"{error.detail}: {place}", error.status_code)
-  if isinstance(error, requests.ClientDisconnect):
+    status, message = error.status, str(error)
+  elif isinstance(error, exceptions.HTTPException):
+    status = error.status_code
+    message = f"{error.detail}: {request.method} {request.url.path}"
+  elif isinstance(error, requests.ClientDisconnect):
     # The client left before its request had arrived: nobody reads this.
-    return _error("The request is not complete.", http.HTTPStatus.BAD_REQUEST)
-  return _error(
-    "The server failed; its log tells more.",
-    http.HTTPStatus.INTERNAL_SERVER_ERROR,
-  )
+    status, message = http.HTTPStatus.BAD_REQUEST, ""
+  return _error(message, status)

@@ -1,6 +1,5 @@
 """Joins concurrent requests into batches."""
 
-import collections
 import concurrent.futures
 import dataclasses
 import http
@@ -41,7 +40,7 @@ class Batcher:
     self._max_batch_size = max_batch_size
     self._timeout = timeout_seconds
     self._max_queue = max_queue
-    self._queue = collections.deque()
+    self._queue = []
     self._changed = threading.Condition()
     self._is_closed = False
     self._thread = threading.Thread(target=self._work, name="batches")
@@ -60,14 +59,10 @@ class Batcher:
     Raises:
       RequestError: if too many requests are waiting, or the server ends.
     """
-    key, num_rows = _joining_key(signature, inputs)
+    future = concurrent.futures.Future()
+    deadline = time.monotonic() + self._timeout
     request = _Request(
-      signature,
-      inputs,
-      concurrent.futures.Future(),
-      key,
-      num_rows,
-      time.monotonic() + self._timeout,
+      signature, inputs, future, *_joining_key(signature, inputs), deadline
     )
     with self._changed:
       if self._is_closed:
@@ -79,7 +74,7 @@ class Batcher:
         )
       self._queue.append(request)
       self._changed.notify()
-    return request.future
+    return future
 
   def close(self):
     """Answers the queued requests, then ends."""
@@ -98,31 +93,23 @@ class Batcher:
       self._changed.wait_for(lambda: self._queue or self._is_closed)
       if not self._queue:
         return []
-      oldest = self._queue[0]
       self._changed.wait_for(
-        lambda: self._is_closed or self._is_full(oldest),
-        oldest.deadline - time.monotonic(),
+        lambda: self._is_closed or self._joined()[1],
+        self._queue[0].deadline - time.monotonic(),
       )
-      return self._take(oldest)
+      batch, _ = self._joined()
+      self._queue = [r for r in self._queue if r not in batch]
+      return batch
 
-  def _is_full(self, oldest):
+  def _joined(self):
+    """Returns the requests that run with the oldest one, and if they do now."""
+    oldest = self._queue[0]
     if oldest.key is None:
-      return True
-    rows = sum(r.num_rows for r in self._queue if r.key == oldest.key)
-    return rows >= self._max_batch_size
-
-  def _take(self, oldest):
-    """Takes the requests from the queue that run with the oldest one."""
-    batch, others, num_rows = [oldest], [], oldest.num_rows
-    for request in list(self._queue)[1:]:
-      fits = num_rows + request.num_rows <= self._max_batch_size
-      if fits and oldest.key is not None and request.key == oldest.key:
-        batch.append(request)
-        num_rows += request.num_rows
-      else:
-        others.append(request)
-    self._queue = collections.deque(others)
-    return batch
+      return [oldest], True
+    alike = [r for r in self._queue if r.key == oldest.key]
+    ends = np.cumsum([r.num_rows for r in alike])
+    num_joined = max(1, np.sum(ends <= self._max_batch_size))
+    return alike[:num_joined], ends[-1] >= self._max_batch_size
 
 
 def _joining_key(signature, inputs):
@@ -167,8 +154,8 @@ def _run(batch):
     raise ValueError("The outputs have another batch size than the inputs.")
   parts = {name: np.split(array, ends[:-1]) for name, array in outputs.items()}
   return [
-    {name: part[index] for name, part in parts.items()}
-    for index in range(len(batch))
+    dict(zip(parts, one, strict=True))
+    for one in zip(*parts.values(), strict=True)
   ]
 
 

@@ -89,12 +89,8 @@ def _read_predict(request, signature, max_text_bytes):
     raise errors.RequestError(
       'A predict request needs "instances" or "inputs", one of them.'
     )
-  names = list(signature.inputs)
-  values = (
-    _columns_of(request["instances"], names)
-    if is_row_form
-    else _columns(request["inputs"], names)
-  )
+  read_columns = _columns_of_rows if is_row_form else _columns
+  values = read_columns(request, list(signature.inputs))
   inputs = {
     name: tensor_json.to_array(name, values[name], spec, max_text_bytes)
     for name, spec in signature.inputs.items()
@@ -102,25 +98,25 @@ def _read_predict(request, signature, max_text_bytes):
   return Call(signature, inputs, _predictions if is_row_form else _outputs)
 
 
-def _columns_of(instances, names):
+def _columns_of_rows(request, names):
   """Returns {name: list of its values} of the row form."""
-  if not isinstance(instances, list) or not instances:
-    raise errors.RequestError('"instances" must be a list that is not empty.')
-  if not _is_object(instances[0]):
-    if any(_is_object(row) for row in instances):
+  rows = _list_of(request, "instances")
+  if not _is_object(rows[0]):
+    if any(_is_object(row) for row in rows):
       raise errors.RequestError('"instances" mixes values and objects.')
-    return {_only_name(names, "instances"): instances}
-  for index, row in enumerate(instances):
+    return {_only_name(names, "instances"): rows}
+  for index, row in enumerate(rows):
     if not _is_object(row) or set(row) != set(names):
       raise errors.RequestError(
         f'Element {index} of "instances", {tensor_json.shown(row)}, must be an '
         f"object with the keys {', '.join(names)}."
       )
-  return {name: [row[name] for row in instances] for name in names}
+  return {name: [row[name] for row in rows] for name in names}
 
 
-def _columns(inputs, names):
+def _columns(request, names):
   """Returns {name: value} of the column form."""
+  inputs = request["inputs"]
   if not _is_object(inputs):
     return {_only_name(names, "inputs"): inputs}
   # Differs from TF Serving, which ignores inputs that it does not know.
@@ -130,6 +126,14 @@ def _columns(inputs, names):
       f"{tensor_json.shown(list(inputs))}."
     )
   return inputs
+
+
+def _list_of(request, key):
+  """Returns the elements of a part of a request."""
+  elements = request.get(key)
+  if not isinstance(elements, list) or not elements:
+    raise errors.RequestError(f'"{key}" must be a list that is not empty.')
+  return elements
 
 
 def _is_object(value):
@@ -162,22 +166,17 @@ def _predictions(outputs):
 
 
 def _classifications(outputs):
-  classes, scores = outputs.get("classes"), outputs.get("scores")
-  shape = (scores if classes is None else classes).shape
-  if classes is None:
-    classes = np.full(shape, b"", object)
-  if scores is None:
-    scores = np.zeros(shape, np.float32)
-  return {
-    "results": [
-      [list(pair) for pair in zip(*row, strict=True)]
-      for row in zip(
-        tensor_json.to_json("classes", classes),
-        tensor_json.to_json("scores", scores),
-        strict=True,
-      )
-    ]
+  shape = outputs.get("classes", outputs.get("scores")).shape
+  blanks = {
+    "classes": np.full(shape, b"", object),
+    "scores": np.zeros(shape, np.float32),
   }
+  columns = [
+    tensor_json.to_json(name, outputs.get(name, blank))
+    for name, blank in blanks.items()
+  ]
+  rows = zip(*columns, strict=True)
+  return {"results": [[*map(list, zip(*row, strict=True))] for row in rows]}
 
 
 def _regressions(outputs):
@@ -199,12 +198,10 @@ def _read_examples(method, request, name, signature, max_text_bytes):
       f"Signature {name} takes no tf.Examples: its one input must be named "
       f"{_EXAMPLES_INPUT}; it has {', '.join(signature.inputs)}."
     )
-  examples = request.get("examples")
-  if not isinstance(examples, list) or not examples:
-    raise errors.RequestError('"examples" must be a list that is not empty.')
   context = request.get("context", {})
   serialized = [
-    _serialized(context, features, max_text_bytes) for features in examples
+    _serialized(context, features, max_text_bytes)
+    for features in _list_of(request, "examples")
   ]
   inputs = {_EXAMPLES_INPUT: np.array(serialized, object)}
   return Call(signature, inputs, answer)

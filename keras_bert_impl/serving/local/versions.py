@@ -22,6 +22,9 @@ class Versions:
   Args:
     model_dir: str, directory of the versions.
 
+  Attributes:
+    current: the `loading.LoadedModel` for new requests.
+
   Raises:
     FileNotFoundError: if there is no such directory.
     ValueError: if it holds no version, or none that loads.
@@ -32,18 +35,12 @@ class Versions:
     self._broken = {}  # path: (what its files were like, why it is broken)
     self._states = {}
     self._stopped = threading.Event()
-    self._watcher = None
-    self._current = None
+    self.current = None
     self._check()
     self.refresh()
-    if self._current is None:
+    if self.current is None:
       # The highest version is what the user wants to hear of.
       raise ValueError(next(iter(self._broken.values()))[1])
-
-  @property
-  def current(self):
-    """The `loading.LoadedModel` for new requests."""
-    return self._current
 
   @property
   def states(self):
@@ -53,7 +50,7 @@ class Versions:
   def refresh(self):
     """Loads the highest version that can be, if it is not the current one."""
     for version, path in self._paths():
-      if self._current is not None and version == self._current.version:
+      if self.current is not None and version == self.current.version:
         return
       files = _files(path)
       if self._broken.get(path, (None,))[0] == files:
@@ -70,10 +67,9 @@ class Versions:
 
   def watch(self, seconds):
     """Looks for new versions every so many seconds, in a thread."""
-    self._watcher = threading.Thread(
+    threading.Thread(
       target=self._watch, args=(seconds,), name="versions", daemon=True
-    )
-    self._watcher.start()
+    ).start()
 
   def stop(self):
     """Ends `watch`."""
@@ -109,10 +105,10 @@ class Versions:
 
   def _replace(self, model):
     states = {model.version: (AVAILABLE, "")}
-    if self._current is not None:
-      states[self._current.version] = (END, "")
+    if self.current is not None:
+      states[self.current.version] = (END, "")
     self._note(states)
-    self._current = model
+    self.current = model
     gc.collect()  # The graphs of what was served refer to each other.
     logging.info("Version %d of %s is served.", model.version, self._dir)
 
