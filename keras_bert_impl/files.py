@@ -438,10 +438,20 @@ def _temporary_path(path):
 def _remove_leftovers(path):
   """Removes what killed processes left of a new local file or folder."""
   folder, name = os.path.split(path)
-  pattern = re.compile(rf"{re.escape(name)}\.tmp-\d+")
+  remove_unlocked(folder, rf"{re.escape(name)}\.tmp-\d+")
+
+
+def remove_unlocked(folder, pattern):
+  """Removes files and folders of a local folder that no process has locked.
+
+  Args:
+    folder: str.
+    pattern: str, a regular expression of their names.
+  """
   # Whose it is nobody knows without locks, and a folder may hide its names.
   with contextlib.suppress(OSError):
-    for entry in filter(pattern.fullmatch, os.listdir(folder or ".")):
+    names = os.listdir(folder or ".")
+    for entry in filter(re.compile(pattern).fullmatch, names):
       leftover = os.path.join(folder, entry)
       with contextlib.suppress(BlockingIOError), locks.held(leftover):
         remove = _remove_folder if os.path.isdir(leftover) else os.remove

@@ -8,16 +8,14 @@ Configurations for TF Serving are beside the versions.
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import re
-import shutil
 import uuid
 
 import tensorflow as tf
 
-from keras_bert_impl import files, options
+from keras_bert_impl import files, locks, options
 from keras_bert_impl.serving import servables, warmup
 from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
 
@@ -53,7 +51,7 @@ max_enqueued_batches { value: 100 }
 _SCRIPTS = {"Latin": "[A-Za-z]", "Hangul": "[\uac00-\ud7a3\u1100-\u11ff]"}
 # The name of a version while it is written: servers read only directories
 # whose name is a number.
-_TEMPORARY = re.compile(r"tmp-\d+-\w+")
+_TEMPORARY = r"tmp-\d+-\w+"
 
 
 def export(
@@ -89,9 +87,15 @@ def export(
   options.check_characters("model_name", model_name, options.URL_SEPARATORS)
   servable.set_dtypes(compute_dtype, weights_dtype)
   gfile.makedirs(export_dir)
+  files.remove_unlocked(export_dir, _TEMPORARY)
   name = f"tmp-{os.getpid()}-{uuid.uuid4().hex}"
   temporary = os.path.join(export_dir, name)
-  with _hold(export_dir):
+  lock = (
+    contextlib.nullcontext()
+    if files.is_remote(export_dir)
+    else locks.making(temporary, os.mkdir)
+  )
+  with lock:
     try:
       _save(servable, temporary, model_name)
       _write_configurations(servable, export_dir, model_name)
@@ -108,32 +112,6 @@ def check_folder(export_dir):
     raise ValueError("export_dir is empty: name a folder.")
   if gfile.exists(export_dir) and not gfile.isdir(export_dir):
     raise ValueError(f"export_dir ({export_dir}) is a file: name a folder.")
-
-
-@contextlib.contextmanager
-def _hold(export_dir):
-  """Locks a folder while a version is written, and removes leftovers.
-
-  Every writing process holds a shared lock of the folder, which the system
-  releases when the process ends. A process that gets an exclusive lock knows
-  that no other is writing, so unfinished versions are leftovers of killed ones.
-  """
-  try:
-    folder = os.open(export_dir, os.O_RDONLY)
-  except OSError:  # gs://... has no locks.
-    yield
-    return
-  try:
-    # Fails if somebody else is writing, or where there are no locks.
-    with contextlib.suppress(OSError):
-      fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-      for name in filter(_TEMPORARY.fullmatch, os.listdir(export_dir)):
-        shutil.rmtree(os.path.join(export_dir, name), ignore_errors=True)
-    with contextlib.suppress(OSError):
-      fcntl.flock(folder, fcntl.LOCK_SH)
-    yield
-  finally:
-    os.close(folder)
 
 
 def _publish(temporary, export_dir):

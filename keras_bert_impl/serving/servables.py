@@ -21,7 +21,7 @@ import tensorflow as tf
 from keras_bert_impl import choices, features, options
 from keras_bert_impl.checkpoints.descriptions import vocab_size
 from keras_bert_impl.checkpoints.naming import mappings, names
-from keras_bert_impl.serving import input_checks, tf_examples
+from keras_bert_impl.serving import input_checks, row_batches, tf_examples
 from keras_bert_impl.tokenizers.graph import assembly
 
 # Names of a text, and of the second text of a pair, in requests.
@@ -146,11 +146,6 @@ class Servable(tf.Module, abc.ABC):
     """{name: `tf.function`}."""
     return {name: s.function for name, s in self.definitions().items()}
 
-  @property
-  def example_inputs(self):
-    """{signature: {input: array}}, a request to each."""
-    return {name: s.example for name, s in self.definitions().items()}
-
   def describe(self):
     """Returns {name: JSON value} that describes it to people."""
     names = ("head", "labels", "max_seq_length", *self.options)
@@ -209,6 +204,29 @@ class Servable(tf.Module, abc.ABC):
         return model(inputs, training=False)
 
     return call
+
+  def outputs(self, rows, *names, activation=tf.identity):
+    """Returns outputs of the model for rows, those of like length together.
+
+    Args:
+      rows: {name: int32 [R, L]}, the inputs of the model.
+      *names: str, the outputs.
+      activation: function of an output, which is applied to each row.
+
+    Returns:
+      [float32 [R, ...]] in the order of the names; 0 beyond a row.
+    """
+    model, specs = self.load_model(), self._model().output
+
+    def run(rows):
+      outputs = model(rows)
+      return [activation(outputs[name]) for name in names]
+
+    return row_batches.map_rows(
+      run,
+      rows,
+      [tf.TensorSpec(specs[name].shape[1:], tf.float32) for name in names],
+    )
 
   def encode(self, text, text_pair=None):
     """Returns the inputs of the model of texts [B], as `assemble`.

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from keras_bert_impl.serving import row_batches, servables
+from keras_bert_impl.serving import servables
 
 
 class _TextServable(servables.Servable):
@@ -24,7 +24,6 @@ class _TextServable(servables.Servable):
   ):
     super().__init__(model, tokenizer, max_seq_length, labels)
     self.text_pairs = text_pairs
-    self._num_classes = model.output["logits"].shape[-1]
     if text_pairs:
       name = servables.TEXT_PAIR
       self.inputs = self.inputs | {name: tf.TensorSpec([None], tf.string, name)}
@@ -32,13 +31,8 @@ class _TextServable(servables.Servable):
 
   def _logits(self, text, text_pair):
     """Returns float32 [B, C], and whether texts are cut, bool [B]."""
-    model = self.load_model()
     rows, is_cut = self.encode(text, text_pair)
-    logits = row_batches.map_rows(
-      lambda rows: model(rows)["logits"],
-      rows,
-      tf.TensorSpec([self._num_classes], tf.float32),
-    )
+    [logits] = self.outputs(rows, "logits")
     return logits, is_cut
 
 

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from keras_bert_impl import models
-from keras_bert_impl.serving import row_batches, servables, tokens
+from keras_bert_impl.serving import servables, tokens
 
 
 class ReplacedTokensServable(servables.Servable):
@@ -25,13 +25,8 @@ class ReplacedTokensServable(servables.Servable):
       probabilities float32 [B, T] that a token was replaced, 0 where there is
       none; num_tokens, tokens, starts, ends and is_cut as `tokens.encode`.
     """
-    model = self.load_model()
     rows, described = tokens.encode(self, text)
-    probabilities = row_batches.map_rows(
-      lambda rows: tf.sigmoid(model(rows)["logits"]),
-      rows,
-      tf.TensorSpec([None], tf.float32),
-    )  # [B, L]
+    [probabilities] = self.outputs(rows, "logits", activation=tf.sigmoid)
     return described | {
       "probabilities": tokens.select(
         probabilities, described["num_tokens"], self.tokenizer.framing

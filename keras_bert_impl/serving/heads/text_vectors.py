@@ -1,9 +1,7 @@
 """Servable of the encoder: vectors of texts and of their tokens."""
 
-import tensorflow as tf
-
 from keras_bert_impl.models.heads import embedding_model
-from keras_bert_impl.serving import row_batches, servables, tokens
+from keras_bert_impl.serving import servables, tokens
 from keras_bert_impl.tokenizers.graph import prompts
 
 TOKEN_EMBEDDINGS = "token_embeddings"
@@ -46,8 +44,6 @@ class EncoderServable(servables.Servable):
     self.prompt = prompt
     self.do_lower_case = do_lower_case
     self._include_prompt = model.include_prompt
-    self._hidden_size = model.output["sequence_output"].shape[-1]
-    self._embedding_size = model.output["embeddings"].shape[-1]
     self.pooling = ", ".join(model.pooling)
     self.normalize = any(
       map(embedding_model.is_normalization, model.final_layers[-1:])
@@ -81,13 +77,8 @@ class EncoderServable(servables.Servable):
       embeddings float32 [B, D]; is_cut bool [B], whether a text, with its
       prompt, has more tokens than max_seq_length has room for.
     """
-    model = self.load_model()
     rows, is_cut = self.encode(text)
-    embeddings = row_batches.map_rows(
-      lambda rows: model(rows)["embeddings"],
-      rows,
-      tf.TensorSpec([self._embedding_size], tf.float32),
-    )
+    [embeddings] = self.outputs(rows, "embeddings")
     return {"embeddings": embeddings, servables.IS_CUT: is_cut}
 
   def embed_tokens(self, text):
@@ -98,14 +89,9 @@ class EncoderServable(servables.Servable):
       there is none; num_tokens, tokens, starts, ends and is_cut as
       `tokens.encode`.
     """
-    model = self.load_model()
     text = prompts.fold(text, self.do_lower_case)
     rows, described = tokens.encode(self, text)
-    hidden = row_batches.map_rows(
-      lambda rows: model(rows)["sequence_output"],
-      rows,
-      tf.TensorSpec([None, self._hidden_size], tf.float32),
-    )
+    [hidden] = self.outputs(rows, "sequence_output")
     return described | {
       "embeddings": tokens.select(
         hidden, described["num_tokens"], self.tokenizer.framing

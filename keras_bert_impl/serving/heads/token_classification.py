@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_bert_impl import options
 from keras_bert_impl.layers.heads import crf
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.serving import row_batches, servables, text_tokens
+from keras_bert_impl.serving import servables, text_tokens
 from keras_bert_impl.tasks.basics import windows
 from keras_bert_impl.tokenizers.graph import steps, token_pieces
 
@@ -86,7 +86,7 @@ class TokenClassificationServable(servables.Servable):
     self.max_windows = max_windows
     self.tag_scheme = tag_scheme
     self._tags = _Tags(self.labels, tag_scheme)
-    self._use_crf = "transitions" in model.output
+    self._names = ["logits", *({"transitions"} & {*model.output})]
 
   def describe(self):
     """Returns {name: JSON value} that describes it; see `Servable`."""
@@ -148,7 +148,8 @@ class TokenClassificationServable(servables.Servable):
     spans = windows.slide(lengths, sizes, self.doc_stride, self.max_windows)
     # Shift the last window left so that it is full.
     left = tf.maximum(spans.ends - self._size, 0)  # [W]
-    outputs = self._outputs(spans.gather(ids, left))
+    rows, _ = self.assemble(spans.gather(ids, left))
+    logits, *transitions = self.outputs(rows, *self._names)
     num_windows = tf.size(left, tf.int64)
     best = windows.best_windows(spans, lengths)[0].flat_values  # [pieces]
     # A token has the label of its first piece; without pieces it has none.
@@ -165,9 +166,9 @@ class TokenClassificationServable(servables.Servable):
     texts = tf.boolean_mask(of_tokens.value_rowids(), is_known)
     best, shares = _choose(
       tf.RaggedTensor.from_value_rowids(
-        tf.gather_nd(outputs["logits"], places), texts, of_tokens.nrows()
+        tf.gather_nd(logits, places), texts, of_tokens.nrows()
       ),
-      outputs.get("transitions"),
+      *transitions,
     )
     known = tf.where(is_known)
     size = tf.shape(is_known)
@@ -179,26 +180,8 @@ class TokenClassificationServable(servables.Servable):
       spans.is_cut,
     )
 
-  def _outputs(self, pieces):
-    """Returns the outputs of the model, float32 [W, ...].
 
-    Args:
-      pieces: int32 RaggedTensor [W, (pieces)], of each row.
-    """
-    model, size = self.load_model(), len(self.labels)
-    signature = {"logits": tf.TensorSpec([None, size], tf.float32)}
-    if self._use_crf:
-      shape = [size + 2, size]
-      signature["transitions"] = tf.TensorSpec(shape, tf.float32)
-
-    def run(rows):
-      outputs = model(rows)
-      return {name: outputs[name] for name in signature}
-
-    return row_batches.map_rows(run, self.assemble(pieces)[0], signature)
-
-
-def _choose(logits, transitions):
+def _choose(logits, transitions=None):
   """Returns the likeliest labels of tokens and their probabilities.
 
   Args:
