@@ -3,10 +3,6 @@
 import gc
 import itertools
 import json
-import os
-import pathlib
-import subprocess
-import sys
 import weakref
 
 import numpy as np
@@ -15,9 +11,9 @@ import tensorflow as tf
 
 from keras_bert_impl.training import distribution, training_loop
 from tests import slow
+from tests.official_tasks import forked
 from tests.training import replica_equality, tiny
 
-ROOT = pathlib.Path(__file__).parents[2]
 # Arguments of `replica_equality`: objective, optimizer, what is trained.
 OPTIONS = (
   ("tiny", "adamw"),
@@ -37,16 +33,6 @@ OPTIONS = (
 BY_HAND = OPTIONS[3:]
 
 
-def start_process(*arguments):
-  """Starts `replica_equality`: strategies of one process disturb each other."""
-  return subprocess.Popen(
-    [sys.executable, "-m", replica_equality.__name__, *map(str, arguments)],
-    stdout=subprocess.PIPE,
-    env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-    cwd=ROOT,
-  )
-
-
 @pytest.mark.parametrize(
   "options", slow.all_but(OPTIONS[:1], OPTIONS, by_hand=BY_HAND)
 )
@@ -55,7 +41,8 @@ def test_replicas_and_micro_batches_change_nothing(options):
 
   `test_row_numbers` tests the layers' draws for every run.
   """
-  process = start_process(2, 2, *options)
+  # Strategies of one process disturb each other.
+  process = forked.Process([replica_equality.__file__, "2", "2", *options])
   (metrics, weights, evaluation), in_parts = (
     replica_equality.run(1, number, *options) for number in (1, 2)
   )

@@ -208,16 +208,3 @@ def test_boundaries_are_the_tokens_around_the_run():
     found = masking.span_boundaries(tf.cast(positions, dtype), weights)
     assert found.dtype == tf.int32
     assert found.numpy().tolist() == expected
-
-
-def test_boundaries_of_masked_spans_can_be_seen():
-  rows = rows_of.instances(200)
-  masked = rows_of.mask(rows, masking_policy="span")
-  boundaries = masking.span_boundaries(
-    masked["masked_lm_positions"], masked["masked_lm_weights"]
-  ).numpy()
-  for row, positions in enumerate(rows_of.chosen(masked)):
-    for left, right in boundaries[row, : len(positions)]:
-      assert not {left, right} & positions
-      assert 0 <= left < right - 1 and right < len(rows[row])
-    assert not boundaries[row, len(positions) :].any()

@@ -90,7 +90,7 @@ def test_records_of_the_original_are_read_as_they_are_in_order(opened):
 
 
 def test_static_and_dynamic_masks_have_the_same_statistics(opened, tmp_path):
-  clean = opened(2000)
+  clean = opened(1000)
   static = str(tmp_path / "static")
   with tf.io.TFRecordWriter(static) as writer:
     for batch in batches(clean, 500, MASKING, seed=5, num_epochs=1):
@@ -117,7 +117,7 @@ def test_static_and_dynamic_masks_have_the_same_statistics(opened, tmp_path):
   )
   assert static_rates["predictions"] == dynamic_rates["predictions"]
   for name, rate in static_rates.items():
-    assert rate == pytest.approx(dynamic_rates[name], abs=0.03), name
+    assert rate == pytest.approx(dynamic_rates[name], abs=0.04), name
 
 
 # Order.

@@ -93,12 +93,6 @@ def test_half_of_the_next_sentences_are_random(sentences):
   assert 0.49 < np.mean(labels) < 0.51
 
 
-def test_half_are_random_in_a_small_corpus_made_into_instances_often():
-  chunk = random_chunk(seed=3, num_documents=3)
-  labels = [made.label for made in pairs(chunk, dupes=50)]
-  assert 0.49 < np.mean(labels) < 0.51
-
-
 def test_single_sentences_can_only_have_random_next_ones():
   chunk = chunk_of([[5]] * 20)
   assert [made.label for made in pairs(chunk)] == [1] * 20
@@ -127,22 +121,6 @@ def test_the_target_is_shortened_per_instance():
   expected = 0.1 * (1 - 1 / (most - 1))
   assert np.mean(lengths[real] < most) == pytest.approx(expected, abs=0.02)
   assert lengths.min() == 2
-
-
-def test_short_targets_can_be_turned_off_and_always_on():
-  chunk = chunk_of([[1] * 9000, [1] * 9000])
-
-  def real_lengths(short_seq_prob):
-    return [
-      length_of(made)
-      for made in pairs(chunk, short_seq_prob=short_seq_prob)
-      if not made.label and made.segments[1][1] != 9000
-    ]
-
-  assert np.mean(np.equal(real_lengths(0.0), MAX_LENGTH - 3)) > 0.98
-  assert np.mean(real_lengths(1.0)) == pytest.approx(
-    (MAX_LENGTH - 1) / 2, abs=3
-  )
 
 
 def test_over_long_sentences_are_cut_at_both_ends():
