@@ -25,9 +25,10 @@ import time
 
 from etils import epy
 
-from keras_bert_impl import choices, files, frozen_weights, options
+from keras_bert_impl import choices, files, options
 from keras_bert_impl.command_line import program
 from keras_bert_impl.model_folders import model_files
+from keras_bert_impl.training import frozen_weights
 
 with epy.lazy_imports():
   from keras_bert_impl.runs.feature_extraction import extractor as extractor_lib

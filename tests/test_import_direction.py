@@ -20,7 +20,6 @@ ORDER = (
   (
     "keras_bert_impl.choices",
     "keras_bert_impl.features",
-    "keras_bert_impl.frozen_weights",
     "keras_bert_impl.heads",
     "keras_bert_impl.progress",
   ),

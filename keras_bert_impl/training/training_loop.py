@@ -13,10 +13,11 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import features, frozen_weights
+from keras_bert_impl import features
 from keras_bert_impl.layers.basics import dropout
 from keras_bert_impl.training import (
   distribution,
+  frozen_weights,
   graph_gradients,
   row_numbers,
 )

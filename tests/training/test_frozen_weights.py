@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_bert_impl import frozen_weights
+from keras_bert_impl.training import frozen_weights
 
 NAME = "TF_ONEDNN_ASSUME_FROZEN_WEIGHTS"
 
