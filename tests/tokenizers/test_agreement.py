@@ -76,11 +76,6 @@ def test_a_vocabulary_used_as_it_was_learned_gives_no_warning(
   assert agreement.disagreement(tokenizer, texts) is None
 
 
-def test_a_vocabulary_of_another_language_is_told(tmp_path):
-  tokenizer = _tokenizer(tmp_path, ENGLISH, UNCASED, UNCASED)
-  assert "does not fit the text" in agreement.disagreement(tokenizer, KOREAN)
-
-
 def test_a_sentencepiece_model_with_another_normalisation_is_told(tmp_path):
   albert = tokenizer_options.SentencePieceOptions(
     do_lower_case=True, keep_accents=False
@@ -128,8 +123,11 @@ def test_unreachable_share_counts_tokens_outside_brackets():
   assert agreement.unreachable_share(bare, UNCASED) == 0
 
 
-def test_a_sample_is_looked_at_in_part_only(tmp_path, monkeypatch):
+def test_another_language_is_told_from_a_part_of_the_sample(
+  tmp_path, monkeypatch
+):
   tokenizer = _tokenizer(tmp_path, ENGLISH, UNCASED, UNCASED)
+  assert "does not fit the text" in agreement.disagreement(tokenizer, KOREAN)
   monkeypatch.setattr(agreement, "_MOST_CHARACTERS", 4)
   assert agreement.unknown_share(tokenizer, ["was 語語語語語"]) == 0
 

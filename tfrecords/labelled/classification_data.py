@@ -22,6 +22,7 @@ _SENTIMENT = ("negative", "positive")
 _EQUIVALENCE = ("not_equivalent", "equivalent")
 _DUPLICATION = ("not_duplicate", "duplicate")
 _FOLLOWS = ("not_entailment", "entailment")
+_FILES = {"train": "train.tsv", "dev": "dev.tsv", "test": "test.tsv"}
 # Metrics of several data sets.
 _MATTHEWS = ("matthews", "accuracy")
 _F1 = ("f1", "accuracy", "accuracy_and_f1")
@@ -152,52 +153,60 @@ def _score(example):
   return score
 
 
-def _glue(name, source, tfds_texts=None, test_id="index", **options):
-  """Returns a data set of GLUE with the usual files.
+def _glue(
+  name,
+  source,
+  files=_FILES,
+  tfds_texts=None,
+  test_id="index",
+  submissions=None,
+  **options,
+):
+  """Returns a data set of GLUE.
 
   Args:
     name: str.
     source: `TextSource` of its columns.
+    files: {split: str}, as published.
     tfds_texts: (column, column or None) of the texts in TensorFlow Datasets,
       where these are others.
     test_id: str, column of the names of rows in the test set.
+    submissions: as of `TextDataSet`; default: a file of the name.
     **options: fields of `TextDataSet`.
   """
   test = dataclasses.replace(source, id=test_id, columns=None)
-  texts = tfds_texts or (source.text, source.text_pair)
+  splits = {
+    split: dataclasses.replace(
+      test if split.startswith("test") else source, files=(file,)
+    )
+    for split, file in files.items()
+  }
+  text, text_pair = tfds_texts or (source.text, source.text_pair)
+  names = zip(options.get("class_names", ()), _BINARY, strict=False)
+  tfds_source = TextSource(
+    text=text, text_pair=text_pair, label_names=tuple(names)
+  )
   return TextDataSet(
     name,
-    source.in_splits(train="train.tsv", dev="dev.tsv")
-    | test.in_splits(test="test.tsv"),
-    submissions={"test": f"{name}.tsv"},
-    tfds_splits=_tfds(
-      name,
-      TextSource(
-        text=texts[0],
-        text_pair=texts[1],
-        label_names=tuple(
-          zip(options.get("class_names", ()), _BINARY, strict=False)
-        ),
-      ),
-      train="train",
-      dev="validation",
-      test="test",
-    ),
+    splits,
+    submissions=submissions or {"test": f"{name}.tsv"},
+    tfds_splits=_tfds(name, tfds_source, files),
     **options,
   )
 
 
-def _tfds(name, source, **splits):
+def _tfds(name, source, files):
   """Returns {split: source} of a part of GLUE in TensorFlow Datasets."""
+  place = f"tfds:glue/{data_sets.plain(name)}?split="
   return {
     split: dataclasses.replace(
       source,
-      files=(f"tfds:glue/{data_sets.plain(name)}?split={published}",),
+      files=(place + file.replace(".tsv", "").replace("dev", "validation"),),
       # The label column of a test set has placeholders, so it is not read.
       label="hidden" if split.startswith("test") else "label",
       id="idx",
     )
-    for split, published in splits.items()
+    for split, file in files.items()
   }
 
 
@@ -284,27 +293,19 @@ _GLUE = (
     labels=None,
     metrics=("spearman", "pearson", "pearson_and_spearman"),
   ),
-  TextDataSet(
+  _glue(
     "MNLI",
-    _GOLD.in_splits(
-      train="train.tsv",
-      dev="dev_matched.tsv",
-      dev_mismatched="dev_mismatched.tsv",
-    )
-    | dataclasses.replace(_GOLD, id="index").in_splits(
-      test="test_matched.tsv", test_mismatched="test_mismatched.tsv"
-    ),
-    labels=_NLI,
+    _GOLD,
+    {
+      "train": "train.tsv",
+      "dev": "dev_matched.tsv",
+      "dev_mismatched": "dev_mismatched.tsv",
+      "test": "test_matched.tsv",
+      "test_mismatched": "test_mismatched.tsv",
+    },
+    tfds_texts=("premise", "hypothesis"),
     submissions={"test": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv"},
-    tfds_splits=_tfds(
-      "MNLI",
-      _PREMISES,
-      train="train",
-      dev="validation_matched",
-      dev_mismatched="validation_mismatched",
-      test="test_matched",
-      test_mismatched="test_mismatched",
-    ),
+    labels=_NLI,
   ),
   _glue(
     "QNLI",
@@ -334,7 +335,7 @@ _GLUE = (
     labels=_NLI,
     metrics=_MATTHEWS,
     submissions={"test": "AX.tsv"},
-    tfds_splits=_tfds("AX", _PREMISES, test="test"),
+    tfds_splits=_tfds("AX", _PREMISES, {"test": "test.tsv"}),
   ),
 )
 _ATTACKED = {data_set.name: data_set for data_set in _GLUE}

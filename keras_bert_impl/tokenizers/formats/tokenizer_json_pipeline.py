@@ -42,19 +42,30 @@ def check(values, name, allowed, place, default=None):
 # Splitting into words.
 
 
+def _word_steps(values, path, what, *allowed):
+  """Returns the steps of a pre_tokenizer, list, as `_steps`.
+
+  Args:
+    values: as of `_steps`.
+    path: str.
+    what: str, what a message calls it.
+    *allowed: str, the names of the steps that it may have.
+  """
+  steps = list(_steps(values, "pretokenizers", path))
+  names = [name for name, _, _ in steps]
+  if ", ".join(names) not in allowed:
+    _refuse(what, names, path, " or ".join(allowed))
+  return steps
+
+
 def _bert_words(values, path):
-  names = [name for name, _, _ in _steps(values, "pretokenizers", path)]
-  if names != ["BertPreTokenizer"]:
-    _refuse("pre_tokenizer", names, path, "BertPreTokenizer")
+  _word_steps(values, path, "pre_tokenizer", "BertPreTokenizer")
   return {"words": (("set_apart", characters.PUNCTUATION),)}
 
 
 def _byte_level_words(values, path):
-  steps = list(_steps(values, "pretokenizers", path))
-  names = [name for name, _, _ in steps]
-  if names != ["ByteLevel"]:
-    _refuse("pre_tokenizer of BPE", names, path, "ByteLevel")
-  [(_, step, place)] = steps
+  what = "pre_tokenizer of BPE"
+  [(_, step, place)] = _word_steps(values, path, what, "ByteLevel")
   check(step, "use_regex", (True,), place, True)
   add_prefix = files.field(step, "add_prefix_space", bool, place)
   words = text_rules.prefix(" ") if add_prefix else ()
@@ -62,11 +73,9 @@ def _byte_level_words(values, path):
 
 
 def _sentence_piece_words(values, path):
-  steps = list(_steps(values, "pretokenizers", path))
-  names = [name for name, _, _ in steps]
-  if names not in (["Metaspace"], ["WhitespaceSplit", "Metaspace"]):
-    allowed = "Metaspace or WhitespaceSplit, Metaspace"
-    _refuse("pre_tokenizer of Unigram", names, path, allowed)
+  what = "pre_tokenizer of Unigram"
+  allowed = ("Metaspace", "WhitespaceSplit, Metaspace")
+  steps = _word_steps(values, path, what, *allowed)
   _, step, place = steps[-1]
   start = vocabulary_files.WORD_START
   check(step, "replacement", (start,), place, start)

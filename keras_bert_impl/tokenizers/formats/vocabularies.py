@@ -43,6 +43,27 @@ _ROLE_TOKENS = {
 }
 
 
+def _id_of(role, meaning):
+  """Returns the property that is the id, int, of the token with a role.
+
+  It raises ValueError if the vocabulary has no such token.
+  """
+
+  def find(vocabulary):
+    if role not in vocabulary.role_ids:
+      names = dict(vocabulary.role_names).get(role) or " or ".join(
+        _ROLE_TOKENS[role]
+      )
+      raise ValueError(
+        f"{vocabulary.origin} has no {names}, which is needed here: name the "
+        f'token of this role in {ROLES_FILE} beside it ("{role}_token"), or use'
+        " another vocabulary."
+      )
+    return vocabulary.role_ids[role]
+
+  return property(find, doc=meaning)
+
+
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
   """A vocabulary: tokens by id, and the roles of special tokens.
@@ -143,30 +164,11 @@ class Vocabulary:
         found[role] = ids[0]
     return found
 
-  @property
-  def pad_id(self):
-    """Id of [PAD] or <pad>, which fills a batch."""
-    return _role_id(self, "pad")
-
-  @property
-  def unk_id(self):
-    """Id of [UNK] or <unk>, which replaces text without pieces."""
-    return _role_id(self, "unk")
-
-  @property
-  def cls_id(self):
-    """Id of [CLS] or <s>, the first of every sequence."""
-    return _role_id(self, "cls")
-
-  @property
-  def sep_id(self):
-    """Id of [SEP] or </s>, which ends a segment."""
-    return _role_id(self, "sep")
-
-  @property
-  def mask_id(self):
-    """Id of [MASK] or <mask>, which hides a token from the model."""
-    return _role_id(self, "mask")
+  pad_id = _id_of("pad", "Id of [PAD] or <pad>, which fills a batch.")
+  unk_id = _id_of("unk", "Id of [UNK], which replaces text without pieces.")
+  cls_id = _id_of("cls", "Id of [CLS] or <s>, the first of every sequence.")
+  sep_id = _id_of("sep", "Id of [SEP] or </s>, which ends a segment.")
+  mask_id = _id_of("mask", "Id of [MASK], which hides a token from the model.")
 
   @property
   def mask_token(self):
@@ -222,11 +224,8 @@ class Vocabulary:
       ValueError: if the name of `path` is that of another kind.
     """
     is_json = vocabulary_files.is_tokenizer_json(path)
-    if (
-      is_json != bool(self.rules)
-      or not is_json
-      and vocabulary_files.kind_of(path) != self.kind
-    ):
+    kind = None if is_json else vocabulary_files.kind_of(path)
+    if kind != (None if self.rules else self.kind):
       raise ValueError(
         f"{os.fspath(path)} cannot hold the vocabulary of {self.origin}: name "
         f"it like {file_name(self)}."
@@ -236,27 +235,19 @@ class Vocabulary:
       files.write_json(
         vocabulary_files.beside(path, ROLES_FILE), dict(sorted(names.items()))
       )
+    content = lines = "".join(f"{token}\n" for token in self.tokens)
     if self.rules:
-      files.write_atomically(path, self.rules.content)
+      content = self.rules.content
     elif self.kind == SENTENCEPIECE:
+      content = self.model
       if self.is_listed:
-        list_path = vocabulary_files.beside(
-          path, vocabulary_files.FILE_NAMES[WORDPIECE]
-        )
-        files.write_atomically(list_path, "\n".join([*self.tokens, ""]))
-      files.write_atomically(path, self.model)
+        name = vocabulary_files.FILE_NAMES[WORDPIECE]
+        files.write_atomically(vocabulary_files.beside(path, name), lines)
     elif self.kind == BYTE_BPE:
-      lines = ["#version: 0.2", *self.merges, ""]
-      files.write_atomically(
-        vocabulary_files.merges_path(path), "\n".join(lines)
-      )
-      files.write_atomically(
-        path, json.dumps(self.ids, ensure_ascii=False) + "\n"
-      )
-    else:
-      files.write_atomically(
-        path, "".join(f"{token}\n" for token in self.tokens)
-      )
+      content = json.dumps(self.ids, ensure_ascii=False) + "\n"
+      merges = "\n".join(["#version: 0.2", *self.merges, ""])
+      files.write_atomically(vocabulary_files.merges_path(path), merges)
+    files.write_atomically(path, content)
 
 
 def file_name(vocabulary):
@@ -276,24 +267,6 @@ def _load_tokenizer_json(cls, path):
   beside = {role: t for role, t in beside if t in fields["tokens"]}
   names = usual | beside | named
   return cls(origin=path, role_names=tuple(sorted(names.items())), **fields)
-
-
-def _role_id(vocabulary, role):
-  """Returns the id of the token with a role, int.
-
-  Raises:
-    ValueError: the vocabulary has no such token.
-  """
-  if role not in vocabulary.role_ids:
-    names = dict(vocabulary.role_names).get(role) or " or ".join(
-      _ROLE_TOKENS[role]
-    )
-    raise ValueError(
-      f"{vocabulary.origin} has no {names}, which is needed here: name the "
-      f'token of this role in {ROLES_FILE} beside it ("{role}_token"), or use '
-      "another vocabulary."
-    )
-  return vocabulary.role_ids[role]
 
 
 def _check_tokens(vocabulary):

@@ -78,7 +78,8 @@ class _BytePairs(pipeline.Pipeline):
     self._byte_characters = tf.constant(
       [ord(character) for character in byte_alphabet.CHARACTERS]
     )
-    self._pages, self._page_of = byte_pair_words.character_classes()
+    classes = byte_pair_words.character_classes()
+    self._pages, self._page_of = map(tf.constant, classes)
     self._ranks, self._merged = _merge_tables(vocabulary)
     texts = self.token_texts
     self._token_sizes = tf.constant([len(text) for text in texts])

@@ -22,19 +22,26 @@ _SHORT_ENDINGS = ("s", "t", "m", "d")
 _LONG_ENDINGS = ("re", "ve", "ll")
 
 
+@functools.cache
 def character_classes():
   """Returns the class of every code point, in two tables.
 
   Returns:
     (pages, page_of): int32 [P * _PAGE], the classes in each of P unique pages
     of _PAGE code points; int32 [code points / _PAGE], index of the page for
-    each _PAGE code points.
+    each _PAGE code points. Both are arrays.
   """
-  pages, page_of = _pages_of_classes()
-  return (
-    tf.constant(pages.reshape(-1), tf.int32),
-    tf.constant(page_of.reshape(-1), tf.int32),
+  classes = np.full(_NUM_CODE_POINTS + _PAGE, _OTHER, np.int32)
+  kinds = {"L": _LETTER, "N": _NUMBER}
+  for code in range(_NUM_CODE_POINTS):
+    classes[code] = kinds.get(unicodedata.category(chr(code))[0], _OTHER)
+  classes[list(characters.SPACES)] = _SPACE
+  classes[ord(" ")] = _BLANK
+  classes[_NUM_CODE_POINTS] = _END
+  pages, page_of = np.unique(
+    classes.reshape(-1, _PAGE), axis=0, return_inverse=True
   )
+  return pages.reshape(-1), page_of.reshape(-1).astype(np.int32)
 
 
 def split(texts, pages, page_of):
@@ -112,23 +119,6 @@ def _begins_word(codes, pages, page_of):
   begins_space = ~_is_space(before) | ~(_is_space(after) | (after == _END))
   begins = tf.where(_is_space(kind), begins_space, begins | after_ending)
   return begins & (kind != _END)
-
-
-@functools.cache
-def _pages_of_classes():
-  """Returns the tables of `character_classes` as arrays.
-
-  Returns:
-    (pages, page_of): int [P, _PAGE] and int [code points / _PAGE].
-  """
-  classes = np.full(_NUM_CODE_POINTS + _PAGE, _OTHER, np.int8)
-  kinds = {"L": _LETTER, "N": _NUMBER}
-  for code in range(_NUM_CODE_POINTS):
-    classes[code] = kinds.get(unicodedata.category(chr(code))[0], _OTHER)
-  classes[list(characters.SPACES)] = _SPACE
-  classes[ord(" ")] = _BLANK
-  classes[_NUM_CODE_POINTS] = _END
-  return np.unique(classes.reshape(-1, _PAGE), axis=0, return_inverse=True)
 
 
 def _is_space(kind):
