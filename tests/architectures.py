@@ -49,6 +49,7 @@ MODERNBERT = {
   "mlp_bias": False,
   "norm_bias": False,
 }
+XLNET = {"position_embedding_type": "transformer_xl", "type_vocab_size": 4}
 RIGHT_TO_LEFT = {"use_causal_mask": True, "causal_direction": "right_to_left"}
 PAIR = {"use_causal_mask": True, "causal_direction": "both"}
 ELMO = PAIR | {"position_embedding_type": "recurrent", "type_vocab_size": 0}

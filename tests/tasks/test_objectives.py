@@ -9,15 +9,9 @@ import pytest
 from keras_bert_impl import choices, configs
 from keras_bert_impl.tasks import objectives
 from keras_bert_impl.tasks.basics import pretraining
+from tests import architectures
 
-CONFIG = configs.EncoderConfig(
-  vocab_size=50,
-  hidden_size=8,
-  num_hidden_layers=1,
-  num_attention_heads=2,
-  intermediate_size=16,
-  max_position_embeddings=16,
-)
+CONFIG = configs.EncoderConfig(**architectures.SMALL)
 NAMES = pytest.mark.parametrize("name", objectives.OBJECTIVES)
 
 
@@ -61,7 +55,7 @@ def test_options_reach_the_task():
   options = electra.options(generator_size=0.5, detection_weight=7.0)
   task = electra.task(CONFIG, options=options)
   assert task.loss_weights == {"replaced_token": 7.0}
-  assert task.generator_config.hidden_size == 4
+  assert task.generator_config.hidden_size == 8
   assert task.embedding_sharing == "shared"
 
 
@@ -72,7 +66,7 @@ def test_two_objectives_with_the_same_options_have_their_own_defaults():
   task = deberta.task(config)
   assert task.embedding_sharing == "gdes"
   generator = task.generator_config
-  assert (generator.hidden_size, generator.num_hidden_layers) == (8, 2)
+  assert (generator.hidden_size, generator.num_hidden_layers) == (16, 2)
   options = deberta.options(embedding_sharing="none", generator_depth=1.0)
   task = deberta.task(config, options=options)
   assert task.embedding_sharing == "none"

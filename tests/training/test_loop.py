@@ -75,13 +75,14 @@ def test_steps_per_call_do_not_change_the_result():
 
 
 @pytest.mark.xla
-@pytest.mark.slow  # `test_objective_steps` compiles a step: here its result.
-def test_xla_compiles_the_gradient_function():
+@pytest.mark.parametrize(
+  "module", slow.all_but((tiny,), (tiny, replica_equality))
+)
+def test_xla_compiles_the_gradient_function(module):
   trained = []
   for jit_compile in (False, True):
-    training = replica_equality.build(jit_compile=jit_compile)
-    data = tiny.iterate(training, replica_equality.dataset(3))
-    training.train(data, 3)
+    training = module.build(jit_compile=jit_compile)
+    training.train(tiny.iterate(training, module.dataset(3)), 3)
     trained.append(weights(training))
   for a, b in zip(*trained):
     np.testing.assert_allclose(a, b, atol=1e-5)

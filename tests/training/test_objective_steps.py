@@ -12,7 +12,6 @@ from keras_bert_impl.training import (
   training_config,
   training_loop,
 )
-from tests import slow
 from tests.tasks.pretraining import test_rows_of_objectives as rows_of
 
 BATCH = 8
@@ -56,7 +55,8 @@ def make_batches(task):
 
 
 @pytest.mark.xla
-@pytest.mark.parametrize("case", slow.all_but(("bert",), CASES))
+@pytest.mark.slow  # `test_loop` compiles a step, `test_check_tpu` the model.
+@pytest.mark.parametrize("case", CASES)
 def test_an_objective_is_learned_under_xla(case):
   learn(case, jit_compile=True)
 

@@ -14,14 +14,7 @@ from keras_bert_impl.tasks.pretraining import (
 )
 from tests import architectures
 
-CONFIG = configs.EncoderConfig(
-  vocab_size=4,
-  hidden_size=8,
-  num_hidden_layers=1,
-  num_attention_heads=2,
-  intermediate_size=16,
-  max_position_embeddings=8,
-)
+CONFIG = configs.EncoderConfig(**architectures.SMALL | {"vocab_size": 4})
 LOG = np.log
 # Two predictions in the first row, one in the second; its other is padding.
 BATCH = {

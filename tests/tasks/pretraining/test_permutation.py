@@ -11,6 +11,7 @@ from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tasks.masking import masked_contexts, masking
 from keras_bert_impl.tasks.pretraining import permutation
 from keras_bert_impl.tokenizers.formats import vocabularies
+from tests import architectures
 
 LENGTH, PREDICTIONS, ROWS = 64, 16, 32
 VOCABULARY = vocabularies.Vocabulary(
@@ -22,14 +23,9 @@ VOCABULARY = vocabularies.Vocabulary(
 )
 CLS, SEP, PAD = VOCABULARY.cls_id, VOCABULARY.sep_id, VOCABULARY.pad_id
 CONFIG = configs.EncoderConfig(
-  vocab_size=VOCABULARY.size,
-  hidden_size=16,
-  num_hidden_layers=2,
-  num_attention_heads=2,
-  intermediate_size=32,
-  initializer_range=0.3,
-  position_embedding_type="transformer_xl",
-  type_vocab_size=4,
+  **architectures.SMALL
+  | architectures.XLNET
+  | {"vocab_size": VOCABULARY.size, "initializer_range": 0.3}
 )
 
 

@@ -21,15 +21,13 @@ VOCABULARY = vocabularies.Vocabulary(
   (*vocabularies.SPECIAL_TOKENS, *(f"w{k}" for k in range(20)))
 )
 CONFIG = configs.EncoderConfig(
-  vocab_size=VOCABULARY.size,
-  hidden_size=16,
-  num_hidden_layers=2,
-  num_attention_heads=2,
-  intermediate_size=32,
-  max_position_embeddings=LENGTH,
-  hidden_dropout_prob=0.0,
-  attention_probs_dropout_prob=0.0,
-  initializer_range=0.2,
+  **architectures.SMALL
+  | {
+    "vocab_size": VOCABULARY.size,
+    "max_position_embeddings": LENGTH,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+  }
 )
 # What a configuration needs for the objective.
 CHANGES = {
@@ -48,7 +46,7 @@ CHANGES = {
 UNPACKED = {
   "albert": {"num_hidden_groups": 1},
   "elmo": architectures.ELMO,
-  "xlnet": {"position_embedding_type": "transformer_xl", "type_vocab_size": 4},
+  "xlnet": architectures.XLNET,
 }
 # The others have no loss, mask or kind of position of their own here.
 QUICK_PACKED = ("spanbert", "electra", "left_to_right", "modernbert")
