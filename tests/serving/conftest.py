@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.serving import export
-from tests.serving import all_heads, answers, toy, warmup_logs
+from tests.serving import all_heads, answers, toy, version_files
 from tests.serving.loaders import session_client
 
 
@@ -115,8 +115,8 @@ def asked(exports, tmp_path_factory):
       for part in answers.PARTS if is_default else ("all",):
         some = answers.part_of(inputs, part)
         requests[name, signature, part] = (folder, signature, some)
-    for log in warmup_logs.read(version_dir):
-      _, request, inputs = warmup_logs.request_of(log)
+    for log in version_files.warmup_logs(version_dir):
+      _, request, inputs = version_files.request_of(log)
       signature = request.model_spec.signature_name
       requests[name, signature, "warm-up"] = (folder, signature, inputs)
   return session_client.ask(tmp_path_factory.mktemp("asked"), requests)

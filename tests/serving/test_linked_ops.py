@@ -1,100 +1,56 @@
 """The ops of exported graphs are in the binary of TF Serving, 2.12 to 2.20."""
 
+import itertools
+
 import pytest
 import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
 
-from tests.serving import all_heads
+from tests.serving import all_heads, version_files
 
 # tensorflow_model_server links `@org_tensorflow_text//tensorflow_text:ops_lib`
 # (SUPPORTED_TENSORFLOW_OPS in tensorflow_serving/model_servers/BUILD) of
 # tensorflow-text 2.12.1 from 2.12 to 2.19, and of 2.20.0 since then
 # (org_tensorflow_text in tensorflow_serving/workspace.bzl). These are the ops
 # that the libraries of 2.12.1 register; 2.20.0 has them all.
-TEXT_OPS = {
-  "CaseFoldUTF8",
-  "ConstrainedSequence",
-  "FastBertNormalize",
-  "FastWordpieceTokenizeWithOffsets",
-  "FindSourceOffsets",
-  "MaxSpanningTree",
-  "NormalizeUTF8",
-  "NormalizeUTF8WithOffsetsMap",
-  "PhraseTokenize",
-  "RegexSplitWithOffsets",
-  "RougeL",
-  "SentenceFragments",
-  "SentenceFragmentsV2",
-  "SentencepieceDetokenizeOp",
-  "SentencepieceIdToStringOp",
-  "SentencepieceOp",
-  "SentencepieceStringToIdOp",
-  "SentencepieceTokenizeOp",
-  "SentencepieceTokenizeWithOffsetsOp",
-  "SentencepieceVocabSizeOp",
-  "SplitMergeTokenizeWithOffsets",
-  "TFText>BoiseTagsToOffsets",
-  "TFText>ByteSplitByOffsets",
-  "TFText>ByteSplitWithOffsets",
-  "TFText>FastSentencepieceDetokenize",
-  "TFText>FastSentencepieceTokenize",
-  "TFText>FastWordpieceDetokenize",
-  "TFText>NgramsStringJoin",
-  "TFText>OffsetsToBoiseTags",
-  "TFText>PhraseDetokenize",
-  "TFText>WhitespaceTokenizeWithOffsetsV2",
-  "TokenizerFromLogits",
-  "UnicodeScriptTokenizeWithOffsets",
-  "WhitespaceTokenizeWithOffsets",
-  "WordpieceTokenizeWithOffsets",
-}
+TEXT_OPS = set(
+  """
+  CaseFoldUTF8 ConstrainedSequence FastBertNormalize
+  FastWordpieceTokenizeWithOffsets FindSourceOffsets MaxSpanningTree
+  NormalizeUTF8 NormalizeUTF8WithOffsetsMap PhraseTokenize RegexSplitWithOffsets
+  RougeL SentenceFragments SentenceFragmentsV2 SentencepieceDetokenizeOp
+  SentencepieceIdToStringOp SentencepieceOp SentencepieceStringToIdOp
+  SentencepieceTokenizeOp SentencepieceTokenizeWithOffsetsOp
+  SentencepieceVocabSizeOp SplitMergeTokenizeWithOffsets
+  TFText>BoiseTagsToOffsets TFText>ByteSplitByOffsets
+  TFText>ByteSplitWithOffsets TFText>FastSentencepieceDetokenize
+  TFText>FastSentencepieceTokenize TFText>FastWordpieceDetokenize
+  TFText>NgramsStringJoin TFText>OffsetsToBoiseTags TFText>PhraseDetokenize
+  TFText>WhitespaceTokenizeWithOffsetsV2 TokenizerFromLogits
+  UnicodeScriptTokenizeWithOffsets WhitespaceTokenizeWithOffsets
+  WordpieceTokenizeWithOffsets
+""".split()
+)
 # Ops that TensorFlow has registered since 2.12.1, up to 2.21.0, but for those
 # of TPUs, XLA and its own optimizers, which no exported graph holds.
-CORE_OPS_SINCE_2_12 = {
-  "CheckPinned",
-  "CollectiveAllToAllV2",
-  "Conv",
-  "ConvertToCooTensor",
-  "DatasetFingerprint",
-  "DebugIdentityV3",
-  "DecodeJxl",
-  "DecodeWebP",
-  "FFTND",
-  "GlobalShuffleDataset",
-  "IFFTND",
-  "IRFFTND",
-  "IndexFlatMapDataset",
-  "IteratorGetModelProto",
-  "ListSnapshotChunksDataset",
-  "RFFTND",
-  "RaggedFillEmptyRows",
-  "RaggedFillEmptyRowsGrad",
-  "SegmentMaxV2",
-  "SegmentMinV2",
-  "SnapshotChunkDataset",
-  "SparseSegmentMeanGradV2",
-  "SparseSegmentSqrtNGradV2",
-  "SparseSegmentSumGradV2",
-  "TFRecordDatasetV2",
-  "WeightedFlatMapDataset",
-}
-
-
-def graph_of(version_dir):
-  """Returns the `GraphDef` of a SavedModel."""
-  content = (version_dir / "saved_model.pb").read_bytes()
-  [meta_graph] = saved_model_pb2.SavedModel.FromString(content).meta_graphs
-  return meta_graph.graph_def
+CORE_OPS_SINCE_2_12 = set(
+  """
+  CheckPinned CollectiveAllToAllV2 Conv ConvertToCooTensor DatasetFingerprint
+  DebugIdentityV3 DecodeJxl DecodeWebP FFTND GlobalShuffleDataset IFFTND IRFFTND
+  IndexFlatMapDataset IteratorGetModelProto ListSnapshotChunksDataset RFFTND
+  RaggedFillEmptyRows RaggedFillEmptyRowsGrad SegmentMaxV2 SegmentMinV2
+  SnapshotChunkDataset SparseSegmentMeanGradV2 SparseSegmentSqrtNGradV2
+  SparseSegmentSumGradV2 TFRecordDatasetV2 WeightedFlatMapDataset
+""".split()
+)
 
 
 def ops_of(version_dir):
   """Returns the names of all ops of a graph and its functions."""
-  graph = graph_of(version_dir)
+  graph = version_files.meta_graph(version_dir).graph_def
   functions = graph.library.function
-  nodes = [
-    *graph.node,
-    *(node for function in functions for node in function.node_def),
-  ]
+  # Nothing needs XLA, which TF Serving lacks.
+  assert not [f for f in functions if f.attr["_XlaMustCompile"].b]
+  nodes = itertools.chain(graph.node, *(f.node_def for f in functions))
   return {node.op for node in nodes} - {f.signature.name for f in functions}
 
 
@@ -106,10 +62,6 @@ def test_tf_serving_links_every_op(exports, name):
   assert of_others <= TEXT_OPS
   # TF Serving 2.12 knows every op of TensorFlow.
   assert not ops & CORE_OPS_SINCE_2_12
-  # Nothing needs XLA, which TF Serving lacks.
-  functions = graph_of(exports[name].version_dir).library.function
-  assert functions
-  assert not [f for f in functions if f.attr["_XlaMustCompile"].b]
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ regressor.cc; saved_model_warmup.cc.
 import pytest
 import tensorflow as tf
 from google.protobuf import text_format
-from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_bert_impl.serving import export
-from tests.serving import all_heads, warmup_logs
+from tests.serving import all_heads, version_files
 
 model_server_config_pb2 = pytest.importorskip(
   "tensorflow_serving.config.model_server_config_pb2",
@@ -19,9 +18,7 @@ model_server_config_pb2 = pytest.importorskip(
 
 
 def signatures_of(version_dir):
-  content = (version_dir / "saved_model.pb").read_bytes()
-  [meta_graph] = saved_model_pb2.SavedModel.FromString(content).meta_graphs
-  signatures = dict(meta_graph.signature_def)
+  signatures = dict(version_files.meta_graph(version_dir).signature_def)
   # SavedModels of TensorFlow 2 start with it; nobody calls it.
   del signatures["__saved_model_init_op"]
   return signatures
@@ -51,7 +48,10 @@ def test_every_signature_has_a_method_and_a_request_to_warm_up(
     # Batches may have any size.
     for info in (*definition.inputs.values(), *definition.outputs.values()):
       assert info.tensor_shape.dim[0].size == -1
-  logs = [warmup_logs.request_of(log) for log in warmup_logs.read(version_dir)]
+  logs = [
+    version_files.request_of(log)
+    for log in version_files.warmup_logs(version_dir)
+  ]
   assert len(logs) == len(signatures)
   definitions = head.servable.definitions()
   for kind, request, inputs in logs:

@@ -202,17 +202,15 @@ def test_what_is_beyond_the_windows_is_not_read(tokenizer_of):
   assert found["answer"] == [b"mask", b"the", b"mask"]
 
 
-def test_what_does_not_fit_is_refused(tokenizer_of, wordpiece):
-  model, tokenizer = wordpiece._model(), wordpiece.tokenizer
-  make_one = question_answering.QuestionAnsweringServable
-  with pytest.raises(ValueError, match=r"doc_stride \(0\) must be in"):
-    make_one(model, tokenizer, 32, doc_stride=0, max_query_length=8)
-  with pytest.raises(ValueError, match=r"max_windows \(-1\) must be in"):
-    make_one(model, tokenizer, 32, max_query_length=8, max_windows=-1)
-  with pytest.raises(ValueError, match=r"\(11\) must be above .* \(8\) \+ 3"):
-    make_one(model, tokenizer, 11, max_query_length=8)
-  make_one(model, tokenizer, 12, max_query_length=8)
-  byte_bpe = tokenizer_of("byte_bpe")
-  model = models.QuestionAnswering(toy.config(byte_bpe))
-  with pytest.raises(ValueError, match=r"\(12\) must be above .* \(8\) \+ 4"):
-    make_one(model, byte_bpe, 12, max_query_length=8)
+@pytest.mark.parametrize(
+  ("kind", "options", "message"),
+  [
+    ("wordpiece", {"doc_stride": 0}, r"doc_stride \(0\) must be in"),
+    ("wordpiece", {"max_windows": -1}, r"max_windows \(-1\) must be in"),
+    ("wordpiece", {"max_seq_length": 11}, r"\(11\) must be above .*\(8\) \+ 3"),
+    ("byte_bpe", {"max_seq_length": 12}, r"\(12\) must be above .*\(8\) \+ 4"),
+  ],
+)
+def test_what_does_not_fit_is_refused(tokenizer_of, kind, options, message):
+  with pytest.raises(ValueError, match=message):
+    make(tokenizer_of(kind), **options)

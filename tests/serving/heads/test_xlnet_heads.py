@@ -11,55 +11,32 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import configs, models, tokenizers
-from keras_bert_impl.serving.heads import (
-  classification,
-  fill_mask,
-  multiple_choice,
-  question_answering,
-  text_vectors,
-  token_classification,
-)
+from keras_bert_impl.serving.heads import servables_of_heads
 from tests import slow
 from tests.tokenizers import vocabularies
 
 TEXTS = ["the cat sat", "a dog", "the old house by the river and a tree"]
-ROWS = {
-  "classification": {"text": TEXTS},
-  "multiple_choice": {"text": TEXTS, "choices": [["a", "sat on the mat"]] * 3},
-  "question_answering": {"text": TEXTS[::-1], "text_pair": TEXTS},
-  "answer_beam": {"text": TEXTS[::-1], "text_pair": TEXTS},
-  "token_classification": {"text": TEXTS},
-  "fill_mask": {"text": ["<mask> cat", "a <mask> sat <mask> mat", "the dog"]},
-  "encoder": {"text": TEXTS},
-}
-
-
-QUESTIONS = question_answering.QuestionAnsweringServable
-# {head: (what makes the model, class of the servable, its options)}.
+TEXT, PAIR = {"text": TEXTS}, {"text": TEXTS[::-1], "text_pair": TEXTS}
+CHOICES = TEXT | {"choices": [["a", "sat on the mat"]] * 3}
+MASKED = {"text": ["<mask> cat", "a <mask> sat <mask> mat", "the dog"]}
+# {model: (what makes it, its head, a request, lengths and labels)}.
 HEADS = {
   "classification": (
     lambda config: models.SequenceClassifier(config, 2),
-    classification.ClassificationServable,
-    *(40, ("a", "b")),
+    *("classification", TEXT, 40, ("a", "b")),
   ),
-  "multiple_choice": (
-    models.MultipleChoice,
-    multiple_choice.MultipleChoiceServable,
-    40,
+  "multiple_choice": (models.MultipleChoice, "multiple_choice", CHOICES, 40),
+  "question_answering": (
+    models.QuestionAnswering,
+    *("question_answering", PAIR, 60, 128, 30),
   ),
-  "question_answering": (models.QuestionAnswering, QUESTIONS, 60, 128, 30),
-  "answer_beam": (models.AnswerBeam, QUESTIONS, 60, 128, 30),
+  "answer_beam": (models.AnswerBeam, "question_answering", PAIR, 60, 128, 30),
   "token_classification": (
     lambda config: models.TokenClassifier(config, 3),
-    token_classification.TokenClassificationServable,
-    *(40, ("O", "B-X", "I-X")),
+    *("token_classification", TEXT, 40, ("O", "B-X", "I-X")),
   ),
-  "fill_mask": (
-    models.PermutationLanguageModel,
-    fill_mask.FillMaskServable,
-    40,
-  ),
-  "encoder": (models.make_encoder, text_vectors.EncoderServable, 40),
+  "fill_mask": (models.PermutationLanguageModel, "fill_mask", MASKED, 40),
+  "encoder": (models.make_encoder, "encoder", TEXT, 40),
 }
 
 
@@ -85,25 +62,25 @@ def make(head, tokenizer):
     "xlnet_base",
     vocab_size=tokenizer.vocabulary.size,
     hidden_size=16,
-    num_hidden_layers=2,
+    num_hidden_layers=1,
     num_attention_heads=2,
     intermediate_size=24,
     initializer_range=0.4,
   )
-  model_class, servable_class, *options = HEADS[head]
-  return servable_class(model_class(config), tokenizer, *options)
+  make_model, name, _, *options = HEADS[head]
+  servable_class = servables_of_heads.SERVABLES[name]
+  return servable_class(make_model(config), tokenizer, *options)
 
 
 @pytest.mark.parametrize(
-  "head", slow.all_but(("fill_mask", "question_answering"), ROWS)
+  "head", slow.all_but(("fill_mask", "question_answering"), HEADS)
 )
 def test_a_row_is_answered_the_same_alone_and_among_others(head, tokenizer):
   answer = make(head, tokenizer).answer
-  together = answer(**{k: tf.constant(v) for k, v in ROWS[head].items()})
+  rows = {name: tf.constant(values) for name, values in HEADS[head][2].items()}
+  together = answer(**rows)
   for index in range(3):
-    alone = answer(
-      **{k: tf.constant(v[index : index + 1]) for k, v in ROWS[head].items()}
-    )
+    alone = answer(**{name: x[index : index + 1] for name, x in rows.items()})
     for name, value in alone.items():
       expected = np.asarray(together[name][index])
       expected = expected[tuple(slice(size) for size in value.shape[1:])]

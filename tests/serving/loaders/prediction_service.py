@@ -5,7 +5,6 @@ import contextlib
 
 import grpc
 import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import (
   classification_pb2,
   get_model_metadata_pb2,
@@ -13,6 +12,8 @@ from tensorflow_serving.apis import (
   prediction_service_pb2_grpc,
   regression_pb2,
 )
+
+from tests.serving import version_files
 
 
 class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
@@ -54,10 +55,9 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     return response
 
   def GetModelMetadata(self, request, context):  # noqa: N802
-    path = self.version_dirs[request.model_spec.name] / "saved_model.pb"
-    saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+    version_dir = self.version_dirs[request.model_spec.name]
     signatures = get_model_metadata_pb2.SignatureDefMap(
-      signature_def=saved.meta_graphs[0].signature_def
+      signature_def=version_files.meta_graph(version_dir).signature_def
     )
     response = get_model_metadata_pb2.GetModelMetadataResponse(
       model_spec=request.model_spec

@@ -1,7 +1,8 @@
-"""The requests that an export tells TF Serving to warm up with."""
+"""What is in the files of an exported version."""
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 try:
   from tensorflow_serving.apis import prediction_log_pb2
@@ -9,8 +10,15 @@ except ImportError:  # Tests of its messages are skipped then.
   prediction_log_pb2 = None
 
 
-def read(version_dir):
-  """Returns the logs of an export; none without tensorflow-serving-api."""
+def meta_graph(version_dir):
+  """Returns the `MetaGraphDef` of a SavedModel."""
+  content = (version_dir / "saved_model.pb").read_bytes()
+  [found] = saved_model_pb2.SavedModel.FromString(content).meta_graphs
+  return found
+
+
+def warmup_logs(version_dir):
+  """Returns the requests to warm up; none without tensorflow-serving-api."""
   if prediction_log_pb2 is None:
     return []
   path = version_dir / "assets.extra/tf_serving_warmup_requests"
