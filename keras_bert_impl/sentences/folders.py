@@ -24,6 +24,7 @@ _TOKENIZER_FILE = "tokenizer_config.json"
 
 TRANSFORMER, POOLING = "Transformer", "Pooling"
 DENSE, NORMALIZE = "Dense", "Normalize"
+_KNOWN = (TRANSFORMER, POOLING, DENSE, NORMALIZE)
 _PACKAGE = "sentence_transformers"
 # The module in which all versions find their classes.
 _CLASS = "sentence_transformers.models.{}"
@@ -167,7 +168,14 @@ def _read_modules(folder):
   modules = []
   for index, values in enumerate(files.read_json(path, list)):
     place = f"module {index} of {path}"
-    kind = _kind(files.field(values, "type", str, place), place)
+    type_name = files.field(values, "type", str, place)
+    # The module in which a class is differs between versions.
+    package, *_, kind = type_name.split(".")
+    if package != _PACKAGE or kind not in _KNOWN:
+      raise ValueError(
+        f"type ({type_name!r}) of {place} is not supported: a model must be"
+        f" made of {', '.join(_KNOWN)}, each of {_PACKAGE}."
+      )
     name = files.field(values, "path", str, place)
     # A stranger's file must not make us read anywhere else.
     if os.path.isabs(name) or ".." in pathlib.PurePath(name).parts:
@@ -176,26 +184,12 @@ def _read_modules(folder):
       )
     modules.append(Module(kind, os.path.join(folder, name)))
   kinds = [module.kind for module in modules]
-  if kinds[:2] != [TRANSFORMER, POOLING] or not (
-    {*kinds[2:]} <= {DENSE, NORMALIZE}
-  ):
+  if kinds[:2] != [TRANSFORMER, POOLING] or not {*kinds[2:]} <= {*_KNOWN[2:]}:
     raise ValueError(
       f"{path} has the modules {', '.join(kinds) or '(none)'}: known are"
       f" {TRANSFORMER}, {POOLING}, and after these {DENSE} and {NORMALIZE}."
     )
   return modules
-
-
-def _kind(name, place):
-  """Returns the name of a class of sentence-transformers without its module."""
-  package, *_, kind = name.split(".")
-  known = (TRANSFORMER, POOLING, DENSE, NORMALIZE)
-  if package != _PACKAGE or kind not in known:
-    raise ValueError(
-      f"type ({name!r}) of {place} is not supported: a model must be made of"
-      f" {', '.join(known)}, each of {_PACKAGE}."
-    )
-  return kind
 
 
 def _read_texts(folder, transformer):
@@ -218,29 +212,26 @@ def _read_texts(folder, transformer):
     raise ValueError(
       f"the longest text ({length} tokens in {path}) is too short."
     )
-  path = os.path.join(folder, _SETTINGS_FILE)
-  return _with_prompts(
-    Texts(length and int(length), bool(values.get("do_lower_case"))), path
-  )
+  do_lower_case = bool(values.get("do_lower_case"))
+  prompts = _read_prompts(os.path.join(folder, _SETTINGS_FILE))
+  return Texts(length and int(length), do_lower_case, *prompts)
 
 
-def _with_prompts(texts, path):
-  """Returns `Texts` with the prompts of a file, if there is one."""
+def _read_prompts(path):
+  """Returns the prompts of a file, dict, and the name of the default one."""
   types = {"prompts": (dict, _NONE), "default_prompt_name": (str, _NONE)}
   values = files.find_json(path, types=types) or {}
   _check(values, "model_type", _ENCODERS, path)
   prompts = values.get("prompts") or {}
-  files.check_fields(
-    prompts, dict.fromkeys(prompts, (str, _NONE)), f"prompts of {path}"
-  )
+  types = dict.fromkeys(prompts, (str, _NONE))
+  files.check_fields(prompts, types, f"prompts of {path}")
   name = values.get("default_prompt_name")
   if name is not None and name not in prompts:
     raise ValueError(
       f"default_prompt_name ({name!r}) in {path} must be one of its prompts:"
       f" {', '.join(prompts) or 'there are none'}."
     )
-  prompts = {key: prompt or "" for key, prompt in prompts.items()}
-  return dataclasses.replace(texts, prompts=prompts, default_prompt_name=name)
+  return {key: prompt or "" for key, prompt in prompts.items()}, name
 
 
 def _check(values, name, allowed, path):

@@ -22,15 +22,11 @@ from keras_bert_impl.tokenizers.formats.tokenizer_options import (
 )
 from keras_bert_impl.tokenizers.formats.vocabularies import Vocabulary
 
-_MODULES = {
-  "WordPieceTokenizer": "wordpiece",
-  "BytePairTokenizer": "byte_pair",
-  "SentencePieceTokenizer": "sentence_piece",
-}
+# {class: (its module, kind of its vocabularies)}.
 _CLASSES = {
-  vocabulary_files.WORDPIECE: "WordPieceTokenizer",
-  vocabulary_files.BYTE_BPE: "BytePairTokenizer",
-  vocabulary_files.SENTENCEPIECE: "SentencePieceTokenizer",
+  "WordPieceTokenizer": ("wordpiece", vocabulary_files.WORDPIECE),
+  "BytePairTokenizer": ("byte_pair", vocabulary_files.BYTE_BPE),
+  "SentencePieceTokenizer": ("sentence_piece", vocabulary_files.SENTENCEPIECE),
 }
 
 __all__ = [
@@ -39,7 +35,7 @@ __all__ = [
   "Vocabulary",
   "WordPieceOptions",
   "load",
-  *_MODULES,
+  *_CLASSES,
 ]
 
 
@@ -68,14 +64,15 @@ def load(path, default_family=None, **options):
   """
   path = vocabulary_files.find_file(path)
   options = tokenizer_options.resolve(path, default_family, **options)
-  name = _CLASSES[vocabulary_files.kind_of(path)]
+  kind = vocabulary_files.kind_of(path)
+  [name] = (name for name in _CLASSES if _CLASSES[name][1] == kind)
   tokenizer = __getattr__(name)(path, **vars(options))
   importlib.import_module(f"{__name__}.agreement").warn_of_unknown(tokenizer)
   return tokenizer
 
 
 def __getattr__(name):
-  if name in _MODULES:
-    module = importlib.import_module(f"{__name__}.graph.{_MODULES[name]}")
+  if name in _CLASSES:
+    module = importlib.import_module(f"{__name__}.graph.{_CLASSES[name][0]}")
     return getattr(module, name)
   raise AttributeError(f"module {__name__!r} has no attribute {name!r}.")

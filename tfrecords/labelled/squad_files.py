@@ -18,10 +18,8 @@ from keras_bert_impl.tasks.answers import question_answering_rows
 from keras_bert_impl.tasks.basics import example_types
 from tfrecords.labelled import triviaqa_files
 
-# The keys of SQuAD, and what the other layout of CMRC calls them.
-_CONTEXT = ("context", "context_text")
-_ID = ("id", "query_id")
-_QUESTION = ("question", "query_text")
+# {key of the other layout of CMRC: SQuAD's}.
+_KEYS = {"context_text": "context", "query_id": "id", "query_text": "question"}
 _UNKNOWN_START = -1  # as CMRC has it
 
 
@@ -41,21 +39,22 @@ def read(path, name="train_file"):
     return triviaqa_files.read(data, path)
   if isinstance(data, dict):
     place = f"{path}: data"
-    entries = _get(data, ("data",), list, path)
+    entries = files.field(data, "data", list, path)
   else:
     place, entries = f"{path}: ", data
   examples = []
   for i, entry in enumerate(entries):
     entry_place = f"{place}[{i}]"
-    title = str(_get(entry, ("title",), object, entry_place, default=str(i)))
+    entry = _renamed(entry, entry_place)
+    title = str(entry.get("title", i))
     paragraphs, paragraphs_place = [entry], ""
-    if not any(key in entry for key in _CONTEXT):
-      paragraphs = _get(entry, ("paragraphs",), list, entry_place)
+    if "context" not in entry:
+      paragraphs = files.field(entry, "paragraphs", list, entry_place)
       paragraphs_place = ".paragraphs[{}]"
     for j, paragraph in enumerate(paragraphs):
       paragraph_place = entry_place + paragraphs_place.format(j)
-      context = _get(paragraph, _CONTEXT, str, paragraph_place)
-      questions = _get(paragraph, ("qas",), list, paragraph_place)
+      context = files.field(paragraph, "context", str, paragraph_place)
+      questions = files.field(paragraph, "qas", list, paragraph_place)
       for k, question in enumerate(questions):
         examples.append(
           _example(question, context, title, f"{paragraph_place}.qas[{k}]")
@@ -132,8 +131,9 @@ def split_off_articles(examples, number):
 
 def _example(question, context, title, place):
   """Returns the `QuestionExample` of an entry of "qas"."""
-  answers = _get(question, ("answers",), list, place, default=None)
-  if _get(question, ("is_impossible",), bool, place, default=False):
+  question = _renamed(question, place)
+  answers = files.field(question, "answers", list, place, None)
+  if files.field(question, "is_impossible", bool, place, False):
     answers = []
   if answers is not None:
     answers = tuple(
@@ -141,8 +141,8 @@ def _example(question, context, title, place):
       for i, answer in enumerate(answers)
     )
   return example_types.QuestionExample(
-    id=str(_get(question, _ID, (str, int), place)),
-    question=_get(question, _QUESTION, str, place),
+    id=str(files.field(question, "id", (str, int), place)),
+    question=files.field(question, "question", str, place),
     context=context,
     answers=answers,
     title=title,
@@ -154,23 +154,12 @@ def _answer(answer, place):
   """Returns (text, first character or None)."""
   if isinstance(answer, str):
     return answer, None
-  text = _get(answer, ("text",), str, place)
-  start = _get(answer, ("answer_start",), int, place, default=None)
+  text = files.field(answer, "text", str, place)
+  start = files.field(answer, "answer_start", int, place, None)
   return text, None if start == _UNKNOWN_START else start
 
 
-_REQUIRED = object()
-
-
-def _get(value, keys, kind, place, default=_REQUIRED):
-  """Returns the value of the first of `keys` that an object has.
-
-  Raises:
-    ValueError: it is no object, has none of them and there is no default, or
-      the value is not of `kind`.
-  """
-  files.check_type(value, dict, place)
-  key = next((key for key in keys if key in value), keys[0])
-  if default is _REQUIRED:
-    return files.field(value, key, kind, place)
-  return files.field(value, key, kind, place, default)
+def _renamed(values, place):
+  """Returns an object with the keys of SQuAD."""
+  files.check_type(values, dict, place)
+  return {_KEYS.get(key, key): value for key, value in values.items()}

@@ -62,9 +62,7 @@ class SentencePieceTokenizer(tokenizer.Tokenizer):
     self, model_file, *options, name="sentencepiece_tokenizer", **named
   ):
     options = tokenizer_options.SentencePieceOptions(*options, **named)
-    super().__init__(
-      _SentencePieces, options, [model_file], name, options.family
-    )
+    super().__init__(_SentencePieces, options, [model_file], name)
 
 
 class _SentencePieces(pipeline.Pipeline):

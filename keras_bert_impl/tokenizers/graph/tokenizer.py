@@ -74,7 +74,6 @@ class Tokenizer(_FromFiles):
     files: list of paths of the vocabulary, to put under the assets/ of a
       SavedModel.
     name: name of the module.
-    family: str, as of `Vocabulary.load`.
 
   Attributes:
     vocabulary: `Vocabulary`.
@@ -90,8 +89,8 @@ class Tokenizer(_FromFiles):
 
   sentence_prefix = ""
 
-  def __init__(self, pieces, options, files, name, family=None):
-    vocabulary = vocabularies.Vocabulary.load(*files, family=family)
+  def __init__(self, pieces, options, files, name):
+    vocabulary = vocabularies.Vocabulary.load(*files, family=options.family)
     super().__init__(files, name)
     self.vocabulary = vocabulary
     self.vocab_size = vocabulary.size

@@ -17,8 +17,7 @@ import sentencepiece
 from keras_bert_impl import choices, files
 from keras_bert_impl import options as options_lib
 from keras_bert_impl.tokenizers.formats import vocabularies, vocabulary_files
-from keras_bert_impl.tokenizers.graph import steps
-from keras_bert_impl.tokenizers.learning import normalized_batches
+from keras_bert_impl.tokenizers.graph import steps, text_batches
 
 # At a hundred bytes each, about a gigabyte while learning.
 MAX_SENTENCES = 2_000_000
@@ -118,7 +117,7 @@ def learn(
 
 def _prepare(texts, options):
   """Yields the normalised `texts` that contain words."""
-  for batch in normalized_batches.of_texts(texts, steps.normalize, options):
+  for batch in text_batches.normalized(texts, steps.normalize, options):
     for text in batch:
       if text.strip():
         yield text.decode("utf-8")

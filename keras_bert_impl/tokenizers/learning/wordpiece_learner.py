@@ -23,8 +23,7 @@ from keras_bert_impl.tokenizers.formats import (
   vocabularies,
   vocabulary_files,
 )
-from keras_bert_impl.tokenizers.graph import steps
-from keras_bert_impl.tokenizers.learning import normalized_batches
+from keras_bert_impl.tokenizers.graph import steps, text_batches
 
 _UNCASED = tokenizer_options.WordPieceOptions()
 _MAX_PIECE_CHARACTERS = 16
@@ -45,7 +44,7 @@ def count_words(texts, options):
     looked up.
   """
   counts = collections.Counter()
-  for words in normalized_batches.of_texts(texts, _words_of, options):
+  for words in text_batches.normalized(texts, _words_of, options):
     counts.update(words.tolist())
   counts.pop(steps.OVERLONG_WORD.encode("utf-8"), None)
   return collections.Counter(
