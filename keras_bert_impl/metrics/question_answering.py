@@ -6,6 +6,7 @@ compare answers: "squad" (evaluate-v1.1.py and evaluate-v2.0.py), "korquad"
 """
 
 import collections
+import difflib
 import re
 import string
 from typing import NamedTuple
@@ -197,14 +198,8 @@ def _num_in_common(first, second):
 
 def _longest_common_run(first, second):
   """Returns the length of the longest run of units that both lists have."""
-  longest, lengths = 0, [0] * (len(second) + 1)
-  for unit in first:
-    lengths = [0] + [
-      before + 1 if unit == other else 0
-      for before, other in zip(lengths, second, strict=False)
-    ]
-    longest = max(longest, *lengths)
-  return longest
+  matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
+  return matcher.find_longest_match().size
 
 
 def _normalize_korean(text):

@@ -113,7 +113,8 @@ def tags_of(entities, length, scheme="IOB2"):
       prefixes[0] = "B"
     if scheme == "BIOES":
       prefixes[-1] = "E" if len(prefixes) > 1 else "S"
-    tags[start:end] = [_join(prefix, entity_type) for prefix in prefixes]
+    suffix = f"-{entity_type}" if entity_type else ""
+    tags[start:end] = [prefix + suffix for prefix in prefixes]
     before = entity
   return tags
 
@@ -265,10 +266,6 @@ def evaluate(gold, predicted):
     ):
       count.update(entity.type for entity in entities)
   return Evaluation(num_tokens, num_correct, *counts)
-
-
-def _join(prefix, entity_type):
-  return f"{prefix}-{entity_type}" if entity_type else prefix
 
 
 def _rates(num_correct, num_found, num_gold):

@@ -61,8 +61,8 @@ def train(loop, saver, make_batches, log, after_save=None, before_save=None):
       )
       if was_stopped or is_over or loop.step >= config.num_train_steps:
         break
-      goal = _next_multiple(loop.step, config.save_checkpoints_steps)
-      goal = min(goal, config.num_train_steps)
+      every = config.save_checkpoints_steps
+      goal = min((loop.step // every + 1) * every, config.num_train_steps)
       number = min(number, goal - loop.step)
       started = time.monotonic()
       metrics = _train_or_explain(loop, saver, iterator, number)
@@ -77,10 +77,6 @@ def train(loop, saver, make_batches, log, after_save=None, before_save=None):
       f"{cause}: saved {save()}; the same command continues from there."
     )
   return TrainingSummary(steps=loop.step, **meter.totals())
-
-
-def _next_multiple(step, every):
-  return (step // every + 1) * every
 
 
 def _train_or_explain(loop, saver, iterator, number):

@@ -162,7 +162,8 @@ class TrainingLoop:
     )
     norm = tf.linalg.global_norm(gradients)
     learning_rate = self.optimizer.learning_rate
-    scale = _clipping_factor(norm, self.config.clip_norm)
+    most = self.config.clip_norm
+    scale = most / tf.maximum(norm, most) if most else tf.ones([])
     self._update(gradients, learning_rate, scale)
     return {
       **dict(zip(metrics, tf.unstack(sums), strict=True)),
@@ -291,11 +292,6 @@ def _check_finite(history, first):
       f"loss or gradient is not finite at step {first + bad}; lower"
       " --learning_rate, lengthen --num_warmup_steps or check the data."
     )
-
-
-def _clipping_factor(norm, clip_norm):
-  """Returns the factor that clips gradients of this norm."""
-  return clip_norm / tf.maximum(norm, clip_norm) if clip_norm else tf.ones([])
 
 
 def _random_seed(seed, index, part):

@@ -64,13 +64,10 @@ def make_dataset(
   Raises:
     ValueError: an argument is out of range, or there is no full batch.
   """
-  _check_order(order)
-  options.check_numbers(options.POSITIVE, batch_size=batch_size)
-  options.check_numbers("[0, 2147483647]", start_batch=start_batch)
-  _check_part(batch_size, part, num_parts)
-  if drop_remainder:
-    _check_full_batch(records, batch_size, order.num_epochs)
+  _check(order, batch_size, start_batch, part, num_parts)
   is_endless = order.num_epochs is None
+  if drop_remainder and not is_endless:
+    _check_full_batch(records, batch_size, order.num_epochs)
   num_lanes = 1
   # The length of a batch depends on all of its rows.
   if is_endless and not order.by_length:
@@ -156,18 +153,20 @@ def _without_padding(prepare):
   return lambda batch, seed: by_length.cut_padding(prepare(batch, seed))
 
 
-def _check_order(order):
-  options.check_numbers(options.SEEDS, seed=order.seed)
-  options.check_numbers(options.POSITIVE, window_size=order.window_size)
+def _check(order, batch_size, start_batch, part, num_parts):
+  """Raises ValueError where an argument of `make_dataset` is out of range."""
+  options.check_numbers(options.SEEDS, seed=order.seed, start_batch=start_batch)
+  options.check_numbers(
+    options.POSITIVE,
+    window_size=order.window_size,
+    batch_size=batch_size,
+    num_parts=num_parts,
+  )
   if order.by_length and order.num_epochs is not None:
     raise ValueError(
       f"num_epochs ({order.num_epochs}) must be None with by_length: a pool of"
       " batches needs all of its records."
     )
-
-
-def _check_part(batch_size, part, num_parts):
-  options.check_numbers(options.POSITIVE, num_parts=num_parts)
   if batch_size % num_parts or not 0 <= part < num_parts:
     raise ValueError(
       f"batch_size ({batch_size}) must be a multiple of num_parts "
@@ -176,8 +175,8 @@ def _check_part(batch_size, part, num_parts):
 
 
 def _check_full_batch(records, batch_size, num_epochs):
-  total = None if num_epochs is None else num_epochs * records.num_records
-  if total is not None and total < batch_size:
+  total = num_epochs * records.num_records
+  if total < batch_size:
     raise ValueError(
       f"{total} records ({num_epochs} epochs) of {scan.listed(records.files)}"
       f" do not fill a batch of batch_size ({batch_size})."

@@ -61,6 +61,7 @@ class QuestionAnsweringTask(fine_tuning.BilstmTask, _AnswerTask):
   bilstm_width: int | None = None
 
   head = heads.QUESTION_ANSWERING
+  has_pooler = False
 
   def build_model(self):
     """Returns a `QuestionAnswering` model with fresh weights."""

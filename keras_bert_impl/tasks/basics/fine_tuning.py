@@ -74,6 +74,11 @@ class BilstmTask(base.Task):
   bilstm_width = None
 
   @property
+  def has_pooler(self):
+    """Whether the head reads the encoder's pooler: none with a BiLSTM."""
+    return self.bilstm_width is None
+
+  @property
   def has_standard_head(self):
     """Whether other programs have such a head: none with a BiLSTM."""
     return self.bilstm_width is None

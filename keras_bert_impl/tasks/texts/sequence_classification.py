@@ -40,11 +40,6 @@ class SequenceClassificationTask(
         f"labels ({', '.join(self.labels)}) must be two or more, each once."
       )
 
-  @property
-  def has_pooler(self):
-    """Whether the head reads the encoder's pooler: none with a BiLSTM."""
-    return self.bilstm_width is None
-
   def build_model(self):
     """Returns a `SequenceClassifier` with a logit for each class."""
     return models.SequenceClassifier(

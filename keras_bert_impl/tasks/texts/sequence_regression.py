@@ -28,11 +28,6 @@ class SequenceRegressionTask(fine_tuning.BilstmTask):
 
   head = heads.REGRESSION
 
-  @property
-  def has_pooler(self):
-    """Whether the head reads the encoder's pooler: none with a BiLSTM."""
-    return self.bilstm_width is None
-
   def build_model(self):
     """Returns a `SequenceClassifier` with one output, the score."""
     model = models.SequenceClassifier(
