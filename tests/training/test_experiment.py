@@ -65,11 +65,6 @@ def test_a_prolonged_run_says_what_becomes_of_its_schedule(run, trained):
   assert not trained(run, num_train_steps=4)
 
 
-def test_another_warm_up_is_another_schedule(run, trained):
-  (line,) = trained(run, num_warmup_steps=2)
-  assert "num_warmup_steps=2, where it was num_train_steps=2" in line
-
-
 def test_a_trapezoid_may_get_its_decay_later(run, trained):
   flat = {"learning_rate_schedule": "trapezoidal", "num_decay_steps": 0}
   (run / "run_config.json").unlink()  # As if it had been so from the start.
@@ -106,29 +101,22 @@ def test_a_run_without_its_state_file_is_still_that_run(run):
 METRICS = {"tokens_per_step": 100.0, "padding_share": 0.5}
 
 
-def totals(*reports):
-  """Returns the means of reports of (steps, seconds) of batches of 8."""
+@pytest.mark.parametrize(
+  ("reports", "examples", "tokens"),
+  [
+    # The first one compiles, and counts only if it is the only one.
+    ([(1, 60.0), (10, 2.0), (10, 2.0)], 40.0, 500.0),
+    ([(1, 4.0)], 2.0, 25.0),
+  ],
+)
+def test_speeds_are_those_of_steps_that_compile_nothing(
+  reports, examples, tokens
+):
   meter = runner._Meter(max_steps=1000, batch_size=8)
   for steps, seconds in reports:
     meter.record(steps, seconds, METRICS)
-  return meter.totals()
-
-
-def test_speeds_leave_out_the_first_report_which_compiles():
-  assert totals((1, 60.0), (10, 2.0), (10, 2.0)) == pytest.approx(
-    {
-      "padding_share": 0.5,
-      "examples_per_second": 40.0,
-      "tokens_per_second": 500.0,
-    }
-  )
-
-
-def test_a_run_of_one_step_has_the_speed_of_that_step():
-  assert totals((1, 4.0)) == pytest.approx(
-    {
-      "padding_share": 0.5,
-      "examples_per_second": 2.0,
-      "tokens_per_second": 25.0,
-    }
-  )
+  assert meter.totals() == {
+    "padding_share": 0.5,
+    "examples_per_second": examples,
+    "tokens_per_second": tokens,
+  }

@@ -100,17 +100,3 @@ def test_a_model_draws_with_it():
   np.testing.assert_allclose(np.concatenate(halves), whole, atol=1e-5)
   # Without numbers of the rows the second half would draw those of the first.
   assert np.abs(run(0, ids[4:]) - whole[4:]).max() > 0.1
-
-
-def test_layers_draw_with_it():
-  layer = layers.Dropout(0.5)
-
-  def mask(part, num_rows):
-    with layers.random_seed(
-      [1, 2], lambda *draw: row_numbers.uniform(part, *draw)
-    ):
-      return layer(np.ones((num_rows, 9, 5)), training=True).numpy()
-
-  halves = [mask(part, 4) for part in (0, 1)]
-  np.testing.assert_array_equal(np.concatenate(halves), mask(0, 8))
-  assert 0.4 < np.mean(halves[0] == halves[1]) < 0.6

@@ -137,31 +137,35 @@ def left_to_right_task(task=language_models.LeftToRightTask, **changes):
   return task(config, pretraining.PretrainingData(5))
 
 
-def test_left_to_right_every_token_is_the_label_of_the_one_before():
-  batch = left_to_right_task().prepare(RAGGED, tf.constant([1, 2]))
+# Positions, labels and weights of RAGGED.
+NEIGHBOURS = {
+  "left_to_right": (
+    [[0, 1, 0, 0], [0, 1, 2, 3]],
+    [[2, 3, 0, 0], [3, 3, 2, 2]],
+  ),
+  "right_to_left": (
+    [[1, 2, 0, 0], [1, 2, 3, 4]],
+    [[1, 2, 3, 0], [1, 3, 3, 2]],
+  ),
+}
+
+
+@pytest.mark.parametrize("direction", NEIGHBOURS)
+def test_every_token_is_the_label_of_its_neighbour(direction):
+  tasks = language_models.LeftToRightTask, language_models.RightToLeftTask
+  [task] = [task for task in tasks if task.direction == direction]
+  task = left_to_right_task(task, causal_direction=direction)
+  batch = task.prepare(RAGGED, tf.constant([1, 2]))
+  positions, labels = NEIGHBOURS[direction]
   expected = {
     "input_ids": [[1, 2, 3, 0, 0], [1, 3, 3, 2, 2]],
     "input_mask": [[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]],
     "segment_ids": [[0] * 5] * 2,
-    "masked_lm_positions": [[0, 1, 0, 0], [0, 1, 2, 3]],
-    "masked_lm_ids": [[2, 3, 0, 0], [3, 3, 2, 2]],
+    "masked_lm_positions": positions,
+    "masked_lm_ids": labels,
     "masked_lm_weights": [[1, 1, 0, 0], [1, 1, 1, 1]],
   }
   assert batch.keys() == expected.keys()
-  for name, rows in expected.items():
-    np.testing.assert_array_equal(batch[name], rows)
-
-
-def test_right_to_left_every_token_is_the_label_of_the_one_after_it():
-  changes = architectures.RIGHT_TO_LEFT
-  batch = left_to_right_task(
-    language_models.RightToLeftTask, **changes
-  ).prepare(RAGGED, tf.constant([1, 2]))
-  expected = {
-    "masked_lm_positions": [[1, 2, 0, 0], [1, 2, 3, 4]],
-    "masked_lm_ids": [[1, 2, 3, 0], [1, 3, 3, 2]],
-    "masked_lm_weights": [[1, 1, 0, 0], [1, 1, 1, 1]],
-  }
   for name, rows in expected.items():
     np.testing.assert_array_equal(batch[name], rows)
 
