@@ -26,7 +26,6 @@ from tests import slow
 from tests.serving import toy
 
 NAMES = (
-  "classification",
   "classification_of_pairs",
   "regression",
   "multiple_choice",
@@ -171,36 +170,24 @@ def softmax(logits):
   return exponents / exponents.sum(axis=-1, keepdims=True)
 
 
-def _classification(tokenizer):
-  request, batch = {"text": _strings(TEXTS)}, toy.batch_of(TEXTS.values())
-  return _classifier(tokenizer, request, batch)
-
-
 def _classification_of_pairs(tokenizer):
+  model = models.SequenceClassifier(toy.config(tokenizer), len(LABELS))
+  servable = classification.ClassificationServable(
+    model, tokenizer, toy.MAX_SEQ_LENGTH, LABELS, text_pairs=True
+  )
   texts, text_pairs = zip(*PAIRS, strict=True)
   request = {"text": _strings(texts), "text_pair": _strings(text_pairs)}
   batch = toy.batch_of(*zip(*PAIRS.values(), strict=True))
-  return _classifier(tokenizer, request, batch, text_pairs=True)
-
-
-def _classifier(tokenizer, request, batch, **options):
-  model = models.SequenceClassifier(toy.config(tokenizer), len(LABELS))
-  servable = classification.ClassificationServable(
-    model, tokenizer, toy.MAX_SEQ_LENGTH, LABELS, **options
-  )
-  return _head(servable, model, request, _label(model, batch))
-
-
-def _label(model, batch):
   probabilities = softmax(_outputs(model, batch)["logits"])
   labels = _strings(LABELS)
-  return {
+  answer = {
     "label": labels[probabilities.argmax(axis=1)],
     "score": probabilities.max(axis=1),
     "labels": np.tile(labels, (len(probabilities), 1)),
     "probabilities": probabilities,
     "is_cut": is_last(probabilities),
   }
+  return _head(servable, model, request, answer)
 
 
 def is_last(rows):
@@ -224,25 +211,22 @@ def _multiple_choice(tokenizer):
   servable = multiple_choice.MultipleChoiceServable(
     model, tokenizer, toy.MAX_SEQ_LENGTH
   )
-  choice, probabilities = [], []
-  for (text, _), choices in CHOICES.items():
-    real = [c for c in choices if c is not None]
-    row = np.zeros(len(choices), np.float32)
-    if real:
+  probabilities = np.zeros((len(CHOICES), 3), np.float32)
+  for row, ((text, _), choices) in zip(probabilities, CHOICES.items()):
+    if real := [choice for choice in choices if choice is not None]:
       batch = toy.batch_of([text] * len(real), real)
       batch = {key: ids[np.newaxis] for key, ids in batch.items()}
-      row[[c is not None for c in choices]] = softmax(
-        _outputs(model, batch)["logits"][0]
-      )
-    choice.append(row.argmax() if real else -1)
-    probabilities.append(row)
+      logits = _outputs(model, batch)["logits"][0]
+      row[[choice is not None for choice in choices]] = softmax(logits)
+  has_choice = probabilities.any(axis=1)
+  best = np.where(has_choice, probabilities.argmax(axis=1), -1)
   request = {
     "text": _strings(text for text, _ in CHOICES),
     "choices": np.stack([_strings(choices) for _, choices in CHOICES]),
   }
   answer = {
-    "choice": np.array(choice, np.int32),
-    "probabilities": np.stack(probabilities),
+    "choice": best.astype(np.int32),
+    "probabilities": probabilities,
     "is_cut": is_last(CHOICES),
   }
   ids = {key: ids[:, np.newaxis] for key, ids in TOKEN_IDS.items()}
@@ -302,13 +286,11 @@ def fillings(model, top_k):
   ]
   num_masks = [len(row) for row in places]
   shape = (len(places), max(num_masks), top_k)
-  scores = np.zeros(shape, np.float32)
-  filled = np.full(shape, b"", object)
-  tokens = _strings(toy.TOKENS)
+  scores, filled = np.zeros(shape, np.float32), np.full(shape, b"", object)
   for row, columns in enumerate(places):
     for mask, column in enumerate(columns):
       best = np.argsort(-probabilities[row, column])[:top_k]
-      filled[row, mask] = tokens[best]
+      filled[row, mask] = _strings(toy.TOKENS)[best]
       scores[row, mask] = probabilities[row, column, best]
   return {
     "num_masks": np.array(num_masks, np.int32),

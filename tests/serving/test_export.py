@@ -69,7 +69,7 @@ def check_computes_in_bfloat16(function, ids, head):
 
 
 def test_a_model_in_bfloat16_answers_nearly_the_same(tmp_path):
-  head = all_heads.make("classification", tmp_path)
+  head = all_heads.make("classification_of_pairs", tmp_path)
   before = [np.array(weight) for weight in head.servable.model_weights]
   head.servable.set_dtypes("bfloat16")
   assert {w.dtype for w in head.servable.model_weights} == {tf.bfloat16}

@@ -24,6 +24,7 @@ class Versions:
 
   Attributes:
     current: the `loading.LoadedModel` for new requests.
+    states: {version: (state, error message or "")}, the highest first.
 
   Raises:
     FileNotFoundError: if there is no such directory.
@@ -33,7 +34,7 @@ class Versions:
   def __init__(self, model_dir):
     self._dir = pathlib.Path(model_dir)
     self._broken = {}  # path: (what its files were like, why it is broken)
-    self._states = {}
+    self.states = {}
     self._stopped = threading.Event()
     self.current = None
     self._check()
@@ -41,11 +42,6 @@ class Versions:
     if self.current is None:
       # The highest version is what the user wants to hear of.
       raise ValueError(next(iter(self._broken.values()))[1])
-
-  @property
-  def states(self):
-    """{version: (state, error message or "")}, the highest first."""
-    return dict(sorted(self._states.items(), reverse=True))
 
   def refresh(self):
     """Loads the highest version that can be, if it is not the current one."""
@@ -114,7 +110,7 @@ class Versions:
 
   def _note(self, states):
     # A new dict, because other threads may be reading the old one.
-    self._states = {**self._states, **states}
+    self.states = dict(sorted((self.states | states).items(), reverse=True))
 
   def _watch(self, seconds):
     while not self._stopped.wait(seconds):

@@ -412,7 +412,6 @@ def test_the_request_under_the_form_is_the_one_that_is_sent(page):
 
 
 TITLES = {
-  "classification": "Classification",
   "classification_of_pairs": "Classification",
   "regression": "Regression",
   "multiple_choice": "Multiple choice",
