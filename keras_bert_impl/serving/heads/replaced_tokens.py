@@ -23,15 +23,9 @@ class ReplacedTokensServable(servables.Servable):
 
     Returns:
       probabilities float32 [B, T] that a token was replaced, 0 where there is
-      none; num_tokens, tokens, starts, ends and is_cut as `tokens.encode`.
+      none; num_tokens, tokens, starts, ends and is_cut as `tokens.answer`.
     """
-    rows, described = tokens.encode(self, text)
-    [probabilities] = self.outputs(rows, "logits", activation=tf.sigmoid)
-    return described | {
-      "probabilities": tokens.select(
-        probabilities, described["num_tokens"], self.tokenizer.framing
-      )
-    }
+    return tokens.answer(self, text, "probabilities", "logits", tf.sigmoid)
 
   def _build_model(self, model, dtype):
     return models.ReplacedTokenDetector(model.config, dtype)

@@ -87,16 +87,10 @@ class EncoderServable(servables.Servable):
     Returns:
       embeddings float32 [B, T, H], the last hidden state of each token, 0 where
       there is none; num_tokens, tokens, starts, ends and is_cut as
-      `tokens.encode`.
+      `tokens.answer`.
     """
     text = prompts.fold(text, self.do_lower_case)
-    rows, described = tokens.encode(self, text)
-    [hidden] = self.outputs(rows, "sequence_output")
-    return described | {
-      "embeddings": tokens.select(
-        hidden, described["num_tokens"], self.tokenizer.framing
-      )
-    }
+    return tokens.answer(self, text, "embeddings", "sequence_output")
 
   def describe(self):
     """Returns {name: JSON value} that describes it; see `Servable`."""
