@@ -23,6 +23,7 @@ needs_compiler = pytest.mark.skipif(
 )
 FAMILIES = {
   "bert": {},
+  "roberta": {},
   "albert": {"embedding_size": 8, "num_hidden_groups": 1},
   "electra": {"embedding_size": 8},
   "deberta_v3": architectures.DEBERTA,
@@ -59,7 +60,7 @@ def figure(table, name):
 def outcomes(tmp_path_factory):
   return check_all(
     tmp_path_factory.mktemp("tpu"),
-    packed={"objective": "electra", "pack_sequences": True},
+    packed={"objective": "roberta", "pack_sequences": True},
     topology={"topology": "v5e:7x9x9"},
     pairs={"objective": "albert", "pack_sequences": True},
     batch={"train_batch_size": 30},
@@ -76,7 +77,12 @@ def test_a_step_of_packed_rows_compiles(outcomes):
 def test_a_step_of_every_family_compiles(tmp_path):
   """Adds pairs, recomputation and the layers of other families."""
   steps = {
-    name: {"objective": name, "rematerialize": True} for name in FAMILIES
+    name: {
+      "objective": name,
+      "rematerialize": True,
+      "pack_sequences": name == "electra",
+    }
+    for name in FAMILIES
   }
   for outcome in check_all(tmp_path, **steps).values():
     compiles(*outcome)

@@ -1,9 +1,10 @@
-"""run_pretraining.py --bucket_by_length: resumed, and as two workers."""
+"""run_pretraining.py --bucket_by_length: resumed, and as two workers.
 
-import numpy as np
+What every run tests of it is in test_run_pretraining.py.
+"""
+
 import pytest
 
-from keras_bert_impl.training import run_log
 from tests.official_tasks import (
   scripts,
   test_multi_worker,
@@ -36,26 +37,12 @@ def flags(data, output_dir, **overrides):
 
 
 @pytest.fixture(scope="module")
-def runs(data, tmp_path_factory):
-  """Folder of runs, and {run: (status, stdout, stderr)}."""
-  folder = tmp_path_factory.mktemp("runs")
-  padded = {"bucket_by_length": False}
-  outcomes = scripts.run_all(
-    "run_pretraining",
-    {
-      "whole": flags(data, folder / "whole"),
-      "padded": flags(data, folder / "padded", **padded),
-      "padded on": flags(data, folder / "whole", **padded),
-    },
-  )
-  assert outcomes["whole"][0] == outcomes["padded"][0] == 0, outcomes
-  return folder, outcomes
-
-
-@pytest.fixture
-def uninterrupted(runs):
+def uninterrupted(data, tmp_path_factory):
   """Folder of a finished run."""
-  return runs[0] / "whole"
+  folder = tmp_path_factory.mktemp("whole")
+  status, _, err = scripts.run("run_pretraining", **flags(data, folder))
+  assert status == 0, err
+  return folder
 
 
 @pytest.mark.slow
@@ -73,22 +60,6 @@ def test_a_killed_run_ends_with_the_same_bits(data, uninterrupted, tmp_path):
     test_run_pretraining.final_state(output_dir),
     test_run_pretraining.final_state(uninterrupted),
   )
-
-
-def test_there_is_less_padding(runs):
-  by_length, padded = (
-    np.mean(
-      [entry["padding_share"] for entry in run_log.read(str(runs[0] / name))]
-    )
-    for name in ("whole", "padded")
-  )
-  assert by_length < 0.7 * padded
-
-
-def test_a_run_cannot_go_on_without(runs):
-  status, _, err = runs[1]["padded on"]
-  assert status == 1
-  assert "bucket_by_length=True, not False" in scripts.error_line(err)
 
 
 @pytest.mark.slow

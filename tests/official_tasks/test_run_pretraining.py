@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_bert_impl.checkpoints.formats import tf_format
 from keras_bert_impl.metrics import intervals
@@ -20,6 +21,7 @@ from keras_bert_impl.runs.pretraining import (
   pretraining_run,
 )
 from keras_bert_impl.tokenizers.formats import vocabularies as vocabulary
+from keras_bert_impl.training import run_log
 from tests.official_tasks import scripts
 from tests.tokenizers import vocabularies
 from tfrecords.text import python_documentation
@@ -87,6 +89,14 @@ def outcomes(data, folder):
   longer = 2 * scripts.LENGTH
   whole = {"do_eval": True, "do_export": True, "example_text": TEXT}
   vectors = {"word_vectors": folder / "vectors.txt", "learning_rate": 0}
+  by_length = {
+    "objective": "roberta",
+    "input_file": scripts.write_records(
+      data, longer, objective="roberta", packing="doc_sentences"
+    ),
+    "max_seq_length": longer,
+    "bucket_by_length": True,
+  }
   runs = {
     "whole": whole,
     "again": {"output_dir": folder / "whole", "example_text": TEXT},
@@ -105,6 +115,9 @@ def outcomes(data, folder):
       "do_eval": True,
       "num_train_steps": 2,
     },
+    "by length": by_length,
+    "padded on": by_length
+    | {"bucket_by_length": False, "output_dir": folder / "by length"},
     "vectors refused": vectors | {"init_checkpoint": folder},
     "vectors": {
       "bert_config_file": spare,
@@ -199,6 +212,27 @@ def test_masked_records_need_no_vocabulary_others_may_be_beside_them(
   status, out, err = outcomes[run]
   assert status == 0, err
   assert f"{evaluated} MLM accuracy" in out
+
+
+def test_rows_of_similar_length_have_less_padding(data, outcomes, folder):
+  assert outcomes["by length"][0] == 0, outcomes["by length"]
+  longer = 2 * scripts.LENGTH
+  records = tf.data.TFRecordDataset(str(data / f"records-dynamic-{longer}"))
+  features = [
+    tf.train.Example.FromString(record.numpy()).features.feature
+    for record in records
+  ]
+  padded = 1 - np.mean(
+    [len(f["input_ids"].int64_list.value) / longer for f in features]
+  )
+  entries = run_log.read(str(folder / "by length"))
+  assert np.mean([e["padding_share"] for e in entries]) < 0.7 * padded
+
+
+def test_a_run_by_length_cannot_go_on_without(outcomes):
+  status, _, err = outcomes["padded on"]
+  assert status == 1
+  assert "bucket_by_length=True, not False" in scripts.error_line(err)
 
 
 def test_words_start_from_vectors_and_rows_may_be_spare(data, outcomes, folder):

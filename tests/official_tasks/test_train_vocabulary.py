@@ -1,23 +1,21 @@
 import json
 import os
 import random
-import subprocess
 
 import pytest
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.tokenizers.formats import tokenizer_options
 from keras_bert_impl.tokenizers.formats import vocabularies as vocabulary
-from tests.official_tasks import forked, scripts
+from tests.official_tasks import scripts
 
 DATA = os.environ.get("KERAS_BERT_DATA")
 
 
-def _run(*arguments):
-  script = scripts.ROOT / "official_tasks/train_vocabulary.py"
-  process = forked.Process([str(script), *arguments])
-  out, err = process.communicate(timeout=600)
-  return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+def _run(**flags):
+  status, out, err = scripts.run("train_vocabulary", **flags)
+  assert status == 0, err
+  return out
 
 
 def test_it_writes_a_vocabulary_its_options_and_its_results(tmp_path):
@@ -26,15 +24,14 @@ def test_it_writes_a_vocabulary_its_options_and_its_results(tmp_path):
   )
   (tmp_path / "b.txt").write_text("Rust 언어.\nRust 함수.")
   vocab_file = tmp_path / "model" / "vocab.txt"
-  result = _run(
-    f"--input_file={tmp_path}/a.txt,{tmp_path}/b*.txt",
-    f"--vocab_file={vocab_file}",
-    "--input_format=sentences",
-    "--vocab_size=58",
-    "--min_frequency=1",
-    "--compose_hangul",
+  out = _run(
+    input_file=f"{tmp_path}/a.txt,{tmp_path}/b*.txt",
+    vocab_file=vocab_file,
+    input_format="sentences",
+    vocab_size=58,
+    min_frequency=1,
+    compose_hangul=True,
   )
-  assert result.returncode == 0, result.stderr
   learned = vocabulary.Vocabulary.load(vocab_file)
   assert learned.size == 58
   assert {"러", "rust"} <= set(learned.tokens)
@@ -44,7 +41,7 @@ def test_it_writes_a_vocabulary_its_options_and_its_results(tmp_path):
   assert results["data"]["num_sentences"] == 5
   assert results["vocabulary"]["fingerprint"] == learned.fingerprint
   assert results["vocabulary"]["unknown_share"] == 0
-  assert str(vocab_file) in result.stdout
+  assert str(vocab_file) in out
 
 
 @pytest.mark.parametrize(
@@ -81,14 +78,13 @@ def test_each_tokenizer_has_its_own_files(
   ]
   (tmp_path / "text.txt").write_text("\n".join(lines))
   vocab_file = tmp_path / "model" / file_name
-  result = _run(
-    f"--input_file={tmp_path}/text.txt",
-    f"--vocab_file={vocab_file}",
-    f"--tokenizer={name}",
-    "--input_format=sentences",
-    "--vocab_size=300" if name == "byte_bpe" else "--vocab_size=90",
+  _run(
+    input_file=tmp_path / "text.txt",
+    vocab_file=vocab_file,
+    tokenizer=name,
+    input_format="sentences",
+    vocab_size=300 if name == "byte_bpe" else 90,
   )
-  assert result.returncode == 0, result.stderr
   assert sorted(os.listdir(tmp_path / "model")) == sorted(
     [file_name, f"{file_name}.results.json", "tokenizer_config.json", *others]
   )
@@ -102,66 +98,47 @@ def test_each_tokenizer_has_its_own_files(
   assert results["vocabulary"]["unknown_share"] == 0
 
 
-@pytest.mark.parametrize(
-  "flags, message",
-  [
-    (
-      ["--tokenizer=byte_bpe", "--vocab_file=vocab.txt"],
-      "vocab_file (vocab.txt) must be named like vocab.json for",
-    ),
-    (["--vocab_file=x.model"], "must be named like vocab.txt for"),
-    (
-      ["--tokenizer=byte_bpe", "--vocab_file=v.json", "--do_lower_case"],
-      "do_lower_case (True) must be left out for --tokenizer=byte_bpe",
-    ),
-    (
-      ["--vocab_file=vocab.txt", "--noadd_prefix_space"],
-      "add_prefix_space (False) must be left out for --tokenizer=wordpiece",
-    ),
-    (
-      ["--tokenizer=byte_bpe", "--vocab_file=v.json", "--runner=DirectRunner"],
-      "runner (DirectRunner) must be left out for --tokenizer=byte_bpe",
-    ),
-    (
-      [f"--vocab_file={__file__}/model/vocab.txt"],
-      "vocab.txt cannot be written: Not a directory",
-    ),
-  ],
-)
-def test_flags_that_do_not_fit_are_told_in_one_line(tmp_path, flags, message):
-  result = _run("--input_file=nowhere.txt", *flags)
-  assert result.returncode == 1
-  [line] = [x for x in result.stderr.splitlines() if x.startswith("Error: ")]
-  assert message in line
-  assert "Traceback" not in result.stderr
-
-
-def test_merges_of_another_vocabulary_are_not_replaced(tmp_path):
+def test_a_mistake_is_told_in_one_line_and_writes_nothing(tmp_path):
   (tmp_path / "text.txt").write_text("a b\n")
+  (tmp_path / "empty.txt").write_text("\n\n")
   for name in ("first.json", "merges.txt"):
     (tmp_path / name).write_text("kept")
-  result = _run(
-    f"--input_file={tmp_path}/text.txt",
-    f"--vocab_file={tmp_path}/second.json",
-    "--tokenizer=byte_bpe",
+  before = {path: path.read_text() for path in tmp_path.iterdir()}
+  bpe = {"tokenizer": "byte_bpe", "vocab_file": "v.json"}
+  scripts.check_mistakes(
+    "train_vocabulary",
+    [
+      (bpe | {"vocab_file": "v.txt"}, "v.txt) must be named like vocab.json f"),
+      ({"vocab_file": "x.model"}, "must be named like vocab.txt for"),
+      (
+        bpe | {"do_lower_case": True},
+        "do_lower_case (True) must be left out for --tokenizer=byte_bpe",
+      ),
+      (
+        {"add_prefix_space": False},
+        "add_prefix_space (False) must be left out for --tokenizer=wordpiece",
+      ),
+      (
+        bpe | {"runner": "DirectRunner"},
+        "runner (DirectRunner) must be left out for --tokenizer=byte_bpe",
+      ),
+      (
+        {"vocab_file": f"{__file__}/model/vocab.txt"},
+        "vocab.txt cannot be written: Not a directory",
+      ),
+      (
+        bpe | {"vocab_file": tmp_path / "second.json"},
+        "merges.txt, which is of another vocabulary",
+      ),
+      ({"input_file": tmp_path / "empty.txt"}, "The text has no words"),
+    ],
+    lambda **flags: {
+      "input_file": tmp_path / "text.txt",
+      "vocab_file": tmp_path / "vocab.txt",
+      **flags,
+    },
   )
-  assert result.returncode == 1
-  [line] = [x for x in result.stderr.splitlines() if x.startswith("Error: ")]
-  assert "merges.txt, which is of another vocabulary" in line
-  assert "NAME-vocab.json" in line
-  assert (tmp_path / "merges.txt").read_text() == "kept"
-
-
-def test_a_text_without_words_gives_one_line_and_writes_nothing(tmp_path):
-  (tmp_path / "empty.txt").write_text("\n\n")
-  vocab_file = tmp_path / "vocab.txt"
-  result = _run(
-    f"--input_file={tmp_path}/empty.txt", f"--vocab_file={vocab_file}"
-  )
-  assert result.returncode == 1
-  assert "Error: The text has no words" in result.stderr
-  assert "Traceback" not in result.stderr
-  assert os.listdir(tmp_path) == ["empty.txt"]
+  assert before == {path: path.read_text() for path in tmp_path.iterdir()}
 
 
 @pytest.mark.acceptance
@@ -170,12 +147,11 @@ def test_books_give_the_same_16000_tokens_every_time(tmp_path):
   vocabularies = []
   for name in ("first", "second"):
     vocab_file = tmp_path / name / "vocab.txt"
-    result = _run(
-      f"--input_file={DATA}/text/gutenberg/*.txt",
-      f"--vocab_file={vocab_file}",
-      "--vocab_size=16000",
+    _run(
+      input_file=f"{DATA}/text/gutenberg/*.txt",
+      vocab_file=vocab_file,
+      vocab_size=16000,
     )
-    assert result.returncode == 0, result.stderr
     vocabularies.append(vocabulary.Vocabulary.load(vocab_file))
   assert vocabularies[0].size == 16000
   assert vocabularies[0].tokens == vocabularies[1].tokens
