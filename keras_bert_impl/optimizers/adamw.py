@@ -22,16 +22,6 @@ class AdamW(moments.MomentOptimizer):
   Source: google-research/bert, optimization.py, AdamWeightDecayOptimizer.
   """
 
-  def __init__(
-    self, learning_rate=5e-5, use_bias_correction=False, name="adamw", **kwargs
-  ):
-    super().__init__(
-      learning_rate,
-      use_bias_correction=use_bias_correction,
-      name=name,
-      **kwargs,
-    )
-
   @staticmethod
   def step_of(weights, gradient, m, v, rates):
     """Returns how far weights move, see `moments.MomentOptimizer`."""

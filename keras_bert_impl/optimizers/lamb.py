@@ -26,15 +26,7 @@ class LAMB(moments.MomentOptimizer):
   lamb_optimizer.py.
   """
 
-  def __init__(
-    self, learning_rate=1e-3, use_bias_correction=True, name="lamb", **kwargs
-  ):
-    super().__init__(
-      learning_rate,
-      use_bias_correction=use_bias_correction,
-      name=name,
-      **kwargs,
-    )
+  NAME, LEARNING_RATE, USE_BIAS_CORRECTION = "lamb", 1e-3, True
 
   @staticmethod
   def step_of(weights, gradient, m, v, rates):

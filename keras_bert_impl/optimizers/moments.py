@@ -47,34 +47,41 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
   TensorFlow only.
 
   Args:
-    learning_rate: float or `LearningRateSchedule`.
+    learning_rate: float or `LearningRateSchedule`; None: `LEARNING_RATE`.
     weight_decay_rate: float, weight of the decay beside the moments' update.
     beta_1: float, decay of the first moment.
     beta_2: float, decay of the second moment.
     epsilon: float, added to the root of the second moment.
     use_bias_correction: bool, whether the moments are corrected for starting at
-      zero (Kingma and Ba 2015).
+      zero (Kingma and Ba 2015); None: `USE_BIAS_CORRECTION`.
     exclude_from_weight_decay: regular expressions searched in variable paths.
     learning_rate_multipliers: {variable path: float}, factors of the learning
       rate other than 1; see `layerwise`.
-    **kwargs: as of `keras.optimizers.Optimizer` (name, clipnorm, ...).
+    name: str, the class' `NAME` by default.
+    **kwargs: as of `keras.optimizers.Optimizer` (clipnorm, ...).
   """
 
+  # Those of BERT.
+  NAME, LEARNING_RATE, USE_BIAS_CORRECTION = "adamw", 5e-5, False
   SLOTS = ("adam_m", "adam_v")
 
   def __init__(
     self,
-    learning_rate,
+    learning_rate=None,
     weight_decay_rate=0.01,
     beta_1=0.9,
     beta_2=0.999,
     epsilon=1e-6,
-    use_bias_correction=False,
+    use_bias_correction=None,
     exclude_from_weight_decay=EXCLUDED,
     learning_rate_multipliers=None,
+    name=None,
     **kwargs,
   ):
-    super().__init__(learning_rate=learning_rate, **kwargs)
+    rate = self.LEARNING_RATE if learning_rate is None else learning_rate
+    super().__init__(learning_rate=rate, name=name or self.NAME, **kwargs)
+    if use_bias_correction is None:
+      use_bias_correction = self.USE_BIAS_CORRECTION
     self.weight_decay_rate = weight_decay_rate
     self.beta_1 = beta_1
     self.beta_2 = beta_2

@@ -22,19 +22,7 @@ class StableAdamW(moments.MomentOptimizer):
   Source: Wortsman et al. 2023, algorithm 2.
   """
 
-  def __init__(
-    self,
-    learning_rate=1e-3,
-    use_bias_correction=True,
-    name="stable_adamw",
-    **kwargs,
-  ):
-    super().__init__(
-      learning_rate,
-      use_bias_correction=use_bias_correction,
-      name=name,
-      **kwargs,
-    )
+  NAME, LEARNING_RATE, USE_BIAS_CORRECTION = "stable_adamw", 1e-3, True
 
   @staticmethod
   def step_of(weights, gradient, m, v, rates):
