@@ -131,28 +131,28 @@ FAMILY = family.Family(
     ),
   },
   config_keys={
-    "vocab_size": "vocab_size",
-    "hidden_size": "hidden_size",
-    "num_hidden_layers": "num_hidden_layers",
-    "num_attention_heads": "num_attention_heads",
-    "intermediate_size": "intermediate_size",
-    "max_position_embeddings": "max_position_embeddings",
+    field: key
+    for field, key in family.CONFIG_KEYS.items()
+    if field not in _IMPLIED
+  }
+  | family.same(
+    "attention_bias",
+    "mlp_bias",
+    "norm_bias",
+    "classifier_pooling",
+    "classifier_bias",
+    "decoder_bias",
+  )
+  | {
     "hidden_act": "hidden_activation",
     "hidden_dropout_prob": "mlp_dropout",
     "attention_probs_dropout_prob": "attention_dropout",
-    "initializer_range": "initializer_range",
     "layer_norm_eps": "norm_eps",
     "rotary_base": "global_rope_theta",
     "local_rotary_base": "local_rope_theta",
     "attention_window": "local_attention",
     "global_attention_every": _EVERY,
-    "attention_bias": "attention_bias",
-    "mlp_bias": "mlp_bias",
-    "norm_bias": "norm_bias",
-    "classifier_pooling": "classifier_pooling",
     "classifier_act": "classifier_activation",
-    "classifier_bias": "classifier_bias",
-    "decoder_bias": "decoder_bias",
   },
   implied=_IMPLIED,
   # Not the ids of the released vocabulary: other vocabularies have others.
