@@ -87,7 +87,7 @@ class SizesConfig(parts.Part):
   )
   num_attention_heads: int = parts.field(12, "[1, inf)")
   intermediate_size: int = parts.field(3072, "[1, inf)", shows=True)
-  hidden_act: str = parts.choice("gelu", parts.ACTIVATIONS)
+  hidden_act: str = parts.field("gelu", choices=parts.ACTIVATIONS)
   hidden_dropout_prob: float = parts.field(0.1, "[0, 1)", shows=True)
   attention_probs_dropout_prob: float = parts.field(0.1, "[0, 1)", shows=True)
   initializer_range: float = parts.field(0.02, shows=True)

@@ -47,10 +47,10 @@ from keras_bert_impl.layers.blocks.two_stream_block import TwoStreamBlock
 from keras_bert_impl.layers.heads.answer_beam import AnswerBeamHead
 from keras_bert_impl.layers.heads.bilstm import BiLSTM
 from keras_bert_impl.layers.heads.crf import ConditionalRandomField
-from keras_bert_impl.layers.heads.head_transform import HeadTransform
 from keras_bert_impl.layers.heads.output_heads import (
   ClassificationHead,
   DiscriminatorHead,
+  HeadTransform,
   MaskedLanguageModelHead,
   SpanBoundaryHead,
   VocabularyHead,

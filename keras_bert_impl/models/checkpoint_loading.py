@@ -18,36 +18,30 @@ from keras_bert_impl.models.encoders import (
 from keras_bert_impl.models.heads import answer_beam, task_models
 from keras_bert_impl.models.pretraining import bidirectional_lm, permutation
 
-# {head: class of model}.
-MODELS = {
-  head: model
-  for model in (
-    transformer_encoder.TransformerEncoder,
-    task_models.MaskedLanguageModel,
-    task_models.MultipleChoice,
-    task_models.QuestionAnswering,
-    task_models.ReplacedTokenDetector,
-    task_models.SequenceClassifier,
-    task_models.TokenClassifier,
-  )
-  for head in model.heads
-}
-
-# The same, of heads that other models have on other encoders.
-OTHER_MODELS = {
-  xlnet_encoder.XLNetEncoder: {
-    heads_lib.ENCODER: xlnet_encoder.XLNetEncoder,
-    heads_lib.FILL_MASK: permutation.PermutationLanguageModel,
-    heads_lib.ANSWER_BEAM: answer_beam.AnswerBeam,
-  },
-  bidirectional_pair.BidirectionalPair: {
-    heads_lib.ENCODER: bidirectional_pair.BidirectionalPair,
-    heads_lib.FILL_MASK: bidirectional_lm.BidirectionalLanguageModel,
-  },
-  elmo_encoder.ElmoEncoder: {
-    heads_lib.ENCODER: elmo_encoder.ElmoEncoder,
-    heads_lib.FILL_MASK: bidirectional_lm.ElmoLanguageModel,
-  },
+_OF_TRANSFORMERS = (
+  transformer_encoder.TransformerEncoder,
+  task_models.MaskedLanguageModel,
+  task_models.MultipleChoice,
+  task_models.QuestionAnswering,
+  task_models.ReplacedTokenDetector,
+  task_models.SequenceClassifier,
+  task_models.TokenClassifier,
+)
+# {encoder: models that have heads of theirs on it}.
+_OF_OTHERS = {
+  xlnet_encoder.XLNetEncoder: (
+    xlnet_encoder.XLNetEncoder,
+    permutation.PermutationLanguageModel,
+    answer_beam.AnswerBeam,
+  ),
+  bidirectional_pair.BidirectionalPair: (
+    bidirectional_pair.BidirectionalPair,
+    bidirectional_lm.BidirectionalLanguageModel,
+  ),
+  elmo_encoder.ElmoEncoder: (
+    elmo_encoder.ElmoEncoder,
+    bidirectional_lm.ElmoLanguageModel,
+  ),
 }
 
 
@@ -146,6 +140,7 @@ def build(description, shapes, dtype=None):
     shapes: dict of names -> tuple of int, of the checkpoint's tensors.
     dtype: as `TransformerEncoder`.
   """
-  encoder_class = encoder_choice.class_of(description.config)
-  models = MODELS | OTHER_MODELS.get(encoder_class, {})
-  return models[description.head].of_checkpoint(description, shapes, dtype)
+  others = _OF_OTHERS.get(encoder_choice.class_of(description.config), ())
+  models = (*others, *_OF_TRANSFORMERS)
+  model = next(model for model in models if description.head in model.heads)
+  return model.of_checkpoint(description, shapes, dtype)

@@ -90,7 +90,7 @@ def to_dict(description):
   Raises:
     ValueError: `transformers` has no such model.
   """
-  config = description_lib.explicit(description.config)
+  config = description.config.explicit()
   family = config.family
   values = dict(description.source or family.constants)
   known = _known_fields(description)
@@ -125,15 +125,15 @@ def _known_fields(description):
   """Returns {field: value} of fields that need not be written with that value.
 
   They are those of the file that was read, whose keys stay as they are. Without
-  a file, a family with a default for it need not write that embeddings are as
-  wide as the hidden states.
+  a file, they are those that a family leaves out with a default of None.
   """
   if description.source:
     config = from_dict(description.source, FILE_NAME).config
-    return dataclasses.asdict(description_lib.explicit(config))
-  config = description.config
-  may_be_left_out = "embedding_size" in config.family.defaults
-  return {"embedding_size": config.hidden_size} if may_be_left_out else {}
+    return dataclasses.asdict(config.explicit())
+  defaults = description.config.family.defaults
+  nothing = {field: x for field, x in defaults.items() if x is None}
+  plain = dataclasses.replace(description.config, **nothing).explicit()
+  return {field: getattr(plain, field) for field in nothing}
 
 
 def _family(values, origin):

@@ -113,7 +113,7 @@ def check_expressed(description, expressed, whose):
   Raises:
     ValueError: a field has no place in it.
   """
-  config, expressed = explicit(description.config), explicit(expressed)
+  config, expressed = description.config.explicit(), expressed.explicit()
   for field in dataclasses.fields(config):
     value = getattr(config, field.name)
     if field.metadata["of_pooler"] and not description.use_pooler:
@@ -131,11 +131,6 @@ def check_expressed(description, expressed, whose):
         f"{field.name} ({value!r}) has no place in {whose}: convert to another "
         "format."
       )
-
-
-def explicit(config):
-  """Returns the same configuration with the embedding size spelled out."""
-  return dataclasses.replace(config, embedding_size=config.embedding_width)
 
 
 def default_labels(num_classes):

@@ -76,7 +76,7 @@ def to_dict(description):
   Raises:
     ValueError: Google's code has no such model.
   """
-  config = description_lib.explicit(description.config)
+  config = description.config.explicit()
   google = config.family.google
   if not google:
     raise ValueError(
@@ -130,12 +130,14 @@ def fields_of_shapes(shapes, head_size):
   Raises:
     KeyError: a weight is missing.
   """
-  vocab_size, embedding_size = shapes[names.WORD_EMBEDDINGS]
   kernel = "bert/encoder/layer_0/intermediate/dense/kernel"
   hidden_size, intermediate_size = shapes[kernel]
   return {
-    "vocab_size": vocab_size,
-    "embedding_size": embedding_size,
+    **configs.EncoderConfig.fields_of_tables(
+      shapes[names.WORD_EMBEDDINGS],
+      shapes[names.POSITION_EMBEDDINGS],
+      shapes["bert/embeddings/token_type_embeddings"],
+    ),
     "hidden_size": hidden_size,
     "num_hidden_layers": sum(
       name.startswith("bert/") and name.endswith("self/query/kernel")
@@ -143,8 +145,6 @@ def fields_of_shapes(shapes, head_size):
     ),
     "num_attention_heads": max(1, hidden_size // head_size),
     "intermediate_size": intermediate_size,
-    "max_position_embeddings": shapes["bert/embeddings/position_embeddings"][0],
-    "type_vocab_size": shapes["bert/embeddings/token_type_embeddings"][0],
   }
 
 

@@ -65,12 +65,6 @@ class LinearPositionBias(layer.Layer):
     slopes = ops.convert_to_tensor(_slopes(self.num_heads), "float32")
     return -slopes[:, None, None] * ops.cast(distances, "float32")[:, None]
 
-  def compute_output_spec(self, hidden, position_ids=None):
-    """Returns the shape and dtype of `call`."""
-    batch = 1 if position_ids is None else hidden.shape[0]
-    length = hidden.shape[1]
-    return keras.KerasTensor((batch, self.num_heads, length, length), "float32")
-
 
 def _slopes(num_heads):
   """Returns the slope of each head, list of float."""

@@ -92,11 +92,6 @@ class RelativePositionBias(layer.Layer):
     biases = ops.matmul(table, one_hot)  # [N, L * L]
     return ops.reshape(biases, (1, self.num_heads, length, length))
 
-  def compute_output_spec(self, hidden):
-    """Returns the shape and dtype of `call`."""
-    length = hidden.shape[1]
-    return keras.KerasTensor((1, self.num_heads, length, length), "float32")
-
 
 def _check_number(name, num_buckets):
   if num_buckets not in range(4, 2 * _MAX_DISTANCE + 1, 2):

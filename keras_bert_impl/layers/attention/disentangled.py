@@ -48,11 +48,13 @@ class DisentangledConfig(parts.Part):
   clears_padding: bool = parts.field(False)
   use_key_bias: bool = parts.field(True, shows=True)
   relative_attention: bool = parts.field(False, shows=True)
-  pos_att_type: str = parts.choice("", ("c2p|p2c", "c2p", "p2c", ""))
+  pos_att_type: str = parts.field("", choices=("c2p|p2c", "c2p", "p2c", ""))
   position_buckets: int = parts.field(-1, "[-1, inf)")
   max_relative_positions: int = parts.field(-1, "[-1, inf)")
   share_att_key: bool = parts.field(False, shows=True)
-  norm_rel_ebd: str = parts.choice("none", ("none", "layer_norm"), shows=True)
+  norm_rel_ebd: str = parts.field(
+    "none", choices=("none", "layer_norm"), shows=True
+  )
 
   SWITCH = "clears_padding"
   EXCLUDES = (buckets.BucketsConfig, self_attention.DirectionConfig)
@@ -162,12 +164,6 @@ class RelativeEmbeddings(layer.Layer):
       table = self.layer_norm(table, training=training)
     return table
 
-  def compute_output_spec(self, hidden, training=False):
-    """Returns the shape and dtype of `call`."""
-    length = hidden.shape[1]
-    rows = None if length is None else 2 * _least(length, self.num_distances)
-    return keras.KerasTensor((rows, hidden.shape[-1]), self.compute_dtype)
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class DisentangledBias(self_attention.AttentionKind):
@@ -257,10 +253,8 @@ class DisentangledBias(self_attention.AttentionKind):
     others = (key, value, *positions.values())
     # With scores of several kinds, chunks of half the size take as much.
     size = self.chunk_size and max(self.chunk_size // 2, 1)
-    context, probs = scores.attend(
-      rows, others, drop, None if whole else size, training, self._bias
-    )
-    return scores.merge_heads(context), probs
+    size = None if whole else size
+    return scores.attend(rows, others, drop, size, training, self._bias)
 
   def _bias(self, number, rows, key, *tables):
     """Returns the bias of the scores of contents; see `scores.attend`.

@@ -127,12 +127,13 @@ class RelativeAttention(layer.Layer):
 
     def context(number, rows, key, distance_key, value):
       probs = _probs(number, rows, key, distance_key)
-      return ops.matmul(drop(ops.cast(probs, value.dtype), number), value)
+      probs = drop(ops.cast(probs, value.dtype), number)
+      return scores_lib.split_heads(ops.matmul(probs, value))
 
     # With scores of several kinds, chunks of half the size take as much.
     size = scores_lib.CHUNK_SIZE // 2
     found = scores_lib.in_chunks(context, rows, keys, drop, size, training)
-    return self._join(ops.transpose(found, (0, 2, 1, 3)))
+    return self._join(found)
 
   def _distance_keys(self, structure):
     """Returns the keys of the distances, [B or 1, N, D, R]."""
@@ -315,27 +316,3 @@ class RelativeStructure(layer.Layer):
     if both_directions:
       directions.append(ops.concatenate([-sine, cosine], axis=-1))
     return ops.stack(directions)
-
-  def compute_output_spec(
-    self,
-    attention_mask,
-    segment_ids,
-    perm_mask=None,
-    memory=None,
-    is_reversed=None,
-  ):
-    """Returns the shapes and dtypes of `call`."""
-    batch, length = segment_ids.shape
-    scores = (batch, 1, length, None if memory is not None else length)
-    num_directions = 1 if is_reversed is None else 2
-    result = {
-      "seen": keras.KerasTensor(scores, "bool"),
-      "query_seen": keras.KerasTensor(scores, "bool"),
-      "is_other_segment": keras.KerasTensor(scores, "bool"),
-      "distances": keras.KerasTensor(
-        (num_directions, None, self.hidden_size), "float32"
-      ),
-    }
-    if is_reversed is not None:
-      result["is_reversed"] = keras.KerasTensor((batch,), "int32")
-    return result

@@ -101,12 +101,6 @@ class RotaryEmbedding(layer.Layer):
     coarse = ops.round(table * 256.0) / 256.0
     return ops.concatenate([coarse, table - coarse], axis=-1)
 
-  def compute_output_spec(self, hidden, position_ids=None):
-    """Returns the shape and dtype of `call`."""
-    batch = 1 if position_ids is None else hidden.shape[0]
-    shape = (batch, hidden.shape[1], 1, 2 * self.head_size)
-    return keras.KerasTensor(shape, "float32")
-
 
 def turned_heads(query, key, value, *rotary):
   """Returns query, key and value by head, query and key turned.

@@ -61,12 +61,6 @@ def structure(input_mask, sequence_ids=None):
 split_heads = functools.partial(ops.transpose, axes=(0, 2, 1, 3))
 
 
-def merge_heads(x):
-  """Returns [B, L, H] of `x` [B, N, L, D]."""
-  batch, heads, length, size = ops.shape(x)
-  return ops.reshape(split_heads(x), (batch, length, heads * size))
-
-
 def rows(query, attention_mask, direction=None, position_bias=None):
   """Returns the `rows` of the positions of `query` [B, N, L, D]; see above.
 
@@ -95,7 +89,7 @@ def rows(query, attention_mask, direction=None, position_bias=None):
 def attend(
   rows, others, drop, size=None, training=False, bias=None, number=None
 ):
-  """Returns the context [B, N, R, D] and the probabilities [B, N, R, L].
+  """Returns the context [B, R, H] and the probabilities [B, N, R, L].
 
   Args:
     rows: dict, see above.
@@ -129,7 +123,9 @@ def attend(
   if added is not None:  # Keras casts it with the other inputs.
     scores = scores + ops.cast(added, "float32")
   probs = ops.cast(ops.softmax(scores), value.dtype)
-  return ops.matmul(drop(probs, number), value), probs
+  context = split_heads(ops.matmul(drop(probs, number), value))
+  batch, num_rows, heads, size = ops.shape(context)
+  return ops.reshape(context, (batch, num_rows, heads * size)), probs
 
 
 def in_chunks(function, rows, others, drop, size, training):

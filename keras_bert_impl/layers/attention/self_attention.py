@@ -22,8 +22,8 @@ class DirectionConfig(parts.Part):
   """
 
   use_causal_mask: bool = parts.field(False)
-  causal_direction: str = parts.choice(
-    "left_to_right", ("left_to_right", "right_to_left", "both")
+  causal_direction: str = parts.field(
+    "left_to_right", choices=("left_to_right", "right_to_left", "both")
   )
 
   @classmethod
@@ -68,15 +68,10 @@ class DirectionConfig(parts.Part):
 
 
 def of_config(config, dtype, make=None, **options):
-  """Returns a new kind of attention of a class; of a pair, raises ValueError.
+  """Returns a new kind of attention of a class.
 
   `options` are of its constructor, besides what every kind has.
   """
-  if config.causal_direction == "both":
-    raise ValueError(
-      "causal_direction ('both') is of models.BidirectionalPair, which"
-      " --objective=bidirectional_pair trains: give a direction."
-    )
   is_short = (config.longest_input or math.inf) <= scores.LONG
   return (make or FullAttention)(
     causal_direction=config.reading_direction,
@@ -107,7 +102,8 @@ class AttentionKind(layer.Layer):
     if causal_direction not in (None, *scores.LIMITS):
       raise ValueError(
         f"causal_direction ({causal_direction!r}) of {self.name} must be one of"
-        f" {', '.join(scores.LIMITS)}, or None."
+        f" {', '.join(scores.LIMITS)}, or None; 'both' is that of models."
+        "BidirectionalPair, which --objective=bidirectional_pair trains."
       )
     self._keep(locals())
 
@@ -171,8 +167,7 @@ class FullAttention(AttentionKind):
       query, seen, self.causal_direction, positions.get("bias")
     )
     size = None if whole else self.chunk_size
-    context, probs = scores.attend(rows, (key, value), drop, size, training)
-    return scores.merge_heads(context), probs
+    return scores.attend(rows, (key, value), drop, size, training)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -194,6 +189,8 @@ class SelfAttention(layer.Layer):
   Source: Vaswani et al. 2017, section 3.2.
   """
 
+  supports_masking = True
+
   def __init__(
     self,
     num_heads,
@@ -204,7 +201,6 @@ class SelfAttention(layer.Layer):
     **kwargs,
   ):
     super().__init__(**kwargs)
-    self.supports_masking = True
     self._keep(locals())
     self.kind = kind or FullAttention(dtype=self.dtype_policy)
 
@@ -232,6 +228,7 @@ class SelfAttention(layer.Layer):
     positions=None,
     query_hidden=None,
     training=False,
+    return_attention_scores=False,
   ):
     """Computes the attention of each position to all others.
 
@@ -246,41 +243,39 @@ class SelfAttention(layer.Layer):
         `RelativeEmbeddings`. None: nothing.
       query_hidden: float [B, L, H], which looks at `hidden`; None: the same.
       training: bool.
+      return_attention_scores: bool, whether the probabilities, float
+        [B, N, L, L], are returned too.
 
     Returns:
-      float [B, L, H].
+      float [B, L, H]; with the probabilities a tuple of both.
     """
     looking = hidden if query_hidden is None else query_hidden
-    seen = mask if attention_mask is None else attention_mask
     drop = self.dropout.drawn(training)
-    return self._attend(looking, hidden, seen, positions, drop, training)[0]
-
-  def attention_probs(self, hidden, attention_mask=None, positions=None):
-    """Returns the attention probabilities, float [B, N, L, L]; as `call`."""
-    hidden = ops.convert_to_tensor(hidden, dtype=self.compute_dtype)
-    drop = self.dropout.drawn(training=False)
-    return self._attend(
-      hidden, hidden, attention_mask, positions, drop, whole=True
-    )[1]
-
-  def _attend(
-    self, looking, hidden, seen, positions, drop, training=False, whole=False
-  ):
-    """Returns context and probabilities, as `AttentionKind.attend`."""
     if positions:
       positions = self.kind.project(positions, self.query, self.key, training)
     batch, length, size = ops.shape(hidden)
     heads = (batch, length, self.num_heads, size // self.num_heads)
-    return self.kind.attend(
+    context, probs = self.kind.attend(
       ops.reshape(self.query(looking), heads),
       ops.reshape(self.key(hidden), heads),
       ops.reshape(self.value(hidden), heads),
-      seen,
+      mask if attention_mask is None else attention_mask,
       positions or {},
       drop,
-      whole=whole,
+      whole=return_attention_scores,
       training=training,
     )
+    return (context, probs) if return_attention_scores else context
+
+  def attention_probs(self, hidden, attention_mask=None, positions=None):
+    """Returns the attention probabilities, float [B, N, L, L]; as `call`."""
+    hidden = ops.convert_to_tensor(hidden, dtype=self.compute_dtype)
+    return self.call(
+      hidden,
+      attention_mask,
+      positions=positions,
+      return_attention_scores=True,
+    )[1]
 
   @property
   def disentangled_bias(self):

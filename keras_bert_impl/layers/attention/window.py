@@ -136,7 +136,7 @@ class LocalAttention(self_attention.AttentionKind):
       padded = length + _fill(length, 2 * half)
       return ops.reshape(x, (shape[0], padded, x.shape[-1]))[:, :length]
 
-    context = as_rows(scores.merge_heads(context))
+    context = as_rows(context)
     if attention_mask is not None and len(attention_mask.shape) == 2:
       sees_any = as_rows(ops.any(seen, axis=-1, keepdims=True))
       mean = ops.reshape(mean, (shape[0], 1, context.shape[-1]))

@@ -14,7 +14,7 @@ def apply(function, rows, others, size, recompute):
 
   Args:
     function: callable (number, rows, *others), where the number of the chunk is
-      None for all rows at once. It returns a tensor [B, N, R, D] of the dtype
+      None for all rows at once. It returns a tensor [B, R, ...] of the dtype
       of the others; each of its R positions depends only on its own row.
     rows: {name: tensor [..., ..., R or 1, ...]}, the first one with R.
     others: list of float tensors, which all chunks read whole.
@@ -42,10 +42,10 @@ def apply(function, rows, others, size, recompute):
   outputs = kernels.map_in_turn(
     chunk, (ops.arange(num_chunks), rows), others[0].dtype
   )
-  outputs = ops.moveaxis(outputs, 0, 2)  # [B, N, chunks, size, D]
-  batch, heads, _, _, last = ops.shape(outputs)
-  outputs = ops.reshape(outputs, (batch, heads, num_chunks * size, last))
-  return outputs[:, :, :length]
+  outputs = ops.moveaxis(outputs, 0, 1)  # [B, chunks, size, ...]
+  batch, _, _, *last = ops.shape(outputs)
+  outputs = ops.reshape(outputs, (batch, num_chunks * size, *last))
+  return outputs[:, :length]
 
 
 def _split(x, num_chunks, size):

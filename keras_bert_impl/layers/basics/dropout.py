@@ -18,9 +18,6 @@ from keras import ops
 
 from keras_bert_impl.layers.basics import kernels
 
-# Times the number of a part of a draw; odd, so that no two have the same.
-_PART_KEY = 0x1E3779B1
-
 
 @dataclasses.dataclass
 class _Source:
@@ -219,9 +216,10 @@ class Dropout(keras.layers.Layer):
     ValueError: `rate` outside [0, 1).
   """
 
+  supports_masking = True
+
   def __init__(self, rate, has_rows=True, **kwargs):
     super().__init__(**kwargs)
-    self.supports_masking = True
     if not 0.0 <= rate < 1.0:
       raise ValueError(f"rate ({rate}) of {self.name} must be in [0, 1).")
     self.rate = rate
@@ -244,14 +242,7 @@ class Dropout(keras.layers.Layer):
     """
     if not training or not self.rate:
       return keep
-    return functools.partial(self._drop, *_next_draw(self))
-
-  def _drop(self, numbers, seed, inputs, number=None):
-    if number is not None:
-      key = ops.stack([ops.cast(number, "int32") * _PART_KEY, 0])
-      seed = ops.bitwise_xor(ops.cast(seed, "int32"), key)
-    numbers = numbers(ops.shape(inputs), seed, "uint16")
-    return kernels.drop(inputs, numbers, self.rate)
+    return functools.partial(kernels.drop, self.rate, *_next_draw(self))
 
   def compute_output_shape(self, input_shape):
     """Returns the shape of `call`."""

@@ -29,9 +29,16 @@ import math
 
 import keras
 import numpy as np
+from etils import epy
 from keras import ops
 
+# Other backends need none.
+with epy.lazy_imports():
+  import tensorflow as tf
+
 NUM_DRAWS = 2**16  # values of the number that decides on an element
+# Times the number of a part of a draw; odd, so that no two have the same.
+_PART_KEY = 0x1E3779B1
 _FEWEST_CLASSES = 1024  # that are worth a program of XLA
 _FEWEST_NUMBERS = 2**15  # of the largest argument of such a program
 
@@ -97,8 +104,6 @@ def _run(function, options, *tensors):
 @functools.cache
 def _program(function, options):
   """Returns a function of tensors, after options, as a program of XLA."""
-  import tensorflow as tf
-
   return tf.function(
     functools.partial(function, *options),
     jit_compile=True,
@@ -115,8 +120,6 @@ def _with_gradient(function, *options):
   That alone would register a gradient for good at every call in a graph, which
   keeps the graph alive; a function is traced but once for each shape.
   """
-  import tensorflow as tf
-
   bound = functools.partial(function, *options)
   bound.__name__ = function.__name__  # TensorFlow asks for it.
   return tf.function(tf.custom_gradient(bound), autograph=False)
@@ -143,8 +146,6 @@ def finish(x, bias, activation, training):
   Bias and activation may be None; GELU and gated ones are faster in training.
   """
   if keras.backend.backend() == "tensorflow":
-    import tensorflow as tf
-
     # A variable would be one of the function that is differentiated.
     terms = [x] if bias is None else [x, tf.convert_to_tensor(bias)]
     if training and activation in _COMPILED:
@@ -164,8 +165,6 @@ def _activate(activation, num_terms, *terms):
 
 
 def _activate_gradient(activation, num_terms, *terms_and_upstream):
-  import tensorflow as tf
-
   *terms, upstream = map(_wide, terms_and_upstream)
   with tf.GradientTape() as tape:
     tape.watch(terms)
@@ -177,8 +176,6 @@ def _activate_gradient(activation, num_terms, *terms_and_upstream):
 def random_numbers(shape, seed, dtype):
   """Returns `keras.random.uniform` of a seed, int [2]; or any uint16."""
   if keras.backend.backend() == "tensorflow":
-    import tensorflow as tf
-
     # Keras itself takes no tensor as a seed.
     numbers = tf.random.stateless_uniform(shape, tf.cast(seed, "int32"))
   else:
@@ -189,14 +186,20 @@ def random_numbers(shape, seed, dtype):
   return ops.cast(ops.floor(numbers * NUM_DRAWS), dtype)
 
 
-def drop(x, numbers, rate):
+def drop(rate, numbers, seed, x, part=None):
   """Returns `x` with each element zero with probability `rate`, or scaled up.
 
   Args:
-    x: float tensor.
-    numbers: uint16 of the shape of `x`, each below NUM_DRAWS as likely.
     rate: float in [0, 1), rounded to one of NUM_DRAWS.
+    numbers: callable as `random_numbers`.
+    seed: int [2].
+    x: float tensor.
+    part: int, number of the part of a draw that `x` is; None: it is all.
   """
+  if part is not None:
+    key = ops.stack([ops.cast(part, "int32") * _PART_KEY, 0])
+    seed = ops.bitwise_xor(ops.cast(seed, "int32"), key)
+  numbers = numbers(ops.shape(x), seed, "uint16")
   threshold = min(round(rate * NUM_DRAWS), NUM_DRAWS - 1)
   if keras.backend.backend() != "tensorflow":
     return _drop(threshold, x, numbers)
@@ -244,8 +247,6 @@ def _arrange(function, shapes, num_others, *tensors):
 def _arrange_gradient(function, shapes, num_others, *others_and_upstream):
   # The gradient of a linear function does not depend on `tensors`: zeros do,
   # and the true values need not be kept for it.
-  import tensorflow as tf
-
   others = others_and_upstream[:num_others]
   upstream = others_and_upstream[num_others:]
   tensors = [tf.zeros(shape, upstream[0].dtype) for shape in shapes]
@@ -268,8 +269,6 @@ def map_in_turn(function, inputs, dtype):
   """
   if keras.backend.backend() != "tensorflow":
     return ops.map(function, inputs)
-  import tensorflow as tf
-
   # keras.ops would work at ten at a time.
   return tf.map_fn(
     function, inputs, parallel_iterations=1, fn_output_signature=dtype
@@ -280,8 +279,6 @@ def score_rows(x, table):
   """Returns `x` [N, E] times each row of `table` [V, E], [N, V]."""
   if keras.backend.backend() != "tensorflow":
     return ops.matmul(x, ops.transpose(table))
-  import tensorflow as tf
-
   # The gradients of this product need no transposition of table or scores.
   return tf.matmul(x, table, transpose_b=True)
 
@@ -294,8 +291,6 @@ def layer_norm(x, gamma, beta, epsilon, training):
   """
   if keras.backend.backend() != "tensorflow":
     return None
-  import tensorflow as tf
-
   beta = tf.zeros([x.shape[-1]]) if beta is None else beta
   if training:
     rows = tf.reshape(x, [-1, x.shape[-1]])
@@ -315,8 +310,6 @@ def _fused_layer_norm(x, gamma, beta, epsilon):
   normalization, whose scale 1 and offset 0 are tensors of a size that is not
   known before.
   """
-  import tensorflow as tf
-
   shape = tf.shape(x)
   num_rows = tf.reduce_prod(shape[:-1])
   rows = tf.raw_ops.FusedBatchNormV3(
@@ -339,8 +332,6 @@ def _normalize(epsilon, x, gamma, beta):
 
 
 def _normalize_gradient(epsilon, x, gamma, upstream):
-  import tensorflow as tf
-
   mean = functools.partial(tf.reduce_mean, axis=-1, keepdims=True)
   # Again, so that the gradient has one of its own.
   normal, scale = _normal(epsilon, _wide(x))
@@ -356,8 +347,6 @@ def _normalize_gradient(epsilon, x, gamma, upstream):
 
 def _normal(epsilon, x):
   """Returns `x` less its mean, over its deviation, and one over that."""
-  import tensorflow as tf
-
   mean = functools.partial(tf.reduce_mean, axis=-1, keepdims=True)
   center = mean(x)
   scale = tf.math.rsqrt(mean(tf.square(x - center)) + epsilon)
@@ -415,8 +404,6 @@ def _losses(logits, labels):
 
 
 def _loss(num_classes, logits, labels):
-  import tensorflow as tf
-
   largest = tf.reduce_max(logits, axis=-1, keepdims=True)
   total = tf.reduce_sum(tf.exp(logits - largest), axis=-1)
   log_total = tf.math.log(total) + largest[:, 0]
@@ -434,8 +421,6 @@ def _loss_gradient(num_classes, logits, labels, log_total, upstream):
 
 
 def _are_predicted(num_classes, logits, labels):
-  import tensorflow as tf
-
   labels = tf.cast(labels, tf.int32)
   own = tf.gather(logits, labels, batch_dims=1)[:, tf.newaxis]
   is_before = ops.arange(num_classes)[None] < labels[:, tf.newaxis]

@@ -89,10 +89,6 @@ class Layer(keras.layers.Layer):
       if name not in ("self", "kwargs", "__class__") and not is_property:
         setattr(self, name, value)
 
-  def compute_output_spec(self, hidden, *args, **kwargs):
-    """Returns the shape and dtype of `call`: those of its first argument."""
-    return keras.KerasTensor(hidden.shape, self.compute_dtype)
-
   def get_config(self):
     """Returns the arguments of the constructor; objects in plain types."""
     arguments = inspect.signature(type(self).__init__).parameters

@@ -42,11 +42,6 @@ def field(
   return dataclasses.field(default=default, metadata=metadata)
 
 
-def choice(default, choices, **rules):
-  """Returns a `field` with choices."""
-  return field(default, choices=choices, **rules)
-
-
 @dataclasses.dataclass(frozen=True)
 class Part:
   """Fields of `configs.EncoderConfig` that belong to one mechanism.

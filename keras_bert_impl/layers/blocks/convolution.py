@@ -24,7 +24,7 @@ class ConvolutionConfig(parts.Part):
 
   conv_kernel_size: int = parts.field(0, shows=True)
   conv_groups: int = parts.field(1, "[1, inf)", shows=True)
-  conv_act: str = parts.choice("tanh", parts.ACTIVATIONS)
+  conv_act: str = parts.field("tanh", choices=parts.ACTIVATIONS)
 
   SWITCH = "clears_padding"
 

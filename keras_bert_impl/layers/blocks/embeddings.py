@@ -64,6 +64,20 @@ class EmbeddingsConfig(parts.Part):
     """The width of the tables, E, int."""
     return self.embedding_size or self.hidden_size
 
+  def explicit(self):
+    """Returns the same configuration with the embedding size spelled out."""
+    return dataclasses.replace(self, embedding_size=self.embedding_width)
+
+  @staticmethod
+  def fields_of_tables(words, positions, segments):
+    """Returns the fields that the shapes of three tables show, dict."""
+    return {
+      "vocab_size": words[0],
+      "embedding_size": words[1],
+      "max_position_embeddings": positions[0],
+      "type_vocab_size": segments[0],
+    }
+
   @property
   def num_ids(self):
     """How many ids there are in each input that is looked up, {name: int}."""
@@ -156,11 +170,6 @@ class Embeddings(layer.Layer):
   ):
     # Keras may pass ids as floats; bfloat16 would round them.
     super().__init__(autocast=False, **kwargs)
-    if position_embedding_type not in (*TABLES, "none"):
-      raise ValueError(
-        f"position_embedding_type ({position_embedding_type!r}) of {self.name}"
-        " must be 'learned', 'sinusoidal' or 'none'."
-      )
     self._keep(locals())
 
   def build(self, input_ids_shape, **other_shapes):
@@ -229,22 +238,19 @@ class Embeddings(layer.Layer):
       )
       hidden += ops.matmul(is_segment, self.token_type_embeddings)
     if self.position_embedding_type != "none":
-      hidden += self._embed_positions(input_ids, input_mask, position_ids)
+      rows = ops.convert_to_tensor(self.position_embeddings)
+      if position_ids is None and self.position_offset:
+        position_ids = positions_of_tokens(input_ids, input_mask)
+      if position_ids is None:
+        hidden += rows[: ops.shape(input_ids)[1]]
+      else:
+        hidden += ops.take(rows, position_ids + self.position_offset, axis=0)
     hidden = ops.cast(hidden, self.compute_dtype)
     hidden = hidden if self.embed_proj is None else self.embed_proj(hidden)
     hidden = self.layer_norm(hidden)
     if self.clears_padding and input_mask is not None:
       hidden *= ops.cast(input_mask, hidden.dtype)[:, :, None]
     return self.dropout(hidden, training=training), table
-
-  def _embed_positions(self, input_ids, input_mask, position_ids):
-    """Returns [L, E], or with an offset or position ids [B, L, E]."""
-    table = ops.convert_to_tensor(self.position_embeddings)
-    if position_ids is None:
-      if not self.position_offset:
-        return table[: ops.shape(input_ids)[1]]
-      position_ids = positions_of_tokens(input_ids, input_mask)
-    return ops.take(table, position_ids + self.position_offset, axis=0)
 
   def compute_output_spec(self, input_ids, *args, **kwargs):
     """Returns the shapes and dtypes of `call`."""

@@ -96,4 +96,4 @@ class MaskDecoder(layer.Layer):
   def compute_output_spec(self, hidden, *args, **kwargs):
     """Returns the shape and dtype of `call`."""
     embeddings.check_length(hidden.shape[1], self)
-    return super().compute_output_spec(hidden)
+    return keras.KerasTensor(hidden.shape, self.compute_dtype)

@@ -96,11 +96,6 @@ class ProjectedLSTM(layer.Layer):
       output = ops.flip(output, axis=1)
     return output * ops.cast(mask, output.dtype)[:, :, None]
 
-  def compute_output_spec(self, hidden, input_mask):
-    """Returns the shape and dtype of `call`."""
-    shape = (*hidden.shape[:-1], self.projection_size)
-    return keras.KerasTensor(shape, self.compute_dtype)
-
 
 class _Cell(keras.layers.Layer):
   """A step of `ProjectedLSTM`, on what the gates read of the input."""

@@ -80,15 +80,3 @@ class TokenEmbeddings(layer.Layer):
     query = ops.cast(self.mask_embedding, self.compute_dtype)
     query = ops.broadcast_to(query, (batch, num_queries, self.embedding_size))
     return hidden, table, self.dropout(query, training=training)
-
-  def compute_output_spec(
-    self, input_ids, segment_ids, target_mapping=None, training=False
-  ):
-    """Returns the shapes and dtypes of `call`."""
-    size = self.embedding_size
-    hidden = keras.KerasTensor((*input_ids.shape, size), self.compute_dtype)
-    table = keras.KerasTensor((self.vocab_size, size), self.variable_dtype)
-    if target_mapping is None:
-      return hidden, table
-    shape = (*target_mapping.shape[:2], size)
-    return hidden, table, keras.KerasTensor(shape, self.compute_dtype)

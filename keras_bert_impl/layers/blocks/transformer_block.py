@@ -102,6 +102,16 @@ class BlockConfig(parts.Part):
     return blocks
 
 
+def final_norm(config, dtype):
+  """Returns a new LayerNorm for the output of the last pre-norm block."""
+  return base.LayerNormalization(
+    epsilon=config.layer_norm_eps,
+    center=config.norm_bias,
+    dtype=dtype,
+    name="LayerNorm",
+  )
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class ResidualOutput(base.Layer):
   """Dense layer, dropout, residual sum and LayerNorm: the end of half a block.
@@ -123,6 +133,8 @@ class ResidualOutput(base.Layer):
   Source: Vaswani et al. 2017, section 3.1; Xiong et al. 2020 for pre-norm.
   """
 
+  supports_masking = True
+
   def __init__(
     self,
     dropout_rate=0.1,
@@ -136,7 +148,6 @@ class ResidualOutput(base.Layer):
     **kwargs,
   ):
     super().__init__(**kwargs)
-    self.supports_masking = True
     self._keep(locals())
 
   def build(self, update_shape, hidden_shape):
@@ -175,10 +186,6 @@ class ResidualOutput(base.Layer):
     if self.layer_norm is None or self.norm_first:
       return hidden
     return self.layer_norm(hidden, training=training)
-
-  def compute_output_spec(self, update, hidden, training=False):
-    """Returns the shape and dtype of `call`."""
-    return super().compute_output_spec(hidden)
 
 
 def _residual_output(layer, use_bias, use_norm=True):
@@ -228,6 +235,8 @@ class FeedForward(base.Layer):
   2020 for pre-norm.
   """
 
+  supports_masking = True
+
   def __init__(
     self,
     intermediate_size,
@@ -242,7 +251,6 @@ class FeedForward(base.Layer):
     **kwargs,
   ):
     super().__init__(**kwargs)
-    self.supports_masking = True
     options = options or BlockConfig()
     self._keep(locals())
 
@@ -304,6 +312,8 @@ class TransformerBlock(base.Layer):
   et al. 2020 for pre-norm.
   """
 
+  supports_masking = True
+
   def __init__(
     self,
     num_heads,
@@ -320,7 +330,6 @@ class TransformerBlock(base.Layer):
     **kwargs,
   ):
     super().__init__(**kwargs)
-    self.supports_masking = True
     options = options or BlockConfig()
     self._keep(locals())
     self.attention = self_attention.SelfAttention(
@@ -383,6 +392,10 @@ class TransformerBlock(base.Layer):
     )
     hidden = self.attention_output(context, looking, training=training)
     return self.feed_forward(hidden, training=training)
+
+  def compute_output_spec(self, hidden, *args, **kwargs):
+    """Returns the shape and dtype of `call`, which is slow to trace."""
+    return keras.KerasTensor(hidden.shape, self.compute_dtype)
 
   def attention_probs(self, hidden, attention_mask=None, positions=None):
     """Returns the attention probabilities, float [B, N, L, L]; as `call`."""

@@ -39,7 +39,7 @@ class TransformerXLConfig(parts.Part):
   bi_data: bool = parts.field(False, shows=True)
   mem_len: int | None = parts.field(None, shows=True)
   reuse_len: int | None = parts.field(None, shows=True)
-  summary_type: str = parts.choice("last", summary.TYPES, of_pooler=True)
+  summary_type: str = parts.field("last", choices=summary.TYPES, of_pooler=True)
   summary_use_proj: bool = parts.field(True, shows=True)
 
   KIND = "transformer_xl"

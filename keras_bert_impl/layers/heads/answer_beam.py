@@ -113,24 +113,6 @@ class AnswerBeamHead(layer.Layer):
     ends = ops.transpose(ends, (0, 2, 1))
     return _masked(ends, None if answer_mask is None else answer_mask[:, None])
 
-  def compute_output_spec(
-    self, hidden, answer_mask=None, start_positions=None, *, training=False
-  ):
-    """Returns the shapes and dtypes of `call`."""
-    batch, length, _ = hidden.shape
-    starts, ends = self.start_n_top, self.start_n_top * self.end_n_top
-    outputs = {
-      "start_top_log_probs": keras.KerasTensor((batch, starts), "float32"),
-      "start_top_index": keras.KerasTensor((batch, starts), "int32"),
-      "end_top_log_probs": keras.KerasTensor((batch, ends), "float32"),
-      "end_top_index": keras.KerasTensor((batch, ends), "int32"),
-      "cls_logits": keras.KerasTensor((batch,), "float32"),
-    }
-    if start_positions is not None:
-      for name in ("start_logits", "end_logits"):
-        outputs[name] = keras.KerasTensor((batch, length), "float32")
-    return outputs
-
 
 def _masked(logits, answer_mask):
   """Returns float32 logits, lowest where the mask is false."""

@@ -45,12 +45,6 @@ class ConditionalRandomField(layer.Layer):
     )
     return ops.broadcast_to(scores, (ops.shape(logits)[0], *scores.shape))
 
-  def compute_output_spec(self, logits):
-    """Returns the shape and dtype of `call`."""
-    size = logits.shape[-1]
-    shape = (logits.shape[0], size + 2, size)
-    return keras.KerasTensor(shape, self.compute_dtype)
-
 
 def to_front(is_token, *arrays):
   """Moves what belongs to real tokens to the front of the rows.

@@ -5,7 +5,47 @@ from keras import ops
 
 from keras_bert_impl.layers.basics import kernels
 from keras_bert_impl.layers.basics import layer as base
-from keras_bert_impl.layers.heads import head_transform
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class HeadTransform(base.Layer):
+  """Dense layer with activation, then LayerNorm: the beginning of a head.
+
+  Args:
+    units: int, size of the outputs.
+    activation: str, of the dense layer; see `kernels.activation`.
+    use_bias: bool, whether the dense layer has a bias.
+    norm_bias: bool, whether LayerNorm adds a bias.
+    layer_norm_eps: float.
+    initializer_range: float, standard deviation.
+    **kwargs: of `keras.layers.Layer`.
+
+  Source: google-research/bert, run_pretraining.py, get_masked_lm_output.
+  """
+
+  def __init__(
+    self,
+    units,
+    activation="gelu",
+    use_bias=True,
+    norm_bias=True,
+    layer_norm_eps=1e-12,
+    initializer_range=0.02,
+    **kwargs,
+  ):
+    super().__init__(**kwargs)
+    self._keep(locals())
+
+  def build(self, hidden_shape):
+    """Creates the weights."""
+    self.dense = self._dense(
+      self.units, hidden_shape, self.activation, use_bias=self.use_bias
+    )
+    self.layer_norm = self._layer_norm((*hidden_shape[:-1], self.units))
+
+  def call(self, hidden):
+    """Transforms vectors, float [..., H] -> [..., units]."""
+    return self.layer_norm(self.dense(hidden))
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -45,9 +85,9 @@ class MaskedLanguageModelHead(base.Layer):
     self, hidden_shape, masked_lm_positions_shape, embedding_table_shape
   ):
     """Creates the weights."""
-    vocab_size, embedding_size = embedding_table_shape
-    self.transform = head_transform.HeadTransform(
-      embedding_size,
+    vocab_size, table_width = embedding_table_shape
+    self.transform = HeadTransform(
+      table_width,
       self.activation,
       self.use_bias,
       self.norm_bias,
@@ -87,12 +127,6 @@ class MaskedLanguageModelHead(base.Layer):
       logits, (batch, num_predictions, embedding_table.shape[0])
     )
 
-  def compute_output_spec(self, hidden, masked_lm_positions, embedding_table):
-    """Returns the shapes and dtypes of `call`."""
-    return keras.KerasTensor(
-      (*masked_lm_positions.shape, embedding_table.shape[0]), "float32"
-    )
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class VocabularyHead(base.Layer):
@@ -120,12 +154,6 @@ class VocabularyHead(base.Layer):
     logits = _score_words(rows, embedding_table, self.compute_dtype)
     logits = logits + self.output_bias
     return ops.reshape(logits, (batch, length, embedding_table.shape[0]))
-
-  def compute_output_spec(self, hidden, embedding_table):
-    """Returns the shapes and dtypes of `call`."""
-    return keras.KerasTensor(
-      (*hidden.shape[:2], embedding_table.shape[0]), "float32"
-    )
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -168,7 +196,7 @@ class SpanBoundaryHead(base.Layer):
     embedding_table_shape,
   ):
     """Creates the weights."""
-    vocab_size, embedding_size = embedding_table_shape
+    vocab_size, table_width = embedding_table_shape
     hidden_size = hidden_shape[-1]
     self.position_embeddings = self._weight(
       "position_embeddings",
@@ -178,7 +206,7 @@ class SpanBoundaryHead(base.Layer):
     )
     width = 2 * hidden_size + self.position_embedding_size
     self.transforms = []
-    for name, size in (("inner", hidden_size), ("outer", embedding_size)):
+    for name, size in (("inner", hidden_size), ("outer", table_width)):
       with keras.name_scope(name):
         self.transforms += (
           self._dense(size, (None, width), "gelu"),
@@ -226,14 +254,6 @@ class SpanBoundaryHead(base.Layer):
       logits, (batch, num_predictions, embedding_table.shape[0])
     )
 
-  def compute_output_spec(
-    self, hidden, masked_lm_positions, span_boundaries, embedding_table
-  ):
-    """Returns the shapes and dtypes of `call`."""
-    return keras.KerasTensor(
-      (*masked_lm_positions.shape, embedding_table.shape[0]), "float32"
-    )
-
 
 def _score_words(x, embedding_table, dtype):
   """[N, E] against the table [V, E] -> float32 [N, V]."""
@@ -268,9 +288,10 @@ class ClassificationHead(base.Layer):
   run_squad.py.
   """
 
+  supports_masking = True
+
   def __init__(self, num_classes, initializer_range=0.02, **kwargs):
     super().__init__(**kwargs)
-    self.supports_masking = True
     self._keep(locals())
 
   def build(self, hidden_shape):
@@ -286,10 +307,6 @@ class ClassificationHead(base.Layer):
     """[..., H] -> logits, float32 [..., C]."""
     logits = ops.matmul(hidden, ops.transpose(self.output_weights))
     return ops.cast(logits + self.output_bias, "float32")
-
-  def compute_output_spec(self, hidden):
-    """Returns the shapes and dtypes of `call`."""
-    return keras.KerasTensor((*hidden.shape[:-1], self.num_classes), "float32")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -318,7 +335,3 @@ class DiscriminatorHead(base.Layer):
     """[B, L, H] -> logits, float32 [B, L]; above 0 means replaced."""
     logits = self.output_dense(self.dense(hidden))
     return ops.cast(ops.squeeze(logits, axis=-1), "float32")
-
-  def compute_output_spec(self, hidden):
-    """Returns the shapes and dtypes of `call`."""
-    return keras.KerasTensor(hidden.shape[:-1], "float32")

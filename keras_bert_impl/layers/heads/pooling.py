@@ -25,13 +25,15 @@ class PoolerConfig(parts.Part):
     decoder_bias: whether the masked language model's output has a bias.
   """
 
-  pooler_act: str = parts.choice("tanh", parts.ACTIVATIONS, of_pooler=True)
-  pooler_dropout: float = parts.field(0.0, "[0, 1)", shows=True)
-  classifier_pooling: str | None = parts.choice(
-    None, (None, "cls", "mean"), of_pooler=True
+  pooler_act: str = parts.field(
+    "tanh", choices=parts.ACTIVATIONS, of_pooler=True
   )
-  classifier_act: str | None = parts.choice(
-    None, (None, *parts.ACTIVATIONS), shows=True
+  pooler_dropout: float = parts.field(0.0, "[0, 1)", shows=True)
+  classifier_pooling: str | None = parts.field(
+    None, choices=(None, "cls", "mean"), of_pooler=True
+  )
+  classifier_act: str | None = parts.field(
+    None, choices=(None, *parts.ACTIVATIONS), shows=True
   )
   classifier_bias: bool = parts.field(True, shows=True)
   decoder_bias: bool = parts.field(True, shows=True)
@@ -65,10 +67,9 @@ def of_config(config, dtype):
   """Returns a new `Pooler`, or `Pooling` where heads have the dense layer."""
   # The first token of a left-to-right model has seen no other.
   use_last_token = config.reading_direction == "left_to_right"
-  if config.classifier_pooling:
-    mode = config.classifier_pooling
-    if mode == "cls" and use_last_token:
-      mode = "lasttoken"
+  mode = config.classifier_pooling
+  if mode:
+    mode = "lasttoken" if mode == "cls" and use_last_token else mode
     return Pooling(mode, dtype=dtype, name="pooler")
   return Pooler(
     config.initializer_range,
@@ -145,12 +146,7 @@ class Pooling(layer.Layer):
         )
 
   def call(self, hidden, input_mask):
-    """Pools float [B, L, H] where `input_mask`, int [B, L], is 1, to [B, D].
-
-    Raises:
-      ValueError: the rows hold several texts, with a mask of 3 axes.
-    """
-    check_mask(input_mask)
+    """Pools float [B, L, H] where `input_mask`, int [B, L], is 1, to [B, D]."""
     # bfloat16 does not hold all integers above 256.
     mask = ops.cast(input_mask, "float32")
     positions = ops.arange(1, ops.shape(hidden)[1] + 1, dtype="float32")
@@ -166,12 +162,6 @@ class Pooling(layer.Layer):
   def compute_mask(self, inputs, previous_mask):
     """Returns None: a vector has no positions to mask."""
     return None
-
-  def compute_output_spec(self, hidden, input_mask):
-    """Returns the shape and dtype of `call`."""
-    check_mask(input_mask)
-    shape = (hidden.shape[0], len(self.modes) * hidden.shape[-1])
-    return keras.KerasTensor(shape, self.compute_dtype)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -216,11 +206,7 @@ class Pooler(layer.Layer):
       input_mask: int [B, L], 1 for a token and 0 for padding; needed only with
         `use_last_token`.
       training: bool.
-
-    Raises:
-      ValueError: the rows hold several texts, with a mask of 3 axes.
     """
-    check_mask(input_mask)
     if self.use_last_token:
       last = ops.maximum(ops.sum(input_mask, axis=1) - 1, 0)  # [B]
       hidden = ops.take_along_axis(hidden, last[:, None, None], axis=1)
@@ -232,19 +218,6 @@ class Pooler(layer.Layer):
   def compute_mask(self, inputs, previous_mask):
     """Returns None: a vector has no positions to mask."""
     return None
-
-  # The shape of `call`, not that of its argument.
-  compute_output_spec = keras.layers.Layer.compute_output_spec
-
-
-def check_mask(input_mask):
-  """Raises ValueError if a mask is that of rows of several texts: of 3 axes."""
-  if input_mask is not None and len(input_mask.shape) == 3:
-    raise ValueError(
-      "A pooler reads one text of a row, but the rows hold several texts, with "
-      f"a mask of shape {tuple(input_mask.shape)}: give use_pooler=False with "
-      "use_sequence_ids=True."
-    )
 
 
 def _one_hot(scores):

@@ -27,7 +27,3 @@ class ScalarMix(keras.layers.Layer):
     """Mixes a list of K float tensors [...] of one shape into one [...]."""
     weights = ops.softmax(self.mix_logits)  # [K]
     return sum(weights[k] * tensor for k, tensor in enumerate(tensors))
-
-  def compute_output_shape(self, shapes):
-    """Returns the shape of `call`."""
-    return shapes[0]

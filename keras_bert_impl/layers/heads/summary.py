@@ -71,7 +71,3 @@ class SequenceSummary(layer.Layer):
   def compute_mask(self, inputs, previous_mask):
     """Returns None: a vector has no positions to mask."""
     return None
-
-  def compute_output_spec(self, hidden, training=False):
-    """Returns the shape and dtype of `call`."""
-    return keras.KerasTensor(hidden[:, 0].shape, self.compute_dtype)

@@ -72,18 +72,6 @@ class TokenSampler(keras.layers.Layer):
     ids = ops.cast(input_ids, "int32") * (1 - is_drawn)
     return ids + _sum_int(place, drawn), is_replaced
 
-  def compute_output_spec(
-    self,
-    input_ids,
-    masked_lm_positions,
-    masked_lm_ids,
-    masked_lm_weights,
-    logits,
-  ):
-    """Returns the shapes and dtypes of `call`."""
-    spec = keras.KerasTensor(input_ids.shape, "int32")
-    return spec, keras.KerasTensor(input_ids.shape, "int32")
-
 
 def _sum_int(place, values):
   """Returns [B, P, L] times [B, P], summed over P: int32 [B, L].

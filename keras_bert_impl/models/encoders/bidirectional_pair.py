@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from keras_bert_impl import heads
 from keras_bert_impl.checkpoints.naming import names
 from keras_bert_impl.models.encoders import encoder_model, transformer_encoder
 
@@ -11,7 +10,7 @@ SCOPE = names.RIGHT_TO_LEFT.rstrip("/")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class BidirectionalPair(encoder_model.EncoderModel):
+class BidirectionalPair(encoder_model.BareEncoder):
   """A left-to-right and a right-to-left encoder, with their outputs joined.
 
   Called as `TransformerEncoder`, it returns `sequence_output` [B, L, 2 H] and,
@@ -39,8 +38,6 @@ class BidirectionalPair(encoder_model.EncoderModel):
   Source: Devlin et al. 2019, section 5.1, the alternative "as ELMo does".
   """
 
-  heads = (heads.ENCODER,)
-
   def __init__(
     self,
     config,
@@ -50,6 +47,7 @@ class BidirectionalPair(encoder_model.EncoderModel):
     use_sequence_ids=False,
     shares_embeddings=False,
   ):
+    arguments = dict(locals())
     options = {"use_pooler": use_pooler, "use_sequence_ids": use_sequence_ids}
     forward = transformer_encoder.TransformerEncoder(
       config.in_direction("left_to_right"), dtype, name, **options
@@ -73,9 +71,7 @@ class BidirectionalPair(encoder_model.EncoderModel):
       forward.dtype_policy,
       forward.input,
       {key: _join(x, outputs[key]) for key, x in forward.output.items()},
-      name,
-      **options,
-      shares_embeddings=shares_embeddings,
+      arguments,
     )
 
     # Attributes.
@@ -84,11 +80,6 @@ class BidirectionalPair(encoder_model.EncoderModel):
     self.hidden_states = [
       _join(*both) for both in zip(forward.hidden_states, states, strict=True)
     ]
-
-  @classmethod
-  def of_checkpoint(cls, description, shapes, dtype=None):
-    """Returns a pair, with poolers if the checkpoint has them."""
-    return cls(description.config, dtype, use_pooler=description.use_pooler)
 
 
 def _join(forward, backward):

@@ -3,13 +3,13 @@
 import keras
 from keras import ops
 
-from keras_bert_impl import features, heads, layers
+from keras_bert_impl import layers
 from keras_bert_impl.layers.blocks import embeddings as embeddings_lib
 from keras_bert_impl.models.encoders import encoder_model
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class ElmoEncoder(encoder_model.EncoderModel):
+class ElmoEncoder(encoder_model.BareEncoder):
   """Two-directional LSTM encoder: neither direction sees what the other does.
 
   Called as `TransformerEncoder`, it returns `sequence_output` [B, L, 2 H] and,
@@ -34,13 +34,12 @@ class ElmoEncoder(encoder_model.EncoderModel):
   a table, normalized, instead of convolutions of their characters.
   """
 
-  heads = (heads.ENCODER,)
-
   def __init__(self, config, dtype=None, name="bert", use_pooler=True):
+    arguments = dict(locals())
     dtype = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
 
     # Inputs.
-    inputs = encoder_model.integer_inputs(features.ENCODER_INPUTS)
+    inputs = encoder_model.integer_inputs()
     input_ids, mask, segment_ids = inputs.values()
 
     # Wiring.
@@ -63,20 +62,13 @@ class ElmoEncoder(encoder_model.EncoderModel):
       if use_pooler:
         pooled = _pool(config, dtype, *directions, mask)
         outputs["pooled_output"] = ops.cast(pooled, "float32")
-    super().__init__(
-      config, dtype, inputs, outputs, name, use_pooler=use_pooler
-    )
+    super().__init__(config, dtype, inputs, outputs, arguments)
 
     # Attributes.
     self.embeddings = embeddings
     self.directions = directions
     self.hidden_states = hidden_states
     self.embedding_table = table
-
-  @classmethod
-  def of_checkpoint(cls, description, shapes, dtype=None):
-    """Returns an encoder, with a pooler if the checkpoint has one."""
-    return cls(description.config, dtype, use_pooler=description.use_pooler)
 
 
 def _join(forward, backward):

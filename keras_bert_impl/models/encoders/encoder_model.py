@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert_impl import configs, features
+from keras_bert_impl import configs, features, heads
 from keras_bert_impl.layers.basics import layer
 from keras_bert_impl.layers.blocks import embeddings
 
@@ -16,6 +16,8 @@ _OPTIONAL = {
   features.IS_REVERSED,
   features.MEMS,
 }
+# Arguments of constructors that `get_config` says otherwise, or not.
+_NOT_SAVED = {"self", "__class__", "config", "dtype", "embeddings", "name"}
 # Names of `transformers` for our inputs.
 _FOREIGN_NAMES = {
   "attention_mask": features.INPUT_MASK,
@@ -89,9 +91,8 @@ class EncoderModel(Model):
     dtype_policy: of Keras.
     inputs: dict of symbolic tensors.
     outputs: dict of symbolic tensors.
-    name: str.
-    **arguments: of the subclass' constructor, besides config, dtype and name,
-      in plain types; for `from_config`.
+    arguments: dict, those of the subclass' constructor, `locals()` before any
+      others: the name, and what `from_config` needs, in plain types.
 
   Attributes:
     config: as given.
@@ -101,10 +102,12 @@ class EncoderModel(Model):
 
   heads = ()
 
-  def __init__(self, config, dtype_policy, inputs, outputs, name, **arguments):
-    super().__init__(inputs, outputs, name=name)
+  def __init__(self, config, dtype_policy, inputs, outputs, arguments):
+    super().__init__(inputs, outputs, name=arguments["name"])
     self.config = config
     self.dtype_policy = dtype_policy
+    for name in arguments.keys() & _NOT_SAVED:
+      del arguments[name]
     self._arguments = arguments
 
   def predict(self, x, *args, **kwargs):
@@ -147,9 +150,27 @@ class EncoderModel(Model):
     return with_policies(cls, {**config, "config": encoder_config})
 
 
-def integer_inputs(names):
-  """Returns new symbolic inputs, {name: int32 [B, L]}."""
-  inputs = {}
+class BareEncoder(EncoderModel):
+  """Base class of encoders, which have no head."""
+
+  heads = (heads.ENCODER,)
+
+  @classmethod
+  def of_checkpoint(cls, description, shapes, dtype=None):
+    """Returns an encoder, with a pooler if the checkpoint has one."""
+    return cls(description.config, dtype, use_pooler=description.use_pooler)
+
+
+def integer_inputs(*others, use_pooler=False, use_sequence_ids=False):
+  """Returns symbolic inputs of an encoder and others, {name: int32 [B, L]}."""
+  if use_pooler and use_sequence_ids:
+    raise ValueError(
+      "A pooler reads one text of a row, but the rows hold several texts: give"
+      " use_pooler=False with use_sequence_ids=True."
+    )
+  names, inputs = (*features.ENCODER_INPUTS, *others), {}
+  if use_sequence_ids:
+    names += (features.SEQUENCE_IDS,)
   for name in names:
     inputs[name] = keras.Input((None,), dtype="int32", name=name)
   return inputs

@@ -6,9 +6,8 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
-from keras_bert_impl import features, heads
 from keras_bert_impl.layers.attention import scores
-from keras_bert_impl.layers.basics import layer, parts
+from keras_bert_impl.layers.basics import parts
 from keras_bert_impl.layers.blocks import (
   convolution,
   transformer_block,
@@ -30,7 +29,7 @@ class BlockCall(NamedTuple):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class TransformerEncoder(encoder_model.EncoderModel):
+class TransformerEncoder(encoder_model.BareEncoder):
   """Bidirectional (or causal) transformer encoder.
 
   Called with a dict of int32 [B, L] tensors `input_ids`, `input_mask` (1 = a
@@ -66,8 +65,6 @@ class TransformerEncoder(encoder_model.EncoderModel):
   shared layers Lan et al. 2020, section 3.1.
   """
 
-  heads = (heads.ENCODER,)
-
   def __init__(
     self,
     config,
@@ -77,11 +74,13 @@ class TransformerEncoder(encoder_model.EncoderModel):
     use_pooler=True,
     use_sequence_ids=False,
   ):
+    arguments = dict(locals())
     dtype = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
 
     # Inputs.
-    keys = features.ENCODER_INPUTS + (features.SEQUENCE_IDS,) * use_sequence_ids
-    inputs = encoder_model.integer_inputs(keys)
+    inputs = encoder_model.integer_inputs(
+      use_pooler=use_pooler, use_sequence_ids=use_sequence_ids
+    )
     input_ids, mask, segment_ids, *sequence_ids = inputs.values()
     seen, position_ids = mask, None
     if use_sequence_ids:
@@ -106,13 +105,13 @@ class TransformerEncoder(encoder_model.EncoderModel):
             hidden = conv(hidden_states[0], hidden, mask)
           hidden_states.append(hidden)
         if config.norm_first:
-          hidden = hidden_states[-1] = _final_norm(config, dtype)(hidden)
+          norm = transformer_block.final_norm(config, dtype)
+          hidden = hidden_states[-1] = norm(hidden)
       outputs = {"sequence_output": ops.cast(hidden, "float32")}
       if use_pooler:
         pooled = pooling.of_config(config, dtype)(hidden, seen)
         outputs["pooled_output"] = ops.cast(pooled, "float32")
-    options = {"use_pooler": use_pooler, "use_sequence_ids": use_sequence_ids}
-    super().__init__(config, dtype, inputs, outputs, name, **options)
+    super().__init__(config, dtype, inputs, outputs, arguments)
 
     # Attributes.
     self.embeddings = embeddings
@@ -127,21 +126,6 @@ class TransformerEncoder(encoder_model.EncoderModel):
       _AttentionProbs(call.block)(call.hidden, call.seen, call.positions)
       for call in self.block_calls
     ]
-
-  @classmethod
-  def of_checkpoint(cls, description, shapes, dtype=None):
-    """Returns an encoder, with a pooler if the checkpoint has one."""
-    return cls(description.config, dtype, use_pooler=description.use_pooler)
-
-
-def _final_norm(config, dtype):
-  """Returns a new LayerNorm for the output of the last pre-norm block."""
-  return layer.LayerNormalization(
-    epsilon=config.layer_norm_eps,
-    center=config.norm_options["norm_bias"],
-    dtype=dtype,
-    name="LayerNorm",
-  )
 
 
 class _AttentionProbs(keras.layers.Layer):
@@ -158,9 +142,3 @@ class _AttentionProbs(keras.layers.Layer):
   def call(self, hidden, seen, positions):
     """Returns float [B, N, L, L]; as `TransformerBlock.attention_probs`."""
     return self.block.attention_probs(hidden, seen, positions)
-
-  def compute_output_spec(self, hidden, seen, positions):
-    """Returns the shape and dtype of `call`."""
-    batch, length, _ = hidden.shape
-    shape = (batch, self.block.num_heads, length, length)
-    return keras.KerasTensor(shape, self.compute_dtype)

@@ -1,17 +1,15 @@
 """XLNet's encoder: relative positions, memory, and a stream of queries."""
 
-from typing import NamedTuple
-
 import keras
 from keras import ops
 
-from keras_bert_impl import features, heads, layers
+from keras_bert_impl import features, layers
 from keras_bert_impl.layers.attention import scores
 from keras_bert_impl.models.encoders import encoder_model
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class XLNetEncoder(encoder_model.EncoderModel):
+class XLNetEncoder(encoder_model.BareEncoder):
   """Transformer encoder with the relative positions of Transformer-XL.
 
   Called as `TransformerEncoder`, it returns the same: `sequence_output`
@@ -46,8 +44,6 @@ class XLNetEncoder(encoder_model.EncoderModel):
   Source: Yang et al. 2019; zihangdai/xlnet, modeling.py.
   """
 
-  heads = (heads.ENCODER,)
-
   def __init__(
     self,
     config,
@@ -58,16 +54,14 @@ class XLNetEncoder(encoder_model.EncoderModel):
     use_queries=False,
     use_mems=False,
   ):
+    arguments = dict(locals())
     dtype = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
 
-    if use_pooler and use_sequence_ids:
-      raise ValueError(
-        "a pooler reads one token of a row, but the rows hold several texts: "
-        "give use_pooler=False with use_sequence_ids=True."
-      )
-
     # Inputs.
-    inputs = _inputs(config, use_sequence_ids, use_queries, use_mems)
+    inputs = encoder_model.integer_inputs(
+      use_pooler=use_pooler, use_sequence_ids=use_sequence_ids
+    )
+    inputs |= _other_inputs(config, use_queries, use_mems)
 
     # Wiring.
     with keras.name_scope(name):
@@ -78,47 +72,30 @@ class XLNetEncoder(encoder_model.EncoderModel):
         inputs.get(features.TARGET_MAPPING),
       )
       with keras.name_scope("encoder"):
-        states = _States([hidden], query)
-        _run_blocks(config, dtype, inputs, states)
-      outputs = {"sequence_output": ops.cast(states.hidden[-1], "float32")}
+        hidden_states, query_states = [hidden], query
+        _run_blocks(config, dtype, inputs, hidden_states, query_states)
+      outputs = {"sequence_output": ops.cast(hidden_states[-1], "float32")}
       if use_queries:
-        outputs["query_output"] = ops.cast(states.query[-1], "float32")
+        outputs["query_output"] = ops.cast(query_states[-1], "float32")
       if use_mems:
         remember = _Remember(config.mem_len, config.reuse_len, name="remember")
-        found = ops.cast(ops.stack(states.hidden[:-1], axis=1), "float32")
+        found = ops.cast(ops.stack(hidden_states[:-1], axis=1), "float32")
         outputs[features.MEMS] = remember(inputs[features.MEMS], found)
       if use_pooler:
-        pooled = _summary(config, dtype)(states.hidden[-1])
+        pooled = _summary(config, dtype)(hidden_states[-1])
         outputs["pooled_output"] = ops.cast(pooled, "float32")
-    super().__init__(
-      config,
-      dtype,
-      inputs,
-      outputs,
-      name,
-      use_pooler=use_pooler,
-      use_sequence_ids=use_sequence_ids,
-      use_queries=use_queries,
-      use_mems=use_mems,
-    )
+    super().__init__(config, dtype, inputs, outputs, arguments)
 
     # Attributes.
     self.embeddings = embeddings
-    self.hidden_states = states.hidden
-    self.query_states = states.query
+    self.hidden_states = hidden_states
+    self.query_states = query_states
     self.embedding_table = table
 
-  @classmethod
-  def of_checkpoint(cls, description, shapes, dtype=None):
-    """Returns an encoder, with a pooler if the checkpoint has one."""
-    return cls(description.config, dtype, use_pooler=description.use_pooler)
 
-
-def _inputs(config, use_sequence_ids, use_queries, use_mems):
-  """Returns the symbolic inputs by name."""
-  integers = features.ENCODER_INPUTS
-  integers += (features.SEQUENCE_IDS,) * use_sequence_ids
-  inputs = encoder_model.integer_inputs(integers)
+def _other_inputs(config, use_queries, use_mems):
+  """Returns the symbolic inputs that only XLNet's encoder has, by name."""
+  inputs = {}
   if config.bi_data:
     name = features.IS_REVERSED
     inputs[name] = keras.Input((), dtype="int32", name=name)
@@ -132,15 +109,8 @@ def _inputs(config, use_sequence_ids, use_queries, use_mems):
   return inputs
 
 
-class _States(NamedTuple):
-  """Symbolic tensors of each layer, as the attributes of `XLNetEncoder`."""
-
-  hidden: list
-  query: list
-
-
-def _run_blocks(config, dtype, inputs, states):
-  """Appends the states of each layer to `states`, which hold the first."""
+def _run_blocks(config, dtype, inputs, hidden_states, query_states):
+  """Appends the states of each layer to those of the embeddings."""
   seen, _ = scores.structure(
     inputs[features.INPUT_MASK], inputs.get(features.SEQUENCE_IDS)
   )
@@ -160,15 +130,18 @@ def _run_blocks(config, dtype, inputs, states):
     is_reversed=inputs.get(features.IS_REVERSED),
   )
   for index in range(config.num_hidden_layers):
-    hidden, *query = _block(config, dtype, f"layer_{index}")(
-      states.hidden[-1],
+    block = layers.TwoStreamBlock(
+      **config.block_options, dtype=dtype, name=f"layer_{index}"
+    )
+    hidden, *query = block(
+      hidden_states[-1],
       structure,
-      query_hidden=states.query[-1] if states.query else None,
+      query_hidden=query_states[-1] if query_states else None,
       target_mapping=inputs.get(features.TARGET_MAPPING),
       memory=None if mems is None else mems[:, index],
     )
-    states.hidden.append(hidden)
-    states.query.extend(query)
+    hidden_states.append(hidden)
+    query_states.extend(query)
 
 
 def _embeddings(config, dtype_policy):
@@ -180,12 +153,6 @@ def _embeddings(config, dtype_policy):
     initializer_range=config.initializer_range,
     dtype=dtype_policy,
     name="embeddings",
-  )
-
-
-def _block(config, dtype_policy, name):
-  return layers.TwoStreamBlock(
-    **config.block_options, dtype=dtype_policy, name=name
   )
 
 
@@ -215,7 +182,3 @@ class _Remember(keras.layers.Layer):
       states = states[:, :, : self.reuse_len]
     mems = ops.concatenate([mems, states], axis=2)
     return ops.stop_gradient(mems[:, :, -(self.mem_len or 0) :])
-
-  def compute_output_spec(self, mems, states):
-    shape = (*mems.shape[:2], None, mems.shape[3])
-    return keras.KerasTensor(shape, self.compute_dtype)

@@ -53,6 +53,7 @@ class AnswerBeam(task_models.HeadModel):
     use_answer_mask=False,
     use_start_positions=False,
   ):
+    arguments = dict(locals())
     encoder = encoder_choice.make(config, dtype, use_pooler=False)
     inputs, answer_mask = dict(encoder.input), None
     if use_answer_mask:
@@ -77,16 +78,7 @@ class AnswerBeam(task_models.HeadModel):
         answer_mask,
         inputs.get(features.START_POSITIONS),
       )
-    super().__init__(
-      encoder,
-      inputs,
-      outputs,
-      name,
-      start_n_top=start_n_top,
-      end_n_top=end_n_top,
-      use_answer_mask=use_answer_mask,
-      use_start_positions=use_start_positions,
-    )
+    super().__init__(encoder, inputs, outputs, arguments)
 
   @classmethod
   def of_checkpoint(cls, description, shapes, dtype=None):

@@ -46,6 +46,7 @@ class EmbeddingModel(encoder_model.EncoderModel):
     include_prompt=True,
     name="embedding_model",
   ):
+    arguments = dict(locals())
     modes = (pooling,) if isinstance(pooling, str) else tuple(pooling)
 
     # Inputs.
@@ -66,7 +67,7 @@ class EmbeddingModel(encoder_model.EncoderModel):
       vector = layer(vector)
     outputs = {**encoder.output, "embeddings": vector}
     super().__init__(
-      encoder.config, encoder.dtype_policy, inputs, outputs, name
+      encoder.config, encoder.dtype_policy, inputs, outputs, arguments
     )
 
     # Attributes.

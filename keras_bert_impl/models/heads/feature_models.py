@@ -71,6 +71,7 @@ class FeatureTagger(encoder_model.EncoderModel):
     dtype=None,
     name="feature_tagger",
   ):
+    arguments = dict(locals())
     _check_features(features, config)
     encoder = encoder_choice.make(
       config.without_dropout() if is_frozen else config, dtype, use_pooler=False
@@ -92,12 +93,7 @@ class FeatureTagger(encoder_model.EncoderModel):
       encoder.dtype_policy,
       encoder.input,
       outputs_of_tags(logits, use_crf),
-      name,
-      num_classes=num_classes,
-      features=features,
-      is_frozen=is_frozen,
-      lstm_width=lstm_width,
-      use_crf=use_crf,
+      arguments,
     )
 
     # Attributes.

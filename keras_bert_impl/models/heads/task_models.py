@@ -23,9 +23,9 @@ class HeadModel(encoder_model.EncoderModel):
     encoder: the `TransformerEncoder`.
   """
 
-  def __init__(self, encoder, inputs, outputs, name, **arguments):
+  def __init__(self, encoder, inputs, outputs, arguments):
     super().__init__(
-      encoder.config, encoder.dtype_policy, inputs, outputs, name, **arguments
+      encoder.config, encoder.dtype_policy, inputs, outputs, arguments
     )
     self.encoder = encoder
 
@@ -60,6 +60,7 @@ class SequenceClassifier(HeadModel):
     dtype=None,
     name="sequence_classifier",
   ):
+    arguments = dict(locals())
     encoder = encoder_choice.make(
       config, dtype, use_pooler=bilstm_width is None
     )
@@ -68,15 +69,8 @@ class SequenceClassifier(HeadModel):
     else:
       pooled = _last_hidden(encoder, bilstm_width)[:, 0]
     pooled = _dropout(encoder, pooled, dropout_rate)
-    super().__init__(
-      encoder,
-      encoder.input,
-      {"logits": _classify(encoder, pooled, num_classes)},
-      name,
-      num_classes=num_classes,
-      dropout_rate=dropout_rate,
-      bilstm_width=bilstm_width,
-    )
+    outputs = {"logits": _classify(encoder, pooled, num_classes)}
+    super().__init__(encoder, encoder.input, outputs, arguments)
 
   @classmethod
   def of_checkpoint(cls, description, shapes, dtype=None):
@@ -112,19 +106,13 @@ class TokenClassifier(HeadModel):
     dtype=None,
     name="token_classifier",
   ):
+    arguments = dict(locals())
     encoder = encoder_choice.make(config, dtype, use_pooler=False)
     hidden = _transform(encoder, encoder.hidden_states[-1])
     hidden = _dropout(encoder, hidden, dropout_rate)
     logits = _classify(encoder, hidden, num_classes)
-    super().__init__(
-      encoder,
-      encoder.input,
-      feature_models.outputs_of_tags(logits, use_crf),
-      name,
-      num_classes=num_classes,
-      dropout_rate=dropout_rate,
-      use_crf=use_crf,
-    )
+    outputs = feature_models.outputs_of_tags(logits, use_crf)
+    super().__init__(encoder, encoder.input, outputs, arguments)
 
   @classmethod
   def of_checkpoint(cls, description, shapes, dtype=None):
@@ -152,6 +140,7 @@ class QuestionAnswering(HeadModel):
   def __init__(
     self, config, bilstm_width=None, dtype=None, name="question_answering"
   ):
+    arguments = dict(locals())
     encoder = encoder_choice.make(config, dtype, use_pooler=False)
     hidden = _last_hidden(encoder, bilstm_width)
     if bilstm_width is None:
@@ -159,9 +148,7 @@ class QuestionAnswering(HeadModel):
     with keras.name_scope("cls"):
       logits = _head(encoder, 2, "squad")(hidden)
     outputs = {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
-    super().__init__(
-      encoder, encoder.input, outputs, name, bilstm_width=bilstm_width
-    )
+    super().__init__(encoder, encoder.input, outputs, arguments)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -186,6 +173,7 @@ class MultipleChoice(HeadModel):
   def __init__(
     self, config, dropout_rate=None, dtype=None, name="multiple_choice"
   ):
+    arguments = dict(locals())
     encoder = encoder_choice.make(config, dtype, use_pooler=True)
     inputs = {
       key: keras.Input((None, None), dtype="int32", name=key)
@@ -196,9 +184,7 @@ class MultipleChoice(HeadModel):
     pooled = _transform(encoder, pooled)
     logits = _classify(encoder, _dropout(encoder, pooled, dropout_rate), 1)
     logits = _SplitChoices()(logits, inputs[features.INPUT_IDS])
-    super().__init__(
-      encoder, inputs, {"logits": logits}, name, dropout_rate=dropout_rate
-    )
+    super().__init__(encoder, inputs, {"logits": logits}, arguments)
 
 
 class _MergeChoices(keras.layers.Layer):
@@ -207,9 +193,6 @@ class _MergeChoices(keras.layers.Layer):
   def call(self, x):
     batch, choices, length = ops.shape(x)
     return ops.reshape(x, (batch * choices, length))
-
-  def compute_output_spec(self, x):
-    return keras.KerasTensor((None, x.shape[-1]), x.dtype)
 
 
 class _SplitChoices(keras.layers.Layer):
@@ -246,6 +229,7 @@ class ReplacedTokenDetector(HeadModel):
     use_sequence_ids=False,
     embeddings=None,
   ):
+    arguments = dict(locals())
     options = {"use_sequence_ids": use_sequence_ids}
     if embeddings is not None:
       options["embeddings"] = embeddings
@@ -257,9 +241,7 @@ class ReplacedTokenDetector(HeadModel):
       name="discriminator_predictions",
     )
     outputs = {"logits": head(encoder.hidden_states[-1])}
-    super().__init__(
-      encoder, encoder.input, outputs, name, use_sequence_ids=use_sequence_ids
-    )
+    super().__init__(encoder, encoder.input, outputs, arguments)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -294,19 +276,13 @@ class MaskedLanguageModel(HeadModel):
     name="masked_language_model",
     use_mask_decoder=False,
   ):
+    arguments = dict(locals())
     encoder = encoder_choice.make(config, dtype, use_pooler=use_sentence_head)
     logits = token_logits(encoder, use_mask_decoder=use_mask_decoder)
     outputs = {"token_logits": logits}
     if use_sentence_head:
       outputs["sentence_logits"] = sentence_logits(encoder)
-    super().__init__(
-      encoder,
-      encoder.input,
-      outputs,
-      name,
-      use_sentence_head=use_sentence_head,
-      use_mask_decoder=use_mask_decoder,
-    )
+    super().__init__(encoder, encoder.input, outputs, arguments)
     self.use_mask_decoder = use_mask_decoder
 
   @classmethod

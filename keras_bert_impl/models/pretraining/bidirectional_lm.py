@@ -36,6 +36,7 @@ class BidirectionalLanguageModel(task_models.HeadModel):
     use_sequence_ids=False,
     shares_embeddings=False,
   ):
+    arguments = dict(locals())
     options = {
       "use_sequence_ids": use_sequence_ids,
       "shares_embeddings": shares_embeddings,
@@ -52,7 +53,7 @@ class BidirectionalLanguageModel(task_models.HeadModel):
       "token_logits": task_models.token_logits(pair.forward),
       "backward_token_logits": predict_back(pair.input),
     }
-    super().__init__(pair, pair.input, outputs, name, **options)
+    super().__init__(pair, pair.input, outputs, arguments)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -77,6 +78,7 @@ class ElmoLanguageModel(task_models.HeadModel):
   heads = (heads.FILL_MASK,)
 
   def __init__(self, config, dtype=None, name="elmo_language_model"):
+    arguments = dict(locals())
     encoder = elmo_encoder.ElmoEncoder(config, dtype, use_pooler=False)
     head = layers.VocabularyHead(dtype=encoder.dtype_policy, name="predictions")
     with keras.name_scope("cls"):
@@ -84,4 +86,4 @@ class ElmoLanguageModel(task_models.HeadModel):
         head(hidden, encoder.embedding_table) for hidden in encoder.directions
       )
     outputs = {"token_logits": forward, "backward_token_logits": backward}
-    super().__init__(encoder, encoder.input, outputs, name)
+    super().__init__(encoder, encoder.input, outputs, arguments)

@@ -150,8 +150,7 @@ def electra_generator_config(config, share, depth=1.0):
   num_heads = max(1, round(config.num_attention_heads * share))
   ratio = config.intermediate_size / config.hidden_size
   return dataclasses.replace(
-    config,
-    embedding_size=config.embedding_width,
+    config.explicit(),
     hidden_size=head_size * num_heads,
     num_hidden_layers=max(1, round(config.num_hidden_layers * depth)),
     num_attention_heads=num_heads,

@@ -34,6 +34,7 @@ class PermutationLanguageModel(task_models.HeadModel):
     name="permutation_language_model",
     use_mems=False,
   ):
+    arguments = dict(locals())
     encoder = xlnet_encoder.XLNetEncoder(
       config, dtype, use_pooler=False, use_queries=True, use_mems=use_mems
     )
@@ -45,7 +46,7 @@ class PermutationLanguageModel(task_models.HeadModel):
       outputs = {"token_logits": head(query, encoder.embedding_table)}
     if use_mems:
       outputs[features.MEMS] = encoder.output[features.MEMS]
-    super().__init__(encoder, encoder.input, outputs, name, use_mems=use_mems)
+    super().__init__(encoder, encoder.input, outputs, arguments)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -80,6 +81,7 @@ class PermutationPretrainingModel(encoder_model.EncoderModel):
     dtype=None,
     name="permutation_pretraining_model",
   ):
+    arguments = dict(locals())
     model = PermutationLanguageModel(
       dataclasses.replace(
         config, bi_data=bi_data, mem_len=None, reuse_len=None
@@ -89,12 +91,9 @@ class PermutationPretrainingModel(encoder_model.EncoderModel):
     )
 
     # Inputs.
-    keys = (
-      *features.ENCODER_INPUTS,
-      features.PERMUTATION_ORDER,
-      features.MASKED_LM_POSITIONS,
+    inputs = encoder_model.integer_inputs(
+      features.PERMUTATION_ORDER, features.MASKED_LM_POSITIONS
     )
-    inputs = encoder_model.integer_inputs(keys)
     if bi_data:
       name_of = features.IS_REVERSED
       inputs[name_of] = keras.Input((), dtype="int32", name=name_of)
@@ -114,9 +113,7 @@ class PermutationPretrainingModel(encoder_model.EncoderModel):
       model.dtype_policy,
       inputs,
       {"token_logits": outputs["token_logits"]},
-      name,
-      mem_len=mem_len,
-      bi_data=bi_data,
+      arguments,
     )
 
     # Attributes.
@@ -145,13 +142,4 @@ class _Permutation(keras.layers.Layer):
     return {
       features.PERM_MASK: ops.cast(hidden, "float32"),
       features.TARGET_MAPPING: ops.cast(mapping, "float32"),
-    }
-
-  def compute_output_spec(self, order, positions):
-    batch, length = order.shape
-    return {
-      features.PERM_MASK: keras.KerasTensor((batch, length, length), "float32"),
-      features.TARGET_MAPPING: keras.KerasTensor(
-        (batch, positions.shape[1], length), "float32"
-      ),
     }

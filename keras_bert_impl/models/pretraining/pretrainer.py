@@ -46,6 +46,7 @@ class PretrainingModel(task_models.HeadModel):
     use_sequence_ids=False,
     use_mask_decoder=False,
   ):
+    arguments = dict(locals())
     encoder = transformer_encoder.TransformerEncoder(
       config,
       dtype,
@@ -68,15 +69,7 @@ class PretrainingModel(task_models.HeadModel):
     )
     if use_sentence_head:
       outputs["sentence_logits"] = task_models.sentence_logits(encoder)
-    super().__init__(
-      encoder,
-      inputs,
-      outputs,
-      name,
-      use_sentence_head=use_sentence_head,
-      use_sequence_ids=use_sequence_ids,
-      use_mask_decoder=use_mask_decoder,
-    )
+    super().__init__(encoder, inputs, outputs, arguments)
 
     # Attributes.
     self.use_sentence_head = use_sentence_head

@@ -37,6 +37,7 @@ class SpanBoundaryModel(task_models.HeadModel):
     name="span_boundary_model",
     use_sequence_ids=False,
   ):
+    arguments = dict(locals())
     encoder = transformer_encoder.TransformerEncoder(
       config, dtype, use_pooler=False, use_sequence_ids=use_sequence_ids
     )
@@ -61,9 +62,7 @@ class SpanBoundaryModel(task_models.HeadModel):
         encoder, positions, boundaries
       ),
     )
-    super().__init__(
-      encoder, inputs, outputs, name, use_sequence_ids=use_sequence_ids
-    )
+    super().__init__(encoder, inputs, outputs, arguments)
 
 
 def _span_boundary_logits(encoder, positions, boundaries):
