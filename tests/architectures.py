@@ -14,6 +14,14 @@ SMALL = {
   "max_position_embeddings": 16,
   "initializer_range": 0.2,
 }
+TINY = {
+  "vocab_size": 20,
+  "hidden_size": 8,
+  "num_hidden_layers": 1,
+  "num_attention_heads": 2,
+  "intermediate_size": 16,
+  "max_position_embeddings": 10,
+}
 THREE_LAYERS = {
   "vocab_size": 20,
   "hidden_size": 8,
@@ -63,3 +71,23 @@ TINY_DEBERTA = configs.EncoderConfig(
   initializer_range=0.5,
   **DEBERTA,
 )
+
+
+def small(**changes):
+  """Returns the configuration of `SMALL` with other values of some fields."""
+  return configs.EncoderConfig(**SMALL | changes)
+
+
+def tiny(**changes):
+  """Returns the configuration of `TINY` with other values of some fields."""
+  return configs.EncoderConfig(**TINY | changes)
+
+
+def inputs(shape=(3, 7), seed=0):
+  """Returns random tokens without padding, of two segments, for `SMALL`."""
+  rng = np.random.default_rng(seed)
+  return {
+    "input_ids": rng.integers(0, 50, shape).astype("int32"),
+    "input_mask": np.ones(shape, "int32"),
+    "segment_ids": rng.integers(0, 2, shape).astype("int32"),
+  }

@@ -7,15 +7,9 @@ import pytest
 from keras_bert_impl import configs, layers, models
 from keras_bert_impl.checkpoints import assignment
 from keras_bert_impl.checkpoints.naming import mappings
+from tests import architectures
 
-TINY = configs.EncoderConfig(
-  vocab_size=20,
-  hidden_size=8,
-  num_hidden_layers=1,
-  num_attention_heads=2,
-  intermediate_size=16,
-  max_position_embeddings=10,
-)
+TINY = architectures.tiny()
 LARGER = configs.EncoderConfig.from_dict(TINY.to_dict() | {"vocab_size": 21})
 
 

@@ -4,18 +4,12 @@ import dataclasses
 
 import pytest
 
-from keras_bert_impl import configs, heads
+from keras_bert_impl import heads
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.checkpoints.naming import names
+from tests import architectures
 
-BERT = configs.EncoderConfig(
-  vocab_size=20,
-  hidden_size=8,
-  num_hidden_layers=2,
-  num_attention_heads=2,
-  intermediate_size=16,
-  max_position_embeddings=10,
-)
+BERT = architectures.tiny(num_hidden_layers=2)
 
 
 def test_labels_must_be_as_many_as_classes():

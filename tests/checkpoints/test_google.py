@@ -9,20 +9,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import configs, given_arrays, heads, models
+from keras_bert_impl import given_arrays, heads, models
 from keras_bert_impl.checkpoints import assignment, reading, writing
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.checkpoints.formats import tf_format
 from keras_bert_impl.checkpoints.naming import mappings
+from tests import architectures
 
-BERT = configs.EncoderConfig(
-  vocab_size=20,
-  hidden_size=8,
-  num_hidden_layers=1,
-  num_attention_heads=2,
-  intermediate_size=16,
-  max_position_embeddings=10,
-)
+BERT = architectures.tiny()
 ALBERT = dataclasses.replace(
   BERT,
   embedding_size=4,

@@ -11,18 +11,15 @@ import shutil
 import numpy as np
 import pytest
 
-from keras_bert_impl import configs, heads, models
+from keras_bert_impl import heads, models
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.formats import tf_format
+from tests import architectures
 
 DATA = pathlib.Path(__file__).parents[1] / "data/model_garden"
-CONFIG = configs.EncoderConfig(
-  vocab_size=20,
+CONFIG = architectures.tiny(
   embedding_size=8,
-  hidden_size=8,
   num_hidden_layers=2,
-  num_attention_heads=2,
-  intermediate_size=16,
   max_position_embeddings=12,
   hidden_act="gelu_new",
 )

@@ -16,20 +16,14 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from keras_bert_impl import configs, heads, models
+from keras_bert_impl import heads, models
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.descriptions import config_json, description
 from keras_bert_impl.checkpoints.formats import tf_format
+from tests import architectures
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
-TINY = configs.EncoderConfig(
-  vocab_size=20,
-  hidden_size=8,
-  num_hidden_layers=1,
-  num_attention_heads=2,
-  intermediate_size=16,
-  max_position_embeddings=10,
-)
+TINY = architectures.tiny()
 
 
 @pytest.fixture(name="folder")

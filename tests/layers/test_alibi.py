@@ -5,14 +5,10 @@ import numpy as np
 import pytest
 
 from keras_bert_impl import configs, layers, models
+from tests import architectures
 
-CONFIG = configs.EncoderConfig(
-  vocab_size=30,
-  hidden_size=8,
-  num_hidden_layers=2,
-  num_attention_heads=2,
-  intermediate_size=16,
-  position_embedding_type="alibi",
+CONFIG = architectures.tiny(
+  vocab_size=30, num_hidden_layers=2, position_embedding_type="alibi"
 )
 
 

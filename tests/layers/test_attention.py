@@ -140,13 +140,3 @@ def test_heads_that_do_not_divide_the_hidden_size_are_refused():
 def test_an_unknown_direction_is_refused():
   with pytest.raises(ValueError, match=r"'up'\).*left_to_right, right_to_left"):
     directed("up")
-
-
-def test_it_works_and_reloads_in_any_model(tmp_path):
-  inputs = keras.Input((None, 8))
-  layer = layers.SelfAttention(2, kind=directed("left_to_right"))
-  model = keras.Model(inputs, layer(inputs))
-  model.save(tmp_path / "model.keras")
-  again = keras.models.load_model(tmp_path / "model.keras")
-  np.testing.assert_array_equal(again(HIDDEN), model(HIDDEN))
-  assert again.layers[1].kind.causal_direction == "left_to_right"

@@ -1,7 +1,5 @@
 import numpy as np
-import pytest
 
-from keras_bert_impl import layers
 from keras_bert_impl.layers.attention import scores
 
 
@@ -20,8 +18,3 @@ def test_without_sequence_ids_a_row_is_one_text():
   mask = np.array([[1, 1, 0]], "int32")
   seen, positions = scores.structure(mask)
   assert seen is mask and positions is None
-
-
-def test_a_pooler_refuses_rows_of_several_texts():
-  with pytest.raises(ValueError, match="give use_pooler=False"):
-    layers.Pooler()(np.zeros((1, 3, 4), "float32"), np.ones((1, 3, 3), "int32"))

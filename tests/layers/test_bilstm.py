@@ -1,4 +1,3 @@
-import keras
 import numpy as np
 
 from keras_bert_impl import layers
@@ -40,13 +39,3 @@ def test_padding_changes_nothing_and_gives_zeros():
     output[:1, :3], run(layer, hidden[:1, :3], [3]), atol=1e-6
   )
   assert not output[0, 3:].any() and not output[1].any()
-
-
-def test_it_survives_the_keras_file(tmp_path):
-  inputs = [keras.Input((None, 3)), keras.Input((None,), dtype="int32")]
-  model = keras.Model(inputs, layers.BiLSTM(2, name="bilstm")(*inputs))
-  model.save(tmp_path / "model.keras")
-  again = keras.models.load_model(tmp_path / "model.keras")
-  assert [w.path for w in again.weights] == [w.path for w in model.weights]
-  values = [np.ones((1, 2, 3), "float32"), np.ones((1, 2), "int32")]
-  np.testing.assert_array_equal(again(values), model(values))

@@ -35,11 +35,11 @@ def make_cases(number, num_tags, seed):
   return logits, scores, lengths, rng.integers(0, num_tags, (number, 5))
 
 
-# 21 tables, 50 rows each.
+# 9 tables, 20 rows each.
 @pytest.mark.parametrize("num_tags", [2, 3, 4])
-def test_a_thousand_small_cases_agree_with_all_their_paths(num_tags):
-  for seed in range(7):
-    logits, scores, lengths, labels = make_cases(50, num_tags, seed)
+def test_small_cases_agree_with_all_their_paths(num_tags):
+  for seed in range(3):
+    logits, scores, lengths, labels = make_cases(20, num_tags, seed)
     totals = crf.log_partition(logits, scores, lengths)
     losses = crf.negative_log_likelihood(logits, scores, labels, lengths)
     best = np.array(crf.viterbi(logits, scores, lengths))

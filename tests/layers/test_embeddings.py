@@ -1,4 +1,3 @@
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -100,21 +99,6 @@ def test_large_ids_keep_their_value_in_a_mixed_model():
 def test_a_sequence_longer_than_the_positions_is_refused():
   with pytest.raises(ValueError, match=r"\(7\).*max_position_embeddings \(6\)"):
     make()(np.zeros((1, 7), int), np.zeros((1, 7), int))
-
-
-def test_an_unknown_kind_of_positions_is_refused():
-  with pytest.raises(ValueError, match="'rotary'"):
-    make(position_embedding_type="rotary")
-
-
-def test_it_works_and_reloads_in_any_model(tmp_path):
-  ids = keras.Input((None,), dtype="int32")
-  segments = keras.Input((None,), dtype="int32")
-  hidden, _ = make(position_embedding_type="sinusoidal")(ids, segments)
-  model = keras.Model([ids, segments], keras.layers.Dense(2)(hidden))
-  model.save(tmp_path / "model.keras")
-  again = keras.models.load_model(tmp_path / "model.keras")
-  np.testing.assert_array_equal(again([IDS, SEGMENTS]), model([IDS, SEGMENTS]))
 
 
 def test_with_an_offset_positions_count_tokens_and_padding_has_its_own_row():

@@ -1,6 +1,5 @@
 import math
 
-import keras
 import numpy as np
 import pytest
 
@@ -57,20 +56,3 @@ def test_one_gate_is_one_function():
 def test_without_an_outer_layer_it_keeps_its_own_scope():
   layer = make(use_own_scope=False, name="alone")
   assert layer.weights[0].path == "alone/intermediate/dense/kernel"
-
-
-def test_two_in_a_model_have_names_of_their_own_and_reload(tmp_path):
-  model = keras.Sequential(
-    [
-      layers.FeedForward(
-        6, options=layers.BlockConfig(gated_feed_forward=True)
-      ),
-      layers.FeedForward(6),
-    ]
-  )
-  expected = model(HIDDEN)
-  paths = [weight.path for weight in model.weights]
-  assert len(paths) == len(set(paths))
-  model.save(tmp_path / "model.keras")
-  again = keras.models.load_model(tmp_path / "model.keras")
-  np.testing.assert_array_equal(again(HIDDEN), expected)

@@ -1,6 +1,4 @@
-import keras
 import numpy as np
-import pytest
 
 from keras_bert_impl import layers
 
@@ -66,23 +64,6 @@ def test_the_classification_head_is_a_linear_layer():
   assert logits.shape == (2, 2) and logits.dtype == "float32"
   expected = pooled @ np.array(head.output_weights).T
   np.testing.assert_allclose(logits, expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_they_work_and_reload_in_any_model(tmp_path, dtype):
-  hidden = keras.Input((None, 8))
-  positions = keras.Input((None,), dtype="int32")
-  table = keras.Input(batch_shape=(11, 4))
-  logits = layers.MaskedLanguageModelHead(dtype=dtype)(hidden, positions, table)
-  pooled = layers.Pooler(dtype=dtype)(hidden)
-  scores = layers.ClassificationHead(2, dtype=dtype)(pooled)
-  model = keras.Model([hidden, positions, table], [logits, scores])
-  model.save(tmp_path / "model.keras")
-  again = keras.models.load_model(tmp_path / "model.keras")
-  inputs = [HIDDEN, POSITIONS, TABLE]
-  for new, old in zip(again(inputs), model(inputs), strict=True):
-    assert new.dtype == "float32"
-    np.testing.assert_array_equal(new, old)
 
 
 def test_the_boundary_head_sees_the_outer_tokens_and_the_place_only():

@@ -3,6 +3,7 @@
 Each test runs in a process of its own: TensorFlow reads the environment once.
 """
 
+import itertools
 import os
 import re
 import subprocess
@@ -12,6 +13,8 @@ import numpy as np
 import pytest
 
 from tests import slow
+
+DTYPES = ("float32", "mixed_bfloat16")
 
 PROGRAM = """
 import sys
@@ -43,13 +46,17 @@ call(x, mask)
 """
 
 
-def run(folder, dtype, **environment):
+def run(folder, dtype, frozen):
   """Returns the answers and the kernels of oneDNN of the last call."""
   path = folder / "answers.npz"
   process = subprocess.run(
     [sys.executable, "-c", PROGRAM, str(path), dtype],
     env=os.environ
-    | {"TF_ENABLE_ONEDNN_OPTS": "1", "ONEDNN_VERBOSE": "1", **environment},
+    | {
+      "TF_ENABLE_ONEDNN_OPTS": "1",
+      "ONEDNN_VERBOSE": "1",
+      "TF_ONEDNN_ASSUME_FROZEN_WEIGHTS": frozen,
+    },
     capture_output=True,
     text=True,
     check=True,
@@ -62,13 +69,19 @@ def count(kernels, pattern):
   return sum(bool(re.search(pattern, line)) for line in kernels)
 
 
-@pytest.fixture(scope="module")
-def float32(tmp_path_factory):
-  return run(tmp_path_factory.mktemp("float32"), "float32")
+# TF Serving may be told that weights are frozen: the kernels keep them then.
+@pytest.fixture(
+  scope="module",
+  params=slow.all_but((("float32", "1"),), itertools.product(DTYPES, "01")),
+)
+def ran(request, tmp_path_factory):
+  dtype, frozen = request.param
+  found = run(tmp_path_factory.mktemp("kernels"), dtype, frozen)
+  return *found, 1e-5 if dtype == "float32" else 0.05
 
 
-def test_a_block_has_one_kernel_for_what_belongs_together(float32):
-  _, kernels = float32
+def test_a_block_has_one_kernel_for_what_belongs_together(ran):
+  _, kernels, _ = ran
   assert count(kernels, "layer_normalization") == 2
   assert count(kernels, "batch_normalization") == 0
   assert count(kernels, "inner_product.*gelu") == 1
@@ -77,19 +90,8 @@ def test_a_block_has_one_kernel_for_what_belongs_together(float32):
   assert count(kernels, "matmul.*binary_mul.*binary_add") == 1
 
 
-def test_the_graph_computes_what_single_calls_do(float32):
-  answers, _ = float32
+def test_the_graph_computes_what_single_calls_do_for_every_size(ran):
+  answers, _, atol = ran
   for number in range(4):
     graph, eager = answers[f"graph{number}"], answers[f"eager{number}"]
-    np.testing.assert_allclose(graph, eager, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-  "dtype", slow.all_but(("float32",), ("float32", "mixed_bfloat16"))
-)
-def test_frozen_weights_serve_every_size(tmp_path, float32, dtype):
-  answers, _ = run(tmp_path, dtype, TF_ONEDNN_ASSUME_FROZEN_WEIGHTS="1")
-  expected, _ = float32
-  atol = 1e-5 if dtype == "float32" else 0.05
-  for name in expected:
-    np.testing.assert_allclose(answers[name], expected[name], atol=atol)
+    np.testing.assert_allclose(graph, eager, atol=atol)

@@ -50,12 +50,6 @@ def test_the_last_token_of_a_long_row_is_found_in_bfloat16():
   assert float(layer(hidden, mask)[0, 0]) == 600 % 256
 
 
-def test_rows_of_several_texts_are_refused():
-  mask = np.ones((3, 4, 4), "int32")
-  with pytest.raises(ValueError, match="one text .* .3, 4, 4.: give"):
-    layers.Pooling("cls")(HIDDEN, mask)
-
-
 def test_the_vectors_of_several_modes_are_joined_in_their_order(tmp_path):
   inputs = [keras.Input((None, 2)), keras.Input((None,), dtype="int32")]
   model = keras.Model(inputs, layers.Pooling(["max", "cls"])(*inputs))

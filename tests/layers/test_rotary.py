@@ -86,13 +86,3 @@ def test_angles_of_another_head_size_are_refused(window):
 def test_an_odd_head_is_refused():
   with pytest.raises(ValueError, match="head_size .7. of .* must be even"):
     layers.RotaryEmbedding(7)
-
-
-def test_it_is_saved_with_its_base(tmp_path):
-  inputs = keras.Input((None, 8))
-  attention = layers.SelfAttention(2, kind=layers.LocalAttention(4))
-  angles = layers.RotaryEmbedding(4, base=50.0)(inputs)
-  model = keras.Model(inputs, attention(inputs, positions={"rotary": angles}))
-  model.save(tmp_path / "model.keras")
-  again = keras.models.load_model(tmp_path / "model.keras")
-  np.testing.assert_array_equal(again(HIDDEN), model(HIDDEN))

@@ -1,4 +1,3 @@
-import keras
 import numpy as np
 
 from keras_bert_impl import layers
@@ -11,13 +10,3 @@ def test_the_mix_is_the_mean_at_first_and_follows_its_softmax():
   layer.mix_logits.assign(np.log([1.0, 2.0, 1.0]))
   # 1/4 * 1 + 2/4 * 2 + 1/4 * 6
   np.testing.assert_allclose(layer(tensors), [[2.75, 2.75]], rtol=1e-6)
-
-
-def test_the_mix_survives_the_keras_file(tmp_path):
-  inputs = [keras.Input((3,)), keras.Input((3,))]
-  model = keras.Model(inputs, layers.ScalarMix()(inputs))
-  model.layers[-1].mix_logits.assign([0.3, -1.0])
-  model.save(tmp_path / "model.keras")
-  again = keras.models.load_model(tmp_path / "model.keras")
-  tensors = [np.ones((1, 3), "float32"), np.zeros((1, 3), "float32")]
-  np.testing.assert_array_equal(again(tensors), model(tensors))

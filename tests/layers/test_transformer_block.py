@@ -2,7 +2,6 @@ import math
 
 import keras
 import numpy as np
-import pytest
 
 from keras_bert_impl import layers
 
@@ -113,23 +112,6 @@ def test_it_drops_only_in_training():
   assert (first != second).any()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_it_works_and_reloads_in_any_model(tmp_path, dtype):
-  hidden = keras.Input((None, 8))
-  mask = keras.Input((None,), dtype="int32")
-  block = make(activation="relu", dtype=dtype)
-  model = keras.Model([hidden, mask], block(hidden, mask))
-  model.save(tmp_path / "model.keras")
-  model.save_weights(tmp_path / "model.weights.h5")
-  again = keras.models.load_model(tmp_path / "model.keras")
-  clone = keras.models.clone_model(model)
-  clone.load_weights(tmp_path / "model.weights.h5")
-  for other in (again, clone):
-    new, old = other([HIDDEN, MASK]), model([HIDDEN, MASK])
-    assert new.dtype == old.dtype
-    np.testing.assert_array_equal(new, old)
-
-
 def stack():
   return [
     keras.layers.Embedding(30, 8, mask_zero=True),
@@ -138,16 +120,6 @@ def stack():
     layers.TransformerBlock(2, 16, initializer_range=0.5),
     layers.ClassificationHead(3),
   ]
-
-
-def test_blocks_stack_in_a_sequential_model_and_reload(tmp_path):
-  model = keras.Sequential(stack())
-  ids = np.array([[4, 5, 6, 0, 0], [7, 8, 9, 10, 11]])
-  expected = model(ids)
-  assert expected.shape == (2, 5, 3)
-  model.save(tmp_path / "model.keras")
-  again = keras.models.load_model(tmp_path / "model.keras")
-  np.testing.assert_array_equal(again(ids), expected)
 
 
 def test_every_block_obeys_the_mask_of_an_embedding():

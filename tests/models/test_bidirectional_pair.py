@@ -74,20 +74,6 @@ def test_no_language_model_sees_what_it_predicts():
     assert unchanged.max() < 1e-6 < others.min()
 
 
-@pytest.mark.parametrize("frozen", [False, True])
-def test_models_on_a_pair_are_saved_and_trained(frozen, tmp_path):
-  model = models.FeatureTagger(CONFIG, 3, "last", is_frozen=frozen)
-  model.save(tmp_path / "model.keras")
-  again = keras.models.load_model(tmp_path / "model.keras")
-  np.testing.assert_array_equal(
-    again(INPUTS)["logits"], model(INPUTS)["logits"]
-  )
-  trained = {weight.path for weight in model.trainable_weights}
-  for prefix in ("", "right_to_left/"):
-    path = f"{prefix}bert/encoder/layer_0/output/dense/kernel"
-    assert (path in trained) == (not frozen)
-
-
 def test_another_objective_refuses_its_configuration():
   with pytest.raises(ValueError, match="--objective=bidirectional_pair trains"):
     models.PretrainingModel(CONFIG)

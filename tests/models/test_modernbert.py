@@ -124,11 +124,6 @@ def test_the_mean_is_that_of_the_tokens():
   np.testing.assert_allclose(found["pooled_output"], mean, atol=1e-5)
 
 
-def test_no_pooling_reads_a_row_of_several_texts():
-  with pytest.raises(ValueError, match="give use_pooler=False"):
-    models.TransformerEncoder(read(), use_sequence_ids=True)
-
-
 def test_the_probabilities_of_attention_are_those_of_its_windows():
   model = models.from_checkpoint(PARITY / "modernbert_encoder")
   probs = keras.Model(model.input, model.attention_probs)

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -119,19 +118,3 @@ def test_without_sequence_ids_a_row_is_one_text():
 def test_no_pooler_reads_a_row_of_several_texts():
   with pytest.raises(ValueError, match="give use_pooler=False"):
     models.TransformerEncoder(BERT, use_sequence_ids=True)
-
-
-@pytest.mark.parametrize("name", ["mlm", "spanbert", "electra"])
-def test_a_saved_model_still_has_the_input(tmp_path, name):
-  make = {
-    "mlm": lambda: models.PretrainingModel(BERT, False, use_sequence_ids=True),
-    "spanbert": lambda: models.SpanBoundaryModel(BERT, use_sequence_ids=True),
-    "electra": lambda: models.ElectraPretrainingModel(
-      BERT, models.electra_generator_config(BERT, 0.5), use_sequence_ids=True
-    ),
-  }
-  model = make[name]()
-  assert "sequence_ids" in model.input
-  model.save(tmp_path / "model.keras")
-  again = keras.models.load_model(tmp_path / "model.keras")
-  assert again.input.keys() == model.input.keys()

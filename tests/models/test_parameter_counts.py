@@ -55,14 +55,19 @@ OTHERS = ("albert_xxlarge_v2", "elmo")
 
 # In a process of its own: Keras would give the variables values later on.
 PROGRAM = """
-import json, sys
+import dataclasses, json, sys
 import keras
 from keras_bert_impl import configs, models
+def count(config, num_hidden_layers):
+  config = dataclasses.replace(config, num_hidden_layers=num_hidden_layers)
+  with keras.StatelessScope(initialize_variables=False):
+    return models.make_encoder(config).count_params()
 counts = {}
 for name in sys.argv[1:]:
-  with keras.StatelessScope(initialize_variables=False):
-    encoder = models.make_encoder(configs.EncoderConfig.preset(name))
-  counts[name] = encoder.count_params()
+  config = configs.EncoderConfig.preset(name)
+  # Every layer from the second on has as many.
+  one, two = count(config, 1), count(config, 2)
+  counts[name] = one + (config.num_hidden_layers - 1) * (two - one)
 print(json.dumps(counts))
 """
 

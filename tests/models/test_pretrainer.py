@@ -5,28 +5,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import configs, layers, models
+from keras_bert_impl import layers, models
+from tests import architectures
 
-TINY = configs.EncoderConfig(
-  vocab_size=50,
-  hidden_size=16,
-  num_hidden_layers=1,
-  num_attention_heads=2,
-  intermediate_size=32,
-  max_position_embeddings=20,
-)
+TINY = architectures.small(num_hidden_layers=1)
 
 
-def make_inputs(batch=3, length=7, num_predictions=4):
-  rng = np.random.default_rng(0)
-  return {
-    "input_ids": rng.integers(0, 50, (batch, length)).astype("int32"),
-    "input_mask": np.ones((batch, length), "int32"),
-    "segment_ids": rng.integers(0, 2, (batch, length)).astype("int32"),
-    "masked_lm_positions": rng.integers(
-      0, length, (batch, num_predictions)
-    ).astype("int32"),
-  }
+def make_inputs():
+  places = np.random.default_rng(0).integers(0, 7, (3, 4)).astype("int32")
+  return architectures.inputs() | {"masked_lm_positions": places}
 
 
 def gradient_function(model, jit_compile):
@@ -75,29 +62,6 @@ def test_without_next_sentences_it_has_neither_head_nor_pooler():
   paths = [weight.path for weight in model.weights]
   assert not any("pooler" in p or "seq_relationship" in p for p in paths)
   assert list(model.encoder.output) == ["sequence_output"]
-
-
-def test_the_hidden_states_are_reachable_from_its_inputs():
-  model = models.PretrainingModel(TINY)
-  inner = keras.Model(model.input, model.encoder.hidden_states[1])
-  assert inner(make_inputs()).shape == (3, 7, 16)
-
-
-@pytest.mark.parametrize("use_sentence_head", [True, False])
-def test_it_survives_being_saved(tmp_path, use_sentence_head):
-  model = models.PretrainingModel(TINY, use_sentence_head)
-  model.save(tmp_path / "model.keras")
-  model.save_weights(tmp_path / "model.weights.h5")
-  again = keras.models.load_model(tmp_path / "model.keras")
-  fresh = models.PretrainingModel(TINY, use_sentence_head)
-  fresh.load_weights(tmp_path / "model.weights.h5")
-  expected = model(make_inputs())
-  for other in (again, fresh):
-    outputs = other(make_inputs())
-    assert len(other.weights) == len(model.weights)
-    assert outputs.keys() == expected.keys()
-    for name in expected:
-      np.testing.assert_array_equal(outputs[name], expected[name])
 
 
 def test_training_it_trains_its_encoder():

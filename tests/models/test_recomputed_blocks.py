@@ -1,5 +1,6 @@
 """Encoders whose blocks are computed again for the gradient."""
 
+import dataclasses
 import pathlib
 
 import keras
@@ -8,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import layers, models
+from keras_bert_impl.checkpoints import reading
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 
@@ -24,7 +26,11 @@ PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
   [False, pytest.param(True, marks=[pytest.mark.xla, pytest.mark.slow])],
 )
 def test_the_gradients_are_the_same(name, table, jit_compile):
-  model = models.from_checkpoint(PARITY / name)
+  config = reading.open_checkpoint(PARITY / name).description.config
+  keras.utils.set_random_seed(0)
+  model = models.TransformerEncoder(
+    dataclasses.replace(config, num_hidden_layers=1), use_pooler=False
+  )
   inputs = np.load(PARITY / name / "expected.npz")
 
   @tf.function(jit_compile=jit_compile)
