@@ -86,25 +86,11 @@ def learn(
     ValueError: on a value out of range, a text without words, or an alphabet
       larger than the vocabulary.
   """
-  _check_arguments(vocab_size, min_frequency, character_coverage)
-  tokens = learn_from_counts(
-    count(texts, options), vocab_size, min_frequency, character_coverage
-  )
-  return vocabularies.Vocabulary(tuple(tokens), origin)
-
-
-def learn_from_counts(
-  counts, vocab_size, min_frequency=2, character_coverage=1.0
-):
-  """Returns the tokens for counts of words, list of str; as `learn`.
-
-  Args:
-    counts: dict of word to its number of occurrences, as of `count_words`.
-    vocab_size: int, tokens wanted, special ones included.
-    min_frequency: int, how often a token must occur to be learned.
-    character_coverage: float in (0, 1], share of characters in the alphabet.
-  """
-  _check_arguments(vocab_size, min_frequency, character_coverage)
+  least = len(vocabularies.SPECIAL_TOKENS) + 1
+  options_lib.check_numbers(f"[{least}, inf)", vocab_size=vocab_size)
+  options_lib.check_numbers(options_lib.POSITIVE, min_frequency=min_frequency)
+  options_lib.check_numbers("(0, 1]", character_coverage=character_coverage)
+  counts = count(texts, options)
   if not counts:
     raise ValueError(
       "The text has no words to learn from: check the input files."
@@ -135,14 +121,7 @@ def learn_from_counts(
       vocab_size,
       min_frequency,
     )
-  return tokens
-
-
-def _check_arguments(vocab_size, min_frequency, character_coverage):
-  least = len(vocabularies.SPECIAL_TOKENS) + 1
-  options_lib.check_numbers(f"[{least}, inf)", vocab_size=vocab_size)
-  options_lib.check_numbers(options_lib.POSITIVE, min_frequency=min_frequency)
-  options_lib.check_numbers("(0, 1]", character_coverage=character_coverage)
+  return vocabularies.Vocabulary(tuple(tokens), origin)
 
 
 def _cover_characters(counts, min_frequency, character_coverage):

@@ -126,7 +126,7 @@ def test_the_first_merge_of_the_file_comes_first_and_from_the_left(tmp_path):
 
 def test_any_bytes_survive_encoding_and_decoding(tokenizer):
   rng = random.Random(3)
-  texts = [rng.randbytes(rng.randrange(50)) for _ in range(1000)]
+  texts = [rng.randbytes(rng.randrange(50)) for _ in range(300)]
   texts += [
     b"",
     b"\0",
@@ -149,22 +149,6 @@ def test_a_prefixed_blank_makes_the_first_word_like_the_others(vocab_file):
   assert _pieces(tokenizer, texts[2]) == []
   decoded = tokenizer.detokenize(tokenizer.tokenize(texts)).numpy().tolist()
   assert decoded == [b"the cat", b"the cat", b"", b"\nthe"]
-
-
-def test_detokenize_leaves_out_what_frames_a_text(tokenizer):
-  ids = tokenizer.vocabulary.ids
-  row = [ids[t] for t in ("<s>", "Ġthe", "<mask>", "</s>", "<pad>")]
-  assert tokenizer.detokenize(tf.constant([row])).numpy()[0] == b" the<mask>"
-
-
-def test_words_begin_with_a_blank(tokenizer):
-  ids, word_ids = tokenizer.tokenize_with_word_ids(
-    ["", "hello world. cat", "x"]
-  )
-  assert [tokenizer.token_texts[i] for i in ids[1].numpy()] == (
-    [b"hello", b" world", b".", b" cat"]
-  )
-  assert word_ids.to_list() == [[], [0, 1, 1, 2], [0]]
 
 
 def test_merges_may_stand_elsewhere_or_be_none(vocab_file, tmp_path):

@@ -230,36 +230,9 @@ def test_digits_and_commas_are_taken_apart_as_in_the_original(
     assert got == _encode_pieces(library, text), ascii(text)
 
 
-def test_hangul_stays_whole_only_when_composed(tmp_path):
-  # The usual rules of the model itself would compose it again.
-  path = vocabularies.write_sentencepiece(
-    tmp_path, normalization_rule_name="identity"
-  )
-  stripped = tokenizers.SentencePieceTokenizer(path, keep_accents=False)
-  composed = tokenizers.SentencePieceTokenizer(
-    path, keep_accents=False, compose_hangul=True
-  )
-  assert stripped.normalize(["한é"]).numpy()[0].decode() == (
-    "\u1112\u1161\u11abe"
-  )
-  assert composed.normalize(["한é"]).numpy()[0].decode() == "한e"
-
-
 def test_bytes_that_are_no_utf8_are_dropped(tokenizer, library):
   ids = tokenizer.tokenize([b"The\xff cat\xe4\xb8", b"\xff"]).to_list()
   assert ids == [library.encode("The cat"), []]
-
-
-def test_words_begin_with_a_blank_and_hold_what_is_unknown(tokenizer):
-  ids, word_ids = tokenizer.tokenize_with_word_ids(["the cat", "a☃b c"])
-  pieces = [
-    [tokenizer.vocabulary.tokens[i] for i in row] for row in ids.numpy()
-  ]
-  for row, words in zip(pieces, word_ids.to_list(), strict=True):
-    starts = [piece.startswith("▁") for piece in row]
-    assert words == [sum(starts[: i + 1]) - 1 for i in range(len(row))]
-  assert tokenizer.vocabulary.unk_id in ids[1].numpy()
-  assert word_ids.to_list()[1][-1] == 1
 
 
 def test_detokenize_brings_back_what_the_model_keeps(tokenizer, tmp_path):

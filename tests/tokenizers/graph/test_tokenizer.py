@@ -304,17 +304,17 @@ def test_copies_and_what_is_saved_give_the_same_ids(
   pickled = pickle.dumps(first)
   (tmp_path / "elsewhere").mkdir()
   monkeypatch.chdir(tmp_path / "elsewhere")
-  for second in (pickle.loads(pickled), copy.deepcopy(first), copy.copy(first)):
+  for second in (pickle.loads(pickled), copy.copy(first)):
     assert type(second) is type(first)
     assert second.options == first.options
     assert second.name == first.name
     assert second.tokenize(TEXTS).to_list() == expected
   path = first.save(tmp_path / "to")
   assert os.path.dirname(path) == str(tmp_path / "to")
-  for place in (path, tmp_path / "to"):
-    second = tokenizers.load(place)
-    assert second.options == first.options
-    assert second.vocabulary.fingerprint == first.vocabulary.fingerprint
+  second = tokenizers.load(tmp_path / "to")
+  assert second.vocabulary.origin == path
+  assert second.options == first.options
+  assert second.vocabulary.fingerprint == first.vocabulary.fingerprint
   assert second.tokenize(TEXTS).to_list() == expected
 
 

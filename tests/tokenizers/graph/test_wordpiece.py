@@ -113,17 +113,6 @@ def test_an_overlong_word_is_unknown_whatever_the_vocabulary_holds(tmp_path):
   assert _pieces(tokenizer, "a" * 201 + " \ufffda") == ["[UNK]", "a"]
 
 
-def test_word_ids_tell_which_pieces_belong_together(tokenizer):
-  ids, word_ids = tokenizer.tokenize_with_word_ids(
-    ["", "tokenization, ☃ playing", "the"]
-  )
-  assert _tokens(tokenizer, ids[1].numpy()) == (
-    ["token", "##ization", ",", "[UNK]", "play", "##ing"]
-  )
-  assert word_ids.dtype == tf.int32
-  assert word_ids.to_list() == [[], [0, 0, 1, 2, 3, 3], [0]]
-
-
 def test_detokenize_joins_words_and_leaves_out_what_frames_a_text(tokenizer):
   texts = ["Hello tokenizations!", "", "un ##believ"]
   again = tokenizer.detokenize(tokenizer.tokenize(texts)).numpy().tolist()

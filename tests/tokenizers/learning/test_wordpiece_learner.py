@@ -14,6 +14,10 @@ def learn(*arguments, **named):
   return [*learner.learn(*arguments, **named).tokens]
 
 
+def learn_from_counts(counts, vocab_size=100, **named):
+  return learn(counts, vocab_size, count=lambda counts, _: counts, **named)
+
+
 @pytest.mark.parametrize("vocab_size", [60, 201, 500])
 def test_the_size_is_exact_where_the_text_has_enough_pieces(vocab_size):
   tokens = learn(vocabularies.sentences(), vocab_size)
@@ -79,16 +83,16 @@ def test_every_character_stands_alone_and_continues_where_it_did():
 
 def test_rare_pieces_and_characters_are_not_learned():
   counts = {"often": 10, "seldom": 3, "§": 3}
-  tokens = learner.learn_from_counts(counts, 100, min_frequency=4)
+  tokens = learn_from_counts(counts, min_frequency=4)
   assert "often" in tokens
   assert "seldom" not in tokens
   assert "§" not in tokens
-  assert "seldom" in learner.learn_from_counts(counts, 100, min_frequency=3)
+  assert "seldom" in learn_from_counts(counts, min_frequency=3)
 
 
 def test_a_rare_word_lends_its_count_to_its_pieces():
   counts = {"una": 1, "unb": 1, "unc": 1, "abcabc": 3}
-  tokens = learner.learn_from_counts(counts, 100, min_frequency=3)
+  tokens = learn_from_counts(counts, min_frequency=3)
   assert {"un", "abcabc"} <= set(tokens)
   assert "una" not in tokens
 
@@ -96,13 +100,13 @@ def test_a_rare_word_lends_its_count_to_its_pieces():
 def test_of_too_many_words_the_frequent_ones_are_learned_from(monkeypatch):
   monkeypatch.setattr(learner, "_MAX_WORDS", 2)
   counts = {"xyz": 2, "abab": 5, "cd": 2, "ba": 9, "é": 1}
-  tokens = learner.learn_from_counts(counts, 100, min_frequency=1)
+  tokens = learn_from_counts(counts, min_frequency=1)
   assert {"abab", "ba"} <= set(tokens)
   assert not {"cd", "xyz"} & set(tokens)
   assert "é" in tokens  # The alphabet is that of all.
   monkeypatch.setattr(learner, "_MAX_WORDS", 3)
   for items in (counts.items(), reversed(counts.items())):
-    tokens = learner.learn_from_counts(dict(items), 100, min_frequency=1)
+    tokens = learn_from_counts(dict(items), min_frequency=1)
     assert "cd" in tokens and "xyz" not in tokens
 
 
@@ -113,14 +117,14 @@ def test_merges_that_only_lead_to_others_do_not_cost_the_size():
     rng.choice("ABCDE") + "".join(rng.choices("abcde", k=4)): 2
     for _ in range(400)
   }
-  tokens = learner.learn_from_counts(counts, 700)
+  tokens = learn_from_counts(counts, 700)
   assert len(tokens) == 700
   assert not any(token[2:3].isupper() for token in tokens if token[0] == "#")
 
 
 def test_coverage_leaves_out_the_rarest_characters():
   counts = {"aa": 48, "b": 3, "c": 1}
-  tokens = learner.learn_from_counts(
+  tokens = learn_from_counts(
     counts, 100, min_frequency=1, character_coverage=0.98
   )
   assert {"a", "b"} <= set(tokens)
