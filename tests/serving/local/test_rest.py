@@ -196,50 +196,72 @@ def test_json_values_become_features_of_their_kind():
   assert list(features["s"].bytes_list.value) == [b"x", b"y"]
 
 
-@pytest.mark.parametrize(
-  ("head", "body", "message"),
-  [
-    ("regression", b"", "JSON Parse error"),
-    ("regression", b'{"instances": ["a"]', "JSON Parse error"),
-    ("regression", b'["a"]', "must be a JSON object"),
-    ("regression", b'{"instances": ["\xff"]}', "not UTF-8.*byte 16"),
-    ("regression", b'{"instances": ' + b"[" * 9999, "nested too deeply|shape"),
-    ("regression", b"{}", '"instances" or "inputs"'),
-    ("regression", b'{"inputs": ["a"], "instances": ["a"]}', "one of them"),
-    ("regression", b'{"instances": "a"}', "must be a list"),
-    ("regression", b'{"instances": [1]}', '"text": 1 is not a string'),
-    ("regression", b'{"instances": [null]}', "null is not a string"),
-    ("regression", rb'{"instances": ["\ud800"]}', "surrogate"),
-    ("regression", b'{"instances": ["a", ["b"]]}', "one length and depth"),
-    ("regression", b'{"instances": [["a"]]}', r"\[-1\].*not \[1, 1\]"),
-    ("regression", b'{"inputs": "a"}', r"\[-1\].*not \[\]"),
-    ("regression", b'{"inputs": {"txt": ["a"]}}', 'keys text, not .*"txt"'),
-    ("regression", b'{"instances": [{"txt": "a"}]}', "keys text"),
-    ("regression", b'{"instances": ["a", {"text": "a"}]}', "mixes"),
-    ("regression", b'{"instances": [{"b64": "?"}]}', "not valid base64"),
-    ("pair_regression", b'{"instances": ["a"]}', "several inputs"),
-    ("pair_regression", b'{"inputs": {"text": ["a"]}}', "text_pair"),
+NO_EXAMPLES = (b"half", b"\xff\xfe", b"\xc3(" * 10, b"\n\x12\n\x10\n\x04text")
+ECHO = b'{"signature_name": "echo", "inputs": {"flags": [true], "numbers": '
+# {head: [(body, what the error says)]}.
+BAD_REQUESTS = {
+  "regression": [
+    (b"", "JSON Parse error"),
+    (b'{"instances": ["a"]', "JSON Parse error"),
+    (b'["a"]', "must be a JSON object"),
+    (b'{"instances": ["\xff"]}', "not UTF-8.*byte 16"),
+    (b'{"instances": ' + b"[" * 9999, "nested too deeply|shape"),
+    (b"{}", '"instances" or "inputs"'),
+    (b'{"inputs": ["a"], "instances": ["a"]}', "one of them"),
+    (b'{"instances": "a"}', "must be a list"),
+    (b'{"instances": [1]}', '"text": 1 is not a string'),
+    (b'{"instances": [null]}', "null is not a string"),
+    (rb'{"instances": ["\ud800"]}', "surrogate"),
+    (b'{"instances": ["a", ["b"]]}', "one length and depth"),
+    (b'{"instances": [["a"]]}', r"\[-1\].*not \[1, 1\]"),
+    (b'{"inputs": "a"}', r"\[-1\].*not \[\]"),
+    (b'{"inputs": {"txt": ["a"]}}', 'keys text, not .*"txt"'),
+    (b'{"instances": [{"txt": "a"}]}', "keys text"),
+    (b'{"instances": ["a", {"text": "a"}]}', "mixes"),
+    (b'{"instances": [{"b64": "?"}]}', "not valid base64"),
+  ],
+  "pair_regression": [
+    (b'{"instances": ["a"]}', "several inputs"),
+    (b'{"inputs": {"text": ["a"]}}', "text_pair"),
+    (b'{"inputs": {"text": ["a", "b"], "text_pair": []}}', "failed: .*shapes"),
+  ],
+  "plain": [
+    (b'{"instances": [[1, true]]}', "true is no float32"),
+    (b'{"instances": [[1, 1e39]]}', r"1e\+39 is no float32"),
+    (b'{"instances": [[1, 1%s]]}' % (b"0" * 400), "no float32"),
+    (b'{"instances": [[1, 2, 3]]}', r"\[-1, 2\].*\[1, 3\]"),
     (
-      "pair_regression",
-      b'{"inputs": {"text": ["a", "b"], "text_pair": []}}',
-      "The model failed: .*shapes",
-    ),
-    ("plain", b'{"instances": [[1, true]]}', "true is no float32"),
-    ("plain", b'{"instances": [[1, 1e39]]}', r"1e\+39 is no float32"),
-    ("plain", b'{"instances": [[1, 1%s]]}' % (b"0" * 400), "no float32"),
-    ("plain", b'{"instances": [[1, 2, 3]]}', r"\[-1, 2\].*\[1, 3\]"),
-    (
-      "plain",
       b'{"signature_name": "refuse_bad", "instances": ["a bad one"]}',
       "The model failed: .*bad text",
     ),
     (
-      "plain",
       b'{"signature_name": "tags", "instances": [[1, 2]]}',
       '"tags" not found in signature def; the model has echo, refuse_bad',
     ),
-    ("plain", b'{"signature_name": 5, "instances": [[1, 2]]}', "a string"),
+    (b'{"signature_name": 5, "instances": [[1, 2]]}', "a string"),
+    # An integer is neither rounded nor cut.
+    *[
+      (
+        ECHO + f'[[1, 2]], "ids": [[{value}]]}}}}'.encode(),
+        f'^Input "ids": {re.escape(value)} is no int32.$',
+      )
+      for value in ("1.5", "true", '"1"', "2147483648")
+    ],
   ],
+  "classification": [
+    (
+      b'{"signature_name": "classify", "inputs": [{"b64": "%s"}]}'
+      % base64.b64encode(content),
+      "is not a serialized tf.Example",
+    )
+    for content in NO_EXAMPLES
+  ],
+}
+
+
+@pytest.mark.parametrize(
+  ("head", "body", "message"),
+  [(head, *row) for head, rows in BAD_REQUESTS.items() for row in rows],
 )
 def test_a_bad_request_gets_one_line_and_the_server_stays(
   clients, head, body, message
@@ -249,12 +271,34 @@ def test_a_bad_request_gets_one_line_and_the_server_stays(
   assert clients[head].get("/health").json()["status"] == "ok"
 
 
-@pytest.mark.parametrize("value", ["1.5", "true", '"1"', "2147483648"])
-def test_an_integer_is_neither_rounded_nor_cut(clients, value):
-  inputs = f'{{"numbers": [[1, 2]], "flags": [true], "ids": [[{value}]]}}'
-  body = f'{{"signature_name": "echo", "inputs": {inputs}}}'
-  error = error_of(clients["plain"].post(PREDICT, content=body))
-  assert error == f'Input "ids": {value} is no int32.'
+@pytest.mark.parametrize(
+  ("head", "signature", "method", "examples", "message"),
+  [
+    ("classification", "classify", "classify", examples, message)
+    for examples, message in (
+      (None, '"examples" must be a list'),
+      ([], "not empty"),
+      (["a"], "a JSON object"),
+      ([{"text": ["a", 1]}], "1 is not a string"),
+      ([{"text": 2**63}], 'Feature "text"'),
+      ([{"\ud800": 1}], "surrogate"),
+    )
+  ]
+  + [
+    ("classification", "classify", "regress", [{}], "does not regress"),
+    ("regression", "regress", "classify", [{}], "does not classify"),
+    ("regression", "regress", "regress", [{"a": 1001 * "x"}], "max_text_bytes"),
+    ("fill_mask", "", "classify", [{"text": "a"}], "takes no tf.Examples"),
+  ],
+)
+def test_bad_examples_are_refused(
+  clients, head, signature, method, examples, message
+):
+  body = {"signature_name": signature, "examples": examples}
+  response = clients[head].post(
+    f"/v1/models/toy:{method}", content=json.dumps(body)
+  )
+  assert message in error_of(response)
 
 
 def test_a_long_string_or_request_is_refused_in_words(clients):
@@ -266,35 +310,6 @@ def test_a_long_string_or_request_is_refused_in_words(clients):
   content = b" " * (local_server.LIMITS.request_bytes + 1)
   error = error_of(client.post(PREDICT, content=content), 413)
   assert "2097153 bytes" in error and "--max_request_bytes" in error
-
-
-@pytest.mark.parametrize(
-  ("head", "method", "examples", "message"),
-  [
-    ("classification", "classify", None, '"examples" must be a list'),
-    ("classification", "classify", [], "not empty"),
-    ("classification", "classify", ["a"], "a JSON object"),
-    ("classification", "classify", [{"text": ["a", 1]}], "1 is not a string"),
-    ("classification", "classify", [{"text": 2**63}], 'Feature "text"'),
-    ("classification", "classify", [{"\ud800": 1}], "surrogate"),
-    ("classification", "regress", [{}], "does not regress"),
-    ("regression", "classify", [{}], "does not classify"),
-    ("regression", "regress", [{"text": 1001 * "x"}], "--max_text_bytes"),
-  ],
-)
-def test_bad_examples_are_refused(clients, head, method, examples, message):
-  signature = {"classification": "classify", "regression": "regress"}[head]
-  body = {"signature_name": signature, "examples": examples}
-  response = clients[head].post(
-    f"/v1/models/toy:{method}", content=json.dumps(body)
-  )
-  assert message in error_of(response)
-
-
-def test_classify_needs_a_signature_of_examples(clients):
-  body = {"examples": [{"text": "a"}]}
-  response = clients["fill_mask"].post("/v1/models/toy:classify", json=body)
-  assert "takes no tf.Examples" in error_of(response)
 
 
 def test_the_status_tells_the_version(clients):
@@ -333,19 +348,6 @@ def test_wrong_paths_are_errors_as_of_tf_serving(
 ):
   response = clients["regression"].request(method, path)
   assert message in error_of(response, status)
-
-
-@pytest.mark.parametrize(
-  "content",
-  [b"half", b"\xff\xfe", b"\xc3(" * 10, b"\n\x12\n\x10\n\x04text"],
-)
-def test_bytes_that_are_no_example_are_refused_in_words(clients, content):
-  body = {
-    "signature_name": "classify",
-    "inputs": [{"b64": base64.b64encode(content).decode()}],
-  }
-  response = clients["classification"].post(PREDICT, json=body)
-  assert "is not a serialized tf.Example" in error_of(response)
 
 
 def test_a_version_may_be_named_and_health_names_it(clients):
