@@ -12,8 +12,7 @@ import tensorflow as tf
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.serving import export
-from tests.serving import all_heads, answers, toy, version_files
-from tests.serving.loaders import session_client
+from tests.serving import all_heads, toy
 
 
 class Export(NamedTuple):
@@ -96,27 +95,3 @@ def exports(tmp_path_factory):
   models were made with are gone.
   """
   return _Exports(tmp_path_factory.mktemp("heads"))
-
-
-@pytest.fixture(scope="session")
-def asked(exports, tmp_path_factory):
-  """{(name, signature, part): what its SavedModel answers a session}.
-
-  The names are `all_heads.QUICK`; `test_cpp_loader` asks all heads. The parts
-  are `answers.PARTS` of the requests of `all_heads`, and "warm-up": what TF
-  Serving warms up with.
-  """
-  requests = {}
-  for name in all_heads.QUICK:
-    head, version_dir = exports[name]
-    folder = str(version_dir)
-    for signature, inputs in head.requests.items():
-      is_default = signature == "serving_default"
-      for part in answers.PARTS if is_default else ("all",):
-        some = answers.part_of(inputs, part)
-        requests[name, signature, part] = (folder, signature, some)
-    for log in version_files.warmup_logs(version_dir):
-      _, request, inputs = version_files.request_of(log)
-      signature = request.model_spec.signature_name
-      requests[name, signature, "warm-up"] = (folder, signature, inputs)
-  return session_client.ask(tmp_path_factory.mktemp("asked"), requests)

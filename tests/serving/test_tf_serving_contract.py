@@ -10,6 +10,7 @@ from google.protobuf import text_format
 
 from keras_bert_impl.serving import export
 from tests.serving import all_heads, version_files
+from tests.serving.loaders import sessions
 
 model_server_config_pb2 = pytest.importorskip(
   "tensorflow_serving.config.model_server_config_pb2",
@@ -36,9 +37,7 @@ METHODS = {"classify": "classify", "regress": "regress"}
 
 
 @pytest.mark.parametrize("name", all_heads.EXPORTED)
-def test_every_signature_has_a_method_and_a_request_to_warm_up(
-  exports, asked, name
-):
+def test_every_signature_has_a_method_and_a_request_to_warm_up(exports, name):
   head, version_dir = exports[name]
   signatures = signatures_of(version_dir)
   assert set(signatures) == set(head.requests)
@@ -65,7 +64,7 @@ def test_every_signature_has_a_method_and_a_request_to_warm_up(
       sent = [x.encode() if isinstance(x, str) else x for x in value.flat]
       assert inputs[key].ravel().tolist() == sent
     if name in all_heads.QUICK:
-      answer = asked[name, signature, "warm-up"]
+      answer = sessions.ask(version_dir, signature, inputs)
       assert set(answer) == set(signatures[signature].outputs)
 
 
