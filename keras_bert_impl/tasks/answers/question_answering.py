@@ -118,11 +118,3 @@ class AnswerBeamTask(_AnswerTask):
       outputs["cls_logits"], ops.cast(is_none, "int32")
     )
     return super().predictions(batch, outputs) | {"no_answer": no_answer}
-
-  def describe(self):
-    """Returns the entries of `Task`, with the size of the beam."""
-    return {
-      "labels": None,
-      "start_n_top": self.start_n_top,
-      "end_n_top": self.end_n_top,
-    }

@@ -102,9 +102,9 @@ class AnswerEvaluator(fine_tuning.Evaluator):
       if not name.endswith("total")
     }
 
-  def baseline(self, examples):
+  def baselines(self, examples):
     """Returns the score of the constant answer "": the unanswerable share."""
-    return float(np.mean([not example.answers for example in examples]))
+    return {"f1": float(np.mean([not each.answers for each in examples]))}
 
   def write(self, examples, answers, scores, folder):
     """Writes predictions.json, nbest_predictions.json and null_odds.json.

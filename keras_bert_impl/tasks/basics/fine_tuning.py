@@ -83,10 +83,6 @@ class BilstmTask(base.Task):
     """Whether other programs have such a head: none with a BiLSTM."""
     return self.bilstm_width is None
 
-  def describe(self):
-    """Returns the entries of `Task`, with the width of the BiLSTM."""
-    return {"labels": self.labels, "bilstm_width": self.bilstm_width}
-
 
 class Preprocessor(abc.ABC):
   """Examples to rows of ids. Abstract; a subclass is a frozen dataclass.
@@ -194,20 +190,20 @@ class Evaluator(abc.ABC):
     """Returns {label: number of labelled examples, or of parts of them}."""
     return {}
 
-  def baseline(self, examples):
-    """Returns the main metric of the best constant answer, float.
-
-    A run that does not beat it has learned nothing ("degenerate").
-    """
-    return 0.0
-
   def baselines(self, examples):
     """Returns {metric: float}, each of its own best constant answer.
 
     They are the scores of a run that diverged. Metrics whose baseline is not
     known are left out, but for the main one.
     """
-    return {self.main_metric: self.baseline(examples)}
+    return {self.main_metric: 0.0}
+
+  def baseline(self, examples):
+    """Returns the main metric of the best constant answer, float.
+
+    A run that does not beat it has learned nothing ("degenerate").
+    """
+    return self.baselines(examples)[self.main_metric]
 
   def describe(self):
     """Returns {option: JSON value} on which a later run must agree."""

@@ -65,5 +65,9 @@ class Task(abc.ABC):
     """Returns {metric name: (sum, count)}, float32 scalars."""
 
   def describe(self):
-    """Returns {option: JSON value} to build the same model again."""
-    return {"labels": self.labels}
+    """Returns {option: JSON value} to build the same model again: its fields.
+
+    The configuration of the encoder stands elsewhere.
+    """
+    fields = {k: v for k, v in vars(self).items() if k != "config"}
+    return {"labels": self.labels} | fields

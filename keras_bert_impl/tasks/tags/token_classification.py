@@ -89,16 +89,6 @@ class TokenClassificationTask(cross_entropy.ClassifyingTask):
       return {"padding_share": cross_entropy.padding_share(batch)}
     return super().metrics(batch, outputs)
 
-  def describe(self):
-    """Returns the entries of `Task`, with the approach and its options."""
-    return {
-      "labels": self.labels,
-      "approach": self.approach,
-      "features": self.features,
-      "lstm_width": self.lstm_width,
-      "use_crf": self.use_crf,
-    }
-
 
 def _path_losses(batch, outputs):
   """Returns float32 [B], the cross-entropy of each row's path of tags.

@@ -191,12 +191,12 @@ class SingleTagEvaluator(SentenceEvaluator):
     num_right = sum(map(operator.eq, gold, found))
     return {"accuracy": num_right / len(found)}
 
-  def baseline(self, examples):
+  def baselines(self, examples):
     """Returns the accuracy of the most frequent tag."""
     gold = collections.Counter(
       itertools.chain(*(example.tags for example in examples))
     )
-    return max(gold.values()) / gold.total()
+    return {"accuracy": max(gold.values()) / gold.total()}
 
   def intervals(self, examples, answers, scores):
     """Returns the interval of the accuracy, by resampling sentences."""

@@ -38,6 +38,12 @@ class SequenceRegressionTask(fine_tuning.BilstmTask):
     model.get_layer("classifier").output_bias.assign([self.mean_score])
     return model
 
+  def describe(self):
+    """Returns the entries of `Task`, but for how the head begins."""
+    options = super().describe()
+    del options["mean_score"]
+    return options
+
   def denominators(self, batch):
     """Returns the number of examples."""
     return {"label": ops.sum(cross_entropy.row_weights(batch))}

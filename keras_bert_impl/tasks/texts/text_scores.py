@@ -62,13 +62,16 @@ class ValueEvaluator(fine_tuning.Evaluator):
     targets, found = self.targets(examples), self.values(answers)
     return {name: self.known[name](targets, found) for name in self.metrics}
 
-  def baseline(self, examples):
-    """Returns the main score of always giving the same value."""
-    return self._baseline(examples, self.main_metric)
-
   def baselines(self, examples):
-    """Returns the baseline of each metric."""
-    return {name: self._baseline(examples, name) for name in self.metrics}
+    """Returns each metric of always giving the same value, the best one."""
+    targets = self.targets(examples)
+    return {
+      name: max(
+        self.known[name](targets, np.full_like(targets, constant))
+        for constant in self.constants(targets)
+      )
+      for name in self.metrics
+    }
 
   def intervals(self, examples, answers, scores):
     """Returns the interval of each metric; all but the accuracy resample."""
@@ -114,13 +117,6 @@ class ValueEvaluator(fine_tuning.Evaluator):
         os.path.join(folder, self.submissions[split]), ids, submitted or values
       )
     return paths
-
-  def _baseline(self, examples, metric):
-    targets = self.targets(examples)
-    return max(
-      self.known[metric](targets, np.full_like(targets, constant))
-      for constant in self.constants(targets)
-    )
 
 
 class LikeliestEvaluator(ValueEvaluator):
