@@ -6,6 +6,7 @@ punctuation, then greedy longest match first. One character at a time, as the
 original does, so that its speed is the original's speed.
 """
 
+import string
 import unicodedata
 
 CJK_RANGES = (
@@ -38,13 +39,13 @@ class ReferenceTokenizer:
   def words(self, text):
     """Returns the list of words that are looked up."""
     words = []
-    for word in space_out_cjk(clean(text)).split():
+    for word in clean(text).split():
       if self.do_lower_case:
         word = strip_accents(word.lower())
         if self.compose_hangul:
           word = unicodedata.normalize("NFC", word)
-      words.extend(split_at_punctuation(word))
-    return " ".join(words).split()
+      words += [f" {c} " if is_punctuation(c) else c for c in f"{word} "]
+    return "".join(words).split()
 
   def pieces(self, word):
     """Returns the ids of one word: greedy, longest first; [UNK] or all."""
@@ -65,29 +66,17 @@ class ReferenceTokenizer:
 
 
 def clean(text):
-  """Drops control characters and makes every white space a blank."""
+  """Drops control characters, makes white space blanks, sets CJK apart."""
   kept = []
   for character in text:
-    if character in " \t\n\r":
-      kept.append(" ")
-      continue
     category = unicodedata.category(character)
-    if character in "\0\ufffd" or category in ("Cc", "Cf"):
-      continue
-    kept.append(" " if category == "Zs" else character)
+    if character in " \t\n\r" or category == "Zs":
+      kept.append(" ")
+    elif any(low <= ord(character) <= high for low, high in CJK_RANGES):
+      kept.append(f" {character} ")
+    elif character not in "\0\ufffd" and category not in ("Cc", "Cf"):
+      kept.append(character)
   return "".join(kept)
-
-
-def space_out_cjk(text):
-  """Makes every CJK ideograph a word."""
-  spaced = []
-  for character in text:
-    code = ord(character)
-    if any(low <= code <= high for low, high in CJK_RANGES):
-      spaced.append(f" {character} ")
-    else:
-      spaced.append(character)
-  return "".join(spaced)
 
 
 def strip_accents(word):
@@ -101,26 +90,5 @@ def strip_accents(word):
 
 def is_punctuation(character):
   """ASCII symbols count as punctuation too."""
-  code = ord(character)
-  return (
-    33 <= code <= 47
-    or 58 <= code <= 64
-    or 91 <= code <= 96
-    or 123 <= code <= 126
-    or unicodedata.category(character).startswith("P")
-  )
-
-
-def split_at_punctuation(word):
-  """Returns the runs between punctuation and each punctuation character."""
-  parts, open_run = [], False
-  for character in word:
-    if is_punctuation(character):
-      parts.append(character)
-      open_run = False
-    elif open_run:
-      parts[-1] += character
-    else:
-      parts.append(character)
-      open_run = True
-  return parts
+  category = unicodedata.category(character)
+  return character in string.punctuation or category.startswith("P")

@@ -4,12 +4,16 @@ import functools
 import io
 import json
 import os
+import pathlib
 import random
+import unicodedata
 
+import pytest
 import sentencepiece
 
 from keras_bert_impl.tokenizers.formats import byte_alphabet, vocabularies
 
+DATA = os.environ.get("KERAS_BERT_DATA")
 # Both cases, accents, several scripts, jamo and syllables, single symbols.
 CHARACTERS = (
   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -145,3 +149,38 @@ def sentences(seed=0, count=400):
     " ".join(rng.choices(words, weights, k=12)).capitalize() + "."
     for _ in range(count)
   ]
+
+
+def random_texts(count, seed, *pools):
+  """Short texts of the parts in pools, odd characters and ASCII.
+
+  Args:
+    count: int.
+    seed: int.
+    *pools: sequences of str.
+  """
+  rng = random.Random(seed)
+  odd = [
+    chr(code)
+    for code in range(0x3100)
+    # Assigned in every Unicode that Python and the libraries may have.
+    if unicodedata.ucd_3_2_0.category(chr(code)) != "Cn"
+  ]
+  pools = (*pools, odd, [chr(code) for code in range(128)])
+  return [
+    "".join(rng.choice(rng.choice(pools)) for _ in range(rng.randrange(25)))
+    for _ in range(count)
+  ]
+
+
+def examples(name):
+  """The examples of a file of reference ids; skips the test without it."""
+  if not DATA:
+    pytest.skip("KERAS_BERT_DATA is not set")
+  path = pathlib.Path(DATA).parent / "parity/tokenizers" / name
+  return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def pieces(tokenizer, text):
+  """The tokens of a text, list of str."""
+  return [tokenizer.vocabulary.tokens[i] for i in tokenizer.tokenize(text)]

@@ -3,7 +3,6 @@
 import functools
 import json
 import os
-import pathlib
 
 import pytest
 import tokenizers as reference
@@ -15,7 +14,6 @@ from keras_bert_impl.tokenizers.formats import (
 )
 from tests.tokenizers import vocabularies
 
-DATA = os.environ.get("KERAS_BERT_DATA")
 KINDS = vocabularies.WRITERS | {
   "sentencepiece_bpe": functools.partial(
     vocabularies.write_sentencepiece, model_type="bpe"
@@ -154,7 +152,6 @@ def test_a_folder_that_gets_one_keeps_its_settings(kind, tmp_path):
   assert settings_of(tmp_path) == {"tokenizer_class": "ElectraTokenizer"}
 
 
-@pytest.mark.skipif(not DATA, reason="KERAS_BERT_DATA names no data")
 @pytest.mark.parametrize(
   "name, options, expected",
   [
@@ -167,10 +164,8 @@ def test_a_folder_that_gets_one_keeps_its_settings(kind, tmp_path):
   ],
 )
 def test_real_vocabularies_have_the_same_ids(name, options, expected, tmp_path):
-  folder = pathlib.Path(DATA)
-  lines = (folder / "../parity/tokenizers/wordpiece.jsonl").read_bytes()
-  texts = [json.loads(line)["text"] for line in lines.splitlines()]
+  texts = [e["text"] for e in vocabularies.examples("wordpiece.jsonl")]
   if name.endswith(".model"):
     texts = [text for text in texts if "[MASK]" not in text]
-  made = tokenizers.load(folder / "vocab" / name, **options)
+  made = tokenizers.load(f"{vocabularies.DATA}/vocab/{name}", **options)
   assert set(differences(made, tmp_path, texts)) == expected

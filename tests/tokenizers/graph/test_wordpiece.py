@@ -1,7 +1,5 @@
 import functools
-import json
 import os
-import pathlib
 import random
 import subprocess
 import sys
@@ -16,7 +14,6 @@ from keras_bert_impl.tokenizers.formats import tokenizer_options
 from keras_bert_impl.tokenizers.graph import steps
 from tests.tokenizers import reference, vocabularies
 
-DATA = os.environ.get("KERAS_BERT_DATA")
 OPTIONS = [
   tokenizer_options.WordPieceOptions(do_lower_case=True),
   tokenizer_options.WordPieceOptions(do_lower_case=False),
@@ -39,15 +36,6 @@ def _tokenizer(vocab_file):
   return tokenizers.WordPieceTokenizer(vocab_file)
 
 
-def _tokens(tokenizer, ids):
-  return [tokenizer.vocabulary.tokens[index] for index in ids]
-
-
-def _pieces(tokenizer, text):
-  return _tokens(tokenizer, tokenizer.tokenize([text])[0].numpy())
-
-
-@pytest.mark.skipif(not DATA, reason="KERAS_BERT_DATA is not set")
 @pytest.mark.parametrize(
   "name, folder, do_lower_case",
   [
@@ -58,11 +46,9 @@ def _pieces(tokenizer, text):
   ],
 )
 def test_ids_equal_those_of_the_original(name, folder, do_lower_case):
-  path = pathlib.Path(DATA).parent / "parity/tokenizers/wordpiece.jsonl"
-  with open(path, encoding="utf-8") as file:
-    examples = [json.loads(line) for line in file]
+  examples = vocabularies.examples("wordpiece.jsonl")
   tokenizer = tokenizers.WordPieceTokenizer(
-    os.path.join(DATA, "vocab", folder, "vocab.txt"), do_lower_case
+    os.path.join(vocabularies.DATA, "vocab", folder, "vocab.txt"), do_lower_case
   )
   ids = tokenizer.tokenize([example["text"] for example in examples])
   assert ids.to_list() == [example[name] for example in examples]
@@ -101,8 +87,8 @@ def test_a_word_of_more_than_200_characters_is_unknown(vocab_file):
   tokenizer = tokenizers.WordPieceTokenizer(vocab_file, do_lower_case=False)
   for character in "aé한😀":
     fits, long = character * 200, character * 201
-    assert len(_pieces(tokenizer, fits)) == 200
-    assert _pieces(tokenizer, f"the {long}. {long}") == (
+    assert len(vocabularies.pieces(tokenizer, fits)) == 200
+    assert vocabularies.pieces(tokenizer, f"the {long}. {long}") == (
       ["the", "[UNK]", ".", "[UNK]"]
     )
 
@@ -110,7 +96,10 @@ def test_a_word_of_more_than_200_characters_is_unknown(vocab_file):
 def test_an_overlong_word_is_unknown_whatever_the_vocabulary_holds(tmp_path):
   path = vocabularies.write(tmp_path, ["\ufffd", "a", "##a"])
   tokenizer = tokenizers.WordPieceTokenizer(path)
-  assert _pieces(tokenizer, "a" * 201 + " \ufffda") == ["[UNK]", "a"]
+  assert vocabularies.pieces(tokenizer, "a" * 201 + " \ufffda") == [
+    "[UNK]",
+    "a",
+  ]
 
 
 def test_detokenize_joins_words_and_leaves_out_what_frames_a_text(tokenizer):

@@ -8,11 +8,6 @@ from tests.tokenizers import vocabularies
 PREFIXED = tokenizer_options.BytePairOptions(add_prefix_space=True)
 
 
-def _pieces(tokenizer, text):
-  ids = tokenizer.tokenize([text])[0].numpy()
-  return [tokenizer.vocabulary.tokens[index] for index in ids]
-
-
 def _load(folder, learned, options):
   path = folder / "vocab.json"
   learned.save(path)
@@ -35,7 +30,7 @@ def test_frequent_words_become_one_token_and_every_text_comes_back(tmp_path):
   texts = ["the cat sat on the mat"] * 50 + vocabularies.sentences()
   learned = byte_pair_learner.learn(texts, 500, PREFIXED)
   tokenizer = _load(tmp_path, learned, PREFIXED)
-  assert _pieces(tokenizer, "the cat") == ["Ġthe", "Ġcat"]
+  assert vocabularies.pieces(tokenizer, "the cat") == ["Ġthe", "Ġcat"]
   odd = "한국 \0 \u2028 😀"
   assert tokenizer.detokenize(tokenizer.tokenize([odd])).numpy()[0] == (
     odd.encode()

@@ -12,11 +12,6 @@ ALBERT = tokenizer_options.SentencePieceOptions(
 )
 
 
-def _pieces(tokenizer, text):
-  ids = tokenizer.tokenize([text])[0].numpy()
-  return [tokenizer.vocabulary.tokens[index] for index in ids]
-
-
 def _load(folder, learned, options):
   path = folder / "spiece.model"
   learned.save(path)
@@ -53,8 +48,8 @@ def test_text_is_prepared_as_the_tokenizer_will(tmp_path, model_type):
   learned = sentence_piece_learner.learn(texts, 250, ALBERT, model_type)
   assert not any(token != token.lower() for token in learned.tokens[5:])
   tokenizer = _load(tmp_path, learned, ALBERT)
-  assert "".join(_pieces(tokenizer, "Été MER.")) == "▁ete▁mer."
-  assert '"' in "".join(_pieces(tokenizer, "''mer"))
+  assert "".join(vocabularies.pieces(tokenizer, "Été MER.")) == "▁ete▁mer."
+  assert '"' in "".join(vocabularies.pieces(tokenizer, "''mer"))
 
 
 def test_of_many_sentences_a_sample_is_taken(monkeypatch):
