@@ -91,9 +91,7 @@ class Servable(tf.Module, abc.ABC):
 
   def __init__(self, model, tokenizer, max_seq_length, labels=None):
     super().__init__(name="servable")
-    _check(model, tokenizer, max_seq_length)
-    if labels is not None:
-      _check_labels(labels, model.output["logits"].shape[-1])
+    _check(model, tokenizer, max_seq_length, labels)
     # Functions, because attributes that are models would be tracked.
     self._trained_model = lambda: model
     self._model = _plain_copy(model, self._build_model, "float32", self.head)
@@ -304,7 +302,7 @@ def _signature(function, specs, example, *checks):
   )
 
 
-def _check(model, tokenizer, max_seq_length):
+def _check(model, tokenizer, max_seq_length, labels):
   vocabulary = tokenizer.vocabulary
   vocab_size.check(model.config, vocabulary.size, vocabulary.origin)
   longest = input_checks.longest_input(model)
@@ -318,9 +316,9 @@ def _check(model, tokenizer, max_seq_length):
       f"max_seq_length ({max_seq_length}) must be at least 3: [CLS], one token "
       "and [SEP]."
     )
-
-
-def _check_labels(labels, num_classes):
+  if labels is None:
+    return
+  num_classes = model.output["logits"].shape[-1]
   if len(labels) != num_classes:
     raise ValueError(
       f"labels ({', '.join(labels)}) must be {num_classes}, one for each "

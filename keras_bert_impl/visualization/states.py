@@ -105,7 +105,8 @@ def neighbours(hidden):
     places int [S, L, K] and cosines float [S, L, K], the most alike first; K is
     `NUM_NEIGHBOURS`, or L - 1 in a shorter row.
   """
-  unit = _unit(hidden)
+  norms = np.linalg.norm(hidden, axis=-1, keepdims=True)
+  unit = hidden / np.maximum(norms, _TINY)
   cosines = unit @ unit.swapaxes(1, 2)
   place = np.arange(hidden.shape[1])
   cosines[:, place, place] = -np.inf  # Itself.
@@ -156,10 +157,6 @@ def _arrays(model, inputs):
 
 def _numpy(x):
   return ops.convert_to_numpy(x)
-
-
-def _unit(x):
-  return x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), _TINY)
 
 
 def _largest(values, count):

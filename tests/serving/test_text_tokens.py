@@ -1,12 +1,7 @@
-import itertools
-
-import pytest
 import tensorflow as tf
 
 from keras_bert_impl import tokenizers
 from keras_bert_impl.serving import text_tokens
-from tests.serving import toy
-from tests.serving.heads.test_token_classification import TEXTS
 from tests.tokenizers import vocabularies
 
 
@@ -23,33 +18,6 @@ def grouped(tokenizer, text, trained_on="text"):
       strict=True,
     )
   ]
-
-
-@pytest.mark.parametrize("kind", toy.KINDS)
-def test_no_piece_is_in_two_tokens_and_the_first_of_each_is_known(
-  kind, tokenizer_of
-):
-  tokenizer = tokenizer_of(kind)
-  texts = [*TEXTS, "hello world's cat", "\u200bthe", "(the)cat, 87, 7,?", " "]
-  found = text_tokens.read(tokenizer, tf.constant(texts), "text")
-  assert found.ids.to_list() == tokenizer.tokenize(texts).to_list()
-  _, begins, stops = tokenizer.tokenize_with_offsets(texts)
-  first = iter(found.first.numpy().tolist())
-  places = itertools.count()
-  for row in range(len(texts)):
-    tokens = list(zip(*(x[row].numpy() for x in found[:2]), strict=True))
-    of_tokens = {token: [] for token in tokens}
-    for begin, stop, place in zip(
-      begins[row].numpy(), stops[row].numpy(), places
-    ):
-      around = [t for t in tokens if t[0] < stop and begin < t[1]]
-      shown = texts[row][begin:stop].strip().strip("\u200b")
-      assert len(around) == bool(shown)
-      if around:
-        of_tokens[around[0]].append(place)
-    assert [pieces[0] for pieces in of_tokens.values()] == list(
-      itertools.islice(first, len(tokens))
-    )
 
 
 def test_a_word_ends_at_blanks_and_punctuation_but_in_no_piece(tmp_path):

@@ -61,8 +61,10 @@ class FillMaskServable(servables.Servable):
     """
     vocabulary = self.tokenizer.vocabulary
     rows, is_cut = self.assemble(self.tokenizer.tokenize_around_masks(text))
-    positions, num_masks = _find(rows[features.INPUT_IDS], vocabulary.mask_id)
-    rows[features.MASKED_LM_POSITIONS] = positions
+    ids = rows[features.INPUT_IDS]
+    masks = tf.ragged.boolean_mask(_places(ids), ids == vocabulary.mask_id)
+    num_masks = tf.cast(masks.row_lengths(), tf.int32)
+    rows[features.MASKED_LM_POSITIONS] = masks.to_tensor()
     model = self.load_model()
 
     def run(rows):
@@ -73,7 +75,7 @@ class FillMaskServable(servables.Servable):
 
     is_mask = tf.sequence_mask(num_masks)[:, :, tf.newaxis]  # [B, M, 1]
     shape = [None, self.top_k]
-    scores, ids = (
+    scores, best = (
       values[:, : tf.shape(is_mask)[1]]  # [B, M, K]
       for values in row_batches.map_rows(
         run,
@@ -83,21 +85,18 @@ class FillMaskServable(servables.Servable):
     )
     return {
       "num_masks": num_masks,
-      "tokens": tf.where(is_mask, tokens.texts_of(self.tokenizer, ids), ""),
+      "tokens": tf.where(is_mask, tokens.texts_of(self.tokenizer, best), ""),
       "scores": tf.where(is_mask, scores, 0.0),
       servables.IS_CUT: is_cut,
     }
 
   def answer_ids(self, input_ids, input_mask, segment_ids):
     """Returns token_logits float32 [B, L, V] for every position."""
-    everywhere = tf.broadcast_to(
-      tf.range(tf.shape(input_ids)[1]), tf.shape(input_ids)
-    )
     rows = {
       features.INPUT_IDS: input_ids,
       features.INPUT_MASK: input_mask,
       features.SEGMENT_IDS: segment_ids,
-      features.MASKED_LM_POSITIONS: everywhere,
+      features.MASKED_LM_POSITIONS: _places(input_ids),
     }
     outputs = self.load_model()(self._with_queries(rows))
     return {"token_logits": outputs["token_logits"]}
@@ -138,20 +137,6 @@ class FillMaskServable(servables.Servable):
     )
 
 
-def _find(ids, wanted):
-  """Returns the positions of `wanted` in each row of `ids`.
-
-  Args:
-    ids: int32 [B, L].
-    wanted: int.
-
-  Returns:
-    positions int32 [B, M], ascending, padded with 0, and counts int32 [B].
-  """
-  found = tf.where(tf.equal(ids, wanted))  # [masks of the batch, 2]
-  rows = tf.RaggedTensor.from_value_rowids(
-    tf.cast(found[:, 1], tf.int32),
-    found[:, 0],
-    nrows=tf.shape(ids, tf.int64)[0],
-  )
-  return rows.to_tensor(), tf.cast(rows.row_lengths(), tf.int32)
+def _places(ids):
+  """Returns the position of each of ids, int32 [B, L]."""
+  return tf.broadcast_to(tf.range(tf.shape(ids)[1]), tf.shape(ids))
