@@ -136,7 +136,6 @@ def model_outputs(servable, rows):
 @pytest.fixture(
   scope="module",
   params=[
-    ("wordpiece", "words"),
     ("byte_bpe", "words"),
     ("sentencepiece", "characters"),
     # The pieces of this kind do not depend on the blank before a word.
