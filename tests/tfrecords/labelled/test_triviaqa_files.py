@@ -42,17 +42,18 @@ def test_texts_that_hold_an_answer_are_examples(tmp_path):
       "wikipedia/Paris.txt": "Comparisons aside,\n\nPARIS is old. Paris!",
       "wikipedia/Rome.txt": "Rome is older.",
       "wikipedia/Long.txt": f"{LONG}Paris Paris",
+      "wikipedia/a.txt": "He was in Paris, France, then.",
       "web/1/2.txt": "서울은 수도이고, 서울 은 크다.",
     },
     entry(
       "city",
       "Paris",
       ["Paris, France", "Ville (lumière)"],
-      EntityPages=["Paris.txt", "Rome.txt", "Long.txt", "Missing.txt"],
+      EntityPages=["Paris.txt", "Rome.txt", "Long.txt", "No.txt", "a.txt"],
     ),
     entry("capital", "서울", [], SearchResults=["1/2.txt"]),
   )
-  first, cut, korean = squad_files.read(path)
+  first, cut, long, korean = squad_files.read(path)
   assert first.id == "city--wikipedia/Paris.txt"
   assert first.question == "Which city?"
   assert first.title == "Title of Paris.txt"
@@ -61,18 +62,10 @@ def test_texts_that_hold_an_answer_are_examples(tmp_path):
   # The 400th word is the last.
   assert cut.context == f"{LONG}Paris"
   assert cut.answers == (("Paris", len(LONG)),)
+  # The longest answer at a place is taken.
+  assert long.answers == (("Paris, France", 10),)
   # The answer is a word of its own.
   assert korean.answers == (("서울", 10),)
-
-
-def test_the_longest_answer_at_a_place_is_taken(tmp_path):
-  path = write(
-    tmp_path,
-    {"wikipedia/a.txt": "He was in Paris, France, then."},
-    entry("city", "Paris", ["Paris, France"], EntityPages=["a.txt"]),
-  )
-  [example] = squad_files.read(path)
-  assert example.answers == (("Paris, France", 10),)
 
 
 def test_mistakes_are_told_with_their_place(tmp_path):

@@ -213,7 +213,9 @@ def test_a_character_cut_by_the_sample_is_text(tmp_path, monkeypatch, caplog):
 
 
 @pytest.mark.parametrize("word", ["word", "말"])
-def test_an_endless_line_is_cut_at_blanks(tmp_path, monkeypatch, word):
+def test_an_endless_line_is_cut_at_blanks_or_between_characters(
+  tmp_path, monkeypatch, word
+):
   monkeypatch.setattr(documents, "_LONGEST_LINE", 50)
   for name in ("_BLOCK_BYTES", "_SAMPLE_BYTES", "_LONGEST_DOCUMENT_BYTES"):
     monkeypatch.setattr(documents, name, 64)
@@ -230,10 +232,6 @@ def test_an_endless_line_is_cut_at_blanks(tmp_path, monkeypatch, word):
     ]
     assert max(map(len, sentences)) <= 50
     assert " ".join(sentences).split(" ") == words
-
-
-def test_an_endless_word_is_cut_between_characters(tmp_path, monkeypatch):
-  monkeypatch.setattr(documents, "_LONGEST_LINE", 50)
-  monkeypatch.setattr(documents, "_BLOCK_BYTES", 64)
-  path = write(tmp_path, "말" * 1000)
-  assert "".join(read(path, input_format="sentences")[0]) == "말" * 1000
+  # An endless word is cut between characters.
+  path = write(tmp_path, word * 1000)
+  assert "".join(read(path, input_format="sentences")[0]) == word * 1000

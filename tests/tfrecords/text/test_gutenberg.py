@@ -49,13 +49,12 @@ def test_small_print_and_credits_stand_before_the_text(tmp_path, credit):
   assert read(tmp_path, book(f"{credit}\n\n{STORY}")) == [SENTENCES]
 
 
-def test_small_print_may_stand_at_the_end(tmp_path):
+def test_small_print_may_stand_at_the_end_and_a_credit_after_the_title(
+  tmp_path,
+):
   print_start = SMALL_PRINT.index("***START**")
   end = "End of the Project Gutenberg Etext\n\n" + SMALL_PRINT[print_start:]
   assert read(tmp_path, book(STORY, end)) == [SENTENCES]
-
-
-def test_a_credit_after_the_title_is_told_by_its_address(tmp_path):
   text = f"A BOOK\n\nProduced by A. Reader <reader@example.org>\n\n{STORY}"
   assert read(tmp_path, book(text)) == [["A BOOK", *SENTENCES]]
 
