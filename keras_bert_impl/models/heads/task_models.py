@@ -183,7 +183,7 @@ class MultipleChoice(HeadModel):
     pooled = encoder(rows)["pooled_output"]  # [B * choices, H]
     pooled = _transform(encoder, pooled)
     logits = _classify(encoder, _dropout(encoder, pooled, dropout_rate), 1)
-    logits = _SplitChoices()(logits, inputs[features.INPUT_IDS])
+    logits = _SplitChoices(dtype="float32")(logits, inputs[features.INPUT_IDS])
     super().__init__(encoder, inputs, {"logits": logits}, arguments)
 
 
