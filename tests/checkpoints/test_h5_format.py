@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints import reading
-from keras_bert_impl.checkpoints.formats import h5_format, safetensors_format
+from keras_bert_impl.checkpoints.formats import h5_format
+from tests.checkpoints import originals
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 # Names in files that `transformers` wrote.
@@ -46,11 +47,6 @@ NAMES = {
 }
 
 
-def stored(folder):
-  tensors = safetensors_format.read(folder / "model.safetensors")
-  return {name: tensors[name] for name in tensors}
-
-
 def dataset_name(name, array):
   """Returns the name of a parameter in a model of TensorFlow."""
   name = re.sub(r"/(\d+)(?=/)", r"_._\1", name.replace(".", "/"))
@@ -78,8 +74,7 @@ def write(folder, arrays, **options):
 @pytest.fixture(name="folder")
 def fixture_folder(tmp_path):
   """A folder with a configuration and without weights."""
-  content = (PARITY / "bert_classifier/config.json").read_bytes()
-  (tmp_path / "config.json").write_bytes(content)
+  originals.copy_config(PARITY / "bert_classifier", tmp_path)
   return tmp_path
 
 
@@ -93,30 +88,26 @@ def test_names_are_those_of_the_model_in_torch(name):
 )
 def test_a_model_opens_as_from_safetensors(name, tmp_path):
   source = PARITY / name
-  (tmp_path / "config.json").write_bytes((source / "config.json").read_bytes())
-  write(tmp_path, stored(source))
-  expected = reading.open_checkpoint(source)
-  found = reading.open_checkpoint(tmp_path)
-  assert found.format == "h5"
-  assert found.described() == expected.described()
-  assert found.tensors.shapes == expected.tensors.shapes
-  for our_name, array in expected.tensors.items():
-    np.testing.assert_array_equal(found.tensors[our_name], array)
+  originals.copy_config(source, tmp_path)
+  write(tmp_path, originals.stored(source))
+  originals.assert_same(tmp_path, source, "h5")
 
 
 def test_copies_in_other_layers_do_not_count(folder):
-  path = write(folder, stored(PARITY / "bert_classifier"))
+  path = write(folder, originals.stored(PARITY / "bert_classifier"))
   name = "bert/embeddings/word_embeddings/weight:0"
   with h5py.File(path, "a") as file:
     file[f"mlm___cls/tf_model/{name}"] = file[f"bert/tf_model/{name}"][:]
-  assert len(h5_format.read(path)) == len(stored(PARITY / "bert_classifier"))
+  assert len(h5_format.read(path)) == len(
+    originals.stored(PARITY / "bert_classifier")
+  )
 
 
 def test_the_bias_that_albert_adds_in_tensorflow_counts(tmp_path):
   source = PARITY / "albert_pretraining"
-  arrays = stored(source)
+  arrays = originals.stored(source)
   arrays["predictions.decoder.bias"] = arrays["predictions.bias"] + 1
-  (tmp_path / "config.json").write_bytes((source / "config.json").read_bytes())
+  originals.copy_config(source, tmp_path)
   write(tmp_path, arrays)
   found = reading.open_checkpoint(tmp_path).tensors[
     "cls/predictions/output_bias"
@@ -126,7 +117,7 @@ def test_the_bias_that_albert_adds_in_tensorflow_counts(tmp_path):
 
 @pytest.mark.parametrize("length", [0, 100, 3000, -1000])
 def test_a_truncated_file_is_refused_with_its_name(length, folder):
-  path = write(folder, stored(PARITY / "bert_classifier"))
+  path = write(folder, originals.stored(PARITY / "bert_classifier"))
   path.write_bytes(path.read_bytes()[:length])
   with pytest.raises(ValueError, match="tf_model.h5 is (damaged|cut off)"):
     h5_format.read(path)

@@ -16,6 +16,7 @@ import pytest
 
 from keras_bert_impl import heads, models, tokenizers
 from keras_bert_impl.checkpoints import reading, writing
+from tests.checkpoints import originals
 
 DATA = pathlib.Path(__file__).parents[1] / "data/keras_hub"
 HEADS = {
@@ -25,23 +26,6 @@ HEADS = {
   "electra_encoder": heads.ENCODER,
   "roberta_classifier": heads.CLASSIFICATION,
 }
-
-
-def expected(folder, kind):
-  arrays = np.load(folder / "expected.npz")
-  return {
-    name.removeprefix(kind): arrays[name]
-    for name in arrays
-    if name.startswith(kind)
-  }
-
-
-def assert_outputs(model, folder, atol=1e-5):
-  arrays, outputs = expected(folder, "out."), model(expected(folder, "in."))
-  compared = arrays.keys() & outputs.keys()
-  assert compared
-  for name in compared:
-    np.testing.assert_allclose(outputs[name], arrays[name], atol=atol)
 
 
 def changed(folder, tmp_path, file_name, change):
@@ -57,7 +41,7 @@ def changed(folder, tmp_path, file_name, change):
 def test_an_encoder_has_the_outputs_of_the_original(name):
   model = models.from_checkpoint(DATA / name)
   assert model.config.model_type == name.partition("_")[0]
-  assert_outputs(model, DATA / name)
+  originals.assert_outputs(model, DATA / name)
 
 
 @pytest.mark.parametrize("name", sorted(HEADS.keys() - {"electra_encoder"}))
@@ -67,7 +51,7 @@ def test_a_head_has_the_outputs_of_the_original(name):
   # The masked LM head there has the exact GELU and an epsilon of its own.
   atol = 1e-2 if described.head == heads.FILL_MASK else 1e-5
   model = models.from_checkpoint(DATA / name, heads=True)
-  assert_outputs(model, DATA / name, atol)
+  originals.assert_outputs(model, DATA / name, atol)
 
 
 def test_xlm_roberta_is_read_as_roberta(tmp_path):
@@ -79,7 +63,7 @@ def test_xlm_roberta_is_read_as_roberta(tmp_path):
   )
   model = models.from_checkpoint(folder, heads=True)
   assert model.config.model_type == "xlm-roberta"
-  assert_outputs(model, folder)
+  originals.assert_outputs(model, folder)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from keras_bert_impl import heads, models
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.formats import tf_format
 from tests import architectures
+from tests.checkpoints import originals
 
 DATA = pathlib.Path(__file__).parents[1] / "data/model_garden"
 CONFIG = architectures.tiny(
@@ -32,34 +33,17 @@ def arrays_of(folder):
   }
 
 
-def expected(folder, kind):
-  arrays = np.load(folder / "expected.npz")
-  return {
-    name.removeprefix(kind): arrays[name]
-    for name in arrays
-    if name.startswith(kind)
-  }
-
-
-def assert_outputs(model, folder):
-  outputs = model(expected(folder, "in."))
-  arrays = expected(folder, "out.")
-  assert outputs.keys() <= arrays.keys()
-  for name, output in outputs.items():
-    np.testing.assert_allclose(output, arrays[name], atol=1e-5)
-
-
 @pytest.mark.parametrize("name", ["encoder", "encoder_v2", "pretrainer"])
 def test_an_encoder_has_the_outputs_of_the_original(name):
   model = models.from_checkpoint(DATA / name / "bert_model.ckpt")
   assert model.config == CONFIG
-  assert_outputs(model, DATA / name)
+  originals.assert_outputs(model, DATA / name)
 
 
 def test_a_masked_language_model_has_the_outputs_of_the_original():
   folder = DATA / "pretrainer"
   assert reading.open_checkpoint(folder).described().head == heads.FILL_MASK
-  assert_outputs(models.from_checkpoint(folder, heads=True), folder)
+  originals.assert_outputs(models.from_checkpoint(folder, heads=True), folder)
 
 
 def test_a_configuration_beside_it_counts_and_gelu_is_that_of_the_garden(

@@ -125,6 +125,41 @@ def test_a_pickle_is_never_run_but_the_remedy_named(name, tmp_path):
   assert not (tmp_path / "executed").exists()
 
 
+def save_other_model(path):
+  inputs = keras.Input((2,))
+  keras.Model(inputs, keras.layers.Dense(2)(inputs)).save(path)
+
+
+@pytest.mark.parametrize(
+  ("name", "write", "message"),
+  [
+    (
+      "checkpoint",
+      lambda path: path.write_bytes(b"\xff\xfe no text"),
+      "/checkpoint is damaged .*: name one",
+    ),
+    (
+      "notes.txt",
+      lambda path: path.write_text("text"),
+      "notes.txt is not a checkpoint of a",
+    ),
+    (
+      "model.keras",
+      lambda path: path.write_bytes(b"no zip file"),
+      "model.keras is damaged",
+    ),
+    ("model.keras", save_other_model, "no model of this library"),
+  ],
+)
+def test_a_file_that_is_no_checkpoint_is_refused(
+  name, write, message, tmp_path
+):
+  write(tmp_path / name)
+  path = tmp_path / name if name == "notes.txt" else tmp_path
+  with pytest.raises(ValueError, match=message):
+    reading.open_checkpoint(path)
+
+
 @pytest.mark.parametrize(
   ("damage", "kind", "message"),
   [
@@ -173,16 +208,9 @@ def test_fewer_layers_than_the_configuration_says_are_refused(tmp_path):
   assert checkpoint.described(allow_partial=True).config == deeper
 
 
-def test_a_damaged_state_file_is_named(tmp_path):
-  (tmp_path / "checkpoint").write_bytes(b"\xff\xfe no text")
-  with pytest.raises(ValueError, match="/checkpoint is damaged .*: name one"):
-    reading.open_checkpoint(tmp_path)
-
-
 def test_a_keras_file_with_a_layer_of_torch_is_refused(tmp_path):
   path = tmp_path / "model.keras"
-  inputs = keras.Input((2,))
-  keras.Model(inputs, keras.layers.Dense(2)(inputs)).save(path)
+  save_other_model(path)
   with zipfile.ZipFile(path) as file:
     entries = {name: file.read(name) for name in file.namelist()}
   config = json.loads(entries["config.json"])
@@ -197,22 +225,10 @@ def test_a_keras_file_with_a_layer_of_torch_is_refused(tmp_path):
     reading.open_checkpoint(path)
 
 
-def test_a_file_of_no_known_kind_is_refused(tmp_path):
-  (tmp_path / "notes.txt").write_text("text")
-  with pytest.raises(ValueError, match="notes.txt is not a checkpoint of a"):
-    reading.open_checkpoint(tmp_path / "notes.txt")
-
-
 def test_several_checkpoints_without_a_state_file_must_be_named(tmp_path):
   for name in ("a.ckpt", "b.ckpt"):
     save_tensorflow(tmp_path / name)
   with pytest.raises(ValueError, match="several checkpoints .a.ckpt.index, b"):
-    reading.open_checkpoint(tmp_path)
-
-
-def test_a_damaged_keras_file_is_refused(tmp_path):
-  (tmp_path / "model.keras").write_bytes(b"no zip file")
-  with pytest.raises(ValueError, match="model.keras is damaged"):
     reading.open_checkpoint(tmp_path)
 
 
@@ -227,14 +243,6 @@ def test_a_keras_file_whose_entries_are_elsewhere_is_refused(tmp_path):
   path.write_bytes(content)
   with pytest.raises(ValueError, match="model.keras is damaged.* file header"):
     reading.open_checkpoint(path)
-
-
-def test_a_keras_file_of_another_model_is_refused(tmp_path):
-  keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)]).save(
-    tmp_path / "model.keras"
-  )
-  with pytest.raises(ValueError, match="no model of this library"):
-    reading.open_checkpoint(tmp_path)
 
 
 def test_the_folder_of_a_search_is_told_from_its_runs(tmp_path):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from keras_bert_impl.checkpoints import reading
-from keras_bert_impl.checkpoints.formats import safetensors_format, torch_format
+from keras_bert_impl.checkpoints.formats import torch_format
+from tests.checkpoints import originals
 from tests.checkpoints import torch_files as t
 
 DATA = pathlib.Path(__file__).parents[1] / "data"
@@ -46,12 +47,6 @@ def test_integers_are_listed_but_not_read():
     tensors["position_ids"]
 
 
-def stored(folder):
-  """Returns the arrays of a model in safetensors by their names there."""
-  tensors = safetensors_format.read(folder / "model.safetensors")
-  return {name: tensors[name] for name in tensors}
-
-
 @pytest.mark.parametrize(
   ("name", "write"),
   [
@@ -62,25 +57,17 @@ def stored(folder):
 )
 def test_a_model_opens_as_from_safetensors(name, write, tmp_path):
   source = PARITY / name
-  (tmp_path / "config.json").write_bytes((source / "config.json").read_bytes())
-  t.write_arrays(tmp_path / "pytorch_model.bin", stored(source), write)
-  assert_same(tmp_path, source)
-
-
-def assert_same(folder, source):
-  expected = reading.open_checkpoint(source)
-  found = reading.open_checkpoint(folder)
-  assert found.format == "torch"
-  assert found.described() == expected.described()
-  assert found.tensors.shapes == expected.tensors.shapes
-  for our_name, array in expected.tensors.items():
-    np.testing.assert_array_equal(found.tensors[our_name], array)
+  originals.copy_config(source, tmp_path)
+  t.write_arrays(
+    tmp_path / "pytorch_model.bin", originals.stored(source), write
+  )
+  originals.assert_same(tmp_path, source, "torch")
 
 
 def test_shards_are_read_as_one(tmp_path):
   source = PARITY / "bert_classifier"
-  (tmp_path / "config.json").write_bytes((source / "config.json").read_bytes())
-  arrays = stored(source)
+  originals.copy_config(source, tmp_path)
+  arrays = originals.stored(source)
   index = {}
   for number in range(2):
     file_name = f"pytorch_model-{number}.bin"
@@ -90,14 +77,14 @@ def test_shards_are_read_as_one(tmp_path):
   (tmp_path / torch_format.INDEX_NAME).write_text(
     json.dumps({"weight_map": index})
   )
-  assert_same(tmp_path, source)
+  originals.assert_same(tmp_path, source, "torch")
 
 
 def test_safetensors_come_before_torch_and_torch_before_others(tmp_path):
   source = PARITY / "bert_classifier"
   for name in ("config.json", "model.safetensors"):
     (tmp_path / name).write_bytes((source / name).read_bytes())
-  t.write_arrays(tmp_path / "pytorch_model.bin", stored(source))
+  t.write_arrays(tmp_path / "pytorch_model.bin", originals.stored(source))
   (tmp_path / "training_args.bin").write_bytes(b"whatever it is")
   assert reading.open_checkpoint(tmp_path).format == "safetensors"
   (tmp_path / "model.safetensors").unlink()

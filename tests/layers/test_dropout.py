@@ -1,7 +1,6 @@
 import functools
 import threading
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -150,11 +149,3 @@ def test_it_keeps_the_dtype_of_a_mixed_model():
 def test_a_rate_outside_its_range_is_refused(rate):
   with pytest.raises(ValueError, match=str(rate)):
     layers.Dropout(rate)
-
-
-@pytest.mark.xla  # which `fit` takes
-def test_it_can_be_trained_with_fit_in_any_model():
-  model = keras.Sequential([layers.Dropout(0.5), keras.layers.Dense(1)])
-  model.compile("sgd", "mse")
-  history = model.fit(ONES, ONES[:, :1], epochs=2, verbose=0)
-  assert np.isfinite(history.history["loss"]).all()

@@ -5,6 +5,7 @@ import pytest
 
 from keras_bert_impl import layers
 from keras_bert_impl.layers.basics import kernels
+from tests.layers.arrays import normalized
 
 HIDDEN = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
 
@@ -13,11 +14,6 @@ def make(**options):
   layer = layers.FeedForward(6, initializer_range=0.5, **options)
   layer.build(HIDDEN.shape)
   return layer
-
-
-def normalized(x):
-  mean = x.mean(-1, keepdims=True)
-  return (x - mean) / np.sqrt(x.var(-1, keepdims=True) + 1e-12)
 
 
 def test_a_gated_one_multiplies_what_the_activation_lets_through():

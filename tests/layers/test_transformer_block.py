@@ -4,6 +4,7 @@ import keras
 import numpy as np
 
 from keras_bert_impl import layers
+from tests.layers.arrays import normalized
 
 HIDDEN = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
 MASK = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
@@ -21,11 +22,6 @@ def make(**changes):
   )
   block.build(HIDDEN.shape)
   return block
-
-
-def normalized(x):
-  mean = x.mean(-1, keepdims=True)
-  return (x - mean) / np.sqrt(x.var(-1, keepdims=True) + 1e-12)
 
 
 def dense(layer, x):
@@ -50,28 +46,6 @@ def test_it_is_two_sublayers_with_residual_and_normalization_after():
   np.testing.assert_array_equal(probs, expected_probs)
 
 
-def test_its_weights_are_named_as_in_the_original_checkpoints():
-  shapes = {weight.path: tuple(weight.shape) for weight in make().weights}
-  assert shapes == {
-    "layer_0/attention/self/query/kernel": (8, 8),
-    "layer_0/attention/self/query/bias": (8,),
-    "layer_0/attention/self/key/kernel": (8, 8),
-    "layer_0/attention/self/key/bias": (8,),
-    "layer_0/attention/self/value/kernel": (8, 8),
-    "layer_0/attention/self/value/bias": (8,),
-    "layer_0/attention/output/dense/kernel": (8, 8),
-    "layer_0/attention/output/dense/bias": (8,),
-    "layer_0/attention/output/LayerNorm/gamma": (8,),
-    "layer_0/attention/output/LayerNorm/beta": (8,),
-    "layer_0/intermediate/dense/kernel": (8, 16),
-    "layer_0/intermediate/dense/bias": (16,),
-    "layer_0/output/dense/kernel": (16, 8),
-    "layer_0/output/dense/bias": (8,),
-    "layer_0/output/LayerNorm/gamma": (8,),
-    "layer_0/output/LayerNorm/beta": (8,),
-  }
-
-
 def test_pre_norm_normalizes_what_each_half_reads():
   block = make(
     options=layers.BlockConfig(
@@ -90,16 +64,6 @@ def test_pre_norm_normalizes_what_each_half_reads():
     block.feed_forward.output_layer.dense, np.array(update)
   )
   np.testing.assert_allclose(block(HIDDEN, MASK), expected, atol=1e-4)
-
-
-def test_no_two_of_its_dropouts_share_a_path():
-  block = make()
-  paths = [
-    layer.path
-    for layer in block._flatten_layers()
-    if isinstance(layer, layers.Dropout)
-  ]
-  assert len(paths) == len(set(paths)) == 3
 
 
 def test_it_drops_only_in_training():

@@ -57,15 +57,6 @@ def test_a_prompt_need_not_be_pooled(encoder):
   )
 
 
-def test_it_is_saved_with_its_layers(encoder, tmp_path):
-  model = models.EmbeddingModel(encoder, ("cls", "max"), project(), False)
-  model.save(tmp_path / "model.keras")
-  again = keras.models.load_model(tmp_path / "model.keras")
-  assert again.pooling == ("cls", "max") and not again.include_prompt
-  vectors = again(INPUTS)["embeddings"]
-  np.testing.assert_array_equal(vectors, model(INPUTS)["embeddings"])
-
-
 def test_it_trains_inside_another_model(encoder):
   model = models.EmbeddingModel(
     models.TransformerEncoder(CONFIG, use_pooler=False), "mean", project()
@@ -76,7 +67,7 @@ def test_it_trains_inside_another_model(encoder):
   ]
   vectors = [model(text)["embeddings"] for text in texts]
   siamese = keras.Model(texts, keras.ops.sum(vectors[0] * vectors[1], axis=-1))
-  siamese.compile(keras.optimizers.Adam(0.01), "mse")
+  siamese.compile(keras.optimizers.Adam(0.01), "mse", jit_compile=False)
   other = {"input_ids": IDS[::-1], "input_mask": MASK[::-1]}
   fit = siamese.fit(
     [INPUTS, other], np.array([-1.0, -1.0]), epochs=6, verbose=0

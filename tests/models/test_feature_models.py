@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_impl import choices, configs, models
+from keras_bert_impl import configs, models
 from tests import architectures
 
 CONFIG = architectures.small(
@@ -42,7 +42,8 @@ def test_the_bilstm_reads_the_layers_of_that_name(features, layers):
 @pytest.mark.parametrize(
   ("features", "dtype"),
   [
-    *((features, "float32") for features in choices.FEATURES),
+    ("second_to_last", "float32"),
+    ("weighted_sum_from_embeddings", "float32"),
     ("concat_last_four", "mixed_bfloat16"),
   ],
 )

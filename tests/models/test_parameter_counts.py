@@ -13,8 +13,6 @@ MILLION = 1e6
 # Millions of parameters: as printed in the paper, as counted here with the
 # parts of the model that the paper's number covers.
 SIZES = {
-  "bert_base": 110,  # Devlin et al. 2019, section 3
-  "bert_large": 340,
   "left_to_right_base": 110,  # of the size of BERT-Base and GPT-1
   "roberta_base": 125,  # Liu et al. 2019, and its release
   "roberta_large": 355,
@@ -36,6 +34,8 @@ SIZES = {
 
 # As counted in transformers 5.23, and the dense layer of the pooler, if any.
 EXACT = {
+  "bert_base": 109_482_240,
+  "bert_large": 335_141_888,
   "xlnet_base": 116_718_336 + 768 * 769,
   "xlnet_large": 360_268_800 + 1024 * 1025,
   "deberta_base": 138_601_728 + 768 * 769,

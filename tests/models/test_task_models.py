@@ -1,73 +1,67 @@
 import dataclasses
 
+import keras
 import numpy as np
 import pytest
 
 from keras_bert_impl import models
 from tests import architectures
+from tests.models import every_model
 
 CONFIG = architectures.small()
 
-MODELS = {
-  "sequence": lambda **kw: models.SequenceClassifier(CONFIG, 3, **kw),
-  "token": lambda **kw: models.TokenClassifier(CONFIG, 5, **kw),
-  "choice": lambda **kw: models.MultipleChoice(CONFIG, **kw),
-  "question": lambda **kw: models.QuestionAnswering(CONFIG, **kw),
-  "sequence by BiLSTM": lambda **kw: models.SequenceClassifier(
-    CONFIG, 3, bilstm_width=4, **kw
+# {name: (shapes of the outputs, beginnings of paths of weights)}.
+CASES = {
+  "classifier": ({"logits": (2, 3)}, ["bert/pooler/", "classifier/output_w"]),
+  "token_classifier": (
+    {"logits": (2, 8, 3), "transitions": (2, 5, 3)},
+    ["classifier/output_weights", "crf/start"],
   ),
-  "question by BiLSTM": lambda **kw: models.QuestionAnswering(
-    CONFIG, bilstm_width=4, **kw
+  "choice": ({"logits": (2, 4)}, ["bert/pooler/", "classifier/output_bias"]),
+  "question_answering": (
+    {"start_logits": (2, 8), "end_logits": (2, 8)},
+    ["cls/squad/output_weights"],
   ),
-  "detector": lambda **kw: models.ReplacedTokenDetector(CONFIG, **kw),
-  "masked": lambda **kw: models.MaskedLanguageModel(CONFIG, **kw),
-  "pretrained": lambda **kw: models.MaskedLanguageModel(CONFIG, True, **kw),
+  "classifier_bilstm": ({"logits": (2, 3)}, ["bilstm_1/", "classifier/"]),
+  "question_bilstm": (
+    {"start_logits": (2, 8), "end_logits": (2, 8)},
+    ["bilstm_1/", "cls/squad/output_bias"],
+  ),
+  "replaced_tokens": (
+    {"logits": (2, 8)},
+    ["discriminator_predictions/dense_1/kernel"],
+  ),
+  "roberta": ({"token_logits": (2, 8, 30)}, ["cls/predictions/output_bias"]),
+  "albert": (
+    {"token_logits": (2, 8, 30), "sentence_logits": (2, 2)},
+    ["bert/pooler/", "cls/seq_relationship/"],
+  ),
 }
 
-SHAPES = {
-  "sequence": {"logits": (2, 3)},
-  "token": {"logits": (2, 7, 5)},
-  "choice": {"logits": (2, 4)},
-  "question": {"start_logits": (2, 7), "end_logits": (2, 7)},
-  "sequence by BiLSTM": {"logits": (2, 3)},
-  "question by BiLSTM": {"start_logits": (2, 7), "end_logits": (2, 7)},
-  "detector": {"logits": (2, 7)},
-  "masked": {"token_logits": (2, 7, 50)},
-  "pretrained": {"token_logits": (2, 7, 50), "sentence_logits": (2, 2)},
-}
+
+@pytest.fixture(params=["float32", "mixed_bfloat16"])
+def global_policy(request):
+  before = keras.config.dtype_policy()
+  keras.config.set_dtype_policy(request.param)
+  yield request.param
+  keras.config.set_dtype_policy(before)
 
 
-def inputs_of(name):
-  return architectures.inputs((2, 4, 7) if name == "choice" else (2, 7))
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_each_returns_float32_logits_of_its_shapes(name):
-  for dtype in ("float32", "mixed_bfloat16"):
-    outputs = MODELS[name](dtype=dtype)(inputs_of(name))
-    assert {key: x.shape for key, x in outputs.items()} == SHAPES[name]
-    assert all(x.dtype == "float32" for x in outputs.values())
-
-
-@pytest.mark.parametrize(
-  "name, paths",
-  [
-    ("sequence", ["bert/pooler/dense/bias", "classifier/output_weights"]),
-    ("token", ["classifier/output_weights", "classifier/output_bias"]),
-    ("choice", ["bert/pooler/dense/bias", "classifier/output_weights"]),
-    ("question", ["cls/squad/output_weights", "cls/squad/output_bias"]),
-    ("sequence by BiLSTM", ["bilstm_1/", "classifier/output_weights"]),
-    ("question by BiLSTM", ["bilstm_1/", "cls/squad/output_weights"]),
-    ("detector", ["discriminator_predictions/dense_1/kernel"]),
-    ("masked", ["cls/predictions/output_bias"]),
-    ("pretrained", ["bert/pooler/dense/kernel", "cls/seq_relationship/"]),
-  ],
-)
-def test_heads_have_the_paths_of_googles_checkpoints(name, paths):
-  found = "\n".join(weight.path for weight in MODELS[name]().weights)
-  for path in paths:
-    assert path in found
-  assert ("pooler" in found) == (name in ("sequence", "choice", "pretrained"))
+@pytest.mark.parametrize("name", CASES)
+def test_each_returns_float32_logits_and_has_the_paths_of_google(
+  name, global_policy
+):
+  shapes, beginnings = CASES[name]
+  model = every_model.MODELS[name]()
+  assert model.dtype_policy.name == global_policy
+  outputs = model(every_model.make_inputs(model))
+  assert {key: x.shape for key, x in outputs.items()} == shapes
+  assert all(x.dtype == "float32" for x in outputs.values())
+  paths = [weight.path for weight in model.weights]
+  for beginning in beginnings:
+    assert any(path.startswith(beginning) for path in paths)
+  has_pooler = any("pooler" in path for path in paths)
+  assert has_pooler == ("bert/pooler/" in beginnings)
 
 
 @pytest.mark.parametrize(
@@ -86,8 +80,8 @@ def test_a_bilstm_brings_what_a_causal_encoder_has_not_read(model):
 
 
 def test_a_choice_is_scored_as_if_it_were_alone():
-  model = MODELS["choice"]()
-  inputs = inputs_of("choice")
+  model = models.MultipleChoice(CONFIG)
+  inputs = architectures.inputs((2, 4, 7))
   logits = model(inputs)["logits"]
   for choice in range(4):
     alone = {key: x[:, choice : choice + 1] for key, x in inputs.items()}
