@@ -50,6 +50,8 @@ def field(
 
 
 common = functools.partial(field, is_common=True)
+# A field without a default, which is a required flag.
+required = functools.partial(field, dataclasses.MISSING)
 
 
 def check_fields(config):

@@ -46,14 +46,12 @@ _POSITIVE = {
 class FilesConfig:
   """Files to read and write, and the number of processes."""
 
-  input_file: str = dataclasses.field(
-    metadata={
-      "help": "Text to read: paths, glob patterns, folders or"
-      " tfds:NAME?split=..., comma-separated."
-    }
+  input_file: str = options.required(
+    "Text to read: paths, glob patterns, folders or"
+    " tfds:NAME?split=..., comma-separated."
   )
-  output_file: str = dataclasses.field(
-    metadata={"help": "TFRecord files to write, comma-separated."}
+  output_file: str = options.required(
+    "TFRecord files to write, comma-separated."
   )
   input_format: str = options.common(
     "auto",

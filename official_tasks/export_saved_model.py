@@ -41,8 +41,8 @@ class ExportConfig(model_files.TrainedModelConfig):
     ValueError: a value is out of range.
   """
 
-  export_dir: str = dataclasses.field(
-    metadata={"help": "Folder of the model's versions; each export adds one."}
+  export_dir: str = options.required(
+    "Folder of the model's versions; each export adds one."
   )
   head: str | None = options.common(
     None,

@@ -53,15 +53,13 @@ class ExtractionConfig(model_files.ModelFilesConfig):
     ValueError: a value is out of range, or the output format is unknown.
   """
 
-  input_file: str = dataclasses.field(
-    metadata={"help": 'Texts, or pairs "text A ||| text B", one per line.'}
+  input_file: str = options.required(
+    'Texts, or pairs "text A ||| text B", one per line.'
   )
-  output_file: str = dataclasses.field(metadata={"help": "File to write."})
-  init_checkpoint: str = dataclasses.field(
-    metadata={
-      "help": "Checkpoint of the encoder: a prefix such as bert_model.ckpt, a"
-      " folder of safetensors, a .keras file, or a name: klue/bert-base."
-    }
+  output_file: str = options.required("File to write.")
+  init_checkpoint: str = options.required(
+    "Checkpoint of the encoder: a prefix such as bert_model.ckpt, a"
+    " folder of safetensors, a .keras file, or a name: klue/bert-base."
   )
   layers: str = options.common(
     "-1,-2,-3,-4",

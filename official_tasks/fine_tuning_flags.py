@@ -1,7 +1,5 @@
 """Flags shared by the fine-tuning scripts, and the `job.Job` made of them."""
 
-import dataclasses
-
 from absl import flags
 from etils import epy
 
@@ -27,11 +25,8 @@ def define_flags():
 
 def read_flags():
   """Returns the `Job` that the flags of `define_flags` describe."""
-  training = {
-    field.name: flags.FLAGS[field.name].value
-    for field in dataclasses.fields(training_config.TrainingConfig)
-    if field.name not in fine_tuning_config.DERIVED
-  }
+  names = fine_tuning_config.training_values()
+  training = {name: flags.FLAGS[name].value for name in names}
   return job.Job(
     program.from_flags(fine_tuning_config.FineTuningConfig), **training
   )

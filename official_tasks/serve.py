@@ -37,9 +37,7 @@ _SIZES = "[1, 2147483647]"
 class ServerConfig:
   """Model, address and limits of the server."""
 
-  model_dir: str = dataclasses.field(
-    metadata={"help": "Folder of the versions of a SavedModel."}
-  )
+  model_dir: str = options.required("Folder of the versions of a SavedModel.")
   checkpoint_dir: str | None = options.common(
     None,
     "Checkpoint that was exported, for the page's tab of attention, which a"

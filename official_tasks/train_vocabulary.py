@@ -53,14 +53,12 @@ class VocabularyConfig:
       flag does not apply to the tokenizer.
   """
 
-  input_file: str = dataclasses.field(
-    metadata={"help": "Text to read: paths or glob patterns, comma-separated."}
+  input_file: str = options.required(
+    "Text to read: paths or glob patterns, comma-separated."
   )
-  vocab_file: str = dataclasses.field(
-    metadata={
-      "help": "Vocabulary to write: vocab.txt, vocab.json (byte_bpe) or "
-      "spiece.model (sentencepiece_*)."
-    }
+  vocab_file: str = options.required(
+    "Vocabulary to write: vocab.txt, vocab.json (byte_bpe) or "
+    "spiece.model (sentencepiece_*)."
   )
   tokenizer: str = options.common(
     "wordpiece", "Tokenizer to learn a vocabulary for.", tuple(methods.METHODS)

@@ -34,7 +34,7 @@ class VisualizationConfig(model_files.TrainedModelConfig):
     ValueError: a value is out of range.
   """
 
-  text: str = dataclasses.field(metadata={"help": "Text to look at."})
+  text: str = options.required("Text to look at.")
   text_pair: str | None = options.common(
     None, "Second text of a pair, such as the context of a question."
   )

@@ -36,12 +36,8 @@ _config_classes = {}
 class OutputConfig:
   """Output of a script while it runs."""
 
-  quiet: bool = dataclasses.field(
-    default=False,
-    metadata={
-      "help": "Whether to print only results and warnings.",
-      "is_common": True,
-    },
+  quiet: bool = options.common(
+    False, "Whether to print only results and warnings."
   )
 
 

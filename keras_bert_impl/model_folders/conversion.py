@@ -25,15 +25,11 @@ KERAS_NAME = "model.keras"
 class ConversionConfig:
   """Input, output and format of the conversion."""
 
-  input: str = dataclasses.field(
-    metadata={
-      "help": "Checkpoint to read: a folder, a file, a prefix such as"
-      " bert_model.ckpt, or a name such as klue/bert-base."
-    }
+  input: str = options.required(
+    "Checkpoint to read: a folder, a file, a prefix such as"
+    " bert_model.ckpt, or a name such as klue/bert-base."
   )
-  output: str = dataclasses.field(
-    metadata={"help": "Folder to write, which must be new or empty."}
-  )
+  output: str = options.required("Folder to write, which must be new or empty.")
   format: str = options.common(
     "safetensors",
     "Output format: a TensorFlow checkpoint for Google's code, safetensors for"

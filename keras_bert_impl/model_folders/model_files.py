@@ -37,12 +37,10 @@ class ModelFilesConfig:
 class TrainedModelConfig(ModelFilesConfig):
   """A trained model, as of `trained_models.open_with_tokenizer`."""
 
-  checkpoint_dir: str = dataclasses.field(
-    metadata={
-      "help": "output_dir of a run_*.py or of a search, a folder of"
-      " sentence-transformers, or a checkpoint: a folder of safetensors, a"
-      " prefix such as bert_model.ckpt, a name such as klue/bert-base, ..."
-    }
+  checkpoint_dir: str = options.required(
+    "output_dir of a run_*.py or of a search, a folder of"
+    " sentence-transformers, or a checkpoint: a folder of safetensors, a"
+    " prefix such as bert_model.ckpt, a name such as klue/bert-base, ..."
   )
 
 

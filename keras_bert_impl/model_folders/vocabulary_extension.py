@@ -3,6 +3,7 @@
 import dataclasses
 import os
 
+from keras_bert_impl import files
 from keras_bert_impl.checkpoints import extension
 from keras_bert_impl.tokenizers.formats import (
   tokenizer_json_writing,
@@ -102,19 +103,13 @@ def _normalize(tokenizer, word):
 def _read_words(path):
   """Returns {word: number of its first line}."""
   words = {}
-  try:
-    with open(path, encoding="utf-8") as file:
-      for number, line in enumerate(file, start=1):
-        word = line.strip()
-        if len(word.split()) > 1:
-          raise ValueError(
-            f"{path}, line {number}: {word!r} is several words: give one per "
-            "line."
-          )
-        if word:
-          words.setdefault(word, number)
-  except UnicodeDecodeError as error:
-    raise ValueError(
-      f"{path} is not UTF-8 text: {error}. Convert the file."
-    ) from error
+  lines = files.decode(files.read_bytes(path), path).split("\n")
+  for number, line in enumerate(lines, start=1):
+    word = line.strip()
+    if len(word.split()) > 1:
+      raise ValueError(
+        f"{path}, line {number}: {word!r} is several words: give one per line."
+      )
+    if word:
+      words.setdefault(word, number)
   return words

@@ -425,7 +425,7 @@ BAD_INPUTS = {
     "words.txt, line 2: nothing is left of '\\x00\\x00\\x00'",
   ),
   "no new words": (words(b"heart\n"), "words.txt must have a word that is not"),
-  "words that are no text": (words(b"\xff\xfe"), "words.txt is not UTF-8"),
+  "words that are no text": (words(b"\xff\xfe"), "words.txt:1 is not UTF-8"),
   "no file of words": (
     words(b"", extend_vocab="/no/words.txt"),
     "/no/words.txt",

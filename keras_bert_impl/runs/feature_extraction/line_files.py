@@ -6,11 +6,12 @@ import json
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_impl import files
+
 
 def read_lines(path):
   """Yields the lines of a UTF-8 file, without white space around them."""
-  if not tf.io.gfile.exists(path):
-    raise FileNotFoundError(f"input_file ({path}) does not exist.")
+  files.check_exists(path, "input_file")
   with tf.io.gfile.GFile(path, "rb") as file:
     for number, line in enumerate(file, start=1):
       try:

@@ -73,7 +73,9 @@ def _with_states(experiment, data, split, lengths):
       total=len(order),
       unit="row",
     )
-    _write(path, states)
+    with files.writing(path) as file:
+      for array in states:
+        file.write(array.tobytes())
     manifest.write(path, origin, {"num_records": len(order), "counts": {}})
   values = np.memmap(path, column.dtype, "r", shape=shape)
   starts = np.zeros(len(rows), np.int64)
@@ -143,20 +145,3 @@ def _encode(experiment, batches, lengths):
       # The last batch may end in rows of padding, for which no length is left.
       for states, length in zip(part.numpy(), lengths, strict=False):
         yield states[:length]
-
-
-def _write(path, arrays):
-  """Writes arrays one after the other into a file, atomically.
-
-  Raises:
-    OSError: it cannot be written; names the file.
-  """
-  try:
-    with files.writing(path) as file:
-      for array in arrays:
-        file.write(array.tobytes())
-  except OSError as error:
-    raise OSError(
-      f"{path} cannot be written ({error.strerror}): make room or get the right"
-      " to write there, or choose another --output_dir."
-    ) from error

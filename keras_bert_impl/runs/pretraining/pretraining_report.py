@@ -42,8 +42,27 @@ def scores(results, task):
   if not evaluation:
     return
   data = "held-out" if evaluated_file(results) else "training-data"
-  for score in _scores(evaluation, task):
-    yield score._replace(name=f"{data} {score.name}")
+  guesses = task.guesses(evaluation)
+  for name, short in task.short_names.items():
+    found = {
+      what: evaluation[f"{name}_{what}"]
+      for what in ("accuracy", "number", "precision", "recall", "perplexity")
+      if evaluation.get(f"{name}_{what}") is not None
+    }
+    title = f"{data} {short}"
+    if "accuracy" in found:
+      accuracy, number = found["accuracy"], found.get("number")
+      yield Score(
+        f"{title} accuracy",
+        f"{accuracy:.1%}",
+        intervals.wilson(accuracy * number, number) if number else None,
+        guesses.get(name, ""),
+      )
+    if "recall" in found:
+      rates = f"{found['precision']:.1%}, {found['recall']:.1%}"
+      yield Score(f"{title} precision, recall", rates)
+    if "perplexity" in found:
+      yield Score(f"{title} perplexity", f"{found['perplexity']:.1f}")
 
 
 def evaluated_file(results):
@@ -77,31 +96,6 @@ def write(folder, task, config, sample_lengths, filled):
       _data(results, config, sample_lengths(_ROWS_MEASURED)),
     ],
   )
-
-
-def _scores(evaluation, task):
-  """Yields the `Score`s of each loss, without the name of the data."""
-  guesses = task.guesses(evaluation)
-  for name, short in task.short_names.items():
-    accuracy = evaluation.get(f"{name}_accuracy")
-    if accuracy is not None:
-      number = evaluation.get(f"{name}_number")
-      interval = number and intervals.wilson(accuracy * number, number)
-      yield Score(
-        f"{short} accuracy",
-        f"{accuracy:.1%}",
-        interval or None,
-        guesses.get(name, ""),
-      )
-    if f"{name}_recall" in evaluation:
-      precision, recall = (
-        evaluation[f"{name}_{kind}"] for kind in ("precision", "recall")
-      )
-      rates = f"{precision:.1%}, {recall:.1%}"
-      yield Score(f"{short} precision, recall", rates)
-    if f"{name}_perplexity" in evaluation:
-      perplexity = evaluation[f"{name}_perplexity"]
-      yield Score(f"{short} perplexity", f"{perplexity:.1f}")
 
 
 def _scores_section(results, task):

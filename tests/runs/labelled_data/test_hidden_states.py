@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert_impl import configs, models
+from keras_bert_impl import configs, file_errors, models
 from keras_bert_impl.runs.fine_tuning import run_actions, search
 from keras_bert_impl.runs.labelled_data import hidden_states
 from keras_bert_impl.tasks.basics import example_types, fine_tuning
@@ -214,9 +214,11 @@ def test_a_full_disk_is_one_line(trained, model_folder, tmp_path, monkeypatch):
       raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
   monkeypatch.setattr(os, "fsync", fill)
-  message = r"train.hidden_states cannot be written \(No space left.*make room"
-  with pytest.raises(OSError, match=message):
+  with pytest.raises(OSError) as error:
     add_states(make_setup(model_folder, tmp_path), trained.experiment)
+  line = file_errors.explained(error.value)
+  assert "train.hidden_states cannot be written (No space left" in line
+  assert "make room" in line
   assert not list((tmp_path / "records").glob("*.hidden_states*"))
 
 
