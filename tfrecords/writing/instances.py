@@ -11,8 +11,12 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
+from etils import epy
 
-from keras_bert_impl.tokenizers.graph import text_batches
+# The flags of the scripts, which are told before TensorFlow is imported, are of
+# the packings, which come here.
+with epy.lazy_imports():
+  from keras_bert_impl.tokenizers.graph import text_batches
 
 _SENTENCES_PER_CALL = 4096
 
