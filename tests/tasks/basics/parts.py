@@ -50,20 +50,20 @@ def write(evaluator, examples, rows, outputs, folder, scores=None):
   return evaluator.write(examples, answers, scores, str(folder))
 
 
-def plot(evaluator, examples, rows, outputs, path):
-  """Draws the picture of outputs; returns whether there is one."""
+def judge(evaluator, examples, rows, outputs, folder=None):
+  """Returns (scores, intervals, judgement) of outputs, and draws the scores.
+
+  Args:
+    folder: where to; None where there is nothing to draw.
+  """
   answers = evaluator.answers(examples, rows, outputs)
   scores = evaluator.score(examples, answers)
   figure = evaluator.plot(examples, answers, scores)
+  assert (figure is None) == (folder is None)
   if figure:
+    path = folder / "new" / "scores.png"
     pictures.save(figure, path)
-  return figure is not None
-
-
-def judge(evaluator, examples, rows, outputs):
-  """Returns (scores, intervals, judgement) of outputs."""
-  answers = evaluator.answers(examples, rows, outputs)
-  scores = evaluator.score(examples, answers)
+    assert path.read_bytes().startswith(b"\x89PNG")
   return (
     scores,
     evaluator.intervals(examples, answers, scores),

@@ -29,11 +29,6 @@ def fixture_beam():
   return pytest.importorskip("apache_beam")
 
 
-@pytest.fixture(name="vocab_file", scope="module")
-def fixture_vocab_file(tmp_path_factory):
-  return corpus.write_vocabulary(tmp_path_factory.mktemp("model"))
-
-
 @pytest.fixture(name="text", scope="module")
 def fixture_text(tmp_path_factory):
   return corpus.write_text(tmp_path_factory.mktemp("text"), num_documents=900)

@@ -22,11 +22,6 @@ from tfrecords.writing import shards, writer, writing_config
 CLS, SEP, MASK = 3, 4, 5
 
 
-@pytest.fixture(name="vocab_file", scope="module")
-def fixture_vocab_file(tmp_path_factory):
-  return corpus.write_vocabulary(tmp_path_factory.mktemp("model"))
-
-
 @pytest.fixture(name="text", scope="module")
 def fixture_text(tmp_path_factory):
   return corpus.write_text(tmp_path_factory.mktemp("text"))
