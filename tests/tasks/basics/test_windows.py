@@ -21,23 +21,6 @@ def spans_of(found, text):
   )
 
 
-def best_windows(spans, length):
-  """Returns the best window of each piece of one text, list of int."""
-  starts, ends = zip(*spans)
-  found = windows.Windows(
-    int64([0] * len(spans)), int64(starts), int64(ends), [False]
-  )
-  best, _ = windows.best_windows(found, int64([length]))
-  return best[0].numpy().tolist()
-
-
-def test_a_piece_belongs_to_the_window_with_the_most_context():
-  # The example of the original: "bought" has 1 word of context to its right
-  # in B = (3, 8) and 3 to its left in C = (6, 11).
-  spans = [(0, 5), (3, 8), (6, 11)]
-  assert best_windows(spans, 11) == [0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2]
-
-
 def _original_spans(length, size, stride):
   """The doc spans of the original, but for a stride above the size."""
   spans = [(0, min(size, length))]

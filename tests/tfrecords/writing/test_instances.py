@@ -20,18 +20,6 @@ def test_sequences_have_a_separator_after_every_segment():
   ]
 
 
-def test_every_text_of_a_packed_row_begins_anew():
-  chunk = chunk_of([[3, 2], [4]])
-  row = [
-    instances.Instance(((1, 3), (5, 6))),
-    instances.Instance(((0, 2),)),
-  ]
-  assert list(instances.sequences(chunk, [row], cls_id=-1, sep_id=-2)) == [
-    [-1, 1, 2, -2, 5, -2, -1, 0, 1, -2]
-  ]
-  assert instances.sequence_ids(row) == [1] * 6 + [2] * 4
-
-
 class Letters:
   """Tokenizes into letters; spaces are no tokens."""
 

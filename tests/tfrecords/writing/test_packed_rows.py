@@ -15,11 +15,6 @@ def fill(lengths, room, seed=1):
   return packed_rows.fill(texts_of(lengths), room, random.Random(seed))
 
 
-def test_the_tokens_of_a_text_are_counted_with_its_special_ones():
-  assert instances.Instance(((3, 7),)).num_tokens == 6
-  assert instances.Instance(((3, 7), (9, 10))).num_tokens == 8
-
-
 def test_each_text_goes_where_it_leaves_the_least_room():
   rows = fill([4, 10, 7, 3, 6], 10)
   lengths = sorted([text.num_tokens for text in row] for row in rows)
