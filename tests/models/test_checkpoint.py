@@ -73,25 +73,9 @@ def test_what_is_drawn_afterwards_depends_on_the_seed_alone():
   np.testing.assert_array_equal(*values)
 
 
-def test_a_bare_encoder_has_no_head_to_give(tmp_path):
-  encoder = models.from_checkpoint(PARITY / "bert_classifier")
-  encoder.save(tmp_path / "encoder.keras")
-  with pytest.raises(ValueError, match="encoder.keras has no head"):
-    models.from_checkpoint(tmp_path / "encoder.keras", heads=True)
-
-
-def test_a_keras_file_gives_the_same_outputs(tmp_path):
-  model = models.from_checkpoint(PARITY / "bert_classifier", heads=True)
-  model.save(tmp_path / "model.keras")
-  again = models.from_checkpoint(tmp_path / "model.keras", heads=True)
-  inputs = {
-    "input_ids": np.array([[3, 4, 5]]),
-    "input_mask": np.array([[1, 1, 0]]),
-    "segment_ids": np.array([[0, 1, 0]]),
-  }
-  np.testing.assert_array_equal(
-    model(inputs)["logits"], again(inputs)["logits"]
-  )
+def test_a_bare_encoder_has_no_head_to_give():
+  with pytest.raises(ValueError, match="modernbert_encoder.* has no head"):
+    models.from_checkpoint(PARITY / "modernbert_encoder", heads=True)
 
 
 def test_an_electra_run_gives_its_discriminator(tmp_path):

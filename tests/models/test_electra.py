@@ -68,13 +68,6 @@ def test_the_discriminator_sees_what_the_generator_drew():
   )
 
 
-def test_the_embeddings_are_one_layer_for_both():
-  model = make_model()
-  assert model.generator.embeddings is model.encoder.embeddings
-  tables = [w.path for w in model.weights if "word_embeddings" in w.path]
-  assert tables == ["bert/embeddings/word_embeddings"]
-
-
 def test_the_detectors_gradient_does_not_reach_the_generators_blocks():
   model = make_model()
   with layers.random_seed([1, 2]), tf.GradientTape() as tape:
@@ -85,12 +78,6 @@ def test_the_detectors_gradient_does_not_reach_the_generators_blocks():
   ):
     is_generators = variable.path.startswith(("generator/", "cls/"))
     assert (gradient is None) == is_generators, variable.path
-
-
-def test_its_discriminator_has_the_paths_of_any_encoder():
-  paths = {weight.path for weight in make_model().weights}
-  encoder = models.TransformerEncoder(CONFIG, use_pooler=False)
-  assert {weight.path for weight in encoder.weights} <= paths
 
 
 def test_other_embeddings_for_the_generator_are_refused():

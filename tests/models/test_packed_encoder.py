@@ -15,7 +15,6 @@ FAMILIES = {
   "roberta": dataclasses.replace(
     BERT, position_offset=2, type_vocab_size=1, max_position_embeddings=18
   ),
-  "albert": dataclasses.replace(BERT, embedding_size=8, num_hidden_groups=1),
   "distilbert": dataclasses.replace(
     BERT, type_vocab_size=0, position_embedding_type="sinusoidal"
   ),
@@ -29,7 +28,6 @@ FAMILIES = {
     BERT, **architectures.DEBERTA, norm_rel_ebd="layer_norm"
   ),
   "modernbert": dataclasses.replace(BERT, **architectures.MODERNBERT),
-  "left_to_right": dataclasses.replace(BERT, use_causal_mask=True),
   "right_to_left": dataclasses.replace(BERT, **architectures.RIGHT_TO_LEFT),
   "pair": dataclasses.replace(BERT, **architectures.PAIR),
 }

@@ -73,9 +73,12 @@ def test_training_it_trains_its_encoder():
   assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 @pytest.mark.parametrize(
-  "jit_compile", [False, pytest.param(True, marks=pytest.mark.xla)]
+  ("dtype", "jit_compile"),
+  [
+    ("float32", False),
+    pytest.param("mixed_bfloat16", True, marks=pytest.mark.xla),
+  ],
 )
 def test_every_weight_has_a_gradient_that_depends_on_the_seed_alone(
   dtype, jit_compile
