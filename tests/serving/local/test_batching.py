@@ -137,6 +137,7 @@ def test_a_full_queue_refuses_and_goes_on(batcher):
   assert caught.value.status == 503
   signature.is_open.set()
   assert answers(futures) == [[2, 4, 6, 8]] * 9
+  assert signature.batches == [(4, 1)] * 9
 
 
 def test_closing_answers_what_waits_and_takes_no_more():

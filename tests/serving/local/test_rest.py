@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import functools
 import json
 import re
 
@@ -16,17 +17,16 @@ PREDICT = "/v1/models/toy:predict"
 
 
 @pytest.fixture(scope="module")
-def clients():
-  """A client of each stand-in that is asked for, by its head."""
+def client_of():
+  """Returns a function from a head to a client of its stand-in."""
   with contextlib.ExitStack() as stack:
 
-    class Clients(dict):
-      def __missing__(self, head):
-        client = local_server.client(stand_ins.Served(head))
-        self[head] = stack.enter_context(client)
-        return self[head]
+    @functools.cache
+    def connect(head):
+      client = local_server.client(stand_ins.Served(head))
+      return stack.enter_context(client)
 
-    yield Clients()
+    yield connect
 
 
 def content_of(response, status=200):
@@ -126,20 +126,20 @@ NUMBERS = {"numbers": [0.1, -3e-9], "ids": [1, -2, 3], "flags": True}
     ),
   ],
 )
-def test_a_request_gets_its_reply(clients, head, body, reply):
-  assert post(clients[head], body) == reply
+def test_a_request_gets_its_reply(client_of, head, body, reply):
+  assert post(client_of(head), body) == reply
 
 
-def test_a_batch_of_zero_is_answered_in_column_form(clients):
-  outputs = post(clients["classification"], {"inputs": []})["outputs"]
+def test_a_batch_of_zero_is_answered_in_column_form(client_of):
+  outputs = post(client_of("classification"), {"inputs": []})["outputs"]
   assert outputs["label"] == outputs["probabilities"] == []
   # In row form there is no such request, as in TF Serving.
-  response = clients["regression"].post(PREDICT, json={"instances": []})
+  response = client_of("regression").post(PREDICT, json={"instances": []})
   assert "not empty" in error_of(response)
 
 
-def test_numbers_without_a_value_are_tokens_of_their_own(clients):
-  response = clients["plain"].post(
+def test_numbers_without_a_value_are_tokens_of_their_own(client_of):
+  response = client_of("plain").post(
     PREDICT, content='{"instances": [[NaN, Infinity], [-Infinity, 1]]}'
   )
   assert response.text == (
@@ -157,12 +157,12 @@ def test_floats_are_written_with_as_few_digits_as_tell_them():
   assert all(len(repr(abs(value))) <= 13 for value in again)
 
 
-def test_classify_gives_labels_with_scores(clients):
+def test_classify_gives_labels_with_scores(client_of):
   body = {
     "signature_name": "classify",
     "examples": [{"text": "a good one"}, {"text": {"b64": "6rCA"}}],
   }
-  answer = post(clients["classification"], body, "/v1/models/toy:classify")
+  answer = post(client_of("classification"), body, "/v1/models/toy:classify")
   assert answer == {
     "results": [
       [["negative", 0.25], ["positive", 0.75]],
@@ -171,13 +171,13 @@ def test_classify_gives_labels_with_scores(clients):
   }
 
 
-def test_a_context_is_part_of_every_example(clients):
+def test_a_context_is_part_of_every_example(client_of):
   body = {
     "signature_name": "regress",
     "context": {"text": ["four"]},
     "examples": [{}, {"other": 1}, {"text": "고양이"}],
   }
-  answer = post(clients["regression"], body, "/v1/models/toy:regress")
+  answer = post(client_of("regression"), body, "/v1/models/toy:regress")
   assert answer == {"results": [4.0, 4.0, 3.0]}
 
 
@@ -264,11 +264,11 @@ BAD_REQUESTS = {
   [(head, *row) for head, rows in BAD_REQUESTS.items() for row in rows],
 )
 def test_a_bad_request_gets_one_line_and_the_server_stays(
-  clients, head, body, message
+  client_of, head, body, message
 ):
-  error = error_of(clients[head].post(PREDICT, content=body))
+  error = error_of(client_of(head).post(PREDICT, content=body))
   assert re.search(message, error), error
-  assert clients[head].get("/health").json()["status"] == "ok"
+  assert client_of(head).get("/health").json()["status"] == "ok"
 
 
 @pytest.mark.parametrize(
@@ -292,17 +292,17 @@ def test_a_bad_request_gets_one_line_and_the_server_stays(
   ],
 )
 def test_bad_examples_are_refused(
-  clients, head, signature, method, examples, message
+  client_of, head, signature, method, examples, message
 ):
   body = {"signature_name": signature, "examples": examples}
-  response = clients[head].post(
+  response = client_of(head).post(
     f"/v1/models/toy:{method}", content=json.dumps(body)
   )
   assert message in error_of(response)
 
 
-def test_a_long_string_or_request_is_refused_in_words(clients):
-  client = clients["regression"]
+def test_a_long_string_or_request_is_refused_in_words(client_of):
+  client = client_of("regression")
   longest = "x" * local_server.LIMITS.text_bytes
   assert post(client, {"instances": [longest]})["predictions"] == [1000.0]
   error = error_of(client.post(PREDICT, json={"instances": ["x" * 2**20]}))
@@ -312,14 +312,14 @@ def test_a_long_string_or_request_is_refused_in_words(clients):
   assert "2097153 bytes" in error and "--max_request_bytes" in error
 
 
-def test_the_status_tells_the_version(clients):
+def test_the_status_tells_the_version(client_of):
   status = {
     "version": "1",
     "state": "AVAILABLE",
     "status": {"error_code": "OK", "error_message": ""},
   }
   for path in ("/v1/models/toy", "/v1/models/toy/versions/1", "/v1/Models/toy"):
-    content = content_of(clients["regression"].get(path))
+    content = content_of(client_of("regression").get(path))
     assert content == {"model_version_status": [status]}
 
 
@@ -344,19 +344,19 @@ def test_the_status_tells_the_version(clients):
   ],
 )
 def test_wrong_paths_are_errors_as_of_tf_serving(
-  clients, method, path, status, message
+  client_of, method, path, status, message
 ):
-  response = clients["regression"].request(method, path)
+  response = client_of("regression").request(method, path)
   assert message in error_of(response, status)
 
 
-def test_a_version_may_be_named_and_health_names_it(clients):
+def test_a_version_may_be_named_and_health_names_it(client_of):
   body = {"instances": ["four"]}
   path = "/v1/models/toy/versions/1:predict"
-  assert post(clients["regression"], body, path) == {"predictions": [4.0]}
+  assert post(client_of("regression"), body, path) == {"predictions": [4.0]}
   health = {"status": "ok", "model": "toy", "version": 1}
   for path in ("/health", "/healthz"):
-    assert clients["regression"].get(path).json() == health
+    assert client_of("regression").get(path).json() == health
 
 
 OWN, FOREIGN = "http://127.0.0.1:8501", "http://evil.example"
@@ -390,8 +390,8 @@ CROSS = {"Sec-Fetch-Site": "cross-site"}
     (CROSS | {"Sec-Fetch-Mode": "navigate"}, OF_OTHERS),
   ],
 )
-def test_requests_of_other_sites_are_refused(clients, headers, error):
-  client = clients["regression"]
+def test_requests_of_other_sites_are_refused(client_of, headers, error):
+  client = client_of("regression")
   response = client.post(PREDICT, json={"inputs": ["a"]}, headers=headers)
   if error:
     assert error in error_of(response, 403)
@@ -399,23 +399,23 @@ def test_requests_of_other_sites_are_refused(clients, headers, error):
     assert response.json() == {"outputs": [1.0]}
 
 
-def test_a_link_from_another_site_opens_the_page(clients):
+def test_a_link_from_another_site_opens_the_page(client_of):
   headers = CROSS | {"Sec-Fetch-Mode": "navigate"}
-  assert clients["regression"].get("/", headers=headers).status_code == 200
+  assert client_of("regression").get("/", headers=headers).status_code == 200
   # An image or a script of another site is no link.
   headers = CROSS | {"Sec-Fetch-Mode": "no-cors"}
-  response = clients["regression"].get("/", headers=headers)
+  response = client_of("regression").get("/", headers=headers)
   assert OF_OTHERS in error_of(response, 403)
 
 
-def test_the_page_may_load_nothing_from_elsewhere(clients):
-  response = clients["regression"].get("/")
+def test_the_page_may_load_nothing_from_elsewhere(client_of):
+  response = client_of("regression").get("/")
   assert response.headers["content-type"].startswith("text/html")
   policy = response.headers["content-security-policy"]
   assert "default-src 'none'" in policy
   assert "unsafe" not in policy
   assert "TensorFlow Serving" in response.text
   for path in ("/", "/page.css", "/page.js"):
-    response = clients["regression"].get(path)
+    response = client_of("regression").get(path)
     assert response.status_code == 200
     assert response.headers["x-content-type-options"] == "nosniff"
