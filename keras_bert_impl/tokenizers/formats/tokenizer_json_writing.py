@@ -69,7 +69,7 @@ def add(folder, model_type):
   """
   try:
     path = vocabulary_files.find_file(folder)
-    if vocabulary_files.is_tokenizer_json(path):
+    if vocabulary_files.format_of(path) == vocabulary_files.TOKENIZER_JSON:
       return
     options = tokenizer_options.resolve(path, model_type)
     vocabulary = vocabularies.Vocabulary.load(path, family=options.family)

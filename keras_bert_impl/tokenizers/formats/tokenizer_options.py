@@ -159,7 +159,7 @@ def resolve(vocab_file, default_family=None, **given):
     ValueError: the tokenizer of this file does not have the option, or the
       family is unknown.
   """
-  kind = _kind_of(vocab_file)
+  kind = vocabulary_files.format_of(vocab_file)
   given = {name: value for name, value in given.items() if value is not None}
   for name in given:
     if name not in _option_names(kind):
@@ -285,12 +285,6 @@ def _load(kind, path, stored, family):
   if kind == WORDPIECE:
     _check_foreign(stored, options, path)
   return options
-
-
-def _kind_of(vocab_file):
-  if vocabulary_files.is_tokenizer_json(vocab_file):
-    return vocabulary_files.TOKENIZER_JSON
-  return vocabulary_files.kind_of(vocab_file)
 
 
 def _check_family(name, place=""):

@@ -25,6 +25,7 @@ from keras_bert_impl.tokenizers.formats.vocabulary_files import (
   ROLES,
   ROLES_FILE,
   SENTENCEPIECE,
+  TOKENIZER_JSON,
   WORDPIECE,
 )
 
@@ -116,9 +117,9 @@ class Vocabulary:
         WordPiece, lacks one of the special tokens.
     """
     path = os.fspath(path)
-    if vocabulary_files.is_tokenizer_json(path):
+    kind = vocabulary_files.format_of(path)
+    if kind == TOKENIZER_JSON:
       return _load_tokenizer_json(cls, path)
-    kind = vocabulary_files.kind_of(path)
     content = files.read_bytes(path, "vocab_file")
     family = families.FAMILIES[
       family or tokenizer_options.find_family(path) or families.DEFAULT
@@ -223,9 +224,8 @@ class Vocabulary:
     Raises:
       ValueError: if the name of `path` is that of another kind.
     """
-    is_json = vocabulary_files.is_tokenizer_json(path)
-    kind = None if is_json else vocabulary_files.kind_of(path)
-    if kind != (None if self.rules else self.kind):
+    form = TOKENIZER_JSON if self.rules else self.kind
+    if vocabulary_files.format_of(path) != form:
       raise ValueError(
         f"{os.fspath(path)} cannot hold the vocabulary of {self.origin}: name "
         f"it like {file_name(self)}."

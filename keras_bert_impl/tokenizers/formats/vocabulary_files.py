@@ -43,11 +43,6 @@ WORD_START = "\u2581"
 ROLES = ("pad", "unk", "cls", "sep", "mask")
 
 
-def is_tokenizer_json(path):
-  """Returns whether `path` is named tokenizer.json."""
-  return _name(path) == TOKENIZER_JSON
-
-
 def read_tokenizer_json(path):
   """Returns the content of a tokenizer.json, dict; not to be changed.
 
@@ -80,17 +75,25 @@ def _guess_model(model):
   return "Unigram" if "unk_id" in model else "WordPiece"
 
 
-def kind_of(path):
-  """Returns the kind of the vocabulary file `path`, by its name.
-
-  A tokenizer.json says its kind itself, so that it must exist.
-  """
+def format_of(path):
+  """Returns TOKENIZER_JSON or the kind of another vocabulary, by its name."""
   name = _name(path)
   if name == TOKENIZER_JSON:
-    return MODELS[read_tokenizer_json(path)["model"]["type"]]
+    return name
   if name.endswith(".json"):
     return BYTE_BPE
   return SENTENCEPIECE if name.endswith(_MODEL_ENDS) else WORDPIECE
+
+
+def kind_of(path):
+  """Returns the kind of the vocabulary file `path`.
+
+  A tokenizer.json says its kind itself, so that it must exist.
+  """
+  form = format_of(path)
+  if form == TOKENIZER_JSON:
+    return MODELS[read_tokenizer_json(path)["model"]["type"]]
+  return form
 
 
 def merges_path(path):

@@ -63,7 +63,9 @@ class BytePairTokenizer(tokenizer.Tokenizer):
     **named,
   ):
     paths = [vocab_file]
-    if not vocabulary_files.is_tokenizer_json(vocab_file):
+    if (
+      vocabulary_files.format_of(vocab_file) != vocabulary_files.TOKENIZER_JSON
+    ):
       paths.append(merges_file or vocabulary_files.merges_path(vocab_file))
     options = tokenizer_options.BytePairOptions(*options, **named)
     super().__init__(_BytePairs, options, paths, name)
