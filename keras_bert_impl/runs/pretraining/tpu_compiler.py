@@ -5,6 +5,7 @@ JAX.
 """
 
 import logging
+import math
 import os
 import re
 import time
@@ -213,9 +214,7 @@ def _all_reduces(hlo):
   for shapes in _REDUCED.findall(hlo):
     size = 0
     for _, bits, dimensions in _SHAPE.findall(shapes):
-      number = 1
-      for dimension in filter(None, dimensions.split(",")):
-        number *= int(dimension)
+      number = math.prod(map(int, filter(None, dimensions.split(","))))
       size += number * int(bits or 8) // 8
     sizes.append(size)
   return sizes
