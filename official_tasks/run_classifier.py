@@ -152,8 +152,7 @@ def main():
     majority.predict(data_set, config, settings, FLAGS.output_dir)
     return
   job = fine_tuning_flags.read_flags()
-  reader = labelled_splits.Reader(data_set, config, job.settings)
-  splits = reader.read()
+  splits, counts = labelled_splits.read(data_set, config, job.settings)
   labels = None
   if data_set.labels is None:
     splits = {
@@ -162,12 +161,12 @@ def main():
     }
   else:
     labels = _labels(data_set, splits, job)
-    _check_labels(labels, splits, reader.counts)
+    _check_labels(labels, splits, counts)
   job.run(
     _parts(config, data_set, job, labels, splits),
     splits,
     dataclasses.asdict(config),
-    reader.counts,
+    counts,
   )
   if data_set.note:
     print(f"\n{data_set.note}")

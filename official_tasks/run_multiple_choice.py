@@ -72,8 +72,7 @@ def main():
   config = program.from_flags(MultipleChoiceConfig)
   data_set = _data_set(config)
   job = fine_tuning_flags.read_flags()
-  reader = labelled_splits.Reader(data_set, config, job.settings)
-  splits = reader.read()
+  splits, counts = labelled_splits.read(data_set, config, job.settings)
   num_choices = choice_data.count_choices([*itertools.chain(*splits.values())])
   logging.info("Each example has %d choices.", num_choices)
   parts = fine_tuning.FineTuning(
@@ -83,7 +82,7 @@ def main():
     multiple_choice.MultipleChoiceTask(job.encoder_config, num_choices),
     multiple_choice.ChoiceEvaluator(),
   )
-  job.run(parts, splits, dataclasses.asdict(config), reader.counts)
+  job.run(parts, splits, dataclasses.asdict(config), counts)
 
 
 program.define_flags(MultipleChoiceConfig)

@@ -146,7 +146,7 @@ def read_needed(settings, dev_fraction, find, read, hold_out):
   return splits
 
 
-class Reader:
+def read(data_set, config, settings):
   """Reads the splits that a run needs.
 
   Args:
@@ -154,73 +154,51 @@ class Reader:
     config: `SplitsConfig`.
     settings: `fine_tuning_config.FineTuningConfig`.
 
-  Attributes:
-    counts: {split: {what: int}}, rows that were left out.
+  Returns:
+    {split: list of examples}, "dev..." before "test...", and
+    {split: {what: int}}, rows that were left out.
+
+  Raises:
+    ValueError: a split that is needed is missing or malformed.
+    FileNotFoundError: a file does not exist.
   """
+  counts = {}
 
-  def __init__(self, data_set, config, settings):
-    self._data_set = data_set
-    self._config = config
-    self._settings = settings
-    self.counts = {}
-    given = {
-      "train": config.train_file,
-      "dev": config.dev_file,
-      "test": config.test_file,
-    }
-    self._files = {
-      split: program.split_names(names)
-      for split, names in given.items()
-      if names
-    }
+  def paths_of(split):
+    named = getattr(config, f"{split}_file", None)
+    if named:
+      return program.split_names(named)
+    source = data_set.splits.get(split)
+    return data_sets.paths_of(source, config.data_dir) if source else []
 
-  def read(self):
-    """Returns {split: list of examples}, "dev..." before "test...".
+  def find(kind, flag):
+    names = [s for s in data_set.splits if s.startswith(kind)] or [kind]
+    found = {split: paths_of(split) for split in names}
+    if not any(found.values()):
+      raise ValueError(_missing(data_set, config, kind, flag))
+    return {split: paths for split, paths in found.items() if paths}
 
-    Raises:
-      ValueError: a split that is needed is missing or malformed.
-      FileNotFoundError: a file does not exist.
-    """
-    return read_needed(
-      self._settings,
-      self._config.dev_fraction,
-      self._find,
-      self._read,
-      data_sets.hold_out,
-    )
-
-  def _find(self, kind, flag):
-    """Returns {split: paths} of the splits whose names begin with `kind`."""
-    names = [s for s in self._data_set.splits if s.startswith(kind)]
-    names = [s for s in names or [kind] if self._paths(s)]
-    if not names:
-      raise ValueError(self._missing(kind, flag))
-    return {split: self._paths(split) for split in names}
-
-  def _missing(self, kind, flag):
-    """Returns the error message for a split without files."""
-    remedy = f"give --{kind}_file"
-    if kind in self._data_set.splits and not self._config.is_custom:
-      remedy += f" or --data_dir, the folder of {self._data_set.name}"
-    if kind == "dev":
-      remedy += ", or --dev_fraction to hold out some training examples"
-    return " ".join(filter(None, (f"{flag}: {remedy}.", self._data_set.note)))
-
-  def _paths(self, split):
-    """Returns the paths of a split, list of str; [] if it has no files."""
-    if split in self._files:
-      return self._files[split]
-    source = self._data_set.splits.get(split)
-    folder = self._config.data_dir
-    return data_sets.paths_of(source, folder) if source else []
-
-  def _read(self, split, paths):
-    sources = self._data_set.splits
+  def read_split(split, paths):
     # A split that was not published has the format of another split.
-    source = sources.get(split) or next(iter(sources.values()))
-    counts = self.counts[split] = collections.Counter()
-    examples = source.read(paths, not split.startswith("test"), counts)
+    source = data_set.splits.get(split) or next(iter(data_set.splits.values()))
+    left_out = counts[split] = collections.Counter()
+    examples = source.read(paths, not split.startswith("test"), left_out)
     logging.info("%s: %d examples of %s.", split, len(examples), paths)
-    for what, number in counts.items():
+    for what, number in left_out.items():
       logging.warning("%s: %d %s were left out.", split, number, what)
     return examples
+
+  splits = read_needed(
+    settings, config.dev_fraction, find, read_split, data_sets.hold_out
+  )
+  return splits, counts
+
+
+def _missing(data_set, config, kind, flag):
+  """Returns the error message for a split without files."""
+  remedy = f"give --{kind}_file"
+  if kind in data_set.splits and not config.is_custom:
+    remedy += f" or --data_dir, the folder of {data_set.name}"
+  if kind == "dev":
+    remedy += ", or --dev_fraction to hold out some training examples"
+  return " ".join(filter(None, (f"{flag}: {remedy}.", data_set.note)))

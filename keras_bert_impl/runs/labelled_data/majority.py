@@ -50,7 +50,7 @@ def predict(data_set, config, settings, output_dir):
     )
   # Not to train: to count.
   needed = dataclasses.replace(settings, do_train=True)
-  splits = labelled_splits.Reader(data_set, config, needed).read()
+  splits, _ = labelled_splits.read(data_set, config, needed)
   shares = _shares(splits.pop("train"), data_set.labels)
   evaluator = text_scores.ClassEvaluator(
     tuple(shares), data_set.metrics, data_set.submissions

@@ -31,12 +31,12 @@ def write(path, name, count):
 
 def read(name, settings, **config):
   """Returns {split: number of examples}."""
-  reader = labelled_splits.Reader(
+  splits, _ = labelled_splits.read(
     data_sets.find(classification_data.DATA_SETS, name),
     labelled_splits.SplitsConfig(task_name=name, **config),
     fine_tuning_config.FineTuningConfig(**settings),
   )
-  return {split: len(examples) for split, examples in reader.read().items()}
+  return {split: len(examples) for split, examples in splits.items()}
 
 
 TRAIN, EVAL, PREDICT = (
