@@ -17,7 +17,8 @@ program.define_flags(conversion.ConversionConfig)
 
 def main():
   """Converts as the flags say."""
-  conversion.convert(program.from_flags(conversion.ConversionConfig))
+  config = program.from_flags(conversion.ConversionConfig)
+  conversion.print_summary(config, conversion.convert(config))
 
 
 if __name__ == "__main__":

@@ -23,26 +23,24 @@ from etils import epy
 from keras_bert_impl import options
 from keras_bert_impl.command_line import program
 from keras_bert_impl.runs.fine_tuning import fine_tuning_config
-from keras_bert_impl.runs.labelled_data import labelled_splits, text_splits
+from keras_bert_impl.runs.labelled_data import (
+  labelled_splits,
+  task_options,
+  text_splits,
+)
 from official_tasks import fine_tuning_flags
 from tfrecords.labelled import classification_data
 
 with epy.lazy_imports():
+  from keras_bert_impl.runs.fine_tuning import task_parts
   from keras_bert_impl.runs.labelled_data import majority
-  from keras_bert_impl.tasks.basics import fine_tuning
-  from keras_bert_impl.tasks.texts import (
-    sequence_classification,
-    sequence_regression,
-    text_rows,
-    text_scores,
-  )
 
 FLAGS = flags.FLAGS
 _CUSTOM_FLAGS = ("text_pair_column", "labels", "regression", "metrics")
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassifierConfig(labelled_splits.SplitsConfig):
+class ClassifierConfig(labelled_splits.SplitsConfig, task_options.TextOptions):
   """Files, columns, labels and metrics of the examples.
 
   Raises:
@@ -63,17 +61,6 @@ class ClassifierConfig(labelled_splits.SplitsConfig):
   )
   regression: bool = options.common(
     False, "Whether labels are numbers, not classes."
-  )
-  metrics: str | None = options.field(
-    None,
-    "Metrics, comma-separated, the main one first; default: accuracy,macro_f1"
-    " for classes, spearman,pearson for --regression.",
-  )
-  bilstm_width: int | None = options.field(
-    None,
-    "Units of a BiLSTM that replaces the pooler, as in the paper's"
-    " left-to-right model; default: no BiLSTM.",
-    interval=options.WIDTHS,
   )
   predict_majority: bool = options.field(
     False,
@@ -119,30 +106,6 @@ def _check_labels(labels, splits, counts):
       logging.warning("%s: %d %s.", split, count, what)
 
 
-def _parts(config, data_set, job, labels, splits):
-  """Returns the `FineTuning` of classes or, where `labels` is None, numbers."""
-  preprocessor = text_rows.TextPreprocessor(
-    job.settings.max_seq_length, labels, classification_data.are_pairs(splits)
-  )
-  if labels is None:
-    task = sequence_regression.SequenceRegressionTask(
-      job.encoder_config,
-      config.bilstm_width,
-      classification_data.mean_score(splits.get("train", ())),
-    )
-    evaluator = text_scores.NumberEvaluator(
-      data_set.metrics, data_set.submissions
-    )
-  else:
-    task = sequence_classification.SequenceClassificationTask(
-      job.encoder_config, labels, config.bilstm_width
-    )
-    evaluator = text_scores.ClassEvaluator(
-      labels, data_set.metrics, data_set.submissions
-    )
-  return fine_tuning.FineTuning(preprocessor, task, evaluator)
-
-
 def main():
   """Reads the flags and the data; the rest is `job.Job`."""
   config = program.from_flags(ClassifierConfig)
@@ -162,8 +125,16 @@ def main():
   else:
     labels = _labels(data_set, splits, job)
     _check_labels(labels, splits, counts)
+  parts = task_parts.of_texts(
+    job,
+    splits,
+    labels,
+    data_set.metrics,
+    data_set.submissions,
+    config.bilstm_width,
+  )
   job.run(
-    _parts(config, data_set, job, labels, splits),
+    parts,
     splits,
     dataclasses.asdict(config),
     counts,

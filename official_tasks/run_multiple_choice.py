@@ -13,9 +13,7 @@ Writes checkpoints, predictions of each split, results.json and report.html into
 """
 
 import dataclasses
-import itertools
 
-from absl import logging
 from etils import epy
 
 from keras_bert_impl import options
@@ -25,8 +23,7 @@ from official_tasks import fine_tuning_flags
 from tfrecords.labelled import choice_data, data_sets
 
 with epy.lazy_imports():
-  from keras_bert_impl.tasks.basics import fine_tuning
-  from keras_bert_impl.tasks.texts import multiple_choice
+  from keras_bert_impl.runs.fine_tuning import task_parts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,15 +70,7 @@ def main():
   data_set = _data_set(config)
   job = fine_tuning_flags.read_flags()
   splits, counts = labelled_splits.read(data_set, config, job.settings)
-  num_choices = choice_data.count_choices([*itertools.chain(*splits.values())])
-  logging.info("Each example has %d choices.", num_choices)
-  parts = fine_tuning.FineTuning(
-    multiple_choice.ChoicePreprocessor(
-      job.settings.max_seq_length, num_choices
-    ),
-    multiple_choice.MultipleChoiceTask(job.encoder_config, num_choices),
-    multiple_choice.ChoiceEvaluator(),
-  )
+  parts = task_parts.of_choices(job, splits)
   job.run(parts, splits, dataclasses.asdict(config), counts)
 
 

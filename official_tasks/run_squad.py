@@ -23,23 +23,18 @@ from etils import epy
 
 from keras_bert_impl import files, options
 from keras_bert_impl.command_line import program
-from keras_bert_impl.metrics import question_answering as metrics
-from keras_bert_impl.runs.fine_tuning import answer_heads
+from keras_bert_impl.runs.labelled_data import task_options
 from official_tasks import fine_tuning_flags
 
 with epy.lazy_imports():
-  from keras_bert_impl.tasks.answers import (
-    question_answering_rows,
-    question_answering_scores,
-  )
-  from keras_bert_impl.tasks.basics import fine_tuning
+  from keras_bert_impl.runs.fine_tuning import task_parts
   from tfrecords.labelled import squad_files
 
 FLAGS = flags.FLAGS
 
 
 @dataclasses.dataclass(frozen=True)
-class SquadConfig:
+class SquadConfig(task_options.QuestionOptions):
   """Files of the questions, and limits of the answers.
 
   Raises:
@@ -59,51 +54,6 @@ class SquadConfig:
     "Number of articles to hold out as the dev set, from the end of the last"
     " train_file; not with predict_file.",
     interval="[0, 1000000000]",
-  )
-  doc_stride: int = options.field(
-    128,
-    "Tokens from one window of a long text to the next.",
-    interval=options.SEQ_LENGTHS,
-  )
-  max_query_length: int = options.field(
-    64,
-    "Maximum tokens of a question; longer questions are cut.",
-    interval=options.SEQ_LENGTHS,
-  )
-  n_best_size: int = options.field(
-    20,
-    "Answers per question in nbest_predictions.json.",
-    interval="[1, 10000]",
-  )
-  max_answer_length: int = options.field(
-    30, "Maximum tokens of an answer.", interval=options.SEQ_LENGTHS
-  )
-  version_2_with_negative: bool = options.common(
-    False, "Whether questions may have no answer, as in SQuAD 2.0."
-  )
-  null_score_diff_threshold: float | None = options.field(
-    None,
-    "Answer nothing if the score of no answer is above that of the best answer"
-    " by more than this; default: the best for F1 on the dev set, or 0.",
-    interval="(-inf, inf)",
-  )
-  answer_rules: str = options.field(
-    "squad",
-    "Data set whose official script decides how answers are compared.",
-    choices=tuple(metrics.RULES),
-  )
-  answer_head: str | None = options.field(
-    None,
-    "Head: simple scores starts and ends apart, beam the ends of each of the"
-    " likeliest starts, where [CLS] comes last; default: the checkpoint's, or"
-    " beam where it can be, and else simple.",
-    answer_heads.NAMES,
-  )
-  bilstm_width: int | None = options.field(
-    None,
-    "Units of a BiLSTM between encoder and head, as in the paper's"
-    " left-to-right model; default: no BiLSTM.",
-    interval=options.WIDTHS,
   )
 
   def __post_init__(self):
@@ -169,25 +119,7 @@ def main():
   config = program.from_flags(SquadConfig)
   job = fine_tuning_flags.read_flags()
   splits = _splits(config, job.settings)
-  parts = fine_tuning.FineTuning(
-    question_answering_rows.QuestionPreprocessor(
-      job.settings.max_seq_length,
-      config.doc_stride,
-      config.max_query_length,
-      config.version_2_with_negative,
-      config.answer_rules,
-    ),
-    answer_heads.make_task(
-      job, FLAGS.init_checkpoint, config.answer_head, config.bilstm_width
-    ),
-    question_answering_scores.AnswerEvaluator(
-      config.version_2_with_negative,
-      config.null_score_diff_threshold,
-      config.n_best_size,
-      config.max_answer_length,
-      config.answer_rules,
-    ),
-  )
+  parts = task_parts.of_questions(job, config)
   job.run(parts, splits, dataclasses.asdict(config))
 
 

@@ -57,10 +57,13 @@ class ConversionConfig:
 
 
 def convert(config):
-  """Reads, checks, writes and reports.
+  """Reads, checks and writes.
 
   Args:
     config: `ConversionConfig`.
+
+  Returns:
+    dict, the content of results.json.
 
   Raises:
     FileNotFoundError: there is no such checkpoint, or no file of words.
@@ -102,7 +105,7 @@ def convert(config):
       "versions": run_results.versions(),
     }
     files.write_json(os.path.join(folder, run_results.RESULTS_NAME), results)
-  _print_summary(config, results)
+  return results
 
 
 def _load(checkpoint, description, allow_partial):
@@ -146,7 +149,8 @@ def _write(config, folder, tensors, description):
   return result.left_over
 
 
-def _print_summary(config, results):
+def print_summary(config, results):
+  """Prints what was read, written and left out."""
   model, tensors = results["model"], results["tensors"]
   rows = [
     ("Read", results["input"]["format"]),

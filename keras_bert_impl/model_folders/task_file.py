@@ -80,6 +80,11 @@ def _check(task, path):
         raise ValueError(f"{error} See {path}.") from error
 
 
+def write(folder, task):
+  """Writes the file into a folder; `task` is as `read` returns it."""
+  files.write_json(os.path.join(folder, NAME), task)
+
+
 def describe(fine_tuning):
   """Returns the content of the file, of a `fine_tuning.FineTuning`."""
   return _with_trained_on(fine_tuning.describe())

@@ -93,10 +93,15 @@ class Experiment:
     """Whether all steps are done already."""
     return self.loop.step >= self.config.num_train_steps
 
-  def train(self, make_batches, after_save=None, before_save=None):
-    """Trains to the last step; arguments and result as in `runner.train`."""
+  def train(
+    self, make_batches, after_save=None, before_save=None, on_report=None
+  ):
+    """Trains to the last step; arguments and result as in `runner.train`.
+
+    `on_report` is as of `RunLog`.
+    """
     self._keep_schedule()
-    with contextlib.closing(self._open_log()) as log:
+    with contextlib.closing(self._open_log(on_report)) as log:
       return runner.train(
         self.loop, self.saver, make_batches, log, after_save, before_save
       )
@@ -145,11 +150,12 @@ class Experiment:
         " checkpoint; train with --do_train, or give --init_checkpoint."
       )
 
-  def _open_log(self):
+  def _open_log(self, on_report):
     if not self.is_chief:
       return run_log.NoLog()
+    config = self.config
     return run_log.RunLog(
-      self.config.output_dir, self.loop.step, self.config.num_train_steps
+      config.output_dir, self.loop.step, config.num_train_steps, on_report
     )
 
   def _build(self):

@@ -19,9 +19,11 @@ class RunLog:
     output_dir: str, gets `train_log.jsonl` and `tensorboard/`.
     start_step: int, updates already made.
     total_steps: int, updates of the whole run.
+    on_report: callable (step, {name: float}), told of each report; or None.
   """
 
-  def __init__(self, output_dir, start_step, total_steps):
+  def __init__(self, output_dir, start_step, total_steps, on_report=None):
+    self._on_report = on_report
     self._lines = JsonLines(tf.io.gfile.join(output_dir, LOG_NAME))
     self._lines.cut(start_step)
     self._writer = tf.summary.create_file_writer(
@@ -43,6 +45,8 @@ class RunLog:
       refresh=False,
     )
     self._bar.update(step - self._bar.n)
+    if self._on_report:
+      self._on_report(step, scalars)
 
   def close(self):
     """Flushes everything."""

@@ -140,6 +140,22 @@ def find(data_sets, name):
   return by_name[plain(name)]
 
 
+def published_source(data_sets, path):
+  """Returns the source of the published file of a name.
+
+  Returns:
+    `Source`; None if no data set has a file of this name, or several have.
+  """
+  name = os.path.basename(path)
+  found = {
+    source
+    for data_set in data_sets
+    for source in data_set.splits.values()
+    if name in map(os.path.basename, source.files)
+  }
+  return found.pop() if len(found) == 1 else None
+
+
 def paths_of(source, folder):
   """Returns the paths of a source's files, list of str.
 

@@ -16,7 +16,8 @@ class EarlyStopping:
 
   Args:
     run: `Run`.
-    patience: int, evaluations without a better score before training ends.
+    patience: int, evaluations without a better score before training ends; 0
+      only scores, and neither ends the training nor keeps a checkpoint.
     score: callable without arguments -> {metric: float} of the dev set.
 
   Raises:
@@ -43,12 +44,18 @@ class EarlyStopping:
     if step not in [entry["step"] for entry in self._lines.read()]:
       scores = self._score()
       logging.info("Step %d: %s.", step, scores)
-      if scores[self._main_metric] > max(self._values(), default=-np.inf):
+      is_best = scores[self._main_metric] > max(self._values(), default=-np.inf)
+      if self._patience and is_best:
         self._best_saver().save(step)
       self._lines.append({"step": step, **scores})
     values = self._values()
-    best = int(np.argmax(values))
-    return len(values) - 1 - best >= self._patience
+    num_worse = len(values) - 1 - int(np.argmax(values))
+    return bool(self._patience) and num_worse >= self._patience
+
+  def scores(self):
+    """Returns the scores of the last evaluation, {metric: float}."""
+    last = self._lines.read()[-1]
+    return {name: value for name, value in last.items() if name != "step"}
 
   def restore_best(self):
     """Makes the best checkpoint the last one; returns its step.

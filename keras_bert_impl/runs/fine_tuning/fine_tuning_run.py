@@ -37,6 +37,8 @@ class Run:
     training: {field of `TrainingConfig`: value}, of `training_values`.
     config: {name: value}, the script's own settings, for results.json.
     values: {name: value} in which it differs from others of a search.
+    listener: told of the training, as `KerasListener`; None to print its
+      results.
     replaced_rows: {split: `Rows`} to read instead of those of the data: the
       same ones with more columns.
 
@@ -50,6 +52,7 @@ class Run:
   training: dict
   config: dict = dataclasses.field(default_factory=dict)
   values: dict = dataclasses.field(default_factory=dict)
+  listener: object = None
   replaced_rows: dict = dataclasses.field(default_factory=dict, init=False)
 
   def __post_init__(self):

@@ -74,7 +74,17 @@ class Job:
     """`EncoderConfig` of the model to fine-tune."""
     return self._files.encoder_config
 
-  def run(self, fine_tuning, splits, config=None, counts=None):
+  @property
+  def init_checkpoint(self):
+    """Checkpoint to start from, str or None."""
+    return self._training["init_checkpoint"]
+
+  @property
+  def output_dir(self):
+    """Folder of the run, str."""
+    return self._training["output_dir"]
+
+  def run(self, fine_tuning, splits, config=None, counts=None, listener=None):
     """Trains, evaluates, predicts and reports, as the settings say.
 
     Args:
@@ -85,6 +95,7 @@ class Job:
         with labels selects runs and checkpoints.
       config: {name: JSON value}, a script's own settings, for results.json.
       counts: {split: {what: int}}, counts of the readers of the examples.
+      listener: as `fine_tuning_run.Run`.
 
     Returns:
       dict, the content of results.json.
@@ -105,7 +116,12 @@ class Job:
       counts,
     )
     run = fine_tuning_run.Run(
-      fine_tuning, data, self.settings, self._training, config or {}
+      fine_tuning,
+      data,
+      self.settings,
+      self._training,
+      config or {},
+      listener=listener,
     )
     with locks.of_folder(output_dir):
       return search.run(run)

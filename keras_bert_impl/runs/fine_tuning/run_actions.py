@@ -30,7 +30,8 @@ def do(run):
     splits = run.data.other_splits
   evaluate(run, splits)
   write_report(run)
-  run.folder.print_report(summary(run.results))
+  if run.listener is None:
+    run.folder.print_report(summary(run.results))
 
 
 def train(run):
@@ -43,17 +44,29 @@ def train(run):
     run.data.rows(split)
   if run.fine_tuning.task.has_frozen_encoder:
     hidden_states.add(run, run.experiment)
-  patience = run.settings.early_stopping_patience
-  stopping = patience and early_stopping.EarlyStopping(
-    run, patience, lambda: score(run, run.data.selecting_split)
+  patience, listener = run.settings.early_stopping_patience, run.listener
+  stopping = None
+  if patience or (listener and run.data.selecting_split):
+    stopping = early_stopping.EarlyStopping(
+      run, patience, lambda: score(run, run.data.selecting_split)
+    )
+
+  def after_save(step):
+    is_over = bool(stopping and stopping(step))
+    scores = stopping.scores() if stopping else {}
+    return bool(listener and listener.on_checkpoint(step, scores)) or is_over
+
+  if listener:
+    listener.begin(run.experiment)
+  summary = run.experiment.train(
+    run.batches, after_save, on_report=listener and listener.on_report
   )
-  summary = run.experiment.train(run.batches, stopping or None)
   run.results["train"] = dataclasses.asdict(summary)
-  if stopping:
+  if patience:
     run.results["train"]["best_step"] = stopping.restore_best()
   run.results["train"]["is_finished"] = True
   _save_results(run)
-  if stopping:
+  if patience:
     stopping.remove_best()  # Only now: a killed run needs it again.
 
 

@@ -9,8 +9,7 @@ from etils import epy
 from keras_bert_impl import files, heads, options
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.metrics import tagging
-from keras_bert_impl.runs.labelled_data import labelled_splits
-from keras_bert_impl.tokenizers.graph import token_pieces
+from keras_bert_impl.runs.labelled_data import labelled_splits, task_options
 
 with epy.lazy_imports():
   from tfrecords.labelled import tag_files
@@ -24,8 +23,8 @@ _FILES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class TagSplitsConfig:
-  """Files and columns of the sentences.
+class TagSplitsConfig(task_options.TagOptions):
+  """Files and columns of the sentences, and the options of the task.
 
   Raises:
     ValueError: flags contradict each other or are out of range.
@@ -47,25 +46,14 @@ class TagSplitsConfig:
     " hold out as the dev set.",
     interval="[0, 1)",
   )
-  token_unit: str = options.common(
-    token_pieces.WORD,
-    "Token on each line: a word with its columns, or a character (which may be"
-    " a space), a tab and a tag, as in KLUE-NER.",
-    token_pieces.UNITS,
-  )
   tag_column: int = options.field(
     -1,
     "Column of the tag: 0 is the token, -1 the last one.",
     interval="[-1000, 1000]",
   )
-  tag_scheme: str | None = options.common(
-    None,
-    "Scheme of the tags, or none for tags that mark no entities, such as parts"
-    " of speech; default: that of most tags of the training data.",
-    (*tagging.SCHEMES, tagging.NO_SCHEME),
-  )
 
   def __post_init__(self):
+    super().__post_init__()
     if self.dev_fraction and self.dev_file:
       raise ValueError(
         "--dev_fraction cannot be combined with --dev_file: give one of them."

@@ -1,10 +1,39 @@
 """The data set of texts that the flags of run_classifier.py name."""
 
+import collections
 import dataclasses
 
 from keras_bert_impl.command_line import program
 from keras_bert_impl.runs.labelled_data import labelled_splits
 from tfrecords.labelled import classification_data, data_sets
+
+
+def metrics_of(is_scored, names=None):
+  """Returns the metrics of scores or classes, tuple of str.
+
+  Args:
+    is_scored: bool, whether labels are scores.
+    names: str, comma-separated, in place of the usual ones; or None.
+  """
+  usual = ("spearman", "pearson") if is_scored else ("accuracy", "macro_f1")
+  return tuple(program.split_names(names or "")) or usual
+
+
+def read_file(path, **columns):
+  """Returns the labelled examples of a file, list of `TextExample`.
+
+  Args:
+    path: str; a file of a published data set is read as such.
+    **columns: text, text_pair, label: names of the columns of another file.
+
+  Raises:
+    FileNotFoundError: there is no such file.
+    ValueError: it is malformed or lacks a column; names file and row.
+  """
+  source = data_sets.published_source(classification_data.DATA_SETS, path)
+  if columns or source is None:
+    source = classification_data.TextSource(**{"text": "text"} | columns)
+  return source.read([path], True, collections.Counter())
 
 
 def data_set(config):
@@ -35,14 +64,11 @@ def _custom(config):
   source = classification_data.TextSource(
     text_pair=config.text_pair_column, **config.source_options
   )
-  metrics = ("accuracy", "macro_f1")
-  if config.regression:
-    metrics = ("spearman", "pearson")
   return classification_data.TextDataSet(
     labelled_splits.CUSTOM,
     labelled_splits.custom_splits(source),
     labels=None
     if config.regression
     else tuple(program.split_names(config.labels or "")),
-    metrics=tuple(program.split_names(config.metrics or "")) or metrics,
+    metrics=metrics_of(config.regression, config.metrics),
   )

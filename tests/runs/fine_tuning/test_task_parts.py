@@ -6,7 +6,8 @@ import types
 import pytest
 
 from keras_bert_impl.checkpoints import reading
-from keras_bert_impl.runs.fine_tuning import answer_heads
+from keras_bert_impl.runs.fine_tuning import task_parts
+from keras_bert_impl.runs.labelled_data import task_options
 from keras_bert_impl.tasks.answers import question_answering
 
 PARITY = pathlib.Path(__file__).parents[2] / "data/parity"
@@ -18,9 +19,11 @@ def make(name, task_json=None, members=(), **options):
   job = types.SimpleNamespace(
     encoder_config=reading.open_checkpoint(path).description.config,
     described_task=lambda: task_json or {},
-    settings=types.SimpleNamespace(members=members),
+    init_checkpoint=path,
+    settings=types.SimpleNamespace(members=members, max_seq_length=384),
   )
-  return answer_heads.make_task(job, path, **options)
+  chosen = task_options.QuestionOptions(**options)
+  return task_parts.of_questions(job, chosen).task
 
 
 @pytest.mark.parametrize(

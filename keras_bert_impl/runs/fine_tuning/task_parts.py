@@ -1,0 +1,211 @@
+"""The three parts of each fine-tuning task, for scripts and estimators."""
+
+import itertools
+
+from absl import logging
+
+from keras_bert_impl import heads
+from keras_bert_impl.checkpoints import reading
+from keras_bert_impl.metrics import tagging
+from keras_bert_impl.runs.labelled_data import tag_splits, task_options
+from keras_bert_impl.tasks.answers import (
+  question_answering,
+  question_answering_rows,
+  question_answering_scores,
+)
+from keras_bert_impl.tasks.basics import fine_tuning
+from keras_bert_impl.tasks.tags import (
+  token_classification,
+  token_classification_rows,
+  token_classification_scores,
+)
+from keras_bert_impl.tasks.texts import (
+  multiple_choice,
+  sequence_classification,
+  sequence_regression,
+  text_rows,
+  text_scores,
+)
+from tfrecords.labelled import choice_data, classification_data
+
+# Layers that each approach to tags reads, if none are given.
+_FEATURES = {
+  "fine_tuning": None,
+  "features": "concat_last_four",
+  "fine_tuning_bilstm": "last",
+}
+
+
+def of_texts(run, splits, labels, metrics, submissions=None, bilstm_width=None):
+  """Returns the `FineTuning` of classes or, where `labels` is None, scores.
+
+  Args:
+    run: `job.Job`.
+    splits: {split: list of `TextExample`}.
+    labels: tuple of str, or None.
+    metrics: as `text_scores.ValueEvaluator`.
+    submissions: the same.
+    bilstm_width: as `models.SequenceClassifier`.
+  """
+  preprocessor = text_rows.TextPreprocessor(
+    run.settings.max_seq_length, labels, classification_data.are_pairs(splits)
+  )
+  if labels is None:
+    task = sequence_regression.SequenceRegressionTask(
+      run.encoder_config,
+      bilstm_width,
+      classification_data.mean_score(splits.get("train", ())),
+    )
+    evaluator = text_scores.NumberEvaluator(metrics, submissions or {})
+  else:
+    task = sequence_classification.SequenceClassificationTask(
+      run.encoder_config, labels, bilstm_width
+    )
+    evaluator = text_scores.ClassEvaluator(labels, metrics, submissions or {})
+  return fine_tuning.FineTuning(preprocessor, task, evaluator)
+
+
+def of_tags(run, splits, options):
+  """Returns the `FineTuning` of tags.
+
+  Labels and scheme are those of the training data or, without these, of the
+  trained model.
+
+  Args:
+    run: `job.Job`.
+    splits: {split: list of `TaggedSentence`}.
+    options: `task_options.TagOptions`.
+
+  Raises:
+    ValueError: neither data nor a model name the labels.
+  """
+  labels, tag_scheme = _labels_and_scheme(run, splits, options.tag_scheme)
+  preprocessor = token_classification_rows.TagPreprocessor(
+    run.settings.max_seq_length,
+    labels,
+    options.context,
+    options.doc_stride,
+    options.token_unit,
+    tag_scheme,
+  )
+  task = token_classification.TokenClassificationTask(
+    run.encoder_config,
+    labels,
+    options.approach,
+    options.features or _FEATURES[options.approach],
+    options.lstm_width,
+    options.use_crf,
+  )
+  evaluator = token_classification_scores.make_evaluator(labels, tag_scheme)
+  return fine_tuning.FineTuning(preprocessor, task, evaluator)
+
+
+def of_questions(run, options):
+  """Returns the `FineTuning` of questions.
+
+  Args:
+    run: `job.Job`.
+    options: `task_options.QuestionOptions`.
+
+  Raises:
+    ValueError: the head does not fit the model or another option.
+  """
+  preprocessor = question_answering_rows.QuestionPreprocessor(
+    run.settings.max_seq_length,
+    options.doc_stride,
+    options.max_query_length,
+    options.version_2_with_negative,
+    options.answer_rules,
+  )
+  evaluator = question_answering_scores.AnswerEvaluator(
+    options.version_2_with_negative,
+    options.null_score_diff_threshold,
+    options.n_best_size,
+    options.max_answer_length,
+    options.answer_rules,
+  )
+  return fine_tuning.FineTuning(
+    preprocessor, _question_task(run, options), evaluator
+  )
+
+
+def of_choices(run, splits):
+  """Returns the `FineTuning` of choices.
+
+  Args:
+    run: `job.Job`.
+    splits: {split: list of `MultipleChoiceExample`}.
+
+  Raises:
+    ValueError: as `choice_data.count_choices`.
+  """
+  number = choice_data.count_choices([*itertools.chain(*splits.values())])
+  logging.info("Each example has %d choices.", number)
+  return fine_tuning.FineTuning(
+    multiple_choice.ChoicePreprocessor(run.settings.max_seq_length, number),
+    multiple_choice.MultipleChoiceTask(run.encoder_config, number),
+    multiple_choice.ChoiceEvaluator(),
+  )
+
+
+def _labels_and_scheme(run, splits, tag_scheme):
+  """Returns labels and scheme of the training data, or of the trained model."""
+  if "train" in splits:
+    sentences = splits["train"]
+    if tag_scheme is None:
+      tag_scheme = tagging.detect_scheme(s.tags for s in sentences)
+      logging.info("The tags are %s.", tag_scheme)
+    labels = token_classification_rows.labels_of(sentences, tag_scheme)
+    return labels, tag_scheme
+  task = run.described_task()
+  if task.get("labels") and task.get("tag_scheme"):
+    return tuple(task["labels"]), task["tag_scheme"]
+  labels = tag_splits.labels_of_checkpoint(run.init_checkpoint, tag_scheme)
+  if labels:
+    return labels, tag_scheme or tagging.scheme_of_labels(labels)
+  raise ValueError(
+    f"output_dir ({run.output_dir}) has no run of this script that names the"
+    " labels: train with --do_train, or give the output_dir of a run."
+  )
+
+
+def _question_task(run, options):
+  """Returns the task of the head for questions.
+
+  It is the one that is asked for, that of the run or checkpoint to go on with,
+  or the beam for XLNet and the simple one for others.
+  """
+  config, known = run.encoder_config, _known_answer_head(run)
+  width = options.bilstm_width
+  head = task_options.ANSWER_HEADS.get(options.answer_head)
+  if head is None:
+    can_be_beam = config.family.framing.cls_at_end and width is None
+    usual = heads.ANSWER_BEAM if can_be_beam else heads.QUESTION_ANSWERING
+    stored = known.get("head")
+    is_one = stored in task_options.ANSWER_HEADS.values()
+    head = stored if is_one else usual
+  if head == heads.QUESTION_ANSWERING:
+    return question_answering.QuestionAnsweringTask(config, width)
+  if width is not None:
+    raise ValueError(
+      f"bilstm_width ({width}) needs --answer_head=simple: give it, or leave"
+      " the width out."
+    )
+  if run.settings.members:
+    raise ValueError(
+      "--ensemble_dirs averages the scores of all places, which a beam does not"
+      " give: train the runs with --answer_head=simple."
+    )
+  wide = {n: known[n] for n in ("start_n_top", "end_n_top") if n in known}
+  return question_answering.AnswerBeamTask(config, **wide)
+
+
+def _known_answer_head(run):
+  """Returns the head and its options of a run's task.json or a checkpoint."""
+  task = run.described_task()
+  if task or not run.init_checkpoint:
+    return task
+  description = reading.open_checkpoint(run.init_checkpoint).description
+  if description is None:
+    return {}
+  return {**description.source, "head": description.head}

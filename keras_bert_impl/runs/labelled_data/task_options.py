@@ -1,0 +1,146 @@
+"""Options of fine-tuning tasks: flags of scripts, arguments of estimators."""
+
+import dataclasses
+
+from keras_bert_impl import choices, heads, options
+from keras_bert_impl.metrics import question_answering, tagging
+from keras_bert_impl.tokenizers.graph import token_pieces
+
+# {name of a head for questions: head}.
+ANSWER_HEADS = {
+  "simple": heads.QUESTION_ANSWERING,
+  "beam": heads.ANSWER_BEAM,
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NoOptions:
+  """Options of a task without any."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextOptions:
+  """Options of texts with classes or scores."""
+
+  metrics: str | None = options.field(
+    None,
+    "Metrics, comma-separated, the main one first; default: accuracy,macro_f1"
+    " for classes, spearman,pearson for --regression.",
+  )
+  bilstm_width: int | None = options.field(
+    None,
+    "Units of a BiLSTM that replaces the pooler, as in the paper's"
+    " left-to-right model; default: no BiLSTM.",
+    interval=options.WIDTHS,
+  )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TagOptions:
+  """Options of tags, and how a model finds them.
+
+  Raises:
+    ValueError: options contradict each other or are out of range.
+  """
+
+  token_unit: str = options.common(
+    token_pieces.WORD,
+    "Token on each line: a word with its columns, or a character (which may be"
+    " a space), a tab and a tag, as in KLUE-NER.",
+    token_pieces.UNITS,
+  )
+  tag_scheme: str | None = options.common(
+    None,
+    "Scheme of the tags, or none for tags that mark no entities, such as parts"
+    " of speech; default: that of most tags of the training data.",
+    (*tagging.SCHEMES, tagging.NO_SCHEME),
+  )
+
+  context: str = options.field(
+    "document",
+    "Text around a sentence in its row: as much of its document as fits, or"
+    " only the sentence.",
+    choices.CONTEXTS,
+  )
+  doc_stride: int | None = options.field(
+    None,
+    "Tokens from one window of a long sentence to the next; default: half a"
+    " window.",
+    interval=options.SEQ_LENGTHS,
+  )
+  approach: str = options.common(
+    "fine_tuning",
+    "Trained parts: encoder and linear layer, a BiLSTM on the frozen encoder,"
+    " or encoder and BiLSTM.",
+    choices.APPROACHES,
+  )
+  features: str | None = options.field(
+    None,
+    "Encoder layers that the BiLSTM reads; default: concat_last_four of a"
+    " frozen encoder, else the last layer.",
+    tuple(choices.FEATURES),
+  )
+  lstm_width: int = options.field(
+    768, "Units of the BiLSTM per direction.", interval=options.WIDTHS
+  )
+  use_crf: bool = options.common(
+    False,
+    "Whether a CRF chooses the tags of a sentence.",
+  )
+
+  def __post_init__(self):
+    if self.features and self.approach == "fine_tuning":
+      raise ValueError(
+        "--features needs --approach=features or fine_tuning_bilstm."
+      )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class QuestionOptions:
+  """Options of questions, their windows and their answers."""
+
+  doc_stride: int = options.field(
+    128,
+    "Tokens from one window of a long text to the next.",
+    interval=options.SEQ_LENGTHS,
+  )
+  max_query_length: int = options.field(
+    64,
+    "Maximum tokens of a question; longer questions are cut.",
+    interval=options.SEQ_LENGTHS,
+  )
+  n_best_size: int = options.field(
+    20,
+    "Answers per question in nbest_predictions.json.",
+    interval="[1, 10000]",
+  )
+  max_answer_length: int = options.field(
+    30, "Maximum tokens of an answer.", interval=options.SEQ_LENGTHS
+  )
+  version_2_with_negative: bool = options.common(
+    False, "Whether questions may have no answer, as in SQuAD 2.0."
+  )
+  null_score_diff_threshold: float | None = options.field(
+    None,
+    "Answer nothing if the score of no answer is above that of the best answer"
+    " by more than this; default: the best for F1 on the dev set, or 0.",
+    interval="(-inf, inf)",
+  )
+  answer_rules: str = options.field(
+    "squad",
+    "Data set whose official script decides how answers are compared.",
+    choices=tuple(question_answering.RULES),
+  )
+  answer_head: str | None = options.field(
+    None,
+    "Head: simple scores starts and ends apart, beam the ends of each of the"
+    " likeliest starts, where [CLS] comes last; default: the checkpoint's, or"
+    " beam where it can be, and else simple.",
+    tuple(ANSWER_HEADS),
+  )
+  bilstm_width: int | None = options.field(
+    None,
+    "Units of a BiLSTM between encoder and head, as in the paper's"
+    " left-to-right model; default: no BiLSTM.",
+    interval=options.WIDTHS,
+  )
