@@ -27,7 +27,16 @@ def make(config, dtype=None, **options):
     config: `configs.EncoderConfig`.
     dtype: as `TransformerEncoder`.
     **options: of the class' constructor, such as `use_pooler`.
+
+  Raises:
+    ValueError: `config` is no configuration.
   """
+  if not isinstance(config, configs.EncoderConfig):
+    raise ValueError(
+      f"config ({type(config).__name__}) must be an EncoderConfig; for the"
+      " weights of an encoder or checkpoint call from_encoder or"
+      " from_checkpoint."
+    )
   return class_of(config)(config, dtype, **options)
 
 
