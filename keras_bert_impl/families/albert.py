@@ -79,6 +79,7 @@ FAMILY = family.Family(
     *family.TASKS,
   ),
   prefix="albert",
+  sentence_logits="sop_logits",
   sentencepiece_options={
     "do_lower_case": True,
     "keep_accents": False,

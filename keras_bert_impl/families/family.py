@@ -225,6 +225,8 @@ class Family:
       of query, key and value where `transformers` has them in one matrix, which
       we call "attention/self/in_proj/kernel", see `naming.fused`. None
       where they are three.
+    sentence_logits: str, name in `transformers` of the logits of a pair in
+      pre-training.
     spare: tuple of our names of weights that a checkpoint may have beside the
       encoder, for something else.
 
@@ -268,6 +270,7 @@ class Family:
   read: Callable | None = None
   write: Callable | None = None
   fused_projections: str | None = None
+  sentence_logits: str = "seq_relationship_logits"
   spare: tuple = ()
 
   names: tuple

@@ -4,10 +4,11 @@ import contextlib
 import dataclasses
 import warnings
 
-from keras_bert_impl import given_arrays
+from keras_bert_impl import given_arrays, options
 from keras_bert_impl import heads as heads_lib
 from keras_bert_impl.checkpoints import assignment, reading
-from keras_bert_impl.checkpoints.naming import names
+from keras_bert_impl.checkpoints.naming import names as weight_names
+from keras_bert_impl.models import transformers_names
 from keras_bert_impl.models.encoders import (
   bidirectional_pair,
   elmo_encoder,
@@ -45,7 +46,9 @@ _OF_OTHERS = {
 }
 
 
-def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
+def from_checkpoint(
+  path, heads=False, allow_partial=False, dtype=None, names="google"
+):
   """Loads a model with its weights from a checkpoint.
 
   Args:
@@ -58,10 +61,12 @@ def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
     allow_partial: bool, whether weights that are missing or have another shape
       keep fresh values.
     dtype: as `TransformerEncoder`.
+    names: "google" or "transformers", whose names inputs and outputs have.
 
   Returns:
     `TransformerEncoder`, with a pooler if one is stored; with `heads` one of
-    the models in `task_models`.
+    the models in `task_models`. With the names of `transformers` that model in
+    a `TransformersModel`.
 
   Raises:
     FileNotFoundError: there is no such checkpoint, or nothing beside it says
@@ -69,6 +74,7 @@ def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
     ValueError: it is damaged, of an unknown kind or family, its weights do not
       fit its configuration, or no head is stored.
   """
+  options.check_choice("names", names, ("google", "transformers"))
   checkpoint = reading.open_checkpoint(path)
   description = checkpoint.described(allow_partial)
   if heads and description.head == heads_lib.ENCODER:
@@ -81,6 +87,8 @@ def from_checkpoint(path, heads=False, allow_partial=False, dtype=None):
   model, result = load(checkpoint, description, allow_partial, dtype)
   if result.new:
     warnings.warn(f"Weights from {checkpoint.path}: {result}.", stacklevel=2)
+  if names == "transformers":
+    return transformers_names.TransformersModel(model)
   return model
 
 
@@ -117,11 +125,11 @@ def load(checkpoint, description, allow_partial=False, dtype=None, remedy=None):
     allow_partial,
     remedy,
   )
-  spare = (*description.config.family.spare, names.DELTA)
+  spare = (*description.config.family.spare, weight_names.DELTA)
   surplus = [
     name
     for name in result.left_over
-    if name.startswith(names.ENCODER_PREFIXES) and name not in spare
+    if name.startswith(weight_names.ENCODER_PREFIXES) and name not in spare
   ]
   if surplus and not allow_partial:
     raise ValueError(
