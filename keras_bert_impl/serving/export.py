@@ -76,8 +76,8 @@ def export(
     str, the directory of the new version.
 
   Raises:
-    ValueError: an unknown dtype, a model_name that no path can hold, or
-      export_dir is a file.
+    ValueError: an unknown dtype, a model_name that no path can hold,
+      export_dir is a file, or the tokenizer is not in the graph.
   """
   gfile = tf.io.gfile
   export_dir = os.fspath(export_dir).rstrip("/")
@@ -85,6 +85,11 @@ def export(
   # The name of "." is that of the folder it is.
   model_name = model_name or os.path.basename(os.path.abspath(export_dir))
   options.check_characters("model_name", model_name, options.URL_SEPARATORS)
+  if not servable.tokenizer.is_in_graph:
+    raise ValueError(
+      "The tokenizer of this model is that of the tokenizers library, which no"
+      " SavedModel can hold: pip install tensorflow-text and load it again."
+    )
   servable.set_dtypes(compute_dtype, weights_dtype)
   gfile.makedirs(export_dir)
   files.remove_unlocked(export_dir, _TEMPORARY)

@@ -11,6 +11,8 @@ tensorflow_text.
 
 import importlib
 
+from absl import logging
+
 from keras_bert_impl.tokenizers.formats import (
   tokenizer_options,
   vocabulary_files,
@@ -55,7 +57,8 @@ def load(path, default_family=None, **options):
       vocabulary says it, and it is not as in BERT.
 
   Returns:
-    `WordPieceTokenizer`, `BytePairTokenizer` or `SentencePieceTokenizer`.
+    `WordPieceTokenizer`, `BytePairTokenizer` or `SentencePieceTokenizer`; where
+    tensorflow-text is not installed, `LibraryTokenizer`, as a warning says.
 
   Raises:
     FileNotFoundError: if there is no vocabulary.
@@ -66,7 +69,16 @@ def load(path, default_family=None, **options):
   options = tokenizer_options.resolve(path, default_family, **options)
   kind = vocabulary_files.kind_of(path)
   [name] = (name for name in _CLASSES if _CLASSES[name][1] == kind)
-  tokenizer = __getattr__(name)(path, **vars(options))
+  try:
+    tokenizer = __getattr__(name)(path, **vars(options))
+  except ImportError as error:
+    logging.warning(
+      "%s: text is tokenized by the tokenizers library, with the same ids; an"
+      " export from strings needs tensorflow-text.",
+      error,
+    )
+    library = importlib.import_module(f"{__name__}.graph.library_tokenizer")
+    tokenizer = library.LibraryTokenizer(path, options)
   importlib.import_module(f"{__name__}.agreement").warn_of_unknown(tokenizer)
   return tokenizer
 

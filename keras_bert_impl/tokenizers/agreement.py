@@ -195,15 +195,16 @@ def check(tokenizer, texts, max_unknown_share=1):
   """Warns of what `disagreement` tells.
 
   Args:
-    tokenizer: any tokenizer of `keras_bert_impl.tokenizers`.
+    tokenizer: any tokenizer of `keras_bert_impl.tokenizers`; one that is not in
+      the graph passes.
     texts: list of str or bytes, a sample of the text.
     max_unknown_share: float, of words with [UNK] in the sample.
 
   Raises:
     ValueError: more words have it.
   """
-  misfit = disagreement(tokenizer, texts)
-  if misfit is None:
+  misfit = tokenizer.is_in_graph and disagreement(tokenizer, texts)
+  if not misfit:
     return
   share = unknown_share(tokenizer, texts)
   check_unknown(share, max_unknown_share, "a sample", misfit)
@@ -218,8 +219,9 @@ def warn_of_unknown(tokenizer):
   """
   vocabulary = tokenizer.vocabulary
   if (
+    not tokenizer.is_in_graph
     # Byte-level BPE knows every text.
-    vocabulary.kind == vocabulary_files.BYTE_BPE
+    or vocabulary.kind == vocabulary_files.BYTE_BPE
     or vocabulary.size < _FEWEST_TOKENS
   ):
     return

@@ -83,11 +83,13 @@ class Tokenizer(_FromFiles):
     framing: `families.family.Framing` of its sequences.
     adds_mask: bool, whether the mask token is found in any text, as a
       tokenizer.json says.
+    is_in_graph: bool, whether a SavedModel can hold it; of the class.
     sentence_prefix: str, to put before a sentence that is tokenized separately
       from the one before it, so that its first word keeps its token.
   """
 
   sentence_prefix = ""
+  is_in_graph = True
 
   def __init__(self, pieces, options, files, name):
     vocabulary = vocabularies.Vocabulary.load(*files, family=options.family)
@@ -304,7 +306,7 @@ class Tokenizer(_FromFiles):
     Returns:
       string [B]; of one text, a scalar.
     """
-    ids = _ragged(ids)
+    ids = as_ragged(ids)
     if not isinstance(ids, tf.RaggedTensor):
       return self.detokenize(ids[tf.newaxis])[0]
     shown = _without_frame(ids, self.vocabulary)
@@ -426,7 +428,7 @@ def _given(*sides):
   return [side for side in sides if side is not None]
 
 
-def _ragged(ids):
+def as_ragged(ids):
   """Converts ids, a tensor or lists, to int RaggedTensor or tensor [pieces]."""
   if isinstance(ids, tf.RaggedTensor):
     return ids
