@@ -20,6 +20,11 @@ import typing
 
 if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
   from keras_bert_impl.configs import EncoderConfig
+  from keras_bert_impl.estimators.choice_answerer import ChoiceAnswerer
+  from keras_bert_impl.estimators.fill_mask import FillMask
+  from keras_bert_impl.estimators.question_answerer import QuestionAnswerer
+  from keras_bert_impl.estimators.text_classifier import TextClassifier
+  from keras_bert_impl.estimators.token_tagger import TokenTagger
   from keras_bert_impl.layers import *
   from keras_bert_impl.models import *
   from keras_bert_impl.sentences.sentence_encoder import SentenceEncoder
@@ -46,9 +51,14 @@ _MODULES = (
 )
 # {name: where it stands}; other classes are those of layers and models.
 _NAMES = {
+  "ChoiceAnswerer": ("estimators.choice_answerer", "ChoiceAnswerer"),
   "EncoderConfig": ("configs", "EncoderConfig"),
   "Experiment": ("training.experiment", "Experiment"),
+  "FillMask": ("estimators.fill_mask", "FillMask"),
+  "QuestionAnswerer": ("estimators.question_answerer", "QuestionAnswerer"),
   "SentenceEncoder": ("sentences.sentence_encoder", "SentenceEncoder"),
+  "TextClassifier": ("estimators.text_classifier", "TextClassifier"),
+  "TokenTagger": ("estimators.token_tagger", "TokenTagger"),
   "TrainingConfig": ("training.training_config", "TrainingConfig"),
   "electra_generator_config": ("models", "electra_generator_config"),
   "export": ("serving.export", "export"),

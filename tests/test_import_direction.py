@@ -67,6 +67,7 @@ ORDER = (
     "keras_bert_impl.runs.vocabulary_learning",
   ),
   ("keras_bert_impl.runs",),
+  ("keras_bert_impl.estimators",),
   ("official_tasks",),
   ("keras_bert_impl.__main__",),
 )
@@ -148,6 +149,7 @@ def test_layers_and_models_are_free_of_tensorflow():
         "keras",
         "keras_bert_impl",
         "numpy",
+        "optree",
         # The one module that knows what a backend does better, imports it late.
         *(["etils", "tensorflow"] if path.name == "kernels.py" else []),
       }

@@ -6,7 +6,7 @@ import keras_bert_impl as kb
 from keras_bert_impl.checkpoints import writing
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.checkpoints.naming import mappings
-from tests import installed, slow, test_documents
+from tests import installed, slow, small_data, test_documents
 from tests.official_tasks import scripts
 
 
@@ -77,3 +77,15 @@ def test_a_model_is_fine_tuned_from_python(tmp_path):
   values = {}
   exec(code, values)
   assert values["results"]["eval"]["dev"]["scores"]["accuracy"] in (0, 1)
+
+
+def test_strings_are_fitted_and_served(tmp_path, monkeypatch):
+  write_encoder(tmp_path / "klue/bert-base")
+  monkeypatch.chdir(tmp_path)
+  small_data.main()
+  values = {}
+  code = python_of("docs/python.md").replace("epochs=2", "epochs=1")
+  exec(code.replace('"nsmc/ratings_train', '"nsmc/ratings_test'), values)
+  assert (tmp_path / "served/reviews/1/saved_model.pb").exists()
+  assert (tmp_path / "reviews/README.md").exists()
+  assert values["history"].history.keys() >= {"loss", "val_accuracy"}

@@ -1,0 +1,83 @@
+"""Chooses among continuations or answers, from Python."""
+
+import collections
+from collections.abc import Mapping
+
+from keras_bert_impl import heads
+from keras_bert_impl.estimators import estimator, records
+from keras_bert_impl.runs.fine_tuning import task_parts
+from keras_bert_impl.runs.labelled_data import task_options
+from keras_bert_impl.tasks.basics import example_types
+from tfrecords.labelled import choice_data, data_sets
+
+
+class ChoiceAnswerer(estimator.Estimator):
+  """Chooses among continuations of a text, or answers to it.
+
+      answerer = kb.ChoiceAnswerer.from_checkpoint("klue/bert-base")
+      answerer.fit([{"text": ..., "choices": [..., ...], "label": 0}, ...])
+      answerer.predict([{"text": "It rained.", "choices": ["Wet.", "Dry."]}])
+      # [{"choice": 0, "probabilities": [0.9, 0.1]}]
+
+  An example is a dict with the keys text, choices (as many everywhere) and
+  label, the number of the right one from 0; or the published file of SWAG,
+  CODAH or JCommonsenseQA. The model itself is `kb.MultipleChoice`.
+
+  Args: as `from_checkpoint`.
+  """
+
+  head = heads.MULTIPLE_CHOICE
+  _fields = ("text", "choices", "label")
+  _options_class = task_options.NoOptions
+
+  @classmethod
+  def from_checkpoint(cls, path, max_seq_length=None, **files):
+    """Returns an answerer of a checkpoint, trained for it or not.
+
+    Args: as of `TextClassifier.from_checkpoint`.
+
+    Raises:
+      FileNotFoundError: there is no such checkpoint.
+    """
+    return cls(path, max_seq_length, **files)
+
+  def _is_single(self, inputs):
+    return isinstance(inputs, Mapping)
+
+  def _questions(self, inputs):
+    return [
+      {
+        "text": records.text_of(record, "text", place),
+        "choices": records.strings_of(
+          record.get("choices"), f"{place}.choices"
+        ),
+      }
+      for place, record in records.read(inputs, None, self._fields, "inputs")
+    ]
+
+  def _answer(self, row):
+    probabilities = row["probabilities"].tolist()
+    return {"choice": int(row["choice"]), "probabilities": probabilities}
+
+  def _example(self, record, place, number):
+    choices = records.strings_of(record.get("choices"), f"{place}.choices")
+    return example_types.MultipleChoiceExample(
+      str(number),
+      records.text_of(record, "text", place),
+      choices,
+      records.index_of(record.get("label"), len(choices), f"{place}.label"),
+      place,
+    )
+
+  def _read_file(self, path, **columns):
+    del columns  # There are none to name.
+    source = data_sets.published_source(choice_data.DATA_SETS, path)
+    source = source or choice_data.ChoiceSource(choices=("choices",))
+    return source.read([path], True, collections.Counter())
+
+  def _hold_out(self, examples, share):
+    return data_sets.hold_out(examples, share)
+
+  def _parts(self, run, splits, task_options):
+    del task_options
+    return task_parts.of_choices(run, splits)

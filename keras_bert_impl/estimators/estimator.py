@@ -1,0 +1,398 @@
+"""Base class of estimators: a checkpoint and the options of its task."""
+
+import abc
+import dataclasses
+import os
+import tempfile
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl import options
+from keras_bert_impl.checkpoints import reading
+from keras_bert_impl.estimators import keras_listener, model_card, records
+from keras_bert_impl.model_folders import (
+  conversion,
+  model_files,
+  task_file,
+  trained_models,
+  trained_servables,
+)
+from keras_bert_impl.runs.fine_tuning import fine_tuning_config, job
+from keras_bert_impl.serving import export as export_lib
+from keras_bert_impl.serving import servable_options
+
+_TRAIN, _DEV = "train", "dev"
+# Patience of a run that keeps its best checkpoint and never stops.
+_NEVER = 1_000_000
+
+
+class Answering(abc.ABC):
+  """A model that answers plain Python values. Abstract.
+
+  It points at a checkpoint, which its methods read when they need it.
+
+  Args:
+    checkpoint: str, as of `from_checkpoint`.
+    max_seq_length: int, maximum tokens of an input; None: as trained.
+    **files: fields of `model_files.ModelFilesConfig`: other files than those
+      beside the checkpoint.
+
+  Attributes:
+    checkpoint: str, the path or name of the checkpoint.
+    max_seq_length: as given.
+
+  Raises:
+    FileNotFoundError: there is no such checkpoint.
+  """
+
+  head = None
+
+  def __init__(self, checkpoint, max_seq_length=None, **files):
+    options.check_integers(
+      options.SEQ_LENGTHS, **_given(max_seq_length=max_seq_length)
+    )
+    self.checkpoint = trained_models.find_folder(os.fspath(checkpoint))
+    self.max_seq_length = max_seq_length
+    self._files = model_files.ModelFilesConfig(**files)
+    self._servable = None
+
+  def predict(self, inputs, batch_size=32):
+    """Answers inputs, those of similar length together.
+
+    Args:
+      inputs: list of N inputs, or a single one.
+      batch_size: int, inputs at once.
+
+    Returns:
+      list of N answers, in the order of the inputs; of a single input, its
+      answer. The class says what they are.
+
+    Raises:
+      ValueError: an input is none, or the model has not been trained for it.
+    """
+    options.check_numbers(options.POSITIVE, batch_size=batch_size)
+    if self._is_single(inputs):
+      return self.predict([inputs], batch_size)[0]
+    questions = self._questions(inputs)
+    answer = self._answering(questions)
+    answers = [None] * len(questions)
+    # The longest first: if they do not fit into memory, that shows at once.
+    order = np.argsort([-_size(question) for question in questions])
+    for start in range(0, len(questions), batch_size):
+      places = order[start : start + batch_size]
+      batch = {
+        name: _tensor([questions[place][name] for place in places])
+        for name in questions[0]
+      }
+      outputs = {k: v.numpy() for k, v in answer(**batch).items()}
+      for number, place in enumerate(places):
+        row = {name: values[number] for name, values in outputs.items()}
+        answers[place] = self._answer(row)
+    return answers
+
+  def export(self, export_dir, model_name=None, **values):
+    """Writes a SavedModel that answers raw strings.
+
+    Args:
+      export_dir: str, folder of the model's versions; each export adds one.
+      model_name: str, name of the model for clients; default: the name of
+        export_dir.
+      **values: weights_dtype and compute_dtype, as of `serving.export`, and
+        fields of `servable_options.ServableOptions`.
+
+    Returns:
+      str, the folder of the new version.
+    """
+    dtypes = {
+      name: values.pop(name)
+      for name in ("weights_dtype", "compute_dtype")
+      if name in values
+    }
+    export_lib.check_folder(export_dir)
+    servable = self._make_servable(**values)
+    return export_lib.export(servable, export_dir, model_name, **dtypes)
+
+  @abc.abstractmethod
+  def _is_single(self, inputs):
+    """Returns whether what `predict` is given is one input, not a list."""
+
+  @abc.abstractmethod
+  def _questions(self, inputs):
+    """Returns the inputs of the SavedModel, list of {name: str or list}."""
+
+  @abc.abstractmethod
+  def _answer(self, row):
+    """Returns the answer of {output of the SavedModel: array}."""
+
+  def _servable_options(self, questions):
+    """Returns {option of the servable: value} that questions decide."""
+    del questions
+    return {}
+
+  def _answering(self, questions):
+    """Returns the function that answers batches of questions."""
+    values = self._servable_options(questions)
+    if self._servable is None or values != self._made_with:
+      # Held, because the functions do not hold its variables.
+      self._servable = self._make_servable(**values)
+      self._signature = self._servable.signatures["serving_default"]
+      self._made_with = values
+    return self._signature
+
+  def _make_servable(self, **values):
+    chosen = servable_options.ServableOptions(**values)
+    servable, _ = trained_servables.make(
+      self._files, self.checkpoint, self.head, self.max_seq_length, chosen
+    )
+    return servable
+
+
+class Estimator(Answering):
+  """A model that is trained on plain Python values too. Abstract.
+
+  `fit` trains from the newest checkpoint and makes the next one, by the same
+  code as the scripts: the same data, seed and settings give the same weights.
+  Interrupted, it leaves the estimator as it was.
+
+  Args: as `Answering`.
+
+  Attributes:
+    checkpoint: str, path or name of the newest checkpoint.
+    max_seq_length: as given.
+    results: dict, results.json of the last `fit`; {} before.
+  """
+
+  _default_length = 128
+  # Names of the values of an example, the target last.
+  _fields = ()
+  # Settings that name columns of a file.
+  _columns = ()
+  # Dataclass of the options of the task, of `task_options`.
+  _options_class = None
+
+  def __init__(self, checkpoint, max_seq_length=None, **files):
+    super().__init__(checkpoint, max_seq_length, **files)
+    self.results = {}
+    self._temporary = None
+    self._task = _known_task(self.checkpoint)
+
+  def fit(
+    self,
+    data,
+    targets=None,
+    validation_data=None,
+    epochs=None,
+    batch_size=None,
+    learning_rate=None,
+    random_seed=None,
+    output_dir=None,
+    restore_best=False,
+    callbacks=(),
+    **settings,
+  ):
+    """Trains the model.
+
+    Args:
+      data: examples: a list, with `targets`; a list or another iterable of
+        dicts; a `tf.data.Dataset` of dicts or of (input, target), batched or
+        not; or the path of a file, as the script of the task reads it. The
+        class says what they are.
+      targets: list of as many targets, if `data` is a list of inputs.
+      validation_data: examples to score after each epoch and at the end, as
+        `data` or as a tuple (data, targets); or float in (0, 1), the share of
+        the examples to hold out for that, the same each time.
+      epochs: float, passes over the data.
+      batch_size: int, examples per step.
+      learning_rate: float, the highest of the schedule.
+      random_seed: int, of head, order and dropout.
+      output_dir: str, folder of the run with its checkpoints, results.json and
+        report.html: a run that was killed goes on there when `fit` is called
+        again. Default: a temporary folder, removed with the estimator.
+      restore_best: bool, whether to end with the weights of the epoch with the
+        best score of validation_data.
+      callbacks: list of `keras.callbacks.Callback` that read the logs.
+      **settings: other flags of the script by name, such as
+        early_stopping_patience; what is not given is the script's default.
+
+    Returns:
+      `keras.callbacks.History`: `history` has, by epoch, `loss` and, with
+      validation_data, `val_` and the name of each metric.
+
+    Raises:
+      ValueError: an example or a setting is wrong; names it.
+    """
+    columns = {name: settings.pop(name, None) for name in self._columns}
+    splits = self._splits(data, targets, validation_data, columns)
+    values = _given(
+      num_train_epochs=epochs,
+      train_batch_size=batch_size,
+      learning_rate=learning_rate,
+      random_seed=random_seed,
+      **settings,
+    )
+    values |= {"do_train": True, "do_eval": _DEV in splits}
+    if restore_best:
+      values = {"early_stopping_patience": _NEVER} | values
+    listener = keras_listener.KerasListener(callbacks)
+    temporary = None
+    if output_dir is None:
+      temporary = tempfile.TemporaryDirectory(prefix="keras_bert_impl_")
+      output_dir = temporary.name
+    self.results = self._run(splits, os.fspath(output_dir), values, listener)
+    self.checkpoint = trained_models.find_folder(os.fspath(output_dir))
+    self._task = _known_task(self.checkpoint)
+    self._servable = None
+    self._after_fit()
+    if self._temporary:
+      self._temporary.cleanup()
+    self._temporary = temporary
+    return listener.end()
+
+  def evaluate(self, data, targets=None, batch_size=None, **columns):
+    """Returns {metric: float}, the official scores of labelled examples.
+
+    Args:
+      data: as of `fit`.
+      targets: as of `fit`.
+      batch_size: int, examples at once.
+      **columns: names of columns of a file, as of `fit`.
+
+    Raises:
+      ValueError: an example is wrong or has no target, or the model has not
+        been trained for the task.
+    """
+    splits = {_DEV: self._examples(data, targets, columns=columns)}
+    values = {"do_eval": True} | _given(eval_batch_size=batch_size)
+    with tempfile.TemporaryDirectory(prefix="keras_bert_impl_") as folder:
+      results = self._run(
+        splits, folder, values, keras_listener.KerasListener()
+      )
+    return results["eval"][_DEV]["scores"]
+
+  def save(self, path):
+    """Writes a folder with model, tokenizer, task and model card.
+
+    `from_checkpoint`, the scripts and `transformers` read it.
+
+    Args:
+      path: str, a folder that is new or empty.
+
+    Raises:
+      ValueError: it is neither, or `transformers` has no such model.
+    """
+    config = conversion.ConversionConfig(self.checkpoint, os.fspath(path))
+    conversion.convert(config)
+    if self._task:
+      task_file.write(path, self._task)
+    model_card.write(path, type(self).__name__, self._task, self.results)
+
+  def _after_fit(self):
+    """Takes over what the training has found out."""
+
+  @abc.abstractmethod
+  def _example(self, record, place, number):
+    """Returns the example of a record; see `records.read`."""
+
+  @abc.abstractmethod
+  def _read_file(self, path, **columns):
+    """Returns the examples of a file; see `_columns`."""
+
+  @abc.abstractmethod
+  def _parts(self, run, splits, task_options):
+    """Returns the `FineTuning` of a `job.Job` and {split: examples}."""
+
+  def _known_options(self):
+    """Returns {option of the task: value} that are known before training."""
+    names = {field.name for field in dataclasses.fields(self._options_class)}
+    return {k: v for k, v in self._task.items() if k in names}
+
+  @abc.abstractmethod
+  def _hold_out(self, examples, share):
+    """Returns (training examples, held-out examples)."""
+
+  def _splits(self, data, targets, validation_data, columns):
+    examples = self._examples(data, targets, columns=columns)
+    if validation_data is None:
+      return {_TRAIN: examples}
+    if isinstance(validation_data, float):
+      options.check_numbers("(0, 1)", validation_data=validation_data)
+      kept, held_out = self._hold_out(examples, validation_data)
+      return {_TRAIN: kept, _DEV: held_out}
+    name = "validation_data"
+    if not isinstance(validation_data, tuple):
+      validation_data = (validation_data,)
+    held_out = self._examples(*validation_data, name=name, columns=columns)
+    return {_TRAIN: examples, _DEV: held_out}
+
+  def _examples(self, data, targets=None, name="data", columns=None):
+    if isinstance(data, str | os.PathLike) and targets is None:
+      return self._read_file(os.fspath(data), **_given(**columns or {}))
+    return [
+      self._example(record, place, number)
+      for number, (place, record) in enumerate(
+        records.read(data, targets, self._fields, name)
+      )
+    ]
+
+  def _length(self):
+    """Returns the most tokens of an example: as given, trained or usual."""
+    known = self.max_seq_length or self._task.get("max_seq_length")
+    if known:
+      return known
+    config = reading.open_checkpoint(self.checkpoint).described().config
+    return min(filter(None, (self._default_length, config.longest_input)))
+
+  def _run(self, splits, output_dir, values, listener):
+    """Runs the job of splits and values; returns its results."""
+    of_settings, others = _split(
+      fine_tuning_config.FineTuningConfig,
+      {"max_seq_length": self._length()} | vars(self._files) | values,
+    )
+    of_task, of_training = _split(self._options_class, others)
+    run = job.Job(
+      fine_tuning_config.FineTuningConfig(**of_settings),
+      output_dir=output_dir,
+      init_checkpoint=self.checkpoint,
+      **of_training,
+    )
+    task_options = self._options_class(**self._known_options() | of_task)
+    parts = self._parts(run, splits, task_options)
+    return run.run(parts, splits, listener=listener)
+
+
+def _known_task(checkpoint):
+  """Returns what a run's task.json or a checkpoint says of its task, dict."""
+  task = task_file.read(model_files.folder_of(checkpoint))
+  if task:
+    return task
+  description = reading.open_checkpoint(checkpoint).description
+  if description is None:
+    return {}
+  return {"head": description.head, "labels": description.labels}
+
+
+def _split(config_class, values):
+  """Returns the values that are fields of a dataclass, and the others."""
+  names = {field.name for field in dataclasses.fields(config_class)}
+  return (
+    {name: value for name, value in values.items() if name in names},
+    {name: value for name, value in values.items() if name not in names},
+  )
+
+
+def _given(**values):
+  """Returns the values that are not None."""
+  return {name: value for name, value in values.items() if value is not None}
+
+
+def _size(question):
+  """Returns the number of characters of an input of a SavedModel."""
+  return sum(len("".join(value)) for value in question.values())
+
+
+def _tensor(column):
+  """Returns a string tensor of strings, or of lists padded with ""."""
+  if isinstance(column[0], str):
+    return tf.constant(column, tf.string)
+  return tf.ragged.constant(column, dtype=tf.string).to_tensor("")

@@ -1,0 +1,76 @@
+"""Model card: the README.md beside a saved model, for people and hubs."""
+
+import os
+
+from keras_bert_impl import files
+from keras_bert_impl.training import run_results
+
+NAME = "README.md"
+_PIPELINES = {
+  "classification": "text-classification",
+  "regression": "text-classification",
+  "multiple_choice": "multiple-choice",
+  "token_classification": "token-classification",
+  "question_answering": "question-answering",
+  "answer_beam": "question-answering",
+}
+# Settings that a reader asks for first; others are in results.json.
+_SETTINGS = (
+  "init_checkpoint",
+  "num_train_epochs",
+  "train_batch_size",
+  "learning_rate",
+  "random_seed",
+  "max_seq_length",
+)
+
+
+def write(folder, class_name, task, results):
+  """Writes the card of a model.
+
+  Args:
+    folder: str.
+    class_name: str, class of `kb` that opens the folder.
+    task: {name: value}, as of `task_file.read`.
+    results: results.json of its training; {} if it was not trained here.
+  """
+  lines = [
+    "---",
+    "library_name: keras_bert_impl",
+    f"pipeline_tag: {_PIPELINES.get(task.get('head'), 'feature-extraction')}",
+    "license: unknown  # Yours to say: data and first model have theirs.",
+    "---",
+    "",
+    f"# {os.path.basename(os.path.normpath(folder))}",
+    "",
+    "```python",
+    "import keras_bert_impl as kb",
+    "",
+    f'model = kb.{class_name}.from_checkpoint("{folder}")',
+    "```",
+  ]
+  if task.get("labels"):
+    lines += ["", f"Labels: {', '.join(task['labels'])}."]
+  lines += _table("Data", results.get("data", {}), _counts)
+  lines += _table("Scores", results.get("eval", {}), _scores)
+  configuration = results.get("configuration", {})
+  settings = {k: configuration[k] for k in _SETTINGS if k in configuration}
+  lines += _table("Settings", settings, str)
+  lines += _table("Versions", run_results.versions(), str)
+  files.write_atomically(os.path.join(folder, NAME), "\n".join(lines) + "\n")
+
+
+def _table(title, values, show):
+  """Returns the lines of a section; [] without values."""
+  if not values:
+    return []
+  rows = [f"| {name} | {show(value)} |" for name, value in values.items()]
+  return ["", f"## {title}", "", "| | |", "|---|---|", *rows]
+
+
+def _counts(counts):
+  return ", ".join(f"{number} {what}" for what, number in counts.items())
+
+
+def _scores(result):
+  return ", ".join(f"{k} {v:.4f}" for k, v in result["scores"].items())

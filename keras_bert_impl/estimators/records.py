@@ -1,0 +1,162 @@
+"""Records of the data that users of estimators give: lists, dicts, tf.data.
+
+A record is a dict; its place, such as `data[3]`, is for messages.
+"""
+
+import numbers
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import tensorflow as tf
+
+
+def read(data, targets, fields, name="data"):
+  """Yields (place, record) of what a user gives.
+
+  Args:
+    data: iterable of values, each a dict of some of `fields`, or, where it is
+      none, the value of the first field; a `tf.data.Dataset` of dicts or of
+      (value, target). With `targets`, values only.
+    targets: iterable of as many values of the last field, or None.
+    fields: tuple of str, names of the fields.
+    name: str, name of `data` in messages.
+
+  Raises:
+    ValueError: it is none of these, is empty, or the lengths differ.
+  """
+  if isinstance(data, tf.data.Dataset):
+    values = list(_of_dataset(data, fields))
+  elif isinstance(data, str | bytes | Mapping) or not isinstance(
+    data, Iterable
+  ):
+    raise ValueError(
+      f"{name} ({_shown(data)}) must be a list, a tf.data.Dataset or another"
+      " iterable of examples: put a single one into a list."
+    )
+  else:
+    values = list(data)
+  if not values:
+    raise ValueError(f"{name} is empty: give at least one example.")
+  if targets is not None:
+    values = list(_with_targets(values, targets, fields, name))
+  for number, value in enumerate(values):
+    place = f"{name}[{number}]"
+    record = value if isinstance(value, Mapping) else {fields[0]: value}
+    unknown = [key for key in record if key not in fields]
+    if len(unknown) == len(record):
+      raise ValueError(
+        f"{place} has the keys {', '.join(map(str, unknown))}, but must have"
+        f" some of {', '.join(fields)}."
+      )
+    yield place, record
+
+
+def text_of(record, field, place):
+  """Returns a text of a record, str.
+
+  Raises:
+    ValueError: there is none, or it is no str.
+  """
+  return checked_text(record.get(field), f"{place}.{field}")
+
+
+def checked_text(value, place):
+  """Returns a value that must be a str.
+
+  Raises:
+    ValueError: it is none.
+  """
+  if not isinstance(value, str):
+    hint = ": decode it" if isinstance(value, bytes) else ""
+    raise ValueError(f"{place} ({_shown(value)}) must be a str{hint}.")
+  return value
+
+
+def strings_of(value, place):
+  """Returns a list of str as a tuple.
+
+  Raises:
+    ValueError: it is no list, is empty, or holds other values.
+  """
+  if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+    raise ValueError(f"{place} ({_shown(value)}) must be a list of str.")
+  strings = tuple(
+    checked_text(item, f"{place}[{number}]")
+    for number, item in enumerate(value)
+  )
+  if not strings:
+    raise ValueError(f"{place} is empty: give at least one str.")
+  return strings
+
+
+def number_of(value, place):
+  """Returns a finite number as a float.
+
+  Raises:
+    ValueError: it is none.
+  """
+  is_number = isinstance(value, numbers.Real | np.number)
+  if isinstance(value, bool) or not is_number or not np.isfinite(value):
+    raise ValueError(f"{place} ({_shown(value)}) must be a finite number.")
+  return float(value)
+
+
+def index_of(value, size, place):
+  """Returns an int that must be in [0, size).
+
+  Raises:
+    ValueError: it is none, or out of range.
+  """
+  is_index = isinstance(value, numbers.Integral | np.integer)
+  if isinstance(value, bool) or not is_index or not 0 <= value < size:
+    raise ValueError(
+      f"{place} ({_shown(value)}) must be an int from 0 to {size - 1}."
+    )
+  return int(value)
+
+
+def _with_targets(values, targets, fields, name):
+  if isinstance(targets, str | bytes) or not isinstance(targets, Iterable):
+    raise ValueError(
+      f"targets ({_shown(targets)}) must be a list, one for each of {name}."
+    )
+  targets = list(targets)
+  if len(targets) != len(values):
+    raise ValueError(
+      f"{name} has {len(values)} examples and targets {len(targets)}: give one"
+      " for each."
+    )
+  for value, target in zip(values, targets, strict=True):
+    record = value if isinstance(value, Mapping) else {fields[0]: value}
+    yield {**record, fields[-1]: target}
+
+
+def _of_dataset(dataset, fields):
+  """Yields the records of a `tf.data.Dataset`, batched or not."""
+  for element in dataset.as_numpy_iterator():
+    if isinstance(element, tuple):
+      record = dict(zip((fields[0], fields[-1]), element, strict=False))
+    elif isinstance(element, dict):
+      record = element
+    else:
+      record = {fields[0]: element}
+    columns = {name: _plain(value) for name, value in record.items()}
+    if all(isinstance(value, list) for value in columns.values()):
+      for values in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, values, strict=True))
+    else:
+      yield columns
+
+
+def _plain(value):
+  """Returns Python values of a NumPy value; bytes become str."""
+  if isinstance(value, np.ndarray):
+    return [_plain(item) for item in value]
+  if isinstance(value, bytes):
+    return value.decode("utf-8", "replace")
+  return value.item() if isinstance(value, np.generic) else value
+
+
+def _shown(value):
+  text = repr(value)
+  return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,165 @@
+"""Classifies or scores texts or pairs of texts, from Python."""
+
+import numbers
+
+from keras_bert_impl import heads
+from keras_bert_impl.estimators import estimator, records
+from keras_bert_impl.runs.fine_tuning import task_parts
+from keras_bert_impl.runs.labelled_data import task_options, text_splits
+from keras_bert_impl.tasks.basics import example_types
+from tfrecords.labelled import classification_data, data_sets
+
+
+class TextClassifier(estimator.Estimator):
+  """Classifies or scores texts or pairs of texts.
+
+      classifier = kb.TextClassifier.from_checkpoint("klue/bert-base")
+      classifier.fit(["좋아요", "별로예요"], ["positive", "negative"])
+      classifier.predict(["정말 재미있어요"])
+      # [{"label": "positive", "score": 0.98, "probabilities": {...}}]
+
+  An example is a text or a pair (text, text_pair), and its label: the name of a
+  class, its number where `labels` are given, or a score. As a dict it has the
+  keys text, text_pair and label. A file is a published one by its name (GLUE,
+  NSMC, KLUE, ...) that only one data set has, or a .tsv, .csv, .jsonl or .json
+  file with such columns, or with those that text_column, text_pair_column and
+  label_column of `fit` name.
+
+  Answers are {"label": str, "score": float, "probabilities": {label: float}};
+  of scores {"score": float}.
+
+  Args:
+    checkpoint: as of `from_checkpoint`.
+    labels: as of `from_checkpoint`.
+    max_seq_length: as of `from_checkpoint`.
+    **files: as of `from_checkpoint`.
+
+  Attributes:
+    labels: tuple of str; None for scores; () where no data has named them yet.
+  """
+
+  _fields = ("text", "text_pair", "label")
+  _columns = ("text_column", "text_pair_column", "label_column")
+  _options_class = task_options.TextOptions
+
+  def __init__(self, checkpoint, labels=(), max_seq_length=None, **files):
+    super().__init__(checkpoint, max_seq_length, **files)
+    if labels == ():
+      is_scored = self._task.get("head") == heads.REGRESSION
+      labels = None if is_scored else self._task.get("labels") or ()
+    elif labels is not None:
+      labels = records.strings_of(labels, "labels")
+    self.labels = labels if labels is None else tuple(labels)
+
+  def _after_fit(self):
+    if self.labels == ():
+      self.labels = tuple(self._task["labels"])
+
+  @classmethod
+  def from_checkpoint(cls, path, labels=(), max_seq_length=None, **files):
+    """Returns a classifier of a checkpoint, trained for it or not.
+
+    Args:
+      path: str, as of `kb.from_checkpoint`, or a folder of `save`.
+      labels: list of str, names of the classes in the order of the logits; None
+        for scores. Default: as trained, or those of the training data.
+      max_seq_length: int, maximum tokens of a text or pair; default: as
+        trained, or 128.
+      **files: fields of `model_files.ModelFilesConfig`.
+
+    Raises:
+      FileNotFoundError: there is no such checkpoint.
+      ValueError: labels are no list of names.
+    """
+    return cls(path, labels, max_seq_length, **files)
+
+  @property
+  def head(self):
+    """Name of the head, of `keras_bert_impl.heads`."""
+    return heads.REGRESSION if self.labels is None else heads.CLASSIFICATION
+
+  def _is_single(self, inputs):
+    return isinstance(inputs, str | tuple | dict)
+
+  def _questions(self, inputs):
+    questions = []
+    for place, record in records.read(inputs, None, self._fields, "inputs"):
+      text, text_pair = _texts(record, place)
+      question = {"text": text}
+      if text_pair is not None:
+        question["text_pair"] = text_pair
+      if questions and question.keys() != questions[0].keys():
+        raise ValueError(f"{place} must have as many texts as inputs[0].")
+      questions.append(question)
+    return questions
+
+  def _answer(self, row):
+    if self.labels is None:
+      return {"score": float(row["scores"])}
+    labels = [label.decode() for label in row["labels"]]
+    return {
+      "label": row["label"].decode(),
+      "score": float(row["score"]),
+      "probabilities": dict(
+        zip(labels, map(float, row["probabilities"]), strict=True)
+      ),
+    }
+
+  def _servable_options(self, questions):
+    text_pairs = "text_pair" in questions[0]
+    if self._task.get("text_pairs", text_pairs) != text_pairs:
+      number = "one text" if text_pairs else "pairs of texts"
+      raise ValueError(f"inputs[0]: the model was trained on {number}.")
+    return {"text_pairs": text_pairs}
+
+  def _example(self, record, place, number):
+    text, text_pair = _texts(record, place)
+    label = self._label(record.get("label"), f"{place}.label")
+    return example_types.TextExample(str(number), text, text_pair, label, place)
+
+  def _label(self, label, place):
+    """Returns the name of a class, or a score."""
+    if self.labels is None:
+      return records.number_of(label, place)
+    is_number = isinstance(label, numbers.Integral)
+    if is_number and self.labels and str(label) not in self.labels:
+      return self.labels[records.index_of(label, len(self.labels), place)]
+    return records.checked_text(str(label) if is_number else label, place)
+
+  def _read_file(self, path, **columns):
+    examples = text_splits.read_file(
+      path, **{k.removesuffix("_column"): v for k, v in columns.items()}
+    )
+    if self.labels is None:
+      return classification_data.with_scores(examples)
+    return examples
+
+  def _hold_out(self, examples, share):
+    return data_sets.hold_out(examples, share)
+
+  def _known_options(self):
+    known = super()._known_options()
+    return known | {"metrics": ",".join(known.get("metrics", ()))}
+
+  def _parts(self, run, splits, task_options):
+    labels = self.labels
+    if labels == ():
+      labels = classification_data.label_set(splits.get("train", ()))
+    for examples in splits.values() if labels else ():
+      classification_data.check_labels(examples, labels)
+    metrics = text_splits.metrics_of(labels is None, task_options.metrics)
+    return task_parts.of_texts(
+      run, splits, labels, metrics, bilstm_width=task_options.bilstm_width
+    )
+
+
+def _texts(record, place):
+  """Returns the text and, or None, the second text of a record."""
+  text, text_pair = record.get("text"), record.get("text_pair")
+  if isinstance(text, tuple | list) and len(text) == 2:
+    text, text_pair = text
+    text_pair = records.checked_text(text_pair, f"{place}.text_pair")
+  text = records.checked_text(text, f"{place}.text")
+  if text_pair is not None:
+    text_pair = records.checked_text(text_pair, f"{place}.text_pair")
+  return text, text_pair

@@ -1,0 +1,24 @@
+"""A small BERT with a vocabulary, that estimators start from."""
+
+import json
+import pathlib
+import shutil
+import string
+
+import pytest
+
+PARITY = pathlib.Path(__file__).parents[1] / "data/parity/bert_pretraining"
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory):
+  """Folder of a BERT of two layers that knows letters and a few words."""
+  folder = tmp_path_factory.mktemp("checkpoint") / "bert"
+  shutil.copytree(PARITY, folder)
+  config = json.loads((folder / "config.json").read_text())
+  letters = string.ascii_lowercase
+  tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
+  tokens += [*letters, *(f"##{letter}" for letter in letters)]
+  tokens += [f"[unused{n}]" for n in range(config["vocab_size"] - len(tokens))]
+  (folder / "vocab.txt").write_text("\n".join(tokens) + "\n")
+  return str(folder)

@@ -1,0 +1,242 @@
+"""Estimators: fit, predict, evaluate, save and export."""
+
+import gc
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_bert_impl as kb
+from keras_bert_impl.checkpoints.formats import tf_format
+from keras_bert_impl.training import savers, stopping
+from tests.official_tasks import scripts
+
+TEXTS = ["a good one", "so bad", "good good", "bad film", "good", "bad bad"] * 4
+LABELS = ["positive", "negative"] * 12
+SENTENCES = [["ada", "in", "rome"], ["bob", "sat"]] * 4
+TAGS = [["B-PER", "O", "B-LOC"], ["B-PER", "O"]] * 4
+QUESTION = {
+  "question": "who sat",
+  "context": "the cat sat",
+  "answers": {"text": ["the cat"], "answer_start": [0]},
+}
+CHOICE = {"text": "it sat", "choices": ["the cat", "x"], "label": 0}
+SHORT = {"epochs": 2, "batch_size": 8, "learning_rate": 1e-3}
+
+
+@pytest.fixture(scope="module")
+def classifier(checkpoint):
+  made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
+  made.history = made.fit(TEXTS, LABELS, validation_data=0.25, **SHORT)
+  return made
+
+
+def weights(folder):
+  """Returns the variables of the newest checkpoint of a run."""
+  return dict(tf_format.read(savers.latest(str(folder))).items())
+
+
+def check_same(folder, other):
+  ours, theirs = weights(folder), weights(other)
+  assert ours.keys() == theirs.keys()
+  for name, value in ours.items():
+    np.testing.assert_array_equal(value, theirs[name], err_msg=name)
+
+
+def test_predictions_are_plain_and_in_order(classifier):
+  texts = ["good", "x " * 30, "so bad", "good film"]
+  answers = classifier.predict(texts, batch_size=2)
+  for answer in answers:
+    assert list(answer["probabilities"]) == ["negative", "positive"]
+    assert answer["score"] == max(answer["probabilities"].values())
+    assert answer["probabilities"][answer["label"]] == answer["score"]
+  json.dumps(answers)
+  for text, answer in zip(texts, answers):
+    alone = classifier.predict(text)
+    assert alone["label"] == answer["label"]
+    assert alone["score"] == pytest.approx(answer["score"], abs=1e-5)
+
+
+def test_the_history_has_an_entry_for_each_epoch(classifier):
+  history = classifier.history.history
+  assert classifier.history.epoch == [0, 1]
+  assert history.keys() == {"loss", "val_accuracy", "val_macro_f1"}
+  assert all(len(values) == 2 for values in history.values())
+  scores = classifier.results["eval"]["dev"]["scores"]
+  assert history["val_accuracy"][-1] == scores["accuracy"]
+
+
+def test_evaluation_gives_the_official_scores(classifier):
+  found = [answer["label"] for answer in classifier.predict(TEXTS)]
+  scores = classifier.evaluate(TEXTS, LABELS)
+  accuracy = np.mean(np.array(found) == np.array(LABELS))
+  assert scores["accuracy"] == pytest.approx(accuracy)
+
+
+def test_a_saved_folder_is_opened_here_and_elsewhere(classifier, tmp_path):
+  folder = tmp_path / "saved"
+  classifier.save(folder)
+  opened = kb.TextClassifier.from_checkpoint(folder)
+  assert opened.labels == classifier.labels
+  ours, theirs = classifier.predict(TEXTS[:3]), opened.predict(TEXTS[:3])
+  for answer, other in zip(ours, theirs):
+    assert answer["probabilities"] == pytest.approx(other["probabilities"])
+  model = kb.from_checkpoint(str(folder), heads=True)
+  assert isinstance(model, kb.SequenceClassifier)
+  config = json.loads((folder / "config.json").read_text())
+  assert config["id2label"] == {"0": "negative", "1": "positive"}
+  card = (folder / "README.md").read_text()
+  for words in ("accuracy", "license", "num_train_epochs | 2", "18 examples"):
+    assert words in card
+
+
+def test_an_export_answers_as_the_estimator(classifier, tmp_path):
+  version = classifier.export(tmp_path / "served")
+  answer = tf.saved_model.load(version).signatures["serving_default"](
+    text=tf.constant(TEXTS[:3])
+  )
+  scores = [found["score"] for found in classifier.predict(TEXTS[:3])]
+  np.testing.assert_allclose(answer["score"], scores, atol=1e-6)
+
+
+def test_the_script_trains_the_same_bits(checkpoint, tmp_path):
+  lines = [f"{text}\t{label}" for text, label in zip(TEXTS, LABELS)]
+  path = tmp_path / "train.tsv"
+  path.write_text("\n".join(["text\tlabel", *lines]) + "\n")
+  status, _, err = scripts.run(
+    "run_classifier",
+    train_file=path,
+    do_train=True,
+    init_checkpoint=checkpoint,
+    max_seq_length=16,
+    num_train_epochs=2,
+    train_batch_size=8,
+    learning_rate=1e-3,
+    output_dir=tmp_path / "script",
+  )
+  assert status == 0, err
+  folder = tmp_path / "fit"
+  for data in ((path,), (TEXTS, LABELS)):
+    made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
+    made.fit(*data, output_dir=folder, **SHORT)
+    check_same(folder, tmp_path / "script")
+
+
+class Interrupt(keras.callbacks.Callback):
+  """Interrupts the training after its first epoch."""
+
+  def on_epoch_end(self, epoch, logs):
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_run_goes_on_to_the_same_bits(
+  classifier, checkpoint, tmp_path
+):
+  made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
+  whole = tmp_path / "whole"
+  made.fit(TEXTS, LABELS, output_dir=whole, **SHORT)
+  trained = made.checkpoint
+  part = tmp_path / "part"
+  made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
+  with pytest.raises((KeyboardInterrupt, stopping.StoppedError)):
+    made.fit(TEXTS, LABELS, output_dir=part, callbacks=[Interrupt()], **SHORT)
+  assert made.checkpoint == checkpoint
+  made.fit(TEXTS, LABELS, output_dir=part, **SHORT)
+  check_same(part, trained)
+
+
+def test_without_a_folder_nothing_is_left(checkpoint, tmp_path, monkeypatch):
+  monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+  monkeypatch.chdir(tmp_path)
+  made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
+  made.fit(TEXTS, LABELS, epochs=1)
+  made.fit(TEXTS, LABELS, epochs=1)  # From the weights that it has now.
+  assert len(list(tmp_path.iterdir())) == 1
+  del made
+  gc.collect()
+  assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+  "data",
+  [
+    lambda: [{"text": t, "label": n} for t, n in zip(TEXTS, LABELS)],
+    lambda: tf.data.Dataset.from_tensor_slices((TEXTS, LABELS)),
+    lambda: tf.data.Dataset.from_tensor_slices(
+      {"text": TEXTS, "label": LABELS}
+    ).batch(5),
+    lambda: ({"text": t, "label": n} for t, n in zip(TEXTS, LABELS)),
+  ],
+  ids=["dicts", "data set", "batched data set", "iterator"],
+)
+def test_data_come_in_many_forms(checkpoint, data):
+  made = kb.TextClassifier.from_checkpoint(checkpoint)
+  assert made._examples(data()) == made._examples(TEXTS, LABELS)
+
+
+def test_scores_of_pairs(checkpoint):
+  made = kb.TextClassifier.from_checkpoint(
+    checkpoint, labels=None, max_seq_length=16
+  )
+  made.fit([("a b", "c"), ("d", "e")] * 4, [1.0, 2.5] * 4, epochs=1)
+  [answer] = made.predict([("a b", "c")])
+  assert answer.keys() == {"score"}
+  with pytest.raises(ValueError, match="was trained on pairs"):
+    made.predict(["alone"])
+
+
+def test_the_best_epoch_is_restored(checkpoint):
+  made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
+  history = made.fit(
+    TEXTS,
+    LABELS,
+    validation_data=(TEXTS, LABELS),
+    restore_best=True,
+    **SHORT,
+  )
+  best = max(history.history["val_accuracy"])
+  assert made.evaluate(TEXTS, LABELS)["accuracy"] == best
+
+
+def test_a_tagger(checkpoint, tmp_path):
+  made = kb.TokenTagger.from_checkpoint(checkpoint, max_seq_length=16)
+  made.fit(SENTENCES, TAGS, epochs=8, learning_rate=5e-3)
+  text = "ada in rome"
+  [entities] = made.predict([text])
+  assert made.tag_scheme == "IOB2"
+  for entity in entities:
+    assert text[entity["start"] : entity["end"]] == entity["text"]
+    assert entity["label"] in ("PER", "LOC")
+  assert set(made.evaluate(SENTENCES, TAGS)) >= {"f1", "precision"}
+  made.save(tmp_path / "saved")
+  opened = kb.TokenTagger.from_checkpoint(tmp_path / "saved")
+  assert [e["text"] for e in opened.predict(text)] == [
+    e["text"] for e in entities
+  ]
+
+
+def test_an_answerer_of_questions(checkpoint):
+  made = kb.QuestionAnswerer.from_checkpoint(checkpoint, max_seq_length=16)
+  made.fit([QUESTION] * 8, epochs=20, learning_rate=5e-3, max_query_length=4)
+  [answer] = made.predict([QUESTION])
+  span = QUESTION["context"][answer["start"] : answer["end"]]
+  assert answer["answer"] == span == "the cat"
+  assert made.evaluate([QUESTION])["exact_match"] == 1
+
+
+def test_an_answerer_of_choices(checkpoint):
+  made = kb.ChoiceAnswerer.from_checkpoint(checkpoint, max_seq_length=16)
+  made.fit([CHOICE] * 8, epochs=4, learning_rate=5e-3)
+  [answer] = made.predict([CHOICE])
+  assert answer["choice"] == int(np.argmax(answer["probabilities"])) == 0
+  assert made.evaluate([CHOICE])["accuracy"] == 1
+
+
+def test_masks_are_filled(checkpoint):
+  made = kb.FillMask.from_checkpoint(checkpoint, top_k=3)
+  two, none = made.predict(["the [MASK] sat [MASK]", "the cat"])
+  assert [len(tokens) for tokens in two] == [3, 3] and none == []
+  scores = [entry["score"] for entry in two[0]]
+  assert scores == sorted(scores, reverse=True)
