@@ -57,8 +57,8 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
     exclude_from_weight_decay: regular expressions searched in variable paths.
     learning_rate_multipliers: {variable path: float}, factors of the learning
       rate other than 1; see `layerwise`.
-    name: str, the class' `NAME` by default.
-    **kwargs: as of `keras.optimizers.Optimizer` (clipnorm, ...).
+    **kwargs: as of `keras.optimizers.Optimizer` (name, by default `NAME`;
+      clipnorm, ...).
   """
 
   # Those of BERT.
@@ -75,11 +75,10 @@ class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):
     use_bias_correction=None,
     exclude_from_weight_decay=EXCLUDED,
     learning_rate_multipliers=None,
-    name=None,
     **kwargs,
   ):
     rate = self.LEARNING_RATE if learning_rate is None else learning_rate
-    super().__init__(learning_rate=rate, name=name or self.NAME, **kwargs)
+    super().__init__(learning_rate=rate, **{"name": self.NAME, **kwargs})
     if use_bias_correction is None:
       use_bias_correction = self.USE_BIAS_CORRECTION
     self.weight_decay_rate = weight_decay_rate
