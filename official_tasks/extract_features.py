@@ -27,8 +27,8 @@ from etils import epy
 
 from keras_bert_impl import choices, files, options
 from keras_bert_impl.command_line import program
+from keras_bert_impl.layers.basics import kernels
 from keras_bert_impl.model_folders import model_files
-from keras_bert_impl.training import frozen_weights
 
 with epy.lazy_imports():
   from keras_bert_impl.runs.feature_extraction import extractor as extractor_lib
@@ -105,7 +105,7 @@ def main():
   """Loads the encoder, reads, encodes, writes."""
   config = program.from_flags(ExtractionConfig)
   if config.compute_dtype == "bfloat16":
-    frozen_weights.assume()
+    kernels.assume_frozen_weights()
   extractor = extractor_lib.Extractor(config)
   started = time.monotonic()
   lines = extractor.extract(line_files.read_lines(config.input_file))

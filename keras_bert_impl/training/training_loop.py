@@ -14,10 +14,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import features
-from keras_bert_impl.layers.basics import dropout
+from keras_bert_impl.layers.basics import dropout, kernels
 from keras_bert_impl.training import (
   distribution,
-  frozen_weights,
   graph_gradients,
   row_numbers,
 )
@@ -45,11 +44,11 @@ class TrainingLoop:
     variables: list of `tf.Variable`, what is trained.
 
   Raises:
-    ValueError: the batch cannot be divided, or `frozen_weights` are assumed.
+    ValueError: the batch cannot be divided, or frozen weights are assumed.
   """
 
   def __init__(self, task, model, optimizer, strategy, config):
-    frozen_weights.check_trainable()
+    kernels.check_trainable()
     distribution.check_divisible(
       config.train_batch_size,
       strategy.num_replicas_in_sync,

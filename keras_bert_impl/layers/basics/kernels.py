@@ -26,6 +26,7 @@ XLA, which TF Serving would refuse.
 
 import functools
 import math
+import os
 
 import keras
 import numpy as np
@@ -41,6 +42,10 @@ NUM_DRAWS = 2**16  # values of the number that decides on an element
 _PART_KEY = 0x1E3779B1
 _FEWEST_CLASSES = 1024  # that are worth a program of XLA
 _FEWEST_NUMBERS = 2**15  # of the largest argument of such a program
+# With 1, oneDNN keeps the weights of products in the order that suits the
+# processor, from their first call on, whatever the variables become. It is read
+# once per process.
+_FROZEN_WEIGHTS = "TF_ONEDNN_ASSUME_FROZEN_WEIGHTS"
 
 
 def activation(name):
@@ -426,3 +431,22 @@ def _are_predicted(num_classes, logits, labels):
   is_before = ops.arange(num_classes)[None] < labels[:, tf.newaxis]
   is_better = (logits > own) | ((logits == own) & is_before)
   return tf.logical_not(tf.reduce_any(is_better, axis=-1))
+
+
+def assume_frozen_weights():
+  """Makes products in this process keep the weights they see first.
+
+  That pays in bfloat16. It has no effect after the first product, nor where the
+  environment says otherwise.
+  """
+  os.environ.setdefault(_FROZEN_WEIGHTS, "1")
+
+
+def check_trainable():
+  """Raises ValueError if products would not see that weights change."""
+  value = os.environ.get(_FROZEN_WEIGHTS, "0")
+  if value.lower() not in ("0", "false"):
+    raise ValueError(
+      f"{_FROZEN_WEIGHTS} is {value!r} in the environment: no model can be trained, "
+      "because products go on with the weights they saw first. Unset it."
+    )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_bert_impl.training import frozen_weights
+from keras_bert_impl.layers.basics import kernels
 
 NAME = "TF_ONEDNN_ASSUME_FROZEN_WEIGHTS"
 
@@ -11,7 +11,7 @@ NAME = "TF_ONEDNN_ASSUME_FROZEN_WEIGHTS"
 def test_nothing_trains_with_them(monkeypatch, value):
   monkeypatch.setenv(NAME, value)
   with pytest.raises(ValueError, match=f"{NAME} is '{value}' .* Unset it"):
-    frozen_weights.check_trainable()
+    kernels.check_trainable()
 
 
 @pytest.mark.parametrize("value", ["0", "false", None])
@@ -19,10 +19,10 @@ def test_without_them_everything_does(monkeypatch, value):
   monkeypatch.delenv(NAME, raising=False)
   if value is not None:
     monkeypatch.setenv(NAME, value)
-  frozen_weights.check_trainable()
+  kernels.check_trainable()
 
 
 def test_what_the_environment_says_comes_first(monkeypatch):
   monkeypatch.setenv(NAME, "0")
-  frozen_weights.assume()
-  frozen_weights.check_trainable()
+  kernels.assume_frozen_weights()
+  kernels.check_trainable()
