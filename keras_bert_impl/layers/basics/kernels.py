@@ -447,6 +447,7 @@ def check_trainable():
   value = os.environ.get(_FROZEN_WEIGHTS, "0")
   if value.lower() not in ("0", "false"):
     raise ValueError(
-      f"{_FROZEN_WEIGHTS} is {value!r} in the environment: no model can be trained, "
-      "because products go on with the weights they saw first. Unset it."
+      f"{_FROZEN_WEIGHTS} is {value!r} in the environment: no model can be"
+      " trained, because products go on with the weights they saw first. Unset"
+      " it."
     )
