@@ -23,23 +23,16 @@ class ChoiceAnswerer(estimator.Estimator):
   label, the number of the right one from 0; or the published file of SWAG,
   CODAH or JCommonsenseQA. The model itself is `kb.MultipleChoice`.
 
-  Args: as `from_checkpoint`.
+  Args:
+    checkpoint: str, as of `from_checkpoint`.
+    max_seq_length: int, maximum tokens of a text with a choice; default: as
+      trained, or 128.
+    **files: fields of `model_files.ModelFilesConfig`.
   """
 
   head = heads.MULTIPLE_CHOICE
   _fields = ("text", "choices", "label")
   _options_class = task_options.NoOptions
-
-  @classmethod
-  def from_checkpoint(cls, path, max_seq_length=None, **files):
-    """Returns an answerer of a checkpoint, trained for it or not.
-
-    Args: as of `TextClassifier.from_checkpoint`.
-
-    Raises:
-      FileNotFoundError: there is no such checkpoint.
-    """
-    return cls(path, max_seq_length, **files)
 
   def _is_single(self, inputs):
     return isinstance(inputs, Mapping)

@@ -21,6 +21,7 @@ from keras_bert_impl.model_folders import (
 from keras_bert_impl.runs.fine_tuning import fine_tuning_config, job
 from keras_bert_impl.serving import export as export_lib
 from keras_bert_impl.serving import servable_options
+from keras_bert_impl.training import stopping
 
 _TRAIN, _DEV = "train", "dev"
 # Patience of a run that keeps its best checkpoint and never stops.
@@ -34,7 +35,7 @@ class Answering(abc.ABC):
 
   Args:
     checkpoint: str, as of `from_checkpoint`.
-    max_seq_length: int, maximum tokens of an input; None: as trained.
+    max_seq_length: int, maximum tokens of an input; default: as trained.
     **files: fields of `model_files.ModelFilesConfig`: other files than those
       beside the checkpoint.
 
@@ -56,6 +57,21 @@ class Answering(abc.ABC):
     self.max_seq_length = max_seq_length
     self._files = model_files.ModelFilesConfig(**files)
     self._servable = None
+
+  @classmethod
+  def from_checkpoint(cls, path, *options, **named):
+    """Returns the model of a checkpoint, trained for its task or not.
+
+    Args:
+      path: str, as of `kb.from_checkpoint`, or a folder of `save`.
+      *options: of the class, in their order, or by name.
+      **named: those.
+
+    Raises:
+      FileNotFoundError: there is no such checkpoint.
+      ValueError: an option is wrong; names it.
+    """
+    return cls(path, *options, **named)
 
   def predict(self, inputs, batch_size=32):
     """Answers inputs, those of similar length together.
@@ -221,6 +237,7 @@ class Estimator(Answering):
 
     Raises:
       ValueError: an example or a setting is wrong; names it.
+      KeyboardInterrupt: Ctrl-C came, or a cell was interrupted.
     """
     columns = {name: settings.pop(name, None) for name in self._columns}
     splits = self._splits(data, targets, validation_data, columns)
@@ -239,7 +256,10 @@ class Estimator(Answering):
     if output_dir is None:
       temporary = tempfile.TemporaryDirectory(prefix="keras_bert_impl_")
       output_dir = temporary.name
-    self.results = self._run(splits, os.fspath(output_dir), values, listener)
+    try:
+      self.results = self._run(splits, os.fspath(output_dir), values, listener)
+    except stopping.StoppedError as error:  # What a notebook knows.
+      raise KeyboardInterrupt(str(error)) from error
     self.checkpoint = trained_models.find_folder(os.fspath(output_dir))
     self._task = _known_task(self.checkpoint)
     self._servable = None

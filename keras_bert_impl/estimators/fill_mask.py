@@ -14,7 +14,11 @@ class FillMask(estimator.Answering):
   The answer to a text is a list with an entry for each mask: a list of `top_k`
   tokens, the likeliest first. The mask is the vocabulary's, [MASK] or <mask>.
 
-  Args: as `from_checkpoint`.
+  Args:
+    checkpoint: str, as of `from_checkpoint`.
+    top_k: int, tokens for each mask.
+    max_seq_length: int, maximum tokens of a text; default: the model's.
+    **files: fields of `model_files.ModelFilesConfig`.
   """
 
   head = heads.FILL_MASK
@@ -22,21 +26,6 @@ class FillMask(estimator.Answering):
   def __init__(self, checkpoint, top_k=5, max_seq_length=None, **files):
     super().__init__(checkpoint, max_seq_length, **files)
     self._top_k = top_k
-
-  @classmethod
-  def from_checkpoint(cls, path, top_k=5, max_seq_length=None, **files):
-    """Returns the model of a checkpoint.
-
-    Args:
-      path: as of `TextClassifier.from_checkpoint`.
-      top_k: int, tokens for each mask.
-      max_seq_length: int, maximum tokens of a text; default: the model's.
-      **files: as of `TextClassifier.from_checkpoint`.
-
-    Raises:
-      FileNotFoundError: there is no such checkpoint.
-    """
-    return cls(path, top_k, max_seq_length, **files)
 
   def _is_single(self, inputs):
     return isinstance(inputs, str)

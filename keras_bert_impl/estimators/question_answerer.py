@@ -25,7 +25,12 @@ class QuestionAnswerer(estimator.Estimator):
   Answers have the keys answer, start, end, score and null_score; see
   `serving.heads.question_answering`. With `can_be_unanswerable` "" is one.
 
-  Args: as `from_checkpoint`.
+  Args:
+    checkpoint: str, as of `from_checkpoint`.
+    can_be_unanswerable: bool, whether questions may have no answer, as in SQuAD
+      2.0; default: as trained, or not.
+    max_seq_length: int, tokens of a window; default: as trained, or 384.
+    **files: fields of `model_files.ModelFilesConfig`.
 
   Attributes:
     can_be_unanswerable: bool.
@@ -43,24 +48,6 @@ class QuestionAnswerer(estimator.Estimator):
     if can_be_unanswerable is None:
       can_be_unanswerable = self._task.get("version_2_with_negative", False)
     self.can_be_unanswerable = can_be_unanswerable
-
-  @classmethod
-  def from_checkpoint(
-    cls, path, can_be_unanswerable=None, max_seq_length=None, **files
-  ):
-    """Returns an answerer of a checkpoint, trained for it or not.
-
-    Args:
-      path: as of `TextClassifier.from_checkpoint`.
-      can_be_unanswerable: bool, whether questions may have no answer, as in
-        SQuAD 2.0; default: as trained, or not.
-      max_seq_length: int, tokens of a window; default: as trained, or 384.
-      **files: as of `TextClassifier.from_checkpoint`.
-
-    Raises:
-      FileNotFoundError: there is no such checkpoint.
-    """
-    return cls(path, can_be_unanswerable, max_seq_length, **files)
 
   def _is_single(self, inputs):
     return isinstance(inputs, Mapping)

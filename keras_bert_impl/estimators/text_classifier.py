@@ -29,10 +29,12 @@ class TextClassifier(estimator.Estimator):
   of scores {"score": float}.
 
   Args:
-    checkpoint: as of `from_checkpoint`.
-    labels: as of `from_checkpoint`.
-    max_seq_length: as of `from_checkpoint`.
-    **files: as of `from_checkpoint`.
+    checkpoint: str, as of `from_checkpoint`.
+    labels: list of str, names of the classes in the order of the logits; None
+      for scores. Default: as trained, or those of the training data.
+    max_seq_length: int, maximum tokens of a text or pair; default: as trained,
+      or 128.
+    **files: fields of `model_files.ModelFilesConfig`.
 
   Attributes:
     labels: tuple of str; None for scores; () where no data has named them yet.
@@ -54,24 +56,6 @@ class TextClassifier(estimator.Estimator):
   def _after_fit(self):
     if self.labels == ():
       self.labels = tuple(self._task["labels"])
-
-  @classmethod
-  def from_checkpoint(cls, path, labels=(), max_seq_length=None, **files):
-    """Returns a classifier of a checkpoint, trained for it or not.
-
-    Args:
-      path: str, as of `kb.from_checkpoint`, or a folder of `save`.
-      labels: list of str, names of the classes in the order of the logits; None
-        for scores. Default: as trained, or those of the training data.
-      max_seq_length: int, maximum tokens of a text or pair; default: as
-        trained, or 128.
-      **files: fields of `model_files.ModelFilesConfig`.
-
-    Raises:
-      FileNotFoundError: there is no such checkpoint.
-      ValueError: labels are no list of names.
-    """
-    return cls(path, labels, max_seq_length, **files)
 
   @property
   def head(self):

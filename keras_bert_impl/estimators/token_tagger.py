@@ -24,7 +24,12 @@ class TokenTagger(estimator.Estimator):
   The answer to a text, as it is, is a list of its entities; `start` and `end`
   count characters.
 
-  Args: as `from_checkpoint`.
+  Args:
+    checkpoint: str, as of `from_checkpoint`.
+    tag_scheme: str, scheme of the tags, or "none" for tags that mark no
+      entities; default: as trained, or that of most tags of the data.
+    max_seq_length: int, maximum tokens of a row; default: as trained, or 128.
+    **files: fields of `model_files.ModelFilesConfig`.
 
   Attributes:
     tag_scheme: str, or None where no data has shown it yet.
@@ -37,22 +42,6 @@ class TokenTagger(estimator.Estimator):
   def __init__(self, checkpoint, tag_scheme=None, max_seq_length=None, **files):
     super().__init__(checkpoint, max_seq_length, **files)
     self.tag_scheme = tag_scheme or self._task.get("tag_scheme")
-
-  @classmethod
-  def from_checkpoint(cls, path, tag_scheme=None, max_seq_length=None, **files):
-    """Returns a tagger of a checkpoint, trained for it or not.
-
-    Args:
-      path: as of `TextClassifier.from_checkpoint`.
-      tag_scheme: str, scheme of the tags, or "none" for tags that mark no
-        entities; default: as trained, or that of most tags of the data.
-      max_seq_length: int, as of `TextClassifier.from_checkpoint`.
-      **files: the same.
-
-    Raises:
-      FileNotFoundError: there is no such checkpoint.
-    """
-    return cls(path, tag_scheme, max_seq_length, **files)
 
   def _is_single(self, inputs):
     return isinstance(inputs, str)

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import signal
 
 import keras
 import numpy as np
@@ -10,7 +11,7 @@ import tensorflow as tf
 
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints.formats import tf_format
-from keras_bert_impl.training import savers, stopping
+from keras_bert_impl.training import savers
 from tests.official_tasks import scripts
 
 TEXTS = ["a good one", "so bad", "good good", "bad film", "good", "bad bad"] * 4
@@ -128,7 +129,7 @@ class Interrupt(keras.callbacks.Callback):
   """Interrupts the training after its first epoch."""
 
   def on_epoch_end(self, epoch, logs):
-    raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
 
 
 def test_an_interrupted_run_goes_on_to_the_same_bits(
@@ -140,7 +141,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(
   trained = made.checkpoint
   part = tmp_path / "part"
   made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
-  with pytest.raises((KeyboardInterrupt, stopping.StoppedError)):
+  with pytest.raises(KeyboardInterrupt, match="continues from there"):
     made.fit(TEXTS, LABELS, output_dir=part, callbacks=[Interrupt()], **SHORT)
   assert made.checkpoint == checkpoint
   made.fit(TEXTS, LABELS, output_dir=part, **SHORT)
