@@ -28,7 +28,7 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
   from keras_bert_impl.layers import *
   from keras_bert_impl.models import *
   from keras_bert_impl.sentences.sentence_encoder import SentenceEncoder
-  from keras_bert_impl.serving.export import export
+  from keras_bert_impl.serving.model_export import export
   from keras_bert_impl.tokenizers import load as load_tokenizer
   from keras_bert_impl.training.experiment import Experiment
   from keras_bert_impl.training.training_config import TrainingConfig
@@ -61,7 +61,7 @@ _NAMES = {
   "TokenTagger": ("estimators.token_tagger", "TokenTagger"),
   "TrainingConfig": ("training.training_config", "TrainingConfig"),
   "electra_generator_config": ("models", "electra_generator_config"),
-  "export": ("serving.export", "export"),
+  "export": ("serving.model_export", "export"),
   "from_checkpoint": ("models", "from_checkpoint"),
   "load_tokenizer": ("tokenizers", "load"),
   "make_encoder": ("models", "make_encoder"),

@@ -8,7 +8,7 @@ import pytest
 import keras_bert_impl as kb
 from keras_bert_impl import configs, layers, models, tokenizers
 from keras_bert_impl.sentences import sentence_encoder
-from keras_bert_impl.serving import export
+from keras_bert_impl.serving import model_export
 from keras_bert_impl.training import experiment, training_config
 from tests.official_tasks import forked
 
@@ -81,7 +81,7 @@ def test_the_names_of_other_modules_are_there():
   assert kb.Experiment is experiment.Experiment
   assert kb.TrainingConfig is training_config.TrainingConfig
   assert kb.SentenceEncoder is sentence_encoder.SentenceEncoder
-  assert kb.export is export.export
+  assert kb.export is model_export.export
   assert kb.load_tokenizer is tokenizers.load
 
 

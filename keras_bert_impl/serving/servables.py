@@ -94,7 +94,7 @@ class Servable(tf.Module, abc.ABC):
     _check(model, tokenizer, max_seq_length, labels)
     # Functions, because attributes that are models would be tracked.
     self._trained_model = lambda: model
-    self._model = _plain_copy(model, self._build_model, "float32", self.head)
+    self._model = self._copied("float32")
     self.tokenizer = tokenizer
     self.max_seq_length = max_seq_length
     self.labels = labels and tuple(labels)
@@ -164,9 +164,7 @@ class Servable(tf.Module, abc.ABC):
     options.check_choice("compute_dtype", compute_dtype, choices.COMPUTE_DTYPES)
     options.check_choice("weights_dtype", weights_dtype, choices.WEIGHTS_DTYPES)
     if compute_dtype != self._model().compute_dtype:
-      self._model = _plain_copy(
-        self._trained_model(), self._build_model, compute_dtype, self.head
-      )
+      self._model = self._copied(compute_dtype)
     weights = [weight.value for weight in self._model().weights]
     if weights_dtype != compute_dtype:
       weights = [
@@ -177,6 +175,13 @@ class Servable(tf.Module, abc.ABC):
       "weights_dtype": weights_dtype,
     }
     self.model_weights = weights
+
+  def take_pairs(self):
+    """Adds a second text to the inputs and the example."""
+    self.inputs = self.inputs | {
+      TEXT_PAIR: tf.TensorSpec([None], tf.string, TEXT_PAIR)
+    }
+    self.example = self.example | {TEXT_PAIR: ["Where did the cat sit?"]}
 
   def load_model(self):
     """Returns the model with the weights held, a function of its inputs.
@@ -274,6 +279,11 @@ class Servable(tf.Module, abc.ABC):
       {name: tf.TensorSpec([None], tf.string, name)},
       {name: np.array([tf_examples.serialize(self.example)], object)},
     )
+
+  def _copied(self, dtype):
+    """Returns a function that returns the model to serve, in `dtype`."""
+    model = self._trained_model()
+    return _plain_copy(model, self._build_model, dtype, self.head)
 
   def _build_model(self, model, dtype):
     """Returns a model that computes in `dtype`, for the weights of `model`."""

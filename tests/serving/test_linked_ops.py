@@ -55,14 +55,19 @@ def ops_of(version_dir):
   return {node.op for node in nodes} - {f.signature.name for f in functions}
 
 
-@pytest.mark.parametrize("name", all_heads.EXPORTED)
-def test_tf_serving_links_every_op(exports, name):
-  ops = ops_of(exports[name].version_dir)
+def check_ops(version_dir):
+  """Checks that TF Serving links the ops of an export."""
+  ops = ops_of(version_dir)
   # `raw_ops` holds TensorFlow's own, whatever else has been imported.
   of_others = {op for op in ops if not hasattr(tf.raw_ops, op)}
   assert of_others <= TEXT_OPS
   # TF Serving 2.12 knows every op of TensorFlow but those that call Python.
   assert not ops & (CORE_OPS_SINCE_2_12 | PYTHON_OPS)
+
+
+@pytest.mark.parametrize("name", all_heads.EXPORTED)
+def test_tf_serving_links_every_op(exports, name):
+  check_ops(exports[name].version_dir)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from keras_bert_impl import configs, features, heads
 from keras_bert_impl.layers.basics import layer
 from keras_bert_impl.layers.blocks import embeddings
 
-_OPTIONAL = {
+# Inputs that a `Model` may be called without.
+OPTIONAL = {
   features.INPUT_MASK,
   features.SEGMENT_IDS,
   features.SEQUENCE_IDS,
@@ -217,7 +218,7 @@ def _with_defaults(inputs, symbolic):
     inputs: dict of arrays or tensors.
     symbolic: dict of the symbolic tensors of all inputs.
   """
-  missing = (symbolic.keys() - inputs.keys()) & _OPTIONAL
+  missing = (symbolic.keys() - inputs.keys()) & OPTIONAL
   if not missing:
     return inputs
   # Keras refuses a mixture of arrays and tensors.

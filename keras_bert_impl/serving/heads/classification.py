@@ -25,9 +25,7 @@ class _TextServable(servables.Servable):
     super().__init__(model, tokenizer, max_seq_length, labels)
     self.text_pairs = text_pairs
     if text_pairs:
-      name = servables.TEXT_PAIR
-      self.inputs = self.inputs | {name: tf.TensorSpec([None], tf.string, name)}
-      self.example = self.example | {name: ["Where did the cat sit?"]}
+      self.take_pairs()
 
   def _logits(self, text, text_pair):
     """Returns float32 [B, C], and whether texts are cut, bool [B]."""

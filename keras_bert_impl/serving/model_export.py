@@ -1,0 +1,104 @@
+"""Exports Keras models: `kb.export`."""
+
+from keras_bert_impl import heads
+from keras_bert_impl.checkpoints.descriptions import description
+from keras_bert_impl.metrics import tagging
+from keras_bert_impl.models.encoders import encoder_model
+from keras_bert_impl.models.heads import embedding_model
+from keras_bert_impl.serving import export as export_lib
+from keras_bert_impl.serving import servables
+from keras_bert_impl.serving.heads import model_outputs, servables_of_heads
+from keras_bert_impl.tokenizers.graph import tokenizer as tokenizer_lib
+
+
+def export(
+  model,
+  tokenizer=None,
+  export_dir=None,
+  *,
+  max_seq_length=None,
+  model_name=None,
+  weights_dtype=None,
+  compute_dtype="float32",
+  **options,
+):
+  """Writes a SavedModel that takes strings, for TensorFlow Serving and others.
+
+    kb.export(model, tokenizer, "served/stars")
+
+  Args:
+    model: model of `kb` with a head, which is answered as `docs/serving.md`
+      says; or any functional `keras.Model` on `encoder.input`, answered with
+      its outputs by name; or a `Servable` alone: `kb.export(servable, path)`.
+    tokenizer: of `kb.load_tokenizer`.
+    export_dir: str, directory of the versions, made if need be.
+    max_seq_length: int, most tokens of a text or pair; default: as many as the
+      model can.
+    model_name: as `serving.export.export`.
+    weights_dtype: as `serving.export.export`.
+    compute_dtype: as `serving.export.export`.
+    **options: of the servable of the head, such as labels and text_pairs; a
+      model of your own has text_pairs.
+
+  Returns:
+    str, the directory of the new version.
+
+  Raises:
+    ValueError: as `serving.export.export`; the model is none of these, or does
+      not fit the tokenizer; or there is no such option.
+  """
+  dtypes = {"weights_dtype": weights_dtype, "compute_dtype": compute_dtype}
+  if isinstance(model, servables.Servable):
+    if (tokenizer is not None and export_dir is not None) or options:
+      raise ValueError(
+        "A servable has its tokenizer and options: kb.export(servable, path),"
+        " and model_name and dtypes by name."
+      )
+    export_dir = tokenizer if export_dir is None else export_dir
+    return export_lib.export(model, export_dir, model_name, **dtypes)
+  if not isinstance(tokenizer, tokenizer_lib.Tokenizer):
+    raise ValueError(
+      f"tokenizer ({tokenizer!r}) must be one of kb.load_tokenizer:"
+      " kb.export(model, tokenizer, export_dir)."
+    )
+  if export_dir is None:
+    raise ValueError("export_dir is missing: name a folder.")
+  export_lib.check_folder(export_dir)
+  servable = make_servable(model, tokenizer, max_seq_length, **options)
+  return export_lib.export(servable, export_dir, model_name, **dtypes)
+
+
+def make_servable(model, tokenizer, max_seq_length=None, **options):
+  """Returns the `Servable` of a Keras model; arguments as `export`."""
+  head = _head(model)
+  if head is None:
+    make = model_outputs.ModelServable
+  else:
+    make = servables_of_heads.SERVABLES[head]
+    max_seq_length = max_seq_length or model.config.max_sequence_length
+  known = make.options
+  for name, value in options.items():
+    if name not in known:
+      raise ValueError(
+        f"{name} ({value!r}) is no option of this model's export, which has"
+        f" {', '.join(known) or 'none'}."
+      )
+  if "labels" in known and "labels" not in options:
+    num_classes = model.output["logits"].shape[-1]
+    options["labels"] = description.default_labels(num_classes)
+    # Such names mark no entities.
+    if "tag_scheme" in known:
+      options.setdefault("tag_scheme", tagging.NO_SCHEME)
+  return make(model, tokenizer, max_seq_length, **options)
+
+
+def _head(model):
+  """Returns the head that a model of ours is served as; None for others."""
+  if isinstance(model, embedding_model.EmbeddingModel):
+    return heads.ENCODER
+  if not isinstance(model, encoder_model.EncoderModel) or not model.heads:
+    return None
+  head = model.heads[0]
+  if head == heads.CLASSIFICATION and model.output["logits"].shape[-1] == 1:
+    head = heads.REGRESSION
+  return heads.USES.get(head, head)
