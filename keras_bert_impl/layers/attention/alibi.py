@@ -49,7 +49,7 @@ class LinearPositionBias(layer.Layer):
   def __init__(self, num_heads, **kwargs):
     # Positions stay integers: bfloat16 does not hold all above 256.
     super().__init__(autocast=False, **kwargs)
-    self.num_heads = num_heads
+    self._keep(locals())
 
   def call(self, hidden, position_ids=None):
     """Returns the biases, float32 [B or 1, N, L, L].

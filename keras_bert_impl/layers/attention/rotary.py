@@ -73,9 +73,9 @@ class RotaryEmbedding(layer.Layer):
   def __init__(self, head_size, base=10000.0, **kwargs):
     # Positions stay float32: bfloat16 does not hold all integers above 256.
     super().__init__(autocast=False, **kwargs)
+    self._keep(locals())
     if head_size % 2:
       raise ValueError(f"head_size ({head_size}) of {self.name} must be even.")
-    self._keep(locals())
 
   def call(self, hidden, position_ids=None):
     """Returns cosines and sines of all angles, in two parts to be added.

@@ -11,6 +11,7 @@ import keras
 from keras import ops
 
 from keras_bert_impl import given_arrays
+from keras_bert_impl.layers.basics import arguments as arguments_lib
 from keras_bert_impl.layers.basics import dropout, kernels
 
 
@@ -83,7 +84,12 @@ class Layer(keras.layers.Layer):
   norm_bias = True  # Constructors may take it as an argument.
 
   def _keep(self, arguments):
-    """Keeps the arguments of the constructor: `locals()` before any others."""
+    """Keeps the arguments of the constructor: `locals()` before any others.
+
+    Raises:
+      ValueError: one has a value that it cannot have.
+    """
+    arguments_lib.check(self, arguments)
     for name, value in arguments.items():
       is_property = isinstance(getattr(type(self), name, None), property)
       if name not in ("self", "kwargs", "__class__") and not is_property:

@@ -19,7 +19,7 @@ class BiLSTM(layer.Layer):
 
   def __init__(self, width, **kwargs):
     super().__init__(**kwargs)
-    self.width = width
+    self._keep(locals())
 
   # Keras 3.12 passes no shapes for arguments whose names end in "mask".
   def build(self, hidden_shape, input_mask_shape=None):
