@@ -16,7 +16,8 @@ the ending of --output_file or by --output_format:
 
 Layers are counted from the embeddings, which are layer 0: 1 is the first
 transformer layer, and -1 the last. Differs from the original: there 0 is the
-first transformer layer; the numbers below zero are the same.
+first transformer layer; the numbers below zero are the same. Its flags of TPUs
+are accepted and ignored: this runs on the host or its GPU.
 """
 
 import dataclasses
@@ -43,6 +44,7 @@ _ENDINGS = {
   ".tfrecord": "tfrecord",
   ".tf_record": "tfrecord",
 }
+_IGNORED = "Accepted and ignored: a flag of google-research/bert for TPUs."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,8 +65,8 @@ class ExtractionConfig(model_files.ModelFilesConfig):
   )
   layers: str = options.common(
     "-1,-2,-3,-4",
-    "Layers to write: 0 for the embeddings, 1 for the first layer, -1 for the"
-    " last one.",
+    "Layers to write: 0 for the embeddings, 1 for the first layer (which is 0"
+    " in google-research/bert), -1 for the last one.",
   )
   max_seq_length: int = options.common(
     128,
@@ -83,6 +85,10 @@ class ExtractionConfig(model_files.ModelFilesConfig):
   output_format: str | None = options.field(
     None, "Output format; default: by the extension of output_file.", FORMATS
   )
+  use_tpu: bool = options.field(False, _IGNORED)
+  master: str | None = options.field(None, _IGNORED)
+  num_tpu_cores: int = options.field(8, _IGNORED, interval="[0, 1000000]")
+  use_one_hot_embeddings: bool = options.field(False, _IGNORED)
 
   def __post_init__(self):
     if self.format is None:

@@ -126,6 +126,13 @@ def main():
 program.define_flags(SquadConfig)
 fine_tuning_flags.define_flags()
 FLAGS.set_default("max_seq_length", 384)
+# No field, as no result depends on it.
+flags.DEFINE_bool(
+  "verbose_logging",
+  False,
+  "Accepted and ignored: a flag of google-research/bert, which prints warnings"
+  " of its data processing by it.",
+)
 
 if __name__ == "__main__":
   program.run(main)

@@ -117,6 +117,7 @@ def outcomes(folder):
         do_train=True,
         do_predict=True,
         num_train_epochs=6,
+        verbose_logging=True,
       ),
       "later": _flags(
         folder,
