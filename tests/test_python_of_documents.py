@@ -89,3 +89,19 @@ def test_strings_are_fitted_and_served(tmp_path, monkeypatch):
   assert (tmp_path / "served/reviews/1/saved_model.pb").exists()
   assert (tmp_path / "reviews/README.md").exists()
   assert values["history"].history.keys() >= {"loss", "val_accuracy"}
+
+
+def test_a_tokenizer_pads_in_a_pipeline(tmp_path):
+  scripts.write_model_files(tmp_path)
+  [code] = [
+    code
+    for code in test_documents.blocks(
+      test_documents.ROOT / "docs/tokenizers.md", "python"
+    )
+    if "dataset = dataset.map" in code
+  ]
+  values = {"tokenizer": kb.load_tokenizer(tmp_path)}
+  exec(code, values)
+  [(inputs, labels)] = values["dataset"]
+  assert inputs["input_ids"].shape == (2, 128)
+  assert values["dataset"].element_spec[0]["input_ids"].shape[1] == 128

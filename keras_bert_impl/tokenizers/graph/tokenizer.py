@@ -104,6 +104,18 @@ class Tokenizer(_FromFiles):
     mask_id = vocabulary.role_ids.get("mask")
     self.adds_mask = mask_id in [token.index for token in rules.added_tokens]
 
+  def __repr__(self):
+    """Returns its kind, size, file, options and the framing of a pair."""
+    tokens, roles = self.vocabulary.tokens, self.vocabulary.role_ids
+    template = [name for name, _ in self.framing.template(2)]
+    frame = [tokens[roles[x]] if x in roles else x for x in template]
+    options = {k: v for k, v in vars(self.options).items() if v is not None}
+    told = "".join(f", {name}={value!r}" for name, value in options.items())
+    return (
+      f"<{type(self).__name__} of {self.vocabulary.origin},"
+      f" vocab_size={self.vocab_size}{told}: {' '.join(frame)}>"
+    )
+
   @property
   def token_texts(self):
     """List of V bytes, each token as people read it.
@@ -410,6 +422,15 @@ def _apply(function, *sides):
     *sides: string [B] or [], or what can be made one: the texts, and their
       pairs if there are any.
   """
+  for side in sides:
+    # By its name: Keras takes seconds to import, and who has one has it.
+    if type(side).__name__ == "KerasTensor":
+      raise ValueError(
+        f"texts ({side.name}) must be strings, not a KerasTensor: a Keras model"
+        " reads ids. Tokenize before it, in dataset.map(lambda text, label:"
+        " (tokenizer(text, max_seq_length=128), label)); kb.export(model,"
+        " tokenizer, path) then puts the tokenizer in front of the model."
+      )
   sides = [tf.convert_to_tensor(side, tf.string) for side in sides]
   ranks = {side.shape.rank for side in sides}
   if ranks == {1}:

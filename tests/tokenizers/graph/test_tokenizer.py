@@ -424,3 +424,20 @@ def test_bytes_that_are_no_text_are_in_no_word(tokenizer):
   words, starts, _ = tokenizer.split_words_with_offsets([b"a\xffb\xed\xa0 c"])
   assert words.to_list() == [[b"ab", b"c"]]
   assert starts.to_list() == [[0, 3]]
+
+
+def test_it_tells_what_it_is(kind, tokenizer):
+  told = repr(tokenizer)
+  assert type(tokenizer).__name__ in told
+  assert f"vocab_size={tokenizer.vocab_size}" in told
+  assert f"{tokenizer.vocabulary.origin}, " in told
+  assert told.endswith(f": {PAIR[kind]}>")
+  assert ("do_lower_case=" in told) == (kind != "byte_bpe")
+
+
+@one_kind
+def test_a_symbolic_tensor_is_told_what_to_do(tokenizer):
+  text = keras.Input((), dtype="string", name="review")
+  for call in (tokenizer, tokenizer.tokenize):
+    with pytest.raises(ValueError, match=r"review.*dataset.map.*kb.export"):
+      call(text)
