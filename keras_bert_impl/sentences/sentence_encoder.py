@@ -125,6 +125,31 @@ class SentenceEncoder:
       vectors = keras.ops.convert_to_numpy(keras.ops.normalize(vectors))
     return vectors
 
+  def similarity(self, a, b):
+    """Returns the cosine of each vector of `a` with each of `b`.
+
+      encoder.similarity(encoder.encode(queries), encoder.encode(documents))
+
+    Args:
+      a: float [N, D], as of `encode`; or one vector, [D].
+      b: float [M, D], or [D].
+
+    Returns:
+      float32 array [N, M]; 0 for a vector of zeros.
+
+    Raises:
+      ValueError: these are no vectors, or of two lengths.
+
+    Source: sentence-transformers, `SentenceTransformer.similarity`, by default.
+    """
+    a, b = _unit_rows("a", a), _unit_rows("b", b)
+    if a.shape[1] != b.shape[1]:
+      raise ValueError(
+        f"a {list(a.shape)} and b {list(b.shape)} must have vectors of one"
+        " length."
+      )
+    return a @ b.T
+
   def servable(self):
     """Returns the `EncoderServable` for `kb.export`, with its prompt."""
     return text_vectors.EncoderServable(
@@ -171,6 +196,20 @@ class SentenceEncoder:
       self.model.include_prompt,
     )
     return self.model(inputs, training=False)["embeddings"]
+
+
+def _unit_rows(name, vectors):
+  """Returns vectors float32 [N, D] of length 1; zeros stay zeros."""
+  try:
+    rows = np.atleast_2d(np.asarray(vectors, np.float32))
+  except (TypeError, ValueError):
+    rows = None
+  if rows is None or rows.ndim != 2:
+    raise ValueError(
+      f"{name} must be vectors [N, D] or one vector [D], of encode(sentences)."
+    )
+  lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+  return rows / np.maximum(lengths, 1e-12)
 
 
 def load_model(folder, dtype=None):

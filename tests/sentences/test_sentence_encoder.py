@@ -84,6 +84,23 @@ def test_vectors_are_in_the_order_of_the_texts_in_any_batches(encoder):
     encoder.encode(TEXTS, batch_size=0)
 
 
+def test_the_similarity_of_vectors_is_their_cosine(encoder):
+  a = np.array([[1, 0], [3, 4], [0, 0]], np.float32)
+  b = np.array([[0, 2], [-1, 0]], np.float32)
+  found = encoder.similarity(a, b)
+  np.testing.assert_allclose(found, [[0, -1], [0.8, -0.6], [0, 0]], atol=1e-6)
+  assert found.dtype == np.float32
+  vectors = encoder.encode(["the cat", "a dog"])
+  assert encoder.similarity(vectors[0], vectors).shape == (1, 2)
+  np.testing.assert_allclose(
+    np.diag(encoder.similarity(vectors, vectors)), 1, 1e-6
+  )
+  with pytest.raises(ValueError, match=r"b must be vectors .*encode\("):
+    encoder.similarity(a, ["the cat"])
+  with pytest.raises(ValueError, match=r"a \[3, 2\] and b \[1, 3\]"):
+    encoder.similarity(a, [1, 2, 3])
+
+
 def test_folders_of_old_versions_are_read(tmp_path, encoder):
   pooling = {
     "word_embedding_dimension": 8,
