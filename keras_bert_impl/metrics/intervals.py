@@ -57,8 +57,8 @@ def bootstrap(scores, table):
 
   Percentiles over 1,000 resamples of a fixed seed. Examples with equal rows are
   drawn together, by one multinomial number, so that a data set of any size with
-  few kinds of outcomes takes milliseconds; with very many kinds there are fewer
-  resamples, at least 200.
+  few kinds of outcomes takes milliseconds; with more than 20,000 kinds there
+  are fewer resamples, at least 200.
 
   Args:
     scores: callable: rows [U, S] that are different, and their weights float
