@@ -129,13 +129,16 @@ class Answering(abc.ABC):
     servable = self._make_servable(**values)
     return export_lib.export(servable, export_dir, model_name, **dtypes)
 
-  @abc.abstractmethod
   def _is_single(self, inputs):
     """Returns whether what `predict` is given is one input, not a list."""
+    return isinstance(inputs, str)
 
-  @abc.abstractmethod
   def _questions(self, inputs):
     """Returns the inputs of the SavedModel, list of {name: str or list}."""
+    return [
+      {"text": records.text_of(record, "text", place)}
+      for place, record in records.read(inputs, None, ("text",), "inputs")
+    ]
 
   @abc.abstractmethod
   def _answer(self, row):

@@ -1,7 +1,7 @@
 """Fills the masks of texts, from Python."""
 
 from keras_bert_impl import heads
-from keras_bert_impl.estimators import estimator, records
+from keras_bert_impl.estimators import estimator
 
 
 class FillMask(estimator.Answering):
@@ -26,15 +26,6 @@ class FillMask(estimator.Answering):
   def __init__(self, checkpoint, top_k=5, max_seq_length=None, **files):
     super().__init__(checkpoint, max_seq_length, **files)
     self._top_k = top_k
-
-  def _is_single(self, inputs):
-    return isinstance(inputs, str)
-
-  def _questions(self, inputs):
-    return [
-      {"text": records.text_of(record, "text", place)}
-      for place, record in records.read(inputs, None, ("text",), "inputs")
-    ]
 
   def _servable_options(self, questions):
     del questions

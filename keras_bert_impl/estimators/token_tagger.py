@@ -43,15 +43,6 @@ class TokenTagger(estimator.Estimator):
     super().__init__(checkpoint, max_seq_length, **files)
     self.tag_scheme = tag_scheme or self._task.get("tag_scheme")
 
-  def _is_single(self, inputs):
-    return isinstance(inputs, str)
-
-  def _questions(self, inputs):
-    return [
-      {"text": records.text_of(record, "text", place)}
-      for place, record in records.read(inputs, None, ("text",), "inputs")
-    ]
-
   def _answer(self, row):
     columns = {
       "label": [label.decode() for label in row["labels"]],

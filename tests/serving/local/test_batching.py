@@ -67,6 +67,19 @@ def test_requests_are_joined_up_to_the_batch_size_and_parted_again(batcher):
   assert signature.batches == [(4, 1)]
 
 
+def test_no_batch_has_more_rows_than_the_batch_size(batcher):
+  signature = Doubling()
+  signature.is_open.clear()
+  futures = [batcher.submit(signature, rows(1, 2, 3, 4))]
+  assert signature.is_running.wait(10)
+  futures += [
+    batcher.submit(signature, rows(*some)) for some in ([5, 6, 7], [8, 9])
+  ]
+  signature.is_open.set()
+  assert answers(futures) == [[2, 4, 6, 8], [10, 12, 14], [16, 18]]
+  assert signature.batches == [(4, 1), (3, 1), (2, 1)]
+
+
 def test_a_lone_request_waits_no_longer_than_it_is_told():
   batcher = batching.Batcher(4, 0.05, 8)
   start = time.monotonic()
