@@ -30,6 +30,8 @@ setuptools.setup(
     "console_scripts": ["keras-bert-impl = keras_bert_impl.__main__:main"]
   },
   package_data={
+    # Editors and type checkers read its annotations and imports.
+    "keras_bert_impl": ["py.typed"],
     "keras_bert_impl.serving.local": ["page/*"],
     "keras_bert_impl.visualization": ["page/*"],
   },

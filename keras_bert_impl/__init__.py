@@ -19,19 +19,45 @@ import sys
 import typing
 
 if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
-  from keras_bert_impl.configs import EncoderConfig
-  from keras_bert_impl.estimators.choice_answerer import ChoiceAnswerer
-  from keras_bert_impl.estimators.fill_mask import FillMask
-  from keras_bert_impl.estimators.question_answerer import QuestionAnswerer
-  from keras_bert_impl.estimators.text_classifier import TextClassifier
-  from keras_bert_impl.estimators.token_tagger import TokenTagger
+  # Without `as`, an import of a typed package is its own, not its users'.
+  from keras_bert_impl import (
+    checkpoints as checkpoints,
+    configs as configs,
+    features as features,
+    layers as layers,
+    metrics as metrics,
+    models as models,
+    optimizers as optimizers,
+    sentences as sentences,
+    serving as serving,
+    tasks as tasks,
+    tokenizers as tokenizers,
+    training as training,
+  )
+  from keras_bert_impl.configs import EncoderConfig as EncoderConfig
+  from keras_bert_impl.estimators.choice_answerer import (
+    ChoiceAnswerer as ChoiceAnswerer,
+  )
+  from keras_bert_impl.estimators.fill_mask import FillMask as FillMask
+  from keras_bert_impl.estimators.question_answerer import (
+    QuestionAnswerer as QuestionAnswerer,
+  )
+  from keras_bert_impl.estimators.text_classifier import (
+    TextClassifier as TextClassifier,
+  )
+  from keras_bert_impl.estimators.token_tagger import TokenTagger as TokenTagger
   from keras_bert_impl.layers import *
   from keras_bert_impl.models import *
-  from keras_bert_impl.sentences.sentence_encoder import SentenceEncoder
-  from keras_bert_impl.serving.model_export import export
-  from keras_bert_impl.tokenizers import load as load_tokenizer
-  from keras_bert_impl.training.experiment import Experiment
-  from keras_bert_impl.training.training_config import TrainingConfig
+  from keras_bert_impl.sentences.sentence_encoder import (
+    SentenceEncoder as SentenceEncoder,
+  )
+  from keras_bert_impl.serving.model_export import export as export
+  from keras_bert_impl.training.experiment import Experiment as Experiment
+  from keras_bert_impl.training.training_config import (
+    TrainingConfig as TrainingConfig,
+  )
+
+  load_tokenizer = tokenizers.load
 
 __version__ = "0.1.0"
 
@@ -71,6 +97,8 @@ _NAMES = {
 
 
 def __getattr__(name):
+  if name == "__all__":  # Not at once, as the names need Keras.
+    return _public()
   if name in _MODULES:
     return _import(name)
   if name in _NAMES:
@@ -83,8 +111,12 @@ def __getattr__(name):
 
 
 def __dir__():
-  public = {*_import("layers").__all__, *_import("models").__all__}
-  return sorted({*globals(), *_MODULES, *_NAMES, *public})
+  return [*(name for name in globals() if name.startswith("__")), *_public()]
+
+
+def _public():
+  layers, models = _import("layers").__all__, _import("models").__all__
+  return sorted({*_MODULES, *_NAMES, *layers, *models})
 
 
 def _class(name):

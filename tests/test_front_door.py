@@ -1,5 +1,8 @@
 """The names that `import keras_bert_impl as kb` gives, and its imports."""
 
+import ast
+import importlib
+import pathlib
 import subprocess
 import sys
 
@@ -83,6 +86,36 @@ def test_the_names_of_other_modules_are_there():
   assert kb.SentenceEncoder is sentence_encoder.SentenceEncoder
   assert kb.export is model_export.export
   assert kb.load_tokenizer is tokenizers.load
+
+
+def names_for_editors():
+  """Returns the names that a type checker sees in the package."""
+  tree = ast.parse(pathlib.Path(kb.__file__).read_text(encoding="utf-8"))
+  [block] = [
+    node
+    for node in tree.body
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+  ]
+  names = set()
+  for node in block.body:
+    if isinstance(node, ast.Assign):
+      names.add(node.targets[0].id)
+      continue
+    for alias in node.names:
+      if alias.name == "*":
+        names.update(importlib.import_module(node.module).__all__)
+      else:
+        assert alias.asname == alias.name, "hidden from a type checker"
+        names.add(alias.name)
+  return names
+
+
+def test_editors_see_every_public_name_and_no_other():
+  public = {name for name in dir(kb) if not name.startswith("_")}
+  assert names_for_editors() == public == set(kb.__all__)
+  for name in public:
+    assert getattr(kb, name) is not None
+  assert (pathlib.Path(kb.__file__).parent / "py.typed").exists()
 
 
 def test_another_name_is_an_error():

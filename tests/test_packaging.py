@@ -69,6 +69,7 @@ def fixture_site(tmp_path_factory):
 def test_a_wheel_holds_three_packages(site):
   top = {path.name for path in site.iterdir() if path.suffix != ".dist-info"}
   assert top == set(PACKAGES)
+  assert (site / "keras_bert_impl/py.typed").exists()
   for folder in ("serving/local", "visualization"):
     page = pathlib.Path("keras_bert_impl", folder, "page")
     names = {path.name for path in (ROOT / page).iterdir()}
