@@ -51,7 +51,7 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
   from keras_bert_impl.sentences.sentence_encoder import (
     SentenceEncoder as SentenceEncoder,
   )
-  from keras_bert_impl.serving.model_export import export as export
+  from keras_bert_impl.serving.heads.model_export import export as export
   from keras_bert_impl.training.experiment import Experiment as Experiment
   from keras_bert_impl.training.training_config import (
     TrainingConfig as TrainingConfig,
@@ -87,7 +87,7 @@ _NAMES = {
   "TokenTagger": ("estimators.token_tagger", "TokenTagger"),
   "TrainingConfig": ("training.training_config", "TrainingConfig"),
   "electra_generator_config": ("models", "electra_generator_config"),
-  "export": ("serving.model_export", "export"),
+  "export": ("serving.heads.model_export", "export"),
   "from_checkpoint": ("models", "from_checkpoint"),
   "load_tokenizer": ("tokenizers", "load"),
   "make_encoder": ("models", "make_encoder"),

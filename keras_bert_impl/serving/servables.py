@@ -176,13 +176,6 @@ class Servable(tf.Module, abc.ABC):
     }
     self.model_weights = weights
 
-  def take_pairs(self):
-    """Adds a second text to the inputs and the example."""
-    self.inputs = self.inputs | {
-      TEXT_PAIR: tf.TensorSpec([None], tf.string, TEXT_PAIR)
-    }
-    self.example = self.example | {TEXT_PAIR: ["Where did the cat sit?"]}
-
   def load_model(self):
     """Returns the model with the weights held, a function of its inputs.
 
@@ -288,6 +281,14 @@ class Servable(tf.Module, abc.ABC):
   def _build_model(self, model, dtype):
     """Returns a model that computes in `dtype`, for the weights of `model`."""
     return type(model).from_config({**model.get_config(), "dtype": dtype})
+
+
+def take_pairs(servable):
+  """Adds a second text to the inputs and the example of a servable."""
+  servable.inputs = servable.inputs | {
+    TEXT_PAIR: tf.TensorSpec([None], tf.string, TEXT_PAIR)
+  }
+  servable.example = servable.example | {TEXT_PAIR: ["Where did the cat sit?"]}
 
 
 def as_inputs(inputs):

@@ -25,7 +25,7 @@ class _TextServable(servables.Servable):
     super().__init__(model, tokenizer, max_seq_length, labels)
     self.text_pairs = text_pairs
     if text_pairs:
-      self.take_pairs()
+      servables.take_pairs(self)
 
   def _logits(self, text, text_pair):
     """Returns float32 [B, C], and whether texts are cut, bool [B]."""

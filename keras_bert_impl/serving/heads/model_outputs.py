@@ -113,7 +113,7 @@ class ModelServable(servables.Servable):
     super().__init__(model, tokenizer, length)
     self.text_pairs = text_pairs
     if text_pairs:
-      self.take_pairs()
+      servables.take_pairs(self)
 
   def set_dtypes(self, compute_dtype="float32", weights_dtype=None):
     """Sets in what dtype the weights are stored.

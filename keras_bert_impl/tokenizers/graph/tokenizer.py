@@ -51,6 +51,18 @@ class _FromFiles(tf.Module):
       self.vocabulary.fingerprint,
     )
 
+  def __repr__(self):
+    """Returns its kind, size, file, options and the framing of a pair."""
+    tokens, roles = self.vocabulary.tokens, self.vocabulary.role_ids
+    template = [name for name, _ in self.framing.template(2)]
+    frame = [tokens[roles[x]] if x in roles else x for x in template]
+    options = {k: v for k, v in vars(self.options).items() if v is not None}
+    told = "".join(f", {name}={value!r}" for name, value in options.items())
+    return (
+      f"<{type(self).__name__} of {self.vocabulary.origin},"
+      f" vocab_size={self.vocab_size}{told}: {' '.join(frame)}>"
+    )
+
   def save(self, folder):
     """Writes the files that `tokenizers.load(folder)` and other programs read.
 
@@ -71,8 +83,7 @@ class Tokenizer(_FromFiles):
   Args:
     pieces: subclass of `pipeline.Pipeline`.
     options: as `tokenizer_options.resolve` returns them.
-    files: list of paths of the vocabulary, to put under the assets/ of a
-      SavedModel.
+    files: list of paths of the vocabulary, for the assets/ of a SavedModel.
     name: name of the module.
 
   Attributes:
@@ -103,18 +114,6 @@ class Tokenizer(_FromFiles):
     self.framing = rules.framing or family.framing
     mask_id = vocabulary.role_ids.get("mask")
     self.adds_mask = mask_id in [token.index for token in rules.added_tokens]
-
-  def __repr__(self):
-    """Returns its kind, size, file, options and the framing of a pair."""
-    tokens, roles = self.vocabulary.tokens, self.vocabulary.role_ids
-    template = [name for name, _ in self.framing.template(2)]
-    frame = [tokens[roles[x]] if x in roles else x for x in template]
-    options = {k: v for k, v in vars(self.options).items() if v is not None}
-    told = "".join(f", {name}={value!r}" for name, value in options.items())
-    return (
-      f"<{type(self).__name__} of {self.vocabulary.origin},"
-      f" vocab_size={self.vocab_size}{told}: {' '.join(frame)}>"
-    )
 
   @property
   def token_texts(self):
