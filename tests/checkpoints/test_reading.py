@@ -63,6 +63,15 @@ def test_the_newest_checkpoint_of_a_run(tmp_path):
   assert reading.open_checkpoint(tmp_path).path.endswith("model.ckpt-2")
 
 
+def test_a_keras_file_of_a_compiled_model(tmp_path):
+  model = models.TransformerEncoder(TINY)
+  model.compile("adam", "mse")
+  model.optimizer.build(model.trainable_variables)
+  model.save(tmp_path / "model.keras")
+  tensors = reading.open_checkpoint(tmp_path).tensors
+  assert set(tensors) == {w.path for w in model.weights}
+
+
 def test_a_state_file_from_another_machine_does_not_count(tmp_path):
   save_tensorflow(tmp_path / "electra_small")
   (tmp_path / "checkpoint").write_text('model_checkpoint_path: "/elsewhere/e"')

@@ -73,6 +73,8 @@ def _open(path):
   ):
     entries = zip_entries.entries(archive)
     config = json.loads(zip_entries.content(archive, entries[_CONFIG]))
+    # Without its optimizer, whose variables are no weights.
+    config.pop("compile_config", None)
     with given_arrays.awaited():
       model = keras.saving.deserialize_keras_object(config)
     weights = _weight_names(model)
