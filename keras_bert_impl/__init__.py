@@ -48,6 +48,12 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
   from keras_bert_impl.estimators.token_tagger import TokenTagger as TokenTagger
   from keras_bert_impl.layers import *
   from keras_bert_impl.models import *
+  from keras_bert_impl.models.lora import (
+    load_lora as load_lora,
+    lora as lora,
+    merge_lora as merge_lora,
+    save_lora as save_lora,
+  )
   from keras_bert_impl.sentences.sentence_encoder import (
     SentenceEncoder as SentenceEncoder,
   )
@@ -89,10 +95,14 @@ _NAMES = {
   "electra_generator_config": ("models", "electra_generator_config"),
   "export": ("serving.heads.model_export", "export"),
   "from_checkpoint": ("models", "from_checkpoint"),
+  "load_lora": ("models.lora", "load_lora"),
   "load_tokenizer": ("tokenizers", "load"),
+  "lora": ("models.lora", "lora"),
   "make_encoder": ("models", "make_encoder"),
+  "merge_lora": ("models.lora", "merge_lora"),
   "random_seed": ("layers", "random_seed"),
   "rematerialize": ("layers", "rematerialize"),
+  "save_lora": ("models.lora", "save_lora"),
 }
 
 

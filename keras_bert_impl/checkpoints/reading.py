@@ -9,7 +9,8 @@
   model.weights.h5                a preset of KerasHub, config.json beside it
   .keras                          a model saved by Keras
 
-Weights get our names (see `names`) instead of those in the file.
+Weights get our names (see `names`) instead of those in the file. Low-rank
+adapters, which runs and `.keras` files may hold, are merged into the kernels.
 """
 
 import collections.abc
@@ -29,6 +30,7 @@ from keras_bert_impl.checkpoints.descriptions import (
   description as description_lib,
 )
 from keras_bert_impl.checkpoints.formats import safetensors_format
+from keras_bert_impl.checkpoints.naming import adapters
 
 _TORCH = (".bin", ".pt", ".pth", ".pkl")
 # {ending: module that reads it}; a TensorFlow checkpoint's prefix has none.
@@ -135,6 +137,7 @@ def open_checkpoint(path):
   folder = os.path.dirname(path)
   declared = config_json.find(folder)
   tensors, declared = file_format.open_weights(path, declared)
+  tensors = adapters.merged(tensors)
   if declared:
     declared = description_lib.complete(declared, tensors.shapes, folder)
   return Checkpoint(path, file_format.NAME, tensors, declared)

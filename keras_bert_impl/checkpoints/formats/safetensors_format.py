@@ -63,7 +63,7 @@ def write(folder, tensors, max_shard_size=MAX_SHARD_SIZE):
     arrays = {
       name: np.ascontiguousarray(tensors[name], "float32") for name in shard
     }
-    _save(arrays, paths[-1])
+    save(arrays, paths[-1])
     weight_map |= dict.fromkeys(shard, paths[-1].name)
   if len(shards) > 1:
     paths.append(folder / INDEX_NAME)
@@ -94,7 +94,8 @@ def read(path):
   return stored_tensors.StoredTensors(places)
 
 
-def _save(arrays, path):
+def save(arrays, path):
+  """Writes a file of {name: contiguous array}; fails as `write`."""
   try:
     # `transformers` asks for this mark.
     safetensors.numpy.save_file(arrays, path, {"format": "pt"})

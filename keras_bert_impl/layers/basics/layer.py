@@ -30,15 +30,102 @@ class Dense(keras.layers.Dense):
     """
     shape = ops.shape(inputs)
     x = ops.reshape(inputs, (-1, shape[-1])) if len(shape) > 2 else inputs
-    x = ops.matmul(x, self.kernel)
+    x = self._product(x)
     x = kernels.finish(x, self.bias, self.activation, training)
     return ops.reshape(x, (*shape[:-1], x.shape[-1])) if len(shape) > 2 else x
 
+  def _product(self, x):
+    """Returns the product [N, units] of `x` [N, H] and kernel, with adapters.
+
+    Differs from Keras, which adds the adapters to the kernel first: apart, no
+    gradient of the frozen kernel is computed.
+    """
+    if not self.lora_enabled:
+      return ops.matmul(x, self.kernel)
+    low_rank = ops.matmul(ops.matmul(x, self.lora_kernel_a), self.lora_kernel_b)
+    return ops.matmul(x, self._kernel) + low_rank * self._lora_scale
+
+  @property
+  def _lora_scale(self):
+    return self.lora_alpha / self.lora_rank
+
+  def enable_lora(self, rank, lora_alpha=None, **kwargs):
+    """Adds low-rank adapters, as `keras.layers.Dense.enable_lora`.
+
+    The path of their weights is that of the layer with `lora_kernel_a` [H, R],
+    `lora_kernel_b` [R, units] and `lora_scale` [1], which is alpha / R: a file
+    of the weights says all that is needed to merge them.
+
+    Source: Hu et al. 2021; the first values are those of its code.
+    """
+    # Uniform within 1 / sqrt(H).
+    initializer = keras.initializers.VarianceScaling(1 / 3, "fan_in", "uniform")
+    super().enable_lora(
+      rank, lora_alpha, **{"a_initializer": initializer, **kwargs}
+    )
+    self._tracker.unlock()
+    self.lora_scale = self.add_weight(
+      (1,),
+      keras.initializers.Constant(self._lora_scale),
+      "float32",
+      trainable=False,
+      name="lora_scale",
+    )
+    self._tracker.lock()
+
+  def merge_lora(self):
+    """Adds the adapters to the kernel and removes them."""
+    product = ops.matmul(self.lora_kernel_a, self.lora_kernel_b)
+    self._kernel.assign_add(product * self._lora_scale)
+    # Functions that were traced before go on to add what is zero now.
+    self.lora_kernel_b.assign(ops.zeros_like(self.lora_kernel_b))
+    self._tracker.unlock()
+    for name in ("lora_kernel_a", "lora_kernel_b", "lora_scale"):
+      self._untrack_variable(getattr(self, name))
+    self._tracker.lock()
+    self.lora_enabled, self.lora_rank, self.lora_alpha = False, None, None
+
   def quantize(self, mode=None, type_check=True, **kwargs):
     """Quantizes the weights, as `keras.layers.Dense.quantize`."""
+    if self.lora_enabled:
+      raise ValueError(
+        f"{self.path} has low-rank adapters: merge them with kb.merge_lora"
+        " before quantize."
+      )
     # Keras refuses subclasses, because their call may compute something else.
     del type_check
     super().quantize(mode, type_check=False, **kwargs)
+
+  def save_own_variables(self, store):
+    """Saves the weights; adapters apart, where Keras would merge them."""
+    if not self.lora_enabled:
+      super().save_own_variables(store)
+      return
+    for number, variable in enumerate(self._saved()):
+      store[str(number)] = variable
+
+  def load_own_variables(self, store):
+    """Loads the weights, as `save_own_variables` saved them.
+
+    Raises:
+      ValueError: those of a layer without adapters, or with others.
+    """
+    if not self.lora_enabled:
+      super().load_own_variables(store)
+      return
+    variables = self._saved()
+    if len(store.keys()) != len(variables):
+      raise ValueError(
+        f"{self.path} has low-rank adapters, which the file lacks: load its"
+        " weights before kb.lora."
+      )
+    for number, variable in enumerate(variables):
+      variable.assign(store[str(number)])
+
+  def _saved(self):
+    bias = () if self.bias is None else (self.bias,)
+    adapters = (self.lora_kernel_a, self.lora_kernel_b, self.lora_scale)
+    return (self._kernel, *bias, *adapters)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -174,15 +261,55 @@ class Layer(keras.layers.Layer):
   def get_build_config(self):
     """Returns the argument of `build_from_config`, in plain types."""
     config = super().get_build_config()
-    policies = inner_policies(self)
-    if config and policies:
-      return {**config, "inner_policies": policies}
-    return config
+    return config and {**config, **inner_state(self)}
 
   def build_from_config(self, config):
     """Builds the layer as it was saved."""
+    config = dict(config)
+    state = pop_inner_state(config)
     super().build_from_config(config)
-    restore_inner_policies(self, config.get("inner_policies", {}))
+    restore_inner_state(self, state)
+
+
+def inner_state(layer):
+  """Returns what has become of the layers inside of a built layer.
+
+  Args:
+    layer: `keras.Layer`, or a model.
+
+  Returns:
+    dict in plain types, without what is as after `build`: "inner_policies", as
+    the function of that name; "adapters", {number of a dense layer, as str:
+    [rank, alpha]}; "frozen", the numbers of the weights that are not trained.
+  """
+  adapters = {
+    str(number): [inner.lora_rank, inner.lora_alpha]
+    for number, inner in enumerate(_inner_layers(layer))
+    if isinstance(inner, Dense) and inner.lora_enabled
+  }
+  state = {
+    "inner_policies": inner_policies(layer),
+    "adapters": adapters,
+    "frozen": [n for n, w in enumerate(layer.weights) if not w.trainable],
+  }
+  return {name: value for name, value in state.items() if value}
+
+
+def pop_inner_state(config):
+  """Removes from a dict what `inner_state` added, and returns it."""
+  names = ("inner_policies", "adapters", "frozen")
+  return {name: config.pop(name) for name in names if name in config}
+
+
+def restore_inner_state(layer, state):
+  """Restores what `inner_state` returned, in a built layer or a model."""
+  restore_inner_policies(layer, state.get("inner_policies", {}))
+  inner_layers = _inner_layers(layer)
+  for number, (rank, alpha) in state.get("adapters", {}).items():
+    inner_layers[int(number)].enable_lora(rank, alpha)
+  weights = layer.weights
+  for number in state.get("frozen", ()):
+    weights[number].trainable = False
 
 
 def inner_policies(layer):

@@ -139,7 +139,7 @@ class EncoderModel(Model):
     return {
       "config": self.config.to_dict(),
       **self._arguments,
-      **saved_policies(self),
+      **saved_state(self),
       "name": self.name,
     }
 
@@ -148,7 +148,7 @@ class EncoderModel(Model):
     """Returns a new model of the same configuration."""
     del custom_objects  # There are none inside.
     encoder_config = configs.EncoderConfig.from_dict(config["config"])
-    return with_policies(cls, {**config, "config": encoder_config})
+    return with_state(cls, {**config, "config": encoder_config})
 
 
 class BareEncoder(EncoderModel):
@@ -189,25 +189,25 @@ def _refuse_positions(model, inputs):
     )
 
 
-def saved_policies(model):
-  """Returns the dtype policies of a model and its layers, for `get_config`."""
+def saved_state(model):
+  """Returns policies, adapters and frozen weights, for `get_config`."""
   return {
     "dtype": keras.dtype_policies.serialize(model.dtype_policy),
-    "inner_policies": layer.inner_policies(model),
+    **layer.inner_state(model),
   }
 
 
-def with_policies(model_class, arguments):
-  """Builds a model with the dtype policies of its saved arguments.
+def with_state(model_class, arguments):
+  """Builds a model with the `saved_state` of its arguments.
 
   Args:
     model_class: class of a model.
-    arguments: dict, of its constructor, and `saved_policies`.
+    arguments: dict, of its constructor, and `saved_state`.
   """
   arguments = dict(arguments)
-  inner_policies = arguments.pop("inner_policies", {})
+  state = layer.pop_inner_state(arguments)
   model = model_class(**arguments)
-  layer.restore_inner_policies(model, inner_policies)
+  layer.restore_inner_state(model, state)
   return model
 
 

@@ -116,7 +116,7 @@ class ElectraPretrainingModel(encoder_model.Model):
       "generator_config": self.generator_config.to_dict(),
       "use_sequence_ids": self.use_sequence_ids,
       "embedding_sharing": self.embedding_sharing,
-      **encoder_model.saved_policies(self),
+      **encoder_model.saved_state(self),
       "name": self.name,
     }
 
@@ -128,7 +128,7 @@ class ElectraPretrainingModel(encoder_model.Model):
       name: configs.EncoderConfig.from_dict(config[name])
       for name in ("config", "generator_config")
     }
-    return encoder_model.with_policies(cls, config | encoder_configs)
+    return encoder_model.with_state(cls, config | encoder_configs)
 
 
 def electra_generator_config(config, share, depth=1.0):
