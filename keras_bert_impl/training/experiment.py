@@ -16,7 +16,8 @@ from absl import logging
 from keras_bert_impl import locks
 from keras_bert_impl.checkpoints import assignment, reading
 from keras_bert_impl.checkpoints.descriptions import description
-from keras_bert_impl.checkpoints.naming import names
+from keras_bert_impl.checkpoints.naming import adapters, names
+from keras_bert_impl.models import lora
 from keras_bert_impl.optimizers import optimization
 from keras_bert_impl.tokenizers.formats import vocabularies, vocabulary_files
 from keras_bert_impl.training import (
@@ -128,11 +129,21 @@ class Experiment:
     )
 
   def load(self, path):
-    """Loads the weights of the checkpoint `path`, of any format."""
+    """Loads the weights of the checkpoint `path`, of any format.
+
+    Its adapters are merged; those of the model begin anew.
+    """
     checkpoint = reading.open_checkpoint(path)
+    for weight in self.model.weights:
+      if weight.path.endswith(adapters.B):
+        weight.assign(keras.ops.zeros_like(weight))
     required = self.task.required_prefixes
     result = assignment.assign(
-      {weight.path: weight for weight in self.model.weights},
+      {
+        weight.path: weight
+        for weight in self.model.weights
+        if not weight.path.endswith(adapters.PARTS)
+      },
       self.task.given_weights(checkpoint.tensors),
       checkpoint.path,
       self.config.allow_partial and not required,
@@ -166,6 +177,11 @@ class Experiment:
     with self.strategy.scope():
       self.model = self.task.build_model()
       freezing.freeze(self.model, config.train_layers)
+      if config.lora_rank:
+        lora.lora(
+          self.model, config.lora_rank, config.lora_targets, config.lora_alpha
+        )
+        freezing.log_share(self.model)
       optimizer = optimization.make_optimizer(config, self.model)
     self.loop = training_loop.TrainingLoop(
       self.task, self.model, optimizer, self.strategy, config

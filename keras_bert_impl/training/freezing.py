@@ -5,6 +5,7 @@ training loop asks for gradients of the others only, so that nothing is computed
 backwards below the lowest of them; the optimizer has no moments of it.
 """
 
+import math
 import re
 
 from absl import logging
@@ -57,6 +58,15 @@ def check(train_layers, config):
       f" last_{config.num_hidden_layers}: the model has"
       f" {config.num_hidden_layers} blocks."
     )
+
+
+def log_share(model):
+  """Logs how many of a model's weights are trained."""
+  numbers = [
+    sum(math.prod(weight.shape) for weight in weights)
+    for weights in (model.trainable_weights, model.weights)
+  ]
+  logging.info("Training %d of %d weights.", *numbers)
 
 
 def freeze(model, train_layers):

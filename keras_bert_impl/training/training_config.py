@@ -122,6 +122,22 @@ class TrainingConfig:
     "Layers to train: all; head, with the pooler; or last_N, the head and the"
     " last N transformer blocks.",
   )
+  lora_rank: int = options.common(
+    0,
+    "Rank of low-rank adapters (LoRA), which are trained with the head in the"
+    " place of all layers; 0: none.",
+    interval="[0, 4096]",
+  )
+  lora_alpha: float | None = options.field(
+    None,
+    "Adapters count lora_alpha / lora_rank times; default: lora_rank.",
+    interval="[1e-6, 1e6]",
+  )
+  lora_targets: str = options.field(
+    "query,value",
+    "Dense layers that get adapters, comma-separated: ends of the paths of"
+    " their weights, such as query or attention/output/dense.",
+  )
   clip_norm: float = options.field(
     1.0,
     "Maximum global norm of the gradients; 0: no clipping.",
@@ -172,6 +188,11 @@ class TrainingConfig:
   def __post_init__(self):
     options.check_fields(self)
     freezing.num_blocks(self.train_layers)
+    if self.lora_rank and self.train_layers != freezing.ALL:
+      raise ValueError(
+        f"train_layers ({self.train_layers!r}) must be all with lora_rank"
+        f" ({self.lora_rank}): adapters and the head are trained."
+      )
     is_linear = self.learning_rate_schedule == "linear"
     if is_linear and self.num_decay_steps is not None:
       raise ValueError(

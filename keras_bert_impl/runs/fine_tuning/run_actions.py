@@ -4,6 +4,9 @@ import dataclasses
 import os
 import time
 
+from absl import logging
+
+from keras_bert_impl.models import lora
 from keras_bert_impl.reports import report_page
 from keras_bert_impl.runs.fine_tuning import (
   early_stopping,
@@ -64,10 +67,23 @@ def train(run):
   run.results["train"] = dataclasses.asdict(summary)
   if patience:
     run.results["train"]["best_step"] = stopping.restore_best()
+  if run.experiment.config.lora_rank:
+    _write_adapters(run)
   run.results["train"]["is_finished"] = True
   _save_results(run)
   if patience:
     stopping.remove_best()  # Only now: a killed run needs it again.
+
+
+def _write_adapters(run):
+  """Writes the adapters alone; the checkpoints hold them and all else."""
+  folder, experiment = run.folder.join("adapter"), run.experiment
+  try:
+    lora.save_lora(experiment.model, folder, experiment.config.init_checkpoint)
+    run.folder.artifacts["adapter"] = folder
+  except ValueError as error:
+    # The checkpoints say all that is needed here.
+    logging.warning("%s is not written: %s", folder, error)
 
 
 def outputs(run, split):
