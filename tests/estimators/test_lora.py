@@ -45,6 +45,7 @@ def test_a_run_holds_adapters_and_moments_of_them_alone(classifier, folder):
   assert classifier.results["configuration"]["lora_rank"] == 2
 
 
+@pytest.mark.slow
 def test_whoever_reads_the_run_finds_what_was_trained(
   classifier, checkpoint, folder, tmp_path
 ):
