@@ -116,7 +116,7 @@ def neighbours(hidden):
 def _directions(encoder):
   """Returns {arrow: `TransformerEncoder`}; without an arrow, the only one."""
   if isinstance(encoder, models.BidirectionalPair):
-    return {"→": encoder.forward, "←": encoder.backward}
+    return {"→": encoder.left_to_right, "←": encoder.right_to_left}
   if isinstance(encoder, models.TransformerEncoder):
     return {"": encoder}
   if encoder.config.is_recurrent:

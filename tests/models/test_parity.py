@@ -36,6 +36,11 @@ def read_expected(folder):
   return inputs, outputs
 
 
+def assert_close(tensor, expected):
+  array = keras.ops.convert_to_numpy(tensor)
+  np.testing.assert_allclose(array, expected, atol=1e-5)
+
+
 def rows_of(inputs):
   """Returns inputs of an encoder: choices are sequences like any others."""
   return {
@@ -65,7 +70,7 @@ def test_outputs_and_hidden_states_are_those_of_the_reference(folder):
   outputs = model(inputs)
   assert outputs.keys() == logits.keys()
   for name, output in outputs.items():
-    np.testing.assert_allclose(output, logits[name], atol=1e-5)
+    assert_close(output, logits[name])
   encoder = getattr(model, "encoder", model)
   states = encoder.hidden_states
   if getattr(encoder, "query_states", None):
@@ -75,9 +80,7 @@ def test_outputs_and_hidden_states_are_those_of_the_reference(folder):
   outputs = keras.Model(encoder.input, states)(rows_of(inputs))
   assert f"hidden_states.{len(outputs)}" not in expected
   for index, hidden in enumerate(outputs):
-    np.testing.assert_allclose(
-      hidden, expected[f"hidden_states.{index}"], atol=1e-5
-    )
+    assert_close(hidden, expected[f"hidden_states.{index}"])
 
 
 @pytest.mark.parametrize(
@@ -88,8 +91,7 @@ def test_the_bare_encoder_is_one_line_away(name):
   encoder = models.from_checkpoint(folder)
   inputs, expected = read_expected(folder)
   last = encoder.config.num_hidden_layers
-  np.testing.assert_allclose(
+  assert_close(
     encoder(rows_of(inputs))["sequence_output"],
     expected[f"hidden_states.{last}"],
-    atol=1e-5,
   )

@@ -59,7 +59,9 @@ def test_a_pair_has_the_attention_of_both_directions(inputs):
   ahead, back = found.attention
   assert np.triu(ahead, 1).max() == 0 and np.tril(back, -1).max() == 0
   [expected] = outputs(
-    encoder.backward, encoder.backward.attention_probs, inputs
+    encoder.right_to_left,
+    encoder.right_to_left.attention_probs,
+    inputs,
   )[1:]
   np.testing.assert_allclose(back, expected, atol=1e-7)
   assert found.hidden.shape == (2, back.shape[-1], 32)

@@ -115,12 +115,14 @@ def rematerialized(call):
 def _computed_again(call, layer, args, kwargs):
   """Returns the result of `call`, computed again for the gradient."""
   given = (args, kwargs)
-  floats = [x for x in keras.tree.flatten(given) if _is_float(x)]
+  # On torch, Keras' map_structure and flatten differ in their order.
+  flat = keras.tree.flatten(given)
+  floats = [x for x in flat if _is_float(x)]
 
   def compute(*floats):
     left = iter(floats)
-    args, kwargs = keras.tree.map_structure(
-      lambda x: next(left) if _is_float(x) else x, given
+    args, kwargs = keras.tree.pack_sequence_as(
+      given, [next(left) if _is_float(x) else x for x in flat]
     )
     return call(layer, *args, training=True, **kwargs)
 

@@ -184,11 +184,20 @@ def random_numbers(shape, seed, dtype):
     # Keras itself takes no tensor as a seed.
     numbers = tf.random.stateless_uniform(shape, tf.cast(seed, "int32"))
   else:
-    seed = ops.cast(seed, "uint32")
+    on_torch = keras.backend.backend() == "torch"
+    seed = _one_number(seed) if on_torch else ops.cast(seed, "uint32")
     numbers = keras.random.uniform(shape, dtype="float32", seed=seed)
   if dtype == "float32":
     return numbers
   return ops.cast(ops.floor(numbers * NUM_DRAWS), dtype)
+
+
+def _one_number(seed):
+  """Returns the int of 32 bits in which torch's generators begin."""
+  if seed.device.type == "meta":  # Keras asks for shapes only: no values.
+    return 0
+  first, second = map(int, seed)
+  return (first ^ second * 0x9E3779B1) & 0xFFFFFFFF
 
 
 def drop(rate, numbers, seed, x, part=None):

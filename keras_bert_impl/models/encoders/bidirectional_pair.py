@@ -30,8 +30,8 @@ class BidirectionalPair(encoder_model.BareEncoder):
 
   Attributes:
     config: as given.
-    forward: the `TransformerEncoder` from left to right.
-    backward: that from right to left, on inputs of its own.
+    left_to_right: the `TransformerEncoder` of that direction.
+    right_to_left: that of the other, on inputs of its own.
     hidden_states: list of symbolic tensors [B, L, 2 H], as
       `TransformerEncoder`.
 
@@ -74,9 +74,9 @@ class BidirectionalPair(encoder_model.BareEncoder):
       arguments,
     )
 
-    # Attributes.
-    self.forward = forward
-    self.backward = backward
+    # Attributes. On torch, `forward` is a method of every model.
+    self.left_to_right = forward
+    self.right_to_left = backward
     self.hidden_states = [
       _join(*both) for both in zip(forward.hidden_states, states, strict=True)
     ]

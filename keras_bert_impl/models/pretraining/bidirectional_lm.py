@@ -45,12 +45,12 @@ class BidirectionalLanguageModel(task_models.HeadModel):
       config, dtype, use_pooler=False, **options
     )
     with keras.name_scope(bidirectional_pair.SCOPE):
-      logits = task_models.token_logits(pair.backward)
+      logits = task_models.token_logits(pair.right_to_left)
     predict_back = keras.Model(
-      pair.backward.input, logits, name=bidirectional_pair.SCOPE
+      pair.right_to_left.input, logits, name=bidirectional_pair.SCOPE
     )
     outputs = {
-      "token_logits": task_models.token_logits(pair.forward),
+      "token_logits": task_models.token_logits(pair.left_to_right),
       "backward_token_logits": predict_back(pair.input),
     }
     super().__init__(pair, pair.input, outputs, arguments)
