@@ -60,6 +60,8 @@ setuptools.setup(
   extras_require={
     # Data preparation on many machines; docs/beam.md.
     "beam": ["apache-beam>=2.77,<2.78"],
+    # The site that Sphinx makes of docs/.
+    "docs": ["furo>=2024.8", "myst-parser>=4", "sphinx>=8.1"],
     # Models by name.
     "hub": ["huggingface-hub>=0.30", "kagglehub>=0.3"],
     # The local server; the protocol buffers of clients of TensorFlow Serving.

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+import keras_bert_impl as kb
+
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 MOST_README_LINES = 150
@@ -77,3 +79,19 @@ def test_every_document_is_linked_from_the_readme():
   text = (ROOT / "README.md").read_text("utf-8")
   for page in ROOT.glob("docs/*.md"):
     assert f"(docs/{page.name}" in text, page.name
+
+
+def test_the_site_has_every_guide():
+  index = (ROOT / "docs/index.rst").read_text("utf-8").split()
+  assert {page.stem for page in ROOT.glob("docs/*.md")} <= {*index}
+
+
+def test_the_site_describes_every_public_name():
+  pages = [page.read_text("utf-8") for page in ROOT.glob("docs/api/*.rst")]
+  described = {*re.findall(r":: (\S+)", "\n".join(pages))}
+  assert {"keras_bert_impl.layers", "keras_bert_impl.models"} <= described
+  described |= {*kb.layers.__all__, *kb.models.__all__}
+  assert {*kb._NAMES} <= described
+  parts = kb.EncoderConfig.__mro__[1:-2]
+  described |= {name.rpartition(".")[2] for name in described}
+  assert {part.__name__ for part in parts} <= described

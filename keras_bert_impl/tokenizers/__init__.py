@@ -48,8 +48,8 @@ def load(path, default_family=None, **options):
 
   Args:
     path: str, a vocabulary (tokenizer.json, vocab.txt, vocab.json with
-      merges.txt beside it, or *.model), the folder that holds one, or the name
-      of a model, such as "klue/bert-base"; see `hub`.
+      merges.txt beside it, or `*.model`), the folder that holds one, or the
+      name of a model, such as "klue/bert-base"; see `hub`.
     default_family: as `options.resolve`.
     **options: by name, in place of those stored beside the vocabulary; None
       leaves them. The option `family` says how sequences are framed: needed

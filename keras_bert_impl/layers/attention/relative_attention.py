@@ -265,10 +265,12 @@ class RelativeStructure(layer.Layer):
       is_reversed: int [B], 1 for a row whose text runs backwards.
 
     Returns:
-      seen, query_seen: bool [B, 1, L, K], what contents see, themselves among
-        it, and what queries see, who see their place where the masks say so.
-      is_other_segment: bool [B, 1, L, K].
-      distances: float32 [1, R, H], or, with `is_reversed`, [2, R, H] of both
+      dict of tensors:
+
+      - seen, query_seen: bool [B, 1, L, K], what contents see, themselves among
+        it, and what queries see, who see their place where the masks say so;
+      - is_other_segment: bool [B, 1, L, K];
+      - distances: float32 [1, R, H], or, with `is_reversed`, [2, R, H] of both
         directions; and `is_reversed`.
     """
     length = ops.shape(segment_ids)[1]

@@ -16,13 +16,14 @@ class AnswerBeam(task_models.HeadModel):
 
   For each of the likeliest starts it finds the likeliest ends. It returns a
   dict, whose names are those of `transformers`:
-    start_top_log_probs: float32 [B, S], probabilities of the starts, in spite
-      of the name no logarithms;
-    start_top_index: int32 [B, S], places of the starts;
-    end_top_log_probs: float32 [B, E * S], probabilities of the ends: the
-      likeliest end of every start, then the second of every start, ...;
-    end_top_index: int32 [B, E * S], places of the ends;
-    cls_logits: float32 [B], above 0 if there is no answer.
+
+  - start_top_log_probs: float32 [B, S], probabilities of the starts, in spite
+    of the name no logarithms;
+  - start_top_index: int32 [B, S], places of the starts;
+  - end_top_log_probs: float32 [B, E * S], probabilities of the ends: the
+    likeliest end of every start, then the second of every start, ...;
+  - end_top_index: int32 [B, E * S], places of the ends;
+  - cls_logits: float32 [B], above 0 if there is no answer.
 
   Args:
     config: `configs.EncoderConfig`.
