@@ -1,7 +1,7 @@
 """Reusable Keras layers, written in `keras.ops` only.
 
 They work in any Keras model and on any Keras backend; the tests run them on
-TensorFlow and on JAX (`KERAS_BACKEND=jax`).
+TensorFlow, on JAX (`KERAS_BACKEND=jax`) and on torch (`KERAS_BACKEND=torch`).
 
 Axes, everywhere in this project:
   B batch, L sequence length, P predictions per sequence, H hidden size,
