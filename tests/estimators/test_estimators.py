@@ -125,6 +125,56 @@ def test_the_script_trains_the_same_bits(checkpoint, tmp_path):
     check_same(folder, tmp_path / "script")
 
 
+def write_of_kind(kind, folder):
+  """Writes data of a kind; returns estimator, data, script and flags."""
+  if kind == "tags":
+    lines = [
+      "\n".join(map(" ".join, zip(tokens, tags)))
+      for tokens, tags in zip(SENTENCES, TAGS)
+    ]
+    (folder / "train.txt").write_text("\n\n".join(lines) + "\n")
+    flags = {"train_file": folder / "train.txt"}
+    return kb.TokenTagger, (SENTENCES, TAGS), "run_ner", flags
+  if kind == "answers":
+    answers = [{"text": "the cat", "answer_start": 0}]
+    asked = [{"id": str(n), "question": "who sat"} for n in range(8)]
+    asked = [{**question, "answers": answers} for question in asked]
+    paragraph = {"context": "the cat sat", "qas": asked}
+    data = {"data": [{"title": "cats", "paragraphs": [paragraph]}]}
+    (folder / "train.json").write_text(json.dumps(data))
+    flags = {"train_file": folder / "train.json", "max_query_length": 4}
+    return kb.QuestionAnswerer, ([QUESTION] * 8,), "run_squad", flags
+  lines = [json.dumps({**CHOICE, "label": str(n % 2)}) for n in range(8)]
+  (folder / "train.jsonl").write_text("\n".join(lines) + "\n")
+  flags = {"train_file": folder / "train.jsonl", "choice_columns": "choices"}
+  given = [{**CHOICE, "label": n % 2} for n in range(8)]
+  return kb.ChoiceAnswerer, (given,), "run_multiple_choice", flags
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["tags", "answers", "choices"])
+def test_the_scripts_of_other_kinds_train_the_same_bits(
+  checkpoint, tmp_path, kind
+):
+  made, data, script, flags = write_of_kind(kind, tmp_path)
+  status, _, err = scripts.run(
+    script,
+    do_train=True,
+    init_checkpoint=checkpoint,
+    max_seq_length=16,
+    num_train_epochs=2,
+    train_batch_size=8,
+    learning_rate=1e-3,
+    output_dir=tmp_path / "script",
+    **flags,
+  )
+  assert status == 0, err
+  model = made.from_checkpoint(checkpoint, max_seq_length=16)
+  known = {"max_query_length": 4} if kind == "answers" else {}
+  model.fit(*data, output_dir=tmp_path / "fit", **SHORT, **known)
+  check_same(tmp_path / "fit", tmp_path / "script")
+
+
 class Interrupt(keras.callbacks.Callback):
   """Interrupts the training after its first epoch."""
 
