@@ -1,6 +1,10 @@
 """LoRA: adapters are trained, saved, exchanged with peft and merged."""
 
+import importlib.util
 import json
+import os
+import subprocess
+import sys
 
 import keras
 import numpy as np
@@ -268,3 +272,26 @@ def test_peft_computes_the_same(tmp_path):
   }
   found = theirs(**inputs).logits.detach().numpy()
   np.testing.assert_allclose(found, logits(model), atol=1e-5)
+
+
+JAX = """
+import keras
+from tests.models import test_lora
+
+assert keras.backend.backend() == "jax"
+model = test_lora.kb.lora(test_lora.classifier(), 4)
+test_lora.fit(test_lora.compiled(model, run_eagerly=False))
+expected = test_lora.logits(model)
+test_lora.kb.merge_lora(model)
+found = test_lora.logits(model)
+test_lora.np.testing.assert_allclose(found, expected, atol=1e-5)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+  importlib.util.find_spec("jax") is None, reason="JAX is not installed"
+)
+def test_jax_trains_and_merges_adapters():
+  environment = os.environ | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
+  subprocess.run([sys.executable, "-c", JAX], env=environment, check=True)

@@ -78,7 +78,7 @@ class Dense(keras.layers.Dense):
     product = ops.matmul(self.lora_kernel_a, self.lora_kernel_b)
     self._kernel.assign_add(product * self._lora_scale)
     # Functions that were traced before go on to add what is zero now.
-    self.lora_kernel_b.assign(ops.zeros_like(self.lora_kernel_b))
+    self.lora_kernel_b.assign(ops.zeros(self.lora_kernel_b.shape))
     self._tracker.unlock()
     for name in ("lora_kernel_a", "lora_kernel_b", "lora_scale"):
       self._untrack_variable(getattr(self, name))
