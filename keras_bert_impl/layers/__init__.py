@@ -1,7 +1,9 @@
-"""Reusable Keras layers, written in `keras.ops` only.
+"""Reusable Keras layers, written in `keras.ops`.
 
 They work in any Keras model and on any Keras backend; the tests run them on
 TensorFlow, on JAX (`KERAS_BACKEND=jax`) and on torch (`KERAS_BACKEND=torch`).
+`basics/kernels.py` knows which ops of TensorFlow are faster there, and uses
+those.
 
 Axes, everywhere in this project:
   B batch, L sequence length, P predictions per sequence, H hidden size,

@@ -283,6 +283,14 @@ class Servable(tf.Module, abc.ABC):
     return type(model).from_config({**model.get_config(), "dtype": dtype})
 
 
+def check_no_scope():
+  """Raises ValueError inside `strategy.scope()`."""
+  if tf.distribute.has_strategy():
+    raise ValueError(
+      "A model cannot be exported inside strategy.scope(): call export outside."
+    )
+
+
 def take_pairs(servable):
   """Adds a second text to the inputs and the example of a servable."""
   servable.inputs = servable.inputs | {
@@ -358,10 +366,7 @@ def _plain_copy(model, build, dtype, head):
   The variables of a model made under a strategy are sets of replicas, which
   no SavedModel holds; and a policy such as mixed_bfloat16 is for training.
   """
-  if tf.distribute.has_strategy():
-    raise ValueError(
-      "A model cannot be exported inside strategy.scope(): call export outside."
-    )
+  check_no_scope()
   copy = build(model, dtype)
   stored = names.completed(
     mappings.Arrays({weight.path: weight for weight in model.weights})

@@ -11,8 +11,6 @@ from keras_bert_impl.models.encoders import encoder_model
 from keras_bert_impl.serving import servables
 from keras_bert_impl.tokenizers.graph import assembly
 
-_DEFAULT_LENGTH = 512  # where no table has the positions
-
 
 @dataclasses.dataclass(frozen=True)
 class _Limits:
@@ -21,6 +19,7 @@ class _Limits:
   vocab_size: int
   type_vocab_size: int
   longest_input: int | None
+  max_sequence_length: int = 512
 
   @property
   def num_ids(self):
@@ -96,7 +95,8 @@ class ModelServable(servables.Servable):
     model: functional `keras.Model` of `input_ids` and others of an encoder's
       inputs, with its embeddings inside; not copied, and of any dtype policy.
     tokenizer: as `Servable`.
-    max_seq_length: as `Servable`; None: as many as there are positions.
+    max_seq_length: as `Servable`; None: as many as the encoder was made for,
+      or 512 where it does not say.
     text_pairs: bool, whether there are two texts, the second as `text_pair`.
 
   Raises:
@@ -109,7 +109,7 @@ class ModelServable(servables.Servable):
 
   def __init__(self, model, tokenizer, max_seq_length=None, text_pairs=False):
     model = _ByName(model)
-    length = max_seq_length or model.config.longest_input or _DEFAULT_LENGTH
+    length = max_seq_length or model.config.max_sequence_length
     super().__init__(model, tokenizer, length)
     self.text_pairs = text_pairs
     if text_pairs:
@@ -162,6 +162,7 @@ class ModelServable(servables.Servable):
   def _copied(self, dtype):
     """Returns a function that returns the model itself."""
     del dtype
+    servables.check_no_scope()
     return self._trained_model
 
 
@@ -178,10 +179,12 @@ def _embeddings(model):
 
 def _limits(layer):
   """Returns the `_Limits` of a layer of embeddings."""
-  longest = None
-  if getattr(layer, "position_embedding_type", "none") != "none":
-    longest = layer.max_position_embeddings - layer.position_offset
-  return _Limits(layer.vocab_size, layer.type_vocab_size, longest)
+  sizes = (layer.vocab_size, layer.type_vocab_size)
+  if isinstance(layer, layers.TokenEmbeddings):
+    return _Limits(*sizes, None)
+  length = layer.max_position_embeddings - layer.position_offset
+  has_table = layer.position_embedding_type != "none"
+  return _Limits(*sizes, length if has_table else None, length)
 
 
 def _named(outputs, model):
