@@ -47,5 +47,9 @@ POOLINGS = (
 COMPUTE_DTYPES = ("float32", "bfloat16")
 WEIGHTS_DTYPES = ("float32", "bfloat16", "float16")
 
+# Whose names inputs and outputs have; see `models.transformers_names`.
+GOOGLE, TRANSFORMERS = "google", "transformers"
+NAMES = (GOOGLE, TRANSFORMERS)
+
 # Kinds of SentencePiece models that can be learned.
 SENTENCE_PIECE_TYPES = ("unigram", "bpe")

@@ -29,7 +29,7 @@ from keras_bert_impl.serving import servable_options
 
 with epy.lazy_imports():
   from keras_bert_impl.model_folders import trained_servables
-  from keras_bert_impl.serving import export
+  from keras_bert_impl.serving import export, signature_names
   from keras_bert_impl.training import run_results
 
 
@@ -67,6 +67,13 @@ class ExportConfig(model_files.TrainedModelConfig):
     " Default: compute_dtype.",
     choices.WEIGHTS_DTYPES,
   )
+  signature_names: str = options.field(
+    choices.GOOGLE,
+    "Names of inputs and outputs of serving_default: google for raw strings,"
+    " or transformers for token ids as its SavedModels took them; then the"
+    " signature `text` takes the strings.",
+    choices.NAMES,
+  )
   model_name: str | None = options.field(
     None,
     "Name of the model for clients; default: the name of export_dir.",
@@ -93,6 +100,7 @@ def main():
     config.model_name,
     config.weights_dtype,
     config.compute_dtype,
+    config.signature_names,
   )
   _report(config, chosen, checkpoint, servable, version_dir)
 
@@ -104,7 +112,9 @@ def _report(config, chosen, checkpoint, servable, version_dir):
     "checkpoint": checkpoint,
     "version_dir": version_dir,
     "model": described,
-    "signatures": sorted(servable.signatures),
+    "signatures": sorted(
+      signature_names.definitions(servable, config.signature_names)
+    ),
     "configuration": dataclasses.asdict(config) | dataclasses.asdict(chosen),
     "versions": run_results.versions(),
   }

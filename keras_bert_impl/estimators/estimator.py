@@ -114,20 +114,20 @@ class Answering(abc.ABC):
       export_dir: str, folder of the model's versions; each export adds one.
       model_name: str, name of the model for clients; default: the name of
         export_dir.
-      **values: weights_dtype and compute_dtype, as of `serving.export`, and
-        fields of `servable_options.ServableOptions`.
+      **values: weights_dtype, compute_dtype and signature_names, as of
+        `serving.export`, and fields of `servable_options.ServableOptions`.
 
     Returns:
       str, the folder of the new version.
     """
-    dtypes = {
+    of_export = {
       name: values.pop(name)
-      for name in ("weights_dtype", "compute_dtype")
+      for name in ("weights_dtype", "compute_dtype", "signature_names")
       if name in values
     }
     export_lib.check_folder(export_dir)
     servable = self._make_servable(**values)
-    return export_lib.export(servable, export_dir, model_name, **dtypes)
+    return export_lib.export(servable, export_dir, model_name, **of_export)
 
   def _is_single(self, inputs):
     """Returns whether what `predict` is given is one input, not a list."""

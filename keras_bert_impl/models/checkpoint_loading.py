@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import warnings
 
-from keras_bert_impl import given_arrays, options
+from keras_bert_impl import choices, given_arrays, options
 from keras_bert_impl import heads as heads_lib
 from keras_bert_impl.checkpoints import assignment, reading
 from keras_bert_impl.checkpoints.naming import names as weight_names
@@ -47,7 +47,7 @@ _OF_OTHERS = {
 
 
 def from_checkpoint(
-  path, heads=False, allow_partial=False, dtype=None, names="google"
+  path, heads=False, allow_partial=False, dtype=None, names=choices.GOOGLE
 ):
   """Loads a model with its weights from a checkpoint.
 
@@ -74,7 +74,7 @@ def from_checkpoint(
     ValueError: it is damaged, of an unknown kind or family, its weights do not
       fit its configuration, or no head is stored.
   """
-  options.check_choice("names", names, ("google", "transformers"))
+  options.check_choice("names", names, choices.NAMES)
   checkpoint = reading.open_checkpoint(path)
   description = checkpoint.described(allow_partial)
   if heads and description.head == heads_lib.ENCODER:
@@ -87,7 +87,7 @@ def from_checkpoint(
   model, result = load(checkpoint, description, allow_partial, dtype)
   if result.new:
     warnings.warn(f"Weights from {checkpoint.path}: {result}.", stacklevel=2)
-  if names == "transformers":
+  if names == choices.TRANSFORMERS:
     return transformers_names.TransformersModel(model)
   return model
 

@@ -9,7 +9,7 @@ from keras_bert_impl import features
 from keras_bert_impl.models.encoders import encoder_model
 
 # {name in `transformers`: ours}.
-_INPUTS = {
+INPUTS = {
   "input_ids": features.INPUT_IDS,
   "attention_mask": features.INPUT_MASK,
   "token_type_ids": features.SEGMENT_IDS,
@@ -81,7 +81,7 @@ class TransformersModel(keras.Model):
     self.config = model.config
     self._with_states = _WithStates(model)
     # `compile` takes losses by these names.
-    self.output_names = [*self._renamed(model.output)]
+    self.output_names = [*rename_outputs(model.output, self.config)]
 
   def __call__(
     self,
@@ -132,9 +132,9 @@ class TransformersModel(keras.Model):
 
   def call(self, inputs, states=(False, False), training=None):
     """Computes the outputs; see `__call__`."""
-    renamed = {_INPUTS.get(name, name): x for name, x in inputs.items()}
+    renamed = {INPUTS.get(name, name): x for name, x in inputs.items()}
     found = self._with_states.get(states)(renamed, training=training)
-    return self._renamed(found)
+    return rename_outputs(found, self.config)
 
   def compute_loss(self, x=None, y=None, y_pred=None, *args, **kwargs):
     """Computes the loss as `keras.Model`; see `_as_targets`."""
@@ -160,15 +160,21 @@ class TransformersModel(keras.Model):
     )
     return cls(model, config["name"])
 
-  def _renamed(self, outputs):
-    """Returns the outputs of the model under the names of `transformers`."""
-    names = _OUTPUTS
-    if "sentence_logits" in outputs:
-      names = names | {
-        "token_logits": "prediction_logits",
-        "sentence_logits": self.config.family.sentence_logits,
-      }
-    return {names.get(name, name): x for name, x in outputs.items()}
+
+def rename_outputs(outputs, config):
+  """Returns outputs of a model under the names of `transformers`.
+
+  Args:
+    outputs: {name: output}.
+    config: `EncoderConfig` of the model.
+  """
+  names = _OUTPUTS
+  if "sentence_logits" in outputs:
+    names = names | {
+      "token_logits": "prediction_logits",
+      "sentence_logits": config.family.sentence_logits,
+    }
+  return {names.get(name, name): x for name, x in outputs.items()}
 
 
 class _WithStates:

@@ -15,8 +15,9 @@ import uuid
 
 import tensorflow as tf
 
-from keras_bert_impl import files, locks, options
+from keras_bert_impl import choices, files, locks, options
 from keras_bert_impl.serving import servables, warmup
+from keras_bert_impl.serving import signature_names as signature_names_lib
 from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
 
 DESCRIPTION_NAME = "model.json"
@@ -60,6 +61,7 @@ def export(
   model_name=None,
   weights_dtype=None,
   compute_dtype="float32",
+  signature_names=choices.GOOGLE,
 ):
   """Writes the next version of a model atomically.
 
@@ -71,13 +73,14 @@ def export(
     weights_dtype: "float32", or "bfloat16" or "float16" to store the weights in
       half the size, whatever the model computes in; default: `compute_dtype`.
     compute_dtype: "float32" or "bfloat16".
+    signature_names: as `signature_names.definitions`.
 
   Returns:
     str, the directory of the new version.
 
   Raises:
-    ValueError: an unknown dtype, a model_name that no path can hold,
-      export_dir is a file, or the tokenizer is not in the graph.
+    ValueError: an unknown dtype or signature_names, a model_name that no path
+      can hold, export_dir is a file, or the tokenizer is not in the graph.
   """
   gfile = tf.io.gfile
   export_dir = os.fspath(export_dir).rstrip("/")
@@ -91,6 +94,7 @@ def export(
       " SavedModel can hold: pip install tensorflow-text and load it again."
     )
   servable.set_dtypes(compute_dtype, weights_dtype)
+  definitions = signature_names_lib.definitions(servable, signature_names)
   gfile.makedirs(export_dir)
   files.remove_unlocked(export_dir, _TEMPORARY)
   name = f"tmp-{os.getpid()}-{uuid.uuid4().hex}"
@@ -102,7 +106,7 @@ def export(
   )
   with lock:
     try:
-      _save(servable, temporary, model_name)
+      _save(servable, definitions, temporary, model_name)
       _write_configurations(servable, export_dir, model_name)
       return _publish(temporary, export_dir)
     finally:
@@ -136,9 +140,8 @@ def _publish(temporary, export_dir):
       return version_dir
 
 
-def _save(servable, folder, model_name):
+def _save(servable, definitions, folder, model_name):
   """Writes the SavedModel and its assets.extra/."""
-  definitions = servable.definitions()
   tf.saved_model.save(
     servable,
     folder,

@@ -73,6 +73,7 @@ class Servable(tf.Module, abc.ABC):
     options: tuple of str, names of its options.
     has_pooler: bool, whether it answers with what the encoder's pooler reads;
       where that is the last place of a row, rows get their padding first.
+    config: that of the model.
     tokenizer: as given.
     max_seq_length: as given.
     labels: as given.
@@ -95,6 +96,7 @@ class Servable(tf.Module, abc.ABC):
     # Functions, because attributes that are models would be tracked.
     self._trained_model = lambda: model
     self._model = self._copied("float32")
+    self.config = model.config
     self.tokenizer = tokenizer
     self.max_seq_length = max_seq_length
     self.labels = labels and tuple(labels)
@@ -258,7 +260,7 @@ class Servable(tf.Module, abc.ABC):
     example = {
       name: np.array(texts, object) for name, texts in self.example.items()
     }
-    return _signature(function, self.inputs, example)
+    return make_signature(function, self.inputs, example)
 
   def on_examples(self, function, name):
     """Returns the `Signature` of a function of serialized tf.Example.
@@ -267,7 +269,7 @@ class Servable(tf.Module, abc.ABC):
       function: of string [B].
       name: str, what its argument is called.
     """
-    return _signature(
+    return make_signature(
       function,
       {name: tf.TensorSpec([None], tf.string, name)},
       {name: np.array([tf_examples.serialize(self.example)], object)},
@@ -309,8 +311,15 @@ def as_inputs(inputs):
   return {name: tf.pad(values, padding) for name, values in inputs.items()}
 
 
-def _signature(function, specs, example, *checks):
-  """Returns the `Signature` of a function, behind checks of its inputs."""
+def make_signature(function, specs, example, *checks):
+  """Returns the `Signature` of a function, behind checks of its inputs.
+
+  Args:
+    function: of tensors by name.
+    specs: {input: `tf.TensorSpec`}.
+    example: {input: array}.
+    *checks: as `find_faults` of `input_checks.check`.
+  """
   return Signature(
     tf.function(
       input_checks.check(function, specs, *checks),
@@ -352,7 +361,7 @@ def _on_ids(servable, model):
   ids = np.array(ids, np.int32).reshape((*[1] * (servable.ids_rank - 1), 3))
   example = (ids, np.ones_like(ids), np.zeros_like(ids))
   shape = [None] * servable.ids_rank
-  return _signature(
+  return make_signature(
     servable.answer_ids,
     {name: tf.TensorSpec(shape, tf.int32, name) for name in _ID_NAMES},
     dict(zip(_ID_NAMES, example, strict=True)),

@@ -1,6 +1,6 @@
 """Exports Keras models: `kb.export`."""
 
-from keras_bert_impl import heads
+from keras_bert_impl import choices, heads
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.models.encoders import encoder_model
@@ -20,6 +20,7 @@ def export(
   model_name=None,
   weights_dtype=None,
   compute_dtype="float32",
+  signature_names=choices.GOOGLE,
   **options,
 ):
   """Writes a SavedModel that takes strings, for TensorFlow Serving and others.
@@ -37,6 +38,7 @@ def export(
     model_name: as `serving.export.export`.
     weights_dtype: as `serving.export.export`.
     compute_dtype: as `serving.export.export`.
+    signature_names: as `serving.export.export`.
     **options: of the servable of the head, such as labels and text_pairs; a
       model of your own has text_pairs.
 
@@ -47,7 +49,11 @@ def export(
     ValueError: as `serving.export.export`; the model is none of these, or does
       not fit the tokenizer; or there is no such option.
   """
-  dtypes = {"weights_dtype": weights_dtype, "compute_dtype": compute_dtype}
+  form = {
+    "weights_dtype": weights_dtype,
+    "compute_dtype": compute_dtype,
+    "signature_names": signature_names,
+  }
   if isinstance(model, servables.Servable):
     if (tokenizer is not None and export_dir is not None) or options:
       raise ValueError(
@@ -55,7 +61,7 @@ def export(
         " and model_name and dtypes by name."
       )
     export_dir = tokenizer if export_dir is None else export_dir
-    return export_lib.export(model, export_dir, model_name, **dtypes)
+    return export_lib.export(model, export_dir, model_name, **form)
   if not isinstance(tokenizer, tokenizer_lib.Tokenizer):
     raise ValueError(
       f"tokenizer ({tokenizer!r}) must be one of kb.load_tokenizer:"
@@ -65,7 +71,7 @@ def export(
     raise ValueError("export_dir is missing: name a folder.")
   export_lib.check_folder(export_dir)
   servable = make_servable(model, tokenizer, max_seq_length, **options)
-  return export_lib.export(servable, export_dir, model_name, **dtypes)
+  return export_lib.export(servable, export_dir, model_name, **form)
 
 
 def make_servable(model, tokenizer, max_seq_length=None, **options):

@@ -1,10 +1,12 @@
 // The page for trying a model out. What it shows follows from the names of the
-// outputs of the model's signature `serving_default`.
+// outputs of the model's signature for strings.
 //
 // Whatever a person or a model says goes into the page as text nodes only.
 "use strict";
 
 const DEFAULT_SIGNATURE = "serving_default";
+// That of strings where the default takes ids, as in transformers.
+const TEXT_SIGNATURE = "text";
 // Vectors make long replies; more than this nobody reads.
 const MOST_JSON = 20000;
 const MASK = "[MASK]";
@@ -500,7 +502,7 @@ function rowsOf(outputs, names) {
 
 // --- The page of one model -------------------------------------------------
 
-function start(model, signature) {
+function start(model, signature, named) {
   const outputNames = Object.keys(signature.outputs);
   const head = HEADS.find((one) =>
     one.outputs.every((name) => outputNames.includes(name)),
@@ -540,7 +542,7 @@ function start(model, signature) {
       : Object.fromEntries(
           Object.entries(current).map(([name, value]) => [name, [value]]),
         );
-    return JSON.stringify({ inputs });
+    return JSON.stringify({ ...named, inputs });
   };
 
   const showCurl = () => {
@@ -673,11 +675,14 @@ async function main() {
     const { metadata } = await ask(
       `/v1/models/${encodeURIComponent(model.name)}/metadata`,
     );
-    const signature = metadata.signature_def.signature_def[DEFAULT_SIGNATURE];
+    const signatures = metadata.signature_def.signature_def;
+    const named =
+      TEXT_SIGNATURE in signatures ? { signature_name: TEXT_SIGNATURE } : {};
+    const signature = signatures[named.signature_name ?? DEFAULT_SIGNATURE];
     if (!signature) {
       throw new Error(`The model has no signature ${DEFAULT_SIGNATURE}.`);
     }
-    start(model, signature);
+    start(model, signature, named);
   } catch (error) {
     showError(error.message);
     byId("form").hidden = true;
