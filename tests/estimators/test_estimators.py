@@ -102,9 +102,12 @@ def test_an_export_answers_as_the_estimator(classifier, tmp_path):
   np.testing.assert_allclose(answer["score"], scores, atol=1e-6)
 
 
-def test_the_script_trains_the_same_bits(checkpoint, tmp_path):
+@pytest.fixture(scope="module")
+def script_run(checkpoint, tmp_path_factory):
+  """Folder of a run of the script, and the file that it was trained on."""
+  folder = tmp_path_factory.mktemp("script")
   lines = [f"{text}\t{label}" for text, label in zip(TEXTS, LABELS)]
-  path = tmp_path / "train.tsv"
+  path = folder / "train.tsv"
   path.write_text("\n".join(["text\tlabel", *lines]) + "\n")
   status, _, err = scripts.run(
     "run_classifier",
@@ -115,14 +118,38 @@ def test_the_script_trains_the_same_bits(checkpoint, tmp_path):
     num_train_epochs=2,
     train_batch_size=8,
     learning_rate=1e-3,
-    output_dir=tmp_path / "script",
+    output_dir=folder / "run",
   )
   assert status == 0, err
-  folder = tmp_path / "fit"
-  for data in ((path,), (TEXTS, LABELS)):
-    made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
-    made.fit(*data, output_dir=folder, **SHORT)
-    check_same(folder, tmp_path / "script")
+  return folder / "run", path
+
+
+class Interrupt(keras.callbacks.Callback):
+  """Interrupts the training after its first epoch."""
+
+  def on_epoch_end(self, epoch, logs):
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupted_run_ends_with_the_bits_of_the_script(
+  script_run, checkpoint, tmp_path
+):
+  run, _ = script_run
+  made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
+  options = {"output_dir": tmp_path / "fit", **SHORT}
+  with pytest.raises(KeyboardInterrupt, match="continues from there"):
+    made.fit(TEXTS, LABELS, callbacks=[Interrupt()], **options)
+  assert made.checkpoint == checkpoint
+  made.fit(TEXTS, LABELS, **options)
+  check_same(tmp_path / "fit", run)
+
+
+@pytest.mark.slow
+def test_a_file_trains_the_bits_of_the_script(script_run, checkpoint, tmp_path):
+  run, path = script_run
+  made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
+  made.fit(path, output_dir=tmp_path / "fit", **SHORT)
+  check_same(tmp_path / "fit", run)
 
 
 def write_of_kind(kind, folder):
@@ -175,29 +202,6 @@ def test_the_scripts_of_other_kinds_train_the_same_bits(
   check_same(tmp_path / "fit", tmp_path / "script")
 
 
-class Interrupt(keras.callbacks.Callback):
-  """Interrupts the training after its first epoch."""
-
-  def on_epoch_end(self, epoch, logs):
-    signal.raise_signal(signal.SIGINT)
-
-
-def test_an_interrupted_run_goes_on_to_the_same_bits(
-  classifier, checkpoint, tmp_path
-):
-  made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
-  whole = tmp_path / "whole"
-  made.fit(TEXTS, LABELS, output_dir=whole, **SHORT)
-  trained = made.checkpoint
-  part = tmp_path / "part"
-  made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
-  with pytest.raises(KeyboardInterrupt, match="continues from there"):
-    made.fit(TEXTS, LABELS, output_dir=part, callbacks=[Interrupt()], **SHORT)
-  assert made.checkpoint == checkpoint
-  made.fit(TEXTS, LABELS, output_dir=part, **SHORT)
-  check_same(part, trained)
-
-
 def test_without_a_folder_nothing_is_left(checkpoint, tmp_path, monkeypatch):
   monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
   monkeypatch.chdir(tmp_path)
@@ -238,6 +242,7 @@ def test_scores_of_pairs(checkpoint):
     made.predict(["alone"])
 
 
+@pytest.mark.slow
 def test_the_best_epoch_is_restored(checkpoint):
   made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
   history = made.fit(
