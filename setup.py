@@ -61,7 +61,7 @@ setuptools.setup(
     # Data preparation on many machines; docs/beam.md.
     "beam": ["apache-beam>=2.77,<2.78"],
     # The site that Sphinx makes of docs/.
-    "docs": ["furo>=2024.8", "myst-parser>=4", "sphinx>=8.1"],
+    "docs": ["furo>=2024.8", "ipykernel>=6", "myst-nb>=1.2", "sphinx>=8.1"],
     # Models by name.
     "hub": ["huggingface-hub>=0.30", "kagglehub>=0.3"],
     # The local server; the protocol buffers of clients of TensorFlow Serving.

@@ -4,7 +4,7 @@ import inspect
 
 project = "keras_bert_impl"
 extensions = [
-  "myst_parser",
+  "myst_nb",
   "sphinx.ext.autodoc",
   "sphinx.ext.napoleon",
   "sphinx.ext.viewcode",
@@ -14,6 +14,13 @@ html_title = "keras_bert_impl"
 
 # Links to headings are those of GitHub.
 myst_heading_anchors = 4
+
+# Notebooks run anew, each in an empty folder.
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 600  # seconds for a cell
+nb_output_stderr = "remove"
 
 # In docstrings single backticks mark code.
 default_role = "literal"
