@@ -203,8 +203,6 @@ class Estimator(Answering):
     validation_data=None,
     epochs=None,
     batch_size=None,
-    learning_rate=None,
-    random_seed=None,
     output_dir=None,
     restore_best=False,
     callbacks=(),
@@ -223,16 +221,15 @@ class Estimator(Answering):
         the examples to hold out for that, the same each time.
       epochs: float, passes over the data.
       batch_size: int, examples per step.
-      learning_rate: float, the highest of the schedule.
-      random_seed: int, of head, order and dropout.
       output_dir: str, folder of the run with its checkpoints, results.json and
         report.html: a run that was killed goes on there when `fit` is called
         again. Default: a temporary folder, removed with the estimator.
       restore_best: bool, whether to end with the weights of the epoch with the
         best score of validation_data.
       callbacks: list of `keras.callbacks.Callback` that read the logs.
-      **settings: other flags of the script by name, such as
-        early_stopping_patience; what is not given is the script's default.
+      **settings: other flags of the script by name, such as learning_rate,
+        random_seed or early_stopping_patience; what is not given is the
+        script's default.
 
     Returns:
       `keras.callbacks.History`: `history` has, by epoch, `loss` and, with
@@ -247,8 +244,6 @@ class Estimator(Answering):
     values = _given(
       num_train_epochs=epochs,
       train_batch_size=batch_size,
-      learning_rate=learning_rate,
-      random_seed=random_seed,
       **settings,
     )
     values |= {"do_train": True, "do_eval": _DEV in splits}

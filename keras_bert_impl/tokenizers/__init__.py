@@ -77,7 +77,7 @@ def load(path, default_family=None, **options):
       " export from strings needs tensorflow-text.",
       error,
     )
-    library = importlib.import_module(f"{__name__}.graph.library_tokenizer")
+    library = importlib.import_module(f"{__name__}.library_tokenizer")
     tokenizer = library.LibraryTokenizer(path, options)
   importlib.import_module(f"{__name__}.agreement").warn_of_unknown(tokenizer)
   return tokenizer

@@ -176,12 +176,7 @@ class Experiment:
     keras.utils.set_random_seed(config.random_seed)
     with self.strategy.scope():
       self.model = self.task.build_model()
-      freezing.freeze(self.model, config.train_layers)
-      if config.lora_rank:
-        lora.lora(
-          self.model, config.lora_rank, config.lora_targets, config.lora_alpha
-        )
-        freezing.log_share(self.model)
+      _freeze(self.model, config)
       optimizer = optimization.make_optimizer(config, self.model)
     self.loop = training_loop.TrainingLoop(
       self.task, self.model, optimizer, self.strategy, config
@@ -283,6 +278,14 @@ class Experiment:
         " tokens than those it was trained on.",
         checkpoint.path,
       )
+
+
+def _freeze(model, config):
+  """Freezes what a `TrainingConfig` does not train; adds its adapters."""
+  freezing.freeze(model, config.train_layers)
+  if config.lora_rank:
+    lora.lora(model, config.lora_rank, config.lora_targets, config.lora_alpha)
+    freezing.log_share(model)
 
 
 def strategy_of(config):

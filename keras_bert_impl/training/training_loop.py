@@ -35,8 +35,7 @@ class TrainingLoop:
   Args:
     task: `tasks.basics.task.Task`.
     model: `keras.Model` made by the task, in the scope of the strategy.
-    optimizer: one of `keras_bert_impl.optimizers`, made in that scope;
-      built here.
+    optimizer: of `keras_bert_impl.optimizers`, made in that scope, built here.
     strategy: `tf.distribute.Strategy`.
     config: `TrainingConfig`.
 

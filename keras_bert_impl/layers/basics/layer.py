@@ -30,18 +30,19 @@ class Dense(keras.layers.Dense):
     """
     shape = ops.shape(inputs)
     x = ops.reshape(inputs, (-1, shape[-1])) if len(shape) > 2 else inputs
-    x = self._product(x)
+    if self.lora_enabled:
+      x = self._adapted_product(x)
+    else:
+      x = ops.matmul(x, self.kernel)
     x = kernels.finish(x, self.bias, self.activation, training)
     return ops.reshape(x, (*shape[:-1], x.shape[-1])) if len(shape) > 2 else x
 
-  def _product(self, x):
+  def _adapted_product(self, x):
     """Returns the product [N, units] of `x` [N, H] and kernel, with adapters.
 
     Differs from Keras, which adds the adapters to the kernel first: apart, no
     gradient of the frozen kernel is computed.
     """
-    if not self.lora_enabled:
-      return ops.matmul(x, self.kernel)
     low_rank = ops.matmul(ops.matmul(x, self.lora_kernel_a), self.lora_kernel_b)
     return ops.matmul(x, self._kernel) + low_rank * self._lora_scale
 

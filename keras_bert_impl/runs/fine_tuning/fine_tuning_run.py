@@ -8,7 +8,6 @@ import math
 import keras
 from absl import logging
 
-from keras_bert_impl import files
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.descriptions import config_json, description
 from keras_bert_impl.checkpoints.naming import names
@@ -159,7 +158,7 @@ class Run:
     # --init_checkpoint that is given.
     values = values | {
       k: v
-      for k, v in self._recorded().items()
+      for k, v in _recorded(self.output_dir).items()
       if k in values
       and k not in config_lib.FREE_FIELDS
       and not (k == "init_checkpoint" and values[k])
@@ -181,7 +180,7 @@ class Run:
     else:
       of_training = {
         name: value
-        for name, value in self._recorded().items()
+        for name, value in _recorded(self.output_dir).items()
         if name not in self.training
       }
     return of_training | {
@@ -207,34 +206,18 @@ class Run:
     _keep_model_files(self, experiment.model.config)
     return experiment
 
-  def check_same(self):
-    """Checks that the run in the folder has this configuration and data.
-
-    Raises:
-      ValueError: they differ; the message names the difference.
-    """
-    run_configuration.check_same(self.training_config(), self.fixed())
-    where = self.folder.join(run_results.RESULTS_NAME)
-    for split in self.data.dev_splits:
-      evaluation = files.field(self.results["eval"], split, dict, where)
-      rows = files.field(evaluation, "rows", str, where)
-      if rows != self.data.fingerprint(split):
-        raise ValueError(
-          f"output_dir ({self.output_dir}) has scores of other {split}"
-          " examples: choose another --output_dir."
-        )
-
   def close(self):
     """Frees the memory of the model; a later use builds it again."""
     self.__dict__.pop("experiment", None)
     keras.utils.clear_session()
     gc.collect()  # Graphs and models refer to each other.
 
-  def _recorded(self):
-    """Returns the configuration recorded in the folder; {} without a run."""
-    if not savers.latest(self.output_dir):
-      return {}
-    return run_configuration.read_agreed(self.output_dir)
+
+def _recorded(output_dir):
+  """Returns the configuration recorded in a folder; {} without a run."""
+  if not savers.latest(output_dir):
+    return {}
+  return run_configuration.read_agreed(output_dir)
 
 
 def _keep_model_files(run, config):

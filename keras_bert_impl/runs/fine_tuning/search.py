@@ -16,7 +16,12 @@ from keras_bert_impl.runs.fine_tuning import (
   fine_tuning_report,
   run_actions,
 )
-from keras_bert_impl.training import run_results, savers, training_loop
+from keras_bert_impl.training import (
+  run_configuration,
+  run_results,
+  savers,
+  training_loop,
+)
 
 # Devlin et al. 2019, appendix A.3.
 _PAPER = (
@@ -124,7 +129,7 @@ def _search(common, runs):
     name = configurations.name_of(run.values)
     print(f"\nRun {number} of {len(runs)}: {name}")
     if run.is_scored:
-      run.check_same()
+      check_same(run)
     else:
       _complete(run)
     entries.append(_entry(run, metric))
@@ -155,6 +160,24 @@ def _search(common, runs):
     run_actions.write_report(best)
     best.folder.print_report(run_actions.summary(best.results))
   return results
+
+
+def check_same(run):
+  """Checks that the run in the folder has this configuration and data.
+
+  Raises:
+    ValueError: they differ; the message names the difference.
+  """
+  run_configuration.check_same(run.training_config(), run.fixed())
+  where = run.folder.join(run_results.RESULTS_NAME)
+  for split in run.data.dev_splits:
+    evaluation = files.field(run.results["eval"], split, dict, where)
+    rows = files.field(evaluation, "rows", str, where)
+    if rows != run.data.fingerprint(split):
+      raise ValueError(
+        f"output_dir ({run.output_dir}) has scores of other {split} examples:"
+        " choose another --output_dir."
+      )
 
 
 def _complete(run):
