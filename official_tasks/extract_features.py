@@ -28,10 +28,10 @@ from etils import epy
 
 from keras_bert_impl import choices, files, options
 from keras_bert_impl.command_line import program
-from keras_bert_impl.layers.basics import kernels
 from keras_bert_impl.model_folders import model_files
 
 with epy.lazy_imports():
+  from keras_bert_impl.layers.basics import kernels
   from keras_bert_impl.runs.feature_extraction import extractor as extractor_lib
   from keras_bert_impl.runs.feature_extraction import line_files
   from keras_bert_impl.training import run_results

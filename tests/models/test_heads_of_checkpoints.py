@@ -49,9 +49,7 @@ def test_a_stored_head_comes_with_it():
     (lambda e: kb.SequenceClassifier(e, 2), "call from_encoder"),
     (lambda e: kb.SequenceClassifier.from_encoder("bert"), "must be an enc"),
     (
-      lambda e: kb.SequenceClassifier.from_checkpoint(
-        PARITY / "bert_pretraining"
-      ),
+      lambda e: kb.TokenClassifier.from_checkpoint(PARITY / "bert_pretraining"),
       "has no head of TokenClassifier: give num_classes",
     ),
   ],

@@ -27,7 +27,7 @@ SNIPPETS = [
   for snippet in re.findall(
     r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.S
   )
-  if "served/" in snippet or "localhost:8500" in snippet
+  if "served/qnli/1" in snippet or "localhost:8500" in snippet
 ]
 
 
