@@ -122,7 +122,7 @@ class TrainingConfig:
     "Layers to train: all; head, with the pooler; or last_N, the head and the"
     " last N transformer blocks.",
   )
-  lora_rank: int = options.common(
+  lora_rank: int = options.field(
     0,
     "Rank of low-rank adapters (LoRA), which are trained with the head in the"
     " place of all layers; 0: none.",
