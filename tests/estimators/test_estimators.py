@@ -102,6 +102,22 @@ def test_an_export_answers_as_the_estimator(classifier, tmp_path):
   np.testing.assert_allclose(answer["score"], scores, atol=1e-6)
 
 
+def run_script(script, checkpoint, output_dir, **flags):
+  """Trains by a script as `fit` does with `SHORT`."""
+  status, _, err = scripts.run(
+    script,
+    do_train=True,
+    init_checkpoint=checkpoint,
+    max_seq_length=16,
+    num_train_epochs=2,
+    train_batch_size=8,
+    learning_rate=1e-3,
+    output_dir=output_dir,
+    **flags,
+  )
+  assert status == 0, err
+
+
 @pytest.fixture(scope="module")
 def script_run(checkpoint, tmp_path_factory):
   """Folder of a run of the script, and the file that it was trained on."""
@@ -109,18 +125,7 @@ def script_run(checkpoint, tmp_path_factory):
   lines = [f"{text}\t{label}" for text, label in zip(TEXTS, LABELS)]
   path = folder / "train.tsv"
   path.write_text("\n".join(["text\tlabel", *lines]) + "\n")
-  status, _, err = scripts.run(
-    "run_classifier",
-    train_file=path,
-    do_train=True,
-    init_checkpoint=checkpoint,
-    max_seq_length=16,
-    num_train_epochs=2,
-    train_batch_size=8,
-    learning_rate=1e-3,
-    output_dir=folder / "run",
-  )
-  assert status == 0, err
+  run_script("run_classifier", checkpoint, folder / "run", train_file=path)
   return folder / "run", path
 
 
@@ -184,18 +189,7 @@ def test_the_scripts_of_other_kinds_train_the_same_bits(
   checkpoint, tmp_path, kind
 ):
   made, data, script, flags = write_of_kind(kind, tmp_path)
-  status, _, err = scripts.run(
-    script,
-    do_train=True,
-    init_checkpoint=checkpoint,
-    max_seq_length=16,
-    num_train_epochs=2,
-    train_batch_size=8,
-    learning_rate=1e-3,
-    output_dir=tmp_path / "script",
-    **flags,
-  )
-  assert status == 0, err
+  run_script(script, checkpoint, tmp_path / "script", **flags)
   model = made.from_checkpoint(checkpoint, max_seq_length=16)
   known = {"max_query_length": 4} if kind == "answers" else {}
   model.fit(*data, output_dir=tmp_path / "fit", **SHORT, **known)
