@@ -62,14 +62,10 @@ class ChoiceAnswerer(estimator.Estimator):
       place,
     )
 
-  def _read_file(self, path, **columns):
-    del columns  # There are none to name.
+  def _read_file(self, path):
     source = data_sets.published_source(choice_data.DATA_SETS, path)
     source = source or choice_data.ChoiceSource(choices=("choices",))
     return source.read([path], True, collections.Counter())
-
-  def _hold_out(self, examples, share):
-    return data_sets.hold_out(examples, share)
 
   def _parts(self, run, splits, task_options):
     del task_options

@@ -22,6 +22,7 @@ from keras_bert_impl.runs.fine_tuning import fine_tuning_config, job
 from keras_bert_impl.serving import export as export_lib
 from keras_bert_impl.serving import servable_options
 from keras_bert_impl.training import stopping
+from tfrecords.labelled import data_sets
 
 _TRAIN, _DEV = "train", "dev"
 # Patience of a run that keeps its best checkpoint and never stops.
@@ -239,7 +240,7 @@ class Estimator(Answering):
       ValueError: an example or a setting is wrong; names it.
       KeyboardInterrupt: Ctrl-C came, or a cell was interrupted.
     """
-    columns = {name: settings.pop(name, None) for name in self._columns}
+    columns = self._pop_columns(settings)
     splits = self._splits(data, targets, validation_data, columns)
     values = _given(
       num_train_epochs=epochs,
@@ -267,21 +268,22 @@ class Estimator(Answering):
     self._temporary = temporary
     return listener.end()
 
-  def evaluate(self, data, targets=None, batch_size=None, **columns):
+  def evaluate(self, data, targets=None, batch_size=None, **settings):
     """Returns {metric: float}, the official scores of labelled examples.
 
     Args:
       data: as of `fit`.
       targets: as of `fit`.
       batch_size: int, examples at once.
-      **columns: names of columns of a file, as of `fit`.
+      **settings: other flags of the script by name, as of `fit`.
 
     Raises:
       ValueError: an example is wrong or has no target, or the model has not
         been trained for the task.
     """
+    columns = self._pop_columns(settings)
     splits = {_DEV: self._examples(data, targets, columns=columns)}
-    values = {"do_eval": True} | _given(eval_batch_size=batch_size)
+    values = _given(eval_batch_size=batch_size, **settings) | {"do_eval": True}
     with tempfile.TemporaryDirectory(prefix="keras_bert_impl_") as folder:
       results = self._run(
         splits, folder, values, keras_listener.KerasListener()
@@ -314,7 +316,7 @@ class Estimator(Answering):
 
   @abc.abstractmethod
   def _read_file(self, path, **columns):
-    """Returns the examples of a file; see `_columns`."""
+    """Returns the examples of a file; `columns` are those of `_columns`."""
 
   @abc.abstractmethod
   def _parts(self, run, splits, task_options):
@@ -325,9 +327,13 @@ class Estimator(Answering):
     names = {field.name for field in dataclasses.fields(self._options_class)}
     return {k: v for k, v in self._task.items() if k in names}
 
-  @abc.abstractmethod
   def _hold_out(self, examples, share):
     """Returns (training examples, held-out examples)."""
+    return data_sets.hold_out(examples, share)
+
+  def _pop_columns(self, settings):
+    """Takes the names of columns out of settings, {setting: name}."""
+    return _given(**{name: settings.pop(name, None) for name in self._columns})
 
   def _splits(self, data, targets, validation_data, columns):
     examples = self._examples(data, targets, columns=columns)
@@ -345,7 +351,7 @@ class Estimator(Answering):
 
   def _examples(self, data, targets=None, name="data", columns=None):
     if isinstance(data, str | os.PathLike) and targets is None:
-      return self._read_file(os.fspath(data), **_given(**columns or {}))
+      return self._read_file(os.fspath(data), **columns or {})
     return [
       self._example(record, place, number)
       for number, (place, record) in enumerate(

@@ -2,17 +2,17 @@
 
 import os
 
-from keras_bert_impl import files
+from keras_bert_impl import files, heads
 from keras_bert_impl.training import run_results
 
 NAME = "README.md"
 _PIPELINES = {
-  "classification": "text-classification",
-  "regression": "text-classification",
-  "multiple_choice": "multiple-choice",
-  "token_classification": "token-classification",
-  "question_answering": "question-answering",
-  "answer_beam": "question-answering",
+  heads.CLASSIFICATION: "text-classification",
+  heads.REGRESSION: "text-classification",
+  heads.MULTIPLE_CHOICE: "multiple-choice",
+  heads.TOKEN_CLASSIFICATION: "token-classification",
+  heads.QUESTION_ANSWERING: "question-answering",
+  heads.ANSWER_BEAM: "question-answering",
 }
 # Settings that a reader asks for first; others are in results.json.
 _SETTINGS = (

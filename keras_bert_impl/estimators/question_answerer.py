@@ -7,7 +7,7 @@ from keras_bert_impl.estimators import estimator, records
 from keras_bert_impl.runs.fine_tuning import task_parts
 from keras_bert_impl.runs.labelled_data import task_options
 from keras_bert_impl.tasks.basics import example_types
-from tfrecords.labelled import data_sets, squad_files
+from tfrecords.labelled import squad_files
 
 
 class QuestionAnswerer(estimator.Estimator):
@@ -117,12 +117,8 @@ class QuestionAnswerer(estimator.Estimator):
     squad_files.check_located(examples, name)
     return examples
 
-  def _read_file(self, path, **columns):
-    del columns  # There are none to name.
+  def _read_file(self, path):
     return squad_files.read(path, "data")
-
-  def _hold_out(self, examples, share):
-    return data_sets.hold_out(examples, share)
 
   def _known_options(self):
     can_be_unanswerable = self.can_be_unanswerable

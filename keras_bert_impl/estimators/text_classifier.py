@@ -7,7 +7,7 @@ from keras_bert_impl.estimators import estimator, records
 from keras_bert_impl.runs.fine_tuning import task_parts
 from keras_bert_impl.runs.labelled_data import task_options, text_splits
 from keras_bert_impl.tasks.basics import example_types
-from tfrecords.labelled import classification_data, data_sets
+from tfrecords.labelled import classification_data
 
 
 class TextClassifier(estimator.Estimator):
@@ -117,9 +117,6 @@ class TextClassifier(estimator.Estimator):
     if self.labels is None:
       return classification_data.with_scores(examples)
     return examples
-
-  def _hold_out(self, examples, share):
-    return data_sets.hold_out(examples, share)
 
   def _known_options(self):
     known = super()._known_options()

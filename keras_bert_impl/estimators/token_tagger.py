@@ -73,8 +73,7 @@ class TokenTagger(estimator.Estimator):
         )
     return example_types.TaggedSentence(tokens, tags, origin=place)
 
-  def _read_file(self, path, **columns):
-    del columns  # There are none to name.
+  def _read_file(self, path):
     return tag_files.read(path, tag_scheme=self.tag_scheme)
 
   def _hold_out(self, examples, share):

@@ -110,7 +110,8 @@ class TransformersModel(keras.Model):
       **kwargs: of `keras.Model`, such as `training`.
 
     Raises:
-      ValueError: there are no ids, or an input has a name that is none.
+      ValueError: there are no ids, or inner tensors are asked of a model whose
+        encoder has inputs of its own.
     """
     if not isinstance(inputs, Mapping):
       inputs = {"input_ids": inputs}

@@ -159,6 +159,12 @@ def test_options_of_a_model(checkpoint, arguments, message):
   assert message in str(caught.value)
 
 
+def test_a_setting_of_an_evaluation_that_is_none(checkpoint):
+  model = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
+  with pytest.raises(ValueError, match="'text_colum' is not an option"):
+    model.evaluate(["a"], ["n"], text_colum="review")
+
+
 @pytest.mark.parametrize(
   ("inputs", "message"),
   [
