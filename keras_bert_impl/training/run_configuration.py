@@ -73,13 +73,37 @@ def check_same(config, fixed):
   Raises:
     ValueError: it is another one; names the difference.
   """
-  mine = _flat(_agreed(config, fixed))
-  theirs = _flat(read_agreed(config.output_dir))
   # An older version of this program may have recorded less.
+  _refuse_others(
+    config.output_dir,
+    _flat(_agreed(config, fixed)),
+    _flat(read_agreed(config.output_dir)),
+  )
+
+
+def claim(output_dir, **fixed):
+  """Notes what the run will be for which a folder is prepared.
+
+  Args:
+    output_dir: str.
+    **fixed: {name: JSON value}, some of those of `check_same`.
+
+  Raises:
+    ValueError: as `check_same`, of a run that has only been prepared too.
+  """
+  theirs = read_agreed(output_dir)
+  known = {name: theirs[name] for name in fixed if name in theirs}
+  _refuse_others(output_dir, fixed, known)
+  if not theirs:
+    files.write_json(_path(output_dir), fixed)
+
+
+def _refuse_others(output_dir, mine, theirs):
+  """Raises ValueError that names a difference of two runs, if there is one."""
   for name in sorted(theirs):
     if mine.get(name) != theirs[name]:
       raise ValueError(
-        f"output_dir ({config.output_dir}) holds a run with"
+        f"output_dir ({output_dir}) holds a run with"
         f" {name}={theirs[name]!r}, not {mine.get(name)!r}: choose"
         " another --output_dir, or that value to continue it."
       )

@@ -37,3 +37,17 @@ def test_another_run_is_refused_and_the_difference_named(tmp_path):
   wider = FIXED | {"encoder": {"hidden_size": 16}}
   with pytest.raises(ValueError, match="encoder.hidden_size=8, not 16"):
     run_configuration.check_same(config(tmp_path), wider)
+
+
+def test_a_folder_is_claimed_before_its_run(tmp_path):
+  folder = str(tmp_path)
+  run_configuration.claim(folder, objective="bert")
+  run_configuration.claim(folder, objective="bert")
+  with pytest.raises(ValueError, match="objective='bert', not 'electra'"):
+    run_configuration.claim(folder, objective="electra")
+  fixed = FIXED | {"objective": "bert"}
+  run_configuration.check_same(config(tmp_path), fixed)
+  run_configuration.write(config(tmp_path), fixed, num_replicas=1)
+  content = run_configuration.read(folder)
+  run_configuration.claim(folder, objective="bert")
+  assert run_configuration.read(folder) == content
