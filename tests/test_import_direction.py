@@ -58,13 +58,15 @@ ORDER = (
   ("tfrecords.writing", "tfrecords.reading", "tfrecords.labelled"),
   ("keras_bert_impl.command_line", "keras_bert_impl.reports"),
   ("keras_bert_impl.model_folders",),
-  ("keras_bert_impl.runs.labelled_data",),
+  (
+    "keras_bert_impl.runs.labelled_data",
+    "keras_bert_impl.runs.vocabulary_learning",
+  ),
   (
     "keras_bert_impl.runs.ablation",
     "keras_bert_impl.runs.feature_extraction",
     "keras_bert_impl.runs.fine_tuning",
     "keras_bert_impl.runs.pretraining",
-    "keras_bert_impl.runs.vocabulary_learning",
   ),
   ("keras_bert_impl.runs",),
   ("keras_bert_impl.estimators",),

@@ -20,6 +20,7 @@ from keras_bert_impl.runs.pretraining import (
   default_pretraining,
   pretraining_run,
 )
+from keras_bert_impl.tasks import objectives
 from keras_bert_impl.tokenizers.formats import vocabularies as vocabulary
 from keras_bert_impl.training import run_log
 from tests.official_tasks import scripts
@@ -359,6 +360,33 @@ def test_the_default_runs_from_nothing_and_goes_on(tmp_path):
   assert "Resuming at step 2" in outcomes[3][2]
 
 
+def test_a_default_that_makes_no_sense_is_refused_before_it_is_prepared(
+  data, tmp_path
+):
+  folder = tmp_path / "of_bert"
+  folder.mkdir()
+  (folder / "run_config.json").write_text('{"objective": "bert"}')
+  model = {"bert_config_file": data / "bert_config.json"}
+  long = {"max_seq_length": 10 * scripts.LENGTH}
+  scripts.check_mistakes(
+    "run_pretraining",
+    [
+      (
+        {"objective": "roberta", "output_dir": folder},
+        "holds a run with objective='bert', not 'roberta': choose another",
+      ),
+      ({"objective": "left_to_right"} | model, "use_causal_mask (False) must"),
+      (model | long, f"max_seq_length ({10 * scripts.LENGTH}) must be at most"),
+      ({"objective": "xlnet", "mem_len": 64}, "mem_len (64) must be below"),
+      ({"objective": "elmo", "masked_lm_prob": 0.3}, "must be left out"),
+      ({"vocab_file": tmp_path / "none.txt"}, "none.txt"),
+    ],
+    lambda **values: {"output_dir": tmp_path / "new"} | values,
+  )
+  assert [path.name for path in folder.iterdir()] == ["run_config.json"]
+  assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.slow
 def test_the_default_runs_whole_from_nothing_again_and_on(
   tmp_path, monkeypatch
@@ -383,6 +411,37 @@ def test_the_default_runs_whole_from_nothing_again_and_on(
   assert pathlib.Path(results["artifacts"]["fill_mask_saved_model"]).exists()
   # AutoGraph leaves a file for every function that it looks through.
   assert not list(temporary.glob("__autograph*"))
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+  """The whole text, which every default run has."""
+  folder = tmp_path_factory.mktemp("whole") / "corpus"
+  default_pretraining.corpus(str(folder))
+  return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted({*objectives.OBJECTIVES} - {"bert"}))
+def test_the_default_of_every_objective_runs_whole(name, corpus, tmp_path):
+  shutil.copytree(corpus, tmp_path / "corpus")
+  status, out, err = scripts.run(
+    "run_pretraining",
+    is_fresh=True,
+    objective=name,
+    output_dir=tmp_path,
+    num_train_steps=3,
+    max_eval_steps=2,
+  )
+  assert status == 0, err
+  results = scripts.results(tmp_path)
+  objective = objectives.OBJECTIVES[name]
+  assert 0 <= results["eval"][f"{objective.task.token_loss}_accuracy"] <= 1
+  for head in objective.servables:
+    path = pathlib.Path(results["artifacts"][f"{head}_saved_model"])
+    assert (path / "saved_model.pb").exists()
+  fills = "fill_mask" in objective.servables
+  assert (" of the array.\n    " in out) == fills
 
 
 def test_without_tensorflow_text_nothing_is_exported(monkeypatch, caplog):

@@ -1,24 +1,37 @@
-"""The default data and model of run_pretraining.py without flags.
+"""The default data and model of run_pretraining.py without --input_file.
 
-Makes a vocabulary, TFRecords and a configuration that trains in minutes on two
-CPU cores. The text is the documentation inside the installed Python packages,
-which any machine that runs this project has. Existing results are kept.
+Makes the vocabulary, TFRecords and configuration of an objective, which trains
+in minutes on two CPU cores. The text is the documentation inside the installed
+Python packages, which any machine that runs this project has. Existing results
+are kept.
 """
 
 import itertools
+import math
 import os
 
 from absl import logging
 
-from keras_bert_impl import configs, files
-from keras_bert_impl.tokenizers.formats import tokenizer_options, vocabularies
-from keras_bert_impl.training import run_results
+from keras_bert_impl import files
+from keras_bert_impl.checkpoints.descriptions import google_config
+from keras_bert_impl.runs.pretraining import (
+  default_models,
+  pretraining_config,
+  pretraining_run,
+)
+from keras_bert_impl.runs.vocabulary_learning import methods
+from keras_bert_impl.tasks.basics import pretraining
+from keras_bert_impl.tokenizers.formats import (
+  tokenizer_options,
+  vocabularies,
+  vocabulary_files,
+)
+from keras_bert_impl.training import run_configuration, run_results
 from tfrecords import manifest
 from tfrecords.text import python_documentation, sources
 
 OUTPUT_DIR = "pretraining_output"
 VOCAB_SIZE = 8000
-MAX_SEQ_LENGTH = 64
 NUM_SHARDS = 4
 HELD_OUT_SHARE = 0.05
 
@@ -28,8 +41,7 @@ HELD_OUT_SHARE = 0.05
 FLAG_VALUES = {
   "do_train": True,
   "do_eval": True,
-  "max_seq_length": MAX_SEQ_LENGTH,
-  "max_predictions_per_seq": 10,
+  "max_seq_length": 64,
   "train_batch_size": 32,
   "eval_batch_size": 32,
   "learning_rate": 2e-3,
@@ -37,63 +49,75 @@ FLAG_VALUES = {
   "num_train_steps": 2000,
   "num_warmup_steps": 200,
   "save_checkpoints_steps": 500,
-  "example_text": [
-    "Returns the [MASK] of the array.",
-    "If the file does not exist, an error is [MASK].",
-    "Computes the gradient of the [MASK] with respect to the input.",
-    "The default [MASK] is None.",
-  ],
 }
-
-
-def encoder_config(vocab_size):
-  """Returns the `EncoderConfig` of the default's model.
-
-  Differs from BERT-Tiny: no dropout, because two epochs do not overfit, and a
-  larger initializer_range, because 0.02 suits 768 units and slows 128 down.
-  """
-  return configs.EncoderConfig.preset(
-    "bert_tiny",
-    vocab_size=vocab_size,
-    max_position_embeddings=MAX_SEQ_LENGTH,
-    hidden_dropout_prob=0.0,
-    attention_probs_dropout_prob=0.0,
-    initializer_range=0.05,
-  )
+EXAMPLE_TEXT = (
+  "Returns the [MASK] of the array.",
+  "If the file does not exist, an error is [MASK].",
+  "Computes the gradient of the [MASK] with respect to the input.",
+  "The default [MASK] is None.",
+)
 
 
 def prepare(flag_values):
-  """Prepares the data and sets the flags that the user has not set.
+  """Writes the data and sets the flags that the user has not set.
+
+  Nothing is written if the flags contradict each other or the folder.
 
   Args:
     flag_values: absl `FlagValues` of run_pretraining.py.
+
+  Raises:
+    ValueError: flags, model and folder do not fit together.
   """
-  output_dir = flag_values.output_dir or OUTPUT_DIR
-  vocab_file = os.path.join(output_dir, "vocab.txt")
-  train_text, held_out_text = corpus(os.path.join(output_dir, "corpus"))
-  _vocabulary(train_text, vocab_file)
-  records = os.path.join(output_dir, "tfrecords")
-  os.makedirs(records, exist_ok=True)
-  _records(train_text, vocab_file, os.path.join(records, "train"), NUM_SHARDS)
-  _records(held_out_text, vocab_file, os.path.join(records, "held_out"), 1)
-  config_file = os.path.join(output_dir, "bert_config.json")
-  vocabulary = vocabularies.Vocabulary.load(vocab_file)
-  encoder_config(vocabulary.size).to_json_file(config_file)
-  values = FLAG_VALUES | {
-    "output_dir": output_dir,
-    "input_file": os.path.join(records, "train-*"),
-    "eval_input_file": os.path.join(records, "held_out"),
-    "bert_config_file": config_file,
-    "vocab_file": vocab_file,
-  }
-  for name, value in values.items():
-    if not flag_values[name].present:
-      flag_values[name].value = value
+  own = default_models.MODELS[flag_values.objective].flags
+  _set(flag_values, FLAG_VALUES | own | {"output_dir": OUTPUT_DIR})
   # A shorter --num_train_steps needs a shorter warm-up.
-  if not flag_values["num_warmup_steps"].present:
-    flag_values.num_warmup_steps = min(
-      flag_values.num_warmup_steps, flag_values.num_train_steps // 10
-    )
+  steps = min(flag_values.num_warmup_steps, flag_values.num_train_steps // 10)
+  _set(flag_values, {"num_warmup_steps": steps})
+  config = pretraining_config.from_flags()
+  length = config.data.max_seq_length
+  masking = config.masking.completed(config.data.objective)
+  most = math.ceil(masking["masked_lm_prob"] * length)
+  _set(flag_values, {"max_predictions_per_seq": most})
+  _check_files(config)
+  run_configuration.claim(
+    config.training.output_dir,
+    objective=config.data.objective,
+    max_seq_length=length,
+  )
+  _set(flag_values, write(config))
+
+
+def write(config):
+  """Writes the text, vocabulary, records and configuration of a run.
+
+  Args:
+    config: `pretraining_config.PretrainingConfig`; a vocabulary and a
+      configuration that it names are used.
+
+  Returns:
+    {flag of run_pretraining.py: value}, the files.
+  """
+  data, output_dir = config.data, config.training.output_dir
+  train_text, held_out_text = corpus(os.path.join(output_dir, "corpus"))
+  vocabulary = _vocabulary(train_text, data, output_dir)
+  records = os.path.join(output_dir, "tfrecords")
+  train, held_out = (
+    os.path.join(records, name) for name in ("train", "held_out")
+  )
+  os.makedirs(records, exist_ok=True)
+  _records(train_text, vocabulary, data, train, NUM_SHARDS)
+  _records(held_out_text, vocabulary, data, held_out, 1)
+  config_file = os.path.join(output_dir, google_config.FILE_NAME)
+  if not data.bert_config_file and not os.path.exists(config_file):
+    _model(data, vocabulary.size).to_json_file(config_file)
+  return {
+    "input_file": f"{train}-*",
+    "eval_input_file": held_out,
+    "bert_config_file": config_file,
+    "vocab_file": vocabulary.origin,
+    "example_text": _examples(config.objective, vocabulary),
+  }
 
 
 def corpus(folder):
@@ -109,32 +133,98 @@ def corpus(folder):
   return [[os.path.join(folder, name) for name in part] for part in found]
 
 
-def _vocabulary(files, vocab_file):
-  """Learns the vocabulary unless its file exists."""
-  if os.path.exists(vocab_file):
-    return
-  logging.info("Learning a vocabulary of %d tokens.", VOCAB_SIZE)
-  # Imported here: an existing vocabulary needs no tensorflow-text.
-  from keras_bert_impl.tokenizers.learning import wordpiece_learner
-
-  sentences = itertools.chain.from_iterable(sources.iter_documents(files))
-  learned = wordpiece_learner.learn(sentences, VOCAB_SIZE)
-  # The run writes options with the family into the same folder.
-  family = encoder_config(learned.size).model_type
-  options = tokenizer_options.WordPieceOptions(family=family)
-  tokenizer_options.save(vocab_file, options)
-  learned.save(vocab_file)
+def _set(flag_values, values):
+  """Sets the flags {name: value} that the user has not set."""
+  for name, value in values.items():
+    if not flag_values[name].present:
+      flag_values[name].value = value
 
 
-def _records(files, vocab_file, output_file, num_shards):
-  """Writes records without masks; finished shards are kept."""
+def _check_files(config):
+  """Raises ValueError if the files that are given do not fit the flags."""
+  data, vocabulary = config.data, None
+  if data.vocab_file:
+    path = vocabulary_files.find_file(data.vocab_file)
+    vocabulary = vocabularies.Vocabulary.load(path)
+  model = _model(data, vocabulary.size if vocabulary else VOCAB_SIZE)
+  pretraining_run.check_sizes(data, model, vocabulary)
+  of_length = pretraining.PretrainingData(data.max_seq_length)
+  config.objective.task(model, of_length, config.options)
+
+
+def _vocabulary(text, data, output_dir):
+  """Returns the `Vocabulary` in the folder; puts or learns it there first.
+
+  Args:
+    text: list of str, files to learn from.
+    data: `pretraining_config.DataConfig`.
+    output_dir: str.
+  """
+  try:
+    path = vocabulary_files.find_file(output_dir)
+    return vocabularies.Vocabulary.load(path)
+  except FileNotFoundError:
+    pass
+  model = _model(data, VOCAB_SIZE)
+  if data.vocab_file:
+    path = vocabulary_files.find_file(data.vocab_file)
+    options = tokenizer_options.resolve(path, model.model_type)
+    vocabulary = vocabularies.Vocabulary.load(path, family=options.family)
+  else:
+    size = min(VOCAB_SIZE, model.vocab_size)
+    logging.info("Learning a vocabulary of %d tokens.", size)
+    method = methods.METHODS[default_models.MODELS[data.objective].tokenizer]
+    options = default_models.tokenizer_options(method, model.model_type)
+    vocabulary = method.learner.learn(
+      itertools.chain.from_iterable(sources.iter_documents(text)),
+      size,
+      options,
+      **method.settings,
+    )
+  path = os.path.join(output_dir, vocabularies.file_name(vocabulary))
+  # The vocabulary last: if it exists, its options exist too.
+  tokenizer_options.save(path, options)
+  vocabulary.save(path)
+  return vocabularies.Vocabulary.load(path)
+
+
+def _examples(objective, vocabulary):
+  """Returns texts with masks, list of str, [] where nothing fills them."""
+  if "fill_mask" not in objective.servables:
+    return []
+  mask = vocabulary.mask_token
+  return [text.replace("[MASK]", mask) for text in EXAMPLE_TEXT]
+
+
+def _model(data, vocab_size):
+  """Returns the `EncoderConfig` that is given, or the objective's."""
+  if data.bert_config_file:
+    return google_config.read(data.bert_config_file)
+  return default_models.encoder_config(
+    data.objective, vocab_size, data.max_seq_length
+  )
+
+
+def _records(text, vocabulary, data, output_file, num_shards):
+  """Writes records without masks; finished shards are kept.
+
+  Args:
+    text: list of str, files.
+    vocabulary: `Vocabulary`.
+    data: `pretraining_config.DataConfig`.
+    output_file: str.
+    num_shards: int.
+  """
   from tfrecords.writing import writer, writing_config
 
   paths = writer.shard_paths(output_file, num_shards)
   if not all(map(manifest.is_finished, paths)):
     logging.info("Writing TFRecords to %s.", output_file)
   config = writing_config.PretrainingDataConfig(
-    vocab_file=vocab_file, max_seq_length=MAX_SEQ_LENGTH, dupe_factor=1
+    vocab_file=vocabulary.origin,
+    objective=data.objective,
+    max_seq_length=data.max_seq_length,
+    dupe_factor=1,
   )
   # One worker: for so few records, a second costs more than it saves.
-  writer.write_shards(config, files, paths)
+  writer.write_shards(config, text, paths)

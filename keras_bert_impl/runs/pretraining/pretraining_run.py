@@ -42,7 +42,7 @@ class PretrainingRun:
     self.vocabulary = _find_vocabulary(
       config.data, self.encoder_config.model_type
     )
-    _check_sizes(config.data, self.encoder_config, self.vocabulary)
+    check_sizes(config.data, self.encoder_config, self.vocabulary)
     self.records = pretraining_records.PretrainingRecords(
       config, self.encoder_config.vocab_size, self.vocabulary
     )
@@ -238,8 +238,14 @@ def _find_vocabulary(data, model_type):
   return vocabularies.Vocabulary.load(path, family=options.family)
 
 
-def _check_sizes(data, config, vocabulary):
-  """Raises ValueError if model, vocabulary and lengths do not fit together."""
+def check_sizes(data, config, vocabulary):
+  """Raises ValueError if model, vocabulary and lengths do not fit together.
+
+  Args:
+    data: `pretraining_config.DataConfig`.
+    config: `EncoderConfig`.
+    vocabulary: `Vocabulary`, or None.
+  """
   length, origin = data.max_seq_length, data.bert_config_file
   if length > config.max_sequence_length:
     raise ValueError(

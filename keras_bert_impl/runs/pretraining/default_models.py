@@ -1,0 +1,124 @@
+"""The small models of run_pretraining.py without data, one for each objective.
+
+Each is of the family of the objective's paper: its preset in small, the kind of
+vocabulary that its releases have, and what its training has of its own.
+"""
+
+import dataclasses
+
+from keras_bert_impl import configs, families
+from keras_bert_impl.tokenizers.formats import vocabulary_files
+
+_HIDDEN_SIZE = 128
+_NUM_LAYERS = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class DefaultModel:
+  """What the default run of an objective has of its own.
+
+  Attributes:
+    preset: str, of `configs.PRESETS`.
+    tokenizer: str, of `vocabulary_learning.methods.METHODS`.
+    config: {field of `EncoderConfig`: value}, in place of the preset's.
+    flags: {flag of run_pretraining.py: value}, in place of
+      `default_pretraining.FLAG_VALUES`.
+  """
+
+  preset: str
+  tokenizer: str = "wordpiece"
+  config: dict = dataclasses.field(default_factory=dict)
+  flags: dict = dataclasses.field(default_factory=dict)
+
+
+MODELS = {
+  "bert": DefaultModel("bert_tiny"),
+  "roberta": DefaultModel("roberta_base", "byte_bpe"),
+  "albert": DefaultModel(
+    "albert_base_v2",
+    "sentencepiece_unigram",
+    # Smaller than H, as in all of its sizes.
+    config={"embedding_size": _HIDDEN_SIZE // 2},
+  ),
+  "spanbert": DefaultModel("spanbert_base"),
+  "electra": DefaultModel("electra_small"),
+  "left_to_right": DefaultModel("left_to_right_base"),
+  "right_to_left": DefaultModel(
+    "left_to_right_base", config={"causal_direction": "right_to_left"}
+  ),
+  "bidirectional_pair": DefaultModel(
+    "left_to_right_base", config={"causal_direction": "both"}
+  ),
+  # Half of its preset's eight times H: LSTMs take a step for each token.
+  "elmo": DefaultModel("elmo", config={"intermediate_size": 512}),
+  "xlnet": DefaultModel(
+    "xlnet_base",
+    "sentencepiece_unigram",
+    config={"max_position_embeddings": 2**15},  # No table limits the length.
+  ),
+  "modernbert": DefaultModel(
+    "modernbert_base",
+    "byte_bpe",
+    # Warner et al. 2024, section 2.2, but for the rates.
+    flags={
+      "optimizer": "stable_adamw",
+      "clip_norm": 0.0,
+      "adam_beta_2": 0.98,
+      "learning_rate_schedule": "trapezoidal",
+    },
+  ),
+  "deberta": DefaultModel("deberta_base", "byte_bpe"),
+  "deberta_v3": DefaultModel(
+    "deberta_v3_small",
+    "sentencepiece_unigram",
+    # The release's 256 buckets are for 512 positions.
+    config={"position_buckets": 32},
+  ),
+}
+
+
+def encoder_config(objective, vocab_size, max_seq_length):
+  """Returns the `EncoderConfig` of the model of an objective.
+
+  Differs from the presets but for the size: no dropout, because two epochs do
+  not overfit, and a larger initializer_range, because 0.02 suits 768 units and
+  slows 128 down.
+
+  Args:
+    objective: str, of `MODELS`.
+    vocab_size: int, of its vocabulary.
+    max_seq_length: int.
+  """
+  model = MODELS[objective]
+  preset = configs.EncoderConfig.preset(model.preset)
+
+  def shrunk(size):
+    return size and size * _HIDDEN_SIZE // preset.hidden_size
+
+  changes = {
+    "vocab_size": vocab_size,
+    "hidden_size": _HIDDEN_SIZE,
+    "num_hidden_layers": _NUM_LAYERS,
+    "num_attention_heads": _HIDDEN_SIZE // 64,
+    "intermediate_size": shrunk(preset.intermediate_size),
+    "embedding_size": shrunk(preset.embedding_size),
+    "max_position_embeddings": max_seq_length + preset.position_offset,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+    "initializer_range": 0.05,
+  }
+  return dataclasses.replace(preset, **changes | model.config)
+
+
+def tokenizer_options(method, family):
+  """Returns the options of a vocabulary to learn for a family.
+
+  Args:
+    method: `vocabulary_learning.methods.Method`.
+    family: str, of `families.FAMILIES`.
+  """
+  options = method.options
+  own = families.FAMILIES[family].sentencepiece_options
+  if method.kind == vocabulary_files.SENTENCEPIECE and own is not None:
+    options = type(options)(**own)
+  return dataclasses.replace(options, family=family)
