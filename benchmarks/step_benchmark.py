@@ -53,7 +53,7 @@ class Contestant:
 
   def __init__(self, name, contestant, python, root, case, jit_compile=False):
     self.name = name
-    program = ROOT / "tests" / "benchmarks" / "contestants.py"
+    program = ROOT / "benchmarks" / "contestants.py"
     command = [python, str(program), contestant]
     command += [json.dumps(dataclasses.asdict(case))]
     command += ["--jit_compile"] * jit_compile
