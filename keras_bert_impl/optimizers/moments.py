@@ -24,6 +24,7 @@ class Rates(typing.NamedTuple):
       which correct moments that started at zero; or 0 for no correction.
     epsilon: float, added to the root of the second moment.
     is_excluded: bool, whether the variable is excluded from the decay.
+    is_matrix: bool, whether the update is that of a matrix, see `muon`.
   """
 
   learning_rate: tf.Tensor
@@ -34,6 +35,7 @@ class Rates(typing.NamedTuple):
   beta_2_power: tf.Tensor | float
   epsilon: float
   is_excluded: bool
+  is_matrix: bool = False
 
 
 class MomentOptimizer(keras.optimizers.Optimizer, abc.ABC):

@@ -4,6 +4,7 @@ from keras_bert_impl.optimizers import (
   adamw,
   lamb,
   layerwise,
+  muon,
   schedules,
   stable_adamw,
 )
@@ -11,6 +12,7 @@ from keras_bert_impl.optimizers import (
 _OPTIMIZERS = {
   "adamw": adamw.AdamW,
   "lamb": lamb.LAMB,
+  "muon": muon.Muon,
   "stable_adamw": stable_adamw.StableAdamW,
 }
 _TRAPEZOIDAL = "trapezoidal"

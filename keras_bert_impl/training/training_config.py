@@ -6,7 +6,7 @@ from keras_bert_impl import options
 from keras_bert_impl.training import freezing
 
 DTYPES = ("float32", "bfloat16")
-OPTIMIZERS = ("adamw", "lamb", "stable_adamw")
+OPTIMIZERS = ("adamw", "lamb", "muon", "stable_adamw")
 SCHEDULES = ("linear", "trapezoidal")
 STRATEGIES = ("one_device", "mirrored", "multi_worker_mirrored", "tpu")
 
@@ -90,8 +90,8 @@ class TrainingConfig:
   )
   optimizer: str = options.field(
     "adamw",
-    "Optimizer; lamb suits very large batches, and stable_adamw clips updates,"
-    " so that it needs no clip_norm.",
+    "Optimizer; lamb suits very large batches, muon learns more per step, and"
+    " stable_adamw clips updates, so that it needs no clip_norm.",
     OPTIMIZERS,
   )
   weight_decay_rate: float = options.field(
