@@ -167,8 +167,8 @@ def _pad(rows, columns, selected, batch_size, lengths):
   batch = {}
   for name, column in columns.items():
     values = rows[name]
-    if not column.shape:
-      padded = np.zeros(batch_size, column.dtype)
+    if not column.is_ragged:
+      padded = np.zeros((batch_size, *column.shape), column.dtype)
       padded[: len(selected)] = values[selected]
     else:
       shape = (batch_size, length, *column.shape[1:])

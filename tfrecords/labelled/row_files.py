@@ -48,7 +48,7 @@ class Rows:
 
   Args:
     columns: {name: `Column`}, with `features.INPUT_IDS`.
-    values: {name: array}; of ragged columns [total, ...], of others [N].
+    values: {name: array}; of ragged columns [total, ...], of others [N, ...].
     splits: int64 [N + 1], where each row begins in the ragged columns.
 
   Attributes:
@@ -61,7 +61,7 @@ class Rows:
     self.lengths = np.diff(splits)
     self._values = {
       name: Ragged(values[name], splits[:-1], self.lengths)
-      if column.shape
+      if column.is_ragged
       else values[name]
       for name, column in columns.items()
     }
@@ -70,7 +70,7 @@ class Rows:
     return len(self.lengths)
 
   def __getitem__(self, name):
-    """Returns a column: `Ragged` or an array [N]."""
+    """Returns a column: `Ragged` or an array [N, ...]."""
     return self._values[name]
 
   def with_column(self, name, column, values):
@@ -152,17 +152,17 @@ def read(path, columns):
 def _parser(columns):
   def specification(column):
     dtype = tf.float32 if column.dtype == "float32" else tf.int64
-    if column.shape:
+    if column.is_ragged:
       return tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
-    return tf.io.FixedLenFeature((), dtype)
+    return tf.io.FixedLenFeature(column.shape, dtype)
 
   specifications = {name: specification(c) for name, c in columns.items()}
   return lambda records: tf.io.parse_example(records, specifications)
 
 
 def _flat(parsed, column):
-  """Returns the parsed values of a column as an array [total, ...] or [B]."""
-  if not column.shape:
+  """Returns parsed values of a column, array [total, ...] or [B, ...]."""
+  if not column.is_ragged:
     return parsed.numpy().astype(column.dtype)
   values = parsed.flat_values.numpy().astype(column.dtype)
   return values.reshape(-1, *column.shape[1:])

@@ -30,7 +30,8 @@ class Column(NamedTuple):
   Attributes:
     dtype: "int32" or "float32"; of hidden states any that a model computes in.
     shape: tuple, shape of one row; a leading None means the length n, e.g. ()
-      for a label, (None,) for ids, (None, 4) for the ids of 4 choices.
+      for a label, (7,) for whether each of 7 labels applies, (None,) for ids,
+      (None, 4) for the ids of 4 choices.
     padding: value that pads the rows of a batch to L.
     in_batch: bool, whether the model or the loss needs it; the other columns
       are for the `Evaluator`.
@@ -43,6 +44,11 @@ class Column(NamedTuple):
   padding: int = 0
   in_batch: bool = True
   is_transposed: bool = False
+
+  @property
+  def is_ragged(self):
+    """Whether its rows have the length n."""
+    return self.shape[:1] == (None,)
 
 
 class Judgement(NamedTuple):

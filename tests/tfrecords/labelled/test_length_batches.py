@@ -131,6 +131,21 @@ def test_choices_come_in_front_of_the_length():
   assert batch["input_mask"].tolist() == [[[1, 1, 1, 0], [1, 1, 0, 0]]]
 
 
+def test_columns_of_a_fixed_size_are_not_padded_to_the_length():
+  columns = {
+    "input_ids": fine_tuning.Column(),
+    "marks": fine_tuning.Column(shape=(2,)),
+  }
+  values = {
+    "input_ids": np.array([1, 2, 2], np.int32),
+    "marks": np.array([[1, 0], [1, 1]], np.int32),
+  }
+  rows = row_files.Rows(columns, values, np.array([0, 1, 3]))
+  dataset, _ = length_batches.evaluation_batches(rows, 3, (4,))
+  [batch] = take(dataset, 1)
+  assert batch["marks"].tolist() == [[1, 0], [1, 1], [0, 0]]
+
+
 def test_evaluation_reads_every_row_once_and_says_which(lengths):
   dataset, order = length_batches.evaluation_batches(
     make_rows(lengths), 32, STEPS

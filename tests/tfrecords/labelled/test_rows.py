@@ -12,6 +12,7 @@ COLUMNS = {
   "input_ids": fine_tuning.Column(),
   "choices": fine_tuning.Column("int32", (None, 2)),
   "score": fine_tuning.Column("float32", ()),
+  "marks": fine_tuning.Column(shape=(3,)),
 }
 
 
@@ -21,6 +22,7 @@ def row(length, score):
     "input_ids": ids,
     "choices": np.stack([ids, -ids], axis=-1),
     "score": score,
+    "marks": [length, 0, 1],
   }
 
 
@@ -35,6 +37,7 @@ def test_what_is_read_is_what_was_written(tmp_path):
   assert rows["choices"][-1].tolist() == [[1, -1]]
   assert rows["score"].tolist() == [0.5, -2.0]
   assert rows["score"].dtype == np.float32
+  assert rows["marks"].tolist() == [[3, 0, 1], [1, 0, 1]]
   assert rows["input_ids"][0].dtype == np.int32
 
 
