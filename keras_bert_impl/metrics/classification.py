@@ -1,8 +1,9 @@
 """Scores of classification and regression: those of GLUE, and macro-F1.
 
-Each takes the true and the predicted values, [N] both, and returns a float; or
-also weights [..., N], how often each pair counts, and returns float64 [...], as
-`intervals.bootstrap` needs it. Where a score is undefined, because one side is
+Each takes the true and the predicted values, [N] both or, of several labels at
+once, [N, C] of 0 and 1, and returns a float; or also weights [..., N], how
+often each pair counts, and returns float64 [...], as `intervals.bootstrap`
+needs it. Where a score is undefined, because one side is
 constant or not finite, it is 0: such predictions are worth nothing.
 """
 
@@ -106,10 +107,52 @@ def f1_from_3(labels, predictions, weights):
   return f1(labels >= 3, predictions >= 3, weights)
 
 
-# The scores of classifications and of regressions, by name.
+@_weighted
+def micro_f1(labels, predictions, weights):
+  """Returns the F1 of all labels together, of int [N, C]."""
+  num_right, num_true, num_found = _counts(labels, predictions, weights)
+  return _ratio(2 * num_right.sum(-1), (num_true + num_found).sum(-1))
+
+
+@_weighted
+def mean_f1(labels, predictions, weights):
+  """Returns the mean F1 of the labels, of int [N, C]; 0 of one not there."""
+  num_right, num_true, num_found = _counts(labels, predictions, weights)
+  return _ratio(2 * num_right, num_true + num_found).mean(-1)
+
+
+@_weighted
+def exact_match(labels, predictions, weights):
+  """Returns the share of int [N, C] whose labels are all right."""
+  return weights @ np.all(labels == predictions, axis=-1) / weights.sum(-1)
+
+
+def label_rates(labels, predictions):
+  """Returns precision, recall and F1 of each label, {name: float64 [C]}.
+
+  Args:
+    labels: int [N, C], 1 for each label that applies.
+    predictions: the same, as predicted.
+  """
+  weights = np.ones(len(labels))
+  num_right, num_true, num_found = _counts(labels, predictions, weights)
+  return {
+    "precision": _ratio(num_right, num_found),
+    "recall": _ratio(num_right, num_true),
+    "f1": _ratio(2 * num_right, num_true + num_found),
+  }
+
+
+# The scores of classifications, of several labels at once and of regressions,
+# by name.
 OF_CLASSES = {
   score.__name__: score
   for score in (accuracy, f1, accuracy_and_f1, macro_f1, matthews)
+}
+OF_LABELS = {
+  "micro_f1": micro_f1,
+  "macro_f1": mean_f1,
+  "exact_match": exact_match,
 }
 OF_NUMBERS = {
   score.__name__: score
@@ -126,6 +169,12 @@ def _memberships(labels, predictions):
   """Returns which of the C classes each has, two bool [N, C]."""
   classes = np.union1d(labels, predictions)
   return labels[:, None] == classes, predictions[:, None] == classes
+
+
+def _counts(labels, predictions, weights):
+  """Returns how often each label is right, true and found, [..., C] each."""
+  both = labels & predictions
+  return tuple(weights @ marks for marks in (both, labels, predictions))
 
 
 def _are_finite(*columns):

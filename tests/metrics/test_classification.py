@@ -54,6 +54,47 @@ def test_scores_are_the_references_and_a_weight_counts_as_often(name):
     assert got == pytest.approx(expected, abs=1e-9)
 
 
+LABEL_REFERENCES = {
+  "micro_f1": lambda *pair: sklearn.metrics.f1_score(
+    *pair, average="micro", zero_division=0
+  ),
+  "macro_f1": lambda *pair: sklearn.metrics.f1_score(
+    *pair, average="macro", zero_division=0
+  ),
+  "exact_match": sklearn.metrics.accuracy_score,
+}
+
+
+def several_labels():
+  """Returns true and found labels [200, 5], one of which never occurs."""
+  rng = np.random.default_rng(4)
+  labels, noise = (rng.random((2, 200, 5)) < 0.3).astype(int)
+  found = np.where(rng.random((200, 5)) < 0.7, labels, noise)
+  labels[:, 2] = found[:, 2] = 0
+  return labels, found
+
+
+@pytest.mark.parametrize("name", LABEL_REFERENCES)
+def test_scores_of_several_labels_are_the_references(name):
+  labels, found = several_labels()
+  score, reference = classification.OF_LABELS[name], LABEL_REFERENCES[name]
+  assert score(labels, found) == pytest.approx(reference(labels, found))
+  weights = np.random.default_rng(5).integers(0, 4, (3, 200))
+  for got, counts in zip(score(labels, found, weights), weights):
+    pair = (np.repeat(each, counts, axis=0) for each in (labels, found))
+    assert got == pytest.approx(reference(*pair))
+
+
+def test_rates_of_each_label_are_those_of_scikit_learn():
+  pair = several_labels()
+  expected = sklearn.metrics.precision_recall_fscore_support(
+    *pair, zero_division=0
+  )
+  rates = classification.label_rates(*pair)
+  for name, values in zip(("precision", "recall", "f1"), expected):
+    np.testing.assert_allclose(rates[name], values, atol=1e-12)
+
+
 def test_pearson_and_spearman_have_a_mean():
   first, second = (ALL[name](*NUMBERS) for name in ("pearson", "spearman"))
   mean = ALL["pearson_and_spearman"](*NUMBERS)
