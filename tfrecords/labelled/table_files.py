@@ -8,7 +8,7 @@ The ending of a file decides how it is read:
              an object per line.
 Files are UTF-8, with or without a byte-order mark. In JSON, values inside
 another object or list have names with dots: {"a": {"b": 1}} has the column
-"a.b", {"a": [7, 8]} has "a.0" and "a.1".
+"a.b", {"a": [7, 8]} has "a.0" and "a.1"; an empty list is an empty text.
 
 A split of TensorFlow Datasets is a table too: "tfds:NAME?split=SPLIT", see
 tfds_documents.py. Its columns are the features that are texts, classes (by
@@ -212,7 +212,9 @@ def _flatten(value, prefix=""):
   """Yields (column, str) of a JSON object or list; null is no column."""
   items = value.items() if isinstance(value, dict) else enumerate(value)
   for name, inner in items:
-    if isinstance(inner, dict | list):
+    if inner == []:
+      yield f"{prefix}{name}", ""
+    elif isinstance(inner, dict | list):
       yield from _flatten(inner, f"{prefix}{name}.")
     elif inner is not None:
       text = inner if isinstance(inner, str) else json.dumps(inner)
