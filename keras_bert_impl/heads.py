@@ -8,6 +8,7 @@ servables. Standard library only.
 import dataclasses
 
 CLASSIFICATION = "classification"
+MULTI_LABEL = "multi_label"
 REGRESSION = "regression"
 MULTIPLE_CHOICE = "multiple_choice"
 TOKEN_CLASSIFICATION = "token_classification"
@@ -32,6 +33,7 @@ class Head:
     architecture: str, end of the name of the class in `transformers`.
     has_pooler: bool, whether that class has a pooler; None if families differ.
     num_rows: int, of the classifier's matrix, or None if it is any other.
+    problem_type: str, what else config.json must say, or None.
   """
 
   name: str
@@ -39,6 +41,7 @@ class Head:
   architecture: str
   has_pooler: bool | None = False
   num_rows: int | None = None
+  problem_type: str | None = None
 
 
 # Where the weights fit several, the first that fits is taken, so that what was
@@ -48,6 +51,13 @@ HEADS = {
   for head in (
     Head(REGRESSION, ("classifier/",), "ForSequenceClassification", True, 1),
     Head(CLASSIFICATION, ("classifier/",), "ForSequenceClassification", True),
+    Head(
+      MULTI_LABEL,
+      ("classifier/",),
+      "ForSequenceClassification",
+      True,
+      problem_type="multi_label_classification",
+    ),
     Head(TOKEN_CLASSIFICATION, ("classifier/",), "ForTokenClassification"),
     Head(MULTIPLE_CHOICE, ("classifier/",), "ForMultipleChoice", True, 1),
     Head(ANSWER_BEAM, ("cls/beam/",), "ForQuestionAnswering"),
@@ -66,6 +76,7 @@ HEADS = {
 # Which of these a classifier is for, its weights do not show.
 CLASSIFIERS = (
   CLASSIFICATION,
+  MULTI_LABEL,
   REGRESSION,
   TOKEN_CLASSIFICATION,
   MULTIPLE_CHOICE,

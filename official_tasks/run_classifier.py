@@ -36,7 +36,13 @@ with epy.lazy_imports():
   from keras_bert_impl.runs.labelled_data import majority
 
 FLAGS = flags.FLAGS
-_CUSTOM_FLAGS = ("text_pair_column", "labels", "regression", "metrics")
+_CUSTOM_FLAGS = (
+  "text_pair_column",
+  "labels",
+  "multi_label",
+  "regression",
+  "metrics",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +65,9 @@ class ClassifierConfig(labelled_splits.SplitsConfig, task_options.TextOptions):
   labels: str | None = options.field(
     None, "Class names, comma-separated; default: those of the training data."
   )
+  multi_label: bool = options.common(
+    False, "Whether texts have any number of labels, separated by |."
+  )
   regression: bool = options.common(
     False, "Whether labels are numbers, not classes."
   )
@@ -74,6 +83,10 @@ class ClassifierConfig(labelled_splits.SplitsConfig, task_options.TextOptions):
       self._check_columns(_CUSTOM_FLAGS)
     if self.labels and self.regression:
       raise ValueError("give --regression or --labels, not both.")
+    if self.multi_label and (self.regression or self.predict_majority):
+      raise ValueError(
+        "give --multi_label without --regression and --predict_majority."
+      )
 
 
 def _labels(data_set, splits, job):
@@ -132,6 +145,7 @@ def main():
     data_set.metrics,
     data_set.submissions,
     config.bilstm_width,
+    config.multi_label,
   )
   job.run(
     parts,

@@ -1,4 +1,4 @@
-"""A new fine-tuning task in one file: any number of labels for each text.
+"""A new fine-tuning task in one file: several scores for each text.
 
 This is the example of docs/extending.md.
 """
@@ -17,21 +17,21 @@ from keras_bert_impl.tasks.texts import text_rows
 
 
 @dataclasses.dataclass(frozen=True)
-class MultiLabelExample:
-  """A text and its labels, tuple of str; None where they are unknown."""
+class ScoredExample:
+  """A text and its scores, tuple of float; None where they are unknown."""
 
   text: str
-  labels: tuple[str, ...] | None = None
+  scores: tuple[float, ...] | None = None
   origin: str = ""
 
   @property
   def is_labelled(self):
-    return self.labels is not None
+    return self.scores is not None
 
 
 @dataclasses.dataclass(frozen=True)
-class MultiLabelPreprocessor(fine_tuning.Preprocessor):
-  """Rows with a column for each label: 1 if the text has it, else 0."""
+class ScoresPreprocessor(fine_tuning.Preprocessor):
+  """Rows of a text and its scores."""
 
   max_seq_length: int
   labels: tuple[str, ...]
@@ -41,7 +41,7 @@ class MultiLabelPreprocessor(fine_tuning.Preprocessor):
     return {
       features.INPUT_IDS: fine_tuning.Column(),
       features.SEGMENT_IDS: fine_tuning.Column(),
-      **{f"is_{label}": fine_tuning.Column(shape=()) for label in self.labels},
+      "scores": fine_tuning.Column("float32", (len(self.labels),)),
     }
 
   def texts(self, example):
@@ -56,69 +56,63 @@ class MultiLabelPreprocessor(fine_tuning.Preprocessor):
       yield {
         features.INPUT_IDS: input_ids,
         features.SEGMENT_IDS: segment_ids,
-        **{f"is_{x}": int(x in (example.labels or ())) for x in self.labels},
+        "scores": example.scores or len(self.labels) * (0.0,),
       }
 
 
 @dataclasses.dataclass(frozen=True)
-class MultiLabelTask(task.Task):
-  """A logit for each label, by binary cross-entropy."""
+class ScoresTask(task.Task):
+  """Several scores, whose names are the labels, by the mean squared error."""
 
   config: configs.EncoderConfig
   labels: tuple[str, ...]
 
-  head = "multi_label"
+  head = "several_scores"
 
   def build_model(self):
     return models.SequenceClassifier(self.config, len(self.labels))
 
   def denominators(self, batch):
-    return {"labels": len(self.labels) * ops.sum(_weights(batch))}
+    return {"scores": len(self.labels) * ops.sum(_weights(batch))}
 
   def losses(self, batch, outputs):
-    targets = ops.stack([batch[f"is_{x}"] for x in self.labels], axis=-1)
-    losses = ops.binary_crossentropy(
-      ops.cast(targets, "float32"), outputs["logits"], from_logits=True
-    )  # [B, C]
-    return {"labels": ops.sum(_weights(batch)[:, None] * losses)}
+    errors = outputs["logits"] - batch["scores"]  # [B, C]
+    return {"scores": ops.sum(_weights(batch)[:, None] * errors**2)}
 
   def metrics(self, batch, outputs):
     return {
       "padding_share": cross_entropy.padding_share(batch),
-      "labels_loss": (
-        self.losses(batch, outputs)["labels"],
-        self.denominators(batch)["labels"],
+      "scores_loss": (
+        self.losses(batch, outputs)["scores"],
+        self.denominators(batch)["scores"],
       ),
     }
 
 
 @dataclasses.dataclass(frozen=True)
-class MultiLabelEvaluator(fine_tuning.Evaluator):
-  """Scores by the share of texts whose labels are all right, and no other."""
+class ScoresEvaluator(fine_tuning.Evaluator):
+  """Scores by the share of the scores that are right to one half."""
 
-  labels: tuple[str, ...]
-
-  main_metric = "exact_match"
+  main_metric = "near"
 
   def answers(self, examples, rows, outputs):
-    return [
-      tuple(np.array(self.labels)[logits > 0]) for logits in outputs["logits"]
-    ]
+    return outputs["logits"]
 
   def score(self, examples, answers):
-    pairs = zip(examples, answers, strict=True)
-    return {"exact_match": float(np.mean([e.labels == a for e, a in pairs]))}
+    errors = answers - np.array([example.scores for example in examples])
+    return {"near": float(np.mean(np.abs(errors) < 0.5))}
 
   def write(self, examples, answers, scores, folder):
     path = os.path.join(folder, "predictions.txt")
-    files.write_atomically(path, "\n".join(map(" ".join, answers)) + "\n")
+    lines = (" ".join(map(str, row)) + "\n" for row in answers)
+    files.write_atomically(path, "".join(lines))
     return {"predictions": path}
 
 
-class MultiLabelServable(servables.Servable):
-  """Text to the probability of each label."""
+class ScoresServable(servables.Servable):
+  """Text to its scores."""
 
-  head = "multi_label"
+  head = "several_scores"
 
   def answer(self, text):
     model = self.load_model()
@@ -128,7 +122,7 @@ class MultiLabelServable(servables.Servable):
       rows,
       tf.TensorSpec([len(self.labels)], tf.float32),
     )
-    return {"probabilities": tf.sigmoid(logits)}
+    return {"scores": logits}
 
 
 def _weights(batch):

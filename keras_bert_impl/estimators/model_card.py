@@ -8,6 +8,7 @@ from keras_bert_impl.training import run_results
 NAME = "README.md"
 _PIPELINES = {
   heads.CLASSIFICATION: "text-classification",
+  heads.MULTI_LABEL: "text-classification",
   heads.REGRESSION: "text-classification",
   heads.MULTIPLE_CHOICE: "multiple-choice",
   heads.TOKEN_CLASSIFICATION: "token-classification",

@@ -72,19 +72,20 @@ def checked_text(value, place):
   return value
 
 
-def strings_of(value, place):
+def strings_of(value, place, may_be_empty=False):
   """Returns a list of str as a tuple.
 
   Raises:
-    ValueError: it is no list, is empty, or holds other values.
+    ValueError: it is no list, is empty and must not be, or holds other values.
   """
-  if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+  is_one = isinstance(value, str | bytes | Mapping)
+  if is_one or not isinstance(value, Iterable):
     raise ValueError(f"{place} ({_shown(value)}) must be a list of str.")
   strings = tuple(
     checked_text(item, f"{place}[{number}]")
     for number, item in enumerate(value)
   )
-  if not strings:
+  if not strings and not may_be_empty:
     raise ValueError(f"{place} is empty: give at least one str.")
   return strings
 

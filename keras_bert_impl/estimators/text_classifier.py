@@ -19,14 +19,17 @@ class TextClassifier(estimator.Estimator):
       # [{"label": "positive", "score": 0.98, "probabilities": {...}}]
 
   An example is a text or a pair (text, text_pair), and its label: the name of a
-  class, its number where `labels` are given, or a score. As a dict it has the
+  class, its number where `labels` are given, or a score; with `multi_label` a
+  list of the names of all that apply, which may be empty. As a dict it has the
   keys text, text_pair and label. A file is a published one by its name (GLUE,
   NSMC, KLUE, ...) that only one data set has, or a .tsv, .csv, .jsonl or .json
   file with such columns, or with those that text_column, text_pair_column and
-  label_column of `fit` name.
+  label_column of `fit` name; several labels are separated by "|", are a list in
+  JSON, or have a column of 0 and 1 each: label_column=["toxic", "insult"].
 
   Answers are {"label": str, "score": float, "probabilities": {label: float}};
-  of scores {"score": float}.
+  of scores {"score": float}; with `multi_label` {"labels": list of those with a
+  probability above 0.5, "probabilities": {label: float}}.
 
   Args:
     checkpoint: str, as of `from_checkpoint`.
@@ -34,20 +37,42 @@ class TextClassifier(estimator.Estimator):
       for scores. Default: as trained, or those of the training data.
     max_seq_length: int, maximum tokens of a text or pair; default: as trained,
       or 128.
+    multi_label: bool, whether an example may have several labels or none, each
+      of which is decided by itself; default: as trained, or not.
     **files: fields of `model_files.ModelFilesConfig`.
 
   Attributes:
     labels: tuple of str; None for scores; () where no data has named them yet.
+    multi_label: bool.
+
+  Raises:
+    ValueError: as `Answering`, or scores are to have several labels.
   """
 
   _fields = ("text", "text_pair", "label")
   _columns = ("text_column", "text_pair_column", "label_column")
   _options_class = task_options.TextOptions
 
-  def __init__(self, checkpoint, labels=(), max_seq_length=None, **files):
+  def __init__(
+    self,
+    checkpoint,
+    labels=(),
+    max_seq_length=None,
+    multi_label=None,
+    **files,
+  ):
     super().__init__(checkpoint, max_seq_length, **files)
+    trained = self._task.get("head")
+    if multi_label is None:
+      multi_label = trained == heads.MULTI_LABEL and labels is not None
+    if multi_label and labels is None:
+      raise ValueError(
+        "labels (None) are scores, of which multi_label=True has none: leave"
+        " one of them out."
+      )
+    self.multi_label = multi_label
     if labels == ():
-      is_scored = self._task.get("head") == heads.REGRESSION
+      is_scored = trained == heads.REGRESSION and not multi_label
       labels = None if is_scored else self._task.get("labels") or ()
     elif labels is not None:
       labels = records.strings_of(labels, "labels")
@@ -60,7 +85,9 @@ class TextClassifier(estimator.Estimator):
   @property
   def head(self):
     """Name of the head, of `keras_bert_impl.heads`."""
-    return heads.REGRESSION if self.labels is None else heads.CLASSIFICATION
+    if self.labels is None:
+      return heads.REGRESSION
+    return heads.MULTI_LABEL if self.multi_label else heads.CLASSIFICATION
 
   def _is_single(self, inputs):
     return isinstance(inputs, str | tuple | dict)
@@ -81,12 +108,16 @@ class TextClassifier(estimator.Estimator):
     if self.labels is None:
       return {"score": float(row["scores"])}
     labels = [label.decode() for label in row["labels"]]
+    probabilities = dict(
+      zip(labels, map(float, row["probabilities"]), strict=True)
+    )
+    if self.multi_label:
+      found = [x for x, share in probabilities.items() if share > 0.5]
+      return {"labels": found, "probabilities": probabilities}
     return {
       "label": row["label"].decode(),
       "score": float(row["score"]),
-      "probabilities": dict(
-        zip(labels, map(float, row["probabilities"]), strict=True)
-      ),
+      "probabilities": probabilities,
     }
 
   def _servable_options(self, questions):
@@ -102,25 +133,32 @@ class TextClassifier(estimator.Estimator):
     return example_types.TextExample(str(number), text, text_pair, label, place)
 
   def _label(self, label, place):
-    """Returns the name of a class, or a score."""
+    """Returns the name of a class, a score, or the names of all labels."""
     if self.labels is None:
       return records.number_of(label, place)
+    if self.multi_label:
+      names = records.strings_of(label, place, may_be_empty=True)
+      return classification_data.label_tuple(names, place)
     is_number = isinstance(label, numbers.Integral)
     if is_number and self.labels and str(label) not in self.labels:
       return self.labels[records.index_of(label, len(self.labels), place)]
     return records.checked_text(str(label) if is_number else label, place)
 
   def _read_file(self, path, **columns):
-    examples = text_splits.read_file(
-      path, **{k.removesuffix("_column"): v for k, v in columns.items()}
-    )
+    columns = {k.removesuffix("_column"): v for k, v in columns.items()}
+    if self.multi_label and not isinstance(columns.get("label", ""), str):
+      names = records.strings_of(columns["label"], "label_column")
+      columns["label"] = ",".join(names)
+    examples = text_splits.read_file(path, self.multi_label, **columns)
     if self.labels is None:
       return classification_data.with_scores(examples)
     return examples
 
   def _known_options(self):
     known = super()._known_options()
-    return known | {"metrics": ",".join(known.get("metrics", ()))}
+    is_same = self._task.get("head") == self.head
+    metrics = known.get("metrics", ()) if is_same else ()
+    return known | {"metrics": ",".join(metrics)}
 
   def _parts(self, run, splits, task_options):
     labels = self.labels
@@ -128,9 +166,13 @@ class TextClassifier(estimator.Estimator):
       labels = classification_data.label_set(splits.get("train", ()))
     for examples in splits.values() if labels else ():
       classification_data.check_labels(examples, labels)
-    metrics = text_splits.metrics_of(labels is None, task_options.metrics)
     return task_parts.of_texts(
-      run, splits, labels, metrics, bilstm_width=task_options.bilstm_width
+      run,
+      splits,
+      labels,
+      text_splits.metrics_of(self.head, task_options.metrics),
+      bilstm_width=task_options.bilstm_width,
+      multi_label=self.multi_label,
     )
 
 

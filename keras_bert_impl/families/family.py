@@ -51,7 +51,7 @@ FIXED = {
 }
 # Heads that classify sequences, and the names of a classifier that has the
 # pooler in it.
-CLASSIFIERS = ("classification", "regression")
+CLASSIFIERS = ("classification", "multi_label", "regression")
 DENSE_CLASSIFIER = dict.fromkeys(
   CLASSIFIERS,
   (

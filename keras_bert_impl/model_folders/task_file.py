@@ -31,7 +31,11 @@ _TYPES = {
   "version_2_with_negative": bool,
 }
 # Heads whose classes have names.
-_NAMED = (heads.CLASSIFICATION, heads.TOKEN_CLASSIFICATION)
+_NAMED = (
+  heads.CLASSIFICATION,
+  heads.MULTI_LABEL,
+  heads.TOKEN_CLASSIFICATION,
+)
 # Sizes that a model or its windows are made of.
 _INTERVALS = {
   "bilstm_width": options.WIDTHS,

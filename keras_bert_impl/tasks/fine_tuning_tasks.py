@@ -3,6 +3,7 @@
 from keras_bert_impl.tasks.answers import question_answering
 from keras_bert_impl.tasks.tags import token_classification
 from keras_bert_impl.tasks.texts import (
+  multi_label,
   multiple_choice,
   sequence_classification,
   sequence_regression,
@@ -11,6 +12,7 @@ from keras_bert_impl.tasks.texts import (
 TASKS = {
   task.head: task
   for task in (
+    multi_label.MultiLabelTask,
     multiple_choice.MultipleChoiceTask,
     question_answering.AnswerBeamTask,
     question_answering.QuestionAnsweringTask,

@@ -99,6 +99,17 @@ def _classes(outputs, row, labels):
   return [Prediction(label, "logits", (best,))]
 
 
+def _labels_found(outputs, row, labels):
+  logits = outputs["logits"]
+  labels = labels or description.default_labels(len(logits))
+  shares = 1 / (1 + np.exp(-logits))
+  places = np.flatnonzero(logits > 0)
+  return [
+    Prediction(f"{labels[k]} ({shares[k]:.1%})", "logits", (int(k),))
+    for k in (places if len(places) else [np.argmax(logits)])
+  ]
+
+
 def _value(outputs, row, labels):
   return [Prediction(f"{outputs['logits'][0]:.3f}", "logits", (0,))]
 
@@ -159,6 +170,7 @@ def _replacements(outputs, row, labels):
 # {head: (what finds its predictions, or None; why there may be none)}.
 _OF_HEADS = {
   heads.CLASSIFICATION: (_classes, ""),
+  heads.MULTI_LABEL: (_labels_found, ""),
   heads.REGRESSION: (_value, ""),
   heads.FILL_MASK: (_fillings, "the text has no mask to fill"),
   heads.QUESTION_ANSWERING: (

@@ -82,6 +82,27 @@ def test_labels_are_read_in_the_order_of_their_ids():
   assert read(BERT).labels is None
 
 
+def test_several_labels_at_once_are_told_by_the_type_of_problem():
+  values = BERT | {
+    "architectures": ["BertForSequenceClassification"],
+    "problem_type": "multi_label_classification",
+    "id2label": {"0": "욕설", "1": "차별"},
+  }
+  found = read(values)
+  assert found.head == heads.MULTI_LABEL
+  assert config_json.to_dict(found)["problem_type"] == values["problem_type"]
+  # One label of this head is no score.
+  shapes = {"classifier/output_weights": (1, 8), "bert/pooler/dense/kernel": ()}
+  one = dataclasses.replace(found, labels=("욕설",))
+  assert description.complete(one, shapes, "").head == heads.MULTI_LABEL
+  other = dataclasses.replace(found, head=heads.CLASSIFICATION)
+  assert read(config_json.to_dict(other)).head == heads.CLASSIFICATION
+  plain = read(values | {"problem_type": "single_label_classification"})
+  assert plain.head == heads.CLASSIFICATION
+  again = config_json.to_dict(plain)
+  assert again["problem_type"] == "single_label_classification"
+
+
 def test_weights_in_half_precision_are_written_in_full():
   values = config_json.to_dict(read(BERT | {"torch_dtype": "float16"}))
   assert values["torch_dtype"] == "float32"

@@ -16,6 +16,11 @@ def score(data, labels=None):
   return kb.TextClassifier, None, data, labels, {}
 
 
+def several(*labels):
+  options = {"labels": ["n", "p"], "multi_label": True}
+  return kb.TextClassifier, options, ["a"] * len(labels), labels, {}
+
+
 def tag(data, tags=None):
   return kb.TokenTagger, (), data, tags, {}
 
@@ -89,6 +94,17 @@ CASES = [
   (score(GOOD, [1.0, True]), "data[1].label (True) must be a finite number"),
   (score(GOOD, [1.0, float("inf")]), "data[1].label (inf) must be a finite"),
   (score(GOOD, [1.0]), "data has 2 examples and targets 1"),
+  (several(["n"], ["x"]), "data[1] has the label 'x', which must be one of n"),
+  (several(["n"], "p"), "data[1].label ('p') must be a list of str"),
+  (
+    several(["n"], ["p", "n", "p"]),
+    "data[1].label has the label 'p', but must",
+  ),
+  (several(["n"], [""]), "data[1].label has the label ''"),
+  (several([], None), "data[1].label (None) must be a list of str"),
+  (several(["n"], ["p", None]), "data[1].label[1] (None) must be a str"),
+  (several(["n"], [0, 1]), "data[1].label[0] (0) must be a str"),
+  (several(["n"], {"p": 0}), "data[1].label ({'p': 0}) must be a list of str"),
   (tag([]), "data is empty"),
   (tag([["a"]], []), "data has 1 examples and targets 0"),
   (tag(["a b"], [["O", "O"]]), "data[0].tokens ('a b') must be a list of str"),
@@ -135,6 +151,8 @@ CASES = [
 def test_training_data(checkpoint, tmp_path, case, message):
   made, labels, data, targets, options = case
   arguments = {"labels": labels} if made is kb.TextClassifier else {}
+  if isinstance(labels, dict):
+    arguments = labels
   model = made.from_checkpoint(checkpoint, max_seq_length=16, **arguments)
   with pytest.raises((ValueError, FileNotFoundError)) as caught:
     model.fit(data, targets, output_dir=tmp_path / "run", **options)

@@ -37,7 +37,11 @@ CONFIGS = {
     "modernbert_classifier",
   )
 }
-NUM_CLASSES = {heads.CLASSIFICATION: 3, heads.TOKEN_CLASSIFICATION: 3}
+NUM_CLASSES = {
+  heads.CLASSIFICATION: 3,
+  heads.MULTI_LABEL: 3,
+  heads.TOKEN_CLASSIFICATION: 3,
+}
 COMMON = (
   *heads.CLASSIFIERS,
   heads.QUESTION_ANSWERING,
@@ -51,7 +55,11 @@ HEADS = {
   "xlnet": (*COMMON, heads.ANSWER_BEAM),
 }
 # Every head of one family, and two heads of each family.
-OWN = {"electra": heads.REPLACED_TOKENS, "xlnet": heads.ANSWER_BEAM}
+OWN = {
+  "electra": heads.REPLACED_TOKENS,
+  "xlnet": heads.ANSWER_BEAM,
+  "roberta": heads.MULTI_LABEL,
+}
 CASES = [
   (form, family, head)
   for form, families in (

@@ -247,6 +247,18 @@ def test_a_users_mistakes_are_told_in_one_line(folder):
       {"train_file": ok, "regression": True, "labels": "x"},
       "give --regression or --labels, not both",
     ),
+    (
+      {"train_file": ok, "regression": True, "multi_label": True},
+      "give --multi_label without --regression",
+    ),
+    (
+      {"train_file": ok, "multi_label": True, "metrics": "accuracy"},
+      "metrics ('accuracy') must be among micro_f1, macro_f1, exact_match",
+    ),
+    (
+      {"train_file": ok, "multi_label": True, "label_column": "text,label"},
+      "ok.tsv:2 has 'a' in the column 'text', which must be 1",
+    ),
     ({"train_file": f"{data}/no.csv"}, "no.csv) does not exist"),
     (
       {"do_train": False, "dev_file": ok, "do_eval": True},

@@ -27,6 +27,7 @@ from tests.serving import toy
 
 NAMES = (
   "classification_of_pairs",
+  "multi_label",
   "regression",
   "multiple_choice",
   "question_answering",
@@ -188,6 +189,23 @@ def _classification_of_pairs(tokenizer):
     "is_cut": is_last(probabilities),
   }
   return _head(servable, model, request, answer)
+
+
+def _multi_label(tokenizer):
+  model = models.SequenceClassifier(toy.config(tokenizer), len(LABELS))
+  servable = classification.MultiLabelServable(
+    model, tokenizer, toy.MAX_SEQ_LENGTH, LABELS
+  )
+  logits = _outputs(model, toy.batch_of(TEXTS.values()))["logits"]
+  found = ["|".join(np.array(LABELS)[row > 0]) for row in logits]
+  assert {"", "예"} & {*found} and len({*found}) > 2
+  answer = {
+    "label": _strings(found),
+    "labels": np.tile(_strings(LABELS), (len(TEXTS), 1)),
+    "probabilities": 1 / (1 + np.exp(-logits)),
+    "is_cut": is_last(TEXTS),
+  }
+  return _head(servable, model, {"text": _strings(TEXTS)}, answer)
 
 
 def is_last(rows):

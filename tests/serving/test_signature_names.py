@@ -16,6 +16,7 @@ from tests.serving import all_heads, toy
 RENAMED = {"input_mask": "attention_mask", "segment_ids": "token_type_ids"}
 OUTPUTS = {
   "classification_of_pairs": {"logits"},
+  "multi_label": {"logits"},
   "multiple_choice": {"logits"},
   "question_answering": {"start_logits", "end_logits"},
   "token_classification": {"logits"},

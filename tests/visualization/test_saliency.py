@@ -42,6 +42,7 @@ def by_differences(monkeypatch, model, row, prediction):
 
 MODELS = {
   heads.CLASSIFICATION: lambda config: models.SequenceClassifier(config, 3),
+  heads.MULTI_LABEL: lambda config: models.SequenceClassifier(config, 3),
   heads.REGRESSION: lambda config: models.SequenceClassifier(config, 1),
   heads.FILL_MASK: models.MaskedLanguageModel,
   heads.QUESTION_ANSWERING: models.QuestionAnswering,
@@ -57,6 +58,7 @@ TEXTS = ("the cat [MASK] The dog 고양이", "a cat .")
   "head, changes",
   [
     (heads.CLASSIFICATION, {"embedding_size": 8}),
+    slow(heads.MULTI_LABEL, {}),
     slow(heads.REGRESSION, {"position_offset": 2}),
     slow(heads.FILL_MASK, architectures.MODERNBERT),
     slow(heads.QUESTION_ANSWERING, {}),
@@ -106,6 +108,18 @@ def test_the_likeliest_class_is_named_with_its_probability():
   assert found.label == "긍정 (75.0%)" and found.index == (1,)
   [found] = predictions(heads.CLASSIFICATION, logits, row)
   assert found.label == "LABEL_1 (75.0%)"
+
+
+def test_every_label_that_applies_is_named_or_the_likeliest():
+  row = make_row("the cat")
+  labels = ["욕설", "차별", "비방"]
+  logits = {"logits": np.log([3.0, 0.25, 1.5])}
+  found = predictions(heads.MULTI_LABEL, logits, row, labels)
+  assert [x.label for x in found] == ["욕설 (75.0%)", "비방 (60.0%)"]
+  assert [x.index for x in found] == [(0,), (2,)]
+  logits = {"logits": np.log([1 / 9, 0.25, 1 / 4.5])}
+  [found] = predictions(heads.MULTI_LABEL, logits, row, labels)
+  assert found.label == "차별 (20.0%)"
 
 
 def test_an_answer_ends_behind_its_start_in_the_context():

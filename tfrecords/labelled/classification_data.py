@@ -13,6 +13,10 @@ from tfrecords.labelled import data_sets
 
 # Squares of such labels, summed over a batch, are float32.
 _LARGEST_SCORE = 1e15
+_SEPARATOR = example_types.LABEL_SEPARATOR
+# Values of a column that says whether a label applies.
+_MARKS = {"1": True, "1.0": True, "true": True}
+_MARKS |= {"0": False, "0.0": False, "false": False}
 _NLI = ("contradiction", "entailment", "neutral")
 _TWO_WAY_NLI = ("entailment", "not_entailment")
 _BINARY = ("0", "1")
@@ -55,6 +59,35 @@ class TextSource(data_sets.Source):
 
 
 @dataclasses.dataclass(frozen=True)
+class LabelsSource(TextSource):
+  """Source of texts with any number of labels each.
+
+  Attributes:
+    label: str, column of the labels, separated by "|", or of a list of a JSON
+      file; or several columns, separated by commas, each with the name of a
+      label and 1 where it applies, or 0.
+  """
+
+  def label_of(self, row, is_needed):
+    """Returns the labels of a row, tuple of str; None without such a column."""
+    columns = [name.strip() for name in self.label.split(",")]
+    if len(columns) > 1:
+      if not is_needed and row.values.keys().isdisjoint(columns):
+        return None
+      return tuple(name for name in columns if _is_marked(row, name))
+    listed = [
+      value
+      for name, value in row.values.items()
+      if name.rpartition(".")[0] == self.label and name[-1].isdigit()
+    ]
+    if not listed and not is_needed and self.label not in row.values:
+      return None
+    labels = listed or row.value(self.label).split(_SEPARATOR)
+    labels = [label.strip() for label in labels]
+    return label_tuple([*filter(None, labels)], row.origin)
+
+
+@dataclasses.dataclass(frozen=True)
 class TextDataSet(data_sets.DataSet):
   """A data set of texts, with its labels and metrics.
 
@@ -73,9 +106,32 @@ class TextDataSet(data_sets.DataSet):
   tfds_splits: dict = dataclasses.field(default_factory=dict)
 
 
+def label_tuple(labels, origin):
+  """Returns the labels of a text that may have several, tuple of str.
+
+  Raises:
+    ValueError: one is repeated or cannot be written; names the place.
+  """
+  for label in labels:
+    if labels.count(label) > 1 or _SEPARATOR in label or not label.strip():
+      raise ValueError(
+        f"{origin} has the label {label!r}, but must name labels without"
+        f" {_SEPARATOR!r}, each once."
+      )
+  return tuple(sorted(labels))
+
+
+def labels_of(example):
+  """Returns all labels of an example, tuple; () if they are unknown."""
+  label = example.label
+  if label is None:
+    return ()
+  return label if isinstance(label, tuple) else (label,)
+
+
 def label_set(examples):
   """Returns the labels of examples in order, tuple of str."""
-  return tuple(sorted({e.label for e in examples}))
+  return tuple(sorted({x for each in examples for x in labels_of(each)}))
 
 
 def label_names(task_name):
@@ -99,19 +155,19 @@ def check_labels(examples, labels):
   """
   known = frozenset(labels)
   for example in examples:
-    if example.label is not None and example.label not in known:
-      raise ValueError(
-        f"{example.origin} has the label {example.label!r}, which must be one "
-        f"of {', '.join(labels)}."
-      )
+    for label in labels_of(example):
+      if label not in known:
+        raise ValueError(
+          f"{example.origin} has the label {label!r}, which must be one of "
+          f"{', '.join(labels)}."
+        )
 
 
 def count_untrained(examples, training_examples):
   """Returns {label: number of `examples`} of labels without training data."""
-  trained = {example.label for example in training_examples}
-  return collections.Counter(
-    e.label for e in examples if e.label is not None and e.label not in trained
-  )
+  trained = set(label_set(training_examples))
+  labels = (label for example in examples for label in labels_of(example))
+  return collections.Counter(x for x in labels if x not in trained)
 
 
 def are_pairs(splits):
@@ -138,6 +194,17 @@ def with_scores(examples):
 def mean_score(examples):
   """Returns the mean of the labels, scores; 0.0 without any."""
   return statistics.fmean(e.label for e in examples) if examples else 0.0
+
+
+def _is_marked(row, column):
+  """Returns whether a row has the label of a column."""
+  value = row.value(column)
+  if value.strip().lower() not in _MARKS:
+    raise ValueError(
+      f"{row.origin} has {value!r} in the column {column!r}, which must be 1"
+      " where the label applies, or 0."
+    )
+  return _MARKS[value.strip().lower()]
 
 
 def _score(example):

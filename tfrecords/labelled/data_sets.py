@@ -45,7 +45,7 @@ class Source(abc.ABC):
     Args:
       row: `table_files.Row`.
       name: str, the name of the row.
-      label: str, or None where there is none.
+      label: as of `label_of`.
 
     Raises:
       ValueError: it lacks a column, or is no example; names file and row.
@@ -76,7 +76,9 @@ class Source(abc.ABC):
       such = f" with {self.where[1]!r} as {self.where[0]}" if self.where else ""
       raise ValueError(f"{', '.join(paths)} has no rows{such}: check the file.")
     return [
-      self.example(row, self._name(row, number), self._label(row, needs_labels))
+      self.example(
+        row, self._name(row, number), self.label_of(row, needs_labels)
+      )
       for number, row in enumerate(rows)
     ]
 
@@ -91,10 +93,16 @@ class Source(abc.ABC):
       for split, names in files.items()
     }
 
-  def _name(self, row, number):
-    return str(number) if self.id is None else row.value(self.id)
+  def label_of(self, row, is_needed):
+    """Returns the label of a row, str; None where there is none.
 
-  def _label(self, row, is_needed):
+    Args:
+      row: `table_files.Row`.
+      is_needed: bool, whether there must be one.
+
+    Raises:
+      ValueError: there must be one, but is none; names file and row.
+    """
     label = row.value(self.label) if is_needed else row.values.get(self.label)
     label = (label or "").strip()
     if is_needed and not label:
@@ -103,6 +111,9 @@ class Source(abc.ABC):
         " the row."
       )
     return label or None
+
+  def _name(self, row, number):
+    return str(number) if self.id is None else row.value(self.id)
 
 
 @dataclasses.dataclass(frozen=True)

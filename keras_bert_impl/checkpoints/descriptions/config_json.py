@@ -105,6 +105,8 @@ def to_dict(description):
         break
   values["model_type"] = family.name
   values["architectures"] = [_architecture(config, description.head)]
+  if heads.MULTI_LABEL in (description.head, _declared_head(values, family)):
+    values["problem_type"] = heads.HEADS[description.head].problem_type
   if config.use_causal_mask and "use_causal_mask" not in family.config_keys:
     values["is_decoder"] = True
   if family.write:
@@ -163,7 +165,7 @@ def _value(family, key, value, origin):
 
 
 def _declared_head(values, family):
-  """Returns the head named by `architectures`, if it is one of ours."""
+  """Returns the head that a config.json names, if it is one of ours."""
   [architecture, *_] = values.get("architectures") or [""]
   bare = heads.HEADS[heads.ENCODER].architecture
   for name, own in family.architectures.items():
@@ -171,7 +173,9 @@ def _declared_head(values, family):
       return name
   # The usual head comes last of those with one architecture.
   for name, head in reversed(heads.HEADS.items()):
-    if name != heads.ENCODER and str(architecture).endswith(head.architecture):
+    is_named = str(architecture).endswith(head.architecture)
+    is_such = head.problem_type in (None, values.get("problem_type"))
+    if name != heads.ENCODER and is_named and is_such:
       return name
   return heads.ENCODER
 

@@ -21,6 +21,7 @@ _PREFIX = "base_model.model."
 _PARTS = {adapters.A: ".lora_A.weight", adapters.B: ".lora_B.weight"}
 _TASK_TYPES = {
   heads.CLASSIFICATION: "SEQ_CLS",
+  heads.MULTI_LABEL: "SEQ_CLS",
   heads.REGRESSION: "SEQ_CLS",
   heads.TOKEN_CLASSIFICATION: "TOKEN_CLS",
   heads.QUESTION_ANSWERING: "QUESTION_ANS",

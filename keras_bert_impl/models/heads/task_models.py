@@ -112,6 +112,8 @@ def _fill(model, tensors, origin):
 class SequenceClassifier(HeadModel):
   """Classifier or regressor of sequences: `logits` [B, C], from the pooler.
 
+  Of several labels at once, each logit's sigmoid is the probability of a label.
+
   Args:
     config: `configs.EncoderConfig`.
     num_classes: int, C; 1 for regression.
@@ -127,7 +129,7 @@ class SequenceClassifier(HeadModel):
   run_classifier.py.
   """
 
-  heads = (heads.CLASSIFICATION, heads.REGRESSION)
+  heads = (heads.CLASSIFICATION, heads.REGRESSION, heads.MULTI_LABEL)
 
   def __init__(
     self,

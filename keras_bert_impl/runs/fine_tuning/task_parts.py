@@ -19,6 +19,7 @@ from keras_bert_impl.tasks.tags import (
   token_classification_rows,
   token_classification_scores,
 )
+from keras_bert_impl.tasks.texts import multi_label as multi_label_parts
 from keras_bert_impl.tasks.texts import (
   multiple_choice,
   sequence_classification,
@@ -36,7 +37,15 @@ _FEATURES = {
 }
 
 
-def of_texts(run, splits, labels, metrics, submissions=None, bilstm_width=None):
+def of_texts(
+  run,
+  splits,
+  labels,
+  metrics,
+  submissions=None,
+  bilstm_width=None,
+  multi_label=False,
+):
   """Returns the `FineTuning` of classes or, where `labels` is None, scores.
 
   Args:
@@ -46,11 +55,20 @@ def of_texts(run, splits, labels, metrics, submissions=None, bilstm_width=None):
     metrics: as `text_scores.ValueEvaluator`.
     submissions: the same.
     bilstm_width: as `models.SequenceClassifier`.
+    multi_label: bool, whether a text may have several labels.
   """
-  preprocessor = text_rows.TextPreprocessor(
+  rows_class = text_rows.TextPreprocessor
+  if multi_label:
+    rows_class = multi_label_parts.MultiLabelPreprocessor
+  preprocessor = rows_class(
     run.settings.max_seq_length, labels, classification_data.are_pairs(splits)
   )
-  if labels is None:
+  if multi_label:
+    task = multi_label_parts.MultiLabelTask(
+      run.encoder_config, labels, bilstm_width
+    )
+    evaluator = multi_label_parts.MultiLabelEvaluator(labels, metrics)
+  elif labels is None:
     task = sequence_regression.SequenceRegressionTask(
       run.encoder_config,
       bilstm_width,

@@ -25,7 +25,8 @@ class TextOptions:
   metrics: str | None = options.field(
     None,
     "Metrics, comma-separated, the main one first; default: accuracy,macro_f1"
-    " for classes, spearman,pearson for --regression.",
+    " for classes, micro_f1,macro_f1,exact_match for --multi_label,"
+    " spearman,pearson for --regression.",
   )
   bilstm_width: int | None = options.field(
     None,

@@ -3,27 +3,34 @@
 import collections
 import dataclasses
 
+from keras_bert_impl import heads
 from keras_bert_impl.command_line import program
 from keras_bert_impl.runs.labelled_data import labelled_splits
 from tfrecords.labelled import classification_data, data_sets
 
+_METRICS = {
+  heads.CLASSIFICATION: ("accuracy", "macro_f1"),
+  heads.MULTI_LABEL: ("micro_f1", "macro_f1", "exact_match"),
+  heads.REGRESSION: ("spearman", "pearson"),
+}
 
-def metrics_of(is_scored, names=None):
-  """Returns the metrics of scores or classes, tuple of str.
+
+def metrics_of(head, names=None):
+  """Returns the metrics of classes, of several labels or scores, tuple of str.
 
   Args:
-    is_scored: bool, whether labels are scores.
+    head: str, of `keras_bert_impl.heads`.
     names: str, comma-separated, in place of the usual ones; or None.
   """
-  usual = ("spearman", "pearson") if is_scored else ("accuracy", "macro_f1")
-  return tuple(program.split_names(names or "")) or usual
+  return tuple(program.split_names(names or "")) or _METRICS[head]
 
 
-def read_file(path, **columns):
+def read_file(path, multi_label=False, **columns):
   """Returns the labelled examples of a file, list of `TextExample`.
 
   Args:
     path: str; a file of a published data set is read as such.
+    multi_label: bool, whether texts may have several labels.
     **columns: text, text_pair, label: names of the columns of another file.
 
   Raises:
@@ -31,7 +38,9 @@ def read_file(path, **columns):
     ValueError: it is malformed or lacks a column; names file and row.
   """
   source = data_sets.published_source(classification_data.DATA_SETS, path)
-  if columns or source is None:
+  if multi_label:
+    source = classification_data.LabelsSource(**{"text": "text"} | columns)
+  elif columns or source is None:
     source = classification_data.TextSource(**{"text": "text"} | columns)
   return source.read([path], True, collections.Counter())
 
@@ -61,7 +70,12 @@ def data_set(config):
 
 
 def _custom(config):
-  source = classification_data.TextSource(
+  source_class, head = classification_data.TextSource, heads.CLASSIFICATION
+  if config.regression:
+    head = heads.REGRESSION
+  elif config.multi_label:
+    source_class, head = classification_data.LabelsSource, heads.MULTI_LABEL
+  source = source_class(
     text_pair=config.text_pair_column, **config.source_options
   )
   return classification_data.TextDataSet(
@@ -70,5 +84,5 @@ def _custom(config):
     labels=None
     if config.regression
     else tuple(program.split_names(config.labels or "")),
-    metrics=metrics_of(config.regression, config.metrics),
+    metrics=metrics_of(head, config.metrics),
   )

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from keras_bert_impl.serving import servables
+from keras_bert_impl.tasks.basics import example_types
 
 
 class _TextServable(servables.Servable):
@@ -34,8 +35,8 @@ class _TextServable(servables.Servable):
     return logits, is_cut
 
 
-class ClassificationServable(_TextServable):
-  """Classifies texts or pairs of texts: label and probability of each class.
+class _LabelServable(_TextServable):
+  """Base class of classification, of one label or of several. Abstract.
 
   Args:
     model: `SequenceClassifier` with a logit for each class.
@@ -49,7 +50,6 @@ class ClassificationServable(_TextServable):
     ValueError: as `Servable`.
   """
 
-  head = "classification"
   options = ("labels", "text_pairs")
 
   def __init__(
@@ -88,6 +88,20 @@ class ClassificationServable(_TextServable):
     classified = self.on_examples(classify, "inputs")
     return definitions | {servables.CLASSIFY: classified}
 
+  def _labels(self, number):
+    """Returns the labels of as many rows, string [B, C]."""
+    return tf.tile(tf.constant(self.labels)[tf.newaxis], [number, 1])
+
+
+class ClassificationServable(_LabelServable):
+  """Classifies texts or pairs of texts: label and probability of each class.
+
+  Args: those of a model with a logit for each class, its labels, and what these
+    mean; see `_LabelServable`.
+  """
+
+  head = "classification"
+
   def answer(self, text, text_pair=None):
     """Answers texts [B] or pairs of texts [B] and [B].
 
@@ -103,7 +117,36 @@ class ClassificationServable(_TextServable):
     return {
       "label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
       "score": tf.reduce_max(probabilities, axis=-1),
-      "labels": tf.tile(labels[tf.newaxis], [tf.shape(probabilities)[0], 1]),
+      "labels": self._labels(tf.shape(probabilities)[0]),
+      "probabilities": probabilities,
+      servables.IS_CUT: is_cut,
+    }
+
+
+class MultiLabelServable(_LabelServable):
+  """Finds any number of labels for texts or pairs of texts.
+
+  Args: as `ClassificationServable`.
+  """
+
+  head = "multi_label"
+
+  def answer(self, text, text_pair=None):
+    """Answers texts [B] or pairs of texts [B] and [B].
+
+    Returns:
+      label string [B], those labels whose probability is above 0.5, separated
+      by "|"; labels string [B, C] and probabilities float32 [B, C], all of
+      them in the order of the model; is_cut bool [B], as of classification.
+    """
+    logits, is_cut = self._logits(text, text_pair)
+    probabilities = tf.sigmoid(logits)  # [B, C]
+    labels = self._labels(tf.shape(probabilities)[0])
+    found = tf.ragged.boolean_mask(labels, probabilities > 0.5)
+    separator = example_types.LABEL_SEPARATOR
+    return {
+      "label": tf.strings.reduce_join(found, axis=-1, separator=separator),
+      "labels": labels,
       "probabilities": probabilities,
       servables.IS_CUT: is_cut,
     }

@@ -40,7 +40,8 @@ def export(
     compute_dtype: as `serving.export.export`.
     signature_names: as `serving.export.export`.
     **options: of the servable of the head, such as labels and text_pairs; a
-      model of your own has text_pairs.
+      model of your own has text_pairs. Of a `SequenceClassifier` also
+      multi_label=True: a text may have several labels.
 
   Returns:
     str, the directory of the new version.
@@ -77,6 +78,9 @@ def export(
 def make_servable(model, tokenizer, max_seq_length=None, **options):
   """Returns the `Servable` of a Keras model; arguments as `export`."""
   head = _head(model)
+  of_texts = (heads.CLASSIFICATION, heads.REGRESSION)
+  if head in of_texts and options.pop("multi_label", False):
+    head = heads.MULTI_LABEL
   if head is None:
     make = model_outputs.ModelServable
   else:

@@ -14,6 +14,7 @@ SERVABLES = {
   servable.head: servable
   for servable in (
     classification.ClassificationServable,
+    classification.MultiLabelServable,
     classification.RegressionServable,
     text_vectors.EncoderServable,
     fill_mask.FillMaskServable,

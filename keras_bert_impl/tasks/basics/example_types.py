@@ -2,6 +2,9 @@
 
 import dataclasses
 
+# Between the labels of a text that may have several, in files.
+LABEL_SEPARATOR = "|"
+
 
 @dataclasses.dataclass(frozen=True)
 class TextExample:
@@ -11,19 +14,20 @@ class TextExample:
     id: str, its name in the files of predictions.
     text: str; may be empty.
     text_pair: str, or None if it is no pair.
-    label: str, the name of the class; float, the score; or None if unknown.
+    label: str, the name of the class; tuple of str, all labels that apply, of
+      several at once; float, the score; or None if unknown.
     origin: str, "file:row", for messages.
   """
 
   id: str
   text: str
   text_pair: str | None = None
-  label: str | float | None = None
+  label: str | tuple[str, ...] | float | None = None
   origin: str = ""
 
   @property
   def is_labelled(self):
-    """Whether the class or score is known."""
+    """Whether the class, the labels or the score are known."""
     return self.label is not None
 
 

@@ -12,6 +12,8 @@ from keras_bert_impl.tasks.basics import fine_tuning, prediction_files
 
 # A number is called right within this share of the range of the true ones.
 _NEAR = 0.1
+# Metrics that are shares of the examples.
+_SHARES = ("accuracy", "exact_match")
 # Parts of the range of numbers, to count them by.
 _NUM_PARTS = 5
 
@@ -47,11 +49,11 @@ class ValueEvaluator(fine_tuning.Evaluator):
 
   @abc.abstractmethod
   def targets(self, examples):
-    """Returns the true values, array [N]."""
+    """Returns the true values, array [N] or, of several each, [N, C]."""
 
   @abc.abstractmethod
   def values(self, answers):
-    """Returns the values that `answers` mean, array [N]."""
+    """Returns the values that `answers` mean, an array as `targets`."""
 
   @abc.abstractmethod
   def constants(self, targets):
@@ -74,20 +76,21 @@ class ValueEvaluator(fine_tuning.Evaluator):
     }
 
   def intervals(self, examples, answers, scores):
-    """Returns the interval of each metric; all but the accuracy resample."""
+    """Returns the interval of each metric; all but shares resample."""
     targets, found = self.targets(examples), self.values(answers)
-    resampled = [name for name in self.metrics if name != "accuracy"]
+    resampled = [name for name in self.metrics if name not in _SHARES]
 
     def scores_of(rows, weights):
-      return {name: self.known[name](*rows.T, weights) for name in resampled}
+      pairs = np.moveaxis(rows, 1, 0)
+      return {name: self.known[name](*pairs, weights) for name in resampled}
 
     result = {}
     if resampled:
       pairs = np.stack([targets, found], axis=1)
       result = intervals.bootstrap(scores_of, pairs)
-    if "accuracy" in self.metrics:
-      num_right = np.sum(targets == found)
-      result["accuracy"] = intervals.wilson(num_right, len(targets))
+    for name in set(self.metrics) - set(resampled):
+      num_right = round(scores[name] * len(targets))
+      result[name] = intervals.wilson(num_right, len(targets))
     return {name: result[name] for name in self.metrics}
 
   def describe(self):

@@ -119,6 +119,11 @@ def test_heads_of_the_library_are_answered_as_their_servables_do(tokenizer):
   for model, options, described in (
     (kb.SequenceClassifier(config, 1), {}, {"head": "regression"}),
     (kb.SequenceClassifier(config, 2), {}, {"labels": ["LABEL_0", "LABEL_1"]}),
+    (
+      kb.SequenceClassifier(config, 1),
+      {"labels": ("욕설",), "multi_label": True},
+      {"head": "multi_label", "labels": ["욕설"]},
+    ),
     (kb.TokenClassifier(config, 2), {"labels": ("O", "B-X")}, {}),
     (kb.TokenClassifier(config, 2), {}, {"tag_scheme": "none"}),
     (kb.QuestionAnswering(config), {"max_query_length": 9}, {}),

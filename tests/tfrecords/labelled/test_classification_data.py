@@ -1,4 +1,5 @@
 import collections
+import functools
 import json
 import os
 
@@ -300,3 +301,59 @@ def test_the_real_files_are_read_whole(name, split, file, count):
   else:
     classification_data.check_labels(examples, data_set.labels)
     assert {e.label for e in examples} == set(data_set.labels)
+
+
+def several(name, label, tmp_path, text, needs_labels=True):
+  """Returns the labels of the texts of a file that may have several each."""
+  path = tmp_path / name
+  path.write_text(text, encoding="utf-8")
+  source = classification_data.LabelsSource(text="text", label=label)
+  return [example.label for example in read(source, path, needs_labels)]
+
+
+def test_several_labels_stand_in_one_column_a_list_or_a_column_each(tmp_path):
+  expected = [("욕설", "차별"), (), ("차별",)]
+  read_from = functools.partial(several, tmp_path=tmp_path)
+  table = "text\tlabel\na\t차별| 욕설\nb\t\nc\t차별\n"
+  assert read_from("a.tsv", "label", text=table) == expected
+  lists = [["차별", "욕설"], [], ["차별"]]
+  objects = [{"text": "a", "labels": labels} for labels in lists]
+  lines = "\n".join(map(json.dumps, objects))
+  assert read_from("a.jsonl", "labels", text=lines) == expected
+  assert read_from("a.json", "labels", text=json.dumps(objects)) == expected
+  table = "text,욕설,차별\na,1,1\nb,0,0.0\nc,False,true\n"
+  assert read_from("a.csv", "욕설, 차별", text=table) == expected
+
+
+def test_texts_without_the_columns_of_labels_have_unknown_ones(tmp_path):
+  for label in ("label", "toxic,insult"):
+    assert several("a.tsv", label, tmp_path, "text\na\n", False) == [None]
+    with pytest.raises(ValueError, match="a.tsv:2 has no column '"):
+      several("a.tsv", label, tmp_path, "text\na\n")
+
+
+@pytest.mark.parametrize(
+  ("label", "text", "message"),
+  [
+    ("label", "text\tlabel\na\tx|y|x\n", "a.tsv:2 has the label 'x', but must"),
+    ("x,y", "text\tx\ty\na\t1\t-1\n", "a.tsv:2 has '-1' in the column 'y'"),
+    ("x,z", "text\tx\ty\na\t1\t0\n", "a.tsv:2 has no column 'z'"),
+  ],
+)
+def test_wrong_labels_are_told_with_file_and_row(
+  tmp_path, label, text, message
+):
+  with pytest.raises(ValueError, match=message):
+    several("a.tsv", label, tmp_path, text)
+
+
+def test_each_of_several_labels_is_checked_and_counted():
+  examples = [
+    example_types.TextExample("0", "a", None, labels, f"f:{number}")
+    for number, labels in enumerate([("y", "x"), (), None, ("z",)])
+  ]
+  assert classification_data.label_set(examples) == ("x", "y", "z")
+  with pytest.raises(ValueError, match="f:3 has the label 'z', which must be"):
+    classification_data.check_labels(examples, ("x", "y"))
+  untrained = classification_data.count_untrained(examples, examples[:1])
+  assert untrained == {"z": 1}

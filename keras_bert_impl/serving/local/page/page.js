@@ -322,7 +322,7 @@ const HEADS = [
         row.probabilities[i],
       ]);
       classes.sort((a, b) => b[1] - a[1]);
-      return [heading(called(row.label)), bars(classes)];
+      return [heading(called(row.label) || "No label"), bars(classes)];
     },
   },
   {
