@@ -7,6 +7,8 @@ writes TFRecords, trains a small BERT, evaluates it on held-out documents and
 exports it. With --input_file it trains on records that
 create_pretraining_data.py wrote, under the flags of google-research/bert;
 --objective chooses what it learns from them: that of BERT or of a later paper.
+--do_eval --eval_text_file=... --init_checkpoint=... without --input_file scores
+weights of any origin on raw text.
 
 Order of initialisation: (1) a checkpoint in --output_dir is resumed, (2) else
 --init_checkpoint is loaded, (3) else weights are drawn from --random_seed.
@@ -22,6 +24,7 @@ from keras_bert_impl.runs.pretraining import pretraining_config
 
 with epy.lazy_imports():
   from keras_bert_impl.runs.pretraining import (
+    checkpoint_evaluation,
     default_pretraining,
     pretraining_run,
   )
@@ -40,18 +43,23 @@ def main():
   config = pretraining_config.from_flags()
   strategy = experiment.strategy_of(config.training)
   output_dir = config.training.output_dir
-  if config.data.input_file is None:
+  if config.data.input_file is None and not config.data.has_text_alone:
     if distribution.num_workers(strategy) > 1:
       raise ValueError("--input_file must be given with several workers.")
     output_dir = output_dir or default_pretraining.OUTPUT_DIR
   if not output_dir:
-    raise ValueError("--output_dir must be given with --input_file.")
+    raise ValueError(
+      "--output_dir must be given with --input_file or --eval_text_file."
+    )
   with experiment.holding(strategy, output_dir):
     _run(config, strategy, started)
 
 
 def _run(config, strategy, started):
   """Does what the flags say in the output directory."""
+  if config.data.has_text_alone:
+    checkpoint_evaluation.evaluate(config)
+    return
   if config.data.input_file is None:
     default_pretraining.prepare(FLAGS)
     config = pretraining_config.from_flags()

@@ -1,6 +1,7 @@
 """--init_checkpoint: from any format, and what is said about it."""
 
 import dataclasses
+import pathlib
 
 import numpy as np
 import pytest
@@ -129,3 +130,32 @@ def test_bad_checkpoints_stop_a_run_with_one_line(outcomes, folder, name):
   assert status == 1
   line = scripts.error_line(err)
   assert str(folder / name) in line and BAD[name] in line
+
+
+def test_weights_of_other_programs_are_scored_on_raw_text(data, tmp_path):
+  preset = pathlib.Path(__file__).parents[1] / "data/keras_hub/bert_masked_lm"
+  usual = {"do_eval": True, "eval_text_file": data / "text.txt"}
+  hub = usual | {"init_checkpoint": preset, "max_seq_length": 12}
+  commands = {
+    "hub": hub,
+    "no weights": usual,
+    "no text": hub | {"eval_text_file": tmp_path / "none.txt"},
+    "short text": hub | {"eval_text_file": tmp_path / "short.txt"},
+  }
+  (tmp_path / "short.txt").write_text("A cat.\n")
+  outcomes = scripts.run_all(
+    "run_pretraining",
+    {k: x | {"output_dir": tmp_path / k} for k, x in commands.items()},
+  )
+  status, out, err = outcomes["hub"]
+  assert status == 0, err
+  found = scripts.results(tmp_path / "hub")["eval"]["standard"]
+  assert f"{found['bits_per_byte']:.3f}" in out
+  assert f"{found['bits_per_byte']:.3f}" in scripts.report(tmp_path / "hub")
+  for name, words in (
+    ("no weights", "give --init_checkpoint"),
+    ("no text", "none.txt"),
+    ("short text", "must fill a row of max_seq_length (12)"),
+  ):
+    status, _, err = outcomes[name]
+    assert status == 1 and words in scripts.error_line(err)

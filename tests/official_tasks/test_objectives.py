@@ -7,9 +7,10 @@ import pytest
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  Registers the ops of the tokenizer.
 
-from keras_bert_impl import models
+from keras_bert_impl import models, tokenizers
 from keras_bert_impl.checkpoints.formats import tf_format
 from keras_bert_impl.checkpoints.naming import names
+from keras_bert_impl.runs.pretraining import standard
 from keras_bert_impl.tasks import objectives
 from keras_bert_impl.training import run_log
 from tests import architectures, slow
@@ -93,6 +94,7 @@ def flags(folder, objective, **overrides):
     "input_file": folder / "records",
     "bert_config_file": folder / "bert_config.json",
     "output_dir": folder / "out",
+    "eval_text_file": folder / "text.txt",
     "max_seq_length": scripts.LENGTH,
     "max_predictions_per_seq": 5,
     "do_train": True,
@@ -180,6 +182,71 @@ def test_every_loss_of_an_objective_falls(folder, name):
     evaluation = scripts.results(folder / "out")["eval"]
     assert evaluation[f"{loss}_loss"] < first + slack
     assert 0 <= evaluation[f"{loss}_accuracy"] <= 1
+
+
+def rows_of_text(folder):
+  """Returns the `standard.Rows` of a run's text."""
+  tokenizer = tokenizers.load(str(folder / "vocab.txt"))
+  texts = standard.read_passages([str(folder / "text.txt")])
+  return standard.make_rows(tokenizer, texts, scripts.LENGTH)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_objective_reports_standard_scores(folder, name):
+  found = scripts.results(folder / "out")["eval"]["standard"]
+  rows, start = rows_of_text(folder), ""
+  number = rows.is_masked.sum()
+  if "language_model" in OBJECTIVES[name][1]:
+    start = "previous_token_" if name == "right_to_left" else "next_token_"
+    number = rows.ids[:, 1:-1].size
+  assert found["num_tokens"] == number
+  for score in ("accuracy", "bits_per_token", "bits_per_byte"):
+    low, high, _ = found["intervals"][start + score].values()
+    assert 0 < low <= found[start + score] <= high < 8
+  bits = f"{found[start + 'bits_per_byte']:.3f}"
+  assert bits in scripts.report(folder / "out")
+
+
+@pytest.mark.parametrize("name", slow.all_but(("albert",), OBJECTIVES))
+def test_weights_alone_have_the_standard_scores_of_their_run(
+  folder, name, tmp_path
+):
+  values = {
+    "objective": name,
+    "do_eval": True,
+    "eval_text_file": folder / "text.txt",
+    "init_checkpoint": folder / "out",
+    "output_dir": tmp_path,
+    "max_seq_length": scripts.LENGTH,
+  }
+  check_all("run_pretraining", [values])
+  first, again = (
+    scripts.results(path)["eval"]["standard"]
+    for path in (folder / "out", tmp_path)
+  )
+  for score, value in first.items():
+    assert again[score] == pytest.approx(value, abs=1e-5), score
+
+
+@pytest.mark.parametrize(
+  "name",
+  slow.all_but(QUICK, ("albert", "bert", "roberta", "modernbert", "deberta")),
+)
+def test_standard_scores_are_those_of_a_few_lines_of_numpy(folder, name):
+  rows = rows_of_text(folder)
+  model = models.from_checkpoint(folder / "out", heads=True)
+  ids = np.where(rows.is_masked, rows.vocabulary.mask_id, rows.ids)
+  logits = model({"input_ids": ids})["token_logits"].numpy()[rows.is_masked]
+  labels = rows.ids[rows.is_masked]
+  probs = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+  bits = -np.log2(probs[np.arange(len(labels)), labels])
+  found = scripts.results(folder / "out")["eval"]["standard"]
+  num_bytes = rows.num_bytes[rows.is_masked].sum()
+  assert found["accuracy"] == np.mean(logits.argmax(axis=-1) == labels)
+  assert found["bits_per_token"] == pytest.approx(bits.mean(), abs=1e-4)
+  assert found["bits_per_byte"] == pytest.approx(
+    bits.sum() / num_bytes, abs=1e-4
+  )
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,7 @@ def write(config):
   return {
     "input_file": f"{train}-*",
     "eval_input_file": held_out,
+    "eval_text_file": ",".join(held_out_text),
     "bert_config_file": config_file,
     "vocab_file": vocabulary.origin,
     "example_text": _examples(config.objective, vocabulary),

@@ -26,6 +26,12 @@ class DataConfig:
   eval_input_file: str | None = options.common(
     None, "Held-out TFRecords; default: input_file."
   )
+  eval_text_file: str | None = options.common(
+    None,
+    "Held-out raw text, the same for all runs: evaluation adds the standard"
+    " scores of it, which compare objectives and vocabularies. With"
+    " init_checkpoint, and without input_file and do_train, only these.",
+  )
   bert_config_file: str | None = options.common(
     None, "Model configuration, as in bert_config.json."
   )
@@ -69,6 +75,12 @@ class DataConfig:
       raise ValueError("at least one of --do_train and --do_eval must be True.")
     if self.input_file and not self.bert_config_file:
       raise ValueError("--bert_config_file must be given with --input_file.")
+
+  @property
+  def has_text_alone(self):
+    """Whether there is raw text to evaluate on, and no records."""
+    is_evaluation = self.do_eval and not self.do_train
+    return bool(self.eval_text_file and is_evaluation and not self.input_file)
 
 
 @dataclasses.dataclass(frozen=True)

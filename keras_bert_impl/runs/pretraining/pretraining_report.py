@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from keras_bert_impl.metrics import intervals
 from keras_bert_impl.reports import length_facts, report_page, sections
-from keras_bert_impl.training import run_log
+from keras_bert_impl.training import run_log, run_results
 
 _METHOD = (
   f"{intervals.WILSON}: of the share of tokens, as if they were independent of"
-  " each other. It says what other text would change, not what another seed"
-  " would."
+  f" each other; {intervals.BOOTSTRAP}: rows of text are drawn again. They say"
+  " what other text would change, not what another seed would."
 )
 _ROWS_MEASURED = 4096
 
@@ -63,6 +63,21 @@ def scores(results, task):
       yield Score(f"{title} precision, recall", rates)
     if "perplexity" in found:
       yield Score(f"{title} perplexity", f"{found['perplexity']:.1f}")
+  yield from standard_scores(evaluation)
+
+
+def standard_scores(evaluation):
+  """Yields the `Score`s of `standard.evaluate`, if the evaluation has some."""
+  found = evaluation.get("standard", {})
+  whose = found.get("predicted_by")
+  for name, interval in found.get("intervals", {}).items():
+    title = f"standard {name.replace('_', ' ')}"
+    number = f"{found[name]:{'.1%' if name.endswith('accuracy') else '.3f'}}"
+    yield Score(
+      f"{title} ({whose})" if whose else title,
+      number,
+      intervals.Interval(**interval),
+    )
 
 
 def evaluated_file(results):
@@ -90,7 +105,7 @@ def write(folder, task, config, sample_lengths, filled):
   folder.write_report(
     f"Pre-training ({config.data.objective}): {name}",
     [
-      _scores_section(results, task),
+      scores_section([*scores(results, task)], results),
       sections.curves(entries, results.get("eval"), task.short_names),
       report_page.Section("Predictions for [MASK]", report_page.pairs(filled)),
       _data(results, config, sample_lengths(_ROWS_MEASURED)),
@@ -98,8 +113,8 @@ def write(folder, task, config, sample_lengths, filled):
   )
 
 
-def _scores_section(results, task):
-  rows = [*scores(results, task)]
+def scores_section(rows, results):
+  """Returns the section of `Score`s, and of the speed in the results."""
   body = sections.scores(rows)
   if any(row.interval for row in rows):
     body += report_page.note(_METHOD)
@@ -110,6 +125,29 @@ def _scores_section(results, task):
       f" {train['tokens_per_second']:.0f} tokens/s without padding."
     )
   return report_page.Section("Scores", body)
+
+
+def table(results, rows):
+  """Returns the printed table of `Score`s, and of the speed, str."""
+  lines = [
+    (row.name, row.score, row.comparison or _interval(row)) for row in rows
+  ]
+  if "train" in results:
+    train = results["train"]
+    lines += [
+      ("steps", str(train["steps"]), ""),
+      ("examples/s", f"{train['examples_per_second']:.1f}", ""),
+      ("tokens/s (no padding)", f"{train['tokens_per_second']:.0f}", ""),
+    ]
+  return run_results.table(lines, ("", "this run", "for comparison"))
+
+
+def _interval(row):
+  """Returns the interval of a `Score` as text, "" without one."""
+  if row.interval is None:
+    return ""
+  form = ".1%" if row.score.endswith("%") else ".3f"
+  return f"95 %: {row.interval.low:{form}} to {row.interval.high:{form}}"
 
 
 def _data(results, config, found):

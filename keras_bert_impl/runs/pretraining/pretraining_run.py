@@ -11,6 +11,7 @@ from keras_bert_impl.reports import report_page
 from keras_bert_impl.runs.pretraining import (
   pretraining_records,
   pretraining_report,
+  standard,
 )
 from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tokenizers.formats import (
@@ -53,6 +54,11 @@ class PretrainingRun:
       self.task, config.training, self._identity()
     ).start()
     self._take_word_vectors()
+    self._standard_rows = None
+    if config.data.do_eval:
+      self._standard_rows = standard.open_rows(
+        config.data, self.vocabulary, self.encoder_config.model_type
+      )
     self.folder = run_folder.RunFolder(
       config.training.output_dir, self.experiment.is_chief
     )
@@ -103,8 +109,18 @@ class PretrainingRun:
       f"{tokens}_perplexity": perplexity,
       f"{tokens}_baseline_accuracy": commonest,
       f"{tokens}_number": number,
+      **self._standard(),
     }
     self._save_results()
+
+  def _standard(self):
+    """Returns {"standard": scores}, or {} without text to score."""
+    rows, config = self._standard_rows, self.config
+    scores = rows and standard.evaluate(
+      self.experiment, rows, config.training.eval_batch_size
+    )
+    text = {"eval_text_file": config.data.eval_text_file}
+    return {"standard": scores | text} if scores else {}
 
   def export(self):
     """Exports the objective's heads as SavedModels, once per step."""
@@ -144,7 +160,8 @@ class PretrainingRun:
     pretraining_report.write(
       folder, self.task, self.config, self.records.sample_lengths, filled
     )
-    lines = [_summary(results, self.task), ""]
+    scores = [*pretraining_report.scores(results, self.task)]
+    lines = [pretraining_report.table(results, scores), ""]
     for text, fillings in filled:
       lines += [text, f"    {fillings}"]
     folder.print_report(
@@ -256,19 +273,3 @@ def check_sizes(data, config, vocabulary):
     )
   if vocabulary:
     vocab_size.check(config, vocabulary.size, vocabulary.origin, origin)
-
-
-def _summary(results, task):
-  """Returns the table of results, with the scores of guessing, str."""
-  rows = [
-    (row.name, row.score, row.comparison)
-    for row in pretraining_report.scores(results, task)
-  ]
-  if "train" in results:
-    train = results["train"]
-    rows += [
-      ("steps", str(train["steps"]), ""),
-      ("examples/s", f"{train['examples_per_second']:.1f}", ""),
-      ("tokens/s (no padding)", f"{train['tokens_per_second']:.0f}", ""),
-    ]
-  return report.table(rows, ("", "this run", "for comparison"))

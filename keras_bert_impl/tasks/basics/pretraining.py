@@ -58,6 +58,9 @@ class PretrainingTask(cross_entropy.ClassifyingTask):
     token_loss: str, name of the loss whose labels are `masked_lm_ids`; its
       exponential is the perplexity.
     short_names: {loss name: str}, for tables and pictures.
+    predicts: str, the tokens of a text that its model predicts: "masked_token",
+      "next_token" or "previous_token".
+    predicted_by: str, which of its models does so; "" for the only one.
 
   Raises:
     ValueError: configuration, data and options do not fit together.
@@ -67,6 +70,8 @@ class PretrainingTask(cross_entropy.ClassifyingTask):
   options_class = None
   token_loss = "masked_lm"
   short_names = {"masked_lm": "MLM"}
+  predicts = "masked_token"
+  predicted_by = ""
 
   def __init__(self, config, data=None, options=None):
     data = data or PretrainingData()
@@ -100,6 +105,28 @@ class PretrainingTask(cross_entropy.ClassifyingTask):
       name: tf.cast(tensor, tf.int32) if tensor.dtype.is_integer else tensor
       for name, tensor in batch.items()
     }
+
+  def hide(self, ids, is_hidden, mask_id):
+    """Returns rows as a batch in which the model predicts certain tokens.
+
+    Args:
+      ids: int32 array [B, L], full rows of one text, [CLS] A [SEP].
+      is_hidden: bool array [B, L], what to predict, from all other tokens; of
+        language models, all tokens of the text.
+      mask_id: int, of [MASK], which all of them become; None for those that
+        mask nothing.
+
+    Returns:
+      {name: tensor}, as `prepare`, with the tokens in their order; or None if
+      the model cannot predict them.
+    """
+    rows = {
+      features.INPUT_IDS: np.where(is_hidden, mask_id, ids),
+      features.INPUT_MASK: np.ones_like(ids),
+      features.SEGMENT_IDS: np.zeros_like(ids),
+      **hidden_tokens(ids, is_hidden),
+    }
+    return self.prepare({k: tf.constant(x) for k, x in rows.items()}, None)
 
   def weights(self, batch):
     """Returns 1 for the tokens to predict."""
@@ -161,6 +188,25 @@ class Objective:
   def options(self):
     """Class of the task's options, or None."""
     return self.task.options_class
+
+
+def hidden_tokens(ids, is_hidden):
+  """Returns the three `masked_lm_` features [B, P] of certain tokens.
+
+  Args:
+    ids: int32 array [B, L].
+    is_hidden: bool array [B, L]; P is the most of them in a row.
+  """
+  numbers = is_hidden.sum(axis=1, keepdims=True)  # [B, 1]
+  is_label = np.arange(numbers.max()) < numbers  # [B, P]
+  first = np.argsort(~is_hidden, axis=1, kind="stable")
+  positions = np.where(is_label, first[:, : is_label.shape[1]], 0)
+  labels = np.take_along_axis(ids, positions, axis=1)
+  return {
+    features.MASKED_LM_POSITIONS: positions,
+    features.MASKED_LM_IDS: np.where(is_label, labels, 0),
+    features.MASKED_LM_WEIGHTS: is_label.astype(np.float32),
+  }
 
 
 def commonest_label_share(batches):

@@ -46,6 +46,7 @@ class LeftToRightTask(pretraining.PretrainingTask):
   can_pack = True
   token_loss = "language_model"
   short_names = {"language_model": "LM"}
+  predicts = "next_token"
 
   def __init__(self, config, data=None, options=None):
     super().__init__(config, data, options)
@@ -76,6 +77,15 @@ class LeftToRightTask(pretraining.PretrainingTask):
     if self.data.is_packed:
       prepared[features.SEQUENCE_IDS] = tf.cast(texts, tf.int32)
     return prepared
+
+  def hide(self, ids, is_hidden, mask_id):
+    """Returns rows as a batch; see `PretrainingTask`. Nothing is masked."""
+    del mask_id
+    rows = {features.INPUT_IDS: tf.RaggedTensor.from_tensor(ids)}
+    is_back = self.direction == "right_to_left"
+    labels = is_hidden[:, :-1] if is_back else is_hidden[:, 1:]
+    weights = tf.constant(labels, tf.float32)
+    return self.prepare(rows, None) | {features.MASKED_LM_WEIGHTS: weights}
 
   def _predictions(self, ids, are_neighbours):
     """Returns the three `masked_lm_` features [B, L - 1].
@@ -115,6 +125,7 @@ class RightToLeftTask(LeftToRightTask):
   """
 
   objective = direction = "right_to_left"
+  predicts = "previous_token"
 
 
 class BidirectionalPairTask(LeftToRightTask):

@@ -8,6 +8,7 @@ from keras_bert_impl import features, options
 from keras_bert_impl.tasks.basics import pretraining
 
 with epy.lazy_imports():
+  import numpy as np
   import tensorflow as tf
 
   from keras_bert_impl.models.pretraining import permutation
@@ -107,6 +108,34 @@ class PermutationTask(pretraining.PretrainingTask):
       features.SEGMENT_IDS: self._segments(ids, mask, has_pairs),
       features.PERMUTATION_ORDER: self._order(ids, mask, is_target, order_seed),
       **self._predictions(ids, is_target),
+    }
+
+  def hide(self, ids, is_hidden, mask_id):
+    """Returns rows as a batch; see `PretrainingTask`.
+
+    No token sees a hidden one, and each is predicted from all others. The
+    memory, where nothing is predicted, would leave out some: None.
+    """
+    del mask_id
+    if self.options.mem_len:
+      return None
+    ids, is_hidden = (np.roll(x, -1, axis=1) for x in (ids, is_hidden))
+    tokens = pretraining.hidden_tokens(ids, is_hidden)
+    is_label = tokens[features.MASKED_LM_WEIGHTS] > 0
+    positions = np.where(is_label, tokens[features.MASKED_LM_POSITIONS], -1)
+    mask = np.ones_like(ids)
+    rows = tokens | {
+      features.INPUT_IDS: ids,
+      features.INPUT_MASK: mask,
+      features.SEGMENT_IDS: self._segments(ids, mask, False),
+      features.PERMUTATION_ORDER: np.where(is_hidden, 0, -1),
+      features.MASKED_LM_POSITIONS: positions,
+    }
+    if self.options.bi_data:
+      rows[features.IS_REVERSED] = np.zeros(len(ids), np.int32)
+    return {
+      name: tf.constant(x) if x.dtype == np.float32 else tf.cast(x, tf.int32)
+      for name, x in rows.items()
     }
 
   def build_model(self):

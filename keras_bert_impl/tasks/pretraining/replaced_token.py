@@ -85,6 +85,7 @@ class ReplacedTokenTask(pretraining.PretrainingTask):
     "embedding_sharing": "shared",
   }
   short_names = {"masked_lm": "MLM", "replaced_token": "RTD"}
+  predicted_by = "generator"
 
   def __init__(self, config, data=None, options=None):
     super().__init__(config, data, options)
