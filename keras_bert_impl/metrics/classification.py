@@ -3,8 +3,8 @@
 Each takes the true and the predicted values, [N] both or, of several labels at
 once, [N, C] of 0 and 1, and returns a float; or also weights [..., N], how
 often each pair counts, and returns float64 [...], as `intervals.bootstrap`
-needs it. Where a score is undefined, because one side is
-constant or not finite, it is 0: such predictions are worth nothing.
+needs it. Where a score is undefined, because one side is constant or not
+finite, it is 0: such predictions are worth nothing.
 """
 
 import functools

@@ -47,10 +47,9 @@ def evaluate(config):
 def _report(folder, config, scores):
   """Writes and prints the scores, or None, of a checkpoint."""
   path = config.training.init_checkpoint
-  text = {"eval_text_file": config.data.eval_text_file}
   folder.results["eval"] = {"init_checkpoint": path}
   if scores:
-    folder.results["eval"]["standard"] = scores | text
+    folder.results["eval"]["standard"] = scores
   folder.save_results(vars(config.data) | vars(config.training))
   rows = [*pretraining_report.standard_scores(folder.results["eval"])]
   folder.write_report(

@@ -12,7 +12,7 @@ import os
 
 from absl import logging
 
-from keras_bert_impl import files
+from keras_bert_impl import files, heads
 from keras_bert_impl.checkpoints.descriptions import google_config
 from keras_bert_impl.runs.pretraining import (
   default_models,
@@ -191,7 +191,7 @@ def _vocabulary(text, data, output_dir):
 
 def _examples(objective, vocabulary):
   """Returns texts with masks, list of str, [] where nothing fills them."""
-  if "fill_mask" not in objective.servables:
+  if heads.FILL_MASK not in objective.servables:
     return []
   mask = vocabulary.mask_token
   return [text.replace("[MASK]", mask) for text in EXAMPLE_TEXT]

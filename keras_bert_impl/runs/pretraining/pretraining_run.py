@@ -119,8 +119,7 @@ class PretrainingRun:
     scores = rows and standard.evaluate(
       self.experiment, rows, config.training.eval_batch_size
     )
-    text = {"eval_text_file": config.data.eval_text_file}
-    return {"standard": scores | text} if scores else {}
+    return {"standard": scores} if scores else {}
 
   def export(self):
     """Exports the objective's heads as SavedModels, once per step."""

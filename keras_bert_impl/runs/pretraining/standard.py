@@ -37,12 +37,14 @@ class Rows(NamedTuple):
     is_masked: bool [R, L], the drawn tokens.
     num_bytes: int [R, L], how much of the text each token covers.
     vocabulary: `Vocabulary` of the ids.
+    origin: str, the files of the text.
   """
 
   ids: object
   is_masked: object
   num_bytes: object
   vocabulary: object
+  origin: str = ""
 
 
 def open_rows(data, vocabulary, model_type):
@@ -72,7 +74,7 @@ def open_rows(data, vocabulary, model_type):
       f"eval_text_file ({data.eval_text_file}) must fill a row of"
       f" max_seq_length ({data.max_seq_length}): give more text."
     )
-  return rows
+  return rows._replace(origin=data.eval_text_file)
 
 
 def read_passages(paths):
@@ -158,8 +160,8 @@ def evaluate(experiment, rows, batch_size):
   Returns:
     `accuracy`, `bits_per_token` and `bits_per_byte` of the tokens, which begin
     with "next_token_" or "previous_token_" for a language model; their
-    `intervals`, the numbers of tokens and of their bytes, and `predicted_by`.
-    None if the model cannot predict these tokens.
+    `intervals`, the numbers of tokens and of their bytes, `predicted_by` and
+    `eval_text_file`. None if the model cannot predict these tokens.
   """
   task = experiment.task
   if task.predicts == MASKED_TOKEN:
@@ -182,9 +184,13 @@ def evaluate(experiment, rows, batch_size):
   num_bytes = (rows.num_bytes * is_hidden).sum(axis=1)
   table = np.column_stack([np.concatenate(sums)[: len(num_bytes)], num_bytes])
   start = "" if task.predicts == MASKED_TOKEN else f"{task.predicts}_"
-  whose = {"predicted_by": task.predicted_by} if task.predicted_by else {}
   numbers = {"num_tokens": is_hidden.sum(), "num_bytes": num_bytes.sum()}
-  return _scores(table, start) | {k: int(x) for k, x in numbers.items()} | whose
+  return {
+    **_scores(table, start),
+    **{name: int(number) for name, number in numbers.items()},
+    **({"predicted_by": task.predicted_by} if task.predicted_by else {}),
+    "eval_text_file": rows.origin,
+  }
 
 
 def _sums(batch, outputs):
