@@ -224,8 +224,11 @@ def test_weights_alone_have_the_standard_scores_of_their_run(
     scripts.results(path)["eval"]["standard"]
     for path in (folder / "out", tmp_path)
   )
-  for score, value in first.items():
-    assert again[score] == pytest.approx(value, abs=1e-5), score
+  known, found = first.pop("intervals"), again.pop("intervals")
+  assert again == pytest.approx(first, abs=1e-5)
+  assert found.keys() == known.keys()
+  for score, interval in known.items():
+    assert found[score] == pytest.approx(interval, abs=1e-5), score
 
 
 @pytest.mark.parametrize(
