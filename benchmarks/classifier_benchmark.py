@@ -83,6 +83,7 @@ def ours(settings, train, test):
     learning_rate=settings.learning_rate,
     random_seed=settings.seed,
     use_bias_correction=True,
+    adam_epsilon=1e-8,  # Of the Trainer; BERT's 1e-6 is for 1e-4 and less.
     callbacks=[Callback()],
   )
   return clock, classifier.evaluate(*test)["accuracy"]
