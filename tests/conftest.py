@@ -17,10 +17,10 @@ _FIRST = (_SERVING, "tests/official_tasks/", "tests/training/")
 def pytest_xdist_auto_num_workers():
   """Returns the number of processes for `-n auto` and `-n logical`.
 
-  Half as many again as there are cores: tests of scripts wait for them.
+  At least two more than there are cores: tests of scripts wait for them.
   """
   cores = len(os.sched_getaffinity(0))
-  return cores + cores // 2
+  return cores + max(2, cores // 2)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -20,6 +20,8 @@ from tests.official_tasks import scripts
 from tests.tokenizers import vocabularies
 from tfrecords import masking_config
 
+pytestmark = pytest.mark.integration
+
 RECIPES = pathlib.Path(__file__).parents[1] / "docs/extending.md"
 
 

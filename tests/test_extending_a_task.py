@@ -3,6 +3,7 @@
 import random
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from keras_bert_impl import tokenizers
@@ -13,6 +14,8 @@ from keras_bert_impl.tasks import fine_tuning_tasks
 from keras_bert_impl.tasks.basics import fine_tuning as fine_tuning_lib
 from tests import several_scores
 from tests.runs.fine_tuning import toy
+
+pytestmark = pytest.mark.integration
 
 WORDS = ("cat", "dog", "house")
 

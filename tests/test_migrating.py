@@ -14,6 +14,8 @@ from keras_bert_impl.checkpoints.naming import mappings
 from keras_bert_impl.model_folders import conversion
 from tests import migrating
 
+pytestmark = pytest.mark.integration
+
 # {folder in the page: model with random weights}.
 MODELS = {
   "bert-base-uncased": "bert_pretraining",

@@ -14,6 +14,8 @@ import pytest
 from keras_bert_impl import __main__ as command_line
 from tests import test_documents
 
+pytestmark = pytest.mark.integration
+
 ROOT = pathlib.Path(__file__).parents[1]
 PACKAGES = ("keras_bert_impl", "official_tasks", "tfrecords")
 

@@ -9,6 +9,8 @@ from keras_bert_impl.checkpoints.naming import mappings
 from tests import installed, slow, small_data, test_documents
 from tests.official_tasks import scripts
 
+pytestmark = pytest.mark.integration
+
 
 def python_of(page):
   """Returns all Python code of a page, one block after the other."""

@@ -136,6 +136,7 @@ class Interrupt(keras.callbacks.Callback):
     signal.raise_signal(signal.SIGINT)
 
 
+@pytest.mark.integration
 def test_an_interrupted_run_ends_with_the_bits_of_the_script(
   script_run, checkpoint, tmp_path
 ):
@@ -196,6 +197,7 @@ def test_the_scripts_of_other_kinds_train_the_same_bits(
   check_same(tmp_path / "fit", tmp_path / "script")
 
 
+@pytest.mark.integration
 def test_without_a_folder_nothing_is_left(checkpoint, tmp_path, monkeypatch):
   monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
   monkeypatch.chdir(tmp_path)
@@ -225,6 +227,7 @@ def test_data_come_in_many_forms(checkpoint, data):
   assert made._examples(data()) == made._examples(TEXTS, LABELS)
 
 
+@pytest.mark.integration
 def test_scores_of_pairs(checkpoint):
   made = kb.TextClassifier.from_checkpoint(
     checkpoint, labels=None, max_seq_length=16

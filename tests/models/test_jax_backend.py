@@ -11,6 +11,8 @@ import pytest
 
 from tests.models import every_model
 
+pytestmark = pytest.mark.integration
+
 ROOT = pathlib.Path(__file__).parents[2]
 
 PARITY = ROOT / "tests/data/parity"

@@ -15,6 +15,8 @@ from keras_bert_impl.checkpoints.naming import mappings
 from tests import slow
 from tests.models import opening_memory
 
+pytestmark = pytest.mark.integration
+
 # As MiniLM: half of its 91 MB are one table.
 CONFIG = configs.EncoderConfig(
   vocab_size=30522,

@@ -13,6 +13,8 @@ from keras_bert_impl import locks
 from keras_bert_impl.training import distribution
 from tests.official_tasks import scripts, test_run_pretraining
 
+pytestmark = pytest.mark.integration
+
 NUM_STEPS = 60
 
 

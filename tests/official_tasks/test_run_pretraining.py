@@ -348,6 +348,7 @@ def check_default(output_dir, outcome, steps, is_first):
   assert ("Gathering the documentation" in err) == is_first
 
 
+@pytest.mark.integration
 def test_the_default_runs_from_nothing_and_goes_on(tmp_path):
   values = {"output_dir": tmp_path / "out", "do_export": False}
   outcomes = scripts.run_all(

@@ -20,6 +20,8 @@ from tensorflow_serving.config import model_server_config_pb2  # noqa: E402
 from keras_bert_impl.serving.local import loading  # noqa: E402
 from tests.serving.loaders import prediction_service  # noqa: E402
 
+pytestmark = pytest.mark.integration
+
 ROOT = pathlib.Path(__file__).parents[2]
 SNIPPETS = [
   snippet
