@@ -204,7 +204,7 @@ def _parse_flags(argv):
     if argument.startswith("-")
   }
   if asked & (_HELP | _FULL_HELP):
-    print(_help(is_full=bool(asked & _FULL_HELP)))
+    _print_whole(_help(is_full=bool(asked & _FULL_HELP)))
     sys.exit(0)
   try:
     rest = flags.FLAGS(argv)
@@ -218,6 +218,14 @@ def _parse_flags(argv):
     text = _one_line(error).rstrip(".")
     sys.stderr.write(f"Error: {text}. See --help for the flags.\n")
     sys.exit(EXIT_BAD_FLAGS)
+
+
+def _print_whole(text):
+  """Prints a text, to a reader that may leave before its end."""
+  try:
+    print(text, flush=True)
+  except BrokenPipeError:  # As `head` does; Python would print once more.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _configure_output():

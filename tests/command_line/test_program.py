@@ -142,6 +142,18 @@ def test_help_and_a_typo_are_answered_before_anything_heavy_is_imported(script):
   assert "no_such_flag" in err and err.count("\n") == 1
 
 
+def test_help_ends_quietly_where_nobody_reads_on():
+  reader, writer = os.pipe()
+  os.close(reader)
+  done = subprocess.run(
+    scripts.command("run_pretraining", help=True),
+    stdout=writer,
+    stderr=subprocess.PIPE,
+  )
+  os.close(writer)
+  assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_every_number_of_every_script_has_a_range_with_two_ends():
   assert all_scripts.told()[""] > 60
 
