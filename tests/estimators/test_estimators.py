@@ -197,14 +197,18 @@ def test_the_scripts_of_other_kinds_train_the_same_bits(
   check_same(tmp_path / "fit", tmp_path / "script")
 
 
-@pytest.mark.integration
-def test_without_a_folder_nothing_is_left(checkpoint, tmp_path, monkeypatch):
+def test_it_is_fitted_again_and_leaves_nothing(
+  checkpoint, tmp_path, monkeypatch
+):
   monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
   monkeypatch.chdir(tmp_path)
   made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
   made.fit(TEXTS, LABELS, epochs=1)
-  made.fit(TEXTS, LABELS, epochs=1)  # From the weights that it has now.
+  first = made.predict("good")
+  made.fit(TEXTS, LABELS, epochs=1, learning_rate=1e-2)  # It goes on.
   assert len(list(tmp_path.iterdir())) == 1
+  opened = kb.TextClassifier.from_checkpoint(made.checkpoint)
+  assert made.predict("good") == opened.predict("good") != first
   del made
   gc.collect()
   assert not list(tmp_path.iterdir())

@@ -6,12 +6,8 @@ import pathlib
 import subprocess
 import sys
 
-import pytest
-
 import keras_bert_impl as kb
 from tests.tokenizers import vocabularies
-
-pytestmark = pytest.mark.integration
 
 TEXTS = ["the cat sat", "A [MASK] film, so good!", "", "고양이가 앉았다 x"]
 

@@ -16,8 +16,6 @@ from tests import architectures
 from tests.official_tasks import scripts
 from tests.training import replica_equality
 
-pytestmark = pytest.mark.integration
-
 needs_compiler = pytest.mark.skipif(
   importlib.util.find_spec("libtpu") is None
   or importlib.util.find_spec("jax") is None,

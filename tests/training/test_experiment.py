@@ -56,6 +56,15 @@ def test_nothing_happens_before_it_is_started(tmp_path):
   assert (tmp_path / "run/run_config.json").exists()
 
 
+def test_what_follows_a_checkpoint_follows_the_one_resumed_from(run):
+  judged = []
+  make(run, num_train_steps=4).train(
+    tiny.dataset(4).skip, after_save=lambda step: not judged.append(step)
+  )
+  assert judged == [2]
+  assert make(run, num_train_steps=4).loop.step == 2  # True ends the training.
+
+
 def test_a_prolonged_run_says_what_becomes_of_its_schedule(run, trained):
   assert trained(run, num_train_steps=4) == [
     "Another schedule from step 2 on: num_train_steps=4, num_warmup_steps=1,"

@@ -1,7 +1,9 @@
 """The data and models of run_pretraining.py without data, by objective."""
 
 import dataclasses
+import glob
 import itertools
+import pathlib
 
 import numpy as np
 import pytest
@@ -19,8 +21,8 @@ from keras_bert_impl.tasks.basics import pretraining
 from keras_bert_impl.tokenizers.formats import vocabularies
 from keras_bert_impl.training import training_config
 from tests import slow
-from tfrecords import masking_config
-from tfrecords.text import python_documentation
+from tfrecords import manifest, masking_config
+from tfrecords.text import python_documentation, sources
 
 # The vocabularies that the papers' releases have.
 KINDS = {
@@ -154,3 +156,29 @@ def test_a_vocabulary_and_a_model_that_are_given_are_used(config, tmp_path):
   assert (found.size, encoder.vocab_size) == (57, 100)
   assert not (tmp_path / "vocab.json").exists()
   assert not (tmp_path / "bert_config.json").exists()
+
+
+def test_a_second_run_keeps_what_is_there(config, corpus, tmp_path):
+  given = config("spanbert")
+  files = default_pretraining.write(given)
+  model = tmp_path / "bert_config.json"
+  model.write_text(model.read_text().replace("0.05", "0.04"))  # By a user.
+  before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
+  assert default_pretraining.write(given) == files
+  assert {path: path.read_bytes() for path in before} == before
+
+
+def test_what_is_held_out_is_not_trained_on(config, corpus):
+  files = default_pretraining.write(config("spanbert"))
+  train, held_out = corpus
+  assert not {*train} & {*held_out}
+  for records, text in (("input_file", train), ("eval_input_file", held_out)):
+    shards = map(manifest.read, glob.glob(files[records]))
+    number = sum(shard["num_documents"] for shard in shards if shard)
+    assert number == len([*sources.iter_documents(text)])
+
+
+def test_the_text_is_gathered_once(corpus, monkeypatch):
+  folder = pathlib.Path(corpus[0][0]).parent
+  monkeypatch.setattr(python_documentation, "write_corpus", None)
+  assert default_pretraining.corpus(str(folder)) == corpus
