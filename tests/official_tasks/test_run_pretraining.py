@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert_impl import configs
 from keras_bert_impl.checkpoints.formats import tf_format
 from keras_bert_impl.metrics import intervals
 from keras_bert_impl.runs.pretraining import (
+  default_models,
   default_pretraining,
   pretraining_run,
 )
@@ -359,6 +361,30 @@ def test_the_default_runs_from_nothing_and_goes_on(tmp_path):
   for steps, outcome in outcomes.items():
     check_default(tmp_path / "out", outcome, 3, is_first=steps == 2)
   assert "Resuming at step 2" in outcomes[3][2]
+
+
+def test_a_recipe_sets_what_is_not_given(data, tmp_path):
+  values = {"recipe": "fast", "num_train_steps": 2, "do_export": False}
+  given = flags(data, tmp_path / "given", optimizer="lamb", **values)
+  del given["bert_config_file"]
+  given |= {"objective": "bert", "vocab_file": data / "vocab.txt"}
+  outcomes = scripts.run_all(
+    "run_pretraining",
+    {"text": values | {"output_dir": tmp_path / "text"}, "given": given},
+    shrink_default,
+  )
+  recipe = default_models.RECIPES["fast"]
+  preset = configs.EncoderConfig.preset(recipe.preset)
+  for name, own in (("text", {}), ("given", given)):
+    status, out, err = outcomes[name]
+    assert status == 0, err
+    found = scripts.results(tmp_path / name)["configuration"]
+    expected = recipe.flags | {k: own[k] for k in recipe.flags if k in own}
+    assert {k: found[k] for k in expected} == expected
+    for flag, value in expected.items():
+      assert f"--{flag}={value}" in out
+    model = json.loads((tmp_path / name / "bert_config.json").read_text())
+    assert model["model_type"] == preset.model_type
 
 
 def test_a_default_that_makes_no_sense_is_refused_before_it_is_prepared(

@@ -1,7 +1,8 @@
-"""The small models of run_pretraining.py without data, one for each objective.
+"""The small models of run_pretraining.py, by objective and by recipe.
 
-Each is of the family of the objective's paper: its preset in small, the kind of
-vocabulary that its releases have, and what its training has of its own.
+Without a recipe, a model is of the family of the objective's paper: its preset
+in small, the kind of vocabulary that its releases have, and what its training
+has of its own.
 """
 
 import dataclasses
@@ -15,13 +16,13 @@ _NUM_LAYERS = 2
 
 @dataclasses.dataclass(frozen=True)
 class DefaultModel:
-  """What the default run of an objective has of its own.
+  """What a run of an objective or a recipe has of its own.
 
   Attributes:
     preset: str, of `configs.PRESETS`.
     tokenizer: str, of `vocabulary_learning.methods.METHODS`.
     config: {field of `EncoderConfig`: value}, in place of the preset's.
-    flags: {flag of run_pretraining.py: value}, in place of
+    flags: {flag of run_pretraining.py: value}, in place of its defaults and of
       `default_pretraining.FLAG_VALUES`.
   """
 
@@ -76,20 +77,41 @@ MODELS = {
   ),
 }
 
+# What learned most in equal time: docs/recipes.md has the search.
+RECIPES = {
+  "fast": DefaultModel(
+    "modernbert_base",
+    flags={
+      "objective": "modernbert",
+      "optimizer": "muon",
+      "learning_rate": 5e-3,
+    },
+  ),
+}
 
-def encoder_config(objective, vocab_size, max_seq_length):
-  """Returns the `EncoderConfig` of the model of an objective.
+
+def of_flags(recipe, objective):
+  """Returns the `DefaultModel` of --recipe and --objective.
+
+  Args:
+    recipe: str, of `RECIPES`, or "paper".
+    objective: str, of `MODELS`; a recipe has its own.
+  """
+  return RECIPES.get(recipe) or MODELS[objective]
+
+
+def encoder_config(model, vocab_size, max_seq_length):
+  """Returns the `EncoderConfig` of a `DefaultModel`.
 
   Differs from the presets but for the size: no dropout, because two epochs do
   not overfit, and a larger initializer_range, because 0.02 suits 768 units and
   slows 128 down.
 
   Args:
-    objective: str, of `MODELS`.
+    model: `DefaultModel`.
     vocab_size: int, of its vocabulary.
     max_seq_length: int.
   """
-  model = MODELS[objective]
   preset = configs.EncoderConfig.preset(model.preset)
 
   def shrunk(size):

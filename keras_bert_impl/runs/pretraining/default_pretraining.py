@@ -58,6 +58,19 @@ EXAMPLE_TEXT = (
 )
 
 
+def take_recipe(flag_values):
+  """Sets the flags of --recipe that the user has not set, and prints all.
+
+  Args:
+    flag_values: absl `FlagValues` of run_pretraining.py.
+  """
+  recipe = flag_values.recipe
+  names = default_models.of_flags(recipe, flag_values.objective).flags
+  _set(flag_values, names)
+  values = [f"--{name}={flag_values[name].value}" for name in names]
+  print(f"--recipe={recipe} stands for: {' '.join(values)}")
+
+
 def prepare(flag_values):
   """Writes the data and sets the flags that the user has not set.
 
@@ -69,7 +82,7 @@ def prepare(flag_values):
   Raises:
     ValueError: flags, model and folder do not fit together.
   """
-  own = default_models.MODELS[flag_values.objective].flags
+  own = default_models.of_flags(flag_values.recipe, flag_values.objective).flags
   _set(flag_values, FLAG_VALUES | own | {"output_dir": OUTPUT_DIR})
   # A shorter --num_train_steps needs a shorter warm-up.
   steps = min(flag_values.num_warmup_steps, flag_values.num_train_steps // 10)
@@ -86,6 +99,25 @@ def prepare(flag_values):
     max_seq_length=length,
   )
   _set(flag_values, write(config))
+
+
+def prepare_model(flag_values):
+  """Writes the recipe's model for records that are given, and sets its flag.
+
+  Args:
+    flag_values: absl `FlagValues` of run_pretraining.py.
+
+  Raises:
+    ValueError: the folder belongs to a run of another objective or length.
+  """
+  config = pretraining_config.from_flags()
+  data, output_dir = config.data, config.training.output_dir
+  path = vocabulary_files.find_file(data.vocab_file)
+  vocabulary = vocabularies.Vocabulary.load(path)
+  run_configuration.claim(
+    output_dir, objective=data.objective, max_seq_length=data.max_seq_length
+  )
+  _set(flag_values, {"bert_config_file": write_model(config, vocabulary)})
 
 
 def write(config):
@@ -108,17 +140,28 @@ def write(config):
   os.makedirs(records, exist_ok=True)
   _records(train_text, vocabulary, data, train, NUM_SHARDS)
   _records(held_out_text, vocabulary, data, held_out, 1)
-  config_file = os.path.join(output_dir, google_config.FILE_NAME)
-  if not data.bert_config_file and not os.path.exists(config_file):
-    _model(data, vocabulary.size).to_json_file(config_file)
   return {
     "input_file": f"{train}-*",
     "eval_input_file": held_out,
     "eval_text_file": ",".join(held_out_text),
-    "bert_config_file": config_file,
+    "bert_config_file": write_model(config, vocabulary),
     "vocab_file": vocabulary.origin,
     "example_text": _examples(config.objective, vocabulary),
   }
+
+
+def write_model(config, vocabulary):
+  """Writes the model of an objective or recipe; returns the file's path.
+
+  Args:
+    config: `pretraining_config.PretrainingConfig`; a model that it names, and
+      one that its folder has, is kept.
+    vocabulary: `Vocabulary`.
+  """
+  path = os.path.join(config.training.output_dir, google_config.FILE_NAME)
+  if not config.data.bert_config_file and not os.path.exists(path):
+    _model(config.data, vocabulary.size).to_json_file(path)
+  return path
 
 
 def corpus(folder):
@@ -174,7 +217,7 @@ def _vocabulary(text, data, output_dir):
   else:
     size = min(VOCAB_SIZE, model.vocab_size)
     logging.info("Learning a vocabulary of %d tokens.", size)
-    method = methods.METHODS[default_models.MODELS[data.objective].tokenizer]
+    method = methods.METHODS[_chosen(data).tokenizer]
     options = default_models.tokenizer_options(method, model.model_type)
     vocabulary = method.learner.learn(
       itertools.chain.from_iterable(sources.iter_documents(text)),
@@ -197,12 +240,17 @@ def _examples(objective, vocabulary):
   return [text.replace("[MASK]", mask) for text in EXAMPLE_TEXT]
 
 
+def _chosen(data):
+  """Returns the `DefaultModel` of a `DataConfig`."""
+  return default_models.of_flags(data.recipe, data.objective)
+
+
 def _model(data, vocab_size):
   """Returns the `EncoderConfig` that is given, or the objective's."""
   if data.bert_config_file:
     return google_config.read(data.bert_config_file)
   return default_models.encoder_config(
-    data.objective, vocab_size, data.max_seq_length
+    _chosen(data), vocab_size, data.max_seq_length
   )
 
 

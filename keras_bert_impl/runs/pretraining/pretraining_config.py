@@ -8,6 +8,9 @@ from keras_bert_impl.tasks import objectives
 from keras_bert_impl.training import training_config
 from tfrecords import masking_config
 
+PAPER = "paper"
+RECIPES = (PAPER, "fast")
+
 
 @dataclasses.dataclass(frozen=True)
 class DataConfig:
@@ -15,7 +18,7 @@ class DataConfig:
 
   Raises:
     ValueError: input_file is given without training and evaluation, or without
-      bert_config_file.
+      a model: bert_config_file, or a recipe and vocab_file.
   """
 
   input_file: str | None = options.common(
@@ -44,6 +47,13 @@ class DataConfig:
     "bert",
     "Pre-training objective and its masking.",
     tuple(objectives.OBJECTIVES),
+  )
+  recipe: str = options.common(
+    PAPER,
+    "Defaults of the flags that are not given: paper, those of the objective's"
+    " paper; fast, the objective, model and training that learned most in a few"
+    " minutes (docs/recipes.md).",
+    RECIPES,
   )
   max_seq_length: int = options.common(
     128, "Maximum tokens per example.", interval=options.SEQ_LENGTHS
@@ -74,7 +84,13 @@ class DataConfig:
     if self.input_file and not self.do_train and not self.do_eval:
       raise ValueError("at least one of --do_train and --do_eval must be True.")
     if self.input_file and not self.bert_config_file:
-      raise ValueError("--bert_config_file must be given with --input_file.")
+      if self.recipe == PAPER:
+        raise ValueError("--bert_config_file must be given with --input_file.")
+      if not self.vocab_file:
+        raise ValueError(
+          f"--recipe={self.recipe} with --input_file needs the --vocab_file of"
+          " the records to make a model, or a --bert_config_file."
+        )
 
   @property
   def has_text_alone(self):
