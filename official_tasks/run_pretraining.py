@@ -63,7 +63,8 @@ def _run(config, strategy, started):
   if config.data.has_text_alone:
     checkpoint_evaluation.evaluate(config)
     return
-  if config.data.input_file is None:
+  is_default = config.data.input_file is None
+  if is_default:
     default_pretraining.prepare(FLAGS)
   elif config.data.bert_config_file is None:
     default_pretraining.prepare_model(FLAGS)
@@ -78,6 +79,8 @@ def _run(config, strategy, started):
     if data.do_train and data.do_export:
       run.export()
     run.report()
+    if is_default and data.recipe == pretraining_config.PAPER:
+      print(default_pretraining.ADVICE)
     print(f"Finished after {time.monotonic() - started:.0f} s.")
   # A chief that fails in its last work is started again, and needs them.
   distribution.wait_for_all(strategy)

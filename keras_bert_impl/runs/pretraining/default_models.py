@@ -33,7 +33,10 @@ class DefaultModel:
 
 
 MODELS = {
-  "bert": DefaultModel("bert_tiny"),
+  # What learned most and leaves encoder and losses as they are.
+  "bert": DefaultModel(
+    "bert_tiny", flags={"optimizer": "muon", "learning_rate": 5e-3}
+  ),
   "roberta": DefaultModel("roberta_base", "byte_bpe"),
   "albert": DefaultModel(
     "albert_base_v2",
