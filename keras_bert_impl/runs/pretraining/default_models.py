@@ -88,6 +88,8 @@ RECIPES = {
       "objective": "modernbert",
       "optimizer": "muon",
       "learning_rate": 5e-3,
+      "mask_token_prob": 1.0,
+      "random_token_prob": 0.0,
     },
   ),
 }
