@@ -69,10 +69,11 @@ def take_recipe(flag_values):
     flag_values: absl `FlagValues` of run_pretraining.py.
   """
   recipe = flag_values.recipe
-  names = default_models.of_flags(recipe, flag_values.objective).flags
-  _set(flag_values, names)
-  values = [f"--{name}={flag_values[name].value}" for name in names]
-  print(f"--recipe={recipe} stands for: {' '.join(values)}")
+  model = default_models.of_flags(recipe, flag_values.objective)
+  _set(flag_values, model.flags)
+  values = [f"--{name}={flag_values[name].value}" for name in model.flags]
+  given = flag_values.bert_config_file or f"{model.preset} in small"
+  print(f"--recipe={recipe}: {' '.join(values)}; the model: {given}.")
 
 
 def prepare(flag_values):
