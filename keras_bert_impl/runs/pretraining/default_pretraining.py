@@ -52,7 +52,7 @@ FLAG_VALUES = {
 }
 ADVICE = (
   "What learns most: --recipe=fast predicted 34 % of the standard tokens after"
-  " 2,000 steps, where the default predicted 21 % (docs/recipes.md)."
+  " 2,000 steps, where the default predicted 24 % (docs/recipes.md)."
 )
 EXAMPLE_TEXT = (
   "Returns the [MASK] of the array.",

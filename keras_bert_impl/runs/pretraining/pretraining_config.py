@@ -50,8 +50,8 @@ class DataConfig:
   )
   recipe: str = options.common(
     PAPER,
-    "Defaults of the flags that are not given: paper, those of the objective's"
-    " paper; fast, the objective, model and training that learned most in a few"
+    "Defaults of the flags that are not given: paper, those of --helpfull;"
+    " fast, the objective, model and training that learned most in a few"
     " minutes (docs/recipes.md).",
     RECIPES,
   )
