@@ -164,6 +164,12 @@ class RelativeEmbeddings(layer.Layer):
       table = self.layer_norm(table, training=training)
     return table
 
+  def compute_output_spec(self, hidden, training=False):
+    """Returns the shape and dtype of `call`, for lengths that JAX traces."""
+    length = hidden.shape[1]
+    rows = None if length is None else 2 * _least(length, self.num_distances)
+    return keras.KerasTensor((rows, hidden.shape[-1]), self.compute_dtype)
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class DisentangledBias(self_attention.AttentionKind):
