@@ -124,7 +124,9 @@ def test_jax_computes_the_same_as_tensorflow(tmp_path, names):
   assert result.returncode == 0, result.stderr
   for name, outputs in expected.items():
     found = np.load(tmp_path / f"{name}.outputs.npz")
+    # Processors with products of bfloat16 sum them in another order.
+    atol = 4e-2 if "mixed" in name else 1e-5
     for key in set(outputs) - set(every_model.DRAWN):
       np.testing.assert_allclose(
-        found[key], outputs[key], atol=1e-5, err_msg=f"{name} {key}"
+        found[key], outputs[key], atol=atol, err_msg=f"{name} {key}"
       )
