@@ -16,7 +16,7 @@ pytestmark = pytest.mark.integration
 ROOT = pathlib.Path(__file__).parents[2]
 
 PARITY = ROOT / "tests/data/parity"
-FAST = ["bert", "packed_long"]
+FAST = ["bert", "packed_long", "deberta"]
 OTHERS = [name for name in every_model.MODELS if name not in FAST]
 
 PROGRAM = """
