@@ -66,9 +66,7 @@ def _run(config, strategy, started):
   is_default = config.data.input_file is None
   if is_default:
     default_pretraining.prepare(FLAGS)
-  elif config.data.bert_config_file is None:
-    default_pretraining.prepare_model(FLAGS)
-  config = pretraining_config.from_flags()
+    config = pretraining_config.from_flags()
   run = pretraining_run.PretrainingRun(config)
   data = config.data
   if data.do_train:

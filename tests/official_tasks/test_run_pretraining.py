@@ -395,6 +395,7 @@ def test_a_default_that_makes_no_sense_is_refused_before_it_is_prepared(
   (folder / "run_config.json").write_text('{"objective": "bert"}')
   model = {"bert_config_file": data / "bert_config.json"}
   long = {"max_seq_length": 10 * scripts.LENGTH}
+  none = {"recipe": "fast", "input_file": tmp_path / "none", "do_train": True}
   scripts.check_mistakes(
     "run_pretraining",
     [
@@ -407,6 +408,8 @@ def test_a_default_that_makes_no_sense_is_refused_before_it_is_prepared(
       ({"objective": "xlnet", "mem_len": 64}, "mem_len (64) must be below"),
       ({"objective": "elmo", "masked_lm_prob": 0.3}, "must be left out"),
       ({"vocab_file": tmp_path / "none.txt"}, "none.txt"),
+      (none, "--recipe=fast with --input_file needs the --vocab_file"),
+      (none | {"vocab_file": data / "vocab.txt"}, "matches no file"),
     ],
     lambda **values: {"output_dir": tmp_path / "new"} | values,
   )

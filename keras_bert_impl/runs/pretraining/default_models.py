@@ -8,6 +8,7 @@ has of its own.
 import dataclasses
 
 from keras_bert_impl import configs, families
+from keras_bert_impl.checkpoints.descriptions import google_config
 from keras_bert_impl.tokenizers.formats import vocabulary_files
 
 _HIDDEN_SIZE = 128
@@ -94,14 +95,25 @@ RECIPES = {
 }
 
 
-def of_flags(recipe, objective):
-  """Returns the `DefaultModel` of --recipe and --objective.
+def of_data(data):
+  """Returns the `DefaultModel` of a run's `recipe` and `objective`.
 
   Args:
-    recipe: str, of `RECIPES`, or "paper".
-    objective: str, of `MODELS`; a recipe has its own.
+    data: `pretraining_config.DataConfig`, or flags that have these names.
   """
-  return RECIPES.get(recipe) or MODELS[objective]
+  return RECIPES.get(data.recipe) or MODELS[data.objective]
+
+
+def encoder_of(data, vocab_size):
+  """Returns the `EncoderConfig` that is given, or the `DefaultModel`'s.
+
+  Args:
+    data: `pretraining_config.DataConfig`.
+    vocab_size: int, of the vocabulary of a model that is not given.
+  """
+  if data.bert_config_file:
+    return google_config.read(data.bert_config_file)
+  return encoder_config(of_data(data), vocab_size, data.max_seq_length)
 
 
 def encoder_config(model, vocab_size, max_seq_length):

@@ -69,7 +69,7 @@ def take_recipe(flag_values):
     flag_values: absl `FlagValues` of run_pretraining.py.
   """
   recipe = flag_values.recipe
-  model = default_models.of_flags(recipe, flag_values.objective)
+  model = default_models.of_data(flag_values)
   _set(flag_values, model.flags)
   values = [f"--{name}={flag_values[name].value}" for name in model.flags]
   given = flag_values.bert_config_file or f"{model.preset} in small"
@@ -87,7 +87,7 @@ def prepare(flag_values):
   Raises:
     ValueError: flags, model and folder do not fit together.
   """
-  own = default_models.of_flags(flag_values.recipe, flag_values.objective).flags
+  own = default_models.of_data(flag_values).flags
   _set(flag_values, FLAG_VALUES | own | {"output_dir": OUTPUT_DIR})
   # A shorter --num_train_steps needs a shorter warm-up.
   steps = min(flag_values.num_warmup_steps, flag_values.num_train_steps // 10)
@@ -104,25 +104,6 @@ def prepare(flag_values):
     max_seq_length=length,
   )
   _set(flag_values, write(config))
-
-
-def prepare_model(flag_values):
-  """Writes the recipe's model for records that are given, and sets its flag.
-
-  Args:
-    flag_values: absl `FlagValues` of run_pretraining.py.
-
-  Raises:
-    ValueError: the folder belongs to a run of another objective or length.
-  """
-  config = pretraining_config.from_flags()
-  data, output_dir = config.data, config.training.output_dir
-  path = vocabulary_files.find_file(data.vocab_file)
-  vocabulary = vocabularies.Vocabulary.load(path)
-  run_configuration.claim(
-    output_dir, objective=data.objective, max_seq_length=data.max_seq_length
-  )
-  _set(flag_values, {"bert_config_file": write_model(config, vocabulary)})
 
 
 def write(config):
@@ -145,28 +126,17 @@ def write(config):
   os.makedirs(records, exist_ok=True)
   _records(train_text, vocabulary, data, train, NUM_SHARDS)
   _records(held_out_text, vocabulary, data, held_out, 1)
+  config_file = os.path.join(output_dir, google_config.FILE_NAME)
+  if not data.bert_config_file and not os.path.exists(config_file):
+    default_models.encoder_of(data, vocabulary.size).to_json_file(config_file)
   return {
     "input_file": f"{train}-*",
     "eval_input_file": held_out,
     "eval_text_file": ",".join(held_out_text),
-    "bert_config_file": write_model(config, vocabulary),
+    "bert_config_file": config_file,
     "vocab_file": vocabulary.origin,
     "example_text": _examples(config.objective, vocabulary),
   }
-
-
-def write_model(config, vocabulary):
-  """Writes the model of an objective or recipe; returns the file's path.
-
-  Args:
-    config: `pretraining_config.PretrainingConfig`; a model that it names, and
-      one that its folder has, is kept.
-    vocabulary: `Vocabulary`.
-  """
-  path = os.path.join(config.training.output_dir, google_config.FILE_NAME)
-  if not config.data.bert_config_file and not os.path.exists(path):
-    _model(config.data, vocabulary.size).to_json_file(path)
-  return path
 
 
 def corpus(folder):
@@ -195,7 +165,9 @@ def _check_files(config):
   if data.vocab_file:
     path = vocabulary_files.find_file(data.vocab_file)
     vocabulary = vocabularies.Vocabulary.load(path)
-  model = _model(data, vocabulary.size if vocabulary else VOCAB_SIZE)
+  model = default_models.encoder_of(
+    data, vocabulary.size if vocabulary else VOCAB_SIZE
+  )
   pretraining_run.check_sizes(data, model, vocabulary)
   of_length = pretraining.PretrainingData(data.max_seq_length)
   config.objective.task(model, of_length, config.options)
@@ -214,7 +186,7 @@ def _vocabulary(text, data, output_dir):
     return vocabularies.Vocabulary.load(path)
   except FileNotFoundError:
     pass
-  model = _model(data, VOCAB_SIZE)
+  model = default_models.encoder_of(data, VOCAB_SIZE)
   if data.vocab_file:
     path = vocabulary_files.find_file(data.vocab_file)
     options = tokenizer_options.resolve(path, model.model_type)
@@ -222,7 +194,7 @@ def _vocabulary(text, data, output_dir):
   else:
     size = min(VOCAB_SIZE, model.vocab_size)
     logging.info("Learning a vocabulary of %d tokens.", size)
-    method = methods.METHODS[_chosen(data).tokenizer]
+    method = methods.METHODS[default_models.of_data(data).tokenizer]
     options = default_models.tokenizer_options(method, model.model_type)
     vocabulary = method.learner.learn(
       itertools.chain.from_iterable(sources.iter_documents(text)),
@@ -243,20 +215,6 @@ def _examples(objective, vocabulary):
     return []
   mask = vocabulary.mask_token
   return [text.replace("[MASK]", mask) for text in EXAMPLE_TEXT]
-
-
-def _chosen(data):
-  """Returns the `DefaultModel` of a `DataConfig`."""
-  return default_models.of_flags(data.recipe, data.objective)
-
-
-def _model(data, vocab_size):
-  """Returns the `EncoderConfig` that is given, or the objective's."""
-  if data.bert_config_file:
-    return google_config.read(data.bert_config_file)
-  return default_models.encoder_config(
-    _chosen(data), vocab_size, data.max_seq_length
-  )
 
 
 def _records(text, vocabulary, data, output_file, num_shards):

@@ -5,10 +5,11 @@ import os
 
 from absl import logging
 
-from keras_bert_impl.checkpoints.descriptions import google_config, vocab_size
+from keras_bert_impl.checkpoints.descriptions import vocab_size
 from keras_bert_impl.model_folders import run_folder
 from keras_bert_impl.reports import report_page
 from keras_bert_impl.runs.pretraining import (
+  default_models,
   pretraining_records,
   pretraining_report,
   standard,
@@ -39,7 +40,7 @@ class PretrainingRun:
 
   def __init__(self, config):
     self.config = config
-    self.encoder_config = google_config.read(config.data.bert_config_file)
+    self.encoder_config = _encoder_config(config.data)
     self.vocabulary = _find_vocabulary(
       config.data, self.encoder_config.model_type
     )
@@ -238,6 +239,19 @@ def _import_exports(consequence):
     )
     return None
   return exports
+
+
+def _encoder_config(data):
+  """Returns the `EncoderConfig` that is given, or a recipe's."""
+  # A recipe makes its model for a vocabulary, which has to be given then.
+  size = (
+    None
+    if data.bert_config_file
+    else vocabularies.Vocabulary.load(
+      vocabulary_files.find_file(data.vocab_file)
+    ).size
+  )
+  return default_models.encoder_of(data, size)
 
 
 def _find_vocabulary(data, model_type):

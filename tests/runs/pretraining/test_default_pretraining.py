@@ -54,7 +54,12 @@ def test_each_recipe_has_defaults_or_is_the_papers():
 
 @pytest.mark.parametrize("name", [*KINDS, "fast"])
 def test_the_model_of_an_objective_is_small_and_can_learn_it(name):
-  chosen = default_models.of_flags(name, name)
+  recipe = name if name in default_models.RECIPES else "paper"
+  chosen = default_models.of_data(
+    pretraining_config.DataConfig(
+      recipe=recipe, objective="bert" if recipe == name else name
+    )
+  )
   name = chosen.flags.get("objective", name)
   config = default_models.encoder_config(chosen, 600, 24)
   assert config.max_sequence_length >= 24
