@@ -98,6 +98,7 @@ class Experiment:
         "objective": model.objective,
         "input_file": self._records_file(model, "train"),
         "eval_input_file": held_out or None,
+        "eval_text_file": self.held_out_text or None,
         "bert_config_file": self.join("configs", model.name, _CONFIG),
         "vocab_file": self.vocab_file,
         "output_dir": folder,

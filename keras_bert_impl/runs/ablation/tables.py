@@ -34,12 +34,17 @@ def _table(name, title, columns, rows, **options):
     name: str.
     title: str.
     columns: tuple of str, those that have published scores.
-    rows: iterable of (name, `Pretraining`, published scores) and, if need be,
-      {other field of `Row`: value}.
+    rows: iterable of (name, `Pretraining`, published scores or ()) and, if need
+      be, {other field of `Row`: value}.
     **options: other fields of `Table`.
   """
   made = [
-    Row(row, model, dict(zip(columns, scores, strict=True)), **dict(*more))
+    Row(
+      row,
+      model,
+      dict(zip(columns, scores, strict=True)) if scores else {},
+      **dict(*more),
+    )
     for row, model, scores, *more in rows
   ]
   return Table(f"table_{name}", title, tuple(made), **options)
@@ -161,6 +166,17 @@ TABLES = {
         LEFT_TO_RIGHT,
         (82.1, 84.1, 75.7, 91.6, 84.9),
         {"uses_bilstm": True},
+      ),
+      # The paper speaks of it without a score.
+      (
+        "LTR + RTL",
+        dataclasses.replace(
+          LEFT_TO_RIGHT,
+          name="both_directions",
+          objective="bidirectional_pair",
+          config={"use_causal_mask": True, "causal_direction": "both"},
+        ),
+        (),
       ),
     ),
   ),
