@@ -54,7 +54,7 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
     merge_lora as merge_lora,
     save_lora as save_lora,
   )
-  from keras_bert_impl.sentences.sentence_encoder import (
+  from keras_bert_impl.estimators.sentence_encoder import (
     SentenceEncoder as SentenceEncoder,
   )
   from keras_bert_impl.serving.heads.model_export import export as export
@@ -88,7 +88,7 @@ _NAMES = {
   "Experiment": ("training.experiment", "Experiment"),
   "FillMask": ("estimators.fill_mask", "FillMask"),
   "QuestionAnswerer": ("estimators.question_answerer", "QuestionAnswerer"),
-  "SentenceEncoder": ("sentences.sentence_encoder", "SentenceEncoder"),
+  "SentenceEncoder": ("estimators.sentence_encoder", "SentenceEncoder"),
   "TextClassifier": ("estimators.text_classifier", "TextClassifier"),
   "TokenTagger": ("estimators.token_tagger", "TokenTagger"),
   "TrainingConfig": ("training.training_config", "TrainingConfig"),

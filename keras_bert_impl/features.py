@@ -52,6 +52,8 @@ ENCODER_INPUTS = (INPUT_IDS, INPUT_MASK, SEGMENT_IDS)
 
 # Labels of fine-tuning.
 LABEL_IDS = "label_ids"
+# Equal for equal texts, where a loss compares the rows of a batch.
+TEXT_IDS = "text_ids"
 START_POSITIONS = "start_positions"
 
 # Not on disk: int32 [P, 2], `masking.span_boundaries` of the positions.
@@ -79,6 +81,11 @@ class RecordForm:
   is_masked: bool
   use_pairs: bool
   is_packed: bool = False
+
+
+def of_text(name, index):
+  """Returns the name of a feature of the text `index` of a row of several."""
+  return f"{name}/{index}" if index else name
 
 
 def record(form, max_seq_length, max_predictions_per_seq):

@@ -10,7 +10,7 @@ import pytest
 
 import keras_bert_impl as kb
 from keras_bert_impl import configs, layers, models, tokenizers
-from keras_bert_impl.sentences import sentence_encoder
+from keras_bert_impl.estimators import sentence_encoder
 from keras_bert_impl.serving.heads import model_export
 from keras_bert_impl.training import experiment, training_config
 from tests.official_tasks import forked

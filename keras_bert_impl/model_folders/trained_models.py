@@ -14,7 +14,7 @@ with epy.lazy_imports():
   from keras_bert_impl.checkpoints import assignment, reading
   from keras_bert_impl.model_folders import task_file
   from keras_bert_impl.models import checkpoint_loading
-  from keras_bert_impl.sentences import folders, sentence_encoder
+  from keras_bert_impl.sentences import folder_models, folders
   from keras_bert_impl.tasks import fine_tuning_tasks
   from keras_bert_impl.tasks.answers import question_answering_scores
   from keras_bert_impl.training import run_results
@@ -119,7 +119,7 @@ def load(path, head=None):
 def _load_sentence_encoder(path):
   """Loads the model of a folder of sentence-transformers."""
   folder = folders.read(path)
-  model = sentence_encoder.load_model(folder)
+  model = folder_models.load(folder)
   texts = folder.texts.limited_to(model.config)
   recorded = {
     "max_seq_length": texts.max_seq_length,

@@ -39,6 +39,30 @@ _VECTOR = "sentence_embedding"
 _NONE = type(None)
 
 
+def read(modules, size):
+  """Returns what `EmbeddingModel` is made of besides an encoder.
+
+  Args:
+    modules: tuple of `folders.Module`, the pooling first; or empty.
+    size: int, H of the encoder.
+
+  Returns:
+    (modes: tuple of str, include_prompt: bool, list of Keras layers).
+
+  Raises:
+    FileNotFoundError, ValueError: as `read_layer`.
+  """
+  if not modules:
+    return ("mean",), True, []
+  pooling, *others = modules
+  modes, include_prompt = read_pooling(pooling)
+  size, layers = len(modes) * size, []
+  for index, module in enumerate(others, start=2):
+    layers.append(read_layer(module, size, f"{module.kind}_{index}".lower()))
+    size = layers[-1].compute_output_shape((None, size))[-1]
+  return modes, include_prompt, layers
+
+
 def read_pooling(module):
   """Returns the modes of a pooling, tuple of str, and `include_prompt`.
 

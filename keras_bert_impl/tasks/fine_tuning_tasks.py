@@ -1,6 +1,7 @@
 """The fine-tuning tasks by the head that they train."""
 
 from keras_bert_impl.tasks.answers import question_answering
+from keras_bert_impl.tasks.embeddings import embedding_task
 from keras_bert_impl.tasks.tags import token_classification
 from keras_bert_impl.tasks.texts import (
   multi_label,
@@ -12,6 +13,7 @@ from keras_bert_impl.tasks.texts import (
 TASKS = {
   task.head: task
   for task in (
+    embedding_task.EmbeddingTask,
     multi_label.MultiLabelTask,
     multiple_choice.MultipleChoiceTask,
     question_answering.AnswerBeamTask,

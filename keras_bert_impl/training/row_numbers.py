@@ -1,13 +1,27 @@
 """Random numbers by row of the whole batch, however the batch is divided."""
 
+import functools
 import math
 
 import tensorflow as tf
+
+from keras_bert_impl.layers.basics import dropout
 
 _BLOCK = 4  # numbers that Philox makes of one value of its counter
 # Named, because TPUs would choose a generator of their own: how that counts is
 # not known, and rows of different chips might meet the same numbers.
 _ALGORITHM = tf.random.Algorithm.PHILOX.value
+
+
+def random_seed(seed, index, part):
+  """Makes layers draw the random numbers of a part of the whole batch.
+
+  Args:
+    seed: int, of the run.
+    index: int32 scalar, of the batch.
+    part: int32 scalar, which of the equal parts of the batch it is.
+  """
+  return dropout.random_seed([seed, index], functools.partial(uniform, part))
 
 
 def uniform(part, shape, seed, dtype="float32"):

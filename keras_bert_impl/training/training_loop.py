@@ -18,6 +18,7 @@ from keras_bert_impl.layers.basics import dropout, kernels
 from keras_bert_impl.training import (
   distribution,
   graph_gradients,
+  joint_gradients,
   row_numbers,
 )
 
@@ -62,11 +63,17 @@ class TrainingLoop:
       optimizer.build(model.trainable_variables)
     self.variables = [variable.value for variable in model.trainable_variables]
     self._input_names = [tensor.name for tensor in model.inputs]
+    self._output_names = task.read_outputs or [*model.output]
     # Autograph finds nothing to convert here, and takes seconds to look.
     traced = functools.partial(tf.function, autograph=False)
     self._gradients = traced(
       self._sum_gradients, jit_compile=config.jit_compile
     )
+    self._joint = None
+    if task.compares_rows:
+      self._joint = joint_gradients.JointGradients(
+        task, self._call_model, self.variables, config
+      )
     self._run_steps = _held(traced(self._steps))
     self._run_evaluation = _held(traced(self._evaluation))
     # Lengths differ from batch to batch.
@@ -112,13 +119,15 @@ class TrainingLoop:
   def predict(self, batches):
     """Yields the outputs {name: array [B, ...]} of `batches` (distributed)."""
     for index, batch in enumerate(batches):
-      replicas = [
-        self.strategy.experimental_local_results(output)
-        for output in self._run_prediction(batch, tf.constant(index)).values()
-      ]
+      outputs = self._run_prediction(batch, tf.constant(index))
+      # In the model's order, which a function does not keep.
+      replicas = {
+        name: self.strategy.experimental_local_results(outputs[name])
+        for name in self._output_names
+      }
       yield {
         name: np.concatenate([part.numpy() for part in parts])
-        for name, parts in zip(self.model.output, replicas, strict=True)
+        for name, parts in replicas.items()
       }
 
   # The methods below run in graphs.
@@ -153,8 +162,9 @@ class TrainingLoop:
       {metric: float32 [2]}, sum and count over all replicas.
     """
     context = tf.distribute.get_replica_context()
-    denominators = context.all_reduce(_SUM, self.task.denominators(batch))
-    gradients, metrics = self._accumulate(batch, denominators, context)
+    step = tf.cast(self.optimizer.iterations.value, tf.int32)
+    sums_of = self._joint or self._accumulate
+    gradients, metrics = sums_of(batch, step, context)
     *gradients, sums = context.all_reduce(
       _SUM, [*gradients, tf.stack(list(metrics.values()))]
     )
@@ -162,18 +172,19 @@ class TrainingLoop:
     learning_rate = self.optimizer.learning_rate
     most = self.config.clip_norm
     scale = most / tf.maximum(norm, most) if most else tf.ones([])
-    self._update(gradients, learning_rate, scale)
+    updates = zip(self.variables, gradients, strict=True)
+    _update(self.strategy, self.optimizer, [*updates], learning_rate, scale)
     return {
       **dict(zip(metrics, tf.unstack(sums), strict=True)),
       "gradient_norm": tf.stack([norm, 1.0]),
       "learning_rate": tf.stack([tf.cast(learning_rate, tf.float32), 1.0]),
     }
 
-  def _accumulate(self, batch, denominators, context):
+  def _accumulate(self, batch, step, context):
     """Sums gradients and metrics over the micro-batches of this replica."""
+    denominators = context.all_reduce(_SUM, self.task.denominators(batch))
     number = self.config.gradient_accumulation_steps
     first_part = tf.cast(context.replica_id_in_sync_group, tf.int32) * number
-    step = tf.cast(self.optimizer.iterations.value, tf.int32)
     micro_batches = {
       name: distribution.split_rows(x, number) for name, x in batch.items()
     }
@@ -196,7 +207,7 @@ class TrainingLoop:
   def _sum_gradients(self, batch, denominators, step, part):
     """Returns dense gradients, and {metric: float32 [2]}, of a micro-batch."""
     with (
-      _random_seed(self.config.random_seed, step, part),
+      row_numbers.random_seed(self.config.random_seed, step, part),
       dropout.rematerialize(self.config.rematerialize),
       # Records the trained variables alone: nothing below their layers.
       tf.GradientTape(watch_accessed_variables=False) as tape,
@@ -228,30 +239,8 @@ class TrainingLoop:
     if features.HIDDEN_STATES in batch:  # A frozen encoder has run already.
       return self.model.read(batch, training)
     inputs = {name: batch[name] for name in self._input_names}
-    return self.model(inputs, training=training)
-
-  def _update(self, gradients, learning_rate, scale):
-    """Applies gradients that are already summed over the replicas.
-
-    `optimizer.apply` would sum them once more under tf.distribute.
-    """
-
-    def update_one(variable, gradient, learning_rate, scale):
-      self.optimizer.update_step(gradient, variable, learning_rate, scale)
-
-    def update(strategy, gradients, learning_rate, scale):
-      for variable, gradient in zip(self.variables, gradients, strict=True):
-        strategy.extended.update(
-          variable,
-          update_one,
-          args=(gradient, learning_rate, scale),
-          group=False,
-        )
-
-    tf.__internal__.distribute.interim.maybe_merge_call(
-      update, self.strategy, gradients, learning_rate, scale
-    )
-    self.optimizer.iterations.assign_add(1)
+    outputs = self.model(inputs, training=training)
+    return {name: outputs[name] for name in self._output_names}
 
   def _evaluation(self, batch, index):
     """Returns {metric: float32 [2]}, sum and count over all replicas."""
@@ -277,8 +266,39 @@ class TrainingLoop:
     context = tf.distribute.get_replica_context()
     # ELECTRA draws tokens here too.
     part = context.replica_id_in_sync_group
-    with _random_seed(self.config.random_seed, index, part):
+    with row_numbers.random_seed(self.config.random_seed, index, part):
       return self._call_model(batch, training=False)
+
+
+def _update(strategy, optimizer, updates, learning_rate, scale):
+  """Applies gradients that are already summed over the replicas.
+
+  `optimizer.apply` would sum them once more under tf.distribute.
+
+  Args:
+    strategy: `tf.distribute.Strategy`.
+    optimizer: as of `TrainingLoop`.
+    updates: list of (variable, gradient).
+    learning_rate: float scalar.
+    scale: float32 scalar, factor of the gradients.
+  """
+
+  def update_one(variable, gradient, learning_rate, scale):
+    optimizer.update_step(gradient, variable, learning_rate, scale)
+
+  def update(strategy, updates, learning_rate, scale):
+    for variable, gradient in updates:
+      strategy.extended.update(
+        variable,
+        update_one,
+        args=(gradient, learning_rate, scale),
+        group=False,
+      )
+
+  tf.__internal__.distribute.interim.maybe_merge_call(
+    update, strategy, updates, learning_rate, scale
+  )
+  optimizer.iterations.assign_add(1)
 
 
 def _check_finite(history, first):
@@ -290,19 +310,6 @@ def _check_finite(history, first):
       f"loss or gradient is not finite at step {first + bad}; lower"
       " --learning_rate, lengthen --num_warmup_steps or check the data."
     )
-
-
-def _random_seed(seed, index, part):
-  """Makes layers draw the random numbers of a part of the whole batch.
-
-  Args:
-    seed: int, of the run.
-    index: int32 scalar, of the batch.
-    part: int32 scalar, which of the equal parts of the batch it is.
-  """
-  return dropout.random_seed(
-    [seed, index], functools.partial(row_numbers.uniform, part)
-  )
 
 
 def _columns(metrics):

@@ -18,7 +18,13 @@ from tfrecords import lengths as lengths_lib
 
 
 def training_batches(
-  stages, batch_size, seed, lengths, start_step=0, pads_left=False
+  stages,
+  batch_size,
+  seed,
+  lengths,
+  start_step=0,
+  pads_left=False,
+  num_texts=1,
 ):
   """Returns the endless batches of a training from `start_step` on.
 
@@ -30,15 +36,18 @@ def training_batches(
     lengths: as `lengths.padded_lengths` returns them.
     start_step: int, batches that were read before.
     pads_left: bool, whether the ids have their padding before the tokens.
+    num_texts: int, rows that make an example together, one after the other.
 
   Returns:
-    tf.data.Dataset of {column: [B, L, ...] or [B]}, with `input_mask`.
+    tf.data.Dataset of {column: [B, L, ...] or [B]}, with `input_mask`; of
+    several texts, columns named as by `features.of_text`, each L its own.
   """
 
   def indices():
     step, first = start_step, 0
     for number, (rows, num_steps) in enumerate(stages):
-      order = _Order(rows.lengths, batch_size, (seed, number), len(lengths) > 1)
+      sizes = rows.lengths.reshape(-1, num_texts).sum(axis=1)
+      order = _Order(sizes, batch_size, (seed, number), len(lengths) > 1)
       is_last = number == len(stages) - 1
       while is_last or step < first + num_steps:
         yield rows, order.batch(step - first)
@@ -46,7 +55,7 @@ def training_batches(
       first += num_steps
 
   dataset = _dataset(
-    stages[0][0].columns, indices, batch_size, lengths, pads_left
+    stages[0][0].columns, indices, batch_size, lengths, pads_left, num_texts
   )
   return dataset.apply(
     tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
@@ -125,7 +134,7 @@ class _Order:
     return rng.permutation(len(self._lengths))
 
 
-def _dataset(columns, indices, batch_size, lengths, pads_left):
+def _dataset(columns, indices, batch_size, lengths, pads_left, num_texts=1):
   """Returns the dataset of the batches that `indices()` yields."""
   columns = {name: c for name, c in columns.items() if c.in_batch}
   length = None if len(lengths) > 1 else lengths[0]
@@ -142,9 +151,21 @@ def _dataset(columns, indices, batch_size, lengths, pads_left):
       (batch_size, length), tf.int32
     )
 
+  signature = {
+    features.of_text(name, k): spec
+    for k in range(num_texts)
+    for name, spec in signature.items()
+  }
+
   def batches():
     for rows, selected in indices():
-      yield _pad(rows, columns, selected, batch_size, lengths)
+      yield {
+        features.of_text(name, k): values
+        for k in range(num_texts)
+        for name, values in _pad(
+          rows, columns, selected * num_texts + k, batch_size, lengths
+        ).items()
+      }
 
   dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
   if pads_left:

@@ -122,7 +122,8 @@ class Run:
     stages = []
     for split in self.data.stages:
       rows = self.rows(split)
-      steps = len(rows) * self.settings.num_train_epochs
+      examples = len(rows) // self.fine_tuning.task.num_texts
+      steps = examples * self.settings.num_train_epochs
       steps = int(steps / self.training["train_batch_size"])
       stages.append((rows, max(1, steps)))
     return stages
@@ -136,6 +137,7 @@ class Run:
       self.lengths,
       start_step,
       self.fine_tuning.task.pads_left,
+      self.fine_tuning.task.num_texts,
     )
 
   def training_config(self):

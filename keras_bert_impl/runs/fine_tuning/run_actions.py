@@ -6,6 +6,7 @@ import time
 
 from absl import logging
 
+from keras_bert_impl import heads
 from keras_bert_impl.models import lora
 from keras_bert_impl.reports import report_page
 from keras_bert_impl.runs.fine_tuning import (
@@ -13,6 +14,7 @@ from keras_bert_impl.runs.fine_tuning import (
   fine_tuning_report,
   predictions,
   report_material,
+  sentence_folder,
 )
 from keras_bert_impl.runs.labelled_data import hidden_states
 from keras_bert_impl.tasks.basics import pictures
@@ -69,6 +71,8 @@ def train(run):
     run.results["train"]["best_step"] = stopping.restore_best()
   if run.experiment.config.lora_rank:
     _write_adapters(run)
+  if run.fine_tuning.task.head == heads.ENCODER:
+    sentence_folder.write(run)
   run.results["train"]["is_finished"] = True
   _save_results(run)
   if patience:

@@ -2,18 +2,26 @@
 
 import itertools
 
+import keras
 from absl import logging
 
 from keras_bert_impl import heads
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.runs.labelled_data import tag_splits, task_options
+from keras_bert_impl.sentences import folders, modules
 from keras_bert_impl.tasks.answers import (
   question_answering,
   question_answering_rows,
   question_answering_scores,
 )
 from keras_bert_impl.tasks.basics import fine_tuning
+from keras_bert_impl.tasks.embeddings import (
+  embedding_rows,
+  embedding_scores,
+  embedding_task,
+  losses,
+)
 from keras_bert_impl.tasks.tags import (
   token_classification,
   token_classification_rows,
@@ -27,7 +35,11 @@ from keras_bert_impl.tasks.texts import (
   text_rows,
   text_scores,
 )
-from tfrecords.labelled import choice_data, classification_data
+from tfrecords.labelled import (
+  choice_data,
+  classification_data,
+  embedding_data,
+)
 
 # Layers that each approach to tags reads, if none are given.
 _FEATURES = {
@@ -164,6 +176,122 @@ def of_choices(run, splits):
     multiple_choice.MultipleChoiceTask(run.encoder_config, number),
     multiple_choice.ChoiceEvaluator(),
   )
+
+
+def of_embeddings(run, splits, options):
+  """Returns the `FineTuning` of text vectors.
+
+  Pooling, layers and prompts are those of the folder of sentence-transformers
+  to start from, or of the run to go on with.
+
+  Args:
+    run: `job.Job`.
+    splits: {split: list of `EmbeddingExample`}.
+    options: `task_options.EmbeddingOptions`.
+
+  Raises:
+    ValueError: the examples are not those of the loss.
+  """
+  folder = folders.Folder("")
+  if run.init_checkpoint:
+    folder = folders.read(run.init_checkpoint)
+  known = run.described_task()
+  prompts = {
+    f"{kind}_prompt": known.get(
+      f"{kind}_prompt", folder.texts.prompts.get(kind)
+    )
+    for kind in ("query", "document")
+  }
+  vectors = _vectors(run.encoder_config, folder, known, options.pooling)
+  preprocessor = embedding_rows.EmbeddingPreprocessor(
+    run.settings.max_seq_length,
+    include_prompt=vectors["include_prompt"],
+    lowers_texts=known.get("lowers_texts", folder.texts.do_lower_case),
+    **{
+      name: given if given is not None else prompt or ""
+      for name, prompt in prompts.items()
+      for given in [getattr(options, name)]
+    },
+  )
+  training = splits.get("train", ())
+  if training:
+    loss = losses.LOSSES[options.loss]
+    training = embedding_data.check_training(training, loss, options.loss)
+    splits["train"] = training
+  task = embedding_task.EmbeddingTask(
+    run.encoder_config,
+    len(training[0].texts) if training else 2,
+    options.loss,
+    options.temperature,
+    options.both_ways,
+    options.margin,
+    _widths(options.matryoshka_widths),
+    options.chunk_size,
+    **vectors,
+  )
+  return fine_tuning.FineTuning(
+    preprocessor,
+    task,
+    embedding_evaluator(
+      [e for k, examples in splits.items() if k != "train" for e in examples]
+    ),
+  )
+
+
+def embedding_evaluator(examples):
+  """Returns the evaluator of examples: of scores where they have any.
+
+  Args:
+    examples: list of `EmbeddingExample`.
+
+  Raises:
+    ValueError: some have a score, others not.
+  """
+  scored = [example for example in examples if example.score is not None]
+  if not scored:
+    return embedding_scores.RetrievalEvaluator()
+  for example in examples:
+    if example.score is None or len(example.texts) != 2:
+      raise ValueError(
+        f"{example.origin} must have two texts and a score, like"
+        f" {scored[0].origin}."
+      )
+  return embedding_scores.LikenessEvaluator()
+
+
+def _vectors(config, folder, known, pooling):
+  """Returns the fields of `EmbeddingTask` that say what a vector is."""
+  names = ("pooling", "include_prompt", "final_layers")
+  found = {name: known[name] for name in names if name in known}
+  if not found:
+    modes, include_prompt, layers = modules.read(
+      folder.modules, config.hidden_size
+    )
+    found = {
+      "pooling": modes,
+      "include_prompt": include_prompt,
+      "final_layers": tuple(map(keras.saving.serialize_keras_object, layers)),
+      "final_weights": {
+        weight.path: keras.ops.convert_to_numpy(weight)
+        for layer in layers
+        for weight in layer.weights
+      },
+    }
+  if pooling and (pooling,) != tuple(found["pooling"]):
+    found |= {"pooling": (pooling,), "final_layers": (), "final_weights": {}}
+  return found
+
+
+def _widths(text):
+  """Returns the widths of --matryoshka_widths, tuple of int."""
+  widths = [name.strip() for name in (text or "").split(",") if name.strip()]
+  for width in widths:
+    if not width.isdecimal() or not int(width):
+      raise ValueError(
+        f"matryoshka_widths ({text!r}) must be integers above 0, separated by"
+        " commas, such as 64,128,256."
+      )
+  return tuple(map(int, widths))
 
 
 def _labels_and_scheme(run, splits, tag_scheme):

@@ -4,6 +4,7 @@ import dataclasses
 
 from keras_bert_impl import choices, heads, options
 from keras_bert_impl.metrics import question_answering, tagging
+from keras_bert_impl.tasks.embeddings import losses
 from keras_bert_impl.tokenizers.graph import token_pieces
 
 # {name of a head for questions: head}.
@@ -145,3 +146,57 @@ class QuestionOptions:
     " left-to-right model; default: no BiLSTM.",
     interval=options.WIDTHS,
   )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EmbeddingOptions:
+  """Options of text vectors: their losses, pooling and prompts.
+
+  Raises:
+    ValueError: one is out of range.
+  """
+
+  loss: str = options.common(
+    "in_batch",
+    "Loss: in_batch (the positive among all texts of the batch) or triplet of"
+    " pairs and triplets; cosine, cosent or angle of two texts and a score.",
+    tuple(losses.LOSSES),
+  )
+  chunk_size: int | None = options.common(
+    None,
+    "Examples of a batch that are computed at once, as memory allows; the"
+    " weights are those of the whole batch. Default: all.",
+    interval=options.BATCH_SIZES,
+  )
+  temperature: float = options.field(
+    0.05,
+    "Number that cosines are divided by; of in_batch, cosent and angle.",
+    interval="[1e-6, 1e6]",
+  )
+  both_ways: bool = options.field(
+    False,
+    "Whether in_batch also finds the anchor of a positive among all anchors.",
+  )
+  margin: float = options.field(
+    1.0,
+    "Margin of triplet, by which the negative is to be farther away.",
+    interval="[0, 1e6]",
+  )
+  matryoshka_widths: str | None = options.field(
+    None,
+    "Widths, comma-separated, to which vectors may be cut: each has a loss.",
+  )
+  pooling: str | None = options.field(
+    None,
+    "Vector of a text: mean, cls, max, weightedmean, lasttoken or pooler;"
+    " default: as in the folder of sentence-transformers, or mean.",
+  )
+  query_prompt: str | None = options.field(
+    None, "Text to put before each anchor; default: the folder's, or none."
+  )
+  document_prompt: str | None = options.field(
+    None, "Text to put before each other text; default: the same."
+  )
+
+  def __post_init__(self):
+    options.check_fields(self)

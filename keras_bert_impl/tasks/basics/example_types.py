@@ -103,3 +103,35 @@ class QuestionExample:
   def is_labelled(self):
     """Whether the answers are known."""
     return self.answers is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbeddingExample:
+  """Texts whose vectors are to be near or far, or like to some degree.
+
+  Attributes:
+    id: str, its name in files of predictions.
+    anchor: str, such as a question; None for a document that is only searched.
+    others: tuple of str: a positive and any number of negatives; or the second
+      of two texts with a score.
+    score: float, how like two texts are; None without.
+    grade: float, how relevant the positive is, above 0 if it is at all.
+    origin: str, "file:row", for messages.
+  """
+
+  id: str
+  anchor: str | None
+  others: tuple[str, ...]
+  score: float | None = None
+  grade: float = 1.0
+  origin: str = ""
+
+  @property
+  def is_labelled(self):
+    """Whether it can be learned or scored: always."""
+    return True
+
+  @property
+  def texts(self):
+    """All of its texts, tuple of str."""
+    return (self.anchor, *self.others) if self.anchor else self.others

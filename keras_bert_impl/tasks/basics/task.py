@@ -19,6 +19,15 @@ class Task(abc.ABC):
     has_frozen_encoder: bool, whether the encoder makes the same of a row at
       each step, untrained and without dropout, and the model is one in two
       parts, as `models.FeatureTagger`.
+    read_outputs: tuple of str, the outputs of the model that losses and scores
+      read; None for all.
+    num_texts: int, texts of a row, each with inputs of its own, which have the
+      names of `features.of_text`.
+    compares_rows: bool, whether the loss reads all rows of a batch at once:
+      then `outputs` are a list, {name: tensor} of each text, and batch and
+      outputs are those of all replicas.
+    chunk_size: int, rows at once of such a loss, which fit into memory; None
+      for all.
     required_prefixes: tuple of str, beginnings of the paths of the variables
       that training must take from a checkpoint; empty: it may start from
       nothing, and from a checkpoint the experiment says which.
@@ -28,6 +37,10 @@ class Task(abc.ABC):
   labels = None
   has_pooler = False
   has_frozen_encoder = False
+  read_outputs = None
+  num_texts = 1
+  compares_rows = False
+  chunk_size = None
   required_prefixes = ()
 
   @property

@@ -1,19 +1,19 @@
 """Encodes sentences as vectors, from Python."""
 
+import contextlib
+import dataclasses
 import os
+import tempfile
 import warnings
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import files, heads, models, options, tokenizers
-from keras_bert_impl.checkpoints import writing
-from keras_bert_impl.checkpoints.descriptions import description
-from keras_bert_impl.checkpoints.formats import safetensors_format
-from keras_bert_impl.checkpoints.naming import mappings
-from keras_bert_impl.models.heads import embedding_model
-from keras_bert_impl.sentences import folders, modules
+from keras_bert_impl import files, options, tokenizers
+from keras_bert_impl.estimators import embedding_trainer
+from keras_bert_impl.runs.fine_tuning import task_parts
+from keras_bert_impl.sentences import folder_models, folders
 from keras_bert_impl.serving.heads import text_vectors
 from keras_bert_impl.tokenizers.graph import prompts
 
@@ -23,8 +23,9 @@ class SentenceEncoder:
 
     encoder = kb.SentenceEncoder.from_checkpoint("all-MiniLM-L6-v2")
     vectors = encoder.encode(["The cat sat.", "고양이가 앉았다."])  # [2, 384]
+    encoder.fit([("Who sat?", "The cat sat."), ...], batch_size=64)
 
-  Its model trains like any other: vectors change with it.
+  Its model trains like any other, too: vectors change with it.
 
   Args:
     model: `EmbeddingModel`.
@@ -36,6 +37,7 @@ class SentenceEncoder:
     tokenizer: as given.
     texts: as given, with `max_seq_length`.
     embedding_size: int, D.
+    results: dict, results.json of the last `fit`; {} before.
   """
 
   def __init__(self, model, tokenizer, texts=None):
@@ -44,6 +46,7 @@ class SentenceEncoder:
     self.tokenizer = tokenizer
     self.texts = texts.limited_to(model.config)
     self.embedding_size = model.output["embeddings"].shape[-1]
+    self.results = {}
     self._embed = tf.function(
       self._embed_batch,
       input_signature=[
@@ -75,7 +78,7 @@ class SentenceEncoder:
         " sentences are pooled: their vectors are the mean of all tokens.",
         stacklevel=2,
       )
-    model = load_model(folder, dtype)
+    model = folder_models.load(folder, dtype)
     place = folder.transformer
     if not files.is_folder(place):
       place = os.path.dirname(place) or "."
@@ -150,6 +153,74 @@ class SentenceEncoder:
       )
     return a @ b.T
 
+  def fit(
+    self, data, targets=None, validation_data=None, output_dir=None, **settings
+  ):
+    """Trains the model, by the code of run_embeddings.py.
+
+    Args:
+      data: examples: list of tuples of texts (the anchor, its positive, any
+        negatives), of two texts and a score, of dicts with the keys anchor,
+        positive, negative and score, or of str, each a pair with itself
+        (SimCSE); a `tf.data.Dataset` of such dicts; or a file of
+        run_embeddings.py, with text_columns and label_column.
+      targets: list of scores, if `data` is a list of pairs.
+      validation_data: examples to score after each epoch and at the end, as
+        `data` or as a tuple (data, targets); or float in (0, 1), the share of
+        the examples to hold out for that.
+      output_dir: str, folder of the run: a run that was killed goes on there
+        when `fit` is called again. Default: a temporary folder.
+      **settings: as of `TextClassifier.fit` (epochs, batch_size, restore_best,
+        callbacks, and flags of the script such as learning_rate), and loss
+        ("in_batch", "triplet"; "cosine", "cosent" or "angle" of scores),
+        chunk_size (examples at once), temperature, both_ways, margin,
+        matryoshka_widths, query_prompt and document_prompt.
+
+    Returns:
+      `keras.callbacks.History`.
+
+    Raises:
+      ValueError: an example or a setting is wrong, names it; or
+        sentence-transformers has no such model.
+      KeyboardInterrupt: Ctrl-C came, or a cell was interrupted.
+    """
+    if settings.get("pooling") is not None:
+      raise ValueError(
+        f"pooling ({settings['pooling']!r}) is the model's own: make another"
+        " with kb.EmbeddingModel(encoder.model.encoder, pooling)."
+      )
+    with contextlib.ExitStack() as stack:
+      if output_dir is None:
+        output_dir = stack.enter_context(tempfile.TemporaryDirectory())
+      history, self.results, texts = embedding_trainer.fit(
+        self, data, targets, validation_data, os.fspath(output_dir), settings
+      )
+    prompts = self.texts.prompts | texts.prompts
+    self.texts = dataclasses.replace(self.texts, prompts=prompts)
+    return history
+
+  def evaluate(self, data, targets=None, corpus=None, batch_size=32, **columns):
+    """Returns {metric: float}: of retrieval, or of pairs with scores.
+
+    An anchor is to find its positive among all texts that are no anchors; of
+    pairs with scores, Spearman's and Pearson's correlation with the cosines.
+
+    Args:
+      data: as of `fit`; a folder of BEIR is scored on its dev or test split.
+      targets: as of `fit`.
+      corpus: list of str, or a file as of `fit`: other texts to search.
+      batch_size: int, texts at once.
+      **columns: text_columns and label_column, of a file.
+
+    Raises:
+      ValueError: an example is wrong.
+    """
+    examples = embedding_trainer.examples_of(data, targets, corpus, **columns)
+    evaluator = task_parts.embedding_evaluator(examples)
+    vectors = embedding_trainer.vectors_of(self, examples, batch_size)
+    answers = evaluator.answers(examples, None, {"embeddings": vectors})
+    return evaluator.score(examples, answers)
+
   def servable(self):
     """Returns the `EncoderServable` for `kb.export`, with its prompt."""
     return text_vectors.EncoderServable(
@@ -169,21 +240,9 @@ class SentenceEncoder:
     Raises:
       ValueError: it is neither, or sentence-transformers has no such model.
     """
-    encoder = self.model.encoder
-    described = description.Description(
-      encoder.config,
-      heads.ENCODER,
-      use_pooler="pooled_output" in encoder.output,
-    )
     with files.new_folder(path) as folder:
-      writing.write_safetensors(
-        folder,
-        mappings.Arrays({weight.path: weight for weight in encoder.weights}),
-        described,
-        safetensors_format.MAX_SHARD_SIZE,
-      )
+      folder_models.write(folder, self.model, self.texts)
       self.tokenizer.save(folder)
-      folders.write(folder, modules.write(folder, self.model), self.texts)
 
   def _embed_batch(self, sentences, prompt):
     """Returns the vectors float32 [B, D] of string [B], in graph ops."""
@@ -210,29 +269,3 @@ def _unit_rows(name, vectors):
     )
   lengths = np.linalg.norm(rows, axis=1, keepdims=True)
   return rows / np.maximum(lengths, 1e-12)
-
-
-def load_model(folder, dtype=None):
-  """Returns the `EmbeddingModel` of a `folders.Folder`, with its weights.
-
-  Raises:
-    FileNotFoundError: weights are missing.
-    ValueError: they are damaged, or not of a known kind.
-  """
-  encoder = models.from_checkpoint(folder.transformer, dtype=dtype)
-  if "pooled_output" in encoder.output:
-    # Nothing reads it: neither loss nor weight decay are to change it.
-    encoder.get_layer("pooler").trainable = False
-  if not folder.modules:
-    return embedding_model.EmbeddingModel(encoder)
-  pooling, *others = folder.modules
-  modes, include_prompt = modules.read_pooling(pooling)
-  size, final_layers = len(modes) * encoder.config.hidden_size, []
-  for index, module in enumerate(others, start=2):
-    name = f"{module.kind}_{index}".lower()
-    layer = modules.read_layer(module, size, name)
-    final_layers.append(layer)
-    size = layer.compute_output_shape((None, size))[-1]
-  return embedding_model.EmbeddingModel(
-    encoder, modes, final_layers, include_prompt
-  )

@@ -1,0 +1,1 @@
+"""Vectors of texts: rows, losses and scores."""

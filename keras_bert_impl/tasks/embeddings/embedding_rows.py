@@ -1,0 +1,94 @@
+"""Rows of text vectors: one row for each text of an example."""
+
+import dataclasses
+import zlib
+
+import numpy as np
+
+from keras_bert_impl import features
+from keras_bert_impl.tasks.basics import fine_tuning
+from keras_bert_impl.tokenizers.graph import prompts
+
+# Texts that the tokenizer is given at once.
+_TEXTS = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbeddingPreprocessor(fine_tuning.Preprocessor):
+  """Makes rows of `EmbeddingExample`s, in the order of their texts.
+
+  Attributes:
+    max_seq_length: int, most ids of a text, prompt included.
+    query_prompt: str, text to put before each anchor.
+    document_prompt: str, the same of all other texts.
+    include_prompt: bool, whether a prompt is pooled too.
+    lowers_texts: bool, whether texts are lower-cased before the tokenizer.
+  """
+
+  max_seq_length: int
+  query_prompt: str = ""
+  document_prompt: str = ""
+  include_prompt: bool = True
+  lowers_texts: bool = False
+
+  @property
+  def columns(self):
+    """{name: `Column`} of the rows."""
+    columns = {
+      features.INPUT_IDS: fine_tuning.Column(),
+      features.SEGMENT_IDS: fine_tuning.Column(),
+      features.LABEL_IDS: fine_tuning.Column("float32", ()),
+      features.TEXT_IDS: fine_tuning.Column(shape=()),
+    }
+    if not self.include_prompt:
+      columns[features.POOLING_MASK] = fine_tuning.Column()
+    return columns
+
+  def texts(self, example):
+    """Returns the texts of an example."""
+    return [*example.texts]
+
+  def make_rows(self, examples, tokenizer, counts):
+    """Yields a row for each text, those of an example one after the other."""
+    keys = [key for example in examples for key in self._keys(example)]
+    rows = self._rows_of([*dict.fromkeys(keys)], tokenizer, counts)
+    for example in examples:
+      for key in self._keys(example):
+        yield rows[key] | {features.LABEL_IDS: example.score or 0.0}
+
+  def _keys(self, example):
+    """Returns (prompt, text) of each text of an example."""
+    keys = [(self.document_prompt, text) for text in example.others]
+    if example.anchor is not None:
+      keys.insert(0, (self.query_prompt, example.anchor))
+    return keys
+
+  def _rows_of(self, keys, tokenizer, counts):
+    """Returns {(prompt, text): row} of different keys."""
+    rows = {}
+    for prompt in dict.fromkeys(prompt for prompt, _ in keys):
+      texts = [text for own, text in keys if own == prompt]
+      for start in range(0, len(texts), _TEXTS):
+        part = texts[start : start + _TEXTS]
+        made = self._encode(part, prompt, tokenizer, counts)
+        rows |= {(prompt, t): row for t, row in zip(part, made, strict=True)}
+    return rows
+
+  def _encode(self, texts, prompt, tokenizer, counts):
+    """Yields the rows of texts with one prompt."""
+    pieces = prompts.tokenize(tokenizer, texts, prompt, self.lowers_texts)
+    batch = tokenizer.assemble(pieces, max_seq_length=self.max_seq_length)
+    if not self.include_prompt:
+      batch |= prompts.without_prompt(
+        batch, tokenizer, prompt, self.max_seq_length, self.lowers_texts
+      )
+    batch = {name: values.numpy() for name, values in batch.items()}
+    lengths = np.sum(batch.pop(features.INPUT_MASK), axis=1)
+    room = self.max_seq_length - tokenizer.num_special_tokens(1)
+    is_cut = pieces.row_lengths().numpy() > room
+    fine_tuning.add_counts(
+      counts, {"texts cut to max_seq_length": np.sum(is_cut)}
+    )
+    for number, text in enumerate(texts):
+      row = {name: x[number, : lengths[number]] for name, x in batch.items()}
+      yield row | {features.TEXT_IDS: zlib.crc32(text.encode()) & 0x7FFFFFFF}

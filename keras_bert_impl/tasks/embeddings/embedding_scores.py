@@ -1,0 +1,192 @@
+"""Scores and files of text vectors: likeness of pairs, and retrieval."""
+
+import dataclasses
+import os
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_bert_impl import files
+from keras_bert_impl.metrics import classification, intervals, ranking
+from keras_bert_impl.tasks.basics import fine_tuning
+from keras_bert_impl.tasks.embeddings import embedding_task
+from keras_bert_impl.tasks.texts import text_scores
+
+DEPTH = 100  # documents of each query that are ranked
+RETRIEVAL_METRICS = (
+  "ndcg@10",
+  "mrr@10",
+  "map@100",
+  "recall@1",
+  "recall@10",
+  "recall@100",
+  "precision@10",
+)
+_RUN_FILE = "rankings.trec"
+_QUERIES = 256  # that are compared with all documents at once
+
+
+@dataclasses.dataclass(frozen=True)
+class LikenessEvaluator(text_scores.NumberEvaluator):
+  """Scores the cosines of pairs of texts by those that people gave.
+
+  Attributes:
+    metrics: as `text_scores.NumberEvaluator`.
+  """
+
+  known = classification.OF_NUMBERS
+
+  def answers(self, examples, rows, outputs):
+    """Returns the cosine of each pair, float32 [N]."""
+    vectors = unit(outputs[embedding_task.EMBEDDINGS])
+    return np.sum(vectors[::2] * vectors[1::2], axis=1)
+
+  def targets(self, examples):
+    """Returns the scores, float32 [N]."""
+    return np.array([example.score for example in examples], np.float32)
+
+  def judge(self, examples, rows, outputs, answers, scores):
+    """Returns None: a cosine is not on the scale of the scores."""
+    return None
+
+
+class Rankings(NamedTuple):
+  """The documents of each query, the most similar first.
+
+  Attributes:
+    queries: list of Q str.
+    documents: list of str.
+    order: int [Q, K], places in `documents`.
+    cosines: float32 [Q, K].
+    grades: list of Q {place in `documents`: grade above 0}.
+  """
+
+  queries: list
+  documents: list
+  order: np.ndarray
+  cosines: np.ndarray
+  grades: list
+
+  @property
+  def ranked(self):
+    """Grades of the ranked documents, float64 [Q, K]."""
+    return np.array(
+      [
+        [grades.get(place, 0.0) for place in row]
+        for grades, row in zip(self.grades, self.order.tolist(), strict=True)
+      ]
+    )
+
+  @property
+  def relevant(self):
+    """Grades of the relevant documents, list of Q float64 arrays."""
+    return [np.array([*grades.values()]) for grades in self.grades]
+
+
+@dataclasses.dataclass(frozen=True)
+class RetrievalEvaluator(fine_tuning.Evaluator):
+  """Scores how well an anchor finds its positives among all other texts.
+
+  The documents are all texts of the examples but the anchors, each once.
+
+  Attributes:
+    metrics: tuple of str, of `ranking.scores`, the main one first.
+  """
+
+  metrics: tuple[str, ...] = RETRIEVAL_METRICS
+
+  @property
+  def main_metric(self):
+    """The first of the metrics."""
+    return self.metrics[0]
+
+  def answers(self, examples, rows, outputs):
+    """Returns the `Rankings`."""
+    vectors = unit(outputs[embedding_task.EMBEDDINGS])
+    queries, documents, grades, place = {}, {}, {}, 0
+    for example in examples:
+      if example.anchor is not None:
+        queries.setdefault(example.anchor, place)
+        place += 1
+      for number, text in enumerate(example.others):
+        documents.setdefault(text, place)
+        place += 1
+        if example.anchor is not None and not number and example.grade > 0:
+          known = grades.setdefault(example.anchor, {})
+          known[text] = max(example.grade, known.get(text, 0.0))
+    numbers = {text: number for number, text in enumerate(documents)}
+    order, cosines = _search(
+      vectors[[queries[text] for text in grades]],
+      vectors[[*documents.values()]],
+    )
+    return Rankings(
+      [*grades],
+      [*documents],
+      order,
+      cosines,
+      [{numbers[k]: v for k, v in each.items()} for each in grades.values()],
+    )
+
+  def score(self, examples, answers):
+    """Returns the metrics, means over the queries."""
+    return ranking.scores(self.metrics, answers.ranked, answers.relevant)
+
+  def intervals(self, examples, answers, scores):
+    """Returns the interval of each metric, resampling the queries."""
+    ranked, relevant = answers.ranked, answers.relevant
+    values = np.stack(
+      [ranking.of_queries(name, ranked, relevant) for name in self.metrics],
+      axis=1,
+    )
+
+    def scores_of(rows, weights):
+      means = weights @ rows / np.sum(weights, axis=1, keepdims=True)
+      return dict(zip(self.metrics, means.T, strict=True))
+
+    return intervals.bootstrap(scores_of, values)
+
+  def judge(self, examples, rows, outputs, answers, scores):
+    """Returns None: a report shows no rankings."""
+    return None
+
+  def write(self, examples, answers, scores, folder):
+    """Writes rankings.trec: query, Q0, document, rank, cosine, run.
+
+    Queries and documents are numbered from 0, in the order of the examples.
+    """
+    lines = [
+      f"{query} Q0 {document} {rank} {cosine:.6f} keras_bert_impl\n"
+      for query, (row, cosines) in enumerate(
+        zip(answers.order, answers.cosines, strict=True)
+      )
+      for rank, (document, cosine) in enumerate(
+        zip(row, cosines, strict=True), start=1
+      )
+    ]
+    path = os.path.join(folder, _RUN_FILE)
+    files.write_atomically(path, "".join(lines))
+    return {"rankings": path}
+
+  def describe(self):
+    """Returns the metrics, by which the best run was selected."""
+    return {"metrics": list(self.metrics)}
+
+
+def unit(vectors):
+  """Returns vectors float32 [N, D] of length 1; zeros stay zeros."""
+  lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+  return vectors / np.maximum(lengths, 1e-12)
+
+
+def _search(queries, documents):
+  """Returns the best places int [Q, K] and their cosines float32 [Q, K]."""
+  depth = min(DEPTH, len(documents))
+  orders, cosines = [], []
+  for start in range(0, len(queries), _QUERIES):
+    found = queries[start : start + _QUERIES] @ documents.T
+    best = np.argpartition(-found, depth - 1, axis=1)[:, :depth]
+    values = np.take_along_axis(found, best, axis=1)
+    by_value = np.argsort(-values, axis=1, kind="stable")
+    orders.append(np.take_along_axis(best, by_value, axis=1))
+    cosines.append(np.take_along_axis(values, by_value, axis=1))
+  return np.concatenate(orders), np.concatenate(cosines)

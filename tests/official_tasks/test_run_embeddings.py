@@ -1,0 +1,141 @@
+"""Text vectors from files, by the script, as a user trains them."""
+
+import json
+import pathlib
+import random
+
+import numpy as np
+import pytest
+
+import keras_bert_impl as kb
+from tests.official_tasks import scripts
+
+SENTENCES = pathlib.Path(__file__).parents[1] / "data/sentences"
+
+
+@pytest.fixture(name="folder", scope="module")
+def fixture_folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("vectors")
+  scripts.write_model_files(folder)
+  rng = random.Random(0)
+  lines = ["question\tanswer\n"]
+  for _ in range(64):
+    words = rng.sample(scripts.WORDS, 3)
+    lines.append(f"{' '.join(words)}\t{' '.join(sorted(words))}\n")
+  (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
+  return folder
+
+
+def flags(folder, output, **values):
+  return {
+    "bert_config_file": f"{folder}/bert_config.json",
+    "output_dir": f"{folder}/{output}",
+    "max_seq_length": 16,
+    "train_batch_size": 16,
+    "learning_rate": 3e-3,
+    **values,
+  }
+
+
+def test_pairs_are_learned_scored_saved_and_exported(folder):
+  status, out, err = scripts.run(
+    "run_embeddings",
+    **flags(
+      folder,
+      "run",
+      train_file=folder / "pairs.tsv",
+      dev_fraction=0.25,
+      do_train=True,
+      do_eval=True,
+      chunk_size=8,
+      num_train_epochs=12,
+      query_prompt="the ",
+    ),
+  )
+  assert status == 0, err
+  scores = scripts.results(folder / "run")["eval"]["dev"]["scores"]
+  assert scores["mrr@10"] > 0.6
+  assert "dev ndcg@10" in out and "sentence encoder" in out
+  encoder = kb.SentenceEncoder.from_checkpoint(
+    folder / "run" / "sentence_encoder"
+  )
+  assert encoder.texts.prompts == {"query": "the ", "document": ""}
+  dev = folder / "run/dev/rankings.trec"
+  assert len(dev.read_text().splitlines()) == 16 * 16
+  # The run itself and its folder give the same vectors as its SavedModel.
+  status, out, err = scripts.run(
+    "export_saved_model",
+    checkpoint_dir=folder / "run",
+    export_dir=folder / "served",
+  )
+  assert status == 0, err
+  import tensorflow as tf
+
+  served = tf.saved_model.load(out.splitlines()[-1])
+  text = ["the cat 고양이", "river"]
+  found = served.signatures["serving_default"](text=tf.constant(text))
+  np.testing.assert_allclose(
+    found["embeddings"], encoder.encode(text), atol=1e-5
+  )
+
+
+def test_scores_are_learned_from_a_folder_of_sentence_transformers(tmp_path):
+  lines = [
+    json.dumps({"a": f"{x} dog", "b": f"{y} dog", "score": int(x == y)})
+    for x in ("the", "old", "new", "big")
+    for y in ("the", "old", "new", "big")
+  ]
+  path = tmp_path / "scored.jsonl"
+  path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+  values = {
+    "train_file": path,
+    "dev_file": path,
+    "label_column": "score",
+    "loss": "cosent",
+    "init_checkpoint": SENTENCES,
+    "output_dir": tmp_path / "run",
+    "max_seq_length": 12,
+    "do_eval": True,
+  }
+  status, _, err = scripts.run(
+    "run_embeddings", do_train=True, num_train_epochs=1, **values
+  )
+  assert status == 0, err
+  first = scripts.results(tmp_path / "run")["eval"]["dev"]["scores"]
+  assert {"spearman", "pearson"} <= first.keys()
+  trained = tmp_path / "run/sentence_encoder"
+  assert {path.name for path in SENTENCES.iterdir() if path.is_dir()} <= {
+    path.name for path in trained.iterdir()
+  }
+  # Scored again from the run, and from its folder: the same.
+  status, _, err = scripts.run("run_embeddings", **values)
+  assert status == 0, err
+  values |= {"init_checkpoint": trained, "output_dir": tmp_path / "again"}
+  status, _, err = scripts.run("run_embeddings", **values)
+  assert status == 0, err
+  for name in ("run", "again"):
+    scores = scripts.results(tmp_path / name)["eval"]["dev"]["scores"]
+    assert scores == pytest.approx(first, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+  "values, message",
+  [
+    ({"loss": "cosent"}, "has no score, which loss=cosent learns"),
+    ({"loss": "triplet"}, "learns from an anchor, a positive and negatives"),
+    ({"matryoshka_widths": "8,x"}, "matryoshka_widths ('8,x') must be"),
+    ({"matryoshka_widths": "8,999"}, "matryoshka_widths (999) must be at most"),
+    ({"train_weights": "1,2"}, "train_weights ('1,2') must be 1 numbers"),
+    ({"text_columns": "question,reply"}, "has no column 'reply'"),
+    ({"gradient_accumulation_steps": 2}, "gradient_accumulation_steps (2)"),
+    ({"train_file": "nothing.tsv"}, "nothing.tsv"),
+  ],
+)
+def test_what_cannot_be_learned_is_one_line(folder, values, message):
+  usual = {"train_file": folder / "pairs.tsv", "do_train": True}
+  status, _, err = scripts.run(
+    "run_embeddings", **flags(folder, f"wrong_{[*values][0]}", **usual | values)
+  )
+  assert status == 1
+  assert message in err.splitlines()[-1]
+  assert "Traceback" not in err

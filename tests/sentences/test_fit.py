@@ -1,0 +1,92 @@
+"""Sentence encoders that are trained and scored from Python."""
+
+import pathlib
+
+import numpy as np
+import pytest
+
+import keras_bert_impl as kb
+
+FOLDER = pathlib.Path(__file__).parents[1] / "data/sentences"
+WORDS = "cat dog sun moon tree bird fish stone river hill 고양이 나무".split()
+PAIRS = [(f"what is {word}?", f"{word} {word[::-1]}") for word in WORDS]
+SETTINGS = {"epochs": 2, "batch_size": 4, "learning_rate": 1e-3}
+
+
+def new_encoder():
+  return kb.SentenceEncoder.from_checkpoint(FOLDER)
+
+
+def test_pairs_are_learned_in_place(tmp_path):
+  encoder = new_encoder()
+  model, before = encoder.model, encoder.encode(WORDS)
+  history = encoder.fit(
+    PAIRS,
+    validation_data=0.25,
+    epochs=20,
+    batch_size=3,
+    chunk_size=2,
+    learning_rate=1e-2,
+  )
+  assert encoder.model is model
+  assert history.history["loss"][-1] < 0.8 * history.history["loss"][0]
+  assert len(history.history["val_ndcg@10"]) == 20
+  assert not np.allclose(encoder.encode(WORDS), before, atol=0.01)
+  assert encoder.results["train"]["is_finished"]
+  encoder.save(tmp_path / "saved")
+  again = kb.SentenceEncoder.from_checkpoint(tmp_path / "saved")
+  np.testing.assert_allclose(
+    again.encode(WORDS), encoder.encode(WORDS), atol=1e-6
+  )
+
+
+def test_the_same_seed_gives_the_same_vectors_and_a_run_goes_on(tmp_path):
+  first, second = new_encoder(), new_encoder()
+  first.fit(PAIRS, output_dir=tmp_path / "run", **SETTINGS)
+  # Called again by a process that was started again: nothing is left to do.
+  second.fit(PAIRS, output_dir=tmp_path / "run", **SETTINGS)
+  np.testing.assert_array_equal(first.encode(WORDS), second.encode(WORDS))
+  with pytest.raises(ValueError, match="began with other weights"):
+    first.fit(PAIRS, output_dir=tmp_path / "run", **SETTINGS)
+
+
+def test_examples_are_dicts_scores_or_texts_alone():
+  encoder = new_encoder()
+  scored = [(a, b, float(n)) for n, (a, b) in enumerate(PAIRS)]
+  encoder.fit(scored, loss="cosent", **SETTINGS | {"epochs": 1})
+  pairs, scores = PAIRS, [*range(len(PAIRS))]
+  assert encoder.evaluate(scored) == encoder.evaluate(pairs, scores)
+  triplets = [
+    {"anchor": a, "positive": b, "negative": [WORDS[0], WORDS[1]]}
+    for a, b in PAIRS[2:]
+  ]
+  encoder.fit(triplets, loss="triplet", **SETTINGS | {"epochs": 1})
+  encoder.fit(WORDS, query_prompt="is: ", **SETTINGS | {"epochs": 1})
+  assert encoder.texts.prompts["query"] == "is: "
+
+
+def test_more_texts_make_the_search_harder():
+  encoder = new_encoder()
+  few = encoder.evaluate(PAIRS)
+  many = encoder.evaluate(PAIRS, corpus=[a for a, _ in PAIRS])
+  assert many["mrr@10"] < few["mrr@10"]
+
+
+@pytest.mark.parametrize(
+  "arguments, message",
+  [
+    ({"data": [("a", "b")]}, "have 1 examples with two texts"),
+    ({"data": [("a", ""), ("c", "d")]}, r"data\[0\] has an empty text"),
+    ({"data": [("a", 3), ("c", "d")]}, r"data\[0\]\[1\] \(3\) must be a str"),
+    ({"data": [{"anchor": "a"}]}, r"data\[0\]\[1\] \(None\) must be a str"),
+    ({"data": PAIRS, "loss": "nothing"}, r"loss \('nothing'\) must be one of"),
+    ({"data": PAIRS, "pooling": "max"}, "is the model's own"),
+    (
+      {"data": [("a", "b", float("nan")), ("c", "d", 1.0)]},
+      r"data\[0\].score \(nan\) must be a finite",
+    ),
+  ],
+)
+def test_a_wrong_example_or_setting_is_named(arguments, message):
+  with pytest.raises(ValueError, match=message):
+    new_encoder().fit(**arguments)

@@ -1,0 +1,74 @@
+"""Prints what steps of a loss of whole batches give; run as a module.
+
+Arguments: number of replicas, rows of a chunk, 0 for all.
+"""
+
+import json
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl.optimizers import adamw
+from keras_bert_impl.tasks.embeddings import embedding_task
+from keras_bert_impl.training import (
+  distribution,
+  training_config,
+  training_loop,
+)
+from tests.training import replica_equality
+
+TEXTS, BATCH, STEPS = 3, 8, 3
+LENGTHS = (6, 12, 9)
+
+
+def dataset():
+  """Returns batches of an anchor, a positive and a negative of own lengths."""
+  rng = np.random.default_rng(0)
+  batches = {}
+  for k, length in enumerate(LENGTHS):
+    ends = f"/{k}" if k else ""
+    shape = (STEPS, BATCH, length)
+    sizes = rng.integers(2, length + 1, (STEPS, BATCH, 1))
+    batches |= {
+      f"input_ids{ends}": rng.integers(1, replica_equality.VOCAB_SIZE, shape),
+      f"input_mask{ends}": np.arange(length) < sizes,
+      f"segment_ids{ends}": np.zeros(shape),
+      f"text_ids{ends}": rng.integers(0, 20, shape[:2]),
+    }
+  batches = {name: x.astype("int32") for name, x in batches.items()}
+  batches["label_ids"] = np.zeros((STEPS, BATCH), np.float32)
+  return tf.data.Dataset.from_tensor_slices(batches)
+
+
+def build(replicas=1, chunk_size=None, **fields):
+  """Returns a `TrainingLoop` with fresh weights of one seed, with dropout."""
+  strategy = distribution.create_strategy(
+    "mirrored" if replicas > 1 else "one_device", num_logical_cpus=replicas
+  )
+  config = training_config.TrainingConfig(train_batch_size=BATCH, **fields)
+  keras.utils.set_random_seed(1)
+  task = embedding_task.EmbeddingTask(
+    replica_equality.encoder_config(dropout=0.1, num_hidden_layers=1),
+    TEXTS,
+    both_ways=True,
+    widths=(8, 16),
+    chunk_size=chunk_size,
+  )
+  with strategy.scope():
+    model = task.build_model()
+    optimizer = adamw.AdamW(0.001)
+  return training_loop.TrainingLoop(task, model, optimizer, strategy, config)
+
+
+def run(replicas, chunk_size, **fields):
+  """Returns metrics and weights, of plain numbers."""
+  training = build(replicas, chunk_size or None, **fields)
+  data = distribution.distribute(training.strategy, dataset())
+  metrics = training.train(iter(data), STEPS)
+  return metrics, {v.path: v.numpy().tolist() for v in training.model.weights}
+
+
+if __name__ == "__main__":
+  print(json.dumps(run(*map(int, sys.argv[1:]))))

@@ -1,0 +1,66 @@
+"""Losses of whole batches: the same gradients in chunks of any size."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests import slow
+from tests.official_tasks import forked
+from tests.training import joint_equality
+
+
+@pytest.fixture(scope="module")
+def at_once():
+  return joint_equality.run(1, 0)
+
+
+def check(found, expected):
+  (metrics, weights), (other_metrics, other_weights) = expected, found
+  for name, values in weights.items():
+    np.testing.assert_allclose(
+      other_weights[name], values, atol=1e-6, err_msg=name
+    )
+  assert other_metrics == pytest.approx(metrics, rel=1e-4)
+
+
+@pytest.mark.parametrize("chunk_size", slow.all_but([3], [1, 3, 4]))
+def test_chunks_of_any_size_give_the_same_weights(at_once, chunk_size):
+  """With dropout; 3 does not divide the batch of 8."""
+  check(joint_equality.run(1, chunk_size), at_once)
+
+
+@pytest.mark.slow
+def test_recomputed_blocks_give_the_same_weights(at_once):
+  check(joint_equality.run(1, 4, rematerialize=True), at_once)
+
+
+@pytest.mark.parametrize("chunk_size", slow.all_but([2], [0, 2]))
+def test_the_rows_of_all_replicas_are_compared(at_once, chunk_size):
+  arguments = [joint_equality.__file__, "2", str(chunk_size)]
+  process = forked.Process(arguments)
+  output, _ = process.communicate(timeout=300)
+  assert process.returncode == 0
+  check(json.loads(output), at_once)
+
+
+def test_dropout_has_an_effect_that_the_first_text_does_not_share(at_once):
+  metrics, _ = at_once
+  assert metrics["gradient_norm"] > 0
+  training = joint_equality.build()
+  row = {
+    name: x[:1].numpy()
+    for name, x in next(iter(joint_equality.dataset())).items()
+  }
+  joint = training._joint
+  texts = [joint._inputs(row | {"input_ids/1": row["input_ids"]}, 0)] * 2
+  first, second = (
+    joint._forward(text, joint._index(0, k), 0)["embeddings"].numpy()
+    for k, text in enumerate(texts)
+  )
+  assert not np.allclose(first, second, atol=1e-3)
+
+
+def test_micro_batches_are_refused():
+  with pytest.raises(ValueError, match="gradient_accumulation_steps .2. must"):
+    joint_equality.build(gradient_accumulation_steps=2)
