@@ -17,6 +17,11 @@ from keras_bert_impl.sentences import folder_models, folders
 from keras_bert_impl.serving.heads import text_vectors
 from keras_bert_impl.tokenizers.graph import prompts
 
+# Arguments that mteb calls `encode` with, and that change nothing here.
+_OF_MTEB = frozenset(
+  ("task_metadata", "hf_split", "hf_subset", "show_progress_bar")
+)
+
 
 class SentenceEncoder:
   """Encodes sentences as vectors; reads and writes sentence-transformers.
@@ -92,17 +97,23 @@ class SentenceEncoder:
     prompt=None,
     batch_size=32,
     normalize_embeddings=False,
+    prompt_type=None,
+    **of_mteb,
   ):
     """Encodes sentences as vectors, those of similar length together.
 
     Args:
-      sentences: list of N str, or one str.
+      sentences: list of N str, or one str; or, as mteb calls it, an iterable of
+        batches, dicts with the list "text".
       prompt_name: str, name of the prompt to put before each sentence; default:
         `texts.default_prompt_name`.
       prompt: str, the prompt itself.
       batch_size: int, sentences at once.
       normalize_embeddings: bool, whether to scale vectors to length 1, if the
         model does not.
+      prompt_type: "query" or "document", the prompt of that name, if there is
+        one.
+      **of_mteb: what mteb gives besides, such as task_metadata: not read.
 
     Returns:
       float32 array [N, D]; of one str, [D].
@@ -110,12 +121,13 @@ class SentenceEncoder:
     Raises:
       ValueError: there is no such prompt, or a batch_size below 1.
     """
+    for name in of_mteb.keys() - _OF_MTEB:
+      raise TypeError(f"encode() has no argument {name!r}.")
     options.check_numbers(options.POSITIVE, batch_size=batch_size)
-    if isinstance(sentences, str):
-      return self.encode(
-        [sentences], prompt_name, prompt, batch_size, normalize_embeddings
-      )[0]
-    sentences = list(sentences)
+    is_one = isinstance(sentences, str)
+    sentences = [sentences] if is_one else _texts(sentences)
+    if prompt is None and prompt_name is None and prompt_type is not None:
+      prompt = self.texts.prompts.get(str(prompt_type), "")
     prompt = self.texts.prompt(prompt_name) if prompt is None else prompt
     vectors = np.zeros((len(sentences), self.embedding_size), np.float32)
     # The longest first: if they do not fit into memory, that shows at once.
@@ -126,7 +138,7 @@ class SentenceEncoder:
       vectors[places] = self._embed(batch, prompt).numpy()
     if normalize_embeddings:
       vectors = keras.ops.convert_to_numpy(keras.ops.normalize(vectors))
-    return vectors
+    return vectors[0] if is_one else vectors
 
   def similarity(self, a, b):
     """Returns the cosine of each vector of `a` with each of `b`.
@@ -255,6 +267,14 @@ class SentenceEncoder:
       self.model.include_prompt,
     )
     return self.model(inputs, training=False)["embeddings"]
+
+
+def _texts(sentences):
+  """Returns the texts of a list of str, or of batches, list of str."""
+  sentences = list(sentences)
+  if sentences and isinstance(sentences[0], dict):
+    return [text for batch in sentences for text in batch["text"]]
+  return sentences
 
 
 def _unit_rows(name, vectors):
