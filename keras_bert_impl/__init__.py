@@ -42,6 +42,7 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
   from keras_bert_impl.estimators.question_answerer import (
     QuestionAnswerer as QuestionAnswerer,
   )
+  from keras_bert_impl.estimators.reranker import Reranker as Reranker
   from keras_bert_impl.estimators.text_classifier import (
     TextClassifier as TextClassifier,
   )
@@ -88,6 +89,7 @@ _NAMES = {
   "Experiment": ("training.experiment", "Experiment"),
   "FillMask": ("estimators.fill_mask", "FillMask"),
   "QuestionAnswerer": ("estimators.question_answerer", "QuestionAnswerer"),
+  "Reranker": ("estimators.reranker", "Reranker"),
   "SentenceEncoder": ("estimators.sentence_encoder", "SentenceEncoder"),
   "TextClassifier": ("estimators.text_classifier", "TextClassifier"),
   "TokenTagger": ("estimators.token_tagger", "TokenTagger"),

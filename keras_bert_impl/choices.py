@@ -53,3 +53,5 @@ NAMES = (GOOGLE, TRANSFORMERS)
 
 # Kinds of SentencePiece models that can be learned.
 SENTENCE_PIECE_TYPES = ("unigram", "bpe")
+# Losses of reranking, see `tasks.embeddings.reranking`.
+RANKING_LOSSES = ("listwise", "pairwise", "pointwise")

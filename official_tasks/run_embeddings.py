@@ -24,121 +24,33 @@ import dataclasses
 
 from etils import epy
 
-from keras_bert_impl import options
 from keras_bert_impl.command_line import program
-from keras_bert_impl.runs.labelled_data import labelled_splits, task_options
+from keras_bert_impl.runs.labelled_data import embedding_splits, task_options
 from official_tasks import fine_tuning_flags
-from tfrecords.labelled import data_sets, embedding_data
 
 with epy.lazy_imports():
   from keras_bert_impl.runs.fine_tuning import task_parts
 
 
 @dataclasses.dataclass(frozen=True)
-class EmbeddingConfig(task_options.EmbeddingOptions):
+class EmbeddingConfig(
+  task_options.EmbeddingOptions, embedding_splits.EmbeddingSplitsConfig
+):
   """Files and columns of the examples, and the options of the task.
 
   Raises:
     ValueError: flags contradict each other.
   """
 
-  train_file: str | None = options.common(
-    None, "Files or folders to train on, comma-separated."
-  )
-  train_weights: str | None = options.field(
-    None,
-    "Passes over each of train_file in an epoch, comma-separated, such as"
-    " 1,0.5; default: 1 each.",
-  )
-  dev_file: str | None = options.common(None, "File or folder to evaluate on.")
-  dev_fraction: float = options.common(
-    0.0,
-    "Share of the training examples to hold out as the dev set; the same"
-    " examples every time.",
-    interval="[0, 1)",
-  )
-  corpus_file: str | None = options.common(
-    None, "Other texts to search beside those of dev_file, or files of them."
-  )
-  text_columns: str | None = options.common(
-    None,
-    "Names of the columns of the texts, comma-separated, the anchor first;"
-    " default: all but label_column.",
-  )
-  label_column: str = options.common(
-    "label",
-    "Name of the column of scores or labels of NLI, where there is one.",
-  )
-  columns: str | None = options.field(
-    None, "Column names, comma-separated, for files without a header line."
-  )
-
   def __post_init__(self):
-    super().__post_init__()
-    if self.dev_fraction and self.dev_file:
-      raise ValueError(
-        "--dev_fraction cannot be combined with --dev_file: give one of them."
-      )
-
-  @property
-  def table_columns(self):
-    """`embedding_data.Columns` of the flags."""
-    names = self.columns and tuple(program.split_names(self.columns))
-    texts = tuple(program.split_names(self.text_columns or ""))
-    return embedding_data.Columns(texts, self.label_column, names or None)
-
-
-def _weights(config, number):
-  """Returns the weights of `number` files, list of float; None for 1 each."""
-  if config.train_weights is None:
-    return None
-  names = program.split_names(config.train_weights)
-  try:
-    weights = [*map(float, names)]
-  except ValueError:
-    weights = []
-  if len(weights) != number or not all(0 < w < 1e4 for w in weights):
-    raise ValueError(
-      f"train_weights ({config.train_weights!r}) must be {number} numbers above"
-      " 0, one for each of train_file."
-    )
-  return weights
-
-
-def _splits(config, settings):
-  """Returns {split: examples} of the splits that the run needs."""
-
-  def find(kind, flag):
-    paths = program.split_names(getattr(config, f"{kind}_file", None) or "")
-    if not paths:
-      raise ValueError(
-        f"{flag} needs --{kind}_file"
-        + (" or --dev_fraction." if kind == "dev" else ".")
-      )
-    return {kind: paths}
-
-  def read(split, paths):
-    columns = config.table_columns
-    parts = [embedding_data.read(path, columns, split) for path in paths]
-    if split == "train":
-      weights = _weights(config, len(paths))
-      return embedding_data.in_proportions(parts, weights)
-    return [example for part in parts for example in part]
-
-  splits = labelled_splits.read_needed(
-    settings, config.dev_fraction, find, read, data_sets.hold_out
-  )
-  for path in program.split_names(config.corpus_file or ""):
-    if "dev" in splits:
-      splits["dev"] += embedding_data.read_corpus(path, config.table_columns)
-  return splits
+    embedding_splits.EmbeddingSplitsConfig.__post_init__(self)
 
 
 def main():
   """Reads the flags and the data; the rest is `job.Job`."""
   config = program.from_flags(EmbeddingConfig)
   job = fine_tuning_flags.read_flags()
-  splits = _splits(config, job.settings)
+  splits = embedding_splits.read(config, job.settings)
   parts = task_parts.of_embeddings(job, splits, config)
   job.run(parts, splits, dataclasses.asdict(config))
 

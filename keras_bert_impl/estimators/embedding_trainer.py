@@ -12,6 +12,9 @@ from keras_bert_impl.runs.labelled_data import task_options
 from keras_bert_impl.sentences import folder_models, folders
 from tfrecords.labelled import embedding_data
 
+# Keys of an example, and settings that name columns of a file.
+FIELDS = ("texts", "anchor", "positive", "negative", "score")
+COLUMNS = ("text_columns", "label_column")
 _START = "start"  # in the folder of a run, what it begins with
 
 
@@ -24,40 +27,49 @@ class EmbeddingTrainer(estimator.Estimator):
   """
 
   head = heads.ENCODER
-  _fields = ("texts", "anchor", "positive", "negative", "score")
-  _columns = ("text_columns", "label_column")
+  _fields = FIELDS
+  _columns = COLUMNS
   _options_class = task_options.EmbeddingOptions
 
   def _answer(self, row):
     return row["embeddings"]
 
   def _example(self, record, place, number):
-    texts = record.get("texts")
-    if texts is None:
-      negative = record.get("negative", ())
-      texts = [record.get("anchor"), record.get("positive")]
-      texts += [negative] if isinstance(negative, str) else [*negative]
-    texts = [texts] if isinstance(texts, str) else [*texts]
-    score = record.get("score")
-    if len(texts) == 3 and not isinstance(texts[2], str) and score is None:
-      score = texts.pop()
-    return embedding_data.example(
-      str(number),
-      [
-        records.checked_text(text, f"{place}[{k}]")
-        for k, text in enumerate(texts)
-      ],
-      place,
-      None if score is None else records.number_of(score, f"{place}.score"),
-    )
+    return example_of(record, place, number)
 
-  def _read_file(self, path, text_columns=None, label_column="label"):
-    return embedding_data.read(
-      path, embedding_data.Columns(tuple(text_columns or ()), label_column)
-    )
+  def _read_file(self, path, **columns):
+    return read_file(path, **columns)
 
   def _parts(self, run, splits, task_options):
     return task_parts.of_embeddings(run, splits, task_options)
+
+
+def example_of(record, place, number):
+  """Returns the `EmbeddingExample` of a record, see `EmbeddingTrainer`."""
+  texts = record.get("texts")
+  if texts is None:
+    negative = record.get("negative", ())
+    texts = [record.get("anchor"), record.get("positive")]
+    texts += [negative] if isinstance(negative, str) else [*negative]
+  texts = [texts] if isinstance(texts, str) else [*texts]
+  score = record.get("score")
+  if len(texts) == 3 and not isinstance(texts[2], str) and score is None:
+    score = texts.pop()
+  return embedding_data.example(
+    str(number),
+    [
+      records.checked_text(text, f"{place}[{k}]")
+      for k, text in enumerate(texts)
+    ],
+    place,
+    None if score is None else records.number_of(score, f"{place}.score"),
+  )
+
+
+def read_file(path, split="train", text_columns=None, label_column="label"):
+  """Returns the examples of a file or folder; see `embedding_data.read`."""
+  columns = embedding_data.Columns(tuple(text_columns or ()), label_column)
+  return embedding_data.read(path, columns, split)
 
 
 def examples_of(data, targets=None, corpus=None, **columns):
@@ -70,16 +82,12 @@ def examples_of(data, targets=None, corpus=None, **columns):
     **columns: text_columns and label_column, of a file.
   """
   if isinstance(data, str | os.PathLike):
-    given = embedding_data.Columns(
-      tuple(columns.get("text_columns") or ()),
-      columns.get("label_column", "label"),
-    )
-    examples = embedding_data.read(os.fspath(data), given, "dev")
+    examples = read_file(os.fspath(data), "dev", **columns)
   else:
     examples = [
-      EmbeddingTrainer._example(None, record, place, number)
+      example_of(record, place, number)
       for number, (place, record) in enumerate(
-        records.read(data, targets, EmbeddingTrainer._fields)
+        records.read(data, targets, FIELDS)
       )
     ]
   if isinstance(corpus, str | os.PathLike):

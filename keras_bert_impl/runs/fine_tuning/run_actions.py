@@ -161,7 +161,8 @@ def summary(results):
       rows.append((f"{split} {name}", f"{result['scores'][name]:.4f}"))
     if result["scores"]:
       baseline = f"{result['baseline']:.4f}"
-      rows.append((f"{split}: best constant answer", baseline))
+      compared = result.get("baseline_name", "best constant answer")
+      rows.append((f"{split}: {compared}", baseline))
     rows.append((f"{split} rows/s", f"{result['rows_per_second']:.1f}"))
   if "train" in results:
     train = results["train"]
@@ -191,6 +192,7 @@ def _evaluate(run, split):
     result["scores"] = scores
     result["shown"] = evaluator.shown_metrics or list(scores)
     result["baseline"] = evaluator.baseline(examples)
+    result["baseline_name"] = evaluator.baseline_name
     intervals = evaluator.intervals(examples, answers, scores)
     result["intervals"] = {k: v._asdict() for k, v in intervals.items()}
     figure = evaluator.plot(examples, answers, scores)

@@ -21,6 +21,7 @@ from keras_bert_impl.tasks.embeddings import (
   embedding_scores,
   embedding_task,
   losses,
+  reranking,
 )
 from keras_bert_impl.tasks.tags import (
   token_classification,
@@ -175,6 +176,34 @@ def of_choices(run, splits):
     multiple_choice.ChoicePreprocessor(run.settings.max_seq_length, number),
     multiple_choice.MultipleChoiceTask(run.encoder_config, number),
     multiple_choice.ChoiceEvaluator(),
+  )
+
+
+def of_rankings(run, splits, options):
+  """Returns the `FineTuning` of queries and their documents.
+
+  Args:
+    run: `job.Job`.
+    splits: {split: list of `RankingExample`}; all of training have as many
+      documents.
+    options: `task_options.RerankingOptions`.
+
+  Raises:
+    ValueError: they have not, or have one alone; names file and row.
+  """
+  training = splits.get("train", ())
+  number = len(training[0].documents) if training else 8
+  for example in training:
+    if len(example.documents) != number or number < 2:
+      raise ValueError(
+        f"{example.origin} has {len(example.documents)} documents, but all"
+        f" queries to train on must have {max(number, 2)}, a positive and"
+        " negatives: give them, or --mine."
+      )
+  return fine_tuning.FineTuning(
+    reranking.RerankingPreprocessor(run.settings.max_seq_length, number),
+    reranking.RerankingTask(run.encoder_config, options.ranking_loss),
+    reranking.RerankingEvaluator(),
   )
 
 

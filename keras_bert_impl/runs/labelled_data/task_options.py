@@ -188,14 +188,30 @@ class EmbeddingOptions:
   )
   pooling: str | None = options.field(
     None,
-    "Vector of a text: mean, cls, max, weightedmean, lasttoken or pooler;"
-    " default: as in the folder of sentence-transformers, or mean.",
+    "Vector of a text; default: as in the folder of sentence-transformers, or"
+    " mean.",
+    choices.POOLINGS,
   )
   query_prompt: str | None = options.field(
     None, "Text to put before each anchor; default: the folder's, or none."
   )
   document_prompt: str | None = options.field(
     None, "Text to put before each other text; default: the same."
+  )
+
+  def __post_init__(self):
+    options.check_fields(self)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RerankingOptions:
+  """Options of reranking."""
+
+  ranking_loss: str = options.common(
+    "listwise",
+    "Loss of a query's documents: listwise (softmax over all), pairwise (each"
+    " relevant one above each other) or pointwise (relevant or not).",
+    choices.RANKING_LOSSES,
   )
 
   def __post_init__(self):

@@ -135,3 +135,30 @@ class EmbeddingExample:
   def texts(self):
     """All of its texts, tuple of str."""
     return (self.anchor, *self.others) if self.anchor else self.others
+
+
+@dataclasses.dataclass(frozen=True)
+class RankingExample:
+  """A query and documents, which are to be put in order.
+
+  Attributes:
+    id: str, its name in files of predictions.
+    query: str.
+    documents: tuple of str.
+    grades: tuple of float, how relevant each is, above 0 if it is at all.
+    missing_grades: tuple of float, grades of relevant documents that are not
+      among these.
+    origin: str, "file:row", for messages.
+  """
+
+  id: str
+  query: str
+  documents: tuple[str, ...]
+  grades: tuple[float, ...]
+  missing_grades: tuple[float, ...] = ()
+  origin: str = ""
+
+  @property
+  def is_labelled(self):
+    """Whether it can be learned or scored: always."""
+    return True

@@ -129,11 +129,13 @@ class Evaluator(abc.ABC):
 
   Attributes:
     main_metric: str, the score that runs are selected by; more is better.
+    baseline_name: str, what `baselines` are the scores of.
     shown_metrics: list of those of the scores that a summary shows; None: all.
     token_outputs: tuple of str, the outputs that have the axis L: [B, L, ...].
   """
 
   main_metric: str
+  baseline_name = "best constant answer"
   shown_metrics = None
   token_outputs = ()
 

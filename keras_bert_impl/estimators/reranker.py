@@ -1,0 +1,100 @@
+"""Puts documents in order for a query, from Python."""
+
+import dataclasses
+
+import numpy as np
+
+from keras_bert_impl import heads
+from keras_bert_impl.estimators import embedding_trainer, estimator, records
+from keras_bert_impl.estimators.mining import Mining
+from keras_bert_impl.runs.fine_tuning import task_parts
+from keras_bert_impl.runs.labelled_data import task_options
+
+
+class Reranker(estimator.Estimator):
+  """Scores documents for a query, reading both at once (cross-encoder).
+
+      reranker = kb.Reranker.from_checkpoint("klue/bert-base")
+      reranker.fit(pairs, mine=encoder, num_negatives=7)
+      reranker.rank("Who sat?", ["It rained.", "The cat sat."], top_k=1)
+      # [{"index": 1, "score": 4.2}]
+
+  An example is a tuple of texts (a query, its positive, negatives), a dict with
+  the keys anchor, positive and negative, or a file of run_embeddings.py. `fit`
+  and `evaluate` take, besides the settings of `Estimator.fit`,
+
+    mine: `SentenceEncoder` that finds hard negatives for the queries to train
+      on, and for the others the documents to be put in order; without it each
+      query has its own.
+    num_negatives, mined_ranks, mining_margin: as of `mining.negatives`; default
+      7, (1, 50) and 0.05.
+    num_candidates: documents to be put in order; default 20.
+    ranking_loss: "listwise", "pairwise" or "pointwise".
+
+  Args:
+    checkpoint: str, as of `from_checkpoint`.
+    max_seq_length: int, maximum tokens of a query with a document; default: as
+      trained, or 128.
+    **files: fields of `model_files.ModelFilesConfig`.
+  """
+
+  head = heads.REGRESSION
+  _fields = embedding_trainer.FIELDS
+  _columns = embedding_trainer.COLUMNS
+  _options_class = task_options.RerankingOptions
+
+  def rank(self, query, documents, top_k=None, batch_size=32):
+    """Puts documents in order.
+
+    Args:
+      query: str.
+      documents: list of str.
+      top_k: int, how many to return; default: all.
+      batch_size: int, documents at once.
+
+    Returns:
+      list of {"index": place in `documents`, "score": float}, the best first.
+    """
+    scores = self.predict([(query, text) for text in documents], batch_size)
+    order = np.argsort(-np.array(scores), kind="stable")[:top_k]
+    return [{"index": int(k), "score": scores[k]} for k in order]
+
+  def _is_single(self, inputs):
+    return isinstance(inputs, tuple) and isinstance(inputs[0], str)
+
+  def _questions(self, inputs):
+    return [
+      {
+        "text": records.checked_text(query, f"inputs[{k}][0]"),
+        "text_pair": records.checked_text(document, f"inputs[{k}][1]"),
+      }
+      for k, (query, document) in enumerate(inputs)
+    ]
+
+  def _servable_options(self, questions):
+    return {"text_pairs": True}
+
+  def _answer(self, row):
+    return float(row["scores"])
+
+  def _example(self, record, place, number):
+    return embedding_trainer.example_of(record, place, number)
+
+  def _read_file(self, path, **columns):
+    return embedding_trainer.read_file(path, **columns)
+
+  def _pop_columns(self, settings):
+    """Takes what is not for the run out of settings: columns, mining."""
+    self._mining = Mining(
+      **{
+        name: settings.pop(name)
+        for name in [field.name for field in dataclasses.fields(Mining)]
+        if name in settings
+      }
+    )
+    return super()._pop_columns(settings)
+
+  def _parts(self, run, splits, task_options):
+    for split, examples in splits.items():
+      splits[split] = self._mining.ranked(split, examples)
+    return task_parts.of_rankings(run, splits, task_options)

@@ -1,0 +1,106 @@
+"""Rerankers that are trained, scored, saved and mined for from Python."""
+
+import pathlib
+import types
+
+import numpy as np
+import pytest
+
+import keras_bert_impl as kb
+from keras_bert_impl.estimators import mining
+from tfrecords.labelled import embedding_data
+
+SENTENCES = pathlib.Path(__file__).parents[1] / "data/sentences"
+PAIRS = [(f"is {w}?", f"{w} cat") for w in "abcdefghij"]
+SETTINGS = {"epochs": 1, "batch_size": 2, "learning_rate": 1e-3}
+
+
+class Letters:
+  """An encoder whose vectors are angles that are given."""
+
+  texts = types.SimpleNamespace(prompts={})
+
+  def __init__(self, angles):
+    self._angles = angles
+
+  def encode(self, texts, prompt=""):
+    del prompt
+    angles = np.array([self._angles[text] for text in texts])
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+@pytest.fixture(name="found")
+def fixture_found():
+  angles = {"q": 0, "near": 0.1, "right": 0.3, "far": 0.5, "other": 1.5}
+  examples = [
+    embedding_data.example("0", ("q", "right"), "file:1"),
+    *embedding_data.documents(["near", "far", "other"], "corpus"),
+  ]
+  return Letters(angles), examples
+
+
+def test_negatives_are_near_but_not_nearer_than_the_positive(found):
+  [one] = mining.negatives(*found, 2, margin=0.01)
+  assert one.texts == ("q", "right", "far", "other")
+  [one] = mining.negatives(*found, 1, margin=-1.0)
+  assert one.texts == ("q", "right", "near")
+  [one] = mining.negatives(*found, 1, ranks=(4, 4))
+  assert one.texts == ("q", "right", "other")
+  with pytest.raises(ValueError, match="no query has 3 negatives among the"):
+    mining.negatives(*found, 3)
+
+
+def test_candidates_are_the_nearest_relevant_or_not(found):
+  [one] = mining.candidates(*found, 3)
+  assert one.documents == ("near", "right", "far")
+  assert (one.grades, one.missing_grades) == ((0, 1, 0), ())
+  [one] = mining.candidates(*found, 1)
+  assert (one.grades, one.missing_grades) == ((0,), (1,))
+
+
+def test_a_reranker_is_trained_with_mined_negatives_and_saved(
+  tmp_path, checkpoint
+):
+  encoder = kb.SentenceEncoder.from_checkpoint(SENTENCES)
+  reranker = kb.Reranker.from_checkpoint(checkpoint)
+  history = reranker.fit(
+    PAIRS,
+    validation_data=0.3,
+    mine=encoder,
+    num_negatives=2,
+    mining_margin=-2.0,
+    num_candidates=3,
+    **SETTINGS,
+  )
+  assert {"loss", "val_ndcg@10"} <= history.history.keys()
+  assert reranker.results["eval"]["dev"]["baseline"] >= 0
+  documents = ["a cat", "the sat", "b"]
+  scores = reranker.predict([("is a?", text) for text in documents])
+  ranked = reranker.rank("is a?", documents, top_k=2)
+  assert ranked[0] == {
+    "index": int(np.argmax(scores)),
+    "score": pytest.approx(max(scores)),
+  }
+  assert len(ranked) == 2
+  scored = reranker.evaluate(PAIRS, mine=encoder, num_candidates=3)
+  assert {"ndcg@10", "mrr@10"} <= scores_of(scored)
+  reranker.save(tmp_path / "saved")
+  again = kb.Reranker.from_checkpoint(tmp_path / "saved")
+  assert again.predict(("is a?", "b")) == pytest.approx(scores[2], abs=1e-5)
+
+
+def scores_of(scores):
+  return {name for name, value in scores.items() if 0 <= value <= 1}
+
+
+@pytest.mark.parametrize("loss", ["pairwise", "pointwise"])
+def test_negatives_may_be_given(checkpoint, loss):
+  reranker = kb.Reranker.from_checkpoint(checkpoint)
+  triplets = [(*pair, "the sat") for pair in PAIRS]
+  history = reranker.fit(triplets, ranking_loss=loss, **SETTINGS)
+  assert np.isfinite(history.history["loss"]).all()
+
+
+def test_pairs_without_negatives_are_refused(checkpoint):
+  with pytest.raises(ValueError, match=r"data\[0\] has 1 documents.*--mine"):
+    kb.Reranker.from_checkpoint(checkpoint).fit(PAIRS, **SETTINGS)
