@@ -165,6 +165,22 @@ class SentenceEncoder:
       )
     return a @ b.T
 
+  def similarity_pairwise(self, a, b):
+    """Returns the cosine of each vector of `a` with that of `b`, float32 [N].
+
+    Args:
+      a: float [N, D], as of `encode`.
+      b: float [N, D].
+    """
+    return np.sum(_unit_rows("a", a) * _unit_rows("b", b), axis=1)
+
+  @property
+  def mteb_model_meta(self):
+    """What mteb keeps its results under; needs the package mteb."""
+    from mteb.models import ModelMeta
+
+    return ModelMeta.create_empty({"name": "keras_bert_impl/sentence_encoder"})
+
   def fit(
     self, data, targets=None, validation_data=None, output_dir=None, **settings
   ):
@@ -174,14 +190,11 @@ class SentenceEncoder:
       data: examples: list of tuples of texts (the anchor, its positive, any
         negatives), of two texts and a score, of dicts with the keys anchor,
         positive, negative and score, or of str, each a pair with itself
-        (SimCSE); a `tf.data.Dataset` of such dicts; or a file of
-        run_embeddings.py, with text_columns and label_column.
+        (SimCSE); a `tf.data.Dataset` of dicts; or a file of run_embeddings.py,
+        with text_columns and label_column.
       targets: list of scores, if `data` is a list of pairs.
-      validation_data: examples to score after each epoch and at the end, as
-        `data` or as a tuple (data, targets); or float in (0, 1), the share of
-        the examples to hold out for that.
-      output_dir: str, folder of the run: a run that was killed goes on there
-        when `fit` is called again. Default: a temporary folder.
+      validation_data: as of `TextClassifier.fit`.
+      output_dir: str, the same.
       **settings: as of `TextClassifier.fit` (epochs, batch_size, restore_best,
         callbacks, and flags of the script such as learning_rate), and loss
         ("in_batch", "triplet"; "cosine", "cosent" or "angle" of scores),
@@ -192,8 +205,7 @@ class SentenceEncoder:
       `keras.callbacks.History`.
 
     Raises:
-      ValueError: an example or a setting is wrong, names it; or
-        sentence-transformers has no such model.
+      ValueError: an example or a setting is wrong, names it.
       KeyboardInterrupt: Ctrl-C came, or a cell was interrupted.
     """
     if settings.get("pooling") is not None:
@@ -215,7 +227,7 @@ class SentenceEncoder:
     """Returns {metric: float}: of retrieval, or of pairs with scores.
 
     An anchor is to find its positive among all texts that are no anchors; of
-    pairs with scores, Spearman's and Pearson's correlation with the cosines.
+    pairs with scores, the correlations of scores and cosines.
 
     Args:
       data: as of `fit`; a folder of BEIR is scored on its dev or test split.
@@ -223,9 +235,6 @@ class SentenceEncoder:
       corpus: list of str, or a file as of `fit`: other texts to search.
       batch_size: int, texts at once.
       **columns: text_columns and label_column, of a file.
-
-    Raises:
-      ValueError: an example is wrong.
     """
     examples = embedding_trainer.examples_of(data, targets, corpus, **columns)
     evaluator = task_parts.embedding_evaluator(examples)

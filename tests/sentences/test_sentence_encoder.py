@@ -315,3 +315,16 @@ def test_a_model_comes_by_its_name_with_two_lines(tmp_path):
     )
   assert result.returncode == 0, result.stderr
   assert "(1, 5)" in result.stdout and "'weightedmean'" in result.stdout
+
+
+def test_mteb_is_given_what_it_asks_for(encoder):
+  batches = [{"text": TEXTS[:2]}, {"text": TEXTS[2:]}]
+  given = {"task_metadata": None, "hf_split": "test", "hf_subset": "default"}
+  for kind in ("query", "document"):
+    vectors = encoder.encode(batches, prompt_type=kind, **given)
+    np.testing.assert_allclose(vectors, EXPECTED[kind], atol=1e-5)
+  pairwise = encoder.similarity_pairwise(vectors, vectors[::-1])
+  whole = encoder.similarity(vectors, vectors[::-1])
+  np.testing.assert_allclose(pairwise, np.diagonal(whole), atol=1e-6)
+  with pytest.raises(TypeError, match="no argument 'normalise'"):
+    encoder.encode(TEXTS, normalise=True)
