@@ -30,15 +30,13 @@ class SentenceEncoder:
     vectors = encoder.encode(["The cat sat.", "고양이가 앉았다."])  # [2, 384]
     encoder.fit([("Who sat?", "The cat sat."), ...], batch_size=64)
 
-  Its model trains like any other, too: vectors change with it.
-
   Args:
     model: `EmbeddingModel`.
     tokenizer: of `tokenizers.load`.
     texts: `folders.Texts`: prompts, and how long texts may be.
 
   Attributes:
-    model: as given, from ids to vectors.
+    model: as given, from ids to vectors; trains like any Keras model, too.
     tokenizer: as given.
     texts: as given, with `max_seq_length`.
     embedding_size: int, D.
@@ -168,9 +166,7 @@ class SentenceEncoder:
   def similarity_pairwise(self, a, b):
     """Returns the cosine of each vector of `a` with that of `b`, float32 [N].
 
-    Args:
-      a: float [N, D], as of `encode`.
-      b: float [N, D].
+    Args: as of `similarity`, of as many vectors.
     """
     return np.sum(_unit_rows("a", a) * _unit_rows("b", b), axis=1)
 
@@ -219,8 +215,8 @@ class SentenceEncoder:
       history, self.results, texts = embedding_trainer.fit(
         self, data, targets, validation_data, os.fspath(output_dir), settings
       )
-    prompts = self.texts.prompts | texts.prompts
-    self.texts = dataclasses.replace(self.texts, prompts=prompts)
+    merged = self.texts.prompts | texts.prompts
+    self.texts = dataclasses.replace(self.texts, prompts=merged)
     return history
 
   def evaluate(self, data, targets=None, corpus=None, batch_size=32, **columns):
