@@ -90,3 +90,16 @@ def test_more_texts_make_the_search_harder():
 def test_a_wrong_example_or_setting_is_named(arguments, message):
   with pytest.raises(ValueError, match=message):
     new_encoder().fit(**arguments)
+
+
+def test_adapters_are_merged_in_the_folder_of_a_run(tmp_path):
+  encoder = new_encoder()
+  before = encoder.encode(WORDS)
+  encoder.fit(
+    PAIRS, output_dir=tmp_path, lora_rank=2, **SETTINGS | {"learning_rate": 0.1}
+  )
+  trained = encoder.encode(WORDS)
+  assert not np.allclose(trained, before, atol=0.01)
+  folder = kb.SentenceEncoder.from_checkpoint(tmp_path / "sentence_encoder")
+  assert folder.texts == encoder.texts
+  np.testing.assert_allclose(folder.encode(WORDS), trained, atol=1e-5)

@@ -1,11 +1,12 @@
 """The folder of sentence-transformers that a run of text vectors leaves."""
 
+import dataclasses
 import shutil
 
 from absl import logging
 
 from keras_bert_impl import files
-from keras_bert_impl.model_folders import run_folder
+from keras_bert_impl.model_folders import run_folder, trained_models
 from keras_bert_impl.sentences import folder_models, folders
 
 NAME = "sentence_encoder"
@@ -17,26 +18,38 @@ def write(run):
   Args:
     run: `fine_tuning_run.Run` of an `EmbeddingTask`, trained.
   """
-  preprocessor, folder = run.fine_tuning.preprocessor, run.folder.join(NAME)
-  prompts = {
-    "query": preprocessor.query_prompt,
-    "document": preprocessor.document_prompt,
-  }
-  texts = folders.Texts(
-    preprocessor.max_seq_length,
-    preprocessor.lowers_texts,
-    prompts if any(prompts.values()) else {},
-  )
+  folder = run.folder.join(NAME)
   if files.is_folder(folder):
     shutil.rmtree(folder)
+  model = run.experiment.model
+  if run.experiment.config.lora_rank:  # Read again, adapters are merged.
+    model = trained_models.load(run.output_dir).model
   try:
     with files.new_folder(folder) as path:
-      folder_models.write(path, run.experiment.model, texts)
+      folder_models.write(path, model, _texts(run))
       run_folder.RunFolder(path).keep_model_files(
-        run.experiment.model.config, run.data.vocabulary, run.data.options
+        model.config, run.data.vocabulary, run.data.options
       )
   except ValueError as error:
     # The checkpoints say all that is needed here.
     logging.warning("%s is not written: %s", folder, error)
     return
   run.folder.artifacts["sentence encoder"] = folder
+
+
+def _texts(run):
+  """Returns the `folders.Texts` of a run: as it began, with its own prompts."""
+  preprocessor = run.fine_tuning.preprocessor
+  start, texts = run.experiment.config.init_checkpoint, folders.Texts()
+  if start and folders.is_one(start):
+    texts = folders.read(start).texts
+  prompts = texts.prompts | {
+    "query": preprocessor.query_prompt,
+    "document": preprocessor.document_prompt,
+  }
+  return dataclasses.replace(
+    texts,
+    max_seq_length=preprocessor.max_seq_length,
+    do_lower_case=preprocessor.lowers_texts,
+    prompts=prompts if any(prompts.values()) else {},
+  )
