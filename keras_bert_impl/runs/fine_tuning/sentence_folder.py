@@ -4,11 +4,11 @@ import shutil
 
 from absl import logging
 
-from keras_bert_impl import files
+from keras_bert_impl import files, heads
 from keras_bert_impl.model_folders import run_folder
 from keras_bert_impl.sentences import folder_models, folders
 
-NAME = "sentence_encoder"
+NAMES = {heads.ENCODER: "sentence_encoder", heads.SPARSE: "sparse_encoder"}
 
 
 def write(run):
@@ -17,7 +17,9 @@ def write(run):
   Args:
     run: `fine_tuning_run.Run` of an `EmbeddingTask`, trained.
   """
-  preprocessor, folder = run.fine_tuning.preprocessor, run.folder.join(NAME)
+  preprocessor = run.fine_tuning.preprocessor
+  name = NAMES[run.fine_tuning.task.head]
+  folder = run.folder.join(name)
   prompts = {
     "query": preprocessor.query_prompt,
     "document": preprocessor.document_prompt,
@@ -39,4 +41,4 @@ def write(run):
     # The checkpoints say all that is needed here.
     logging.warning("%s is not written: %s", folder, error)
     return
-  run.folder.artifacts["sentence encoder"] = folder
+  run.folder.artifacts[name.replace("_", " ")] = folder
