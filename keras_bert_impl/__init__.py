@@ -58,6 +58,9 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
   from keras_bert_impl.estimators.sentence_encoder import (
     SentenceEncoder as SentenceEncoder,
   )
+  from keras_bert_impl.estimators.sparse_encoder import (
+    SparseEncoder as SparseEncoder,
+  )
   from keras_bert_impl.serving.heads.model_export import export as export
   from keras_bert_impl.training.experiment import Experiment as Experiment
   from keras_bert_impl.training.training_config import (
@@ -91,6 +94,7 @@ _NAMES = {
   "QuestionAnswerer": ("estimators.question_answerer", "QuestionAnswerer"),
   "Reranker": ("estimators.reranker", "Reranker"),
   "SentenceEncoder": ("estimators.sentence_encoder", "SentenceEncoder"),
+  "SparseEncoder": ("estimators.sparse_encoder", "SparseEncoder"),
   "TextClassifier": ("estimators.text_classifier", "TextClassifier"),
   "TokenTagger": ("estimators.token_tagger", "TokenTagger"),
   "TrainingConfig": ("training.training_config", "TrainingConfig"),

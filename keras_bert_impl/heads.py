@@ -16,6 +16,8 @@ QUESTION_ANSWERING = "question_answering"
 FILL_MASK = "fill_mask"
 REPLACED_TOKENS = "replaced_tokens"
 ENCODER = "encoder"
+# The head that fills masks, used for sparse vectors of texts; stored as that.
+SPARSE = "sparse"
 # Stored only: the two heads of BERT's pre-training, used to fill masks; and the
 # search of starts and ends of XLNet, used to answer questions.
 PRETRAINING = "pretraining"
@@ -84,4 +86,4 @@ CLASSIFIERS = (
 # {head that is only stored: the head that a model with it is used as}.
 USES = {PRETRAINING: FILL_MASK, ANSWER_BEAM: QUESTION_ANSWERING}
 # Heads that a SavedModel can be made of.
-SERVED = tuple(name for name in HEADS if name not in USES)
+SERVED = (*(name for name in HEADS if name not in USES), SPARSE)

@@ -10,14 +10,16 @@ r"""Trains an encoder of texts: vectors are near where texts belong together.
                                              questions and their paragraphs
     ... --train_file=beir/scifact --dev_file=beir/scifact
     ... --train_file=lines.txt --columns=text   SimCSE: each text with itself
+    ... --vectors=sparse --init_checkpoint=bert-base-uncased          SPLADE
     ... --train_batch_size=1024 --chunk_size=32  large batches, little memory
 
 A file is a table with a column for each text (the anchor, its positive, any
 negatives), or has the labels of NLI, of which triplets are made; SQuAD's JSON;
 or a folder of BEIR. Scores of --dev_file are those of retrieval or, of pairs
-with scores, their rank correlation with the cosines. Writes checkpoints,
-results.json, report.html, and sentence_encoder/, which sentence-transformers,
-SentenceEncoder and export_saved_model.py open.
+with scores, their rank correlation with the similarities. Writes checkpoints,
+results.json, report.html, and sentence_encoder/ or sparse_encoder/, which
+sentence-transformers, SentenceEncoder or SparseEncoder, and
+export_saved_model.py open.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Trains and scores text vectors from Python, for `SentenceEncoder`."""
+"""Trains and scores text vectors from Python, for `TextEncoder`."""
 
 import os
 
@@ -96,11 +96,11 @@ def examples_of(data, targets=None, corpus=None, **columns):
 
 
 def fit(encoder, data, targets, validation_data, output_dir, settings):
-  """Trains a `SentenceEncoder`, whose model gets the new weights.
+  """Trains a `TextEncoder`, whose model gets the new weights.
 
   Args:
-    encoder: `SentenceEncoder`.
-    data: as `SentenceEncoder.fit`.
+    encoder: `TextEncoder`.
+    data: as `TextEncoder.fit`.
     targets: the same.
     validation_data: the same.
     output_dir: str.
@@ -115,7 +115,8 @@ def fit(encoder, data, targets, validation_data, output_dir, settings):
   history = trainer.fit(
     data, targets, validation_data, output_dir=output_dir, **settings
   )
-  trained = folders.read(os.path.join(trainer.checkpoint, sentence_folder.NAME))
+  name = sentence_folder.NAMES[encoder.head]
+  trained = folders.read(os.path.join(trainer.checkpoint, name))
   weights = _weights(folder_models.load(trained))
   for weight in encoder.model.weights:
     if weight.path in weights:
@@ -127,7 +128,7 @@ def vectors_of(encoder, examples, batch_size):
   """Returns the vectors of all texts of examples, in their order, [N, D].
 
   Args:
-    encoder: `SentenceEncoder`, whose prompts "query" and "document" are put
+    encoder: `TextEncoder`, whose prompts "query" and "document" are put
       before anchors and others.
     examples: list of `EmbeddingExample`.
     batch_size: int.
@@ -141,7 +142,7 @@ def vectors_of(encoder, examples, batch_size):
   for kind in ("query", "document"):
     texts = [*dict.fromkeys(text for own, text in keys if own == kind)]
     prompt = encoder.texts.prompts.get(kind, "")
-    found = encoder.encode(texts, prompt=prompt, batch_size=batch_size)
+    found = encoder.vectors(texts, prompt, batch_size)
     vectors |= {(kind, text): v for text, v in zip(texts, found, strict=True)}
   return np.stack([vectors[key] for key in keys])
 

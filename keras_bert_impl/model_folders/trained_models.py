@@ -90,8 +90,11 @@ def load(path, head=None):
     FileNotFoundError: there is no checkpoint.
     ValueError: it is damaged, or has no such head.
   """
-  if folders.is_one(path) and head in (None, heads.ENCODER):
-    return _load_sentence_encoder(path)
+  if folders.is_one(path):
+    folder = folders.read(path)
+    own = heads.SPARSE if folder.is_sparse else heads.ENCODER
+    if head in (None, own):
+      return _load_sentence_encoder(folder, own)
   checkpoint = reading.open_checkpoint(path)
   recorded = _recorded(checkpoint.folder)
   trained_head = recorded.get("head")
@@ -116,9 +119,8 @@ def load(path, head=None):
   return TrainedModel(model, head, checkpoint.path, recorded)
 
 
-def _load_sentence_encoder(path):
+def _load_sentence_encoder(folder, head):
   """Loads the model of a folder of sentence-transformers."""
-  folder = folders.read(path)
   model = folder_models.load(folder)
   texts = folder.texts.limited_to(model.config)
   recorded = {
@@ -126,7 +128,7 @@ def _load_sentence_encoder(path):
     "prompt": texts.prompt(),
     "do_lower_case": texts.do_lower_case,
   }
-  return TrainedModel(model, heads.ENCODER, folder.transformer, recorded)
+  return TrainedModel(model, head, folder.transformer, recorded)
 
 
 def _recorded(folder):
@@ -193,6 +195,8 @@ def _use_of(description):
 def _check_head(checkpoint, stored, head):
   """Raises ValueError if a checkpoint has no weights for a head."""
   has = {heads.USES.get(stored, stored), heads.ENCODER}
+  if heads.FILL_MASK in has:
+    has.add(heads.SPARSE)
   # All classifiers have the same weights.
   if stored in heads.CLASSIFIERS:
     has.update(heads.CLASSIFIERS)

@@ -16,7 +16,11 @@ from keras_bert_impl.models.encoders import (
   transformer_encoder,
   xlnet_encoder,
 )
-from keras_bert_impl.models.heads import answer_beam, task_models
+from keras_bert_impl.models.heads import (
+  answer_beam,
+  sparse_embedding_model,
+  task_models,
+)
 from keras_bert_impl.models.pretraining import bidirectional_lm, permutation
 
 _OF_TRANSFORMERS = (
@@ -27,6 +31,7 @@ _OF_TRANSFORMERS = (
   task_models.ReplacedTokenDetector,
   task_models.SequenceClassifier,
   task_models.TokenClassifier,
+  sparse_embedding_model.SparseEmbeddingModel,
 )
 # {encoder: models that have heads of theirs on it}.
 _OF_OTHERS = {

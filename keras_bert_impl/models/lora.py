@@ -178,4 +178,5 @@ def _head(model):
       f"{model.name} is no model of a known head, whose weights have names in"
       f" transformers: {', '.join(heads.HEADS)}."
     )
-  return model.heads[0]
+  # The first of those that are stored.
+  return next(head for head in model.heads if head in heads.HEADS)

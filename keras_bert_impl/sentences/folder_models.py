@@ -1,21 +1,29 @@
 """Models of the folders of sentence-transformers, and back."""
 
+import dataclasses
+
 from keras_bert_impl import heads, models
-from keras_bert_impl.checkpoints import writing
+from keras_bert_impl.checkpoints import reading, writing
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.checkpoints.formats import safetensors_format
 from keras_bert_impl.checkpoints.naming import mappings
+from keras_bert_impl.models import checkpoint_loading
 from keras_bert_impl.models.heads import embedding_model
 from keras_bert_impl.sentences import folders, modules
 
 
 def load(folder, dtype=None):
-  """Returns the `EmbeddingModel` of a `folders.Folder`, with its weights.
+  """Returns the model of a `folders.Folder`, with its weights.
+
+  Returns:
+    `EmbeddingModel`, or `SparseEmbeddingModel` of a sparse folder.
 
   Raises:
     FileNotFoundError: weights are missing.
     ValueError: they are damaged, or not of a known kind.
   """
+  if folder.is_sparse:
+    return load_sparse(folder, dtype)
   encoder = models.from_checkpoint(folder.transformer, dtype=dtype)
   if "pooled_output" in encoder.output:
     # Nothing reads it: neither loss nor weight decay are to change it.
@@ -26,25 +34,55 @@ def load(folder, dtype=None):
   return embedding_model.EmbeddingModel(encoder, modes, layers, include_prompt)
 
 
+def load_sparse(folder, dtype=None):
+  """Returns the `SparseEmbeddingModel` of a folder or any checkpoint.
+
+  Args:
+    folder: `folders.Folder`.
+    dtype: as `TransformerEncoder`.
+
+  Raises:
+    ValueError: as `load`; or it has no masked-LM head.
+  """
+  if folder.is_sparse:
+    modules.check_splade(*folder.modules)
+  checkpoint = reading.open_checkpoint(folder.transformer)
+  described = checkpoint.described()
+  if described.head not in (heads.FILL_MASK, heads.PRETRAINING):
+    raise ValueError(
+      f"{checkpoint.path} has no head that fills masks, of which sparse vectors"
+      " are made: choose another checkpoint."
+    )
+  described = dataclasses.replace(described, head=heads.SPARSE)
+  model, _ = checkpoint_loading.load(checkpoint, described, dtype=dtype)
+  return model
+
+
 def write(path, model, texts):
   """Writes weights and modules into a folder; the tokenizer is not its own.
 
   Args:
     path: str, a folder that is there.
-    model: `EmbeddingModel`.
+    model: `EmbeddingModel` or `SparseEmbeddingModel`.
     texts: `folders.Texts`.
 
   Raises:
     ValueError: sentence-transformers has no such model.
   """
-  encoder = model.encoder
+  is_sparse = heads.SPARSE in model.heads
+  stored = model if is_sparse else model.encoder
   described = description.Description(
-    encoder.config, heads.ENCODER, use_pooler="pooled_output" in encoder.output
+    model.config,
+    heads.FILL_MASK if is_sparse else heads.ENCODER,
+    use_pooler="pooled_output" in model.encoder.output,
   )
   writing.write_safetensors(
     path,
-    mappings.Arrays({weight.path: weight for weight in encoder.weights}),
+    mappings.Arrays({weight.path: weight for weight in stored.weights}),
     described,
     safetensors_format.MAX_SHARD_SIZE,
   )
-  folders.write(path, modules.write(path, model), texts)
+  pooling = (
+    modules.write_splade(path) if is_sparse else modules.write(path, model)
+  )
+  folders.write(path, pooling, texts)

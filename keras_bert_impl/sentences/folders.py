@@ -4,6 +4,7 @@
   config_sentence_transformers.json  prompts
   sentence_bert_config.json          beside the transformer: its texts
   1_Pooling/, 2_Dense/, ...          see `modules`
+  1_SpladePooling/                   of sparse vectors
 
 The transformer is in the folder itself or, of old versions, in 0_Transformer.
 """
@@ -24,12 +25,17 @@ _TOKENIZER_FILE = "tokenizer_config.json"
 
 TRANSFORMER, POOLING = "Transformer", "Pooling"
 DENSE, NORMALIZE = "Dense", "Normalize"
-_KNOWN = (TRANSFORMER, POOLING, DENSE, NORMALIZE)
+# Of sparse vectors, with the masked-LM head; `Transformer` has it too.
+MLM_TRANSFORMER, SPLADE_POOLING = "MLMTransformer", "SpladePooling"
+_OF_SPARSE = (MLM_TRANSFORMER, SPLADE_POOLING)
+_KNOWN = (TRANSFORMER, POOLING, DENSE, NORMALIZE, *_OF_SPARSE)
 _PACKAGE = "sentence_transformers"
 # The module in which all versions find their classes.
 _CLASS = "sentence_transformers.models.{}"
-_ENCODERS = ("SentenceTransformer", None)
-_TASKS = ("feature-extraction", None)
+_SPARSE_CLASS = "sentence_transformers.sparse_encoder.models.{}"
+# Of dense vectors, and of sparse ones.
+_ENCODERS = ("SentenceTransformer", None), ("SparseEncoder", None)
+_TASKS = ("feature-extraction", None), ("fill-mask", None)
 _NONE = type(None)
 _NUMBER = (int, float, _NONE)
 
@@ -109,6 +115,11 @@ class Folder:
   modules: tuple[Module, ...] = ()
   texts: Texts = Texts()
 
+  @property
+  def is_sparse(self):
+    """Whether its vectors are sparse, SPLADE's."""
+    return any(module.kind == SPLADE_POOLING for module in self.modules)
+
 
 def is_one(path):
   """Whether sentence-transformers wrote the folder `path`."""
@@ -130,9 +141,9 @@ def read(path):
   if not is_one(path):
     return Folder(path)
   transformer, *modules = _read_modules(path)
-  return Folder(
-    transformer.path, tuple(modules), _read_texts(path, transformer)
-  )
+  found = Folder(transformer.path, tuple(modules))
+  texts = _read_texts(path, transformer, found.is_sparse)
+  return dataclasses.replace(found, texts=texts)
 
 
 def write(folder, modules, texts):
@@ -143,13 +154,15 @@ def write(folder, modules, texts):
     modules: tuple of `Module`, the pooling first, their folders in this one.
     texts: `Texts`.
   """
-  modules = (Module(TRANSFORMER, folder), *modules)
+  is_sparse = any(module.kind == SPLADE_POOLING for module in modules)
+  first = MLM_TRANSFORMER if is_sparse else TRANSFORMER
+  modules = (Module(first, folder), *modules)
   listed = [
     {
       "idx": index,
       "name": str(index),
       "path": os.path.relpath(module.path, folder).removeprefix("."),
-      "type": _CLASS.format(module.kind),
+      "type": (_SPARSE_CLASS if is_sparse else _CLASS).format(module.kind),
     }
     for index, module in enumerate(modules)
   ]
@@ -159,6 +172,8 @@ def write(folder, modules, texts):
     (_SETTINGS_FILE, ("prompts", "default_prompt_name")),
   ):
     values = {field: getattr(texts, field) for field in fields}
+    if is_sparse and name == _SETTINGS_FILE:
+      values["model_type"] = _ENCODERS[1][0]
     files.write_json(os.path.join(folder, name), values)
 
 
@@ -184,22 +199,25 @@ def _read_modules(folder):
       )
     modules.append(Module(kind, os.path.join(folder, name)))
   kinds = [module.kind for module in modules]
-  if kinds[:2] != [TRANSFORMER, POOLING] or not {*kinds[2:]} <= {*_KNOWN[2:]}:
+  is_dense = kinds[:2] == [TRANSFORMER, POOLING]
+  is_sparse = kinds[1:] == [SPLADE_POOLING] and "Transformer" in kinds[0]
+  if not (is_sparse or (is_dense and {*kinds[2:]} <= {DENSE, NORMALIZE})):
     raise ValueError(
       f"{path} has the modules {', '.join(kinds) or '(none)'}: known are"
-      f" {TRANSFORMER}, {POOLING}, and after these {DENSE} and {NORMALIZE}."
+      f" {TRANSFORMER}, {POOLING}, and after these {DENSE} and {NORMALIZE}; or"
+      f" {MLM_TRANSFORMER} and {SPLADE_POOLING}."
     )
   return modules
 
 
-def _read_texts(folder, transformer):
+def _read_texts(folder, transformer, is_sparse):
   """Returns the `Texts` of a folder."""
   names = map(_TEXTS_FILES.format, _KINDS)
   paths = [os.path.join(transformer.path, name) for name in names]
   path = next(filter(files.exists, paths), paths[0])
   types = {"max_seq_length": _NUMBER, "do_lower_case": (bool, _NONE)}
   values = files.find_json(path, types=types) or {}
-  _check(values, "transformer_task", _TASKS, path)
+  _check(values, "transformer_task", _TASKS[is_sparse], path)
   tokenizer_path = os.path.join(transformer.path, _TOKENIZER_FILE)
   tokenizer = files.find_json(
     tokenizer_path, types={"model_max_length": _NUMBER}
@@ -213,15 +231,16 @@ def _read_texts(folder, transformer):
       f"the longest text ({length} tokens in {path}) is too short."
     )
   do_lower_case = bool(values.get("do_lower_case"))
-  prompts = _read_prompts(os.path.join(folder, _SETTINGS_FILE))
+  path = os.path.join(folder, _SETTINGS_FILE)
+  prompts = _read_prompts(path, is_sparse)
   return Texts(length and int(length), do_lower_case, *prompts)
 
 
-def _read_prompts(path):
+def _read_prompts(path, is_sparse):
   """Returns the prompts of a file, dict, and the name of the default one."""
   types = {"prompts": (dict, _NONE), "default_prompt_name": (str, _NONE)}
   values = files.find_json(path, types=types) or {}
-  _check(values, "model_type", _ENCODERS, path)
+  _check(values, "model_type", _ENCODERS[is_sparse], path)
   prompts = values.get("prompts") or {}
   types = dict.fromkeys(prompts, (str, _NONE))
   files.check_fields(prompts, types, f"prompts of {path}")

@@ -3,6 +3,7 @@
 1_Pooling/config.json   the modes of `layers.Pooling`
 2_Dense/                config.json and weights of a dense layer
 3_Normalize/            nothing of interest: vectors get length 1
+1_SpladePooling/        config.json alone, of sparse vectors
 """
 
 import os
@@ -35,6 +36,7 @@ _ACTIVATIONS = {
   "silu": "torch.nn.modules.activation.SiLU",
 }
 _KERNEL, _BIAS = "linear.weight", "linear.bias"
+_SPLADE = {"pooling_strategy": "max", "activation_function": "relu"}
 _VECTOR = "sentence_embedding"
 _NONE = type(None)
 
@@ -111,6 +113,39 @@ def read_layer(module, size, name):
   if module.kind == folders.NORMALIZE:
     return keras.layers.UnitNormalization(dtype="float32", name=name)
   return _read_dense(module, values, size, name)
+
+
+def check_splade(module):
+  """Checks that a pooling is that of `SparseEmbeddingModel`.
+
+  Args:
+    module: `folders.Module`.
+
+  Raises:
+    ValueError: it is another one.
+  """
+  path = os.path.join(module.path, _CONFIG)
+  values = _SPLADE | files.read_json(path)
+  for key, known in _SPLADE.items():
+    if values[key] != known:
+      raise ValueError(
+        f"{key} ({values[key]!r}) in {path} must be {known!r}: others are not"
+        " supported."
+      )
+
+
+def write_splade(folder):
+  """Writes the pooling of `SparseEmbeddingModel`; returns its modules.
+
+  Args:
+    folder: str.
+
+  Returns:
+    tuple of `folders.Module`.
+  """
+  module = _new_module(folder, 1, folders.SPLADE_POOLING)
+  files.write_json(os.path.join(module.path, _CONFIG), _SPLADE)
+  return (module,)
 
 
 def write(folder, model):

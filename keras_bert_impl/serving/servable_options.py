@@ -68,7 +68,8 @@ class ServableOptions:
   )
   top_k: int | None = options.field(
     None,
-    "Number of tokens to return per mask (fill_mask); default: 5.",
+    "Number of tokens to return per mask (fill_mask; default: 5) or per text"
+    " (sparse; default: 256).",
     interval="[1, 10000000]",
   )
   pooling: str | None = options.common(
@@ -85,6 +86,6 @@ class ServableOptions:
   )
   prompt: str | None = options.field(
     None,
-    "Text to put before each text (encoder), such as 'query: '; default: the"
-    " model's default prompt, or none.",
+    "Text to put before each text (encoder, sparse), such as 'query: ';"
+    " default: the model's default prompt, or none.",
   )

@@ -1,7 +1,7 @@
 """The fine-tuning tasks by the head that they train."""
 
 from keras_bert_impl.tasks.answers import question_answering
-from keras_bert_impl.tasks.embeddings import embedding_task
+from keras_bert_impl.tasks.embeddings import embedding_task, sparse_task
 from keras_bert_impl.tasks.tags import token_classification
 from keras_bert_impl.tasks.texts import (
   multi_label,
@@ -20,6 +20,7 @@ TASKS = {
     question_answering.QuestionAnsweringTask,
     sequence_classification.SequenceClassificationTask,
     sequence_regression.SequenceRegressionTask,
+    sparse_task.SparseEmbeddingTask,
     token_classification.TokenClassificationTask,
   )
 }

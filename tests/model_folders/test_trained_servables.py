@@ -103,6 +103,17 @@ def test_a_run_is_served_as_it_was_trained(tmp_path, name, results, described):
   check_ids(servable, model)
 
 
+def test_any_masked_language_model_gives_sparse_vectors(tmp_path):
+  write_safetensors(tmp_path, "roberta_masked_lm")
+  servable = make(tmp_path, "sparse", top_k=7)
+  assert servable.describe()["head"] == "sparse"
+  assert servable.answer(["word1 word2"])["weights"].shape == (1, 7)
+  logits = models.from_checkpoint(tmp_path, heads=True)(IDS)["token_logits"]
+  weights = np.log1p(np.maximum(logits, 0)) * IDS["input_mask"][..., np.newaxis]
+  found = servable.answer_ids(**IDS)["embeddings"]
+  np.testing.assert_allclose(found, weights.max(axis=1), atol=1e-5)
+
+
 def test_of_a_search_the_best_run_is_served(tmp_path):
   best = json.dumps({"best": {"name": "seed=2"}})
   (tmp_path / "results.json").write_text(best)

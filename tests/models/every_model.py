@@ -95,6 +95,7 @@ MODELS = {
     [keras.layers.Dense(4), keras.layers.UnitNormalization()],
     include_prompt=False,
   ),
+  "sparse_embeddings": lambda: models.SparseEmbeddingModel(CONFIG),
 }
 # Outputs that are drawn anew in every call.
 DRAWN = ("replaced_token_logits", "is_replaced")

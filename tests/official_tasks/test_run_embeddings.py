@@ -118,11 +118,73 @@ def test_scores_are_learned_from_a_folder_of_sentence_transformers(tmp_path):
     assert scores == pytest.approx(first, abs=1e-5)
 
 
+def test_sparse_vectors_are_learned_scored_saved_and_exported(folder):
+  values = {
+    "train_file": folder / "pairs.tsv",
+    "dev_fraction": 0.25,
+    "do_train": True,
+    "do_eval": True,
+    "num_train_epochs": 8,
+    "vectors": "sparse",
+    "query_flops_weight": 1e-3,
+  }
+  for size in (16, 5):  # The whole batch, and chunks of which one is not full.
+    status, out, err = scripts.run(
+      "run_embeddings",
+      **flags(folder, f"sparse_{size}", chunk_size=size, **values),
+    )
+    assert status == 0, err
+    assert "sparse encoder" in out
+  encoder, whole = (
+    kb.SparseEncoder.from_checkpoint(folder / name / "sparse_encoder")
+    for name in ("sparse_5", "sparse_16")
+  )
+  scores = scripts.results(folder / "sparse_5")["eval"]["dev"]["scores"]
+  assert scores["mrr@10"] > 0.4
+  text = ["the cat 고양이", "river"]
+  np.testing.assert_allclose(
+    encoder.vectors(text), whole.vectors(text), atol=1e-3
+  )
+  expected = encoder.encode(text)
+  import tensorflow as tf
+
+  # The run itself and its folder are exported alike.
+  for name in ("sparse_5", "sparse_5/sparse_encoder"):
+    status, out, err = scripts.run(
+      "export_saved_model",
+      checkpoint_dir=folder / name,
+      export_dir=folder / "served" / name,
+    )
+    assert status == 0, err
+    served = tf.saved_model.load(out.splitlines()[-1])
+    answer = served.signatures["serving_default"](text=tf.constant(text))
+    for row, (tokens, weights) in zip(
+      expected,
+      zip(answer["tokens"].numpy(), answer["weights"].numpy()),
+      strict=True,
+    ):
+      pairs = zip(tokens, weights, strict=True)
+      assert {t.decode(): float(w) for t, w in pairs if w} == pytest.approx(
+        row, abs=1e-5
+      )
+  # Scored again: that the vectors are sparse need not be said.
+  status, _, err = scripts.run(
+    "run_embeddings",
+    output_dir=folder / "sparse_5",
+    dev_file=folder / "pairs.tsv",
+    max_seq_length=16,
+    do_eval=True,
+    query_flops_weight=1e-3,
+  )
+  assert status == 0, err
+
+
 @pytest.mark.parametrize(
   "values, message",
   [
     ({"loss": "cosent"}, "has no score, which loss=cosent learns"),
     ({"loss": "triplet"}, "learns from an anchor, a positive and negatives"),
+    ({"vectors": "sparse", "pooling": "cls"}, "pooling ('cls') is of dense"),
     ({"matryoshka_widths": "8,x"}, "matryoshka_widths ('8,x') must be"),
     ({"matryoshka_widths": "8,999"}, "matryoshka_widths (999) must be at most"),
     ({"train_weights": "1,2"}, "train_weights ('1,2') must be 1 numbers"),

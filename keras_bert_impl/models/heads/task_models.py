@@ -367,18 +367,25 @@ class MaskedLanguageModel(HeadModel):
 
   @classmethod
   def of_checkpoint(cls, description, shapes, dtype=None):
-    """Returns a model with the sentence head and decoder of the checkpoint.
-
-    A table of positions that the input does not use is that of the decoder.
-    """
-    config = description.config
-    has_table = names.POSITION_EMBEDDINGS in shapes
+    """Returns a model with the sentence head and decoder of the checkpoint."""
     return cls(
-      config,
+      description.config,
       description.head == heads.PRETRAINING,
       dtype,
-      use_mask_decoder=has_table and config.has_no_positions,
+      use_mask_decoder=has_mask_decoder(description.config, shapes),
     )
+
+
+def has_mask_decoder(config, shapes):
+  """Whether a checkpoint's masked-LM head has a decoder, as DeBERTa's.
+
+  A table of positions that the input does not use is that of the decoder.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    shapes: {name: tuple of int} of the checkpoint's tensors.
+  """
+  return names.POSITION_EMBEDDINGS in shapes and config.has_no_positions
 
 
 def token_logits(encoder, positions=None, use_mask_decoder=False):

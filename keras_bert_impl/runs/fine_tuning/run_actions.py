@@ -6,7 +6,6 @@ import time
 
 from absl import logging
 
-from keras_bert_impl import heads
 from keras_bert_impl.models import lora
 from keras_bert_impl.reports import report_page
 from keras_bert_impl.runs.fine_tuning import (
@@ -71,7 +70,7 @@ def train(run):
     run.results["train"]["best_step"] = stopping.restore_best()
   if run.experiment.config.lora_rank:
     _write_adapters(run)
-  if run.fine_tuning.task.head == heads.ENCODER:
+  if run.fine_tuning.task.head in sentence_folder.NAMES:
     sentence_folder.write(run)
   run.results["train"]["is_finished"] = True
   _save_results(run)

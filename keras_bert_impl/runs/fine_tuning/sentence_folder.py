@@ -5,11 +5,11 @@ import shutil
 
 from absl import logging
 
-from keras_bert_impl import files
+from keras_bert_impl import files, heads
 from keras_bert_impl.model_folders import run_folder, trained_models
 from keras_bert_impl.sentences import folder_models, folders
 
-NAME = "sentence_encoder"
+NAMES = {heads.ENCODER: "sentence_encoder", heads.SPARSE: "sparse_encoder"}
 
 
 def write(run):
@@ -18,7 +18,8 @@ def write(run):
   Args:
     run: `fine_tuning_run.Run` of an `EmbeddingTask`, trained.
   """
-  folder = run.folder.join(NAME)
+  name = NAMES[run.fine_tuning.task.head]
+  folder = run.folder.join(name)
   if files.is_folder(folder):
     shutil.rmtree(folder)
   model = run.experiment.model
@@ -34,7 +35,7 @@ def write(run):
     # The checkpoints say all that is needed here.
     logging.warning("%s is not written: %s", folder, error)
     return
-  run.folder.artifacts["sentence encoder"] = folder
+  run.folder.artifacts[name.replace("_", " ")] = folder
 
 
 def _texts(run):
@@ -50,6 +51,6 @@ def _texts(run):
   return dataclasses.replace(
     texts,
     max_seq_length=preprocessor.max_seq_length,
-    do_lower_case=preprocessor.lowers_texts,
+    do_lower_case=preprocessor.do_lower_case,
     prompts=prompts if any(prompts.values()) else {},
   )

@@ -22,6 +22,7 @@ from keras_bert_impl.tasks.embeddings import (
   embedding_task,
   losses,
   reranking,
+  sparse_task,
 )
 from keras_bert_impl.tasks.tags import (
   token_classification,
@@ -231,11 +232,15 @@ def of_embeddings(run, splits, options):
     )
     for kind in ("query", "document")
   }
-  vectors = _vectors(run.encoder_config, folder, known, options.pooling)
+  if _is_sparse(folder, known, options):
+    task_class, vectors = sparse_task.SparseEmbeddingTask, _flops(options)
+  else:
+    task_class = embedding_task.EmbeddingTask
+    vectors = _vectors(run.encoder_config, folder, known, options.pooling)
   preprocessor = embedding_rows.EmbeddingPreprocessor(
     run.settings.max_seq_length,
-    include_prompt=vectors["include_prompt"],
-    lowers_texts=known.get("lowers_texts", folder.texts.do_lower_case),
+    include_prompt=vectors.get("include_prompt", True),
+    do_lower_case=known.get("do_lower_case", folder.texts.do_lower_case),
     **{
       name: given if given is not None else prompt or ""
       for name, prompt in prompts.items()
@@ -247,45 +252,82 @@ def of_embeddings(run, splits, options):
     loss = losses.LOSSES[options.loss]
     training = embedding_data.check_training(training, loss, options.loss)
     splits["train"] = training
-  task = embedding_task.EmbeddingTask(
+  if options.temperature is not None:
+    vectors["temperature"] = options.temperature
+  task = task_class(
     run.encoder_config,
     len(training[0].texts) if training else 2,
     options.loss,
-    options.temperature,
-    options.both_ways,
-    options.margin,
-    _widths(options.matryoshka_widths),
-    options.chunk_size,
+    both_ways=options.both_ways,
+    margin=options.margin,
+    widths=_widths(options.matryoshka_widths),
+    chunk_size=options.chunk_size,
     **vectors,
   )
+  scored = [e for k, found in splits.items() if k != "train" for e in found]
   return fine_tuning.FineTuning(
-    preprocessor,
-    task,
-    embedding_evaluator(
-      [e for k, examples in splits.items() if k != "train" for e in examples]
-    ),
+    preprocessor, task, embedding_evaluator(scored, task.similarity)
   )
 
 
-def embedding_evaluator(examples):
+def embedding_evaluator(examples, similarity="cosine"):
   """Returns the evaluator of examples: of scores where they have any.
 
   Args:
     examples: list of `EmbeddingExample`.
+    similarity: str, of `embedding_scores.SIMILARITIES`.
 
   Raises:
     ValueError: some have a score, others not.
   """
   scored = [example for example in examples if example.score is not None]
   if not scored:
-    return embedding_scores.RetrievalEvaluator()
+    return embedding_scores.RetrievalEvaluator(similarity=similarity)
   for example in examples:
     if example.score is None or len(example.texts) != 2:
       raise ValueError(
         f"{example.origin} must have two texts and a score, like"
         f" {scored[0].origin}."
       )
-  return embedding_scores.LikenessEvaluator()
+  return embedding_scores.LikenessEvaluator(similarity=similarity)
+
+
+def _is_sparse(folder, known, options):
+  """Whether vectors are sparse: as asked for, or as of what is to go on.
+
+  Raises:
+    ValueError: the run to go on with has others.
+  """
+  of_run = known.get("head")
+  is_known = folder.is_sparse or of_run == heads.SPARSE
+  chosen = options.vectors or task_options.VECTORS[is_known]
+  is_sparse = chosen == task_options.SPARSE
+  if is_known and not is_sparse:
+    raise ValueError(
+      f"vectors ({chosen!r}) must be sparse, as those of the run or folder to"
+      " start from: leave the option out, or give another start."
+    )
+  return is_sparse
+
+
+def _flops(options):
+  """Returns the fields of `SparseEmbeddingTask` of its own.
+
+  Raises:
+    ValueError: an option is one of dense vectors.
+  """
+  for name, only in (
+    ("loss", "in_batch"),
+    ("pooling", None),
+    ("matryoshka_widths", None),
+  ):
+    if getattr(options, name) != only:
+      raise ValueError(
+        f"{name} ({getattr(options, name)!r}) is of dense vectors: leave it out"
+        " for sparse ones."
+      )
+  names = ("query_flops_weight", "document_flops_weight")
+  return {name: getattr(options, name) for name in names}
 
 
 def _vectors(config, folder, known, pooling):

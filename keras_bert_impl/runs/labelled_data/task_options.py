@@ -12,6 +12,8 @@ ANSWER_HEADS = {
   "simple": heads.QUESTION_ANSWERING,
   "beam": heads.ANSWER_BEAM,
 }
+# Kinds of vectors of texts.
+DENSE, SPARSE = VECTORS = ("dense", "sparse")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -156,6 +158,13 @@ class EmbeddingOptions:
     ValueError: one is out of range.
   """
 
+  vectors: str | None = options.common(
+    None,
+    "Vectors of texts: dense, or sparse (SPLADE), weights of the tokens of the"
+    " vocabulary, by loss=in_batch; default: those of the run or folder to"
+    " start from, or dense.",
+    VECTORS,
+  )
   loss: str = options.common(
     "in_batch",
     "Loss: in_batch (the positive among all texts of the batch) or triplet of"
@@ -168,9 +177,10 @@ class EmbeddingOptions:
     " weights are those of the whole batch. Default: all.",
     interval=options.BATCH_SIZES,
   )
-  temperature: float = options.field(
-    0.05,
-    "Number that cosines are divided by; of in_batch, cosent and angle.",
+  temperature: float | None = options.field(
+    None,
+    "Number that similarities are divided by; of in_batch, cosent and angle."
+    " Default: 0.05 of cosines, 1 of the dot products of sparse vectors.",
     interval="[1e-6, 1e6]",
   )
   both_ways: bool = options.field(
@@ -185,6 +195,15 @@ class EmbeddingOptions:
   matryoshka_widths: str | None = options.field(
     None,
     "Widths, comma-separated, to which vectors may be cut: each has a loss.",
+  )
+  query_flops_weight: float = options.field(
+    5e-5,
+    "Weight of the FLOPS regulariser of sparse anchors: more leaves them fewer"
+    " tokens.",
+    interval="[0, 1e6]",
+  )
+  document_flops_weight: float = options.field(
+    3e-5, "The same of all other texts.", interval="[0, 1e6]"
   )
   pooling: str | None = options.field(
     None,

@@ -6,6 +6,7 @@ from keras_bert_impl.serving.heads import (
   multiple_choice,
   question_answering,
   replaced_tokens,
+  sparse_vectors,
   text_vectors,
   token_classification,
 )
@@ -21,6 +22,7 @@ SERVABLES = {
     multiple_choice.MultipleChoiceServable,
     question_answering.QuestionAnsweringServable,
     replaced_tokens.ReplacedTokensServable,
+    sparse_vectors.SparseServable,
     token_classification.TokenClassificationServable,
   )
 }

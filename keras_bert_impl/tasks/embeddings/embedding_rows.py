@@ -22,14 +22,14 @@ class EmbeddingPreprocessor(fine_tuning.Preprocessor):
     query_prompt: str, text to put before each anchor.
     document_prompt: str, the same of all other texts.
     include_prompt: bool, whether a prompt is pooled too.
-    lowers_texts: bool, whether texts are lower-cased before the tokenizer.
+    do_lower_case: bool, whether texts are lower-cased before the tokenizer.
   """
 
   max_seq_length: int
   query_prompt: str = ""
   document_prompt: str = ""
   include_prompt: bool = True
-  lowers_texts: bool = False
+  do_lower_case: bool = False
 
   @property
   def columns(self):
@@ -76,11 +76,11 @@ class EmbeddingPreprocessor(fine_tuning.Preprocessor):
 
   def _encode(self, texts, prompt, tokenizer, counts):
     """Yields the rows of texts with one prompt."""
-    pieces = prompts.tokenize(tokenizer, texts, prompt, self.lowers_texts)
+    pieces = prompts.tokenize(tokenizer, texts, prompt, self.do_lower_case)
     batch = tokenizer.assemble(pieces, max_seq_length=self.max_seq_length)
     if not self.include_prompt:
       batch |= prompts.without_prompt(
-        batch, tokenizer, prompt, self.max_seq_length, self.lowers_texts
+        batch, tokenizer, prompt, self.max_seq_length, self.do_lower_case
       )
     batch = {name: values.numpy() for name, values in batch.items()}
     lengths = np.sum(batch.pop(features.INPUT_MASK), axis=1)

@@ -28,17 +28,19 @@ _QUERIES = 256  # that are compared with all documents at once
 
 @dataclasses.dataclass(frozen=True)
 class LikenessEvaluator(text_scores.NumberEvaluator):
-  """Scores the cosines of pairs of texts by those that people gave.
+  """Scores the similarities of pairs of texts by those that people gave.
 
   Attributes:
     metrics: as `text_scores.NumberEvaluator`.
+    similarity: str, of `SIMILARITIES`.
   """
 
+  similarity: str = "cosine"
   known = classification.OF_NUMBERS
 
   def answers(self, examples, rows, outputs):
-    """Returns the cosine of each pair, float32 [N]."""
-    vectors = unit(outputs[embedding_task.EMBEDDINGS])
+    """Returns the similarity of each pair, float32 [N]."""
+    vectors = _compared(outputs, self.similarity)
     return np.sum(vectors[::2] * vectors[1::2], axis=1)
 
   def targets(self, examples):
@@ -46,7 +48,7 @@ class LikenessEvaluator(text_scores.NumberEvaluator):
     return np.array([example.score for example in examples], np.float32)
 
   def judge(self, examples, rows, outputs, answers, scores):
-    """Returns None: a cosine is not on the scale of the scores."""
+    """Returns None: similarities are not on the scale of the scores."""
     return None
 
 
@@ -57,14 +59,14 @@ class Rankings(NamedTuple):
     queries: list of Q str.
     documents: list of str.
     order: int [Q, K], places in `documents`.
-    cosines: float32 [Q, K].
+    similarities: float32 [Q, K].
     grades: list of Q {place in `documents`: grade above 0}.
   """
 
   queries: list
   documents: list
   order: np.ndarray
-  cosines: np.ndarray
+  similarities: np.ndarray
   grades: list
 
   @property
@@ -91,9 +93,11 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
 
   Attributes:
     metrics: tuple of str, of `ranking.scores`, the main one first.
+    similarity: str, of `SIMILARITIES`.
   """
 
   metrics: tuple[str, ...] = RETRIEVAL_METRICS
+  similarity: str = "cosine"
 
   @property
   def main_metric(self):
@@ -102,7 +106,7 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
 
   def answers(self, examples, rows, outputs):
     """Returns the `Rankings`."""
-    vectors = unit(outputs[embedding_task.EMBEDDINGS])
+    vectors = _compared(outputs, self.similarity)
     queries, documents, grades, place = {}, {}, {}, 0
     for example in examples:
       if example.anchor is not None:
@@ -115,7 +119,7 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
           known = grades.setdefault(example.anchor, {})
           known[text] = max(example.grade, known.get(text, 0.0))
     numbers = {text: number for number, text in enumerate(documents)}
-    order, cosines = _search(
+    order, similarities = _search(
       vectors[[queries[text] for text in grades]],
       vectors[[*documents.values()]],
     )
@@ -123,7 +127,7 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
       [*grades],
       [*documents],
       order,
-      cosines,
+      similarities,
       [{numbers[k]: v for k, v in each.items()} for each in grades.values()],
     )
 
@@ -150,17 +154,17 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
     return None
 
   def write(self, examples, answers, scores, folder):
-    """Writes rankings.trec: query, Q0, document, rank, cosine, run.
+    """Writes rankings.trec: query, Q0, document, rank, similarity, run.
 
     Queries and documents are numbered from 0, in the order of the examples.
     """
     lines = [
-      f"{query} Q0 {document} {rank} {cosine:.6f} keras_bert_impl\n"
-      for query, (row, cosines) in enumerate(
-        zip(answers.order, answers.cosines, strict=True)
+      f"{query} Q0 {document} {rank} {value:.6f} keras_bert_impl\n"
+      for query, (row, values) in enumerate(
+        zip(answers.order, answers.similarities, strict=True)
       )
-      for rank, (document, cosine) in enumerate(
-        zip(row, cosines, strict=True), start=1
+      for rank, (document, value) in enumerate(
+        zip(row, values, strict=True), start=1
       )
     ]
     path = os.path.join(folder, _RUN_FILE)
@@ -178,15 +182,24 @@ def unit(vectors):
   return vectors / np.maximum(lengths, 1e-12)
 
 
+# What is done to vectors before their dot products are taken.
+SIMILARITIES = {"cosine": unit, "dot": lambda vectors: vectors}
+
+
+def _compared(outputs, similarity):
+  """Returns the vectors of outputs, float32 [N, D], to take products of."""
+  return SIMILARITIES[similarity](outputs[embedding_task.EMBEDDINGS])
+
+
 def _search(queries, documents):
-  """Returns the best places int [Q, K] and their cosines float32 [Q, K]."""
+  """Returns the best places int [Q, K] and their products float32 [Q, K]."""
   depth = min(DEPTH, len(documents))
-  orders, cosines = [], []
+  orders, products = [], []
   for start in range(0, len(queries), _QUERIES):
     found = queries[start : start + _QUERIES] @ documents.T
     best = np.argpartition(-found, depth - 1, axis=1)[:, :depth]
     values = np.take_along_axis(found, best, axis=1)
     by_value = np.argsort(-values, axis=1, kind="stable")
     orders.append(np.take_along_axis(best, by_value, axis=1))
-    cosines.append(np.take_along_axis(values, by_value, axis=1))
-  return np.concatenate(orders), np.concatenate(cosines)
+    products.append(np.take_along_axis(values, by_value, axis=1))
+  return np.concatenate(orders), np.concatenate(products)

@@ -22,8 +22,8 @@ class EmbeddingTask(task.Task):
     config: `EncoderConfig`.
     num_texts: int, T, of each training example.
     loss: str, of `losses.LOSSES`.
-    temperature: float, by which cosines are divided; of in_batch, cosent and
-      angle.
+    temperature: float, by which similarities are divided; of in_batch, cosent
+      and angle.
     both_ways: bool, as of `losses.in_batch`.
     margin: float, of triplet.
     widths: tuple of int, to which vectors are cut, each with a loss of its own;
@@ -35,7 +35,7 @@ class EmbeddingTask(task.Task):
       them.
     final_weights: {path: array} of those layers, to start from where a
       checkpoint does not have them.
-
+    similarity: str, of `embedding_scores.SIMILARITIES`; of the class.
   """
 
   config: configs.EncoderConfig
@@ -51,6 +51,7 @@ class EmbeddingTask(task.Task):
   final_layers: tuple[dict, ...] = ()
   final_weights: dict = dataclasses.field(default_factory=dict)
 
+  similarity = "cosine"
   head = heads.ENCODER
   compares_rows = True
   read_outputs = (EMBEDDINGS,)

@@ -58,12 +58,16 @@ def in_batch(batch, options):
 
   The candidates of an anchor are the positives and the negatives of all
   examples; texts equal to its positive, or to the anchor itself, are left out.
+  `options.similarity` compares them, cosine or dot product.
   With `both_ways`, the mean with the loss of finding the anchor of a positive.
 
   Source: van den Oord et al. 2018; Henderson et al. 2017, section 4 (in-batch
   negatives); Radford et al. 2021 (both ways).
   """
-  anchors, *others = [ops.normalize(v) for v in batch.vectors]
+  vectors = batch.vectors
+  if options.similarity == "cosine":
+    vectors = map(ops.normalize, vectors)
+  anchors, *others = vectors
   loss = _softmax_loss(
     anchors,
     ops.concatenate(others),
@@ -141,6 +145,22 @@ LOSSES = {
   "cosent": Loss(cosent, "two texts and a score", 2, True, 2),
   "angle": Loss(angle, "two texts and a score", 2, True, 2),
 }
+
+
+def flops(vectors, weights):
+  """Returns the FLOPS regulariser [] of sparse vectors.
+
+  The sum, over the vocabulary, of the squared mean of a token's weights: the
+  multiplications that a search takes, on average.
+
+  Args:
+    vectors: float32 [N, V], none below 0.
+    weights: float32 [N], 1 for texts and 0 for the padding of a batch.
+
+  Source: Paria et al. 2020, equation 4; Formal et al. 2021, "SPLADE", 3.2.
+  """
+  total = ops.sum(ops.expand_dims(weights, 1) * vectors, axis=0)  # [V]
+  return ops.sum((total / ops.maximum(ops.sum(weights), 1.0)) ** 2)
 
 
 def of_widths(loss, batch, options):

@@ -60,6 +60,19 @@ def test_rankings_are_written_as_trec_reads_them(tmp_path):
   assert [line.split()[2] for line in lines] == ["0", "1", "1", "0"]
 
 
+def test_dot_products_rank_by_length_too():
+  vectors = np.array([[1, 0], [1, 0], [1, 0], [3, 3]], np.float32)
+  outputs = {"embeddings": vectors}
+  examples = [example("q1", "near"), example("q2", "far")]
+  evaluator = embedding_scores.RetrievalEvaluator(similarity="dot")
+  found = evaluator.answers(examples, None, outputs)
+  assert found.order.tolist() == [[1, 0], [1, 0]]
+  assert found.similarities.tolist() == [[3, 1], [3, 1]]
+  pairs = [example("a", "b", score=s) for s in (1.0, 2.0)]
+  evaluator = embedding_scores.LikenessEvaluator(similarity="dot")
+  assert evaluator.answers(pairs, None, outputs).tolist() == [1, 3]
+
+
 def test_cosines_are_scored_by_their_ranks():
   examples = [example("a", "b", score=s) for s in (1.0, 2.0, 3.0)]
   vectors = [[1, 0], [0, 1], [1, 0], [1, 1], [1, 0], [5, 0]]

@@ -13,6 +13,7 @@ B, D = 6, 8
 
 def options(**values):
   usual = {
+    "similarity": "cosine",
     "temperature": 0.05,
     "both_ways": False,
     "margin": 1.0,
@@ -56,6 +57,27 @@ def test_in_batch_is_the_softmax_over_all_positives_and_negatives():
   both = (cross_entropy(a @ p.T / 0.1) + cross_entropy(p @ a.T / 0.1)) / 2
   found = value("in_batch", given, options(both_ways=True, temperature=0.1))
   assert found == pytest.approx(both, 1e-5)
+
+
+def test_dot_products_compare_vectors_of_any_length():
+  given = batch(3)
+  a, p, n = given.vectors
+  expected = cross_entropy(a @ np.concatenate([p, n]).T)
+  found = value("in_batch", given, options(similarity="dot", temperature=1.0))
+  assert found == pytest.approx(expected, 1e-5)
+
+
+def test_flops_is_the_squared_mean_weight_of_each_token():
+  vectors = np.abs(batch().vectors[0])
+  expected = np.sum(np.mean(vectors, axis=0) ** 2)
+  assert float(losses.flops(vectors, np.ones(B, "float32"))) == pytest.approx(
+    expected, 1e-5
+  )
+  # Padding of a batch is no text.
+  weights = np.float32([1, 1, 1, 1, 0, 0])
+  expected = np.sum(np.mean(vectors[:4], axis=0) ** 2)
+  found = float(losses.flops(vectors, weights))
+  assert found == pytest.approx(expected, 1e-5)
 
 
 def test_texts_equal_to_the_positive_or_the_anchor_are_no_negatives():
