@@ -57,6 +57,9 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
   from keras_bert_impl.estimators.sentence_encoder import (
     SentenceEncoder as SentenceEncoder,
   )
+  from keras_bert_impl.estimators.static_encoder import (
+    StaticEncoder as StaticEncoder,
+  )
   from keras_bert_impl.serving.heads.model_export import export as export
   from keras_bert_impl.training.experiment import Experiment as Experiment
   from keras_bert_impl.training.training_config import (
@@ -89,6 +92,7 @@ _NAMES = {
   "FillMask": ("estimators.fill_mask", "FillMask"),
   "QuestionAnswerer": ("estimators.question_answerer", "QuestionAnswerer"),
   "SentenceEncoder": ("estimators.sentence_encoder", "SentenceEncoder"),
+  "StaticEncoder": ("estimators.static_encoder", "StaticEncoder"),
   "TextClassifier": ("estimators.text_classifier", "TextClassifier"),
   "TokenTagger": ("estimators.token_tagger", "TokenTagger"),
   "TrainingConfig": ("training.training_config", "TrainingConfig"),

@@ -24,12 +24,14 @@ _TOKENIZER_FILE = "tokenizer_config.json"
 
 TRANSFORMER, POOLING = "Transformer", "Pooling"
 DENSE, NORMALIZE = "Dense", "Normalize"
+STATIC = "StaticEmbedding"
 _KNOWN = (TRANSFORMER, POOLING, DENSE, NORMALIZE)
 _PACKAGE = "sentence_transformers"
 # The module in which all versions find their classes.
 _CLASS = "sentence_transformers.models.{}"
 _ENCODERS = ("SentenceTransformer", None)
 _TASKS = ("feature-extraction", None)
+_PROMPTS = ("prompts", "default_prompt_name")
 _NONE = type(None)
 _NUMBER = (int, float, _NONE)
 
@@ -129,7 +131,7 @@ def read(path):
   path = hub.local_path(path, weights=True)
   if not is_one(path):
     return Folder(path)
-  transformer, *modules = _read_modules(path)
+  transformer, *modules = _check_order(path, read_modules(path))
   return Folder(
     transformer.path, tuple(modules), _read_texts(path, transformer)
   )
@@ -143,7 +145,21 @@ def write(folder, modules, texts):
     modules: tuple of `Module`, the pooling first, their folders in this one.
     texts: `Texts`.
   """
-  modules = (Module(TRANSFORMER, folder), *modules)
+  write_modules(folder, (Module(TRANSFORMER, folder), *modules))
+  for name, fields in (
+    (_TEXTS_FILES.format("bert"), ("max_seq_length", "do_lower_case")),
+    (_SETTINGS_FILE, _PROMPTS),
+  ):
+    _write_fields(os.path.join(folder, name), texts, fields)
+
+
+def write_prompts(folder, texts):
+  """Writes the prompts of `Texts` into a folder."""
+  _write_fields(os.path.join(folder, _SETTINGS_FILE), texts, _PROMPTS)
+
+
+def write_modules(folder, modules):
+  """Writes modules.json: modules in order, their folders in this one."""
   listed = [
     {
       "idx": index,
@@ -154,16 +170,18 @@ def write(folder, modules, texts):
     for index, module in enumerate(modules)
   ]
   files.write_json(os.path.join(folder, MODULES_FILE), listed)
-  for name, fields in (
-    (_TEXTS_FILES.format("bert"), ("max_seq_length", "do_lower_case")),
-    (_SETTINGS_FILE, ("prompts", "default_prompt_name")),
-  ):
-    values = {field: getattr(texts, field) for field in fields}
-    files.write_json(os.path.join(folder, name), values)
 
 
-def _read_modules(folder):
-  """Returns the modules of a folder, the transformer first."""
+def _write_fields(path, texts, fields):
+  files.write_json(path, {field: getattr(texts, field) for field in fields})
+
+
+def read_modules(folder):
+  """Returns the modules that modules.json lists, list of `Module`.
+
+  Raises:
+    ValueError: one is not known here, or outside of the folder.
+  """
   path = os.path.join(folder, MODULES_FILE)
   modules = []
   for index, values in enumerate(files.read_json(path, list)):
@@ -171,7 +189,7 @@ def _read_modules(folder):
     type_name = files.field(values, "type", str, place)
     # The module in which a class is differs between versions.
     package, *_, kind = type_name.split(".")
-    if package != _PACKAGE or kind not in _KNOWN:
+    if package != _PACKAGE or kind not in (*_KNOWN, STATIC):
       raise ValueError(
         f"type ({type_name!r}) of {place} is not supported: a model must be"
         f" made of {', '.join(_KNOWN)}, each of {_PACKAGE}."
@@ -183,11 +201,22 @@ def _read_modules(folder):
         f"path ({name!r}) of {place} must be in the folder of that file."
       )
     modules.append(Module(kind, os.path.join(folder, name)))
+  return modules
+
+
+def _check_order(folder, modules):
+  """Returns the modules, the transformer first.
+
+  Raises:
+    ValueError: they are in another order.
+  """
+  path = os.path.join(folder, MODULES_FILE)
   kinds = [module.kind for module in modules]
   if kinds[:2] != [TRANSFORMER, POOLING] or not {*kinds[2:]} <= {*_KNOWN[2:]}:
     raise ValueError(
       f"{path} has the modules {', '.join(kinds) or '(none)'}: known are"
-      f" {TRANSFORMER}, {POOLING}, and after these {DENSE} and {NORMALIZE}."
+      f" {TRANSFORMER}, {POOLING}, and after these {DENSE} and {NORMALIZE};"
+      f" {STATIC} is for kb.StaticEncoder."
     )
   return modules
 
@@ -213,12 +242,13 @@ def _read_texts(folder, transformer):
       f"the longest text ({length} tokens in {path}) is too short."
     )
   do_lower_case = bool(values.get("do_lower_case"))
-  prompts = _read_prompts(os.path.join(folder, _SETTINGS_FILE))
+  prompts = read_prompts(folder)
   return Texts(length and int(length), do_lower_case, *prompts)
 
 
-def _read_prompts(path):
-  """Returns the prompts of a file, dict, and the name of the default one."""
+def read_prompts(folder):
+  """Returns the prompts of a folder, dict, and the name of the default one."""
+  path = os.path.join(folder, _SETTINGS_FILE)
   types = {"prompts": (dict, _NONE), "default_prompt_name": (str, _NONE)}
   values = files.find_json(path, types=types) or {}
   _check(values, "model_type", _ENCODERS, path)

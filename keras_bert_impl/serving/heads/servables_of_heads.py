@@ -1,11 +1,13 @@
 """The servables by the head that they serve."""
 
+from keras_bert_impl.models.heads import static_embedding_model
 from keras_bert_impl.serving.heads import (
   classification,
   fill_mask,
   multiple_choice,
   question_answering,
   replaced_tokens,
+  static_vectors,
   text_vectors,
   token_classification,
 )
@@ -24,3 +26,10 @@ SERVABLES = {
     token_classification.TokenClassificationServable,
   )
 }
+
+
+def of_model(model, head):
+  """Returns the class of the servable of a model, used for a head."""
+  if isinstance(model, static_embedding_model.StaticEmbeddingModel):
+    return static_vectors.StaticServable
+  return SERVABLES[head]
