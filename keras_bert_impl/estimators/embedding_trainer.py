@@ -60,13 +60,14 @@ class EmbeddingTrainer(estimator.Estimator):
     return task_parts.of_embeddings(run, splits, task_options)
 
 
-def examples_of(data, targets=None, corpus=None, **columns):
+def examples_of(data, targets=None, corpus=None, split="dev", **columns):
   """Returns the examples to score, list of `EmbeddingExample`.
 
   Args:
     data: as of `EmbeddingTrainer`, or a path.
     targets: list of scores, or None.
     corpus: list of str, or a path: other texts to search; or None.
+    split: "train", "dev" or "test", of a folder of BEIR.
     **columns: text_columns and label_column, of a file.
   """
   if isinstance(data, str | os.PathLike):
@@ -74,7 +75,7 @@ def examples_of(data, targets=None, corpus=None, **columns):
       tuple(columns.get("text_columns") or ()),
       columns.get("label_column", "label"),
     )
-    examples = embedding_data.read(os.fspath(data), given, "dev")
+    examples = embedding_data.read(os.fspath(data), given, split)
   else:
     examples = [
       EmbeddingTrainer._example(None, record, place, number)

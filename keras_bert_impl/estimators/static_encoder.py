@@ -1,10 +1,11 @@
 """Encodes sentences as vectors without a transformer, from Python."""
 
-from keras_bert_impl import files, tokenizers
+from keras_bert_impl import files, options, tokenizers
 from keras_bert_impl.checkpoints import hub
 from keras_bert_impl.checkpoints.descriptions import vocab_size
 from keras_bert_impl.estimators import (
   static_distillation,
+  static_training,
   vector_encoder,
 )
 from keras_bert_impl.sentences import folders, static_folders
@@ -86,6 +87,48 @@ class StaticEncoder(vector_encoder.VectorEncoder):
     """
     model = static_distillation.distil(encoder, size, weighting, batch_size)
     return cls(model, encoder.tokenizer)
+
+  def fit(
+    self,
+    data,
+    targets=None,
+    validation_data=None,
+    epochs=1,
+    batch_size=256,
+    learning_rate=1e-3,
+    **settings,
+  ):
+    """Trains the table by Adam, a constant rate and losses of whole batches.
+
+    Args:
+      data: examples, as of `SentenceEncoder.fit`.
+      targets: list of scores, if `data` is a list of pairs.
+      validation_data: examples to score after each epoch, as `data` or as a
+        tuple (data, targets); or float in (0, 1), the share of the examples to
+        hold out for that.
+      epochs: int, passes over the data.
+      batch_size: int, examples per step; the last ones of an epoch that fill no
+        batch wait for the next one.
+      learning_rate: float; a table wants far more than a transformer.
+      **settings: random_seed, callbacks, text_columns and label_column of a
+        file, and loss, temperature, both_ways, margin, matryoshka_widths,
+        query_prompt and document_prompt, as of `SentenceEncoder.fit`.
+
+    Returns:
+      `keras.callbacks.History`.
+
+    Raises:
+      ValueError: an example or a setting is wrong, names it.
+    """
+    options.check_integers(
+      options.POSITIVE, epochs=epochs, batch_size=batch_size
+    )
+    options.check_numbers("(0, inf)", learning_rate=learning_rate)
+    splits = static_training.splits(data, targets, validation_data, settings)
+    training = static_training.Training(
+      self, epochs, batch_size, learning_rate, **settings
+    )
+    return training.run(*splits)
 
   def servable(self):
     """Returns the `StaticServable` for `kb.export`, with its prompt."""

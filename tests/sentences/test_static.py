@@ -229,6 +229,45 @@ def test_rare_tokens_weigh_more():
   np.testing.assert_allclose(sif, [1e-4 / (1e-4 + p / 3) for p in (2, 1)], 1e-6)
 
 
+@pytest.mark.parametrize(
+  "loss, examples",
+  [
+    ("in_batch", [("the cat", "sat on"), ("mat .", "query"), ("앉", "고양이")]),
+    ("triplet", [("the", "sat", "mat"), ("cat", "on", "query")]),
+    ("cosent", [("the", "sat", 1.0), ("cat", "on", 0.0)]),
+  ],
+)
+def test_losses_of_batches_are_learned(loss, examples):
+  encoder = kb.StaticEncoder.from_checkpoint(FOLDER)
+  history = encoder.fit(
+    examples,
+    validation_data=[example[:2] for example in examples],
+    epochs=20,
+    learning_rate=0.1,
+    loss=loss,
+    query_prompt="",
+  )
+  assert history.history["loss"][-1] < 0.5 * history.history["loss"][0]
+  assert len(history.history["val_mrr@10"]) == 20
+  if loss != "cosent":
+    pairs = [example[:2] for example in examples]
+    assert encoder.evaluate(pairs)["recall@1"] == 1
+  assert encoder.texts.prompts["query"] == ""
+
+
+def test_settings_without_a_meaning_here_are_named():
+  encoder = kb.StaticEncoder.from_checkpoint(FOLDER)
+  pairs = [("the", "cat"), ("on", "mat")]
+  for setting, message in (
+    ({"chunk_size": 2}, r"chunk_size \(2\)"),
+    ({"pooling": "cls"}, r"pooling \('cls'\)"),
+    ({"epochs": 0}, r"epochs \(0\)"),
+    ({"matryoshka_widths": "9"}, r"matryoshka_widths \(9\) must be at most 6"),
+  ):
+    with pytest.raises(ValueError, match=message):
+      encoder.fit(pairs, **setting)
+
+
 def test_other_folders_are_named(tmp_path, encoder):
   with pytest.raises(ValueError, match=r"kb\.SentenceEncoder, .*distil"):
     kb.StaticEncoder.from_checkpoint(TRANSFORMER)
