@@ -61,6 +61,9 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
   from keras_bert_impl.estimators.sparse_encoder import (
     SparseEncoder as SparseEncoder,
   )
+  from keras_bert_impl.estimators.static_encoder import (
+    StaticEncoder as StaticEncoder,
+  )
   from keras_bert_impl.serving.heads.model_export import export as export
   from keras_bert_impl.training.experiment import Experiment as Experiment
   from keras_bert_impl.training.training_config import (
@@ -95,6 +98,7 @@ _NAMES = {
   "Reranker": ("estimators.reranker", "Reranker"),
   "SentenceEncoder": ("estimators.sentence_encoder", "SentenceEncoder"),
   "SparseEncoder": ("estimators.sparse_encoder", "SparseEncoder"),
+  "StaticEncoder": ("estimators.static_encoder", "StaticEncoder"),
   "TextClassifier": ("estimators.text_classifier", "TextClassifier"),
   "TokenTagger": ("estimators.token_tagger", "TokenTagger"),
   "TrainingConfig": ("training.training_config", "TrainingConfig"),

@@ -72,17 +72,18 @@ def read_file(path, split="train", text_columns=None, label_column="label"):
   return embedding_data.read(path, columns, split)
 
 
-def examples_of(data, targets=None, corpus=None, **columns):
+def examples_of(data, targets=None, corpus=None, split="dev", **columns):
   """Returns the examples to score, list of `EmbeddingExample`.
 
   Args:
     data: as of `EmbeddingTrainer`, or a path.
     targets: list of scores, or None.
     corpus: list of str, or a path: other texts to search; or None.
+    split: "train", "dev" or "test", of a folder of BEIR.
     **columns: text_columns and label_column, of a file.
   """
   if isinstance(data, str | os.PathLike):
-    examples = read_file(os.fspath(data), "dev", **columns)
+    examples = read_file(os.fspath(data), split, **columns)
   else:
     examples = [
       example_of(record, place, number)

@@ -160,6 +160,10 @@ class TextEncoder(abc.ABC):
       ValueError: an example is wrong.
     """
     examples = embedding_trainer.examples_of(data, targets, corpus, **columns)
+    return self.score(examples, batch_size)
+
+  def score(self, examples, batch_size=32):
+    """Returns as `evaluate`, of a list of `EmbeddingExample`."""
     evaluator = task_parts.embedding_evaluator(examples, self.similarity_name)
     vectors = embedding_trainer.vectors_of(self, examples, batch_size)
     answers = evaluator.answers(examples, None, {"embeddings": vectors})

@@ -29,7 +29,7 @@ def make(config, path, head=None, max_seq_length=None, chosen=None):
   trained, tokenizer, encoder_config = trained_models.open_with_tokenizer(
     config, path, head, max_seq_length
   )
-  servable_class = servables_of_heads.SERVABLES[trained.head]
+  servable_class = servables_of_heads.of_model(trained.model, trained.head)
   servable = servable_class(
     trained.model,
     tokenizer,

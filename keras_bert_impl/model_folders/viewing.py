@@ -8,6 +8,7 @@ from keras_bert_impl.model_folders import trained_models
 
 with epy.lazy_imports():
   from keras_bert_impl import visualization
+  from keras_bert_impl.models.heads import static_embedding_model
   from keras_bert_impl.visualization import text_row
   from tfrecords.labelled import classification_data
 
@@ -36,6 +37,10 @@ def open_viewer(config, checkpoint_dir, head=None, layers=None, length=None):
   trained, tokenizer, encoder_config = trained_models.open_with_tokenizer(
     config, checkpoint_dir, head, length
   )
+  if isinstance(encoder_config, static_embedding_model.StaticConfig):
+    raise ValueError(
+      f"{checkpoint_dir} has static embeddings, which have no attention."
+    )
   longest = encoder_config.longest_input or MOST_TOKENS
   return visualization.Viewer(
     trained.model,

@@ -15,6 +15,9 @@ from keras_bert_impl.models.heads.feature_models import FeatureTagger
 from keras_bert_impl.models.heads.sparse_embedding_model import (
   SparseEmbeddingModel,
 )
+from keras_bert_impl.models.heads.static_embedding_model import (
+  StaticEmbeddingModel,
+)
 from keras_bert_impl.models.heads.task_models import (
   MaskedLanguageModel,
   MultipleChoice,
@@ -58,6 +61,7 @@ __all__ = [
   "SequenceClassifier",
   "SpanBoundaryModel",
   "SparseEmbeddingModel",
+  "StaticEmbeddingModel",
   "TokenClassifier",
   "TransformerEncoder",
   "XLNetEncoder",

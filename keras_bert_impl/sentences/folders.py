@@ -28,6 +28,7 @@ DENSE, NORMALIZE = "Dense", "Normalize"
 # Of sparse vectors, with the masked-LM head; `Transformer` has it too.
 MLM_TRANSFORMER, SPLADE_POOLING = "MLMTransformer", "SpladePooling"
 _OF_SPARSE = (MLM_TRANSFORMER, SPLADE_POOLING)
+STATIC = "StaticEmbedding"
 _KNOWN = (TRANSFORMER, POOLING, DENSE, NORMALIZE, *_OF_SPARSE)
 _PACKAGE = "sentence_transformers"
 # The module in which all versions find their classes.
@@ -36,6 +37,7 @@ _SPARSE_CLASS = "sentence_transformers.sparse_encoder.models.{}"
 # Of dense vectors, and of sparse ones.
 _ENCODERS = ("SentenceTransformer", None), ("SparseEncoder", None)
 _TASKS = ("feature-extraction", None), ("fill-mask", None)
+_PROMPTS = ("prompts", "default_prompt_name")
 _NONE = type(None)
 _NUMBER = (int, float, _NONE)
 
@@ -140,7 +142,7 @@ def read(path):
   path = hub.local_path(path, weights=True)
   if not is_one(path):
     return Folder(path)
-  transformer, *modules = _read_modules(path)
+  transformer, *modules = _check_order(path, read_modules(path))
   found = Folder(transformer.path, tuple(modules))
   texts = _read_texts(path, transformer, found.is_sparse)
   return dataclasses.replace(found, texts=texts)
@@ -156,7 +158,25 @@ def write(folder, modules, texts):
   """
   is_sparse = any(module.kind == SPLADE_POOLING for module in modules)
   first = MLM_TRANSFORMER if is_sparse else TRANSFORMER
-  modules = (Module(first, folder), *modules)
+  write_modules(folder, (Module(first, folder), *modules))
+  _write_fields(
+    os.path.join(folder, _TEXTS_FILES.format("bert")),
+    texts,
+    ("max_seq_length", "do_lower_case"),
+  )
+  of_sparse = {"model_type": _ENCODERS[1][0]} if is_sparse else {}
+  write_prompts(folder, texts, **of_sparse)
+
+
+def write_prompts(folder, texts, **others):
+  """Writes the prompts of `Texts` into a folder, and other settings."""
+  path = os.path.join(folder, _SETTINGS_FILE)
+  _write_fields(path, texts, _PROMPTS, **others)
+
+
+def write_modules(folder, modules):
+  """Writes modules.json: modules in order, their folders in this one."""
+  is_sparse = any(module.kind == SPLADE_POOLING for module in modules)
   listed = [
     {
       "idx": index,
@@ -167,18 +187,19 @@ def write(folder, modules, texts):
     for index, module in enumerate(modules)
   ]
   files.write_json(os.path.join(folder, MODULES_FILE), listed)
-  for name, fields in (
-    (_TEXTS_FILES.format("bert"), ("max_seq_length", "do_lower_case")),
-    (_SETTINGS_FILE, ("prompts", "default_prompt_name")),
-  ):
-    values = {field: getattr(texts, field) for field in fields}
-    if is_sparse and name == _SETTINGS_FILE:
-      values["model_type"] = _ENCODERS[1][0]
-    files.write_json(os.path.join(folder, name), values)
 
 
-def _read_modules(folder):
-  """Returns the modules of a folder, the transformer first."""
+def _write_fields(path, texts, fields, **others):
+  values = {field: getattr(texts, field) for field in fields}
+  files.write_json(path, values | others)
+
+
+def read_modules(folder):
+  """Returns the modules that modules.json lists, list of `Module`.
+
+  Raises:
+    ValueError: one is not known here, or outside of the folder.
+  """
   path = os.path.join(folder, MODULES_FILE)
   modules = []
   for index, values in enumerate(files.read_json(path, list)):
@@ -186,7 +207,7 @@ def _read_modules(folder):
     type_name = files.field(values, "type", str, place)
     # The module in which a class is differs between versions.
     package, *_, kind = type_name.split(".")
-    if package != _PACKAGE or kind not in _KNOWN:
+    if package != _PACKAGE or kind not in (*_KNOWN, STATIC):
       raise ValueError(
         f"type ({type_name!r}) of {place} is not supported: a model must be"
         f" made of {', '.join(_KNOWN)}, each of {_PACKAGE}."
@@ -198,6 +219,16 @@ def _read_modules(folder):
         f"path ({name!r}) of {place} must be in the folder of that file."
       )
     modules.append(Module(kind, os.path.join(folder, name)))
+  return modules
+
+
+def _check_order(folder, modules):
+  """Returns the modules, the transformer first.
+
+  Raises:
+    ValueError: they are in another order.
+  """
+  path = os.path.join(folder, MODULES_FILE)
   kinds = [module.kind for module in modules]
   is_dense = kinds[:2] == [TRANSFORMER, POOLING]
   is_sparse = kinds[1:] == [SPLADE_POOLING] and "Transformer" in kinds[0]
@@ -205,7 +236,8 @@ def _read_modules(folder):
     raise ValueError(
       f"{path} has the modules {', '.join(kinds) or '(none)'}: known are"
       f" {TRANSFORMER}, {POOLING}, and after these {DENSE} and {NORMALIZE}; or"
-      f" {MLM_TRANSFORMER} and {SPLADE_POOLING}."
+      f" {MLM_TRANSFORMER} and {SPLADE_POOLING}; {STATIC} is for"
+      " kb.StaticEncoder."
     )
   return modules
 
@@ -231,13 +263,13 @@ def _read_texts(folder, transformer, is_sparse):
       f"the longest text ({length} tokens in {path}) is too short."
     )
   do_lower_case = bool(values.get("do_lower_case"))
-  path = os.path.join(folder, _SETTINGS_FILE)
-  prompts = _read_prompts(path, is_sparse)
+  prompts = read_prompts(folder, is_sparse)
   return Texts(length and int(length), do_lower_case, *prompts)
 
 
-def _read_prompts(path, is_sparse):
-  """Returns the prompts of a file, dict, and the name of the default one."""
+def read_prompts(folder, is_sparse=False):
+  """Returns the prompts of a folder, dict, and the name of the default one."""
+  path = os.path.join(folder, _SETTINGS_FILE)
   types = {"prompts": (dict, _NONE), "default_prompt_name": (str, _NONE)}
   values = files.find_json(path, types=types) or {}
   _check(values, "model_type", _ENCODERS[is_sparse], path)

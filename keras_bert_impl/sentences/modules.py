@@ -215,7 +215,7 @@ def _read_dense(module, values, size, name):
       f" {', '.join(by_name)}."
     )
   use_bias = values.get("bias", True)
-  tensors = _read_weights(module.path)
+  tensors = read_weights(module.path)
   names = {_KERNEL, *[_BIAS] * use_bias}
   if tensors.keys() != names:
     raise ValueError(
@@ -238,7 +238,13 @@ def _read_dense(module, values, size, name):
   return layer
 
 
-def _read_weights(folder):
+def read_weights(folder):
+  """Returns the tensors of a module, a mapping of name -> float32 array.
+
+  Raises:
+    FileNotFoundError: there are none.
+    ValueError: they are damaged.
+  """
   pickled = os.path.join(folder, torch_format.FILE_NAME)
   path = os.path.join(folder, safetensors_format.FILE_NAME)
   if files.exists(pickled) and not files.exists(path):

@@ -71,6 +71,7 @@ class Servable(tf.Module, abc.ABC):
     inputs: {name: `tf.TensorSpec`} of raw text.
     example: {name: list of str}, inputs of a batch of one.
     options: tuple of str, names of its options.
+    takes_ids: bool, whether there is a signature of ids; of the class.
     has_pooler: bool, whether it answers with what the encoder's pooler reads;
       where that is the last place of a row, rows get their padding first.
     config: that of the model.
@@ -89,6 +90,7 @@ class Servable(tf.Module, abc.ABC):
   options = ()
   ids_rank = 2
   has_pooler = False
+  takes_ids = True
 
   def __init__(self, model, tokenizer, max_seq_length, labels=None):
     super().__init__(name="servable")
@@ -135,9 +137,10 @@ class Servable(tf.Module, abc.ABC):
       # Not by `answer`, which is large and would be traced once more.
       return on_text.function(**tf_examples.parse(examples, self.inputs))
 
+    on_ids = _on_ids(self, self._model()) if self.takes_ids else None
     return {
       SERVING_DEFAULT: on_text,
-      TOKEN_IDS: _on_ids(self, self._model()),
+      **({TOKEN_IDS: on_ids} if on_ids else {}),
       TF_EXAMPLE: self.on_examples(answer_examples, "examples"),
     }
 
@@ -339,7 +342,7 @@ def _check(model, tokenizer, max_seq_length, labels):
       f"max_seq_length ({max_seq_length}) must be at most the model's "
       f"({longest})."
     )
-  if max_seq_length < 3:
+  if max_seq_length is not None and max_seq_length < 3:
     raise ValueError(
       f"max_seq_length ({max_seq_length}) must be at least 3: [CLS], one token "
       "and [SEP]."

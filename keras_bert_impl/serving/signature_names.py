@@ -29,6 +29,11 @@ def definitions(servable, names=choices.GOOGLE):
   ours = servable.definitions()
   if names == choices.GOOGLE:
     return ours
+  if not servable.takes_ids:
+    raise ValueError(
+      f"signature_names ({names!r}) must be {choices.GOOGLE!r} for this model:"
+      " transformers has none like it."
+    )
   return ours | {
     servables.SERVING_DEFAULT: _renamed(servable, ours[servables.TOKEN_IDS]),
     TEXT: ours[servables.SERVING_DEFAULT],

@@ -260,7 +260,7 @@ def of_embeddings(run, splits, options):
     options.loss,
     both_ways=options.both_ways,
     margin=options.margin,
-    widths=_widths(options.matryoshka_widths),
+    widths=widths(options.matryoshka_widths),
     chunk_size=options.chunk_size,
     **vectors,
   )
@@ -353,16 +353,16 @@ def _vectors(config, folder, known, pooling):
   return found
 
 
-def _widths(text):
+def widths(text):
   """Returns the widths of --matryoshka_widths, tuple of int."""
-  widths = [name.strip() for name in (text or "").split(",") if name.strip()]
-  for width in widths:
+  given = [name.strip() for name in (text or "").split(",") if name.strip()]
+  for width in given:
     if not width.isdecimal() or not int(width):
       raise ValueError(
         f"matryoshka_widths ({text!r}) must be integers above 0, separated by"
         " commas, such as 64,128,256."
       )
-  return tuple(map(int, widths))
+  return tuple(map(int, given))
 
 
 def _labels_and_scheme(run, splits, tag_scheme):

@@ -4,11 +4,19 @@ from keras_bert_impl import choices, heads
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.models.encoders import encoder_model
-from keras_bert_impl.models.heads import embedding_model
+from keras_bert_impl.models.heads import (
+  embedding_model,
+  static_embedding_model,
+)
 from keras_bert_impl.serving import export as export_lib
 from keras_bert_impl.serving import servables
 from keras_bert_impl.serving.heads import model_outputs, servables_of_heads
 from keras_bert_impl.tokenizers.graph import tokenizer as tokenizer_lib
+
+_OF_VECTORS = (
+  embedding_model.EmbeddingModel,
+  static_embedding_model.StaticEmbeddingModel,
+)
 
 
 def export(
@@ -84,7 +92,7 @@ def make_servable(model, tokenizer, max_seq_length=None, **options):
   if head is None:
     make = model_outputs.ModelServable
   else:
-    make = servables_of_heads.SERVABLES[head]
+    make = servables_of_heads.of_model(model, head)
     max_seq_length = max_seq_length or model.config.max_sequence_length
   known = make.options
   for name, value in options.items():
@@ -104,7 +112,7 @@ def make_servable(model, tokenizer, max_seq_length=None, **options):
 
 def _head(model):
   """Returns the head that a model of ours is served as; None for others."""
-  if isinstance(model, embedding_model.EmbeddingModel):
+  if isinstance(model, _OF_VECTORS):
     return heads.ENCODER
   if not isinstance(model, encoder_model.EncoderModel) or not model.heads:
     return None

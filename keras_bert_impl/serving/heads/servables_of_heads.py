@@ -1,5 +1,6 @@
 """The servables by the head that they serve."""
 
+from keras_bert_impl.models.heads import static_embedding_model
 from keras_bert_impl.serving.heads import (
   classification,
   fill_mask,
@@ -7,6 +8,7 @@ from keras_bert_impl.serving.heads import (
   question_answering,
   replaced_tokens,
   sparse_vectors,
+  static_vectors,
   text_vectors,
   token_classification,
 )
@@ -26,3 +28,10 @@ SERVABLES = {
     token_classification.TokenClassificationServable,
   )
 }
+
+
+def of_model(model, head):
+  """Returns the class of the servable of a model, used for a head."""
+  if isinstance(model, static_embedding_model.StaticEmbeddingModel):
+    return static_vectors.StaticServable
+  return SERVABLES[head]

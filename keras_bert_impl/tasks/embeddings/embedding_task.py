@@ -66,6 +66,11 @@ class EmbeddingTask(task.Task):
       [*map(keras.saving.deserialize_keras_object, self.final_layers)],
       self.include_prompt,
     )
+    self.check_widths(model)
+    return model
+
+  def check_widths(self, model):
+    """Raises ValueError if a width is above that of the vectors of a model."""
     size = model.output[EMBEDDINGS].shape[-1]
     for width in self.widths:
       if width > size:
@@ -73,7 +78,6 @@ class EmbeddingTask(task.Task):
           f"matryoshka_widths ({width}) must be at most {size}, the width of"
           " the vectors."
         )
-    return model
 
   def given_weights(self, tensors):
     """Returns the weights of a checkpoint, with those of the final layers."""

@@ -114,7 +114,7 @@ class Vocabulary:
     Raises:
       FileNotFoundError: if there is no such file.
       ValueError: if it is empty, not of its kind, repeats a token or, for
-        WordPiece, lacks one of the special tokens.
+        WordPiece, lacks one of the special tokens; of a tokenizer.json, [UNK].
     """
     path = os.fspath(path)
     kind = vocabulary_files.format_of(path)
@@ -295,10 +295,12 @@ def _check_tokens(vocabulary):
     lines[token] = line
   if vocabulary.kind != WORDPIECE:
     return
+  # A tokenizer.json may be that of a model which frames no texts.
+  needed = ("unk",) if vocabulary.rules else ROLES
   named = dict(vocabulary.role_names)
   missing = [
     named.get(role, _ROLE_TOKENS[role][0])
-    for role in ROLES
+    for role in needed
     if role not in vocabulary.role_ids
   ]
   if missing:

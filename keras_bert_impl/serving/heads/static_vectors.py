@@ -1,0 +1,77 @@
+"""Servable of static embeddings: vectors of texts without a transformer."""
+
+import tensorflow as tf
+
+from keras_bert_impl import heads
+from keras_bert_impl.serving import servables
+from keras_bert_impl.tokenizers.graph import prompts
+
+
+class StaticServable(servables.Servable):
+  """Embeds texts by the mean of the rows of their tokens.
+
+  Args:
+    model: `StaticEmbeddingModel`.
+    tokenizer: as `Servable`.
+    max_seq_length: int, most tokens of a text; None: all are read.
+    normalize: bool, whether vectors have length 1; None for what the model
+      does.
+    prompt: str, text to put before each text.
+
+  Raises:
+    ValueError: as `Servable`.
+  """
+
+  head = heads.ENCODER
+  options = ("normalize", "prompt")
+  takes_ids = False
+
+  def __init__(
+    self, model, tokenizer, max_seq_length=None, normalize=None, prompt=""
+  ):
+    super().__init__(model, tokenizer, max_seq_length)
+    self.normalize = model.normalize if normalize is None else normalize
+    self.prompt = prompt
+
+  def answer(self, text):
+    """Encodes texts [B]; returns embeddings float32 [B, D]."""
+    pieces = tokenize(self.tokenizer, text, self.prompt, self.max_seq_length)
+    [table] = self.model_weights
+    return {"embeddings": embed(table, pieces, self.normalize)}
+
+
+def tokenize(tokenizer, texts, prompt, max_seq_length=None):
+  """Returns the ids of texts, without special tokens.
+
+  Args:
+    tokenizer: `Tokenizer`.
+    texts: string [B].
+    prompt: str or string [], text to put before each text.
+    max_seq_length: int, most tokens of a text; None for all.
+
+  Returns:
+    int32 RaggedTensor [B, (pieces)].
+  """
+  return prompts.tokenize(tokenizer, texts, prompt)[:, :max_seq_length]
+
+
+def embed(table, pieces, normalize):
+  """Returns the means of rows, float32 [B, D]; zeros of a text without tokens.
+
+  Ops of TensorFlow that read each row once: no batch is padded.
+
+  Args:
+    table: float [V, D], tensor or variable.
+    pieces: int32 RaggedTensor [B, (pieces)].
+    normalize: bool, whether vectors get length 1.
+  """
+  ids = pieces.flat_values
+  if table.dtype != tf.float32:
+    table = tf.cast(tf.gather(table, ids), tf.float32)
+    ids = tf.range(tf.size(ids))
+  vectors = tf.sparse.segment_mean(
+    table, ids, pieces.value_rowids(), num_segments=pieces.nrows()
+  )
+  if normalize:
+    vectors = tf.math.l2_normalize(vectors, axis=1)
+  return vectors
