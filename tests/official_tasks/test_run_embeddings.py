@@ -79,6 +79,7 @@ def test_pairs_are_learned_scored_saved_and_exported(folder):
   )
 
 
+@pytest.mark.integration
 def test_scores_are_learned_from_a_folder_of_sentence_transformers(tmp_path):
   lines = [
     json.dumps({"a": f"{x} dog", "b": f"{y} dog", "score": int(x == y)})

@@ -3,11 +3,14 @@
 import pathlib
 import random
 
+import pytest
+
 from tests.official_tasks import scripts
 
 SENTENCES = pathlib.Path(__file__).parents[1] / "data/sentences"
 
 
+@pytest.mark.integration
 def test_a_reranker_is_trained_scored_and_exported(tmp_path):
   scripts.write_model_files(tmp_path)
   rng = random.Random(0)

@@ -1,6 +1,7 @@
 """Sentence encoders that are trained and scored from Python."""
 
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
@@ -40,6 +41,7 @@ def test_pairs_are_learned_in_place(tmp_path):
   )
 
 
+@pytest.mark.integration
 def test_the_same_seed_gives_the_same_vectors_and_a_run_goes_on(tmp_path):
   first, second = new_encoder(), new_encoder()
   first.fit(PAIRS, output_dir=tmp_path / "run", **SETTINGS)
@@ -92,6 +94,7 @@ def test_a_wrong_example_or_setting_is_named(arguments, message):
     new_encoder().fit(**arguments)
 
 
+@pytest.mark.integration
 def test_adapters_are_merged_in_the_folder_of_a_run(tmp_path):
   encoder = new_encoder()
   before = encoder.encode(WORDS)
@@ -103,3 +106,23 @@ def test_adapters_are_merged_in_the_folder_of_a_run(tmp_path):
   folder = kb.SentenceEncoder.from_checkpoint(tmp_path / "sentence_encoder")
   assert folder.texts == encoder.texts
   np.testing.assert_allclose(folder.encode(WORDS), trained, atol=1e-5)
+
+
+@pytest.mark.integration
+def test_a_run_that_was_killed_goes_on_to_the_same_vectors(tmp_path):
+  settings = SETTINGS | {"chunk_size": 3, "keep_checkpoint_max": 9}
+  whole, run = new_encoder(), tmp_path / "run"
+  whole.fit(PAIRS, output_dir=run, **settings)
+  # What a kill after the first epoch leaves.
+  kept = run.rename(tmp_path / "kept")
+  run.mkdir()
+  for path in kept.glob("*"):
+    if path.name in ("start", "records"):
+      shutil.copytree(path, run / path.name)
+    elif path.is_file() and path.name not in ("results.json", "checkpoint"):
+      if "ckpt" not in path.name or "ckpt-3" in path.name:
+        shutil.copy(path, run)
+  resumed = new_encoder()
+  history = resumed.fit(PAIRS, output_dir=run, **settings)
+  assert len(history.history["loss"]) == 1  # The second epoch.
+  np.testing.assert_array_equal(whole.encode(WORDS), resumed.encode(WORDS))

@@ -1,0 +1,225 @@
+"""Trains an encoder for search, beside sentence-transformers.
+
+  python benchmarks/embedding_benchmark.py --start=folder \
+    --squad=dev-v1.1.json --work_dir=vectors \
+    --python=/path/to/venv/of/sentence-transformers/bin/python
+
+Both train the same start, a folder that sentence-transformers opens, on the
+questions of all articles of SQuAD but the last ten and their paragraphs: the
+same batches in size, softmax over the batch, AdamW, a warm-up of a tenth and a
+linear fall, dropout as configured. Then questions of the last ten search all
+paragraphs, and this library scores both. Printed are real tokens per second of
+the last epoch (its first one holds tracing), the peak of memory, MRR and NDCG.
+With --chunk_size both cache gradients. One after the other, once per seed.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).parents[1]
+SCALE = 20.0  # 1 / temperature
+
+
+def prepare(squad, work_dir):
+  """Writes train.jsonl, dev.json and all.json."""
+  content = json.loads(pathlib.Path(squad).read_text())
+  work_dir.mkdir(parents=True, exist_ok=True)
+  articles = content["data"]
+  for name, part in (("dev", articles[-10:]), ("all", articles)):
+    (work_dir / f"{name}.json").write_text(json.dumps({"data": part}))
+  lines = [
+    json.dumps({"anchor": qa["question"], "positive": paragraph["context"]})
+    for article in articles[:-10]
+    for paragraph in article["paragraphs"]
+    for qa in paragraph["qas"]
+  ]
+  (work_dir / "train.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def pairs_of(case):
+  lines = pathlib.Path(case.data, "train.jsonl").read_text().splitlines()
+  rows = map(json.loads, lines[: case.num_examples])
+  return [(row["anchor"], row["positive"]) for row in rows]
+
+
+def ours(case):
+  """Returns the times at which epochs ended."""
+  import keras
+
+  import keras_bert_impl as kb
+
+  times = [time.time()]
+  encoder = kb.SentenceEncoder.from_checkpoint(case.start)
+  encoder.texts = encoder.texts.__class__(case.length)
+  encoder.fit(
+    pairs_of(case),
+    epochs=case.epochs,
+    batch_size=case.batch_size,
+    chunk_size=case.chunk_size,
+    learning_rate=case.learning_rate,
+    random_seed=case.seed,
+    temperature=1 / SCALE,
+    use_bias_correction=True,
+    adam_epsilon=1e-8,
+    weight_decay_rate=0.0,
+    max_seq_length=case.length,
+    callbacks=[
+      keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda *_: times.append(time.time())
+      )
+    ],
+  )
+  encoder.save(case.folder)
+  return times
+
+
+def theirs(case):
+  """Returns the times at which epochs ended."""
+  import datasets
+  import sentence_transformers as library
+  import torch
+  import transformers
+  from sentence_transformers import losses
+
+  torch.set_num_threads(len(os.sched_getaffinity(0)))
+  times = [time.time()]
+
+  class Clock(transformers.TrainerCallback):
+    def on_epoch_end(self, *arguments, **named):
+      times.append(time.time())
+
+  transformers.set_seed(case.seed)
+  model = library.SentenceTransformer(case.start, device="cpu")
+  model.max_seq_length = case.length
+  anchors, positives = zip(*pairs_of(case), strict=True)
+  data = datasets.Dataset.from_dict(
+    {"anchor": list(anchors), "positive": list(positives)}
+  )
+  loss = losses.MultipleNegativesRankingLoss(model, scale=SCALE)
+  if case.chunk_size:
+    loss = losses.CachedMultipleNegativesRankingLoss(
+      model, scale=SCALE, mini_batch_size=case.chunk_size
+    )
+  arguments = library.SentenceTransformerTrainingArguments(
+    os.path.join(case.folder, "trainer"),
+    num_train_epochs=case.epochs,
+    per_device_train_batch_size=case.batch_size,
+    learning_rate=case.learning_rate,
+    warmup_ratio=0.1,
+    seed=case.seed,
+    save_strategy="no",
+    report_to=[],
+    use_cpu=True,
+    disable_tqdm=True,
+    dataloader_drop_last=True,
+    logging_steps=1000,
+  )
+  library.SentenceTransformerTrainer(
+    model, arguments, train_dataset=data, loss=loss, callbacks=[Clock()]
+  ).train()
+  model.save_pretrained(case.folder)
+  return times
+
+
+def worker(name, case):
+  """Trains one of both and prints what it took."""
+  case = argparse.Namespace(**json.loads(case))
+  times = {"ours": ours, "theirs": theirs}[name](case)
+  peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+  print("RESULT", json.dumps({"times": times, "peak": peak}))
+
+
+def score(folder, data):
+  """Returns the scores of a folder on the held-out questions."""
+  import keras_bert_impl as kb
+
+  encoder = kb.SentenceEncoder.from_checkpoint(str(folder))
+  return encoder.evaluate(str(data / "dev.json"), corpus=str(data / "all.json"))
+
+
+def main():
+  parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+  )
+  parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
+  parser.add_argument("--start")
+  parser.add_argument("--squad")
+  parser.add_argument("--work_dir", type=pathlib.Path)
+  parser.add_argument("--python", help="of sentence-transformers")
+  parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
+  parser.add_argument("--epochs", type=int, default=2)
+  parser.add_argument("--batch_size", type=int, default=32)
+  parser.add_argument("--chunk_size", type=int)
+  parser.add_argument("--num_examples", type=int)
+  parser.add_argument("--without_scores", action="store_true")
+  parser.add_argument("--length", type=int, default=128)
+  parser.add_argument("--learning_rate", type=float, default=2e-4)
+  arguments = parser.parse_args()
+  if arguments.worker:
+    worker(*arguments.worker)
+    return
+  prepare(arguments.squad, arguments.work_dir)
+  given = vars(arguments)
+  for seed in arguments.seeds:
+    for name, python in (
+      ("ours", sys.executable),
+      ("theirs", arguments.python),
+    ):
+      if not python:
+        continue
+      folder = arguments.work_dir / f"{name}_{arguments.batch_size}_{seed}"
+      case = {
+        k: v for k, v in given.items() if isinstance(v, int | float | str)
+      } | {
+        "chunk_size": arguments.chunk_size,
+        "num_examples": arguments.num_examples,
+        "seed": seed,
+        "folder": str(folder),
+        "data": str(arguments.work_dir),
+      }
+      output = subprocess.run(
+        [python, __file__, "--worker", name, json.dumps(case)],
+        env=os.environ | {"PYTHONPATH": str(ROOT) if name == "ours" else ""},
+        check=True,
+        capture_output=True,
+        text=True,
+      ).stdout
+      [line] = [x for x in output.splitlines() if x.startswith("RESULT ")]
+      report(name, seed, json.loads(line.removeprefix("RESULT ")), case, folder)
+
+
+def report(name, seed, result, case, folder):
+  """Prints one line."""
+  import keras_bert_impl as kb
+
+  case = argparse.Namespace(**case)
+  encoder = kb.SentenceEncoder.from_checkpoint(case.start)
+  texts = [text for pair in pairs_of(case) for text in pair]
+  tokens = 0
+  for start in range(0, len(texts), 1000):
+    batch = encoder.tokenizer(
+      texts[start : start + 1000], max_seq_length=case.length
+    )
+    tokens += int(batch["input_mask"].numpy().sum())
+  times = result["times"]
+  line = (
+    f"{name:8} seed {seed}: {tokens / (times[-1] - times[-2]):7.0f} tokens/s in"
+    f" the last epoch, {times[-1] - times[0]:5.0f} s in all,"
+    f" {result['peak']:5.0f} MiB"
+  )
+  if not case.without_scores:
+    scores = score(folder, pathlib.Path(case.data))
+    line += f"; MRR@10 {scores['mrr@10']:.4f}, NDCG@10 {scores['ndcg@10']:.4f}"
+  print(line, flush=True)
+
+
+if __name__ == "__main__":
+  # The folder of this file holds benchmarks, not packages.
+  sys.path[0] = str(ROOT)
+  main()
