@@ -7,8 +7,6 @@ r"""Trains an encoder of texts: vectors are near where texts belong together.
     ... --train_file=sts-train.tsv --text_columns=sentence1,sentence2 \
       --label_column=score --loss=cosent     pairs with scores
     ... --train_file=train-v1.1.json --dev_file=dev-v1.1.json
-                                             questions and their paragraphs
-    ... --train_file=beir/scifact --dev_file=beir/scifact
     ... --train_file=lines.txt --columns=text   SimCSE: each text with itself
     ... --vectors=sparse --init_checkpoint=bert-base-uncased          SPLADE
     ... --train_batch_size=1024 --chunk_size=32  large batches, little memory
@@ -17,9 +15,8 @@ A file is a table with a column for each text (the anchor, its positive, any
 negatives), or has the labels of NLI, of which triplets are made; SQuAD's JSON;
 or a folder of BEIR. Scores of --dev_file are those of retrieval or, of pairs
 with scores, their rank correlation with the similarities. Writes checkpoints,
-results.json, report.html, and sentence_encoder/ or sparse_encoder/, which
-sentence-transformers, SentenceEncoder or SparseEncoder, and
-export_saved_model.py open.
+results.json, report.html, and sentence_encoder/ or sparse_encoder/, a folder of
+sentence-transformers.
 """
 
 import dataclasses

@@ -192,6 +192,7 @@ def test_sparse_vectors_are_learned_scored_saved_and_exported(folder):
     ({"text_columns": "question,reply"}, "has no column 'reply'"),
     ({"gradient_accumulation_steps": 2}, "gradient_accumulation_steps (2)"),
     ({"train_file": "nothing.tsv"}, "nothing.tsv"),
+    ({"do_predict": True}, "--do_predict is not for vectors"),
   ],
 )
 def test_what_cannot_be_learned_is_one_line(folder, values, message):

@@ -36,7 +36,7 @@ class EmbeddingSplitsConfig:
     interval="[0, 1)",
   )
   corpus_file: str | None = options.common(
-    None, "Other texts to search beside those of dev_file, or files of them."
+    None, "Files of other texts to search."
   )
   text_columns: str | None = options.common(
     None,
@@ -77,6 +77,11 @@ def read(config, settings):
     ValueError: a file that is needed is missing or malformed.
     FileNotFoundError: a file does not exist.
   """
+  if settings.do_predict:
+    raise ValueError(
+      "--do_predict is not for vectors and rerankers: use what"
+      " export_saved_model.py makes of the run, or its folder from Python."
+    )
 
   def find(kind, flag):
     paths = program.split_names(getattr(config, f"{kind}_file", None) or "")

@@ -160,9 +160,8 @@ class EmbeddingOptions:
 
   vectors: str | None = options.common(
     None,
-    "Vectors of texts: dense, or sparse (SPLADE), weights of the tokens of the"
-    " vocabulary, by loss=in_batch; default: those of the run or folder to"
-    " start from, or dense.",
+    "Dense vectors, or weights of the tokens of the vocabulary (SPLADE);"
+    " default: as in the folder to start from, or dense.",
     VECTORS,
   )
   loss: str = options.common(
