@@ -68,7 +68,8 @@ def candidates(encoder, examples, depth):
   found = _Found(encoder, examples)
   result = []
   for number, query in enumerate(found.queries):
-    grades, order = found.grades[query], found.order(number)[:depth]
+    grades = found.grades[query]
+    order = _nearest(found.cosines(number))[:depth]
     documents = [found.documents[place] for place in order]
     missing = [g for text, g in grades.items() if text not in documents]
     result.append(
@@ -107,7 +108,7 @@ def negatives(encoder, examples, number, ranks=(1, 50), margin=0.05):
   result = []
   for k, query in enumerate(found.queries):
     cosines, grades = found.cosines(k), found.grades[query]
-    order = found.order(k)[ranks[0] - 1 : ranks[1]]
+    order = _nearest(cosines)[ranks[0] - 1 : ranks[1]]
     for positive in grades:
       most = cosines[places[positive]] - margin
       chosen = [
@@ -162,6 +163,7 @@ class _Found:
     """Returns the cosines of a query with all documents, float32 [M]."""
     return self._documents @ self._queries[number]
 
-  def order(self, number):
-    """Returns the places of the documents, the nearest first."""
-    return np.argsort(-self.cosines(number), kind="stable")
+
+def _nearest(cosines):
+  """Returns the places of documents, the nearest first."""
+  return np.argsort(-cosines, kind="stable")

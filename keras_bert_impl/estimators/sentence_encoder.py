@@ -9,6 +9,7 @@ from keras_bert_impl import heads
 from keras_bert_impl.estimators import text_encoder
 from keras_bert_impl.sentences import folder_models, folders
 from keras_bert_impl.serving.heads import text_vectors
+from keras_bert_impl.tasks.embeddings import embedding_scores
 
 # Arguments that mteb calls `encode` with, and that change nothing here.
 _OF_MTEB = frozenset(
@@ -165,5 +166,4 @@ def _unit_rows(name, vectors):
     raise ValueError(
       f"{name} must be vectors [N, D] or one vector [D], of encode(sentences)."
     )
-  lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-  return rows / np.maximum(lengths, 1e-12)
+  return embedding_scores.unit(rows)

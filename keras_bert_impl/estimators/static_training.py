@@ -1,7 +1,6 @@
 """Trains static embeddings by Keras, for `StaticEncoder`."""
 
 import dataclasses
-import zlib
 
 import keras
 import numpy as np
@@ -12,11 +11,14 @@ from keras_bert_impl.estimators import embedding_trainer
 from keras_bert_impl.runs.fine_tuning import task_parts
 from keras_bert_impl.runs.labelled_data import task_options
 from keras_bert_impl.serving.heads import static_vectors
-from keras_bert_impl.tasks.embeddings import embedding_task, losses
+from keras_bert_impl.tasks.embeddings import (
+  embedding_rows,
+  embedding_task,
+  losses,
+)
 from tfrecords.labelled import data_sets, embedding_data
 
 _TEXTS = 1000  # that the tokenizer is given at once
-_COLUMNS = ("text_columns", "label_column")
 # Options of a run that a table has no use for.
 _NOT_HERE = ("chunk_size", "pooling")
 
@@ -30,7 +32,8 @@ def splits(data, targets, validation_data, settings):
     validation_data: the same.
     settings: dict, from which the names of columns are taken.
   """
-  columns = {name: settings.pop(name) for name in _COLUMNS if name in settings}
+  names = embedding_trainer.COLUMNS
+  columns = {name: settings.pop(name) for name in names if name in settings}
   examples = embedding_trainer.examples_of(
     data, targets, split="train", **columns
   )
@@ -129,10 +132,10 @@ class Training:
     for k in range(len(examples[0].texts)):
       kind = "document" if k else "query"
       texts = [example.texts[k] for example in examples]
-      hashes = [zlib.crc32(text.encode()) & 0x7FFFFFFF for text in texts]
+      text_ids = [*map(embedding_rows.text_id, texts)]
       found = {
         features.INPUT_IDS: self._pieces(texts, kind),
-        features.TEXT_IDS: np.array(hashes, np.int32),
+        features.TEXT_IDS: np.array(text_ids, np.int32),
       }
       columns |= {features.of_text(name, k): x for name, x in found.items()}
     # Losses compare the rows of a batch, whose number they must know.

@@ -91,4 +91,9 @@ class EmbeddingPreprocessor(fine_tuning.Preprocessor):
     )
     for number, text in enumerate(texts):
       row = {name: x[number, : lengths[number]] for name, x in batch.items()}
-      yield row | {features.TEXT_IDS: zlib.crc32(text.encode()) & 0x7FFFFFFF}
+      yield row | {features.TEXT_IDS: text_id(text)}
+
+
+def text_id(text):
+  """Returns a number in int32, the same for equal texts."""
+  return zlib.crc32(text.encode()) & 0x7FFFFFFF
