@@ -63,8 +63,8 @@ class AblationConfig:
   )
   scale: str = options.common(
     "tiny",
-    "Sizes and steps: tiny (minutes a model on a CPU), small (hours), or base"
-    " (the paper's).",
+    "Sizes and steps: tiny or mini (minutes a model on a CPU), small (hours),"
+    " or base (the paper's).",
     tuple(scales.SCALES),
   )
   model_dir: str = options.common(
