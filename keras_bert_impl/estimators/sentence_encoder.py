@@ -125,14 +125,18 @@ class SentenceEncoder(text_encoder.TextEncoder):
 
     return ModelMeta.create_empty({"name": "keras_bert_impl/sentence_encoder"})
 
-  def servable(self):
-    """Returns the `EncoderServable` for `kb.export`, with its prompt."""
+  def servable(self, **options):
+    """Returns the `EncoderServable` for `kb.export`, with its prompt.
+
+    Args:
+      **options: of it, such as prompt, truncate_dim or precision="int8".
+    """
     return text_vectors.EncoderServable(
       self.model,
       self.tokenizer,
       self.texts.max_seq_length,
-      prompt=self.texts.prompt(),
       do_lower_case=self.texts.do_lower_case,
+      **{"prompt": self.texts.prompt()} | options,
     )
 
   @classmethod

@@ -130,13 +130,17 @@ class StaticEncoder(sentence_encoder.SentenceEncoder):
     )
     return training.run(*splits)
 
-  def servable(self):
-    """Returns the `StaticServable` for `kb.export`, with its prompt."""
+  def servable(self, **options):
+    """Returns the `StaticServable` for `kb.export`, with its prompt.
+
+    Args:
+      **options: of it, such as prompt, truncate_dim or precision="int8".
+    """
     return static_vectors.StaticServable(
       self.model,
       self.tokenizer,
       self.texts.max_seq_length,
-      prompt=self.texts.prompt(),
+      **{"prompt": self.texts.prompt()} | options,
     )
 
   def save(self, path):

@@ -62,8 +62,8 @@ def _arguments(chosen, trained, servable_class):
   takes = inspect.signature(servable_class).parameters
   recorded = {
     name: trained.recorded[name]
-    for name in (*known, "do_lower_case")
-    if name in takes and trained.recorded.get(name) is not None
+    for name in (*known, *takes.keys() & {"do_lower_case"})
+    if trained.recorded.get(name) is not None
   }
   arguments = recorded | given
   if "text_pairs" in known and "text_pairs" not in arguments:
