@@ -5,13 +5,13 @@ import dataclasses
 import numpy as np
 
 from keras_bert_impl import heads
-from keras_bert_impl.estimators import embedding_trainer, estimator, records
+from keras_bert_impl.estimators import embedding_trainer, records
 from keras_bert_impl.estimators.mining import Mining
 from keras_bert_impl.runs.fine_tuning import task_parts
 from keras_bert_impl.runs.labelled_data import task_options
 
 
-class Reranker(estimator.Estimator):
+class Reranker(embedding_trainer.EmbeddingEstimator):
   """Scores documents for a query, reading both at once (cross-encoder).
 
       reranker = kb.Reranker.from_checkpoint("klue/bert-base")
@@ -39,8 +39,6 @@ class Reranker(estimator.Estimator):
   """
 
   head = heads.REGRESSION
-  _fields = embedding_trainer.FIELDS
-  _columns = embedding_trainer.COLUMNS
   _options_class = task_options.RerankingOptions
 
   def rank(self, query, documents, top_k=None, batch_size=32):
@@ -76,12 +74,6 @@ class Reranker(estimator.Estimator):
 
   def _answer(self, row):
     return float(row["scores"])
-
-  def _example(self, record, place, number):
-    return embedding_trainer.example_of(record, place, number)
-
-  def _read_file(self, path, **columns):
-    return embedding_trainer.read_file(path, **columns)
 
   def _pop_columns(self, settings):
     """Takes what is not for the run out of settings: columns, mining."""

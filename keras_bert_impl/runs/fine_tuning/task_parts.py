@@ -232,8 +232,12 @@ def of_embeddings(run, splits, options):
     )
     for kind in ("query", "document")
   }
+  is_static = folder.head == heads.STATIC
   if _is_sparse(folder, known, options):
     task_class, vectors = sparse_task.SparseEmbeddingTask, _flops(options)
+  elif is_static:
+    task_class = embedding_task.StaticEmbeddingTask
+    vectors = {"normalize": len(folder.modules) > 1}
   else:
     task_class = embedding_task.EmbeddingTask
     vectors = _vectors(run.encoder_config, folder, known, options.pooling)
@@ -241,6 +245,7 @@ def of_embeddings(run, splits, options):
     run.settings.max_seq_length,
     include_prompt=vectors.get("include_prompt", True),
     do_lower_case=known.get("do_lower_case", folder.texts.do_lower_case),
+    frames_texts=not is_static,
     **{
       name: given if given is not None else prompt or ""
       for name, prompt in prompts.items()
@@ -260,7 +265,7 @@ def of_embeddings(run, splits, options):
     options.loss,
     both_ways=options.both_ways,
     margin=options.margin,
-    widths=widths(options.matryoshka_widths),
+    widths=_widths(options.matryoshka_widths),
     chunk_size=options.chunk_size,
     **vectors,
   )
@@ -296,18 +301,16 @@ def _is_sparse(folder, known, options):
   """Whether vectors are sparse: as asked for, or as of what is to go on.
 
   Raises:
-    ValueError: the run to go on with has others.
+    ValueError: the run or folder to go on with has others.
   """
-  of_run = known.get("head")
-  is_known = folder.is_sparse or of_run == heads.SPARSE
-  chosen = options.vectors or task_options.VECTORS[is_known]
-  is_sparse = chosen == task_options.SPARSE
-  if is_known and not is_sparse:
-    raise ValueError(
-      f"vectors ({chosen!r}) must be sparse, as those of the run or folder to"
-      " start from: leave the option out, or give another start."
-    )
-  return is_sparse
+  found = {folder.head, known.get("head")} & {heads.SPARSE, heads.STATIC}
+  for head in found:
+    if options.vectors not in (None, head):
+      raise ValueError(
+        f"vectors ({options.vectors!r}) must be {head}, as those of the run or"
+        " folder to start from: leave the option out, or give another start."
+      )
+  return heads.SPARSE in found or options.vectors == task_options.SPARSE
 
 
 def _flops(options):
@@ -353,7 +356,7 @@ def _vectors(config, folder, known, pooling):
   return found
 
 
-def widths(text):
+def _widths(text):
   """Returns the widths of --matryoshka_widths, tuple of int."""
   given = [name.strip() for name in (text or "").split(",") if name.strip()]
   for width in given:

@@ -17,6 +17,7 @@ class StaticServable(servables.Servable):
     normalize: bool, whether vectors have length 1; None for what the model
       does.
     prompt: str, text to put before each text.
+    do_lower_case: bool, whether to lower-case texts before the tokenizer.
 
   Raises:
     ValueError: as `Servable`.
@@ -27,32 +28,27 @@ class StaticServable(servables.Servable):
   takes_ids = False
 
   def __init__(
-    self, model, tokenizer, max_seq_length=None, normalize=None, prompt=""
+    self,
+    model,
+    tokenizer,
+    max_seq_length=None,
+    normalize=None,
+    prompt="",
+    do_lower_case=False,
   ):
     super().__init__(model, tokenizer, max_seq_length)
     self.normalize = model.normalize if normalize is None else normalize
     self.prompt = prompt
+    self.do_lower_case = do_lower_case
 
   def answer(self, text):
     """Encodes texts [B]; returns embeddings float32 [B, D]."""
-    pieces = tokenize(self.tokenizer, text, self.prompt, self.max_seq_length)
+    pieces = prompts.tokenize(
+      self.tokenizer, text, self.prompt, self.do_lower_case
+    )
     [table] = self.model_weights
+    pieces = pieces[:, : self.max_seq_length]
     return {"embeddings": embed(table, pieces, self.normalize)}
-
-
-def tokenize(tokenizer, texts, prompt, max_seq_length=None):
-  """Returns the ids of texts, without special tokens.
-
-  Args:
-    tokenizer: `Tokenizer`.
-    texts: string [B].
-    prompt: str or string [], text to put before each text.
-    max_seq_length: int, most tokens of a text; None for all.
-
-  Returns:
-    int32 RaggedTensor [B, (pieces)].
-  """
-  return prompts.tokenize(tokenizer, texts, prompt)[:, :max_seq_length]
 
 
 def embed(table, pieces, normalize):

@@ -29,8 +29,8 @@ class SparseEmbeddingTask(embedding_task.EmbeddingTask):
   similarity = "dot"
   head = heads.SPARSE
 
-  def build_model(self):
-    """Returns a `SparseEmbeddingModel`."""
+  def _model(self):
+    """Returns the `SparseEmbeddingModel`."""
     return models.SparseEmbeddingModel(self.config)
 
   def denominators(self, batch):
