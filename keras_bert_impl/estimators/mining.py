@@ -1,48 +1,37 @@
 """Documents that an encoder finds for queries: hard negatives, candidates."""
 
-import dataclasses
-
 import numpy as np
 
 from keras_bert_impl.tasks.basics import example_types
 from keras_bert_impl.tasks.embeddings import embedding_scores
 
 
-@dataclasses.dataclass(frozen=True)
-class Mining:
-  """How queries get the documents that a reranker reads.
+def ranked(splits, encoder, options):
+  """Returns the queries of splits with the documents that a reranker reads.
 
-  Attributes:
-    mine: `SentenceEncoder` that finds them, or None: those of the examples.
-    num_negatives: int, as of `negatives`.
-    mined_ranks: (int, int), as of `negatives`.
-    mining_margin: float, as of `negatives`.
-    num_candidates: int, documents of queries that are not trained on.
+  Args:
+    splits: {split: list of `EmbeddingExample`}.
+    encoder: `SentenceEncoder` that finds negatives for the split "train", and
+      for others documents to put in order; None for those of the examples.
+    options: `task_options.RerankingOptions`.
+
+  Returns:
+    {split: list of `RankingExample`}.
   """
-
-  mine: object = None
-  num_negatives: int = 7
-  mined_ranks: tuple[int, int] = (1, 50)
-  mining_margin: float = 0.05
-  num_candidates: int = 20
-
-  def ranked(self, split, examples):
-    """Returns the `RankingExample`s of a split's `EmbeddingExample`s."""
-    if self.mine is None:
-      return [of_example(example) for example in examples if example.anchor]
-    if split != "train":
-      return candidates(self.mine, examples, self.num_candidates)
-    mined = negatives(
-      self.mine,
-      examples,
-      self.num_negatives,
-      self.mined_ranks,
-      self.mining_margin,
-    )
-    return [*map(of_example, mined)]
+  found = {}
+  for split, examples in splits.items():
+    if encoder and split != "train":
+      found[split] = candidates(encoder, examples, options.num_candidates)
+      continue
+    if encoder:
+      ranks = options.first_mined_rank, options.last_mined_rank
+      number, margin = options.num_negatives, options.mining_margin
+      examples = negatives(encoder, examples, number, ranks, margin)
+    found[split] = [_of_example(each) for each in examples if each.anchor]
+  return found
 
 
-def of_example(example):
+def _of_example(example):
   """Returns an `EmbeddingExample` as a `RankingExample`."""
   return example_types.RankingExample(
     example.id,

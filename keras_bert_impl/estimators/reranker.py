@@ -1,12 +1,9 @@
 """Puts documents in order for a query, from Python."""
 
-import dataclasses
-
 import numpy as np
 
 from keras_bert_impl import heads
-from keras_bert_impl.estimators import embedding_trainer, records
-from keras_bert_impl.estimators.mining import Mining
+from keras_bert_impl.estimators import embedding_trainer, mining, records
 from keras_bert_impl.runs.fine_tuning import task_parts
 from keras_bert_impl.runs.labelled_data import task_options
 
@@ -26,10 +23,8 @@ class Reranker(embedding_trainer.EmbeddingEstimator):
     mine: `SentenceEncoder` that finds hard negatives for the queries to train
       on, and for the others the documents to be put in order; without it each
       query has its own.
-    num_negatives, mined_ranks, mining_margin: as of `mining.negatives`; default
-      7, (1, 50) and 0.05.
-    num_candidates: documents to be put in order; default 20.
-    ranking_loss: "listwise", "pairwise" or "pointwise".
+    num_negatives, first_mined_rank, last_mined_rank, mining_margin,
+    num_candidates, ranking_loss: flags of run_reranker.py.
 
   Args:
     checkpoint: str, as of `from_checkpoint`.
@@ -76,17 +71,10 @@ class Reranker(embedding_trainer.EmbeddingEstimator):
     return float(row["scores"])
 
   def _pop_columns(self, settings):
-    """Takes what is not for the run out of settings: columns, mining."""
-    self._mining = Mining(
-      **{
-        name: settings.pop(name)
-        for name in [field.name for field in dataclasses.fields(Mining)]
-        if name in settings
-      }
-    )
+    """Takes what is not for the run out of settings: columns, the encoder."""
+    self._mine = settings.pop("mine", None)
     return super()._pop_columns(settings)
 
   def _parts(self, run, splits, task_options):
-    for split, examples in splits.items():
-      splits[split] = self._mining.ranked(split, examples)
+    splits |= mining.ranked(splits, self._mine, task_options)
     return task_parts.of_rankings(run, splits, task_options)

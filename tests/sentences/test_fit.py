@@ -9,6 +9,7 @@ import pytest
 
 import keras_bert_impl as kb
 from keras_bert_impl import files
+from keras_bert_impl.estimators import embedding_trainer
 
 FOLDER = pathlib.Path(__file__).parents[1] / "data/sentences"
 WORDS = "cat dog sun moon tree bird fish stone river hill 고양이 나무".split()
@@ -71,7 +72,8 @@ def test_examples_are_dicts_scores_or_texts_alone():
     {"anchor": a, "positive": b, "negative": [WORDS[0], WORDS[1]]}
     for a, b in PAIRS[2:]
   ]
-  encoder.fit(triplets, loss="triplet", **SETTINGS | {"epochs": 1})
+  [first, *_] = embedding_trainer.examples_of(triplets)
+  assert first.texts == (*PAIRS[2], *WORDS[:2])
   encoder.fit(WORDS, query_prompt="is: ", **SETTINGS | {"epochs": 1})
   assert encoder.texts.prompts["query"] == "is: "
 
