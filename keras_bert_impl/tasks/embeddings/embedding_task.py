@@ -102,8 +102,7 @@ class EmbeddingTask(task.Task):
     }
 
   def metrics(self, batch, outputs):
-    """Returns the loss and the padding share of all texts."""
-    loss = self.losses(batch, outputs)[self.loss]
+    """Returns the losses and the padding share of all texts."""
     names = [
       features.of_text(features.INPUT_MASK, k) for k in range(self.num_texts)
     ]
@@ -111,10 +110,8 @@ class EmbeddingTask(task.Task):
       cross_entropy.padding_share({features.INPUT_MASK: batch[name]})
       for name in names
     ]
-    return {
-      "padding_share": tuple(map(sum, zip(*shares, strict=True))),
-      f"{self.loss}_loss": (loss, self.denominators(batch)[self.loss]),
-    }
+    share = {"padding_share": tuple(map(sum, zip(*shares, strict=True)))}
+    return share | cross_entropy.loss_metrics(self, batch, outputs)
 
   def describe(self):
     """Returns the entries of `Task` but for weights and memory."""
