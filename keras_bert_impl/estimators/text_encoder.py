@@ -179,6 +179,10 @@ class TextEncoder:
       ValueError: an example is wrong.
     """
     examples = embedding_trainer.examples_of(data, targets, corpus, **columns)
+    return self.score(examples, batch_size)
+
+  def score(self, examples, batch_size=32):
+    """Returns as `evaluate`, of a list of `EmbeddingExample`."""
     evaluator = task_parts.embedding_evaluator(examples, self.similarity_name)
     keys = [key for example in examples for key in example.keys]
     found = {}
