@@ -9,21 +9,25 @@ from keras_bert_impl.checkpoints.formats import safetensors_format
 from keras_bert_impl.checkpoints.naming import mappings
 from keras_bert_impl.models import checkpoint_loading
 from keras_bert_impl.models.heads import embedding_model
-from keras_bert_impl.sentences import folders, modules
+from keras_bert_impl.sentences import folders, modules, static_folders
+from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
 
 
 def load(folder, dtype=None):
   """Returns the model of a `folders.Folder`, with its weights.
 
   Returns:
-    `EmbeddingModel`, or `SparseEmbeddingModel` of a sparse folder.
+    `EmbeddingModel`, `SparseEmbeddingModel` or `StaticEmbeddingModel`.
 
   Raises:
     FileNotFoundError: weights are missing.
     ValueError: they are damaged, or not of a known kind.
   """
-  if folder.is_sparse:
+  if folder.head == heads.SPARSE:
     return load_sparse(folder, dtype)
+  if folder.head == heads.STATIC:
+    table, *others = folder.modules
+    return static_folders.load(table, bool(others), dtype)
   encoder = models.from_checkpoint(folder.transformer, dtype=dtype)
   if "pooled_output" in encoder.output:
     # Nothing reads it: neither loss nor weight decay are to change it.
@@ -44,7 +48,7 @@ def load_sparse(folder, dtype=None):
   Raises:
     ValueError: as `load`; or it has no masked-LM head.
   """
-  if folder.is_sparse:
+  if folder.head == heads.SPARSE:
     modules.check_splade(*folder.modules)
   checkpoint = reading.open_checkpoint(folder.transformer)
   described = checkpoint.described()
@@ -58,17 +62,29 @@ def load_sparse(folder, dtype=None):
   return model
 
 
-def write(path, model, texts):
-  """Writes weights and modules into a folder; the tokenizer is not its own.
+def write(path, model, texts, vocabulary, options):
+  """Writes weights, tokenizer and modules into a folder.
 
   Args:
     path: str, a folder that is there.
-    model: `EmbeddingModel` or `SparseEmbeddingModel`.
+    model: as of `load`.
     texts: `folders.Texts`.
+    vocabulary: `Vocabulary`.
+    options: those of its tokenizer.
 
   Raises:
     ValueError: sentence-transformers has no such model.
   """
+  if isinstance(model, models.StaticEmbeddingModel):
+    listed = static_folders.write(path, model, texts, vocabulary, options)
+  else:
+    listed = _write_encoder(path, model)
+    tokenizer_json_writing.save(path, vocabulary, options)
+  folders.write(path, listed, texts)
+
+
+def _write_encoder(path, model):
+  """Writes the weights of an encoder; returns the modules after it."""
   is_sparse = heads.SPARSE in model.heads
   stored = model if is_sparse else model.encoder
   described = description.Description(
@@ -82,7 +98,4 @@ def write(path, model, texts):
     described,
     safetensors_format.MAX_SHARD_SIZE,
   )
-  pooling = (
-    modules.write_splade(path) if is_sparse else modules.write(path, model)
-  )
-  folders.write(path, pooling, texts)
+  return modules.write_splade(path) if is_sparse else modules.write(path, model)

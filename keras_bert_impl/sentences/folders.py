@@ -5,16 +5,19 @@
   sentence_bert_config.json          beside the transformer: its texts
   1_Pooling/, 2_Dense/, ...          see `modules`
   1_SpladePooling/                   of sparse vectors
+  0_StaticEmbedding/                 a table in place of the transformer
 
-The transformer is in the folder itself or, of old versions, in 0_Transformer.
+The transformer is in the folder itself or, of old versions, in 0_Transformer;
+so is a table. A folder of model2vec is one of a table, too.
 """
 
 import dataclasses
 import os
 import pathlib
 
-from keras_bert_impl import files
+from keras_bert_impl import files, heads
 from keras_bert_impl.checkpoints import hub
+from keras_bert_impl.tokenizers.formats import vocabulary_files
 
 MODULES_FILE = "modules.json"
 _SETTINGS_FILE = "config_sentence_transformers.json"
@@ -22,6 +25,7 @@ _SETTINGS_FILE = "config_sentence_transformers.json"
 _TEXTS_FILES = "sentence_{}_config.json"
 _KINDS = "bert roberta distilbert camembert albert xlm-roberta xlnet".split()
 _TOKENIZER_FILE = "tokenizer_config.json"
+_CONFIG_FILE = "config.json"  # of model2vec
 
 TRANSFORMER, POOLING = "Transformer", "Pooling"
 DENSE, NORMALIZE = "Dense", "Normalize"
@@ -29,7 +33,7 @@ DENSE, NORMALIZE = "Dense", "Normalize"
 MLM_TRANSFORMER, SPLADE_POOLING = "MLMTransformer", "SpladePooling"
 _OF_SPARSE = (MLM_TRANSFORMER, SPLADE_POOLING)
 STATIC = "StaticEmbedding"
-_KNOWN = (TRANSFORMER, POOLING, DENSE, NORMALIZE, *_OF_SPARSE)
+_KNOWN = (TRANSFORMER, POOLING, DENSE, NORMALIZE, *_OF_SPARSE, STATIC)
 _PACKAGE = "sentence_transformers"
 # The module in which all versions find their classes.
 _CLASS = "sentence_transformers.models.{}"
@@ -37,6 +41,8 @@ _SPARSE_CLASS = "sentence_transformers.sparse_encoder.models.{}"
 # Of dense vectors, and of sparse ones.
 _ENCODERS = ("SentenceTransformer", None), ("SparseEncoder", None)
 _TASKS = ("feature-extraction", None), ("fill-mask", None)
+# {module after which the others come: what they make}.
+_HEADS = {SPLADE_POOLING: heads.SPARSE, STATIC: heads.STATIC}
 _PROMPTS = ("prompts", "default_prompt_name")
 _NONE = type(None)
 _NUMBER = (int, float, _NONE)
@@ -107,9 +113,10 @@ class Folder:
   """The description that a folder has of its model.
 
   Attributes:
-    transformer: str, folder or other path of the encoder's checkpoint.
-    modules: tuple of `Module`, the pooling first; empty if there is no
-      modules.json.
+    transformer: str, folder or other path of the encoder's checkpoint; of
+      static embeddings, the folder itself.
+    modules: tuple of `Module`, the pooling or the table first; empty if there
+      is no modules.json.
     texts: `Texts`.
   """
 
@@ -118,13 +125,44 @@ class Folder:
   texts: Texts = Texts()
 
   @property
-  def is_sparse(self):
-    """Whether its vectors are sparse, SPLADE's."""
-    return any(module.kind == SPLADE_POOLING for module in self.modules)
+  def head(self):
+    """What its model makes, str of `heads`."""
+    return _head(self.modules)
+
+  @property
+  def vocabulary(self):
+    """File or folder of its tokenizer, str."""
+    if self.head == heads.STATIC:
+      return os.path.join(self.modules[0].path, vocabulary_files.TOKENIZER_JSON)
+    if files.is_folder(self.transformer):
+      return self.transformer
+    return os.path.dirname(self.transformer) or "."
+
+
+def _head(modules):
+  return _HEADS.get(modules[0].kind if modules else None, heads.ENCODER)
 
 
 def is_one(path):
-  """Whether sentence-transformers wrote the folder `path`."""
+  """Whether the folder `path` is one of sentence-transformers or model2vec."""
+  return _has_modules(path) or is_static(path)
+
+
+def is_static(path):
+  """Whether the folder `path` holds static embeddings."""
+  if not files.is_folder(path):
+    return False
+  if not _has_modules(path):
+    config = files.find_json(os.path.join(path, _CONFIG_FILE)) or {}
+    return config.get("model_type") == "model2vec"
+  # Whatever is wrong with it, whoever reads it says so.
+  listed = files.read_json(os.path.join(path, MODULES_FILE), list)
+  first = listed[0] if listed else None
+  kind = first.get("type") if isinstance(first, dict) else None
+  return str(kind).endswith(f".{STATIC}")
+
+
+def _has_modules(path):
   return files.is_folder(path) and files.exists(
     os.path.join(path, MODULES_FILE)
   )
@@ -142,41 +180,36 @@ def read(path):
   path = hub.local_path(path, weights=True)
   if not is_one(path):
     return Folder(path)
-  transformer, *modules = _check_order(path, read_modules(path))
-  found = Folder(transformer.path, tuple(modules))
-  texts = _read_texts(path, transformer, found.is_sparse)
+  transformer, *modules = _check_order(path, _read_modules(path))
+  if transformer.kind == STATIC:
+    found = Folder(path, (transformer, *modules))
+    limit = _read_limit(found.vocabulary)
+    texts = Texts(limit, False, *_read_prompts(path))
+  else:
+    found = Folder(transformer.path, tuple(modules))
+    texts = _read_texts(path, transformer, found.head == heads.SPARSE)
   return dataclasses.replace(found, texts=texts)
 
 
 def write(folder, modules, texts):
-  """Writes the files of a folder whose transformer is in it already.
+  """Writes the files of a folder whose weights are in it already.
 
   Args:
     folder: str.
-    modules: tuple of `Module`, the pooling first, their folders in this one.
+    modules: tuple of `Module`, the pooling or the table first, their folders
+      in this one.
     texts: `Texts`.
   """
-  is_sparse = any(module.kind == SPLADE_POOLING for module in modules)
-  first = MLM_TRANSFORMER if is_sparse else TRANSFORMER
-  write_modules(folder, (Module(first, folder), *modules))
-  _write_fields(
-    os.path.join(folder, _TEXTS_FILES.format("bert")),
-    texts,
-    ("max_seq_length", "do_lower_case"),
-  )
+  head = _head(modules)
+  is_sparse = head == heads.SPARSE
+  if head != heads.STATIC:
+    first = MLM_TRANSFORMER if is_sparse else TRANSFORMER
+    modules = (Module(first, folder), *modules)
+    path = os.path.join(folder, _TEXTS_FILES.format("bert"))
+    _write_fields(path, texts, ("max_seq_length", "do_lower_case"))
   of_sparse = {"model_type": _ENCODERS[1][0]} if is_sparse else {}
-  write_prompts(folder, texts, **of_sparse)
-
-
-def write_prompts(folder, texts, **others):
-  """Writes the prompts of `Texts` into a folder, and other settings."""
   path = os.path.join(folder, _SETTINGS_FILE)
-  _write_fields(path, texts, _PROMPTS, **others)
-
-
-def write_modules(folder, modules):
-  """Writes modules.json: modules in order, their folders in this one."""
-  is_sparse = any(module.kind == SPLADE_POOLING for module in modules)
+  _write_fields(path, texts, _PROMPTS, **of_sparse)
   listed = [
     {
       "idx": index,
@@ -194,12 +227,17 @@ def _write_fields(path, texts, fields, **others):
   files.write_json(path, values | others)
 
 
-def read_modules(folder):
+def _read_modules(folder):
   """Returns the modules that modules.json lists, list of `Module`.
 
   Raises:
     ValueError: one is not known here, or outside of the folder.
   """
+  if not _has_modules(folder):  # Of model2vec.
+    path = os.path.join(folder, _CONFIG_FILE)
+    values = files.read_json(path, types={"normalize": (bool, _NONE)})
+    after = [Module(NORMALIZE, folder)] * bool(values.get("normalize"))
+    return [Module(STATIC, folder), *after]
   path = os.path.join(folder, MODULES_FILE)
   modules = []
   for index, values in enumerate(files.read_json(path, list)):
@@ -207,7 +245,7 @@ def read_modules(folder):
     type_name = files.field(values, "type", str, place)
     # The module in which a class is differs between versions.
     package, *_, kind = type_name.split(".")
-    if package != _PACKAGE or kind not in (*_KNOWN, STATIC):
+    if package != _PACKAGE or kind not in _KNOWN:
       raise ValueError(
         f"type ({type_name!r}) of {place} is not supported: a model must be"
         f" made of {', '.join(_KNOWN)}, each of {_PACKAGE}."
@@ -232,12 +270,14 @@ def _check_order(folder, modules):
   kinds = [module.kind for module in modules]
   is_dense = kinds[:2] == [TRANSFORMER, POOLING]
   is_sparse = kinds[1:] == [SPLADE_POOLING] and "Transformer" in kinds[0]
-  if not (is_sparse or (is_dense and {*kinds[2:]} <= {DENSE, NORMALIZE})):
+  is_static = kinds in ([STATIC], [STATIC, NORMALIZE])
+  is_dense &= {*kinds[2:]} <= {DENSE, NORMALIZE}
+  if not (is_dense or is_sparse or is_static):
     raise ValueError(
       f"{path} has the modules {', '.join(kinds) or '(none)'}: known are"
       f" {TRANSFORMER}, {POOLING}, and after these {DENSE} and {NORMALIZE}; or"
-      f" {MLM_TRANSFORMER} and {SPLADE_POOLING}; {STATIC} is for"
-      " kb.StaticEncoder."
+      f" {MLM_TRANSFORMER} and {SPLADE_POOLING}; or {STATIC}, and maybe"
+      f" {NORMALIZE}."
     )
   return modules
 
@@ -263,11 +303,24 @@ def _read_texts(folder, transformer, is_sparse):
       f"the longest text ({length} tokens in {path}) is too short."
     )
   do_lower_case = bool(values.get("do_lower_case"))
-  prompts = read_prompts(folder, is_sparse)
+  prompts = _read_prompts(folder, is_sparse)
   return Texts(length and int(length), do_lower_case, *prompts)
 
 
-def read_prompts(folder, is_sparse=False):
+def _read_limit(path):
+  """Returns the most tokens that a tokenizer.json leaves of a text, or None."""
+  types = {"truncation": (dict, _NONE)}
+  truncation = files.read_json(path, types=types).get("truncation")
+  if not truncation:
+    return None
+  place = f"truncation of {path}"
+  direction = truncation.get("direction", "Right")
+  if direction != "Right":
+    raise ValueError(f"direction ({direction!r}) in {place} must be 'Right'.")
+  return files.field(truncation, "max_length", int, place)
+
+
+def _read_prompts(folder, is_sparse=False):
   """Returns the prompts of a folder, dict, and the name of the default one."""
   path = os.path.join(folder, _SETTINGS_FILE)
   types = {"prompts": (dict, _NONE), "default_prompt_name": (str, _NONE)}

@@ -225,27 +225,21 @@ def of_embeddings(run, splits, options):
   folder = folders.Folder("")
   if run.init_checkpoint:
     folder = folders.read(run.init_checkpoint)
-  known = run.described_task()
-  prompts = {
-    f"{kind}_prompt": known.get(
-      f"{kind}_prompt", folder.texts.prompts.get(kind)
-    )
-    for kind in ("query", "document")
-  }
-  if _is_sparse(folder, known, options):
-    task_class, vectors = sparse_task.SparseEmbeddingTask, _flops(options)
-  else:
-    task_class = embedding_task.EmbeddingTask
-    vectors = _vectors(run.encoder_config, folder, known, options.pooling)
+  known, texts = run.described_task(), folder.texts
+  task_class, vectors = _vectors(run.encoder_config, folder, known, options)
+  prompts = {}
+  for kind in ("query", "document"):
+    name = f"{kind}_prompt"
+    given = getattr(options, name)
+    if given is None:
+      given = known.get(name, texts.prompts.get(kind))
+    prompts[name] = given or ""
   preprocessor = embedding_rows.EmbeddingPreprocessor(
     run.settings.max_seq_length,
     include_prompt=vectors.get("include_prompt", True),
-    do_lower_case=known.get("do_lower_case", folder.texts.do_lower_case),
-    **{
-      name: given if given is not None else prompt or ""
-      for name, prompt in prompts.items()
-      for given in [getattr(options, name)]
-    },
+    do_lower_case=known.get("do_lower_case", texts.do_lower_case),
+    frames_texts=folder.head != heads.STATIC,
+    **prompts,
   )
   training = splits.get("train", ())
   if training:
@@ -260,14 +254,13 @@ def of_embeddings(run, splits, options):
     options.loss,
     both_ways=options.both_ways,
     margin=options.margin,
-    widths=widths(options.matryoshka_widths),
+    widths=_widths(options.matryoshka_widths),
     chunk_size=options.chunk_size,
     **vectors,
   )
   scored = [e for k, found in splits.items() if k != "train" for e in found]
-  return fine_tuning.FineTuning(
-    preprocessor, task, embedding_evaluator(scored, task.similarity)
-  )
+  evaluator = embedding_evaluator(scored, task.similarity)
+  return fine_tuning.FineTuning(preprocessor, task, evaluator)
 
 
 def embedding_evaluator(examples, similarity="cosine"):
@@ -292,22 +285,28 @@ def embedding_evaluator(examples, similarity="cosine"):
   return embedding_scores.LikenessEvaluator(similarity=similarity)
 
 
-def _is_sparse(folder, known, options):
-  """Whether vectors are sparse: as asked for, or as of what is to go on.
+def _vectors(config, folder, known, options):
+  """Returns the task of vectors, and the fields that say what a vector is.
+
+  They are as asked for, or as of the run or folder to go on with.
 
   Raises:
-    ValueError: the run to go on with has others.
+    ValueError: an option does not fit the run or folder.
   """
-  of_run = known.get("head")
-  is_known = folder.is_sparse or of_run == heads.SPARSE
-  chosen = options.vectors or task_options.VECTORS[is_known]
-  is_sparse = chosen == task_options.SPARSE
-  if is_known and not is_sparse:
-    raise ValueError(
-      f"vectors ({chosen!r}) must be sparse, as those of the run or folder to"
-      " start from: leave the option out, or give another start."
-    )
-  return is_sparse
+  found = {folder.head, known.get("head")} & {heads.SPARSE, heads.STATIC}
+  for head in found:
+    if options.vectors not in (None, head):
+      raise ValueError(
+        f"vectors ({options.vectors!r}) must be {head}, as those of the run or"
+        " folder to start from: leave the option out, or give another start."
+      )
+  if heads.STATIC in found:
+    fields = {"normalize": len(folder.modules) > 1}
+    return embedding_task.StaticEmbeddingTask, fields
+  if heads.SPARSE in found or options.vectors == task_options.SPARSE:
+    return sparse_task.SparseEmbeddingTask, _flops(options)
+  fields = _pooling(config, folder, known, options.pooling)
+  return embedding_task.EmbeddingTask, fields
 
 
 def _flops(options):
@@ -330,7 +329,7 @@ def _flops(options):
   return {name: getattr(options, name) for name in names}
 
 
-def _vectors(config, folder, known, pooling):
+def _pooling(config, folder, known, pooling):
   """Returns the fields of `EmbeddingTask` that say what a vector is."""
   names = ("pooling", "include_prompt", "final_layers")
   found = {name: known[name] for name in names if name in known}
@@ -353,7 +352,7 @@ def _vectors(config, folder, known, pooling):
   return found
 
 
-def widths(text):
+def _widths(text):
   """Returns the widths of --matryoshka_widths, tuple of int."""
   given = [name.strip() for name in (text or "").split(",") if name.strip()]
   for width in given:

@@ -15,6 +15,7 @@ class StaticServable(vector_servable.VectorServable):
     max_seq_length: int, most tokens of a text; None: all are read.
     normalize: bool, whether vectors have length 1; None for what the model
       does.
+    do_lower_case: bool, whether to lower-case texts before the tokenizer.
     **compression: prompt, truncate_dim and precision, as of `VectorServable`.
 
   Raises:
@@ -29,31 +30,21 @@ class StaticServable(vector_servable.VectorServable):
     tokenizer,
     max_seq_length=None,
     normalize=None,
+    do_lower_case=False,
     **compression,
   ):
     normalize = model.normalize if normalize is None else normalize
     super().__init__(model, tokenizer, max_seq_length, normalize, **compression)
+    self.do_lower_case = do_lower_case
 
   def answer(self, text):
     """Encodes texts [B]; returns as `compress`."""
-    pieces = tokenize(self.tokenizer, text, self.prompt, self.max_seq_length)
+    pieces = prompts.tokenize(
+      self.tokenizer, text, self.prompt, self.do_lower_case
+    )
     [table] = self.model_weights
+    pieces = pieces[:, : self.max_seq_length]
     return self.compress(embed(table, pieces, self.normalize))
-
-
-def tokenize(tokenizer, texts, prompt, max_seq_length=None):
-  """Returns the ids of texts, without special tokens.
-
-  Args:
-    tokenizer: `Tokenizer`.
-    texts: string [B].
-    prompt: str or string [], text to put before each text.
-    max_seq_length: int, most tokens of a text; None for all.
-
-  Returns:
-    int32 RaggedTensor [B, (pieces)].
-  """
-  return prompts.tokenize(tokenizer, texts, prompt)[:, :max_seq_length]
 
 
 def embed(table, pieces, normalize):

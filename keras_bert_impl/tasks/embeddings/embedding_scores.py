@@ -107,29 +107,19 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
   def answers(self, examples, rows, outputs):
     """Returns the `Rankings`."""
     vectors = _compared(outputs, self.similarity)
-    queries, documents, grades, place = {}, {}, {}, 0
-    for example in examples:
-      if example.anchor is not None:
-        queries.setdefault(example.anchor, place)
-        place += 1
-      for number, text in enumerate(example.others):
-        documents.setdefault(text, place)
-        place += 1
-        if example.anchor is not None and not number and example.grade > 0:
-          known = grades.setdefault(example.anchor, {})
-          known[text] = max(example.grade, known.get(text, 0.0))
-    numbers = {text: number for number, text in enumerate(documents)}
+    keys = [key for example in examples for key in example.keys]
+    places = {key: place for place, key in enumerate(keys)}
+    grades, documents = judgements(examples)
     order, similarities = _search(
-      vectors[[queries[text] for text in grades]],
-      vectors[[*documents.values()]],
+      vectors[[places["query", text] for text in grades]],
+      vectors[[places["document", text] for text in documents]],
     )
-    return Rankings(
-      [*grades],
-      [*documents],
-      order,
-      similarities,
-      [{numbers[k]: v for k, v in each.items()} for each in grades.values()],
-    )
+    numbers = {text: number for number, text in enumerate(documents)}
+    numbered = [
+      {numbers[text]: grade for text, grade in each.items()}
+      for each in grades.values()
+    ]
+    return Rankings([*grades], documents, order, similarities, numbered)
 
   def score(self, examples, answers):
     """Returns the metrics, means over the queries."""
@@ -174,6 +164,24 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
   def describe(self):
     """Returns the metrics, by which the best run was selected."""
     return {"metrics": list(self.metrics)}
+
+
+def judgements(examples):
+  """Returns what is relevant to which query, and all documents.
+
+  Args:
+    examples: list of `EmbeddingExample`.
+
+  Returns:
+    ({query: {document: grade above 0}}, list of str), in their order.
+  """
+  grades = {}
+  for example in examples:
+    if example.anchor is not None and example.grade > 0:
+      known, text = grades.setdefault(example.anchor, {}), example.others[0]
+      known[text] = max(example.grade, known.get(text, 0.0))
+  documents = dict.fromkeys(text for e in examples for text in e.others)
+  return grades, [*documents]
 
 
 def unit(vectors):

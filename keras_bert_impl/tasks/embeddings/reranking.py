@@ -110,13 +110,8 @@ class RerankingTask(task.Task):
 
   def metrics(self, batch, outputs):
     """Returns the loss and the padding share."""
-    return {
-      "padding_share": cross_entropy.padding_share(batch),
-      f"{self.loss}_loss": (
-        self.losses(batch, outputs)[self.loss],
-        self.denominators(batch)[self.loss],
-      ),
-    }
+    share = {"padding_share": cross_entropy.padding_share(batch)}
+    return share | cross_entropy.loss_metrics(self, batch, outputs)
 
   def describe(self):
     """Returns the entries of `Task`; servers read that texts are pairs."""
