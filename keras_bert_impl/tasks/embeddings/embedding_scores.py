@@ -57,7 +57,7 @@ class Rankings(NamedTuple):
 
   Attributes:
     queries: list of Q str.
-    documents: list of str.
+    documents: list of str; of rerankings, such a list for each query.
     order: int [Q, K], places in `documents`.
     similarities: float32 [Q, K].
     grades: list of Q {place in `documents`: grade above 0}.
@@ -140,8 +140,22 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
     return intervals.bootstrap(scores_of, values)
 
   def judge(self, examples, rows, outputs, answers, scores):
-    """Returns None: a report shows no rankings."""
-    return None
+    """Returns the `Judgement` of the first document of each query."""
+    del examples, rows, outputs, scores
+    first = answers.order[:, 0].tolist()
+    best = [max(g, key=g.get, default=None) for g in answers.grades]
+    return fine_tuning.Judgement(
+      self._texts(answers, best),
+      self._texts(answers, first),
+      answers.ranked[:, 0] > 0,
+      answers.similarities[:, 0],
+      "similarity",
+      [[query] for query in answers.queries],
+    )
+
+  def _texts(self, answers, places):
+    """Returns the document at a place of each query, list of str."""
+    return [answers.documents[place] for place in places]
 
   def write(self, examples, answers, scores, folder):
     """Writes rankings.trec: query, Q0, document, rank, similarity, run.
