@@ -53,6 +53,18 @@ class ClassifyingTask(task.Task):
       for name, prediction in self.predictions(batch, outputs).items()
     }
 
+  def soft_losses(self, batch, outputs, taught, temperature):
+    """Returns the summed divergences from what a teacher predicts."""
+    weights, taught = self.weights(batch), self.predictions(batch, taught)
+    return {
+      name: self.loss_weights.get(name, 1.0)
+      * ops.sum(
+        weights[name]
+        * divergence(taught[name].logits, prediction.logits, temperature)
+      )
+      for name, prediction in self.predictions(batch, outputs).items()
+    }
+
   def metrics(self, batch, outputs):
     """Returns loss and accuracy of each loss, and the padding share.
 
@@ -70,6 +82,8 @@ class ClassifyingTask(task.Task):
 
 class RowClassifyingTask(ClassifyingTask):
   """A task with a class for each row: labels int32 [B], "logits" [B, C]."""
+
+  taught_outputs = ("logits",)
 
   def weights(self, batch):
     """Returns 1 for examples, 0 for the padding rows of a batch."""
@@ -90,6 +104,27 @@ def binary(scores, labels):
   # The softmax of (0, score) is the sigmoid.
   logits = ops.stack([ops.zeros_like(scores), scores], axis=-1)
   return Prediction(logits, labels)
+
+
+def divergence(taught, logits, temperature):
+  """Returns how far predictions are from those of a teacher, float32 [...].
+
+  The Kullback-Leibler divergence in nats of two distributions, whose logits are
+  divided by the temperature T, times T^2, so that its gradient is about as
+  large at any T.
+
+  Args:
+    taught: float [..., C], logits of the teacher.
+    logits: float [..., C].
+    temperature: float > 0.
+
+  Source: Hinton et al. 2015, section 2.
+  """
+  ours, theirs = (
+    ops.log_softmax(ops.cast(x, "float32") / temperature)
+    for x in (logits, taught)
+  )
+  return temperature**2 * ops.sum(ops.exp(theirs) * (theirs - ours), axis=-1)
 
 
 def _loss(prediction, weights):
