@@ -12,7 +12,11 @@ from keras_bert_impl.checkpoints.formats import safetensors_format
 with epy.lazy_imports():
   from keras_bert_impl.checkpoints import assignment, reading, writing
   from keras_bert_impl.checkpoints.naming import mappings, names
-  from keras_bert_impl.model_folders import pairing, vocabulary_extension
+  from keras_bert_impl.model_folders import (
+    layer_choice,
+    pairing,
+    vocabulary_extension,
+  )
   from keras_bert_impl.models import checkpoint_loading
   from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
   from keras_bert_impl.training import run_results
@@ -43,6 +47,11 @@ class ConversionConfig:
     None,
     "File with one word per line to add to a WordPiece vocabulary. Words take"
     " [unused] tokens, then new rows; each starts as the mean of its pieces.",
+  )
+  layers: str | None = options.common(
+    None,
+    "Layers to keep, comma-separated from 0, such as 0,2,4: a smaller model to"
+    " distil into; default: all.",
   )
   right_to_left: str | None = options.field(
     None,
@@ -76,6 +85,8 @@ def convert(config):
     if config.right_to_left:
       other = reading.open_checkpoint(config.right_to_left)
       checkpoint = pairing.pair(checkpoint, other)
+    if config.layers:
+      checkpoint = layer_choice.choose(checkpoint, config.layers)
     description = checkpoint.described(config.allow_partial)
     tensors, result = _load(checkpoint, description, config.allow_partial)
     num_words = 0
