@@ -18,6 +18,8 @@ REPLACED_TOKENS = "replaced_tokens"
 ENCODER = "encoder"
 # The head that fills masks, used for sparse vectors of texts; stored as that.
 SPARSE = "sparse"
+# Several of these on one encoder.
+MULTI_TASK = "multi_task"
 # Stored only: the two heads of BERT's pre-training, used to fill masks; and the
 # search of starts and ends of XLNet, used to answer questions.
 PRETRAINING = "pretraining"

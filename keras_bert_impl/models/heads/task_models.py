@@ -160,6 +160,39 @@ class SequenceClassifier(HeadModel):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
+class MultiTaskClassifier(HeadModel):
+  """Classifiers or regressors on one pooler: `NAME/logits` [B, C] of each.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    num_classes: {name: int C}, one head for each; 1 for regression.
+    dropout_rate: as `SequenceClassifier`.
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+
+  Source: Liu et al. 2019 (MT-DNN), section 3.
+  """
+
+  def __init__(
+    self,
+    config,
+    num_classes,
+    dropout_rate=None,
+    dtype=None,
+    name="multi_task_classifier",
+  ):
+    arguments = dict(locals())
+    encoder = encoder_choice.make(config, dtype, use_pooler=True)
+    pooled = _transform(encoder, encoder.output["pooled_output"])
+    pooled = _dropout(encoder, pooled, dropout_rate)
+    outputs = {
+      f"{task}/logits": _head(encoder, size, f"{task}_classifier")(pooled)
+      for task, size in num_classes.items()
+    }
+    super().__init__(encoder, encoder.input, outputs, arguments)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class TokenClassifier(HeadModel):
   """Token classifier: `logits` [B, L, C].
 

@@ -143,6 +143,7 @@ class Run:
       start_step,
       self.fine_tuning.task.pads_left,
       self.fine_tuning.task.num_texts,
+      self.fine_tuning.task.groups,
     )
 
   def training_config(self):
@@ -183,6 +184,7 @@ class Run:
         "num_train_epochs": self.settings.num_train_epochs,
         "warmup_proportion": self.settings.warmup_proportion,
         "train_rows": [*map(self.data.fingerprint, self.data.stages)],
+        **self.fine_tuning.task.describe_training(),
       }
       if self.teaching:
         of_training["distillation"] = self.teaching.describe()

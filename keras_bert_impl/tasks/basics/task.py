@@ -56,6 +56,13 @@ class Task(abc.ABC):
     """Whether padding comes before a row's tokens: its last place is read."""
     return self.has_pooler and self.config.pads_left
 
+  def groups(self, rows):
+    """Returns [(int array: rows, int: how many an epoch reads of them)].
+
+    None where an epoch reads each of `rows`, a `Rows`, once.
+    """
+    return None
+
   @abc.abstractmethod
   def build_model(self):
     """Returns the `keras.Model`; its input names are keys of the batch."""
@@ -90,6 +97,13 @@ class Task(abc.ABC):
   @abc.abstractmethod
   def metrics(self, batch, outputs):
     """Returns {metric name: (sum, count)}, float32 scalars."""
+
+  def describe_training(self):
+    """Returns {option: JSON value} of its training alone, besides `describe`.
+
+    A continued training must agree on them.
+    """
+    return {}
 
   def describe(self):
     """Returns {option: JSON value} to build the same model again: its fields.
