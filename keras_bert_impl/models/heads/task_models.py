@@ -429,10 +429,17 @@ def token_logits(encoder, positions=None, use_mask_decoder=False):
     positions: int [B, P]; None for every position, [B, L].
     use_mask_decoder: bool, as `PretrainingModel`.
   """
+  return token_scorer(encoder, use_mask_decoder)(positions)
+
+
+def token_scorer(encoder, use_mask_decoder=False):
+  """Returns a function of positions to logits, as `token_logits`, of one head.
+
+  Args:
+    encoder: `TransformerEncoder`.
+    use_mask_decoder: bool, as `PretrainingModel`.
+  """
   config, hidden = encoder.config, encoder.hidden_states[-1]
-  if positions is None:
-    input_ids = encoder.input[features.INPUT_IDS]
-    positions = ops.cumsum(ops.ones_like(input_ids), axis=1) - 1
   if use_mask_decoder:
     hidden = mask_decoding.decode(encoder)
   head = layers.MaskedLanguageModelHead(
@@ -441,9 +448,16 @@ def token_logits(encoder, positions=None, use_mask_decoder=False):
     dtype=encoder.dtype_policy,
     name="predictions",
   )
-  # A layer takes its path from where it is first called.
-  with keras.name_scope("cls"):
-    return head(hidden, positions, encoder.embedding_table)
+
+  def score(positions=None):
+    if positions is None:
+      input_ids = encoder.input[features.INPUT_IDS]
+      positions = ops.cumsum(ops.ones_like(input_ids), axis=1) - 1
+    # A layer takes its path from where it is first called.
+    with keras.name_scope("cls"):
+      return head(hidden, positions, encoder.embedding_table)
+
+  return score
 
 
 def sentence_logits(encoder):

@@ -60,7 +60,9 @@ class ClassifyingTask(task.Task):
       name: self.loss_weights.get(name, 1.0)
       * ops.sum(
         weights[name]
-        * divergence(taught[name].logits, prediction.logits, temperature)
+        * kernels.divergence(
+          taught[name].logits, prediction.logits, temperature
+        )
       )
       for name, prediction in self.predictions(batch, outputs).items()
     }
@@ -104,27 +106,6 @@ def binary(scores, labels):
   # The softmax of (0, score) is the sigmoid.
   logits = ops.stack([ops.zeros_like(scores), scores], axis=-1)
   return Prediction(logits, labels)
-
-
-def divergence(taught, logits, temperature):
-  """Returns how far predictions are from those of a teacher, float32 [...].
-
-  The Kullback-Leibler divergence in nats of two distributions, whose logits are
-  divided by the temperature T, times T^2, so that its gradient is about as
-  large at any T.
-
-  Args:
-    taught: float [..., C], logits of the teacher.
-    logits: float [..., C].
-    temperature: float > 0.
-
-  Source: Hinton et al. 2015, section 2.
-  """
-  ours, theirs = (
-    ops.log_softmax(ops.cast(x, "float32") / temperature)
-    for x in (logits, taught)
-  )
-  return temperature**2 * ops.sum(ops.exp(theirs) * (theirs - ours), axis=-1)
 
 
 def _loss(prediction, weights):
