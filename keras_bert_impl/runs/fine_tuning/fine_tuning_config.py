@@ -75,9 +75,7 @@ class FineTuningConfig(model_files.ModelFilesConfig):
   )
 
   teacher_checkpoint: str | None = options.common(
-    None,
-    "Models trained for the task, comma-separated: the run learns their mean"
-    " outputs beside the labels.",
+    None, "Trained models, whose mean logits are learned."
   )
   distillation_temperature: float = options.field(
     2.0,

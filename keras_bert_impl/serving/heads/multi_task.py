@@ -30,6 +30,7 @@ class MultiTaskServable(servables.Servable):
 
   head = "multi_task"
   has_pooler = True
+  takes_ids = False
 
   def __init__(
     self, model, tokenizer, max_seq_length, tasks, tasks_of_pairs=()
