@@ -74,8 +74,10 @@ class FineTuningConfig(model_files.ModelFilesConfig):
     " ensemble: their logits are averaged. Not with --do_train.",
   )
 
-  teacher_checkpoint: str | None = options.common(
-    None, "Trained models, whose mean logits are learned."
+  teacher_checkpoint: str | None = options.field(
+    None,
+    "Models trained for the task, comma-separated: the run learns their mean"
+    " logits beside the labels.",
   )
   distillation_temperature: float = options.field(
     2.0,
