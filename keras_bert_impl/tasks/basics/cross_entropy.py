@@ -122,5 +122,5 @@ def padding_share(batch):
 def row_weights(batch):
   """Returns float32 [B]: 1 for examples, 0 for the padding rows of a batch."""
   mask = batch[features.INPUT_MASK]  # [B, L] or, of choices, [B, choices, L]
-  first = mask[:, 0] if len(mask.shape) == 2 else mask[:, 0, 0]
-  return ops.cast(first, "float32")
+  # Not the first place: XLNet's rows have their padding there.
+  return ops.cast(ops.max(mask, axis=range(1, len(mask.shape))), "float32")
