@@ -16,6 +16,7 @@ SCRIPTS = (
   "run_ablation",
   "run_classifier",
   "run_embeddings",
+  "run_multi_task",
   "run_multiple_choice",
   "run_ner",
   "run_pretraining",

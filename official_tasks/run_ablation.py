@@ -36,10 +36,10 @@ with epy.lazy_imports():
     commands,
     default_tasks,
     glue,
-    labelled_tasks,
     table_plan,
     table_report,
   )
+  from keras_bert_impl.runs.labelled_data import labelled_tasks
   from keras_bert_impl.runs.pretraining import default_pretraining
   from tfrecords.text import sources
 

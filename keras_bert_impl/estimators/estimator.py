@@ -228,9 +228,10 @@ class Estimator(Answering):
       restore_best: bool, whether to end with the weights of the epoch with the
         best score of validation_data.
       callbacks: list of `keras.callbacks.Callback` that read the logs.
-      **settings: other flags of the script by name, such as learning_rate,
-        random_seed or early_stopping_patience; what is not given is the
-        script's default.
+      **settings: teacher, a model trained for the task to learn from, or a list
+        of them: estimators or checkpoints; and other flags of the script by
+        name, such as learning_rate, random_seed or early_stopping_patience;
+        what is not given is the script's default.
 
     Returns:
       `keras.callbacks.History`: `history` has, by epoch, `loss` and, with
@@ -245,6 +246,7 @@ class Estimator(Answering):
     values = _given(
       num_train_epochs=epochs,
       train_batch_size=batch_size,
+      teacher_checkpoint=_paths(settings.pop("teacher", None)),
       **settings,
     )
     values |= {"do_train": True, "do_eval": _DEV in splits}
@@ -403,6 +405,14 @@ def _split(config_class, values):
     {name: value for name, value in values.items() if name in names},
     {name: value for name, value in values.items() if name not in names},
   )
+
+
+def _paths(teachers):
+  """Returns the checkpoints of teachers as of the flag, str or None."""
+  if not isinstance(teachers, list | tuple):
+    teachers = [] if teachers is None else [teachers]
+  paths = [getattr(each, "checkpoint", each) for each in teachers]
+  return ",".join(map(os.fspath, paths)) or None
 
 
 def _given(**values):

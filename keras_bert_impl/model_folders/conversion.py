@@ -13,6 +13,7 @@ with epy.lazy_imports():
   from keras_bert_impl.checkpoints import assignment, reading, writing
   from keras_bert_impl.checkpoints.naming import mappings, names
   from keras_bert_impl.model_folders import (
+    layer_choice,
     pairing,
     vocabulary_extension,
     vocabulary_trimming,
@@ -58,6 +59,11 @@ class ConversionConfig:
     " Tokens that it does not have are left out, with their rows; its texts"
     " keep their tokens.",
   )
+  layers: str | None = options.common(
+    None,
+    "Layers to keep, comma-separated from 0, such as 0,2,4: a smaller model to"
+    " distil into; default: all.",
+  )
   right_to_left: str | None = options.field(
     None,
     "Checkpoint of a right-to-left model, to make a pair with the left-to-right"
@@ -97,6 +103,8 @@ def convert(config):
     if config.right_to_left:
       other = reading.open_checkpoint(config.right_to_left)
       checkpoint = pairing.pair(checkpoint, other)
+    if config.layers:
+      checkpoint = layer_choice.choose(checkpoint, config.layers)
     description = checkpoint.described(config.allow_partial)
     tensors, result = _load(checkpoint, description, config.allow_partial)
     num_words = num_trimmed = 0

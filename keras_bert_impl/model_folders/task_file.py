@@ -28,6 +28,8 @@ _TYPES = {
   "pooling": list,
   "start_n_top": int,
   "tag_scheme": str,
+  "tasks": dict,
+  "tasks_of_pairs": list,
   "text_pairs": (bool, _NONE),
   "token_unit": str,
   "trained_on": str,

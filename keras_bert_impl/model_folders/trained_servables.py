@@ -9,6 +9,9 @@ from keras_bert_impl.serving import servable_options
 from keras_bert_impl.serving.heads import servables_of_heads
 from tfrecords.labelled import classification_data
 
+# Arguments of servables that only the training says.
+_OF_TRAINING = {"do_lower_case", "tasks", "tasks_of_pairs"}
+
 
 def make(config, path, head=None, max_seq_length=None, chosen=None):
   """Returns the `Servable` of a trained model, and the path of its checkpoint.
@@ -62,7 +65,7 @@ def _arguments(chosen, trained, servable_class):
   takes = inspect.signature(servable_class).parameters
   recorded = {
     name: trained.recorded[name]
-    for name in (*known, *takes.keys() & {"do_lower_case"})
+    for name in (*known, *takes.keys() & _OF_TRAINING)
     if trained.recorded.get(name) is not None
   }
   arguments = recorded | given

@@ -21,6 +21,7 @@ from keras_bert_impl.models.heads.static_embedding_model import (
 from keras_bert_impl.models.heads.task_models import (
   MaskedLanguageModel,
   MultipleChoice,
+  MultiTaskClassifier,
   QuestionAnswering,
   ReplacedTokenDetector,
   SequenceClassifier,
@@ -52,6 +53,7 @@ __all__ = [
   "FeatureTagger",
   "MaskedLanguageModel",
   "Model",
+  "MultiTaskClassifier",
   "MultipleChoice",
   "PermutationLanguageModel",
   "PermutationPretrainingModel",

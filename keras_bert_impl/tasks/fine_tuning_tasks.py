@@ -5,6 +5,7 @@ from keras_bert_impl.tasks.embeddings import embedding_task, sparse_task
 from keras_bert_impl.tasks.tags import token_classification
 from keras_bert_impl.tasks.texts import (
   multi_label,
+  multi_task,
   multiple_choice,
   sequence_classification,
   sequence_regression,
@@ -15,6 +16,7 @@ TASKS = {
   for task in (
     embedding_task.EmbeddingTask,
     multi_label.MultiLabelTask,
+    multi_task.MultiTask,
     multiple_choice.MultipleChoiceTask,
     question_answering.AnswerBeamTask,
     question_answering.QuestionAnsweringTask,

@@ -5,6 +5,7 @@ all objectives in --help, and data preparation reads their choices.
 """
 
 from keras_bert_impl.tasks.pretraining import (
+  distillation,
   language_models,
   masked_lm,
   permutation,
@@ -26,4 +27,5 @@ OBJECTIVES = {
   "modernbert": masked_lm.MODERNBERT,
   "deberta": masked_lm.DEBERTA,
   "deberta_v3": replaced_token.DEBERTA_V3,
+  "distil": distillation.DISTIL,
 }

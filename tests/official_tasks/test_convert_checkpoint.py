@@ -524,3 +524,35 @@ def test_two_directions_make_a_pair(tmp_path):
   ]
   for changes, words in wrong:
     assert words in refusal(**flags | changes, output=tmp_path / "no")
+
+
+def test_chosen_layers_make_a_smaller_model(tmp_path):
+  source = PARITY / "bert_pretraining"
+  convert(input=source, output=tmp_path / "student", layers="0,2")
+  teacher = models.from_checkpoint(str(source), heads=True)
+  student = models.from_checkpoint(str(tmp_path / "student"), heads=True)
+  config = json.loads((tmp_path / "student/config.json").read_text())
+  assert config["num_hidden_layers"] == student.config.num_hidden_layers == 2
+  ours = {weight.path: np.array(weight) for weight in student.weights}
+  for weight in teacher.weights:
+    if "layer_1/" not in weight.path:  # Its embeddings and heads, too.
+      name = weight.path.replace("layer_2/", "layer_1/")
+      np.testing.assert_array_equal(ours.pop(name), weight, err_msg=name)
+  assert not ours
+
+
+@pytest.mark.parametrize(
+  ("name", "layers", "message"),
+  [
+    ("bert_pretraining", "0,9", r"layers \(0,9\) must be below 3, the number"),
+    ("bert_pretraining", "1,0", r"layers \(1,0\) must be ascending numbers"),
+    ("bert_pretraining", "first", r"layers \(first\) must be numbers"),
+    ("albert_pretraining", "0", "have no weights of their own"),
+    ("modernbert_encoder", "1,2", r"must have the windows \[None, \d+\]"),
+  ],
+)
+def test_layers_that_make_no_model_are_refused(tmp_path, name, layers, message):
+  output = tmp_path / "out"
+  with pytest.raises(ValueError, match=message):
+    convert(input=PARITY / name, output=output, layers=layers)
+  assert not output.exists()

@@ -168,7 +168,8 @@ def folder(request, name):
 
 
 def test_each_objective_is_tested_here():
-  assert OBJECTIVES.keys() == objectives.OBJECTIVES.keys()
+  # A student is trained in `test_distil`.
+  assert {*OBJECTIVES, "distil"} == objectives.OBJECTIVES.keys()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -25,6 +25,7 @@ def training_batches(
   start_step=0,
   pads_left=False,
   num_texts=1,
+  groups_of=lambda rows: None,
 ):
   """Returns the endless batches of a training from `start_step` on.
 
@@ -37,6 +38,7 @@ def training_batches(
     start_step: int, batches that were read before.
     pads_left: bool, whether the ids have their padding before the tokens.
     num_texts: int, rows that make an example together, one after the other.
+    groups_of: function of `Rows`, as `Task.groups`.
 
   Returns:
     tf.data.Dataset of {column: [B, L, ...] or [B]}, with `input_mask`; of
@@ -47,7 +49,9 @@ def training_batches(
     step, first = start_step, 0
     for number, (rows, num_steps) in enumerate(stages):
       sizes = rows.lengths.reshape(-1, num_texts).sum(axis=1)
-      order = _Order(sizes, batch_size, (seed, number), len(lengths) > 1)
+      order = _Order(
+        sizes, batch_size, (seed, number), len(lengths) > 1, groups_of(rows)
+      )
       is_last = number == len(stages) - 1
       while is_last or step < first + num_steps:
         yield rows, order.batch(step - first)
@@ -94,11 +98,13 @@ class _Order:
   """The order of rows: which rows batch k has.
 
   The rows of all epochs, each shuffled, follow each other; a pool is a stretch
-  of them, of one epoch at most.
+  of them, of one epoch at most. An epoch of groups has the next rows of each
+  group, which are shuffled again whenever all of them have been read.
   """
 
-  def __init__(self, lengths, batch_size, seed, by_length):
+  def __init__(self, lengths, batch_size, seed, by_length, groups=None):
     self._lengths = lengths
+    self._groups = groups
     self._batch_size = batch_size
     self._seed = seed
     self._pool_batches = 1
@@ -131,7 +137,26 @@ class _Order:
 
   def _epoch(self, number):
     rng = np.random.default_rng((*self._seed, 0, number))
-    return rng.permutation(len(self._lengths))
+    if self._groups is None:
+      return rng.permutation(len(self._lengths))
+    drawn = [
+      self._of_group(rows, quota, index, number)
+      for index, (rows, quota) in enumerate(self._groups)
+    ]
+    return rng.permutation(np.concatenate(drawn))
+
+  def _of_group(self, rows, quota, index, number):
+    """Returns int [quota], the rows of a group in an epoch."""
+    places = np.arange(number * quota, (number + 1) * quota)
+    rounds, places = np.divmod(places, len(rows))
+    return np.concatenate(
+      [
+        np.random.default_rng((*self._seed, 2, index, k)).permutation(rows)[
+          places[rounds == k]
+        ]
+        for k in np.unique(rounds)
+      ]
+    )
 
 
 def _dataset(columns, indices, batch_size, lengths, pads_left, num_texts=1):

@@ -379,6 +379,27 @@ def cross_entropy(logits, labels):
   return _by_rows(_with_gradient(_losses), logits, labels)
 
 
+def divergence(taught, logits, temperature):
+  """Returns how far predictions are from those of a teacher, float32 [...].
+
+  The Kullback-Leibler divergence in nats of two distributions, whose logits are
+  divided by the temperature T, times T^2, so that its gradient is about as
+  large at any T.
+
+  Args:
+    taught: float [..., C], logits of the teacher.
+    logits: float [..., C].
+    temperature: float > 0.
+
+  Source: Hinton et al. 2015, section 2.
+  """
+  ours, theirs = (
+    ops.log_softmax(ops.cast(x, "float32") / temperature)
+    for x in (logits, taught)
+  )
+  return temperature**2 * ops.sum(ops.exp(theirs) * (theirs - ours), axis=-1)
+
+
 def is_predicted(logits, labels):
   """Returns whether each label is the first one with the largest logit.
 

@@ -160,6 +160,39 @@ class SequenceClassifier(HeadModel):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
+class MultiTaskClassifier(HeadModel):
+  """Classifiers or regressors on one pooler: `NAME/logits` [B, C] of each.
+
+  Args:
+    config: `configs.EncoderConfig`.
+    num_classes: {name: int C}, one head for each; 1 for regression.
+    dropout_rate: as `SequenceClassifier`.
+    dtype: as `TransformerEncoder`.
+    name: str, not part of any variable's path.
+
+  Source: Liu et al. 2019 (MT-DNN), section 3.
+  """
+
+  def __init__(
+    self,
+    config,
+    num_classes,
+    dropout_rate=None,
+    dtype=None,
+    name="multi_task_classifier",
+  ):
+    arguments = dict(locals())
+    encoder = encoder_choice.make(config, dtype, use_pooler=True)
+    pooled = _transform(encoder, encoder.output["pooled_output"])
+    pooled = _dropout(encoder, pooled, dropout_rate)
+    outputs = {
+      f"{task}/logits": _head(encoder, size, f"{task}_classifier")(pooled)
+      for task, size in num_classes.items()
+    }
+    super().__init__(encoder, encoder.input, outputs, arguments)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
 class TokenClassifier(HeadModel):
   """Token classifier: `logits` [B, L, C].
 
@@ -396,10 +429,17 @@ def token_logits(encoder, positions=None, use_mask_decoder=False):
     positions: int [B, P]; None for every position, [B, L].
     use_mask_decoder: bool, as `PretrainingModel`.
   """
+  return token_scorer(encoder, use_mask_decoder)(positions)
+
+
+def token_scorer(encoder, use_mask_decoder=False):
+  """Returns a function of positions to logits, as `token_logits`, of one head.
+
+  Args:
+    encoder: `TransformerEncoder`.
+    use_mask_decoder: bool, as `PretrainingModel`.
+  """
   config, hidden = encoder.config, encoder.hidden_states[-1]
-  if positions is None:
-    input_ids = encoder.input[features.INPUT_IDS]
-    positions = ops.cumsum(ops.ones_like(input_ids), axis=1) - 1
   if use_mask_decoder:
     hidden = mask_decoding.decode(encoder)
   head = layers.MaskedLanguageModelHead(
@@ -408,9 +448,16 @@ def token_logits(encoder, positions=None, use_mask_decoder=False):
     dtype=encoder.dtype_policy,
     name="predictions",
   )
-  # A layer takes its path from where it is first called.
-  with keras.name_scope("cls"):
-    return head(hidden, positions, encoder.embedding_table)
+
+  def score(positions=None):
+    if positions is None:
+      input_ids = encoder.input[features.INPUT_IDS]
+      positions = ops.cumsum(ops.ones_like(input_ids), axis=1) - 1
+    # A layer takes its path from where it is first called.
+    with keras.name_scope("cls"):
+      return head(hidden, positions, encoder.embedding_table)
+
+  return score
 
 
 def sentence_logits(encoder):

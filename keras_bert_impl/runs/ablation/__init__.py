@@ -4,7 +4,6 @@
 - `tables.py`: the tables of BERT's and later papers by name, and GLUE.
 - `compute.py`: floating-point operations of pre-training.
 - `scales.py`: sizes, steps and rates from tiny to the paper's.
-- `labelled_tasks.py`: labelled data to fine-tune on, by name and path.
 - `glue.py`: GLUE's tasks in a folder, and the file for its site.
 - `default_tasks.py`: two small tasks made of the corpus, without any file.
 - `table_plan.py`: the commands that a table needs, and where their scores are.

@@ -10,8 +10,8 @@ import zipfile
 
 from keras_bert_impl import files
 from keras_bert_impl.runs.ablation.commands import Command
-from keras_bert_impl.runs.ablation.labelled_tasks import Task
 from keras_bert_impl.runs.ablation.table_plan import BestRun
+from keras_bert_impl.runs.labelled_data.labelled_tasks import Task
 from tfrecords.labelled import classification_data, data_sets
 
 # In the order of the paper's table.

@@ -74,6 +74,23 @@ class FineTuningConfig(model_files.ModelFilesConfig):
     " ensemble: their logits are averaged. Not with --do_train.",
   )
 
+  teacher_checkpoint: str | None = options.field(
+    None,
+    "Models trained for the task, comma-separated: the run learns their mean"
+    " logits beside the labels.",
+  )
+  distillation_temperature: float = options.field(
+    2.0,
+    "Number that the logits of teacher and student are divided by.",
+    interval="[0.01, 1000]",
+  )
+  distillation_weight: float = options.field(
+    0.5,
+    "Weight of the loss of the teacher's outputs; that of the labels has the"
+    " rest.",
+    interval="[0, 1]",
+  )
+
   def __post_init__(self):
     options.check_fields(self)
     if not (self.do_train or self.do_eval or self.do_predict):
@@ -94,6 +111,11 @@ class FineTuningConfig(model_files.ModelFilesConfig):
   def members(self):
     """Output directories of the runs in the ensemble, list of str."""
     return program.split_names(self.ensemble_dirs or "")
+
+  @property
+  def teachers(self):
+    """Checkpoints of the teachers, list of str."""
+    return program.split_names(self.teacher_checkpoint or "")
 
   @property
   def needs_dev(self):

@@ -36,6 +36,7 @@ class Run:
     training: {field of `TrainingConfig`: value}, of `training_values`.
     config: {name: value}, the script's own settings, for results.json.
     values: {name: value} in which it differs from others of a search.
+    teaching: `teaching.Teaching` of a run that learns from teachers, or None.
     listener: told of the training, as `KerasListener`; None to print its
       results.
     replaced_rows: {split: `Rows`} to read instead of those of the data: the
@@ -52,6 +53,7 @@ class Run:
   config: dict = dataclasses.field(default_factory=dict)
   values: dict = dataclasses.field(default_factory=dict)
   listener: object = None
+  teaching: object = None
   replaced_rows: dict = dataclasses.field(default_factory=dict, init=False)
 
   def __post_init__(self):
@@ -111,7 +113,10 @@ class Run:
 
   def rows(self, split):
     """Returns the `Rows` of a split as the run reads them."""
-    return self.replaced_rows.get(split) or self.data.rows(split)
+    if split in self.replaced_rows:
+      return self.replaced_rows[split]
+    is_taught = self.teaching and split in self.data.stages
+    return (self.teaching if is_taught else self.data).rows(split)
 
   def stages(self):
     """Returns [(`Rows`, int: steps)] of the training data, in order."""
@@ -138,6 +143,7 @@ class Run:
       start_step,
       self.fine_tuning.task.pads_left,
       self.fine_tuning.task.num_texts,
+      self.fine_tuning.task.groups,
     )
 
   def training_config(self):
@@ -178,7 +184,10 @@ class Run:
         "num_train_epochs": self.settings.num_train_epochs,
         "warmup_proportion": self.settings.warmup_proportion,
         "train_rows": [*map(self.data.fingerprint, self.data.stages)],
+        **self.fine_tuning.task.describe_training(),
       }
+      if self.teaching:
+        of_training["distillation"] = self.teaching.describe()
     else:
       of_training = {
         name: value
@@ -196,7 +205,7 @@ class Run:
     """The `Experiment`, built at first use."""
     is_training, config = self.settings.do_train, self.training_config()
     experiment = experiment_lib.Experiment(
-      self.fine_tuning.task,
+      (self.teaching or self.fine_tuning).task,
       config,
       self.fixed(),
       # Training can start from a random head; predictions cannot.

@@ -5,6 +5,7 @@ A script reads its examples and chooses its task; this package does the rest:
   fine_tuning_config.py  options
   fine_tuning_run.py     a run: steps, batches, what a continued one must keep
   run_actions.py         what is done with it: training, scores, files, report
+  teaching.py            what teachers say of the rows
   early_stopping.py      ends a run when its dev scores stop improving
   predictions.py         outputs of a model, or of an ensemble
   search.py              restarts, and a grid of hyper-parameters
@@ -24,6 +25,7 @@ from keras_bert_impl.runs.fine_tuning import (
   fine_tuning_config,
   fine_tuning_run,
   search,
+  teaching,
 )
 from keras_bert_impl.runs.labelled_data import fine_tuning_data
 from keras_bert_impl.training import experiment, freezing
@@ -115,6 +117,7 @@ class Job:
       os.path.join(output_dir, "records"),
       counts,
     )
+    is_taught = self.settings.teachers and self.settings.do_train
     run = fine_tuning_run.Run(
       fine_tuning,
       data,
@@ -122,6 +125,9 @@ class Job:
       self._training,
       config or {},
       listener=listener,
+      teaching=teaching.Teaching(fine_tuning, data, self.settings)
+      if is_taught
+      else None,
     )
     with locks.of_folder(output_dir):
       return search.run(run)

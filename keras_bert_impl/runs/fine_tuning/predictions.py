@@ -1,8 +1,6 @@
 """Predictions of a model or of an ensemble."""
 
-import numpy as np
-
-from tfrecords.labelled import length_batches
+from keras_bert_impl.runs.labelled_data import row_outputs
 
 
 def predict(experiment, rows, lengths, token_outputs, members=()):
@@ -25,32 +23,15 @@ def predict(experiment, rows, lengths, token_outputs, members=()):
   for path in members:
     experiment.load(path)
     outputs.append(_predict(experiment, rows, lengths, token_outputs))
-  return {name: _mean([each[name] for each in outputs]) for name in outputs[0]}
+  return row_outputs.mean(outputs)
 
 
 def _predict(experiment, rows, lengths, token_outputs):
-  batch_size = experiment.config.eval_batch_size
-  batches, order = length_batches.evaluation_batches(
-    rows, batch_size, lengths, experiment.task.pads_left
+  return row_outputs.collect(
+    experiment.predict,
+    rows,
+    lengths,
+    experiment.config.eval_batch_size,
+    token_outputs,
+    experiment.task.pads_left,
   )
-  found = [None] * len(rows)
-  for number, outputs in enumerate(experiment.predict(batches)):
-    selected = order[number * batch_size : (number + 1) * batch_size]
-    for place, row in enumerate(selected):
-      length = rows.lengths[row]
-      found[row] = {
-        name: x[place][:length] if name in token_outputs else x[place]
-        for name, x in outputs.items()
-      }
-  collected = {name: [row[name] for row in found] for name in found[0]}
-  return {
-    name: values if name in token_outputs else np.stack(values)
-    for name, values in collected.items()
-  }
-
-
-def _mean(members):
-  """Returns the mean of arrays, or of lists of arrays entry by entry."""
-  if isinstance(members[0], list):
-    return [np.mean(rows, axis=0) for rows in zip(*members, strict=True)]
-  return np.mean(members, axis=0)

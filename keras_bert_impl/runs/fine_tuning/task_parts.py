@@ -31,6 +31,7 @@ from keras_bert_impl.tasks.tags import (
 )
 from keras_bert_impl.tasks.texts import multi_label as multi_label_parts
 from keras_bert_impl.tasks.texts import (
+  multi_task,
   multiple_choice,
   sequence_classification,
   sequence_regression,
@@ -95,6 +96,49 @@ def of_texts(
     )
     evaluator = text_scores.ClassEvaluator(labels, metrics, submissions or {})
   return fine_tuning.FineTuning(preprocessor, task, evaluator)
+
+
+def of_several(run, data_sets, texts, **training):
+  """Returns the `FineTuning` of several tasks of texts, and their examples.
+
+  Args:
+    run: `job.Job`.
+    data_sets: {task: `classification_data.TextDataSet`}.
+    texts: {task: `text_splits.Texts`}.
+    **training: weights, size_exponent and shares, as of `multi_task.MultiTask`.
+
+  Returns:
+    `FineTuning`, {split: list of `multi_task.TaskExample`}.
+  """
+  parts = {
+    name: of_texts(
+      run,
+      found.splits,
+      found.labels,
+      data_sets[name].metrics,
+      data_sets[name].submissions,
+    )
+    for name, found in texts.items()
+  }
+  tasks = {name: part.task for name, part in parts.items()}
+  fine = fine_tuning.FineTuning(
+    multi_task.MultiTaskPreprocessor(
+      run.settings.max_seq_length,
+      {name: part.preprocessor for name, part in parts.items()},
+    ),
+    multi_task.MultiTask(run.encoder_config, tasks, **training),
+    multi_task.MultiTaskEvaluator(
+      {name: part.evaluator for name, part in parts.items()}
+    ),
+  )
+  splits = {}
+  for name, found in texts.items():
+    for split, examples in found.splits.items():
+      splits.setdefault(split, []).extend(
+        multi_task.TaskExample(**vars(example), task=name)
+        for example in examples
+      )
+  return fine, splits
 
 
 def of_tags(run, splits, options):

@@ -1,6 +1,7 @@
 """Examples of fine-tuning and their tokenized rows, on disk and in memory."""
 
 import collections
+import copy
 import dataclasses
 import hashlib
 import itertools
@@ -118,6 +119,19 @@ class Data:
         **counts,
       }
     return self._rows[split]
+
+  def in_tokens_of(self, vocabulary, options):
+    """Returns the same examples in the tokens of another vocabulary.
+
+    Args:
+      vocabulary: `Vocabulary`.
+      options: options of its tokenizer.
+    """
+    other = copy.copy(self)
+    other.vocabulary, other.options = vocabulary, options
+    other.counts, other.cards, other._rows = {}, {}, {}
+    other._folder = os.path.join(self._folder, vocabulary.fingerprint[:16])
+    return other
 
   def path(self, split):
     """Returns the path of the file of a split's rows."""

@@ -40,13 +40,13 @@ def add(run, experiment):
   data = run.data
   for split in (*data.stages, *data.dev_splits):
     run.replaced_rows[split] = _with_states(
-      experiment, data, split, run.lengths
+      experiment, data, split, run.rows(split), run.lengths
     )
 
 
-def _with_states(experiment, data, split, lengths):
+def _with_states(experiment, data, split, rows, lengths):
   """Returns the rows of a split with the column, if there is room for it."""
-  model, rows = experiment.model, data.rows(split)
+  model = experiment.model
   path = f"{os.path.splitext(data.path(split))[0]}.hidden_states"
   column = fine_tuning.Column(
     model.hidden_states.dtype, (None, *model.hidden_states.shape[2:])
@@ -60,7 +60,7 @@ def _with_states(experiment, data, split, lengths):
   origin = {
     "rows": data.fingerprint(split),
     "encoder": model.config.to_dict(),
-    "weights": _fingerprint(model.encoder),
+    "weights": fingerprint(model.encoder),
     "layers": model.layers_read,
     "dtype": column.dtype,
   }
@@ -99,10 +99,10 @@ def _first_equal(rows, names):
   )
 
 
-def _fingerprint(encoder):
-  """Returns the SHA-256 of the weights of an encoder, hex."""
+def fingerprint(model):
+  """Returns the SHA-256 of the weights of a model, hex."""
   digest = hashlib.sha256()
-  for weight in encoder.weights:
+  for weight in model.weights:
     digest.update(weight.path.encode())
     digest.update(np.array(weight).tobytes())
   return digest.hexdigest()

@@ -2,10 +2,13 @@
 
 import collections
 import dataclasses
+from typing import NamedTuple
 
-from keras_bert_impl import heads
+from absl import logging
+
+from keras_bert_impl import heads, options
 from keras_bert_impl.command_line import program
-from keras_bert_impl.runs.labelled_data import labelled_splits
+from keras_bert_impl.runs.labelled_data import labelled_splits, task_options
 from tfrecords.labelled import classification_data, data_sets
 
 _METRICS = {
@@ -13,6 +16,71 @@ _METRICS = {
   heads.MULTI_LABEL: ("micro_f1", "macro_f1", "exact_match"),
   heads.REGRESSION: ("spearman", "pearson"),
 }
+_CUSTOM_FLAGS = (
+  "text_pair_column",
+  "labels",
+  "multi_label",
+  "regression",
+  "metrics",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassifierConfig(labelled_splits.SplitsConfig, task_options.TextOptions):
+  """Files, columns, labels and metrics of the examples.
+
+  Raises:
+    ValueError: flags contradict each other.
+  """
+
+  tfds: bool = options.common(
+    False,
+    "Whether to read a GLUE task from TensorFlow Datasets; --data_dir is then"
+    " its folder, if given.",
+  )
+  language: str = options.field("zh", "Language of XNLI.")
+  text_pair_column: str | None = options.common(
+    None, "Name of the column of the second text; default: no second text."
+  )
+  labels: str | None = options.field(
+    None, "Class names, comma-separated; default: those of the training data."
+  )
+  multi_label: bool = options.common(
+    False, "Whether texts have any number of labels, separated by |."
+  )
+  regression: bool = options.common(
+    False, "Whether labels are numbers, not classes."
+  )
+  predict_majority: bool = options.field(
+    False,
+    "Whether to predict the majority class of the training data for every text,"
+    " without a model, as is done for WNLI. With --do_predict alone.",
+  )
+
+  def __post_init__(self):
+    super().__post_init__()
+    if not self.is_custom:
+      self._check_columns(_CUSTOM_FLAGS)
+    if self.labels and self.regression:
+      raise ValueError("give --regression or --labels, not both.")
+    if self.multi_label and (self.regression or self.predict_majority):
+      raise ValueError(
+        "give --multi_label without --regression and --predict_majority."
+      )
+
+
+class Texts(NamedTuple):
+  """The examples of a data set of texts.
+
+  Attributes:
+    splits: {split: list of `TextExample`}.
+    counts: {split: {what: int}}, of the readers.
+    labels: tuple of str, the classes; None for scores.
+  """
+
+  splits: dict
+  counts: dict
+  labels: tuple[str, ...] | None
 
 
 def metrics_of(head, names=None):
@@ -49,7 +117,7 @@ def data_set(config):
   """Returns the `TextDataSet` of the flags.
 
   Args:
-    config: `run_classifier.ClassifierConfig`.
+    config: `ClassifierConfig`.
 
   Raises:
     ValueError: there is none of that name, or not where it is looked for.
@@ -69,6 +137,31 @@ def data_set(config):
   return found
 
 
+def read(data_set, config, settings, known_labels=None):
+  """Reads the splits that a run needs, and checks their labels.
+
+  Args:
+    data_set: `TextDataSet`.
+    config: `ClassifierConfig`.
+    settings: `fine_tuning_config.FineTuningConfig`.
+    known_labels: list of str, those of the run to go on with, or None.
+
+  Returns:
+    `Texts`.
+
+  Raises:
+    ValueError: a split is missing or malformed, or a label is unknown.
+    FileNotFoundError: a file does not exist.
+  """
+  splits, counts = labelled_splits.read(data_set, config, settings)
+  if data_set.labels is None:
+    scored = map(classification_data.with_scores, splits.values())
+    return Texts(dict(zip(splits, scored, strict=True)), counts, None)
+  labels = _labels(data_set, splits, known_labels)
+  _check_labels(labels, splits, counts)
+  return Texts(splits, counts, labels)
+
+
 def _custom(config):
   source_class, head = classification_data.TextSource, heads.CLASSIFICATION
   if config.regression:
@@ -86,3 +179,32 @@ def _custom(config):
     else tuple(program.split_names(config.labels or "")),
     metrics=metrics_of(head, config.metrics),
   )
+
+
+def _labels(data_set, splits, known_labels):
+  """Returns the classes: the known ones, or those of the training data."""
+  if data_set.labels:
+    return data_set.labels
+  if "train" in splits:
+    return classification_data.label_set(splits["train"])
+  if known_labels:
+    return tuple(known_labels)
+  raise ValueError("--labels must be given: no run or data names the classes.")
+
+
+def _check_labels(labels, splits, counts):
+  """Checks the labels of all splits; counts those that are not trained on.
+
+  Raises:
+    ValueError: one is unknown; names file and row.
+  """
+  for examples in splits.values():
+    classification_data.check_labels(examples, labels)
+  if "train" not in splits:
+    return
+  for split, examples in splits.items():
+    untrained = classification_data.count_untrained(examples, splits["train"])
+    for label, count in untrained.items():
+      what = f"examples of {label!r}, which no training example is"
+      counts.setdefault(split, {})[what] = count
+      logging.warning("%s: %d %s.", split, count, what)

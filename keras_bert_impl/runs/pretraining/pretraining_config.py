@@ -111,7 +111,8 @@ class PretrainingConfig:
       None for its defaults.
 
   Raises:
-    ValueError: word_vectors would replace embeddings of init_checkpoint.
+    ValueError: word_vectors would replace embeddings of init_checkpoint, or an
+      objective lacks its teacher.
   """
 
   data: DataConfig
@@ -124,6 +125,12 @@ class PretrainingConfig:
       raise ValueError(
         f"word_vectors ({self.data.word_vectors}) must be left out with"
         " init_checkpoint, whose embeddings they would replace."
+      )
+    teacher = getattr(self.options, "teacher_checkpoint", "")
+    if teacher is None or (teacher and not self.data.input_file):
+      raise ValueError(
+        f"--objective={self.data.objective} needs --teacher_checkpoint, a"
+        " masked language model, and --input_file, records in its vocabulary."
       )
 
   @property

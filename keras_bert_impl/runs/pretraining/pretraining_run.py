@@ -5,6 +5,7 @@ import os
 
 from absl import logging
 
+from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.descriptions import vocab_size
 from keras_bert_impl.model_folders import run_folder
 from keras_bert_impl.reports import report_page
@@ -45,6 +46,7 @@ class PretrainingRun:
       config.data, self.encoder_config.model_type
     )
     check_sizes(config.data, self.encoder_config, self.vocabulary)
+    _check_teacher(self._options().get("teacher_checkpoint"), self.vocabulary)
     self.records = pretraining_records.PretrainingRecords(
       config, self.encoder_config.vocab_size, self.vocabulary
     )
@@ -266,6 +268,19 @@ def _find_vocabulary(data, model_type):
       return None
   options = tokenizer_options.resolve(path, model_type)
   return vocabularies.Vocabulary.load(path, family=options.family)
+
+
+def _check_teacher(path, vocabulary):
+  """Raises ValueError if a teacher, if there is one, has other tokens."""
+  if not path or not vocabulary:
+    return
+  folder = reading.open_checkpoint(path).folder
+  theirs = experiment_lib.vocabulary_fingerprint(folder)
+  if theirs not in (None, vocabulary.fingerprint):
+    raise ValueError(
+      f"teacher_checkpoint ({path}) has another vocabulary than"
+      f" {vocabulary.origin}: give records and a student in the teacher's."
+    )
 
 
 def check_sizes(data, config, vocabulary):

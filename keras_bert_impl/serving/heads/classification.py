@@ -88,10 +88,6 @@ class _LabelServable(_TextServable):
     classified = self.on_examples(classify, "inputs")
     return definitions | {servables.CLASSIFY: classified}
 
-  def _labels(self, number):
-    """Returns the labels of as many rows, string [B, C]."""
-    return tf.tile(tf.constant(self.labels)[tf.newaxis], [number, 1])
-
 
 class ClassificationServable(_LabelServable):
   """Classifies texts or pairs of texts: label and probability of each class.
@@ -112,15 +108,7 @@ class ClassificationServable(_LabelServable):
       more tokens than max_seq_length has room for.
     """
     logits, is_cut = self._logits(text, text_pair)
-    probabilities = tf.nn.softmax(logits)  # [B, C]
-    labels = tf.constant(self.labels)
-    return {
-      "label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
-      "score": tf.reduce_max(probabilities, axis=-1),
-      "labels": self._labels(tf.shape(probabilities)[0]),
-      "probabilities": probabilities,
-      servables.IS_CUT: is_cut,
-    }
+    return _class_of(logits, self.labels) | {servables.IS_CUT: is_cut}
 
 
 class MultiLabelServable(_LabelServable):
@@ -140,15 +128,7 @@ class MultiLabelServable(_LabelServable):
       them in the order of the model; is_cut bool [B], as of classification.
     """
     logits, is_cut = self._logits(text, text_pair)
-    labels = self._labels(tf.shape(logits)[0])  # [B, C]
-    found = tf.ragged.boolean_mask(labels, logits > 0)
-    separator = example_types.LABEL_SEPARATOR
-    return {
-      "label": tf.strings.reduce_join(found, axis=-1, separator=separator),
-      "labels": labels,
-      "probabilities": tf.sigmoid(logits),
-      servables.IS_CUT: is_cut,
-    }
+    return _labels_of(logits, self.labels) | {servables.IS_CUT: is_cut}
 
 
 class RegressionServable(_TextServable):
@@ -197,4 +177,53 @@ class RegressionServable(_TextServable):
       max_seq_length has room for.
     """
     logits, is_cut = self._logits(text, text_pair)
-    return {"scores": logits[:, 0], servables.IS_CUT: is_cut}
+    return _score_of(logits, None) | {servables.IS_CUT: is_cut}
+
+
+def answer(head, logits, labels):
+  """Returns what a head says of texts, {output: [B, ...]}; see its servable.
+
+  Args:
+    head: str, of classes, several labels or scores.
+    logits: float32 [B, C].
+    labels: tuple of C str, or None.
+  """
+  return _ANSWERS[head](logits, labels)
+
+
+def _class_of(logits, labels):
+  probabilities = tf.nn.softmax(logits)  # [B, C]
+  return {
+    "label": tf.gather(tf.constant(labels), tf.argmax(probabilities, axis=-1)),
+    "score": tf.reduce_max(probabilities, axis=-1),
+    "labels": _repeated(labels, logits),
+    "probabilities": probabilities,
+  }
+
+
+def _labels_of(logits, labels):
+  labels = _repeated(labels, logits)  # [B, C]
+  found = tf.ragged.boolean_mask(labels, logits > 0)
+  separator = example_types.LABEL_SEPARATOR
+  return {
+    "label": tf.strings.reduce_join(found, axis=-1, separator=separator),
+    "labels": labels,
+    "probabilities": tf.sigmoid(logits),
+  }
+
+
+def _score_of(logits, labels):
+  del labels  # A score has none.
+  return {"scores": logits[:, 0]}
+
+
+def _repeated(labels, logits):
+  """Returns the labels of each row, string [B, C]."""
+  return tf.tile(tf.constant(labels)[tf.newaxis], [tf.shape(logits)[0], 1])
+
+
+_ANSWERS = {
+  ClassificationServable.head: _class_of,
+  MultiLabelServable.head: _labels_of,
+  RegressionServable.head: _score_of,
+}

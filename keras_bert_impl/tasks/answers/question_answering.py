@@ -62,6 +62,7 @@ class QuestionAnsweringTask(fine_tuning.BilstmTask, _AnswerTask):
 
   head = heads.QUESTION_ANSWERING
   has_pooler = False
+  taught_outputs = ("start_logits", "end_logits")
 
   def build_model(self):
     """Returns a `QuestionAnswering` model with fresh weights."""

@@ -53,6 +53,20 @@ class ClassifyingTask(task.Task):
       for name, prediction in self.predictions(batch, outputs).items()
     }
 
+  def soft_losses(self, batch, outputs, taught, temperature):
+    """Returns the summed divergences from what a teacher predicts."""
+    weights, taught = self.weights(batch), self.predictions(batch, taught)
+    return {
+      name: self.loss_weights.get(name, 1.0)
+      * ops.sum(
+        weights[name]
+        * kernels.divergence(
+          taught[name].logits, prediction.logits, temperature
+        )
+      )
+      for name, prediction in self.predictions(batch, outputs).items()
+    }
+
   def metrics(self, batch, outputs):
     """Returns loss and accuracy of each loss, and the padding share.
 
@@ -70,6 +84,8 @@ class ClassifyingTask(task.Task):
 
 class RowClassifyingTask(ClassifyingTask):
   """A task with a class for each row: labels int32 [B], "logits" [B, C]."""
+
+  taught_outputs = ("logits",)
 
   def weights(self, batch):
     """Returns 1 for examples, 0 for the padding rows of a batch."""
@@ -115,5 +131,5 @@ def loss_metrics(task, batch, outputs):
 def row_weights(batch):
   """Returns float32 [B]: 1 for examples, 0 for the padding rows of a batch."""
   mask = batch[features.INPUT_MASK]  # [B, L] or, of choices, [B, choices, L]
-  first = mask[:, 0] if len(mask.shape) == 2 else mask[:, 0, 0]
-  return ops.cast(first, "float32")
+  # Not the first place: XLNet's rows have their padding there.
+  return ops.cast(ops.max(mask, axis=range(1, len(mask.shape))), "float32")

@@ -28,6 +28,8 @@ class Task(abc.ABC):
       outputs are those of all replicas.
     chunk_size: int, rows at once of such a loss, which fit into memory; None
       for all.
+    taught_outputs: tuple of str, the outputs that a student can learn from a
+      teacher by `soft_losses`; empty: it cannot be taught.
     required_prefixes: tuple of str, beginnings of the paths of the variables
       that training must take from a checkpoint; empty: it may start from
       nothing, and from a checkpoint the experiment says which.
@@ -41,6 +43,7 @@ class Task(abc.ABC):
   num_texts = 1
   compares_rows = False
   chunk_size = None
+  taught_outputs = ()
   required_prefixes = ()
 
   @property
@@ -52,6 +55,13 @@ class Task(abc.ABC):
   def pads_left(self):
     """Whether padding comes before a row's tokens: its last place is read."""
     return self.has_pooler and self.config.pads_left
+
+  def groups(self, rows):
+    """Returns [(int array: rows, int: how many an epoch reads of them)].
+
+    None where an epoch reads each of `rows`, a `Rows`, once.
+    """
+    return None
 
   @abc.abstractmethod
   def build_model(self):
@@ -73,9 +83,27 @@ class Task(abc.ABC):
   def losses(self, batch, outputs):
     """Returns {loss name: float32 scalar}, each a sum over the examples."""
 
+  def soft_losses(self, batch, outputs, taught, temperature):
+    """Returns as `losses`, of what a teacher predicts in place of the labels.
+
+    Args:
+      batch: as `losses`.
+      outputs: as `losses`.
+      taught: {name of `taught_outputs`: tensor}, outputs of the teacher.
+      temperature: float > 0, that logits are divided by.
+    """
+    raise NotImplementedError(type(self).__name__)
+
   @abc.abstractmethod
   def metrics(self, batch, outputs):
     """Returns {metric name: (sum, count)}, float32 scalars."""
+
+  def describe_training(self):
+    """Returns {option: JSON value} of its training alone, besides `describe`.
+
+    A continued training must agree on them.
+    """
+    return {}
 
   def describe(self):
     """Returns {option: JSON value} to build the same model again: its fields.

@@ -48,6 +48,11 @@ class TokenClassificationTask(cross_entropy.ClassifyingTask):
     return self.approach == "fine_tuning" and not self.use_crf
 
   @property
+  def taught_outputs(self):
+    """The scores of the tags; those of a CRF mean nothing by themselves."""
+    return () if self.use_crf else ("logits",)
+
+  @property
   def has_frozen_encoder(self):
     """Whether the approach is "features"."""
     return self.approach == "features"

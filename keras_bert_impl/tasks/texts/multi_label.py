@@ -57,6 +57,7 @@ class MultiLabelTask(fine_tuning.BilstmTask, cross_entropy.ClassifyingTask):
   bilstm_width: int | None = None
 
   head = heads.MULTI_LABEL
+  taught_outputs = ("logits",)
 
   def __post_init__(self):
     if not self.labels or len(set(self.labels)) < len(self.labels):

@@ -27,6 +27,7 @@ class SequenceRegressionTask(fine_tuning.BilstmTask):
   mean_score: float = 0.0
 
   head = heads.REGRESSION
+  taught_outputs = ("logits",)
 
   def build_model(self):
     """Returns a `SequenceClassifier` with one output, the score."""
@@ -50,10 +51,22 @@ class SequenceRegressionTask(fine_tuning.BilstmTask):
 
   def losses(self, batch, outputs):
     """Returns the sum of the squared errors."""
-    errors = outputs["logits"][:, 0] - batch[features.LABEL_IDS]  # [B]
-    return {"label": ops.sum(cross_entropy.row_weights(batch) * errors**2)}
+    return {"label": _squared_error(batch, outputs, batch[features.LABEL_IDS])}
+
+  def soft_losses(self, batch, outputs, taught, temperature):
+    """Returns the sum of the squared differences from a teacher's scores.
+
+    Scores have no temperature.
+    """
+    return {"label": _squared_error(batch, outputs, taught["logits"][:, 0])}
 
   def metrics(self, batch, outputs):
     """Returns the mean squared error and the padding share."""
     share = {"padding_share": cross_entropy.padding_share(batch)}
     return share | cross_entropy.loss_metrics(self, batch, outputs)
+
+
+def _squared_error(batch, outputs, scores):
+  """Returns the sum of the squared errors from scores [B], float32 scalar."""
+  errors = outputs["logits"][:, 0] - scores  # [B]
+  return ops.sum(cross_entropy.row_weights(batch) * errors**2)

@@ -8,12 +8,12 @@ import pytest
 
 from keras_bert_impl import choices, configs
 from keras_bert_impl.runs.ablation import (
-  labelled_tasks,
   scales,
   table_plan,
   table_rows,
   tables,
 )
+from keras_bert_impl.runs.labelled_data import labelled_tasks
 from keras_bert_impl.tasks.answers import question_answering_rows
 from tests.command_line import all_scripts
 

@@ -72,6 +72,23 @@ def test_an_epoch_has_every_row_once(lengths, steps, batch_size, number, times):
   assert set(counts.values()) <= times
 
 
+def test_an_epoch_has_its_share_of_each_group(lengths):
+  groups = [(np.arange(30), 130), (np.arange(30, 230), 100)]
+  dataset = length_batches.training_batches(
+    [(make_rows(lengths), 9)], 23, 1, STEPS, groups_of=lambda rows: groups
+  )
+  batches = take(dataset, 20)  # Two epochs of 10 batches.
+  found = numbers(batches) - 1
+  assert np.sum(found < 30) == 260
+  counts = collections.Counter(found.tolist())
+  assert set(counts.values()) == {1, 8, 9}
+  assert sum(counts[k] == 1 for k in range(30, 230)) == 200
+  again = length_batches.training_batches(
+    [(make_rows(lengths), 9)], 23, 1, STEPS, 7, groups_of=lambda rows: groups
+  )
+  np.testing.assert_array_equal(numbers(take(again, 13)) - 1, found[7 * 23 :])
+
+
 def test_fewer_rows_than_a_batch_are_repeated():
   [batch] = train(make_rows([4, 5, 6]), 1, batch_size=7, steps=(8,))
   assert set(batch["label_ids"].tolist()) == {1, 2, 3}

@@ -1,0 +1,161 @@
+"""Several tasks on one encoder, from the command line to a SavedModel."""
+
+import functools
+import random
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  Ops of the SavedModel.
+
+from keras_bert_impl import configs
+from keras_bert_impl.model_folders import model_files, trained_servables
+from keras_bert_impl.serving import export
+from keras_bert_impl.tasks.texts import (
+  multi_task,
+  sequence_classification,
+  sequence_regression,
+)
+from tests.official_tasks import scripts
+from tests.official_tasks import test_run_classifier as classifier
+
+
+def write_sts(data):
+  """Writes files of STS-B; two texts are like as they share words."""
+  rng = random.Random(0)
+  lines = []
+  for _ in range(60):
+    one, two = rng.choices(scripts.WORDS, k=3), rng.choices(scripts.WORDS, k=3)
+    shared = rng.randrange(4)
+    two[:shared] = one[:shared]
+    lines.append((" ".join(one), " ".join(two), f"{shared}.0"))
+  header = ("sentence1", "sentence2", "score")
+  classifier.write_tsv(data / "train.tsv", header, *lines)
+  classifier.write_tsv(data / "dev.tsv", header, *lines[:20])
+
+
+@pytest.fixture(name="folder", scope="module")
+def fixture_folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("multi_task")
+  scripts.write_model_files(folder)
+  classifier.write_sst(folder / "SST-2")
+  write_sts(folder / "STS-B")
+  return folder
+
+
+def flags(folder, output, **values):
+  tasks = ",".join(f"{name}={folder}/{name}" for name in ("SST-2", "STS-B"))
+  return classifier.flags(
+    folder, output, **{"tasks": tasks, "learning_rate": 1e-3} | values
+  )
+
+
+@pytest.fixture(name="outcomes", scope="module")
+def fixture_outcomes(folder):
+  return scripts.run_all(
+    "run_multi_task",
+    {
+      "both": flags(
+        folder,
+        "both",
+        do_train=True,
+        do_eval=True,
+        do_predict=False,
+        num_train_epochs=8,
+        task_shares="3,1",
+      ),
+      # Its labels, and how it was trained, are known.
+      "again": flags(folder, "both", do_eval=True),
+    },
+  )
+
+
+def test_each_task_has_its_scores_and_predictions(folder, outcomes):
+  for name in ("both", "again"):
+    status, out, err = outcomes[name]
+    assert status == 0, err
+  results = scripts.results(folder / "both")
+  scores = results["eval"]["dev"]["scores"]
+  assert scores["SST-2_accuracy"] > 0.9
+  mean = (scores["SST-2_accuracy"] + scores["STS-B_spearman"]) / 2
+  assert scores["mean"] == pytest.approx(mean)
+  assert re.search(f"dev mean +{mean:.4f}", outcomes["again"][1])
+  classes = classifier.read_tsv(folder / "both/SST-2/dev/predictions.tsv")
+  assert classes[0] == ["id", "label", "0", "1"] and len(classes) == 41
+  numbers = classifier.read_tsv(folder / "both/STS-B/dev/predictions.tsv")
+  assert numbers[0] == ["id", "label"] and len(numbers) == 21
+
+
+def test_one_saved_model_answers_by_all_heads_and_by_each(
+  folder, outcomes, tmp_path
+):
+  assert outcomes["both"][0] == 0
+  servable, _ = trained_servables.make(
+    model_files.ModelFilesConfig(), str(folder / "both")
+  )
+  export.export(servable, tmp_path / "served")
+  loaded = tf.saved_model.load(str(tmp_path / "served/1"))
+  texts = [
+    line[:2] for line in classifier.read_tsv(folder / "STS-B/dev.tsv")[1:]
+  ]
+  pairs = dict(zip(("text", "text_pair"), map(tf.constant, zip(*texts))))
+  alone = {"text": pairs["text"]}
+  of_all = loaded.signatures["serving_default"](**pairs)
+  for name, inputs in (("SST-2", alone), ("STS-B", pairs)):
+    own = loaded.signatures[name](**inputs)
+    assert set(loaded.signatures[name].structured_input_signature[1]) == set(
+      inputs
+    )
+    for output in own.keys() - {"is_cut"}:
+      found, expected = of_all[f"{name}/{output}"], own[output]
+      if expected.dtype == tf.string:
+        np.testing.assert_array_equal(found, expected)
+      else:
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+  scores = of_all["STS-B/scores"].numpy()
+  written = classifier.read_tsv(folder / "both/STS-B/dev/predictions.tsv")
+  np.testing.assert_allclose(
+    scores, [float(score) for _, score in written[1:]], atol=1e-4
+  )
+
+
+def test_wrong_tasks_are_told_in_a_line(folder):
+  cases = [
+    ({"tasks": "SQuAD=x.json"}, "File x.json, of the task SQuAD, is missing"),
+    ({"tasks": f"NER={folder}/SST-2"}, "train it alone with run_ner.py"),
+    ({"task_weights": "1,2,3"}, r"task_weights (1,2,3) must be 2 numbers"),
+    ({"task_shares": "1,-1"}, r"task_shares (1,-1) must be 2 numbers above 0"),
+  ]
+  usual = functools.partial(flags, folder, "wrong", do_train=True)
+  scripts.check_mistakes("run_multi_task", cases, usual)
+
+
+def test_a_loss_is_the_mean_of_each_tasks_rows():
+  config = configs.EncoderConfig(vocab_size=10)
+  tasks = {
+    "c": sequence_classification.SequenceClassificationTask(config, ("x", "y")),
+    "r": sequence_regression.SequenceRegressionTask(config),
+  }
+  task = multi_task.MultiTask(config, tasks, weights={"r": 0.5})
+  rng = np.random.default_rng(0)
+  logits = rng.normal(size=(4, 2)).astype(np.float32)
+  scores = rng.normal(size=(4, 1)).astype(np.float32)
+  batch = {
+    "input_mask": np.array([[1], [1], [1], [0]], np.int32),
+    "task_ids": np.array([0, 1, 0, 0], np.int32),
+    "label_ids/c": np.array([1, 0, 0, 0], np.int32),
+    "label_ids/r": np.array([0, 3, 0, 0], np.float32),
+  }
+  outputs = {"c/logits": logits, "r/logits": scores}
+  losses = task.losses(batch, outputs)
+  numbers = task.denominators(batch)
+  log = logits - np.log(np.sum(np.exp(logits), axis=1, keepdims=True))
+  np.testing.assert_allclose(losses["c"], -log[0, 1] - log[2, 0], rtol=1e-5)
+  error = (scores[1, 0] - 3) ** 2
+  np.testing.assert_allclose(losses["r"], 0.5 * error, rtol=1e-5)
+  assert float(numbers["c"]) == float(numbers["r"]) == 3
+  total, number = task.metrics(batch, outputs)["c_accuracy"]
+  assert float(number) == 2
+  again = multi_task.MultiTask(config, **task.describe())
+  assert again.parts["c"].labels == ("x", "y")
