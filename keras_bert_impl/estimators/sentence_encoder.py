@@ -11,6 +11,11 @@ from keras_bert_impl.sentences import folder_models, folders
 from keras_bert_impl.serving.heads import text_vectors
 from keras_bert_impl.tasks.embeddings import embedding_scores
 
+# What opens folders of other vectors.
+_OTHERS = {
+  heads.SPARSE: "sparse vectors: use kb.SparseEncoder",
+  heads.LATE: "vectors of tokens: use kb.MultiVectorEncoder",
+}
 # Arguments that mteb calls `encode` with, and that change nothing here.
 _OF_MTEB = frozenset(
   ("task_metadata", "hf_split", "hf_subset", "show_progress_bar")
@@ -137,8 +142,8 @@ class SentenceEncoder(text_encoder.TextEncoder):
 
   @classmethod
   def _load(cls, folder, path, dtype):
-    if folder.is_sparse:
-      raise ValueError(f"{path} makes sparse vectors: use kb.SparseEncoder.")
+    if folder.head in _OTHERS:
+      raise ValueError(f"{path} makes {_OTHERS[folder.head]}.")
     if not folder.modules:
       warnings.warn(
         f"There is no {folders.MODULES_FILE} in {path}, which would say how"

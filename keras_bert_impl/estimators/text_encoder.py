@@ -130,7 +130,7 @@ class TextEncoder(abc.ABC):
         raise ValueError(
           f"{name} ({settings[name]!r}) is the model's own: make another"
           " encoder, with kb.EmbeddingModel(encoder.model.encoder, pooling) or"
-          " of the class kb.SparseEncoder."
+          " of the class kb.SparseEncoder or kb.MultiVectorEncoder."
         )
     with contextlib.ExitStack() as stack:
       if output_dir is None:
@@ -139,7 +139,9 @@ class TextEncoder(abc.ABC):
         self, data, targets, validation_data, os.fspath(output_dir), settings
       )
     prompts = self.texts.prompts | texts.prompts
-    self.texts = dataclasses.replace(self.texts, prompts=prompts)
+    self.texts = dataclasses.replace(
+      self.texts, prompts=prompts, late=texts.late
+    )
     return history
 
   def evaluate(self, data, targets=None, corpus=None, batch_size=32, **columns):

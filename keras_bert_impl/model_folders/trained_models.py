@@ -17,6 +17,7 @@ with epy.lazy_imports():
   from keras_bert_impl.sentences import folder_models, folders, static_folders
   from keras_bert_impl.tasks import fine_tuning_tasks
   from keras_bert_impl.tasks.answers import question_answering_scores
+  from keras_bert_impl.tokenizers.graph import late_interaction
   from keras_bert_impl.training import run_results
 
 # Flags of a run that its model is used with, and their types.
@@ -100,9 +101,8 @@ def load(path, head=None):
     return _load_static(path, head)
   if folders.is_one(path):
     folder = folders.read(path)
-    own = heads.SPARSE if folder.is_sparse else heads.ENCODER
-    if head in (None, own):
-      return _load_sentence_encoder(folder, own)
+    if head in (None, folder.head):
+      return _load_sentence_encoder(folder)
   checkpoint = reading.open_checkpoint(path)
   recorded = _recorded(checkpoint.folder)
   trained_head = recorded.get("head")
@@ -127,7 +127,7 @@ def load(path, head=None):
   return TrainedModel(model, head, checkpoint.path, recorded)
 
 
-def _load_sentence_encoder(folder, head):
+def _load_sentence_encoder(folder):
   """Loads the model of a folder of sentence-transformers."""
   model = folder_models.load(folder)
   texts = folder.texts.limited_to(model.config)
@@ -136,7 +136,12 @@ def _load_sentence_encoder(folder, head):
     "prompt": texts.prompt(),
     "do_lower_case": texts.do_lower_case,
   }
-  return TrainedModel(model, head, folder.transformer, recorded)
+  if texts.late is not None:
+    recorded |= vars(texts.late) | {
+      f"{kind}_prompt": texts.prompts.get(kind, "")
+      for kind in late_interaction.KINDS
+    }
+  return TrainedModel(model, folder.head, folder.transformer, recorded)
 
 
 def _load_static(path, head):

@@ -3,12 +3,15 @@
 import dataclasses
 
 from keras_bert_impl import heads, models
-from keras_bert_impl.checkpoints import reading, writing
+from keras_bert_impl.checkpoints import assignment, reading, writing
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.checkpoints.formats import safetensors_format
 from keras_bert_impl.checkpoints.naming import mappings
 from keras_bert_impl.models import checkpoint_loading
-from keras_bert_impl.models.heads import embedding_model
+from keras_bert_impl.models.heads import (
+  embedding_model,
+  multi_vector_embedding_model,
+)
 from keras_bert_impl.sentences import folders, modules
 
 
@@ -16,14 +19,17 @@ def load(folder, dtype=None):
   """Returns the model of a `folders.Folder`, with its weights.
 
   Returns:
-    `EmbeddingModel`, or `SparseEmbeddingModel` of a sparse folder.
+    `EmbeddingModel`; `SparseEmbeddingModel` or `MultiVectorEmbeddingModel` of
+    a folder of these.
 
   Raises:
     FileNotFoundError: weights are missing.
     ValueError: they are damaged, or not of a known kind.
   """
-  if folder.is_sparse:
+  if folder.head == heads.SPARSE:
     return load_sparse(folder, dtype)
+  if folder.head == heads.LATE:
+    return load_late(folder, dtype)
   encoder = models.from_checkpoint(folder.transformer, dtype=dtype)
   if "pooled_output" in encoder.output:
     # Nothing reads it: neither loss nor weight decay are to change it.
@@ -44,7 +50,7 @@ def load_sparse(folder, dtype=None):
   Raises:
     ValueError: as `load`; or it has no masked-LM head.
   """
-  if folder.is_sparse:
+  if folder.head == heads.SPARSE:
     modules.check_splade(*folder.modules)
   checkpoint = reading.open_checkpoint(folder.transformer)
   described = checkpoint.described()
@@ -58,18 +64,45 @@ def load_sparse(folder, dtype=None):
   return model
 
 
+def load_late(folder, dtype=None):
+  """Returns the `MultiVectorEmbeddingModel` of a folder or any checkpoint.
+
+  Args:
+    folder: `folders.Folder`.
+    dtype: as `TransformerEncoder`.
+
+  Raises:
+    ValueError: as `load`. A warning says where there is no projection.
+  """
+  if folder.head != heads.LATE:
+    return models.MultiVectorEmbeddingModel.from_checkpoint(
+      folder.transformer, dtype
+    )
+  checkpoint = reading.open_checkpoint(folder.transformer)
+  config = checkpoint.described().config
+  kernel = modules.read_projection(*folder.modules, config.hidden_size)
+  model = models.MultiVectorEmbeddingModel(config, kernel.shape[1], dtype)
+  own = {multi_vector_embedding_model.PROJECTION: kernel}
+  assignment.assign(
+    {weight.path: weight for weight in model.weights},
+    mappings.completed(checkpoint.tensors, own),
+    checkpoint.path,
+  )
+  return model
+
+
 def write(path, model, texts):
   """Writes weights and modules into a folder; the tokenizer is not its own.
 
   Args:
     path: str, a folder that is there.
-    model: `EmbeddingModel` or `SparseEmbeddingModel`.
+    model: one that `load` returns.
     texts: `folders.Texts`.
 
   Raises:
     ValueError: sentence-transformers has no such model.
   """
-  is_sparse = heads.SPARSE in model.heads
+  is_sparse, is_late = (h in model.heads for h in (heads.SPARSE, heads.LATE))
   stored = model if is_sparse else model.encoder
   described = description.Description(
     model.config,
@@ -82,7 +115,10 @@ def write(path, model, texts):
     described,
     safetensors_format.MAX_SHARD_SIZE,
   )
-  pooling = (
-    modules.write_splade(path) if is_sparse else modules.write(path, model)
-  )
+  if is_sparse:
+    pooling = modules.write_splade(path)
+  elif is_late:
+    pooling = modules.write_projection(path, model)
+  else:
+    pooling = modules.write(path, model)
   folders.write(path, pooling, texts)

@@ -5,6 +5,7 @@
   sentence_bert_config.json          beside the transformer: its texts
   1_Pooling/, 2_Dense/, ...          see `modules`
   1_SpladePooling/                   of sparse vectors
+  1_Dense/                           of late interaction, as PyLate writes it
 
 The transformer is in the folder itself or, of old versions, in 0_Transformer.
 """
@@ -13,8 +14,9 @@ import dataclasses
 import os
 import pathlib
 
-from keras_bert_impl import files
+from keras_bert_impl import files, heads
 from keras_bert_impl.checkpoints import hub
+from keras_bert_impl.tokenizers.graph import late_interaction
 
 MODULES_FILE = "modules.json"
 _SETTINGS_FILE = "config_sentence_transformers.json"
@@ -34,10 +36,19 @@ _PACKAGE = "sentence_transformers"
 # The module in which all versions find their classes.
 _CLASS = "sentence_transformers.models.{}"
 _SPARSE_CLASS = "sentence_transformers.sparse_encoder.models.{}"
-# Of dense vectors, and of sparse ones.
-_ENCODERS = ("SentenceTransformer", None), ("SparseEncoder", None)
+# PyLate's, which sentence-transformers reads too.
+_LATE_CLASS = "pylate.models.Dense.Dense"
+# {kind of vectors: what model_type may be}.
+_ENCODERS = {
+  heads.ENCODER: ("SentenceTransformer", None),
+  heads.SPARSE: ("SparseEncoder", None),
+  heads.LATE: ("ColBERT", None),
+}
 _TASKS = ("feature-extraction", None), ("fill-mask", None)
 _PROMPTS = ("prompts", "default_prompt_name")
+# PyLate's defaults, where a folder does not say.
+_PREFIXES = {"query_prefix": "[Q] ", "document_prefix": "[D] "}
+_DOCUMENT_LENGTH = 180
 _NONE = type(None)
 _NUMBER = (int, float, _NONE)
 
@@ -67,12 +78,14 @@ class Texts:
     prompts: {name: str}, texts to put before a text.
     default_prompt_name: str, the prompt of a text for which none is chosen; or
       None.
+    late: `LateInteraction`, of such a model; or None.
   """
 
   max_seq_length: int | None = None
   do_lower_case: bool = False
   prompts: dict = dataclasses.field(default_factory=dict)
   default_prompt_name: str | None = None
+  late: late_interaction.LateInteraction | None = None
 
   def prompt(self, name=None):
     """Returns the prompt of a name, or the default one; "" without.
@@ -118,9 +131,9 @@ class Folder:
   texts: Texts = Texts()
 
   @property
-  def is_sparse(self):
-    """Whether its vectors are sparse, SPLADE's."""
-    return any(module.kind == SPLADE_POOLING for module in self.modules)
+  def head(self):
+    """What its vectors are: `heads.ENCODER`, `SPARSE` or `LATE`."""
+    return _head_of(self.modules)
 
 
 def is_one(path):
@@ -144,7 +157,7 @@ def read(path):
     return Folder(path)
   transformer, *modules = _check_order(path, read_modules(path))
   found = Folder(transformer.path, tuple(modules))
-  texts = _read_texts(path, transformer, found.is_sparse)
+  texts = _read_texts(path, transformer, found.head)
   return dataclasses.replace(found, texts=texts)
 
 
@@ -156,16 +169,16 @@ def write(folder, modules, texts):
     modules: tuple of `Module`, the pooling first, their folders in this one.
     texts: `Texts`.
   """
-  is_sparse = any(module.kind == SPLADE_POOLING for module in modules)
-  first = MLM_TRANSFORMER if is_sparse else TRANSFORMER
+  head = _head_of(modules)
+  first = MLM_TRANSFORMER if head == heads.SPARSE else TRANSFORMER
   write_modules(folder, (Module(first, folder), *modules))
   _write_fields(
     os.path.join(folder, _TEXTS_FILES.format("bert")),
     texts,
     ("max_seq_length", "do_lower_case"),
   )
-  of_sparse = {"model_type": _ENCODERS[1][0]} if is_sparse else {}
-  write_prompts(folder, texts, **of_sparse)
+  kind = {} if head == heads.ENCODER else {"model_type": _ENCODERS[head][0]}
+  write_prompts(folder, texts, **kind, **_late_settings(texts))
 
 
 def write_prompts(folder, texts, **others):
@@ -176,13 +189,16 @@ def write_prompts(folder, texts, **others):
 
 def write_modules(folder, modules):
   """Writes modules.json: modules in order, their folders in this one."""
-  is_sparse = any(module.kind == SPLADE_POOLING for module in modules)
+  class_name = _SPARSE_CLASS if _head_of(modules) == heads.SPARSE else _CLASS
+  is_late = _head_of(modules[1:]) == heads.LATE
   listed = [
     {
       "idx": index,
       "name": str(index),
       "path": os.path.relpath(module.path, folder).removeprefix("."),
-      "type": (_SPARSE_CLASS if is_sparse else _CLASS).format(module.kind),
+      "type": _LATE_CLASS
+      if is_late and module.kind == DENSE
+      else class_name.format(module.kind),
     }
     for index, module in enumerate(modules)
   ]
@@ -207,7 +223,8 @@ def read_modules(folder):
     type_name = files.field(values, "type", str, place)
     # The module in which a class is differs between versions.
     package, *_, kind = type_name.split(".")
-    if package != _PACKAGE or kind not in (*_KNOWN, STATIC):
+    is_known = package == _PACKAGE and kind in (*_KNOWN, STATIC)
+    if not is_known and type_name != _LATE_CLASS:
       raise ValueError(
         f"type ({type_name!r}) of {place} is not supported: a model must be"
         f" made of {', '.join(_KNOWN)}, each of {_PACKAGE}."
@@ -231,25 +248,34 @@ def _check_order(folder, modules):
   path = os.path.join(folder, MODULES_FILE)
   kinds = [module.kind for module in modules]
   is_dense = kinds[:2] == [TRANSFORMER, POOLING]
-  is_sparse = kinds[1:] == [SPLADE_POOLING] and "Transformer" in kinds[0]
-  if not (is_sparse or (is_dense and {*kinds[2:]} <= {DENSE, NORMALIZE})):
+  is_other = kinds[1:] in ([SPLADE_POOLING], [DENSE])
+  is_other = is_other and "Transformer" in kinds[0]
+  if not (is_other or (is_dense and {*kinds[2:]} <= {DENSE, NORMALIZE})):
     raise ValueError(
       f"{path} has the modules {', '.join(kinds) or '(none)'}: known are"
       f" {TRANSFORMER}, {POOLING}, and after these {DENSE} and {NORMALIZE}; or"
-      f" {MLM_TRANSFORMER} and {SPLADE_POOLING}; {STATIC} is for"
-      " kb.StaticEncoder."
+      f" {MLM_TRANSFORMER} and {SPLADE_POOLING}; or {TRANSFORMER} and {DENSE}"
+      f" (ColBERT); {STATIC} is for kb.StaticEncoder."
     )
   return modules
 
 
-def _read_texts(folder, transformer, is_sparse):
+def _head_of(modules):
+  """Returns the kind of the vectors of modules after the transformer."""
+  kinds = [module.kind for module in modules]
+  if SPLADE_POOLING in kinds:
+    return heads.SPARSE
+  return heads.LATE if kinds[:1] == [DENSE] else heads.ENCODER
+
+
+def _read_texts(folder, transformer, head):
   """Returns the `Texts` of a folder."""
   names = map(_TEXTS_FILES.format, _KINDS)
   paths = [os.path.join(transformer.path, name) for name in names]
   path = next(filter(files.exists, paths), paths[0])
   types = {"max_seq_length": _NUMBER, "do_lower_case": (bool, _NONE)}
   values = files.find_json(path, types=types) or {}
-  _check(values, "transformer_task", _TASKS[is_sparse], path)
+  _check(values, "transformer_task", _TASKS[head == heads.SPARSE], path)
   tokenizer_path = os.path.join(transformer.path, _TOKENIZER_FILE)
   tokenizer = files.find_json(
     tokenizer_path, types={"model_max_length": _NUMBER}
@@ -263,16 +289,45 @@ def _read_texts(folder, transformer, is_sparse):
       f"the longest text ({length} tokens in {path}) is too short."
     )
   do_lower_case = bool(values.get("do_lower_case"))
-  prompts = read_prompts(folder, is_sparse)
-  return Texts(length and int(length), do_lower_case, *prompts)
+  prompts = read_prompts(folder, head)
+  texts = Texts(length and int(length), do_lower_case, *prompts)
+  return _with_late(texts, folder) if head == heads.LATE else texts
 
 
-def read_prompts(folder, is_sparse=False):
+def _with_late(texts, folder):
+  """Returns `Texts` with the settings of late interaction of a folder."""
+  path = os.path.join(folder, _SETTINGS_FILE)
+  types = {
+    field.name: (type(field.default), _NONE)
+    for field in dataclasses.fields(late_interaction.LateInteraction)
+  }
+  types |= {"skiplist_words": (list, _NONE), "document_length": (int, _NONE)}
+  values = files.find_json(path, types=types) or {}
+  given = {k: values[k] for k in types if values.get(k) is not None}
+  length = given.pop("document_length", _DOCUMENT_LENGTH)
+  if "skiplist_words" in given:
+    given["skiplist_words"] = tuple(given["skiplist_words"])
+  late = late_interaction.LateInteraction(**_PREFIXES | given)
+  return dataclasses.replace(texts, max_seq_length=length, late=late)
+
+
+def _late_settings(texts):
+  """Returns what `_with_late` reads, {name: JSON value}; {} of others."""
+  if texts.late is None:
+    return {}
+  return {
+    "similarity_fn_name": "MaxSim",
+    "document_length": texts.max_seq_length,
+    **dataclasses.asdict(texts.late),
+  }
+
+
+def read_prompts(folder, head=heads.ENCODER):
   """Returns the prompts of a folder, dict, and the name of the default one."""
   path = os.path.join(folder, _SETTINGS_FILE)
   types = {"prompts": (dict, _NONE), "default_prompt_name": (str, _NONE)}
   values = files.find_json(path, types=types) or {}
-  _check(values, "model_type", _ENCODERS[is_sparse], path)
+  _check(values, "model_type", _ENCODERS[head], path)
   prompts = values.get("prompts") or {}
   types = dict.fromkeys(prompts, (str, _NONE))
   files.check_fields(prompts, types, f"prompts of {path}")

@@ -9,7 +9,11 @@ from keras_bert_impl import files, heads
 from keras_bert_impl.model_folders import run_folder, trained_models
 from keras_bert_impl.sentences import folder_models, folders
 
-NAMES = {heads.ENCODER: "sentence_encoder", heads.SPARSE: "sparse_encoder"}
+NAMES = {
+  heads.ENCODER: "sentence_encoder",
+  heads.SPARSE: "sparse_encoder",
+  heads.LATE: "multi_vector_encoder",
+}
 
 
 def write(run):
@@ -53,4 +57,5 @@ def _texts(run):
     max_seq_length=preprocessor.max_seq_length,
     do_lower_case=preprocessor.do_lower_case,
     prompts=prompts if any(prompts.values()) else {},
+    late=preprocessor.late,
   )

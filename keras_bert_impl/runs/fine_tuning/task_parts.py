@@ -8,6 +8,7 @@ from absl import logging
 from keras_bert_impl import heads
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.metrics import tagging
+from keras_bert_impl.runs.fine_tuning import vector_options
 from keras_bert_impl.runs.labelled_data import tag_splits, task_options
 from keras_bert_impl.sentences import folders, modules
 from keras_bert_impl.tasks.answers import (
@@ -20,6 +21,7 @@ from keras_bert_impl.tasks.embeddings import (
   embedding_rows,
   embedding_scores,
   embedding_task,
+  late_task,
   losses,
   reranking,
   sparse_task,
@@ -43,6 +45,21 @@ from tfrecords.labelled import (
   embedding_data,
 )
 
+# Rows and task of each kind of text vectors.
+_OF_VECTORS = {
+  task_options.DENSE: (
+    embedding_rows.EmbeddingPreprocessor,
+    embedding_task.EmbeddingTask,
+  ),
+  task_options.SPARSE: (
+    embedding_rows.EmbeddingPreprocessor,
+    sparse_task.SparseEmbeddingTask,
+  ),
+  task_options.LATE: (
+    late_task.LatePreprocessor,
+    late_task.LateInteractionTask,
+  ),
+}
 # Layers that each approach to tags reads, if none are given.
 _FEATURES = {
   "fine_tuning": None,
@@ -226,26 +243,19 @@ def of_embeddings(run, splits, options):
   if run.init_checkpoint:
     folder = folders.read(run.init_checkpoint)
   known = run.described_task()
-  prompts = {
-    f"{kind}_prompt": known.get(
-      f"{kind}_prompt", folder.texts.prompts.get(kind)
-    )
-    for kind in ("query", "document")
-  }
-  if _is_sparse(folder, known, options):
-    task_class, vectors = sparse_task.SparseEmbeddingTask, _flops(options)
-  else:
-    task_class = embedding_task.EmbeddingTask
+  kind = vector_options.kind(folder, known, options)
+  make_rows, task_class = _OF_VECTORS[kind]
+  if kind == task_options.DENSE:
     vectors = _vectors(run.encoder_config, folder, known, options.pooling)
-  preprocessor = embedding_rows.EmbeddingPreprocessor(
+  else:
+    vectors = vector_options.of_task(
+      kind, run.encoder_config, folder, known, options
+    )
+  preprocessor = make_rows(
     run.settings.max_seq_length,
     include_prompt=vectors.get("include_prompt", True),
     do_lower_case=known.get("do_lower_case", folder.texts.do_lower_case),
-    **{
-      name: given if given is not None else prompt or ""
-      for name, prompt in prompts.items()
-      for given in [getattr(options, name)]
-    },
+    **vector_options.of_rows(kind, folder, known, options),
   )
   training = splits.get("train", ())
   if training:
@@ -275,14 +285,21 @@ def embedding_evaluator(examples, similarity="cosine"):
 
   Args:
     examples: list of `EmbeddingExample`.
-    similarity: str, of `embedding_scores.SIMILARITIES`.
+    similarity: str, of `embedding_scores.SIMILARITIES`, or `losses.MAX_SIM`.
 
   Raises:
-    ValueError: some have a score, others not.
+    ValueError: some have a score, others not; or late interaction gets scores.
   """
   scored = [example for example in examples if example.score is not None]
+  if not scored and similarity == losses.MAX_SIM:
+    return late_task.LateRetrievalEvaluator()
   if not scored:
     return embedding_scores.RetrievalEvaluator(similarity=similarity)
+  if similarity == losses.MAX_SIM:
+    raise ValueError(
+      f"{scored[0].origin} has a score, but late interaction finds documents:"
+      " leave the column of scores out."
+    )
   for example in examples:
     if example.score is None or len(example.texts) != 2:
       raise ValueError(
@@ -290,44 +307,6 @@ def embedding_evaluator(examples, similarity="cosine"):
         f" {scored[0].origin}."
       )
   return embedding_scores.LikenessEvaluator(similarity=similarity)
-
-
-def _is_sparse(folder, known, options):
-  """Whether vectors are sparse: as asked for, or as of what is to go on.
-
-  Raises:
-    ValueError: the run to go on with has others.
-  """
-  of_run = known.get("head")
-  is_known = folder.is_sparse or of_run == heads.SPARSE
-  chosen = options.vectors or task_options.VECTORS[is_known]
-  is_sparse = chosen == task_options.SPARSE
-  if is_known and not is_sparse:
-    raise ValueError(
-      f"vectors ({chosen!r}) must be sparse, as those of the run or folder to"
-      " start from: leave the option out, or give another start."
-    )
-  return is_sparse
-
-
-def _flops(options):
-  """Returns the fields of `SparseEmbeddingTask` of its own.
-
-  Raises:
-    ValueError: an option is one of dense vectors.
-  """
-  for name, only in (
-    ("loss", "in_batch"),
-    ("pooling", None),
-    ("matryoshka_widths", None),
-  ):
-    if getattr(options, name) != only:
-      raise ValueError(
-        f"{name} ({getattr(options, name)!r}) is of dense vectors: leave it out"
-        " for sparse ones."
-      )
-  names = ("query_flops_weight", "document_flops_weight")
-  return {name: getattr(options, name) for name in names}
 
 
 def _vectors(config, folder, known, pooling):

@@ -4,6 +4,7 @@ from keras_bert_impl.models.heads import static_embedding_model
 from keras_bert_impl.serving.heads import (
   classification,
   fill_mask,
+  late_vectors,
   multiple_choice,
   question_answering,
   replaced_tokens,
@@ -21,6 +22,7 @@ SERVABLES = {
     classification.RegressionServable,
     text_vectors.EncoderServable,
     fill_mask.FillMaskServable,
+    late_vectors.LateInteractionServable,
     multiple_choice.MultipleChoiceServable,
     question_answering.QuestionAnsweringServable,
     replaced_tokens.ReplacedTokensServable,

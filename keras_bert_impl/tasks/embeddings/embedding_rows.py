@@ -31,6 +31,9 @@ class EmbeddingPreprocessor(fine_tuning.Preprocessor):
   include_prompt: bool = True
   do_lower_case: bool = False
 
+  # As of `folders.Texts`.
+  late = None
+
   @property
   def columns(self):
     """{name: `Column`} of the rows."""
@@ -56,22 +59,28 @@ class EmbeddingPreprocessor(fine_tuning.Preprocessor):
       for key in self._keys(example):
         yield rows[key] | {features.LABEL_IDS: example.score or 0.0}
 
+  @property
+  def _forms(self):
+    """What tells how an anchor is encoded, and the same of other texts."""
+    return self.query_prompt, self.document_prompt
+
   def _keys(self, example):
-    """Returns (prompt, text) of each text of an example."""
-    keys = [(self.document_prompt, text) for text in example.others]
+    """Returns (form, text) of each text of an example."""
+    query, document = self._forms
+    keys = [(document, text) for text in example.others]
     if example.anchor is not None:
-      keys.insert(0, (self.query_prompt, example.anchor))
+      keys.insert(0, (query, example.anchor))
     return keys
 
   def _rows_of(self, keys, tokenizer, counts):
-    """Returns {(prompt, text): row} of different keys."""
+    """Returns {(form, text): row} of different keys."""
     rows = {}
-    for prompt in dict.fromkeys(prompt for prompt, _ in keys):
-      texts = [text for own, text in keys if own == prompt]
+    for form in dict.fromkeys(form for form, _ in keys):
+      texts = [text for own, text in keys if own == form]
       for start in range(0, len(texts), _TEXTS):
         part = texts[start : start + _TEXTS]
-        made = self._encode(part, prompt, tokenizer, counts)
-        rows |= {(prompt, t): row for t, row in zip(part, made, strict=True)}
+        made = self._encode(part, form, tokenizer, counts)
+        rows |= {(form, t): row for t, row in zip(part, made, strict=True)}
     return rows
 
   def _encode(self, texts, prompt, tokenizer, counts):
@@ -82,10 +91,14 @@ class EmbeddingPreprocessor(fine_tuning.Preprocessor):
       batch |= prompts.without_prompt(
         batch, tokenizer, prompt, self.max_seq_length, self.do_lower_case
       )
-    batch = {name: values.numpy() for name, values in batch.items()}
     lengths = np.sum(batch.pop(features.INPUT_MASK), axis=1)
     room = self.max_seq_length - tokenizer.num_special_tokens(1)
-    is_cut = pieces.row_lengths().numpy() > room
+    is_cut = pieces.row_lengths() > room
+    yield from self._rows(texts, batch, lengths, is_cut, counts)
+
+  def _rows(self, texts, batch, lengths, is_cut, counts):
+    """Yields the rows of texts, of a batch {name: int32 [B, L]}."""
+    batch = {name: values.numpy() for name, values in batch.items()}
     fine_tuning.add_counts(
       counts, {"texts cut to max_seq_length": np.sum(is_cut)}
     )

@@ -106,7 +106,6 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
 
   def answers(self, examples, rows, outputs):
     """Returns the `Rankings`."""
-    vectors = _compared(outputs, self.similarity)
     queries, documents, grades, place = {}, {}, {}, 0
     for example in examples:
       if example.anchor is not None:
@@ -119,10 +118,10 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
           known = grades.setdefault(example.anchor, {})
           known[text] = max(example.grade, known.get(text, 0.0))
     numbers = {text: number for number, text in enumerate(documents)}
-    order, similarities = _search(
-      vectors[[queries[text] for text in grades]],
-      vectors[[*documents.values()]],
+    products = self.products(
+      outputs, [queries[text] for text in grades], [*documents.values()]
     )
+    order, similarities = _best(products, len(documents))
     return Rankings(
       [*grades],
       [*documents],
@@ -130,6 +129,22 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
       similarities,
       [{numbers[k]: v for k, v in each.items()} for each in grades.values()],
     )
+
+  def products(self, outputs, queries, documents):
+    """Yields the similarities of some queries with all M documents.
+
+    Args:
+      outputs: as of `answers`.
+      queries: list of int, places in the outputs.
+      documents: list of M int.
+
+    Yields:
+      float32 [n, M], of the next n queries.
+    """
+    vectors = _compared(outputs, self.similarity)
+    for start in range(0, len(queries), _QUERIES):
+      some = vectors[queries[start : start + _QUERIES]]
+      yield some @ vectors[documents].T
 
   def score(self, examples, answers):
     """Returns the metrics, means over the queries."""
@@ -191,12 +206,16 @@ def _compared(outputs, similarity):
   return SIMILARITIES[similarity](outputs[embedding_task.EMBEDDINGS])
 
 
-def _search(queries, documents):
-  """Returns the best places int [Q, K] and their products float32 [Q, K]."""
-  depth = min(DEPTH, len(documents))
+def _best(blocks, number):
+  """Returns the best places int [Q, K] and their products float32 [Q, K].
+
+  Args:
+    blocks: iterable of float32 [n, number].
+    number: int, documents.
+  """
+  depth = min(DEPTH, number)
   orders, products = [], []
-  for start in range(0, len(queries), _QUERIES):
-    found = queries[start : start + _QUERIES] @ documents.T
+  for found in blocks:
     best = np.argpartition(-found, depth - 1, axis=1)[:, :depth]
     values = np.take_along_axis(found, best, axis=1)
     by_value = np.argsort(-values, axis=1, kind="stable")
