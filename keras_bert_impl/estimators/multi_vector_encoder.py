@@ -232,6 +232,7 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
       kind: "query" or "document".
       prompt: string [], or None for that of the kind.
     """
+    self.texts.late.check_length(self.model.config.longest_input)
     inputs, _ = self.texts.late.encode(
       self.tokenizer,
       texts,

@@ -58,6 +58,7 @@ class LateInteractionServable(servables.Servable):
     if words is not None:
       settings["skiplist_words"] = tuple(words)
     self.late = late_interaction.LateInteraction(**settings)
+    self.late.check_length(self.config.longest_input)
     for kind in late_interaction.KINDS:
       self.late.marker(tokenizer.vocabulary, kind)
     self.prompts = {_QUERY: query_prompt, _DOCUMENT: document_prompt}

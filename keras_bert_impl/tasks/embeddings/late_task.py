@@ -30,11 +30,7 @@ class LatePreprocessor(
 
   def __post_init__(self):
     super().__post_init__()
-    if self.query_length > self.max_seq_length:
-      raise ValueError(
-        f"query_length ({self.query_length}) must be at most max_seq_length"
-        f" ({self.max_seq_length}), the length of documents."
-      )
+    self.check_length(self.max_seq_length)
 
   @property
   def late(self):

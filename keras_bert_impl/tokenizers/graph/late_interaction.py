@@ -67,6 +67,14 @@ class LateInteraction:
       )
     return [vocabulary.ids[prefix]] if prefix else []
 
+  def check_length(self, longest):
+    """Raises ValueError if a query is longer than `longest`, int or None."""
+    if longest is not None and self.query_length > longest:
+      raise ValueError(
+        f"query_length ({self.query_length}) must be at most {longest}, the"
+        " most that documents or the model may have."
+      )
+
   def encode(self, tokenizer, texts, kind, prompt, max_seq_length, lower=False):
     """Tokenizes texts.
 
