@@ -120,11 +120,10 @@ def test_pairs_are_learned_in_place_and_scored():
   encoder = kb.MultiVectorEncoder.from_checkpoint(FOLDER)
   history = encoder.fit(
     PAIRS,
-    epochs=10,
+    epochs=30,
     batch_size=4,
     chunk_size=3,
-    learning_rate=1e-2,
-    temperature=0.2,
+    learning_rate=2e-3,
     query_length=8,
   )
   loss = history.history["loss"]

@@ -78,7 +78,7 @@ def in_batch(batch, options):
   if not options.both_ways:
     return loss
   back = _softmax_loss(
-    ops.transpose(scores[:, : scores.shape[0]]),
+    ops.transpose(scores[:, : ops.shape(scores)[0]]),
     _is_left_out(batch, batch.text_ids[:1])
     | _is_left_out(batch, batch.text_ids[1:2]),
     batch.weights,
