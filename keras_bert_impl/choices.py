@@ -46,6 +46,9 @@ POOLINGS = (
 )
 COMPUTE_DTYPES = ("float32", "bfloat16")
 WEIGHTS_DTYPES = ("float32", "bfloat16", "float16")
+# What exported vectors of texts consist of.
+FLOAT32, INT8, BINARY = "float32", "int8", "binary"
+PRECISIONS = (FLOAT32, INT8, BINARY)
 
 # Whose names inputs and outputs have; see `models.transformers_names`.
 GOOGLE, TRANSFORMERS = "google", "transformers"

@@ -20,6 +20,8 @@ ENCODER = "encoder"
 SPARSE = "sparse"
 # Vectors of tokens, ColBERT; stored as an encoder and one matrix.
 LATE = "late"
+# A table of vectors of tokens, which is served as an encoder.
+STATIC = "static"
 # Stored only: the two heads of BERT's pre-training, used to fill masks; and the
 # search of starts and ends of XLNet, used to answer questions.
 PRETRAINING = "pretraining"

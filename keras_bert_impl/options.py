@@ -12,7 +12,8 @@ import numbers
 # Intervals that several fields have.
 POSITIVE = "[1, inf)"
 SEEDS = "[0, 2147483647]"  # int32, as stateless random numbers take them
-SEQ_LENGTHS = "[1, 32768]"
+LONGEST = 32768
+SEQ_LENGTHS = f"[1, {LONGEST}]"
 BATCH_SIZES = "[1, 1000000]"
 STEPS = "[1, 1000000000]"
 WIDTHS = "[1, 16384]"

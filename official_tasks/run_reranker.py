@@ -32,7 +32,7 @@ with epy.lazy_imports():
 class RerankerConfig(
   task_options.RerankingOptions, embedding_splits.EmbeddingSplitsConfig
 ):
-  """Files and columns of the examples, mining and the loss.
+  """Files and columns of the examples, and the options of the task.
 
   Raises:
     ValueError: flags contradict each other or are out of range.
@@ -41,42 +41,9 @@ class RerankerConfig(
   mine: str | None = options.common(
     None, "Encoder that finds negatives, and documents to put in order."
   )
-  num_negatives: int = options.common(
-    7, "Negatives of each query, with --mine.", interval="[1, 1000]"
-  )
-  first_mined_rank: int = options.field(
-    1, "First rank from which negatives are taken.", interval="[1, 1000000]"
-  )
-  last_mined_rank: int = options.field(
-    50, "Last rank from which negatives are taken.", interval="[1, 1000000]"
-  )
-  mining_margin: float = options.field(
-    0.05,
-    "How far the cosine of a negative must be below that of the positive: what"
-    " is nearer may be relevant, too.",
-    interval="[-2, 2]",
-  )
-  num_candidates: int = options.common(
-    20,
-    "Documents to put in order for each query of dev_file, with --mine.",
-    interval="[1, 10000]",
-  )
 
   def __post_init__(self):
     embedding_splits.EmbeddingSplitsConfig.__post_init__(self)
-
-  def mining(self):
-    """Returns the `mining.Mining` of the flags."""
-    encoder = None
-    if self.mine:
-      encoder = sentence_encoder.SentenceEncoder.from_checkpoint(self.mine)
-    return mining.Mining(
-      encoder,
-      self.num_negatives,
-      (self.first_mined_rank, self.last_mined_rank),
-      self.mining_margin,
-      self.num_candidates,
-    )
 
 
 def main():
@@ -84,8 +51,10 @@ def main():
   config = program.from_flags(RerankerConfig)
   job = fine_tuning_flags.read_flags()
   splits = embedding_splits.read(config, job.settings)
-  miner = config.mining()
-  splits = {name: miner.ranked(name, each) for name, each in splits.items()}
+  encoder = None
+  if config.mine:
+    encoder = sentence_encoder.SentenceEncoder.from_checkpoint(config.mine)
+  splits = mining.ranked(splits, encoder, config)
   parts = task_parts.of_rankings(job, splits, config)
   job.run(parts, splits, dataclasses.asdict(config))
 

@@ -1,4 +1,4 @@
-"""Adds tokens to a trained model's embedding table and output biases.
+"""Changes the tokens of a trained model: embedding table and output biases.
 
 A new token starts as the mean of the word pieces that it was made of.
 """
@@ -33,13 +33,29 @@ def extend(tensors, pieces):
   new_size = max(old_size, *(index + 1 for index in pieces))
   arrays = {name: tensors[name] for name in tensors}
   for name, array in arrays.items():
-    if name.removeprefix(names.RIGHT_TO_LEFT) in _TABLES:
+    if _has_rows(name):
       rows = np.zeros((new_size, *array.shape[1:]), array.dtype)
       rows[:old_size] = array
       for index, of_word in pieces.items():
         rows[index] = array[of_word].mean(axis=0)
       arrays[name] = rows
   return mappings.Arrays(arrays)
+
+
+def select(tensors, ids):
+  """Returns the tensors with the rows of some tokens alone.
+
+  Args:
+    tensors: as of `extend`.
+    ids: list of int, the tokens to keep, in their new order.
+  """
+  arrays = {name: tensors[name] for name in tensors}
+  return mappings.Arrays(
+    {
+      name: array[ids] if _has_rows(name) else array
+      for name, array in arrays.items()
+    }
+  )
 
 
 def place_words(tokens, words):
@@ -57,6 +73,10 @@ def place_words(tokens, words):
   for index, word in zip(slots, words, strict=False):
     tokens[index] = word
   return tokens + words[len(slots) :]
+
+
+def _has_rows(name):
+  return name.removeprefix(names.RIGHT_TO_LEFT) in _TABLES
 
 
 def vocab_size(tensors):

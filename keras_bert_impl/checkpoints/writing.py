@@ -17,14 +17,12 @@ from keras_bert_impl.checkpoints.descriptions import (
 from keras_bert_impl.checkpoints.formats import safetensors_format
 from keras_bert_impl.checkpoints.naming import fused, mappings, names
 
+_VOCABULARIES = ("merges.txt", "tokenizer.json", "vocab.json", "vocab.txt")
 _TOKENIZER_FILES = (
   "added_tokens.json",
-  "merges.txt",
   "special_tokens_map.json",
-  "tokenizer.json",
   "tokenizer_config.json",
-  "vocab.json",
-  "vocab.txt",
+  *_VOCABULARIES,
 )
 
 
@@ -106,18 +104,19 @@ def copy_tokenizer_files(source, folder, sentencepiece_file):
     folder: str.
     sentencepiece_file: str, what a SentencePiece model is to be called.
   """
-  vocabularies = ("vocab.txt", "tokenizer.json")
-  is_own = not set(vocabularies).isdisjoint(os.listdir(folder))
+  there = os.listdir(folder)
+  is_own = not {"vocab.txt", "tokenizer.json"}.isdisjoint(there)
   if keras_hub_tokenizer.find(source):
     if not is_own:
       _copy_preset(source, folder, sentencepiece_file)
     return
-  stale = vocabularies if is_own else ()
   for name in os.listdir(source):
-    target = name
+    target, is_vocabulary = name, name in _VOCABULARIES
     if name.endswith(".model"):
-      target = sentencepiece_file
-    elif name not in _TOKENIZER_FILES or name in stale:
+      target, is_vocabulary = sentencepiece_file, True
+    elif name not in _TOKENIZER_FILES or name in there:
+      continue
+    if is_own and is_vocabulary:
       continue
     shutil.copyfile(os.path.join(source, name), os.path.join(folder, target))
 

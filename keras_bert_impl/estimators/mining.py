@@ -1,48 +1,37 @@
 """Documents that an encoder finds for queries: hard negatives, candidates."""
 
-import dataclasses
-
 import numpy as np
 
 from keras_bert_impl.tasks.basics import example_types
 from keras_bert_impl.tasks.embeddings import embedding_scores
 
 
-@dataclasses.dataclass(frozen=True)
-class Mining:
-  """How queries get the documents that a reranker reads.
+def ranked(splits, encoder, options):
+  """Returns the queries of splits with the documents that a reranker reads.
 
-  Attributes:
-    mine: `SentenceEncoder` that finds them, or None: those of the examples.
-    num_negatives: int, as of `negatives`.
-    mined_ranks: (int, int), as of `negatives`.
-    mining_margin: float, as of `negatives`.
-    num_candidates: int, documents of queries that are not trained on.
+  Args:
+    splits: {split: list of `EmbeddingExample`}.
+    encoder: `SentenceEncoder` that finds negatives for the split "train", and
+      for others documents to put in order; None for those of the examples.
+    options: `task_options.RerankingOptions`.
+
+  Returns:
+    {split: list of `RankingExample`}.
   """
-
-  mine: object = None
-  num_negatives: int = 7
-  mined_ranks: tuple[int, int] = (1, 50)
-  mining_margin: float = 0.05
-  num_candidates: int = 20
-
-  def ranked(self, split, examples):
-    """Returns the `RankingExample`s of a split's `EmbeddingExample`s."""
-    if self.mine is None:
-      return [of_example(example) for example in examples if example.anchor]
-    if split != "train":
-      return candidates(self.mine, examples, self.num_candidates)
-    mined = negatives(
-      self.mine,
-      examples,
-      self.num_negatives,
-      self.mined_ranks,
-      self.mining_margin,
-    )
-    return [*map(of_example, mined)]
+  found = {}
+  for split, examples in splits.items():
+    if encoder and split != "train":
+      found[split] = candidates(encoder, examples, options.num_candidates)
+      continue
+    if encoder:
+      ranks = options.first_mined_rank, options.last_mined_rank
+      number, margin = options.num_negatives, options.mining_margin
+      examples = negatives(encoder, examples, number, ranks, margin)
+    found[split] = [_of_example(each) for each in examples if each.anchor]
+  return found
 
 
-def of_example(example):
+def _of_example(example):
   """Returns an `EmbeddingExample` as a `RankingExample`."""
   return example_types.RankingExample(
     example.id,
@@ -65,21 +54,19 @@ def candidates(encoder, examples, depth):
   Returns:
     list of `RankingExample`, the nearest document first.
   """
-  found = _Found(encoder, examples)
   result = []
-  for number, query in enumerate(found.queries):
-    grades = found.grades[query]
-    order = _nearest(found.cosines(number))[:depth]
-    documents = [found.documents[place] for place in order]
+  for found in _search(encoder, examples, depth):
+    query, origin, grades, _, nearest = found
+    documents = [*nearest]
     missing = [g for text, g in grades.items() if text not in documents]
     result.append(
       example_types.RankingExample(
-        str(number),
+        str(len(result)),
         query,
         tuple(documents),
         tuple(grades.get(text, 0.0) for text in documents),
         tuple(missing),
-        found.origins[query],
+        origin,
       )
     )
   return result
@@ -103,27 +90,19 @@ def negatives(encoder, examples, number, ranks=(1, 50), margin=0.05):
   Raises:
     ValueError: none has so many.
   """
-  found = _Found(encoder, examples)
-  places = {text: place for place, text in enumerate(found.documents)}
   result = []
-  for k, query in enumerate(found.queries):
-    cosines, grades = found.cosines(k), found.grades[query]
-    order = _nearest(cosines)[ranks[0] - 1 : ranks[1]]
-    for positive in grades:
-      most = cosines[places[positive]] - margin
+  for found in _search(encoder, examples, ranks[1]):
+    query, origin, grades, cosines, nearest = found
+    for positive, most in cosines.items():
       chosen = [
-        found.documents[place]
-        for place in order
-        if found.documents[place] not in grades and cosines[place] <= most
+        text
+        for text, cosine in [*nearest.items()][ranks[0] - 1 :]
+        if text not in grades and cosine <= most - margin
       ][:number]
       if len(chosen) == number:
+        name, texts = str(len(result)), (positive, *chosen)
         result.append(
-          example_types.EmbeddingExample(
-            str(len(result)),
-            query,
-            (positive, *chosen),
-            origin=found.origins[query],
-          )
+          example_types.EmbeddingExample(name, query, texts, origin=origin)
         )
   if not result:
     raise ValueError(
@@ -134,36 +113,30 @@ def negatives(encoder, examples, number, ranks=(1, 50), margin=0.05):
   return result
 
 
-class _Found:
-  """Queries and documents of examples, with their vectors."""
+def _search(encoder, examples, depth):
+  """Yields what is found for each query.
 
-  def __init__(self, encoder, examples):
-    self.grades, self.origins, documents = {}, {}, {}
-    for example in examples:
-      documents |= dict.fromkeys(example.others)
-      if example.anchor is None:
-        continue
-      grades = self.grades.setdefault(example.anchor, {})
-      self.origins.setdefault(example.anchor, example.origin)
-      if example.grade > 0:
-        grades[example.others[0]] = example.grade
-    self.queries = [query for query, grades in self.grades.items() if grades]
-    self.documents = [*documents]
-    self._queries, self._documents = (
-      embedding_scores.unit(
-        encoder.encode(texts, prompt=encoder.texts.prompts.get(kind, ""))
-      )
-      for kind, texts in (
-        ("query", self.queries),
-        ("document", self.documents),
-      )
+  Args:
+    encoder: as of `candidates`.
+    examples: the same.
+    depth: int, documents of each.
+
+  Yields:
+    (query, its origin, {relevant document: grade}, {the same: cosine},
+    {document: cosine}, the nearest first).
+  """
+  grades, documents = embedding_scores.judgements(examples)
+  origins = {example.anchor: example.origin for example in examples[::-1]}
+  queries, others = (
+    embedding_scores.unit(
+      encoder.encode(texts, prompt=encoder.texts.prompts.get(kind, ""))
     )
-
-  def cosines(self, number):
-    """Returns the cosines of a query with all documents, float32 [M]."""
-    return self._documents @ self._queries[number]
-
-
-def _nearest(cosines):
-  """Returns the places of documents, the nearest first."""
-  return np.argsort(-cosines, kind="stable")
+    for kind, texts in (("query", [*grades]), ("document", documents))
+  )
+  places = {text: place for place, text in enumerate(documents)}
+  for (query, known), vector in zip(grades.items(), queries, strict=True):
+    cosines = others @ vector
+    order = np.argsort(-cosines, kind="stable")[:depth]
+    own = {text: cosines[places[text]] for text in known}
+    nearest = {documents[place]: cosines[place] for place in order}
+    yield query, origins[query], known, own, nearest

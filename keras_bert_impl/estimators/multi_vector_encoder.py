@@ -7,7 +7,6 @@ import tensorflow as tf
 
 from keras_bert_impl import heads, options
 from keras_bert_impl.estimators import text_encoder, token_matches
-from keras_bert_impl.runs.fine_tuning import task_parts
 from keras_bert_impl.sentences import folder_models, folders
 from keras_bert_impl.serving.heads import late_vectors
 from keras_bert_impl.tasks.embeddings import losses, max_sim
@@ -170,27 +169,6 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     """
     return token_matches.find(self, query, document)
 
-  def score(self, examples, batch_size=32):
-    """Returns as `evaluate`, of a list of `EmbeddingExample`."""
-    evaluator = task_parts.embedding_evaluator(examples, self.similarity_name)
-    keys = [
-      (kind, text)
-      for e in examples
-      for kind, texts in (
-        (_QUERY, () if e.anchor is None else (e.anchor,)),
-        (_DOCUMENT, e.others),
-      )
-      for text in texts
-    ]
-    vectors = {}
-    for kind in late_interaction.KINDS:
-      texts = [*dict.fromkeys(text for own, text in keys if own == kind)]
-      found = self.vectors(texts, kind, batch_size)
-      vectors |= {(kind, t): v for t, v in zip(texts, found, strict=True)}
-    outputs = {"embeddings": [vectors[key] for key in keys]}
-    answers = evaluator.answers(examples, None, outputs)
-    return evaluator.score(examples, answers)
-
   def servable(self):
     """Returns the `LateInteractionServable` for `kb.export`."""
     return late_vectors.LateInteractionServable(
@@ -206,6 +184,9 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     if isinstance(texts, str):
       return self.vectors([texts], kind, batch_size)[0]
     return self.vectors(list(texts), kind, batch_size)
+
+  def _vectors_of(self, kind, texts, batch_size):
+    return self.vectors(texts, kind, batch_size)
 
   def _prompt(self, kind):
     return self.texts.prompts.get(kind, "")
@@ -245,8 +226,6 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
 
   @classmethod
   def _load(cls, folder, path, dtype):
-    if folder.head == heads.SPARSE:
-      raise ValueError(f"{path} makes sparse vectors: use kb.SparseEncoder.")
     return folder_models.load_late(folder, dtype)
 
 

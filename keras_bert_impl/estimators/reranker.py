@@ -1,17 +1,14 @@
 """Puts documents in order for a query, from Python."""
 
-import dataclasses
-
 import numpy as np
 
 from keras_bert_impl import heads
-from keras_bert_impl.estimators import embedding_trainer, estimator, records
-from keras_bert_impl.estimators.mining import Mining
+from keras_bert_impl.estimators import embedding_trainer, mining, records
 from keras_bert_impl.runs.fine_tuning import task_parts
 from keras_bert_impl.runs.labelled_data import task_options
 
 
-class Reranker(estimator.Estimator):
+class Reranker(embedding_trainer.EmbeddingEstimator):
   """Scores documents for a query, reading both at once (cross-encoder).
 
       reranker = kb.Reranker.from_checkpoint("klue/bert-base")
@@ -26,10 +23,8 @@ class Reranker(estimator.Estimator):
     mine: `SentenceEncoder` that finds hard negatives for the queries to train
       on, and for the others the documents to be put in order; without it each
       query has its own.
-    num_negatives, mined_ranks, mining_margin: as of `mining.negatives`; default
-      7, (1, 50) and 0.05.
-    num_candidates: documents to be put in order; default 20.
-    ranking_loss: "listwise", "pairwise" or "pointwise".
+    num_negatives, first_mined_rank, last_mined_rank, mining_margin,
+    num_candidates, ranking_loss: flags of run_reranker.py.
 
   Args:
     checkpoint: str, as of `from_checkpoint`.
@@ -39,8 +34,6 @@ class Reranker(estimator.Estimator):
   """
 
   head = heads.REGRESSION
-  _fields = embedding_trainer.FIELDS
-  _columns = embedding_trainer.COLUMNS
   _options_class = task_options.RerankingOptions
 
   def rank(self, query, documents, top_k=None, batch_size=32):
@@ -77,24 +70,11 @@ class Reranker(estimator.Estimator):
   def _answer(self, row):
     return float(row["scores"])
 
-  def _example(self, record, place, number):
-    return embedding_trainer.example_of(record, place, number)
-
-  def _read_file(self, path, **columns):
-    return embedding_trainer.read_file(path, **columns)
-
   def _pop_columns(self, settings):
-    """Takes what is not for the run out of settings: columns, mining."""
-    self._mining = Mining(
-      **{
-        name: settings.pop(name)
-        for name in [field.name for field in dataclasses.fields(Mining)]
-        if name in settings
-      }
-    )
+    """Takes what is not for the run out of settings: columns, the encoder."""
+    self._mine = settings.pop("mine", None)
     return super()._pop_columns(settings)
 
   def _parts(self, run, splits, task_options):
-    for split, examples in splits.items():
-      splits[split] = self._mining.ranked(split, examples)
+    splits |= mining.ranked(splits, self._mine, task_options)
     return task_parts.of_rankings(run, splits, task_options)

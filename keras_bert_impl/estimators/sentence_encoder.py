@@ -7,15 +7,9 @@ import numpy as np
 
 from keras_bert_impl import heads
 from keras_bert_impl.estimators import text_encoder
-from keras_bert_impl.sentences import folder_models, folders
-from keras_bert_impl.serving.heads import text_vectors
+from keras_bert_impl.sentences import folders
 from keras_bert_impl.tasks.embeddings import embedding_scores
 
-# What opens folders of other vectors.
-_OTHERS = {
-  heads.SPARSE: "sparse vectors: use kb.SparseEncoder",
-  heads.LATE: "vectors of tokens: use kb.MultiVectorEncoder",
-}
 # Arguments that mteb calls `encode` with, and that change nothing here.
 _OF_MTEB = frozenset(
   ("task_metadata", "hf_split", "hf_subset", "show_progress_bar")
@@ -46,7 +40,6 @@ class SentenceEncoder(text_encoder.TextEncoder):
   """
 
   head = heads.ENCODER
-  similarity_name = "cosine"
 
   def encode(
     self,
@@ -130,27 +123,15 @@ class SentenceEncoder(text_encoder.TextEncoder):
 
     return ModelMeta.create_empty({"name": "keras_bert_impl/sentence_encoder"})
 
-  def servable(self):
-    """Returns the `EncoderServable` for `kb.export`, with its prompt."""
-    return text_vectors.EncoderServable(
-      self.model,
-      self.tokenizer,
-      self.texts.max_seq_length,
-      prompt=self.texts.prompt(),
-      do_lower_case=self.texts.do_lower_case,
-    )
-
   @classmethod
   def _load(cls, folder, path, dtype):
-    if folder.head in _OTHERS:
-      raise ValueError(f"{path} makes {_OTHERS[folder.head]}.")
     if not folder.modules:
       warnings.warn(
         f"There is no {folders.MODULES_FILE} in {path}, which would say how"
         " sentences are pooled: their vectors are the mean of all tokens.",
         stacklevel=3,
       )
-    return folder_models.load(folder, dtype)
+    return super()._load(folder, path, dtype)
 
 
 def _texts(sentences):

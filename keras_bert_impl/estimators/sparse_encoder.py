@@ -5,7 +5,6 @@ import numpy as np
 from keras_bert_impl import heads, options
 from keras_bert_impl.estimators import text_encoder
 from keras_bert_impl.sentences import folder_models
-from keras_bert_impl.serving.heads import sparse_vectors
 
 
 class SparseEncoder(text_encoder.TextEncoder):
@@ -78,16 +77,6 @@ class SparseEncoder(text_encoder.TextEncoder):
       for token in row:
         places.setdefault(token, len(places))
     return _matrix(a, places) @ _matrix(b, places).T
-
-  def servable(self):
-    """Returns the `SparseServable` for `kb.export`, with its prompt."""
-    return sparse_vectors.SparseServable(
-      self.model,
-      self.tokenizer,
-      self.texts.max_seq_length,
-      prompt=self.texts.prompt(),
-      do_lower_case=self.texts.do_lower_case,
-    )
 
   def _weights(self, vector, max_tokens):
     """Returns {token: weight} of a vector float32 [V]."""

@@ -1,15 +1,21 @@
 """Encodes sentences as vectors without a transformer, from Python."""
 
-from keras_bert_impl import files, options, tokenizers
-from keras_bert_impl.checkpoints import hub
+from keras_bert_impl import files, heads
 from keras_bert_impl.checkpoints.descriptions import vocab_size
-from keras_bert_impl.estimators import (
-  sentence_encoder,
-  static_distillation,
-  static_training,
-)
-from keras_bert_impl.sentences import folders, static_folders
+from keras_bert_impl.estimators import sentence_encoder, static_distillation
 from keras_bert_impl.serving.heads import static_vectors
+from keras_bert_impl.tokenizers.graph import prompts
+
+# Adam at a constant rate, as a table is trained: no decay, no clipping.
+_TRAINING = {
+  "learning_rate_schedule": "trapezoidal",
+  "num_decay_steps": 0,
+  "warmup_proportion": 0.0,
+  "weight_decay_rate": 0.0,
+  "clip_norm": 0.0,
+  "adam_epsilon": 1e-7,
+  "use_bias_correction": True,
+}
 
 
 class StaticEncoder(sentence_encoder.SentenceEncoder):
@@ -20,7 +26,9 @@ class StaticEncoder(sentence_encoder.SentenceEncoder):
     small.save("small")  # opened by sentence-transformers
 
   Hundreds of times faster than a transformer, and blind to the order of words.
-  Texts are not framed by special tokens.
+  Texts are not framed by special tokens. Folders are those of
+  sentence-transformers or model2vec; vectors are as of the former, which keeps
+  [UNK], where model2vec leaves it out.
 
   Args:
     model: `StaticEmbeddingModel`.
@@ -41,27 +49,16 @@ class StaticEncoder(sentence_encoder.SentenceEncoder):
   static_embedding.py.
   """
 
+  head = heads.STATIC
+  _not_here = sentence_encoder.SentenceEncoder._not_here | dict.fromkeys(
+    ("layerwise_lr_decay", "lora_rank", "train_layers"),
+    "must be left out: static embeddings have no layers.",
+  )
+
   def __init__(self, model, tokenizer, texts=None):
     vocabulary = tokenizer.vocabulary
     vocab_size.check(model.config, vocabulary.size, vocabulary.origin)
-    super().__init__(model, tokenizer, texts or folders.Texts())
-
-  @classmethod
-  def from_checkpoint(cls, path):
-    """Loads static embeddings of sentence-transformers or model2vec.
-
-    Args:
-      path: str, a folder, or a name of the hub. Vectors are those of
-        sentence-transformers, which keeps [UNK]; model2vec leaves it out.
-
-    Raises:
-      FileNotFoundError: a file is missing.
-      ValueError: it is another model, or damaged.
-    """
-    path = hub.local_path(path, weights=True)
-    model, texts = static_folders.read(path)
-    tokenizer = tokenizers.load(static_folders.vocabulary_of(path))
-    return cls(model, tokenizer, texts)
+    super().__init__(model, tokenizer, texts)
 
   @classmethod
   def distil(cls, encoder, size=256, weighting="sif", batch_size=256):
@@ -106,13 +103,11 @@ class StaticEncoder(sentence_encoder.SentenceEncoder):
       validation_data: examples to score after each epoch, as `data` or as a
         tuple (data, targets); or float in (0, 1), the share of the examples to
         hold out for that.
-      epochs: int, passes over the data.
-      batch_size: int, examples per step; the last ones of an epoch that fill no
-        batch wait for the next one.
+      epochs: float, passes over the data.
+      batch_size: int, examples per step; all if there are fewer.
       learning_rate: float; a table wants far more than a transformer.
-      **settings: random_seed, callbacks, text_columns and label_column of a
-        file, and loss, temperature, both_ways, margin, matryoshka_widths,
-        query_prompt and document_prompt, as of `SentenceEncoder.fit`.
+      **settings: output_dir and others, as of `SentenceEncoder.fit`, for other
+        ways of training, too.
 
     Returns:
       `keras.callbacks.History`.
@@ -120,46 +115,33 @@ class StaticEncoder(sentence_encoder.SentenceEncoder):
     Raises:
       ValueError: an example or a setting is wrong, names it.
     """
-    options.check_integers(
-      options.POSITIVE, epochs=epochs, batch_size=batch_size
+    if "learning_rate_schedule" in settings:  # Which may know no such steps.
+      settings = {"num_decay_steps": None} | settings
+    return super().fit(
+      data,
+      targets,
+      validation_data,
+      epochs=epochs,
+      batch_size=batch_size,
+      learning_rate=learning_rate,
+      **_TRAINING | settings,
     )
-    options.check_numbers("(0, inf)", learning_rate=learning_rate)
-    splits = static_training.splits(data, targets, validation_data, settings)
-    training = static_training.Training(
-      self, epochs, batch_size, learning_rate, **settings
-    )
-    return training.run(*splits)
-
-  def servable(self):
-    """Returns the `StaticServable` for `kb.export`, with its prompt."""
-    return static_vectors.StaticServable(
-      self.model,
-      self.tokenizer,
-      self.texts.max_seq_length,
-      prompt=self.texts.prompt(),
-    )
-
-  def save(self, path):
-    """Writes a folder that sentence-transformers reads.
-
-    Args:
-      path: str, a folder that is new or empty.
-
-    Raises:
-      ValueError: it is neither.
-    """
-    with files.new_folder(path) as folder:
-      static_folders.write(
-        folder,
-        self.model,
-        self.texts,
-        self.tokenizer.vocabulary,
-        self.tokenizer.options,
-      )
 
   def _embed_batch(self, sentences, prompt):
     """Returns the vectors float32 [B, D] of string [B], in graph ops."""
-    limit = self.texts.max_seq_length
-    pieces = static_vectors.tokenize(self.tokenizer, sentences, prompt, limit)
+    pieces = prompts.tokenize(
+      self.tokenizer, sentences, prompt, self.texts.do_lower_case
+    )[:, : self.texts.max_seq_length]
     table = self.model.table.value
     return static_vectors.embed(table, pieces, self.model.normalize)
+
+  @classmethod
+  def _load(cls, folder, path, dtype):
+    if folder.head != heads.STATIC:
+      files.check_exists(path, "The folder of static embeddings")
+      raise ValueError(
+        f"{path} has no static embeddings: open transformers with"
+        " kb.SentenceEncoder, and make one of these with"
+        " kb.StaticEncoder.distil."
+      )
+    return super()._load(folder, path, dtype)

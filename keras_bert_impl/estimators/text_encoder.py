@@ -1,7 +1,5 @@
 """Base class of what encodes texts as vectors, from Python."""
 
-import abc
-import contextlib
 import dataclasses
 import os
 import tempfile
@@ -9,14 +7,23 @@ import tempfile
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import files, options, tokenizers
+from keras_bert_impl import files, heads, options, tokenizers
 from keras_bert_impl.estimators import embedding_trainer
-from keras_bert_impl.runs.fine_tuning import task_parts
+from keras_bert_impl.runs.fine_tuning import sentence_folder, task_parts
 from keras_bert_impl.sentences import folder_models, folders
+from keras_bert_impl.serving.heads import servables_of_heads
 from keras_bert_impl.tokenizers.graph import prompts
 
+# The classes of other vectors than dense ones.
+_CLASSES = {
+  heads.SPARSE: "kb.SparseEncoder",
+  heads.STATIC: "kb.StaticEncoder",
+  heads.LATE: "kb.MultiVectorEncoder",
+}
+_START = "start"  # in the folder of a run, what it begins with
 
-class TextEncoder(abc.ABC):
+
+class TextEncoder:
   """Encodes texts; reads and writes folders of sentence-transformers. Abstract.
 
   Args:
@@ -35,7 +42,14 @@ class TextEncoder(abc.ABC):
   """
 
   head = None
-  similarity_name = None
+  similarity_name = "cosine"
+  # Settings of `fit` that cannot be chosen, and why.
+  _not_here = dict.fromkeys(
+    ("pooling", "vectors"),
+    "is the model's own: make another encoder, with"
+    " kb.EmbeddingModel(encoder.model.encoder, pooling) or of the class"
+    " kb.SparseEncoder or kb.MultiVectorEncoder.",
+  )
 
   def __init__(self, model, tokenizer, texts=None):
     texts = texts or folders.Texts()
@@ -44,6 +58,7 @@ class TextEncoder(abc.ABC):
     self.texts = texts.limited_to(model.config)
     self.embedding_size = model.output["embeddings"].shape[-1]
     self.results = {}
+    self._temporary = None
     self._embed = tf.function(
       self._embed_batch,
       input_signature=[
@@ -67,11 +82,11 @@ class TextEncoder(abc.ABC):
         other vectors.
     """
     folder = folders.read(path)
+    if folder.head not in (heads.ENCODER, cls.head):
+      kind = _CLASSES[folder.head]
+      raise ValueError(f"{path} makes {folder.head} vectors: use {kind}.")
     model = cls._load(folder, path, dtype)
-    place = folder.transformer
-    if not files.is_folder(place):
-      place = os.path.dirname(place) or "."
-    tokenizer = tokenizers.load(place, model.config.model_type)
+    tokenizer = tokenizers.load(folder.vocabulary, model.config.model_type)
     return cls(model, tokenizer, folder.texts)
 
   def vectors(self, texts, prompt="", batch_size=32):
@@ -109,7 +124,8 @@ class TextEncoder(abc.ABC):
         `data` or as a tuple (data, targets); or float in (0, 1), the share of
         the examples to hold out for that.
       output_dir: str, folder of the run: a run that was killed goes on there
-        when `fit` is called again. Default: a temporary folder.
+        when `fit` is called again. Default: a temporary folder, removed with
+        the encoder.
       **settings: as of `TextClassifier.fit` (epochs, batch_size, restore_best,
         callbacks, and flags of the script such as learning_rate), and loss
         ("in_batch", "triplet"; "cosine", "cosent" or "angle" of scores),
@@ -125,22 +141,29 @@ class TextEncoder(abc.ABC):
         sentence-transformers has no such model.
       KeyboardInterrupt: Ctrl-C came, or a cell was interrupted.
     """
-    for name in ("pooling", "vectors"):
+    for name, reason in self._not_here.items():
       if settings.get(name) is not None:
-        raise ValueError(
-          f"{name} ({settings[name]!r}) is the model's own: make another"
-          " encoder, with kb.EmbeddingModel(encoder.model.encoder, pooling) or"
-          " of the class kb.SparseEncoder or kb.MultiVectorEncoder."
-        )
-    with contextlib.ExitStack() as stack:
-      if output_dir is None:
-        output_dir = stack.enter_context(tempfile.TemporaryDirectory())
-      history, self.results, texts = embedding_trainer.fit(
-        self, data, targets, validation_data, os.fspath(output_dir), settings
-      )
-    prompts = self.texts.prompts | texts.prompts
+        raise ValueError(f"{name} ({settings[name]!r}) {reason}")
+    if output_dir is None:
+      self._temporary = tempfile.TemporaryDirectory(prefix="keras_bert_impl_")
+      output_dir = self._temporary.name
+    start = os.path.join(output_dir, _START)
+    self._keep_start(start)
+    trainer = embedding_trainer.EmbeddingTrainer(
+      start, self.texts.max_seq_length or options.LONGEST
+    )
+    history = trainer.fit(
+      data, targets, validation_data, output_dir=output_dir, **settings
+    )
+    name = sentence_folder.NAMES[self.head]
+    trained = self.from_checkpoint(os.path.join(output_dir, name))
+    ours, new = _weights(self.model), _weights(trained.model)
+    for name in ours.keys() & new.keys():
+      ours[name].assign(new[name])
+    self.results = trainer.results
+    prompts = self.texts.prompts | trained.texts.prompts
     self.texts = dataclasses.replace(
-      self.texts, prompts=prompts, late=texts.late
+      self.texts, prompts=prompts, late=trained.texts.late
     )
     return history
 
@@ -167,13 +190,29 @@ class TextEncoder(abc.ABC):
   def score(self, examples, batch_size=32):
     """Returns as `evaluate`, of a list of `EmbeddingExample`."""
     evaluator = task_parts.embedding_evaluator(examples, self.similarity_name)
-    vectors = embedding_trainer.vectors_of(self, examples, batch_size)
-    answers = evaluator.answers(examples, None, {"embeddings": vectors})
+    keys = [key for example in examples for key in example.keys]
+    found = {}
+    for kind in dict.fromkeys(kind for kind, _ in keys):
+      texts = [*dict.fromkeys(text for own, text in keys if own == kind)]
+      vectors = self._vectors_of(kind, texts, batch_size)
+      found |= {(kind, text): v for text, v in zip(texts, vectors, strict=True)}
+    outputs = {"embeddings": [found[key] for key in keys]}
+    answers = evaluator.answers(examples, None, outputs)
     return evaluator.score(examples, answers)
 
-  @abc.abstractmethod
-  def servable(self):
-    """Returns the `Servable` for `kb.export`, with the default prompt."""
+  def servable(self, **options):
+    """Returns the `Servable` for `kb.export`, with the default prompt.
+
+    Args:
+      **options: of it: prompt, top_k, truncate_dim or precision="int8".
+    """
+    return servables_of_heads.of_model(self.model, self.head)(
+      self.model,
+      self.tokenizer,
+      self.texts.max_seq_length,
+      do_lower_case=self.texts.do_lower_case,
+      **{"prompt": self.texts.prompt()} | options,
+    )
 
   def save(self, path):
     """Writes a folder that sentence-transformers reads.
@@ -184,9 +223,13 @@ class TextEncoder(abc.ABC):
     Raises:
       ValueError: it is neither, or sentence-transformers has no such model.
     """
+    vocabulary, options = self.tokenizer.vocabulary, self.tokenizer.options
     with files.new_folder(path) as folder:
-      folder_models.write(folder, self.model, self.texts)
-      self.tokenizer.save(folder)
+      folder_models.write(folder, self.model, self.texts, vocabulary, options)
+
+  def _vectors_of(self, kind, texts, batch_size):
+    """Returns the vectors of texts that are all "query" or "document"."""
+    return self.vectors(texts, self.texts.prompts.get(kind, ""), batch_size)
 
   def _embed_batch(self, sentences, prompt):
     """Returns the vectors float32 [B, D] of string [B], in graph ops."""
@@ -209,7 +252,35 @@ class TextEncoder(abc.ABC):
       batch = tf.constant([texts[place] for place in places], tf.string)
       yield places, self._embed(batch, prompt).numpy()
 
+  def _keep_start(self, path):
+    """Writes the folder that a run starts from, or checks that it is there.
+
+    Raises:
+      ValueError: that is another model.
+    """
+    if not files.exists(path):
+      self.save(path)
+      return
+    ours, old = _weights(self.model), _weights(self.from_checkpoint(path).model)
+    for name in ours.keys() & old.keys():
+      if not np.array_equal(ours[name], old[name]):
+        raise ValueError(
+          f"output_dir ({os.path.dirname(path)}) holds a run that began with"
+          " other weights than the model has: choose another."
+        )
+
   @classmethod
-  @abc.abstractmethod
   def _load(cls, folder, path, dtype):
     """Returns the model of a `folders.Folder`, which is at `path`."""
+    del path  # Some classes name it in messages.
+    return folder_models.load(folder, dtype)
+
+
+def _weights(model):
+  """Returns {name: variable}, whatever the final layers are called."""
+  weights = {weight.path: weight for weight in model.weights}
+  for number, layer in enumerate(getattr(model, "final_layers", ())):
+    for weight in layer.weights:
+      del weights[weight.path]
+      weights[number, weight.name] = weight
+  return weights

@@ -12,7 +12,11 @@ from keras_bert_impl.checkpoints.formats import safetensors_format
 with epy.lazy_imports():
   from keras_bert_impl.checkpoints import assignment, reading, writing
   from keras_bert_impl.checkpoints.naming import mappings, names
-  from keras_bert_impl.model_folders import pairing, vocabulary_extension
+  from keras_bert_impl.model_folders import (
+    pairing,
+    vocabulary_extension,
+    vocabulary_trimming,
+  )
   from keras_bert_impl.models import checkpoint_loading
   from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
   from keras_bert_impl.training import run_results
@@ -23,7 +27,11 @@ KERAS_NAME = "model.keras"
 
 @dataclasses.dataclass(frozen=True)
 class ConversionConfig:
-  """Input, output and format of the conversion."""
+  """Input, output and format of the conversion.
+
+  Raises:
+    ValueError: options exclude each other.
+  """
 
   input: str = options.required(
     "Checkpoint to read: a folder, a file, a prefix such as"
@@ -44,6 +52,12 @@ class ConversionConfig:
     "File with one word per line to add to a WordPiece vocabulary. Words take"
     " [unused] tokens, then new rows; each starts as the mean of its pieces.",
   )
+  trim_vocab: str | None = options.common(
+    None,
+    "Text to trim the vocabulary to: paths or glob patterns, comma-separated."
+    " Tokens that it does not have are left out, with their rows; its texts"
+    " keep their tokens.",
+  )
   right_to_left: str | None = options.field(
     None,
     "Checkpoint of a right-to-left model, to make a pair with the left-to-right"
@@ -54,6 +68,13 @@ class ConversionConfig:
     "Maximum size of a safetensors file in megabytes.",
     interval="[1, 1000000]",
   )
+
+  def __post_init__(self):
+    if self.extend_vocab and self.trim_vocab:
+      raise ValueError(
+        f"--trim_vocab ({self.trim_vocab}) must be left out with"
+        " --extend_vocab: convert twice."
+      )
 
 
 def convert(config):
@@ -78,10 +99,18 @@ def convert(config):
       checkpoint = pairing.pair(checkpoint, other)
     description = checkpoint.described(config.allow_partial)
     tensors, result = _load(checkpoint, description, config.allow_partial)
-    num_words = 0
+    num_words = num_trimmed = 0
     if config.extend_vocab:
       tensors, description, num_words = vocabulary_extension.extend(
         config.extend_vocab, checkpoint.folder, folder, tensors, description
+      )
+    if config.trim_vocab:
+      tensors, description, num_trimmed = vocabulary_trimming.trim(
+        config.trim_vocab.split(","),
+        checkpoint.folder,
+        folder,
+        tensors,
+        description,
       )
     left_out = _write(config, folder, tensors, description)
     family = description.config.family
@@ -99,6 +128,7 @@ def convert(config):
         "num_parameters": sum(math.prod(s) for s in tensors.shapes.values()),
         "vocab_size": description.config.vocab_size,
         "num_added_words": num_words,
+        "num_trimmed_tokens": num_trimmed,
       },
       "tensors": dataclasses.asdict(result) | {"left_out": left_out},
       "configuration": dataclasses.asdict(config),
@@ -166,6 +196,8 @@ def print_summary(config, results):
   ]
   if config.extend_vocab:
     rows.append(("Words added", str(model["num_added_words"])))
+  if config.trim_vocab:
+    rows.append(("Tokens left out", f"{model['num_trimmed_tokens']:,}"))
   print(run_results.table(rows))
   for what in ("new", "left_out"):
     for name in tensors[what]:

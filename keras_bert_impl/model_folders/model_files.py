@@ -3,6 +3,8 @@
 import dataclasses
 import os
 
+from etils import epy
+
 from keras_bert_impl import files, options
 from keras_bert_impl.checkpoints import hub, reading
 from keras_bert_impl.checkpoints.descriptions import google_config, vocab_size
@@ -11,6 +13,9 @@ from keras_bert_impl.tokenizers.formats import (
   vocabularies,
   vocabulary_files,
 )
+
+with epy.lazy_imports():
+  from keras_bert_impl.sentences import folder_models, folders
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,7 +54,7 @@ class ModelFiles:
   """The files that belong to a model's weights.
 
   Attributes:
-    encoder_config: `EncoderConfig`.
+    encoder_config: `EncoderConfig`; of static embeddings, a `StaticConfig`.
     vocabulary_path: str.
     tokenizer_options: options, as `tokenizer_options.resolve` returns them.
   """
@@ -71,13 +76,16 @@ def find(config, checkpoint, max_seq_length):
     FileNotFoundError: the configuration or vocabulary does not exist.
     ValueError: configuration, vocabulary and max_seq_length do not fit.
   """
+  place = folder_of(config.bert_config_file or checkpoint)
   if config.bert_config_file:
     encoder_config = google_config.read(config.bert_config_file)
+  elif folders.is_static(checkpoint):
+    folder = folders.read(checkpoint)
+    encoder_config = folder_models.load(folder).config
+    place = folder.vocabulary
   else:
     encoder_config = reading.open_checkpoint(checkpoint).described().config
-  path = vocabulary_files.find_file(
-    config.vocab_file or folder_of(config.bert_config_file or checkpoint)
-  )
+  path = vocabulary_files.find_file(config.vocab_file or place)
   options = tokenizer_options.resolve(
     path, encoder_config.model_type, do_lower_case=config.do_lower_case
   )

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import os
 
 from etils import epy
 
@@ -14,7 +15,7 @@ with epy.lazy_imports():
   from keras_bert_impl.checkpoints import assignment, reading
   from keras_bert_impl.model_folders import task_file
   from keras_bert_impl.models import checkpoint_loading
-  from keras_bert_impl.sentences import folder_models, folders, static_folders
+  from keras_bert_impl.sentences import folder_models, folders
   from keras_bert_impl.tasks import fine_tuning_tasks
   from keras_bert_impl.tasks.answers import question_answering_scores
   from keras_bert_impl.tokenizers.graph import late_interaction
@@ -64,11 +65,6 @@ def open_with_tokenizer(config, path, head=None, max_seq_length=None):
     ValueError: as `load`, or the files do not fit together.
   """
   trained = load(find_folder(path), head)
-  if static_folders.is_one(trained.path):
-    vocabulary = config.vocab_file or static_folders.vocabulary_of(trained.path)
-    lowers = config.do_lower_case
-    tokenizer = tokenizers.load(vocabulary, do_lower_case=lowers)
-    return trained, tokenizer, trained.model.config
   found = model_files.find(config, trained.path, max_seq_length or 1)
   options = vars(found.tokenizer_options)
   tokenizer = tokenizers.load(found.vocabulary_path, **options)
@@ -78,11 +74,13 @@ def open_with_tokenizer(config, path, head=None, max_seq_length=None):
 def find_folder(path):
   """Returns the folder or checkpoint of `path`.
 
-  Of a search, that is the folder of its best run; of a name, see `hub`.
+  Of a search, that is the folder of its best run; of a run of static
+  embeddings, that of its table; of a name, see `hub`.
   """
   path = hub.local_path(path, weights=True)
-  best = reading.best_run(path) if files.is_folder(path) else None
-  return best or path
+  path = (reading.best_run(path) if files.is_folder(path) else None) or path
+  static = os.path.join(path, f"{heads.STATIC}_encoder")
+  return static if files.is_folder(static) else path
 
 
 def load(path, head=None):
@@ -97,12 +95,17 @@ def load(path, head=None):
     FileNotFoundError: there is no checkpoint.
     ValueError: it is damaged, or has no such head.
   """
-  if static_folders.is_one(path):
-    return _load_static(path, head)
   if folders.is_one(path):
     folder = folders.read(path)
-    if head in (None, folder.head):
-      return _load_sentence_encoder(folder)
+    is_static = folder.head == heads.STATIC
+    own = heads.ENCODER if is_static else folder.head
+    if head in (None, own):
+      return _load_sentence_encoder(folder, own)
+    if is_static:
+      raise ValueError(
+        f"--head={head} does not fit {path}, which has static embeddings: leave"
+        " it out."
+      )
   checkpoint = reading.open_checkpoint(path)
   recorded = _recorded(checkpoint.folder)
   trained_head = recorded.get("head")
@@ -127,7 +130,7 @@ def load(path, head=None):
   return TrainedModel(model, head, checkpoint.path, recorded)
 
 
-def _load_sentence_encoder(folder):
+def _load_sentence_encoder(folder, head):
   """Loads the model of a folder of sentence-transformers."""
   model = folder_models.load(folder)
   texts = folder.texts.limited_to(model.config)
@@ -141,22 +144,7 @@ def _load_sentence_encoder(folder):
       f"{kind}_prompt": texts.prompts.get(kind, "")
       for kind in late_interaction.KINDS
     }
-  return TrainedModel(model, folder.head, folder.transformer, recorded)
-
-
-def _load_static(path, head):
-  """Loads the static embeddings of a folder."""
-  if head not in (None, heads.ENCODER):
-    raise ValueError(
-      f"--head={head} does not fit {path}, which has static embeddings: leave"
-      " it out."
-    )
-  model, texts = static_folders.read(path)
-  recorded = {
-    "max_seq_length": texts.max_seq_length,
-    "prompt": texts.prompt(),
-  }
-  return TrainedModel(model, heads.ENCODER, path, recorded)
+  return TrainedModel(model, head, folder.transformer, recorded)
 
 
 def _recorded(folder):

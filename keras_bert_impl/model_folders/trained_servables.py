@@ -62,9 +62,12 @@ def _arguments(chosen, trained, servable_class):
   takes = inspect.signature(servable_class).parameters
   recorded = {
     name: trained.recorded[name]
-    for name in (*known, "do_lower_case", *servable_class.recorded)
-    if (name in takes or name in servable_class.recorded)
-    and trained.recorded.get(name) is not None
+    for name in (
+      *known,
+      *servable_class.recorded,
+      *takes.keys() & {"do_lower_case"},
+    )
+    if trained.recorded.get(name) is not None
   }
   arguments = recorded | given
   if "text_pairs" in known and "text_pairs" not in arguments:

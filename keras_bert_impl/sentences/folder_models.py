@@ -12,15 +12,16 @@ from keras_bert_impl.models.heads import (
   embedding_model,
   multi_vector_embedding_model,
 )
-from keras_bert_impl.sentences import folders, modules
+from keras_bert_impl.sentences import folders, modules, static_folders
+from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
 
 
 def load(folder, dtype=None):
   """Returns the model of a `folders.Folder`, with its weights.
 
   Returns:
-    `EmbeddingModel`; `SparseEmbeddingModel` or `MultiVectorEmbeddingModel` of
-    a folder of these.
+    `EmbeddingModel`, `SparseEmbeddingModel`, `MultiVectorEmbeddingModel` or
+    `StaticEmbeddingModel`.
 
   Raises:
     FileNotFoundError: weights are missing.
@@ -30,6 +31,9 @@ def load(folder, dtype=None):
     return load_sparse(folder, dtype)
   if folder.head == heads.LATE:
     return load_late(folder, dtype)
+  if folder.head == heads.STATIC:
+    table, *others = folder.modules
+    return static_folders.load(table, bool(others), dtype)
   encoder = models.from_checkpoint(folder.transformer, dtype=dtype)
   if "pooled_output" in encoder.output:
     # Nothing reads it: neither loss nor weight decay are to change it.
@@ -91,18 +95,30 @@ def load_late(folder, dtype=None):
   return model
 
 
-def write(path, model, texts):
-  """Writes weights and modules into a folder; the tokenizer is not its own.
+def write(path, model, texts, vocabulary, options):
+  """Writes weights, tokenizer and modules into a folder.
 
   Args:
     path: str, a folder that is there.
-    model: one that `load` returns.
+    model: as of `load`.
     texts: `folders.Texts`.
+    vocabulary: `Vocabulary`.
+    options: those of its tokenizer.
 
   Raises:
     ValueError: sentence-transformers has no such model.
   """
-  is_sparse, is_late = (h in model.heads for h in (heads.SPARSE, heads.LATE))
+  if isinstance(model, models.StaticEmbeddingModel):
+    listed = static_folders.write(path, model, texts, vocabulary, options)
+  else:
+    listed = _write_encoder(path, model)
+    tokenizer_json_writing.save(path, vocabulary, options)
+  folders.write(path, listed, texts)
+
+
+def _write_encoder(path, model):
+  """Writes the weights of an encoder; returns the modules after it."""
+  is_sparse = heads.SPARSE in model.heads
   stored = model if is_sparse else model.encoder
   described = description.Description(
     model.config,
@@ -115,10 +131,6 @@ def write(path, model, texts):
     described,
     safetensors_format.MAX_SHARD_SIZE,
   )
-  if is_sparse:
-    pooling = modules.write_splade(path)
-  elif is_late:
-    pooling = modules.write_projection(path, model)
-  else:
-    pooling = modules.write(path, model)
-  folders.write(path, pooling, texts)
+  if heads.LATE in model.heads:
+    return modules.write_projection(path, model)
+  return modules.write_splade(path) if is_sparse else modules.write(path, model)

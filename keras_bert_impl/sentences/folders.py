@@ -6,8 +6,10 @@
   1_Pooling/, 2_Dense/, ...          see `modules`
   1_SpladePooling/                   of sparse vectors
   1_Dense/                           of late interaction, as PyLate writes it
+  0_StaticEmbedding/                 a table in place of the transformer
 
-The transformer is in the folder itself or, of old versions, in 0_Transformer.
+The transformer is in the folder itself or, of old versions, in 0_Transformer;
+so is a table. A folder of model2vec is one of a table, too.
 """
 
 import dataclasses
@@ -16,6 +18,7 @@ import pathlib
 
 from keras_bert_impl import files, heads
 from keras_bert_impl.checkpoints import hub
+from keras_bert_impl.tokenizers.formats import vocabulary_files
 from keras_bert_impl.tokenizers.graph import late_interaction
 
 MODULES_FILE = "modules.json"
@@ -24,6 +27,7 @@ _SETTINGS_FILE = "config_sentence_transformers.json"
 _TEXTS_FILES = "sentence_{}_config.json"
 _KINDS = "bert roberta distilbert camembert albert xlm-roberta xlnet".split()
 _TOKENIZER_FILE = "tokenizer_config.json"
+_CONFIG_FILE = "config.json"  # of model2vec
 
 TRANSFORMER, POOLING = "Transformer", "Pooling"
 DENSE, NORMALIZE = "Dense", "Normalize"
@@ -31,7 +35,7 @@ DENSE, NORMALIZE = "Dense", "Normalize"
 MLM_TRANSFORMER, SPLADE_POOLING = "MLMTransformer", "SpladePooling"
 _OF_SPARSE = (MLM_TRANSFORMER, SPLADE_POOLING)
 STATIC = "StaticEmbedding"
-_KNOWN = (TRANSFORMER, POOLING, DENSE, NORMALIZE, *_OF_SPARSE)
+_KNOWN = (TRANSFORMER, POOLING, DENSE, NORMALIZE, *_OF_SPARSE, STATIC)
 _PACKAGE = "sentence_transformers"
 # The module in which all versions find their classes.
 _CLASS = "sentence_transformers.models.{}"
@@ -45,6 +49,12 @@ _ENCODERS = {
   heads.LATE: ("ColBERT", None),
 }
 _TASKS = ("feature-extraction", None), ("fill-mask", None)
+# {module after which the others come: what they make}.
+_HEADS = {
+  SPLADE_POOLING: heads.SPARSE,
+  STATIC: heads.STATIC,
+  DENSE: heads.LATE,
+}
 _PROMPTS = ("prompts", "default_prompt_name")
 # PyLate's defaults, where a folder does not say.
 _PREFIXES = {"query_prefix": "[Q] ", "document_prefix": "[D] "}
@@ -120,9 +130,10 @@ class Folder:
   """The description that a folder has of its model.
 
   Attributes:
-    transformer: str, folder or other path of the encoder's checkpoint.
-    modules: tuple of `Module`, the pooling first; empty if there is no
-      modules.json.
+    transformer: str, folder or other path of the encoder's checkpoint; of
+      static embeddings, the folder itself.
+    modules: tuple of `Module`, the pooling or the table first; empty if there
+      is no modules.json.
     texts: `Texts`.
   """
 
@@ -132,12 +143,43 @@ class Folder:
 
   @property
   def head(self):
-    """What its vectors are: `heads.ENCODER`, `SPARSE` or `LATE`."""
-    return _head_of(self.modules)
+    """What its model makes, str of `heads`."""
+    return _head(self.modules)
+
+  @property
+  def vocabulary(self):
+    """File or folder of its tokenizer, str."""
+    if self.head == heads.STATIC:
+      return os.path.join(self.modules[0].path, vocabulary_files.TOKENIZER_JSON)
+    if files.is_folder(self.transformer):
+      return self.transformer
+    return os.path.dirname(self.transformer) or "."
+
+
+def _head(modules):
+  return _HEADS.get(modules[0].kind if modules else None, heads.ENCODER)
 
 
 def is_one(path):
-  """Whether sentence-transformers wrote the folder `path`."""
+  """Whether the folder `path` is one of sentence-transformers or model2vec."""
+  return _has_modules(path) or is_static(path)
+
+
+def is_static(path):
+  """Whether the folder `path` holds static embeddings."""
+  if not files.is_folder(path):
+    return False
+  if not _has_modules(path):
+    config = files.find_json(os.path.join(path, _CONFIG_FILE)) or {}
+    return config.get("model_type") == "model2vec"
+  # Whatever is wrong with it, whoever reads it says so.
+  listed = files.read_json(os.path.join(path, MODULES_FILE), list)
+  first = listed[0] if listed else None
+  kind = first.get("type") if isinstance(first, dict) else None
+  return str(kind).endswith(f".{STATIC}")
+
+
+def _has_modules(path):
   return files.is_folder(path) and files.exists(
     os.path.join(path, MODULES_FILE)
   )
@@ -155,50 +197,44 @@ def read(path):
   path = hub.local_path(path, weights=True)
   if not is_one(path):
     return Folder(path)
-  transformer, *modules = _check_order(path, read_modules(path))
-  found = Folder(transformer.path, tuple(modules))
-  texts = _read_texts(path, transformer, found.head)
+  transformer, *modules = _check_order(path, _read_modules(path))
+  if transformer.kind == STATIC:
+    found = Folder(path, (transformer, *modules))
+    limit = _read_limit(found.vocabulary)
+    texts = Texts(limit, False, *_read_prompts(path))
+  else:
+    found = Folder(transformer.path, tuple(modules))
+    texts = _read_texts(path, transformer, found.head)
   return dataclasses.replace(found, texts=texts)
 
 
 def write(folder, modules, texts):
-  """Writes the files of a folder whose transformer is in it already.
+  """Writes the files of a folder whose weights are in it already.
 
   Args:
     folder: str.
-    modules: tuple of `Module`, the pooling first, their folders in this one.
+    modules: tuple of `Module`, the pooling or the table first, their folders
+      in this one.
     texts: `Texts`.
   """
-  head = _head_of(modules)
-  first = MLM_TRANSFORMER if head == heads.SPARSE else TRANSFORMER
-  write_modules(folder, (Module(first, folder), *modules))
-  _write_fields(
-    os.path.join(folder, _TEXTS_FILES.format("bert")),
-    texts,
-    ("max_seq_length", "do_lower_case"),
-  )
-  kind = {} if head == heads.ENCODER else {"model_type": _ENCODERS[head][0]}
-  write_prompts(folder, texts, **kind, **_late_settings(texts))
-
-
-def write_prompts(folder, texts, **others):
-  """Writes the prompts of `Texts` into a folder, and other settings."""
+  head = _head(modules)
+  if head != heads.STATIC:
+    first = MLM_TRANSFORMER if head == heads.SPARSE else TRANSFORMER
+    modules = (Module(first, folder), *modules)
+    path = os.path.join(folder, _TEXTS_FILES.format("bert"))
+    _write_fields(path, texts, ("max_seq_length", "do_lower_case"))
+  named = head in (heads.SPARSE, heads.LATE)
+  kind = {"model_type": _ENCODERS[head][0]} if named else {}
   path = os.path.join(folder, _SETTINGS_FILE)
-  _write_fields(path, texts, _PROMPTS, **others)
-
-
-def write_modules(folder, modules):
-  """Writes modules.json: modules in order, their folders in this one."""
-  class_name = _SPARSE_CLASS if _head_of(modules) == heads.SPARSE else _CLASS
-  is_late = _head_of(modules[1:]) == heads.LATE
+  _write_fields(path, texts, _PROMPTS, **kind, **_late_settings(texts))
+  class_names = {DENSE: _LATE_CLASS} if head == heads.LATE else {}
+  usual = _SPARSE_CLASS if head == heads.SPARSE else _CLASS
   listed = [
     {
       "idx": index,
       "name": str(index),
       "path": os.path.relpath(module.path, folder).removeprefix("."),
-      "type": _LATE_CLASS
-      if is_late and module.kind == DENSE
-      else class_name.format(module.kind),
+      "type": class_names.get(module.kind, usual).format(module.kind),
     }
     for index, module in enumerate(modules)
   ]
@@ -210,12 +246,17 @@ def _write_fields(path, texts, fields, **others):
   files.write_json(path, values | others)
 
 
-def read_modules(folder):
+def _read_modules(folder):
   """Returns the modules that modules.json lists, list of `Module`.
 
   Raises:
     ValueError: one is not known here, or outside of the folder.
   """
+  if not _has_modules(folder):  # Of model2vec.
+    path = os.path.join(folder, _CONFIG_FILE)
+    values = files.read_json(path, types={"normalize": (bool, _NONE)})
+    after = [Module(NORMALIZE, folder)] * bool(values.get("normalize"))
+    return [Module(STATIC, folder), *after]
   path = os.path.join(folder, MODULES_FILE)
   modules = []
   for index, values in enumerate(files.read_json(path, list)):
@@ -223,7 +264,7 @@ def read_modules(folder):
     type_name = files.field(values, "type", str, place)
     # The module in which a class is differs between versions.
     package, *_, kind = type_name.split(".")
-    is_known = package == _PACKAGE and kind in (*_KNOWN, STATIC)
+    is_known = package == _PACKAGE and kind in _KNOWN
     if not is_known and type_name != _LATE_CLASS:
       raise ValueError(
         f"type ({type_name!r}) of {place} is not supported: a model must be"
@@ -249,23 +290,17 @@ def _check_order(folder, modules):
   kinds = [module.kind for module in modules]
   is_dense = kinds[:2] == [TRANSFORMER, POOLING]
   is_other = kinds[1:] in ([SPLADE_POOLING], [DENSE])
-  is_other = is_other and "Transformer" in kinds[0]
-  if not (is_other or (is_dense and {*kinds[2:]} <= {DENSE, NORMALIZE})):
+  is_other &= "Transformer" in kinds[:1]
+  is_static = kinds in ([STATIC], [STATIC, NORMALIZE])
+  is_dense &= {*kinds[2:]} <= {DENSE, NORMALIZE}
+  if not (is_dense or is_other or is_static):
     raise ValueError(
       f"{path} has the modules {', '.join(kinds) or '(none)'}: known are"
-      f" {TRANSFORMER}, {POOLING}, and after these {DENSE} and {NORMALIZE}; or"
-      f" {MLM_TRANSFORMER} and {SPLADE_POOLING}; or {TRANSFORMER} and {DENSE}"
-      f" (ColBERT); {STATIC} is for kb.StaticEncoder."
+      f" {TRANSFORMER}, {POOLING}, and after these {DENSE} and {NORMALIZE};"
+      f" {TRANSFORMER} and {DENSE} (ColBERT); {MLM_TRANSFORMER} and"
+      f" {SPLADE_POOLING}; or {STATIC}, and maybe {NORMALIZE}."
     )
   return modules
-
-
-def _head_of(modules):
-  """Returns the kind of the vectors of modules after the transformer."""
-  kinds = [module.kind for module in modules]
-  if SPLADE_POOLING in kinds:
-    return heads.SPARSE
-  return heads.LATE if kinds[:1] == [DENSE] else heads.ENCODER
 
 
 def _read_texts(folder, transformer, head):
@@ -289,7 +324,7 @@ def _read_texts(folder, transformer, head):
       f"the longest text ({length} tokens in {path}) is too short."
     )
   do_lower_case = bool(values.get("do_lower_case"))
-  prompts = read_prompts(folder, head)
+  prompts = _read_prompts(folder, head)
   texts = Texts(length and int(length), do_lower_case, *prompts)
   return _with_late(texts, folder) if head == heads.LATE else texts
 
@@ -322,7 +357,20 @@ def _late_settings(texts):
   }
 
 
-def read_prompts(folder, head=heads.ENCODER):
+def _read_limit(path):
+  """Returns the most tokens that a tokenizer.json leaves of a text, or None."""
+  types = {"truncation": (dict, _NONE)}
+  truncation = files.read_json(path, types=types).get("truncation")
+  if not truncation:
+    return None
+  place = f"truncation of {path}"
+  direction = truncation.get("direction", "Right")
+  if direction != "Right":
+    raise ValueError(f"direction ({direction!r}) in {place} must be 'Right'.")
+  return files.field(truncation, "max_length", int, place)
+
+
+def _read_prompts(folder, head=heads.ENCODER):
   """Returns the prompts of a folder, dict, and the name of the default one."""
   path = os.path.join(folder, _SETTINGS_FILE)
   types = {"prompts": (dict, _NONE), "default_prompt_name": (str, _NONE)}

@@ -144,7 +144,7 @@ def write_splade(folder):
   Returns:
     tuple of `folders.Module`.
   """
-  module = _new_module(folder, 1, folders.SPLADE_POOLING)
+  module = new_module(folder, 1, folders.SPLADE_POOLING)
   files.write_json(os.path.join(module.path, _CONFIG), _SPLADE)
   return (module,)
 
@@ -172,7 +172,7 @@ def read_projection(module, size):
 
 def write_projection(folder, model):
   """Writes that of a `MultiVectorEmbeddingModel`, as `write`."""
-  module = _new_module(folder, 1, folders.DENSE)
+  module = new_module(folder, 1, folders.DENSE)
   _write_dense(module, model.get_layer("linear"))
   return (module,)
 
@@ -190,14 +190,14 @@ def write(folder, model):
   Raises:
     ValueError: sentence-transformers has no such pooling or layer.
   """
-  modules = [_new_module(folder, 1, folders.POOLING)]
+  modules = [new_module(folder, 1, folders.POOLING)]
   _write_pooling(modules[0], model)
   for index, layer in enumerate(model.final_layers, start=2):
     if isinstance(layer, keras.layers.Dense):
-      modules.append(_new_module(folder, index, folders.DENSE))
+      modules.append(new_module(folder, index, folders.DENSE))
       _write_dense(modules[-1], layer)
     elif isinstance(layer, keras.layers.UnitNormalization):
-      modules.append(_new_module(folder, index, folders.NORMALIZE))
+      modules.append(new_module(folder, index, folders.NORMALIZE))
     else:
       raise ValueError(
         f"{layer.name} ({type(layer).__name__}) has no place in a folder of"
@@ -206,7 +206,8 @@ def write(folder, model):
   return tuple(modules)
 
 
-def _new_module(folder, index, kind):
+def new_module(folder, index, kind):
+  """Makes the folder of a module; returns the `folders.Module`."""
   path = os.path.join(folder, f"{index}_{kind}")
   os.mkdir(path)
   return folders.Module(kind, path)

@@ -89,3 +89,15 @@ class ServableOptions:
     "Text to put before each text (encoder, sparse), such as 'query: ';"
     " default: the model's default prompt, or none.",
   )
+  truncate_dim: int | None = options.field(
+    None,
+    "First numbers of a vector (encoder) to keep, of a model trained with"
+    " --matryoshka_widths; default: all.",
+    interval="[1, 1000000]",
+  )
+  precision: str | None = options.common(
+    None,
+    "What vectors (encoder) consist of: float32 numbers; int8 numbers and a"
+    " scale for each vector; or bits, eight in a byte. Default: float32.",
+    choices.PRECISIONS,
+  )

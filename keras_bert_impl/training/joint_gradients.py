@@ -71,18 +71,21 @@ class JointGradients:
     first = tf.cast(context.replica_id_in_sync_group, tf.int32) * number
     texts = [self._inputs(batch, k) for k in range(self._task.num_texts)]
     if number == 1:
-      return self._at_once(batch, texts, step, first, context)
-    chunks = tf.nest.map_structure(
-      functools.partial(_split, number=number, size=size), texts
-    )
+      return self._differentiated(
+        lambda: [
+          self._forward(text, self._index(step, k), first)
+          for k, text in enumerate(texts)
+        ],
+        lambda outputs: self._slopes(batch, outputs, context),
+      )
+    split = functools.partial(_split, number=number, size=size)
+    chunks = tf.nest.map_structure(split, texts)
     outputs = [
       self._outputs_of(text, k, step, first) for k, text in enumerate(chunks)
     ]
     joined = tf.nest.map_structure(lambda x: _join(x)[:num_rows], outputs)
     slopes, metrics = self._slopes(batch, joined, context)
-    slopes = tf.nest.map_structure(
-      functools.partial(_split, number=number, size=size), slopes
-    )
+    slopes = tf.nest.map_structure(split, slopes)
     return self._sum(chunks, slopes, step, first), metrics
 
   def _inputs(self, batch, index):
@@ -94,19 +97,21 @@ class JointGradients:
       if (name.endswith(ends) if ends else "/" not in name)
     }
 
-  def _at_once(self, batch, texts, step, part, context):
-    """Returns as `__call__`, of a batch that is one chunk."""
+  def _differentiated(self, forward, slopes_of):
+    """Returns the dense gradients of outputs with given gradients, and more.
+
+    Args:
+      forward: callable that returns the outputs.
+      slopes_of: callable (outputs) -> (their gradients, what else to return).
+    """
     with tf.GradientTape(watch_accessed_variables=False) as tape:
       tape.watch(self._variables)
-      outputs = [
-        self._forward(text, self._index(step, k), part)
-        for k, text in enumerate(texts)
-      ]
-    slopes, metrics = self._slopes(batch, outputs, context)
+      outputs = forward()
+    slopes, more = slopes_of(outputs)
     gradients = tape.gradient(
       tf.nest.flatten(outputs), self._variables, tf.nest.flatten(slopes)
     )
-    return [*map(tf.convert_to_tensor, gradients)], metrics
+    return [*map(tf.convert_to_tensor, gradients)], more
 
   def _outputs_of(self, chunks, k, step, first):
     """Returns {name: [chunks, rows, ...]} of one text of each row."""
@@ -205,13 +210,10 @@ class JointGradients:
 
   def _backward(self, inputs, slopes, index, part):
     """Returns dense gradients of a chunk, of those of its outputs."""
-    with tf.GradientTape(watch_accessed_variables=False) as tape:
-      tape.watch(self._variables)
-      outputs = self._forward(inputs, index, part)
-    gradients = tape.gradient(
-      tf.nest.flatten(outputs), self._variables, tf.nest.flatten(slopes)
+    gradients, _ = self._differentiated(
+      lambda: self._forward(inputs, index, part), lambda _: (slopes, None)
     )
-    return [*map(tf.convert_to_tensor, gradients)]
+    return gradients
 
 
 def _split(x, number, size):

@@ -93,11 +93,10 @@ def scores_of(scores):
   return {name for name, value in scores.items() if 0 <= value <= 1}
 
 
-@pytest.mark.parametrize("loss", ["pairwise", "pointwise"])
-def test_negatives_may_be_given(checkpoint, loss):
+def test_negatives_may_be_given(checkpoint):
   reranker = kb.Reranker.from_checkpoint(checkpoint)
   triplets = [(*pair, "the sat") for pair in PAIRS]
-  history = reranker.fit(triplets, ranking_loss=loss, **SETTINGS)
+  history = reranker.fit(triplets, ranking_loss="pairwise", **SETTINGS)
   assert np.isfinite(history.history["loss"]).all()
 
 

@@ -1,6 +1,6 @@
 """Makes tests/data/sentences with sentence-transformers, which tests lack.
 
-    python tests/sentences/make_fixture.py
+    python -m tests.sentences.make_fixture
 
 A tiny model with all kinds of modules, as sentence-transformers 6.2 writes it,
 and the vectors that it computes: expected.npz.
@@ -30,9 +30,11 @@ TEXTS = [
 PROMPTS = {"query": "Query: ", "document": ""}
 
 
-def make_transformer(folder):
+def make_transformer(folder, model_class=transformers.BertModel):
   """Writes a transformer with random weights."""
-  (folder / "vocab.txt").write_text("\n".join(TOKENS) + "\n", encoding="utf-8")
+  (pathlib.Path(folder) / "vocab.txt").write_text(
+    "\n".join(TOKENS) + "\n", encoding="utf-8"
+  )
   config = transformers.BertConfig(
     vocab_size=len(TOKENS),
     hidden_size=8,
@@ -42,14 +44,14 @@ def make_transformer(folder):
     max_position_embeddings=24,
     initializer_range=0.5,
   )
-  transformers.BertModel(config).save_pretrained(folder)
+  model_class(config).save_pretrained(folder)
 
 
 def main():
   """Writes the folder and the vectors."""
   torch.manual_seed(0)
   with tempfile.TemporaryDirectory() as folder:
-    make_transformer(pathlib.Path(folder))
+    make_transformer(folder)
     modes = ("cls", "mean", "max", "weightedmean", "lasttoken")
     modules = [
       models.Transformer(folder, max_seq_length=12),

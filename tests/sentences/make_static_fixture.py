@@ -1,6 +1,6 @@
 """Makes tests/data/static with sentence-transformers, which tests lack.
 
-    python tests/sentences/make_static_fixture.py
+    python -m tests.sentences.make_static_fixture
 
 A static model of random rows, as sentence-transformers 6.2 writes it, and the
 vectors that it computes: expected.npz.
@@ -15,11 +15,9 @@ import torch
 from sentence_transformers.sentence_transformer import modules
 from tokenizers import models, normalizers, pre_tokenizers, processors
 
+from tests.sentences.make_fixture import PROMPTS, TOKENS
+
 FOLDER = pathlib.Path(__file__).parents[1] / "data/static"
-TOKENS = (
-  "[PAD] [UNK] [CLS] [SEP] [MASK] the cat ##s sat on mat . query : 고양이 ##가"
-  " 앉 ##았다"
-).split()
 TEXTS = [
   "The CATS sat.",
   "",
@@ -27,7 +25,6 @@ TEXTS = [
   "the dog on the [SEP] mat",
   "cat " * 40,
 ]
-PROMPTS = {"query": "Query: ", "document": ""}
 
 
 def make_tokenizer():

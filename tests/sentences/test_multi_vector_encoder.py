@@ -175,7 +175,7 @@ def test_other_folders_are_refused(tmp_path, name, values, message):
 
 
 def test_other_vectors_and_data_are_refused(encoder):
-  with pytest.raises(ValueError, match="tokens: use kb.MultiVectorEncoder"):
+  with pytest.raises(ValueError, match="late vectors: use kb.MultiVector"):
     kb.SentenceEncoder.from_checkpoint(FOLDER)
   with pytest.raises(ValueError, match="sparse vectors: use kb.SparseEncoder"):
     kb.MultiVectorEncoder.from_checkpoint(FOLDER.parent / "sparse")

@@ -70,10 +70,10 @@ def test_pairs_are_learned_in_place_and_scored():
   encoder = kb.SparseEncoder.from_checkpoint(FOLDER)
   history = encoder.fit(
     PAIRS,
-    epochs=10,
+    epochs=5,
     batch_size=4,
     chunk_size=3,
-    learning_rate=1e-2,
+    learning_rate=3e-2,
     document_flops_weight=0.1,
   )
   loss = history.history["loss"]

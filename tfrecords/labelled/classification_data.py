@@ -186,7 +186,9 @@ def with_scores(examples):
     ValueError: one is no number; names file and row.
   """
   return [
-    e if e.label is None else dataclasses.replace(e, label=_score(e))
+    e
+    if e.label is None
+    else dataclasses.replace(e, label=score_of(e.label, e.origin))
     for e in examples
   ]
 
@@ -207,15 +209,20 @@ def _is_marked(row, column):
   return _MARKS[value.strip().lower()]
 
 
-def _score(example):
+def score_of(text, origin):
+  """Returns the number that a text is.
+
+  Raises:
+    ValueError: it is none; names `origin`, file and row.
+  """
   try:
-    score = float(example.label)
+    score = float(text)
   except ValueError:
     score = math.nan
   if not abs(score) <= _LARGEST_SCORE:
     raise ValueError(
-      f"{example.origin} has the score {example.label!r}, which must be a"
-      f" number in [-{_LARGEST_SCORE:g}, {_LARGEST_SCORE:g}]."
+      f"{origin} has the score {text!r}, which must be a number in"
+      f" [-{_LARGEST_SCORE:g}, {_LARGEST_SCORE:g}]."
     )
   return score
 

@@ -9,12 +9,16 @@ SQuAD      a JSON file of questions (`squad_files`): each with its paragraph
 
 import collections
 import dataclasses
-import math
 import os
 
 from keras_bert_impl import files
 from keras_bert_impl.tasks.basics import example_types
-from tfrecords.labelled import data_sets, squad_files, table_files
+from tfrecords.labelled import (
+  classification_data,
+  data_sets,
+  squad_files,
+  table_files,
+)
 
 _CORPUS, _QUERIES = "corpus.jsonl", "queries.jsonl"
 # Labels of NLI, as data sets spell them.
@@ -66,8 +70,9 @@ def read(path, columns=None, split="train"):
   if labels - {*_UNDECIDED} and labels <= _NLI | {*_UNDECIDED}:
     return _triplets(rows, columns)
   return [
-    example(str(number), _texts(row, columns), row.origin, _score(row, columns))
+    example(str(number), _texts(row, columns), row.origin, score)
     for number, row in enumerate(rows)
+    for score in [_score(row, columns.label)]
   ]
 
 
@@ -125,13 +130,17 @@ def check_training(examples, loss, name):
         f"{example.origin} has no score, which loss={name} learns: name its"
         " column with --label_column, or give --loss=in_batch."
       )
+    if name == "cosine" and not -1 <= example.score <= 1:
+      raise ValueError(
+        f"{example.origin} has the score {example.score:g}, but loss=cosine"
+        " needs scores from -1 to 1: divide them by the highest, or give"
+        " --loss=cosent."
+      )
   if not loss.num_texts <= number <= (loss.most_texts or number):
     raise ValueError(
       f"{examples[0].origin} has {number} texts, but loss={name} learns from"
       f" {loss.texts}."
     )
-  if name == "cosine":
-    _check_cosines(examples)
   _check_differences(examples, loss, name)
   return examples
 
@@ -152,16 +161,6 @@ def in_proportions(examples_of_files, weights):
     if round(share * len(examples)):
       result += data_sets.hold_out(examples, share)[1]
   return result
-
-
-def _check_cosines(examples):
-  for example in examples:
-    if not -1 <= example.score <= 1:
-      raise ValueError(
-        f"{example.origin} has the score {example.score:g}, but loss=cosine"
-        " needs scores from -1 to 1: divide them by the highest, or give"
-        " --loss=cosent."
-      )
 
 
 def _check_differences(examples, loss, name):
@@ -220,20 +219,12 @@ def _texts(row, columns):
   return [row.value(name) for name in names]
 
 
-def _score(row, columns):
+def _score(row, column):
   """Returns the score of a row, or None if there is no such column."""
-  text = row.values.get(columns.label)
+  text = row.values.get(column)
   if text is None:
     return None
-  try:
-    score = float(text)
-  except ValueError:
-    score = math.nan
-  if not math.isfinite(score):
-    raise ValueError(
-      f"{row.origin} has the score {text!r}, which must be a number."
-    )
-  return score
+  return classification_data.score_of(text, row.origin)
 
 
 def _triplets(rows, columns):
@@ -284,7 +275,7 @@ def _read_beir(folder, split):
     ):
       if name not in known:
         raise ValueError(f"{row.origin} has the id {name!r}, not in {file}.")
-    grade = _score(row, Columns(label="score"))
+    grade = _score(row, "score")
     judged.add(document)
     texts = (queries[query], corpus[document])
     examples.append(example(query, texts, row.origin, grade=grade))

@@ -10,6 +10,9 @@ from keras_bert_impl import files
 from keras_bert_impl.checkpoints.descriptions import config_json
 from keras_bert_impl.checkpoints.naming import fused, names
 
+# The only weights without a configuration: {our name: theirs}.
+STATIC = {"static_embeddings/embeddings": "embedding.weight"}
+
 
 def open_weights(read, path, declared):
   """Opens the weights of a model of `transformers`, under our names.
@@ -28,6 +31,8 @@ def open_weights(read, path, declared):
     ValueError: as `read`.
   """
   stored = read(path)
+  if declared is None and [*stored] == [*STATIC.values()]:
+    return stored.renamed(STATIC, set()), None
   if declared is None:
     raise FileNotFoundError(
       f"There is no {config_json.FILE_NAME} beside {path}: it says what the "

@@ -17,6 +17,8 @@ class StaticConfig:
     embedding_size: int, D.
     max_sequence_length: None, as there are no positions; of the class.
     longest_input: None, likewise.
+    num_hidden_layers: 0, of the class.
+    model_type: None, likewise.
   """
 
   vocab_size: int
@@ -24,6 +26,12 @@ class StaticConfig:
 
   max_sequence_length = None
   longest_input = None
+  num_hidden_layers = 0
+  model_type = None
+
+  def to_dict(self):
+    """Returns the fields, {name: int}."""
+    return dataclasses.asdict(self)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -83,7 +91,7 @@ class StaticEmbeddingModel(encoder_model.Model):
   def get_config(self):
     """Returns the argument of `from_config`, in plain types."""
     return {
-      **dataclasses.asdict(self.config),
+      **self.config.to_dict(),
       "normalize": self.normalize,
       "dtype": keras.dtype_policies.serialize(self.dtype_policy),
       "name": self.name,

@@ -63,6 +63,7 @@ def of_answers(preprocessor, examples, judgement, figure):
   shown = {"picture": figure and report_page.svg(figure, "Scores")}
   if judgement is None:
     return shown
+  texts = judgement.texts or [*map(preprocessor.texts, examples)]
   is_right = np.asarray(judgement.is_right, bool)
   certainty = np.asarray(judgement.certainty, np.float64)
   order = np.argsort(-certainty, kind="stable")
@@ -73,7 +74,7 @@ def of_answers(preprocessor, examples, judgement, figure):
 
   def entry(index):
     return {
-      "texts": [_cut(text) for text in preprocessor.texts(examples[index])],
+      "texts": [*map(_cut, texts[index])],
       "gold": _cut(judgement.gold[index]),
       "found": _cut(judgement.found[index]),
       "certainty": float(certainty[index]),
@@ -82,7 +83,7 @@ def of_answers(preprocessor, examples, judgement, figure):
   return shown | {
     "measure": judgement.measure,
     "num_wrong": int(np.sum(~is_right)),
-    "num_examples": len(examples),
+    "num_examples": len(texts),
     "wrong": [*map(entry, wrong)],
     "right": [*map(entry, right)],
   }

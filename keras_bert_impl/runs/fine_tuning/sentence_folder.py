@@ -6,13 +6,14 @@ import shutil
 from absl import logging
 
 from keras_bert_impl import files, heads
-from keras_bert_impl.model_folders import run_folder, trained_models
+from keras_bert_impl.model_folders import trained_models
 from keras_bert_impl.sentences import folder_models, folders
 
 NAMES = {
   heads.ENCODER: "sentence_encoder",
   heads.SPARSE: "sparse_encoder",
   heads.LATE: "multi_vector_encoder",
+  heads.STATIC: "static_encoder",
 }
 
 
@@ -31,9 +32,8 @@ def write(run):
     model = trained_models.load(run.output_dir).model
   try:
     with files.new_folder(folder) as path:
-      folder_models.write(path, model, _texts(run))
-      run_folder.RunFolder(path).keep_model_files(
-        model.config, run.data.vocabulary, run.data.options
+      folder_models.write(
+        path, model, _texts(run), run.data.vocabulary, run.data.options
       )
   except ValueError as error:
     # The checkpoints say all that is needed here.
@@ -52,10 +52,13 @@ def _texts(run):
     "query": preprocessor.query_prompt,
     "document": preprocessor.document_prompt,
   }
+  longest = preprocessor.max_seq_length
+  if not preprocessor.frames_texts:  # A table reads texts of any length.
+    longest = texts.max_seq_length
   return dataclasses.replace(
     texts,
-    max_seq_length=preprocessor.max_seq_length,
+    max_seq_length=longest,
     do_lower_case=preprocessor.do_lower_case,
-    prompts=prompts if any(prompts.values()) else {},
+    prompts=prompts if texts.prompts or any(prompts.values()) else {},
     late=preprocessor.late,
   )

@@ -46,19 +46,15 @@ from tfrecords.labelled import (
 )
 
 # Rows and task of each kind of text vectors.
+_ROWS, _LATE_ROWS = (
+  embedding_rows.EmbeddingPreprocessor,
+  late_task.LatePreprocessor,
+)
 _OF_VECTORS = {
-  task_options.DENSE: (
-    embedding_rows.EmbeddingPreprocessor,
-    embedding_task.EmbeddingTask,
-  ),
-  task_options.SPARSE: (
-    embedding_rows.EmbeddingPreprocessor,
-    sparse_task.SparseEmbeddingTask,
-  ),
-  task_options.LATE: (
-    late_task.LatePreprocessor,
-    late_task.LateInteractionTask,
-  ),
+  task_options.DENSE: (_ROWS, embedding_task.EmbeddingTask),
+  task_options.SPARSE: (_ROWS, sparse_task.SparseEmbeddingTask),
+  task_options.LATE: (_LATE_ROWS, late_task.LateInteractionTask),
+  heads.STATIC: (_ROWS, embedding_task.StaticEmbeddingTask),
 }
 # Layers that each approach to tags reads, if none are given.
 _FEATURES = {
@@ -244,17 +240,18 @@ def of_embeddings(run, splits, options):
     folder = folders.read(run.init_checkpoint)
   known = run.described_task()
   kind = vector_options.kind(folder, known, options)
-  make_rows, task_class = _OF_VECTORS[kind]
   if kind == task_options.DENSE:
-    vectors = _vectors(run.encoder_config, folder, known, options.pooling)
+    vectors = _pooling(run.encoder_config, folder, known, options.pooling)
   else:
     vectors = vector_options.of_task(
       kind, run.encoder_config, folder, known, options
     )
+  make_rows, task_class = _OF_VECTORS[kind]
   preprocessor = make_rows(
     run.settings.max_seq_length,
     include_prompt=vectors.get("include_prompt", True),
     do_lower_case=known.get("do_lower_case", folder.texts.do_lower_case),
+    frames_texts=kind != heads.STATIC,
     **vector_options.of_rows(kind, folder, known, options),
   )
   training = splits.get("train", ())
@@ -270,14 +267,13 @@ def of_embeddings(run, splits, options):
     options.loss,
     both_ways=options.both_ways,
     margin=options.margin,
-    widths=widths(options.matryoshka_widths),
+    widths=_widths(options.matryoshka_widths),
     chunk_size=options.chunk_size,
     **vectors,
   )
   scored = [e for k, found in splits.items() if k != "train" for e in found]
-  return fine_tuning.FineTuning(
-    preprocessor, task, embedding_evaluator(scored, task.similarity)
-  )
+  evaluator = embedding_evaluator(scored, task.similarity)
+  return fine_tuning.FineTuning(preprocessor, task, evaluator)
 
 
 def embedding_evaluator(examples, similarity="cosine"):
@@ -309,7 +305,7 @@ def embedding_evaluator(examples, similarity="cosine"):
   return embedding_scores.LikenessEvaluator(similarity=similarity)
 
 
-def _vectors(config, folder, known, pooling):
+def _pooling(config, folder, known, pooling):
   """Returns the fields of `EmbeddingTask` that say what a vector is."""
   names = ("pooling", "include_prompt", "final_layers")
   found = {name: known[name] for name in names if name in known}
@@ -332,7 +328,7 @@ def _vectors(config, folder, known, pooling):
   return found
 
 
-def widths(text):
+def _widths(text):
   """Returns the widths of --matryoshka_widths, tuple of int."""
   given = [name.strip() for name in (text or "").split(",") if name.strip()]
   for width in given:

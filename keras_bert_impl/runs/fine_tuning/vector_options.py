@@ -8,10 +8,8 @@ from keras_bert_impl.runs.labelled_data import task_options
 from keras_bert_impl.sentences import modules
 from keras_bert_impl.tokenizers.graph import late_interaction
 
-_KINDS = {
-  heads.SPARSE: task_options.SPARSE,
-  heads.LATE: task_options.LATE,
-}
+# Heads of vectors that are not dense; their kinds have their names.
+_KINDS = (heads.SPARSE, heads.LATE, heads.STATIC)
 _FLOPS = ("query_flops_weight", "document_flops_weight")
 _SIZE, _SKIPLIST = "embedding_size", "skiplist_words"
 # {kind: the values that options of dense vectors may have}.
@@ -32,14 +30,15 @@ def kind(folder, known, options):
   Raises:
     ValueError: the run or folder has others; or an option is of others.
   """
-  own = _KINDS.get(known.get("head")) or _KINDS.get(folder.head)
+  found = [x for x in (known.get("head"), folder.head) if x in _KINDS]
+  own = found[0] if found else None
   chosen = options.vectors or own or task_options.DENSE
   if own and chosen != own:
     raise ValueError(
       f"vectors ({chosen!r}) must be {own}, as those of the run or folder to"
       " start from: leave the option out, or give another start."
     )
-  if chosen != task_options.DENSE:
+  if chosen in _ALLOWED:
     only = {"pooling": (None,), "matryoshka_widths": (None,)}
     for name, values in (only | _ALLOWED[chosen]).items():
       if getattr(options, name) not in values:
@@ -58,7 +57,7 @@ def kind(folder, known, options):
 
 
 def of_task(kind, config, folder, known, options):
-  """Returns the fields of the task of sparse vectors or late interaction.
+  """Returns the fields of the task of vectors that are not dense.
 
   Args:
     kind: str, as `kind` returns it.
@@ -72,6 +71,8 @@ def of_task(kind, config, folder, known, options):
   """
   if kind == task_options.SPARSE:
     return {name: getattr(options, name) for name in _FLOPS}
+  if kind == heads.STATIC:
+    return {"normalize": len(folder.modules) > 1}
   given = options.embedding_size
   found, size = {}, known.get(_SIZE)
   if size is None and folder.head == heads.LATE:

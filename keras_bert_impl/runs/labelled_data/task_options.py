@@ -264,13 +264,37 @@ class EmbeddingOptions(LateOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RerankingOptions:
-  """Options of reranking."""
+  """Options of reranking, and of the documents that an encoder finds for it.
+
+  Raises:
+    ValueError: one is out of range.
+  """
 
   ranking_loss: str = options.common(
     "listwise",
     "Loss of a query's documents: listwise (softmax over all), pairwise (each"
     " relevant one above each other) or pointwise (relevant or not).",
     choices.RANKING_LOSSES,
+  )
+  num_negatives: int = options.common(
+    7, "Negatives of each query, with --mine.", interval="[1, 1000]"
+  )
+  first_mined_rank: int = options.field(
+    1, "First rank from which negatives are taken.", interval="[1, 1000000]"
+  )
+  last_mined_rank: int = options.field(
+    50, "Last rank from which negatives are taken.", interval="[1, 1000000]"
+  )
+  mining_margin: float = options.field(
+    0.05,
+    "How far the cosine of a negative must be below that of the positive: what"
+    " is nearer may be relevant, too.",
+    interval="[-2, 2]",
+  )
+  num_candidates: int = options.common(
+    20,
+    "Documents to put in order for each query of dev_file, with --mine.",
+    interval="[1, 10000]",
   )
 
   def __post_init__(self):

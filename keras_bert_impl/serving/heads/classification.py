@@ -140,14 +140,13 @@ class MultiLabelServable(_LabelServable):
       them in the order of the model; is_cut bool [B], as of classification.
     """
     logits, is_cut = self._logits(text, text_pair)
-    probabilities = tf.sigmoid(logits)  # [B, C]
-    labels = self._labels(tf.shape(probabilities)[0])
-    found = tf.ragged.boolean_mask(labels, probabilities > 0.5)
+    labels = self._labels(tf.shape(logits)[0])  # [B, C]
+    found = tf.ragged.boolean_mask(labels, logits > 0)
     separator = example_types.LABEL_SEPARATOR
     return {
       "label": tf.strings.reduce_join(found, axis=-1, separator=separator),
       "labels": labels,
-      "probabilities": probabilities,
+      "probabilities": tf.sigmoid(logits),
       servables.IS_CUT: is_cut,
     }
 

@@ -2,12 +2,11 @@
 
 import tensorflow as tf
 
-from keras_bert_impl import heads
-from keras_bert_impl.serving import servables
+from keras_bert_impl.serving.heads import vector_servable
 from keras_bert_impl.tokenizers.graph import prompts
 
 
-class StaticServable(servables.Servable):
+class StaticServable(vector_servable.VectorServable):
   """Embeds texts by the mean of the rows of their tokens.
 
   Args:
@@ -16,43 +15,36 @@ class StaticServable(servables.Servable):
     max_seq_length: int, most tokens of a text; None: all are read.
     normalize: bool, whether vectors have length 1; None for what the model
       does.
-    prompt: str, text to put before each text.
+    do_lower_case: bool, whether to lower-case texts before the tokenizer.
+    **compression: prompt, truncate_dim and precision, as of `VectorServable`.
 
   Raises:
-    ValueError: as `Servable`.
+    ValueError: as `VectorServable`.
   """
 
-  head = heads.ENCODER
-  options = ("normalize", "prompt")
   takes_ids = False
 
   def __init__(
-    self, model, tokenizer, max_seq_length=None, normalize=None, prompt=""
+    self,
+    model,
+    tokenizer,
+    max_seq_length=None,
+    normalize=None,
+    do_lower_case=False,
+    **compression,
   ):
-    super().__init__(model, tokenizer, max_seq_length)
-    self.normalize = model.normalize if normalize is None else normalize
-    self.prompt = prompt
+    normalize = model.normalize if normalize is None else normalize
+    super().__init__(model, tokenizer, max_seq_length, normalize, **compression)
+    self.do_lower_case = do_lower_case
 
   def answer(self, text):
-    """Encodes texts [B]; returns embeddings float32 [B, D]."""
-    pieces = tokenize(self.tokenizer, text, self.prompt, self.max_seq_length)
+    """Encodes texts [B]; returns as `compress`."""
+    pieces = prompts.tokenize(
+      self.tokenizer, text, self.prompt, self.do_lower_case
+    )
     [table] = self.model_weights
-    return {"embeddings": embed(table, pieces, self.normalize)}
-
-
-def tokenize(tokenizer, texts, prompt, max_seq_length=None):
-  """Returns the ids of texts, without special tokens.
-
-  Args:
-    tokenizer: `Tokenizer`.
-    texts: string [B].
-    prompt: str or string [], text to put before each text.
-    max_seq_length: int, most tokens of a text; None for all.
-
-  Returns:
-    int32 RaggedTensor [B, (pieces)].
-  """
-  return prompts.tokenize(tokenizer, texts, prompt)[:, :max_seq_length]
+    pieces = pieces[:, : self.max_seq_length]
+    return self.compress(embed(table, pieces, self.normalize))
 
 
 def embed(table, pieces, normalize):

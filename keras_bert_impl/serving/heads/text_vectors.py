@@ -2,12 +2,13 @@
 
 from keras_bert_impl.models.heads import embedding_model
 from keras_bert_impl.serving import servables, tokens
+from keras_bert_impl.serving.heads import vector_servable
 from keras_bert_impl.tokenizers.graph import prompts
 
 TOKEN_EMBEDDINGS = "token_embeddings"
 
 
-class EncoderServable(servables.Servable):
+class EncoderServable(vector_servable.VectorServable):
   """Embeds texts: one vector for each text, or for each token.
 
   Args:
@@ -19,15 +20,16 @@ class EncoderServable(servables.Servable):
       included, of other models.
     normalize: bool, whether vectors have length 1; None for what an
       `EmbeddingModel` does, and False for other models.
-    prompt: str, text to put before each text; not for single tokens.
     do_lower_case: bool, whether to lower-case texts before the tokenizer.
+    **compression: prompt, truncate_dim and precision, as of `VectorServable`;
+      not for single tokens.
 
   Raises:
-    ValueError: as `Servable`; an unknown pooling, or "pooler" without one.
+    ValueError: as `VectorServable`; an unknown pooling, or "pooler" without
+      one.
   """
 
-  head = "encoder"
-  options = ("pooling", "normalize", "prompt")
+  options = ("pooling", *vector_servable.VectorServable.options)
 
   def __init__(
     self,
@@ -36,18 +38,16 @@ class EncoderServable(servables.Servable):
     max_seq_length,
     pooling=None,
     normalize=None,
-    prompt="",
     do_lower_case=False,
+    **compression,
   ):
     model = embedding_model.on_encoder_of(model, pooling, normalize)
-    super().__init__(model, tokenizer, max_seq_length)
-    self.prompt = prompt
+    layers = model.final_layers[-1:]
+    normalize = any(map(embedding_model.is_normalization, layers))
+    super().__init__(model, tokenizer, max_seq_length, normalize, **compression)
     self.do_lower_case = do_lower_case
     self._include_prompt = model.include_prompt
     self.pooling = ", ".join(model.pooling)
-    self.normalize = any(
-      map(embedding_model.is_normalization, model.final_layers[-1:])
-    )
 
   def definitions(self):
     """Returns as `Servable`, with a signature for the tokens."""
@@ -74,12 +74,12 @@ class EncoderServable(servables.Servable):
     """Encodes texts [B].
 
     Returns:
-      embeddings float32 [B, D]; is_cut bool [B], whether a text, with its
-      prompt, has more tokens than max_seq_length has room for.
+      as `compress`; is_cut bool [B], whether a text, with its prompt, has more
+      tokens than max_seq_length has room for.
     """
     rows, is_cut = self.encode(text)
     [embeddings] = self.outputs(rows, "embeddings")
-    return {"embeddings": embeddings, servables.IS_CUT: is_cut}
+    return self.compress(embeddings) | {servables.IS_CUT: is_cut}
 
   def embed_tokens(self, text):
     """Encodes the tokens of texts [B].
@@ -91,13 +91,6 @@ class EncoderServable(servables.Servable):
     """
     text = prompts.fold(text, self.do_lower_case)
     return tokens.answer(self, text, "embeddings", "sequence_output")
-
-  def describe(self):
-    """Returns {name: JSON value} that describes it; see `Servable`."""
-    described = super().describe()
-    if not self.prompt:
-      del described["prompt"]
-    return described
 
   def _build_model(self, model, dtype):
     """Returns the model for rows of one text."""

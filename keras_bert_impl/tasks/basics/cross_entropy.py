@@ -103,6 +103,15 @@ def padding_share(batch):
   return ops.sum(1.0 - mask), ops.sum(ops.ones_like(mask))
 
 
+def loss_metrics(task, batch, outputs):
+  """Returns {metric: (sum, count)} of each loss of a task, `NAME_loss`."""
+  denominators = task.denominators(batch)
+  return {
+    f"{name}_loss": (loss, denominators[name])
+    for name, loss in task.losses(batch, outputs).items()
+  }
+
+
 def row_weights(batch):
   """Returns float32 [B]: 1 for examples, 0 for the padding rows of a batch."""
   mask = batch[features.INPUT_MASK]  # [B, L] or, of choices, [B, choices, L]

@@ -134,7 +134,13 @@ class EmbeddingExample:
   @property
   def texts(self):
     """All of its texts, tuple of str."""
-    return (self.anchor, *self.others) if self.anchor else self.others
+    return tuple(text for _, text in self.keys)
+
+  @property
+  def keys(self):
+    """(kind, text) of each text, "query" or "document"."""
+    anchor = () if self.anchor is None else (("query", self.anchor),)
+    return (*anchor, *(("document", text) for text in self.others))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -61,6 +61,7 @@ class Judgement(NamedTuple):
     certainty: float [N], how sure the model was of its answer; of numbers, how
       far it was from the right one: mistakes are shown from the greatest on.
     measure: str, what that is.
+    texts: list of N lists of str, what was answered; None: the examples.
   """
 
   gold: list
@@ -68,6 +69,7 @@ class Judgement(NamedTuple):
   is_right: np.ndarray
   certainty: np.ndarray
   measure: str = "probability"
+  texts: list | None = None
 
 
 class BilstmTask(base.Task):

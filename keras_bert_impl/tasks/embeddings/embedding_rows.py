@@ -4,6 +4,7 @@ import dataclasses
 import zlib
 
 import numpy as np
+import tensorflow as tf
 
 from keras_bert_impl import features
 from keras_bert_impl.tasks.basics import fine_tuning
@@ -23,6 +24,7 @@ class EmbeddingPreprocessor(fine_tuning.Preprocessor):
     document_prompt: str, the same of all other texts.
     include_prompt: bool, whether a prompt is pooled too.
     do_lower_case: bool, whether texts are lower-cased before the tokenizer.
+    frames_texts: bool, whether there are special tokens around a text.
   """
 
   max_seq_length: int
@@ -30,6 +32,7 @@ class EmbeddingPreprocessor(fine_tuning.Preprocessor):
   document_prompt: str = ""
   include_prompt: bool = True
   do_lower_case: bool = False
+  frames_texts: bool = True
 
   # As of `folders.Texts`.
   late = None
@@ -59,18 +62,13 @@ class EmbeddingPreprocessor(fine_tuning.Preprocessor):
       for key in self._keys(example):
         yield rows[key] | {features.LABEL_IDS: example.score or 0.0}
 
-  @property
-  def _forms(self):
-    """What tells how an anchor is encoded, and the same of other texts."""
-    return self.query_prompt, self.document_prompt
+  def _form(self, kind):
+    """Returns what tells how a "query" or "document" is encoded."""
+    return getattr(self, f"{kind}_prompt")
 
   def _keys(self, example):
     """Returns (form, text) of each text of an example."""
-    query, document = self._forms
-    keys = [(document, text) for text in example.others]
-    if example.anchor is not None:
-      keys.insert(0, (query, example.anchor))
-    return keys
+    return [(self._form(kind), text) for kind, text in example.keys]
 
   def _rows_of(self, keys, tokenizer, counts):
     """Returns {(form, text): row} of different keys."""
@@ -86,13 +84,17 @@ class EmbeddingPreprocessor(fine_tuning.Preprocessor):
   def _encode(self, texts, prompt, tokenizer, counts):
     """Yields the rows of texts with one prompt."""
     pieces = prompts.tokenize(tokenizer, texts, prompt, self.do_lower_case)
-    batch = tokenizer.assemble(pieces, max_seq_length=self.max_seq_length)
+    room = self.max_seq_length
+    if self.frames_texts:
+      batch = tokenizer.assemble(pieces, max_seq_length=room)
+      room -= tokenizer.num_special_tokens(1)
+    else:
+      batch = _without_frame(pieces[:, :room])
     if not self.include_prompt:
       batch |= prompts.without_prompt(
         batch, tokenizer, prompt, self.max_seq_length, self.do_lower_case
       )
     lengths = np.sum(batch.pop(features.INPUT_MASK), axis=1)
-    room = self.max_seq_length - tokenizer.num_special_tokens(1)
     is_cut = pieces.row_lengths() > room
     yield from self._rows(texts, batch, lengths, is_cut, counts)
 
@@ -105,6 +107,15 @@ class EmbeddingPreprocessor(fine_tuning.Preprocessor):
     for number, text in enumerate(texts):
       row = {name: x[number, : lengths[number]] for name, x in batch.items()}
       yield row | {features.TEXT_IDS: text_id(text)}
+
+
+def _without_frame(pieces):
+  """Returns as `Tokenizer.assemble`, without special tokens."""
+  return {
+    features.INPUT_IDS: pieces.to_tensor(),
+    features.INPUT_MASK: (ones := tf.ones_like(pieces)).to_tensor(),
+    features.SEGMENT_IDS: (ones - 1).to_tensor(),
+  }
 
 
 def text_id(text):

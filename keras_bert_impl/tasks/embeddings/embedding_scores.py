@@ -57,7 +57,7 @@ class Rankings(NamedTuple):
 
   Attributes:
     queries: list of Q str.
-    documents: list of str.
+    documents: list of str; of rerankings, such a list for each query.
     order: int [Q, K], places in `documents`.
     similarities: float32 [Q, K].
     grades: list of Q {place in `documents`: grade above 0}.
@@ -106,29 +106,21 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
 
   def answers(self, examples, rows, outputs):
     """Returns the `Rankings`."""
-    queries, documents, grades, place = {}, {}, {}, 0
-    for example in examples:
-      if example.anchor is not None:
-        queries.setdefault(example.anchor, place)
-        place += 1
-      for number, text in enumerate(example.others):
-        documents.setdefault(text, place)
-        place += 1
-        if example.anchor is not None and not number and example.grade > 0:
-          known = grades.setdefault(example.anchor, {})
-          known[text] = max(example.grade, known.get(text, 0.0))
-    numbers = {text: number for number, text in enumerate(documents)}
+    keys = [key for example in examples for key in example.keys]
+    places = {key: place for place, key in enumerate(keys)}
+    grades, documents = judgements(examples)
     products = self.products(
-      outputs, [queries[text] for text in grades], [*documents.values()]
+      outputs,
+      [places["query", text] for text in grades],
+      [places["document", text] for text in documents],
     )
     order, similarities = _best(products, len(documents))
-    return Rankings(
-      [*grades],
-      [*documents],
-      order,
-      similarities,
-      [{numbers[k]: v for k, v in each.items()} for each in grades.values()],
-    )
+    numbers = {text: number for number, text in enumerate(documents)}
+    numbered = [
+      {numbers[text]: grade for text, grade in each.items()}
+      for each in grades.values()
+    ]
+    return Rankings([*grades], documents, order, similarities, numbered)
 
   def products(self, outputs, queries, documents):
     """Yields the similarities of some queries with all M documents.
@@ -165,8 +157,22 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
     return intervals.bootstrap(scores_of, values)
 
   def judge(self, examples, rows, outputs, answers, scores):
-    """Returns None: a report shows no rankings."""
-    return None
+    """Returns the `Judgement` of the first document of each query."""
+    del examples, rows, outputs, scores
+    first = answers.order[:, 0].tolist()
+    best = [max(g, key=g.get, default=None) for g in answers.grades]
+    return fine_tuning.Judgement(
+      self._texts(answers, best),
+      self._texts(answers, first),
+      answers.ranked[:, 0] > 0,
+      answers.similarities[:, 0],
+      "similarity",
+      [[query] for query in answers.queries],
+    )
+
+  def _texts(self, answers, places):
+    """Returns the document at a place of each query, list of str."""
+    return [answers.documents[place] for place in places]
 
   def write(self, examples, answers, scores, folder):
     """Writes rankings.trec: query, Q0, document, rank, similarity, run.
@@ -191,6 +197,24 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
     return {"metrics": list(self.metrics)}
 
 
+def judgements(examples):
+  """Returns what is relevant to which query, and all documents.
+
+  Args:
+    examples: list of `EmbeddingExample`.
+
+  Returns:
+    ({query: {document: grade above 0}}, list of str), in their order.
+  """
+  grades = {}
+  for example in examples:
+    if example.anchor is not None and example.grade > 0:
+      known, text = grades.setdefault(example.anchor, {}), example.others[0]
+      known[text] = max(example.grade, known.get(text, 0.0))
+  documents = dict.fromkeys(text for e in examples for text in e.others)
+  return grades, [*documents]
+
+
 def unit(vectors):
   """Returns vectors float32 [N, D] of length 1; zeros stay zeros."""
   lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -203,7 +227,8 @@ SIMILARITIES = {"cosine": unit, "dot": lambda vectors: vectors}
 
 def _compared(outputs, similarity):
   """Returns the vectors of outputs, float32 [N, D], to take products of."""
-  return SIMILARITIES[similarity](outputs[embedding_task.EMBEDDINGS])
+  vectors = np.asarray(outputs[embedding_task.EMBEDDINGS])
+  return SIMILARITIES[similarity](vectors)
 
 
 def _best(blocks, number):

@@ -57,20 +57,12 @@ class EmbeddingTask(task.Task):
   read_outputs = (EMBEDDINGS,)
 
   def build_model(self):
-    """Returns an `EmbeddingModel`."""
-    use_pooler = embedding_model.POOLER in self.pooling
-    encoder = models.make_encoder(self.config, use_pooler=use_pooler)
-    model = embedding_model.EmbeddingModel(
-      encoder,
-      tuple(self.pooling),
-      [*map(keras.saving.deserialize_keras_object, self.final_layers)],
-      self.include_prompt,
-    )
-    self.check_widths(model)
-    return model
+    """Returns the model.
 
-  def check_widths(self, model):
-    """Raises ValueError if a width is above that of the vectors of a model."""
+    Raises:
+      ValueError: a width is above that of its vectors.
+    """
+    model = self._model()
     size = model.output[EMBEDDINGS].shape[-1]
     for width in self.widths:
       if width > size:
@@ -78,6 +70,18 @@ class EmbeddingTask(task.Task):
           f"matryoshka_widths ({width}) must be at most {size}, the width of"
           " the vectors."
         )
+    return model
+
+  def _model(self):
+    """Returns the `EmbeddingModel`."""
+    use_pooler = embedding_model.POOLER in self.pooling
+    encoder = models.make_encoder(self.config, use_pooler=use_pooler)
+    return embedding_model.EmbeddingModel(
+      encoder,
+      tuple(self.pooling),
+      [*map(keras.saving.deserialize_keras_object, self.final_layers)],
+      self.include_prompt,
+    )
 
   def given_weights(self, tensors):
     """Returns the weights of a checkpoint, with those of the final layers."""
@@ -95,8 +99,7 @@ class EmbeddingTask(task.Task):
     }
 
   def metrics(self, batch, outputs):
-    """Returns the loss and the padding share of all texts."""
-    loss = self.losses(batch, outputs)[self.loss]
+    """Returns the losses and the padding share of all texts."""
     names = [
       features.of_text(features.INPUT_MASK, k) for k in range(self.num_texts)
     ]
@@ -104,10 +107,8 @@ class EmbeddingTask(task.Task):
       cross_entropy.padding_share({features.INPUT_MASK: batch[name]})
       for name in names
     ]
-    return {
-      "padding_share": tuple(map(sum, zip(*shares, strict=True))),
-      f"{self.loss}_loss": (loss, self.denominators(batch)[self.loss]),
-    }
+    share = {"padding_share": tuple(map(sum, zip(*shares, strict=True)))}
+    return share | cross_entropy.loss_metrics(self, batch, outputs)
 
   def describe(self):
     """Returns the entries of `Task` but for weights and memory."""
@@ -126,4 +127,25 @@ class EmbeddingTask(task.Task):
       ],
       batch[features.LABEL_IDS],
       cross_entropy.row_weights(batch),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class StaticEmbeddingTask(EmbeddingTask):
+  """Vectors of texts that are means of rows of a table.
+
+  Attributes:
+    config: `StaticConfig`.
+    normalize: bool, as of `StaticEmbeddingModel`.
+  """
+
+  normalize: bool = True
+
+  head = heads.STATIC
+  required_prefixes = ("",)
+
+  def _model(self):
+    """Returns the `StaticEmbeddingModel`."""
+    return models.StaticEmbeddingModel(
+      **self.config.to_dict(), normalize=self.normalize
     )

@@ -47,12 +47,8 @@ class LatePreprocessor(
     names = (features.INPUT_MASK, features.POOLING_MASK)
     return super().columns | dict.fromkeys(names, fine_tuning.Column())
 
-  @property
-  def _forms(self):
-    return (
-      (late_interaction.QUERY, self.query_prompt),
-      (late_interaction.DOCUMENT, self.document_prompt),
-    )
+  def _form(self, kind):
+    return kind, super()._form(kind)
 
   def _encode(self, texts, form, tokenizer, counts):
     batch, is_cut = self.encode(
@@ -79,8 +75,8 @@ class LateInteractionTask(embedding_task.EmbeddingTask):
   similarity = losses.MAX_SIM
   head = heads.LATE
 
-  def build_model(self):
-    """Returns a `MultiVectorEmbeddingModel`."""
+  def _model(self):
+    """Returns the `MultiVectorEmbeddingModel`."""
     return models.MultiVectorEmbeddingModel(self.config, self.embedding_size)
 
   def describe(self):

@@ -110,13 +110,8 @@ class RerankingTask(task.Task):
 
   def metrics(self, batch, outputs):
     """Returns the loss and the padding share."""
-    return {
-      "padding_share": cross_entropy.padding_share(batch),
-      f"{self.loss}_loss": (
-        self.losses(batch, outputs)[self.loss],
-        self.denominators(batch)[self.loss],
-      ),
-    }
+    share = {"padding_share": cross_entropy.padding_share(batch)}
+    return share | cross_entropy.loss_metrics(self, batch, outputs)
 
   def describe(self):
     """Returns the entries of `Task`; servers read that texts are pairs."""
@@ -153,6 +148,14 @@ class RerankingEvaluator(embedding_scores.RetrievalEvaluator):
     found = [-np.arange(len(e.documents), dtype=np.float32) for e in examples]
     return self.score(examples, rankings(examples, found))
 
+  def _texts(self, answers, places):
+    return [
+      documents[place]
+      if place is not None and place < len(documents)
+      else "(not among the documents)"
+      for documents, place in zip(answers.documents, places, strict=True)
+    ]
+
 
 def rankings(examples, scores):
   """Returns the `Rankings` of scores.
@@ -175,7 +178,8 @@ def rankings(examples, scores):
     others = enumerate(example.missing_grades, start=len(example.documents))
     grades.append(known | dict(others))
   queries = [example.query for example in examples]
-  return embedding_scores.Rankings(queries, [], order, ordered, grades)
+  documents = [example.documents for example in examples]
+  return embedding_scores.Rankings(queries, documents, order, ordered, grades)
 
 
 def _listwise(scores, grades):

@@ -29,8 +29,8 @@ class SparseEmbeddingTask(embedding_task.EmbeddingTask):
   similarity = "dot"
   head = heads.SPARSE
 
-  def build_model(self):
-    """Returns a `SparseEmbeddingModel`."""
+  def _model(self):
+    """Returns the `SparseEmbeddingModel`."""
     return models.SparseEmbeddingModel(self.config)
 
   def denominators(self, batch):
@@ -56,15 +56,15 @@ class SparseEmbeddingTask(embedding_task.EmbeddingTask):
 
   def metrics(self, batch, outputs):
     """Returns those of `EmbeddingTask`, and the mean tokens of a text."""
-    found, number = self._batch(batch, outputs), self.denominators(batch)
+    found = self._batch(batch, outputs)
+    number = self.denominators(batch)[_FLOPS]
     anchors, positives, *_ = (
       ops.sum(found.weights * ops.sum(ops.cast(v > 0, "float32"), axis=1))
       for v in found.vectors
     )
     return super().metrics(batch, outputs) | {
-      "flops_loss": (self.losses(batch, outputs)[_FLOPS], number[_FLOPS]),
-      "query_tokens": (anchors, number[_FLOPS]),
-      "document_tokens": (positives, number[_FLOPS]),
+      "query_tokens": (anchors, number),
+      "document_tokens": (positives, number),
     }
 
   def describe(self):

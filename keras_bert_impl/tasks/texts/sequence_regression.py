@@ -55,10 +55,5 @@ class SequenceRegressionTask(fine_tuning.BilstmTask):
 
   def metrics(self, batch, outputs):
     """Returns the mean squared error and the padding share."""
-    return {
-      "padding_share": cross_entropy.padding_share(batch),
-      "label_loss": (
-        self.losses(batch, outputs)["label"],
-        self.denominators(batch)["label"],
-      ),
-    }
+    share = {"padding_share": cross_entropy.padding_share(batch)}
+    return share | cross_entropy.loss_metrics(self, batch, outputs)

@@ -217,6 +217,11 @@ def embed(text):
   return {"embeddings": [1.0, 0.0] if len(text) > 5 else [0.0, 1.0]}
 
 
+def weigh(text):
+  """Two tokens, and the padding of a longer answer."""
+  return {"tokens": ["cat", text, ""], "weights": [2.0, 0.5, 0.0]}
+
+
 def detect(text):
   """Words with an "x" are the replaced ones."""
   words = text.split()
@@ -269,6 +274,7 @@ HEADS = {
   "token_classification": lambda: {"serving_default": _of_rows(find_names)},
   "fill_mask": fill_mask,
   "encoder": lambda: {"serving_default": _of_rows(embed)},
+  "sparse": lambda: {"serving_default": _of_rows(weigh)},
   "replaced_tokens": lambda: {"serving_default": _of_rows(detect)},
   "plain": plain,
 }

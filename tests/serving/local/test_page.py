@@ -284,8 +284,6 @@ def test_replaced_tokens_are_the_hotter_the_likelier(page):
 @pytest.mark.parametrize(
   ("head", "values", "number"),
   [
-    ("encoder", {"text": "a long text", "other": "another long one"}, "1.000"),
-    ("encoder", {"text": "a long text", "other": "short"}, "0.000"),
     ("regression", {"text": "고양이"}, "3"),
     ("pair_regression", {"text": "고양이", "text_pair": "집"}, "2"),
   ],
@@ -294,6 +292,47 @@ def test_a_number_is_shown(page, head, values, number):
   page.open(head)
   page.run(**values)
   assert page.find("#result .number").text == number
+
+
+def test_the_nearest_lines_are_found_and_encoded_once(page, tmp_path):
+  page.open("encoder")
+  page.run(text="집", lines="a long text\nshort\n\n고양이가 앉았다")
+  assert list(page.bars().items()) == [
+    ("short", "100.0 %"),
+    ("a long text", "0.0 %"),
+    ("고양이가 앉았다", "0.0 %"),
+  ]
+  assert page.num_requests() == 2  # the lines, and the query
+  page.run(text="another query")
+  assert list(page.bars())[-1] == "short"
+  assert page.num_requests() == 3
+  path = tmp_path / "lines.txt"
+  path.write_text("".join(f"line {i}\n" for i in range(70)), encoding="utf-8")
+  page.find("input[type=file]").send_keys(str(path))
+  page.wait(
+    lambda: "line 69" in page.find("#field-lines").get_property("value")
+  )
+  page.run(text="a query")
+  assert len(page.bars()) == 20
+  assert "Texts searched: 70." in page.find("#result").text
+  assert page.num_requests() == 3 + 3 + 1
+
+
+def test_bits_are_compared_by_those_that_are_the_same(driver):
+  served = stand_ins.Served("encoder", {"precision": "binary"})
+  with local_server.running(served) as url:
+    page = Page(driver, {"encoder": url})
+    page.open("encoder")
+    page.run(text="집", lines="a long text\nshort")
+    # Bytes 0 and 1 in another order: two bits of 16 differ.
+    assert page.bars() == {"short": "100.0 %", "a long text": "75.0 %"}
+
+
+def test_weights_of_tokens_are_beside_the_largest(page):
+  page.open("sparse")
+  page.run(text="고양이")
+  assert page.bars() == {"cat": "100.0 %", "고양이": "25.0 %"}
+  assert "Tokens with a weight: 2." in page.find("#result").text
 
 
 def test_choices_are_one_a_line(page):
@@ -413,12 +452,13 @@ def test_the_request_under_the_form_is_the_one_that_is_sent(page):
 
 TITLES = {
   "classification_of_pairs": "Classification",
+  "multi_label": "Classification",
   "regression": "Regression",
   "multiple_choice": "Multiple choice",
   "question_answering": "Question answering",
   "token_classification": "Named entities",
   "fill_mask": "Masked words",
-  "encoder": "Similarity of two texts",
+  "encoder": "Search",
   "replaced_tokens": "Replaced tokens",
 }
 

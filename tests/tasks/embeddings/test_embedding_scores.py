@@ -68,6 +68,12 @@ def test_dot_products_rank_by_length_too():
   found = evaluator.answers(examples, None, outputs)
   assert found.order.tolist() == [[1, 0], [1, 0]]
   assert found.similarities.tolist() == [[3, 1], [3, 1]]
+  # For the report: what was found first, beside what was to be found.
+  shown = evaluator.judge(examples, None, outputs, found, {})
+  assert shown.texts == [["q1"], ["q2"]]
+  assert (shown.gold, shown.found) == (["near", "far"], ["far", "far"])
+  assert shown.is_right.tolist() == [False, True]
+  assert shown.certainty.tolist() == [3, 3]
   pairs = [example("a", "b", score=s) for s in (1.0, 2.0)]
   evaluator = embedding_scores.LikenessEvaluator(similarity="dot")
   assert evaluator.answers(pairs, None, outputs).tolist() == [1, 3]

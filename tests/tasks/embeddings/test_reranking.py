@@ -82,5 +82,9 @@ def test_documents_that_are_missing_count_as_not_found():
   assert answers.order.tolist() == [[2, 3, 4, 1, 0], [3, 2, 1, 0, -1]]
   scores = evaluator.score(examples, answers)
   assert scores == {"mrr@10": (1 + 1 / 4) / 2, "recall@1": 0.25}
+  shown = evaluator.judge(examples, None, None, answers, scores)
+  assert shown.is_right.tolist() == [True, False]
+  assert shown.found == [e.documents[k] for e, k in zip(examples, (2, 3))]
+  assert shown.gold[1] == examples[1].documents[0]
   # As they were given: the third is relevant, and the first.
   assert evaluator.baselines(examples)["mrr@10"] == (1 / 3 + 1) / 2

@@ -9,6 +9,9 @@ const DEFAULT_SIGNATURE = "serving_default";
 const TEXT_SIGNATURE = "text";
 // Vectors make long replies; more than this nobody reads.
 const MOST_JSON = 20000;
+// A search shows so many texts, and encodes so many at once.
+const MOST_FOUND = 20;
+const ROWS_AT_ONCE = 32;
 const MASK = "[MASK]";
 const byId = (id) => document.getElementById(id);
 
@@ -85,6 +88,18 @@ function hues(labels) {
 function tint(node, hue) {
   node.style.background = `hsl(${hue} 70% var(--lightness))`;
   return node;
+}
+
+// {text: its vector}, of the model of this page.
+const vectorOf = new Map();
+
+// The numbers of a vector. Bytes of bits, as exports with --precision=binary
+// have them, become 1 and -1, whose cosine counts the bits that are the same.
+function numbersOf({ embeddings }, { precision }) {
+  if (precision !== "binary") return embeddings;
+  return embeddings.flatMap((byte) =>
+    firstOf(8, (bit) => ((byte >> (7 - bit)) & 1 ? 1 : -1)),
+  );
 }
 
 // --- What each head asks for and shows -------------------------------------
@@ -357,28 +372,79 @@ const HEADS = [
     },
   },
   {
-    title: "Similarity of two texts",
+    title: "Search",
     outputs: ["embeddings"],
     fields: {
-      text: { label: "First text" },
-      other: { label: "Second text" },
+      text: { label: "Query", isLine: true },
+      lines: { label: "Texts to search, one a line", isList: true, isFile: true },
     },
     examples: [
-      { text: "A man is playing a guitar.", other: "Someone makes music." },
-      { text: "How do I reset my password?", other: "I forgot my login." },
-      { text: "The bank raised its rates.", other: "We sat on the river bank." },
-      { text: "오늘 날씨가 좋다.", other: "하늘이 맑다." },
+      {
+        text: "How do I reset my password?",
+        lines:
+          "I forgot my login.\nThe bank raised its rates.\n" +
+          "A man is playing a guitar.\nOpening hours are on the door.",
+      },
+      {
+        text: "Someone makes music.",
+        lines:
+          "A man is playing a guitar.\nWe sat on the river bank.\n" +
+          "Bread is sold until noon.",
+      },
+      {
+        text: "비밀번호를 잊어버렸어요",
+        lines:
+          "로그인 정보를 다시 받는 방법\n오늘은 하늘이 맑다.\n" +
+          "은행이 금리를 올렸다.",
+      },
     ],
-    // Two rows of the one input.
-    inputs: (values) => ({ text: [values.text, values.other] }),
-    show(row, values, rows) {
-      const [first, second] = rows.map((r) => r.embeddings);
-      const similarity = cosine(first, second);
+    // Lines keep their vectors, so that the next query is one short request.
+    inputs: ({ text }) => ({ text: [text] }),
+    async prepare({ lines }, information, encode, tell) {
+      const unknown = [...new Set(lines)].filter((x) => !vectorOf.has(x));
+      for (let i = 0; i < unknown.length; i += ROWS_AT_ONCE) {
+        tell(`Encoding ${i + 1} of ${unknown.length}…`);
+        const texts = unknown.slice(i, i + ROWS_AT_ONCE);
+        const rows = await encode({ text: texts });
+        rows.forEach((row, j) =>
+          vectorOf.set(texts[j], numbersOf(row, information)),
+        );
+      }
+    },
+    show(row, { lines }, rows, information) {
+      const query = numbersOf(row, information);
+      const found = lines.map((x) => [x, cosine(query, vectorOf.get(x))]);
+      found.sort((a, b) => b[1] - a[1]);
       return [
-        heading("Cosine similarity"),
-        element("p", { class: "number" }, similarity.toFixed(3)),
-        bars([["similarity", similarity]]),
-        note(`Vectors of ${first.length} numbers.`),
+        heading("Nearest texts"),
+        bars(found.slice(0, MOST_FOUND)),
+        note(
+          `Cosines of vectors of ${query.length} numbers. Texts searched: ` +
+            `${lines.length}.`,
+        ),
+      ];
+    },
+  },
+  {
+    title: "Sparse vector",
+    outputs: ["tokens", "weights"],
+    fields: { text: { label: "Text" } },
+    examples: [
+      { text: "How do I reset my password?" },
+      { text: "A man is playing a guitar." },
+      { text: "오늘 날씨가 좋다." },
+    ],
+    show(row) {
+      const weights = row.weights.filter((weight) => weight > 0);
+      const most = weights[0];
+      return [
+        heading("Weights, as shares of the largest"),
+        bars(
+          weights
+            .slice(0, MOST_FOUND)
+            .map((weight, i) => [row.tokens[i], weight / most]),
+        ),
+        note(`Tokens with a weight: ${weights.length}.`),
       ];
     },
   },
@@ -525,6 +591,7 @@ function start(model, signature, named) {
     byId("fields").append(
       element("label", { for: `field-${name}` }, field.label),
       field.input,
+      ...(field.isFile ? [filePicker(field.input)] : []),
     );
   }
 
@@ -543,6 +610,12 @@ function start(model, signature, named) {
           Object.entries(current).map(([name, value]) => [name, [value]]),
         );
     return JSON.stringify({ ...named, inputs });
+  };
+
+  const encode = async (inputs) => {
+    const body = JSON.stringify({ ...named, inputs });
+    const reply = await ask(path, { method: "POST", body });
+    return rowsOf(reply.outputs, outputNames);
   };
 
   const showCurl = () => {
@@ -568,7 +641,13 @@ function start(model, signature, named) {
     let message = "";
     let reply;
     let duration;
+    // An older run stops where a newer one was started.
+    const tell = (text) => {
+      if (number !== latest) throw new Error("Stopped.");
+      byId("progress").textContent = text;
+    };
     try {
+      await head.prepare?.(current, model.information, encode, tell);
       const began = performance.now();
       reply = await ask(path, { method: "POST", body: body(current) });
       duration = performance.now() - began;
@@ -627,6 +706,17 @@ function fieldsOf(head, inputNames) {
     fields[name] = { ...field, input };
   }
   return fields;
+}
+
+// A button that puts the text of a file into a field.
+function filePicker(field) {
+  const picker = element("input", { type: "file", "aria-label": "Open a file" });
+  picker.addEventListener("change", async () => {
+    if (picker.files.length === 0) return;
+    field.value = await picker.files[0].text();
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  return picker;
 }
 
 function onKey(event) {

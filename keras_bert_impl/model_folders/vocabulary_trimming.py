@@ -1,0 +1,88 @@
+"""Trims a checkpoint's vocabulary to the tokens of a corpus."""
+
+import dataclasses
+import itertools
+import os
+
+import numpy as np
+
+from keras_bert_impl import files, tokenizers
+from keras_bert_impl.checkpoints import extension
+from keras_bert_impl.tokenizers.formats import (
+  tokenizer_json_trimming,
+  tokenizer_json_writing,
+  vocabularies,
+  vocabulary_files,
+)
+from tfrecords.text import sources
+
+_SENTENCES = 1000  # that the tokenizer is given at once
+
+
+def trim(corpus, source, folder, tensors, description):
+  """Writes the trimmed vocabulary; returns tensors and configuration for it.
+
+  Texts of the corpus keep their tokens, which get other ids: that is checked
+  for each of them. Other texts may fall into smaller pieces, or [UNK].
+
+  Args:
+    corpus: list of str, as of `sources.iter_documents`.
+    source: str, folder of the checkpoint, with its vocabulary.
+    folder: str, where tokenizer.json and its options are written.
+    tensors: mapping of names -> arrays, with `shapes`.
+    description: `description.Description`.
+
+  Returns:
+    (tensors, description, number of tokens left out).
+
+  Raises:
+    FileNotFoundError: no corpus, or no vocabulary.
+    ValueError: the corpus is no text, or the vocabulary cannot be trimmed so
+      that texts keep their tokens.
+  """
+  old = tokenizers.load(source, description.config.model_type)
+  vocabulary = old.vocabulary
+  used = np.zeros(vocabulary.size, bool)
+  for batch in _batches(corpus):
+    used[old.tokenize(batch).flat_values.numpy()] = True
+  used[[*vocabulary.special_ids]] = True
+  path = os.path.join(folder, vocabulary_files.TOKENIZER_JSON)
+  content = tokenizer_json_writing.content(vocabulary, old.options)
+  if isinstance(content, bytes):
+    content = content.decode("utf-8")
+  values = vocabulary_files.parse_tokenizer_json(content.encode(), path)
+  kept = tokenizer_json_trimming.needed(
+    values, {*np.flatnonzero(used).tolist()}
+  )
+  files.write_json(path, tokenizer_json_trimming.trimmed(values, kept))
+  trimmed = vocabularies.Vocabulary.load(path)
+  tokenizer_json_writing.save(folder, trimmed, old.options)
+  _check(corpus, old, tokenizers.load(path), kept)
+  config = dataclasses.replace(description.config, vocab_size=len(kept))
+  return (
+    extension.select(tensors, kept),
+    dataclasses.replace(description, config=config),
+    vocabulary.size - len(kept),
+  )
+
+
+def _batches(corpus):
+  """Yields lists of the sentences of a corpus."""
+  documents = sources.iter_documents(corpus)
+  sentences = itertools.chain.from_iterable(documents)
+  while batch := list(itertools.islice(sentences, _SENTENCES)):
+    yield batch
+
+
+def _check(corpus, old, new, kept):
+  """Raises ValueError if a sentence has other tokens now."""
+  new_ids = np.full(old.vocabulary.size, -1)
+  new_ids[kept] = np.arange(len(kept))
+  for batch in _batches(corpus):
+    before, after = old.tokenize(batch).to_list(), new.tokenize(batch).to_list()
+    for sentence, ids, found in zip(batch, before, after, strict=True):
+      if new_ids[ids].tolist() != found:
+        raise ValueError(
+          f"{old.vocabulary.origin} cannot be trimmed: as a tokenizer.json it"
+          f" has other tokens for {sentence[:60]!r}."
+        )
