@@ -55,6 +55,9 @@ if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
     merge_lora as merge_lora,
     save_lora as save_lora,
   )
+  from keras_bert_impl.estimators.multi_vector_encoder import (
+    MultiVectorEncoder as MultiVectorEncoder,
+  )
   from keras_bert_impl.estimators.sentence_encoder import (
     SentenceEncoder as SentenceEncoder,
   )
@@ -94,6 +97,10 @@ _NAMES = {
   "EncoderConfig": ("configs", "EncoderConfig"),
   "Experiment": ("training.experiment", "Experiment"),
   "FillMask": ("estimators.fill_mask", "FillMask"),
+  "MultiVectorEncoder": (
+    "estimators.multi_vector_encoder",
+    "MultiVectorEncoder",
+  ),
   "QuestionAnswerer": ("estimators.question_answerer", "QuestionAnswerer"),
   "Reranker": ("estimators.reranker", "Reranker"),
   "SentenceEncoder": ("estimators.sentence_encoder", "SentenceEncoder"),

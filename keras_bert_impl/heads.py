@@ -18,6 +18,8 @@ REPLACED_TOKENS = "replaced_tokens"
 ENCODER = "encoder"
 # The head that fills masks, used for sparse vectors of texts; stored as that.
 SPARSE = "sparse"
+# Vectors of tokens, ColBERT; stored as an encoder and one matrix.
+LATE = "late"
 # A table of vectors of tokens, which is served as an encoder.
 STATIC = "static"
 # Several of these on one encoder.
@@ -90,4 +92,4 @@ CLASSIFIERS = (
 # {head that is only stored: the head that a model with it is used as}.
 USES = {PRETRAINING: FILL_MASK, ANSWER_BEAM: QUESTION_ANSWERING}
 # Heads that a SavedModel can be made of.
-SERVED = (*(name for name in HEADS if name not in USES), SPARSE)
+SERVED = (*(name for name in HEADS if name not in USES), SPARSE, LATE)

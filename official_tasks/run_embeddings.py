@@ -9,14 +9,15 @@ r"""Trains an encoder of texts: vectors are near where texts belong together.
     ... --train_file=train-v1.1.json --dev_file=dev-v1.1.json
     ... --train_file=lines.txt --columns=text   SimCSE: each text with itself
     ... --vectors=sparse --init_checkpoint=bert-base-uncased          SPLADE
+    ... --vectors=late --max_seq_length=180     ColBERT: a vector of each token
     ... --train_batch_size=1024 --chunk_size=32  large batches, little memory
 
 A file is a table with a column for each text (the anchor, its positive, any
 negatives), or has the labels of NLI, of which triplets are made; SQuAD's JSON;
 or a folder of BEIR. Scores of --dev_file are those of retrieval or, of pairs
 with scores, their rank correlation with the similarities. Writes checkpoints,
-results.json, report.html, and sentence_encoder/ or sparse_encoder/, a folder of
-sentence-transformers.
+results.json, report.html, and sentence_encoder/, sparse_encoder/ or
+multi_vector_encoder/, a folder of sentence-transformers or PyLate.
 """
 
 import dataclasses

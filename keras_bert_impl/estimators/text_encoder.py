@@ -15,7 +15,11 @@ from keras_bert_impl.serving.heads import servables_of_heads
 from keras_bert_impl.tokenizers.graph import prompts
 
 # The classes of other vectors than dense ones.
-_CLASSES = {heads.SPARSE: "kb.SparseEncoder", heads.STATIC: "kb.StaticEncoder"}
+_CLASSES = {
+  heads.SPARSE: "kb.SparseEncoder",
+  heads.STATIC: "kb.StaticEncoder",
+  heads.LATE: "kb.MultiVectorEncoder",
+}
 _START = "start"  # in the folder of a run, what it begins with
 
 
@@ -44,7 +48,7 @@ class TextEncoder:
     ("pooling", "vectors"),
     "is the model's own: make another encoder, with"
     " kb.EmbeddingModel(encoder.model.encoder, pooling) or of the class"
-    " kb.SparseEncoder.",
+    " kb.SparseEncoder or kb.MultiVectorEncoder.",
   )
 
   def __init__(self, model, tokenizer, texts=None):
@@ -158,7 +162,9 @@ class TextEncoder:
       ours[name].assign(new[name])
     self.results = trainer.results
     prompts = self.texts.prompts | trained.texts.prompts
-    self.texts = dataclasses.replace(self.texts, prompts=prompts)
+    self.texts = dataclasses.replace(
+      self.texts, prompts=prompts, late=trained.texts.late
+    )
     return history
 
   def evaluate(self, data, targets=None, corpus=None, batch_size=32, **columns):
@@ -188,18 +194,16 @@ class TextEncoder:
     found = {}
     for kind in dict.fromkeys(kind for kind, _ in keys):
       texts = [*dict.fromkeys(text for own, text in keys if own == kind)]
-      prompt = self.texts.prompts.get(kind, "")
-      vectors = self.vectors(texts, prompt, batch_size)
+      vectors = self._vectors_of(kind, texts, batch_size)
       found |= {(kind, text): v for text, v in zip(texts, vectors, strict=True)}
-    outputs = {"embeddings": np.stack([found[key] for key in keys])}
+    outputs = {"embeddings": [found[key] for key in keys]}
     answers = evaluator.answers(examples, None, outputs)
     return evaluator.score(examples, answers)
 
   def servable(self, **options):
     """Returns the `Servable` for `kb.export`, with the default prompt.
 
-    Args:
-      **options: of it: prompt, top_k, truncate_dim or precision="int8".
+    Its options, such as prompt, top_k or precision="int8", are taken too.
     """
     return servables_of_heads.of_model(self.model, self.head)(
       self.model,
@@ -221,6 +225,10 @@ class TextEncoder:
     vocabulary, options = self.tokenizer.vocabulary, self.tokenizer.options
     with files.new_folder(path) as folder:
       folder_models.write(folder, self.model, self.texts, vocabulary, options)
+
+  def _vectors_of(self, kind, texts, batch_size):
+    """Returns the vectors of texts that are all "query" or "document"."""
+    return self.vectors(texts, self.texts.prompts.get(kind, ""), batch_size)
 
   def _embed_batch(self, sentences, prompt):
     """Returns the vectors float32 [B, D] of string [B], in graph ops."""

@@ -10,10 +10,14 @@ NAME = "task.json"
 _NONE = type(None)
 _TYPES = {
   "approach": str,
+  "attend_to_expansion_tokens": bool,
   "bilstm_width": (int, _NONE),
   "context": str,
   "do_lower_case": bool,
+  "do_query_expansion": bool,
   "doc_stride": (int, _NONE),
+  "document_prefix": str,
+  "embedding_size": int,
   "end_n_top": int,
   "features": (str, _NONE),
   "final_layers": list,
@@ -26,6 +30,9 @@ _TYPES = {
   "metrics": list,
   "num_choices": int,
   "pooling": list,
+  "query_length": int,
+  "query_prefix": str,
+  "skiplist_words": list,
   "start_n_top": int,
   "tag_scheme": str,
   "tasks": dict,
@@ -45,6 +52,7 @@ _NAMED = (
 # Sizes that a model or its windows are made of.
 _INTERVALS = {
   "bilstm_width": options.WIDTHS,
+  "embedding_size": options.WIDTHS,
   "end_n_top": "[1, 10000]",
   "lstm_width": options.WIDTHS,
   "max_query_length": options.SEQ_LENGTHS,
@@ -75,7 +83,7 @@ def read(folder):
 
 def _check(task, path):
   """Checks the values of a task file, whose types are right."""
-  for name in ("labels", "metrics"):
+  for name in ("labels", "metrics", "skiplist_words"):
     for value in task.get(name) or ():
       files.check_type(value, str, f"each of {name} in {path}")
   if task.get("head") in _NAMED and not task.get("labels", True):

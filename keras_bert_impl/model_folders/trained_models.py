@@ -18,6 +18,7 @@ with epy.lazy_imports():
   from keras_bert_impl.sentences import folder_models, folders
   from keras_bert_impl.tasks import fine_tuning_tasks
   from keras_bert_impl.tasks.answers import question_answering_scores
+  from keras_bert_impl.tokenizers.graph import late_interaction
   from keras_bert_impl.training import run_results
 
 # Flags of a run that its model is used with, and their types.
@@ -138,6 +139,11 @@ def _load_sentence_encoder(folder, head):
     "prompt": texts.prompt(),
     "do_lower_case": texts.do_lower_case,
   }
+  if texts.late is not None:
+    recorded |= vars(texts.late) | {
+      f"{kind}_prompt": texts.prompts.get(kind, "")
+      for kind in late_interaction.KINDS
+    }
   return TrainedModel(model, head, folder.transformer, recorded)
 
 

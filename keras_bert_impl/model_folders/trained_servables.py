@@ -65,7 +65,11 @@ def _arguments(chosen, trained, servable_class):
   takes = inspect.signature(servable_class).parameters
   recorded = {
     name: trained.recorded[name]
-    for name in (*known, *takes.keys() & _OF_TRAINING)
+    for name in (
+      *known,
+      *servable_class.recorded,
+      *takes.keys() & _OF_TRAINING,
+    )
     if trained.recorded.get(name) is not None
   }
   arguments = recorded | given

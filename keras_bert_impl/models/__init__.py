@@ -12,6 +12,9 @@ from keras_bert_impl.models.encoders.xlnet_encoder import XLNetEncoder
 from keras_bert_impl.models.heads.answer_beam import AnswerBeam
 from keras_bert_impl.models.heads.embedding_model import EmbeddingModel
 from keras_bert_impl.models.heads.feature_models import FeatureTagger
+from keras_bert_impl.models.heads.multi_vector_embedding_model import (
+  MultiVectorEmbeddingModel,
+)
 from keras_bert_impl.models.heads.sparse_embedding_model import (
   SparseEmbeddingModel,
 )
@@ -54,6 +57,7 @@ __all__ = [
   "MaskedLanguageModel",
   "Model",
   "MultiTaskClassifier",
+  "MultiVectorEmbeddingModel",
   "MultipleChoice",
   "PermutationLanguageModel",
   "PermutationPretrainingModel",

@@ -3,12 +3,15 @@
 import dataclasses
 
 from keras_bert_impl import heads, models
-from keras_bert_impl.checkpoints import reading, writing
+from keras_bert_impl.checkpoints import assignment, reading, writing
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.checkpoints.formats import safetensors_format
 from keras_bert_impl.checkpoints.naming import mappings
 from keras_bert_impl.models import checkpoint_loading
-from keras_bert_impl.models.heads import embedding_model
+from keras_bert_impl.models.heads import (
+  embedding_model,
+  multi_vector_embedding_model,
+)
 from keras_bert_impl.sentences import folders, modules, static_folders
 from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
 
@@ -17,7 +20,8 @@ def load(folder, dtype=None):
   """Returns the model of a `folders.Folder`, with its weights.
 
   Returns:
-    `EmbeddingModel`, `SparseEmbeddingModel` or `StaticEmbeddingModel`.
+    `EmbeddingModel`, `SparseEmbeddingModel`, `MultiVectorEmbeddingModel` or
+    `StaticEmbeddingModel`.
 
   Raises:
     FileNotFoundError: weights are missing.
@@ -25,6 +29,8 @@ def load(folder, dtype=None):
   """
   if folder.head == heads.SPARSE:
     return load_sparse(folder, dtype)
+  if folder.head == heads.LATE:
+    return load_late(folder, dtype)
   if folder.head == heads.STATIC:
     table, *others = folder.modules
     return static_folders.load(table, bool(others), dtype)
@@ -59,6 +65,33 @@ def load_sparse(folder, dtype=None):
     )
   described = dataclasses.replace(described, head=heads.SPARSE)
   model, _ = checkpoint_loading.load(checkpoint, described, dtype=dtype)
+  return model
+
+
+def load_late(folder, dtype=None):
+  """Returns the `MultiVectorEmbeddingModel` of a folder or any checkpoint.
+
+  Args:
+    folder: `folders.Folder`.
+    dtype: as `TransformerEncoder`.
+
+  Raises:
+    ValueError: as `load`. A warning says where there is no projection.
+  """
+  if folder.head != heads.LATE:
+    return models.MultiVectorEmbeddingModel.from_checkpoint(
+      folder.transformer, dtype
+    )
+  checkpoint = reading.open_checkpoint(folder.transformer)
+  config = checkpoint.described().config
+  kernel = modules.read_projection(*folder.modules, config.hidden_size)
+  model = models.MultiVectorEmbeddingModel(config, kernel.shape[1], dtype)
+  own = {multi_vector_embedding_model.PROJECTION: kernel}
+  assignment.assign(
+    {weight.path: weight for weight in model.weights},
+    mappings.completed(checkpoint.tensors, own),
+    checkpoint.path,
+  )
   return model
 
 
@@ -98,4 +131,6 @@ def _write_encoder(path, model):
     described,
     safetensors_format.MAX_SHARD_SIZE,
   )
+  if heads.LATE in model.heads:
+    return modules.write_projection(path, model)
   return modules.write_splade(path) if is_sparse else modules.write(path, model)

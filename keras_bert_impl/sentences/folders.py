@@ -5,6 +5,7 @@
   sentence_bert_config.json          beside the transformer: its texts
   1_Pooling/, 2_Dense/, ...          see `modules`
   1_SpladePooling/                   of sparse vectors
+  1_Dense/                           of late interaction, as PyLate writes it
   0_StaticEmbedding/                 a table in place of the transformer
 
 The transformer is in the folder itself or, of old versions, in 0_Transformer;
@@ -18,6 +19,7 @@ import pathlib
 from keras_bert_impl import files, heads
 from keras_bert_impl.checkpoints import hub
 from keras_bert_impl.tokenizers.formats import vocabulary_files
+from keras_bert_impl.tokenizers.graph import late_interaction
 
 MODULES_FILE = "modules.json"
 _SETTINGS_FILE = "config_sentence_transformers.json"
@@ -38,12 +40,25 @@ _PACKAGE = "sentence_transformers"
 # The module in which all versions find their classes.
 _CLASS = "sentence_transformers.models.{}"
 _SPARSE_CLASS = "sentence_transformers.sparse_encoder.models.{}"
-# Of dense vectors, and of sparse ones.
-_ENCODERS = ("SentenceTransformer", None), ("SparseEncoder", None)
+# PyLate's, which sentence-transformers reads too.
+_LATE_CLASS = "pylate.models.Dense.Dense"
+# {kind of vectors: what model_type may be}.
+_ENCODERS = {
+  heads.ENCODER: ("SentenceTransformer", None),
+  heads.SPARSE: ("SparseEncoder", None),
+  heads.LATE: ("ColBERT", None),
+}
 _TASKS = ("feature-extraction", None), ("fill-mask", None)
 # {module after which the others come: what they make}.
-_HEADS = {SPLADE_POOLING: heads.SPARSE, STATIC: heads.STATIC}
+_HEADS = {
+  SPLADE_POOLING: heads.SPARSE,
+  STATIC: heads.STATIC,
+  DENSE: heads.LATE,
+}
 _PROMPTS = ("prompts", "default_prompt_name")
+# PyLate's defaults, where a folder does not say.
+_PREFIXES = {"query_prefix": "[Q] ", "document_prefix": "[D] "}
+_DOCUMENT_LENGTH = 180
 _NONE = type(None)
 _NUMBER = (int, float, _NONE)
 
@@ -73,12 +88,14 @@ class Texts:
     prompts: {name: str}, texts to put before a text.
     default_prompt_name: str, the prompt of a text for which none is chosen; or
       None.
+    late: `LateInteraction`, of such a model; or None.
   """
 
   max_seq_length: int | None = None
   do_lower_case: bool = False
   prompts: dict = dataclasses.field(default_factory=dict)
   default_prompt_name: str | None = None
+  late: late_interaction.LateInteraction | None = None
 
   def prompt(self, name=None):
     """Returns the prompt of a name, or the default one; "" without.
@@ -187,7 +204,7 @@ def read(path):
     texts = Texts(limit, False, *_read_prompts(path))
   else:
     found = Folder(transformer.path, tuple(modules))
-    texts = _read_texts(path, transformer, found.head == heads.SPARSE)
+    texts = _read_texts(path, transformer, found.head)
   return dataclasses.replace(found, texts=texts)
 
 
@@ -201,21 +218,23 @@ def write(folder, modules, texts):
     texts: `Texts`.
   """
   head = _head(modules)
-  is_sparse = head == heads.SPARSE
   if head != heads.STATIC:
-    first = MLM_TRANSFORMER if is_sparse else TRANSFORMER
+    first = MLM_TRANSFORMER if head == heads.SPARSE else TRANSFORMER
     modules = (Module(first, folder), *modules)
     path = os.path.join(folder, _TEXTS_FILES.format("bert"))
     _write_fields(path, texts, ("max_seq_length", "do_lower_case"))
-  of_sparse = {"model_type": _ENCODERS[1][0]} if is_sparse else {}
+  named = head in (heads.SPARSE, heads.LATE)
+  kind = {"model_type": _ENCODERS[head][0]} if named else {}
   path = os.path.join(folder, _SETTINGS_FILE)
-  _write_fields(path, texts, _PROMPTS, **of_sparse)
+  _write_fields(path, texts, _PROMPTS, **kind, **_late_settings(texts))
+  class_names = {DENSE: _LATE_CLASS} if head == heads.LATE else {}
+  usual = _SPARSE_CLASS if head == heads.SPARSE else _CLASS
   listed = [
     {
       "idx": index,
       "name": str(index),
       "path": os.path.relpath(module.path, folder).removeprefix("."),
-      "type": (_SPARSE_CLASS if is_sparse else _CLASS).format(module.kind),
+      "type": class_names.get(module.kind, usual).format(module.kind),
     }
     for index, module in enumerate(modules)
   ]
@@ -245,7 +264,8 @@ def _read_modules(folder):
     type_name = files.field(values, "type", str, place)
     # The module in which a class is differs between versions.
     package, *_, kind = type_name.split(".")
-    if package != _PACKAGE or kind not in _KNOWN:
+    is_known = package == _PACKAGE and kind in _KNOWN
+    if not is_known and type_name != _LATE_CLASS:
       raise ValueError(
         f"type ({type_name!r}) of {place} is not supported: a model must be"
         f" made of {', '.join(_KNOWN)}, each of {_PACKAGE}."
@@ -269,27 +289,28 @@ def _check_order(folder, modules):
   path = os.path.join(folder, MODULES_FILE)
   kinds = [module.kind for module in modules]
   is_dense = kinds[:2] == [TRANSFORMER, POOLING]
-  is_sparse = kinds[1:] == [SPLADE_POOLING] and "Transformer" in kinds[0]
+  is_other = kinds[1:] in ([SPLADE_POOLING], [DENSE])
+  is_other = is_other and kinds[0].endswith(TRANSFORMER)
   is_static = kinds in ([STATIC], [STATIC, NORMALIZE])
   is_dense &= {*kinds[2:]} <= {DENSE, NORMALIZE}
-  if not (is_dense or is_sparse or is_static):
+  if not (is_dense or is_other or is_static):
     raise ValueError(
       f"{path} has the modules {', '.join(kinds) or '(none)'}: known are"
-      f" {TRANSFORMER}, {POOLING}, and after these {DENSE} and {NORMALIZE}; or"
-      f" {MLM_TRANSFORMER} and {SPLADE_POOLING}; or {STATIC}, and maybe"
-      f" {NORMALIZE}."
+      f" {TRANSFORMER}, {POOLING}, and after these {DENSE} and {NORMALIZE};"
+      f" {TRANSFORMER} and {DENSE} (ColBERT); {MLM_TRANSFORMER} and"
+      f" {SPLADE_POOLING}; or {STATIC}, and maybe {NORMALIZE}."
     )
   return modules
 
 
-def _read_texts(folder, transformer, is_sparse):
+def _read_texts(folder, transformer, head):
   """Returns the `Texts` of a folder."""
   names = map(_TEXTS_FILES.format, _KINDS)
   paths = [os.path.join(transformer.path, name) for name in names]
   path = next(filter(files.exists, paths), paths[0])
   types = {"max_seq_length": _NUMBER, "do_lower_case": (bool, _NONE)}
   values = files.find_json(path, types=types) or {}
-  _check(values, "transformer_task", _TASKS[is_sparse], path)
+  _check(values, "transformer_task", _TASKS[head == heads.SPARSE], path)
   tokenizer_path = os.path.join(transformer.path, _TOKENIZER_FILE)
   tokenizer = files.find_json(
     tokenizer_path, types={"model_max_length": _NUMBER}
@@ -303,8 +324,37 @@ def _read_texts(folder, transformer, is_sparse):
       f"the longest text ({length} tokens in {path}) is too short."
     )
   do_lower_case = bool(values.get("do_lower_case"))
-  prompts = _read_prompts(folder, is_sparse)
-  return Texts(length and int(length), do_lower_case, *prompts)
+  prompts = _read_prompts(folder, head)
+  texts = Texts(length and int(length), do_lower_case, *prompts)
+  return _with_late(texts, folder) if head == heads.LATE else texts
+
+
+def _with_late(texts, folder):
+  """Returns `Texts` with the settings of late interaction of a folder."""
+  path = os.path.join(folder, _SETTINGS_FILE)
+  types = {
+    field.name: (type(field.default), _NONE)
+    for field in dataclasses.fields(late_interaction.LateInteraction)
+  }
+  types |= {"skiplist_words": (list, _NONE), "document_length": (int, _NONE)}
+  values = files.find_json(path, types=types) or {}
+  given = {k: values[k] for k in types if values.get(k) is not None}
+  length = given.pop("document_length", _DOCUMENT_LENGTH)
+  if "skiplist_words" in given:
+    given["skiplist_words"] = tuple(given["skiplist_words"])
+  late = late_interaction.LateInteraction(**_PREFIXES | given)
+  return dataclasses.replace(texts, max_seq_length=length, late=late)
+
+
+def _late_settings(texts):
+  """Returns what `_with_late` reads, {name: JSON value}; {} of others."""
+  if texts.late is None:
+    return {}
+  return {
+    "similarity_fn_name": "MaxSim",
+    "document_length": texts.max_seq_length,
+    **dataclasses.asdict(texts.late),
+  }
 
 
 def _read_limit(path):
@@ -320,12 +370,12 @@ def _read_limit(path):
   return files.field(truncation, "max_length", int, place)
 
 
-def _read_prompts(folder, is_sparse=False):
+def _read_prompts(folder, head=heads.ENCODER):
   """Returns the prompts of a folder, dict, and the name of the default one."""
   path = os.path.join(folder, _SETTINGS_FILE)
   types = {"prompts": (dict, _NONE), "default_prompt_name": (str, _NONE)}
   values = files.find_json(path, types=types) or {}
-  _check(values, "model_type", _ENCODERS[is_sparse], path)
+  _check(values, "model_type", _ENCODERS[head], path)
   prompts = values.get("prompts") or {}
   types = dict.fromkeys(prompts, (str, _NONE))
   files.check_fields(prompts, types, f"prompts of {path}")

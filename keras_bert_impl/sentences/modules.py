@@ -4,6 +4,7 @@
 2_Dense/                config.json and weights of a dense layer
 3_Normalize/            nothing of interest: vectors get length 1
 1_SpladePooling/        config.json alone, of sparse vectors
+1_Dense/                the projection of vectors of tokens
 """
 
 import os
@@ -37,7 +38,7 @@ _ACTIVATIONS = {
 }
 _KERNEL, _BIAS = "linear.weight", "linear.bias"
 _SPLADE = {"pooling_strategy": "max", "activation_function": "relu"}
-_VECTOR = "sentence_embedding"
+_VECTORS = ("sentence_embedding", "token_embeddings", None)
 _NONE = type(None)
 
 
@@ -105,10 +106,10 @@ def read_layer(module, size, name):
   path = os.path.join(module.path, _CONFIG)
   values = files.find_json(path) or {}
   for key in ("module_input_name", "module_output_name"):
-    if values.get(key) not in (_VECTOR, None):
+    if values.get(key) not in _VECTORS:
       raise ValueError(
-        f"{key} ({values[key]!r}) in {path} must be {_VECTOR!r}: others are not"
-        " supported."
+        f"{key} ({values[key]!r}) in {path} must be {_VECTORS[0]!r} or"
+        f" {_VECTORS[1]!r}: others are not supported."
       )
   if module.kind == folders.NORMALIZE:
     return keras.layers.UnitNormalization(dtype="float32", name=name)
@@ -145,6 +146,34 @@ def write_splade(folder):
   """
   module = new_module(folder, 1, folders.SPLADE_POOLING)
   files.write_json(os.path.join(module.path, _CONFIG), _SPLADE)
+  return (module,)
+
+
+def read_projection(module, size):
+  """Returns the matrix of a projection of tokens, float32 [H, D].
+
+  Args:
+    module: `folders.Module`.
+    size: int, H.
+
+  Raises:
+    FileNotFoundError, ValueError: as `read_layer`; or it is not linear.
+  """
+  layer = read_layer(module, size, "linear")
+  if (
+    layer.use_bias or keras.activations.serialize(layer.activation) != "linear"
+  ):
+    raise ValueError(
+      f"{module.path} must be linear, without bias or activation function, for"
+      " late interaction."
+    )
+  return layer.kernel.numpy()
+
+
+def write_projection(folder, model):
+  """Writes that of a `MultiVectorEmbeddingModel`, as `write`."""
+  module = new_module(folder, 1, folders.DENSE)
+  _write_dense(module, model.get_layer("linear"))
   return (module,)
 
 

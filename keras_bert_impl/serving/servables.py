@@ -57,7 +57,8 @@ class Servable(tf.Module, abc.ABC):
   are not one text, in `inputs` and `example` what they are; signatures besides
   the common ones it adds in `definitions`. In `options` it names the arguments
   of its constructor that are fields of `servable_options.ServableOptions`: an
-  export may be told them, and attributes of their names describe the servable.
+  export may be told them, and attributes of their names describe the servable;
+  in `recorded` those that only the training can have recorded.
 
   Args:
     model: `EncoderModel` that has the weights, made under any strategy and
@@ -88,6 +89,7 @@ class Servable(tf.Module, abc.ABC):
   inputs = {TEXT: tf.TensorSpec([None], tf.string, TEXT)}
   example = {TEXT: ["The cat sat on the mat."]}
   options = ()
+  recorded = ()
   ids_rank = 2
   has_pooler = False
   takes_ids = True

@@ -1,7 +1,11 @@
 """The fine-tuning tasks by the head that they train."""
 
 from keras_bert_impl.tasks.answers import question_answering
-from keras_bert_impl.tasks.embeddings import embedding_task, sparse_task
+from keras_bert_impl.tasks.embeddings import (
+  embedding_task,
+  late_task,
+  sparse_task,
+)
 from keras_bert_impl.tasks.tags import token_classification
 from keras_bert_impl.tasks.texts import (
   multi_label,
@@ -15,6 +19,7 @@ TASKS = {
   task.head: task
   for task in (
     embedding_task.EmbeddingTask,
+    late_task.LateInteractionTask,
     multi_label.MultiLabelTask,
     multi_task.MultiTask,
     multiple_choice.MultipleChoiceTask,

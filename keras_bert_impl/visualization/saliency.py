@@ -181,6 +181,7 @@ _OF_HEADS = {
   heads.REPLACED_TOKENS: (_replacements, "the text has no tokens"),
   heads.ENCODER: (None, "an encoder without a head predicts nothing"),
   heads.SPARSE: (None, "sparse vectors predict nothing"),
+  heads.LATE: (None, "vectors of tokens predict nothing"),
   heads.MULTIPLE_CHOICE: (None, "this model compares several texts"),
 }
 _UNKNOWN = (None, "what this head predicts is not known")

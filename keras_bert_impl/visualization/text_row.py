@@ -72,7 +72,7 @@ def reader(
   if head == heads.TOKEN_CLASSIFICATION and trained_on != token_pieces.TEXT:
     unit = token_pieces.TRAINED_ON[trained_on]
     return functools.partial(_read_tokens, unit=unit)
-  if head in (heads.ENCODER, heads.SPARSE):
+  if head in (heads.ENCODER, heads.SPARSE, heads.LATE):
     return functools.partial(
       _read_with_prompt, prompt=prompt, do_lower_case=do_lower_case
     )

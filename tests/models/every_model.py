@@ -96,6 +96,9 @@ MODELS = {
     [keras.layers.Dense(4), keras.layers.UnitNormalization()],
     include_prompt=False,
   ),
+  "multi_vector_embeddings": lambda: models.MultiVectorEmbeddingModel(
+    CONFIG, embedding_size=5
+  ),
   "sparse_embeddings": lambda: models.SparseEmbeddingModel(CONFIG),
 }
 # Outputs that are drawn anew in every call.

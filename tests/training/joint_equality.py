@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.optimizers import adamw
-from keras_bert_impl.tasks.embeddings import embedding_task
+from keras_bert_impl.tasks.embeddings import embedding_task, late_task
 from keras_bert_impl.training import (
   distribution,
   training_config,
@@ -31,9 +31,11 @@ def dataset():
     ends = f"/{k}" if k else ""
     shape = (STEPS, BATCH, length)
     sizes = rng.integers(2, length + 1, (STEPS, BATCH, 1))
+    is_token = np.arange(length) < sizes
     batches |= {
       f"input_ids{ends}": rng.integers(1, replica_equality.VOCAB_SIZE, shape),
-      f"input_mask{ends}": np.arange(length) < sizes,
+      f"input_mask{ends}": is_token,
+      f"pooling_mask{ends}": is_token & (np.arange(length) != 1),
       f"segment_ids{ends}": np.zeros(shape),
       f"text_ids{ends}": rng.integers(0, 20, shape[:2]),
     }
@@ -42,18 +44,21 @@ def dataset():
   return tf.data.Dataset.from_tensor_slices(batches)
 
 
-def build(replicas=1, chunk_size=None, **fields):
+def build(replicas=1, chunk_size=None, is_late=False, **fields):
   """Returns a `TrainingLoop` with fresh weights of one seed, with dropout."""
   strategy = distribution.create_strategy(
     "mirrored" if replicas > 1 else "one_device", num_logical_cpus=replicas
   )
   config = training_config.TrainingConfig(train_batch_size=BATCH, **fields)
   keras.utils.set_random_seed(1)
-  task = embedding_task.EmbeddingTask(
+  task_class = embedding_task.EmbeddingTask
+  if is_late:
+    task_class = late_task.LateInteractionTask
+  task = task_class(
     replica_equality.encoder_config(dropout=0.1, num_hidden_layers=1),
     TEXTS,
     both_ways=True,
-    widths=(8, 16),
+    widths=() if is_late else (8, 16),
     chunk_size=chunk_size,
   )
   with strategy.scope():

@@ -30,6 +30,13 @@ def test_chunks_of_any_size_give_the_same_weights(at_once, chunk_size):
   check(joint_equality.run(1, chunk_size), at_once)
 
 
+def test_chunks_of_late_interaction_give_the_same_weights():
+  whole, chunked = (
+    joint_equality.run(1, size, is_late=True) for size in (0, 3)
+  )
+  check(chunked, whole)
+
+
 @pytest.mark.slow
 def test_recomputed_blocks_give_the_same_weights(at_once):
   check(joint_equality.run(1, 4, rematerialize=True), at_once)

@@ -67,6 +67,18 @@ class Computed(Tensors):
     return make() if make else self._stored[name]
 
 
+def completed(stored, arrays):
+  """Returns the arrays of a checkpoint, and others where it has none.
+
+  Args:
+    stored: mapping of name -> array, with `shapes`.
+    arrays: {name: array}.
+  """
+  own = {name: x for name, x in arrays.items() if name not in stored}
+  shapes = stored.shapes | {name: x.shape for name, x in own.items()}
+  return Computed(stored, shapes, {k: lambda x=x: x for k, x in own.items()})
+
+
 class Arrays(Tensors):
   """Arrays or variables by name, with the interface of a checkpoint.
 

@@ -12,6 +12,7 @@ from keras_bert_impl.sentences import folder_models, folders
 NAMES = {
   heads.ENCODER: "sentence_encoder",
   heads.SPARSE: "sparse_encoder",
+  heads.LATE: "multi_vector_encoder",
   heads.STATIC: "static_encoder",
 }
 
@@ -59,4 +60,5 @@ def _texts(run):
     max_seq_length=longest,
     do_lower_case=preprocessor.do_lower_case,
     prompts=prompts if texts.prompts or any(prompts.values()) else {},
+    late=preprocessor.late,
   )

@@ -8,6 +8,7 @@ from absl import logging
 from keras_bert_impl import heads
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.metrics import tagging
+from keras_bert_impl.runs.fine_tuning import vector_options
 from keras_bert_impl.runs.labelled_data import tag_splits, task_options
 from keras_bert_impl.sentences import folders, modules
 from keras_bert_impl.tasks.answers import (
@@ -20,6 +21,7 @@ from keras_bert_impl.tasks.embeddings import (
   embedding_rows,
   embedding_scores,
   embedding_task,
+  late_task,
   losses,
   reranking,
   sparse_task,
@@ -44,6 +46,17 @@ from tfrecords.labelled import (
   embedding_data,
 )
 
+# Rows and task of each kind of text vectors.
+_ROWS, _LATE_ROWS = (
+  embedding_rows.EmbeddingPreprocessor,
+  late_task.LatePreprocessor,
+)
+_OF_VECTORS = {
+  task_options.DENSE: (_ROWS, embedding_task.EmbeddingTask),
+  task_options.SPARSE: (_ROWS, sparse_task.SparseEmbeddingTask),
+  task_options.LATE: (_LATE_ROWS, late_task.LateInteractionTask),
+  heads.STATIC: (_ROWS, embedding_task.StaticEmbeddingTask),
+}
 # Layers that each approach to tags reads, if none are given.
 _FEATURES = {
   "fine_tuning": None,
@@ -269,21 +282,21 @@ def of_embeddings(run, splits, options):
   folder = folders.Folder("")
   if run.init_checkpoint:
     folder = folders.read(run.init_checkpoint)
-  known, texts = run.described_task(), folder.texts
-  task_class, vectors = _vectors(run.encoder_config, folder, known, options)
-  prompts = {}
-  for kind in ("query", "document"):
-    name = f"{kind}_prompt"
-    given = getattr(options, name)
-    if given is None:
-      given = known.get(name, texts.prompts.get(kind))
-    prompts[name] = given or ""
-  preprocessor = embedding_rows.EmbeddingPreprocessor(
+  known = run.described_task()
+  kind = vector_options.kind(folder, known, options)
+  if kind == task_options.DENSE:
+    vectors = _pooling(run.encoder_config, folder, known, options.pooling)
+  else:
+    vectors = vector_options.of_task(
+      kind, run.encoder_config, folder, known, options
+    )
+  make_rows, task_class = _OF_VECTORS[kind]
+  preprocessor = make_rows(
     run.settings.max_seq_length,
     include_prompt=vectors.get("include_prompt", True),
-    do_lower_case=known.get("do_lower_case", texts.do_lower_case),
-    frames_texts=folder.head != heads.STATIC,
-    **prompts,
+    do_lower_case=known.get("do_lower_case", folder.texts.do_lower_case),
+    frames_texts=kind != heads.STATIC,
+    **vector_options.of_rows(kind, folder, known, options),
   )
   training = splits.get("train", ())
   if training:
@@ -312,14 +325,21 @@ def embedding_evaluator(examples, similarity="cosine"):
 
   Args:
     examples: list of `EmbeddingExample`.
-    similarity: str, of `embedding_scores.SIMILARITIES`.
+    similarity: str, of `embedding_scores.SIMILARITIES`, or `losses.MAX_SIM`.
 
   Raises:
-    ValueError: some have a score, others not.
+    ValueError: some have a score, others not; or late interaction gets scores.
   """
   scored = [example for example in examples if example.score is not None]
+  if not scored and similarity == losses.MAX_SIM:
+    return late_task.LateRetrievalEvaluator()
   if not scored:
     return embedding_scores.RetrievalEvaluator(similarity=similarity)
+  if similarity == losses.MAX_SIM:
+    raise ValueError(
+      f"{scored[0].origin} has a score, but late interaction finds documents:"
+      " leave the column of scores out."
+    )
   for example in examples:
     if example.score is None or len(example.texts) != 2:
       raise ValueError(
@@ -327,50 +347,6 @@ def embedding_evaluator(examples, similarity="cosine"):
         f" {scored[0].origin}."
       )
   return embedding_scores.LikenessEvaluator(similarity=similarity)
-
-
-def _vectors(config, folder, known, options):
-  """Returns the task of vectors, and the fields that say what a vector is.
-
-  They are as asked for, or as of the run or folder to go on with.
-
-  Raises:
-    ValueError: an option does not fit the run or folder.
-  """
-  found = {folder.head, known.get("head")} & {heads.SPARSE, heads.STATIC}
-  for head in found:
-    if options.vectors not in (None, head):
-      raise ValueError(
-        f"vectors ({options.vectors!r}) must be {head}, as those of the run or"
-        " folder to start from: leave the option out, or give another start."
-      )
-  if heads.STATIC in found:
-    fields = {"normalize": len(folder.modules) > 1}
-    return embedding_task.StaticEmbeddingTask, fields
-  if heads.SPARSE in found or options.vectors == task_options.SPARSE:
-    return sparse_task.SparseEmbeddingTask, _flops(options)
-  fields = _pooling(config, folder, known, options.pooling)
-  return embedding_task.EmbeddingTask, fields
-
-
-def _flops(options):
-  """Returns the fields of `SparseEmbeddingTask` of its own.
-
-  Raises:
-    ValueError: an option is one of dense vectors.
-  """
-  for name, only in (
-    ("loss", "in_batch"),
-    ("pooling", None),
-    ("matryoshka_widths", None),
-  ):
-    if getattr(options, name) != only:
-      raise ValueError(
-        f"{name} ({getattr(options, name)!r}) is of dense vectors: leave it out"
-        " for sparse ones."
-      )
-  names = ("query_flops_weight", "document_flops_weight")
-  return {name: getattr(options, name) for name in names}
 
 
 def _pooling(config, folder, known, pooling):

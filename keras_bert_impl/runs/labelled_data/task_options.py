@@ -13,7 +13,7 @@ ANSWER_HEADS = {
   "beam": heads.ANSWER_BEAM,
 }
 # Kinds of vectors of texts.
-DENSE, SPARSE = VECTORS = ("dense", "sparse")
+DENSE, SPARSE, LATE = VECTORS = ("dense", "sparse", "late")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -151,7 +151,47 @@ class QuestionOptions:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EmbeddingOptions:
+class LateOptions:
+  """Options of late interaction: those of `LateInteraction`, and a width.
+
+  The default is what the folder to start from says.
+  """
+
+  query_prefix: str | None = options.field(
+    None,
+    "Token after [CLS] of an anchor (late); '' for none. Default: the folder's,"
+    " or [unused0].",
+  )
+  document_prefix: str | None = options.field(
+    None, "The same of all other texts. Default: the folder's, or [unused1]."
+  )
+  query_length: int | None = options.field(
+    None,
+    "Tokens of an anchor (late). Default: the folder's, or 32.",
+    interval=options.SEQ_LENGTHS,
+  )
+  do_query_expansion: bool | None = options.field(
+    None,
+    "Whether [MASK] fills anchors up (late). Default: the folder's, or true.",
+  )
+  attend_to_expansion_tokens: bool | None = options.field(
+    None,
+    "Whether the tokens of an anchor see it. Default: the folder's, or false.",
+  )
+  skiplist_words: str | None = options.field(
+    None,
+    "Tokens of documents that are not compared (late), separated by blanks."
+    " Default: the folder's, or all ASCII punctuation.",
+  )
+  embedding_size: int | None = options.field(
+    None,
+    "Width of the vectors of tokens (late). Default: the folder's, or 128.",
+    interval=options.WIDTHS,
+  )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EmbeddingOptions(LateOptions):
   """Options of text vectors: their losses, pooling and prompts.
 
   Raises:
@@ -160,8 +200,9 @@ class EmbeddingOptions:
 
   vectors: str | None = options.common(
     None,
-    "Dense vectors, or weights of the tokens of the vocabulary (SPLADE);"
-    " default: as in the folder to start from, or dense.",
+    "Dense vectors, weights of the tokens of the vocabulary (sparse: SPLADE),"
+    " or a vector of each token (late: ColBERT); default: as in the folder to"
+    " start from, or dense.",
     VECTORS,
   )
   loss: str = options.common(
@@ -179,7 +220,7 @@ class EmbeddingOptions:
   temperature: float | None = options.field(
     None,
     "Number that similarities are divided by; of in_batch, cosent and angle."
-    " Default: 0.05 of cosines, 1 of the dot products of sparse vectors.",
+    " Default: 0.05 of cosines, 1 of sparse vectors and late interaction.",
     interval="[1e-6, 1e6]",
   )
   both_ways: bool = options.field(

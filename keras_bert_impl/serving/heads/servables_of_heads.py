@@ -4,6 +4,7 @@ from keras_bert_impl.models.heads import static_embedding_model
 from keras_bert_impl.serving.heads import (
   classification,
   fill_mask,
+  late_vectors,
   multi_task,
   multiple_choice,
   question_answering,
@@ -23,6 +24,7 @@ SERVABLES = {
     text_vectors.EncoderServable,
     fill_mask.FillMaskServable,
     multi_task.MultiTaskServable,
+    late_vectors.LateInteractionServable,
     multiple_choice.MultipleChoiceServable,
     question_answering.QuestionAnsweringServable,
     replaced_tokens.ReplacedTokensServable,

@@ -34,6 +34,9 @@ class EmbeddingPreprocessor(fine_tuning.Preprocessor):
   do_lower_case: bool = False
   frames_texts: bool = True
 
+  # As of `folders.Texts`.
+  late = None
+
   @property
   def columns(self):
     """{name: `Column`} of the rows."""
@@ -59,20 +62,23 @@ class EmbeddingPreprocessor(fine_tuning.Preprocessor):
       for key in self._keys(example):
         yield rows[key] | {features.LABEL_IDS: example.score or 0.0}
 
+  def _form(self, kind):
+    """Returns what tells how a "query" or "document" is encoded."""
+    return getattr(self, f"{kind}_prompt")
+
   def _keys(self, example):
-    """Returns (prompt, text) of each text of an example."""
-    of_kinds = {"query": self.query_prompt, "document": self.document_prompt}
-    return [(of_kinds[kind], text) for kind, text in example.keys]
+    """Returns (form, text) of each text of an example."""
+    return [(self._form(kind), text) for kind, text in example.keys]
 
   def _rows_of(self, keys, tokenizer, counts):
-    """Returns {(prompt, text): row} of different keys."""
+    """Returns {(form, text): row} of different keys."""
     rows = {}
-    for prompt in dict.fromkeys(prompt for prompt, _ in keys):
-      texts = [text for own, text in keys if own == prompt]
+    for form in dict.fromkeys(form for form, _ in keys):
+      texts = [text for own, text in keys if own == form]
       for start in range(0, len(texts), _TEXTS):
         part = texts[start : start + _TEXTS]
-        made = self._encode(part, prompt, tokenizer, counts)
-        rows |= {(prompt, t): row for t, row in zip(part, made, strict=True)}
+        made = self._encode(part, form, tokenizer, counts)
+        rows |= {(form, t): row for t, row in zip(part, made, strict=True)}
     return rows
 
   def _encode(self, texts, prompt, tokenizer, counts):
@@ -88,9 +94,13 @@ class EmbeddingPreprocessor(fine_tuning.Preprocessor):
       batch |= prompts.without_prompt(
         batch, tokenizer, prompt, self.max_seq_length, self.do_lower_case
       )
-    batch = {name: values.numpy() for name, values in batch.items()}
     lengths = np.sum(batch.pop(features.INPUT_MASK), axis=1)
-    is_cut = pieces.row_lengths().numpy() > room
+    is_cut = pieces.row_lengths() > room
+    yield from self._rows(texts, batch, lengths, is_cut, counts)
+
+  def _rows(self, texts, batch, lengths, is_cut, counts):
+    """Yields the rows of texts, of a batch {name: int32 [B, L]}."""
+    batch = {name: values.numpy() for name, values in batch.items()}
     fine_tuning.add_counts(
       counts, {"texts cut to max_seq_length": np.sum(is_cut)}
     )

@@ -106,20 +106,37 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
 
   def answers(self, examples, rows, outputs):
     """Returns the `Rankings`."""
-    vectors = _compared(outputs, self.similarity)
     keys = [key for example in examples for key in example.keys]
     places = {key: place for place, key in enumerate(keys)}
     grades, documents = judgements(examples)
-    order, similarities = _search(
-      vectors[[places["query", text] for text in grades]],
-      vectors[[places["document", text] for text in documents]],
+    products = self.products(
+      outputs,
+      [places["query", text] for text in grades],
+      [places["document", text] for text in documents],
     )
+    order, similarities = _best(products, len(documents))
     numbers = {text: number for number, text in enumerate(documents)}
     numbered = [
       {numbers[text]: grade for text, grade in each.items()}
       for each in grades.values()
     ]
     return Rankings([*grades], documents, order, similarities, numbered)
+
+  def products(self, outputs, queries, documents):
+    """Yields the similarities of some queries with all M documents.
+
+    Args:
+      outputs: as of `answers`.
+      queries: list of int, places in the outputs.
+      documents: list of M int.
+
+    Yields:
+      float32 [n, M], of the next n queries.
+    """
+    vectors = _compared(outputs, self.similarity)
+    for start in range(0, len(queries), _QUERIES):
+      some = vectors[queries[start : start + _QUERIES]]
+      yield some @ vectors[documents].T
 
   def score(self, examples, answers):
     """Returns the metrics, means over the queries."""
@@ -210,15 +227,20 @@ SIMILARITIES = {"cosine": unit, "dot": lambda vectors: vectors}
 
 def _compared(outputs, similarity):
   """Returns the vectors of outputs, float32 [N, D], to take products of."""
-  return SIMILARITIES[similarity](outputs[embedding_task.EMBEDDINGS])
+  vectors = np.asarray(outputs[embedding_task.EMBEDDINGS])
+  return SIMILARITIES[similarity](vectors)
 
 
-def _search(queries, documents):
-  """Returns the best places int [Q, K] and their products float32 [Q, K]."""
-  depth = min(DEPTH, len(documents))
+def _best(blocks, number):
+  """Returns the best places int [Q, K] and their products float32 [Q, K].
+
+  Args:
+    blocks: iterable of float32 [n, number].
+    number: int, documents.
+  """
+  depth = min(DEPTH, number)
   orders, products = [], []
-  for start in range(0, len(queries), _QUERIES):
-    found = queries[start : start + _QUERIES] @ documents.T
+  for found in blocks:
     best = np.argpartition(-found, depth - 1, axis=1)[:, :depth]
     values = np.take_along_axis(found, best, axis=1)
     by_value = np.argsort(-values, axis=1, kind="stable")

@@ -85,10 +85,7 @@ class EmbeddingTask(task.Task):
 
   def given_weights(self, tensors):
     """Returns the weights of a checkpoint, with those of the final layers."""
-    own = {k: v for k, v in self.final_weights.items() if k not in tensors}
-    shapes = tensors.shapes | {name: x.shape for name, x in own.items()}
-    makers = {name: lambda x=x: x for name, x in own.items()}
-    return mappings.Computed(tensors, shapes, makers)
+    return mappings.completed(tensors, self.final_weights)
 
   def denominators(self, batch):
     """Returns the number of examples."""

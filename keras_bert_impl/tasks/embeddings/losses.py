@@ -13,6 +13,9 @@ from etils import epy
 with epy.lazy_imports():
   from keras import ops
 
+  from keras_bert_impl.tasks.embeddings import max_sim
+
+MAX_SIM = "maxsim"
 _LOWEST = -1e9
 
 
@@ -20,8 +23,9 @@ class Batch(NamedTuple):
   """What a loss reads.
 
   Attributes:
-    vectors: list of T float32 [B, D]: an anchor, its positive and, if there are
-      any, its negatives; or two texts and the score of their likeness.
+    vectors: list of T float32 [B, D], or of late interaction [B, L, D]: an
+      anchor, its positive and, if there are any, its negatives; or two texts
+      and the score of their likeness.
     text_ids: list of T int32 [B], equal for equal texts.
     scores: float32 [B], or None.
     weights: float32 [B], 1 for examples and 0 for the padding of a batch.
@@ -58,19 +62,15 @@ def in_batch(batch, options):
 
   The candidates of an anchor are the positives and the negatives of all
   examples; texts equal to its positive, or to the anchor itself, are left out.
-  `options.similarity` compares them, cosine or dot product.
+  `options.similarity` compares them: cosine, dot product or MaxSim.
   With `both_ways`, the mean with the loss of finding the anchor of a positive.
 
   Source: van den Oord et al. 2018; Henderson et al. 2017, section 4 (in-batch
   negatives); Radford et al. 2021 (both ways).
   """
-  vectors = batch.vectors
-  if options.similarity == "cosine":
-    vectors = map(ops.normalize, vectors)
-  anchors, *others = vectors
+  scores = _scores(batch.vectors, options.similarity)
   loss = _softmax_loss(
-    anchors,
-    ops.concatenate(others),
+    scores,
     _is_left_out(batch, batch.text_ids[1:]),
     batch.weights,
     options.temperature,
@@ -78,8 +78,7 @@ def in_batch(batch, options):
   if not options.both_ways:
     return loss
   back = _softmax_loss(
-    others[0],
-    anchors,
+    ops.transpose(scores[:, : ops.shape(scores)[0]]),
     _is_left_out(batch, batch.text_ids[:1])
     | _is_left_out(batch, batch.text_ids[1:2]),
     batch.weights,
@@ -91,15 +90,16 @@ def in_batch(batch, options):
 def triplet(batch, options):
   """Hinge: the positive is nearer than the negative by a margin.
 
-  Distances are Euclidean. Source: Reimers and Gurevych 2019, section 3;
+  Distances are Euclidean or, of late interaction, MaxSim with the other sign.
+  Source: Reimers and Gurevych 2019, section 3;
   Schroff et al. 2015.
   """
-  anchor, positive, *negatives = batch.vectors
-  near = _distance(anchor, positive)
-  losses = [
-    ops.relu(near - _distance(anchor, negative) + options.margin)
-    for negative in negatives
-  ]
+  anchor, *others = batch.vectors
+  distance = _distance
+  if options.similarity == MAX_SIM:
+    distance = _max_sim_distance
+  near, *far = (distance(anchor, other) for other in others)
+  losses = [ops.relu(near - each + options.margin) for each in far]
   return ops.sum(batch.weights * sum(losses) / len(losses))
 
 
@@ -178,10 +178,29 @@ def of_widths(loss, batch, options):
   )
 
 
-def _softmax_loss(anchors, candidates, is_left_out, weights, temperature):
-  """Returns the summed cross-entropies [] of anchor i and candidate i."""
-  logits = ops.matmul(anchors, ops.transpose(candidates)) / temperature
-  logits = ops.where(is_left_out, _LOWEST, logits)  # [B, candidates]
+def _scores(vectors, similarity):
+  """Returns the similarities [B, candidates] of anchors and other texts."""
+  if similarity == MAX_SIM:
+    anchors, *others = vectors
+    return ops.concatenate(
+      [max_sim.matrix(anchors, other) for other in others], axis=1
+    )
+  if similarity == "cosine":
+    vectors = map(ops.normalize, vectors)
+  anchors, *others = vectors
+  return ops.matmul(anchors, ops.transpose(ops.concatenate(others)))
+
+
+def _softmax_loss(scores, is_left_out, weights, temperature):
+  """Returns the summed cross-entropies [] of anchor i and candidate i.
+
+  Args:
+    scores: float32 [B, candidates].
+    is_left_out: bool [B, candidates].
+    weights: float32 [B].
+    temperature: float.
+  """
+  logits = ops.where(is_left_out, _LOWEST, scores / temperature)
   right = ops.diagonal(logits[:, : logits.shape[0]])
   return ops.sum(weights * (ops.logsumexp(logits, axis=1) - right))
 
@@ -213,6 +232,10 @@ def _ranking_loss(values, batch, temperature):
 
 def _cosines(a, b):
   return ops.sum(ops.normalize(a) * ops.normalize(b), axis=1)
+
+
+def _max_sim_distance(a, b):
+  return -max_sim.pairs(a, b)
 
 
 def _distance(a, b):
