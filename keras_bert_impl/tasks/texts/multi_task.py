@@ -96,11 +96,12 @@ class MultiTaskPreprocessor(fine_tuning.Preprocessor):
 
   def describe(self):
     """Returns {option: JSON value} of what decides the rows."""
+    of_pairs = [name for name, part in self.parts.items() if part.text_pairs]
+    labels = {n: part.describe()["labels"] for n, part in self.parts.items()}
     return {
       "max_seq_length": self.max_seq_length,
-      "tasks_of_pairs": [
-        name for name, part in self.parts.items() if part.text_pairs
-      ],
+      "tasks_of_pairs": of_pairs,
+      "task_labels": labels,
     }
 
 
