@@ -149,14 +149,11 @@ class _Order:
     """Returns int [quota], the rows of a group in an epoch."""
     places = np.arange(number * quota, (number + 1) * quota)
     rounds, places = np.divmod(places, len(rows))
-    return np.concatenate(
-      [
-        np.random.default_rng((*self._seed, 2, index, k)).permutation(rows)[
-          places[rounds == k]
-        ]
-        for k in np.unique(rounds)
-      ]
-    )
+    drawn = [rows[:0]]  # Its share may be none at all.
+    for k in np.unique(rounds):
+      rng = np.random.default_rng((*self._seed, 2, index, k))
+      drawn.append(rng.permutation(rows)[places[rounds == k]])
+    return np.concatenate(drawn)
 
 
 def _dataset(columns, indices, batch_size, lengths, pads_left, num_texts=1):

@@ -96,11 +96,12 @@ class MultiTaskPreprocessor(fine_tuning.Preprocessor):
 
   def describe(self):
     """Returns {option: JSON value} of what decides the rows."""
+    of_pairs = [name for name, part in self.parts.items() if part.text_pairs]
+    labels = {n: part.describe()["labels"] for n, part in self.parts.items()}
     return {
       "max_seq_length": self.max_seq_length,
-      "tasks_of_pairs": [
-        name for name, part in self.parts.items() if part.text_pairs
-      ],
+      "tasks_of_pairs": of_pairs,
+      "task_labels": labels,
     }
 
 
@@ -248,95 +249,75 @@ class MultiTaskEvaluator(fine_tuning.Evaluator):
   baseline_name = "best constant answers"
 
   def answers(self, examples, rows, outputs):
-    """Returns {task: (places of its examples, their answers)}."""
+    """Returns {task: (its examples, their answers)}."""
     found = {}
-    for name, part in self.parts.items():
-      places = [i for i, each in enumerate(examples) if each.task == name]
-      if places:
-        own = {"logits": outputs[f"{name}/logits"][places]}
-        chosen = [examples[i] for i in places]
-        found[name] = places, part.answers(chosen, rows, own)
+    for name, places in self._places(examples).items():
+      own = [examples[place] for place in places]
+      logits = {"logits": outputs[f"{name}/logits"][places]}
+      found[name] = own, self.parts[name].answers(own, rows, logits)
     return found
 
   def score(self, examples, answers):
-    """Returns the metrics of each task, and the mean of the main ones."""
-    return _with_mean(
-      self.parts,
+    """Returns the mean of the main metrics, and the metrics of each task."""
+    return self._with_mean(
+      {name: self.parts[name].score(*own) for name, own in answers.items()}
+    )
+
+  def baselines(self, examples):
+    """Returns as `score`, of the best constant answers."""
+    return self._with_mean(
       {
-        name: part.score(own, found)
-        for name, part, own, found in self._parts_of(examples, answers)
-      },
+        name: self.parts[name].baselines([examples[k] for k in places])
+        for name, places in self._places(examples).items()
+      }
     )
 
   def write(self, examples, answers, scores, folder):
     """Writes the files of each task, in a folder of its own beside this one."""
     parent, split = os.path.split(os.path.normpath(folder))
-    paths = {}
-    for name, part, own, found in self._parts_of(examples, answers):
-      start = f"{name}_"
-      known = {
-        metric.removeprefix(start): score
-        for metric, score in scores.items()
-        if metric.startswith(start)
-      }
-      written = part.write(own, found, known, os.path.join(parent, name, split))
-      paths |= {f"{name} {what}": path for what, path in written.items()}
-    return paths
+    return {
+      f"{name} {what}": path
+      for name, own in answers.items()
+      for what, path in self.parts[name]
+      .write(*own, {}, os.path.join(parent, name, split))
+      .items()
+    }
 
   def intervals(self, examples, answers, scores):
     """Returns those of the metrics of each task."""
-    return {
-      f"{name}_{metric}": interval
-      for name, part, own, found in self._parts_of(examples, answers)
-      for metric, interval in part.intervals(
-        own, found, {k: scores[f"{name}_{k}"] for k in part.metrics}
-      ).items()
-    }
-
-  def label_counts(self, examples):
-    """Returns those of each task."""
-    return {
-      f"{name}: {label}": count
-      for name, part, own in self._examples_of(examples)
-      for label, count in part.label_counts(own).items()
-    }
-
-  def baselines(self, examples):
-    """Returns those of each task, and the mean of the main ones."""
-    return _with_mean(
-      self.parts,
+    return _prefixed(
       {
-        name: part.baselines(own)
-        for name, part, own in self._examples_of(examples)
-      },
+        name: self.parts[name].intervals(
+          *own, {k: scores[f"{name}_{k}"] for k in self.parts[name].metrics}
+        )
+        for name, own in answers.items()
+      }
     )
 
   def describe(self):
     """Returns the metrics, by which the best run was selected."""
-    return {
-      "task_metrics": {
-        name: [*part.metrics] for name, part in self.parts.items()
-      }
-    }
+    metrics = {name: [*part.metrics] for name, part in self.parts.items()}
+    return {"task_metrics": metrics}
 
-  def _examples_of(self, examples):
-    for name, part in self.parts.items():
-      own = [each for each in examples if each.task == name]
-      if own:
-        yield name, part, own
+  def _places(self, examples):
+    """Returns {task: places of its examples}, of those that have any."""
+    places = {name: [] for name in self.parts}
+    for place, example in enumerate(examples):
+      places[example.task].append(place)
+    return {name: own for name, own in places.items() if own}
 
-  def _parts_of(self, examples, answers):
-    for name, (places, found) in answers.items():
-      yield name, self.parts[name], [examples[i] for i in places], found
+  def _with_mean(self, scores):
+    """Returns {metric: float} of {task: scores}, the mean first."""
+    main = [own[self.parts[name].main_metric] for name, own in scores.items()]
+    return {MEAN: float(np.mean(main)), **_prefixed(scores)}
 
 
-def _with_mean(parts, scores):
-  """Returns {metric: float} of {task: scores}, the mean first."""
-  main = [scores[name][parts[name].main_metric] for name in scores]
-  return {MEAN: float(np.mean(main))} | {
-    f"{name}_{metric}": score
-    for name, own in scores.items()
-    for metric, score in own.items()
+def _prefixed(values):
+  """Returns {"<task>_<name>": value} of {task: {name: value}}."""
+  return {
+    f"{task}_{name}": value
+    for task, own in values.items()
+    for name, value in own.items()
   }
 
 

@@ -74,6 +74,7 @@ def test_an_epoch_has_every_row_once(lengths, steps, batch_size, number, times):
 
 def test_an_epoch_has_its_share_of_each_group(lengths):
   groups = [(np.arange(30), 130), (np.arange(30, 230), 100)]
+  groups.append((np.arange(3), 0))  # Its share is less than a row.
   dataset = length_batches.training_batches(
     [(make_rows(lengths), 9)], 23, 1, STEPS, groups_of=lambda rows: groups
   )
