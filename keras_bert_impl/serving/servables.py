@@ -129,6 +129,28 @@ class Servable(tf.Module, abc.ABC):
     ids = (input_ids, input_mask, segment_ids)
     return self.load_model()(dict(zip(_ID_NAMES, ids, strict=True)))
 
+  @property
+  def row_inputs(self):
+    """Inputs of `answer_rows` and their axes, {name: tuple of str}.
+
+    Segments are among them where the model tells them apart.
+    """
+    axes = ("batch", *["choices"] * (self.ids_rank - 2), "length")
+    has_segments = self.config.num_ids[features.SEGMENT_IDS] > 1
+    return dict.fromkeys(_ID_NAMES[: 2 + has_segments], axes)
+
+  def answer_rows(self, rows):
+    """Returns the model's outputs for rows of ids, in ops of numbers only.
+
+    Args:
+      rows: {name of `row_inputs`: int32}.
+
+    Returns:
+      {output: float32 [B, ...]}.
+    """
+    segments = {features.SEGMENT_IDS: tf.zeros_like(rows[features.INPUT_IDS])}
+    return self.load_model()(segments | rows)
+
   def definitions(self):
     """Returns {name: `Signature`} of all signatures, not traced yet."""
     on_text = self.on_text(self.answer)

@@ -1,5 +1,6 @@
 """Servable of the encoder: vectors of texts and of their tokens."""
 
+from keras_bert_impl import features
 from keras_bert_impl.models.heads import embedding_model
 from keras_bert_impl.serving import servables, tokens
 from keras_bert_impl.tokenizers.graph import prompts
@@ -69,6 +70,18 @@ class EncoderServable(servables.Servable):
         self.do_lower_case,
       )
     return rows, is_cut
+
+  @property
+  def row_inputs(self):
+    """Inputs of `answer_rows`; a prompt may not be pooled."""
+    own, include = super().row_inputs, self._include_prompt
+    axes = own[features.INPUT_IDS]
+    return own if include else own | {features.POOLING_MASK: axes}
+
+  def answer_rows(self, rows):
+    """Returns embeddings [B, D] and sequence_output [B, L, H], float32."""
+    outputs = super().answer_rows(rows)
+    return {name: outputs[name] for name in ("embeddings", "sequence_output")}
 
   def answer(self, text):
     """Encodes texts [B].
