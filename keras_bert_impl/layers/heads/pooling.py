@@ -233,6 +233,6 @@ def _sum(weights):
 
 def _max(hidden, mask):
   """Returns the maximum [B, H] of tokens; 0 for a row that has none."""
-  is_token = mask[:, :, None] > 0
+  is_token = ops.expand_dims(mask, -1) > 0
   highest = ops.max(ops.where(is_token, hidden, float("-inf")), axis=1)
   return ops.where(ops.any(is_token, axis=1), highest, 0.0)

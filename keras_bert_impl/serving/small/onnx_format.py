@@ -8,12 +8,49 @@ core/optimizer/layer_norm_fusion.cc and gelu_fusion.cc.
 """
 
 import logging
+import os
+import tempfile
 
 import numpy as np
 import onnx
+import tensorflow as tf
 import tf2onnx
+from onnxruntime import quantization
 
 _OPSET = 18  # the last that tf2onnx knows
+
+
+def content(graph, weights_dtype="float32"):
+  """Returns the content of an .onnx file, bytes.
+
+  Args:
+    graph: `graphs.Graph`.
+    weights_dtype: "float32"; "float16", cast to float32 when they are read; or
+      "int8", of matrices and of what they are multiplied by.
+  """
+  if weights_dtype == "float16":
+    halves = [tf.Variable(tf.cast(w, weights_dtype)) for w in graph.weights]
+    graph = graph._replace(weights=halves)
+  model = convert(graph)
+  if weights_dtype == "int8":
+    model = _quantize(model)
+  return model.SerializeToString()
+
+
+def _quantize(model):
+  """Returns a model with int8 matrices, one scale for each output."""
+  with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "model.onnx")
+    onnx.save(model, path)
+    quantization.quantize_dynamic(
+      path,
+      path,
+      op_types_to_quantize=["MatMul", "Gather"],
+      per_channel=True,
+      weight_type=quantization.QuantType.QInt8,
+      extra_options={"MatMulConstBOnly": True},
+    )
+    return onnx.load(path)
 
 
 def convert(graph):

@@ -1,0 +1,203 @@
+"""Exports servables as LiteRT or ONNX files, as versions of a folder.
+
+`export_dir/1/` holds model.tflite or model.onnx, a function of ids; the
+tokenizer.json that makes ids of texts; and model.json, which says all else that
+a client has to know.
+"""
+
+import dataclasses
+import importlib.util
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl import choices, features, files, options
+from keras_bert_impl.serving import export as export_lib
+from keras_bert_impl.serving.small import graphs
+from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
+
+FILE_NAMES = {
+  choices.LITERT: "model.tflite",
+  choices.ONNX: "model.onnx",
+}
+# Packages that an export needs besides TensorFlow.
+_PACKAGES = {
+  choices.LITERT: (),
+  choices.ONNX: ("tf2onnx", "onnx", "onnxruntime"),
+}
+
+
+def export(
+  servable,
+  export_dir,
+  file_format,
+  model_name=None,
+  weights_dtype=None,
+  fixed_length=None,
+  calibration_texts=None,
+):
+  """Writes the next version of a model atomically.
+
+  Args:
+    servable: `servables.Servable`; its model computes in float32.
+    export_dir: str, as of `serving.export.export`.
+    file_format: "litert" or "onnx".
+    model_name: str, as of `serving.export.export`.
+    weights_dtype: "float32", "float16" or "int8"; default: "float32". With
+      "int8", matrices and the numbers they are multiplied by are int8.
+    fixed_length: int, tokens of the only row that the file takes; None for any
+      numbers of rows and tokens.
+    calibration_texts: list of str, texts or pairs with a tab between, by which
+      LiteRT's "int8" finds the ranges of all activations; None: each row has
+      its own, found when it is computed.
+
+  Returns:
+    str, the directory of the new version.
+
+  Raises:
+    ValueError: a value that is not allowed, or does not go with the format; a
+      package is missing; or the format cannot hold the model.
+  """
+  weights_dtype = weights_dtype or "float32"
+  check(file_format, weights_dtype, calibration_texts)
+  longest = servable.max_seq_length
+  if fixed_length and longest and fixed_length > longest:
+    raise ValueError(
+      f"fixed_length ({fixed_length}) must be at most max_seq_length"
+      f" ({longest})."
+    )
+  export_lib.check_folder(os.fspath(export_dir))
+  servable.set_dtypes()
+  graph = graphs.of_servable(servable, fixed_length)
+  content = _convert(
+    servable, graph, file_format, weights_dtype, calibration_texts
+  )
+  written = {
+    "format": file_format,
+    "file": FILE_NAMES[file_format],
+    "weights_dtype": weights_dtype,
+    "inputs": _inputs(graph),
+    "outputs": _outputs(servable),
+    "texts": _texts(servable),
+    "config": dataclasses.asdict(servable.config),
+  }
+
+  def save(folder, model_name):
+    tf.io.gfile.makedirs(folder)
+    files.write_atomically(os.path.join(folder, written["file"]), content)
+    tokenizer = servable.tokenizer
+    tokenizer_json_writing.write(
+      folder, tokenizer.vocabulary, tokenizer.options
+    )
+    description = export_lib.describe(servable, model_name) | written
+    path = os.path.join(folder, export_lib.DESCRIPTION_NAME)
+    files.write_json(path, description)
+
+  return export_lib.write_version(export_dir, model_name, save)
+
+
+def check(file_format, weights_dtype=None, calibration_texts=None):
+  """Raises ValueError if there can be no such export; as `export`."""
+  options.check_choice("format", file_format, (*FILE_NAMES,))
+  weights_dtype = weights_dtype or "float32"
+  options.check_choice("weights_dtype", weights_dtype, choices.SMALL_DTYPES)
+  check_packages(_PACKAGES[file_format], file_format)
+  if calibration_texts is None:
+    return
+  if (file_format, weights_dtype) != (choices.LITERT, choices.INT8):
+    raise ValueError(
+      "Texts for calibration must be left out, but for the format"
+      f" {choices.LITERT} with weights_dtype={choices.INT8}."
+    )
+  if not any(calibration_texts):
+    raise ValueError("There are no texts for calibration: give some.")
+
+
+def check_packages(packages, extra):
+  """Raises ValueError unless packages of an extra are installed."""
+  missing = [p for p in packages if importlib.util.find_spec(p) is None]
+  if missing:
+    raise ValueError(
+      f"The format {extra} needs {', '.join(missing)}: pip install"
+      f" 'keras-bert-impl[{extra}]'"
+    )
+
+
+def _convert(servable, graph, file_format, weights_dtype, calibration_texts):
+  """Returns the content of the file, bytes.
+
+  Raises:
+    ValueError: the format lacks an op of the model.
+  """
+  # Each has packages that the other does without.
+  if file_format == choices.ONNX:
+    from keras_bert_impl.serving.small import onnx_format
+
+    return onnx_format.content(graph, weights_dtype)
+  from keras_bert_impl.serving.small import litert
+
+  rows = calibration_texts and _rows(servable, graph, calibration_texts)
+  return litert.convert(graph, weights_dtype, rows)
+
+
+def _rows(servable, graph, texts):
+  """Yields rows of ids of texts and pairs, {name: int32 [1, L]}."""
+  return []
+
+
+def _described(name, dtype, shape):
+  return {"name": name, "dtype": dtype.name, "shape": list(shape)}
+
+
+def _inputs(graph):
+  """Returns what model.json says of the inputs; axes of any size by name."""
+  return [
+    _described(
+      name,
+      spec.dtype,
+      [n or axis for n, axis in zip(spec.shape, graph.axes[name], strict=True)],
+    )
+    for name, spec in graph.inputs.items()
+  ]
+
+
+def _outputs(servable):
+  """Returns what model.json says of the outputs."""
+  names = {axis for axes in servable.row_inputs.values() for axis in axes}
+  second = next(
+    name for name in ("masks", "choices", "length") if name in names
+  )
+  found = graphs.of_servable(servable).trace().structured_outputs
+  return [
+    _described(
+      name,
+      output.dtype,
+      [
+        n or ("batch" if place == 0 else second)
+        for place, n in enumerate(output.shape)
+      ],
+    )
+    for name, output in found.items()
+  ]
+
+
+def _texts(servable):
+  """Returns what a client has to know to make rows of texts."""
+  tokenizer = servable.tokenizer
+  vocabulary, framing = tokenizer.vocabulary, tokenizer.framing
+  texts = {
+    "special_tokens": {
+      role: {"token": vocabulary.tokens[index], "id": index}
+      for role, index in vocabulary.role_ids.items()
+    },
+    "framing": [
+      " ".join(name for name, _ in framing.template(number))
+      for number in (1, 2)
+    ],
+    "truncation": "longest_first",
+    "padding": "left" if framing.cls_at_end else "right",
+    "do_lower_case": getattr(servable, "do_lower_case", False),
+  }
+  # Static vectors are of tokens alone.
+  return texts if servable.takes_ids else texts | {"framing": ["A"]}
