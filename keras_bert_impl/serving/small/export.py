@@ -9,10 +9,9 @@ import dataclasses
 import importlib.util
 import os
 
-import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import choices, features, files, options
+from keras_bert_impl import choices, files, options
 from keras_bert_impl.serving import export as export_lib
 from keras_bert_impl.serving.small import graphs
 from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
