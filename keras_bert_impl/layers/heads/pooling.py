@@ -222,8 +222,11 @@ class Pooler(layer.Layer):
 
 def _one_hot(scores):
   """Returns 1 at the first of the highest scores of each row, 0 elsewhere."""
-  best = ops.argmax(scores, axis=1)
-  return ops.one_hot(best, ops.shape(scores)[1], dtype=scores.dtype)
+  # Not by argmax, which Keras writes with ops of bits that LiteRT lacks.
+  best = ops.equal(scores, ops.max(scores, axis=1, keepdims=True))
+  best = ops.cast(best, scores.dtype)
+  is_first = ops.equal(ops.cumsum(best, axis=1), 1)
+  return best * ops.cast(is_first, scores.dtype)
 
 
 def _sum(weights):

@@ -9,9 +9,10 @@ import dataclasses
 import importlib.util
 import os
 
+import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import choices, files, options
+from keras_bert_impl import choices, features, files, options
 from keras_bert_impl.serving import export as export_lib
 from keras_bert_impl.serving.small import graphs
 from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
@@ -141,8 +142,21 @@ def _convert(servable, graph, file_format, weights_dtype, calibration_texts):
 
 
 def _rows(servable, graph, texts):
-  """Yields rows of ids of texts and pairs, {name: int32 [1, L]}."""
-  return []
+  """Yields rows of ids of texts and pairs, {name: int32 [1, ..., L]}."""
+  for text in filter(None, texts):
+    sides = [servable.tokenizer.tokenize([t]) for t in text.split("\t")[:2]]
+    length = graph.inputs[features.INPUT_IDS].shape[-1]
+    rows, _ = servable.assemble(*sides)
+    room = [[0, 0], [0, max(0, (length or 0) - rows["input_ids"].shape[1])]]
+    rows = {name: np.pad(x, room)[:, :length] for name, x in rows.items()}
+    others = dict.fromkeys(graph.inputs, np.ones([1, 1], np.int32))
+    others |= {features.POOLING_MASK: rows[features.INPUT_MASK]}
+    rank = servable.ids_rank
+    yield {
+      name: np.reshape(x, [1] * (rank - 2) + list(x.shape))
+      for name, x in (others | rows).items()
+      if name in graph.inputs
+    }
 
 
 def _described(name, dtype, shape):

@@ -54,7 +54,11 @@ def _quantize(model):
 
 
 def convert(graph):
-  """Returns the `onnx.ModelProto` of a `graphs.Graph`."""
+  """Returns the `onnx.ModelProto` of a `graphs.Graph`.
+
+  Raises:
+    ValueError: ONNX lacks an op of the model.
+  """
   function = graph.trace_apart()
   logging.getLogger("tf2onnx").setLevel(logging.ERROR)
   model, _ = tf2onnx.convert.from_function(
@@ -70,7 +74,11 @@ def convert(graph):
     ):
       if not size.dim_value:
         size.dim_param = axis
-  onnx.checker.check_model(model)
+  try:
+    onnx.checker.check_model(model)
+  except onnx.checker.ValidationError as error:
+    first = str(error).splitlines()[0]
+    raise ValueError(f"ONNX cannot hold this model: {first}") from error
   return model
 
 
