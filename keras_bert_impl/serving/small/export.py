@@ -12,7 +12,7 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import choices, features, files, options
+from keras_bert_impl import choices, features, files, heads, options
 from keras_bert_impl.serving import export as export_lib
 from keras_bert_impl.serving.small import graphs
 from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
@@ -210,6 +210,9 @@ def _texts(servable):
     ],
     "truncation": "longest_first",
     "padding": "left" if framing.cls_at_end else "right",
+    # Whether [SEP] and the like are found where they stand in a text.
+    "finds_special_tokens": servable.head == heads.FILL_MASK
+    or bool(vocabulary.rules),
     "do_lower_case": getattr(servable, "do_lower_case", False),
   }
   # Static vectors are of tokens alone.
