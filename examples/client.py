@@ -60,7 +60,7 @@ def make_rows(about, tokenizer, texts, text_pairs=None):
 
 
 def read(about, tokenizer, rows, outputs):
-  """Returns what the outputs of a row say, for the heads with an easy answer."""
+  """Returns what the outputs of a row say, of heads that are easy to read."""
   head, labels = about["head"], about["labels"]
   if head in ("encoder", "sparse"):
     return outputs["embeddings"]

@@ -400,6 +400,8 @@ def _plain_copy(model, build, dtype, head):
   The variables of a model made under a strategy are sets of replicas, which
   no SavedModel holds; and a policy such as mixed_bfloat16 is for training.
   """
+  if not isinstance(model, keras.Model):
+    return lambda: model
   check_no_scope()
   copy = build(model, dtype)
   stored = names.completed(

@@ -15,7 +15,6 @@ import tensorflow as tf
 from keras_bert_impl import choices, features, files, heads, options
 from keras_bert_impl.serving import export as export_lib
 from keras_bert_impl.serving.small import graphs
-from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
 
 FILE_NAMES = {
   choices.LITERT: "model.tflite",
@@ -86,10 +85,7 @@ def export(
   def save(folder, model_name):
     tf.io.gfile.makedirs(folder)
     files.write_atomically(os.path.join(folder, written["file"]), content)
-    tokenizer = servable.tokenizer
-    tokenizer_json_writing.write(
-      folder, tokenizer.vocabulary, tokenizer.options
-    )
+    servable.tokenizer.save(folder)
     description = export_lib.describe(servable, model_name) | written
     path = os.path.join(folder, export_lib.DESCRIPTION_NAME)
     files.write_json(path, description)

@@ -67,9 +67,13 @@ class Runtime:
       self._run({name: np.pad(x, padding) for name, x in row.items()})
       for row in _rows(inputs)
     ]
-    return {
+    joined = {
       name: np.concatenate([outputs[name] for outputs in found])
       for name in found[0]
+    }
+    return {
+      name: x[:, :num_tokens] if "length" in self.axes[name] else x
+      for name, x in joined.items()
     }
 
 

@@ -13,8 +13,9 @@ import tensorflow as tf
 from keras_bert_impl import heads as heads_lib
 from keras_bert_impl import models
 from keras_bert_impl.serving.heads import servables_of_heads
+from keras_bert_impl.serving.local import loading
 from keras_bert_impl.serving.small import export, runtimes
-from tests.serving import all_heads, toy
+from tests.serving import all_heads, answers, toy
 
 pytest.importorskip("ai_edge_litert")
 pytest.importorskip("tf2onnx")
@@ -181,11 +182,27 @@ def test_a_missing_package_is_told(head, monkeypatch, tmp_path):
 def test_a_model_with_ops_that_litert_lacks_is_told(tokenizer, tmp_path):
   servable = all_heads.make("regression", tmp_path).servable
   servable.answer_rows = lambda rows: {
-    "found": tf.math.lgamma(tf.cast(rows["input_ids"], tf.float32))
+    "found": tf.bitwise.bitwise_and(rows["input_ids"], 3)
   }
-  with pytest.raises(ValueError, match="cannot hold.* the ops Lgamma"):
+  with pytest.raises(ValueError, match="cannot hold.* the ops BitwiseAnd"):
     export.export(servable, str(tmp_path / "made"), "litert")
   assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("name", all_heads.NAMES)
+def test_the_local_server_answers_as_with_a_saved_model(
+  name, file_format, tmp_path
+):
+  head = all_heads.make(name, tmp_path)
+  folder = export.export(head.servable, str(tmp_path / "1"), file_format)
+  loaded = loading.load(folder, 1)
+  assert loaded.signatures.keys() == head.expected.keys()
+  for signature, request in head.requests.items():
+    if signature != "token_ids":
+      found = loaded.signatures[signature].run(request)
+      answers.check(found, head.expected[signature])
 
 
 @pytest.mark.integration
