@@ -32,7 +32,7 @@ from keras_bert_impl.serving import servable_options
 with epy.lazy_imports():
   from keras_bert_impl.model_folders import trained_servables
   from keras_bert_impl.serving import export, signature_names
-  from keras_bert_impl.serving.small import export as small_export
+  from keras_bert_impl.serving.small import export as small
   from keras_bert_impl.training import run_results
 
 
@@ -110,54 +110,29 @@ def main():
   chosen = program.from_flags(servable_options.ServableOptions)
   logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
   export.check_folder(config.export_dir)
-  texts = _check_format(config)
+  form = _form(config)
   servable, checkpoint = trained_servables.make(
     config, config.checkpoint_dir, config.head, config.max_seq_length, chosen
   )
-  if config.format == choices.SAVED_MODEL:
-    version_dir = export.export(
-      servable,
-      config.export_dir,
-      config.model_name,
-      config.weights_dtype,
-      config.compute_dtype,
-      config.signature_names,
-    )
-  else:
-    version_dir = small_export.export(
-      servable,
-      config.export_dir,
-      config.format,
-      config.model_name,
-      config.weights_dtype,
-      config.fixed_length,
-      texts,
-    )
+  version_dir = small.export_as(
+    servable, config.export_dir, config.model_name, **form
+  )
   _report(config, chosen, checkpoint, servable, version_dir)
 
 
-def _check_format(config):
-  """Returns the texts for calibration, or None.
+def _form(config):
+  """Returns the arguments of `small.export_as`.
 
   Raises:
+    FileNotFoundError: there is no such file for calibration.
     ValueError: flags that do not go with the format.
   """
-  if config.format == choices.SAVED_MODEL:
-    others = ("fixed_length", "calibration_file")
-    if config.weights_dtype == choices.INT8:
-      raise ValueError("--weights_dtype=int8 needs --format=litert or onnx.")
-  else:
-    others = ("compute_dtype", "signature_names")
-  for name in others:
-    if getattr(config, name) != getattr(ExportConfig, name):
-      raise ValueError(f"--{name} does not go with --format={config.format}.")
-  texts = None
-  if config.calibration_file:
-    content = files.read_bytes(config.calibration_file, "--calibration_file")
-    texts = files.decode(content, config.calibration_file).splitlines()
-  if config.format != choices.SAVED_MODEL:
-    small_export.check(config.format, config.weights_dtype, texts)
-  return texts
+  path, texts = config.calibration_file, None
+  if path:
+    content = files.read_bytes(path, "--calibration_file")
+    texts = files.decode(content, path).splitlines()
+  form = {name: vars(config).get(name) for name in small.OPTIONS}
+  return small.check_form(form | {"calibration_texts": texts})
 
 
 def _report(config, chosen, checkpoint, servable, version_dir):

@@ -62,12 +62,15 @@ class LoadedModel(NamedTuple):
   information: dict
 
 
-def load(path, version):
-  """Loads a SavedModel.
+def load(path, version, open_file=None):
+  """Loads a version of a model.
 
   Args:
     path: str or Path, its directory.
     version: int.
+    open_file: function of the directory of a file of LiteRT or ONNX, which
+      returns the `tf.function`s of its signatures by name; None: there are
+      SavedModels only.
 
   Returns:
     `LoadedModel`.
@@ -78,8 +81,8 @@ def load(path, version):
   path = pathlib.Path(path)
   try:
     # First what takes no time.
-    if (path / "model.json").exists():
-      return _load_file(path, version)
+    if open_file and (path / "model.json").exists():
+      return _of_functions(path, version, open_file(str(path)))
     information = _information(path / "assets.extra" / "model.json")
     signature_defs = _signature_defs(path / "saved_model.pb")
     signatures = _signatures(tf.saved_model.load(str(path)))
@@ -92,18 +95,15 @@ def load(path, version):
     ) from error
 
 
-def _load_file(path, version):
+def _of_functions(path, version, functions):
   """Returns the `LoadedModel` of a version with a LiteRT or ONNX file."""
-  # It needs Keras, which SavedModels do without.
-  from keras_bert_impl.serving.small import served
-
   signatures = {
     name: Signature(
       {spec.name: spec for spec in function.input_signature},
       function.get_concrete_function().structured_outputs,
       function,
     )
-    for name, function in served.load(str(path)).signatures.items()
+    for name, function in functions.items()
   }
   return LoadedModel(
     version,

@@ -27,6 +27,67 @@ _PACKAGES = {
 }
 
 
+# Arguments of all formats, and their defaults; see `export_as`.
+_OF_SAVED_MODELS = {
+  "compute_dtype": "float32",
+  "signature_names": choices.GOOGLE,
+}
+_OF_FILES = {"fixed_length": None, "calibration_texts": None}
+OPTIONS = ("format", "weights_dtype", *_OF_SAVED_MODELS, *_OF_FILES)
+
+
+def export_as(servable, export_dir, model_name=None, **form):
+  """Writes the next version of a model in any format.
+
+  Args:
+    servable: as of `export`.
+    export_dir: as of `export`.
+    model_name: as of `export`.
+    **form: `OPTIONS`: the format, "saved_model" (the default), "litert" or
+      "onnx", and what `serving.export.export` or `export` takes.
+
+  Returns:
+    str, the directory of the new version.
+
+  Raises:
+    ValueError: as both, or an option does not go with the format.
+  """
+  form = check_form(form)
+  file_format = form.pop("format")
+  if file_format == choices.SAVED_MODEL:
+    return export_lib.export(servable, export_dir, model_name, **form)
+  return export(servable, export_dir, file_format, model_name, **form)
+
+
+def check_form(form):
+  """Returns `form` of `export_as` without what does not go with its format.
+
+  Raises:
+    ValueError: a value that is not allowed there, or a package is missing.
+  """
+  form = {"format": choices.SAVED_MODEL} | form
+  file_format = form["format"]
+  options.check_choice("format", file_format, choices.FORMATS)
+  is_file = file_format != choices.SAVED_MODEL
+  others = _OF_SAVED_MODELS if is_file else _OF_FILES
+  for name, default in others.items():
+    if form.get(name, default) != default:
+      raise ValueError(
+        f"{name} must be left out, for it does not go with the format"
+        f" {file_format}."
+      )
+  form = {name: value for name, value in form.items() if name not in others}
+  if is_file:
+    texts = form.get("calibration_texts")
+    check(file_format, form.get("weights_dtype"), texts)
+  elif form.get("weights_dtype") == choices.INT8:
+    raise ValueError(
+      f"weights_dtype ({choices.INT8!r}) needs the format {choices.LITERT} or"
+      f" {choices.ONNX}."
+    )
+  return form
+
+
 def export(
   servable,
   export_dir,

@@ -1,4 +1,4 @@
-"""Answers raw texts by LiteRT and ONNX files, as SavedModels do."""
+"""Servables of LiteRT and ONNX files: raw texts in, as of SavedModels."""
 
 import types
 
