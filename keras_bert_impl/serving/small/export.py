@@ -256,15 +256,16 @@ def _texts(servable):
   """Returns what a client has to know to make rows of texts."""
   tokenizer = servable.tokenizer
   vocabulary, framing = tokenizer.vocabulary, tokenizer.framing
-  texts = {
+  templates = [framing.template(number) for number in (1, 2)]
+  # Static vectors are of tokens alone.
+  templates = templates if servable.takes_ids else [[("A", 0)]]
+  return {
     "special_tokens": {
       role: {"token": vocabulary.tokens[index], "id": index}
       for role, index in vocabulary.role_ids.items()
     },
-    "framing": [
-      " ".join(name for name, _ in framing.template(number))
-      for number in (1, 2)
-    ],
+    "framing": [" ".join(x for x, _ in template) for template in templates],
+    "segments": [[int(x) for _, x in template] for template in templates],
     "truncation": "longest_first",
     "padding": "left" if framing.cls_at_end else "right",
     # Whether [SEP] and the like are found where they stand in a text.
@@ -272,5 +273,3 @@ def _texts(servable):
     or bool(vocabulary.rules),
     "do_lower_case": getattr(servable, "do_lower_case", False),
   }
-  # Static vectors are of tokens alone.
-  return texts if servable.takes_ids else texts | {"framing": ["A"]}

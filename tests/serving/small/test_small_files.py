@@ -1,8 +1,11 @@
 """LiteRT and ONNX files answer as the models that they were made of."""
 
+import functools
 import importlib.util
 import json
 import pathlib
+import shutil
+import subprocess
 import sys
 
 import keras
@@ -139,6 +142,28 @@ def test_the_client_answers_on_the_command_line(folder, monkeypatch, capsys):
   monkeypatch.setattr(sys, "argv", ["client.py", folder, "the cat", "sat."])
   load_client().main()
   assert capsys.readouterr().out.startswith("('")
+
+
+@pytest.mark.slow
+def test_the_javascript_client_makes_the_same_of_texts(head, tmp_path):
+  if not shutil.which("npm"):
+    pytest.skip("npm is not installed.")
+  run = functools.partial(
+    subprocess.run, cwd=tmp_path, capture_output=True, text=True
+  )
+  packages = ("onnxruntime-web", "@huggingface/tokenizers")
+  if run(["npm", "install", "--ignore-scripts", *packages]).returncode:
+    pytest.skip("npm cannot install the packages.")
+  shutil.copy(ROOT / "examples/client.mjs", tmp_path)
+  folder = export.export(head.servable, str(tmp_path / "made"), "onnx")
+  expected = head.expected["serving_default"]["probabilities"]
+  for texts, shares in zip(all_heads.PAIRS, expected):
+    if "[SEP]" not in texts:  # This tokenizer takes it as the token.
+      result = run(["node", "client.mjs", folder, *texts])
+      answer = json.loads(result.stdout)["shares"]
+      assert [label for label, _ in answer] == list(all_heads.LABELS)
+      found = [share for _, share in answer]
+      np.testing.assert_allclose(found, shares, atol=1e-5)
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
