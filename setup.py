@@ -67,7 +67,7 @@ setuptools.setup(
     # What runs models in files of LiteRT; TensorFlow writes these.
     "litert": ["ai-edge-litert>=2.0"],
     # Models in files of ONNX.
-    "onnx": ["onnx>=1.17", "onnxruntime>=1.20", "tf2onnx>=1.16"],
+    "onnx": ["onnx>=1.17", "onnxruntime>=1.20", "tf2onnx>=1.17"],
     # The local server; the protocol buffers of clients of TensorFlow Serving.
     "serving": [
       "starlette>=1.0",
@@ -99,7 +99,7 @@ setuptools.setup(
       "selenium>=4.20",
       "starlette>=1.0",
       "tensorflow-serving-api>=2.20,<2.22",
-      "tf2onnx>=1.16",
+      "tf2onnx>=1.17",
       "uvicorn>=0.34",
     ],
     # Dumps of Wikipedia as text; data sets of it come without.
