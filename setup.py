@@ -64,6 +64,10 @@ setuptools.setup(
     "docs": ["furo>=2024.8", "ipykernel>=6", "myst-nb>=1.2", "sphinx>=8.1"],
     # Models by name.
     "hub": ["huggingface-hub>=0.30", "kagglehub>=0.3"],
+    # What runs models in files of LiteRT; TensorFlow writes these.
+    "litert": ["ai-edge-litert>=2.0"],
+    # Models in files of ONNX.
+    "onnx": ["onnx>=1.17", "onnxruntime>=1.20", "tf2onnx>=1.17"],
     # The local server; the protocol buffers of clients of TensorFlow Serving.
     "serving": [
       "starlette>=1.0",
@@ -74,6 +78,7 @@ setuptools.setup(
     # interface: these two go together and with tpu_compiler.py.
     "tpu-check": ["jax==0.10.2", "libtpu==0.0.42.1"],
     "tests": [
+      "ai-edge-litert>=2.0",
       # What starlette's test client needs.
       "httpx2>=2",
       "huggingface-hub>=0.30",
@@ -81,6 +86,8 @@ setuptools.setup(
       "jax>=0.4.34",
       "kagglehub>=0.3",
       "mwparserfromhell>=0.6.6",
+      "onnx>=1.17",
+      "onnxruntime>=1.20",
       "psutil>=5.9",
       "pytest>=8",
       "pytest-xdist>=3.6",
@@ -92,6 +99,7 @@ setuptools.setup(
       "selenium>=4.20",
       "starlette>=1.0",
       "tensorflow-serving-api>=2.20,<2.22",
+      "tf2onnx>=1.17",
       "uvicorn>=0.34",
     ],
     # Dumps of Wikipedia as text; data sets of it come without.

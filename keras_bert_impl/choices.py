@@ -50,6 +50,12 @@ WEIGHTS_DTYPES = ("float32", "bfloat16", "float16")
 FLOAT32, INT8, BINARY = "float32", "int8", "binary"
 PRECISIONS = (FLOAT32, INT8, BINARY)
 
+# What a model is exported as, and the dtypes of weights in files for clients.
+SAVED_MODEL, LITERT, ONNX = "saved_model", "litert", "onnx"
+FORMATS = (SAVED_MODEL, LITERT, ONNX)
+INT8 = "int8"
+SMALL_DTYPES = ("float32", "float16", INT8)
+
 # Whose names inputs and outputs have; see `models.transformers_names`.
 GOOGLE, TRANSFORMERS = "google", "transformers"
 NAMES = (GOOGLE, TRANSFORMERS)

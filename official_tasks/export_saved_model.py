@@ -1,4 +1,4 @@
-r"""Exports a trained model as a SavedModel for TF Serving.
+r"""Exports a trained model for TF Serving, phones, browsers or ONNX Runtime.
 
     python official_tasks/export_saved_model.py --checkpoint_dir=mrpc \
       --export_dir=served/mrpc
@@ -6,11 +6,13 @@ r"""Exports a trained model as a SavedModel for TF Serving.
     ... --checkpoint_dir=uncased_L-12_H-768_A-12 --pooling=cls --normalize
                                             vectors of texts
     ... --checkpoint_dir=uncased_L-12_H-768_A-12 --head=fill_mask
+    ... --checkpoint_dir=mrpc --format=litert --weights_dtype=int8   (or onnx)
 
 --checkpoint_dir is the output_dir of a run_*.py, which records what it was
 trained for and how, a folder of sentence-transformers, which says how texts are
 pooled, or any other checkpoint. The SavedModel takes raw strings
-and needs neither this library nor the vocabulary. Each call adds a version:
+and needs neither this library nor the vocabulary. A LiteRT or ONNX file takes
+ids; beside it are tokenizer.json and model.json. Each call adds a version:
 served/mrpc/1, served/mrpc/2, ...
 
 To try it out: python official_tasks/serve.py --model_dir=served/mrpc
@@ -30,6 +32,7 @@ from keras_bert_impl.serving import servable_options
 with epy.lazy_imports():
   from keras_bert_impl.model_folders import trained_servables
   from keras_bert_impl.serving import export, signature_names
+  from keras_bert_impl.serving.small import export as small
   from keras_bert_impl.training import run_results
 
 
@@ -43,6 +46,11 @@ class ExportConfig(model_files.TrainedModelConfig):
 
   export_dir: str = options.required(
     "Folder of the model's versions; each export adds one."
+  )
+  format: str = options.common(
+    choices.SAVED_MODEL,
+    "What to write: a SavedModel, or the file of LiteRT or ONNX.",
+    choices.FORMATS,
   )
   head: str | None = options.common(
     None,
@@ -63,9 +71,20 @@ class ExportConfig(model_files.TrainedModelConfig):
   )
   weights_dtype: str | None = options.field(
     None,
-    "Dtype of the stored weights; bfloat16 and float16 take half the space."
-    " Default: compute_dtype.",
-    choices.WEIGHTS_DTYPES,
+    "Dtype of the stored weights: bfloat16 (of a SavedModel), float16, or int8"
+    " (of LiteRT and ONNX), which computes in it too. Default: compute_dtype.",
+    (*choices.WEIGHTS_DTYPES, choices.INT8),
+  )
+  fixed_length: int | None = options.field(
+    None,
+    "Tokens of the only row that a LiteRT or ONNX file takes; default: any"
+    " rows.",
+    interval=options.SEQ_LENGTHS,
+  )
+  calibration_file: str | None = options.field(
+    None,
+    "Texts, one per line (a tab between those of a pair), to find the ranges"
+    " of all activations with: LiteRT then computes in int8 throughout.",
   )
   signature_names: str = options.field(
     choices.GOOGLE,
@@ -91,18 +110,29 @@ def main():
   chosen = program.from_flags(servable_options.ServableOptions)
   logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
   export.check_folder(config.export_dir)
+  form = _form(config)
   servable, checkpoint = trained_servables.make(
     config, config.checkpoint_dir, config.head, config.max_seq_length, chosen
   )
-  version_dir = export.export(
-    servable,
-    config.export_dir,
-    config.model_name,
-    config.weights_dtype,
-    config.compute_dtype,
-    config.signature_names,
+  version_dir = small.export_as(
+    servable, config.export_dir, config.model_name, **form
   )
   _report(config, chosen, checkpoint, servable, version_dir)
+
+
+def _form(config):
+  """Returns the arguments of `small.export_as`.
+
+  Raises:
+    FileNotFoundError: there is no such file for calibration.
+    ValueError: flags that do not go with the format.
+  """
+  path, texts = config.calibration_file, None
+  if path:
+    content = files.read_bytes(path, "--calibration_file")
+    texts = files.decode(content, path).splitlines()
+  form = {name: vars(config).get(name) for name in small.OPTIONS}
+  return small.check_form(form | {"calibration_texts": texts})
 
 
 def _report(config, chosen, checkpoint, servable, version_dir):
@@ -114,7 +144,9 @@ def _report(config, chosen, checkpoint, servable, version_dir):
     "model": described,
     "signatures": sorted(
       signature_names.definitions(servable, config.signature_names)
-    ),
+    )
+    if config.format == choices.SAVED_MODEL
+    else None,
     "configuration": dataclasses.asdict(config) | dataclasses.asdict(chosen),
     "versions": run_results.versions(),
   }

@@ -27,6 +27,7 @@ from keras_bert_impl.model_folders import model_files
 
 with epy.lazy_imports():
   from keras_bert_impl.model_folders import viewing
+  from keras_bert_impl.serving.heads import file_servables
   from keras_bert_impl.serving.local import app, batching, server, versions
 
 _DEFAULT_MODEL_NAME = "model"  # as the Docker image of TensorFlow Serving
@@ -37,7 +38,7 @@ _SIZES = "[1, 2147483647]"
 class ServerConfig:
   """Model, address and limits of the server."""
 
-  model_dir: str = options.required("Folder of the versions of a SavedModel.")
+  model_dir: str = options.required("Folder of the versions of a model.")
   checkpoint_dir: str | None = options.common(
     None,
     "Checkpoint that was exported, for the page's tab of attention, which a"
@@ -120,7 +121,7 @@ def serve(config):
   """
   _check_packages()
   with server.bind(config.host, config.port) as listener:
-    served = versions.Versions(config.model_dir)
+    served = versions.Versions(config.model_dir, _open_file)
     batcher = batching.Batcher(
       config.max_batch_size, config.batch_timeout_ms / 1000, config.max_queue
     )
@@ -154,6 +155,11 @@ def main():
   with contextlib.suppress(KeyboardInterrupt):
     serve(program.from_flags(ServerConfig))
   logging.info("The server has ended.")
+
+
+def _open_file(folder):
+  """Returns the functions of the signatures of a LiteRT or ONNX file."""
+  return file_servables.load(folder).signatures
 
 
 def _draw_attention(checkpoint_dir):

@@ -21,6 +21,7 @@ from keras_bert_impl.model_folders import (
 from keras_bert_impl.runs.fine_tuning import fine_tuning_config, job
 from keras_bert_impl.serving import export as export_lib
 from keras_bert_impl.serving import servable_options
+from keras_bert_impl.serving.small import export as small
 from keras_bert_impl.training import stopping
 from tfrecords.labelled import data_sets
 
@@ -109,26 +110,25 @@ class Answering(abc.ABC):
     return answers
 
   def export(self, export_dir, model_name=None, **values):
-    """Writes a SavedModel that answers raw strings.
+    """Writes a SavedModel that answers raw strings, or a file for clients.
 
     Args:
       export_dir: str, folder of the model's versions; each export adds one.
       model_name: str, name of the model for clients; default: the name of
         export_dir.
       **values: weights_dtype, compute_dtype and signature_names, as of
-        `serving.export`, and fields of `servable_options.ServableOptions`.
+        `serving.export`; format, fixed_length and calibration_texts, as of
+        `kb.export`; and fields of `servable_options.ServableOptions`.
 
     Returns:
       str, the folder of the new version.
     """
-    of_export = {
-      name: values.pop(name)
-      for name in ("weights_dtype", "compute_dtype", "signature_names")
-      if name in values
-    }
+    form = small.check_form(
+      {name: values.pop(name) for name in small.OPTIONS if name in values}
+    )
     export_lib.check_folder(export_dir)
     servable = self._make_servable(**values)
-    return export_lib.export(servable, export_dir, model_name, **of_export)
+    return small.export_as(servable, export_dir, model_name, **form)
 
   def _is_single(self, inputs):
     """Returns whether what `predict` is given is one input, not a list."""

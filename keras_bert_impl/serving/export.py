@@ -82,12 +82,6 @@ def export(
     ValueError: an unknown dtype or signature_names, a model_name that no path
       can hold, export_dir is a file, or the tokenizer is not in the graph.
   """
-  gfile = tf.io.gfile
-  export_dir = os.fspath(export_dir).rstrip("/")
-  check_folder(export_dir)
-  # The name of "." is that of the folder it is.
-  model_name = model_name or os.path.basename(os.path.abspath(export_dir))
-  options.check_characters("model_name", model_name, options.URL_SEPARATORS)
   if not servable.tokenizer.is_in_graph:
     raise ValueError(
       "The tokenizer of this model is that of the tokenizers library, which no"
@@ -95,6 +89,28 @@ def export(
     )
   servable.set_dtypes(compute_dtype, weights_dtype)
   definitions = signature_names_lib.definitions(servable, signature_names)
+
+  def save(folder, model_name):
+    _save(servable, definitions, folder, model_name)
+    _write_configurations(servable, os.path.dirname(folder), model_name)
+
+  return write_version(export_dir, model_name, save)
+
+
+def write_version(export_dir, model_name, save):
+  """Writes the next version of a model; as `export`.
+
+  Args:
+    export_dir: as of `export`.
+    model_name: as of `export`.
+    save: function of a new folder and the model's name, which writes there.
+  """
+  gfile = tf.io.gfile
+  export_dir = os.fspath(export_dir).rstrip("/")
+  check_folder(export_dir)
+  # The name of "." is that of the folder it is.
+  model_name = model_name or os.path.basename(os.path.abspath(export_dir))
+  options.check_characters("model_name", model_name, options.URL_SEPARATORS)
   gfile.makedirs(export_dir)
   files.remove_unlocked(export_dir, _TEMPORARY)
   name = f"tmp-{os.getpid()}-{uuid.uuid4().hex}"
@@ -106,8 +122,7 @@ def export(
   )
   with lock:
     try:
-      _save(servable, definitions, temporary, model_name)
-      _write_configurations(servable, export_dir, model_name)
+      save(temporary, model_name)
       return _publish(temporary, export_dir)
     finally:
       if gfile.exists(temporary):
@@ -158,12 +173,16 @@ def _save(servable, definitions, folder, model_name):
   tokenizer_json_writing.write(
     extra, servable.tokenizer.vocabulary, servable.tokenizer.options
   )
-  description = servable.describe() | {
+  description = describe(servable, model_name) | servable.dtypes
+  files.write_json(os.path.join(extra, DESCRIPTION_NAME), description)
+
+
+def describe(servable, model_name):
+  """Returns what is said of a model, {name: JSON value}."""
+  return servable.describe() | {
     "main_script": _main_script(servable.tokenizer),
     "model_name": model_name,
-    **servable.dtypes,
   }
-  files.write_json(os.path.join(extra, DESCRIPTION_NAME), description)
 
 
 def _main_script(tokenizer):

@@ -50,7 +50,78 @@ class Signature(NamedTuple):
   example: dict
 
 
-class Servable(tf.Module, abc.ABC):
+class _OnIds(tf.Module, abc.ABC):
+  """Base class of `Servable`: what it computes of ids. Abstract.
+
+  Attributes: as `Servable`.
+  """
+
+  ids_rank = 2
+  has_pooler = False
+
+  def answer_ids(self, input_ids, input_mask, segment_ids):
+    """Returns the model's outputs for ids that the client has tokenized.
+
+    Args:
+      input_ids: int32 [B, L].
+      input_mask: int32 [B, L], 1 for a token, 0 for padding.
+      segment_ids: int32 [B, L].
+
+    Returns:
+      {output of the model: float32 [B, ...]}.
+    """
+    ids = (input_ids, input_mask, segment_ids)
+    return self.load_model()(dict(zip(_ID_NAMES, ids, strict=True)))
+
+  @property
+  def row_inputs(self):
+    """Inputs of `answer_rows` and their axes, {name: tuple of str}.
+
+    Segments are among them where the model tells them apart.
+    """
+    axes = ("batch", *["choices"] * (self.ids_rank - 2), "length")
+    has_segments = self.config.num_ids[features.SEGMENT_IDS] > 1
+    return dict.fromkeys(_ID_NAMES[: 2 + has_segments], axes)
+
+  def answer_rows(self, rows):
+    """Returns the model's outputs for rows of ids, in ops of numbers only.
+
+    Args:
+      rows: {name of `row_inputs`: int32}.
+
+    Returns:
+      {output: float32 [B, ...]}.
+    """
+    segments = {features.SEGMENT_IDS: tf.zeros_like(rows[features.INPUT_IDS])}
+    return self.load_model()(segments | rows)
+
+  def load_model(self):
+    """Returns the model with the weights held, a function of its inputs.
+
+    Its outputs are float32. Weights that are stored in another dtype than the
+    model's become the model's here, once for all its calls.
+    """
+    model = self._model()
+    weights = [
+      (weight, tf.cast(held, weight.dtype))
+      for weight, held in zip(model.weights, self.model_weights, strict=True)
+    ]
+
+    pads_left = (
+      self.has_pooler
+      and model.config.pads_left
+      and "pooled_output" in model.encoder.output
+    )
+
+    def call(inputs):
+      inputs = assembly.to_left(inputs) if pads_left else inputs
+      with keras.StatelessScope(weights):
+        return model(inputs, training=False)
+
+    return call
+
+
+class Servable(_OnIds):
   """A model with its weights and its tokenizer, ready to be saved. Abstract.
 
   A subclass says in `answer` what raw text is answered with and, if its inputs
@@ -90,8 +161,6 @@ class Servable(tf.Module, abc.ABC):
   example = {TEXT: ["The cat sat on the mat."]}
   options = ()
   recorded = ()
-  ids_rank = 2
-  has_pooler = False
   takes_ids = True
 
   def __init__(self, model, tokenizer, max_seq_length, labels=None):
@@ -116,20 +185,6 @@ class Servable(tf.Module, abc.ABC):
     Returns:
       {output: [B, ...]}.
     """
-
-  def answer_ids(self, input_ids, input_mask, segment_ids):
-    """Returns the model's outputs for ids that the client has tokenized.
-
-    Args:
-      input_ids: int32 [B, L].
-      input_mask: int32 [B, L], 1 for a token, 0 for padding.
-      segment_ids: int32 [B, L].
-
-    Returns:
-      {output of the model: float32 [B, ...]}.
-    """
-    ids = (input_ids, input_mask, segment_ids)
-    return self.load_model()(dict(zip(_ID_NAMES, ids, strict=True)))
 
   def definitions(self):
     """Returns {name: `Signature`} of all signatures, not traced yet."""
@@ -182,31 +237,6 @@ class Servable(tf.Module, abc.ABC):
       "weights_dtype": weights_dtype,
     }
     self.model_weights = weights
-
-  def load_model(self):
-    """Returns the model with the weights held, a function of its inputs.
-
-    Its outputs are float32. Weights that are stored in another dtype than the
-    model's become the model's here, once for all its calls.
-    """
-    model = self._model()
-    weights = [
-      (weight, tf.cast(held, weight.dtype))
-      for weight, held in zip(model.weights, self.model_weights, strict=True)
-    ]
-
-    pads_left = (
-      self.has_pooler
-      and model.config.pads_left
-      and "pooled_output" in model.encoder.output
-    )
-
-    def call(inputs):
-      inputs = assembly.to_left(inputs) if pads_left else inputs
-      with keras.StatelessScope(weights):
-        return model(inputs, training=False)
-
-    return call
 
   def outputs(self, rows, *names, activation=tf.identity):
     """Returns outputs of the model for rows, those of like length together.
@@ -380,6 +410,8 @@ def _plain_copy(model, build, dtype, head):
   The variables of a model made under a strategy are sets of replicas, which
   no SavedModel holds; and a policy such as mixed_bfloat16 is for training.
   """
+  if not isinstance(model, keras.Model):
+    return lambda: model
   check_no_scope()
   copy = build(model, dtype)
   stored = names.completed(

@@ -255,7 +255,7 @@ class DisentangledBias(self_attention.AttentionKind):
     query, key, value = map(scores.split_heads, (query, key, value))
     rows = scores.rows(query * self.scale, seen, self.causal_direction)
     if seen is not None and len(seen.shape) == 2:
-      rows["is_token"] = ops.cast(seen, "bool")[:, None, :, None]
+      rows["is_token"] = ops.cast(ops.expand_dims(seen, (1, 3)), "bool")
     others = (key, value, *positions.values())
     # With scores of several kinds, chunks of half the size take as much.
     size = self.chunk_size and max(self.chunk_size // 2, 1)
@@ -311,7 +311,7 @@ class DisentangledBias(self_attention.AttentionKind):
     """
     batch, num_heads, length, size = ops.shape(states)
     width = _least(length, _BLOCK_SIZE)
-    num_blocks = -(-length // width)
+    num_blocks = (length + width - 1) // width
     padding = [[0, 0], [0, 0], [0, num_blocks * width - length], [0, 0]]
     states = ops.reshape(
       ops.pad(states, padding), (batch, num_heads, num_blocks, width, size)

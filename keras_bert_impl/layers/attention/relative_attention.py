@@ -291,7 +291,8 @@ class RelativeStructure(layer.Layer):
       seen = ops.logical_and(seen, column <= row)
       if self.same_length:
         seen = ops.logical_and(seen, column >= row - num_before)
-    is_other = ops.not_equal(segment_ids[:, :, None], segments[:, None])
+    own = ops.expand_dims(segment_ids, -1)
+    is_other = ops.not_equal(own, segments[:, None])
     result = {
       "seen": ops.logical_or(seen, row == column)[:, None],
       "query_seen": seen[:, None],

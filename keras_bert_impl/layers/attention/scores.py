@@ -76,7 +76,8 @@ def rows(query, attention_mask, direction=None, position_bias=None):
   if attention_mask is None:
     return found
   if len(attention_mask.shape) == 2:
-    found["seen"] = ops.cast(attention_mask, "bool")[:, None, None]
+    # LiteRT has no slices that add axes.
+    found["seen"] = ops.cast(ops.expand_dims(attention_mask, (1, 2)), "bool")
   elif is_of_texts(attention_mask):
     texts = ops.squeeze(attention_mask, -1)
     found["text"] = texts[:, None, :, None]

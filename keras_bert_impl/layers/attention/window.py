@@ -209,7 +209,8 @@ def _pad(x, axis, before, after):
 
 def _fill(length, size):
   """Returns how many positions of padding make a row one of whole blocks."""
-  return -(-length // size) * size - length
+  # In numbers above zero: ONNX rounds towards it.
+  return (length + size - 1) // size * size - length
 
 
 def _blocks(x, size):

@@ -23,7 +23,9 @@ def apply(function, rows, others, size, recompute):
       that only its inputs and its output are kept.
   """
   length = ops.shape(next(iter(rows.values())))[2]
-  if isinstance(length, int) and length <= 2 * size:
+  is_short = isinstance(length, int) and length <= 2 * size
+  # Other formats have no loops, or slow ones.
+  if is_short or kernels.is_portable():
     return function(None, rows, *others)
   num_chunks = -(-length // size)
   size = -(-length // num_chunks)  # All about as long: little padding.

@@ -24,6 +24,8 @@ Exported models call layers without `training`: they hold nothing compiled by
 XLA, which TF Serving would refuse.
 """
 
+import contextlib
+import contextvars
 import functools
 import math
 import os
@@ -46,6 +48,22 @@ _FEWEST_NUMBERS = 2**15  # of the largest argument of such a program
 # processor, from their first call on, whatever the variables become. It is read
 # once per process.
 _FROZEN_WEIGHTS = "TF_ONEDNN_ASSUME_FROZEN_WEIGHTS"
+_PORTABLE = contextvars.ContextVar("portable", default=False)
+
+
+@contextlib.contextmanager
+def portable():
+  """Has graphs of inference traced with ops that other formats have, too."""
+  token = _PORTABLE.set(True)
+  try:
+    yield
+  finally:
+    _PORTABLE.reset(token)
+
+
+def is_portable():
+  """Whether a graph is traced with ops that other formats have."""
+  return _PORTABLE.get()
 
 
 def activation(name):
@@ -305,6 +323,8 @@ def layer_norm(x, gamma, beta, epsilon, training):
   """
   if keras.backend.backend() != "tensorflow":
     return None
+  if is_portable():
+    return _plain_layer_norm(x, gamma, beta, epsilon)
   beta = tf.zeros([x.shape[-1]]) if beta is None else beta
   if training:
     rows = tf.reshape(x, [-1, x.shape[-1]])
@@ -315,6 +335,15 @@ def layer_norm(x, gamma, beta, epsilon, training):
   if tf.executing_eagerly() or None not in x.shape[:-1]:
     return None
   return _fused_layer_norm(x, gamma, beta, epsilon)
+
+
+def _plain_layer_norm(x, gamma, beta, epsilon):
+  """Returns `layer_norm` in the ops that ONNX Runtime finds it in."""
+  mean = functools.partial(tf.reduce_mean, axis=-1, keepdims=True)
+  center = x - mean(x)
+  normal = center / tf.sqrt(mean(tf.square(center)) + epsilon)
+  normal *= tf.cast(gamma, x.dtype)
+  return normal if beta is None else normal + tf.cast(beta, x.dtype)
 
 
 def _fused_layer_norm(x, gamma, beta, epsilon):

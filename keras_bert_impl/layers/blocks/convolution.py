@@ -115,7 +115,7 @@ class TokenConvolution(layer.Layer):
     Returns:
       float [B, L, H], 0 at padding.
     """
-    mask = ops.cast(input_mask, hidden.dtype)[:, :, None]
+    mask = ops.expand_dims(ops.cast(input_mask, hidden.dtype), -1)
     found = self._convolve(hidden) * mask
     found = kernels.activation(self.activation)(
       self.dropout(found, training=training)

@@ -249,7 +249,7 @@ class Embeddings(layer.Layer):
     hidden = hidden if self.embed_proj is None else self.embed_proj(hidden)
     hidden = self.layer_norm(hidden)
     if self.clears_padding and input_mask is not None:
-      hidden *= ops.cast(input_mask, hidden.dtype)[:, :, None]
+      hidden *= ops.expand_dims(ops.cast(input_mask, hidden.dtype), -1)
     return self.dropout(hidden, training=training), table
 
   def compute_output_spec(self, input_ids, *args, **kwargs):

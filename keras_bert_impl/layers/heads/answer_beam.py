@@ -104,7 +104,7 @@ class AnswerBeamHead(layer.Layer):
     grid = (batch, length, starts.shape[1], size)
     pairs = ops.concatenate(
       [
-        ops.broadcast_to(hidden[:, :, None], grid),
+        ops.broadcast_to(ops.expand_dims(hidden, 2), grid),
         ops.broadcast_to(states[:, None], grid),
       ],
       axis=-1,

@@ -222,8 +222,11 @@ class Pooler(layer.Layer):
 
 def _one_hot(scores):
   """Returns 1 at the first of the highest scores of each row, 0 elsewhere."""
-  best = ops.argmax(scores, axis=1)
-  return ops.one_hot(best, ops.shape(scores)[1], dtype=scores.dtype)
+  # Not by argmax, which Keras writes with ops of bits that LiteRT lacks.
+  best = ops.equal(scores, ops.max(scores, axis=1, keepdims=True))
+  best = ops.cast(best, scores.dtype)
+  is_first = ops.equal(ops.cumsum(best, axis=1), 1)
+  return best * ops.cast(is_first, scores.dtype)
 
 
 def _sum(weights):
@@ -233,6 +236,6 @@ def _sum(weights):
 
 def _max(hidden, mask):
   """Returns the maximum [B, H] of tokens; 0 for a row that has none."""
-  is_token = mask[:, :, None] > 0
+  is_token = ops.expand_dims(mask, -1) > 0
   highest = ops.max(ops.where(is_token, hidden, float("-inf")), axis=1)
   return ops.where(ops.any(is_token, axis=1), highest, 0.0)

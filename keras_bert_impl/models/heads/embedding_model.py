@@ -114,6 +114,8 @@ def on_encoder_of(model, pooling=None, normalize=None):
     normalize: bool, whether vectors have length 1; None for what the model
       does.
   """
+  if not isinstance(model, keras.Model):
+    return model  # A file of one.
   encoder = getattr(model, "encoder", model)
   own, final_layers, include_prompt = "mean", [], True
   if isinstance(model, EmbeddingModel):

@@ -90,6 +90,17 @@ class FillMaskServable(servables.Servable):
       servables.IS_CUT: is_cut,
     }
 
+  @property
+  def row_inputs(self):
+    """Inputs of `answer_rows`; masks are filled at given positions."""
+    return super().row_inputs | {
+      features.MASKED_LM_POSITIONS: ("batch", "masks")
+    }
+
+  def answer_rows(self, rows):
+    """Returns token_logits float32 [B, P, V]; see `Servable`."""
+    return super().answer_rows(self._with_queries(rows))
+
   def answer_ids(self, input_ids, input_mask, segment_ids):
     """Returns token_logits float32 [B, L, V] for every position."""
     rows = {
@@ -117,7 +128,9 @@ class FillMaskServable(servables.Servable):
     places = rows.pop(features.MASKED_LM_POSITIONS)
     length = tf.shape(ids)[1]
     is_mask = ids == self.tokenizer.vocabulary.mask_id
-    hidden = is_mask[:, tf.newaxis] | tf.eye(length, dtype=tf.bool)
+    places_of_all = tf.range(length)
+    is_own = places_of_all[:, tf.newaxis] == places_of_all  # [L, L]
+    hidden = is_mask[:, tf.newaxis] | is_own
     queries = tf.one_hot(places, length)
     # Places are filled up with 0, and no two queries stand at one place.
     is_first = tf.cumsum(queries, axis=1, exclusive=True) == 0

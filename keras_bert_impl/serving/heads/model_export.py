@@ -11,6 +11,7 @@ from keras_bert_impl.models.heads import (
 from keras_bert_impl.serving import export as export_lib
 from keras_bert_impl.serving import servables
 from keras_bert_impl.serving.heads import model_outputs, servables_of_heads
+from keras_bert_impl.serving.small import export as small
 from keras_bert_impl.tokenizers.graph import tokenizer as tokenizer_lib
 
 _OF_VECTORS = (
@@ -31,9 +32,10 @@ def export(
   signature_names=choices.GOOGLE,
   **options,
 ):
-  """Writes a SavedModel that takes strings, for TensorFlow Serving and others.
+  """Writes a SavedModel that takes strings, or a file of LiteRT or ONNX.
 
     kb.export(model, tokenizer, "served/stars")
+    kb.export(model, tokenizer, "phone/stars", format="litert")
 
   Args:
     model: model of `kb` with a head, which is answered as `docs/serving.md`
@@ -48,7 +50,9 @@ def export(
     compute_dtype: as `serving.export.export`.
     signature_names: as `serving.export.export`.
     **options: of the servable of the head, such as labels and text_pairs; a
-      model of your own has text_pairs. Of a `SequenceClassifier` also
+      model of your own has text_pairs. And format, "litert" or "onnx" for a
+      file that takes ids, with fixed_length and calibration_texts, as
+      `serving.small.export.export`. Of a `SequenceClassifier` also
       multi_label=True: a text may have several labels.
 
   Returns:
@@ -62,7 +66,9 @@ def export(
     "weights_dtype": weights_dtype,
     "compute_dtype": compute_dtype,
     "signature_names": signature_names,
+    **{name: options.pop(name) for name in small.OPTIONS if name in options},
   }
+  form = small.check_form(form)
   if isinstance(model, servables.Servable):
     if (tokenizer is not None and export_dir is not None) or options:
       raise ValueError(
@@ -70,7 +76,7 @@ def export(
         " and model_name and dtypes by name."
       )
     export_dir = tokenizer if export_dir is None else export_dir
-    return export_lib.export(model, export_dir, model_name, **form)
+    return small.export_as(model, export_dir, model_name, **form)
   if not isinstance(tokenizer, tokenizer_lib.Tokenizer):
     raise ValueError(
       f"tokenizer ({tokenizer!r}) must be one of kb.load_tokenizer:"
@@ -80,7 +86,7 @@ def export(
     raise ValueError("export_dir is missing: name a folder.")
   export_lib.check_folder(export_dir)
   servable = make_servable(model, tokenizer, max_seq_length, **options)
-  return export_lib.export(servable, export_dir, model_name, **form)
+  return small.export_as(servable, export_dir, model_name, **form)
 
 
 def make_servable(model, tokenizer, max_seq_length=None, **options):

@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from keras_bert_impl import features
 from keras_bert_impl.serving.heads import vector_servable
 from keras_bert_impl.tokenizers.graph import prompts
 
@@ -36,6 +37,23 @@ class StaticServable(vector_servable.VectorServable):
     normalize = model.normalize if normalize is None else normalize
     super().__init__(model, tokenizer, max_seq_length, normalize, **compression)
     self.do_lower_case = do_lower_case
+
+  @property
+  def row_inputs(self):
+    """Inputs of `answer_rows`; see `Servable`."""
+    names = (features.INPUT_IDS, features.INPUT_MASK)
+    return dict.fromkeys(names, ("batch", "length"))
+
+  def answer_rows(self, rows):
+    """Returns as `compress`; see `Servable`."""
+    [table] = self.model_weights
+    mask = tf.cast(rows[features.INPUT_MASK], tf.float32)[:, :, tf.newaxis]
+    vectors = tf.cast(tf.gather(table, rows[features.INPUT_IDS]), tf.float32)
+    total = tf.maximum(tf.reduce_sum(mask, axis=1), 1.0)
+    vectors = tf.reduce_sum(vectors * mask, axis=1) / total
+    if self.normalize:
+      vectors = tf.math.l2_normalize(vectors, axis=1)
+    return self.compress(vectors)
 
   def answer(self, text):
     """Encodes texts [B]; returns as `compress`."""

@@ -1,5 +1,6 @@
 """Servable of the encoder: vectors of texts and of their tokens."""
 
+from keras_bert_impl import features
 from keras_bert_impl.models.heads import embedding_model
 from keras_bert_impl.serving import servables, tokens
 from keras_bert_impl.serving.heads import vector_servable
@@ -69,6 +70,19 @@ class EncoderServable(vector_servable.VectorServable):
         self.do_lower_case,
       )
     return rows, is_cut
+
+  @property
+  def row_inputs(self):
+    """Inputs of `answer_rows`; a prompt may not be pooled."""
+    own, include = super().row_inputs, self._include_prompt
+    axes = own[features.INPUT_IDS]
+    return own if include else own | {features.POOLING_MASK: axes}
+
+  def answer_rows(self, rows):
+    """Returns as `compress`, and sequence_output float32 [B, L, H]."""
+    outputs = super().answer_rows(rows)
+    name = "sequence_output"
+    return self.compress(outputs["embeddings"]) | {name: outputs[name]}
 
   def answer(self, text):
     """Encodes texts [B].

@@ -1,4 +1,4 @@
-"""Loads one version of a SavedModel."""
+"""Loads one version of a model: a SavedModel, or a file of LiteRT or ONNX."""
 
 import json
 import pathlib
@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  Registers the ops of the tokenizers.
 from google.protobuf import json_format
-from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 _SERVE_TAG = "serve"
 # Signatures of the loader itself, not of the model.
@@ -62,12 +62,15 @@ class LoadedModel(NamedTuple):
   information: dict
 
 
-def load(path, version):
-  """Loads a SavedModel.
+def load(path, version, open_file=None):
+  """Loads a version of a model.
 
   Args:
     path: str or Path, its directory.
     version: int.
+    open_file: function of the directory of a file of LiteRT or ONNX, which
+      returns the `tf.function`s of its signatures by name; None: there are
+      SavedModels only.
 
   Returns:
     `LoadedModel`.
@@ -78,6 +81,8 @@ def load(path, version):
   path = pathlib.Path(path)
   try:
     # First what takes no time.
+    if open_file and (path / "model.json").exists():
+      return _of_functions(path, version, open_file(str(path)))
     information = _information(path / "assets.extra" / "model.json")
     signature_defs = _signature_defs(path / "saved_model.pb")
     signatures = _signatures(tf.saved_model.load(str(path)))
@@ -88,6 +93,44 @@ def load(path, version):
     raise ValueError(
       f"{path} is not a SavedModel that can be served: {reason}"
     ) from error
+
+
+def _of_functions(path, version, functions):
+  """Returns the `LoadedModel` of a version with a LiteRT or ONNX file."""
+  signatures = {
+    name: Signature(
+      {spec.name: spec for spec in function.input_signature},
+      function.get_concrete_function().structured_outputs,
+      function,
+    )
+    for name, function in functions.items()
+  }
+  return LoadedModel(
+    version,
+    signatures,
+    {name: _shown(_definition(x)) for name, x in sorted(signatures.items())},
+    _information(path / "model.json"),
+  )
+
+
+def _definition(signature):
+  """Returns the SignatureDef of a `Signature`."""
+  inputs, outputs = (
+    {
+      name: meta_graph_pb2.TensorInfo(
+        name=f"{name}:0",
+        dtype=tf.as_dtype(spec.dtype).as_datatype_enum,
+        tensor_shape=spec.shape.as_proto(),
+      )
+      for name, spec in specs.items()
+    }
+    for specs in (signature.inputs, signature.outputs)
+  )
+  return meta_graph_pb2.SignatureDef(
+    inputs=inputs,
+    outputs=outputs,
+    method_name=tf.saved_model.PREDICT_METHOD_NAME,
+  )
 
 
 def _signatures(loaded):
@@ -112,14 +155,19 @@ def _signature_defs(path):
     if _SERVE_TAG in graph.meta_info_def.tags
   )
   return {
-    name: json_format.MessageToDict(
-      signature,
-      preserving_proto_field_name=True,
-      always_print_fields_with_no_presence=True,
-    )
+    name: _shown(signature)
     for name, signature in sorted(graph.signature_def.items())
     if name not in _OWN_SIGNATURES
   }
+
+
+def _shown(signature):
+  """Returns a SignatureDef as a JSON object."""
+  return json_format.MessageToDict(
+    signature,
+    preserving_proto_field_name=True,
+    always_print_fields_with_no_presence=True,
+  )
 
 
 def _information(path):

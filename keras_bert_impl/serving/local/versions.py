@@ -21,6 +21,7 @@ class Versions:
 
   Args:
     model_dir: str, directory of the versions.
+    open_file: as of `loading.load`.
 
   Attributes:
     current: the `loading.LoadedModel` for new requests.
@@ -31,8 +32,9 @@ class Versions:
     ValueError: if it holds no version, or none that loads.
   """
 
-  def __init__(self, model_dir):
+  def __init__(self, model_dir, open_file=None):
     self._dir = pathlib.Path(model_dir)
+    self._open_file = open_file
     self._broken = {}  # path: (what its files were like, why it is broken)
     self.states = {}
     self._stopped = threading.Event()
@@ -52,7 +54,7 @@ class Versions:
       if self._broken.get(path, (None,))[0] == files:
         continue
       try:
-        model = loading.load(path, version)
+        model = loading.load(path, version, self._open_file)
       except ValueError as error:
         logging.error("%s", error)
         self._broken[path] = (files, str(error))

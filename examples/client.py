@@ -1,0 +1,137 @@
+"""Asks a LiteRT or ONNX file that export_saved_model.py wrote.
+
+    pip install numpy tokenizers onnxruntime    # or ai-edge-litert
+    python client.py served/mrpc/1 "He sleeps." "He is asleep."
+
+It needs the folder alone: tokenizer.json makes ids of texts, and model.json
+says what the file takes and gives. What is too long for the model is cut.
+"""
+
+import json
+import pathlib
+import sys
+
+import numpy as np
+import tokenizers
+
+
+def load(folder, num_threads=2):
+  """Returns model.json, the tokenizer and the model, a function of arrays."""
+  folder = pathlib.Path(folder)
+  about = json.loads((folder / "model.json").read_text("utf-8"))
+  texts, fixed = about["texts"], about["inputs"][0]["shape"][-1]
+  fixed = fixed if isinstance(fixed, int) else None
+  tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+  tokenizer.encode_special_tokens = not texts["finds_special_tokens"]
+  if longest := fixed or about["max_seq_length"]:
+    tokenizer.enable_truncation(longest, strategy=texts["truncation"])
+  tokenizer.enable_padding(
+    direction=texts["padding"],
+    pad_id=texts["special_tokens"].get("pad", {"id": 0})["id"],
+    pad_type_id=3 if texts["padding"] == "left" else 0,
+    length=fixed,
+  )
+  open_file = _onnx if about["format"] == "onnx" else _litert
+  return about, tokenizer, open_file(str(folder / about["file"]), num_threads)
+
+
+def make_rows(about, tokenizer, texts, text_pairs=None):
+  """Returns the inputs of texts or pairs, {name: int32 [B, L]}."""
+  texts = [about.get("prompt", "") + text for text in texts]
+  if about["texts"]["do_lower_case"]:
+    texts = [text.lower() for text in texts]
+  found = tokenizer.encode_batch(
+    texts if text_pairs is None else list(zip(texts, text_pairs)),
+    add_special_tokens=about["texts"]["framing"][0] != "A",
+  )
+  rows = {
+    "input_ids": [row.ids for row in found],
+    "input_mask": [row.attention_mask for row in found],
+    "segment_ids": [row.type_ids for row in found],
+  }
+  rows = {name: np.array(values, np.int32) for name, values in rows.items()}
+  names = [value["name"] for value in about["inputs"]]
+  if "masked_lm_positions" in names:
+    is_mask = (
+      rows["input_ids"] == about["texts"]["special_tokens"]["mask"]["id"]
+    )
+    rows["masked_lm_positions"] = is_mask.argmax(1, keepdims=True).astype("i4")
+  return {name: rows[name] for name in names}
+
+
+def read(about, tokenizer, rows, outputs):
+  """Returns what the outputs of a row say, of heads that are easy to read."""
+  head, labels = about["head"], about["labels"]
+  if head in ("encoder", "sparse"):
+    return outputs["embeddings"]
+  if head == "regression":
+    return outputs["logits"][:, 0]
+  if head == "fill_mask":
+    best = np.argsort(-outputs["token_logits"][:, 0], axis=-1)[:, :5]
+    return [[tokenizer.id_to_token(int(k)) for k in row] for row in best]
+  if head == "question_answering" and "start_logits" in outputs:
+    # The first text is the question; an answer lies in the second.
+    is_text = (rows["segment_ids"] == 1) & (rows["input_mask"] == 1)
+    scores = (
+      np.where(is_text, outputs["start_logits"], -1e9)[:, :, None]
+      + np.where(is_text, outputs["end_logits"], -1e9)[:, None]
+    )
+    length = about["max_answer_length"]
+    near = np.tril(np.triu(np.ones(scores.shape[1:])), length - 1) > 0
+    best = np.where(near, scores, -2e9).reshape(len(scores), -1).argmax(1)
+    spans = [divmod(int(place), scores.shape[1]) for place in best]
+    return [
+      tokenizer.decode(row[first : last + 1])
+      for row, (first, last) in zip(rows["input_ids"], spans)
+    ]
+  if head == "multi_label":
+    shares = 1 / (1 + np.exp(-outputs["logits"]))
+    return [dict(zip(labels, row.tolist())) for row in shares]
+  if head == "classification":
+    shares = np.exp(
+      outputs["logits"] - outputs["logits"].max(-1, keepdims=True)
+    )
+    shares /= shares.sum(-1, keepdims=True)
+    return [(labels[row.argmax()], float(row.max())) for row in shares]
+  return outputs
+
+
+def _onnx(path, num_threads):
+  import onnxruntime
+
+  options = onnxruntime.SessionOptions()
+  options.intra_op_num_threads = num_threads
+  session = onnxruntime.InferenceSession(path, options)
+  names = [output.name for output in session.get_outputs()]
+  return lambda rows: dict(zip(names, session.run(names, rows)))
+
+
+def _litert(path, num_threads):
+  from ai_edge_litert.interpreter import Interpreter
+
+  model = Interpreter(path, num_threads=num_threads)
+  runner = model.get_signature_runner()
+  takes, gives = runner.get_input_details(), runner.get_output_details()
+
+  def run(rows):
+    for name, values in rows.items():
+      model.resize_tensor_input(takes[name]["index"], values.shape)
+    model.allocate_tensors()
+    for name, values in rows.items():
+      model.set_tensor(takes[name]["index"], values)
+    model.invoke()
+    return {name: model.get_tensor(x["index"]) for name, x in gives.items()}
+
+  return run
+
+
+def main():
+  """Answers the text, or the two texts, of the command line."""
+  folder, *texts = sys.argv[1:]
+  about, tokenizer, run = load(folder)
+  rows = make_rows(about, tokenizer, *([text] for text in texts))
+  print(read(about, tokenizer, rows, run(rows))[0])
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,87 @@
+"""Servables of LiteRT and ONNX files: raw texts in, as of SavedModels."""
+
+import types
+
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  Registers the ops of the tokenizers.
+
+from keras_bert_impl import configs, heads, tokenizers
+from keras_bert_impl.serving.heads import servables_of_heads
+from keras_bert_impl.serving.small import runtimes
+
+
+class FileModel:
+  """A model in a file, in the place of a Keras model.
+
+  Args:
+    runtime: `runtimes.Runtime`.
+
+  Attributes:
+    config: `configs.EncoderConfig` of the model.
+    input: tuple of str.
+    output: {name: `tf.TensorSpec`}.
+    weights: empty list.
+    compute_dtype: "float32".
+  """
+
+  weights = ()
+  compute_dtype = "float32"
+  encoder = types.SimpleNamespace(output={})
+  include_prompt = True
+  final_layers = ()
+
+  def __init__(self, runtime):
+    about = runtime.description
+    self.config = configs.EncoderConfig.from_dict(about["config"])
+    self.input = tuple(value["name"] for value in about["inputs"])
+    self.include_prompt = "pooling_mask" not in self.input
+    self.pooling = (about.get("pooling"),)
+    self.output = {
+      value["name"]: tf.TensorSpec(
+        [n if isinstance(n, int) else None for n in value["shape"]],
+        value["dtype"],
+      )
+      for value in about["outputs"]
+    }
+    self._runtime = runtime
+
+  def __call__(self, rows, training=False):
+    """Returns {output: tensor} of rows of ids."""
+    specs = list(self.output.values())
+
+    def run(*inputs):
+      found = self._runtime(dict(zip(self.input, inputs, strict=True)))
+      return [found[name] for name in self.output]
+
+    inputs = [rows[name] for name in self.input]
+    found = tf.numpy_function(run, inputs, [spec.dtype for spec in specs])
+    for tensor, spec in zip(found, specs, strict=True):
+      tensor.set_shape(spec.shape)
+    return dict(zip(self.output, found, strict=True))
+
+
+def load(folder):
+  """Returns the `Servable` of an exported file.
+
+  Raises:
+    FileNotFoundError: a file is missing.
+    ValueError: what runs it is not installed, or no strings can be served.
+  """
+  runtime = runtimes.Runtime(folder)
+  about = runtime.description
+  head = about["head"]
+  make = servables_of_heads.SERVABLES.get(head)
+  is_static = about["texts"]["framing"] == ["A"]
+  if make is None or is_static:
+    named = "static vectors" if is_static else f"the head {head}"
+    raise ValueError(f"{folder} has {named}, which only clients read.")
+  names = {*make.options, *(["labels"] if about["labels"] else [])}
+  given = {name: about[name] for name in names & about.keys()}
+  if head == heads.ENCODER:
+    del given["pooling"]
+  return make(
+    FileModel(runtime),
+    tokenizers.load(folder),
+    about["max_seq_length"],
+    **given,
+  )

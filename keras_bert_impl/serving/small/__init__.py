@@ -1,0 +1,1 @@
+"""Models as LiteRT and ONNX files, for phones, browsers and ONNX Runtime."""

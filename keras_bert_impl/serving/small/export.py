@@ -1,0 +1,275 @@
+"""Exports servables as LiteRT or ONNX files, as versions of a folder.
+
+`export_dir/1/` holds model.tflite or model.onnx, a function of ids; the
+tokenizer.json that makes ids of texts; and model.json, which says all else that
+a client has to know.
+"""
+
+import dataclasses
+import importlib.util
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl import choices, features, files, heads, options
+from keras_bert_impl.serving import export as export_lib
+from keras_bert_impl.serving.small import graphs
+
+FILE_NAMES = {
+  choices.LITERT: "model.tflite",
+  choices.ONNX: "model.onnx",
+}
+# Packages that an export needs besides TensorFlow.
+_PACKAGES = {
+  choices.LITERT: (),
+  choices.ONNX: ("tf2onnx", "onnx", "onnxruntime"),
+}
+
+
+# Arguments of all formats, and their defaults; see `export_as`.
+_OF_SAVED_MODELS = {
+  "compute_dtype": "float32",
+  "signature_names": choices.GOOGLE,
+}
+_OF_FILES = {"fixed_length": None, "calibration_texts": None}
+OPTIONS = ("format", "weights_dtype", *_OF_SAVED_MODELS, *_OF_FILES)
+
+
+def export_as(servable, export_dir, model_name=None, **form):
+  """Writes the next version of a model in any format.
+
+  Args:
+    servable: as of `export`.
+    export_dir: as of `export`.
+    model_name: as of `export`.
+    **form: `OPTIONS`: the format, "saved_model" (the default), "litert" or
+      "onnx", and what `serving.export.export` or `export` takes.
+
+  Returns:
+    str, the directory of the new version.
+
+  Raises:
+    ValueError: as both, or an option does not go with the format.
+  """
+  form = check_form(form)
+  file_format = form.pop("format")
+  if file_format == choices.SAVED_MODEL:
+    return export_lib.export(servable, export_dir, model_name, **form)
+  return export(servable, export_dir, file_format, model_name, **form)
+
+
+def check_form(form):
+  """Returns `form` of `export_as` without what does not go with its format.
+
+  Raises:
+    ValueError: a value that is not allowed there, or a package is missing.
+  """
+  form = {"format": choices.SAVED_MODEL} | form
+  file_format = form["format"]
+  options.check_choice("format", file_format, choices.FORMATS)
+  is_file = file_format != choices.SAVED_MODEL
+  others = _OF_SAVED_MODELS if is_file else _OF_FILES
+  for name, default in others.items():
+    if form.get(name, default) != default:
+      raise ValueError(
+        f"{name} must be left out, for it does not go with the format"
+        f" {file_format}."
+      )
+  form = {name: value for name, value in form.items() if name not in others}
+  if is_file:
+    texts = form.get("calibration_texts")
+    check(file_format, form.get("weights_dtype"), texts)
+  elif form.get("weights_dtype") == choices.INT8:
+    raise ValueError(
+      f"weights_dtype ({choices.INT8!r}) needs the format {choices.LITERT} or"
+      f" {choices.ONNX}."
+    )
+  return form
+
+
+def export(
+  servable,
+  export_dir,
+  file_format,
+  model_name=None,
+  weights_dtype=None,
+  fixed_length=None,
+  calibration_texts=None,
+):
+  """Writes the next version of a model atomically.
+
+  Args:
+    servable: `servables.Servable`; its model computes in float32.
+    export_dir: str, as of `serving.export.export`.
+    file_format: "litert" or "onnx".
+    model_name: str, as of `serving.export.export`.
+    weights_dtype: "float32", "float16" or "int8"; default: "float32". With
+      "int8", matrices and the numbers they are multiplied by are int8.
+    fixed_length: int, tokens of the only row that the file takes; None for any
+      numbers of rows and tokens.
+    calibration_texts: list of str, texts or pairs with a tab between, by which
+      LiteRT's "int8" finds the ranges of all activations; None: each row has
+      its own, found when it is computed.
+
+  Returns:
+    str, the directory of the new version.
+
+  Raises:
+    ValueError: a value that is not allowed, or does not go with the format; a
+      package is missing; or the format cannot hold the model.
+  """
+  weights_dtype = weights_dtype or "float32"
+  check(file_format, weights_dtype, calibration_texts)
+  longest = servable.max_seq_length
+  if fixed_length and longest and fixed_length > longest:
+    raise ValueError(
+      f"fixed_length ({fixed_length}) must be at most max_seq_length"
+      f" ({longest})."
+    )
+  export_lib.check_folder(os.fspath(export_dir))
+  servable.set_dtypes()
+  graph = graphs.of_servable(servable, fixed_length)
+  content = _convert(
+    servable, graph, file_format, weights_dtype, calibration_texts
+  )
+  written = {
+    "format": file_format,
+    "file": FILE_NAMES[file_format],
+    "weights_dtype": weights_dtype,
+    "inputs": _inputs(graph),
+    "outputs": _outputs(servable),
+    "texts": _texts(servable),
+    "config": dataclasses.asdict(servable.config),
+  }
+
+  def save(folder, model_name):
+    tf.io.gfile.makedirs(folder)
+    files.write_atomically(os.path.join(folder, written["file"]), content)
+    servable.tokenizer.save(folder)
+    description = export_lib.describe(servable, model_name) | written
+    path = os.path.join(folder, export_lib.DESCRIPTION_NAME)
+    files.write_json(path, description)
+
+  return export_lib.write_version(export_dir, model_name, save)
+
+
+def check(file_format, weights_dtype=None, calibration_texts=None):
+  """Raises ValueError if there can be no such export; as `export`."""
+  options.check_choice("format", file_format, (*FILE_NAMES,))
+  weights_dtype = weights_dtype or "float32"
+  options.check_choice("weights_dtype", weights_dtype, choices.SMALL_DTYPES)
+  check_packages(_PACKAGES[file_format], file_format)
+  if calibration_texts is None:
+    return
+  if (file_format, weights_dtype) != (choices.LITERT, choices.INT8):
+    raise ValueError(
+      "Texts for calibration must be left out, but for the format"
+      f" {choices.LITERT} with weights_dtype={choices.INT8}."
+    )
+  if not any(calibration_texts):
+    raise ValueError("There are no texts for calibration: give some.")
+
+
+def check_packages(packages, extra):
+  """Raises ValueError unless packages of an extra are installed."""
+  missing = [p for p in packages if importlib.util.find_spec(p) is None]
+  if missing:
+    raise ValueError(
+      f"The format {extra} needs {', '.join(missing)}: pip install"
+      f" 'keras-bert-impl[{extra}]'"
+    )
+
+
+def _convert(servable, graph, file_format, weights_dtype, calibration_texts):
+  """Returns the content of the file, bytes.
+
+  Raises:
+    ValueError: the format lacks an op of the model.
+  """
+  # Each has packages that the other does without.
+  if file_format == choices.ONNX:
+    from keras_bert_impl.serving.small import onnx_format
+
+    return onnx_format.content(graph, weights_dtype)
+  from keras_bert_impl.serving.small import litert
+
+  rows = calibration_texts and _rows(servable, graph, calibration_texts)
+  return litert.convert(graph, weights_dtype, rows)
+
+
+def _rows(servable, graph, texts):
+  """Yields rows of ids of texts and pairs, {name: int32 [1, ..., L]}."""
+  for text in filter(None, texts):
+    sides = [servable.tokenizer.tokenize([t]) for t in text.split("\t")[:2]]
+    length = graph.inputs[features.INPUT_IDS].shape[-1]
+    rows, _ = servable.assemble(*sides)
+    room = [[0, 0], [0, max(0, (length or 0) - rows["input_ids"].shape[1])]]
+    rows = {name: np.pad(x, room)[:, :length] for name, x in rows.items()}
+    others = dict.fromkeys(graph.inputs, np.ones([1, 1], np.int32))
+    others |= {features.POOLING_MASK: rows[features.INPUT_MASK]}
+    rank = servable.ids_rank
+    yield {
+      name: np.reshape(x, [1] * (rank - 2) + list(x.shape))
+      for name, x in (others | rows).items()
+      if name in graph.inputs
+    }
+
+
+def _described(name, dtype, shape):
+  return {"name": name, "dtype": dtype.name, "shape": list(shape)}
+
+
+def _inputs(graph):
+  """Returns what model.json says of the inputs; axes of any size by name."""
+  return [
+    _described(
+      name,
+      spec.dtype,
+      [n or axis for n, axis in zip(spec.shape, graph.axes[name], strict=True)],
+    )
+    for name, spec in graph.inputs.items()
+  ]
+
+
+def _outputs(servable):
+  """Returns what model.json says of the outputs."""
+  names = {axis for axes in servable.row_inputs.values() for axis in axes}
+  second = next(
+    name for name in ("masks", "choices", "length") if name in names
+  )
+  found = graphs.of_servable(servable).trace().structured_outputs
+  return [
+    _described(
+      name,
+      output.dtype,
+      [
+        n or ("batch" if place == 0 else second)
+        for place, n in enumerate(output.shape)
+      ],
+    )
+    for name, output in found.items()
+  ]
+
+
+def _texts(servable):
+  """Returns what a client has to know to make rows of texts."""
+  tokenizer = servable.tokenizer
+  vocabulary, framing = tokenizer.vocabulary, tokenizer.framing
+  templates = [framing.template(number) for number in (1, 2)]
+  # Static vectors are of tokens alone.
+  templates = templates if servable.takes_ids else [[("A", 0)]]
+  return {
+    "special_tokens": {
+      role: {"token": vocabulary.tokens[index], "id": index}
+      for role, index in vocabulary.role_ids.items()
+    },
+    "framing": [" ".join(x for x, _ in template) for template in templates],
+    "segments": [[int(x) for _, x in template] for template in templates],
+    "truncation": "longest_first",
+    "padding": "left" if framing.cls_at_end else "right",
+    # Whether [SEP] and the like are found where they stand in a text.
+    "finds_special_tokens": servable.head == heads.FILL_MASK
+    or bool(vocabulary.rules),
+    "do_lower_case": getattr(servable, "do_lower_case", False),
+  }

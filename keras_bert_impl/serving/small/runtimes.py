@@ -1,0 +1,129 @@
+"""Runs exported LiteRT and ONNX files on arrays."""
+
+import os
+import threading
+
+import numpy as np
+
+from keras_bert_impl import choices, files
+from keras_bert_impl.serving import export as export_lib
+from keras_bert_impl.serving.small import export
+
+_PACKAGES = {
+  choices.LITERT: ("ai_edge_litert",),
+  choices.ONNX: ("onnxruntime",),
+}
+
+
+class Runtime:
+  """A model in a file, as a function of arrays.
+
+  Args:
+    folder: str, version of an export.
+    num_threads: int; None for as many as the library takes.
+
+  Attributes:
+    description: the content of model.json.
+
+  Raises:
+    FileNotFoundError: a file is missing.
+    ValueError: the package that runs it is not installed.
+  """
+
+  def __init__(self, folder, num_threads=None):
+    path = os.path.join(folder, export_lib.DESCRIPTION_NAME)
+    self.description = files.read_json(path)
+    self.axes = {
+      value["name"]: value["shape"]
+      for part in ("inputs", "outputs")
+      for value in self.description[part]
+    }
+    file_format = self.description["format"]
+    export.check_packages(_PACKAGES[file_format], file_format)
+    path = os.path.join(folder, self.description["file"])
+    files.check_exists(path)
+    open_file = _onnx if file_format == choices.ONNX else _litert
+    self._run = open_file(path, num_threads)
+
+  def __call__(self, inputs):
+    """Returns {output: array} for {input: int32 [B, ...]}."""
+    names = [value["name"] for value in self.description["inputs"]]
+    inputs = {name: np.asarray(inputs[name], np.int32) for name in names}
+    fixed = self.axes["input_ids"][-1]
+    if not isinstance(fixed, int):
+      return self._run(inputs)
+    return self._in_rows(inputs, fixed)
+
+  def _in_rows(self, inputs, length):
+    """Runs a file that takes one row of a fixed length."""
+    num_tokens = inputs["input_ids"].shape[-1]
+    if num_tokens > length:
+      raise ValueError(
+        f"A row has {num_tokens} tokens, but the file takes {length}: export it"
+        " with a larger fixed_length."
+      )
+    padding = [[0, 0], [0, length - num_tokens]]
+    found = [
+      self._run({name: np.pad(x, padding) for name, x in row.items()})
+      for row in _rows(inputs)
+    ]
+    joined = {
+      name: np.concatenate([outputs[name] for outputs in found])
+      for name in found[0]
+    }
+    return {
+      name: x[:, :num_tokens] if "length" in self.axes[name] else x
+      for name, x in joined.items()
+    }
+
+
+def _rows(inputs):
+  """Yields {name: [1, L]} of the rows of inputs."""
+  for index in range(len(inputs["input_ids"])):
+    yield {name: x[index : index + 1] for name, x in inputs.items()}
+
+
+def _onnx(path, num_threads):
+  """Returns a function of {input: array}, by ONNX Runtime."""
+  import onnxruntime
+
+  options = onnxruntime.SessionOptions()
+  options.intra_op_num_threads = num_threads or 0
+  session = onnxruntime.InferenceSession(
+    path, options, providers=["CPUExecutionProvider"]
+  )
+  names = [output.name for output in session.get_outputs()]
+  return lambda inputs: dict(
+    zip(names, session.run(names, inputs), strict=True)
+  )
+
+
+def _litert(path, num_threads):
+  """Returns a function of {input: array}, by LiteRT."""
+  from ai_edge_litert import interpreter as interpreter_lib
+
+  interpreter = interpreter_lib.Interpreter(path, num_threads=num_threads)
+  runner = interpreter.get_signature_runner()
+  inputs_of, outputs_of = (
+    {name: value["index"] for name, value in details.items()}
+    for details in (runner.get_input_details(), runner.get_output_details())
+  )
+  lock = threading.Lock()
+  shapes = {}
+
+  def run(inputs):
+    with lock:
+      if shapes != {name: x.shape for name, x in inputs.items()}:
+        for name, x in inputs.items():
+          interpreter.resize_tensor_input(inputs_of[name], x.shape)
+          shapes[name] = x.shape
+        interpreter.allocate_tensors()
+      for name, x in inputs.items():
+        interpreter.set_tensor(inputs_of[name], x)
+      interpreter.invoke()
+      return {
+        name: interpreter.get_tensor(place)
+        for name, place in outputs_of.items()
+      }
+
+  return run

@@ -1,0 +1,302 @@
+"""LiteRT and ONNX files answer as the models that they were made of."""
+
+import functools
+import importlib.util
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_impl import heads as heads_lib
+from keras_bert_impl import models
+from keras_bert_impl.serving.heads import file_servables, servables_of_heads
+from keras_bert_impl.serving.local import loading
+from keras_bert_impl.serving.small import export, runtimes
+from tests.serving import all_heads, answers, toy
+
+pytest.importorskip("ai_edge_litert")
+pytest.importorskip("tf2onnx")
+pytest.importorskip("onnxruntime")
+
+ROOT = pathlib.Path(__file__).parents[3]
+PARITY = ROOT / "tests/data/parity"
+FORMATS = ("litert", "onnx")
+# One of each family, and heads and options of encoders with ops of their own.
+FAMILIES = (
+  "albert_pretraining",
+  "bert_multiple_choice",
+  "bert_question_answering",
+  "camembert_masked_lm",
+  "deberta_masked_lm",
+  "deberta_v2_conv_encoder",
+  "distilbert_classifier",
+  "electra_discriminator",
+  "modernbert_classifier",
+  "mpnet_masked_lm",
+  "roberta_classifier",
+  "xlm_roberta_token_classifier",
+  "xlnet_answer_beam",
+  "xlnet_classifier",
+  "xlnet_language_model",
+)
+
+
+def load_client():
+  """Returns the module examples/client.py, which is in no package."""
+  spec = importlib.util.spec_from_file_location(
+    "small_client", ROOT / "examples/client.py"
+  )
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module
+
+
+def make_rows(servable, sizes, vocab_size, seed=0):
+  """Returns random rows for a servable, {name: int32}; padded but the first."""
+  rng, rows = np.random.default_rng(seed), {}
+  for name, axes in servable.row_inputs.items():
+    shape = [sizes[axis] for axis in axes]
+    rows[name] = np.zeros(shape, np.int32)
+    if name == "input_ids":
+      rows[name] = rng.integers(5, vocab_size, shape)
+    elif name == "input_mask":
+      rows[name] += np.arange(shape[-1]) < shape[-1] - 1
+      rows[name][0] = 1
+    elif name == "segment_ids":
+      rows[name] = rng.integers(0, 2, shape)
+    elif name == "masked_lm_positions":
+      rows[name] += np.arange(1, shape[-1] + 1)
+  return {name: values.astype(np.int32) for name, values in rows.items()}
+
+
+def eager(servable, rows):
+  tensors = {name: tf.constant(values) for name, values in rows.items()}
+  found = servable.answer_rows(tensors)
+  return {name: values.numpy() for name, values in found.items()}
+
+
+def assert_close(found, expected, atol=1e-5):
+  assert found.keys() == expected.keys()
+  for name, values in expected.items():
+    np.testing.assert_allclose(found[name], values, atol=atol, err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def head(tmp_path_factory):
+  """A classifier of pairs."""
+  folder = tmp_path_factory.mktemp("vocabulary")
+  return all_heads.make("classification_of_pairs", folder)
+
+
+@pytest.fixture(scope="module", params=FORMATS)
+def folder(request, head, tmp_path_factory):
+  """Its export in a format."""
+  export_dir = tmp_path_factory.mktemp(request.param) / "pairs"
+  return export.export(head.servable, str(export_dir), request.param)
+
+
+def test_a_file_takes_any_shape(head, folder):
+  run = runtimes.Runtime(folder)
+  assert_close(run(all_heads.TOKEN_IDS), head.expected["token_ids"])
+  for seed, (batch, length) in enumerate([(1, 3), (5, 16), (2, 9)]):
+    sizes = {"batch": batch, "length": length}
+    rows = make_rows(head.servable, sizes, len(toy.TOKENS), seed)
+    assert_close(run(rows), eager(head.servable, rows))
+
+
+def test_model_json_says_what_a_client_has_to_know(head, folder):
+  about = json.loads(pathlib.Path(folder, "model.json").read_text("utf-8"))
+  ids = {"dtype": "int32", "shape": ["batch", "length"]}
+  names = ("input_ids", "input_mask", "segment_ids")
+  assert about["inputs"] == [{"name": name} | ids for name in names]
+  shape = ["batch", len(all_heads.LABELS)]
+  logits = {"name": "logits", "dtype": "float32", "shape": shape}
+  assert about["outputs"] == [logits]
+  assert about["labels"] == list(all_heads.LABELS)
+  assert about["max_seq_length"] == toy.MAX_SEQ_LENGTH
+  assert about["texts"]["framing"] == ["cls A sep", "cls A sep B sep"]
+
+
+def test_the_client_makes_the_same_of_texts(head, folder):
+  client = load_client()
+  about, tokenizer, run = client.load(folder)
+  texts, text_pairs = zip(*all_heads.PAIRS)
+  rows = client.make_rows(about, tokenizer, texts, text_pairs)
+  pieces = zip(*all_heads.PAIRS.values())
+  for name, values in toy.batch_of(*pieces).items():
+    np.testing.assert_array_equal(rows[name], values)
+  answers = client.read(about, tokenizer, rows, run(rows))
+  expected = head.expected["serving_default"]
+  assert [label.encode() for label, _ in answers] == list(expected["label"])
+  scores = [score for _, score in answers]
+  np.testing.assert_allclose(scores, expected["score"], atol=1e-5)
+
+
+def test_the_client_answers_on_the_command_line(folder, monkeypatch, capsys):
+  monkeypatch.setattr(sys, "argv", ["client.py", folder, "the cat", "sat."])
+  load_client().main()
+  assert capsys.readouterr().out.startswith("('")
+
+
+@pytest.mark.slow
+def test_the_javascript_client_makes_the_same_of_texts(head, tmp_path):
+  if not shutil.which("npm"):
+    pytest.skip("npm is not installed.")
+  run = functools.partial(
+    subprocess.run, cwd=tmp_path, capture_output=True, text=True
+  )
+  packages = ("onnxruntime-web", "@huggingface/tokenizers")
+  if run(["npm", "install", "--ignore-scripts", *packages]).returncode:
+    pytest.skip("npm cannot install the packages.")
+  shutil.copy(ROOT / "examples/client.mjs", tmp_path)
+  folder = export.export(head.servable, str(tmp_path / "made"), "onnx")
+  expected = head.expected["serving_default"]["probabilities"]
+  for texts, shares in zip(all_heads.PAIRS, expected):
+    if "[SEP]" not in texts:  # This tokenizer takes it as the token.
+      result = run(["node", "client.mjs", folder, *texts])
+      answer = json.loads(result.stdout)["shares"]
+      assert [label for label, _ in answer] == list(all_heads.LABELS)
+      found = [share for _, share in answer]
+      np.testing.assert_allclose(found, shares, atol=1e-5)
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_a_file_of_fixed_length_takes_rows_one_by_one(
+  head, file_format, tmp_path
+):
+  folder = export.export(
+    head.servable, str(tmp_path), file_format, fixed_length=12
+  )
+  run = runtimes.Runtime(folder)
+  assert run.axes["input_ids"] == [1, 12]
+  assert_close(run(all_heads.TOKEN_IDS), head.expected["token_ids"])
+  long = {name: np.tile(x, 2) for name, x in all_heads.TOKEN_IDS.items()}
+  with pytest.raises(ValueError, match="14 tokens, but the file takes 12"):
+    run(long)
+
+
+@pytest.mark.parametrize(
+  ("arguments", "message"),
+  [
+    (("tflite",), "format .'tflite'. must be one of litert, onnx"),
+    (("onnx", None, "bfloat16"), "must be one of float32, float16, int8"),
+    (("onnx", None, None, 17), "fixed_length .17. must be at most .* .16."),
+    (("litert", None, "int8", None, []), "no texts for calibration"),
+    (("litert", None, "int8", None, [""]), "no texts for calibration"),
+    (("onnx", None, "int8", None, ["a"]), "must be left out"),
+  ],
+)
+def test_faults_are_told_and_leave_nothing(head, arguments, message, tmp_path):
+  with pytest.raises(ValueError, match=message):
+    export.export(head.servable, str(tmp_path / "made"), *arguments)
+  assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_package_is_told(head, monkeypatch, tmp_path):
+  monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+  with pytest.raises(ValueError, match=r"needs tf2onnx.*\[onnx\]'"):
+    export.export(head.servable, str(tmp_path / "made"), "onnx")
+
+
+def test_a_model_with_ops_that_litert_lacks_is_told(tokenizer, tmp_path):
+  servable = all_heads.make("regression", tmp_path).servable
+  servable.answer_rows = lambda rows: {
+    "found": tf.bitwise.bitwise_and(rows["input_ids"], 3)
+  }
+  with pytest.raises(ValueError, match="cannot hold.* the ops BitwiseAnd"):
+    export.export(servable, str(tmp_path / "made"), "litert")
+  assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+  ("name", "file_format"),
+  [("fill_mask", "litert"), *((name, "onnx") for name in all_heads.NAMES)],
+)
+def test_the_local_server_answers_as_with_a_saved_model(
+  name, file_format, tmp_path
+):
+  head = all_heads.make(name, tmp_path)
+  folder = export.export(head.servable, str(tmp_path / "1"), file_format)
+  loaded = loading.load(folder, 1, lambda x: file_servables.load(x).signatures)
+  assert loaded.signatures.keys() == head.expected.keys()
+  for signature, request in head.requests.items():
+    if signature != "token_ids":
+      found = loaded.signatures[signature].run(request)
+      answers.check(found, head.expected[signature])
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("weights_dtype", ["float16", "int8"])
+def test_smaller_weights_take_less_space(
+  file_format, weights_dtype, tokenizer, tmp_path
+):
+  keras.utils.set_random_seed(0)
+  sizes = {"hidden_size": 128, "intermediate_size": 512, "num_hidden_layers": 2}
+  config = toy.config(tokenizer, **sizes, initializer_range=0.05)
+  make = servables_of_heads.SERVABLES["regression"]
+  servable = make(models.SequenceClassifier(config, 1), tokenizer, 16)
+  kinds = {"whole": "float32", "small": weights_dtype}
+  folders = {
+    name: export.export(servable, str(tmp_path / name), file_format, None, kind)
+    for name, kind in kinds.items()
+  }
+  whole, small = (
+    pathlib.Path(folder, export.FILE_NAMES[file_format]).stat().st_size
+    for folder in folders.values()
+  )
+  # A small model has many bytes that are no weights.
+  assert small < {"float16": 0.6, "int8": 0.4}[weights_dtype] * whole
+  rows = make_rows(servable, {"batch": 3, "length": 8}, len(toy.TOKENS))
+  expected = eager(servable, rows)["logits"]
+  found = runtimes.Runtime(folders["small"])(rows)["logits"]
+  error = np.abs(found - expected).max() / np.abs(expected).max()
+  assert 0 < error < {"float16": 0.01, "int8": 0.2}[weights_dtype]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("fixed_length", [None, 12])
+def test_activations_may_have_ranges_of_texts(head, fixed_length, tmp_path):
+  folder = export.export(
+    head.servable,
+    str(tmp_path),
+    "litert",
+    None,
+    "int8",
+    fixed_length,
+    ["the cat\tsat on the mat.", "the mat\tcats"],
+  )
+  found = runtimes.Runtime(folder)(all_heads.TOKEN_IDS)["logits"]
+  expected = head.expected["token_ids"]["logits"]
+  assert 0 < np.abs(found - expected).max() < 0.5 * np.abs(expected).max()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_answers_the_same(name, file_format, tokenizer, tmp_path):
+  model = models.from_checkpoint(PARITY / name, heads="encoder" not in name)
+  kind = heads_lib.USES.get(model.heads[0], model.heads[0])
+  arguments = {}
+  if kind in (heads_lib.CLASSIFICATION, heads_lib.TOKEN_CLASSIFICATION):
+    number = model.output["logits"].shape[-1]
+    arguments["labels"] = tuple(f"B-{index}" for index in range(number))
+  if kind == heads_lib.QUESTION_ANSWERING:
+    arguments["max_query_length"] = 4
+  servable = servables_of_heads.SERVABLES[kind](
+    model, tokenizer, 16, **arguments
+  )
+  folder = export.export(servable, str(tmp_path), file_format)
+  run = runtimes.Runtime(folder)
+  vocab_size = model.config.vocab_size
+  for batch, length in [(1, 5), (3, 16)]:
+    sizes = {"batch": batch, "length": length, "choices": 3, "masks": 2}
+    rows = make_rows(servable, sizes, vocab_size)
+    assert_close(run(rows), eager(servable, rows))
