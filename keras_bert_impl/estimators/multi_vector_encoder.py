@@ -46,8 +46,9 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
       late = late_interaction.LateInteraction()
       texts = dataclasses.replace(texts, max_seq_length=length, late=late)
     super().__init__(model, tokenizer, texts)
-    self._embed = self._embed_kind
-    self._functions = {}
+    self._embed = tf.function(
+      self._embed_form, autograph=False, reduce_retracing=True
+    )
 
   @classmethod
   def from_checkpoint(cls, path, dtype=None, max_seq_length=None, **settings):
@@ -109,7 +110,9 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     """
     options.check_numbers(options.POSITIVE, batch_size=batch_size)
     found = [None] * len(texts)
-    for places, rows in self._batches(texts, prompt, batch_size):
+    # All that a graph depends on, as training may change it.
+    form = prompt, self._prompt(prompt), self.texts.late
+    for places, rows in self._batches(texts, form, batch_size):
       for place, row in zip(places, rows, strict=True):
         found[place] = row[np.any(row != 0, axis=1)]
     return found
@@ -191,34 +194,24 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
   def _prompt(self, kind):
     return self.texts.prompts.get(kind, "")
 
-  def _embed_kind(self, texts, kind):
-    """Returns the vectors float32 [B, L, D] of string [B], by a graph."""
-    key = (kind, self.texts.late)  # Training may change the settings.
-    if key not in self._functions:
-      text = tf.TensorSpec([None], tf.string), tf.TensorSpec([], tf.string)
-      self._functions[key] = tf.function(
-        lambda texts, prompt: self.model(
-          self.inputs(texts, kind, prompt), training=False
-        )["embeddings"],
-        input_signature=text,
-        autograph=False,
-      )
-    return self._functions[key](texts, self._prompt(kind))
+  def _embed_form(self, texts, form):
+    """Returns the vectors float32 [B, L, D] of string [B], in graph ops."""
+    inputs = self.inputs(texts, form[0])
+    return self.model(inputs, training=False)["embeddings"]
 
-  def inputs(self, texts, kind, prompt=None):
+  def inputs(self, texts, kind):
     """Returns the inputs of the model, {name: int32 [B, L]}, in graph ops.
 
     Args:
       texts: string [B].
       kind: "query" or "document".
-      prompt: string [], or None for that of the kind.
     """
     self.texts.late.check_length(self.model.config.longest_input)
     inputs, _ = self.texts.late.encode(
       self.tokenizer,
       texts,
       kind,
-      self._prompt(kind) if prompt is None else prompt,
+      self._prompt(kind),
       self.texts.max_seq_length,
       self.texts.do_lower_case,
     )

@@ -290,7 +290,7 @@ def _check_order(folder, modules):
   kinds = [module.kind for module in modules]
   is_dense = kinds[:2] == [TRANSFORMER, POOLING]
   is_other = kinds[1:] in ([SPLADE_POOLING], [DENSE])
-  is_other &= "Transformer" in kinds[:1]
+  is_other = is_other and kinds[0].endswith(TRANSFORMER)
   is_static = kinds in ([STATIC], [STATIC, NORMALIZE])
   is_dense &= {*kinds[2:]} <= {DENSE, NORMALIZE}
   if not (is_dense or is_other or is_static):

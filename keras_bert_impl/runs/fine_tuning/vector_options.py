@@ -75,7 +75,7 @@ def of_task(kind, config, folder, known, options):
     return {"normalize": len(folder.modules) > 1}
   given = options.embedding_size
   found, size = {}, known.get(_SIZE)
-  if size is None and folder.head == heads.LATE:
+  if folder.head == heads.LATE:
     kernel = modules.read_projection(*folder.modules, config.hidden_size)
     found["final_weights"] = {multi_vector_embedding_model.PROJECTION: kernel}
     size = kernel.shape[1]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert_impl.tasks.basics import example_types
 from keras_bert_impl.tasks.embeddings import late_task, losses, max_sim
 from tests import architectures
 
@@ -143,7 +144,7 @@ def test_what_is_not_compared_is_zero_and_padding_changes_nothing():
 
 def test_scores_in_evaluation_are_those_of_retrieval():
   examples = [
-    types.SimpleNamespace(anchor=f"q{k}", others=(f"d{k}",), grade=1.0)
+    example_types.EmbeddingExample(str(k), f"q{k}", (f"d{k}",))
     for k in range(B)
   ]
   queries, documents = vectors(3, 0), vectors(6, 1)
