@@ -8,8 +8,7 @@ r"""Trains an encoder of texts: vectors are near where texts belong together.
       --label_column=score --loss=cosent     pairs with scores
     ... --train_file=train-v1.1.json --dev_file=dev-v1.1.json
     ... --train_file=lines.txt --columns=text   SimCSE: each text with itself
-    ... --vectors=sparse --init_checkpoint=bert-base-uncased          SPLADE
-    ... --vectors=late --max_seq_length=180     ColBERT: a vector of each token
+    ... --vectors=sparse (SPLADE) or late (ColBERT)
     ... --train_batch_size=1024 --chunk_size=32  large batches, little memory
 
 A file is a table with a column for each text (the anchor, its positive, any

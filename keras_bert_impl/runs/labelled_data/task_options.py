@@ -200,9 +200,8 @@ class EmbeddingOptions(LateOptions):
 
   vectors: str | None = options.common(
     None,
-    "Dense vectors, weights of the tokens of the vocabulary (sparse: SPLADE),"
-    " or a vector of each token (late: ColBERT); default: as in the folder to"
-    " start from, or dense.",
+    "One vector, weights of tokens (SPLADE), or a vector of each token"
+    " (ColBERT); default: as in the folder to start from, or dense.",
     VECTORS,
   )
   loss: str = options.common(
