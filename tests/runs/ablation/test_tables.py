@@ -261,3 +261,9 @@ def test_a_task_is_a_name_and_a_path(text, name, kind, flags, tmp_path):
 def test_a_wrong_task_is_named(text, error, message, tmp_path):
   with pytest.raises(error, match=message):
     labelled_tasks.parse(text.replace("{folder}", str(tmp_path)))
+
+
+def test_masks_of_table_8_are_its_own_where_a_scale_has_others():
+  for scale, own in (("tiny", tables.BERT.name), ("mini", "masks_80_10_10")):
+    found = tables.find("8", None, scales.SCALES[scale])
+    assert found.rows[0].pretraining.name == own
