@@ -81,11 +81,6 @@ class ExportConfig(model_files.TrainedModelConfig):
     " rows.",
     interval=options.SEQ_LENGTHS,
   )
-  calibration_file: str | None = options.field(
-    None,
-    "Texts, one per line (a tab between those of a pair), to find the ranges"
-    " of all activations with: LiteRT then computes in int8 throughout.",
-  )
   signature_names: str = options.field(
     choices.GOOGLE,
     "Names of inputs and outputs of serving_default: google for raw strings,"
@@ -110,7 +105,9 @@ def main():
   chosen = program.from_flags(servable_options.ServableOptions)
   logging.set_verbosity(logging.WARNING)  # Saving logs each renamed input.
   export.check_folder(config.export_dir)
-  form = _form(config)
+  form = small.check_form(
+    {name: getattr(config, name) for name in small.OPTIONS}
+  )
   servable, checkpoint = trained_servables.make(
     config, config.checkpoint_dir, config.head, config.max_seq_length, chosen
   )
@@ -118,21 +115,6 @@ def main():
     servable, config.export_dir, config.model_name, **form
   )
   _report(config, chosen, checkpoint, servable, version_dir)
-
-
-def _form(config):
-  """Returns the arguments of `small.export_as`.
-
-  Raises:
-    FileNotFoundError: there is no such file for calibration.
-    ValueError: flags that do not go with the format.
-  """
-  path, texts = config.calibration_file, None
-  if path:
-    content = files.read_bytes(path, "--calibration_file")
-    texts = files.decode(content, path).splitlines()
-  form = {name: vars(config).get(name) for name in small.OPTIONS}
-  return small.check_form(form | {"calibration_texts": texts})
 
 
 def _report(config, chosen, checkpoint, servable, version_dir):

@@ -117,7 +117,7 @@ class Answering(abc.ABC):
       model_name: str, name of the model for clients; default: the name of
         export_dir.
       **values: weights_dtype, compute_dtype and signature_names, as of
-        `serving.export`; format, fixed_length and calibration_texts, as of
+        `serving.export`; format and fixed_length, as of
         `kb.export`; and fields of `servable_options.ServableOptions`.
 
     Returns:

@@ -79,7 +79,8 @@ class AnswerBeamHead(layer.Layer):
     end_logits = self._end_logits(hidden, start_index, answer_mask)
     ends = ops.softmax(end_logits)  # [B, S, L]
     end_probs, end_index = _top(ends, self.end_n_top)  # [B, S, E]
-    start = ops.einsum("blh,bl->bh", hidden, ops.cast(starts, hidden.dtype))
+    starts = ops.cast(starts, hidden.dtype)
+    start = ops.matmul(starts[:, None], hidden)[:, 0]
     cls = _last_allowed(hidden, answer_mask)
     answer = self.answer_inner(ops.concatenate([start, cls], axis=-1))
     answer = self.answer_dropout(answer, training=training)

@@ -51,7 +51,7 @@ def export(
     signature_names: as `serving.export.export`.
     **options: of the servable of the head, such as labels and text_pairs; a
       model of your own has text_pairs. And format, "litert" or "onnx" for a
-      file that takes ids, with fixed_length and calibration_texts, as
+      file that takes ids, with fixed_length, as
       `serving.small.export.export`. Of a `SequenceClassifier` also
       multi_label=True: a text may have several labels.
 

@@ -9,10 +9,9 @@ import dataclasses
 import importlib.util
 import os
 
-import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import choices, features, files, heads, options
+from keras_bert_impl import choices, files, heads, options
 from keras_bert_impl.serving import export as export_lib
 from keras_bert_impl.serving.small import graphs
 
@@ -32,7 +31,7 @@ _OF_SAVED_MODELS = {
   "compute_dtype": "float32",
   "signature_names": choices.GOOGLE,
 }
-_OF_FILES = {"fixed_length": None, "calibration_texts": None}
+_OF_FILES = {"fixed_length": None}
 OPTIONS = ("format", "weights_dtype", *_OF_SAVED_MODELS, *_OF_FILES)
 
 
@@ -78,8 +77,7 @@ def check_form(form):
       )
   form = {name: value for name, value in form.items() if name not in others}
   if is_file:
-    texts = form.get("calibration_texts")
-    check(file_format, form.get("weights_dtype"), texts)
+    check(file_format, form.get("weights_dtype"))
   elif form.get("weights_dtype") == choices.INT8:
     raise ValueError(
       f"weights_dtype ({choices.INT8!r}) needs the format {choices.LITERT} or"
@@ -95,7 +93,6 @@ def export(
   model_name=None,
   weights_dtype=None,
   fixed_length=None,
-  calibration_texts=None,
 ):
   """Writes the next version of a model atomically.
 
@@ -108,9 +105,6 @@ def export(
       "int8", matrices and the numbers they are multiplied by are int8.
     fixed_length: int, tokens of the only row that the file takes; None for any
       numbers of rows and tokens.
-    calibration_texts: list of str, texts or pairs with a tab between, by which
-      LiteRT's "int8" finds the ranges of all activations; None: each row has
-      its own, found when it is computed.
 
   Returns:
     str, the directory of the new version.
@@ -120,7 +114,7 @@ def export(
       package is missing; or the format cannot hold the model.
   """
   weights_dtype = weights_dtype or "float32"
-  check(file_format, weights_dtype, calibration_texts)
+  check(file_format, weights_dtype)
   longest = servable.max_seq_length
   if fixed_length and longest and fixed_length > longest:
     raise ValueError(
@@ -130,9 +124,7 @@ def export(
   export_lib.check_folder(os.fspath(export_dir))
   servable.set_dtypes()
   graph = graphs.of_servable(servable, fixed_length)
-  content = _convert(
-    servable, graph, file_format, weights_dtype, calibration_texts
-  )
+  content = _convert(graph, file_format, weights_dtype)
   written = {
     "format": file_format,
     "file": FILE_NAMES[file_format],
@@ -154,21 +146,12 @@ def export(
   return export_lib.write_version(export_dir, model_name, save)
 
 
-def check(file_format, weights_dtype=None, calibration_texts=None):
+def check(file_format, weights_dtype=None):
   """Raises ValueError if there can be no such export; as `export`."""
   options.check_choice("format", file_format, (*FILE_NAMES,))
   weights_dtype = weights_dtype or "float32"
   options.check_choice("weights_dtype", weights_dtype, choices.SMALL_DTYPES)
   check_packages(_PACKAGES[file_format], file_format)
-  if calibration_texts is None:
-    return
-  if (file_format, weights_dtype) != (choices.LITERT, choices.INT8):
-    raise ValueError(
-      "Texts for calibration must be left out, but for the format"
-      f" {choices.LITERT} with weights_dtype={choices.INT8}."
-    )
-  if not any(calibration_texts):
-    raise ValueError("There are no texts for calibration: give some.")
 
 
 def check_packages(packages, extra):
@@ -181,7 +164,7 @@ def check_packages(packages, extra):
     )
 
 
-def _convert(servable, graph, file_format, weights_dtype, calibration_texts):
+def _convert(graph, file_format, weights_dtype):
   """Returns the content of the file, bytes.
 
   Raises:
@@ -194,26 +177,7 @@ def _convert(servable, graph, file_format, weights_dtype, calibration_texts):
     return onnx_format.content(graph, weights_dtype)
   from keras_bert_impl.serving.small import litert
 
-  rows = calibration_texts and _rows(servable, graph, calibration_texts)
-  return litert.convert(graph, weights_dtype, rows)
-
-
-def _rows(servable, graph, texts):
-  """Yields rows of ids of texts and pairs, {name: int32 [1, ..., L]}."""
-  for text in filter(None, texts):
-    sides = [servable.tokenizer.tokenize([t]) for t in text.split("\t")[:2]]
-    length = graph.inputs[features.INPUT_IDS].shape[-1]
-    rows, _ = servable.assemble(*sides)
-    room = [[0, 0], [0, max(0, (length or 0) - rows["input_ids"].shape[1])]]
-    rows = {name: np.pad(x, room)[:, :length] for name, x in rows.items()}
-    others = dict.fromkeys(graph.inputs, np.ones([1, 1], np.int32))
-    others |= {features.POOLING_MASK: rows[features.INPUT_MASK]}
-    rank = servable.ids_rank
-    yield {
-      name: np.reshape(x, [1] * (rank - 2) + list(x.shape))
-      for name, x in (others | rows).items()
-      if name in graph.inputs
-    }
+  return litert.convert(graph, weights_dtype)
 
 
 def _described(name, dtype, shape):

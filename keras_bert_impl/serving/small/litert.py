@@ -11,15 +11,13 @@ import tensorflow as tf
 from tensorflow.lite.python import convert_phase
 
 
-def convert(graph, weights_dtype="float32", calibration=None):
+def convert(graph, weights_dtype="float32"):
   """Returns the content of a .tflite file, bytes.
 
   Args:
     graph: `graphs.Graph`.
     weights_dtype: "float32"; "float16"; or "int8", of all matrices, where
       products are of int8, too, with the range of each row of a batch.
-    calibration: iterable of {input: array}; with int8, activations have ranges
-      that are found with these, and are int8 throughout.
 
   Raises:
     ValueError: LiteRT lacks an op of the model.
@@ -33,8 +31,6 @@ def convert(graph, weights_dtype="float32", calibration=None):
     converter.optimizations = [tf.lite.Optimize.DEFAULT]
   if weights_dtype == "float16":
     converter.target_spec.supported_types = [tf.float16]
-  if calibration is not None:
-    converter.representative_dataset = lambda: calibration
   try:
     with _silenced():
       return converter.convert()
