@@ -56,6 +56,11 @@ def make_rows(about, tokenizer, texts, text_pairs=None):
       rows["input_ids"] == about["texts"]["special_tokens"]["mask"]["id"]
     )
     rows["masked_lm_positions"] = is_mask.argmax(1, keepdims=True).astype("i4")
+  if "pooling_mask" in names:  # A prompt, with [CLS], is not pooled.
+    prompt = tokenizer.encode(about.get("prompt", ""), add_special_tokens=False)
+    size = sum(prompt.attention_mask)
+    is_text = np.arange(rows["input_ids"].shape[1]) >= (size and size + 1)
+    rows["pooling_mask"] = rows["input_mask"] * is_text.astype(np.int32)
   return {name: rows[name] for name in names}
 
 

@@ -47,7 +47,7 @@ class StaticServable(vector_servable.VectorServable):
   def answer_rows(self, rows):
     """Returns as `compress`; see `Servable`."""
     [table] = self.model_weights
-    mask = tf.cast(rows[features.INPUT_MASK], tf.float32)[:, :, tf.newaxis]
+    mask = tf.cast(tf.expand_dims(rows[features.INPUT_MASK], -1), tf.float32)
     vectors = tf.cast(tf.gather(table, rows[features.INPUT_IDS]), tf.float32)
     total = tf.maximum(tf.reduce_sum(mask, axis=1), 1.0)
     vectors = tf.reduce_sum(vectors * mask, axis=1) / total

@@ -60,12 +60,12 @@ def convert(graph):
     ValueError: ONNX lacks an op of the model.
   """
   function = graph.trace_apart()
-  logging.getLogger("tf2onnx").setLevel(logging.ERROR)
+  logging.getLogger("tf2onnx").setLevel(logging.CRITICAL)
   model, _ = tf2onnx.convert.from_function(
     function,
     function.input_signature,
     opset=_OPSET,
-    custom_op_handlers={"Erfc": (_erfc, []), "Square": (_square, [])},
+    custom_op_handlers={name: (handle, []) for name, handle in _OPS.items()},
   )
   _hold_weights(model.graph, graph)
   for value in model.graph.input:
@@ -119,6 +119,17 @@ def _erfc(graph, node, name, arguments):
     x = graph.make_node("Neg", [node.input[0]]).output[0]
   erf = graph.make_node("Erf", [x]).output[0]
   _replace(graph, node, "Add", erf, _number(graph, 1))
+
+
+def _log1p(graph, node, name, arguments):
+  """Converts log(1 + x), which is one op in TensorFlow alone."""
+  del name, arguments
+  inputs = [node.input[0], _number(graph, 1)]
+  _replace(graph, node, "Log", graph.make_node("Add", inputs).output[0])
+
+
+# Ops that tf2onnx lacks, or writes in a form that is not fused.
+_OPS = {"Erfc": _erfc, "Log1p": _log1p, "Square": _square}
 
 
 def _number(graph, value):

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from keras_bert_impl import heads as heads_lib
 from keras_bert_impl import models
+from keras_bert_impl.model_folders import model_files, trained_servables
 from keras_bert_impl.serving.heads import file_servables, servables_of_heads
 from keras_bert_impl.serving.local import loading
 from keras_bert_impl.serving.small import export, runtimes
@@ -280,3 +281,27 @@ def test_every_family_answers_the_same(name, file_format, tokenizer, tmp_path):
     sizes = {"batch": batch, "length": length, "choices": 3, "masks": 2}
     rows = make_rows(servable, sizes, vocab_size)
     assert_close(run(rows), eager(servable, rows))
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("name", ["sentences", "sparse", "static"])
+def test_the_client_makes_the_vectors_of_the_servable(
+  name, file_format, tmp_path
+):
+  servable, _ = trained_servables.make(
+    model_files.ModelFilesConfig(), str(ROOT / "tests/data" / name)
+  )
+  client = load_client()
+  about, tokenizer, run = client.load(
+    export.export(servable, str(tmp_path), file_format)
+  )
+  texts = ["the cat sat on the mat", "a dog"]
+  found = run(client.make_rows(about, tokenizer, texts))["embeddings"]
+  answer = servable.answer(tf.constant(texts))
+  if name == "sparse":
+    expected = answer["weights"].numpy()
+    found = -np.sort(-found, axis=1)[:, : expected.shape[1]]
+  else:
+    expected = answer["embeddings"].numpy()
+  np.testing.assert_allclose(found, expected, atol=1e-5)
