@@ -121,8 +121,8 @@ _TINY = Scale(
 
 SCALES = {
   "tiny": _TINY,
-  # Minutes a model; Muon, and [MASK] alone where a table does not say what
-  # masks become, so that masks are learned in them: docs/recipes.md.
+  # Minutes a model. Muon learns most in these; so does [MASK] alone, where a
+  # table does not say what masks become: docs/recipes.md.
   "mini": dataclasses.replace(
     _TINY,
     pretraining=_training(32, 5e-3, 1500, 150)
