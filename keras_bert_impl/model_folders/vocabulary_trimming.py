@@ -48,9 +48,9 @@ def trim(corpus, source, folder, tensors, description):
   used[[*vocabulary.special_ids]] = True
   path = os.path.join(folder, vocabulary_files.TOKENIZER_JSON)
   content = tokenizer_json_writing.content(vocabulary, old.options)
-  if isinstance(content, bytes):
-    content = content.decode("utf-8")
-  values = vocabulary_files.parse_tokenizer_json(content.encode(), path)
+  if isinstance(content, str):
+    content = content.encode("utf-8")
+  values = vocabulary_files.parse_tokenizer_json(content, path)
   kept = tokenizer_json_trimming.needed(
     values, {*np.flatnonzero(used).tolist()}
   )
