@@ -2,6 +2,7 @@
 
 import types
 
+import keras
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  Registers the ops of the tokenizers.
 
@@ -27,8 +28,6 @@ class FileModel:
   weights = ()
   compute_dtype = "float32"
   encoder = types.SimpleNamespace(output={})
-  include_prompt = True
-  final_layers = ()
 
   def __init__(self, runtime):
     about = runtime.description
@@ -36,6 +35,10 @@ class FileModel:
     self.input = tuple(value["name"] for value in about["inputs"])
     self.include_prompt = "pooling_mask" not in self.input
     self.pooling = (about.get("pooling"),)
+    # Of all layers after the pooling, what tells whether vectors have length 1.
+    self.final_layers = [keras.layers.UnitNormalization()] * bool(
+      about.get("normalize")
+    )
     self.output = {
       value["name"]: tf.TensorSpec(
         [n if isinstance(n, int) else None for n in value["shape"]],

@@ -45,7 +45,7 @@ class StaticServable(vector_servable.VectorServable):
     return dict.fromkeys(names, ("batch", "length"))
 
   def answer_rows(self, rows):
-    """Returns as `compress`; see `Servable`."""
+    """Returns embeddings float32 [B, D], whole; see `Servable`."""
     [table] = self.model_weights
     mask = tf.cast(tf.expand_dims(rows[features.INPUT_MASK], -1), tf.float32)
     vectors = tf.cast(tf.gather(table, rows[features.INPUT_IDS]), tf.float32)
@@ -53,7 +53,7 @@ class StaticServable(vector_servable.VectorServable):
     vectors = tf.reduce_sum(vectors * mask, axis=1) / total
     if self.normalize:
       vectors = tf.math.l2_normalize(vectors, axis=1)
-    return self.compress(vectors)
+    return {"embeddings": vectors}
 
   def answer(self, text):
     """Encodes texts [B]; returns as `compress`."""

@@ -79,10 +79,9 @@ class EncoderServable(vector_servable.VectorServable):
     return own if include else own | {features.POOLING_MASK: axes}
 
   def answer_rows(self, rows):
-    """Returns as `compress`, and sequence_output float32 [B, L, H]."""
+    """Returns embeddings [B, D], whole, and sequence_output, float32."""
     outputs = super().answer_rows(rows)
-    name = "sequence_output"
-    return self.compress(outputs["embeddings"]) | {name: outputs[name]}
+    return {name: outputs[name] for name in ("embeddings", "sequence_output")}
 
   def answer(self, text):
     """Encodes texts [B].

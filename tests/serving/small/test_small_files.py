@@ -16,6 +16,7 @@ import tensorflow as tf
 from keras_bert_impl import heads as heads_lib
 from keras_bert_impl import models
 from keras_bert_impl.model_folders import model_files, trained_servables
+from keras_bert_impl.serving import servable_options
 from keras_bert_impl.serving.heads import file_servables, servables_of_heads
 from keras_bert_impl.serving.local import loading
 from keras_bert_impl.serving.small import export, runtimes
@@ -305,3 +306,20 @@ def test_the_client_makes_the_vectors_of_the_servable(
   else:
     expected = answer["embeddings"].numpy()
   np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_vectors_of_a_file_are_compressed_once(tmp_path):
+  chosen = servable_options.ServableOptions(precision="int8", truncate_dim=3)
+  servable, _ = trained_servables.make(
+    model_files.ModelFilesConfig(),
+    str(ROOT / "tests/data/sentences"),
+    chosen=chosen,
+  )
+  loaded = file_servables.load(export.export(servable, str(tmp_path), "litert"))
+  texts = tf.constant(["the cat sat on the mat", "a dog"])
+  found, expected = loaded.answer(texts), servable.answer(texts)
+  assert found["embeddings"].dtype == tf.int8
+  np.testing.assert_allclose(
+    found["embeddings"], expected["embeddings"], atol=1
+  )
+  np.testing.assert_allclose(found["scales"], expected["scales"], rtol=1e-4)
