@@ -74,12 +74,19 @@ class Experiment:
           "vocab_file": self.vocab_file,
           "max_seq_length": self.scale.max_seq_length,
           **self.scale.records,
+          **self._masks(model, of_records=True),
           **model.records,
         },
       )
       for part, text in parts.items()
       if text
     ]
+
+  def _masks(self, model, of_records):
+    """Returns the scale's flags of masks, for records or for the training."""
+    is_written = model.records.get("masking") == "static"
+    is_for = model.masks_tokens and is_written == of_records
+    return self.scale.masks if is_for else {}
 
   def _records_file(self, model, part):
     folder = f"{model.records_name}_{part}"
@@ -113,6 +120,7 @@ class Experiment:
         "keep_checkpoint_max": len(steps) if model.keeps_all else 1,
         "random_seed": self.random_seed,
         **self.scale.pretraining,
+        **self._masks(model, of_records=False),
         **model.flags,
         **_QUIET,
       },

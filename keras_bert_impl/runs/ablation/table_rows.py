@@ -6,6 +6,8 @@ and of CoNLL-2003's entities.
 
 import dataclasses
 
+from keras_bert_impl.tasks import objectives
+
 FINE_TUNING, FEATURES = "fine-tuning", "features"
 PERPLEXITY = "MLM perplexity"
 AVERAGE = "Average"
@@ -35,6 +37,11 @@ class Pretraining:
   records: dict = dataclasses.field(default_factory=dict)
   flags: dict = dataclasses.field(default_factory=dict)
   keeps_all: bool = False
+
+  @property
+  def masks_tokens(self):
+    """Whether its objective masks tokens."""
+    return objectives.OBJECTIVES[self.objective].masking_policy is not None
 
   @property
   def records_name(self):

@@ -263,6 +263,18 @@ def test_a_wrong_task_is_named(text, error, message, tmp_path):
     labelled_tasks.parse(text.replace("{folder}", str(tmp_path)))
 
 
+def test_a_scale_says_what_masks_become_where_there_are_any():
+  whole = experiment("mini")
+  static = table("table roberta1").rows[0].pretraining
+  causal = table_rows.LEFT_TO_RIGHT
+  name = "mask_token_prob"
+  assert whole.pretraining(table_rows.BERT).flags[name] == 1.0
+  assert name not in whole.records(table_rows.BERT)[0].flags
+  assert name not in whole.pretraining(static).flags
+  assert whole.records(static)[0].flags[name] == 1.0
+  assert name not in whole.pretraining(causal).flags
+
+
 def test_masks_of_table_8_are_its_own_where_a_scale_has_others():
   for scale, own in (("tiny", tables.BERT.name), ("mini", "masks_80_10_10")):
     found = tables.find("8", None, scales.SCALES[scale])

@@ -1,0 +1,151 @@
+"""Compares an export with its checkpoint: size, time of a row, scores."""
+
+import os
+import time
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_impl import choices, features, heads
+from keras_bert_impl.estimators import (
+  choice_answerer,
+  embedding_trainer,
+  question_answerer,
+  text_classifier,
+  token_tagger,
+)
+from keras_bert_impl.sentences import folders
+from keras_bert_impl.serving.heads import file_servables
+from keras_bert_impl.serving.small import export as small
+from keras_bert_impl.serving.small import runtimes
+from keras_bert_impl.training import run_results
+
+_ESTIMATORS = {
+  heads.CLASSIFICATION: text_classifier.TextClassifier,
+  heads.MULTI_LABEL: text_classifier.TextClassifier,
+  heads.REGRESSION: text_classifier.TextClassifier,
+  heads.MULTIPLE_CHOICE: choice_answerer.ChoiceAnswerer,
+  heads.TOKEN_CLASSIFICATION: token_tagger.TokenTagger,
+  heads.QUESTION_ANSWERING: question_answerer.QuestionAnswerer,
+  heads.ENCODER: embedding_trainer.EmbeddingTrainer,
+}
+
+
+class Comparison:
+  """Scores a servable on labelled examples, before and after its export.
+
+  Args:
+    servable: `servables.Servable` of a trained model, in float32.
+    checkpoint: str, the checkpoint that it was made of.
+    path: str, file of labelled examples, as the script of its task reads it.
+    file_format: str, of `choices.FORMATS`, that it will be exported to.
+
+  Attributes:
+    results: {"checkpoint" and, after `add`, "export": {"bytes": int, "ms":
+      {"p50" and "p99": float} of a row's ids, "scores": {metric: float}}}.
+
+  Raises:
+    FileNotFoundError: there is no such file.
+    ValueError: its head has no scores, an example is wrong, or what runs the
+      format is not installed.
+  """
+
+  def __init__(self, servable, checkpoint, path, file_format):
+    if file_format != choices.SAVED_MODEL:
+      small.check_packages(runtimes.PACKAGES[file_format], file_format)
+    make = _ESTIMATORS.get(servable.head)
+    if make is None or folders.is_static(checkpoint):
+      raise ValueError(
+        f"--compare_with ({path}) needs a head that is scored on labelled"
+        f" examples: {', '.join(_ESTIMATORS)}; not that of {checkpoint}."
+      )
+    self._servable = servable
+    self._path = path
+    self._estimator = make(checkpoint, max_seq_length=servable.max_seq_length)
+    size = sum(weight.shape.num_elements() for weight in servable.model_weights)
+    self.results = {"checkpoint": self._measure(servable, 4 * size)}
+
+  def add(self, version_dir, file_format):
+    """Scores the version that was exported.
+
+    Args:
+      version_dir: str.
+      file_format: as of the constructor.
+    """
+    servable = self._servable
+    if file_format != choices.SAVED_MODEL:
+      servable = file_servables.load(version_dir)
+    self.results["export"] = self._measure(servable, _num_bytes(version_dir))
+
+  def table(self):
+    """Returns the printed table, str."""
+    columns = self.results.values()
+    rows = [
+      ("MB", *(f"{found['bytes'] / 1e6:.1f}" for found in columns)),
+      *(
+        (
+          f"ms a row, {name}",
+          *(f"{found['ms'][name]:.2f}" for found in columns),
+        )
+        for name in ("p50", "p99")
+      ),
+      *(
+        (name, *(f"{found['scores'][name]:.4f}" for found in columns))
+        for name in self.results["export"]["scores"]
+      ),
+    ]
+    return run_results.table(rows, ("", *self.results))
+
+  def _measure(self, servable, num_bytes):
+    answers = Answers(servable)
+    scores = self._estimator.evaluate(self._path, predict=answers)
+    return {"bytes": num_bytes, "ms": answers.times(), "scores": scores}
+
+
+class Answers:
+  """A servable as a function of batches of rows, which times single rows.
+
+  Args:
+    servable: `servables.Servable`.
+  """
+
+  def __init__(self, servable):
+    self._answer = tf.function(servable.answer_rows, reduce_retracing=True)
+    self._inputs = (*servable.row_inputs,)
+    self._seconds = []
+
+  def __call__(self, batches):
+    """Yields {output: array [B, ...]} of batches {name: int32 [B, ...]}."""
+    for batch in batches:
+      rows = {name: batch[name] for name in self._inputs}
+      outputs = self._run(rows)
+      self._time(rows)
+      yield outputs
+
+  def times(self):
+    """Returns {"p50": float, "p99": float}: milliseconds of one row's ids."""
+    p50, p99 = np.percentile(self._seconds, (50, 99)) * 1000
+    return {"p50": float(p50), "p99": float(p99)}
+
+  def _run(self, rows):
+    return {name: x.numpy() for name, x in self._answer(rows).items()}
+
+  def _time(self, rows):
+    """Times the first row of a batch, without its padding."""
+    row = {name: x[:1].numpy() for name, x in rows.items()}
+    mask = row[features.INPUT_MASK]
+    is_token = mask.any(axis=tuple(range(mask.ndim - 1)))
+    row = {name: tf.constant(x[..., is_token]) for name, x in row.items()}
+    self._run(row)  # The first of a length may compile.
+    started = time.perf_counter()
+    self._run(row)
+    self._seconds.append(time.perf_counter() - started)
+
+
+def _num_bytes(folder):
+  """Returns the size of all files of a folder."""
+  return sum(
+    tf.io.gfile.stat(os.path.join(parent, name)).length
+    for parent, _, names in tf.io.gfile.walk(folder)
+    for name in names
+  )
