@@ -30,6 +30,7 @@ from keras_bert_impl.model_folders import model_files
 from keras_bert_impl.serving import servable_options
 
 with epy.lazy_imports():
+  from keras_bert_impl.estimators import comparison
   from keras_bert_impl.model_folders import trained_servables
   from keras_bert_impl.serving import export, signature_names
   from keras_bert_impl.serving.small import export as small
@@ -81,6 +82,16 @@ class ExportConfig(model_files.TrainedModelConfig):
     " rows.",
     interval=options.SEQ_LENGTHS,
   )
+  compare_with: str | None = options.field(
+    None,
+    "File of labelled examples to compare the export with the checkpoint on:"
+    " size, time of one row of ids, and scores.",
+  )
+  compare_columns: str = options.field(
+    "",
+    "Columns of that file, comma-separated: of one text or two, then of the"
+    " label; default: those that the task's script reads.",
+  )
   signature_names: str = options.field(
     choices.GOOGLE,
     "Names of inputs and outputs of serving_default: google for raw strings,"
@@ -111,13 +122,24 @@ def main():
   servable, checkpoint = trained_servables.make(
     config, config.checkpoint_dir, config.head, config.max_seq_length, chosen
   )
+  compared = None
+  if config.compare_with:
+    compared = comparison.Comparison(
+      servable,
+      config.checkpoint_dir,
+      config.compare_with,
+      config.format,
+      program.split_names(config.compare_columns),
+    )
   version_dir = small.export_as(
     servable, config.export_dir, config.model_name, **form
   )
-  _report(config, chosen, checkpoint, servable, version_dir)
+  if compared:
+    compared.add(version_dir, config.format)
+  _report(config, chosen, checkpoint, servable, version_dir, compared)
 
 
-def _report(config, chosen, checkpoint, servable, version_dir):
+def _report(config, chosen, checkpoint, servable, version_dir, compared):
   """Prints and writes the results."""
   described = servable.describe()
   results = {
@@ -129,6 +151,7 @@ def _report(config, chosen, checkpoint, servable, version_dir):
     )
     if config.format == choices.SAVED_MODEL
     else None,
+    "comparison": compared and compared.results,
     "configuration": dataclasses.asdict(config) | dataclasses.asdict(chosen),
     "versions": run_results.versions(),
   }
@@ -145,6 +168,8 @@ def _report(config, chosen, checkpoint, servable, version_dir):
   width = max(len(name) for name, _ in rows)
   for name, value in rows:
     print(f"{name:<{width}}  {value}")
+  if compared:
+    print(f"\n{compared.table()}\n")
   print(version_dir)
 
 

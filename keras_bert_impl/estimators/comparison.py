@@ -20,10 +20,9 @@ from keras_bert_impl.serving.small import export as small
 from keras_bert_impl.serving.small import runtimes
 from keras_bert_impl.training import run_results
 
+_OF_TEXTS = (heads.CLASSIFICATION, heads.MULTI_LABEL, heads.REGRESSION)
 _ESTIMATORS = {
-  heads.CLASSIFICATION: text_classifier.TextClassifier,
-  heads.MULTI_LABEL: text_classifier.TextClassifier,
-  heads.REGRESSION: text_classifier.TextClassifier,
+  **dict.fromkeys(_OF_TEXTS, text_classifier.TextClassifier),
   heads.MULTIPLE_CHOICE: choice_answerer.ChoiceAnswerer,
   heads.TOKEN_CLASSIFICATION: token_tagger.TokenTagger,
   heads.QUESTION_ANSWERING: question_answerer.QuestionAnswerer,
@@ -39,6 +38,8 @@ class Comparison:
     checkpoint: str, the checkpoint that it was made of.
     path: str, file of labelled examples, as the script of its task reads it.
     file_format: str, of `choices.FORMATS`, that it will be exported to.
+    columns: list of str, the columns of the file: of one text or two, and of
+      their label; empty for those of its script.
 
   Attributes:
     results: {"checkpoint" and, after `add`, "export": {"bytes": int, "ms":
@@ -50,7 +51,7 @@ class Comparison:
       format is not installed.
   """
 
-  def __init__(self, servable, checkpoint, path, file_format):
+  def __init__(self, servable, checkpoint, path, file_format, columns=()):
     if file_format != choices.SAVED_MODEL:
       small.check_packages(runtimes.PACKAGES[file_format], file_format)
     make = _ESTIMATORS.get(servable.head)
@@ -60,7 +61,7 @@ class Comparison:
         f" examples: {', '.join(_ESTIMATORS)}; not that of {checkpoint}."
       )
     self._servable = servable
-    self._path = path
+    self._data = {"data": path} | _columns(servable.head, columns)
     self._estimator = make(checkpoint, max_seq_length=servable.max_seq_length)
     size = sum(weight.shape.num_elements() for weight in servable.model_weights)
     self.results = {"checkpoint": self._measure(servable, 4 * size)}
@@ -98,7 +99,7 @@ class Comparison:
 
   def _measure(self, servable, num_bytes):
     answers = Answers(servable)
-    scores = self._estimator.evaluate(self._path, predict=answers)
+    scores = self._estimator.evaluate(**self._data, predict=answers)
     return {"bytes": num_bytes, "ms": answers.times(), "scores": scores}
 
 
@@ -140,6 +141,29 @@ class Answers:
     started = time.perf_counter()
     self._run(row)
     self._seconds.append(time.perf_counter() - started)
+
+
+def _columns(head, columns):
+  """Returns the columns of a file as an estimator takes them, {name: value}.
+
+  Raises:
+    ValueError: the head's files have no such columns, or there are too few.
+  """
+  if not columns:
+    return {}
+  *texts, label = columns
+  if head == heads.ENCODER:
+    return {"text_columns": texts, "label_column": label}
+  if head not in _OF_TEXTS or len(texts) not in (1, 2):
+    raise ValueError(
+      f"--compare_columns ({','.join(columns)}) must be one or two columns of"
+      " texts and that of the label, and left out where the task's files have"
+      " no such columns."
+    )
+  names = ("text_column", "text_pair_column")
+  return dict(zip(names[: len(texts)], texts, strict=True)) | {
+    "label_column": label
+  }
 
 
 def _num_bytes(folder):

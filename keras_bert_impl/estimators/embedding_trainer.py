@@ -43,12 +43,12 @@ class EmbeddingTrainer(EmbeddingEstimator):
   def _parts(self, run, splits, task_options):
     return task_parts.of_embeddings(run, splits, task_options)
 
-  def _run(self, splits, output_dir, values, listener):
+  def _run(self, splits, output_dir, values, listener, predict=None):
     if folders.is_static(self.checkpoint):
       # A table learns from large batches, which may be all of the data.
       size = min(values["train_batch_size"], len(splits["train"]))
       values = values | {"train_batch_size": size}
-    return super()._run(splits, output_dir, values, listener)
+    return super()._run(splits, output_dir, values, listener, predict)
 
 
 def examples_of(data, targets=None, corpus=None, **columns):

@@ -270,13 +270,18 @@ class Estimator(Answering):
     self._temporary = temporary
     return listener.end()
 
-  def evaluate(self, data, targets=None, batch_size=None, **settings):
+  def evaluate(
+    self, data, targets=None, batch_size=None, predict=None, **settings
+  ):
     """Returns {metric: float}, the official scores of labelled examples.
 
     Args:
       data: as of `fit`.
       targets: as of `fit`.
       batch_size: int, examples at once.
+      predict: function of a `tf.data.Dataset` of batches of rows, {name: int32
+        [B, ...]}, that yields {output: array [B, ...]} of each, to score
+        instead of the model, such as `comparison.Answers`.
       **settings: other flags of the script by name, as of `fit`.
 
     Raises:
@@ -287,9 +292,8 @@ class Estimator(Answering):
     splits = {_DEV: self._examples(data, targets, columns=columns)}
     values = _given(eval_batch_size=batch_size, **settings) | {"do_eval": True}
     with tempfile.TemporaryDirectory(prefix="keras_bert_impl_") as folder:
-      results = self._run(
-        splits, folder, values, keras_listener.KerasListener()
-      )
+      listener = keras_listener.KerasListener()
+      results = self._run(splits, folder, values, listener, predict)
     return results["eval"][_DEV]["scores"]
 
   def save(self, path):
@@ -369,7 +373,7 @@ class Estimator(Answering):
     config = reading.open_checkpoint(self.checkpoint).described().config
     return min(filter(None, (self._default_length, config.longest_input)))
 
-  def _run(self, splits, output_dir, values, listener):
+  def _run(self, splits, output_dir, values, listener, predict=None):
     """Runs the job of splits and values; returns its results."""
     of_settings, others = _split(
       fine_tuning_config.FineTuningConfig,
@@ -384,7 +388,7 @@ class Estimator(Answering):
     )
     task_options = self._options_class(**self._known_options() | of_task)
     parts = self._parts(run, splits, task_options)
-    return run.run(parts, splits, listener=listener)
+    return run.run(parts, splits, listener=listener, predict=predict)
 
 
 def _known_task(checkpoint):

@@ -39,6 +39,8 @@ class Run:
     teaching: `teaching.Teaching` of a run that learns from teachers, or None.
     listener: told of the training, as `KerasListener`; None to print its
       results.
+    predict: function that answers rows instead of the model, as
+      `Experiment.predict`, or None.
     replaced_rows: {split: `Rows`} to read instead of those of the data: the
       same ones with more columns.
 
@@ -54,6 +56,7 @@ class Run:
   values: dict = dataclasses.field(default_factory=dict)
   listener: object = None
   teaching: object = None
+  predict: object = None
   replaced_rows: dict = dataclasses.field(default_factory=dict, init=False)
 
   def __post_init__(self):

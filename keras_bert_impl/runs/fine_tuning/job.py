@@ -86,7 +86,15 @@ class Job:
     """Folder of the run, str."""
     return self._training["output_dir"]
 
-  def run(self, fine_tuning, splits, config=None, counts=None, listener=None):
+  def run(
+    self,
+    fine_tuning,
+    splits,
+    config=None,
+    counts=None,
+    listener=None,
+    predict=None,
+  ):
     """Trains, evaluates, predicts and reports, as the settings say.
 
     Args:
@@ -98,6 +106,7 @@ class Job:
       config: {name: JSON value}, a script's own settings, for results.json.
       counts: {split: {what: int}}, counts of the readers of the examples.
       listener: as `fine_tuning_run.Run`.
+      predict: as `fine_tuning_run.Run`.
 
     Returns:
       dict, the content of results.json.
@@ -125,6 +134,7 @@ class Job:
       self._training,
       config or {},
       listener=listener,
+      predict=predict,
       teaching=teaching.Teaching(fine_tuning, data, self.settings)
       if is_taught
       else None,

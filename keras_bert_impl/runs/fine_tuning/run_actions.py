@@ -102,6 +102,7 @@ def outputs(run, split):
     run.lengths,
     run.fine_tuning.evaluator.token_outputs,
     run.settings.members,
+    run.predict,
   )
   return found, len(rows) / (time.monotonic() - started)
 

@@ -9,7 +9,7 @@ from keras_bert_impl import choices, files
 from keras_bert_impl.serving import export as export_lib
 from keras_bert_impl.serving.small import export
 
-_PACKAGES = {
+PACKAGES = {
   choices.LITERT: ("ai_edge_litert",),
   choices.ONNX: ("onnxruntime",),
 }
@@ -39,7 +39,7 @@ class Runtime:
       for value in self.description[part]
     }
     file_format = self.description["format"]
-    export.check_packages(_PACKAGES[file_format], file_format)
+    export.check_packages(PACKAGES[file_format], file_format)
     path = os.path.join(folder, self.description["file"])
     files.check_exists(path)
     open_file = _onnx if file_format == choices.ONNX else _litert
