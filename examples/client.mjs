@@ -1,27 +1,69 @@
-// Asks an ONNX file that export_saved_model.py wrote, in Node.js; a browser
-// needs only another way to read the files.
+// Asks an ONNX file that export_saved_model.py wrote, in Node.js or a browser.
 //
 //   npm install onnxruntime-web @huggingface/tokenizers
 //   node client.mjs served/mrpc/1 "He sleeps." "He is asleep."
 //
 // Prints the outputs of the model, and for a classifier the labels' shares.
+// client.html beside it does the same on a page.
 
-import fs from "node:fs";
-import path from "node:path";
 import { Tokenizer } from "@huggingface/tokenizers";
 import * as ort from "onnxruntime-web";
 
-const [folder, text, textPair] = process.argv.slice(2);
-const read = (name) => JSON.parse(fs.readFileSync(path.join(folder, name)));
-const about = read("model.json");
-const tokenizer = new Tokenizer(
-  read("tokenizer.json"),
-  read("tokenizer_config.json"),
-);
+// Returns a function of a text or pair that resolves to the answer. `read`
+// takes the name of a file of the model and resolves to its bytes.
+export async function open(read) {
+  const json = async (name) =>
+    JSON.parse(new TextDecoder().decode(await read(name)));
+  const about = await json("model.json");
+  const tokenizer = new Tokenizer(
+    await json("tokenizer.json"),
+    await json("tokenizer_config.json"),
+  );
+  const session = await ort.InferenceSession.create(await read(about.file));
+  return async (text, textPair) => {
+    const outputs = await session.run(rows(about, tokenizer, text, textPair));
+    const answer = {};
+    for (const [name, tensor] of Object.entries(outputs)) {
+      answer[name] = { dims: tensor.dims, data: [...tensor.data] };
+    }
+    if (about.head === "classification") {
+      const powers = answer.logits.data.map(Math.exp);
+      const total = powers.reduce((sum, x) => sum + x);
+      const share = (label, k) => [label, powers[k] / total];
+      answer.shares = about.labels.map(share);
+    }
+    return answer;
+  };
+}
+
+// Returns the model's inputs for a text or pair, a batch of one row.
+function rows(about, tokenizer, text, textPair) {
+  let first = (about.prompt ?? "") + text;
+  if (about.texts.do_lower_case) first = first.toLowerCase();
+  const row = encode(about, tokenizer, first, textPair);
+  const mask = row.ids.map(() => 1);
+  const fixed = about.inputs[0].shape.at(-1);
+  while (row.ids.length < fixed) {
+    for (const values of [row.ids, row.token_type_ids, mask]) values.push(0);
+  }
+  const place = row.ids.indexOf(about.texts.special_tokens.mask?.id);
+  const values = {
+    input_ids: row.ids,
+    input_mask: mask,
+    segment_ids: row.token_type_ids,
+    masked_lm_positions: [Math.max(place, 0)],
+  };
+  const inputs = {};
+  for (const { name } of about.inputs) {
+    const data = Int32Array.from(values[name]);
+    inputs[name] = new ort.Tensor("int32", data, [1, data.length]);
+  }
+  return inputs;
+}
 
 // Returns {ids, token_type_ids} of a text or pair, cut from the end of the
 // longer text, or of the second where both are equally long.
-function encode(a, b) {
+function encode(about, tokenizer, a, b) {
   const fixed = about.inputs[0].shape.at(-1);
   const longest = Number.isInteger(fixed) ? fixed : about.max_seq_length;
   const special = { add_special_tokens: false };
@@ -45,37 +87,9 @@ function encode(a, b) {
   return row;
 }
 
-let first = (about.prompt ?? "") + text;
-if (about.texts.do_lower_case) first = first.toLowerCase();
-const row = encode(first, textPair);
-const mask = row.ids.map(() => 1);
-const fixed = about.inputs[0].shape.at(-1);
-while (row.ids.length < fixed) {
-  for (const values of [row.ids, row.token_type_ids, mask]) values.push(0);
+if (globalThis.process?.argv[1]?.endsWith("client.mjs")) {
+  const { readFile } = await import("node:fs/promises");
+  const [folder, ...texts] = process.argv.slice(2);
+  const answer = await open((name) => readFile(`${folder}/${name}`));
+  console.log(JSON.stringify(await answer(...texts)));
 }
-const place = row.ids.indexOf(about.texts.special_tokens.mask?.id);
-const values = {
-  input_ids: row.ids,
-  input_mask: mask,
-  segment_ids: row.token_type_ids,
-  masked_lm_positions: [Math.max(place, 0)],
-};
-const inputs = {};
-for (const { name } of about.inputs) {
-  const data = Int32Array.from(values[name]);
-  inputs[name] = new ort.Tensor("int32", data, [1, data.length]);
-}
-const session = await ort.InferenceSession.create(
-  fs.readFileSync(path.join(folder, about.file)),
-);
-const outputs = await session.run(inputs);
-const answer = {};
-for (const [name, tensor] of Object.entries(outputs)) {
-  answer[name] = { dims: tensor.dims, data: [...tensor.data] };
-}
-if (about.head === "classification") {
-  const powers = answer.logits.data.map(Math.exp);
-  const total = powers.reduce((sum, x) => sum + x);
-  answer.shares = about.labels.map((label, k) => [label, powers[k] / total]);
-}
-console.log(JSON.stringify(answer));

@@ -1,12 +1,14 @@
 """LiteRT and ONNX files answer as the models that they were made of."""
 
 import functools
+import http.server
 import importlib.util
 import json
 import pathlib
 import shutil
 import subprocess
 import sys
+import threading
 
 import keras
 import numpy as np
@@ -20,6 +22,7 @@ from keras_bert_impl.serving import servable_options
 from keras_bert_impl.serving.heads import file_servables, servables_of_heads
 from keras_bert_impl.serving.local import loading
 from keras_bert_impl.serving.small import export, runtimes
+from tests import browser
 from tests.serving import all_heads, answers, toy
 
 pytest.importorskip("ai_edge_litert")
@@ -146,26 +149,62 @@ def test_the_client_answers_on_the_command_line(folder, monkeypatch, capsys):
   assert capsys.readouterr().out.startswith("('")
 
 
-@pytest.mark.slow
-def test_the_javascript_client_makes_the_same_of_texts(head, tmp_path):
+@pytest.fixture(scope="module")
+def site(head, tmp_path_factory):
+  """Folder with the JavaScript client, what it needs, and a model."""
   if not shutil.which("npm"):
     pytest.skip("npm is not installed.")
-  run = functools.partial(
-    subprocess.run, cwd=tmp_path, capture_output=True, text=True
-  )
+  folder = tmp_path_factory.mktemp("site")
   packages = ("onnxruntime-web", "@huggingface/tokenizers")
-  if run(["npm", "install", "--ignore-scripts", *packages]).returncode:
+  command = ["npm", "install", "--ignore-scripts", *packages]
+  if subprocess.run(command, cwd=folder, capture_output=True).returncode:
     pytest.skip("npm cannot install the packages.")
-  shutil.copy(ROOT / "examples/client.mjs", tmp_path)
-  folder = export.export(head.servable, str(tmp_path / "made"), "onnx")
+  for name in ("client.mjs", "client.html"):
+    shutil.copy(ROOT / "examples" / name, folder)
+  export.export(head.servable, str(folder / "made"), "onnx")
+  return folder
+
+
+@pytest.mark.slow
+def test_the_javascript_client_makes_the_same_of_texts(head, site):
+  run = functools.partial(
+    subprocess.run, cwd=site, capture_output=True, text=True
+  )
   expected = head.expected["serving_default"]["probabilities"]
   for texts, shares in zip(all_heads.PAIRS, expected):
     if "[SEP]" not in texts:  # This tokenizer takes it as the token.
-      result = run(["node", "client.mjs", folder, *texts])
+      result = run(["node", "client.mjs", "made/1", *texts])
       answer = json.loads(result.stdout)["shares"]
       assert [label for label, _ in answer] == list(all_heads.LABELS)
       found = [share for _, share in answer]
       np.testing.assert_allclose(found, shares, atol=1e-5)
+
+
+@pytest.mark.slow
+@browser.needed
+def test_a_browser_answers_by_itself(head, site, tmp_path):
+  handler = functools.partial(
+    http.server.SimpleHTTPRequestHandler, directory=str(site)
+  )
+  shares = head.expected["serving_default"]["probabilities"][0]
+  with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with browser.running(tmp_path) as driver:
+      page = browser.Page(driver)
+      address = f"http://127.0.0.1:{server.server_port}/client.html?model="
+      driver.get(address + "made/1")
+      page.wait(lambda: page.find("button").is_enabled())
+      for name, text in zip(("text", "pair"), next(iter(all_heads.PAIRS))):
+        page.find(f"[name={name}]").send_keys(text)
+      page.find("button").click()
+      [shown] = page.wait(lambda: [t for t in page.texts("pre") if t])
+      found = dict(json.loads(shown[: shown.rindex("]") + 1]))
+      assert list(found) == list(all_heads.LABELS)
+      np.testing.assert_allclose(list(found.values()), shares, atol=1e-5)
+      driver.get(address + "none/1")
+      wrong = "The model does not open"
+      page.wait(lambda: wrong in page.texts("pre")[0])
+    server.shutdown()
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
