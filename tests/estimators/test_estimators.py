@@ -197,6 +197,7 @@ def test_the_scripts_of_other_kinds_train_the_same_bits(
   check_same(tmp_path / "fit", tmp_path / "script")
 
 
+@pytest.mark.integration
 def test_it_is_fitted_again_and_leaves_nothing(
   checkpoint, tmp_path, monkeypatch
 ):
@@ -274,6 +275,7 @@ def test_a_tagger(checkpoint, tmp_path):
   ]
 
 
+@pytest.mark.integration
 def test_an_answerer_of_questions(checkpoint):
   made = kb.QuestionAnswerer.from_checkpoint(checkpoint, max_seq_length=16)
   made.fit([QUESTION] * 8, epochs=20, learning_rate=5e-3, max_query_length=4)
@@ -283,6 +285,7 @@ def test_an_answerer_of_questions(checkpoint):
   assert made.evaluate([QUESTION])["exact_match"] == 1
 
 
+@pytest.mark.integration
 def test_an_answerer_of_choices(checkpoint):
   made = kb.ChoiceAnswerer.from_checkpoint(checkpoint, max_seq_length=16)
   made.fit([CHOICE] * 8, epochs=4, learning_rate=5e-3)

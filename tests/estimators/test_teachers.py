@@ -28,7 +28,17 @@ def fit(checkpoint, kind, **options):
   return made
 
 
-@pytest.mark.parametrize("kind", DATA, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+  "kind",
+  [
+    kb.TextClassifier,
+    *(
+      pytest.param(kind, marks=pytest.mark.integration)
+      for kind in (kb.TokenTagger, kb.QuestionAnswerer, kb.ChoiceAnswerer)
+    ),
+  ],
+  ids=lambda kind: kind.__name__,
+)
 def test_every_kind_of_task_is_taught(checkpoint, kind, tmp_path):
   teacher = fit(checkpoint, kind)
   fit(

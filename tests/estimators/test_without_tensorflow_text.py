@@ -6,12 +6,15 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 import keras_bert_impl as kb
 from tests.tokenizers import vocabularies
 
 TEXTS = ["the cat sat", "A [MASK] film, so good!", "", "고양이가 앉았다 x"]
 
 
+@pytest.mark.integration
 def test_ids_are_the_same_and_models_are_trained(checkpoint, tmp_path):
   paths = [vocabularies.write(tmp_path)]
   for name in ("byte_bpe", "sentencepiece"):

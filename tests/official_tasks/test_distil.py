@@ -26,6 +26,7 @@ def flags(folder, output, **changes):
   return values | {"do_export": False} | changes
 
 
+@pytest.mark.integration
 def test_a_student_of_some_layers_learns_from_its_teacher(folder):
   status, err = scripts.run_each(
     "convert_checkpoint",

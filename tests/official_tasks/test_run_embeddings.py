@@ -120,6 +120,7 @@ def test_scores_are_learned_from_a_folder_of_sentence_transformers(tmp_path):
     assert scores == pytest.approx(first, abs=1e-5)
 
 
+@pytest.mark.integration
 def test_sparse_vectors_are_learned_scored_saved_and_served(folder):
   values = {
     "train_file": folder / "pairs.tsv",
@@ -180,6 +181,7 @@ def test_sparse_vectors_are_learned_scored_saved_and_served(folder):
   assert status == 0, err
 
 
+@pytest.mark.integration
 def test_late_interaction_is_learned_scored_saved_and_exported(folder):
   values = {
     "train_file": folder / "pairs.tsv",

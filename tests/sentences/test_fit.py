@@ -55,6 +55,7 @@ def test_the_same_seed_gives_the_same_vectors_and_a_run_goes_on(tmp_path):
     first.fit(PAIRS, output_dir=tmp_path / "run", **SETTINGS)
 
 
+@pytest.mark.integration
 def test_examples_are_dicts_scores_or_texts_alone():
   encoder = new_encoder()
   # A layer of the user's own, whose name the run does not keep.

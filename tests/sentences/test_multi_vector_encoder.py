@@ -30,6 +30,7 @@ def change(folder, name, **values):
   return folder
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("attend", [False, True])
 def test_the_vectors_and_scores_are_those_of_pylate(attend):
   encoder = kb.MultiVectorEncoder.from_checkpoint(

@@ -229,6 +229,7 @@ def test_rare_tokens_weigh_more():
   np.testing.assert_allclose(sif, [1e-4 / (1e-4 + p / 3) for p in (2, 1)], 1e-6)
 
 
+@pytest.mark.integration
 def test_pairs_are_learned_from_batches_of_all():
   encoder = kb.StaticEncoder.from_checkpoint(FOLDER)
   pairs = [("the cat", "sat on"), ("mat .", "query"), ("앉", "고양이")]

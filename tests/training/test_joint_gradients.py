@@ -30,6 +30,7 @@ def test_chunks_of_any_size_give_the_same_weights(at_once, chunk_size):
   check(joint_equality.run(1, chunk_size), at_once)
 
 
+@pytest.mark.integration
 def test_chunks_of_late_interaction_give_the_same_weights():
   whole, chunked = (
     joint_equality.run(1, size, is_late=True) for size in (0, 3)
@@ -42,6 +43,7 @@ def test_recomputed_blocks_give_the_same_weights(at_once):
   check(joint_equality.run(1, 4, rematerialize=True), at_once)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("chunk_size", slow.all_but([2], [0, 2]))
 def test_the_rows_of_all_replicas_are_compared(at_once, chunk_size):
   arguments = [joint_equality.__file__, "2", str(chunk_size)]

@@ -314,6 +314,7 @@ def make_searched(model_folder, folder, **splits):
   )
 
 
+@pytest.mark.integration
 def test_a_search_keeps_the_best_and_flags_what_learned_nothing(
   model_folder, tmp_path, capsys
 ):
@@ -394,6 +395,7 @@ def test_a_finished_run_of_other_settings_is_not_called_done(
   assert "nothing left" not in capsys.readouterr().out
 
 
+@pytest.mark.integration
 def test_another_checkpoint_is_not_scored_as_the_one_before(
   trained, other, model_folder, tmp_path
 ):

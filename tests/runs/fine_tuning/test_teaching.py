@@ -68,6 +68,7 @@ def test_a_student_learns_what_no_label_says(model_folder, teacher, tmp_path):
   assert run_actions.score(run, "dev")["accuracy"] > right - 0.1
 
 
+@pytest.mark.integration
 def test_teachers_outputs_are_kept_and_averaged(
   model_folder, teacher, tmp_path
 ):
@@ -86,6 +87,7 @@ def test_teachers_outputs_are_kept_and_averaged(
   )
 
 
+@pytest.mark.integration
 def test_a_killed_student_goes_on_to_the_same_bits(
   model_folder, teacher, tmp_path, monkeypatch
 ):
@@ -116,6 +118,7 @@ def test_a_killed_student_goes_on_to_the_same_bits(
     np.testing.assert_array_equal(value, theirs[name], err_msg=name)
 
 
+@pytest.mark.integration
 def test_another_weight_or_no_teacher_does_not_continue_a_run(
   model_folder, teacher, tmp_path
 ):
@@ -131,6 +134,7 @@ def test_another_weight_or_no_teacher_does_not_continue_a_run(
       train(model_folder, tmp_path, **options, **change)
 
 
+@pytest.mark.integration
 def test_a_search_asks_its_teacher_once(
   model_folder, teacher, tmp_path, monkeypatch
 ):
@@ -186,6 +190,7 @@ def tagged(model_folder, output_dir, **settings):
   )
 
 
+@pytest.mark.integration
 def test_tags_are_taught_token_by_token(tmp_path):
   toy.write_model(tmp_path / "model", num_hidden_layers=2)
   setup = tagged(tmp_path / "model", tmp_path / "teacher")

@@ -22,6 +22,7 @@ from keras_bert_impl.training import run_log
 from tests.official_tasks import scripts
 from tests.runs.fine_tuning import toy
 
+pytestmark = pytest.mark.integration
 LABELS = ("O", "B-ANI")
 NAMES = ("train.hidden_states", "dev.hidden_states")
 
