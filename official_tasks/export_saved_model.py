@@ -105,6 +105,13 @@ class ExportConfig(model_files.TrainedModelConfig):
     forbidden=options.URL_SEPARATORS,
   )
 
+  def __post_init__(self):
+    if self.compare_columns and not self.compare_with:
+      raise ValueError(
+        f"--compare_columns ({self.compare_columns}) needs --compare_with, the"
+        " file that has them."
+      )
+
 
 program.define_flags(ExportConfig)
 program.define_flags(servable_options.ServableOptions)

@@ -37,7 +37,7 @@ def trim(corpus, source, folder, tensors, description):
 
   Raises:
     FileNotFoundError: no corpus, or no vocabulary.
-    ValueError: the corpus is no text, or the vocabulary cannot be trimmed so
+    ValueError: the corpus has no text, or the vocabulary cannot be trimmed so
       that texts keep their tokens.
   """
   old = tokenizers.load(source, description.config.model_type)
@@ -45,6 +45,10 @@ def trim(corpus, source, folder, tensors, description):
   used = np.zeros(vocabulary.size, bool)
   for batch in _batches(corpus):
     used[old.tokenize(batch).flat_values.numpy()] = True
+  if not used.any():
+    raise ValueError(
+      f"--trim_vocab ({','.join(corpus)}) has no text to keep the tokens of."
+    )
   used[[*vocabulary.special_ids]] = True
   path = os.path.join(folder, vocabulary_files.TOKENIZER_JSON)
   content = tokenizer_json_writing.content(vocabulary, old.options)

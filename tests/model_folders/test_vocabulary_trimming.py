@@ -1,5 +1,6 @@
 """Checkpoints whose vocabulary is trimmed to the tokens of a corpus."""
 
+import dataclasses
 import json
 import pathlib
 import shutil
@@ -91,6 +92,10 @@ def test_what_cannot_be_trimmed_is_refused_and_nothing_written(tmp_path):
     str(source), str(out), trim_vocab=str(tmp_path / "no.txt")
   )
   with pytest.raises(FileNotFoundError, match="no.txt"):
+    conversion.convert(given)
+  (tmp_path / "empty.txt").write_text("\n\n")
+  given = dataclasses.replace(given, trim_vocab=str(tmp_path / "empty.txt"))
+  with pytest.raises(ValueError, match="empty.txt.* has no text to keep"):
     conversion.convert(given)
   assert not out.exists()
   with pytest.raises(ValueError, match="trim_vocab.*left out with"):
