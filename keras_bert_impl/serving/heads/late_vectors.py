@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_bert_impl import features, heads
 from keras_bert_impl.serving import servables
 from keras_bert_impl.tasks.embeddings import max_sim
-from keras_bert_impl.tokenizers.graph import late_interaction
+from keras_bert_impl.tokenizers.graph import late_interaction, prompts
 
 _QUERY, _DOCUMENT = late_interaction.KINDS
 _PROMPTS = tuple(f"{kind}_prompt" for kind in late_interaction.KINDS)
@@ -76,13 +76,35 @@ class LateInteractionServable(servables.Servable):
     }
 
   def answer(self, query, document):
-    """Scores pairs; returns scores float32 [B], and is_cut, of documents."""
+    """Scores pairs, and says where the documents match.
+
+    Args:
+      query: string [B].
+      document: string [B].
+
+    Returns:
+      scores float32 [B]; for each vector of a query, [B, Q], starts and ends,
+      the characters of the token of the document that is most similar, int32,
+      -1 where one of both is not in the text, and similarities float32; is_cut
+      bool [B], of documents.
+    """
     queries, documents = (
       self.embed(_QUERY, query),
       self.embed(_DOCUMENT, document),
     )
+    dots = max_sim.dots(queries["embeddings"], documents["embeddings"])
+    similarities = tf.reduce_max(dots, axis=-1)
+    best = tf.argmax(dots, axis=-1, output_type=tf.int32)  # [B, Q]
+    is_word = self._spans(_QUERY, query, tf.shape(dots)[1])[1] > 0
+    starts, ends = (
+      tf.where(is_word, tf.gather(x, best, batch_dims=1), -1)
+      for x in self._spans(_DOCUMENT, document, tf.shape(dots)[2])
+    )
     return {
-      "scores": max_sim.pairs(queries["embeddings"], documents["embeddings"]),
+      "scores": tf.reduce_sum(similarities, axis=1),
+      "starts": starts,
+      "ends": ends,
+      "similarities": similarities,
       servables.IS_CUT: documents[servables.IS_CUT],
     }
 
@@ -116,6 +138,33 @@ class LateInteractionServable(servables.Servable):
       "mask": rows[features.POOLING_MASK],
       servables.IS_CUT: is_cut,
     }
+
+  def _spans(self, kind, text, length):
+    """Returns the characters of the tokens of texts, as rows have them.
+
+    Args:
+      kind: one of `late_interaction.KINDS`.
+      text: string [B].
+      length: int32 [], L.
+
+    Returns:
+      starts and ends, int32 [B, L], -1 of what is not in the text.
+    """
+    prompt, framing = self.prompts[kind], self.tokenizer.framing
+    texts = prompts.fold(prompt + text, self.do_lower_case)
+    _, starts, ends = self.tokenizer.tokenize_with_offsets(texts)
+    marker = self.late.marker(self.tokenizer.vocabulary, kind)
+    before = framing.num_before + len(marker)
+    room = length - before - framing.num_after
+
+    def placed(offsets):
+      found = offsets[:, :room].to_tensor(-1) - len(prompt)
+      after = length - before - tf.shape(found)[1]
+      return tf.pad(found, [[0, 0], [before, after]], constant_values=-1)
+
+    starts, ends = placed(starts), placed(ends)
+    is_text = starts >= 0  # Neither padding nor of the prompt.
+    return tf.where(is_text, starts, -1), tf.where(is_text, ends, -1)
 
   def describe(self):
     """Returns {name: JSON value} that describes it; see `Servable`."""

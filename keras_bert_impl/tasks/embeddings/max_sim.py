@@ -21,21 +21,30 @@ _QUERY_TOKENS, _DOCUMENT_TOKENS = 2048, 8192
 def matrix(queries, documents):
   """Returns the similarities [Q, M] of tensors [Q, L, D] and [M, L, D]."""
   size = ops.shape(queries)[-1]
-  dots = ops.matmul(
+  found = ops.matmul(
     ops.reshape(queries, (-1, size)),
     ops.transpose(ops.reshape(documents, (-1, size))),
   )
-  dots = ops.reshape(
-    dots, (*ops.shape(queries)[:2], *ops.shape(documents)[:2])
+  found = ops.reshape(
+    found, (*ops.shape(queries)[:2], *ops.shape(documents)[:2])
   )  # [Q, L, M, L]
-  return ops.sum(_largest(dots, _is_token(documents)), axis=1)
+  found = ops.where(_is_token(documents), found, _LOWEST)
+  return ops.sum(ops.max(found, axis=-1), axis=1)
 
 
 def pairs(queries, documents):
   """Returns the similarities [B] of tensors [B, L, D] and [B, L, D]."""
-  dots = ops.matmul(queries, ops.swapaxes(documents, 1, 2))  # [B, L, L]
+  return ops.sum(ops.max(dots(queries, documents), axis=-1), axis=1)
+
+
+def dots(queries, documents):
+  """Returns the dot products [B, L, L] of [B, L, D] and [B, L, D].
+
+  Those with what is no token of a document are far below all others.
+  """
+  found = ops.matmul(queries, ops.swapaxes(documents, 1, 2))
   is_token = ops.expand_dims(_is_token(documents), 1)
-  return ops.sum(_largest(dots, is_token), axis=1)
+  return ops.where(is_token, found, _LOWEST)
 
 
 def blocks(queries, documents):
@@ -70,7 +79,3 @@ def _parts(texts, size):
 
 def _is_token(vectors):
   return ops.any(vectors != 0, axis=-1)
-
-
-def _largest(dots, is_token):
-  return ops.max(ops.where(is_token, dots, _LOWEST), axis=-1)

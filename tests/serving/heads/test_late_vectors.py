@@ -34,11 +34,32 @@ def test_an_export_embeds_and_scores_strings(tmp_path):
   ):
     np.testing.assert_allclose(rows[mask > 0], expected, atol=1e-5)
     assert not rows[mask == 0].any()
-  scores = signatures["serving_default"](
-    query=tf.constant(QUERIES), document=tf.constant(DOCUMENTS)
-  )["scores"]
+  answer = {
+    name: x.numpy()
+    for name, x in signatures["serving_default"](
+      query=tf.constant(QUERIES), document=tf.constant(DOCUMENTS)
+    ).items()
+  }
   expected = np.diagonal(encoder.similarity(queries, documents))
-  np.testing.assert_allclose(scores, expected, atol=1e-4)
+  np.testing.assert_allclose(answer["scores"], expected, atol=1e-4)
+  for number, pair in enumerate(zip(QUERIES, DOCUMENTS)):
+    check_matches(
+      {name: x[number] for name, x in answer.items()},
+      encoder.highlight(*pair),
+    )
+
+
+def check_matches(row, expected):
+  """Checks the places in a document against the words of `highlight`."""
+  np.testing.assert_allclose(
+    row["similarities"], [match["similarity"] for match in expected], atol=1e-5
+  )
+  places = zip(row["starts"], row["ends"], expected, strict=True)
+  for start, end, match in places:
+    if match["start"] is None or match["word_start"] is None:
+      assert (start, end) == (-1, -1)
+    else:
+      assert match["word_start"] <= start < end <= match["word_end"]
 
 
 def test_markers_that_the_vocabulary_lacks_are_refused():

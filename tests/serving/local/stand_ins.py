@@ -265,6 +265,20 @@ def plain():
 
 
 # {head: function of its options to {name: `loading.Signature`}}.
+def match(query, document):
+  """The first word of a query, and a mask; they match where the word is."""
+  word = query.split()[0] if query else "x"
+  start = document.find(word)
+  share = 0.75 if start >= 0 else 0.25
+  return {
+    "scores": share + 0.5,
+    "starts": [start, -1],
+    "ends": [start + len(word) if start >= 0 else -1, -1],
+    "similarities": [share, 0.5],
+    "is_cut": False,
+  }
+
+
 HEADS = {
   "classification": classification,
   "regression": regression,
@@ -274,6 +288,7 @@ HEADS = {
   "token_classification": lambda: {"serving_default": _of_rows(find_names)},
   "fill_mask": fill_mask,
   "encoder": lambda: {"serving_default": _of_rows(embed)},
+  "late": lambda: {"serving_default": _of_rows(match)},
   "sparse": lambda: {"serving_default": _of_rows(weigh)},
   "replaced_tokens": lambda: {"serving_default": _of_rows(detect)},
   "plain": plain,

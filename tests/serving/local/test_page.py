@@ -328,6 +328,16 @@ def test_bits_are_compared_by_those_that_are_the_same(driver):
     assert page.bars() == {"short": "100.0 %", "a long text": "75.0 %"}
 
 
+def test_what_matched_is_marked_in_the_best_texts(page):
+  page.open("late")
+  page.run(text="🦊 ran", lines="nothing\nthe 🦊 slept\n\na cat")
+  passages = ["the 🦊 slept", "nothing", "a cat"]
+  assert page.texts(".passage") == passages
+  assert page.texts(".passage mark") == ["🦊"]
+  assert page.texts(".note")[:3] == ["1.25", "0.75", "0.75"]
+  assert page.num_requests() == 1
+
+
 def test_weights_of_tokens_are_beside_the_largest(page):
   page.open("sparse")
   page.run(text="고양이")

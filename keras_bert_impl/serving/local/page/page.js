@@ -85,6 +85,14 @@ function hues(labels) {
   return new Map(names.map((name, i) => [name, (i * 137.5 + 200) % 360]));
 }
 
+// A text that is marked the stronger, the higher a share from 0 to 1 is.
+function heated(text, share) {
+  const node = element("mark", { title: percent(share) }, text);
+  // At most 0.45, so that the text on it stays readable.
+  node.style.background = `rgba(var(--heat), ${0.45 * Math.max(0, share)})`;
+  return node;
+}
+
 function tint(node, hue) {
   node.style.background = `hsl(${hue} 70% var(--lightness))`;
   return node;
@@ -122,6 +130,33 @@ const TEXT_OR_PAIR = {
       text_pair: "Someone makes music.",
     },
     { text: "정말 재미있게 봤어요.", text_pair: "영화가 좋았다." },
+  ],
+};
+
+const SEARCH = {
+  fields: {
+    text: { label: "Query", isLine: true },
+    lines: { label: "Texts to search, one a line", isList: true, isFile: true },
+  },
+  examples: [
+    {
+      text: "How do I reset my password?",
+      lines:
+        "I forgot my login.\nThe bank raised its rates.\n" +
+        "A man is playing a guitar.\nOpening hours are on the door.",
+    },
+    {
+      text: "Someone makes music.",
+      lines:
+        "A man is playing a guitar.\nWe sat on the river bank.\n" +
+        "Bread is sold until noon.",
+    },
+    {
+      text: "비밀번호를 잊어버렸어요",
+      lines:
+        "로그인 정보를 다시 받는 방법\n오늘은 하늘이 맑다.\n" +
+        "은행이 금리를 올렸다.",
+    },
   ],
 };
 
@@ -357,10 +392,7 @@ const HEADS = [
         share: row.probabilities[i],
         token: row.tokens[i],
         mark(text) {
-          const node = element("mark", { title: percent(this.share) }, text);
-          // At most 0.45, so that the text on it stays readable.
-          node.style.background = `rgba(var(--heat), ${0.45 * this.share})`;
-          return node;
+          return heated(text, this.share);
         },
       }));
       const suspects = [...tokens].sort((a, b) => b.share - a.share);
@@ -374,30 +406,7 @@ const HEADS = [
   {
     title: "Search",
     outputs: ["embeddings"],
-    fields: {
-      text: { label: "Query", isLine: true },
-      lines: { label: "Texts to search, one a line", isList: true, isFile: true },
-    },
-    examples: [
-      {
-        text: "How do I reset my password?",
-        lines:
-          "I forgot my login.\nThe bank raised its rates.\n" +
-          "A man is playing a guitar.\nOpening hours are on the door.",
-      },
-      {
-        text: "Someone makes music.",
-        lines:
-          "A man is playing a guitar.\nWe sat on the river bank.\n" +
-          "Bread is sold until noon.",
-      },
-      {
-        text: "비밀번호를 잊어버렸어요",
-        lines:
-          "로그인 정보를 다시 받는 방법\n오늘은 하늘이 맑다.\n" +
-          "은행이 금리를 올렸다.",
-      },
-    ],
+    ...SEARCH,
     // Lines keep their vectors, so that the next query is one short request.
     inputs: ({ text }) => ({ text: [text] }),
     async prepare({ lines }, information, encode, tell) {
@@ -422,6 +431,38 @@ const HEADS = [
           `Cosines of vectors of ${query.length} numbers. Texts searched: ` +
             `${lines.length}.`,
         ),
+      ];
+    },
+  },
+  {
+    title: "Search",
+    outputs: ["scores", "starts", "ends", "similarities"],
+    ...SEARCH,
+    inputs: ({ text, lines }) => ({
+      query: lines.map(() => text),
+      document: lines,
+    }),
+    show(row, { lines }, rows) {
+      const found = rows.map((one, i) => ({ ...one, text: lines[i] }));
+      found.sort((a, b) => b.scores - a.scores);
+      const nodes = found.slice(0, MOST_FOUND).flatMap((one) => {
+        // Of the tokens of the query that a place matches, the likest.
+        const best = new Map();
+        one.starts.forEach((start, i) => {
+          const span = { start, end: one.ends[i], share: one.similarities[i] };
+          const known = best.get(start)?.share ?? -Infinity;
+          if (start < span.end && span.share > known) best.set(start, span);
+        });
+        const spans = [...best.values()].map((span) => ({
+          ...span,
+          mark: (text) => heated(text, span.share),
+        }));
+        return [passage(one.text, spans), note(one.scores.toFixed(2))];
+      });
+      return [
+        heading("Best texts"),
+        ...nodes,
+        note(`Sums of cosines of tokens. Texts searched: ${lines.length}.`),
       ];
     },
   },
