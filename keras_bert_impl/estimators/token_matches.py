@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import features
-from keras_bert_impl.tokenizers.graph import late_interaction, prompts
+from keras_bert_impl.tokenizers.graph import late_interaction
 
 
 def find(encoder, query, document):
@@ -37,29 +37,25 @@ def _spans(encoder, kind, text):
     of what is not in the text.
   """
   tokenizer, texts = encoder.tokenizer, encoder.texts
-  prompt = texts.prompts.get(kind, "")
   inputs = encoder.inputs(tf.constant([text]), kind)
   ids, compared = (
     inputs[name][0].numpy()
     for name in (features.INPUT_IDS, features.POOLING_MASK)
   )
-  folded = prompts.fold([prompt + text], texts.do_lower_case)
-  pieces, starts, ends = tokenizer.tokenize_with_offsets(folded)
-  numbers = tokenizer.word_ids(pieces)[0].numpy()
-  starts, ends = (x[0].numpy() - len(prompt) for x in (starts, ends))
-  marker = texts.late.marker(tokenizer.vocabulary, kind)
-  first = tokenizer.framing.num_before + len(marker)
-  names = (tokenizer.token_texts[k].decode("utf-8", "replace") for k in ids)
-  tokens = [(name, None, None) for name in names]
-  words = [*tokens]
-  room = len(ids) - first - tokenizer.framing.num_after
-  for place in range(min(len(numbers), room)):
-    if starts[place] < 0:  # of the prompt
+  prompt, lower = texts.prompts.get(kind, ""), texts.do_lower_case
+  spans = texts.late.spans(tokenizer, [text], kind, prompt, len(ids), lower)
+  starts, ends = (x[0].numpy() for x in spans)
+  numbers = tokenizer.word_ids(tf.RaggedTensor.from_tensor(ids[None]))
+  numbers = numbers[0].numpy()
+  tokens, words = [], []
+  for place in np.flatnonzero(compared):
+    if starts[place] < 0:
+      name = tokenizer.token_texts[ids[place]].decode("utf-8", "replace")
+      tokens.append((name, None, None))
+      words.append(tokens[-1])
       continue
-    own = numbers == numbers[place]
-    begin, end = max(0, starts[own].min()), ends[own].max()
-    words[first + place] = text[begin:end], int(begin), int(end)
-    begin, end = int(starts[place]), int(ends[place])
-    tokens[first + place] = text[begin:end], begin, end
-  kept = np.flatnonzero(compared)
-  return [tokens[k] for k in kept], [words[k] for k in kept]
+    own = (numbers == numbers[place]) & (starts >= 0)
+    for found, is_part in ((tokens, place), (words, own)):
+      start, end = int(starts[is_part].min()), int(ends[is_part].max())
+      found.append((text[start:end], start, end))
+  return tokens, words

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_bert_impl import features, heads
 from keras_bert_impl.serving import servables
 from keras_bert_impl.tasks.embeddings import max_sim
-from keras_bert_impl.tokenizers.graph import late_interaction, prompts
+from keras_bert_impl.tokenizers.graph import late_interaction
 
 _QUERY, _DOCUMENT = late_interaction.KINDS
 _PROMPTS = tuple(f"{kind}_prompt" for kind in late_interaction.KINDS)
@@ -140,31 +140,9 @@ class LateInteractionServable(servables.Servable):
     }
 
   def _spans(self, kind, text, length):
-    """Returns the characters of the tokens of texts, as rows have them.
-
-    Args:
-      kind: one of `late_interaction.KINDS`.
-      text: string [B].
-      length: int32 [], L.
-
-    Returns:
-      starts and ends, int32 [B, L], -1 of what is not in the text.
-    """
-    prompt, framing = self.prompts[kind], self.tokenizer.framing
-    texts = prompts.fold(prompt + text, self.do_lower_case)
-    _, starts, ends = self.tokenizer.tokenize_with_offsets(texts)
-    marker = self.late.marker(self.tokenizer.vocabulary, kind)
-    before = framing.num_before + len(marker)
-    room = length - before - framing.num_after
-
-    def placed(offsets):
-      found = offsets[:, :room].to_tensor(-1) - len(prompt)
-      after = length - before - tf.shape(found)[1]
-      return tf.pad(found, [[0, 0], [before, after]], constant_values=-1)
-
-    starts, ends = placed(starts), placed(ends)
-    is_text = starts >= 0  # Neither padding nor of the prompt.
-    return tf.where(is_text, starts, -1), tf.where(is_text, ends, -1)
+    """Returns starts and ends of the tokens, as `LateInteraction.spans`."""
+    prompt, lower = self.prompts[kind], self.do_lower_case
+    return self.late.spans(self.tokenizer, text, kind, prompt, length, lower)
 
   def describe(self):
     """Returns {name: JSON value} that describes it; see `Servable`."""

@@ -122,3 +122,32 @@ class LateInteraction:
       is_skipped = ids[..., tf.newaxis] == tf.constant(skipped, tf.int32)
       compared = mask * tf.cast(~tf.reduce_any(is_skipped, axis=-1), tf.int32)
     return inputs | {features.POOLING_MASK: compared}, is_cut
+
+  def spans(self, tokenizer, texts, kind, prompt, length, lower=False):
+    """Returns the characters of the tokens of texts, as rows have them.
+
+    Args:
+      tokenizer: as of `encode`.
+      texts: as of `encode`.
+      kind: as of `encode`.
+      prompt: as of `encode`.
+      length: int32 [], L of the rows.
+      lower: as of `encode`.
+
+    Returns:
+      starts and ends, int32 [B, L], -1 of what is not in the text.
+    """
+    folded = prompts.fold(prompt + tf.convert_to_tensor(texts), lower)
+    _, starts, ends = tokenizer.tokenize_with_offsets(folded)
+    framing, marker = tokenizer.framing, self.marker(tokenizer.vocabulary, kind)
+    before = framing.num_before + len(marker)
+    room = length - before - framing.num_after
+
+    def placed(offsets):
+      found = offsets[:, :room].to_tensor(-1) - len(prompt)
+      after = length - before - tf.shape(found)[1]
+      return tf.pad(found, [[0, 0], [before, after]], constant_values=-1)
+
+    starts, ends = placed(starts), placed(ends)
+    is_text = starts >= 0  # Neither padding nor of the prompt.
+    return tf.where(is_text, starts, -1), tf.where(is_text, ends, -1)
