@@ -138,3 +138,23 @@ def test_a_run_that_was_killed_goes_on_to_the_same_vectors(tmp_path):
   history = resumed.fit(PAIRS, output_dir=run, **settings)
   assert len(history.history["loss"]) == 1  # The second epoch.
   np.testing.assert_array_equal(whole.encode(WORDS), resumed.encode(WORDS))
+
+
+@pytest.mark.integration
+def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(
+  tmp_path,
+):
+  new = new_encoder()
+  layer = keras.layers.Dense(4, name="projection")
+  model = kb.EmbeddingModel(new.model.encoder, "mean", [layer])
+  kb.SentenceEncoder(model, new.tokenizer, new.texts).save(tmp_path / "start")
+  whole, again = (
+    kb.SentenceEncoder.from_checkpoint(tmp_path / "start") for _ in range(2)
+  )
+  settings = SETTINGS | {"epochs": 1}
+  whole.fit(PAIRS, output_dir=tmp_path / "run", **settings)
+  for path in (tmp_path / "run").glob("*"):
+    if "ckpt" in path.name or path.name in ("checkpoint", "results.json"):
+      path.unlink()
+  again.fit(PAIRS, output_dir=tmp_path / "run", **settings)
+  np.testing.assert_array_equal(whole.encode(WORDS), again.encode(WORDS))

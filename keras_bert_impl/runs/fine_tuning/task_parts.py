@@ -351,25 +351,30 @@ def embedding_evaluator(examples, similarity="cosine"):
 
 def _pooling(config, folder, known, pooling):
   """Returns the fields of `EmbeddingTask` that say what a vector is."""
-  names = ("pooling", "include_prompt", "final_layers")
-  found = {name: known[name] for name in names if name in known}
-  if not found:
-    modes, include_prompt, layers = modules.read(
-      folder.modules, config.hidden_size
-    )
-    found = {
-      "pooling": modes,
-      "include_prompt": include_prompt,
-      "final_layers": tuple(map(keras.saving.serialize_keras_object, layers)),
-      "final_weights": {
-        weight.path: keras.ops.convert_to_numpy(weight)
-        for layer in layers
-        for weight in layer.weights
-      },
-    }
-  if pooling and (pooling,) != tuple(found["pooling"]):
-    found |= {"pooling": (pooling,), "final_layers": (), "final_weights": {}}
-  return found
+  modes, include_prompt, layers = modules.read(
+    folder.modules, config.hidden_size
+  )
+  found = {
+    "pooling": modes,
+    "include_prompt": include_prompt,
+    "final_layers": tuple(map(keras.saving.serialize_keras_object, layers)),
+    # Of a run that goes on, too: it may not have a checkpoint yet.
+    "final_weights": {
+      weight.path: keras.ops.convert_to_numpy(weight)
+      for layer in layers
+      for weight in layer.weights
+    },
+  }
+  known = {name: known[name] for name in found if name in known}
+  return _pooled(_pooled(found, pooling) | known, pooling)
+
+
+def _pooled(found, pooling):
+  """Returns the fields of `_pooling` with another pooling, if one is given."""
+  if not pooling or (pooling,) == tuple(found["pooling"]):
+    return found
+  without = {"final_layers": (), "final_weights": {}}
+  return found | {"pooling": (pooling,)} | without
 
 
 def _widths(text):
