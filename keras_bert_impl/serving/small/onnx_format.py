@@ -18,6 +18,7 @@ import tf2onnx
 from onnxruntime import quantization
 
 _OPSET = 18  # the last that tf2onnx knows
+_AXIS, _LEAST = "last_axis", "least_size"  # Constants of `_scale_rows`.
 
 
 def content(graph, weights_dtype="float32"):
@@ -38,19 +39,117 @@ def content(graph, weights_dtype="float32"):
 
 
 def _quantize(model):
-  """Returns a model with int8 matrices, one scale for each output."""
+  """Returns a model with int8 matrices, one scale for each output.
+
+  Tables have a scale for each row.
+  """
+  _quantize_tables(model.graph)
+  _scale_rows(model.graph)
   with tempfile.TemporaryDirectory() as folder:
     path = os.path.join(folder, "model.onnx")
     onnx.save(model, path)
     quantization.quantize_dynamic(
       path,
       path,
-      op_types_to_quantize=["MatMul", "Gather"],
+      op_types_to_quantize=["MatMul"],
       per_channel=True,
       weight_type=quantization.QuantType.QInt8,
       extra_options={"MatMulConstBOnly": True},
     )
     return onnx.load(path)
+
+
+def _quantize_tables(proto):
+  """Makes int8 tables of those that an `onnx.GraphProto` gathers rows of."""
+  weights = _matrices(proto)
+  nodes, tables = [], {}
+  for node in proto.node:
+    name = node.input[0] if node.op_type == "Gather" else None
+    if name not in weights:
+      nodes.append(node)
+      continue
+    if name not in tables:
+      values = onnx.numpy_helper.to_array(weights[name])
+      scales = np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-30)
+      scales = (scales / 127).astype(np.float32)
+      found = {
+        "int8": np.rint(values / scales).astype(np.int8),
+        "scale": scales,
+      }
+      tables[name] = [f"{name}_{what}" for what in found]
+      for what, array in found.items():
+        array = onnx.numpy_helper.from_array(array, f"{name}_{what}")
+        proto.initializer.append(array)
+    row, scale, number = (f"{node.output[0]}_{k}" for k in ("row", "by", "as"))
+    for table, output in zip(tables[name], (row, scale), strict=True):
+      nodes.append(_node("Gather", [table, node.input[1]], output))
+    nodes.append(_node("Cast", [row], number, to=onnx.TensorProto.FLOAT))
+    nodes.append(_node("Mul", [number, scale], node.output[0]))
+  _replace_nodes(proto, nodes)
+
+
+def _scale_rows(proto):
+  """Divides rows by their largest number where these differ most.
+
+  ONNX Runtime has one scale for all numbers that a matrix is multiplied by.
+  After activations single numbers are large, and those of other rows would be
+  lost: that is before matrices with fewer columns than rows.
+  """
+  weights = {
+    name: value
+    for name, value in _matrices(proto).items()
+    if value.dims[0] > value.dims[1]
+  }
+  nodes, scaled = [], {}
+  for node in proto.node:
+    if node.op_type != "MatMul" or node.input[1] not in weights:
+      nodes.append(node)
+      continue
+    x, matrix = node.input
+    if x not in scaled:
+      size, row = f"{x}_largest", f"{x}_scaled"
+      nodes += [
+        _node("Abs", [x], f"{x}_abs"),
+        _node("ReduceMax", [f"{x}_abs", _AXIS], f"{x}_max"),
+        _node("Max", [f"{x}_max", _LEAST], size),
+        _node("Div", [x, size], row),
+      ]
+      scaled[x] = row, size
+    row, size = scaled[x]
+    product = f"{node.output[0]}_scaled"
+    nodes.append(_node("MatMul", [row, matrix], product))
+    nodes.append(_node("Mul", [product, size], node.output[0]))
+  for name, value in (
+    (_AXIS, np.array([-1], np.int64)),
+    (_LEAST, np.array(1e-30, np.float32)),
+  ):
+    proto.initializer.append(onnx.numpy_helper.from_array(value, name))
+  _replace_nodes(proto, nodes)
+
+
+def _node(op_type, inputs, output, **attributes):
+  return onnx.helper.make_node(
+    op_type, inputs, [output], name=output, **attributes
+  )
+
+
+def _matrices(proto):
+  """Returns {name: initializer} of the float32 matrices of a graph."""
+  return {
+    value.name: value
+    for value in proto.initializer
+    if len(value.dims) == 2 and value.data_type == onnx.TensorProto.FLOAT
+  }
+
+
+def _replace_nodes(proto, nodes):
+  """Gives a graph other nodes, and drops the initializers without use."""
+  used = {name for node in nodes for name in node.input}
+  used.update(value.name for value in proto.output)
+  kept = [value for value in proto.initializer if value.name in used]
+  del proto.node[:], proto.initializer[:]
+  proto.node.extend(nodes)
+  proto.initializer.extend(kept)
 
 
 def convert(graph):
