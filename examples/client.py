@@ -18,6 +18,9 @@ import tokenizers
 def load(folder, num_threads=2):
   """Returns model.json, the tokenizer and the model, a function of arrays."""
   folder = pathlib.Path(folder)
+  versions = [int(p.name) for p in folder.glob("[0-9]*") if p.name.isdigit()]
+  if versions:  # The folder of all of them.
+    folder = folder / str(max(versions))
   about = json.loads((folder / "model.json").read_text("utf-8"))
   texts, fixed = about["texts"], about["inputs"][0]["shape"][-1]
   fixed = fixed if isinstance(fixed, int) else None
@@ -33,6 +36,12 @@ def load(folder, num_threads=2):
   )
   open_file = _onnx if about["format"] == "onnx" else _litert
   return about, tokenizer, open_file(str(folder / about["file"]), num_threads)
+
+
+def make_choices(about, tokenizer, text, choices):
+  """Returns the inputs of a text and its choices, {name: int32 [1, C, L]}."""
+  rows = make_rows(about, tokenizer, [text] * len(choices), choices)
+  return {name: values[None] for name, values in rows.items()}
 
 
 def make_rows(about, tokenizer, texts, text_pairs=None):
@@ -98,7 +107,12 @@ def read(about, tokenizer, rows, outputs):
     )
     shares /= shares.sum(-1, keepdims=True)
     return [(labels[row.argmax()], float(row.max())) for row in shares]
-  return outputs
+  if head == "multiple_choice":
+    return outputs["logits"].argmax(-1)
+  return [
+    {name: values[k] for name, values in outputs.items()}
+    for k in range(len(rows["input_ids"]))
+  ]
 
 
 def _onnx(path, num_threads):
@@ -131,10 +145,17 @@ def _litert(path, num_threads):
 
 
 def main():
-  """Answers the text, or the two texts, of the command line."""
+  """Answers the text, the two texts or the choices of the command line."""
+  if len(sys.argv) < 3:
+    sys.exit(__doc__)
   folder, *texts = sys.argv[1:]
   about, tokenizer, run = load(folder)
-  rows = make_rows(about, tokenizer, *([text] for text in texts))
+  if about["head"] == "late":
+    sys.exit("Late interaction has rows of its own: see docs/small.md.")
+  if about["head"] == "multiple_choice":
+    rows = make_choices(about, tokenizer, texts[0], texts[1:])
+  else:
+    rows = make_rows(about, tokenizer, *([text] for text in texts))
   print(read(about, tokenizer, rows, run(rows))[0])
 
 

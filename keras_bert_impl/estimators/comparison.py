@@ -14,6 +14,7 @@ from keras_bert_impl.estimators import (
   text_classifier,
   token_tagger,
 )
+from keras_bert_impl.model_folders import model_files, task_file
 from keras_bert_impl.sentences import folders
 from keras_bert_impl.serving.heads import file_servables
 from keras_bert_impl.serving.small import export as small
@@ -55,10 +56,11 @@ class Comparison:
     if file_format != choices.SAVED_MODEL:
       small.check_packages(runtimes.PACKAGES[file_format], file_format)
     make = _ESTIMATORS.get(servable.head)
-    if make is None or folders.is_static(checkpoint):
+    if make is None or _is_other(servable.head, checkpoint):
       raise ValueError(
         f"--compare_with ({path}) needs a head that is scored on labelled"
-        f" examples: {', '.join(_ESTIMATORS)}; not that of {checkpoint}."
+        f" examples: {', '.join(_ESTIMATORS)}; not that of {checkpoint}, nor"
+        " static vectors or rerankers."
       )
     self._servable = servable
     self._data = {"data": path} | _columns(servable.head, columns)
@@ -99,7 +101,11 @@ class Comparison:
 
   def _measure(self, servable, num_bytes):
     answers = Answers(servable)
-    scores = self._estimator.evaluate(**self._data, predict=answers)
+    try:
+      scores = self._estimator.evaluate(**self._data, predict=answers)
+    except ValueError as error:
+      # Its message speaks of the options of the task's script.
+      raise ValueError(f"--compare_with, --compare_columns: {error}") from error
     return {"bytes": num_bytes, "ms": answers.times(), "scores": scores}
 
 
@@ -141,6 +147,13 @@ class Answers:
     started = time.perf_counter()
     self._run(row)
     self._seconds.append(time.perf_counter() - started)
+
+
+def _is_other(head, checkpoint):
+  """Returns whether rows of its scores are not those that are exported."""
+  task = task_file.read(model_files.folder_of(checkpoint))
+  is_reranker = head == heads.REGRESSION and "num_choices" in task
+  return is_reranker or folders.is_static(checkpoint)
 
 
 def _columns(head, columns):

@@ -40,6 +40,9 @@ class EmbeddingTrainer(EmbeddingEstimator):
   def _answer(self, row):
     return row["embeddings"]
 
+  def _known_options(self):
+    return {}  # `of_embeddings` reads what a run says.
+
   def _parts(self, run, splits, task_options):
     return task_parts.of_embeddings(run, splits, task_options)
 
@@ -67,14 +70,22 @@ def examples_of(data, targets=None, corpus=None, **columns):
     examples = [_example(record, place, k) for k, (place, record) in found]
   if isinstance(corpus, str | os.PathLike):
     return examples + embedding_data.read_corpus(os.fspath(corpus))
-  return examples + embedding_data.documents(corpus or (), "corpus")
+  corpus = () if corpus is None else map(str, corpus)
+  return examples + embedding_data.documents(corpus, "corpus")
 
 
 def _example(record, place, number):
   """Returns the `EmbeddingExample` of a record, see `EmbeddingEstimator`."""
+  unknown = [key for key in record if key not in _FIELDS]
+  if unknown:
+    raise ValueError(
+      f"{place} has the key {unknown[0]!r}, which is none of"
+      f" {', '.join(_FIELDS)}."
+    )
   texts = record.get("texts")
   if texts is None:
-    negative = record.get("negative", ())
+    negative = record.get("negative")
+    negative = () if negative is None else negative
     texts = [record.get("anchor"), record.get("positive")]
     texts += [negative] if isinstance(negative, str) else [*negative]
   texts = [texts] if isinstance(texts, str) else [*texts]

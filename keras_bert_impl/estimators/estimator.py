@@ -235,7 +235,8 @@ class Estimator(Answering):
 
     Returns:
       `keras.callbacks.History`: `history` has, by epoch, `loss` and, with
-      validation_data, `val_` and the name of each metric.
+      validation_data, `val_` and the name of each metric. An epoch is what ends
+      with a checkpoint: save_checkpoints_steps makes others of them.
 
     Raises:
       ValueError: an example or a setting is wrong; names it.
@@ -377,7 +378,7 @@ class Estimator(Answering):
     """Runs the job of splits and values; returns its results."""
     of_settings, others = _split(
       fine_tuning_config.FineTuningConfig,
-      {"max_seq_length": self._length()} | vars(self._files) | values,
+      {"max_seq_length": self._length()} | vars(self._files) | _flat(values),
     )
     of_task, of_training = _split(self._options_class, others)
     run = job.Job(
@@ -416,7 +417,23 @@ def _paths(teachers):
   if not isinstance(teachers, list | tuple):
     teachers = [] if teachers is None else [teachers]
   paths = [getattr(each, "checkpoint", each) for each in teachers]
+  for path in paths:
+    if not isinstance(path, str | os.PathLike):
+      raise ValueError(
+        f"teacher ({type(path).__name__}) must be an estimator or a checkpoint"
+        " that was trained for this task."
+      )
   return ",".join(map(os.fspath, paths)) or None
+
+
+def _flat(values):
+  """Returns settings with lists as flags have them, separated by commas."""
+  return {
+    name: ",".join(map(str, value))
+    if isinstance(value, list | tuple)
+    else value
+    for name, value in values.items()
+  }
 
 
 def _given(**values):

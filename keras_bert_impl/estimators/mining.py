@@ -27,19 +27,41 @@ def ranked(splits, encoder, options):
       ranks = options.first_mined_rank, options.last_mined_rank
       number, margin = options.num_negatives, options.mining_margin
       examples = negatives(encoder, examples, number, ranks, margin)
-    found[split] = [_of_example(each) for each in examples if each.anchor]
+    found[split] = _of_examples([each for each in examples if each.anchor])
+    if split != "train":
+      _check_documents(found[split])
   return found
 
 
-def _of_example(example):
-  """Returns an `EmbeddingExample` as a `RankingExample`."""
-  return example_types.RankingExample(
-    example.id,
-    example.anchor,
-    example.others,
-    (example.grade, *(len(example.others) - 1) * (0.0,)),
-    origin=example.origin,
-  )
+def _of_examples(examples):
+  """Returns `EmbeddingExample`s as `RankingExample`s.
+
+  Pairs with scores become one example for each query; others are one each.
+  """
+  queries = {}
+  for number, example in enumerate(examples):
+    is_scored = example.score is not None
+    grades = (example.score if is_scored else example.grade,)
+    grades += (len(example.others) - 1) * (0.0,)
+    key = example.anchor if is_scored else number
+    documents = queries.setdefault(key, (example, {}))[1]
+    documents |= dict(zip(example.others, grades, strict=True))
+  return [
+    example_types.RankingExample(
+      first.id, first.anchor, (*found,), (*found.values(),), origin=first.origin
+    )
+    for first, found in queries.values()
+  ]
+
+
+def _check_documents(examples):
+  """Raises ValueError unless there is something to put in order."""
+  if all(len(example.documents) < 2 for example in examples):
+    raise ValueError(
+      f"{examples[0].origin} has one document, like all other queries, so that"
+      " there is nothing to put in order: give negatives, pairs with scores, or"
+      " --mine."
+    )
 
 
 def candidates(encoder, examples, depth):

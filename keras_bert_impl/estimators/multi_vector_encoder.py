@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import heads, options
-from keras_bert_impl.estimators import text_encoder, token_matches
+from keras_bert_impl.estimators import records, text_encoder, token_matches
 from keras_bert_impl.sentences import folder_models, folders
 from keras_bert_impl.serving.heads import late_vectors
 from keras_bert_impl.tasks.embeddings import losses, max_sim
@@ -148,11 +148,14 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
 
     Returns:
       list of {"index": place in `documents`, "score": float}, the best first.
+
+    Raises:
+      ValueError: documents are no list of str, or top_k is below 1.
     """
-    documents = self.encode_document(list(documents), batch_size)
-    [scores] = self.similarity(self.encode_query(query), documents)
-    order = np.argsort(-scores, kind="stable")[:top_k]
-    return [{"index": int(k), "score": float(scores[k])} for k in order]
+    documents = records.strings_of(documents, "documents")
+    vectors = self.encode_document(documents, batch_size)
+    [scores] = self.similarity(self.encode_query(query), vectors)
+    return records.best(scores, top_k)
 
   def highlight(self, query, document):
     """Says which word of a document each token of a query matched.

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_impl import options
+
 
 def read(data, targets, fields, name="data"):
   """Yields (place, record) of what a user gives.
@@ -100,6 +102,23 @@ def number_of(value, place):
   if isinstance(value, bool) or not is_number or not np.isfinite(value):
     raise ValueError(f"{place} ({_shown(value)}) must be a finite number.")
   return float(value)
+
+
+def best(scores, top_k=None):
+  """Returns [{"index": place, "score": float}] of N scores, the best first.
+
+  Args:
+    scores: array-like of N float.
+    top_k: int, how many to return; None: all.
+
+  Raises:
+    ValueError: top_k is below 1.
+  """
+  if top_k is not None:
+    options.check_integers("[1, inf)", top_k=top_k)
+  scores = np.asarray(scores)
+  order = np.argsort(-scores, kind="stable")[:top_k]
+  return [{"index": int(k), "score": float(scores[k])} for k in order]
 
 
 def index_of(value, size, place):

@@ -1,9 +1,14 @@
 """Puts documents in order for a query, from Python."""
 
-import numpy as np
+import os
 
 from keras_bert_impl import heads
-from keras_bert_impl.estimators import embedding_trainer, mining, records
+from keras_bert_impl.estimators import (
+  embedding_trainer,
+  mining,
+  records,
+  sentence_encoder,
+)
 from keras_bert_impl.runs.fine_tuning import task_parts
 from keras_bert_impl.runs.labelled_data import task_options
 
@@ -20,9 +25,9 @@ class Reranker(embedding_trainer.EmbeddingEstimator):
   the keys anchor, positive and negative, or a file of run_embeddings.py. `fit`
   and `evaluate` take, besides the settings of `Estimator.fit`,
 
-    mine: `SentenceEncoder` that finds hard negatives for the queries to train
-      on, and for the others the documents to be put in order; without it each
-      query has its own.
+    mine: `SentenceEncoder`, or its folder, that finds hard negatives for the
+      queries to train on, and for the others the documents to be put in order;
+      without it each query has its own, or pairs have scores.
     num_negatives, first_mined_rank, last_mined_rank, mining_margin,
     num_candidates, ranking_loss: flags of run_reranker.py.
 
@@ -47,21 +52,22 @@ class Reranker(embedding_trainer.EmbeddingEstimator):
 
     Returns:
       list of {"index": place in `documents`, "score": float}, the best first.
+
+    Raises:
+      ValueError: documents are no list of str, or top_k is below 1.
     """
+    documents = records.strings_of(documents, "documents")
     scores = self.predict([(query, text) for text in documents], batch_size)
-    order = np.argsort(-np.array(scores), kind="stable")[:top_k]
-    return [{"index": int(k), "score": scores[k]} for k in order]
+    return records.best(scores, top_k)
 
   def _is_single(self, inputs):
-    return isinstance(inputs, tuple) and isinstance(inputs[0], str)
+    is_pair = isinstance(inputs, tuple | list) and len(inputs) == 2
+    return is_pair and all(isinstance(text, str) for text in inputs)
 
   def _questions(self, inputs):
     return [
-      {
-        "text": records.checked_text(query, f"inputs[{k}][0]"),
-        "text_pair": records.checked_text(document, f"inputs[{k}][1]"),
-      }
-      for k, (query, document) in enumerate(inputs)
+      dict(zip(("text", "text_pair"), _pair(pair, f"inputs[{k}]"), strict=True))
+      for k, pair in enumerate(inputs)
     ]
 
   def _servable_options(self, questions):
@@ -73,8 +79,23 @@ class Reranker(embedding_trainer.EmbeddingEstimator):
   def _pop_columns(self, settings):
     """Takes what is not for the run out of settings: columns, the encoder."""
     self._mine = settings.pop("mine", None)
+    if isinstance(self._mine, str | os.PathLike):
+      encoder = sentence_encoder.SentenceEncoder
+      self._mine = encoder.from_checkpoint(os.fspath(self._mine))
     return super()._pop_columns(settings)
 
   def _parts(self, run, splits, task_options):
     splits |= mining.ranked(splits, self._mine, task_options)
     return task_parts.of_rankings(run, splits, task_options)
+
+
+def _pair(value, place):
+  """Returns the query and the document of an input, list of str."""
+  if not isinstance(value, tuple | list) or len(value) != 2:
+    raise ValueError(
+      f"{place} ({value!r}) must be a pair of texts, (query, document)."
+    )
+  return [
+    records.checked_text(text, f"{place}[{number}]")
+    for number, text in enumerate(value)
+  ]

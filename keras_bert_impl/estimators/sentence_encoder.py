@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 from keras_bert_impl import heads
-from keras_bert_impl.estimators import text_encoder
+from keras_bert_impl.estimators import records, text_encoder
 from keras_bert_impl.sentences import folders
 from keras_bert_impl.tasks.embeddings import embedding_scores
 
@@ -70,7 +70,8 @@ class SentenceEncoder(text_encoder.TextEncoder):
       float32 array [N, D]; of one str, [D].
 
     Raises:
-      ValueError: there is no such prompt, or a batch_size below 1.
+      ValueError: there is no such prompt, a sentence is no str, or a
+        batch_size below 1.
     """
     for name in of_mteb.keys() - _OF_MTEB:
       raise TypeError(f"encode() has no argument {name!r}.")
@@ -114,7 +115,13 @@ class SentenceEncoder(text_encoder.TextEncoder):
 
     Args: as of `similarity`, of as many vectors.
     """
-    return np.sum(_unit_rows("a", a) * _unit_rows("b", b), axis=1)
+    a, b = _unit_rows("a", a), _unit_rows("b", b)
+    if a.shape != b.shape:
+      raise ValueError(
+        f"a {list(a.shape)} and b {list(b.shape)} must be as many vectors of"
+        " one length."
+      )
+    return np.sum(a * b, axis=1)
 
   @property
   def mteb_model_meta(self):
@@ -138,8 +145,11 @@ def _texts(sentences):
   """Returns the texts of a list of str, or of batches, list of str."""
   sentences = list(sentences)
   if sentences and isinstance(sentences[0], dict):
-    return [text for batch in sentences for text in batch["text"]]
-  return sentences
+    sentences = [text for batch in sentences for text in batch["text"]]
+  return [
+    records.checked_text(text, f"sentences[{number}]")
+    for number, text in enumerate(sentences)
+  ]
 
 
 def _unit_rows(name, vectors):

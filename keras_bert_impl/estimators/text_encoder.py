@@ -73,7 +73,8 @@ class TextEncoder:
     """Loads a folder that sentence-transformers wrote, or any checkpoint.
 
     Args:
-      path: str, as of `models.from_checkpoint`.
+      path: str, as of `models.from_checkpoint`, or the output_dir of a run of
+        run_embeddings.py.
       dtype: as of `TransformerEncoder`.
 
     Raises:
@@ -81,6 +82,10 @@ class TextEncoder:
       ValueError: it is damaged, has a module that is not known here, or makes
         other vectors.
     """
+    path = os.fspath(path)
+    of_run = os.path.join(path, sentence_folder.NAMES[cls.head])
+    if files.is_folder(of_run):
+      path = of_run
     folder = folders.read(path)
     if folder.head not in (heads.ENCODER, cls.head):
       kind = _CLASSES[folder.head]

@@ -19,6 +19,7 @@ with epy.lazy_imports():
     vocabulary_trimming,
   )
   from keras_bert_impl.models import checkpoint_loading
+  from keras_bert_impl.sentences import folders
   from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
   from keras_bert_impl.training import run_results
 
@@ -127,6 +128,8 @@ def convert(config):
       checkpoint.folder, folder, layout.sentencepiece_file
     )
     tokenizer_json_writing.add(folder, description.config.model_type)
+    if config.format == "safetensors" and folders.is_one(checkpoint.folder):
+      folders.copy(checkpoint.folder, folder)
     results = {
       "input": {"path": checkpoint.path, "format": checkpoint.format},
       "model": {

@@ -15,6 +15,8 @@ so is a table. A folder of model2vec is one of a table, too.
 import dataclasses
 import os
 import pathlib
+import re
+import shutil
 
 from keras_bert_impl import files, heads
 from keras_bert_impl.checkpoints import hub
@@ -26,6 +28,7 @@ _SETTINGS_FILE = "config_sentence_transformers.json"
 # Old versions named it after the kind of the model.
 _TEXTS_FILES = "sentence_{}_config.json"
 _KINDS = "bert roberta distilbert camembert albert xlm-roberta xlnet".split()
+_MODULE_FOLDER = re.compile(r"[1-9]\d*_\w+")  # After the transformer.
 _TOKENIZER_FILE = "tokenizer_config.json"
 _CONFIG_FILE = "config.json"  # of model2vec
 
@@ -163,6 +166,23 @@ def _head(modules):
 def is_one(path):
   """Whether the folder `path` is one of sentence-transformers or model2vec."""
   return _has_modules(path) or is_static(path)
+
+
+def copy(source, target):
+  """Copies what a folder says of its vectors: pooling, prompts, last layers.
+
+  Args:
+    source: str, a folder with the encoder in it.
+    target: str, a folder for another encoder of as wide hidden states.
+  """
+  texts_files = map(_TEXTS_FILES.format, _KINDS)
+  copied = {MODULES_FILE, _SETTINGS_FILE, *texts_files}
+  for name in os.listdir(source):
+    path, new = os.path.join(source, name), os.path.join(target, name)
+    if name in copied:
+      shutil.copyfile(path, new)
+    elif _MODULE_FOLDER.fullmatch(name) and files.is_folder(path):
+      shutil.copytree(path, new)
 
 
 def is_static(path):

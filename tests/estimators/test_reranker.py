@@ -58,6 +58,37 @@ def test_candidates_are_the_nearest_relevant_or_not(found):
   assert (one.grades, one.missing_grades) == ((0,), (1,))
 
 
+def test_pairs_with_scores_are_put_together_by_query():
+  pairs = [("q", "a", 0.0), ("p", "a", 1.0), ("q", "b", 2.0), ("p", "c", 0.0)]
+  examples = [
+    embedding_data.example(str(k), (q, d), f"f:{k}", score)
+    for k, (q, d, score) in enumerate(pairs)
+  ]
+  found = mining.ranked({"dev": examples}, None, None)["dev"]
+  assert [(e.query, e.documents, e.grades) for e in found] == [
+    ("q", ("a", "b"), (0.0, 2.0)),
+    ("p", ("a", "c"), (1.0, 0.0)),
+  ]
+  with pytest.raises(ValueError, match="f:0 has one document, like all other"):
+    mining.ranked({"dev": examples[:2]}, None, None)
+
+
+@pytest.mark.parametrize(
+  ("inputs", "message"),
+  [
+    (["a", "b", "c"], r"inputs\[0\] \('a'\) must be a pair of texts"),
+    ([{"text": "a"}], r"inputs\[0\] .* must be a pair of texts"),
+    ([("a", 3)], r"inputs\[0\]\[1\] \(3\) must be a str"),
+  ],
+)
+def test_what_is_no_pair_is_refused(checkpoint, inputs, message):
+  reranker = kb.Reranker.from_checkpoint(checkpoint)
+  with pytest.raises(ValueError, match=message):
+    reranker.predict(inputs)
+  with pytest.raises(ValueError, match=r"documents \('abc'\) must be a list"):
+    reranker.rank("a", "abc")
+
+
 def test_a_reranker_is_trained_with_mined_negatives_and_saved(
   tmp_path, checkpoint
 ):
@@ -66,7 +97,7 @@ def test_a_reranker_is_trained_with_mined_negatives_and_saved(
   history = reranker.fit(
     PAIRS,
     validation_data=0.3,
-    mine=encoder,
+    mine=SENTENCES,
     num_negatives=2,
     mining_margin=-2.0,
     num_candidates=3,

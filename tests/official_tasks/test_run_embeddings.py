@@ -61,6 +61,8 @@ def test_pairs_are_learned_scored_saved_and_exported(folder):
     folder / "run" / "sentence_encoder"
   )
   assert encoder.texts.prompts == {"query": "the ", "document": ""}
+  of_run = kb.SentenceEncoder.from_checkpoint(folder / "run")
+  assert of_run.texts == encoder.texts
   dev = folder / "run/dev/rankings.trec"
   assert len(dev.read_text().splitlines()) == 16 * 16
   # The run itself and its folder give the same vectors as its SavedModel.

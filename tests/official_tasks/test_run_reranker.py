@@ -55,4 +55,4 @@ def test_a_reranker_is_trained_scored_and_exported(tmp_path):
     "run_reranker", **values, output_dir=tmp_path / "wrong"
   )
   assert status == 1
-  assert "has 1 documents" in err.splitlines()[-1]
+  assert "has one document" in err.splitlines()[-1]

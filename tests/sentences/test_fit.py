@@ -86,12 +86,24 @@ def test_more_texts_make_the_search_harder():
   assert many["mrr@10"] < few["mrr@10"]
 
 
+@pytest.mark.integration
+def test_pairs_are_learned_and_scored_pairs_judge_them():
+  encoder = new_encoder()
+  scored = PAIRS, [float(k) for k in range(len(PAIRS))]
+  settings = SETTINGS | {"epochs": 1, "matryoshka_widths": (2, 4)}
+  history = encoder.fit(PAIRS, validation_data=scored, **settings)
+  assert -1 <= history.history["val_spearman"][0] <= 1
+  assert files.exists(encoder.results["artifacts"]["report"])
+
+
 @pytest.mark.parametrize(
   "arguments, message",
   [
     ({"data": [("a", "b")]}, "have 1 examples with two texts"),
     ({"data": [("a", ""), ("c", "d")]}, r"data\[0\] has an empty text"),
     ({"data": [("a", 3), ("c", "d")]}, r"data\[0\]\[1\] \(3\) must be a str"),
+    ({"data": [{"anchor": "a", "negatives": []}]}, "the key 'negatives'"),
+    ({"data": PAIRS, "teacher": object()}, r"teacher \(object\) must be an"),
     ({"data": [{"anchor": "a"}]}, r"data\[0\]\[1\] \(None\) must be a str"),
     ({"data": PAIRS, "loss": "nothing"}, r"loss \('nothing'\) must be one of"),
     ({"data": PAIRS, "pooling": "max"}, "is the model's own"),

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints.formats import safetensors_format
+from keras_bert_impl.model_folders import conversion
 from keras_bert_impl.sentences import folders
 from tests.checkpoints import hub_server, torch_files
 
@@ -328,3 +329,24 @@ def test_mteb_is_given_what_it_asks_for(encoder):
   np.testing.assert_allclose(pairwise, np.diagonal(whole), atol=1e-6)
   with pytest.raises(TypeError, match="no argument 'normalise'"):
     encoder.encode(TEXTS, normalise=True)
+
+
+def test_what_is_no_text_or_no_vector_is_named(encoder):
+  with pytest.raises(
+    ValueError, match=r"sentences\[1\] \(None\) must be a str"
+  ):
+    encoder.encode(["a", None])
+  vectors = np.eye(3, 4)
+  with pytest.raises(ValueError, match="must be as many vectors"):
+    encoder.similarity_pairwise(vectors, vectors[:1])
+
+
+def test_fewer_layers_keep_pooling_and_prompts(tmp_path, encoder):
+  target = tmp_path / "converted"
+  config = conversion.ConversionConfig(str(FOLDER), str(target), layers="0")
+  conversion.convert(config)
+  fewer = kb.SentenceEncoder.from_checkpoint(target)
+  assert fewer.texts == encoder.texts
+  assert fewer.encode(TEXTS[:2]).shape == encoder.encode(TEXTS[:2]).shape
+  kept = {layer.name for layer in fewer.model.final_layers}
+  assert kept == {layer.name for layer in encoder.model.final_layers}

@@ -66,6 +66,8 @@ def read(path, columns=None, split="train"):
   rows = table_files.read(path, columns.names)
   if not rows:
     raise ValueError(f"{path} has no rows: check the file.")
+  if not columns.texts:
+    _check_texts(path, rows, columns)
   labels = {row.values.get(columns.label, "").strip() for row in rows}
   if labels - {*_UNDECIDED} and labels <= _NLI | {*_UNDECIDED}:
     return _triplets(rows, columns)
@@ -217,6 +219,32 @@ def _texts(row, columns):
   if not names:
     raise ValueError(f"{row.origin} has no column of texts.")
   return [row.value(name) for name in names]
+
+
+def _check_texts(path, rows, columns):
+  """Raises ValueError if a column that nobody named holds no texts."""
+  for name in rows[0].values:
+    values = {row.values.get(name, "").strip() for row in rows} - {*_UNDECIDED}
+    if name == columns.label or not values:
+      continue
+    what = None
+    if values <= _NLI:
+      what = "labels: give --label_column"
+    elif all(map(_is_number, values)):
+      what = "numbers: give --label_column if they are scores"
+    if what:
+      raise ValueError(
+        f"The column {name!r} of {path} holds {what}, or name the columns of"
+        " texts with --text_columns."
+      )
+
+
+def _is_number(text):
+  try:
+    float(text)
+  except ValueError:
+    return False
+  return True
 
 
 def _score(row, column):

@@ -250,7 +250,9 @@ def of_rankings(run, splits, options):
     ValueError: they have not, or have one alone; names file and row.
   """
   training = splits.get("train", ())
-  number = len(training[0].documents) if training else 8
+  number = run.described_task().get("num_choices", 8)
+  if training:
+    number = len(training[0].documents)
   for example in training:
     if len(example.documents) != number or number < 2:
       raise ValueError(

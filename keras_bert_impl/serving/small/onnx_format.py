@@ -159,7 +159,8 @@ def convert(graph):
     ValueError: ONNX lacks an op of the model.
   """
   function = graph.trace_apart()
-  logging.getLogger("tf2onnx").setLevel(logging.CRITICAL)
+  for name in ("tf2onnx", "tensorflow"):  # They tell of what is no fault.
+    logging.getLogger(name).setLevel(logging.CRITICAL)
   model, _ = tf2onnx.convert.from_function(
     function,
     function.input_signature,

@@ -273,8 +273,14 @@ class NumberEvaluator(ValueEvaluator):
     )
 
   def label_counts(self, examples):
-    """Returns how many are in each of some equal parts of the range."""
-    counts, edges = np.histogram(self.targets(examples), _NUM_PARTS)
+    """Returns how many are in each of some equal parts of the range.
+
+    {} where there are none, as of pairs without scores to train on.
+    """
+    targets = self.targets(examples)
+    if np.isnan(targets).any():
+      return {}
+    counts, edges = np.histogram(targets, _NUM_PARTS)
     return {
       f"{low:.4g} to {high:.4g}": int(count)
       for low, high, count in zip(edges, edges[1:], counts, strict=False)

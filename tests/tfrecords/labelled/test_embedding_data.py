@@ -130,6 +130,23 @@ def test_a_wrong_row_is_named(tmp_path, line, message):
 
 
 @pytest.mark.parametrize(
+  "names, rows, message",
+  [
+    ("x y gold", ["a\tb\tneutral", "c\td\tentailment"], "'gold' .* labels"),
+    ("id x y", ["0\ta\tb", "1\tc\td"], "'id' .* holds numbers"),
+  ],
+)
+def test_a_column_that_nobody_named_must_hold_texts(
+  tmp_path, names, rows, message
+):
+  path = write(tmp_path, "a.tsv", names.replace(" ", "\t"), *rows)
+  with pytest.raises(ValueError, match=message):
+    embedding_data.read(path)
+  named = embedding_data.Columns(("x", "y"))
+  assert len(embedding_data.read(path, named)) == 2
+
+
+@pytest.mark.parametrize(
   "loss, rows, message",
   [
     ("in_batch", [("a", "b")], "have 1 examples with two texts"),
