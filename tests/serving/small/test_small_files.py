@@ -149,6 +149,24 @@ def test_the_client_answers_on_the_command_line(folder, monkeypatch, capsys):
   assert capsys.readouterr().out.startswith("('")
 
 
+@pytest.mark.parametrize(
+  ("name", "shown"),
+  [("multiple_choice", ("0", "1")), ("token_classification", "{'logits'")],
+)
+def test_the_client_answers_for_other_heads(
+  name, shown, tmp_path, monkeypatch, capsys
+):
+  made = all_heads.make(name, tmp_path)
+  export.export(made.servable, str(tmp_path / "made"), "onnx")
+  folder = str(tmp_path / "made")  # That of all versions.
+  monkeypatch.setattr(sys, "argv", ["client.py", folder, "the cat", "sat."])
+  load_client().main()
+  assert capsys.readouterr().out.startswith(shown)
+  monkeypatch.setattr(sys, "argv", ["client.py", folder])
+  with pytest.raises(SystemExit, match="python client.py"):
+    load_client().main()
+
+
 @pytest.fixture(scope="module")
 def site(head, tmp_path_factory):
   """Folder with the JavaScript client, what it needs, and a model."""
