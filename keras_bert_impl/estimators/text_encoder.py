@@ -12,6 +12,7 @@ from keras_bert_impl.estimators import embedding_trainer
 from keras_bert_impl.runs.fine_tuning import sentence_folder, task_parts
 from keras_bert_impl.sentences import folder_models, folders
 from keras_bert_impl.serving.heads import servables_of_heads
+from keras_bert_impl.serving.small import export as small
 from keras_bert_impl.tokenizers.graph import prompts
 
 # The classes of other vectors than dense ones.
@@ -216,6 +217,33 @@ class TextEncoder:
       self.texts.max_seq_length,
       do_lower_case=self.texts.do_lower_case,
       **{"prompt": self.texts.prompt()} | options,
+    )
+
+  def export(self, export_dir, model_name=None, **values):
+    """Writes a SavedModel of strings to vectors, or a file for clients.
+
+    Args:
+      export_dir: as of `TextClassifier.export`.
+      model_name: the same.
+      **values: the same; the options are those of `servable`.
+
+    Returns:
+      str, the folder of the new version.
+
+    Raises:
+      ValueError: an option is wrong, or there is none of that name.
+    """
+    form = {name: values.pop(name) for name in small.OPTIONS if name in values}
+    known = servables_of_heads.of_model(self.model, self.head).options
+    for name in values:
+      if name not in known:
+        raise ValueError(
+          f"{name} is no option of an export of {type(self).__name__}; there"
+          f" are {', '.join(sorted((*known, *small.OPTIONS)))}."
+        )
+    form, export_dir = small.check_form(form), os.fspath(export_dir)
+    return small.export_as(
+      self.servable(**values), export_dir, model_name, **form
     )
 
   def save(self, path):

@@ -16,7 +16,9 @@ DOCUMENTS = ["the cats sat on the mat.", "고양이가 앉았다", "cat , " * 40
 
 def test_an_export_embeds_and_scores_strings(tmp_path):
   encoder = kb.MultiVectorEncoder.from_checkpoint(FOLDER)
-  version = kb.export(encoder.servable(), tmp_path)
+  with pytest.raises(ValueError, match="precision is no option of an export"):
+    encoder.export(tmp_path, precision="int8")
+  version = encoder.export(tmp_path)
   test_linked_ops.check_ops(pathlib.Path(version))
   signatures = tf.saved_model.load(version).signatures
   queries = encoder.encode_query(QUERIES)
