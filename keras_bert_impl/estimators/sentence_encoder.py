@@ -5,7 +5,7 @@ import warnings
 import keras
 import numpy as np
 
-from keras_bert_impl import heads
+from keras_bert_impl import heads, options
 from keras_bert_impl.estimators import records, text_encoder
 from keras_bert_impl.sentences import folders
 from keras_bert_impl.tasks.embeddings import embedding_scores
@@ -49,6 +49,7 @@ class SentenceEncoder(text_encoder.TextEncoder):
     batch_size=32,
     normalize_embeddings=False,
     prompt_type=None,
+    truncate_dim=None,
     **of_mteb,
   ):
     """Encodes sentences as vectors, those of similar length together.
@@ -64,15 +65,20 @@ class SentenceEncoder(text_encoder.TextEncoder):
         model does not.
       prompt_type: "query" or "document", the prompt of that name, if there is
         one.
+      truncate_dim: int, numbers to cut vectors to, as of matryoshka_widths;
+        default: D.
       **of_mteb: what mteb gives besides, such as task_metadata: not read.
 
     Returns:
       float32 array [N, D]; of one str, [D].
 
     Raises:
-      ValueError: there is no such prompt, a sentence is no str, or a
-        batch_size below 1.
+      ValueError: there is no such prompt, a sentence is no str, batch_size is
+        below 1, or truncate_dim above D.
     """
+    if truncate_dim is not None:
+      widths = f"[1, {self.embedding_size}]"
+      options.check_integers(widths, truncate_dim=truncate_dim)
     for name in of_mteb.keys() - _OF_MTEB:
       raise TypeError(f"encode() has no argument {name!r}.")
     is_one = isinstance(sentences, str)
@@ -80,7 +86,7 @@ class SentenceEncoder(text_encoder.TextEncoder):
     if prompt is None and prompt_name is None and prompt_type is not None:
       prompt = self.texts.prompts.get(str(prompt_type), "")
     prompt = self.texts.prompt(prompt_name) if prompt is None else prompt
-    vectors = self.vectors(sentences, prompt, batch_size)
+    vectors = self.vectors(sentences, prompt, batch_size)[:, :truncate_dim]
     if normalize_embeddings:
       vectors = keras.ops.convert_to_numpy(keras.ops.normalize(vectors))
     return vectors[0] if is_one else vectors

@@ -341,6 +341,19 @@ def test_what_is_no_text_or_no_vector_is_named(encoder):
     encoder.similarity_pairwise(vectors, vectors[:1])
 
 
+def test_vectors_are_cut_before_they_get_length_1(encoder):
+  whole = encoder.encode(TEXTS[:2])
+  np.testing.assert_array_equal(
+    encoder.encode(TEXTS[:2], truncate_dim=3), whole[:, :3]
+  )
+  cut = encoder.encode(TEXTS[0], truncate_dim=3, normalize_embeddings=True)
+  np.testing.assert_allclose(np.linalg.norm(cut), 1, atol=1e-6)
+  with pytest.raises(
+    ValueError, match=r"truncate_dim \(0\) must be an integer"
+  ):
+    encoder.encode(TEXTS[0], truncate_dim=0)
+
+
 def test_fewer_layers_keep_pooling_and_prompts(tmp_path, encoder):
   target = tmp_path / "converted"
   config = conversion.ConversionConfig(str(FOLDER), str(target), layers="0")
