@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import difflib
 import os
 import tempfile
 
@@ -331,7 +332,7 @@ class Estimator(Answering):
 
   def _known_options(self):
     """Returns {option of the task: value} that are known before training."""
-    names = {field.name for field in dataclasses.fields(self._options_class)}
+    names = _field_names(self._options_class)
     return {k: v for k, v in self._task.items() if k in names}
 
   def _hold_out(self, examples, share):
@@ -374,6 +375,18 @@ class Estimator(Answering):
     config = reading.open_checkpoint(self.checkpoint).described().config
     return min(filter(None, (self._default_length, config.longest_input)))
 
+  def _check_settings(self, of_training):
+    """Raises ValueError if there is a setting that no configuration has."""
+    known = {*fine_tuning_config.training_values()}
+    for name in of_training.keys() - known:
+      known |= _field_names(fine_tuning_config.FineTuningConfig)
+      known |= _field_names(self._options_class)
+      [near] = difflib.get_close_matches(name, known, 1, 0)
+      raise ValueError(
+        f"{name} ({of_training[name]!r}) is no setting; the nearest is {near},"
+        f" and all are {', '.join(sorted(known))}."
+      )
+
   def _run(self, splits, output_dir, values, listener, predict=None):
     """Runs the job of splits and values; returns its results."""
     of_settings, others = _split(
@@ -381,6 +394,7 @@ class Estimator(Answering):
       {"max_seq_length": self._length()} | vars(self._files) | _flat(values),
     )
     of_task, of_training = _split(self._options_class, others)
+    self._check_settings(of_training)
     run = job.Job(
       fine_tuning_config.FineTuningConfig(**of_settings),
       output_dir=output_dir,
@@ -390,6 +404,11 @@ class Estimator(Answering):
     task_options = self._options_class(**self._known_options() | of_task)
     parts = self._parts(run, splits, task_options)
     return run.run(parts, splits, listener=listener, predict=predict)
+
+
+def _field_names(config_class):
+  """Returns the names of the fields of a dataclass, set of str."""
+  return {field.name for field in dataclasses.fields(config_class)}
 
 
 def _known_task(checkpoint):
@@ -405,7 +424,7 @@ def _known_task(checkpoint):
 
 def _split(config_class, values):
   """Returns the values that are fields of a dataclass, and the others."""
-  names = {field.name for field in dataclasses.fields(config_class)}
+  names = _field_names(config_class)
   return (
     {name: value for name, value in values.items() if name in names},
     {name: value for name, value in values.items() if name not in names},

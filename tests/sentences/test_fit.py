@@ -106,6 +106,7 @@ def test_pairs_are_learned_and_scored_pairs_judge_them():
     ({"data": PAIRS, "teacher": object()}, r"teacher \(object\) must be an"),
     ({"data": [{"anchor": "a"}]}, r"data\[0\]\[1\] \(None\) must be a str"),
     ({"data": PAIRS, "loss": "nothing"}, r"loss \('nothing'\) must be one of"),
+    ({"data": PAIRS, "temprature": 1}, "the nearest is temperature, and all"),
     ({"data": PAIRS, "pooling": "max"}, "is the model's own"),
     (
       {"data": [("a", "b", float("nan")), ("c", "d", 1.0)]},
