@@ -381,6 +381,7 @@ class Estimator(Answering):
     for name in of_training.keys() - known:
       known |= _field_names(fine_tuning_config.FineTuningConfig)
       known |= _field_names(self._options_class)
+      known |= {*self._columns, "epochs", "batch_size"}
       [near] = difflib.get_close_matches(name, known, 1, 0)
       raise ValueError(
         f"{name} ({of_training[name]!r}) is no setting; the nearest is {near},"

@@ -84,7 +84,10 @@ CASES = [
   (classify(GOOD, ["n", "p"], validation_data=0.01), "0.01"),
   (classify(GOOD, ["n", "p"], validation_data=[]), "validation_data is empty"),
   (classify(GOOD, ["n", "p"], validation_data=(["a"], ["x"])), "'x'"),
-  (classify(GOOD, ["n", "p"], epoch=2), "'epoch' is not an option"),
+  (
+    classify(GOOD, ["n", "p"], epoch=2),
+    "epoch (2) is no setting; the nearest is epochs",
+  ),
   (classify(GOOD, ["n", "p"], metrics="f2"), "'f2'"),
   (classify(GOOD, ["n", "p"], train_layers="none_such"), "train_layers"),
   (classify(GOOD, ["n", "p"], restore_best=True), "dev set"),
@@ -179,7 +182,7 @@ def test_options_of_a_model(checkpoint, arguments, message):
 
 def test_a_setting_of_an_evaluation_that_is_none(checkpoint):
   model = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
-  with pytest.raises(ValueError, match="'text_colum' is not an option"):
+  with pytest.raises(ValueError, match="nearest is text_column,"):
     model.evaluate(["a"], ["n"], text_colum="review")
 
 
