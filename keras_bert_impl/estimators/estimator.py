@@ -375,19 +375,6 @@ class Estimator(Answering):
     config = reading.open_checkpoint(self.checkpoint).described().config
     return min(filter(None, (self._default_length, config.longest_input)))
 
-  def _check_settings(self, of_training):
-    """Raises ValueError if there is a setting that no configuration has."""
-    known = {*fine_tuning_config.training_values()}
-    for name in of_training.keys() - known:
-      known |= _field_names(fine_tuning_config.FineTuningConfig)
-      known |= _field_names(self._options_class)
-      known |= {*self._columns, "epochs", "batch_size"}
-      [near] = difflib.get_close_matches(name, known, 1, 0)
-      raise ValueError(
-        f"{name} ({of_training[name]!r}) is no setting; the nearest is {near},"
-        f" and all are {', '.join(sorted(known))}."
-      )
-
   def _run(self, splits, output_dir, values, listener, predict=None):
     """Runs the job of splits and values; returns its results."""
     of_settings, others = _split(
@@ -395,7 +382,7 @@ class Estimator(Answering):
       {"max_seq_length": self._length()} | vars(self._files) | _flat(values),
     )
     of_task, of_training = _split(self._options_class, others)
-    self._check_settings(of_training)
+    _check_settings(of_training, self._options_class, self._columns)
     run = job.Job(
       fine_tuning_config.FineTuningConfig(**of_settings),
       output_dir=output_dir,
@@ -405,6 +392,20 @@ class Estimator(Answering):
     task_options = self._options_class(**self._known_options() | of_task)
     parts = self._parts(run, splits, task_options)
     return run.run(parts, splits, listener=listener, predict=predict)
+
+
+def _check_settings(of_training, options_class, columns):
+  """Raises ValueError if there is a setting that no configuration has."""
+  known = {*fine_tuning_config.training_values()}
+  for name in of_training.keys() - known:
+    known |= _field_names(fine_tuning_config.FineTuningConfig)
+    known |= _field_names(options_class)
+    known |= {*columns, "epochs", "batch_size"}
+    [near] = difflib.get_close_matches(name, known, 1, 0)
+    raise ValueError(
+      f"{name} ({of_training[name]!r}) is no setting; the nearest is {near},"
+      f" and all are {', '.join(sorted(known))}."
+    )
 
 
 def _field_names(config_class):

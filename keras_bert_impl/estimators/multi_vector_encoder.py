@@ -112,7 +112,9 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     found = [None] * len(texts)
     # All that a graph depends on, as training may change it.
     form = prompt, self._prompt(prompt), self.texts.late
-    for places, rows in self._batches(texts, form, batch_size):
+    for places, rows in text_encoder.batches(
+      self._embed, texts, form, batch_size
+    ):
       for place, row in zip(places, rows, strict=True):
         found[place] = row[np.any(row != 0, axis=1)]
     return found

@@ -54,7 +54,9 @@ class SparseEncoder(text_encoder.TextEncoder):
     texts = [texts] if is_one else list(texts)
     prompt = self.texts.prompt(prompt_name) if prompt is None else prompt
     found = [None] * len(texts)
-    for places, vectors in self._batches(texts, prompt, batch_size):
+    for places, vectors in text_encoder.batches(
+      self._embed, texts, prompt, batch_size
+    ):
       for place, vector in zip(places, vectors, strict=True):
         found[place] = self._weights(vector, max_tokens)
     return found[0] if is_one else found

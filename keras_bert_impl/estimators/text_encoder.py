@@ -110,7 +110,7 @@ class TextEncoder:
     """
     options.check_numbers(options.POSITIVE, batch_size=batch_size)
     vectors = np.zeros((len(texts), self.embedding_size), np.float32)
-    for places, found in self._batches(texts, prompt, batch_size):
+    for places, found in batches(self._embed, texts, prompt, batch_size):
       vectors[places] = found
     return vectors
 
@@ -154,7 +154,7 @@ class TextEncoder:
       self._temporary = tempfile.TemporaryDirectory(prefix="keras_bert_impl_")
       output_dir = self._temporary.name
     start = os.path.join(output_dir, _START)
-    self._keep_start(start)
+    _keep_start(self, start)
     trainer = embedding_trainer.EmbeddingTrainer(
       start, self.texts.max_seq_length or options.LONGEST
     )
@@ -234,13 +234,7 @@ class TextEncoder:
       ValueError: an option is wrong, or there is none of that name.
     """
     form = {name: values.pop(name) for name in small.OPTIONS if name in values}
-    known = servables_of_heads.of_model(self.model, self.head).options
-    for name in values:
-      if name not in known:
-        raise ValueError(
-          f"{name} is no option of an export of {type(self).__name__}; there"
-          f" are {', '.join(sorted((*known, *small.OPTIONS)))}."
-        )
+    _check_options(self, values)
     form, export_dir = small.check_form(form), os.fspath(export_dir)
     return small.export_as(
       self.servable(**values), export_dir, model_name, **form
@@ -275,37 +269,51 @@ class TextEncoder:
     )
     return self.model(inputs, training=False)["embeddings"]
 
-  def _batches(self, texts, prompt, batch_size):
-    """Yields (places in texts, float32 [n, D]) of batches of texts."""
-    # The longest first: if they do not fit into memory, that shows at once.
-    order = np.argsort([-len(text) for text in texts], kind="stable")
-    for start in range(0, len(texts), batch_size):
-      places = order[start : start + batch_size]
-      batch = tf.constant([texts[place] for place in places], tf.string)
-      yield places, self._embed(batch, prompt).numpy()
-
-  def _keep_start(self, path):
-    """Writes the folder that a run starts from, or checks that it is there.
-
-    Raises:
-      ValueError: that is another model.
-    """
-    if not files.exists(path):
-      self.save(path)
-      return
-    ours, old = _weights(self.model), _weights(self.from_checkpoint(path).model)
-    for name in ours.keys() & old.keys():
-      if not np.array_equal(ours[name], old[name]):
-        raise ValueError(
-          f"output_dir ({os.path.dirname(path)}) holds a run that began with"
-          " other weights than the model has: choose another."
-        )
-
   @classmethod
   def _load(cls, folder, path, dtype):
     """Returns the model of a `folders.Folder`, which is at `path`."""
     del path  # Some classes name it in messages.
     return folder_models.load(folder, dtype)
+
+
+def batches(embed, texts, prompt, batch_size):
+  """Yields (places in texts, float32 [n, D]) of batches of texts."""
+  # The longest first: if they do not fit into memory, that shows at once.
+  order = np.argsort([-len(text) for text in texts], kind="stable")
+  for start in range(0, len(texts), batch_size):
+    places = order[start : start + batch_size]
+    batch = tf.constant([texts[place] for place in places], tf.string)
+    yield places, embed(batch, prompt).numpy()
+
+
+def _keep_start(encoder, path):
+  """Writes the folder that a run starts from, or checks that it is there.
+
+  Raises:
+    ValueError: that is another model.
+  """
+  if not files.exists(path):
+    encoder.save(path)
+    return
+  old = _weights(encoder.from_checkpoint(path).model)
+  ours = _weights(encoder.model)
+  for name in ours.keys() & old.keys():
+    if not np.array_equal(ours[name], old[name]):
+      raise ValueError(
+        f"output_dir ({os.path.dirname(path)}) holds a run that began with"
+        " other weights than the model has: choose another."
+      )
+
+
+def _check_options(encoder, names):
+  """Raises ValueError if an encoder's export has no option of a name."""
+  known = servables_of_heads.of_model(encoder.model, encoder.head).options
+  for name in names:
+    if name not in known:
+      raise ValueError(
+        f"{name} is no option of an export of {type(encoder).__name__}; there"
+        f" are {', '.join(sorted((*known, *small.OPTIONS)))}."
+      )
 
 
 def _weights(model):
