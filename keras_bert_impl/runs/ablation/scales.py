@@ -123,12 +123,13 @@ _TINY = Scale(
 
 SCALES = {
   "tiny": _TINY,
-  # Minutes a model. Muon learns most in these; so does [MASK] alone, where a
-  # table does not say what masks become: docs/recipes.md. Four layers do not
-  # bear its usual rate, 5e-3.
+  # Minutes a model: that of the default run of run_pretraining.py. Muon learns
+  # most in these; so does [MASK] alone, where a table does not say what masks
+  # become: docs/recipes.md. Four layers would not bear the rate.
   "mini": dataclasses.replace(
     _TINY,
-    pretraining=_training(32, 2e-3, 2000, 200) | {"optimizer": "muon"},
+    size=(2, 128, 2),
+    pretraining=_training(32, 5e-3, 2000, 200) | {"optimizer": "muon"},
     masks={"mask_token_prob": 1.0, "random_token_prob": 0.0},
     num_restarts=3,
   ),

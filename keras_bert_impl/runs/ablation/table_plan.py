@@ -170,7 +170,9 @@ class Experiment:
     """Returns the flags of a row's head, and its name, "" for the usual one."""
     width = self.scale.size[1]
     if row.features or approach == table_rows.FEATURES:
-      features = row.features or "concat_last_four"
+      has_four = self.scale.size[0] >= 4
+      usual = "concat_last_four" if has_four else "weighted_sum_all"
+      features = row.features or usual
       flags = {"approach": "features", "features": features}
       return {**self.scale.features, **flags, "lstm_width": width}, features
     if not row.uses_bilstm:
