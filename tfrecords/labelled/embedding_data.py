@@ -132,6 +132,11 @@ def check_training(examples, loss, name):
         f"{example.origin} has no score, which loss={name} learns: name its"
         " column with --label_column, or give --loss=in_batch."
       )
+    if example.score is not None and not loss.reads_scores:
+      raise ValueError(
+        f"{example.origin} has a score, which loss={name} does not learn: leave"
+        " the scores out, or give --loss=cosent."
+      )
     if name == "cosine" and not -1 <= example.score <= 1:
       raise ValueError(
         f"{example.origin} has the score {example.score:g}, but loss=cosine"

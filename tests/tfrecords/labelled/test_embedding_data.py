@@ -152,6 +152,7 @@ def test_a_column_that_nobody_named_must_hold_texts(
     ("in_batch", [("a", "b")], "have 1 examples with two texts"),
     ("in_batch", [("a", "b"), ("c", "b")], "all positives are 'b'"),
     ("in_batch", [("a", "b"), ("c", "d", "e")], "1 has 3 texts.*2 like 0"),
+    ("in_batch", [("a", "b", 1), ("c", "d", 0)], "0 has a score, which loss="),
     ("triplet", [("a", "b"), ("c", "d")], "learns from an anchor, a positive"),
     ("cosent", [("a", "b"), ("c", "d")], "0 has no score, which loss=cosent"),
     ("cosent", [("a", "b", 1), ("c", "d", 1)], "all scores are 1"),
