@@ -130,7 +130,9 @@ SCALES = {
   "mini": dataclasses.replace(
     _TINY,
     size=(2, 128, 2),
-    pretraining=_training(32, 5e-3, 2000, 200) | {"optimizer": "muon"},
+    pretraining=_training(32, 5e-3, 2000, 200)
+    | _CORRECTED
+    | {"optimizer": "muon"},
     masks={"mask_token_prob": 1.0, "random_token_prob": 0.0},
     config=_TINY.config
     | {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
