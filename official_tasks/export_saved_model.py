@@ -137,6 +137,7 @@ def main():
       config.compare_with,
       config.format,
       program.split_names(config.compare_columns),
+      **model_files.values(config),
     )
   version_dir = small.export_as(
     servable, config.export_dir, config.model_name, **form

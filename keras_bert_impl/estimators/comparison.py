@@ -14,7 +14,8 @@ from keras_bert_impl.estimators import (
   text_classifier,
   token_tagger,
 )
-from keras_bert_impl.model_folders import model_files, task_file
+from keras_bert_impl.model_folders import model_files as files_lib
+from keras_bert_impl.model_folders import task_file
 from keras_bert_impl.sentences import folders
 from keras_bert_impl.serving.heads import file_servables
 from keras_bert_impl.serving.small import export as small
@@ -41,6 +42,7 @@ class Comparison:
     file_format: str, of `choices.FORMATS`, that it will be exported to.
     columns: list of str, the columns of the file: of one text or two, and of
       their label; empty for those of its script.
+    **model_files: fields of `model_files.ModelFilesConfig`.
 
   Attributes:
     results: {"checkpoint" and, after `add`, "export": {"bytes": int, "ms":
@@ -52,7 +54,9 @@ class Comparison:
       format is not installed.
   """
 
-  def __init__(self, servable, checkpoint, path, file_format, columns=()):
+  def __init__(
+    self, servable, checkpoint, path, file_format, columns=(), **model_files
+  ):
     if file_format != choices.SAVED_MODEL:
       small.check_packages(runtimes.PACKAGES[file_format], file_format)
     make = _ESTIMATORS.get(servable.head)
@@ -64,7 +68,9 @@ class Comparison:
       )
     self._servable = servable
     self._data = {"data": path} | _columns(servable.head, columns)
-    self._estimator = make(checkpoint, max_seq_length=servable.max_seq_length)
+    self._estimator = make(
+      checkpoint, max_seq_length=servable.max_seq_length, **model_files
+    )
     size = sum(weight.shape.num_elements() for weight in servable.model_weights)
     self.results = {"checkpoint": self._measure(servable, 4 * size)}
 
@@ -151,7 +157,7 @@ class Answers:
 
 def _is_other(head, checkpoint):
   """Returns whether rows of its scores are not those that are exported."""
-  task = task_file.read(model_files.folder_of(checkpoint))
+  task = task_file.read(files_lib.folder_of(checkpoint))
   is_reranker = head == heads.REGRESSION and "num_choices" in task
   return is_reranker or folders.is_static(checkpoint)
 

@@ -38,6 +38,12 @@ class ModelFilesConfig:
   )
 
 
+def values(config):
+  """Returns {field of `ModelFilesConfig`: value} of a configuration of it."""
+  names = [field.name for field in dataclasses.fields(ModelFilesConfig)]
+  return {name: getattr(config, name) for name in names}
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainedModelConfig(ModelFilesConfig):
   """A trained model, as of `trained_models.open_with_tokenizer`."""
