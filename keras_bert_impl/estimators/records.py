@@ -18,7 +18,8 @@ def read(data, targets, fields, name="data"):
   Args:
     data: iterable of values, each a dict of some of `fields`, or, where it is
       none, the value of the first field; a `tf.data.Dataset` of dicts or of
-      (value, target). With `targets`, values only.
+      (value, target), or of tuples of texts where the first field is "texts",
+      batched or not. With `targets`, values only.
     targets: iterable of as many values of the last field, or None.
     fields: tuple of str, names of the fields.
     name: str, name of `data` in messages.
@@ -154,18 +155,22 @@ def _with_targets(values, targets, fields, name):
 def _of_dataset(dataset, fields):
   """Yields the records of a `tf.data.Dataset`, batched or not."""
   for element in dataset.as_numpy_iterator():
-    if isinstance(element, tuple):
+    if isinstance(element, tuple) and fields[0] == "texts":
+      record = dict(enumerate(element))  # As many texts as there are.
+    elif isinstance(element, tuple):
       record = dict(zip((fields[0], fields[-1]), element, strict=False))
     elif isinstance(element, dict):
       record = element
     else:
       record = {fields[0]: element}
     columns = {name: _plain(value) for name, value in record.items()}
+    rows = [columns.values()]
     if all(isinstance(value, list) for value in columns.values()):
-      for values in zip(*columns.values(), strict=True):
-        yield dict(zip(columns, values, strict=True))
-    else:
-      yield columns
+      rows = zip(*columns.values(), strict=True)
+    for values in rows:
+      is_tuple = 0 in columns
+      row = dict(zip(columns, values, strict=True))
+      yield {fields[0]: [*values]} if is_tuple else row
 
 
 def _plain(value):

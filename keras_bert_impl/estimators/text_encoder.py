@@ -123,7 +123,7 @@ class TextEncoder:
       data: examples: list of tuples of texts (the anchor, its positive, any
         negatives), of two texts and a score, of dicts with the keys anchor,
         positive, negative and score, or of str, each a pair with itself
-        (SimCSE); a `tf.data.Dataset` of such dicts; or a file of
+        (SimCSE); a `tf.data.Dataset` of such dicts or tuples; or a file of
         run_embeddings.py, with text_columns and label_column.
       targets: list of scores, if `data` is a list of pairs.
       validation_data: examples to score after each epoch and at the end, as

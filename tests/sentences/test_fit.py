@@ -6,6 +6,7 @@ import shutil
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import keras_bert_impl as kb
 from keras_bert_impl import files
@@ -94,6 +95,18 @@ def test_pairs_are_learned_and_scored_pairs_judge_them():
   history = encoder.fit(PAIRS, validation_data=scored, **settings)
   assert -1 <= history.history["val_spearman"][0] <= 1
   assert files.exists(encoder.results["artifacts"]["report"])
+
+
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_tuples_of_a_data_set_are_texts_and_maybe_a_score(batch_size):
+  columns = ["a", "b", "c"], ["x", "y", "z"], [0.5, 1.0, 0.0]
+  for number in (2, 3):
+    data = tf.data.Dataset.from_tensor_slices(columns[:number])
+    data = data.batch(batch_size) if batch_size else data
+    found = embedding_trainer.examples_of(data)
+    assert [e.texts for e in found] == [*zip(*columns[:2])]
+    scores = columns[2] if number == 3 else [None] * 3
+    assert [e.score for e in found] == scores
 
 
 @pytest.mark.parametrize(
