@@ -67,6 +67,7 @@ class Comparison:
         " static vectors or rerankers."
       )
     self._servable = servable
+    self._file_format = file_format
     self._data = {"data": path} | _columns(servable.head, columns)
     self._estimator = make(
       checkpoint, max_seq_length=servable.max_seq_length, **model_files
@@ -74,15 +75,10 @@ class Comparison:
     size = sum(weight.shape.num_elements() for weight in servable.model_weights)
     self.results = {"checkpoint": self._measure(servable, 4 * size)}
 
-  def add(self, version_dir, file_format):
-    """Scores the version that was exported.
-
-    Args:
-      version_dir: str.
-      file_format: as of the constructor.
-    """
+  def add(self, version_dir):
+    """Scores the version that was exported, in its folder."""
     servable = self._servable
-    if file_format != choices.SAVED_MODEL:
+    if self._file_format != choices.SAVED_MODEL:
       servable = file_servables.load(version_dir)
     self.results["export"] = self._measure(servable, _num_bytes(version_dir))
 

@@ -124,9 +124,7 @@ class Answering(abc.ABC):
     Returns:
       str, the folder of the new version.
     """
-    form = small.check_form(
-      {name: values.pop(name) for name in small.OPTIONS if name in values}
-    )
+    form = small.pop_form(values)
     export_lib.check_folder(export_dir)
     servable = self._make_servable(**values)
     return small.export_as(servable, export_dir, model_name, **form)

@@ -233,11 +233,10 @@ class TextEncoder:
     Raises:
       ValueError: an option is wrong, or there is none of that name.
     """
-    form = {name: values.pop(name) for name in small.OPTIONS if name in values}
+    form = small.pop_form(values)
     _check_options(self, values)
-    form, export_dir = small.check_form(form), os.fspath(export_dir)
     return small.export_as(
-      self.servable(**values), export_dir, model_name, **form
+      self.servable(**values), os.fspath(export_dir), model_name, **form
     )
 
   def save(self, path):

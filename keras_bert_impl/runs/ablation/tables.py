@@ -63,9 +63,7 @@ def _masks(scale):
   def row(mask, same, random, scores):
     flags = {"mask_token_prob": mask / 100, "random_token_prob": random / 100}
     model = Pretraining(f"masks_{mask}_{same}_{random}", flags=flags)
-    if (mask, same, random) == (80, 10, 10) and not (
-      flags.keys() & scale.masks.keys()
-    ):
+    if (mask, same, random) == (80, 10, 10) and not scale.masks:
       model = BERT
     return f"{mask} % [MASK], {same} % same, {random} % random", model, scores
 

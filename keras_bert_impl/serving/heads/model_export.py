@@ -62,13 +62,12 @@ def export(
     ValueError: as `serving.export.export`; the model is none of these, or does
       not fit the tokenizer; or there is no such option.
   """
-  form = {
+  options |= {
     "weights_dtype": weights_dtype,
     "compute_dtype": compute_dtype,
     "signature_names": signature_names,
-    **{name: options.pop(name) for name in small.OPTIONS if name in options},
   }
-  form = small.check_form(form)
+  form = small.pop_form(options)
   if isinstance(model, servables.Servable):
     if (tokenizer is not None and export_dir is not None) or options:
       raise ValueError(

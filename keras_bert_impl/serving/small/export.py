@@ -58,6 +58,13 @@ def export_as(servable, export_dir, model_name=None, **form):
   return export(servable, export_dir, file_format, model_name, **form)
 
 
+def pop_form(values):
+  """Takes `form` of `export_as` out of named values; as `check_form`."""
+  return check_form(
+    {name: values.pop(name) for name in OPTIONS if name in values}
+  )
+
+
 def check_form(form):
   """Returns `form` of `export_as` without what does not go with its format.
 

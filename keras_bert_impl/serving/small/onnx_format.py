@@ -7,6 +7,7 @@ Source: onnx/onnx, docs/Operators.md; microsoft/onnxruntime,
 core/optimizer/layer_norm_fusion.cc and gelu_fusion.cc.
 """
 
+import contextlib
 import logging
 import os
 import tempfile
@@ -159,14 +160,13 @@ def convert(graph):
     ValueError: ONNX lacks an op of the model.
   """
   function = graph.trace_apart()
-  for name in ("tf2onnx", "tensorflow"):  # They tell of what is no fault.
-    logging.getLogger(name).setLevel(logging.CRITICAL)
-  model, _ = tf2onnx.convert.from_function(
-    function,
-    function.input_signature,
-    opset=_OPSET,
-    custom_op_handlers={name: (handle, []) for name, handle in _OPS.items()},
-  )
+  with _silenced("tf2onnx"), _silenced("tensorflow"):
+    model, _ = tf2onnx.convert.from_function(
+      function,
+      function.input_signature,
+      opset=_OPSET,
+      custom_op_handlers={name: (handle, []) for name, handle in _OPS.items()},
+    )
   _hold_weights(model.graph, graph)
   for value in model.graph.input:
     for size, axis in zip(
@@ -180,6 +180,18 @@ def convert(graph):
     first = str(error).splitlines()[0]
     raise ValueError(f"ONNX cannot hold this model: {first}") from error
   return model
+
+
+@contextlib.contextmanager
+def _silenced(name):
+  """Silences a logger, which tells of what is no fault, for a while."""
+  logger = logging.getLogger(name)
+  level = logger.level
+  logger.setLevel(logging.CRITICAL)
+  try:
+    yield
+  finally:
+    logger.setLevel(level)
 
 
 def _hold_weights(proto, graph):
