@@ -155,7 +155,8 @@ class Pooling(layer.Layer):
       if mode == _MAX:
         return _max(hidden, mask)
       weights = ops.cast(_WEIGHTS[mode](mask, positions), hidden.dtype)
-      return ops.einsum("bl,blh->bh", weights, hidden)
+      found = ops.matmul(ops.expand_dims(weights, 1), hidden)  # [B, 1, H]
+      return ops.squeeze(found, 1)
 
     return ops.concatenate([pool(mode) for mode in self.modes], axis=-1)
 

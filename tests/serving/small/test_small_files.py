@@ -198,6 +198,41 @@ def test_the_javascript_client_makes_the_same_of_texts(head, site):
       np.testing.assert_allclose(found, shares, atol=1e-5)
 
 
+@pytest.fixture(scope="module")
+def cpp_client(tmp_path_factory):
+  """The C++ client, compiled."""
+  openvino = pytest.importorskip("openvino")
+  if not shutil.which("g++"):
+    pytest.skip("g++ is not installed.")
+  program = tmp_path_factory.mktemp("cpp") / "client"
+  root = pathlib.Path(openvino.__file__).parent
+  [library] = (root / "libs").glob("libopenvino.so.*")
+  command = ["g++", "-std=c++17", "-Wall", ROOT / "examples/client.cc"]
+  command += ["-o", program, f"-I{root / 'include'}", f"-L{root / 'libs'}"]
+  command += [f"-Wl,-rpath,{root / 'libs'}", f"-l:{library.name}", "-licuuc"]
+  built = subprocess.run(command, capture_output=True, text=True)
+  if "No such file" in built.stderr:
+    pytest.skip(built.stderr.splitlines()[0])
+  assert not built.stderr
+  return program
+
+
+@pytest.mark.slow
+def test_the_cpp_client_makes_the_same_of_texts(head, cpp_client, tmp_path):
+  export.export(head.servable, str(tmp_path / "made"), "onnx")
+  run = functools.partial(
+    subprocess.run, cwd=tmp_path, capture_output=True, text=True
+  )
+  expected = head.expected["serving_default"]["probabilities"]
+  for texts, shares in zip(all_heads.PAIRS, expected):
+    answer = json.loads(run([cpp_client, "made/1", *texts]).stdout)["shares"]
+    assert [label for label, _ in answer] == list(all_heads.LABELS)
+    found = [share for _, share in answer]
+    np.testing.assert_allclose(found, shares, atol=1e-5)
+  failed = run([cpp_client, "none/1", "the cat"])
+  assert failed.stderr == "none/1/model.json does not exist.\n"
+
+
 @pytest.mark.slow
 @browser.needed
 def test_a_browser_answers_by_itself(head, site, tmp_path):
@@ -317,10 +352,8 @@ def test_smaller_weights_take_less_space(
   assert 0 < error < {"float16": 0.01, "int8": 0.2}[weights_dtype]
 
 
-@pytest.mark.integration
-@pytest.mark.parametrize("file_format", FORMATS)
-@pytest.mark.parametrize("name", FAMILIES)
-def test_every_family_answers_the_same(name, file_format, tokenizer, tmp_path):
+def make_servable(name, tokenizer):
+  """Returns the servable of a checkpoint of a family."""
   model = models.from_checkpoint(PARITY / name, heads="encoder" not in name)
   kind = heads_lib.USES.get(model.heads[0], model.heads[0])
   arguments = {}
@@ -329,16 +362,42 @@ def test_every_family_answers_the_same(name, file_format, tokenizer, tmp_path):
     arguments["labels"] = tuple(f"B-{index}" for index in range(number))
   if kind == heads_lib.QUESTION_ANSWERING:
     arguments["max_query_length"] = 4
-  servable = servables_of_heads.SERVABLES[kind](
-    model, tokenizer, 16, **arguments
-  )
-  folder = export.export(servable, str(tmp_path), file_format)
-  run = runtimes.Runtime(folder)
-  vocab_size = model.config.vocab_size
+  return servables_of_heads.SERVABLES[kind](model, tokenizer, 16, **arguments)
+
+
+def rows_of(servable):
+  """Yields batches of rows for a servable."""
   for batch, length in [(1, 5), (3, 16)]:
     sizes = {"batch": batch, "length": length, "choices": 3, "masks": 2}
-    rows = make_rows(servable, sizes, vocab_size)
+    yield make_rows(servable, sizes, servable.config.vocab_size)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_answers_the_same(name, file_format, tokenizer, tmp_path):
+  servable = make_servable(name, tokenizer)
+  run = runtimes.Runtime(export.export(servable, str(tmp_path), file_format))
+  for rows in rows_of(servable):
     assert_close(run(rows), eager(servable, rows))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAMILIES)
+def test_openvino_answers_the_same(name, tokenizer, tmp_path):
+  openvino = pytest.importorskip("openvino")
+  servable = make_servable(name, tokenizer)
+  folder = export.export(servable, str(tmp_path), "onnx")
+  path = f"{folder}/{export.FILE_NAMES['onnx']}"
+  precision = {"INFERENCE_PRECISION_HINT": "f32"}
+  run = openvino.Core().compile_model(path, "CPU", precision)
+  for rows in rows_of(servable):
+    expected = eager(servable, rows)
+    found = run(rows)
+    for output, values in expected.items():
+      # Places of equal scores come in any order.
+      if not output.endswith("_index"):
+        np.testing.assert_allclose(found[output], values, atol=1e-5)
 
 
 @pytest.mark.integration
