@@ -45,15 +45,14 @@ POOLINGS = (
   "pooler",
 )
 COMPUTE_DTYPES = ("float32", "bfloat16")
-WEIGHTS_DTYPES = ("float32", "bfloat16", "float16")
-# What exported vectors of texts consist of.
 FLOAT32, INT8, BINARY = "float32", "int8", "binary"
+WEIGHTS_DTYPES = ("float32", "bfloat16", "float16", INT8)
+# What exported vectors of texts consist of.
 PRECISIONS = (FLOAT32, INT8, BINARY)
 
 # What a model is exported as, and the dtypes of weights in files for clients.
 SAVED_MODEL, LITERT, ONNX = "saved_model", "litert", "onnx"
 FORMATS = (SAVED_MODEL, LITERT, ONNX)
-INT8 = "int8"
 SMALL_DTYPES = ("float32", "float16", INT8)
 
 # Whose names inputs and outputs have; see `models.transformers_names`.

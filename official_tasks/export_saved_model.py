@@ -72,9 +72,9 @@ class ExportConfig(model_files.TrainedModelConfig):
   )
   weights_dtype: str | None = options.field(
     None,
-    "Dtype of the stored weights: bfloat16 (of a SavedModel), float16, or int8"
-    " (of LiteRT and ONNX), which computes in it too. Default: compute_dtype.",
-    (*choices.WEIGHTS_DTYPES, choices.INT8),
+    "Dtype of the stored weights: bfloat16 (of a SavedModel), float16, or int8,"
+    " in which LiteRT and ONNX compute too. Default: compute_dtype.",
+    choices.WEIGHTS_DTYPES,
   )
   fixed_length: int | None = options.field(
     None,

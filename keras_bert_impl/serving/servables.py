@@ -21,7 +21,12 @@ import tensorflow as tf
 from keras_bert_impl import choices, features, options
 from keras_bert_impl.checkpoints.descriptions import vocab_size
 from keras_bert_impl.checkpoints.naming import mappings, names
-from keras_bert_impl.serving import input_checks, row_batches, tf_examples
+from keras_bert_impl.serving import (
+  input_checks,
+  row_batches,
+  stored_weights,
+  tf_examples,
+)
 from keras_bert_impl.tokenizers.graph import assembly
 
 # Names of a text, and of the second text of a pair, in requests.
@@ -98,12 +103,11 @@ class _OnIds(tf.Module, abc.ABC):
   def load_model(self):
     """Returns the model with the weights held, a function of its inputs.
 
-    Its outputs are float32. Weights that are stored in another dtype than the
-    model's become the model's here, once for all its calls.
+    Its outputs are float32.
     """
     model = self._model()
     weights = [
-      (weight, tf.cast(held, weight.dtype))
+      (weight, tf.convert_to_tensor(held))
       for weight, held in zip(model.weights, self.model_weights, strict=True)
     ]
 
@@ -227,16 +231,13 @@ class Servable(_OnIds):
     options.check_choice("weights_dtype", weights_dtype, choices.WEIGHTS_DTYPES)
     if compute_dtype != self._model().compute_dtype:
       self._model = self._copied(compute_dtype)
-    weights = [weight.value for weight in self._model().weights]
-    if weights_dtype != compute_dtype:
-      weights = [
-        tf.Variable(tf.cast(weight, weights_dtype)) for weight in weights
-      ]
     self.dtypes = {
       "compute_dtype": compute_dtype,
       "weights_dtype": weights_dtype,
     }
-    self.model_weights = weights
+    self.model_weights = stored_weights.of_weights(
+      self._model().weights, weights_dtype
+    )
 
   def outputs(self, rows, *names, activation=tf.identity):
     """Returns outputs of the model for rows, those of like length together.

@@ -265,7 +265,7 @@ def test_an_export_that_cannot_be_is_refused_first(servable, tmp_path):
   (tmp_path / "file").write_text("")
   for folder, options, message in (
     ("file", {}, "file.* is a file: name a folder"),
-    ("out", {"weights_dtype": "int8"}, r"weights_dtype \('int8'\) .*bfloat16"),
+    ("out", {"weights_dtype": "int4"}, r"weights_dtype \('int4'\) .*bfloat16"),
     ("out", {"compute_dtype": "float16"}, r"compute_dtype \('float16'\) .*bfl"),
     ("out", {"model_name": "a/b"}, "must be without / and :"),
     ("out", {"model_name": "a:b"}, "must be without / and :"),

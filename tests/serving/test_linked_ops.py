@@ -1,10 +1,12 @@
 """The ops of exported graphs are in the binary of TF Serving, 2.12 to 2.20."""
 
 import itertools
+import pathlib
 
 import pytest
 import tensorflow as tf
 
+from keras_bert_impl.serving import export
 from tests.serving import all_heads, version_files
 
 # tensorflow_model_server links `@org_tensorflow_text//tensorflow_text:ops_lib`
@@ -68,6 +70,15 @@ def check_ops(version_dir):
 @pytest.mark.parametrize("name", all_heads.EXPORTED)
 def test_tf_serving_links_every_op(exports, name):
   check_ops(exports[name].version_dir)
+
+
+def test_tf_serving_links_the_ops_of_small_weights(tmp_path):
+  servable = all_heads.make("regression", tmp_path).servable
+  check_ops(
+    pathlib.Path(
+      export.export(servable, tmp_path / "out", weights_dtype="int8")
+    )
+  )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from keras import tree
 from keras_bert_impl import choices, features, layers
 from keras_bert_impl import options as options_lib
 from keras_bert_impl.models.encoders import encoder_model
-from keras_bert_impl.serving import servables
+from keras_bert_impl.serving import servables, stored_weights
 from keras_bert_impl.tokenizers.graph import assembly
 
 
@@ -131,15 +131,10 @@ class ModelServable(servables.Servable):
     options_lib.check_choice(
       "weights_dtype", weights_dtype, choices.WEIGHTS_DTYPES
     )
-    # New variables, as those of a strategy are sets of replicas.
-    self.model_weights = [
-      tf.Variable(
-        tf.cast(weight, weights_dtype)
-        if tf.as_dtype(weight.dtype).is_floating
-        else tf.convert_to_tensor(weight)
-      )
-      for weight in self._model().weights
-    ]
+    # Variables of a strategy are sets of replicas.
+    self.model_weights = stored_weights.of_weights(
+      self._model().weights, weights_dtype, is_shared=False
+    )
     self.dtypes = {"compute_dtype": own, "weights_dtype": weights_dtype}
 
   def answer(self, text, text_pair=None):

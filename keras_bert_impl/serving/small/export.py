@@ -85,11 +85,6 @@ def check_form(form):
   form = {name: value for name, value in form.items() if name not in others}
   if is_file:
     check(file_format, form.get("weights_dtype"))
-  elif form.get("weights_dtype") == choices.INT8:
-    raise ValueError(
-      f"weights_dtype ({choices.INT8!r}) needs the format {choices.LITERT} or"
-      f" {choices.ONNX}."
-    )
   return form
 
 

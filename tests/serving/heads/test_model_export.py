@@ -109,7 +109,9 @@ def test_a_model_in_mixed_bfloat16_answers_in_float32(tokenizer):
   servable = model_export.make_servable(own_head(encoder), tokenizer)
   servable.set_dtypes(weights_dtype="bfloat16")
   assert servable.dtypes["compute_dtype"] == "bfloat16"
-  assert {w.dtype for w in servable.model_weights} == {tf.bfloat16}
+  assert {w.dtype for x in servable.model_weights for w in x.stored} == {
+    tf.bfloat16
+  }
   assert servable.answer(TEXTS)["stars"].dtype == tf.float32
 
 
@@ -171,7 +173,7 @@ def test_the_rest_is_refused_in_one_line(encoder, tokenizer, tmp_path):
     (own, {"labels": ["a"]}, r"labels \(\['a'\]\) is no option.*text_pairs"),
     (own, {"max_seq_length": 25}, r"max_seq_length \(25\).*\(24\)"),
     (own, {"compute_dtype": "bfloat16"}, r"compute_dtype \('bfloat16'\)"),
-    (own, {"weights_dtype": "int8"}, r"weights_dtype \('int8'\)"),
+    (own, {"weights_dtype": "int4"}, r"weights_dtype \('int4'\)"),
   ):
     with pytest.raises(ValueError, match=message) as caught:
       kb.export(model, tokenizer, tmp_path / "out", **options)

@@ -63,6 +63,19 @@ def test_vectors_are_those_of_sentence_transformers(program, tmp_path):
   answers.check(answer, {"embeddings": expected["query"]})
 
 
+def test_weights_of_int8_are_filled_when_loaded(program, tmp_path):
+  head = all_heads.make("regression", tmp_path)
+  version_dir = export.export(
+    head.servable, tmp_path / "served", weights_dtype="int8"
+  )
+  request = (version_dir, "token_ids", all_heads.TOKEN_IDS)
+  process = cpp_client.run(program, tmp_path / "requests", [request])
+  [answer] = cpp_client.parse(process.stdout)
+  ids = {name: tf.constant(x) for name, x in all_heads.TOKEN_IDS.items()}
+  expected = head.servable.answer_ids(**ids)
+  answers.check(answer, {name: x.numpy() for name, x in expected.items()})
+
+
 def test_there_is_no_python_in_the_program(program):
   linked = subprocess.run(
     ["ldd", program, *cpp_client.OP_LIBRARIES],
