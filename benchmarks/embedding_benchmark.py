@@ -4,16 +4,23 @@
     --squad=dev-v1.1.json --work_dir=vectors \
     --python=/path/to/venv/of/sentence-transformers/bin/python
 
-Both train the same start, a folder that sentence-transformers opens, on the
-questions of all articles of SQuAD but the last ten and their paragraphs: the
-same batches in size, softmax over the batch, AdamW, a warm-up of a tenth and a
-linear fall, dropout as configured. Then questions of the last ten search all
-paragraphs, and this library scores both. Printed are real tokens per second of
-the last epoch (its first one holds tracing), the peak of memory, MRR and NDCG.
-With --chunk_size both cache gradients. One after the other, once per seed.
+Both train the same start, a folder that sentence-transformers opens: the same
+batches in size, AdamW, a warm-up of a tenth and a linear fall, dropout as
+configured. This library scores both. One after the other, once per seed.
+
+  --squad: the questions of all articles but the last ten and their paragraphs,
+    softmax over the batch; then questions of the last ten search all
+    paragraphs. With --chunk_size both cache gradients.
+  --train --dev: pairs with scores, columns sentence1, sentence2 and score, by
+    CoSENT; then the correlation with the scores of other pairs.
+  --texts --dev: lines of text, each beside itself under other dropout (SimCSE).
+
+Printed are real tokens per second of the last epoch (its first one holds
+tracing), the peak of memory and the scores.
 """
 
 import argparse
+import csv
 import json
 import os
 import pathlib
@@ -26,26 +33,48 @@ ROOT = pathlib.Path(__file__).parents[1]
 SCALE = 20.0  # 1 / temperature
 
 
-def prepare(squad, work_dir):
-  """Writes train.jsonl, dev.json and all.json."""
-  content = json.loads(pathlib.Path(squad).read_text())
-  work_dir.mkdir(parents=True, exist_ok=True)
+SCORES = ("mrr@10", "ndcg@10", "spearman", "pearson")
+
+
+def prepare(given):
+  """Writes train.jsonl; of SQuAD also dev.json and all.json."""
+  given.work_dir.mkdir(parents=True, exist_ok=True)
+  rows = given.texts and texts_of(given.texts)
+  rows = rows or (squad_of(given) if given.squad else scored_of(given.train))
+  lines = [json.dumps(row) for row in rows]
+  path = given.work_dir / "train.jsonl"
+  path.write_text("\n".join(lines[: given.num_examples]) + "\n")
+
+
+def squad_of(given):
+  content = json.loads(pathlib.Path(given.squad).read_text())
   articles = content["data"]
   for name, part in (("dev", articles[-10:]), ("all", articles)):
-    (work_dir / f"{name}.json").write_text(json.dumps({"data": part}))
-  lines = [
-    json.dumps({"anchor": qa["question"], "positive": paragraph["context"]})
+    (given.work_dir / f"{name}.json").write_text(json.dumps({"data": part}))
+  return [
+    (qa["question"], paragraph["context"])
     for article in articles[:-10]
     for paragraph in article["paragraphs"]
     for qa in paragraph["qas"]
   ]
-  (work_dir / "train.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def scored_of(path):
+  with open(path, encoding="utf-8", newline="") as file:
+    rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+    return [
+      (row["sentence1"], row["sentence2"], float(row["score"])) for row in rows
+    ]
+
+
+def texts_of(path):
+  lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
+  return [(line, line) for line in lines if line.strip()]
 
 
 def pairs_of(case):
   lines = pathlib.Path(case.data, "train.jsonl").read_text().splitlines()
-  rows = map(json.loads, lines[: case.num_examples])
-  return [(row["anchor"], row["positive"]) for row in rows]
+  return [tuple(json.loads(line)) for line in lines]
 
 
 def ours(case):
@@ -57,8 +86,10 @@ def ours(case):
   times = [time.time()]
   encoder = kb.SentenceEncoder.from_checkpoint(case.start)
   encoder.texts = encoder.texts.__class__(case.length)
+  rows = pairs_of(case)
   encoder.fit(
-    pairs_of(case),
+    [row[0] for row in rows] if case.texts else rows,
+    loss="cosent" if case.train else "in_batch",
     epochs=case.epochs,
     batch_size=case.batch_size,
     chunk_size=case.chunk_size,
@@ -97,12 +128,15 @@ def theirs(case):
   transformers.set_seed(case.seed)
   model = library.SentenceTransformer(case.start, device="cpu")
   model.max_seq_length = case.length
-  anchors, positives = zip(*pairs_of(case), strict=True)
+  columns = zip(*pairs_of(case), strict=True)
+  names = ("anchor", "positive", "score")
   data = datasets.Dataset.from_dict(
-    {"anchor": list(anchors), "positive": list(positives)}
+    {name: list(column) for name, column in zip(names, columns, strict=False)}
   )
   loss = losses.MultipleNegativesRankingLoss(model, scale=SCALE)
-  if case.chunk_size:
+  if case.train:
+    loss = losses.CoSENTLoss(model, scale=SCALE)
+  elif case.chunk_size:
     loss = losses.CachedMultipleNegativesRankingLoss(
       model, scale=SCALE, mini_batch_size=case.chunk_size
     )
@@ -135,12 +169,16 @@ def worker(name, case):
   print("RESULT", json.dumps({"times": times, "peak": peak}))
 
 
-def score(folder, data):
-  """Returns the scores of a folder on the held-out questions."""
+def score(case, folder):
+  """Returns the scores of a folder on what is held out."""
   import keras_bert_impl as kb
 
   encoder = kb.SentenceEncoder.from_checkpoint(str(folder))
-  return encoder.evaluate(str(data / "dev.json"), corpus=str(data / "all.json"))
+  if not case.dev:
+    data = pathlib.Path(case.data)
+    corpus = str(data / "all.json")
+    return encoder.evaluate(str(data / "dev.json"), corpus=corpus)
+  return encoder.evaluate(scored_of(case.dev))
 
 
 def main():
@@ -150,6 +188,9 @@ def main():
   parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
   parser.add_argument("--start")
   parser.add_argument("--squad")
+  parser.add_argument("--train")
+  parser.add_argument("--texts")
+  parser.add_argument("--dev")
   parser.add_argument("--work_dir", type=pathlib.Path)
   parser.add_argument("--python", help="of sentence-transformers")
   parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
@@ -164,7 +205,7 @@ def main():
   if arguments.worker:
     worker(*arguments.worker)
     return
-  prepare(arguments.squad, arguments.work_dir)
+  prepare(arguments)
   given = vars(arguments)
   for seed in arguments.seeds:
     for name, python in (
@@ -174,11 +215,8 @@ def main():
       if not python:
         continue
       folder = arguments.work_dir / f"{name}_{arguments.batch_size}_{seed}"
-      case = {
-        k: v for k, v in given.items() if isinstance(v, int | float | str)
-      } | {
-        "chunk_size": arguments.chunk_size,
-        "num_examples": arguments.num_examples,
+      case = given | {
+        "work_dir": None,
         "seed": seed,
         "folder": str(folder),
         "data": str(arguments.work_dir),
@@ -200,7 +238,7 @@ def report(name, seed, result, case, folder):
 
   case = argparse.Namespace(**case)
   encoder = kb.SentenceEncoder.from_checkpoint(case.start)
-  texts = [text for pair in pairs_of(case) for text in pair]
+  texts = [text for row in pairs_of(case) for text in row[:2]]
   tokens = 0
   for start in range(0, len(texts), 1000):
     batch = encoder.tokenizer(
@@ -214,8 +252,9 @@ def report(name, seed, result, case, folder):
     f" {result['peak']:5.0f} MiB"
   )
   if not case.without_scores:
-    scores = score(folder, pathlib.Path(case.data))
-    line += f"; MRR@10 {scores['mrr@10']:.4f}, NDCG@10 {scores['ndcg@10']:.4f}"
+    scores = score(case, folder)
+    for name in SCORES:
+      line += f", {name} {scores[name]:.4f}" if name in scores else ""
   print(line, flush=True)
 
 
