@@ -258,6 +258,7 @@ def test_the_best_epoch_is_restored(checkpoint):
   assert made.evaluate(TEXTS, LABELS)["accuracy"] == best
 
 
+@pytest.mark.integration
 def test_a_tagger(checkpoint, tmp_path):
   made = kb.TokenTagger.from_checkpoint(checkpoint, max_seq_length=16)
   made.fit(SENTENCES, TAGS, epochs=8, learning_rate=5e-3)

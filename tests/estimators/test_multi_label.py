@@ -34,6 +34,7 @@ def fixture_classifier(checkpoint, folder):
   return classifier
 
 
+@pytest.mark.integration
 def test_an_answer_names_the_labels_above_one_half(classifier):
   assert classifier.labels == ("비난", "칭찬")
   answers = classifier.predict(TEXTS[:4])

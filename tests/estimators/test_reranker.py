@@ -89,6 +89,7 @@ def test_what_is_no_pair_is_refused(checkpoint, inputs, message):
     reranker.rank("a", "abc")
 
 
+@pytest.mark.integration
 def test_a_reranker_is_trained_with_mined_negatives_and_saved(
   tmp_path, checkpoint
 ):

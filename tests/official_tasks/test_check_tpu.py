@@ -67,6 +67,7 @@ def outcomes(tmp_path_factory):
   )
 
 
+@pytest.mark.integration
 @needs_compiler
 def test_a_step_of_packed_rows_compiles(outcomes):
   compiles(*outcomes["packed"])
@@ -114,6 +115,7 @@ def test_what_does_not_fit_ends_with_what_would(tmp_path):
   assert 0 < int(batch.group(1)) < 2**15
 
 
+@pytest.mark.integration
 @needs_compiler
 @pytest.mark.parametrize(
   "case, message",

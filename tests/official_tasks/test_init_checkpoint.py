@@ -97,6 +97,7 @@ def check_loaded(outcomes, folder, name, weights):
   return state, err
 
 
+@pytest.mark.integration
 def test_safetensors_start_a_run_and_all_is_said_of_them(
   outcomes, folder, model
 ):

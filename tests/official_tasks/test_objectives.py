@@ -172,6 +172,7 @@ def test_each_objective_is_tested_here():
   assert {*OBJECTIVES, "distil"} == objectives.OBJECTIVES.keys()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", NAMES)
 def test_every_loss_of_an_objective_falls(folder, name):
   entries = run_log.read(str(folder / "out"))

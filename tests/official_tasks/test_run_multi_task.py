@@ -71,6 +71,7 @@ def fixture_outcomes(folder):
   )
 
 
+@pytest.mark.integration
 def test_each_task_has_its_scores_and_predictions(folder, outcomes):
   for name in ("both", "again"):
     status, out, err = outcomes[name]

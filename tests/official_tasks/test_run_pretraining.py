@@ -363,6 +363,7 @@ def test_the_default_runs_from_nothing_and_goes_on(tmp_path):
   assert "Resuming at step 2" in outcomes[3][2]
 
 
+@pytest.mark.integration
 def test_a_recipe_sets_what_is_not_given(data, tmp_path):
   values = {"recipe": "fast", "num_train_steps": 2, "do_export": False}
   given = flags(data, tmp_path / "given", optimizer="lamb", **values)

@@ -22,6 +22,7 @@ def new_encoder():
   return kb.SentenceEncoder.from_checkpoint(FOLDER)
 
 
+@pytest.mark.integration
 def test_pairs_are_learned_in_place(tmp_path):
   encoder = new_encoder()
   model, before = encoder.model, encoder.encode(WORDS)

@@ -117,6 +117,7 @@ def test_what_is_saved_is_the_same_folder(encoder, tmp_path):
     assert ours == theirs
 
 
+@pytest.mark.integration
 def test_pairs_are_learned_in_place_and_scored():
   encoder = kb.MultiVectorEncoder.from_checkpoint(FOLDER)
   history = encoder.fit(

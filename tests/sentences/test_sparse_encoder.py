@@ -66,6 +66,7 @@ def test_what_is_saved_is_the_same_folder(encoder, tmp_path):
   kb.SparseEncoder.from_checkpoint(tmp_path / "saved")
 
 
+@pytest.mark.integration
 def test_pairs_are_learned_in_place_and_scored():
   encoder = kb.SparseEncoder.from_checkpoint(FOLDER)
   history = encoder.fit(

@@ -164,6 +164,7 @@ def test_folders_of_model2vec_are_read(tmp_path):
   np.testing.assert_allclose(encoder.encode("the cat"), expected, atol=1e-5)
 
 
+@pytest.mark.integration
 def test_a_vocabulary_needs_no_special_token_but_the_unknown_one(
   tmp_path, encoder
 ):

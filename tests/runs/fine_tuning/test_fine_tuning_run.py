@@ -237,6 +237,7 @@ def test_an_ensemble_of_other_classes_or_vocabularies_is_refused(
     run_actions.outputs(ensemble, "dev")
 
 
+@pytest.mark.integration
 def test_early_stopping_keeps_the_best_checkpoint(model_folder, tmp_path):
   # Too fast to be stable: the best epoch is not the last.
   setup = toy.make_setup(

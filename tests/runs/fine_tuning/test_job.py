@@ -33,6 +33,7 @@ def folder(tmp_path_factory):
   return folder
 
 
+@pytest.mark.integration
 def test_python_needs_no_flags(folder):
   this = make_job(folder)
   fine_tuning = toy.make_parts(this.encoder_config)

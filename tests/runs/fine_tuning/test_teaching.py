@@ -54,6 +54,7 @@ def unlabelled(number):
   ]
 
 
+@pytest.mark.integration
 def test_a_student_learns_what_no_label_says(model_folder, teacher, tmp_path):
   splits = {"train": unlabelled(96), "dev": toy.make_examples(40, 2)}
   run = train(
@@ -158,6 +159,7 @@ def test_a_search_asks_its_teacher_once(
   assert calls == {"train": 1}
 
 
+@pytest.mark.integration
 def test_a_teacher_of_texts_has_its_own_tokens(teacher, tmp_path):
   words = [*reversed(scripts.WORDS)]
   toy.write_model(tmp_path / "model")
@@ -214,6 +216,7 @@ def test_tags_are_taught_token_by_token(tmp_path):
     run_actions.train(with_teaching(run))
 
 
+@pytest.mark.integration
 def test_a_teacher_that_does_not_fit_is_refused(
   model_folder, teacher, tmp_path
 ):

@@ -113,6 +113,7 @@ def read(folder, name):
   return (folder / "records" / name).read_bytes()
 
 
+@pytest.mark.integration
 def test_it_is_the_training_that_runs_the_encoder_at_every_step(
   trained, model_folder, tmp_path, monkeypatch, caplog
 ):
@@ -142,6 +143,7 @@ def test_it_is_the_training_that_runs_the_encoder_at_every_step(
   assert slow.scores == trained.scores
 
 
+@pytest.mark.integration
 def test_the_folder_holds_a_whole_model(trained, model_folder):
   run = make_run(model_folder, trained.output_dir, do_train=False)
   for split in ("dev", "test"):
@@ -166,6 +168,7 @@ def test_all_runs_of_a_search_read_what_the_first_one_wrote(
   assert encoded == [16, 6]
 
 
+@pytest.mark.integration
 def test_other_weights_or_rows_are_encoded_anew(
   trained, model_folder, tmp_path, encoded
 ):
@@ -183,6 +186,7 @@ def test_other_weights_or_rows_are_encoded_anew(
   assert encoded == [16, 6, 16]  # Of the same dev set.
 
 
+@pytest.mark.integration
 def test_what_was_interrupted_is_begun_again(
   trained, model_folder, tmp_path, monkeypatch
 ):
@@ -209,6 +213,7 @@ def test_what_was_interrupted_is_begun_again(
   assert read(tmp_path, NAMES[0]) == content
 
 
+@pytest.mark.integration
 def test_a_full_disk_is_one_line(trained, model_folder, tmp_path, monkeypatch):
   def fill(descriptor):
     if "hidden_states" in os.readlink(f"/proc/self/fd/{descriptor}"):
@@ -223,6 +228,7 @@ def test_a_full_disk_is_one_line(trained, model_folder, tmp_path, monkeypatch):
   assert not list((tmp_path / "records").glob("*.hidden_states*"))
 
 
+@pytest.mark.integration
 def test_an_object_store_keeps_none(trained, model_folder, tmp_path, caplog):
   setup = make_setup(model_folder, f"file://{tmp_path}")
   add_states(setup, trained.experiment)

@@ -91,6 +91,7 @@ def test_a_loss_is_that_of_torch(student, options, name, expected):
   assert found == pytest.approx(FOUND["losses"][expected], rel=1e-4, abs=2e-6)
 
 
+@pytest.mark.integration
 def test_the_teacher_is_neither_trained_nor_saved(student):
   task = make_task(student.description.config, masked_lm_weight=0.0)
   model = make_model(task, student)
