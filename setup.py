@@ -88,6 +88,7 @@ setuptools.setup(
       "mwparserfromhell>=0.6.6",
       "onnx>=1.17",
       "onnxruntime>=1.20",
+      "pandas>=2.2",
       "psutil>=5.9",
       "pytest>=8",
       "pytest-xdist>=3.6",

@@ -17,9 +17,10 @@ def read(data, targets, fields, name="data"):
 
   Args:
     data: iterable of values, each a dict of some of `fields`, or, where it is
-      none, the value of the first field; a `tf.data.Dataset` of dicts or of
-      (value, target), or of tuples of texts where the first field is "texts",
-      batched or not. With `targets`, values only.
+      none, the value of the first field; a dict or a pandas.DataFrame of such
+      columns; a `tf.data.Dataset` of dicts or of (value, target), or of tuples
+      of texts where the first field is "texts", batched or not. With
+      `targets`, values only.
     targets: iterable of as many values of the last field, or None.
     fields: tuple of str, names of the fields.
     name: str, name of `data` in messages.
@@ -27,8 +28,12 @@ def read(data, targets, fields, name="data"):
   Raises:
     ValueError: it is none of these, is empty, or the lengths differ.
   """
+  if hasattr(data, "columns") and hasattr(data, "to_dict"):  # Of pandas.
+    data = data.to_dict("list")
   if isinstance(data, tf.data.Dataset):
     values = list(_of_dataset(data, fields))
+  elif isinstance(data, Mapping) and all(map(_is_column, data.values())):
+    values = list(_of_columns(data, name))
   elif isinstance(data, str | bytes | Mapping) or not isinstance(
     data, Iterable
   ):
@@ -171,6 +176,22 @@ def _of_dataset(dataset, fields):
       is_tuple = 0 in columns
       row = dict(zip(columns, values, strict=True))
       yield {fields[0]: [*values]} if is_tuple else row
+
+
+def _is_column(value):
+  return isinstance(value, list | tuple | np.ndarray)
+
+
+def _of_columns(columns, name):
+  """Yields the records of a dict of columns."""
+  sizes = {str(key): len(column) for key, column in columns.items()}
+  if len({*sizes.values()}) > 1:
+    raise ValueError(
+      f"The columns of {name} must have the same length, but they have"
+      f" {', '.join(f'{key}: {size}' for key, size in sizes.items())}."
+    )
+  for values in zip(*columns.values(), strict=True):
+    yield dict(zip(columns, map(_plain, values), strict=True))
 
 
 def _plain(value):

@@ -224,8 +224,12 @@ def test_it_is_fitted_again_and_leaves_nothing(
       {"text": TEXTS, "label": LABELS}
     ).batch(5),
     lambda: ({"text": t, "label": n} for t, n in zip(TEXTS, LABELS)),
+    lambda: {"text": TEXTS, "label": np.array(LABELS)},
+    lambda: pytest.importorskip("pandas").DataFrame(
+      {"label": LABELS, "text": TEXTS}
+    ),
   ],
-  ids=["dicts", "data set", "batched data set", "iterator"],
+  ids=["dicts", "data set", "batched", "iterator", "columns", "data frame"],
 )
 def test_data_come_in_many_forms(checkpoint, data):
   made = kb.TextClassifier.from_checkpoint(checkpoint)

@@ -71,6 +71,12 @@ CASES = [
   (classify([{"text": "a"}]), "data[0].label (None) must be a str"),
   (classify([{"label": "n"}]), "data[0].text (None) must be a str"),
   (classify([{}]), "data[0] has the keys"),
+  (
+    classify({"text": ["a"], "label": []}),
+    "length, but they have text: 1, lab",
+  ),
+  (classify({"text": [], "label": []}), "data is empty"),
+  (classify({"text": ["a"], "label": [None]}), "data[0].label (None) must be"),
   (classify("nowhere.tsv"), "nowhere.tsv"),
   (classify("."), "."),
   (classify(GOOD, ["n", "p"], epochs=0), "num_train_epochs"),
