@@ -134,9 +134,9 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
       float32 [n, M], of the next n queries.
     """
     vectors = _compared(outputs, self.similarity)
+    compared = vectors[documents].T
     for start in range(0, len(queries), _QUERIES):
-      some = vectors[queries[start : start + _QUERIES]]
-      yield some @ vectors[documents].T
+      yield vectors[queries[start : start + _QUERIES]] @ compared
 
   def score(self, examples, answers):
     """Returns the metrics, means over the queries."""
