@@ -7,6 +7,7 @@ Batch k of a training is a function of (rows, seed, k) only: a run continues
 anywhere without saved state.
 """
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -17,14 +18,30 @@ from keras_bert_impl.tokenizers.graph import assembly
 from tfrecords import lengths as lengths_lib
 
 
+@dataclasses.dataclass(frozen=True)
+class Form:
+  """How rows become batches.
+
+  Attributes:
+    pads_left: bool, whether the ids have their padding before the tokens.
+    num_texts: int, rows that make an example together, one after the other.
+    sorts: bool, whether the rows of a batch are of similar length, where there
+      are several; False for losses that compare them: batches of like lengths
+      are of like texts, too.
+  """
+
+  pads_left: bool = False
+  num_texts: int = 1
+  sorts: bool = True
+
+
 def training_batches(
   stages,
   batch_size,
   seed,
   lengths,
   start_step=0,
-  pads_left=False,
-  num_texts=1,
+  form=None,
   groups_of=lambda rows: None,
 ):
   """Returns the endless batches of a training from `start_step` on.
@@ -36,31 +53,29 @@ def training_batches(
     seed: int.
     lengths: as `lengths.padded_lengths` returns them.
     start_step: int, batches that were read before.
-    pads_left: bool, whether the ids have their padding before the tokens.
-    num_texts: int, rows that make an example together, one after the other.
+    form: `Form`.
     groups_of: function of `Rows`, as `Task.groups`.
 
   Returns:
     tf.data.Dataset of {column: [B, L, ...] or [B]}, with `input_mask`; of
     several texts, columns named as by `features.of_text`, each L its own.
   """
+  form = form or Form()
+  sorts = form.sorts and len(lengths) > 1
 
   def indices():
     step, first = start_step, 0
     for number, (rows, num_steps) in enumerate(stages):
-      sizes = rows.lengths.reshape(-1, num_texts).sum(axis=1)
-      order = _Order(
-        sizes, batch_size, (seed, number), len(lengths) > 1, groups_of(rows)
-      )
+      sizes = rows.lengths.reshape(-1, form.num_texts).sum(axis=1)
+      order = _Order(sizes, batch_size, (seed, number), sorts, groups_of(rows))
       is_last = number == len(stages) - 1
       while is_last or step < first + num_steps:
         yield rows, order.batch(step - first)
         step += 1
       first += num_steps
 
-  dataset = _dataset(
-    stages[0][0].columns, indices, batch_size, lengths, pads_left, num_texts
-  )
+  columns = stages[0][0].columns
+  dataset = _dataset(columns, indices, batch_size, lengths, form)
   return dataset.apply(
     tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
   )
@@ -76,7 +91,7 @@ def evaluation_batches(
     batch_size: int, B; the last batch is filled up with padding rows, whose
       `input_mask` is 0 everywhere.
     lengths: as `lengths.padded_lengths` returns them.
-    pads_left: as `training_batches`.
+    pads_left: as `Form`.
     selected: int [N], the rows to return; default: all.
 
   Returns:
@@ -90,7 +105,8 @@ def evaluation_batches(
     for start in range(0, len(order), batch_size):
       yield rows, order[start : start + batch_size]
 
-  dataset = _dataset(rows.columns, indices, batch_size, lengths, pads_left)
+  form = Form(pads_left)
+  dataset = _dataset(rows.columns, indices, batch_size, lengths, form)
   return dataset, order
 
 
@@ -156,7 +172,7 @@ class _Order:
     return np.concatenate(drawn)
 
 
-def _dataset(columns, indices, batch_size, lengths, pads_left, num_texts=1):
+def _dataset(columns, indices, batch_size, lengths, form):
   """Returns the dataset of the batches that `indices()` yields."""
   columns = {name: c for name, c in columns.items() if c.in_batch}
   length = None if len(lengths) > 1 else lengths[0]
@@ -175,7 +191,7 @@ def _dataset(columns, indices, batch_size, lengths, pads_left, num_texts=1):
 
   signature = {
     features.of_text(name, k): spec
-    for k in range(num_texts)
+    for k in range(form.num_texts)
     for name, spec in signature.items()
   }
 
@@ -183,14 +199,14 @@ def _dataset(columns, indices, batch_size, lengths, pads_left, num_texts=1):
     for rows, selected in indices():
       yield {
         features.of_text(name, k): values
-        for k in range(num_texts)
+        for k in range(form.num_texts)
         for name, values in _pad(
-          rows, columns, selected * num_texts + k, batch_size, lengths
+          rows, columns, selected * form.num_texts + k, batch_size, lengths
         ).items()
       }
 
   dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
-  if pads_left:
+  if form.pads_left:
     dataset = dataset.map(_to_left)
   return dataset.prefetch(tf.data.AUTOTUNE)
 

@@ -138,15 +138,18 @@ class Run:
 
   def batches(self, start_step):
     """Returns the batches of the training from `start_step` on."""
+    task = self.fine_tuning.task
+    form = length_batches.Form(
+      task.pads_left, task.num_texts, sorts=not task.compares_rows
+    )
     return length_batches.training_batches(
       self.stages(),
       self.training["train_batch_size"],
       self.training["random_seed"],
       self.lengths,
       start_step,
-      self.fine_tuning.task.pads_left,
-      self.fine_tuning.task.num_texts,
-      self.fine_tuning.task.groups,
+      form,
+      task.groups,
     )
 
   def training_config(self):

@@ -123,6 +123,20 @@ def test_batches_of_about_the_same_length_have_little_padding(lengths):
   assert len(set(found)) > 3
 
 
+def test_rows_that_are_compared_come_in_any_order(lengths):
+  rows, form = make_rows(lengths), length_batches.Form(sorts=False)
+  arguments = ([(rows, 9)], 23, 1)
+  batches = take(
+    length_batches.training_batches(*arguments, STEPS, form=form), 10
+  )
+  fixed = take(length_batches.training_batches(*arguments, (64,)), 10)
+  np.testing.assert_array_equal(numbers(batches), numbers(fixed))
+  for batch in batches:  # Each is as long as its longest row.
+    longest = batch["input_mask"].sum(axis=1).max()
+    length = min(each for each in STEPS if each >= longest)
+    assert batch["input_ids"].shape[1] == length
+
+
 def test_a_row_is_padded_as_its_column_says():
   rows = make_rows([2, 3])
   dataset, order = length_batches.evaluation_batches(rows, 3, (4,))
