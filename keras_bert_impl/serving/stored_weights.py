@@ -56,6 +56,9 @@ class StoredWeight(tf.Module):
 class _Filled(tf.saved_model.experimental.TrackableResource):
   """A variable that is not stored, but computed where it is loaded.
 
+  What was loaded is not destroyed with the object, whose signatures may live
+  on; as with TensorFlow's tables it stays until the process ends.
+
   Args:
     compute: function that returns its value.
     like: tensor of its shape and dtype.
@@ -85,10 +88,6 @@ class _Filled(tf.saved_model.experimental.TrackableResource):
     tf.raw_ops.AssignVariableOp(
       resource=self.resource_handle, value=self._compute()
     )
-
-  def _destroy_resource(self):
-    if not tf.executing_eagerly():
-      tf.raw_ops.DestroyResourceOp(resource=self.resource_handle)
 
 
 def of_weights(weights, stored_dtype, is_shared=True):
