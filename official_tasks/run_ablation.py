@@ -39,7 +39,8 @@ with epy.lazy_imports():
     table_plan,
     table_report,
   )
-  from keras_bert_impl.runs.labelled_data import labelled_tasks
+  from keras_bert_impl.runs.fine_tuning import fine_tuning_config
+  from keras_bert_impl.runs.labelled_data import labelled_tasks, text_splits
   from keras_bert_impl.runs.pretraining import default_pretraining
   from tfrecords.text import sources
 
@@ -138,10 +139,20 @@ def _check(config, table, num_restarts):
 
 
 def _tasks(config, table):
-  """Returns the `labelled_tasks.Task`s of --tasks; () without."""
+  """Returns the `labelled_tasks.Task`s of --tasks; () without.
+
+  Raises:
+    ValueError: a task's texts cannot be read. Models are trained before.
+  """
   if table.is_glue:
     return glue.tasks(config.tasks)
-  return labelled_tasks.parse(config.tasks) if config.tasks else ()
+  tasks = labelled_tasks.parse(config.tasks) if config.tasks else ()
+  settings = fine_tuning_config.FineTuningConfig(do_train=True, do_eval=True)
+  for task in tasks:
+    if task.kind == "texts":
+      flags = text_splits.ClassifierConfig(**task.flags)
+      text_splits.read(text_splits.data_set(flags), flags, settings)
+  return tasks
 
 
 def _experiment(config, scale, given):

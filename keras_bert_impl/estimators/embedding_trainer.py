@@ -66,6 +66,7 @@ def examples_of(data, targets=None, corpus=None, **columns):
   if isinstance(data, str | os.PathLike):
     examples = _read_file(os.fspath(data), "dev", **columns)
   else:
+    records.check_no_columns(columns, _FIELDS)
     found = enumerate(records.read(data, targets, _FIELDS))
     examples = [_example(record, place, k) for k, (place, record) in found]
   if isinstance(corpus, str | os.PathLike):
@@ -82,16 +83,16 @@ def _example(record, place, number):
       f"{place} has the key {unknown[0]!r}, which is none of"
       f" {', '.join(_FIELDS)}."
     )
-  texts = record.get("texts")
+  texts, score = record.get("texts"), record.get("score")
   if texts is None:
     negative = record.get("negative")
     negative = () if negative is None else negative
     texts = [record.get("anchor"), record.get("positive")]
-    texts += [negative] if isinstance(negative, str) else [*negative]
-  texts = [texts] if isinstance(texts, str) else [*texts]
-  score = record.get("score")
-  if len(texts) == 3 and not isinstance(texts[2], str) and score is None:
-    score = texts.pop()
+    texts += negative if isinstance(negative, list | tuple) else [negative]
+  else:
+    texts = [texts] if isinstance(texts, str) else [*texts]
+    if len(texts) == 3 and not isinstance(texts[2], str) and score is None:
+      score = texts.pop()
   if score is not None:
     score = records.number_of(score, f"{place}.score")
   checked = [

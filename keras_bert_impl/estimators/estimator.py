@@ -358,6 +358,8 @@ class Estimator(Answering):
   def _examples(self, data, targets=None, name="data", columns=None):
     if isinstance(data, str | os.PathLike) and targets is None:
       return self._read_file(os.fspath(data), **columns or {})
+    if name == "data":
+      records.check_no_columns(columns, self._fields)
     return [
       self._example(record, place, number)
       for number, (place, record) in enumerate(

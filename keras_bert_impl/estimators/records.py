@@ -59,6 +59,20 @@ def read(data, targets, fields, name="data"):
     yield place, record
 
 
+def check_no_columns(columns, fields):
+  """Raises ValueError if names of columns are given for data without a file.
+
+  Args:
+    columns: {setting: name}, or None.
+    fields: tuple of str, the names that records have.
+  """
+  for name, value in (columns or {}).items():
+    raise ValueError(
+      f"{name} ({value!r}) is for files: the columns of other data must be"
+      f" named {', '.join(fields)}."
+    )
+
+
 def text_of(record, field, place):
   """Returns a text of a record, str.
 

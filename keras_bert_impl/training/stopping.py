@@ -7,6 +7,7 @@ import contextlib
 import multiprocessing.connection
 import os
 import signal
+import sys
 import threading
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -34,8 +35,22 @@ def interruptible():
     _kill_next_time()
     raise KeyboardInterrupt(signal.Signals(number).name)
 
+  def interrupt_again(lost):
+    # Python drops what is raised in a callback of the garbage collector.
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+      hook_before(lost)
+      return
+    number = signal.Signals[str(lost.exc_value)]
+    signal.signal(number, interrupt)
+    threading.Timer(0.1, os.kill, [os.getpid(), number]).start()
+
+  hook_before = sys.unraisablehook
   with _handled_by(interrupt):
-    yield
+    sys.unraisablehook = interrupt_again
+    try:
+      yield
+    finally:
+      sys.unraisablehook = hook_before
 
 
 class StopFlag:

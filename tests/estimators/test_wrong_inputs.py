@@ -77,6 +77,10 @@ CASES = [
   ),
   (classify({"text": [], "label": []}), "data is empty"),
   (classify({"text": ["a"], "label": [None]}), "data[0].label (None) must be"),
+  (
+    classify({"review": ["a"], "label": ["n"]}, text_column="review"),
+    "text_column ('review') is for files",
+  ),
   (classify("nowhere.tsv"), "nowhere.tsv"),
   (classify("."), "."),
   (classify(GOOD, ["n", "p"], epochs=0), "num_train_epochs"),

@@ -16,6 +16,7 @@ FOLDER = pathlib.Path(__file__).parents[1] / "data/sentences"
 WORDS = "cat dog sun moon tree bird fish stone river hill 고양이 나무".split()
 PAIRS = [(f"what is {word}?", f"{word} {word[::-1]}") for word in WORDS]
 SETTINGS = {"epochs": 2, "batch_size": 4, "learning_rate": 1e-3}
+NAN = float("nan")
 
 
 def new_encoder():
@@ -118,6 +119,10 @@ def test_tuples_of_a_data_set_are_texts_and_maybe_a_score(batch_size):
     ({"data": [("a", 3), ("c", "d")]}, r"data\[0\]\[1\] \(3\) must be a str"),
     ({"data": [{"anchor": "a", "negatives": []}]}, "the key 'negatives'"),
     ({"data": PAIRS, "teacher": object()}, r"teacher \(object\) must be an"),
+    (
+      {"data": {"anchor": ["a"], "positive": ["b"], "negative": [NAN]}},
+      r"data\[0\]\[2\] \(nan\) must be a str",
+    ),
     ({"data": [{"anchor": "a"}]}, r"data\[0\]\[1\] \(None\) must be a str"),
     ({"data": PAIRS, "loss": "nothing"}, r"loss \('nothing'\) must be one of"),
     ({"data": PAIRS, "temprature": 1}, "the nearest is temperature, and all"),

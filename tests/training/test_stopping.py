@@ -1,5 +1,6 @@
 """Signals and processes that end: what ends with them."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -7,6 +8,8 @@ import sys
 import time
 
 import pytest
+
+from keras_bert_impl.training import stopping
 
 START_ANOTHER = """
 import multiprocessing, time
@@ -49,3 +52,15 @@ def test_a_process_ends_with_its_parent(tmp_path):
     time.sleep(0.1)
   os.kill(child, signal.SIGKILL)
   pytest.fail("The process outlived its parent.")
+
+
+def test_a_signal_that_comes_while_garbage_is_collected_is_not_lost():
+  def send(phase, info):
+    gc.callbacks.remove(send)
+    signal.raise_signal(signal.SIGINT)
+
+  gc.callbacks.append(send)
+  with pytest.raises(KeyboardInterrupt, match="SIGINT"):
+    with stopping.interruptible():
+      gc.collect()
+      time.sleep(60)

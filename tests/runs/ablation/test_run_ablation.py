@@ -107,7 +107,9 @@ def test_a_table_shows_ours_beside_the_papers(tmp_path, capsys):
 
 def test_wrong_flags_are_one_line(tmp_path):
   path = tmp_path / "own.tsv"
-  path.write_text("")
+  path.write_text("text\tlabel\n" + "a\tx\nb\ty\n" * 9)
+  novel = tmp_path / "novel.tsv"
+  novel.write_text("It was\na dark night.\n")
   cases = [
     ({}, "give --table or --figure"),
     ({"table": 5, "figure": 5}, "give --table or --figure"),
@@ -117,6 +119,7 @@ def test_wrong_flags_are_one_line(tmp_path):
       {"table": 7, "corpus": path, "tasks": f"own={path}"},
       "needs a task of tags",
     ),
+    ({"table": 5, "tasks": f"own={novel}"}, "novel.tsv"),
     ({"table": "glue"}, "--table=glue needs --tasks"),
     ({"table": 5, "init_checkpoint": "x"}, "(x) is one model: table_5 com"),
     ({"table": 7, "init_checkpoint": "no_model"}, "no_model"),
