@@ -208,7 +208,7 @@ def _sums(batch, outputs):
 
 
 def _scores(table, start):
-  """Returns scores and their intervals; rows of text are drawn together.
+  """Returns scores and, of several rows, which are drawn again, intervals.
 
   Args:
     table: float [R, 4], bits, right answers, predictions and bytes of each row.
@@ -222,7 +222,7 @@ def _scores(table, start):
     return {start + k: x for k, x in zip(_NAMES, values, strict=True)}
 
   found = of_sample(table, np.ones((1, len(table))))
-  known = intervals.bootstrap(of_sample, table)
+  known = intervals.bootstrap(of_sample, table) if len(table) > 1 else {}
   return {name: float(x[0]) for name, x in found.items()} | {
     "intervals": {name: x._asdict() for name, x in known.items()}
   }
