@@ -80,7 +80,8 @@ class Answering(abc.ABC):
     """Answers inputs, those of similar length together.
 
     Args:
-      inputs: list of N inputs, or a single one.
+      inputs: list of N inputs, other data of the forms that `fit` takes, or a
+        single input.
       batch_size: int, inputs at once.
 
     Returns:
@@ -91,7 +92,7 @@ class Answering(abc.ABC):
       ValueError: an input is none, or the model has not been trained for it.
     """
     options.check_numbers(options.POSITIVE, batch_size=batch_size)
-    if self._is_single(inputs):
+    if not records.is_columns(inputs) and self._is_single(inputs):
       return self.predict([inputs], batch_size)[0]
     questions = self._questions(inputs)
     answer = self._answering(questions)

@@ -32,7 +32,7 @@ def read(data, targets, fields, name="data"):
     data = data.to_dict("list")
   if isinstance(data, tf.data.Dataset):
     values = list(_of_dataset(data, fields))
-  elif isinstance(data, Mapping) and all(map(_is_column, data.values())):
+  elif is_columns(data):
     values = list(_of_columns(data, name))
   elif isinstance(data, str | bytes | Mapping) or not isinstance(
     data, Iterable
@@ -57,6 +57,13 @@ def read(data, targets, fields, name="data"):
         f" some of {', '.join(fields)}."
       )
     yield place, record
+
+
+def is_columns(data):
+  """Returns whether data are a dict of columns."""
+  return isinstance(data, Mapping) and all(
+    isinstance(value, list | tuple | np.ndarray) for value in data.values()
+  )
 
 
 def check_no_columns(columns, fields):
@@ -190,10 +197,6 @@ def _of_dataset(dataset, fields):
       is_tuple = 0 in columns
       row = dict(zip(columns, values, strict=True))
       yield {fields[0]: [*values]} if is_tuple else row
-
-
-def _is_column(value):
-  return isinstance(value, list | tuple | np.ndarray)
 
 
 def _of_columns(columns, name):

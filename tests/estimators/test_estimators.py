@@ -58,6 +58,7 @@ def test_predictions_are_plain_and_in_order(classifier):
     alone = classifier.predict(text)
     assert alone["label"] == answer["label"]
     assert alone["score"] == pytest.approx(answer["score"], abs=1e-5)
+  assert classifier.predict({"text": texts}, batch_size=2) == answers
 
 
 def test_the_history_has_an_entry_for_each_epoch(classifier):
