@@ -139,11 +139,7 @@ def _check(config, table, num_restarts):
 
 
 def _tasks(config, table):
-  """Returns the `labelled_tasks.Task`s of --tasks; () without.
-
-  Raises:
-    ValueError: a task's texts cannot be read. Models are trained before.
-  """
+  """Returns the `labelled_tasks.Task`s of --tasks, whose texts are read."""
   if table.is_glue:
     return glue.tasks(config.tasks)
   tasks = labelled_tasks.parse(config.tasks) if config.tasks else ()
