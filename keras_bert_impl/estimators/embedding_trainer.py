@@ -63,10 +63,10 @@ def examples_of(data, targets=None, corpus=None, **columns):
     corpus: list of str, or a path: other texts to search; or None.
     **columns: text_columns and label_column, of a file.
   """
+  records.check_columns(columns, _FIELDS, data)
   if isinstance(data, str | os.PathLike):
     examples = _read_file(os.fspath(data), "dev", **columns)
   else:
-    records.check_no_columns(columns, _FIELDS)
     found = enumerate(records.read(data, targets, _FIELDS))
     examples = [_example(record, place, k) for k, (place, record) in found]
   if isinstance(corpus, str | os.PathLike):

@@ -290,6 +290,7 @@ class Estimator(Answering):
         been trained for the task.
     """
     columns = self._pop_columns(settings)
+    records.check_columns(columns, self._fields, data)
     splits = {_DEV: self._examples(data, targets, columns=columns)}
     values = _given(eval_batch_size=batch_size, **settings) | {"do_eval": True}
     with tempfile.TemporaryDirectory(prefix="keras_bert_impl_") as folder:
@@ -343,6 +344,7 @@ class Estimator(Answering):
     return _given(**{name: settings.pop(name, None) for name in self._columns})
 
   def _splits(self, data, targets, validation_data, columns):
+    records.check_columns(columns, self._fields, data, validation_data)
     examples = self._examples(data, targets, columns=columns)
     if validation_data is None:
       return {_TRAIN: examples}
@@ -359,8 +361,6 @@ class Estimator(Answering):
   def _examples(self, data, targets=None, name="data", columns=None):
     if isinstance(data, str | os.PathLike) and targets is None:
       return self._read_file(os.fspath(data), **columns or {})
-    if name == "data":
-      records.check_no_columns(columns, self._fields)
     return [
       self._example(record, place, number)
       for number, (place, record) in enumerate(

@@ -4,6 +4,7 @@ A record is a dict; its place, such as `data[3]`, is for messages.
 """
 
 import numbers
+import os
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -66,14 +67,17 @@ def is_columns(data):
   )
 
 
-def check_no_columns(columns, fields):
-  """Raises ValueError if names of columns are given for data without a file.
+def check_columns(columns, fields, *given):
+  """Raises ValueError if names of columns are given, but no file.
 
   Args:
-    columns: {setting: name}, or None.
+    columns: {setting: name}.
     fields: tuple of str, the names that records have.
+    *given: all data that are given.
   """
-  for name, value in (columns or {}).items():
+  if any(isinstance(data, str | os.PathLike) for data in given):
+    return
+  for name, value in columns.items():
     raise ValueError(
       f"{name} ({value!r}) is for files: the columns of other data must be"
       f" named {', '.join(fields)}."

@@ -237,6 +237,16 @@ def test_data_come_in_many_forms(checkpoint, data):
   assert made._examples(data()) == made._examples(TEXTS, LABELS)
 
 
+def test_names_of_columns_are_those_of_any_file(checkpoint, tmp_path):
+  path = tmp_path / "dev.tsv"
+  path.write_text("review\tlabel\ngood\tpositive\n", encoding="utf-8")
+  made = kb.TextClassifier.from_checkpoint(checkpoint)
+  columns = {"text_column": "review"}
+  splits = made._splits(TEXTS, LABELS, str(path), columns)
+  [[example]] = [split for split in splits.values() if len(split) == 1]
+  assert example.text == "good"
+
+
 @pytest.mark.integration
 def test_scores_of_pairs(checkpoint):
   made = kb.TextClassifier.from_checkpoint(
