@@ -291,6 +291,8 @@ def _help_of_flag(field, width):
   """Returns the help of a flag: name, default, purpose."""
   flag = flags.FLAGS[field.name]
   name, text = f"  --{field.name}", flag.help
+  if flag.flag_type() == "string enum":
+    text = text.replace("|", ", ")  # Lines are to end between two choices.
   if flag.flag_type() == "bool":
     name = f"  --[no]{field.name}"
   elif flag.default not in (None, [], ""):

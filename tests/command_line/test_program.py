@@ -142,6 +142,11 @@ def test_help_and_a_typo_are_answered_before_anything_heavy_is_imported(script):
   assert "no_such_flag" in err and err.count("\n") == 1
 
 
+def test_lines_of_the_help_end_between_choices():
+  said = " ".join(all_scripts.told()["run_pretraining"]["--help"][1].split())
+  assert "<bert, roberta, albert, spanbert, electra, left_to_right," in said
+
+
 def test_help_ends_quietly_where_nobody_reads_on():
   reader, writer = os.pipe()
   os.close(reader)

@@ -207,13 +207,13 @@ class EmbeddingOptions(LateOptions):
   loss: str = options.common(
     "in_batch",
     "Loss: in_batch (the positive among all texts of the batch) or triplet of"
-    " pairs and triplets; cosine, cosent or angle of two texts and a score.",
+    " pairs and triplets; the others of two texts and a score.",
     tuple(losses.LOSSES),
   )
   chunk_size: int | None = options.common(
     None,
-    "Examples of a batch that are computed at once, as memory allows; the"
-    " weights are those of the whole batch. Default: all.",
+    "Examples to compute at once, as memory allows; the weights do not depend"
+    " on it. Default: all.",
     interval=options.BATCH_SIZES,
   )
   temperature: float | None = options.field(
