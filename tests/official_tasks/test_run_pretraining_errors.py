@@ -178,6 +178,9 @@ def outcomes(data, runs):
     "other records": started | {"input_file": second},
     "other rate": started | {"input_file": first, "learning_rate": 2e-3},
   }
+  for name in ("eval_text_file", "init_checkpoint"):
+    folder = runs / f"default without {name}"
+    commands[folder.name] = {"output_dir": folder, name: "/no/file"}
   return scripts.run_all("run_pretraining", commands)
 
 
@@ -193,6 +196,17 @@ def test_one_line_names_what_is_wrong(outcomes, case):
 def test_a_run_that_could_not_start_does_not_bind_the_next(outcomes):
   assert outcomes["not started"][0] == 1
   assert outcomes["started"][0] == 0, outcomes["started"]
+
+
+@pytest.mark.parametrize("name", ["eval_text_file", "init_checkpoint"])
+def test_the_default_run_opens_its_files_before_it_makes_data(
+  outcomes, runs, name
+):
+  status, _, err = outcomes[f"default without {name}"]
+  assert status == 1
+  assert "/no/file" in scripts.error_line(err)
+  left = runs / f"default without {name}"
+  assert not left.exists() or not [*left.glob("[!.]*")]
 
 
 @pytest.mark.parametrize(

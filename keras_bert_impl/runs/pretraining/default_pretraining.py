@@ -13,6 +13,7 @@ import os
 from absl import logging
 
 from keras_bert_impl import files, heads
+from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.descriptions import google_config
 from keras_bert_impl.runs.pretraining import (
   default_models,
@@ -162,6 +163,10 @@ def _set(flag_values, values):
 def _check_files(config):
   """Raises ValueError if the files that are given do not fit the flags."""
   data, vocabulary = config.data, None
+  if data.eval_text_file:
+    sources.check(data.eval_text_file.split(","))
+  if config.training.init_checkpoint:
+    reading.open_checkpoint(config.training.init_checkpoint)
   if data.vocab_file:
     path = vocabulary_files.find_file(data.vocab_file)
     vocabulary = vocabularies.Vocabulary.load(path)
