@@ -2,7 +2,6 @@
 
 import collections
 import copy
-import dataclasses
 import hashlib
 import itertools
 import os
@@ -170,8 +169,6 @@ class Data:
     """Returns a dict that identifies the rows that the examples make."""
     digest = hashlib.sha256()
     for example in examples:
-      # Without paths, because files may move.
-      example = dataclasses.replace(example, origin="")
       digest.update(repr(example).encode("utf-8", "surrogatepass"))
     return {
       "examples": digest.hexdigest(),

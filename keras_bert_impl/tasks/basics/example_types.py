@@ -6,6 +6,14 @@ import dataclasses
 LABEL_SEPARATOR = "|"
 
 
+def _origin():
+  """Returns the field of an example's place in a file.
+
+  It is not in the text that tells examples apart, because files may move.
+  """
+  return dataclasses.field(default="", repr=False)
+
+
 @dataclasses.dataclass(frozen=True)
 class TextExample:
   """A text or a pair of texts, and its label.
@@ -23,7 +31,7 @@ class TextExample:
   text: str
   text_pair: str | None = None
   label: str | tuple[str, ...] | float | None = None
-  origin: str = ""
+  origin: str = _origin()
 
   @property
   def is_labelled(self):
@@ -47,7 +55,7 @@ class MultipleChoiceExample:
   text: str
   choices: tuple[str, ...]
   label: int | None = None
-  origin: str = ""
+  origin: str = _origin()
 
   @property
   def is_labelled(self):
@@ -70,7 +78,7 @@ class TaggedSentence:
   tokens: tuple[str, ...]
   tags: tuple[str, ...] | None = None
   document: str | None = None
-  origin: str = ""
+  origin: str = _origin()
 
   @property
   def is_labelled(self):
@@ -97,7 +105,7 @@ class QuestionExample:
   context: str
   answers: tuple | None = None
   title: str = ""
-  origin: str = ""
+  origin: str = _origin()
 
   @property
   def is_labelled(self):
@@ -124,7 +132,7 @@ class EmbeddingExample:
   others: tuple[str, ...]
   score: float | None = None
   grade: float = 1.0
-  origin: str = ""
+  origin: str = _origin()
 
   @property
   def is_labelled(self):
@@ -162,7 +170,7 @@ class RankingExample:
   documents: tuple[str, ...]
   grades: tuple[float, ...]
   missing_grades: tuple[float, ...] = ()
-  origin: str = ""
+  origin: str = _origin()
 
   @property
   def is_labelled(self):
