@@ -37,6 +37,7 @@ _TYPES = {
   "tag_scheme": str,
   "tasks": dict,
   "tasks_of_pairs": list,
+  "tasks_of_tags": dict,
   "text_pairs": (bool, _NONE),
   "token_unit": str,
   "trained_on": str,

@@ -10,7 +10,7 @@ from keras_bert_impl.serving.heads import servables_of_heads
 from tfrecords.labelled import classification_data
 
 # Arguments of servables that only the training says.
-_OF_TRAINING = {"do_lower_case", "tasks", "tasks_of_pairs"}
+_OF_TRAINING = {"do_lower_case", "tasks", "tasks_of_pairs", "tasks_of_tags"}
 
 
 def make(config, path, head=None, max_seq_length=None, chosen=None):

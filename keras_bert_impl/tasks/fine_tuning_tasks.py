@@ -1,5 +1,6 @@
 """The fine-tuning tasks by the head that they train."""
 
+from keras_bert_impl.tasks import multi_task
 from keras_bert_impl.tasks.answers import question_answering
 from keras_bert_impl.tasks.embeddings import (
   embedding_task,
@@ -9,7 +10,6 @@ from keras_bert_impl.tasks.embeddings import (
 from keras_bert_impl.tasks.tags import token_classification
 from keras_bert_impl.tasks.texts import (
   multi_label,
-  multi_task,
   multiple_choice,
   sequence_classification,
   sequence_regression,

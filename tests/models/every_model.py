@@ -48,7 +48,9 @@ MODELS = {
   "shared_layers": lambda: models.TransformerEncoder(ALBERT),
   "bert": lambda: models.PretrainingModel(CONFIG),
   "no_sentences": lambda: models.PretrainingModel(CONFIG, False),
-  "multi_task": lambda: models.MultiTaskClassifier(CONFIG, {"a": 2, "b": 1}),
+  "multi_task": lambda: models.MultiTaskClassifier(
+    CONFIG, {"a": 2, "b": 1, "t": 3}, ["t"]
+  ),
   "roberta": lambda: models.MaskedLanguageModel(ROBERTA),
   "albert": lambda: models.MaskedLanguageModel(ALBERT, True),
   "spanbert": lambda: models.SpanBoundaryModel(CONFIG, use_sequence_ids=True),

@@ -1,5 +1,6 @@
 """Several tasks on one encoder, from the command line to a SavedModel."""
 
+import dataclasses
 import functools
 import random
 import re
@@ -12,13 +13,16 @@ import tensorflow_text  # noqa: F401  Ops of the SavedModel.
 from keras_bert_impl import configs
 from keras_bert_impl.model_folders import model_files, trained_servables
 from keras_bert_impl.serving import export
+from keras_bert_impl.tasks import multi_task
+from keras_bert_impl.tasks.tags import token_classification
 from keras_bert_impl.tasks.texts import (
-  multi_task,
   sequence_classification,
   sequence_regression,
 )
 from tests.official_tasks import scripts
 from tests.official_tasks import test_run_classifier as classifier
+from tests.official_tasks import test_run_ner as ner
+from tfrecords.labelled import tag_files
 
 
 def write_sts(data):
@@ -41,11 +45,16 @@ def fixture_folder(tmp_path_factory):
   scripts.write_model_files(folder)
   classifier.write_sst(folder / "SST-2")
   write_sts(folder / "STS-B")
+  (folder / "NER").mkdir()
+  rng = random.Random(0)
+  for split, number, longest in (("train", 120, 8), ("dev", 20, 40)):
+    sentences = ner.make_sentences(rng, number, longest)
+    ner.write_columns(folder / f"NER/{split}.txt", sentences)
   return folder
 
 
 def flags(folder, output, **values):
-  tasks = ",".join(f"{name}={folder}/{name}" for name in ("SST-2", "STS-B"))
+  tasks = ",".join(f"{n}={folder}/{n}" for n in ("SST-2", "STS-B", "NER"))
   return classifier.flags(
     folder, output, **{"tasks": tasks, "learning_rate": 1e-3} | values
   )
@@ -63,7 +72,7 @@ def fixture_outcomes(folder):
         do_eval=True,
         do_predict=False,
         num_train_epochs=8,
-        task_shares="3,1",
+        task_shares="3,1,1",
       ),
       # Its labels, and how it was trained, are known.
       "again": flags(folder, "both", do_eval=True),
@@ -79,13 +88,19 @@ def test_each_task_has_its_scores_and_predictions(folder, outcomes):
   results = scripts.results(folder / "both")
   scores = results["eval"]["dev"]["scores"]
   assert scores["SST-2_accuracy"] > 0.9
-  mean = (scores["SST-2_accuracy"] + scores["STS-B_spearman"]) / 2
+  assert scores["NER_f1"] > 0.9
+  of_each = ("SST-2_accuracy", "STS-B_spearman", "NER_f1")
+  mean = sum(scores[name] for name in of_each) / 3
   assert scores["mean"] == pytest.approx(mean)
   assert re.search(f"dev mean +{mean:.4f}", outcomes["again"][1])
   classes = classifier.read_tsv(folder / "both/SST-2/dev/predictions.tsv")
   assert classes[0] == ["id", "label", "0", "1"] and len(classes) == 41
   numbers = classifier.read_tsv(folder / "both/STS-B/dev/predictions.tsv")
   assert numbers[0] == ["id", "label"] and len(numbers) == 21
+  predicted = tag_files.read(str(folder / "both/NER/dev/predictions.txt"))
+  gold = tag_files.read(str(folder / "NER/dev.txt"))
+  assert [s.tokens for s in predicted] == [s.tokens for s in gold]
+  assert results["data"]["dev"]["sentences cut into windows"] > 5
 
 
 def test_one_saved_model_answers_by_all_heads_and_by_each(
@@ -100,10 +115,12 @@ def test_one_saved_model_answers_by_all_heads_and_by_each(
   texts = [
     line[:2] for line in classifier.read_tsv(folder / "STS-B/dev.tsv")[1:]
   ]
+  # Longer than a row: classes read what is in the first window of tags.
+  texts += [("the cat sees a house " * 9, "x" * 40), ("", "")]
   pairs = dict(zip(("text", "text_pair"), map(tf.constant, zip(*texts))))
   alone = {"text": pairs["text"]}
   of_all = loaded.signatures["serving_default"](**pairs)
-  for name, inputs in (("SST-2", alone), ("STS-B", pairs)):
+  for name, inputs in (("SST-2", alone), ("STS-B", pairs), ("NER", alone)):
     own = loaded.signatures[name](**inputs)
     assert set(loaded.signatures[name].structured_input_signature[1]) == set(
       inputs
@@ -117,16 +134,24 @@ def test_one_saved_model_answers_by_all_heads_and_by_each(
   scores = of_all["STS-B/scores"].numpy()
   written = classifier.read_tsv(folder / "both/STS-B/dev/predictions.tsv")
   np.testing.assert_allclose(
-    scores, [float(score) for _, score in written[1:]], atol=1e-4
+    scores[:-2], [float(score) for _, score in written[1:]], atol=1e-4
+  )
+  found = of_all["NER/texts"].numpy()[-2]
+  assert [x.decode() for x in found if x] == ["cat", "house"] * 9
+  np.testing.assert_array_equal(
+    of_all["is_cut"], [False] * (len(texts) - 2) + [True, False]
   )
 
 
 def test_wrong_tasks_are_told_in_a_line(folder):
   cases = [
     ({"tasks": "SQuAD=x.json"}, "File x.json, of the task SQuAD, is missing"),
-    ({"tasks": f"NER={folder}/SST-2"}, "train it alone with run_ner.py"),
-    ({"task_weights": "1,2,3"}, r"task_weights (1,2,3) must be 2 numbers"),
-    ({"task_shares": "1,-1"}, r"task_shares (1,-1) must be 2 numbers above 0"),
+    (
+      {"tasks": f"SQuAD={folder}/vocab.txt"},
+      "train it alone with run_squad.py",
+    ),
+    ({"task_weights": "1,2"}, r"task_weights (1,2) must be 3 numbers"),
+    ({"task_shares": "1,-1,1"}, r"(1,-1,1) must be 3 numbers above 0"),
   ]
   usual = functools.partial(flags, folder, "wrong", do_train=True)
   scripts.check_mistakes("run_multi_task", cases, usual)
@@ -160,3 +185,32 @@ def test_a_loss_is_the_mean_of_each_tasks_rows():
   assert float(number) == 2
   again = multi_task.MultiTask(config, **task.describe())
   assert again.parts["c"].labels == ("x", "y")
+
+
+def test_tags_are_learned_from_the_rows_of_their_task():
+  config = configs.EncoderConfig(vocab_size=10)
+  tasks = {
+    "c": sequence_classification.SequenceClassificationTask(config, ("x", "y")),
+    "t": token_classification.TokenClassificationTask(config, ("O", "B-X")),
+  }
+  task = multi_task.MultiTask(config, tasks)
+  logits = np.random.default_rng(0).normal(size=(2, 3, 2)).astype(np.float32)
+  batch = {
+    "input_mask": np.ones((2, 3), np.int32),
+    "task_ids": np.array([0, 1], np.int32),
+    "label_ids/c": np.array([1, 0], np.int32),
+    "label_ids/t": np.array([[-1, -1, -1], [-1, 1, 0]], np.int32),
+  }
+  outputs = {"c/logits": np.zeros((2, 2), np.float32), "t/logits": logits}
+  losses = task.losses(batch, outputs)
+  log = logits - np.log(np.sum(np.exp(logits), axis=-1, keepdims=True))
+  mean = -(log[1, 1, 1] + log[1, 2, 0]) / 2
+  np.testing.assert_allclose(losses["t"], mean, rtol=1e-5)
+  np.testing.assert_allclose(losses["c"], np.log(2), rtol=1e-5)
+  assert {float(x) for x in task.denominators(batch).values()} == {2}
+  assert {"t_loss", "t_accuracy"} <= task.metrics(batch, outputs).keys()
+  xlnet = configs.EncoderConfig.preset("xlnet_base", vocab_size=10)
+  with pytest.raises(ValueError, match="tags of t .* alone"):
+    multi_task.MultiTask(
+      xlnet, {k: dataclasses.replace(v, config=xlnet) for k, v in tasks.items()}
+    )

@@ -161,11 +161,14 @@ class SequenceClassifier(HeadModel):
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 class MultiTaskClassifier(HeadModel):
-  """Classifiers or regressors on one pooler: `NAME/logits` [B, C] of each.
+  """Heads of several tasks on one encoder: `NAME/logits` of each.
+
+  They are [B, C], of the pooler or, of `token_tasks`, [B, L, C].
 
   Args:
     config: `configs.EncoderConfig`.
     num_classes: {name: int C}, one head for each; 1 for regression.
+    token_tasks: names of those that classify each token; None: none does.
     dropout_rate: as `SequenceClassifier`.
     dtype: as `TransformerEncoder`.
     name: str, not part of any variable's path.
@@ -177,16 +180,24 @@ class MultiTaskClassifier(HeadModel):
     self,
     config,
     num_classes,
+    token_tasks=None,
     dropout_rate=None,
     dtype=None,
     name="multi_task_classifier",
   ):
     arguments = dict(locals())
-    encoder = encoder_choice.make(config, dtype, use_pooler=True)
-    pooled = _transform(encoder, encoder.output["pooled_output"])
-    pooled = _dropout(encoder, pooled, dropout_rate)
+    token_tasks = token_tasks or ()
+    has_pooler = len(token_tasks) < len(num_classes)
+    encoder = encoder_choice.make(config, dtype, use_pooler=has_pooler)
+    # The same layers for all heads, as their weights have the same names.
+    transform, drop = _transforms(encoder), _drops(encoder, dropout_rate)
+    tokens = drop(transform(encoder.hidden_states[-1])) if token_tasks else None
+    if has_pooler:
+      pooled = drop(transform(encoder.output["pooled_output"]))
     outputs = {
-      f"{task}/logits": _head(encoder, size, f"{task}_classifier")(pooled)
+      f"{task}/logits": _head(encoder, size, f"{task}_classifier")(
+        tokens if task in token_tasks else pooled
+      )
       for task, size in num_classes.items()
     }
     super().__init__(encoder, encoder.input, outputs, arguments)
@@ -474,17 +485,26 @@ def _transform(encoder, hidden):
   With `config.classifier_pooling` all heads begin like the masked language
   model's, with weights of the same names; otherwise nothing is transformed.
   """
+  return _transforms(encoder)(hidden)
+
+
+def _transforms(encoder):
+  """Returns the function of `_transform`."""
   config = encoder.config
   if not config.classifier_pooling:
-    return hidden
+    return lambda hidden: hidden
   transform = layers.HeadTransform(
     config.hidden_size,
     **config.transform_options,
     dtype=encoder.dtype_policy,
     name="transform",
   )
-  with keras.name_scope("cls"), keras.name_scope("predictions"):
-    return transform(hidden)
+
+  def call(hidden):
+    with keras.name_scope("cls"), keras.name_scope("predictions"):
+      return transform(hidden)
+
+  return call
 
 
 def _last_hidden(encoder, bilstm_width):
@@ -509,7 +529,10 @@ def _classify(encoder, hidden, num_classes):
 
 
 def _dropout(encoder, hidden, rate):
+  return _drops(encoder, rate)(hidden)
+
+
+def _drops(encoder, rate):
   if rate is None:
     rate = encoder.config.dropout_rate
-  dropout = layers.Dropout(rate, dtype=encoder.dtype_policy, name="dropout")
-  return dropout(hidden)
+  return layers.Dropout(rate, dtype=encoder.dtype_policy, name="dropout")

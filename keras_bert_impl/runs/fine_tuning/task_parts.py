@@ -11,6 +11,7 @@ from keras_bert_impl.metrics import tagging
 from keras_bert_impl.runs.fine_tuning import vector_options
 from keras_bert_impl.runs.labelled_data import tag_splits, task_options
 from keras_bert_impl.sentences import folders, modules
+from keras_bert_impl.tasks import multi_task
 from keras_bert_impl.tasks.answers import (
   question_answering,
   question_answering_rows,
@@ -33,7 +34,6 @@ from keras_bert_impl.tasks.tags import (
 )
 from keras_bert_impl.tasks.texts import multi_label as multi_label_parts
 from keras_bert_impl.tasks.texts import (
-  multi_task,
   multiple_choice,
   sequence_classification,
   sequence_regression,
@@ -111,30 +111,16 @@ def of_texts(
   return fine_tuning.FineTuning(preprocessor, task, evaluator)
 
 
-def of_several(run, data_sets, texts, **training):
-  """Returns the `FineTuning` of several tasks of texts, and their examples.
+def of_several(run, parts, **training):
+  """Returns the `FineTuning` of several tasks.
 
   Args:
     run: `job.Job`.
-    data_sets: {task: `classification_data.TextDataSet`}.
-    texts: {task: `text_splits.Texts`}.
+    parts: {task: `FineTuning` of texts or tags}.
     **training: weights, size_exponent and shares, as of `multi_task.MultiTask`.
-
-  Returns:
-    `FineTuning`, {split: list of `multi_task.TaskExample`}.
   """
-  parts = {
-    name: of_texts(
-      run,
-      found.splits,
-      found.labels,
-      data_sets[name].metrics,
-      data_sets[name].submissions,
-    )
-    for name, found in texts.items()
-  }
   tasks = {name: part.task for name, part in parts.items()}
-  fine = fine_tuning.FineTuning(
+  return fine_tuning.FineTuning(
     multi_task.MultiTaskPreprocessor(
       run.settings.max_seq_length,
       {name: part.preprocessor for name, part in parts.items()},
@@ -144,17 +130,9 @@ def of_several(run, data_sets, texts, **training):
       {name: part.evaluator for name, part in parts.items()}
     ),
   )
-  splits = {}
-  for name, found in texts.items():
-    for split, examples in found.splits.items():
-      splits.setdefault(split, []).extend(
-        multi_task.TaskExample(**vars(example), task=name)
-        for example in examples
-      )
-  return fine, splits
 
 
-def of_tags(run, splits, options):
+def of_tags(run, splits, options, known=None):
   """Returns the `FineTuning` of tags.
 
   Labels and scheme are those of the training data or, without these, of the
@@ -164,11 +142,14 @@ def of_tags(run, splits, options):
     run: `job.Job`.
     splits: {split: list of `TaggedSentence`}.
     options: `task_options.TagOptions`.
+    known: {option: JSON value} of the trained model's task; default: the run's.
 
   Raises:
     ValueError: neither data nor a model name the labels.
   """
-  labels, tag_scheme = _labels_and_scheme(run, splits, options.tag_scheme)
+  labels, tag_scheme = _labels_and_scheme(
+    run, splits, options.tag_scheme, known or run.described_task()
+  )
   preprocessor = token_classification_rows.TagPreprocessor(
     run.settings.max_seq_length,
     labels,
@@ -391,7 +372,7 @@ def _widths(text):
   return tuple(map(int, given))
 
 
-def _labels_and_scheme(run, splits, tag_scheme):
+def _labels_and_scheme(run, splits, tag_scheme, known):
   """Returns labels and scheme of the training data, or of the trained model."""
   if "train" in splits:
     sentences = splits["train"]
@@ -400,9 +381,8 @@ def _labels_and_scheme(run, splits, tag_scheme):
       logging.info("The tags are %s.", tag_scheme)
     labels = token_classification_rows.labels_of(sentences, tag_scheme)
     return labels, tag_scheme
-  task = run.described_task()
-  if task.get("labels") and task.get("tag_scheme"):
-    return tuple(task["labels"]), task["tag_scheme"]
+  if known.get("labels") and known.get("tag_scheme"):
+    return tuple(known["labels"]), known["tag_scheme"]
   labels = tag_splits.labels_of_checkpoint(run.init_checkpoint, tag_scheme)
   if labels:
     return labels, tag_scheme or tagging.scheme_of_labels(labels)

@@ -9,7 +9,12 @@ from tfrecords.labelled import choice_data, classification_data, data_sets
 
 DEV_FRACTION = 0.2
 _DEV_ARTICLES = 10
-_NER = ("NER", "CoNLL-2003")
+# Names of tasks of tags -> what they are called, and their flags.
+_NER = {
+  "ner": ("NER", {}),
+  "conll-2003": ("NER", {}),
+  "klue-ner": ("KLUE-NER", {"token_unit": "character"}),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,9 +75,9 @@ def _task(name, path):
   is_folder = os.path.isdir(path)
   flags = {"data_dir" if is_folder else "train_file": path}
   held_out = {} if is_folder else {"dev_fraction": DEV_FRACTION}
-  for canonical in _NER:
-    if name.lower() == canonical.lower():
-      return Task("NER", "tags", flags | held_out)
+  if name.lower() in _NER:
+    canonical, form = _NER[name.lower()]
+    return Task(canonical, "tags", flags | held_out | form)
   if name.lower() in ("squad", "squad2"):
     return _squad(name, path, is_folder)
   for kind, known in (

@@ -6,15 +6,21 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl.serving import servables
-from keras_bert_impl.serving.heads import classification
+from keras_bert_impl.serving.heads import (
+  classification,
+  token_classification,
+  token_windows,
+)
+from keras_bert_impl.tokenizers.graph import steps, token_pieces
 
 
 class MultiTaskServable(servables.Servable):
   """Answers texts or pairs of texts by several heads in one pass.
 
-  The usual signatures answer by all heads: the encoder runs once, or once for
-  those of texts and once for those of pairs, if there are both. Besides, each
-  head has a signature of its own, which has the name of its task.
+  The usual signatures answer by all heads: the encoder runs once for all that
+  read the same ids. Those of pairs read others; so do tags that were trained on
+  characters or, but for WordPiece, on words. Besides, each head has a signature
+  of its own, which has the name of its task.
 
   Args:
     model: `MultiTaskClassifier`.
@@ -23,6 +29,7 @@ class MultiTaskServable(servables.Servable):
     tasks: {name: {"head": str, "labels": list of str or None}}.
     tasks_of_pairs: list of str, the tasks of two texts, the second of which is
       `text_pair`; those of one text do not see it.
+    tasks_of_tags: {task of tags: options of its `TagPreprocessor`}.
 
   Raises:
     ValueError: as `Servable`, or a task has the name of a usual signature.
@@ -33,11 +40,33 @@ class MultiTaskServable(servables.Servable):
   takes_ids = False
 
   def __init__(
-    self, model, tokenizer, max_seq_length, tasks, tasks_of_pairs=()
+    self,
+    model,
+    tokenizer,
+    max_seq_length,
+    tasks,
+    tasks_of_pairs=(),
+    tasks_of_tags=None,
   ):
     super().__init__(model, tokenizer, max_seq_length)
-    # As JSON, because attributes that are dicts and lists would be tracked.
+    # Functions, because attributes that are dicts and lists would be tracked.
     self._heads = lambda: tasks
+    readers, tags = {}, {}
+    for name, options in (tasks_of_tags or {}).items():
+      is_character = options["token_unit"] == token_pieces.CHARACTER
+      reading = (
+        token_pieces.CHARACTERS if is_character else token_pieces.WORDS,
+        options["doc_stride"],
+      )
+      if reading not in readers:
+        readers[reading] = token_windows.Reader(
+          tokenizer, max_seq_length, *reading
+        )
+      tags[name] = (
+        readers[reading],
+        token_classification.Tags(tasks[name]["labels"], options["tag_scheme"]),
+      )
+    self._tags = lambda: tags
     self._of_pairs = frozenset(tasks_of_pairs)
     if self._of_pairs:
       servables.take_pairs(self)
@@ -69,6 +98,7 @@ class MultiTaskServable(servables.Servable):
     return super().describe() | {
       "tasks": self._heads(),
       "tasks_of_pairs": sorted(self._of_pairs),
+      "tasks_of_tags": sorted(self._tags()),
     }
 
   def _definition(self, name):
@@ -89,17 +119,49 @@ class MultiTaskServable(servables.Servable):
 
   def _answer(self, names, text, text_pair=None):
     """Returns the answers of some heads, as `answer`."""
+    text, tags = steps.drop_invalid(text), self._tags()
+    of_texts = [n for n in names if n not in self._of_pairs and n not in tags]
     answers, are_cut = {}, []
-    for is_of_pairs in (False, True):
-      chosen = [x for x in names if (x in self._of_pairs) == is_of_pairs]
+    readers = dict.fromkeys(tags[name][0] for name in names if name in tags)
+    for reader in readers:
+      chosen = [n for n in names if n in tags and tags[n][0] is reader]
+      shared = of_texts if reader.reads_whole_texts else []
+      reading = reader.read(text)
+      rows, _ = self.assemble(reading.pieces)
+      logits = self._logits(rows, chosen + shared)
+      for name in chosen:
+        found = reading.label(logits[name])
+        own = tags[name][1].answer(text, reading.tokens, *found)
+        answers |= _of_task(name, own)
+      for name in shared:
+        answers |= self._values(name, reading.of_first_windows(logits[name]))
+        of_texts = []
+      are_cut.append(reading.is_long if shared else reading.is_cut)
+    for chosen, pair in (
+      (of_texts, None),
+      ([name for name in names if name in self._of_pairs], text_pair),
+    ):
       if chosen:
-        rows, is_cut = self.encode(text, text_pair if is_of_pairs else None)
+        rows, is_cut = self.encode(text, pair)
         are_cut.append(is_cut)
-        logits = self.outputs(rows, *(f"{name}/logits" for name in chosen))
-        for name, found in zip(chosen, logits, strict=True):
-          task = self._heads()[name]
-          labels = task["labels"]
-          own = classification.answer(task["head"], found, labels)
-          answers |= {f"{name}/{output}": x for output, x in own.items()}
+        for name, found in self._logits(rows, chosen).items():
+          answers |= self._values(name, found)
     is_cut = functools.reduce(tf.logical_or, are_cut)
     return answers | {servables.IS_CUT: is_cut}
+
+  def _logits(self, rows, names):
+    """Returns {task: logits} of rows."""
+    found = self.outputs(rows, *(f"{name}/logits" for name in names))
+    return dict(zip(names, found, strict=True))
+
+  def _values(self, name, logits):
+    """Returns the answer of a head of classes or scores, as `answer`."""
+    task = self._heads()[name]
+    return _of_task(
+      name, classification.answer(task["head"], logits, task["labels"])
+    )
+
+
+def _of_task(name, outputs):
+  """Returns the outputs under their names among those of all tasks."""
+  return {f"{name}/{output}": x for output, x in outputs.items()}

@@ -241,6 +241,12 @@ def test_published_scores_are_of_columns_that_exist(name):
       {"task_name": "MNLI", "dev_fraction": 0.2},
     ),
     ("CoNLL-2003={folder}", "NER", "tags", {}),
+    (
+      "klue-ner={file}",
+      "KLUE-NER",
+      "tags",
+      {"dev_fraction": 0.2, "token_unit": "character"},
+    ),
     ("SQuAD={file}", "SQuAD", "answers", {"dev_articles": 10}),
     ("codah={folder}", "CODAH", "choices", {"task_name": "CODAH"}),
     ("리뷰={file}", "리뷰", "texts", {"dev_fraction": 0.2}),

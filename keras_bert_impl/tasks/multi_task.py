@@ -1,33 +1,40 @@
-"""Several tasks of texts on one encoder, each with a head of its own.
+"""Several tasks on one encoder, each with a head of its own.
 
-The parts of a fine-tuning task, made of the parts of the others: their examples
-stand together in the splits, and each names its task. A batch may have rows of
-several tasks; all heads answer every row, and only that of its task learns.
+Classes, scores and tags. The parts of a fine-tuning task, made of the parts of
+the others: their examples stand together in the splits, and each names its
+task. A batch may have rows of several tasks; all heads answer every row, and
+only that of its task learns.
 
 Source: Liu et al. 2019, "Multi-Task Deep Neural Networks for Natural Language
 Understanding". Differs from it: a batch may have rows of several tasks.
 """
 
 import dataclasses
-import itertools
-import operator
 import os
 
 import numpy as np
 from keras import ops
 
 from keras_bert_impl import configs, features, heads, models
-from keras_bert_impl.tasks.basics import (
-  cross_entropy,
-  example_types,
-  fine_tuning,
-)
+from keras_bert_impl.tasks.basics import cross_entropy, fine_tuning
 from keras_bert_impl.tasks.basics import task as base
+from keras_bert_impl.tasks.tags import token_classification
 from keras_bert_impl.tasks.texts import (
   multi_label,
   sequence_classification,
   sequence_regression,
 )
+
+
+class _TagsOfRows(token_classification.TokenClassificationTask):
+  """Tags, each row of which counts as much as one to classify."""
+
+  def weights(self, batch):
+    """Returns 1 in each row, in equal parts for its labelled tokens, [B, L]."""
+    is_labelled = super().weights(batch)["tag"]
+    number = ops.sum(is_labelled, axis=1, keepdims=True)
+    return {"tag": is_labelled / ops.maximum(number, 1)}
+
 
 _TASKS = {
   task.head: task
@@ -35,30 +42,47 @@ _TASKS = {
     multi_label.MultiLabelTask,
     sequence_classification.SequenceClassificationTask,
     sequence_regression.SequenceRegressionTask,
+    _TagsOfRows,
   )
 }
 _TASK_IDS = "task_ids"
+# Columns that a row has once, whatever its task.
+_SHARED = (features.INPUT_IDS, features.SEGMENT_IDS)
+# What metrics of the parts begin with.
+_KINDS = ("label_", "tag_")
 MEAN = "mean"
 
 
 @dataclasses.dataclass(frozen=True)
-class TaskExample(example_types.TextExample):
-  """A text or pair of one of several tasks.
+class TaskExample:
+  """An example of one of several tasks.
 
-  Attributes: as `TextExample`.
+  Attributes:
     task: str, the name of the task.
+    example: the example as its task has it.
   """
 
-  task: str = ""
+  task: str
+  example: object
+
+  @property
+  def origin(self):
+    """Its place in a file, for messages."""
+    return self.example.origin
+
+  @property
+  def is_labelled(self):
+    """Whether it can be learned or scored."""
+    return self.example.is_labelled
 
 
 @dataclasses.dataclass(frozen=True)
 class MultiTaskPreprocessor(fine_tuning.Preprocessor):
-  """Makes rows of `TaskExample`s: those of their tasks, with all label columns.
+  """Makes rows of `TaskExample`s: those of their tasks, with all columns.
 
   Attributes:
-    max_seq_length: int, most ids of a text or pair.
-    parts: {task: `TextPreprocessor`}.
+    max_seq_length: int, most ids of a row.
+    parts: {task: `Preprocessor` of texts or tags}.
   """
 
   max_seq_length: int
@@ -66,55 +90,71 @@ class MultiTaskPreprocessor(fine_tuning.Preprocessor):
 
   @property
   def columns(self):
-    """{name: `Column`}: ids, the number of the task, the labels of each."""
+    """{name: `Column`}: ids, the number of the task, and those of each."""
     first = next(iter(self.parts.values()))
-    columns = {**first.columns, _TASK_IDS: fine_tuning.Column(shape=())}
-    del columns[features.LABEL_IDS]
-    return columns | {
-      _labels_of(name): part.columns[features.LABEL_IDS]
+    own = {
+      _of_task(column, name): kind
       for name, part in self.parts.items()
+      for column, kind in part.columns.items()
+      if column not in _SHARED
     }
+    shared = {column: first.columns[column] for column in _SHARED}
+    return {**shared, _TASK_IDS: fine_tuning.Column(shape=()), **own}
 
   def texts(self, example):
-    """Returns the text or the pair."""
-    return self.parts[example.task].texts(example)
+    """Returns the texts of the example."""
+    return self.parts[example.task].texts(example.example)
 
   def make_rows(self, examples, tokenizer, counts):
-    """Yields a row for each example; see `Preprocessor`."""
-    labels = {
-      name: np.zeros(column.shape, column.dtype)
-      for name, column in self.columns.items()
-      if name.startswith(features.LABEL_IDS)
-    }
-    numbers = {name: number for number, name in enumerate(self.parts)}
-    of_task = operator.attrgetter("task")
-    for name, group in itertools.groupby(examples, of_task):
-      for row in self.parts[name].make_rows([*group], tokenizer, counts):
-        label = row.pop(features.LABEL_IDS)
-        own = {_TASK_IDS: numbers[name], _labels_of(name): label}
-        yield row | labels | own
+    """Yields the rows of all examples, task by task; see `Preprocessor`."""
+    columns = self.columns
+    for number, (name, part) in enumerate(self.parts.items()):
+      own = _examples_of(name, examples)
+      for row in part.make_rows(own, tokenizer, counts):
+        length = len(row[features.INPUT_IDS])
+        row = {
+          column if column in _SHARED else _of_task(column, name): values
+          for column, values in row.items()
+        }
+        empty = {
+          column: _empty(kind, length)
+          for column, kind in columns.items()
+          if column not in row
+        }
+        yield row | empty | {_TASK_IDS: number}
 
   def describe(self):
     """Returns {option: JSON value} of what decides the rows."""
-    of_pairs = [name for name, part in self.parts.items() if part.text_pairs]
-    labels = {n: part.describe()["labels"] for n, part in self.parts.items()}
+    options = {name: part.describe() for name, part in self.parts.items()}
     return {
       "max_seq_length": self.max_seq_length,
-      "tasks_of_pairs": of_pairs,
-      "task_labels": labels,
+      "tasks_of_pairs": [n for n, o in options.items() if o.get("text_pairs")],
+      "tasks_of_tags": {n: o for n, o in options.items() if "tag_scheme" in o},
+      "task_labels": {name: o["labels"] for name, o in options.items()},
     }
+
+
+def _of_task(column, name):
+  """Returns the name of a column of a task's own."""
+  return f"{column}/{name}"
+
+
+def _empty(kind, length):
+  """Returns the values of a `Column` in a row of another task."""
+  shape = (length, *kind.shape[1:]) if kind.is_ragged else kind.shape
+  return np.full(shape, kind.padding, kind.dtype)
 
 
 @dataclasses.dataclass(frozen=True)
 class MultiTask(base.Task):
-  """Classifies and scores texts or pairs of texts, by a head for each task.
+  """Classifies, scores or tags texts, by a head for each task.
 
   The loss of a batch is the sum over the tasks of their mean losses, each times
-  its share of the rows and its weight.
+  its share of the rows and its weight; that of a row of tags is their mean.
 
   Attributes:
     config: `EncoderConfig`.
-    tasks: {name: `Task` of texts, or what its `describe` says, with its head}.
+    tasks: {name: `Task`, or what its `describe` says, with its head}.
     weights: {name: float}, factors of the losses other than 1.
     size_exponent: float, an epoch has rows of each task in proportion to their
       number to the power of this; 1 for each row once.
@@ -122,7 +162,8 @@ class MultiTask(base.Task):
       other, in the place of these; {} without.
 
   Raises:
-    ValueError: a task is none of texts.
+    ValueError: a task has another head; or tags are learned together with
+      others by a model whose padding comes before the tokens (XLNet).
   """
 
   config: configs.EncoderConfig
@@ -132,7 +173,24 @@ class MultiTask(base.Task):
   shares: dict = dataclasses.field(default_factory=dict)
 
   head = heads.MULTI_TASK
-  has_pooler = True
+
+  def __post_init__(self):
+    if self._of_tags and self.pads_left:
+      raise ValueError(
+        f"The tags of {', '.join(self._of_tags)} must be learned alone by"
+        " XLNet, which has padding before the texts to classify and after those"
+        " to tag."
+      )
+
+  @property
+  def _of_tags(self):
+    head = heads.TOKEN_CLASSIFICATION
+    return [name for name, part in self.parts.items() if part.head == head]
+
+  @property
+  def has_pooler(self):
+    """Whether a head reads the encoder's pooler."""
+    return any(part.has_pooler for part in self.parts.values())
 
   @property
   def parts(self):
@@ -140,6 +198,8 @@ class MultiTask(base.Task):
     return {name: self._part(name, task) for name, task in self.tasks.items()}
 
   def _part(self, name, task):
+    if isinstance(task, token_classification.TokenClassificationTask):
+      return _TagsOfRows(self.config, task.labels)
     if isinstance(task, base.Task):
       return task
     if task.get("head") not in _TASKS:
@@ -155,6 +215,7 @@ class MultiTask(base.Task):
     model = models.MultiTaskClassifier(
       self.config,
       {name: len(part.labels or "1") for name, part in self.parts.items()},
+      token_tasks=self._of_tags,
     )
     for name, part in self.parts.items():
       if part.head == heads.REGRESSION:
@@ -196,10 +257,7 @@ class MultiTask(base.Task):
 
   def denominators(self, batch):
     """Returns the number of rows of the batch for each task."""
-    return {
-      name: sum(part.denominators(own).values())
-      for name, part, own in self._batches(batch, is_masked=False)
-    }
+    return dict.fromkeys(self.tasks, ops.sum(cross_entropy.row_weights(batch)))
 
   def losses(self, batch, outputs):
     """Returns the sums over the rows of each task, times its weight."""
@@ -215,22 +273,21 @@ class MultiTask(base.Task):
     for name, part, own in self._batches(batch):
       metrics = part.metrics(own, _outputs_of(name, outputs))
       found |= {
-        metric.replace("label", name, 1): pair
+        f"{name}_{metric.removeprefix(kind)}": pair
         for metric, pair in metrics.items()
-        if metric not in found
+        for kind in _KINDS
+        if metric.startswith(kind)
       }
     return found
 
-  def _batches(self, batch, is_masked=True):
-    """Yields (name, `Task`, batch); masked, rows of other tasks are padding."""
+  def _batches(self, batch):
+    """Yields (name, `Task`, batch); rows of other tasks are padding."""
+    mask = batch[features.INPUT_MASK]
     for number, (name, part) in enumerate(self.parts.items()):
-      mask = batch[features.INPUT_MASK]
-      if is_masked:
-        is_own = ops.cast(batch[_TASK_IDS] == number, mask.dtype)
-        mask = mask * is_own[:, None]
+      is_own = ops.cast(batch[_TASK_IDS] == number, mask.dtype)
       own = {
-        features.INPUT_MASK: mask,
-        features.LABEL_IDS: batch[_labels_of(name)],
+        features.INPUT_MASK: mask * is_own[:, None],
+        features.LABEL_IDS: batch[_of_task(features.LABEL_IDS, name)],
       }
       yield name, part, batch | own
 
@@ -248,13 +305,30 @@ class MultiTaskEvaluator(fine_tuning.Evaluator):
   main_metric = MEAN
   baseline_name = "best constant answers"
 
+  @property
+  def token_outputs(self):
+    """The outputs of tags."""
+    return tuple(
+      f"{name}/{output}"
+      for name, part in self.parts.items()
+      for output in part.token_outputs
+    )
+
   def answers(self, examples, rows, outputs):
     """Returns {task: (its examples, their answers)}."""
     found = {}
-    for name, places in self._places(examples).items():
-      own = [examples[place] for place in places]
-      logits = {"logits": outputs[f"{name}/logits"][places]}
-      found[name] = own, self.parts[name].answers(own, rows, logits)
+    for number, (name, part) in enumerate(self.parts.items()):
+      own = _examples_of(name, examples)
+      places = np.flatnonzero(rows[_TASK_IDS] == number)
+      ending = _of_task("", name)
+      own_rows = {
+        column.removesuffix(ending): _at(rows[column], places)
+        for column in rows.columns
+        if column.endswith(ending)
+      }
+      logits = {"logits": _at(outputs[f"{name}/logits"], places)}
+      if own:
+        found[name] = own, part.answers(own, own_rows, logits)
     return found
 
   def score(self, examples, answers):
@@ -267,8 +341,9 @@ class MultiTaskEvaluator(fine_tuning.Evaluator):
     """Returns as `score`, of the best constant answers."""
     return self._with_mean(
       {
-        name: self.parts[name].baselines([examples[k] for k in places])
-        for name, places in self._places(examples).items()
+        name: part.baselines(_examples_of(name, examples))
+        for name, part in self.parts.items()
+        if _examples_of(name, examples)
       }
     )
 
@@ -287,24 +362,15 @@ class MultiTaskEvaluator(fine_tuning.Evaluator):
     """Returns those of the metrics of each task."""
     return _prefixed(
       {
-        name: self.parts[name].intervals(
-          *own, {k: scores[f"{name}_{k}"] for k in self.parts[name].metrics}
-        )
+        name: self.parts[name].intervals(*own, self.parts[name].score(*own))
         for name, own in answers.items()
       }
     )
 
   def describe(self):
     """Returns the metrics, by which the best run was selected."""
-    metrics = {name: [*part.metrics] for name, part in self.parts.items()}
+    metrics = {name: part.main_metric for name, part in self.parts.items()}
     return {"task_metrics": metrics}
-
-  def _places(self, examples):
-    """Returns {task: places of its examples}, of those that have any."""
-    places = {name: [] for name in self.parts}
-    for place, example in enumerate(examples):
-      places[example.task].append(place)
-    return {name: own for name, own in places.items() if own}
 
   def _with_mean(self, scores):
     """Returns {metric: float} of {task: scores}, the mean first."""
@@ -321,9 +387,16 @@ def _prefixed(values):
   }
 
 
-def _labels_of(name):
-  """Returns the name of the column of a task's labels."""
-  return f"{features.LABEL_IDS}/{name}"
+def _examples_of(name, examples):
+  """Returns the examples of a task, as it has them."""
+  return [each.example for each in examples if each.task == name]
+
+
+def _at(values, places):
+  """Returns some of the values by row, an array or a list of arrays."""
+  if isinstance(values, np.ndarray):
+    return values[places]
+  return [values[place] for place in places]
 
 
 def _outputs_of(name, outputs):
