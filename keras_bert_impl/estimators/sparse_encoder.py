@@ -1,6 +1,7 @@
 """Encodes texts as weights of tokens, for a search index, from Python."""
 
 import numpy as np
+import scipy.sparse
 
 from keras_bert_impl import heads, options
 from keras_bert_impl.estimators import text_encoder
@@ -79,6 +80,16 @@ class SparseEncoder(text_encoder.TextEncoder):
       for token in row:
         places.setdefault(token, len(places))
     return _matrix(a, places) @ _matrix(b, places).T
+
+  def _vectors_of(self, kind, texts, batch_size):
+    """Returns `scipy.sparse.csr_array`s [1, V]: all of V would fill memory."""
+    found, prompt = [None] * len(texts), self.texts.prompts.get(kind, "")
+    for places, vectors in text_encoder.batches(
+      self._embed, texts, prompt, batch_size
+    ):
+      for place, vector in zip(places, vectors, strict=True):
+        found[place] = scipy.sparse.csr_array(vector[None])
+    return found
 
   def _weights(self, vector, max_tokens):
     """Returns {token: weight} of a vector float32 [V]."""

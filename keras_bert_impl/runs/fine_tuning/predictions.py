@@ -41,4 +41,5 @@ def _predict(experiment, rows, lengths, token_outputs, answer=None):
     experiment.config.eval_batch_size,
     token_outputs,
     experiment.task.pads_left,
+    experiment.task.sparse_outputs,
   )

@@ -21,6 +21,7 @@ class Task(abc.ABC):
       parts, as `models.FeatureTagger`.
     read_outputs: tuple of str, the outputs of the model that losses and scores
       read; None for all.
+    sparse_outputs: tuple of str, those that are 0 nearly everywhere.
     num_texts: int, texts of a row, each with inputs of its own, which have the
       names of `features.of_text`.
     compares_rows: bool, whether the loss reads all rows of a batch at once:
@@ -40,6 +41,7 @@ class Task(abc.ABC):
   has_pooler = False
   has_frozen_encoder = False
   read_outputs = None
+  sparse_outputs = ()
   num_texts = 1
   compares_rows = False
   chunk_size = None

@@ -5,6 +5,7 @@ import os
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
 
 from keras_bert_impl import files
 from keras_bert_impl.metrics import classification, intervals, ranking
@@ -23,7 +24,8 @@ RETRIEVAL_METRICS = (
   "precision@10",
 )
 _RUN_FILE = "rankings.trec"
-_QUERIES = 256  # that are compared with all documents at once
+_QUERIES = 256  # that are compared at once
+_NUMBERS = 2**26  # of the documents that they are compared with at once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +43,7 @@ class LikenessEvaluator(text_scores.NumberEvaluator):
   def answers(self, examples, rows, outputs):
     """Returns the similarity of each pair, float32 [N]."""
     vectors = _compared(outputs, self.similarity)
-    return np.sum(vectors[::2] * vectors[1::2], axis=1)
+    return (vectors[::2] * vectors[1::2]).sum(axis=1)
 
   def targets(self, examples):
     """Returns the scores, float32 [N]."""
@@ -134,9 +136,14 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
       float32 [n, M], of the next n queries.
     """
     vectors = _compared(outputs, self.similarity)
-    compared = vectors[documents].T
+    size = max(1, _NUMBERS // vectors.shape[1])
     for start in range(0, len(queries), _QUERIES):
-      yield vectors[queries[start : start + _QUERIES]] @ compared
+      some = _dense(vectors[queries[start : start + _QUERIES]])
+      products = [
+        some @ _dense(vectors[documents[first : first + size]]).T
+        for first in range(0, len(documents), size)
+      ]
+      yield np.concatenate(products, axis=1)
 
   def score(self, examples, answers):
     """Returns the metrics, means over the queries."""
@@ -226,9 +233,16 @@ SIMILARITIES = {"cosine": unit, "dot": lambda vectors: vectors}
 
 
 def _compared(outputs, similarity):
-  """Returns the vectors of outputs, float32 [N, D], to take products of."""
-  vectors = np.asarray(outputs[embedding_task.EMBEDDINGS])
-  return SIMILARITIES[similarity](vectors)
+  """Returns the vectors of outputs, [N, D], to take products of."""
+  vectors = outputs[embedding_task.EMBEDDINGS]
+  is_sparse = scipy.sparse.issparse(vectors[0])
+  stack = scipy.sparse.vstack if is_sparse else np.asarray
+  return SIMILARITIES[similarity](stack(vectors))
+
+
+def _dense(vectors):
+  """Returns float32 [N, D] of vectors that may be sparse."""
+  return vectors.toarray() if scipy.sparse.issparse(vectors) else vectors
 
 
 def _best(blocks, number):

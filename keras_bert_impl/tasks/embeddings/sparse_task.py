@@ -28,6 +28,7 @@ class SparseEmbeddingTask(embedding_task.EmbeddingTask):
 
   similarity = "dot"
   head = heads.SPARSE
+  sparse_outputs = (embedding_task.EMBEDDINGS,)
 
   def _model(self):
     """Returns the `SparseEmbeddingModel`."""

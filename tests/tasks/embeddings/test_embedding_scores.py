@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from keras_bert_impl.tasks.embeddings import embedding_scores
 from tfrecords.labelled import embedding_data
@@ -60,9 +61,15 @@ def test_rankings_are_written_as_trec_reads_them(tmp_path):
   assert [line.split()[2] for line in lines] == ["0", "1", "1", "0"]
 
 
-def test_dot_products_rank_by_length_too():
+def sparse(vectors):
+  return [scipy.sparse.csr_array(vector[None]) for vector in vectors]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse])
+def test_dot_products_rank_by_length_too(kind, monkeypatch):
+  monkeypatch.setattr(embedding_scores, "_NUMBERS", 2)  # A document at once.
   vectors = np.array([[1, 0], [1, 0], [1, 0], [3, 3]], np.float32)
-  outputs = {"embeddings": vectors}
+  outputs = {"embeddings": kind(vectors)}
   examples = [example("q1", "near"), example("q2", "far")]
   evaluator = embedding_scores.RetrievalEvaluator(similarity="dot")
   found = evaluator.answers(examples, None, outputs)
