@@ -109,15 +109,15 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
       ValueError: as `encode_query`.
     """
     options.check_numbers(options.POSITIVE, batch_size=batch_size)
-    found = [None] * len(texts)
     # All that a graph depends on, as training may change it.
     form = prompt, self._prompt(prompt), self.texts.late
-    for places, rows in text_encoder.batches(
-      self._embed, texts, form, batch_size
-    ):
-      for place, row in zip(places, rows, strict=True):
-        found[place] = row[np.any(row != 0, axis=1)]
-    return found
+    return text_encoder.each(
+      lambda row: row[np.any(row != 0, axis=1)],
+      self._embed,
+      texts,
+      form,
+      batch_size,
+    )
 
   def similarity(self, a, b):
     """Returns MaxSim of each query of `a` with each document of `b`.

@@ -54,12 +54,13 @@ class SparseEncoder(text_encoder.TextEncoder):
     is_one = isinstance(texts, str)
     texts = [texts] if is_one else list(texts)
     prompt = self.texts.prompt(prompt_name) if prompt is None else prompt
-    found = [None] * len(texts)
-    for places, vectors in text_encoder.batches(
-      self._embed, texts, prompt, batch_size
-    ):
-      for place, vector in zip(places, vectors, strict=True):
-        found[place] = self._weights(vector, max_tokens)
+    found = text_encoder.each(
+      lambda vector: self._weights(vector, max_tokens),
+      self._embed,
+      texts,
+      prompt,
+      batch_size,
+    )
     return found[0] if is_one else found
 
   def similarity(self, a, b):
@@ -83,13 +84,13 @@ class SparseEncoder(text_encoder.TextEncoder):
 
   def _vectors_of(self, kind, texts, batch_size):
     """Returns `scipy.sparse.csr_array`s [1, V]: all of V would fill memory."""
-    found, prompt = [None] * len(texts), self.texts.prompts.get(kind, "")
-    for places, vectors in text_encoder.batches(
-      self._embed, texts, prompt, batch_size
-    ):
-      for place, vector in zip(places, vectors, strict=True):
-        found[place] = scipy.sparse.csr_array(vector[None])
-    return found
+    return text_encoder.each(
+      lambda vector: scipy.sparse.csr_array(vector[None]),
+      self._embed,
+      texts,
+      self.texts.prompts.get(kind, ""),
+      batch_size,
+    )
 
   def _weights(self, vector, max_tokens):
     """Returns {token: weight} of a vector float32 [V]."""

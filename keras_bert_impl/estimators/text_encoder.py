@@ -285,6 +285,23 @@ def batches(embed, texts, prompt, batch_size):
     yield places, embed(batch, prompt).numpy()
 
 
+def each(keep, embed, texts, prompt, batch_size):
+  """Returns what `keep` makes of the vector of each text, list of N.
+
+  Args:
+    keep: function of an array [D].
+    embed: as of `batches`.
+    texts: list of N str.
+    prompt: what `embed` takes beside a batch.
+    batch_size: int, texts at once.
+  """
+  found = [None] * len(texts)
+  for places, vectors in batches(embed, texts, prompt, batch_size):
+    for place, vector in zip(places, vectors, strict=True):
+      found[place] = keep(vector)
+  return found
+
+
 def _keep_start(encoder, path):
   """Writes the folder that a run starts from, or checks that it is there.
 

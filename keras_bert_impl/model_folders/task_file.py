@@ -113,6 +113,4 @@ def _with_trained_on(task):
   """Adds what a tagger was trained on; older files have only the unit."""
   if task.get("head") != heads.TOKEN_CLASSIFICATION:
     return task
-  is_character = task.get("token_unit") == token_pieces.CHARACTER
-  given = token_pieces.CHARACTERS if is_character else token_pieces.WORDS
-  return {"trained_on": given} | task
+  return {"trained_on": token_pieces.trained_on(task.get("token_unit"))} | task

@@ -341,9 +341,9 @@ class MultiTaskEvaluator(fine_tuning.Evaluator):
     """Returns as `score`, of the best constant answers."""
     return self._with_mean(
       {
-        name: part.baselines(_examples_of(name, examples))
+        name: part.baselines(own)
         for name, part in self.parts.items()
-        if _examples_of(name, examples)
+        if (own := _examples_of(name, examples))
       }
     )
 

@@ -53,11 +53,8 @@ class MultiTaskServable(servables.Servable):
     self._heads = lambda: tasks
     readers, tags = {}, {}
     for name, options in (tasks_of_tags or {}).items():
-      is_character = options["token_unit"] == token_pieces.CHARACTER
-      reading = (
-        token_pieces.CHARACTERS if is_character else token_pieces.WORDS,
-        options["doc_stride"],
-      )
+      trained_on = token_pieces.trained_on(options["token_unit"])
+      reading = trained_on, options["doc_stride"]
       if reading not in readers:
         readers[reading] = token_windows.Reader(
           tokenizer, max_seq_length, *reading
@@ -135,8 +132,8 @@ class MultiTaskServable(servables.Servable):
         answers |= _of_task(name, own)
       for name in shared:
         answers |= self._values(name, reading.of_first_windows(logits[name]))
-        of_texts = []
       are_cut.append(reading.is_long if shared else reading.is_cut)
+      of_texts = [] if shared else of_texts
     for chosen, pair in (
       (of_texts, None),
       ([name for name in names if name in self._of_pairs], text_pair),

@@ -136,11 +136,12 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
       float32 [n, M], of the next n queries.
     """
     vectors = _compared(outputs, self.similarity)
+    compared = vectors[documents]
     size = max(1, _NUMBERS // vectors.shape[1])
     for start in range(0, len(queries), _QUERIES):
       some = _dense(vectors[queries[start : start + _QUERIES]])
       products = [
-        some @ _dense(vectors[documents[first : first + size]]).T
+        some @ _dense(compared[first : first + size]).T
         for first in range(0, len(documents), size)
       ]
       yield np.concatenate(products, axis=1)

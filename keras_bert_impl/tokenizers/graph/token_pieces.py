@@ -22,6 +22,11 @@ TRAINED_ON = {TEXT: WORD, WORDS: WORD, CHARACTERS: CHARACTER}
 _SENTENCES_AT_ONCE = 1024
 
 
+def trained_on(unit):
+  """Returns what a model was trained on whose given tokens are of a unit."""
+  return CHARACTERS if unit == CHARACTER else WORDS
+
+
 def tokenize(tokenizer, sentences, unit=WORD):
   """Returns the word pieces of each token.
 
