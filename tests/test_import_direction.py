@@ -22,6 +22,7 @@ ORDER = (
     "keras_bert_impl.features",
     "keras_bert_impl.heads",
     "keras_bert_impl.progress",
+    "tfrecords.lengths",
   ),
   ("keras_bert_impl.layers.basics",),
   ("keras_bert_impl.layers.heads",),
@@ -50,7 +51,6 @@ ORDER = (
   ("keras_bert_impl.sentences", "keras_bert_impl.visualization"),
   (
     "tfrecords.examples",
-    "tfrecords.lengths",
     "tfrecords.manifest",
     "tfrecords.masking_config",
   ),

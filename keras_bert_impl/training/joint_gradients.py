@@ -1,15 +1,16 @@
-"""Gradients of losses that compare the rows of a batch, chunk by chunk.
+"""Gradients of losses that compare the rows of a batch, part by part.
 
 Such a loss needs the outputs of all rows at once, so that micro-batches cannot
-simply follow each other. Instead:
+simply follow each other. The rows are computed in groups of about the same
+length; where a chunk of them is to fit into memory:
 
-1. the model computes the outputs of one chunk after the other, and nothing else
+1. the model computes the outputs of one part after the other, and nothing else
    is kept;
 2. the loss of all outputs, those of all replicas, gives the gradient of each;
-3. each chunk is computed once more, to take that gradient on to the weights.
+3. each part is computed once more, to take that gradient on to the weights.
 
-Dropout masks are functions of seed, step and row: the second pass draws those
-of the first, without any state, and a chunk those of the whole batch.
+Dropout masks are functions of seed, step, group and row: the second pass draws
+those of the first, without any state, and a part those of its group.
 
 Source: Gao et al. 2021, "Scaling deep contrastive learning batch size under
 memory limited setup".
@@ -21,7 +22,7 @@ import tensorflow as tf
 
 from keras_bert_impl import features
 from keras_bert_impl.layers.basics import dropout
-from keras_bert_impl.training import row_numbers
+from keras_bert_impl.training import row_groups, row_numbers
 
 
 class JointGradients:
@@ -65,36 +66,35 @@ class JointGradients:
       step: int32 scalar.
       context: `tf.distribute.ReplicaContext`.
     """
-    num_rows = batch[features.INPUT_IDS].shape[0]
-    size = min(self._task.chunk_size or num_rows, num_rows)
-    number = -(-num_rows // size)
-    first = tf.cast(context.replica_id_in_sync_group, tf.int32) * number
-    texts = [self._inputs(batch, k) for k in range(self._task.num_texts)]
-    if number == 1:
-      return self._differentiated(
-        lambda: [
-          self._forward(text, self._index(step, k), first)
-          for k, text in enumerate(texts)
-        ],
-        lambda outputs: self._slopes(batch, outputs, context),
-      )
-    split = functools.partial(_split, number=number, size=size)
-    chunks = tf.nest.map_structure(split, texts)
-    outputs = [
-      self._outputs_of(text, k, step, first) for k, text in enumerate(chunks)
-    ]
-    joined = tf.nest.map_structure(lambda x: _join(x)[:num_rows], outputs)
-    slopes, metrics = self._slopes(batch, joined, context)
-    slopes = tf.nest.map_structure(split, slopes)
-    return self._sum(chunks, slopes, step, first), metrics
+    task, replicas = self._task, context.num_replicas_in_sync
+    replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
+    rows = row_groups.RowGroups(
+      self._inputs(batch),
+      step * replicas + replica,
+      task.chunk_size,
+      cuts=not self._config.jit_compile,  # XLA would compile each length.
+    )
 
-  def _inputs(self, batch, index):
-    """Returns {name: tensor}, the features of one text of each row."""
-    ends = f"/{index}" if index else ""
+    def slopes_of(outputs):
+      outputs = tf.nest.map_structure(rows.rows, outputs)
+      slopes, metrics = self._slopes(batch, outputs, rows, context)
+      return tf.nest.map_structure(rows.parts, slopes), metrics
+
+    num_examples = batch[features.INPUT_IDS].shape[0]
+    if not task.chunk_size or task.chunk_size >= num_examples:
+      return self._differentiated(
+        lambda: self._outputs_at_once(rows), slopes_of
+      )
+    slopes, metrics = slopes_of(self._outputs_in_turn(rows))
+    return self._sum(rows, slopes), metrics
+
+  def _inputs(self, batch):
+    """Returns {name: tensor [T * B, L, ...]}, texts one after the other."""
+    numbers = range(self._task.num_texts)
     return {
-      name.removesuffix(ends): x
+      name: _concat([batch[features.of_text(name, k)] for k in numbers])
       for name, x in batch.items()
-      if (name.endswith(ends) if ends else "/" not in name)
+      if "/" not in name and len(x.shape) > 1
     }
 
   def _differentiated(self, forward, slopes_of):
@@ -113,34 +113,52 @@ class JointGradients:
     )
     return [*map(tf.convert_to_tensor, gradients)], more
 
-  def _outputs_of(self, chunks, k, step, first):
-    """Returns {name: [chunks, rows, ...]} of one text of each row."""
-    number = next(iter(chunks.values())).shape[0]
+  def _outputs_of(self, rows, i):
+    """Returns {name: [size, ...]} of a part, of the whole length."""
+    return {
+      name: rows.fill(x, i) if len(x.shape) > 2 else x
+      for name, x in self._outputs(*rows.part(i)).items()
+    }
 
-    def outputs(i):
-      inputs = {name: x[i] for name, x in chunks.items()}
-      return self._outputs(inputs, self._index(step, k), first + i)
+  def _outputs_at_once(self, rows):
+    """Returns {name: [parts, size, ...]}, to be differentiated."""
+    outputs = [self._outputs_of(rows, i) for i in range(rows.number)]
+    return tf.nest.map_structure(lambda *parts: tf.stack(parts), *outputs)
+
+  def _outputs_in_turn(self, rows):
+    """Returns {name: [parts, size, ...]}."""
 
     def write(i, arrays):
+      outputs = self._outputs_of(rows, i)
       return i + 1, {
-        name: arrays[name].write(i, x) for name, x in outputs(i).items()
+        name: arrays[name].write(i, x) for name, x in outputs.items()
       }
 
     arrays = {
-      name: tf.TensorArray(x.dtype, number).write(0, x)
-      for name, x in outputs(0).items()
+      name: tf.TensorArray(x.dtype, rows.number).write(0, x)
+      for name, x in self._outputs_of(rows, 0).items()
     }
     _, arrays = tf.while_loop(
-      lambda i, _: i < number,
+      lambda i, _: i < rows.number,
       write,
       (1, arrays),
-      parallel_iterations=1,  # More chunks at once would take more memory.
+      parallel_iterations=1,  # More parts at once would take more memory.
     )
     return {name: array.stack() for name, array in arrays.items()}
 
-  def _slopes(self, batch, outputs, context):
-    """Returns the gradients of outputs, shaped as these, and the metrics."""
-    replicas, own = context.num_replicas_in_sync, outputs
+  def _slopes(self, batch, outputs, rows, context):
+    """Returns the gradients of outputs, shaped as these, and the metrics.
+
+    Args:
+      batch: {name: tensor [B, ...]}.
+      outputs: {name: tensor [T * B, ...]}, texts one after the other.
+      rows: `RowGroups`.
+      context: as of `__call__`.
+    """
+    number, replicas = self._task.num_texts, context.num_replicas_in_sync
+    split = {name: tf.split(x, number) for name, x in outputs.items()}
+    outputs = [{name: x[k] for name, x in split.items()} for k in range(number)]
+    own = outputs
     if replicas > 1:
       gather = functools.partial(context.all_gather, axis=0)
       batch, outputs = tf.nest.map_structure(gather, (batch, outputs))
@@ -160,72 +178,77 @@ class JointGradients:
 
     if replicas > 1:
       slopes = tf.nest.map_structure(of_replica, slopes, own)
-    masks = [
-      tf.reduce_sum(batch[features.of_text(features.INPUT_MASK, k)])
-      for k in range(self._task.num_texts)
-    ]
-    metrics = {
-      "loss": (loss, 1.0),
-      "tokens_per_step": (tf.cast(tf.add_n(masks), tf.float32), 1.0),
-      **self._task.metrics(batch, outputs),
+    slopes = {
+      name: tf.concat([each[name] for each in slopes], axis=0) for name in split
     }
     # All replicas have computed the same, and are summed.
-    return slopes, {
-      name: tf.stack(pair) / replicas for name, pair in metrics.items()
+    metrics = {"loss": (loss, 1.0), **self._task.metrics(batch, outputs)}
+    metrics = {
+      name: (value / replicas, count / replicas)
+      for name, (value, count) in metrics.items()
     }
+    tokens, positions = rows.num_tokens, rows.num_positions
+    metrics |= {
+      "tokens_per_step": (tokens, 1.0 / replicas),
+      "padding_share": (positions - tokens, positions),
+    }
+    return slopes, {name: tf.stack(pair) for name, pair in metrics.items()}
 
-  def _sum(self, chunks, slopes, step, first):
-    """Returns the gradients of the weights, summed over chunks and texts."""
-    number = next(iter(chunks[0].values())).shape[0]
+  def _sum(self, rows, slopes):
+    """Returns the gradients of the weights, summed over the parts.
+
+    Args:
+      rows: `RowGroups`.
+      slopes: {name: [parts, size, ...]}, gradients of the outputs.
+    """
 
     def add(i, total):
-      for k in range(len(chunks)):
-        inputs, slope = tf.nest.map_structure(
-          lambda x: x[i], (chunks[k], slopes[k])
-        )
-        index = self._index(step, k)
-        gradients = self._gradients(inputs, slope, index, first + i)
-        total = [tf.add(a, b) for a, b in zip(total, gradients, strict=True)]
-      return i + 1, total
+      inputs, *place = rows.part(i)
+      slope = {
+        name: rows.cut(x[i], i) if len(x.shape) > 3 else x[i]
+        for name, x in slopes.items()
+      }
+      gradients = self._gradients(inputs, slope, *place)
+      return i + 1, [*map(tf.add, total, gradients)]
 
     _, total = tf.while_loop(
-      lambda i, _: i < number,
+      lambda i, _: i < rows.number,
       add,
       (0, [tf.zeros(v.shape, v.dtype) for v in self._variables]),
       parallel_iterations=1,
     )
     return total
 
-  def _index(self, step, k):
-    """Returns the number of a batch's text among those of all batches."""
-    return step * self._task.num_texts + k
-
-  def _forward(self, inputs, index, part):
-    """Returns {name: tensor [rows, ...]} of a chunk."""
+  def _forward(self, inputs, group, place):
+    """Returns {name: tensor [size, ...]} of a part."""
     with (
-      row_numbers.random_seed(self._config.random_seed, index, part),
+      row_numbers.random_seed(self._config.random_seed, group, place),
       dropout.rematerialize(self._config.rematerialize),
     ):
       return self._call_model(inputs, training=True)
 
-  def _backward(self, inputs, slopes, index, part):
-    """Returns dense gradients of a chunk, of those of its outputs."""
+  def _backward(self, inputs, slopes, group, place):
+    """Returns dense gradients of a part, of those of its outputs."""
     gradients, _ = self._differentiated(
-      lambda: self._forward(inputs, index, part), lambda _: (slopes, None)
+      lambda: self._forward(inputs, group, place), lambda _: (slopes, None)
     )
     return gradients
 
 
-def _split(x, number, size):
-  """Returns [B, ...] as [number, size, ...], with rows of zeros at the end."""
-  rest = number * size - x.shape[0]
-  x = tf.pad(x, [[0, rest]] + [[0, 0]] * (len(x.shape) - 1))
-  shape = tf.concat([[number, size], tf.shape(x)[1:]], axis=0)
-  return tf.ensure_shape(tf.reshape(x, shape), [number, size, *x.shape[1:]])
-
-
-def _join(x):
-  """Returns [number, size, ...] as [number * size, ...]."""
-  rows = x.shape[0] * x.shape[1]
-  joined = tf.reshape(x, tf.concat([[rows], tf.shape(x)[2:]], axis=0))
-  return tf.ensure_shape(joined, [rows, *x.shape[2:]])
+def _concat(texts):
+  """Returns tensors [B, L, ...], each L its own, as one [T * B, L, ...]."""
+  lengths = [text.shape[1] for text in texts]
+  if None in lengths:
+    lengths = [tf.shape(text)[1] for text in texts]
+    length, fixed = tf.reduce_max(lengths), None
+  else:
+    length = fixed = max(lengths)
+  others = [[0, 0]] * (len(texts[0].shape) - 2)
+  x = tf.concat(
+    [
+      tf.pad(text, [[0, 0], [0, length - own], *others])
+      for text, own in zip(texts, lengths, strict=True)
+    ],
+    axis=0,
+  )
+  return tf.ensure_shape(x, [x.shape[0], fixed, *x.shape[2:]])

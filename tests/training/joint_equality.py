@@ -1,6 +1,6 @@
 """Prints what steps of a loss of whole batches give; run as a module.
 
-Arguments: number of replicas, rows of a chunk, 0 for all.
+Arguments: number of replicas, rows of a chunk, 0 for all; share of dropout.
 """
 
 import json
@@ -19,11 +19,11 @@ from keras_bert_impl.training import (
 )
 from tests.training import replica_equality
 
-TEXTS, BATCH, STEPS = 3, 8, 3
+TEXTS, BATCH, STEPS = 3, 8, 3  # Two groups of rows.
 LENGTHS = (6, 12, 9)
 
 
-def dataset():
+def dataset(is_fixed=False):
   """Returns batches of an anchor, a positive and a negative of own lengths."""
   rng = np.random.default_rng(0)
   batches = {}
@@ -41,10 +41,21 @@ def dataset():
     }
   batches = {name: x.astype("int32") for name, x in batches.items()}
   batches["label_ids"] = np.zeros((STEPS, BATCH), np.float32)
-  return tf.data.Dataset.from_tensor_slices(batches)
+  data = tf.data.Dataset.from_tensor_slices(batches)
+  # As training data, endless: their number of rows stays static then.
+  return (data if is_fixed else data.map(_of_any_length)).repeat()
 
 
-def build(replicas=1, chunk_size=None, is_late=False, **fields):
+def _of_any_length(batch):
+  return {
+    name: x
+    if len(x.shape) == 1
+    else tf.compat.v1.placeholder_with_default(x, [BATCH, None])
+    for name, x in batch.items()
+  }
+
+
+def build(replicas=1, chunk_size=None, is_late=False, dropout=0.1, **fields):
   """Returns a `TrainingLoop` with fresh weights of one seed, with dropout."""
   strategy = distribution.create_strategy(
     "mirrored" if replicas > 1 else "one_device", num_logical_cpus=replicas
@@ -55,7 +66,7 @@ def build(replicas=1, chunk_size=None, is_late=False, **fields):
   if is_late:
     task_class = late_task.LateInteractionTask
   task = task_class(
-    replica_equality.encoder_config(dropout=0.1, num_hidden_layers=1),
+    replica_equality.encoder_config(dropout=dropout, num_hidden_layers=1),
     TEXTS,
     both_ways=True,
     widths=() if is_late else (8, 16),
@@ -67,13 +78,14 @@ def build(replicas=1, chunk_size=None, is_late=False, **fields):
   return training_loop.TrainingLoop(task, model, optimizer, strategy, config)
 
 
-def run(replicas, chunk_size, **fields):
+def run(replicas, chunk_size, is_fixed=False, **fields):
   """Returns metrics and weights, of plain numbers."""
   training = build(replicas, chunk_size or None, **fields)
-  data = distribution.distribute(training.strategy, dataset())
+  data = distribution.distribute(training.strategy, dataset(is_fixed))
   metrics = training.train(iter(data), STEPS)
   return metrics, {v.path: v.numpy().tolist() for v in training.model.weights}
 
 
 if __name__ == "__main__":
-  print(json.dumps(run(*map(int, sys.argv[1:]))))
+  numbers, share = map(int, sys.argv[1:3]), float(sys.argv[3])
+  print(json.dumps(run(*numbers, dropout=share)))

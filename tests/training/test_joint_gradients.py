@@ -16,6 +16,8 @@ def at_once():
 
 
 def check(found, expected):
+  for metrics, _ in (found, expected):  # Parts are filled up with rows.
+    metrics.pop("padding_share", None)
   (metrics, weights), (other_metrics, other_weights) = expected, found
   for name, values in weights.items():
     np.testing.assert_allclose(
@@ -24,10 +26,19 @@ def check(found, expected):
   assert other_metrics == pytest.approx(metrics, rel=1e-4)
 
 
-@pytest.mark.parametrize("chunk_size", slow.all_but([3], [1, 3, 4]))
+@pytest.mark.parametrize("chunk_size", slow.all_but([3], [1, 3, 8, 16]))
 def test_chunks_of_any_size_give_the_same_weights(at_once, chunk_size):
-  """With dropout; 3 does not divide the batch of 8."""
+  """With dropout; 3 does not divide the groups of 8."""
   check(joint_equality.run(1, chunk_size), at_once)
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_rows_cut_to_those_of_their_group_give_the_same_weights(is_late):
+  options = {"dropout": 0.0, "is_late": is_late}
+  whole = joint_equality.run(1, 0, is_fixed=True, **options)
+  cut = joint_equality.run(1, 0, **options)
+  assert cut[0].pop("padding_share") < whole[0].pop("padding_share") - 0.05
+  check(cut, whole)
 
 
 @pytest.mark.integration
@@ -45,15 +56,16 @@ def test_recomputed_blocks_give_the_same_weights(at_once):
 
 @pytest.mark.integration
 @pytest.mark.parametrize("chunk_size", slow.all_but([2], [0, 2]))
-def test_the_rows_of_all_replicas_are_compared(at_once, chunk_size):
-  arguments = [joint_equality.__file__, "2", str(chunk_size)]
+def test_the_rows_of_all_replicas_are_compared(chunk_size):
+  """Without dropout: each replica has groups of its own."""
+  arguments = [joint_equality.__file__, "2", str(chunk_size), "0.0"]
   process = forked.Process(arguments)
   output, _ = process.communicate(timeout=300)
   assert process.returncode == 0
-  check(json.loads(output), at_once)
+  check(json.loads(output), joint_equality.run(1, 0, dropout=0.0))
 
 
-def test_dropout_has_an_effect_that_the_first_text_does_not_share(at_once):
+def test_dropout_has_an_effect_that_other_rows_do_not_share(at_once):
   metrics, _ = at_once
   assert metrics["gradient_norm"] > 0
   training = joint_equality.build()
@@ -62,10 +74,9 @@ def test_dropout_has_an_effect_that_the_first_text_does_not_share(at_once):
     for name, x in next(iter(joint_equality.dataset())).items()
   }
   joint = training._joint
-  texts = [joint._inputs(row | {"input_ids/1": row["input_ids"]}, 0)] * 2
   first, second = (
-    joint._forward(text, joint._index(0, k), 0)["embeddings"].numpy()
-    for k, text in enumerate(texts)
+    joint._forward(row, group=0, place=place)["embeddings"].numpy()
+    for place in range(2)
   )
   assert not np.allclose(first, second, atol=1e-3)
 

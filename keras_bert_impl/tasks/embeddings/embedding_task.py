@@ -99,16 +99,8 @@ class EmbeddingTask(task.Task):
     }
 
   def metrics(self, batch, outputs):
-    """Returns the losses and the padding share of all texts."""
-    names = [
-      features.of_text(features.INPUT_MASK, k) for k in range(self.num_texts)
-    ]
-    shares = [
-      cross_entropy.padding_share({features.INPUT_MASK: batch[name]})
-      for name in names
-    ]
-    share = {"padding_share": tuple(map(sum, zip(*shares, strict=True)))}
-    return share | cross_entropy.loss_metrics(self, batch, outputs)
+    """Returns the losses."""
+    return cross_entropy.loss_metrics(self, batch, outputs)
 
   def describe(self):
     """Returns the entries of `Task` but for weights and memory."""
