@@ -15,6 +15,7 @@ place of the class. */
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <fstream>
@@ -152,8 +153,13 @@ std::unordered_map<std::string, Ids> make_row(
     const Json& about, const WordPiece& tokenizer,
     const std::vector<std::string>& texts) {
   const Json& facts = about["texts"];
-  if (texts.empty() || texts.size() > facts["framing"].size()) {
-    throw std::runtime_error("Give a text, or two.");
+  const std::vector<size_t> numbers = facts["num_texts"];
+  if (std::find(numbers.begin(), numbers.end(), texts.size()) ==
+      numbers.end()) {
+    throw std::runtime_error(
+        numbers.size() > 1 ? "The model takes one or two texts."
+        : numbers[0] > 1   ? "The model takes two texts."
+                           : "The model takes one text.");
   }
   std::vector<Ids> ids;
   for (const std::string& text : texts) {

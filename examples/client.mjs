@@ -38,6 +38,10 @@ export async function open(read) {
 
 // Returns the model's inputs for a text or pair, a batch of one row.
 function rows(about, tokenizer, text, textPair) {
+  const number = textPair === undefined ? 1 : 2;
+  if (!about.texts.num_texts.includes(number)) {
+    throw new Error(`The model takes ${3 - number} text(s), not ${number}.`);
+  }
   let first = (about.prompt ?? "") + text;
   if (about.texts.do_lower_case) first = first.toLowerCase();
   const row = encode(about, tokenizer, first, textPair);
@@ -91,5 +95,10 @@ if (globalThis.process?.argv[1]?.endsWith("client.mjs")) {
   const { readFile } = await import("node:fs/promises");
   const [folder, ...texts] = process.argv.slice(2);
   const answer = await open((name) => readFile(`${folder}/${name}`));
-  console.log(JSON.stringify(await answer(...texts)));
+  try {
+    console.log(JSON.stringify(await answer(...texts)));
+  } catch (error) {
+    console.error(error.message);
+    process.exit(1);
+  }
 }

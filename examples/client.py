@@ -46,6 +46,9 @@ def make_choices(about, tokenizer, text, choices):
 
 def make_rows(about, tokenizer, texts, text_pairs=None):
   """Returns the inputs of texts or pairs, {name: int32 [B, L]}."""
+  number = 1 if text_pairs is None else 2
+  if number not in about["texts"]["num_texts"]:
+    raise ValueError(f"The model takes {3 - number} text(s), not {number}.")
   texts = [about.get("prompt", "") + text for text in texts]
   if about["texts"]["do_lower_case"]:
     texts = [text.lower() for text in texts]
@@ -152,10 +155,13 @@ def main():
   about, tokenizer, run = load(folder)
   if about["head"] == "late":
     sys.exit("Late interaction has rows of its own: see docs/small.md.")
-  if about["head"] == "multiple_choice":
-    rows = make_choices(about, tokenizer, texts[0], texts[1:])
-  else:
-    rows = make_rows(about, tokenizer, *([text] for text in texts))
+  try:
+    if about["head"] == "multiple_choice":
+      rows = make_choices(about, tokenizer, texts[0], texts[1:])
+    else:
+      rows = make_rows(about, tokenizer, *([text] for text in texts))
+  except ValueError as error:
+    sys.exit(str(error))
   print(read(about, tokenizer, rows, run(rows))[0])
 
 

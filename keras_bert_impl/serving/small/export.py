@@ -238,4 +238,13 @@ def _texts(servable):
     "finds_special_tokens": servable.head == heads.FILL_MASK
     or bool(vocabulary.rules),
     "do_lower_case": getattr(servable, "do_lower_case", False),
+    "num_texts": _num_texts(servable),
   }
+
+
+def _num_texts(servable):
+  """Returns how many texts a row may have, list of int."""
+  if servable.head in (heads.QUESTION_ANSWERING, heads.MULTIPLE_CHOICE):
+    return [2]
+  has_pairs = getattr(servable, "text_pairs", None)
+  return [1, 2] if has_pairs is None else [1 + has_pairs]

@@ -147,6 +147,9 @@ def test_the_client_answers_on_the_command_line(folder, monkeypatch, capsys):
   monkeypatch.setattr(sys, "argv", ["client.py", folder, "the cat", "sat."])
   load_client().main()
   assert capsys.readouterr().out.startswith("('")
+  monkeypatch.setattr(sys, "argv", ["client.py", folder, "the cat"])
+  with pytest.raises(SystemExit, match=r"takes 2 text\(s\), not 1"):
+    load_client().main()
 
 
 @pytest.mark.parametrize(
@@ -196,6 +199,8 @@ def test_the_javascript_client_makes_the_same_of_texts(head, site):
       assert [label for label, _ in answer] == list(all_heads.LABELS)
       found = [share for _, share in answer]
       np.testing.assert_allclose(found, shares, atol=1e-5)
+  result = run(["node", "client.mjs", "made/1", "the cat"])
+  assert result.stderr == "The model takes 2 text(s), not 1.\n"
 
 
 @pytest.fixture(scope="module")
