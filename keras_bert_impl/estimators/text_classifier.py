@@ -139,6 +139,8 @@ class TextClassifier(estimator.Estimator):
     if self.multi_label:
       names = records.strings_of(label, place, may_be_empty=True)
       return classification_data.label_tuple(names, place)
+    if isinstance(label, float) and label.is_integer():
+      label = int(label)  # Of a column of numbers in which one is missing.
     is_number = isinstance(label, numbers.Integral)
     if is_number and self.labels and str(label) not in self.labels:
       return self.labels[records.index_of(label, len(self.labels), place)]
@@ -181,6 +183,11 @@ def _texts(record, place):
   text, text_pair = record.get("text"), record.get("text_pair")
   if isinstance(text, tuple | list) and len(text) == 2:
     text, text_pair = text
+    if isinstance(text, str) and isinstance(text_pair, numbers.Real):
+      raise ValueError(
+        f"{place} must be a text, or two texts: give labels as a list of their"
+        f" own, not {text_pair} beside the text."
+      )
     text_pair = records.checked_text(text_pair, f"{place}.text_pair")
   text = records.checked_text(text, f"{place}.text")
   if text_pair is not None:
