@@ -32,7 +32,7 @@ setuptools.setup(
   package_data={
     # Editors and type checkers read its annotations and imports.
     "keras_bert_impl": ["py.typed"],
-    "keras_bert_impl.serving.local": ["page/*"],
+    "keras_bert_impl.serving.local": ["client/*", "page/*"],
     "keras_bert_impl.visualization": ["page/*"],
   },
   install_requires=[

@@ -8,7 +8,8 @@ production: this server has no authentication, no encryption and no gRPC.
 
 --model_dir is the --export_dir of official_tasks/export_saved_model.py. The
 highest version in it is served, and a later one replaces it when it appears.
-With --checkpoint_dir the page has a tab of attention, as of visualize.py.
+With --checkpoint_dir the page has a tab of attention, as of visualize.py; with
+--npm_dir one that runs an ONNX file in the browser.
 
 With TF_NUM_INTRAOP_THREADS=1 in the environment an op uses one thread, which
 takes less of the CPU where most requests hold one short text.
@@ -28,7 +29,13 @@ from keras_bert_impl.model_folders import model_files
 with epy.lazy_imports():
   from keras_bert_impl.model_folders import viewing
   from keras_bert_impl.serving.heads import file_servables
-  from keras_bert_impl.serving.local import app, batching, server, versions
+  from keras_bert_impl.serving.local import (
+    app,
+    batching,
+    browser_tab,
+    server,
+    versions,
+  )
 
 _DEFAULT_MODEL_NAME = "model"  # as the Docker image of TensorFlow Serving
 _SIZES = "[1, 2147483647]"
@@ -43,6 +50,12 @@ class ServerConfig:
     None,
     "Checkpoint that was exported, for the page's tab of attention, which a"
     " SavedModel does not have; default: no such tab.",
+  )
+  npm_dir: str | None = options.field(
+    None,
+    "Folder in which npm has installed onnxruntime-web and"
+    " @huggingface/tokenizers, for the page's tab that runs an ONNX file in the"
+    " reader's browser; default: no such tab.",
   )
   model_name: str | None = options.common(
     None,
@@ -139,6 +152,7 @@ def serve(config):
         app.Limits(config.max_request_bytes, config.max_text_bytes),
         [config.host, *program.split_names(config.allowed_hosts)],
         _draw_attention(config.checkpoint_dir),
+        config.npm_dir and browser_tab.BrowserTab(served, config.npm_dir),
       )
       server.announce(name, served.current.version, listener)
       server.create(

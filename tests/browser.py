@@ -1,7 +1,8 @@
-"""Chromium, for tests of pages."""
+"""Chromium, and what npm installs, for tests of pages."""
 
 import contextlib
 import shutil
+import subprocess
 
 import pytest
 from selenium import webdriver
@@ -20,6 +21,16 @@ _FLAGS = """
   --disable-background-networking --disable-component-update --disable-sync
   --disable-dev-shm-usage --window-size=1000,900 --lang=en
 """.split()
+
+
+def install(folder):
+  """Installs what the client of ONNX files needs, or skips the test."""
+  if not shutil.which("npm"):
+    pytest.skip("npm is not installed.")
+  packages = ("onnxruntime-web", "@huggingface/tokenizers")
+  command = ["npm", "install", "--ignore-scripts", *packages]
+  if subprocess.run(command, cwd=folder, capture_output=True).returncode:
+    pytest.skip("npm cannot install the packages.")
 
 
 @contextlib.contextmanager

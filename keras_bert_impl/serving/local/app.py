@@ -73,7 +73,13 @@ class Limits(NamedTuple):
 
 
 def create(
-  served, batcher, model_name, limits, host_names=(), draw_attention=None
+  served,
+  batcher,
+  model_name,
+  limits,
+  host_names=(),
+  draw_attention=None,
+  in_browser=None,
 ):
   """Returns the ASGI application.
 
@@ -85,11 +91,16 @@ def create(
     host_names: names, besides localhost, that the server may be called by.
     draw_attention: function, as of `attention_tab.AttentionTab`, of the page's
       tab of attention; None: there is no such tab.
+    in_browser: `browser_tab.BrowserTab`, or None: there is no such tab.
 
   Returns:
     `starlette.applications.Starlette`.
   """
-  api = _Api(served, batcher, model_name, limits, bool(draw_attention))
+  tabs = {
+    "has_attention": bool(draw_attention),
+    "has_browser": bool(in_browser),
+  }
+  api = _Api(served, batcher, model_name, limits, tabs)
   attention = []
   if draw_attention:
     tab = attention_tab.AttentionTab(
@@ -108,6 +119,7 @@ def create(
       routing.Route("/model.json", api.describe),
       *(routing.Route(path, _show_page) for path in _PAGE_FILES),
       *attention,
+      *(in_browser.routes() if in_browser else ()),
     ],
     middleware=[middleware.Middleware(_OriginCheck, host_names=host_names)],
     exception_handlers=dict.fromkeys(
@@ -125,12 +137,12 @@ def create(
 class _Api:
   """The paths under /v1/ and those of the page."""
 
-  def __init__(self, served, batcher, model_name, limits, has_attention):
+  def __init__(self, served, batcher, model_name, limits, tabs):
     self._served = served
     self._batcher = batcher
     self._name = model_name
     self._limits = limits
-    self._has_attention = has_attention
+    self._tabs = tabs
 
   async def post(self, request):
     """Answers predict, classify and regress."""
@@ -171,7 +183,7 @@ class _Api:
         "name": self._name,
         "version": model.version,
         "information": model.information,
-        "has_attention": self._has_attention,
+        **self._tabs,
       }
     )
 

@@ -45,6 +45,11 @@ class Versions:
       # The highest version is what the user wants to hear of.
       raise ValueError(next(iter(self._broken.values()))[1])
 
+  @property
+  def folder(self):
+    """The folder of the current version, Path."""
+    return dict(self._paths())[self.current.version]
+
   def refresh(self):
     """Loads the highest version that can be, if it is not the current one."""
     for version, path in self._paths():

@@ -11,15 +11,13 @@ LIMITS = app.Limits(request_bytes=2**21, text_bytes=1000)
 
 
 @contextlib.contextmanager
-def application(served, draw_attention=None):
+def application(served, **tabs):
   """Yields the ASGI application of `versions.Versions` or a stand-in."""
   batcher = batching.Batcher(
     max_batch_size=8, timeout_seconds=0.001, max_queue=100
   )
   try:
-    yield app.create(
-      served, batcher, "toy", LIMITS, draw_attention=draw_attention
-    )
+    yield app.create(served, batcher, "toy", LIMITS, **tabs)
   finally:
     batcher.close()
 
@@ -32,9 +30,9 @@ def client(served, **options):
 
 
 @contextlib.contextmanager
-def running(served, draw_attention=None, max_connections=500, seconds=30.0):
+def running(served, max_connections=500, seconds=30.0, **tabs):
   """Yields the address of a server, on a port of its own."""
-  with application(served, draw_attention) as asgi:
+  with application(served, **tabs) as asgi:
     listener = server.bind("127.0.0.1", 0)
     running_server = server.create(asgi, max_connections, seconds)
     thread = threading.Thread(

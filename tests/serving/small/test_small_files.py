@@ -30,6 +30,7 @@ pytest.importorskip("tf2onnx")
 pytest.importorskip("onnxruntime")
 
 ROOT = pathlib.Path(__file__).parents[3]
+CLIENT = ROOT / "keras_bert_impl/serving/local/client"
 PARITY = ROOT / "tests/data/parity"
 FORMATS = ("litert", "onnx")
 # One of each family, and heads and options of encoders with ops of their own.
@@ -173,15 +174,10 @@ def test_the_client_answers_for_other_heads(
 @pytest.fixture(scope="module")
 def site(head, tmp_path_factory):
   """Folder with the JavaScript client, what it needs, and a model."""
-  if not shutil.which("npm"):
-    pytest.skip("npm is not installed.")
   folder = tmp_path_factory.mktemp("site")
-  packages = ("onnxruntime-web", "@huggingface/tokenizers")
-  command = ["npm", "install", "--ignore-scripts", *packages]
-  if subprocess.run(command, cwd=folder, capture_output=True).returncode:
-    pytest.skip("npm cannot install the packages.")
+  browser.install(folder)
   for name in ("client.mjs", "client.html"):
-    shutil.copy(ROOT / "examples" / name, folder)
+    shutil.copy(CLIENT / name, folder)
   export.export(head.servable, str(folder / "made"), "onnx")
   return folder
 

@@ -802,7 +802,9 @@ function showError(message) {
 async function main() {
   try {
     const model = await ask("/model.json");
-    byId("pages").hidden = !model.has_attention;
+    byId("attention-link").hidden = !model.has_attention;
+    byId("browser-link").hidden = !model.has_browser;
+    byId("pages").hidden = !model.has_attention && !model.has_browser;
     const { metadata } = await ask(
       `/v1/models/${encodeURIComponent(model.name)}/metadata`,
     );
