@@ -24,8 +24,8 @@ class RowGroups:
     inputs: {name: tensor [N, L, ...]}.
     index: int32 scalar, of the batch and replica.
     size: int, the most rows of a part; None: those of a group.
-    cuts: bool, whether groups are cut to their longest row, where L is not
-      fixed.
+    cuts: bool, whether groups are cut to their longest row; where L is fixed,
+      there is one group, which is not.
 
   Attributes:
     number: int, of the parts.
@@ -36,9 +36,10 @@ class RowGroups:
   def __init__(self, inputs, index, size, cuts):
     mask = inputs[features.INPUT_MASK]
     self._num_rows = mask.shape[0]
+    self._cuts = cuts and mask.shape[1] is None
     device = "GPU" if tf.config.list_logical_devices("GPU") else "CPU"
-    fewest = _FEWEST_ROWS[device]
-    of_group = fewest * -(-self._num_rows // (fewest * _MOST_GROUPS))
+    fewest, groups = _FEWEST_ROWS[device], _MOST_GROUPS if self._cuts else 1
+    of_group = fewest * -(-self._num_rows // (fewest * groups))
     most = min(size or of_group, of_group)
     size = next(k for k in range(most, 0, -1) if of_group % k == 0)
     self._size = min(size, self._num_rows)
@@ -47,7 +48,6 @@ class RowGroups:
     self._num_groups = -(-self.number // self._parts_of_group)
     self._index = index
     self._length = tf.shape(mask)[1]
-    self._cuts = cuts and mask.shape[1] is None
     self.num_tokens = tf.cast(tf.reduce_sum(mask), tf.float32)
     self._lengths = tf.fill([self.number], self._length)
     if self._cuts:
