@@ -3,6 +3,7 @@
 Arguments: number of replicas, rows of a chunk, 0 for all; share of dropout.
 """
 
+import dataclasses
 import json
 import sys
 
@@ -19,8 +20,8 @@ from keras_bert_impl.training import (
 )
 from tests.training import replica_equality
 
-TEXTS, BATCH, STEPS = 3, 8, 3  # Two groups of rows.
-LENGTHS = (6, 12, 9)
+TEXTS, BATCH, STEPS = 3, 16, 3  # Three groups of rows.
+LENGTHS = (6, 24, 12)
 
 
 def dataset(is_fixed=False):
@@ -66,7 +67,10 @@ def build(replicas=1, chunk_size=None, is_late=False, dropout=0.1, **fields):
   if is_late:
     task_class = late_task.LateInteractionTask
   task = task_class(
-    replica_equality.encoder_config(dropout=dropout, num_hidden_layers=1),
+    dataclasses.replace(
+      replica_equality.encoder_config(dropout=dropout, num_hidden_layers=1),
+      max_position_embeddings=max(LENGTHS),
+    ),
     TEXTS,
     both_ways=True,
     widths=() if is_late else (8, 16),
