@@ -45,8 +45,9 @@ class Comparison:
     **model_files: fields of `model_files.ModelFilesConfig`.
 
   Attributes:
-    results: {"checkpoint" and, after `add`, "export": {"bytes": int, "ms":
-      {"p50" and "p99": float} of a row's ids, "scores": {metric: float}}}.
+    results: {"checkpoint" and, after `add`, "export": {"weights_dtype": str,
+      "bytes": int, "ms": {"p50" and "p99": float} of a row's ids, "scores":
+      {metric: float}}}.
 
   Raises:
     FileNotFoundError: there is no such file.
@@ -73,19 +74,22 @@ class Comparison:
       checkpoint, max_seq_length=servable.max_seq_length, **model_files
     )
     size = sum(weight.shape.num_elements() for weight in servable.model_weights)
-    self.results = {"checkpoint": self._measure(servable, 4 * size)}
+    self.results = {"checkpoint": self._measure(servable, 4 * size, "float32")}
 
-  def add(self, version_dir):
+  def add(self, version_dir, weights_dtype="float32"):
     """Scores the version that was exported, in its folder."""
     servable = self._servable
     if self._file_format != choices.SAVED_MODEL:
       servable = file_servables.load(version_dir)
-    self.results["export"] = self._measure(servable, _num_bytes(version_dir))
+    self.results["export"] = self._measure(
+      servable, _num_bytes(version_dir), weights_dtype
+    )
 
   def table(self):
     """Returns the printed table, str."""
     columns = self.results.values()
     rows = [
+      ("weights", *(found["weights_dtype"] for found in columns)),
       ("MB", *(f"{found['bytes'] / 1e6:.1f}" for found in columns)),
       *(
         (
@@ -101,14 +105,19 @@ class Comparison:
     ]
     return run_results.table(rows, ("", *self.results))
 
-  def _measure(self, servable, num_bytes):
+  def _measure(self, servable, num_bytes, weights_dtype):
     answers = Answers(servable)
     try:
       scores = self._estimator.evaluate(**self._data, predict=answers)
     except ValueError as error:
       # Its message speaks of the options of the task's script.
       raise ValueError(f"--compare_with, --compare_columns: {error}") from error
-    return {"bytes": num_bytes, "ms": answers.times(), "scores": scores}
+    return {
+      "weights_dtype": weights_dtype,
+      "bytes": num_bytes,
+      "ms": answers.times(),
+      "scores": scores,
+    }
 
 
 class Answers:

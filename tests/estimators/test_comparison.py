@@ -105,12 +105,13 @@ def test_an_export_in_float32_has_the_scores_of_its_estimator(
   assert found["export"]["bytes"] > 0.9 * found["checkpoint"]["bytes"]
   lines = compared.table().splitlines()
   assert lines[0].split() == ["checkpoint", "export"]
-  assert [line.split("  ")[0] for line in lines[2:5]] == [
+  assert [line.split("  ")[0] for line in lines[2:6]] == [
+    "weights",
     "MB",
     "ms a row, p50",
     "ms a row, p99",
   ]
-  assert {line.split()[0] for line in lines[5:]} == expected.keys()
+  assert {line.split()[0] for line in lines[6:]} == expected.keys()
 
 
 def test_vectors_in_int8_are_scored_by_their_own_numbers(checkpoint, tmp_path):
