@@ -4,8 +4,6 @@ import pathlib
 
 from starlette import exceptions, responses, routing, staticfiles
 
-from keras_bert_impl import choices
-
 _CLIENT_DIR = pathlib.Path(__file__).parent / "client"
 _PACKAGES = ("onnxruntime-web", "@huggingface/tokenizers")
 _HEADERS = {
@@ -36,7 +34,7 @@ class BrowserTab:
   def __init__(self, served, npm_dir):
     self._served = served
     self._modules = pathlib.Path(npm_dir) / "node_modules"
-    if served.current.information.get("format") != choices.ONNX:
+    if served.current.information.get("format") != "onnx":
       raise ValueError(
         f"npm_dir ({npm_dir}) is for ONNX files, which browsers can run: export"
         " the model with --format=onnx."

@@ -30,9 +30,11 @@ def client(served, **options):
 
 
 @contextlib.contextmanager
-def running(served, max_connections=500, seconds=30.0, **tabs):
+def running(
+  served, draw_attention=None, max_connections=500, seconds=30.0, **tabs
+):
   """Yields the address of a server, on a port of its own."""
-  with application(served, **tabs) as asgi:
+  with application(served, draw_attention=draw_attention, **tabs) as asgi:
     listener = server.bind("127.0.0.1", 0)
     running_server = server.create(asgi, max_connections, seconds)
     thread = threading.Thread(
