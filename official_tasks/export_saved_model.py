@@ -143,7 +143,7 @@ def main():
     servable, config.export_dir, config.model_name, **form
   )
   if compared:
-    compared.add(version_dir, config.weights_dtype or "float32")
+    compared.add(version_dir, config.weights_dtype)
   _report(config, chosen, checkpoint, servable, version_dir, compared)
 
 

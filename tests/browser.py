@@ -1,6 +1,7 @@
 """Chromium, and what npm installs, for tests of pages."""
 
 import contextlib
+import json
 import shutil
 import subprocess
 
@@ -67,6 +68,17 @@ class Page:
   def evaluate(self, script, *arguments):
     """Returns what an expression of JavaScript says."""
     return self.driver.execute_script(f"return {script}", *arguments)
+
+
+def shares_in_browser(page, texts):
+  """Asks the client of ONNX files about a pair; returns {label: share}."""
+  page.wait(lambda: page.all("[name=pair]"))
+  page.wait(lambda: page.find("button").is_enabled())
+  for name, text in zip(("text", "pair"), texts, strict=True):
+    page.find(f"[name={name}]").send_keys(text)
+  page.find("button").click()
+  [shown] = page.wait(lambda: [t for t in page.texts("pre") if t])
+  return dict(json.loads(shown[: shown.rindex("]") + 1]))
 
 
 @contextlib.contextmanager

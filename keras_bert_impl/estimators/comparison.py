@@ -76,13 +76,18 @@ class Comparison:
     size = sum(weight.shape.num_elements() for weight in servable.model_weights)
     self.results = {"checkpoint": self._measure(servable, 4 * size, "float32")}
 
-  def add(self, version_dir, weights_dtype="float32"):
-    """Scores the version that was exported, in its folder."""
+  def add(self, version_dir, weights_dtype):
+    """Scores the version that was exported, in its folder.
+
+    Args:
+      version_dir: str.
+      weights_dtype: str, of the weights there; None for float32.
+    """
     servable = self._servable
     if self._file_format != choices.SAVED_MODEL:
       servable = file_servables.load(version_dir)
     self.results["export"] = self._measure(
-      servable, _num_bytes(version_dir), weights_dtype
+      servable, _num_bytes(version_dir), weights_dtype or "float32"
     )
 
   def table(self):

@@ -64,7 +64,7 @@ def compare(checkpoint, path, folder, file_format, columns=(), **form):
   version_dir = small.export_as(
     servable, str(folder / "served"), format=file_format, **form
   )
-  compared.add(version_dir)
+  compared.add(version_dir, form.get("weights_dtype"))
   return compared
 
 

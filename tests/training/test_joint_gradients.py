@@ -28,7 +28,7 @@ def check(found, expected):
 
 @pytest.mark.parametrize("chunk_size", slow.all_but([3], [1, 3, 8, 16]))
 def test_chunks_of_any_size_give_the_same_weights(at_once, chunk_size):
-  """With dropout; 3 does not divide the groups of 8."""
+  """With dropout; 3 does not divide the groups of 16."""
   check(joint_equality.run(1, chunk_size), at_once)
 
 

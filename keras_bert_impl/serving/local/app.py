@@ -101,15 +101,11 @@ def create(
     "has_browser": bool(in_browser),
   }
   api = _Api(served, batcher, model_name, limits, tabs)
-  attention = []
+  routes = in_browser.routes() if in_browser else []
   if draw_attention:
-    tab = attention_tab.AttentionTab(
+    routes += attention_tab.AttentionTab(
       draw_attention, api.read_body, limits.text_bytes, _ATTENTION_HEADERS
-    )
-    attention = [
-      routing.Route("/attention", tab.show, methods=["GET"]),
-      routing.Route("/attention", tab.submit, methods=["POST"]),
-    ]
+    ).routes()
   return applications.Starlette(
     routes=[
       routing.Route("/v1/{rest:path}", api.get, methods=["GET"]),
@@ -118,8 +114,7 @@ def create(
       routing.Route("/healthz", api.health),
       routing.Route("/model.json", api.describe),
       *(routing.Route(path, _show_page) for path in _PAGE_FILES),
-      *attention,
-      *(in_browser.routes() if in_browser else ()),
+      *routes,
     ],
     middleware=[middleware.Middleware(_OriginCheck, host_names=host_names)],
     exception_handlers=dict.fromkeys(

@@ -8,7 +8,7 @@ import string
 import urllib.parse
 
 from absl import logging
-from starlette import concurrency, responses
+from starlette import concurrency, responses, routing
 
 from keras_bert_impl.serving.local import errors
 
@@ -38,6 +38,13 @@ class AttentionTab:
     )
     # Clients who wait take no thread from the pool that all requests share.
     self._turn = asyncio.Lock()
+
+  def routes(self):
+    """Returns the routes, both of /attention."""
+    return [
+      routing.Route("/attention", self.show, methods=["GET"]),
+      routing.Route("/attention", self.submit, methods=["POST"]),
+    ]
 
   async def show(self, unused_request):
     """Answers with the form and an example, which nobody asked to draw yet."""

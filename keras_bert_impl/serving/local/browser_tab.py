@@ -68,7 +68,8 @@ class BrowserTab:
 
   async def _file(self, request):
     """Answers a file of the version that is served; no other."""
-    path = self._served.folder / request.path_params["name"]
-    if path not in self._served.folder.iterdir() or not path.is_file():
+    folder = self._served.folder
+    path = folder / request.path_params["name"]
+    if path not in folder.iterdir() or not path.is_file():
       raise exceptions.HTTPException(404)
     return responses.FileResponse(path, headers=_HEADERS)

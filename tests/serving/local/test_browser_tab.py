@@ -1,7 +1,5 @@
 """The tab that runs an ONNX file in the reader's browser."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -109,13 +107,7 @@ def test_a_person_finds_the_tab_and_the_browser_answers(tmp_path):
     page.wait(lambda: page.find("#pages").is_displayed())
     assert not page.find("#attention-link").is_displayed()
     page.find("#browser-link").click()
-    page.wait(lambda: page.all("[name=pair]"))
-    page.wait(lambda: page.find("button").is_enabled())
-    for name, text in zip(("text", "pair"), next(iter(all_heads.PAIRS))):
-      page.find(f"[name={name}]").send_keys(text)
-    page.find("button").click()
-    [shown] = page.wait(lambda: [t for t in page.texts("pre") if t])
-    found = dict(json.loads(shown[: shown.rindex("]") + 1]))
+    found = browser.shares_in_browser(page, next(iter(all_heads.PAIRS)))
     np.testing.assert_allclose(list(found.values()), shares, atol=1e-5)
     wrong = [
       log for log in driver.get_log("browser") if log["level"] == "SEVERE"

@@ -247,12 +247,7 @@ def test_a_browser_answers_by_itself(head, site, tmp_path):
       page = browser.Page(driver)
       address = f"http://127.0.0.1:{server.server_port}/client.html?model="
       driver.get(address + "made/1")
-      page.wait(lambda: page.find("button").is_enabled())
-      for name, text in zip(("text", "pair"), next(iter(all_heads.PAIRS))):
-        page.find(f"[name={name}]").send_keys(text)
-      page.find("button").click()
-      [shown] = page.wait(lambda: [t for t in page.texts("pre") if t])
-      found = dict(json.loads(shown[: shown.rindex("]") + 1]))
+      found = browser.shares_in_browser(page, next(iter(all_heads.PAIRS)))
       assert list(found) == list(all_heads.LABELS)
       np.testing.assert_allclose(list(found.values()), shares, atol=1e-5)
       driver.get(address + "none/1")
