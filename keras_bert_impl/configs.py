@@ -64,9 +64,10 @@ class SizesConfig(parts.Part):
 
   Attributes:
     vocab_size: V, number of word pieces.
-    hidden_size: H, a multiple of `num_attention_heads`.
+    hidden_size: H.
     num_hidden_layers: number of transformer blocks, at most 1,000.
     num_attention_heads: N.
+    attention_head_size: D, of each head; None: H / N.
     intermediate_size: I, width of the feed-forward layer.
     hidden_act: one of `parts.ACTIVATIONS`; "gelu" is the exact (erf) form,
       "gelu_new" the one with tanh (ALBERT's).
@@ -86,6 +87,7 @@ class SizesConfig(parts.Part):
     12, f"[1, {_MAX_HIDDEN_LAYERS}]", shows=True
   )
   num_attention_heads: int = parts.field(12, "[1, inf)")
+  attention_head_size: int | None = parts.field(None, "[1, inf)")
   intermediate_size: int = parts.field(3072, "[1, inf)", shows=True)
   hidden_act: str = parts.field("gelu", choices=parts.ACTIVATIONS)
   hidden_dropout_prob: float = parts.field(0.1, "[0, 1)", shows=True)
@@ -99,6 +101,13 @@ class SizesConfig(parts.Part):
   def dropout_rate(self):
     """Rate of dropout where hidden states are dropped, float."""
     return self.hidden_dropout_prob
+
+  @property
+  def head_size(self):
+    """Size of each attention head, int."""
+    return (
+      self.attention_head_size or self.hidden_size // self.num_attention_heads
+    )
 
   @property
   def block_options(self):
@@ -135,10 +144,11 @@ class SizesConfig(parts.Part):
   @classmethod
   def check(cls, config):
     """Raises ValueError if heads do not divide H, or the kind is unknown."""
-    if config.hidden_size % config.num_attention_heads:
+    size, heads = config.hidden_size, config.num_attention_heads
+    if config.attention_head_size is None and size % heads:
       raise ValueError(
-        f"hidden_size ({config.hidden_size}) must be a multiple of "
-        f"num_attention_heads ({config.num_attention_heads})."
+        f"hidden_size ({size}) must be a multiple of num_attention_heads"
+        f" ({heads}) where attention_head_size is None."
       )
     kinds = [part.KIND for part in type(config).__bases__ if part.KIND]
     for name, known in (

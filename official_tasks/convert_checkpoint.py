@@ -9,8 +9,13 @@ their heads. Writes a new folder: weights, configuration, the files of the
 tokenizer, and results.json, which reports on each tensor.
 """
 
+from etils import epy
+
 from keras_bert_impl.command_line import program
 from keras_bert_impl.model_folders import conversion
+
+with epy.lazy_imports():
+  from keras_bert_impl.estimators import head_importance
 
 program.define_flags(conversion.ConversionConfig)
 
@@ -18,7 +23,18 @@ program.define_flags(conversion.ConversionConfig)
 def main():
   """Converts as the flags say."""
   config = program.from_flags(conversion.ConversionConfig)
-  conversion.print_summary(config, conversion.convert(config))
+  results = conversion.convert(config, _measure_heads)
+  conversion.print_summary(config, results)
+
+
+def _measure_heads(config):
+  """Returns how much each head of the input matters, float [layers, N]."""
+  return head_importance.measure(
+    config.input,
+    config.num_heads,
+    config.head_data,
+    program.split_names(config.head_columns),
+  )
 
 
 if __name__ == "__main__":

@@ -202,6 +202,8 @@ def test_only_a_table_of_positions_limits_the_input():
     ),
     ({"conv_kernel_size": 3}, "conv_kernel_size .3. needs clears_padding"),
     ({"clears_padding": None}, "clears_padding .None. must be one of"),
+    (XL | {"attention_head_size": 8}, "attention_head_size .8. must be None"),
+    ({"attention_head_size": 0}, "attention_head_size .0. must be an integer"),
     (XL | {"hidden_size": 15, "num_attention_heads": 3}, ".15. must be even"),
     (
       {"causal_direction": "right_to_left"},
@@ -229,7 +231,7 @@ def test_only_a_table_of_positions_limits_the_input():
     ),
     (
       ROTARY | {"hidden_size": 15, "num_attention_heads": 3},
-      "hidden_size / num_attention_heads .15 / 3. must be even",
+      "size of attention heads .5: .* must be even",
     ),
     (ROTARY | {"rotary_base": 0}, "rotary_base .0. must be in .1, inf"),
     (ROTARY | {"position_offset": 2}, "position_offset .2. must be 0 with"),

@@ -6,30 +6,12 @@ import time
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import choices, features, heads
-from keras_bert_impl.estimators import (
-  choice_answerer,
-  embedding_trainer,
-  question_answerer,
-  text_classifier,
-  token_tagger,
-)
-from keras_bert_impl.model_folders import model_files as files_lib
-from keras_bert_impl.model_folders import task_file
-from keras_bert_impl.sentences import folders
+from keras_bert_impl import choices, features
+from keras_bert_impl.estimators import scorer
 from keras_bert_impl.serving.heads import file_servables
 from keras_bert_impl.serving.small import export as small
 from keras_bert_impl.serving.small import runtimes
 from keras_bert_impl.training import run_results
-
-_OF_TEXTS = (heads.CLASSIFICATION, heads.MULTI_LABEL, heads.REGRESSION)
-_ESTIMATORS = {
-  **dict.fromkeys(_OF_TEXTS, text_classifier.TextClassifier),
-  heads.MULTIPLE_CHOICE: choice_answerer.ChoiceAnswerer,
-  heads.TOKEN_CLASSIFICATION: token_tagger.TokenTagger,
-  heads.QUESTION_ANSWERING: question_answerer.QuestionAnswerer,
-  heads.ENCODER: embedding_trainer.EmbeddingTrainer,
-}
 
 
 class Comparison:
@@ -60,18 +42,16 @@ class Comparison:
   ):
     if file_format != choices.SAVED_MODEL:
       small.check_packages(runtimes.PACKAGES[file_format], file_format)
-    make = _ESTIMATORS.get(servable.head)
-    if make is None or _is_other(servable.head, checkpoint):
-      raise ValueError(
-        f"--compare_with ({path}) needs a head that is scored on labelled"
-        f" examples: {', '.join(_ESTIMATORS)}; not that of {checkpoint}, nor"
-        " static vectors or rerankers."
-      )
     self._servable = servable
     self._file_format = file_format
-    self._data = {"data": path} | _columns(servable.head, columns)
-    self._estimator = make(
-      checkpoint, max_seq_length=servable.max_seq_length, **model_files
+    self._scorer = scorer.Scorer(
+      servable.head,
+      checkpoint,
+      path,
+      ("--compare_with", "--compare_columns"),
+      columns,
+      servable.max_seq_length,
+      **model_files,
     )
     size = sum(weight.shape.num_elements() for weight in servable.model_weights)
     self.results = {"checkpoint": self._measure(servable, 4 * size, "float32")}
@@ -112,11 +92,7 @@ class Comparison:
 
   def _measure(self, servable, num_bytes, weights_dtype):
     answers = Answers(servable)
-    try:
-      scores = self._estimator.evaluate(**self._data, predict=answers)
-    except ValueError as error:
-      # Its message speaks of the options of the task's script.
-      raise ValueError(f"--compare_with, --compare_columns: {error}") from error
+    scores = self._scorer.score(answers)
     return {
       "weights_dtype": weights_dtype,
       "bytes": num_bytes,
@@ -163,36 +139,6 @@ class Answers:
     started = time.perf_counter()
     self._run(row)
     self._seconds.append(time.perf_counter() - started)
-
-
-def _is_other(head, checkpoint):
-  """Returns whether rows of its scores are not those that are exported."""
-  task = task_file.read(files_lib.folder_of(checkpoint))
-  is_reranker = head == heads.REGRESSION and "num_choices" in task
-  return is_reranker or folders.is_static(checkpoint)
-
-
-def _columns(head, columns):
-  """Returns the columns of a file as an estimator takes them, {name: value}.
-
-  Raises:
-    ValueError: the head's files have no such columns, or there are too few.
-  """
-  if not columns:
-    return {}
-  *texts, label = columns
-  if head == heads.ENCODER:
-    return {"text_columns": texts, "label_column": label}
-  if head not in _OF_TEXTS or len(texts) not in (1, 2):
-    raise ValueError(
-      f"--compare_columns ({','.join(columns)}) must be one or two columns of"
-      " texts and that of the label, and left out where the task's files have"
-      " no such columns."
-    )
-  names = ("text_column", "text_pair_column")
-  return dict(zip(names[: len(texts)], texts, strict=True)) | {
-    "label_column": label
-  }
 
 
 def _num_bytes(folder):

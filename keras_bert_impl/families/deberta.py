@@ -73,19 +73,13 @@ SHARED = {
 
 
 def read(values, origin):
-  """Checks that sizes are those of the rest; see `Family.read`."""
-  size, heads = values.get("hidden_size"), values.get("num_attention_heads")
+  """Checks that a size is that of the rest; see `Family.read`."""
+  size = values.get("hidden_size")
   pooler_size = values.get("pooler_hidden_size")
   if pooler_size not in (None, size):
     raise ValueError(
       f"pooler_hidden_size ({pooler_size!r}) in {origin} must be hidden_size "
       f"({size!r})."
-    )
-  head_size = values.get("attention_head_size")
-  if head_size is not None and size != head_size * heads:
-    raise ValueError(
-      f"attention_head_size ({head_size!r}) in {origin} must be hidden_size / "
-      f"num_attention_heads ({size!r} / {heads!r})."
     )
   return values
 

@@ -13,6 +13,7 @@ with epy.lazy_imports():
   from keras_bert_impl.checkpoints import assignment, reading, writing
   from keras_bert_impl.checkpoints.naming import mappings, names
   from keras_bert_impl.model_folders import (
+    head_pruning,
     layer_choice,
     pairing,
     vocabulary_extension,
@@ -65,6 +66,22 @@ class ConversionConfig:
     "Layers to keep, comma-separated from 0, such as 0,2,4: a smaller model to"
     " distil into; default: all.",
   )
+  num_heads: int | None = options.field(
+    None,
+    "Heads of attention to keep in each layer, those that matter most for"
+    " --head_data.",
+    interval="[1, inf)",
+  )
+  head_data: str | None = options.field(
+    None,
+    "File of labelled examples of the task that the model was trained for, to"
+    " find out how much each head matters.",
+  )
+  head_columns: str = options.field(
+    "",
+    "Columns of that file, comma-separated: of one text or two, then of the"
+    " label; default: those that the task's script reads.",
+  )
   right_to_left: str | None = options.field(
     None,
     "Checkpoint of a right-to-left model, to make a pair with the left-to-right"
@@ -77,6 +94,16 @@ class ConversionConfig:
   )
 
   def __post_init__(self):
+    if (self.num_heads is None) != (self.head_data is None):
+      raise ValueError(
+        f"--num_heads ({self.num_heads}) and --head_data ({self.head_data})"
+        " must be given together."
+      )
+    if self.num_heads and self.format == "google":
+      raise ValueError(
+        f"--num_heads ({self.num_heads}) needs --format=safetensors or keras:"
+        " Google's has no place for the size of heads."
+      )
     if self.extend_vocab and self.trim_vocab:
       raise ValueError(
         f"--trim_vocab ({self.trim_vocab}) must be left out with"
@@ -84,11 +111,13 @@ class ConversionConfig:
       )
 
 
-def convert(config):
+def convert(config, measure_heads=None):
   """Reads, checks and writes.
 
   Args:
     config: `ConversionConfig`.
+    measure_heads: function of the config that returns float [layers, N], how
+      much each head matters; needed with `num_heads`.
 
   Returns:
     dict, the content of results.json.
@@ -100,12 +129,7 @@ def convert(config):
     OSError: the file system refuses, for instance a full disk.
   """
   with files.new_folder(config.output) as folder:
-    checkpoint = reading.open_checkpoint(config.input)
-    if config.right_to_left:
-      other = reading.open_checkpoint(config.right_to_left)
-      checkpoint = pairing.pair(checkpoint, other)
-    if config.layers:
-      checkpoint = layer_choice.choose(checkpoint, config.layers)
+    checkpoint, kept_heads = _parts(config, measure_heads)
     description = checkpoint.described(config.allow_partial)
     tensors, result = _load(checkpoint, description, config.allow_partial)
     num_words = num_trimmed = 0
@@ -140,6 +164,7 @@ def convert(config):
         "vocab_size": description.config.vocab_size,
         "num_added_words": num_words,
         "num_trimmed_tokens": num_trimmed,
+        "kept_heads": kept_heads,
       },
       "tensors": dataclasses.asdict(result) | {"left_out": left_out},
       "configuration": dataclasses.asdict(config),
@@ -147,6 +172,24 @@ def convert(config):
     }
     files.write_json(os.path.join(folder, run_results.RESULTS_NAME), results)
   return results
+
+
+def _parts(config, measure_heads):
+  """Returns the checkpoint of the layers and heads to write, and those heads.
+
+  The heads are a list of a list for each layer; None: all.
+  """
+  checkpoint, kept_heads = reading.open_checkpoint(config.input), None
+  if config.right_to_left:
+    other = reading.open_checkpoint(config.right_to_left)
+    checkpoint = pairing.pair(checkpoint, other)
+  if config.num_heads:
+    checkpoint, kept_heads = head_pruning.prune(
+      checkpoint, config.num_heads, measure_heads(config)
+    )
+  if config.layers:
+    checkpoint = layer_choice.choose(checkpoint, config.layers)
+  return checkpoint, kept_heads
 
 
 def _load(checkpoint, description, allow_partial):
@@ -209,6 +252,8 @@ def print_summary(config, results):
     rows.append(("Words added", str(model["num_added_words"])))
   if config.trim_vocab:
     rows.append(("Tokens left out", f"{model['num_trimmed_tokens']:,}"))
+  for layer, kept in enumerate(model["kept_heads"] or ()):
+    rows.append((f"Heads of layer {layer}", " ".join(map(str, kept))))
   print(run_results.table(rows))
   for what in ("new", "left_out"):
     for name in tensors[what]:

@@ -1,7 +1,6 @@
 """Finds and loads trained models, with what is known about their use."""
 
 import dataclasses
-import inspect
 import os
 
 from etils import epy
@@ -183,13 +182,8 @@ def _load_task(head, checkpoint, recorded):
       f"head ({head!r}) in {checkpoint.folder}/{task_file.NAME} must be one of "
       f"{', '.join(fine_tuning_tasks.TASKS)}."
     )
-  task_class = fine_tuning_tasks.TASKS[head]
-  arguments = {
-    name: recorded[name]
-    for name in inspect.signature(task_class).parameters
-    if name in recorded
-  }
-  model = task_class(checkpoint.described().config, **arguments).build_model()
+  config = checkpoint.described().config
+  model = fine_tuning_tasks.make(head, config, recorded).build_model()
   assignment.assign(
     {weight.path: weight for weight in model.weights},
     checkpoint.tensors,

@@ -1,5 +1,7 @@
 """The fine-tuning tasks by the head that they train."""
 
+import inspect
+
 from keras_bert_impl.tasks import multi_task
 from keras_bert_impl.tasks.answers import question_answering
 from keras_bert_impl.tasks.embeddings import (
@@ -31,3 +33,17 @@ TASKS = {
     token_classification.TokenClassificationTask,
   )
 }
+
+
+def make(head, config, recorded):
+  """Returns the task of a head.
+
+  Args:
+    head: str, a key of `TASKS`.
+    config: `configs.EncoderConfig`.
+    recorded: {name: value}, arguments of the task among others, as a run's
+      task.json has them.
+  """
+  task_class = TASKS[head]
+  names = inspect.signature(task_class).parameters.keys() & recorded.keys()
+  return task_class(config, **{name: recorded[name] for name in names})

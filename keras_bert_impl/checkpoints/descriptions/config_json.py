@@ -27,6 +27,8 @@ _TYPES = {
   "num_labels": (int, type(None)),
   "pad_token_id": (int, type(None)),
 }
+# Of models with fewer heads than H / D, which are ours alone.
+_HEAD_SIZE = "attention_head_size"
 # Each gets a name before it is known how many classes the weights have.
 _MOST_LABELS = 1_000_000
 
@@ -74,6 +76,7 @@ def from_dict(values, origin):
     if key in values
   }
   fields |= family.implied | {"model_type": family.name}
+  fields[_HEAD_SIZE] = values.get(_HEAD_SIZE)
   if "use_causal_mask" not in keys:
     fields["use_causal_mask"] = bool(values.get("is_decoder", False))
   return description_lib.Description(
@@ -103,6 +106,9 @@ def to_dict(description):
       if ours == value:
         values[key] = theirs
         break
+  values.pop(_HEAD_SIZE, None)
+  if config.attention_head_size is not None:
+    values[_HEAD_SIZE] = config.attention_head_size
   values["model_type"] = family.name
   values["architectures"] = [_architecture(config, description.head)]
   if heads.MULTI_LABEL in (description.head, _declared_head(values, family)):

@@ -66,6 +66,11 @@ class DisentangledConfig(parts.Part):
       parts.check_defaults(
         config, parts.fields(cls)[3:], "needs relative_attention"
       )
+    if not config.share_att_key and config.attention_head_size is not None:
+      raise ValueError(
+        f"attention_head_size ({config.attention_head_size}) must be None with"
+        " share_att_key False."
+      )
     count, furthest = config.position_buckets, config.max_relative_distance
     if count == 1 or count // 2 >= max(furthest - 1, 1):
       raise ValueError(

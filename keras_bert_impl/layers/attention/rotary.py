@@ -28,10 +28,11 @@ class RotaryConfig(parts.Part):
   @classmethod
   def check(cls, config):
     """Raises ValueError if heads cannot be turned."""
-    if config.hidden_size // config.num_attention_heads % 2:
+    if config.head_size % 2:
       raise ValueError(
-        f"hidden_size / num_attention_heads ({config.hidden_size} / "
-        f"{config.num_attention_heads}) must be even with {cls.needs()}."
+        f"The size of attention heads ({config.head_size}: attention_head_size,"
+        " or hidden_size / num_attention_heads) must be even with"
+        f" {cls.needs()}."
       )
 
   @classmethod
@@ -41,9 +42,8 @@ class RotaryConfig(parts.Part):
       config.local_rotary_base if window else config.rotary_base
       for window in config.windows
     ]
-    size = config.hidden_size // config.num_attention_heads
     angles = {
-      base: RotaryEmbedding(size, base, name=f"rotary_{index}")(
+      base: RotaryEmbedding(config.head_size, base, name=f"rotary_{index}")(
         hidden, position_ids
       )
       for index, base in enumerate(sorted(set(bases)))

@@ -136,7 +136,7 @@ class AttentionKind(layer.Layer):
       training: bool, whether there will be a gradient.
 
     Returns:
-      Tuple of the context, float [B, L, H], and, if `whole`, the attention
+      Tuple of the context, float [B, L, N D], and, if `whole`, the attention
       probabilities [B, N, L, L], before dropout.
     """
     raise NotImplementedError
@@ -178,13 +178,17 @@ class SelfAttention(layer.Layer):
   passes it on.
 
   Args:
-    num_heads: int, N; must divide H.
+    num_heads: int, N.
     dropout_rate: float in [0, 1), of the attention probabilities.
     kind: `FullAttention` (None: a new one), `LocalAttention` or
       `DisentangledBias`: what each position sees, and how.
     use_bias: bool, whether the projections have biases.
     initializer_range: float, standard deviation.
+    head_size: int, D; None: H / N, if N divides H.
     **kwargs: of `keras.layers.Layer`.
+
+  Attributes:
+    context_size: int, N D, once it is built.
 
   Source: Vaswani et al. 2017, section 3.2.
   """
@@ -198,6 +202,7 @@ class SelfAttention(layer.Layer):
     kind=None,
     use_bias=True,
     initializer_range=0.02,
+    head_size=None,
     **kwargs,
   ):
     super().__init__(**kwargs)
@@ -207,12 +212,16 @@ class SelfAttention(layer.Layer):
   def build(self, hidden_shape, **other_shapes):
     """Creates the weights."""
     size = hidden_shape[-1]
-    if size % self.num_heads:
+    if self.head_size is None and size % self.num_heads:
       raise ValueError(
         f"The hidden size ({size}) of {self.name} must be a multiple of"
         f" num_heads ({self.num_heads})."
       )
-    dense = functools.partial(self._dense, size, hidden_shape, None)
+    of_head = self.head_size or size // self.num_heads
+    self.context_size = self.num_heads * of_head
+    dense = functools.partial(
+      self._dense, self.context_size, hidden_shape, None
+    )
     key_bias = self.use_bias and self.kind.use_key_bias
     self.query = dense("query", self.use_bias)
     self.key = dense("key", key_bias)
@@ -247,14 +256,14 @@ class SelfAttention(layer.Layer):
         [B, N, L, L], are returned too.
 
     Returns:
-      float [B, L, H]; with the probabilities a tuple of both.
+      float [B, L, N D], H wide unless there is a `head_size`; with the
+      probabilities a tuple of both.
     """
     looking = hidden if query_hidden is None else query_hidden
     drop = self.dropout.drawn(training)
     if positions:
       positions = self.kind.project(positions, self.query, self.key, training)
-    batch, length, size = ops.shape(hidden)
-    heads = (batch, length, self.num_heads, size // self.num_heads)
+    heads = self.heads_shape(hidden)
     context, probs = self.kind.attend(
       ops.reshape(self.query(looking), heads),
       ops.reshape(self.key(hidden), heads),
@@ -266,6 +275,12 @@ class SelfAttention(layer.Layer):
       training=training,
     )
     return (context, probs) if return_attention_scores else context
+
+  def heads_shape(self, hidden):
+    """Returns the shape (B, L, N, D) of projections of [B, L, H]."""
+    batch, length, _ = ops.shape(hidden)
+    of_head = self.context_size // self.num_heads
+    return batch, length, self.num_heads, of_head
 
   def attention_probs(self, hidden, attention_mask=None, positions=None):
     """Returns the attention probabilities, float [B, N, L, L]; as `call`."""

@@ -93,6 +93,7 @@ class BlockConfig(parts.Part):
         kind=kind or self_attention.of_config(config, dtype),
         options=options,
         num_layers=layers,
+        head_size=config.attention_head_size,
         # With pre-norm, that of the embeddings normalizes the first input.
         use_attention_norm=index > 0 or not config.norm_first,
         dtype=dtype,
@@ -295,7 +296,7 @@ class TransformerBlock(base.Layer):
   is used and passed on, as in `SelfAttention`.
 
   Args:
-    num_heads: int, N; must divide H.
+    num_heads: int, N.
     intermediate_size: int, I.
     activation: str, of the feed-forward layer; see `kernels.activation`.
     dropout_rate: float in [0, 1), of both outputs.
@@ -306,6 +307,7 @@ class TransformerBlock(base.Layer):
     options: `BlockConfig`: norms, gates and biases; None: the defaults.
     num_layers: int, layers of the encoder, for `use_scaled_initializer`.
     use_attention_norm: bool, whether the half with attention has LayerNorm.
+    head_size: int, D, as of `SelfAttention`.
     **kwargs: of `keras.layers.Layer`.
 
   Source: Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3; Xiong
@@ -327,6 +329,7 @@ class TransformerBlock(base.Layer):
     options=None,
     num_layers=None,
     use_attention_norm=True,
+    head_size=None,
     **kwargs,
   ):
     super().__init__(**kwargs)
@@ -338,6 +341,7 @@ class TransformerBlock(base.Layer):
       kind,
       options.attention_bias,
       initializer_range,
+      head_size,
       name="self",
       dtype=self.dtype_policy,
     )
@@ -349,7 +353,8 @@ class TransformerBlock(base.Layer):
       self.attention_output = _residual_output(
         self, self.options.attention_bias, self.use_attention_norm
       )
-      self.attention_output.build(hidden_shape, hidden_shape)
+      context_shape = (*hidden_shape[:-1], self.attention.context_size)
+      self.attention_output.build(context_shape, hidden_shape)
     self.feed_forward = FeedForward(
       self.intermediate_size,
       self.activation,

@@ -57,6 +57,11 @@ class TransformerXLConfig(parts.Part):
       raise ValueError(
         f"hidden_size ({config.hidden_size}) must be even with {cls.needs()}."
       )
+    if config.attention_head_size is not None:
+      raise ValueError(
+        f"attention_head_size ({config.attention_head_size}) must be None with"
+        f" {cls.needs()}."
+      )
     embeddings.check_one_width(config, cls.needs())
     if config.reading_direction not in (None, "left_to_right"):
       config.check_direction("left_to_right", f"with {cls.needs()}")

@@ -143,9 +143,8 @@ class _Projections(keras.layers.Layer):
     """[B, L, H] -> [3, B, L, N, D]."""
     hidden = self.block.attention_output.norm_before(hidden)
     attention = self.block.attention
-    batch, length, size = ops.shape(hidden)
-    heads = (batch, length, attention.num_heads, size // attention.num_heads)
     parts = (attention.query, attention.key, attention.value)
+    heads = attention.heads_shape(hidden)
     found = [ops.reshape(part(hidden), heads) for part in parts]
     return ops.cast(ops.stack(found), "float32")
 
