@@ -22,8 +22,9 @@ _SENTENCES = 1000  # that the tokenizer is given at once
 def trim(corpus, source, folder, tensors, description):
   """Writes the trimmed vocabulary; returns tensors and configuration for it.
 
-  Texts of the corpus keep their tokens, which get other ids: that is checked
-  for each of them. Other texts may fall into smaller pieces, or [UNK].
+  Texts of the corpus keep the tokens that they have by a tokenizer.json, which
+  get other ids: that is checked for each of them. Other texts may fall into
+  smaller pieces, or [UNK].
 
   Args:
     corpus: list of str, as of `sources.iter_documents`.
@@ -40,8 +41,17 @@ def trim(corpus, source, folder, tensors, description):
     ValueError: the corpus has no text, or the vocabulary cannot be trimmed so
       that texts keep their tokens.
   """
-  old = tokenizers.load(source, description.config.model_type)
-  vocabulary = old.vocabulary
+  given = tokenizers.load(source, description.config.model_type)
+  vocabulary, options = given.vocabulary, given.options
+  path = os.path.join(folder, vocabulary_files.TOKENIZER_JSON)
+  content = tokenizer_json_writing.content(vocabulary, options)
+  if isinstance(content, str):
+    content = content.encode("utf-8")
+  values = vocabulary_files.parse_tokenizer_json(content, path)
+  # Of a SentencePiece model both may cut a text differently where two ways are
+  # equally probable.
+  files.write_json(path, values)
+  old = tokenizers.load(path)
   used = np.zeros(vocabulary.size, bool)
   for batch in _batches(corpus):
     used[old.tokenize(batch).flat_values.numpy()] = True
@@ -50,17 +60,12 @@ def trim(corpus, source, folder, tensors, description):
       f"--trim_vocab ({','.join(corpus)}) has no text to keep the tokens of."
     )
   used[[*vocabulary.special_ids]] = True
-  path = os.path.join(folder, vocabulary_files.TOKENIZER_JSON)
-  content = tokenizer_json_writing.content(vocabulary, old.options)
-  if isinstance(content, str):
-    content = content.encode("utf-8")
-  values = vocabulary_files.parse_tokenizer_json(content, path)
   kept = tokenizer_json_trimming.needed(
     values, {*np.flatnonzero(used).tolist()}
   )
   files.write_json(path, tokenizer_json_trimming.trimmed(values, kept))
   trimmed = vocabularies.Vocabulary.load(path)
-  tokenizer_json_writing.save(folder, trimmed, old.options)
+  tokenizer_json_writing.save(folder, trimmed, options)
   _check(corpus, old, tokenizers.load(path), kept)
   config = dataclasses.replace(description.config, vocab_size=len(kept))
   return (
@@ -87,6 +92,6 @@ def _check(corpus, old, new, kept):
     for sentence, ids, found in zip(batch, before, after, strict=True):
       if new_ids[ids].tolist() != found:
         raise ValueError(
-          f"{old.vocabulary.origin} cannot be trimmed: as a tokenizer.json it"
-          f" has other tokens for {sentence[:60]!r}."
+          f"{old.vocabulary.origin} cannot be trimmed: with fewer tokens it"
+          f" cuts {sentence[:60]!r} differently."
         )

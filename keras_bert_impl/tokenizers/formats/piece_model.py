@@ -44,6 +44,9 @@ _TYPE_NAMES = {
 }
 
 
+_SCORE_STEPS = 2**12  # of scores of 1
+
+
 def parse(content):
   """Returns the message of a model's file, which must be one."""
   return _model_class().FromString(content)
@@ -69,6 +72,10 @@ def unigram(pieces, unk_id, byte_pieces=()):
   for index, (piece, score) in enumerate(pieces):
     kind = _BYTE if piece in byte_pieces else _NORMAL
     kind = _UNKNOWN if index == unk_id else kind
+    # Sums of a few such scores are exact in float32. Others would be rounded by
+    # the order of their terms, which decides between cuts like "..|...|..",
+    # whose pieces are the same; tokenizers adds up in float64.
+    score = round(score * _SCORE_STEPS) / _SCORE_STEPS
     model.pieces.add(piece=piece, score=score, type=kind)
   return model.SerializeToString()
 

@@ -555,3 +555,24 @@ def test_the_ids_are_those_of_transformers(path):
   # The half-width sound mark belongs to the letter before it.
   texts = [case["text"] for case in singles if "ﾟ" not in case["text"]]
   check_offsets(ours, theirs, texts)
+
+
+def test_equally_probable_cuts_are_those_of_the_library(tmp_path):
+  """Sums of scores in float32 would depend on the order of the terms."""
+  scores = {"▁": -2.1, "b": -3.3, ".": -3.478835, "...": -7.096917}
+  scores |= {"." * 4: -8.853506, "." * 16: -11.658423, "6": -3.1, "66": -5.3}
+  # As a model of SentencePiece has them.
+  scores = {piece: float(np.float32(x)) for piece, x in scores.items()}
+  vocab = [("<unk>", 0.0), *scores.items()]
+  library = reference.Tokenizer(reference.models.Unigram(vocab, 0))
+  library.pre_tokenizer = reference.pre_tokenizers.Metaspace()
+  path = str(tmp_path / "tokenizer.json")
+  library.save(path)
+  texts = [
+    word + mark * number
+    for word in ("", "b", "bb", "bbb", "b b")
+    for mark in (".", "6")
+    for number in range(1, 40)
+  ]
+  ids = tokenizers.load(path).tokenize(texts).to_list()
+  assert ids == [each.ids for each in library.encode_batch(texts)]
