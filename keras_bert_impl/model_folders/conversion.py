@@ -70,7 +70,7 @@ class ConversionConfig:
     None,
     "Heads of attention to keep in each layer, those that matter most for"
     " --head_data.",
-    interval="[1, inf)",
+    interval="[1, 1000]",
   )
   head_data: str | None = options.field(
     None,
