@@ -43,12 +43,12 @@ def outputs(model):
     "xlm_roberta_token_classifier",
   ],
 )
-@pytest.mark.parametrize("file_format", ["safetensors", "keras"])
-def test_heads_that_are_left_compute_what_they_did(name, file_format, tmp_path):
+def test_heads_that_are_left_compute_what_they_did(name, tmp_path):
   whole = models.from_checkpoint(PARITY / name, heads=True)
   config = whole.config
   layers, heads = config.num_hidden_layers, config.num_attention_heads
   importance = np.random.default_rng(1).random((layers, heads))
+  file_format = "keras" if name == "bert_pretraining" else "safetensors"
   result = prune(
     PARITY / name, tmp_path / "out", 1, importance, format=file_format
   )
