@@ -22,8 +22,8 @@ def classifier(checkpoint, tmp_path_factory):
     TEXTS,
     LABELS,
     output_dir=folder / "run",
-    epochs=8,
-    batch_size=2,
+    epochs=4,
+    batch_size=3,
     learning_rate=5e-3,
   )
   path = folder / "dev.tsv"
@@ -74,7 +74,14 @@ def test_it_is_the_slope_of_the_loss_by_what_a_head_gives(classifier):
     np.testing.assert_allclose(found[layer, head], expected, rtol=0.02)
 
 
-@pytest.mark.parametrize("kind", ["tags", "answers", "choices"])
+@pytest.mark.parametrize(
+  "kind",
+  [
+    "answers",
+    pytest.param("tags", marks=pytest.mark.slow),
+    pytest.param("choices", marks=pytest.mark.slow),
+  ],
+)
 def test_all_heads_with_labels_tell(kind, checkpoint, tmp_path):
   make, data, path = test_comparison.make(kind, tmp_path)
   trained = make.from_checkpoint(checkpoint, max_seq_length=16)
