@@ -24,7 +24,7 @@ from keras_bert_impl.runs.labelled_data import embedding_splits, task_options
 from official_tasks import fine_tuning_flags
 
 with epy.lazy_imports():
-  from keras_bert_impl.estimators import mining, sentence_encoder
+  from keras_bert_impl.estimators import mining
   from keras_bert_impl.runs.fine_tuning import task_parts
 
 
@@ -39,7 +39,9 @@ class RerankerConfig(
   """
 
   mine: str | None = options.common(
-    None, "Encoder that finds negatives, and documents to put in order."
+    None,
+    "Encoder, static or not, that finds negatives, and documents to put in"
+    " order.",
   )
 
   def __post_init__(self):
@@ -51,10 +53,7 @@ def main():
   config = program.from_flags(RerankerConfig)
   job = fine_tuning_flags.read_flags()
   splits = embedding_splits.read(config, job.settings)
-  encoder = None
-  if config.mine:
-    encoder = sentence_encoder.SentenceEncoder.from_checkpoint(config.mine)
-  splits = mining.ranked(splits, encoder, config)
+  splits = mining.ranked(splits, config.mine, config)
   parts = task_parts.of_rankings(job, splits, config)
   job.run(parts, splits, dataclasses.asdict(config))
 

@@ -1,9 +1,29 @@
 """Documents that an encoder finds for queries: hard negatives, candidates."""
 
+import os
+
 import numpy as np
 
+from keras_bert_impl.estimators import sentence_encoder, static_encoder
+from keras_bert_impl.model_folders import trained_models
+from keras_bert_impl.sentences import folders
 from keras_bert_impl.tasks.basics import example_types
 from keras_bert_impl.tasks.embeddings import embedding_scores
+
+
+def open_encoder(given):
+  """Returns the encoder of a folder, static or not; others as they are.
+
+  Args:
+    given: str, folder of `SentenceEncoder.save` or `StaticEncoder.save` or the
+      output_dir of a run; or such an encoder, or None.
+  """
+  if not isinstance(given, str | os.PathLike):
+    return given
+  path = trained_models.find_folder(os.fspath(given))
+  if folders.is_static(path):
+    return static_encoder.StaticEncoder.from_checkpoint(path)
+  return sentence_encoder.SentenceEncoder.from_checkpoint(path)
 
 
 def ranked(splits, encoder, options):
@@ -11,14 +31,14 @@ def ranked(splits, encoder, options):
 
   Args:
     splits: {split: list of `EmbeddingExample`}.
-    encoder: `SentenceEncoder` that finds negatives for the split "train", and
+    encoder: as of `open_encoder`, finds negatives for the split "train", and
       for others documents to put in order; None for those of the examples.
     options: `task_options.RerankingOptions`.
 
   Returns:
     {split: list of `RankingExample`}.
   """
-  found = {}
+  found, encoder = {}, open_encoder(encoder)
   for split, examples in splits.items():
     if encoder and split != "train":
       found[split] = candidates(encoder, examples, options.num_candidates)

@@ -1,14 +1,7 @@
 """Puts documents in order for a query, from Python."""
 
-import os
-
 from keras_bert_impl import heads
-from keras_bert_impl.estimators import (
-  embedding_trainer,
-  mining,
-  records,
-  sentence_encoder,
-)
+from keras_bert_impl.estimators import embedding_trainer, mining, records
 from keras_bert_impl.runs.fine_tuning import task_parts
 from keras_bert_impl.runs.labelled_data import task_options
 
@@ -25,9 +18,9 @@ class Reranker(embedding_trainer.EmbeddingEstimator):
   the keys anchor, positive and negative, or a file of run_embeddings.py. `fit`
   and `evaluate` take, besides the settings of `Estimator.fit`,
 
-    mine: `SentenceEncoder`, or its folder, that finds hard negatives for the
-      queries to train on, and for the others the documents to be put in order;
-      without it each query has its own, or pairs have scores.
+    mine: `SentenceEncoder` or `StaticEncoder`, or its folder, that finds hard
+      negatives for the queries to train on, and for the others the documents to
+      be put in order; without it each query has its own, or pairs have scores.
     num_negatives, first_mined_rank, last_mined_rank, mining_margin,
     num_candidates, ranking_loss: flags of run_reranker.py.
 
@@ -79,9 +72,6 @@ class Reranker(embedding_trainer.EmbeddingEstimator):
   def _pop_columns(self, settings):
     """Takes what is not for the run out of settings: columns, the encoder."""
     self._mine = settings.pop("mine", None)
-    if isinstance(self._mine, str | os.PathLike):
-      encoder = sentence_encoder.SentenceEncoder
-      self._mine = encoder.from_checkpoint(os.fspath(self._mine))
     return super()._pop_columns(settings)
 
   def _parts(self, run, splits, task_options):

@@ -8,6 +8,8 @@ import pytest
 
 import keras_bert_impl as kb
 from keras_bert_impl.estimators import mining
+from keras_bert_impl.runs.labelled_data import task_options
+from keras_bert_impl.tasks.basics import example_types
 from tfrecords.labelled import embedding_data
 
 SENTENCES = pathlib.Path(__file__).parents[1] / "data/sentences"
@@ -119,6 +121,25 @@ def test_a_reranker_is_trained_with_mined_negatives_and_saved(
   reranker.save(tmp_path / "saved")
   again = kb.Reranker.from_checkpoint(tmp_path / "saved")
   assert again.predict(("is a?", "b")) == pytest.approx(scores[2], abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["StaticEncoder", "SentenceEncoder"])
+def test_any_encoder_finds_documents(kind):
+  """A folder is opened as what it is, with the scores of its encoder."""
+  folder = SENTENCES if kind == "SentenceEncoder" else SENTENCES / "../static"
+  encoder = getattr(kb, kind).from_checkpoint(folder)
+  examples = [
+    example_types.EmbeddingExample(str(n), anchor, (text,))
+    for n, (anchor, text) in enumerate(PAIRS)
+  ]
+  options = task_options.RerankingOptions(num_candidates=3)
+  [found, expected] = [
+    mining.ranked({"dev": examples}, given, options)["dev"]
+    for given in (str(folder), encoder)
+  ]
+  assert isinstance(mining.open_encoder(folder), type(encoder))
+  assert found == expected
+  assert {len(each.documents) for each in found} == {3}
 
 
 def scores_of(scores):
