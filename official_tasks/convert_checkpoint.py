@@ -6,7 +6,8 @@ r"""Converts a checkpoint from any known format into another.
 Reads safetensors as `transformers` writes them, TensorFlow checkpoints of
 Google's BERT, ALBERT and ELECTRA and of runs of ours, and .keras files, with
 their heads. Writes a new folder: weights, configuration, the files of the
-tokenizer, and results.json, which reports on each tensor.
+tokenizer, what a run says of its task (task.json), and results.json, which
+reports on each tensor.
 """
 
 from etils import epy

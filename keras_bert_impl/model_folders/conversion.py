@@ -16,6 +16,7 @@ with epy.lazy_imports():
     head_pruning,
     layer_choice,
     pairing,
+    task_file,
     vocabulary_extension,
     vocabulary_trimming,
   )
@@ -152,6 +153,9 @@ def convert(config, measure_heads=None):
       checkpoint.folder, folder, layout.sentencepiece_file
     )
     tokenizer_json_writing.add(folder, description.config.model_type)
+    task = task_file.read(checkpoint.folder)
+    if task.get("head") == description.head and config.format != "google":
+      task_file.write(folder, task)
     if config.format == "safetensors" and folders.is_one(checkpoint.folder):
       folders.copy(checkpoint.folder, folder)
     results = {

@@ -556,3 +556,18 @@ def test_layers_that_make_no_model_are_refused(tmp_path, name, layers, message):
   with pytest.raises(ValueError, match=message):
     convert(input=PARITY / name, output=output, layers=layers)
   assert not output.exists()
+
+
+@pytest.mark.parametrize(
+  ("file_format", "is_kept"),
+  [("safetensors", True), ("keras", True), ("google", False)],
+)
+def test_what_a_run_says_of_its_task_is_kept(tmp_path, file_format, is_kept):
+  source = shutil.copytree(PARITY / "bert_classifier", tmp_path / "source")
+  labels = [*reading.open_checkpoint(str(source)).described().labels]
+  task = {"head": "classification", "labels": labels, "text_pairs": True}
+  (source / "task.json").write_text(json.dumps(task))
+  convert(input=source, output=tmp_path / "out", format=file_format)
+  written = tmp_path / "out/task.json"
+  assert written.exists() == is_kept
+  assert not is_kept or json.loads(written.read_text()) == task
