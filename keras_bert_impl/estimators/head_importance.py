@@ -53,7 +53,8 @@ class _Slopes:
     self._task = fine_tuning_tasks.make(
       trained.recorded.get("head", trained.head),
       trained.model.config,
-      trained.recorded,
+      # Rows say how many choices they have.
+      {"num_choices": 1} | trained.recorded,
     )
     self._kernels = head_pruning.output_kernels(trained.model.weights)
     self._run = tf.function(self._run, reduce_retracing=True)
