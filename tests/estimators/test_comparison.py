@@ -71,7 +71,9 @@ def compare(checkpoint, path, folder, file_format, columns=(), **form):
 @pytest.mark.parametrize(
   ("kind", "file_format", "columns"),
   [
-    ("texts", "litert", ["words", "class"]),
+    pytest.param(
+      *("texts", "litert", ["words", "class"]), marks=pytest.mark.integration
+    ),
     *(
       pytest.param(*values, marks=pytest.mark.slow)
       for values in (

@@ -74,14 +74,8 @@ def test_it_is_the_slope_of_the_loss_by_what_a_head_gives(classifier):
     np.testing.assert_allclose(found[layer, head], expected, rtol=0.02)
 
 
-@pytest.mark.parametrize(
-  "kind",
-  [
-    "answers",
-    pytest.param("tags", marks=pytest.mark.slow),
-    pytest.param("choices", marks=pytest.mark.slow),
-  ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["answers", "tags", "choices"])
 def test_all_heads_with_labels_tell(kind, checkpoint, tmp_path):
   make, data, path = test_comparison.make(kind, tmp_path)
   trained = make.from_checkpoint(checkpoint, max_seq_length=16)

@@ -51,6 +51,7 @@ def test_an_answer_names_the_labels_above_one_half(classifier):
   assert "val_micro_f1" in classifier.history.history
 
 
+@pytest.mark.integration
 def test_what_is_saved_says_so_to_us_and_to_transformers(classifier, tmp_path):
   saved = tmp_path / "saved"
   classifier.save(saved)

@@ -146,6 +146,7 @@ def scores_of(scores):
   return {name for name, value in scores.items() if 0 <= value <= 1}
 
 
+@pytest.mark.integration
 def test_negatives_may_be_given(checkpoint):
   reranker = kb.Reranker.from_checkpoint(checkpoint)
   triplets = [(*pair, "the sat") for pair in PAIRS]

@@ -97,6 +97,7 @@ def test_every_weight_has_a_gradient_that_depends_on_the_seed_alone(
   assert (gradients(1, 3)[0] != first[0]).any()
 
 
+@pytest.mark.integration
 @pytest.mark.xla
 def test_xla_computes_the_same_gradients_as_tensorflow():
   config = dataclasses.replace(

@@ -176,6 +176,7 @@ def fixture_results_of(outcomes):
   return results_of
 
 
+@pytest.mark.integration
 def test_several_outputs_and_inputs_are_lists(results_of):
   results = results_of("lists", "a")
   assert results["data"]["num_documents"] == 120

@@ -67,6 +67,7 @@ def test_a_student_of_some_layers_learns_from_its_teacher(folder):
     np.testing.assert_array_equal(ours[name], again[name], err_msg=name)
 
 
+@pytest.mark.integration
 def test_a_teacher_is_needed_and_has_the_same_vocabulary(folder, tmp_path):
   words = [*reversed((folder / "vocab.txt").read_text().split())]
   other = tmp_path / "vocab.txt"

@@ -193,6 +193,7 @@ def rows_of_text(folder):
   return standard.make_rows(tokenizer, texts, scripts.LENGTH)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", NAMES)
 def test_every_objective_reports_standard_scores(folder, name):
   found = scripts.results(folder / "out")["eval"]["standard"]

@@ -38,6 +38,7 @@ def flags(folder, output, **values):
   }
 
 
+@pytest.mark.integration
 def test_pairs_are_learned_scored_saved_and_exported(folder):
   status, out, err = scripts.run(
     "run_embeddings",

@@ -103,6 +103,7 @@ def test_each_task_has_its_scores_and_predictions(folder, outcomes):
   assert results["data"]["dev"]["sentences cut into windows"] > 5
 
 
+@pytest.mark.integration
 def test_one_saved_model_answers_by_all_heads_and_by_each(
   folder, outcomes, tmp_path
 ):

@@ -26,6 +26,7 @@ def flags(folder, output, **values):
   }
 
 
+@pytest.mark.integration
 def test_choices_are_learned_scored_and_predicted(folder):
   rng = random.Random(0)
   words = [word for word in scripts.WORDS if word != "cat"]

@@ -32,7 +32,9 @@ def test_chunks_of_any_size_give_the_same_weights(at_once, chunk_size):
   check(joint_equality.run(1, chunk_size), at_once)
 
 
-@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize(
+  "is_late", [False, pytest.param(True, marks=pytest.mark.integration)]
+)
 def test_rows_cut_to_those_of_their_group_give_the_same_weights(is_late):
   options = {"dropout": 0.0, "is_late": is_late}
   whole = joint_equality.run(1, 0, is_fixed=True, **options)

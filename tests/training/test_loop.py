@@ -74,6 +74,7 @@ def test_steps_per_call_do_not_change_the_result():
     np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.integration
 @pytest.mark.xla
 @pytest.mark.parametrize(
   "module", slow.all_but((tiny,), (tiny, replica_equality))
@@ -88,6 +89,7 @@ def test_xla_compiles_the_gradient_function(module):
     np.testing.assert_allclose(a, b, atol=1e-5)
 
 
+@pytest.mark.integration
 @pytest.mark.xla
 def test_a_step_compiles_under_xla_without_host_operations():
   training = tiny.build()

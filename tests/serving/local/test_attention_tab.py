@@ -103,6 +103,7 @@ def test_without_a_checkpoint_there_is_no_tab():
     assert client.get("/model.json").json()["has_attention"] is False
 
 
+@pytest.mark.integration
 @browser.needed
 def test_a_person_fills_a_mask_and_finds_the_tab_that_draws_a_text(tmp_path):
   viewer = toy.viewer(toy.masked_language_model(), heads.FILL_MASK)

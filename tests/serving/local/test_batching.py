@@ -73,11 +73,12 @@ def test_no_batch_has_more_rows_than_the_batch_size(batcher):
   futures = [batcher.submit(signature, rows(1, 2, 3, 4))]
   assert signature.is_running.wait(10)
   futures += [
-    batcher.submit(signature, rows(*some)) for some in ([5, 6, 7], [8, 9])
+    batcher.submit(signature, rows(*some))
+    for some in ([5, 6, 7], [8, 9, 10, 11])
   ]
   signature.is_open.set()
-  assert answers(futures) == [[2, 4, 6, 8], [10, 12, 14], [16, 18]]
-  assert signature.batches == [(4, 1), (3, 1), (2, 1)]
+  assert answers(futures) == [[2, 4, 6, 8], [10, 12, 14], [16, 18, 20, 22]]
+  assert signature.batches == [(4, 1), (3, 1), (4, 1)]
 
 
 def test_a_lone_request_waits_no_longer_than_it_is_told():
