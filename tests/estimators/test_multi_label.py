@@ -71,6 +71,7 @@ def test_what_is_saved_says_so_to_us_and_to_transformers(classifier, tmp_path):
   )
 
 
+@pytest.mark.integration
 def test_an_export_answers_as_the_estimator(classifier, tmp_path):
   version = classifier.export(tmp_path / "served")
   answer = tf.saved_model.load(version).signatures["serving_default"](

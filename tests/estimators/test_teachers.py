@@ -28,15 +28,10 @@ def fit(checkpoint, kind, **options):
   return made
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
   "kind",
-  [
-    kb.TextClassifier,
-    *(
-      pytest.param(kind, marks=pytest.mark.integration)
-      for kind in (kb.TokenTagger, kb.QuestionAnswerer, kb.ChoiceAnswerer)
-    ),
-  ],
+  [kb.TextClassifier, kb.TokenTagger, kb.QuestionAnswerer, kb.ChoiceAnswerer],
   ids=lambda kind: kind.__name__,
 )
 def test_every_kind_of_task_is_taught(checkpoint, kind, tmp_path):

@@ -84,7 +84,10 @@ def test_the_form_of_transformers_5_is_written():
       {"layer_types": ["sliding_attention"] * 3},
       "layer_types .* must have 'full_attention' for the first of 3 layers",
     ),
-    ({"num_attention_heads": 32}, "hidden_size / num_attention_heads .32 / 32"),
+    (
+      {"num_attention_heads": 32},
+      "size of attention heads .1: .* must be even",
+    ),
     ({"local_attention": 1}, "attention_window .1. must be at least 2"),
     (
       {"layer_types": ..., "global_attn_every_n_layers": 0},

@@ -83,6 +83,7 @@ STEPS = 40
 # Pairs of sentences, and two models in one, which alone are exported; models,
 # losses and checkpoints of the others have quicker tests elsewhere.
 QUICK = ("albert", "electra")
+pytestmark = pytest.mark.integration
 NAMES = slow.all_but(QUICK, OBJECTIVES)
 # Trained on packed records, and evaluated on others.
 PACKED = ("electra", "roberta")
@@ -172,7 +173,6 @@ def test_each_objective_is_tested_here():
   assert {*OBJECTIVES, "distil"} == objectives.OBJECTIVES.keys()
 
 
-@pytest.mark.integration
 @pytest.mark.parametrize("name", NAMES)
 def test_every_loss_of_an_objective_falls(folder, name):
   entries = run_log.read(str(folder / "out"))
@@ -193,7 +193,6 @@ def rows_of_text(folder):
   return standard.make_rows(tokenizer, texts, scripts.LENGTH)
 
 
-@pytest.mark.integration
 @pytest.mark.parametrize("name", NAMES)
 def test_every_objective_reports_standard_scores(folder, name):
   found = scripts.results(folder / "out")["eval"]["standard"]

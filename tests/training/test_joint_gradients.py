@@ -26,6 +26,7 @@ def check(found, expected):
   assert other_metrics == pytest.approx(metrics, rel=1e-4)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("chunk_size", slow.all_but([3], [1, 3, 8, 16]))
 def test_chunks_of_any_size_give_the_same_weights(at_once, chunk_size):
   """With dropout; 3 does not divide the groups of 16."""
