@@ -39,7 +39,6 @@ def outcomes(folder):
   return dict(zip(runs_of_script, found, strict=True))
 
 
-@pytest.mark.integration
 def test_a_run_is_exported_and_what_was_exported_is_written_down(
   folder, outcomes
 ):

@@ -193,7 +193,6 @@ def make_ensemble(model_folder, folder, *members):
   return toy.make_run(setup)
 
 
-@pytest.mark.integration
 def test_an_ensemble_averages_the_logits(
   trained, other, model_folder, tmp_path
 ):
