@@ -9,6 +9,8 @@ import numpy as np
 from keras_bert_impl.checkpoints.naming import mappings, names
 
 _OUTPUT = "attention/output/dense/kernel"
+# Positions that all heads see in the same way, whatever their number.
+_ALIKE = ("learned", "sinusoidal", "none", "rotary")
 _WEIGHTS = re.compile(
   rf"{names.LAYER}(\d+)/(?:attention/self/.*(?:kernel|bias)|{_OUTPUT})",
   re.DOTALL,
@@ -46,13 +48,11 @@ def pruned_config(config, num_heads, origin):
       f"num_heads ({num_heads}) must be from 1 to {heads - 1}: each layer of"
       f" {origin} has {heads} heads."
     )
-  is_plain = config.position_embedding_type in ("learned", "sinusoidal", "none")
-  is_turned = config.position_embedding_type == "rotary"
   if (
     config.shares_blocks
     or config.is_pair
     or config.relative_attention_num_buckets
-    or not (is_plain or is_turned)
+    or config.position_embedding_type not in _ALIKE
   ):
     raise ValueError(
       f"num_heads ({num_heads}) cannot be chosen in {origin}: its layers share"

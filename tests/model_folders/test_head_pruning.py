@@ -23,7 +23,7 @@ def prune(source, out, num_heads, importance=None, **options):
 
 
 def outputs(model):
-  """Returns all outputs of a model for IDS, list of arrays."""
+  """Returns {name: array}, all outputs of a model for IDS."""
   mask = np.ones_like(IDS)
   mask[1, 6:] = 0
   values = {"input_ids": IDS, "input_mask": mask, "segment_ids": 0 * IDS}

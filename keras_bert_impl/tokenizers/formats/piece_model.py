@@ -42,8 +42,6 @@ _TYPE_NAMES = {
   "trainer_spec": ".TrainerSpec",
   "normalizer_spec": ".NormalizerSpec",
 }
-
-
 _SCORE_STEPS = 2**12  # of scores of 1
 
 
