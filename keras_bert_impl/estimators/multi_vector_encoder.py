@@ -113,7 +113,7 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     form = prompt, self._prompt(prompt), self.texts.late
     return text_encoder.each(
       lambda row: row[np.any(row != 0, axis=1)],
-      self._embed,
+      self,
       texts,
       form,
       batch_size,

@@ -56,7 +56,7 @@ class SparseEncoder(text_encoder.TextEncoder):
     prompt = self.texts.prompt(prompt_name) if prompt is None else prompt
     found = text_encoder.each(
       lambda vector: self._weights(vector, max_tokens),
-      self._embed,
+      self,
       texts,
       prompt,
       batch_size,
@@ -86,7 +86,7 @@ class SparseEncoder(text_encoder.TextEncoder):
     """Returns `scipy.sparse.csr_array`s [1, V]: all of V would fill memory."""
     return text_encoder.each(
       lambda vector: scipy.sparse.csr_array(vector[None]),
-      self._embed,
+      self,
       texts,
       self.texts.prompts.get(kind, ""),
       batch_size,

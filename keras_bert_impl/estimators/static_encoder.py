@@ -1,5 +1,7 @@
 """Encodes sentences as vectors without a transformer, from Python."""
 
+import numpy as np
+
 from keras_bert_impl import files, heads
 from keras_bert_impl.checkpoints.descriptions import vocab_size
 from keras_bert_impl.estimators import sentence_encoder, static_distillation
@@ -59,6 +61,8 @@ class StaticEncoder(sentence_encoder.SentenceEncoder):
     vocabulary = tokenizer.vocabulary
     vocab_size.check(model.config, vocabulary.size, vocabulary.origin)
     super().__init__(model, tokenizer, texts)
+    # A mean needs no padding, and counting would tokenize texts twice.
+    self._sizes = lambda texts: np.zeros(len(texts), int)
 
   @classmethod
   def distil(cls, encoder, size=256, weighting="sif", batch_size=256):

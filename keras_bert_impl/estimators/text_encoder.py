@@ -68,6 +68,7 @@ class TextEncoder:
       ],
       autograph=False,
     )
+    self._sizes = prompts.token_counter(tokenizer, self.texts.do_lower_case)
 
   @classmethod
   def from_checkpoint(cls, path, dtype=None):
@@ -110,7 +111,7 @@ class TextEncoder:
     """
     options.check_numbers(options.POSITIVE, batch_size=batch_size)
     vectors = np.zeros((len(texts), self.embedding_size), np.float32)
-    for places, found in batches(self._embed, texts, prompt, batch_size):
+    for places, found in _batches(self, texts, prompt, batch_size):
       vectors[places] = found
     return vectors
 
@@ -275,28 +276,29 @@ class TextEncoder:
     return folder_models.load(folder, dtype)
 
 
-def batches(embed, texts, prompt, batch_size):
+def _batches(encoder, texts, prompt, batch_size):
   """Yields (places in texts, float32 [n, D]) of batches of texts."""
-  # The longest first: if they do not fit into memory, that shows at once.
-  order = np.argsort([-len(text) for text in texts], kind="stable")
+  # By tokens: by characters, a third more would be padding. The longest first:
+  # if they do not fit into memory, that shows at once.
+  order = np.argsort(-encoder._sizes(texts), kind="stable")
   for start in range(0, len(texts), batch_size):
     places = order[start : start + batch_size]
     batch = tf.constant([texts[place] for place in places], tf.string)
-    yield places, embed(batch, prompt).numpy()
+    yield places, encoder._embed(batch, prompt).numpy()
 
 
-def each(keep, embed, texts, prompt, batch_size):
+def each(keep, encoder, texts, prompt, batch_size):
   """Returns what `keep` makes of the vector of each text, list of N.
 
   Args:
     keep: function of an array [D].
-    embed: as of `batches`.
+    encoder: `TextEncoder`.
     texts: list of N str.
-    prompt: what `embed` takes beside a batch.
+    prompt: what the encoder's graph takes beside a batch.
     batch_size: int, texts at once.
   """
   found = [None] * len(texts)
-  for places, vectors in batches(embed, texts, prompt, batch_size):
+  for places, vectors in _batches(encoder, texts, prompt, batch_size):
     for place, vector in zip(places, vectors, strict=True):
       found[place] = keep(vector)
   return found

@@ -85,6 +85,25 @@ def test_vectors_are_in_the_order_of_the_texts_in_any_batches(encoder):
     encoder.encode(TEXTS, batch_size=0)
 
 
+def test_texts_of_as_many_tokens_share_a_batch(encoder, monkeypatch):
+  texts = ["unbelievable " * 3, "a b c d e f g h i", "a", "b", "고양이가"] * 2
+  batches = []
+
+  def embed(batch, prompt):
+    batches.append(encoder.tokenizer.tokenize(batch).row_lengths().numpy())
+    return tf.zeros([len(batch), encoder.embedding_size])
+
+  monkeypatch.setattr(encoder, "_embed", embed)
+  encoder.encode(texts, batch_size=2)
+  lengths = np.concatenate(batches)
+  assert [len(batch) for batch in batches] == [2] * 5
+  np.testing.assert_array_equal(lengths, np.sort(lengths)[::-1])
+  # By characters, the order would be another.
+  characters = [*map(len, texts)]
+  tokens = encoder.tokenizer.tokenize(texts).row_lengths().numpy()
+  assert np.argmax(characters) != np.argmax(tokens)
+
+
 def test_the_similarity_of_vectors_is_their_cosine(encoder):
   a = np.array([[1, 0], [3, 4], [0, 0]], np.float32)
   b = np.array([[0, 2], [-1, 0]], np.float32)

@@ -1,8 +1,10 @@
 """Inputs of texts that have a prompt before them, in graph ops."""
 
+import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import features
+from keras_bert_impl.tokenizers.graph import text_batches
 
 
 def encode(
@@ -51,6 +53,29 @@ def tokenize(tokenizer, texts, prompt, do_lower_case=False):
   """
   texts = prompt + tf.convert_to_tensor(texts)
   return tokenizer.tokenize(fold(texts, do_lower_case))
+
+
+def token_counter(tokenizer, do_lower_case=False):
+  """Returns a function: list of N str -> their numbers of tokens, int [N].
+
+  Args:
+    tokenizer: as of `encode`.
+    do_lower_case: as of `encode`.
+  """
+  count = tf.function(
+    lambda texts: tokenize(tokenizer, texts, "", do_lower_case).row_lengths(),
+    input_signature=[tf.TensorSpec([None], tf.string)],
+    autograph=False,
+  )
+
+  def count_all(texts):
+    counts = [
+      count(tf.constant(batch, tf.string))
+      for batch in text_batches.of_texts(texts)
+    ]
+    return np.concatenate(counts or [np.zeros(0, int)])
+
+  return count_all
 
 
 def without_prompt(
