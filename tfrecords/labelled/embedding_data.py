@@ -71,11 +71,13 @@ def read(path, columns=None, split="train"):
   labels = {row.values.get(columns.label, "").strip() for row in rows}
   if labels - {*_UNDECIDED} and labels <= _NLI | {*_UNDECIDED}:
     return _triplets(rows, columns)
-  return [
-    example(str(number), _texts(row, columns), row.origin, score)
-    for number, row in enumerate(rows)
-    for score in [_score(row, columns.label)]
-  ]
+  return with_themselves(
+    [
+      example(str(number), _texts(row, columns), row.origin, score)
+      for number, row in enumerate(rows)
+      for score in [_score(row, columns.label)]
+    ]
+  )
 
 
 def read_corpus(path, columns=None):
@@ -185,12 +187,30 @@ def _check_differences(examples, loss, name):
     )
 
 
+def with_themselves(examples):
+  """Returns examples; where each is a text alone, as pairs with themselves.
+
+  Args:
+    examples: list of `EmbeddingExample`, not empty.
+
+  Raises:
+    ValueError: some are a text alone, others not; names the first.
+  """
+  alone = [e for e in examples if not e.others]
+  if alone and len(alone) < len(examples):
+    raise ValueError(
+      f"{alone[0].origin} has one text, but others have more: give each a"
+      " second one."
+    )
+  return [dataclasses.replace(e, others=(e.anchor,)) for e in alone] or examples
+
+
 def example(name, texts, origin, score=None, grade=1.0):
-  """Returns an `EmbeddingExample`; one text alone is a pair with itself.
+  """Returns an `EmbeddingExample`.
 
   Args:
     name: str.
-    texts: list of str, the anchor first.
+    texts: list of str, the anchor first; maybe it alone.
     origin: str, for messages.
     score: float, or None.
     grade: float.
@@ -206,7 +226,7 @@ def example(name, texts, origin, score=None, grade=1.0):
       )
   anchor, *others = texts
   return example_types.EmbeddingExample(
-    name, anchor, tuple(others) or (anchor,), score, grade, origin
+    name, anchor, tuple(others), score, grade, origin
   )
 
 
@@ -235,7 +255,8 @@ def _check_texts(path, rows, columns):
     what = None
     if values <= _NLI:
       what = "labels: give --label_column"
-    elif all(map(_is_number, values)):
+    # Most, so that a single wrong one does not make texts of scores.
+    elif 2 * sum(map(is_number, values)) > len(values):
       what = "numbers: give --label_column if they are scores"
     if what:
       raise ValueError(
@@ -244,7 +265,8 @@ def _check_texts(path, rows, columns):
       )
 
 
-def _is_number(text):
+def is_number(text):
+  """Returns whether a str is written like a number."""
   try:
     float(text)
   except ValueError:
@@ -308,7 +330,7 @@ def _read_beir(folder, split):
     ):
       if name not in known:
         raise ValueError(f"{row.origin} has the id {name!r}, not in {file}.")
-    grade = _score(row, "score")
+    grade = classification_data.score_of(row.value("score"), row.origin)
     judged.add(document)
     texts = (queries[query], corpus[document])
     examples.append(example(query, texts, row.origin, grade=grade))
@@ -321,6 +343,11 @@ def _beir_texts(folder, name):
   """Returns {id: text} of a file, with the title before a text."""
   texts = {}
   for row in table_files.read(os.path.join(folder, name)):
-    title = row.values.get("title", "")
-    texts[row.value("_id")] = f"{title} {row.value('text')}".strip()
+    title, own = row.values.get("title", ""), row.value("_id")
+    if own in texts:
+      raise ValueError(
+        f"{row.origin} has the _id {own!r} of an earlier row: give each one of"
+        " its own."
+      )
+    texts[own] = f"{title} {row.value('text')}".strip()
   return texts

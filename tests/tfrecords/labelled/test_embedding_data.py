@@ -104,6 +104,12 @@ def test_an_id_that_is_not_there_is_named(tmp_path):
   folder = write_beir(tmp_path, ["q\td0\t1", "q\td9\t1"])
   with pytest.raises(ValueError, match=r"test.tsv:3 has the id 'd9', not in"):
     embedding_data.read(folder, split="test")
+  write(tmp_path, "qrels/test.tsv", "query-id\tcorpus-id", "q\td0")
+  with pytest.raises(ValueError, match=r"test.tsv:2 has no column 'score'"):
+    embedding_data.read(folder, split="test")
+  write(tmp_path, "queries.jsonl", *2 * ['{"_id": "q", "text": "who?"}'])
+  with pytest.raises(ValueError, match=r"jsonl:2 has the _id 'q' of an earli"):
+    embedding_data.read(folder, split="test")
 
 
 def test_questions_are_pairs_with_their_paragraphs(tmp_path):
