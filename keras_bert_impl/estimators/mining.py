@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 
+from keras_bert_impl import heads
 from keras_bert_impl.estimators import sentence_encoder, static_encoder
 from keras_bert_impl.model_folders import trained_models
 from keras_bert_impl.sentences import folders
@@ -17,12 +18,22 @@ def open_encoder(given):
   Args:
     given: str, folder of `SentenceEncoder.save` or `StaticEncoder.save` or the
       output_dir of a run; or such an encoder, or None.
+
+  Raises:
+    ValueError: it is another encoder.
   """
+  what = "a kb.SentenceEncoder, a kb.StaticEncoder or the folder of one"
   if not isinstance(given, str | os.PathLike):
+    known = sentence_encoder.SentenceEncoder | None
+    if not isinstance(given, known):
+      raise ValueError(f"mine ({type(given).__name__}) must be {what}.")
     return given
   path = trained_models.find_folder(os.fspath(given))
-  if folders.is_static(path):
+  head = folders.read(path).head
+  if head == heads.STATIC:
     return static_encoder.StaticEncoder.from_checkpoint(path)
+  if head != heads.ENCODER:
+    raise ValueError(f"mine ({path}) makes {head} vectors, but must be {what}.")
   return sentence_encoder.SentenceEncoder.from_checkpoint(path)
 
 
@@ -48,6 +59,7 @@ def ranked(splits, encoder, options):
       number, margin = options.num_negatives, options.mining_margin
       examples = negatives(encoder, examples, number, ranks, margin)
     found[split] = _of_examples([each for each in examples if each.anchor])
+    _check_grades(found[split])
     if split != "train":
       _check_documents(found[split])
   return found
@@ -72,6 +84,15 @@ def _of_examples(examples):
     )
     for first, found in queries.values()
   ]
+
+
+def _check_grades(examples):
+  """Raises ValueError unless a document is relevant."""
+  if all(grade <= 0 for example in examples for grade in example.grades):
+    raise ValueError(
+      f"{examples[0].origin} has no relevant document, nor has any other query:"
+      " give some a grade or score above 0."
+    )
 
 
 def _check_documents(examples):
@@ -171,7 +192,7 @@ def _search(encoder, examples, depth):
   origins = {example.anchor: example.origin for example in examples[::-1]}
   queries, others = (
     embedding_scores.unit(
-      encoder.encode(texts, prompt=encoder.texts.prompts.get(kind, ""))
+      encoder.encode(texts, prompt=encoder.texts.prompt_of(kind))
     )
     for kind, texts in (("query", [*grades]), ("document", documents))
   )

@@ -140,8 +140,7 @@ def _load_sentence_encoder(folder, head):
   }
   if texts.late is not None:
     recorded |= vars(texts.late) | {
-      f"{kind}_prompt": texts.prompts.get(kind, "")
-      for kind in late_interaction.KINDS
+      f"{kind}_prompt": texts.prompt_of(kind) for kind in late_interaction.KINDS
     }
   return TrainedModel(model, head, folder.transformer, recorded)
 
@@ -212,6 +211,6 @@ def _check_head(checkpoint, stored, head):
     has.update(heads.CLASSIFIERS)
   if head not in has:
     raise ValueError(
-      f"--head={head} does not fit {checkpoint.path}: give one of"
-      f" {', '.join(sorted(has))}."
+      f"--head={head} does not fit {checkpoint.path}, which was not trained for"
+      f" it: train it first, or give one of {', '.join(sorted(has))}."
     )

@@ -1,7 +1,6 @@
 """Rerankers that are trained, scored, saved and mined for from Python."""
 
 import pathlib
-import types
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ import pytest
 import keras_bert_impl as kb
 from keras_bert_impl.estimators import mining
 from keras_bert_impl.runs.labelled_data import task_options
+from keras_bert_impl.sentences import folders
 from keras_bert_impl.tasks.basics import example_types
 from tfrecords.labelled import embedding_data
 
@@ -20,7 +20,7 @@ SETTINGS = {"epochs": 1, "batch_size": 2, "learning_rate": 1e-3}
 class Letters:
   """An encoder whose vectors are angles that are given."""
 
-  texts = types.SimpleNamespace(prompts={})
+  texts = folders.Texts()
 
   def __init__(self, angles):
     self._angles = angles
@@ -157,3 +157,21 @@ def test_negatives_may_be_given(checkpoint):
 def test_pairs_without_negatives_are_refused(checkpoint):
   with pytest.raises(ValueError, match=r"data\[0\] has 1 documents.*--mine"):
     kb.Reranker.from_checkpoint(checkpoint).fit(PAIRS, **SETTINGS)
+
+
+def test_a_document_must_be_relevant(checkpoint):
+  scored = [(*pair, -1.0) for pair in PAIRS]
+  with pytest.raises(ValueError, match=r"data\[0\] has no relevant document"):
+    kb.Reranker.from_checkpoint(checkpoint).fit(scored, **SETTINGS)
+
+
+@pytest.mark.parametrize(
+  "mine, message",
+  [
+    (3, r"mine \(int\) must be a kb.SentenceEncoder"),
+    (SENTENCES / "../late", r"makes late vectors, but must be a kb.Sentence"),
+  ],
+)
+def test_other_encoders_find_no_documents(mine, message):
+  with pytest.raises(ValueError, match=message):
+    mining.open_encoder(mine)
