@@ -24,6 +24,11 @@ class EmbeddingEstimator(estimator.Estimator):
   _fields = _FIELDS
   _columns = ("text_columns", "label_column")
 
+  def _examples(self, data, targets=None, name="data", columns=None):
+    if isinstance(data, str | os.PathLike) and targets is None:
+      return self._read_file(os.fspath(data), **columns or {})
+    return _of_records(data, targets, name)
+
   def _example(self, record, place, number):
     return _example(record, place, number)
 
@@ -67,12 +72,25 @@ def examples_of(data, targets=None, corpus=None, **columns):
   if isinstance(data, str | os.PathLike):
     examples = _read_file(os.fspath(data), "dev", **columns)
   else:
-    found = enumerate(records.read(data, targets, _FIELDS))
-    examples = [_example(record, place, k) for k, (place, record) in found]
+    examples = _of_records(data, targets)
   if isinstance(corpus, str | os.PathLike):
     return examples + embedding_data.read_corpus(os.fspath(corpus))
-  corpus = () if corpus is None else map(str, corpus)
+  corpus = () if corpus is None else records.strings_of(corpus, "corpus", True)
   return examples + embedding_data.documents(corpus, "corpus")
+
+
+def _of_records(data, targets, name="data"):
+  """Returns the examples of what is no file; see `records.read`."""
+  found = enumerate(records.read(data, targets, _FIELDS, name))
+  examples = [_example(record, place, k) for k, (place, record) in found]
+  columns = [*zip(*(e.others[:2] for e in examples), strict=False)]
+  is_numeric = [all(map(embedding_data.is_number, c)) for c in columns]
+  if is_numeric == [False, True] and all(len(e.others) == 2 for e in examples):
+    raise ValueError(
+      f"{examples[0].origin} has the third text {columns[1][0]!r}, and all"
+      " others have numbers there: give scores as float."
+    )
+  return embedding_data.with_themselves(examples)
 
 
 def _example(record, place, number):
@@ -103,5 +121,7 @@ def _example(record, place, number):
 
 def _read_file(path, split="train", text_columns=None, label_column="label"):
   """Returns the examples of a file or folder; see `embedding_data.read`."""
+  if isinstance(text_columns, str):
+    text_columns = text_columns.split(",")
   columns = embedding_data.Columns(tuple(text_columns or ()), label_column)
   return embedding_data.read(path, columns, split)

@@ -46,9 +46,6 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
       late = late_interaction.LateInteraction()
       texts = dataclasses.replace(texts, max_seq_length=length, late=late)
     super().__init__(model, tokenizer, texts)
-    self._embed = tf.function(
-      self._embed_form, autograph=False, reduce_retracing=True
-    )
 
   @classmethod
   def from_checkpoint(cls, path, dtype=None, max_seq_length=None, **settings):
@@ -108,9 +105,9 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     Raises:
       ValueError: as `encode_query`.
     """
-    options.check_numbers(options.POSITIVE, batch_size=batch_size)
+    options.check_integers("[1, inf)", batch_size=batch_size)
     # All that a graph depends on, as training may change it.
-    form = prompt, self._prompt(prompt), self.texts.late
+    form = prompt, self.texts.prompt_of(prompt), self.texts.late
     return text_encoder.each(
       lambda row: row[np.any(row != 0, axis=1)],
       self,
@@ -154,6 +151,7 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     Raises:
       ValueError: documents are no list of str, or top_k is below 1.
     """
+    query = records.checked_text(query, "query")
     documents = records.strings_of(documents, "documents")
     vectors = self.encode_document(documents, batch_size)
     [scores] = self.similarity(self.encode_query(query), vectors)
@@ -175,7 +173,11 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
       Places are None for what is not in the text: markers, [CLS], [SEP] and the
       masks that fill a query up. The similarities sum up to the score.
     """
-    return token_matches.find(self, query, document)
+    return token_matches.find(
+      self,
+      records.checked_text(query, "query"),
+      records.checked_text(document, "document"),
+    )
 
   def servable(self):
     """Returns the `LateInteractionServable` for `kb.export`."""
@@ -184,20 +186,24 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
       self.tokenizer,
       self.texts.max_seq_length,
       self.texts.do_lower_case,
-      *map(self._prompt, late_interaction.KINDS),
+      *map(self.texts.prompt_of, late_interaction.KINDS),
       **vars(self.texts.late),
     )
 
   def _encode(self, kind, texts, batch_size):
     if isinstance(texts, str):
       return self.vectors([texts], kind, batch_size)[0]
-    return self.vectors(list(texts), kind, batch_size)
+    texts = records.strings_of(texts, "texts", may_be_empty=True)
+    return self.vectors(texts, kind, batch_size)
 
   def _vectors_of(self, kind, texts, batch_size):
     return self.vectors(texts, kind, batch_size)
 
-  def _prompt(self, kind):
-    return self.texts.prompts.get(kind, "")
+  def _compile(self):
+    super()._compile()
+    self._embed = tf.function(
+      self._embed_form, autograph=False, reduce_retracing=True
+    )
 
   def _embed_form(self, texts, form):
     """Returns the vectors float32 [B, L, D] of string [B], in graph ops."""
@@ -216,7 +222,7 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
       self.tokenizer,
       texts,
       kind,
-      self._prompt(kind),
+      self.texts.prompt_of(kind),
       self.texts.max_seq_length,
       self.texts.do_lower_case,
     )
@@ -231,7 +237,10 @@ def _arrays(name, vectors):
   """Returns a list of float32 arrays [L, D] of one such array or of several."""
   if isinstance(vectors, np.ndarray) and vectors.ndim == 2:
     vectors = [vectors]
-  found = [np.asarray(x, np.float32) for x in vectors]
+  try:
+    found = [np.asarray(x, np.float32) for x in vectors]
+  except (TypeError, ValueError):
+    found = [np.zeros(0)]
   if any(x.ndim != 2 or not len(x) for x in found):
     raise ValueError(
       f"{name} must be a list of arrays [L, D], L above 0, of encode_query or"

@@ -29,7 +29,7 @@ def read(data, targets, fields, name="data"):
   Raises:
     ValueError: it is none of these, is empty, or the lengths differ.
   """
-  if hasattr(data, "columns") and hasattr(data, "to_dict"):  # Of pandas.
+  if _is_table(data):
     data = data.to_dict("list")
   if isinstance(data, tf.data.Dataset):
     values = list(_of_dataset(data, fields))
@@ -111,16 +111,25 @@ def strings_of(value, place, may_be_empty=False):
   Raises:
     ValueError: it is no list, is empty and must not be, or holds other values.
   """
-  is_one = isinstance(value, str | bytes | Mapping)
-  if is_one or not isinstance(value, Iterable):
-    raise ValueError(f"{place} ({_shown(value)}) must be a list of str.")
   strings = tuple(
     checked_text(item, f"{place}[{number}]")
-    for number, item in enumerate(value)
+    for number, item in enumerate(items_of(value, place))
   )
   if not strings and not may_be_empty:
     raise ValueError(f"{place} is empty: give at least one str.")
   return strings
+
+
+def items_of(value, place):
+  """Returns the items of a list or another iterable of texts, list.
+
+  Raises:
+    ValueError: it is none, or a table, whose items would be its columns' names.
+  """
+  is_other = isinstance(value, str | bytes | Mapping) or _is_table(value)
+  if is_other or not isinstance(value, Iterable):
+    raise ValueError(f"{place} ({_shown(value)}) must be a list of str.")
+  return list(value)
 
 
 def number_of(value, place):
@@ -224,6 +233,11 @@ def _plain(value):
   return value.item() if isinstance(value, np.generic) else value
 
 
+def _is_table(value):
+  """Returns whether a value is a DataFrame of pandas."""
+  return hasattr(value, "columns") and hasattr(value, "to_dict")
+
+
 def _shown(value):
-  text = repr(value)
+  text = " ".join(repr(value).split())
   return text if len(text) <= 60 else f"{text[:57]}..."

@@ -63,8 +63,8 @@ class SentenceEncoder(text_encoder.TextEncoder):
       batch_size: int, sentences at once.
       normalize_embeddings: bool, whether to scale vectors to length 1, if the
         model does not.
-      prompt_type: "query" or "document", the prompt of that name, if there is
-        one.
+      prompt_type: "query" or "document", the prompt of that name, or else the
+        default one.
       truncate_dim: int, numbers to cut vectors to, as of matryoshka_widths;
         default: D.
       **of_mteb: what mteb gives besides, such as task_metadata: not read.
@@ -84,8 +84,8 @@ class SentenceEncoder(text_encoder.TextEncoder):
     is_one = isinstance(sentences, str)
     sentences = [sentences] if is_one else _texts(sentences)
     if prompt is None and prompt_name is None and prompt_type is not None:
-      prompt = self.texts.prompts.get(str(prompt_type), "")
-    prompt = self.texts.prompt(prompt_name) if prompt is None else prompt
+      prompt = self.texts.prompt_of(str(prompt_type))
+    prompt = text_encoder.chosen_prompt(self.texts, prompt_name, prompt)
     vectors = self.vectors(sentences, prompt, batch_size)[:, :truncate_dim]
     if normalize_embeddings:
       vectors = keras.ops.convert_to_numpy(keras.ops.normalize(vectors))
@@ -148,14 +148,11 @@ class SentenceEncoder(text_encoder.TextEncoder):
 
 
 def _texts(sentences):
-  """Returns the texts of a list of str, or of batches, list of str."""
-  sentences = list(sentences)
+  """Returns the texts of a list of str, or of batches, tuple of str."""
+  sentences = records.items_of(sentences, "sentences")
   if sentences and isinstance(sentences[0], dict):
     sentences = [text for batch in sentences for text in batch["text"]]
-  return [
-    records.checked_text(text, f"sentences[{number}]")
-    for number, text in enumerate(sentences)
-  ]
+  return records.strings_of(sentences, "sentences", may_be_empty=True)
 
 
 def _unit_rows(name, vectors):

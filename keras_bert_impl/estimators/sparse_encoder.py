@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse
 
 from keras_bert_impl import heads, options
-from keras_bert_impl.estimators import text_encoder
+from keras_bert_impl.estimators import records, text_encoder
 from keras_bert_impl.sentences import folder_models
 
 
@@ -50,10 +50,10 @@ class SparseEncoder(text_encoder.TextEncoder):
       ValueError: there is no such prompt, or a number below 1.
     """
     given = {} if max_tokens is None else {"max_tokens": max_tokens}
-    options.check_numbers(options.POSITIVE, batch_size=batch_size, **given)
+    options.check_integers("[1, inf)", batch_size=batch_size, **given)
     is_one = isinstance(texts, str)
-    texts = [texts] if is_one else list(texts)
-    prompt = self.texts.prompt(prompt_name) if prompt is None else prompt
+    texts = records.strings_of([texts] if is_one else texts, "texts", True)
+    prompt = text_encoder.chosen_prompt(self.texts, prompt_name, prompt)
     found = text_encoder.each(
       lambda vector: self._weights(vector, max_tokens),
       self,
@@ -88,7 +88,7 @@ class SparseEncoder(text_encoder.TextEncoder):
       lambda vector: scipy.sparse.csr_array(vector[None]),
       self,
       texts,
-      self.texts.prompts.get(kind, ""),
+      self.texts.prompt_of(kind),
       batch_size,
     )
 

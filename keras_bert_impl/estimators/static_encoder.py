@@ -61,8 +61,6 @@ class StaticEncoder(sentence_encoder.SentenceEncoder):
     vocabulary = tokenizer.vocabulary
     vocab_size.check(model.config, vocabulary.size, vocabulary.origin)
     super().__init__(model, tokenizer, texts)
-    # A mean needs no padding, and counting would tokenize texts twice.
-    self._sizes = lambda texts: np.zeros(len(texts), int)
 
   @classmethod
   def distil(cls, encoder, size=256, weighting="sif", batch_size=256):
@@ -130,6 +128,11 @@ class StaticEncoder(sentence_encoder.SentenceEncoder):
       learning_rate=learning_rate,
       **_TRAINING | settings,
     )
+
+  def _compile(self):
+    super()._compile()
+    # A mean needs no padding, and counting would tokenize texts twice.
+    self._sizes = lambda texts: np.zeros(len(texts), int)
 
   def _embed_batch(self, sentences, prompt):
     """Returns the vectors float32 [B, D] of string [B], in graph ops."""

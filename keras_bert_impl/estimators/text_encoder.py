@@ -1,5 +1,6 @@
 """Base class of what encodes texts as vectors, from Python."""
 
+import contextlib
 import dataclasses
 import os
 import tempfile
@@ -8,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import files, heads, options, tokenizers
-from keras_bert_impl.estimators import embedding_trainer
+from keras_bert_impl.estimators import embedding_trainer, records
 from keras_bert_impl.runs.fine_tuning import sentence_folder, task_parts
 from keras_bert_impl.sentences import folder_models, folders
 from keras_bert_impl.serving.heads import servables_of_heads
@@ -22,6 +23,18 @@ _CLASSES = {
   heads.LATE: "kb.MultiVectorEncoder",
 }
 _START = "start"  # in the folder of a run, what it begins with
+_TEXTS_AND_PROMPT = [
+  tf.TensorSpec([None], tf.string),
+  tf.TensorSpec([], tf.string),
+]
+
+# Settings of `fit` that cannot be chosen, and why.
+_NOT_HERE = dict.fromkeys(
+  ("pooling", "vectors"),
+  "is the model's own: make another encoder, with"
+  " kb.EmbeddingModel(encoder.model.encoder, pooling) or of the class"
+  " kb.SparseEncoder or kb.MultiVectorEncoder.",
+)
 
 
 class TextEncoder:
@@ -44,31 +57,25 @@ class TextEncoder:
 
   head = None
   similarity_name = "cosine"
-  # Settings of `fit` that cannot be chosen, and why.
-  _not_here = dict.fromkeys(
-    ("pooling", "vectors"),
-    "is the model's own: make another encoder, with"
-    " kb.EmbeddingModel(encoder.model.encoder, pooling) or of the class"
-    " kb.SparseEncoder or kb.MultiVectorEncoder.",
-  )
+  _not_here = _NOT_HERE
 
   def __init__(self, model, tokenizer, texts=None):
-    texts = texts or folders.Texts()
     self.model = model
     self.tokenizer = tokenizer
-    self.texts = texts.limited_to(model.config)
+    self.texts = texts or folders.Texts()
     self.embedding_size = model.output["embeddings"].shape[-1]
     self.results = {}
     self._temporary = None
-    self._embed = tf.function(
-      self._embed_batch,
-      input_signature=[
-        tf.TensorSpec([None], tf.string),
-        tf.TensorSpec([], tf.string),
-      ],
-      autograph=False,
-    )
-    self._sizes = prompts.token_counter(tokenizer, self.texts.do_lower_case)
+
+  @property
+  def texts(self):
+    """`folders.Texts`: prompts, and how long texts may be for the model."""
+    return self._texts
+
+  @texts.setter
+  def texts(self, texts):
+    self._texts = texts.limited_to(self.model.config)
+    self._compile()
 
   @classmethod
   def from_checkpoint(cls, path, dtype=None):
@@ -109,7 +116,7 @@ class TextEncoder:
     Raises:
       ValueError: a batch_size below 1.
     """
-    options.check_numbers(options.POSITIVE, batch_size=batch_size)
+    options.check_integers("[1, inf)", batch_size=batch_size)
     vectors = np.zeros((len(texts), self.embedding_size), np.float32)
     for places, found in _batches(self, texts, prompt, batch_size):
       vectors[places] = found
@@ -155,23 +162,16 @@ class TextEncoder:
       self._temporary = tempfile.TemporaryDirectory(prefix="keras_bert_impl_")
       output_dir = self._temporary.name
     start = os.path.join(output_dir, _START)
-    _keep_start(self, start)
-    trainer = embedding_trainer.EmbeddingTrainer(
-      start, self.texts.max_seq_length or options.LONGEST
-    )
-    history = trainer.fit(
-      data, targets, validation_data, output_dir=output_dir, **settings
-    )
+    with _kept_start(self, start):
+      trainer = embedding_trainer.EmbeddingTrainer(
+        start, self.texts.max_seq_length or options.LONGEST
+      )
+      history = trainer.fit(
+        data, targets, validation_data, output_dir=output_dir, **settings
+      )
     name = sentence_folder.NAMES[self.head]
-    trained = self.from_checkpoint(os.path.join(output_dir, name))
-    ours, new = _weights(self.model), _weights(trained.model)
-    for name in ours.keys() & new.keys():
-      ours[name].assign(new[name])
+    _take(self, self.from_checkpoint(os.path.join(output_dir, name)))
     self.results = trainer.results
-    prompts = self.texts.prompts | trained.texts.prompts
-    self.texts = dataclasses.replace(
-      self.texts, prompts=prompts, late=trained.texts.late
-    )
     return history
 
   def evaluate(self, data, targets=None, corpus=None, batch_size=32, **columns):
@@ -255,7 +255,16 @@ class TextEncoder:
 
   def _vectors_of(self, kind, texts, batch_size):
     """Returns the vectors of texts that are all "query" or "document"."""
-    return self.vectors(texts, self.texts.prompts.get(kind, ""), batch_size)
+    return self.vectors(texts, self.texts.prompt_of(kind), batch_size)
+
+  def _compile(self):
+    """Makes the functions of texts, into whose graphs the settings go."""
+    self._embed = tf.function(
+      self._embed_batch, input_signature=_TEXTS_AND_PROMPT, autograph=False
+    )
+    self._sizes = prompts.token_counter(
+      self.tokenizer, self.texts.do_lower_case
+    )
 
   def _embed_batch(self, sentences, prompt):
     """Returns the vectors float32 [B, D] of string [B], in graph ops."""
@@ -304,15 +313,46 @@ def each(keep, encoder, texts, prompt, batch_size):
   return found
 
 
-def _keep_start(encoder, path):
-  """Writes the folder that a run starts from, or checks that it is there.
+def chosen_prompt(texts, name, prompt):
+  """Returns the prompt that is given, or that of a name or the default one.
+
+  Args:
+    texts: `folders.Texts`.
+    name: str, or None.
+    prompt: str, or None.
 
   Raises:
-    ValueError: that is another model.
+    ValueError: it is no str, or there is none of that name.
   """
-  if not files.exists(path):
-    encoder.save(path)
+  if prompt is None:
+    return texts.prompt(name)
+  return records.checked_text(prompt, "prompt")
+
+
+@contextlib.contextmanager
+def _kept_start(encoder, path):
+  """Holds the folder that a run starts from: written, or the one there is.
+
+  It goes again where the data or settings are refused.
+
+  Raises:
+    ValueError: it is that of another model.
+  """
+  if files.exists(path):
+    _check_start(encoder, path)
+    yield
     return
+  encoder.save(path)
+  try:
+    yield
+  except ValueError:
+    if [*files.list_folder(os.path.dirname(path))] == [_START]:
+      tf.io.gfile.rmtree(path)
+    raise
+
+
+def _check_start(encoder, path):
+  """Raises ValueError unless a folder has the weights of an encoder."""
   old = _weights(encoder.from_checkpoint(path).model)
   ours = _weights(encoder.model)
   for name in ours.keys() & old.keys():
@@ -321,6 +361,15 @@ def _keep_start(encoder, path):
         f"output_dir ({os.path.dirname(path)}) holds a run that began with"
         " other weights than the model has: choose another."
       )
+
+
+def _take(encoder, trained):
+  """Gives an encoder the weights and settings of a trained one."""
+  ours, new = _weights(encoder.model), _weights(trained.model)
+  for name in ours.keys() & new.keys():
+    ours[name].assign(new[name])
+  found = encoder.texts.prompts | trained.texts.prompts
+  encoder.texts = dataclasses.replace(trained.texts, prompts=found)
 
 
 def _check_options(encoder, names):

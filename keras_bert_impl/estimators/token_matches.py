@@ -42,7 +42,7 @@ def _spans(encoder, kind, text):
     inputs[name][0].numpy()
     for name in (features.INPUT_IDS, features.POOLING_MASK)
   )
-  prompt, lower = texts.prompts.get(kind, ""), texts.do_lower_case
+  prompt, lower = texts.prompt_of(kind), texts.do_lower_case
   spans = texts.late.spans(tokenizer, [text], kind, prompt, len(ids), lower)
   starts, ends = (x[0].numpy() for x in spans)
   numbers = tokenizer.word_ids(tf.RaggedTensor.from_tensor(ids[None]))

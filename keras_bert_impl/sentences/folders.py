@@ -116,6 +116,10 @@ class Texts:
       )
     return self.prompts[name]
 
+  def prompt_of(self, kind):
+    """Returns the prompt of "query" or "document", or else the default one."""
+    return self.prompts[kind] if kind in self.prompts else self.prompt()
+
   def limited_to(self, config):
     """Returns these settings, for texts that a model can read.
 

@@ -1,16 +1,19 @@
 """Sentence encoders that are trained and scored from Python."""
 
+import os
 import pathlib
 import shutil
 
 import keras
 import numpy as np
+import pandas as pd
 import pytest
 import tensorflow as tf
 
 import keras_bert_impl as kb
 from keras_bert_impl import files
 from keras_bert_impl.estimators import embedding_trainer
+from keras_bert_impl.sentences import folders
 
 FOLDER = pathlib.Path(__file__).parents[1] / "data/sentences"
 WORDS = "cat dog sun moon tree bird fish stone river hill 고양이 나무".split()
@@ -34,17 +37,22 @@ def test_pairs_are_learned_in_place(tmp_path):
     batch_size=3,
     chunk_size=2,
     learning_rate=3e-2,
+    max_seq_length=6,
+    output_dir=str(tmp_path / "run"),
   )
   assert encoder.model is model
   assert history.history["loss"][-1] < 0.8 * history.history["loss"][0]
   assert len(history.history["val_ndcg@10"]) == 4
   assert not np.allclose(encoder.encode(WORDS), before, atol=0.01)
   assert encoder.results["train"]["is_finished"]
+  # Also of texts that the run cuts, as they were not cut before it.
+  texts = [*WORDS, " ".join(WORDS)]
   encoder.save(tmp_path / "saved")
-  again = kb.SentenceEncoder.from_checkpoint(tmp_path / "saved")
-  np.testing.assert_allclose(
-    again.encode(WORDS), encoder.encode(WORDS), atol=1e-6
-  )
+  for folder in ("saved", "run"):
+    again = kb.SentenceEncoder.from_checkpoint(tmp_path / folder)
+    np.testing.assert_allclose(
+      again.encode(texts), encoder.encode(texts), atol=1e-6
+    )
 
 
 @pytest.mark.integration
@@ -82,8 +90,46 @@ def test_examples_are_dicts_scores_or_texts_alone():
   assert encoder.texts.prompts["query"] == "is: "
 
 
+def test_pairs_are_judged_by_the_vectors_that_encode_gives():
+  """Those after the default prompt, if there is none of queries."""
+  encoder = new_encoder()
+  prompts = {"sts": "the cat sat: "}
+  encoder.texts = folders.Texts(prompts=prompts, default_prompt_name="sts")
+  vectors = [encoder.encode([*texts]) for texts in zip(*PAIRS, strict=True)]
+  cosines = encoder.similarity_pairwise(*vectors)
+  scores = [*range(len(PAIRS))]
+  found = encoder.evaluate(PAIRS, scores)["pearson"]
+  assert found == pytest.approx(np.corrcoef(cosines, scores)[0, 1], abs=1e-5)
+  encoder.texts = folders.Texts()
+  assert encoder.evaluate(PAIRS, scores)["pearson"] != pytest.approx(found)
+
+
+def test_what_is_refused_leaves_its_folder_to_others(tmp_path):
+  folder = str(tmp_path / "run")
+  with pytest.raises(ValueError, match="give at least two"):
+    new_encoder().fit([("a", "b")], output_dir=folder)
+  assert os.listdir(folder) == []
+
+
+def test_nothing_is_scored_without_a_relevant_document(tmp_path):
+  tables = {
+    "corpus.jsonl": '{"_id": "d", "text": "a cat"}',
+    "queries.jsonl": '{"_id": "q", "text": "what is it?"}',
+    "qrels/dev.tsv": "query-id\tcorpus-id\tscore\nq\td\t0",
+  }
+  (tmp_path / "qrels").mkdir()
+  for name, text in tables.items():
+    (tmp_path / name).write_text(text + "\n")
+  with pytest.raises(ValueError, match=r"dev.tsv:2 has no relevant document"):
+    new_encoder().evaluate(str(tmp_path))
+
+
 def test_more_texts_make_the_search_harder():
   encoder = new_encoder()
+  table = pd.DataFrame({"text": WORDS})
+  for corpus in (table, {"text": WORDS}, [None]):
+    with pytest.raises(ValueError, match=r"corpus.* must be a"):
+      encoder.evaluate(PAIRS, corpus=corpus)
   few = encoder.evaluate(PAIRS)
   many = encoder.evaluate(PAIRS, corpus=[a for a, _ in PAIRS])
   assert many["mrr@10"] < few["mrr@10"]
@@ -115,6 +161,11 @@ def test_tuples_of_a_data_set_are_texts_and_maybe_a_score(batch_size):
   "arguments, message",
   [
     ({"data": [("a", "b")]}, "have 1 examples with two texts"),
+    ({"data": [("a", "b"), ("c",)]}, r"data\[1\] has one text, but others"),
+    (
+      {"data": [("a", "b", "1.0"), ("c", "d", "2")]},
+      r"data\[0\] has the third text '1.0'.*: give scores as float",
+    ),
     ({"data": [("a", ""), ("c", "d")]}, r"data\[0\] has an empty text"),
     ({"data": [("a", 3), ("c", "d")]}, r"data\[0\]\[1\] \(3\) must be a str"),
     ({"data": [{"anchor": "a", "negatives": []}]}, "the key 'negatives'"),

@@ -183,6 +183,16 @@ def test_other_vectors_and_data_are_refused(encoder):
     kb.MultiVectorEncoder.from_checkpoint(FOLDER.parent / "sparse")
   with pytest.raises(ValueError, match="must be a list of arrays"):
     encoder.similarity([np.zeros(3)], encoder.encode_document(["cat"]))
+  with pytest.raises(ValueError, match="must be a list of arrays"):
+    encoder.similarity("a", "b")
+  for call in (encoder.encode_query, encoder.encode_document):
+    with pytest.raises(ValueError, match=r"texts .* must be a list of str"):
+      call({"text": ["cat"]})
+  for query in (None, ["Who", "sat?"]):
+    with pytest.raises(ValueError, match=r"query \(.* must be a str"):
+      encoder.rank(query, ["cat"])
+  with pytest.raises(ValueError, match=r"document \(None\) must be a str"):
+    encoder.highlight("cat", None)
   with pytest.raises(ValueError, match="vectors of one width"):
     encoder.similarity([np.ones((1, 3))], encoder.encode_document(["cat"]))
   with pytest.raises(ValueError, match=r"query_length \(32\) must be at most"):

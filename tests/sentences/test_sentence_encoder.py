@@ -9,6 +9,7 @@ import sys
 
 import keras
 import numpy as np
+import pandas as pd
 import pytest
 import tensorflow as tf
 
@@ -83,6 +84,12 @@ def test_vectors_are_in_the_order_of_the_texts_in_any_batches(encoder):
   assert encoder.encode([]).shape == (0, encoder.embedding_size)
   with pytest.raises(ValueError, match=r"batch_size \(0\)"):
     encoder.encode(TEXTS, batch_size=0)
+  with pytest.raises(ValueError, match=r"prompt \(3\) must be a str"):
+    encoder.encode(TEXTS, prompt=3)
+  # Their items would be names of columns.
+  for table in ({"text": TEXTS}, pd.DataFrame({"text": TEXTS}), None):
+    with pytest.raises(ValueError, match=r"sentences .* must be a list of str"):
+      encoder.encode(table)
 
 
 def test_texts_of_as_many_tokens_share_a_batch(encoder, monkeypatch):

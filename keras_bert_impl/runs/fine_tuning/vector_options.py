@@ -94,7 +94,7 @@ def of_rows(kind, folder, known, options):
   Args: as `of_task`.
   """
   found = {
-    f"{text}_prompt": folder.texts.prompts.get(text) or ""
+    f"{text}_prompt": folder.texts.prompt_of(text)
     for text in late_interaction.KINDS
   }
   if kind == task_options.LATE:
