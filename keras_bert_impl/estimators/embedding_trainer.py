@@ -83,13 +83,14 @@ def _of_records(data, targets, name="data"):
   """Returns the examples of what is no file; see `records.read`."""
   found = enumerate(records.read(data, targets, _FIELDS, name))
   examples = [_example(record, place, k) for k, (place, record) in found]
-  columns = [*zip(*(e.others[:2] for e in examples), strict=False)]
-  is_numeric = [all(map(embedding_data.is_number, c)) for c in columns]
-  if is_numeric == [False, True] and all(len(e.others) == 2 for e in examples):
-    raise ValueError(
-      f"{examples[0].origin} has the third text {columns[1][0]!r}, and all"
-      " others have numbers there: give scores as float."
-    )
+  if all(len(e.others) == 2 for e in examples):
+    positives, negatives = zip(*(e.others for e in examples), strict=True)
+    are_scores = all(map(embedding_data.is_number, negatives))
+    if are_scores and not all(map(embedding_data.is_number, positives)):
+      raise ValueError(
+        f"{examples[0].origin} has the third text {negatives[0]!r}, and all"
+        " others have numbers there: give scores as float."
+      )
   return embedding_data.with_themselves(examples)
 
 

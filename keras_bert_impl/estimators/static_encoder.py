@@ -79,11 +79,14 @@ class StaticEncoder(sentence_encoder.SentenceEncoder):
       batch_size: int, tokens at once.
 
     Raises:
-      ValueError: an argument is out of range, or the encoder lower-cases what
+      ValueError: an argument is wrong, or the encoder lower-cases what
         its tokenizer does not.
 
     Source: Tulkens and van Dongen 2024, Model2Vec, distillation.
     """
+    if not isinstance(encoder, sentence_encoder.SentenceEncoder):
+      name = type(encoder).__name__
+      raise ValueError(f"encoder ({name}) must be a kb.SentenceEncoder.")
     model = static_distillation.distil(encoder, size, weighting, batch_size)
     return cls(model, encoder.tokenizer)
 

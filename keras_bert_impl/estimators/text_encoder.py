@@ -345,8 +345,8 @@ def _kept_start(encoder, path):
   encoder.save(path)
   try:
     yield
-  except ValueError:
-    if [*files.list_folder(os.path.dirname(path))] == [_START]:
+  except (OSError, ValueError):
+    if files.list_folder(os.path.dirname(path)) == [_START]:
       tf.io.gfile.rmtree(path)
     raise
 

@@ -193,6 +193,10 @@ def test_other_vectors_and_data_are_refused(encoder):
       encoder.rank(query, ["cat"])
   with pytest.raises(ValueError, match=r"document \(None\) must be a str"):
     encoder.highlight("cat", None)
+  of_list = kb.MultiVectorEncoder.from_checkpoint(FOLDER, skiplist_words=["."])
+  assert len(of_list.encode_document("cat.")) == len(
+    of_list.encode_document("cat")
+  )
   with pytest.raises(ValueError, match="vectors of one width"):
     encoder.similarity([np.ones((1, 3))], encoder.encode_document(["cat"]))
   with pytest.raises(ValueError, match=r"query_length \(32\) must be at most"):
