@@ -34,7 +34,6 @@ class SentenceEncoder(text_encoder.TextEncoder):
   Attributes:
     model: as given, from ids to vectors; trains like any Keras model, too.
     tokenizer: as given.
-    texts: as given, with `max_seq_length`.
     embedding_size: int, D.
     results: dict, results.json of the last `fit`; {} before.
   """

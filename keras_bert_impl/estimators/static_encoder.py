@@ -41,7 +41,6 @@ class StaticEncoder(sentence_encoder.SentenceEncoder):
   Attributes:
     model: as given.
     tokenizer: as given.
-    texts: as given.
     embedding_size: int, D.
 
   Raises:

@@ -48,7 +48,6 @@ class TextEncoder:
   Attributes:
     model: as given, from ids to vectors.
     tokenizer: as given.
-    texts: as given, with `max_seq_length`.
     embedding_size: int, D.
     results: dict, results.json of the last `fit`; {} before.
     head: str, of `keras_bert_impl.heads`; of the class.
