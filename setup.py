@@ -48,6 +48,7 @@ setuptools.setup(
     "numpy>=1.26",
     "optree>=0.13",
     "safetensors>=0.4.5",
+    "scipy>=1.11",
     "sentencepiece>=0.2",
     "tensorboard>=2.19",
     "tensorflow>=2.20,<2.22",
@@ -93,9 +94,8 @@ setuptools.setup(
       "pytest>=8",
       "pytest-xdist>=3.6",
       "ruff>=0.17,<0.18",
-      # The references of scores and their intervals.
+      # The reference of scores.
       "scikit-learn>=1.5",
-      "scipy>=1.13",
       # Drives the page of the local server in a browser.
       "selenium>=4.20",
       "starlette>=1.0",

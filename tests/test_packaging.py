@@ -4,6 +4,7 @@ import ast
 import importlib.metadata
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,45 @@ def run(*arguments, **options):
   )
   assert result.returncode == 0, result.stderr
   return result.stdout
+
+
+# Modules that come with a requirement, and those of extras, by their folders.
+COME_ALONG = {"google", "h5py"}  # with tensorflow
+OF_EXTRAS = {
+  "keras_bert_impl/serving/local": {"h11", "starlette", "uvicorn"},
+  "keras_bert_impl/serving/small": {"onnx", "onnxruntime", "tf2onnx"},
+}
+
+
+def imported(path):
+  """Returns the names of other packages that a file imports as it is read."""
+  names = set()
+  for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    if isinstance(node, ast.Import):
+      names |= {alias.name for alias in node.names}
+    elif isinstance(node, ast.ImportFrom):
+      names.add(node.module)
+  names = {name.partition(".")[0] for name in names}
+  return names - {*PACKAGES} - sys.stdlib_module_names
+
+
+def test_what_is_imported_is_installed_without_extras():
+  required = {
+    re.match(r"[\w-]+", line)[0].lower()
+    for line in importlib.metadata.requires("keras-bert-impl")
+    if "extra ==" not in line
+  }
+  modules = {
+    name
+    for name, owners in importlib.metadata.packages_distributions().items()
+    if required & {owner.lower().replace("_", "-") for owner in owners}
+  }
+  assert {"numpy", "tensorflow"} <= modules
+  for package in PACKAGES:
+    for path in (ROOT / package).rglob("*.py"):
+      folder = path.parent.relative_to(ROOT).as_posix()
+      known = modules | COME_ALONG | OF_EXTRAS.get(folder, set())
+      assert not imported(path) - known, path
 
 
 def test_every_script_has_its_name():
