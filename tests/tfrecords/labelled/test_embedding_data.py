@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from keras_bert_impl.estimators import embedding_trainer
 from keras_bert_impl.tasks.embeddings import losses
 from tfrecords.labelled import embedding_data
 from tfrecords.labelled.embedding_data import Columns
@@ -186,3 +187,16 @@ def test_files_are_taken_in_proportions():
   counts = [sum(each < 100 for each in mixed), sum(e >= 100 for e in mixed)]
   assert counts == [125, 50]
   assert mixed == embedding_data.in_proportions(parts, [1.25, 0.5])
+
+
+def test_scores_are_no_texts_where_one_of_them_is_wrong(tmp_path):
+  rows = ("a\tb\t1", "c\td\t5,0", "e\tf\t2")
+  path = write(tmp_path, "scores.tsv", "anchor\tpositive\tscore", *rows)
+  with pytest.raises(ValueError, match=r"'score' of .* holds numbers"):
+    embedding_data.read(path)
+
+
+def test_names_of_columns_may_be_one_str(tmp_path):
+  path = write(tmp_path, "pairs.tsv", "a\tb\tc", "x\ty\tz")
+  [found] = embedding_trainer.examples_of(path, text_columns="a,c")
+  assert found.texts == ("x", "z")
