@@ -24,13 +24,13 @@ class EmbeddingEstimator(estimator.Estimator):
   _fields = _FIELDS
   _columns = ("text_columns", "label_column")
 
-  def _examples(self, data, targets=None, name="data", columns=None):
-    if isinstance(data, str | os.PathLike) and targets is None:
-      return self._read_file(os.fspath(data), **columns or {})
-    return _of_records(data, targets, name)
-
   def _example(self, record, place, number):
     return _example(record, place, number)
+
+  def _examples(self, data, *others, **named):
+    found = super()._examples(data, *others, **named)
+    # A file's columns are checked as they are read.
+    return found if isinstance(data, str | os.PathLike) else _complete(found)
 
   def _read_file(self, path, **columns):
     return _read_file(path, **columns)
@@ -72,17 +72,21 @@ def examples_of(data, targets=None, corpus=None, **columns):
   if isinstance(data, str | os.PathLike):
     examples = _read_file(os.fspath(data), "dev", **columns)
   else:
-    examples = _of_records(data, targets)
+    found = enumerate(records.read(data, targets, _FIELDS))
+    examples = [_example(record, place, k) for k, (place, record) in found]
+    examples = _complete(examples)
   if isinstance(corpus, str | os.PathLike):
     return examples + embedding_data.read_corpus(os.fspath(corpus))
   corpus = () if corpus is None else records.strings_of(corpus, "corpus", True)
   return examples + embedding_data.documents(corpus, "corpus")
 
 
-def _of_records(data, targets, name="data"):
-  """Returns the examples of what is no file; see `records.read`."""
-  found = enumerate(records.read(data, targets, _FIELDS, name))
-  examples = [_example(record, place, k) for k, (place, record) in found]
+def _complete(examples):
+  """Returns examples of lists, those of one text alone as pairs.
+
+  Raises:
+    ValueError: some have one text only, or numbers stand where texts should.
+  """
   if all(len(e.others) == 2 for e in examples):
     positives, negatives = zip(*(e.others for e in examples), strict=True)
     are_scores = all(map(embedding_data.is_number, negatives))

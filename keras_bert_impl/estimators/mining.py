@@ -10,6 +10,7 @@ from keras_bert_impl.model_folders import trained_models
 from keras_bert_impl.sentences import folders
 from keras_bert_impl.tasks.basics import example_types
 from keras_bert_impl.tasks.embeddings import embedding_scores
+from tfrecords.labelled import embedding_data
 
 
 def open_encoder(given):
@@ -51,6 +52,7 @@ def ranked(splits, encoder, options):
   """
   found, encoder = {}, open_encoder(encoder)
   for split, examples in splits.items():
+    embedding_data.check_relevant(examples)
     if encoder and split != "train":
       found[split] = candidates(encoder, examples, options.num_candidates)
       continue
@@ -59,7 +61,6 @@ def ranked(splits, encoder, options):
       number, margin = options.num_negatives, options.mining_margin
       examples = negatives(encoder, examples, number, ranks, margin)
     found[split] = _of_examples([each for each in examples if each.anchor])
-    _check_grades(found[split])
     if split != "train":
       _check_documents(found[split])
   return found
@@ -84,15 +85,6 @@ def _of_examples(examples):
     )
     for first, found in queries.values()
   ]
-
-
-def _check_grades(examples):
-  """Raises ValueError unless a document is relevant."""
-  if all(grade <= 0 for example in examples for grade in example.grades):
-    raise ValueError(
-      f"{examples[0].origin} has no relevant document, nor has any other query:"
-      " give some a grade or score above 0."
-    )
 
 
 def _check_documents(examples):

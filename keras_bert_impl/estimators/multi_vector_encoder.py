@@ -66,8 +66,6 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
     """
     encoder = super().from_checkpoint(path, dtype)
     texts = encoder.texts
-    if "skiplist_words" in settings:  # As a list, no graph would have a name.
-      settings["skiplist_words"] = (*settings["skiplist_words"],)
     late = dataclasses.replace(texts.late, **settings)
     length = max_seq_length or texts.max_seq_length
     texts = dataclasses.replace(texts, max_seq_length=length, late=late)

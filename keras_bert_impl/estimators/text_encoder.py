@@ -286,9 +286,11 @@ class TextEncoder:
 
 def _batches(encoder, texts, prompt, batch_size):
   """Yields (places in texts, float32 [n, D]) of batches of texts."""
-  # By tokens: by characters, a third more would be padding. The longest first:
-  # if they do not fit into memory, that shows at once.
-  order = np.argsort(-encoder._sizes(texts), kind="stable")
+  order = np.arange(len(texts))
+  if len(texts) > batch_size:
+    # By tokens: by characters, a third more would be padding. The longest
+    # first: if they do not fit into memory, that shows at once.
+    order = np.argsort(-encoder._sizes(texts), kind="stable")
   for start in range(0, len(texts), batch_size):
     places = order[start : start + batch_size]
     batch = tf.constant([texts[place] for place in places], tf.string)

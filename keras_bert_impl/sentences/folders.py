@@ -364,8 +364,6 @@ def _with_late(texts, folder):
   values = files.find_json(path, types=types) or {}
   given = {k: values[k] for k in types if values.get(k) is not None}
   length = given.pop("document_length", _DOCUMENT_LENGTH)
-  if "skiplist_words" in given:
-    given["skiplist_words"] = tuple(given["skiplist_words"])
   late = late_interaction.LateInteraction(**_PREFIXES | given)
   return dataclasses.replace(texts, max_seq_length=length, late=late)
 

@@ -154,6 +154,22 @@ def check_training(examples, loss, name):
   return examples
 
 
+def check_relevant(examples):
+  """Raises ValueError unless a document is relevant to a query.
+
+  Args:
+    examples: list of `EmbeddingExample`: by their scores, or else grades.
+  """
+  grades = [
+    e.grade if e.score is None else e.score for e in examples if e.anchor
+  ]
+  if examples and all(grade <= 0 for grade in grades):
+    raise ValueError(
+      f"{examples[0].origin} has no relevant document, nor has any other query:"
+      " give some a grade or score above 0."
+    )
+
+
 def in_proportions(examples_of_files, weights):
   """Returns the examples of several files, each as often as its weight says.
 

@@ -314,11 +314,8 @@ def embedding_evaluator(examples, similarity="cosine"):
     ValueError: some have a score, others not; or late interaction gets scores.
   """
   scored = [example for example in examples if example.score is not None]
-  if examples and not any(e.anchor and e.grade > 0 for e in examples):
-    raise ValueError(
-      f"{examples[0].origin} has no relevant document, nor has any other query:"
-      " give some a grade above 0."
-    )
+  if not scored:
+    embedding_data.check_relevant(examples)
   if not scored and similarity == losses.MAX_SIM:
     return late_task.LateRetrievalEvaluator()
   if not scored:

@@ -54,9 +54,8 @@ class LateInteractionServable(servables.Servable):
     **settings,
   ):
     super().__init__(model, tokenizer, max_seq_length)
-    words = settings.pop("skiplist_words", None)
-    if words is not None:
-      settings["skiplist_words"] = tuple(words)
+    if settings.get("skiplist_words") is None:
+      settings.pop("skiplist_words", None)
     self.late = late_interaction.LateInteraction(**settings)
     self.late.check_length(self.config.longest_input)
     for kind in late_interaction.KINDS:

@@ -48,6 +48,8 @@ class LateInteraction:
 
   def __post_init__(self):
     options.check_integers("[4, 100000]", query_length=self.query_length)
+    # Of a list, no graph would have a name.
+    object.__setattr__(self, "skiplist_words", tuple(self.skiplist_words))
 
   def marker(self, vocabulary, kind):
     """Returns the ids of the marker, list of one int or none.
