@@ -97,11 +97,19 @@ def checked_text(value, place):
   """Returns a value that must be a str.
 
   Raises:
-    ValueError: it is none.
+    ValueError: it is none, or holds half a surrogate pair.
   """
   if not isinstance(value, str):
     hint = ": decode it" if isinstance(value, bytes) else ""
     raise ValueError(f"{place} ({_shown(value)}) must be a str{hint}.")
+  try:
+    value.encode("utf-8")
+  except UnicodeEncodeError as error:
+    half = ascii(value[error.start])
+    raise ValueError(
+      f"{place} holds half a character ({half}, a surrogate without the other)"
+      f" at {error.start}: put the whole character, or leave it out."
+    ) from None
   return value
 
 

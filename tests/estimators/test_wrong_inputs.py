@@ -62,6 +62,7 @@ CASES = [
   (classify(["a", None], ["n", "p"]), "data[1].text (None) must be a str"),
   (classify(["a", b"b"], ["n", "p"]), "data[1].text (b'b') must be a str: dec"),
   (classify(["a", NAN], ["n", "p"]), "data[1].text (nan) must be a str"),
+  (classify(["a", "b\ud83d"], ["n", "p"]), "data[1].text holds half a char"),
   (classify(["a", 3], ["n", "p"]), "data[1].text (3) must be a str"),
   (classify(["a", ["b"]], ["n", "p"]), "data[1].text (['b']) must be a str"),
   (classify(["a", ("b", "c")], ["n", "p"]), "data[1] must have one text"),
