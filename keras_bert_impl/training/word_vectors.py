@@ -1,4 +1,4 @@
-"""Word vectors of other programs as the start of an embedding table.
+"""Word vectors as the start of an embedding table: of a file, or counted.
 
 A file has a word and its numbers on each line, as GloVe, word2vec and fastText
 write text; a first line with the number of words and of numbers may stand above
@@ -16,6 +16,7 @@ from absl import logging
 from keras_bert_impl import files
 from keras_bert_impl.checkpoints.naming import names
 from keras_bert_impl.tokenizers.formats import byte_alphabet, vocabulary_files
+from keras_bert_impl.training import cooccurrences
 
 
 def assign(path, vocabulary, weights, deviation):
@@ -35,23 +36,52 @@ def assign(path, vocabulary, weights, deviation):
     ValueError: a line has other than E numbers, or no word is a token; names
       file and line. FileNotFoundError: there is no such file.
   """
-  tables = [
-    weight
-    for weight in weights
-    if weight.path.endswith(names.WORD_EMBEDDINGS.removeprefix("bert/"))
-  ]
+  tables = _tables(weights)
   size = tables[0].shape[1]
   found = read(path, words(vocabulary), size)
-  rows = np.fromiter(found, int)
-  vectors = np.stack(list(found.values()))
-  vectors *= deviation / max(np.std(vectors), 1e-12)
+  rows, vectors = np.fromiter(found, int), np.stack(list(found.values()))
+  _put(tables, rows, vectors, deviation)
+  logging.info(
+    "Word vectors from %s: %d of %d tokens.", path, len(rows), vocabulary.size
+  )
+
+
+def assign_counted(rows, weights, deviation):
+  """Assigns vectors of what stands beside what, and how common tokens are.
+
+  A masked language model predicts by the table and a bias for each token, which
+  start from what a few seconds of counting know.
+
+  Args:
+    rows: `tf.RaggedTensor` int64 [N, (n)], tokens of training text.
+    weights: list of `keras.Variable` of the model; tables are float [V, E],
+      biases of language models [V].
+    deviation: float, of the numbers of the vectors.
+  """
+  tables = _tables(weights)
+  vocab_size, size = tables[0].shape
+  found, vectors = cooccurrences.vectors(rows, vocab_size, size)
+  _put(tables, found, vectors, deviation)
+  biases = cooccurrences.log_shares(rows, vocab_size)
+  for weight in weights:
+    if weight.path.endswith("output_bias") and weight.shape == biases.shape:
+      weight.assign(biases)
+  logging.info("Word vectors from the records: %d tokens.", len(found))
+
+
+def _tables(weights):
+  """Returns the tables of word embeddings among some weights, list."""
+  name = names.WORD_EMBEDDINGS.removeprefix("bert/")
+  return [weight for weight in weights if weight.path.endswith(name)]
+
+
+def _put(tables, rows, vectors, deviation):
+  """Assigns vectors [T, E] of a standard deviation to rows [T] of tables."""
+  vectors = vectors * (deviation / max(np.std(vectors), 1e-12))
   for table in tables:
     values = np.array(table)
     values[rows] = vectors
     table.assign(values)
-  logging.info(
-    "Word vectors from %s: %d of %d tokens.", path, len(rows), vocabulary.size
-  )
 
 
 def words(vocabulary):

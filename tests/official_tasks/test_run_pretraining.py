@@ -348,6 +348,7 @@ def check_default(output_dir, outcome, steps, is_first):
   assert "held-out MLM accuracy" in out
   assert ("Writing TFRecords" in err) == is_first
   assert ("Gathering the documentation" in err) == is_first
+  assert ("Word vectors from the records" in err) == is_first
 
 
 @pytest.mark.integration
@@ -407,6 +408,8 @@ def test_a_default_that_makes_no_sense_is_refused_before_it_is_prepared(
       ({"objective": "left_to_right"} | model, "use_causal_mask (False) must"),
       (model | long, f"max_seq_length ({10 * scripts.LENGTH}) must be at most"),
       ({"objective": "xlnet", "mem_len": 64}, "mem_len (64) must be below"),
+      # Not that its vectors would replace those of a recipe.
+      ({"recipe": "fast", "init_checkpoint": folder}, f"{folder} holds no"),
       ({"objective": "elmo", "masked_lm_prob": 0.3}, "must be left out"),
       ({"vocab_file": tmp_path / "none.txt"}, "none.txt"),
       (none, "--recipe=fast with --input_file needs the --vocab_file"),

@@ -46,7 +46,7 @@ def read(records, lanes, batch_size, start_batch):
   first_pool, passed = divmod(start_batch, size)
 
   def sort(index, pool):
-    num_tokens = record_parsing.row_lengths(pool, records.layout)
+    num_tokens = record_parsing.token_ids(pool, records.layout).row_lengths()
     pool = tf.gather(pool, tf.argsort(num_tokens, stable=True))
     seed = [lanes.order.seed, tf.cast(index, tf.int32)]
     return lanes_lib.shuffled(

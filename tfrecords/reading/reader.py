@@ -91,18 +91,20 @@ def make_dataset(
   return dataset.prefetch(tf.data.AUTOTUNE)
 
 
-def sample_lengths(records, number):
-  """Returns the numbers of tokens of some records, always the same, int64 [N].
+def sample_ids(records, number):
+  """Returns the tokens of some records, always the same, int64 [N, (n)].
 
   Args:
     records: scan.Records.
     number: int, the largest N.
+
+  Returns:
+    tf.RaggedTensor; masked records have their masks.
   """
   order = lanes_lib.Order(seed=0, num_epochs=1)
   lanes = lanes_lib.Lanes(records.segments, 1, order)
   rows = lanes.read(tf.constant(0, tf.int64), passed=0).rebatch(number)
-  lengths = record_parsing.row_lengths(next(iter(rows)), records.layout)
-  return lengths.numpy()
+  return record_parsing.token_ids(next(iter(rows)), records.layout)
 
 
 def _read(lanes, plan, start_batch, drop_remainder):

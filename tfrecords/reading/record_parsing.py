@@ -128,25 +128,29 @@ def parse_batch(serialized, batch_size, layout):
     return tf.nest.map_structure(tf.identity, batch, expand_composites=True)
 
 
-def row_lengths(serialized, layout):
-  """Returns the number of tokens of each record, int64 [N].
+def token_ids(serialized, layout):
+  """Returns the ids of each record's tokens, RaggedTensor int64 [N, (n)].
 
-  A record with a fault has any number.
+  A record with a fault has any.
 
   Args:
     serialized: string [N].
     layout: Layout.
   """
-  if layout.form.is_masked:
-    name = features.INPUT_MASK
-    feature = layout.features[name]
-    specification = tf.io.FixedLenFeature(feature.shape, feature.dtype)
-    mask = tf.io.parse_example(serialized, {name: specification})[name]
-    return tf.reduce_sum(mask, axis=1)
   name = features.INPUT_IDS
-  specification = tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)
-  ids = tf.io.parse_example(serialized, {name: specification})[name]
-  return ids.row_lengths()
+  if not layout.form.is_masked:
+    specification = tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)
+    return tf.io.parse_example(serialized, {name: specification})[name]
+  padded = tf.io.parse_example(
+    serialized,
+    {
+      key: tf.io.FixedLenFeature(feature.shape, feature.dtype)
+      for key, feature in layout.features.items()
+      if key in (name, features.INPUT_MASK)
+    },
+  )
+  is_real = tf.cast(padded[features.INPUT_MASK], tf.bool)
+  return tf.ragged.boolean_mask(padded[name], is_real)
 
 
 def _with_static_rows(batch, num_rows):

@@ -19,6 +19,7 @@ _LEARNS_MOST = {
   "learning_rate": 5e-3,
   "mask_token_prob": 1.0,
   "random_token_prob": 0.0,
+  "word_vectors": "records",
 }
 
 

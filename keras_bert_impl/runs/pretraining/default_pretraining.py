@@ -70,9 +70,9 @@ def take_recipe(flag_values):
     flag_values: absl `FlagValues` of run_pretraining.py.
   """
   recipe = flag_values.recipe
-  model = default_models.of_data(flag_values)
-  _set(flag_values, model.flags)
-  values = [f"--{name}={flag_values[name].value}" for name in model.flags]
+  model, own = default_models.of_data(flag_values), _own_flags(flag_values)
+  _set(flag_values, own)
+  values = [f"--{name}={flag_values[name].value}" for name in own]
   given = flag_values.bert_config_file or f"{model.preset} in small"
   print(f"--recipe={recipe}: {' '.join(values)}; the model: {given}.")
 
@@ -88,8 +88,8 @@ def prepare(flag_values):
   Raises:
     ValueError: flags, model and folder do not fit together.
   """
-  own = default_models.of_data(flag_values).flags
-  _set(flag_values, FLAG_VALUES | own | {"output_dir": OUTPUT_DIR})
+  own = FLAG_VALUES | _own_flags(flag_values)
+  _set(flag_values, own | {"output_dir": OUTPUT_DIR})
   # A shorter --num_train_steps needs a shorter warm-up.
   steps = min(flag_values.num_warmup_steps, flag_values.num_train_steps // 10)
   _set(flag_values, {"num_warmup_steps": steps})
@@ -151,6 +151,14 @@ def corpus(folder):
     found = [[os.path.basename(file) for file in part] for part in parts]
     files.write_json(marker, found)
   return [[os.path.join(folder, name) for name in part] for part in found]
+
+
+def _own_flags(flag_values):
+  """Returns the flags of the `DefaultModel`, {name: value}."""
+  own = dict(default_models.of_data(flag_values).flags)
+  if flag_values.init_checkpoint:
+    own.pop("word_vectors", None)  # Its embeddings have started already.
+  return own
 
 
 def _set(flag_values, values):

@@ -9,6 +9,7 @@ from keras_bert_impl.training import training_config
 from tfrecords import masking_config
 
 PAPER = "paper"
+RECORDS = "records"  # Of word_vectors.
 RECIPES = (PAPER, "fast")
 
 
@@ -68,8 +69,9 @@ class DataConfig:
   )
   word_vectors: str | None = options.field(
     None,
-    "Text file of GloVe, word2vec or fastText whose vectors the embeddings of"
-    " whole words start from, instead of random ones.",
+    "What the embeddings of tokens start from, instead of random numbers: a"
+    " text file of GloVe, word2vec or fastText, for whole words; or records: of"
+    " which tokens stand near each other in the records to train on.",
   )
   do_train: bool = options.common(False, "Whether to train.")
   do_eval: bool = options.common(False, "Whether to evaluate.")

@@ -131,7 +131,15 @@ class PretrainingRecords:
     opened = {"training": self.train}
     if self._config.data.eval_input_file:
       opened["evaluation"] = self.eval
-    return {k: reader.sample_lengths(v, number) for k, v in opened.items()}
+    return {
+      name: reader.sample_ids(records, number).row_lengths().numpy()
+      for name, records in opened.items()
+    }
+
+  def sample_ids(self, num_tokens):
+    """Returns training rows of up to `num_tokens`, ragged int64 [N, (n)]."""
+    length = self._config.data.max_seq_length
+    return reader.sample_ids(self.train, max(1, num_tokens // length))
 
   @property
   def _by_length(self):

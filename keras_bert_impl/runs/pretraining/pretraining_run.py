@@ -11,6 +11,7 @@ from keras_bert_impl.model_folders import run_folder
 from keras_bert_impl.reports import report_page
 from keras_bert_impl.runs.pretraining import (
   default_models,
+  pretraining_config,
   pretraining_records,
   pretraining_report,
   standard,
@@ -30,6 +31,9 @@ from keras_bert_impl.training import (
   run_results as report,
 )
 from tfrecords.reading import scan
+
+# More would tell little more about the words that are common enough to count.
+_NUM_COUNTED_TOKENS = 2**22
 
 
 class PretrainingRun:
@@ -186,16 +190,17 @@ class PretrainingRun:
     path, experiment = self.config.data.word_vectors, self.experiment
     if not path or experiment.saver.latest():
       return
-    if self.vocabulary is None:
+    weights = experiment.model.weights
+    deviation = self.encoder_config.initializer_range
+    if path == pretraining_config.RECORDS:
+      rows = self.records.sample_ids(_NUM_COUNTED_TOKENS)
+      word_vectors.assign_counted(rows, weights, deviation)
+    elif self.vocabulary is None:
       raise ValueError(
         f"word_vectors ({path}) need a vocabulary: give --vocab_file."
       )
-    word_vectors.assign(
-      path,
-      self.vocabulary,
-      experiment.model.weights,
-      self.encoder_config.initializer_range,
-    )
+    else:
+      word_vectors.assign(path, self.vocabulary, weights, deviation)
 
   def _options(self):
     """Returns {name: value} of the objective's own options."""

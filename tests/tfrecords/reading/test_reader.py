@@ -43,18 +43,21 @@ def fixture_opened(tmp_path_factory):
   return opened
 
 
-# Lengths.
+# Samples.
 
 
 @pytest.mark.parametrize("make", [clean_record, masked_record])
-def test_lengths_are_those_of_the_records(make, opened):
-  found = reader.sample_lengths(opened(8, 5, make=make), 100)
-  assert sorted(found) == sorted(len(instance(n)) for n in range(13))
+def test_a_sample_has_the_tokens_of_the_records(make, opened):
+  found = reader.sample_ids(opened(8, 5, make=make), 100).to_list()
+  rows = [instance(number) for number in range(13)]
+  if make is masked_record:
+    rows = [[*row[:4], VOCABULARY.mask_id, *row[5:]] for row in rows]
+  assert sorted(found) == sorted(rows)
 
 
-def test_lengths_of_a_sample_are_always_the_same(opened):
-  first, again = (reader.sample_lengths(opened(8, 5), 3) for _ in range(2))
-  assert first.tolist() == again.tolist() and len(first) == 3
+def test_a_sample_is_always_the_same(opened):
+  first, again = (reader.sample_ids(opened(8, 5), 3) for _ in range(2))
+  assert first.to_list() == again.to_list() and first.nrows() == 3
 
 
 # Forms.
