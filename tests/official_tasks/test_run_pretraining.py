@@ -3,6 +3,7 @@
 import functools
 import itertools
 import json
+import math
 import pathlib
 import resource
 import shutil
@@ -368,7 +369,12 @@ def test_the_default_runs_from_nothing_and_goes_on(tmp_path):
 def test_a_recipe_sets_what_is_not_given(data, tmp_path):
   values = {"recipe": "fast", "num_train_steps": 2, "do_export": False}
   given = flags(data, tmp_path / "given", optimizer="lamb", **values)
-  del given["bert_config_file"]
+  for name in (
+    "bert_config_file",
+    "max_predictions_per_seq",
+    "num_warmup_steps",
+  ):
+    del given[name]
   given |= {"objective": "bert", "vocab_file": data / "vocab.txt"}
   outcomes = scripts.run_all(
     "run_pretraining",
@@ -387,6 +393,10 @@ def test_a_recipe_sets_what_is_not_given(data, tmp_path):
       assert f"--{flag}={value}" in out
     model = json.loads((tmp_path / name / "bert_config.json").read_text())
     assert model["model_type"] == preset.model_type
+    share = 0.15 if own else 0.3
+    most = math.ceil(share * found["max_seq_length"])
+    assert found["max_predictions_per_seq"] == most
+    assert found["num_warmup_steps"] == 0  # A tenth of the steps.
 
 
 def test_a_default_that_makes_no_sense_is_refused_before_it_is_prepared(

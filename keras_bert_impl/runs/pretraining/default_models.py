@@ -17,6 +17,7 @@ _NUM_LAYERS = 2
 _LEARNS_MOST = {
   "optimizer": "muon",
   "learning_rate": 5e-3,
+  "use_bias_correction": True,
   "mask_token_prob": 1.0,
   "random_token_prob": 0.0,
   "word_vectors": "records",

@@ -72,6 +72,10 @@ def take_recipe(flag_values):
   recipe = flag_values.recipe
   model, own = default_models.of_data(flag_values), _own_flags(flag_values)
   _set(flag_values, own)
+  if flag_values.input_file:  # Else `prepare` sets these, and the steps first.
+    steps = flag_values.num_train_steps // 10
+    own |= {"num_warmup_steps": steps, **_predictions()}
+    _set(flag_values, own)
   values = [f"--{name}={flag_values[name].value}" for name in own]
   given = flag_values.bert_config_file or f"{model.preset} in small"
   print(f"--recipe={recipe}: {' '.join(values)}; the model: {given}.")
@@ -93,16 +97,13 @@ def prepare(flag_values):
   # A shorter --num_train_steps needs a shorter warm-up.
   steps = min(flag_values.num_warmup_steps, flag_values.num_train_steps // 10)
   _set(flag_values, {"num_warmup_steps": steps})
+  _set(flag_values, _predictions())
   config = pretraining_config.from_flags()
-  length = config.data.max_seq_length
-  masking = config.masking.completed(config.data.objective)
-  most = math.ceil(masking["masked_lm_prob"] * length)
-  _set(flag_values, {"max_predictions_per_seq": most})
   _check_files(config)
   run_configuration.claim(
     config.training.output_dir,
     objective=config.data.objective,
-    max_seq_length=length,
+    max_seq_length=config.data.max_seq_length,
   )
   _set(flag_values, write(config))
 
@@ -159,6 +160,14 @@ def _own_flags(flag_values):
   if flag_values.init_checkpoint:
     own.pop("word_vectors", None)  # Its embeddings have started already.
   return own
+
+
+def _predictions():
+  """Returns how many tokens the flags mask in a row, {flag: number}."""
+  config = pretraining_config.from_flags()
+  share = config.masking.completed(config.data.objective)["masked_lm_prob"]
+  most = math.ceil(share * config.data.max_seq_length)
+  return {"max_predictions_per_seq": most}
 
 
 def _set(flag_values, values):
