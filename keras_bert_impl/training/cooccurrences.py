@@ -1,12 +1,13 @@
-"""Word vectors from counts of which tokens stand near each other.
+"""Word vectors from counts of which tokens stand before and after which.
 
 Seconds of counting, where training takes minutes to learn which words are used
 alike. Counts become positive pointwise mutual information, whose principal
 directions are the vectors.
 
 Source: Levy, Goldberg and Dagan 2015, sections 2 and 3 (smoothed context
-counts, square root of the singular values); Halko, Martinsson and Tropp 2011,
-section 4.5 (randomized subspace iteration).
+counts, square root of the singular values); Schuetze 1993 (the words before and
+those after as contexts of their own); Halko, Martinsson and Tropp 2011, section
+4.5 (randomized subspace iteration).
 """
 
 import numpy as np
@@ -55,9 +56,9 @@ def log_shares(rows, vocab_size):
 
 
 def _counts(rows, vocab_size):
-  """Returns how often tokens stand near each other, `csr_array` [V, V]."""
+  """Counts what stands after and before what, `coo_array` [V, 2V]."""
   ids, row_numbers = rows.flat_values.numpy(), rows.value_rowids().numpy()
-  counts = scipy.sparse.csr_array((vocab_size, vocab_size))
+  after = scipy.sparse.csr_array((vocab_size, vocab_size))
   for distance in range(1, _WINDOW + 1):
     first, second = ids[:-distance], ids[distance:]
     is_near = row_numbers[:-distance] == row_numbers[distance:]
@@ -65,16 +66,15 @@ def _counts(rows, vocab_size):
       is_near &= (part >= 0) & (part < vocab_size)
     pairs = first[is_near], second[is_near]
     weights = np.full(len(pairs[0]), 1.0 / distance)
-    counts += scipy.sparse.coo_array((weights, pairs), counts.shape).tocsr()
-  return counts + counts.T
+    after += scipy.sparse.coo_array((weights, pairs), after.shape).tocsr()
+  return scipy.sparse.hstack([after, after.T]).tocoo()
 
 
 def _information(counts):
-  """Returns positive pointwise mutual information, `csr_array` [V, V]."""
-  sums = np.maximum(counts.sum(axis=1), 1e-12)
-  contexts = sums**_CONTEXT_POWER
-  counts = counts.tocoo()
-  by_chance = sums[counts.row] * contexts[counts.col] / contexts.sum()
+  """Returns positive pointwise mutual information, `csr_array` [V, 2V]."""
+  tokens = counts.sum(axis=1)
+  contexts = counts.sum(axis=0) ** _CONTEXT_POWER
+  by_chance = tokens[counts.row] * contexts[counts.col] / contexts.sum()
   counts.data = np.maximum(np.log(counts.data / by_chance), 0.0)
   information = counts.tocsr().astype(np.float32)
   information.eliminate_zeros()
