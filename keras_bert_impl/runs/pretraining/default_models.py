@@ -100,6 +100,7 @@ MODELS = {
 RECIPES = {
   "fast": DefaultModel(
     "modernbert_base",
+    config={"num_hidden_layers": 4, "num_attention_heads": 4},
     flags={"objective": "modernbert", **_LEARNS_MOST},
   ),
 }
