@@ -54,6 +54,17 @@ def torn(folder):
   return path
 
 
+def damaged(folder):
+  """Returns a file whose fourth record is none."""
+  path = folder / "damaged"
+  with tf.io.TFRecordWriter(str(path)) as writer:
+    for number, record in enumerate(
+      tf.data.TFRecordDataset(str(folder / RECORDS))
+    ):
+      writer.write(b"none" if number == 3 else record.numpy())
+  return path
+
+
 def alone(folder):
   path = folder / "alone" / "bert_config.json"
   path.parent.mkdir()
@@ -75,6 +86,10 @@ CASES = {
     ["/no/records-*", "matches no file"],
   ),
   "torn records": ({"input_file": torn}, ["torn", "record"]),
+  "a record to count that is none": (
+    {"input_file": damaged, "word_vectors": "records"},
+    ["damaged, record 3"],
+  ),
   "vocabulary without [MASK]": (
     {"vocab_file": vocabulary("no_mask", without_mask)},
     ["[MASK]", "no_mask", "add it"],

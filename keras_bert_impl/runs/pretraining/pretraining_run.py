@@ -193,7 +193,8 @@ class PretrainingRun:
     weights = experiment.model.weights
     deviation = self.encoder_config.initializer_range
     if path == pretraining_config.RECORDS:
-      rows = self.records.sample_ids(_NUM_COUNTED_TOKENS)
+      with scan.errors_explained(self.records.train):
+        rows = self.records.sample_ids(_NUM_COUNTED_TOKENS)
       word_vectors.assign_counted(rows, weights, deviation)
     elif self.vocabulary is None:
       raise ValueError(
