@@ -58,12 +58,12 @@ def log_shares(rows, vocab_size):
 def _counts(rows, vocab_size):
   """Counts what stands after and before what, `coo_array` [V, 2V]."""
   ids, row_numbers = rows.flat_values.numpy(), rows.value_rowids().numpy()
+  is_known = (ids >= 0) & (ids < vocab_size)
   after = scipy.sparse.csr_array((vocab_size, vocab_size))
   for distance in range(1, _WINDOW + 1):
     first, second = ids[:-distance], ids[distance:]
     is_near = row_numbers[:-distance] == row_numbers[distance:]
-    for part in (first, second):
-      is_near &= (part >= 0) & (part < vocab_size)
+    is_near &= is_known[:-distance] & is_known[distance:]
     pairs = first[is_near], second[is_near]
     weights = np.full(len(pairs[0]), 1.0 / distance)
     after += scipy.sparse.coo_array((weights, pairs), after.shape).tocsr()
