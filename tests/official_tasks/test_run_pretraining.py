@@ -376,14 +376,26 @@ def test_a_recipe_sets_what_is_not_given(data, tmp_path):
   ):
     del given[name]
   given |= {"objective": "bert", "vocab_file": data / "vocab.txt"}
+  given["masked_lm_prob"] = 0.3
+  own_records = values | {
+    "input_file": tmp_path / "text" / "tfrecords" / "train-*",
+    "output_dir": tmp_path / "own records",
+    "vocab_file": tmp_path / "text",
+    "max_seq_length": 64,
+    "do_train": True,
+  }
   outcomes = scripts.run_all(
     "run_pretraining",
-    {"text": values | {"output_dir": tmp_path / "text"}, "given": given},
+    {
+      "text": values | {"output_dir": tmp_path / "text"},
+      "given": given,
+      "own records": own_records,
+    },
     shrink_default,
   )
   recipe = default_models.RECIPES["fast"]
   preset = configs.EncoderConfig.preset(recipe.preset)
-  for name, own in (("text", {}), ("given", given)):
+  for name, own in (("text", {}), ("given", given), ("own records", {})):
     status, out, err = outcomes[name]
     assert status == 0, err
     found = scripts.results(tmp_path / name)["configuration"]
@@ -393,8 +405,8 @@ def test_a_recipe_sets_what_is_not_given(data, tmp_path):
       assert f"--{flag}={value}" in out
     model = json.loads((tmp_path / name / "bert_config.json").read_text())
     assert model["model_type"] == preset.model_type
-    share = 0.15 if own else 0.3
-    most = math.ceil(share * found["max_seq_length"])
+    # Records of the test data say how many of their tokens are masked: 5.
+    most = 5 if own else math.ceil(0.3 * found["max_seq_length"])
     assert found["max_predictions_per_seq"] == most
     assert found["num_warmup_steps"] == 0  # A tenth of the steps.
 

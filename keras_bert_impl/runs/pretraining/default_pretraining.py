@@ -29,6 +29,7 @@ from keras_bert_impl.tokenizers.formats import (
 )
 from keras_bert_impl.training import run_configuration, run_results
 from tfrecords import manifest
+from tfrecords.reading import scan
 from tfrecords.text import python_documentation, sources
 
 OUTPUT_DIR = "pretraining_output"
@@ -73,9 +74,12 @@ def take_recipe(flag_values):
   model, own = default_models.of_data(flag_values), _own_flags(flag_values)
   _set(flag_values, own)
   if flag_values.input_file:  # Else `prepare` sets these, and the steps first.
-    steps = flag_values.num_train_steps // 10
-    own |= {"num_warmup_steps": steps, **_predictions()}
-    _set(flag_values, own)
+    of_size = _predictions()
+    if _state_predictions(flag_values.input_file):
+      of_size = {}  # The records' own number counts, like without a recipe.
+    of_size["num_warmup_steps"] = flag_values.num_train_steps // 10
+    _set(flag_values, of_size)
+    own |= of_size
   values = [f"--{name}={flag_values[name].value}" for name in own]
   given = flag_values.bert_config_file or f"{model.preset} in small"
   print(f"--recipe={recipe}: {' '.join(values)}; the model: {given}.")
@@ -168,6 +172,16 @@ def _predictions():
   share = config.masking.completed(config.data.objective)["masked_lm_prob"]
   most = math.ceil(share * config.data.max_seq_length)
   return {"max_predictions_per_seq": most}
+
+
+def _state_predictions(input_file):
+  """Returns whether records say how many of their tokens are masked."""
+  manifests = map(manifest.read, scan.list_files(input_file))
+  return any(
+    "max_predictions_per_seq" in content["origin"]
+    for content in manifests
+    if content
+  )
 
 
 def _set(flag_values, values):
