@@ -7,7 +7,8 @@ import tensorflow as tf
 
 from keras_bert_impl.optimizers import adamw
 
-_MATRIX = re.compile(r"bert/encoder/(layer|group)_\d+/.*kernel$")
+# Of any encoder: a generator and the other direction of a pair have their own.
+_MATRIX = re.compile(r"encoder/(layer|group)_\d+/.*kernel$")
 _MOMENTUM = 0.95
 # Five steps with these numbers bring singular values near 1, between 0.7 and
 # 1.2; numbers that converge to 1 need twice as many.
@@ -24,7 +25,8 @@ class Muon(adamw.AdamW):
   The update of a matrix is its momentum with all singular values brought near
   1: directions that gradients rarely have count as much as frequent ones. It is
   scaled to the size of AdamW's updates, so that learning rate and weight decay
-  are those of AdamW. Embeddings, heads, norms and biases are updated by AdamW.
+  are those of AdamW. Embeddings, heads, norms and biases are updated by AdamW;
+  so are the weights of XLNet's attention, which are no matrices [m, n].
 
   The momentum of a matrix is 0.95, whatever `beta_1`, and its second moment has
   no effect.

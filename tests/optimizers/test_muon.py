@@ -11,7 +11,10 @@ from keras_bert_impl.optimizers import adamw, muon
 
 RNG = np.random.default_rng(0)
 RATE, DECAY, BETA_2, EPSILON = 0.1, 0.3, 0.98, 1e-6
-LAYER = "bert/encoder/layer_0/output/dense"
+LAYERS = [
+  f"{encoder}/layer_0/output/dense"
+  for encoder in ("bert/encoder", "generator/encoder")
+]
 
 
 def quintic(x):
@@ -47,7 +50,8 @@ def test_singular_values_come_near_one_and_directions_stay(shape):
   assert not muon.orthogonalize(tf.zeros(shape)).numpy().any()
 
 
-def test_three_steps_of_a_matrix_equal_the_paper_and_of_others_adamw():
+@pytest.mark.parametrize("layer", LAYERS)
+def test_three_steps_of_a_matrix_equal_the_paper_and_of_others_adamw(layer):
   kernel, bias = (RNG.normal(size=n).astype("float32") for n in ((4, 9), 9))
   gradients = [
     [RNG.normal(size=w.shape).astype("float32") for w in (kernel, kernel, bias)]
@@ -63,9 +67,9 @@ def test_three_steps_of_a_matrix_equal_the_paper_and_of_others_adamw():
   for optimizer in (muon.Muon(RATE, **options), adamw.AdamW(RATE, **options)):
     weights = []
     for scope, name, value in (
-      (LAYER, "kernel", kernel),
+      (layer, "kernel", kernel),
       ("cls/predictions/transform/dense", "kernel", kernel),
-      (LAYER, "bias", bias),
+      (layer, "bias", bias),
     ):
       weights.append(variable(value, *scope.split("/"), name))
     for step in gradients:
