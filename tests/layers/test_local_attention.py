@@ -72,8 +72,34 @@ def test_queries_and_keys_are_turned():
   assert np.abs(expected[0] - run(make(), None)[0]).max() > 0.1
 
 
-def test_the_length_need_not_be_known():
-  assert_close(run(make(), PACKED, length=None), run(make(), PACKED))
+@pytest.mark.parametrize("length", [1, 2, 7, 8, 9, 16, LENGTH])
+@pytest.mark.parametrize("mask", [PADDING, PACKED, TEXTS[:, :, None]])
+def test_the_length_need_not_be_known(mask, length):
+  layer, hidden = make(), HIDDEN[:, :length]
+  mask = mask[:, :length, :length] if mask is PACKED else mask[:, :length]
+
+  @tf.function(input_signature=[tf.TensorSpec([2, None, 8])])
+  def call(hidden):
+    with tf.GradientTape() as tape:
+      tape.watch(hidden)
+      context = layer(hidden, mask, training=True)
+    return context, tape.gradient(context, hidden)
+
+  assert_close(call(hidden), call.python_function(tf.constant(hidden)))
+
+
+@pytest.mark.parametrize(
+  ("length", "scores"), [(3, (4, 4)), (7, (8, 8)), (9, (8, 16)), (20, (8, 16))]
+)
+def test_blocks_are_no_longer_than_the_row(length, scores):
+  kind = layers.LocalAttention(WINDOW)
+
+  @tf.function(input_signature=[tf.TensorSpec([1, None, 2, 4])])
+  def probs(x):
+    options = {"whole": False, "training": False}
+    return kind.attend(x, x, x, None, {}, lambda x, _: x, **options)[1]
+
+  assert probs(tf.ones([1, length, 2, 4])).shape[2:] == scores
 
 
 @pytest.mark.xla

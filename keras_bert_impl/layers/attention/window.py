@@ -1,10 +1,12 @@
 """Local (sliding window) attention: each position sees only those near it.
 
-A row is cut into blocks as long as the window. The queries of a block meet the
-keys of two blocks: of their own, and of half a block on either side. So scores
-and time grow with the length of a row, not with its square.
+A row is cut into blocks as long as the window; a shorter row is one block. The
+queries of a block meet the keys of two blocks: of their own, and of half a
+block on either side. So scores and time grow with the length of a row, not with
+its square.
 
-Axes, besides those of `layers`: W positions of a block, S blocks of a row.
+Axes, besides those of `layers`: W positions of a block, S blocks of a row, K
+keys that a block meets: 2 W, or W if it is the whole row.
 
 Source: Beltagy et al. 2020 (Longformer), section 3.1; Warner et al. 2024
 (ModernBERT), section 2.1.2.
@@ -113,17 +115,17 @@ class LocalAttention(self_attention.AttentionKind):
       )
     attention_mask = seen
     others = (positions["rotary"],) if "rotary" in positions else ()
-    shape, half = ops.shape(query)[:2], self.window // 2
+    shape, reach = ops.shape(query)[:2], self.window // 2
     length, direction = shape[1], self.causal_direction
     # Two blocks have as many scores as the whole row.
-    whole |= isinstance(length, int) and length <= 4 * half
+    whole |= isinstance(length, int) and length <= 4 * reach
     mean = ops.mean(value, axis=1, keepdims=True)
     if whole:
-      seen = _band(attention_mask, length, half, direction)
+      seen = _band(attention_mask, length, reach, direction)
       arrange = rotary.turned_heads
     else:
-      seen = _seen_in_blocks(attention_mask, shape, half, direction)
-      arrange = _heads_in_blocks(half)
+      seen = _seen_in_blocks(attention_mask, shape, reach, direction)
+      arrange = _heads_in_blocks(reach)
     query, key, value = kernels.arrange(
       arrange, (query, key, value), others, training
     )
@@ -133,7 +135,7 @@ class LocalAttention(self_attention.AttentionKind):
     def as_rows(x):  # [B S, W, ...] -> [B, L, ...]
       if whole:
         return x
-      padded = length + _fill(length, 2 * half)
+      padded = length + _fill(length, 2 * _sizes(length, reach)[0])
       return ops.reshape(x, (shape[0], padded, x.shape[-1]))[:, :length]
 
     context = as_rows(context)
@@ -146,57 +148,72 @@ class LocalAttention(self_attention.AttentionKind):
 
 # Cached, because `kernels.arrange` compiles a program for each function object.
 @functools.cache
-def _heads_in_blocks(half):
+def _heads_in_blocks(reach):
   """Returns a function that splits query, key and value by block and head.
 
   It takes them as [B, L, N, D] and perhaps the angles of `RotaryEmbedding`,
-  turns query and key by these, and returns [B S, N, W or 2 W, D].
+  turns query and key by these, and returns [B S, N, W or K, D].
   """
 
   def arrange(query, key, value, *angles):
     if angles:
       query, key = rotary.turn(query, *angles), rotary.turn(key, *angles)
+    half, around = _sizes(ops.shape(query)[1], reach)
     blocks = (
       _blocks(query, 2 * half),
-      _neighbourhoods(key, half),
-      _neighbourhoods(value, half),
+      _neighbourhoods(key, half, around),
+      _neighbourhoods(value, half, around),
     )
     return tuple(map(scores.split_heads, blocks))
 
   return arrange
 
 
-def _band(attention_mask, length, half, direction):
+def _sizes(length, reach):
+  """Returns half of W, and how many keys around a block its queries meet.
+
+  Rows of up to W are one block, with none around it. Blocks of the window would
+  be many times as long as a short text, where lengths are not known before.
+  """
+  if isinstance(length, int):
+    return reach, reach  # Shorter rows are not in blocks.
+  half = ops.clip((length + 1) // 2, 1, reach)
+  return half, ops.where(length <= 2 * half, 0, half)
+
+
+def _band(attention_mask, length, reach, direction):
   """Returns which positions each one of a row sees, bool [B or 1, L, L]."""
   place = ops.arange(length)
-  near = _is_near(place[None, :] - place[:, None], half, direction)[None]
+  near = _is_near(place[None, :] - place[:, None], reach, direction)[None]
   if attention_mask is None:
     return near
   return near & scores.whole_mask(attention_mask)
 
 
-def _seen_in_blocks(attention_mask, shape, half, direction):
-  """Returns which of its neighbourhood a position sees, bool [B S, W, 2 W]."""
+def _seen_in_blocks(attention_mask, shape, reach, direction):
+  """Returns which of its neighbourhood a position sees, bool [B S, W, K]."""
+  half, around = _sizes(shape[1], reach)
   size = 2 * half
-  distance = ops.arange(2 * size)[None, :] - half - ops.arange(size)[:, None]
-  near = _is_near(distance, half, direction)
+  place = ops.arange(size + 2 * around)[None, :] - around
+  distance = place - ops.arange(size)[:, None]
+  near = _is_near(distance, reach, direction)
   if attention_mask is None:
     attention_mask = ops.ones(shape, "bool")
   if scores.is_of_texts(attention_mask):
     # From 1 on, as what is before and after the row is 0.
-    texts = ops.squeeze(attention_mask, -1) + 1
+    texts = ops.cast(ops.squeeze(attention_mask, -1), "int32") + 1
     own = _blocks(texts, size)[:, :, None]
-    return near & ops.equal(own, _neighbourhoods(texts, half)[:, None])
+    return near & ops.equal(own, _neighbourhoods(texts, half, around)[:, None])
   attention_mask = ops.cast(attention_mask, "bool")
   if len(attention_mask.shape) == 2:
-    return near & _neighbourhoods(attention_mask, half)[:, None]
-  return near & _diagonal(attention_mask, half)
+    return near & _neighbourhoods(attention_mask, half, around)[:, None]
+  return near & _diagonal(attention_mask, half, around)
 
 
-def _is_near(distance, half, direction):
+def _is_near(distance, reach, direction):
   """Returns whether a position sees another one at that distance, bool."""
-  first = 0 if direction == "right_to_left" else -half
-  last = 0 if direction == "left_to_right" else half
+  first = 0 if direction == "right_to_left" else -reach
+  last = 0 if direction == "left_to_right" else reach
   return (distance >= first) & (distance <= last)
 
 
@@ -220,20 +237,21 @@ def _blocks(x, size):
   return ops.reshape(x, (-1, size, *rest))
 
 
-def _neighbourhoods(x, half):
-  """[B, L, ...] -> [B S, 2 W, ...]: each block, and half of one around it."""
+def _neighbourhoods(x, half, around):
+  """[B, L, ...] -> [B S, K, ...]: each block, and half of one around it."""
   batch, length, *rest = ops.shape(x)
   size, fill = 2 * half, _fill(length, 2 * half)
   x = _pad(x, 1, half, fill + half)
   # Not -1, which TensorFlow cannot infer for a batch of no rows.
   num_blocks = (length + fill) // size + 1
   x = ops.reshape(x, (batch, num_blocks, size, *rest))  # [B, S + 1, W, ...]
-  x = ops.concatenate([x[:, :-1], x[:, 1:]], axis=2)
-  return ops.reshape(x, (-1, 2 * size, *rest))
+  pieces = x[:, :-1, half - around :], x[:, 1:, : half + around]
+  x = ops.concatenate(pieces, axis=2)  # [B, S, K, ...]
+  return ops.reshape(x, (-1, size + 2 * around, *rest))
 
 
-def _diagonal(x, half):
-  """[B, L, L] -> [B S, W, 2 W]: for each block, its neighbourhood's columns."""
+def _diagonal(x, half, around):
+  """[B, L, L] -> [B S, W, K]: for each block, its neighbourhood's columns."""
   batch, length, _ = ops.shape(x)
   size, fill = 2 * half, _fill(length, 2 * half)
   x = _pad(_pad(x, 1, 0, fill), 2, half, fill + half)
@@ -245,4 +263,4 @@ def _diagonal(x, half):
   x = _pad(ops.reshape(x, (batch, rows * columns)), 1, 0, rows)
   x = ops.reshape(x, (batch, blocks, size * columns + size))
   x = ops.reshape(x[:, :, : size * columns], (-1, size, columns))
-  return x[:, :, : 2 * size]
+  return x[:, :, half - around : half + size + around]
