@@ -83,7 +83,9 @@ def test_the_length_need_not_be_known(mask, length):
     with tf.GradientTape() as tape:
       tape.watch(hidden)
       context = layer(hidden, mask, training=True)
-    return context, tape.gradient(context, hidden)
+      loss = tf.reduce_sum(context**2)
+    weights = [variable.value for variable in layer.trainable_variables]
+    return context, *tape.gradient(loss, [hidden, *weights])
 
   assert_close(call(hidden), call.python_function(tf.constant(hidden)))
 

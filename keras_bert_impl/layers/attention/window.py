@@ -1,9 +1,9 @@
 """Local (sliding window) attention: each position sees only those near it.
 
 A row is cut into blocks as long as the window; a shorter row is one block. The
-queries of a block meet the keys of two blocks: of their own, and of half a
-block on either side. So scores and time grow with the length of a row, not with
-its square.
+queries of a block meet the keys of their own, and of half a block on either
+side if there is another. So scores and time grow with the length of a row, not
+with its square.
 
 Axes, besides those of `layers`: W positions of a block, S blocks of a row, K
 keys that a block meets: 2 W, or W if it is the whole row.
@@ -238,7 +238,7 @@ def _blocks(x, size):
 
 
 def _neighbourhoods(x, half, around):
-  """[B, L, ...] -> [B S, K, ...]: each block, and half of one around it."""
+  """[B, L, ...] -> [B S, K, ...]: each block, and what is around it."""
   batch, length, *rest = ops.shape(x)
   size, fill = 2 * half, _fill(length, 2 * half)
   x = _pad(x, 1, half, fill + half)
