@@ -55,6 +55,7 @@ from keras_bert_impl.layers.heads.output_heads import (
   HeadTransform,
   MaskedLanguageModelHead,
   SpanBoundaryHead,
+  StatesAt,
   VocabularyHead,
 )
 from keras_bert_impl.layers.heads.pooling import Pooler, Pooling
@@ -92,6 +93,7 @@ __all__ = [
   "SelfAttention",
   "SequenceSummary",
   "SpanBoundaryHead",
+  "StatesAt",
   "TokenConvolution",
   "TokenEmbeddings",
   "TokenSampler",

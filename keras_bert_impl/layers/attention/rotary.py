@@ -9,6 +9,9 @@ from keras import ops
 from keras_bert_impl.layers.attention import buckets, scores
 from keras_bert_impl.layers.basics import layer, parts
 
+# Names of angles in `positions`: of queries, if these are others; of all.
+POSITIONS = ("query_rotary", "rotary")
+
 
 @dataclasses.dataclass(frozen=True)
 class RotaryConfig(parts.Part):
@@ -109,8 +112,8 @@ def turned_heads(query, key, value, *rotary):
     query: float [B, L, N, D], as key and value.
     key: float.
     value: float.
-    *rotary: float [B or 1, L, 1, 2 D], of `RotaryEmbedding`; none turns
-      nothing.
+    *rotary: float [B or 1, L, 1, 2 D], of `RotaryEmbedding`; with two, the
+      first one is of the queries, with none nothing is turned.
 
   Returns:
     tuple of float [B, N, L, D].
@@ -119,7 +122,7 @@ def turned_heads(query, key, value, *rotary):
     ValueError: as `turn`.
   """
   if rotary:
-    query, key = turn(query, *rotary), turn(key, *rotary)
+    query, key = turn(query, rotary[0]), turn(key, rotary[-1])
   return tuple(map(scores.split_heads, (query, key, value)))
 
 

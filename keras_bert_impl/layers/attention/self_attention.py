@@ -146,8 +146,9 @@ class AttentionKind(layer.Layer):
 class FullAttention(AttentionKind):
   """Each position sees all others, or all on one side of it.
 
-  Positions may come as "rotary", as of `RotaryEmbedding`, or as "bias", float
-  [B or 1, N, L, L], which is added to the scores.
+  Positions may come as "rotary", as of `RotaryEmbedding`, with "query_rotary"
+  where queries are others, or as "bias", float [B or 1, N, L, L], which is
+  added to the scores.
 
   Source: Vaswani et al. 2017, section 3.2.1.
   """
@@ -156,13 +157,14 @@ class FullAttention(AttentionKind):
     self, query, key, value, seen, positions, drop, *, whole, training
   ):
     """Computes the context of each position; as `AttentionKind.attend`."""
-    heads, angles = (query, key, value), positions.get("rotary")
-    if angles is None:
-      query, key, value = map(scores.split_heads, heads)
-    else:
+    heads = query, key, value
+    angles = [positions[x] for x in rotary.POSITIONS if x in positions]
+    if angles:
       query, key, value = kernels.arrange(
-        rotary.turned_heads, heads, (angles,), training
+        rotary.turned_heads, heads, tuple(angles), training
       )
+    else:
+      query, key, value = map(scores.split_heads, heads)
     rows = scores.rows(
       query, seen, self.causal_direction, positions.get("bias")
     )
@@ -250,13 +252,13 @@ class SelfAttention(layer.Layer):
         {"bias": float [B or 1, N, L, L]}, which is added to the scores before
         softmax; see the layers `RotaryEmbedding`, `RelativePositionBias` and
         `RelativeEmbeddings`. None: nothing.
-      query_hidden: float [B, L, H], which looks at `hidden`; None: the same.
+      query_hidden: float [B, R, H], which looks at `hidden`; None: the same.
       training: bool.
       return_attention_scores: bool, whether the probabilities, float
         [B, N, L, L], are returned too.
 
     Returns:
-      float [B, L, N D], H wide unless there is a `head_size`; with the
+      float [B, L or R, N D], H wide unless there is a `head_size`; with the
       probabilities a tuple of both.
     """
     looking = hidden if query_hidden is None else query_hidden
@@ -265,7 +267,7 @@ class SelfAttention(layer.Layer):
       positions = self.kind.project(positions, self.query, self.key, training)
     heads = self.heads_shape(hidden)
     context, probs = self.kind.attend(
-      ops.reshape(self.query(looking), heads),
+      ops.reshape(self.query(looking), self.heads_shape(looking)),
       ops.reshape(self.key(hidden), heads),
       ops.reshape(self.value(hidden), heads),
       mask if attention_mask is None else attention_mask,

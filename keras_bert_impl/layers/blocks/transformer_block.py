@@ -383,24 +383,28 @@ class TransformerBlock(base.Layer):
     With `query_hidden` these are transformed instead, by looking at `hidden`.
 
     Returns:
-      The hidden states [B, L, H].
+      The hidden states [B, L or R, H].
     """
-    looking = hidden if query_hidden is None else query_hidden
-    read = self.attention_output.norm_before(looking, training)
+    looking, query_read = hidden, None
+    read = self.attention_output.norm_before(hidden, training)
+    if query_hidden is not None:
+      looking = query_hidden
+      query_read = self.attention_output.norm_before(looking, training)
     context = self.attention(
-      read if query_hidden is None else hidden,
+      read,
       attention_mask,
       mask=mask,
       positions=positions,
-      query_hidden=query_hidden,
+      query_hidden=query_read,
       training=training,
     )
     hidden = self.attention_output(context, looking, training=training)
     return self.feed_forward(hidden, training=training)
 
-  def compute_output_spec(self, hidden, *args, **kwargs):
+  def compute_output_spec(self, hidden, *args, query_hidden=None, **kwargs):
     """Returns the shape and dtype of `call`, which is slow to trace."""
-    return keras.KerasTensor(hidden.shape, self.compute_dtype)
+    looking = hidden if query_hidden is None else query_hidden
+    return keras.KerasTensor(looking.shape, self.compute_dtype)
 
   def attention_probs(self, hidden, attention_mask=None, positions=None):
     """Returns the attention probabilities, float [B, N, L, L]; as `call`."""

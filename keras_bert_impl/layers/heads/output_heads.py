@@ -82,7 +82,7 @@ class MaskedLanguageModelHead(base.Layer):
     self._keep(locals())
 
   def build(
-    self, hidden_shape, masked_lm_positions_shape, embedding_table_shape
+    self, hidden_shape, embedding_table_shape, masked_lm_positions_shape=None
   ):
     """Creates the weights."""
     vocab_size, table_width = embedding_table_shape
@@ -111,14 +111,18 @@ class MaskedLanguageModelHead(base.Layer):
 
     Args:
       hidden: float [B, L, H].
-      masked_lm_positions: int [B, P], in [0, L).
+      masked_lm_positions: int [B, P], in [0, L). None: all of them, P = L.
       embedding_table: float [V, E], the second output of `Embeddings`.
 
     Returns:
       Logits, float32 [B, P, V].
     """
-    batch, num_predictions = ops.shape(masked_lm_positions)
-    masked = _gather_positions(hidden, masked_lm_positions)  # [B * P, H]
+    if masked_lm_positions is None:
+      batch, num_predictions, size = ops.shape(hidden)
+      masked = ops.reshape(hidden, (-1, size))
+    else:
+      batch, num_predictions = ops.shape(masked_lm_positions)
+      masked = _gather_positions(hidden, masked_lm_positions)  # [B * P, H]
     masked = self.transform(masked)  # [B * P, E]
     logits = _score_words(masked, embedding_table, self.compute_dtype)
     if self.output_bias is not None:
@@ -126,6 +130,23 @@ class MaskedLanguageModelHead(base.Layer):
     return ops.reshape(
       logits, (batch, num_predictions, embedding_table.shape[0])
     )
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+class StatesAt(base.Layer):
+  """The hidden states of some positions of each row.
+
+  Args:
+    **kwargs: of `keras.layers.Layer`.
+  """
+
+  def __init__(self, **kwargs):
+    super().__init__(autocast=False, **kwargs)
+
+  def call(self, hidden, positions):
+    """Gathers float [B, L, H] at int [B, P], in [0, L), to [B, P, H]."""
+    found = _gather_positions(hidden, positions)
+    return ops.reshape(found, (*ops.shape(positions), hidden.shape[-1]))
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")

@@ -6,6 +6,7 @@ from keras import ops
 from keras_bert_impl import configs, features, heads
 from keras_bert_impl.layers.basics import layer
 from keras_bert_impl.layers.blocks import embeddings
+from keras_bert_impl.layers.heads import output_heads
 
 # Inputs that a `Model` may be called without.
 OPTIONAL = {
@@ -160,6 +161,22 @@ class BareEncoder(EncoderModel):
   def of_checkpoint(cls, description, shapes, dtype=None):
     """Returns an encoder, with a pooler if the checkpoint has one."""
     return cls(description.config, dtype, use_pooler=description.use_pooler)
+
+  def output_at(self, positions=None):
+    """Returns the outputs of some positions, for heads that read no others.
+
+    Args:
+      positions: symbolic int [B, P], in [0, L). None: of none.
+
+    Returns:
+      dict as `output`, with `sequence_output`, float32 [B, P, H], or without.
+    """
+    output = dict(self.output)
+    states = output.pop("sequence_output")
+    if positions is not None:
+      at = output_heads.StatesAt(dtype="float32")
+      output["sequence_output"] = at(states, positions)
+    return output
 
 
 def integer_inputs(*others, use_pooler=False, use_sequence_ids=False):

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
-from keras_bert_impl.layers.attention import scores
+from keras_bert_impl import features
+from keras_bert_impl.layers.attention import scores, self_attention
 from keras_bert_impl.layers.basics import parts
 from keras_bert_impl.layers.blocks import (
   convolution,
@@ -15,7 +16,7 @@ from keras_bert_impl.layers.blocks import (
 from keras_bert_impl.layers.blocks import (
   embeddings as embeddings_lib,
 )
-from keras_bert_impl.layers.heads import pooling
+from keras_bert_impl.layers.heads import output_heads, pooling
 from keras_bert_impl.models.encoders import encoder_model
 
 
@@ -26,6 +27,28 @@ class BlockCall(NamedTuple):
   hidden: keras.KerasTensor
   seen: keras.KerasTensor
   positions: dict
+
+  @property
+  def sees_alike(self):
+    """Whether all positions see the same others, whichever they are."""
+    kind = self.block.kind
+    return (
+      type(kind) is self_attention.FullAttention
+      and kind.causal_direction is None
+      and self.positions.keys() <= {"rotary"}
+      and len(self.seen.shape) == 2
+    )
+
+  def at(self, places):
+    """Returns the block's states at places [B, P], computing no others."""
+    positions, dtype = dict(self.positions), self.block.dtype_policy
+    if positions:
+      angles = ops.take(positions["rotary"][0], places, axis=0)
+      positions["query_rotary"] = angles
+    query_hidden = output_heads.StatesAt(dtype=dtype)(self.hidden, places)
+    return self.block(
+      self.hidden, self.seen, positions=positions, query_hidden=query_hidden
+    )
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -104,12 +127,15 @@ class TransformerEncoder(encoder_model.BareEncoder):
             conv = convolution.of_config(config, dtype, use_sequence_ids)
             hidden = conv(hidden_states[0], hidden, mask)
           hidden_states.append(hidden)
+        norm = None
         if config.norm_first:
           norm = transformer_block.final_norm(config, dtype)
           hidden = hidden_states[-1] = norm(hidden)
       outputs = {"sequence_output": ops.cast(hidden, "float32")}
+      pooler = None
       if use_pooler:
-        pooled = pooling.of_config(config, dtype)(hidden, seen)
+        pooler = pooling.of_config(config, dtype)
+        pooled = pooler(hidden, seen)
         outputs["pooled_output"] = ops.cast(pooled, "float32")
     super().__init__(config, dtype, inputs, outputs, arguments)
 
@@ -118,6 +144,36 @@ class TransformerEncoder(encoder_model.BareEncoder):
     self.hidden_states = hidden_states
     self.embedding_table = table
     self.block_calls = calls
+    self._norm, self._pooler = norm, pooler
+
+  def output_at(self, positions=None):
+    """Returns the outputs of some positions; as `BareEncoder.output_at`.
+
+    The last block computes no other states, where it can do without.
+    """
+    if not self._needs_few_states:
+      return super().output_at(positions)
+    places = [] if positions is None else [positions]
+    if self._pooler is not None:
+      places = [ops.zeros_like(self.input[features.INPUT_IDS][:, :1]), *places]
+    states = self.block_calls[-1].at(ops.concatenate(places, axis=1))
+    if self._norm is not None:
+      states = self._norm(states)
+    output = {}
+    if self._pooler is not None:
+      output["pooled_output"] = self._pooler(states)
+      states = states[:, 1:]
+    if positions is not None:
+      output["sequence_output"] = states
+    return {name: ops.cast(x, "float32") for name, x in output.items()}
+
+  @property
+  def _needs_few_states(self):
+    """Whether the last block may leave out states that nothing reads."""
+    pooler, follows_block = self._pooler, not self.config.conv_kernel_size
+    if isinstance(pooler, pooling.Pooling) or not follows_block:
+      return False
+    return self.block_calls[-1].sees_alike
 
   @functools.cached_property
   def attention_probs(self):

@@ -145,7 +145,7 @@ class SequenceClassifier(HeadModel):
       config, dtype, use_pooler=bilstm_width is None
     )
     if bilstm_width is None:
-      pooled = _transform(encoder, encoder.output["pooled_output"])
+      pooled = _transform(encoder, encoder.output_at()["pooled_output"])
     else:
       pooled = _last_hidden(encoder, bilstm_width)[:, 0]
     pooled = _dropout(encoder, pooled, dropout_rate)
@@ -405,7 +405,8 @@ class MaskedLanguageModel(HeadModel):
     logits = token_logits(encoder, use_mask_decoder=use_mask_decoder)
     outputs = {"token_logits": logits}
     if use_sentence_head:
-      outputs["sentence_logits"] = sentence_logits(encoder)
+      pooled = encoder.output["pooled_output"]
+      outputs["sentence_logits"] = sentence_logits(encoder, pooled)
     super().__init__(encoder, encoder.input, outputs, arguments)
     self.use_mask_decoder = use_mask_decoder
 
@@ -432,6 +433,29 @@ def has_mask_decoder(config, shapes):
   return names.POSITION_EMBEDDINGS in shapes and config.has_no_positions
 
 
+def masked_logits(encoder, positions, use_mask_decoder=False):
+  """Returns logits of masked tokens, and the pooled output for other heads.
+
+  Nothing else of the last block is computed, where it can do without.
+
+  Args:
+    encoder: `TransformerEncoder`.
+    positions: int [B, P].
+    use_mask_decoder: bool, as `PretrainingModel`.
+
+  Returns:
+    Tuple of logits [B, P, V] of a new head, as `token_logits`, and of
+    `pooled_output`, float [B, H], or None.
+  """
+  if use_mask_decoder:
+    found = encoder.output
+    logits = token_logits(encoder, positions, use_mask_decoder)
+  else:
+    found = encoder.output_at(positions)
+    logits = token_scorer(encoder, hidden=found["sequence_output"])()
+  return logits, found.get("pooled_output")
+
+
 def token_logits(encoder, positions=None, use_mask_decoder=False):
   """Returns logits [B, P, V] of a new masked-LM head, at cls/predictions.
 
@@ -443,16 +467,19 @@ def token_logits(encoder, positions=None, use_mask_decoder=False):
   return token_scorer(encoder, use_mask_decoder)(positions)
 
 
-def token_scorer(encoder, use_mask_decoder=False):
+def token_scorer(encoder, use_mask_decoder=False, hidden=None):
   """Returns a function of positions to logits, as `token_logits`, of one head.
 
   Args:
     encoder: `TransformerEncoder`.
     use_mask_decoder: bool, as `PretrainingModel`.
+    hidden: float [B, L, H], the states to read; None: the encoder's last ones.
   """
-  config, hidden = encoder.config, encoder.hidden_states[-1]
+  config = encoder.config
   if use_mask_decoder:
     hidden = mask_decoding.decode(encoder)
+  elif hidden is None:
+    hidden = encoder.hidden_states[-1]
   head = layers.MaskedLanguageModelHead(
     **config.transform_options,
     use_output_bias=config.decoder_bias,
@@ -461,9 +488,6 @@ def token_scorer(encoder, use_mask_decoder=False):
   )
 
   def score(positions=None):
-    if positions is None:
-      input_ids = encoder.input[features.INPUT_IDS]
-      positions = ops.cumsum(ops.ones_like(input_ids), axis=1) - 1
     # A layer takes its path from where it is first called.
     with keras.name_scope("cls"):
       return head(hidden, positions, encoder.embedding_table)
@@ -471,12 +495,15 @@ def token_scorer(encoder, use_mask_decoder=False):
   return score
 
 
-def sentence_logits(encoder):
-  """Returns logits [B, 2] of a new head, at cls/seq_relationship."""
+def sentence_logits(encoder, pooled):
+  """Returns logits [B, 2] of a new head, at cls/seq_relationship.
+
+  Args:
+    encoder: `TransformerEncoder`.
+    pooled: float [B, H], its `pooled_output`.
+  """
   with keras.name_scope("cls"):
-    return _head(encoder, 2, "seq_relationship")(
-      encoder.output["pooled_output"]
-    )
+    return _head(encoder, 2, "seq_relationship")(pooled)
 
 
 def _transform(encoder, hidden):

@@ -83,7 +83,7 @@ class ElectraPretrainingModel(encoder_model.Model):
     inputs = {**generator.input, **labels}
 
     # Wiring.
-    logits = task_models.token_logits(
+    logits, _ = task_models.masked_logits(
       generator,
       labels[features.MASKED_LM_POSITIONS],
       use_mask_decoder=config.use_mask_decoder,

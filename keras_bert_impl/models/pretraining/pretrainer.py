@@ -62,13 +62,13 @@ class PretrainingModel(task_models.HeadModel):
 
     # Wiring. Keras sorts the outputs in a plain dict, and with them the layers,
     # by name; the norm of the gradients is summed in the order of the weights.
-    outputs = collections.OrderedDict(
-      token_logits=task_models.token_logits(
-        encoder, positions, use_mask_decoder
-      )
+    logits, pooled = task_models.masked_logits(
+      encoder, positions, use_mask_decoder
     )
+    outputs = collections.OrderedDict(token_logits=logits)
     if use_sentence_head:
-      outputs["sentence_logits"] = task_models.sentence_logits(encoder)
+      logits = task_models.sentence_logits(encoder, pooled)
+      outputs["sentence_logits"] = logits
     super().__init__(encoder, inputs, outputs, arguments)
 
     # Attributes.
