@@ -101,6 +101,11 @@ def test_the_last_layer_computes_no_other_states(name):
   assert layers_of_all_rows(some) == config.num_hidden_layers - 1
 
 
+def test_a_classifier_computes_of_the_last_layer_the_first_state_alone():
+  config = architectures.small()
+  assert layers_of_all_rows(models.SequenceClassifier(config, 2)) == 1
+
+
 def test_masked_tokens_are_predicted_from_their_states_alone():
   model = models.PretrainingModel(architectures.small())
   assert layers_of_all_rows(model) == 1

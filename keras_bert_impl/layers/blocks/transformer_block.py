@@ -386,12 +386,11 @@ class TransformerBlock(base.Layer):
       The hidden states [B, L or R, H].
     """
     looking, query_read = hidden, None
-    read = self.attention_output.norm_before(hidden, training)
     if query_hidden is not None:
       looking = query_hidden
       query_read = self.attention_output.norm_before(looking, training)
     context = self.attention(
-      read,
+      self.attention_output.norm_before(hidden, training),
       attention_mask,
       mask=mask,
       positions=positions,

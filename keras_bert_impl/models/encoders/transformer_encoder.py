@@ -151,7 +151,7 @@ class TransformerEncoder(encoder_model.BareEncoder):
 
     The last block computes no other states, where it can do without.
     """
-    if not self._needs_few_states:
+    if not self._may_leave_out_states:
       return super().output_at(positions)
     places = [] if positions is None else [positions]
     if self._pooler is not None:
@@ -168,12 +168,12 @@ class TransformerEncoder(encoder_model.BareEncoder):
     return {name: ops.cast(x, "float32") for name, x in output.items()}
 
   @property
-  def _needs_few_states(self):
+  def _may_leave_out_states(self):
     """Whether the last block may leave out states that nothing reads."""
-    pooler, follows_block = self._pooler, not self.config.conv_kernel_size
-    if isinstance(pooler, pooling.Pooling) or not follows_block:
-      return False
-    return self.block_calls[-1].sees_alike
+    # A convolution may follow the block, and reads neighbours.
+    reads_all = isinstance(self._pooler, pooling.Pooling)
+    reads_all = reads_all or self.config.conv_kernel_size > 0
+    return self.block_calls[-1].sees_alike and not reads_all
 
   @functools.cached_property
   def attention_probs(self):
