@@ -1,3 +1,5 @@
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
@@ -44,6 +46,8 @@ def padded_inputs():
     **architectures.inputs(),
     "input_mask": architectures.MASK,
     "masked_lm_positions": POSITIONS,
+    "masked_lm_ids": np.ones_like(POSITIONS),
+    "masked_lm_weights": np.ones(POSITIONS.shape, "float32"),
   }
 
 
@@ -56,12 +60,16 @@ def outputs_and_gradients(model, inputs):
   return {**outputs, **dict(zip(paths, map(tf.convert_to_tensor, gradients)))}
 
 
-def layers_of_all_rows(model):
-  """Returns how many feed-forward layers compute the states of all tokens."""
+def layers_of_all_rows(model, width=architectures.SMALL["intermediate_size"]):
+  """Returns how many feed-forward layers compute the states of all tokens.
+
+  Args:
+    model: `keras.Model`.
+    width: int, of these layers.
+  """
   inputs = {name: tf.constant(x) for name, x in padded_inputs().items()}
   graph = tf.function(model).get_concrete_function(inputs).graph
   products = [x for x in graph.get_operations() if x.type == "MatMul"]
-  width = architectures.SMALL["intermediate_size"]
   shapes = [x.outputs[0].shape.as_list() for x in products]
   return shapes.count([architectures.IDS.size, width])
 
@@ -104,6 +112,18 @@ def test_the_last_layer_computes_no_other_states(name):
 def test_a_classifier_computes_of_the_last_layer_the_first_state_alone():
   config = architectures.small()
   assert layers_of_all_rows(models.SequenceClassifier(config, 2)) == 1
+  two_tasks = {"a": 2, "b": 1}
+  assert layers_of_all_rows(models.MultiTaskClassifier(config, two_tasks)) == 1
+  one_of_tokens = models.MultiTaskClassifier(config, two_tasks, ["b"])
+  assert layers_of_all_rows(one_of_tokens) == 2
+
+
+def test_a_generator_computes_of_its_last_layer_the_masked_tokens_alone():
+  config = architectures.small()
+  generator = dataclasses.replace(config, intermediate_size=24)
+  model = models.ElectraPretrainingModel(config, generator)
+  assert layers_of_all_rows(model, width=24) == 1
+  assert layers_of_all_rows(model) == 2
 
 
 def test_masked_tokens_are_predicted_from_their_states_alone():

@@ -193,7 +193,8 @@ class MultiTaskClassifier(HeadModel):
     transform, drop = _transforms(encoder), _drops(encoder, dropout_rate)
     tokens = drop(transform(encoder.hidden_states[-1])) if token_tasks else None
     if has_pooler:
-      pooled = drop(transform(encoder.output["pooled_output"]))
+      output = encoder.output if token_tasks else encoder.output_at()
+      pooled = drop(transform(output["pooled_output"]))
     outputs = {
       f"{task}/logits": _head(encoder, size, f"{task}_classifier")(
         tokens if task in token_tasks else pooled
