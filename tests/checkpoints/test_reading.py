@@ -98,6 +98,7 @@ def test_weights_without_a_configuration_are_only_weights(tmp_path):
     checkpoint.described()
 
 
+@pytest.mark.integration
 def test_safetensors_and_torch_need_no_tensorflow_on_another_backend(tmp_path):
   path = tmp_path / "bfloat16.safetensors"
   values = {"a": np.array([1.5], ml_dtypes.bfloat16)}

@@ -116,6 +116,7 @@ def test_an_export_in_float32_has_the_scores_of_its_estimator(
   assert {line.split()[0] for line in lines[6:]} == expected.keys()
 
 
+@pytest.mark.integration
 def test_vectors_in_int8_are_scored_by_their_own_numbers(checkpoint, tmp_path):
   pytest.importorskip("tf2onnx")
   path = make("vectors", tmp_path)[2]

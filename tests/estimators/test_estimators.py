@@ -94,6 +94,7 @@ def test_a_saved_folder_is_opened_here_and_elsewhere(classifier, tmp_path):
     assert words in card
 
 
+@pytest.mark.integration
 def test_an_export_answers_as_the_estimator(classifier, tmp_path):
   version = classifier.export(tmp_path / "served")
   answer = tf.saved_model.load(version).signatures["serving_default"](

@@ -45,6 +45,7 @@ def losses(model, trained):
   return np.array(values)
 
 
+@pytest.mark.integration
 def test_it_is_the_slope_of_the_loss_by_what_a_head_gives(classifier):
   trained, path = classifier
   found = head_importance.measure(

@@ -35,6 +35,7 @@ def fixture_classifier(checkpoint, folder):
   return classifier
 
 
+@pytest.mark.integration
 def test_a_run_holds_adapters_and_moments_of_them_alone(classifier, folder):
   shapes = tf_format.read(savers.latest(str(folder))).shapes
   query = "bert/encoder/layer_0/attention/self/query"

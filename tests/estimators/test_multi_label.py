@@ -51,6 +51,7 @@ def test_an_answer_names_the_labels_above_one_half(classifier):
   assert "val_micro_f1" in classifier.history.history
 
 
+@pytest.mark.integration
 def test_what_is_saved_says_so_to_us_and_to_transformers(classifier, tmp_path):
   saved = tmp_path / "saved"
   classifier.save(saved)
@@ -70,6 +71,7 @@ def test_what_is_saved_says_so_to_us_and_to_transformers(classifier, tmp_path):
   )
 
 
+@pytest.mark.integration
 def test_an_export_answers_as_the_estimator(classifier, tmp_path):
   version = classifier.export(tmp_path / "served")
   answer = tf.saved_model.load(version).signatures["serving_default"](

@@ -123,6 +123,7 @@ def test_a_reranker_is_trained_with_mined_negatives_and_saved(
   assert again.predict(("is a?", "b")) == pytest.approx(scores[2], abs=1e-5)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["StaticEncoder", "SentenceEncoder"])
 def test_any_encoder_finds_documents(kind):
   """A folder is opened as what it is, with the scores of its encoder."""

@@ -68,6 +68,7 @@ def test_chunks_of_any_size_change_nothing(chunk_size):
   assert_close(run(make(chunk_size), length=LENGTH), WHOLE)
 
 
+@pytest.mark.integration
 @pytest.mark.xla
 def test_chunks_are_compiled_by_xla():
   assert_close(run(make(8), length=LENGTH, jit_compile=True), WHOLE)
@@ -107,6 +108,7 @@ def test_every_chunk_has_a_dropout_mask_of_its_own():
   assert (np.abs(kept[:, :1] - kept[:, 1:]).max(axis=(0, 2, 3)) > 0.1).all()
 
 
+@pytest.mark.integration
 def test_the_gradient_is_that_of_the_same_dropout_mask():
   layer = make(8, dropout_rate=0.5)
   gradient = run(layer)[-1]  # of the bias of value

@@ -132,6 +132,7 @@ def test_lengths_may_be_unknown_in_a_graph():
   np.testing.assert_array_equal(search(cases[0]), crf.viterbi(*cases[:3]))
 
 
+@pytest.mark.integration
 @pytest.mark.xla
 def test_xla_compiles_loss_gradient_and_search():
   logits, scores, lengths, labels = make_cases(8, 3, 2)

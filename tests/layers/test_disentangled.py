@@ -215,6 +215,7 @@ def run(chunk_size, mask, length=LENGTH, **options):
   return [np.array(x) for x in call(STATES)]
 
 
+@pytest.mark.integration
 def test_blocks_of_a_row_attend_as_the_whole_does(monkeypatch):
   expected = run(None, MASKS["padding"])
   monkeypatch.setattr(scores_lib, "FEW_SCORES", 0)

@@ -80,6 +80,7 @@ def ran(request, tmp_path_factory):
   return *found, 1e-5 if dtype == "float32" else 0.05
 
 
+@pytest.mark.integration
 def test_a_block_has_one_kernel_for_what_belongs_together(ran):
   _, kernels, _ = ran
   assert count(kernels, "layer_normalization") == 2

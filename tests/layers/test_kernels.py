@@ -188,6 +188,7 @@ def test_a_label_beyond_the_vocabulary_has_no_loss(fewest_numbers):
   np.testing.assert_array_equal(np.isnan(losses), [False, True, True])
 
 
+@pytest.mark.integration
 def test_a_second_derivative_is_that_of_keras(classified):
   logits, labels = classified
   slopes = []
@@ -217,6 +218,7 @@ def arrange_halves(x):
   return x[:, ::2], x[:, 1::2]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
   "function",
   [

@@ -78,6 +78,7 @@ def test_the_gradient_is_that_of_keras(layers, training):
     np.testing.assert_allclose(a, b, atol=tolerance * largest)
 
 
+@pytest.mark.integration
 def test_it_has_a_second_derivative():
   ours, keras_layer = make("float32")
   x = tf.constant(np.random.default_rng(1).normal(size=(3, SIZE)), "float32")

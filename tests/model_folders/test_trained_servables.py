@@ -138,6 +138,7 @@ def test_the_encoder_of_any_model_is_served(tmp_path):
   np.testing.assert_allclose(norms, 1, atol=1e-5)
 
 
+@pytest.mark.integration
 def test_tags_of_a_checkpoint_of_transformers_are_those_of_raw_text():
   servable = make(TAGGED)
   assert servable.describe()["trained_on"] == "text"

@@ -3,6 +3,8 @@
 import json
 import pathlib
 
+import pytest
+
 from keras_bert_impl.model_folders import model_files, viewing
 from tests.model_folders import runs
 from tests.visualization import test_page
@@ -27,6 +29,7 @@ def test_a_tagger_of_characters_sees_each_by_itself(tmp_path):
   assert labels == [*"고양이a"]
 
 
+@pytest.mark.integration
 def test_a_tagger_of_raw_text_sees_its_own_pieces():
   found = shown(DATA / "tagged/roberta", "the cat, the mat")
   texts = [text for text, _, _ in found["tokens"]]

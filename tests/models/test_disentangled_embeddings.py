@@ -95,6 +95,7 @@ def test_the_discriminator_sees_the_sum_and_starts_at_the_generators_table():
   )
 
 
+@pytest.mark.integration
 def test_a_model_that_keras_saved_opens_with_the_sum(tmp_path):
   _, model = make("gdes")
   weights = {weight.path: weight for weight in model.weights}

@@ -48,6 +48,7 @@ def quantized(model):
   return model
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", NAMES)
 def test_a_quantized_model_computes_the_same_after_loading(tmp_path, name):
   assert_reloads(quantized(every_model.MODELS[name]()), tmp_path)

@@ -57,6 +57,7 @@ def test_a_prompt_need_not_be_pooled(encoder):
   )
 
 
+@pytest.mark.integration
 def test_it_trains_inside_another_model(encoder):
   model = models.EmbeddingModel(
     models.TransformerEncoder(CONFIG, use_pooler=False), "mean", project()

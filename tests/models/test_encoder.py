@@ -232,6 +232,7 @@ def test_each_dropout_of_an_encoder_draws_its_own_mask():
   assert len(paths) == len(set(paths)) == 1 + 3 * 3
 
 
+@pytest.mark.integration
 @pytest.mark.xla
 def test_xla_computes_the_same_as_tensorflow():
   encoder = models.TransformerEncoder(TINY)

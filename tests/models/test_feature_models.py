@@ -39,6 +39,7 @@ def test_the_bilstm_reads_the_layers_of_that_name(features, layers):
   np.testing.assert_array_equal(read, np.concatenate(expected, axis=-1))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
   ("features", "dtype"),
   [
@@ -81,6 +82,7 @@ def test_a_frozen_encoder_is_not_trained_and_has_no_dropout():
   )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
   ("features", "is_frozen"),
   [("last", False), ("weighted_sum_last_four", True)],

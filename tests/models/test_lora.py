@@ -98,6 +98,7 @@ def test_adapters_compute_in_half_precision_too():
   assert model.trainable_weights[0].dtype == "float32"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("make", [classifier, lambda: own_head(classifier())])
 def test_a_keras_file_keeps_adapters_and_the_state_of_the_optimizer(
   make, tmp_path

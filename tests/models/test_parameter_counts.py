@@ -8,6 +8,8 @@ import pytest
 
 from keras_bert_impl import configs, models
 
+pytestmark = pytest.mark.integration
+
 MILLION = 1e6
 
 # Millions of parameters: as printed in the paper, as counted here with the

@@ -77,7 +77,9 @@ def test_training_it_trains_its_encoder():
   ("dtype", "jit_compile"),
   [
     ("float32", False),
-    pytest.param("mixed_bfloat16", True, marks=pytest.mark.xla),
+    pytest.param(
+      "mixed_bfloat16", True, marks=[pytest.mark.xla, pytest.mark.integration]
+    ),
   ],
 )
 def test_every_weight_has_a_gradient_that_depends_on_the_seed_alone(

@@ -14,6 +14,7 @@ from keras_bert_impl.checkpoints import reading
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
   ("name", "table"),
   [

@@ -4,10 +4,13 @@ import keras
 import numpy as np
 import pytest
 
+from tests import slow
 from tests.models import every_model
 
+QUICK = ("encoder", "multi_task", "electra", "xlnet", "modernbert", "tagger")
 
-@pytest.mark.parametrize("name", every_model.MODELS)
+
+@pytest.mark.parametrize("name", slow.all_but(QUICK, every_model.MODELS))
 def test_it_survives_being_saved(tmp_path, name):
   model = every_model.MODELS[name]()
   model.save(tmp_path / "model.keras")

@@ -169,6 +169,7 @@ def test_a_packed_row_is_several_texts():
     encoder_of(use_pooler=True, options={"use_sequence_ids": True})
 
 
+@pytest.mark.integration
 def test_what_is_computed_again_has_the_same_gradient():
   model = models.PermutationLanguageModel(CONFIG)
   inputs = {
@@ -189,6 +190,7 @@ def test_what_is_computed_again_has_the_same_gradient():
     assert np.abs(gradient).max() > 0, name
 
 
+@pytest.mark.integration
 def test_blocks_of_a_row_change_nothing(monkeypatch):
   """Of both streams, with a memory and a text that is read backwards."""
   config = dataclasses.replace(

@@ -167,6 +167,7 @@ def test_an_op_that_cannot_run_is_named():
     trace(PrintingTask)
 
 
+@pytest.mark.integration
 def test_the_program_sums_over_the_replicas():
   program = trace(masked_lm.MaskedLanguageModelTask)
   assert program.num_inputs == 8

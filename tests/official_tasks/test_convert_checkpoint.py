@@ -490,6 +490,7 @@ def test_a_part_is_enough_if_told_so(tmp_path, num_layers):
   assert layers == {*map(str, range(num_layers))}
 
 
+@pytest.mark.integration
 def test_two_directions_make_a_pair(tmp_path):
   base = models.from_checkpoint(PARITY / "bert_pretraining").config
   base = dataclasses.replace(base, num_hidden_layers=1)

@@ -184,6 +184,7 @@ def test_several_outputs_and_inputs_are_lists(results_of):
   assert all(map(os.path.getsize, results["artifacts"]["tfrecords"]))
 
 
+@pytest.mark.integration
 def test_an_objective_decides_the_form_of_the_data(results_of):
   albert, spanbert = results_of("albert"), results_of("spanbert")
   assert albert["config"]["packing"] == "sentence_order"

@@ -108,6 +108,7 @@ def check_jsonl(folder, path, layers):
     np.testing.assert_allclose(found, values, atol=1e-5)
 
 
+@pytest.mark.integration
 def test_json_lines_are_those_of_the_original(folder):
   check_jsonl(folder, folder / "features.jsonl", [-1, -2])
 

@@ -107,6 +107,7 @@ def test_safetensors_start_a_run_and_all_is_said_of_them(
   assert "Unlike in" not in err and "The vocabulary of this" not in err
 
 
+@pytest.mark.integration
 def test_heads_that_are_missing_stop_a_run_unless_a_part_is_enough(
   outcomes, folder, model
 ):

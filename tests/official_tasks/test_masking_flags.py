@@ -156,6 +156,7 @@ def words_of(ids, chosen, tokens):
   return words
 
 
+@pytest.mark.integration
 def test_the_originals_two_commands_mask_whole_words(runs, tokens):
   num_whole = 0
   for ids, chosen in read(runs, "whole words"):

@@ -83,7 +83,7 @@ def test_pairs_are_learned_scored_saved_and_exported(folder):
   )
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_scores_are_learned_from_a_folder_of_sentence_transformers(tmp_path):
   lines = [
     json.dumps({"a": f"{x} dog", "b": f"{y} dog", "score": int(x == y)})
@@ -123,7 +123,7 @@ def test_scores_are_learned_from_a_folder_of_sentence_transformers(tmp_path):
     assert scores == pytest.approx(first, abs=1e-5)
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_sparse_vectors_are_learned_scored_saved_and_served(folder):
   values = {
     "train_file": folder / "pairs.tsv",

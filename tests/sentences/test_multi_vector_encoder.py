@@ -51,6 +51,7 @@ def test_the_vectors_and_scores_are_those_of_pylate(attend):
   )
 
 
+@pytest.mark.integration
 def test_without_expansion_a_query_has_its_own_tokens_alone():
   encoder = kb.MultiVectorEncoder.from_checkpoint(
     FOLDER, do_query_expansion=False, query_prefix=""
@@ -137,6 +138,7 @@ def test_pairs_are_learned_in_place_and_scored():
   assert encoder.results["train"]["is_finished"]
 
 
+@pytest.mark.integration
 def test_any_checkpoint_gets_a_projection():
   with pytest.warns(UserWarning, match="1 new .linear/kernel"):
     encoder = kb.MultiVectorEncoder.from_checkpoint(

@@ -105,6 +105,7 @@ def test_the_model_computes_the_same_and_is_saved_by_keras(tmp_path, encoder):
       np.testing.assert_allclose(vectors, EXPECTED["document"], atol=1e-5)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("weights_dtype", [None, "bfloat16"])
 def test_a_saved_model_takes_strings(tmp_path, encoder, weights_dtype):
   version = kb.export(encoder.servable(), tmp_path, weights_dtype=weights_dtype)
@@ -192,6 +193,7 @@ def test_a_vocabulary_needs_no_special_token_but_the_unknown_one(
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
+@pytest.mark.integration
 def test_a_token_alone_keeps_its_vector_when_it_is_distilled(transformer):
   static = kb.StaticEncoder.distil(transformer, size=None, weighting=None)
   vocabulary = static.tokenizer.vocabulary

@@ -45,11 +45,7 @@ OTHER_TOKENIZERS = {
 }
 ALL = (*NAMES, *OTHER_TOKENIZERS)
 # Heads that every run exports; `heads/test_heads.py` asks all of them op by op.
-QUICK = (
-  "classification_of_pairs",
-  "regression",
-  "question_answering_of_byte_bpe",
-)
+QUICK = ("classification_of_pairs", "regression")
 EXPORTED = slow.all_but(QUICK, ALL)
 LABELS = ("no", "예", "maybe")
 TAGS = ("O", "B-CAT", "I-CAT", "B-MAT", "I-MAT")

@@ -72,6 +72,7 @@ def test_tf_serving_links_every_op(exports, name):
   check_ops(exports[name].version_dir)
 
 
+@pytest.mark.integration
 def test_tf_serving_links_the_ops_of_small_weights(tmp_path):
   servable = all_heads.make("regression", tmp_path).servable
   check_ops(

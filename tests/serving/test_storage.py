@@ -78,7 +78,7 @@ def test_weights_may_be_held_in_less(dtype, tmp_path):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("dtype", slow.all_but(["int8"], PRECISIONS))
 def test_small_weights_take_less_space(dtype, tmp_path):
   head = all_heads.make("regression", tmp_path)
   version_dir = tmp_path / "small" / "1"
@@ -130,7 +130,11 @@ def test_versions_in_one_process_keep_their_own_weights(tmp_path):
   ("name", "files"),
   [
     ("regression", {"vocab.txt"}),
-    ("question_answering_of_byte_bpe", {"vocab.json", "merges.txt"}),
+    pytest.param(
+      "question_answering_of_byte_bpe",
+      {"vocab.json", "merges.txt"},
+      marks=pytest.mark.slow,
+    ),
     pytest.param(
       "question_answering_of_sentencepiece",
       {"spiece.model"},

@@ -33,9 +33,8 @@ def test_chunks_of_any_size_give_the_same_weights(at_once, chunk_size):
   check(joint_equality.run(1, chunk_size), at_once)
 
 
-@pytest.mark.parametrize(
-  "is_late", [False, pytest.param(True, marks=pytest.mark.integration)]
-)
+@pytest.mark.integration
+@pytest.mark.parametrize("is_late", [False, True])
 def test_rows_cut_to_those_of_their_group_give_the_same_weights(is_late):
   options = {"dropout": 0.0, "is_late": is_late}
   whole = joint_equality.run(1, 0, is_fixed=True, **options)
@@ -68,6 +67,7 @@ def test_the_rows_of_all_replicas_are_compared(chunk_size):
   check(json.loads(output), joint_equality.run(1, 0, dropout=0.0))
 
 
+@pytest.mark.integration
 def test_dropout_has_an_effect_that_other_rows_do_not_share(at_once):
   metrics, _ = at_once
   assert metrics["gradient_norm"] > 0

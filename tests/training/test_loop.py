@@ -33,6 +33,7 @@ OPTIONS = (
 BY_HAND = OPTIONS[3:]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
   "options", slow.all_but(OPTIONS[:1], OPTIONS, by_hand=BY_HAND)
 )
@@ -157,6 +158,7 @@ def test_evaluation_ignores_padding_rows():
     assert with_padding[name] == pytest.approx(metrics[name], abs=1e-6)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("rematerialize", slow.all_but((True,), (False, True)))
 def test_nothing_keeps_the_weights_of_a_finished_training(rematerialize):
   training = replica_equality.build(

@@ -52,6 +52,7 @@ def gradients(task, model, rematerialize, jit_compile):
   return tf.nest.map_structure(np.array, run(batch))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("family", slow.all_but(("bert",), FAMILIES))
 def test_losses_and_gradients_do_not_change(family):
   check_gradients(family, jit_compile=False)

@@ -54,6 +54,7 @@ slow = functools.partial(pytest.param, marks=pytest.mark.slow)
 TEXTS = ("the cat [MASK] The dog 고양이", "a cat .")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
   "head, changes",
   [

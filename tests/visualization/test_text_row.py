@@ -80,6 +80,7 @@ def test_masks_are_read_only_if_they_are_to_be():
   assert not any(token.is_mask for token in make(*texts).tokens)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
   "write",
   [

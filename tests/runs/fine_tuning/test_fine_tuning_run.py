@@ -100,6 +100,7 @@ def test_it_learns_and_says_how_well(trained):
   assert task["max_seq_length"] == 16
 
 
+@pytest.mark.integration
 def test_a_run_of_the_head_goes_on_with_the_head(model_folder, tmp_path):
   def make_run(train_layers):
     training = {"train_layers": train_layers}
@@ -193,6 +194,7 @@ def make_ensemble(model_folder, folder, *members):
   return toy.make_run(setup)
 
 
+@pytest.mark.integration
 def test_an_ensemble_averages_the_logits(
   trained, other, model_folder, tmp_path
 ):
@@ -266,6 +268,7 @@ def test_early_stopping_keeps_the_best_checkpoint(model_folder, tmp_path):
   assert run.scores["accuracy"] == accuracies[best]
 
 
+@pytest.mark.integration
 def test_a_finished_run_is_finished_again_or_predicts_nothing(
   other, model_folder, tmp_path
 ):

@@ -61,6 +61,7 @@ def test_a_head_of_ones_own_answers_strings_in_a_fresh_process(own):
   np.testing.assert_allclose(answer["stars"], expected, atol=1e-5)
 
 
+@pytest.mark.integration
 def test_a_head_of_ones_own_loads_as_in_tf_serving(own):
   _, expected, version_dir = own
   version_dir = pathlib.Path(version_dir)

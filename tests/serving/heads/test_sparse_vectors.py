@@ -49,6 +49,7 @@ def test_the_weights_are_the_maximum_over_the_tokens(head, tokenizer):
     assert not answer["token_ids"][row, number:].any()
 
 
+@pytest.mark.integration
 def test_an_export_has_the_strongest_tokens_after_a_prompt(
   head, tokenizer, tmp_path
 ):

@@ -63,6 +63,7 @@ def answers(servable, texts):
   ]
 
 
+@pytest.mark.integration
 def test_every_piece_has_the_label_it_has_there(make, expected):
   servable = make()
   framing = servable.tokenizer.framing

@@ -285,6 +285,7 @@ def test_what_is_beyond_the_windows_is_not_read(tokenizer_of):
   assert [len(row) for row in entities] == [1, 1, 0]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["byte_bpe", "sentencepiece"])
 def test_raw_text_of_many_windows_is_found_where_it_stands(tokenizer_of, kind):
   servable = make(tokenizer_of(kind))

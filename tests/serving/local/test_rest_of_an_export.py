@@ -43,6 +43,7 @@ def client(exports):
     yield client
 
 
+@pytest.mark.integration
 def test_every_signature_answers_columns_as_the_eager_model_does(
   exports, client
 ):

@@ -22,7 +22,7 @@ from keras_bert_impl.serving import servable_options
 from keras_bert_impl.serving.heads import file_servables, servables_of_heads
 from keras_bert_impl.serving.local import loading
 from keras_bert_impl.serving.small import export, runtimes
-from tests import browser
+from tests import browser, slow
 from tests.serving import all_heads, answers, toy
 
 pytest.importorskip("ai_edge_litert")
@@ -50,6 +50,13 @@ FAMILIES = (
   "xlnet_answer_beam",
   "xlnet_classifier",
   "xlnet_language_model",
+)
+# Of these each: words and positions together, in windows, relative, in streams.
+EVERY_RUN = (
+  "bert_question_answering",
+  "modernbert_classifier",
+  "deberta_masked_lm",
+  "xlnet_classifier",
 )
 
 
@@ -153,6 +160,7 @@ def test_the_client_answers_on_the_command_line(folder, monkeypatch, capsys):
     load_client().main()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
   ("name", "shown"),
   [("multiple_choice", ("0", "1")), ("token_classification", "{'logits'")],
@@ -256,6 +264,7 @@ def test_a_browser_answers_by_itself(head, site, tmp_path):
     server.shutdown()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_a_file_of_fixed_length_takes_rows_one_by_one(
   head, file_format, tmp_path
@@ -303,13 +312,12 @@ def test_a_model_with_ops_that_litert_lacks_is_told(tokenizer, tmp_path):
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-  ("name", "file_format"),
-  [("fill_mask", "litert"), *((name, "onnx") for name in all_heads.NAMES)],
+  "name",
+  slow.all_but(("question_answering", "token_classification"), all_heads.NAMES),
 )
-def test_the_local_server_answers_as_with_a_saved_model(
-  name, file_format, tmp_path
-):
+def test_the_local_server_answers_as_with_a_saved_model(name, tmp_path):
   head = all_heads.make(name, tmp_path)
+  file_format = "litert" if name == "fill_mask" else "onnx"
   folder = export.export(head.servable, str(tmp_path / "1"), file_format)
   loaded = loading.load(folder, 1, lambda x: file_servables.load(x).signatures)
   assert loaded.signatures.keys() == head.expected.keys()
@@ -321,7 +329,9 @@ def test_the_local_server_answers_as_with_a_saved_model(
 
 @pytest.mark.integration
 @pytest.mark.parametrize("file_format", FORMATS)
-@pytest.mark.parametrize("weights_dtype", ["float16", "int8"])
+@pytest.mark.parametrize(
+  "weights_dtype", slow.all_but(["int8"], ["float16", "int8"])
+)
 def test_smaller_weights_take_less_space(
   file_format, weights_dtype, tokenizer, tmp_path
 ):
@@ -370,7 +380,7 @@ def rows_of(servable):
 
 @pytest.mark.integration
 @pytest.mark.parametrize("file_format", FORMATS)
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", slow.all_but(EVERY_RUN, FAMILIES))
 def test_every_family_answers_the_same(name, file_format, tokenizer, tmp_path):
   servable = make_servable(name, tokenizer)
   run = runtimes.Runtime(export.export(servable, str(tmp_path), file_format))
@@ -420,6 +430,7 @@ def test_the_client_makes_the_vectors_of_the_servable(
   np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+@pytest.mark.integration
 def test_vectors_of_a_file_are_compressed_once(tmp_path):
   chosen = servable_options.ServableOptions(precision="int8", truncate_dim=3)
   servable, _ = trained_servables.make(

@@ -92,6 +92,7 @@ def test_records_of_the_original_are_read_as_they_are_in_order(opened):
     assert serialized(row) == masked_record(number)
 
 
+@pytest.mark.integration
 def test_static_and_dynamic_masks_have_the_same_statistics(opened, tmp_path):
   clean = opened(1000)
   static = str(tmp_path / "static")
@@ -219,6 +220,7 @@ def part_of(batch, part, num_parts):
   return {k: np.split(x, num_parts)[part] for k, x in batch.items()}
 
 
+@pytest.mark.integration
 # In 2, 6 or 3 lanes: parts that are lanes, share one, lie in two.
 @pytest.mark.parametrize(
   "sizes",

@@ -285,6 +285,7 @@ def test_words_of_other_tokenizers_are_masked_whole(
 # Always the same bytes.
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
   "changes",
   [

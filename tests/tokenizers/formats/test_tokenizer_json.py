@@ -391,6 +391,7 @@ def test_options_and_special_tokens_as_text_are_refused(contents, tmp_path):
     tokenizers.load(tmp_path)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
   "content",
   [
@@ -531,6 +532,7 @@ def test_what_is_no_json_gives_one_line(tmp_path, text):
   assert "\n" not in str(caught.value)
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(not FIXTURES, reason="KERAS_BERT_DATA has no parity folder")
 @pytest.mark.parametrize(
   "path",

@@ -270,6 +270,7 @@ def _groups(starts, ends):
       first = index
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
   "name, share",
   [
