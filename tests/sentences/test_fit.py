@@ -135,7 +135,7 @@ def test_more_texts_make_the_search_harder():
   assert many["mrr@10"] < few["mrr@10"]
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_pairs_are_learned_and_scored_pairs_judge_them():
   encoder = new_encoder()
   scored = PAIRS, [float(k) for k in range(len(PAIRS))]
@@ -189,7 +189,7 @@ def test_a_wrong_example_or_setting_is_named(arguments, message):
     new_encoder().fit(**arguments)
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_adapters_are_merged_in_the_folder_of_a_run(tmp_path):
   encoder = new_encoder()
   before = encoder.encode(WORDS)
@@ -223,7 +223,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_vectors(tmp_path):
   np.testing.assert_array_equal(whole.encode(WORDS), resumed.encode(WORDS))
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(
   tmp_path,
 ):

@@ -34,7 +34,7 @@ def test_chunks_of_any_size_give_the_same_weights(at_once, chunk_size):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize("is_late", slow.all_but([False], [False, True]))
 def test_rows_cut_to_those_of_their_group_give_the_same_weights(is_late):
   options = {"dropout": 0.0, "is_late": is_late}
   whole = joint_equality.run(1, 0, is_fixed=True, **options)
@@ -43,7 +43,7 @@ def test_rows_cut_to_those_of_their_group_give_the_same_weights(is_late):
   check(cut, whole)
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_chunks_of_late_interaction_give_the_same_weights():
   whole, chunked = (
     joint_equality.run(1, size, is_late=True) for size in (0, 3)

@@ -318,7 +318,7 @@ def make_searched(model_folder, folder, **splits):
   )
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_a_search_keeps_the_best_and_flags_what_learned_nothing(
   model_folder, tmp_path, capsys
 ):

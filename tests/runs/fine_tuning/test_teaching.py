@@ -69,7 +69,7 @@ def test_a_student_learns_what_no_label_says(model_folder, teacher, tmp_path):
   assert run_actions.score(run, "dev")["accuracy"] > right - 0.1
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_teachers_outputs_are_kept_and_averaged(
   model_folder, teacher, tmp_path
 ):
@@ -88,7 +88,7 @@ def test_teachers_outputs_are_kept_and_averaged(
   )
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_a_killed_student_goes_on_to_the_same_bits(
   model_folder, teacher, tmp_path, monkeypatch
 ):
