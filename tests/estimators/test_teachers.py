@@ -5,6 +5,7 @@ import pytest
 
 import keras_bert_impl as kb
 from keras_bert_impl.training import run_log
+from tests import slow
 from tests.estimators import test_estimators as usual
 
 DATA = {
@@ -31,7 +32,10 @@ def fit(checkpoint, kind, **options):
 @pytest.mark.integration
 @pytest.mark.parametrize(
   "kind",
-  [kb.TextClassifier, kb.TokenTagger, kb.QuestionAnswerer, kb.ChoiceAnswerer],
+  slow.all_but(
+    [kb.TextClassifier],
+    [kb.TextClassifier, kb.TokenTagger, kb.QuestionAnswerer, kb.ChoiceAnswerer],
+  ),
   ids=lambda kind: kind.__name__,
 )
 def test_every_kind_of_task_is_taught(checkpoint, kind, tmp_path):
