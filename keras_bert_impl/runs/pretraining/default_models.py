@@ -33,7 +33,7 @@ class DefaultModel:
     tokenizer: str, of `vocabulary_learning.methods.METHODS`.
     config: {field of `EncoderConfig`: value}, in place of the preset's.
     flags: {flag of run_pretraining.py: value}, in place of its defaults and of
-      `default_pretraining.FLAG_VALUES`.
+      `default_pretraining.FLAG_VALUES`; `num_train_steps` for the default text.
   """
 
   preset: str
@@ -101,7 +101,11 @@ RECIPES = {
   "fast": DefaultModel(
     "modernbert_base",
     config={"num_hidden_layers": 4, "num_attention_heads": 4},
-    flags={"objective": "modernbert", **_LEARNS_MOST},
+    flags={
+      "objective": "modernbert",
+      "num_train_steps": 3000,
+      **_LEARNS_MOST,
+    },
   ),
 }
 
