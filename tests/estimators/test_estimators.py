@@ -302,7 +302,7 @@ def test_an_answerer_of_questions(checkpoint):
   assert made.evaluate([QUESTION])["exact_match"] == 1
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_answerer_of_choices(checkpoint):
   made = kb.ChoiceAnswerer.from_checkpoint(checkpoint, max_seq_length=16)
   made.fit([CHOICE] * 8, epochs=4, learning_rate=5e-3)

@@ -1,5 +1,3 @@
-import dataclasses
-
 import keras
 import numpy as np
 import pytest
@@ -120,7 +118,7 @@ def test_a_classifier_computes_of_the_last_layer_the_first_state_alone():
 
 def test_a_generator_computes_of_its_last_layer_the_masked_tokens_alone():
   config = architectures.small()
-  generator = dataclasses.replace(config, intermediate_size=24)
+  generator = architectures.small(intermediate_size=24)
   model = models.ElectraPretrainingModel(config, generator)
   assert layers_of_all_rows(model, width=24) == 1
   assert layers_of_all_rows(model) == 2

@@ -75,7 +75,7 @@ def test_it_is_called_in_the_ways_of_transformers():
     model(attention_mask=mask)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_it_is_trained_and_saved(tmp_path):
   model, inputs, _ = read("bert_classifier")
   loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -49,7 +49,7 @@ def model_folder(tmp_path_factory):
   return folder
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize(
   "name", slow.all_but(("roberta_masked_lm",), NEW_WEIGHTS)
 )

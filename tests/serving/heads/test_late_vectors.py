@@ -14,7 +14,7 @@ QUERIES = ["who sat", "고양이가", ""]
 DOCUMENTS = ["the cats sat on the mat.", "고양이가 앉았다", "cat , " * 40]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_export_embeds_and_scores_strings(tmp_path):
   encoder = kb.MultiVectorEncoder.from_checkpoint(FOLDER)
   with pytest.raises(ValueError, match="precision is no option of an export"):

@@ -73,15 +73,16 @@ def make_batch():
   "options, expected",
   [
     (
-      ALL,
+      {},
       {
         "soft_target": "soft_target_all",
         "masked_lm": "masked_lm",
         "cosine": "cosine",
-        "hidden": "hidden",
-        "attention": "attention",
-        "relation": "relation_4",
       },
+    ),
+    (
+      ALL,
+      {"hidden": "hidden", "attention": "attention", "relation": "relation_4"},
     ),
     ({"distil_all_tokens": False}, {"soft_target": "soft_target_masked"}),
     (ALL | {"relation_heads": 1}, {"relation": "relation_1"}),

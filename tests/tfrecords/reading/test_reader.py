@@ -220,8 +220,8 @@ def part_of(batch, part, num_parts):
   return {k: np.split(x, num_parts)[part] for k, x in batch.items()}
 
 
-@pytest.mark.integration
 # In 2, 6 or 3 lanes: parts that are lanes, share one, lie in two.
+@pytest.mark.integration
 @pytest.mark.parametrize(
   "sizes",
   slow.all_but(
