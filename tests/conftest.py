@@ -14,13 +14,15 @@ _FIRST = (_SERVING, "tests/official_tasks/", "tests/training/")
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers():
+def pytest_xdist_auto_num_workers(config):
   """Returns the number of processes for `-n auto` and `-n logical`.
 
-  At least two more than there are cores: tests of scripts wait for them.
+  At least two more than there are cores for tests of scripts, which wait for
+  them.
   """
   cores = len(os.sched_getaffinity(0))
-  return cores + max(2, cores // 2)
+  waits = "not integration" not in config.option.markexpr
+  return cores + waits * max(2, cores // 2)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -59,6 +59,7 @@ def fixture_saved_model(tmp_path_factory):
   return path
 
 
+@pytest.mark.integration
 def test_it_imports_nothing_heavy_until_it_is_used(saved_model):
   subprocess.run([sys.executable, "-c", FRESH, saved_model], check=True)
 

@@ -193,6 +193,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.integration
 def test_what_cannot_be_fetched_is_told_in_one_line(server, tmp_path):
   server.models["meta/gated"] = server.models["klue/tiny"]
   server.gated.add("meta/gated")
@@ -201,6 +202,7 @@ def test_what_cannot_be_fetched_is_told_in_one_line(server, tmp_path):
   assert dict(zip(REFUSED, outcomes, strict=True)) == REFUSED
 
 
+@pytest.mark.integration
 def test_a_model_that_came_only_in_part_is_not_taken_for_whole(
   server, tmp_path
 ):
@@ -281,6 +283,7 @@ def test_kaggles_cache_is_used(tmp_path, monkeypatch):
   assert found == str(folder)
 
 
+@pytest.mark.integration
 def test_a_script_takes_a_name(server, tmp_path, monkeypatch):
   """Configuration, vocabulary and weights of one name."""
   for name, value in server.environment(tmp_path / "home").items():

@@ -217,6 +217,7 @@ program.run(main, IMPORTS)
 """
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("is_quiet", [False, True])
 def test_stderr_holds_log_and_progress_and_no_remarks_of_tensorflow(
   is_quiet, monkeypatch

@@ -86,6 +86,7 @@ def test_all_heads_with_labels_tell(kind, checkpoint, tmp_path):
   assert found.min() > 0
 
 
+@pytest.mark.integration
 def test_wrong_inputs_are_refused_in_one_line(classifier, checkpoint):
   trained, path = classifier
   for model, columns, message in (

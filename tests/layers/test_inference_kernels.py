@@ -14,6 +14,8 @@ import pytest
 
 from tests import slow
 
+pytestmark = pytest.mark.integration
+
 DTYPES = ("float32", "mixed_bfloat16")
 
 PROGRAM = """
@@ -80,7 +82,6 @@ def ran(request, tmp_path_factory):
   return *found, 1e-5 if dtype == "float32" else 0.05
 
 
-@pytest.mark.integration
 def test_a_block_has_one_kernel_for_what_belongs_together(ran):
   _, kernels, _ = ran
   assert count(kernels, "layer_normalization") == 2

@@ -12,6 +12,7 @@ import safetensors.numpy
 from keras_bert_impl import models, tokenizers
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.model_folders import conversion
+from tests import slow
 from tests.tokenizers import vocabularies
 
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
@@ -49,7 +50,9 @@ def write_checkpoint(folder, kind):
   (folder / "config.json").write_text(json.dumps(config | {"vocab_size": size}))
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize(
+  "kind", slow.all_but(["wordpiece"], MODELS, mark=pytest.mark.integration)
+)
 def test_texts_of_the_corpus_keep_tokens_and_outputs(kind, tmp_path):
   source, out, corpus = (tmp_path / x for x in ("in", "out", "corpus.txt"))
   source.mkdir()

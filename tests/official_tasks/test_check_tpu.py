@@ -16,6 +16,8 @@ from tests import architectures
 from tests.official_tasks import scripts
 from tests.training import replica_equality
 
+pytestmark = pytest.mark.integration
+
 needs_compiler = pytest.mark.skipif(
   importlib.util.find_spec("libtpu") is None
   or importlib.util.find_spec("jax") is None,
@@ -67,7 +69,6 @@ def outcomes(tmp_path_factory):
   )
 
 
-@pytest.mark.integration
 @needs_compiler
 def test_a_step_of_packed_rows_compiles(outcomes):
   compiles(*outcomes["packed"])
@@ -115,7 +116,6 @@ def test_what_does_not_fit_ends_with_what_would(tmp_path):
   assert 0 < int(batch.group(1)) < 2**15
 
 
-@pytest.mark.integration
 @needs_compiler
 @pytest.mark.parametrize(
   "case, message",
@@ -167,7 +167,6 @@ def test_an_op_that_cannot_run_is_named():
     trace(PrintingTask)
 
 
-@pytest.mark.integration
 def test_the_program_sums_over_the_replicas():
   program = trace(masked_lm.MaskedLanguageModelTask)
   assert program.num_inputs == 8

@@ -22,6 +22,8 @@ from tests import architectures
 from tests.official_tasks import scripts
 from tests.tokenizers import vocabularies
 
+pytestmark = pytest.mark.integration
+
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 # {format: models that go there}: encoders of all kinds, all names of Google's.
 MODELS = {
@@ -490,7 +492,6 @@ def test_a_part_is_enough_if_told_so(tmp_path, num_layers):
   assert layers == {*map(str, range(num_layers))}
 
 
-@pytest.mark.integration
 def test_two_directions_make_a_pair(tmp_path):
   base = models.from_checkpoint(PARITY / "bert_pretraining").config
   base = dataclasses.replace(base, num_hidden_layers=1)

@@ -14,6 +14,8 @@ from tests.official_tasks import scripts
 from tests.tfrecords import corpus
 from tfrecords.reading import scan
 
+pytestmark = pytest.mark.integration
+
 DATA = os.environ.get("KERAS_BERT_DATA")
 
 
@@ -176,7 +178,6 @@ def fixture_results_of(outcomes):
   return results_of
 
 
-@pytest.mark.integration
 def test_several_outputs_and_inputs_are_lists(results_of):
   results = results_of("lists", "a")
   assert results["data"]["num_documents"] == 120
@@ -184,7 +185,6 @@ def test_several_outputs_and_inputs_are_lists(results_of):
   assert all(map(os.path.getsize, results["artifacts"]["tfrecords"]))
 
 
-@pytest.mark.integration
 def test_an_objective_decides_the_form_of_the_data(results_of):
   albert, spanbert = results_of("albert"), results_of("spanbert")
   assert albert["config"]["packing"] == "sentence_order"

@@ -8,6 +8,8 @@ from keras_bert_impl.training import run_log
 from tests.official_tasks import scripts
 from tests.official_tasks import test_objectives as pretrained
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(name="folder", scope="module")
 def fixture_folder(tmp_path_factory):
@@ -26,7 +28,6 @@ def flags(folder, output, **changes):
   return values | {"do_export": False} | changes
 
 
-@pytest.mark.integration
 def test_a_student_of_some_layers_learns_from_its_teacher(folder):
   status, err = scripts.run_each(
     "convert_checkpoint",
@@ -67,7 +68,6 @@ def test_a_student_of_some_layers_learns_from_its_teacher(folder):
     np.testing.assert_array_equal(ours[name], again[name], err_msg=name)
 
 
-@pytest.mark.integration
 def test_a_teacher_is_needed_and_has_the_same_vocabulary(folder, tmp_path):
   words = [*reversed((folder / "vocab.txt").read_text().split())]
   other = tmp_path / "vocab.txt"

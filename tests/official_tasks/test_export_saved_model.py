@@ -12,6 +12,8 @@ import tensorflow_text  # noqa: F401  Registers the ops of the tokenizer.
 from tests.model_folders import runs
 from tests.official_tasks import scripts
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -11,6 +11,8 @@ import tensorflow as tf
 from keras_bert_impl import configs, models, tokenizers
 from tests.official_tasks import scripts
 
+pytestmark = pytest.mark.integration
+
 LINES = (
   "the cat sees the dog and the bird likes the old tree . ||| a new house .",
   "the cat",
@@ -108,7 +110,6 @@ def check_jsonl(folder, path, layers):
     np.testing.assert_allclose(found, values, atol=1e-5)
 
 
-@pytest.mark.integration
 def test_json_lines_are_those_of_the_original(folder):
   check_jsonl(folder, folder / "features.jsonl", [-1, -2])
 

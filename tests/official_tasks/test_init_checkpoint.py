@@ -18,6 +18,8 @@ from tests.official_tasks.test_run_pretraining import (
   write_data,
 )
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module", name="data")
 def fixture_data(tmp_path_factory):
@@ -97,7 +99,6 @@ def check_loaded(outcomes, folder, name, weights):
   return state, err
 
 
-@pytest.mark.integration
 def test_safetensors_start_a_run_and_all_is_said_of_them(
   outcomes, folder, model
 ):
@@ -107,7 +108,6 @@ def test_safetensors_start_a_run_and_all_is_said_of_them(
   assert "Unlike in" not in err and "The vocabulary of this" not in err
 
 
-@pytest.mark.integration
 def test_heads_that_are_missing_stop_a_run_unless_a_part_is_enough(
   outcomes, folder, model
 ):

@@ -9,6 +9,8 @@ from keras_bert_impl.runs.pretraining import pretraining_run
 from tests.official_tasks import scripts
 from tests.tfrecords import corpus
 
+pytestmark = pytest.mark.integration
+
 LENGTH = 128
 # The commands of google-research/bert's README, but for paths and sizes; whole
 # words are asked for where the data is made, as it says.
@@ -156,7 +158,6 @@ def words_of(ids, chosen, tokens):
   return words
 
 
-@pytest.mark.integration
 def test_the_originals_two_commands_mask_whole_words(runs, tokens):
   num_whole = 0
   for ids, chosen in read(runs, "whole words"):

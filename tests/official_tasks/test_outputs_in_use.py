@@ -5,6 +5,8 @@ import pytest
 from keras_bert_impl import files, locks
 from tests.official_tasks import scripts
 
+pytestmark = pytest.mark.integration
+
 
 def of_shard(path):
   return locks.of_file(f"{path}-00000-of-00002")

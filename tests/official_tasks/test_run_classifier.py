@@ -8,6 +8,8 @@ import pytest
 
 from tests.official_tasks import scripts
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(name="folder", scope="module")
 def fixture_folder(tmp_path_factory):

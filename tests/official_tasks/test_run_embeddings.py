@@ -10,6 +10,8 @@ import pytest
 import keras_bert_impl as kb
 from tests.official_tasks import scripts
 
+pytestmark = pytest.mark.integration
+
 SENTENCES = pathlib.Path(__file__).parents[1] / "data/sentences"
 
 
@@ -38,7 +40,6 @@ def flags(folder, output, **values):
   }
 
 
-@pytest.mark.integration
 def test_pairs_are_learned_scored_saved_and_exported(folder):
   status, out, err = scripts.run(
     "run_embeddings",
@@ -184,7 +185,6 @@ def test_sparse_vectors_are_learned_scored_saved_and_served(folder):
   assert status == 0, err
 
 
-@pytest.mark.integration
 def test_late_interaction_is_learned_scored_saved_and_exported(folder):
   values = {
     "train_file": folder / "pairs.tsv",

@@ -24,6 +24,8 @@ from tests.official_tasks import test_run_classifier as classifier
 from tests.official_tasks import test_run_ner as ner
 from tfrecords.labelled import tag_files
 
+pytestmark = pytest.mark.integration
+
 
 def write_sts(data):
   """Writes files of STS-B; two texts are like as they share words."""
@@ -80,7 +82,6 @@ def fixture_outcomes(folder):
   )
 
 
-@pytest.mark.integration
 def test_each_task_has_its_scores_and_predictions(folder, outcomes):
   for name in ("both", "again"):
     status, out, err = outcomes[name]
@@ -103,7 +104,6 @@ def test_each_task_has_its_scores_and_predictions(folder, outcomes):
   assert results["data"]["dev"]["sentences cut into windows"] > 5
 
 
-@pytest.mark.integration
 def test_one_saved_model_answers_by_all_heads_and_by_each(
   folder, outcomes, tmp_path
 ):

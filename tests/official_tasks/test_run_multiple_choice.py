@@ -6,6 +6,8 @@ import pytest
 
 from tests.official_tasks import scripts
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(name="folder", scope="module")
 def fixture_folder(tmp_path_factory):
@@ -26,7 +28,6 @@ def flags(folder, output, **values):
   }
 
 
-@pytest.mark.integration
 def test_choices_are_learned_scored_and_predicted(folder):
   rng = random.Random(0)
   words = [word for word in scripts.WORDS if word != "cat"]

@@ -19,6 +19,8 @@ from keras_bert_impl.serving.heads import token_classification
 from tests.official_tasks import scripts
 from tfrecords.labelled import tag_files
 
+pytestmark = pytest.mark.integration
+
 TYPES = {"cat": "ANI", "dog": "ANI", "bird": "ANI", "house": "LOC"}
 WORDS = ("the", "a", "old", "new", "sees", "likes", *TYPES)
 TRAINING = {
@@ -188,7 +190,6 @@ def servable_of(folder):
   )
 
 
-@pytest.mark.integration
 def test_it_learns_the_entities_of_conll_files(folder, outcomes):
   results = scripts.results(folder / "conll")
   scores = results["eval"]["dev"]["scores"]
@@ -202,7 +203,6 @@ def test_it_learns_the_entities_of_conll_files(folder, outcomes):
     assert pathlib.Path(path).exists() or pathlib.Path(f"{path}.index").exists()
 
 
-@pytest.mark.integration
 def test_the_file_of_predictions_has_the_scores_and_the_scheme(
   folder, outcomes
 ):
@@ -218,7 +218,6 @@ def test_the_file_of_predictions_has_the_scores_and_the_scheme(
   assert report == evaluation.report()
 
 
-@pytest.mark.integration
 def test_sentences_longer_than_a_row_are_tagged_to_their_end(folder, outcomes):
   predicted = tag_files.read(str(folder / "bare/test/predictions.txt"))
   sentences = tag_files.read(str(folder / "bare.txt"))
@@ -234,7 +233,6 @@ def test_sentences_longer_than_a_row_are_tagged_to_their_end(folder, outcomes):
   assert found == set(TYPES)
 
 
-@pytest.mark.integration
 def test_a_tagger_of_other_programs_predicts_its_own_classes(folder, outcomes):
   task = json.loads((folder / "foreign/task.json").read_text())
   assert task["labels"] == ["B-ANI", "O", "E-ANI", "S-ANI"]
@@ -244,7 +242,6 @@ def test_a_tagger_of_other_programs_predicts_its_own_classes(folder, outcomes):
   assert [s.tokens for s in predicted] == [s.tokens for s in sentences]
 
 
-@pytest.mark.integration
 def test_characters_have_their_own_rows_and_blanks_are_counted(
   folder, outcomes
 ):
@@ -255,7 +252,6 @@ def test_characters_have_their_own_rows_and_blanks_are_counted(
   assert " " in tokens[0]
 
 
-@pytest.mark.integration
 @pytest.mark.parametrize(
   "run, trained_on", [("conll", "words"), ("characters", "characters")]
 )
@@ -264,7 +260,6 @@ def test_a_run_says_what_it_was_trained_on(folder, outcomes, run, trained_on):
   assert json.loads(path.read_text())["trained_on"] == trained_on
 
 
-@pytest.mark.integration
 def test_tags_that_mark_no_entities_are_scored_one_by_one(folder, outcomes):
   evaluated = scripts.results(folder / "parts")["eval"]["dev"]
   assert list(evaluated["scores"]) == ["accuracy"]
@@ -287,7 +282,6 @@ def test_tags_that_mark_no_entities_are_scored_one_by_one(folder, outcomes):
   assert answer["starts"].numpy().tolist() == [[0, 4, 9, 14, 16, 18]]
 
 
-@pytest.mark.integration
 def test_a_field_over_the_tags_is_saved_and_served(folder, outcomes):
   assert "mean probability of the tags" in scripts.report(folder / "conll")
   assert not (folder / "conll/config.json").exists()  # Nobody else has it.
@@ -314,7 +308,6 @@ def test_a_field_over_the_tags_is_saved_and_served(folder, outcomes):
   assert "transitions" in again.output
 
 
-@pytest.mark.integration
 def test_features_of_a_frozen_encoder_are_an_approach(folder, outcomes):
   assert "f1" in scripts.results(folder / "features")["eval"]["dev"]["scores"]
   task = (folder / "features/task.json").read_text()
@@ -329,7 +322,6 @@ def test_features_of_a_frozen_encoder_are_an_approach(folder, outcomes):
     np.testing.assert_array_equal(unfrozen[name], frozen[name])
 
 
-@pytest.mark.integration
 def test_a_mistake_is_one_line(folder):
   def trained_on(name):
     return {"train_file": folder / name, "do_eval": False}

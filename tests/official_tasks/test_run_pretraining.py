@@ -81,9 +81,28 @@ def folder(tmp_path_factory):
   return tmp_path_factory.mktemp("runs")
 
 
+def run_all(data, folder, runs):
+  """Returns {folder of a run: (status, stdout, stderr)}."""
+  return scripts.run_all(
+    "run_pretraining",
+    {
+      name: flags(data, **{"output_dir": folder / name, **values})
+      for name, values in runs.items()
+    },
+  )
+
+
 @pytest.fixture(scope="module")
 def outcomes(data, folder):
-  """{folder of a run, or of a repeated one: (status, stdout, stderr)}."""
+  """{folder of a whole run, or of its repetition: (status, stdout, stderr)}."""
+  whole = {"do_eval": True, "do_export": True, "example_text": TEXT}
+  again = {"output_dir": folder / "whole", "example_text": TEXT}
+  return run_all(data, folder, {"whole": whole, "again": again})
+
+
+@pytest.fixture(scope="module")
+def others(data, folder, whole):
+  """{folder of another kind of run: (status, stdout, stderr)}."""
   config = json.loads((data / "bert_config.json").read_text())
   alone, spare = folder / "alone.json", folder / "spare.json"
   alone.write_text(json.dumps(config))
@@ -91,7 +110,6 @@ def outcomes(data, folder):
   spare.write_text(json.dumps(config))
   (folder / "vectors.txt").write_text("the" + " 3 -3" * 8 + "\n")
   longer = 2 * scripts.LENGTH
-  whole = {"do_eval": True, "do_export": True, "example_text": TEXT}
   vectors = {"word_vectors": folder / "vectors.txt", "learning_rate": 0}
   by_length = {
     "objective": "roberta",
@@ -102,14 +120,12 @@ def outcomes(data, folder):
     "bucket_by_length": True,
   }
   runs = {
-    "whole": whole,
-    "again": {"output_dir": folder / "whole", "example_text": TEXT},
     "mixed": {
       "input_file": scripts.write_records(data, longer, "static"),
       "eval_input_file": data / RECORDS,
       "do_eval": True,
       "max_seq_length": longer,
-      "init_checkpoint": folder / "whole",
+      "init_checkpoint": whole,
       "num_train_steps": 1,
       "num_warmup_steps": 1,  # the rate of the first step is zero
     },
@@ -131,16 +147,10 @@ def outcomes(data, folder):
       **vectors,
     },
   }
-  return scripts.run_all(
-    "run_pretraining",
-    {
-      name: flags(data, **{"output_dir": folder / name, **values})
-      for name, values in runs.items()
-    },
-  )
+  return run_all(data, folder, runs)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def whole(outcomes, folder):
   """Folder of a finished run with evaluation and exports."""
   assert outcomes["whole"][0] == 0, outcomes["whole"]
@@ -199,27 +209,30 @@ def test_a_second_run_says_that_it_is_done(outcomes, whole):
   assert [path.name for path in exports if path.is_dir()] == ["1"]
 
 
-def test_two_phases_carry_weights_and_positions_over(outcomes, whole, folder):
-  assert outcomes["mixed"][0] == 0, outcomes["mixed"]
+@pytest.mark.integration
+def test_two_phases_carry_weights_and_positions_over(others, whole, folder):
+  assert others["mixed"][0] == 0, others["mixed"]
   first, second = final_state(whole), final_state(folder / "mixed", step=1)
   name = "bert/embeddings/position_embeddings"
   np.testing.assert_array_equal(first[name], second[name])
   assert first[name].shape == (2 * scripts.LENGTH, 16)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
   "run, evaluated", [("static", "training-data"), ("mixed", "held-out")]
 )
 def test_masked_records_need_no_vocabulary_others_may_be_beside_them(
-  outcomes, run, evaluated
+  others, run, evaluated
 ):
-  status, out, err = outcomes[run]
+  status, out, err = others[run]
   assert status == 0, err
   assert f"{evaluated} MLM accuracy" in out
 
 
-def test_rows_of_similar_length_have_less_padding(data, outcomes, folder):
-  assert outcomes["by length"][0] == 0, outcomes["by length"]
+@pytest.mark.integration
+def test_rows_of_similar_length_have_less_padding(data, others, folder):
+  assert others["by length"][0] == 0, others["by length"]
   longer = 2 * scripts.LENGTH
   records = tf.data.TFRecordDataset(str(data / f"records-dynamic-{longer}"))
   features = [
@@ -233,17 +246,19 @@ def test_rows_of_similar_length_have_less_padding(data, outcomes, folder):
   assert np.mean([e["padding_share"] for e in entries]) < 0.7 * padded
 
 
-def test_a_run_by_length_cannot_go_on_without(outcomes):
-  status, _, err = outcomes["padded on"]
+@pytest.mark.integration
+def test_a_run_by_length_cannot_go_on_without(others):
+  status, _, err = others["padded on"]
   assert status == 1
   assert "bucket_by_length=True, not False" in scripts.error_line(err)
 
 
-def test_words_start_from_vectors_and_rows_may_be_spare(data, outcomes, folder):
-  refused, _, err = outcomes["vectors refused"]
+@pytest.mark.integration
+def test_words_start_from_vectors_and_rows_may_be_spare(data, others, folder):
+  refused, _, err = others["vectors refused"]
   assert refused == 1
   assert "must be left out with init_checkpoint" in scripts.error_line(err)
-  status, _, err = outcomes["vectors"]
+  status, _, err = others["vectors"]
   assert status == 0, err
   # A table may have rows to spare.
   size = json.loads((folder / "spare.json").read_text())["vocab_size"]
@@ -265,6 +280,7 @@ def wait_for_step(output_dir, step, process):
   pytest.fail(f"ended before step {step}: {process.communicate()[1]}")
 
 
+@pytest.mark.integration
 def test_a_run_stopped_then_killed_ends_with_the_same_bits(
   data, whole, tmp_path
 ):
@@ -294,6 +310,7 @@ def test_a_run_stopped_then_killed_ends_with_the_same_bits(
   assert steps == sorted(set(steps))
 
 
+@pytest.mark.integration
 def test_a_full_disk_keeps_the_last_good_checkpoint(data, whole, tmp_path):
   for path in whole.glob("*"):
     if path.is_file():

@@ -19,6 +19,8 @@ from tests.official_tasks.test_run_pretraining import (
 )
 from tfrecords import manifest
 
+pytestmark = pytest.mark.integration
+
 
 def write_json(path, content):
   path.write_text(json.dumps(content))

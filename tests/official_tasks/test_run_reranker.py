@@ -7,10 +7,11 @@ import pytest
 
 from tests.official_tasks import scripts
 
+pytestmark = pytest.mark.integration
+
 SENTENCES = pathlib.Path(__file__).parents[1] / "data/sentences"
 
 
-@pytest.mark.integration
 def test_a_reranker_is_trained_scored_and_exported(tmp_path):
   scripts.write_model_files(tmp_path)
   rng = random.Random(0)

@@ -13,6 +13,8 @@ from keras_bert_impl.model_folders import trained_models
 from keras_bert_impl.serving.heads import question_answering
 from tests.official_tasks import scripts
 
+pytestmark = pytest.mark.integration
+
 ANIMALS = ("cat", "dog", "bird")
 FILLERS = ("the", "a", "old", "new", "small", "big", "red", "blue", "house")
 
@@ -136,7 +138,6 @@ def outcomes(folder):
   )
 
 
-@pytest.mark.integration
 def test_questions_are_learned_scored_and_answered(folder, outcomes):
   status, out, err = outcomes["trained"]
   assert status == 0, err
@@ -160,7 +161,6 @@ def test_questions_are_learned_scored_and_answered(folder, outcomes):
   }
 
 
-@pytest.mark.integration
 def test_answers_without_scores_take_the_threshold_tuned_before(
   folder, outcomes
 ):
@@ -177,7 +177,6 @@ def test_answers_without_scores_take_the_threshold_tuned_before(
   assert "test f1" not in out
 
 
-@pytest.mark.integration
 def test_a_run_averaged_with_itself_says_what_it_said(folder, outcomes):
   assert outcomes["ensemble"][0] == 0, outcomes["ensemble"]
   found, expected = (
@@ -246,7 +245,6 @@ def test_xlnet_is_trained_and_served_with_its_beam(tmp_path):
   )
 
 
-@pytest.mark.integration
 def test_bad_flags_and_files_are_named_in_one_line(folder):
   unlabelled = _write(folder / "none.json", _without_answers(_content(1)))
   [article] = _content(1)["data"]

@@ -18,6 +18,8 @@ import pytest
 from tests.official_tasks import scripts
 from tests.serving.local import stand_ins
 
+pytestmark = pytest.mark.integration
+
 NUM_THREADS, NUM_REQUESTS = 32, 300
 MAX_OPEN_FILES = 256
 BODY = b'{"instances": ["a [MASK]"]}'

@@ -9,6 +9,8 @@ from keras_bert_impl.tokenizers.formats import tokenizer_options
 from keras_bert_impl.tokenizers.formats import vocabularies as vocabulary
 from tests.official_tasks import scripts
 
+pytestmark = pytest.mark.integration
+
 DATA = os.environ.get("KERAS_BERT_DATA")
 
 

@@ -10,6 +10,8 @@ import pytest
 from tests.model_folders import runs
 from tests.official_tasks import scripts
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -43,7 +45,6 @@ def content(path):
   return json.loads(zlib.decompress(base64.b64decode(stored)))
 
 
-@pytest.mark.integration
 def test_the_page_of_a_run_has_its_text_and_prediction(folder, outcomes):
   assert outcomes["pair"][0] == 0, outcomes["pair"][1]
   found = content(folder / "pair.html")

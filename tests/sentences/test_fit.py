@@ -90,6 +90,7 @@ def test_examples_are_dicts_scores_or_texts_alone():
   assert encoder.texts.prompts["query"] == "is: "
 
 
+@pytest.mark.integration
 def test_pairs_are_judged_by_the_vectors_that_encode_gives():
   """Those after the default prompt, if there is none of queries."""
   encoder = new_encoder()

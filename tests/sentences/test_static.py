@@ -124,6 +124,7 @@ def test_a_saved_model_takes_strings(tmp_path, encoder, weights_dtype):
     kb.export(encoder.servable(), tmp_path, signature_names="transformers")
 
 
+@pytest.mark.integration
 def test_a_model_and_a_folder_are_exported_too(tmp_path, encoder):
   config = model_files.ModelFilesConfig()
   servable, _ = trained_servables.make(config, FOLDER)
@@ -214,6 +215,7 @@ def test_a_token_alone_keeps_its_vector_when_it_is_distilled(transformer):
   )
 
 
+@pytest.mark.integration
 def test_the_main_components_are_kept(transformer):
   whole = kb.StaticEncoder.distil(transformer, None, None).model.table.numpy()
   table = kb.StaticEncoder.distil(transformer, 2, None).model.table.numpy()

@@ -105,6 +105,7 @@ def test_a_table_shows_ours_beside_the_papers(tmp_path, capsys):
   assert "not yet" not in page
 
 
+@pytest.mark.integration
 def test_wrong_flags_are_one_line(tmp_path):
   path = tmp_path / "own.tsv"
   path.write_text("text\tlabel\n" + "a\tx\nb\ty\n" * 9)

@@ -13,6 +13,7 @@ from keras_bert_impl.serving.heads import question_answering
 from keras_bert_impl.tasks.answers import answers
 from keras_bert_impl.tasks.answers import question_answering_rows as rows_lib
 from keras_bert_impl.tasks.basics import example_types
+from tests import slow
 from tests.serving import toy
 from tests.tokenizers import vocabularies
 
@@ -38,7 +39,10 @@ def make(tokenizer, **options):
   )
 
 
-@pytest.fixture(scope="module", params=toy.KINDS)
+@pytest.fixture(
+  scope="module",
+  params=slow.all_but(["wordpiece"], toy.KINDS, mark=pytest.mark.integration),
+)
 def servable(request, tokenizer_of):
   return make(tokenizer_of(request.param), max_answer_length=12)
 

@@ -136,8 +136,10 @@ def model_outputs(servable, rows):
 @pytest.fixture(
   scope="module",
   params=[
-    ("byte_bpe", "words"),
-    ("sentencepiece", "characters"),
+    pytest.param(("byte_bpe", "words"), marks=pytest.mark.integration),
+    pytest.param(
+      ("sentencepiece", "characters"), marks=pytest.mark.integration
+    ),
     # The pieces of this kind do not depend on the blank before a word.
     ("wordpiece", "text", "crf"),
   ],

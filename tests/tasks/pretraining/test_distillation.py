@@ -84,8 +84,16 @@ def make_batch():
       ALL,
       {"hidden": "hidden", "attention": "attention", "relation": "relation_4"},
     ),
-    ({"distil_all_tokens": False}, {"soft_target": "soft_target_masked"}),
-    (ALL | {"relation_heads": 1}, {"relation": "relation_1"}),
+    pytest.param(
+      {"distil_all_tokens": False},
+      {"soft_target": "soft_target_masked"},
+      marks=pytest.mark.integration,
+    ),
+    pytest.param(
+      ALL | {"relation_heads": 1},
+      {"relation": "relation_1"},
+      marks=pytest.mark.integration,
+    ),
   ],
 )
 def test_a_loss_is_that_of_torch(student, options, expected):
@@ -146,6 +154,7 @@ def test_a_teacher_that_does_not_fit_is_refused(
     make_task(config, **options).build_model()
 
 
+@pytest.mark.integration
 def test_a_narrower_student_projects_its_hidden_states(student):
   config = dataclasses.replace(student.description.config, hidden_size=16)
   task = make_task(config, cosine_weight=0.0, **ALL)
