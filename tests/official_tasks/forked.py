@@ -7,11 +7,14 @@ for every script.
 
 import multiprocessing
 import os
+import pathlib
 import runpy
 import subprocess
 import sys
 import tempfile
+from multiprocessing import forkserver
 
+_ROOT = pathlib.Path(__file__).parents[2]
 _CONTEXT = multiprocessing.get_context("forkserver")
 # Tests read what the script itself writes.
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
@@ -35,6 +38,7 @@ class Process:
       target=_run,
       args=(arguments, variables, os.getcwd(), self._paths, before),
     )
+    _start_server()
     self._process.start()
 
   @property
@@ -70,6 +74,20 @@ class Process:
   def kill(self):
     """Kills it."""
     self._process.kill()
+
+
+def _start_server():
+  """Starts the process that is forked, unless it runs.
+
+  It imports from the folder it starts in, where `tests` must be this package
+  and not one of that name that something else has installed.
+  """
+  folder = os.getcwd()
+  os.chdir(_ROOT)
+  try:
+    forkserver.ensure_running()
+  finally:
+    os.chdir(folder)
 
 
 def _run(arguments, environment, folder, paths, before):
