@@ -117,7 +117,7 @@ def test_jax_computes_the_same_as_tensorflow(tmp_path, names):
   environment = os.environ | {
     "KERAS_BACKEND": "jax",
     "JAX_PLATFORMS": "cpu",
-    # Half the time would go into making fast what runs once.
+    # Much of the time would go into making fast what runs once.
     "XLA_FLAGS": "--xla_backend_optimization_level=0",
   }
   result = subprocess.run(
