@@ -61,6 +61,12 @@ def test_files_that_commands_run_are_there(page):
         assert (ROOT / file).is_file(), file
 
 
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_block_says_what_it_holds(page):
+  fences = re.findall(r"^ *```(.*)$", page.read_text("utf-8"), re.M)
+  assert all(fences[::2]) and not any(fences[1::2])
+
+
 @pytest.mark.parametrize("name", ["README.md", "README.ko.md"])
 def test_the_readme_stays_short(name):
   lines = (ROOT / name).read_text("utf-8").splitlines()
