@@ -4,6 +4,8 @@ import math
 
 import keras
 
+_SCORE = "val_"  # before the name of a score
+
 
 class KerasListener:
   """Tells callbacks of a run what `keras.Model.fit` would.
@@ -27,8 +29,18 @@ class KerasListener:
     self._list = None
     self._steps, self._loss = 0, 0.0
 
-  def begin(self, experiment):
-    """Begins the training of an `Experiment` where it is."""
+  def begin(self, experiment, names_of_scores):
+    """Begins the training of an `Experiment` where it is.
+
+    Args:
+      experiment: `Experiment`.
+      names_of_scores: function of a set of names that returns those that
+        `on_checkpoint` will tell.
+
+    Raises:
+      ValueError: a callback monitors what there will not be.
+    """
+    self._check_monitors(names_of_scores)
     config = experiment.config
     self._every = config.save_checkpoints_steps
     self._model = experiment.model
@@ -61,13 +73,37 @@ class KerasListener:
     if not self._steps:  # The checkpoint that was resumed from.
       return False
     logs = {"loss": self._loss / self._steps}
-    logs |= {f"val_{name}": value for name, value in scores.items()}
+    logs |= {_SCORE + name: value for name, value in scores.items()}
     self._steps, self._loss = 0, 0.0
     epoch = math.ceil(step / self._every) - 1
     self._list.on_epoch_end(epoch, logs)
     if step < self._list.params["steps"] * self._list.params["epochs"]:
       self._list.on_epoch_begin(epoch + 1)
     return self._model.stop_training
+
+  def _check_monitors(self, names_of_scores):
+    """Raises ValueError if a callback monitors another name than the logs'."""
+    # A `ModelCheckpoint` that keeps all has a name, too, but does not read it.
+    monitors = [
+      callback
+      for callback in self._callbacks
+      if hasattr(callback, "monitor")
+      and getattr(callback, "save_best_only", True)
+      and callback.monitor != "loss"
+    ]
+    if not monitors:
+      return
+    wanted = {each.monitor.removeprefix(_SCORE) for each in monitors}
+    known = ["loss", *(_SCORE + name for name in names_of_scores(wanted))]
+    for callback in monitors:
+      if callback.monitor not in known:
+        raise ValueError(
+          f"monitor ({callback.monitor!r}) of {type(callback).__name__} must be"
+          f" one of {', '.join(known)}: scores are those of validation_data."
+        )
+      # Keras does not know the direction of scores that are not its metrics.
+      if callback.mode == "auto":
+        callback.mode = "max"
 
   def end(self):
     """Ends the training; returns the history."""

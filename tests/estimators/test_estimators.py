@@ -70,6 +70,33 @@ def test_the_history_has_an_entry_for_each_epoch(classifier):
   assert history["val_accuracy"][-1] == scores["accuracy"]
 
 
+@pytest.mark.integration
+def test_callbacks_monitor_the_names_of_the_history(checkpoint, tmp_path):
+  made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
+  stop = keras.callbacks.EarlyStopping("val_accuracy", patience=1)
+  kept = keras.callbacks.ModelCheckpoint(tmp_path / "{epoch}.keras")
+  made.fit(
+    TEXTS,
+    LABELS,
+    (TEXTS, LABELS),
+    3,
+    8,
+    callbacks=[stop, kept],
+    learning_rate=0,
+  )
+  assert stop.stopped_epoch == 1  # No score is above that of the first epoch.
+  assert len([*tmp_path.iterdir()]) == 2
+
+
+@pytest.mark.parametrize("share", [None, 0.25])
+def test_a_monitor_without_such_a_score_is_refused(checkpoint, share):
+  made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
+  stop = keras.callbacks.EarlyStopping()
+  names = "val_accuracy, val_macro_f1" if share else "one of loss:"
+  with pytest.raises(ValueError, match=rf"'val_loss'\) of EarlySt.*{names}"):
+    made.fit(TEXTS, LABELS, share, callbacks=[stop], epochs=1)
+
+
 def test_evaluation_gives_the_official_scores(classifier):
   found = [answer["label"] for answer in classifier.predict(TEXTS)]
   scores = classifier.evaluate(TEXTS, LABELS)

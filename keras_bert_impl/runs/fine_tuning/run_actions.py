@@ -61,7 +61,7 @@ def train(run):
     return bool(listener and listener.on_checkpoint(step, scores)) or is_over
 
   if listener:
-    listener.begin(run.experiment)
+    listener.begin(run.experiment, lambda names: _scores(run, names))
   summary = run.experiment.train(
     run.batches, after_save, on_report=listener and listener.on_report
   )
@@ -76,6 +76,16 @@ def train(run):
   _save_results(run)
   if patience:
     stopping.remove_best()  # Only now: a killed run needs it again.
+
+
+def _scores(run, wanted):
+  """Returns the names of the scores after an epoch; some names are wanted."""
+  split = run.data.selecting_split
+  if not split:
+    return []
+  names = run.fine_tuning.evaluator.baselines(run.data.examples(split)).keys()
+  # Not all metrics have a baseline; that takes as long as an evaluation.
+  return names if wanted <= names else score(run, split).keys()
 
 
 def _write_adapters(run):
