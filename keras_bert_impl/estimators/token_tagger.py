@@ -1,6 +1,6 @@
 """Tags the tokens of sentences, from Python."""
 
-from keras_bert_impl import heads
+from keras_bert_impl import heads, options
 from keras_bert_impl.estimators import estimator, records
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.runs.fine_tuning import task_parts
@@ -19,7 +19,9 @@ class TokenTagger(estimator.Estimator):
 
   An example is a list of tokens and a list of as many tags: of IOB1, IOB2 or
   BIOES, found out by itself, or of any names. As a dict it has the keys tokens
-  and tags. A file has a token and its tag on each line, as CoNLL-2003's.
+  and tags. A file has a token and its tag on each line, as CoNLL-2003's; other
+  columns than the first and the last are named by number, from 0:
+  `fit("train.conllu", token_column=1, tag_column=3)`.
 
   The answer to a text, as it is, is a list of its entities; `start` and `end`
   count characters.
@@ -37,6 +39,7 @@ class TokenTagger(estimator.Estimator):
 
   head = heads.TOKEN_CLASSIFICATION
   _fields = ("tokens", "tags")
+  _columns = ("token_column", "tag_column")
   _options_class = task_options.TagOptions
 
   def __init__(self, checkpoint, tag_scheme=None, max_seq_length=None, **files):
@@ -73,8 +76,9 @@ class TokenTagger(estimator.Estimator):
         )
     return example_types.TaggedSentence(tokens, tags, origin=place)
 
-  def _read_file(self, path):
-    return tag_files.read(path, tag_scheme=self.tag_scheme)
+  def _read_file(self, path, **columns):
+    options.check_integers("[-1000, 1000]", **columns)
+    return tag_files.read(path, tag_scheme=self.tag_scheme, **columns)
 
   def _hold_out(self, examples, share):
     return tag_files.split_off(examples, share)

@@ -2,7 +2,11 @@
 
   columns      of CoNLL-2003 and most others: the token, then columns separated
                by blanks or tabs, one of them the tag. An empty line ends a
-               sentence; a line that begins with -DOCSTART- begins a document.
+               sentence; a line that begins with -DOCSTART- or "# newdoc" begins
+               a document. Lines that begin with # and have other columns than
+               the rows are comments. Where the token is not the first column,
+               as of GermEval and CoNLL-U, rows that begin with 1-2 or 1.1 are
+               left out: they stand for several words or for none.
   characters   of KLUE-NER: a character, which may be a blank, a tab, the tag.
                Lines that begin with ## are comments.
 
@@ -10,25 +14,35 @@ Without a column of tags (only tokens) the sentences have no tags.
 """
 
 import random
+import re
 
 from keras_bert_impl import files
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.tasks.basics import example_types
 from keras_bert_impl.tokenizers.graph import token_pieces
 
-_DOCUMENT_START = "-DOCSTART-"
+_DOCUMENT_STARTS = ("-DOCSTART-", "# newdoc")
 _COMMENT = "##"
+# Index of a row of CoNLL-U that is not one word.
+_NO_WORD = re.compile(r"\d+[-.]\d+")
 
 
-def read(path, token_unit=token_pieces.WORD, tag_column=-1, tag_scheme=None):
+def read(
+  path,
+  token_unit=token_pieces.WORD,
+  tag_column=-1,
+  tag_scheme=None,
+  token_column=0,
+):
   """Reads the sentences of a file.
 
   Args:
     path: str, local or gs://..., UTF-8.
     token_unit: "word" for columns, "character" for characters.
-    tag_column: int, which column is the tag: counted from 0, which is the
-      token, or with a minus from the last, which is -1.
+    tag_column: int, which column is the tag: counted from 0, or with a minus
+      from the last, which is -1.
     tag_scheme: `tagging.NO_SCHEME` for any tags; None for those of entities.
+    token_column: int, which column is the token, counted likewise.
 
   Returns:
     list of `TaggedSentence`.
@@ -39,34 +53,25 @@ def read(path, token_unit=token_pieces.WORD, tag_column=-1, tag_scheme=None):
       columns or an unknown tag; names file and row.
   """
   is_character = token_unit == token_pieces.CHARACTER
-  split_row = _split_character if is_character else _split_columns
-  sentences, rows = [], []
-  document, num_columns = None, None
-
-  def end_sentence():
+  split = _split_character if is_character else _split_columns
+  sentences, blanks, num_columns = [], [], None
+  for document, lines in _sentences_of(path, is_character):
+    rows = []
+    for number, line in lines:
+      origin, columns = f"{path}:{number}", split(line, num_columns)
+      if token_column and _NO_WORD.fullmatch(columns[0]):
+        continue
+      num_columns = num_columns or len(columns)
+      _check_row(columns, num_columns, origin)
+      _check_tag(columns, origin, token_column, tag_column, tag_scheme)
+      rows.append((origin, columns))
+      if not columns[token_column]:
+        blanks.append(origin)
     if rows:
-      sentences.append(_sentence(rows, path, tag_column, document))
-      rows.clear()
-
-  for number, line in enumerate(_read_lines(path), start=1):
-    if not (line if is_character else line.strip()):
-      end_sentence()
-    elif is_character and line.startswith(_COMMENT):
-      continue
-    elif not is_character and line.startswith(_DOCUMENT_START):
-      end_sentence()
-      document = f"{path}:{number}"
-    else:
-      columns = split_row(line)
-      if num_columns is None:
-        num_columns = len(columns)
-      _check_row(
-        columns, num_columns, f"{path}:{number}", tag_column, tag_scheme
-      )
-      rows.append((number, columns))
-  end_sentence()
+      sentences.append(_sentence(rows, document, token_column, tag_column))
   if not sentences:
     raise ValueError(f"{path} has no sentences: give a file with some.")
+  _check_unit(sentences, blanks)
   return sentences
 
 
@@ -112,38 +117,74 @@ def _read_lines(path):
   return [line.removesuffix("\r") for line in lines]
 
 
-def _split_columns(line):
+def _sentences_of(path, is_character):
+  """Yields (where the document begins or None, [(number, line)])."""
+  lines = _read_lines(path)
+  is_comment = _comments_of(lines, is_character)
+  document, rows = None, []
+  for number, line in enumerate([*lines, ""], start=1):
+    is_start = not is_character and line.startswith(_DOCUMENT_STARTS)
+    if is_start or not (line if is_character else line.strip()):
+      if rows:
+        yield document, rows
+      rows = []
+      document = f"{path}:{number}" if is_start else document
+    elif not is_comment(line):
+      rows.append((number, line))
+
+
+def _comments_of(lines, is_character):
+  """Returns the function that tells whether a line of a file is a comment."""
+  if is_character:
+    return lambda line: line.startswith(_COMMENT)
+  starts = ("#", *_DOCUMENT_STARTS)
+  others = (x for x in lines if x.strip() and not x.startswith(starts))
+  first = next(others, "")
+  # A comment has blanks where the rows have tabs.
+  split = (lambda line: line.split("\t")) if "\t" in first else _split_columns
+  width = len(split(first))
+  return lambda line: line.startswith("#") and len(split(line)) != width
+
+
+def _split_columns(line, num_columns=None):
   """Splits a row into columns, at tabs if it has any, or at blanks."""
   # Tokens may hold other white space: "10\xa0000".
   if "\t" in line:
     return [column.strip(" ") for column in line.split("\t")]
-  return [column for column in line.split(" ") if column]
+  columns = [column for column in line.split(" ") if column]
+  # The blank after an empty token.
+  is_short = len(columns) + 1 == num_columns and line.startswith(" ")
+  return ["", *columns] if is_short else columns
 
 
-def _split_character(line):
+def _split_character(line, _):
   """Splits a row into token and columns; the token may be a blank or a tab."""
   token, rest = line[:1], line[1:]
   return [token, *rest.removeprefix("\t").split("\t")] if rest else [token]
 
 
-def _check_row(columns, num_columns, origin, tag_column, tag_scheme):
+def _check_row(columns, num_columns, origin):
   if len(columns) != num_columns:
     raise ValueError(
       f"{origin}: {len(columns)} columns ({' | '.join(columns)}), where the "
       f"rows before have {num_columns}: give all rows the same."
     )
-  if not columns[0]:
+
+
+def _check_tag(columns, origin, token_column, tag_column, tag_scheme):
+  """Raises ValueError unless there are a token and a tag in two columns."""
+  size = len(columns)
+  if not -size <= token_column < size:
     raise ValueError(
-      f"{origin}: the row has no token. For files with one character per line, "
-      "where spaces are tokens, give --token_unit=character."
+      f"{origin}: token_column ({token_column}) must be one of the row's"
+      f" {size} columns."
     )
-  if num_columns == 1:
+  if size == 1:
     return
-  # Column 0 is the token.
-  if tag_column % num_columns == 0 or abs(tag_column) > num_columns:
+  if tag_column % size == token_column % size or abs(tag_column) > size:
     raise ValueError(
-      f"{origin}: tag_column ({tag_column}) must be one of the row's "
-      f"{num_columns} columns, and not 0, the token."
+      f"{origin}: tag_column ({tag_column}) must be one of the row's {size}"
+      f" columns, and not {token_column}, the token."
     )
   fault = tagging.find_fault(columns[tag_column], tag_scheme)
   if fault:
@@ -154,11 +195,24 @@ def _check_row(columns, num_columns, origin, tag_column, tag_scheme):
     )
 
 
-def _sentence(rows, path, tag_column, document):
+def _check_unit(sentences, blanks):
+  """Raises ValueError if rows without a token are blanks among characters."""
+  if blanks and all(len(t) < 2 for each in sentences for t in each.tokens):
+    raise ValueError(
+      f"{blanks[0]}: the row has no token, and all tokens are single"
+      " characters. For files with one character per line, where spaces are"
+      " tokens, give --token_unit=character."
+    )
+
+
+def _sentence(rows, document, token_column, tag_column):
+  """Returns the `TaggedSentence` of [(origin, columns)]."""
   has_tags = len(rows[0][1]) > 1
   return example_types.TaggedSentence(
-    tokens=tuple(columns[0] for _, columns in rows),
-    tags=tuple(c[tag_column] for _, c in rows) if has_tags else None,
+    tokens=tuple(columns[token_column] for _, columns in rows),
+    tags=tuple(columns[tag_column] for _, columns in rows)
+    if has_tags
+    else None,
     document=document,
-    origin=f"{path}:{rows[0][0]}",
+    origin=rows[0][0],
   )

@@ -10,6 +10,7 @@ from keras_bert_impl import files, heads, options
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.runs.labelled_data import labelled_splits, task_options
+from keras_bert_impl.tokenizers.graph import token_pieces
 
 with epy.lazy_imports():
   from tfrecords.labelled import tag_files
@@ -46,14 +47,25 @@ class TagSplitsConfig(task_options.TagOptions):
     " hold out as the dev set.",
     interval="[0, 1)",
   )
+  token_column: int = options.field(
+    0,
+    "Column of the token, counted from 0; 1 where an index stands before it, as"
+    " of CoNLL-U.",
+    interval="[-1000, 1000]",
+  )
   tag_column: int = options.field(
     -1,
-    "Column of the tag: 0 is the token, -1 the last one.",
+    "Column of the tag, counted from 0; -1 is the last one.",
     interval="[-1000, 1000]",
   )
 
   def __post_init__(self):
     super().__post_init__()
+    if self.token_column and self.token_unit == token_pieces.CHARACTER:
+      raise ValueError(
+        f"token_column ({self.token_column}) must be 0 with"
+        " --token_unit=character, whose rows begin with the character."
+      )
     if self.dev_fraction and self.dev_file:
       raise ValueError(
         "--dev_fraction cannot be combined with --dev_file: give one of them."
@@ -100,7 +112,11 @@ def _find(config, split, flag):
 
 def _read(config, split, path):
   sentences = tag_files.read(
-    path, config.token_unit, config.tag_column, config.tag_scheme
+    path,
+    config.token_unit,
+    config.tag_column,
+    config.tag_scheme,
+    config.token_column,
   )
   num_documents = len({sentence.document for sentence in sentences})
   logging.info(

@@ -41,12 +41,13 @@ class SentenceEvaluator(fine_tuning.Evaluator):
     """Writes predictions.txt: "token gold predicted" in each line.
 
     An empty line ends a sentence. If the sentences have no gold tags, that
-    column is left out.
+    column is left out. For an empty token stands "_".
     """
     lines = []
     for example, tags in zip(examples, answers, strict=True):
       gold = [example.tags] if example.is_labelled else []
-      columns = zip(example.tokens, *gold, tags, strict=True)
+      tokens = [token or UNTAGGED for token in example.tokens]
+      columns = zip(tokens, *gold, tags, strict=True)
       lines += [*map(" ".join, columns), ""]
     path = os.path.join(folder, PREDICTIONS_NAME)
     files.write_atomically(path, "\n".join(lines) + "\n")
