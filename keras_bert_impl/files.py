@@ -131,9 +131,28 @@ def decode(content, path):
     return content.decode("utf-8-sig")
   except UnicodeDecodeError as error:
     line = content[: error.start].count(b"\n") + 1
-    raise ValueError(
-      f"{path}:{line} is not UTF-8: convert the file to it, if it is text."
-    ) from error
+    encoding = _encoding_of(content, line)
+    remedy = "convert the file to it, if it is text"
+    if encoding:
+      remedy = (
+        f"it looks like {encoding}; convert it: iconv -f {encoding} -t utf-8"
+        " FILE > NEW"
+      )
+    raise ValueError(f"{path}:{line} is not UTF-8: {remedy}.") from error
+
+
+def _encoding_of(content, line):
+  """Returns the encoding that a line's bytes seem to be in, or None."""
+  if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+    return "utf-16"
+  try:
+    text = content.split(b"\n", line)[line - 1].decode("cp949")
+  except UnicodeDecodeError:
+    return None
+  others = [character for character in text if not character.isascii()]
+  syllables = sum("\uac00" <= character <= "\ud7a3" for character in others)
+  # Bytes of other encodings seldom make Korean words.
+  return "cp949" if syllables > 0.8 * len(others) else None
 
 
 def read_json(path, kind=dict, types=None, name="File"):

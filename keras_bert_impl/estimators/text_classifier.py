@@ -24,8 +24,9 @@ class TextClassifier(estimator.Estimator):
   keys text, text_pair and label. A file is a published one by its name (GLUE,
   NSMC, KLUE, ...) that only one data set has, or a .tsv, .csv, .jsonl or .json
   file with such columns, or with those that text_column, text_pair_column and
-  label_column of `fit` name; several labels are separated by "|", are a list in
-  JSON, or have a column of 0 and 1 each: label_column=["toxic", "insult"].
+  label_column of `fit` name; several labels are separated by "|" or another
+  label_separator, are a list in JSON, or have a column of 0 and 1 each:
+  label_column=["toxic", "insult"].
 
   Answers are {"label": str, "score": float, "probabilities": {label: float}};
   of scores {"score": float}; with `multi_label` {"labels": list of those with a
@@ -50,7 +51,12 @@ class TextClassifier(estimator.Estimator):
   """
 
   _fields = ("text", "text_pair", "label")
-  _columns = ("text_column", "text_pair_column", "label_column")
+  _columns = (
+    "text_column",
+    "text_pair_column",
+    "label_column",
+    "label_separator",
+  )
   _options_class = task_options.TextOptions
 
   def __init__(
@@ -147,6 +153,8 @@ class TextClassifier(estimator.Estimator):
     return records.checked_text(str(label) if is_number else label, place)
 
   def _read_file(self, path, **columns):
+    if "label_separator" in columns:
+      text_splits.check_separator(columns["label_separator"], self.multi_label)
     columns = {k.removesuffix("_column"): v for k, v in columns.items()}
     if self.multi_label and not isinstance(columns.get("label", ""), str):
       names = records.strings_of(columns["label"], "label_column")

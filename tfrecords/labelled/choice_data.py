@@ -29,7 +29,7 @@ class ChoiceSource(data_sets.Source):
       choices = [f"{opening} {choice}".strip() for choice in choices]
     return example_types.MultipleChoiceExample(
       name,
-      row.value(self.text),
+      row.value(self.text, "text_column"),
       tuple(choices),
       None if label is None else _index(label, len(choices), row.origin),
       row.origin,
@@ -40,7 +40,7 @@ class ChoiceSource(data_sets.Source):
     if len(columns) == 1:
       prefix = f"{columns[0]}."
       columns = [column for column in row.values if column.startswith(prefix)]
-    choices = [row.value(column) for column in columns]
+    choices = [row.value(column, "choice_columns") for column in columns]
     while choices and not choices[-1].strip():
       choices.pop()
     if not choices:

@@ -6,7 +6,10 @@ Orders of labels are those of google-research/bert (run_classifier.py).
 import collections
 import dataclasses
 import math
+import re
 import statistics
+
+from absl import logging
 
 from keras_bert_impl.tasks.basics import example_types
 from tfrecords.labelled import data_sets
@@ -51,8 +54,10 @@ class TextSource(data_sets.Source):
     """Returns the `TextExample` of a row; its label is a str or None."""
     return example_types.TextExample(
       name,
-      row.value(self.text),
-      None if self.text_pair is None else row.value(self.text_pair),
+      row.value(self.text, "text_column"),
+      None
+      if self.text_pair is None
+      else row.value(self.text_pair, "text_pair_column"),
       dict(self.label_names).get(label, label),
       row.origin,
     )
@@ -63,10 +68,28 @@ class LabelsSource(TextSource):
   """Source of texts with any number of labels each.
 
   Attributes:
-    label: str, column of the labels, separated by "|", or of a list of a JSON
-      file; or several columns, separated by commas, each with the name of a
-      label and 1 where it applies, or 0.
+    label: str, column of the labels, or of a list of a JSON file; or several
+      columns, separated by commas, each with the name of a label and 1 where it
+      applies, or 0.
+    label_separator: str, what stands between the labels of a column.
   """
+
+  label_separator: str = _SEPARATOR
+
+  def read(self, paths, needs_labels, counts):
+    """Returns the examples; see `Source`. Warns of labels that look joined."""
+    examples = super().read(paths, needs_labels, counts)
+    labels = [labels_of(example) for example in examples]
+    joined = [each[0] for each in labels if re.search("[,;]", "".join(each))]
+    if joined and all(len(each) < 2 for each in labels):
+      logging.warning(
+        "%s: no text has several labels, and %d have one like %r, with a comma"
+        " or semicolon: if that separates labels, give label_separator.",
+        ", ".join(paths),
+        len(joined),
+        joined[0],
+      )
+    return examples
 
   def label_of(self, row, is_needed):
     """Returns the labels of a row, tuple of str; None without such a column."""
@@ -82,7 +105,9 @@ class LabelsSource(TextSource):
     ]
     if not listed and not is_needed and self.label not in row.values:
       return None
-    labels = listed or row.value(self.label).split(_SEPARATOR)
+    labels = listed or row.value(self.label, "label_column").split(
+      self.label_separator
+    )
     labels = [label.strip() for label in labels]
     return label_tuple([*filter(None, labels)], row.origin)
 
@@ -200,7 +225,7 @@ def mean_score(examples):
 
 def _is_marked(row, column):
   """Returns whether a row has the label of a column."""
-  value = row.value(column)
+  value = row.value(column, "label_column")
   if value.strip().lower() not in _MARKS:
     raise ValueError(
       f"{row.origin} has {value!r} in the column {column!r}, which must be 1"

@@ -103,7 +103,9 @@ class Source(abc.ABC):
     Raises:
       ValueError: there must be one, but is none; names file and row.
     """
-    label = row.value(self.label) if is_needed else row.values.get(self.label)
+    label = row.values.get(self.label)
+    if is_needed:
+      label = row.value(self.label, "label_column")
     label = (label or "").strip()
     if is_needed and not label:
       raise ValueError(
@@ -113,7 +115,7 @@ class Source(abc.ABC):
     return label or None
 
   def _name(self, row, number):
-    return str(number) if self.id is None else row.value(self.id)
+    return str(number) if self.id is None else row.value(self.id, "id_column")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -259,7 +259,7 @@ def _texts(row, columns):
   names = columns.texts or [k for k in row.values if k != columns.label]
   if not names:
     raise ValueError(f"{row.origin} has no column of texts.")
-  return [row.value(name) for name in names]
+  return [row.value(name, "text_columns") for name in names]
 
 
 def _check_texts(path, rows, columns):

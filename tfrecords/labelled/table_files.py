@@ -1,7 +1,11 @@
 """Tables of text: tsv, csv, jsonl and json files as rows with named columns.
 
 The ending of a file decides how it is read:
-  .tsv .txt  fields between tabs; quotes are text, as in the files of GLUE.
+  .tsv .txt  fields between tabs. Quotes are text, as in the files of GLUE,
+             unless all of them are as pandas writes them: around a field that
+             holds a quote, which is doubled, a tab or an end of a line. Where
+             each line has as many fields as the first, those of a field with a
+             doubled quote alone show it.
   .csv       fields between commas, quoted where they hold commas or lines.
   .jsonl     an object per line.
   .json      a list of objects, an object of such lists (`key` selects one), or
@@ -20,6 +24,7 @@ import csv
 import io
 import json
 import os
+import re
 import sys
 from typing import NamedTuple
 
@@ -28,6 +33,19 @@ from tfrecords.text import tfds_documents
 
 _ANY = object  # of JSON's types
 _SUFFIXES = (".tsv", ".txt", ".csv", ".jsonl", ".json")
+# What to do with files of other formats; others are to be renamed.
+_REMEDIES = dict.fromkeys(
+  (".xlsx", ".xls", ".xlsm", ".ods", ".numbers"),
+  "save the sheet as CSV (UTF-8) in the program that made it",
+)
+_REMEDIES |= dict.fromkeys(
+  (".parquet", ".arrow", ".feather", ".pkl", ".pickle"),
+  "write it as .jsonl, with to_json(..., orient='records', lines=True) of"
+  " pandas",
+)
+_REMEDIES |= dict.fromkeys((".gz", ".zip", ".bz2", ".xz", ".zst"), "unpack it")
+# A quoted field between tabs, whole.
+_QUOTED = re.compile(r'(?:\A|(?<=[\t\n]))("[^"]*(?:""[^"]*)*")(?=\t|\r?\n|\Z)')
 
 
 class Row(NamedTuple):
@@ -42,16 +60,21 @@ class Row(NamedTuple):
   values: dict
   origin: str
 
-  def value(self, column):
+  def value(self, column, option=None):
     """Returns the text in a column.
+
+    Args:
+      column: str.
+      option: str, the flag or setting that names the column, if one does.
 
     Raises:
       ValueError: the row has no such column.
     """
     if column not in self.values:
+      remedy = f": name the right one with {option}" if option else ""
       raise ValueError(
         f"{self.origin} has no column {column!r}; it has "
-        f"{', '.join(map(repr, self.values))}."
+        f"{', '.join(map(repr, self.values))}{remedy}."
       )
     return self.values[column]
 
@@ -76,14 +99,14 @@ def read(path, columns=None, key=None, counts=None):
   if suffix not in _SUFFIXES:
     raise ValueError(
       f"{path} must end in one of {', '.join(_SUFFIXES)}, which name its "
-      "format: rename it."
+      f"format: {_REMEDIES.get(suffix, 'rename it')}."
     )
   text = files.decode(files.read_bytes(path, "Data file"), path)
   if suffix in (".jsonl", ".json"):
     content = _json_list(text, path, key) if suffix == ".json" else None
     return _json_rows(content or _json_lines(text, path), path)
-  lines = _comma_lines(text, path) if suffix == ".csv" else _tab_lines(text)
-  return _to_rows(lines, path, columns, counts)
+  lines_of = _csv_lines if suffix == ".csv" else _tab_lines
+  return _to_rows(lines_of(text, path), path, columns, counts)
 
 
 def _read_tfds(source):
@@ -114,19 +137,39 @@ def _text_of(feature, value):
   return str(value) if not getattr(value, "shape", ()) else None
 
 
-def _tab_lines(text):
-  """Yields (line number, fields)."""
+def _tab_lines(text, path):
+  """Returns the rows, list of (number of the first line, fields)."""
   lines = text.split("\n")
   while lines and not lines[-1].strip("\r"):
     lines.pop()
-  for number, line in enumerate(lines, start=1):
-    yield number, line.removesuffix("\r").split("\t")
+  plain = [
+    (number, line.removesuffix("\r").split("\t"))
+    for number, line in enumerate(lines, start=1)
+  ]
+  quoted = _QUOTED.findall(text)
+  if not quoted or '"' in _QUOTED.sub("", text):
+    return plain
+  # A quotation of several sentences opens in a line and ends in another.
+  needed = r'[^\n]*"[^\n]*' if _are_even(plain) else r'(?s:.*["\t\r\n].*)'
+  if not all(re.fullmatch(needed, field[1:-1]) for field in quoted):
+    return plain
+  try:
+    rows = [*_csv_lines("\n".join(lines), path, "\t")]
+  except ValueError:
+    return plain
+  return rows if _are_even(rows) else plain
 
 
-def _comma_lines(text, path):
+def _are_even(rows):
+  """Returns whether all rows (line number, fields) have as many fields."""
+  return len({len(fields) for _, fields in rows}) == 1
+
+
+def _csv_lines(text, path, delimiter=","):
   """Yields (number of the first line, fields)."""
   csv.field_size_limit(sys.maxsize)  # 128 KiB otherwise.
-  reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+  lines = io.StringIO(text, newline="")
+  reader = csv.reader(lines, delimiter=delimiter, strict=True)
   number = 1
   try:
     for fields in reader:

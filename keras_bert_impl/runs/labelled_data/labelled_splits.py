@@ -39,7 +39,7 @@ class SplitsConfig:
   train_file: str | None = options.common(
     None,
     "Files to train on, comma-separated, instead of the published files: .tsv"
-    " or .txt (tabs, no quoting), .csv, .jsonl or .json.",
+    " or .txt (tabs), .csv, .jsonl or .json.",
   )
   dev_file: str | None = options.common(
     None, "Files to evaluate on, instead of the published files."

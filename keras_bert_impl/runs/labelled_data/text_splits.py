@@ -9,6 +9,7 @@ from absl import logging
 from keras_bert_impl import heads, options
 from keras_bert_impl.command_line import program
 from keras_bert_impl.runs.labelled_data import labelled_splits, task_options
+from keras_bert_impl.tasks.basics import example_types
 from tfrecords.labelled import classification_data, data_sets
 
 _METRICS = {
@@ -46,7 +47,11 @@ class ClassifierConfig(labelled_splits.SplitsConfig, task_options.TextOptions):
     None, "Class names, comma-separated; default: those of the training data."
   )
   multi_label: bool = options.common(
-    False, "Whether texts have any number of labels, separated by |."
+    False, "Whether texts have any number of labels, with label_separator."
+  )
+  label_separator: str = options.field(
+    example_types.LABEL_SEPARATOR,
+    "What stands between the labels of a text, with --multi_label.",
   )
   regression: bool = options.common(
     False, "Whether labels are numbers, not classes."
@@ -67,6 +72,7 @@ class ClassifierConfig(labelled_splits.SplitsConfig, task_options.TextOptions):
       raise ValueError(
         "give --multi_label without --regression and --predict_majority."
       )
+    check_separator(self.label_separator, self.multi_label)
 
 
 class Texts(NamedTuple):
@@ -81,6 +87,19 @@ class Texts(NamedTuple):
   splits: dict
   counts: dict
   labels: tuple[str, ...] | None
+
+
+def check_separator(label_separator, multi_label):
+  """Raises ValueError unless labels can be separated by it, or it is usual."""
+  is_usual = label_separator == example_types.LABEL_SEPARATOR
+  if not (multi_label or is_usual):
+    raise ValueError(
+      f"label_separator ({label_separator!r}) needs multi_label."
+    )
+  if not isinstance(label_separator, str) or not label_separator:
+    raise ValueError(
+      f"label_separator ({label_separator!r}) must be a text, such as ','."
+    )
 
 
 def metrics_of(head, names=None):
@@ -99,7 +118,8 @@ def read_file(path, multi_label=False, **columns):
   Args:
     path: str; a file of a published data set is read as such.
     multi_label: bool, whether texts may have several labels.
-    **columns: text, text_pair, label: names of the columns of another file.
+    **columns: text, text_pair, label: names of the columns of another file;
+      label_separator, as of `LabelsSource`.
 
   Raises:
     FileNotFoundError: there is no such file.
@@ -168,9 +188,10 @@ def _custom(config):
     head = heads.REGRESSION
   elif config.multi_label:
     source_class, head = classification_data.LabelsSource, heads.MULTI_LABEL
-  source = source_class(
-    text_pair=config.text_pair_column, **config.source_options
-  )
+  own = {"text_pair": config.text_pair_column, **config.source_options}
+  if config.multi_label:
+    own["label_separator"] = config.label_separator
+  source = source_class(**own)
   return classification_data.TextDataSet(
     labelled_splits.CUSTOM,
     labelled_splits.custom_splits(source),

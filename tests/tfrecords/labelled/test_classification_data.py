@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 
+from keras_bert_impl.runs.labelled_data import text_splits
 from keras_bert_impl.tasks.basics import example_types
 from tfrecords.labelled import classification_data, data_sets
 
@@ -303,11 +304,11 @@ def test_the_real_files_are_read_whole(name, split, file, count):
     assert {e.label for e in examples} == set(data_set.labels)
 
 
-def several(name, label, tmp_path, text, needs_labels=True):
+def several(name, label, tmp_path, text, needs_labels=True, **options):
   """Returns the labels of the texts of a file that may have several each."""
   path = tmp_path / name
   path.write_text(text, encoding="utf-8")
-  source = classification_data.LabelsSource(text="text", label=label)
+  source = classification_data.LabelsSource(text="text", label=label, **options)
   return [example.label for example in read(source, path, needs_labels)]
 
 
@@ -325,10 +326,40 @@ def test_several_labels_stand_in_one_column_a_list_or_a_column_each(tmp_path):
   assert read_from("a.csv", "욕설, 차별", text=table) == expected
 
 
+def test_labels_joined_by_commas_are_told_and_read_with_their_separator(
+  tmp_path, caplog
+):
+  # GoEmotions has the numbers of its labels so.
+  lines = "text\tlabel\na\t2,27\nb\t27\nc\t\n"
+  with caplog.at_level("WARNING"):
+    found = several("a.tsv", "label", tmp_path, lines)
+  assert found == [("2,27",), ("27",), ()]
+  assert "1 have one like '2,27'" in caplog.text
+  assert "give label_separator" in caplog.text
+  caplog.clear()
+  separated = several("a.tsv", "label", tmp_path, lines, label_separator=",")
+  assert separated == [("2", "27"), ("27",), ()]
+  several("a.tsv", "label", tmp_path, "text\tlabel\na\tSci-Fi, old|b\n")
+  assert not caplog.text
+
+
+@pytest.mark.parametrize(
+  ("values", "message"),
+  [
+    ({"label_separator": ","}, "label_separator .','. needs multi_label"),
+    ({"label_separator": "", "multi_label": True}, "must be a text, such as"),
+  ],
+)
+def test_a_separator_is_of_several_labels(values, message):
+  with pytest.raises(ValueError, match=message):
+    text_splits.ClassifierConfig(**values)
+
+
 def test_texts_without_the_columns_of_labels_have_unknown_ones(tmp_path):
   for label in ("label", "toxic,insult"):
     assert several("a.tsv", label, tmp_path, "text\na\n", False) == [None]
-    with pytest.raises(ValueError, match="a.tsv:2 has no column '"):
+    message = "a.tsv:2 has no column '.* name the right one with label_column"
+    with pytest.raises(ValueError, match=message):
       several("a.tsv", label, tmp_path, "text\na\n")
 
 

@@ -55,6 +55,34 @@ def test_a_table_is_rows_of_columns(tmp_path, name, text, expected):
   assert values(write(tmp_path, name, text)) == expected
 
 
+# As DataFrame.to_csv(sep="\t", index=False) writes them.
+QUOTED = [
+  ('text\tlabel\n"He said ""hi""."\t1\nplain\t0\n', ['He said "hi".', "plain"]),
+  ('text\tlabel\n"a\tb"\t1\n"c\nd"\t0\n', ["a\tb", "c\nd"]),
+  ('text\tlabel\r\n"""A"" b"\t1\r\n"c\r\nd"\t0\r\n\r\n', ['"A" b', "c\r\nd"]),
+]
+# As published: quotes stand where the text has them.
+RAW = [
+  ('text\tlabel\n"so"\t1\nHe said "hi".\t0\n', ['"so"', 'He said "hi".']),
+  ('text\tlabel\n"so"\t1\n"no"\t0\n', ['"so"', '"no"']),
+  ('text\tlabel\n"Yes, he said.\t1\nI go."\t0\n', ['"Yes, he said.', 'I go."']),
+  (
+    'text\tlabel\n"a ""b"""\t1\nit\'s 5" long\t0\n',
+    ['"a ""b"""', "it's 5\" long"],
+  ),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), QUOTED + RAW)
+def test_quotes_in_a_tsv_are_text_unless_all_are_pandas_s(
+  tmp_path, text, expected
+):
+  path = write(tmp_path, "a.tsv", text)
+  rows = table_files.read(path)
+  assert [row.values["text"] for row in rows] == expected
+  assert {*rows[0].values} == {"text", "label"}
+
+
 def test_quotes_in_a_csv_enclose_commas_and_lines(tmp_path):
   path = write(
     tmp_path, "a.csv", 'id,text\n1,"a, ""b""\nc"\r\n2,d\r\n3,"x\ny"\n4,e\n'
@@ -110,7 +138,12 @@ def test_a_json_file_of_several_lists_is_read_by_key(tmp_path):
     ("a.json", '[{"a": 1},\n', r"a.json is not JSON"),
     ("a.json", '[{"a": 1}, 7]', r"a.json:2 must be an object, not 7"),
     ("a.json", "7", r"a.json must hold a list of objects"),
-    ("a.xlsx", "", r"a.xlsx must end in one of \.tsv, \.txt, \.csv"),
+    ("a.xlsx", "", r"a.xlsx must end in one of .*: save the sheet as CSV"),
+    ("a.parquet", "", r"must end in one of \.tsv, .*: write it as \.jsonl"),
+    ("a.tab", "", r"must end in one of \.tsv, .*: rename it"),
+    ("a.tsv", "a\tb\n1\t좋아요\n".encode("cp949"), r":2 .* iconv -f cp949 -t"),
+    ("a.tsv", "a\tb\n1\tcaf\xe9\n".encode("latin-1"), r":2 .* convert the fi"),
+    ("a.tsv", "a\tb\n".encode("utf-16"), r":1 is not UTF-8: .* -f utf-16 -t"),
   ],
 )
 def test_a_malformed_file_is_named_with_its_row(tmp_path, name, text, message):
