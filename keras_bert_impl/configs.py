@@ -29,11 +29,12 @@ from keras_bert_impl.layers.blocks import (
 )
 from keras_bert_impl.layers.heads import pooling
 
-# In every bert_config.json Google released since November 2018; read by no
-# code of theirs or ours.
+# In every bert_config.json Google released since November 2018, and in those of
+# albert_zh; of no meaning for what we compute.
 _HISTORICAL_KEYS = frozenset(
   {
     "directionality",
+    "ln_type",
     "pooler_fc_size",
     "pooler_num_attention_heads",
     "pooler_num_fc_layers",
@@ -70,7 +71,7 @@ class SizesConfig(parts.Part):
     attention_head_size: D, of each head; None: H / N.
     intermediate_size: I, width of the feed-forward layer.
     hidden_act: one of `parts.ACTIVATIONS`; "gelu" is the exact (erf) form,
-      "gelu_new" the one with tanh (ALBERT's).
+      "gelu_new" the one with tanh (ALBERT's); see `kernels.activation`.
     hidden_dropout_prob: dropout of embeddings and block outputs, in [0, 1).
     attention_probs_dropout_prob: dropout of the attention probabilities.
     initializer_range: standard deviation of the truncated normal initializer.

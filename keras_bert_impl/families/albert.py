@@ -10,6 +10,8 @@ _OURS = "bert/encoder/group_#/"
 _THEIRS = "albert/encoder/albert_layer_groups/#/albert_layers/0/"
 _GOOGLES = "bert/encoder/transformer/group_#/inner_group_0/"
 
+_EMBEDDING_SIZE = 128
+
 
 def _size(num_hidden_layers, hidden_size, num_attention_heads, dropout):
   """Lan et al. 2020, table 1."""
@@ -18,7 +20,7 @@ def _size(num_hidden_layers, hidden_size, num_attention_heads, dropout):
     hidden_size,
     num_attention_heads=num_attention_heads,
     vocab_size=30000,
-    embedding_size=128,
+    embedding_size=_EMBEDDING_SIZE,
     hidden_act="gelu_new",
     hidden_dropout_prob=dropout,
     attention_probs_dropout_prob=dropout,
@@ -29,7 +31,7 @@ def _size(num_hidden_layers, hidden_size, num_attention_heads, dropout):
 def read(values, origin):
   """Checks the size of embeddings; see `Family.read`."""
   size = values.get("hidden_size")
-  if size is not None and values.get("embedding_size") == size:
+  if size is not None and values.get("embedding_size", _EMBEDDING_SIZE) == size:
     raise ValueError(
       f"embedding_size in {origin} must not be hidden_size ({size}): "
       "transformers' code maps the one to the other even then, Google's and "
@@ -62,7 +64,17 @@ FAMILY = family.Family(
   },
   fixed=family.FIXED
   | {"inner_group_num": 1, "net_structure_type": 0, "num_memory_blocks": 0},
-  required=("embedding_size", "num_hidden_groups"),
+  defaults={
+    "vocab_size": 30000,
+    "embedding_size": _EMBEDDING_SIZE,
+    "hidden_size": 4096,
+    "num_attention_heads": 64,
+    "intermediate_size": 16384,
+    "num_hidden_groups": 1,
+    "hidden_act": "gelu_new",
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+  },
   read=read,
   names=(
     (_OURS + "attention/output/dense", _THEIRS + "attention/dense"),
@@ -99,7 +111,8 @@ FAMILY = family.Family(
       (_OURS + "intermediate/dense", _GOOGLES + "ffn_1/intermediate/dense"),
       *family.GOOGLE_CLASSIFIER,
     ),
-    mark="num_hidden_groups",
+    # The second is in brightmart/albert_zh.
+    marks=("num_hidden_groups", "ln_type"),
     constants={
       "net_structure_type": 0,
       "gap_size": 0,

@@ -16,6 +16,7 @@ FAMILY = dataclasses.replace(
   },
   constants={"bos_token_id": 5, "eos_token_id": 6, "use_cache": True},
   keras_hub=None,
+  defaults=family.BERT_DEFAULTS,
   sentencepiece_file="sentencepiece.bpe.model",
   sentencepiece_options={},
   # CamemBERT uses the <s> and </s> of the model, not fairseq's.

@@ -39,6 +39,14 @@ FAMILY = dataclasses.replace(
     "conv_act",
   ),
   implied=deberta.IMPLIED,
+  defaults=deberta.DEFAULTS
+  | {
+    "vocab_size": 128100,
+    "hidden_size": 1536,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 24,
+    "intermediate_size": 6144,
+  },
   fused_projections=None,
   names=(
     *(

@@ -29,6 +29,7 @@ FAMILY = family.Family(
     "initializer_range": "initializer_range",
   },
   implied=_IMPLIED,
+  defaults=family.BERT_DEFAULTS | {"num_hidden_layers": 6},
   constants={
     "pad_token_id": 0,
     "qa_dropout": 0.1,

@@ -31,6 +31,7 @@ CONFIG_KEYS = same(
   "initializer_range",
   "layer_norm_eps",
 )
+BERT_DEFAULTS = {"vocab_size": 30522}
 # {field of `EncoderConfig`: key of a preset's config.json}, in KerasHub.
 KERAS_HUB_KEYS = {
   "vocab_size": "vocabulary_size",
@@ -41,6 +42,15 @@ KERAS_HUB_KEYS = {
   "max_position_embeddings": "max_sequence_length",
   "hidden_dropout_prob": "dropout",
   "attention_probs_dropout_prob": "dropout",
+}
+# Other names of activations in a config.json: the same functions.
+ACTIVATIONS = {
+  "gelu_python": "gelu",
+  "swish": "silu",
+  **dict.fromkeys(
+    ("gelu_accurate", "gelu_fast", "gelu_python_tanh", "gelu_pytorch_tanh"),
+    "gelu_new",
+  ),
 }
 # Another value of these makes a model that is none of ours, in any family.
 FIXED = {
@@ -154,8 +164,8 @@ class GoogleLayout:
     checkpoint: str, prefix of the files of a TensorFlow checkpoint.
     config_file: str, name of the configuration.
     names: pairs of names of weights; where none fits, theirs are ours.
-    mark: str, a key by which a configuration is known to be of this family;
-      None if it has a `model_type`, or is BERT's.
+    marks: tuple of keys, by any of which a configuration is known to be of this
+      family; empty if it has a `model_type`, or is BERT's.
     constants: {key: value}, in every configuration and of no meaning here.
     activations: {theirs: ours}, where they call an activation otherwise.
     own_fields: tuple of fields that are written besides, for our own code.
@@ -170,7 +180,7 @@ class GoogleLayout:
   checkpoint: str
   config_file: str = "bert_config.json"
   names: tuple = GOOGLE_CLASSIFIER
-  mark: str | None = None
+  marks: tuple = ()
   constants: dict = dataclasses.field(default_factory=dict)
   activations: dict = dataclasses.field(default_factory=dict)
   own_fields: tuple = ()
@@ -213,9 +223,9 @@ class Family:
     implied: {field: value} that no key says.
     constants: {key: value} of a config.json that is not made from another.
     fixed: {key: value} of a config.json, the only value that we know.
-    defaults: {field: value}, where a config.json leaves a key out.
+    defaults: {field: value}, where a config.json leaves a key out and the
+      family's value in `transformers` is not `EncoderConfig`'s.
     values: {key: {theirs: ours}}, all values of keys that have others there.
-    required: tuple of fields, besides sizes, whose keys must be there.
     read: function (values of a config.json, where they are from) that returns
       them with the keys of `config_keys`, and raises ValueError where keys
       contradict each other; None where there is nothing to do.
@@ -264,9 +274,8 @@ class Family:
   implied: dict = dataclasses.field(default_factory=dict)
   constants: dict = dataclasses.field(default_factory=dict)
   fixed: dict = dataclasses.field(default_factory=lambda: FIXED)
-  defaults: dict = dataclasses.field(default_factory=dict)
+  defaults: dict = dataclasses.field(default_factory=lambda: BERT_DEFAULTS)
   values: dict = dataclasses.field(default_factory=dict)
-  required: tuple = ()
   read: Callable | None = None
   write: Callable | None = None
   fused_projections: str | None = None

@@ -22,6 +22,8 @@ _IMPLIED = {
   "use_scaled_initializer": True,
 }
 _DEFAULTS = {
+  "vocab_size": 50368,
+  "max_position_embeddings": 8192,
   "hidden_dropout_prob": 0.0,
   "attention_probs_dropout_prob": 0.0,
   "layer_norm_eps": 1e-5,
@@ -40,8 +42,6 @@ _DEFAULTS = {
 _RELEASED = {
   **_IMPLIED,
   **_DEFAULTS,
-  "vocab_size": 50368,
-  "max_position_embeddings": 8192,
   "classifier_pooling": "mean",
 }
 
@@ -164,7 +164,7 @@ FAMILY = family.Family(
     "sep_token_id": None,
   },
   fixed=family.FIXED | {"is_decoder": False, "rope_scaling": None},
-  defaults=_DEFAULTS,
+  defaults=_DEFAULTS | {"num_hidden_layers": 22, "intermediate_size": 1152},
   read=read,
   write=write,
   fused_projections="one after the other",

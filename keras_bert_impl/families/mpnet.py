@@ -26,7 +26,7 @@ FAMILY = family.Family(
   },
   implied={"type_vocab_size": 0},
   constants={"bos_token_id": 0, "eos_token_id": 2},
-  required=("relative_attention_num_buckets",),
+  defaults={"vocab_size": 30527, "relative_attention_num_buckets": 32},
   read=roberta.read,
   write=roberta.write,
   names=(

@@ -39,6 +39,7 @@ FAMILY = family.Family(
   },
   constants={"bos_token_id": 0, "eos_token_id": 2, "use_cache": True},
   config_keys=family.CONFIG_KEYS | POSITIONS,
+  defaults={"vocab_size": 50265},
   read=read,
   write=write,
   names=(

@@ -19,6 +19,7 @@ FAMILY = dataclasses.replace(
   keras_hub=dataclasses.replace(
     roberta.FAMILY.keras_hub, backbone="XLMRobertaBackbone"
   ),
+  defaults=family.BERT_DEFAULTS,
   sentencepiece_file="sentencepiece.bpe.model",
   sentencepiece_options={},
   # The model's own <unk>, <s> and </s> give way to fairseq's.

@@ -67,7 +67,14 @@ FAMILY = family.Family(
     "pooler_act": "summary_activation",
   },
   implied=_SHARED,
-  defaults={"mem_len": 512},
+  defaults={
+    "vocab_size": 32000,
+    "hidden_size": 1024,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 16,
+    "intermediate_size": 4096,
+    "mem_len": 512,
+  },
   values={
     "attn_type": {"bi": False, "uni": True},
     "summary_activation": {

@@ -65,6 +65,54 @@ def test_what_is_null_counts_as_left_out():
   assert read(roberta | {"architectures": [None]}).head == heads.ENCODER
 
 
+# Of transformers 5.24: (sizes, in the order of `configs.SIZES`; others).
+DEFAULTS = {
+  "albert": (
+    (30000, 4096, 12, 64, 16384, 512),
+    {"embedding_size": 128, "num_hidden_groups": 1, "hidden_act": "gelu_new"},
+  ),
+  "bert": ((30522, 768, 12, 12, 3072, 512), {"hidden_dropout_prob": 0.1}),
+  "deberta": ((50265, 768, 12, 12, 3072, 512), {"position_buckets": -1}),
+  "deberta-v2": ((128100, 1536, 24, 24, 6144, 512), {"type_vocab_size": 0}),
+  "distilbert": ((30522, 768, 6, 12, 3072, 512), {}),
+  "electra": ((30522, 256, 12, 4, 1024, 512), {"embedding_size": 128}),
+  "modernbert": ((50368, 768, 22, 12, 1152, 8192), {}),
+  "mpnet": (
+    (30527, 768, 12, 12, 3072, 512),
+    {"relative_attention_num_buckets": 32, "position_offset": 2},
+  ),
+  "roberta": ((50265, 768, 12, 12, 3072, 512), {"position_offset": 2}),
+  "xlm-roberta": ((30522, 768, 12, 12, 3072, 512), {"type_vocab_size": 2}),
+  "xlnet": ((32000, 1024, 24, 16, 4096, 2**15), {"mem_len": 512}),
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_what_a_file_leaves_out_is_as_in_transformers(name):
+  sizes, others = DEFAULTS[name]
+  found = read({"model_type": name, "id2label": None})
+  expected = dict(zip(configs.SIZES, sizes, strict=True)) | others
+  assert {field: getattr(found.config, field) for field in expected} == expected
+  assert found.labels is None
+
+
+@pytest.mark.parametrize(
+  ("theirs", "ours"),
+  [
+    ("gelu_accurate", "gelu_new"),
+    ("gelu_fast", "gelu_new"),
+    ("gelu_python", "gelu"),
+    ("gelu_pytorch_tanh", "gelu_new"),
+    ("mish", "mish"),
+    ("swish", "silu"),
+  ],
+)
+def test_names_of_activations_are_read_and_written_again(theirs, ours):
+  found = read(BERT | {"hidden_act": theirs})
+  assert found.config.hidden_act == ours
+  assert config_json.to_dict(found)["hidden_act"] == theirs
+
+
 def test_a_decoder_has_a_causal_mask():
   found = read(BERT | {"is_decoder": True})
   assert found.config.use_causal_mask
@@ -126,13 +174,14 @@ def test_weights_in_half_precision_are_written_in_full():
     (BERT | {"tie_word_embeddings": False}, "tie_word_embeddings .False"),
     (BERT | {"add_cross_attention": True}, "add_cross_attention .True"),
     (BERT | {"pruned_heads": {"0": [1]}}, "pruned_heads"),
-    (BERT | {"hidden_act": "swish"}, "hidden_act .'swish'"),
+    (BERT | {"hidden_act": "xielu"}, "hidden_act .'xielu'"),
     (ALBERT | {"inner_group_num": 2}, "inner_group_num .2."),
     (ALBERT | {"net_structure_type": 1}, "net_structure_type .1."),
     (ALBERT | {"embedding_size": 8}, "embedding_size .* must not be hidden_s"),
     (ALBERT | {"num_hidden_groups": 3}, "num_hidden_groups .3."),
     ({**ALBERT, "model_type": "electra"} | {"summary_type": "mean"}, "summary"),
-    ({"model_type": "bert", "vocab_size": 20}, "lacks .* 'hidden_size'"),
+    ({"vocab_size": 20}, "lacks .* 'hidden_size'"),
+    ({"model_type": "albert", "hidden_size": 128}, "must not be hidden"),
     (BERT | {"id2label": {"1": "yes"}}, "id2label .* does not name"),
     (BERT | {"id2label": ["yes", "no"]}, "id2label .* does not name"),
   ],
@@ -181,7 +230,7 @@ XLNET = {
     ({"untie_r": False}, r"untie_r \(False\) .* is not supported"),
     ({"summary_activation": "x"}, r"summary_activation \('x'\) .* must be one"),
     ({"summary_type": "attn"}, r"summary_type \('attn'\) must be one of"),
-    ({"ff_activation": "swish"}, r"hidden_act \('swish'\) must be one of"),
+    ({"ff_activation": "prelu"}, r"hidden_act \('prelu'\) must be one of"),
     ({"clamp_len": 0.5}, r"clamp_len \(0.5\) must be an integer"),
     ({"n_head": None, "d_head": 4}, r"num_attention_heads \(None\) must be"),
   ],

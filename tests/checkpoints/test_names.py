@@ -48,6 +48,10 @@ def test_every_model_of_transformers_is_written_as_it_was_read(name, tmp_path):
     # Names of 2018 and 2019.
     ("bert.embeddings.LayerNorm.gamma", "bert/embeddings/LayerNorm/gamma"),
     ("bert.embeddings.LayerNorm.beta", "bert/embeddings/LayerNorm/beta"),
+    # Of a model that torch ran on several devices, or compiled.
+    ("module.bert.pooler.dense.bias", "bert/pooler/dense/bias"),
+    ("_orig_mod.module.pooler.dense.bias", "bert/pooler/dense/bias"),
+    ("module.cls.predictions.decoder.weight", None),
     # Copies and constants.
     ("cls.predictions.decoder.weight", None),
     ("cls.predictions.decoder.bias", "cls/predictions/output_bias"),

@@ -66,10 +66,10 @@ def from_dict(values, origin):
   family_lib.check_fixed(values, family.fixed, origin)
   values = family.read(values, origin) if family.read else values
   keys = family.config_keys
-  required = {*configs.SIZES, *family.required} - family.defaults.keys()
-  for field, key in keys.items():
-    if field in required and key not in values:
-      raise ValueError(f"{origin} lacks the configuration key {key!r}.")
+  # Without a family, what says no sizes is a file of something else.
+  for field in () if "model_type" in source else configs.SIZES:
+    if keys[field] not in values:
+      raise ValueError(f"{origin} lacks the configuration key {keys[field]!r}.")
   fields = family.defaults | {
     field: _value(family, key, values[key], origin)
     for field, key in keys.items()
@@ -160,7 +160,8 @@ def _value(family, key, value, origin):
   """Returns our value of a key of a config.json."""
   known = family.values.get(key)
   if known is None:
-    return value
+    is_name = isinstance(value, str)
+    return family_lib.ACTIVATIONS.get(value, value) if is_name else value
   if isinstance(value, list):  # Of choices that may be joined by bars.
     value = "|".join(map(str, value)) or None
   if value not in known:
@@ -202,7 +203,7 @@ def _architecture(config, head):
 
 def _labels(values, origin):
   """Returns the names of the classes in order, or None."""
-  if "id2label" in values:
+  if values.get("id2label") is not None:
     try:
       by_id = {int(i): str(name) for i, name in values["id2label"].items()}
       return tuple(by_id[i] for i in range(len(by_id)))

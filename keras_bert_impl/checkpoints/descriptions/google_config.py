@@ -65,7 +65,7 @@ def from_dict(values, origin):
   for family in families.FAMILIES.values():
     if "model_type" in values or not family.google:
       continue
-    if family.google.mark in values:
+    if not values.keys().isdisjoint(family.google.marks):
       values = _from_google(values, family, origin)
   return configs.EncoderConfig.from_dict(values, origin)
 
@@ -156,4 +156,4 @@ def _from_google(values, family, origin):
   activation = values.get("hidden_act")
   if activation in google.activations:
     values["hidden_act"] = google.activations[activation]
-  return values | {"model_type": family.name}
+  return family.defaults | values | {"model_type": family.name}

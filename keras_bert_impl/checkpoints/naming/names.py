@@ -31,6 +31,8 @@ POOLER = "bert/pooler/dense/kernel"
 
 # Copies of tied weights and constants, which old files hold too.
 _COPIES = re.compile(r"(^|\.)(position_ids|token_type_ids)$|\.decoder\.weight$")
+# Before the names of a model that torch ran on several devices, or compiled.
+_WRAPPERS = re.compile(r"^(module\.|_orig_mod\.)+")
 _HEADS = ("classifier", "cls/squad", "cls/seq_relationship", "cls/predictions")
 _WEIGHTS = ("kernel", "gamma", "output_weights")
 _BIASES = ("bias", "beta", "output_bias")
@@ -59,6 +61,7 @@ def from_transformers(name, family, head=None):
   Returns:
     str; None for copies of tied weights and for constants.
   """
+  name = _WRAPPERS.sub("", name)
   if _COPIES.search(name) or name in family.copies:
     return None
   if name.partition(".")[0] in family.encoder_parts:

@@ -69,16 +69,38 @@ def is_portable():
 def activation(name):
   """Returns the activation function that a configuration calls `name`.
 
-  "gelu" is the exact (erf) form, "gelu_new" that with tanh; None and all others
-  are Keras' own. Source: Hendrycks and Gimpel 2016; google-research/albert.
+  "gelu" is the exact (erf) form, "gelu_new" that with tanh; None and all that
+  are not below are Keras' own. Source: Hendrycks and Gimpel 2016;
+  google-research/albert; for the others transformers, activations.py.
   """
-  return gelu_new if name == "gelu_new" else keras.activations.get(name)
+  return _ACTIVATIONS.get(name) or keras.activations.get(name)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
 def gelu_new(x):
   """GELU approximated by tanh, as in GPT and ALBERT."""
   return ops.gelu(x, approximate=True)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+def gelu_10(x):
+  """GELU in [-10, 10], for weights of 8 bits; Wu et al. 2020."""
+  return ops.clip(ops.gelu(x, approximate=False), -10, 10)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+def quick_gelu(x):
+  """GELU approximated by the logistic function, as in CLIP."""
+  return x * ops.sigmoid(1.702 * x)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_impl")
+def relu2(x):
+  """ReLU, squared; So et al. 2021 (Primer)."""
+  return ops.square(ops.relu(x))
+
+
+_ACTIVATIONS = {f.__name__: f for f in (gelu_new, gelu_10, quick_gelu, relu2)}
 
 
 @functools.cache

@@ -11,7 +11,10 @@ import typing
 
 from keras_bert_impl import options
 
-ACTIVATIONS = ("gelu", "gelu_new", "relu", "silu", "tanh", "linear")
+ACTIVATIONS = (
+  *("gelu", "gelu_10", "gelu_new", "quick_gelu", "relu", "relu2", "relu6"),
+  *("silu", "mish", "sigmoid", "tanh", "linear"),
+)
 
 
 def field(

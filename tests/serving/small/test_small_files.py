@@ -375,6 +375,18 @@ def make_servable(name, tokenizer):
   return servables_of_heads.SERVABLES[kind](model, tokenizer, 16, **arguments)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("name", ["gelu_10", "mish", "quick_gelu", "relu2"])
+def test_activations_answer_the_same(name, file_format, tokenizer, tmp_path):
+  config = toy.config(tokenizer, hidden_act=name, initializer_range=1.0)
+  make = servables_of_heads.SERVABLES["regression"]
+  servable = make(models.SequenceClassifier(config, 1), tokenizer, 16)
+  run = runtimes.Runtime(export.export(servable, str(tmp_path), file_format))
+  for rows in rows_of(servable):
+    assert_close(run(rows), eager(servable, rows))
+
+
 def rows_of(servable):
   """Yields batches of rows for a servable."""
   for batch, length in [(1, 5), (3, 16)]:
