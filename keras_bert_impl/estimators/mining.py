@@ -180,18 +180,24 @@ def _search(encoder, examples, depth):
     (query, its origin, {relevant document: grade}, {the same: cosine},
     {document: cosine}, the nearest first).
   """
-  grades, documents = embedding_scores.judgements(examples)
+  judged = embedding_scores.judgements(examples)
+  documents = [*judged.documents.values()]
+  asked = [judged.queries[name] for name in judged.grades]
   origins = {example.anchor: example.origin for example in examples[::-1]}
   queries, others = (
     embedding_scores.unit(
       encoder.encode(texts, prompt=encoder.texts.prompt_of(kind))
     )
-    for kind, texts in (("query", [*grades]), ("document", documents))
+    for kind, texts in (("query", asked), ("document", documents))
   )
-  places = {text: place for place, text in enumerate(documents)}
-  for (query, known), vector in zip(grades.items(), queries, strict=True):
+  places = {name: place for place, name in enumerate(judged.documents)}
+  for (name, known), vector in zip(judged.grades.items(), queries, strict=True):
     cosines = others @ vector
-    order = np.argsort(-cosines, kind="stable")[:depth]
-    own = {text: cosines[places[text]] for text in known}
-    nearest = {documents[place]: cosines[place] for place in order}
-    yield query, origins[query], known, own, nearest
+    order = np.argsort(-cosines, kind="stable")
+    if judged.has_names:  # A query must not find itself.
+      order = order[order != places.get(name, -1)]
+    query = judged.queries[name]
+    grades = {judged.documents[own]: grade for own, grade in known.items()}
+    positive = {judged.documents[own]: cosines[places[own]] for own in known}
+    nearest = {documents[place]: cosines[place] for place in order[:depth]}
+    yield query, origins[query], grades, positive, nearest

@@ -349,10 +349,15 @@ def _read_beir(folder, split):
     grade = classification_data.score_of(row.value("score"), row.origin)
     judged.add(document)
     texts = (queries[query], corpus[document])
-    examples.append(example(query, texts, row.origin, grade=grade))
-  return examples + documents(
-    (text for name, text in corpus.items() if name not in judged), folder
-  )
+    pair = example(query, texts, row.origin, grade=grade)
+    examples.append(dataclasses.replace(pair, names=(query, document)))
+  return examples + [
+    example_types.EmbeddingExample(
+      name, None, (text,), origin=f"{folder}:{name}", names=(name,)
+    )
+    for name, text in corpus.items()
+    if name not in judged
+  ]
 
 
 def _beir_texts(folder, name):

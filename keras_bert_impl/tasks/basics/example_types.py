@@ -125,6 +125,8 @@ class EmbeddingExample:
     score: float, how like two texts are; None without.
     grade: float, how relevant the positive is, above 0 if it is at all.
     origin: str, "file:row", for messages.
+    names: tuple of str, what its data set calls each of `texts`; () where that
+      names none.
   """
 
   id: str
@@ -133,6 +135,7 @@ class EmbeddingExample:
   score: float | None = None
   grade: float = 1.0
   origin: str = _origin()
+  names: tuple[str, ...] = dataclasses.field(default=(), repr=False)
 
   @property
   def is_labelled(self):

@@ -1,6 +1,7 @@
 """Scores and files of text vectors: likeness of pairs, and retrieval."""
 
 import dataclasses
+import itertools
 import os
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ RETRIEVAL_METRICS = (
   "recall@100",
   "precision@10",
 )
-_RUN_FILE = "rankings.trec"
+_RUN_FILE, _QRELS_FILE = "rankings.trec", "qrels.trec"
 _QUERIES = 256  # that are compared at once
 _NUMBERS = 2**26  # of the documents that they are compared with at once
 
@@ -60,9 +61,11 @@ class Rankings(NamedTuple):
   Attributes:
     queries: list of Q str.
     documents: list of str; of rerankings, such a list for each query.
-    order: int [Q, K], places in `documents`.
-    similarities: float32 [Q, K].
+    order: int [Q, K], places in `documents`; -1 for none.
+    similarities: float32 [Q, K]; NaN for none.
     grades: list of Q {place in `documents`: grade above 0}.
+    names: (list of Q str, list of str), what the data set calls queries and
+      documents; None where it names none.
   """
 
   queries: list
@@ -70,6 +73,7 @@ class Rankings(NamedTuple):
   order: np.ndarray
   similarities: np.ndarray
   grades: list
+  names: tuple | None = None
 
   @property
   def ranked(self):
@@ -91,7 +95,9 @@ class Rankings(NamedTuple):
 class RetrievalEvaluator(fine_tuning.Evaluator):
   """Scores how well an anchor finds its positives among all other texts.
 
-  The documents are all texts of the examples but the anchors, each once.
+  The documents are all texts of the examples but the anchors, each once: where
+  they have names, each name once. A query's own document, of the same name, is
+  not ranked, as in BEIR.
 
   Attributes:
     metrics: tuple of str, of `ranking.scores`, the main one first.
@@ -110,19 +116,23 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
     """Returns the `Rankings`."""
     keys = [key for example in examples for key in example.keys]
     places = {key: place for place, key in enumerate(keys)}
-    grades, documents = judgements(examples)
+    judged = judgements(examples)
+    queries = [judged.queries[name] for name in judged.grades]
+    documents = [*judged.documents.values()]
     products = self.products(
       outputs,
-      [places["query", text] for text in grades],
+      [places["query", text] for text in queries],
       [places["document", text] for text in documents],
     )
-    order, similarities = _best(products, len(documents))
-    numbers = {text: number for number, text in enumerate(documents)}
-    numbered = [
-      {numbers[text]: grade for text, grade in each.items()}
-      for each in grades.values()
+    numbers = {name: number for number, name in enumerate(judged.documents)}
+    own = [numbers.get(n) if judged.has_names else None for n in judged.grades]
+    order, similarities = _best(products, own, len(documents))
+    grades = [
+      {numbers[name]: grade for name, grade in each.items()}
+      for each in judged.grades.values()
     ]
-    return Rankings([*grades], documents, order, similarities, numbered)
+    names = ([*judged.grades], [*numbers]) if judged.has_names else None
+    return Rankings(queries, documents, order, similarities, grades, names)
 
   def products(self, outputs, queries, documents):
     """Yields the similarities of some queries with all M documents.
@@ -180,47 +190,80 @@ class RetrievalEvaluator(fine_tuning.Evaluator):
 
   def _texts(self, answers, places):
     """Returns the document at a place of each query, list of str."""
-    return [answers.documents[place] for place in places]
+    return [
+      answers.documents[place] if place >= 0 else "(none)" for place in places
+    ]
 
   def write(self, examples, answers, scores, folder):
-    """Writes rankings.trec: query, Q0, document, rank, similarity, run.
+    """Writes rankings.trec and qrels.trec, which trec_eval scores alike.
 
-    Queries and documents are numbered from 0, in the order of the examples.
+    The lines are "query Q0 document rank similarity run" and "query 0 document
+    grade". Queries and documents have their names in the data set; without,
+    numbers from 0 in the order of the examples. Equal similarities differ in
+    the last digit, as trec_eval orders ties anew.
     """
-    lines = [
-      f"{query} Q0 {document} {rank} {value:.6f} keras_bert_impl\n"
-      for query, (row, values) in enumerate(
-        zip(answers.order, answers.similarities, strict=True)
-      )
-      for rank, (document, value) in enumerate(
-        zip(row, values, strict=True), start=1
-      )
-    ]
-    path = os.path.join(folder, _RUN_FILE)
-    files.write_atomically(path, "".join(lines))
-    return {"rankings": path}
+    queries, documents = answers.names or (None, None)
+    found, judged = [], []
+    for number, (row, values, grades) in enumerate(
+      zip(answers.order, answers.similarities, answers.grades, strict=True)
+    ):
+      query = _name(queries, number)
+      is_ranked = row >= 0
+      falling = _falling(values[is_ranked])
+      for rank, place in enumerate(row[is_ranked]):
+        found.append(
+          f"{query} Q0 {_name(documents, place)} {rank + 1} {falling[rank]:.9g}"
+          " keras_bert_impl\n"
+        )
+      judged += [
+        f"{query} 0 {_name(documents, place)} {grade:g}\n"
+        for place, grade in grades.items()
+      ]
+    paths = {
+      "rankings": os.path.join(folder, _RUN_FILE),
+      "qrels": os.path.join(folder, _QRELS_FILE),
+    }
+    files.write_atomically(paths["rankings"], "".join(found))
+    files.write_atomically(paths["qrels"], "".join(judged))
+    return paths
 
   def describe(self):
     """Returns the metrics, by which the best run was selected."""
     return {"metrics": list(self.metrics)}
 
 
-def judgements(examples):
-  """Returns what is relevant to which query, and all documents.
+class Judgements(NamedTuple):
+  """What is relevant to which query, by names or, without these, by texts.
 
-  Args:
-    examples: list of `EmbeddingExample`.
-
-  Returns:
-    ({query: {document: grade above 0}}, list of str), in their order.
+  Attributes:
+    queries: {name: text}.
+    documents: {name: text}; with names, the last in the alphabet first, as
+      trec_eval orders what is equally similar.
+    grades: {name of a query: {name of a document: grade above 0}}.
+    has_names: bool, whether the data set names its texts.
   """
-  grades = {}
+
+  queries: dict
+  documents: dict
+  grades: dict
+  has_names: bool
+
+
+def judgements(examples):
+  """Returns the `Judgements` of a list of `EmbeddingExample`, in its order."""
+  texts, grades = {"query": {}, "document": {}}, {}
   for example in examples:
+    names = example.names or example.texts
+    for name, (kind, text) in zip(names, example.keys, strict=True):
+      texts[kind].setdefault(name, text)
     if example.anchor is not None and example.grade > 0:
-      known, text = grades.setdefault(example.anchor, {}), example.others[0]
-      known[text] = max(example.grade, known.get(text, 0.0))
-  documents = dict.fromkeys(text for e in examples for text in e.others)
-  return grades, [*documents]
+      known = grades.setdefault(names[0], {})
+      known[names[1]] = max(example.grade, known.get(names[1], 0.0))
+  queries, documents = texts.values()
+  has_names = any(example.names for example in examples)
+  if has_names:
+    documents = dict(sorted(documents.items(), reverse=True))
+  return Judgements(queries, documents, grades, has_names)
 
 
 def unit(vectors):
@@ -246,19 +289,42 @@ def _dense(vectors):
   return vectors.toarray() if scipy.sparse.issparse(vectors) else vectors
 
 
-def _best(blocks, number):
+def _best(blocks, own, number):
   """Returns the best places int [Q, K] and their products float32 [Q, K].
+
+  Of equal products the first come first. Less than K places end with -1, whose
+  products are NaN.
 
   Args:
     blocks: iterable of float32 [n, number].
+    own: list of Q int, the place that a query must not find, or None.
     number: int, documents.
   """
   depth = min(DEPTH, number)
-  orders, products = [], []
-  for found in blocks:
-    best = np.argpartition(-found, depth - 1, axis=1)[:, :depth]
-    values = np.take_along_axis(found, best, axis=1)
-    by_value = np.argsort(-values, axis=1, kind="stable")
-    orders.append(np.take_along_axis(best, by_value, axis=1))
-    products.append(np.take_along_axis(values, by_value, axis=1))
-  return np.concatenate(orders), np.concatenate(products)
+  order = np.full((len(own), depth), -1)
+  products = np.full((len(own), depth), np.nan, np.float32)
+  rows = itertools.chain.from_iterable(blocks)
+  for query, (values, forbidden) in enumerate(zip(rows, own, strict=True)):
+    values = np.array(values, np.float32)
+    if forbidden is not None:
+      values[forbidden] = -np.inf
+    least = np.partition(values, number - depth)[number - depth]
+    places = np.flatnonzero((values >= least) & (values > -np.inf))
+    best = places[np.argsort(-values[places], kind="stable")][:depth]
+    order[query, : len(best)] = best
+    products[query, : len(best)] = values[best]
+  return order, products
+
+
+def _falling(values):
+  """Returns float32 [K], each below the one before by the least if equal."""
+  falling = values.copy()
+  for k in range(1, len(falling)):
+    below = np.nextafter(falling[k - 1], np.float32(-np.inf))
+    falling[k] = min(falling[k], below)
+  return falling
+
+
+def _name(names, place):
+  """Returns a name without blanks, or the number of the place; str."""
+  return str(place) if names is None else "_".join(names[place].split())
