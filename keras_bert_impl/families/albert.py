@@ -5,9 +5,12 @@ Source: google-research/albert, modeling.py.
 
 from keras_bert_impl.families import family
 
-# No release has more than one block per group.
 _OURS = "bert/encoder/group_#/"
 _THEIRS = "albert/encoder/albert_layer_groups/#/albert_layers/0/"
+# Of the blocks of a group after its first.
+_OUR_INNER = "bert/encoder/group_#_inner_+/"
+_THEIR_INNER = "albert/encoder/albert_layer_groups/#/albert_layers/+/"
+# No release of Google's has any.
 _GOOGLES = "bert/encoder/transformer/group_#/inner_group_0/"
 
 _EMBEDDING_SIZE = 128
@@ -28,8 +31,19 @@ def _size(num_hidden_layers, hidden_size, num_attention_heads, dropout):
   )
 
 
+def _names(ours, theirs):
+  return (
+    (ours + "attention/output/dense", theirs + "attention/dense"),
+    (ours + "attention/output/LayerNorm", theirs + "attention/LayerNorm"),
+    (ours + "attention/self/", theirs + "attention/"),
+    (ours + "intermediate/dense", theirs + "ffn"),
+    (ours + "output/dense", theirs + "ffn_output"),
+    (ours + "output/LayerNorm", theirs + "full_layer_layer_norm"),
+  )
+
+
 def read(values, origin):
-  """Checks the size of embeddings; see `Family.read`."""
+  """Counts all blocks, checks the size of embeddings; see `Family.read`."""
   size = values.get("hidden_size")
   if size is not None and values.get("embedding_size", _EMBEDDING_SIZE) == size:
     raise ValueError(
@@ -37,7 +51,18 @@ def read(values, origin):
       "transformers' code maps the one to the other even then, Google's and "
       "ours do not."
     )
-  return values
+  layers = values.get("num_hidden_layers", 12)
+  inner = values.get("inner_group_num", 1)
+  are_known = isinstance(layers, int) and isinstance(inner, int)
+  return values | {
+    "num_hidden_layers": layers * max(inner, 1) if are_known else layers
+  }
+
+
+def write(values, config):
+  """Returns a config.json whose layers are whole groups; see `Family.write`."""
+  layers = config.num_hidden_layers // config.inner_group_num
+  return values | {"num_hidden_layers": layers}
 
 
 FAMILY = family.Family(
@@ -54,16 +79,14 @@ FAMILY = family.Family(
     "albert_xxlarge_v2": _size(12, 4096, 64, dropout=0.0),
   },
   config_keys=family.CONFIG_KEYS
-  | family.same("embedding_size", "num_hidden_groups"),
+  | family.same("embedding_size", "num_hidden_groups", "inner_group_num"),
   constants={
     "bos_token_id": 2,
     "classifier_dropout_prob": 0.1,
     "eos_token_id": 3,
-    "inner_group_num": 1,
     "pad_token_id": 0,
   },
-  fixed=family.FIXED
-  | {"inner_group_num": 1, "net_structure_type": 0, "num_memory_blocks": 0},
+  fixed=family.FIXED | {"net_structure_type": 0, "num_memory_blocks": 0},
   defaults={
     "vocab_size": 30000,
     "embedding_size": _EMBEDDING_SIZE,
@@ -76,13 +99,10 @@ FAMILY = family.Family(
     "attention_probs_dropout_prob": 0.0,
   },
   read=read,
+  write=write,
   names=(
-    (_OURS + "attention/output/dense", _THEIRS + "attention/dense"),
-    (_OURS + "attention/output/LayerNorm", _THEIRS + "attention/LayerNorm"),
-    (_OURS + "attention/self/", _THEIRS + "attention/"),
-    (_OURS + "intermediate/dense", _THEIRS + "ffn"),
-    (_OURS + "output/dense", _THEIRS + "ffn_output"),
-    (_OURS + "output/LayerNorm", _THEIRS + "full_layer_layer_norm"),
+    *_names(_OURS, _THEIRS),
+    *_names(_OUR_INNER, _THEIR_INNER),
     ("bert/pooler/dense", "albert/pooler"),
     ("bert/", "albert/"),
     ("cls/predictions/transform/", "predictions/"),

@@ -1,8 +1,8 @@
 """Differences between families of models, as data.
 
 Names of weights are pairs (ours, theirs) of beginnings of names; the first that
-fits counts, and `#` is any number. The rest of a name stays. Ours are the paths
-of the variables.
+fits counts, `#` is any number and `+` one above 0. The rest of a name stays.
+Ours are the paths of the variables.
 
 Standard library only: `configs` reads it, and with it every script.
 """

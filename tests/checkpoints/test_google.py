@@ -178,6 +178,11 @@ def test_a_released_albert_configuration_has_tanh_gelu(tmp_path):
   assert released["num_hidden_groups"] == released["inner_group_num"] == 1
   read = reading.open_checkpoint(tmp_path).described().config
   assert read.hidden_act == "gelu_new"
+  (tmp_path / "albert_config.json").write_text(
+    json.dumps(released | {"inner_group_num": 2})
+  )
+  with pytest.raises(ValueError, match="inner_group_num .2. .* only 1 is"):
+    reading.open_checkpoint(tmp_path)
   # albert_zh's says less.
   for key in ("num_hidden_groups", "inner_group_num", "net_structure_type"):
     del released[key]

@@ -150,8 +150,10 @@ def fields_of_shapes(shapes, head_size):
 
 def _from_google(values, family, origin):
   """Returns the fields of `EncoderConfig` in a configuration of Google's."""
-  family_lib.check_fixed(values, family.fixed, origin)
   google = family.google
+  kept = google.constants.keys() & family.config_keys.keys()
+  fixed = family.fixed | {key: google.constants[key] for key in kept}
+  family_lib.check_fixed(values, fixed, origin)
   values = {k: v for k, v in values.items() if k not in google.constants}
   activation = values.get("hidden_act")
   if activation in google.activations:

@@ -194,7 +194,7 @@ def rename(name, pairs):
 
   Args:
     name: str.
-    pairs: iterable of (old, new), where # is any number.
+    pairs: iterable of (old, new), where # is any number and + one above 0.
 
   Returns:
     str, or None if none fits.
@@ -203,7 +203,7 @@ def rename(name, pairs):
     match = _beginning(old).match(name)
     if match:
       for number in match.groups():
-        new = new.replace("#", number, 1)
+        new = re.sub("[#+]", number, new, count=1)
       return new + name[match.end() :]
   return None
 
@@ -212,4 +212,5 @@ def rename(name, pairs):
 def _beginning(pattern):
   """Returns a regular expression of whole parts between slashes."""
   end = "" if pattern.endswith("/") else "(?=/|$)"
-  return re.compile(re.escape(pattern).replace(r"\#", r"(\d+)") + end)
+  pattern = re.escape(pattern).replace(r"\#", r"(\d+)")
+  return re.compile(pattern.replace(r"\+", r"([1-9]\d*)") + end)

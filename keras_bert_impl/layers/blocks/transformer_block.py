@@ -19,6 +19,7 @@ class BlockConfig(parts.Part):
   Attributes:
     num_hidden_groups: groups of layers that share their parameters, which
       divide the layers evenly; None gives every layer its own (ALBERT: 1).
+    inner_group_num: blocks of a group, which its layers repeat in turn.
     norm_first: whether LayerNorm comes before attention and feed-forward layer
       (before the first, that of the embeddings), and after the last block.
     gated_feed_forward: whether the feed-forward layer is gated (GeGLU).
@@ -29,6 +30,7 @@ class BlockConfig(parts.Part):
   """
 
   num_hidden_groups: int | None = parts.field(None, "[1, inf)", shows=True)
+  inner_group_num: int = parts.field(1, "[1, inf)", shows=True)
   norm_first: bool = parts.field(False)
   gated_feed_forward: bool = parts.field(False, shows=True)
   attention_bias: bool = parts.field(True, shows=True)
@@ -39,11 +41,15 @@ class BlockConfig(parts.Part):
   @classmethod
   def check(cls, config):
     """Raises ValueError if layers that differ share their parameters."""
-    groups = config.num_hidden_groups
-    if config.num_hidden_layers % (groups or 1):
+    groups, inner = config.num_hidden_groups, config.inner_group_num
+    if inner > 1 and not groups:
+      raise ValueError(
+        f"inner_group_num ({inner}) must be 1 without num_hidden_groups."
+      )
+    if config.num_hidden_layers % ((groups or 1) * inner):
       raise ValueError(
         f"num_hidden_layers ({config.num_hidden_layers}) must be a multiple of"
-        f" num_hidden_groups ({groups})."
+        f" num_hidden_groups ({groups}) times inner_group_num ({inner})."
       )
     differ = (
       config.norm_first or config.attention_window or config.clears_padding
@@ -84,9 +90,11 @@ class BlockConfig(parts.Part):
     """Returns the block of each layer, a list; layers of a group share one."""
     layers, groups = config.num_hidden_layers, config.num_hidden_groups
     stem, size = ("group", groups) if groups else ("layer", layers)
+    inner = config.inner_group_num
     # The fields of this part alone, in their order.
     options, blocks = cls(*map(vars(config).get, cls.__annotations__)), []
-    for index in range(size):
+    for index in range(size * inner):
+      group, place = divmod(index, inner)
       kind = parts.ask("attention", config, dtype, index)
       block = TransformerBlock(
         **config.block_options,
@@ -97,10 +105,12 @@ class BlockConfig(parts.Part):
         # With pre-norm, that of the embeddings normalizes the first input.
         use_attention_norm=index > 0 or not config.norm_first,
         dtype=dtype,
-        name=f"{stem}_{index}",
+        name=f"{stem}_{group}" + (f"_inner_{place}" if place else ""),
       )
-      blocks += layers // size * [block]
-    return blocks
+      blocks.append(block)
+    repeats = layers // len(blocks)
+    starts = range(0, len(blocks), inner)
+    return [b for s in starts for b in repeats * blocks[s : s + inner]]
 
 
 def final_norm(config, dtype):
