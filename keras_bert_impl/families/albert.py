@@ -86,7 +86,8 @@ FAMILY = family.Family(
     "eos_token_id": 3,
     "pad_token_id": 0,
   },
-  fixed=family.FIXED | {"net_structure_type": 0, "num_memory_blocks": 0},
+  fixed=family.FIXED
+  | {"net_structure_type": 0, "num_memory_blocks": 0, "ln_type": "postln"},
   defaults={
     "vocab_size": 30000,
     "embedding_size": _EMBEDDING_SIZE,

@@ -190,6 +190,12 @@ def test_a_released_albert_configuration_has_tanh_gelu(tmp_path):
     json.dumps(released | {"ln_type": "postln", "directionality": "bidi"})
   )
   assert reading.open_checkpoint(tmp_path).described().config == read
+  # Its xlarge normalizes before each block.
+  (tmp_path / "albert_config.json").write_text(
+    json.dumps(released | {"ln_type": "preln"})
+  )
+  with pytest.raises(ValueError, match="ln_type .'preln'. .* only 'postln' is"):
+    reading.open_checkpoint(tmp_path)
 
 
 def test_a_released_electra_is_known_by_its_shapes(tmp_path):
