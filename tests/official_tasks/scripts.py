@@ -143,6 +143,15 @@ def results(output_dir, name="results.json"):
   return json.loads((pathlib.Path(output_dir) / name).read_text())
 
 
+def flat(values, start=""):
+  """Returns {"a/b": number} of dicts in dicts, as `pytest.approx` compares."""
+  found = {}
+  for name, value in values.items():
+    is_dict = isinstance(value, dict)
+    found |= flat(value, f"{start}{name}/") if is_dict else {start + name: value}
+  return found
+
+
 def report(output_dir):
   """Returns report.html, which must need nothing else, not even a script."""
   page = (pathlib.Path(output_dir) / "report.html").read_text(encoding="utf-8")

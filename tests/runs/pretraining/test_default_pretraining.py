@@ -88,6 +88,8 @@ def corpus(tmp_path_factory):
     patch.setattr(
       python_documentation, "iter_modules", lambda: itertools.islice(find(), 15)
     )
+    # Sentences of another document are drawn in both parts.
+    patch.setattr(default_pretraining, "HELD_OUT_SHARE", 0.4)
     folder = tmp_path_factory.mktemp("corpus")
     return default_pretraining.corpus(str(folder))
 
