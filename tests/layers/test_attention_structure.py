@@ -14,6 +14,13 @@ def test_a_token_sees_its_own_text_and_positions_start_again():
   )
 
 
+def test_what_is_masked_out_is_padding_of_a_packed_row_too():
+  ids, mask = np.array([[1, 1, 2, 2]], "int32"), np.array([[1, 1, 1, 0]])
+  seen, positions = scores.structure(mask, ids)
+  np.testing.assert_array_equal(seen[:, :, 0], [[1, 1, 2, 0]])
+  np.testing.assert_array_equal(positions, [[0, 1, 0, 1]])
+
+
 def test_without_sequence_ids_a_row_is_one_text():
   mask = np.array([[1, 1, 0]], "int32")
   seen, positions = scores.structure(mask)

@@ -42,7 +42,8 @@ def structure(input_mask, sequence_ids=None):
       to each other: 1, 2, ..., and 0 for padding. None: a row is one text.
 
   Returns:
-    attention_mask: `input_mask`; or int [B, L, 1], `sequence_ids`.
+    attention_mask: `input_mask`; or int [B, L, 1], `sequence_ids`, 0 where the
+      mask is.
     position_ids: None, which means the places in the row; or int32 [B, L].
   """
   if sequence_ids is None:
@@ -54,7 +55,9 @@ def structure(input_mask, sequence_ids=None):
   # The first places of all texts, and then others, which are larger.
   first = ops.sort(ops.where(is_first, place, 2**30), axis=1)
   first = ops.take_along_axis(first, number - 1, axis=1)
-  return sequence_ids[:, :, None], ops.cast(place - first, "int32")
+  # Keras before 3.13 builds no model of an input that nothing reads.
+  seen = ops.where(input_mask > 0, sequence_ids, 0)
+  return seen[:, :, None], ops.cast(place - first, "int32")
 
 
 # [B, L, N, D] -> [B, N, L, D].
