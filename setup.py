@@ -48,14 +48,14 @@ setuptools.setup(
     "numpy>=1.26",
     "optree>=0.13",
     "safetensors>=0.4.5",
-    "scipy>=1.11",
-    "sentencepiece>=0.2",
+    "scipy>=1.15",
+    "sentencepiece>=0.2.2",
     "tensorboard>=2.19",
     "tensorflow>=2.20,<2.22",
-    "tensorflow-datasets>=4.9.7",
+    "tensorflow-datasets>=4.9.10",
     # It has no wheel elsewhere; text is tokenized in Python there.
     "tensorflow-text>=2.20,<2.22; platform_system != 'Windows'",
-    "tokenizers>=0.20",
+    "tokenizers>=0.21.4",
     "tqdm>=4.66",
   ],
   extras_require={
@@ -66,12 +66,12 @@ setuptools.setup(
     # Models by name.
     "hub": ["huggingface-hub>=0.30", "kagglehub>=0.3"],
     # What runs models in files of LiteRT; TensorFlow writes these.
-    "litert": ["ai-edge-litert>=2.0"],
+    "litert": ["ai-edge-litert>=2.1"],
     # Models in files of ONNX.
     "onnx": ["onnx>=1.17", "onnxruntime>=1.20", "tf2onnx>=1.17"],
     # The local server; the protocol buffers of clients of TensorFlow Serving.
     "serving": [
-      "starlette>=1.0",
+      "starlette>=1.2",
       "tensorflow-serving-api>=2.20,<2.22",
       "uvicorn>=0.34",
     ],
@@ -79,7 +79,7 @@ setuptools.setup(
     # interface: these two go together and with tpu_compiler.py.
     "tpu-check": ["jax==0.10.2", "libtpu==0.0.42.1"],
     "tests": [
-      "ai-edge-litert>=2.0",
+      "ai-edge-litert>=2.1",
       # What starlette's test client needs.
       "httpx2>=2",
       "huggingface-hub>=0.30",
@@ -98,7 +98,7 @@ setuptools.setup(
       "scikit-learn>=1.5",
       # Drives the page of the local server in a browser.
       "selenium>=4.20",
-      "starlette>=1.0",
+      "starlette>=1.2",
       "tensorflow-serving-api>=2.20,<2.22",
       "tf2onnx>=1.17",
       "uvicorn>=0.34",
