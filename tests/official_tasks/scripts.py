@@ -145,11 +145,10 @@ def results(output_dir, name="results.json"):
 
 def flat(values, start=""):
   """Returns {"a/b": number} of dicts in dicts, as `pytest.approx` compares."""
-  found = {}
-  for name, value in values.items():
-    is_dict = isinstance(value, dict)
-    found |= flat(value, f"{start}{name}/") if is_dict else {start + name: value}
-  return found
+  if not isinstance(values, dict):
+    return {start: values}
+  parts = [flat(value, f"{start}/{name}") for name, value in values.items()]
+  return {name: value for part in parts for name, value in part.items()}
 
 
 def report(output_dir):
