@@ -26,6 +26,7 @@ class AddedToken:
     rstrip: bool, whether it takes the white space after it.
     normalized: bool, whether it is looked for in normalised text.
     special: bool, whether it is no text, such as [SEP].
+    single_word: bool, whether it must be no part of a longer word.
   """
 
   content: str
@@ -34,6 +35,7 @@ class AddedToken:
   rstrip: bool = False
   normalized: bool = False
   special: bool = False
+  single_word: bool = dataclasses.field(default=False, repr=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +55,9 @@ class TextRules:
     split_at_blanks: bool, whether no piece goes on after a blank
       (SentencePiece).
     max_word_characters: int, longer words are unknown (WordPiece).
+    unk_id: int, the token of a byte that has none of its own; -1 leaves such
+      bytes out (byte-level BPE).
+    fuse_unk: bool, whether such bytes in a row are one token.
     content: bytes, a whole tokenizer.json.
     words: tuple of steps, how normalised texts are split into words.
     split_digit_commas: bool, as `SentencePieceOptions`.
@@ -69,7 +74,15 @@ class TextRules:
   # Fingerprints of vocabularies are made of the others.
   content: bytes = dataclasses.field(default=b"", repr=False, compare=False)
   words: tuple = dataclasses.field(default=(), repr=False)
+  unk_id: int = dataclasses.field(default=-1, repr=False)
+  fuse_unk: bool = dataclasses.field(default=False, repr=False)
   split_digit_commas: bool = dataclasses.field(default=False, repr=False)
+
+
+def later_fields(rules):
+  """Returns what rules say in fields that older fingerprints lack, tuple."""
+  single_words = [t.index for t in rules.added_tokens if t.single_word]
+  return single_words, rules.unk_id + 1, rules.fuse_unk
 
 
 def of_options(options):

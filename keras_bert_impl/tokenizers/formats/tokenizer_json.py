@@ -10,6 +10,7 @@ import functools
 
 from keras_bert_impl import files
 from keras_bert_impl.tokenizers.formats import (
+  byte_alphabet,
   piece_model,
   text_rules,
   vocabulary_files,
@@ -119,10 +120,6 @@ def _added_tokens(values, path):
     }
     if not content:
       raise ValueError(f"{place} must not be empty.")
-    if flags.pop("single_word"):
-      raise ValueError(
-        f"single_word (True) of {place} is not supported; only False is."
-      )
     added.append(text_rules.AddedToken(content, index, **flags))
   return tuple(added)
 
@@ -206,14 +203,19 @@ def _read_byte_bpe(model, place, tokens, rules):
     ("end_of_word_suffix", (None, "")),
     ("byte_fallback", (None, False)),
     ("ignore_merges", (None, False)),
+    ("fuse_unk", (None, False, True)),
   ):
     pipeline.check(model, name, allowed, place)
-  known = (t for index, t in enumerate(tokens) if index not in rules.outside)
+  known = {t for index, t in enumerate(tokens) if index not in rules.outside}
   merges = vocabulary_files.pairs(
     enumerate(files.field(model, "merges", list, place)),
     known,
     f"merges of {place}, entry",
   )
+  if not known.issuperset(byte_alphabet.CHARACTERS):
+    unk, fuses = model.get("unk_token"), model.get("fuse_unk")
+    unk_id = -1 if unk is None else tokens.index(unk)
+    rules = dataclasses.replace(rules, unk_id=unk_id, fuse_unk=bool(fuses))
   return rules, {"merges": merges}
 
 

@@ -213,6 +213,8 @@ class Vocabulary:
     digest.update(self.model)
     if self.rules:
       digest.update(repr(self.rules).encode("utf-8"))
+      later = text_rules.later_fields(self.rules)
+      digest.update(repr(later).encode("utf-8") if any(later) else b"")
     return digest.hexdigest()
 
   def save(self, path):

@@ -15,6 +15,7 @@ A preset of KerasHub has them in assets/tokenizer, under names of its own.
 
 import functools
 import os
+import string
 
 from keras_bert_impl import files
 from keras_bert_impl.checkpoints import hub
@@ -255,9 +256,11 @@ def listed_pieces(path):
 
 def parse_lines(content, path):
   """Returns the tokens of a vocab.txt, list of str."""
-  # strip() and splitting at "\n" only, as the original's load_vocab.
-  tokens = [line.strip() for line in files.decode(content, path).split("\n")]
-  while tokens and not tokens[-1]:
+  # strip() and splitting at "\n" only, as the original's load_vocab. A token of
+  # white space (U+2028 in Chinese vocabularies) keeps it: it has an id.
+  lines = files.decode(content, path).split("\n")
+  tokens = [line.strip() or line.removesuffix("\r") for line in lines]
+  while tokens and not tokens[-1].strip(string.whitespace):
     tokens.pop()
   return tokens
 

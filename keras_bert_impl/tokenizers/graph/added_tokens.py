@@ -1,10 +1,9 @@
 """Finds added tokens inside texts, in graph ops.
 
-A text is split into sections: the text before an added token, the white space
-that the token takes, the token, the white space after it that it takes, and so
-on to the text after the last one.
+A text is split into sections: the text before an added token, the token, the
+text after it, the next token, and so on to the text after the last one.
 
-Axes: B texts, S sections of the batch.
+Axes: B texts, S sections of the batch, A added tokens.
 """
 
 import tensorflow as tf
@@ -14,15 +13,15 @@ from keras_bert_impl.tokenizers.graph import alignment, steps
 
 # No valid UTF-8 contains it.
 _CUT = b"\xff"
-_TOKEN, _PER_TOKEN = 2, 4  # place of a token among its four sections
-_SPACE = characters.SPACE + "*"
+_AT_START = f"(?s){characters.WORD}.*"
+_AT_END = f"(?s).*{characters.WORD}"
 
 
 class AddedTokens(tf.Module):
   """A set of added tokens to be found in texts.
 
   As in the `tokenizers` library, the leftmost token is found, and of several
-  there the longest.
+  there the longest; where that must be a whole word and is not, it is text.
 
   Args:
     tokens: list of `AddedToken`, one at least.
@@ -30,19 +29,27 @@ class AddedTokens(tf.Module):
     origin: str, their file, for messages.
 
   Raises:
-    ValueError: they are too many, or begin alike and take white space unlike.
+    ValueError: they are too many.
   """
 
   def __init__(self, tokens, contents, origin):
     super().__init__(name="added_tokens")
-    self._pattern, self._rewrite = _pattern(tokens, contents, origin)
-    unique = dict(zip(contents, (t.index for t in tokens), strict=True))
-    self._ids = tf.lookup.StaticHashTable(
+    self._pattern = _pattern(contents, origin)
+    unique = dict(zip(contents, tokens, strict=True))
+    self._size = len(unique)
+    self._numbers = tf.lookup.StaticHashTable(
       tf.lookup.KeyValueTensorInitializer(
-        tf.constant([*unique]), tf.constant([*unique.values()], tf.int32)
+        tf.constant([*unique]), tf.range(self._size)
       ),
-      default_value=-1,
+      default_value=self._size,
     )
+    self._ids = tf.constant([token.index for token in unique.values()])
+    # [A + 1], the last of what is no token; without those that no token has.
+    self._flags = {
+      name: tf.constant([*(getattr(t, name) for t in unique.values()), False])
+      for name in ("single_word", "lstrip", "rstrip")
+      if any(getattr(token, name) for token in unique.values())
+    }
 
   def around(self, texts, find, measure=None):
     """Returns the pieces of texts, with added tokens among them.
@@ -57,16 +64,24 @@ class AddedTokens(tf.Module):
     Returns:
       list of int32 RaggedTensor [B, (pieces)], what `find` returns.
     """
-    sections, is_text, found = self._split(texts)
-    flat = sections.flat_values
-    ids, *places = find(tf.where(is_text, flat, ""))
+    sections, numbers = self._split(texts)
+    flat, is_token = sections.flat_values, numbers < self._size
+    found = tf.RaggedTensor.from_row_lengths(
+      tf.gather(self._ids, tf.boolean_mask(numbers, is_token)),
+      tf.cast(is_token, tf.int64),
+      validate=False,
+    )
+    # The token before a text takes white space first.
+    rest = self._strip(flat, numbers, "rstrip", 1)
+    between = self._strip(rest, numbers, "lstrip", -1)
+    ids, *places = find(tf.where(is_token, "", between))
     ids = tf.concat([ids, found], axis=1)
     pieces = alignment.merge_rows(sections.with_flat_values(ids))
     if not places:
       return [pieces]
     sizes = measure(flat)
     ends = alignment.running_sums(sections.with_flat_values(sizes)).flat_values
-    shifts = alignment.spread(ends - sizes, ids)
+    shifts = alignment.spread(ends - measure(rest), ids)
     own = (tf.zeros_like(sizes), sizes)
     places = (
       tf.concat([some, _rows(found, values)], axis=1).flat_values + shifts
@@ -78,20 +93,52 @@ class AddedTokens(tf.Module):
     """Returns the sections of texts.
 
     Returns:
-      (sections, is_text, found): string RaggedTensor [B, (sections)]; bool [S],
-      whether a section is a text between tokens; int32 RaggedTensor
-      [S, (0 or 1)], the id of a section that is a token.
+      (sections, numbers): string RaggedTensor [B, (sections)]; int32 [S], the
+      place of a section among the added tokens, A of a text between them.
     """
     texts = steps.drop_invalid(texts)
-    cut = tf.strings.regex_replace(texts, self._pattern, self._rewrite)
+    cut = tf.strings.regex_replace(texts, self._pattern, _CUT + rb"\0" + _CUT)
     sections = tf.strings.split(cut, sep=_CUT)
-    places = tf.ragged.range(sections.row_lengths()).flat_values % _PER_TOKEN
-    is_token = places == _TOKEN
-    ids = self._ids.lookup(tf.boolean_mask(sections.flat_values, is_token))
-    found = tf.RaggedTensor.from_row_lengths(
-      ids, tf.cast(is_token, tf.int64), validate=False
-    )
-    return sections, places == 0, found
+    numbers = self._number(sections)
+    if "single_word" not in self._flags:
+      return sections, numbers
+    flat, is_token = sections.flat_values, numbers < self._size
+    inside = _touches(flat, is_token, _AT_END, 1)
+    inside |= _touches(flat, is_token, _AT_START, -1)
+    inside &= tf.gather(self._flags["single_word"], numbers)
+    cut = tf.where(is_token & ~inside, _CUT, b"")
+    texts = sections.with_flat_values(tf.strings.join([cut, flat, cut]))
+    sections = tf.strings.split(tf.strings.reduce_join(texts, axis=-1), _CUT)
+    return sections, self._number(sections)
+
+  def _number(self, sections):
+    """Returns the numbers of sections; see `_split`."""
+    places = tf.ragged.range(sections.row_lengths()).flat_values
+    numbers = self._numbers.lookup(sections.flat_values)
+    return tf.where(places % 2 == 1, numbers, self._size)
+
+  def _strip(self, texts, numbers, flag, shift):
+    """Strips the sections [S] whose neighbour at a distance has a flag."""
+    if flag not in self._flags:
+      return texts
+    is_taken = tf.roll(tf.gather(self._flags[flag], numbers), shift, 0)
+    return tf.where(is_taken, steps.strip(texts, shift > 0, shift < 0), texts)
+
+
+def _touches(sections, is_token, pattern, shift):
+  """Returns bool [S], whether the text before or after matches a pattern.
+
+  Args:
+    sections: string [S].
+    is_token: bool [S].
+    pattern: RE2 pattern, of a whole text.
+    shift: int, 1 for the text before, -1 for the one after.
+  """
+  matches = tf.strings.regex_full_match(sections, pattern)
+  # Beyond a text that is empty is another token, or nothing.
+  beyond = tf.roll(matches & is_token, 2 * shift, 0)
+  is_empty = tf.roll(sections == "", shift, 0)
+  return tf.roll(matches, shift, 0) | (is_empty & beyond)
 
 
 def _rows(found, values):
@@ -100,49 +147,17 @@ def _rows(found, values):
   return found.with_flat_values(kept)
 
 
-def _pattern(tokens, contents, origin):
-  """Returns the RE2 pattern of tokens, and what their places are rewritten to.
-
-  Each of the four kinds of white space to take has its own groups.
-  """
-  by_flags = {}
-  for token, content in zip(tokens, contents, strict=True):
-    by_flags.setdefault((token.lstrip, token.rstrip), set()).add(content)
-  _check_beginnings(by_flags, origin)
-  alternatives, groups, count = [], {"l": "", "t": "", "r": ""}, 0
-  for (lstrip, rstrip), several in sorted(by_flags.items()):
-    # RE2 takes the first that fits: the longest.
-    longest_first = sorted(several, key=lambda text: (-len(text), text))
-    names = "|".join(
-      characters.literal(text.decode("utf-8")) for text in longest_first
-    )
-    parts = [("t", names)]
-    parts = [("l", _SPACE), *parts] if lstrip else parts
-    parts = [*parts, ("r", _SPACE)] if rstrip else parts
-    for name, _ in parts:
-      count += 1
-      groups[name] += rf"\{count}"
-    alternatives.append("".join(f"({part})" for _, part in parts))
-  pattern = "|".join(f"(?:{one})" for one in alternatives)
-  cut = _CUT.decode("latin-1")
-  rewrite = "".join(f"{cut}{groups[name]}" for name in "ltr") + cut
+def _pattern(contents, origin):
+  """Returns the RE2 pattern of texts, the longest of which fits first."""
+  longest_first = sorted({*contents}, key=lambda text: (-len(text), text))
+  pattern = "|".join(
+    characters.literal(text.decode("utf-8")) for text in longest_first
+  )
   try:
     tf.strings.regex_replace(["", "a"], pattern, "")
   except tf.errors.InvalidArgumentError as error:
     raise ValueError(
-      f"added_tokens in {origin} are too many ({len(tokens)}) to be looked for."
+      f"added_tokens in {origin} are too many ({len(contents)}) to be looked"
+      " for."
     ) from error
-  return pattern, rewrite.encode("latin-1")
-
-
-def _check_beginnings(by_flags, origin):
-  """Raises ValueError where the longest match needs tokens of several kinds."""
-  flags_of = {text: flags for flags, some in by_flags.items() for text in some}
-  for text, flags in flags_of.items():
-    for stop in range(1, len(text)):
-      if flags_of.get(text[:stop], flags) != flags:
-        raise ValueError(
-          f"added_tokens in {origin}: {text.decode()!r} begins with"
-          f" {text[:stop].decode()!r}, which takes other white space (lstrip,"
-          " rstrip): give both the same."
-        )
+  return pattern

@@ -29,10 +29,12 @@ _NO_MERGE = np.iinfo(np.int32).max
 class BytePairTokenizer(tokenizer.Tokenizer):
   """Byte-level BPE tokenizer with the ids of GPT-2 and RoBERTa.
 
-  It needs no ops but TensorFlow's own. Text is not normalised and no text is
-  unknown: `detokenize` restores any bytes, UTF-8 or not, from their ids. Each
-  unique word of a batch is merged once, all words in parallel. (For words of
-  many thousand letters, the time grows with the square of the length.)
+  It needs no ops but TensorFlow's own. Text is not normalised and, where each
+  byte has a token, none is unknown: `detokenize` restores any bytes, UTF-8 or
+  not, from their ids. As in the `tokenizers` library, a byte without a token is
+  left out, or the unknown token that a tokenizer.json names. Each unique word
+  of a batch is merged once, all words in parallel. (For words of many thousand
+  letters, the time grows with the square of the length.)
 
   Differs from the original: characters that the `unicodedata` of this Python
   does not know are neither letters nor numbers.
@@ -48,7 +50,7 @@ class BytePairTokenizer(tokenizer.Tokenizer):
 
   Raises:
     FileNotFoundError, ValueError: as `Vocabulary.load`.
-    ValueError: a byte has no token.
+    ValueError: no token has a blank: it is of no byte-level BPE.
   """
 
   # The same word without a space before it is another token.
@@ -76,21 +78,21 @@ class _BytePairs(pipeline.Pipeline):
 
   def __init__(self, vocabulary, rules):
     super().__init__(vocabulary, rules)
-    self._byte_ids = _byte_ids(vocabulary)
+    ids = _byte_ids(vocabulary, rules.outside)
+    self._is_known = tf.constant(ids >= 0)
+    self._byte_ids = tf.constant(np.where(ids < 0, rules.unk_id, ids))
     self._byte_characters = tf.constant(
       [ord(character) for character in byte_alphabet.CHARACTERS]
     )
     classes = byte_pair_words.character_classes()
     self._pages, self._page_of = map(tf.constant, classes)
     self._ranks, self._merged = _merge_tables(vocabulary)
-    texts = self.token_texts
-    self._token_sizes = tf.constant([len(text) for text in texts])
     self._token_blanks = tf.constant(
-      [len(text) - len(text.lstrip(b" ") or text) for text in texts]
+      [len(text) - len(text.lstrip(b" ") or text) for text in self.token_texts]
     )
     # Eager calls use the graph too, because merging op by op is slow.
-    self.look_up = tf.function(
-      self._look_up,
+    self._find = tf.function(
+      self._find_pieces,
       input_signature=[tf.TensorSpec([None], tf.string)],
       autograph=False,
     )
@@ -98,22 +100,20 @@ class _BytePairs(pipeline.Pipeline):
   def start_words(self, texts):
     return tf.where(texts == "", "", tf.strings.join([" ", texts]))
 
+  def look_up(self, texts):
+    return self._find(texts)[0]
+
   def look_up_inside(self, texts, pieces):
     return self.look_up(self.fold(texts))
 
   def find_bytes(self, texts):
     words = self.split(texts)
-    ids = self.look_up(words)
-    sizes = tf.gather(self._token_sizes, ids)
-    stops = alignment.running_sums(sizes)
-    begins = stops - sizes + tf.gather(self._token_blanks, ids)
+    ids, begins, stops = self._find(words)
+    begins += tf.gather(self._token_blanks, ids.flat_values)
     # Offsets must not count the blank that was added before the first word.
     num_added = tf.strings.length(words) - tf.strings.length(texts)
     num_added = alignment.spread(num_added, ids)
-    return (
-      ids,
-      *(x.with_flat_values(x.flat_values - num_added) for x in (begins, stops)),
-    )
+    return ids, *(ids.with_flat_values(x - num_added) for x in (begins, stops))
 
   def num_bytes(self, texts):
     return tf.strings.length(texts)
@@ -142,8 +142,14 @@ class _BytePairs(pipeline.Pipeline):
       texts = tf.strings.regex_replace(texts, "^ ", "")
     return texts
 
-  def _look_up(self, texts):
-    """Returns the ids of `Pipeline.look_up`."""
+  def _find_pieces(self, texts):
+    """Finds the pieces of texts [B].
+
+    Returns:
+      (ids, begins, stops): int32 RaggedTensor [B, (pieces)], as of
+      `Pipeline.look_up`; int32 [N], the first byte of each piece in its text
+      and the one after its last.
+    """
     # [W, (bytes)]
     words, num_words = byte_pair_words.split(texts, self._pages, self._page_of)
     # `tf.unique` needs strings; the byte alphabet has no NUL and is UTF-8.
@@ -155,24 +161,38 @@ class _BytePairs(pipeline.Pipeline):
     first = tf.math.unsorted_segment_min(
       tf.range(tf.size(index)), index, tf.size(names)
     )
-    pieces = self._merge(tf.gather(words, first))  # [U, (pieces)]
-    pieces = tf.RaggedTensor.from_row_lengths(
-      tf.gather(pieces, index), num_words, validate=False
+    pieces, *columns = self._merge(tf.gather(words, first))
+    pieces = tf.gather(pieces, index)  # [W, (pieces)]
+    ids, begins, stops = (tf.gather(x, pieces.flat_values) for x in columns)
+    starts = tf.RaggedTensor.from_row_lengths(
+      tf.cast(words.row_starts(), tf.int32), num_words, validate=False
     )
-    return alignment.merge_rows(pieces)
+    text_starts = tf.cumsum(tf.strings.length(texts), exclusive=True)
+    starts = starts.flat_values - alignment.spread(text_starts, starts)
+    shifts = alignment.spread(starts, pieces)
+    ids = tf.RaggedTensor.from_row_lengths(
+      pieces.with_flat_values(ids), num_words, validate=False
+    )
+    return alignment.merge_rows(ids), begins + shifts, stops + shifts
 
   def _merge(self, words):
-    """Returns the pieces of words, int32 [U, (pieces)].
+    """Merges the bytes of words.
 
     In each step, every word merges all occurrences of its pair of lowest rank,
     the earliest in merges.txt. Words without a pair to merge leave the loop.
 
     Args:
       words: int32 RaggedTensor [U, (bytes)], the bytes of the words.
+
+    Returns:
+      (pieces, ids, begins, stops): int32 RaggedTensor [U, (pieces)], the
+      numbers of the pieces of each word; int32 [T], the ids of all pieces and
+      their bytes, counted in their words.
     """
-    ids = tf.gather(self._byte_ids, words.flat_values)  # [T]
-    rows = words.value_rowids()
-    size = tf.size(ids)
+    ids = tf.gather(self._byte_ids, words.flat_values)
+    rows, size = words.value_rowids(), tf.size(ids)
+    places = tf.cast(tf.where(ids >= 0)[:, 0], tf.int32)
+    kept = self._fuse(words, rows, places)
 
     def merge_once(step, ids, rows, places, done_ids, done_places):
       ids, is_kept, is_done = self._merge_once(ids, rows)
@@ -196,19 +216,30 @@ class _BytePairs(pipeline.Pipeline):
     *_, done_ids, done_places = tf.while_loop(
       lambda step, ids, *_: tf.size(ids) > 0,
       merge_once,
-      [0, ids, rows, tf.range(size), *done],
+      [0, tf.gather(ids, kept), tf.gather(rows, kept), kept, *done],
     )
-    # [T]: id + 1 of each piece at the position of its first byte, else 0.
+    # id + 1 of each piece at the position of its first byte, else 0.
     found = tf.scatter_nd(
       done_places.concat()[:, tf.newaxis], done_ids.concat() + 1, [size]
     )
-    places = tf.where(found > 0)[:, 0]
-    return tf.RaggedTensor.from_value_rowids(
-      tf.gather(found, places) - 1,
-      tf.gather(rows, places),
-      words.nrows(),
-      validate=False,
+    begins = tf.cast(tf.where(found > 0)[:, 0], tf.int32)  # [T]
+    numbers = tf.cumsum(tf.cast(found > 0, tf.int32)) - 1
+    stops = tf.math.segment_max(places + 1, tf.gather(numbers, places))
+    piece_rows = tf.gather(rows, begins)
+    pieces = tf.RaggedTensor.from_value_rowids(
+      tf.range(tf.size(begins)), piece_rows, words.nrows(), validate=False
     )
+    starts = tf.cast(tf.gather(words.row_starts(), piece_rows), tf.int32)
+    return pieces, tf.gather(found, begins) - 1, begins - starts, stops - starts
+
+  def _fuse(self, words, rows, places):
+    """Returns the places of bytes without unknown ones after unknown ones."""
+    if not self.rules.fuse_unk:
+      return places
+    is_known = tf.gather(self._is_known, tf.gather(words.flat_values, places))
+    rows = tf.gather(rows, places)
+    is_fused = _shift(~is_known) & ~is_known & (rows == tf.roll(rows, 1, 0))
+    return tf.boolean_mask(places, ~is_fused)
 
   def _merge_once(self, ids, rows):
     """Merges the pair of lowest rank in each word.
@@ -238,16 +269,17 @@ class _BytePairs(pipeline.Pipeline):
     return tf.where(is_left, merged, ids), ~(is_done | is_right), is_done
 
 
-def _byte_ids(vocabulary):
-  """Returns the token id of each byte, int32 [256]."""
-  missing = [c for c in byte_alphabet.CHARACTERS if c not in vocabulary.ids]
-  if missing:
+def _byte_ids(vocabulary, outside):
+  """Returns the id of each byte's token, -1 for none, int32 array [256]."""
+  is_json = vocabulary.rules is not None  # It says itself what it is.
+  blank = byte_alphabet.BLANK
+  if not is_json and not any(blank in token for token in vocabulary.tokens):
     raise ValueError(
-      f"{vocabulary.origin} has no token for {len(missing)} of the 256 bytes,"
-      f" such as {missing[0]!r}: give a vocabulary of byte-level BPE."
+      f"{vocabulary.origin} has no token with {blank!r}, the blank of"
+      " byte-level BPE: give a vocabulary of that kind."
     )
-  ids = [vocabulary.ids[character] for character in byte_alphabet.CHARACTERS]
-  return tf.constant(ids, tf.int32)
+  ids = [vocabulary.ids.get(c, -1) for c in byte_alphabet.CHARACTERS]
+  return np.array([-1 if i in outside else i for i in ids], np.int32)
 
 
 def _merge_tables(vocabulary):

@@ -160,7 +160,8 @@ def _lower(texts):
   return tf.strings.regex_replace(texts, _NO_CHARACTER, tf.constant(b"\0"))
 
 
-def _strip(texts, left, right):
+def strip(texts, left, right):
+  """Takes white space off the left or right end of texts, string [B]."""
   if left:
     texts = tf.strings.regex_replace(texts, f"^{characters.SPACE}+", "")
   if right:
@@ -195,7 +196,7 @@ _STEPS = {
   "strip_marks": _replacing(r"\p{M}+"),
   "lower": _lower,
   "lower_words": _lower_words,
-  _STRIP: _strip,
+  _STRIP: strip,
   "replace": tf.strings.regex_replace,
   "unicode": _unicode,
   "set_apart": _set_apart,

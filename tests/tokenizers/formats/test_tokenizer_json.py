@@ -15,7 +15,10 @@ import tensorflow as tf
 import tokenizers as reference
 
 from keras_bert_impl import heads, tokenizers
-from keras_bert_impl.tokenizers.formats import tokenizer_json_writing
+from keras_bert_impl.tokenizers.formats import (
+  byte_alphabet,
+  tokenizer_json_writing,
+)
 from keras_bert_impl.visualization import text_row
 from tests.tokenizers import vocabularies
 
@@ -234,7 +237,9 @@ def test_unknown_bytes_are_pieces(contents, tmp_path):
   "kind, flags",
   [
     ("wordpiece", {"rstrip": True}),
+    ("wordpiece", {"single_word": True, "lstrip": True, "rstrip": True}),
     ("byte_bpe", {}),
+    ("byte_bpe", {"single_word": True}),
     ("sentencepiece", {"lstrip": True}),
   ],
 )
@@ -251,6 +256,8 @@ def test_added_tokens_are_found_in_text(contents, tmp_path, kind, flags):
     "a <x>  <x> b<x>c<X>",
     "Ça ça xÇay \u3000<x>\u2003 y",
     "  New  ",
+    "NewNew New-New New\n<x><x>New 1<x> é<x> x<x>New,<x>_ <x>\u0301",
+    "\u24b6<x> \u200d<x> ²<x> Ⅷ<x> <x>가 New Yorker (New York) <x>   <x> New",
     *TEXTS,
   ]
   check(write(tmp_path, content), texts)
@@ -267,6 +274,55 @@ def test_runs_of_spaces_are_tokens(contents, tmp_path):
   check(
     write(tmp_path, content), [*TEXTS, "a  b     c\n   <mask>  e\u0301    "]
   )
+
+
+MODERNBERT = pathlib.Path(__file__).parents[2] / "data/tokenizers/modernbert"
+
+
+def test_the_published_modernbert_is_read_as_the_library_reads_it():
+  texts = [
+    *TEXTS,
+    "[UNK]    x [UNK]x x[PAD] [PAD][UNK]   [MASK]  [CLS]x",
+    f"a{' ' * 30}b   [UNK]{' ' * 26}c",
+    "|||IP_ADDRESS|||x<|endoftext|>[unused1]",
+  ]
+  path = str(MODERNBERT / "tokenizer.json")
+  ours = check_framing(path, texts, check(path, texts))
+  # No text in UTF-8 has the 13 bytes without a token.
+  missing = {*byte_alphabet.CHARACTERS} - {*ours.vocabulary.tokens}
+  assert len(missing) == 13
+
+
+@pytest.mark.parametrize("unk", [None, "<unk>"])
+@pytest.mark.parametrize("fuses", [False, True])
+def test_bytes_without_a_token_are_left_out_or_unknown(
+  contents, tmp_path, unk, fuses
+):
+  content = copy.deepcopy(contents["byte_bpe"])
+  vocab = content["model"]["vocab"]
+  # As where no text that the vocabulary was learned from had them.
+  for byte in {*"x\té語😀".encode()}:
+    vocab[f"gone{byte}"] = vocab.pop(byte_alphabet.CHARACTERS[byte])
+  known = [m for m in content["model"]["merges"] if {*m} <= vocab.keys()]
+  content["model"] |= {"merges": known, "unk_token": unk, "fuse_unk": fuses}
+  path = write(tmp_path, content)
+  ours, theirs = tokenizers.load(path), reference.Tokenizer.from_file(path)
+  texts = [*TEXTS, "x", "hexe xxhelxlo", "語語 the語"]
+  expected = [theirs.encode(x, add_special_tokens=False).ids for x in texts]
+  assert ours.tokenize(texts).to_list() == expected
+  found = [
+    x.numpy().tolist() for x in ours.tokenize_with_offsets("a語語 the語")
+  ]
+  pieces = [
+    (ours.vocabulary.tokens[index], start, end)
+    for index, start, end in zip(*found, strict=True)
+  ]
+  unknown = [("<unk>", 1, 3), ("<unk>", 7, 8)]
+  if not fuses:
+    unknown = 3 * [("<unk>", 1, 2)] + 3 * [("<unk>", 2, 3)]
+    unknown += 3 * [("<unk>", 7, 8)]
+  known = [("a", 0, 1), ("Ġthe", 4, 7)]
+  assert pieces == sorted(known + unknown * bool(unk), key=lambda x: x[1:])
 
 
 @pytest.mark.parametrize(
@@ -454,7 +510,6 @@ def test_it_works_in_data_sets_saved_models_and_pickles(content, tmp_path):
       [ADDED | {"content": "x y", "id": 3}],
       "id 3, which '.SEP",
     ),
-    ("wordpiece", "added_tokens", [ADDED | {"single_word": True}], "single_w"),
     ("wordpiece", "added_tokens", [ADDED | {"content": ""}], "not be empty"),
     ("wordpiece", "post_processor/pair", [], "frames pairs as ''"),
     ("wordpiece", "post_processor", {"type": "X"}, "only TemplateProcessing"),

@@ -32,6 +32,19 @@ def test_the_line_number_is_the_id_and_roles_are_found_by_name(tmp_path):
   assert (*ids, loaded.mask_id) == loaded.special_ids
 
 
+def test_a_line_of_white_space_is_a_token_that_no_text_has(tmp_path):
+  # As in the Chinese BERTs, where the 344th is U+2028.
+  blanks = ["\u2028", "\u3000", "\x85", " "]
+  tokens = [*vocabulary.SPECIAL_TOKENS, "a", *blanks, "b\u2028c"]
+  path = _write(tmp_path, "".join(f"{t}\r\n" for t in tokens).encode())
+  made = tokenizers.load(path)
+  assert made.vocabulary.tokens == (*tokens,)
+  assert made.tokenize(f"a{''.join(blanks)}a").numpy().tolist() == [5, 5]
+  made.save(tmp_path / "copy")
+  copy = vocabulary.Vocabulary.load(tmp_path / "copy" / "vocab.txt")
+  assert copy.fingerprint == made.vocabulary.fingerprint
+
+
 @pytest.mark.parametrize(
   "content, message",
   [
