@@ -190,6 +190,8 @@ class Estimator(Answering):
   _columns = ()
   # Dataclass of the options of the task, of `task_options`.
   _options_class = None
+  # Names of the classes, where they are others than the checkpoint's.
+  _class_names = None
 
   def __init__(self, checkpoint, max_seq_length=None, **files):
     super().__init__(checkpoint, max_seq_length, **files)
@@ -310,10 +312,12 @@ class Estimator(Answering):
       ValueError: it is neither, or `transformers` has no such model.
     """
     config = conversion.ConversionConfig(self.checkpoint, os.fspath(path))
-    conversion.convert(config)
-    if self._task:
-      task_file.write(path, self._task)
-    model_card.write(path, type(self).__name__, self._task, self.results)
+    labels = self._class_names
+    conversion.convert(config, labels=labels)
+    task = self._task | ({"labels": [*labels]} if labels else {})
+    if task:
+      task_file.write(path, task)
+    model_card.write(path, type(self).__name__, task, self.results)
 
   def _after_fit(self):
     """Takes over what the training has found out."""

@@ -84,6 +84,28 @@ class TextClassifier(estimator.Estimator):
       labels = records.strings_of(labels, "labels")
     self.labels = labels if labels is None else tuple(labels)
 
+  @property
+  def _class_names(self):
+    """The classes in the order of the logits; None where these are as trained.
+
+    Raises:
+      ValueError: they are those of the checkpoint in another order, or some.
+    """
+    trained = tuple(self._task.get("labels") or ())
+    if not self.labels or self.labels == trained:
+      return None
+    if {*self.labels} & {*trained}:
+      raise ValueError(
+        f"labels ({', '.join(self.labels)}) must be those of {self.checkpoint},"
+        f" {', '.join(trained)}, in this order, or all other names: call fit to"
+        " train for other ones."
+      )
+    return self.labels
+
+  def _make_servable(self, **values):
+    own = {"labels": self._class_names} if self._class_names else {}
+    return super()._make_servable(**own | values)
+
   def _after_fit(self):
     if self.labels == ():
       self.labels = tuple(self._task["labels"])
@@ -173,7 +195,9 @@ class TextClassifier(estimator.Estimator):
   def _parts(self, run, splits, task_options):
     labels = self.labels
     if labels == ():
-      labels = classification_data.label_set(splits.get("train", ()))
+      labels = classification_data.label_set(
+        splits.get("train", ()), run.described_task().get("labels")
+      )
     for examples in splits.values() if labels else ():
       classification_data.check_labels(examples, labels)
     return task_parts.of_texts(

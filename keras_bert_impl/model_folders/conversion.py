@@ -11,6 +11,9 @@ from keras_bert_impl.checkpoints.formats import safetensors_format
 
 with epy.lazy_imports():
   from keras_bert_impl.checkpoints import assignment, reading, writing
+  from keras_bert_impl.checkpoints.descriptions import (
+    description as description_lib,
+  )
   from keras_bert_impl.checkpoints.naming import mappings, names
   from keras_bert_impl.model_folders import (
     head_pruning,
@@ -112,13 +115,14 @@ class ConversionConfig:
       )
 
 
-def convert(config, measure_heads=None):
+def convert(config, measure_heads=None, labels=None):
   """Reads, checks and writes.
 
   Args:
     config: `ConversionConfig`.
     measure_heads: function of the config that returns float [layers, N], how
       much each head matters; needed with `num_heads`.
+    labels: tuple of str, names of the classes instead of the input's, or None.
 
   Returns:
     dict, the content of results.json.
@@ -131,7 +135,7 @@ def convert(config, measure_heads=None):
   """
   with files.new_folder(config.output) as folder:
     checkpoint, kept_heads = _parts(config, measure_heads)
-    description = checkpoint.described(config.allow_partial)
+    description = _described(checkpoint, config.allow_partial, labels)
     tensors, result = _load(checkpoint, description, config.allow_partial)
     num_words = num_trimmed = 0
     if config.extend_vocab:
@@ -194,6 +198,18 @@ def _parts(config, measure_heads):
   if config.layers:
     checkpoint = layer_choice.choose(checkpoint, config.layers)
   return checkpoint, kept_heads
+
+
+def _described(checkpoint, allow_partial, labels):
+  """Returns the `Description` of a checkpoint, with other names of classes."""
+  description = checkpoint.described(allow_partial)
+  if not labels:
+    return description
+  return description_lib.complete(
+    dataclasses.replace(description, labels=labels),
+    checkpoint.tensors.shapes,
+    f"the argument labels ({', '.join(labels)})",
+  )
 
 
 def _load(checkpoint, description, allow_partial):

@@ -60,7 +60,7 @@ def _arguments(chosen, trained, servable_class):
         f"--{name} must be left out for --head={trained.head}, which does not"
         " have it."
       )
-  if "labels" in given:
+  if isinstance(given.get("labels"), str):
     given["labels"] = tuple(program.split_names(given["labels"]))
   takes = inspect.signature(servable_class).parameters
   recorded = {

@@ -7,14 +7,24 @@ import string
 
 import pytest
 
-PARITY = pathlib.Path(__file__).parents[1] / "data/parity/bert_pretraining"
+PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 
 
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory):
   """Folder of a BERT of two layers that knows letters and a few words."""
+  return with_vocabulary("bert_pretraining", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def three_classes(tmp_path_factory):
+  """The same of a classifier whose config.json says LABEL_0 to LABEL_2."""
+  return with_vocabulary("bert_classifier", tmp_path_factory)
+
+
+def with_vocabulary(name, tmp_path_factory):
   folder = tmp_path_factory.mktemp("checkpoint") / "bert"
-  shutil.copytree(PARITY, folder)
+  shutil.copytree(PARITY / name, folder)
   config = json.loads((folder / "config.json").read_text())
   letters = string.ascii_lowercase
   tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]

@@ -131,6 +131,46 @@ def test_an_export_answers_as_the_estimator(classifier, tmp_path):
   np.testing.assert_allclose(answer["score"], scores, atol=1e-6)
 
 
+def test_given_names_of_the_classes_are_answered_exported_and_saved(
+  three_classes, tmp_path
+):
+  names = ["neg, or worse", "neu", "pos"]  # in the order of the logits
+  made = kb.TextClassifier.from_checkpoint(three_classes, labels=names)
+  trained = kb.TextClassifier.from_checkpoint(three_classes)
+  answer, other = made.predict("the cat"), trained.predict("the cat")
+  assert [*answer["probabilities"]] == names
+  assert [*other["probabilities"]] == ["LABEL_0", "LABEL_1", "LABEL_2"]
+  ours, theirs = answer["probabilities"], other["probabilities"]
+  assert [*ours.values()] == [*theirs.values()]
+  version = made.export(tmp_path / "served", text_pairs=False)
+  served = tf.saved_model.load(version).signatures["serving_default"]
+  found = served(text=tf.constant(["the cat"]))
+  assert found["label"].numpy() == [answer["label"].encode()]
+  made.save(tmp_path / "saved")
+  config = json.loads((tmp_path / "saved/config.json").read_text())
+  assert [*config["id2label"].values()] == names
+  assert "neg, or worse, neu, pos" in (tmp_path / "saved/README.md").read_text()
+  again = kb.TextClassifier.from_checkpoint(tmp_path / "saved")
+  assert again.predict("the cat") == answer
+
+
+def test_names_that_are_not_the_classes_are_refused_but_for_training(
+  three_classes, tmp_path
+):
+  made = kb.TextClassifier.from_checkpoint(three_classes, labels=["neg", "pos"])
+  with pytest.raises(ValueError, match=r"labels .neg, pos. must be 3"):
+    made.predict("the cat")
+  with pytest.raises(ValueError, match=r"labels are named in .*neg, pos"):
+    made.save(tmp_path / "saved")
+  swapped = kb.TextClassifier.from_checkpoint(
+    three_classes, labels=["LABEL_1", "LABEL_0", "LABEL_2"]
+  )
+  with pytest.raises(ValueError, match=r"must be those of .* in this order"):
+    swapped.predict("the cat")
+  made.fit(TEXTS[:4], ["neg", "pos", "neg", "pos"], epochs=1, batch_size=4)
+  assert [*made.predict("the cat")["probabilities"]] == ["neg", "pos"]
+
+
 def run_script(script, checkpoint, output_dir, **flags):
   """Trains by a script as `fit` does with `SHORT`."""
   status, _, err = scripts.run(

@@ -154,9 +154,21 @@ def labels_of(example):
   return label if isinstance(label, tuple) else (label,)
 
 
-def label_set(examples):
-  """Returns the labels of examples in order, tuple of str."""
-  return tuple(sorted({x for each in examples for x in labels_of(each)}))
+def label_set(examples, known=None):
+  """Returns the labels of examples in order, tuple of str.
+
+  Args:
+    examples: list.
+    known: list of str, the labels of a run to go on with, or None: their order
+      stays, if they are the same. Otherwise integers go by their value, and
+      others by the alphabet.
+  """
+  labels = {x for each in examples for x in labels_of(each)}
+  if labels == {*(known or ())}:
+    return tuple(known or ())
+  if all(re.fullmatch(r"-?[0-9]{1,18}", label) for label in labels):
+    return tuple(sorted(labels, key=lambda label: (int(label), label)))
+  return tuple(sorted(labels))
 
 
 def label_names(task_name):

@@ -207,7 +207,7 @@ def _labels(data_set, splits, known_labels):
   if data_set.labels:
     return data_set.labels
   if "train" in splits:
-    return classification_data.label_set(splits["train"])
+    return classification_data.label_set(splits["train"], known_labels)
   if known_labels:
     return tuple(known_labels)
   raise ValueError("--labels must be given: no run or data names the classes.")

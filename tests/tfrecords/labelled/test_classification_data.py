@@ -1,4 +1,5 @@
 import collections
+import dataclasses
 import functools
 import json
 import os
@@ -376,6 +377,21 @@ def test_wrong_labels_are_told_with_file_and_row(
 ):
   with pytest.raises(ValueError, match=message):
     several("a.tsv", label, tmp_path, text)
+
+
+def test_integers_go_by_value_unless_a_run_has_them_in_another_order():
+  examples = [
+    example_types.TextExample("0", "a", None, label)
+    for label in ("10", "2", "-1", "1", "2")
+  ]
+  assert classification_data.label_set(examples) == ("-1", "1", "2", "10")
+  by_alphabet = ["-1", "1", "10", "2"]
+  found = classification_data.label_set(examples, by_alphabet)
+  assert found == tuple(by_alphabet)
+  other = classification_data.label_set(examples, ["1", "2"])
+  assert other == ("-1", "1", "2", "10")
+  words = [dataclasses.replace(examples[0], label="x"), *examples]
+  assert classification_data.label_set(words) == ("-1", "1", "10", "2", "x")
 
 
 def test_each_of_several_labels_is_checked_and_counted():
