@@ -169,12 +169,15 @@ std::unordered_map<std::string, Ids> make_row(
   const Json& fixed = about["inputs"][0]["shape"].back();
   const Json& longest = fixed.is_number() ? fixed : about["max_seq_length"];
   const Json& segments = facts["segments"][ids.size() - 1];
+  // Which of two equally long texts is cut decides where the odd token is.
+  const bool tie = facts.value("odd_token", "first") == "longer" &&
+                   ids.front().size() <= ids.back().size();
   while (longest.is_number()) {
     size_t length = segments.size() - ids.size();  // Of special tokens.
     for (const Ids& text : ids) length += text.size();
     if (length <= longest.get<size_t>()) break;
-    // From the end of the longer text, or of the second of equally long ones.
-    const bool cuts_first = ids.front().size() > ids.back().size();
+    // From the end of the longer text.
+    const bool cuts_first = ids.front().size() + tie > ids.back().size();
     (cuts_first ? ids.front() : ids.back()).pop_back();
   }
   std::unordered_map<std::string, Ids> row;

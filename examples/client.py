@@ -22,18 +22,11 @@ def load(folder, num_threads=2):
   if versions:  # The folder of all of them.
     folder = folder / str(max(versions))
   about = json.loads((folder / "model.json").read_text("utf-8"))
-  texts, fixed = about["texts"], about["inputs"][0]["shape"][-1]
-  fixed = fixed if isinstance(fixed, int) else None
   tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-  tokenizer.encode_special_tokens = not texts["finds_special_tokens"]
-  if longest := fixed or about["max_seq_length"]:
-    tokenizer.enable_truncation(longest, strategy=texts["truncation"])
-  tokenizer.enable_padding(
-    direction=texts["padding"],
-    pad_id=texts["special_tokens"].get("pad", {"id": 0})["id"],
-    pad_type_id=3 if texts["padding"] == "left" else 0,
-    length=fixed,
-  )
+  finds = about["texts"]["finds_special_tokens"]
+  tokenizer.encode_special_tokens = not finds
+  tokenizer.no_truncation()
+  tokenizer.no_padding()
   open_file = _onnx if about["format"] == "onnx" else _litert
   return about, tokenizer, open_file(str(folder / about["file"]), num_threads)
 
@@ -52,10 +45,18 @@ def make_rows(about, tokenizer, texts, text_pairs=None):
   texts = [about.get("prompt", "") + text for text in texts]
   if about["texts"]["do_lower_case"]:
     texts = [text.lower() for text in texts]
-  found = tokenizer.encode_batch(
-    texts if text_pairs is None else list(zip(texts, text_pairs)),
-    add_special_tokens=about["texts"]["framing"][0] != "A",
-  )
+  sides = [texts] if text_pairs is None else [texts, text_pairs]
+  found = [_encode(about, tokenizer, row) for row in zip(*sides)]
+  length = _fixed_length(about) or max(map(len, found), default=0)
+  direction = about["texts"]["padding"]
+  pad = about["texts"]["special_tokens"].get("pad", {"id": 0})["id"]
+  for row in found:
+    row.pad(
+      length,
+      direction=direction,
+      pad_id=pad,
+      pad_type_id=3 if direction == "left" else 0,
+    )
   rows = {
     "input_ids": [row.ids for row in found],
     "input_mask": [row.attention_mask for row in found],
@@ -74,6 +75,37 @@ def make_rows(about, tokenizer, texts, text_pairs=None):
     is_text = np.arange(rows["input_ids"].shape[1]) >= (size and size + 1)
     rows["pooling_mask"] = rows["input_mask"] * is_text.astype(np.int32)
   return {name: rows[name] for name in names}
+
+
+def _fixed_length(about):
+  """Returns the tokens that each row has to have, or None."""
+  length = about["inputs"][0]["shape"][-1]
+  return length if isinstance(length, int) else None
+
+
+def _encode(about, tokenizer, sides):
+  """Returns the `Encoding` of a text or pair, cut from the longer one's end."""
+  is_framed = about["texts"]["framing"][0] != "A"
+  found = tokenizer.encode_batch(list(sides), add_special_tokens=False)
+  longest = _fixed_length(about) or about["max_seq_length"]
+  if longest:
+    is_pair = len(found) > 1
+    room = longest - is_framed * tokenizer.num_special_tokens_to_add(is_pair)
+    for side, length in zip(found, _cut(about, room, *map(len, found))):
+      side.truncate(length)
+  return tokenizer.post_process(*found, add_special_tokens=is_framed)
+
+
+def _cut(about, room, first, second=None):
+  """Returns the lengths of one or two texts, cut to a room of tokens."""
+  if second is None:
+    return [min(first, room)]
+  in_longer = about["texts"].get("odd_token") == "longer"
+  share = room // 2 + (room % 2) * (first > second or not in_longer)
+  return [
+    min(first, max(share, room - second)),
+    min(second, max(room - share, room - first)),
+  ]
 
 
 def read(about, tokenizer, rows, outputs):

@@ -233,6 +233,7 @@ def _texts(servable):
     "framing": [" ".join(x for x, _ in template) for template in templates],
     "segments": [[int(x) for _, x in template] for template in templates],
     "truncation": "longest_first",
+    "odd_token": vocabulary.odd_token,
     "padding": "left" if framing.cls_at_end else "right",
     # Whether [SEP] and the like are found where they stand in a text.
     "finds_special_tokens": servable.head == heads.FILL_MASK

@@ -32,6 +32,8 @@ from keras_bert_impl.tokenizers.formats.vocabulary_files import (
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 SPECIAL_TOKENS = (PAD, UNK, CLS, SEP, MASK)
 CONTINUATION_PREFIX = "##"
+# Which text of a pair keeps one more token where both are cut to an odd room.
+FIRST, LONGER = "first", "longer"
 
 # Names in the published vocabularies; the first that is there has the role
 # (XLNet has <s> too, but frames with <cls>).
@@ -170,6 +172,14 @@ class Vocabulary:
   cls_id = _id_of("cls", "Id of [CLS] or <s>, the first of every sequence.")
   sep_id = _id_of("sep", "Id of [SEP] or </s>, which ends a segment.")
   mask_id = _id_of("mask", "Id of [MASK], which hides a token from the model.")
+
+  @property
+  def odd_token(self):
+    """FIRST, as in the original; LONGER, as in the `tokenizers` library.
+
+    With a tokenizer.json the longer text has it, B if both are equally long.
+    """
+    return LONGER if self.rules else FIRST
 
   @property
   def mask_token(self):

@@ -6,6 +6,7 @@ Axes: B texts, L ids of the longest sequence of the batch, V vocabulary.
 import tensorflow as tf
 
 from keras_bert_impl import features
+from keras_bert_impl.tokenizers.formats import vocabularies
 from keras_bert_impl.tokenizers.graph import alignment
 
 WORD_IDS = "word_ids"
@@ -27,7 +28,9 @@ def assemble(
 
   [CLS] A [SEP] or [CLS] A [SEP] B [SEP], or as `framing` says. A sequence that
   is too long loses tokens one by one from the end of the longer text, or of B
-  where both are equally long.
+  where both are equally long. With a tokenizer.json, what remains of a pair is
+  as in the `tokenizers` library: where both are cut to an odd number, B has one
+  more, unless A was longer.
 
   Args:
     texts: list of one or two int32 RaggedTensor [B, (pieces)], A and B.
@@ -63,7 +66,8 @@ def assemble(
         "of each text."
       )
     if truncation:
-      texts = _truncate(texts, max_seq_length - num_special)
+      odd_token = vocabulary.odd_token
+      texts = _truncate(texts, max_seq_length - num_special, odd_token)
     else:
       _check_lengths(texts, max_seq_length - num_special)
   ids = _framed(texts, vocabulary.cls_id, vocabulary.sep_id, framing)
@@ -211,18 +215,26 @@ def _padded_length(padding, max_seq_length):
   return max_seq_length
 
 
-def _truncate(texts, max_tokens):
-  """Truncates one or two ragged [B, (pieces)] to `max_tokens` per row."""
+def _truncate(texts, max_tokens, odd_token):
+  """Truncates one or two ragged [B, (pieces)] to `max_tokens` per row.
+
+  Args:
+    texts: list of one or two int32 RaggedTensor [B, (pieces)].
+    max_tokens: int.
+    odd_token: as `Vocabulary.odd_token`.
+  """
   if len(texts) == 1:
     return [texts[0][:, :max_tokens]]
   lengths = [text.row_lengths() for text in texts]
-  # The lengths left when tokens go one by one off the longer text.
-  shares = [max_tokens - max_tokens // 2, max_tokens // 2]
+  # What both have at most where both are cut.
+  share = tf.cast(max_tokens // 2, tf.int64)
+  has_odd = (
+    lengths[0] > lengths[1] if odd_token == vocabularies.LONGER else True
+  )
+  odd = tf.cast(has_odd, tf.int64) * (max_tokens % 2)
+  shares = [share + odd, max_tokens - share - odd]
   kept = [
-    tf.minimum(
-      length,
-      tf.maximum(tf.cast(share, tf.int64), max_tokens - other),
-    )
+    tf.minimum(length, tf.maximum(share, max_tokens - other))
     for length, other, share in zip(
       lengths, reversed(lengths), shares, strict=True
     )

@@ -16,10 +16,15 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_impl import heads as heads_lib
-from keras_bert_impl import models
+from keras_bert_impl import models, tokenizers
 from keras_bert_impl.model_folders import model_files, trained_servables
+from keras_bert_impl.serving import export as saving
 from keras_bert_impl.serving import servable_options
-from keras_bert_impl.serving.heads import file_servables, servables_of_heads
+from keras_bert_impl.serving.heads import (
+  classification,
+  file_servables,
+  servables_of_heads,
+)
 from keras_bert_impl.serving.local import loading
 from keras_bert_impl.serving.small import export, runtimes
 from tests import browser, slow
@@ -149,6 +154,45 @@ def test_the_client_makes_the_same_of_texts(head, folder):
   assert [label.encode() for label, _ in answers] == list(expected["label"])
   scores = [score for _, score in answers]
   np.testing.assert_allclose(scores, expected["score"], atol=1e-5)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", ["vocab.txt", "tokenizer.json"])
+def test_the_client_cuts_pairs_as_a_saved_model_does(name, tmp_path):
+  toy.write_vocabulary(tmp_path / "vocab.txt")
+  tokenizer = toy.tokenizer(tmp_path / "vocab.txt")
+  if name == "tokenizer.json":
+    tokenizer.save(tmp_path / "both")
+    tokenizer = tokenizers.load(tmp_path / "both/tokenizer.json")
+  servable = classification.ClassificationServable(
+    models.SequenceClassifier(toy.config(tokenizer), 3),
+    tokenizer,
+    toy.MAX_SEQ_LENGTH,
+    all_heads.LABELS,
+    text_pairs=True,
+  )
+  saved = tf.saved_model.load(saving.export(servable, str(tmp_path / "saved")))
+  folder = export.export(servable, str(tmp_path / "small"), "onnx")
+  client = load_client()
+  about, library, run = client.load(folder)
+  # Room for 13: both cut, from equal lengths too; one cut; none.
+  sizes = [(9, 9), (20, 8), (8, 20), (7, 7), (12, 2), (1, 14), (7, 6)]
+  words = "the cat sat on mat the cat sat mat on . [ ] the mat sat on cat the ]"
+  pairs = [[" ".join(words.split()[:n]) for n in row] for row in sizes]
+  texts, text_pairs = zip(*pairs)
+  rows = client.make_rows(about, library, texts, text_pairs)
+  made = tokenizer(texts, text_pairs, toy.MAX_SEQ_LENGTH)
+  for key, values in made.items():
+    np.testing.assert_array_equal(rows[key], values, err_msg=key)
+  # [CLS] A [SEP]; of equal ones the original keeps more of A, the library of B.
+  firsts = rows["input_mask"].sum(1) - rows["segment_ids"].sum(1) - 2
+  odd = name == "vocab.txt"
+  assert firsts.tolist() == [6 + odd, 7, 6 + odd, 6 + odd, 11, 1, 7]
+  answers = saved.signatures["serving_default"](
+    text=tf.constant(texts), text_pair=tf.constant(text_pairs)
+  )
+  shares = [share for _, share in client.read(about, library, rows, run(rows))]
+  np.testing.assert_allclose(shares, answers["score"], atol=1e-5)
 
 
 def test_the_client_answers_on_the_command_line(folder, monkeypatch, capsys):

@@ -12,6 +12,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tokenizers as reference
 
 from keras_bert_impl import configs, models, tokenizers
 from tests.tokenizers import vocabularies
@@ -139,6 +140,27 @@ def test_rows_are_framed_and_padded_and_the_longer_text_loses_its_end(
       (first if len(first) > len(second) else second).pop()
   inputs = tokenizer(TEXTS, PAIRS, max_seq_length, with_word_ids=True)
   _check(tokenizer, inputs, PAIR[kind], list(zip(firsts, seconds, strict=True)))
+
+
+@one_kind
+def test_with_a_tokenizer_json_pairs_are_cut_as_the_library_cuts_them(
+  tokenizer, tmp_path
+):
+  tokenizer.save(tmp_path)
+  path = str(tmp_path / "tokenizer.json")
+  ours, library = tokenizers.load(path), reference.Tokenizer.from_file(path)
+  words = "the hello world mask cls token the play".split()
+  pairs = [
+    (" ".join(words[:a]), " ".join(words[:b]))
+    for a in range(len(words))
+    for b in range(len(words))
+  ]
+  for longest in range(5, 13):
+    library.enable_truncation(longest)
+    expected = [each.ids for each in library.encode_batch(pairs)]
+    found = ours(*zip(*pairs, strict=True), longest)
+    kept = tf.ragged.boolean_mask(found["input_ids"], found["input_mask"] > 0)
+    assert kept.to_list() == expected
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "byte_bpe"], indirect=True)

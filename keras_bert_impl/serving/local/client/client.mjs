@@ -66,7 +66,8 @@ function rows(about, tokenizer, text, textPair) {
 }
 
 // Returns {ids, token_type_ids} of a text or pair, cut from the end of the
-// longer text, or of the second where both are equally long.
+// longer text; where both are equally long, of the second, or of the first if
+// the odd token is that of the longer text and the second was no shorter.
 function encode(about, tokenizer, a, b) {
   const fixed = about.inputs[0].shape.at(-1);
   const longest = Number.isInteger(fixed) ? fixed : about.max_seq_length;
@@ -76,8 +77,11 @@ function encode(about, tokenizer, a, b) {
     .map((side) => tokenizer.encode(side, special).ids);
   const parts = about.texts.framing[ids.length - 1].split(" ");
   const room = longest - parts.filter((p) => p !== "A" && p !== "B").length;
+  const [size, other] = ids.map((side) => side.length);
+  const tie = about.texts.odd_token === "longer" && size <= other;
   while (longest && ids.flat().length > room) {
-    const cutsFirst = ids.length < 2 || ids[0].length > ids[1].length;
+    const more = ids[0].length - (ids[1]?.length ?? 0);
+    const cutsFirst = ids.length < 2 || more > 0 || (more === 0 && tie);
     ids[cutsFirst ? 0 : 1].pop();
   }
   const row = { ids: [], token_type_ids: [] };
