@@ -41,6 +41,8 @@ class TrainingLoop:
     config: `TrainingConfig`.
 
   Attributes:
+    denominators: {loss name: float} of each batch, of all replicas; empty: a
+      batch's own.
     variables: list of `tf.Variable`, what is trained.
 
   Raises:
@@ -59,6 +61,7 @@ class TrainingLoop:
     self.optimizer = optimizer
     self.strategy = strategy
     self.config = config
+    self.denominators = {}
     with strategy.scope():
       optimizer.build(model.trainable_variables)
     self.variables = [variable.value for variable in model.trainable_variables]
@@ -182,7 +185,9 @@ class TrainingLoop:
 
   def _accumulate(self, batch, step, context):
     """Sums gradients and metrics over the micro-batches of this replica."""
-    denominators = context.all_reduce(_SUM, self.task.denominators(batch))
+    denominators = self.denominators or context.all_reduce(
+      _SUM, self.task.denominators(batch)
+    )
     number = self.config.gradient_accumulation_steps
     first_part = tf.cast(context.replica_id_in_sync_group, tf.int32) * number
     micro_batches = {

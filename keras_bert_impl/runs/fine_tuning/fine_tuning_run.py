@@ -23,6 +23,7 @@ _UNTRAINED = (
   "Train the missing weights with --do_train, or give the configuration of the"
   " checkpoint."
 )
+_DENOMINATORS = "denominators"
 
 
 @dataclasses.dataclass(eq=False)
@@ -41,6 +42,8 @@ class Run:
       results.
     predict: function that answers rows instead of the model, as
       `Experiment.predict`, or None.
+    begun: the content of run_config.json of the run or search that goes on, {}
+      without one.
     replaced_rows: {split: `Rows`} to read instead of those of the data: the
       same ones with more columns.
 
@@ -57,6 +60,7 @@ class Run:
   listener: object = None
   teaching: object = None
   predict: object = None
+  begun: dict = dataclasses.field(default_factory=dict)
   replaced_rows: dict = dataclasses.field(default_factory=dict, init=False)
 
   def __post_init__(self):
@@ -172,7 +176,7 @@ class Run:
     # --init_checkpoint that is given.
     values = values | {
       k: v
-      for k, v in _recorded(self.output_dir).items()
+      for k, v in recorded(self.output_dir).items()
       if k in values
       and k not in config_lib.FREE_FIELDS
       and not (k == "init_checkpoint" and values[k])
@@ -192,12 +196,14 @@ class Run:
         "train_rows": [*map(self.data.fingerprint, self.data.stages)],
         **self.fine_tuning.task.describe_training(),
       }
+      if even := denominators(self):
+        of_training[_DENOMINATORS] = even
       if self.teaching:
         of_training["distillation"] = self.teaching.describe()
     else:
       of_training = {
         name: value
-        for name, value in _recorded(self.output_dir).items()
+        for name, value in recorded(self.output_dir).items()
         if name not in self.training
       }
     return of_training | {
@@ -218,7 +224,9 @@ class Run:
       required_prefixes=names.ENCODER_PREFIXES if is_training else ("",),
       remedy=None if is_training else _UNTRAINED,
     ).start()
-    if not is_training:
+    if is_training:
+      experiment.loop.denominators = denominators(self)
+    else:
       _check_checkpoints(self, config.init_checkpoint)
     _keep_model_files(self, experiment.model.config)
     return experiment
@@ -230,11 +238,24 @@ class Run:
     gc.collect()  # Graphs and models refer to each other.
 
 
-def _recorded(output_dir):
-  """Returns the configuration recorded in a folder; {} without a run."""
-  if not savers.latest(output_dir):
+def denominators(run):
+  """Returns {loss name: float} of each batch, so that all tokens count alike.
+
+  {} where all rows do; and for a run that was begun when each batch was divided
+  by its own number of tokens.
+  """
+  if run.begun and _DENOMINATORS not in run.begun:
     return {}
-  return run_configuration.read_agreed(output_dir)
+  task, stages = run.fine_tuning.task, run.stages()
+  totals = [task.total_denominators(rows) for rows, _ in stages]
+  share = run.training["train_batch_size"] / sum(len(r) for r, _ in stages)
+  return {name: share * sum(t[name] for t in totals) for name in totals[0]}
+
+
+def recorded(output_dir):
+  """Returns the configuration of a run, or of the best of a search, or {}."""
+  folder = reading.best_run(output_dir) or output_dir
+  return run_configuration.read_agreed(folder) if savers.latest(folder) else {}
 
 
 def _keep_model_files(run, config):

@@ -36,6 +36,11 @@ class _AnswerTask(cross_entropy.ClassifyingTask):
     weights = cross_entropy.row_weights(batch) * batch[rows.ANSWER_WEIGHTS]
     return dict.fromkeys(self.loss_names, weights)
 
+  def total_denominators(self, data):
+    """Returns the number of rows whose answer is known."""
+    number = float(data[rows.ANSWER_WEIGHTS].sum())
+    return dict.fromkeys(self.loss_names, number)
+
   def predictions(self, batch, outputs):
     """Returns start and end [B], softmax over the positions."""
     # Padding cannot be predicted.

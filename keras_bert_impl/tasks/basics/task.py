@@ -81,6 +81,15 @@ class Task(abc.ABC):
   def denominators(self, batch):
     """Returns {loss name: float32 scalar}, from the labels alone."""
 
+  def total_denominators(self, data):
+    """Returns {loss name: float}, those of all rows of `data`, a `Rows`.
+
+    For rows of which some count more than others: were a batch of short rows
+    divided by its own number of tokens, each would count more than in a batch
+    of long ones. {} where all rows count the same.
+    """
+    return {}
+
   @abc.abstractmethod
   def losses(self, batch, outputs):
     """Returns {loss name: float32 scalar}, each a sum over the examples."""

@@ -8,6 +8,7 @@ Source: Devlin et al. 2019, section 5.3.
 
 import dataclasses
 
+import numpy as np
 from keras import ops
 
 from keras_bert_impl import configs, heads, models
@@ -76,6 +77,11 @@ class TokenClassificationTask(cross_entropy.ClassifyingTask):
   def weights(self, batch):
     """Returns 1 for the first piece of each labelled token, [B, L]."""
     return {"tag": ops.cast(batch[features_lib.LABEL_IDS] >= 0, "float32")}
+
+  def total_denominators(self, data):
+    """Returns the number of labelled tokens."""
+    labels = data[features_lib.LABEL_IDS]
+    return {"tag": float(sum(np.sum(of_row >= 0) for of_row in labels))}
 
   def predictions(self, batch, outputs):
     """Returns the tags [B, L]."""
