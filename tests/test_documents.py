@@ -10,6 +10,8 @@ import keras_bert_impl as kb
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 MOST_README_LINES = 150
+# Wider code runs out of GitHub's page.
+MOST_CODE_COLUMNS = 100
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.S)
@@ -69,6 +71,13 @@ def test_files_that_commands_run_are_there(page):
 def test_every_block_says_what_it_holds(page):
   fences = re.findall(r"^ *```(.*)$", page.read_text("utf-8"), re.M)
   assert all(fences[::2]) and not any(fences[1::2])
+
+
+@pytest.mark.parametrize("page", ROOT.glob("docs/*.md"), ids=page_name)
+def test_code_fits_the_width_of_the_page(page):
+  for language in ("sh", "bash", "python", "yaml", "proto"):
+    for line in "\n".join(blocks(page, language)).splitlines():
+      assert len(line) <= MOST_CODE_COLUMNS, line
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.ko.md"])
