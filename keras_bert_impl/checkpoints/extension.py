@@ -12,7 +12,8 @@ from keras_bert_impl.checkpoints.naming import mappings, names
 # Tensors with a row for each token.
 _TABLES = (
   names.WORD_EMBEDDINGS,
-  "cls/predictions/output_bias",
+  names.OUTPUT_BIAS,
+  names.DECODER,
   "cls/span_boundary/output_bias",
 )
 _UNUSED = re.compile(r"\[unused\d+\]$")

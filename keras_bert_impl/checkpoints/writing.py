@@ -49,6 +49,8 @@ def write_safetensors(folder, tensors, description, max_shard_size):
       left_out.append(name)
       continue
     origins[theirs] = name
+    if theirs.endswith(".decoder.weight"):  # Beside it is no bias but its own.
+      origins[f"{theirs.removesuffix('weight')}bias"] = names.OUTPUT_BIAS
     if names.is_transposed(name):
       transposed.add(theirs)
   renamed = mappings.Renamed(tensors, origins, transposed)

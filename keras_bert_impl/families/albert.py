@@ -111,6 +111,7 @@ FAMILY = family.Family(
     ("cls/seq_relationship", "sop_classifier/classifier"),
     *family.TASKS,
   ),
+  parameters=(family.decoder("predictions/decoder/weight"),),
   prefix="albert",
   sentence_logits="sop_logits",
   sentencepiece_options={

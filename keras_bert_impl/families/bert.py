@@ -61,6 +61,7 @@ FAMILY = family.Family(
     ("cls/seq_relationship", "cls/seq_relationship"),
     *family.TASKS,
   ),
+  parameters=(family.decoder("cls/predictions/decoder/weight"),),
   prefix="bert",
   causal_class="LMHeadModel",
   google=family.GoogleLayout(checkpoint="bert_model.ckpt"),

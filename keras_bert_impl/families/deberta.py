@@ -37,7 +37,6 @@ FIXED = {
   "is_decoder": False,
   "pruned_heads": {},
   "talking_head": False,
-  "tie_word_embeddings": True,
 }
 CONSTANTS = {"pad_token_id": 0}
 OURS = "bert/encoder/layer_#/attention/self/"
@@ -58,6 +57,7 @@ PARAMETERS = (
     "bert/encoder/relative/rel_embeddings",
     "deberta/encoder/rel_embeddings/weight",
   ),
+  family.decoder("cls/predictions/decoder/weight"),
   ("cls/predictions/output_bias", "cls/predictions/bias"),
   ("cls/predictions/output_bias", "lm_predictions/lm_head/bias"),
 )

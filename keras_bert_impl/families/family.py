@@ -30,6 +30,7 @@ CONFIG_KEYS = same(
   "type_vocab_size",
   "initializer_range",
   "layer_norm_eps",
+  "tie_word_embeddings",
 )
 BERT_DEFAULTS = {"vocab_size": 30522}
 # {field of `EncoderConfig`: key of a preset's config.json}, in KerasHub.
@@ -57,7 +58,6 @@ FIXED = {
   "add_cross_attention": False,
   "position_embedding_type": "absolute",
   "pruned_heads": {},
-  "tie_word_embeddings": True,
 }
 # Heads that classify sequences, and the names of a classifier that has the
 # pooler in it.
@@ -76,6 +76,11 @@ GOOGLE_CLASSIFIER = (
   ("classifier/output_weights", "output_weights"),
   ("classifier/output_bias", "output_bias"),
 )
+
+
+def decoder(name):
+  """Returns the pair of names of an output matrix that is not the table."""
+  return ("cls/predictions/output_weights", name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -248,7 +253,6 @@ class Family:
       with "weight" or "bias".
     prefix: str, what names of the encoder begin with in models with a head.
     encoder_parts: tuple of what they begin with in a bare encoder.
-    copies: tuple of parameters that are copies of others, in old files.
     has_pooler: bool, whether the bare encoder has a pooler.
     causal_class: str, the class of a left-to-right model, after `class_stem`.
     architectures: {head: str}, classes that have other names than in most
@@ -288,7 +292,6 @@ class Family:
   parameters: tuple = ()
   prefix: str
   encoder_parts: tuple = ("embeddings", "encoder", "pooler")
-  copies: tuple = ()
   has_pooler: bool = True
   causal_class: str = "ForCausalLM"
   architectures: dict = dataclasses.field(default_factory=dict)

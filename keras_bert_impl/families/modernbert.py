@@ -184,10 +184,12 @@ FAMILY = family.Family(
   ),
   head_names={"question_answering": (("cls/squad", "classifier"),)},
   every_head=("cls/predictions/transform/",),
-  parameters=(("cls/predictions/output_bias", "decoder/bias"),),
+  parameters=(
+    family.decoder("decoder/weight"),
+    ("cls/predictions/output_bias", "decoder/bias"),
+  ),
   prefix="model",
   encoder_parts=("embeddings", "layers", "final_norm"),
-  copies=("decoder.weight",),
   has_pooler=False,
   framing=family.Framing(segments=False),
 )

@@ -47,6 +47,7 @@ FAMILY = family.Family(
     *family.TASKS,
   ),
   head_names=family.DENSE_CLASSIFIER,
+  parameters=(family.decoder("lm_head/decoder/weight"),),
   prefix="mpnet",
   framing=family.Framing(separators=2, segments=False),
   # The vocabulary still has BERT's.

@@ -51,6 +51,7 @@ FAMILY = family.Family(
     *family.TASKS,
   ),
   head_names=family.DENSE_CLASSIFIER,
+  parameters=(family.decoder("lm_head/decoder/weight"),),
   prefix="roberta",
   # KerasHub's positions start at 0, and it has no row of segments.
   keras_hub=family.KerasHubLayout(

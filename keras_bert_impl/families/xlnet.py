@@ -65,6 +65,7 @@ FAMILY = family.Family(
     "summary_type": "summary_type",
     "summary_use_proj": "summary_use_proj",
     "pooler_act": "summary_activation",
+    "tie_word_embeddings": "tie_word_embeddings",
   },
   implied=_SHARED,
   defaults={
@@ -94,7 +95,6 @@ FAMILY = family.Family(
     "add_cross_attention": False,
     "is_decoder": False,
     "pruned_heads": {},
-    "tie_word_embeddings": True,
     "untie_r": True,
   },
   read=read,
@@ -124,10 +124,10 @@ FAMILY = family.Family(
     (_OURS + "attention/self/output", _THEIRS + "rel_attn/o"),
     ("bert/embeddings/mask_embedding", "transformer/mask_emb"),
     ("cls/beam/answer_weights", "answer_class/dense_1/weight"),
+    family.decoder("lm_loss/weight"),
   ),
   prefix="transformer",
   encoder_parts=("layer", "mask_emb", "word_embedding"),
-  copies=("lm_loss.weight",),
   has_pooler=False,
   causal_class="LMHeadModel",
   architectures={

@@ -171,7 +171,7 @@ def test_weights_in_half_precision_are_written_in_full():
     (BERT | {"num_labels": "2"}, "num_labels .* an integer or null, not '2'"),
     (BERT | {"pad_token_id": "0"}, "pad_token_id .* an integer or null"),
     (BERT | {"is_decoder": "no"}, "is_decoder .* true or false"),
-    (BERT | {"tie_word_embeddings": False}, "tie_word_embeddings .False"),
+    (BERT | {"tie_word_embeddings": 2}, "tie_word_embeddings .2"),
     (BERT | {"add_cross_attention": True}, "add_cross_attention .True"),
     (BERT | {"pruned_heads": {"0": [1]}}, "pruned_heads"),
     (BERT | {"hidden_act": "xielu"}, "hidden_act .'xielu'"),

@@ -83,7 +83,8 @@ def to_dict(description):
       f"{config.family.class_stem} has no format of Google's: it was never "
       "released in one. Use safetensors or keras."
     )
-  fields = {*config.family.config_keys, *google.own_fields} - {"layer_norm_eps"}
+  fields = {*config.family.config_keys, *google.own_fields}
+  fields -= {"layer_norm_eps", "tie_word_embeddings"}
   values = {field: getattr(config, field) for field in fields}
   values |= google.constants
   for theirs, ours in google.activations.items():

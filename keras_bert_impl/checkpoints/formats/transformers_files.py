@@ -4,6 +4,7 @@ Names of parameters, and an index, `*.index.json`, of a checkpoint of several
 files.
 """
 
+import dataclasses
 import pathlib
 
 from keras_bert_impl import files
@@ -39,10 +40,20 @@ def open_weights(read, path, declared):
       "weights are."
     )
   origins, family = {}, declared.config.family
-  for name in stored:
+  # An output matrix with a bias of its own reads no other.
+  for name in sorted(stored, key=lambda name: ".decoder." not in name):
     ours = names.from_transformers(name, family, declared.head)
     if ours is not None:
       origins.setdefault(ours, name)
+  decoder, table = map(origins.get, (names.DECODER, names.WORD_EMBEDDINGS))
+  if decoder and declared.config.tie_word_embeddings:
+    # Old files hold a copy. What differs counts, whatever the configuration
+    # says, as in transformers 5, `PreTrainedModel.tie_weights`.
+    if table and stored.differ(decoder, table):
+      own = dataclasses.replace(declared.config, tie_word_embeddings=False)
+      declared = dataclasses.replace(declared, config=own)
+    else:
+      del origins[names.DECODER]
   transposed = {name for name in origins if names.is_transposed(name)}
   tensors = stored.renamed(origins, transposed)
   if family.fused_projections:

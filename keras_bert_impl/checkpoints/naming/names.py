@@ -25,12 +25,15 @@ LAYER = "bert/encoder/layer_"
 GROUP = "bert/encoder/group_"
 _PARTS = ("bert/embeddings/", "bert/encoder/")
 ENCODER_PREFIXES = (*_PARTS, *(RIGHT_TO_LEFT + part for part in _PARTS))
+# A masked language model's output matrix, where it is not the table.
+DECODER = "cls/predictions/output_weights"
+OUTPUT_BIAS = "cls/predictions/output_bias"
 CLASSIFIER = "classifier/output_weights"
 CRF = "crf/transitions"
 POOLER = "bert/pooler/dense/kernel"
 
-# Copies of tied weights and constants, which old files hold too.
-_COPIES = re.compile(r"(^|\.)(position_ids|token_type_ids)$|\.decoder\.weight$")
+# Constants, which old files hold too.
+_CONSTANTS = re.compile(r"(^|\.)(position_ids|token_type_ids)$")
 # Before the names of a model that torch ran on several devices, or compiled.
 _WRAPPERS = re.compile(r"^(module\.|_orig_mod\.)+")
 _HEADS = ("classifier", "cls/squad", "cls/seq_relationship", "cls/predictions")
@@ -59,10 +62,10 @@ def from_transformers(name, family, head=None):
     head: str, one of `heads.HEADS`, which a config.json names; or None.
 
   Returns:
-    str; None for copies of tied weights and for constants.
+    str; None for constants.
   """
   name = _WRAPPERS.sub("", name)
-  if _COPIES.search(name) or name in family.copies:
+  if _CONSTANTS.search(name):
     return None
   if name.partition(".")[0] in family.encoder_parts:
     name = f"{family.prefix}.{name}"

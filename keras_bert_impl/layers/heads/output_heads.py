@@ -52,8 +52,8 @@ class HeadTransform(base.Layer):
 class MaskedLanguageModelHead(base.Layer):
   """Masked language model head: logits of the vocabulary at masked positions.
 
-  The output matrix is the word embedding table (tied weights); the layer owns
-  the transformation before it and the bias after it.
+  The output matrix is the word embedding table (tied weights), or one of its
+  own; the layer owns the transformation before it and the bias after it.
 
   Args:
     activation: str, of the transformation.
@@ -62,6 +62,7 @@ class MaskedLanguageModelHead(base.Layer):
     use_bias: bool, whether the transformation's dense layer has a bias.
     norm_bias: bool, whether the transformation's LayerNorm adds a bias.
     use_output_bias: bool, whether there is a bias after the output matrix.
+    tie_word_embeddings: bool, whether that matrix is the table.
     **kwargs: of `keras.layers.Layer`.
 
   Source: google-research/bert, run_pretraining.py, get_masked_lm_output.
@@ -75,6 +76,7 @@ class MaskedLanguageModelHead(base.Layer):
     use_bias=True,
     norm_bias=True,
     use_output_bias=True,
+    tie_word_embeddings=True,
     **kwargs,
   ):
     # Keras may pass positions as floats; bfloat16 would round them.
@@ -97,6 +99,7 @@ class MaskedLanguageModelHead(base.Layer):
       name="transform",
     )
     self.transform.build((None, hidden_shape[-1]))
+    self.output_weights = _own_table(self, embedding_table_shape)
     self.output_bias = None
     if self.use_output_bias:
       self.output_bias = self.add_weight(
@@ -124,7 +127,7 @@ class MaskedLanguageModelHead(base.Layer):
       batch, num_predictions = ops.shape(masked_lm_positions)
       masked = _gather_positions(hidden, masked_lm_positions)  # [B * P, H]
     masked = self.transform(masked)  # [B * P, E]
-    logits = _score_words(masked, embedding_table, self.compute_dtype)
+    logits = _score_words(self, masked, embedding_table)
     if self.output_bias is not None:
       logits = logits + self.output_bias
     return ops.reshape(
@@ -154,16 +157,22 @@ class VocabularyHead(base.Layer):
   """Language model head without transformation: the tied table, and a bias.
 
   Args:
+    tie_word_embeddings: bool, whether the output matrix is the table.
+    initializer_range: float, standard deviation of a matrix that is not.
     **kwargs: of `keras.layers.Layer`.
 
   Source: zihangdai/xlnet, modeling.py, lm_loss.
   """
 
-  def __init__(self, **kwargs):
+  def __init__(
+    self, tie_word_embeddings=True, initializer_range=0.02, **kwargs
+  ):
     super().__init__(autocast=False, **kwargs)
+    self._keep(locals())
 
   def build(self, hidden_shape, embedding_table_shape):
     """Creates the weights."""
+    self.output_weights = _own_table(self, embedding_table_shape)
     self.output_bias = self.add_weight(
       name="output_bias", shape=(embedding_table_shape[0],), initializer="zeros"
     )
@@ -172,7 +181,7 @@ class VocabularyHead(base.Layer):
     """Scores word pieces: [B, P, H] and [V, H] -> logits, float32 [B, P, V]."""
     batch, length, size = ops.shape(hidden)
     rows = ops.cast(ops.reshape(hidden, (-1, size)), self.compute_dtype)
-    logits = _score_words(rows, embedding_table, self.compute_dtype)
+    logits = _score_words(self, rows, embedding_table)
     logits = logits + self.output_bias
     return ops.reshape(logits, (batch, length, embedding_table.shape[0]))
 
@@ -269,16 +278,25 @@ class SpanBoundaryHead(base.Layer):
     )  # [B * P, 2 H + 200]
     for layer in self.transforms:
       x = layer(x)
-    logits = _score_words(x, embedding_table, self.compute_dtype)
+    logits = _score_words(self, x, embedding_table)
     logits = logits + self.output_bias
     return ops.reshape(
       logits, (batch, num_predictions, embedding_table.shape[0])
     )
 
 
-def _score_words(x, embedding_table, dtype):
-  """[N, E] against the table [V, E] -> float32 [N, V]."""
-  scores = kernels.score_rows(x, ops.cast(embedding_table, dtype))
+def _own_table(layer, shape):
+  """Returns the new output matrix [V, E] of a head, None if it is the table."""
+  if layer.tie_word_embeddings:
+    return None
+  return layer._weight("output_weights", *shape, autocast=False)
+
+
+def _score_words(layer, x, embedding_table):
+  """[N, E] against the table [V, E], or the head's -> float32 [N, V]."""
+  own = getattr(layer, "output_weights", None)
+  table = embedding_table if own is None else own
+  scores = kernels.score_rows(x, ops.cast(table, layer.compute_dtype))
   return ops.cast(scores, "float32")
 
 

@@ -23,6 +23,7 @@ class PoolerConfig(parts.Part):
     classifier_act: activation of that dense layer; None means the blocks'.
     classifier_bias: whether that dense layer has a bias.
     decoder_bias: whether the masked language model's output has a bias.
+    tie_word_embeddings: whether its matrix is the table of the embeddings.
   """
 
   pooler_act: str = parts.field(
@@ -37,6 +38,7 @@ class PoolerConfig(parts.Part):
   )
   classifier_bias: bool = parts.field(True, shows=True)
   decoder_bias: bool = parts.field(True, shows=True)
+  tie_word_embeddings: bool = parts.field(True, shows=True)
 
   @property
   def transform_options(self):

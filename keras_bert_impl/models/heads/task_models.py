@@ -484,6 +484,7 @@ def token_scorer(encoder, use_mask_decoder=False, hidden=None):
   head = layers.MaskedLanguageModelHead(
     **config.transform_options,
     use_output_bias=config.decoder_bias,
+    tie_word_embeddings=config.tie_word_embeddings,
     dtype=encoder.dtype_policy,
     name="predictions",
   )

@@ -80,7 +80,12 @@ class ElmoLanguageModel(task_models.HeadModel):
   def __init__(self, config, dtype=None, name="elmo_language_model"):
     arguments = dict(locals())
     encoder = elmo_encoder.ElmoEncoder(config, dtype, use_pooler=False)
-    head = layers.VocabularyHead(dtype=encoder.dtype_policy, name="predictions")
+    head = layers.VocabularyHead(
+      config.tie_word_embeddings,
+      config.initializer_range,
+      dtype=encoder.dtype_policy,
+      name="predictions",
+    )
     with keras.name_scope("cls"):
       forward, backward = (
         head(hidden, encoder.embedding_table) for hidden in encoder.directions

@@ -40,7 +40,12 @@ class PermutationLanguageModel(task_models.HeadModel):
     )
     dtype = encoder.dtype_policy
     dropout = layers.Dropout(config.dropout_rate, dtype=dtype)
-    head = layers.VocabularyHead(dtype=dtype, name="predictions")
+    head = layers.VocabularyHead(
+      config.tie_word_embeddings,
+      config.initializer_range,
+      dtype=dtype,
+      name="predictions",
+    )
     with keras.name_scope("cls"):
       query = dropout(encoder.query_states[-1])
       outputs = {"token_logits": head(query, encoder.embedding_table)}
