@@ -58,10 +58,54 @@ for _rule, _names in {
   _RULES |= dict.fromkeys(_names.split(), _rule)
 
 
-def check(layer, values):
-  """Raises ValueError if an argument of {name: value} is none it can be."""
-  arguments = inspect.signature(type(layer).__init__).parameters
-  for name in arguments.keys() & values.keys():
+def parameters(layer_class):
+  """Returns {name: `inspect.Parameter`} of a class' own constructor.
+
+  Returns:
+    dict, without `self` and what takes any others; and whether there is
+    something that takes any by name.
+  """
+  _, *found = inspect.signature(layer_class.__init__).parameters.values()
+  named = {
+    p.name: p for p in found if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+  }
+  return named, any(p.kind == p.VAR_KEYWORD for p in found)
+
+
+def given(layer_class, base, args, kwargs):
+  """Returns the names of the arguments that make a layer again, tuple of str.
+
+  They are those of its class; and, where that passes others on, those of its
+  base classes below `base` that were given.
+
+  Args:
+    layer_class: class of the layer.
+    base: class.
+    args: tuple, given by place.
+    kwargs: dict, given by name.
+  """
+  names, passes_on = {}, True
+  for owner in layer_class.__mro__[: layer_class.__mro__.index(base)]:
+    if "__init__" in vars(owner) and passes_on:
+      own, passes_on = parameters(owner)
+      places = [n for n, p in own.items() if p.kind != p.KEYWORD_ONLY]
+      by_place = places[: len(args)]
+      taken = own if not names else kwargs.keys() | by_place
+      names |= {name: None for name in own if name in taken}
+      args = args[len(by_place) :]
+  return tuple(names)
+
+
+def check(owner, layer, values):
+  """Raises ValueError if an argument of {name: value} is none it can be.
+
+  Args:
+    owner: class of this library whose arguments they are.
+    layer: `Layer`.
+    values: dict.
+  """
+  arguments, _ = parameters(owner)
+  for name in filter(values.__contains__, arguments):
     value, default = values[name], arguments[name].default
     rule = _RULES.get(name, _FLAG if isinstance(default, bool) else None)
     if rule is None or value is default:
@@ -71,7 +115,7 @@ def check(layer, values):
     if is_right and rule.low is not None:
       is_right = rule.low <= value < rule.high
     if not is_right or (name == "activation" and not _is_activation(value)):
-      known = ", ".join(key for key in arguments if key != "self")
+      known = ", ".join(arguments)
       raise ValueError(
         f"{name} ({value!r}) of {type(layer).__name__} must be {rule.words}."
         f" Its arguments are {known}."

@@ -5,8 +5,6 @@ create dense layers and norms in `build`, with their own policy; this class
 saves later changes of it, such as those of `quantize("int8")`.
 """
 
-import inspect
-
 import keras
 from keras import ops
 
@@ -171,23 +169,33 @@ class Layer(keras.layers.Layer):
 
   norm_bias = True  # Constructors may take it as an argument.
 
+  def __new__(cls, *args, **kwargs):
+    """Notes which arguments are given, for `get_config`."""
+    layer = super().__new__(cls, *args, **kwargs)
+    layer._given = arguments_lib.given(cls, Layer, args, kwargs)
+    return layer
+
   def _keep(self, arguments):
     """Keeps the arguments of the constructor: `locals()` before any others.
 
     Raises:
       ValueError: one has a value that it cannot have.
     """
-    arguments_lib.check(self, arguments)
-    for name, value in arguments.items():
+    owner = arguments.get("__class__", type(self))
+    # A name may mean something else elsewhere.
+    if owner.__module__.partition(".")[0] == __name__.partition(".")[0]:
+      arguments_lib.check(owner, self, arguments)
+    for name in arguments_lib.parameters(owner)[0]:
       is_property = isinstance(getattr(type(self), name, None), property)
-      if name not in ("self", "kwargs", "__class__") and not is_property:
-        setattr(self, name, value)
+      if not is_property:
+        setattr(self, name, arguments[name])
 
   def get_config(self):
-    """Returns the arguments of the constructor; objects in plain types."""
-    arguments = inspect.signature(type(self).__init__).parameters
-    own = arguments.keys() - {"self", "kwargs"}
-    values = {name: getattr(self, name) for name in arguments if name in own}
+    """Returns the arguments of the constructor; objects in plain types.
+
+    Those of base classes are among them, if they were given.
+    """
+    values = {name: getattr(self, name) for name in self._given}
     return {
       **super().get_config(),
       **{
