@@ -426,7 +426,9 @@ def _known_task(checkpoint):
   description = reading.open_checkpoint(checkpoint).description
   if description is None:
     return {}
-  return {"head": description.head, "labels": description.labels}
+  known = {"head": description.head, "labels": description.labels}
+  folder = model_files.folder_of(checkpoint)
+  return known | trained_models.stored_length(folder, description)
 
 
 def _split(config_class, values):

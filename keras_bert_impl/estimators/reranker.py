@@ -63,8 +63,8 @@ class Reranker(embedding_trainer.EmbeddingEstimator):
       for k, pair in enumerate(inputs)
     ]
 
-  def _servable_options(self, questions):
-    return {"text_pairs": True}
+  def _make_servable(self, **values):
+    return super()._make_servable(**{"text_pairs": True, **values})
 
   def _answer(self, row):
     return float(row["scores"])

@@ -160,7 +160,9 @@ def convert(config, measure_heads=None, labels=None):
     task = task_file.read(checkpoint.folder)
     if task.get("head") == description.head and config.format != "google":
       task_file.write(folder, task)
-    if config.format == "safetensors" and folders.is_one(checkpoint.folder):
+    if config.format == "safetensors" and folders.has_modules(
+      checkpoint.folder
+    ):
       folders.copy(checkpoint.folder, folder)
     results = {
       "input": {"path": checkpoint.path, "format": checkpoint.format},

@@ -9,6 +9,7 @@ from keras_bert_impl.tokenizers.formats import (
   tokenizer_json_writing,
   tokenizer_options,
   vocabularies,
+  vocabulary_files,
 )
 from keras_bert_impl.training import run_log, run_results
 
@@ -69,13 +70,17 @@ class RunFolder:
     self.results["versions"] = run_results.versions()
     self.write_json(run_results.RESULTS_NAME, self.results)
 
-  def keep_model_files(self, encoder_config, vocabulary=None, options=None):
+  def keep_model_files(
+    self, encoder_config, vocabulary=None, options=None, max_length=None
+  ):
     """Writes configuration and vocabulary beside the checkpoints.
 
     Args:
       encoder_config: `EncoderConfig`.
       vocabulary: `Vocabulary`, or None.
       options: of its tokenizer; None for those stored beside the vocabulary.
+      max_length: int, what `transformers` is to cut texts and pairs to; or
+        None.
     """
     self.write_json(google_config.FILE_NAME, encoder_config.to_dict())
     if vocabulary is None or not self.is_chief:
@@ -85,6 +90,10 @@ class RunFolder:
         vocabulary.origin, encoder_config.model_type
       )
     tokenizer_json_writing.save(self.path, vocabulary, options)
+    if max_length:
+      path = self.join(vocabulary_files.OPTIONS_FILE)
+      stored = files.read_json(path)
+      files.write_json(path, stored | {"model_max_length": max_length})
 
   def vocabulary_path(self, vocabulary):
     """Returns the path of a `Vocabulary` in the folder."""

@@ -7,6 +7,7 @@ from etils import epy
 
 from keras_bert_impl import files, heads
 from keras_bert_impl.checkpoints import hub
+from keras_bert_impl.families import family
 from keras_bert_impl.model_folders import model_files
 
 with epy.lazy_imports():
@@ -124,9 +125,29 @@ def load(path, head=None):
     description,
     remedy=f"Choose a --head other than {head}, which it was not trained for.",
   )
+  recorded = stored_length(checkpoint.folder, description) | recorded
   if description.labels:
     recorded = {"labels": description.labels} | recorded
   return TrainedModel(model, head, checkpoint.path, recorded)
+
+
+def stored_length(folder, description):
+  """Returns {"max_seq_length": int} of a classifier of texts, {} of others.
+
+  It is what `transformers` and CrossEncoder cut texts and pairs to.
+
+  Args:
+    folder: str, that of the checkpoint.
+    description: `description.Description`.
+
+  Raises:
+    ValueError: the folder states a wrong one.
+  """
+  if description.head not in family.CLASSIFIERS:
+    return {}
+  length = folders.longest_text(folder)
+  longest = description.config.max_sequence_length
+  return {"max_seq_length": min(length, longest)} if length else {}
 
 
 def _load_sentence_encoder(folder, head):

@@ -9,7 +9,8 @@
   0_StaticEmbedding/                 a table in place of the transformer
 
 The transformer is in the folder itself or, of old versions, in 0_Transformer;
-so is a table. A folder of model2vec is one of a table, too.
+so is a table. A folder of model2vec is one of a table, too. That of a
+CrossEncoder, which makes no vectors, is a checkpoint like any other.
 """
 
 import dataclasses
@@ -51,6 +52,7 @@ _ENCODERS = {
   heads.SPARSE: ("SparseEncoder", None),
   heads.LATE: ("ColBERT", None),
 }
+_CROSS_ENCODER = "CrossEncoder"
 _TASKS = ("feature-extraction", None), ("fill-mask", None)
 # {module after which the others come: what they make}.
 _HEADS = {
@@ -168,8 +170,8 @@ def _head(modules):
 
 
 def is_one(path):
-  """Whether the folder `path` is one of sentence-transformers or model2vec."""
-  return _has_modules(path) or is_static(path)
+  """Whether a folder is of vectors, by sentence-transformers or model2vec."""
+  return is_static(path) or has_modules(path) and not _is_cross_encoder(path)
 
 
 def copy(source, target):
@@ -193,7 +195,7 @@ def is_static(path):
   """Whether the folder `path` holds static embeddings."""
   if not files.is_folder(path):
     return False
-  if not _has_modules(path):
+  if not has_modules(path):
     config = files.find_json(os.path.join(path, _CONFIG_FILE)) or {}
     return config.get("model_type") == "model2vec"
   # Whatever is wrong with it, whoever reads it says so.
@@ -203,10 +205,16 @@ def is_static(path):
   return str(kind).endswith(f".{STATIC}")
 
 
-def _has_modules(path):
+def has_modules(path):
+  """Whether the folder `path` has a modules.json."""
   return files.is_folder(path) and files.exists(
     os.path.join(path, MODULES_FILE)
   )
+
+
+def _is_cross_encoder(path):
+  settings = files.find_json(os.path.join(path, _SETTINGS_FILE)) or {}
+  return settings.get("model_type") == _CROSS_ENCODER
 
 
 def read(path):
@@ -276,7 +284,7 @@ def _read_modules(folder):
   Raises:
     ValueError: one is not known here, or outside of the folder.
   """
-  if not _has_modules(folder):  # Of model2vec.
+  if not has_modules(folder):  # Of model2vec.
     path = os.path.join(folder, _CONFIG_FILE)
     values = files.read_json(path, types={"normalize": (bool, _NONE)})
     after = [Module(NORMALIZE, folder)] * bool(values.get("normalize"))
@@ -329,28 +337,42 @@ def _check_order(folder, modules):
 
 def _read_texts(folder, transformer, head):
   """Returns the `Texts` of a folder."""
-  names = map(_TEXTS_FILES.format, _KINDS)
-  paths = [os.path.join(transformer.path, name) for name in names]
-  path = next(filter(files.exists, paths), paths[0])
-  types = {"max_seq_length": _NUMBER, "do_lower_case": (bool, _NONE)}
-  values = files.find_json(path, types=types) or {}
+  values, path = _texts_file(transformer.path)
   _check(values, "transformer_task", _TASKS[head == heads.SPARSE], path)
-  tokenizer_path = os.path.join(transformer.path, _TOKENIZER_FILE)
-  tokenizer = files.find_json(
-    tokenizer_path, types={"model_max_length": _NUMBER}
-  )
+  do_lower_case = bool(values.get("do_lower_case"))
+  prompts = _read_prompts(folder, head)
+  texts = Texts(longest_text(transformer.path), do_lower_case, *prompts)
+  return _with_late(texts, folder) if head == heads.LATE else texts
+
+
+def longest_text(folder):
+  """Returns the most tokens of a text that a folder of a transformer states.
+
+  Returns:
+    int; None where it states none.
+
+  Raises:
+    ValueError: it is none.
+  """
+  values, path = _texts_file(folder)
   length = values.get("max_seq_length")
   if length is None:
-    length = (tokenizer or {}).get("model_max_length")
-    path = tokenizer_path
+    path = os.path.join(folder, _TOKENIZER_FILE)
+    tokenizer = files.find_json(path, types={"model_max_length": _NUMBER}) or {}
+    length = tokenizer.get("model_max_length")
   if length is not None and length < 3:
     raise ValueError(
       f"the longest text ({length} tokens in {path}) is too short."
     )
-  do_lower_case = bool(values.get("do_lower_case"))
-  prompts = _read_prompts(folder, head)
-  texts = Texts(length and int(length), do_lower_case, *prompts)
-  return _with_late(texts, folder) if head == heads.LATE else texts
+  return length and int(length)
+
+
+def _texts_file(folder):
+  """Returns the settings of texts beside a transformer, and their path."""
+  paths = [os.path.join(folder, _TEXTS_FILES.format(kind)) for kind in _KINDS]
+  path = next(filter(files.exists, paths), paths[0])
+  types = {"max_seq_length": _NUMBER, "do_lower_case": (bool, _NONE)}
+  return files.find_json(path, types=types) or {}, path
 
 
 def _with_late(texts, folder):

@@ -1,9 +1,11 @@
 """Rerankers that are trained, scored, saved and mined for from Python."""
 
+import json
 import pathlib
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import keras_bert_impl as kb
 from keras_bert_impl.estimators import mining
@@ -12,6 +14,7 @@ from keras_bert_impl.sentences import folders
 from keras_bert_impl.tasks.basics import example_types
 from tfrecords.labelled import embedding_data
 
+CROSS_ENCODER = pathlib.Path(__file__).parents[1] / "data/cross_encoder"
 SENTENCES = pathlib.Path(__file__).parents[1] / "data/sentences"
 PAIRS = [(f"is {w}?", f"{w} cat") for w in "abcdefghij"]
 SETTINGS = {"epochs": 1, "batch_size": 2, "learning_rate": 1e-3}
@@ -119,8 +122,33 @@ def test_a_reranker_is_trained_with_mined_negatives_and_saved(
   scored = reranker.evaluate(PAIRS, mine=encoder, num_candidates=3)
   assert {"ndcg@10", "mrr@10"} <= scores_of(scored)
   reranker.save(tmp_path / "saved")
+  # What CrossEncoder cuts pairs to is what the training did.
+  options = (tmp_path / "saved" / "tokenizer_config.json").read_text()
+  length = reranker.results["configuration"]["max_seq_length"]
+  assert json.loads(options)["model_max_length"] == length
   again = kb.Reranker.from_checkpoint(tmp_path / "saved")
   assert again.predict(("is a?", "b")) == pytest.approx(scores[2], abs=1e-5)
+
+
+def test_a_cross_encoder_of_sentence_transformers_scores_as_there(tmp_path):
+  expected = json.loads((CROSS_ENCODER / "expected.json").read_text())
+  pairs, logits = map(expected.get, ("pairs", "logits"))
+  reranker = kb.Reranker.from_checkpoint(CROSS_ENCODER)
+  # The long ones are cut to its model_max_length, 25 of 64 positions.
+  np.testing.assert_allclose(reranker.predict(pairs), logits, atol=1e-5)
+  [best] = reranker.rank(*pairs[0][:1], [pairs[0][1]])
+  assert best["score"] == pytest.approx(logits[0], abs=1e-5)
+  reranker.save(tmp_path / "saved")
+  again = kb.Reranker.from_checkpoint(tmp_path / "saved")
+  np.testing.assert_allclose(again.predict(pairs), logits, atol=1e-5)
+  for name in ("modules.json", "config_sentence_transformers.json"):
+    kept = (tmp_path / "saved" / name).read_text()
+    assert kept == (CROSS_ENCODER / name).read_text()
+  exported = tf.saved_model.load(reranker.export(tmp_path / "exported"))
+  texts, others = zip(*pairs, strict=True)
+  answer = exported.signatures["serving_default"]
+  found = answer(text=tf.constant(texts), text_pair=tf.constant(others))
+  np.testing.assert_allclose(found["scores"], logits, atol=1e-5)
 
 
 @pytest.mark.integration

@@ -11,6 +11,7 @@ from absl import logging
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.checkpoints.descriptions import config_json, description
 from keras_bert_impl.checkpoints.naming import names
+from keras_bert_impl.families import family
 from keras_bert_impl.model_folders import run_folder, task_file
 from keras_bert_impl.runs.fine_tuning import fine_tuning_config
 from keras_bert_impl.training import experiment as experiment_lib
@@ -266,7 +267,13 @@ def _keep_model_files(run, config):
     config: `EncoderConfig` of the model.
   """
   task, folder = run.fine_tuning.task, run.folder
-  folder.keep_model_files(config, run.data.vocabulary, run.data.options)
+  is_of_texts = task.head in family.CLASSIFIERS
+  folder.keep_model_files(
+    config,
+    run.data.vocabulary,
+    run.data.options,
+    run.settings.max_seq_length if is_of_texts else None,
+  )
   folder.write_json(task_file.NAME, task_file.describe(run.fine_tuning))
   if not task.has_standard_head:
     return
