@@ -1,6 +1,8 @@
 """Model card: the README.md beside a saved model, for people and hubs."""
 
 import os
+import pathlib
+import tempfile
 
 from keras_bert_impl import files, heads
 from keras_bert_impl.training import run_results
@@ -35,6 +37,7 @@ def write(folder, class_name, task, results):
     task: {name: value}, as of `task_file.read`.
     results: results.json of its training; {} if it was not trained here.
   """
+  name = os.path.basename(os.path.abspath(folder))
   lines = [
     "---",
     "library_name: keras_bert_impl",
@@ -42,12 +45,12 @@ def write(folder, class_name, task, results):
     "license: unknown  # Yours to say: data and first model have theirs.",
     "---",
     "",
-    f"# {os.path.basename(os.path.normpath(folder))}",
+    f"# {name}",
     "",
     "```python",
     "import keras_bert_impl as kb",
     "",
-    f'model = kb.{class_name}.from_checkpoint("{folder}")',
+    f'model = kb.{class_name}.from_checkpoint("{name}")',
     "```",
   ]
   if task.get("labels"):
@@ -55,10 +58,23 @@ def write(folder, class_name, task, results):
   lines += _table("Data", results.get("data", {}), _counts)
   lines += _table("Scores", results.get("eval", {}), _scores)
   configuration = results.get("configuration", {})
-  settings = {k: configuration[k] for k in _SETTINGS if k in configuration}
+  configuration = configuration | {"init_checkpoint": _public(configuration)}
+  settings = {
+    k: configuration[k] for k in _SETTINGS if configuration.get(k) is not None
+  }
   lines += _table("Settings", settings, str)
   lines += _table("Versions", run_results.versions(), str)
   files.write_atomically(os.path.join(folder, NAME), "\n".join(lines) + "\n")
+
+
+def _public(configuration):
+  """Returns the name of the first checkpoint for people elsewhere, or None."""
+  path = configuration.get("init_checkpoint")
+  if not path or not os.path.isabs(path):
+    return path
+  # That of an earlier `fit` is gone with its estimator.
+  is_passing = tempfile.gettempdir() in map(str, pathlib.Path(path).parents)
+  return None if is_passing else os.path.basename(os.path.normpath(path))
 
 
 def _table(title, values, show):

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import stat
 
 import ml_dtypes
 import numpy as np
@@ -43,6 +44,17 @@ def test_the_file_has_the_mark_that_transformers_asks_for(tmp_path):
   [path] = write(tmp_path)
   with safetensors.safe_open(path, "np") as file:
     assert file.metadata() == {"format": "pt"}
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o002, 0o077])
+def test_the_file_has_the_mode_of_any_other(umask, tmp_path):
+  before = os.umask(umask)
+  try:
+    safetensors_format.write(tmp_path, mappings.Arrays({"a": np.ones((2, 3))}))
+  finally:
+    os.umask(before)
+  mode = (tmp_path / "model.safetensors").stat().st_mode
+  assert stat.S_IMODE(mode) == 0o666 & ~umask
 
 
 def test_shards_hold_no_more_than_allowed_and_read_as_one(tmp_path):

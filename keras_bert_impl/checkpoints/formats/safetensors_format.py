@@ -4,11 +4,13 @@ A checkpoint of several files has `model.safetensors.index.json`, which maps
 tensors to files. Local folders only.
 """
 
+import contextlib
 import json
 import math
 import os
 import pathlib
 import re
+import stat
 
 import numpy as np
 import safetensors
@@ -96,9 +98,14 @@ def read(path):
 
 def save(arrays, path):
   """Writes a file of {name: contiguous array}; fails as `write`."""
+  # The library's file is its owner's alone; a usual one shows what is right.
+  open(path, "ab").close()
+  mode = stat.S_IMODE(os.stat(path).st_mode)
   try:
     # `transformers` asks for this mark.
     safetensors.numpy.save_file(arrays, path, {"format": "pt"})
+    with contextlib.suppress(PermissionError):  # Some file systems have none.
+      os.chmod(path, mode)
   except safetensors.SafetensorError as error:
     number = _OS_ERROR.search(str(error))
     if not number:

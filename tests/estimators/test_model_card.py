@@ -1,0 +1,22 @@
+"""The README.md of a saved model says nothing of one machine."""
+
+import tempfile
+
+from keras_bert_impl.estimators import model_card
+
+
+def test_a_card_names_no_folder_of_this_machine(tmp_path):
+  for start, shown in (
+    ("klue/bert-base", "| init_checkpoint | klue/bert-base |"),
+    ("/home/me/models/bert/", "| init_checkpoint | bert |"),
+    (f"{tempfile.gettempdir()}/keras_bert_impl_x/runs/a", None),
+  ):
+    configuration = {"init_checkpoint": start, "random_seed": 0}
+    results = {"configuration": configuration}
+    task = {"head": "classification", "labels": ["no", "yes"]}
+    model_card.write(str(tmp_path), "TextClassifier", task, results)
+    card = (tmp_path / "README.md").read_text()
+    assert "| random_seed | 0 |" in card
+    assert f'from_checkpoint("{tmp_path.name}")' in card
+    assert str(tmp_path.parent) not in card and "keras_bert_impl_x" not in card
+    assert shown in card if shown else "init_checkpoint" not in card
