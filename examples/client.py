@@ -28,7 +28,9 @@ def load(folder, num_threads=2):
   tokenizer.no_truncation()
   tokenizer.no_padding()
   open_file = _onnx if about["format"] == "onnx" else _litert
-  return about, tokenizer, open_file(str(folder / about["file"]), num_threads)
+  # A file beside it, whatever it says.
+  path = folder / pathlib.Path(about["file"]).name
+  return about, tokenizer, open_file(str(path), num_threads)
 
 
 def make_choices(about, tokenizer, text, choices):

@@ -261,6 +261,21 @@ def check_type(value, kind, place):
   raise ValueError(f"{place} must be {names}, not {shown(value)}.")
 
 
+def beside(path, name):
+  """Returns the path of the file `name` beside the file `path`, which names it.
+
+  Raises:
+    ValueError: it is in another folder: a stranger's file must not make us read
+      anywhere else.
+  """
+  if os.path.basename(name) != name or name in ("", os.curdir, os.pardir):
+    raise ValueError(
+      f"{path} points outside its folder, to {name!r}: the files that it names"
+      " must lie beside it."
+    )
+  return os.path.join(os.path.dirname(path), name)
+
+
 def shown(value):
   """Returns `value` as a message shows it, str: its beginning if it is long."""
   text = repr(value)

@@ -12,7 +12,6 @@ from keras_bert_impl.checkpoints.naming import adapters, names
 from keras_bert_impl.layers.basics import layer
 
 TARGETS = ("query", "value")
-RANKS, ALPHAS = "[1, 4096]", "[1e-6, 1e6]"
 
 
 def lora(model, rank=8, targets=TARGETS, alpha=None):
@@ -36,9 +35,9 @@ def lora(model, rank=8, targets=TARGETS, alpha=None):
     ValueError: a target is no dense layer of the encoder, the model has
       adapters, is frozen or compiled already, or a number is out of range.
   """
-  options.check_integers(RANKS, rank=rank)
+  options.check_integers(adapters.RANKS, rank=rank)
   alpha = rank if alpha is None else alpha
-  options.check_numbers(ALPHAS, alpha=alpha)
+  options.check_numbers(adapters.ALPHAS, alpha=alpha)
   return _adapt(model, _targeted(model, targets), rank, alpha)
 
 

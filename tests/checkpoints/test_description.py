@@ -19,6 +19,17 @@ def test_labels_must_be_as_many_as_classes():
     description.complete(declared, shapes, "there")
 
 
+def test_a_name_that_comes_twice_loses_no_class():
+  names_ = ("pos", "neg", "pos", "pos_2", "pos")
+  declared = description.Description(BERT, heads.CLASSIFICATION, labels=names_)
+  shapes = {names.CLASSIFIER: (5, 8), names.POOLER: (8, 8)}
+  found = description.complete(declared, shapes, "there").labels
+  assert found == ("pos", "neg", "pos_2", "pos_2_3", "pos_4")
+  # Tags have a meaning, and are told by their place.
+  tagger = dataclasses.replace(declared, head=heads.TOKEN_CLASSIFICATION)
+  assert description.complete(tagger, shapes, "there").labels == names_
+
+
 def test_the_weights_show_pooler_and_head():
   declared = description.Description(BERT, heads.FILL_MASK)
   bare = description.complete(declared, {}, "there")

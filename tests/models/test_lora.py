@@ -227,6 +227,11 @@ def test_a_frozen_encoder_gets_no_adapters():
     ({"peft_type": "LOHA"}, r"peft_type \('LOHA'\) in .* is not supported"),
     ({"use_dora": True}, r"use_dora \(True\) in .* is not supported"),
     ({"r": "3"}, "r in .*adapter_config.json"),
+    ({"r": 0}, r"r \(0\) must be .*in \[1, 4096\]. See .*adapter_config.json"),
+    ({"r": -1, "use_rslora": True}, r"r \(-1\) must be an integer in"),
+    ({"r": 10**9}, r"r \(1000000000\) must be an integer in"),
+    ({"lora_alpha": float("nan")}, r"lora_alpha \(nan\) must be in"),
+    ({"r": 4}, r"r \(4\) in .* is not the rank of .*lora_A.* \(3, 16\)"),
   ],
 )
 def test_other_adapters_are_refused(changes, message, tmp_path):

@@ -55,6 +55,8 @@ def complete(declared, shapes, origin):
     head = heads.REGRESSION
   if head in heads.CLASSIFIERS and head != heads.MULTIPLE_CHOICE:
     labels = declared.labels
+    if labels and head != heads.TOKEN_CLASSIFICATION:
+      labels = _distinct(labels)
     if labels is None and num_classes != 2:
       labels = default_labels(num_classes)
     if labels and len(labels) != num_classes:
@@ -136,6 +138,19 @@ def check_expressed(description, expressed, whose):
 def default_labels(num_classes):
   """Returns the names of `transformers` for classes without names."""
   return tuple(f"LABEL_{index}" for index in range(num_classes))
+
+
+def _distinct(labels):
+  """Returns the names of classes, the number behind one that comes again.
+
+  Probabilities are told by name: none may be lost.
+  """
+  found = {}
+  for index, label in enumerate(labels):
+    while label in found:
+      label = f"{label}_{index}"
+    found[label] = index
+  return tuple(found)
 
 
 def _shows(shapes, head):

@@ -11,7 +11,7 @@ import os
 
 import numpy as np
 
-from keras_bert_impl import files, heads
+from keras_bert_impl import files, heads, options
 from keras_bert_impl.checkpoints.formats import safetensors_format
 from keras_bert_impl.checkpoints.naming import adapters, names
 
@@ -100,6 +100,11 @@ def read(folder, family, head):
     )
   rank = files.field(config, "r", int, path)
   alpha = files.field(config, "lora_alpha", (int, float), path, 8)
+  try:
+    options.check_integers(adapters.RANKS, r=rank)
+    options.check_numbers(adapters.ALPHAS, lora_alpha=alpha)
+  except ValueError as error:
+    raise ValueError(f"{error} See {path}.") from error
   if config.get("use_rslora"):
     alpha *= math.sqrt(rank)
   stored = safetensors_format.read(os.path.join(folder, WEIGHTS_NAME))
@@ -108,7 +113,16 @@ def read(folder, family, head):
     ours, is_transposed = _ours(name.removeprefix(_PREFIX), family, head)
     origins[ours] = name
     transposed |= {ours} if is_transposed else set()
-  return rank, alpha, stored.renamed(origins, transposed)
+  tensors = stored.renamed(origins, transposed)
+  for name, shape in tensors.shapes.items():
+    ends = {adapters.A: shape[-1:], adapters.B: shape[:1]}
+    if ends.get(name.rpartition("/")[2], (rank,)) != (rank,):
+      raise ValueError(
+        f"r ({rank}) in {path} is not the rank of {origins[name]} beside it, of"
+        f" shape {stored.shapes[origins[name]]}: give the two files of one"
+        " model."
+      )
+  return rank, alpha, tensors
 
 
 def _ours(name, family, head):

@@ -7,6 +7,7 @@ import functools
 
 from keras_bert_impl.checkpoints.naming import mappings
 
+RANKS, ALPHAS = "[1, 4096]", "[1e-6, 1e6]"
 PARTS = A, B, SCALE = "lora_kernel_a", "lora_kernel_b", "lora_scale"
 
 

@@ -40,7 +40,7 @@ class Runtime:
     }
     file_format = self.description["format"]
     export.check_packages(PACKAGES[file_format], file_format)
-    path = os.path.join(folder, self.description["file"])
+    path = files.beside(path, files.field(self.description, "file", str, path))
     files.check_exists(path)
     open_file = _onnx if file_format == choices.ONNX else _litert
     self._run = open_file(path, num_threads)

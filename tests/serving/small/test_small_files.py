@@ -419,6 +419,14 @@ def make_servable(name, tokenizer):
   return servables_of_heads.SERVABLES[kind](model, tokenizer, 16, **arguments)
 
 
+@pytest.mark.parametrize("name", ["../other.tflite", "/etc/passwd", "..", ""])
+def test_a_file_outside_of_the_folder_is_not_opened(name, tmp_path):
+  about = {"inputs": [], "outputs": [], "format": "litert", "file": name}
+  (tmp_path / "model.json").write_text(json.dumps(about))
+  with pytest.raises(ValueError, match="model.json points outside its folder"):
+    runtimes.Runtime(str(tmp_path))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("file_format", FORMATS)
 @pytest.mark.parametrize("name", ["gelu_10", "mish", "quick_gelu", "relu2"])
