@@ -43,7 +43,7 @@ setuptools.setup(
     # tensorflow-datasets imports it without asking for it.
     "importlib-resources>=6",
     "keras>=3.12",
-    "matplotlib>=3.8",
+    "matplotlib>=3.9.2",
     "ml-dtypes>=0.4",
     "numpy>=1.26",
     "optree>=0.13",
@@ -68,7 +68,7 @@ setuptools.setup(
     # What runs models in files of LiteRT; TensorFlow writes these.
     "litert": ["ai-edge-litert>=2.1"],
     # Models in files of ONNX.
-    "onnx": ["onnx>=1.17", "onnxruntime>=1.20", "tf2onnx>=1.17"],
+    "onnx": ["onnx>=1.18", "onnxruntime>=1.20", "tf2onnx>=1.17"],
     # The local server; the protocol buffers of clients of TensorFlow Serving.
     "serving": [
       "starlette>=1.2",
@@ -86,16 +86,16 @@ setuptools.setup(
       # The layers are tested on Keras' JAX backend too.
       "jax>=0.4.34",
       "kagglehub>=0.3",
-      "mwparserfromhell>=0.6.6",
-      "onnx>=1.17",
+      "mwparserfromhell>=0.7",
+      "onnx>=1.18",
       "onnxruntime>=1.20",
-      "pandas>=2.2",
-      "psutil>=5.9",
+      "pandas>=2.2.3",
+      "psutil>=5.9.4",
       "pytest>=8",
       "pytest-xdist>=3.6",
       "ruff>=0.17,<0.18",
       # The reference of scores.
-      "scikit-learn>=1.5",
+      "scikit-learn>=1.5.2",
       # Drives the page of the local server in a browser.
       "selenium>=4.20",
       "starlette>=1.2",
@@ -104,7 +104,7 @@ setuptools.setup(
       "uvicorn>=0.34",
     ],
     # Dumps of Wikipedia as text; data sets of it come without.
-    "wikipedia": ["mwparserfromhell>=0.6.6"],
+    "wikipedia": ["mwparserfromhell>=0.7"],
   },
   classifiers=[
     "Programming Language :: Python :: 3",
