@@ -1,9 +1,10 @@
-"""How a test run is shared out among processes, with `--dist loadfile`."""
+"""How tests are shared out among processes, `--dist loadfile`, and among runs."""
 
 import functools
 import gc
 import os
 import pathlib
+import zlib
 
 import pytest
 
@@ -50,10 +51,29 @@ def pytest_collection_finish():
   gc.freeze()
 
 
+def pytest_addoption(parser):
+  parser.addoption(
+    "--share",
+    metavar="K/N",
+    help="every Nth test: each is in one of the shares K = 0, ..., N - 1",
+  )
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-  """Puts what takes longest first."""
+def pytest_collection_modifyitems(config, items):
+  """Leaves the tests of the share, those first that take longest."""
+  share = config.getoption("share")
+  if share:
+    others = [item for item in items if not is_in_share(item.nodeid, share)]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if is_in_share(item.nodeid, share)]
   items.sort(key=lambda item: _rank(item.nodeid))
+
+
+def is_in_share(name, share):
+  """Returns whether a test is in the share "K/N"; K counts modulo N."""
+  number, total = map(int, share.split("/"))
+  return (zlib.crc32(name.encode()) - number) % total == 0
 
 
 def _rank(nodeid):

@@ -158,8 +158,14 @@ def runs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def slow_runs(tmp_path_factory):
-  others = [name for name in OBJECTIVES if name not in QUICK]
-  return finished_runs(others, tmp_path_factory)
+  """{name: folder} of the other objectives, each run when it is asked for."""
+
+  class Runs(dict):
+    def __missing__(self, name):
+      self.update(finished_runs([name], tmp_path_factory))
+      return self[name]
+
+  return Runs()
 
 
 @pytest.fixture
