@@ -1,4 +1,4 @@
-"""How tests are shared out among processes, `--dist loadfile`, and among runs."""
+"""How tests are shared out: to processes, `--dist loadfile`, and to runs."""
 
 import functools
 import gc
