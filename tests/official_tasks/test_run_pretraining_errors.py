@@ -262,9 +262,10 @@ def test_records_exchanged_during_a_run_end_it(data, tmp_path):
   while not (tmp_path / "out" / "model.ckpt-20.index").exists():
     assert process.poll() is None
     time.sleep(0.05)
-  content = records.read_bytes()
-  os.rename(records, tmp_path / "before")
-  records.write_bytes(content[::-1])
+  # At once: the run may read at any time.
+  os.link(records, tmp_path / "before")
+  (tmp_path / "other").write_bytes(records.read_bytes()[::-1])
+  os.replace(tmp_path / "other", records)
   _, err = process.communicate(timeout=300)
   assert process.returncode == 1
   assert f"{records} has been exchanged" in scripts.error_line(err)
