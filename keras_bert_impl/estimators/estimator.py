@@ -21,7 +21,7 @@ from keras_bert_impl.model_folders import (
 )
 from keras_bert_impl.runs.fine_tuning import fine_tuning_config, job
 from keras_bert_impl.serving import export as export_lib
-from keras_bert_impl.serving import servable_options
+from keras_bert_impl.serving import servable_options, servables
 from keras_bert_impl.serving.small import export as small
 from keras_bert_impl.training import stopping
 from tfrecords.labelled import data_sets
@@ -89,7 +89,8 @@ class Answering(abc.ABC):
       answer. The class says what they are.
 
     Raises:
-      ValueError: an input is none, or the model has not been trained for it.
+      ValueError: an input is none, the model has not been trained for it, or
+        its logits are no numbers.
     """
     options.check_numbers(options.POSITIVE, batch_size=batch_size)
     if not records.is_columns(inputs) and self._is_single(inputs):
@@ -105,11 +106,20 @@ class Answering(abc.ABC):
         name: _tensor([questions[place][name] for place in places])
         for name in questions[0]
       }
-      outputs = {k: v.numpy() for k, v in answer(**batch).items()}
+      outputs = self._outputs(answer, batch)
       for number, place in enumerate(places):
         row = {name: values[number] for name, values in outputs.items()}
         answers[place] = self._answer(row)
     return answers
+
+  def _outputs(self, answer, batch):
+    """Returns {output: array} of a batch of questions."""
+    try:
+      return {k: v.numpy() for k, v in answer(**batch).items()}
+    except tf.errors.InvalidArgumentError as error:
+      if servables.NO_NUMBERS not in error.message:
+        raise
+      raise ValueError(f"{self.checkpoint}: {servables.NO_NUMBERS}.") from error
 
   def export(self, export_dir, model_name=None, **values):
     """Writes a SavedModel that answers raw strings, or a file for clients.

@@ -21,6 +21,7 @@ import tensorflow as tf
 from keras_bert_impl import choices, features, options
 from keras_bert_impl.checkpoints.descriptions import vocab_size
 from keras_bert_impl.checkpoints.naming import mappings, names
+from keras_bert_impl.layers.basics import kernels
 from keras_bert_impl.serving import (
   input_checks,
   row_batches,
@@ -39,6 +40,12 @@ TF_EXAMPLE = "tf_example"
 IS_CUT = "is_cut"
 CLASSIFY = "classify"
 REGRESS = "regress"
+
+# What an answer would hide: the first class, or no answer, of such logits.
+NO_NUMBERS = (
+  "The logits of the model are NaN or infinite: its weights are damaged or have"
+  " diverged; train it again, from a lower learning rate"
+)
 
 _ID_NAMES = (features.INPUT_IDS, features.INPUT_MASK, features.SEGMENT_IDS)
 
@@ -63,6 +70,8 @@ class _OnIds(tf.Module, abc.ABC):
 
   ids_rank = 2
   has_pooler = False
+  # Whether answers are made of the model's logits; else they are the answers.
+  reads_logits = True
 
   def answer_ids(self, input_ids, input_mask, segment_ids):
     """Returns the model's outputs for ids that the client has tokenized.
@@ -103,7 +112,8 @@ class _OnIds(tf.Module, abc.ABC):
   def load_model(self):
     """Returns the model with the weights held, a function of its inputs.
 
-    Its outputs are float32.
+    Its outputs are float32. Logits that are no numbers are an error of the
+    request, but in formats for clients, whose runtimes have none.
     """
     model = self._model()
     weights = [
@@ -120,7 +130,15 @@ class _OnIds(tf.Module, abc.ABC):
     def call(inputs):
       inputs = assembly.to_left(inputs) if pads_left else inputs
       with keras.StatelessScope(weights):
-        return model(inputs, training=False)
+        outputs = model(inputs, training=False)
+      if not self.reads_logits or kernels.is_portable():
+        return outputs
+      return {
+        name: tf.debugging.check_numerics(x, NO_NUMBERS)
+        if name.endswith("logits")
+        else x
+        for name, x in outputs.items()
+      }
 
     return call
 

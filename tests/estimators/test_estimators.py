@@ -2,15 +2,18 @@
 
 import gc
 import json
+import shutil
 import signal
 
 import keras
 import numpy as np
 import pytest
+import safetensors.numpy
 import tensorflow as tf
 
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints.formats import tf_format
+from keras_bert_impl.serving.local import errors
 from keras_bert_impl.training import savers
 from tests.official_tasks import scripts
 
@@ -152,6 +155,33 @@ def test_given_names_of_the_classes_are_answered_exported_and_saved(
   assert "neg, or worse, neu, pos" in (tmp_path / "saved/README.md").read_text()
   again = kb.TextClassifier.from_checkpoint(tmp_path / "saved")
   assert again.predict("the cat") == answer
+
+
+@pytest.fixture(name="diverged")
+def fixture_diverged(three_classes, tmp_path):
+  folder = tmp_path / "diverged"
+  shutil.copytree(three_classes, folder)
+  path = folder / "model.safetensors"
+  tensors = safetensors.numpy.load_file(path)
+  # NaN itself is not loaded, but what the pooler's ones sum up to is infinite.
+  tensors["bert.pooler.dense.bias"][:] = 1e3
+  tensors["classifier.weight"][1] = 3e38
+  safetensors.numpy.save_file(tensors, path)
+  return folder
+
+
+def test_logits_that_are_no_numbers_are_an_error_and_no_label(
+  diverged, tmp_path
+):
+  made = kb.TextClassifier.from_checkpoint(diverged)
+  with pytest.raises(ValueError, match=r"diverged: The logits .* are NaN"):
+    made.predict(["the cat", "sat"])
+  version = made.export(tmp_path / "served", text_pairs=False)
+  served = tf.saved_model.load(version).signatures["serving_default"]
+  with pytest.raises(tf.errors.InvalidArgumentError) as raised:
+    served(text=tf.constant(["the cat"]))
+  message = str(errors.of_model(raised.value))
+  assert message.startswith("The model failed: The logits of the model are NaN")
 
 
 def test_names_that_are_not_the_classes_are_refused_but_for_training(

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 import keras_bert_impl as kb
 from keras_bert_impl import layers, models
-from tests import architectures
+from tests import architectures, slow
 
 POSITIONS = np.array([[3, 0, 3], [5, 6, 1], [2, 4, 0]], "int32")
 ROTARY = {"position_embedding_type": "rotary", "norm_first": True}
@@ -85,6 +85,20 @@ def test_states_at_positions_and_their_gradients_are_those_of_all(name):
   assert found.keys() == expected.keys()
   for key, value in expected.items():
     np.testing.assert_allclose(found[key], value, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+  "name", slow.all_but(("rotary",), [*SOME_STATES, *ALL_STATES])
+)
+def test_no_positions_are_no_states(name):
+  config = architectures.small(**(SOME_STATES | ALL_STATES)[name])
+  model = models.PretrainingModel(config, use_sentence_head=False)
+  inputs = padded_inputs() | {"masked_lm_positions": np.zeros((3, 0), "int32")}
+  specs = {k: tf.TensorSpec([None, None], tf.int32) for k in model.input}
+  logits = tf.function(model, input_signature=[specs])(
+    {k: inputs[k] for k in model.input}
+  )["token_logits"]
+  assert logits.shape == (3, 0, config.vocab_size)
 
 
 def test_texts_of_packed_rows_stay_apart():

@@ -1,5 +1,7 @@
 """Heads that show tokens, with the other kinds of tokenizers, op by op."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -38,6 +40,18 @@ def test_masks_are_filled_with_tokens_that_people_can_read(tokenizer):
       best = np.argsort(-logits[row, place])[:3]
       shown = [tokenizer.token_texts[k].decode(errors="replace") for k in best]
       assert [x.decode() for x in answer["tokens"][row, column]] == shown
+
+
+def test_texts_without_masks_have_none_with_rotary_positions_too(tokenizer_of):
+  tokenizer = tokenizer_of("byte_bpe")
+  config = toy.config(tokenizer)
+  rotary = {"position_embedding_type": "rotary"}
+  for changes in ({}, rotary):
+    model = models.PretrainingModel(dataclasses.replace(config, **changes))
+    servable = fill_mask.FillMaskServable(model, tokenizer, 16, top_k=3)
+    answer = servable.answer(tf.constant(["the cat", ""]))
+    assert answer["num_masks"].numpy().tolist() == [0, 0]
+    assert answer["tokens"].shape == answer["scores"].shape == (2, 0, 3)
 
 
 def test_a_pair_is_classified_as_the_tokenizer_joins_it(tokenizer):

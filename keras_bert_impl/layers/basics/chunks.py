@@ -28,6 +28,8 @@ def apply(function, rows, others, size, recompute):
   if is_short or kernels.is_portable():
     return function(None, rows, *others)
   num_chunks = -(-length // size)
+  if not isinstance(length, int):
+    num_chunks = ops.maximum(num_chunks, 1)  # A text may have no masks.
   size = -(-length // num_chunks)  # All about as long: little padding.
 
   def chunk(inputs):

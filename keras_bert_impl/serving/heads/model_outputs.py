@@ -106,6 +106,7 @@ class ModelServable(servables.Servable):
 
   head = "model"
   options = ("text_pairs",)
+  reads_logits = False
 
   def __init__(self, model, tokenizer, max_seq_length=None, text_pairs=False):
     model = _ByName(model)

@@ -125,13 +125,15 @@ def angle(batch, options):
   """As `cosent`, with the angle of vectors of complex numbers: AnglE.
 
   The first half of a vector are the real parts, the second the imaginary ones.
+  A vector of zeros has no angle; its pairs count 0.
   Source: Li and Li 2023, section 3.3.
   """
   a, b, c, d = (half for v in batch.vectors for half in ops.split(v, 2, axis=1))
-  size = ops.sum(c**2 + d**2, axis=1, keepdims=True)
+  # The least sizes, of which roots and quotients have gradients.
+  size = ops.maximum(ops.sum(c**2 + d**2, axis=1, keepdims=True), 1e-12)
   real, imaginary = (a * c + b * d) / size, (b * c - a * d) / size
   ratio = ops.sqrt(
-    ops.sum(a**2 + b**2, axis=1, keepdims=True) / ops.maximum(size, 1e-12)
+    ops.maximum(ops.sum(a**2 + b**2, axis=1, keepdims=True) / size, 1e-24)
   )
   parts = ops.concatenate([real, imaginary], axis=1) / ratio
   likeness = ops.abs(ops.sum(parts, axis=1))

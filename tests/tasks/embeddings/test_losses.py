@@ -48,6 +48,23 @@ def value(name, *arguments):
   return float(losses.LOSSES[name].function(*arguments))
 
 
+@pytest.mark.parametrize("zero", [(0,), (1,), (0, 1)])
+@pytest.mark.parametrize("name", losses.LOSSES)
+def test_a_vector_of_zeros_stops_no_training(name, zero):
+  # A text of which nothing is left has one.
+  given = batch(losses.LOSSES[name].num_texts)
+  vectors = [tf.Variable(x) for x in given.vectors]
+  for text in zero:
+    vectors[text][2].assign(np.zeros(D))
+  with tf.GradientTape() as tape:
+    loss = losses.LOSSES[name].function(
+      given._replace(vectors=[1.0 * x for x in vectors]), options()
+    )
+  assert np.isfinite(loss)
+  for gradient in tape.gradient(loss, vectors):
+    assert np.isfinite(gradient).all()
+
+
 def test_in_batch_is_the_softmax_over_all_positives_and_negatives():
   given = batch(3)
   a, p, n = map(unit, given.vectors)
