@@ -12,8 +12,6 @@ from keras_bert_impl.tokenizers.formats import (
   vocabulary_files,
 )
 
-MOST_WORD_CHARACTERS = 200
-
 
 @dataclasses.dataclass(frozen=True)
 class AddedToken:
@@ -99,10 +97,12 @@ def of_options(options):
     return TextRules(
       tuple(_of_albert(options)), split_digit_commas=options.split_digit_commas
     )
+  has_ideographs = options.tokenize_chinese_chars
+  apart = characters.SINGLE if has_ideographs else characters.PUNCTUATION
   return TextRules(
     tuple(_of_bert(options)),
-    max_word_characters=MOST_WORD_CHARACTERS,
-    words=(("set_apart", characters.SINGLE),),
+    max_word_characters=options.max_input_chars_per_word,
+    words=(("set_apart", apart),),
   )
 
 
@@ -119,6 +119,7 @@ def _of_bert(options):
   yield "replace", characters.DELETED, ""
   if options.do_lower_case:
     yield ("lower_words",)
+  if options.strips_accents:
     yield "unicode", "NFD"
     yield ("strip_nonspacing",)
     if options.compose_hangul:

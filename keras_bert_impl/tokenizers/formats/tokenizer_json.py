@@ -13,6 +13,7 @@ from keras_bert_impl.tokenizers.formats import (
   byte_alphabet,
   piece_model,
   text_rules,
+  tokenizer_options,
   vocabulary_files,
 )
 from keras_bert_impl.tokenizers.formats import (
@@ -43,15 +44,18 @@ def read(path):
     FileNotFoundError: there is no such file.
     ValueError: it is damaged, or asks for what the tokenizers here cannot do.
   """
-  return _read(files.read_bytes(path, "vocab_file"), path)
+  content = files.read_bytes(path, "vocab_file")
+  return _read(content, path, tokenizer_options.of_bert_class(path))
 
 
 # A large vocabulary takes a second.
 @functools.lru_cache(maxsize=1)
-def _read(content, path):
+def _read(content, path, options):
   values = vocabulary_files.parse_tokenizer_json(content, path)
+  kind = vocabulary_files.MODELS[values["model"]["type"]]
+  if options and kind == WORDPIECE:
+    values, content = _of_class(values, content, options)
   model = values["model"]
-  kind = vocabulary_files.MODELS[model["type"]]
   place = f"model in {path}"
   if kind == SENTENCEPIECE:
     tokens = _piece_names(model, place)
@@ -81,6 +85,32 @@ def _read(content, path):
   rules, more = _MODELS[kind](model, place, tokens, rules)
   fields = {"tokens": tuple(tokens), "kind": kind, "rules": rules, **more}
   return fields, _usual_roles(added), named
+
+
+def _of_class(values, content, options):
+  """Returns what a class of BERT in `transformers` makes of a file.
+
+  Args:
+    values: dict, its JSON.
+    content: bytes of the same.
+    options: `WordPieceOptions` of the class.
+
+  Returns:
+    (values, content) of what it normalises and looks up.
+  """
+  normalizer = {
+    "type": "BertNormalizer",
+    "clean_text": True,
+    "handle_chinese_chars": options.tokenize_chinese_chars,
+    "strip_accents": options.strip_accents,
+    "lowercase": options.do_lower_case,
+  }
+  limit = {"max_input_chars_per_word": options.max_input_chars_per_word}
+  model = values["model"]
+  if values.get("normalizer") == normalizer and limit.items() <= model.items():
+    return values, content
+  values = values | {"normalizer": normalizer, "model": model | limit}
+  return values, files.to_json(values).encode("utf-8")
 
 
 # Vocabularies.

@@ -15,7 +15,6 @@ from etils import epy
 from keras_bert_impl import families, files
 from keras_bert_impl.tokenizers.formats import (
   piece_model,
-  text_rules,
   tokenizer_options,
   vocabularies,
   vocabulary_files,
@@ -83,7 +82,9 @@ def add(folder, model_type):
   stored = files.find_json(path) or {}
   if "tokenizer_class" not in stored:
     values = _for_transformers(vocabulary, options)
-    files.write_json(path, dataclasses.asdict(options) | stored | values)
+    files.write_json(
+      path, tokenizer_options.stored_values(options) | stored | values
+    )
 
 
 def extended(vocabulary, tokens):
@@ -182,13 +183,17 @@ def _framing(vocabulary, options):
 
 def _wordpiece(vocabulary, options):
   """Returns a model, normalizer or None, pre-tokenizer and decoder."""
-  steps = normalizers.BertNormalizer(lowercase=options.do_lower_case)
-  if options.do_lower_case and options.compose_hangul:
+  steps = normalizers.BertNormalizer(
+    handle_chinese_chars=options.tokenize_chinese_chars,
+    strip_accents=options.strip_accents,
+    lowercase=options.do_lower_case,
+  )
+  if options.strips_accents and options.compose_hangul:
     steps = normalizers.Sequence([steps, normalizers.NFC()])
   model = models.WordPiece(
     vocabulary.ids,
     unk_token=vocabulary.tokens[vocabulary.unk_id],
-    max_input_chars_per_word=text_rules.MOST_WORD_CHARACTERS,
+    max_input_chars_per_word=options.max_input_chars_per_word,
   )
   return model, steps, pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
 

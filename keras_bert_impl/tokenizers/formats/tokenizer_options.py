@@ -7,11 +7,13 @@ written, and the others have theirs in "<vocabulary>.tokenizer_config.json".
 """
 
 import dataclasses
+import difflib
 import os
 
 from absl import logging
 
 from keras_bert_impl import families, files
+from keras_bert_impl import options as options_lib
 from keras_bert_impl.checkpoints.descriptions import keras_hub_tokenizer
 from keras_bert_impl.families import albert
 from keras_bert_impl.tokenizers.formats import vocabulary_files
@@ -23,16 +25,18 @@ from keras_bert_impl.tokenizers.formats.vocabulary_files import (
   WORDPIECE,
 )
 
-# Keys that `transformers` writes into its file of the same name.
-_FOREIGN_MARKS = frozenset(
-  (
-    "tokenizer_class",
-    "model_max_length",
-    "max_len",
-    "tokenizer_file",
-    "vocab_type",
-  )
+# One of these is in every file that is written here.
+_OWN_MARKS = frozenset(
+  (vocabulary_files.VOCABULARY_KEY, "family", "compose_hangul")
 )
+# Classes of `transformers` 5 that normalise as the options of BERT say, and
+# not as the tokenizer.json does whose vocabulary they read.
+_BERT_CLASSES = "Bert DistilBert Electra LayoutLM MobileBert MPNet SqueezeBert"
+_MOST_WORD_CHARACTERS = 200
+# RE2 counts no further.
+_WORD_CHARACTERS = "[1, 1000]"
+_FOREIGN_WORD_CHARACTERS = 100
+_WORD_LIMIT = "max_input_chars_per_word"
 # Options of `transformers` that are not supported here, and why.
 _BY_PUNCTUATION = {"split_by_punct": ""}
 _REFUSED = dict.fromkeys((WORDPIECE, BYTE_BPE, SENTENCEPIECE), _BY_PUNCTUATION)
@@ -41,6 +45,7 @@ _REFUSED[vocabulary_files.TOKENIZER_JSON] = {
 }
 # The files of a model that may say of which family it is.
 _MODEL_FILES = ("config.json", "bert_config.json")
+_VERSION = "transformers_version"  # It is in each config.json written there.
 
 
 def _family():
@@ -58,11 +63,31 @@ class WordPieceOptions:
       that Hangul syllables stay whole; no effect without do_lower_case.
     family: str, a key of `families.FAMILIES` whose framing sequences have; None
       where nothing says it: BERT's.
+    strip_accents: bool, strip accents; None where do_lower_case does.
+    tokenize_chinese_chars: bool, make each CJK ideograph a word.
+    max_input_chars_per_word: int, longer words are [UNK]: 200 in the original,
+      100 in `transformers`.
+
+  Raises:
+    ValueError: max_input_chars_per_word is out of range.
   """
 
   do_lower_case: bool = True
   compose_hangul: bool = False
   family: str | None = _family()
+  strip_accents: bool | None = None
+  tokenize_chinese_chars: bool = True
+  max_input_chars_per_word: int = _MOST_WORD_CHARACTERS
+
+  def __post_init__(self):
+    most = self.max_input_chars_per_word
+    options_lib.check_integers(_WORD_CHARACTERS, max_input_chars_per_word=most)
+
+  @property
+  def strips_accents(self):
+    """Whether accents are stripped, bool."""
+    strips = self.strip_accents
+    return self.do_lower_case if strips is None else strips
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +206,10 @@ def resolve(vocab_file, default_family=None, **given):
       path,
       named,
     )
-  options = stored or _OPTIONS[kind](family=family)
+  usual = {}
+  if kind == WORDPIECE and _VERSION in _config(vocab_file, _MODEL_FILES[0]):
+    usual = {_WORD_LIMIT: _FOREIGN_WORD_CHARACTERS}
+  options = stored or _OPTIONS[kind](family=family, **usual)
   options = dataclasses.replace(options, **given)
   if options.family is None:
     options = dataclasses.replace(options, family=default_family)
@@ -207,12 +235,51 @@ def save(vocab_file, options, others=None):
   """
   vocabulary_files.put_options_aside(vocab_file)
   path = vocabulary_files.beside(vocab_file, OPTIONS_FILE)
-  values = dataclasses.asdict(options) | (others or {})
+  values = stored_values(options) | (others or {})
   values[vocabulary_files.VOCABULARY_KEY] = os.path.basename(
     os.fspath(vocab_file)
   )
   files.write_json(path, dict(sorted(values.items())))
   return path
+
+
+def stored_values(options):
+  """Returns the options to store, dict; the usual values of some go unsaid."""
+  unsaid = ("strip_accents", "tokenize_chinese_chars", _WORD_LIMIT)
+  return {
+    field.name: getattr(options, field.name)
+    for field in dataclasses.fields(options)
+    if field.name not in unsaid or getattr(options, field.name) != field.default
+  }
+
+
+def of_bert_class(vocab_file):
+  """Returns how a class of BERT in `transformers` normalises, or None.
+
+  Such a class reads the vocabulary of a tokenizer.json, but normalises as
+  tokenizer_config.json beside it says, or else as the original does.
+
+  Args:
+    vocab_file: str, path of a tokenizer.json.
+
+  Returns:
+    `WordPieceOptions`; None where tokenizer_config.json names no such class.
+  """
+  path, stored, family = _beside(vocab_file)
+  if stored is None or _OWN_MARKS & stored.keys():
+    return None
+  stem = _class_stem(stored)
+  if stem is None and family:
+    stem = families.FAMILIES[family].class_stem
+  if stem not in _BERT_CLASSES.split():
+    return None
+  return _load(WORDPIECE, path, {"tokenizer_class": stem} | stored, family)
+
+
+def _class_stem(stored):
+  """Returns what the class that a file names begins with, or None."""
+  name = stored.get("tokenizer_class")
+  return name and str(name).removesuffix("Fast").removesuffix("Tokenizer")
 
 
 def _beside(vocab_file):
@@ -229,16 +296,19 @@ def _beside(vocab_file):
   named = values or {}
   if named.get("family") is not None:
     return path, values, _check_family(named["family"], f" in {path}")
-  stem = str(named.get("tokenizer_class"))
-  stem = stem.removesuffix("Fast").removesuffix("Tokenizer")
+  stem = _class_stem(named)
   for family in families.FAMILIES.values():
     if stem == family.class_stem:
       return path, values, family.name
   for name in _MODEL_FILES:
-    model = files.find_json(vocabulary_files.beside(vocab_file, name)) or {}
+    model = _config(vocab_file, name)
     if model.get("model_type") in [*families.FAMILIES]:
       return path, values, model["model_type"]
   return path, values, None
+
+
+def _config(vocab_file, name):
+  return files.find_json(vocabulary_files.beside(vocab_file, name)) or {}
 
 
 def _load(kind, path, stored, family):
@@ -255,7 +325,7 @@ def _load(kind, path, stored, family):
     family: as of `_beside`.
 
   Raises:
-    ValueError: on an unknown key, or a value that is not true or false.
+    ValueError: on a misspelled key, or a value that is not true or false.
   """
   if stored is None:
     return None
@@ -266,25 +336,34 @@ def _load(kind, path, stored, family):
       )
   if kind == vocabulary_files.TOKENIZER_JSON:
     return TokenizerJsonOptions(family)
+  is_foreign = _has_foreign_keys(kind, stored, path)
+  values = _foreign_defaults(kind, family, stored) if is_foreign else {}
+  for name in _option_names(kind):
+    if stored.get(name) is not None:
+      values[name] = stored[name]
+  values.pop("family", None)
+  for name, value in values.items():
+    if not isinstance(value, bool) and name != _WORD_LIMIT:
+      raise ValueError(f"{name} ({value!r}) in {path} must be true or false.")
+  return _OPTIONS[kind](**values, family=family)
+
+
+def _has_foreign_keys(kind, stored, path):
+  """Returns whether a file has keys of `transformers`, and checks the others.
+
+  Raises:
+    ValueError: all that it has besides options look like options misspelled.
+  """
   known = _option_names(kind)
-  is_foreign = bool(_FOREIGN_MARKS & set(stored))
   others = {f"{role}_token" for role in ROLES}
   others.add(vocabulary_files.VOCABULARY_KEY)
   unknown = sorted(set(stored) - set(known) - others)
-  if unknown and not is_foreign:
+  near = [x for x in unknown if difflib.get_close_matches(x, known, cutoff=0.8)]
+  if near and near == unknown:
     raise ValueError(
       f"unknown key {unknown[0]!r} in {path}; known: {', '.join(known)}."
     )
-  values = _foreign_defaults(kind, family) if is_foreign else {}
-  values = values | {name: stored[name] for name in known if name in stored}
-  values.pop("family", None)
-  for name, value in values.items():
-    if not isinstance(value, bool):
-      raise ValueError(f"{name} ({value!r}) in {path} must be true or false.")
-  options = _OPTIONS[kind](**values, family=family)
-  if kind == WORDPIECE:
-    _check_foreign(stored, options, path)
-  return options
+  return bool(unknown)
 
 
 def _check_family(name, place=""):
@@ -295,25 +374,15 @@ def _check_family(name, place=""):
   return name
 
 
-def _foreign_defaults(kind, family):
+def _foreign_defaults(kind, family, stored):
   """Returns the options that `transformers` leaves out when they are these."""
+  if kind == WORDPIECE and not _OWN_MARKS & stored.keys():
+    return {_WORD_LIMIT: _FOREIGN_WORD_CHARACTERS}
   if kind != SENTENCEPIECE:
     return {}
   usual = albert.FAMILY.sentencepiece_options
   options = family and families.FAMILIES[family].sentencepiece_options
-  return usual if options is None else options
-
-
-def _check_foreign(stored, options, path):
-  for name, ours in (
-    ("strip_accents", options.do_lower_case),
-    ("tokenize_chinese_chars", True),
-  ):
-    if stored.get(name, ours) not in (ours, None):
-      raise ValueError(
-        f"{name} ({stored[name]!r}) in {path} is not supported with "
-        f"do_lower_case={options.do_lower_case}; only {ours} is."
-      )
+  return dict(usual if options is None else options)
 
 
 def _option_names(kind):

@@ -101,7 +101,7 @@ def words_of(texts, options):
   Returns:
     string RaggedTensor [B, (words)]; overlong ones are `OVERLONG_WORD`.
   """
-  most = text_rules.MOST_WORD_CHARACTERS
+  most = options.max_input_chars_per_word
   return tf.strings.split(hide_overlong_words(normalize(texts, options), most))
 
 

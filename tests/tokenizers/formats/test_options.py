@@ -1,7 +1,9 @@
 import json
 
 import pytest
+import tokenizers as reference
 
+from keras_bert_impl import tokenizers
 from keras_bert_impl.tokenizers.formats import tokenizer_options
 from keras_bert_impl.tokenizers.formats import vocabularies as vocabulary
 from tests.tokenizers import vocabularies
@@ -87,8 +89,12 @@ def test_options_of_another_vocabulary_are_used_with_a_warning(
     ('{"do_lowercase": true}', "unknown key 'do_lowercase' in .*; known: do_l"),
     ('{"do_lower_case": "yes"}', r"do_lower_case \('yes'\) in .* true or fal"),
     (
-      '{"tokenizer_class": "BertTokenizer", "strip_accents": false}',
-      "strip_accents .False. .* not support",
+      '{"tokenizer_class": "BertTokenizer", "strip_accents": "no"}',
+      "strip_accents .'no'. .* true or false",
+    ),
+    (
+      '{"max_input_chars_per_word": 0}',
+      r"per_word \(0\) must be an integer in",
     ),
     ('{"family": ["bert"]}', r"family .* in .*config.json must be"),
   ],
@@ -98,6 +104,62 @@ def test_unusable_options_are_refused(tmp_path, content, message):
   (tmp_path / "tokenizer_config.json").write_text(content)
   with pytest.raises(ValueError, match=message):
     tokenizer_options.resolve(path)
+
+
+def test_files_of_transformers_say_how_words_are_normalised(tmp_path):
+  # As transformers 4 wrote it.
+  path = vocabularies.write(tmp_path)
+  stored = {
+    "do_lower_case": True,
+    "special_tokens_map_file": None,
+    "full_tokenizer_file": None,
+    "name_or_path": "bert-base-multilingual",
+    "strip_accents": False,
+    "tokenize_chinese_chars": False,
+  }
+  file = tmp_path / "tokenizer_config.json"
+  file.write_text(json.dumps(stored))
+  found = tokenizer_options.resolve(path)
+  assert (found.strip_accents, found.tokenize_chinese_chars) == (False, False)
+  file.write_text(json.dumps(stored | {"strip_accents": None}))
+  assert tokenizer_options.resolve(path).strips_accents
+  made = tokenizers.load(path, strip_accents=False)
+  text = "Café 中国"
+  assert made.normalize([text]).numpy()[0].decode() == text.lower()
+  made.save(tmp_path / "copy")
+  assert tokenizers.load(tmp_path / "copy").options == made.options
+
+
+@pytest.mark.parametrize(
+  "name, content, most",
+  [
+    ("tokenizer_config.json", {"tokenizer_class": "BertTokenizer"}, 100),
+    ("tokenizer_config.json", {"do_lower_case": True, "max_len": 512}, 100),
+    ("config.json", {"transformers_version": "4.8.0"}, 100),
+    # As others than transformers have it, and as it is written here.
+    ("config.json", {"model_type": "bert"}, 200),
+    ("tokenizer_config.json", {"do_lower_case": True}, 200),
+    (
+      "tokenizer_config.json",
+      {"compose_hangul": False, "tokenizer_class": "PreTrainedTokenizerFast"},
+      200,
+    ),
+  ],
+)
+def test_a_folder_of_transformers_has_its_limit_of_letters(
+  tmp_path, name, content, most
+):
+  path = vocabularies.write(tmp_path, ["a", "##a"])
+  (tmp_path / name).write_text(json.dumps(content))
+  made = tokenizers.load(path)
+  unknown = [made.vocabulary.unk_id]
+  assert made.tokenize("a" * (most + 1)).numpy().tolist() == unknown
+  assert len(made.tokenize("a" * most)) == most
+  made.save(tmp_path / "copy")
+  copy = tokenizers.load(tmp_path / "copy")
+  assert copy.options == made.options
+  library = reference.Tokenizer.from_file(str(tmp_path / "copy/tokenizer.json"))
+  assert library.encode("a" * (most + 1)).ids[1:-1] == unknown
 
 
 @pytest.mark.parametrize(

@@ -447,6 +447,46 @@ def test_options_and_special_tokens_as_text_are_refused(contents, tmp_path):
     tokenizers.load(tmp_path)
 
 
+@pytest.mark.parametrize(
+  "stored, normalizer",
+  [
+    (
+      {"tokenizer_class": "BertTokenizerFast", "do_lower_case": False},
+      {"lowercase": False},
+    ),
+    (
+      {"tokenizer_class": "ElectraTokenizer", "strip_accents": False},
+      {"strip_accents": False},
+    ),
+    ({"tokenizer_class": "MPNetTokenizer", "strip_accents": None}, {}),
+    ({"do_lower_case": True, "tokenize_chinese_chars": False}, {"chinese": 0}),
+    ({"tokenizer_class": "PreTrainedTokenizerFast"}, None),
+  ],
+)
+def test_classes_of_bert_normalise_as_in_transformers(
+  contents, tmp_path, stored, normalizer
+):
+  content = copy.deepcopy(contents["wordpiece"])
+  content["normalizer"] |= {"lowercase": False, "handle_chinese_chars": False}
+  path = write(tmp_path, content)
+  # Of its own, transformers 5.24 makes BertTokenizer of "bert".
+  (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+  (tmp_path / "tokenizer_config.json").write_text(json.dumps(stored))
+  library = reference.Tokenizer.from_file(path)
+  if normalizer is not None:
+    chinese = bool(normalizer.pop("chinese", True))
+    library.normalizer = reference.normalizers.BertNormalizer(
+      handle_chinese_chars=chinese, **normalizer
+    )
+    library.model.max_input_chars_per_word = 100
+  ours = tokenizers.load(tmp_path)
+  texts = [x for x in TEXTS if "[" not in x]
+  expected = [library.encode(x, add_special_tokens=False).ids for x in texts]
+  ours.save(tmp_path / "copy")
+  for made in (ours, tokenizers.load(tmp_path / "copy")):
+    assert made.tokenize(texts).to_list() == expected
+
+
 @pytest.mark.integration
 @pytest.mark.parametrize(
   "content",
