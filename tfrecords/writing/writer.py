@@ -219,7 +219,7 @@ def _origin(config, vocabulary, files, num_shards):
     if value is not None and name not in _OTHER_NAMES
   }
   values["vocab_file_hash"] = vocabulary.fingerprint
-  values["tokenizer_options"] = dataclasses.asdict(
+  values["tokenizer_options"] = tokenizer_options.stored_values(
     tokenizer_options.resolve(config.vocab_file, **config.tokenizer_options)
   )
   values["num_shards"] = num_shards

@@ -9,7 +9,10 @@ import os
 from absl import logging
 
 from keras_bert_impl import tokenizers
-from keras_bert_impl.tokenizers.formats import vocabularies
+from keras_bert_impl.tokenizers.formats import (
+  tokenizer_options,
+  vocabularies,
+)
 from tfrecords.labelled import row_files
 
 TRAIN = "train"
@@ -173,7 +176,7 @@ class Data:
     return {
       "examples": digest.hexdigest(),
       "vocabulary": self.vocabulary.fingerprint,
-      "options": vars(self.options),
+      "options": tokenizer_options.stored_values(self.options),
       "columns": {
         name: [*map(str, column)]
         for name, column in self.preprocessor.columns.items()

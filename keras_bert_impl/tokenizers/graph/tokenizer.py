@@ -56,8 +56,12 @@ class _FromFiles(tf.Module):
     tokens, roles = self.vocabulary.tokens, self.vocabulary.role_ids
     template = [name for name, _ in self.framing.template(2)]
     frame = [tokens[roles[x]] if x in roles else x for x in template]
-    options = {k: v for k, v in vars(self.options).items() if v is not None}
-    told = "".join(f", {name}={value!r}" for name, value in options.items())
+    options = tokenizer_options.stored_values(self.options)
+    told = "".join(
+      f", {name}={value!r}"
+      for name, value in options.items()
+      if value is not None
+    )
     return (
       f"<{type(self).__name__} of {self.vocabulary.origin},"
       f" vocab_size={self.vocab_size}{told}: {' '.join(frame)}>"
