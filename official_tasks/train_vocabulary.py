@@ -75,8 +75,8 @@ class VocabularyConfig:
   )
   compose_hangul: bool | None = options.common(
     None,
-    "Whether do_lower_case keeps Hangul syllables whole, right for Korean. Not"
-    " for byte_bpe.",
+    "Whether do_lower_case keeps Hangul syllables whole; default: where the"
+    " text has some. Not for byte_bpe.",
   )
   keep_accents: bool | None = options.field(
     None, "Whether to keep accents; default: false. sentencepiece_* only."
@@ -145,6 +145,8 @@ def main():
     source = text_sources.BeamSource(config, beam, method)
   else:
     source = text_sources.TextSource(config)
+  if config.compose_hangul is None:
+    options = methods.keep_hangul(options, source.sample)
   learned = method.learner.learn(
     source.texts(),
     config.vocab_size,

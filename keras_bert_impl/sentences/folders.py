@@ -66,6 +66,7 @@ _PREFIXES = {"query_prefix": "[Q] ", "document_prefix": "[D] "}
 _DOCUMENT_LENGTH = 180
 _NONE = type(None)
 _NUMBER = (int, float, _NONE)
+_MOST_TOKENS = 10**9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -360,11 +361,12 @@ def longest_text(folder):
     path = os.path.join(folder, _TOKENIZER_FILE)
     tokenizer = files.find_json(path, types={"model_max_length": _NUMBER}) or {}
     length = tokenizer.get("model_max_length")
-  if length is not None and length < 3:
+  if length is not None and not length >= 3:  # Nor NaN.
     raise ValueError(
       f"the longest text ({length} tokens in {path}) is too short."
     )
-  return length and int(length)
+  # Infinity, or int(1e30) as `transformers` writes it, is no limit.
+  return None if length is None or length > _MOST_TOKENS else int(length)
 
 
 def _texts_file(folder):
@@ -385,6 +387,8 @@ def _with_late(texts, folder):
   types |= {"skiplist_words": (list, _NONE), "document_length": (int, _NONE)}
   values = files.find_json(path, types=types) or {}
   given = {k: values[k] for k in types if values.get(k) is not None}
+  for word in given.get("skiplist_words", ()):
+    files.check_type(word, str, f"each of skiplist_words in {path}")
   length = given.pop("document_length", _DOCUMENT_LENGTH)
   late = late_interaction.LateInteraction(**_PREFIXES | given)
   return dataclasses.replace(texts, max_seq_length=length, late=late)

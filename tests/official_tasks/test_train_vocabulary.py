@@ -32,7 +32,6 @@ def test_it_writes_a_vocabulary_its_options_and_its_results(tmp_path):
     input_format="sentences",
     vocab_size=58,
     min_frequency=1,
-    compose_hangul=True,
   )
   learned = vocabulary.Vocabulary.load(vocab_file)
   assert learned.size == 58
@@ -44,6 +43,28 @@ def test_it_writes_a_vocabulary_its_options_and_its_results(tmp_path):
   assert results["vocabulary"]["fingerprint"] == learned.fingerprint
   assert results["vocabulary"]["unknown_share"] == 0
   assert str(vocab_file) in out
+
+
+def test_hangul_stays_whole_unless_told_otherwise(tmp_path):
+  (tmp_path / "text.txt").write_text("러스트는 빠른 언어입니다.\n" * 20)
+  usual = {"input_file": tmp_path / "text.txt", "input_format": "sentences"}
+  usual["vocab_size"] = 40
+  told = {"whole": {}, "apart": {"compose_hangul": False}}
+  outcomes = scripts.run_all(
+    "train_vocabulary",
+    {
+      name: usual | flags | {"vocab_file": tmp_path / name / "vocab.txt"}
+      for name, flags in told.items()
+    },
+  )
+  for name, (status, _, err) in outcomes.items():
+    assert status == 0, err
+    is_whole = name == "whole"
+    assert ("Give --compose_hangul=False" in err) == is_whole
+    made = tokenizers.load(tmp_path / name)
+    assert made.options.compose_hangul == is_whole
+    letters = {*"".join(made.vocabulary.tokens)}
+    assert ("러" in letters, "\u1105" in letters) == (is_whole, not is_whole)
 
 
 @pytest.mark.parametrize(

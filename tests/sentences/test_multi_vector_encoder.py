@@ -170,6 +170,11 @@ def test_any_checkpoint_gets_a_projection():
       {"activation_function": "torch.nn.modules.activation.Tanh"},
       "must be linear",
     ),
+    (
+      "config_sentence_transformers.json",
+      {"skiplist_words": [["."]]},
+      "each of skiplist_words in .*transformers.json must be a text",
+    ),
   ],
 )
 def test_other_folders_are_refused(tmp_path, name, values, message):
@@ -195,6 +200,8 @@ def test_other_vectors_and_data_are_refused(encoder):
       encoder.rank(query, ["cat"])
   with pytest.raises(ValueError, match=r"document \(None\) must be a str"):
     encoder.highlight("cat", None)
+  with pytest.raises(ValueError, match=r"skiplist_words \(1 among them\) must"):
+    kb.MultiVectorEncoder.from_checkpoint(FOLDER, skiplist_words=[1])
   of_list = kb.MultiVectorEncoder.from_checkpoint(FOLDER, skiplist_words=["."])
   assert len(of_list.encode_document("cat.")) == len(
     of_list.encode_document("cat")

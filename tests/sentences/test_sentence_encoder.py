@@ -256,6 +256,20 @@ def _modules(*kinds):
   ]
 
 
+@pytest.mark.parametrize("limit", [float("inf"), int(1e30)])
+def test_a_folder_may_set_no_limit_to_texts(tmp_path, limit):
+  folder = copy(tmp_path / "unlimited")
+  path = folder / "sentence_bert_config.json"
+  path.write_text(
+    json.dumps(json.loads(path.read_text()) | {"max_seq_length": limit})
+  )
+  again = kb.SentenceEncoder.from_checkpoint(folder)
+  longest = again.model.encoder.config.longest_input
+  assert again.texts.max_seq_length == longest
+  cut = again.encode(["cat " * longest])
+  np.testing.assert_allclose(again.encode(["cat " * 999]), cut, atol=1e-6)
+
+
 @pytest.mark.parametrize(
   "name, values, words",
   [
@@ -276,6 +290,7 @@ def _modules(*kinds):
     ("2_Dense/config", {"bias": False}, "linear.bias.*asks for linear.weight"),
     ("4_Normalize/config", {"module_output_name": "b"}, "'b'.*4_Normalize"),
     ("sentence_bert_config", {"max_seq_length": 1}, "1 tokens in .*bert_con"),
+    ("sentence_bert_config", {"max_seq_length": float("nan")}, "nan tokens in"),
     ("sentence_bert_config", {"transformer_task": "fill-mask"}, "fill-mask"),
     (SETTINGS, {"model_type": "SparseEncoder"}, "model_type .'SparseEncoder'"),
     (SETTINGS, {"default_prompt_name": "web"}, "'web'.*query"),

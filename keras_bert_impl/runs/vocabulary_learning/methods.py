@@ -5,7 +5,9 @@ made from `METHODS`.
 """
 
 import dataclasses
+import re
 
+from absl import logging
 from etils import epy
 
 from keras_bert_impl import choices
@@ -20,6 +22,10 @@ with epy.lazy_imports():
     sentence_piece_learner,
     wordpiece_learner,
   )
+
+_HANGUL = re.compile("[\uac00-\ud7a3\u1100-\u11ff]")
+# A word or two in another script's text change nothing.
+_NOTABLE_HANGUL = 0.01
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +48,34 @@ class Method:
   arguments: tuple[str, ...]
   counts_words: bool = False
   settings: dict = dataclasses.field(default_factory=dict)
+
+
+def keep_hangul(options, sample):
+  """Returns options that leave the Hangul of a text whole, and says so.
+
+  Stripping accents as BERT does takes syllables apart into letters (jamo), of
+  which Korean vocabularies are not made. A model of SentencePiece puts them
+  together again.
+
+  Args:
+    options: of a `Method`.
+    sample: list of str, sentences of the text.
+
+  Returns:
+    `options`, with compose_hangul where the text has Hangul and they would take
+    it apart.
+  """
+  text = "".join(sample)
+  share = len(_HANGUL.findall(text)) / max(sum(map(str.isalpha, text)), 1)
+  if share < _NOTABLE_HANGUL or not getattr(options, "strips_accents", False):
+    return options
+  logging.warning(
+    "%.0f%% of the letters of the text are Hangul, whose syllables stay whole:"
+    " compose_hangul is true. Give --compose_hangul=False to learn from the"
+    " letters (jamo) that lower-casing takes them apart into.",
+    100 * share,
+  )
+  return dataclasses.replace(options, compose_hangul=True)
 
 
 _ALBERT = tokenizer_options.SentencePieceOptions(

@@ -20,10 +20,14 @@ class TextSource:
   """
 
   def __init__(self, config):
-    self._documents = sources.iter_documents(
+    found = sources.iter_documents(
       program.split_names(config.input_file), config.input_format
     )
-    self.sample = []
+    first, self.sample = [], []
+    while len(self.sample) < _SAMPLE_SENTENCES and (more := next(found, None)):
+      first.append(more)
+      self.sample += more[: _SAMPLE_SENTENCES - len(self.sample)]
+    self._documents = itertools.chain(first, found)
     self.num_documents = 0
     self.num_sentences = 0
 
@@ -36,8 +40,6 @@ class TextSource:
     for sentences in self._documents:
       self.num_documents += 1
       self.num_sentences += len(sentences)
-      missing = _SAMPLE_SENTENCES - len(self.sample)
-      self.sample += itertools.islice(sentences, missing)
       yield from sentences
 
 

@@ -127,7 +127,7 @@ class TagPreprocessor(fine_tuning.Preprocessor):
       tokenizer, [example.tokens for example in examples], self.token_unit
     )
     sentences = [
-      _Sentence(of_tokens, self._label_ids(example, counts))
+      _Sentence(example.tokens, of_tokens, self._label_ids(example, counts))
       for example, of_tokens in zip(examples, pieces, strict=True)
     ]
     num_cut = sum(len(s.ids) > self.size for s in sentences)
@@ -232,6 +232,7 @@ class _Sentence:
   """A tagged sentence, tokenized.
 
   Args:
+    tokens: tuple of str.
     pieces: list of int32 [pieces], one array per token.
     label_ids: int32 [tokens].
 
@@ -239,10 +240,11 @@ class _Sentence:
     label_ids: as given.
     ids: int32 [n], the pieces of all tokens.
     token_index: int32 [n], the index of the token at its first piece, else -1.
-    num_empty: int, number of tokens without pieces.
+    num_empty: int, number of tokens without pieces, which only blanks have to
+      be.
   """
 
-  def __init__(self, pieces, label_ids):
+  def __init__(self, tokens, pieces, label_ids):
     self.label_ids = label_ids
     lengths = np.array([len(each) for each in pieces])
     self.ids = np.concatenate(pieces)
@@ -250,7 +252,8 @@ class _Sentence:
     has_pieces = lengths > 0
     starts = np.cumsum(lengths) - lengths
     self.token_index[starts[has_pieces]] = np.flatnonzero(has_pieces)
-    self.num_empty = int(np.sum(~has_pieces))
+    is_blank = np.array([token.isspace() for token in tokens], np.bool_)
+    self.num_empty = int(np.sum(~(has_pieces | is_blank)))
 
 
 def _documents(examples, context):

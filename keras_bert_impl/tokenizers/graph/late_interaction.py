@@ -36,7 +36,7 @@ class LateInteraction:
     skiplist_words: tuple of str, tokens of documents that are not compared.
 
   Raises:
-    ValueError: query_length is out of range.
+    ValueError: query_length is out of range, or a word is no text.
   """
 
   query_prefix: str = "[unused0]"
@@ -48,6 +48,12 @@ class LateInteraction:
 
   def __post_init__(self):
     options.check_integers("[4, 100000]", query_length=self.query_length)
+    for word in self.skiplist_words:
+      if not isinstance(word, str):
+        raise ValueError(
+          f"skiplist_words ({word!r} among them) must be texts, the tokens that"
+          " are not compared."
+        )
     # Of a list, no graph would have a name.
     object.__setattr__(self, "skiplist_words", tuple(self.skiplist_words))
 

@@ -26,6 +26,9 @@ class Pipeline(tf.Module):
   Args:
     vocabulary: `Vocabulary`.
     rules: `text_rules.TextRules`.
+
+  Raises:
+    ValueError: a pattern cannot be used.
   """
 
   def __init__(self, vocabulary, rules):
@@ -36,6 +39,7 @@ class Pipeline(tf.Module):
     # Byte-level BPE knows all bytes.
     if rules.normalizers or vocabulary.kind != vocabulary_files.BYTE_BPE:
       self._normalizer = steps.Steps(rules.normalizers)
+      _check_patterns(self._normalizer, vocabulary.origin)
     self._words = steps.Steps(rules.words)
     # Where nothing is normalised, all are found at once.
     later = [
@@ -155,6 +159,17 @@ class Pipeline(tf.Module):
   def join(self, token_texts):
     """Returns string [B] of ragged `token_texts` [B, (pieces)]."""
     raise NotImplementedError
+
+
+def _check_patterns(normalizer, origin):
+  """Raises ValueError if TensorFlow cannot use a pattern of a normalizer."""
+  try:
+    normalizer(tf.constant([""]))
+  except tf.errors.InvalidArgumentError as error:
+    raise ValueError(
+      f"the normalizer in {origin} cannot be used ({error.message}): its"
+      " patterns must be ones of RE2, which repeats at most 1000 times."
+    ) from error
 
 
 def _around(added, texts, find, measure=None):

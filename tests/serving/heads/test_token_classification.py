@@ -168,7 +168,7 @@ def test_entities_are_those_of_the_task(servable):
   assert sum(map(len, wanted)) > 25
   assert counts["sentences cut into windows"] >= 6
   if servable.token_unit == "character":
-    assert counts["tokens without pieces"] > 100
+    assert sum(text.count(" ") for text in texts) > 100
 
 
 @pytest.fixture(scope="module")

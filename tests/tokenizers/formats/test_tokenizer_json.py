@@ -586,6 +586,13 @@ def test_it_works_in_data_sets_saved_models_and_pickles(content, tmp_path):
       replace({"Regex": r"\w(?=x)"}, ""),
       "only ch",
     ),
+    *(
+      (kind, "normalizer", replace({"Regex": pattern}, ""), "patterns must be")
+      for kind, pattern in (
+        ("wordpiece", "a{1,100000}"),
+        ("byte_bpe", "[z-a]"),
+      )
+    ),
   ],
 )
 def test_damage_and_what_is_not_supported_give_one_line(
