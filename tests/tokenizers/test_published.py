@@ -37,14 +37,11 @@ def _texts(folder):
   return texts[:500]
 
 
-def _check(made, texts, expected):
+def _differing(made, texts, expected):
+  """Returns the texts whose ids are others than expected."""
   found = made.tokenize(texts).to_list()
-  differ = [
-    text
-    for text, got, ids in zip(texts, found, expected, strict=True)
-    if got != ids
-  ]
-  assert not differ
+  rows = zip(texts, found, expected, strict=True)
+  return [text for text, got, ids in rows if got != ids]
 
 
 @pytest.mark.acceptance
@@ -55,7 +52,7 @@ def test_500_texts_have_the_ids_of_the_library(folder, texts, name):
   encoded = library.encode_batch(texts, add_special_tokens=False)
   ours = tokenizers.load(path)
   for made in (ours, library_tokenizer.LibraryTokenizer(path, ours.options)):
-    _check(made, texts, [each.ids for each in encoded])
+    assert not _differing(made, texts, [each.ids for each in encoded])
 
 
 @pytest.mark.acceptance
@@ -65,4 +62,32 @@ def test_500_texts_have_the_ids_of_the_original_chinese_bert(folder, texts):
   tokens = [line.decode().strip() for line in lines[:-1]]
   made = original.ReferenceTokenizer(tokens, do_lower_case=True)
   assert ours.vocab_size == len(tokens) == 21128
-  _check(ours, texts, [*map(made.tokenize, texts)])
+  assert not _differing(ours, texts, [*map(made.tokenize, texts)])
+
+
+@pytest.mark.acceptance
+def test_in_a_folder_of_transformers_chinese_bert_has_its_ids(
+  folder, texts, tmp_path
+):
+  content = (folder / "chinese_bert/vocab.txt").read_bytes()
+  (tmp_path / "vocab.txt").write_bytes(content)
+  (tmp_path / "tokenizer_config.json").write_text(
+    '{"tokenizer_class": "BertTokenizer"}'
+  )
+  # As BertTokenizer of transformers 5.24 makes it.
+  lines = content.decode().split("\n")[:-1]
+  model = reference.models.WordPiece(
+    {token: index for index, token in enumerate(lines)}, unk_token="[UNK]"
+  )
+  library = reference.Tokenizer(model)
+  library.normalizer = reference.normalizers.BertNormalizer()
+  library.pre_tokenizer = reference.pre_tokenizers.BertPreTokenizer()
+  encoded = library.encode_batch(texts, add_special_tokens=False)
+  expected = [each.ids for each in encoded]
+  ours = tokenizers.load(tmp_path)
+  path = ours.vocabulary.origin
+  made = library_tokenizer.LibraryTokenizer(path, ours.options)
+  assert not _differing(made, texts, expected)
+  # A final sigma, and characters for private use: as in the original.
+  differing = _differing(ours, texts, expected)
+  assert differing == [text for text in texts if {*"Σ\ue000"} & {*text}]
