@@ -265,8 +265,7 @@ def beside(path, name):
   """Returns the path of the file `name` beside the file `path`, which names it.
 
   Raises:
-    ValueError: it is in another folder: a stranger's file must not make us read
-      anywhere else.
+    ValueError: it is elsewhere, where a stranger's file must not lead us.
   """
   if os.path.basename(name) != name or name in ("", os.curdir, os.pardir):
     raise ValueError(

@@ -88,17 +88,7 @@ FAMILY = family.Family(
   },
   fixed=family.FIXED
   | {"net_structure_type": 0, "num_memory_blocks": 0, "ln_type": "postln"},
-  defaults={
-    "vocab_size": 30000,
-    "embedding_size": _EMBEDDING_SIZE,
-    "hidden_size": 4096,
-    "num_attention_heads": 64,
-    "intermediate_size": 16384,
-    "num_hidden_groups": 1,
-    "hidden_act": "gelu_new",
-    "hidden_dropout_prob": 0.0,
-    "attention_probs_dropout_prob": 0.0,
-  },
+  defaults=_size(12, 4096, 64, dropout=0.0),
   read=read,
   write=write,
   names=(

@@ -39,14 +39,7 @@ FAMILY = dataclasses.replace(
     "conv_act",
   ),
   implied=deberta.IMPLIED,
-  defaults=deberta.DEFAULTS
-  | {
-    "vocab_size": 128100,
-    "hidden_size": 1536,
-    "num_hidden_layers": 24,
-    "num_attention_heads": 24,
-    "intermediate_size": 6144,
-  },
+  defaults=deberta.DEFAULTS | family.size(24, 1536, vocab_size=128100),
   fused_projections=None,
   names=(
     *(

@@ -30,13 +30,7 @@ FAMILY = family.Family(
     "electra_large_generator": _size(24, 256, embedding_size=1024),
   },
   config_keys=family.CONFIG_KEYS | {"embedding_size": "embedding_size"},
-  defaults=family.BERT_DEFAULTS
-  | {
-    "embedding_size": 128,
-    "hidden_size": 256,
-    "num_attention_heads": 4,
-    "intermediate_size": 1024,
-  },
+  defaults=_size(12, 256, embedding_size=128),
   # The pooler is the classifier's in `transformers`; the paper has none.
   implied={"pooler_act": "gelu"},
   constants={

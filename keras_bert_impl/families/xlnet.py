@@ -68,14 +68,7 @@ FAMILY = family.Family(
     "tie_word_embeddings": "tie_word_embeddings",
   },
   implied=_SHARED,
-  defaults={
-    "vocab_size": 32000,
-    "hidden_size": 1024,
-    "num_hidden_layers": 24,
-    "num_attention_heads": 16,
-    "intermediate_size": 4096,
-    "mem_len": 512,
-  },
+  defaults=family.size(24, 1024, vocab_size=32000) | {"mem_len": 512},
   values={
     "attn_type": {"bi": False, "uni": True},
     "summary_activation": {

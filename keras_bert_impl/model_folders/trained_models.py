@@ -137,11 +137,8 @@ def stored_length(folder, description):
   It is what `transformers` and CrossEncoder cut texts and pairs to.
 
   Args:
-    folder: str, that of the checkpoint.
-    description: `description.Description`.
-
-  Raises:
-    ValueError: the folder states a wrong one.
+    folder: str.
+    description: `description.Description` of its checkpoint.
   """
   if description.head not in family.CLASSIFIERS:
     return {}

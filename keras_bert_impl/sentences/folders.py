@@ -347,13 +347,10 @@ def _read_texts(folder, transformer, head):
 
 
 def longest_text(folder):
-  """Returns the most tokens of a text that a folder of a transformer states.
-
-  Returns:
-    int; None where it states none.
+  """Returns the most tokens of a text that a model's folder says, or None.
 
   Raises:
-    ValueError: it is none.
+    ValueError: it is too few.
   """
   values, path = _texts_file(folder)
   length = values.get("max_seq_length")

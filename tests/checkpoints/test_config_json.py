@@ -6,6 +6,7 @@ import pytest
 
 from keras_bert_impl import configs, heads
 from keras_bert_impl.checkpoints.descriptions import config_json, description
+from keras_bert_impl.families import family
 from tests import architectures
 
 BERT = {
@@ -65,47 +66,38 @@ def test_what_is_null_counts_as_left_out():
   assert read(roberta | {"architectures": [None]}).head == heads.ENCODER
 
 
-# Of transformers 5.24: (sizes, in the order of `configs.SIZES`; others).
+# Of transformers 5.24, in the order of `configs.SIZES`.
 DEFAULTS = {
-  "albert": (
-    (30000, 4096, 12, 64, 16384, 512),
-    {"embedding_size": 128, "num_hidden_groups": 1, "hidden_act": "gelu_new"},
-  ),
-  "bert": ((30522, 768, 12, 12, 3072, 512), {"hidden_dropout_prob": 0.1}),
-  "deberta": ((50265, 768, 12, 12, 3072, 512), {"position_buckets": -1}),
-  "deberta-v2": ((128100, 1536, 24, 24, 6144, 512), {"type_vocab_size": 0}),
-  "distilbert": ((30522, 768, 6, 12, 3072, 512), {}),
-  "electra": ((30522, 256, 12, 4, 1024, 512), {"embedding_size": 128}),
-  "modernbert": ((50368, 768, 22, 12, 1152, 8192), {}),
-  "mpnet": (
-    (30527, 768, 12, 12, 3072, 512),
-    {"relative_attention_num_buckets": 32, "position_offset": 2},
-  ),
-  "roberta": ((50265, 768, 12, 12, 3072, 512), {"position_offset": 2}),
-  "xlm-roberta": ((30522, 768, 12, 12, 3072, 512), {"type_vocab_size": 2}),
-  "xlnet": ((32000, 1024, 24, 16, 4096, 2**15), {"mem_len": 512}),
+  "albert": (30000, 4096, 12, 64, 16384, 512),
+  "bert": (30522, 768, 12, 12, 3072, 512),
+  "deberta": (50265, 768, 12, 12, 3072, 512),
+  "deberta-v2": (128100, 1536, 24, 24, 6144, 512),
+  "distilbert": (30522, 768, 6, 12, 3072, 512),
+  "electra": (30522, 256, 12, 4, 1024, 512),
+  "modernbert": (50368, 768, 22, 12, 1152, 8192),
+  "mpnet": (30527, 768, 12, 12, 3072, 512),
+  "roberta": (50265, 768, 12, 12, 3072, 512),
+  "xlm-roberta": (30522, 768, 12, 12, 3072, 512),
+  "xlnet": (32000, 1024, 24, 16, 4096, 2**15),
 }
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_what_a_file_leaves_out_is_as_in_transformers(name):
-  sizes, others = DEFAULTS[name]
   found = read({"model_type": name, "id2label": None})
-  expected = dict(zip(configs.SIZES, sizes, strict=True)) | others
-  assert {field: getattr(found.config, field) for field in expected} == expected
-  assert found.labels is None
+  sizes = tuple(getattr(found.config, field) for field in configs.SIZES)
+  assert (sizes, found.labels) == (DEFAULTS[name], None)
+
+
+def test_mechanisms_that_a_file_leaves_out_are_as_in_transformers():
+  albert, mpnet = (read({"model_type": x}).config for x in ("albert", "mpnet"))
+  assert albert.num_hidden_groups == albert.inner_group_num == 1
+  assert (albert.hidden_act, albert.hidden_dropout_prob) == ("gelu_new", 0.0)
+  assert mpnet.relative_attention_num_buckets == 32
 
 
 @pytest.mark.parametrize(
-  ("theirs", "ours"),
-  [
-    ("gelu_accurate", "gelu_new"),
-    ("gelu_fast", "gelu_new"),
-    ("gelu_python", "gelu"),
-    ("gelu_pytorch_tanh", "gelu_new"),
-    ("mish", "mish"),
-    ("swish", "silu"),
-  ],
+  ("theirs", "ours"), [*family.ACTIVATIONS.items(), ("mish", "mish")]
 )
 def test_names_of_activations_are_read_and_written_again(theirs, ours):
   found = read(BERT | {"hidden_act": theirs})

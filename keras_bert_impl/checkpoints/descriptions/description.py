@@ -141,11 +141,8 @@ def default_labels(num_classes):
 
 
 def _distinct(labels):
-  """Returns the names of classes, the number behind one that comes again.
-
-  Probabilities are told by name: none may be lost.
-  """
-  found = {}
+  """Returns names of classes, the number behind one that comes again."""
+  found = {}  # Probabilities are told by name: none may be lost.
   for index, label in enumerate(labels):
     while label in found:
       label = f"{label}_{index}"

@@ -59,11 +59,9 @@ for _rule, _names in {
 
 
 def parameters(layer_class):
-  """Returns {name: `inspect.Parameter`} of a class' own constructor.
+  """Returns the named `inspect.Parameter`s of a class' own constructor, dict.
 
-  Returns:
-    dict, without `self` and what takes any others; and whether there is
-    something that takes any by name.
+  And whether it takes others by name, too.
   """
   _, *found = inspect.signature(layer_class.__init__).parameters.values()
   named = {
@@ -76,13 +74,7 @@ def given(layer_class, base, args, kwargs):
   """Returns the names of the arguments that make a layer again, tuple of str.
 
   They are those of its class; and, where that passes others on, those of its
-  base classes below `base` that were given.
-
-  Args:
-    layer_class: class of the layer.
-    base: class.
-    args: tuple, given by place.
-    kwargs: dict, given by name.
+  base classes below `base` that were given by place or name.
   """
   names, passes_on = {}, True
   for owner in layer_class.__mro__[: layer_class.__mro__.index(base)]:
@@ -99,10 +91,7 @@ def given(layer_class, base, args, kwargs):
 def check(owner, layer, values):
   """Raises ValueError if an argument of {name: value} is none it can be.
 
-  Args:
-    owner: class of this library whose arguments they are.
-    layer: `Layer`.
-    values: dict.
+  They are those of `owner`, the class of `layer` or a base of it.
   """
   arguments, _ = parameters(owner)
   for name in filter(values.__contains__, arguments):

@@ -191,10 +191,7 @@ class Layer(keras.layers.Layer):
         setattr(self, name, arguments[name])
 
   def get_config(self):
-    """Returns the arguments of the constructor; objects in plain types.
-
-    Those of base classes are among them, if they were given.
-    """
+    """Returns the arguments of the constructor; objects in plain types."""
     values = {name: getattr(self, name) for name in self._given}
     return {
       **super().get_config(),
