@@ -111,7 +111,6 @@ def _read(task, job):
 def _check(tasks):
   """Raises ValueError unless the tasks have heads that go together."""
   for task in tasks:
-    options.check_characters("tasks", task.name, "/")
     if task.kind not in ("texts", "tags"):
       raise ValueError(
         f"tasks: {task.name} must be a task of classes, scores or tags; train"

@@ -14,6 +14,7 @@ docs/beam.md.
 """
 
 import dataclasses
+import os
 import time
 
 from etils import epy
@@ -30,6 +31,7 @@ from tfrecords.writing import writing_config
 
 with epy.lazy_imports():
   from keras_bert_impl import tokenizers
+  from keras_bert_impl.checkpoints import reading
   from keras_bert_impl.runs.vocabulary_learning import text_sources
   from keras_bert_impl.tokenizers import agreement
   from keras_bert_impl.training import run_results
@@ -139,6 +141,7 @@ def main():
   beam = program.from_flags(writing_config.BeamConfig)
   # Learning takes a while.
   files.check_writable(config.vocab_file)
+  _check_folder(config.vocab_file)
   if method.kind == vocabulary_files.BYTE_BPE:
     vocabulary_files.check_merges(config.vocab_file)
   if beam.runner:
@@ -181,6 +184,17 @@ def main():
   }
   files.write_json(f"{config.vocab_file}.results.json", results)
   _print_summary(config, results)
+
+
+def _check_folder(vocab_file):
+  """Raises ValueError if a vocabulary would replace that of a model."""
+  if files.exists(vocab_file) and reading.holds_model(
+    os.path.dirname(vocab_file) or "."
+  ):
+    raise ValueError(
+      f"vocab_file ({vocab_file}) is the vocabulary of the model beside it:"
+      " choose another folder."
+    )
 
 
 def _print_summary(config, results):

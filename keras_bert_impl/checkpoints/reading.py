@@ -54,6 +54,8 @@ _FILE_NAMES = (
   "tf_model.h5",
   keras_hub_config.WEIGHTS_FILE,
 )
+# Other files that are models, or say what those in folders below are.
+_OTHER_MODELS = ("modules.json", "saved_model.pb", ".onnx", ".tflite")
 # File of a search's results.
 _RESULTS_FILE = "results.json"
 _RESULT_TYPES = {"best": (dict, type(None))}
@@ -143,6 +145,18 @@ def open_checkpoint(path):
   return Checkpoint(path, file_format.NAME, tensors, declared)
 
 
+def holds_model(folder):
+  """Returns whether a folder, if it is one, has the weights of a model."""
+  if not files.is_folder(folder):
+    return False
+  if any(n.endswith(_OTHER_MODELS) for n in files.list_folder(folder)):
+    return True
+  try:
+    return _find_weights(folder) is not None
+  except (FileNotFoundError, ValueError):  # Several, or one below is lost.
+    return True
+
+
 def _find(path):
   """Finds the file, or prefix of files, of `path`."""
   if files.is_folder(path):
@@ -165,6 +179,19 @@ def _find(path):
 
 
 def _find_in_folder(folder):
+  if found := _find_weights(folder):
+    return found
+  best = best_run(folder)
+  raise FileNotFoundError(
+    f"Folder {folder} holds the runs of a search: give its best run, {best}."
+    if best
+    else f"Folder {folder} holds no checkpoint: no safetensors, torch, "
+    "TensorFlow or Keras file."
+  )
+
+
+def _find_weights(folder):
+  """Finds the file, or prefix of files, in a folder; None without one."""
   content = files.list_folder(folder)
   for name in _FILE_NAMES:
     if name in content:
@@ -181,13 +208,7 @@ def _find_in_folder(folder):
       return os.path.join(folder, found[0].removesuffix(".index"))
   if hub.OLD_TRANSFORMER in content:
     return _find(os.path.join(folder, hub.OLD_TRANSFORMER))
-  best = best_run(folder)
-  raise FileNotFoundError(
-    f"Folder {folder} holds the runs of a search: give its best run, {best}."
-    if best
-    else f"Folder {folder} holds no checkpoint: no safetensors, torch, "
-    "TensorFlow or Keras file."
-  )
+  return None
 
 
 def best_run(folder):

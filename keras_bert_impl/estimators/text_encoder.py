@@ -15,6 +15,7 @@ from keras_bert_impl.sentences import folder_models, folders
 from keras_bert_impl.serving.heads import servables_of_heads
 from keras_bert_impl.serving.small import export as small
 from keras_bert_impl.tokenizers.graph import prompts
+from keras_bert_impl.training import experiment
 
 # The classes of other vectors than dense ones.
 _CLASSES = {
@@ -160,6 +161,7 @@ class TextEncoder:
     if output_dir is None:
       self._temporary = tempfile.TemporaryDirectory(prefix="keras_bert_impl_")
       output_dir = self._temporary.name
+    experiment.check_folder(os.fspath(output_dir))
     start = os.path.join(output_dir, _START)
     with _kept_start(self, start):
       trainer = embedding_trainer.EmbeddingTrainer(

@@ -77,6 +77,7 @@ class Experiment:
         checkpoint does not fit the model, or the workers differ.
     """
     config = self.config
+    check_start(config)
     self.strategy = strategy_of(config)
     self.is_chief = distribution.is_chief(self.strategy)
     tf.io.gfile.makedirs(config.output_dir)
@@ -286,6 +287,33 @@ def _freeze(model, config):
   if config.lora_rank:
     lora.lora(model, config.lora_rank, config.lora_targets, config.lora_alpha)
     freezing.log_share(model)
+
+
+def check_folder(output_dir):
+  """Raises ValueError if a run would replace files of a model in its folder."""
+  latest = savers.latest(output_dir)
+  if latest and savers.is_of_run(latest) or run_configuration.read(output_dir):
+    return
+  if reading.holds_model(output_dir):
+    raise ValueError(
+      f"output_dir ({output_dir}) holds a model, whose configuration and"
+      " vocabulary the run would replace: choose another --output_dir."
+    )
+
+
+def check_start(config):
+  """Checks that the run of a `TrainingConfig` can begin, or go on.
+
+  Raises:
+    ValueError: as `check_folder`, or adapters would be of random weights.
+  """
+  check_folder(config.output_dir)
+  is_random = not (config.init_checkpoint or savers.latest(config.output_dir))
+  if config.lora_rank and is_random:
+    raise ValueError(
+      f"lora_rank ({config.lora_rank}) needs --init_checkpoint: adapters of"
+      " random weights learn next to nothing."
+    )
 
 
 def strategy_of(config):

@@ -161,6 +161,11 @@ def latest(folder):
   return there[-1] if there else None
 
 
+def is_of_run(prefix):
+  """Returns whether a checkpoint has the name that a `Saver` gives it."""
+  return bool(_FILES.fullmatch(f"{prefix.rpartition('/')[2]}.index"))
+
+
 def remove_all(folder):
   """Deletes the checkpoints of a folder, the state file last."""
   _remove_files(folder, _FILES)

@@ -151,6 +151,9 @@ def test_wrong_tasks_are_told_in_a_line(folder):
       {"tasks": f"SQuAD={folder}/vocab.txt"},
       "train it alone with run_squad.py",
     ),
+    ({"tasks": f"..={folder}/vocab.txt"}, "tasks: '..' must be a name"),
+    ({"tasks": f"={folder}/vocab.txt"}, "tasks: '' must be a name"),
+    ({"tasks": f"a/b={folder}/vocab.txt"}, "'a/b') must be without /"),
     ({"task_weights": "1,2"}, r"task_weights (1,2) must be 3 numbers"),
     ({"task_shares": "1,-1,1"}, r"(1,-1,1) must be 3 numbers above 0"),
   ]

@@ -147,6 +147,7 @@ CASES = {
     ["holds no checkpoint", "--do_train"],
   ),
 }
+MODEL = pathlib.Path(__file__).parents[1] / "data/parity/bert_classifier"
 _OF_FLAGS = ("unknown flag", "malformed flag")
 
 
@@ -198,6 +199,8 @@ def outcomes(data, runs):
   for name in ("eval_text_file", "init_checkpoint"):
     folder = runs / f"default without {name}"
     commands[folder.name] = {"output_dir": folder, name: "/no/file"}
+  shutil.copytree(MODEL, runs / "model")
+  commands["model"] = {"output_dir": runs / "model"}
   return scripts.run_all("run_pretraining", commands)
 
 
@@ -224,6 +227,14 @@ def test_the_default_run_opens_its_files_before_it_makes_data(
   assert "/no/file" in scripts.error_line(err)
   left = runs / f"default without {name}"
   assert not left.exists() or not [*left.glob("[!.]*")]
+
+
+def test_the_default_run_leaves_a_model_as_it_was(outcomes, runs):
+  status, _, err = outcomes["model"]
+  assert status == 1
+  assert "model) holds a model, whose" in scripts.error_line(err)
+  left = {path.name for path in (runs / "model").iterdir()}
+  assert left == {path.name for path in MODEL.iterdir()}
 
 
 @pytest.mark.parametrize(

@@ -124,9 +124,11 @@ def test_each_tokenizer_has_its_own_files(
 def test_a_mistake_is_told_in_one_line_and_writes_nothing(tmp_path):
   (tmp_path / "text.txt").write_text("a b\n")
   (tmp_path / "empty.txt").write_text("\n\n")
-  for name in ("first.json", "merges.txt"):
+  (tmp_path / "model").mkdir()
+  kept = ("first.json", "merges.txt", "model/vocab.txt", "model/tf_model.h5")
+  for name in kept:
     (tmp_path / name).write_text("kept")
-  before = {path: path.read_text() for path in tmp_path.iterdir()}
+  before = {path: path.read_text() for path in tmp_path.rglob("*.*")}
   bpe = {"tokenizer": "byte_bpe", "vocab_file": "v.json"}
   scripts.check_mistakes(
     "train_vocabulary",
@@ -153,6 +155,10 @@ def test_a_mistake_is_told_in_one_line_and_writes_nothing(tmp_path):
         bpe | {"vocab_file": tmp_path / "second.json"},
         "merges.txt, which is of another vocabulary",
       ),
+      (
+        {"vocab_file": tmp_path / "model/vocab.txt"},
+        "vocab.txt) is the vocabulary of the model beside it",
+      ),
       ({"input_file": tmp_path / "empty.txt"}, "The text has no words"),
     ],
     lambda **flags: {
@@ -161,7 +167,7 @@ def test_a_mistake_is_told_in_one_line_and_writes_nothing(tmp_path):
       **flags,
     },
   )
-  assert before == {path: path.read_text() for path in tmp_path.iterdir()}
+  assert before == {path: path.read_text() for path in tmp_path.rglob("*.*")}
 
 
 @pytest.mark.acceptance

@@ -63,9 +63,9 @@ class Job:
     # A wrong option fails here, before examples are read.
     with locks.of_folder(self._training["output_dir"]):
       pass
-    experiment.strategy_of(
-      fine_tuning_config.provisional_config(self._training)
-    )
+    provisional = fine_tuning_config.provisional_config(self._training)
+    experiment.check_start(provisional)
+    experiment.strategy_of(provisional)
     self._files = model_files.find(
       settings, self._checkpoint(), settings.max_seq_length
     )

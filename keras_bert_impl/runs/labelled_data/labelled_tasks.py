@@ -3,7 +3,7 @@
 import dataclasses
 import os
 
-from keras_bert_impl import files
+from keras_bert_impl import files, options
 from keras_bert_impl.command_line import program
 from tfrecords.labelled import choice_data, classification_data, data_sets
 
@@ -61,6 +61,10 @@ def parse(text):
     name, _, path = part.partition("=")
     if not path:
       raise ValueError(f"tasks ({text!r}) must be NAME=PATH, NAME=PATH, ...")
+    # It names a folder of the output.
+    options.check_characters("tasks", name, "/")
+    if name in ("", os.curdir, os.pardir):
+      raise ValueError(f"tasks: {name!r} must be a name, such as mine.")
     if not files.exists(path):
       raise FileNotFoundError(f"File {path}, of the task {name}, is missing.")
     tasks.append(_task(name, path))

@@ -27,7 +27,11 @@ from keras_bert_impl.tokenizers.formats import (
   vocabularies,
   vocabulary_files,
 )
-from keras_bert_impl.training import run_configuration, run_results
+from keras_bert_impl.training import (
+  experiment,
+  run_configuration,
+  run_results,
+)
 from tfrecords import manifest
 from tfrecords.reading import scan
 from tfrecords.text import python_documentation, sources
@@ -104,6 +108,7 @@ def prepare(flag_values):
   _set(flag_values, _predictions())
   config = pretraining_config.from_flags()
   _check_files(config)
+  experiment.check_start(config.training)
   run_configuration.claim(
     config.training.output_dir,
     objective=config.data.objective,
