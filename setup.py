@@ -26,6 +26,8 @@ setuptools.setup(
   license="Apache-2.0",
   python_requires=">=3.10,<3.14",
   packages=setuptools.find_packages(include=PACKAGES),
+  # Then an editable install is a path, which editors and type checkers read.
+  package_dir={"": "."},
   entry_points={
     "console_scripts": ["keras-bert-impl = keras_bert_impl.__main__:main"]
   },

@@ -118,6 +118,17 @@ def test_a_wheel_holds_three_packages(site):
     assert {path.name for path in (site / page).iterdir()} == names != set()
 
 
+def test_an_editable_install_is_a_path_that_editors_read(site):
+  checkout = site.parent / "checkout"
+  program = "from setuptools import build_meta as b; b.build_editable('made')"
+  run("-c", program, cwd=checkout)
+  [wheel] = (checkout / "made").glob("*.whl")
+  with zipfile.ZipFile(wheel) as archive:
+    names = {n for n in archive.namelist() if ".dist-info/" not in n}
+    [path] = names  # And no hook that only imports go through.
+    assert archive.read(path).decode().strip() == str(checkout)
+
+
 def documented_imports():
   """Returns the statements of all pages that import one of the packages."""
   nodes = [
