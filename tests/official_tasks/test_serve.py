@@ -196,7 +196,7 @@ def test_what_cannot_be_served_is_one_line(tmp_path):
   expected = (
     "nowhere is not a directory",
     "empty holds no version of a model",
-    "1 is not a SavedModel that can be served",
+    "1 is no model that can be served",
     "max_queue (0) must be in [1, 1000000]",
     f"Cannot listen at 127.0.0.1:{port}",
     "Cannot listen at no.such.host.invalid:8501",

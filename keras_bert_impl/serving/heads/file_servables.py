@@ -1,5 +1,6 @@
 """Servables of LiteRT and ONNX files: raw texts in, as of SavedModels."""
 
+import re
 import types
 
 import keras
@@ -7,8 +8,11 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  Registers the ops of the tokenizers.
 
 from keras_bert_impl import configs, heads, tokenizers
+from keras_bert_impl.serving import servables
 from keras_bert_impl.serving.heads import servables_of_heads
 from keras_bert_impl.serving.small import runtimes
+
+_EXCEPTION = re.compile(r"^[\w.]+: .+", re.MULTILINE)
 
 
 class FileModel:
@@ -68,7 +72,8 @@ def load(folder):
 
   Raises:
     FileNotFoundError: a file is missing.
-    ValueError: what runs it is not installed, or no strings can be served.
+    ValueError: what runs it is not installed, no strings can be served, or it
+      cannot answer.
   """
   runtime = runtimes.Runtime(folder)
   about = runtime.description
@@ -82,9 +87,25 @@ def load(folder):
   given = {name: about[name] for name in names & about.keys()}
   if head == heads.ENCODER:
     del given["pooling"]
-  return make(
-    FileModel(runtime),
-    tokenizers.load(folder),
-    about["max_seq_length"],
-    **given,
-  )
+  longest = about["max_seq_length"]
+  fixed = runtime.axes["input_ids"][-1]
+  if isinstance(fixed, int):
+    longest = min(longest, fixed)
+  servable = make(FileModel(runtime), tokenizers.load(folder), longest, **given)
+  _answer_one(servable)
+  return servable
+
+
+def _answer_one(servable):
+  """Raises ValueError unless a file answers a row: that of its example.
+
+  A file that is damaged, or another model's, opens like any other.
+  """
+  signature = servable.definitions()[servables.SERVING_DEFAULT]
+  inputs = {name: tf.constant(x) for name, x in signature.example.items()}
+  try:
+    signature.function(**inputs)
+  except tf.errors.OpError as error:
+    # The exception of what runs the file is a line among those of TensorFlow.
+    found = _EXCEPTION.search(error.message) or [error.message]
+    raise ValueError(f"it cannot answer a row: {found[0]}") from error

@@ -91,7 +91,7 @@ def load(path, version, open_file=None):
   except Exception as error:
     reason = next(iter(str(error).splitlines()), type(error).__name__)
     raise ValueError(
-      f"{path} is not a SavedModel that can be served: {reason}"
+      f"{path} is no model that can be served: {reason}"
     ) from error
 
 

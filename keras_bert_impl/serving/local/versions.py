@@ -129,5 +129,11 @@ class Versions:
 
 def _files(path):
   """Returns a value that changes when a file of the directory does."""
-  stats = ((file, file.stat()) for file in sorted(path.rglob("*")))
-  return [(str(file), stat.st_size, stat.st_mtime_ns) for file, stat in stats]
+  found = []
+  for file in sorted(path.rglob("*")):
+    try:
+      stat = file.stat()
+      found.append((str(file), stat.st_size, stat.st_mtime_ns))
+    except OSError:  # A link that leads nowhere, or a file that has just gone.
+      found.append((str(file),))
+  return found

@@ -70,6 +70,21 @@ def test_a_broken_version_is_passed_over_until_it_is_whole(models, folder):
   assert answer(served) == "two:a "
 
 
+def test_a_link_that_leads_nowhere_stops_no_version(models, folder):
+  (folder / "1" / "link").symlink_to("/nowhere")
+  served = versions.Versions(folder)
+  assert answer(served) == "one:a "
+  shutil.copytree(models / "two", folder / "2")
+  link = folder / "2" / "saved_model.pb"
+  link.rename(folder / "kept")
+  link.symlink_to(folder / "moved")
+  served.refresh()
+  assert answer(served) == "one:a "
+  (folder / "kept").rename(folder / "moved")  # Now it leads somewhere.
+  served.refresh()
+  assert answer(served) == "two:a "
+
+
 def test_a_directory_without_a_model_is_refused_in_words(models, tmp_path):
   with pytest.raises(FileNotFoundError, match="nowhere is not a directory"):
     versions.Versions(tmp_path / "nowhere")
@@ -78,7 +93,7 @@ def test_a_directory_without_a_model_is_refused_in_words(models, tmp_path):
   with pytest.raises(ValueError, match="itself one version.*models"):
     versions.Versions(models / "one")
   (tmp_path / "1").mkdir()
-  with pytest.raises(ValueError, match="1 is not a SavedModel") as caught:
+  with pytest.raises(ValueError, match="1 is no model that can be served") as caught:
     versions.Versions(tmp_path)
   assert "\n" not in str(caught.value)
 

@@ -5,6 +5,7 @@ import http.server
 import importlib.util
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -25,8 +26,8 @@ from keras_bert_impl.serving.heads import (
   file_servables,
   servables_of_heads,
 )
-from keras_bert_impl.serving.local import loading
-from keras_bert_impl.serving.small import export, runtimes
+from keras_bert_impl.serving.local import loading, versions
+from keras_bert_impl.serving.small import export, graphs, runtimes
 from tests import browser, slow
 from tests.serving import all_heads, answers, toy
 
@@ -318,6 +319,7 @@ def test_a_file_of_fixed_length_takes_rows_one_by_one(
   )
   run = runtimes.Runtime(folder)
   assert run.axes["input_ids"] == [1, 12]
+  assert file_servables.load(folder).max_seq_length == 12
   assert_close(run(all_heads.TOKEN_IDS), head.expected["token_ids"])
   long = {name: np.tile(x, 2) for name, x in all_heads.TOKEN_IDS.items()}
   with pytest.raises(ValueError, match="14 tokens, but the file takes 12"):
@@ -373,6 +375,29 @@ def test_the_local_server_answers_as_with_a_saved_model(case, tmp_path):
     if signature != "token_ids":
       found = loaded.signatures[signature].run(request)
       answers.check(found, head.expected[signature])
+
+
+@pytest.mark.integration
+def test_a_file_that_cannot_answer_is_not_served(folder, tmp_path):
+  """Another model's file opens like any other, but takes no such rows."""
+  about = json.loads(pathlib.Path(folder, "model.json").read_text())
+  other = graphs.Graph(
+    lambda rows, weights: {"logits": tf.cast(rows["x"], tf.float32)},
+    {"x": tf.TensorSpec([None, 2], tf.int32, "x")},
+    {"x": ("batch", "length")},
+    [],
+  )
+  for version in ("1", "2"):
+    shutil.copytree(folder, tmp_path / version)
+  content = export._convert(other, about["format"], "float32")
+  (tmp_path / "2" / about["file"]).write_bytes(content)
+  served = versions.Versions(
+    tmp_path, lambda x: file_servables.load(x).signatures
+  )
+  assert served.current.version == 1
+  state, message = served.states[2]
+  assert state == versions.END
+  assert re.search(r"2 is no model .* answer a row: \w+Error: .", message)
 
 
 @pytest.mark.integration
