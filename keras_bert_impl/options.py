@@ -88,6 +88,20 @@ def check_values(config_class, values):
       check_characters(entry.name, value, entry.metadata["forbidden"])
 
 
+def check_unused(config, names, needed):
+  """Raises ValueError if fields are given without what they are options of.
+
+  Args:
+    config: dataclass of such fields.
+    names: iterable of str, fields that must have their defaults.
+    needed: str, what they need.
+  """
+  for name in names:
+    value = getattr(config, name)
+    if value != getattr(type(config), name):
+      raise ValueError(f"{name} ({value!r}) needs {needed}, but there is none.")
+
+
 def check_choice(name, value, allowed):
   """Raises ValueError unless `value` is one of `allowed`."""
   if value not in allowed:

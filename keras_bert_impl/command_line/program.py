@@ -132,6 +132,12 @@ def from_flags(config_class, **overrides):
   return config_class(**values | overrides)
 
 
+def changed(config_class):
+  """Returns {name: value} of the flags of a class that are not the default."""
+  known = [flags.FLAGS[field.name] for field in _flag_fields(config_class)]
+  return {flag.name: flag.value for flag in known if flag.value != flag.default}
+
+
 def split_names(value):
   """Splits a flag's comma-separated paths or patterns, list of str."""
   return [name.strip() for name in value.split(",") if name.strip()]
@@ -164,12 +170,6 @@ _DEFINE = {
 def _flag_fields(config_class):
   left_out = _config_classes[config_class]
   return [f for f in dataclasses.fields(config_class) if f.name not in left_out]
-
-
-def _changed(config_class):
-  """Returns {name: value} of the flags of a class that are not the default."""
-  known = [flags.FLAGS[field.name] for field in _flag_fields(config_class)]
-  return {flag.name: flag.value for flag in known if flag.value != flag.default}
 
 
 def _check_required():
@@ -247,7 +247,7 @@ def _check_values():
     for field in _flag_fields(config_class):
       _check_characters(field.name, flags.FLAGS[field.name].value)
     if left_out:
-      options.check_values(config_class, _changed(config_class))
+      options.check_values(config_class, changed(config_class))
     else:
       from_flags(config_class)
 

@@ -5,8 +5,10 @@ import os
 import numpy as np
 
 from keras_bert_impl import heads
+from keras_bert_impl import options as options_lib
 from keras_bert_impl.estimators import sentence_encoder, static_encoder
 from keras_bert_impl.model_folders import trained_models
+from keras_bert_impl.runs.labelled_data import task_options
 from keras_bert_impl.sentences import folders
 from keras_bert_impl.tasks.basics import example_types
 from keras_bert_impl.tasks.embeddings import embedding_scores
@@ -51,6 +53,8 @@ def ranked(splits, encoder, options):
     {split: list of `RankingExample`}.
   """
   found, encoder = {}, open_encoder(encoder)
+  if encoder is None:
+    options_lib.check_unused(options, task_options.OF_MINING, "--mine")
   for split, examples in splits.items():
     embedding_data.check_relevant(examples)
     if encoder and split != "train":

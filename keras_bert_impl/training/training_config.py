@@ -193,6 +193,8 @@ class TrainingConfig:
         f"train_layers ({self.train_layers!r}) must be all with lora_rank"
         f" ({self.lora_rank}): adapters and the head are trained."
       )
+    if not self.lora_rank:
+      options.check_unused(self, ("lora_alpha", "lora_targets"), "--lora_rank")
     is_linear = self.learning_rate_schedule == "linear"
     if is_linear and self.num_decay_steps is not None:
       raise ValueError(

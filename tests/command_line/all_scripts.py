@@ -53,7 +53,7 @@ def _numbers():
       for value in _WRONG.get(flag.flag_type(), ()):
         flag.value = value
         try:
-          options.check_values(config_class, program._changed(config_class))
+          options.check_values(config_class, program.changed(config_class))
         except ValueError as error:
           assert f"{flag.name} ({value}) must be in " in str(error)
         else:

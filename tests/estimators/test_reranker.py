@@ -69,13 +69,14 @@ def test_pairs_with_scores_are_put_together_by_query():
     embedding_data.example(str(k), (q, d), f"f:{k}", score)
     for k, (q, d, score) in enumerate(pairs)
   ]
-  found = mining.ranked({"dev": examples}, None, None)["dev"]
+  options = task_options.RerankingOptions()
+  found = mining.ranked({"dev": examples}, None, options)["dev"]
   assert [(e.query, e.documents, e.grades) for e in found] == [
     ("q", ("a", "b"), (0.0, 2.0)),
     ("p", ("a", "c"), (1.0, 0.0)),
   ]
   with pytest.raises(ValueError, match="f:0 has one document, like all other"):
-    mining.ranked({"dev": examples[:2]}, None, None)
+    mining.ranked({"dev": examples[:2]}, None, options)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +93,12 @@ def test_what_is_no_pair_is_refused(checkpoint, inputs, message):
     reranker.predict(inputs)
   with pytest.raises(ValueError, match=r"documents \('abc'\) must be a list"):
     reranker.rank("a", "abc")
+
+
+def test_options_of_mining_need_an_encoder():
+  options = task_options.RerankingOptions(num_negatives=3)
+  with pytest.raises(ValueError, match=r"num_negatives \(3\) needs --mine"):
+    mining.ranked({}, None, options)
 
 
 @pytest.mark.integration

@@ -86,6 +86,7 @@ CASES = [
   (classify("nowhere.tsv"), "nowhere.tsv"),
   (classify("."), "."),
   (classify(GOOD, ["n", "p"], epochs=0), "num_train_epochs"),
+  (classify(GOOD, ["n", "p"], lora_alpha=8.0), "(8.0) needs --lora_rank"),
   (classify(GOOD, ["n", "p"], epochs="2"), "num_train_epochs"),
   (classify(GOOD, ["n", "p"], batch_size=0), "train_batch_size"),
   (classify(GOOD, ["n", "p"], learning_rate=-1.0), "learning_rate"),

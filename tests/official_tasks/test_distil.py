@@ -72,7 +72,21 @@ def test_a_teacher_is_needed_and_has_the_same_vocabulary(folder, tmp_path):
   words = [*reversed((folder / "vocab.txt").read_text().split())]
   other = tmp_path / "vocab.txt"
   other.write_text("\n".join([*words[-5:][::-1], *words[:-5]]) + "\n")
+  weights = ("masked_lm", "soft_target", "cosine")
   cases = [
+    (
+      {f"{name}_weight": 0 for name in weights},
+      "relation_weight are all 0, so that nothing is learned",
+    ),
+    (
+      {"objective": "bert", "teacher_checkpoint": folder / "teacher"},
+      "is an option of --objective=distil, not of --objective=bert: leave",
+    ),
+    ({"lora_alpha": 16}, "lora_alpha (16.0) needs --lora_rank, but there is"),
+    (
+      {"objective": "bert", "lora_rank": 2},
+      "lora_rank (2) needs --init_checkpoint: adapters",
+    ),
     ({}, "--objective=distil needs --teacher_checkpoint, a masked language"),
     (
       {"teacher_checkpoint": folder / "teacher", "vocab_file": other},

@@ -179,6 +179,11 @@ def test_tuples_of_a_data_set_are_texts_and_maybe_a_score(batch_size):
     ({"data": PAIRS, "loss": "nothing"}, r"loss \('nothing'\) must be one of"),
     ({"data": PAIRS, "temprature": 1}, "the nearest is temperature, and all"),
     ({"data": PAIRS, "pooling": "max"}, "is the model's own"),
+    ({"data": PAIRS, "batch_size": 1}, r"size \(1\) must be at least 2: the"),
+    (
+      {"data": PAIRS[:2], "targets": [0, 1], "loss": "cosent", "batch_size": 1},
+      r"train_batch_size \(1\) must be at least 2",
+    ),
     (
       {"data": [("a", "b", float("nan")), ("c", "d", 1.0)]},
       r"data\[0\].score \(nan\) must be a finite",

@@ -106,13 +106,9 @@ class FineTuningConfig(model_files.ModelFilesConfig):
         f"ensemble_dirs ({self.ensemble_dirs!r}) must name at least one"
         " output_dir of a finished run."
       )
-    for name in ("distillation_temperature", "distillation_weight"):
-      value = getattr(self, name)
-      if value != getattr(type(self), name) and not self.teachers:
-        raise ValueError(
-          f"--{name} ({value}) needs --teacher_checkpoint, the teachers that"
-          " it is of."
-        )
+    if not self.teachers:
+      names = ("distillation_temperature", "distillation_weight")
+      options.check_unused(self, names, "--teacher_checkpoint")
 
   @property
   def members(self):

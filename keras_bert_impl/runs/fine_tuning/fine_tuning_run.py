@@ -66,6 +66,13 @@ class Run:
 
   def __post_init__(self):
     fine_tuning_config.provisional_config(self.training)  # Checks the values.
+    size = self.training["train_batch_size"]
+    least = self.fine_tuning.task.least_examples
+    if self.settings.do_train and size < least:
+      raise ValueError(
+        f"train_batch_size ({size}) must be at least {least}: the loss compares"
+        " the examples of a batch, and one alone teaches nothing."
+      )
 
   def varied(self, output_dir, **values):
     """Returns a `Run` in another folder.

@@ -12,6 +12,14 @@ ANSWER_HEADS = {
   "simple": heads.QUESTION_ANSWERING,
   "beam": heads.ANSWER_BEAM,
 }
+# Options that only queries with mined documents have.
+OF_MINING = (
+  "num_negatives",
+  "first_mined_rank",
+  "last_mined_rank",
+  "mining_margin",
+  "num_candidates",
+)
 # Kinds of vectors of texts.
 DENSE, SPARSE, LATE = VECTORS = ("dense", "sparse", "late")
 

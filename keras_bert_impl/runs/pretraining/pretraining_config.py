@@ -161,6 +161,14 @@ def from_flags():
   """
   data = program.from_flags(DataConfig)
   options_class = objectives.OBJECTIVES[data.objective].options
+  own = program.changed(options_class) if options_class else {}
+  for name, other in objectives.OBJECTIVES.items():
+    of_other = program.changed(other.options) if other.options else {}
+    for flag in of_other.keys() - own.keys():
+      raise ValueError(
+        f"{flag} ({of_other[flag]}) is an option of --objective={name}, not of"
+        f" --objective={data.objective}: leave it out."
+      )
   return PretrainingConfig(
     data,
     program.from_flags(masking_config.MaskingConfig),

@@ -29,6 +29,7 @@ class Task(abc.ABC):
       outputs are those of all replicas.
     chunk_size: int, rows at once of such a loss, which fit into memory; None
       for all.
+    least_examples: int, examples of a batch without which there is no loss.
     taught_outputs: tuple of str, the outputs that a student can learn from a
       teacher by `soft_losses`; empty: it cannot be taught.
     required_prefixes: tuple of str, beginnings of the paths of the variables
@@ -45,6 +46,7 @@ class Task(abc.ABC):
   num_texts = 1
   compares_rows = False
   chunk_size = None
+  least_examples = 1
   taught_outputs = ()
   required_prefixes = ()
 

@@ -56,6 +56,11 @@ class EmbeddingTask(task.Task):
   compares_rows = True
   read_outputs = (EMBEDDINGS,)
 
+  @property
+  def least_examples(self):
+    """As of `Task`."""
+    return losses.LOSSES[self.loss].least_examples(self.num_texts)
+
   def build_model(self):
     """Returns the model.
 

@@ -48,6 +48,7 @@ class Loss:
     num_texts: int, the least number of them.
     reads_scores: bool, whether an example has a score.
     most_texts: int, the greatest number, or None for any.
+    compares_examples: bool, whether others of the batch are compared with one.
   """
 
   function: object
@@ -55,6 +56,11 @@ class Loss:
   num_texts: int = 2
   reads_scores: bool = False
   most_texts: int | None = None
+  compares_examples: bool = False
+
+  def least_examples(self, num_texts):
+    """Returns how many examples of so many texts a batch must have, int."""
+    return 2 if self.compares_examples and num_texts == 2 else 1
 
 
 def in_batch(batch, options):
@@ -141,11 +147,15 @@ def angle(batch, options):
 
 
 LOSSES = {
-  "in_batch": Loss(in_batch, "an anchor, a positive, and any negatives"),
+  "in_batch": Loss(
+    in_batch,
+    "an anchor, a positive, and any negatives",
+    compares_examples=True,
+  ),
   "triplet": Loss(triplet, "an anchor, a positive and negatives", 3),
   "cosine": Loss(cosine, "two texts and a score", 2, True, 2),
-  "cosent": Loss(cosent, "two texts and a score", 2, True, 2),
-  "angle": Loss(angle, "two texts and a score", 2, True, 2),
+  "cosent": Loss(cosent, "two texts and a score", 2, True, 2, True),
+  "angle": Loss(angle, "two texts and a score", 2, True, 2, True),
 }
 
 

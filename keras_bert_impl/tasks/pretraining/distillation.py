@@ -75,6 +75,24 @@ class DistillationOptions:
     interval="[-1000, 1000]",
   )
 
+  def __post_init__(self):
+    if not any(self.weights().values()):
+      listed = ", ".join(f"{name}_weight" for name in self.weights())
+      raise ValueError(
+        f"{listed} are all 0, so that nothing is learned: give one of them."
+      )
+
+  def weights(self):
+    """Returns the weights of all losses, {name: float}."""
+    return {
+      "masked_lm": self.masked_lm_weight,
+      "soft_target": self.soft_target_weight,
+      "cosine": self.cosine_weight,
+      "hidden": self.hidden_weight,
+      "attention": self.attention_weight,
+      "relation": self.relation_weight,
+    }
+
 
 class DistillationTask(pretraining.PretrainingTask):
   """Masked language model that a larger one teaches.
@@ -92,15 +110,7 @@ class DistillationTask(pretraining.PretrainingTask):
   @property
   def loss_weights(self):
     """The weights of all losses, {name: float}."""
-    given = self.options
-    return {
-      "masked_lm": given.masked_lm_weight,
-      "soft_target": given.soft_target_weight,
-      "cosine": given.cosine_weight,
-      "hidden": given.hidden_weight,
-      "attention": given.attention_weight,
-      "relation": given.relation_weight,
-    }
+    return self.options.weights()
 
   def build_model(self):
     """Returns a `DistillationModel` with fresh weights, and its teacher.

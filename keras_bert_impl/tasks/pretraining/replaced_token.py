@@ -58,6 +58,13 @@ class ReplacedTokenOptions:
     " two stages. Both have one size then and share nothing.",
   )
 
+  def __post_init__(self):
+    if self.freeze_generator and not self.detection_weight:
+      raise ValueError(
+        "detection_weight (0) must be above 0 with freeze_generator, which"
+        " leaves no other loss."
+      )
+
 
 class ReplacedTokenTask(pretraining.PretrainingTask):
   """The generator's masked language model and the discriminator's detection.

@@ -516,7 +516,10 @@ def test_several_training_sets_are_read_in_order(model_folder, tmp_path):
     ({"do_eval": True, "warmup_proportion": 2.0}, r"warmup_proportion \(2.0\)"),
     ({"do_train": True, "ensemble_dirs": "a"}, "--ensemble_dirs cannot be"),
     ({"do_eval": True, "ensemble_dirs": ","}, r"ensemble_dirs \(','\) must"),
-    ({"do_train": True, "distillation_weight": 0.9}, "needs --teacher_ch"),
+    (
+      {"do_train": True, "distillation_weight": 0.9},
+      r"distillation_weight \(0.9\) needs --teacher_checkpoint",
+    ),
     ({"do_train": True, "num_train_epochs": math.nan}, r"epochs \(nan\) must"),
     ({"do_train": True, "early_stopping_patience": -1}, r"\(-1\) must be in"),
   ],

@@ -65,6 +65,20 @@ def test_a_vector_of_zeros_stops_no_training(name, zero):
     assert np.isfinite(gradient).all()
 
 
+@pytest.mark.parametrize(
+  ("name", "num_texts", "least"),
+  [
+    ("in_batch", 2, 2),
+    ("in_batch", 3, 1),  # Its own negative is one to tell the positive from.
+    ("triplet", 3, 1),
+    ("cosine", 2, 1),
+    ("angle", 2, 2),
+  ],
+)
+def test_some_losses_need_two_examples(name, num_texts, least):
+  assert losses.LOSSES[name].least_examples(num_texts) == least
+
+
 def test_in_batch_is_the_softmax_over_all_positives_and_negatives():
   given = batch(3)
   a, p, n = map(unit, given.vectors)

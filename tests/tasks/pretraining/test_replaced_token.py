@@ -17,6 +17,13 @@ def second_stage(**given):
   return replaced_token.ReplacedTokenTask(CONFIG, options=options)
 
 
+def test_a_loss_must_be_left():
+  with pytest.raises(ValueError, match="above 0 with freeze_generator"):
+    replaced_token.ReplacedTokenOptions(
+      freeze_generator=True, detection_weight=0.0
+    )
+
+
 def test_both_start_from_a_masked_language_model_and_one_learns():
   keras.utils.set_random_seed(0)
   first = models.MaskedLanguageModel(CONFIG)
