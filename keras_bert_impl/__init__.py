@@ -6,9 +6,24 @@
     tokenizer = kb.load_tokenizer("uncased_L-12_H-768_A-12")
     outputs = encoder(tokenizer(["Hello!"], max_seq_length=128))
 
-All models and layers, and the names in `_NAMES`, are attributes of it.
-Modules are imported when they are first used: `kb.models` needs no import of
-its own, and importing this package imports neither Keras nor TensorFlow.
+Strings in, answers out; `fit`, `evaluate`, `predict`, `save`, `export`:
+    TextClassifier, TokenTagger, QuestionAnswerer, ChoiceAnswerer, FillMask
+Texts in, vectors or a ranking out:
+    SentenceEncoder, SparseEncoder, MultiVectorEncoder, StaticEncoder, Reranker
+Checkpoints, configurations and tokenizers:
+    from_checkpoint, make_encoder, EncoderConfig, load_tokenizer, export,
+    electra_generator_config
+Training:
+    Experiment, TrainingConfig, lora, merge_lora, save_lora, load_lora,
+    rematerialize, random_seed
+Modules, with all models and layers, which are attributes of the package too:
+    models, layers, checkpoints, configs, features, metrics, optimizers,
+    sentences, serving, tasks, tokenizers, training
+
+`help(kb.TextClassifier)` tells of one; `dir(kb)` lists all. Modules are
+imported when they are first used: `kb.models` needs no import of its own, and
+importing this package imports neither Keras nor TensorFlow. That is quiet:
+TF_CPP_MIN_LOG_LEVEL=0 in the environment shows what TensorFlow logs.
 
 `keras.models.load_model` knows the classes of this package if Keras was
 imported before it, or if any attribute of it was used.
@@ -17,6 +32,8 @@ imported before it, or if any attribute of it was used.
 import importlib
 import sys
 import typing
+
+from keras_bert_impl import tensorflow_log
 
 if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
   # Without `as`, an import of a typed package is its own, not its users'.
@@ -124,8 +141,11 @@ _NAMES = {
 
 
 def __getattr__(name):
-  if name == "__all__":  # Not at once, as the names need Keras.
-    return _public()
+  # Not at once, as the names need Keras. Of what is in it, `help` would write
+  # all classes out, in 55,000 lines.
+  if name == "__all__":
+    if sys._getframe(1).f_globals.get("__name__") != "pydoc":
+      return _public()
   if name in _MODULES:
     return _import(name)
   if name in _NAMES:
@@ -156,9 +176,10 @@ def _class(name):
 
 def _import(name):
   """Returns a module, and registers the models with Keras where that is."""
-  module = importlib.import_module(f"{__name__}.{name}")
-  if "keras" in sys.modules:
-    importlib.import_module(f"{__name__}.models")
+  with tensorflow_log.hidden():
+    module = importlib.import_module(f"{__name__}.{name}")
+    if "keras" in sys.modules:
+      importlib.import_module(f"{__name__}.models")
   return module
 
 

@@ -2,14 +2,23 @@
 
 import ast
 import importlib
+import os
 import pathlib
+import pydoc
+import re
 import subprocess
 import sys
 
 import pytest
 
 import keras_bert_impl as kb
-from keras_bert_impl import configs, layers, models, tokenizers
+from keras_bert_impl import (
+  configs,
+  layers,
+  models,
+  tensorflow_log,
+  tokenizers,
+)
 from keras_bert_impl.estimators import sentence_encoder
 from keras_bert_impl.serving.heads import model_export
 from keras_bert_impl.training import experiment, training_config
@@ -41,6 +50,17 @@ import keras, keras_bert_impl
 
 model = keras.models.load_model(sys.argv[1])
 assert type(model) is keras_bert_impl.models.SequenceClassifier
+"""
+QUIET = """
+import os, sys
+import keras_bert_impl as kb
+
+assert kb.features and "TF_CPP_MIN_LOG_LEVEL" not in os.environ
+assert kb.TextClassifier
+print("of others", file=sys.stderr)
+import tensorflow as tf
+
+tf.zeros(2)
 """
 
 
@@ -122,3 +142,46 @@ def test_editors_see_every_public_name_and_no_other():
 def test_another_name_is_an_error():
   with pytest.raises(AttributeError, match="no attribute 'Bert'"):
     kb.Bert  # noqa: B018
+
+
+def test_help_is_a_page_and_classes_show_what_is_public():
+  page = pydoc.render_doc(kb, renderer=pydoc.plaintext)
+  assert len(page.splitlines()) < 100
+  assert all(name in page for name in (*kb._NAMES, *kb._MODULES))
+  page = pydoc.render_doc(kb.TextClassifier, renderer=pydoc.plaintext)
+  assert " fit(self" in page
+  assert not re.search(r" _[a-z]\w*\(self", page)
+
+
+def test_a_star_imports_every_public_name():
+  names = {}
+  exec("from keras_bert_impl import *", names)
+  assert set(kb.__all__) <= names.keys()
+
+
+@pytest.mark.integration
+def test_tensorflow_is_imported_quietly(monkeypatch):
+  monkeypatch.delenv(tensorflow_log.LEVEL, raising=False)
+  result = subprocess.run(
+    [sys.executable, "-c", QUIET], capture_output=True, text=True, check=True
+  )
+  assert result.stderr == "of others\n"
+
+
+@pytest.mark.parametrize(
+  ("level", "shown"),
+  [(None, "mine\n"), ("2", "mine\n"), ("0", "I0000 x\nmine\n")],
+)
+def test_what_others_write_is_shown(level, shown, monkeypatch, capfd):
+  monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
+  monkeypatch.delenv(tensorflow_log.LEVEL, raising=False)
+  if level:
+    monkeypatch.setenv(tensorflow_log.LEVEL, level)
+  with tensorflow_log.hidden():
+    os.write(2, b"I0000 x\nmine\n")
+  assert capfd.readouterr().err == shown
+  assert os.environ.get(tensorflow_log.LEVEL) == level
+  with pytest.raises(KeyError), tensorflow_log.hidden():
+    os.write(2, b"I0000 x\n")
+    raise KeyError  # The log may say why.
+  assert capfd.readouterr().err == "I0000 x\n"

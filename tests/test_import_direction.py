@@ -10,7 +10,11 @@ ROOT = pathlib.Path(__file__).parents[1]
 
 # From the top down; packages of one line do not import each other.
 ORDER = (
-  ("keras_bert_impl.file_errors", "keras_bert_impl.locks"),
+  (
+    "keras_bert_impl.file_errors",
+    "keras_bert_impl.locks",
+    "keras_bert_impl.tensorflow_log",
+  ),
   (
     "keras_bert_impl.families",
     "keras_bert_impl.files",

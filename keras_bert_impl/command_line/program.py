@@ -12,7 +12,7 @@ import typing
 
 from absl import app, flags, logging
 
-from keras_bert_impl import file_errors, options
+from keras_bert_impl import file_errors, options, tensorflow_log
 from keras_bert_impl.command_line import startup
 from keras_bert_impl.training import stopping
 
@@ -238,7 +238,7 @@ def _configure_output():
     standard_logging.getLogger(library).setLevel("WARNING")
   # TensorFlow's errors come as exceptions too.
   is_debug = logging.get_verbosity() >= logging.DEBUG
-  os.environ.setdefault(startup.LEVEL, "0" if is_debug else "3")
+  os.environ.setdefault(tensorflow_log.LEVEL, "0" if is_debug else "3")
 
 
 def _check_values():

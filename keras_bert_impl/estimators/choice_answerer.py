@@ -31,7 +31,7 @@ class ChoiceAnswerer(estimator.Estimator):
   """
 
   head = heads.MULTIPLE_CHOICE
-  _fields = ("text", "choices", "label")
+  _keys = ("text", "choices", "label")
   _options_class = task_options.NoOptions
 
   def _is_single(self, inputs):
@@ -45,7 +45,7 @@ class ChoiceAnswerer(estimator.Estimator):
           record.get("choices"), f"{place}.choices"
         ),
       }
-      for place, record in records.read(inputs, None, self._fields, "inputs")
+      for place, record in records.read(inputs, None, self._keys, "inputs")
     ]
 
   def _answer(self, row):

@@ -21,7 +21,7 @@ class EmbeddingEstimator(estimator.Estimator):
   list) or score.
   """
 
-  _fields = _FIELDS
+  _keys = _FIELDS
   _columns = ("text_columns", "label_column")
 
   def _example(self, record, place, number):

@@ -194,8 +194,9 @@ class Estimator(Answering):
   """
 
   _default_length = 128
-  # Names of the values of an example, the target last.
-  _fields = ()
+  # Names of the values of an example, the target last. Not `_fields`, by which
+  # pydoc knows named tuples, and shows what is private.
+  _keys = ()
   # Settings that name columns of a file.
   _columns = ()
   # Dataclass of the options of the task, of `task_options`.
@@ -302,7 +303,7 @@ class Estimator(Answering):
         been trained for the task.
     """
     columns = self._pop_columns(settings)
-    records.check_columns(columns, self._fields, data)
+    records.check_columns(columns, self._keys, data)
     splits = {_DEV: self._examples(data, targets, columns=columns)}
     values = _given(eval_batch_size=batch_size, **settings) | {"do_eval": True}
     with tempfile.TemporaryDirectory(prefix="keras_bert_impl_") as folder:
@@ -358,7 +359,7 @@ class Estimator(Answering):
     return _given(**{name: settings.pop(name, None) for name in self._columns})
 
   def _splits(self, data, targets, validation_data, columns):
-    records.check_columns(columns, self._fields, data, validation_data)
+    records.check_columns(columns, self._keys, data, validation_data)
     examples = self._examples(data, targets, columns=columns)
     if validation_data is None:
       return {_TRAIN: examples}
@@ -378,7 +379,7 @@ class Estimator(Answering):
     return [
       self._example(record, place, number)
       for number, (place, record) in enumerate(
-        records.read(data, targets, self._fields, name)
+        records.read(data, targets, self._keys, name)
       )
     ]
 

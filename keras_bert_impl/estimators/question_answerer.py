@@ -38,7 +38,7 @@ class QuestionAnswerer(estimator.Estimator):
 
   head = heads.QUESTION_ANSWERING
   _default_length = 384
-  _fields = ("id", "question", "context", "answers")
+  _keys = ("id", "question", "context", "answers")
   _options_class = task_options.QuestionOptions
 
   def __init__(
@@ -58,7 +58,7 @@ class QuestionAnswerer(estimator.Estimator):
         "text": records.text_of(record, "question", place),
         "text_pair": records.text_of(record, "context", place),
       }
-      for place, record in records.read(inputs, None, self._fields, "inputs")
+      for place, record in records.read(inputs, None, self._keys, "inputs")
     ]
 
   def _answer(self, row):

@@ -50,7 +50,7 @@ class TextClassifier(estimator.Estimator):
     ValueError: as `Answering`, or scores are to have several labels.
   """
 
-  _fields = ("text", "text_pair", "label")
+  _keys = ("text", "text_pair", "label")
   _columns = (
     "text_column",
     "text_pair_column",
@@ -122,7 +122,7 @@ class TextClassifier(estimator.Estimator):
 
   def _questions(self, inputs):
     questions = []
-    for place, record in records.read(inputs, None, self._fields, "inputs"):
+    for place, record in records.read(inputs, None, self._keys, "inputs"):
       text, text_pair = _texts(record, place)
       question = {"text": text}
       if text_pair is not None:

@@ -38,7 +38,7 @@ class TokenTagger(estimator.Estimator):
   """
 
   head = heads.TOKEN_CLASSIFICATION
-  _fields = ("tokens", "tags")
+  _keys = ("tokens", "tags")
   _columns = ("token_column", "tag_column")
   _options_class = task_options.TagOptions
 
