@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, occasional lines elsewhere.
+"""Progress of long work: a bar on a terminal and in Jupyter, else few lines.
 
 The environment variable TQDM_DISABLE=1 turns it off.
 """
@@ -26,9 +26,11 @@ def bar(description, **options):
     description: str, what is going on.
     **options: of `tqdm.tqdm`.
   """
-  if sys.stderr.isatty():
+  # Jupyter's is no terminal, but can go back to the beginning of a line.
+  is_cell = type(sys.stderr).__module__.startswith("ipykernel")
+  if is_cell or sys.stderr.isatty():
     # Some terminals say no size, for which tqdm would draw nothing.
-    has_size = all(os.get_terminal_size(sys.stderr.fileno()))
+    has_size = not is_cell and all(os.get_terminal_size(sys.stderr.fileno()))
     size = {"dynamic_ncols": True} if has_size else _USUAL_SIZE
     return tqdm.tqdm(desc=description, mininterval=1.0, **size, **options)
   return _LineBar(
@@ -38,6 +40,12 @@ def bar(description, **options):
     miniters=1,
     **options,
   )
+
+
+def tell(line):
+  """Writes a line on stderr, above the bars."""
+  if not os.environ.get("TQDM_DISABLE"):
+    tqdm.tqdm.write(line, file=sys.stderr)
 
 
 def advance(bar, done, total):

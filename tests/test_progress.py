@@ -1,6 +1,7 @@
 """Bars of progress: what they show, and where."""
 
 import fcntl
+import io
 import os
 import struct
 import sys
@@ -25,6 +26,24 @@ def test_a_terminal_shows_a_bar_whatever_size_it_says(
   shown = os.read(screen, 10_000).decode()
   os.close(screen)
   assert "Work" in shown and "|" in shown
+
+
+class Cell(io.StringIO):
+  """Stands in for the stderr of a notebook."""
+
+
+Cell.__module__ = "ipykernel.iostream"
+
+
+def test_a_notebook_shows_a_bar_that_moves_below_what_is_told(monkeypatch):
+  monkeypatch.delenv("TQDM_DISABLE", raising=False)
+  monkeypatch.setattr(sys, "stderr", Cell())
+  with progress.bar("Work", total=4) as bar:
+    bar.update(2)
+    progress.tell("half")
+  before, after = sys.stderr.getvalue().split("half\n")
+  assert "Work:   0%|" in before and before.endswith("\r")
+  assert "Work:  50%|" in after
 
 
 @pytest.fixture

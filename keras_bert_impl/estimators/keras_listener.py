@@ -4,11 +4,13 @@ import math
 
 import keras
 
+from keras_bert_impl import progress
+
 _SCORE = "val_"  # before the name of a score
 
 
 class KerasListener:
-  """Tells callbacks of a run what `keras.Model.fit` would.
+  """Tells callbacks, and the user, of a run what `keras.Model.fit` would.
 
   Epochs are counted by checkpoints; batches are told in groups, as the loop
   reports them. Callbacks are for reading: the logs are theirs, and what they
@@ -76,8 +78,11 @@ class KerasListener:
     logs |= {_SCORE + name: value for name, value in scores.items()}
     self._steps, self._loss = 0, 0.0
     epoch = math.ceil(step / self._every) - 1
+    shown = ", ".join(f"{name} {value:.4f}" for name, value in logs.items())
+    epochs = self._list.params["epochs"]
+    progress.tell(f"Epoch {epoch + 1}/{epochs}: {shown}")
     self._list.on_epoch_end(epoch, logs)
-    if step < self._list.params["steps"] * self._list.params["epochs"]:
+    if step < self._list.params["steps"] * epochs:
       self._list.on_epoch_begin(epoch + 1)
     return self._model.stop_training
 
