@@ -47,6 +47,32 @@ def global_policy(request):
   keras.config.set_dtype_policy(before)
 
 
+LOSS = keras.losses.SparseCategoricalCrossentropy
+
+
+@pytest.mark.parametrize(
+  "loss",
+  ["sparse_categorical_crossentropy", {"logits": LOSS()}, LOSS(name="mine")],
+)
+def test_a_loss_of_probabilities_is_warned_of(loss):
+  model = every_model.MODELS["classifier"]()
+  with pytest.warns(UserWarning, match=r"loss \(.* reads probabilities, but"):
+    model.compile("adam", loss)
+
+
+def test_a_saved_model_is_compiled_as_it_was(tmp_path, recwarn):
+  model = every_model.MODELS["classifier"]()
+  model.compile("adam", {"logits": LOSS(from_logits=True)})
+  rows = every_model.make_inputs(model)
+  labels = np.zeros(len(rows["input_ids"]), np.int32)
+  model.fit(rows, {"logits": labels}, verbose=0)
+  model.save(tmp_path / "model.keras")
+  again = keras.models.load_model(tmp_path / "model.keras")
+  assert again.optimizer.iterations.numpy() == 1
+  assert again.loss["logits"].get_config() == model.loss["logits"].get_config()
+  assert not [x for x in recwarn if "probabilities" in str(x.message)]
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_each_returns_float32_logits_and_has_the_paths_of_google(
   name, global_policy

@@ -1,5 +1,7 @@
 """Base class of the models on an encoder's inputs."""
 
+import warnings
+
 import keras
 from keras import ops
 
@@ -65,6 +67,25 @@ class Model(keras.Model):
     """Computes the outputs; on JAX, `fit` and others begin here."""
     inputs = self._filled(inputs)
     return super().call(inputs, training=training, mask=mask, **kwargs)
+
+  def compile(self, optimizer="rmsprop", loss=None, *args, **kwargs):
+    """Compiles as `keras.Model`; warns of losses that read no logits."""
+    outputs = self.output if isinstance(self.output, dict) else ()
+    wrong = [*filter(None, map(_of_probabilities, keras.tree.flatten(loss)))]
+    if wrong and any(name.endswith("logits") for name in outputs):
+      warnings.warn(
+        f"loss ({wrong[0]}) reads probabilities, but {self.name} gives logits:"
+        " give keras.losses.SparseCategoricalCrossentropy(from_logits=True), or"
+        " the like.",
+        stacklevel=2,
+      )
+    super().compile(optimizer, loss, *args, **kwargs)
+
+  def compile_from_config(self, config):
+    """Compiles as a model was that has been saved."""
+    self.compile(**keras.saving.deserialize_keras_object(config))
+    if self.built:
+      self.optimizer.build(self.trainable_variables)
 
   def _filled(self, inputs):
     """Returns the inputs, with defaults for those that are left out."""
@@ -192,6 +213,14 @@ def integer_inputs(*others, use_pooler=False, use_sequence_ids=False):
   for name in names:
     inputs[name] = keras.Input((None,), dtype="int32", name=name)
   return inputs
+
+
+def _of_probabilities(loss):
+  """Returns the name of a loss, or of its name, that is not of logits."""
+  if getattr(loss, "from_logits", True) is False:
+    return loss.name
+  name = loss if isinstance(loss, str) else getattr(loss, "__name__", "")
+  return name if name.lower().endswith("crossentropy") else None
 
 
 def _refuse_positions(model, inputs):
