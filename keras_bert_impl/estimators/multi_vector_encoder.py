@@ -1,6 +1,7 @@
 """Encodes the tokens of texts as vectors, late interaction, from Python."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import tensorflow as tf
@@ -202,7 +203,9 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
   def _compile(self):
     super()._compile()
     self._embed = tf.function(
-      self._embed_form, autograph=False, reduce_retracing=True
+      functools.partial(self._embed_form),
+      autograph=False,
+      reduce_retracing=True,
     )
 
   def _embed_form(self, texts, form):

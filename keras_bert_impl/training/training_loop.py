@@ -67,9 +67,7 @@ class TrainingLoop:
     self.variables = [variable.value for variable in model.trainable_variables]
     self._input_names = [tensor.name for tensor in model.inputs]
     self._output_names = task.read_outputs or [*model.output]
-    # Autograph finds nothing to convert here, and takes seconds to look.
-    traced = functools.partial(tf.function, autograph=False)
-    self._gradients = traced(
+    self._gradients = _traced(
       self._sum_gradients, jit_compile=config.jit_compile
     )
     self._joint = None
@@ -77,10 +75,10 @@ class TrainingLoop:
       self._joint = joint_gradients.JointGradients(
         task, self._call_model, self.variables, config
       )
-    self._run_steps = _held(traced(self._steps))
-    self._run_evaluation = _held(traced(self._evaluation))
+    self._run_steps = _held(_traced(self._steps))
+    self._run_evaluation = _held(_traced(self._evaluation))
     # Lengths differ from batch to batch.
-    self._run_prediction = traced(self._prediction, reduce_retracing=True)
+    self._run_prediction = _traced(self._prediction, reduce_retracing=True)
 
   @property
   def step(self):
@@ -315,6 +313,14 @@ def _check_finite(history, first):
       f"loss or gradient is not finite at step {first + bad}; lower"
       " --learning_rate, lengthen --num_warmup_steps or check the data."
     )
+
+
+def _traced(method, **options):
+  """Returns the `tf.function` of a method of one loop."""
+  # TensorFlow warns of code that it traces often, but each loop has a model of
+  # its own: by a partial, a loop counts alone. Autograph finds nothing to
+  # convert here, and takes seconds to look.
+  return tf.function(functools.partial(method), autograph=False, **options)
 
 
 def _columns(metrics):
