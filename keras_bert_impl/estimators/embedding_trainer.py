@@ -37,10 +37,20 @@ class EmbeddingEstimator(estimator.Estimator):
 
 
 class EmbeddingTrainer(EmbeddingEstimator):
-  """Trains the folder of a `TextEncoder`; arguments as of `Estimator`."""
+  """Trains the folder of a `TextEncoder`.
+
+  Args:
+    checkpoint: as `Estimator`.
+    max_seq_length: as `Estimator`.
+    has_report: bool, whether to write report.html.
+  """
 
   head = heads.ENCODER
   _options_class = task_options.EmbeddingOptions
+
+  def __init__(self, checkpoint, max_seq_length, has_report=True):
+    super().__init__(checkpoint, max_seq_length)
+    self._has_report = has_report
 
   def _answer(self, row):
     return row["embeddings"]
@@ -51,12 +61,12 @@ class EmbeddingTrainer(EmbeddingEstimator):
   def _parts(self, run, splits, task_options):
     return task_parts.of_embeddings(run, splits, task_options)
 
-  def _run(self, splits, output_dir, values, listener, predict=None):
+  def _run(self, splits, output_dir, values, *others, **named):
     if folders.is_static(self.checkpoint):
       # A table learns from large batches, which may be all of the data.
       size = min(values["train_batch_size"], len(splits["train"]))
       values = values | {"train_batch_size": size}
-    return super()._run(splits, output_dir, values, listener, predict)
+    return super()._run(splits, output_dir, values, *others, **named)
 
 
 def examples_of(data, targets=None, corpus=None, **columns):

@@ -9,7 +9,7 @@ import tempfile
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import options
+from keras_bert_impl import files, options
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.estimators import keras_listener, model_card, records
 from keras_bert_impl.model_folders import (
@@ -60,6 +60,12 @@ class Answering(abc.ABC):
     self.max_seq_length = max_seq_length
     self._files = model_files.ModelFilesConfig(**files)
     self._servable = None
+
+  def __repr__(self):
+    known = getattr(self, "_task", {}).get("labels")  # Of what can be trained.
+    labels = getattr(self, "labels", None) or known
+    named = f", labels={files.shown(list(labels))}" if labels else ""
+    return f"{type(self).__name__}({self.checkpoint!r}{named})"
 
   @classmethod
   def from_checkpoint(cls, path, *options, **named):
@@ -166,7 +172,9 @@ class Answering(abc.ABC):
     if self._servable is None or values != self._made_with:
       # Held, because the functions do not hold its variables.
       self._servable = self._make_servable(**values)
-      self._signature = self._servable.signatures["serving_default"]
+      signature = self._servable.signatures["serving_default"]
+      # Of a model after the other, TensorFlow would warn of tracing too often.
+      self._signature = signature.get_concrete_function()
       self._made_with = values
     return self._signature
 
@@ -203,6 +211,8 @@ class Estimator(Answering):
   _options_class = None
   # Names of the classes, where they are others than the checkpoint's.
   _class_names = None
+  # Whether a folder of a run is one that the user has named.
+  _has_report = True
 
   def __init__(self, checkpoint, max_seq_length=None, **files):
     super().__init__(checkpoint, max_seq_length, **files)
@@ -237,7 +247,8 @@ class Estimator(Answering):
       batch_size: int, examples per step.
       output_dir: str, folder of the run with its checkpoints, results.json and
         report.html: a run that was killed goes on there when `fit` is called
-        again. Default: a temporary folder, removed with the estimator.
+        again. Default: a temporary folder without report, removed with the
+        estimator.
       restore_best: bool, whether to end with the weights of the epoch with the
         best score of validation_data.
       callbacks: list of `keras.callbacks.Callback` that read the logs.
@@ -268,11 +279,14 @@ class Estimator(Answering):
       values = {"early_stopping_patience": _NEVER} | values
     listener = keras_listener.KerasListener(callbacks)
     temporary = None
+    has_report = output_dir is not None and self._has_report
     if output_dir is None:
       temporary = tempfile.TemporaryDirectory(prefix="keras_bert_impl_")
       output_dir = temporary.name
     try:
-      self.results = self._run(splits, os.fspath(output_dir), values, listener)
+      self.results = self._run(
+        splits, os.fspath(output_dir), values, listener, has_report=has_report
+      )
     except stopping.StoppedError as error:  # What a notebook knows.
       raise KeyboardInterrupt(str(error)) from error
     self.checkpoint = trained_models.find_folder(os.fspath(output_dir))
@@ -391,7 +405,9 @@ class Estimator(Answering):
     config = reading.open_checkpoint(self.checkpoint).described().config
     return min(filter(None, (self._default_length, config.longest_input)))
 
-  def _run(self, splits, output_dir, values, listener, predict=None):
+  def _run(
+    self, splits, output_dir, values, listener, predict=None, has_report=False
+  ):
     """Runs the job of splits and values; returns its results."""
     of_settings, others = _split(
       fine_tuning_config.FineTuningConfig,
@@ -407,7 +423,13 @@ class Estimator(Answering):
     )
     task_options = self._options_class(**self._known_options() | of_task)
     parts = self._parts(run, splits, task_options)
-    return run.run(parts, splits, listener=listener, predict=predict)
+    return run.run(
+      parts,
+      splits,
+      listener=listener,
+      predict=predict,
+      has_report=has_report,
+    )
 
 
 def _check_settings(of_training, options_class, columns):

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import os
 import tempfile
 
@@ -38,7 +39,16 @@ _NOT_HERE = dict.fromkeys(
 )
 
 
-class TextEncoder:
+class _Shown:
+  """Shows itself in a line. Abstract."""
+
+  def __repr__(self):
+    model = f"{type(self.model).__name__} of {self.model.count_params():,}"
+    size = f"embedding_size={self.embedding_size}"
+    return f"{type(self).__name__}({model} weights, {size})"
+
+
+class TextEncoder(_Shown):
   """Encodes texts; reads and writes folders of sentence-transformers. Abstract.
 
   Args:
@@ -158,14 +168,15 @@ class TextEncoder:
     for name, reason in self._not_here.items():
       if settings.get(name) is not None:
         raise ValueError(f"{name} ({settings[name]!r}) {reason}")
-    if output_dir is None:
+    has_report = output_dir is not None
+    if not has_report:
       self._temporary = tempfile.TemporaryDirectory(prefix="keras_bert_impl_")
       output_dir = self._temporary.name
     experiment.check_folder(os.fspath(output_dir))
     start = os.path.join(output_dir, _START)
     with _kept_start(self, start):
       trainer = embedding_trainer.EmbeddingTrainer(
-        start, self.texts.max_seq_length or options.LONGEST
+        start, self.texts.max_seq_length or options.LONGEST, has_report
       )
       history = trainer.fit(
         data, targets, validation_data, output_dir=output_dir, **settings
@@ -260,8 +271,11 @@ class TextEncoder:
 
   def _compile(self):
     """Makes the functions of texts, into whose graphs the settings go."""
+    # By a partial, TensorFlow does not take what other encoders trace for this.
     self._embed = tf.function(
-      self._embed_batch, input_signature=_TEXTS_AND_PROMPT, autograph=False
+      functools.partial(self._embed_batch),
+      input_signature=_TEXTS_AND_PROMPT,
+      autograph=False,
     )
     self._sizes = prompts.token_counter(
       self.tokenizer, self.texts.do_lower_case

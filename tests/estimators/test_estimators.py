@@ -2,6 +2,8 @@
 
 import gc
 import json
+import pathlib
+import re
 import shutil
 import signal
 
@@ -414,3 +416,20 @@ def test_masks_are_filled(checkpoint):
   assert [len(tokens) for tokens in two] == [3, 3] and none == []
   scores = [entry["score"] for entry in two[0]]
   assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.integration
+def test_it_shows_itself_and_draws_nothing_into_a_temporary_folder(
+  checkpoint, tmp_path, capsys
+):
+  classifier = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
+  assert repr(classifier) == f"TextClassifier({checkpoint!r})"
+  settings = SHORT | {"validation_data": 0.25, "epochs": 1}
+  classifier.fit(TEXTS, LABELS, **settings)
+  assert repr(classifier).endswith(", labels=['negative', 'positive'])")
+  told = capsys.readouterr().err
+  assert re.search(r"\nEpoch 1/1: loss 0\.\d+, val_accuracy 0\.\d+", told)
+  folder = pathlib.Path(classifier.checkpoint)
+  assert not [*folder.rglob("*.png"), *folder.rglob("*.html")]
+  classifier.fit(TEXTS, LABELS, output_dir=tmp_path / "run", **settings)
+  assert (tmp_path / "run/report.html").exists()

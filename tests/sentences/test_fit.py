@@ -77,7 +77,7 @@ def test_examples_are_dicts_scores_or_texts_alone():
   scored = [(a, b, float(n)) for n, (a, b) in enumerate(PAIRS)]
   encoder.fit(scored, loss="cosent", **SETTINGS | {"epochs": 1})
   assert not np.allclose(layer.kernel, kernel, atol=1e-4)
-  assert files.exists(encoder.results["artifacts"]["report"])
+  assert files.exists(encoder.results["artifacts"]["checkpoint"] + ".index")
   pairs, scores = PAIRS, [*range(len(PAIRS))]
   assert encoder.evaluate(scored) == encoder.evaluate(pairs, scores)
   triplets = [
@@ -143,7 +143,7 @@ def test_pairs_are_learned_and_scored_pairs_judge_them():
   settings = SETTINGS | {"epochs": 1, "matryoshka_widths": (2, 4)}
   history = encoder.fit(PAIRS, validation_data=scored, **settings)
   assert -1 <= history.history["val_spearman"][0] <= 1
-  assert files.exists(encoder.results["artifacts"]["report"])
+  assert files.exists(encoder.results["artifacts"]["checkpoint"] + ".index")
 
 
 @pytest.mark.parametrize("batch_size", [None, 2])

@@ -45,6 +45,7 @@ class Run:
       `Experiment.predict`, or None.
     begun: the content of run_config.json of the run or search that goes on, {}
       without one.
+    has_report: bool, whether to draw pictures and write report.html.
     replaced_rows: {split: `Rows`} to read instead of those of the data: the
       same ones with more columns.
 
@@ -62,6 +63,7 @@ class Run:
   teaching: object = None
   predict: object = None
   begun: dict = dataclasses.field(default_factory=dict)
+  has_report: bool = True
   replaced_rows: dict = dataclasses.field(default_factory=dict, init=False)
 
   def __post_init__(self):

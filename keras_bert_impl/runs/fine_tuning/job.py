@@ -94,6 +94,7 @@ class Job:
     counts=None,
     listener=None,
     predict=None,
+    has_report=True,
   ):
     """Trains, evaluates, predicts and reports, as the settings say.
 
@@ -107,6 +108,7 @@ class Job:
       counts: {split: {what: int}}, counts of the readers of the examples.
       listener: as `fine_tuning_run.Run`.
       predict: as `fine_tuning_run.Run`.
+      has_report: as `fine_tuning_run.Run`.
 
     Returns:
       dict, the content of results.json.
@@ -135,6 +137,7 @@ class Job:
       config or {},
       listener=listener,
       predict=predict,
+      has_report=has_report,
       teaching=teaching.Teaching(fine_tuning, data, self.settings)
       if is_taught
       else None,

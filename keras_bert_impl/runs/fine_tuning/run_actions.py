@@ -1,7 +1,6 @@
 """What is done with a `Run`: training, scores, files and report."""
 
 import dataclasses
-import os
 import time
 
 from absl import logging
@@ -146,21 +145,24 @@ def give_up(run, error):
       result["scores"] = scores
     run.results.setdefault("eval", {})[split] = result
   _save_results(run)
-  fine_tuning_report.write(run)
+  if run.has_report:
+    fine_tuning_report.write(run)
   savers.remove_all(run.output_dir)
 
 
 def write_report(run):
-  """Writes the loss curves, report.html and results.json."""
+  """Writes results.json and, if there is to be one, report.html with curves."""
   folder, experiment = run.folder, run.experiment
-  folder.plot_curves()
   folder.artifacts["checkpoint"] = (
     experiment.saver.latest() or experiment.config.init_checkpoint
   )
   folder.artifacts["results"] = folder.join(report.RESULTS_NAME)
-  folder.artifacts["report"] = folder.join(report_page.NAME)
+  if run.has_report:
+    folder.plot_curves()
+    folder.artifacts["report"] = folder.join(report_page.NAME)
   _save_results(run)
-  fine_tuning_report.write(run)
+  if run.has_report:
+    fine_tuning_report.write(run)
 
 
 def summary(results):
@@ -205,18 +207,25 @@ def _evaluate(run, split):
     result["baseline_name"] = evaluator.baseline_name
     intervals = evaluator.intervals(examples, answers, scores)
     result["intervals"] = {k: v._asdict() for k, v in intervals.items()}
-    figure = evaluator.plot(examples, answers, scores)
-    if figure:
-      artifacts[f"{split} picture"] = os.path.join(folder, "scores.png")
-      pictures.save(figure, artifacts[f"{split} picture"])
-    judgement = evaluator.judge(examples, rows, found, answers, scores)
-    shown = report_material.of_answers(
-      run.data.preprocessor, examples, judgement, figure
-    )
-    report_material.keep(run.folder, report_material.ANSWERS, {split: shown})
+    if run.has_report:
+      judgement = evaluator.judge(examples, rows, found, answers, scores)
+      figure = evaluator.plot(examples, answers, scores)
+      _keep_material(run, split, judgement, figure)
   paths = evaluator.write(examples, answers, scores, folder)
   artifacts.update({f"{split} {what}": path for what, path in paths.items()})
   run.results.setdefault("eval", {})[split] = result
+
+
+def _keep_material(run, split, judgement, figure):
+  """Keeps what report.html shows of a split: its picture and its answers."""
+  if figure:
+    path = run.folder.join(split, "scores.png")
+    run.folder.artifacts[f"{split} picture"] = path
+    pictures.save(figure, path)
+  shown = report_material.of_answers(
+    run.data.preprocessor, run.data.examples(split), judgement, figure
+  )
+  report_material.keep(run.folder, report_material.ANSWERS, {split: shown})
 
 
 def _unscored(data, split):
