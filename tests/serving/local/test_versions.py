@@ -93,7 +93,7 @@ def test_a_directory_without_a_model_is_refused_in_words(models, tmp_path):
   with pytest.raises(ValueError, match="itself one version.*models"):
     versions.Versions(models / "one")
   (tmp_path / "1").mkdir()
-  with pytest.raises(ValueError, match="1 is no model that can be served") as caught:
+  with pytest.raises(ValueError, match="1 is no model that can") as caught:
     versions.Versions(tmp_path)
   assert "\n" not in str(caught.value)
 
