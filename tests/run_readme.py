@@ -5,11 +5,13 @@
 copies the checkout into an empty folder and runs every block of `sh` and
 `python` there, in one shell, until one fails. The page makes its own virtual
 environment; nothing of this one is used. With --steps the runs of pre-training
-are made short and the tests are only collected, by flags of these commands.
+are made short and the tests are only collected, by flags of these commands. At
+the end each fine-tuning must have scored more than the best constant answer.
 """
 
 import argparse
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -78,8 +80,30 @@ def _copy_checkout(folder):
   subprocess.run(["tar", "-x"], cwd=folder, check=True, input=archive)
 
 
+def unlearned(folder):
+  """Returns a line for each score of a fine-tuning that is a constant's.
+
+  Args:
+    folder: str, with the output_dirs of runs, whose results.json tell.
+  """
+  lines = []
+  for path in sorted(pathlib.Path(folder).rglob("results.json")):
+    splits = json.loads(path.read_text(encoding="utf-8")).get("eval") or {}
+    for split, result in splits.items():
+      if not isinstance(result, dict) or "baseline" not in result:
+        continue  # Of a pre-training, or without labels.
+      name = [*result["shown"], *result["scores"]][0]
+      score, baseline = result["scores"][name], result["baseline"]
+      if score <= baseline:
+        lines.append(
+          f"{path}: {split} {name} {score:.4f} is not above {baseline:.4f},"
+          " that of the best constant answer."
+        )
+  return lines
+
+
 def main():
-  """Runs a page; ends with its status."""
+  """Runs a page; ends with its status, or 1 if a run has learned nothing."""
   parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
   parser.add_argument("page", help="README.md or README.ko.md")
   parser.add_argument("--steps", type=int, help="of short pre-trainings")
@@ -104,6 +128,10 @@ def main():
     finally:
       with contextlib.suppress(ProcessLookupError):
         os.killpg(shell.pid, signal.SIGTERM)  # A server that it left.
+    lines = unlearned(folder)
+    if lines and not status:
+      print(*lines, sep="\n", file=sys.stderr)
+      status = 1
   sys.exit(status)
 
 

@@ -3,8 +3,10 @@
     python tests/small_data.py
 
 writes QNLI/dev.tsv, nsmc/ratings_train.txt and ratings_test.txt,
-corpus/train.txt and corpus/held_out.txt into the current folder. They show that
-the commands work: scores on them say nothing of a model. Needs no package.
+corpus/train.txt and corpus/held_out.txt into the current folder. What they ask
+can be learned: the words of the reviews are in the corpus too, and some of them
+tell the label. Scores say that the commands work, and nothing of a model. Needs
+no package.
 """
 
 import pathlib
@@ -60,14 +62,20 @@ def review_rows(rng, number):
 
 
 def korean_documents(rng, number):
-  """Returns lines of text: a sentence each, a blank one after a document."""
+  """Returns lines of text: a sentence each, a blank one after a document.
+
+  Somebody does things at a place and says what a film was like.
+  """
   lines = []
   for _ in range(number):
     who, where = rng.choice(_WHO), rng.choice(_WHERE)
-    for _ in range(rng.randrange(4, 9)):
+    judgements = rng.choice((_GOOD, _BAD))
+    for _ in range(rng.randrange(3, 7)):
       what = rng.choice(_WHAT)
       does = rng.choice(_DOES[what])
       lines.append(f"{rng.choice(_WHEN)} {who} {where} {what} {does}.")
+    for _ in range(rng.randrange(1, 4)):
+      lines.append(f"{rng.choice(_FILM)} {rng.choice(judgements)}.")
     lines.append("")
   return lines
 
@@ -76,9 +84,9 @@ def main():
   """Writes all files."""
   rng = random.Random(0)
   for name, lines in {
-    "QNLI/dev.tsv": question_rows(rng, 200),
-    "nsmc/ratings_train.txt": review_rows(rng, 400),
-    "nsmc/ratings_test.txt": review_rows(rng, 50),
+    "QNLI/dev.tsv": question_rows(rng, 1000),
+    "nsmc/ratings_train.txt": review_rows(rng, 4000),
+    "nsmc/ratings_test.txt": review_rows(rng, 200),
     "corpus/train.txt": korean_documents(rng, 1000),
     "corpus/held_out.txt": korean_documents(rng, 100),
   }.items():

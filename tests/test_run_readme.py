@@ -1,7 +1,9 @@
 """The parts of a README that are run, and its small data."""
 
+import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 
@@ -48,10 +50,36 @@ def test_small_data_is_written_once(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
   small_data.main()
   own = tmp_path / "QNLI" / "dev.tsv"
-  assert len(own.read_text().splitlines()) == 201
+  assert len(own.read_text().splitlines()) == 1001
   own.write_text("mine")
   small_data.main()
   assert own.read_text() == "mine"
+
+
+def words_of(lines):
+  return {word.strip(".") for line in lines for word in line.split()}
+
+
+def test_the_reviews_have_the_words_of_the_corpus():
+  corpus = words_of(small_data.korean_documents(random.Random(0), 1000))
+  reviews = small_data.review_rows(random.Random(1), 400)[1:]
+  texts = [review.split("\t")[1] for review in reviews]
+  assert words_of(texts) <= corpus
+
+
+def test_scores_of_a_constant_are_found(tmp_path):
+  def write(name, results):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "results.json").write_text(json.dumps(results))
+
+  scored = {"scores": {"accuracy": 0.6}, "shown": ["accuracy"]}
+  write("learned", {"eval": {"dev": scored | {"baseline": 0.5}}})
+  write("pretrained", {"eval": {"masked_lm_accuracy": 0.1}})
+  write("predicted", {"eval": {"test": {"scores": {}, "shown": []}}})
+  assert not run_readme.unlearned(tmp_path)
+  write("nothing", {"eval": {"dev": scored | {"baseline": 0.6}}})
+  [line] = run_readme.unlearned(tmp_path)
+  assert "nothing/results.json: dev accuracy 0.6000 is not above" in line
 
 
 @pytest.mark.acceptance

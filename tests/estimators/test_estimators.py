@@ -159,6 +159,22 @@ def test_given_names_of_the_classes_are_answered_exported_and_saved(
   assert again.predict("the cat") == answer
 
 
+def test_a_tagger_takes_the_columns_of_a_file(checkpoint, tmp_path):
+  path = tmp_path / "germeval.tsv"
+  path.write_text("# a comment\n1\tada\tB-PER\tO\n2\tsat\tO\tO\n")
+  made = kb.TokenTagger.from_checkpoint(checkpoint)
+  with pytest.raises(ValueError, match=r"tsv:2: the tag 'ada' must be O"):
+    made.fit(path, token_column=0, tag_column=1)
+  with pytest.raises(ValueError, match=r"only O: check the file and --tag_col"):
+    made.fit(path, token_column=1)
+  with pytest.raises(
+    ValueError, match=r"token_column .1.5. must be an integer"
+  ):
+    made.fit(path, token_column=1.5)
+  with pytest.raises(ValueError, match=r"token_column .1. is for files"):
+    made.fit(SENTENCES, TAGS, token_column=1)
+
+
 @pytest.fixture(name="diverged")
 def fixture_diverged(three_classes, tmp_path):
   folder = tmp_path / "diverged"

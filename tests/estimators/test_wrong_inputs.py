@@ -48,6 +48,10 @@ CASES = [
   (classify({"text": "a"}, []), "put a single one into a list"),
   (classify(GOOD, "n"), "targets ('n') must be a list"),
   (classify(GOOD, 3), "targets (3) must be a list"),
+  (
+    classify(["안녕 하세요", "a 좋아요"], ["n", "p"]),
+    "max_unknown_share (0.5) is exceeded: 75.0% of a sample is [UNK]",
+  ),
   (classify(GOOD, ["n"]), "data has 2 examples and targets 1"),
   (classify(GOOD, ["n", "p", "n"]), "data has 2 examples and targets 3"),
   (classify(GOOD, ["n", "x"]), "data[1] has the label 'x'"),

@@ -40,6 +40,12 @@ class FineTuningConfig(model_files.ModelFilesConfig):
   num_train_epochs: float = options.common(
     3.0, "Passes over the data.", interval="(0, 1000000]"
   )
+  max_unknown_share: float = options.field(
+    0.5,
+    "Most words with [UNK] in the texts to train on, above which they are"
+    " refused; 1 allows any.",
+    interval="[0, 1]",
+  )
   warmup_proportion: float = options.field(
     0.1,
     "Share of the training steps for the learning-rate warm-up.",

@@ -127,6 +127,7 @@ class Job:
       self._files.tokenizer_options,
       os.path.join(output_dir, "records"),
       counts,
+      self.settings.max_unknown_share,
     )
     is_taught = self.settings.teachers and self.settings.do_train
     run = fine_tuning_run.Run(

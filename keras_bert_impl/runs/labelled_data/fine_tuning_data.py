@@ -29,6 +29,7 @@ class Data:
     options: options of its tokenizer.
     folder: str, folder for the rows.
     counts: {split: {what: int}}, counts of the readers of the examples.
+    max_unknown_share: float, of words with [UNK] in the texts to train on.
 
   Attributes:
     preprocessor: as given.
@@ -40,7 +41,14 @@ class Data:
   """
 
   def __init__(
-    self, preprocessor, splits, vocabulary_path, options, folder, counts=None
+    self,
+    preprocessor,
+    splits,
+    vocabulary_path,
+    options,
+    folder,
+    counts=None,
+    max_unknown_share=1,
   ):
     self.preprocessor = preprocessor
     self.vocabulary = vocabularies.Vocabulary.load(
@@ -49,6 +57,7 @@ class Data:
     self.options = options
     self.counts, self.cards = {}, {}
     self._read_counts = counts or {}
+    self._max_unknown_share = max_unknown_share
     self._folder = folder
     self._rows = {}
     stages = splits.get(TRAIN, [])
@@ -99,7 +108,8 @@ class Data:
     """Returns the `Rows` of a split; writes them first if necessary.
 
     Raises:
-      ValueError: the split has no examples, or they make no rows.
+      ValueError: the split has no examples, or they make no rows; or it is to
+        train on and has more [UNK] than it may.
     """
     if split not in self._rows:
       examples = self.examples(split)
@@ -151,7 +161,7 @@ class Data:
         f" {self._folder} from a machine that has it."
       ) from error
     if split == TRAIN:
-      self._warn_of_disagreement(tokenizer, examples)
+      self._check_agreement(tokenizer, examples)
     counts = collections.Counter()
     rows = self.preprocessor.make_rows(examples, tokenizer, counts)
     row_files.write(path, rows, self.preprocessor.columns, origin, counts)
@@ -159,14 +169,15 @@ class Data:
       logging.warning("%s: %d %s.", split, number, what)
     return counts
 
-  def _warn_of_disagreement(self, tokenizer, examples):
-    """Warns if vocabulary, text normalisation and texts do not fit together."""
+  def _check_agreement(self, tokenizer, examples):
+    """Checks that vocabulary, text normalisation and texts fit together."""
     from keras_bert_impl.tokenizers import agreement  # needs tensorflow-text
 
     texts = itertools.chain.from_iterable(
       map(self.preprocessor.texts, examples)
     )
-    agreement.check(tokenizer, list(itertools.islice(texts, _SAMPLE_TEXTS)))
+    sample = list(itertools.islice(texts, _SAMPLE_TEXTS))
+    agreement.check(tokenizer, sample, self._max_unknown_share)
 
   def _origin(self, examples):
     """Returns a dict that identifies the rows that the examples make."""
