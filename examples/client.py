@@ -50,15 +50,11 @@ def make_rows(about, tokenizer, texts, text_pairs=None):
   sides = [texts] if text_pairs is None else [texts, text_pairs]
   found = [_encode(about, tokenizer, row) for row in zip(*sides)]
   length = _fixed_length(about) or max(map(len, found), default=0)
-  direction = about["texts"]["padding"]
+  side = about["texts"]["padding"]
   pad = about["texts"]["special_tokens"].get("pad", {"id": 0})["id"]
+  segment = 3 if side == "left" else 0
   for row in found:
-    row.pad(
-      length,
-      direction=direction,
-      pad_id=pad,
-      pad_type_id=3 if direction == "left" else 0,
-    )
+    row.pad(length, direction=side, pad_id=pad, pad_type_id=segment)
   rows = {
     "input_ids": [row.ids for row in found],
     "input_mask": [row.attention_mask for row in found],
@@ -89,25 +85,16 @@ def _encode(about, tokenizer, sides):
   """Returns the `Encoding` of a text or pair, cut from the longer one's end."""
   is_framed = about["texts"]["framing"][0] != "A"
   found = tokenizer.encode_batch(list(sides), add_special_tokens=False)
-  longest = _fixed_length(about) or about["max_seq_length"]
-  if longest:
-    is_pair = len(found) > 1
-    room = longest - is_framed * tokenizer.num_special_tokens_to_add(is_pair)
-    for side, length in zip(found, _cut(about, room, *map(len, found))):
-      side.truncate(length)
+  if longest := _fixed_length(about) or about["max_seq_length"]:
+    special = tokenizer.num_special_tokens_to_add(len(found) > 1)
+    room, first = longest - is_framed * special, len(found[0])
+    second = len(found[1]) if len(found) > 1 else 0
+    in_longer = about["texts"].get("odd_token") == "longer"
+    share = room // 2 + (room % 2) * (first > second or not in_longer)
+    shares = (max(share, room - second), max(room - share, room - first))
+    for text, length in zip(found, shares):
+      text.truncate(length)
   return tokenizer.post_process(*found, add_special_tokens=is_framed)
-
-
-def _cut(about, room, first, second=None):
-  """Returns the lengths of one or two texts, cut to a room of tokens."""
-  if second is None:
-    return [min(first, room)]
-  in_longer = about["texts"].get("odd_token") == "longer"
-  share = room // 2 + (room % 2) * (first > second or not in_longer)
-  return [
-    min(first, max(share, room - second)),
-    min(second, max(room - share, room - first)),
-  ]
 
 
 def read(about, tokenizer, rows, outputs):

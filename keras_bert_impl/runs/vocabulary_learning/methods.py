@@ -60,10 +60,6 @@ def keep_hangul(options, sample):
   Args:
     options: of a `Method`.
     sample: list of str, sentences of the text.
-
-  Returns:
-    `options`, with compose_hangul where the text has Hangul and they would take
-    it apart.
   """
   text = "".join(sample)
   share = len(_HANGUL.findall(text)) / max(sum(map(str.isalpha, text)), 1)

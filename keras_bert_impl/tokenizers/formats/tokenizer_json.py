@@ -91,12 +91,9 @@ def _of_class(values, content, options):
   """Returns what a class of BERT in `transformers` makes of a file.
 
   Args:
-    values: dict, its JSON.
-    content: bytes of the same.
+    values: dict, its JSON; returned with `content`, its bytes.
+    content: bytes.
     options: `WordPieceOptions` of the class.
-
-  Returns:
-    (values, content) of what it normalises and looks up.
   """
   normalizer = {
     "type": "BertNormalizer",

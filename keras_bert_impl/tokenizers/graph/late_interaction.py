@@ -48,12 +48,11 @@ class LateInteraction:
 
   def __post_init__(self):
     options.check_integers("[4, 100000]", query_length=self.query_length)
-    for word in self.skiplist_words:
-      if not isinstance(word, str):
-        raise ValueError(
-          f"skiplist_words ({word!r} among them) must be texts, the tokens that"
-          " are not compared."
-        )
+    odd = [x for x in self.skiplist_words if not isinstance(x, str)]
+    if odd:
+      raise ValueError(
+        f"skiplist_words ({odd[0]!r} among them) must be texts: tokens."
+      )
     # Of a list, no graph would have a name.
     object.__setattr__(self, "skiplist_words", tuple(self.skiplist_words))
 
