@@ -25,8 +25,8 @@ def define_flags():
 
 def read_flags():
   """Returns the `Job` that the flags of `define_flags` describe."""
-  names = fine_tuning_config.training_values()
-  training = {name: flags.FLAGS[name].value for name in names}
+  known = [flags.FLAGS[name] for name in fine_tuning_config.training_values()]
+  training = {x.name: x.value for x in known if x.present}
   return job.Job(
     program.from_flags(fine_tuning_config.FineTuningConfig), **training
   )

@@ -25,6 +25,7 @@ def flags(folder, output, **values):
     "max_seq_length": 16,
     "train_batch_size": 8,
     "learning_rate": 1e-2,
+    "recipe": "paper",
     **values,
   }
 

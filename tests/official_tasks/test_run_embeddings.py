@@ -35,6 +35,7 @@ def flags(folder, output, **values):
     "max_seq_length": 16,
     "train_batch_size": 16,
     "learning_rate": 6e-3,
+    "recipe": "paper",
     "save_checkpoints_steps": 100,  # One, at the end.
     **values,
   }

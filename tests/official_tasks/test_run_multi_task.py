@@ -58,7 +58,9 @@ def fixture_folder(tmp_path_factory):
 def flags(folder, output, **values):
   tasks = ",".join(f"{n}={folder}/{n}" for n in ("SST-2", "STS-B", "NER"))
   return classifier.flags(
-    folder, output, **{"tasks": tasks, "learning_rate": 1e-3} | values
+    folder,
+    output,
+    **{"tasks": tasks, "learning_rate": 1e-3, "recipe": "paper"} | values,
   )
 
 

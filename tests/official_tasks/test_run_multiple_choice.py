@@ -23,6 +23,7 @@ def flags(folder, output, **values):
     "max_seq_length": 16,
     "train_batch_size": 8,
     "learning_rate": 5e-3,
+    "recipe": "paper",
     "do_train": True,
     **values,
   }

@@ -29,6 +29,7 @@ TRAINING = {
   "max_seq_length": 24,
   "train_batch_size": 8,
   "learning_rate": 1e-2,
+  "recipe": "paper",
   "num_train_epochs": 4,
 }
 

@@ -86,6 +86,7 @@ def _flags(folder, output, **values):
     "doc_stride": 4,
     "train_batch_size": 16,
     "learning_rate": 1e-2,
+    "recipe": "paper",
     **values,
   }
 

@@ -161,7 +161,7 @@ SCALES = {
     max_seq_length=128,
     records={"max_predictions_per_seq": 20, "dupe_factor": 10},
     pretraining=_training(256, 1e-4, 1000000, 10000),
-    fine_tuning=_tuning(32, 3e-5, 3),
+    fine_tuning=_tuning(32, 3e-5, 3) | {"recipe": "paper"},
     features={"learning_rate": 1e-3, "num_train_epochs": 20},
     # From the original's README.
     answers={"max_seq_length": 384, "doc_stride": 128},

@@ -10,17 +10,22 @@ from keras_bert_impl.training import training_config
 # Fields of `TrainingConfig` that num_train_epochs, warmup_proportion and the
 # number of rows replace.
 DERIVED = ("num_train_steps", "num_warmup_steps", "max_eval_steps")
+# Of hundreds of steps, in which the original's updates are several times the
+# learning rate: docs/fine_tuning.md. --recipe=paper leaves the original's.
+SHORT = {"use_bias_correction": True}
 # Defaults that differ from those of pre-training; 0 means one epoch.
 DEFAULTS = {
   "save_checkpoints_steps": 0,
   "keep_checkpoint_max": 1,
   "eval_batch_size": 32,
+  **SHORT,
 }
+PAPER = "paper"
 
 
 @dataclasses.dataclass(frozen=True)
 class FineTuningConfig(model_files.ModelFilesConfig):
-  """Configuration of fine-tuning; names and defaults of google-research/bert.
+  """Configuration of fine-tuning; names are those of google-research/bert.
 
   Raises:
     ValueError: a value is out of range, or neither training, evaluation nor
@@ -36,6 +41,13 @@ class FineTuningConfig(model_files.ModelFilesConfig):
   do_eval: bool = options.common(False, "Whether to score the dev set.")
   do_predict: bool = options.common(
     False, "Whether to write predictions for the test set."
+  )
+  recipe: str | None = options.common(
+    None,
+    "Settings of the training that are not given: paper for those of"
+    " google-research/bert. Default: those of a run that goes on, or what suits"
+    " hundreds of steps (docs/fine_tuning.md).",
+    (PAPER,),
   )
   num_train_epochs: float = options.common(
     3.0, "Passes over the data.", interval="(0, 1000000]"
@@ -135,21 +147,26 @@ class FineTuningConfig(model_files.ModelFilesConfig):
     return self.do_eval or bool(self.do_train and is_selected)
 
 
-def training_values(**values):
+def training_values(recipe=None, begun=None, **values):
   """Returns {field of `TrainingConfig`: value}, without the numbers of steps.
 
   Args:
+    recipe: str, as of `FineTuningConfig`.
+    begun: {field: value} of a run that goes on, which keeps its defaults.
     **values: values that replace the defaults; save_checkpoints_steps=0 means
       one epoch.
 
   Raises:
     ValueError: a name is no such field.
   """
-  defaults = {
+  of_paper = {
     field.name: field.default
     for field in dataclasses.fields(training_config.TrainingConfig)
     if field.name not in DERIVED
-  } | DEFAULTS
+  }
+  kept = of_paper if recipe == PAPER else begun or {}
+  kept = {name: kept[name] for name in SHORT if name in kept}
+  defaults = of_paper | DEFAULTS | kept
   unknown = values.keys() - defaults.keys()
   if unknown:
     raise ValueError(

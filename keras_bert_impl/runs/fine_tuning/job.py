@@ -36,9 +36,9 @@ class Job:
 
   Args:
     settings: `fine_tuning_config.FineTuningConfig`.
-    **training: fields of `TrainingConfig` except the numbers of steps:
-      output_dir, init_checkpoint, learning_rate, ...; the defaults are those of
-      the scripts.
+    **training: fields of `TrainingConfig` except the numbers of steps that are
+      given: output_dir, init_checkpoint, learning_rate, ...; for the defaults
+      see `fine_tuning_config.training_values`.
 
   Attributes:
     settings: as given.
@@ -52,9 +52,12 @@ class Job:
 
   def __init__(self, settings, **training):
     self.settings = settings
-    self._training = fine_tuning_config.training_values(**training)
-    if not self._training["output_dir"]:
+    if not training.get("output_dir"):
       raise ValueError("--output_dir must be given.")
+    self._begun = fine_tuning_run.recorded(training["output_dir"])
+    self._training = fine_tuning_config.training_values(
+      settings.recipe, self._begun, **training
+    )
     if self._training["distribution_strategy"] == "multi_worker_mirrored":
       raise ValueError(
         "distribution_strategy=multi_worker_mirrored is for pre-training:"
@@ -139,6 +142,7 @@ class Job:
       listener=listener,
       predict=predict,
       has_report=has_report,
+      begun=self._begun,
       teaching=teaching.Teaching(fine_tuning, data, self.settings)
       if is_taught
       else None,

@@ -1,6 +1,7 @@
 """A fine-tuning from Python, without flags."""
 
 import os
+import shutil
 
 import pytest
 
@@ -49,6 +50,42 @@ def test_python_needs_no_flags(folder):
   assert later.described_task()["labels"] == list(toy.LABELS)
   again = later.run(fine_tuning, {"dev": splits["dev"]})
   assert again["eval"]["dev"]["scores"] == results["eval"]["dev"]["scores"]
+
+
+def settings_of(folder, name="use_bias_correction"):
+  return scripts.results(folder / "run", "run_config.json")[name]
+
+
+@pytest.mark.integration
+def test_a_run_keeps_the_defaults_that_it_was_begun_with(folder, tmp_path):
+  shutil.copytree(folder / "model", tmp_path / "model")
+  splits = {"train": toy.make_examples(16, 1), "dev": toy.make_examples(8, 2)}
+
+  def run(training=(), **settings):
+    this = make_job(tmp_path, training, **settings)
+    this.run(toy.make_parts(this.encoder_config), splits)
+
+  run(recipe="paper")
+  assert not settings_of(tmp_path)
+  run()  # As a newer version, whose default is another one.
+  assert not settings_of(tmp_path)
+  with pytest.raises(ValueError, match="use_bias_correction=False, not True"):
+    run({"use_bias_correction": True})
+  shutil.rmtree(tmp_path / "run")
+  run()
+  assert settings_of(tmp_path)
+  with pytest.raises(ValueError, match="use_bias_correction=True, not False"):
+    run(recipe="paper")
+
+
+def test_a_recipe_sets_what_is_not_given():
+  ours = fine_tuning_config.training_values()
+  of_paper = fine_tuning_config.training_values("paper")
+  assert ours["use_bias_correction"] and not of_paper["use_bias_correction"]
+  given = fine_tuning_config.training_values("paper", use_bias_correction=True)
+  assert given == ours
+  with pytest.raises(ValueError, match=r"recipe \('fast'\) must be one of pap"):
+    fine_tuning_config.FineTuningConfig(do_eval=True, recipe="fast")
 
 
 def test_lengths_of_rows_and_settings_are_the_same(folder):
