@@ -14,7 +14,7 @@ _LINES = re.compile(
   rb"WARNING: All log messages before absl|[IWE]0000 "
   rb"|\d{4}-\d\d-\d\d [\d:.]+: [IWE] |To enable the following instructions"
 )
-_only_one = threading.Lock()
+_one_at_a_time = threading.Lock()
 
 
 @contextlib.contextmanager
@@ -25,8 +25,8 @@ def hidden():
   and 0 or 1 shows the log of the import. What others write to stderr appears at
   the end; all of it does before an exception.
   """
-  is_imported = "tensorflow" in sys.modules
-  if is_imported or os.environ.get(LEVEL, "3") in ("0", "1"):
+  is_shown = "tensorflow" in sys.modules or os.environ.get(LEVEL) in ("0", "1")
+  if is_shown or not _one_at_a_time.acquire(blocking=False):
     yield
     return
   is_own = LEVEL not in os.environ
@@ -35,27 +35,21 @@ def hidden():
     with _aside():
       yield
   finally:
+    _one_at_a_time.release()
     if is_own and "tensorflow" not in sys.modules:
       os.environ.pop(LEVEL, None)
 
 
 @contextlib.contextmanager
 def _aside():
-  """Puts the file descriptor of stderr aside, unless another thread does."""
-  with contextlib.ExitStack() as stack:
-    try:
-      is_free = _only_one.acquire(blocking=False)
-      if is_free:
-        stack.callback(_only_one.release)
-        aside = stack.enter_context(tempfile.TemporaryFile())
-        stderr = os.dup(2)
-    except OSError:  # There is no stderr, or no room.
-      is_free = False
-    if not is_free:
-      yield
-      return
-    stack.callback(os.close, stderr)
-    is_whole = True
+  """Puts the file descriptor of stderr aside."""
+  try:
+    aside, stderr = tempfile.TemporaryFile(), os.dup(2)
+  except OSError:  # There is no stderr, or no room.
+    yield
+    return
+  is_whole = True
+  with aside:
     try:
       os.dup2(aside.fileno(), 2)
       yield
@@ -65,6 +59,6 @@ def _aside():
         sys.stderr.flush()
       os.dup2(stderr, 2)
       aside.seek(0)
-      for line in aside:
-        if is_whole or not _LINES.match(line):
-          os.write(stderr, line)
+      shown = (x for x in aside if is_whole or not _LINES.match(x))
+      with os.fdopen(stderr, "wb") as file:
+        file.writelines(shown)
