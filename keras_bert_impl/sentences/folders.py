@@ -358,6 +358,7 @@ def longest_text(folder):
     path = os.path.join(folder, _TOKENIZER_FILE)
     tokenizer = files.find_json(path, types={"model_max_length": _NUMBER}) or {}
     length = tokenizer.get("model_max_length")
+    length = None if length in (0, -1) else length  # Old files' for none.
   if length is not None and not length >= 3:  # Nor NaN.
     raise ValueError(
       f"the longest text ({length} tokens in {path}) is too short."

@@ -44,6 +44,13 @@ def fixture_found():
   return Letters(angles), examples
 
 
+@pytest.mark.parametrize("length", [-1, 0, 10**30, None])
+def test_a_tokenizer_without_a_limit_limits_nothing(length, tmp_path):
+  content = json.dumps({"model_max_length": length})
+  (tmp_path / "tokenizer_config.json").write_text(content)
+  assert folders.longest_text(str(tmp_path)) is None
+
+
 def test_negatives_are_near_but_not_nearer_than_the_positive(found):
   [one] = mining.negatives(*found, 2, margin=0.01)
   assert one.texts == ("q", "right", "far", "other")

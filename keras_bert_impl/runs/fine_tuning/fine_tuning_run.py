@@ -276,13 +276,10 @@ def _keep_model_files(run, config):
     config: `EncoderConfig` of the model.
   """
   task, folder = run.fine_tuning.task, run.folder
-  is_of_texts = task.head in family.CLASSIFIERS
-  folder.keep_model_files(
-    config,
-    run.data.vocabulary,
-    run.data.options,
-    run.settings.max_seq_length if is_of_texts else None,
-  )
+  of_texts = task.head in family.CLASSIFIERS
+  length = run.settings.max_seq_length if of_texts else None
+  data = run.data
+  folder.keep_model_files(config, data.vocabulary, data.options, length)
   folder.write_json(task_file.NAME, task_file.describe(run.fine_tuning))
   if not task.has_standard_head:
     return
