@@ -3,6 +3,7 @@
 import gc
 import itertools
 import json
+import logging
 import weakref
 
 import numpy as np
@@ -171,3 +172,22 @@ def test_nothing_keeps_the_weights_of_a_finished_training(rematerialize):
   del training
   gc.collect()
   assert not any(weight() for weight in weights)
+
+
+class Adder:
+  """Stands in for a loop, of which each has a model of its own."""
+
+  def add(self, x):
+    return x + 1
+
+
+def test_what_other_loops_trace_is_not_warned_of(caplog):
+  logger = logging.getLogger("tensorflow")
+  logger.addHandler(caplog.handler)
+  try:
+    for _ in range(8):
+      run = training_loop._traced(Adder().add)
+      assert run(tf.constant(1)) == 2
+  finally:
+    logger.removeHandler(caplog.handler)
+  assert "retracing" not in caplog.text
