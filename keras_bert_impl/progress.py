@@ -10,6 +10,7 @@ import sys
 import tqdm
 
 _SECONDS_PER_LINE = 30.0
+_NEVER = 1e9  # Seconds.
 _USUAL_SIZE = {"ncols": 79, "nrows": 24}
 _LINE = (
   "{desc}: {percentage:.0f} %, {n_fmt}/{total_fmt} [{elapsed}<{remaining},"
@@ -43,8 +44,10 @@ def bar(description, **options):
 
 
 def tell(line):
-  """Writes a line on stderr, above the bars."""
-  if not os.environ.get("TQDM_DISABLE"):
+  """Writes a line on stderr above the bars, if bars are shown."""
+  with bar("", delay=_NEVER) as unseen:
+    is_shown = not unseen.disable
+  if is_shown:
     tqdm.tqdm.write(line, file=sys.stderr)
 
 

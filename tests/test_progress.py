@@ -1,6 +1,7 @@
 """Bars of progress: what they show, and where."""
 
 import fcntl
+import functools
 import io
 import os
 import struct
@@ -51,6 +52,17 @@ def lines(monkeypatch, capsys):
   monkeypatch.delenv("TQDM_DISABLE", raising=False)
   monkeypatch.setattr(progress, "_SECONDS_PER_LINE", 0)
   return lambda: capsys.readouterr().err.splitlines()
+
+
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_what_is_told_is_a_line_where_bars_are_shown(
+  lines, is_shown, monkeypatch
+):
+  bar = functools.partial(progress.bar, disable=not is_shown)
+  monkeypatch.setattr(progress, "bar", bar)
+  with progress.bar("Work", total=2):
+    progress.tell("half")
+  assert ("half" in lines()) == is_shown
 
 
 def test_each_state_is_a_line_with_the_share_that_is_done(lines):
