@@ -55,6 +55,8 @@ setuptools.setup(
     "tensorboard>=2.19",
     "tensorflow>=2.20,<2.22",
     "tensorflow-datasets>=4.9.10",
+    # It takes any; what fits the latest protobuf on Python 3.10 is broken.
+    "tensorflow-metadata>=1.21",
     # It has no wheel elsewhere; text is tokenized in Python there.
     "tensorflow-text>=2.20,<2.22; platform_system != 'Windows'",
     "tokenizers>=0.21.4",
