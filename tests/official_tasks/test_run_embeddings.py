@@ -88,9 +88,9 @@ def test_pairs_are_learned_scored_saved_and_exported(folder):
 @pytest.mark.slow
 def test_scores_are_learned_from_a_folder_of_sentence_transformers(tmp_path):
   lines = [
-    json.dumps({"a": f"{x} dog", "b": f"{y} dog", "score": int(x == y)})
-    for x in ("the", "old", "new", "big")
-    for y in ("the", "old", "new", "big")
+    json.dumps({"a": f"{x} cat", "b": f"{y} cat", "score": int(x == y)})
+    for x in ("the", "sat", "on", "mat")
+    for y in ("the", "sat", "on", "mat")
   ]
   path = tmp_path / "scored.jsonl"
   path.write_text("\n".join(lines) + "\n", encoding="utf-8")
