@@ -52,6 +52,8 @@ ENCODER_INPUTS = (INPUT_IDS, INPUT_MASK, SEGMENT_IDS)
 
 # Labels of fine-tuning.
 LABEL_IDS = "label_ids"
+# Factors of the losses of rows, float32 []; without, all count the same.
+SAMPLE_WEIGHTS = "sample_weights"
 # Equal for equal texts, where a loss compares the rows of a batch.
 TEXT_IDS = "text_ids"
 START_POSITIONS = "start_positions"

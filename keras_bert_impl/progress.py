@@ -3,6 +3,8 @@
 The environment variable TQDM_DISABLE=1 turns it off.
 """
 
+import contextlib
+import contextvars
 import io
 import os
 import sys
@@ -19,6 +21,18 @@ _LINE = (
 # The format where the total is not known.
 _OPEN_LINE = "{desc}: {n_fmt} [{elapsed}, {rate_fmt}{postfix}]"
 
+_IS_SHOWN = contextvars.ContextVar("is_shown", default=True)
+
+
+@contextlib.contextmanager
+def shown(is_shown):
+  """Shows bars that are made inside, or not."""
+  token = _IS_SHOWN.set(is_shown)
+  try:
+    yield
+  finally:
+    _IS_SHOWN.reset(token)
+
 
 def bar(description, **options):
   """Returns a `tqdm.tqdm` on stderr.
@@ -27,6 +41,8 @@ def bar(description, **options):
     description: str, what is going on.
     **options: of `tqdm.tqdm`.
   """
+  if not _IS_SHOWN.get():
+    options["disable"] = True
   # Jupyter's is no terminal, but can go back to the beginning of a line.
   is_cell = type(sys.stderr).__module__.startswith("ipykernel")
   if is_cell or sys.stderr.isatty():

@@ -52,6 +52,7 @@ def main():
     data_set.submissions,
     config.bilstm_width,
     config.multi_label,
+    config.class_weight,
   )
   job.run(parts, texts.splits, dataclasses.asdict(config), texts.counts)
   if data_set.note:

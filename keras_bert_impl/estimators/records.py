@@ -12,6 +12,8 @@ import tensorflow as tf
 
 from keras_bert_impl import options
 
+WEIGHT = "sample_weight"  # of an example
+
 
 def read(data, targets, fields, name="data"):
   """Yields (place, record) of what a user gives.
@@ -52,12 +54,37 @@ def read(data, targets, fields, name="data"):
     place = f"{name}[{number}]"
     record = value if isinstance(value, Mapping) else {fields[0]: value}
     unknown = [key for key in record if key not in fields]
+    if WEIGHT in unknown:
+      raise ValueError(
+        f"{place} has the third value {_shown(record[WEIGHT])}, a"
+        f" {WEIGHT}, which this task has not: leave it out."
+      )
     if len(unknown) == len(record):
       raise ValueError(
         f"{place} has the keys {', '.join(map(str, unknown))}, but must have"
         f" some of {', '.join(fields)}."
       )
     yield place, record
+
+
+def weighted(data, weights, fields):
+  """Returns the records of data with the weights of their losses, list of dict.
+
+  Args:
+    data: as `read`, but no file.
+    weights: iterable of as many numbers.
+    fields: as `read`.
+
+  Raises:
+    ValueError: as `read`; or data are a file, or of a task without weights.
+  """
+  if WEIGHT not in fields or isinstance(data, str | os.PathLike):
+    raise ValueError(
+      f"{WEIGHT} is for texts with labels or scores that are given as data, not"
+      " as a file."
+    )
+  values = [record for _, record in read(data, None, fields)]
+  return [*_with_targets(values, weights, (fields[0], WEIGHT), "data", WEIGHT)]
 
 
 def is_columns(data):
@@ -140,8 +167,8 @@ def items_of(value, place):
   return list(value)
 
 
-def number_of(value, place):
-  """Returns a finite number as a float.
+def number_of(value, place, low=-np.inf):
+  """Returns a finite number, at least `low`, as a float.
 
   Raises:
     ValueError: it is none.
@@ -149,6 +176,8 @@ def number_of(value, place):
   is_number = isinstance(value, numbers.Real | np.number)
   if isinstance(value, bool) or not is_number or not np.isfinite(value):
     raise ValueError(f"{place} ({_shown(value)}) must be a finite number.")
+  if value < low:
+    raise ValueError(f"{place} ({_shown(value)}) must be at least {low}.")
   return float(value)
 
 
@@ -183,15 +212,15 @@ def index_of(value, size, place):
   return int(value)
 
 
-def _with_targets(values, targets, fields, name):
+def _with_targets(values, targets, fields, name, what="targets"):
   if isinstance(targets, str | bytes) or not isinstance(targets, Iterable):
     raise ValueError(
-      f"targets ({_shown(targets)}) must be a list, one for each of {name}."
+      f"{what} ({_shown(targets)}) must be a list, one for each of {name}."
     )
   targets = list(targets)
   if len(targets) != len(values):
     raise ValueError(
-      f"{name} has {len(values)} examples and targets {len(targets)}: give one"
+      f"{name} has {len(values)} examples and {what} {len(targets)}: give one"
       " for each."
     )
   for value, target in zip(values, targets, strict=True):
@@ -205,7 +234,8 @@ def _of_dataset(dataset, fields):
     if isinstance(element, tuple) and fields[0] == "texts":
       record = dict(enumerate(element))  # As many texts as there are.
     elif isinstance(element, tuple):
-      record = dict(zip((fields[0], fields[-1]), element, strict=False))
+      names = (fields[0], fields[-1], WEIGHT)  # As `keras.Model.fit` has them.
+      record = dict(zip(names, element, strict=False))
     elif isinstance(element, dict):
       record = element
     else:

@@ -50,7 +50,7 @@ class TextClassifier(estimator.Estimator):
     ValueError: as `Answering`, or scores are to have several labels.
   """
 
-  _keys = ("text", "text_pair", "label")
+  _keys = ("text", "text_pair", records.WEIGHT, "label")
   _columns = (
     "text_column",
     "text_pair_column",
@@ -158,7 +158,14 @@ class TextClassifier(estimator.Estimator):
   def _example(self, record, place, number):
     text, text_pair = _texts(record, place)
     label = self._label(record.get("label"), f"{place}.label")
-    return example_types.TextExample(str(number), text, text_pair, label, place)
+    example = example_types.TextExample(
+      str(number), text, text_pair, label, place
+    )
+    weight = record.get(records.WEIGHT)
+    if weight is None:
+      return example
+    weight = records.number_of(weight, f"{place}.{records.WEIGHT}", low=0)
+    return example_types.WeightedTextExample.of(example, weight)
 
   def _label(self, label, place):
     """Returns the name of a class, a score, or the names of all labels."""
@@ -207,6 +214,7 @@ class TextClassifier(estimator.Estimator):
       text_splits.metrics_of(self.head, task_options.metrics),
       bilstm_width=task_options.bilstm_width,
       multi_label=self.multi_label,
+      class_weight=task_options.class_weight,
     )
 
 

@@ -9,7 +9,11 @@ from keras_bert_impl import heads
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.runs.fine_tuning import vector_options
-from keras_bert_impl.runs.labelled_data import tag_splits, task_options
+from keras_bert_impl.runs.labelled_data import (
+  tag_splits,
+  task_options,
+  text_splits,
+)
 from keras_bert_impl.sentences import folders, modules
 from keras_bert_impl.tasks import multi_task
 from keras_bert_impl.tasks.answers import (
@@ -17,7 +21,7 @@ from keras_bert_impl.tasks.answers import (
   question_answering_rows,
   question_answering_scores,
 )
-from keras_bert_impl.tasks.basics import fine_tuning
+from keras_bert_impl.tasks.basics import example_types, fine_tuning
 from keras_bert_impl.tasks.embeddings import (
   embedding_rows,
   embedding_scores,
@@ -73,6 +77,7 @@ def of_texts(
   submissions=None,
   bilstm_width=None,
   multi_label=False,
+  class_weight=None,
 ):
   """Returns the `FineTuning` of classes or, where `labels` is None, scores.
 
@@ -84,12 +89,23 @@ def of_texts(
     submissions: the same.
     bilstm_width: as `models.SequenceClassifier`.
     multi_label: bool, whether a text may have several labels.
+    class_weight: str, as of `TextOptions`; the examples to train on get them.
   """
+  if class_weight:
+    of_classes = labels if labels and not multi_label else ()
+    weights = text_splits.class_weights(class_weight, of_classes)
+    splits["train"] = [
+      example_types.WeightedTextExample.of(each, weights.get(each.label, 1.0))
+      for each in splits.get("train", ())
+    ]
   rows_class = text_rows.TextPreprocessor
   if multi_label:
     rows_class = multi_label_parts.MultiLabelPreprocessor
   preprocessor = rows_class(
-    run.settings.max_seq_length, labels, classification_data.are_pairs(splits)
+    run.settings.max_seq_length,
+    labels,
+    classification_data.are_pairs(splits),
+    any(hasattr(example, "weight") for example in splits.get("train", ())),
   )
   if multi_label:
     task = multi_label_parts.MultiLabelTask(

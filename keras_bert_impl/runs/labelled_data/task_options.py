@@ -45,6 +45,11 @@ class TextOptions:
     " left-to-right model; default: no BiLSTM.",
     interval=options.WIDTHS,
   )
+  class_weight: str | None = options.field(
+    None,
+    "Factors of the losses of classes, as negative=1,positive=3; those that are"
+    " not named have 1.",
+  )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -102,6 +102,26 @@ def check_separator(label_separator, multi_label):
     )
 
 
+def class_weights(value, labels):
+  """Returns {class: float} of the flag class_weight.
+
+  Raises:
+    ValueError: it names no class, or no number from 0 on.
+  """
+  found = {}
+  for part in program.split_names(value):
+    name, _, number = part.rpartition("=")
+    options.check_choice("class_weight", name, labels or ("no class: none",))
+    try:
+      found[name] = float(number)
+    except ValueError:
+      found[name] = number
+    options.check_numbers(
+      "[0, 1e6]", **{f"class_weight of {name}": found[name]}
+    )
+  return found
+
+
 def metrics_of(head, names=None):
   """Returns the metrics of classes, of several labels or scores, tuple of str.
 

@@ -47,7 +47,7 @@ class ClassifyingTask(task.Task):
 
   def losses(self, batch, outputs):
     """Returns the summed cross-entropies in nats, times `loss_weights`."""
-    weights = self.weights(batch)
+    weights = self._sampled_weights(batch)
     return {
       name: self.loss_weights.get(name, 1.0) * _loss(prediction, weights[name])
       for name, prediction in self.predictions(batch, outputs).items()
@@ -55,7 +55,8 @@ class ClassifyingTask(task.Task):
 
   def soft_losses(self, batch, outputs, taught, temperature):
     """Returns the summed divergences from what a teacher predicts."""
-    weights, taught = self.weights(batch), self.predictions(batch, taught)
+    weights = self._sampled_weights(batch)
+    taught = self.predictions(batch, taught)
     return {
       name: self.loss_weights.get(name, 1.0)
       * ops.sum(
@@ -67,10 +68,18 @@ class ClassifyingTask(task.Task):
       for name, prediction in self.predictions(batch, outputs).items()
     }
 
+  def _sampled_weights(self, batch):
+    """Returns the `weights`, times those of the samples."""
+    return {
+      name: sampled(batch, weights)
+      for name, weights in self.weights(batch).items()
+    }
+
   def metrics(self, batch, outputs):
     """Returns loss and accuracy of each loss, and the padding share.
 
-    Their losses are not multiplied by `loss_weights`.
+    Their losses are multiplied neither by `loss_weights` nor by the weights of
+    samples.
     """
     result = {"padding_share": padding_share(batch)}
     weights = self.weights(batch)
@@ -126,6 +135,18 @@ def loss_metrics(task, batch, outputs):
     f"{name}_loss": (loss, denominators[name])
     for name, loss in task.losses(batch, outputs).items()
   }
+
+
+def sampled(batch, weights):
+  """Returns weights [B, ...] times those of the samples, if a batch has any.
+
+  As in `keras.Model.fit`, the numbers that losses are divided by stay: the sum
+  over an epoch is that of the weighted losses, however it is cut into batches.
+  """
+  samples = batch.get(features.SAMPLE_WEIGHTS)  # [B]
+  if samples is None:
+    return weights
+  return weights * ops.reshape(samples, (-1,) + (1,) * (weights.ndim - 1))
 
 
 def row_weights(batch):

@@ -40,6 +40,19 @@ class TextExample:
 
 
 @dataclasses.dataclass(frozen=True)
+class WeightedTextExample(TextExample):
+  """A text whose loss counts `weight` times, a float from 0 on."""
+
+  weight: float = 1.0
+
+  @classmethod
+  def of(cls, example, weight):
+    """Returns a `TextExample` that counts `weight` times as much as before."""
+    weight *= getattr(example, "weight", 1.0)
+    return cls(**vars(example) | {"weight": weight})
+
+
+@dataclasses.dataclass(frozen=True)
 class MultipleChoiceExample:
   """A text and the choices for it.
 

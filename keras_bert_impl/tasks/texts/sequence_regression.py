@@ -69,4 +69,5 @@ class SequenceRegressionTask(fine_tuning.BilstmTask):
 def _squared_error(batch, outputs, scores):
   """Returns the sum of the squared errors from scores [B], float32 scalar."""
   errors = outputs["logits"][:, 0] - scores  # [B]
-  return ops.sum(cross_entropy.row_weights(batch) * errors**2)
+  weights = cross_entropy.sampled(batch, cross_entropy.row_weights(batch))
+  return ops.sum(weights * errors**2)

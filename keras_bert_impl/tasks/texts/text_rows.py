@@ -19,21 +19,31 @@ class TextPreprocessor(fine_tuning.Preprocessor):
     max_seq_length: int, most ids of a text or pair.
     labels: tuple of str, names of the classes; None if labels are numbers.
     text_pairs: bool, whether the examples are pairs of texts.
+    is_weighted: bool, whether rows have weights, 1 of those without one.
   """
 
   max_seq_length: int
   labels: tuple[str, ...] | None = None
   text_pairs: bool = False
+  is_weighted: bool = False
 
   @property
   def columns(self):
     """{name: `Column`}: the ids of a text, and its label."""
     dtype = "float32" if self.labels is None else "int32"
+    weights = {features.SAMPLE_WEIGHTS: fine_tuning.Column("float32", ())}
     return {
       features.INPUT_IDS: fine_tuning.Column(),
       features.SEGMENT_IDS: fine_tuning.Column(),
       features.LABEL_IDS: fine_tuning.Column(dtype, ()),
+      **(weights if self.is_weighted else {}),
     }
+
+  def describe(self):
+    """Returns the options but for the weights, which the columns show."""
+    options = super().describe()
+    del options["is_weighted"]
+    return options
 
   def texts(self, example):
     """Returns the text or the pair."""
@@ -55,11 +65,14 @@ class TextPreprocessor(fine_tuning.Preprocessor):
       counts,
     )
     for example, (input_ids, segment_ids) in zip(examples, framed, strict=True):
-      yield {
+      row = {
         features.INPUT_IDS: input_ids,
         features.SEGMENT_IDS: segment_ids,
         features.LABEL_IDS: self._target(example.label),
       }
+      if self.is_weighted:
+        row[features.SAMPLE_WEIGHTS] = getattr(example, "weight", 1.0)
+      yield row
 
   def _target(self, label):
     """Returns the number of a label; 0 without one."""
