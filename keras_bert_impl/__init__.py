@@ -33,7 +33,7 @@ import importlib
 import sys
 import typing
 
-from keras_bert_impl import tensorflow_log
+from keras_bert_impl import foreign_names, tensorflow_log
 
 if typing.TYPE_CHECKING:  # Editors and type checkers read these lines.
   # Without `as`, an import of a typed package is its own, not its users'.
@@ -171,6 +171,7 @@ def _class(name):
     for module in map(_import, ("layers", "models")):
       if name in module.__all__:
         return getattr(module, name)
+  foreign_names.check("keras_bert_impl", name)
   raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

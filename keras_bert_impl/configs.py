@@ -10,7 +10,7 @@ import functools
 import json
 import pathlib
 
-from keras_bert_impl import families, files
+from keras_bert_impl import calls, families, files
 from keras_bert_impl.layers.attention import (
   alibi,
   buckets,
@@ -162,6 +162,7 @@ class SizesConfig(parts.Part):
 
 
 # A part comes before the parts that it builds on.
+@calls.checked_init
 @dataclasses.dataclass(frozen=True)
 class EncoderConfig(
   pooling.PoolerConfig,

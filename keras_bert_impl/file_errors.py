@@ -63,6 +63,13 @@ def explained(error):
   return f"{path} cannot be {done} ({os.strerror(number)}): {remedy}."
 
 
+def as_os_error(error):
+  """Returns the OSError of such an exception, which says its line, or None."""
+  line, number = explained(error), _parse(error)[0]
+  # The number decides the class, such as FileNotFoundError.
+  return line and type(OSError(number, ""))(line)
+
+
 def reason(error):
   """Returns why the file system refused, str, without the path."""
   number, _ = _parse(error)

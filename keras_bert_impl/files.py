@@ -541,8 +541,19 @@ def _remove_folder(path):
 
 
 def is_remote(path):
-  """Whether `path` is in an object store."""
-  return "://" in os.fspath(path)
+  """Whether `path` is in an object store.
+
+  Raises:
+    ValueError: TensorFlow here does not know such paths.
+  """
+  scheme, separator, _ = os.fspath(path).partition("://")
+  if separator and scheme not in _gfile().get_registered_schemes():
+    raise ValueError(
+      f"{path} cannot be opened: TensorFlow here reads no {scheme}://. Give a"
+      " local path (download it first), gs:// on Google Cloud, or the name of a"
+      " model on the Hugging Face hub, such as klue/bert-base."
+    )
+  return bool(separator)
 
 
 def _gfile():

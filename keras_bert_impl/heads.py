@@ -91,5 +91,7 @@ CLASSIFIERS = (
 )
 # {head that is only stored: the head that a model with it is used as}.
 USES = {PRETRAINING: FILL_MASK, ANSWER_BEAM: QUESTION_ANSWERING}
+# Heads of pre-training and of vectors, which answer no labelled task.
+UNTRAINED = (FILL_MASK, REPLACED_TOKENS, ENCODER, SPARSE, LATE)
 # Heads that a SavedModel can be made of.
 SERVED = (*(name for name in HEADS if name not in USES), SPARSE, LATE)

@@ -8,6 +8,9 @@ number but infinities and NaN.
 import dataclasses
 import functools
 import numbers
+import os
+import types
+import typing
 
 # Intervals that several fields have.
 POSITIVE = "[1, inf)"
@@ -17,6 +20,13 @@ SEQ_LENGTHS = f"[1, {LONGEST}]"
 BATCH_SIZES = "[1, 1000000]"
 STEPS = "[1, 1000000000]"
 WIDTHS = "[1, 16384]"
+
+# {type of a field: (types of its values, how they are said)}.
+_WORDS = {
+  bool: (bool, "True or False"),
+  str: (str | os.PathLike, "a str"),
+}
+_LARGEST = 3.4028235e38  # of float32
 
 URL_SEPARATORS = "/:"  # not in the name of a model
 
@@ -77,9 +87,12 @@ def check_values(config_class, values):
     ValueError: as `check_fields`.
   """
   for entry in dataclasses.fields(config_class):
-    value = values.get(entry.name)
-    if value is None:
+    if entry.name not in values:
       continue
+    value, kinds = values[entry.name], _kinds(entry)
+    if value is None and (types.NoneType in kinds or entry.default is None):
+      continue
+    _check_type(entry, value, kinds)
     if entry.metadata.get("choices"):
       check_choice(entry.name, value, entry.metadata["choices"])
     if entry.metadata.get("interval"):
@@ -100,6 +113,22 @@ def check_unused(config, names, needed):
     value = getattr(config, name)
     if value != getattr(type(config), name):
       raise ValueError(f"{name} ({value!r}) needs {needed}, but there is none.")
+
+
+def _kinds(entry):
+  """Returns the types that a value of a field may have, tuple."""
+  is_union = isinstance(entry.type, types.UnionType)
+  return typing.get_args(entry.type) if is_union else (entry.type,)
+
+
+def _check_type(entry, value, kinds):
+  """Raises ValueError if a value is of none of the types of its field."""
+  for kind, (known, words) in _WORDS.items():
+    if kind in kinds and not isinstance(value, known):
+      raise ValueError(f"{entry.name} ({value!r}) must be {words}.")
+  is_whole = isinstance(value, numbers.Integral)
+  if int in kinds and isinstance(value, numbers.Real) and not is_whole:
+    raise ValueError(f"{entry.name} ({value!r}) must be an integer.")
 
 
 def check_choice(name, value, allowed):
@@ -127,7 +156,9 @@ def check_numbers(interval, **values):
 def check_integers(interval, **values):
   """Raises ValueError unless each {name: value} is an int of an interval."""
   for name, value in values.items():
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    is_integer = isinstance(value, numbers.Integral) and not isinstance(
+      value, bool
+    )
     if not is_integer or not _is_within(value, interval):
       raise ValueError(f"{name} ({value!r}) must be an integer in {interval}.")
 
@@ -135,6 +166,8 @@ def check_integers(interval, **values):
 def _is_within(value, interval):
   low, high = map(float, interval[1:-1].split(","))
   is_above = low <= value if interval.startswith("[") else low < value
-  return is_above and (
-    value <= high if interval.endswith("]") else value < high
+  return (
+    is_above
+    and abs(value) <= _LARGEST
+    and (value <= high if interval.endswith("]") else value < high)
   )

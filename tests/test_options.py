@@ -34,6 +34,8 @@ class _Options:
     ({"share": True}, r"share \(True\) must be in"),
     ({"size": 10**400}, r"size \(10+\) must be in \[1, 1000\]"),
     ({"size": "3"}, r"size \('3'\) must be in"),
+    ({"size": 2.0}, r"size \(2.0\) must be an integer"),
+    ({"name": 3}, r"name \(3\) must be a str"),
     ({"kind": "c"}, r"kind \('c'\) must be one of a, b"),
     ({"name": "a/b"}, r"name \('a/b'\) must be without / and :"),
   ],

@@ -19,6 +19,14 @@ from keras_bert_impl import files
 
 _HUGGING_FACE, _KAGGLE, _PACKAGE = "hf://", "kaggle://", "package://"
 _NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(@[\w./-]+)?")
+# Models that had no organisation in their names, and the one they have now.
+_MOVED = {
+  "google-bert": r"bert-(base|large)-[\w-]+",
+  "FacebookAI": r"(xlm-)?roberta-(base|large)",
+  "distilbert": r"distil(bert|roberta)-base[\w-]*",
+  "albert": r"albert-\w+-v[12]",
+  "xlnet": r"xlnet-(base|large)-cased",
+}
 # The ends of names of files, which no model's name has.
 _FILES = re.compile(r"\.(bin|ckpt(-\d+)?|h5|json|keras|model|safetensors|txt)$")
 _MODULE = "[0-9]_*"  # of sentence-transformers
@@ -77,11 +85,23 @@ def local_path(path, weights=False):
   if path.startswith(_HUGGING_FACE):
     return _from_hugging_face(path.removeprefix(_HUGGING_FACE), path, weights)
   if not _NAME.fullmatch(path) or _FILES.search(path):
+    _check_moved(path)
     return path
   if files.exists(path) or files.exists(f"{path}.index"):
     logging.info("%s is a local path; hf://%s would be the hub's.", path, path)
     return path
   return _from_hugging_face(path, path, weights)
+
+
+def _check_moved(path):
+  """Raises FileNotFoundError if there is only a model of that old name."""
+  for organisation, names in _MOVED.items():
+    is_there = not re.fullmatch(names, path) or files.exists(path)
+    if not is_there and not files.exists(f"{path}.index"):
+      raise FileNotFoundError(
+        f"There is no file or folder {path}; the model of the Hugging Face hub"
+        f" is {organisation}/{path}."
+      )
 
 
 def _from_package(name, given):

@@ -3,13 +3,21 @@
 import abc
 import dataclasses
 import difflib
+import inspect
 import os
 import tempfile
 
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import files, options
+from keras_bert_impl import (
+  calls,
+  files,
+  foreign_names,
+  heads,
+  options,
+  progress,
+)
 from keras_bert_impl.checkpoints import reading
 from keras_bert_impl.estimators import keras_listener, model_card, records
 from keras_bert_impl.model_folders import (
@@ -29,9 +37,15 @@ from tfrecords.labelled import data_sets
 _TRAIN, _DEV = "train", "dev"
 # Patience of a run that keeps its best checkpoint and never stops.
 _NEVER = 1_000_000
+# Flags that are arguments of `fit` by other names.
+_FLAGS = {
+  "num_train_epochs": "epochs",
+  "train_batch_size": "batch_size",
+  "teacher_checkpoint": "teacher",
+}
 
 
-class Answering(abc.ABC):
+class Answering(calls.Public):
   """A model that answers plain Python values. Abstract.
 
   It points at a checkpoint, which its methods read when they need it.
@@ -51,6 +65,7 @@ class Answering(abc.ABC):
   """
 
   head = None
+  _task = {}  # What the checkpoint says of it.
 
   def __init__(self, checkpoint, max_seq_length=None, **files):
     options.check_integers(
@@ -58,6 +73,9 @@ class Answering(abc.ABC):
     )
     self.checkpoint = trained_models.find_folder(os.fspath(checkpoint))
     self.max_seq_length = max_seq_length
+    known = _field_names(model_files.ModelFilesConfig)
+    kind = type(self)
+    calls.check_names(kind.__name__, inspect.signature(kind), files, known)
     self._files = model_files.ModelFilesConfig(**files)
     self._servable = None
 
@@ -179,6 +197,7 @@ class Answering(abc.ABC):
     return self._signature
 
   def _make_servable(self, **values):
+    _check_trained(self)
     chosen = servable_options.ServableOptions(**values)
     servable, _ = trained_servables.make(
       self._files, self.checkpoint, self.head, self.max_seq_length, chosen
@@ -199,6 +218,7 @@ class Estimator(Answering):
     checkpoint: str, path or name of the newest checkpoint.
     max_seq_length: as given.
     results: dict, results.json of the last `fit`; {} before.
+    fit_settings: dict, settings that every `fit` has, such as of `kb.lora`.
   """
 
   _default_length = 128
@@ -216,7 +236,7 @@ class Estimator(Answering):
 
   def __init__(self, checkpoint, max_seq_length=None, **files):
     super().__init__(checkpoint, max_seq_length, **files)
-    self.results = {}
+    self.results, self.fit_settings = {}, {}
     self._temporary = None
     self._task = _known_task(self.checkpoint)
 
@@ -252,9 +272,11 @@ class Estimator(Answering):
       restore_best: bool, whether to end with the weights of the epoch with the
         best score of validation_data.
       callbacks: list of `keras.callbacks.Callback` that read the logs.
-      **settings: teacher, a model trained for the task to learn from, or a list
-        of them: estimators or checkpoints; and other flags of the script by
-        name, such as learning_rate, random_seed or early_stopping_patience;
+      **settings: verbose=0, for no bars; sample_weight, list of the factors of
+        the losses of texts, and class_weight, {class: factor}, as of
+        `keras.Model.fit`; teacher, a model trained for the task to learn from,
+        or a list of them: estimators or checkpoints; and other flags of the
+        script by name, such as learning_rate or early_stopping_patience;
         what is not given is the script's default.
 
     Returns:
@@ -266,14 +288,13 @@ class Estimator(Answering):
       ValueError: an example or a setting is wrong; names it.
       KeyboardInterrupt: Ctrl-C came, or a cell was interrupted.
     """
+    settings = self.fit_settings | settings
+    is_shown = _pop_verbose(settings) != 0
+    weights = settings.pop(records.WEIGHT, None)
+    data = records.weighted(data, weights, self._keys)
     columns = self._pop_columns(settings)
     splits = self._splits(data, targets, validation_data, columns)
-    values = _given(
-      num_train_epochs=epochs,
-      train_batch_size=batch_size,
-      teacher_checkpoint=_paths(settings.pop("teacher", None)),
-      **settings,
-    )
+    values = _flags(epochs, batch_size, settings)
     values |= {"do_train": True, "do_eval": _DEV in splits}
     if restore_best:
       values = {"early_stopping_patience": _NEVER} | values
@@ -284,9 +305,10 @@ class Estimator(Answering):
       temporary = tempfile.TemporaryDirectory(prefix="keras_bert_impl_")
       output_dir = temporary.name
     try:
-      self.results = self._run(
-        splits, os.fspath(output_dir), values, listener, has_report=has_report
-      )
+      with progress.shown(is_shown):
+        self.results = self._run(
+          splits, os.fspath(output_dir), values, listener, None, has_report
+        )
     except stopping.StoppedError as error:  # What a notebook knows.
       raise KeyboardInterrupt(str(error)) from error
     self.checkpoint = trained_models.find_folder(os.fspath(output_dir))
@@ -415,6 +437,9 @@ class Estimator(Answering):
     )
     of_task, of_training = _split(self._options_class, others)
     _check_settings(of_training, self._options_class, self._columns)
+    options.check_values(self._options_class, of_task)
+    if not (predict or values.get("do_train")):
+      _check_trained(self)
     run = job.Job(
       fine_tuning_config.FineTuningConfig(**of_settings),
       output_dir=output_dir,
@@ -432,6 +457,35 @@ class Estimator(Answering):
     )
 
 
+def _pop_verbose(settings):
+  """Takes `verbose` out of settings; returns it, as of `keras.Model.fit`."""
+  verbose = settings.pop("verbose", 1)
+  options.check_choice("verbose", verbose, ("auto", 0, 1, 2))
+  return verbose
+
+
+def _flags(epochs, batch_size, settings):
+  """Returns the flags that are given to `fit`, {name: value}."""
+  for flag in _FLAGS.keys() & settings.keys():
+    raise TypeError(f"fit has no setting {flag}: here it is {_FLAGS[flag]}.")
+  return _given(
+    num_train_epochs=epochs,
+    train_batch_size=batch_size,
+    teacher_checkpoint=_paths(settings.pop("teacher", None)),
+    **settings,
+  )
+
+
+def _check_trained(model):
+  """Raises ValueError if an `Estimator` has no head for its task yet."""
+  head = model._task.get("head")
+  if heads.USES.get(head, head) in heads.UNTRAINED:
+    raise ValueError(
+      f"This {type(model).__name__} is not trained for its task yet: call fit"
+      f" first. {model.checkpoint} has the head {head}."
+    )
+
+
 def _check_settings(of_training, options_class, columns):
   """Raises ValueError if there is a setting that no configuration has."""
   known = {*fine_tuning_config.training_values()}
@@ -440,8 +494,9 @@ def _check_settings(of_training, options_class, columns):
     known |= _field_names(options_class)
     known |= {*columns, "epochs", "batch_size"}
     [near] = difflib.get_close_matches(name, known, 1, 0)
+    hint = foreign_names.hint(name) or f"; the nearest is {near}"
     raise ValueError(
-      f"{name} ({of_training[name]!r}) is no setting; the nearest is {near},"
+      f"{name} ({of_training[name]!r}) is no setting{hint},"
       f" and all are {', '.join(sorted(known))}."
     )
 
@@ -488,13 +543,14 @@ def _paths(teachers):
 
 
 def _flat(values):
-  """Returns settings with lists as flags have them, separated by commas."""
-  return {
-    name: ",".join(map(str, value))
-    if isinstance(value, list | tuple)
-    else value
-    for name, value in values.items()
-  }
+  """Returns settings as flags have them: lists and dicts with commas."""
+  flat = dict(values)
+  for name, value in values.items():
+    if isinstance(value, dict):
+      value = [f"{key}={number}" for key, number in value.items()]
+    if isinstance(value, list | tuple):
+      flat[name] = ",".join(map(str, value))
+  return flat
 
 
 def _given(**values):

@@ -72,12 +72,14 @@ def weighted(data, weights, fields):
 
   Args:
     data: as `read`, but no file.
-    weights: iterable of as many numbers.
+    weights: iterable of as many numbers; None returns the data as they are.
     fields: as `read`.
 
   Raises:
     ValueError: as `read`; or data are a file, or of a task without weights.
   """
+  if weights is None:
+    return data
   if WEIGHT not in fields or isinstance(data, str | os.PathLike):
     raise ValueError(
       f"{WEIGHT} is for texts with labels or scores that are given as data, not"

@@ -9,7 +9,7 @@ import tempfile
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import files, heads, options, tokenizers
+from keras_bert_impl import calls, files, heads, options, tokenizers
 from keras_bert_impl.estimators import embedding_trainer, records
 from keras_bert_impl.runs.fine_tuning import sentence_folder, task_parts
 from keras_bert_impl.sentences import folder_models, folders
@@ -48,7 +48,7 @@ class _Shown:
     return f"{type(self).__name__}({model} weights, {size})"
 
 
-class TextEncoder(_Shown):
+class TextEncoder(_Shown, calls.Public):
   """Encodes texts; reads and writes folders of sentence-transformers. Abstract.
 
   Args:
@@ -61,6 +61,7 @@ class TextEncoder(_Shown):
     tokenizer: as given.
     embedding_size: int, D.
     results: dict, results.json of the last `fit`; {} before.
+    fit_settings: dict, settings that every `fit` has, such as of `kb.lora`.
     head: str, of `keras_bert_impl.heads`; of the class.
     similarity_name: str, of `embedding_scores.SIMILARITIES`; of the class.
   """
@@ -74,7 +75,7 @@ class TextEncoder(_Shown):
     self.tokenizer = tokenizer
     self.texts = texts or folders.Texts()
     self.embedding_size = model.output["embeddings"].shape[-1]
-    self.results = {}
+    self.results, self.fit_settings = {}, {}
     self._temporary = None
 
   @property
@@ -165,9 +166,8 @@ class TextEncoder(_Shown):
         sentence-transformers has no such model.
       KeyboardInterrupt: Ctrl-C came, or a cell was interrupted.
     """
-    for name, reason in self._not_here.items():
-      if settings.get(name) is not None:
-        raise ValueError(f"{name} ({settings[name]!r}) {reason}")
+    settings = self.fit_settings | settings
+    _check_settings(self, settings)
     has_report = output_dir is not None
     if not has_report:
       self._temporary = tempfile.TemporaryDirectory(prefix="keras_bert_impl_")
@@ -387,6 +387,13 @@ def _take(encoder, trained):
     ours[name].assign(new[name])
   found = encoder.texts.prompts | trained.texts.prompts
   encoder.texts = dataclasses.replace(trained.texts, prompts=found)
+
+
+def _check_settings(encoder, settings):
+  """Raises ValueError if a setting of `fit` cannot be chosen."""
+  for name, reason in encoder._not_here.items():
+    if settings.get(name) is not None:
+      raise ValueError(f"{name} ({settings[name]!r}) {reason}")
 
 
 def _check_options(encoder, names):

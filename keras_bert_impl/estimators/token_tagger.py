@@ -44,6 +44,7 @@ class TokenTagger(estimator.Estimator):
 
   def __init__(self, checkpoint, tag_scheme=None, max_seq_length=None, **files):
     super().__init__(checkpoint, max_seq_length, **files)
+    options.check_values(self._options_class, {"tag_scheme": tag_scheme})
     self.tag_scheme = tag_scheme or self._task.get("tag_scheme")
 
   def _answer(self, row):

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import warnings
 
-from keras_bert_impl import choices, given_arrays, options
+from keras_bert_impl import calls, choices, given_arrays, options
 from keras_bert_impl import heads as heads_lib
 from keras_bert_impl.checkpoints import assignment, reading
 from keras_bert_impl.checkpoints.naming import names as weight_names
@@ -51,6 +51,7 @@ _OF_OTHERS = {
 }
 
 
+@calls.checked
 def from_checkpoint(
   path, heads=False, allow_partial=False, dtype=None, names=choices.GOOGLE
 ):

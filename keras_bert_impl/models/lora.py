@@ -3,17 +3,41 @@
 Source: Hu et al. 2021, arXiv:2106.09685.
 """
 
+import functools
+
 import numpy as np
 
-from keras_bert_impl import files, heads, options
+from keras_bert_impl import calls, files, heads, options
 from keras_bert_impl.checkpoints import assignment
 from keras_bert_impl.checkpoints.formats import peft_format
 from keras_bert_impl.checkpoints.naming import adapters, names
 from keras_bert_impl.layers.basics import layer
 
+
+def _are_names(value):
+  items = [value] if isinstance(value, str) else value
+  return isinstance(items, list | tuple) and all(
+    isinstance(item, str) for item in items
+  )
+
+
 TARGETS = ("query", "value")
+_RULES = calls.RULES | {
+  "base": calls.RULES["path"],
+  "targets": calls.Rule(_are_names, "a str or a tuple of str"),
+}
+# Of an estimator, the settings of its next `fit`.
+_OF_LORA = _RULES | {
+  "model": calls.Rule(
+    lambda value: (
+      hasattr(value, "fit_settings") or calls.RULES["model"].is_right(value)
+    ),
+    "a Keras model or an estimator",
+  )
+}
 
 
+@functools.partial(calls.checked, rules=_OF_LORA)
 def lora(model, rank=8, targets=TARGETS, alpha=None):
   """Adds adapters to a model, and freezes all else but its head.
 
@@ -21,7 +45,9 @@ def lora(model, rank=8, targets=TARGETS, alpha=None):
   before `compile`. The outputs stay the same until something is trained.
 
   Args:
-    model: `keras.Model` of layers of this library.
+    model: `keras.Model` of layers of this library; or an estimator such as
+      `kb.TextClassifier`, whose next `fit` trains adapters then, as by its
+      lora_rank.
     rank: int, R, inner size of the adapters.
     targets: tuple of str, or one with commas, ends of the paths of the dense
       layers of the encoder to adapt, such as "query" or
@@ -38,9 +64,18 @@ def lora(model, rank=8, targets=TARGETS, alpha=None):
   options.check_integers(adapters.RANKS, rank=rank)
   alpha = rank if alpha is None else alpha
   options.check_numbers(adapters.ALPHAS, alpha=alpha)
+  if hasattr(model, "fit_settings"):
+    ends = targets if isinstance(targets, str) else ",".join(targets)
+    model.fit_settings |= {
+      "lora_rank": rank,
+      "lora_alpha": alpha,
+      "lora_targets": ends,
+    }
+    return model
   return _adapt(model, _targeted(model, targets), rank, alpha)
 
 
+@calls.checked
 def merge_lora(model):
   """Adds the adapters to the kernels and removes them; returns `model`.
 
@@ -54,6 +89,7 @@ def merge_lora(model):
   return model
 
 
+@functools.partial(calls.checked, rules=_RULES)
 def save_lora(model, folder, base=None):
   """Writes the adapters, and the head, into a folder for `peft`.
 
@@ -72,6 +108,7 @@ def save_lora(model, folder, base=None):
     peft_format.write(new, trained, model.config.family, head, alpha, base)
 
 
+@calls.checked
 def load_lora(model, folder):
   """Adds the adapters in a folder of `peft` to a model; freezes as `lora`.
 

@@ -400,6 +400,9 @@ def _check(model, tokenizer, max_seq_length, labels):
     )
   if labels is None:
     return
+  for label in labels:
+    if not isinstance(label, str):
+      raise ValueError(f"labels has {label!r}: each must be a str.")
   num_classes = model.output["logits"].shape[-1]
   if len(labels) != num_classes:
     raise ValueError(

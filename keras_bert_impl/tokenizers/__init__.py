@@ -13,6 +13,7 @@ import importlib
 
 from absl import logging
 
+from keras_bert_impl import calls
 from keras_bert_impl.tokenizers.formats import (
   tokenizer_options,
   vocabulary_files,
@@ -41,6 +42,7 @@ __all__ = [
 ]
 
 
+@calls.checked
 def load(path, default_family=None, **options):
   """Returns the tokenizer that the files of a model describe.
 

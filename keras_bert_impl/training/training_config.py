@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from keras_bert_impl import options
+from keras_bert_impl import calls, options
 from keras_bert_impl.training import freezing
 
 DTYPES = ("float32", "bfloat16")
@@ -11,6 +11,7 @@ SCHEDULES = ("linear", "trapezoidal")
 STRATEGIES = ("one_device", "mirrored", "multi_worker_mirrored", "tpu")
 
 
+@calls.checked_init
 @dataclasses.dataclass(frozen=True)
 class TrainingConfig:
   """Hyper-parameters and hardware of a training run.

@@ -10,8 +10,8 @@ import pytest
 PARITY = pathlib.Path(__file__).parents[1] / "data/parity"
 
 
-@pytest.fixture(scope="session")
-def checkpoint(tmp_path_factory):
+@pytest.fixture(name="checkpoint", scope="session")
+def fixture_checkpoint(tmp_path_factory):
   """Folder of a BERT of two layers that knows letters and a few words."""
   return with_vocabulary("bert_pretraining", tmp_path_factory)
 

@@ -102,6 +102,58 @@ def test_a_monitor_without_such_a_score_is_refused(checkpoint, share):
     made.fit(TEXTS, LABELS, share, callbacks=[stop], epochs=1)
 
 
+@pytest.mark.integration
+def test_weights_of_classes_and_samples_decide_what_is_learned(
+  checkpoint, capfd
+):
+  made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
+  settings = {**SHORT, "epochs": 8, "verbose": 0}
+  made.fit(TEXTS, LABELS, class_weight={"positive": 0}, **settings)
+  assert {answer["label"] for answer in made.predict(TEXTS)} == {"negative"}
+  rows = (TEXTS, LABELS, [4.0, 0.0] * 12)
+  made.fit(tf.data.Dataset.from_tensor_slices(rows), **settings)
+  assert {answer["label"] for answer in made.predict(TEXTS)} == {"positive"}
+  assert "Training" not in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_weights_of_classes_train_the_bits_of_the_script(
+  script_run, checkpoint, tmp_path
+):
+  run_script(
+    "run_classifier",
+    checkpoint,
+    tmp_path / "script",
+    train_file=script_run[1],
+    class_weight="positive=3,negative=0.5",
+  )
+  made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
+  weights = [3.0, 0.5] * 12
+  made.fit(
+    TEXTS, LABELS, sample_weight=weights, output_dir=tmp_path / "fit", **SHORT
+  )
+  check_same(tmp_path / "fit", tmp_path / "script")
+
+
+@pytest.mark.integration
+def test_numbers_of_numpy_and_adapters_by_kb_lora_are_settings(checkpoint):
+  made = kb.TextClassifier.from_checkpoint(
+    checkpoint, max_seq_length=np.int64(16)
+  )
+  kb.lora(made, rank=np.int32(2))
+  settings = {"epochs": np.int64(1), "learning_rate": np.float32(1e-3)}
+  made.fit(TEXTS, LABELS, batch_size=np.int64(8), **settings)
+  assert made.results["configuration"]["lora_rank"] == 2
+  assert json.dumps(made.results)
+
+
+def test_what_is_not_trained_yet_says_so(checkpoint):
+  made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
+  for call in (made.predict, lambda text: made.evaluate([text], ["n"])):
+    with pytest.raises(ValueError, match="call fit first"):
+      call("good")
+
+
 def test_evaluation_gives_the_official_scores(classifier):
   found = [answer["label"] for answer in classifier.predict(TEXTS)]
   scores = classifier.evaluate(TEXTS, LABELS)

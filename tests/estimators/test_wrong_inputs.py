@@ -92,7 +92,10 @@ CASES = [
   (classify(GOOD, ["n", "p"], epochs=0), "num_train_epochs"),
   (classify(GOOD, ["n", "p"], lora_alpha=8.0), "(8.0) needs --lora_rank"),
   (classify(GOOD, ["n", "p"], epochs="2"), "num_train_epochs"),
-  (classify(GOOD, ["n", "p"], batch_size=0), "train_batch_size"),
+  (
+    classify(GOOD, ["n", "p"], batch_size=0),
+    "batch_size (0) of TextClassifier.fit must be an integer",
+  ),
   (classify(GOOD, ["n", "p"], learning_rate=-1.0), "learning_rate"),
   (classify(GOOD, ["n", "p"], learning_rate=NAN), "learning_rate"),
   (classify(GOOD, ["n", "p"], random_seed=-1), "random_seed"),

@@ -16,6 +16,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert_impl import calls
 from keras_bert_impl.layers.basics import kernels
 
 
@@ -44,6 +45,7 @@ _context = _Context()
 
 
 @contextlib.contextmanager
+@calls.checked
 def random_seed(seed, numbers=kernels.random_numbers):
   """Makes every layer called inside draw its random numbers from `seed`.
 
@@ -73,6 +75,7 @@ def _drawing(source):
 
 
 @contextlib.contextmanager
+@calls.checked
 def rematerialize(is_on=True):
   """Makes every transformer block trained inside keep only its inputs.
 
@@ -199,6 +202,7 @@ def keep(inputs, number=None):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
+@functools.partial(calls.check_methods, names=("__init__",))
 class Dropout(keras.layers.Layer):
   """Zeroes each element with probability `rate` and scales up the others.
 

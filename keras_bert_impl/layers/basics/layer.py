@@ -5,12 +5,13 @@ create dense layers and norms in `build`, with their own policy; this class
 saves later changes of it, such as those of `quantize("int8")`.
 """
 
+import inspect
+
 import keras
 from keras import ops
 
-from keras_bert_impl import given_arrays
-from keras_bert_impl.layers.basics import arguments as arguments_lib
-from keras_bert_impl.layers.basics import dropout, kernels
+from keras_bert_impl import calls, given_arrays
+from keras_bert_impl.layers.basics import dropout, kernels, parts
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
@@ -159,6 +160,26 @@ class _Unwritten(keras.initializers.Zeros):
     return given_arrays.Given(given_arrays.zeros(shape, dtype))
 
 
+def _is_activation(value):
+  try:
+    kernels.activation(value)
+  except (TypeError, ValueError):
+    return False
+  return True
+
+
+_RULES = calls.RULES | {
+  "activation": calls.Rule(
+    _is_activation,
+    f"the name of one, such as {', '.join(parts.ACTIVATIONS)}, or a function",
+  ),
+  "kind": calls.Rule(calls.has("attend"), "an object such as a FullAttention"),
+  "options": calls.Rule(
+    calls.has("norm_first"), "an object such as a BlockConfig"
+  ),
+}
+
+
 class Layer(keras.layers.Layer):
   """A layer that derives its configuration from its constructor's arguments.
 
@@ -167,25 +188,23 @@ class Layer(keras.layers.Layer):
   when the outer layer is saved.
   """
 
+  def __init_subclass__(cls, **named):
+    super().__init_subclass__(**named)
+    if cls.__module__.startswith("keras_bert_impl."):
+      calls.check_methods(cls, ["__init__"], _RULES)
+
   norm_bias = True  # Constructors may take it as an argument.
 
   def __new__(cls, *args, **kwargs):
     """Notes which arguments are given, for `get_config`."""
     layer = super().__new__(cls, *args, **kwargs)
-    layer._given = arguments_lib.given(cls, Layer, args, kwargs)
+    layer._given = _given(cls, args, kwargs)
     return layer
 
   def _keep(self, arguments):
-    """Keeps the arguments of the constructor: `locals()` before any others.
-
-    Raises:
-      ValueError: one has a value that it cannot have.
-    """
+    """Keeps the arguments of the constructor: `locals()` before any others."""
     owner = arguments.get("__class__", type(self))
-    # A name may mean something else elsewhere.
-    if owner.__module__.partition(".")[0] == __name__.partition(".")[0]:
-      arguments_lib.check(owner, self, arguments)
-    for name in arguments_lib.parameters(owner)[0]:
+    for name in _parameters(owner)[0]:
       is_property = isinstance(getattr(type(self), name, None), property)
       if not is_property:
         setattr(self, name, arguments[name])
@@ -275,6 +294,43 @@ class Layer(keras.layers.Layer):
     state = pop_inner_state(config)
     super().build_from_config(config)
     restore_inner_state(self, state)
+
+
+def _parameters(layer_class):
+  """Returns {name: `inspect.Parameter`} of a class' own constructor.
+
+  Returns:
+    dict, without `self` and what takes any others; and whether there is
+    something that takes any by name.
+  """
+  _, *found = inspect.signature(layer_class.__init__).parameters.values()
+  named = {
+    p.name: p for p in found if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+  }
+  return named, any(p.kind == p.VAR_KEYWORD for p in found)
+
+
+def _given(layer_class, args, kwargs):
+  """Returns the names of the arguments that make a layer again, tuple of str.
+
+  They are those of its class; and, where that passes others on, those of its
+  base classes below `Layer` that were given.
+
+  Args:
+    layer_class: class of the layer.
+    args: tuple, given by place.
+    kwargs: dict, given by name.
+  """
+  names, passes_on = {}, True
+  for owner in layer_class.__mro__[: layer_class.__mro__.index(Layer)]:
+    if "__init__" in vars(owner) and passes_on:
+      own, passes_on = _parameters(owner)
+      places = [n for n, p in own.items() if p.kind != p.KEYWORD_ONLY]
+      by_place = places[: len(args)]
+      taken = own if not names else kwargs.keys() | by_place
+      names |= {name: None for name in own if name in taken}
+      args = args[len(by_place) :]
+  return tuple(names)
 
 
 def inner_state(layer):

@@ -6,12 +6,14 @@ import math
 import keras
 from keras import ops
 
+from keras_bert_impl import calls
 from keras_bert_impl.layers.attention import self_attention
 from keras_bert_impl.layers.basics import dropout, parts
 from keras_bert_impl.layers.basics import layer as base
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
+@calls.checked_init
 @dataclasses.dataclass(frozen=True)
 class BlockConfig(parts.Part):
   """Fields of what a block is made of.

@@ -1,6 +1,6 @@
 """The encoder that a configuration is for."""
 
-from keras_bert_impl import configs
+from keras_bert_impl import calls, configs
 from keras_bert_impl.models.encoders import (
   bidirectional_pair,
   elmo_encoder,
@@ -20,6 +20,7 @@ def class_of(config):
   return transformer_encoder.TransformerEncoder
 
 
+@calls.checked
 def make(config, dtype=None, **options):
   """Returns an encoder with fresh weights.
 

@@ -5,7 +5,7 @@ import warnings
 import keras
 from keras import ops
 
-from keras_bert_impl import configs, features, heads
+from keras_bert_impl import calls, configs, features, heads
 from keras_bert_impl.layers.basics import layer
 from keras_bert_impl.layers.blocks import embeddings
 from keras_bert_impl.layers.heads import output_heads
@@ -30,7 +30,7 @@ _FOREIGN_NAMES = {
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_impl")
-class Model(keras.Model):
+class Model(keras.Model, calls.Public):
   """`keras.Model` of an encoder's inputs, most of which may be left out.
 
     classifier = kb.Model(encoder.input, keras.layers.Dense(2)(hidden))
@@ -53,6 +53,7 @@ class Model(keras.Model):
   """
 
   fills_all_masks = False
+  checked_methods = ("__init__", "from_checkpoint", "from_encoder")
 
   def __call__(self, inputs, *args, **kwargs):
     """Calls the model with all its inputs.

@@ -4,7 +4,7 @@ import dataclasses
 
 import keras
 
-from keras_bert_impl import choices, configs, features, layers, options
+from keras_bert_impl import calls, choices, configs, features, layers, options
 from keras_bert_impl.layers.blocks import embeddings as embeddings_lib
 from keras_bert_impl.models.encoders import encoder_model, transformer_encoder
 from keras_bert_impl.models.heads import task_models
@@ -131,6 +131,7 @@ class ElectraPretrainingModel(encoder_model.Model):
     return encoder_model.with_state(cls, config | encoder_configs)
 
 
+@calls.checked
 def electra_generator_config(config, share, depth=1.0):
   """Returns the generator's configuration for the discriminator `config`.
 

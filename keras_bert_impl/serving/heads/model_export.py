@@ -1,6 +1,8 @@
 """Exports Keras models: `kb.export`."""
 
-from keras_bert_impl import choices, heads
+import numpy as np
+
+from keras_bert_impl import calls, choices, heads
 from keras_bert_impl.checkpoints.descriptions import description
 from keras_bert_impl.metrics import tagging
 from keras_bert_impl.models.encoders import encoder_model
@@ -20,6 +22,7 @@ _OF_VECTORS = (
 )
 
 
+@calls.checked
 def export(
   model,
   tokenizer=None,
@@ -84,8 +87,20 @@ def export(
   if export_dir is None:
     raise ValueError("export_dir is missing: name a folder.")
   export_lib.check_folder(export_dir)
+  _check_finite(model)
   servable = make_servable(model, tokenizer, max_seq_length, **options)
   return small.export_as(servable, export_dir, model_name, **form)
+
+
+def _check_finite(model):
+  """Raises ValueError if a weight has values that are NaN or infinite."""
+  for weight in model.weights:
+    # Of what is finite the sum is, too: no copy of the weight is made.
+    if "float" in weight.dtype and not np.isfinite(np.sum(np.asarray(weight))):
+      raise ValueError(
+        f"The model's weight {weight.path} has values that are NaN or infinite:"
+        " train it again, with a lower learning rate."
+      )
 
 
 def make_servable(model, tokenizer, max_seq_length=None, **options):

@@ -3,9 +3,11 @@
 Axes: B texts, L ids of the longest sequence of the batch, V vocabulary.
 """
 
+import functools
+
 import tensorflow as tf
 
-from keras_bert_impl import features
+from keras_bert_impl import calls, features
 from keras_bert_impl.tokenizers.formats import vocabularies
 from keras_bert_impl.tokenizers.graph import alignment
 
@@ -14,6 +16,7 @@ _PADDING = 3  # its segment
 PADDINGS = ("longest", "max_length")
 
 
+@functools.partial(calls.checked, rules={})
 def assemble(
   texts,
   vocabulary,

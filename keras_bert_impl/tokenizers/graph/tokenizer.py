@@ -9,7 +9,7 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_impl import families
+from keras_bert_impl import calls, families
 from keras_bert_impl.tokenizers.formats import (
   characters,
   text_rules,
@@ -27,7 +27,7 @@ from keras_bert_impl.tokenizers.graph import (
 _BLANKS_AT_END = characters.SPACE + "+$"
 
 
-class _FromFiles(tf.Module):
+class _FromFiles(tf.Module, calls.Public):
   """A tokenizer that files make; a copy or pickle reads them again.
 
   Args:
@@ -85,7 +85,7 @@ class Tokenizer(_FromFiles):
   holds the paths of the files and reads them again.
 
   Args:
-    pieces: subclass of `pipeline.Pipeline`.
+    pipeline: subclass of `pipeline.Pipeline`.
     options: as `tokenizer_options.resolve` returns them.
     files: list of paths of the vocabulary, for the assets/ of a SavedModel.
     name: name of the module.
@@ -106,14 +106,14 @@ class Tokenizer(_FromFiles):
   sentence_prefix = ""
   is_in_graph = True
 
-  def __init__(self, pieces, options, files, name):
+  def __init__(self, pipeline, options, files, name):
     vocabulary = vocabularies.Vocabulary.load(*files, family=options.family)
     super().__init__(files, name)
     self.vocabulary = vocabulary
     self.vocab_size = vocabulary.size
     self.options = _options(vocabulary, options)
     rules = vocabulary.rules or text_rules.of_options(options)
-    self.pipeline = pieces(vocabulary, rules)
+    self.pipeline = pipeline(vocabulary, rules)
     family = families.FAMILIES[options.family or families.DEFAULT]
     self.framing = rules.framing or family.framing
     mask_id = vocabulary.role_ids.get("mask")

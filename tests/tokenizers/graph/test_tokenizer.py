@@ -186,7 +186,7 @@ def test_the_framing_is_that_of_the_family_whatever_the_kind(kind, tmp_path):
   [
     ([["a"]], {"max_seq_length": 2}, r"max_seq_length \(2\) .* at least 3: 2"),
     ([["a"], ["b"]], {"max_seq_length": 4}, "at least 5: 3 special"),
-    ([[["a"]]], {}, r"not of shape \(1, 1\)"),
+    ([[["a"]]], {}, "must be a str or a list"),
     (["a", ["b"]], {}, r"not of shape \(\) and \(1,\)"),
     ([TEXTS, PAIRS[:3]], {}, "5 texts have 3 text_pairs"),
     ([TEXTS], {"padding": "max_length"}, "max_length needs max_seq_length"),
