@@ -5,6 +5,7 @@ import pytest
 import keras_bert_impl as kb
 from keras_bert_impl import files, foreign_names
 from keras_bert_impl.checkpoints import hub
+from tests.estimators.conftest import fixture_checkpoint  # noqa: F401
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_methods_of_other_libraries_are_named_as_ours(owner, name, ours):
     owner.nothing  # noqa: B018
 
 
-def test_settings_of_other_libraries_are_named_as_ours(tmp_path):
+def test_settings_of_other_libraries_are_named_as_ours(checkpoint):
   for theirs, ours in {
     **{"x": "data", "y": "targets", "num_train_epochs": "epochs"},
     **{"lr": "learning_rate", "validation_split": "validation_data=0.1"},
@@ -62,6 +63,13 @@ def test_settings_of_other_libraries_are_named_as_ours(tmp_path):
       ours in foreign_names.hint(theirs)
     )
   assert foreign_names.hint("nothing") == ""
+  made = kb.TextClassifier.from_checkpoint(checkpoint)
+  with pytest.raises(TypeError, match="num_train_epochs: here it is epochs"):
+    made.fit(["a", "b"], ["n", "p"], num_train_epochs=3)
+  with pytest.raises(TypeError, match="no argument 'x': here it is data"):
+    made.fit(x=["a", "b"], y=["n", "p"])
+  with pytest.raises(ValueError, match="lr .* here it is learning_rate"):
+    made.fit(["a", "b"], ["n", "p"], lr=0.1)
 
 
 def test_no_name_of_ours_is_foreign():
