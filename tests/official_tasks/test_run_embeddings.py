@@ -103,6 +103,7 @@ def test_scores_are_learned_from_a_folder_of_sentence_transformers(tmp_path):
     "output_dir": tmp_path / "run",
     "max_seq_length": 12,
     "do_eval": True,
+    "max_unknown_share": 1,
   }
   status, _, err = scripts.run(
     "run_embeddings", do_train=True, num_train_epochs=1, **values
