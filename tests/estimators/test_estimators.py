@@ -76,6 +76,12 @@ def test_the_history_has_an_entry_for_each_epoch(classifier):
 
 
 @pytest.mark.integration
+def test_an_epoch_of_few_examples_is_an_update(checkpoint):
+  made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
+  history = made.fit(TEXTS[:4], LABELS[:4], epochs=3, batch_size=32)
+  assert made.results["train"]["steps"] == len(history.epoch) == 3
+
+
 def test_callbacks_monitor_the_names_of_the_history(checkpoint, tmp_path):
   made = kb.TextClassifier.from_checkpoint(checkpoint, max_seq_length=16)
   stop = keras.callbacks.EarlyStopping("val_accuracy", patience=1)

@@ -50,7 +50,9 @@ class FineTuningConfig(model_files.ModelFilesConfig):
     (PAPER,),
   )
   num_train_epochs: float = options.common(
-    3.0, "Passes over the data.", interval="(0, 1000000]"
+    3.0,
+    "Passes over the data; each is a step at least.",
+    interval="(0, 1000000]",
   )
   max_unknown_share: float = options.field(
     0.5,

@@ -145,9 +145,10 @@ class Run:
     for split in self.data.stages:
       rows = self.rows(split)
       examples = len(rows) // self.fine_tuning.task.num_texts
-      steps = examples * self.settings.num_train_epochs
-      steps = int(steps / self.training["train_batch_size"])
-      stages.append((rows, max(1, steps)))
+      epochs = self.settings.num_train_epochs
+      steps = examples * epochs / self.training["train_batch_size"]
+      # Of fewer examples than a batch, each epoch is an update all the same.
+      stages.append((rows, max(1, int(epochs), int(steps))))
     return stages
 
   def batches(self, start_step):
