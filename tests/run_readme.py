@@ -30,7 +30,8 @@ _PREFIXES = ("PIP_", "SSL_", "REQUESTS_", "HTTP", "http", "NO_PROXY")
 def shell_program(page, steps=None):
   """Returns the shell program that does what a page says, str.
 
-  Blocks of Python go on from the ones before, so each runs these again.
+  Blocks of Python go on from the ones before, so each runs these again. One
+  before all commands shows what will be possible: it runs with the next one.
 
   Args:
     page: str, Markdown.
@@ -40,6 +41,8 @@ def shell_program(page, steps=None):
   for language, code in _BLOCK.findall(page):
     if language == "python":
       python += code
+      if len(parts) == 1:
+        continue
       code = f"python - << 'END_OF_BLOCK'\n{python}END_OF_BLOCK\n"
     elif steps is not None:
       code = _shorter(code, steps)

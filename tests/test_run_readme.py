@@ -14,6 +14,9 @@ from tests import run_readme, small_data
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = ("README.md", "README.ko.md")
 PAGE = """
+```python
+first = 1
+```
 ```sh
 python official_tasks/run_pretraining.py
 python -m pytest tests
@@ -36,6 +39,8 @@ def test_blocks_are_run_in_order():
   assert "run_pretraining.py --num_train_steps=20\n" in program
   assert "-m pytest --collect-only -q tests" in program
   assert "run --num_train_steps=20 --num_warmup_steps=2\n" in program
+  start, _, rest = program.partition("python official_tasks")
+  assert "first" not in start and "'\nfirst = 1\nvalue = 1\nEND" in rest
   assert "value = 1\nprint(value)\nEND_OF_BLOCK" in program
   assert "not" not in program
 
