@@ -37,6 +37,10 @@ def _is_text(value):
 
 
 def _are_texts(value):
+  if hasattr(
+    value, "prompts"
+  ):  # `folders.Texts`, what an encoder says of them.
+    return True
   if isinstance(value, list | tuple):
     return all(isinstance(item, str | bytes) for item in value) or all(
       map(_is_text, value)
@@ -62,6 +66,12 @@ def _are_ids(value):
   if isinstance(value, list | tuple):
     return all(map(_are_ids, value))
   return _whole(0)(value) or "int" in str(getattr(value, "dtype", ""))
+
+
+def _is_held_out(value):
+  if isinstance(value, tuple):
+    return len(value) in (1, 2)
+  return not isinstance(value, str) or bool(value)
 
 
 def _are_classes(value):
@@ -94,25 +104,32 @@ RULES = {
     Rule(_is_path, "a path: a str or os.PathLike that is not empty"): "path"
     " folder export_dir output_dir checkpoint",
     Rule(_whole(1), "an integer from 1 on"): "batch_size top_k max_seq_length"
-    " num_texts max_tokens truncate_dim size chunk_size embedding_size"
+    " num_texts max_tokens truncate_dim chunk_size embedding_size"
     " end_n_top groups head_size hidden_size intermediate_size kernel_size"
-    " max_position_embeddings max_span_length num_buckets"
+    " max_position_embeddings max_span_length"
     " num_distances num_heads num_layers position_embedding_size"
-    " projection_size start_n_top units vocab_size width window"
+    " projection_size start_n_top units vocab_size width"
     " bilstm_width lstm_width",
     Rule(
       _are_classes, "an integer from 1 on, or such a one by task"
     ): "num_classes",
-    Rule(_whole(0), "an integer from 0 on"): "position_offset type_vocab_size",
+    Rule(_whole(0), "an integer from 0 on"): "position_offset type_vocab_size"
+    " mem_len",
     Rule(_real(1), "a number in [0, 1)"): "attention_dropout_rate dropout_rate"
     " inner_dropout_rate rate",
     Rule(_real(math.inf), "a number from 0 on"): "initializer_range"
     " layer_norm_eps",
     Rule(
       _of(str), "a str"
-    ): "query prompt prompt_name default_family names family"
+    ): "query prompt prompt_name default_family names family format"
     " unit summary_type causal_direction pos_att_type features kind",
-    Rule(_of(str, list, tuple), "a str or several"): "modes",
+    Rule(_of(str, list, tuple), "a str or several"): "modes pooling",
+    Rule(
+      lambda value: _of(list, tuple)(value) and all(map(callable, value)),
+      "a list of layers",
+    ): "final_layers",
+    Rule(_is_held_out, "data, (data, targets) or a share"): "validation_data",
+    Rule(has("__dataclass_fields__"), "options of a tokenizer"): "options",
     _FLAG: "can_be_unanswerable multi_label",
     Rule(_of(str, types.NoneType), "a str or None"): "name model_name",
     Rule(
@@ -127,24 +144,28 @@ RULES = {
       "a list of Keras callbacks",
     ): "callbacks",
     Rule(callable, "a function"): "predict embeddings",
-    Rule(has("flat_values"), "a RaggedTensor"): "pieces tokens",
+    Rule(has("flat_values"), "a RaggedTensor"): "pieces tokens pair_pieces",
     Rule(_are_ids, "ids, a tensor of int or lists of them"): "ids",
     Rule(_are_texts, "a str or a list or tensor of them"): "texts text_pairs",
     Rule(_is_model, "a Keras model"): "model",
     Rule(
-      lambda value: _is_model(value) or hasattr(value, "model"), "an encoder"
+      lambda value: _is_model(value) or hasattr(value, "model"),
+      "an encoder, such as a kb.SentenceEncoder",
     ): "encoder",
     Rule(
       has("hidden_size", "family"),
-      "a kb.EncoderConfig; of a checkpoint or an encoder call from_checkpoint"
-      " or from_encoder",
+      "a kb.EncoderConfig; of an encoder or a checkpoint call from_encoder or"
+      " from_checkpoint",
     ): "config generator_config",
   }.items()
   for name in names.split()
 }
 
 
-_OPTIONS = ("batch_size", "callbacks", "chunk_size", "dtype", "name")
+_OPTIONS = (
+  *("batch_size", "callbacks", "chunk_size", "dtype", "family", "format"),
+  "name",
+)
 
 
 def checked(function, rules=RULES):

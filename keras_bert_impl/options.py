@@ -21,11 +21,7 @@ BATCH_SIZES = "[1, 1000000]"
 STEPS = "[1, 1000000000]"
 WIDTHS = "[1, 16384]"
 
-# {type of a field: (types of its values, how they are said)}.
-_WORDS = {
-  bool: (bool, "True or False"),
-  str: (str | os.PathLike, "a str"),
-}
+_WORDS = {bool: "True or False", str: "a str"}
 _LARGEST = 3.4028235e38  # of float32
 
 URL_SEPARATORS = "/:"  # not in the name of a model
@@ -123,7 +119,9 @@ def _kinds(entry):
 
 def _check_type(entry, value, kinds):
   """Raises ValueError if a value is of none of the types of its field."""
-  for kind, (known, words) in _WORDS.items():
+  is_path = entry.name.endswith(("_dir", "_file", "checkpoint"))
+  for kind, words in _WORDS.items():
+    known = str | os.PathLike if kind is str and is_path else kind
     if kind in kinds and not isinstance(value, known):
       raise ValueError(f"{entry.name} ({value!r}) must be {words}.")
   is_whole = isinstance(value, numbers.Integral)

@@ -123,7 +123,8 @@ def _example(record, place, number):
     texts = [record.get("anchor"), record.get("positive")]
     texts += negative if isinstance(negative, list | tuple) else [negative]
   else:
-    texts = [texts] if isinstance(texts, str) else [*texts]
+    is_one = isinstance(texts, str)
+    texts = [texts] if is_one else records.items_of(texts, place)
     if len(texts) == 3 and not isinstance(texts[2], str) and score is None:
       score = texts.pop()
   if score is not None:

@@ -60,7 +60,7 @@ class Reranker(embedding_trainer.EmbeddingEstimator):
   def _questions(self, inputs):
     return [
       dict(zip(("text", "text_pair"), _pair(pair, f"inputs[{k}]"), strict=True))
-      for k, pair in enumerate(inputs)
+      for k, pair in enumerate(records.items_of(inputs, "inputs"))
     ]
 
   def _make_servable(self, **values):
