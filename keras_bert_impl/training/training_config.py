@@ -120,8 +120,8 @@ class TrainingConfig:
   )
   train_layers: str = options.common(
     freezing.ALL,
-    "Layers to train: all; head, with the pooler; or last_N, the head and the"
-    " last N transformer blocks.",
+    "Layers to train: all; head, with the pooler; or last_N, head and last N"
+    " blocks.",
   )
   lora_rank: int = options.field(
     0,

@@ -44,9 +44,7 @@ class FineTuningConfig(model_files.ModelFilesConfig):
   )
   recipe: str | None = options.common(
     None,
-    "Settings of the training that are not given: paper for those of"
-    " google-research/bert. Default: those of a run that goes on, or what suits"
-    " hundreds of steps (docs/fine_tuning.md).",
+    "Settings that are not given: as in google-research/bert.",
     (PAPER,),
   )
   num_train_epochs: float = options.common(
@@ -78,8 +76,8 @@ class FineTuningConfig(model_files.ModelFilesConfig):
   )
   num_restarts: int = options.common(
     1,
-    "Number of runs from the same checkpoint; each has its own seed for head,"
-    " data order and dropout (random_seed, random_seed + 1, ...).",
+    "Number of runs from one checkpoint, each with its own seed for head, data"
+    " order and dropout.",
     interval="[1, 1000]",
   )
   grid: str | None = options.common(
