@@ -106,7 +106,6 @@ def test_positions_that_are_not_for_the_input_are_for_the_decoder_of_masks(
     ({"attention_head_size": 4}, "query/kernel has shape"),
     ({"is_decoder": True}, "is_decoder .True. in .* not supported"),
     ({"talking_head": True}, "talking_head .True. in .* not supported"),
-    ({"tie_word_embeddings": False}, "tie_word_embeddings .False. in"),
     ({"norm_rel_ebd": "batch"}, "norm_rel_ebd .'batch'. must be one of"),
     ({"conv_kernel_size": 2}, "conv_kernel_size .2. must be odd"),
     ({"position_buckets": 1}, "position_buckets .1. must be from 2"),

@@ -95,7 +95,6 @@ def test_the_form_of_transformers_5_is_written():
     ),
     ({"classifier_pooling": "max"}, "classifier_pooling .'max'. must be one"),
     ({"is_decoder": True}, "is_decoder .True. in .* not supported"),
-    ({"tie_word_embeddings": False}, "tie_word_embeddings .False. in"),
     ({"norm_bias": "no"}, "norm_bias .'no'. must be one of"),
   ],
 )

@@ -136,7 +136,9 @@ def test_bfloat16_gives_nearly_the_same(folder):
   half = np.load(folder / "half.npz")["values"]
   whole = np.load(folder / "features.npz")["values"][:, -1:]
   assert half.dtype == np.float32
-  assert 0 < np.abs(half - whole).max() < 0.1
+  difference = np.abs(half - whole)
+  # Products of 8 bits are rounded elsewhere with AVX-512 than with AMX.
+  assert 0 < difference.max() < 0.2 and difference.mean() < 0.02
 
 
 def test_records_have_a_line_each(folder):
