@@ -1,6 +1,7 @@
 """What all tokenizers share, with a vocabulary of every kind or of one."""
 
 import copy
+import dataclasses
 import json
 import os
 import pickle
@@ -402,7 +403,10 @@ def test_the_files_of_transformers_are_understood(
   config["tokenizer_class"] = f"{family}Tokenizer"
   (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
   tokenizer = tokenizers.load(tmp_path)
-  assert tokenizer.options == type(tokenizer.options)(*expected)
+  options = type(tokenizer.options)(*expected)
+  if kind == "wordpiece":  # The limit of transformers, not the original's.
+    options = dataclasses.replace(options, max_input_chars_per_word=100)
+  assert tokenizer.options == options
   assert tokenizer.vocabulary.mask_token == mask
 
 
