@@ -31,6 +31,8 @@ def _is_path(value):
 def _is_text(value):
   """Whether it is a str, bytes or a tensor of them; its values are not read."""
   dtype = getattr(value, "dtype", None)
+  if getattr(dtype, "kind", "") == "O":  # An array of objects.
+    return all(isinstance(item, str | bytes) for item in value.flat)
   return isinstance(value, str | bytes) or (
     dtype == "string" or getattr(dtype, "kind", "?") in "OSU"
   )
@@ -66,6 +68,10 @@ def _are_ids(value):
   if isinstance(value, list | tuple):
     return all(map(_are_ids, value))
   return _whole(0)(value) or "int" in str(getattr(value, "dtype", ""))
+
+
+def _are_rows(value):
+  return not isinstance(value, int) and _are_ids(value)
 
 
 def _is_held_out(value):
@@ -119,10 +125,9 @@ RULES = {
     " inner_dropout_rate rate",
     Rule(_real(math.inf), "a number from 0 on"): "initializer_range"
     " layer_norm_eps",
-    Rule(
-      _of(str), "a str"
-    ): "query prompt prompt_name default_family names family format"
-    " unit summary_type causal_direction pos_att_type features kind",
+    Rule(_of(str), "a str"): "query prompt prompt_name default_family family"
+    " names format embedding_sharing unit summary_type causal_direction"
+    " pos_att_type features kind",
     Rule(_of(str, list, tuple), "a str or several"): "modes pooling",
     Rule(
       lambda value: _of(list, tuple)(value) and all(map(callable, value)),
@@ -143,9 +148,14 @@ RULES = {
       ),
       "a list of Keras callbacks",
     ): "callbacks",
+    Rule(_of(list, tuple, set, frozenset), "names of tasks"): "token_tasks",
     Rule(callable, "a function"): "predict embeddings",
     Rule(has("flat_values"), "a RaggedTensor"): "pieces tokens pair_pieces",
-    Rule(_are_ids, "ids, a tensor of int or lists of them"): "ids",
+    Rule(
+      lambda value: not isinstance(value, str) or value,
+      "a list or another form of examples, or the path of a file",
+    ): "data",
+    Rule(_are_rows, "ids, a tensor of int or lists of them"): "ids",
     Rule(_are_texts, "a str or a list or tensor of them"): "texts text_pairs",
     Rule(_is_model, "a Keras model"): "model",
     Rule(
@@ -237,6 +247,7 @@ def checked_init(dataclass):
   """
   is_one = Rule(lambda value: getattr(value, "shape", ()) == (), "one value")
   rules = dict.fromkeys(dataclass.__dataclass_fields__, is_one)
+  rules["model_type"] = Rule(_of(str), "a str")
   return check_methods(dataclass, ("__init__",), rules)
 
 

@@ -131,7 +131,8 @@ def _check_type(entry, value, kinds):
 
 def check_choice(name, value, allowed):
   """Raises ValueError unless `value` is one of `allowed`."""
-  if value not in allowed:
+  is_array = getattr(value, "shape", ()) != ()
+  if is_array or value not in allowed:
     listed = ", ".join(str(item) or "''" for item in allowed)
     raise ValueError(f"{name} ({value!r}) must be one of {listed}.")
 

@@ -46,6 +46,7 @@ ALSO = {
   "targets": ("data[", "labels"),
   "share": ("generator_size",),
   "modes": ("pooling",),
+  "text_pairs": ("and pairs like them",),
   "use_mask_decoder": ("objective deberta",),
   "dtype": ("DTypePolicy",),
 }
@@ -250,4 +251,5 @@ def _fault(argument, value, error):
     return "is no sentence of ours"
   shown = " ".join(str(value).split())[:30]
   names = (argument.removesuffix("s"), shown or "''", *ALSO.get(argument, ()))
+  names += ("call fit first",)
   return None if any(x in text for x in names) else "names nothing"

@@ -220,7 +220,9 @@ class MultiVectorEncoder(text_encoder.TextEncoder):
       texts: string [B].
       kind: "query" or "document".
     """
+    options.check_choice("kind", kind, late_interaction.KINDS)
     self.texts.late.check_length(self.model.config.longest_input)
+    texts = tf.reshape(tf.convert_to_tensor(texts, tf.string), [-1])
     inputs, _ = self.texts.late.encode(
       self.tokenizer,
       texts,

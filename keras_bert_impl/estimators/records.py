@@ -164,6 +164,7 @@ def items_of(value, place):
     ValueError: it is none, or a table, whose items would be its columns' names.
   """
   is_other = isinstance(value, str | bytes | Mapping) or _is_table(value)
+  is_other = is_other or getattr(value, "shape", None) == ()
   if is_other or not isinstance(value, Iterable):
     raise ValueError(f"{place} ({_shown(value)}) must be a list of str.")
   return list(value)

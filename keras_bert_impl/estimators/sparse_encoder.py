@@ -76,6 +76,9 @@ class SparseEncoder(text_encoder.TextEncoder):
       float32 array [N, M].
     """
     a, b = ([rows] if isinstance(rows, dict) else rows for rows in (a, b))
+    for name, rows in {"a": a, "b": b}.items():
+      if not all(isinstance(row, dict) for row in records.items_of(rows, name)):
+        raise ValueError(f"{name} must be dicts, as of `encode`.")
     places = {}
     for row in a:
       for token in row:

@@ -13,7 +13,7 @@ import string
 
 from etils import epy
 
-from keras_bert_impl import features, options
+from keras_bert_impl import calls, features, options
 
 with epy.lazy_imports():
   import tensorflow as tf
@@ -23,6 +23,7 @@ with epy.lazy_imports():
 QUERY, DOCUMENT = KINDS = ("query", "document")
 
 
+@calls.checked_init
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LateInteraction:
   """How texts are made ready, by the names of PyLate's settings.

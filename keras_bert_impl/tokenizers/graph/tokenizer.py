@@ -253,7 +253,7 @@ class Tokenizer(_FromFiles):
     Returns:
       int32 RaggedTensor [B, (pieces)].
     """
-    return assembly.word_ids(ids, self.vocabulary.is_continuation)
+    return assembly.word_ids(as_ragged(ids), self.vocabulary.is_continuation)
 
   def __call__(
     self, texts, text_pairs=None, max_seq_length=None, *others, **named
