@@ -31,8 +31,9 @@ def _is_path(value):
 def _is_text(value):
   """Whether it is a str, bytes or a tensor of them; its values are not read."""
   dtype = getattr(value, "dtype", None)
-  if getattr(dtype, "kind", "") == "O":  # An array of objects.
-    return all(isinstance(item, str | bytes) for item in value.flat)
+  if getattr(dtype, "kind", "") == "O":  # Of an array of objects or a Series.
+    items = getattr(value, "flat", value)
+    return all(isinstance(item, str | bytes) for item in items)
   return isinstance(value, str | bytes) or (
     dtype == "string" or getattr(dtype, "kind", "?") in "OSU"
   )

@@ -375,6 +375,17 @@ def test_masks_are_read_where_they_are_asked_for(tokenizer):
   ]
 
 
+def test_texts_may_be_a_column_of_a_table(tokenizer):
+  pandas = pytest.importorskip("pandas")
+  texts = ["the cat", "sat"]
+  expected = tokenizer(texts)["input_ids"]
+  for dtype in (object, "string"):
+    column = pandas.Series(texts, dtype=dtype)
+    np.testing.assert_array_equal(tokenizer(column)["input_ids"], expected)
+  with pytest.raises(ValueError, match=r"^texts .* must be a str or a list"):
+    tokenizer(np.array(["the", None], object))
+
+
 def test_an_option_of_another_kind_is_refused(kind, tmp_path):
   path = vocabularies.WRITERS[kind](tmp_path)
   wrong = "do_lower_case" if kind == "byte_bpe" else "add_prefix_space"
