@@ -143,21 +143,25 @@ def _run(function, options, *tensors):
     largest = max(largest, math.inf if size is None else size)
   if largest < _FEWEST_NUMBERS:
     return function(*options, *tensors)
-  return _program(function, options)(*tensors)
+  return _program(function, options, _shapes(tensors))(*tensors)
+
+
+def _shapes(tensors):
+  """Returns the key by which a function is traced for its own shapes alone.
+
+  One traced before for unknown sizes would be taken for known ones, too: what
+  else ran in the process would change the last bits.
+  """
+  return tuple(tensor.shape for tensor in tensors)
 
 
 @functools.cache
-def _program(function, options):
+def _program(function, options, shapes):
   """Returns a function of tensors, after options, as a program of XLA."""
-  return tf.function(
-    functools.partial(function, *options),
-    jit_compile=True,
-    autograph=False,
-    reduce_retracing=True,
-  )
+  bound = functools.partial(function, *options)
+  return tf.function(bound, jit_compile=True, autograph=False)
 
 
-@functools.cache
 def _with_gradient(function, *options):
   """Returns a function of tensors, after options, with a gradient of its own.
 
@@ -165,6 +169,11 @@ def _with_gradient(function, *options):
   That alone would register a gradient for good at every call in a graph, which
   keeps the graph alive; a function is traced but once for each shape.
   """
+  return lambda *tensors: _traced(function, options, _shapes(tensors))(*tensors)
+
+
+@functools.cache
+def _traced(function, options, shapes):
   bound = functools.partial(function, *options)
   bound.__name__ = function.__name__  # TensorFlow asks for it.
   return tf.function(tf.custom_gradient(bound), autograph=False)
