@@ -119,8 +119,14 @@ def test_what_is_saved_is_the_same_folder(encoder, tmp_path):
 
 
 @pytest.mark.integration
-def test_pairs_are_learned_in_place_and_scored():
-  encoder = kb.MultiVectorEncoder.from_checkpoint(FOLDER)
+def test_pairs_are_learned_in_place_and_scored(tmp_path):
+  folder = shutil.copytree(FOLDER, tmp_path / "late")
+  path = folder / "config.json"
+  config = json.loads(path.read_text())  # Four pairs drown in dropout.
+  config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+  path.write_text(json.dumps(config))
+  encoder = kb.MultiVectorEncoder.from_checkpoint(folder)
+  before = encoder.evaluate(PAIRS)["mrr@10"]
   history = encoder.fit(
     PAIRS,
     epochs=30,
@@ -130,11 +136,10 @@ def test_pairs_are_learned_in_place_and_scored():
     query_length=8,
   )
   loss = history.history["loss"]
-  assert loss[-1] < 0.8 * loss[0]
+  assert loss[-1] < 0.3 * loss[0]
   assert encoder.texts.late.query_length == 8
   assert len(encoder.encode_query("cat")) == 8
-  before = kb.MultiVectorEncoder.from_checkpoint(FOLDER).evaluate(PAIRS)
-  assert before["mrr@10"] < encoder.evaluate(PAIRS)["mrr@10"] + 1e-6
+  assert before < encoder.evaluate(PAIRS)["mrr@10"] == 1
   assert encoder.results["train"]["is_finished"]
 
 
