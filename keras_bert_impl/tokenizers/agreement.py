@@ -260,8 +260,8 @@ def _misfit(unknown, origin):
   if unknown <= _HIGH_UNKNOWN:
     return None
   return (
-    f"{unknown:.1%} of the words of the sample become [UNK]: {origin} does not"
-    " fit the text; learn one from it with official_tasks/train_vocabulary.py."
+    f"{unknown:.1%} of the words become [UNK]: {origin} does not fit the text;"
+    " learn one from it with official_tasks/train_vocabulary.py."
   )
 
 

@@ -48,12 +48,12 @@ def start(folder, **flags):
 
 
 def write_pairs(path, label=None, labels=(), count=24):
-  """Writes a table of GLUE: pairs of words, with labels or without."""
+  """Writes a table of GLUE: words of the corpus, with labels or without."""
   lines = [["index", "sentence1", "sentence2", label]]
   for number in range(count):
     value = labels[number % len(labels)] if labels else None
-    word = scripts.WORDS[number % len(scripts.WORDS)]
-    lines.append([str(number), word, "나무 .", value])
+    word = ("여기", "고양이", "마리가", "번", "앉았다")[number % 5]
+    lines.append([str(number), word, "고양이 .", value])
   path.parent.mkdir(parents=True, exist_ok=True)
   rows = ["\t".join(filter(None, line)) + "\n" for line in lines]
   path.write_text("".join(rows), encoding="utf-8")

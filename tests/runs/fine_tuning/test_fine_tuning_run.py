@@ -486,7 +486,7 @@ def test_a_vocabulary_that_does_not_fit_the_text_is_warned_of(tmp_path, caplog):
       str(tmp_path / f"records_{lower}"),
     )
     assert len(data.rows("train")) == 1
-    told = "100.0% of the words of the sample become [UNK]" in caplog.text
+    told = "100.0% of the words become [UNK]" in caplog.text
     assert told == warned
 
 

@@ -461,7 +461,8 @@ def test_activations_answer_the_same(name, file_format, tokenizer, tmp_path):
   servable = make(models.SequenceClassifier(config, 1), tokenizer, 16)
   run = runtimes.Runtime(export.export(servable, str(tmp_path), file_format))
   for rows in rows_of(servable):
-    assert_close(run(rows), eager(servable, rows))
+    # Weights of this size make states of hundreds.
+    assert_close(run(rows), eager(servable, rows), atol=1e-4)
 
 
 def rows_of(servable):
