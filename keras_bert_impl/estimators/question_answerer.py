@@ -10,6 +10,9 @@ from keras_bert_impl.tasks.basics import example_types
 from tfrecords.labelled import squad_files
 
 
+_KEYS = {"text", "answer_start"}
+
+
 class QuestionAnswerer(estimator.Estimator):
   """Answers questions with spans of a text, of any length.
 
@@ -20,7 +23,7 @@ class QuestionAnswerer(estimator.Estimator):
 
   An example is a dict with the keys question, context and answers: a dict of
   lists, {"text": [...], "answer_start": [...]}, in characters, empty where
-  there is no answer; or a file in the format of SQuAD.
+  there is no answer, or as in SQuAD a list of dicts; or a file in its format.
 
   Answers have the keys answer, start, end, score and null_score; see
   `serving.heads.question_answering`. With `can_be_unanswerable` "" is one.
@@ -71,15 +74,8 @@ class QuestionAnswerer(estimator.Estimator):
     }
 
   def _example(self, record, place, number):
-    answers = record.get("answers")
-    if (
-      not isinstance(answers, Mapping)
-      or not {
-        "text",
-        "answer_start",
-      }
-      <= answers.keys()
-    ):
+    answers = _lists(record.get("answers"))
+    if not isinstance(answers, Mapping) or not _KEYS <= answers.keys():
       raise ValueError(
         f"{place}.answers ({answers!r}) must be a dict with the lists text and"
         " answer_start."
@@ -129,3 +125,13 @@ class QuestionAnswerer(estimator.Estimator):
   def _parts(self, run, splits, task_options):
     del splits
     return task_parts.of_questions(run, task_options)
+
+
+def _lists(answers):
+  """Returns answers as SQuAD's files have them, a list of dicts, as a dict."""
+  are_dicts = isinstance(answers, list | tuple) and all(
+    isinstance(answer, Mapping) and _KEYS <= answer.keys() for answer in answers
+  )
+  if not are_dicts:
+    return answers
+  return {key: [answer[key] for answer in answers] for key in _KEYS}

@@ -351,7 +351,9 @@ def write_of_kind(kind, folder):
     data = {"data": [{"title": "cats", "paragraphs": [paragraph]}]}
     (folder / "train.json").write_text(json.dumps(data))
     flags = {"train_file": folder / "train.json", "max_query_length": 4}
-    return kb.QuestionAnswerer, ([QUESTION] * 8,), "run_squad", flags
+    of_squad = {**QUESTION, "answers": answers}
+    given = [QUESTION, of_squad] * 4
+    return kb.QuestionAnswerer, (given,), "run_squad", flags
   lines = [json.dumps({**CHOICE, "label": str(n % 2)}) for n in range(8)]
   (folder / "train.jsonl").write_text("\n".join(lines) + "\n")
   flags = {"train_file": folder / "train.jsonl", "choice_columns": "choices"}
