@@ -263,8 +263,8 @@ class Estimator(Answering):
       validation_data: examples to score after each epoch and at the end, as
         `data` or as a tuple (data, targets); or float in (0, 1), the share of
         the examples to hold out for that, the same each time.
-      epochs: float, passes over the data.
-      batch_size: int, examples per step.
+      epochs: float, passes over the data; default: 3.
+      batch_size: int, examples per step; default: 8.
       output_dir: str, folder of the run with its checkpoints, results.json and
         report.html: a run that was killed goes on there when `fit` is called
         again. Default: a temporary folder without report, removed with the

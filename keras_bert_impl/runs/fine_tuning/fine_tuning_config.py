@@ -10,15 +10,16 @@ from keras_bert_impl.training import training_config
 # Fields of `TrainingConfig` that num_train_epochs, warmup_proportion and the
 # number of rows replace.
 DERIVED = ("num_train_steps", "num_warmup_steps", "max_eval_steps")
-# Of hundreds of steps, in which the original's updates are several times the
-# learning rate: docs/fine_tuning.md. --recipe=paper leaves the original's.
-SHORT = {"use_bias_correction": True}
+# Of few rows: updates of the rate that is given, where the original's are
+# several times that, and more of them; docs/fine_tuning.md. --recipe=paper
+# leaves the original's.
+OF_FEW_ROWS = {"use_bias_correction": True, "train_batch_size": 8}
 # Defaults that differ from those of pre-training; 0 means one epoch.
 DEFAULTS = {
   "save_checkpoints_steps": 0,
   "keep_checkpoint_max": 1,
   "eval_batch_size": 32,
-  **SHORT,
+  **OF_FEW_ROWS,
 }
 PAPER = "paper"
 
@@ -152,7 +153,7 @@ def training_values(recipe=None, begun=None, **values):
 
   Args:
     recipe: str, as of `FineTuningConfig`.
-    begun: {field: value} of a run that goes on, which keeps its defaults.
+    begun: {field: value} of a run that goes on, which keeps the original's.
     **values: values that replace the defaults; save_checkpoints_steps=0 means
       one epoch.
 
@@ -164,8 +165,12 @@ def training_values(recipe=None, begun=None, **values):
     for field in dataclasses.fields(training_config.TrainingConfig)
     if field.name not in DERIVED
   }
-  kept = of_paper if recipe == PAPER else begun or {}
-  kept = {name: kept[name] for name in SHORT if name in kept}
+  known = of_paper if recipe == PAPER else begun or {}
+  kept = {
+    name: of_paper[name]
+    for name in OF_FEW_ROWS
+    if known.get(name) == of_paper[name]
+  }
   defaults = of_paper | DEFAULTS | kept
   unknown = values.keys() - defaults.keys()
   if unknown:

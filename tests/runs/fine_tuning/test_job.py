@@ -81,11 +81,19 @@ def test_a_run_keeps_the_defaults_that_it_was_begun_with(folder, tmp_path):
 def test_a_recipe_sets_what_is_not_given():
   ours = fine_tuning_config.training_values()
   of_paper = fine_tuning_config.training_values("paper")
-  assert ours["use_bias_correction"] and not of_paper["use_bias_correction"]
-  given = fine_tuning_config.training_values("paper", use_bias_correction=True)
-  assert given == ours
+  names = {"use_bias_correction": False, "train_batch_size": 32}
+  assert {k: v for k, v in of_paper.items() if ours[k] != v} == names
+  given = {name: ours[name] for name in names}
+  assert fine_tuning_config.training_values("paper", **given) == ours
   with pytest.raises(ValueError, match=r"recipe \('fast'\) must be one of pap"):
     fine_tuning_config.FineTuningConfig(do_eval=True, recipe="fast")
+
+
+def test_what_was_given_to_a_run_is_no_default_of_its_next():
+  begun = {"use_bias_correction": False, "train_batch_size": 16}
+  values = fine_tuning_config.training_values(begun=begun)
+  assert values["use_bias_correction"] is False
+  assert values["train_batch_size"] == 8  # Refused as another configuration.
 
 
 def test_lengths_of_rows_and_settings_are_the_same(folder):
