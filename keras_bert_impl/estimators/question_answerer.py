@@ -9,7 +9,6 @@ from keras_bert_impl.runs.labelled_data import task_options
 from keras_bert_impl.tasks.basics import example_types
 from tfrecords.labelled import squad_files
 
-
 _KEYS = {"text", "answer_start"}
 
 

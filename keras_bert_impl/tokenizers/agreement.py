@@ -170,7 +170,7 @@ def disagreement(tokenizer, texts):
     and current.unknown > 2 * best.unknown
   ):
     return (
-      f"{current.unknown:.1%} of the words of the sample become [UNK] with "
+      f"{current.unknown:.1%} of the words become [UNK] with "
       f"{_describe(current.options)}, {best.unknown:.1%} with "
       f"{_describe(best.options)}: {origin} seems made for the latter."
     )

@@ -83,8 +83,9 @@ def test_a_full_disk_is_an_error_of_the_file_system(tmp_path):
   limits = resource.getrlimit(resource.RLIMIT_FSIZE)
   resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
   try:
-    with pytest.raises(OSError, match=r"File too large: .*/model.safetens"):
+    with pytest.raises(OSError, match="/model.safetensors") as error:
       write(tmp_path, {"a": np.zeros(10_000, "float32")})
+    assert "File too large" in str(error.value)
   finally:
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 

@@ -88,7 +88,7 @@ def test_a_sentencepiece_model_with_another_normalisation_is_told(tmp_path):
   plain = tokenizers.load(tmp_path)
   warning = agreement.disagreement(plain, texts)
   assert re.search(
-    "[0-9.]+% of the words of the sample become .* with do_lower_case=False.*"
+    "[0-9.]+% of the words become .* with do_lower_case=False.*"
     "0.0% with do_lower_case=True.* seems made for the latter",
     warning,
   )

@@ -164,7 +164,8 @@ def _short_doubles(values):
   """Returns doubles that are written with few digits, for float32 values.
 
   Six significant digits where they already tell the float32, else nine, which
-  always do; below 1e-17 powers of ten are inexact and more may be written.
+  always do; below 1e-14 and above 1e27 powers of ten are inexact and more may
+  be written.
   Source: json_tensor.cc, WriteDecimal.
 
   Args:
@@ -179,8 +180,11 @@ def _short_doubles(values):
   exponents = np.floor(np.log10(magnitudes))
 
   def rounded(digits):
-    scales = 10.0 ** (digits - 1 - exponents)
-    return np.round(np.where(is_number, exact, 1.0) * scales) / scales
+    powers = digits - 1 - exponents
+    # Those of negative numbers are inexact.
+    up, down = (10.0 ** np.maximum(power, 0) for power in (powers, -powers))
+    scaled = np.where(is_number, exact, 1.0) * up / down
+    return np.round(scaled) * down / up
 
   short, long = rounded(6), rounded(9)
   with np.errstate(over="ignore"):  # rounded beyond the largest float32

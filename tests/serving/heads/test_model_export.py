@@ -158,7 +158,7 @@ def test_the_rest_is_refused_in_one_line(encoder, tokenizer, tmp_path):
   for model, options, message in (
     (keras.Sequential([]), {}, "none: it is not functional"),
     ("model", {}, "must be a Keras model"),
-    (keras.Model(numbers, numbers), {}, r"numbers \(None, 3\)\) must be inp"),
+    (keras.Model(numbers, -numbers), {}, r"numbers \(None, 3\)\) must be inp"),
     (
       keras.Model(encoder.input | {"numbers": numbers}, hidden),
       {},
