@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_impl import calls, files, heads, options, tokenizers
+from keras_bert_impl.checkpoints import hub
 from keras_bert_impl.estimators import embedding_trainer, records
 from keras_bert_impl.runs.fine_tuning import sentence_folder, task_parts
 from keras_bert_impl.sentences import folder_models, folders
@@ -102,7 +103,7 @@ class TextEncoder(_Shown, calls.Public):
       ValueError: it is damaged, has a module that is not known here, or makes
         other vectors.
     """
-    path = os.fspath(path)
+    path = hub.local_path(path, weights=True)
     of_run = os.path.join(path, sentence_folder.NAMES[cls.head])
     if files.is_folder(of_run):
       path = of_run

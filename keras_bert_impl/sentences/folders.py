@@ -193,7 +193,8 @@ def copy(source, target):
 
 
 def is_static(path):
-  """Whether the folder `path` holds static embeddings."""
+  """Whether `path`, a folder or its name, holds static embeddings."""
+  path = hub.local_path(path)
   if not files.is_folder(path):
     return False
   if not has_modules(path):

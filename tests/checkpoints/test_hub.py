@@ -9,7 +9,9 @@ import sys
 
 import pytest
 
+import keras_bert_impl as kb
 from keras_bert_impl.checkpoints import hub
+from keras_bert_impl.runs.fine_tuning import fine_tuning_config, job
 from tests import installed
 from tests.checkpoints import hub_server
 from tests.official_tasks import scripts
@@ -70,6 +72,35 @@ def test_the_model_in_an_installed_package_is_found(tmp_path, monkeypatch):
   assert found == str(tmp_path / model)
   with pytest.raises(FileNotFoundError, match="no_model has no model"):
     hub.local_path("package://no_model")
+
+
+@pytest.mark.parametrize(
+  ("folder", "door"),
+  [
+    ("sentences", kb.SentenceEncoder),
+    ("sparse", kb.SparseEncoder),
+    ("late", kb.MultiVectorEncoder),
+    ("cross_encoder", kb.Reranker),
+  ],
+)
+def test_the_model_in_a_package_is_opened_and_trained(
+  folder, door, tmp_path, monkeypatch
+):
+  monkeypatch.syspath_prepend(str(tmp_path))
+  source = ROOT / "tests/data" / folder
+  shutil.copytree(source, tmp_path / "tiny_model/model")
+  found = sorted(path.relative_to(source) for path in source.rglob("*.*"))
+  names = [f"tiny_model/model/{path}" for path in found]
+  installed.write(tmp_path, "tiny_model", names)
+  door.from_checkpoint("package://tiny-model")
+  settings = fine_tuning_config.FineTuningConfig(
+    do_train=True, max_seq_length=8
+  )
+  job.Job(
+    settings,
+    output_dir=str(tmp_path / "run"),
+    init_checkpoint="package://tiny-model",
+  )
 
 
 @pytest.mark.parametrize("name", ["not-there", ""])
