@@ -149,8 +149,9 @@ def test_help_is_a_page_and_classes_show_what_is_public():
   assert len(page.splitlines()) < 100
   assert all(name in page for name in (*kb._NAMES, *kb._MODULES))
   page = pydoc.render_doc(kb.TextClassifier, renderer=pydoc.plaintext)
-  assert " fit(self" in page
-  assert not re.search(r" _[a-z]\w*\(self", page)
+  # Python 3.13 writes long signatures in lines, behind bars.
+  assert re.search(r" fit\([\s|]*self", page)
+  assert not re.search(r" _[a-z]\w*\([\s|]*self", page)
 
 
 def test_a_star_imports_every_public_name():
